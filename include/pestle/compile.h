@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a module to a plan: passes, kernels, memory plan.
+#ifndef PESTLE_COMPILE_H_
+#define PESTLE_COMPILE_H_
+
+#include "pestle/context.h"
+#include "pestle/graph.h"
+#include "pestle/plugin.h"
+#include "pestle/runtime.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+typedef enum pestle_numerics_e {
+  // Reductions may be reassociated as the plan fixes it; multiply-add may be
+  // contracted; f16, bf16 and f8 compute in f32 and round at each op's result.
+  PESTLE_NUMERICS_DEFAULT = 0,
+  // Neither: source order, no contraction.
+  PESTLE_NUMERICS_STRICT = 1,
+  // Default, and narrow floats stay f32 inside a kernel.
+  PESTLE_NUMERICS_FAST = 2,
+} pestle_numerics_t;
+
+// What pestle_compile_options_t.dump receives, in this order.
+typedef enum pestle_stage_e {
+  PESTLE_STAGE_GRAPH,     // the module as compiled, text
+  PESTLE_STAGE_PASS,      // after a pass named by print_after; name = the pass
+  PESTLE_STAGE_FUSED,     // after all passes
+  PESTLE_STAGE_SCHEDULE,  // one a kernel: nest and schedule rows
+  PESTLE_STAGE_KERNELS,   // one a kernel: flat Kernel IR after legalisation
+  PESTLE_STAGE_SOURCE,    // one a kernel: what the target printed (LLVM IR)
+  PESTLE_STAGE_ASM,       // one a kernel: disassembly
+  PESTLE_STAGE_PLAN,      // steps, bindings, memory plan
+  PESTLE_STAGE_TIMES,     // pass and compile timings
+  PESTLE_STAGE_COUNT
+} pestle_stage_t;
+
+// Zero-initialise and set |struct_size|. All is borrowed during the call.
+typedef struct pestle_compile_options_t {
+  size_t struct_size;
+  pestle_numerics_t numerics;
+  const char* target_cpu;     // compile for this CPU instead of the device's
+  bool no_fuse;               // one kernel an op
+  bool no_cache;              // neither look nor store
+  bool verify;                // verify after every pass and kernel
+  bool round_trip;            // print-parse, serialise-load after every pass
+  const char* passes;         // "a,b,c": these instead of the pipeline
+  const char* skip_passes;    // "a,b": leave these out
+  int32_t stop_after;         // run only so many passes; 0: all (bisecting)
+  const char* print_after;    // a pass name or "all"
+  uint32_t dump_stages;       // bits (1u << pestle_stage_t) that |dump| wants
+  // Receives text; |name| is the kernel or pass. Called on the caller's thread.
+  void (*dump)(void* user, pestle_stage_t stage, const char* name,
+               const char* text, size_t size);
+  void* dump_user;
+  int64_t fold_limit;         // largest folded constant in bytes; 0: 64 MiB
+  const pestle_control_t* control;  // or NULL
+} pestle_compile_options_t;
+
+// Compiles |module|, which must be static, for |device|: looks in the plan
+// cache, else runs the pipeline of codegen/compile.c. The plan is the caller's.
+// Thread-safe; concurrent calls with one key compile once.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
+    pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
+    const pestle_compile_options_t* options, pestle_plan_t** out_plan);
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_COMPILE_H_

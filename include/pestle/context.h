@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The context: allocator, log sink, cache and plugin settings that everything
+// else reaches. There is no other shared state.
+#ifndef PESTLE_CONTEXT_H_
+#define PESTLE_CONTEXT_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pestle/allocator.h"
+#include "pestle/status.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+typedef struct pestle_context_s pestle_context_t;
+
+typedef enum pestle_log_level_e {
+  PESTLE_LOG_ERROR = 0,
+  PESTLE_LOG_WARN = 1,
+  PESTLE_LOG_INFO = 2,
+  PESTLE_LOG_DEBUG = 3,
+} pestle_log_level_t;
+
+// Receives one message without a newline. May be called from any thread.
+typedef void (*pestle_log_fn_t)(void* user, pestle_log_level_t level,
+                                const char* message);
+
+// Zero-initialise, then set |struct_size| to sizeof(pestle_context_options_t).
+// Every zero field means its default. Strings are copied.
+typedef struct pestle_context_options_t {
+  size_t struct_size;
+  pestle_allocator_t allocator;    // default: pestle_allocator_system()
+  pestle_log_fn_t log;             // default: messages are dropped
+  void* log_user;
+  pestle_log_level_t log_level;    // messages above it are not formatted
+  // Also read PESTLE_CACHE_DIR, PESTLE_BACKEND_PATH, PESTLE_THREADS, PESTLE_LOG,
+  // PESTLE_STRICT, PESTLE_NO_CACHE for what is left at its default here. A
+  // value that cannot be used is an error of pestle_context_create(). Ignored
+  // when the process runs with raised privileges.
+  bool use_environment;
+  bool strict;                     // a fallback to `ref` is an error
+  bool no_cache;                   // no plan cache, neither memory nor disk
+  int32_t threads;                 // size of the pool; default: the cores
+  const char* cache_dir;           // "" : no disk; NULL: $XDG_CACHE_HOME/pestle
+  const char* backend_path;        // ':'-separated folders; replaces the search
+  size_t memory_cache_entries;     // default 64 plans
+  // The caller's own pool: runs task(arg, index) for every index < count, on
+  // any threads, and returns when all are done. NULL: Pestle's pool.
+  void (*parallel_for)(void* user, int64_t count,
+                       void (*task)(void* arg, int64_t index), void* arg);
+  void* parallel_user;
+} pestle_context_options_t;
+
+// Creates a context with one reference. |options| may be NULL.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_create(
+    const pestle_context_options_t* options, pestle_context_t** out_context);
+// Adds a reference. Thread-safe.
+PESTLE_API void pestle_context_retain(pestle_context_t* context);
+// Drops a reference; the last one frees. NULL is allowed. Thread-safe.
+PESTLE_API void pestle_context_release(pestle_context_t* context);
+
+// The context's allocator. Thread-safe.
+PESTLE_API pestle_allocator_t
+pestle_context_allocator(const pestle_context_t* context);
+// Sends a formatted message to the sink when |level| is enabled. Thread-safe.
+PESTLE_API PESTLE_PRINTF(3, 4) void pestle_context_log(
+    pestle_context_t* context, pestle_log_level_t level, const char* format, ...);
+
+// Long work looks at this between passes, kernels and steps.
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_control_t {
+  size_t struct_size;
+  // Called with a stage ("compile") and how much of it is done. May be NULL.
+  void (*progress)(void* user, const char* stage, int64_t done, int64_t total);
+  void* progress_user;
+  const volatile int32_t* cancel;  // non-zero: stop with CANCELLED. May be NULL
+  int64_t deadline_ns;  // of CLOCK_MONOTONIC: stop with DEADLINE_EXCEEDED; 0 none
+} pestle_control_t;
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_CONTEXT_H_

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building, reading and writing graphs. A module holds functions; a function
+// has one region of ops in SSA form; an op may have regions of its own. Every
+// pestle_op_<op>() below is expanded from scalar.def and ops.def and checks its
+// operands at the call: a wrong type or shape is an error that names the op,
+// its location and the reason, and adds nothing to the module.
+//
+// A module may be read from any threads at once; building one needs outside
+// order. Values, blocks and functions live as long as their module and are
+// borrowed everywhere.
+#ifndef PESTLE_GRAPH_H_
+#define PESTLE_GRAPH_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pestle/context.h"
+#include "pestle/op.h"
+#include "pestle/status.h"
+#include "pestle/types.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+typedef struct pestle_module_s pestle_module_t;
+typedef struct pestle_function_s pestle_function_t;
+typedef struct pestle_region_s pestle_region_t;
+typedef struct pestle_block_s pestle_block_t;
+typedef struct pestle_node_s pestle_node_t;
+typedef struct pestle_value_s pestle_value_t;
+
+// A tensor type: extents in elements, outermost first; PESTLE_DIM_DYNAMIC where
+// an extent is not known yet. Frozen: passed and kept by value.
+typedef struct pestle_type_t {
+  pestle_dtype_t dtype;
+  int32_t rank;
+  int64_t dims[PESTLE_MAX_RANK];
+} pestle_type_t;
+
+// Borrowed arrays and text for attributes. Frozen.
+typedef struct pestle_i64s_t {
+  const int64_t* data;
+  size_t count;
+} pestle_i64s_t;
+#define PESTLE_I64S(...)                              \
+  ((pestle_i64s_t){(const int64_t[]){__VA_ARGS__},    \
+                   sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)})
+
+// Constant data: row-major elements of |type| (see types.h for their size), or
+// one element that stands for all when |splat|. Frozen.
+typedef struct pestle_elements_t {
+  pestle_type_t type;
+  const void* data;
+  size_t size;  // bytes at |data|
+  bool splat;
+} pestle_elements_t;
+
+// Where an op came from: any part may be NULL or 0. Strings are copied.
+// Frozen.
+typedef struct pestle_loc_t {
+  const char* name;  // of the node in its source, such as an ONNX node name
+  const char* file;
+  uint32_t line, column;
+} pestle_loc_t;
+
+// --- Modules ---
+
+// Creates an empty module with one reference that retains |context|.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_create(
+    pestle_context_t* context, const char* name, pestle_module_t** out_module);
+PESTLE_API void pestle_module_retain(pestle_module_t* module);
+PESTLE_API void pestle_module_release(pestle_module_t* module);
+
+// Appends a function. The first public one (or one named "main") is the entry.
+// |names| (may be NULL, and each may be NULL) are the arguments' names.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_add_function(
+    pestle_module_t* module, const char* name, const pestle_type_t* types,
+    const char* const* names, size_t count, pestle_function_t** out_function);
+// The entry function, or NULL in an empty module.
+PESTLE_API pestle_function_t* pestle_module_entry(pestle_module_t* module);
+PESTLE_API size_t pestle_function_argument_count(const pestle_function_t* f);
+PESTLE_API pestle_value_t* pestle_function_argument(pestle_function_t* function,
+                                                    size_t index);
+PESTLE_API pestle_type_t pestle_value_type(const pestle_value_t* value);
+
+// Checks everything: structure, types, dominance, terminators. MALFORMED with
+// every finding as a note.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_verify(const pestle_module_t* module);
+
+// A copy in which the entry's argument |i| has the static type |types[i]| and
+// every type that follows from it is inferred anew. A module whose arguments
+// are static already is returned retained when the types are equal.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_specialize(
+    pestle_module_t* module, const pestle_type_t* types, size_t count,
+    pestle_module_t** out_module);
+
+// --- Text and binary forms ---
+
+typedef enum pestle_print_flag_e {
+  PESTLE_PRINT_LOCATIONS = 1,  // loc(...) after each op
+  PESTLE_PRINT_GENERIC = 2,    // "dialect.op"(...) {...} : ... everywhere
+  PESTLE_PRINT_ELIDE = 4,      // constants over 16 elements as dense_elided<..>:
+                               // for people, does not parse
+} pestle_print_flag_t;
+
+// Writes the module's text; |*out_text| is of the context's allocator, ends in
+// 0 (|*out_size| does not count it) and is freed with pestle_free().
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_print(const pestle_module_t* module, unsigned flags,
+                    char** out_text, size_t* out_size);
+// Reads what pestle_module_print() writes and StableHLO text as JAX prints it,
+// pretty or generic. |file| names the text in diagnostics.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_parse(
+    pestle_context_t* context, const char* text, size_t size, const char* file,
+    pestle_module_t** out_module);
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_serialize(
+    const pestle_module_t* module, void** out_data, size_t* out_size);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_deserialize(pestle_context_t* context, const void* data,
+                          size_t size, pestle_module_t** out_module);
+// XXH3-128 of the canonical binary form: independent of names, locations and
+// the order of insertion, dependent on all else.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_signature(const pestle_module_t* module, uint64_t out_hash[2]);
+// Frees what a pestle_* function returned from |context|'s allocator.
+PESTLE_API void pestle_free(pestle_context_t* context, void* data, size_t size);
+
+// --- Building ---
+
+// Where the next op goes: at the end of |block|, with |loc|. Frozen; by value.
+typedef struct pestle_builder_t {
+  pestle_module_t* module;
+  pestle_block_t* block;
+  pestle_node_t* before;  // insert before this node; NULL: at the block's end
+  pestle_loc_t loc;
+} pestle_builder_t;
+
+// A builder at the end of |function|'s body.
+PESTLE_API pestle_builder_t pestle_builder_make(pestle_function_t* function);
+
+// Makes a region without owner whose block takes |types|; it becomes part of
+// the op that is built with it. Build its body with a builder on |*out_block|
+// and end it with pestle_op_return().
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_region_create(
+    pestle_module_t* module, const pestle_type_t* types, size_t count,
+    pestle_region_t** out_region, pestle_block_t** out_block);
+PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
+                                                 size_t index);
+
+// Attribute structs: pestle_<op>_attrs_t with one field a row of ops.def.
+// Zero-initialise and set |struct_size|; they are read during the call only.
+#define PESTLE_FIELD_BOOL bool
+#define PESTLE_FIELD_I64 int64_t
+#define PESTLE_FIELD_F64 double
+#define PESTLE_FIELD_STR const char*
+#define PESTLE_FIELD_I64S pestle_i64s_t
+#define PESTLE_FIELD_TYPE pestle_type_t
+#define PESTLE_FIELD_ELEMENTS pestle_elements_t
+#define PESTLE_OP_BEGIN(NAME, op, ...) \
+  typedef struct pestle_##op##_attrs_t { \
+    size_t struct_size;
+#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) PESTLE_FIELD_##KIND attr;
+#define PESTLE_OP_END(NAME, op) \
+  } \
+  pestle_##op##_attrs_t;
+#include "pestle/ops.def"
+
+// What a row's counts become in a signature.
+#define PESTLE_OPERANDS_0
+#define PESTLE_OPERANDS_1 , pestle_value_t *a
+#define PESTLE_OPERANDS_2 , pestle_value_t *a, pestle_value_t *b
+#define PESTLE_OPERANDS_3 \
+  , pestle_value_t *a, pestle_value_t *b, pestle_value_t *c
+#define PESTLE_OPERANDS_V \
+  , pestle_value_t *const *operands, size_t operand_count
+#define PESTLE_REGIONS_0
+#define PESTLE_REGIONS_1 , pestle_region_t *region
+#define PESTLE_REGIONS_2 , pestle_region_t *region, pestle_region_t *other
+#define PESTLE_REGIONS_V \
+  , pestle_region_t *const *regions, size_t region_count
+#define PESTLE_TYPE_INFER
+#define PESTLE_TYPE_TYPED , pestle_type_t type
+#define PESTLE_RESULTS_0
+#define PESTLE_RESULTS_1 , pestle_value_t **out
+#define PESTLE_RESULTS_V , pestle_value_t **out, size_t out_capacity
+
+// Elementwise ops: pestle_op_add(&builder, a, b, &out) and so on. All operands
+// have one shape (see scalar.def for select and clamp).
+#define PESTLE_SCALAR(NAME, op, mlir, n, ...)                 \
+  PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_op_##op( \
+      pestle_builder_t* builder PESTLE_OPERANDS_##n, pestle_value_t** out);
+#include "pestle/scalar.def"
+
+// Whole-tensor ops: builder, operands, attributes (NULL: all defaults), regions
+// (taken over by the op), the result type of TYPED ops, results. Ops with any
+// number of results fill |out| and fail with INVALID_ARGUMENT when it is short.
+//   pestle_op_transpose(&b, x, &(pestle_transpose_attrs_t){
+//       sizeof(pestle_transpose_attrs_t), .permutation = PESTLE_I64S(1, 0)}, &y)
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
+  PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_op_##op(                  \
+      pestle_builder_t* builder PESTLE_OPERANDS_##OPERANDS,                    \
+      const pestle_##op##_attrs_t* attrs PESTLE_REGIONS_##REGIONS              \
+          PESTLE_TYPE_##TYPE PESTLE_RESULTS_##RESULTS);
+#include "pestle/ops.def"
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_GRAPH_H_

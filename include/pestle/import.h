@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Front ends: from a file or bytes to a module.
+#ifndef PESTLE_IMPORT_H_
+#define PESTLE_IMPORT_H_
+
+#include "pestle/context.h"
+#include "pestle/graph.h"
+#include "pestle/tensor.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+// Fixes a named symbolic dimension (ONNX dim_param). Frozen.
+typedef struct pestle_dim_binding_t {
+  const char* name;
+  int64_t extent;
+} pestle_dim_binding_t;
+
+// Fixes the whole shape of a named input. Frozen.
+typedef struct pestle_shape_binding_t {
+  const char* input;
+  int32_t rank;
+  const int64_t* dims;
+} pestle_shape_binding_t;
+
+// Makes a named input a constant. |value| is a host tensor. Frozen.
+typedef struct pestle_const_binding_t {
+  const char* input;
+  const pestle_tensor_t* value;
+} pestle_const_binding_t;
+
+// Zero-initialise and set |struct_size|. All is borrowed during the call.
+typedef struct pestle_import_options_t {
+  size_t struct_size;
+  const pestle_dim_binding_t* dims;
+  size_t dim_count;
+  const pestle_shape_binding_t* shapes;
+  size_t shape_count;
+  const pestle_const_binding_t* consts;
+  size_t const_count;
+  const pestle_control_t* control;  // or NULL
+} pestle_import_options_t;
+
+// Imports the ONNX model at |path|. The file is mapped and stays mapped while
+// the module lives: large initializers are not copied. Inputs whose dims are
+// not all fixed make a symbolic module: its argument types have dynamic dims,
+// it has no body yet, and pestle_module_specialize() (or running it) makes the
+// static one. UNSUPPORTED names every unsupported op at once, with its nodes.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx_file(
+    pestle_context_t* context, const char* path,
+    const pestle_import_options_t* options, pestle_module_t** out_module);
+// The same from memory. |data| is copied when |copy|; else it must outlive the
+// module. |folder| is where external data is looked for; NULL: none is allowed.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx(
+    pestle_context_t* context, const void* data, size_t size, bool copy,
+    const char* folder, const pestle_import_options_t* options,
+    pestle_module_t** out_module);
+
+// Imports |path| by what it holds: ONNX, Pestle or StableHLO text, or Pestle's
+// binary form.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(
+    pestle_context_t* context, const char* path,
+    const pestle_import_options_t* options, pestle_module_t** out_module);
+
+// Reads a serialised onnx.TensorProto (the .pb files of ONNX test cases):
+// |*out_elements|.data is of the context's allocator (pestle_free).
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_read_onnx_tensor(
+    pestle_context_t* context, const void* data, size_t size,
+    pestle_elements_t* out_elements, char* out_name, size_t name_capacity);
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_IMPORT_H_

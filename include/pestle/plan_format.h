@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a plan: what codegen writes, the cache stores and the runtime
+// maps. Position-free, little-endian, every part at an offset from the start of
+// the plan. A plan file is machine code: loading one is trusting its maker. The
+// checksum and the bounds checks of pestle_plan_load() catch damage, not malice.
+//
+// Layout: pestle_plan_header_t, then the sections in any order, 64-byte aligned.
+#ifndef PESTLE_PLAN_FORMAT_H_
+#define PESTLE_PLAN_FORMAT_H_
+
+#include <stdint.h>
+
+#include "pestle/types.h"
+
+#define PESTLE_PLAN_MAGIC "PSTLPLN1"
+#define PESTLE_PLAN_VERSION 1u
+
+// |count| records of a kind, or bytes, at |offset|.
+typedef struct pestle_plan_section_t {
+  uint64_t offset, count;
+} pestle_plan_section_t;
+
+// Offset into the strings section (0: ""); strings end in 0.
+typedef uint32_t pestle_plan_str_t;
+
+typedef struct pestle_plan_header_t {
+  char magic[8];
+  uint32_t version;
+  uint32_t header_size;
+  uint64_t size;          // of the whole plan
+  uint64_t checksum;      // XXH3-64 of all bytes from offset 32 on
+  // -- covered by the checksum from here --
+  uint64_t signature[2];  // of the module
+  uint64_t build_id;      // of libpestle
+  pestle_plan_str_t name;
+  uint32_t numerics;
+  int64_t arena_size;     // bytes, 64-aligned; one arena a run
+  int64_t lower_bound;    // the largest live set
+  int64_t scratch_size;   // bytes a thread, 64-aligned
+  pestle_plan_section_t strings;    // bytes
+  pestle_plan_section_t devices;    // pestle_plan_device_t
+  pestle_plan_section_t inputs;     // pestle_plan_io_t
+  pestle_plan_section_t outputs;    // pestle_plan_io_t
+  pestle_plan_section_t kernels;    // pestle_plan_kernel_t
+  pestle_plan_section_t bindings;   // pestle_plan_binding_t
+  pestle_plan_section_t steps;      // pestle_plan_step_t
+  pestle_plan_section_t constants;  // bytes; CONSTANT storage
+  pestle_plan_section_t code;       // bytes; artifacts
+} pestle_plan_header_t;
+
+// A device that steps run on, and what it must have.
+typedef struct pestle_plan_device_t {
+  pestle_plan_str_t backend;    // "llvm"
+  int32_t device_type;
+  int32_t index;                // suggested; the executable may choose another
+  pestle_plan_str_t cpu;        // compiled for
+  pestle_plan_str_t features;   // "+avx2,+fma": all needed
+  pestle_plan_str_t toolchain;  // toolchain_id() at compile time
+  pestle_plan_str_t build_id;   // of the backend plugin
+  uint32_t reserved;
+} pestle_plan_device_t;
+
+typedef struct pestle_plan_io_t {
+  pestle_plan_str_t name;
+  uint8_t dtype;
+  uint8_t rank;
+  uint8_t bounded;  // outputs: dims are bounds, the real ones come after the run
+  uint8_t reserved;
+  int64_t dims[PESTLE_MAX_RANK];
+  uint64_t size;    // bytes
+  // bounded outputs: arena offset of |rank| int64 extents, written by a step
+  int64_t shape_offset;
+} pestle_plan_io_t;
+
+typedef enum pestle_plan_storage_e {
+  PESTLE_PLAN_ARENA = 0,
+  PESTLE_PLAN_INPUT = 1,
+  PESTLE_PLAN_OUTPUT = 2,
+  PESTLE_PLAN_CONSTANT = 3,
+} pestle_plan_storage_t;
+
+// A piece of memory: |size| bytes at |offset| of a storage; |index| of the input
+// or output.
+typedef struct pestle_plan_binding_t {
+  uint32_t storage;  // pestle_plan_storage_t
+  uint32_t index;
+  uint64_t offset;
+  uint64_t size;
+} pestle_plan_binding_t;
+
+// A kernel as compiled. Identical kernels are one record.
+typedef struct pestle_plan_kernel_t {
+  pestle_plan_str_t name;
+  pestle_plan_str_t note;   // graph ops and schedule
+  uint32_t device;          // index into devices
+  uint32_t arg_count, param_count;
+  uint32_t shared_bytes;
+  uint64_t code_offset;     // into the code section
+  uint64_t code_size;
+  int64_t group[3];         // extents; a CPU runs [0, group[0]) in pieces
+  uint64_t work;            // estimated ns of the whole launch on one thread
+  uint64_t hash[2];         // of the Kernel IR
+  uint64_t flops, bytes;    // for profiles
+} pestle_plan_kernel_t;
+
+typedef enum pestle_plan_step_kind_e {
+  // a kernel: |kernel|, bindings [first, first + count) in arg_slot order
+  PESTLE_PLAN_LAUNCH = 0,
+  // copy bindings[first] to bindings[first + 1] (equal sizes, may be on
+  // different devices)
+  PESTLE_PLAN_COPY = 1,
+  // go on at step |target|
+  PESTLE_PLAN_JUMP = 2,
+  // go on at |target| when the i1 or i32 at bindings[first] is zero
+  PESTLE_PLAN_JUMP_IF_ZERO = 3,
+  // case: the i32 at bindings[first], or count - 1 when out of range, picks one
+  // of the |count| steps from |target| on, which are jumps
+  PESTLE_PLAN_JUMP_TABLE = 4,
+  PESTLE_PLAN_END = 5,
+} pestle_plan_step_kind_t;
+
+typedef struct pestle_plan_step_t {
+  uint32_t kind;     // pestle_plan_step_kind_t
+  uint32_t device;   // index into devices
+  uint32_t kernel;
+  uint32_t first, count;  // bindings
+  uint32_t target;
+  pestle_plan_str_t label;  // graph ops, for profiles and errors
+  uint32_t reserved;
+} pestle_plan_step_t;
+
+#endif  // PESTLE_PLAN_FORMAT_H_

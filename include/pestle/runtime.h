@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running: devices, buffers, streams, events, plans, executables. The runtime
+// runs a saved plan without any of the compiler.
+//
+// Threads: context, device, plan and executable may be used from any threads at
+// once; buffers, streams and events need outside order. After fork() the child
+// may use a context of the parent's; pools start anew in it.
+#ifndef PESTLE_RUNTIME_H_
+#define PESTLE_RUNTIME_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pestle/context.h"
+#include "pestle/plugin.h"
+#include "pestle/status.h"
+#include "pestle/tensor.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+typedef struct pestle_device_s pestle_device_t;
+typedef struct pestle_buffer_s pestle_buffer_t;
+typedef struct pestle_stream_s pestle_stream_t;
+typedef struct pestle_event_s pestle_event_t;
+typedef struct pestle_plan_s pestle_plan_t;
+typedef struct pestle_executable_s pestle_executable_t;
+
+// --- Backends and devices ---
+
+// One backend that the context loaded or refused. Borrowed from the context.
+typedef struct pestle_backend_info_t {
+  size_t struct_size;
+  const char* name;
+  const char* path;      // "" for one that is linked in
+  const char* build_id;
+  int32_t device_type;
+  int32_t score;
+  int32_t device_count;
+  const char* reason;    // why it is not usable; "" when it is
+} pestle_backend_info_t;
+
+// Loads what the search path has, once. Candidates are grouped by name; the best
+// score wins in each group. Never an error for a bad candidate: its reason is in
+// the info. Called by the functions below when needed.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_context_load_backends(pestle_context_t* context);
+PESTLE_API size_t pestle_context_backend_count(pestle_context_t* context);
+// |out_info|->struct_size must be set.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_backend_info(
+    pestle_context_t* context, size_t index, pestle_backend_info_t* out_info);
+// Loads one plugin file now.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_context_load_backend(pestle_context_t* context, const char* path);
+
+// The device that |spec| names: a type ("cpu", "gpu:1"; best score first) or a
+// backend ("llvm", "ref", "cuda:1"). NULL: PESTLE_DEVICE if the environment is
+// used, else "cpu". Borrowed: lives as long as the context. NOT_FOUND lists what
+// there is.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
+    pestle_context_t* context, const char* spec, pestle_device_t** out_device);
+PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
+PESTLE_API pestle_dl_device_t pestle_device_dl(const pestle_device_t* device);
+PESTLE_API const pestle_backend_t* pestle_device_backend(
+    const pestle_device_t* device);
+// "name build-id": what a plan key holds about the backend. Borrowed.
+PESTLE_API const char* pestle_device_backend_id(const pestle_device_t* device);
+// What the device's target can do, for |cpu| or (NULL) this machine.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_device_caps(
+    pestle_device_t* device, const char* cpu, pestle_target_caps_t* out_caps);
+
+// Runs task(arg, i) for i < count on the context's pool (the caller works too)
+// and returns when all are done. Used by the compiler and by executables.
+PESTLE_API void pestle_context_parallel_for(pestle_context_t* context,
+                                            int64_t count,
+                                            void (*task)(void* arg, int64_t i),
+                                            void* arg);
+
+// --- Buffers ---
+
+// Device memory of |size| bytes, 64-byte aligned, contents undefined.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_create(
+    pestle_device_t* device, size_t size, pestle_buffer_t** out_buffer);
+PESTLE_API void pestle_buffer_retain(pestle_buffer_t* buffer);
+PESTLE_API void pestle_buffer_release(pestle_buffer_t* buffer);
+PESTLE_API void* pestle_buffer_data(const pestle_buffer_t* buffer);
+PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
+PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
+// Synchronous copies between host and device; ranges are checked.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_buffer_write(pestle_buffer_t* buffer, size_t offset, const void* data,
+                    size_t size);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset, void* data,
+                   size_t size);
+
+// Bytes of device memory that the context's buffers, arenas and constants hold.
+typedef struct pestle_memory_stats_t {
+  size_t struct_size;
+  uint64_t active, peak, cached;
+} pestle_memory_stats_t;
+PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
+                                           pestle_memory_stats_t* out_stats);
+
+// --- Streams and events ---
+
+// An in-order queue of runs. On a CPU a thread of its own works it off.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_stream_create(
+    pestle_device_t* device, pestle_stream_t** out_stream);
+// Waits for what is queued, then drops the stream. NULL is allowed.
+PESTLE_API void pestle_stream_release(pestle_stream_t* stream);
+// Waits until all that was queued is done; the first failure since the last
+// call is returned.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_stream_synchronize(pestle_stream_t* stream);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_event_create(pestle_device_t* device, pestle_event_t** out_event);
+PESTLE_API void pestle_event_release(pestle_event_t* event);
+// Signals |event| when all queued before on |stream| is done.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_event_record(pestle_event_t* event, pestle_stream_t* stream);
+// Makes |stream| wait for |event|; with NULL the caller waits.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_event_wait(pestle_event_t* event, pestle_stream_t* stream);
+PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
+
+// --- Plans ---
+
+// Takes over |data|, |size| bytes of a plan (plan_format.h), 64-byte aligned;
+// release(self) is called when the plan dies (NULL: |data| outlives it). Checks
+// magic, version, checksum and every bound: MALFORMED, INCOMPATIBLE.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_create(
+    pestle_context_t* context, const void* data, size_t size,
+    void (*release)(void* self), void* self, pestle_plan_t** out_plan);
+PESTLE_API void pestle_plan_retain(pestle_plan_t* plan);
+PESTLE_API void pestle_plan_release(pestle_plan_t* plan);
+PESTLE_API const void* pestle_plan_data(const pestle_plan_t* plan,
+                                        size_t* out_size);
+// Writes the plan to |path| by atomic rename, mode 0600.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_plan_save(const pestle_plan_t* plan, const char* path);
+// Maps a saved plan. A plan is machine code: load only what you trust.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_load(
+    pestle_context_t* context, const char* path, pestle_plan_t** out_plan);
+
+// --- Executables ---
+
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_run_options_t {
+  size_t struct_size;
+  int32_t threads;             // at most so many; 0: the pool's size
+  // Names of inputs whose memory this run may overwrite.
+  const char* const* donated;
+  size_t donated_count;
+  const struct pestle_control_t* control;  // or NULL
+  // Called after each step when not NULL (profiles): ns of CLOCK_MONOTONIC.
+  void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
+  void* on_step_user;
+} pestle_run_options_t;
+
+// What an executable takes and gives. Frozen. Borrowed from the executable.
+typedef struct pestle_io_info_t {
+  const char* name;
+  pestle_dtype_t dtype;
+  int32_t rank;
+  const int64_t* dims;
+  bool bounded;  // outputs whose real shape is known after a run only
+} pestle_io_info_t;
+
+// Loads |plan| on |device| (NULL: the device that it was made for). Its kernels
+// are loaded, its constants shared with other executables of the plan.
+// INCOMPATIBLE when the machine lacks a feature that the plan names.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_create(
+    pestle_context_t* context, pestle_plan_t* plan, pestle_device_t* device,
+    pestle_executable_t** out_executable);
+PESTLE_API void pestle_executable_retain(pestle_executable_t* executable);
+PESTLE_API void pestle_executable_release(pestle_executable_t* executable);
+PESTLE_API size_t
+pestle_executable_input_count(const pestle_executable_t* executable);
+PESTLE_API size_t
+pestle_executable_output_count(const pestle_executable_t* executable);
+PESTLE_API pestle_io_info_t pestle_executable_input(
+    const pestle_executable_t* executable, size_t index);
+PESTLE_API pestle_io_info_t pestle_executable_output(
+    const pestle_executable_t* executable, size_t index);
+
+// Runs once. |inputs| and |outputs| are views in the executable's order. An
+// input view may have any element strides; a contiguous one whose data is
+// 64-byte aligned is read in place, others cost one copy. An output view with
+// data is written to (contiguous, 64-byte aligned: in place); one with NULL data
+// is allocated: data, shape and strides are filled in, and
+// pestle_tensor_release() frees it. For bounded outputs shape[] is updated to
+// the real extents. Dtype, rank or shape that differ from the executable's are
+// INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live
+// (not donated) input or another output. With a |stream| the call returns once
+// queued: views' memory must stay valid until the stream is synchronised. NULL
+// runs on the calling thread. Allocates nothing in the steady state when all
+// views are used in place.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run(
+    pestle_executable_t* executable, pestle_stream_t* stream,
+    const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
+    size_t output_count, const pestle_run_options_t* options);
+// Frees an output that pestle_executable_run() allocated.
+PESTLE_API void pestle_tensor_release(pestle_executable_t* executable,
+                                      pestle_tensor_t* tensor);
+
+// --- Plan cache ---
+
+// Called on a miss; makes the plan. |user| is the caller's.
+typedef pestle_status_t (*pestle_plan_make_fn_t)(void* user,
+                                                 pestle_plan_t** out_plan);
+
+// The plan of |key| (all that the plan depends on, as bytes; compared in full on
+// a hit): from memory, from disk, or from make(user), which runs once however
+// many threads ask. |out_reason| (may be NULL) receives a static or
+// context-owned sentence: why it missed, or "hit in memory" / "hit on disk".
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_cache_get(
+    pestle_context_t* context, const void* key, size_t key_size,
+    pestle_plan_make_fn_t make, void* user, pestle_plan_t** out_plan,
+    const char** out_reason);
+
+typedef struct pestle_cache_stats_t {
+  size_t struct_size;
+  uint64_t memory_hits, disk_hits, misses, evictions, healed;
+  uint64_t memory_entries, disk_entries, disk_bytes;
+} pestle_cache_stats_t;
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_stats(
+    pestle_context_t* context, pestle_cache_stats_t* out_stats);
+// Calls visit for each entry on disk: file name, bytes, seconds since the epoch
+// of its last use, and a status (NULL: sound; borrowed).
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
+    pestle_context_t* context, bool verify,
+    void (*visit)(void* user, const char* name, const char* model,
+                  uint64_t bytes, int64_t used, pestle_status_t status),
+    void* user);
+// Removes entries on disk: all, or the least recently used until at most
+// |keep_bytes| remain; damaged ones in any case.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_cache_prune(pestle_context_t* context, uint64_t keep_bytes,
+                   uint64_t* out_removed);
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_RUNTIME_H_

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph IR as passes see it. A module owns an arena; nodes, values, blocks
+// and types live in it until the module dies, so pointers stay valid and an
+// erased node is only unlinked. ir/ knows ops, types and meaning; it knows
+// nothing of devices, kernels or files.
+//
+// Invariants, checked by pestle_module_verify():
+//  1. A value is defined once, before its uses, in the using block or in a
+//     block around it (regions capture, except function bodies and fusions).
+//  2. A region has one block. The block ends with the only terminator in it.
+//  3. Every use is on its value's use list and every result knows its node.
+//  4. Result types are those that the op's type rule infers (or accepts).
+#ifndef PESTLE_IR_GRAPH_H_
+#define PESTLE_IR_GRAPH_H_
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "pestle/graph.h"
+
+typedef struct pestle_use_t {
+  pestle_value_t* value;
+  pestle_node_t* user;
+  struct pestle_use_t *prev, *next;  // of the value's other uses
+} pestle_use_t;
+
+struct pestle_value_s {
+  const pestle_type_t* type;  // interned in the module: equal iff same pointer
+  pestle_node_t* node;        // defining node, or NULL for a block argument
+  pestle_block_t* block;      // of the argument; NULL for a node's result
+  uint32_t index;             // among the results or arguments
+  uint32_t use_count;
+  pestle_use_t* uses;
+  const char* name;           // wish for the printer, or NULL
+  uint64_t scratch;           // free for the pass that runs; undefined before it
+};
+
+typedef enum pestle_attr_kind_e {
+  PESTLE_ATTR_KIND_BOOL,
+  PESTLE_ATTR_KIND_I64,
+  PESTLE_ATTR_KIND_F64,
+  PESTLE_ATTR_KIND_STR,
+  PESTLE_ATTR_KIND_I64S,
+  PESTLE_ATTR_KIND_TYPE,
+  PESTLE_ATTR_KIND_ELEMENTS,
+} pestle_attr_kind_t;
+
+// Contents are the module's: in its arena, or in memory that the module keeps
+// alive (pestle_module_keep_alive).
+typedef struct pestle_attr_t {
+  uint16_t name;  // pestle_attr_name_t
+  uint16_t kind;  // pestle_attr_kind_t
+  union {
+    bool b;
+    int64_t i64;
+    double f64;
+    const char* str;
+    pestle_i64s_t i64s;
+    const pestle_type_t* type;
+    const pestle_elements_t* elements;
+  } as;
+} pestle_attr_t;
+
+struct pestle_node_s {
+  uint16_t op;  // pestle_op_t
+  uint16_t attr_count;
+  uint32_t operand_count, result_count, region_count;
+  pestle_use_t* operands;
+  pestle_value_t* results;     // array of result_count
+  pestle_region_t** regions;
+  pestle_attr_t* attrs;        // sorted by name; every REQUIRED and OPTIONAL
+                               // attribute of the row is present
+  pestle_block_t* block;       // NULL once erased
+  pestle_node_t *prev, *next;
+  pestle_loc_t loc;            // strings interned in the module
+  uint64_t scratch;            // free for the pass that runs
+};
+
+struct pestle_block_s {
+  pestle_region_t* region;
+  pestle_value_t** arguments;
+  uint32_t argument_count;
+  pestle_node_t *first, *last;
+};
+
+struct pestle_region_s {
+  pestle_block_t* block;
+  pestle_node_t* owner;          // or NULL
+  pestle_function_t* function;   // when it is a function's body, else NULL
+};
+
+struct pestle_function_s {
+  pestle_module_t* module;
+  const char* name;
+  bool is_private;
+  pestle_region_t* body;
+  // Names of the inputs and outputs as the user knows them; NULL where none.
+  // Text form: argument attribute {pestle.name = "x"}, result attribute likewise.
+  const char** argument_names;
+  const char** result_names;  // set by pestle_function_set_result_name
+  uint32_t result_name_count;
+  pestle_function_t* next;
+};
+
+typedef struct pestle_keep_alive_t {
+  void (*release)(void* self);
+  void* self;
+  struct pestle_keep_alive_t* next;
+} pestle_keep_alive_t;
+
+struct pestle_module_s {
+  uint32_t refs;  // atomic
+  pestle_context_t* context;
+  pestle_arena_t arena;
+  const char* name;
+  pestle_function_t *first, *last;
+  pestle_keep_alive_t* keep_alive;
+  struct pestle_interner_t* interner;  // types and strings
+  // A module whose shapes are not all known may instead know how to make
+  // itself for given argument types (ONNX: imports again). NULL: the generic
+  // way, pestle_module_specialize() infers every type anew.
+  pestle_status_t (*specialize)(void* self, const pestle_type_t* types,
+                                size_t count, pestle_module_t** out_module);
+  void* specialize_self;  // kept alive with pestle_module_keep_alive
+};
+
+// --- Modules ---
+
+// Runs release(self) when the module dies.
+PESTLE_NODISCARD pestle_status_t pestle_module_keep_alive(
+    pestle_module_t* module, void (*release)(void* self), void* self);
+// A deep copy; constant data stays shared (the copy retains the original).
+PESTLE_NODISCARD pestle_status_t pestle_module_clone(
+    pestle_module_t* module, pestle_module_t** out_module);
+pestle_function_t* pestle_module_find_function(pestle_module_t* module,
+                                               const char* name);
+PESTLE_NODISCARD pestle_status_t pestle_function_set_result_name(
+    pestle_function_t* function, size_t index, const char* name);
+// The interned form; NULL when out of memory.
+const pestle_type_t* pestle_module_intern_type(pestle_module_t* module,
+                                               const pestle_type_t* type);
+const char* pestle_module_intern_string(pestle_module_t* module,
+                                        const char* text);
+
+// --- Types ---
+
+pestle_type_t pestle_type_make(pestle_dtype_t dtype, int rank,
+                               const int64_t* dims);
+bool pestle_type_equal(const pestle_type_t* a, const pestle_type_t* b);
+bool pestle_type_is_static(const pestle_type_t* type);
+// Elements of a static type (its product is checked where types are made).
+int64_t pestle_type_count(const pestle_type_t* type);
+size_t pestle_type_bytes(const pestle_type_t* type);
+// "tensor<2x3xf32>" appended.
+void pestle_type_print(const pestle_type_t* type, pestle_strbuf_t* out);
+
+// --- Generic construction and editing ---
+
+// What pestle_op_<op>() expands to. Attributes may come in any order; missing
+// OPTIONAL ones get their default; |attrs| and their contents are copied, except
+// ELEMENTS data when |share_elements| (then the caller keeps it alive). |type|
+// as in graph.h. On success |*out_node| is in place before |builder|'s point.
+typedef struct pestle_node_spec_t {
+  pestle_op_t op;
+  pestle_value_t* const* operands;
+  size_t operand_count;
+  const pestle_attr_t* attrs;
+  size_t attr_count;
+  pestle_region_t* const* regions;
+  size_t region_count;
+  const pestle_type_t* type;
+  bool share_elements;
+} pestle_node_spec_t;
+PESTLE_NODISCARD pestle_status_t pestle_node_create(
+    pestle_builder_t* builder, const pestle_node_spec_t* spec,
+    pestle_node_t** out_node);
+
+// The result types that |spec| has, by the op's rule. |out_types| has room for
+// |capacity|; |*out_count| is the number of results. Errors say what is wrong
+// with which operand or attribute, without naming the location.
+PESTLE_NODISCARD pestle_status_t pestle_infer_types(
+    const pestle_node_spec_t* spec, pestle_type_t* out_types, size_t capacity,
+    size_t* out_count);
+
+// A copy of |node| at |builder| with operands looked up through |map| (pairs of
+// old and new value in value->scratch is the caller's business): operand i is
+// |operands[i]|; regions are cloned with their captured values as they are.
+PESTLE_NODISCARD pestle_status_t pestle_node_clone(
+    pestle_builder_t* builder, const pestle_node_t* node,
+    pestle_value_t* const* operands, pestle_node_t** out_node);
+
+// A builder that inserts before |node| with its location.
+pestle_builder_t pestle_builder_before(pestle_node_t* node);
+pestle_builder_t pestle_builder_after(pestle_node_t* node);
+
+void pestle_node_set_operand(pestle_node_t* node, size_t index,
+                             pestle_value_t* value);
+void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to);
+// Unlinks a node whose results have no uses.
+void pestle_node_erase(pestle_node_t* node);
+// Moves |node| before |before| (both in one block), or to the end for NULL.
+void pestle_node_move(pestle_node_t* node, pestle_node_t* before);
+PESTLE_NODISCARD pestle_status_t pestle_block_add_argument(
+    pestle_module_t* module, pestle_block_t* block, const pestle_type_t* type,
+    pestle_value_t** out_value);
+
+// --- Reading ---
+
+static inline pestle_value_t* pestle_node_operand(const pestle_node_t* node,
+                                                  size_t index) {
+  return node->operands[index].value;
+}
+static inline pestle_value_t* pestle_node_result(const pestle_node_t* node,
+                                                 size_t index) {
+  return &node->results[index];
+}
+static inline pestle_block_t* pestle_node_body(const pestle_node_t* node,
+                                               size_t region) {
+  return node->regions[region]->block;
+}
+// The attribute; the node's row has it (an internal error otherwise yields an
+// empty value of the kind).
+const pestle_attr_t* pestle_node_attr(const pestle_node_t* node,
+                                      pestle_attr_name_t name);
+#define PESTLE_NODE_I64(node, name) \
+  (pestle_node_attr(node, PESTLE_ATTR_##name)->as.i64)
+#define PESTLE_NODE_F64(node, name) \
+  (pestle_node_attr(node, PESTLE_ATTR_##name)->as.f64)
+#define PESTLE_NODE_BOOL(node, name) \
+  (pestle_node_attr(node, PESTLE_ATTR_##name)->as.b)
+#define PESTLE_NODE_STR(node, name) \
+  (pestle_node_attr(node, PESTLE_ATTR_##name)->as.str)
+#define PESTLE_NODE_I64S(node, name) \
+  (pestle_node_attr(node, PESTLE_ATTR_##name)->as.i64s)
+#define PESTLE_NODE_ELEMENTS(node) \
+  (pestle_node_attr(node, PESTLE_ATTR_value)->as.elements)
+
+const char* pestle_attr_name_text(pestle_attr_name_t name);
+// The constant behind |value|, or NULL.
+const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
+// When |block| is one commutative, associative scalar op on its two arguments
+// and a return (as reduce bodies are), that op; else PESTLE_OP_COUNT.
+pestle_op_t pestle_block_fold_op(const pestle_block_t* block);
+// "%name = stablehlo.add at model.onnx node 'conv1'": for diagnostics.
+void pestle_node_describe(const pestle_node_t* node, pestle_strbuf_t* out);
+// A status about |node|: "'stablehlo.add' (node 'conv1' in model.onnx): ...".
+PESTLE_NODISCARD PESTLE_PRINTF(3, 4) pestle_status_t
+    pestle_node_error(const pestle_node_t* node, pestle_status_code_t code,
+                      const char* format, ...);
+
+// --- Composites ---
+
+// Writes |node|'s decomposition into core ops before it; |out_results| has one
+// value for each result. |node| must be of class COMPOSITE. The caller replaces
+// and erases.
+PESTLE_NODISCARD pestle_status_t pestle_decompose(
+    pestle_node_t* node, pestle_value_t** out_results);
+
+#endif  // PESTLE_IR_GRAPH_H_
