@@ -105,7 +105,7 @@ typedef enum pestle_print_flag_e {
 } pestle_print_flag_t;
 
 // Writes the module's text; |*out_text| is of the context's allocator, ends in
-// 0 (|*out_size| does not count it) and is freed with pestle_free().
+// 0 (|*out_size| does not count it) and is freed with pestle_context_free().
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_print(const pestle_module_t* module, unsigned flags,
                     char** out_text, size_t* out_size);
@@ -124,7 +124,8 @@ pestle_module_deserialize(pestle_context_t* context, const void* data,
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_signature(const pestle_module_t* module, uint64_t out_hash[2]);
 // Frees what a pestle_* function returned from |context|'s allocator.
-PESTLE_API void pestle_free(pestle_context_t* context, void* data, size_t size);
+PESTLE_API void pestle_context_free(pestle_context_t* context, void* data,
+                                    size_t size);
 
 // --- Building ---
 

@@ -62,7 +62,7 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(
     const pestle_import_options_t* options, pestle_module_t** out_module);
 
 // Reads a serialised onnx.TensorProto (the .pb files of ONNX test cases):
-// |*out_elements|.data is of the context's allocator (pestle_free).
+// |*out_elements|.data is of the context's allocator (pestle_context_free).
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_read_onnx_tensor(
     pestle_context_t* context, const void* data, size_t size,
     pestle_elements_t* out_elements, char* out_name, size_t name_capacity);
