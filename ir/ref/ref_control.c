@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of class CONTROL, and fusion, whose meaning is its region.
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "ir/ref/ref_internal.h"
+
+// --- while ---
+
+// Two sets of buffers: the body reads one and writes the other.
+static pestle_status_t make_state(const pestle_ref_call_t* call,
+                                  pestle_arena_t* arena, void*** out_state) {
+  uint32_t count = call->node->operand_count;
+  void** state = PESTLE_ARENA_ARRAY(arena, void*, count);
+  if (!state) return PESTLE_OOM();
+  for (uint32_t i = 0; i < count; ++i) {
+    size_t size = pestle_type_bytes(pestle_ref_operand_type(call, i));
+    state[i] = pestle_arena_alloc(arena, size, PESTLE_BUFFER_ALIGNMENT);
+    if (!state[i]) return PESTLE_OOM();
+    if (size) memcpy(state[i], call->operands[i], size);
+  }
+  *out_state = state;
+  return NULL;
+}
+
+static pestle_status_t loop(const pestle_ref_call_t* call,
+                            pestle_arena_t* arena) {
+  void **now, **next;
+  PESTLE_TRY(make_state(call, arena, &now));
+  PESTLE_TRY(make_state(call, arena, &next));
+  for (;;) {
+    uint8_t go = 0;
+    void* condition[] = {&go};
+    PESTLE_TRY(pestle_ref_run(call->interp, call->bodies[0],
+                              (const void* const*)now, condition));
+    if (!go) break;
+    PESTLE_TRY(pestle_ref_run(call->interp, call->bodies[1],
+                              (const void* const*)now, next));
+    void** swap = now;
+    now = next;
+    next = swap;
+  }
+  for (uint32_t i = 0; i < call->node->result_count; ++i) {
+    size_t size = pestle_type_bytes(pestle_ref_result_type(call, i));
+    if (size) memcpy(call->results[i], now[i], size);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_ref_while(const pestle_ref_call_t* call) {
+  pestle_arena_t arena;
+  pestle_arena_init(call->allocator, &arena);
+  pestle_status_t status = loop(call, &arena);
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
+// --- Branches, calls, groups ---
+
+pestle_status_t pestle_ref_if(const pestle_ref_call_t* call) {
+  uint8_t condition = *(const uint8_t*)call->operands[0];
+  return pestle_ref_run(call->interp, call->bodies[condition ? 0 : 1], NULL,
+                        call->results);
+}
+
+// An index outside the branches takes the last one.
+pestle_status_t pestle_ref_case(const pestle_ref_call_t* call) {
+  int64_t index;
+  uint32_t count = call->node->region_count;
+  if (!count) return NULL;
+  pestle_ref_load_wide(pestle_ref_operand_type(call, 0)->dtype,
+                       call->operands[0], 1, &index);
+  if (index < 0 || index >= count) index = count - 1;
+  return pestle_ref_run(call->interp, call->bodies[index], NULL,
+                        call->results);
+}
+
+pestle_status_t pestle_ref_call(const pestle_ref_call_t* call) {
+  return pestle_ref_run_function(call->interp,
+                                 PESTLE_NODE_STR(call->node, callee),
+                                 call->operands, call->results);
+}
+
+pestle_status_t pestle_ref_fusion(const pestle_ref_call_t* call) {
+  return pestle_ref_run(call->interp, call->bodies[0], call->operands,
+                        call->results);
+}
+
+pestle_status_t pestle_ref_optimization_barrier(
+    const pestle_ref_call_t* call) {
+  for (uint32_t i = 0; i < call->node->result_count; ++i) {
+    size_t size = pestle_type_bytes(pestle_ref_result_type(call, i));
+    if (size) memcpy(call->results[i], call->operands[i], size);
+  }
+  return NULL;
+}
+
+// Blocks hand over what they return; the op itself does nothing.
+pestle_status_t pestle_ref_return(const pestle_ref_call_t* call) {
+  (void)call;
+  return NULL;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary of scalar.def's expression columns, written for the precision
+// that the includer names: functions m32_*, m64_* behind M(f), and the integer
+// macros. Private to ref_scalar.c.
+#ifndef PESTLE_IR_REF_REF_MATH_H_
+#define PESTLE_IR_REF_REF_MATH_H_
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// In f32 every function is taken in f64 and rounded, so that it is correctly
+// rounded but for the rarest ties; those that are exact in f64 stay exact.
+#define PESTLE_REF_MATH1(X)                                             \
+  X(fabs) X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt)    \
+  X(exp) X(expm1) X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf)   \
+  X(rsqrt) X(logistic)
+#define PESTLE_REF_MATH2(X) X(fmod) X(pow) X(atan2)
+
+static inline double pestle_ref_rsqrt(double a) { return 1.0 / sqrt(a); }
+static inline double pestle_ref_logistic(double a) {
+  return 1.0 / (1.0 + exp(-a));
+}
+#define rsqrt pestle_ref_rsqrt
+#define logistic pestle_ref_logistic
+#define PESTLE_REF_DEFINE1(f)                                    \
+  static inline double m64_##f(double a) { return f(a); }        \
+  static inline float m32_##f(float a) { return (float)f((double)a); }
+#define PESTLE_REF_DEFINE2(f)                                              \
+  static inline double m64_##f(double a, double b) { return f(a, b); }     \
+  static inline float m32_##f(float a, float b) {                          \
+    return (float)f((double)a, (double)b);                                 \
+  }
+PESTLE_REF_MATH1(PESTLE_REF_DEFINE1)
+PESTLE_REF_MATH2(PESTLE_REF_DEFINE2)
+#undef PESTLE_REF_DEFINE1
+#undef PESTLE_REF_DEFINE2
+#undef PESTLE_REF_MATH1
+#undef PESTLE_REF_MATH2
+#undef rsqrt
+#undef logistic
+
+// Rounding an f64 sum of an exact product would round twice.
+static inline float m32_fma(float a, float b, float c) { return fmaf(a, b, c); }
+static inline double m64_fma(double a, double b, double c) {
+  return fma(a, b, c);
+}
+
+// NaN wins, and -0 is less than +0.
+#define PESTLE_REF_DEFINE_ORDER(prefix, T)                    \
+  static inline T prefix##_max(T a, T b) {                    \
+    if (isnan(a) || isnan(b)) return a + b;                   \
+    if (a == b) return signbit(a) ? b : a;                    \
+    return a > b ? a : b;                                     \
+  }                                                           \
+  static inline T prefix##_min(T a, T b) {                    \
+    if (isnan(a) || isnan(b)) return a + b;                   \
+    if (a == b) return signbit(a) ? a : b;                    \
+    return a < b ? a : b;                                     \
+  }                                                           \
+  static inline T prefix##_sign(T a) {                        \
+    return a > 0 ? (T)1 : a < 0 ? (T)-1 : a;                  \
+  }
+PESTLE_REF_DEFINE_ORDER(m32, float)
+PESTLE_REF_DEFINE_ORDER(m64, double)
+#undef PESTLE_REF_DEFINE_ORDER
+
+// Integers: everything is defined, nothing traps. Division by zero gives all
+// ones and its remainder the dividend; a shift by the width or more gives zero
+// or the sign; a negative exponent gives what rounds towards zero.
+static inline uint64_t pestle_ref_mask(uint64_t width) {
+  return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+}
+static inline int64_t pestle_ref_sign_extend(uint64_t a, uint64_t width) {
+  uint64_t sign = UINT64_C(1) << (width - 1);
+  return (int64_t)(((a & pestle_ref_mask(width)) ^ sign) - sign);
+}
+static inline uint64_t pestle_ref_u_pow(uint64_t base, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent; exponent >>= 1, base *= base) {
+    if (exponent & 1) result *= base;
+  }
+  return result;
+}
+static inline int64_t pestle_ref_s_pow(int64_t base, int64_t exponent) {
+  if (exponent >= 0) {
+    return (int64_t)pestle_ref_u_pow((uint64_t)base, (uint64_t)exponent);
+  }
+  if (base == 1) return 1;
+  if (base == -1) return exponent % 2 ? -1 : 1;
+  return 0;
+}
+static inline int64_t pestle_ref_s_sar(int64_t a, uint64_t shift,
+                                       uint64_t width) {
+  return a >> (shift >= width ? 63 : shift);
+}
+static inline uint64_t pestle_ref_clz(uint64_t a, uint64_t width) {
+  a &= pestle_ref_mask(width);
+  return a ? (uint64_t)__builtin_clzll(a) - (64 - width) : width;
+}
+
+#define WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
+#define S_DIV(a, b) ((b) == 0 ? -1 : (b) == -1 ? WRAP(0, -, a) : (a) / (b))
+#define U_DIV(a, b) ((b) == 0 ? UINT64_MAX : (a) / (b))
+#define S_REM(a, b) ((b) == 0 ? (a) : (b) == -1 ? 0 : (a) % (b))
+#define U_REM(a, b) ((b) == 0 ? (a) : (a) % (b))
+#define S_POW(a, b) pestle_ref_s_pow(a, b)
+#define U_POW(a, b) pestle_ref_u_pow(a, b)
+#define U_SHL(a, b, W) ((b) >= (W) ? 0 : (a) << (b))
+#define S_SHL(a, b, W) ((int64_t)U_SHL((uint64_t)(a), (uint64_t)(b), W))
+#define U_SHR(a, b, W) \
+  ((b) >= (W) ? 0 : ((a) & pestle_ref_mask(W)) >> (b))
+#define S_SHR(a, b, W) ((int64_t)U_SHR((uint64_t)(a), (uint64_t)(b), W))
+#define S_SAR(a, b, W) pestle_ref_s_sar(a, (uint64_t)(b), W)
+#define U_SAR(a, b, W) \
+  ((uint64_t)pestle_ref_s_sar(pestle_ref_sign_extend(a, W), b, W))
+#define U_POPCNT(a, W) \
+  ((uint64_t)__builtin_popcountll((a) & pestle_ref_mask(W)))
+#define S_POPCNT(a, W) ((int64_t)U_POPCNT((uint64_t)(a), W))
+#define U_CLZ(a, W) pestle_ref_clz(a, W)
+#define S_CLZ(a, W) ((int64_t)pestle_ref_clz((uint64_t)(a), W))
+// min(max(x, low), high), as the floats have it.
+#define S_CLAMP(low, x, high) \
+  (((x) < (low) ? (low) : (x)) > (high) ? (high) : (x) < (low) ? (low) : (x))
+// The row does not take that kind: never called.
+#define NO 0
+
+#endif  // PESTLE_IR_REF_REF_MATH_H_
