@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Headers, libpestle.so, backends, the command, and what finds them again:
+# pestleConfig.cmake and pestle.pc.
+
+include(CMakePackageConfigHelpers)
+
+set(PESTLE_BACKEND_INSTALL_DIR "${CMAKE_INSTALL_LIBDIR}/pestle/backends")
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pestle")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/pestle"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(FILES "${PROJECT_BINARY_DIR}/include/pestle/version.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pestle" COMPONENT dev)
+
+# What a plugin needs: the headers and nothing to link.
+add_library(pestle_headers INTERFACE)
+set_target_properties(pestle_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(pestle_headers INTERFACE
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+
+install(TARGETS pestle pestle_headers EXPORT pestleTargets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+get_property(plugins GLOBAL PROPERTY PESTLE_PLUGINS)
+if(plugins)
+  install(TARGETS ${plugins}
+          LIBRARY DESTINATION "${PESTLE_BACKEND_INSTALL_DIR}")
+endif()
+if(TARGET pestle_command)
+  install(TARGETS pestle_command
+          RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+install(EXPORT pestleTargets NAMESPACE pestle:: DESTINATION "${package_dir}"
+        COMPONENT dev)
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/pestleConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/pestleConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS PESTLE_BACKEND_INSTALL_DIR)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/pestleConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/pestleConfig.cmake"
+              "${PROJECT_BINARY_DIR}/pestleConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/PestlePlugin.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/plugin.map"
+        DESTINATION "${package_dir}" COMPONENT dev)
+
+# pestle.pc states paths relative to itself, so that the tree can be moved.
+file(RELATIVE_PATH PESTLE_PC_PREFIX
+     "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" PESTLE_PC_PREFIX "${PESTLE_PC_PREFIX}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/pestle.pc.in"
+               "${PROJECT_BINARY_DIR}/pestle.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/pestle.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
