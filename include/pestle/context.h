@@ -62,6 +62,12 @@ PESTLE_API void pestle_context_release(pestle_context_t* context);
 // The context's allocator. Thread-safe.
 PESTLE_API pestle_allocator_t
 pestle_context_allocator(const pestle_context_t* context);
+// The options as they are in force, environment included. Thread-safe.
+PESTLE_API bool pestle_context_is_strict(const pestle_context_t* context);
+PESTLE_API int32_t pestle_context_threads(const pestle_context_t* context);
+// NULL when there is no cache on disk. Borrowed from the context.
+PESTLE_API const char* pestle_context_cache_dir(
+    const pestle_context_t* context);
 // Sends a formatted message to the sink when |level| is enabled. Thread-safe.
 PESTLE_API PESTLE_PRINTF(3, 4) void pestle_context_log(
     pestle_context_t* context, pestle_log_level_t level, const char* format, ...);

@@ -177,6 +177,9 @@ typedef struct pestle_backend_t {
   void* self;
   const pestle_target_api_t* target;
   const pestle_device_api_t* device;
+  // Frees what init() made for this host; nothing of the backend is used
+  // afterwards, its code stays mapped. May be NULL or missing.
+  void (*deinit)(void* self);
 } pestle_backend_t;
 
 // Types of the entry points.

@@ -128,7 +128,8 @@ PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
 
 // Takes over |data|, |size| bytes of a plan (plan_format.h), 64-byte aligned;
 // release(self) is called when the plan dies (NULL: |data| outlives it). Checks
-// magic, version, checksum and every bound: MALFORMED, INCOMPATIBLE.
+// magic, version, checksum and every bound: MALFORMED, INCOMPATIBLE. On failure
+// nothing is taken over.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_create(
     pestle_context_t* context, const void* data, size_t size,
     void (*release)(void* self), void* self, pestle_plan_t** out_plan);
