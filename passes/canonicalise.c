@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant folding and the rules of simplify.def in one sweep over each block,
+// then cse and dce, again and again until nothing changes. The same work under
+// the name clean_up stands before fusion.
+//
+//   %0 = constant dense<0>
+//   %1 = add %x, %0          ->   %2 = exp %x
+//   %2 = exp %1                   return %2, %2
+//   %3 = exp %x
+//   return %2, %3
+#include "passes/fold_constants.h"
+#include "passes/simplify.h"
+#include "passes/util.h"
+
+// Rounds are few: a sweep carries a chain of rewrites to its end, and only what
+// a later op makes possible for an earlier one needs another.
+#define MAX_ROUNDS 12
+
+typedef struct canonicalise_t {
+  const pestle_pass_context_t* ctx;
+  bool changed;
+} canonicalise_t;
+
+static pestle_status_t rewrite_node(const canonicalise_t* c,
+                                    pestle_module_t* module,
+                                    pestle_node_t* node,
+                                    pestle_value_t** out) {
+  PESTLE_TRY(pestle_fold_node(c->ctx, module, node, out));
+  if (out[0]) return NULL;
+  return pestle_simplify_node(c->ctx, NULL, node, out);
+}
+
+static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
+                                     pestle_block_t* block) {
+  canonicalise_t* c = user;
+  pestle_value_t* out[PESTLE_SIMPLIFY_MAX_RESULTS];
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    pestle_node_t* prev = n->prev;
+    next = n->next;
+    PESTLE_TRY(rewrite_node(c, module, n, out));
+    if (!out[0]) continue;
+    pestle_pass_replace(n, out);
+    c->changed = true;
+    next = prev ? prev->next : block->first;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_canonicalise(pestle_pass_context_t* ctx,
+                                         pestle_module_t* module,
+                                         bool* out_changed) {
+  for (int round = 0; round < MAX_ROUNDS; ++round) {
+    canonicalise_t c = {.ctx = ctx};
+    PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &c));
+    PESTLE_TRY(pestle_pass_cse(ctx, module, &c.changed));
+    bool dropped = false;
+    PESTLE_TRY(pestle_pass_dce(ctx, module, &dropped));
+    *out_changed = *out_changed || c.changed || dropped;
+    if (!c.changed) break;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_clean_up(pestle_pass_context_t* ctx,
+                                     pestle_module_t* module,
+                                     bool* out_changed) {
+  return pestle_pass_canonicalise(ctx, module, out_changed);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates ops whose operands are constants, by the reference evaluator.
+//
+//   %0 = constant dense<[1, 2]>
+//   %1 = constant dense<3>
+//   %2 = multiply %0, %1           ->   %2 = constant dense<[3, 6]>
+//
+// A splat stays one element: ops that only move or repeat it give a splat
+// again. Nothing is folded that makes much out of little (a broadcast of a
+// row, a long iota), that passes options->fold_limit, or that would take the
+// evaluator long; such ops run with the model, fused into their users.
+#include "passes/fold_constants.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/ref/ref.h"
+#include "passes/util.h"
+
+// Results up to this size may be larger than what they are made from.
+#define SMALL_BYTES 1024
+// Steps that the evaluator may take for one op.
+#define WORK_LIMIT ((int64_t)1 << 28)
+
+static int64_t fold_limit(const pestle_pass_context_t* ctx) {
+  int64_t limit = ctx->options->fold_limit;
+  return limit > 0 ? limit : (int64_t)64 << 20;
+}
+
+static bool all_constant(const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!pestle_value_constant(pestle_node_operand(node, i))) return false;
+  }
+  return true;
+}
+
+// --- Splats ---
+
+static bool splat_bits(const pestle_value_t* value, uint64_t out[2]) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (!e || (!e->splat && pestle_type_count(&e->type) != 1)) return false;
+  out[0] = out[1] = 0;
+  memcpy(out, e->data, pestle_dtype_size(e->type.dtype));
+  return true;
+}
+
+// Operands that a view's elements come from.
+static uint32_t data_operands(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_DYNAMIC_SLICE || node->op == PESTLE_OP_GATHER
+             ? 1
+             : node->operand_count;
+}
+
+static bool moves_elements(const pestle_node_t* node) {
+  return pestle_pass_info(node)->fuse == PESTLE_FUSE_VIEW ||
+         node->op == PESTLE_OP_DYNAMIC_SLICE || node->op == PESTLE_OP_GATHER;
+}
+
+// A view of equal splats is that splat.
+static pestle_status_t fold_moved_splat(pestle_node_t* node,
+                                        pestle_value_t** out) {
+  uint64_t first[2], other[2];
+  if (!node->operand_count || !splat_bits(pestle_node_operand(node, 0), first)) {
+    return NULL;
+  }
+  for (uint32_t i = 1; i < data_operands(node); ++i) {
+    if (!splat_bits(pestle_node_operand(node, i), other) ||
+        other[0] != first[0] || other[1] != first[1]) {
+      return NULL;
+    }
+  }
+  const pestle_type_t* type = node->results[0].type;
+  pestle_elements_t e = {*type, first, pestle_dtype_size(type->dtype), true};
+  pestle_builder_t b = pestle_builder_before(node);
+  return pestle_pass_constant(&b, &e, out);
+}
+
+static bool is_elementwise(const pestle_node_t* node) {
+  return pestle_op_is_scalar((pestle_op_t)node->op) ||
+         node->op == PESTLE_OP_CONVERT ||
+         (node->op == PESTLE_OP_BITCAST_CONVERT &&
+          node->results[0].type->rank == node->operands[0].value->type->rank);
+}
+
+// The same op on single elements; |out_scalar| is not used by anyone.
+static pestle_status_t make_scalar_op(pestle_builder_t* b,
+                                      const pestle_node_t* node,
+                                      pestle_node_t** out_scalar) {
+  pestle_value_t* operands[3];
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_elements_t* e =
+        pestle_value_constant(pestle_node_operand(node, i));
+    pestle_elements_t one = {pestle_type_make(e->type.dtype, 0, NULL), e->data,
+                             pestle_dtype_size(e->type.dtype), true};
+    PESTLE_TRY(pestle_pass_constant(b, &one, &operands[i]));
+  }
+  pestle_type_t type = pestle_type_make(node->results[0].type->dtype, 0, NULL);
+  pestle_node_spec_t spec = {.op = (pestle_op_t)node->op,
+                             .operands = operands,
+                             .operand_count = node->operand_count,
+                             .attrs = node->attrs,
+                             .attr_count = node->attr_count,
+                             .type = &type};
+  return pestle_node_create(b, &spec, out_scalar);
+}
+
+// An elementwise op on splats is a splat: one element is computed.
+static pestle_status_t fold_elementwise_splat(const pestle_pass_context_t* ctx,
+                                              pestle_node_t* node,
+                                              pestle_value_t** out) {
+  uint64_t bits[2];
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!splat_bits(pestle_node_operand(node, i), bits)) return NULL;
+  }
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_node_t* scalar;
+  PESTLE_TRY(make_scalar_op(&b, node, &scalar));
+  const void* operands[3];
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = pestle_value_constant(pestle_node_operand(scalar, i))->data;
+  }
+  void* results[1] = {bits};
+  bits[0] = bits[1] = 0;
+  pestle_status_t status = pestle_ref_evaluate_node(
+      pestle_context_allocator(ctx->context), scalar, operands, results);
+  if (!status) {
+    const pestle_type_t* type = node->results[0].type;
+    pestle_elements_t e = {*type, bits, pestle_dtype_size(type->dtype), true};
+    status = pestle_pass_constant(&b, &e, out);
+  }
+  pestle_value_t* made[3];
+  uint32_t count = scalar->operand_count;
+  for (uint32_t i = 0; i < count; ++i) made[i] = pestle_node_operand(scalar, i);
+  pestle_node_erase(scalar);
+  for (uint32_t i = 0; i < count; ++i) pestle_node_erase(made[i]->node);
+  return status;
+}
+
+// --- Everything else ---
+
+// Bytes that the operands take as they are stored, and as arrays.
+static void operand_bytes(const pestle_node_t* node, int64_t* stored,
+                          int64_t* dense) {
+  *stored = *dense = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_elements_t* e =
+        pestle_value_constant(pestle_node_operand(node, i));
+    *stored += (int64_t)e->size;
+    *dense += (int64_t)pestle_type_bytes(&e->type);
+  }
+}
+
+// Elements that a window op reads for each element of its result.
+static int64_t window_size(const pestle_node_t* node) {
+  pestle_i64s_t window = PESTLE_NODE_I64S(node, window_dimensions);
+  int64_t size = 1;
+  for (size_t i = 0; i < window.count; ++i) {
+    if (__builtin_mul_overflow(size, window.data[i], &size)) return INT64_MAX;
+  }
+  return size;
+}
+
+static int64_t contracted_size(const pestle_node_t* node) {
+  const pestle_type_t* rhs = pestle_node_operand(node, 1)->type;
+  int64_t free_size;
+  if (node->op == PESTLE_OP_CONVOLUTION) {
+    int64_t axis = PESTLE_NODE_I64(node, kernel_output_feature_dimension);
+    free_size = rhs->dims[axis];
+    return free_size ? pestle_type_count(rhs) / free_size : 0;
+  }
+  pestle_i64s_t axes = PESTLE_NODE_I64S(node, rhs_contracting_dimensions);
+  int64_t size = 1;
+  for (size_t i = 0; i < axes.count; ++i) size *= rhs->dims[axes.data[i]];
+  return size;
+}
+
+static bool is_affordable(const pestle_node_t* node) {
+  int64_t count = 0, factor = 1, work;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    count += pestle_type_count(node->results[i].type);
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    count += pestle_type_count(pestle_node_operand(node, i)->type);
+  }
+  if (pestle_pass_info(node)->fuse == PESTLE_FUSE_WINDOW) {
+    factor = window_size(node);
+  } else if (pestle_pass_info(node)->fuse == PESTLE_FUSE_CONTRACTION) {
+    factor = contracted_size(node);
+    count = pestle_type_count(node->results[0].type);
+  }
+  return !__builtin_mul_overflow(count, factor + 1, &work) &&
+         work <= WORK_LIMIT;
+}
+
+// The sizes that make a fold worth it.
+static bool is_worth_it(const pestle_pass_context_t* ctx,
+                        const pestle_node_t* node) {
+  int64_t stored, dense, result = 0;
+  operand_bytes(node, &stored, &dense);
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    result += (int64_t)pestle_type_bytes(node->results[i].type);
+  }
+  if (result > fold_limit(ctx) || dense > 4 * fold_limit(ctx)) return false;
+  if (result <= SMALL_BYTES) return true;
+  // Weights that are stored narrow may become wide, nothing else may grow.
+  bool widens = node->op == PESTLE_OP_CONVERT || node->op == PESTLE_OP_DEQUANTIZE;
+  return result <= stored || (widens && result <= 4 * stored);
+}
+
+// Keeps equal elements as one.
+static void detect_splat(pestle_elements_t* e) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  if (!e->size || e->size == size) return;
+  if (memcmp(e->data, (const char*)e->data + size, e->size - size)) return;
+  e->splat = true;
+  e->size = size;
+}
+
+static pestle_status_t evaluate(const pestle_pass_context_t* ctx,
+                                pestle_module_t* module, pestle_node_t* node,
+                                void** results) {
+  const void** operands = PESTLE_ARENA_ARRAY(ctx->scratch, const void*,
+                                             node->operand_count + 1);
+  if (!operands) return PESTLE_OOM();
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = pestle_pass_expand(
+        pestle_value_constant(pestle_node_operand(node, i)), ctx->scratch);
+    if (!operands[i]) return PESTLE_OOM();
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    results[i] = pestle_arena_alloc(
+        &module->arena, pestle_type_bytes(node->results[i].type), 64);
+    if (!results[i]) return PESTLE_OOM();
+  }
+  return pestle_ref_evaluate_node(pestle_context_allocator(ctx->context), node,
+                                  operands, results);
+}
+
+static pestle_status_t fold_dense(const pestle_pass_context_t* ctx,
+                                  pestle_module_t* module, pestle_node_t* node,
+                                  pestle_value_t** out) {
+  void* results[16];
+  pestle_arena_mark_t mark = pestle_arena_mark(ctx->scratch);
+  pestle_status_t status = evaluate(ctx, module, node, results);
+  pestle_arena_rewind(ctx->scratch, mark);
+  PESTLE_TRY(status);
+  pestle_builder_t b = pestle_builder_before(node);
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const pestle_type_t* type = node->results[i].type;
+    pestle_elements_t e = {*type, results[i], pestle_type_bytes(type), false};
+    detect_splat(&e);
+    PESTLE_TRY(pestle_pass_constant(&b, &e, &out[i]));
+  }
+  return NULL;
+}
+
+// A reshape of data is the same data.
+static pestle_status_t fold_reshape(pestle_node_t* node, pestle_value_t** out) {
+  pestle_elements_t e = *pestle_value_constant(pestle_node_operand(node, 0));
+  e.type = *node->results[0].type;
+  pestle_builder_t b = pestle_builder_before(node);
+  return pestle_pass_constant(&b, &e, out);
+}
+
+pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
+                                 pestle_module_t* module, pestle_node_t* node,
+                                 pestle_value_t** out) {
+  const pestle_op_info_t* info = pestle_pass_info(node);
+  out[0] = NULL;
+  if (info->fuse == PESTLE_FUSE_CONTROL || info->fuse == PESTLE_FUSE_FUSION ||
+      (info->flags & PESTLE_OP_FLAG_EFFECT) ||
+      node->op == PESTLE_OP_CONSTANT || !node->result_count ||
+      node->result_count > 16) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (!pestle_type_is_static(node->results[i].type)) return NULL;
+  }
+  if (moves_elements(node)) PESTLE_TRY(fold_moved_splat(node, out));
+  if (out[0] || !all_constant(node)) return NULL;
+  if (node->op == PESTLE_OP_RESHAPE) return fold_reshape(node, out);
+  if (is_elementwise(node)) {
+    PESTLE_TRY(fold_elementwise_splat(ctx, node, out));
+    if (out[0]) return NULL;
+  }
+  if (!is_worth_it(ctx, node) || !is_affordable(node)) return NULL;
+  return fold_dense(ctx, module, node, out);
+}
+
+// --- The pass on its own ---
+
+typedef struct fold_t {
+  const pestle_pass_context_t* ctx;
+  bool changed;
+} fold_t;
+
+static pestle_status_t fold_block(void* user, pestle_module_t* module,
+                                  pestle_block_t* block) {
+  fold_t* fold = user;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    pestle_value_t* values[16];
+    PESTLE_TRY(pestle_fold_node(fold->ctx, module, n, values));
+    if (!values[0]) continue;
+    pestle_pass_replace(n, values);
+    fold->changed = true;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_fold_constants(pestle_pass_context_t* ctx,
+                                           pestle_module_t* module,
+                                           bool* out_changed) {
+  fold_t fold = {.ctx = ctx};
+  PESTLE_TRY(pestle_pass_each_block(module, fold_block, &fold));
+  *out_changed = fold.changed;
+  return NULL;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applies the rules of simplify.def to every op, in order, until none fits.
+// An op that a rule makes is looked at again, so one sweep carries a chain of
+// rewrites to its end.
+//
+//   %0 = add %x, dense<0>            ->
+//   %1 = transpose (transpose %0)    ->   %1 = %x
+#include "passes/simplify.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "passes/util.h"
+
+static const pestle_simplify_rule_t rules[] = {
+#define PESTLE_SIMPLIFY(rule, OP, NUMERICS, arguments, result, body) \
+  {#rule, pestle_rule_##rule, PESTLE_OP_##OP, PESTLE_RULE_##NUMERICS, \
+   arguments, result, body},
+#include "passes/simplify.def"
+};
+
+const pestle_simplify_rule_t* pestle_simplify_table(size_t* out_count) {
+  *out_count = sizeof(rules) / sizeof(rules[0]);
+  return rules;
+}
+
+static bool fits(const pestle_simplify_rule_t* rule,
+                 const pestle_node_t* node) {
+  if (rule->op != PESTLE_OP_COUNT) return rule->op == node->op;
+  return pestle_pass_info(node)->fuse == PESTLE_FUSE_ELEMENTWISE ||
+         pestle_op_is_scalar((pestle_op_t)node->op);
+}
+
+pestle_status_t pestle_simplify_node(const pestle_pass_context_t* ctx,
+                                     const char* only, pestle_node_t* node,
+                                     pestle_value_t** out) {
+  out[0] = NULL;
+  if (!node->result_count ||
+      node->result_count > PESTLE_SIMPLIFY_MAX_RESULTS) {
+    return NULL;
+  }
+  bool strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT;
+  for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
+    const pestle_simplify_rule_t* rule = &rules[i];
+    if (!fits(rule, node) || (only && strcmp(only, rule->name))) continue;
+    if (strict && rule->numerics != PESTLE_RULE_EXACT) continue;
+    pestle_builder_t b = pestle_builder_before(node);
+    PESTLE_TRY(pestle_status_annotate(rule->apply(&b, node, out),
+                                      "in rule '%s'", rule->name));
+    if (out[0]) return NULL;
+  }
+  return NULL;
+}
+
+typedef struct simplify_t {
+  const pestle_pass_context_t* ctx;
+  bool changed;
+} simplify_t;
+
+static pestle_status_t simplify_block(void* user, pestle_module_t* module,
+                                      pestle_block_t* block) {
+  simplify_t* simplify = user;
+  (void)module;
+  pestle_value_t* out[PESTLE_SIMPLIFY_MAX_RESULTS];
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    pestle_node_t* prev = n->prev;
+    next = n->next;
+    PESTLE_TRY(pestle_simplify_node(simplify->ctx, NULL, n, out));
+    if (!out[0]) continue;
+    pestle_pass_replace(n, out);
+    simplify->changed = true;
+    next = prev ? prev->next : block->first;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_simplify(pestle_pass_context_t* ctx,
+                                     pestle_module_t* module,
+                                     bool* out_changed) {
+  simplify_t simplify = {.ctx = ctx};
+  PESTLE_TRY(pestle_pass_each_block(module, simplify_block, &simplify));
+  *out_changed = simplify.changed;
+  return NULL;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about gathers, folds, convolutions and control flow.
+#include <math.h>
+#include <string.h>
+
+#include "passes/simplify.h"
+#include "passes/util.h"
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+static const pestle_type_t* type_of(const pestle_node_t* node) {
+  return node->results[0].type;
+}
+static int64_t clamp(int64_t value, int64_t lo, int64_t hi) {
+  return value < lo ? lo : value > hi ? hi : value;
+}
+
+// --- Computed indices that are known ---
+
+// Start, count and step of the indices of |e|, clamped into the axis.
+static bool read_progression(const pestle_elements_t* e, int64_t extent,
+                             int64_t* start, int64_t* count, int64_t* step) {
+  *count = pestle_type_count(&e->type);
+  *step = 1;
+  if (*count < 1 || *count > 1 << 20) return false;
+  int64_t previous = 0;
+  for (int64_t i = 0; i < *count; ++i) {
+    int64_t index =
+        clamp(pestle_pass_element_i64(e, (size_t)i), 0, extent - 1);
+    if (i == 0) *start = index;
+    if (i == 1) *step = index - previous;
+    if (i >= 1 && (index - previous != *step || *step < 1)) return false;
+    previous = index;
+  }
+  return true;
+}
+
+// The one axis that |gather| indexes, taking whole slices of all others; -1.
+static int64_t indexed_axis(const pestle_node_t* gather) {
+  pestle_i64s_t map = PESTLE_NODE_I64S(gather, start_index_map);
+  pestle_i64s_t collapsed = PESTLE_NODE_I64S(gather, collapsed_slice_dims);
+  pestle_i64s_t sizes = PESTLE_NODE_I64S(gather, slice_sizes);
+  if (map.count != 1 || !pestle_pass_i64s_equal(map, collapsed) ||
+      PESTLE_NODE_I64S(gather, operand_batching_dims).count) {
+    return -1;
+  }
+  const pestle_type_t* from = operand(gather, 0)->type;
+  for (int32_t i = 0; i < from->rank; ++i) {
+    if (i != map.data[0] && sizes.data[i] != from->dims[i]) return -1;
+  }
+  return map.data[0];
+}
+
+// The position of the first batch dim among the result's dims, when they lie
+// together; -1 else.
+static int32_t batch_position(const pestle_node_t* gather) {
+  pestle_i64s_t offset = PESTLE_NODE_I64S(gather, offset_dims);
+  int32_t first = -1, last = -1, count = 0;
+  for (int32_t i = 0; i < type_of(gather)->rank; ++i) {
+    if (pestle_pass_i64s_has(offset, i)) continue;
+    if (first < 0) first = i;
+    last = i;
+    ++count;
+  }
+  if (count == 0) return -2;  // one index: nothing to place
+  return last - first + 1 == count ? first : -1;
+}
+
+static pestle_status_t slice_axis(pestle_builder_t* b, pestle_value_t* x,
+                                  int64_t axis, int64_t start, int64_t count,
+                                  int64_t step, pestle_value_t** out) {
+  int64_t starts[PESTLE_MAX_RANK], limits[PESTLE_MAX_RANK];
+  int64_t strides[PESTLE_MAX_RANK];
+  int32_t rank = x->type->rank;
+  for (int32_t i = 0; i < rank; ++i) {
+    bool sliced = i == axis;
+    starts[i] = sliced ? start : 0;
+    limits[i] = sliced ? start + (count - 1) * step + 1 : x->type->dims[i];
+    strides[i] = sliced ? step : 1;
+  }
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, starts, rank),
+                           PESTLE_SET_I64S(limit_indices, limits, rank),
+                           PESTLE_SET_I64S(strides, strides, rank)};
+  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+}
+
+pestle_status_t pestle_rule_gather_to_slice(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  const pestle_elements_t* e = pestle_value_constant(operand(node, 1));
+  if (!e || pestle_type_count(type_of(node)) == 0) return NULL;
+  pestle_value_t* x = operand(node, 0);
+  int64_t axis = indexed_axis(node), start, count, step;
+  int32_t position = batch_position(node);
+  if (axis < 0 || position == -1 ||
+      !read_progression(e, x->type->dims[axis], &start, &count, &step)) {
+    return NULL;
+  }
+  pestle_value_t* value;
+  PESTLE_TRY(slice_axis(b, x, axis, start, count, step, &value));
+  if (position >= 0 && position != axis) {
+    int64_t perm[PESTLE_MAX_RANK];
+    int32_t next = 0;
+    for (int32_t i = 0; i < x->type->rank; ++i) {
+      if (i == position) {
+        perm[i] = axis;
+        continue;
+      }
+      if (next == axis) ++next;
+      perm[i] = next++;
+    }
+    PESTLE_TRY(pestle_pass_transpose(b, value, perm, &value));
+  }
+  return pestle_pass_reshape(b, value, type_of(node), out);
+}
+
+pestle_status_t pestle_rule_dynamic_slice_static(pestle_builder_t* b,
+                                                 pestle_node_t* node,
+                                                 pestle_value_t** out) {
+  pestle_value_t* x = operand(node, 0);
+  int64_t starts[PESTLE_MAX_RANK], limits[PESTLE_MAX_RANK];
+  int64_t strides[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < x->type->rank; ++i) {
+    int64_t start, size = type_of(node)->dims[i];
+    if (!pestle_pass_splat_i64(operand(node, (size_t)i + 1), &start)) {
+      return NULL;
+    }
+    starts[i] = clamp(start, 0, x->type->dims[i] - size);
+    limits[i] = starts[i] + size;
+    strides[i] = 1;
+  }
+  int32_t rank = x->type->rank;
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, starts, rank),
+                           PESTLE_SET_I64S(limit_indices, limits, rank),
+                           PESTLE_SET_I64S(strides, strides, rank)};
+  return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+}
+
+// --- Folds ---
+
+// A fold over axes of one element is its op on the initial value and the
+// element.
+pestle_status_t pestle_rule_reduce_ones(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  pestle_op_t fold = pestle_block_fold_op(pestle_node_body(node, 0));
+  if (node->operand_count != 2 || fold == PESTLE_OP_COUNT) return NULL;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  pestle_value_t *x = operand(node, 0), *init;
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (x->type->dims[dims.data[i]] != 1) return NULL;
+  }
+  PESTLE_TRY(pestle_pass_reshape(b, x, type_of(node), &x));
+  PESTLE_TRY(
+      pestle_pass_broadcast(b, operand(node, 1), type_of(node), NULL, &init));
+  return pestle_pass_binary(b, fold, x, init, out);
+}
+
+// Whether |pad| only adds edges, and none along the dims that |keep| lists.
+static bool adds_edges_only(const pestle_node_t* pad, const int64_t* keep,
+                            size_t keep_count) {
+  pestle_i64s_t low = PESTLE_NODE_I64S(pad, edge_padding_low);
+  pestle_i64s_t high = PESTLE_NODE_I64S(pad, edge_padding_high);
+  if (!pestle_pass_i64s_all(PESTLE_NODE_I64S(pad, interior_padding), 0)) {
+    return false;
+  }
+  for (size_t i = 0; i < low.count; ++i) {
+    if (low.data[i] < 0 || high.data[i] < 0) return false;
+  }
+  for (size_t i = 0; i < keep_count; ++i) {
+    if (low.data[keep[i]] || high.data[keep[i]]) return false;
+  }
+  return true;
+}
+
+// A copy of |node| with operand 0 and the padding replaced.
+static pestle_status_t with_padding(pestle_builder_t* b,
+                                    const pestle_node_t* node,
+                                    pestle_value_t* x, const int64_t* padding,
+                                    size_t count, pestle_value_t** out) {
+  pestle_cloner_t cloner;
+  pestle_node_t* copy = NULL;
+  pestle_cloner_init(pestle_context_allocator(b->module->context), *b, &cloner);
+  pestle_status_t status = pestle_cloner_set(&cloner, operand(node, 0), x);
+  // Attributes are immutable: copy the array and change the copy.
+  pestle_attr_t attrs[24];
+  pestle_node_t changed = *node;
+  if (!status && node->attr_count <= 24) {
+    memcpy(attrs, node->attrs, node->attr_count * sizeof(attrs[0]));
+    for (uint32_t i = 0; i < node->attr_count; ++i) {
+      if (attrs[i].name != PESTLE_ATTR_padding) continue;
+      attrs[i].as.i64s = (pestle_i64s_t){padding, count};
+    }
+    changed.attrs = attrs;
+    status = pestle_cloner_node(&cloner, &changed, &copy);
+  }
+  pestle_cloner_deinit(&cloner);
+  if (!status && copy) *out = pestle_node_result(copy, 0);
+  return status;
+}
+
+pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  const pestle_node_t* pad = operand(node, 0)->node;
+  double value;
+  if (!pad || pad->op != PESTLE_OP_PAD ||
+      !pestle_pass_splat_f64(operand(pad, 1), &value) || value > 0 ||
+      value < 0 || signbit(value) || isnan(value) ||
+      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1)) {
+    return NULL;
+  }
+  int64_t keep[] = {PESTLE_NODE_I64(node, input_batch_dimension),
+                    PESTLE_NODE_I64(node, input_feature_dimension)};
+  if (!adds_edges_only(pad, keep, 2)) return NULL;
+  pestle_i64s_t spatial = PESTLE_NODE_I64S(node, input_spatial_dimensions);
+  pestle_i64s_t old = PESTLE_NODE_I64S(node, padding);
+  pestle_i64s_t low = PESTLE_NODE_I64S(pad, edge_padding_low);
+  pestle_i64s_t high = PESTLE_NODE_I64S(pad, edge_padding_high);
+  int64_t padding[2 * PESTLE_MAX_RANK];
+  for (size_t i = 0; i < spatial.count; ++i) {
+    int64_t dim = spatial.data[i];
+    padding[2 * i] = low.data[dim] + (old.count ? old.data[2 * i] : 0);
+    padding[2 * i + 1] = high.data[dim] + (old.count ? old.data[2 * i + 1] : 0);
+  }
+  return with_padding(b, node, operand(pad, 0), padding, 2 * spatial.count,
+                      out);
+}
+
+// The padding has the fold's initial value, as the fold's own padding has.
+pestle_status_t pestle_rule_window_pad(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  const pestle_node_t* pad = operand(node, 0)->node;
+  if (!pad || pad->op != PESTLE_OP_PAD || node->operand_count != 2 ||
+      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, base_dilations), 1) ||
+      !adds_edges_only(pad, NULL, 0)) {
+    return NULL;
+  }
+  const pestle_elements_t* v = pestle_value_constant(operand(pad, 1));
+  const pestle_elements_t* init = pestle_value_constant(operand(node, 1));
+  if (!v || !init || v->size != init->size ||
+      memcmp(v->data, init->data, v->size)) {
+    return NULL;
+  }
+  pestle_i64s_t old = PESTLE_NODE_I64S(node, padding);
+  pestle_i64s_t low = PESTLE_NODE_I64S(pad, edge_padding_low);
+  pestle_i64s_t high = PESTLE_NODE_I64S(pad, edge_padding_high);
+  int64_t padding[2 * PESTLE_MAX_RANK];
+  for (size_t i = 0; i < low.count; ++i) {
+    padding[2 * i] = low.data[i] + (old.count ? old.data[2 * i] : 0);
+    padding[2 * i + 1] = high.data[i] + (old.count ? old.data[2 * i + 1] : 0);
+  }
+  return with_padding(b, node, operand(pad, 0), padding, 2 * low.count, out);
+}
+
+// --- Control flow ---
+
+// Copies |block|, which takes no arguments, before |node|.
+static pestle_status_t take_branch(pestle_builder_t* b, pestle_block_t* block,
+                                   const pestle_node_t* node,
+                                   pestle_value_t** out) {
+  pestle_cloner_t cloner;
+  pestle_cloner_init(pestle_context_allocator(b->module->context), *b, &cloner);
+  pestle_status_t status = pestle_cloner_block(&cloner, block);
+  for (uint32_t i = 0; i < node->result_count && !status; ++i) {
+    out[i] = pestle_cloner_get(&cloner, operand(block->last, i));
+  }
+  pestle_cloner_deinit(&cloner);
+  return status;
+}
+
+pestle_status_t pestle_rule_if_constant(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  int64_t taken;
+  if (!pestle_pass_splat_i64(operand(node, 0), &taken)) return NULL;
+  return take_branch(b, pestle_node_body(node, taken ? 0 : 1), node, out);
+}
+
+pestle_status_t pestle_rule_case_constant(pestle_builder_t* b,
+                                          pestle_node_t* node,
+                                          pestle_value_t** out) {
+  int64_t index;
+  if (!node->region_count || !pestle_pass_splat_i64(operand(node, 0), &index)) {
+    return NULL;
+  }
+  // An index out of range takes the last branch.
+  if (index < 0 || index >= (int64_t)node->region_count) {
+    index = (int64_t)node->region_count - 1;
+  }
+  return take_branch(b, pestle_node_body(node, (size_t)index), node, out);
+}
+
+pestle_status_t pestle_rule_while_never(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  (void)b;
+  int64_t runs;
+  const pestle_block_t* condition = pestle_node_body(node, 0);
+  if (!pestle_pass_splat_i64(operand(condition->last, 0), &runs) || runs) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) out[i] = operand(node, i);
+  return NULL;
+}

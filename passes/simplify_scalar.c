@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about elementwise ops.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/simplify.h"
+#include "passes/util.h"
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+static const pestle_type_t* type_of(const pestle_node_t* node) {
+  return node->results[0].type;
+}
+static bool is_float(const pestle_node_t* node) {
+  return pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_FLOAT);
+}
+static bool is_int(const pestle_node_t* node) {
+  return pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_INT);
+}
+
+// --- Neutral elements ---
+
+pestle_status_t pestle_rule_constant_right(pestle_builder_t* b,
+                                           pestle_node_t* node,
+                                           pestle_value_t** out) {
+  if (node->operand_count != 2 ||
+      !(pestle_pass_info(node)->flags & PESTLE_OP_FLAG_COMM) ||
+      !pestle_value_constant(operand(node, 0)) ||
+      pestle_value_constant(operand(node, 1))) {
+    return NULL;
+  }
+  return pestle_pass_binary(b, (pestle_op_t)node->op, operand(node, 1),
+                            operand(node, 0), out);
+}
+
+// Floats: only -0 is neutral, since -0 + 0 is 0.
+pestle_status_t pestle_rule_add_zero(pestle_builder_t* b, pestle_node_t* node,
+                                     pestle_value_t** out) {
+  (void)b;
+  double f;
+  bool neutral = is_float(node) ? pestle_pass_splat_f64(operand(node, 1), &f) &&
+                                      f >= 0 && f <= 0 && signbit(f)
+                                : pestle_pass_splat_is(operand(node, 1), 0);
+  if (neutral) *out = operand(node, 0);
+  return NULL;
+}
+
+pestle_status_t pestle_rule_subtract_zero(pestle_builder_t* b,
+                                          pestle_node_t* node,
+                                          pestle_value_t** out) {
+  (void)b;
+  double f;
+  bool neutral = is_float(node) ? pestle_pass_splat_f64(operand(node, 1), &f) &&
+                                      f >= 0 && f <= 0 && !signbit(f)
+                                : pestle_pass_splat_is(operand(node, 1), 0);
+  if (neutral) *out = operand(node, 0);
+  return NULL;
+}
+
+pestle_status_t pestle_rule_subtract_self(pestle_builder_t* b,
+                                          pestle_node_t* node,
+                                          pestle_value_t** out) {
+  if (!is_int(node) || operand(node, 0) != operand(node, 1)) return NULL;
+  return pestle_pass_splat(b, type_of(node), 0, out);
+}
+
+pestle_status_t pestle_rule_multiply_one(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  (void)b;
+  if (type_of(node)->dtype == PESTLE_I1) return NULL;
+  if (pestle_pass_splat_is(operand(node, 1), 1)) *out = operand(node, 0);
+  return NULL;
+}
+
+// Not for floats: 0 * inf is NaN.
+pestle_status_t pestle_rule_multiply_zero(pestle_builder_t* b,
+                                          pestle_node_t* node,
+                                          pestle_value_t** out) {
+  if (!is_int(node) || !pestle_pass_splat_is(operand(node, 1), 0)) return NULL;
+  return pestle_pass_splat(b, type_of(node), 0, out);
+}
+
+pestle_status_t pestle_rule_divide_one(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  (void)b;
+  if (pestle_pass_splat_is(operand(node, 1), 1)) *out = operand(node, 0);
+  return NULL;
+}
+
+// The binary exponents whose powers of two have a normal reciprocal.
+static int reciprocal_range(pestle_dtype_t dtype) {
+  if (dtype == PESTLE_F64) return 1022;
+  if (dtype == PESTLE_F32 || dtype == PESTLE_BF16) return 126;
+  return dtype == PESTLE_F16 ? 14 : -1;
+}
+
+pestle_status_t pestle_rule_divide_power_of_two(pestle_builder_t* b,
+                                                pestle_node_t* node,
+                                                pestle_value_t** out) {
+  double c;
+  if (!pestle_pass_splat_f64(operand(node, 1), &c) || !isfinite(c)) return NULL;
+  int exponent, range = reciprocal_range(type_of(node)->dtype);
+  double mantissa = fabs(frexp(c, &exponent));
+  if (mantissa > 0.5 || mantissa < 0.5 || abs(exponent - 1) > range) {
+    return NULL;
+  }
+  pestle_value_t* factor;
+  PESTLE_TRY(pestle_pass_splat(b, type_of(node), 1.0 / c, &factor));
+  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, operand(node, 0), factor,
+                            out);
+}
+
+static bool regroups_exactly(const pestle_node_t* node) {
+  switch (node->op) {
+    case PESTLE_OP_MAXIMUM:
+    case PESTLE_OP_MINIMUM:
+      return true;
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_MULTIPLY:
+    case PESTLE_OP_AND:
+    case PESTLE_OP_OR:
+    case PESTLE_OP_XOR:
+      return !is_float(node);
+    default:
+      return false;
+  }
+}
+
+pestle_status_t pestle_rule_merge_constants(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  if (!regroups_exactly(node)) return NULL;
+  const pestle_node_t* inner = operand(node, 0)->node;
+  if (!inner || inner->op != node->op ||
+      !pestle_value_constant(operand(node, 1)) ||
+      !pestle_value_constant(operand(inner, 1)) ||
+      pestle_value_constant(operand(inner, 0))) {
+    return NULL;
+  }
+  pestle_value_t* both;
+  pestle_op_t op = (pestle_op_t)node->op;
+  PESTLE_TRY(
+      pestle_pass_binary(b, op, operand(inner, 1), operand(node, 1), &both));
+  return pestle_pass_binary(b, op, operand(inner, 0), both, out);
+}
+
+// --- Signs and powers ---
+
+static pestle_status_t drop_twice(pestle_node_t* node, pestle_value_t** out) {
+  pestle_value_t* x =
+      pestle_pass_through(operand(node, 0), (pestle_op_t)node->op);
+  if (x) *out = x;
+  return NULL;
+}
+
+pestle_status_t pestle_rule_negate_negate(pestle_builder_t* b,
+                                          pestle_node_t* node,
+                                          pestle_value_t** out) {
+  (void)b;
+  return drop_twice(node, out);
+}
+
+pestle_status_t pestle_rule_not_not(pestle_builder_t* b, pestle_node_t* node,
+                                    pestle_value_t** out) {
+  (void)b;
+  return drop_twice(node, out);
+}
+
+pestle_status_t pestle_rule_abs_sign(pestle_builder_t* b, pestle_node_t* node,
+                                     pestle_value_t** out) {
+  pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_NEGATE);
+  if (x) return pestle_pass_unary(b, PESTLE_OP_ABS, x, out);
+  if (pestle_pass_is(operand(node, 0), PESTLE_OP_ABS)) *out = operand(node, 0);
+  return NULL;
+}
+
+// x * x is exact in double for narrower floats, so both round once. The f64
+// pow() is not correctly rounded: see power_small.
+pestle_status_t pestle_rule_power_square(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  pestle_value_t* x = operand(node, 0);
+  if (pestle_pass_splat_is(operand(node, 1), 1)) {
+    *out = x;
+    return NULL;
+  }
+  if (type_of(node)->dtype == PESTLE_F64 ||
+      !pestle_pass_splat_is(operand(node, 1), 2)) {
+    return NULL;
+  }
+  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, out);
+}
+
+pestle_status_t pestle_rule_power_small(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  pestle_value_t *x = operand(node, 0), *square;
+  double exponent;
+  if (!pestle_pass_splat_f64(operand(node, 1), &exponent)) return NULL;
+  if (exponent < 2 || exponent > 4 || floor(exponent) < exponent) return NULL;
+  PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, &square));
+  *out = square;
+  if (exponent <= 2) return NULL;
+  return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, square,
+                            exponent <= 3 ? x : square, out);
+}
+
+// Whether every element is +0, positive or NaN: then sqrt is pow(, 0.5).
+static bool is_nonnegative(const pestle_value_t* value, int depth) {
+  double f;
+  if (pestle_pass_splat_f64(value, &f)) return f >= 0 && !signbit(f);
+  const pestle_node_t* n = value->node;
+  if (!n || depth > 6) return false;
+  switch (n->op) {
+    case PESTLE_OP_ABS:
+    case PESTLE_OP_EXP:
+    case PESTLE_OP_LOGISTIC:
+      return true;
+    case PESTLE_OP_MULTIPLY:
+      if (operand(n, 0) == operand(n, 1)) return true;
+      return is_nonnegative(operand(n, 0), depth + 1) &&
+             is_nonnegative(operand(n, 1), depth + 1);
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_DIVIDE:
+    case PESTLE_OP_REDUCE:
+      if (n->operand_count != 2 ||
+          (n->op == PESTLE_OP_REDUCE &&
+           pestle_block_fold_op(pestle_node_body(n, 0)) != PESTLE_OP_ADD)) {
+        return false;
+      }
+      return is_nonnegative(operand(n, 0), depth + 1) &&
+             is_nonnegative(operand(n, 1), depth + 1);
+    case PESTLE_OP_SQRT:
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_TRANSPOSE:
+      return is_nonnegative(operand(n, 0), depth + 1);
+    default:
+      return false;
+  }
+}
+
+pestle_status_t pestle_rule_power_root(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  double exponent;
+  if (type_of(node)->dtype == PESTLE_F64 ||
+      !pestle_pass_splat_f64(operand(node, 1), &exponent) || exponent < 0.5 ||
+      exponent > 0.5 || !is_nonnegative(operand(node, 0), 0)) {
+    return NULL;
+  }
+  return pestle_pass_unary(b, PESTLE_OP_SQRT, operand(node, 0), out);
+}
+
+// --- Bounds ---
+
+pestle_status_t pestle_rule_idempotent(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  (void)b;
+  if ((pestle_pass_info(node)->flags & PESTLE_OP_FLAG_IDEM) &&
+      operand(node, 0) == operand(node, 1)) {
+    *out = operand(node, 0);
+  }
+  return NULL;
+}
+
+static bool is_infinity(const pestle_value_t* value, bool negative) {
+  double f;
+  return pestle_pass_splat_f64(value, &f) && isinf(f) &&
+         (signbit(f) != 0) == negative;
+}
+
+pestle_status_t pestle_rule_bound_absent(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  (void)b;
+  bool maximum = node->op == PESTLE_OP_MAXIMUM;
+  if ((maximum || node->op == PESTLE_OP_MINIMUM) &&
+      is_infinity(operand(node, 1), maximum)) {
+    *out = operand(node, 0);
+  }
+  return NULL;
+}
+
+static pestle_status_t make_clamp(pestle_builder_t* b, const pestle_node_t* node,
+                                  pestle_value_t* x, double lo, double hi,
+                                  pestle_value_t** out) {
+  pestle_type_t scalar = pestle_type_make(type_of(node)->dtype, 0, NULL);
+  pestle_value_t *low, *high;
+  PESTLE_TRY(pestle_pass_splat(b, &scalar, lo, &low));
+  PESTLE_TRY(pestle_pass_splat(b, &scalar, hi, &high));
+  return pestle_pass_make(b, PESTLE_OP_CLAMP,
+                          (pestle_value_t*[]){low, x, high}, 3, NULL, 0, NULL,
+                          out);
+}
+
+pestle_status_t pestle_rule_minimum_of_maximum(pestle_builder_t* b,
+                                               pestle_node_t* node,
+                                               pestle_value_t** out) {
+  const pestle_node_t* inner = operand(node, 0)->node;
+  double lo, hi;
+  if (!inner || inner->op != PESTLE_OP_MAXIMUM ||
+      !pestle_pass_splat_f64(operand(inner, 1), &lo) ||
+      !pestle_pass_splat_f64(operand(node, 1), &hi) || !(lo < hi)) {
+    return NULL;
+  }
+  return make_clamp(b, node, operand(inner, 0), lo, hi, out);
+}
+
+pestle_status_t pestle_rule_maximum_of_minimum(pestle_builder_t* b,
+                                               pestle_node_t* node,
+                                               pestle_value_t** out) {
+  const pestle_node_t* inner = operand(node, 0)->node;
+  double lo, hi;
+  if (!inner || inner->op != PESTLE_OP_MINIMUM ||
+      !pestle_pass_splat_f64(operand(node, 1), &lo) ||
+      !pestle_pass_splat_f64(operand(inner, 1), &hi) || !(lo < hi)) {
+    return NULL;
+  }
+  return make_clamp(b, node, operand(inner, 0), lo, hi, out);
+}
+
+pestle_status_t pestle_rule_clamp_half(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  double bound;
+  pestle_value_t* splat;
+  if (is_infinity(operand(node, 2), false) &&
+      pestle_pass_splat_f64(operand(node, 0), &bound)) {
+    PESTLE_TRY(pestle_pass_splat(b, type_of(node), bound, &splat));
+    return pestle_pass_binary(b, PESTLE_OP_MAXIMUM, operand(node, 1), splat,
+                              out);
+  }
+  if (is_infinity(operand(node, 0), true) &&
+      pestle_pass_splat_f64(operand(node, 2), &bound)) {
+    PESTLE_TRY(pestle_pass_splat(b, type_of(node), bound, &splat));
+    return pestle_pass_binary(b, PESTLE_OP_MINIMUM, operand(node, 1), splat,
+                              out);
+  }
+  return NULL;
+}
+
+// --- Logic ---
+
+pestle_status_t pestle_rule_logic_constant(pestle_builder_t* b,
+                                           pestle_node_t* node,
+                                           pestle_value_t** out) {
+  (void)b;
+  int64_t c;
+  if ((node->op != PESTLE_OP_AND && node->op != PESTLE_OP_OR) ||
+      type_of(node)->dtype != PESTLE_I1 ||
+      !pestle_pass_splat_i64(operand(node, 1), &c)) {
+    return NULL;
+  }
+  bool keeps = (node->op == PESTLE_OP_AND) == (c != 0);
+  pestle_value_t* kept = operand(node, keeps ? 0 : 1);
+  if (kept->type == type_of(node)) *out = kept;
+  return NULL;
+}
+
+pestle_status_t pestle_rule_select_constant(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  (void)b;
+  int64_t c;
+  if (pestle_pass_splat_i64(operand(node, 0), &c)) {
+    *out = operand(node, c ? 1 : 2);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_rule_select_same(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  (void)b;
+  if (operand(node, 1) == operand(node, 2)) *out = operand(node, 1);
+  return NULL;
+}
+
+pestle_status_t pestle_rule_select_not(pestle_builder_t* b,
+                                       pestle_node_t* node,
+                                       pestle_value_t** out) {
+  pestle_value_t* p = pestle_pass_through(operand(node, 0), PESTLE_OP_NOT);
+  if (!p) return NULL;
+  pestle_value_t* operands[] = {p, operand(node, 2), operand(node, 1)};
+  return pestle_pass_make(b, PESTLE_OP_SELECT, operands, 3, NULL, 0, NULL, out);
+}
+
+// --- Conversions ---
+
+pestle_status_t pestle_rule_convert_same(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  (void)b;
+  if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);
+  return NULL;
+}
+
+pestle_status_t pestle_rule_bitcast_same(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  return pestle_rule_convert_same(b, node, out);
+}
+
+// Bits of precision of a float, for integers that must fit.
+static unsigned significant_bits(pestle_dtype_t dtype) {
+  if (dtype == PESTLE_F64) return 53;
+  if (dtype == PESTLE_F32) return 24;
+  if (dtype == PESTLE_F16) return 11;
+  return dtype == PESTLE_BF16 ? 8 : 0;
+}
+
+// Whether every value of |from| is one of |to|.
+static bool is_lossless(pestle_dtype_t from, pestle_dtype_t to) {
+  const pestle_dtype_info_t* f = pestle_dtype_info(from);
+  const pestle_dtype_info_t* t = pestle_dtype_info(to);
+  if ((f->kind | t->kind) & (PESTLE_KIND_COMPLEX | PESTLE_KIND_OPAQUE)) {
+    return false;
+  }
+  if (from == PESTLE_I1) return true;
+  if (to == PESTLE_I1) return false;
+  if (t->kind == PESTLE_KIND_FLOAT) {
+    // f16 holds 2^15, so 11 bits of an integer always fit.
+    if (f->kind != PESTLE_KIND_FLOAT) return f->bits <= significant_bits(to);
+    return to == PESTLE_F64 || (to == PESTLE_F32 && f->bits <= 16);
+  }
+  if (f->kind == PESTLE_KIND_FLOAT) return false;
+  if (f->kind == t->kind) return f->bits <= t->bits;
+  return f->kind == PESTLE_KIND_UNSIGNED && f->bits < t->bits;
+}
+
+pestle_status_t pestle_rule_convert_convert(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_CONVERT);
+  if (!x || !is_lossless(x->type->dtype, operand(node, 0)->type->dtype)) {
+    return NULL;
+  }
+  return pestle_pass_convert(b, x, type_of(node)->dtype, out);
+}
+
+// --- Broadcasts ---
+
+// The broadcast that all operands have in common, or NULL. Splat constants and
+// operands of rank 0 where the op allows them fit any.
+static const pestle_node_t* common_broadcast(const pestle_node_t* node) {
+  const pestle_node_t* common = NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* v = operand(node, i);
+    const pestle_elements_t* e = pestle_value_constant(v);
+    if (e && e->splat) continue;
+    if (v->type->rank == 0 && type_of(node)->rank > 0) continue;
+    if (!pestle_pass_is(v, PESTLE_OP_BROADCAST_IN_DIM)) return NULL;
+    if (!common) {
+      common = v->node;
+    } else if (!pestle_pass_same_dims(operand(common, 0)->type,
+                                      operand(v->node, 0)->type) ||
+               !pestle_pass_i64s_equal(
+                   PESTLE_NODE_I64S(common, broadcast_dimensions),
+                   PESTLE_NODE_I64S(v->node, broadcast_dimensions))) {
+      return NULL;
+    }
+  }
+  return common;
+}
+
+static pestle_status_t before_broadcast(pestle_builder_t* b, pestle_value_t* v,
+                                        const pestle_type_t* dims,
+                                        pestle_value_t** out) {
+  if (pestle_pass_is(v, PESTLE_OP_BROADCAST_IN_DIM)) {
+    *out = operand(v->node, 0);
+    return NULL;
+  }
+  const pestle_elements_t* e = pestle_value_constant(v);
+  *out = v;
+  if (!e || !e->splat || v->type->rank == 0) return NULL;
+  pestle_elements_t smaller = *e;
+  smaller.type = *dims;
+  smaller.type.dtype = e->type.dtype;
+  return pestle_pass_constant(b, &smaller, out);
+}
+
+// Work on the small side: op(broadcast a, broadcast b) = broadcast(op(a, b)).
+pestle_status_t pestle_rule_hoist_broadcast(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  if (!node->operand_count || node->operand_count > 3) return NULL;
+  if (operand(node, 0)->type->rank > type_of(node)->rank) return NULL;
+  const pestle_node_t* broadcast = common_broadcast(node);
+  if (!broadcast) return NULL;
+  pestle_type_t small = *operand(broadcast, 0)->type;
+  if (pestle_type_count(&small) >= pestle_type_count(type_of(node))) {
+    return NULL;
+  }
+  pestle_value_t* operands[3];
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    PESTLE_TRY(
+        before_broadcast(b, operand(node, i), &small, &operands[i]));
+  }
+  small.dtype = type_of(node)->dtype;
+  pestle_value_t* result;
+  PESTLE_TRY(pestle_pass_make(b, (pestle_op_t)node->op, operands,
+                              node->operand_count, node->attrs,
+                              node->attr_count, &small, &result));
+  return pestle_pass_broadcast(
+      b, result, type_of(node),
+      PESTLE_NODE_I64S(broadcast, broadcast_dimensions).data, out);
+}

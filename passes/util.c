@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making, reading and walking nodes for passes.
+#include "passes/util.h"
+
+#include <string.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+
+// --- Making nodes ---
+
+pestle_status_t pestle_pass_make(pestle_builder_t* b, pestle_op_t op,
+                                 pestle_value_t* const* operands,
+                                 size_t operand_count,
+                                 const pestle_attr_t* attrs, size_t attr_count,
+                                 const pestle_type_t* type,
+                                 pestle_value_t** out) {
+  pestle_node_spec_t spec = {.op = op,
+                             .operands = operands,
+                             .operand_count = operand_count,
+                             .attrs = attrs,
+                             .attr_count = attr_count,
+                             .type = type};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(b, &spec, &node));
+  *out = pestle_node_result(node, 0);
+  return NULL;
+}
+
+pestle_status_t pestle_pass_unary(pestle_builder_t* b, pestle_op_t op,
+                                  pestle_value_t* x, pestle_value_t** out) {
+  return pestle_pass_make(b, op, &x, 1, NULL, 0, NULL, out);
+}
+
+pestle_status_t pestle_pass_binary(pestle_builder_t* b, pestle_op_t op,
+                                   pestle_value_t* x, pestle_value_t* y,
+                                   pestle_value_t** out) {
+  return pestle_pass_make(b, op, (pestle_value_t*[]){x, y}, 2, NULL, 0, NULL,
+                          out);
+}
+
+pestle_status_t pestle_pass_reshape(pestle_builder_t* b, pestle_value_t* x,
+                                    const pestle_type_t* type,
+                                    pestle_value_t** out) {
+  *out = x;
+  if (pestle_pass_same_dims(x->type, type)) return NULL;
+  pestle_type_t to = *type;
+  to.dtype = x->type->dtype;
+  return pestle_pass_make(b, PESTLE_OP_RESHAPE, &x, 1, NULL, 0, &to, out);
+}
+
+pestle_status_t pestle_pass_transpose(pestle_builder_t* b, pestle_value_t* x,
+                                      const int64_t* perm,
+                                      pestle_value_t** out) {
+  *out = x;
+  pestle_i64s_t list = {perm, (size_t)x->type->rank};
+  if (pestle_pass_i64s_is_iota(list)) return NULL;
+  pestle_attr_t attr = PESTLE_SET_I64S(permutation, perm, list.count);
+  return pestle_pass_make(b, PESTLE_OP_TRANSPOSE, &x, 1, &attr, 1, NULL, out);
+}
+
+pestle_status_t pestle_pass_broadcast(pestle_builder_t* b, pestle_value_t* x,
+                                      const pestle_type_t* type,
+                                      const int64_t* dimensions,
+                                      pestle_value_t** out) {
+  pestle_type_t to = *type;
+  to.dtype = x->type->dtype;
+  *out = x;
+  pestle_i64s_t list = {dimensions, (size_t)x->type->rank};
+  if (pestle_type_equal(x->type, &to) && pestle_pass_i64s_is_iota(list)) {
+    return NULL;
+  }
+  pestle_attr_t attr =
+      PESTLE_SET_I64S(broadcast_dimensions, dimensions, list.count);
+  return pestle_pass_make(b, PESTLE_OP_BROADCAST_IN_DIM, &x, 1, &attr, 1, &to,
+                          out);
+}
+
+pestle_status_t pestle_pass_convert(pestle_builder_t* b, pestle_value_t* x,
+                                    pestle_dtype_t dtype,
+                                    pestle_value_t** out) {
+  *out = x;
+  if (x->type->dtype == dtype) return NULL;
+  pestle_type_t to = *x->type;
+  to.dtype = dtype;
+  return pestle_pass_make(b, PESTLE_OP_CONVERT, &x, 1, NULL, 0, &to, out);
+}
+
+pestle_status_t pestle_pass_constant(pestle_builder_t* b,
+                                     const pestle_elements_t* elements,
+                                     pestle_value_t** out) {
+  pestle_attr_t attr = {.name = PESTLE_ATTR_value,
+                        .kind = PESTLE_ATTR_KIND_ELEMENTS,
+                        .as.elements = elements};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CONSTANT,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .share_elements = !elements->splat};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(b, &spec, &node));
+  *out = pestle_node_result(node, 0);
+  return NULL;
+}
+
+pestle_status_t pestle_pass_splat(pestle_builder_t* b,
+                                  const pestle_type_t* type, double value,
+                                  pestle_value_t** out) {
+  uint64_t bits = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)
+                      ? pestle_float_encode(type->dtype, value)
+                  : pestle_dtype_is(type->dtype, PESTLE_KIND_UNSIGNED)
+                      ? (uint64_t)value
+                      : (uint64_t)(int64_t)value;
+  pestle_elements_t elements = {.type = *type,
+                                .data = &bits,
+                                .size = pestle_dtype_size(type->dtype),
+                                .splat = true};
+  return pestle_pass_constant(b, &elements, out);
+}
+
+void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    pestle_value_t* result = pestle_node_result(node, i);
+    if (!values[i]->name) values[i]->name = result->name;
+    pestle_value_replace_all_uses(result, values[i]);
+  }
+  pestle_node_erase(node);
+}
+
+// --- Reading ---
+
+double pestle_pass_element_f64(const pestle_elements_t* e, size_t index) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)e->data + (e->splat ? 0 : index * size), size);
+  return pestle_float_decode(e->type.dtype, bits);
+}
+
+int64_t pestle_pass_element_i64(const pestle_elements_t* e, size_t index) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)e->data + (e->splat ? 0 : index * size), size);
+  if (!pestle_dtype_is(e->type.dtype, PESTLE_KIND_SIGNED) || size >= 8) {
+    return (int64_t)bits;
+  }
+  unsigned shift = 64 - 8 * (unsigned)size;
+  return (int64_t)(bits << shift) >> shift;
+}
+
+// The splat constant that |value| is, through ops that only repeat it.
+static const pestle_elements_t* find_splat(const pestle_value_t* value) {
+  for (int depth = 0; depth < 8; ++depth) {
+    const pestle_elements_t* e = pestle_value_constant(value);
+    if (e) {
+      return e->splat || pestle_type_count(&e->type) == 1 ? e : NULL;
+    }
+    if (!pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM) &&
+        !pestle_pass_is(value, PESTLE_OP_RESHAPE)) {
+      return NULL;
+    }
+    value = pestle_node_operand(value->node, 0);
+  }
+  return NULL;
+}
+
+bool pestle_pass_splat_f64(const pestle_value_t* value, double* out) {
+  const pestle_elements_t* e = find_splat(value);
+  if (!e || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT)) return false;
+  *out = pestle_pass_element_f64(e, 0);
+  return true;
+}
+
+bool pestle_pass_splat_i64(const pestle_value_t* value, int64_t* out) {
+  const pestle_elements_t* e = find_splat(value);
+  if (!e ||
+      !pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL)) {
+    return false;
+  }
+  *out = pestle_pass_element_i64(e, 0);
+  return true;
+}
+
+bool pestle_pass_splat_is(const pestle_value_t* value, double wanted) {
+  double f;
+  int64_t i;
+  if (pestle_pass_splat_f64(value, &f)) return f >= wanted && f <= wanted;
+  return pestle_pass_splat_i64(value, &i) && i == (int64_t)wanted;
+}
+
+void pestle_pass_fill(void* target, const void* element, size_t size,
+                      size_t count) {
+  char* to = target;
+  if (!count) return;
+  memcpy(to, element, size);
+  // Doubling copies keep this at memcpy speed for any element size.
+  size_t done = size, total = size * count;
+  while (done < total) {
+    size_t step = done < total - done ? done : total - done;
+    memcpy(to + done, to, step);
+    done += step;
+  }
+}
+
+const void* pestle_pass_expand(const pestle_elements_t* e,
+                               pestle_arena_t* arena) {
+  if (!e->splat) return e->data;
+  void* data = pestle_arena_alloc(arena, pestle_type_bytes(&e->type), 16);
+  if (!data) return NULL;
+  pestle_pass_fill(data, e->data, pestle_dtype_size(e->type.dtype),
+                   (size_t)pestle_type_count(&e->type));
+  return data;
+}
+
+bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b) {
+  return a->rank == b->rank &&
+         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(a->dims[0]));
+}
+
+bool pestle_pass_i64s_is_iota(pestle_i64s_t list) {
+  for (size_t i = 0; i < list.count; ++i) {
+    if (list.data[i] != (int64_t)i) return false;
+  }
+  return true;
+}
+
+bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value) {
+  for (size_t i = 0; i < list.count; ++i) {
+    if (list.data[i] != value) return false;
+  }
+  return true;
+}
+
+bool pestle_pass_i64s_has(pestle_i64s_t list, int64_t value) {
+  for (size_t i = 0; i < list.count; ++i) {
+    if (list.data[i] == value) return true;
+  }
+  return false;
+}
+
+bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b) {
+  return a.count == b.count &&
+         (!a.count || !memcmp(a.data, b.data, a.count * sizeof(a.data[0])));
+}
+
+// --- Walking ---
+
+bool pestle_pass_has_bodies(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_WHILE || node->op == PESTLE_OP_IF ||
+         node->op == PESTLE_OP_CASE;
+}
+
+static pestle_status_t each_block(pestle_module_t* module,
+                                  pestle_block_t* block,
+                                  pestle_pass_block_fn_t fn, void* user) {
+  for (pestle_node_t* node = block->first; node; node = node->next) {
+    if (!pestle_pass_has_bodies(node)) continue;
+    for (uint32_t r = 0; r < node->region_count; ++r) {
+      PESTLE_TRY(each_block(module, pestle_node_body(node, r), fn, user));
+    }
+  }
+  return fn(user, module, block);
+}
+
+pestle_status_t pestle_pass_each_block(pestle_module_t* module,
+                                       pestle_pass_block_fn_t fn, void* user) {
+  for (pestle_function_t* f = module->first; f; f = f->next) {
+    PESTLE_TRY(each_block(module, f->body->block, fn, user));
+  }
+  return NULL;
+}
+
+void pestle_pass_clear_block(pestle_block_t* block) {
+  while (block->last) pestle_node_erase(block->last);
+}
+
+// --- Cloning ---
+
+void pestle_cloner_init(pestle_allocator_t allocator, pestle_builder_t builder,
+                        pestle_cloner_t* out_cloner) {
+  out_cloner->builder = builder;
+  pestle_map_init(allocator, &out_cloner->map);
+}
+
+void pestle_cloner_deinit(pestle_cloner_t* cloner) {
+  pestle_map_deinit(&cloner->map);
+}
+
+pestle_status_t pestle_cloner_set(pestle_cloner_t* cloner,
+                                  const pestle_value_t* from,
+                                  pestle_value_t* to) {
+  return pestle_map_set_u64_ptr(&cloner->map, (uintptr_t)from, to)
+             ? NULL
+             : PESTLE_OOM();
+}
+
+pestle_value_t* pestle_cloner_get(const pestle_cloner_t* cloner,
+                                  pestle_value_t* value) {
+  const pestle_map_value_t* found =
+      pestle_map_find_u64(&cloner->map, (uintptr_t)value);
+  return found ? found->ptr : value;
+}
+
+static pestle_status_t clone_region(pestle_cloner_t* cloner,
+                                    const pestle_region_t* from,
+                                    pestle_region_t** out) {
+  const pestle_block_t* block = from->block;
+  pestle_allocator_t allocator = cloner->map.allocator;
+  size_t count = block->argument_count;
+  pestle_type_t* types = pestle_alloc_array(allocator, count, sizeof(*types));
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) types[i] = *block->arguments[i]->type;
+  pestle_block_t* copy;
+  pestle_status_t status = pestle_region_create(cloner->builder.module, types,
+                                                count, out, &copy);
+  pestle_dealloc(allocator, types, count * sizeof(*types));
+  PESTLE_TRY(status);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_value_t* argument = pestle_block_argument(copy, i);
+    argument->name = block->arguments[i]->name;
+    PESTLE_TRY(pestle_cloner_set(cloner, block->arguments[i], argument));
+  }
+  pestle_builder_t outer = cloner->builder;
+  cloner->builder.block = copy;
+  cloner->builder.before = NULL;
+  for (const pestle_node_t* n = block->first; n && !status; n = n->next) {
+    pestle_node_t* ignored;
+    status = pestle_cloner_node(cloner, n, &ignored);
+  }
+  cloner->builder = outer;
+  return status;
+}
+
+// The copy of |node| once |lists| has room for its operands and regions.
+static pestle_status_t clone_with(pestle_cloner_t* cloner,
+                                  const pestle_node_t* node, void** lists,
+                                  pestle_node_t** out_node) {
+  pestle_value_t** operands = (pestle_value_t**)lists;
+  pestle_region_t** regions = (pestle_region_t**)(lists + node->operand_count);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = pestle_cloner_get(cloner, pestle_node_operand(node, i));
+  }
+  for (uint32_t i = 0; i < node->region_count; ++i) {
+    PESTLE_TRY(clone_region(cloner, node->regions[i], &regions[i]));
+  }
+  pestle_node_spec_t spec = {
+      .op = (pestle_op_t)node->op,
+      .operands = operands,
+      .operand_count = node->operand_count,
+      .attrs = node->attrs,
+      .attr_count = node->attr_count,
+      .regions = regions,
+      .region_count = node->region_count,
+      .type = node->result_count ? node->results[0].type : NULL,
+      .share_elements = true};
+  pestle_builder_t b = cloner->builder;
+  b.loc = node->loc;
+  PESTLE_TRY(pestle_node_create(&b, &spec, out_node));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    pestle_value_t* result = pestle_node_result(*out_node, i);
+    result->name = node->results[i].name;
+    PESTLE_TRY(pestle_cloner_set(cloner, &node->results[i], result));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_cloner_node(pestle_cloner_t* cloner,
+                                   const pestle_node_t* node,
+                                   pestle_node_t** out_node) {
+  pestle_allocator_t allocator = cloner->map.allocator;
+  size_t count = (size_t)node->operand_count + node->region_count;
+  void** lists = pestle_alloc_array(allocator, count, sizeof(*lists));
+  if (!lists) return PESTLE_OOM();
+  pestle_status_t status = clone_with(cloner, node, lists, out_node);
+  pestle_dealloc(allocator, lists, count * sizeof(*lists));
+  return status;
+}
+
+pestle_status_t pestle_cloner_block(pestle_cloner_t* cloner,
+                                    const pestle_block_t* block) {
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (pestle_pass_is_terminator(n)) break;
+    pestle_node_t* ignored;
+    PESTLE_TRY(pestle_cloner_node(cloner, n, &ignored));
+  }
+  return NULL;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes share: attributes as values, short ways to make common nodes,
+// splat constants as numbers, deep cloning, walking. Nothing here decides
+// anything; each decision is in the file of its pass.
+#ifndef PESTLE_PASSES_UTIL_H_
+#define PESTLE_PASSES_UTIL_H_
+
+#include "base/map.h"
+#include "passes/pass.h"
+
+// The passes of passes.def.
+#define PESTLE_PASS(name, ...)                                    \
+  pestle_status_t pestle_pass_##name(pestle_pass_context_t* ctx,  \
+                                     pestle_module_t* module,     \
+                                     bool* out_changed);
+#include "passes/passes.def"
+
+// --- Attributes ---
+
+#define PESTLE_SET_I64S(NAME, ptr, n)                    \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
+                   .kind = PESTLE_ATTR_KIND_I64S,        \
+                   .as.i64s = {(ptr), (size_t)(n)}})
+#define PESTLE_SET_I64(NAME, value)                      \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
+                   .kind = PESTLE_ATTR_KIND_I64,         \
+                   .as.i64 = (value)})
+#define PESTLE_SET_F64(NAME, value)                      \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
+                   .kind = PESTLE_ATTR_KIND_F64,         \
+                   .as.f64 = (value)})
+#define PESTLE_SET_BOOL(NAME, value)                     \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
+                   .kind = PESTLE_ATTR_KIND_BOOL,        \
+                   .as.b = (value)})
+#define PESTLE_SET_STR(NAME, value)                      \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
+                   .kind = PESTLE_ATTR_KIND_STR,         \
+                   .as.str = (value)})
+
+// --- Making nodes ---
+
+// The one result of a node of |op|; |type| for TYPED ops, else NULL.
+PESTLE_NODISCARD pestle_status_t pestle_pass_make(
+    pestle_builder_t* b, pestle_op_t op, pestle_value_t* const* operands,
+    size_t operand_count, const pestle_attr_t* attrs, size_t attr_count,
+    const pestle_type_t* type, pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_unary(pestle_builder_t* b,
+                                                   pestle_op_t op,
+                                                   pestle_value_t* x,
+                                                   pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_binary(pestle_builder_t* b,
+                                                    pestle_op_t op,
+                                                    pestle_value_t* x,
+                                                    pestle_value_t* y,
+                                                    pestle_value_t** out);
+// Returns |x| itself when nothing changes. |type| gives rank and dims; the
+// dtype is |x|'s.
+PESTLE_NODISCARD pestle_status_t pestle_pass_reshape(pestle_builder_t* b,
+                                                     pestle_value_t* x,
+                                                     const pestle_type_t* type,
+                                                     pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_transpose(pestle_builder_t* b,
+                                                       pestle_value_t* x,
+                                                       const int64_t* perm,
+                                                       pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_broadcast(
+    pestle_builder_t* b, pestle_value_t* x, const pestle_type_t* type,
+    const int64_t* dimensions, pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_convert(pestle_builder_t* b,
+                                                     pestle_value_t* x,
+                                                     pestle_dtype_t dtype,
+                                                     pestle_value_t** out);
+// A constant whose |data| the module keeps (its arena, or another constant of
+// the same module).
+PESTLE_NODISCARD pestle_status_t pestle_pass_constant(
+    pestle_builder_t* b, const pestle_elements_t* elements,
+    pestle_value_t** out);
+// A splat of |value| rounded to the dtype of |type|.
+PESTLE_NODISCARD pestle_status_t pestle_pass_splat(pestle_builder_t* b,
+                                                   const pestle_type_t* type,
+                                                   double value,
+                                                   pestle_value_t** out);
+
+// Replaces every result by |values| and erases the node.
+void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
+
+// --- Reading ---
+
+static inline bool pestle_pass_is(const pestle_value_t* value, pestle_op_t op) {
+  return value->node && value->node->op == op;
+}
+static inline const pestle_op_info_t* pestle_pass_info(
+    const pestle_node_t* node) {
+  return pestle_op_info((pestle_op_t)node->op);
+}
+static inline bool pestle_pass_is_terminator(const pestle_node_t* node) {
+  return (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TERMINATOR) != 0;
+}
+// The operand of |value|'s node when that is of |op|, else NULL.
+static inline pestle_value_t* pestle_pass_through(const pestle_value_t* value,
+                                                  pestle_op_t op) {
+  return pestle_pass_is(value, op) ? pestle_node_operand(value->node, 0) : NULL;
+}
+// The numbers behind a splat constant, seen through broadcasts and reshapes.
+// Integers come as int64 (unsigned ones modulo 2^64).
+bool pestle_pass_splat_f64(const pestle_value_t* value, double* out);
+bool pestle_pass_splat_i64(const pestle_value_t* value, int64_t* out);
+// Either kind as a double.
+bool pestle_pass_splat_is(const pestle_value_t* value, double wanted);
+// Element |index| of constant data as a double or int64.
+double pestle_pass_element_f64(const pestle_elements_t* e, size_t index);
+int64_t pestle_pass_element_i64(const pestle_elements_t* e, size_t index);
+// Writes |count| copies of one element.
+void pestle_pass_fill(void* target, const void* element, size_t size,
+                      size_t count);
+// Row-major elements of |e|: its own data, or the splat expanded in |arena|.
+// NULL: out of memory.
+const void* pestle_pass_expand(const pestle_elements_t* e,
+                               pestle_arena_t* arena);
+
+bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
+bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
+bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
+bool pestle_pass_i64s_has(pestle_i64s_t list, int64_t value);
+bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
+
+// --- Walking and copying ---
+
+typedef pestle_status_t (*pestle_pass_block_fn_t)(void* user,
+                                                  pestle_module_t* module,
+                                                  pestle_block_t* block);
+// Calls |fn| for every block: bodies of while, if and case first, then the
+// block around them. Regions of folds and fusions are not entered.
+PESTLE_NODISCARD pestle_status_t pestle_pass_each_block(
+    pestle_module_t* module, pestle_pass_block_fn_t fn, void* user);
+// Whether the node's regions hold ops that run on tensors of their own
+// (while, if, case), not a fold's scalars.
+bool pestle_pass_has_bodies(const pestle_node_t* node);
+
+// Deep copies with a map from old to new values; values that are not in the
+// map stay as they are (captures).
+typedef struct pestle_cloner_t {
+  pestle_builder_t builder;
+  pestle_map_t map;  // of pestle_value_t*
+} pestle_cloner_t;
+
+void pestle_cloner_init(pestle_allocator_t allocator, pestle_builder_t builder,
+                        pestle_cloner_t* out_cloner);
+void pestle_cloner_deinit(pestle_cloner_t* cloner);
+PESTLE_NODISCARD pestle_status_t pestle_cloner_set(pestle_cloner_t* cloner,
+                                                   const pestle_value_t* from,
+                                                   pestle_value_t* to);
+pestle_value_t* pestle_cloner_get(const pestle_cloner_t* cloner,
+                                  pestle_value_t* value);
+PESTLE_NODISCARD pestle_status_t pestle_cloner_node(pestle_cloner_t* cloner,
+                                                    const pestle_node_t* node,
+                                                    pestle_node_t** out_node);
+// Copies every node of |block| but its terminator.
+PESTLE_NODISCARD pestle_status_t pestle_cloner_block(
+    pestle_cloner_t* cloner, const pestle_block_t* block);
+
+// Erases every node of a block, last first, so that what it captured is free.
+void pestle_pass_clear_block(pestle_block_t* block);
+
+#endif  // PESTLE_PASSES_UTIL_H_
