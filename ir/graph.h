@@ -86,6 +86,8 @@ struct pestle_region_s {
   pestle_block_t* block;
   pestle_node_t* owner;          // or NULL
   pestle_function_t* function;   // when it is a function's body, else NULL
+  pestle_module_t* module;
+  uint32_t index;                // among the owner's regions
 };
 
 struct pestle_function_s {
@@ -98,6 +100,11 @@ struct pestle_function_s {
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
   uint32_t result_name_count;
+  // Result types stated before the body is there, so that calls may come first;
+  // the body's return says them otherwise. See pestle_function_declare_results.
+  bool results_declared;
+  const pestle_type_t** result_types;
+  uint32_t result_type_count;
   pestle_function_t* next;
 };
 
@@ -135,6 +142,16 @@ pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name);
 PESTLE_NODISCARD pestle_status_t pestle_function_set_result_name(
     pestle_function_t* function, size_t index, const char* name);
+// States the result types that the body, which may be built later, will return.
+// Only a call that is built before its callee's body needs it.
+PESTLE_NODISCARD pestle_status_t pestle_function_declare_results(
+    pestle_function_t* function, const pestle_type_t* types, size_t count);
+// The types that |function| returns, from its body or as declared; NULL when
+// neither is there. |i| < |*out_count|.
+bool pestle_function_result_count(const pestle_function_t* function,
+                                  size_t* out_count);
+const pestle_type_t* pestle_function_result_type(
+    const pestle_function_t* function, size_t index);
 // The interned form; NULL when out of memory.
 const pestle_type_t* pestle_module_intern_type(pestle_module_t* module,
                                                const pestle_type_t* type);
@@ -150,6 +167,9 @@ bool pestle_type_is_static(const pestle_type_t* type);
 // Elements of a static type (its product is checked where types are made).
 int64_t pestle_type_count(const pestle_type_t* type);
 size_t pestle_type_bytes(const pestle_type_t* type);
+// INVALID_ARGUMENT when |type| is none that a tensor may have: a dtype of the
+// kernel IR, a rank or extent out of range, more than 2^63 - 1 bytes.
+PESTLE_NODISCARD pestle_status_t pestle_type_check(const pestle_type_t* type);
 // "tensor<2x3xf32>" appended.
 void pestle_type_print(const pestle_type_t* type, pestle_strbuf_t* out);
 
@@ -169,6 +189,8 @@ typedef struct pestle_node_spec_t {
   size_t region_count;
   const pestle_type_t* type;
   bool share_elements;
+  const pestle_module_t* module;  // where the callee of a call is looked up;
+                                  // pestle_node_create() fills it in
 } pestle_node_spec_t;
 PESTLE_NODISCARD pestle_status_t pestle_node_create(
     pestle_builder_t* builder, const pestle_node_spec_t* spec,
@@ -195,10 +217,13 @@ pestle_builder_t pestle_builder_after(pestle_node_t* node);
 void pestle_node_set_operand(pestle_node_t* node, size_t index,
                              pestle_value_t* value);
 void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to);
-// Unlinks a node whose results have no uses.
+// Unlinks a node whose results have no uses, and all that its regions hold.
 void pestle_node_erase(pestle_node_t* node);
 // Moves |node| before |before| (both in one block), or to the end for NULL.
 void pestle_node_move(pestle_node_t* node, pestle_node_t* before);
+// Empties a region that no op has taken over, so that what it captured is not
+// used by it any more.
+void pestle_region_discard(pestle_region_t* region);
 PESTLE_NODISCARD pestle_status_t pestle_block_add_argument(
     pestle_module_t* module, pestle_block_t* block, const pestle_type_t* type,
     pestle_value_t** out_value);
@@ -234,7 +259,23 @@ const pestle_attr_t* pestle_node_attr(const pestle_node_t* node,
 #define PESTLE_NODE_ELEMENTS(node) \
   (pestle_node_attr(node, PESTLE_ATTR_value)->as.elements)
 
+// Walks the nodes under |root| in program order, an op before what its regions
+// hold. Start with |node| NULL; NULL ends the walk. The next node must be asked
+// for before |node| is erased or moved.
+pestle_node_t* pestle_region_next(const pestle_region_t* root,
+                                  const pestle_node_t* node);
+
 const char* pestle_attr_name_text(pestle_attr_name_t name);
+// One attribute row of an op.
+typedef struct pestle_attr_row_t {
+  uint16_t name;  // pestle_attr_name_t
+  uint8_t kind;   // pestle_attr_kind_t
+  bool required;
+} pestle_attr_row_t;
+// The attribute rows of |op| in the order of ops.def; NULL and none for scalar
+// ops. Static.
+const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op, size_t* out_count);
+
 // The constant behind |value|, or NULL.
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
 // When |block| is one commutative, associative scalar op on its two arguments

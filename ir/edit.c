@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Use lists, the order of nodes, and walking. Nothing here allocates, so an
+// edit cannot fail half-way.
+#include "ir/internal.h"
+
+// --- Uses ---
+
+void pestle_use_link(pestle_use_t* use, pestle_value_t* value) {
+  use->value = value;
+  use->prev = NULL;
+  use->next = value->uses;
+  if (value->uses) value->uses->prev = use;
+  value->uses = use;
+  ++value->use_count;
+}
+
+static void unlink_use(pestle_use_t* use) {
+  if (use->prev) {
+    use->prev->next = use->next;
+  } else {
+    use->value->uses = use->next;
+  }
+  if (use->next) use->next->prev = use->prev;
+  --use->value->use_count;
+}
+
+void pestle_node_set_operand(pestle_node_t* node, size_t index,
+                             pestle_value_t* value) {
+  pestle_use_t* use = &node->operands[index];
+  unlink_use(use);
+  pestle_use_link(use, value);
+}
+
+void pestle_value_replace_all_uses(pestle_value_t* from, pestle_value_t* to) {
+  if (from == to || !from->uses) return;
+  pestle_use_t* last = NULL;
+  for (pestle_use_t* use = from->uses; use; use = use->next) {
+    use->value = to;
+    last = use;
+  }
+  last->next = to->uses;
+  if (to->uses) to->uses->prev = last;
+  to->uses = from->uses;
+  to->use_count += from->use_count;
+  from->uses = NULL;
+  from->use_count = 0;
+}
+
+// --- Order ---
+
+void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
+                        pestle_node_t* before) {
+  node->block = block;
+  node->next = before;
+  node->prev = before ? before->prev : block->last;
+  if (node->prev) {
+    node->prev->next = node;
+  } else {
+    block->first = node;
+  }
+  if (before) {
+    before->prev = node;
+  } else {
+    block->last = node;
+  }
+}
+
+static void unlink_node(pestle_node_t* node) {
+  pestle_block_t* block = node->block;
+  if (node->prev) {
+    node->prev->next = node->next;
+  } else {
+    block->first = node->next;
+  }
+  if (node->next) {
+    node->next->prev = node->prev;
+  } else {
+    block->last = node->prev;
+  }
+  node->prev = node->next = NULL;
+  node->block = NULL;
+}
+
+void pestle_node_move(pestle_node_t* node, pestle_node_t* before) {
+  if (node == before) return;
+  pestle_block_t* block = node->block;
+  unlink_node(node);
+  pestle_node_insert(node, block, before);
+}
+
+static void drop_operands(pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    unlink_use(&node->operands[i]);
+  }
+  node->operand_count = 0;
+}
+
+void pestle_region_discard(pestle_region_t* region) {
+  // The walk needs the links of nodes alone, so operands may go as it passes.
+  pestle_node_t* node = NULL;
+  while ((node = pestle_region_next(region, node))) drop_operands(node);
+  region->block->first = region->block->last = NULL;
+}
+
+void pestle_node_erase(pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->region_count; ++i) {
+    pestle_region_discard(node->regions[i]);
+  }
+  drop_operands(node);
+  unlink_node(node);
+}
+
+// --- Walking ---
+
+// The first node of |owner|'s regions from the |index|-th on.
+static pestle_node_t* first_in_regions(const pestle_node_t* owner,
+                                       uint32_t index) {
+  for (; index < owner->region_count; ++index) {
+    pestle_node_t* first = owner->regions[index]->block->first;
+    if (first) return first;
+  }
+  return NULL;
+}
+
+pestle_node_t* pestle_region_next(const pestle_region_t* root,
+                                  const pestle_node_t* node) {
+  if (!node) return root->block->first;
+  pestle_node_t* inside = first_in_regions(node, 0);
+  if (inside) return inside;
+  for (;;) {
+    if (node->next) return node->next;
+    const pestle_region_t* region = node->block->region;
+    if (region == root) return NULL;
+    node = region->owner;
+    inside = first_in_regions(node, region->index + 1);
+    if (inside) return inside;
+  }
+}
+
+// --- Builders ---
+
+pestle_builder_t pestle_builder_make(pestle_function_t* function) {
+  return (pestle_builder_t){.module = function->module,
+                            .block = function->body->block};
+}
+
+pestle_builder_t pestle_builder_before(pestle_node_t* node) {
+  return (pestle_builder_t){.module = node->block->region->module,
+                            .block = node->block,
+                            .before = node,
+                            .loc = node->loc};
+}
+
+pestle_builder_t pestle_builder_after(pestle_node_t* node) {
+  return (pestle_builder_t){.module = node->block->region->module,
+                            .block = node->block,
+                            .before = node->next,
+                            .loc = node->loc};
+}
