@@ -29,7 +29,7 @@ void pestle_file_unmap(pestle_mapping_t* mapping);
 
 // Reads a regular file of at most |limit| bytes (RESOURCE_EXHAUSTED above it)
 // into a block of |out_size| + 1 bytes that ends with a zero byte, to be freed
-// with pestle_free(allocator, data, out_size + 1).
+// with pestle_dealloc(allocator, data, out_size + 1).
 PESTLE_NODISCARD pestle_status_t pestle_file_read(const char* path,
                                                   size_t limit,
                                                   pestle_allocator_t allocator,
@@ -39,6 +39,7 @@ PESTLE_NODISCARD pestle_status_t pestle_file_read(const char* path,
 // Replaces |path| by the concatenation of |parts|, so that a reader sees the
 // old file or the whole new one, also after a crash: written beside it, synced,
 // renamed. Mode 0600. Safe against other processes that write the same path.
+// A process that dies in between leaves a file named |path|.tmp-SOMETHING.
 PESTLE_NODISCARD pestle_status_t pestle_file_write_atomic(
     const char* path, const pestle_str_t* parts, size_t part_count);
 // Writes a file for the user (mode 0666 less umask), in place.

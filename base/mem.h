@@ -56,9 +56,10 @@ static inline void* pestle_realloc(pestle_allocator_t allocator, void* ptr,
                           new_size ? new_size : 1, PESTLE_DEFAULT_ALIGNMENT);
 }
 
-// Frees a block of |size| bytes made by the three above; NULL is allowed.
-static inline void pestle_free(pestle_allocator_t allocator, void* ptr,
-                               size_t size) {
+// Frees a block of |size| bytes made by the three above; NULL is allowed. (The
+// public pestle_free() of pestle/graph.h takes a context.)
+static inline void pestle_dealloc(pestle_allocator_t allocator, void* ptr,
+                                  size_t size) {
   pestle_free_aligned(allocator, ptr, size, PESTLE_DEFAULT_ALIGNMENT);
 }
 
@@ -72,7 +73,7 @@ static inline char* pestle_strdup(pestle_allocator_t allocator,
 }
 
 static inline void pestle_free_str(pestle_allocator_t allocator, char* text) {
-  if (text) pestle_free(allocator, text, strlen(text) + 1);
+  if (text) pestle_dealloc(allocator, text, strlen(text) + 1);
 }
 
 // The status that a failed allocation turns into.

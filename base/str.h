@@ -121,7 +121,8 @@ static inline const char* pestle_strbuf_cstr(const pestle_strbuf_t* buffer) {
   return buffer->data ? buffer->data : "";
 }
 // Hands over the text as a block of |out_size| + 1 bytes, to be freed with
-// pestle_free(allocator, text, out_size + 1); the buffer is empty afterwards.
+// pestle_dealloc(allocator, text, out_size + 1); the buffer is empty
+// afterwards.
 PESTLE_NODISCARD pestle_status_t pestle_strbuf_take(pestle_strbuf_t* buffer,
                                                     char** out_text,
                                                     size_t* out_size);

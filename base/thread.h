@@ -44,10 +44,10 @@ typedef struct pestle_thread_t {
   uint64_t storage[4];
 } pestle_thread_t;
 
-// Starts |fn|(|argument|) with every signal blocked, so that the application's
-// handlers never run on our threads. |name| (may be NULL) shows in debuggers,
-// cut to 15 bytes. |out_thread| must stay in place until the join.
-// RESOURCE_EXHAUSTED when the system refuses another thread.
+// Starts |fn|(|argument|) with every signal blocked but those of a fault, so
+// that the application's handlers do not run on our threads. |name| (may be
+// NULL) shows in debuggers, cut to 15 bytes. |out_thread| must stay in place
+// until the join. RESOURCE_EXHAUSTED when the system refuses another thread.
 PESTLE_NODISCARD pestle_status_t
 pestle_thread_start(pestle_thread_fn_t fn, void* argument, const char* name,
                     pestle_thread_t* out_thread);

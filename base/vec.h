@@ -32,9 +32,9 @@
    (void)((vec)->allocator = (vec_allocator)))
 
 // Frees the elements' memory and leaves an empty vector.
-#define pestle_vec_deinit(vec)                          \
-  (pestle_free((vec)->allocator, (vec)->data,           \
-               (vec)->capacity * sizeof(*(vec)->data)), \
+#define pestle_vec_deinit(vec)                             \
+  (pestle_dealloc((vec)->allocator, (vec)->data,           \
+                  (vec)->capacity * sizeof(*(vec)->data)), \
    (vec)->data = NULL, (vec)->size = 0, (void)((vec)->capacity = 0))
 
 // Makes room for |extra| more elements; false when out of memory.

@@ -4,9 +4,13 @@
 
 #include "pestle_build_id.h"
 
-const char* pestle_version(void) { return PESTLE_VERSION_STRING; }
+const char* pestle_version(void) {
+  return PESTLE_VERSION_STRING;
+}
 
-const char* pestle_build_id(void) { return PESTLE_BUILD_ID; }
+const char* pestle_build_id(void) {
+  return PESTLE_BUILD_ID;
+}
 
 uint64_t pestle_build_id_u64(void) {
   const char* digits = PESTLE_BUILD_ID;

@@ -23,7 +23,7 @@ function(pestle_build_id target header macro)
       "-DSALT=${salt}" "-DMACRO=${macro}" "-DOUTPUT=${header}"
       -P "${PROJECT_SOURCE_DIR}/cmake/write_build_id.cmake"
     BYPRODUCTS "${header}"
-    COMMENT "" VERBATIM)
+    COMMENT "Computing ${macro}" VERBATIM)
 endfunction()
 
 set(PESTLE_GENERATED "${PROJECT_BINARY_DIR}/generated")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by the build: hashes the files that GLOBS matches and writes OUTPUT, a
 # header that defines MACRO, only when the hash is a new one.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE files ${GLOBS})
 list(SORT files)
 set(text "${SALT}\n")
@@ -11,7 +12,11 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 id "${text}")
 string(SUBSTRING "${id}" 0 32 id)
-file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT
-"// Written by cmake/write_build_id.cmake.
-#define @MACRO@ \"@id@\"
-")
+set(header "// Written by cmake/write_build_id.cmake.\n#define ${MACRO} \"${id}\"\n")
+set(old "")
+if(EXISTS "${OUTPUT}")
+  file(READ "${OUTPUT}" old)
+endif()
+if(NOT header STREQUAL old)
+  file(WRITE "${OUTPUT}" "${header}")
+endif()

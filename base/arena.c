@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum {
+  FIRST_BLOCK_SIZE = 4 * 1024,
+  LAST_BLOCK_SIZE = 1024 * 1024,
+};
+
+// The head of a block; its bytes follow.
+struct pestle_arena_block_t {
+  pestle_arena_block_t* below;
+  size_t size;  // of the whole block, head included
+};
+
+static uintptr_t block_begin(const pestle_arena_block_t* block) {
+  return (uintptr_t)(block + 1);
+}
+
+static void free_top(pestle_arena_t* arena) {
+  pestle_arena_block_t* block = arena->top;
+  arena->top = block->below;
+  arena->total_size -= block->size;
+  pestle_dealloc(arena->allocator, block, block->size);
+}
+
+// Continues in the block that is the top now, at |next|.
+static void continue_at(pestle_arena_t* arena, uintptr_t next) {
+  arena->next = next;
+  arena->end = arena->top ? (uintptr_t)arena->top + arena->top->size : 0;
+}
+
+void pestle_arena_init(pestle_allocator_t allocator,
+                       pestle_arena_t* out_arena) {
+  *out_arena =
+      (pestle_arena_t){.allocator = allocator, .block_size = FIRST_BLOCK_SIZE};
+}
+
+void pestle_arena_deinit(pestle_arena_t* arena) {
+  while (arena->top)
+    free_top(arena);
+  continue_at(arena, 0);
+  arena->block_size = FIRST_BLOCK_SIZE;
+}
+
+void pestle_arena_reset(pestle_arena_t* arena) {
+  // The newest block stays unless it was made for one huge request.
+  while (arena->top && arena->top->below) {
+    pestle_arena_block_t* top = arena->top;
+    if (top->size <= LAST_BLOCK_SIZE) {
+      pestle_arena_block_t* below = top->below;
+      top->below = below->below;
+      arena->total_size -= below->size;
+      pestle_dealloc(arena->allocator, below, below->size);
+    } else {
+      free_top(arena);
+    }
+  }
+  if (arena->top && arena->top->size > LAST_BLOCK_SIZE) free_top(arena);
+  continue_at(arena, arena->top ? block_begin(arena->top) : 0);
+}
+
+// Puts a block on top that has room for |size| bytes at |alignment|.
+static bool add_block(pestle_arena_t* arena, size_t size, size_t alignment) {
+  size_t needed;
+  if (__builtin_add_overflow(size, alignment + sizeof(pestle_arena_block_t),
+                             &needed)) {
+    return false;
+  }
+  size_t block_size = needed > arena->block_size ? needed : arena->block_size;
+  pestle_arena_block_t* block = pestle_alloc(arena->allocator, block_size);
+  if (!block) return false;
+  block->below = arena->top;
+  block->size = block_size;
+  arena->top = block;
+  arena->total_size += block_size;
+  if (arena->block_size < LAST_BLOCK_SIZE) arena->block_size *= 2;
+  continue_at(arena, block_begin(block));
+  return true;
+}
+
+void* pestle_arena_alloc(pestle_arena_t* arena, size_t size, size_t alignment) {
+  uintptr_t mask = alignment - 1;
+  uintptr_t begin = (arena->next + mask) & ~mask;
+  if (!arena->top || begin > arena->end || size > arena->end - begin) {
+    if (!add_block(arena, size, alignment)) return NULL;
+    begin = (arena->next + mask) & ~mask;
+  }
+  arena->next = begin + size;
+  return (void*)begin;
+}
+
+void* pestle_arena_alloc_zero(pestle_arena_t* arena, size_t size,
+                              size_t alignment) {
+  void* data = pestle_arena_alloc(arena, size, alignment);
+  if (data) memset(data, 0, size);
+  return data;
+}
+
+void* pestle_arena_alloc_array(pestle_arena_t* arena, size_t count,
+                               size_t element_size, size_t alignment) {
+  size_t size;
+  if (__builtin_mul_overflow(count, element_size, &size)) return NULL;
+  return pestle_arena_alloc_zero(arena, size, alignment);
+}
+
+void* pestle_arena_copy(pestle_arena_t* arena, const void* data, size_t size,
+                        size_t alignment) {
+  void* copy = pestle_arena_alloc(arena, size, alignment);
+  if (copy && size) memcpy(copy, data, size);
+  return copy;
+}
+
+char* pestle_arena_strdup(pestle_arena_t* arena, const char* text) {
+  return pestle_arena_copy(arena, text, strlen(text) + 1, 1);
+}
+
+char* pestle_arena_strndup(pestle_arena_t* arena, pestle_str_t text) {
+  if (text.size == SIZE_MAX) return NULL;
+  char* copy = pestle_arena_alloc(arena, text.size + 1, 1);
+  if (!copy) return NULL;
+  if (text.size) memcpy(copy, text.data, text.size);
+  copy[text.size] = '\0';
+  return copy;
+}
+
+pestle_arena_mark_t pestle_arena_mark(const pestle_arena_t* arena) {
+  return (pestle_arena_mark_t){.top = arena->top, .next = arena->next};
+}
+
+void pestle_arena_rewind(pestle_arena_t* arena, pestle_arena_mark_t mark) {
+  while (arena->top != mark.top)
+    free_top(arena);
+  continue_at(arena, mark.next);
+}

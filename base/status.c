@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pestle/status.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct note_t {
+  struct note_t* next;
+  char text[];
+} note_t;
+
+struct pestle_status_s {
+  pestle_status_code_t code;
+  int line;
+  const char* file;
+  note_t* first_note;
+  note_t* last_note;
+  const char* message;  // behind the struct, in the same block
+  bool is_constant;
+};
+
+// What pestle_status_make() returns when malloc fails: one row per code, since
+// the code is still known. Never written to and never freed.
+#define CONSTANT_ROW(name, value, text) \
+  {.code = PESTLE_STATUS_##name,        \
+   .file = "",                          \
+   .message = text,                     \
+   .is_constant = true},
+static const struct pestle_status_s constants[] = {
+    PESTLE_STATUS_CODES(CONSTANT_ROW)};
+#undef CONSTANT_ROW
+
+typedef struct code_info_t {
+  const char* name;
+  const char* text;
+} code_info_t;
+
+static const code_info_t codes[] = {
+#define CODE_ROW(name, value, text) {#name, text},
+    PESTLE_STATUS_CODES(CODE_ROW)
+#undef CODE_ROW
+};
+
+#define CODE_COUNTED(name, value, text) \
+  _Static_assert(value < PESTLE_STATUS_CODE_COUNT, "codes have no gaps");
+PESTLE_STATUS_CODES(CODE_COUNTED)
+#undef CODE_COUNTED
+
+// Outside of the table only by a caller's mistake.
+static pestle_status_code_t known_code(pestle_status_code_t code) {
+  return (unsigned)code < PESTLE_STATUS_CODE_COUNT ? code
+                                                   : PESTLE_STATUS_INTERNAL;
+}
+
+pestle_status_t pestle_status_make_v(pestle_status_code_t code,
+                                     const char* file, int line,
+                                     const char* format, va_list args) {
+  code = known_code(code);
+  // OK is not a failure; whoever makes a status with it has a bug.
+  if (code == PESTLE_STATUS_OK) code = PESTLE_STATUS_INTERNAL;
+  va_list measure;
+  va_copy(measure, args);
+  int length = vsnprintf(NULL, 0, format, measure);
+  va_end(measure);
+  size_t text_size = length < 0 ? 1 : (size_t)length + 1;
+  struct pestle_status_s* status = malloc(sizeof(*status) + text_size);
+  if (!status) {
+    // The cast is sound: is_constant is looked at before any write.
+    return (pestle_status_t)(uintptr_t)&constants[code];
+  }
+  char* message = (char*)(status + 1);
+  message[0] = '\0';
+  if (length > 0) vsnprintf(message, text_size, format, args);
+  *status = (struct pestle_status_s){
+      .code = code, .line = line, .file = file ? file : "", .message = message};
+  return status;
+}
+
+pestle_status_t pestle_status_make(pestle_status_code_t code, const char* file,
+                                   int line, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  pestle_status_t status = pestle_status_make_v(code, file, line, format, args);
+  va_end(args);
+  return status;
+}
+
+static void append_note(pestle_status_t status, note_t* note) {
+  if (status->last_note) {
+    status->last_note->next = note;
+  } else {
+    status->first_note = note;
+  }
+  status->last_note = note;
+}
+
+pestle_status_t pestle_status_annotate(pestle_status_t status,
+                                       const char* format, ...) {
+  if (!status || status->is_constant) return status;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  if (length < 0) return status;
+  size_t text_size = (size_t)length + 1;
+  note_t* note = malloc(sizeof(*note) + text_size);
+  if (!note) return status;  // The note is lost, the failure is not.
+  note->next = NULL;
+  va_start(args, format);
+  vsnprintf(note->text, text_size, format, args);
+  va_end(args);
+  append_note(status, note);
+  return status;
+}
+
+pestle_status_t pestle_status_join(pestle_status_t primary,
+                                   pestle_status_t secondary) {
+  if (!primary) return secondary;
+  if (!secondary) return primary;
+  primary = pestle_status_annotate(primary, "then: %s: %s",
+                                   pestle_status_code_name(secondary->code),
+                                   secondary->message);
+  if (!primary->is_constant && secondary->first_note) {
+    append_note(primary, secondary->first_note);
+    primary->last_note = secondary->last_note;
+    secondary->first_note = NULL;
+  }
+  pestle_status_release(secondary);
+  return primary;
+}
+
+void pestle_status_release(pestle_status_t status) {
+  if (!status || status->is_constant) return;
+  for (note_t* note = status->first_note; note;) {
+    note_t* next = note->next;
+    free(note);
+    note = next;
+  }
+  free(status);
+}
+
+pestle_status_code_t pestle_status_code(pestle_status_t status) {
+  return status ? status->code : PESTLE_STATUS_OK;
+}
+
+const char* pestle_status_message(pestle_status_t status) {
+  return status ? status->message : "ok";
+}
+
+const char* pestle_status_file(pestle_status_t status) {
+  return status ? status->file : "";
+}
+
+int pestle_status_line(pestle_status_t status) {
+  return status ? status->line : 0;
+}
+
+const char* pestle_status_note(pestle_status_t status, size_t index) {
+  const note_t* note = status ? status->first_note : NULL;
+  while (note && index) {
+    note = note->next;
+    --index;
+  }
+  return note ? note->text : NULL;
+}
+
+const char* pestle_status_code_name(pestle_status_code_t code) {
+  return codes[known_code(code)].name;
+}
+
+const char* pestle_status_code_text(pestle_status_code_t code) {
+  return codes[known_code(code)].text;
+}
+
+// Appends |text| at |length| as far as it fits and returns the new length.
+static size_t put(char* buffer, size_t capacity, size_t length,
+                  const char* text) {
+  size_t size = strlen(text);
+  if (length < capacity) {
+    size_t room = capacity - length;
+    memcpy(buffer + length, text, size < room ? size : room);
+  }
+  return length + size;
+}
+
+size_t pestle_status_format(pestle_status_t status, char* buffer,
+                            size_t capacity) {
+  size_t length = put(buffer, capacity, 0,
+                      pestle_status_code_name(pestle_status_code(status)));
+  if (status) {
+    length = put(buffer, capacity, length, ": ");
+    length = put(buffer, capacity, length, pestle_status_message(status));
+    for (const note_t* note = status->first_note; note; note = note->next) {
+      length = put(buffer, capacity, length, "; ");
+      length = put(buffer, capacity, length, note->text);
+    }
+  }
+  if (capacity) buffer[length < capacity ? length : capacity - 1] = '\0';
+  return length;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pestle/types.h"
+
+#include <string.h>
+
+#include "pestle/tensor.h"
+
+pestle_dtype_t pestle_dtype_from_name(const char* name) {
+  // MLIR writes both i32 and, in some dialects, si32 for the signed type.
+  bool is_signed = name[0] == 's' && name[1] == 'i';
+  const char* plain = is_signed ? name + 1 : name;
+  for (int i = PESTLE_NONE + 1; i < PESTLE_DTYPE_COUNT; ++i) {
+    pestle_dtype_t dtype = (pestle_dtype_t)i;
+    if (is_signed && !pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) continue;
+    if (!strcmp(pestle_dtype_info(dtype)->name, plain)) return dtype;
+  }
+  return PESTLE_NONE;
+}
+
+pestle_dtype_t pestle_dtype_from_dlpack(pestle_dl_dtype_t dtype) {
+  if (dtype.lanes != 1) return PESTLE_NONE;
+  for (int i = PESTLE_NONE + 1; i < PESTLE_DTYPE_COUNT; ++i) {
+    const pestle_dtype_info_t* info = pestle_dtype_info((pestle_dtype_t)i);
+    // index, addr and mbar are no tensor's element.
+    if (info->dlpack_code == pestle_dtype_info(PESTLE_NONE)->dlpack_code) {
+      continue;
+    }
+    if (info->dlpack_code == dtype.code && info->dlpack_bits == dtype.bits) {
+      return (pestle_dtype_t)i;
+    }
+  }
+  return PESTLE_NONE;
+}
+
+pestle_dl_dtype_t pestle_dtype_to_dlpack(pestle_dtype_t dtype) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
+  return (pestle_dl_dtype_t){
+      .code = info->dlpack_code, .bits = info->dlpack_bits, .lanes = 1};
+}
