@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Type rules of control ops and fusions.
+#include "base/mem.h"
+#include "ir/infer.h"
+
+// Region |region| returns |count| values of |types|.
+static pestle_status_t emit_returned(pestle_infer_t* in,
+                                     const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    PESTLE_TRY(pestle_emit(in, pestle_node_operand(node, i)->type));
+  }
+  return NULL;
+}
+
+// --- while ---
+
+static pestle_status_t check_condition(const pestle_infer_t* in) {
+  const pestle_node_t* node;
+  pestle_type_t flag = pestle_type_make(PESTLE_I1, 0, NULL);
+  PESTLE_TRY(pestle_in_return(in, 0, &node));
+  if (node->operand_count != 1) {
+    return PESTLE_BAD("region 0, the condition, returns %u values, not one",
+                      (unsigned)node->operand_count);
+  }
+  return pestle_need_region_type("result", 0, 0,
+                                 pestle_node_operand(node, 0)->type, &flag);
+}
+
+pestle_status_t pestle_infer_while(pestle_infer_t* in) {
+  size_t count = in->spec->operand_count;
+  const pestle_node_t* node;
+  PESTLE_TRY(pestle_need_operand_arguments(in, 0, 0, count));
+  PESTLE_TRY(pestle_need_operand_arguments(in, 1, 0, count));
+  PESTLE_TRY(check_condition(in));
+  PESTLE_TRY(pestle_in_return(in, 1, &node));
+  if (node->operand_count != count) {
+    return PESTLE_BAD("region 1, the body, returns %u values for %zu operands",
+                      (unsigned)node->operand_count, count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_type_t* type = pestle_in_type(in, i);
+    PESTLE_TRY(pestle_need_region_type(
+        "result", i, 1, pestle_node_operand(node, i)->type, type));
+    PESTLE_TRY(pestle_emit(in, type));
+  }
+  return NULL;
+}
+
+// --- if and case ---
+
+// Every region takes nothing and returns what region 0 returns.
+static pestle_status_t infer_branches(pestle_infer_t* in) {
+  const pestle_node_t* first;
+  PESTLE_TRY(pestle_in_return(in, 0, &first));
+  for (size_t r = 0; r < in->spec->region_count; ++r) {
+    const pestle_node_t* node;
+    PESTLE_TRY(pestle_need_arguments(in, r, 0));
+    PESTLE_TRY(pestle_in_return(in, r, &node));
+    if (node->operand_count != first->operand_count) {
+      return PESTLE_BAD("region 0 returns %u values, region %zu returns %u",
+                        (unsigned)first->operand_count, r,
+                        (unsigned)node->operand_count);
+    }
+    for (uint32_t i = 0; i < node->operand_count; ++i) {
+      PESTLE_TRY(pestle_need_region_type("result", i, r,
+                                         pestle_node_operand(node, i)->type,
+                                         pestle_node_operand(first, i)->type));
+    }
+  }
+  return emit_returned(in, first);
+}
+
+static pestle_status_t check_selector(const pestle_infer_t* in,
+                                      pestle_dtype_t dtype) {
+  const pestle_type_t* type = pestle_in_type(in, 0);
+  if (type->rank == 0 && type->dtype == dtype) return NULL;
+  return PESTLE_BAD("operand 0 is %s, not tensor<%s>",
+                    pestle_type_text(type).text,
+                    pestle_dtype_info(dtype)->name);
+}
+
+pestle_status_t pestle_infer_if(pestle_infer_t* in) {
+  PESTLE_TRY(check_selector(in, PESTLE_I1));
+  return infer_branches(in);
+}
+
+pestle_status_t pestle_infer_case(pestle_infer_t* in) {
+  if (in->spec->region_count == 0) {
+    return PESTLE_BAD("the op takes at least one region");
+  }
+  PESTLE_TRY(check_selector(in, PESTLE_I32));
+  return infer_branches(in);
+}
+
+// --- Calls and returns ---
+
+static pestle_status_t check_call_arguments(const pestle_infer_t* in,
+                                            pestle_function_t* callee) {
+  size_t count = pestle_function_argument_count(callee);
+  if (in->spec->operand_count != count) {
+    return PESTLE_BAD("%zu operands are given, '%s' takes %zu",
+                      in->spec->operand_count, callee->name, count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_type_t* type = pestle_in_type(in, i);
+    const pestle_type_t* expected = pestle_function_argument(callee, i)->type;
+    if (pestle_type_equal(type, expected)) continue;
+    return PESTLE_BAD("operand %zu is %s, '%s' takes %s", i,
+                      pestle_type_text(type).text, callee->name,
+                      pestle_type_text(expected).text);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_call(pestle_infer_t* in) {
+  const char* name = pestle_in_attr(in, PESTLE_ATTR_callee)->as.str;
+  // Looking up does not change the module.
+  pestle_module_t* module = (pestle_module_t*)in->spec->module;
+  pestle_function_t* callee =
+      module ? pestle_module_find_function(module, name) : NULL;
+  if (!callee) return PESTLE_BAD("there is no function '%s'", name);
+  PESTLE_TRY(check_call_arguments(in, callee));
+  size_t count;
+  if (!pestle_function_result_count(callee, &count)) {
+    return PESTLE_BAD("the results of '%s' are not known yet: it has no return",
+                      name);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(pestle_emit(in, pestle_function_result_type(callee, i)));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_return(pestle_infer_t* in) {
+  (void)in;
+  return NULL;
+}
+
+pestle_status_t pestle_infer_optimization_barrier(pestle_infer_t* in) {
+  for (size_t i = 0; i < in->spec->operand_count; ++i) {
+    PESTLE_TRY(pestle_emit(in, pestle_in_type(in, i)));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_fusion(pestle_infer_t* in) {
+  const pestle_node_t* node;
+  PESTLE_TRY(
+      pestle_need_operand_arguments(in, 0, 0, in->spec->operand_count));
+  PESTLE_TRY(pestle_in_return(in, 0, &node));
+  return emit_returned(in, node);
+}
