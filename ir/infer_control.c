@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "ir/infer.h"
 
-// Region |region| returns |count| values of |types|.
+// The results are what |node|, a return, returns.
 static pestle_status_t emit_returned(pestle_infer_t* in,
                                      const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
