@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One compilation: a context, a module and a target machine of its own, so
+// that any number of threads compile at once.
+#ifndef PESTLE_PLUGINS_LLVM_COMPILE_H_
+#define PESTLE_PLUGINS_LLVM_COMPILE_H_
+
+#include "plugins/llvm/emit.h"
+
+// Chosen by measurement: emission leaves nothing to promote or to vectorise,
+// so that merging equal addresses is what is left to do. The pipeline of
+// sroa, early-cse, simplifycfg, instcombine and licm takes 2 to 3 times as long
+// in passes and gave the same code speed on GEMM, elementwise and reductions.
+#ifndef PESTLE_LLVM_PASSES
+#define PESTLE_LLVM_PASSES "function(early-cse)"
+#endif
+#define PESTLE_LLVM_TRIPLE "x86_64-unknown-linux-gnu"
+
+typedef struct pestle_llvm_job_t {
+  pestle_llvm_emit_t emit;
+  LLVMTargetMachineRef machine;
+  LLVMMemoryBufferRef object;
+} pestle_llvm_job_t;
+
+// Opens libLLVM and emits |kernel| for |cpu|: |out_job->emit.module| is what
+// goes to the passes. Deinit in any case.
+PESTLE_NODISCARD pestle_status_t pestle_llvm_job_init(
+    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+    const pestle_kir_t* kernel, pestle_llvm_job_t* out_job);
+// Runs the passes and instruction selection: |job->object|.
+PESTLE_NODISCARD pestle_status_t pestle_llvm_job_run(pestle_llvm_job_t* job);
+// Wraps the object as an artifact.
+PESTLE_NODISCARD pestle_status_t
+pestle_llvm_job_artifact(pestle_llvm_job_t* job, pestle_blob_t* out_artifact);
+void pestle_llvm_job_deinit(pestle_llvm_job_t* job);
+
+// --- print.c ---
+
+PESTLE_NODISCARD pestle_status_t pestle_llvm_print(
+    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+    const pestle_kir_t* kernel, pestle_text_t kind, pestle_blob_t* out_text);
+
+// --- disassemble.c ---
+
+// Appends the object's functions in Intel syntax.
+PESTLE_NODISCARD pestle_status_t
+pestle_llvm_disassemble(pestle_llvm_job_t* job, pestle_plugin_text_t* out);
+
+#endif  // PESTLE_PLUGINS_LLVM_COMPILE_H_
