@@ -7,7 +7,8 @@
 
 pestle_dtype_t pestle_dtype_from_name(const char* name) {
   // MLIR writes both i32 and, in some dialects, si32 for the signed type.
-  bool is_signed = name[0] == 's' && name[1] == 'i';
+  bool is_signed =
+      name[0] == 's' && name[1] == 'i' && name[2] >= '0' && name[2] <= '9';
   const char* plain = is_signed ? name + 1 : name;
   for (int i = PESTLE_NONE + 1; i < PESTLE_DTYPE_COUNT; ++i) {
     pestle_dtype_t dtype = (pestle_dtype_t)i;
