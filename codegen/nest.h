@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nest: a fused group before it is a kernel. Stages with box domains, each
+// one statement over its own axes, placed in one loop tree by schedule rows.
+// Codegen alone sees it; plugins see the flat form that is emitted from it.
+//
+// Invariants:
+//  1. A stage's root axes are its map axes, one a dim of the tensor that it
+//     writes, then its fold axes. An AXIS atom means the global coordinate, also
+//     after the stage was moved under another (its domain is then a box whose
+//     origin depends on that loop).
+//  2. Index forms (lin) are integer-affine over atoms: axes, floor divisions and
+//     remainders by constants, and data-dependent values with a known range.
+//     They are immutable and simplified when made.
+//  3. Reads of kernel arguments have one flat index; reads of stages have one
+//     index a dim.
+//  4. A stage is pure: recomputing or moving it is never wrong, only slow.
+#ifndef PESTLE_CODEGEN_NEST_H_
+#define PESTLE_CODEGEN_NEST_H_
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "ir/graph.h"
+
+// --- Index forms ---
+
+typedef enum pestle_atom_kind_e {
+  PESTLE_ATOM_AXIS,
+  PESTLE_ATOM_DIV,    // floor(lin / divisor)
+  PESTLE_ATOM_MOD,    // lin - divisor * floor(lin / divisor)
+  PESTLE_ATOM_VALUE,  // an expression, clamped to [lo, hi] by its maker
+} pestle_atom_kind_t;
+
+typedef struct pestle_lin_t pestle_lin_t;
+typedef struct pestle_expr_t pestle_expr_t;
+
+typedef struct pestle_atom_t {
+  uint32_t id;
+  uint8_t kind;  // pestle_atom_kind_t
+  uint32_t axis;
+  const pestle_lin_t* lin;
+  int64_t divisor;
+  const pestle_expr_t* value;
+  int64_t lo, hi;  // of VALUE
+} pestle_atom_t;
+
+typedef struct pestle_term_t {
+  int64_t coef;
+  const pestle_atom_t* atom;
+} pestle_term_t;
+
+struct pestle_lin_t {
+  int64_t constant;
+  uint32_t count;
+  pestle_term_t terms[];  // by atom id, coefs non-zero
+};
+
+typedef struct pestle_range_t {
+  int64_t lo, hi;  // inclusive
+} pestle_range_t;
+
+// --- Expressions ---
+
+typedef enum pestle_expr_kind_e {
+  PESTLE_EXPR_CONST,   // f or i, of dtype
+  PESTLE_EXPR_INDEX,   // lin as a number of dtype
+  PESTLE_EXPR_READ,    // tensor at index[]; arbitrary where |guard| is false
+  PESTLE_EXPR_OP,      // scalar row on args
+  PESTLE_EXPR_CAST,
+  PESTLE_EXPR_BITCAST,
+  PESTLE_EXPR_INSIDE,  // i1: lo <= lin < hi
+  PESTLE_EXPR_ACC,     // general folds: accumulator i
+  PESTLE_EXPR_VAL,     // general folds: the new value i
+} pestle_expr_kind_t;
+
+struct pestle_expr_t {
+  uint32_t id;
+  uint8_t kind;   // pestle_expr_kind_t
+  uint8_t dtype;  // pestle_dtype_t
+  uint16_t op;    // pestle_op_t
+  const pestle_expr_t* args[3];
+  double f;
+  int64_t i;      // constant; ACC and VAL number; tensor of READ
+  const pestle_lin_t* lin;
+  int64_t lo, hi;  // INSIDE
+  const pestle_lin_t* const* index;  // READ
+  uint32_t index_count;
+  const pestle_expr_t* guard;  // READ, or NULL
+};
+
+// --- Tensors, axes, stages ---
+
+typedef enum pestle_tensor_kind_e {
+  PESTLE_TENSOR_INPUT,   // argument |slot| of the group
+  PESTLE_TENSOR_OUTPUT,  // result |slot| of the group
+  PESTLE_TENSOR_STAGE,   // lives in the kernel
+} pestle_tensor_kind_t;
+
+typedef enum pestle_place_e {
+  PESTLE_PLACE_NONE,     // inlined, or not placed yet
+  PESTLE_PLACE_PRIVATE,
+  PESTLE_PLACE_SHARED,
+  PESTLE_PLACE_GLOBAL,
+} pestle_place_t;
+
+// One dim of a packed constant, outermost first: it walks the source by |coef|
+// elements. Where |limit| is not 0 the dim is a part of a split coordinate, of
+// which it counts |scale|; elements whose coordinate reaches |limit| are zero.
+typedef struct pestle_pack_axis_t {
+  int64_t coef, extent, scale, limit;
+} pestle_pack_axis_t;
+
+typedef struct pestle_nest_tensor_t {
+  const char* name;
+  pestle_type_t type;
+  uint8_t kind;      // pestle_tensor_kind_t
+  uint8_t place;     // pestle_place_t
+  bool constant;     // an input whose data is known when the plan is made
+  uint32_t slot;
+  int32_t stage;     // that writes it, or -1
+  int32_t alias;     // OUTPUT: input slot that it overwrites in place, or -1
+  const pestle_elements_t* elements;  // INPUT beyond the group's operands
+  // INPUT after a pack row: read through this layout, zero-padded.
+  uint32_t pack_count;
+  pestle_pack_axis_t* pack;
+  int64_t pack_offset;      // of the source's first element
+  int64_t packed_elements;
+} pestle_nest_tensor_t;
+
+typedef enum pestle_mark_e {
+  PESTLE_MARK_SERIAL,
+  PESTLE_MARK_UNROLL,
+  PESTLE_MARK_VECTOR,
+  PESTLE_MARK_GROUP,
+} pestle_mark_t;
+
+typedef struct pestle_nest_axis_t {
+  const char* name;
+  int32_t stage;
+  bool fold;
+  bool rfactored;   // a fold axis whose partial results are kept apart
+  uint8_t mark;     // pestle_mark_t
+  int64_t extent;   // as of now: emission narrows it in tails
+  int64_t full_extent;
+  int32_t parent;   // -1: root
+  int32_t outer, inner;  // -1: leaf
+  int64_t factor;   // of the split, when not a leaf
+} pestle_nest_axis_t;
+
+#define PESTLE_NEST_MAX_AXES 24
+
+typedef struct pestle_nest_stage_t {
+  const char* name;
+  uint32_t map_count, root_count;
+  uint32_t roots[PESTLE_NEST_MAX_AXES];   // map axes, then fold axes
+  uint32_t order_count;
+  uint32_t order[PESTLE_NEST_MAX_AXES];   // leaves, outermost first
+  pestle_op_t fold;        // scalar row, or PESTLE_OP_COUNT: see general
+  bool is_fold;
+  uint32_t value_count;    // 1, but for general folds and sibling outputs
+  pestle_expr_t const** values;
+  pestle_expr_t const** inits;     // folds: starting values
+  pestle_expr_t const** combine;   // general folds over ACC and VAL; or NULL
+  uint32_t* tensors;               // written: one a value
+  const pestle_lin_t* const** write_index;  // a tensor's index over the map
+                                   // axes, flat for OUTPUT; NULL: the axes
+  pestle_dtype_t acc_dtype;        // folds
+  bool inlined;
+  int32_t at_stage;        // -1: a root of the tree
+  int32_t at_axis;         // leaf of at_stage under which this one runs; -1:
+                           // before the loops of at_stage
+} pestle_nest_stage_t;
+
+// A schedule row as text, kept for dumps and the kernel's note.
+typedef struct pestle_nest_t {
+  pestle_arena_t* arena;
+  pestle_allocator_t allocator;
+  const char* name;
+  const char* ops;   // graph ops and sources, for the note
+  bool failed;       // out of memory: sticky
+  PESTLE_VEC(pestle_nest_tensor_t) tensors;
+  PESTLE_VEC(pestle_nest_axis_t) axes;
+  PESTLE_VEC(pestle_nest_stage_t) stages;
+  PESTLE_VEC(const pestle_atom_t*) atoms;
+  uint32_t expr_count;
+  pestle_expr_t broken;  // stands in for what could not be allocated
+  pestle_strbuf_t rows;  // schedule rows applied, one a line
+} pestle_nest_t;
+
+void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
+                      const char* name, pestle_nest_t* out_nest);
+void pestle_nest_deinit(pestle_nest_t* nest);
+
+// Index arithmetic. All results are simplified and live in the nest's arena.
+const pestle_lin_t* pestle_lin_const(pestle_nest_t* nest, int64_t value);
+const pestle_lin_t* pestle_lin_axis(pestle_nest_t* nest, uint32_t axis);
+const pestle_lin_t* pestle_lin_value(pestle_nest_t* nest,
+                                     const pestle_expr_t* value, int64_t lo,
+                                     int64_t hi);
+const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
+                                   const pestle_lin_t* b);
+const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest,
+                                     const pestle_lin_t* a, int64_t factor);
+const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
+                                   int64_t divisor);
+const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
+                                   int64_t divisor);
+pestle_range_t pestle_lin_range(const pestle_nest_t* nest,
+                                const pestle_lin_t* a);
+bool pestle_lin_equal(const pestle_lin_t* a, const pestle_lin_t* b);
+static inline bool pestle_lin_is_const(const pestle_lin_t* a) {
+  return a->count == 0;
+}
+// What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept) and
+// reads by read(user, e), where |e| has its axes replaced already (NULL result:
+// kept). Works inside DIV, MOD and VALUE too; sharing is kept.
+typedef struct pestle_substitution_t {
+  const pestle_lin_t* const* map;
+  const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e);
+  void* user;
+  const pestle_expr_t* guard;  // joined to the guard of every read, or NULL
+  bool keep_values;  // VALUE atoms stay as they are (emission evaluates them)
+  const pestle_expr_t** memo;  // by expression id; of the substitution's own
+  uint32_t memo_count;
+} pestle_substitution_t;
+const pestle_lin_t* pestle_lin_substitute(pestle_nest_t* nest,
+                                          pestle_substitution_t* how,
+                                          const pestle_lin_t* a);
+// Coefficient of |axis| outside of DIV, MOD and VALUE; |*out_nested| when it also
+// stands inside one of these.
+int64_t pestle_lin_coef(const pestle_lin_t* a, uint32_t axis, bool* out_nested);
+// The row-major flat index of |index| in |type|.
+const pestle_lin_t* pestle_lin_flatten(pestle_nest_t* nest,
+                                       const pestle_type_t* type,
+                                       const pestle_lin_t* const* index);
+
+// Expressions.
+pestle_expr_t* pestle_expr_make(pestle_nest_t* nest, pestle_expr_kind_t kind,
+                                pestle_dtype_t dtype);
+const pestle_expr_t* pestle_expr_const(pestle_nest_t* nest,
+                                       pestle_dtype_t dtype, double f,
+                                       int64_t i);
+const pestle_expr_t* pestle_expr_op(pestle_nest_t* nest, pestle_op_t op,
+                                    pestle_dtype_t dtype,
+                                    const pestle_expr_t* a,
+                                    const pestle_expr_t* b,
+                                    const pestle_expr_t* c);
+const pestle_expr_t* pestle_expr_cast(pestle_nest_t* nest,
+                                      const pestle_expr_t* a,
+                                      pestle_dtype_t dtype);
+const pestle_expr_t* pestle_expr_inside(pestle_nest_t* nest,
+                                        const pestle_lin_t* lin, int64_t lo,
+                                        int64_t hi);
+// Reads |tensor| at |index| (one a dim; flattened for INPUT tensors).
+const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
+                                      const pestle_lin_t* const* index,
+                                      const pestle_expr_t* guard);
+// Prepares |how| for expressions that exist now.
+void pestle_substitution_init(pestle_nest_t* nest,
+                              const pestle_lin_t* const* map,
+                              pestle_substitution_t* out_how);
+const pestle_expr_t* pestle_expr_substitute(pestle_nest_t* nest,
+                                            pestle_substitution_t* how,
+                                            const pestle_expr_t* e);
+// Calls visit(user, read) for each READ below |e| once.
+pestle_status_t pestle_expr_visit_reads(pestle_nest_t* nest,
+                                        const pestle_expr_t* e,
+                                        void (*visit)(void* user,
+                                                      const pestle_expr_t* e),
+                                        void* user);
+
+// The same with the caller's zeroed flags, one an expression, so that several
+// roots share one walk.
+void pestle_expr_visit_with(pestle_nest_t* nest, uint8_t* seen,
+                            const pestle_expr_t* e,
+                            void (*visit)(void* user, const pestle_expr_t* e),
+                            void* user);
+// Sets out_used[tensor] for each tensor read below |e|.
+void pestle_expr_mark_tensors(pestle_nest_t* nest, uint8_t* seen,
+                              const pestle_expr_t* e, uint8_t* out_used);
+
+uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
+                                pestle_tensor_kind_t kind, uint32_t slot,
+                                const pestle_type_t* type);
+uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
+                              int32_t stage, bool fold, int64_t extent);
+// Adds a stage with one map axis a dim of |domain|, writing one new STAGE tensor
+// of |dtype|; values are set by the caller.
+uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
+                               const pestle_type_t* domain);
+static inline pestle_nest_stage_t* pestle_nest_stage(pestle_nest_t* nest,
+                                                uint32_t id) {
+  return &nest->stages.data[id];
+}
+
+// "stage y[i:128, j:64] = ..." for all stages, then the loop tree.
+void pestle_nest_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
+
+#endif  // PESTLE_CODEGEN_NEST_H_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule rows: each edits the nest when its condition holds and says why not
+// otherwise (INVALID_ARGUMENT). Rows that were applied are kept as text in
+// nest->rows: printed in dumps, part of the kernel's note.
+#ifndef PESTLE_CODEGEN_SCHEDULE_H_
+#define PESTLE_CODEGEN_SCHEDULE_H_
+
+#include "codegen/nest.h"
+#include "pestle/plugin.h"
+
+// inline P ...: the bodies of all stages with |inlined[stage]| replace their
+// reads. Legal for map stages that write no result.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
+                                                        const bool* inlined);
+// fuse a b -> a: two adjacent root map axes become one. Returns without change
+// and |*out_done| false where an index would need div or mod afterwards.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t outer_root,
+                                                      bool* out_done);
+// split a f -> o i: emission peels the tail. |a| a leaf; f > 0.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_split(
+    pestle_nest_t* nest, uint32_t stage, uint32_t axis, int64_t factor,
+    uint32_t* out_outer, uint32_t* out_inner);
+// reorder: |order| holds all leaves of the stage. A fold axis may stand outside
+// of a map axis: the accumulators then hold the whole inner box.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_reorder(
+    pestle_nest_t* nest, uint32_t stage, const uint32_t* order, uint32_t count);
+// at P, (C, axis): P runs under that loop of C, on the box that is read there.
+// |axis| UINT32_MAX: before all loops of C.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,
+                                                    uint32_t stage,
+                                                    uint32_t consumer,
+                                                    uint32_t axis);
+// store P private | shared.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_store(pestle_nest_t* nest,
+                                                       uint32_t stage,
+                                                       pestle_place_t place);
+// vectorise, unroll, bind group: the kind of a leaf. A vectorised fold axis must
+// be rfactored. Group axes are the outermost ones of a root stage.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_mark(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t axis,
+                                                      pestle_mark_t mark);
+// rfactor S a: partial results along the fold leaf |a|, combined at the end in
+// a fixed tree. Float sums and products need reassociation.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest,
+                                                         uint32_t stage,
+                                                         uint32_t axis,
+                                                         bool reassociate);
+// pack t by n f: the constant |tensor|, read once in |stage| by an affine index,
+// is laid out [other map axes][n/f][fold axes][f] when the plan is made.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t tensor,
+                                                      uint32_t axis,
+                                                      int64_t factor);
+// stage t: a copy of what |stage| reads of |tensor|, over the axes that the read
+// depends on, in their order; placed by later rows. |*out_copy| is its stage.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
+                                                       uint32_t stage,
+                                                       uint32_t tensor,
+                                                       uint32_t* out_copy);
+// epilogue S scratch: consumers of the fold S read a copy of its tile, which
+// later rows place in shared scope. |*out_copy| is the copy's stage.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
+    pestle_nest_t* nest, uint32_t stage, uint32_t* out_copy);
+
+// The single read of |tensor| in |stage|'s values, or NULL if none or several.
+const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
+                                               uint32_t stage,
+                                               uint32_t tensor);
+
+// Chooses and applies a schedule by the kind of the nest and |caps|.
+PESTLE_NODISCARD pestle_status_t pestle_sketch(pestle_nest_t* nest,
+                                               const pestle_target_caps_t* caps,
+                                               bool reassociate);
+
+#endif  // PESTLE_CODEGEN_SCHEDULE_H_
