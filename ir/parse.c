@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry point: functions are declared from their signatures first, their
+// bodies read afterwards, locations and the verifier last.
+#include "ir/parse_internal.h"
+#include "ir/parse_module.h"
+#include "ir/text.h"
+
+static pestle_status_t fill_ops(pestle_parser_t* p) {
+  // From the back, so that the name which comparisons share means the first.
+  for (unsigned i = PESTLE_OP_COUNT; i-- > 0;) {
+    const pestle_op_info_t* info = pestle_op_info((pestle_op_t)i);
+    if (!pestle_map_set_str(&p->ops, pestle_str(info->mlir), i)) {
+      return PESTLE_OOM();
+    }
+  }
+  if (!pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
+                          PESTLE_OP_RETURN)) {
+    return PESTLE_OOM();
+  }
+  return NULL;
+}
+
+// --- Unsupported operations, all at once ---
+
+enum { MAX_LISTED = 50 };
+
+// Whether the token stands where an op's name does.
+static bool is_op_name(const pestle_parser_t* p, const pestle_token_t* t,
+                       bool after_equals) {
+  bool starts = t->first || after_equals;
+  if (!starts || pestle_str_find_char(t->text, '.') == SIZE_MAX) return false;
+  if (t->kind == PESTLE_TOKEN_STRING) {
+    return p->lexer.cursor < p->end && *p->lexer.cursor == '(';
+  }
+  return t->kind == PESTLE_TOKEN_WORD;
+}
+
+static bool is_known(const pestle_parser_t* p, pestle_str_t name) {
+  return pestle_map_find_str(&p->ops, name) ||
+         pestle_str_equal_c(name, "func.func") ||
+         pestle_str_equal_c(name, "builtin.module");
+}
+
+// Looks through the whole text for ops that no table has; the first of each.
+static pestle_status_t list_unsupported(pestle_parser_t* p,
+                                        pestle_map_t* seen,
+                                        pestle_strbuf_t* out) {
+  bool after_equals = false, added;
+  p->lexer = (pestle_lexer_t){
+      .cursor = p->begin, .line_start = p->begin, .line = 1, .fresh = true};
+  pestle_parse_advance(p);
+  while (!pestle_parse_at_kind(p, PESTLE_TOKEN_END)) {
+    pestle_token_t t = *pestle_parse_token(p);
+    if (is_op_name(p, &t, after_equals) && !is_known(p, t.text)) {
+      if (!pestle_map_put(seen, t.text.data, t.text.size, &added)) {
+        return PESTLE_OOM();
+      }
+      if (added && pestle_map_size(seen) <= MAX_LISTED) {
+        pestle_strbuf_appendf(out, "%s'%.*s' (%u:%u)", out->size ? ", " : "",
+                              t.text.size > 100 ? 100 : (int)t.text.size,
+                              t.text.data, t.line, t.column);
+      }
+    }
+    after_equals = t.sign == '=';
+    pestle_parse_advance(p);
+  }
+  return pestle_strbuf_status(out);
+}
+
+// Adds what else is unsupported to the |status| of the first finding.
+static pestle_status_t with_unsupported(pestle_parser_t* p,
+                                        pestle_status_t status) {
+  if (pestle_status_code(status) != PESTLE_STATUS_UNSUPPORTED) return status;
+  pestle_map_t seen;
+  pestle_strbuf_t text;
+  pestle_map_init(p->allocator, &seen);
+  pestle_strbuf_init(p->allocator, &text);
+  pestle_status_t listed = list_unsupported(p, &seen, &text);
+  if (!listed && pestle_map_size(&seen)) {
+    status = pestle_status_annotate(
+        status, "operations that are not supported in %s: %s%s", p->file,
+        pestle_strbuf_cstr(&text),
+        pestle_map_size(&seen) > MAX_LISTED ? ", and more" : "");
+  }
+  pestle_status_release(listed);
+  pestle_strbuf_deinit(&text);
+  pestle_map_deinit(&seen);
+  return status;
+}
+
+// --- Entry point ---
+
+static pestle_status_t parse_text(pestle_parser_t* p) {
+  PESTLE_TRY(fill_ops(p));
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_module_text(p));
+  for (size_t i = 0; i < p->bodies.size; ++i) {
+    PESTLE_TRY(pestle_parse_function_body(p, &p->bodies.data[i]));
+  }
+  PESTLE_TRY(pestle_parse_resolve_locs(p));
+  return pestle_module_verify(p->module);
+}
+
+static void parser_init(pestle_context_t* context, pestle_str_t text,
+                        const char* file, pestle_parser_t* p) {
+  *p = (pestle_parser_t){.context = context,
+                         .allocator = pestle_context_allocator(context),
+                         .file = file ? file : "<text>",
+                         .begin = text.data,
+                         .end = text.data + text.size};
+  p->lexer = (pestle_lexer_t){
+      .cursor = p->begin, .line_start = p->begin, .line = 1, .fresh = true};
+  pestle_arena_init(p->allocator, &p->scratch);
+  pestle_arena_init(p->allocator, &p->kept);
+  pestle_map_init(p->allocator, &p->ops);
+  pestle_map_init(p->allocator, &p->scope);
+  pestle_map_init(p->allocator, &p->aliases);
+  pestle_vec_init(&p->bindings, p->allocator);
+  pestle_vec_init(&p->fixups, p->allocator);
+  pestle_vec_init(&p->bodies, p->allocator);
+}
+
+static void parser_deinit(pestle_parser_t* p) {
+  pestle_vec_deinit(&p->bodies);
+  pestle_vec_deinit(&p->fixups);
+  pestle_vec_deinit(&p->bindings);
+  pestle_map_deinit(&p->aliases);
+  pestle_map_deinit(&p->scope);
+  pestle_map_deinit(&p->ops);
+  pestle_arena_deinit(&p->kept);
+  pestle_arena_deinit(&p->scratch);
+}
+
+pestle_status_t pestle_module_parse(pestle_context_t* context,
+                                    const char* text, size_t size,
+                                    const char* file,
+                                    pestle_module_t** out_module) {
+  *out_module = NULL;
+  pestle_parser_t parser;
+  parser_init(context, pestle_str_make(size ? text : "", size), file, &parser);
+  pestle_status_t status = parse_text(&parser);
+  if (!status) {
+    *out_module = parser.module;
+  } else {
+    status = with_unsupported(&parser, status);
+    pestle_module_release(parser.module);
+  }
+  parser_deinit(&parser);
+  return status;
+}

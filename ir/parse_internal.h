@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the parser share. The text is read once from left to right
+// with one token of look-ahead (function bodies are skipped first, so that calls
+// may come before their callees); nothing is allocated for a count that the
+// text does not back.
+#ifndef PESTLE_IR_PARSE_INTERNAL_H_
+#define PESTLE_IR_PARSE_INTERNAL_H_
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "ir/graph.h"
+
+// Brackets, regions and attributes nested deeper than this are refused.
+#define PESTLE_PARSE_MAX_DEPTH 100
+
+// --- Tokens ---
+
+typedef enum pestle_token_kind_e {
+  PESTLE_TOKEN_END,
+  PESTLE_TOKEN_WORD,    // add, stablehlo.add
+  PESTLE_TOKEN_VALUE,   // %name; |index| for %name#1, else -1
+  PESTLE_TOKEN_SYMBOL,  // @name, @"name"
+  PESTLE_TOKEN_HASH,    // #name
+  PESTLE_TOKEN_BANG,    // !name
+  PESTLE_TOKEN_CARET,   // ^name
+  PESTLE_TOKEN_STRING,  // "..", |text| without the quotes, escapes as written
+  PESTLE_TOKEN_INT,     // decimal or 0x; the sign belongs to it
+  PESTLE_TOKEN_FLOAT,
+  PESTLE_TOKEN_ARROW,  // ->
+  PESTLE_TOKEN_PUNCTUATION,
+  PESTLE_TOKEN_BAD,  // a byte that starts nothing, or a string without end
+} pestle_token_kind_t;
+
+typedef struct pestle_token_t {
+  uint8_t kind;     // pestle_token_kind_t
+  char sign;        // the character of PUNCTUATION, else 0
+  bool first;       // on its line
+  bool quoted;      // a SYMBOL that was written as a string
+  int64_t index;    // of VALUE
+  pestle_str_t text;   // without its prefix
+  pestle_str_t whole;  // as written
+  uint32_t line, column;
+} pestle_token_t;
+
+// A place to go back to.
+typedef struct pestle_lexer_t {
+  const char* cursor;      // behind |token|
+  const char* line_start;
+  uint32_t line;
+  bool fresh;              // no token on this line yet
+  pestle_token_t token;    // look-ahead
+} pestle_lexer_t;
+
+// --- The parser ---
+
+// A location as read; |alias| gives what is missing once all aliases are known.
+typedef struct pestle_parse_loc_t {
+  pestle_str_t name, file, alias;  // empty where none
+  uint32_t line, column;
+} pestle_parse_loc_t;
+
+typedef struct pestle_parse_fixup_t {
+  pestle_node_t* node;
+  pestle_parse_loc_t loc;
+} pestle_parse_fixup_t;
+
+// What a name stands for: |count| results of one op, or one argument.
+typedef struct pestle_parse_binding_t {
+  pestle_str_t name;
+  pestle_value_t* values;
+  size_t count;
+} pestle_parse_binding_t;
+
+// A function whose body is still to be read.
+typedef struct pestle_parse_body_t {
+  pestle_function_t* function;
+  pestle_lexer_t start;       // at the body's opening brace
+  const pestle_str_t* names;        // of the arguments; NULL: in ^bb0
+} pestle_parse_body_t;
+
+typedef struct pestle_parser_t {
+  pestle_context_t* context;
+  pestle_allocator_t allocator;
+  const char* file;
+  const char *begin, *end;
+  pestle_lexer_t lexer;
+  int depth;
+  pestle_arena_t scratch;  // rewound after each op
+  pestle_arena_t kept;     // until the end
+  pestle_module_t* module;
+  pestle_map_t ops;        // mlir name -> pestle_op_t
+  pestle_map_t scope;      // value name -> index into |bindings|
+  PESTLE_VEC(pestle_parse_binding_t) bindings;
+  pestle_map_t aliases;    // location alias -> pestle_parse_loc_t*
+  PESTLE_VEC(pestle_parse_fixup_t) fixups;
+  PESTLE_VEC(pestle_parse_body_t) bodies;
+} pestle_parser_t;
+
+// --- parse_lex.c ---
+
+// Reads the next token into |p->lexer.token|.
+void pestle_parse_advance(pestle_parser_t* p);
+static inline const pestle_token_t* pestle_parse_token(
+    const pestle_parser_t* p) {
+  return &p->lexer.token;
+}
+static inline bool pestle_parse_at(const pestle_parser_t* p, char sign) {
+  return p->lexer.token.sign == sign;
+}
+static inline bool pestle_parse_at_kind(const pestle_parser_t* p,
+                                        pestle_token_kind_t kind) {
+  return p->lexer.token.kind == kind;
+}
+bool pestle_parse_at_word(const pestle_parser_t* p, const char* word);
+// Takes the token when it is |sign| (|word|) and says whether it was.
+bool pestle_parse_take(pestle_parser_t* p, char sign);
+bool pestle_parse_take_word(pestle_parser_t* p, const char* word);
+// The same, or MALFORMED that says what stands there instead.
+PESTLE_NODISCARD pestle_status_t pestle_parse_expect(pestle_parser_t* p,
+                                                     char sign);
+PESTLE_NODISCARD pestle_status_t pestle_parse_expect_word(pestle_parser_t* p,
+                                                          const char* word);
+PESTLE_NODISCARD pestle_status_t pestle_parse_expect_arrow(pestle_parser_t* p);
+PESTLE_NODISCARD pestle_status_t pestle_parse_integer(pestle_parser_t* p,
+                                                      int64_t* out_value);
+// A STRING token without quotes and escapes, with a terminator, in |arena|.
+PESTLE_NODISCARD pestle_status_t pestle_parse_string(pestle_parser_t* p,
+                                                     pestle_arena_t* arena,
+                                                     pestle_str_t* out_text);
+PESTLE_NODISCARD pestle_status_t pestle_parse_symbol(pestle_parser_t* p,
+                                                     pestle_arena_t* arena,
+                                                     pestle_str_t* out_text);
+// "file:3:5: expected .., found '..'".
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_expected(const pestle_parser_t* p, const char* what);
+// A status at a token.
+PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
+    pestle_parse_error(const pestle_parser_t* p, const pestle_token_t* at,
+                       pestle_status_code_t code, const char* format, ...);
+// Skips a bracketed part whose opening sign is the token; |angles| counts < >
+// as brackets too.
+PESTLE_NODISCARD pestle_status_t pestle_parse_skip_brackets(
+    pestle_parser_t* p, bool angles);
+PESTLE_NODISCARD pestle_status_t pestle_parse_enter(pestle_parser_t* p);
+static inline void pestle_parse_leave(pestle_parser_t* p) { --p->depth; }
+
+// --- parse_type.c ---
+
+PESTLE_NODISCARD pestle_status_t pestle_parse_type(pestle_parser_t* p,
+                                                   pestle_type_t* out_type);
+typedef struct pestle_parse_types_t {
+  pestle_type_t* data;  // in the scratch arena
+  size_t count, capacity;
+} pestle_parse_types_t;
+PESTLE_NODISCARD pestle_status_t pestle_parse_push_type(
+    pestle_parser_t* p, pestle_parse_types_t* types, const pestle_type_t* type);
+// "A, B" without brackets, at least one.
+PESTLE_NODISCARD pestle_status_t pestle_parse_type_list(
+    pestle_parser_t* p, pestle_parse_types_t* types);
+// "(A, B) -> C" or "(A, B) -> (C, D)".
+PESTLE_NODISCARD pestle_status_t pestle_parse_function_type(
+    pestle_parser_t* p, pestle_parse_types_t* operands,
+    pestle_parse_types_t* results);
+// Equal, or equal wherever both extents are known.
+bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b);
+
+// --- parse_elements.c ---
+
+// "dense<..> : type" from the word "dense" on. Data in the scratch arena.
+PESTLE_NODISCARD pestle_status_t pestle_parse_dense(
+    pestle_parser_t* p, pestle_elements_t* out_elements);
+
+// --- parse_attr.c ---
+
+typedef enum pestle_value_kind_e {
+  PESTLE_VALUE_UNIT,      // a key alone
+  PESTLE_VALUE_BOOL,
+  PESTLE_VALUE_INT,
+  PESTLE_VALUE_FLOAT,
+  PESTLE_VALUE_STRING,
+  PESTLE_VALUE_SYMBOL,
+  PESTLE_VALUE_WORD,      // #stablehlo<kind WORD>
+  PESTLE_VALUE_LIST,      // [..], array<..>
+  PESTLE_VALUE_DICT,      // {..}, #stablehlo.gather<..>
+  PESTLE_VALUE_TYPE,
+  PESTLE_VALUE_FUNCTION,  // a function type
+  PESTLE_VALUE_ELEMENTS,
+  PESTLE_VALUE_CONV,      // convolution dimension numbers
+  PESTLE_VALUE_OPAQUE,    // read over
+} pestle_value_kind_t;
+
+typedef struct pestle_parse_entry_t pestle_parse_entry_t;
+typedef struct pestle_parse_value_t {
+  pestle_value_kind_t kind;
+  pestle_token_t at;
+  bool b;
+  int64_t i64;
+  double f64;
+  pestle_str_t text;
+  pestle_type_t type;
+  pestle_elements_t elements;
+  pestle_parse_entry_t* entries;        // LIST (keys empty) and DICT
+  size_t entry_count;
+  pestle_parse_types_t inputs, outputs;  // FUNCTION
+  struct pestle_parse_conv_t* conv;
+} pestle_parse_value_t;
+
+struct pestle_parse_entry_t {
+  pestle_str_t key;
+  pestle_parse_value_t value;
+  pestle_parse_entry_t* next;
+};
+
+// Positions of a convolution's axes: batch, feature, spatial of the input;
+// input feature, output feature, spatial of the kernel; batch, feature, spatial
+// of the output.
+typedef struct pestle_parse_conv_t {
+  struct {
+    int64_t first, second;
+    int64_t space[PESTLE_MAX_RANK];
+    size_t count;
+  } side[3];
+} pestle_parse_conv_t;
+
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_value(pestle_parser_t* p, pestle_parse_value_t* out_value);
+// "{..}" or, with |close| '>', what stands between < and >; the token is the
+// opening sign.
+PESTLE_NODISCARD pestle_status_t pestle_parse_dict(
+    pestle_parser_t* p, char close, pestle_parse_value_t* out_value);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_conv_dims(pestle_parser_t* p, pestle_parse_conv_t* out_conv);
+const pestle_parse_value_t* pestle_parse_find(
+    const pestle_parse_value_t* dict, const char* key);
+// "[1, 2]" of integers or booleans; "[[0, 1], [2, 3]]" too, flattened.
+PESTLE_NODISCARD pestle_status_t pestle_parse_i64s(pestle_parser_t* p,
+                                                   pestle_i64s_t* out_values);
+
+// --- parse_loc.c ---
+
+// "loc(..)" when the token is the word loc; else nothing happens and
+// |*out_found| is false.
+PESTLE_NODISCARD pestle_status_t pestle_parse_loc(pestle_parser_t* p,
+                                                  pestle_parse_loc_t* out_loc,
+                                                  bool* out_found);
+// A location that nobody keeps.
+PESTLE_NODISCARD pestle_status_t pestle_parse_skip_loc(pestle_parser_t* p);
+// "loc(..)" after |node|.
+PESTLE_NODISCARD pestle_status_t pestle_parse_node_loc(pestle_parser_t* p,
+                                                       pestle_node_t* node);
+// "#name = .." at module level.
+PESTLE_NODISCARD pestle_status_t pestle_parse_alias(pestle_parser_t* p);
+// Gives every node its location.
+PESTLE_NODISCARD pestle_status_t pestle_parse_resolve_locs(pestle_parser_t* p);
+
+// --- parse_op.c ---
+
+// An op on its way from text to node.
+typedef struct pestle_parse_op_t {
+  pestle_op_t op;
+  pestle_token_t at;  // its name
+  pestle_builder_t* builder;
+  pestle_value_t** operands;
+  size_t operand_count, operand_capacity;
+  bool typed;     // |operand_types| were written
+  bool directed;  // a comparison whose direction was read
+  pestle_parse_types_t operand_types, result_types;
+  pestle_attr_t* attrs;
+  size_t attr_count, attr_capacity;
+  pestle_region_t** regions;
+  size_t region_count, region_capacity;
+} pestle_parse_op_t;
+
+PESTLE_NODISCARD pestle_status_t pestle_parse_operand(
+    pestle_parser_t* p, pestle_value_t** out_value);
+PESTLE_NODISCARD pestle_status_t pestle_parse_push_operand(
+    pestle_parser_t* p, pestle_parse_op_t* o);
+// "%a, %b", possibly none.
+PESTLE_NODISCARD pestle_status_t pestle_parse_operands(pestle_parser_t* p,
+                                                       pestle_parse_op_t* o);
+PESTLE_NODISCARD pestle_status_t pestle_parse_push_attr(
+    pestle_parser_t* p, pestle_parse_op_t* o, const pestle_attr_t* attr);
+PESTLE_NODISCARD pestle_status_t pestle_parse_push_region(
+    pestle_parser_t* p, pestle_parse_op_t* o, pestle_region_t* region);
+// Types behind a colon, in any of the ways that StableHLO writes them.
+PESTLE_NODISCARD pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
+                                                       pestle_parse_op_t* o);
+// Checks operand types against the text and creates the node.
+PESTLE_NODISCARD pestle_status_t pestle_parse_finish(
+    pestle_parser_t* p, pestle_parse_op_t* o, pestle_node_t** out_node);
+// Ops up to '}', which is taken. |results| are the types that a function's
+// return must have; NULL in regions.
+PESTLE_NODISCARD pestle_status_t pestle_parse_ops(
+    pestle_parser_t* p, pestle_block_t* block,
+    const pestle_function_t* function);
+// The op named |name|; UNSUPPORTED when there is none.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_op_name(pestle_parser_t* p, const pestle_token_t* at,
+                     pestle_op_t* out_op);
+// Names a value until its scope ends.
+PESTLE_NODISCARD pestle_status_t pestle_parse_bind(pestle_parser_t* p,
+                                                   const pestle_token_t* at,
+                                                   pestle_str_t name,
+                                                   pestle_value_t* values,
+                                                   size_t count);
+size_t pestle_parse_scope_begin(pestle_parser_t* p);
+void pestle_parse_scope_end(pestle_parser_t* p, size_t mark);
+
+// --- parse_region.c ---
+
+// Names and types of block arguments as they are read.
+typedef struct pestle_parse_arguments_t {
+  pestle_token_t* names;  // VALUE tokens, in the scratch arena
+  size_t name_capacity;
+  pestle_parse_types_t types;
+} pestle_parse_arguments_t;
+// "(%a: A, %b: B)"; more than once to append.
+PESTLE_NODISCARD pestle_status_t pestle_parse_arguments(
+    pestle_parser_t* p, pestle_parse_arguments_t* arguments);
+// Binds a block's arguments and gives them their wished names.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_bind_arguments(pestle_parser_t* p, const pestle_token_t* names,
+                            pestle_block_t* block);
+// "{ ops }" with known arguments, or with "^bb0(..):" when |arguments| is NULL.
+PESTLE_NODISCARD pestle_status_t pestle_parse_region(
+    pestle_parser_t* p, pestle_parse_op_t* o,
+    const pestle_parse_arguments_t* arguments);
+PESTLE_NODISCARD pestle_status_t pestle_parse_while(pestle_parser_t* p,
+                                                    pestle_parse_op_t* o);
+PESTLE_NODISCARD pestle_status_t pestle_parse_reduce(pestle_parser_t* p,
+                                                     pestle_parse_op_t* o);
+
+// --- parse_form.c ---
+
+// What follows an op's unquoted name, up to its types.
+PESTLE_NODISCARD pestle_status_t pestle_parse_pretty(pestle_parser_t* p,
+                                                     pestle_parse_op_t* o);
+
+// --- parse_generic.c ---
+
+// What follows an op's quoted name.
+PESTLE_NODISCARD pestle_status_t pestle_parse_generic(pestle_parser_t* p,
+                                                      pestle_parse_op_t* o);
+// Takes over the attributes of a dictionary that the op knows.
+PESTLE_NODISCARD pestle_status_t pestle_parse_apply_dict(
+    pestle_parser_t* p, pestle_parse_op_t* o, const pestle_parse_value_t* dict);
+PESTLE_NODISCARD pestle_status_t pestle_parse_apply_conv(
+    pestle_parser_t* p, pestle_parse_op_t* o, const pestle_parse_conv_t* conv);
+// Integers of an array, a list or constant data, in the scratch arena.
+PESTLE_NODISCARD pestle_status_t pestle_parse_value_i64s(
+    pestle_parser_t* p, const pestle_parse_value_t* value,
+    pestle_i64s_t* out_values);
+// The comparison called |direction|.
+PESTLE_NODISCARD pestle_status_t pestle_parse_direction(
+    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t direction,
+    pestle_op_t* out_op);
+// Ordered comparison of bit patterns is not the comparison of values.
+PESTLE_NODISCARD pestle_status_t pestle_parse_compare_type(
+    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t type);
+
+// Doubles an array in the scratch arena; |*data| is a pointer to elements.
+PESTLE_NODISCARD pestle_status_t pestle_parse_grow(pestle_parser_t* p,
+                                                   void* data, size_t count,
+                                                   size_t* capacity,
+                                                   size_t element_size);
+
+#endif  // PESTLE_IR_PARSE_INTERNAL_H_

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// One op: results, name, form, types, location; and the names of values.
+#include "ir/parse_internal.h"
+#include "ir/text.h"
+
+// --- Scopes ---
+
+size_t pestle_parse_scope_begin(pestle_parser_t* p) {
+  return p->bindings.size;
+}
+
+void pestle_parse_scope_end(pestle_parser_t* p, size_t mark) {
+  while (p->bindings.size > mark) {
+    pestle_str_t name = pestle_vec_pop(&p->bindings).name;
+    pestle_map_remove(&p->scope, name.data, name.size);
+  }
+}
+
+pestle_status_t pestle_parse_bind(pestle_parser_t* p, const pestle_token_t* at,
+                                  pestle_str_t name, pestle_value_t* values,
+                                  size_t count) {
+  bool added;
+  pestle_map_value_t* slot =
+      pestle_map_put(&p->scope, name.data, name.size, &added);
+  if (!slot) return PESTLE_OOM();
+  if (!added) {
+    return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
+                              "%%%.*s is defined twice",
+                              name.size > 60 ? 60 : (int)name.size, name.data);
+  }
+  slot->u64 = p->bindings.size;
+  pestle_parse_binding_t binding = {name, values, count};
+  if (!pestle_vec_push(&p->bindings, binding)) return PESTLE_OOM();
+  return NULL;
+}
+
+pestle_status_t pestle_parse_operand(pestle_parser_t* p,
+                                     pestle_value_t** out_value) {
+  const pestle_token_t* t = pestle_parse_token(p);
+  if (t->kind != PESTLE_TOKEN_VALUE) {
+    return pestle_parse_expected(p, "a value such as %0");
+  }
+  const pestle_map_value_t* found = pestle_map_find_str(&p->scope, t->text);
+  if (!found) {
+    return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
+                              "%%%.*s is not defined before its use",
+                              t->text.size > 60 ? 60 : (int)t->text.size,
+                              t->text.data);
+  }
+  const pestle_parse_binding_t* b = &p->bindings.data[found->u64];
+  size_t index = t->index < 0 ? 0 : (size_t)t->index;
+  if (index >= b->count || (t->index < 0 && b->count != 1)) {
+    return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
+                              "%%%.*s stands for %zu results: one is picked "
+                              "by a number below that, as in %%0#1",
+                              b->name.size > 60 ? 60 : (int)b->name.size,
+                              b->name.data, b->count);
+  }
+  *out_value = &b->values[index];
+  pestle_parse_advance(p);
+  return NULL;
+}
+
+// --- Parts of an op ---
+
+pestle_status_t pestle_parse_push_operand(pestle_parser_t* p,
+                                          pestle_parse_op_t* o) {
+  PESTLE_TRY(pestle_parse_grow(p, &o->operands, o->operand_count,
+                               &o->operand_capacity, sizeof(*o->operands)));
+  PESTLE_TRY(pestle_parse_operand(p, &o->operands[o->operand_count]));
+  ++o->operand_count;
+  return NULL;
+}
+
+pestle_status_t pestle_parse_operands(pestle_parser_t* p,
+                                      pestle_parse_op_t* o) {
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) return NULL;
+  do {
+    PESTLE_TRY(pestle_parse_push_operand(p, o));
+  } while (pestle_parse_take(p, ','));
+  return NULL;
+}
+
+pestle_status_t pestle_parse_push_attr(pestle_parser_t* p,
+                                       pestle_parse_op_t* o,
+                                       const pestle_attr_t* attr) {
+  for (size_t i = 0; i < o->attr_count; ++i) {
+    if (o->attrs[i].name != attr->name) continue;
+    return pestle_parse_error(
+        p, &o->at, PESTLE_STATUS_MALFORMED, "attribute '%s' is given twice",
+        pestle_attr_name_text((pestle_attr_name_t)attr->name));
+  }
+  PESTLE_TRY(pestle_parse_grow(p, &o->attrs, o->attr_count, &o->attr_capacity,
+                               sizeof(*o->attrs)));
+  o->attrs[o->attr_count++] = *attr;
+  return NULL;
+}
+
+pestle_status_t pestle_parse_push_region(pestle_parser_t* p,
+                                         pestle_parse_op_t* o,
+                                         pestle_region_t* region) {
+  PESTLE_TRY(pestle_parse_grow(p, &o->regions, o->region_count,
+                               &o->region_capacity, sizeof(*o->regions)));
+  o->regions[o->region_count++] = region;
+  return NULL;
+}
+
+static pestle_status_t push_result_type(pestle_parser_t* p,
+                                        pestle_parse_op_t* o,
+                                        const pestle_type_t* type) {
+  return pestle_parse_push_type(p, &o->result_types, type);
+}
+
+// "A, B, .." without an arrow: what each type is of depends on the op.
+static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
+                                    const pestle_parse_types_t* list) {
+  const pestle_op_info_t* info = pestle_op_info(o->op);
+  const pestle_type_t* last = &list->data[list->count - 1];
+  if (o->op == PESTLE_OP_SELECT) {
+    // "P, T", or "T" for three operands of one type.
+    o->typed = list->count <= 2;
+    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, &list->data[0]));
+    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+    return push_result_type(p, o, last);
+  }
+  if (info->results == 0 || info->results == PESTLE_VARIADIC) {
+    // One for each operand, and for each result if there are any.
+    o->typed = true;
+    o->operand_types = *list;
+    for (size_t i = 0; info->results && i < list->count; ++i) {
+      PESTLE_TRY(push_result_type(p, o, &list->data[i]));
+    }
+    return NULL;
+  }
+  if (list->count != 1) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'%s' has one type or a function's after ':'",
+                              info->mlir);
+  }
+  // Of the operands too, where there are any.
+  o->typed = true;
+  for (size_t i = 0; i < o->operand_count; ++i) {
+    PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));
+  }
+  return push_result_type(p, o, last);
+}
+
+pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
+                                      pestle_parse_op_t* o) {
+  PESTLE_TRY(pestle_parse_expect(p, ':'));
+  if (pestle_parse_at(p, '(')) {
+    o->typed = true;
+    return pestle_parse_function_type(p, &o->operand_types, &o->result_types);
+  }
+  pestle_parse_types_t list = {0};
+  PESTLE_TRY(pestle_parse_type_list(p, &list));
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_ARROW)) {
+    return spread_types(p, o, &list);
+  }
+  pestle_parse_advance(p);
+  o->typed = true;
+  o->operand_types = list;
+  return pestle_parse_type_list(p, &o->result_types);
+}
+
+// --- From parts to a node ---
+
+static pestle_status_t type_mismatch(const pestle_parser_t* p,
+                                     const pestle_parse_op_t* o,
+                                     const char* what, size_t index,
+                                     const pestle_type_t* written,
+                                     const pestle_type_t* actual) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(p->allocator, &text);
+  pestle_strbuf_appendf(&text, "%s %zu of '%s' is written as ", what, index,
+                        pestle_op_info(o->op)->mlir);
+  pestle_type_print(written, &text);
+  pestle_strbuf_append_c(&text, " and is ");
+  pestle_type_print(actual, &text);
+  pestle_status_t status =
+      pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED, "%s",
+                         pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+static pestle_status_t check_operands(const pestle_parser_t* p,
+                                      const pestle_parse_op_t* o) {
+  if (!o->typed) return NULL;
+  if (o->operand_types.count != o->operand_count) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'%s' has %zu operands and types for %zu",
+                              pestle_op_info(o->op)->mlir, o->operand_count,
+                              o->operand_types.count);
+  }
+  for (size_t i = 0; i < o->operand_count; ++i) {
+    const pestle_type_t* written = &o->operand_types.data[i];
+    if (pestle_parse_types_agree(written, o->operands[i]->type)) continue;
+    return type_mismatch(p, o, "operand", i, written, o->operands[i]->type);
+  }
+  return NULL;
+}
+
+static pestle_status_t check_results(const pestle_parser_t* p,
+                                     const pestle_parse_op_t* o,
+                                     const pestle_node_t* node) {
+  if (o->result_types.count != node->result_count) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'%s' has %u results and types for %zu",
+                              pestle_op_info(o->op)->mlir, node->result_count,
+                              o->result_types.count);
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const pestle_type_t* written = &o->result_types.data[i];
+    if (pestle_parse_types_agree(written, node->results[i].type)) continue;
+    return type_mismatch(p, o, "result", i, written, node->results[i].type);
+  }
+  return NULL;
+}
+
+// What creation objects to is a fault of the text.
+static pestle_status_t place_error(const pestle_parser_t* p,
+                                   const pestle_parse_op_t* o,
+                                   pestle_status_t status) {
+  pestle_status_code_t code = pestle_status_code(status);
+  if (code == PESTLE_STATUS_OUT_OF_MEMORY) return status;
+  if (code == PESTLE_STATUS_INVALID_ARGUMENT) code = PESTLE_STATUS_MALFORMED;
+  pestle_status_t placed = pestle_parse_error(p, &o->at, code, "%s",
+                                              pestle_status_message(status));
+  pestle_status_release(status);
+  return placed;
+}
+
+pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
+                                    pestle_node_t** out_node) {
+  PESTLE_TRY(check_operands(p, o));
+  pestle_node_spec_t spec = {
+      .op = o->op,
+      .operands = o->operands,
+      .operand_count = o->operand_count,
+      .attrs = o->attrs,
+      .attr_count = o->attr_count,
+      .regions = o->regions,
+      .region_count = o->region_count,
+      .type = o->result_types.count ? &o->result_types.data[0] : NULL};
+  o->builder->loc = (pestle_loc_t){
+      .file = p->file, .line = o->at.line, .column = o->at.column};
+  pestle_status_t status = pestle_node_create(o->builder, &spec, out_node);
+  if (status) return place_error(p, o, status);
+  return check_results(p, o, *out_node);
+}
+
+// --- Names ---
+
+pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
+                                     const pestle_token_t* at,
+                                     pestle_op_t* out_op) {
+  pestle_str_t name = at->text;
+  if (pestle_str_equal_c(name, "call")) name = PESTLE_STR("func.call");
+  if (pestle_str_equal_c(name, "return")) name = PESTLE_STR("func.return");
+  const pestle_map_value_t* found = pestle_map_find_str(&p->ops, name);
+  if (!found) {
+    return pestle_parse_error(p, at, PESTLE_STATUS_UNSUPPORTED,
+                              "operation '%.*s' is not supported",
+                              name.size > 100 ? 100 : (int)name.size,
+                              name.data);
+  }
+  *out_op = (pestle_op_t)found->u64;
+  return NULL;
+}
+
+// The names before '=', each with how many results it stands for.
+typedef struct result_names_t {
+  pestle_token_t* names;
+  int64_t* counts;
+  size_t count, name_capacity, count_capacity;
+} result_names_t;
+
+static pestle_status_t read_result_names(pestle_parser_t* p,
+                                         result_names_t* r) {
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) return NULL;
+  do {
+    PESTLE_TRY(pestle_parse_grow(p, &r->names, r->count, &r->name_capacity,
+                                 sizeof(*r->names)));
+    PESTLE_TRY(pestle_parse_grow(p, &r->counts, r->count, &r->count_capacity,
+                                 sizeof(*r->counts)));
+    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
+      return pestle_parse_expected(p, "a value such as %0");
+    }
+    r->names[r->count] = *pestle_parse_token(p);
+    r->counts[r->count] = 1;
+    pestle_parse_advance(p);
+    if (pestle_parse_take(p, ':')) {
+      PESTLE_TRY(pestle_parse_integer(p, &r->counts[r->count]));
+    }
+    ++r->count;
+  } while (pestle_parse_take(p, ','));
+  return pestle_parse_expect(p, '=');
+}
+
+static pestle_status_t bind_results(pestle_parser_t* p,
+                                    const pestle_parse_op_t* o,
+                                    const result_names_t* r,
+                                    pestle_node_t* node) {
+  uint32_t next = 0;
+  for (size_t i = 0; i < r->count; ++i) {
+    int64_t count = r->counts[i];
+    if (count <= 0 || count > node->result_count - next) {
+      next = UINT32_MAX;
+      break;
+    }
+    PESTLE_TRY(pestle_parse_bind(p, &r->names[i], r->names[i].text,
+                                 &node->results[next], (size_t)count));
+    next += (uint32_t)count;
+  }
+  if (next != node->result_count && (r->count || next == UINT32_MAX)) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'%s' has %u results, not as many as are named",
+                              pestle_op_info(o->op)->mlir, node->result_count);
+  }
+  if (r->count != 1 || !pestle_text_is_wish(r->names[0].text)) return NULL;
+  char* name = pestle_arena_strndup(&p->scratch, r->names[0].text);
+  if (!name) return PESTLE_OOM();
+  node->results[0].name = pestle_module_intern_string(p->module, name);
+  return node->results[0].name ? NULL : PESTLE_OOM();
+}
+
+// --- Ops ---
+
+static pestle_status_t check_return(pestle_parser_t* p,
+                                    const pestle_parse_op_t* o,
+                                    const pestle_function_t* function) {
+  size_t count;
+  if (!function || !pestle_function_result_count(function, &count)) return NULL;
+  if (o->operand_count != count) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "returns %zu values from a function of %zu "
+                              "results",
+                              o->operand_count, count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_type_t* want = pestle_function_result_type(function, i);
+    if (pestle_type_equal(want, o->operands[i]->type)) continue;
+    return type_mismatch(p, o, "operand", i, want, o->operands[i]->type);
+  }
+  return NULL;
+}
+
+static pestle_status_t parse_one(pestle_parser_t* p,
+                                 pestle_builder_t* builder,
+                                 const pestle_function_t* function) {
+  result_names_t names = {0};
+  pestle_parse_op_t o = {.builder = builder};
+  pestle_node_t* node = NULL;
+  PESTLE_TRY(read_result_names(p, &names));
+  o.at = *pestle_parse_token(p);
+  bool generic = o.at.kind == PESTLE_TOKEN_STRING;
+  if (!generic && o.at.kind != PESTLE_TOKEN_WORD) {
+    return pestle_parse_expected(p, "an operation");
+  }
+  PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.op));
+  pestle_parse_advance(p);
+  PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
+                     : pestle_parse_pretty(p, &o));
+  if (o.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
+  PESTLE_TRY(pestle_parse_finish(p, &o, &node));
+  PESTLE_TRY(bind_results(p, &o, &names, node));
+  return pestle_parse_node_loc(p, node);
+}
+
+pestle_status_t pestle_parse_ops(pestle_parser_t* p, pestle_block_t* block,
+                                 const pestle_function_t* function) {
+  pestle_builder_t builder = {.module = p->module, .block = block};
+  PESTLE_TRY(pestle_parse_enter(p));
+  while (!pestle_parse_at(p, '}')) {
+    if (block->last && block->last->op == PESTLE_OP_RETURN) {
+      return pestle_parse_expected(p, "'}' after the return");
+    }
+    pestle_arena_mark_t mark = pestle_arena_mark(&p->scratch);
+    PESTLE_TRY(parse_one(p, &builder, function));
+    pestle_arena_rewind(&p->scratch, mark);
+  }
+  if (!block->last || block->last->op != PESTLE_OP_RETURN) {
+    return pestle_parse_expected(p, "a return before the end of the region");
+  }
+  pestle_parse_leave(p);
+  pestle_parse_advance(p);
+  return NULL;
+}

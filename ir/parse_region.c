@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions, and the two ops whose pretty form holds regions.
+#include "ir/parse_internal.h"
+#include "ir/text.h"
+
+pestle_status_t pestle_parse_arguments(pestle_parser_t* p,
+                                       pestle_parse_arguments_t* a) {
+  pestle_type_t type;
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  if (pestle_parse_take(p, ')')) return NULL;
+  do {
+    PESTLE_TRY(pestle_parse_grow(p, &a->names, a->types.count,
+                                 &a->name_capacity, sizeof(*a->names)));
+    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
+      return pestle_parse_expected(p, "an argument such as %arg0");
+    }
+    a->names[a->types.count] = *pestle_parse_token(p);
+    pestle_parse_advance(p);
+    PESTLE_TRY(pestle_parse_expect(p, ':'));
+    PESTLE_TRY(pestle_parse_type(p, &type));
+    PESTLE_TRY(pestle_parse_push_type(p, &a->types, &type));
+    PESTLE_TRY(pestle_parse_skip_loc(p));
+  } while (pestle_parse_take(p, ','));
+  return pestle_parse_expect(p, ')');
+}
+
+pestle_status_t pestle_parse_bind_arguments(pestle_parser_t* p,
+                                            const pestle_token_t* names,
+                                            pestle_block_t* block) {
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    pestle_value_t* value = block->arguments[i];
+    PESTLE_TRY(pestle_parse_bind(p, &names[i], names[i].text, value, 1));
+    if (!pestle_text_is_wish(names[i].text)) continue;
+    char* name = pestle_arena_strndup(&p->scratch, names[i].text);
+    if (!name) return PESTLE_OOM();
+    value->name = pestle_module_intern_string(p->module, name);
+    if (!value->name) return PESTLE_OOM();
+  }
+  return NULL;
+}
+
+static pestle_status_t region_label(pestle_parser_t* p,
+                                    pestle_parse_arguments_t* out) {
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_CARET)) return NULL;
+  pestle_parse_advance(p);
+  if (pestle_parse_at(p, '(')) PESTLE_TRY(pestle_parse_arguments(p, out));
+  return pestle_parse_expect(p, ':');
+}
+
+pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
+                                    const pestle_parse_arguments_t* arguments) {
+  pestle_region_t* region;
+  pestle_block_t* block;
+  pestle_parse_arguments_t own = {0};
+  PESTLE_TRY(pestle_parse_expect(p, '{'));
+  if (!arguments) {
+    PESTLE_TRY(region_label(p, &own));
+    arguments = &own;
+  }
+  PESTLE_TRY(pestle_region_create(p->module, arguments->types.data,
+                                  arguments->types.count, &region, &block));
+  PESTLE_TRY(pestle_parse_push_region(p, o, region));
+  size_t mark = pestle_parse_scope_begin(p);
+  PESTLE_TRY(pestle_parse_bind_arguments(p, arguments->names, block));
+  PESTLE_TRY(pestle_parse_ops(p, block, NULL));
+  pestle_parse_scope_end(p, mark);
+  return NULL;
+}
+
+// --- while ---
+
+// "(%iterArg = %x, ..) : types cond {..} do {..}"
+pestle_status_t pestle_parse_while(pestle_parser_t* p, pestle_parse_op_t* o) {
+  pestle_parse_arguments_t a = {0};
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  while (!pestle_parse_at(p, ')')) {
+    if (o->operand_count) PESTLE_TRY(pestle_parse_expect(p, ','));
+    PESTLE_TRY(pestle_parse_grow(p, &a.names, o->operand_count,
+                                 &a.name_capacity, sizeof(*a.names)));
+    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
+      return pestle_parse_expected(p, "an argument such as %iterArg");
+    }
+    a.names[o->operand_count] = *pestle_parse_token(p);
+    pestle_parse_advance(p);
+    PESTLE_TRY(pestle_parse_expect(p, '='));
+    PESTLE_TRY(pestle_parse_push_operand(p, o));
+  }
+  pestle_parse_advance(p);
+  if (o->operand_count) PESTLE_TRY(pestle_parse_op_types(p, o));
+  if (o->operand_types.count != o->operand_count) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "expected a type for each of the %zu values",
+                              o->operand_count);
+  }
+  a.types = o->operand_types;
+  if (pestle_parse_take_word(p, "attributes")) {
+    pestle_parse_value_t dict;
+    if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
+    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+    PESTLE_TRY(pestle_parse_apply_dict(p, o, &dict));
+  }
+  PESTLE_TRY(pestle_parse_expect_word(p, "cond"));
+  PESTLE_TRY(pestle_parse_region(p, o, &a));
+  PESTLE_TRY(pestle_parse_expect_word(p, "do"));
+  return pestle_parse_region(p, o, &a);
+}
+
+// --- reduce ---
+
+// "(%x init: %a), (%y init: %b)": inputs, then initial values.
+static pestle_status_t reduce_operands(pestle_parser_t* p,
+                                       pestle_parse_op_t* o) {
+  pestle_parse_op_t inits = {0};
+  do {
+    PESTLE_TRY(pestle_parse_expect(p, '('));
+    PESTLE_TRY(pestle_parse_push_operand(p, o));
+    PESTLE_TRY(pestle_parse_expect_word(p, "init"));
+    PESTLE_TRY(pestle_parse_expect(p, ':'));
+    PESTLE_TRY(pestle_parse_push_operand(p, &inits));
+    PESTLE_TRY(pestle_parse_expect(p, ')'));
+  } while (pestle_parse_take(p, ','));
+  for (size_t i = 0; i < inits.operand_count; ++i) {
+    PESTLE_TRY(pestle_parse_grow(p, &o->operands, o->operand_count,
+                                 &o->operand_capacity, sizeof(*o->operands)));
+    o->operands[o->operand_count++] = inits.operands[i];
+  }
+  return NULL;
+}
+
+// The region that "applies stablehlo.add" stands for.
+static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
+                                      const pestle_token_t* at) {
+  pestle_op_t op;
+  PESTLE_TRY(pestle_parse_op_name(p, at, &op));
+  if (o->operand_count != 2) {
+    return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
+                              "'applies' needs a reduction of one input");
+  }
+  pestle_type_t types[2];
+  types[0] = types[1] =
+      pestle_type_make(o->operands[0]->type->dtype, 0, NULL);
+  pestle_region_t* region;
+  pestle_block_t* block;
+  PESTLE_TRY(pestle_region_create(p->module, types, 2, &region, &block));
+  PESTLE_TRY(pestle_parse_push_region(p, o, region));
+  pestle_builder_t builder = {.module = p->module, .block = block};
+  pestle_parse_op_t body = {.op = op,
+                            .at = *at,
+                            .builder = &builder,
+                            .operands = block->arguments,
+                            .operand_count = 2};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_parse_push_type(p, &body.result_types, &types[0]));
+  PESTLE_TRY(pestle_parse_finish(p, &body, &node));
+  pestle_value_t* result = &node->results[0];
+  pestle_parse_op_t end = {.op = PESTLE_OP_RETURN,
+                           .at = *at,
+                           .builder = &builder,
+                           .operands = &result,
+                           .operand_count = 1};
+  return pestle_parse_finish(p, &end, &node);
+}
+
+// "reducer(%a: T, %c: T) (%b: U, %d: U) {..}": a pair for each input, while the
+// block takes all accumulators and then all elements.
+static pestle_status_t reducer_region(pestle_parser_t* p,
+                                      pestle_parse_op_t* o) {
+  pestle_parse_arguments_t pairs = {0}, sorted = {0};
+  PESTLE_TRY(pestle_parse_expect_word(p, "reducer"));
+  while (pestle_parse_at(p, '(')) {
+    PESTLE_TRY(pestle_parse_arguments(p, &pairs));
+  }
+  size_t count = pairs.types.count;
+  if (count != o->operand_count) {
+    return pestle_parse_expected(p, "a pair of arguments for each input");
+  }
+  sorted.names = PESTLE_ARENA_ARRAY(&p->scratch, pestle_token_t, count);
+  if (!sorted.names) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    size_t from = i < count / 2 ? 2 * i : 2 * (i - count / 2) + 1;
+    sorted.names[i] = pairs.names[from];
+    PESTLE_TRY(
+        pestle_parse_push_type(p, &sorted.types, &pairs.types.data[from]));
+  }
+  return pestle_parse_region(p, o, &sorted);
+}
+
+pestle_status_t pestle_parse_reduce(pestle_parser_t* p, pestle_parse_op_t* o) {
+  pestle_token_t applied = {0};
+  PESTLE_TRY(reduce_operands(p, o));
+  if (pestle_parse_take_word(p, "applies")) {
+    applied = *pestle_parse_token(p);
+    if (applied.kind != PESTLE_TOKEN_WORD) {
+      return pestle_parse_expected(p, "an operation");
+    }
+    pestle_parse_advance(p);
+  }
+  PESTLE_TRY(pestle_parse_expect_word(p, "across"));
+  PESTLE_TRY(pestle_parse_expect_word(p, "dimensions"));
+  PESTLE_TRY(pestle_parse_expect(p, '='));
+  pestle_attr_t axes = {.name = PESTLE_ATTR_dimensions,
+                        .kind = PESTLE_ATTR_KIND_I64S};
+  PESTLE_TRY(pestle_parse_i64s(p, &axes.as.i64s));
+  PESTLE_TRY(pestle_parse_push_attr(p, o, &axes));
+  if (pestle_parse_at(p, '{')) {
+    pestle_parse_value_t dict;
+    PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
+    PESTLE_TRY(pestle_parse_apply_dict(p, o, &dict));
+  }
+  PESTLE_TRY(pestle_parse_op_types(p, o));
+  if (applied.kind == PESTLE_TOKEN_WORD) return applied_region(p, o, &applied);
+  return reducer_region(p, o);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types. The inside of tensor<..> is read from the characters: "4x8xf32" is one
+// word to a lexer.
+#include "ir/parse_internal.h"
+
+static char at(const pestle_parser_t* p) {
+  return p->lexer.cursor < p->end ? *p->lexer.cursor : 0;
+}
+
+static void skip_blanks(pestle_parser_t* p) {
+  while (at(p) == ' ' || at(p) == '\t') ++p->lexer.cursor;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// An error inside of tensor<..>, at the character.
+static pestle_status_t bad_type(const pestle_parser_t* p,
+                                pestle_status_code_t code, const char* what) {
+  pestle_token_t here = p->lexer.token;
+  here.column = (uint32_t)(p->lexer.cursor - p->lexer.line_start) + 1;
+  return pestle_parse_error(p, &here, code, "%s", what);
+}
+
+// "4x" or "?x"; false when something else stands there.
+static pestle_status_t read_dim(pestle_parser_t* p, pestle_type_t* type,
+                                bool* out_found) {
+  const char* start = p->lexer.cursor;
+  *out_found = is_digit(at(p)) || at(p) == '?';
+  if (!*out_found) return NULL;
+  if (type->rank == PESTLE_MAX_RANK) {
+    return bad_type(p, PESTLE_STATUS_UNSUPPORTED,
+                    "a tensor may have at most 16 dimensions");
+  }
+  int64_t extent = PESTLE_DIM_DYNAMIC;
+  if (at(p) == '?') {
+    ++p->lexer.cursor;
+  } else {
+    while (is_digit(at(p))) ++p->lexer.cursor;
+    pestle_str_t digits =
+        pestle_str_make(start, (size_t)(p->lexer.cursor - start));
+    if (!pestle_str_parse_i64(digits, &extent)) {
+      return bad_type(p, PESTLE_STATUS_MALFORMED,
+                      "an extent does not fit into 63 bits");
+    }
+  }
+  if (at(p) != 'x') {
+    return bad_type(p, PESTLE_STATUS_MALFORMED,
+                    "expected 'x' and an element type after an extent");
+  }
+  ++p->lexer.cursor;
+  type->dims[type->rank++] = extent;
+  return NULL;
+}
+
+static bool is_dtype_char(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         c == '_' || c == '.' || c == '!';
+}
+
+static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
+  const char* start = p->lexer.cursor;
+  char name[32];
+  while (is_dtype_char(at(p))) ++p->lexer.cursor;
+  size_t size = (size_t)(p->lexer.cursor - start);
+  if (size == 7 && !memcmp(start, "complex", 7) && at(p) == '<') {
+    while (at(p) && at(p) != '>' && at(p) != '\n') ++p->lexer.cursor;
+    if (at(p) == '>') ++p->lexer.cursor;
+    size = (size_t)(p->lexer.cursor - start);
+  }
+  *out = PESTLE_NONE;
+  if (size < sizeof(name)) {
+    memcpy(name, start, size);
+    name[size] = 0;
+    *out = pestle_dtype_from_name(name);
+  }
+  if (*out != PESTLE_NONE) return NULL;
+  pestle_token_t here = p->lexer.token;
+  here.column = (uint32_t)(start - p->lexer.line_start) + 1;
+  return pestle_parse_error(
+      p, &here, size ? PESTLE_STATUS_UNSUPPORTED : PESTLE_STATUS_MALFORMED,
+      size ? "element type '%.*s' is not supported"
+           : "expected an element type%.*s",
+      size > 40 ? 40 : (int)size, start);
+}
+
+// From the '<' that is the token.
+static pestle_status_t read_tensor(pestle_parser_t* p, pestle_type_t* type) {
+  bool more = true;
+  skip_blanks(p);
+  if (at(p) == '*') {
+    return bad_type(p, PESTLE_STATUS_UNSUPPORTED,
+                    "tensors of unknown rank are not supported");
+  }
+  while (more) {
+    PESTLE_TRY(read_dim(p, type, &more));
+    skip_blanks(p);
+  }
+  PESTLE_TRY(read_dtype(p, &type->dtype));
+  pestle_parse_advance(p);
+  // An encoding, such as #stablehlo.bounds<..>, changes no value.
+  if (pestle_parse_take(p, ',')) {
+    pestle_parse_advance(p);
+    if (pestle_parse_at(p, '<')) {
+      PESTLE_TRY(pestle_parse_skip_brackets(p, true));
+    }
+  }
+  return pestle_parse_expect(p, '>');
+}
+
+pestle_status_t pestle_parse_type(pestle_parser_t* p,
+                                  pestle_type_t* out_type) {
+  pestle_token_t start = p->lexer.token;
+  *out_type = (pestle_type_t){.dtype = PESTLE_NONE};
+  if (!pestle_parse_take_word(p, "tensor")) {
+    bool other = pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) ||
+                 pestle_parse_at_word(p, "tuple") ||
+                 pestle_parse_at_word(p, "memref");
+    if (other) {
+      return pestle_parse_error(p, &start, PESTLE_STATUS_UNSUPPORTED,
+                                "type '%.*s' is not supported",
+                                PESTLE_STR_ARG(start.whole));
+    }
+    return pestle_parse_expected(p, "a tensor type");
+  }
+  if (!pestle_parse_at(p, '<')) return pestle_parse_expected(p, "'<'");
+  PESTLE_TRY(read_tensor(p, out_type));
+  pestle_status_t status = pestle_type_check(out_type);
+  if (!status) return NULL;
+  pestle_status_t placed =
+      pestle_parse_error(p, &start, PESTLE_STATUS_MALFORMED, "%s",
+                         pestle_status_message(status));
+  pestle_status_release(status);
+  return placed;
+}
+
+pestle_status_t pestle_parse_push_type(pestle_parser_t* p,
+                                       pestle_parse_types_t* types,
+                                       const pestle_type_t* type) {
+  PESTLE_TRY(pestle_parse_grow(p, &types->data, types->count, &types->capacity,
+                               sizeof(*types->data)));
+  types->data[types->count++] = *type;
+  return NULL;
+}
+
+pestle_status_t pestle_parse_type_list(pestle_parser_t* p,
+                                       pestle_parse_types_t* types) {
+  do {
+    pestle_type_t type;
+    PESTLE_TRY(pestle_parse_type(p, &type));
+    PESTLE_TRY(pestle_parse_push_type(p, types, &type));
+  } while (pestle_parse_take(p, ','));
+  return NULL;
+}
+
+// "(A, B)", possibly empty.
+static pestle_status_t type_tuple(pestle_parser_t* p,
+                                  pestle_parse_types_t* types) {
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  if (pestle_parse_take(p, ')')) return NULL;
+  PESTLE_TRY(pestle_parse_type_list(p, types));
+  return pestle_parse_expect(p, ')');
+}
+
+pestle_status_t pestle_parse_function_type(pestle_parser_t* p,
+                                           pestle_parse_types_t* operands,
+                                           pestle_parse_types_t* results) {
+  PESTLE_TRY(type_tuple(p, operands));
+  PESTLE_TRY(pestle_parse_expect_arrow(p));
+  if (pestle_parse_at(p, '(')) return type_tuple(p, results);
+  pestle_type_t type;
+  PESTLE_TRY(pestle_parse_type(p, &type));
+  return pestle_parse_push_type(p, results, &type);
+}
+
+bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b) {
+  if (a->dtype != b->dtype || a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; ++i) {
+    if (a->dims[i] != b->dims[i] && a->dims[i] != PESTLE_DIM_DYNAMIC &&
+        b->dims[i] != PESTLE_DIM_DYNAMIC) {
+      return false;
+    }
+  }
+  return true;
+}
