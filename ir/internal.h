@@ -39,6 +39,9 @@ void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
 PESTLE_NODISCARD pestle_status_t pestle_op_wrap_error(
     pestle_op_t op, const pestle_loc_t* loc, const pestle_module_t* module,
     pestle_status_t status);
+// A call that comes back to a function which it is made from, or NULL.
+PESTLE_NODISCARD pestle_status_t pestle_find_call_cycle(
+    const pestle_module_t* module, const pestle_node_t** out_call);
 // The region in which |value| is defined.
 static inline const pestle_region_t* pestle_value_region(
     const pestle_value_t* value) {

@@ -76,9 +76,9 @@ static pestle_status_t make_key(const pestle_function_t* function,
                                 pestle_strbuf_t* out_key) {
   pestle_strbuf_append_bytes(out_key, &function, sizeof(pestle_function_t*));
   for (size_t i = 0; i < count; ++i) {
-    pestle_strbuf_append_bytes(out_key, &types[i].rank, sizeof(int32_t));
-    pestle_strbuf_append_bytes(out_key, types[i].dims,
-                               (size_t)types[i].rank * sizeof(int64_t));
+    pestle_strbuf_append_bytes(
+        out_key, &types[i],
+        offsetof(pestle_type_t, dims) + (size_t)types[i].rank * sizeof(int64_t));
   }
   return pestle_strbuf_status(out_key);
 }
