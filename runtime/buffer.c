@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "base/mem.h"
+#include "runtime/context.h"
+#include "runtime/device.h"
+
+struct pestle_buffer_s {
+  pestle_refcount_t refcount;
+  pestle_device_t* device;
+  pestle_block_t* block;
+  size_t size;
+};
+
+static void destroy(pestle_buffer_t* buffer) {
+  pestle_context_t* context = buffer->device->context;
+  pestle_device_free(buffer->device, buffer->block);
+  pestle_dealloc(context->allocator, buffer, sizeof(*buffer));
+  pestle_context_release(context);
+}
+
+pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
+                                     pestle_buffer_t** out_buffer) {
+  *out_buffer = NULL;
+  pestle_buffer_t* buffer =
+      pestle_alloc_zero(device->context->allocator, sizeof(*buffer));
+  if (!buffer) return PESTLE_OOM();
+  pestle_refcount_init(&buffer->refcount);
+  pestle_context_retain(device->context);
+  buffer->device = device;
+  buffer->size = size;
+  pestle_status_t status = pestle_device_allocate(device, size, &buffer->block);
+  if (status) {
+    destroy(buffer);
+  } else {
+    *out_buffer = buffer;
+  }
+  return status;
+}
+
+void pestle_buffer_retain(pestle_buffer_t* buffer) {
+  pestle_refcount_retain(&buffer->refcount);
+}
+
+void pestle_buffer_release(pestle_buffer_t* buffer) {
+  if (buffer && pestle_refcount_release(&buffer->refcount)) destroy(buffer);
+}
+
+void* pestle_buffer_data(const pestle_buffer_t* buffer) {
+  return buffer->block->data;
+}
+
+size_t pestle_buffer_size(const pestle_buffer_t* buffer) {
+  return buffer->size;
+}
+
+pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer) {
+  return buffer->device;
+}
+
+static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
+                                   size_t size) {
+  if (offset <= buffer->size && size <= buffer->size - offset) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "bytes %zu to %zu + %zu lie outside of a buffer of %zu "
+                      "bytes on device %s",
+                      offset, offset, size, buffer->size, buffer->device->name);
+}
+
+static pestle_status_t no_copies(const pestle_device_t* device) {
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "device %s offers no copies to or from "
+                      "the host",
+                      device->name);
+}
+
+pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
+                                    const void* data, size_t size) {
+  PESTLE_TRY(check_range(buffer, offset, size));
+  if (!size) return NULL;
+  char* target = (char*)buffer->block->data + offset;
+  const pestle_device_t* device = buffer->device;
+  if (pestle_device_is_cpu(device)) {
+    memmove(target, data, size);
+    return NULL;
+  }
+  const pestle_device_api_t* api = device->backend->device;
+  if (!PESTLE_HAS(api, copy_from_host)) return no_copies(device);
+  return api->copy_from_host(device->backend->self, device->local_index, data,
+                             target, size);
+}
+
+pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
+                                   void* data, size_t size) {
+  PESTLE_TRY(check_range(buffer, offset, size));
+  if (!size) return NULL;
+  const char* source = (const char*)buffer->block->data + offset;
+  const pestle_device_t* device = buffer->device;
+  if (pestle_device_is_cpu(device)) {
+    memmove(data, source, size);
+    return NULL;
+  }
+  const pestle_device_api_t* api = device->backend->device;
+  if (!PESTLE_HAS(api, copy_to_host)) return no_copies(device);
+  return api->copy_to_host(device->backend->self, device->local_index, source,
+                           data, size);
+}

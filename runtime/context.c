@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "pestle/runtime.h"
+#include "pestle/version.h"
+
+// --- Creation ---
+
+static pestle_status_t check_options(const pestle_context_options_t* options,
+                                     pestle_context_options_t* out_options) {
+  *out_options = (pestle_context_options_t){.struct_size = 0};
+  if (options) {
+    if (options->struct_size < sizeof(size_t)) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "pestle_context_options_t.struct_size is not set; "
+                          "set it to sizeof(pestle_context_options_t)");
+    }
+    size_t size = options->struct_size < sizeof(*options) ? options->struct_size
+                                                          : sizeof(*options);
+    memcpy(out_options, options, size);
+  }
+  if (out_options->threads < 0 || out_options->threads > 1024) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "option threads is %d; expected 0 (the cores) to 1024",
+                        (int)out_options->threads);
+  }
+  if (out_options->log_level < PESTLE_LOG_ERROR ||
+      out_options->log_level > PESTLE_LOG_DEBUG) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "option log_level is %d; expected 0 to 3",
+                        (int)out_options->log_level);
+  }
+  if (!out_options->allocator.resize) {
+    out_options->allocator = pestle_allocator_system();
+  }
+  return NULL;
+}
+
+static pestle_status_t copy_text(pestle_allocator_t allocator, const char* text,
+                                 char** out_copy) {
+  *out_copy = text ? pestle_strdup(allocator, text) : NULL;
+  return text && !*out_copy ? PESTLE_OOM() : NULL;
+}
+
+static pestle_status_t copy_strings(const pestle_context_options_t* options,
+                                    const char* default_device,
+                                    pestle_context_t* context) {
+  pestle_allocator_t allocator = context->allocator;
+  PESTLE_TRY(copy_text(allocator, default_device ? default_device : "cpu",
+                       &context->default_device));
+  // An empty path is the built-in search too, an empty folder none at all.
+  if (options->backend_path && *options->backend_path) {
+    PESTLE_TRY(
+        copy_text(allocator, options->backend_path, &context->backend_path));
+  }
+  if (!options->cache_dir) {
+    return pestle_context_default_cache_dir(allocator, &context->cache_dir);
+  }
+  if (!*options->cache_dir) return NULL;
+  return copy_text(allocator, options->cache_dir, &context->cache_dir);
+}
+
+static void destroy(pestle_context_t* context) {
+  pestle_allocator_t allocator = context->allocator;
+  // Each tolerates that it was never initialised.
+  pestle_plan_cache_deinit(&context->plan_cache);
+  pestle_pool_deinit(&context->pool);
+  pestle_registry_deinit(&context->registry);
+  pestle_fork_mark_deinit(&context->fork_mark);
+  pestle_free_str(allocator, context->default_device);
+  pestle_free_str(allocator, context->backend_path);
+  pestle_free_str(allocator, context->cache_dir);
+  pestle_free_aligned(allocator, context, sizeof(*context),
+                      _Alignof(pestle_context_t));
+}
+
+pestle_status_t pestle_context_create(const pestle_context_options_t* user,
+                                      pestle_context_t** out_context) {
+  *out_context = NULL;
+  pestle_context_options_t options;
+  const char* default_device = NULL;
+  PESTLE_TRY(check_options(user, &options));
+  if (options.use_environment) {
+    PESTLE_TRY(pestle_context_read_environment(&options, &default_device));
+  }
+  pestle_context_t* context = pestle_alloc_aligned(
+      options.allocator, sizeof(*context), _Alignof(pestle_context_t));
+  if (!context) return PESTLE_OOM();
+  memset(context, 0, sizeof(*context));
+  pestle_refcount_init(&context->refcount);
+  context->allocator = options.allocator;
+  context->log = options.log;
+  context->log_user = options.log_user;
+  context->log_level = options.log_level;
+  context->strict = options.strict;
+  context->no_cache = options.no_cache;
+  context->threads = options.threads ? options.threads : pestle_core_count();
+  context->memory_cache_entries =
+      options.memory_cache_entries ? options.memory_cache_entries : 64;
+  context->build_id = pestle_build_id_u64();
+  pestle_fork_mark_init(&context->fork_mark);
+  atomic_init(&context->fork_count, 0);
+  pestle_host_init(context, &context->host);
+  pestle_pool_init(
+      context->allocator, context->threads,
+      (pestle_pool_hook_t){options.parallel_for, options.parallel_user},
+      &context->pool);
+  pestle_registry_init(context, &context->registry);
+  pestle_plan_cache_init(context, &context->plan_cache);
+  pestle_status_t status = copy_strings(&options, default_device, context);
+  if (status) {
+    destroy(context);
+  } else {
+    *out_context = context;
+  }
+  return status;
+}
+
+void pestle_context_retain(pestle_context_t* context) {
+  pestle_refcount_retain(&context->refcount);
+}
+
+void pestle_context_release(pestle_context_t* context) {
+  if (!context || !pestle_refcount_release(&context->refcount)) return;
+  pestle_context_enter(context);
+  destroy(context);
+}
+
+void pestle_context_after_fork(pestle_context_t* context) {
+  unsigned expected = PESTLE_FORK_CLEARED;
+  atomic_uint* state = context->fork_mark.state;
+  if (atomic_compare_exchange_strong(state, &expected, PESTLE_FORK_RESETTING)) {
+    atomic_fetch_add(&context->fork_count, 1);
+    pestle_pool_after_fork(&context->pool);
+    pestle_registry_after_fork(&context->registry);
+    pestle_plan_cache_after_fork(&context->plan_cache);
+    atomic_store(state, PESTLE_FORK_READY);
+  }
+  while (atomic_load(state) != PESTLE_FORK_READY)
+    pestle_thread_yield();
+}
+
+// --- Getters ---
+
+pestle_allocator_t pestle_context_allocator(const pestle_context_t* context) {
+  return context->allocator;
+}
+
+bool pestle_context_is_strict(const pestle_context_t* context) {
+  return context->strict;
+}
+
+int32_t pestle_context_threads(const pestle_context_t* context) {
+  return context->threads;
+}
+
+const char* pestle_context_cache_dir(const pestle_context_t* context) {
+  return context->no_cache ? NULL : context->cache_dir;
+}
+
+// --- Log ---
+
+void pestle_context_log(pestle_context_t* context, pestle_log_level_t level,
+                        const char* format, ...) {
+  if (!context->log || level > context->log_level) return;
+  char message[2048];
+  va_list args;
+  va_start(args, format);
+  int size = vsnprintf(message, sizeof(message), format, args);
+  va_end(args);
+  if (size >= 0) context->log(context->log_user, level, message);
+}
+
+void pestle_context_log_status(pestle_context_t* context,
+                               pestle_log_level_t level, const char* what,
+                               pestle_status_t status) {
+  if (!status) return;
+  if (context->log && level <= context->log_level) {
+    char text[1600];
+    pestle_status_format(status, text, sizeof(text));
+    pestle_context_log(context, level, "%s: %s", what, text);
+  }
+  pestle_status_release(status);
+}
+
+// --- Parallel work ---
+
+typedef struct plain_task_t {
+  void (*task)(void* arg, int64_t index);
+  void* arg;
+} plain_task_t;
+
+static void run_plain_task(void* arg, int32_t participant, int64_t piece) {
+  (void)participant;
+  const plain_task_t* plain = arg;
+  plain->task(plain->arg, piece);
+}
+
+void pestle_context_parallel_for(pestle_context_t* context, int64_t count,
+                                 void (*task)(void* arg, int64_t index),
+                                 void* arg) {
+  pestle_context_enter(context);
+  plain_task_t plain = {task, arg};
+  pestle_pool_run(&context->pool, count, 0, run_plain_task, &plain);
+}

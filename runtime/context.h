@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of a context, for the files of this folder.
+#ifndef PESTLE_RUNTIME_CONTEXT_H_
+#define PESTLE_RUNTIME_CONTEXT_H_
+
+#include "base/thread.h"
+#include "pestle/context.h"
+#include "pestle/plugin.h"
+#include "runtime/plan_cache.h"
+#include "runtime/platform.h"
+#include "runtime/pool.h"
+#include "runtime/registry.h"
+
+struct pestle_context_s {
+  pestle_refcount_t refcount;
+  pestle_allocator_t allocator;
+  pestle_log_fn_t log;
+  void* log_user;
+  pestle_log_level_t log_level;
+  bool strict;
+  bool no_cache;
+  int32_t threads;
+  char* cache_dir;       // NULL: no cache on disk
+  char* backend_path;    // NULL: the built-in search
+  char* default_device;  // what NULL names; never NULL itself
+  size_t memory_cache_entries;
+  uint64_t build_id;
+  pestle_fork_mark_t fork_mark;
+  atomic_uint fork_count;  // how many forks lie between us and our maker
+  pestle_host_t host;
+  pestle_pool_t pool;
+  pestle_registry_t registry;
+  pestle_plan_cache_t plan_cache;
+};
+
+// Resets pools and locks when this is the first call in a forked child.
+void pestle_context_after_fork(pestle_context_t* context);
+
+// To be called by every public function that takes a lock of the context.
+static inline void pestle_context_enter(pestle_context_t* context) {
+  if (!pestle_fork_mark_is_ready(&context->fork_mark)) {
+    pestle_context_after_fork(context);
+  }
+}
+
+// Fills the table of services for plugins. |out_host|->self is |context|.
+void pestle_host_init(pestle_context_t* context, pestle_host_t* out_host);
+
+// What is left at its default in |options|, from PESTLE_* variables.
+PESTLE_NODISCARD pestle_status_t pestle_context_read_environment(
+    pestle_context_options_t* options, const char** out_default_device);
+// The folder of the cache that the user has when none was named, or NULL.
+PESTLE_NODISCARD pestle_status_t pestle_context_default_cache_dir(
+    pestle_allocator_t allocator, char** out_folder);
+
+// Logs "what: <status>" and releases |status|, which may be NULL.
+void pestle_context_log_status(pestle_context_t* context,
+                               pestle_log_level_t level, const char* what,
+                               pestle_status_t status);
+
+#endif  // PESTLE_RUNTIME_CONTEXT_H_

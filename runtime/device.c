@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "runtime/context.h"
+
+// --- Life; called by the registry ---
+
+pestle_status_t pestle_device_create(pestle_context_t* context,
+                                     pestle_arena_t* arena,
+                                     const pestle_plugin_t* plugin,
+                                     int32_t local_index, int32_t type_index,
+                                     pestle_device_t** out_device) {
+  char name[96];
+  if (plugin->device_count == 1) {
+    (void)snprintf(name, sizeof(name), "%s", plugin->name);
+  } else {
+    (void)snprintf(name, sizeof(name), "%s:%d", plugin->name, (int)local_index);
+  }
+  pestle_device_t* device = PESTLE_ARENA_NEW(arena, pestle_device_t);
+  char* copy = pestle_arena_strdup(arena, name);
+  if (!device || !copy) return PESTLE_OOM();
+  device->context = context;
+  device->plugin = plugin;
+  device->backend = plugin->backend;
+  device->name = copy;
+  device->local_index = local_index;
+  device->dl.device_type = plugin->device_type;
+  // All CPU devices share the host's memory, which DLPack numbers 0.
+  device->dl.device_id =
+      plugin->device_type == PESTLE_DEVICE_CPU ? 0 : type_index;
+  pestle_mutex_init(&device->memory.mutex);
+  *out_device = device;
+  return NULL;
+}
+
+void pestle_device_destroy(pestle_device_t* device) {
+  pestle_device_trim(device);
+  pestle_mutex_deinit(&device->memory.mutex);
+}
+
+void pestle_device_after_fork(pestle_device_t* device) {
+  pestle_device_memory_t* memory = &device->memory;
+  if (pestle_mutex_try_lock(&memory->mutex)) {
+    pestle_mutex_unlock(&memory->mutex);
+    return;
+  }
+  // A thread of the parent held it: its lists may be torn, so forget them.
+  pestle_mutex_init(&memory->mutex);
+  memset(memory->free_blocks, 0, sizeof(memory->free_blocks));
+  atomic_store(&memory->cached, 0);
+}
+
+// --- Finding one ---
+
+static void append_device(const pestle_device_t* device, int64_t index,
+                          const char* type, pestle_strbuf_t* text) {
+  pestle_strbuf_appendf(text, "%s%s:%d (%s)", index ? ", " : "", type,
+                        (int)index, device->name);
+}
+
+// "cpu:0 (llvm), cpu:1 (ref)"
+static void append_devices(pestle_registry_t* registry, pestle_strbuf_t* text) {
+  static const char* const types[] = {"cpu", "gpu"};
+  size_t before = text->size;
+  for (size_t t = 0; t < 2; ++t) {
+    pestle_device_t* device;
+    if (t && text->size > before &&
+        pestle_registry_find(registry, types[t], 3, 0)) {
+      pestle_strbuf_append_c(text, ", ");
+    }
+    for (int64_t i = 0;
+         (device = pestle_registry_find(registry, types[t], 3, i)); ++i) {
+      append_device(device, i, types[t], text);
+    }
+  }
+  if (text->size == before) pestle_strbuf_append_c(text, "none");
+}
+
+// The reasons of refused backends with the name that was asked for; all of
+// them when a type was.
+static void append_reasons(pestle_registry_t* registry, pestle_str_t name,
+                           pestle_strbuf_t* text) {
+  bool is_type =
+      pestle_str_equal_c(name, "cpu") || pestle_str_equal_c(name, "gpu");
+  pestle_mutex_lock(&registry->mutex);
+  for (size_t i = 0; i < registry->plugins.size; ++i) {
+    const pestle_plugin_t* plugin = registry->plugins.data[i];
+    if (plugin->backend || !*plugin->reason) continue;
+    if (!is_type && !pestle_str_equal_c(name, plugin->name)) continue;
+    pestle_strbuf_appendf(text, "; not usable: %s", plugin->reason);
+  }
+  pestle_mutex_unlock(&registry->mutex);
+}
+
+static pestle_status_t not_found(pestle_context_t* context, const char* spec,
+                                 pestle_str_t name) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(context->allocator, &text);
+  append_devices(&context->registry, &text);
+  append_reasons(&context->registry, name, &text);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    status = PESTLE_ERROR(NOT_FOUND, "there is no device '%s'; there are: %s",
+                          spec, pestle_strbuf_cstr(&text));
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+pestle_status_t pestle_context_device(pestle_context_t* context,
+                                      const char* spec,
+                                      pestle_device_t** out_device) {
+  *out_device = NULL;
+  if (!spec) spec = context->default_device;
+  pestle_str_t name, number;
+  int64_t index = 0;
+  bool numbered = pestle_str_split(pestle_str(spec), ':', &name, &number);
+  if (!name.size ||
+      (numbered && (!pestle_str_parse_i64(number, &index) || index < 0))) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "device '%s' is not understood; expected a type or a "
+                        "backend, with or without a number: cpu, gpu:1, ref",
+                        spec);
+  }
+  PESTLE_TRY(pestle_context_load_backends(context));
+  pestle_context_enter(context);
+  *out_device =
+      pestle_registry_find(&context->registry, name.data, name.size, index);
+  return *out_device ? NULL : not_found(context, spec, name);
+}
+
+// --- Getters ---
+
+const char* pestle_device_name(const pestle_device_t* device) {
+  return device->name;
+}
+
+pestle_dl_device_t pestle_device_dl(const pestle_device_t* device) {
+  return device->dl;
+}
+
+const pestle_backend_t* pestle_device_backend(const pestle_device_t* device) {
+  return device->backend;
+}
+
+const char* pestle_device_backend_id(const pestle_device_t* device) {
+  return device->plugin->id;
+}
+
+pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
+                                   pestle_target_caps_t* out_caps) {
+  const pestle_target_api_t* target = device->backend->target;
+  memset(out_caps, 0, sizeof(*out_caps));
+  out_caps->struct_size = sizeof(*out_caps);
+  if (!target || !PESTLE_HAS(target, describe)) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "backend %s has no compiler half that could describe "
+                        "its target",
+                        device->plugin->name);
+  }
+  PESTLE_TRY(target->describe(device->backend->self, cpu, out_caps));
+  // Fixed-size texts of another party.
+  out_caps->name[sizeof(out_caps->name) - 1] = 0;
+  out_caps->cpu[sizeof(out_caps->cpu) - 1] = 0;
+  out_caps->features[sizeof(out_caps->features) - 1] = 0;
+  return NULL;
+}

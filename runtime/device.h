@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device and its memory. On CPU devices memory is the host's: it comes from
+// the context's allocator; others have allocate() of their backend. Freed
+// blocks are kept for reuse up to a limit, since fresh memory costs page faults
+// (or, on a GPU, a synchronisation).
+#ifndef PESTLE_RUNTIME_DEVICE_H_
+#define PESTLE_RUNTIME_DEVICE_H_
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/thread.h"
+#include "pestle/runtime.h"
+#include "runtime/registry.h"
+
+// A block of device memory. |size| is what was paid for, >= what was asked for.
+typedef struct pestle_block_t {
+  void* data;
+  size_t size;
+  size_t alignment;
+  struct pestle_block_t* next;  // in a list of free ones
+} pestle_block_t;
+
+// Sizes are rounded up to an eighth of their power of two, from 64 bytes on: a
+// free block fits the next request of its class exactly.
+enum { PESTLE_BLOCK_CLASSES = 8 * 58 };
+
+typedef struct pestle_device_memory_t {
+  pestle_mutex_t mutex;  // of |free_blocks|
+  pestle_block_t* free_blocks[PESTLE_BLOCK_CLASSES];
+  atomic_uint_fast64_t active, peak, cached;
+} pestle_device_memory_t;
+
+struct pestle_device_s {
+  pestle_context_t* context;
+  const pestle_plugin_t* plugin;
+  const pestle_backend_t* backend;
+  const char* name;  // "llvm", "cuda:1"
+  int32_t local_index;
+  pestle_dl_device_t dl;
+  pestle_device_memory_t memory;
+};
+
+// Makes a device whose struct lives in |arena|.
+PESTLE_NODISCARD pestle_status_t
+pestle_device_create(pestle_context_t* context, pestle_arena_t* arena,
+                     const pestle_plugin_t* plugin, int32_t local_index,
+                     int32_t type_index, pestle_device_t** out_device);
+void pestle_device_destroy(pestle_device_t* device);
+void pestle_device_after_fork(pestle_device_t* device);
+
+static inline bool pestle_device_is_cpu(const pestle_device_t* device) {
+  return device->dl.device_type == PESTLE_DEVICE_CPU;
+}
+
+// --- device_memory.c ---
+
+// |size| bytes, at least 64-byte aligned (blocks of some huge pages: at those),
+// contents undefined.
+PESTLE_NODISCARD pestle_status_t pestle_device_allocate(
+    pestle_device_t* device, size_t size, pestle_block_t** out_block);
+// NULL is allowed.
+void pestle_device_free(pestle_device_t* device, pestle_block_t* block);
+// Gives free blocks back to where they came from.
+void pestle_device_trim(pestle_device_t* device);
+// Counts memory that is held otherwise (constants mapped from a plan).
+void pestle_device_count_memory(pestle_device_t* device, int64_t bytes);
+
+#endif  // PESTLE_RUNTIME_DEVICE_H_

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bits.h"
+#include "base/checked.h"
+#include "base/mem.h"
+#include "runtime/context.h"
+#include "runtime/device.h"
+#include "runtime/platform.h"
+
+// Free bytes that a device keeps at most.
+#define CACHE_LIMIT ((uint64_t)256 << 20)
+// Blocks from this size on are laid out for huge pages.
+#define HUGE_BLOCK (2 * PESTLE_HUGE_PAGE)
+// More than any machine has; keeps the arithmetic below from overflowing.
+#define LARGEST_BLOCK ((size_t)1 << 56)
+
+// --- Classes ---
+
+// The class of a request and the size that all blocks of the class have.
+static unsigned block_class(size_t size, size_t* out_size) {
+  if (size <= 64) {
+    *out_size = 64;
+    return 0;
+  }
+  unsigned power = pestle_log2_floor(size - 1);  // 2^power < size
+  size_t step = power < 9 ? 64 : (size_t)1 << (power - 3);
+  *out_size = pestle_align_up(size, step);
+  return (power - 6) * 8 +
+         (unsigned)((*out_size - 1 - ((size_t)1 << power)) / step) + 1;
+}
+
+// --- Statistics ---
+
+void pestle_device_count_memory(pestle_device_t* device, int64_t bytes) {
+  pestle_device_memory_t* memory = &device->memory;
+  uint64_t active = atomic_fetch_add_explicit(&memory->active, (uint64_t)bytes,
+                                              memory_order_relaxed) +
+                    (uint64_t)bytes;
+  if (bytes <= 0) return;
+  uint_fast64_t peak =
+      atomic_load_explicit(&memory->peak, memory_order_relaxed);
+  while (active > peak && !atomic_compare_exchange_weak_explicit(
+                              &memory->peak, &peak, active,
+                              memory_order_relaxed, memory_order_relaxed)) {
+  }
+}
+
+void pestle_device_memory_stats(const pestle_device_t* device,
+                                pestle_memory_stats_t* out_stats) {
+  size_t size = out_stats->struct_size;
+  pestle_memory_stats_t stats = {
+      .struct_size = size,
+      .active = atomic_load(&device->memory.active),
+      .peak = atomic_load(&device->memory.peak),
+      .cached = atomic_load(&device->memory.cached),
+  };
+  memcpy(out_stats, &stats, size < sizeof(stats) ? size : sizeof(stats));
+}
+
+// --- Blocks ---
+
+static pestle_status_t make_data(pestle_device_t* device,
+                                 pestle_block_t* block) {
+  if (pestle_device_is_cpu(device)) {
+    block->alignment =
+        block->size >= HUGE_BLOCK ? PESTLE_HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
+    block->data = pestle_alloc_aligned(device->context->allocator, block->size,
+                                       block->alignment);
+    if (!block->data) {
+      return PESTLE_ERROR(OUT_OF_MEMORY,
+                          "out of host memory: %zu bytes were asked for",
+                          block->size);
+    }
+    if (block->size >= HUGE_BLOCK) {
+      pestle_platform_advise_huge(block->data, block->size);
+    }
+    return NULL;
+  }
+  const pestle_device_api_t* api = device->backend->device;
+  if (!PESTLE_HAS(api, allocate) || !PESTLE_HAS(api, deallocate)) {
+    return PESTLE_ERROR(UNSUPPORTED, "device %s offers no memory",
+                        device->name);
+  }
+  return api->allocate(device->backend->self, device->local_index, block->size,
+                       &block->data);
+}
+
+static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
+  pestle_allocator_t allocator = device->context->allocator;
+  if (!block->data) {
+  } else if (pestle_device_is_cpu(device)) {
+    pestle_free_aligned(allocator, block->data, block->size, block->alignment);
+  } else {
+    device->backend->device->deallocate(
+        device->backend->self, device->local_index, block->data, block->size);
+  }
+  pestle_dealloc(allocator, block, sizeof(*block));
+}
+
+static pestle_status_t make_block(pestle_device_t* device, size_t size,
+                                  pestle_block_t** out_block) {
+  pestle_block_t* block =
+      pestle_alloc_zero(device->context->allocator, sizeof(*block));
+  if (!block) return PESTLE_OOM();
+  block->size = size;
+  pestle_status_t status = make_data(device, block);
+  if (status) {
+    destroy_block(device, block);
+  } else {
+    *out_block = block;
+  }
+  return status;
+}
+
+static pestle_block_t* take_free(pestle_device_memory_t* memory,
+                                 unsigned index) {
+  pestle_mutex_lock(&memory->mutex);
+  pestle_block_t* block = memory->free_blocks[index];
+  if (block) {
+    memory->free_blocks[index] = block->next;
+    atomic_fetch_sub(&memory->cached, block->size);
+  }
+  pestle_mutex_unlock(&memory->mutex);
+  return block;
+}
+
+pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
+                                       pestle_block_t** out_block) {
+  *out_block = NULL;
+  if (size > LARGEST_BLOCK) {
+    return PESTLE_ERROR(OUT_OF_MEMORY,
+                        "%zu bytes are more than device %s can have", size,
+                        device->name);
+  }
+  pestle_context_enter(device->context);
+  unsigned index = block_class(size, &size);
+  *out_block = take_free(&device->memory, index);
+  if (!*out_block) {
+    pestle_status_t status = make_block(device, size, out_block);
+    if (status && atomic_load(&device->memory.cached)) {
+      pestle_status_release(status);
+      pestle_device_trim(device);
+      status = make_block(device, size, out_block);
+    }
+    PESTLE_TRY(status);
+  }
+  pestle_device_count_memory(device, (int64_t)size);
+  return NULL;
+}
+
+void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
+  if (!block) return;
+  pestle_context_enter(device->context);
+  pestle_device_memory_t* memory = &device->memory;
+  pestle_device_count_memory(device, -(int64_t)block->size);
+  size_t size;
+  unsigned index = block_class(block->size, &size);
+  pestle_mutex_lock(&memory->mutex);
+  bool keep = atomic_load(&memory->cached) + block->size <= CACHE_LIMIT;
+  if (keep) {
+    block->next = memory->free_blocks[index];
+    memory->free_blocks[index] = block;
+    atomic_fetch_add(&memory->cached, block->size);
+  }
+  pestle_mutex_unlock(&memory->mutex);
+  if (!keep) destroy_block(device, block);
+}
+
+void pestle_device_trim(pestle_device_t* device) {
+  for (unsigned i = 0; i < PESTLE_BLOCK_CLASSES; ++i) {
+    pestle_block_t* block;
+    while ((block = take_free(&device->memory, i))) {
+      destroy_block(device, block);
+    }
+  }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executable.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+// --- Inputs and outputs ---
+
+static void fill_io(const pestle_plan_t* plan, const pestle_plan_io_t* record,
+                    pestle_exec_io_t* io) {
+  *io = (pestle_exec_io_t){
+      .info = {.name = pestle_plan_text(plan, record->name),
+               .dtype = (pestle_dtype_t)record->dtype,
+               .rank = record->rank,
+               .dims = record->dims,
+               .bounded = record->bounded},
+      .dl_dtype = pestle_dtype_to_dlpack((pestle_dtype_t)record->dtype),
+      .element = pestle_dtype_size((pestle_dtype_t)record->dtype),
+      .size = record->size,
+      .shape_offset = record->shape_offset,
+      .first_step = UINT32_MAX,
+  };
+}
+
+static void fill_ios(pestle_executable_t* e) {
+  const pestle_plan_io_t* inputs =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_io_t, inputs);
+  const pestle_plan_io_t* outputs =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_io_t, outputs);
+  for (size_t i = 0; i < e->input_count; ++i) {
+    fill_io(e->plan, &inputs[i], &e->io[i]);
+  }
+  for (size_t i = 0; i < e->output_count; ++i) {
+    fill_io(e->plan, &outputs[i], &e->io[e->input_count + i]);
+  }
+}
+
+// The place in |io| of a binding, or SIZE_MAX.
+static size_t io_of(const pestle_executable_t* e,
+                    const pestle_plan_binding_t* binding) {
+  if (binding->storage == PESTLE_PLAN_INPUT) return binding->index;
+  if (binding->storage == PESTLE_PLAN_OUTPUT) {
+    return e->input_count + binding->index;
+  }
+  return SIZE_MAX;
+}
+
+static pestle_status_t fill_patches(pestle_executable_t* e) {
+  size_t count = 0;
+  for (size_t i = 0; i < e->binding_count; ++i) {
+    count += io_of(e, &e->bindings[i]) != SIZE_MAX;
+  }
+  e->patches = PESTLE_ARENA_ARRAY(&e->arena, pestle_exec_patch_t, count);
+  if (!e->patches) return PESTLE_OOM();
+  for (size_t i = 0; i < e->binding_count; ++i) {
+    size_t io = io_of(e, &e->bindings[i]);
+    if (io == SIZE_MAX) continue;
+    e->patches[e->patch_count++] = (pestle_exec_patch_t){
+        .binding = (uint32_t)i,
+        .io = (uint32_t)io,
+        .offset = e->bindings[i].offset,
+    };
+  }
+  return NULL;
+}
+
+// --- Steps ---
+
+static size_t bindings_of(const pestle_plan_step_t* step) {
+  switch ((pestle_plan_step_kind_t)step->kind) {
+    case PESTLE_PLAN_LAUNCH:
+      return step->count;
+    case PESTLE_PLAN_COPY:
+      return 2;
+    case PESTLE_PLAN_JUMP_IF_ZERO:
+    case PESTLE_PLAN_JUMP_TABLE:
+      return 1;
+    case PESTLE_PLAN_JUMP:
+    case PESTLE_PLAN_END:
+      break;
+  }
+  return 0;
+}
+
+// Finds when inputs and outputs are touched: whether a donated input may share
+// memory with an output follows from it.
+static void scan_steps(pestle_executable_t* e, size_t step_count) {
+  for (size_t i = 0; i < step_count; ++i) {
+    const pestle_plan_step_t* step = &e->steps[i];
+    bool jumps = step->kind == PESTLE_PLAN_JUMP ||
+                 step->kind == PESTLE_PLAN_JUMP_IF_ZERO ||
+                 step->kind == PESTLE_PLAN_JUMP_TABLE;
+    e->loops |= jumps && step->target <= i;
+    for (size_t b = 0; b < bindings_of(step); ++b) {
+      size_t at = io_of(e, &e->bindings[step->first + b]);
+      if (at == SIZE_MAX) continue;
+      pestle_exec_io_t* io = &e->io[at];
+      if (io->first_step > i) io->first_step = (uint32_t)i;
+      io->last_step = (uint32_t)i;
+    }
+  }
+}
+
+// --- Life ---
+
+static void count_constants(pestle_executable_t* e, bool in) {
+  int64_t bytes = (int64_t)pestle_plan_header(e->plan)->constants.count;
+  if (in) {
+    if (!atomic_fetch_add(&e->plan->users, 1)) {
+      pestle_device_count_memory(e->devices[0], bytes);
+    }
+  } else if (atomic_fetch_sub(&e->plan->users, 1) == 1) {
+    pestle_device_count_memory(e->devices[0], -bytes);
+  }
+  e->counted = in;
+}
+
+static void destroy(pestle_executable_t* e) {
+  pestle_context_t* context = e->context;
+  pestle_frame_destroy_all(e);
+  pestle_executable_unload_kernels(e);
+  if (e->counted) count_constants(e, false);
+  pestle_arena_deinit(&e->arena);
+  pestle_plan_release(e->plan);
+  pestle_dealloc(context->allocator, e, sizeof(*e));
+  pestle_context_release(context);
+}
+
+static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
+  const pestle_plan_header_t* h = pestle_plan_header(e->plan);
+  e->input_count = h->inputs.count;
+  e->output_count = h->outputs.count;
+  e->io_count = e->input_count + e->output_count;
+  e->device_count = h->devices.count;
+  e->binding_count = h->bindings.count;
+  e->arena_size = (size_t)h->arena_size;
+  e->scratch_size = (size_t)h->scratch_size;
+  e->steps = PESTLE_PLAN_RECORDS(e->plan, pestle_plan_step_t, steps);
+  e->bindings = PESTLE_PLAN_RECORDS(e->plan, pestle_plan_binding_t, bindings);
+  e->io = PESTLE_ARENA_ARRAY(&e->arena, pestle_exec_io_t, e->io_count);
+  e->devices = PESTLE_ARENA_ARRAY(&e->arena, pestle_device_t*, e->device_count);
+  e->kernels =
+      PESTLE_ARENA_ARRAY(&e->arena, pestle_exec_kernel_t, h->kernels.count);
+  if (!e->io || !e->devices || !e->kernels) return PESTLE_OOM();
+  memset(e->kernels, 0, h->kernels.count * sizeof(*e->kernels));
+  e->kernel_count = h->kernels.count;
+  fill_ios(e);
+  PESTLE_TRY(fill_patches(e));
+  scan_steps(e, h->steps.count);
+  PESTLE_TRY(pestle_executable_find_devices(e, device));
+  PESTLE_TRY(pestle_executable_load_kernels(e));
+  count_constants(e, true);
+  return NULL;
+}
+
+pestle_status_t pestle_executable_create(pestle_context_t* context,
+                                         pestle_plan_t* plan,
+                                         pestle_device_t* device,
+                                         pestle_executable_t** out_executable) {
+  *out_executable = NULL;
+  if (device && device->context != context) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "device %s belongs to another context", device->name);
+  }
+  pestle_context_enter(context);
+  pestle_executable_t* e = pestle_alloc_zero(context->allocator, sizeof(*e));
+  if (!e) return PESTLE_OOM();
+  pestle_refcount_init(&e->refcount);
+  pestle_context_retain(context);
+  pestle_plan_retain(plan);
+  e->context = context;
+  e->plan = plan;
+  pestle_arena_init(context->allocator, &e->arena);
+  for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
+    atomic_init(&e->frames[i], NULL);
+  }
+  pestle_status_t status = build(e, device);
+  if (status) {
+    destroy(e);
+  } else {
+    *out_executable = e;
+  }
+  return status;
+}
+
+void pestle_executable_retain(pestle_executable_t* executable) {
+  pestle_refcount_retain(&executable->refcount);
+}
+
+void pestle_executable_release(pestle_executable_t* executable) {
+  if (executable && pestle_refcount_release(&executable->refcount)) {
+    destroy(executable);
+  }
+}
+
+// --- Getters ---
+
+size_t pestle_executable_input_count(const pestle_executable_t* executable) {
+  return executable->input_count;
+}
+
+size_t pestle_executable_output_count(const pestle_executable_t* executable) {
+  return executable->output_count;
+}
+
+pestle_io_info_t pestle_executable_input(const pestle_executable_t* executable,
+                                         size_t index) {
+  if (index >= executable->input_count) return (pestle_io_info_t){.name = ""};
+  return executable->io[index].info;
+}
+
+pestle_io_info_t pestle_executable_output(const pestle_executable_t* executable,
+                                          size_t index) {
+  if (index >= executable->output_count) return (pestle_io_info_t){.name = ""};
+  return executable->io[executable->input_count + index].info;
+}

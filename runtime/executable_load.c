@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the devices that a plan names and loading its kernels on them.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/str.h"
+#include "runtime/executable.h"
+
+// A thread is worth waking for so much of a kernel's estimated time. Waking one
+// that sleeps takes some 10 us; one that spins, 1 us.
+#define NS_PER_THREAD 8000
+
+static const pestle_plan_device_t* plan_devices(const pestle_plan_t* plan) {
+  return PESTLE_PLAN_RECORDS(plan, pestle_plan_device_t, devices);
+}
+
+static const char* plan_name(const pestle_executable_t* e) {
+  return pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name);
+}
+
+// --- Devices ---
+
+static pestle_status_t find_device(pestle_executable_t* e,
+                                   const pestle_plan_device_t* wanted,
+                                   pestle_device_t** out_device) {
+  const char* backend = pestle_plan_text(e->plan, wanted->backend);
+  char spec[128];
+  (void)snprintf(spec, sizeof(spec), "%s:%" PRId32, backend, wanted->index);
+  pestle_status_t status = pestle_context_device(e->context, spec, out_device);
+  if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND && wanted->index) {
+    // The number is only a suggestion of the machine that compiled.
+    pestle_status_release(status);
+    (void)snprintf(spec, sizeof(spec), "%s:0", backend);
+    status = pestle_context_device(e->context, spec, out_device);
+  }
+  return pestle_status_annotate(
+      status, "plan '%s' was compiled for backend '%s'", plan_name(e), backend);
+}
+
+static bool has_feature(const char* features, pestle_str_t feature) {
+  pestle_str_t rest = pestle_str(features), field;
+  while (pestle_str_next(&rest, ',', &field)) {
+    if (pestle_str_equal(pestle_str_trim(field), feature)) return true;
+  }
+  return false;
+}
+
+// Refuses a device that lacks a feature, before its code meets the CPU.
+static pestle_status_t check_features(pestle_executable_t* e,
+                                      const char* needed,
+                                      pestle_device_t* device) {
+  if (!*needed) return NULL;
+  pestle_target_caps_t* caps =
+      PESTLE_ARENA_NEW(&e->arena, pestle_target_caps_t);
+  if (!caps) return PESTLE_OOM();
+  PESTLE_TRY(pestle_device_caps(device, NULL, caps));
+  char missing[512] = "";
+  size_t size = 0;
+  pestle_str_t rest = pestle_str(needed), field;
+  while (pestle_str_next(&rest, ',', &field)) {
+    field = pestle_str_trim(field);
+    // "-name" says that the code does without.
+    if (!field.size || field.data[0] != '+') continue;
+    if (has_feature(caps->features, field) || size > 400) continue;
+    int part = snprintf(missing + size, sizeof(missing) - size, "%s%.*s",
+                        size ? "," : "", PESTLE_STR_ARG(field));
+    size += part > 0 ? (size_t)part : 0;
+    if (size >= sizeof(missing)) size = sizeof(missing) - 1;
+  }
+  if (!size) return NULL;
+  return PESTLE_ERROR(INCOMPATIBLE,
+                      "plan '%s' needs %s, which device %s (%s) lacks; compile "
+                      "the model for this machine",
+                      plan_name(e), missing, device->name, caps->cpu);
+}
+
+static pestle_status_t check_device(pestle_executable_t* e,
+                                    const pestle_plan_device_t* wanted,
+                                    pestle_device_t* device) {
+  if (wanted->device_type != device->dl.device_type) {
+    return PESTLE_ERROR(INCOMPATIBLE,
+                        "plan '%s' is for a device of type %" PRId32
+                        ", but %s has type %d",
+                        plan_name(e), wanted->device_type, device->name,
+                        (int)device->dl.device_type);
+  }
+  const pestle_device_api_t* api = device->backend->device;
+  if (!pestle_device_is_cpu(device) || !api || !PESTLE_HAS(api, load) ||
+      !PESTLE_HAS(api, cpu_entry)) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "backend '%s' of device %s cannot run plans: it has "
+                        "no code for the CPU",
+                        device->plugin->name, device->name);
+  }
+  return check_features(e, pestle_plan_text(e->plan, wanted->features), device);
+}
+
+pestle_status_t pestle_executable_find_devices(pestle_executable_t* e,
+                                               pestle_device_t* device) {
+  const pestle_plan_device_t* wanted = plan_devices(e->plan);
+  bool placed = !device;
+  for (size_t i = 0; i < e->device_count; ++i) {
+    const char* backend = pestle_plan_text(e->plan, wanted[i].backend);
+    if (device && !strcmp(backend, device->plugin->name)) {
+      e->devices[i] = device;
+      placed = true;
+    } else {
+      PESTLE_TRY(find_device(e, &wanted[i], &e->devices[i]));
+    }
+    PESTLE_TRY(check_device(e, &wanted[i], e->devices[i]));
+  }
+  if (placed) return NULL;
+  return PESTLE_ERROR(
+      INCOMPATIBLE,
+      "plan '%s' was compiled for backend '%s', not for device "
+      "%s; compile it for that one",
+      plan_name(e), pestle_plan_text(e->plan, wanted[0].backend), device->name);
+}
+
+// --- Kernels ---
+
+static pestle_status_t load_kernel(pestle_executable_t* e,
+                                   const pestle_plan_kernel_t* record,
+                                   pestle_exec_kernel_t* kernel) {
+  if (record->param_count) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "kernel '%s' takes parameters, which steps of format "
+                        "version %u cannot give",
+                        kernel->name, PESTLE_PLAN_VERSION);
+  }
+  const char* code = e->plan->data + pestle_plan_header(e->plan)->code.offset +
+                     record->code_offset;
+  const pestle_backend_t* backend = kernel->device->backend;
+  PESTLE_TRY(backend->device->load(backend->self, kernel->device->local_index,
+                                   code, record->code_size, &kernel->loaded));
+  return backend->device->cpu_entry(backend->self, kernel->loaded,
+                                    &kernel->entry, &kernel->entry_self);
+}
+
+static int32_t useful_threads(const pestle_executable_t* e,
+                              const pestle_plan_kernel_t* record) {
+  uint64_t threads = record->work / NS_PER_THREAD;
+  if (threads > (uint64_t)record->group[0]) {
+    threads = (uint64_t)record->group[0];
+  }
+  if (threads > (uint64_t)e->context->threads) {
+    threads = (uint64_t)e->context->threads;
+  }
+  return threads ? (int32_t)threads : 1;
+}
+
+// What makes two records one kernel: the same code for the same backend.
+typedef struct kernel_key_t {
+  const void* backend;
+  uint64_t code_offset, code_size, hash[2];
+} kernel_key_t;
+
+static pestle_status_t load_once(pestle_executable_t* e, pestle_map_t* loaded,
+                                 const pestle_plan_kernel_t* record,
+                                 pestle_exec_kernel_t* kernel) {
+  kernel_key_t key = {.backend = kernel->device->backend,
+                      .hash = {record->hash[0], record->hash[1]}};
+  if (!record->hash[0] && !record->hash[1]) {
+    key.code_offset = record->code_offset;
+    key.code_size = record->code_size;
+  }
+  bool added;
+  pestle_map_value_t* value = pestle_map_put(loaded, &key, sizeof(key), &added);
+  if (!value) return PESTLE_OOM();
+  if (added) {
+    value->ptr = kernel;
+    return load_kernel(e, record, kernel);
+  }
+  const pestle_exec_kernel_t* twin = value->ptr;
+  kernel->entry = twin->entry;
+  kernel->entry_self = twin->entry_self;
+  return NULL;
+}
+
+pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
+  const pestle_plan_kernel_t* records =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_kernel_t, kernels);
+  pestle_map_t loaded;
+  pestle_map_init(e->context->allocator, &loaded);
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < e->kernel_count && !status; ++i) {
+    pestle_exec_kernel_t* kernel = &e->kernels[i];
+    kernel->device = e->devices[records[i].device];
+    kernel->name = pestle_plan_text(e->plan, records[i].name);
+    kernel->group = records[i].group[0];
+    kernel->threads = useful_threads(e, &records[i]);
+    status = pestle_status_annotate(load_once(e, &loaded, &records[i], kernel),
+                                    "while loading kernel '%s' on device %s",
+                                    kernel->name, kernel->device->name);
+  }
+  pestle_map_deinit(&loaded);
+  return status;
+}
+
+void pestle_executable_unload_kernels(pestle_executable_t* e) {
+  for (size_t i = 0; e->kernels && i < e->kernel_count; ++i) {
+    pestle_exec_kernel_t* kernel = &e->kernels[i];
+    if (!kernel->loaded) continue;
+    const pestle_backend_t* backend = kernel->device->backend;
+    backend->device->unload(backend->self, kernel->loaded);
+    kernel->loaded = NULL;
+  }
+}

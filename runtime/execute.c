@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter of plans: a flat list of steps whose addresses are resolved.
+//
+// A kernel's group loop is cut into pieces, each of which computes what it
+// would compute alone; how many pieces and threads there are changes nothing in
+// the results.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "runtime/executable.h"
+#include "runtime/fpu_x86.h"
+
+// Pieces a thread: so that one that starts late finds less left to do.
+#define PIECES_PER_THREAD 4
+
+// --- Launches ---
+
+typedef struct launch_t {
+  const pestle_exec_kernel_t* kernel;
+  void* const* buffers;
+  char* scratch;
+  size_t scratch_size;
+  int64_t pieces;
+  atomic_int trap;  // of any piece
+} launch_t;
+
+static int64_t piece_begin(const launch_t* launch, int64_t piece) {
+  int64_t whole = launch->kernel->group / launch->pieces;
+  int64_t rest = launch->kernel->group % launch->pieces;
+  return piece * whole + (piece < rest ? piece : rest);
+}
+
+static void run_piece(void* arg, int32_t participant, int64_t piece) {
+  launch_t* launch = arg;
+  const pestle_exec_kernel_t* kernel = launch->kernel;
+  if (atomic_load_explicit(&launch->trap, memory_order_relaxed)) return;
+  char* scratch = launch->scratch ? launch->scratch + (size_t)participant *
+                                                          launch->scratch_size
+                                  : NULL;
+  pestle_fpu_t fpu = pestle_fpu_enter();
+  int32_t trap = kernel->entry(kernel->entry_self, launch->buffers, NULL,
+                               piece_begin(launch, piece),
+                               piece_begin(launch, piece + 1), scratch);
+  pestle_fpu_leave(fpu);
+  if (trap) {
+    atomic_store_explicit(&launch->trap, trap, memory_order_relaxed);
+  }
+}
+
+static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
+                             const pestle_plan_step_t* step, int32_t cap) {
+  const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
+  void* const* buffers = frame->bindings + step->first;
+  char* scratch = frame->scratch ? frame->scratch->data : NULL;
+  int32_t threads = kernel->threads < cap ? kernel->threads : cap;
+  if (threads <= 1) {
+    if (kernel->group <= 0) return 0;
+    return kernel->entry(kernel->entry_self, buffers, NULL, 0, kernel->group,
+                         scratch);
+  }
+  launch_t launch = {.kernel = kernel,
+                     .buffers = buffers,
+                     .scratch = scratch,
+                     .scratch_size = e->scratch_size,
+                     .pieces = (int64_t)threads * PIECES_PER_THREAD};
+  if (launch.pieces > kernel->group) launch.pieces = kernel->group;
+  atomic_init(&launch.trap, 0);
+  pestle_pool_run(&e->context->pool, launch.pieces, threads, run_piece,
+                  &launch);
+  return atomic_load_explicit(&launch.trap, memory_order_relaxed);
+}
+
+static pestle_status_t trapped(const pestle_executable_t* e,
+                               const pestle_plan_step_t* step, int32_t trap) {
+  return PESTLE_ERROR(INTERNAL,
+                      "kernel '%s' (%s) stopped at its check %" PRId32,
+                      e->kernels[step->kernel].name,
+                      pestle_plan_text(e->plan, step->label), trap);
+}
+
+// --- Control ---
+
+static pestle_status_t look_at_control(const pestle_control_t* control,
+                                       uint32_t step) {
+  if (control->cancel && *control->cancel) {
+    return PESTLE_ERROR(CANCELLED, "the run was cancelled before step %" PRIu32,
+                        step);
+  }
+  if (control->deadline_ns && pestle_clock_ns() >= control->deadline_ns) {
+    return PESTLE_ERROR(DEADLINE_EXCEEDED,
+                        "the run's deadline passed before step %" PRIu32, step);
+  }
+  return NULL;
+}
+
+static bool is_zero(const pestle_plan_binding_t* binding, const void* data) {
+  if (binding->size == 1) return *(const unsigned char*)data == 0;
+  int32_t value;
+  memcpy(&value, data, sizeof(value));
+  return value == 0;
+}
+
+static uint32_t table_target(const pestle_plan_step_t* step, const void* data) {
+  int32_t value;
+  memcpy(&value, data, sizeof(value));
+  bool inside = value >= 0 && (uint32_t)value < step->count;
+  return step->target + (inside ? (uint32_t)value : step->count - 1);
+}
+
+// --- Steps ---
+
+// Runs step |index| and says which is next; UINT32_MAX after the last.
+static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
+                                uint32_t index, int32_t cap,
+                                uint32_t* out_next) {
+  const pestle_plan_step_t* step = &e->steps[index];
+  *out_next = index + 1;
+  switch ((pestle_plan_step_kind_t)step->kind) {
+    case PESTLE_PLAN_LAUNCH: {
+      int32_t trap = launch_kernel(e, frame, step, cap);
+      return trap ? trapped(e, step, trap) : NULL;
+    }
+    case PESTLE_PLAN_COPY:
+      // All devices of an executable share the host's memory.
+      memmove(frame->bindings[step->first + 1], frame->bindings[step->first],
+              e->bindings[step->first].size);
+      return NULL;
+    case PESTLE_PLAN_JUMP:
+      *out_next = step->target;
+      return NULL;
+    case PESTLE_PLAN_JUMP_IF_ZERO:
+      if (is_zero(&e->bindings[step->first], frame->bindings[step->first])) {
+        *out_next = step->target;
+      }
+      return NULL;
+    case PESTLE_PLAN_JUMP_TABLE:
+      *out_next = table_target(step, frame->bindings[step->first]);
+      return NULL;
+    case PESTLE_PLAN_END:
+      *out_next = UINT32_MAX;
+      return NULL;
+  }
+  return PESTLE_ERROR(INTERNAL, "step %" PRIu32 " has an unknown kind", index);
+}
+
+static pestle_status_t run_timed_step(pestle_executable_t* e,
+                                      pestle_frame_t* frame, uint32_t index,
+                                      int32_t cap,
+                                      const pestle_run_options_t* options,
+                                      uint32_t* out_next) {
+  int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(run_step(e, frame, index, cap, out_next));
+  options->on_step(options->on_step_user, index, begin, pestle_clock_ns());
+  return NULL;
+}
+
+static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
+                            const pestle_run_t* run) {
+  const pestle_run_options_t* options = &run->options;
+  const pestle_control_t* control = &run->control;
+  bool controlled = control->cancel || control->deadline_ns;
+  int32_t cap = e->context->threads;
+  if (options->threads > 0 && options->threads < cap) cap = options->threads;
+  int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
+  for (uint32_t step = 0; step != UINT32_MAX;) {
+    uint32_t next;
+    if (controlled) PESTLE_TRY(look_at_control(control, step));
+    if (options->on_step) {
+      PESTLE_TRY(run_timed_step(e, frame, step, cap, options, &next));
+    } else {
+      PESTLE_TRY(run_step(e, frame, step, cap, &next));
+    }
+    if (control->progress) {
+      control->progress(control->progress_user, "run",
+                        next == UINT32_MAX ? total : (int64_t)step + 1, total);
+    }
+    step = next;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_execute(pestle_executable_t* executable,
+                               pestle_frame_t* frame, const pestle_run_t* run) {
+  pestle_fpu_t fpu = pestle_fpu_enter();
+  pestle_status_t status = walk(executable, frame, run);
+  pestle_fpu_leave(fpu);
+  return status;
+}

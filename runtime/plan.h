@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan in memory: checked once when it is made, then read without further
+// checks.
+#ifndef PESTLE_RUNTIME_PLAN_H_
+#define PESTLE_RUNTIME_PLAN_H_
+
+#include "base/file.h"
+#include "base/thread.h"
+#include "pestle/plan_format.h"
+#include "pestle/runtime.h"
+
+// A plan in the context's cache must not keep the context alive, or neither
+// would ever die: the context is held while somebody else holds the plan.
+struct pestle_plan_s {
+  pestle_refcount_t refcount;  // of all, the cache among them
+  atomic_uint holders;         // without the cache
+  pestle_context_t* context;
+  const char* data;
+  size_t size;
+  void (*release)(void* self);
+  void* release_self;
+  pestle_mapping_t mapping;  // the file that |data| lies in, if one does
+  // How many executables use the constants: they are counted once.
+  atomic_uint users;
+};
+
+// Takes over |mapping|, in which the plan lies at |offset|. |trusted| leaves
+// out the checksum, for who has verified one already. On failure the mapping
+// stays the caller's.
+PESTLE_NODISCARD pestle_status_t pestle_plan_create_mapped(
+    pestle_context_t* context, pestle_mapping_t mapping, size_t offset,
+    size_t size, bool trusted, pestle_plan_t** out_plan);
+
+// The cache's reference: such a one as does not hold the context.
+void pestle_plan_retain_cached(pestle_plan_t* plan);
+void pestle_plan_release_cached(pestle_plan_t* plan);
+
+// --- plan_check.c ---
+
+// Checks magic, version, checksum (if |verify|) and every bound of a plan.
+PESTLE_NODISCARD pestle_status_t pestle_plan_check(const void* data,
+                                                   size_t size, bool verify);
+
+// --- Readers, for a plan that was checked ---
+
+static inline const pestle_plan_header_t* pestle_plan_header(
+    const pestle_plan_t* plan) {
+  return (const pestle_plan_header_t*)(const void*)plan->data;
+}
+
+static inline const char* pestle_plan_text(const pestle_plan_t* plan,
+                                           pestle_plan_str_t text) {
+  return plan->data + pestle_plan_header(plan)->strings.offset + text;
+}
+
+// The records of a section; NULL-free: an empty one gives some address.
+#define PESTLE_PLAN_RECORDS(plan, Type, section) \
+  ((const Type*)(const void*)((plan)->data +     \
+                              pestle_plan_header(plan)->section.offset))
+
+#endif  // PESTLE_RUNTIME_PLAN_H_

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes the bytes of a plan safe to walk. After this, every offset lies in
+// its section, every index names a record, every binding lies in its storage
+// and every step has a next one. It does not make the machine code safe.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/checked.h"
+#include "base/hash.h"
+#include "runtime/plan.h"
+
+// No machine has more; keeps sums of sizes below 2^63.
+#define LARGEST_SIZE ((int64_t)1 << 56)
+// Of the bytes from here on is the checksum.
+#define CHECKED_FROM 32
+
+_Static_assert(offsetof(pestle_plan_header_t, signature) == CHECKED_FROM,
+               "plan_format.h promises this offset");
+_Static_assert(sizeof(pestle_plan_device_t) == 32, "a stable format");
+_Static_assert(sizeof(pestle_plan_io_t) == 152, "a stable format");
+_Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
+_Static_assert(sizeof(pestle_plan_kernel_t) == 104, "a stable format");
+_Static_assert(sizeof(pestle_plan_step_t) == 32, "a stable format");
+
+#define MALFORMED(...) PESTLE_ERROR(MALFORMED, __VA_ARGS__)
+
+// The plan while it is checked: each pointer is set once its section is known
+// to lie within.
+typedef struct checker_t {
+  const char* data;
+  size_t size;
+  const pestle_plan_header_t* header;
+  const char* strings;
+  const pestle_plan_io_t* inputs;
+  const pestle_plan_io_t* outputs;
+  const pestle_plan_kernel_t* kernels;
+  const pestle_plan_binding_t* bindings;
+  const pestle_plan_step_t* steps;
+} checker_t;
+
+// --- Header ---
+
+static pestle_status_t check_header(const checker_t* c, bool verify) {
+  if (c->size < sizeof(pestle_plan_header_t)) {
+    return MALFORMED(
+        "the plan has %zu bytes, less than its header of %zu: it "
+        "is cut off or not a plan",
+        c->size, sizeof(pestle_plan_header_t));
+  }
+  const pestle_plan_header_t* h = c->header;
+  if (memcmp(h->magic, PESTLE_PLAN_MAGIC, sizeof(h->magic)) != 0) {
+    return MALFORMED("these bytes are not a plan: they do not begin with %s",
+                     PESTLE_PLAN_MAGIC);
+  }
+  if (h->version != PESTLE_PLAN_VERSION ||
+      h->header_size != sizeof(pestle_plan_header_t)) {
+    return PESTLE_ERROR(INCOMPATIBLE,
+                        "the plan has format version %" PRIu32
+                        ", this Pestle reads %u; compile the model again",
+                        h->version, PESTLE_PLAN_VERSION);
+  }
+  if (h->size != c->size) {
+    return MALFORMED("the plan says %" PRIu64
+                     " bytes but has %zu: it is cut off or damaged",
+                     h->size, c->size);
+  }
+  if (verify && pestle_hash64(c->data + CHECKED_FROM, c->size - CHECKED_FROM) !=
+                    h->checksum) {
+    return MALFORMED("the plan's checksum does not match: it is damaged");
+  }
+  if (h->arena_size < 0 || h->arena_size > LARGEST_SIZE ||
+      h->scratch_size < 0 || h->scratch_size > LARGEST_SIZE ||
+      h->arena_size % 64 || h->scratch_size % 64) {
+    return MALFORMED("the plan asks for an arena of %" PRId64
+                     " and a scratch of %" PRId64
+                     " bytes; expected multiples of 64",
+                     h->arena_size, h->scratch_size);
+  }
+  return NULL;
+}
+
+static pestle_status_t check_section(const checker_t* c, const char* name,
+                                     pestle_plan_section_t section,
+                                     size_t record_size) {
+  size_t bytes, end;
+  if (section.offset % 64 ||
+      !pestle_checked_mul(section.count, record_size, &bytes) ||
+      !pestle_checked_add(section.offset, bytes, &end) || end > c->size) {
+    return MALFORMED("section '%s' of the plan (%" PRIu64 " records at %" PRIu64
+                     ") lies outside of its %zu bytes",
+                     name, section.count, section.offset, c->size);
+  }
+  return NULL;
+}
+
+static pestle_status_t check_sections(checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  PESTLE_TRY(check_section(c, "strings", h->strings, 1));
+  PESTLE_TRY(check_section(c, "constants", h->constants, 1));
+  PESTLE_TRY(check_section(c, "code", h->code, 1));
+  // Records are numbered with 32 bits.
+#define PLAN_SECTION(field, Type)                                     \
+  PESTLE_TRY(check_section(c, #field, h->field, sizeof(Type)));       \
+  if (h->field.count >= UINT32_MAX) {                                 \
+    return MALFORMED("section '%s' of the plan is too long", #field); \
+  }
+  PLAN_SECTION(devices, pestle_plan_device_t)
+  PLAN_SECTION(inputs, pestle_plan_io_t)
+  PLAN_SECTION(outputs, pestle_plan_io_t)
+  PLAN_SECTION(kernels, pestle_plan_kernel_t)
+  PLAN_SECTION(bindings, pestle_plan_binding_t)
+  PLAN_SECTION(steps, pestle_plan_step_t)
+#undef PLAN_SECTION
+  c->strings = c->data + h->strings.offset;
+  if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
+    return MALFORMED("the plan's strings do not begin and end with a 0");
+  }
+  if (!h->devices.count || !h->steps.count) {
+    return MALFORMED("the plan has %s",
+                     h->devices.count ? "no steps" : "no device");
+  }
+#define PLAN_RECORDS(field, Type) \
+  ((const Type*)(const void*)(c->data + h->field.offset))
+  c->inputs = PLAN_RECORDS(inputs, pestle_plan_io_t);
+  c->outputs = PLAN_RECORDS(outputs, pestle_plan_io_t);
+  c->kernels = PLAN_RECORDS(kernels, pestle_plan_kernel_t);
+  c->bindings = PLAN_RECORDS(bindings, pestle_plan_binding_t);
+  c->steps = PLAN_RECORDS(steps, pestle_plan_step_t);
+  return NULL;
+}
+
+static pestle_status_t check_text(const checker_t* c, const char* what,
+                                  uint64_t index, pestle_plan_str_t text) {
+  if (text < c->header->strings.count) return NULL;
+  return MALFORMED("%s %" PRIu64 " has a text outside of the strings", what,
+                   index);
+}
+
+// --- Records ---
+
+static pestle_status_t check_devices(const checker_t* c) {
+  const pestle_plan_device_t* devices =
+      (const pestle_plan_device_t*)(const void*)(c->data +
+                                                 c->header->devices.offset);
+  for (uint64_t i = 0; i < c->header->devices.count; ++i) {
+    const pestle_plan_device_t* device = &devices[i];
+    const pestle_plan_str_t texts[] = {device->backend, device->cpu,
+                                       device->features, device->toolchain,
+                                       device->build_id};
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); ++t) {
+      PESTLE_TRY(check_text(c, "device", i, texts[t]));
+    }
+    if (device->index < 0) {
+      return MALFORMED("device %" PRIu64 " of the plan has index %" PRId32, i,
+                       device->index);
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_io(const checker_t* c, const char* what,
+                                uint64_t index, const pestle_plan_io_t* io) {
+  PESTLE_TRY(check_text(c, what, index, io->name));
+  if (io->dtype == PESTLE_NONE || io->dtype >= PESTLE_INDEX ||
+      io->rank > PESTLE_MAX_RANK || io->bounded > 1) {
+    return MALFORMED("%s %" PRIu64 " of the plan has dtype %u and rank %u",
+                     what, index, io->dtype, io->rank);
+  }
+  int64_t count, bytes;
+  int64_t element = pestle_dtype_size((pestle_dtype_t)io->dtype);
+  if (!pestle_checked_count(io->dims, io->rank, &count) ||
+      !pestle_checked_mul_i64(count, element, &bytes) || bytes > LARGEST_SIZE ||
+      (uint64_t)bytes != io->size) {
+    return MALFORMED("the dims of %s %" PRIu64
+                     " of the plan do not give its %" PRIu64 " bytes",
+                     what, index, io->size);
+  }
+  if (io->bounded &&
+      (io->shape_offset < 0 || io->shape_offset % 8 ||
+       io->shape_offset > c->header->arena_size - 8 * (int64_t)io->rank)) {
+    return MALFORMED("%s %" PRIu64
+                     " of the plan has its extents outside of the arena",
+                     what, index);
+  }
+  return NULL;
+}
+
+static pestle_status_t check_ios(const checker_t* c) {
+  for (uint64_t i = 0; i < c->header->inputs.count; ++i) {
+    PESTLE_TRY(check_io(c, "input", i, &c->inputs[i]));
+    if (c->inputs[i].bounded) {
+      return MALFORMED("input %" PRIu64 " of the plan is bounded", i);
+    }
+  }
+  for (uint64_t i = 0; i < c->header->outputs.count; ++i) {
+    PESTLE_TRY(check_io(c, "output", i, &c->outputs[i]));
+  }
+  return NULL;
+}
+
+static pestle_status_t check_kernels(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  for (uint64_t i = 0; i < h->kernels.count; ++i) {
+    const pestle_plan_kernel_t* kernel = &c->kernels[i];
+    PESTLE_TRY(check_text(c, "kernel", i, kernel->name));
+    PESTLE_TRY(check_text(c, "kernel", i, kernel->note));
+    size_t end;
+    if (!pestle_checked_add(kernel->code_offset, kernel->code_size, &end) ||
+        end > h->code.count) {
+      return MALFORMED("the code of kernel '%s' lies outside of its section",
+                       c->strings + kernel->name);
+    }
+    if (kernel->device >= h->devices.count || kernel->group[0] < 0 ||
+        kernel->group[1] < 0 || kernel->group[2] < 0 ||
+        kernel->shared_bytes > (uint64_t)h->scratch_size) {
+      return MALFORMED(
+          "kernel '%s' has a device, group or scratch out of "
+          "range",
+          c->strings + kernel->name);
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_bindings(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  for (uint64_t i = 0; i < h->bindings.count; ++i) {
+    const pestle_plan_binding_t* binding = &c->bindings[i];
+    uint64_t limit = 0;
+    bool known = true;
+    switch (binding->storage) {
+      case PESTLE_PLAN_ARENA:
+        limit = (uint64_t)h->arena_size;
+        break;
+      case PESTLE_PLAN_INPUT:
+        known = binding->index < h->inputs.count;
+        if (known) limit = c->inputs[binding->index].size;
+        break;
+      case PESTLE_PLAN_OUTPUT:
+        known = binding->index < h->outputs.count;
+        if (known) limit = c->outputs[binding->index].size;
+        break;
+      case PESTLE_PLAN_CONSTANT:
+        limit = h->constants.count;
+        break;
+      default:
+        known = false;
+    }
+    if (!known || binding->offset > limit ||
+        binding->size > limit - binding->offset) {
+      return MALFORMED(
+          "binding %" PRIu64 " of the plan (storage %" PRIu32 " %" PRIu32
+          ", %" PRIu64 " bytes at %" PRIu64 ") lies outside of its storage",
+          i, binding->storage, binding->index, binding->size, binding->offset);
+    }
+  }
+  return NULL;
+}
+
+// --- Steps ---
+
+static bool may_be_written(const pestle_plan_binding_t* binding) {
+  return binding->storage == PESTLE_PLAN_ARENA ||
+         binding->storage == PESTLE_PLAN_OUTPUT;
+}
+
+// What speaks against the step, as a static text, or NULL.
+static const char* step_fault(const checker_t* c, uint64_t index) {
+  const pestle_plan_header_t* h = c->header;
+  const pestle_plan_step_t* step = &c->steps[index];
+  if (step->device >= h->devices.count) return "names no device";
+  if (step->label >= h->strings.count) return "has no text as its label";
+  uint64_t used = step->count;
+  if (step->kind == PESTLE_PLAN_COPY) used = 2;
+  if (step->kind == PESTLE_PLAN_JUMP_IF_ZERO ||
+      step->kind == PESTLE_PLAN_JUMP_TABLE) {
+    used = 1;
+  }
+  if (step->kind == PESTLE_PLAN_JUMP || step->kind == PESTLE_PLAN_END) {
+    used = 0;
+  }
+  if (used && (step->first > h->bindings.count ||
+               used > h->bindings.count - step->first)) {
+    return "has bindings that do not exist";
+  }
+  const pestle_plan_binding_t* bindings = c->bindings + step->first;
+  switch (step->kind) {
+    case PESTLE_PLAN_LAUNCH:
+      if (step->kernel >= h->kernels.count) return "names no kernel";
+      if (c->kernels[step->kernel].arg_count != step->count ||
+          c->kernels[step->kernel].device != step->device) {
+        return "does not fit its kernel's arguments or device";
+      }
+      return NULL;
+    case PESTLE_PLAN_COPY:
+      if (bindings[0].size != bindings[1].size) return "copies unequal sizes";
+      return may_be_written(&bindings[1]) ? NULL
+                                          : "writes to an input or a "
+                                            "constant";
+    case PESTLE_PLAN_JUMP_IF_ZERO:
+      if (bindings[0].size != 1 && bindings[0].size != 4) {
+        return "tests neither an i1 nor an i32";
+      }
+      return step->target < h->steps.count ? NULL : "jumps out of the plan";
+    case PESTLE_PLAN_JUMP:
+      return step->target < h->steps.count ? NULL : "jumps out of the plan";
+    case PESTLE_PLAN_JUMP_TABLE:
+      if (bindings[0].size != 4) return "does not switch over an i32";
+      if (!step->count || step->target > h->steps.count ||
+          step->count > h->steps.count - step->target) {
+        return "jumps out of the plan";
+      }
+      return NULL;
+    case PESTLE_PLAN_END:
+      return NULL;
+    default:
+      return "has an unknown kind";
+  }
+}
+
+static pestle_status_t check_steps(const checker_t* c) {
+  uint64_t count = c->header->steps.count;
+  for (uint64_t i = 0; i < count; ++i) {
+    const char* fault = step_fault(c, i);
+    if (fault) {
+      return MALFORMED("step %" PRIu64 " of the plan %s", i, fault);
+    }
+  }
+  uint32_t last = c->steps[count - 1].kind;
+  if (last != PESTLE_PLAN_END && last != PESTLE_PLAN_JUMP) {
+    return MALFORMED("the plan's last step is not its end");
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
+  if (!pestle_is_aligned(data, 64)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "a plan must lie at a multiple of 64 bytes");
+  }
+  checker_t c = {.data = data, .size = size, .header = data};
+  PESTLE_TRY(check_header(&c, verify));
+  PESTLE_TRY(check_sections(&c));
+  PESTLE_TRY(check_text(&c, "the name of plan", 0, c.header->name));
+  PESTLE_TRY(check_devices(&c));
+  PESTLE_TRY(check_ios(&c));
+  PESTLE_TRY(check_kernels(&c));
+  PESTLE_TRY(check_bindings(&c));
+  return check_steps(&c);
+}

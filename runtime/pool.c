@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pool.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+// Looks of an idle thread before it sleeps; some 20 us. Long enough to bridge
+// the gap between two kernels of a run, short enough not to be seen in a
+// process's time.
+enum { SPIN_COUNT = 400, SPIN_YIELDS = 4 };
+
+struct pestle_pool_job_t {
+  pestle_pool_fn_t fn;
+  void* arg;
+  int64_t count;
+  int32_t cap;
+  atomic_int joined;  // participants so far
+  _Alignas(64) _Atomic(int64_t) next;
+};
+
+static void work_off(pestle_pool_job_t* job, int32_t participant) {
+  for (;;) {
+    int64_t piece =
+        atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+    if (piece >= job->count) return;
+    job->fn(job->arg, participant, piece);
+  }
+}
+
+// --- Workers ---
+
+static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
+  if (!atomic_load_explicit(&slot->job, memory_order_relaxed)) return;
+  // Sequentially consistent, as is the submitter's withdrawal: either we see
+  // that the job is gone, or the submitter sees us.
+  atomic_fetch_add(&slot->visitors, 1);
+  pestle_pool_job_t* job = atomic_load(&slot->job);
+  if (job) {
+    int32_t participant =
+        atomic_fetch_add_explicit(&job->joined, 1, memory_order_relaxed);
+    if (participant < job->cap) work_off(job, participant);
+  }
+  if (atomic_fetch_sub(&slot->visitors, 1) != 1) return;
+  if (!atomic_load(&slot->waiting)) return;
+  pestle_mutex_lock(&pool->mutex);
+  pestle_cond_broadcast(&pool->done);
+  pestle_mutex_unlock(&pool->mutex);
+}
+
+static bool spin_for_work(pestle_pool_t* pool, unsigned epoch) {
+  for (int i = 0; i < SPIN_COUNT; ++i) {
+    if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
+      return true;
+    }
+    pestle_cpu_relax();
+  }
+  for (int i = 0; i < SPIN_YIELDS; ++i) {
+    pestle_thread_yield();
+    if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void sleep_for_work(pestle_pool_t* pool, unsigned epoch) {
+  pestle_mutex_lock(&pool->mutex);
+  // Before |epoch| is looked at: a submitter changes it and then looks here.
+  atomic_fetch_add(&pool->sleepers, 1);
+  while (atomic_load(&pool->epoch) == epoch) {
+    pestle_cond_wait(&pool->work, &pool->mutex);
+  }
+  atomic_fetch_sub(&pool->sleepers, 1);
+  pestle_mutex_unlock(&pool->mutex);
+}
+
+static void worker_main(void* argument) {
+  pestle_pool_t* pool = argument;
+  while (!atomic_load(&pool->stop)) {
+    unsigned epoch = atomic_load(&pool->epoch);
+    for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
+      visit_slot(pool, &pool->slots[i]);
+    }
+    if (atomic_load(&pool->stop)) return;
+    if (!spin_for_work(pool, epoch)) sleep_for_work(pool, epoch);
+  }
+}
+
+// Starts threads until |wanted| run. Less threads are no error: the submitter
+// does their work.
+static void start_threads(pestle_pool_t* pool, int32_t wanted) {
+  if (atomic_load_explicit(&pool->started, memory_order_acquire) >= wanted) {
+    return;
+  }
+  pestle_mutex_lock(&pool->mutex);
+  if (!pool->threads) {
+    pool->threads = pestle_alloc_array(pool->allocator, (size_t)pool->size,
+                                       sizeof(*pool->threads));
+  }
+  int started = atomic_load(&pool->started);
+  while (pool->threads && started < wanted) {
+    pestle_status_t status = pestle_thread_start(worker_main, pool, "pestle",
+                                                 &pool->threads[started]);
+    if (status) {
+      pestle_status_release(status);
+      break;
+    }
+    atomic_store_explicit(&pool->started, ++started, memory_order_release);
+  }
+  pestle_mutex_unlock(&pool->mutex);
+}
+
+// --- Submitting ---
+
+static pestle_pool_slot_t* take_slot(pestle_pool_t* pool) {
+  for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
+    pestle_pool_slot_t* slot = &pool->slots[i];
+    if (!atomic_load_explicit(&slot->taken, memory_order_relaxed) &&
+        !atomic_exchange(&slot->taken, true)) {
+      return slot;
+    }
+  }
+  return NULL;
+}
+
+static void publish(pestle_pool_t* pool, pestle_pool_slot_t* slot,
+                    pestle_pool_job_t* job) {
+  atomic_store(&slot->job, job);
+  atomic_fetch_add(&pool->epoch, 1);
+  int asleep = atomic_load(&pool->sleepers);
+  if (!asleep) return;
+  int wanted = job->cap - 1;
+  pestle_mutex_lock(&pool->mutex);
+  if (wanted >= asleep) {
+    pestle_cond_broadcast(&pool->work);
+  } else {
+    for (int i = 0; i < wanted; ++i)
+      pestle_cond_signal(&pool->work);
+  }
+  pestle_mutex_unlock(&pool->mutex);
+}
+
+static void withdraw(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
+  atomic_store(&slot->job, NULL);
+  for (int i = 0; i < SPIN_COUNT && atomic_load(&slot->visitors); ++i) {
+    pestle_cpu_relax();
+  }
+  if (atomic_load(&slot->visitors)) {
+    pestle_mutex_lock(&pool->mutex);
+    atomic_store(&slot->waiting, true);
+    while (atomic_load(&slot->visitors)) {
+      pestle_cond_wait(&pool->done, &pool->mutex);
+    }
+    atomic_store(&slot->waiting, false);
+    pestle_mutex_unlock(&pool->mutex);
+  }
+  atomic_store_explicit(&slot->taken, false, memory_order_release);
+}
+
+static void run_hook_task(void* arg, int64_t index) {
+  work_off(arg, (int32_t)index);
+}
+
+void pestle_pool_run(pestle_pool_t* pool, int64_t count, int32_t cap,
+                     pestle_pool_fn_t fn, void* arg) {
+  if (count <= 0) return;
+  if (cap <= 0 || cap > pool->size) cap = pool->size;
+  if (cap > count) cap = (int32_t)count;
+  pestle_pool_job_t job = {.fn = fn, .arg = arg, .count = count, .cap = cap};
+  atomic_init(&job.joined, 1);
+  atomic_init(&job.next, 0);
+  if (cap > 1 && pool->hook.parallel_for) {
+    // One task a participant, so that the cap and the numbers hold whatever
+    // threads the application uses.
+    pool->hook.parallel_for(pool->hook.user, cap, run_hook_task, &job);
+    return;
+  }
+  pestle_pool_slot_t* slot = NULL;
+  if (cap > 1) {
+    start_threads(pool, cap - 1);
+    slot = take_slot(pool);
+  }
+  if (slot) publish(pool, slot, &job);
+  work_off(&job, 0);
+  if (slot) withdraw(pool, slot);
+}
+
+// --- Life ---
+
+static void init_state(pestle_pool_t* pool) {
+  pool->threads = NULL;
+  pestle_mutex_init(&pool->mutex);
+  pestle_cond_init(&pool->work);
+  pestle_cond_init(&pool->done);
+  atomic_init(&pool->started, 0);
+  atomic_init(&pool->sleepers, 0);
+  atomic_init(&pool->stop, false);
+  atomic_init(&pool->epoch, 0);
+  for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
+    pestle_pool_slot_t* slot = &pool->slots[i];
+    atomic_init(&slot->job, NULL);
+    atomic_init(&slot->taken, false);
+    atomic_init(&slot->waiting, false);
+    atomic_init(&slot->visitors, 0);
+  }
+}
+
+void pestle_pool_init(pestle_allocator_t allocator, int32_t size,
+                      pestle_pool_hook_t hook, pestle_pool_t* out_pool) {
+  out_pool->allocator = allocator;
+  out_pool->size = size;
+  out_pool->hook = hook;
+  init_state(out_pool);
+}
+
+void pestle_pool_deinit(pestle_pool_t* pool) {
+  if (!pool->size) return;
+  atomic_store(&pool->stop, true);
+  pestle_mutex_lock(&pool->mutex);
+  atomic_fetch_add(&pool->epoch, 1);
+  pestle_cond_broadcast(&pool->work);
+  pestle_mutex_unlock(&pool->mutex);
+  int started = atomic_load(&pool->started);
+  for (int i = 0; i < started; ++i)
+    pestle_thread_join(&pool->threads[i]);
+  pestle_dealloc(pool->allocator, pool->threads,
+                 (size_t)pool->size * sizeof(*pool->threads));
+  pestle_cond_deinit(&pool->done);
+  pestle_cond_deinit(&pool->work);
+  pestle_mutex_deinit(&pool->mutex);
+  pool->size = 0;
+}
+
+void pestle_pool_after_fork(pestle_pool_t* pool) {
+  // The old locks may be held by threads that do not exist here: they are not
+  // destroyed but overwritten.
+  pestle_dealloc(pool->allocator, pool->threads,
+                 (size_t)pool->size * sizeof(*pool->threads));
+  init_state(pool);
+}

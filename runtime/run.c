@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of an executable: what the caller gave is checked, bound to a frame,
+// run and copied back where it was not used in place.
+#include <string.h>
+
+#include "base/bits.h"
+#include "runtime/executable.h"
+
+// --- Options ---
+
+static pestle_status_t read_options(const pestle_run_options_t* options,
+                                    pestle_run_t* out_run) {
+  memset(out_run, 0, sizeof(*out_run));
+  if (!options) return NULL;
+  size_t size = options->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_run_options_t.struct_size is not set");
+  }
+  if (size > sizeof(*options)) size = sizeof(*options);
+  memcpy(&out_run->options, options, size);
+  const pestle_control_t* control = out_run->options.control;
+  if (!control) return NULL;
+  size = control->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_control_t.struct_size is not set");
+  }
+  if (size > sizeof(*control)) size = sizeof(*control);
+  memcpy(&out_run->control, control, size);
+  return NULL;
+}
+
+static pestle_status_t mark_donated(const pestle_executable_t* e,
+                                    const pestle_run_options_t* options,
+                                    pestle_frame_t* frame) {
+  memset(frame->donated, 0, e->input_count);
+  for (size_t d = 0; d < options->donated_count; ++d) {
+    const char* name = options->donated[d];
+    bool found = false;
+    for (size_t i = 0; name && i < e->input_count; ++i) {
+      if (strcmp(e->io[i].info.name, name) != 0) continue;
+      frame->donated[i] = found = true;
+    }
+    if (!found) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "the donated input '%s' is none of the executable's",
+                          name ? name : "");
+    }
+  }
+  return NULL;
+}
+
+// --- Checks ---
+
+static pestle_status_t check_views(const pestle_executable_t* e,
+                                   const pestle_tensor_t* inputs,
+                                   const pestle_tensor_t* outputs,
+                                   pestle_frame_t* frame) {
+  for (size_t i = 0; i < e->input_count; ++i) {
+    PESTLE_TRY(pestle_view_check(&inputs[i], &e->io[i], "input",
+                                 &frame->ranges[i], &frame->dense[i]));
+  }
+  for (size_t i = 0; i < e->output_count; ++i) {
+    size_t at = e->input_count + i;
+    if (!outputs[i].data) {
+      frame->ranges[at] = (pestle_view_range_t){0, 0};
+      frame->dense[at] = true;
+      continue;
+    }
+    PESTLE_TRY(pestle_view_check(&outputs[i], &e->io[at], "output",
+                                 &frame->ranges[at], &frame->dense[at]));
+  }
+  return NULL;
+}
+
+static bool in_place(const pestle_frame_t* frame, size_t io) {
+  return frame->dense[io] && !(frame->ranges[io].begin & 63);
+}
+
+static pestle_status_t check_outputs_apart(const pestle_executable_t* e,
+                                           const pestle_frame_t* frame) {
+  for (size_t o = e->input_count; o < e->io_count; ++o) {
+    for (size_t p = e->input_count; p < o; ++p) {
+      if (!pestle_view_overlaps(frame->ranges[o], frame->ranges[p])) continue;
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "output '%s' overlaps output '%s' in memory",
+                          e->io[o].info.name, e->io[p].info.name);
+    }
+  }
+  return NULL;
+}
+
+// Refuses outputs that overlap what must stay. A donated input that an output
+// overlaps is read in place only if all reads of it lie before all writes of
+// the output; otherwise it is copied, so that the results are the same.
+static pestle_status_t check_overlaps(const pestle_executable_t* e,
+                                      pestle_frame_t* frame) {
+  PESTLE_TRY(check_outputs_apart(e, frame));
+  for (size_t o = e->input_count; o < e->io_count; ++o) {
+    const pestle_exec_io_t* output = &e->io[o];
+    for (size_t i = 0; i < e->input_count; ++i) {
+      if (!pestle_view_overlaps(frame->ranges[o], frame->ranges[i])) continue;
+      const pestle_exec_io_t* input = &e->io[i];
+      if (!frame->donated[i]) {
+        return PESTLE_ERROR(INVALID_ARGUMENT,
+                            "output '%s' overlaps input '%s' in memory, which "
+                            "this run may not overwrite; donate the input or "
+                            "give the output memory of its own",
+                            output->info.name, input->info.name);
+      }
+      bool apart = !e->loops && (input->first_step > input->last_step ||
+                                 input->last_step < output->first_step);
+      if (in_place(frame, o) && !apart) frame->dense[i] = false;
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_counts(const pestle_executable_t* e,
+                                    const void* inputs, size_t input_count,
+                                    const void* outputs, size_t output_count) {
+  if (input_count != e->input_count || output_count != e->output_count) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the run got %zu inputs and %zu outputs; the "
+                        "executable has %zu and %zu",
+                        input_count, output_count, e->input_count,
+                        e->output_count);
+  }
+  if ((input_count && !inputs) || (output_count && !outputs)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "the run's %s are NULL",
+                        input_count && !inputs ? "inputs" : "outputs");
+  }
+  return NULL;
+}
+
+// --- Allocated outputs ---
+
+static void drop_outputs(pestle_executable_t* e, pestle_frame_t* frame,
+                         pestle_tensor_t* outputs) {
+  for (size_t i = 0; i < e->output_count; ++i) {
+    if (frame->allocated[i]) pestle_tensor_release(e, &outputs[i]);
+  }
+}
+
+static pestle_status_t make_outputs(pestle_executable_t* e,
+                                    pestle_frame_t* frame,
+                                    pestle_tensor_t* outputs) {
+  for (size_t i = 0; i < e->output_count; ++i) {
+    if (outputs[i].data) continue;
+    size_t at = e->input_count + i;
+    PESTLE_TRY(pestle_output_create(e, &e->io[at], &outputs[i]));
+    frame->allocated[i] = true;
+    uintptr_t begin = (uintptr_t)outputs[i].data;
+    frame->ranges[at] = (pestle_view_range_t){begin, begin + e->io[at].size};
+  }
+  return NULL;
+}
+
+// --- Binding ---
+
+static pestle_status_t reserve_staging(pestle_executable_t* e,
+                                       pestle_frame_t* frame) {
+  size_t size = 0;
+  for (size_t i = 0; i < e->io_count; ++i) {
+    frame->staged[i] = SIZE_MAX;
+    if (in_place(frame, i) || !e->io[i].size) continue;
+    frame->staged[i] = size;
+    // Each is below 2^56 and there are less than 2^32; memory ends before.
+    if (__builtin_add_overflow(size, pestle_align_up(e->io[i].size, 64),
+                               &size)) {
+      return PESTLE_ERROR(OUT_OF_MEMORY, "the views to copy are too large");
+    }
+  }
+  if (!size || (frame->staging && frame->staging->size >= size)) return NULL;
+  pestle_device_free(e->devices[0], frame->staging);
+  frame->staging = NULL;
+  return pestle_device_allocate(e->devices[0], size, &frame->staging);
+}
+
+static void bind_views(pestle_executable_t* e, pestle_frame_t* frame,
+                       const pestle_tensor_t* inputs) {
+  for (size_t i = 0; i < e->io_count; ++i) {
+    const pestle_exec_io_t* io = &e->io[i];
+    if (!io->size) {
+      frame->io[i] = frame->arena->data;  // Some address; nobody reads there.
+    } else if (frame->staged[i] == SIZE_MAX) {
+      frame->io[i] = (char*)frame->ranges[i].begin;
+    } else {
+      frame->io[i] = (char*)frame->staging->data + frame->staged[i];
+      if (i < e->input_count) {
+        pestle_view_copy(io->info.rank, io->info.dims, io->element,
+                         pestle_view_data(&inputs[i]), inputs[i].strides,
+                         frame->io[i], NULL);
+      }
+    }
+  }
+  for (size_t i = 0; i < e->patch_count; ++i) {
+    const pestle_exec_patch_t* patch = &e->patches[i];
+    frame->bindings[patch->binding] = frame->io[patch->io] + patch->offset;
+  }
+}
+
+static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
+                                 const pestle_tensor_t* inputs,
+                                 pestle_tensor_t* outputs,
+                                 const pestle_run_t* run) {
+  PESTLE_TRY(pestle_frame_prepare(e, frame));
+  PESTLE_TRY(reserve_staging(e, frame));
+  bind_views(e, frame, inputs);
+  PESTLE_TRY(pestle_execute(e, frame, run));
+  for (size_t i = 0; i < e->output_count; ++i) {
+    PESTLE_TRY(pestle_output_finish(e, frame, i, &outputs[i]));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_run_checked(pestle_executable_t* e,
+                                   const pestle_tensor_t* inputs,
+                                   pestle_tensor_t* outputs,
+                                   const bool* donated, const bool* allocated,
+                                   const pestle_run_t* run) {
+  pestle_frame_t* frame;
+  PESTLE_TRY(pestle_frame_take(e, &frame));
+  if (e->input_count) memcpy(frame->donated, donated, e->input_count);
+  if (e->output_count) memcpy(frame->allocated, allocated, e->output_count);
+  pestle_status_t status = check_views(e, inputs, outputs, frame);
+  if (!status) status = check_overlaps(e, frame);
+  if (!status) status = run_frame(e, frame, inputs, outputs, run);
+  pestle_frame_give(e, frame);
+  return status;
+}
+
+// --- The call ---
+
+static pestle_status_t check_and_run(pestle_executable_t* e,
+                                     pestle_frame_t* frame,
+                                     pestle_stream_t* stream,
+                                     const pestle_tensor_t* inputs,
+                                     pestle_tensor_t* outputs,
+                                     const pestle_run_t* run) {
+  PESTLE_TRY(mark_donated(e, &run->options, frame));
+  PESTLE_TRY(check_views(e, inputs, outputs, frame));
+  PESTLE_TRY(check_overlaps(e, frame));
+  if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
+  pestle_status_t status = make_outputs(e, frame, outputs);
+  if (status) {
+  } else if (stream) {
+    status = pestle_stream_push_run(stream, e, inputs, outputs, frame->donated,
+                                    frame->allocated, run);
+  } else {
+    status = run_frame(e, frame, inputs, outputs, run);
+  }
+  if (status) drop_outputs(e, frame, outputs);
+  return status;
+}
+
+pestle_status_t pestle_executable_run(
+    pestle_executable_t* executable, pestle_stream_t* stream,
+    const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
+    size_t output_count, const pestle_run_options_t* options) {
+  pestle_executable_t* e = executable;
+  pestle_run_t run;
+  pestle_context_enter(e->context);
+  PESTLE_TRY(check_counts(e, inputs, input_count, outputs, output_count));
+  PESTLE_TRY(read_options(options, &run));
+  pestle_frame_t* frame;
+  PESTLE_TRY(pestle_frame_take(e, &frame));
+  memset(frame->allocated, 0, e->output_count);
+  pestle_status_t status =
+      check_and_run(e, frame, stream, inputs, outputs, &run);
+  pestle_frame_give(e, frame);
+  return status;
+}
