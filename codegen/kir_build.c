@@ -291,6 +291,9 @@ pestle_kir_id_t pestle_kir_madi(pestle_kir_builder_t* k, pestle_kir_id_t a,
     pestle_kir_id_t bare = pestle_kir_madi(k, x, inner_imm, PESTLE_KIR_NONE);
     return add_constant(k, pestle_kir_madi(k, a, imm, bare), inner);
   }
+  if (c == a && imm < INT32_MAX) {
+    return pestle_kir_madi(k, a, imm + 1, PESTLE_KIR_NONE);
+  }
   if (rest.op == PESTLE_KIR_MADI && rest.arg[0] == a &&
       !__builtin_add_overflow((int64_t)(int32_t)rest.arg[1], imm, &product) &&
       product == (int32_t)product) {

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend's two tables. To start a new target, copy this folder: every
+// function here is one that a target must have.
+#include "plugins/ref/ref.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/ref/ref_internal.h"
+
+#define BUILD_ID "ref-1"
+
+pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
+                                         pestle_status_code_t code,
+                                         const char* file, int line,
+                                         const char* format, ...) {
+  char message[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return host->status_make(host->self, (int32_t)code, file, line, message);
+}
+
+// The table, and the host behind it: one block of the host's.
+typedef struct ref_backend_t {
+  pestle_backend_t table;
+  const pestle_host_t* host;
+} ref_backend_t;
+
+static const pestle_host_t* host_of(void* self) {
+  return ((const ref_backend_t*)self)->host;
+}
+
+// --- Target ---
+
+// Bits of the dtypes of |kinds| that a value may have.
+static uint32_t dtypes_of(unsigned kinds) {
+  uint32_t bits = 0;
+  for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+    unsigned kind = pestle_dtype_info((pestle_dtype_t)d)->kind;
+    bool number = kind & (PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
+    if (number && (kind & kinds)) bits |= UINT32_C(1) << d;
+  }
+  return bits;
+}
+
+static void describe_ops(pestle_target_caps_t* caps) {
+  uint32_t all = dtypes_of(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
+#define PESTLE_KIR(NAME, code, ...) caps->op_dtypes[code] = all;
+#include "pestle/kir.def"
+#define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
+  caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
+#include "pestle/scalar.def"
+}
+
+static pestle_status_t describe(void* self, const char* cpu,
+                                pestle_target_caps_t* out_caps) {
+  pestle_target_caps_t caps = {.struct_size = sizeof caps,
+                               .name = "ref",
+                               .device_type = PESTLE_DEVICE_CPU,
+                               .vector_bytes = 64,
+                               .vector_registers = 32,
+                               .max_lanes = PESTLE_KIR_MAX_LANES,
+                               .cores = 1,
+                               .l1_bytes = 32 << 10,
+                               .l2_bytes = 1 << 20,
+                               .l3_bytes = 16 << 20,
+                               .scratch_bytes = 1 << 20,
+                               .max_group_lanes = 1,
+                               .flags = PESTLE_TARGET_INTERPRETED};
+  (void)self, (void)cpu;  // interprets alike on every CPU
+  describe_ops(&caps);
+  // A host of an older minor version has a shorter record.
+  size_t size = out_caps->struct_size;
+  if (size == 0 || size > sizeof caps) size = sizeof caps;
+  caps.struct_size = size;
+  memcpy(out_caps, &caps, size);
+  return NULL;
+}
+
+static pestle_status_t toolchain_id(void* self, const char** out_text) {
+  (void)self;
+  *out_text = BUILD_ID;
+  return NULL;
+}
+
+// Decodes once, so that what cannot run is refused here and not at load.
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  const pestle_host_t* host = host_of(self);
+  pestle_loaded_t* loaded;
+  (void)options;
+  *out_artifact = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(pestle_ref_plugin_check(host, kernel));
+  PESTLE_TRY(pestle_ref_plugin_program(host, kernel, &loaded));
+  host->free(host->self, loaded, loaded->total_size);
+  return pestle_ref_plugin_pack(host, kernel, out_artifact);
+}
+
+static pestle_status_t print(void* self, const pestle_kir_t* kernel,
+                             const pestle_kernel_options_t* options,
+                             pestle_text_t kind, pestle_blob_t* out_text) {
+  const pestle_host_t* host = host_of(self);
+  (void)options;
+  *out_text = (pestle_blob_t){NULL, 0};
+  if (kind != PESTLE_TEXT_SOURCE) {
+    return REF_ERROR(host, UNSUPPORTED,
+                     "ref interprets kernels: there is no assembly");
+  }
+  return pestle_ref_plugin_list(host, kernel, out_text);
+}
+
+// --- Device ---
+
+static pestle_status_t load(void* self, int32_t device, const void* artifact,
+                            size_t size, pestle_loaded_t** out_loaded) {
+  const pestle_host_t* host = host_of(self);
+  pestle_kir_t kernel;
+  (void)device;
+  *out_loaded = NULL;
+  PESTLE_TRY(pestle_ref_plugin_open(host, artifact, size, &kernel));
+  PESTLE_TRY(pestle_ref_plugin_check(host, &kernel));
+  return pestle_ref_plugin_program(host, &kernel, out_loaded);
+}
+
+static void unload(void* self, pestle_loaded_t* loaded) {
+  const pestle_host_t* host = host_of(self);
+  if (loaded) host->free(host->self, loaded, loaded->total_size);
+}
+
+static pestle_status_t cpu_entry(void* self, pestle_loaded_t* loaded,
+                                 pestle_cpu_entry_t* out_entry,
+                                 const void** out_entry_self) {
+  (void)self;
+  *out_entry = pestle_ref_plugin_run;
+  *out_entry_self = loaded;
+  return NULL;
+}
+
+// --- Entry points ---
+
+const pestle_backend_abi_info_t* pestle_ref_backend_abi_info(void) {
+  static const pestle_backend_abi_info_t info =
+      PESTLE_BACKEND_ABI_INFO("ref", BUILD_ID);
+  return &info;
+}
+
+static const pestle_target_api_t target_api = {
+    .struct_size = sizeof(pestle_target_api_t),
+    .describe = describe,
+    .toolchain_id = toolchain_id,
+    .compile = compile,
+    .print = print};
+
+static const pestle_device_api_t device_api = {
+    .struct_size = sizeof(pestle_device_api_t),
+    .load = load,
+    .unload = unload,
+    .cpu_entry = cpu_entry};
+
+static void deinit(void* self) {
+  const pestle_host_t* host = host_of(self);
+  host->free(host->self, self, sizeof(ref_backend_t));
+}
+
+const pestle_backend_t* pestle_ref_backend_init(const pestle_host_t* host,
+                                                pestle_status_t* out_status) {
+  ref_backend_t* backend = host->alloc(host->self, sizeof *backend);
+  *out_status = NULL;
+  if (!backend) {
+    *out_status = REF_ERROR(host, OUT_OF_MEMORY, "out of host memory");
+    return NULL;
+  }
+  backend->host = host;
+  backend->table = (pestle_backend_t){.struct_size = sizeof(pestle_backend_t),
+                                      .name = "ref",
+                                      .device_type = PESTLE_DEVICE_CPU,
+                                      .score = 1,
+                                      .device_count = 1,
+                                      .self = backend,
+                                      .target = &target_api,
+                                      .device = &device_api,
+                                      .deinit = deinit};
+  return &backend->table;
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel must keep for a run of it to stay within its frame, whoever
+// wrote the artifact: operands are earlier values of the right type and lanes,
+// regions close. Whether an index stays in its buffer is looked at when it is
+// used.
+#include "plugins/ref/ref_internal.h"
+
+typedef struct check_t {
+  const pestle_host_t* host;
+  const pestle_kir_t* k;
+  uint32_t id;
+} check_t;
+
+static const pestle_kir_inst_t* inst_of(const check_t* c, uint32_t id) {
+  return pestle_kir_inst(c->k, id);
+}
+
+static pestle_status_t bad(const check_t* c, const char* what) {
+  const char* name = pestle_kir_op_info(inst_of(c, c->id)->op).mnemonic;
+  return REF_ERROR(c->host, MALFORMED, "ref: instruction %u (%s): %s", c->id,
+                   name ? name : "?", what);
+}
+
+static bool kind_is(unsigned type, unsigned kinds) {
+  return pestle_dtype_is((pestle_dtype_t)type, kinds);
+}
+
+enum {
+  INTEGERS = PESTLE_KIND_INT | PESTLE_KIND_BOOL,
+  NUMBERS = PESTLE_KIND_REAL | PESTLE_KIND_BOOL,
+  ANY_LANES = 0,
+};
+
+static pestle_status_t operand(const check_t* c, int a, unsigned type,
+                               unsigned lanes) {
+  const pestle_kir_inst_t* from = inst_of(c, inst_of(c, c->id)->arg[a]);
+  if (from->type != type) return bad(c, "an operand has the wrong type");
+  if (lanes && from->lanes != lanes) {
+    return bad(c, "an operand has the wrong lanes");
+  }
+  return NULL;
+}
+
+static pestle_status_t check_arguments(const check_t* c, const char* letters) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  for (int a = 0; letters[a]; ++a) {
+    uint32_t arg = inst->arg[a];
+    if (letters[a] == 'b' && arg >= c->k->buffer_count) {
+      return bad(c, "no such buffer");
+    }
+    if (letters[a] == 'o' && arg == PESTLE_KIR_NONE) continue;
+    if (letters[a] != 'v' && letters[a] != 'o') continue;
+    if (arg >= c->id || inst_of(c, arg)->type == PESTLE_NONE) {
+      return bad(c, "an operand is no earlier value");
+    }
+  }
+  return NULL;
+}
+
+// --- Rows ---
+
+typedef struct scalar_row_t {
+  uint8_t arity, rule, kinds;
+} scalar_row_t;
+
+static const scalar_row_t* scalar_row(unsigned row) {
+  static const scalar_row_t rows[PESTLE_SCALAR_COUNT] = {
+#define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
+  {n, PESTLE_RULE_##RULE, KINDS},
+#include "pestle/scalar.def"
+  };
+  return &rows[row];
+}
+
+static pestle_status_t check_scalar(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const scalar_row_t* row = scalar_row(inst->op - PESTLE_KIR_SCALAR_BASE);
+  unsigned type = inst->type;
+  int first = row->rule == PESTLE_RULE_SELECT;
+  if (row->rule == PESTLE_RULE_COMPARE || row->rule == PESTLE_RULE_TEST) {
+    if (type != PESTLE_I1) return bad(c, "the result must be i1");
+    type = inst_of(c, inst->arg[0])->type;
+  }
+  if (!kind_is(type, row->kinds) || !kind_is(type, NUMBERS)) {
+    return bad(c, "the row does not take that type");
+  }
+  if (first) PESTLE_TRY(operand(c, 0, PESTLE_I1, inst->lanes));
+  for (int a = first; a < row->arity; ++a) {
+    PESTLE_TRY(operand(c, a, type, inst->lanes));
+  }
+  return NULL;
+}
+
+static pestle_status_t check_reduce(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  unsigned lanes = inst_of(c, inst->arg[0])->lanes;
+  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) return bad(c, "no row");
+  const scalar_row_t* row = scalar_row(inst->arg[1]);
+  if (row->rule != PESTLE_RULE_SAME || row->arity != 2 ||
+      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
+    return bad(c, "the row does not fold that type");
+  }
+  if (inst->lanes != 1 || lanes & (lanes - 1)) {
+    return bad(c, "the lanes have no halves");
+  }
+  return operand(c, 0, inst->type, ANY_LANES);
+}
+
+static pestle_status_t check_shuffle(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_t* k = c->k;
+  PESTLE_TRY(operand(c, 0, inst->type, ANY_LANES));
+  PESTLE_TRY(operand(c, 1, inst->type, ANY_LANES));
+  uint32_t lanes = (uint32_t)inst_of(c, inst->arg[0])->lanes +
+                   inst_of(c, inst->arg[1])->lanes;
+  if (inst->arg[2] >= k->table_count) return bad(c, "no such table");
+  pestle_kir_table_t table = k->table[inst->arg[2]];
+  if (table.count != inst->lanes ||
+      (uint64_t)table.first + table.count > k->table_word_count) {
+    return bad(c, "the table does not fit");
+  }
+  for (uint32_t i = 0; i < table.count; ++i) {
+    if (k->table_word[table.first + i] >= lanes) {
+      return bad(c, "the table names no lane");
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_cast(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_inst_t* from = inst_of(c, inst->arg[0]);
+  if (from->lanes != inst->lanes || !kind_is(from->type, NUMBERS) ||
+      !kind_is(inst->type, NUMBERS)) {
+    return bad(c, "no such cast");
+  }
+  if (inst->op == PESTLE_KIR_BITCAST &&
+      pestle_dtype_info((pestle_dtype_t)from->type)->bits !=
+          pestle_dtype_info((pestle_dtype_t)inst->type)->bits) {
+    return bad(c, "the types differ in bits");
+  }
+  return NULL;
+}
+
+static pestle_status_t check_lane(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  bool insert = inst->op == PESTLE_KIR_INSERT;
+  unsigned lanes = inst_of(c, inst->arg[0])->lanes;
+  PESTLE_TRY(operand(c, 0, inst->type, ANY_LANES));
+  if (insert) PESTLE_TRY(operand(c, 1, inst->type, 1));
+  if (inst->arg[insert ? 2 : 1] >= lanes ||
+      inst->lanes != (insert ? lanes : 1)) {
+    return bad(c, "no such lane");
+  }
+  return NULL;
+}
+
+static pestle_status_t check_access(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(c->k, inst->arg[0]);
+  bool stores = inst->op == PESTLE_KIR_STORE || inst->op == PESTLE_KIR_SCATTER;
+  bool lanewise =
+      inst->op == PESTLE_KIR_GATHER || inst->op == PESTLE_KIR_SCATTER;
+  uint32_t mask = inst->arg[stores ? 3 : 2];
+  const pestle_kir_inst_t* index = inst_of(c, inst->arg[1]);
+  if (!kind_is(index->type, PESTLE_KIND_INT) ||
+      index->lanes != (lanewise ? inst->lanes : 1)) {
+    return bad(c, "the index has the wrong type");
+  }
+  if (mask != PESTLE_KIR_NONE) {
+    PESTLE_TRY(operand(c, stores ? 3 : 2, PESTLE_I1, inst->lanes));
+  }
+  if (stores) PESTLE_TRY(operand(c, 2, buffer->dtype, inst->lanes));
+  if (!stores && inst->type != buffer->dtype) {
+    return bad(c, "the buffer has another type");
+  }
+  if (buffer->scope == PESTLE_KIR_PRIVATE &&
+      (lanewise || mask != PESTLE_KIR_NONE || inst->lanes != buffer->lanes)) {
+    return bad(c, "a private element is accessed whole");
+  }
+  return NULL;
+}
+
+static pestle_status_t check_for(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  PESTLE_TRY(operand(c, 0, PESTLE_INDEX, 1));
+  PESTLE_TRY(operand(c, 1, PESTLE_INDEX, 1));
+  if (inst->type != PESTLE_INDEX || inst->lanes != 1 ||
+      (int32_t)inst->arg[2] <= 0 || inst->arg[3] > PESTLE_KIR_LANE_Z) {
+    return bad(c, "no such loop");
+  }
+  return NULL;
+}
+
+static pestle_status_t check_row(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  if (inst->op >= PESTLE_KIR_SCALAR_BASE) return check_scalar(c);
+  switch (inst->op) {
+    case PESTLE_KIR_CONST:
+      return kind_is(inst->type, NUMBERS) ? NULL : bad(c, "no such constant");
+    case PESTLE_KIR_PARAM:
+    case PESTLE_KIR_IOTA:
+      return kind_is(inst->type, INTEGERS) ? NULL : bad(c, "not an integer");
+    case PESTLE_KIR_MADI:
+      PESTLE_TRY(operand(c, 0, PESTLE_INDEX, 1));
+      PESTLE_TRY(operand(c, 2, PESTLE_INDEX, 1));
+      if (inst->type == PESTLE_INDEX && inst->lanes == 1) return NULL;
+      return bad(c, "not one index");
+    case PESTLE_KIR_MASK:
+      PESTLE_TRY(operand(c, 0, PESTLE_INDEX, 1));
+      PESTLE_TRY(operand(c, 1, PESTLE_INDEX, 1));
+      return inst->type == PESTLE_I1 ? NULL : bad(c, "not i1");
+    case PESTLE_KIR_SPLAT:
+      return operand(c, 0, inst->type, 1);
+    case PESTLE_KIR_EXTRACT:
+    case PESTLE_KIR_INSERT:
+      return check_lane(c);
+    case PESTLE_KIR_REDUCE:
+      return check_reduce(c);
+    case PESTLE_KIR_CAST:
+    case PESTLE_KIR_BITCAST:
+      return check_cast(c);
+    case PESTLE_KIR_SHUFFLE:
+      return check_shuffle(c);
+    case PESTLE_KIR_LOAD:
+    case PESTLE_KIR_STORE:
+    case PESTLE_KIR_GATHER:
+    case PESTLE_KIR_SCATTER:
+      return check_access(c);
+    case PESTLE_KIR_IF:
+    case PESTLE_KIR_TRAP_IF:
+      return operand(c, 0, PESTLE_I1, 1);
+    case PESTLE_KIR_FOR:
+      return check_for(c);
+    default:
+      return NULL;
+  }
+}
+
+static pestle_status_t check_inst(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
+  if (!info.mnemonic) return bad(c, "an op that this build does not know");
+  if (inst->lanes < 1 || inst->lanes > PESTLE_KIR_MAX_LANES) {
+    return bad(c, "no such number of lanes");
+  }
+  bool has_value =
+      info.klass == 'P' || info.klass == 'M' || inst->op == PESTLE_KIR_FOR;
+  if (has_value ? !kind_is(inst->type, NUMBERS) : inst->type != PESTLE_NONE) {
+    return bad(c, "no such type");
+  }
+  PESTLE_TRY(check_arguments(c, info.operands));
+  return check_row(c);
+}
+
+// --- Regions and buffers ---
+
+// FOR and IF are closed, ELSE stands once in an IF. Needs no stack: a region
+// that was found open is closed by the helper that readers use.
+static pestle_status_t check_regions(check_t* c) {
+  const pestle_kir_t* k = c->k;
+  uint32_t depth = 0;
+  for (c->id = 0; c->id < k->inst_count; ++c->id) {
+    unsigned op = inst_of(c, c->id)->op;
+    if (op == PESTLE_KIR_FOR || op == PESTLE_KIR_IF) ++depth;
+    if (op == PESTLE_KIR_END && !depth--) return bad(c, "no region is open");
+    if (op == PESTLE_KIR_ELSE && !depth) return bad(c, "no `if` is open");
+    if (depth > 256) return bad(c, "regions nest too deep");
+  }
+  c->id = 0;
+  return depth ? REF_ERROR(c->host, MALFORMED, "ref: a region has no end")
+               : NULL;
+}
+
+static pestle_status_t check_buffers(const check_t* c) {
+  for (uint32_t b = 0; b < c->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* buffer = pestle_kir_buffer(c->k, b);
+    if (buffer->scope > PESTLE_KIR_PRIVATE ||
+        !kind_is(buffer->dtype, NUMBERS) || buffer->lanes < 1 ||
+        buffer->lanes > PESTLE_KIR_MAX_LANES ||
+        buffer->count > INT64_MAX / 1024 || buffer->layout != 0 ||
+        (buffer->scope == PESTLE_KIR_GLOBAL &&
+         buffer->arg_slot >= c->k->arg_count)) {
+      return REF_ERROR(c->host, MALFORMED, "ref: buffer %u is no buffer", b);
+    }
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
+                                        const pestle_kir_t* kernel) {
+  check_t c = {host, kernel, 0};
+  PESTLE_TRY(check_buffers(&c));
+  for (c.id = 0; c.id < kernel->inst_count; ++c.id)
+    PESTLE_TRY(check_inst(&c));
+  return check_regions(&c);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the backend share. A kernel is decoded once, at load, into
+// steps whose operands are byte offsets into a frame, so that a run neither
+// looks at rows nor allocates. The data flow:
+//
+//   compile  kernel -> artifact: its arrays behind a header (ref_artifact.c)
+//   load     artifact -> kernel view, checked -> program (ref_decode*.c)
+//   run      program over [begin, end) in a frame (ref_run.c)
+//
+// A value takes one slot a lane in the widest type of its class; narrow types
+// are rounded or wrapped after each op (`fix`).
+#ifndef PESTLE_PLUGINS_REF_REF_INTERNAL_H_
+#define PESTLE_PLUGINS_REF_REF_INTERNAL_H_
+
+#include "plugins/ref/ref.h"
+
+// --- Classes ---
+
+typedef enum ref_class_e {
+  REF_F32,  // float: f32 and narrower
+  REF_F64,  // double
+  REF_I64,  // int64_t: signed integers, index
+  REF_U64,  // uint64_t: unsigned integers, i1
+  REF_CLASS_COUNT,
+} ref_class_t;
+
+static inline ref_class_t pestle_ref_plugin_class(unsigned dtype) {
+  if (pestle_dtype_is((pestle_dtype_t)dtype, PESTLE_KIND_FLOAT)) {
+    return dtype == PESTLE_F64 ? REF_F64 : REF_F32;
+  }
+  return pestle_dtype_is((pestle_dtype_t)dtype, PESTLE_KIND_SIGNED) ? REF_I64
+                                                                    : REF_U64;
+}
+static inline unsigned pestle_ref_plugin_slot(unsigned dtype) {
+  return pestle_ref_plugin_class(dtype) == REF_F32 ? 4 : 8;
+}
+
+// --- Kernels on slots ---
+
+// out[i] = op(a[i], b[i], c[i]) for |count| lanes of a class. |arg|: the width
+// of the type in bits, or what the function says.
+typedef void (*ref_fn_t)(void* out, const void* a, const void* b, const void* c,
+                         size_t count, uint64_t arg);
+
+// A scalar row on operands of |kind|; NULL when the row does not take it.
+ref_fn_t pestle_ref_plugin_scalar(pestle_op_t op, ref_class_t kind);
+// Brings a result in slots back to its narrower type; NULL when there is
+// nothing to do. |arg|: pestle_ref_plugin_fix_arg().
+ref_fn_t pestle_ref_plugin_fix(unsigned dtype);
+// Casts and bitcasts; |arg|: pestle_ref_plugin_cast_arg().
+ref_fn_t pestle_ref_plugin_cast(unsigned from, unsigned to);
+ref_fn_t pestle_ref_plugin_bitcast(unsigned from, unsigned to);
+static inline uint64_t pestle_ref_plugin_cast_arg(unsigned from, unsigned to) {
+  return (uint64_t)from << 8 | to;
+}
+
+// Moves elements between memory and slots. |data| is the buffer, |first| the
+// element of lane 0.
+typedef void (*ref_move_t)(void* data, int64_t first, void* slots,
+                           size_t count);
+ref_move_t pestle_ref_plugin_load(unsigned dtype);
+ref_move_t pestle_ref_plugin_store(unsigned dtype);
+
+// Bits of |dtype|, a float of at most 16 bits, from and to a value. Rounds to
+// nearest even, once.
+uint32_t pestle_ref_plugin_encode(unsigned dtype, double value);
+float pestle_ref_plugin_decode(unsigned dtype, uint32_t bits);
+
+// --- Programs ---
+
+typedef enum ref_kind_e {
+  REF_STEP_VALUE,  // fn, then fix
+  REF_STEP_MADI,
+  REF_STEP_MASK,
+  REF_STEP_PARAM,
+  REF_STEP_LANE,  // extract: one slot
+  REF_STEP_INSERT,
+  REF_STEP_REDUCE,
+  REF_STEP_SHUFFLE,
+  REF_STEP_LOAD,
+  REF_STEP_STORE,
+  REF_STEP_GATHER,
+  REF_STEP_SCATTER,
+  REF_STEP_PRIVATE_LOAD,
+  REF_STEP_PRIVATE_STORE,
+  REF_STEP_FOR,
+  REF_STEP_GROUP,
+  REF_STEP_NEXT,  // the end of a loop
+  REF_STEP_IF,
+  REF_STEP_JUMP,
+  REF_STEP_TRAP_IF,
+} ref_kind_t;
+
+#define REF_NO_MASK UINT32_MAX
+
+typedef struct ref_step_t {
+  uint8_t kind;  // ref_kind_t
+  uint8_t slot;  // bytes a lane of the result or of the value stored
+  uint8_t scope;
+  uint32_t lanes;
+  uint32_t out, a, b, c;  // offsets into the frame
+  uint32_t target;        // step to go to; the table's first word
+  uint32_t place;  // argument slot, offset in scratch or frame; operand lanes
+  ref_fn_t fn, fix;
+  ref_move_t move;
+  uint64_t arg, fix_arg;
+  int64_t imm;
+  uint64_t count;  // elements of the buffer
+  uint32_t size;   // bytes of an element in memory
+} ref_step_t;
+
+struct pestle_loaded_s {
+  const pestle_host_t* host;
+  size_t total_size;  // of this block
+  uint32_t step_count;
+  uint32_t constant_size;  // of the frame, copied from |constants|
+  uint64_t frame_size;
+  const ref_step_t* steps;
+  const unsigned char* constants;
+  const uint32_t* words;  // of shuffle tables
+};
+
+// What an entry returns when it had to stop, beside ids of traps.
+#define REF_TRAP_BOUNDS (-1)  // an access left its buffer
+#define REF_TRAP_MEMORY (-2)  // no memory for the frame
+
+pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
+                                         pestle_status_code_t code,
+                                         const char* file, int line,
+                                         const char* format, ...)
+    PESTLE_PRINTF(5, 6);
+#define REF_ERROR(host, code, ...)                                           \
+  pestle_ref_plugin_status((host), PESTLE_STATUS_##code, __FILE__, __LINE__, \
+                           __VA_ARGS__)
+
+// The artifact as a kernel view into |artifact|, its sizes checked.
+pestle_status_t pestle_ref_plugin_open(const pestle_host_t* host,
+                                       const void* artifact, size_t size,
+                                       pestle_kir_t* out_kernel);
+pestle_status_t pestle_ref_plugin_pack(const pestle_host_t* host,
+                                       const pestle_kir_t* kernel,
+                                       pestle_blob_t* out_artifact);
+pestle_status_t pestle_ref_plugin_list(const pestle_host_t* host,
+                                       const pestle_kir_t* kernel,
+                                       pestle_blob_t* out_text);
+
+// Checks types, lanes and regions, so that no kernel makes a run leave its
+// frame. MALFORMED names the instruction.
+pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
+                                        const pestle_kir_t* kernel);
+// Decodes a checked kernel.
+pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
+                                          const pestle_kir_t* kernel,
+                                          pestle_loaded_t** out_loaded);
+
+int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
+                              const int64_t* params, int64_t begin, int64_t end,
+                              void* scratch);
+
+#endif  // PESTLE_PLUGINS_REF_REF_INTERNAL_H_

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a program: one switch a step, one loop over lanes in it. Nothing is
+// allocated but the frame, once a call, and only when it is large.
+#include <stdalign.h>
+#include <string.h>
+
+#include "plugins/ref/ref_internal.h"
+
+#define SMALL_FRAME 32768
+
+typedef struct machine_t {
+  const pestle_loaded_t* program;
+  unsigned char* frame;
+  void* const* buffers;
+  const int64_t* params;
+  unsigned char* scratch;
+  int64_t begin, end;
+} machine_t;
+
+static int64_t* slot_i64(const machine_t* m, uint32_t offset) {
+  return (int64_t*)(void*)(m->frame + offset);
+}
+static uint64_t* slot_u64(const machine_t* m, uint32_t offset) {
+  return (uint64_t*)(void*)(m->frame + offset);
+}
+
+static void fix(const machine_t* m, const ref_step_t* s) {
+  if (s->fix) {
+    s->fix(m->frame + s->out, NULL, NULL, NULL, s->lanes, s->fix_arg);
+  }
+}
+
+// --- Memory ---
+
+static void* base_of(const machine_t* m, const ref_step_t* s) {
+  return s->scope == PESTLE_KIR_GLOBAL ? m->buffers[s->place]
+                                       : (void*)(m->scratch + s->place);
+}
+
+// Lane by lane; masked-off lanes are 0 when loaded and touch nothing.
+static bool move_lanes(const machine_t* m, const ref_step_t* s, bool lanewise,
+                       bool stores) {
+  const int64_t* index = slot_i64(m, s->a);
+  const uint64_t* mask = s->b == REF_NO_MASK ? NULL : slot_u64(m, s->b);
+  unsigned char* slots = m->frame + s->out;
+  void* base = base_of(m, s);
+  for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+    if (mask && !mask[lane]) {
+      if (!stores) memset(slots + lane * s->slot, 0, s->slot);
+      continue;
+    }
+    uint64_t at = lanewise ? (uint64_t)index[lane] : (uint64_t)*index + lane;
+    if (at >= s->count) return false;
+    s->move(base, (int64_t)at, slots + lane * s->slot, 1);
+  }
+  return true;
+}
+
+static bool move_run(const machine_t* m, const ref_step_t* s, bool stores) {
+  if (s->b != REF_NO_MASK) {
+    const uint64_t* mask = slot_u64(m, s->b);
+    for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+      if (!mask[lane]) return move_lanes(m, s, false, stores);
+    }
+  }
+  uint64_t at = (uint64_t)*slot_i64(m, s->a);
+  if (at >= s->count || s->count - at < s->lanes) return false;
+  s->move(base_of(m, s), (int64_t)at, m->frame + s->out, s->lanes);
+  return true;
+}
+
+static bool move_private(const machine_t* m, const ref_step_t* s, bool stores) {
+  uint64_t at = (uint64_t)*slot_i64(m, s->a);
+  if (at >= s->count) return false;
+  size_t size = (size_t)s->lanes * s->slot;
+  unsigned char* element = m->frame + s->place + at * size;
+  if (stores) {
+    memcpy(element, m->frame + s->out, size);
+  } else {
+    memcpy(m->frame + s->out, element, size);
+  }
+  return true;
+}
+
+// --- Lanes ---
+
+// Halves are folded onto each other: l op l + n/2, as kir.def has it.
+static void reduce(const machine_t* m, const ref_step_t* s) {
+  alignas(32) unsigned char from[PESTLE_KIR_MAX_LANES * 8];
+  alignas(32) unsigned char to[PESTLE_KIR_MAX_LANES * 8];
+  size_t lanes = s->place;
+  memcpy(from, m->frame + s->a, lanes * s->slot);
+  for (size_t half = lanes / 2; half; half /= 2) {
+    const void* upper = from + half * s->slot;
+    s->fn(to, from, upper, from, half, s->arg);
+    if (s->fix) s->fix(to, NULL, NULL, NULL, half, s->fix_arg);
+    memcpy(from, to, half * s->slot);
+  }
+  memcpy(m->frame + s->out, from, s->slot);
+}
+
+static void insert(const machine_t* m, const ref_step_t* s) {
+  unsigned char* out = m->frame + s->out;
+  memcpy(out, m->frame + s->a, (size_t)s->lanes * s->slot);
+  memcpy(out + (size_t)s->imm * s->slot, m->frame + s->b, s->slot);
+}
+
+static void shuffle(const machine_t* m, const ref_step_t* s) {
+  unsigned char* out = m->frame + s->out;
+  for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+    uint32_t from = m->program->words[s->target + lane];
+    const unsigned char* source =
+        from < s->place ? m->frame + s->a + from * s->slot
+                        : m->frame + s->b + (from - s->place) * s->slot;
+    memcpy(out + lane * s->slot, source, s->slot);
+  }
+}
+
+static void mask(const machine_t* m, const ref_step_t* s) {
+  uint64_t* out = slot_u64(m, s->out);
+  int64_t index = *slot_i64(m, s->a), limit = *slot_i64(m, s->b);
+  for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+    int64_t at;
+    out[lane] =
+        !__builtin_add_overflow(index, (int64_t)lane, &at) && at < limit;
+  }
+}
+
+// --- Steps ---
+
+static int64_t wrap_madi(int64_t a, int64_t imm, int64_t c) {
+  return (int64_t)((uint64_t)a * (uint64_t)imm + (uint64_t)c);
+}
+
+// The index that follows, or false past the end.
+static bool next_index(const machine_t* m, const ref_step_t* s) {
+  int64_t* index = slot_i64(m, s->out);
+  int64_t hi = *slot_i64(m, s->b);
+  if (s->scope && hi > m->end) hi = m->end;
+  return !__builtin_add_overflow(*index, s->imm, index) && *index < hi;
+}
+
+static bool first_index(const machine_t* m, const ref_step_t* s, bool group) {
+  int64_t lo = *slot_i64(m, s->a), hi = *slot_i64(m, s->b);
+  if (group) {
+    if (lo < m->begin) lo = m->begin;
+    if (hi > m->end) hi = m->end;
+  }
+  *slot_i64(m, s->out) = lo;
+  return lo < hi;
+}
+
+// Steps that neither jump nor stop; false when an access left its buffer.
+static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
+  switch ((ref_kind_t)s->kind) {
+    case REF_STEP_VALUE:
+      s->fn(m->frame + s->out, m->frame + s->a, m->frame + s->b,
+            m->frame + s->c, s->lanes, s->arg);
+      fix(m, s);
+      return true;
+    case REF_STEP_MADI:
+      *slot_i64(m, s->out) =
+          wrap_madi(*slot_i64(m, s->a), s->imm, *slot_i64(m, s->b));
+      return true;
+    case REF_STEP_MASK:
+      mask(m, s);
+      return true;
+    case REF_STEP_PARAM:
+      for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+        slot_i64(m, s->out)[lane] = m->params[s->imm];
+      }
+      fix(m, s);
+      return true;
+    case REF_STEP_LANE:
+      memcpy(m->frame + s->out, m->frame + s->a, s->slot);
+      return true;
+    case REF_STEP_INSERT:
+      insert(m, s);
+      return true;
+    case REF_STEP_REDUCE:
+      reduce(m, s);
+      return true;
+    case REF_STEP_SHUFFLE:
+      shuffle(m, s);
+      return true;
+    case REF_STEP_LOAD:
+      return move_run(m, s, false);
+    case REF_STEP_STORE:
+      return move_run(m, s, true);
+    case REF_STEP_GATHER:
+      return move_lanes(m, s, true, false);
+    case REF_STEP_SCATTER:
+      return move_lanes(m, s, true, true);
+    case REF_STEP_PRIVATE_LOAD:
+      return move_private(m, s, false);
+    case REF_STEP_PRIVATE_STORE:
+      return move_private(m, s, true);
+    case REF_STEP_FOR:
+    case REF_STEP_GROUP:
+    case REF_STEP_NEXT:
+    case REF_STEP_IF:
+    case REF_STEP_JUMP:
+    case REF_STEP_TRAP_IF:
+      break;
+  }
+  return true;
+}
+
+static int32_t run_steps(const machine_t* m) {
+  const ref_step_t* steps = m->program->steps;
+  uint32_t count = m->program->step_count;
+  for (uint32_t pc = 0; pc < count;) {
+    const ref_step_t* s = &steps[pc++];
+    if (s->kind < REF_STEP_FOR) {
+      if (!run_plain(m, s)) return REF_TRAP_BOUNDS;
+    } else if (s->kind == REF_STEP_NEXT) {
+      if (next_index(m, s)) pc = s->target;
+    } else if (s->kind == REF_STEP_JUMP) {
+      pc = s->target;
+    } else if (s->kind == REF_STEP_IF) {
+      if (!*slot_u64(m, s->a)) pc = s->target;
+    } else if (s->kind == REF_STEP_TRAP_IF) {
+      if (*slot_u64(m, s->a)) return (int32_t)s->imm;
+    } else if (!first_index(m, s, s->kind == REF_STEP_GROUP)) {
+      pc = s->target;
+    }
+  }
+  return 0;
+}
+
+static int32_t run_in(const pestle_loaded_t* program, unsigned char* frame,
+                      void* const* buffers, const int64_t* params,
+                      int64_t begin, int64_t end, void* scratch) {
+  machine_t m = {program, frame, buffers, params, scratch, begin, end};
+  memcpy(frame, program->constants, program->constant_size);
+  return run_steps(&m);
+}
+
+static int32_t run_small(const pestle_loaded_t* program, void* const* buffers,
+                         const int64_t* params, int64_t begin, int64_t end,
+                         void* scratch) {
+  alignas(64) unsigned char frame[SMALL_FRAME];
+  return run_in(program, frame, buffers, params, begin, end, scratch);
+}
+
+int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
+                              const int64_t* params, int64_t begin, int64_t end,
+                              void* scratch) {
+  const pestle_loaded_t* program = self;
+  const pestle_host_t* host = program->host;
+  size_t size = (size_t)program->frame_size;
+  if (size <= SMALL_FRAME) {
+    return run_small(program, buffers, params, begin, end, scratch);
+  }
+  unsigned char* frame = host->alloc(host->self, size);
+  if (!frame) return REF_TRAP_MEMORY;
+  int32_t trap = run_in(program, frame, buffers, params, begin, end, scratch);
+  host->free(host->self, frame, size);
+  return trap;
+}
