@@ -140,31 +140,48 @@ static LLVMValueRef shuffled(pestle_llvm_emit_t* e, LLVMValueRef a,
                                    "");
 }
 
-static void shuffle(pestle_llvm_emit_t* e, uint32_t id) {
-  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
-  pestle_dtype_t dtype = (pestle_dtype_t)n->type;
+// |v| of |lanes| lanes as the first of |wide|.
+static LLVMValueRef padded(pestle_llvm_emit_t* e, LLVMValueRef v,
+                           unsigned lanes, unsigned wide) {
+  uint32_t lane[PESTLE_KIR_MAX_LANES];
+  if (lanes == wide) return v;
+  if (lanes == 1) {
+    LLVMTypeRef type = e->ll->VectorType(e->ll->TypeOf(v), wide);
+    return e->ll->BuildInsertElement(e->b, e->ll->GetPoison(type), v,
+                                     pestle_llvm_i64(e, 0), "");
+  }
+  // What lies behind is never picked.
+  for (unsigned i = 0; i < wide; ++i) lane[i] = i < lanes ? i : 0;
+  LLVMValueRef poison = e->ll->GetPoison(e->ll->TypeOf(v));
+  return shuffled(e, v, poison, lane, wide);
+}
+
+static LLVMValueRef shuffle(pestle_llvm_emit_t* e, const pestle_kir_inst_t* n) {
   const pestle_kir_t* k = e->k;
-  unsigned source = pestle_llvm_inst(e, n->arg[0])->lanes;
-  bool fits = n->arg[2] < k->table_count &&
-              k->table[n->arg[2]].count >= n->lanes &&
-              k->table[n->arg[2]].first <= k->table_word_count &&
-              k->table_word_count - k->table[n->arg[2]].first >= n->lanes;
-  const uint32_t* lane = fits ? k->table_word + k->table[n->arg[2]].first : NULL;
-  for (unsigned i = 0; fits && i < n->lanes; ++i) fits = lane[i] < 2 * source;
-  if (!fits || source == 1) {
-    pestle_llvm_set(e, id,
-                    pestle_llvm_fail(e, dtype, n->lanes,
-                                     PESTLE_STATUS_MALFORMED,
-                                     "a shuffle names lanes that are not"));
-    return;
+  unsigned first = pestle_llvm_inst(e, n->arg[0])->lanes;
+  unsigned second = pestle_llvm_inst(e, n->arg[1])->lanes;
+  unsigned wide = first > second ? first : second;
+  if (wide < 2) wide = 2;
+  uint32_t lane[PESTLE_KIR_MAX_LANES];
+  pestle_kir_table_t table = {0};
+  if (n->arg[2] < k->table_count) table = k->table[n->arg[2]];
+  bool fits = table.count == n->lanes && table.first <= k->table_word_count &&
+              k->table_word_count - table.first >= table.count;
+  for (unsigned i = 0; fits && i < n->lanes; ++i) {
+    uint32_t at = k->table_word[table.first + i];
+    fits = at < first + second;
+    lane[i] = at < first ? at : at - first + wide;
   }
-  LLVMValueRef a = pestle_llvm_get(e, n->arg[0]);
-  LLVMValueRef b = pestle_llvm_get(e, n->arg[1]);
+  if (!fits) {
+    return pestle_llvm_fail(e, (pestle_dtype_t)n->type, n->lanes,
+                            PESTLE_STATUS_MALFORMED,
+                            "a shuffle names lanes that are not");
+  }
+  LLVMValueRef a = padded(e, pestle_llvm_get(e, n->arg[0]), first, wide);
+  LLVMValueRef b = padded(e, pestle_llvm_get(e, n->arg[1]), second, wide);
   LLVMValueRef r = shuffled(e, a, b, lane, n->lanes);
-  if (n->lanes == 1) {
-    r = e->ll->BuildExtractElement(e->b, r, pestle_llvm_i64(e, 0), "");
-  }
-  pestle_llvm_set(e, id, r);
+  if (n->lanes > 1) return r;
+  return e->ll->BuildExtractElement(e->b, r, pestle_llvm_i64(e, 0), "");
 }
 
 // Halves folded onto each other: an order that is the same on every target and
@@ -229,7 +246,7 @@ void pestle_llvm_emit_lane(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
   if (n->op == PESTLE_KIR_MADI) madi(e, id);
   if (n->op == PESTLE_KIR_MASK) mask(e, id);
-  if (n->op == PESTLE_KIR_SHUFFLE) shuffle(e, id);
+  if (n->op == PESTLE_KIR_SHUFFLE) pestle_llvm_set(e, id, shuffle(e, n));
   if (n->op == PESTLE_KIR_REDUCE) reduce(e, id);
   if (n->op == PESTLE_KIR_IOTA) {
     pestle_llvm_set(e, id, iota(e, e->type[n->type], n->lanes));

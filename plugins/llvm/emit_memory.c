@@ -94,6 +94,30 @@ static LLVMValueRef* private_slot(pestle_llvm_emit_t* e, uint32_t buffer,
   return NULL;
 }
 
+// Masks choose between the slot and zero, or the slot and what it was.
+static void load_private(pestle_llvm_emit_t* e, uint32_t id) {
+  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
+  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
+  LLVMValueRef v = slot ? *slot : NULL;
+  if (v && n->arg[2] != PESTLE_KIR_NONE) {
+    LLVMValueRef zero = e->ll->ConstNull(e->ll->TypeOf(v));
+    v = e->ll->BuildSelect(e->b, pestle_llvm_get(e, n->arg[2]), v, zero, "");
+  }
+  if (v) pestle_llvm_set(e, id, v);
+}
+
+static void store_private(pestle_llvm_emit_t* e, uint32_t id) {
+  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
+  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
+  LLVMValueRef v = pestle_llvm_get(e, n->arg[2]);
+  if (!slot) return;
+  if (n->arg[3] != PESTLE_KIR_NONE) {
+    LLVMValueRef mask = pestle_llvm_get(e, n->arg[3]);
+    v = e->ll->BuildSelect(e->b, mask, v, *slot, "");
+  }
+  *slot = v;
+}
+
 // --- Load and store ---
 
 static LLVMValueRef masked_load(pestle_llvm_emit_t* e, LLVMTypeRef lane,
@@ -113,8 +137,7 @@ static void load(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, n->arg[0]);
   pestle_dtype_t dtype = (pestle_dtype_t)u->dtype;
   if (u->scope == PESTLE_KIR_PRIVATE) {
-    LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
-    if (slot) pestle_llvm_set(e, id, *slot);
+    load_private(e, id);
     return;
   }
   LLVMValueRef mask, v;
@@ -164,12 +187,11 @@ static void store(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, n->arg[0]);
   pestle_dtype_t dtype = (pestle_dtype_t)u->dtype;
   unsigned lanes = pestle_llvm_inst(e, n->arg[2])->lanes;
-  LLVMValueRef v = pestle_llvm_get(e, n->arg[2]);
   if (u->scope == PESTLE_KIR_PRIVATE) {
-    LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
-    if (slot) *slot = v;
+    store_private(e, id);
     return;
   }
+  LLVMValueRef v = pestle_llvm_get(e, n->arg[2]);
   LLVMValueRef mask;
   mask_kind_t kind = mask_kind(e, n->arg[3], &mask);
   if (kind == MASK_NONE) return;

@@ -156,6 +156,11 @@ static int32_t score(char* why, size_t capacity) {
   return score_of(cpu.features, why, capacity);
 }
 
+static void deinit(void* self) {
+  state_t* state = self;
+  state->host->free(state->host->self, state, sizeof *state);
+}
+
 static const pestle_backend_t* init(const pestle_host_t* host,
                                     pestle_status_t* out_status) {
   *out_status = NULL;
@@ -179,6 +184,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
       .self = state,
       .target = &k_target,
       .device = &k_device,
+      .deinit = deinit,
   };
   return &state->backend;
 }

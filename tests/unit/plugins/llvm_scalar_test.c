@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every scalar row that plugins/llvm says it has, on every dtype it says, over
+// one, odd and full vectors with masked tails, against the interpreter.
+#include "llvm_kernel.h"
+
+enum { COUNT = 203 };
+
+static pestle_target_caps_t caps;
+
+static pestle_dtype_t operand_type(pestle_op_t op, int i, pestle_dtype_t dtype) {
+  return op == PESTLE_OP_SELECT && i == 0 ? PESTLE_I1 : dtype;
+}
+
+static bool is_test(pestle_op_t op) {
+  return op == PESTLE_OP_IS_FINITE || op == PESTLE_OP_IS_NAN ||
+         op == PESTLE_OP_EQ || op == PESTLE_OP_NE || op == PESTLE_OP_LT ||
+         op == PESTLE_OP_LE || op == PESTLE_OP_GT || op == PESTLE_OP_GE;
+}
+
+// out[i] = op(in0[i], ...), |lanes| at a time, the last ones masked.
+static void check_row(pestle_op_t op, unsigned arity, pestle_dtype_t dtype,
+                      unsigned lanes) {
+  static const char* const names[] = {"in0", "in1", "in2"};
+  pestle_kir_builder_t b = kernel("row");
+  uint32_t in[3];
+  for (unsigned i = 0; i < arity; ++i) {
+    in[i] = global(&b, names[i], operand_type(op, (int)i, dtype), COUNT,
+                   PESTLE_KIR_READONLY);
+  }
+  pestle_dtype_t result = is_test(op) ? PESTLE_I1 : dtype;
+  uint32_t out = global(&b, "out", result, COUNT, 0);
+  pestle_kir_id_t g = group(&b, (COUNT + lanes - 1) / lanes);
+  pestle_kir_id_t at = pestle_kir_madi(&b, g, lanes, PESTLE_KIR_NONE);
+  pestle_kir_id_t mask = lanes == 1 ? PESTLE_KIR_NONE
+                                    : pestle_kir_mask(
+                                          &b, at, pestle_kir_index(&b, COUNT),
+                                          lanes);
+  pestle_kir_id_t x[3] = {PESTLE_KIR_NONE, PESTLE_KIR_NONE, PESTLE_KIR_NONE};
+  for (unsigned i = 0; i < arity; ++i) {
+    x[i] = pestle_kir_load(&b, in[i], lanes, at, mask, 0);
+  }
+  pestle_kir_id_t r = pestle_kir_scalar(&b, op, x[0], x[1], x[2]);
+  pestle_kir_store(&b, out, at, r, mask, 0);
+  pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
+}
+
+static unsigned arity_of(pestle_op_t op) {
+  return (unsigned)strlen(
+      pestle_kir_op_info((unsigned)op + PESTLE_KIR_SCALAR_BASE).operands);
+}
+
+static void check_all(const pestle_op_t* ops, size_t count,
+                      const unsigned* lanes, size_t lane_count) {
+  for (size_t o = 0; o < count; ++o) {
+    uint32_t dtypes =
+        caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + (unsigned)ops[o]];
+    for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+      if (!(dtypes >> d & 1)) continue;
+      for (size_t l = 0; l < lane_count; ++l) {
+        check_row(ops[o], arity_of(ops[o]), (pestle_dtype_t)d, lanes[l]);
+      }
+    }
+  }
+}
+
+static const unsigned k_lanes[] = {1, 3, 16, 64};
+
+#define ROWS(name, ...)                                              \
+  static void name(void** state) {                                   \
+    static const pestle_op_t ops[] = {__VA_ARGS__};                  \
+    (void)state;                                                     \
+    check_all(ops, sizeof ops / sizeof *ops, k_lanes,                \
+              sizeof k_lanes / sizeof *k_lanes);                     \
+  }
+
+ROWS(rows_arithmetic, PESTLE_OP_ADD, PESTLE_OP_SUBTRACT, PESTLE_OP_MULTIPLY,
+     PESTLE_OP_FMA, PESTLE_OP_NEGATE, PESTLE_OP_ABS, PESTLE_OP_SIGN,
+     PESTLE_OP_SQRT)
+ROWS(rows_division, PESTLE_OP_DIVIDE, PESTLE_OP_REMAINDER)
+ROWS(rows_order, PESTLE_OP_MAXIMUM, PESTLE_OP_MINIMUM, PESTLE_OP_CLAMP,
+     PESTLE_OP_SELECT)
+ROWS(rows_compare, PESTLE_OP_EQ, PESTLE_OP_NE, PESTLE_OP_LT, PESTLE_OP_LE,
+     PESTLE_OP_GT, PESTLE_OP_GE, PESTLE_OP_IS_FINITE, PESTLE_OP_IS_NAN)
+ROWS(rows_bits, PESTLE_OP_AND, PESTLE_OP_OR, PESTLE_OP_XOR, PESTLE_OP_NOT,
+     PESTLE_OP_SHIFT_LEFT, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC,
+     PESTLE_OP_SHIFT_RIGHT_LOGICAL, PESTLE_OP_POPCNT, PESTLE_OP_CLZ)
+ROWS(rows_round, PESTLE_OP_FLOOR, PESTLE_OP_CEIL, PESTLE_OP_ROUND_EVEN,
+     PESTLE_OP_ROUND_AFZ, PESTLE_OP_TRUNC)
+
+// Casts between all pairs.
+static void check_cast(pestle_dtype_t from, pestle_dtype_t to,
+                       unsigned lanes) {
+  pestle_kir_builder_t b = kernel("cast");
+  uint32_t in = global(&b, "in", from, COUNT, PESTLE_KIR_READONLY);
+  uint32_t out = global(&b, "out", to, COUNT, 0);
+  pestle_kir_id_t g = group(&b, (COUNT + lanes - 1) / lanes);
+  pestle_kir_id_t at = pestle_kir_madi(&b, g, lanes, PESTLE_KIR_NONE);
+  pestle_kir_id_t mask =
+      pestle_kir_mask(&b, at, pestle_kir_index(&b, COUNT), lanes);
+  pestle_kir_id_t x = pestle_kir_load(&b, in, lanes, at, mask, 0);
+  pestle_kir_store(&b, out, at, pestle_kir_cast(&b, x, to), mask, 0);
+  pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
+}
+
+static void casts(void** state) {
+  (void)state;
+  uint32_t dtypes = caps.op_dtypes[PESTLE_KIR_CAST];
+  for (unsigned from = 0; from < PESTLE_DTYPE_COUNT; ++from) {
+    for (unsigned to = 0; to < PESTLE_DTYPE_COUNT; ++to) {
+      if (!(dtypes >> from & 1) || !(dtypes >> to & 1) || from == to) continue;
+      check_cast((pestle_dtype_t)from, (pestle_dtype_t)to, 1);
+      check_cast((pestle_dtype_t)from, (pestle_dtype_t)to, 16);
+    }
+  }
+}
+
+// max and min against constants and with facts, where short forms are taken.
+static void check_extreme(pestle_op_t op, pestle_dtype_t dtype, double value,
+                          bool left) {
+  pestle_kir_builder_t b = kernel("extreme");
+  uint32_t in = global(&b, "in", dtype, COUNT, PESTLE_KIR_READONLY);
+  uint32_t out = global(&b, "out", dtype, COUNT, 0);
+  pestle_kir_id_t g = group(&b, COUNT);
+  pestle_kir_id_t x = pestle_kir_load(&b, in, 1, g, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t c = pestle_kir_float(&b, dtype, 1, value);
+  pestle_kir_id_t r = left ? pestle_kir_scalar(&b, op, c, x, PESTLE_KIR_NONE)
+                           : pestle_kir_scalar(&b, op, x, c, PESTLE_KIR_NONE);
+  pestle_kir_store(&b, out, g, r, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
+}
+
+static void extremes_of_constants(void** state) {
+  static const double values[] = {0.0, -0.0, 6.0, -1e-50, NAN, INFINITY};
+  (void)state;
+  for (size_t i = 0; i < sizeof values / sizeof *values; ++i) {
+    for (int left = 0; left < 2; ++left) {
+      check_extreme(PESTLE_OP_MAXIMUM, PESTLE_F32, values[i], left);
+      check_extreme(PESTLE_OP_MINIMUM, PESTLE_F32, values[i], left);
+      check_extreme(PESTLE_OP_MAXIMUM, PESTLE_F64, values[i], left);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_arithmetic),
+      cmocka_unit_test(rows_division),
+      cmocka_unit_test(rows_order),
+      cmocka_unit_test(rows_compare),
+      cmocka_unit_test(rows_bits),
+      cmocka_unit_test(rows_round),
+      cmocka_unit_test(casts),
+      cmocka_unit_test(extremes_of_constants),
+  };
+  int failed = llvm_setup(NULL);
+  if (failed) return failed;
+  caps.struct_size = sizeof caps;
+  pestle_status_release(
+      llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  return cmocka_run_group_tests(tests, NULL, llvm_teardown);
+}
