@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts ops into groups that become one kernel each.
+//
+//   %0 = convolution %x, %w         %0 = pestle.fusion(%x, %w, %b) {
+//   %1 = broadcast_in_dim %b    ->    %1 = convolution ...
+//   %2 = add %0, %1                   ... maximum
+//   %3 = maximum %2, dense<0>       }
+//
+// In four steps, for each block:
+//  1. Contractions and windows, last first, take the elementwise ops that
+//     follow them, and views of the result behind those.
+//  2. Folds take the ops of their rows: elementwise ops, further folds over the
+//     same axes, broadcasts back along the row (softmax, layer norm).
+//  3. Everything else, from the end to the front, joins the group of its users,
+//     is copied into several if it is cheap, or begins a group. A value with
+//     users elsewhere may still join and become another result.
+//  4. Groups of one shape that read the same tensor are merged.
+// A reshape stays outside where it costs nothing; composites are decomposed
+// inside their fusion, whose label names them. No rule knows a target.
+#include "passes/fuse.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+// Results of one group that others use.
+#define MAX_RESULTS 4
+// Ops in one group: longer chains compile slowly and spill.
+#define MAX_MEMBERS 96
+
+static bool is_grouped(const pestle_fuse_t* f, uint32_t item) {
+  return f->items[item].group != PESTLE_FUSE_NONE;
+}
+
+static bool in_group(const pestle_fuse_t* f, const pestle_value_t* value,
+                     uint32_t group) {
+  uint32_t item = pestle_fuse_item_of(f, value);
+  return item != PESTLE_FUSE_NONE && f->items[item].group == group;
+}
+
+// --- What follows a hero ---
+
+// Whether |node| could join |group| without closing a circle: what it needs
+// besides must not need the group.
+static bool is_safe(pestle_fuse_t* f, uint32_t group,
+                    const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    uint32_t dep = pestle_fuse_item_of(f, pestle_node_operand(node, i));
+    if (dep == PESTLE_FUSE_NONE || f->items[dep].group == group) continue;
+    if (pestle_fuse_depends(f, dep, group)) return false;
+  }
+  return true;
+}
+
+// Full-size operands from other heroes are read once an element: always fine.
+static bool may_follow(pestle_fuse_t* f, uint32_t group, uint32_t item,
+                       bool rows_only) {
+  const pestle_fuse_group_t* g = &f->groups[group];
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  return !is_grouped(f, item) && node->result_count == 1 &&
+         g->count < MAX_MEMBERS &&
+         pestle_fuse_follows(f, g, node, rows_only) && is_safe(f, group, node);
+}
+
+// Takes followers of |item|, then theirs. Members are few, so the queue is the
+// member list itself, read from the front as it grows.
+static void grow(pestle_fuse_t* f, uint32_t group, uint32_t* queue,
+                 bool rows_only) {
+  uint32_t head = 0, tail = 0;
+  queue[tail++] = f->groups[group].hero;
+  while (head < tail) {
+    const pestle_node_t* node = pestle_fuse_node(f, queue[head++]);
+    for (uint32_t r = 0; r < node->result_count; ++r) {
+      for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
+        if (u->user->block != f->block) continue;
+        uint32_t item = (uint32_t)u->user->scratch;
+        if (!may_follow(f, group, item, rows_only)) continue;
+        pestle_fuse_add(f, group, item);
+        queue[tail++] = item;
+      }
+    }
+  }
+}
+
+// The only value of |group| that is used outside, and its only user; NULL.
+static pestle_node_t* only_user(const pestle_fuse_t* f, uint32_t group) {
+  pestle_node_t* only = NULL;
+  for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    for (uint32_t r = 0; r < node->result_count; ++r) {
+      for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
+        bool inside = u->user->block == f->block &&
+                      f->items[u->user->scratch].group == group;
+        if (inside) continue;
+        if (only || u->user->block != f->block) return NULL;
+        only = u->user;
+      }
+    }
+  }
+  return only;
+}
+
+static bool keeps_rows(const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  return perm.count && perm.data[perm.count - 1] == (int64_t)perm.count - 1;
+}
+
+// A contraction writes its result through a transpose that leaves rows whole,
+// and through the reshape in front of one.
+static void take_views(pestle_fuse_t* f, uint32_t group) {
+  pestle_node_t* first = only_user(f, group);
+  if (!first || is_grouped(f, (uint32_t)first->scratch)) return;
+  pestle_node_t* transpose = first;
+  if (first->op == PESTLE_OP_RESHAPE && first->results[0].use_count == 1) {
+    transpose = first->results[0].uses->user;
+  }
+  if (transpose->op != PESTLE_OP_TRANSPOSE || transpose->block != f->block ||
+      is_grouped(f, (uint32_t)transpose->scratch) || !keeps_rows(transpose)) {
+    return;
+  }
+  pestle_fuse_add(f, group, (uint32_t)first->scratch);
+  if (transpose != first) {
+    pestle_fuse_add(f, group, (uint32_t)transpose->scratch);
+  }
+}
+
+static void group_contractions(pestle_fuse_t* f, uint32_t* queue) {
+  for (uint32_t i = f->item_count; i-- > 0;) {
+    pestle_fuse_kind_t kind = pestle_fuse_kind_of(pestle_fuse_node(f, i));
+    if (kind != PESTLE_FUSE_KIND_DOT && kind != PESTLE_FUSE_KIND_WINDOW) {
+      continue;
+    }
+    uint32_t group = pestle_fuse_new_group(f, i, kind);
+    pestle_fuse_set_hero(f, group, i);
+    if (pestle_fuse_node(f, i)->result_count != 1) continue;
+    grow(f, group, queue, false);
+    if (kind == PESTLE_FUSE_KIND_DOT) take_views(f, group);
+  }
+}
+
+// --- Folds ---
+
+static bool has_outside_use(const pestle_fuse_t* f, uint32_t item) {
+  uint32_t group = f->items[item].group;
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
+      if (u->user->block != f->block ||
+          f->items[u->user->scratch].group != group) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Results of a row's shape and of one number a row would be two kernels, and
+// the second would fold again.
+static bool has_mixed_results(const pestle_fuse_t* f, uint32_t group) {
+  const pestle_type_t* shape = NULL;
+  for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    if (!has_outside_use(f, i)) continue;
+    const pestle_type_t* type = pestle_fuse_node(f, i)->results[0].type;
+    if (shape && pestle_type_count(shape) != pestle_type_count(type)) {
+      return true;
+    }
+    shape = type;
+  }
+  return false;
+}
+
+static void ungroup_all_but_hero(pestle_fuse_t* f, uint32_t group) {
+  pestle_fuse_group_t* g = &f->groups[group];
+  for (uint32_t i = g->first, next; i != PESTLE_FUSE_NONE; i = next) {
+    next = f->items[i].next;
+    f->items[i].group = f->items[i].next = PESTLE_FUSE_NONE;
+  }
+  g->first = PESTLE_FUSE_NONE;
+  g->count = 0;
+  g->min = g->max = g->hero;
+  pestle_fuse_add(f, group, g->hero);
+}
+
+static bool folds_innermost(const pestle_fuse_group_t* g) {
+  int32_t last = g->domain->rank;
+  for (size_t i = 0; i < g->axes.count; ++i) {
+    --last;
+    if (!pestle_pass_i64s_has(g->axes, last)) return false;
+  }
+  return true;
+}
+
+static void count_folds(pestle_fuse_t* f, uint32_t group) {
+  uint32_t folds = 0;
+  for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    folds += pestle_fuse_node(f, i)->op == PESTLE_OP_REDUCE;
+  }
+  f->groups[group].folds_once = folds == 1;
+}
+
+static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
+  for (uint32_t i = 0; i < f->item_count; ++i) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    if (is_grouped(f, i) ||
+        pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_ROW) {
+      continue;
+    }
+    uint32_t group = pestle_fuse_new_group(f, i, PESTLE_FUSE_KIND_ROW);
+    pestle_fuse_set_hero(f, group, i);
+    if (node->result_count != 1) continue;
+    bool whole_rows = folds_innermost(&f->groups[group]);
+    grow(f, group, queue, !whole_rows);
+    if (has_mixed_results(f, group)) {
+      ungroup_all_but_hero(f, group);
+      grow(f, group, queue, true);
+    }
+    if (node->op == PESTLE_OP_REDUCE) count_folds(f, group);
+  }
+}
+
+// --- Everything else, from users to producers ---
+
+static uint32_t count_results(const pestle_fuse_t* f, uint32_t group) {
+  uint32_t count = 0;
+  for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    count += has_outside_use(f, i);
+  }
+  return count;
+}
+
+// Whether some user of |item| outside |group| is needed by the group: then the
+// item cannot be made in it.
+static bool users_come_first(pestle_fuse_t* f, uint32_t item, uint32_t group) {
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
+    const pestle_node_t* user = u->user;
+    // A use inside a region belongs to the op around it.
+    while (user->block != f->block) user = user->block->region->owner;
+    uint32_t other = (uint32_t)user->scratch;
+    if (f->items[other].floating) return true;
+    if (f->items[other].group != group &&
+        pestle_fuse_group_depends(f, group, other)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool joins_as_result(pestle_fuse_t* f, uint32_t item, uint32_t group) {
+  const pestle_fuse_group_t* g = &f->groups[group];
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  if (!pestle_fuse_is_elementwise(node) || g->count >= MAX_MEMBERS) {
+    return false;
+  }
+  if (g->kind == PESTLE_FUSE_KIND_ROW) {
+    const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
+    if (!pestle_pass_same_dims(hero->results[0].type, g->domain)) return false;
+  } else if (g->kind != PESTLE_FUSE_KIND_MAP) {
+    return false;
+  }
+  return g->domain &&
+         pestle_pass_same_dims(node->results[0].type, g->domain) &&
+         count_results(f, group) < MAX_RESULTS &&
+         pestle_fuse_accepts(f, group, item) &&
+         !users_come_first(f, item, group);
+}
+
+static void join(pestle_fuse_t* f, uint32_t group, uint32_t item) {
+  pestle_fuse_note_joined(f, group, item);
+  pestle_fuse_add(f, group, item);
+}
+
+static void place(pestle_fuse_t* f, uint32_t item) {
+  pestle_fuse_users_t users;
+  pestle_fuse_find_users(f, item, &users);
+  bool alone = !users.outside && !users.many && users.count == 1;
+  if (alone && f->groups[users.groups[0]].count < MAX_MEMBERS &&
+      pestle_fuse_accepts(f, users.groups[0], item)) {
+    join(f, users.groups[0], item);
+    return;
+  }
+  if (pestle_fuse_may_float(f, item, &users)) {
+    f->items[item].floating = true;
+    return;
+  }
+  for (uint32_t i = 0; i < users.count && !alone; ++i) {
+    if (!joins_as_result(f, item, users.groups[i])) continue;
+    join(f, users.groups[i], item);
+    return;
+  }
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  if (pestle_fuse_is_zero_copy(node)) return;
+  uint32_t group = pestle_fuse_new_group(f, item, PESTLE_FUSE_KIND_MAP);
+  f->groups[group].domain = node->results[0].type;
+}
+
+static void group_rest(pestle_fuse_t* f) {
+  for (uint32_t i = f->item_count; i-- > 0;) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    if (is_grouped(f, i) || node->op == PESTLE_OP_CONSTANT ||
+        pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_MAP) {
+      continue;
+    }
+    place(f, i);
+  }
+}
+
+// --- Siblings ---
+
+static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
+  const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
+  return a != b && !x->dead && !y->dead &&
+         x->kind == PESTLE_FUSE_KIND_MAP && y->kind == PESTLE_FUSE_KIND_MAP &&
+         pestle_pass_same_dims(x->domain, y->domain) &&
+         x->count + y->count <= MAX_MEMBERS &&
+         count_results(f, a) + count_results(f, b) <= MAX_RESULTS &&
+         !pestle_fuse_depends(f, x->first, b) &&
+         !pestle_fuse_depends(f, y->first, a);
+}
+
+static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
+  for (uint32_t i = f->groups[from].first, next; i != PESTLE_FUSE_NONE;
+       i = next) {
+    next = f->items[i].next;
+    pestle_fuse_add(f, into, i);
+  }
+  f->groups[into].repeated += f->groups[from].repeated;
+  f->groups[from].dead = true;
+  f->groups[from].first = PESTLE_FUSE_NONE;
+  f->groups[from].count = 0;
+}
+
+// Whether |group| reads |value| element by element in its own shape.
+static bool reads_in_place(const pestle_fuse_t* f, uint32_t group,
+                           const pestle_use_t* use) {
+  return use->user->block == f->block &&
+         f->items[use->user->scratch].group == group &&
+         pestle_fuse_is_elementwise(use->user) &&
+         pestle_pass_same_dims(use->value->type, f->groups[group].domain);
+}
+
+static void merge_readers(pestle_fuse_t* f, const pestle_value_t* value) {
+  uint32_t first = PESTLE_FUSE_NONE, seen = 0;
+  for (const pestle_use_t* u = value->uses; u && seen < 16; u = u->next) {
+    ++seen;
+    if (u->user->block != f->block) continue;
+    uint32_t group = f->items[u->user->scratch].group;
+    if (group == PESTLE_FUSE_NONE || !reads_in_place(f, group, u)) continue;
+    if (f->groups[group].kind != PESTLE_FUSE_KIND_MAP) continue;
+    if (first == PESTLE_FUSE_NONE) {
+      first = group;
+    } else if (may_merge(f, first, group)) {
+      merge(f, first, group);
+    }
+  }
+}
+
+static void merge_siblings(pestle_fuse_t* f) {
+  for (uint32_t i = 0; i < f->block->argument_count; ++i) {
+    merge_readers(f, f->block->arguments[i]);
+  }
+  for (uint32_t i = 0; i < f->item_count; ++i) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    for (uint32_t r = 0; r < node->result_count; ++r) {
+      merge_readers(f, &node->results[r]);
+    }
+  }
+}
+
+// --- The pass ---
+
+// One group an op.
+static void group_singly(pestle_fuse_t* f) {
+  for (uint32_t i = 0; i < f->item_count; ++i) {
+    const pestle_node_t* node = pestle_fuse_node(f, i);
+    if (node->op == PESTLE_OP_CONSTANT || pestle_fuse_is_zero_copy(node) ||
+        pestle_fuse_kind_of(node) == PESTLE_FUSE_KIND_ALONE) {
+      continue;
+    }
+    pestle_fuse_new_group(f, i, pestle_fuse_kind_of(node));
+  }
+}
+
+static pestle_status_t fuse_block(void* user, pestle_module_t* module,
+                                  pestle_block_t* block) {
+  pestle_fuse_t* f = user;
+  pestle_arena_mark_t mark = pestle_arena_mark(f->ctx->scratch);
+  f->module = module;
+  f->block = block;
+  PESTLE_TRY(pestle_fuse_init(f));
+  uint32_t* queue =
+      PESTLE_ARENA_ARRAY(f->ctx->scratch, uint32_t, f->item_count + 1);
+  if (!queue) return PESTLE_OOM();
+  if (f->ctx->options->no_fuse) {
+    group_singly(f);
+  } else {
+    group_contractions(f, queue);
+    group_folds(f, queue);
+    group_rest(f);
+    merge_siblings(f);
+  }
+  pestle_status_t status = pestle_fuse_emit(f);
+  pestle_arena_rewind(f->ctx->scratch, mark);
+  return status;
+}
+
+pestle_status_t pestle_pass_fuse(pestle_pass_context_t* ctx,
+                                 pestle_module_t* module, bool* out_changed) {
+  pestle_fuse_t f = {.ctx = ctx,
+                     .allocator = pestle_context_allocator(ctx->context)};
+  PESTLE_TRY(pestle_pass_each_block(module, fuse_block, &f));
+  *out_changed = true;
+  return NULL;
+}

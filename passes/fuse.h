@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the fuse pass share. One fuse_t per block: items are the
+// block's nodes in order, groups are sets of items that become one fusion.
+//
+// Invariants:
+//  1. node->scratch of the block's nodes is the item's number.
+//  2. Groups never depend on each other in a circle: an item joins a group only
+//     when no path leaves the group and comes back through it.
+//  3. A floating item belongs to no group: each group that uses it has a copy.
+#ifndef PESTLE_PASSES_FUSE_H_
+#define PESTLE_PASSES_FUSE_H_
+
+#include "passes/util.h"
+
+#define PESTLE_FUSE_NONE UINT32_MAX
+
+typedef enum pestle_fuse_kind_e {
+  PESTLE_FUSE_KIND_MAP,     // elementwise ops and views only
+  PESTLE_FUSE_KIND_ROW,     // folds over one set of axes
+  PESTLE_FUSE_KIND_WINDOW,  // one reduce_window
+  PESTLE_FUSE_KIND_DOT,     // one contraction
+  PESTLE_FUSE_KIND_ALONE,   // takes nothing else
+} pestle_fuse_kind_t;
+
+typedef struct pestle_fuse_item_t {
+  pestle_node_t* node;
+  uint32_t group;      // or NONE
+  uint32_t next;       // member of the group, or NONE
+  uint32_t stamp;      // of the last search that saw it
+  uint32_t dep_begin;  // into fuse_t.deps; ends where the next item's begins
+  bool floating;
+  bool repeated;       // evaluated more often than it has elements
+} pestle_fuse_item_t;
+
+typedef struct pestle_fuse_group_t {
+  pestle_fuse_kind_t kind;
+  uint32_t hero;          // item, or NONE
+  uint32_t first, count;  // members, newest first
+  uint32_t min, max;      // items
+  uint32_t repeated;      // members that are evaluated again and again
+  bool dead;              // merged into another
+  bool folds_once;        // ROW: one fold, so producers are evaluated once
+  const pestle_type_t* domain;  // shape that epilogue and row ops have
+  pestle_i64s_t axes;           // ROW: folded axes of |domain|
+} pestle_fuse_group_t;
+
+typedef struct pestle_fuse_t {
+  pestle_pass_context_t* ctx;
+  pestle_module_t* module;
+  pestle_block_t* block;
+  pestle_allocator_t allocator;
+  pestle_fuse_item_t* items;
+  uint32_t item_count;
+  uint32_t* deps;   // items that an item needs, captures of its regions too
+  pestle_fuse_group_t* groups;
+  uint32_t group_count;
+  uint32_t* stack;  // of searches
+  uint32_t stamp;
+} pestle_fuse_t;
+
+// --- fuse_graph.c: items, groups, paths ---
+
+PESTLE_NODISCARD pestle_status_t pestle_fuse_init(pestle_fuse_t* f);
+// The item that defines |value| in this block, or NONE.
+uint32_t pestle_fuse_item_of(const pestle_fuse_t* f,
+                             const pestle_value_t* value);
+static inline pestle_node_t* pestle_fuse_node(const pestle_fuse_t* f,
+                                              uint32_t item) {
+  return f->items[item].node;
+}
+uint32_t pestle_fuse_new_group(pestle_fuse_t* f, uint32_t item,
+                               pestle_fuse_kind_t kind);
+void pestle_fuse_add(pestle_fuse_t* f, uint32_t group, uint32_t item);
+// Whether |item|, or the group that it is in, needs a result of |group|. Gives
+// up after a bounded search and then says yes.
+bool pestle_fuse_depends(pestle_fuse_t* f, uint32_t item, uint32_t group);
+// Whether |group| needs a result of |item| by a way that leaves the group.
+bool pestle_fuse_group_depends(pestle_fuse_t* f, uint32_t group,
+                               uint32_t item);
+
+// Who uses an item's results.
+enum { PESTLE_FUSE_MAX_USERS = 32 };
+typedef struct pestle_fuse_users_t {
+  uint32_t groups[PESTLE_FUSE_MAX_USERS];  // distinct; floating users count as
+  uint32_t count;                          // the groups that they float into
+  bool outside;  // an op without group, the block's end, or a region inside
+  bool many;     // more groups than fit
+} pestle_fuse_users_t;
+void pestle_fuse_find_users(const pestle_fuse_t* f, uint32_t item,
+                            pestle_fuse_users_t* out_users);
+
+// --- fuse_rules.c: what may go together ---
+
+bool pestle_fuse_is_elementwise(const pestle_node_t* node);
+bool pestle_fuse_is_cheap(const pestle_node_t* node);
+// A constant that every group gets its own copy of.
+bool pestle_fuse_is_inline_constant(const pestle_node_t* node);
+// A reshape that only adds or drops dims of one element.
+bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node);
+// Moves no data in a dense row-major buffer.
+bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
+// Where such a view begins in its operand, in bytes.
+int64_t pestle_fuse_view_offset(const pestle_node_t* node);
+// May be copied into several groups rather than stored.
+bool pestle_fuse_may_float(const pestle_fuse_t* f, uint32_t item,
+                           const pestle_fuse_users_t* users);
+// Whether |group|, whose members are all of |item|'s users that count, takes
+// |item| as a producer.
+bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group,
+                         uint32_t item);
+// Marks what follows from having accepted |item|.
+void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item);
+// Sets kind, domain and axes of a group for its hero.
+pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node);
+void pestle_fuse_set_hero(pestle_fuse_t* f, uint32_t group, uint32_t item);
+// Whether |node| may follow inside a hero's group: its own rows or elements.
+bool pestle_fuse_follows(const pestle_fuse_t* f,
+                         const pestle_fuse_group_t* group,
+                         const pestle_node_t* node, bool rows_only);
+
+// --- fuse_emit.c: groups become nodes ---
+
+PESTLE_NODISCARD pestle_status_t pestle_fuse_emit(pestle_fuse_t* f);
+
+#endif  // PESTLE_PASSES_FUSE_H_

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may go together in one kernel. The rules look at classes, shapes and
+// costs of ops; none asks for a target.
+#include <string.h>
+
+#include "passes/fuse.h"
+
+// Members that a group may evaluate more often than they have elements.
+#define MAX_REPEATED 4
+// Parts of a concatenation that is read in the middle of a kernel: each costs
+// a guarded read an element.
+#define MAX_INNER_PARTS 3
+// Groups that a cheap op is copied into.
+#define MAX_COPIES 3
+
+static pestle_fuse_class_t class_of(const pestle_node_t* node) {
+  return (pestle_fuse_class_t)pestle_pass_info(node)->fuse;
+}
+static const pestle_type_t* type_of(const pestle_node_t* node) {
+  return node->results[0].type;
+}
+static const pestle_type_t* operand_type(const pestle_node_t* node, size_t i) {
+  return pestle_node_operand(node, i)->type;
+}
+
+// --- Single ops ---
+
+static bool is_pointwise_composite(const pestle_node_t* node) {
+  switch (node->op) {
+    case PESTLE_OP_GELU:
+    case PESTLE_OP_SILU:
+    case PESTLE_OP_HARD_SIGMOID:
+    case PESTLE_OP_QUANTIZE:
+    case PESTLE_OP_DEQUANTIZE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool pestle_fuse_is_elementwise(const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_BITCAST_CONVERT) {
+    return type_of(node)->rank == operand_type(node, 0)->rank;
+  }
+  return pestle_op_is_scalar((pestle_op_t)node->op) ||
+         node->op == PESTLE_OP_CONVERT || is_pointwise_composite(node);
+}
+
+bool pestle_fuse_is_cheap(const pestle_node_t* node) {
+  switch (class_of(node)) {
+    case PESTLE_FUSE_VIEW:
+      return node->op != PESTLE_OP_CONCATENATE;
+    case PESTLE_FUSE_SOURCE:
+      return true;
+    case PESTLE_FUSE_ELEMENTWISE:
+      break;
+    case PESTLE_FUSE_GATHER:
+    case PESTLE_FUSE_REDUCTION:
+    case PESTLE_FUSE_WINDOW:
+    case PESTLE_FUSE_CONTRACTION:
+    case PESTLE_FUSE_COMPOSITE:
+    case PESTLE_FUSE_CONTROL:
+    case PESTLE_FUSE_FUSION:
+      return false;
+  }
+  return !(pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TRANS) &&
+         node->op != PESTLE_OP_DIVIDE && node->op != PESTLE_OP_REMAINDER &&
+         node->op != PESTLE_OP_SQRT;
+}
+
+bool pestle_fuse_is_inline_constant(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_CONSTANT &&
+         (PESTLE_NODE_ELEMENTS(node)->splat ||
+          pestle_type_count(type_of(node)) == 1);
+}
+
+bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_RESHAPE) return false;
+  const pestle_type_t *a = operand_type(node, 0), *b = type_of(node);
+  int32_t i = 0, j = 0;
+  for (;;) {
+    while (i < a->rank && a->dims[i] == 1) ++i;
+    while (j < b->rank && b->dims[j] == 1) ++j;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
+    if (a->dims[i++] != b->dims[j++]) return false;
+  }
+}
+
+// Kernels may rely on where their buffers begin.
+#define VIEW_ALIGNMENT 64
+
+bool pestle_fuse_is_zero_copy(const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_RESHAPE) return true;
+  if (node->op != PESTLE_OP_SLICE) return false;
+  const pestle_type_t *from = operand_type(node, 0), *to = type_of(node);
+  pestle_i64s_t strides = PESTLE_NODE_I64S(node, strides);
+  bool inside = false;  // past the outermost dim with more than one element
+  for (int32_t i = 0; i < to->rank; ++i) {
+    bool whole = to->dims[i] == from->dims[i];
+    if (!whole && (inside || (to->dims[i] != 1 && strides.data[i] != 1))) {
+      return false;
+    }
+    inside = inside || to->dims[i] != 1;
+  }
+  return pestle_fuse_view_offset(node) % VIEW_ALIGNMENT == 0;
+}
+
+int64_t pestle_fuse_view_offset(const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_SLICE) return 0;
+  const pestle_type_t* from = operand_type(node, 0);
+  pestle_i64s_t start = PESTLE_NODE_I64S(node, start_indices);
+  int64_t offset = 0;
+  for (int32_t i = 0; i < from->rank; ++i) {
+    offset = offset * from->dims[i] + start.data[i];
+  }
+  return offset * (int64_t)pestle_dtype_size(from->dtype);
+}
+
+// --- Kinds ---
+
+pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
+  switch (class_of(node)) {
+    case PESTLE_FUSE_CONTRACTION:
+      return PESTLE_FUSE_KIND_DOT;
+    case PESTLE_FUSE_WINDOW:
+      return PESTLE_FUSE_KIND_WINDOW;
+    case PESTLE_FUSE_REDUCTION:
+      return PESTLE_FUSE_KIND_ROW;
+    case PESTLE_FUSE_COMPOSITE:
+      return is_pointwise_composite(node) ? PESTLE_FUSE_KIND_MAP
+                                          : PESTLE_FUSE_KIND_ROW;
+    case PESTLE_FUSE_SOURCE:
+    case PESTLE_FUSE_ELEMENTWISE:
+    case PESTLE_FUSE_VIEW:
+    case PESTLE_FUSE_GATHER:
+      return PESTLE_FUSE_KIND_MAP;
+    case PESTLE_FUSE_CONTROL:
+    case PESTLE_FUSE_FUSION:
+      break;
+  }
+  return PESTLE_FUSE_KIND_ALONE;
+}
+
+void pestle_fuse_set_hero(pestle_fuse_t* f, uint32_t group, uint32_t item) {
+  pestle_fuse_group_t* g = &f->groups[group];
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  g->hero = item;
+  g->kind = pestle_fuse_kind_of(node);
+  g->domain = type_of(node);
+  if (g->kind == PESTLE_FUSE_KIND_ROW) {
+    g->domain = operand_type(node, 0);
+    g->axes = PESTLE_NODE_I64S(node, dimensions);
+    g->folds_once = node->op == PESTLE_OP_REDUCE;
+  }
+}
+
+// --- Rows ---
+
+// Whether |type| has the folded shape, dims of one element aside.
+static bool is_row_like(const pestle_fuse_group_t* g,
+                        const pestle_type_t* type) {
+  int32_t j = 0;
+  for (int32_t i = 0; i < g->domain->rank; ++i) {
+    if (pestle_pass_i64s_has(g->axes, i) || g->domain->dims[i] == 1) continue;
+    while (j < type->rank && type->dims[j] == 1) ++j;
+    if (j == type->rank || type->dims[j++] != g->domain->dims[i]) return false;
+  }
+  while (j < type->rank && type->dims[j] == 1) ++j;
+  return j == type->rank;
+}
+
+// A broadcast that repeats one number a row along the row.
+static bool is_row_broadcast(const pestle_fuse_group_t* g,
+                             const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_BROADCAST_IN_DIM ||
+      !pestle_pass_same_dims(type_of(node), g->domain) ||
+      !is_row_like(g, operand_type(node, 0))) {
+    return false;
+  }
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    bool one = operand_type(node, 0)->dims[i] == 1;
+    if (!one && pestle_pass_i64s_has(g->axes, dims.data[i])) return false;
+    if (i && dims.data[i] < dims.data[i - 1]) return false;
+  }
+  return true;
+}
+
+static bool is_same_fold(const pestle_fuse_group_t* g,
+                         const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_REDUCE ||
+      !pestle_pass_same_dims(operand_type(node, 0), g->domain)) {
+    return false;
+  }
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (!pestle_pass_i64s_has(g->axes, dims.data[i])) return false;
+  }
+  return dims.count == g->axes.count;
+}
+
+bool pestle_fuse_follows(const pestle_fuse_t* f,
+                         const pestle_fuse_group_t* g,
+                         const pestle_node_t* node, bool rows_only) {
+  (void)f;
+  bool elementwise = pestle_fuse_is_elementwise(node);
+  if (g->kind != PESTLE_FUSE_KIND_ROW) {
+    return elementwise && pestle_pass_same_dims(type_of(node), g->domain);
+  }
+  bool core = pestle_fuse_node(f, g->hero)->op == PESTLE_OP_REDUCE;
+  if (core && is_row_like(g, type_of(node)) &&
+      (elementwise || pestle_fuse_is_trivial_reshape(node))) {
+    return true;
+  }
+  if (rows_only) return core && is_same_fold(g, node);
+  if (elementwise) return pestle_pass_same_dims(type_of(node), g->domain);
+  return core && (is_row_broadcast(g, node) || is_same_fold(g, node));
+}
+
+// --- Producers ---
+
+static bool keeps_innermost(const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  return !perm.count || perm.data[perm.count - 1] == (int64_t)perm.count - 1;
+}
+
+// How |user| reads operand |index|.
+typedef enum reading_e {
+  READS_ONCE,      // each element at most once
+  READS_REPEATED,  // elements again and again
+  READS_NOT,       // must lie in memory
+} reading_t;
+
+static reading_t reading_of_view(const pestle_node_t* user, size_t index) {
+  switch (user->op) {
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return pestle_type_count(type_of(user)) >
+                     pestle_type_count(operand_type(user, 0))
+                 ? READS_REPEATED
+                 : READS_ONCE;
+    case PESTLE_OP_PAD:
+      return index == 0 ? READS_ONCE : READS_REPEATED;
+    default:
+      return READS_ONCE;
+  }
+}
+
+static reading_t reading_of(const pestle_fuse_group_t* g,
+                            const pestle_node_t* user, size_t index) {
+  switch (class_of(user)) {
+    case PESTLE_FUSE_SOURCE:
+    case PESTLE_FUSE_ELEMENTWISE:
+      // Bounds and predicates of rank 0.
+      return operand_type(user, index)->rank < type_of(user)->rank
+                 ? READS_REPEATED
+                 : READS_ONCE;
+    case PESTLE_FUSE_VIEW:
+      return reading_of_view(user, index);
+    case PESTLE_FUSE_GATHER:
+      if (user->op == PESTLE_OP_DYNAMIC_UPDATE_SLICE && index < 2) {
+        return READS_ONCE;
+      }
+      if (user->op == PESTLE_OP_DYNAMIC_SLICE && index == 0) return READS_ONCE;
+      return index == 0 ? READS_NOT : READS_REPEATED;
+    case PESTLE_FUSE_REDUCTION:
+      return g->folds_once ? READS_ONCE : READS_REPEATED;
+    case PESTLE_FUSE_COMPOSITE:
+      if (is_pointwise_composite(user)) {
+        return index == 0 ? READS_ONCE : READS_REPEATED;
+      }
+      return READS_REPEATED;
+    case PESTLE_FUSE_WINDOW:
+    case PESTLE_FUSE_CONTRACTION:
+    case PESTLE_FUSE_CONTROL:
+    case PESTLE_FUSE_FUSION:
+      break;
+  }
+  return READS_NOT;
+}
+
+// What a contraction may take in while it packs its operand.
+static bool accepts_into_dot(const pestle_node_t* user, size_t index,
+                             const pestle_node_t* node) {
+  if (user->op != PESTLE_OP_DOT_GENERAL) return false;
+  switch (node->op) {
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return true;
+    case PESTLE_OP_TRANSPOSE:
+      return index == 1 || keeps_innermost(node);
+    case PESTLE_OP_RESHAPE:
+      return pestle_fuse_is_trivial_reshape(node);
+    default:
+      return false;
+  }
+}
+
+static bool accepts_into_window(const pestle_node_t* user, size_t index,
+                                const pestle_node_t* node) {
+  (void)user;
+  return index == 0 && (node->op == PESTLE_OP_PAD ||
+                        node->op == PESTLE_OP_BROADCAST_IN_DIM);
+}
+
+// One use of |node| by the member |user|.
+static bool accepts_use(const pestle_fuse_group_t* g,
+                        const pestle_fuse_item_t* user_item, size_t index,
+                        const pestle_node_t* node, bool* repeated) {
+  const pestle_node_t* user = user_item->node;
+  if (class_of(user) == PESTLE_FUSE_CONTRACTION) {
+    return accepts_into_dot(user, index, node);
+  }
+  if (class_of(user) == PESTLE_FUSE_WINDOW) {
+    return accepts_into_window(user, index, node);
+  }
+  reading_t reading = reading_of(g, user, index);
+  if (reading == READS_NOT) return false;
+  bool again = reading == READS_REPEATED || user_item->repeated;
+  // Several folds over a row read it several times, from cache if it is small
+  // work to make.
+  *repeated = *repeated || again;
+  return !again || pestle_fuse_is_cheap(node);
+}
+
+static bool accepts_kind(const pestle_fuse_group_t* g,
+                         const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_RESHAPE) {
+    return pestle_fuse_is_trivial_reshape(node);
+  }
+  bool map = g->kind == PESTLE_FUSE_KIND_MAP;
+  switch (class_of(node)) {
+    case PESTLE_FUSE_SOURCE:
+      return node->op == PESTLE_OP_IOTA;
+    case PESTLE_FUSE_ELEMENTWISE:
+      return true;
+    case PESTLE_FUSE_COMPOSITE:
+      return is_pointwise_composite(node);
+    case PESTLE_FUSE_VIEW:
+      if (node->op == PESTLE_OP_CONCATENATE) {
+        return map && node->operand_count <= MAX_INNER_PARTS;
+      }
+      if (node->op == PESTLE_OP_TRANSPOSE &&
+          g->kind == PESTLE_FUSE_KIND_ROW) {
+        return keeps_innermost(node);
+      }
+      return true;
+    case PESTLE_FUSE_GATHER:
+      return map;
+    case PESTLE_FUSE_REDUCTION:
+    case PESTLE_FUSE_WINDOW:
+    case PESTLE_FUSE_CONTRACTION:
+    case PESTLE_FUSE_CONTROL:
+    case PESTLE_FUSE_FUSION:
+      break;
+  }
+  return false;
+}
+
+// Walks the uses of |node| by members of |group|, through floating copies.
+static bool accepts_uses(const pestle_fuse_t* f, uint32_t group,
+                         const pestle_node_t* node,
+                         const pestle_node_t* producer, bool* repeated,
+                         uint32_t* count, int depth) {
+  for (const pestle_use_t* u = producer->results[0].uses; u; u = u->next) {
+    if (u->user->block != f->block) continue;
+    const pestle_fuse_item_t* user = &f->items[u->user->scratch];
+    size_t index = (size_t)(u - u->user->operands);
+    if (user->floating && depth < 8) {
+      uint32_t inner = 0;
+      bool again = reading_of(&f->groups[group], user->node, index) !=
+                   READS_ONCE;
+      if (!accepts_uses(f, group, node, user->node, repeated, &inner,
+                        depth + 1)) {
+        return false;
+      }
+      if (inner && again && !pestle_fuse_is_cheap(node)) return false;
+      if (inner && again) *repeated = true;
+      *count += inner;
+    } else if (user->group == group) {
+      if (!accepts_use(&f->groups[group], user, index, node, repeated)) {
+        return false;
+      }
+      ++*count;
+    }
+  }
+  return true;
+}
+
+bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group,
+                         uint32_t item) {
+  const pestle_fuse_group_t* g = &f->groups[group];
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  if (g->kind == PESTLE_FUSE_KIND_ALONE || node->result_count != 1 ||
+      !accepts_kind(g, node)) {
+    return false;
+  }
+  bool repeated = false;
+  uint32_t count = 0;
+  if (!accepts_uses(f, group, node, node, &repeated, &count, 0)) return false;
+  // Several readers of one row read it one after the other.
+  if (g->kind == PESTLE_FUSE_KIND_ROW && count > 1) {
+    repeated = true;
+    if (!pestle_fuse_is_cheap(node)) return false;
+  }
+  if (class_of(node) == PESTLE_FUSE_GATHER && repeated) return false;
+  bool work = class_of(node) == PESTLE_FUSE_ELEMENTWISE;
+  return !repeated || !work || g->repeated < MAX_REPEATED;
+}
+
+void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item) {
+  bool repeated = false;
+  uint32_t count = 0;
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  accepts_uses(f, group, node, node, &repeated, &count, 0);
+  f->items[item].repeated = repeated;
+  if (repeated && class_of(node) == PESTLE_FUSE_ELEMENTWISE) {
+    ++f->groups[group].repeated;
+  }
+}
+
+// --- Copies ---
+
+static uint32_t live_operands(const pestle_node_t* node) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    if (!from || !pestle_fuse_is_inline_constant(from)) ++count;
+  }
+  return count;
+}
+
+bool pestle_fuse_may_float(const pestle_fuse_t* f, uint32_t item,
+                           const pestle_fuse_users_t* users) {
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  if (users->outside || users->many || node->result_count != 1) return false;
+  switch (node->op) {
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_IOTA:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_CONVERT:
+      break;
+    default:
+      if (users->count > MAX_COPIES ||
+          !pestle_op_is_scalar((pestle_op_t)node->op) ||
+          !pestle_fuse_is_cheap(node) || live_operands(node) > 1) {
+        return false;
+      }
+      break;
+  }
+  for (uint32_t i = 0; i < users->count; ++i) {
+    if (!pestle_fuse_accepts(f, users->groups[i], item)) return false;
+  }
+  return true;
+}

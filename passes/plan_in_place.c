@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets a result take the storage of an operand that dies: of a fusion that
+// reads the operand only where it writes, and of a loop whose state begins as
+// a value that nobody needs afterwards.
+#include "base/mem.h"
+#include "passes/fuse.h"
+#include "passes/plan.h"
+
+// --- What a fusion does with an operand ---
+
+// Whether every path from |value| to the result is elementwise, in one shape.
+// Values are few and each is looked at once: marks are in scratch.
+static bool flows_in_place(const pestle_value_t* value,
+                           const pestle_type_t* shape, uint32_t budget) {
+  for (const pestle_use_t* u = value->uses; u; u = u->next) {
+    pestle_node_t* user = u->user;
+    if (pestle_pass_is_terminator(user)) continue;
+    if (user->scratch) continue;
+    if (!budget || !pestle_fuse_is_elementwise(user) ||
+        !pestle_pass_same_dims(user->results[0].type, shape) ||
+        !pestle_pass_same_dims(value->type, shape)) {
+      return false;
+    }
+    user->scratch = 1;
+    if (!flows_in_place(&user->results[0], shape, budget - 1)) return false;
+  }
+  return true;
+}
+
+bool pestle_plan_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
+  if (fusion->op != PESTLE_OP_FUSION || fusion->result_count != 1) return false;
+  pestle_block_t* body = pestle_node_body(fusion, 0);
+  const pestle_value_t* operand = body->arguments[index];
+  const pestle_type_t* shape = fusion->results[0].type;
+  if (pestle_type_bytes(operand->type) != pestle_type_bytes(shape)) {
+    return false;
+  }
+  // The result itself must not be a view or a concatenation of what is written.
+  const pestle_node_t* last = pestle_node_operand(body->last, 0)->node;
+  if (!last || !pestle_fuse_is_elementwise(last)) return false;
+  for (pestle_node_t* n = body->first; n; n = n->next) n->scratch = 0;
+  return flows_in_place(operand, shape, 64);
+}
+
+// --- Merging cells ---
+
+static const pestle_planned_t* planned(const pestle_planner_t* p,
+                                       const pestle_value_t* value) {
+  return &p->values.data[value->scratch];
+}
+
+// Whether |value| is the whole of an arena cell that dies at |position|.
+static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
+                      int64_t position) {
+  const pestle_cell_t* cell = pestle_plan_cell_of(p, value);
+  return cell->storage == PESTLE_STORAGE_ARENA && cell->end == position &&
+         cell->begin < position && planned(p, value)->offset == 0 &&
+         cell->size == (int64_t)pestle_type_bytes(value->type);
+}
+
+// Two operands in one cell: one would see what was written over the other.
+static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
+                          uint32_t index) {
+  const pestle_cell_t* cell =
+      pestle_plan_cell_of(p, pestle_node_operand(node, index));
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (i != index &&
+        pestle_plan_cell_of(p, pestle_node_operand(node, i)) == cell) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// |from| goes on in |into|, which ends where |from| begins.
+static void merge(pestle_planner_t* p, uint32_t into, uint32_t from) {
+  pestle_cell_t* a = &p->cells.data[into];
+  pestle_cell_t* b = &p->cells.data[from];
+  if (b->end > a->end) a->end = b->end;
+  b->merged_into = into;
+}
+
+static void merge_result(pestle_planner_t* p, const pestle_value_t* operand,
+                         const pestle_value_t* result) {
+  merge(p, pestle_plan_cell(p, planned(p, operand)->cell),
+        pestle_plan_cell(p, planned(p, result)->cell));
+}
+
+static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
+                      int64_t position) {
+  for (uint32_t i = 0; i < fusion->operand_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(fusion, i);
+    if (!dies_here(p, operand, position) || is_read_twice(p, fusion, i) ||
+        !pestle_plan_may_overwrite(fusion, i)) {
+      continue;
+    }
+    merge_result(p, operand, &fusion->results[0]);
+    return;
+  }
+}
+
+// The state of a loop begins in the storage of its initial value.
+static void start_in_place(pestle_planner_t* p, const pestle_node_t* loop,
+                           int64_t position) {
+  for (uint32_t i = 0; i < loop->result_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(loop, i);
+    if (dies_here(p, operand, position) && !is_read_twice(p, loop, i)) {
+      merge_result(p, operand, &loop->results[i]);
+    }
+  }
+}
+
+static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
+      overwrite(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+    }
+    if (n->op == PESTLE_OP_WHILE && n->result_count) {
+      start_in_place(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+    }
+    if (!pestle_pass_has_bodies(n)) continue;
+    for (uint32_t r = 0; r < n->region_count; ++r) {
+      visit_block(p, pestle_node_body(n, r));
+    }
+  }
+}
+
+pestle_status_t pestle_plan_in_place(pestle_planner_t* p) {
+  visit_block(p, p->function->body->block);
+  return NULL;
+}
