@@ -44,7 +44,7 @@ typedef struct fill_t {
 
 static const fill_t* find_fill(pestle_op_t op, unsigned name) {
 #define FILL(op, name, like, value, per_axis) \
-  {PESTLE_OP_##op, PESTLE_ATTR_##name, PESTLE_ATTR_##like, value, per_axis}
+  { PESTLE_OP_##op, PESTLE_ATTR_##name, PESTLE_ATTR_##like, value, per_axis }
   static const fill_t fills[] = {
       FILL(REDUCE_WINDOW, window_strides, window_dimensions, 1, 1),
       FILL(REDUCE_WINDOW, base_dilations, window_dimensions, 1, 1),
@@ -157,8 +157,7 @@ static pestle_status_t copy_i64s(pestle_module_t* module,
 
 static pestle_status_t copy_elements(pestle_module_t* module, bool share,
                                      const pestle_elements_t** elements) {
-  pestle_elements_t* copy =
-      PESTLE_ARENA_NEW(&module->arena, pestle_elements_t);
+  pestle_elements_t* copy = PESTLE_ARENA_NEW(&module->arena, pestle_elements_t);
   if (!copy) return PESTLE_OOM();
   *copy = **elements;
   if (!share && copy->size) {
@@ -212,8 +211,8 @@ const pestle_attr_t* pestle_node_attr(const pestle_node_t* node,
   static const pestle_attr_t none = {.kind = PESTLE_ATTR_KIND_I64};
   static const pestle_attr_t none_str = {.kind = PESTLE_ATTR_KIND_STR,
                                          .as.str = ""};
-  static const pestle_attr_t none_elements = {
-      .kind = PESTLE_ATTR_KIND_ELEMENTS, .as.elements = &no_elements};
+  static const pestle_attr_t none_elements = {.kind = PESTLE_ATTR_KIND_ELEMENTS,
+                                              .as.elements = &no_elements};
   const pestle_attr_t* attr = find_attr(node->attrs, node->attr_count, name);
   if (attr) return attr;
   if (name == PESTLE_ATTR_value) return &none_elements;

@@ -25,7 +25,8 @@ static pestle_status_t build_none(pestle_builder_t* builder,
 static pestle_status_t build_many(pestle_builder_t* builder,
                                   const pestle_node_spec_t* spec,
                                   pestle_value_t** out, size_t capacity) {
-  for (size_t i = 0; i < capacity; ++i) out[i] = NULL;
+  for (size_t i = 0; i < capacity; ++i)
+    out[i] = NULL;
   // The number of results is asked for first: a failed call adds nothing.
   pestle_node_spec_t full = *spec;
   full.module = builder->module;
@@ -42,7 +43,8 @@ static pestle_status_t build_many(pestle_builder_t* builder,
   }
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(builder, spec, &node));
-  for (size_t i = 0; i < count; ++i) out[i] = pestle_node_result(node, i);
+  for (size_t i = 0; i < count; ++i)
+    out[i] = pestle_node_result(node, i);
   return NULL;
 }
 
@@ -51,15 +53,16 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
   if (!struct_size || *struct_size >= sizeof(size_t)) return NULL;
   return pestle_op_wrap_error(
       op, &builder->loc, builder->module,
-      PESTLE_ERROR(INVALID_ARGUMENT, "struct_size of the attributes is not "
-                                     "set"));
+      PESTLE_ERROR(INVALID_ARGUMENT,
+                   "struct_size of the attributes is not "
+                   "set"));
 }
 
 // --- pestle_<op>_attrs_t to an array of attributes ---
 
 // A caller built against an older header has a shorter struct: what lies past
 // its end is as if left out.
-#define HAS_FIELD(in, Struct, field)            \
+#define HAS_FIELD(in, Struct, field) \
   ((in) && (in)->struct_size >= offsetof(Struct, field) + sizeof((in)->field))
 
 #define SET_BOOL(field) .as.b = field
@@ -70,17 +73,16 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
 #define SET_TYPE(field) .as.type = &field
 #define SET_ELEMENTS(field) .as.elements = &field
 
-#define PESTLE_OP_BEGIN(NAME, op, ...)                             \
-  static size_t read_##op(const pestle_##op##_attrs_t* in,         \
-                          pestle_attr_t out[PESTLE_MAX_ATTRS]) {   \
-    (void)in;                                                      \
-    (void)out;                                                     \
+#define PESTLE_OP_BEGIN(NAME, op, ...)                           \
+  static size_t read_##op(const pestle_##op##_attrs_t* in,       \
+                          pestle_attr_t out[PESTLE_MAX_ATTRS]) { \
+    (void)in;                                                    \
+    (void)out;                                                   \
     size_t count = 0;
-#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED)          \
-  if (HAS_FIELD(in, pestle_##op##_attrs_t, attr)) {         \
-    out[count++] = (pestle_attr_t){PESTLE_ATTR_##attr,      \
-                                   PESTLE_ATTR_KIND_##KIND, \
-                                   SET_##KIND(in->attr)};   \
+#define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED)                          \
+  if (HAS_FIELD(in, pestle_##op##_attrs_t, attr)) {                         \
+    out[count++] = (pestle_attr_t){                                         \
+        PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, SET_##KIND(in->attr)}; \
   }
 #define PESTLE_OP_END(NAME, op) \
   return count;                 \
@@ -89,19 +91,22 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
 
 // --- Elementwise ops ---
 
-#define LIST_1 {a}
-#define LIST_2 {a, b}
-#define LIST_3 {a, b, c}
+#define LIST_1 \
+  { a }
+#define LIST_2 \
+  { a, b }
+#define LIST_3 \
+  { a, b, c }
 
-#define PESTLE_SCALAR(NAME, fn, mlir, n, ...)                                 \
-  pestle_status_t pestle_op_##fn(                                             \
-      pestle_builder_t* builder PESTLE_OPERANDS_##n, pestle_value_t** out) {  \
-    pestle_value_t* list[] = LIST_##n;                                        \
-    return build_one(builder,                                                 \
-                     &(pestle_node_spec_t){.op = PESTLE_OP_##NAME,            \
-                                           .operands = list,                  \
-                                           .operand_count = n},               \
-                     out);                                                    \
+#define PESTLE_SCALAR(NAME, fn, mlir, n, ...)                                \
+  pestle_status_t pestle_op_##fn(                                            \
+      pestle_builder_t* builder PESTLE_OPERANDS_##n, pestle_value_t** out) { \
+    pestle_value_t* list[] = LIST_##n;                                       \
+    return build_one(                                                        \
+        builder,                                                             \
+        &(pestle_node_spec_t){                                               \
+            .op = PESTLE_OP_##NAME, .operands = list, .operand_count = n},   \
+        out);                                                                \
   }
 #include "pestle/scalar.def"
 
@@ -109,27 +114,27 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
 
 // Each column of a row becomes fields of the spec, and the last the call.
 #define SPEC_OPERANDS_0
-#define SPEC_OPERANDS_1                         \
-  spec.operands = (pestle_value_t*[])LIST_1;    \
+#define SPEC_OPERANDS_1                      \
+  spec.operands = (pestle_value_t*[])LIST_1; \
   spec.operand_count = 1;
-#define SPEC_OPERANDS_2                         \
-  spec.operands = (pestle_value_t*[])LIST_2;    \
+#define SPEC_OPERANDS_2                      \
+  spec.operands = (pestle_value_t*[])LIST_2; \
   spec.operand_count = 2;
-#define SPEC_OPERANDS_3                         \
-  spec.operands = (pestle_value_t*[])LIST_3;    \
+#define SPEC_OPERANDS_3                      \
+  spec.operands = (pestle_value_t*[])LIST_3; \
   spec.operand_count = 3;
-#define SPEC_OPERANDS_V                         \
-  spec.operands = operands;                     \
+#define SPEC_OPERANDS_V     \
+  spec.operands = operands; \
   spec.operand_count = operand_count;
 #define SPEC_REGIONS_0
-#define SPEC_REGIONS_1                          \
-  spec.regions = &region;                       \
+#define SPEC_REGIONS_1    \
+  spec.regions = &region; \
   spec.region_count = 1;
-#define SPEC_REGIONS_2                                  \
-  spec.regions = (pestle_region_t*[]){region, other};   \
+#define SPEC_REGIONS_2                                \
+  spec.regions = (pestle_region_t*[]){region, other}; \
   spec.region_count = 2;
-#define SPEC_REGIONS_V                          \
-  spec.regions = regions;                       \
+#define SPEC_REGIONS_V    \
+  spec.regions = regions; \
   spec.region_count = region_count;
 #define SPEC_TYPE_INFER
 #define SPEC_TYPE_TYPED spec.type = &type;
@@ -147,9 +152,7 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
     pestle_attr_t list[PESTLE_MAX_ATTRS];                                      \
     pestle_node_spec_t spec = {.op = PESTLE_OP_##NAME, .attrs = list};         \
     spec.attr_count = read_##fn(attrs, list);                                  \
-    SPEC_OPERANDS_##OPERANDS                                                   \
-    SPEC_REGIONS_##REGIONS                                                     \
-    SPEC_TYPE_##TYPE                                                           \
-    return BUILD_RESULTS_##RESULTS;                                            \
+    SPEC_OPERANDS_##OPERANDS SPEC_REGIONS_##REGIONS                            \
+        SPEC_TYPE_##TYPE return BUILD_RESULTS_##RESULTS;                       \
   }
 #include "pestle/ops.def"

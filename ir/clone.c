@@ -37,8 +37,8 @@ pestle_status_t pestle_cloner_find(const pestle_cloner_t* cloner,
                                    pestle_value_t** out_value) {
   pestle_map_value_t* slot =
       pestle_map_find_u64(&cloner->values, (uintptr_t)value);
-  *out_value = slot ? slot->ptr
-                    : (cloner->captures ? (pestle_value_t*)value : NULL);
+  *out_value =
+      slot ? slot->ptr : (cloner->captures ? (pestle_value_t*)value : NULL);
   if (*out_value) return NULL;
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "a value is used before the op that defines it");
@@ -70,9 +70,8 @@ static pestle_status_t argument_type(const pestle_cloner_t* cloner,
 static pestle_status_t start_region(pestle_cloner_t* cloner,
                                     pestle_clone_frame_t* frame) {
   const pestle_block_t* source = frame->owner->regions[frame->region]->block;
-  PESTLE_TRY(pestle_region_create(cloner->target, NULL, 0,
-                                  &frame->regions[frame->region],
-                                  &frame->block));
+  PESTLE_TRY(pestle_region_create(
+      cloner->target, NULL, 0, &frame->regions[frame->region], &frame->block));
   for (uint32_t i = 0; i < source->argument_count; ++i) {
     pestle_type_t type;
     pestle_value_t* copy;
@@ -103,7 +102,8 @@ static pestle_status_t find_operands(pestle_cloner_t* cloner,
   pestle_vec_clear(&cloner->operands);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     pestle_value_t* value;
-    PESTLE_TRY(pestle_cloner_find(cloner, pestle_node_operand(node, i), &value));
+    PESTLE_TRY(
+        pestle_cloner_find(cloner, pestle_node_operand(node, i), &value));
     if (!pestle_vec_push(&cloner->operands, value)) return PESTLE_OOM();
   }
   return NULL;
@@ -248,9 +248,9 @@ pestle_status_t pestle_node_clone(pestle_builder_t* builder,
   pestle_node_t* copy = NULL;
   pestle_status_t status = clone_regions(&cloner, node);
   if (!status) {
-    status = emit_at(
-        &cloner, builder, node, operands,
-        cloner.frames.size ? cloner.frames.data[0].regions : NULL, NULL, &copy);
+    status = emit_at(&cloner, builder, node, operands,
+                     cloner.frames.size ? cloner.frames.data[0].regions : NULL,
+                     NULL, &copy);
   }
   if (status && copy) pestle_node_erase(copy);
   if (status && !copy) discard_frames(&cloner);
@@ -261,7 +261,9 @@ pestle_status_t pestle_node_clone(pestle_builder_t* builder,
 
 // --- Modules ---
 
-static void release_module(void* self) { pestle_module_release(self); }
+static void release_module(void* self) {
+  pestle_module_release(self);
+}
 
 pestle_status_t pestle_module_keep_module(pestle_module_t* target,
                                           pestle_module_t* source) {

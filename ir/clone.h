@@ -10,12 +10,12 @@
 
 // One function body or one op with regions that is being copied.
 typedef struct pestle_clone_frame_t {
-  const pestle_node_t* owner;    // NULL: a function's body
-  pestle_function_t* function;   // the copy, when |owner| is NULL
-  pestle_region_t** regions;     // copies of the owner's regions so far
-  uint32_t region;               // the one that is being copied
-  const pestle_node_t* cursor;   // the next node to copy
-  pestle_block_t* block;         // where its copy goes
+  const pestle_node_t* owner;   // NULL: a function's body
+  pestle_function_t* function;  // the copy, when |owner| is NULL
+  pestle_region_t** regions;    // copies of the owner's regions so far
+  uint32_t region;              // the one that is being copied
+  const pestle_node_t* cursor;  // the next node to copy
+  pestle_block_t* block;        // where its copy goes
 } pestle_clone_frame_t;
 
 typedef struct pestle_cloner_t pestle_cloner_t;
@@ -60,7 +60,7 @@ PESTLE_NODISCARD pestle_status_t pestle_cloner_push_function(
 PESTLE_NODISCARD pestle_status_t pestle_cloner_run(pestle_cloner_t* cloner);
 
 // Makes |target| hold a reference to |source|, whose data it shares.
-PESTLE_NODISCARD pestle_status_t pestle_module_keep_module(
-    pestle_module_t* target, pestle_module_t* source);
+PESTLE_NODISCARD pestle_status_t
+pestle_module_keep_module(pestle_module_t* target, pestle_module_t* source);
 
 #endif  // PESTLE_IR_CLONE_H_

@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "ir/internal.h"
 
-static bool has_loc(const pestle_loc_t* loc) { return loc->name || loc->file; }
+static bool has_loc(const pestle_loc_t* loc) {
+  return loc->name || loc->file;
+}
 
 // "model.mlir:3:5", with what is known of it.
 static void append_file(const pestle_loc_t* loc, pestle_strbuf_t* out) {
@@ -58,9 +60,8 @@ pestle_status_t pestle_op_wrap_error(pestle_op_t op, const pestle_loc_t* loc,
                                      pestle_status_t status) {
   if (pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY) return status;
   pestle_strbuf_t subject;
-  pestle_strbuf_init(module ? module->arena.allocator
-                            : pestle_allocator_system(),
-                     &subject);
+  pestle_strbuf_init(
+      module ? module->arena.allocator : pestle_allocator_system(), &subject);
   append_subject(op, loc, &subject);
   pestle_status_t wrapped = pestle_status_make(
       pestle_status_code(status), pestle_status_file(status),
@@ -76,8 +77,8 @@ pestle_status_t pestle_op_wrap_error(pestle_op_t op, const pestle_loc_t* loc,
 }
 
 pestle_status_t pestle_node_error(const pestle_node_t* node,
-                                  pestle_status_code_t code,
-                                  const char* format, ...) {
+                                  pestle_status_code_t code, const char* format,
+                                  ...) {
   va_list args;
   va_start(args, format);
   pestle_status_t status =

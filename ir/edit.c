@@ -98,7 +98,8 @@ static void drop_operands(pestle_node_t* node) {
 void pestle_region_discard(pestle_region_t* region) {
   // The walk needs the links of nodes alone, so operands may go as it passes.
   pestle_node_t* node = NULL;
-  while ((node = pestle_region_next(region, node))) drop_operands(node);
+  while ((node = pestle_region_next(region, node)))
+    drop_operands(node);
   region->block->first = region->block->last = NULL;
 }
 

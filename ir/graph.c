@@ -163,20 +163,16 @@ static pestle_status_t name_arguments(pestle_function_t* function,
   if (!function->argument_names) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     const char** name = &function->argument_names[i];
-    PESTLE_TRY(
-        pestle_module_intern_opt(module, names ? names[i] : NULL, name));
+    PESTLE_TRY(pestle_module_intern_opt(module, names ? names[i] : NULL, name));
     pestle_value_t* argument = pestle_function_argument(function, i);
     if (!argument->name) argument->name = *name;
   }
   return NULL;
 }
 
-pestle_status_t pestle_module_add_function(pestle_module_t* module,
-                                           const char* name,
-                                           const pestle_type_t* types,
-                                           const char* const* names,
-                                           size_t count,
-                                           pestle_function_t** out_function) {
+pestle_status_t pestle_module_add_function(
+    pestle_module_t* module, const char* name, const pestle_type_t* types,
+    const char* const* names, size_t count, pestle_function_t** out_function) {
   *out_function = NULL;
   if (!name || !*name) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "a function needs a name");
@@ -191,8 +187,8 @@ pestle_status_t pestle_module_add_function(pestle_module_t* module,
   function->module = module;
   PESTLE_TRY(pestle_module_intern_opt(module, name, &function->name));
   pestle_block_t* block;
-  PESTLE_TRY(pestle_region_create(module, types, count, &function->body,
-                                  &block));
+  PESTLE_TRY(
+      pestle_region_create(module, types, count, &function->body, &block));
   PESTLE_TRY(name_arguments(function, names, count));
   function->body->function = function;
   if (module->last) {
@@ -361,7 +357,8 @@ pestle_status_t pestle_block_add_argument(pestle_module_t* module,
   pestle_value_t** arguments =
       PESTLE_ARENA_ARRAY(&module->arena, pestle_value_t*, (size_t)count + 1);
   if (!value || !arguments) return PESTLE_OOM();
-  for (uint32_t i = 0; i < count; ++i) arguments[i] = block->arguments[i];
+  for (uint32_t i = 0; i < count; ++i)
+    arguments[i] = block->arguments[i];
   arguments[count] = value;
   block->arguments = arguments;
   block->argument_count = count + 1;

@@ -13,10 +13,11 @@ static pestle_status_t same_shape(const pestle_infer_t* in, size_t first,
   for (size_t i = first + 1; i < count; ++i) {
     const pestle_type_t* type = pestle_in_type(in, i);
     if (!pestle_shapes_agree(out, type)) {
-      return PESTLE_BAD("operand %zu is %s, operand %zu is %s: shapes must be "
-                        "equal",
-                        first, pestle_type_text(pestle_in_type(in, first)).text,
-                        i, pestle_type_text(type).text);
+      return PESTLE_BAD(
+          "operand %zu is %s, operand %zu is %s: shapes must be "
+          "equal",
+          first, pestle_type_text(pestle_in_type(in, first)).text, i,
+          pestle_type_text(type).text);
     }
     pestle_merge_shape(out, type);
   }
@@ -41,10 +42,10 @@ static pestle_status_t scalar_or_shape(const pestle_infer_t* in, size_t operand,
   const pestle_type_t* type = pestle_in_type(in, operand);
   if (type->rank == 0) return NULL;
   if (!pestle_shapes_agree(shape, type)) {
-    return PESTLE_BAD("operand %zu is %s: its rank must be 0 or its shape that "
-                      "of %s",
-                      operand, pestle_type_text(type).text,
-                      pestle_type_text(shape).text);
+    return PESTLE_BAD(
+        "operand %zu is %s: its rank must be 0 or its shape that "
+        "of %s",
+        operand, pestle_type_text(type).text, pestle_type_text(shape).text);
   }
   pestle_merge_shape(shape, type);
   return NULL;
@@ -53,9 +54,10 @@ static pestle_status_t scalar_or_shape(const pestle_infer_t* in, size_t operand,
 static pestle_status_t infer_select(pestle_infer_t* in) {
   pestle_type_t type;
   if (pestle_in_type(in, 0)->dtype != PESTLE_I1) {
-    return PESTLE_BAD("operand 0 is %s: the predicate's element type must be "
-                      "i1",
-                      pestle_type_text(pestle_in_type(in, 0)).text);
+    return PESTLE_BAD(
+        "operand 0 is %s: the predicate's element type must be "
+        "i1",
+        pestle_type_text(pestle_in_type(in, 0)).text);
   }
   PESTLE_TRY(pestle_need_kind(in, 1, in->info->kinds));
   PESTLE_TRY(pestle_need_same_dtype(in, 1, 2));
@@ -111,8 +113,7 @@ static pestle_status_t check_counts(const pestle_infer_t* in) {
     return PESTLE_BAD("%zu operands are given, the op takes %d",
                       spec->operand_count, (int)info->operands);
   }
-  if (info->regions != PESTLE_VARIADIC &&
-      spec->region_count != info->regions) {
+  if (info->regions != PESTLE_VARIADIC && spec->region_count != info->regions) {
     return PESTLE_BAD("%zu regions are given, the op takes %d",
                       spec->region_count, (int)info->regions);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rules: one pestle_infer_<op>() for each row of ops.def; scalar rows share
-// the few of infer.c. A rule looks at operands, attributes and regions and
-// emits the result types, or says what is wrong.
+// Type rules: one pestle_infer_<op>() for each row of ops.def; scalar rows
+// share the few of infer.c. A rule looks at operands, attributes and regions
+// and emits the result types, or says what is wrong.
 //
 // Extents that are not known agree with any extent; a rule carries what it
 // knows of them into its results and leaves the rest dynamic.
@@ -17,7 +17,7 @@ typedef struct pestle_infer_t {
   size_t attr_count;
   pestle_type_t* out;  // room for |capacity|
   size_t capacity;
-  size_t count;        // emitted so far, also past |capacity|
+  size_t count;  // emitted so far, also past |capacity|
 } pestle_infer_t;
 
 #define PESTLE_OP_BEGIN(NAME, op, ...) \
@@ -41,8 +41,8 @@ const pestle_attr_t* pestle_in_attr(const pestle_infer_t* in,
 PESTLE_NODISCARD pestle_status_t pestle_emit(pestle_infer_t* in,
                                              const pestle_type_t* type);
 // The type that the caller stated, which TYPED ops must have.
-PESTLE_NODISCARD pestle_status_t pestle_in_stated(
-    const pestle_infer_t* in, const pestle_type_t** out_type);
+PESTLE_NODISCARD pestle_status_t
+pestle_in_stated(const pestle_infer_t* in, const pestle_type_t** out_type);
 
 static inline bool pestle_dim_known(int64_t dim) {
   return dim != PESTLE_DIM_DYNAMIC;
@@ -60,8 +60,8 @@ PESTLE_NODISCARD pestle_status_t pestle_need_kind(const pestle_infer_t* in,
                                                   size_t operand,
                                                   unsigned kinds);
 // Operand |b| has the element type of operand |a|.
-PESTLE_NODISCARD pestle_status_t pestle_need_same_dtype(
-    const pestle_infer_t* in, size_t a, size_t b);
+PESTLE_NODISCARD pestle_status_t
+pestle_need_same_dtype(const pestle_infer_t* in, size_t a, size_t b);
 PESTLE_NODISCARD pestle_status_t pestle_need_rank(const pestle_infer_t* in,
                                                   size_t operand, int rank);
 // The array attribute |name| has |count| elements.
@@ -96,8 +96,9 @@ PESTLE_NODISCARD pestle_status_t pestle_in_return(const pestle_infer_t* in,
                                                   size_t region,
                                                   const pestle_node_t** out);
 // Region |region| takes |count| arguments.
-PESTLE_NODISCARD pestle_status_t pestle_need_arguments(
-    const pestle_infer_t* in, size_t region, size_t count);
+PESTLE_NODISCARD pestle_status_t pestle_need_arguments(const pestle_infer_t* in,
+                                                       size_t region,
+                                                       size_t count);
 // Region |region| takes the types of operands |first| to |first + count|.
 PESTLE_NODISCARD pestle_status_t pestle_need_operand_arguments(
     const pestle_infer_t* in, size_t region, size_t first, size_t count);

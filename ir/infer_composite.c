@@ -36,16 +36,17 @@ static pestle_status_t check_per_dimension(const pestle_infer_t* in,
   }
   const pestle_type_t* type = pestle_in_type(in, operand);
   if (type->dtype == x->dtype && pestle_shapes_agree(type, &shape)) return NULL;
-  return PESTLE_BAD("operand %zu is %s, not %s: the shape of the normalised "
-                    "'dimensions'",
-                    operand, pestle_type_text(type).text,
-                    pestle_type_text(&shape).text);
+  return PESTLE_BAD(
+      "operand %zu is %s, not %s: the shape of the normalised "
+      "'dimensions'",
+      operand, pestle_type_text(type).text, pestle_type_text(&shape).text);
 }
 
 static pestle_status_t infer_norm(pestle_infer_t* in) {
   PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
   PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_dimensions,
                               pestle_in_type(in, 0)->rank, NULL));
+  PESTLE_TRY(pestle_need_sorted(in, PESTLE_ATTR_dimensions));
   double epsilon = pestle_in_attr(in, PESTLE_ATTR_epsilon)->as.f64;
   if (!(epsilon >= 0)) {
     return PESTLE_BAD("'epsilon' is %g: it must not be negative", epsilon);
@@ -66,9 +67,13 @@ pestle_status_t pestle_infer_rms_norm(pestle_infer_t* in) {
 
 // --- Activations ---
 
-pestle_status_t pestle_infer_gelu(pestle_infer_t* in) { return infer_like(in); }
+pestle_status_t pestle_infer_gelu(pestle_infer_t* in) {
+  return infer_like(in);
+}
 
-pestle_status_t pestle_infer_silu(pestle_infer_t* in) { return infer_like(in); }
+pestle_status_t pestle_infer_silu(pestle_infer_t* in) {
+  return infer_like(in);
+}
 
 pestle_status_t pestle_infer_hard_sigmoid(pestle_infer_t* in) {
   return infer_like(in);
@@ -107,10 +112,10 @@ static pestle_status_t check_parameters(const pestle_infer_t* in) {
       pestle_dims_agree(x->dims[axis], zero->dims[0])) {
     return NULL;
   }
-  return PESTLE_BAD("operand 1 is %s: its extent must be that of axis %lld of "
-                    "operand 0, %s",
-                    pestle_type_text(scale).text, (long long)axis,
-                    pestle_type_text(x).text);
+  return PESTLE_BAD(
+      "operand 1 is %s: its extent must be that of axis %lld of "
+      "operand 0, %s",
+      pestle_type_text(scale).text, (long long)axis, pestle_type_text(x).text);
 }
 
 pestle_status_t pestle_infer_quantize(pestle_infer_t* in) {
@@ -119,9 +124,10 @@ pestle_status_t pestle_infer_quantize(pestle_infer_t* in) {
   if (type.dtype != PESTLE_I32) PESTLE_TRY(pestle_need_same_dtype(in, 1, 0));
   type.dtype = pestle_in_type(in, 2)->dtype;
   if (!is_quantized(type.dtype)) {
-    return PESTLE_BAD("operand 2 is %s: the zero point's element type must be "
-                      "an integer of up to 16 bits or an f8",
-                      pestle_type_text(pestle_in_type(in, 2)).text);
+    return PESTLE_BAD(
+        "operand 2 is %s: the zero point's element type must be "
+        "an integer of up to 16 bits or an f8",
+        pestle_type_text(pestle_in_type(in, 2)).text);
   }
   return pestle_emit(in, &type);
 }
@@ -131,9 +137,10 @@ pestle_status_t pestle_infer_dequantize(pestle_infer_t* in) {
   PESTLE_TRY(check_parameters(in));
   PESTLE_TRY(pestle_need_same_dtype(in, 0, 2));
   if (type.dtype != PESTLE_I32 && !is_quantized(type.dtype)) {
-    return PESTLE_BAD("operand 0 is %s: its element type must be i32, an "
-                      "integer of up to 16 bits or an f8",
-                      pestle_type_text(pestle_in_type(in, 0)).text);
+    return PESTLE_BAD(
+        "operand 0 is %s: its element type must be i32, an "
+        "integer of up to 16 bits or an f8",
+        pestle_type_text(pestle_in_type(in, 0)).text);
   }
   type.dtype = pestle_in_type(in, 1)->dtype;
   return pestle_emit(in, &type);

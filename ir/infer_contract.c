@@ -10,8 +10,7 @@ static pestle_status_t check_dtypes(const pestle_infer_t* in,
                                     pestle_dtype_t result) {
   static const unsigned families[] = {PESTLE_KIND_INT, PESTLE_KIND_FLOAT,
                                       PESTLE_KIND_COMPLEX};
-  PESTLE_TRY(
-      pestle_need_kind(in, 0, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX));
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX));
   pestle_dtype_t a = pestle_in_type(in, 0)->dtype;
   pestle_dtype_t b = pestle_in_type(in, 1)->dtype;
   bool integers = pestle_dtype_is(a, PESTLE_KIND_INT) &&
@@ -23,10 +22,10 @@ static pestle_status_t check_dtypes(const pestle_infer_t* in,
       return NULL;
     }
   }
-  return PESTLE_BAD("the result's element type %s does not go with operands "
-                    "of %s",
-                    pestle_dtype_info(result)->name,
-                    pestle_dtype_info(a)->name);
+  return PESTLE_BAD(
+      "the result's element type %s does not go with operands "
+      "of %s",
+      pestle_dtype_info(result)->name, pestle_dtype_info(a)->name);
 }
 
 // Emits |type| with the stated element type, if the stated shape agrees.
@@ -66,12 +65,12 @@ static pestle_status_t check_pairs(const pestle_infer_t* in,
   PESTLE_TRY(pestle_need_count(in, rhs_name, a.count));
   for (size_t i = 0; i < a.count; ++i) {
     if (pestle_dims_agree(lhs->dims[a.data[i]], rhs->dims[b.data[i]])) continue;
-    return PESTLE_BAD("axis %lld of operand 0, %s, and axis %lld of operand "
-                      "1, %s, must have one extent ('%s', '%s')",
-                      (long long)a.data[i], pestle_type_text(lhs).text,
-                      (long long)b.data[i], pestle_type_text(rhs).text,
-                      pestle_attr_name_text(lhs_name),
-                      pestle_attr_name_text(rhs_name));
+    return PESTLE_BAD(
+        "axis %lld of operand 0, %s, and axis %lld of operand "
+        "1, %s, must have one extent ('%s', '%s')",
+        (long long)a.data[i], pestle_type_text(lhs).text, (long long)b.data[i],
+        pestle_type_text(rhs).text, pestle_attr_name_text(lhs_name),
+        pestle_attr_name_text(rhs_name));
   }
   return NULL;
 }
@@ -168,9 +167,9 @@ static int64_t layout_dim(const pestle_infer_t* in, size_t operand,
 }
 
 static pestle_status_t check_window(const pestle_infer_t* in, size_t spatial) {
-  static const uint16_t positive[] = {
-      PESTLE_ATTR_window_strides, PESTLE_ATTR_lhs_dilation,
-      PESTLE_ATTR_rhs_dilation};
+  static const uint16_t positive[] = {PESTLE_ATTR_window_strides,
+                                      PESTLE_ATTR_lhs_dilation,
+                                      PESTLE_ATTR_rhs_dilation};
   for (size_t i = 0; i < sizeof(positive) / sizeof(positive[0]); ++i) {
     pestle_attr_name_t name = (pestle_attr_name_t)positive[i];
     PESTLE_TRY(pestle_need_count(in, name, spatial));
@@ -200,28 +199,30 @@ static pestle_status_t check_groups(const pestle_infer_t* in) {
   int64_t kernel_in = layout_dim(in, 1, kernel_layout.feature);
   int64_t kernel_out = layout_dim(in, 1, kernel_layout.batch);
   if (groups < 1 || batches < 1 || (groups > 1 && batches > 1)) {
-    return PESTLE_BAD("'feature_group_count' is %lld, 'batch_group_count' is "
-                      "%lld: both must be positive and one of them 1",
-                      (long long)groups, (long long)batches);
+    return PESTLE_BAD(
+        "'feature_group_count' is %lld, 'batch_group_count' is "
+        "%lld: both must be positive and one of them 1",
+        (long long)groups, (long long)batches);
   }
   if (!divides(batches, batch) || !divides(batches, kernel_out)) {
-    return PESTLE_BAD("'batch_group_count' %lld must divide the batch %lld "
-                      "and the kernel's output features %lld",
-                      (long long)batches, (long long)batch,
-                      (long long)kernel_out);
+    return PESTLE_BAD(
+        "'batch_group_count' %lld must divide the batch %lld "
+        "and the kernel's output features %lld",
+        (long long)batches, (long long)batch, (long long)kernel_out);
   }
   if (!divides(groups, features) || !divides(groups, kernel_out)) {
-    return PESTLE_BAD("'feature_group_count' %lld must divide the input "
-                      "features %lld and the kernel's output features %lld",
-                      (long long)groups, (long long)features,
-                      (long long)kernel_out);
+    return PESTLE_BAD(
+        "'feature_group_count' %lld must divide the input "
+        "features %lld and the kernel's output features %lld",
+        (long long)groups, (long long)features, (long long)kernel_out);
   }
   if (pestle_dim_known(features) &&
       !pestle_dims_agree(features / groups, kernel_in)) {
-    return PESTLE_BAD("the kernel has %lld input features, %lld features in "
-                      "%lld groups need %lld",
-                      (long long)kernel_in, (long long)features,
-                      (long long)groups, (long long)(features / groups));
+    return PESTLE_BAD(
+        "the kernel has %lld input features, %lld features in "
+        "%lld groups need %lld",
+        (long long)kernel_in, (long long)features, (long long)groups,
+        (long long)(features / groups));
   }
   return NULL;
 }
@@ -242,8 +243,8 @@ static pestle_status_t spatial_dims(const pestle_infer_t* in, size_t spatial,
         .window_dilation = pestle_in_i64s(in, PESTLE_ATTR_rhs_dilation).data[i],
         .low = padding[2 * i],
         .high = padding[2 * i + 1]};
-    PESTLE_TRY(pestle_window_places(x->dims[from], &window, (int)i,
-                                    &type->dims[to]));
+    PESTLE_TRY(
+        pestle_window_places(x->dims[from], &window, (int)i, &type->dims[to]));
   }
   return NULL;
 }

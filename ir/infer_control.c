@@ -145,8 +145,7 @@ pestle_status_t pestle_infer_optimization_barrier(pestle_infer_t* in) {
 
 pestle_status_t pestle_infer_fusion(pestle_infer_t* in) {
   const pestle_node_t* node;
-  PESTLE_TRY(
-      pestle_need_operand_arguments(in, 0, 0, in->spec->operand_count));
+  PESTLE_TRY(pestle_need_operand_arguments(in, 0, 0, in->spec->operand_count));
   PESTLE_TRY(pestle_in_return(in, 0, &node));
   return emit_returned(in, node);
 }

@@ -10,18 +10,20 @@ static pestle_status_t check_inputs(const pestle_infer_t* in, size_t* out_count,
   size_t operands = in->spec->operand_count;
   size_t count = operands / 2;
   if (count == 0 || operands % 2) {
-    return PESTLE_BAD("%zu operands are given: there must be an initial value "
-                      "for each input",
-                      operands);
+    return PESTLE_BAD(
+        "%zu operands are given: there must be an initial value "
+        "for each input",
+        operands);
   }
   *out_shape = *pestle_in_type(in, 0);
   for (size_t i = 0; i < count; ++i) {
     const pestle_type_t* type = pestle_in_type(in, i);
     if (!pestle_shapes_agree(out_shape, type)) {
-      return PESTLE_BAD("operand 0 is %s, operand %zu is %s: shapes must be "
-                        "equal",
-                        pestle_type_text(pestle_in_type(in, 0)).text, i,
-                        pestle_type_text(type).text);
+      return PESTLE_BAD(
+          "operand 0 is %s, operand %zu is %s: shapes must be "
+          "equal",
+          pestle_type_text(pestle_in_type(in, 0)).text, i,
+          pestle_type_text(type).text);
     }
     pestle_merge_shape(out_shape, type);
     PESTLE_TRY(pestle_need_rank(in, count + i, 0));
@@ -45,8 +47,7 @@ pestle_status_t pestle_infer_reduce(pestle_infer_t* in) {
   pestle_type_t shape;
   bool reduced[PESTLE_MAX_RANK] = {false};
   PESTLE_TRY(check_inputs(in, &count, &shape));
-  PESTLE_TRY(
-      pestle_need_axes(in, PESTLE_ATTR_dimensions, shape.rank, reduced));
+  PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_dimensions, shape.rank, reduced));
   PESTLE_TRY(pestle_need_fold_body(in, count));
   pestle_type_t type = {.rank = 0};
   for (int i = 0; i < shape.rank; ++i) {
@@ -83,8 +84,7 @@ pestle_status_t pestle_infer_reduce_window(pestle_infer_t* in) {
             pestle_in_i64s(in, PESTLE_ATTR_window_dilations).data[i],
         .low = padding[2 * i],
         .high = padding[2 * i + 1]};
-    PESTLE_TRY(
-        pestle_window_places(shape.dims[i], &window, i, &shape.dims[i]));
+    PESTLE_TRY(pestle_window_places(shape.dims[i], &window, i, &shape.dims[i]));
   }
   return emit_each(in, count, &shape);
 }

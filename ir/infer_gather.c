@@ -3,7 +3,8 @@
 #include "base/mem.h"
 #include "ir/infer.h"
 
-// Operands from |first| on are one index of rank 0 an axis, of one integer type.
+// Operands from |first| on are one index of rank 0 an axis, of one integer
+// type.
 static pestle_status_t check_indices(const pestle_infer_t* in, size_t first) {
   size_t rank = (size_t)pestle_in_type(in, 0)->rank;
   size_t count = in->spec->operand_count - first;
@@ -83,29 +84,31 @@ static pestle_status_t check_gather_operand(const pestle_infer_t* in) {
       pestle_in_i64s(in, PESTLE_ATTR_operand_batching_dims);
   bool dropped[PESTLE_MAX_RANK] = {false};
   bool mapped[PESTLE_MAX_RANK] = {false};
-  PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_collapsed_slice_dims, x->rank,
-                              dropped));
+  PESTLE_TRY(
+      pestle_need_axes(in, PESTLE_ATTR_collapsed_slice_dims, x->rank, dropped));
   PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_operand_batching_dims, x->rank,
                               dropped));
-  PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_operand_batching_dims, x->rank,
-                              mapped));
+  PESTLE_TRY(
+      pestle_need_axes(in, PESTLE_ATTR_operand_batching_dims, x->rank, mapped));
   PESTLE_TRY(
       pestle_need_axes(in, PESTLE_ATTR_start_index_map, x->rank, mapped));
   PESTLE_TRY(pestle_need_sorted(in, PESTLE_ATTR_collapsed_slice_dims));
   PESTLE_TRY(pestle_need_sorted(in, PESTLE_ATTR_operand_batching_dims));
   if ((size_t)x->rank != offsets + collapsed.count + batching.count) {
-    return PESTLE_BAD("operand 0 has rank %d, but 'offset_dims', "
-                      "'collapsed_slice_dims' and 'operand_batching_dims' "
-                      "have %zu elements together",
-                      x->rank, offsets + collapsed.count + batching.count);
+    return PESTLE_BAD(
+        "operand 0 has rank %d, but 'offset_dims', "
+        "'collapsed_slice_dims' and 'operand_batching_dims' "
+        "have %zu elements together",
+        x->rank, offsets + collapsed.count + batching.count);
   }
   PESTLE_TRY(check_sizes(in));
   for (int i = 0; i < x->rank; ++i) {
     int64_t size = pestle_in_i64s(in, PESTLE_ATTR_slice_sizes).data[i];
     if (dropped[i] && size > 1) {
-      return PESTLE_BAD("slice size %lld of axis %d must be 0 or 1: the axis "
-                        "is collapsed or batching",
-                        (long long)size, i);
+      return PESTLE_BAD(
+          "slice size %lld of axis %d must be 0 or 1: the axis "
+          "is collapsed or batching",
+          (long long)size, i);
     }
   }
   return NULL;
@@ -133,17 +136,19 @@ static pestle_status_t check_gather_indices(const pestle_infer_t* in) {
   PESTLE_TRY(pestle_need_axes(in, name, indices->rank, batch));
   PESTLE_TRY(pestle_need_count(in, name, of_operand.count));
   if (vector < indices->rank && batch[vector]) {
-    return PESTLE_BAD("'start_indices_batching_dims' names "
-                      "'index_vector_dim', %lld",
-                      (long long)vector);
+    return PESTLE_BAD(
+        "'start_indices_batching_dims' names "
+        "'index_vector_dim', %lld",
+        (long long)vector);
   }
   for (size_t i = 0; i < of_operand.count; ++i) {
     int64_t a = of_operand.data[i], b = of_indices.data[i];
     if (!pestle_dims_agree(x->dims[a], indices->dims[b])) {
-      return PESTLE_BAD("batching axis %lld of operand 0 has extent %lld, "
-                        "axis %lld of the indices %lld",
-                        (long long)a, (long long)x->dims[a], (long long)b,
-                        (long long)indices->dims[b]);
+      return PESTLE_BAD(
+          "batching axis %lld of operand 0 has extent %lld, "
+          "axis %lld of the indices %lld",
+          (long long)a, (long long)x->dims[a], (long long)b,
+          (long long)indices->dims[b]);
     }
   }
   return NULL;
@@ -162,7 +167,8 @@ static int next_kept(const pestle_infer_t* in, int axis) {
       pestle_in_i64s(in, PESTLE_ATTR_collapsed_slice_dims);
   pestle_i64s_t batching =
       pestle_in_i64s(in, PESTLE_ATTR_operand_batching_dims);
-  while (contains(collapsed, axis) || contains(batching, axis)) ++axis;
+  while (contains(collapsed, axis) || contains(batching, axis))
+    ++axis;
   return axis;
 }
 

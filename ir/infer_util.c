@@ -56,11 +56,10 @@ pestle_type_text_t pestle_type_text(const pestle_type_t* type) {
   size_t limit = sizeof(out.text) - 1;
   size_t at = advance(0, limit, snprintf(out.text, limit + 1, "tensor<"));
   for (int i = 0; i < type->rank && i < PESTLE_MAX_RANK; ++i) {
-    int written =
-        pestle_dim_known(type->dims[i])
-            ? snprintf(out.text + at, limit + 1 - at, "%lldx",
-                       (long long)type->dims[i])
-            : snprintf(out.text + at, limit + 1 - at, "?x");
+    int written = pestle_dim_known(type->dims[i])
+                      ? snprintf(out.text + at, limit + 1 - at, "%lldx",
+                                 (long long)type->dims[i])
+                      : snprintf(out.text + at, limit + 1 - at, "?x");
     at = advance(at, limit, written);
   }
   at = advance(at, limit,
@@ -94,10 +93,8 @@ pestle_status_t pestle_need_kind(const pestle_infer_t* in, size_t operand,
     unsigned kind;
     const char* text;
   } names[] = {
-      {PESTLE_KIND_BOOL, "i1"},
-      {PESTLE_KIND_SIGNED, "signed"},
-      {PESTLE_KIND_UNSIGNED, "unsigned"},
-      {PESTLE_KIND_FLOAT, "float"},
+      {PESTLE_KIND_BOOL, "i1"},           {PESTLE_KIND_SIGNED, "signed"},
+      {PESTLE_KIND_UNSIGNED, "unsigned"}, {PESTLE_KIND_FLOAT, "float"},
       {PESTLE_KIND_COMPLEX, "complex"},
   };
   const pestle_type_t* type = pestle_in_type(in, operand);
@@ -117,10 +114,10 @@ pestle_status_t pestle_need_same_dtype(const pestle_infer_t* in, size_t a,
   const pestle_type_t* type_a = pestle_in_type(in, a);
   const pestle_type_t* type_b = pestle_in_type(in, b);
   if (type_a->dtype == type_b->dtype) return NULL;
-  return PESTLE_BAD("operand %zu is %s, operand %zu is %s: element types must "
-                    "be equal",
-                    a, pestle_type_text(type_a).text, b,
-                    pestle_type_text(type_b).text);
+  return PESTLE_BAD(
+      "operand %zu is %s, operand %zu is %s: element types must "
+      "be equal",
+      a, pestle_type_text(type_a).text, b, pestle_type_text(type_b).text);
 }
 
 pestle_status_t pestle_need_rank(const pestle_infer_t* in, size_t operand,
@@ -152,9 +149,10 @@ pestle_status_t pestle_need_axes(const pestle_infer_t* in,
                         pestle_attr_name_text(name), (long long)axis, rank);
     }
     if (seen[axis]) {
-      return PESTLE_BAD("'%s' names axis %lld twice, or another attribute "
-                        "names it too",
-                        pestle_attr_name_text(name), (long long)axis);
+      return PESTLE_BAD(
+          "'%s' names axis %lld twice, or another attribute "
+          "names it too",
+          pestle_attr_name_text(name), (long long)axis);
     }
     seen[axis] = true;
   }

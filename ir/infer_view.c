@@ -114,8 +114,7 @@ pestle_status_t pestle_infer_bitcast_convert(pestle_infer_t* in) {
     type.dims[--type.rank] = 0;
   }
   if (!pestle_shapes_agree(&type, stated)) {
-    return PESTLE_BAD("the result %s must be %s",
-                      pestle_type_text(stated).text,
+    return PESTLE_BAD("the result %s must be %s", pestle_type_text(stated).text,
                       pestle_type_text(&type).text);
   }
   pestle_merge_shape(&type, stated);
@@ -141,10 +140,10 @@ pestle_status_t pestle_infer_broadcast_in_dim(pestle_infer_t* in) {
     int64_t* dim = &type.dims[axes[i]];
     if (x->dims[i] == 1) continue;
     if (!pestle_dims_agree(x->dims[i], *dim)) {
-      return PESTLE_BAD("extent %lld of axis %d of the operand is neither 1 "
-                        "nor the extent %lld of axis %lld of the result",
-                        (long long)x->dims[i], i, (long long)*dim,
-                        (long long)axes[i]);
+      return PESTLE_BAD(
+          "extent %lld of axis %d of the operand is neither 1 "
+          "nor the extent %lld of axis %lld of the result",
+          (long long)x->dims[i], i, (long long)*dim, (long long)axes[i]);
     }
     if (!pestle_dim_known(*dim)) *dim = x->dims[i];
   }
@@ -234,10 +233,10 @@ pestle_status_t pestle_infer_slice(pestle_infer_t* in) {
     int64_t stride = pestle_in_i64s(in, PESTLE_ATTR_strides).data[i];
     bool inside = !pestle_dim_known(x->dims[i]) || limit <= x->dims[i];
     if (start > limit || !inside) {
-      return PESTLE_BAD("start %lld and limit %lld of axis %d do not lie in "
-                        "operand %s",
-                        (long long)start, (long long)limit, i,
-                        pestle_type_text(x).text);
+      return PESTLE_BAD(
+          "start %lld and limit %lld of axis %d do not lie in "
+          "operand %s",
+          (long long)start, (long long)limit, i, pestle_type_text(x).text);
     }
     int64_t extent = limit - start;
     type.dims[i] = extent / stride + (extent % stride != 0);
@@ -263,9 +262,10 @@ static pestle_status_t pad_extent(int axis, int64_t low, int64_t high,
     return PESTLE_BAD("the padded extent of axis %d passes 2^63", axis);
   }
   if (*dim >= 0) return NULL;
-  return PESTLE_BAD("the padding takes more from axis %d than it has: its "
-                    "extent would be %lld",
-                    axis, (long long)*dim);
+  return PESTLE_BAD(
+      "the padding takes more from axis %d than it has: its "
+      "extent would be %lld",
+      axis, (long long)*dim);
 }
 
 pestle_status_t pestle_infer_pad(pestle_infer_t* in) {
@@ -279,11 +279,11 @@ pestle_status_t pestle_infer_pad(pestle_infer_t* in) {
   PESTLE_TRY(pestle_need_at_least(in, PESTLE_ATTR_interior_padding, 0));
   pestle_type_t type = *x;
   for (int i = 0; i < x->rank; ++i) {
-    PESTLE_TRY(pad_extent(
-        i, pestle_in_i64s(in, PESTLE_ATTR_edge_padding_low).data[i],
-        pestle_in_i64s(in, PESTLE_ATTR_edge_padding_high).data[i],
-        pestle_in_i64s(in, PESTLE_ATTR_interior_padding).data[i],
-        &type.dims[i]));
+    PESTLE_TRY(
+        pad_extent(i, pestle_in_i64s(in, PESTLE_ATTR_edge_padding_low).data[i],
+                   pestle_in_i64s(in, PESTLE_ATTR_edge_padding_high).data[i],
+                   pestle_in_i64s(in, PESTLE_ATTR_interior_padding).data[i],
+                   &type.dims[i]));
   }
   return pestle_emit(in, &type);
 }
@@ -304,11 +304,11 @@ static pestle_status_t append_part(const pestle_infer_t* in, size_t i,
   }
   part.dims[axis] = *sum;
   if (!pestle_shapes_agree(type, &part)) {
-    return PESTLE_BAD("operand %zu is %s: but for axis %lld its shape must be "
-                      "that of operand 0, %s",
-                      i, pestle_type_text(pestle_in_type(in, i)).text,
-                      (long long)axis,
-                      pestle_type_text(pestle_in_type(in, 0)).text);
+    return PESTLE_BAD(
+        "operand %zu is %s: but for axis %lld its shape must be "
+        "that of operand 0, %s",
+        i, pestle_type_text(pestle_in_type(in, i)).text, (long long)axis,
+        pestle_type_text(pestle_in_type(in, 0)).text);
   }
   part.dims[axis] = PESTLE_DIM_DYNAMIC;
   pestle_merge_shape(type, &part);

@@ -25,9 +25,11 @@ PESTLE_NODISCARD pestle_status_t pestle_attrs_complete(
 
 // Copies what |attrs| point at into |module|; the data of ELEMENTS too unless
 // |share_elements|.
-PESTLE_NODISCARD pestle_status_t pestle_attrs_copy(
-    pestle_module_t* module, bool share_elements, const pestle_attr_t* attrs,
-    size_t count, pestle_attr_t** out_attrs);
+PESTLE_NODISCARD pestle_status_t pestle_attrs_copy(pestle_module_t* module,
+                                                   bool share_elements,
+                                                   const pestle_attr_t* attrs,
+                                                   size_t count,
+                                                   pestle_attr_t** out_attrs);
 
 // Puts |use| on the list of |value|, of which it must not be on any.
 void pestle_use_link(pestle_use_t* use, pestle_value_t* value);
@@ -36,17 +38,16 @@ void pestle_node_insert(pestle_node_t* node, pestle_block_t* block,
                         pestle_node_t* before);
 // Puts "'stablehlo.add' (node 'conv1' in model.onnx): " before the message of
 // |status|, of which it takes ownership; code, source line and notes stay.
-PESTLE_NODISCARD pestle_status_t pestle_op_wrap_error(
-    pestle_op_t op, const pestle_loc_t* loc, const pestle_module_t* module,
-    pestle_status_t status);
+PESTLE_NODISCARD pestle_status_t
+pestle_op_wrap_error(pestle_op_t op, const pestle_loc_t* loc,
+                     const pestle_module_t* module, pestle_status_t status);
 // A call that comes back to a function which it is made from, or NULL.
 PESTLE_NODISCARD pestle_status_t pestle_find_call_cycle(
     const pestle_module_t* module, const pestle_node_t** out_call);
 // The region in which |value| is defined.
 static inline const pestle_region_t* pestle_value_region(
     const pestle_value_t* value) {
-  const pestle_block_t* block =
-      value->node ? value->node->block : value->block;
+  const pestle_block_t* block = value->node ? value->node->block : value->block;
   return block ? block->region : NULL;
 }
 

@@ -9,8 +9,9 @@
 // No row has more attributes than the arrays on the stack have room for.
 #define PESTLE_OP_BEGIN(NAME, ...) enum { ATTRS_OF_##NAME = 0
 #define PESTLE_OP_ATTR(...) +1
-#define PESTLE_OP_END(NAME, op)                             \
-  };                                                        \
+#define PESTLE_OP_END(NAME, op) \
+  }                             \
+  ;                             \
   _Static_assert(ATTRS_OF_##NAME <= PESTLE_MAX_ATTRS, #op);
 #include "pestle/ops.def"
 
@@ -57,7 +58,8 @@ static pestle_status_t check_regions(const pestle_builder_t* builder,
                           "region %zu belongs to another module", i);
     }
     bool twice = false;
-    for (size_t j = 0; j < i; ++j) twice |= spec->regions[j] == region;
+    for (size_t j = 0; j < i; ++j)
+      twice |= spec->regions[j] == region;
     if (twice || region->owner || region->function) {
       return PESTLE_ERROR(INVALID_ARGUMENT, "region %zu has an owner already",
                           i);
@@ -90,8 +92,7 @@ static pestle_status_t check_place(const pestle_builder_t* builder,
     return PESTLE_ERROR(INVALID_ARGUMENT, "the block has ended with a return");
   }
   // A pass replaces a terminator by a new one before the old one.
-  if (before && is_terminator(op) &&
-      !is_terminator((pestle_op_t)before->op)) {
+  if (before && is_terminator(op) && !is_terminator((pestle_op_t)before->op)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "a return can only be the last op of a block");
   }

@@ -18,14 +18,21 @@
 
 const pestle_op_info_t* pestle_op_info(pestle_op_t op) {
   static const pestle_op_info_t rows[] = {
-#define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, FLAGS, ...) \
-  {#op, mlir, n, 0, 1, PESTLE_RULE_##RULE, PESTLE_FUSE_ELEMENTWISE, KINDS, FLAGS},
+#define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, FLAGS, ...)     \
+  {#op,   mlir, n, 0, 1, PESTLE_RULE_##RULE, PESTLE_FUSE_ELEMENTWISE, \
+   KINDS, FLAGS},
 #include "pestle/scalar.def"
-#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE,  \
-                        FUSE, FLAGS)                                       \
-  {#op,                 mlir,                COUNT_##OPERANDS,             \
-   COUNT_##REGIONS,     COUNT_##RESULTS,     PESTLE_RULE_##TYPE,           \
-   PESTLE_FUSE_##FUSE,  0,                   FLAGS},
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, \
+                        FUSE, FLAGS)                                      \
+  {#op,                                                                   \
+   mlir,                                                                  \
+   COUNT_##OPERANDS,                                                      \
+   COUNT_##REGIONS,                                                       \
+   COUNT_##RESULTS,                                                       \
+   PESTLE_RULE_##TYPE,                                                    \
+   PESTLE_FUSE_##FUSE,                                                    \
+   0,                                                                     \
+   FLAGS},
 #include "pestle/ops.def"
   };
   _Static_assert(sizeof(rows) / sizeof(rows[0]) == PESTLE_OP_COUNT,
@@ -54,12 +61,12 @@ const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op,
     static const pestle_attr_row_t rows[] = {
 #define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) \
   {PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, NEED},
-#define PESTLE_OP_END(NAME, op)                         \
-  { PESTLE_ATTR_COUNT, 0, false }                       \
-  }                                                     \
-  ;                                                     \
-  *out_count = sizeof(rows) / sizeof(rows[0]) - 1;      \
-  return rows;                                          \
+#define PESTLE_OP_END(NAME, op)                    \
+  { PESTLE_ATTR_COUNT, 0, false }                  \
+  }                                                \
+  ;                                                \
+  *out_count = sizeof(rows) / sizeof(rows[0]) - 1; \
+  return rows;                                     \
   }
 #include "pestle/ops.def"
   }

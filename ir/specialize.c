@@ -6,9 +6,9 @@
 #include "ir/clone.h"
 
 typedef struct specializer_t {
-  pestle_cloner_t cloner;   // first: the callbacks get it
+  pestle_cloner_t cloner;  // first: the callbacks get it
   pestle_module_t* source;
-  pestle_map_t instances;   // function and argument types -> its copy
+  pestle_map_t instances;  // function and argument types -> its copy
 } specializer_t;
 
 // --- Checks of what was asked for ---
@@ -49,8 +49,8 @@ static pestle_status_t check_arguments(const pestle_function_t* entry,
   *out_equal = true;
   for (size_t i = 0; i < count; ++i) {
     PESTLE_TRY(check_argument(entry, i, &types[i]));
-    *out_equal &= pestle_type_equal(entry->body->block->arguments[i]->type,
-                                    &types[i]);
+    *out_equal &=
+        pestle_type_equal(entry->body->block->arguments[i]->type, &types[i]);
   }
   return NULL;
 }
@@ -76,9 +76,9 @@ static pestle_status_t make_key(const pestle_function_t* function,
                                 pestle_strbuf_t* out_key) {
   pestle_strbuf_append_bytes(out_key, &function, sizeof(pestle_function_t*));
   for (size_t i = 0; i < count; ++i) {
-    pestle_strbuf_append_bytes(
-        out_key, &types[i],
-        offsetof(pestle_type_t, dims) + (size_t)types[i].rank * sizeof(int64_t));
+    pestle_strbuf_append_bytes(out_key, &types[i],
+                               offsetof(pestle_type_t, dims) +
+                                   (size_t)types[i].rank * sizeof(int64_t));
   }
   return pestle_strbuf_status(out_key);
 }

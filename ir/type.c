@@ -9,7 +9,8 @@ pestle_type_t pestle_type_make(pestle_dtype_t dtype, int rank,
   pestle_type_t type = {.dtype = dtype, .rank = rank};
   // A rank out of range is kept, so that pestle_type_check() can say so.
   int kept = rank > PESTLE_MAX_RANK ? PESTLE_MAX_RANK : rank;
-  for (int i = 0; i < kept; ++i) type.dims[i] = dims[i];
+  for (int i = 0; i < kept; ++i)
+    type.dims[i] = dims[i];
   return type;
 }
 
@@ -31,7 +32,8 @@ bool pestle_type_is_static(const pestle_type_t* type) {
 
 int64_t pestle_type_count(const pestle_type_t* type) {
   int64_t count = 1;
-  for (int i = 0; i < type->rank; ++i) count *= type->dims[i];
+  for (int i = 0; i < type->rank; ++i)
+    count *= type->dims[i];
   return count;
 }
 

@@ -312,8 +312,7 @@ static void leave(verifier_t* v, levels_t* levels) {
   }
 }
 
-static void walk(verifier_t* v, levels_t* levels,
-                 const pestle_region_t* body) {
+static void walk(verifier_t* v, levels_t* levels, const pestle_region_t* body) {
   enter(v, levels, NULL, 0, body);
   while (levels->size && !v->failed) {
     level_t* level = &pestle_vec_last(levels);
@@ -407,16 +406,16 @@ static pestle_status_t finish(verifier_t* v) {
     return PESTLE_OOM();
   }
   if (!v->findings) return NULL;
-  pestle_status_t status = PESTLE_ERROR(
-      MALFORMED, "the module has %zu error%s", v->findings,
-      v->findings == 1 ? "" : "s");
+  pestle_status_t status =
+      PESTLE_ERROR(MALFORMED, "the module has %zu error%s", v->findings,
+                   v->findings == 1 ? "" : "s");
   for (size_t i = 0; pestle_status_note(v->notes, i); ++i) {
     status =
         pestle_status_annotate(status, "%s", pestle_status_note(v->notes, i));
   }
   if (v->findings > MAX_NOTES) {
-    status = pestle_status_annotate(status, "and %zu more",
-                                    v->findings - MAX_NOTES);
+    status =
+        pestle_status_annotate(status, "and %zu more", v->findings - MAX_NOTES);
   }
   pestle_status_release(v->notes);
   return status;

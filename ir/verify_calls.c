@@ -39,8 +39,7 @@ static uint64_t state_of(const search_t* s, const pestle_function_t* function) {
 // cycle. What does not exist is for the op's rule to say.
 static pestle_status_t follow(search_t* s, const pestle_node_t* call) {
   const char* name = PESTLE_NODE_STR(call, callee);
-  pestle_map_value_t* slot =
-      pestle_map_find(&s->functions, name, strlen(name));
+  pestle_map_value_t* slot = pestle_map_find(&s->functions, name, strlen(name));
   if (!slot) return NULL;
   const pestle_function_t* callee = slot->ptr;
   uint64_t state = state_of(s, callee);
@@ -48,8 +47,7 @@ static pestle_status_t follow(search_t* s, const pestle_node_t* call) {
   return state == 0 ? open_function(s, callee) : NULL;
 }
 
-static pestle_status_t search_from(search_t* s,
-                                   const pestle_function_t* root) {
+static pestle_status_t search_from(search_t* s, const pestle_function_t* root) {
   if (state_of(s, root)) return NULL;
   PESTLE_TRY(open_function(s, root));
   while (s->stack.size && !s->cycle) {

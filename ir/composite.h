@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decompositions, one pestle_decompose_<op>() for each COMPOSITE row, and the
+// small language that they are written in. A step that fails is remembered and
+// the steps after it do nothing, so a decomposition reads as its formula.
+//
+// Floats narrower than f32 are computed in f32 and rounded once at the end: a
+// composite is one op, and each op rounds its result once.
+#ifndef PESTLE_IR_COMPOSITE_H_
+#define PESTLE_IR_COMPOSITE_H_
+
+#include "ir/internal.h"
+
+typedef struct pestle_steps_t {
+  const pestle_node_t* node;
+  pestle_builder_t builder;
+  pestle_dtype_t compute;  // f32, or f64 for f64
+  pestle_type_t shape;     // of operand 0, with |compute|
+  pestle_status_t status;
+} pestle_steps_t;
+
+typedef pestle_value_t pv_t;
+
+// One scalar op on operands of one shape.
+pv_t* pestle_step1(pestle_steps_t* s, pestle_op_t op, pv_t* a);
+pv_t* pestle_step2(pestle_steps_t* s, pestle_op_t op, pv_t* a, pv_t* b);
+pv_t* pestle_step3(pestle_steps_t* s, pestle_op_t op, pv_t* a, pv_t* b,
+                   pv_t* c);
+// A constant of the type of |like| with one value everywhere.
+pv_t* pestle_step_splat(pestle_steps_t* s, pv_t* like, double value);
+// Operand |index| converted to |dtype|.
+pv_t* pestle_step_operand(pestle_steps_t* s, size_t index,
+                          pestle_dtype_t dtype);
+pv_t* pestle_step_convert(pestle_steps_t* s, pv_t* a, pestle_dtype_t dtype);
+// |op| folded over the axes |dimensions| of |a|, from |initial| on.
+pv_t* pestle_step_reduce(pestle_steps_t* s, pestle_op_t op, pv_t* a,
+                         pestle_i64s_t dimensions, double initial);
+// |a| in the shape of operand 0: its axis i becomes axis axes.data[i].
+pv_t* pestle_step_broadcast(pestle_steps_t* s, pv_t* a, pestle_i64s_t axes);
+// The same for what was reduced over |dimensions|.
+pv_t* pestle_step_spread(pestle_steps_t* s, pv_t* a, pestle_i64s_t dimensions);
+
+#define PESTLE_ADD(s, a, b) pestle_step2(s, PESTLE_OP_ADD, a, b)
+#define PESTLE_SUB(s, a, b) pestle_step2(s, PESTLE_OP_SUBTRACT, a, b)
+#define PESTLE_MUL(s, a, b) pestle_step2(s, PESTLE_OP_MULTIPLY, a, b)
+#define PESTLE_DIV(s, a, b) pestle_step2(s, PESTLE_OP_DIVIDE, a, b)
+
+// One function for each row of class COMPOSITE, whatever classes there are.
+#define PESTLE_ROW_SOURCE(NAME, op)
+#define PESTLE_ROW_ELEMENTWISE(NAME, op)
+#define PESTLE_ROW_VIEW(NAME, op)
+#define PESTLE_ROW_GATHER(NAME, op)
+#define PESTLE_ROW_REDUCTION(NAME, op)
+#define PESTLE_ROW_WINDOW(NAME, op)
+#define PESTLE_ROW_CONTRACTION(NAME, op)
+#define PESTLE_ROW_CONTROL(NAME, op)
+#define PESTLE_ROW_FUSION(NAME, op)
+#define PESTLE_ROW_COMPOSITE(NAME, op) \
+  pv_t* pestle_decompose_##op(pestle_steps_t* s);
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, \
+                        FUSE, FLAGS)                                      \
+  PESTLE_ROW_##FUSE(NAME, op)
+#include "pestle/ops.def"
+#undef PESTLE_ROW_COMPOSITE
+
+#endif  // PESTLE_IR_COMPOSITE_H_
