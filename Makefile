@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a person types in a fresh clone. Everything below is also plain CMake:
+# cmake --preset release && cmake --build --preset release
+#
+#   make demo     runs a real model and shows every stage of it
+#   make test     builds and runs all tests but the long ones
+#   make check    make test, then the sanitizers, the long tests and fuzzing
+#   make build    builds build/release
+#   make install  installs it: PREFIX=/usr/local, DESTDIR=
+#   make format   clang-format on our sources
+#   make clean    removes build/, but for the Python environment
+#
+# Packages that are missing are installed first (tools/setup.sh says which).
+# JOBS=N limits parallel work, PESTLE_WERROR=ON makes warnings errors,
+# PESTLE_PYTHON=FILE uses that Python instead of build/venv.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: demo test check build install format clean
+
+JOBS ?= $(shell nproc)
+PESTLE_WERROR ?= OFF
+PREFIX ?= /usr/local
+# Taken for a build folder that is new; one that exists keeps its generator.
+export CMAKE_GENERATOR ?= Ninja
+
+PYTHON := $(or $(PESTLE_PYTHON),$(CURDIR)/build/venv/bin/python)
+CONFIGURE = cmake -DPESTLE_PYTHON=$(PYTHON) --preset
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+build:
+	@tools/setup.sh build
+	@cmake --preset release -DPESTLE_WERROR=$(PESTLE_WERROR)
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build
+	@if [ -f tools/demo.sh ]; then bash tools/demo.sh build/release; \
+	else echo "pestle: error: tools/demo.sh is not there yet" >&2; exit 1; fi
+
+test:
+	@tools/setup.sh test
+	@$(CONFIGURE) release -DPESTLE_WERROR=$(PESTLE_WERROR)
+	@cmake --build --preset release -j $(JOBS)
+	@$(CTEST) --test-dir build/release -LE long
+
+check:
+	@tools/setup.sh check
+	@$(MAKE) --no-print-directory test PESTLE_WERROR=ON
+	@for preset in asan tsan; do \
+	  $(CONFIGURE) $$preset && \
+	  cmake --build --preset $$preset -j $(JOBS) && \
+	  $(CTEST) --test-dir build/$$preset -LE long || exit 1; \
+	done
+	@$(CTEST) --test-dir build/release -L long --no-tests=ignore
+	@$(CONFIGURE) fuzz && cmake --build --preset fuzz -j $(JOBS)
+	@$(CTEST) --test-dir build/fuzz -L fuzz --no-tests=ignore
+
+install: build
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+format:
+	@tools/setup.sh format
+	@git ls-files '*.c' '*.h' | xargs clang-format-19 -i
+
+clean:
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz \
+	  build/runtime-only

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs the build, moves the tree elsewhere and uses it as a stranger would:
+a CMake project in C, pkg-config from C and C++, and the pestle command."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+
+
+def run(*command, **environment):
+    """Runs a command without the variables that the test suite sets."""
+    clean = {k: v for k, v in os.environ.items()
+             if not k.startswith("PESTLE_")}
+    result = subprocess.run([str(c) for c in command], capture_output=True,
+                            text=True, env={**clean, **environment},
+                            check=False)
+    if result.returncode:
+        print(" ".join(map(str, command)))
+        print(result.stdout + result.stderr)
+        sys.exit(1)
+    return result.stdout
+
+
+def cache_entry(name):
+    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return line.split("=", 1)[1]
+    return ""
+
+
+def library_dir(prefix):
+    return next(prefix.rglob("libpestle.so")).parent
+
+
+def check_cmake(prefix, work, flags):
+    out = work / "cmake"
+    run("cmake", "-S", HERE / "cmake", "-B", out,
+        f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_FLAGS={flags}",
+        f"-DCMAKE_C_COMPILER={cache_entry('CMAKE_C_COMPILER')}")
+    run("cmake", "--build", out)
+    text = run(out / "consumer")
+    assert text.startswith("pestle "), text
+    plugin = out / "backends" / "libpestle-empty-test.so"
+    assert plugin.exists(), "pestle_add_plugin() made no plugin"
+
+
+def check_pkg_config(prefix, work, flags):
+    libdir = library_dir(prefix)
+    pkg = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
+    compilers = [("cc", "-std=c11", "-xc")]
+    if shutil.which("c++"):
+        compilers.append(("c++", "-std=c++17", "-xc++"))
+    options = run("pkg-config", "--cflags", "--libs", "pestle", **pkg).split()
+    assert run("pkg-config", "--variable=backenddir", "pestle", **pkg).strip()
+    for compiler in compilers:
+        program = work / f"consumer-{compiler[0]}"
+        run(*compiler, *flags.split(), "-Wall", "-Wextra", "-Werror",
+            HERE / "c" / "consumer.c", "-o", program, "-xnone", *options)
+        text = run(program, LD_LIBRARY_PATH=str(libdir))
+        assert text.startswith("pestle "), text
+
+
+def check_command(prefix):
+    command = prefix / "bin" / "pestle"
+    if not command.exists():
+        return
+    assert "pestle" in run(command, "--version")
+    listed = run(command, "plugins")
+    assert "ref" in listed, listed
+    if list((BUILD / "backends").glob("libpestle-llvm-*.so")):
+        assert "llvm" in listed, listed
+
+
+def main():
+    if not shutil.which("pkg-config"):
+        print("pkg-config is not installed")
+        return 77
+    sanitize = cache_entry("PESTLE_SANITIZE")
+    flags = f"-fsanitize={sanitize}" if sanitize else ""
+    with tempfile.TemporaryDirectory(prefix="pestle-install-") as folder:
+        work = pathlib.Path(folder)
+        run("cmake", "--install", BUILD, "--prefix", work / "first")
+        # What was installed must not know where.
+        prefix = work / "moved"
+        (work / "first").rename(prefix)
+        check_cmake(prefix, work, flags)
+        check_pkg_config(prefix, work, flags)
+        check_command(prefix)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks which folder includes which, and that OS headers stay in *_posix.c.
+
+usage: check_includes.py SOURCE_DIR
+"""
+
+import pathlib
+import re
+import sys
+
+# folder -> the folders that it may include, beside its own and include/pestle.
+# The longest matching row counts.
+ALLOWED = {
+    "base": [],
+    "ir": ["base"],
+    "frontend": ["base", "ir"],
+    "passes": ["base", "ir"],
+    "codegen": ["base", "ir"],
+    "codegen/compile.c": ["base", "ir", "passes"],
+    "runtime": ["base"],
+    "plugins/common": [],
+    "plugins/ref": [],
+    "plugins/llvm": ["plugins/common"],
+    "plugins/cuda": ["plugins/common"],
+    "plugins/vulkan": ["plugins/common"],
+    "plugins/metal": ["plugins/common"],
+    "tools": ["base"],
+    "include/pestle": [],
+}
+OWN = {"ir/ref": "ir", "frontend/onnx": "frontend", "tools/pestle": "tools"}
+
+# Headers of the operating system. Plugins load drivers and code: they may.
+OS_HEADERS = re.compile(
+    r"^(unistd|fcntl|pthread|dlfcn|dirent|sched|signal|poll|semaphore|"
+    r"linux/.*|sys/.*|windows)(\.h)?$")
+OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
+
+# Single files that a folder may include beside whole folders.
+TABLES = {"runtime": {"plugins/plugins.def"}}
+
+GENERATED = {"pestle_build_id.h", "pestle_plugin_build_id.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+
+def row_of(path):
+    """The longest row of ALLOWED that |path| lies in."""
+    rows = [r for r in ALLOWED if path == r or path.startswith(r + "/")]
+    return max(rows, key=len) if rows else None
+
+
+def check_file(root, path, problems):
+    name = path.relative_to(root).as_posix()
+    row = row_of(name)
+    if row is None:
+        return
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if SPDX not in text.split("\n", 1)[0]:
+        problems.append(f"{name}:1: the first line is not the SPDX line")
+    own = "codegen" if row == "codegen/compile.c" else row
+    allowed = {own, "pestle"} | set(ALLOWED[row])
+    for number, line in enumerate(text.split("\n"), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        bracket, target = match.groups()
+        if OS_HEADERS.match(target) and not OS_ALLOWED.search(name):
+            problems.append(
+                f"{name}:{number}: <{target}> belongs into a *_posix.c file")
+        if bracket == "<" or target in GENERATED:
+            continue
+        if target in TABLES.get(own, ()):
+            continue
+        if not any(target.startswith(a + "/") for a in allowed):
+            problems.append(
+                f'{name}:{number}: "{target}" is not something that {own}/ '
+                f"may include ({', '.join(sorted(allowed))})")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    problems = []
+    for folder in sorted({r.split("/")[0] for r in ALLOWED}):
+        for suffix in ("*.c", "*.h", "*.def"):
+            for path in sorted((root / folder).rglob(suffix)):
+                check_file(root, path, problems)
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

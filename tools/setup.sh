@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what a make target needs and the machine lacks, by the names of the
+# Debian 12 packages, and says so. Does nothing, quickly, when all is there.
+#
+# usage: tools/setup.sh build|test|check|format
+#
+# PESTLE_PYTHON=/path/to/python3 uses that Python, with the packages of
+# tools/requirements.txt in it, instead of a virtual environment in build/venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(gcc libc6-dev binutils cmake ninja-build git libxxhash-dev
+  llvm-19-dev)
+test_packages=(g++ pkgconf libcmocka-dev llvm-19-tools python3 python3-venv)
+check_packages=(clang-19 libclang-rt-19-dev)
+format_packages=(clang-format-19)
+
+packages=("${build_packages[@]}")
+case "${1:-}" in
+  build) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
+  format) packages=("${format_packages[@]}") ;;
+  *)
+    echo "usage: tools/setup.sh build|test|check|format" >&2
+    exit 2
+    ;;
+esac
+
+say() { echo "pestle: $*"; }
+fail() {
+  echo "pestle: error: $*" >&2
+  exit 1
+}
+
+is_installed() {
+  [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    say "this is no Debian: make sure that there is: ${packages[*]}"
+    return
+  fi
+  local missing=() package
+  for package in "${packages[@]}"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  [[ ${#missing[@]} -eq 0 ]] && return
+  say "installing the Debian packages: ${missing[*]}"
+  local as_root=()
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || fail "neither root nor sudo: as root, run" \
+      "apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  local log
+  log=$(mktemp)
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+      apt-get update -q && apt-get install -q -y --no-install-recommends "$@"
+      ' sh "${missing[@]}" >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    fail "apt-get could not install: ${missing[*]}"
+  fi
+  rm -f "$log"
+}
+
+install_python() {
+  if [[ -n ${PESTLE_PYTHON:-} ]]; then
+    "$PESTLE_PYTHON" -c 'import lit, numpy, onnx, onnxruntime' ||
+      fail "PESTLE_PYTHON=$PESTLE_PYTHON lacks packages of" \
+        "tools/requirements.txt"
+    return
+  fi
+  local venv=build/venv stamp=build/venv/requirements.txt
+  cmp -s tools/requirements.txt "$stamp" && return
+  say "installing into $venv from PyPI:" \
+    "$(grep -v '^#' tools/requirements.txt | tr '\n' ' ')"
+  mkdir -p build
+  [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check \
+    -r tools/requirements.txt || fail "pip could not install them"
+  cp tools/requirements.txt "$stamp"
+}
+
+install_packages
+case "$1" in
+  test | check) install_python ;;
+esac
