@@ -4,4 +4,6 @@
 
 PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(void);
 
-const pestle_backend_abi_info_t* pestle_backend_abi_info(void) { return NULL; }
+const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
+  return NULL;
+}
