@@ -82,40 +82,30 @@ static LLVMValueRef from_vector(pestle_llvm_emit_t* e, LLVMValueRef v,
 
 // The slot that |index| names, or NULL after a failure.
 static LLVMValueRef* private_slot(pestle_llvm_emit_t* e, uint32_t buffer,
-                                  uint32_t index) {
+                                  uint32_t index, uint32_t mask) {
   int64_t at;
   const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, buffer);
-  if (pestle_llvm_known(e, index, &at) && at >= 0 &&
-      (uint64_t)at < u->count) {
+  if (mask == PESTLE_KIR_NONE && pestle_llvm_known(e, index, &at) &&
+      at >= 0 && (uint64_t)at < u->count) {
     return &e->slot[buffer][at];
   }
   pestle_llvm_fail(e, PESTLE_I1, 1, PESTLE_STATUS_MALFORMED,
-                   "a private buffer's index is not a constant within it");
+                   "a private buffer is not accessed whole, at a constant "
+                   "index within it");
   return NULL;
 }
 
-// Masks choose between the slot and zero, or the slot and what it was.
+// Accesses are of whole elements: no mask.
 static void load_private(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
-  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
-  LLVMValueRef v = slot ? *slot : NULL;
-  if (v && n->arg[2] != PESTLE_KIR_NONE) {
-    LLVMValueRef zero = e->ll->ConstNull(e->ll->TypeOf(v));
-    v = e->ll->BuildSelect(e->b, pestle_llvm_get(e, n->arg[2]), v, zero, "");
-  }
-  if (v) pestle_llvm_set(e, id, v);
+  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1], n->arg[2]);
+  if (slot) pestle_llvm_set(e, id, *slot);
 }
 
 static void store_private(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
-  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1]);
-  LLVMValueRef v = pestle_llvm_get(e, n->arg[2]);
-  if (!slot) return;
-  if (n->arg[3] != PESTLE_KIR_NONE) {
-    LLVMValueRef mask = pestle_llvm_get(e, n->arg[3]);
-    v = e->ll->BuildSelect(e->b, mask, v, *slot, "");
-  }
-  *slot = v;
+  LLVMValueRef* slot = private_slot(e, n->arg[0], n->arg[1], n->arg[3]);
+  if (slot) *slot = pestle_llvm_get(e, n->arg[2]);
 }
 
 // --- Load and store ---
