@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole compiler on one page: key, cache, passes, memory plan, steps and
+// kernels, compilation, bytes.
+#include "pestle/compile.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "codegen/steps.h"
+#include "ir/signature.h"
+#include "passes/pass.h"
+#include "pestle/version.h"
+
+typedef struct compilation_t {
+  pestle_context_t* context;
+  pestle_module_t* module;
+  pestle_device_t* device;
+  pestle_compile_options_t options;
+  uint64_t signature[2];
+} compilation_t;
+
+// --- The key: every input that can change the plan ---
+
+static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
+  const pestle_backend_t* backend = pestle_device_backend(c->device);
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  const char* toolchain = "";
+  PESTLE_TRY(pestle_device_caps(c->device, c->options.target_cpu, &caps));
+  if (backend->target) {
+    PESTLE_TRY(backend->target->toolchain_id(backend->self, &toolchain));
+  }
+  pestle_strbuf_appendf(
+      key, "pestle %s\nbackend %s\ntoolchain %s\ncpu %s\nfeatures %s\n",
+      pestle_build_id(), pestle_device_backend_id(c->device), toolchain,
+      caps.cpu, caps.features);
+  pestle_strbuf_appendf(
+      key, "numerics %d\nfuse %d\npasses %s\nskip %s\nstop %d\nfold %lld\n",
+      (int)c->options.numerics, !c->options.no_fuse,
+      c->options.passes ? c->options.passes : "",
+      c->options.skip_passes ? c->options.skip_passes : "",
+      c->options.stop_after, (long long)c->options.fold_limit);
+  // Names are no part of the signature, but the plan carries them.
+  const pestle_function_t* f = pestle_module_entry(c->module);
+  for (size_t i = 0; i < f->body->block->argument_count; ++i) {
+    const char* name = f->argument_names ? f->argument_names[i] : NULL;
+    pestle_strbuf_appendf(key, "input %s\n", name ? name : "");
+  }
+  for (uint32_t i = 0; i < f->result_name_count; ++i) {
+    const char* name = f->result_names[i];
+    pestle_strbuf_appendf(key, "output %s\n", name ? name : "");
+  }
+  PESTLE_TRY(pestle_module_canonical(c->module, key, c->signature));
+  return pestle_strbuf_status(key);
+}
+
+// --- The pipeline ---
+
+static pestle_plan_binding_t placed(const void* plan,
+                                    const pestle_value_t* value) {
+  static const uint32_t storages[] = {
+      [PESTLE_STORAGE_NONE] = PESTLE_PLAN_ARENA,
+      [PESTLE_STORAGE_ARENA] = PESTLE_PLAN_ARENA,
+      [PESTLE_STORAGE_INPUT] = PESTLE_PLAN_INPUT,
+      [PESTLE_STORAGE_OUTPUT] = PESTLE_PLAN_OUTPUT,
+      [PESTLE_STORAGE_CONSTANT] = PESTLE_PLAN_CONSTANT};
+  const pestle_placement_t* p =
+      &((const pestle_memory_plan_t*)plan)->placements[value->scratch];
+  return (pestle_plan_binding_t){.storage = storages[p->storage],
+                                 .index = p->index,
+                                 .offset = (uint64_t)p->offset,
+                                 .size = (uint64_t)p->size};
+}
+
+static void send(const compilation_t* c, pestle_stage_t stage,
+                 const char* name, const char* text, size_t size) {
+  if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return;
+  c->options.dump(c->options.dump_user, stage, name, text, size);
+}
+
+static pestle_status_t dump_module(const compilation_t* c,
+                                   pestle_stage_t stage,
+                                   const pestle_module_t* module) {
+  if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return NULL;
+  char* text;
+  size_t size;
+  PESTLE_TRY(pestle_module_print(module, PESTLE_PRINT_ELIDE, &text, &size));
+  send(c, stage, module->name, text, size);
+  pestle_context_free(c->context, text, size + 1);
+  return NULL;
+}
+
+static pestle_status_t dump_plan(const compilation_t* c,
+                                 const pestle_module_t* module,
+                                 const pestle_memory_plan_t* memory,
+                                 const pestle_plan_build_t* plan) {
+  if (!c->options.dump ||
+      !(c->options.dump_stages >> PESTLE_STAGE_PLAN & 1)) {
+    return NULL;
+  }
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_context_allocator(c->context), &text);
+  pestle_plan_build_print(plan, &text);
+  pestle_status_t status = pestle_memory_plan_print(module, memory, &text);
+  if (!status) status = pestle_strbuf_status(&text);
+  if (!status) {
+    send(c, PESTLE_STAGE_PLAN, module->name, pestle_strbuf_cstr(&text),
+         text.size);
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+typedef struct plan_memory_t {
+  pestle_allocator_t allocator;
+  void* data;
+  size_t size;
+} plan_memory_t;
+
+static void release_plan(void* self) {
+  plan_memory_t* m = self;
+  pestle_free_aligned(m->allocator, m->data, m->size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_dealloc(m->allocator, m, sizeof(*m));
+}
+
+static pestle_status_t make_plan(compilation_t* c,
+                                 pestle_plan_build_t* build,
+                                 const pestle_kernels_t* kernels,
+                                 pestle_plan_t** out_plan) {
+  pestle_allocator_t allocator = pestle_context_allocator(c->context);
+  plan_memory_t* m = pestle_alloc_zero(allocator, sizeof(*m));
+  if (!m) return PESTLE_ERROR(OUT_OF_MEMORY, "writing a plan");
+  m->allocator = allocator;
+  pestle_status_t status = pestle_plan_write(
+      build, kernels, c->module->name, c->signature, &m->data, &m->size);
+  if (status) {
+    pestle_dealloc(allocator, m, sizeof(*m));
+    return status;
+  }
+  return pestle_plan_create(c->context, m->data, m->size, release_plan, m,
+                            out_plan);
+}
+
+// From the optimised module to the plan.
+static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
+                                pestle_arena_t* arena,
+                                pestle_kernels_t* kernels,
+                                pestle_plan_build_t* build,
+                                pestle_plan_t** out_plan) {
+  pestle_memory_plan_t memory;
+  PESTLE_TRY(
+      pestle_plan_memory(c->context, &c->options, module, arena, &memory));
+  build->arena_size = memory.arena_size;
+  build->lower_bound = memory.lower_bound;
+  pestle_placements_t placements = {&memory, placed};
+  PESTLE_TRY(pestle_steps_build(kernels, build, &placements,
+                                pestle_module_entry(module)));
+  PESTLE_TRY(pestle_kernels_compile(kernels));
+  PESTLE_TRY(pestle_steps_finish(kernels, build));
+  PESTLE_TRY(dump_plan(c, module, &memory, build));
+  return make_plan(c, build, kernels, out_plan);
+}
+
+static pestle_status_t compile_module(compilation_t* c,
+                                      pestle_module_t* module,
+                                      pestle_plan_t** out_plan) {
+  pestle_allocator_t allocator = pestle_context_allocator(c->context);
+  pestle_arena_t arena;
+  pestle_kernels_t kernels;
+  pestle_plan_build_t build;
+  pestle_arena_init(allocator, &arena);
+  pestle_plan_build_init(allocator, &build);
+  pestle_status_t status = pestle_kernels_init(c->context, c->device,
+                                               &c->options, &arena, &kernels);
+  if (!status) status = dump_module(c, PESTLE_STAGE_GRAPH, module);
+  if (!status) {
+    status = pestle_passes_run(c->context, &kernels.targets[0].caps,
+                               &c->options, module);
+  }
+  if (!status) status = dump_module(c, PESTLE_STAGE_FUSED, module);
+  if (!status) {
+    status = generate(c, module, &arena, &kernels, &build, out_plan);
+  }
+  pestle_kernels_deinit(&kernels);
+  pestle_plan_build_deinit(&build);
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
+// The cache's miss handler.
+static pestle_status_t make(void* user, pestle_plan_t** out_plan) {
+  compilation_t* c = user;
+  pestle_module_t* copy;
+  int64_t begin = pestle_clock_ns();
+  PESTLE_TRY(pestle_module_clone(c->module, &copy));
+  pestle_status_t status = compile_module(c, copy, out_plan);
+  pestle_module_release(copy);
+  if (!status) {
+    pestle_context_log(c->context, PESTLE_LOG_INFO, "compiled '%s' in %.1f ms",
+                       c->module->name,
+                       (double)(pestle_clock_ns() - begin) * 1e-6);
+  }
+  return status;
+}
+
+static pestle_status_t check_static(const pestle_module_t* module) {
+  const pestle_function_t* f = pestle_module_entry((pestle_module_t*)module);
+  if (!f) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "module '%s' has no function",
+                        module->name);
+  }
+  for (uint32_t i = 0; i < f->body->block->argument_count; ++i) {
+    if (pestle_type_is_static(f->body->block->arguments[i]->type)) continue;
+    const char* name = f->argument_names ? f->argument_names[i] : NULL;
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "input %u ('%s') of '%s' has dimensions that are not "
+                        "known; fix them with pestle_module_specialize() "
+                        "(--shape or --dim on the command line)",
+                        i, name ? name : "", module->name);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_compile(pestle_context_t* context,
+                               pestle_module_t* module,
+                               pestle_device_t* device,
+                               const pestle_compile_options_t* options,
+                               pestle_plan_t** out_plan) {
+  *out_plan = NULL;
+  if (!context || !module || !device ||
+      (options && options->struct_size < sizeof(size_t))) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile needs a context, a module, a device "
+                        "and options with their struct_size set");
+  }
+  compilation_t c = {.context = context, .module = module, .device = device};
+  if (options) {
+    size_t n = options->struct_size;
+    memcpy(&c.options, options, n < sizeof(c.options) ? n : sizeof(c.options));
+  }
+  c.options.struct_size = sizeof(c.options);
+  PESTLE_TRY(check_static(module));
+  pestle_strbuf_t key;
+  pestle_strbuf_init(pestle_context_allocator(context), &key);
+  pestle_status_t status = append_key(&c, &key);
+  // Who wants to see the stages must compile.
+  if (!status && (c.options.no_cache || c.options.dump)) {
+    status = make(&c, out_plan);
+  } else if (!status) {
+    const char* reason = "";
+    status = pestle_plan_cache_get(context, key.data, key.size, make, &c,
+                                   out_plan, &reason);
+    pestle_context_log(context, PESTLE_LOG_DEBUG, "plan of '%s': %s",
+                       module->name, reason ? reason : "");
+  }
+  pestle_strbuf_deinit(&key);
+  return status;
+}

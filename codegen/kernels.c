@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/kernels.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "codegen/schedule.h"
+
+pestle_status_t pestle_control_check(const pestle_control_t* control,
+                                     const char* stage, int64_t done,
+                                     int64_t total) {
+  if (!control) return NULL;
+  if (control->progress) {
+    control->progress(control->progress_user, stage, done, total);
+  }
+  if (control->cancel && *control->cancel) {
+    return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
+  }
+  if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
+    return PESTLE_ERROR(DEADLINE_EXCEEDED,
+                        "the deadline passed during %s (%lld of %lld done)",
+                        stage, (long long)done, (long long)total);
+  }
+  return NULL;
+}
+
+// --- Targets ---
+
+static pestle_status_t open_target(pestle_device_t* device, const char* cpu,
+                                   pestle_kernel_target_t* out) {
+  out->device = device;
+  out->backend = pestle_device_backend(device);
+  out->caps.struct_size = sizeof(out->caps);
+  if (!out->backend->target) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "backend '%s' has no compiler: it can only run plans; "
+                        "choose another device",
+                        out->backend->name);
+  }
+  return pestle_device_caps(device, cpu, &out->caps);
+}
+
+pestle_status_t pestle_kernels_init(pestle_context_t* context,
+                                    pestle_device_t* device,
+                                    const pestle_compile_options_t* options,
+                                    pestle_arena_t* arena,
+                                    pestle_kernels_t* out_kernels) {
+  memset(out_kernels, 0, sizeof(*out_kernels));
+  out_kernels->context = context;
+  out_kernels->options = options;
+  out_kernels->arena = arena;
+  out_kernels->strict = pestle_context_is_strict(context);
+  pestle_vec_init(&out_kernels->list, pestle_context_allocator(context));
+  PESTLE_TRY(
+      open_target(device, options->target_cpu, &out_kernels->targets[0]));
+  if (strcmp(out_kernels->targets[0].backend->name, "ref") == 0) return NULL;
+  pestle_device_t* ref = NULL;
+  PESTLE_TRY(pestle_context_device(context, "ref", &ref));
+  out_kernels->has_fallback = true;
+  return open_target(ref, NULL, &out_kernels->targets[1]);
+}
+
+void pestle_kernels_deinit(pestle_kernels_t* kernels) {
+  pestle_allocator_t allocator = kernels->list.allocator;
+  for (size_t i = 0; i < kernels->list.size; ++i) {
+    pestle_kernel_t* k = kernels->list.data[i];
+    pestle_kir_deinit(&k->legal);
+    pestle_free_aligned(allocator, k->code.data, k->code.size,
+                        PESTLE_BUFFER_ALIGNMENT);
+    pestle_status_release(k->status);
+    pestle_dealloc(allocator, k, sizeof(*k));
+  }
+  pestle_vec_deinit(&kernels->list);
+}
+
+// --- One kernel ---
+
+static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
+                 const char* name, const pestle_strbuf_t* text) {
+  ks->options->dump(ks->options->dump_user, stage, name,
+                    pestle_strbuf_cstr(text), text->size);
+}
+
+static bool wants(const pestle_kernels_t* ks, pestle_stage_t stage) {
+  return ks->options->dump && (ks->options->dump_stages >> stage & 1);
+}
+
+// "add, tanh (node 'act1')": what a reader wants above a kernel.
+static void describe(const pestle_node_t* fusion, pestle_strbuf_t* out) {
+  const char* label = PESTLE_NODE_STR(fusion, label);
+  if (label && label[0]) pestle_strbuf_appendf(out, "%s: ", label);
+  uint32_t count = 0;
+  for (pestle_node_t* n = pestle_node_body(fusion, 0)->first; n; n = n->next) {
+    pestle_op_t op = (pestle_op_t)n->op;
+    if (op == PESTLE_OP_RETURN || op == PESTLE_OP_CONSTANT) continue;
+    if (++count > 24) continue;
+    pestle_strbuf_appendf(out, "%s%s", count > 1 ? ", " : "",
+                          pestle_op_info(op)->name);
+    if (n->loc.name) pestle_strbuf_appendf(out, " (%s)", n->loc.name);
+  }
+  if (count > 24) pestle_strbuf_appendf(out, ", and %u more", count - 24);
+}
+
+static void make_name(const pestle_node_t* fusion, uint32_t index,
+                      char out[48]) {
+  const char* base = PESTLE_NODE_STR(fusion, label);
+  if (!base || !base[0]) {
+    base = "kernel";
+    for (pestle_node_t* n = pestle_node_body(fusion, 0)->first; n;
+         n = n->next) {
+      pestle_fuse_class_t c =
+          (pestle_fuse_class_t)pestle_op_info((pestle_op_t)n->op)->fuse;
+      if (c == PESTLE_FUSE_CONTRACTION || c == PESTLE_FUSE_REDUCTION ||
+          c == PESTLE_FUSE_WINDOW) {
+        base = pestle_op_info((pestle_op_t)n->op)->name;
+        break;
+      }
+    }
+  }
+  char clean[32];
+  size_t n = 0;
+  for (; base[n] && n + 1 < sizeof(clean); ++n) {
+    char c = base[n];
+    bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              (c >= '0' && c <= '9');
+    clean[n] = ok ? c : '_';
+  }
+  clean[n] = 0;
+  snprintf(out, 48, "%s_%u", clean, index);
+}
+
+// Points computed, and what a point costs: the measure for pieces and profiles.
+static void estimate(const pestle_nest_t* nest, pestle_kernel_t* k) {
+  uint64_t work = 0;
+  for (size_t i = 0; i < nest->stages.size; ++i) {
+    const pestle_nest_stage_t* s = &nest->stages.data[i];
+    if (s->inlined) continue;
+    uint64_t points = 1;
+    for (uint32_t r = 0; r < s->root_count; ++r) {
+      points *= (uint64_t)nest->axes.data[s->roots[r]].extent;
+    }
+    bool product = s->is_fold && s->values[0]->kind == PESTLE_EXPR_OP &&
+                   s->values[0]->op == PESTLE_OP_MULTIPLY;
+    k->flops += points * (product ? 2 : 1);
+    work += points * (product ? 1 : 4);
+  }
+  k->work_ns = work / 32 + 1;
+  for (size_t t = 0; t < nest->tensors.size; ++t) {
+    if (nest->tensors.data[t].kind == PESTLE_TENSOR_STAGE) continue;
+    k->bytes += pestle_type_bytes(&nest->tensors.data[t].type);
+  }
+}
+
+static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
+                      const pestle_emitted_t* emitted, pestle_kernel_t* k) {
+  k->arg_count = emitted->count;
+  for (uint32_t i = 0; i < emitted->count; ++i) {
+    const pestle_nest_tensor_t* t =
+        &nest->tensors.data[emitted->tensors[i]];
+    pestle_kernel_arg_t* a = &k->args[i];
+    *a = (pestle_kernel_arg_t){.slot = t->slot};
+    a->kind = t->kind == PESTLE_TENSOR_OUTPUT ? PESTLE_ARG_RESULT
+                                              : PESTLE_ARG_OPERAND;
+    if (a->kind == PESTLE_ARG_RESULT) continue;
+    if (t->elements) {
+      a->elements = t->elements;
+    } else if (t->constant) {
+      a->elements =
+          pestle_value_constant(pestle_node_operand(fusion, t->slot));
+    }
+    if (!a->elements) continue;
+    a->kind = PESTLE_ARG_CONSTANT;
+    a->pack = t->pack;
+    a->pack_count = t->pack_count;
+    a->pack_offset = t->pack_offset;
+    a->packed_elements = t->packed_elements;
+  }
+}
+
+static pestle_status_t dump_schedule(pestle_kernels_t* ks,
+                                     const pestle_nest_t* nest) {
+  if (!wants(ks, PESTLE_STAGE_SCHEDULE)) return NULL;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(ks->list.allocator, &text);
+  pestle_nest_print(nest, &text);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) dump(ks, PESTLE_STAGE_SCHEDULE, nest->name, &text);
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+// Lowers, schedules and emits for target |device|, into k->legal.
+static pestle_status_t build_for(pestle_kernels_t* ks,
+                                 const pestle_kernel_group_t* group,
+                                 const int32_t* aliases, uint32_t device,
+                                 const char* note, pestle_kernel_t* k) {
+  const pestle_kernel_target_t* target = &ks->targets[device];
+  pestle_numerics_t numerics = ks->options->numerics;
+  pestle_nest_t nest;
+  pestle_kir_builder_t flat;
+  pestle_emitted_t emitted;
+  pestle_strbuf_t full_note;
+  pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
+  nest.ops = note;
+  pestle_strbuf_init(ks->list.allocator, &full_note);
+  pestle_status_t status =
+      pestle_lower_group(k->fusion, group, aliases, numerics, &nest);
+  if (!status) {
+    status = pestle_sketch(&nest, &target->caps,
+                           numerics != PESTLE_NUMERICS_STRICT);
+  }
+  pestle_strbuf_appendf(&full_note, "%s\n%s", note,
+                        pestle_strbuf_cstr(&nest.rows));
+  pestle_kir_init(ks->list.allocator, k->name,
+                  pestle_strbuf_cstr(&full_note), &flat);
+  if (!status) status = dump_schedule(ks, &nest);
+  if (!status) status = pestle_emit_flat(&nest, numerics, &flat, &emitted);
+  if (!status) {
+    status = pestle_kir_legalise(&flat.view, &target->caps, numerics,
+                                 &k->legal);
+  }
+  if (!status) {
+    k->device = device;
+    estimate(&nest, k);
+    bind_args(&nest, k->fusion, &emitted, k);
+  }
+  pestle_kir_deinit(&flat);
+  pestle_strbuf_deinit(&full_note);
+  pestle_nest_deinit(&nest);
+  return status;
+}
+
+static pestle_status_t fall_back(pestle_kernels_t* ks,
+                                 const pestle_kernel_group_t* group,
+                                 const int32_t* aliases, const char* note,
+                                 pestle_kernel_t* k, pestle_status_t why) {
+  if (!ks->has_fallback || ks->strict ||
+      pestle_status_code(why) != PESTLE_STATUS_UNSUPPORTED) {
+    return why;
+  }
+  pestle_context_log(ks->context, PESTLE_LOG_WARN,
+                     "kernel '%s' (%s) falls back to 'ref': %s", k->name,
+                     note, pestle_status_message(why));
+  pestle_status_release(why);
+  return build_for(ks, group, aliases, 1, note, k);
+}
+
+static pestle_status_t dump_flat(pestle_kernels_t* ks,
+                                 const pestle_kernel_t* k) {
+  if (!wants(ks, PESTLE_STAGE_KERNELS)) return NULL;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(ks->list.allocator, &text);
+  pestle_status_t status = pestle_kir_print(&k->legal.view, &text);
+  if (!status) status = pestle_strbuf_status(&text);
+  if (!status) dump(ks, PESTLE_STAGE_KERNELS, k->name, &text);
+  pestle_strbuf_deinit(&text);
+  return status;
+}
+
+static pestle_status_t add_group(pestle_kernels_t* ks,
+                                 const pestle_node_t* fusion,
+                                 const pestle_kernel_group_t* group,
+                                 const int32_t* aliases, const char* note) {
+  pestle_kernel_t* k =
+      pestle_alloc_zero(ks->list.allocator, sizeof(pestle_kernel_t));
+  if (!k) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  if (!pestle_vec_push(&ks->list, k)) {
+    pestle_dealloc(ks->list.allocator, k, sizeof(*k));
+    return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  }
+  k->fusion = fusion;
+  k->unique = (uint32_t)ks->list.size - 1;
+  make_name(fusion, k->unique, k->name);
+  // An empty kernel until legalisation fills it, so that it can be freed.
+  pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
+  pestle_kir_deinit(&k->legal);
+  pestle_status_t status = build_for(ks, group, aliases, 0, note, k);
+  if (status) status = fall_back(ks, group, aliases, note, k, status);
+  if (status) {
+    return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
+                                  note);
+  }
+  if (ks->options->verify) {
+    PESTLE_TRY(pestle_kir_verify(&k->legal.view));
+  }
+  return dump_flat(ks, k);
+}
+
+pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
+                                   const pestle_node_t* fusion,
+                                   const int32_t* aliases,
+                                   uint32_t* out_first, uint32_t* out_count) {
+  pestle_kernel_group_t* groups;
+  uint32_t count;
+  *out_first = (uint32_t)kernels->list.size;
+  *out_count = 0;
+  PESTLE_TRY(
+      pestle_lower_partition(kernels->arena, fusion, &groups, &count));
+  pestle_strbuf_t note;
+  pestle_strbuf_init(kernels->list.allocator, &note);
+  describe(fusion, &note);
+  pestle_status_t status = pestle_strbuf_status(&note);
+  for (uint32_t g = 0; g < count && !status; ++g) {
+    status = add_group(kernels, fusion, &groups[g], aliases,
+                       pestle_strbuf_cstr(&note));
+    ++*out_count;
+  }
+  pestle_strbuf_deinit(&note);
+  return status;
+}
+
+// --- Compilation ---
+
+static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
+  const pestle_kernel_target_t* t = &ks->targets[k->device];
+  pestle_kernel_options_t options = {
+      .struct_size = sizeof(options),
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
+      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
+  pestle_blob_t code = {0};
+  k->status = t->backend->target->compile(t->backend->self, &k->legal.view,
+                                          &options, &code);
+  if (k->status) {
+    k->status =
+        pestle_status_annotate(k->status, "compiling kernel '%s'", k->name);
+    return;
+  }
+  k->code = code;
+}
+
+typedef struct batch_t {
+  pestle_kernels_t* ks;
+  uint32_t* order;
+  atomic_int stopped;
+} batch_t;
+
+static void compile_task(void* arg, int64_t index) {
+  batch_t* b = arg;
+  pestle_kernel_t* k = b->ks->list.data[b->order[index]];
+  const pestle_control_t* control = b->ks->options->control;
+  if (atomic_load(&b->stopped)) return;
+  if (control && control->cancel && *control->cancel) {
+    atomic_store(&b->stopped, 1);
+    return;
+  }
+  compile_one(b->ks, k);
+  if (k->status) atomic_store(&b->stopped, 1);
+}
+
+static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
+                                   uint32_t* out_count) {
+  pestle_map_t seen;
+  pestle_map_init(ks->list.allocator, &seen);
+  pestle_status_t status = NULL;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < ks->list.size && !status; ++i) {
+    pestle_kernel_t* k = ks->list.data[i];
+    uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
+                       k->device};
+    bool added = false;
+    pestle_map_value_t* v = pestle_map_put(&seen, key, sizeof(key), &added);
+    if (!v) {
+      status = PESTLE_ERROR(OUT_OF_MEMORY, "comparing kernels");
+    } else if (added) {
+      v->u64 = i;
+      order[n++] = i;
+    } else {
+      k->unique = (uint32_t)v->u64;
+    }
+  }
+  pestle_map_deinit(&seen);
+  *out_count = n;
+  return status;
+}
+
+static pestle_status_t dump_text(pestle_kernels_t* ks,
+                                 const pestle_kernel_t* k,
+                                 pestle_stage_t stage, pestle_text_t kind) {
+  if (!wants(ks, stage)) return NULL;
+  const pestle_kernel_target_t* t = &ks->targets[k->device];
+  pestle_kernel_options_t options = {
+      .struct_size = sizeof(options),
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL};
+  pestle_blob_t text = {0};
+  pestle_status_t status = t->backend->target->print(
+      t->backend->self, &k->legal.view, &options, kind, &text);
+  if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  PESTLE_TRY(status);
+  ks->options->dump(ks->options->dump_user, stage, k->name, text.data,
+                    text.size);
+  pestle_free_aligned(ks->list.allocator, text.data, text.size,
+                      PESTLE_BUFFER_ALIGNMENT);
+  return NULL;
+}
+
+pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
+  size_t n = kernels->list.size;
+  uint32_t* order = PESTLE_ARENA_ARRAY(kernels->arena, uint32_t, n ? n : 1);
+  if (!order) return PESTLE_ERROR(OUT_OF_MEMORY, "compiling kernels");
+  uint32_t count;
+  PESTLE_TRY(find_unique(kernels, order, &count));
+  const pestle_control_t* control = kernels->options->control;
+  batch_t batch = {.ks = kernels, .order = order};
+  // In slices, so that progress is seen and a deadline is kept.
+  enum { SLICE = 16 };
+  for (uint32_t done = 0; done < count; done += SLICE) {
+    PESTLE_TRY(pestle_control_check(control, "compile", done, count));
+    uint32_t slice = count - done < SLICE ? count - done : SLICE;
+    batch.order = order + done;
+    pestle_context_parallel_for(kernels->context, slice, compile_task, &batch);
+    for (uint32_t i = done; i < done + slice; ++i) {
+      pestle_kernel_t* k = kernels->list.data[order[i]];
+      if (k->status) {
+        pestle_status_t status = k->status;
+        k->status = NULL;
+        return status;
+      }
+    }
+  }
+  PESTLE_TRY(pestle_control_check(control, "compile", count, count));
+  for (uint32_t i = 0; i < count; ++i) {
+    const pestle_kernel_t* k = kernels->list.data[order[i]];
+    PESTLE_TRY(
+        dump_text(kernels, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
+    PESTLE_TRY(dump_text(kernels, k, PESTLE_STAGE_ASM, PESTLE_TEXT_ASM));
+  }
+  return NULL;
+}

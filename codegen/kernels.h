@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// From fusions to compiled kernels: lower, schedule, emit, legalise, compile.
+#ifndef PESTLE_CODEGEN_KERNELS_H_
+#define PESTLE_CODEGEN_KERNELS_H_
+
+#include "codegen/emit_flat.h"
+#include "codegen/lower.h"
+#include "pestle/compile.h"
+
+// What an argument of a kernel is bound to.
+typedef struct pestle_kernel_arg_t {
+  enum {
+    PESTLE_ARG_OPERAND,   // |slot| of the fusion
+    PESTLE_ARG_RESULT,    // |slot| of the fusion
+    PESTLE_ARG_CONSTANT,  // |elements|
+  } kind;
+  uint32_t slot;
+  const pestle_elements_t* elements;
+  // How a constant is laid out; NULL: as it is.
+  const pestle_pack_axis_t* pack;
+  uint32_t pack_count;
+  int64_t pack_offset, packed_elements;
+} pestle_kernel_arg_t;
+
+// One kernel of the plan. |unique| names the first kernel with the same code.
+typedef struct pestle_kernel_t {
+  char name[48];
+  const pestle_node_t* fusion;
+  pestle_kir_builder_t legal;  // legalised for |device|
+  uint32_t device;             // 0: the target; 1: the fallback
+  pestle_kernel_arg_t args[64];
+  uint32_t arg_count;
+  uint32_t unique;
+  uint64_t work_ns, flops, bytes;
+  pestle_blob_t code;          // of the host's allocator; of |unique| only
+  pestle_status_t status;      // of its compilation
+} pestle_kernel_t;
+
+// The devices that a plan may use: the target and the backend that interprets
+// what the target lacks.
+typedef struct pestle_kernel_target_t {
+  pestle_device_t* device;
+  const pestle_backend_t* backend;
+  pestle_target_caps_t caps;
+} pestle_kernel_target_t;
+
+typedef struct pestle_kernels_t {
+  pestle_context_t* context;
+  const pestle_compile_options_t* options;
+  pestle_arena_t* arena;       // for nests and arguments, until the plan is made
+  pestle_kernel_target_t targets[2];
+  bool has_fallback, strict;
+  PESTLE_VEC(pestle_kernel_t*) list;
+} pestle_kernels_t;
+
+PESTLE_NODISCARD pestle_status_t pestle_kernels_init(
+    pestle_context_t* context, pestle_device_t* device,
+    const pestle_compile_options_t* options, pestle_arena_t* arena,
+    pestle_kernels_t* out_kernels);
+void pestle_kernels_deinit(pestle_kernels_t* kernels);
+
+// Appends the kernels of |fusion|. |aliases| as in lower.h.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add(
+    pestle_kernels_t* kernels, const pestle_node_t* fusion,
+    const int32_t* aliases, uint32_t* out_first, uint32_t* out_count);
+// Compiles all unique kernels, in parallel.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_compile(pestle_kernels_t* kernels);
+
+// CANCELLED or DEADLINE_EXCEEDED when |control| says so; reports progress.
+PESTLE_NODISCARD pestle_status_t pestle_control_check(
+    const pestle_control_t* control, const char* stage, int64_t done,
+    int64_t total);
+
+#endif  // PESTLE_CODEGEN_KERNELS_H_

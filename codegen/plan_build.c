@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan_build.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "pestle/version.h"
+
+void pestle_plan_build_init(pestle_allocator_t allocator,
+                            pestle_plan_build_t* out_plan) {
+  memset(out_plan, 0, sizeof(*out_plan));
+  out_plan->allocator = allocator;
+  pestle_strbuf_init(allocator, &out_plan->strings);
+  pestle_map_init(allocator, &out_plan->string_offsets);
+  pestle_map_init(allocator, &out_plan->constant_keys);
+  pestle_vec_init(&out_plan->devices, allocator);
+  pestle_vec_init(&out_plan->inputs, allocator);
+  pestle_vec_init(&out_plan->outputs, allocator);
+  pestle_vec_init(&out_plan->kernels, allocator);
+  pestle_vec_init(&out_plan->bindings, allocator);
+  pestle_vec_init(&out_plan->steps, allocator);
+  pestle_vec_init(&out_plan->constants, allocator);
+  pestle_strbuf_append_char(&out_plan->strings, 0);
+}
+
+void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
+  pestle_strbuf_deinit(&plan->strings);
+  pestle_map_deinit(&plan->string_offsets);
+  pestle_map_deinit(&plan->constant_keys);
+  pestle_vec_deinit(&plan->devices);
+  pestle_vec_deinit(&plan->inputs);
+  pestle_vec_deinit(&plan->outputs);
+  pestle_vec_deinit(&plan->kernels);
+  pestle_vec_deinit(&plan->bindings);
+  pestle_vec_deinit(&plan->steps);
+  pestle_vec_deinit(&plan->constants);
+}
+
+pestle_plan_str_t pestle_plan_string(pestle_plan_build_t* plan,
+                                     const char* text) {
+  if (!text || !text[0]) return 0;
+  bool added = false;
+  pestle_map_value_t* v =
+      pestle_map_put(&plan->string_offsets, text, strlen(text), &added);
+  if (!v) {
+    plan->failed = true;
+    return 0;
+  }
+  if (added) {
+    v->u64 = plan->strings.size;
+    pestle_strbuf_append_bytes(&plan->strings, text, strlen(text) + 1);
+  }
+  return (pestle_plan_str_t)v->u64;
+}
+
+// --- Constants ---
+
+static uint64_t constant_bytes(const pestle_kernel_arg_t* a) {
+  uint64_t size = pestle_dtype_size(a->elements->type.dtype);
+  if (a->pack) return (uint64_t)a->packed_elements * size;
+  return (uint64_t)pestle_type_count(&a->elements->type) * size;
+}
+
+// Content by hash, layout as it is: shared by all kernels that read it so.
+static pestle_hash128_t constant_key(const pestle_kernel_arg_t* a) {
+  pestle_hasher_t h;
+  pestle_hasher_init(&h);
+  const pestle_elements_t* e = a->elements;
+  uint32_t head[3] = {(uint32_t)e->type.dtype, (uint32_t)e->type.rank,
+                      (uint32_t)e->splat};
+  pestle_hasher_update(&h, head, sizeof(head));
+  pestle_hasher_update(&h, e->type.dims,
+                       (size_t)e->type.rank * sizeof(int64_t));
+  pestle_hasher_update(&h, e->data, e->size);
+  if (a->pack) {
+    pestle_hasher_update(&h, a->pack, a->pack_count * sizeof(*a->pack));
+    pestle_hasher_update(&h, &a->pack_offset, sizeof(a->pack_offset));
+  }
+  return pestle_hasher_finish(&h);
+}
+
+pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
+                                           const pestle_kernel_arg_t* arg) {
+  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_CONSTANT};
+  pestle_hash128_t key = constant_key(arg);
+  bool added = false;
+  pestle_map_value_t* v =
+      pestle_map_put(&plan->constant_keys, &key, sizeof(key), &added);
+  if (!v) {
+    plan->failed = true;
+    return b;
+  }
+  if (added) {
+    v->u64 = plan->constants.size;
+    pestle_plan_constant_t c = {.arg = *arg,
+                                .offset = plan->constant_size,
+                                .size = constant_bytes(arg)};
+    plan->constant_size += (c.size + 63) / 64 * 64;
+    if (!pestle_vec_push(&plan->constants, c)) {
+      plan->failed = true;
+      return b;
+    }
+  }
+  b.offset = plan->constants.data[v->u64].offset;
+  b.size = plan->constants.data[v->u64].size;
+  return b;
+}
+
+static void copy_element(uint8_t* to, const uint8_t* from, size_t size) {
+  memcpy(to, from, size);
+}
+
+// Fills the packed layout's dims from |dim| on. |limits| sums what split
+// coordinates have reached so far; beyond their limit elements are zero.
+typedef struct packer_t {
+  const pestle_kernel_arg_t* arg;
+  const uint8_t* source;
+  uint8_t* target;
+  size_t size;
+} packer_t;
+
+static void pack_dims(packer_t* p, uint32_t dim, int64_t from,
+                      int64_t coordinate, int64_t limit) {
+  if (dim == p->arg->pack_count) {
+    if (!limit || coordinate < limit) {
+      copy_element(p->target, p->source + (size_t)from * p->size, p->size);
+    } else {
+      memset(p->target, 0, p->size);
+    }
+    p->target += p->size;
+    return;
+  }
+  const pestle_pack_axis_t* a = &p->arg->pack[dim];
+  for (int64_t i = 0; i < a->extent; ++i) {
+    pack_dims(p, dim + 1, from + i * a->coef, coordinate + i * a->scale,
+              a->limit ? a->limit : limit);
+  }
+}
+
+static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
+  const pestle_elements_t* e = c->arg.elements;
+  size_t size = pestle_dtype_size(e->type.dtype);
+  if (e->splat) {
+    for (uint64_t i = 0; i < c->size; i += size) {
+      copy_element(target + i, e->data, size);
+    }
+  } else if (c->arg.pack) {
+    packer_t p = {&c->arg, e->data, target, size};
+    pack_dims(&p, 0, c->arg.pack_offset, 0, 0);
+  } else if (c->size) {
+    memcpy(target, e->data, c->size);
+  }
+}
+
+// --- Bindings and steps ---
+
+uint32_t pestle_plan_bind(pestle_plan_build_t* plan,
+                          const pestle_plan_binding_t* bindings,
+                          uint32_t count) {
+  uint32_t first = (uint32_t)plan->bindings.size;
+  if (!pestle_vec_append(&plan->bindings, bindings, count)) {
+    plan->failed = true;
+  }
+  return first;
+}
+
+uint32_t pestle_plan_step(pestle_plan_build_t* plan, pestle_plan_step_t step) {
+  if (!pestle_vec_push(&plan->steps, step)) plan->failed = true;
+  return (uint32_t)plan->steps.size - 1;
+}
+
+// --- Bytes ---
+
+static pestle_plan_section_t place(uint64_t* end, uint64_t count,
+                                   uint64_t size) {
+  pestle_plan_section_t s = {*end, count};
+  *end += (count * size + 63) / 64 * 64;
+  return s;
+}
+
+static void fill(uint8_t* data, pestle_plan_section_t s, const void* from,
+                 size_t size) {
+  if (s.count) memcpy(data + s.offset, from, (size_t)s.count * size);
+}
+
+// Places artifacts: identical kernels point to the code of the first.
+static void place_code(pestle_plan_build_t* plan,
+                       const pestle_kernels_t* kernels, uint64_t* out_size) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < kernels->list.size; ++i) {
+    const pestle_kernel_t* k = kernels->list.data[i];
+    pestle_plan_kernel_t* p = &plan->kernels.data[i];
+    if (k->unique != i) {
+      p->code_offset = plan->kernels.data[k->unique].code_offset;
+      p->code_size = plan->kernels.data[k->unique].code_size;
+      continue;
+    }
+    p->code_offset = end;
+    p->code_size = k->code.size;
+    end += (k->code.size + 63) / 64 * 64;
+  }
+  *out_size = end;
+}
+
+static void fill_code(uint8_t* code, const pestle_plan_build_t* plan,
+                      const pestle_kernels_t* kernels) {
+  for (size_t i = 0; i < kernels->list.size; ++i) {
+    const pestle_kernel_t* k = kernels->list.data[i];
+    if (k->unique == i && k->code.size) {
+      memcpy(code + plan->kernels.data[i].code_offset, k->code.data,
+             k->code.size);
+    }
+  }
+}
+
+static int64_t scratch_size(const pestle_plan_build_t* plan) {
+  int64_t most = 0;
+  for (size_t i = 0; i < plan->kernels.size; ++i) {
+    int64_t n = ((int64_t)plan->kernels.data[i].shared_bytes + 63) / 64 * 64;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+pestle_status_t pestle_plan_write(pestle_plan_build_t* plan,
+                                  const pestle_kernels_t* kernels,
+                                  const char* name,
+                                  const uint64_t signature[2],
+                                  void** out_data, size_t* out_size) {
+  pestle_plan_header_t h = {.version = PESTLE_PLAN_VERSION,
+                            .header_size = sizeof(h),
+                            .signature = {signature[0], signature[1]},
+                            .build_id = pestle_build_id_u64(),
+                            .numerics = (uint32_t)kernels->options->numerics,
+                            .arena_size = plan->arena_size,
+                            .lower_bound = plan->lower_bound,
+                            .scratch_size = scratch_size(plan)};
+  memcpy(h.magic, PESTLE_PLAN_MAGIC, sizeof(h.magic));
+  h.name = pestle_plan_string(plan, name);
+  uint64_t code_size, end = (sizeof(h) + 63) / 64 * 64;
+  place_code(plan, kernels, &code_size);
+  if (plan->failed || plan->strings.failed) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "writing the plan of '%s'", name);
+  }
+  h.strings = place(&end, plan->strings.size, 1);
+  h.devices = place(&end, plan->devices.size, sizeof(pestle_plan_device_t));
+  h.inputs = place(&end, plan->inputs.size, sizeof(pestle_plan_io_t));
+  h.outputs = place(&end, plan->outputs.size, sizeof(pestle_plan_io_t));
+  h.kernels = place(&end, plan->kernels.size, sizeof(pestle_plan_kernel_t));
+  h.bindings = place(&end, plan->bindings.size, sizeof(pestle_plan_binding_t));
+  h.steps = place(&end, plan->steps.size, sizeof(pestle_plan_step_t));
+  h.constants = place(&end, plan->constant_size, 1);
+  h.code = place(&end, code_size, 1);
+  h.size = end;
+  uint8_t* data = pestle_alloc_aligned(plan->allocator, (size_t)end,
+                                       PESTLE_BUFFER_ALIGNMENT);
+  if (!data) {
+    return PESTLE_ERROR(OUT_OF_MEMORY,
+                        "the plan of '%s' needs %llu bytes, of which %llu are "
+                        "constants",
+                        name, (unsigned long long)end,
+                        (unsigned long long)plan->constant_size);
+  }
+  memset(data, 0, (size_t)end);
+  fill(data, h.strings, plan->strings.data, 1);
+  fill(data, h.devices, plan->devices.data, sizeof(pestle_plan_device_t));
+  fill(data, h.inputs, plan->inputs.data, sizeof(pestle_plan_io_t));
+  fill(data, h.outputs, plan->outputs.data, sizeof(pestle_plan_io_t));
+  fill(data, h.kernels, plan->kernels.data, sizeof(pestle_plan_kernel_t));
+  fill(data, h.bindings, plan->bindings.data, sizeof(pestle_plan_binding_t));
+  fill(data, h.steps, plan->steps.data, sizeof(pestle_plan_step_t));
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    write_constant(&plan->constants.data[i],
+                   data + h.constants.offset + plan->constants.data[i].offset);
+  }
+  fill_code(data + h.code.offset, plan, kernels);
+  memcpy(data, &h, sizeof(h));
+  h.checksum = pestle_hash64(data + 32, (size_t)end - 32);
+  memcpy(data, &h, sizeof(h));
+  *out_data = data;
+  *out_size = (size_t)end;
+  return NULL;
+}
+
+// --- Text ---
+
+static void print_binding(const pestle_plan_binding_t* b,
+                          pestle_strbuf_t* out) {
+  static const char* const names[] = {"arena", "input", "output", "constant"};
+  pestle_strbuf_append_c(out, names[b->storage & 3]);
+  if (b->storage == PESTLE_PLAN_INPUT || b->storage == PESTLE_PLAN_OUTPUT) {
+    pestle_strbuf_appendf(out, "%u", b->index);
+  }
+  pestle_strbuf_appendf(out, "[%llu:%llu]", (unsigned long long)b->offset,
+                        (unsigned long long)(b->offset + b->size));
+}
+
+void pestle_plan_build_print(const pestle_plan_build_t* plan,
+                             pestle_strbuf_t* out) {
+  static const char* const kinds[] = {"launch",       "copy",       "jump",
+                                      "jump_if_zero", "jump_table", "end"};
+  pestle_strbuf_appendf(
+      out, "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
+           "constants %llu bytes\n",
+      plan->steps.size, plan->kernels.size, (long long)plan->arena_size,
+      (long long)plan->lower_bound, (unsigned long long)plan->constant_size);
+  for (size_t i = 0; i < plan->steps.size; ++i) {
+    const pestle_plan_step_t* s = &plan->steps.data[i];
+    pestle_strbuf_appendf(out, "%4zu  %-12s ", i, kinds[s->kind]);
+    if (s->kind == PESTLE_PLAN_LAUNCH) {
+      pestle_strbuf_appendf(
+          out, "%s ", plan->strings.data + plan->kernels.data[s->kernel].name);
+    } else if (s->kind >= PESTLE_PLAN_JUMP && s->kind < PESTLE_PLAN_END) {
+      pestle_strbuf_appendf(out, "-> %u ", s->target);
+    }
+    uint32_t n = s->kind == PESTLE_PLAN_JUMP_TABLE ? 1 : s->count;
+    for (uint32_t b = 0; b < n; ++b) {
+      if (b) pestle_strbuf_append_c(out, ", ");
+      print_binding(&plan->bindings.data[s->first + b], out);
+    }
+    if (s->device) pestle_strbuf_append_c(out, "  on ref");
+    pestle_strbuf_append_char(out, '\n');
+  }
+}

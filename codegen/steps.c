@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/steps.h"
+
+#include <string.h>
+
+typedef struct steps_t {
+  pestle_kernels_t* kernels;
+  pestle_plan_build_t* plan;
+  const pestle_placements_t* placements;
+} steps_t;
+
+static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
+
+static pestle_plan_binding_t binding_of(steps_t* s,
+                                        const pestle_value_t* value) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (e) {
+    pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_CONSTANT, .elements = e};
+    return pestle_plan_constant(s->plan, &arg);
+  }
+  return s->placements->binding(s->placements->plan, value);
+}
+
+static bool same_place(const pestle_plan_binding_t* a,
+                       const pestle_plan_binding_t* b) {
+  return a->storage == b->storage && a->index == b->index &&
+         a->offset == b->offset;
+}
+
+static bool overlap(const pestle_plan_binding_t* a,
+                    const pestle_plan_binding_t* b) {
+  return a->storage == b->storage && a->index == b->index &&
+         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static void copy_step(steps_t* s, pestle_plan_binding_t from,
+                      pestle_plan_binding_t to, const char* label) {
+  if (same_place(&from, &to) || !from.size) return;
+  pestle_plan_binding_t both[2] = {from, to};
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_COPY,
+                             .first = pestle_plan_bind(s->plan, both, 2),
+                             .count = 2,
+                             .label = pestle_plan_string(s->plan, label)};
+  (void)pestle_plan_step(s->plan, step);
+}
+
+static pestle_plan_binding_t temporary(steps_t* s, uint64_t size) {
+  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_ARENA,
+                             .offset = (uint64_t)s->plan->arena_size,
+                             .size = size};
+  s->plan->arena_size += (int64_t)((size + 63) / 64 * 64);
+  return b;
+}
+
+// Copies all of |from| to |to| as if at once: what would be overwritten before
+// it is read goes through a temporary.
+static pestle_status_t parallel_copy(steps_t* s,
+                                     const pestle_plan_binding_t* from,
+                                     const pestle_plan_binding_t* to,
+                                     size_t count, const char* label) {
+  pestle_plan_binding_t* safe = PESTLE_ARENA_ARRAY(
+      s->kernels->arena, pestle_plan_binding_t, count ? count : 1);
+  if (!safe) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
+  for (size_t i = 0; i < count; ++i) {
+    safe[i] = from[i];
+    for (size_t j = 0; j < i; ++j) {
+      if (same_place(&from[j], &to[j]) || !overlap(&from[i], &to[j])) continue;
+      safe[i] = temporary(s, from[i].size);
+      copy_step(s, from[i], safe[i], label);
+      break;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) copy_step(s, safe[i], to[i], label);
+  return NULL;
+}
+
+static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,
+                                   pestle_value_t* const* to, size_t count,
+                                   const char* label) {
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      s->kernels->arena, pestle_plan_binding_t, 2 * count + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
+  for (size_t i = 0; i < count; ++i) {
+    b[i] = binding_of(s, from[i]);
+    b[count + i] = s->placements->binding(s->placements->plan, to[i]);
+  }
+  return parallel_copy(s, b, b + count, count, label);
+}
+
+// --- Fusions ---
+
+static pestle_status_t find_aliases(steps_t* s, const pestle_node_t* fusion,
+                                    int32_t* aliases, bool* out_any) {
+  *out_any = false;
+  for (uint32_t r = 0; r < fusion->result_count; ++r) {
+    aliases[r] = -1;
+    pestle_plan_binding_t out = binding_of(s, &fusion->results[r]);
+    for (uint32_t o = 0; o < fusion->operand_count; ++o) {
+      pestle_plan_binding_t in = binding_of(s, pestle_node_operand(fusion, o));
+      if (in.storage == PESTLE_PLAN_CONSTANT || !overlap(&in, &out)) continue;
+      if (!same_place(&in, &out) || in.size != out.size) {
+        return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                                 "the memory plan lets result %u overlap "
+                                 "operand %u partly",
+                                 r, o);
+      }
+      aliases[r] = (int32_t)o;
+      *out_any = true;
+    }
+  }
+  return NULL;
+}
+
+static void launch(steps_t* s, const pestle_node_t* fusion, uint32_t index) {
+  const pestle_kernel_t* k = s->kernels->list.data[index];
+  pestle_plan_binding_t b[64];
+  for (uint32_t i = 0; i < k->arg_count; ++i) {
+    const pestle_kernel_arg_t* a = &k->args[i];
+    if (a->kind == PESTLE_ARG_CONSTANT) {
+      b[i] = pestle_plan_constant(s->plan, a);
+    } else if (a->kind == PESTLE_ARG_OPERAND) {
+      b[i] = binding_of(s, pestle_node_operand(fusion, a->slot));
+    } else {
+      b[i] = binding_of(s, &fusion->results[a->slot]);
+    }
+  }
+  pestle_plan_step_t step = {
+      .kind = PESTLE_PLAN_LAUNCH,
+      .device = k->device,
+      .kernel = index,
+      .first = pestle_plan_bind(s->plan, b, k->arg_count),
+      .count = k->arg_count,
+      .label = pestle_plan_string(s->plan, k->name)};
+  (void)pestle_plan_step(s->plan, step);
+}
+
+static bool all_empty(const pestle_node_t* fusion) {
+  for (uint32_t r = 0; r < fusion->result_count; ++r) {
+    if (pestle_type_count(fusion->results[r].type) > 0) return false;
+  }
+  return true;
+}
+
+static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
+  if (all_empty(fusion)) return NULL;
+  uint32_t first, count;
+  bool any;
+  int32_t* aliases = PESTLE_ARENA_ARRAY(s->kernels->arena, int32_t,
+                                        fusion->result_count + 1);
+  if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a fusion");
+  PESTLE_TRY(find_aliases(s, fusion, aliases, &any));
+  PESTLE_TRY(
+      pestle_kernels_add(s->kernels, fusion, aliases, &first, &count));
+  if (any && count > 1) {
+    return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                             "the memory plan puts a result of several "
+                             "kernels in place of an operand");
+  }
+  for (uint32_t k = first; k < first + count; ++k) launch(s, fusion, k);
+  return NULL;
+}
+
+// --- Control flow ---
+
+static uint32_t next_step(const steps_t* s) {
+  return (uint32_t)s->plan->steps.size;
+}
+
+static uint32_t jump(steps_t* s, pestle_plan_step_kind_t kind,
+                     const pestle_value_t* predicate, uint32_t target) {
+  pestle_plan_step_t step = {.kind = (uint32_t)kind, .target = target};
+  if (predicate) {
+    pestle_plan_binding_t b = binding_of(s, predicate);
+    step.first = pestle_plan_bind(s->plan, &b, 1);
+    step.count = 1;
+  }
+  return pestle_plan_step(s->plan, step);
+}
+
+static void land(steps_t* s, uint32_t step) {
+  if (step < s->plan->steps.size) {
+    s->plan->steps.data[step].target = next_step(s);
+  }
+}
+
+static pestle_status_t collect(pestle_arena_t* arena, uint32_t count,
+                               pestle_value_t*** out) {
+  *out = PESTLE_ARENA_ARRAY(arena, pestle_value_t*, count ? count : 1);
+  return *out ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning control flow");
+}
+
+static pestle_status_t operands_of(steps_t* s, const pestle_node_t* node,
+                                   pestle_value_t*** out) {
+  PESTLE_TRY(collect(s->kernels->arena, node->operand_count, out));
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    (*out)[i] = pestle_node_operand(node, i);
+  }
+  return NULL;
+}
+
+static pestle_status_t results_of(steps_t* s, pestle_node_t* node,
+                                  pestle_value_t*** out) {
+  PESTLE_TRY(collect(s->kernels->arena, node->result_count, out));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    (*out)[i] = &node->results[i];
+  }
+  return NULL;
+}
+
+// init -> state; L: cond; exit if zero; body; next -> state; to L
+static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
+  pestle_block_t* cond = pestle_node_body(node, 0);
+  pestle_block_t* body = pestle_node_body(node, 1);
+  pestle_value_t **init, **next, **results;
+  PESTLE_TRY(operands_of(s, node, &init));
+  PESTLE_TRY(operands_of(s, body->last, &next));
+  PESTLE_TRY(results_of(s, node, &results));
+  uint32_t n = node->result_count;
+  PESTLE_TRY(copy_values(s, init, cond->arguments, n, "while init"));
+  uint32_t head = next_step(s);
+  PESTLE_TRY(block_steps(s, cond));
+  uint32_t exit = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
+                       pestle_node_operand(cond->last, 0), 0);
+  PESTLE_TRY(copy_values(s, cond->arguments, body->arguments, n, "while"));
+  PESTLE_TRY(block_steps(s, body));
+  PESTLE_TRY(copy_values(s, next, cond->arguments, n, "while next"));
+  (void)jump(s, PESTLE_PLAN_JUMP, NULL, head);
+  land(s, exit);
+  return copy_values(s, cond->arguments, results, n, "while result");
+}
+
+static pestle_status_t branch_steps(steps_t* s, pestle_node_t* node,
+                                    uint32_t region) {
+  pestle_block_t* block = pestle_node_body(node, region);
+  pestle_value_t **from, **results;
+  PESTLE_TRY(block_steps(s, block));
+  PESTLE_TRY(operands_of(s, block->last, &from));
+  PESTLE_TRY(results_of(s, node, &results));
+  return copy_values(s, from, results, node->result_count, "branch result");
+}
+
+static pestle_status_t if_steps(steps_t* s, pestle_node_t* node) {
+  uint32_t other = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
+                        pestle_node_operand(node, 0), 0);
+  PESTLE_TRY(branch_steps(s, node, 0));
+  uint32_t end = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  land(s, other);
+  PESTLE_TRY(branch_steps(s, node, 1));
+  land(s, end);
+  return NULL;
+}
+
+static pestle_status_t case_steps(steps_t* s, pestle_node_t* node) {
+  uint32_t n = node->region_count;
+  uint32_t* ends = PESTLE_ARENA_ARRAY(s->kernels->arena, uint32_t, n + 1);
+  if (!ends) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a case");
+  uint32_t table = jump(s, PESTLE_PLAN_JUMP_TABLE,
+                        pestle_node_operand(node, 0), 0);
+  land(s, table);
+  if (table < s->plan->steps.size) s->plan->steps.data[table].count = n;
+  uint32_t first = next_step(s);
+  for (uint32_t i = 0; i < n; ++i) (void)jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  for (uint32_t i = 0; i < n; ++i) {
+    land(s, first + i);
+    PESTLE_TRY(branch_steps(s, node, i));
+    ends[i] = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  }
+  for (uint32_t i = 0; i < n; ++i) land(s, ends[i]);
+  return NULL;
+}
+
+// --- Blocks ---
+
+static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
+  switch ((int)node->op) {
+    case PESTLE_OP_CONSTANT:
+    case PESTLE_OP_RETURN:
+      return NULL;
+    case PESTLE_OP_FUSION:
+      return fusion_steps(s, node);
+    case PESTLE_OP_WHILE:
+      return while_steps(s, node);
+    case PESTLE_OP_IF:
+      return if_steps(s, node);
+    case PESTLE_OP_CASE:
+      return case_steps(s, node);
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_OPTIMIZATION_BARRIER: {
+      // Views: the planner gave the source's place, or a copy is due. A slice
+      // that is left here is contiguous in its source.
+      pestle_value_t **from, **to;
+      PESTLE_TRY(operands_of(s, node, &from));
+      PESTLE_TRY(results_of(s, node, &to));
+      if (node->op == PESTLE_OP_SLICE) return NULL;
+      return copy_values(s, from, to, node->result_count, "view");
+    }
+    default:
+      return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
+                               "'%s' was left outside of every fusion",
+                               pestle_op_info((pestle_op_t)node->op)->name);
+  }
+}
+
+static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    PESTLE_TRY(pestle_control_check(s->kernels->options->control, "lower",
+                                    0, 0));
+    PESTLE_TRY(node_steps(s, n));
+  }
+  return NULL;
+}
+
+// --- The function ---
+
+static pestle_plan_io_t io_of(steps_t* s, const pestle_type_t* type,
+                              const char* name) {
+  pestle_plan_io_t io = {.name = pestle_plan_string(s->plan, name),
+                         .dtype = (uint8_t)type->dtype,
+                         .rank = (uint8_t)type->rank,
+                         .size = pestle_type_bytes(type),
+                         .shape_offset = -1};
+  memcpy(io.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
+  return io;
+}
+
+static pestle_status_t interface_of(steps_t* s,
+                                    const pestle_function_t* function) {
+  const pestle_block_t* block = function->body->block;
+  bool ok = true;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    const char* name =
+        function->argument_names ? function->argument_names[i] : NULL;
+    ok = ok && pestle_vec_push(&s->plan->inputs,
+                               io_of(s, block->arguments[i]->type, name));
+  }
+  const pestle_node_t* ret = block->last;
+  for (uint32_t i = 0; i < ret->operand_count; ++i) {
+    const char* name = i < function->result_name_count
+                           ? function->result_names[i]
+                           : NULL;
+    ok = ok && pestle_vec_push(
+                   &s->plan->outputs,
+                   io_of(s, pestle_node_operand(ret, i)->type, name));
+  }
+  return ok ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning the interface");
+}
+
+pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
+                                   pestle_plan_build_t* plan,
+                                   const pestle_placements_t* placements,
+                                   const pestle_function_t* function) {
+  steps_t s = {kernels, plan, placements};
+  const pestle_block_t* block = function->body->block;
+  PESTLE_TRY(interface_of(&s, function));
+  PESTLE_TRY(block_steps(&s, block));
+  const pestle_node_t* ret = block->last;
+  uint32_t n = ret->operand_count;
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
+  for (uint32_t i = 0; i < n; ++i) {
+    b[i] = binding_of(&s, pestle_node_operand(ret, i));
+    b[n + i] = (pestle_plan_binding_t){.storage = PESTLE_PLAN_OUTPUT,
+                                       .index = i,
+                                       .size = b[i].size};
+  }
+  PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
+  (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
+  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;
+}
+
+static pestle_status_t describe_device(const pestle_kernel_target_t* t,
+                                       pestle_plan_build_t* plan) {
+  const char* toolchain = "";
+  PESTLE_TRY(t->backend->target->toolchain_id(t->backend->self, &toolchain));
+  pestle_plan_device_t d = {
+      .backend = pestle_plan_string(plan, t->backend->name),
+      .device_type = t->backend->device_type,
+      .index = pestle_device_dl(t->device).device_id,
+      .cpu = pestle_plan_string(plan, t->caps.cpu),
+      .features = pestle_plan_string(plan, t->caps.features),
+      .toolchain = pestle_plan_string(plan, toolchain),
+      .build_id = pestle_plan_string(plan,
+                                     pestle_device_backend_id(t->device))};
+  if (!pestle_vec_push(&plan->devices, d)) plan->failed = true;
+  return NULL;
+}
+
+pestle_status_t pestle_steps_finish(const pestle_kernels_t* kernels,
+                                    pestle_plan_build_t* plan) {
+  bool fallback = false;
+  for (size_t i = 0; i < kernels->list.size; ++i) {
+    const pestle_kernel_t* k = kernels->list.data[i];
+    const pestle_kir_t* kir = &k->legal.view;
+    fallback = fallback || k->device == 1;
+    pestle_plan_kernel_t p = {
+        .name = pestle_plan_string(plan, k->name),
+        .note = pestle_plan_string(plan, pestle_kir_string(kir, kir->note)),
+        .device = k->device,
+        .arg_count = k->arg_count,
+        .param_count = kir->param_count,
+        .shared_bytes = kir->shared_bytes,
+        .group = {kir->group[0], kir->group[1], kir->group[2]},
+        .work = k->work_ns,
+        .hash = {kir->hash[0], kir->hash[1]},
+        .flops = k->flops,
+        .bytes = k->bytes};
+    if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
+  }
+  PESTLE_TRY(describe_device(&kernels->targets[0], plan));
+  if (fallback) PESTLE_TRY(describe_device(&kernels->targets[1], plan));
+  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning kernels") : NULL;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a fused, ordered, placed function to plan steps and kernels.
+#ifndef PESTLE_CODEGEN_STEPS_H_
+#define PESTLE_CODEGEN_STEPS_H_
+
+#include "codegen/plan_build.h"
+
+// Where values live, as the memory planner decided; read through these, since
+// only compile.c sees passes/.
+typedef struct pestle_placements_t {
+  const void* plan;
+  // The binding of |value|, which is planned and no constant.
+  pestle_plan_binding_t (*binding)(const void* plan,
+                                   const pestle_value_t* value);
+} pestle_placements_t;
+
+// Appends inputs, outputs and the steps of |function|, and the kernels that they
+// launch. Kernels are described in |plan| by pestle_steps_finish().
+PESTLE_NODISCARD pestle_status_t pestle_steps_build(
+    pestle_kernels_t* kernels, pestle_plan_build_t* plan,
+    const pestle_placements_t* placements, const pestle_function_t* function);
+// After compilation: the records of kernels and devices.
+PESTLE_NODISCARD pestle_status_t pestle_steps_finish(
+    const pestle_kernels_t* kernels, pestle_plan_build_t* plan);
+
+#endif  // PESTLE_CODEGEN_STEPS_H_

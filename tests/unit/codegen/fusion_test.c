@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusions through lowering, schedule, emission and legalisation, then run by
+// the interpreter and by native code, against the reference evaluator on the
+// graph. Shapes are chosen to meet every tail: odd, prime, one, larger than a
+// tile.
+#include <math.h>
+#include <stdlib.h>
+
+#include "../plugins/llvm_kernel.h"
+#include "base/half.h"
+#include "codegen/emit_flat.h"
+#include "codegen/lower.h"
+#include "codegen/schedule.h"
+#include "ir/graph.h"
+#include "ir/ref/ref.h"
+#include "test.h"
+
+typedef struct case_t {
+  const char* name;
+  const char* args;    // "a: tensor<4xf32>, b: tensor<4xf32>"
+  const char* body;    // uses %a, %b ...; one op a line
+  const char* ret;     // "%y : tensor<4xf32>"
+  double tolerance;    // relative to the largest element
+} case_t;
+
+// --- From a case to a module with one fusion ---
+
+static void append_types(pestle_strbuf_t* out, const char* list) {
+  // Of "a: T, b: U" the types only. Commas inside <> do not occur in types.
+  pestle_str_t rest = pestle_str(list), arg;
+  bool first = true;
+  while (pestle_str_next(&rest, ',', &arg)) {
+    size_t colon = pestle_str_find_char(arg, ':');
+    if (colon >= arg.size) continue;
+    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
+                                                         arg.size));
+    pestle_strbuf_appendf(out, "%s%.*s", first ? "" : ", ",
+                          PESTLE_STR_ARG(type));
+    first = false;
+  }
+}
+
+static void append_args(pestle_strbuf_t* out, const char* list, char prefix,
+                        bool types) {
+  pestle_str_t rest = pestle_str(list), arg;
+  bool first = true;
+  while (pestle_str_next(&rest, ',', &arg)) {
+    size_t colon = pestle_str_find_char(arg, ':');
+    pestle_str_t name = pestle_str_trim(pestle_str_slice(arg, 0, colon));
+    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
+                                                         arg.size));
+    pestle_strbuf_appendf(out, "%s%%", first ? "" : ", ");
+    if (prefix) pestle_strbuf_append_char(out, prefix);
+    pestle_strbuf_appendf(out, "%.*s", PESTLE_STR_ARG(name));
+    if (types) pestle_strbuf_appendf(out, ": %.*s", PESTLE_STR_ARG(type));
+    first = false;
+  }
+}
+
+static void append_results(pestle_strbuf_t* out, const char* ret, int what) {
+  // "%y, %z : T, U": 0 the values, 1 the types.
+  pestle_str_t text = pestle_str(ret);
+  size_t colon = pestle_str_find_char(text, ':');
+  pestle_str_t part = what ? pestle_str_slice(text, colon + 1, text.size)
+                           : pestle_str_slice(text, 0, colon);
+  pestle_strbuf_append(out, pestle_str_trim(part));
+}
+
+static size_t result_count(const char* ret) {
+  size_t n = 1;
+  for (const char* c = ret; *c && *c != ':'; ++c) n += *c == ',';
+  return n;
+}
+
+static void make_text(const case_t* c, pestle_strbuf_t* out) {
+  size_t n = result_count(c->ret);
+  pestle_strbuf_append_c(out, "module @m {\n  func.func public @main(");
+  append_args(out, c->args, 'o', true);
+  pestle_strbuf_append_c(out, ") -> (");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_appendf(out, ") {\n    %%f:%zu = \"pestle.fusion\"(", n);
+  append_args(out, c->args, 'o', false);
+  pestle_strbuf_append_c(out, ") ({\n    ^bb0(");
+  append_args(out, c->args, 0, true);
+  pestle_strbuf_appendf(out, "):\n%s\n      stablehlo.return %s\n    })"
+                             " {label = \"%s\"} : (",
+                        c->body, c->ret, c->name);
+  append_types(out, c->args);
+  pestle_strbuf_append_c(out, ") -> (");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_append_c(out, ")\n    return ");
+  for (size_t i = 0; i < n; ++i) {
+    pestle_strbuf_appendf(out, "%s%%f#%zu", i ? ", " : "", i);
+  }
+  pestle_strbuf_append_c(out, " : ");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_append_c(out, "\n  }\n}\n");
+}
+
+// --- Data ---
+
+static uint32_t next_random(uint32_t* state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static void fill_random(const pestle_type_t* type, void* data,
+                        uint32_t seed) {
+  uint32_t state = seed * 77 + 5;
+  size_t size = pestle_dtype_size(type->dtype);
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    double v = (double)next_random(&state) / (1 << 24) * 2 - 1;
+    uint64_t bits;
+    if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
+      bits = pestle_float_encode(type->dtype, v);
+    } else if (type->dtype == PESTLE_I1) {
+      bits = v > 0;
+    } else {
+      bits = (uint64_t)(int64_t)(v * 9);
+      if (pestle_dtype_is(type->dtype, PESTLE_KIND_UNSIGNED)) bits &= 7;
+    }
+    memcpy((char*)data + (size_t)i * size, &bits, size);
+  }
+}
+
+static double element(const pestle_type_t* type, const void* data, int64_t i) {
+  size_t size = pestle_dtype_size(type->dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)data + (size_t)i * size, size);
+  if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
+    return pestle_float_decode(type->dtype, bits);
+  }
+  return (double)(int64_t)bits;
+}
+
+static void* make_data(const pestle_type_t* type) {
+  size_t size = (pestle_type_bytes(type) + 64 + 63) / 64 * 64;
+  void* data = aligned_alloc(64, size);
+  memset(data, 0xcd, size);  // what is past the end must stay so
+  return data;
+}
+
+static void compare(const case_t* c, const char* how,
+                    const pestle_type_t* type, const void* want,
+                    const void* got) {
+  double scale = 0, worst = 0;
+  int64_t at = -1, n = pestle_type_count(type);
+  for (int64_t i = 0; i < n; ++i) {
+    double w = fabs(element(type, want, i));
+    if (isfinite(w) && w > scale) scale = w;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    double w = element(type, want, i), g = element(type, got, i);
+    double d = isnan(w) && isnan(g) ? 0 : w == g ? 0 : fabs(w - g);
+    if (isnan(d)) d = INFINITY;
+    if (d > worst) {
+      worst = d;
+      at = i;
+    }
+  }
+  if (worst > c->tolerance * (scale > 0 ? scale : 1)) {
+    fail_msg("%s on %s: element %lld is %.9g, should be %.9g", c->name, how,
+             (long long)at, element(type, got, at), element(type, want, at));
+  }
+  size_t bytes = pestle_type_bytes(type);
+  for (size_t i = bytes; i < bytes + 64 && i % 64; ++i) {
+    assert_int_equal(((const uint8_t*)got)[i], 0xcd);
+  }
+}
+
+// --- Running ---
+
+typedef struct run_t {
+  const case_t* c;
+  pestle_node_t* fusion;
+  void* inputs[16];
+  void* results[8];
+} run_t;
+
+static void run_kernel(const run_t* r, const pestle_backend_t* backend,
+                       const pestle_kernel_group_t* group,
+                       const pestle_target_caps_t* caps,
+                       pestle_arena_t* arena) {
+  pestle_allocator_t a = pestle_allocator_system();
+  pestle_nest_t nest;
+  pestle_kir_builder_t flat, legal;
+  pestle_emitted_t args;
+  pestle_nest_init(a, arena, "test", &nest);
+  pestle_kir_init(a, "test", "", &flat);
+  assert_ok(pestle_lower_group(r->fusion, group, NULL,
+                               PESTLE_NUMERICS_DEFAULT, &nest));
+  assert_ok(pestle_sketch(&nest, caps, true));
+  if (getenv("PESTLE_TEST_PRINT")) {
+    pestle_strbuf_t text;
+    pestle_strbuf_init(a, &text);
+    pestle_nest_print(&nest, &text);
+    print_message("%s\n", pestle_strbuf_cstr(&text));
+    pestle_strbuf_deinit(&text);
+  }
+  assert_ok(pestle_emit_flat(&nest, PESTLE_NUMERICS_DEFAULT, &flat, &args));
+  if (getenv("PESTLE_TEST_PRINT")) {
+    pestle_strbuf_t text;
+    pestle_strbuf_init(a, &text);
+    assert_ok(pestle_kir_print(&flat.view, &text));
+    print_message("%s\n", pestle_strbuf_cstr(&text));
+    pestle_strbuf_deinit(&text);
+  }
+  assert_ok(pestle_kir_verify(&flat.view));
+  assert_ok(pestle_kir_legalise(&flat.view, caps, PESTLE_NUMERICS_DEFAULT,
+                                &legal));
+  assert_ok(pestle_kir_verify(&legal.view));
+  code_t code = code_make(backend, &legal.view, NULL);
+  void* buffers[64];
+  for (uint32_t i = 0; i < args.count; ++i) {
+    const pestle_nest_tensor_t* t = &nest.tensors.data[args.tensors[i]];
+    assert_null(t->pack);
+    buffers[i] = t->kind == PESTLE_TENSOR_OUTPUT ? r->results[t->slot]
+                 : t->elements ? (void*)(uintptr_t)t->elements->data
+                               : r->inputs[t->slot];
+  }
+  void* scratch = aligned_alloc(64, (legal.view.shared_bytes + 127) / 64 * 64);
+  // In two pieces, as two threads would run it.
+  int64_t n = legal.view.group[0], half = n / 2;
+  assert_int_equal(code.entry(code.self, buffers, NULL, 0, half, scratch), 0);
+  assert_int_equal(code.entry(code.self, buffers, NULL, half, n, scratch), 0);
+  free(scratch);
+  backend->device->unload(backend->self, code.loaded);
+  pestle_kir_deinit(&legal);
+  pestle_kir_deinit(&flat);
+  pestle_nest_deinit(&nest);
+}
+
+static void run_on(run_t* r, const pestle_backend_t* backend,
+                   void* const* want) {
+  pestle_arena_t arena;
+  pestle_kernel_group_t* groups;
+  uint32_t count;
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  assert_ok(backend->target->describe(backend->self, NULL, &caps));
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
+    r->results[i] = make_data(r->fusion->results[i].type);
+  }
+  assert_ok(pestle_lower_partition(&arena, r->fusion, &groups, &count));
+  for (uint32_t g = 0; g < count; ++g) {
+    run_kernel(r, backend, &groups[g], &caps, &arena);
+  }
+  for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
+    compare(r->c, backend->name, r->fusion->results[i].type, want[i],
+            r->results[i]);
+    free(r->results[i]);
+  }
+  pestle_arena_deinit(&arena);
+}
+
+static void run_case(const case_t* c) {
+  pestle_context_t* context;
+  pestle_module_t* module;
+  pestle_strbuf_t text;
+  assert_ok(pestle_context_create(NULL, &context));
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  make_text(c, &text);
+  assert_ok(pestle_module_parse(context, text.data, text.size, c->name,
+                                &module));
+  assert_ok(pestle_module_verify(module));
+  run_t r = {.c = c};
+  r.fusion = pestle_module_entry(module)->body->block->first;
+  void* want[8];
+  for (uint32_t i = 0; i < r.fusion->operand_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(r.fusion, i)->type;
+    r.inputs[i] = make_data(type);
+    fill_random(type, r.inputs[i], i);
+  }
+  for (uint32_t i = 0; i < r.fusion->result_count; ++i) {
+    want[i] = make_data(r.fusion->results[i].type);
+  }
+  assert_ok(pestle_ref_evaluate_node(pestle_allocator_system(), r.fusion,
+                                     (const void* const*)r.inputs, want));
+  run_on(&r, ref_backend, want);
+  run_on(&r, llvm_backend, want);
+  for (uint32_t i = 0; i < r.fusion->operand_count; ++i) free(r.inputs[i]);
+  for (uint32_t i = 0; i < r.fusion->result_count; ++i) free(want[i]);
+  pestle_strbuf_deinit(&text);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+// --- Cases ---
+
+#define SUM(x, init, dims, from, to)                                        \
+  "      %zero" x " = stablehlo.constant dense<" init "> : tensor<f32>\n"   \
+  "      %" x " = stablehlo.reduce(%" from " init: %zero" x                 \
+  ") applies stablehlo.add across dimensions = [" dims "] : " to "\n"
+
+static const case_t cases[] = {
+    {"add", "a: tensor<7xf32>, b: tensor<7xf32>",
+     "      %y = stablehlo.add %a, %b : tensor<7xf32>", "%y : tensor<7xf32>",
+     0},
+    {"chain", "a: tensor<3x5x17xf32>, b: tensor<3x5x17xf32>",
+     "      %c = stablehlo.multiply %a, %b : tensor<3x5x17xf32>\n"
+     "      %d = stablehlo.add %c, %a : tensor<3x5x17xf32>\n"
+     "      %y = stablehlo.maximum %d, %b : tensor<3x5x17xf32>",
+     "%y : tensor<3x5x17xf32>", 1e-6},
+    {"long_chain", "a: tensor<10007xf32>",
+     "      %c = stablehlo.exponential %a : tensor<10007xf32>\n"
+     "      %y = stablehlo.multiply %c, %a : tensor<10007xf32>",
+     "%y : tensor<10007xf32>", 1e-6},
+    {"scalar", "a: tensor<f32>",
+     "      %y = stablehlo.add %a, %a : tensor<f32>", "%y : tensor<f32>", 0},
+    {"broadcast", "a: tensor<5xf32>, b: tensor<6x5xf32>",
+     "      %c = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<5xf32>)"
+     " -> tensor<6x5xf32>\n"
+     "      %y = stablehlo.add %c, %b : tensor<6x5xf32>",
+     "%y : tensor<6x5xf32>", 0},
+    {"transpose", "a: tensor<19x37xf32>",
+     "      %y = stablehlo.transpose %a, dims = [1, 0] : (tensor<19x37xf32>)"
+     " -> tensor<37x19xf32>",
+     "%y : tensor<37x19xf32>", 0},
+    {"reshape", "a: tensor<6x35xf32>",
+     "      %b = stablehlo.reshape %a : (tensor<6x35xf32>) -> "
+     "tensor<2x3x5x7xf32>\n"
+     "      %c = stablehlo.transpose %b, dims = [0, 2, 1, 3] : "
+     "(tensor<2x3x5x7xf32>) -> tensor<2x5x3x7xf32>\n"
+     "      %y = stablehlo.reshape %c : (tensor<2x5x3x7xf32>) -> "
+     "tensor<10x21xf32>",
+     "%y : tensor<10x21xf32>", 0},
+    {"pad", "a: tensor<4x5xf32>",
+     "      %z = stablehlo.constant dense<2.5> : tensor<f32>\n"
+     "      %y = stablehlo.pad %a, %z, low = [1, 2], high = [2, 1], "
+     "interior = [1, 0] : (tensor<4x5xf32>, tensor<f32>) -> "
+     "tensor<10x8xf32>",
+     "%y : tensor<10x8xf32>", 0},
+    {"concat", "a: tensor<4x5xf32>, b: tensor<4x9xf32>",
+     "      %c = stablehlo.negate %b : tensor<4x9xf32>\n"
+     "      %y = stablehlo.concatenate %a, %c, dim = 1 : (tensor<4x5xf32>, "
+     "tensor<4x9xf32>) -> tensor<4x14xf32>",
+     "%y : tensor<4x14xf32>", 0},
+    {"concat_inside", "a: tensor<4x5xf32>, b: tensor<4x9xf32>",
+     "      %c = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x5xf32>, "
+     "tensor<4x9xf32>) -> tensor<4x14xf32>\n"
+     "      %y = stablehlo.negate %c : tensor<4x14xf32>",
+     "%y : tensor<4x14xf32>", 0},
+    {"slice_reverse", "a: tensor<9x33xf32>",
+     "      %c = stablehlo.slice %a [1:9:2, 3:30] : (tensor<9x33xf32>) -> "
+     "tensor<4x27xf32>\n"
+     "      %y = stablehlo.reverse %c, dims = [1] : tensor<4x27xf32>",
+     "%y : tensor<4x27xf32>", 0},
+    {"iota", "a: tensor<5x21xi32>",
+     "      %c = stablehlo.iota dim = 1 : tensor<5x21xi32>\n"
+     "      %y = stablehlo.add %a, %c : tensor<5x21xi32>",
+     "%y : tensor<5x21xi32>", 0},
+    {"select", "a: tensor<21xf32>, b: tensor<21xf32>",
+     "      %p = stablehlo.compare LT, %a, %b, FLOAT : (tensor<21xf32>, "
+     "tensor<21xf32>) -> tensor<21xi1>\n"
+     "      %y = stablehlo.select %p, %a, %b : tensor<21xi1>, tensor<21xf32>",
+     "%y, %p : tensor<21xf32>, tensor<21xi1>", 0},
+    {"half", "a: tensor<37xf16>, b: tensor<37xf16>",
+     "      %c = stablehlo.multiply %a, %b : tensor<37xf16>\n"
+     "      %y = stablehlo.add %c, %b : tensor<37xf16>",
+     "%y : tensor<37xf16>", 0},
+    {"bf16_convert", "a: tensor<37xbf16>",
+     "      %c = stablehlo.exponential %a : tensor<37xbf16>\n"
+     "      %y = stablehlo.convert %c : (tensor<37xbf16>) -> tensor<37xf32>",
+     "%y : tensor<37xf32>", 0},
+    {"i8", "a: tensor<45xi8>, b: tensor<45xi8>",
+     "      %c = stablehlo.multiply %a, %b : tensor<45xi8>\n"
+     "      %y = stablehlo.convert %c : (tensor<45xi8>) -> tensor<45xf32>",
+     "%y : tensor<45xf32>", 0},
+    {"row_sum", "a: tensor<5x143xf32>",
+     SUM("y", "0.0", "1", "a",
+         "(tensor<5x143xf32>, tensor<f32>) -> tensor<5xf32>"),
+     "%y : tensor<5xf32>", 1e-6},
+    {"row_sum_short", "a: tensor<5x3xf32>",
+     SUM("y", "1.5", "1", "a",
+         "(tensor<5x3xf32>, tensor<f32>) -> tensor<5xf32>"),
+     "%y : tensor<5xf32>", 1e-6},
+    {"column_sum", "a: tensor<13x45xf32>",
+     SUM("y", "0.0", "0", "a",
+         "(tensor<13x45xf32>, tensor<f32>) -> tensor<45xf32>"),
+     "%y : tensor<45xf32>", 1e-6},
+    {"full_sum", "a: tensor<13x45xf32>",
+     SUM("y", "0.0", "0, 1", "a",
+         "(tensor<13x45xf32>, tensor<f32>) -> tensor<f32>"),
+     "%y : tensor<f32>", 1e-5},
+    {"middle_sum", "a: tensor<3x7x5x6xf32>",
+     SUM("y", "0.0", "1, 2", "a",
+         "(tensor<3x7x5x6xf32>, tensor<f32>) -> tensor<3x6xf32>"),
+     "%y : tensor<3x6xf32>", 1e-6},
+    {"softmax", "x: tensor<4x53xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<4x53xf32>, tensor<f32>) -> "
+     "tensor<4xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>)"
+     " -> tensor<4x53xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<4x53xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<4x53xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<4x53xf32>, tensor<f32>) -> tensor<4xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>)"
+     " -> tensor<4x53xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<4x53xf32>",
+     "%y : tensor<4x53xf32>", 1e-6},
+    {"layer_norm", "x: tensor<6x39xf32>, g: tensor<39xf32>",
+     "      %n = stablehlo.constant dense<39.0> : tensor<6xf32>\n" SUM(
+         "s", "0.0", "1", "x",
+         "(tensor<6x39xf32>, tensor<f32>) -> tensor<6xf32>")
+     "      %mu = stablehlo.divide %s, %n : tensor<6xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %mu, dims = [0] : "
+     "(tensor<6xf32>) -> tensor<6x39xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<6x39xf32>\n"
+     "      %d2 = stablehlo.multiply %d, %d : tensor<6x39xf32>\n" SUM(
+         "v", "0.0", "1", "d2",
+         "(tensor<6x39xf32>, tensor<f32>) -> tensor<6xf32>")
+     "      %va = stablehlo.divide %v, %n : tensor<6xf32>\n"
+     "      %r = stablehlo.rsqrt %va : tensor<6xf32>\n"
+     "      %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<6xf32>)"
+     " -> tensor<6x39xf32>\n"
+     "      %gb = stablehlo.broadcast_in_dim %g, dims = [1] : "
+     "(tensor<39xf32>) -> tensor<6x39xf32>\n"
+     "      %c = stablehlo.multiply %d, %rb : tensor<6x39xf32>\n"
+     "      %y = stablehlo.multiply %c, %gb : tensor<6x39xf32>",
+     "%y : tensor<6x39xf32>", 1e-5},
+    {"gemm", "a: tensor<13x29xf32>, b: tensor<29x71xf32>, c: tensor<71xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"
+     "      %cb = stablehlo.broadcast_in_dim %c, dims = [1] : "
+     "(tensor<71xf32>) -> tensor<13x71xf32>\n"
+     "      %e = stablehlo.add %d, %cb : tensor<13x71xf32>\n"
+     "      %z = stablehlo.constant dense<0.0> : tensor<13x71xf32>\n"
+     "      %y = stablehlo.maximum %e, %z : tensor<13x71xf32>",
+     "%y : tensor<13x71xf32>", 1e-6},
+    {"gemm_even", "a: tensor<12x16xf32>, b: tensor<16x128xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<12x16xf32>, tensor<16x128xf32>) -> tensor<12x128xf32>",
+     "%y : tensor<12x128xf32>", 1e-6},
+    {"gemm_tanh", "a: tensor<13x29xf32>, b: tensor<29x71xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"
+     "      %y = stablehlo.tanh %d : tensor<13x71xf32>",
+     "%y : tensor<13x71xf32>", 1e-5},
+    {"gemm_nt", "a: tensor<2x13x29xf32>, b: tensor<2x71x29xf32>",
+     "      %y = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [2] : (tensor<2x13x29xf32>, "
+     "tensor<2x71x29xf32>) -> tensor<2x13x71xf32>",
+     "%y : tensor<2x13x71xf32>", 1e-6},
+    {"gemv", "a: tensor<1x37xf32>, b: tensor<37x50xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<1x37xf32>, tensor<37x50xf32>) -> tensor<1x50xf32>",
+     "%y : tensor<1x50xf32>", 1e-6},
+    {"dot_vector", "a: tensor<37xf32>, b: tensor<37xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] "
+     ": (tensor<37xf32>, tensor<37xf32>) -> tensor<f32>",
+     "%y : tensor<f32>", 1e-5},
+    {"gemm_transposed_out", "a: tensor<13x29xf32>, b: tensor<29x40xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x40xf32>) -> tensor<13x40xf32>\n"
+     "      %r = stablehlo.reshape %d : (tensor<13x40xf32>) -> "
+     "tensor<13x4x10xf32>\n"
+     "      %y = stablehlo.transpose %r, dims = [1, 0, 2] : "
+     "(tensor<13x4x10xf32>) -> tensor<4x13x10xf32>",
+     "%y : tensor<4x13x10xf32>", 1e-6},
+    {"gemm_bf16", "a: tensor<9x17xbf16>, b: tensor<17x33xbf16>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<9x17xbf16>, tensor<17x33xbf16>) -> tensor<9x33xbf16>",
+     "%y : tensor<9x33xbf16>", 1e-2},
+    {"gemm_i32", "a: tensor<9x17xi8>, b: tensor<17x33xi8>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<9x17xi8>, tensor<17x33xi8>) -> tensor<9x33xi32>",
+     "%y : tensor<9x33xi32>", 0},
+    {"conv_nhwc", "x: tensor<1x9x11x3xf32>, w: tensor<3x3x3x20xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x9x11x3xf32>, "
+     "tensor<3x3x3x20xf32>) -> tensor<1x5x11x20xf32>",
+     "%y : tensor<1x5x11x20xf32>", 1e-6},
+    {"conv_valid", "x: tensor<2x9x11x5xf32>, w: tensor<3x3x5x36xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+     "(tensor<2x9x11x5xf32>, tensor<3x3x5x36xf32>) -> "
+     "tensor<2x7x9x36xf32>",
+     "%y : tensor<2x7x9x36xf32>", 1e-6},
+    {"conv_depthwise", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x1x20xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 20 : i64} : (tensor<1x9x11x20xf32>, "
+     "tensor<3x3x1x20xf32>) -> tensor<1x5x6x20xf32>",
+     "%y : tensor<1x5x6x20xf32>", 1e-6},
+    {"conv_nchw_dilated", "x: tensor<1x4x9x11xf32>, w: tensor<6x2x3x2xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], "
+     "pad = [[2, 2], [1, 0]], lhs_dilate = [2, 1], rhs_dilate = [1, 2]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 2 : i64} : "
+     "(tensor<1x4x9x11xf32>, tensor<6x2x3x2xf32>) -> "
+     "tensor<1x6x19x10xf32>",
+     "%y : tensor<1x6x19x10xf32>", 1e-6},
+    {"max_pool", "x: tensor<1x9x11x20xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = "
+     "array<i64: 1, 2, 2, 1>, padding = dense<[[0, 0], [1, 1], [1, 1], "
+     "[0, 0]]> : tensor<4x2xi64>} : (tensor<1x9x11x20xf32>, tensor<f32>) -> "
+     "tensor<1x5x6x20xf32>",
+     "%y : tensor<1x5x6x20xf32>", 0},
+    {"gather", "x: tensor<9x21xf32>, i: tensor<6x1xi32>",
+     "      %y = \"stablehlo.gather\"(%x, %i) {dimension_numbers = "
+     "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], "
+     "start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
+     "array<i64: 1, 21>, indices_are_sorted = false} : (tensor<9x21xf32>, "
+     "tensor<6x1xi32>) -> tensor<6x21xf32>",
+     "%y : tensor<6x21xf32>", 0},
+    {"dynamic_slice", "x: tensor<9x21xf32>, i: tensor<i32>, j: tensor<i32>",
+     "      %y = stablehlo.dynamic_slice %x, %i, %j, sizes = [3, 17] : "
+     "(tensor<9x21xf32>, tensor<i32>, tensor<i32>) -> tensor<3x17xf32>",
+     "%y : tensor<3x17xf32>", 0},
+    {"dynamic_update",
+     "x: tensor<9x21xf32>, u: tensor<2x17xf32>, i: tensor<i32>, j: "
+     "tensor<i32>",
+     "      %y = stablehlo.dynamic_update_slice %x, %u, %i, %j : "
+     "(tensor<9x21xf32>, tensor<2x17xf32>, tensor<i32>, tensor<i32>) -> "
+     "tensor<9x21xf32>",
+     "%y : tensor<9x21xf32>", 0},
+    {"arg_max", "x: tensor<5x21xf32>",
+     "      %k = stablehlo.iota dim = 1 : tensor<5x21xi32>\n"
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %z = stablehlo.constant dense<0> : tensor<i32>\n"
+     "      %y:2 = stablehlo.reduce(%x init: %i), (%k init: %z) across "
+     "dimensions = [1] : (tensor<5x21xf32>, tensor<5x21xi32>, tensor<f32>, "
+     "tensor<i32>) -> (tensor<5xf32>, tensor<5xi32>)\n"
+     "       reducer(%p: tensor<f32>, %r: tensor<f32>) (%q: tensor<i32>, "
+     "%s: tensor<i32>) {\n"
+     "        %g = stablehlo.compare GT, %p, %r, FLOAT : (tensor<f32>, "
+     "tensor<f32>) -> tensor<i1>\n"
+     "        %u = stablehlo.select %g, %p, %r : tensor<i1>, tensor<f32>\n"
+     "        %v = stablehlo.select %g, %q, %s : tensor<i1>, tensor<i32>\n"
+     "        stablehlo.return %u, %v : tensor<f32>, tensor<i32>\n"
+     "      }",
+     "%y#0, %y#1 : tensor<5xf32>, tensor<5xi32>", 0},
+};
+
+static void test_case(void** state) { run_case(*state); }
+
+int main(void) {
+  enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
+  struct CMUnitTest tests[COUNT];
+  size_t n = 0;
+  const char* only = getenv("PESTLE_TEST_ONLY");
+  for (size_t i = 0; i < COUNT; ++i) {
+    if (only && strcmp(only, cases[i].name)) continue;
+    tests[n++] = (struct CMUnitTest){.name = cases[i].name,
+                                     .test_func = test_case,
+                                     .initial_state = (void*)&cases[i]};
+  }
+  return _cmocka_run_group_tests("fusions", tests, n, llvm_setup,
+                                 llvm_teardown);
+}
