@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit's configuration. ctest calls it; by hand:
 #   lit -v -DPESTLE_BUILD_DIR=build/release tests/golden
-# In a RUN line: %pestle is the command, FileCheck is FileCheck, and
+# In a RUN line: %pestle is the command, %pestle-opt the program of tests/opt
+# (passes over a module), FileCheck is FileCheck, and
 # `%golden FILE -- COMMAND` compares a whole output with FILE.expected
 # (tools/golden.py; BLESS=1 rewrites it).
 import os
@@ -29,7 +30,10 @@ config.test_source_root = here
 config.test_exec_root = os.path.join(build, "tests", "golden")
 
 golden = os.path.join(root, "tools", "golden.py")
+# The longer name first: each is replaced in the whole line before the next.
 config.substitutions += [
+    ("%pestle-opt",
+     shlex.quote(os.path.join(build, "tests", "bin", "pestle-opt"))),
     ("%pestle", shlex.quote(os.path.join(build, "pestle"))),
     ("%golden", f"{shlex.quote(sys.executable)} {shlex.quote(golden)}"),
     (r"\bFileCheck\b", f"{shlex.quote(filecheck)} --dump-input-filter=error"),
