@@ -81,6 +81,9 @@ PESTLE_API pestle_function_t* pestle_module_entry(pestle_module_t* module);
 PESTLE_API size_t pestle_function_argument_count(const pestle_function_t* f);
 PESTLE_API pestle_value_t* pestle_function_argument(pestle_function_t* function,
                                                     size_t index);
+// The argument's name as its source has it, or NULL. Borrowed.
+PESTLE_API const char* pestle_function_argument_name(
+    const pestle_function_t* function, size_t index);
 PESTLE_API pestle_type_t pestle_value_type(const pestle_value_t* value);
 
 // Checks everything: structure, types, dominance, terminators. MALFORMED with

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph.h"
+
+const char* pestle_function_argument_name(const pestle_function_t* function,
+                                          size_t index) {
+  if (index >= function->body->block->argument_count) return NULL;
+  return function->argument_names ? function->argument_names[index] : NULL;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "pestle/version.h"
+
+enum { R = 1, D = 2, P = 4, C = 8 };
+typedef enum kind_e { FLAG, TEXT, COUNT, LIST } kind_t;
+
+typedef struct option_t {
+  const char* name;
+  kind_t kind;
+  const char* argument;
+  const char* environment;
+  unsigned verbs;
+  const char* help;
+} option_t;
+
+static const option_t options[] = {
+#define PESTLE_OPTION(ID, name, kind, argument, environment, verbs, help) \
+  {name, kind, argument, environment, verbs, help},
+#include "options.def"
+};
+
+typedef struct verb_t {
+  const char* name;
+  unsigned bit;
+  const char* arguments;
+  pestle_status_t (*run)(cli_t* cli, int* out_exit);
+  const char* help;
+} verb_t;
+
+static const verb_t verbs[] = {
+    {"run", R, "MODEL", cli_run, "compile a model (or load a plan) and run it"},
+    {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
+    {"plugins", P, "", cli_plugins, "list the backends and their devices"},
+    {"cache", C, "stats|list|verify|clear|prune", cli_cache,
+     "look at the plan cache and clean it"},
+};
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
+
+// --- Help ---
+
+static void print_options(FILE* out, unsigned bits) {
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    const option_t* o = &options[i];
+    if (!(o->verbs & bits)) continue;
+    bool dash = strlen(o->name) == 1;
+    fprintf(out, "  %s%s%s%s\n        %s%s%s%s\n", dash ? "-" : "--", o->name,
+            o->argument[0] ? " " : "", o->argument, o->help,
+            o->environment[0] ? " (also " : "", o->environment,
+            o->environment[0] ? ")" : "");
+  }
+}
+
+static void print_help(FILE* out, const verb_t* verb) {
+  if (verb) {
+    fprintf(out, "usage: pestle %s %s [options]\n\n%s\n\noptions:\n",
+            verb->name, verb->arguments, verb->help);
+    print_options(out, verb->bit);
+    return;
+  }
+  fprintf(out, "usage: pestle VERB ... [options]\n\n");
+  for (int v = 0; v < VERB_COUNT; ++v) {
+    fprintf(out, "  %-8s %s\n", verbs[v].name, verbs[v].help);
+  }
+  fprintf(out,
+          "  %-8s %s\n  %-8s %s\n  %-8s %s\n\n'pestle VERB --help' lists a "
+          "verb's options.\n\nexit codes: 0 done, 1 a comparison or check "
+          "failed, 2 usage, 3 unsupported,\n4 bad input, 5 resources, 6 "
+          "Pestle's own fault\n",
+          "man", "print the manual page", "completion",
+          "print bash completion", "version", "print version and build");
+}
+
+static void print_man(FILE* out) {
+  fprintf(out, ".TH PESTLE 1\n.SH NAME\npestle \\- compile and run tensor "
+               "graphs\n.SH SYNOPSIS\n.B pestle\nVERB [options]\n");
+  for (int v = 0; v < VERB_COUNT; ++v) {
+    fprintf(out, ".SH %s\n.B pestle %s %s\n.PP\n%s\n", verbs[v].name,
+            verbs[v].name, verbs[v].arguments, verbs[v].help);
+    for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+      const option_t* o = &options[i];
+      if (!(o->verbs & verbs[v].bit)) continue;
+      fprintf(out, ".TP\n.B %s%s %s\n%s\n", strlen(o->name) == 1 ? "-" : "--",
+              o->name, o->argument, o->help);
+    }
+  }
+  fprintf(out, ".SH ENVIRONMENT\n");
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    if (!options[i].environment[0]) continue;
+    fprintf(out, ".TP\n.B %s\nas --%s\n", options[i].environment,
+            options[i].name);
+  }
+  fprintf(out, ".SH EXIT STATUS\n0 done, 1 a comparison or check failed, 2 "
+               "usage, 3 unsupported, 4 bad input, 5 resources, 6 Pestle's "
+               "own fault\n");
+}
+
+static void print_completion(FILE* out) {
+  fprintf(out, "_pestle() {\n  local cur=${COMP_WORDS[COMP_CWORD]}\n"
+               "  if [ $COMP_CWORD -eq 1 ]; then\n    COMPREPLY=($(compgen -W "
+               "'");
+  for (int v = 0; v < VERB_COUNT; ++v) fprintf(out, "%s ", verbs[v].name);
+  fprintf(out, "man completion version' -- \"$cur\"))\n    return\n  fi\n"
+               "  case ${COMP_WORDS[1]} in\n");
+  for (int v = 0; v < VERB_COUNT; ++v) {
+    fprintf(out, "    %s) words='", verbs[v].name);
+    for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+      if (!(options[i].verbs & verbs[v].bit)) continue;
+      fprintf(out, "%s%s ", strlen(options[i].name) == 1 ? "-" : "--",
+              options[i].name);
+    }
+    fprintf(out, "' ;;\n");
+  }
+  fprintf(out, "  esac\n  COMPREPLY=($(compgen -W \"$words\" -f -- \"$cur\"))"
+               "\n}\ncomplete -F _pestle pestle\n");
+}
+
+// --- Command line ---
+
+static int find_option(const char* name, size_t size, unsigned bits) {
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    if (strlen(options[i].name) == size &&
+        !memcmp(options[i].name, name, size) && (options[i].verbs & bits)) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
+  switch (options[i].kind) {
+    case FLAG:
+    case TEXT:
+      cli->text[i] = value;
+      return NULL;
+    case COUNT:
+      cli->text[i] = value;
+      if (!pestle_str_parse_i64(pestle_str(value), &cli->count[i]) ||
+          cli->count[i] < 0) {
+        return CLI_USAGE_ERROR("--%s wants a number that is not negative, "
+                               "not '%s'",
+                               options[i].name, value);
+      }
+      return NULL;
+    case LIST:
+      if (!pestle_vec_push(&cli->list[i], value)) {
+        return PESTLE_ERROR(OUT_OF_MEMORY, "reading the command line");
+      }
+      return NULL;
+  }
+  return NULL;
+}
+
+static pestle_status_t parse(cli_t* cli, unsigned bits, int argc,
+                             char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    const char* a = argv[i];
+    if (a[0] != '-' || !a[1]) {
+      if (!pestle_vec_push(&cli->args, a)) {
+        return PESTLE_ERROR(OUT_OF_MEMORY, "reading the command line");
+      }
+      continue;
+    }
+    const char* name = a + (a[1] == '-' ? 2 : 1);
+    const char* equals = strchr(name, '=');
+    size_t size = equals ? (size_t)(equals - name) : strlen(name);
+    int option = find_option(name, size, bits);
+    if (option < 0) {
+      return CLI_USAGE_ERROR("'pestle %s' has no option '%.*s'; see 'pestle "
+                             "%s --help'",
+                             cli->verb, (int)size, name, cli->verb);
+    }
+    const char* value = "1";
+    if (options[option].kind != FLAG) {
+      if (equals) {
+        value = equals + 1;
+      } else if (i + 1 < argc) {
+        value = argv[++i];
+      } else {
+        return CLI_USAGE_ERROR("--%s wants %s", options[option].name,
+                               options[option].argument);
+      }
+    }
+    PESTLE_TRY(set_option(cli, option, value));
+  }
+  return NULL;
+}
+
+// What the context does not read itself.
+static pestle_status_t read_environment(cli_t* cli) {
+  static const int read[] = {CLI_DEVICE, CLI_NO_FUSE};
+  for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
+    const char* value = getenv(options[read[i]].environment);
+    if (!value || !value[0] || cli->text[read[i]]) continue;
+    if (options[read[i]].kind == FLAG && !strcmp(value, "0")) continue;
+    PESTLE_TRY(set_option(cli, read[i], value));
+  }
+  return NULL;
+}
+
+static int exit_code(pestle_status_t status) {
+  switch (pestle_status_code(status)) {
+    case PESTLE_STATUS_OK:
+      return CLI_DONE;
+    case PESTLE_STATUS_INVALID_ARGUMENT:
+      return !strcmp(pestle_status_file(status), "usage") ? CLI_USAGE
+                                                          : CLI_BAD_INPUT;
+    case PESTLE_STATUS_UNSUPPORTED:
+      return CLI_UNSUPPORTED;
+    case PESTLE_STATUS_MALFORMED:
+    case PESTLE_STATUS_NOT_FOUND:
+    case PESTLE_STATUS_INCOMPATIBLE:
+      return CLI_BAD_INPUT;
+    case PESTLE_STATUS_OUT_OF_MEMORY:
+    case PESTLE_STATUS_RESOURCE_EXHAUSTED:
+    case PESTLE_STATUS_IO:
+    case PESTLE_STATUS_UNAVAILABLE:
+    case PESTLE_STATUS_CANCELLED:
+    case PESTLE_STATUS_DEADLINE_EXCEEDED:
+      return CLI_RESOURCES;
+    case PESTLE_STATUS_INTERNAL:
+    case PESTLE_STATUS_CODE_COUNT:
+      return CLI_INTERNAL;
+  }
+  return CLI_INTERNAL;
+}
+
+static int report(pestle_status_t status) {
+  int code = exit_code(status);
+  size_t size = pestle_status_format(status, NULL, 0) + 1;
+  char* text = malloc(size);
+  if (text) pestle_status_format(status, text, size);
+  fprintf(stderr, "pestle: error: %s\n",
+          text ? text : pestle_status_message(status));
+  free(text);
+  pestle_status_release(status);
+  return code;
+}
+
+static int run_verb(const verb_t* verb, int argc, char** argv) {
+  cli_t cli = {.verb = verb->name};
+  int code = CLI_DONE;
+  pestle_allocator_t a = pestle_allocator_system();
+  pestle_arena_init(a, &cli.arena);
+  pestle_vec_init(&cli.args, a);
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    pestle_vec_init(&cli.list[i], a);
+  }
+  pestle_status_t status = parse(&cli, verb->bit, argc, argv);
+  if (!status && cli.text[CLI_HELP]) {
+    print_help(stdout, verb);
+  } else {
+    if (!status) status = read_environment(&cli);
+    if (!status) status = cli_open_context(&cli);
+    if (!status) status = verb->run(&cli, &code);
+  }
+  if (status) code = report(status);
+  pestle_context_release(cli.context);
+  for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
+    pestle_vec_deinit(&cli.list[i]);
+  }
+  pestle_vec_deinit(&cli.args);
+  pestle_arena_deinit(&cli.arena);
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    fprintf(stderr, "pestle: error: stdout could not be written\n");
+    if (code == CLI_DONE) code = CLI_RESOURCES;
+  }
+  return code;
+}
+
+int main(int argc, char** argv) {
+  const char* name = argc > 1 ? argv[1] : "";
+  for (int v = 0; v < VERB_COUNT; ++v) {
+    if (!strcmp(verbs[v].name, name)) return run_verb(&verbs[v], argc, argv);
+  }
+  if (!strcmp(name, "--help") || !strcmp(name, "help") ||
+      !strcmp(name, "-h")) {
+    print_help(stdout, NULL);
+  } else if (!strcmp(name, "man")) {
+    print_man(stdout);
+  } else if (!strcmp(name, "completion")) {
+    print_completion(stdout);
+  } else if (!strcmp(name, "version") || !strcmp(name, "--version")) {
+    printf("pestle %s %s\n", pestle_version(), pestle_build_id());
+  } else {
+    if (name[0]) fprintf(stderr, "pestle: error: no verb '%s'\n", name);
+    print_help(stderr, NULL);
+    if (!name[0]) fprintf(stderr, "pestle: error: a verb is missing\n");
+    return CLI_USAGE;
+  }
+  return CLI_DONE;
+}
