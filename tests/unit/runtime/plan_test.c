@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pestle_plan_create() lets through: damage, lies, other versions.
+#include <unistd.h>
+
+#include "base/file.h"
+#include "unit/runtime/fixture.h"
+
+// A plan with every kind of record and step in it.
+static void write_rich(plan_writer_t* w) {
+  int64_t dims[] = {4, 4}, one[] = {1};
+  plan_begin(w, "rich");
+  plan_device(w, "test", "+fma");
+  plan_device(w, "ref", "");
+  plan_input(w, "x", PESTLE_F32, 2, dims);
+  plan_input(w, "n", PESTLE_I32, 1, one);
+  plan_output(w, "y", PESTLE_F32, 2, dims);
+  w->outputs[0].bounded = 1;
+  uint64_t arena = plan_arena(w, 64);
+  w->outputs[0].shape_offset = (int64_t)plan_arena(w, 16);
+  w->header.scratch_size = 128;
+  float ones[16] = {1};
+  uint64_t constant = plan_constant(w, ones, sizeof(ones));
+  uint32_t add = fixture_kernel(w, "add", TEST_ADD, 3, 16, 0);
+  uint32_t dec = fixture_kernel(w, "dec", TEST_DEC, 1, 1, 0);
+  w->kernels[add].shared_bytes = 128;
+  uint32_t first = plan_bind(w, PESTLE_PLAN_INPUT, 0, 0, 64);
+  plan_bind(w, PESTLE_PLAN_CONSTANT, 0, constant, 64);
+  plan_bind(w, PESTLE_PLAN_OUTPUT, 0, 0, 64);
+  uint32_t copy = plan_bind(w, PESTLE_PLAN_INPUT, 1, 0, 4);
+  uint32_t n = plan_bind(w, PESTLE_PLAN_ARENA, 0, arena, 4);
+  plan_launch(w, add, first);                          // 0
+  plan_step(w, PESTLE_PLAN_COPY, 0, copy, 2, 0);       // 1
+  plan_step(w, PESTLE_PLAN_JUMP_IF_ZERO, 0, n, 1, 5);  // 2
+  plan_launch(w, dec, n);                              // 3
+  plan_step(w, PESTLE_PLAN_JUMP, 0, 0, 0, 2);          // 4
+  plan_step(w, PESTLE_PLAN_JUMP_TABLE, 0, n, 2, 6);    // 5
+  plan_step(w, PESTLE_PLAN_JUMP, 0, 0, 0, 8);          // 6
+  plan_step(w, PESTLE_PLAN_JUMP, 0, 0, 0, 8);          // 7
+  plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);           // 8
+}
+
+static pestle_status_t try_plan(pestle_context_t* context, const void* data,
+                                size_t size) {
+  pestle_plan_t* plan;
+  pestle_status_t status =
+      pestle_plan_create(context, data, size, NULL, NULL, &plan);
+  assert_true(!status == (plan != NULL));
+  pestle_plan_release(plan);
+  return status;
+}
+
+static void test_sound(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  write_rich(&w);
+  size_t size;
+  char* data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  assert_error(try_plan(context, data + 1, size - 1), INVALID_ARGUMENT,
+               "64 bytes");
+  free(data);
+  pestle_context_release(context);
+}
+
+static void test_cut_and_flipped(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  write_rich(&w);
+  size_t size;
+  char* data = plan_finish(&w, &size);
+  char* copy = aligned_alloc(64, size);
+  for (size_t cut = 0; cut < size; ++cut) {
+    // A block of exactly this size, so that ASan sees a read beyond it.
+    char* part = aligned_alloc(64, (cut + 63) & ~(size_t)63);
+    memcpy(part, data, cut);
+    assert_code(try_plan(context, part, cut), MALFORMED);
+    free(part);
+  }
+  for (size_t bit = 0; bit < size * 8; ++bit) {
+    memcpy(copy, data, size);
+    copy[bit / 8] = (char)(copy[bit / 8] ^ (1 << bit % 8));
+    pestle_status_t status = try_plan(context, copy, size);
+    assert_non_null(status);
+    pestle_status_release(status);
+  }
+  free(copy);
+  free(data);
+  pestle_context_release(context);
+}
+
+// With a right checksum: lies must be seen, or do no harm. Each byte takes some
+// telling values; each 4 and 8 bytes too.
+static void test_lies(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  write_rich(&w);
+  size_t size;
+  char* data = plan_finish(&w, &size);
+  char* copy = aligned_alloc(64, size);
+  static const uint64_t values[] = {
+      0,          1,          63,        64,        UINT64_C(1) << 31,
+      UINT32_MAX, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, (uint64_t)INT64_MAX - 63};
+  size_t accepted = 0, refused = 0;
+  for (size_t at = 8; at < size; at += TEST_SANITIZED ? 4 : 1) {
+    for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); ++v) {
+      for (size_t width = 1; width <= 8 && at + width <= size; width *= 2) {
+        memcpy(copy, data, size);
+        memcpy(copy + at, &values[v], width);
+        plan_seal(copy, size);
+        pestle_plan_t* plan;
+        pestle_status_t status =
+            pestle_plan_create(context, copy, size, NULL, NULL, &plan);
+        if (status) ++refused;
+        if (!status) {
+          ++accepted;
+          // What is accepted can be loaded, or is refused there.
+          pestle_executable_t* e;
+          pestle_status_release(
+              pestle_executable_create(context, plan, NULL, &e));
+          pestle_executable_release(e);
+        }
+        pestle_status_release(status);
+        pestle_plan_release(plan);
+      }
+    }
+  }
+  assert_true(refused > 1000 && accepted > 1000);
+  free(copy);
+  free(data);
+  pestle_context_release(context);
+}
+
+#define EXPECT(change, code, text)                             \
+  do {                                                         \
+    write_rich(&w);                                            \
+    change;                                                    \
+    size_t size_;                                              \
+    char* data_ = plan_finish(&w, &size_);                     \
+    assert_error(try_plan(context, data_, size_), code, text); \
+    free(data_);                                               \
+  } while (0)
+
+static void test_sentences(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
+  EXPECT(w.header.version = 2, INCOMPATIBLE, "format version 2");
+  EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
+  EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
+  EXPECT(w.header.name = 9999, MALFORMED, "text outside");
+  EXPECT(w.header.devices.count = 0, MALFORMED, "no device");
+  EXPECT(w.header.steps.count = 0, MALFORMED, "no steps");
+  EXPECT(w.devices[1].cpu = 9999, MALFORMED, "device 1 has a text");
+  EXPECT(w.inputs[0].dtype = PESTLE_INDEX, MALFORMED, "input 0");
+  EXPECT(w.inputs[0].rank = 17, MALFORMED, "rank 17");
+  EXPECT(w.inputs[0].dims[0] = -1, MALFORMED, "dims of input 0");
+  EXPECT(w.inputs[0].dims[0] = INT64_MAX, MALFORMED, "dims of input 0");
+  EXPECT(w.inputs[0].size = 60, MALFORMED, "60 bytes");
+  EXPECT(w.inputs[0].bounded = 1, MALFORMED, "");
+  EXPECT(w.outputs[0].shape_offset = 120, MALFORMED, "outside of the arena");
+  EXPECT(w.kernels[0].code_size = 9999, MALFORMED, "code of kernel 'add'");
+  EXPECT(w.kernels[0].device = 2, MALFORMED, "kernel 'add'");
+  EXPECT(w.kernels[0].shared_bytes = 129, MALFORMED, "scratch");
+  EXPECT(w.bindings[0].size = 65, MALFORMED, "binding 0");
+  EXPECT(w.bindings[2].index = 1, MALFORMED, "binding 2");
+  EXPECT(w.bindings[1].offset = UINT64_MAX, MALFORMED, "binding 1");
+  EXPECT(w.bindings[0].storage = 4, MALFORMED, "binding 0");
+  EXPECT(w.steps[0].count = 2, MALFORMED, "step 0");
+  EXPECT(w.steps[0].kernel = 2, MALFORMED, "names no kernel");
+  EXPECT(w.steps[0].first = 9, MALFORMED, "do not exist");
+  EXPECT(w.bindings[4].size = 8, MALFORMED, "unequal sizes");
+  EXPECT(w.bindings[4].storage = PESTLE_PLAN_CONSTANT, MALFORMED, "constant");
+  EXPECT(w.steps[2].target = 9, MALFORMED, "jumps out");
+  EXPECT(w.steps[5].count = 4, MALFORMED, "jumps out");
+  EXPECT(w.steps[8].kind = PESTLE_PLAN_COPY, MALFORMED, "step 8");
+  EXPECT(w.steps[8].kind = 99, MALFORMED, "unknown kind");
+  EXPECT(w.steps[8] = w.steps[0], MALFORMED, "not its end");
+  pestle_context_release(context);
+}
+
+static void test_save_and_load(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  char folder[] = "/tmp/pestle-plan-test-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  char path[64];
+  snprintf(path, sizeof(path), "%s/model.plan", folder);
+  static plan_writer_t w;
+  int64_t dims[] = {6};
+  fixture_write_add1(&w, 1, dims, 0);
+  pestle_plan_t* plan = fixture_plan(context, &w);
+  assert_ok(pestle_plan_save(plan, path));
+  pestle_plan_t* loaded;
+  assert_ok(pestle_plan_load(context, path, &loaded));
+  size_t size, loaded_size;
+  const void* data = pestle_plan_data(plan, &size);
+  const void* loaded_data = pestle_plan_data(loaded, &loaded_size);
+  assert_int_equal(size, loaded_size);
+  assert_memory_equal(data, loaded_data, size);
+  pestle_executable_t* e;
+  assert_ok(pestle_executable_create(context, loaded, NULL, &e));
+  pestle_executable_release(e);
+  pestle_plan_release(loaded);
+  // Not there, empty, cut off.
+  assert_error(pestle_plan_load(context, "/nonexistent/x.plan", &loaded),
+               NOT_FOUND, "/nonexistent/x.plan");
+  assert_error(pestle_plan_save(plan, "/nonexistent/x.plan"), NOT_FOUND,
+               "while saving a plan");
+  assert_int_equal(truncate(path, 100), 0);
+  assert_error(pestle_plan_load(context, path, &loaded), MALFORMED, path);
+  assert_int_equal(truncate(path, 0), 0);
+  assert_error(pestle_plan_load(context, path, &loaded), MALFORMED, path);
+  pestle_plan_release(plan);
+  unlink(path);
+  rmdir(folder);
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sound),
+      cmocka_unit_test(test_cut_and_flipped),
+      cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_sentences),
+      cmocka_unit_test(test_save_and_load),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
