@@ -281,7 +281,7 @@ static void emit_cast(pestle_llvm_emit_t* e, uint32_t id) {
   LLVMValueRef v = pestle_llvm_get(e, n->arg[0]);
   pestle_llvm_set(e, id, pestle_llvm_emit_cast(e, from,
                                                (pestle_dtype_t)n->type,
-                                               n->lanes, v));
+                                               n->lanes, n->facts, v));
 }
 
 static void emit_bitcast(pestle_llvm_emit_t* e, uint32_t id) {

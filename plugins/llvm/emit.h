@@ -188,7 +188,7 @@ void pestle_llvm_emit_scalar(pestle_llvm_emit_t* e, uint32_t id);
 uint32_t pestle_llvm_cast_dtypes(void);
 LLVMValueRef pestle_llvm_emit_cast(pestle_llvm_emit_t* e, pestle_dtype_t from,
                                    pestle_dtype_t to, unsigned lanes,
-                                   LLVMValueRef v);
+                                   unsigned facts, LLVMValueRef v);
 // |v| of i4 or ui4 extended from its low four bits; others as they are.
 LLVMValueRef pestle_llvm_normalise(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
                                    unsigned lanes, LLVMValueRef v);

@@ -6,6 +6,8 @@
 // rounded to odd there (truncated, the last bit set when anything was lost),
 // since rounding to odd with two bits to spare and then to nearest is rounding
 // once.
+#include <math.h>
+
 #include "plugins/llvm/emit.h"
 
 static bool is_half(pestle_dtype_t dtype) {
@@ -179,22 +181,52 @@ static LLVMValueRef int_to_float(pestle_llvm_emit_t* e, pestle_dtype_t from,
   return via == to ? v : float_to_float(e, via, to, lanes, v);
 }
 
+// vmaxps x, limit or vminps: limit where x is NaN.
+static LLVMValueRef bounded(pestle_llvm_emit_t* e, bool from_below,
+                            LLVMValueRef x, LLVMValueRef limit) {
+  LLVMRealPredicate keep = from_below ? LLVMRealOGT : LLVMRealOLT;
+  LLVMValueRef c = e->ll->BuildFCmp(e->b, keep, x, limit, "");
+  return e->ll->BuildSelect(e->b, c, x, limit, "");
+}
+
+// By bounding the float where the integer's limits are floats, and by choosing
+// the limit afterwards where the upper one is not. llvm.fptosi.sat would go
+// lane by lane.
 static LLVMValueRef float_to_int(pestle_llvm_emit_t* e, pestle_dtype_t from,
                                  pestle_dtype_t to, unsigned lanes,
-                                 LLVMValueRef v) {
+                                 unsigned facts, LLVMValueRef v) {
   const pestle_llvm_api_t* ll = e->ll;
-  if (is_half(from)) v = widen_half(e, from, lanes, v);
-  unsigned bits = pestle_dtype_info(to)->bits;
-  LLVMTypeRef type = pestle_llvm_vector(
-      e, ll->IntTypeInContext(e->context, bits), lanes);
-  LLVMTypeRef types[] = {type, ll->TypeOf(v)};
-  const char* name =
-      is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-  v = pestle_llvm_intrinsic(e, name, types, 2, &v, 1);
-  if (bits >= 8) return v;
-  LLVMTypeRef byte = pestle_llvm_type(e, to, lanes);
-  return is_signed(to) ? ll->BuildSExt(e->b, v, byte, "")
-                       : ll->BuildZExt(e->b, v, byte, "");
+  if (is_half(from)) {
+    v = widen_half(e, from, lanes, v);
+    from = PESTLE_F32;
+  }
+  bool is_s = is_signed(to);
+  unsigned bits = pestle_dtype_info(to)->bits, value_bits = bits - is_s;
+  bool exact = value_bits <= (from == PESTLE_F64 ? 53u : 24u);
+  double above = ldexp(1.0, (int)value_bits);  // the first that is too large
+  LLVMTypeRef type = pestle_llvm_type(e, to, lanes);
+  LLVMTypeRef via = bits < 32 ? pestle_llvm_vector(e, e->i32, lanes) : type;
+  LLVMValueRef lo = pestle_llvm_float(e, from, lanes, is_s ? -above : 0);
+  LLVMValueRef x = bounded(e, true, v, lo);
+  if (exact) {
+    x = bounded(e, false, x, pestle_llvm_float(e, from, lanes, above - 1));
+  }
+  // What is out of range here is replaced below, lane by lane.
+  LLVMValueRef r = is_s || bits < 32 ? ll->BuildFPToSI(e->b, x, via, "")
+                                     : ll->BuildFPToUI(e->b, x, via, "");
+  if (via != type) r = ll->BuildTrunc(e->b, r, type, "");
+  if (!exact) {
+    uint64_t most = value_bits == 64 ? UINT64_MAX
+                                     : (UINT64_C(1) << value_bits) - 1;
+    LLVMValueRef limit = pestle_llvm_float(e, from, lanes, above);
+    LLVMValueRef over = ll->BuildFCmp(e->b, LLVMRealOGE, v, limit, "");
+    LLVMValueRef max = pestle_llvm_int(e, e->type[to], lanes, (int64_t)most);
+    r = ll->BuildSelect(e->b, over, max, r, "");
+  }
+  if (!is_s || (facts & PESTLE_KIR_NNAN)) return r;
+  LLVMValueRef nan = ll->BuildFCmp(e->b, LLVMRealUNO, v, v, "");
+  LLVMValueRef zero = pestle_llvm_int(e, e->type[to], lanes, 0);
+  return ll->BuildSelect(e->b, nan, zero, r, "");
 }
 
 // --- i1 ---
@@ -228,7 +260,7 @@ static LLVMValueRef from_bool(pestle_llvm_emit_t* e, pestle_dtype_t to,
 
 LLVMValueRef pestle_llvm_emit_cast(pestle_llvm_emit_t* e, pestle_dtype_t from,
                                    pestle_dtype_t to, unsigned lanes,
-                                   LLVMValueRef v) {
+                                   unsigned facts, LLVMValueRef v) {
   uint32_t both = 1u << from | 1u << to;
   if (from == to) return v;
   if (both & ~pestle_llvm_cast_dtypes()) {
@@ -240,7 +272,7 @@ LLVMValueRef pestle_llvm_emit_cast(pestle_llvm_emit_t* e, pestle_dtype_t from,
   if (is_float(from) && is_float(to)) {
     return float_to_float(e, from, to, lanes, v);
   }
-  if (is_float(from)) return float_to_int(e, from, to, lanes, v);
+  if (is_float(from)) return float_to_int(e, from, to, lanes, facts, v);
   if (is_float(to)) return int_to_float(e, from, to, lanes, v);
   return int_to_int(e, from, to, lanes, v);
 }
