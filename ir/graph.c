@@ -149,7 +149,7 @@ pestle_status_t pestle_module_keep_alive(pestle_module_t* module,
   return NULL;
 }
 
-void pestle_free(pestle_context_t* context, void* data, size_t size) {
+void pestle_context_free(pestle_context_t* context, void* data, size_t size) {
   pestle_dealloc(pestle_context_allocator(context), data, size);
 }
 

@@ -243,7 +243,7 @@ pestle_status_t pestle_module_specialize(pestle_module_t* module,
   if (!entry) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");
   }
-  bool equal;
+  bool equal = false;
   PESTLE_TRY(check_arguments(entry, types, count, &equal));
   if (equal) {
     pestle_module_retain(module);
