@@ -32,11 +32,6 @@ static bool is_grouped(const pestle_fuse_t* f, uint32_t item) {
   return f->items[item].group != PESTLE_FUSE_NONE;
 }
 
-static bool in_group(const pestle_fuse_t* f, const pestle_value_t* value,
-                     uint32_t group) {
-  uint32_t item = pestle_fuse_item_of(f, value);
-  return item != PESTLE_FUSE_NONE && f->items[item].group == group;
-}
 
 // --- What follows a hero ---
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every convolution works on [batch, spatial..., feature] with weights
+// [spatial..., in, out]: the innermost axis is what kernels vectorise.
+//
+//   %0 = convolution %x, %w            %0 = transpose %x    // to b01f
+//        [b,f,0,1]x[o,i,0,1]     ->    %1 = convolution %0, %w'
+//   %1 = maximum %0, 0                 %2 = maximum %1, 0
+//                                      %3 = transpose %2    // to bf01
+//
+// The transposes behind convolutions are pushed on, through everything that
+// can work in either layout, until they meet their inverse in front of another
+// convolution. What is left stands where data enters or leaves such a region.
+// Weights are constants: their transposes are folded.
+#include "passes/channels_last.h"
+
+#include <string.h>
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+pestle_status_t pestle_layout_transpose(pestle_builder_t* b, pestle_value_t* x,
+                                        const int64_t* perm,
+                                        pestle_value_t** out) {
+  int64_t both[PESTLE_MAX_RANK];
+  memcpy(both, perm, (size_t)x->type->rank * sizeof(both[0]));
+  const pestle_node_t* n = x->node;
+  // Two in a row are one, and often none.
+  if (n && n->op == PESTLE_OP_TRANSPOSE && n->scratch == PESTLE_MOVABLE) {
+    pestle_i64s_t first = PESTLE_NODE_I64S(n, permutation);
+    for (size_t i = 0; i < first.count; ++i) both[i] = first.data[perm[i]];
+    x = operand(n, 0);
+  }
+  PESTLE_TRY(pestle_pass_transpose(b, x, both, out));
+  if (*out != x) (*out)->node->scratch = PESTLE_MOVABLE;
+  return NULL;
+}
+
+// --- Convolutions ---
+
+typedef struct layout_t {
+  int64_t lhs[PESTLE_MAX_RANK], rhs[PESTLE_MAX_RANK], out[PESTLE_MAX_RANK];
+  int32_t rank;
+} layout_t;
+
+// The permutations from the convolution's own layouts to channels-last.
+static layout_t read_layout(const pestle_node_t* node) {
+  layout_t l = {.rank = node->results[0].type->rank};
+  pestle_i64s_t in = PESTLE_NODE_I64S(node, input_spatial_dimensions);
+  pestle_i64s_t kernel = PESTLE_NODE_I64S(node, kernel_spatial_dimensions);
+  pestle_i64s_t out = PESTLE_NODE_I64S(node, output_spatial_dimensions);
+  l.lhs[0] = PESTLE_NODE_I64(node, input_batch_dimension);
+  l.out[0] = PESTLE_NODE_I64(node, output_batch_dimension);
+  for (size_t i = 0; i < in.count; ++i) {
+    l.lhs[i + 1] = in.data[i];
+    l.out[i + 1] = out.data[i];
+    l.rhs[i] = kernel.data[i];
+  }
+  l.lhs[l.rank - 1] = PESTLE_NODE_I64(node, input_feature_dimension);
+  l.out[l.rank - 1] = PESTLE_NODE_I64(node, output_feature_dimension);
+  l.rhs[l.rank - 2] = PESTLE_NODE_I64(node, kernel_input_feature_dimension);
+  l.rhs[l.rank - 1] = PESTLE_NODE_I64(node, kernel_output_feature_dimension);
+  return l;
+}
+
+static bool is_iota(const int64_t* perm, int32_t rank) {
+  return pestle_pass_i64s_is_iota((pestle_i64s_t){perm, (size_t)rank});
+}
+
+static void set_attr_i64(pestle_attr_t* attrs, size_t count,
+                         pestle_attr_name_t name, int64_t value) {
+  for (size_t i = 0; i < count; ++i) {
+    if (attrs[i].name == name) attrs[i].as.i64 = value;
+  }
+}
+
+static void set_attr_i64s(pestle_attr_t* attrs, size_t count,
+                          pestle_attr_name_t name, const int64_t* data,
+                          size_t size) {
+  for (size_t i = 0; i < count; ++i) {
+    if (attrs[i].name == name) attrs[i].as.i64s = (pestle_i64s_t){data, size};
+  }
+}
+
+enum { MAX_ATTRS = 24 };
+
+static pestle_status_t make_convolution(pestle_builder_t* b,
+                                        const pestle_node_t* node,
+                                        const layout_t* l, pestle_value_t* x,
+                                        pestle_value_t* w,
+                                        pestle_value_t** out) {
+  pestle_attr_t attrs[MAX_ATTRS];
+  size_t count = node->attr_count, spatial = (size_t)l->rank - 2;
+  if (count > MAX_ATTRS) return PESTLE_ERROR(INTERNAL, "too many attributes");
+  memcpy(attrs, node->attrs, count * sizeof(attrs[0]));
+  int64_t middle[PESTLE_MAX_RANK], first[PESTLE_MAX_RANK];
+  for (size_t i = 0; i < spatial; ++i) {
+    middle[i] = (int64_t)i + 1;
+    first[i] = (int64_t)i;
+  }
+  int64_t last = l->rank - 1;
+  set_attr_i64(attrs, count, PESTLE_ATTR_input_batch_dimension, 0);
+  set_attr_i64(attrs, count, PESTLE_ATTR_input_feature_dimension, last);
+  set_attr_i64s(attrs, count, PESTLE_ATTR_input_spatial_dimensions, middle,
+                spatial);
+  set_attr_i64(attrs, count, PESTLE_ATTR_kernel_input_feature_dimension,
+               last - 1);
+  set_attr_i64(attrs, count, PESTLE_ATTR_kernel_output_feature_dimension, last);
+  set_attr_i64s(attrs, count, PESTLE_ATTR_kernel_spatial_dimensions, first,
+                spatial);
+  set_attr_i64(attrs, count, PESTLE_ATTR_output_batch_dimension, 0);
+  set_attr_i64(attrs, count, PESTLE_ATTR_output_feature_dimension, last);
+  set_attr_i64s(attrs, count, PESTLE_ATTR_output_spatial_dimensions, middle,
+                spatial);
+  pestle_type_t type = *node->results[0].type;
+  for (int32_t i = 0; i < l->rank; ++i) {
+    type.dims[i] = node->results[0].type->dims[l->out[i]];
+  }
+  return pestle_pass_make(b, PESTLE_OP_CONVOLUTION, (pestle_value_t*[]){x, w},
+                          2, attrs, count, &type, out);
+}
+
+static pestle_status_t convert_convolution(pestle_node_t* node,
+                                           bool* changed) {
+  layout_t l = read_layout(node);
+  if (is_iota(l.lhs, l.rank) && is_iota(l.rhs, l.rank) &&
+      is_iota(l.out, l.rank)) {
+    return NULL;
+  }
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t *x, *w, *result;
+  PESTLE_TRY(pestle_layout_transpose(&b, operand(node, 0), l.lhs, &x));
+  PESTLE_TRY(pestle_pass_transpose(&b, operand(node, 1), l.rhs, &w));
+  PESTLE_TRY(make_convolution(&b, node, &l, x, w, &result));
+  int64_t back[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < l.rank; ++i) back[l.out[i]] = i;
+  PESTLE_TRY(pestle_layout_transpose(&b, result, back, &result));
+  pestle_pass_replace(node, &result);
+  *changed = true;
+  return NULL;
+}
+
+// --- The pass ---
+
+static pestle_status_t convert_block(void* user, pestle_module_t* module,
+                                     pestle_block_t* block) {
+  bool* changed = user;
+  (void)module;
+  for (pestle_node_t* n = block->first; n; n = n->next) n->scratch = 0;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == PESTLE_OP_CONVOLUTION) {
+      PESTLE_TRY(convert_convolution(n, changed));
+      continue;
+    }
+    pestle_builder_t b = pestle_builder_before(n);
+    pestle_value_t* out = NULL;
+    PESTLE_TRY(pestle_push_transpose(&b, n, &out));
+    if (!out) continue;
+    pestle_pass_replace(n, &out);
+    *changed = true;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_channels_last(pestle_pass_context_t* ctx,
+                                          pestle_module_t* module,
+                                          bool* out_changed) {
+  PESTLE_TRY(pestle_pass_each_block(module, convert_block, out_changed));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every dot_general becomes [batch..., m, k] x [batch..., k, n], or x
+// [batch..., n, k] where the right side is not constant and lies that way.
+//
+//   %0 = dot_general %x, %w,                  %0 = reshape %x   // [S, K]
+//            contracting [2] x [0]       ->   %1 = dot_general %0, %w
+//        : [1,S,K], [K,N] -> [1,S,N]          %2 = reshape %1   // [1,S,N]
+//
+// Several free or contracted dims become one by a reshape, which costs nothing;
+// dims that are in the way are moved by a transpose. A transpose in front is
+// looked through. The reshape behind the dot then sinks below the elementwise
+// ops that follow, so that they can be its epilogue.
+#include <string.h>
+
+#include "passes/fuse.h"
+#include "passes/util.h"
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+// One side of a dot while its dims are sorted.
+typedef struct side_t {
+  pestle_value_t* value;
+  int64_t batch[PESTLE_MAX_RANK], contract[PESTLE_MAX_RANK];
+  int64_t free[PESTLE_MAX_RANK];
+  size_t batches, contracts, frees;
+  bool contract_last;
+} side_t;
+
+static void read_side(pestle_value_t* value, pestle_i64s_t batch,
+                      pestle_i64s_t contract, side_t* s) {
+  s->value = value;
+  s->batches = batch.count;
+  s->contracts = contract.count;
+  s->frees = 0;
+  for (size_t i = 0; i < batch.count; ++i) s->batch[i] = batch.data[i];
+  for (size_t i = 0; i < contract.count; ++i) s->contract[i] = contract.data[i];
+  for (int32_t i = 0; i < value->type->rank; ++i) {
+    if (!pestle_pass_i64s_has(batch, i) && !pestle_pass_i64s_has(contract, i)) {
+      s->free[s->frees++] = i;
+    }
+  }
+}
+
+// A transpose in front only renames dims.
+static void look_through(side_t* s) {
+  const pestle_node_t* n = s->value->node;
+  if (!n || n->op != PESTLE_OP_TRANSPOSE) return;
+  pestle_i64s_t perm = PESTLE_NODE_I64S(n, permutation);
+  for (size_t i = 0; i < s->batches; ++i) s->batch[i] = perm.data[s->batch[i]];
+  for (size_t i = 0; i < s->frees; ++i) s->free[i] = perm.data[s->free[i]];
+  for (size_t i = 0; i < s->contracts; ++i) {
+    s->contract[i] = perm.data[s->contract[i]];
+  }
+  s->value = operand(n, 0);
+}
+
+// Pairs of contracted dims may be in any order: by the left side's.
+static void sort_contracted(side_t* lhs, side_t* rhs) {
+  for (size_t i = 1; i < lhs->contracts; ++i) {
+    for (size_t j = i; j > 0 && lhs->contract[j] < lhs->contract[j - 1]; --j) {
+      int64_t l = lhs->contract[j], r = rhs->contract[j];
+      lhs->contract[j] = lhs->contract[j - 1];
+      rhs->contract[j] = rhs->contract[j - 1];
+      lhs->contract[j - 1] = l;
+      rhs->contract[j - 1] = r;
+    }
+  }
+}
+
+static void order_of(const side_t* s, bool contract_last, int64_t* perm) {
+  size_t at = 0;
+  for (size_t i = 0; i < s->batches; ++i) perm[at++] = s->batch[i];
+  for (int part = 0; part < 2; ++part) {
+    bool contract = contract_last == (part == 1);
+    for (size_t i = 0; contract && i < s->contracts; ++i) {
+      perm[at++] = s->contract[i];
+    }
+    for (size_t i = 0; !contract && i < s->frees; ++i) perm[at++] = s->free[i];
+  }
+}
+
+// Whether a transpose to that order would move elements.
+static bool moves(const side_t* s, bool contract_last) {
+  int64_t perm[PESTLE_MAX_RANK], last = -1;
+  order_of(s, contract_last, perm);
+  for (int32_t i = 0; i < s->value->type->rank; ++i) {
+    if (s->value->type->dims[perm[i]] == 1) continue;
+    if (perm[i] < last) return true;
+    last = perm[i];
+  }
+  return false;
+}
+
+// How the right side shall lie. Constants are arranged once, n innermost.
+static bool choose_contract_last(const side_t* rhs) {
+  if (pestle_value_constant(rhs->value)) return false;
+  if (!moves(rhs, false)) return false;
+  if (!moves(rhs, true)) return true;
+  int64_t last = rhs->value->type->rank - 1;
+  for (size_t i = 0; i < rhs->contracts; ++i) {
+    if (rhs->contract[i] == last) return true;
+  }
+  return false;
+}
+
+// The side as [batch..., x, y].
+static pestle_status_t arrange(pestle_builder_t* b, const side_t* s,
+                               pestle_value_t** out) {
+  const pestle_type_t* from = s->value->type;
+  int64_t perm[PESTLE_MAX_RANK];
+  order_of(s, s->contract_last, perm);
+  pestle_value_t* moved = s->value;
+  if (moves(s, s->contract_last)) {
+    PESTLE_TRY(pestle_pass_transpose(b, s->value, perm, &moved));
+  }
+  pestle_type_t type = pestle_type_make(from->dtype, 0, NULL);
+  for (size_t i = 0; i < s->batches; ++i) {
+    type.dims[type.rank++] = from->dims[s->batch[i]];
+  }
+  int64_t contracted = 1, kept = 1;
+  for (size_t i = 0; i < s->contracts; ++i) {
+    contracted *= from->dims[s->contract[i]];
+  }
+  for (size_t i = 0; i < s->frees; ++i) kept *= from->dims[s->free[i]];
+  type.dims[type.rank++] = s->contract_last ? kept : contracted;
+  type.dims[type.rank++] = s->contract_last ? contracted : kept;
+  return pestle_pass_reshape(b, moved, &type, out);
+}
+
+static bool is_normal(const pestle_node_t* dot) {
+  int64_t rank = operand(dot, 0)->type->rank;
+  pestle_i64s_t lb = PESTLE_NODE_I64S(dot, lhs_batching_dimensions);
+  pestle_i64s_t rb = PESTLE_NODE_I64S(dot, rhs_batching_dimensions);
+  pestle_i64s_t lc = PESTLE_NODE_I64S(dot, lhs_contracting_dimensions);
+  pestle_i64s_t rc = PESTLE_NODE_I64S(dot, rhs_contracting_dimensions);
+  if (!pestle_pass_i64s_is_iota(lb) || !pestle_pass_i64s_is_iota(rb) ||
+      (int64_t)lb.count != rank - 2 ||
+      operand(dot, 1)->type->rank != rank || lc.count != 1 ||
+      lc.data[0] != rank - 1 ||
+      pestle_pass_is(operand(dot, 0), PESTLE_OP_TRANSPOSE) ||
+      pestle_pass_is(operand(dot, 1), PESTLE_OP_TRANSPOSE)) {
+    return false;
+  }
+  return rc.data[0] == rank - 2 ||
+         !pestle_value_constant(operand(dot, 1));
+}
+
+static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
+                                const side_t* lhs, const side_t* rhs,
+                                pestle_value_t** out) {
+  pestle_value_t* operands[2];
+  PESTLE_TRY(arrange(b, lhs, &operands[0]));
+  PESTLE_TRY(arrange(b, rhs, &operands[1]));
+  int64_t batch[PESTLE_MAX_RANK];
+  size_t batches = lhs->batches;
+  for (size_t i = 0; i < batches; ++i) batch[i] = (int64_t)i;
+  int64_t left = (int64_t)batches + 1;
+  int64_t right = (int64_t)batches + (rhs->contract_last ? 1 : 0);
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_I64S(lhs_batching_dimensions, batch, batches),
+      PESTLE_SET_I64S(rhs_batching_dimensions, batch, batches),
+      PESTLE_SET_I64S(lhs_contracting_dimensions, &left, 1),
+      PESTLE_SET_I64S(rhs_contracting_dimensions, &right, 1)};
+  pestle_type_t type = *operands[0]->type;
+  type.dtype = node->results[0].type->dtype;
+  type.dims[batches + 1] =
+      operands[1]->type->dims[batches + (rhs->contract_last ? 0 : 1)];
+  return pestle_pass_make(b, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4,
+                          &type, out);
+}
+
+static pestle_status_t normalise(pestle_node_t* node, bool* changed) {
+  if (is_normal(node)) return NULL;
+  side_t lhs, rhs;
+  read_side(operand(node, 0), PESTLE_NODE_I64S(node, lhs_batching_dimensions),
+            PESTLE_NODE_I64S(node, lhs_contracting_dimensions), &lhs);
+  read_side(operand(node, 1), PESTLE_NODE_I64S(node, rhs_batching_dimensions),
+            PESTLE_NODE_I64S(node, rhs_contracting_dimensions), &rhs);
+  if (lhs.batches + 2 > PESTLE_MAX_RANK) return NULL;
+  look_through(&lhs);
+  look_through(&rhs);
+  sort_contracted(&lhs, &rhs);
+  lhs.contract_last = true;
+  rhs.contract_last = choose_contract_last(&rhs);
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t *dot, *result;
+  PESTLE_TRY(make_dot(&b, node, &lhs, &rhs, &dot));
+  PESTLE_TRY(pestle_pass_reshape(&b, dot, node->results[0].type, &result));
+  pestle_pass_replace(node, &result);
+  *changed = true;
+  return NULL;
+}
+
+// --- Sinking the reshape ---
+
+// Whether |value| is a dot, or elementwise work that was moved behind one.
+static bool is_dot_result(const pestle_value_t* value) {
+  return value->node && (value->node->op == PESTLE_OP_DOT_GENERAL ||
+                         value->node->scratch == 1);
+}
+
+static bool may_sink(const pestle_node_t* node) {
+  return pestle_fuse_is_elementwise(node) && node->op != PESTLE_OP_QUANTIZE &&
+         node->op != PESTLE_OP_DEQUANTIZE && node->operand_count <= 3;
+}
+
+// The reshaped dot among the operands, or NULL.
+static const pestle_node_t* find_reshape(const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* n = operand(node, i)->node;
+    if (n && n->op == PESTLE_OP_RESHAPE && is_dot_result(operand(n, 0))) {
+      return n;
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t sink(pestle_node_t* node, bool* changed) {
+  const pestle_node_t* reshape = may_sink(node) ? find_reshape(node) : NULL;
+  if (!reshape) return NULL;
+  pestle_type_t type = *operand(reshape, 0)->type;
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t *operands[3], *inner, *result;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = operand(node, i);
+    if (operands[i]->type->rank == 0) continue;
+    pestle_value_t* before =
+        pestle_pass_through(operands[i], PESTLE_OP_RESHAPE);
+    if (before && pestle_pass_same_dims(before->type, &type)) {
+      operands[i] = before;
+    } else {
+      PESTLE_TRY(pestle_pass_reshape(&b, operands[i], &type, &operands[i]));
+    }
+  }
+  type.dtype = node->results[0].type->dtype;
+  PESTLE_TRY(pestle_pass_make(&b, (pestle_op_t)node->op, operands,
+                              node->operand_count, node->attrs,
+                              node->attr_count, &type, &inner));
+  inner->node->scratch = 1;
+  PESTLE_TRY(pestle_pass_reshape(&b, inner, node->results[0].type, &result));
+  pestle_pass_replace(node, &result);
+  *changed = true;
+  return NULL;
+}
+
+static pestle_status_t normalise_block(void* user, pestle_module_t* module,
+                                       pestle_block_t* block) {
+  bool* changed = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == PESTLE_OP_DOT_GENERAL) PESTLE_TRY(normalise(n, changed));
+  }
+  for (pestle_node_t* n = block->first; n; n = n->next) n->scratch = 0;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    PESTLE_TRY(sink(n, changed));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_normalise_dots(pestle_pass_context_t* ctx,
+                                           pestle_module_t* module,
+                                           bool* out_changed) {
+  PESTLE_TRY(pestle_pass_each_block(module, normalise_block, out_changed));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}

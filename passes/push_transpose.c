@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of pushing a transpose through its user.
+//
+//   op(transpose(x, p), ...)  ->  transpose(op'(x, ...), p)
+//
+// where op' is the op with its dims renamed by p: dim i of the transposed
+// tensor is dim p[i] of x. Operands that are not transposed get the inverse in
+// front of them; with more of those than of the others nothing is pushed.
+#include <string.h>
+
+#include "passes/channels_last.h"
+#include "passes/fuse.h"
+
+typedef struct push_t {
+  pestle_builder_t* b;
+  pestle_node_t* node;
+  const int64_t* perm;  // of the transpose that is pushed
+  int64_t inverse[PESTLE_MAX_RANK];
+  int32_t rank;
+} push_t;
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+static const pestle_node_t* movable(const pestle_value_t* value) {
+  const pestle_node_t* n = value->node;
+  return n && n->op == PESTLE_OP_TRANSPOSE && n->scratch == PESTLE_MOVABLE
+             ? n
+             : NULL;
+}
+
+static bool is_same(const push_t* p, const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  return (int32_t)perm.count == p->rank &&
+         !memcmp(perm.data, p->perm, perm.count * sizeof(int64_t));
+}
+
+// |list| has one entry a dim of the transposed tensor: those of x.
+static void rename_entries(const push_t* p, const int64_t* list,
+                           int64_t* out) {
+  for (int32_t i = 0; i < p->rank; ++i) out[p->perm[i]] = list[i];
+}
+
+// The value before the transpose; other values get the inverse.
+static pestle_status_t before(const push_t* p, pestle_value_t* value,
+                              pestle_value_t** out) {
+  const pestle_node_t* n = movable(value);
+  *out = value;
+  if (value->type->rank != p->rank) return NULL;
+  if (n && is_same(p, n)) {
+    *out = operand(n, 0);
+    return NULL;
+  }
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (e && e->splat) {
+    pestle_elements_t moved = *e;
+    rename_entries(p, e->type.dims, moved.type.dims);
+    return pestle_pass_constant(p->b, &moved, out);
+  }
+  return pestle_layout_transpose(p->b, value, p->inverse, out);
+}
+
+static pestle_status_t finish(const push_t* p, pestle_value_t* result,
+                              pestle_value_t** out) {
+  return pestle_layout_transpose(p->b, result, p->perm, out);
+}
+
+// Attributes with some lists replaced.
+typedef struct edit_t {
+  pestle_attr_t attrs[12];
+  int64_t lists[4][2 * PESTLE_MAX_RANK];
+  size_t used;
+} edit_t;
+
+static bool copy_attrs(const pestle_node_t* node, edit_t* e) {
+  e->used = 0;
+  if (node->attr_count > 12) return false;
+  memcpy(e->attrs, node->attrs, node->attr_count * sizeof(e->attrs[0]));
+  return true;
+}
+
+static pestle_attr_t* find_attr(const push_t* p, edit_t* e,
+                                pestle_attr_name_t name) {
+  for (uint32_t i = 0; i < p->node->attr_count; ++i) {
+    if (e->attrs[i].name == name) return &e->attrs[i];
+  }
+  return NULL;
+}
+
+// Renames a list with |each| numbers a dim; an empty one stays.
+static void edit_entries(const push_t* p, edit_t* e, pestle_attr_name_t name,
+                         int32_t each) {
+  pestle_attr_t* attr = find_attr(p, e, name);
+  if (!attr || !attr->as.i64s.count) return;
+  int64_t* list = e->lists[e->used++];
+  for (int32_t i = 0; i < p->rank; ++i) {
+    for (int32_t k = 0; k < each; ++k) {
+      list[p->perm[i] * each + k] = attr->as.i64s.data[i * each + k];
+    }
+  }
+  attr->as.i64s.data = list;
+}
+
+// Renames a list of dims.
+static void edit_dims(const push_t* p, edit_t* e, pestle_attr_name_t name) {
+  pestle_attr_t* attr = find_attr(p, e, name);
+  if (!attr) return;
+  int64_t* list = e->lists[e->used++];
+  size_t count = attr->as.i64s.count;
+  for (size_t i = 0; i < count; ++i) {
+    int64_t dim = p->perm[attr->as.i64s.data[i]];
+    size_t at = i;
+    for (; at > 0 && list[at - 1] > dim; --at) list[at] = list[at - 1];
+    list[at] = dim;
+  }
+  attr->as.i64s.data = list;
+}
+
+static pestle_status_t remake(const push_t* p, const edit_t* e,
+                              pestle_value_t* const* operands,
+                              const pestle_type_t* type,
+                              pestle_value_t** out) {
+  return pestle_pass_make(p->b, (pestle_op_t)p->node->op, operands,
+                          p->node->operand_count, e->attrs,
+                          p->node->attr_count, type, out);
+}
+
+// --- Ops ---
+
+enum { MAX_OPERANDS = 64 };
+
+// How many operands have the transpose, and how many would need its inverse.
+static bool pays(const push_t* p) {
+  int32_t have = 0, need = 0;
+  for (uint32_t i = 0; i < p->node->operand_count; ++i) {
+    const pestle_value_t* v = operand(p->node, i);
+    const pestle_node_t* t = movable(v);
+    if (v->type->rank != p->rank || pestle_value_constant(v) ||
+        pestle_pass_is(v, PESTLE_OP_BROADCAST_IN_DIM)) {
+      continue;
+    }
+    if (t && is_same(p, t)) {
+      ++have;
+    } else {
+      ++need;
+    }
+  }
+  return have >= need;
+}
+
+// Elementwise ops and concatenate: every operand in the new layout.
+static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
+  pestle_value_t *operands[MAX_OPERANDS], *result;
+  edit_t e;
+  if (p->node->operand_count > MAX_OPERANDS || !pays(p) ||
+      !copy_attrs(p->node, &e)) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < p->node->operand_count; ++i) {
+    PESTLE_TRY(before(p, operand(p->node, i), &operands[i]));
+  }
+  pestle_attr_t* dimension = find_attr(p, &e, PESTLE_ATTR_dimension);
+  if (dimension) dimension->as.i64 = p->perm[dimension->as.i64];
+  pestle_type_t type = *p->node->results[0].type;
+  rename_entries(p, p->node->results[0].type->dims, type.dims);
+  PESTLE_TRY(remake(p, &e, operands, &type, &result));
+  return finish(p, result, out);
+}
+
+// Pad, slice, reverse, softmax: operand 0 in the new layout, lists renamed.
+static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
+  pestle_value_t *operands[2], *result;
+  edit_t e;
+  if (!copy_attrs(p->node, &e) || p->node->operand_count > 2) return NULL;
+  for (uint32_t i = 0; i < p->node->operand_count; ++i) {
+    operands[i] = operand(p->node, i);
+  }
+  PESTLE_TRY(before(p, operands[0], &operands[0]));
+  edit_entries(p, &e, PESTLE_ATTR_edge_padding_low, 1);
+  edit_entries(p, &e, PESTLE_ATTR_edge_padding_high, 1);
+  edit_entries(p, &e, PESTLE_ATTR_interior_padding, 1);
+  edit_entries(p, &e, PESTLE_ATTR_start_indices, 1);
+  edit_entries(p, &e, PESTLE_ATTR_limit_indices, 1);
+  edit_entries(p, &e, PESTLE_ATTR_strides, 1);
+  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
+  return finish(p, result, out);
+}
+
+static pestle_status_t clone_with_region(const push_t* p, edit_t* e,
+                                         pestle_value_t* x,
+                                         pestle_node_t** out) {
+  pestle_cloner_t cloner;
+  pestle_node_t changed = *p->node;
+  changed.attrs = e->attrs;
+  pestle_cloner_init(pestle_context_allocator(p->b->module->context), *p->b,
+                     &cloner);
+  pestle_status_t status = pestle_cloner_set(&cloner, operand(p->node, 0), x);
+  if (!status) status = pestle_cloner_node(&cloner, &changed, out);
+  pestle_cloner_deinit(&cloner);
+  return status;
+}
+
+static pestle_status_t push_window(const push_t* p, pestle_value_t** out) {
+  edit_t e;
+  pestle_value_t* x;
+  pestle_node_t* made;
+  // Five lists are more than an edit holds: dilations must be absent or alike.
+  pestle_i64s_t base = PESTLE_NODE_I64S(p->node, base_dilations);
+  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e) ||
+      !pestle_pass_i64s_all(base, 1)) {
+    return NULL;
+  }
+  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  edit_entries(p, &e, PESTLE_ATTR_window_dimensions, 1);
+  edit_entries(p, &e, PESTLE_ATTR_window_strides, 1);
+  edit_entries(p, &e, PESTLE_ATTR_window_dilations, 1);
+  edit_entries(p, &e, PESTLE_ATTR_padding, 2);
+  PESTLE_TRY(clone_with_region(p, &e, x, &made));
+  return finish(p, pestle_node_result(made, 0), out);
+}
+
+// The kept dims may come in another order, which is a smaller transpose.
+static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
+  edit_t e;
+  pestle_value_t* x;
+  pestle_node_t* made;
+  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) return NULL;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, dimensions);
+  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  PESTLE_TRY(clone_with_region(p, &e, x, &made));
+  int64_t place[PESTLE_MAX_RANK], perm[PESTLE_MAX_RANK], next = 0;
+  int32_t kept = 0;
+  for (int32_t d = 0; d < p->rank; ++d) {
+    place[d] = pestle_pass_i64s_has(dims, p->inverse[d]) ? -1 : next++;
+  }
+  for (int32_t i = 0; i < p->rank; ++i) {
+    if (place[p->perm[i]] >= 0) perm[kept++] = place[p->perm[i]];
+  }
+  return pestle_layout_transpose(p->b, pestle_node_result(made, 0), perm, out);
+}
+
+// Onto the same rank the result is transposed too; else the dims' list is
+// renamed and no transpose is left.
+static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
+  const pestle_type_t* to = p->node->results[0].type;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, broadcast_dimensions);
+  pestle_value_t *x, *result;
+  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  int64_t moved[PESTLE_MAX_RANK];
+  rename_entries(p, dims.data, moved);
+  if (to->rank != p->rank) {
+    return pestle_pass_broadcast(p->b, x, to, moved, out);
+  }
+  pestle_type_t type = *to;
+  rename_entries(p, to->dims, type.dims);
+  for (int32_t i = 0; i < p->rank; ++i) moved[i] = i;
+  PESTLE_TRY(pestle_pass_broadcast(p->b, x, &type, moved, &result));
+  return finish(p, result, out);
+}
+
+// --- Reshape ---
+
+// Dims of both sides in groups of equal product.
+typedef struct groups_t {
+  int32_t from[PESTLE_MAX_RANK + 1], to[PESTLE_MAX_RANK + 1];
+  int32_t count;
+} groups_t;
+
+static bool find_groups(const pestle_type_t* from, const pestle_type_t* to,
+                        groups_t* g) {
+  int32_t f = 0, t = 0;
+  g->count = 0;
+  g->from[0] = g->to[0] = 0;
+  while (f < from->rank || t < to->rank) {
+    int64_t left = f < from->rank ? from->dims[f++] : 1;
+    int64_t right = t < to->rank ? to->dims[t++] : 1;
+    while (left != right) {
+      if (left < right ? f == from->rank : t == to->rank) return false;
+      if (left < right) {
+        left *= from->dims[f++];
+      } else {
+        right *= to->dims[t++];
+      }
+    }
+    if (g->count == PESTLE_MAX_RANK) return false;
+    ++g->count;
+    g->from[g->count] = f;
+    g->to[g->count] = t;
+  }
+  return true;
+}
+
+// Whether the dims of each group lie together and in order before the
+// transpose; |order| is then the groups as they come there.
+static bool order_groups(const push_t* p, const groups_t* g, int32_t* order) {
+  int32_t count = 0;
+  for (int32_t d = 0; d < p->rank;) {
+    int64_t i = p->inverse[d];
+    int32_t group = 0;
+    while (g->from[group + 1] <= i) ++group;
+    if (i != g->from[group]) return false;
+    for (int32_t k = g->from[group]; k < g->from[group + 1]; ++k, ++d) {
+      if (d >= p->rank || p->inverse[d] != k) return false;
+    }
+    order[count++] = group;
+  }
+  // A group of ones alone has no dim before: it goes last.
+  for (int32_t k = 0; k < g->count; ++k) {
+    if (g->from[k] == g->from[k + 1]) order[count++] = k;
+  }
+  return count == g->count;
+}
+
+static pestle_status_t push_reshape(const push_t* p, pestle_value_t** out) {
+  const pestle_type_t* to = p->node->results[0].type;
+  groups_t g;
+  int32_t order[PESTLE_MAX_RANK];
+  if (pestle_type_count(to) == 0 ||
+      !find_groups(operand(p->node, 0)->type, to, &g) ||
+      !order_groups(p, &g, order)) {
+    return NULL;
+  }
+  pestle_type_t type = pestle_type_make(to->dtype, 0, NULL);
+  int64_t perm[PESTLE_MAX_RANK];
+  for (int32_t k = 0; k < g.count; ++k) {
+    for (int32_t t = g.to[order[k]]; t < g.to[order[k] + 1]; ++t) {
+      perm[t] = type.rank;
+      type.dims[type.rank++] = to->dims[t];
+    }
+  }
+  pestle_value_t *x, *result;
+  PESTLE_TRY(before(p, operand(p->node, 0), &x));
+  PESTLE_TRY(pestle_pass_reshape(p->b, x, &type, &result));
+  return pestle_layout_transpose(p->b, result, perm, out);
+}
+
+// A transpose of the module's own: the two are one.
+static pestle_status_t push_transpose(const push_t* p, pestle_value_t** out) {
+  return pestle_layout_transpose(
+      p->b, operand(p->node, 0), PESTLE_NODE_I64S(p->node, permutation).data,
+      out);
+}
+
+// --- Gather along one axis ---
+
+static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
+  const pestle_node_t* n = p->node;
+  pestle_i64s_t map = PESTLE_NODE_I64S(n, start_index_map);
+  pestle_i64s_t collapsed = PESTLE_NODE_I64S(n, collapsed_slice_dims);
+  pestle_i64s_t sizes = PESTLE_NODE_I64S(n, slice_sizes);
+  pestle_i64s_t offset = PESTLE_NODE_I64S(n, offset_dims);
+  const pestle_type_t* from = operand(n, 0)->type;
+  if (map.count != 1 || !pestle_pass_i64s_equal(map, collapsed) ||
+      PESTLE_NODE_I64S(n, operand_batching_dims).count ||
+      n->results[0].type->rank != p->rank ||
+      pestle_pass_i64s_has(offset, map.data[0])) {
+    return NULL;
+  }
+  for (int32_t i = 0; i < p->rank; ++i) {
+    if (i != map.data[0] && sizes.data[i] != from->dims[i]) return NULL;
+  }
+  edit_t e;
+  if (!copy_attrs(n, &e)) return NULL;
+  int64_t axis = p->perm[map.data[0]], kept[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    if (i != axis) kept[count++] = i;
+  }
+  find_attr(p, &e, PESTLE_ATTR_offset_dims)->as.i64s.data = kept;
+  edit_dims(p, &e, PESTLE_ATTR_start_index_map);
+  edit_dims(p, &e, PESTLE_ATTR_collapsed_slice_dims);
+  edit_entries(p, &e, PESTLE_ATTR_slice_sizes, 1);
+  pestle_value_t *operands[2] = {NULL, operand(n, 1)}, *result;
+  PESTLE_TRY(before(p, operand(n, 0), &operands[0]));
+  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
+  return finish(p, result, out);
+}
+
+// --- Dispatch ---
+
+static pestle_status_t push(const push_t* p, pestle_value_t** out) {
+  switch (p->node->op) {
+    case PESTLE_OP_QUANTIZE:
+    case PESTLE_OP_DEQUANTIZE:
+      return NULL;
+    case PESTLE_OP_CONCATENATE:
+      return push_all(p, out);
+    case PESTLE_OP_PAD:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_REVERSE:
+    case PESTLE_OP_SOFTMAX:
+    case PESTLE_OP_LOG_SOFTMAX:
+      return push_first(p, out);
+    case PESTLE_OP_REDUCE:
+      return push_reduce(p, out);
+    case PESTLE_OP_REDUCE_WINDOW:
+      return push_window(p, out);
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return push_broadcast(p, out);
+    case PESTLE_OP_RESHAPE:
+      return push_reshape(p, out);
+    case PESTLE_OP_TRANSPOSE:
+      return push_transpose(p, out);
+    case PESTLE_OP_GATHER:
+      return push_gather(p, out);
+    default:
+      return pestle_fuse_is_elementwise(p->node) ? push_all(p, out) : NULL;
+  }
+}
+
+pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
+                                      pestle_value_t** out) {
+  const pestle_node_t* t = NULL;
+  bool first_only = node->op != PESTLE_OP_CONCATENATE &&
+                    !pestle_fuse_is_elementwise(node);
+  for (uint32_t i = 0; i < node->operand_count && !t; ++i) {
+    if (i == 0 || !first_only) t = movable(operand(node, i));
+  }
+  if (!t || node->result_count != 1 || node->scratch == PESTLE_MOVABLE) {
+    return NULL;
+  }
+  push_t p = {.b = b, .node = node, .rank = t->results[0].type->rank};
+  p.perm = PESTLE_NODE_I64S(t, permutation).data;
+  for (int32_t i = 0; i < p.rank; ++i) p.inverse[p.perm[i]] = i;
+  return push(&p, out);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core ops that spell a composite become that composite, however they were
+// written: softmax, log_softmax, layer_norm, rms_norm, gelu in both forms, silu,
+// hard_sigmoid, and 1 / (1 + exp(-x)) as logistic.
+//
+//   %0 = logistic %x
+//   %1 = multiply %x, %0    ->   %1 = pestle.silu %x
+//
+// The module is canonical before: constants stand right, broadcasts are behind
+// the work on single rows, powers of two are products. What a match leaves
+// without users goes with the next canonicalise.
+#include "passes/recognise.h"
+
+static const pestle_matcher_t matchers[] = {
+    pestle_match_logistic, pestle_match_softmax, pestle_match_log_softmax,
+    pestle_match_norm,     pestle_match_gelu,    pestle_match_silu,
+    pestle_match_hard_sigmoid};
+
+typedef struct recognise_t {
+  bool strict;
+  bool changed;
+} recognise_t;
+
+static pestle_status_t recognise_node(recognise_t* r, pestle_node_t* node) {
+  pestle_builder_t b = pestle_builder_before(node);
+  for (size_t i = 0; i < sizeof(matchers) / sizeof(matchers[0]); ++i) {
+    pestle_value_t* value = NULL;
+    PESTLE_TRY(matchers[i](&b, node, r->strict, &value));
+    if (!value) continue;
+    pestle_pass_replace(node, &value);
+    r->changed = true;
+    return NULL;
+  }
+  return NULL;
+}
+
+static pestle_status_t recognise_block(void* user, pestle_module_t* module,
+                                       pestle_block_t* block) {
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->result_count == 1) PESTLE_TRY(recognise_node(user, n));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_recognise(pestle_pass_context_t* ctx,
+                                      pestle_module_t* module,
+                                      bool* out_changed) {
+  recognise_t r = {.strict =
+                       ctx->options->numerics == PESTLE_NUMERICS_STRICT};
+  PESTLE_TRY(pestle_pass_each_block(module, recognise_block, &r));
+  if (r.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &r.changed));
+  *out_changed = r.changed;
+  return NULL;
+}

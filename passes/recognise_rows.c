@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matchers of what folds a row and spreads the result over it.
+#include <math.h>
+#include <string.h>
+
+#include "passes/fuse.h"
+#include "passes/recognise.h"
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+static bool is_float_op(const pestle_node_t* node, pestle_op_t op) {
+  return node && node->op == op &&
+         pestle_dtype_is(node->results[0].type->dtype, PESTLE_KIND_FLOAT);
+}
+
+// --- Rows ---
+
+// Past reshapes that only add or drop dims of one element.
+static pestle_value_t* strip(pestle_value_t* value) {
+  while (value->node && pestle_fuse_is_trivial_reshape(value->node)) {
+    value = operand(value->node, 0);
+  }
+  return value;
+}
+
+// |value| is |type| wide and repeats one number a row of |dims|: that number's
+// value, else NULL.
+static pestle_value_t* spread_from(pestle_value_t* value,
+                                   pestle_i64s_t dims) {
+  const pestle_node_t* n = value->node;
+  if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
+  pestle_value_t* row = operand(n, 0);
+  pestle_i64s_t map = PESTLE_NODE_I64S(n, broadcast_dimensions);
+  for (size_t i = 0; i < map.count; ++i) {
+    if (i && map.data[i] < map.data[i - 1]) return NULL;
+    if (row->type->dims[i] != 1 && pestle_pass_i64s_has(dims, map.data[i])) {
+      return NULL;
+    }
+  }
+  return strip(row);
+}
+
+// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x| and
+// empty |*dims| are filled, else they must agree.
+static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
+                    pestle_i64s_t* dims) {
+  const pestle_node_t* n = strip(value)->node;
+  if (!is_float_op(n, PESTLE_OP_REDUCE) || n->operand_count != 2 ||
+      pestle_block_fold_op(pestle_node_body(n, 0)) != op) {
+    return false;
+  }
+  double init;
+  if (!pestle_pass_splat_f64(operand(n, 1), &init)) return false;
+  if (op == PESTLE_OP_ADD ? init < 0 || init > 0 : !(init < -1e300 * 1e10)) {
+    return false;
+  }
+  pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
+  if (*x && *x != operand(n, 0)) return false;
+  if (dims->count && !pestle_pass_i64s_equal(found, *dims)) return false;
+  *x = operand(n, 0);
+  *dims = found;
+  return found.count > 0;
+}
+
+// |value| is the mean of |x| along dims.
+static bool is_mean(pestle_value_t* value, pestle_value_t** x,
+                    pestle_i64s_t* dims) {
+  const pestle_node_t* n = strip(value)->node;
+  double c;
+  if (!n || (n->op != PESTLE_OP_DIVIDE && n->op != PESTLE_OP_MULTIPLY) ||
+      !pestle_pass_splat_f64(operand(n, 1), &c) ||
+      !is_fold(operand(n, 0), PESTLE_OP_ADD, x, dims)) {
+    return false;
+  }
+  double count = 1;
+  for (size_t i = 0; i < dims->count; ++i) {
+    count *= (double)(*x)->type->dims[dims->data[i]];
+  }
+  return pestle_match_near(n->op == PESTLE_OP_DIVIDE ? c : c * count,
+                           n->op == PESTLE_OP_DIVIDE ? count : 1);
+}
+
+static pestle_status_t make_rows(pestle_builder_t* b, pestle_op_t op,
+                                 pestle_value_t* const* operands, size_t count,
+                                 pestle_i64s_t dims, const double* epsilon,
+                                 pestle_value_t** out) {
+  pestle_attr_t attrs[2] = {
+      PESTLE_SET_I64S(dimensions, dims.data, dims.count),
+      PESTLE_SET_F64(epsilon, epsilon ? *epsilon : 0)};
+  return pestle_pass_make(b, op, operands, count, attrs, epsilon ? 2 : 1, NULL,
+                          out);
+}
+
+// --- Softmax ---
+
+// |value| is x - max(x) along |*dims|: x.
+static pestle_value_t* below_max(pestle_value_t* value, pestle_i64s_t* dims) {
+  const pestle_node_t* n = value->node;
+  if (!is_float_op(n, PESTLE_OP_SUBTRACT)) return NULL;
+  pestle_value_t* row = spread_from(operand(n, 1), *dims);
+  pestle_value_t* x = operand(n, 0);
+  return row && is_fold(row, PESTLE_OP_MAXIMUM, &x, dims) ? x : NULL;
+}
+
+// e / sum(e), or e * (1 / sum(e)); e = exp(x - max(x)).
+pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
+                                     bool strict, pestle_value_t** out) {
+  bool divides = is_float_op(node, PESTLE_OP_DIVIDE);
+  if (!divides && (strict || !is_float_op(node, PESTLE_OP_MULTIPLY))) {
+    return NULL;
+  }
+  for (size_t side = 0; side < (divides ? 1 : 2); ++side) {
+    pestle_value_t* e = operand(node, side);
+    if (!pestle_pass_is(e, PESTLE_OP_EXP)) continue;
+    pestle_i64s_t dims = {NULL, 0};
+    pestle_value_t* x = below_max(operand(e->node, 0), &dims);
+    if (!x) continue;
+    pestle_value_t* total = spread_from(operand(node, 1 - side), dims);
+    if (!total) continue;
+    if (!divides) {
+      const pestle_node_t* inverse = total->node;
+      if (!is_float_op(inverse, PESTLE_OP_DIVIDE) ||
+          !pestle_pass_splat_is(operand(inverse, 0), 1)) {
+        continue;
+      }
+      total = operand(inverse, 1);
+    }
+    if (!is_fold(total, PESTLE_OP_ADD, &e, &dims)) continue;
+    return make_rows(b, PESTLE_OP_SOFTMAX, &x, 1, dims, NULL, out);
+  }
+  return NULL;
+}
+
+// d - log(sum(exp(d))); d = x - max(x).
+pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
+                                         pestle_node_t* node, bool strict,
+                                         pestle_value_t** out) {
+  (void)strict;
+  if (!is_float_op(node, PESTLE_OP_SUBTRACT)) return NULL;
+  pestle_value_t* d = operand(node, 0);
+  pestle_i64s_t dims = {NULL, 0};
+  pestle_value_t* x = below_max(d, &dims);
+  if (!x) return NULL;
+  pestle_value_t* row = spread_from(operand(node, 1), dims);
+  pestle_value_t* e = NULL;
+  if (!row || !pestle_pass_is(row, PESTLE_OP_LOG) ||
+      !is_fold(operand(row->node, 0), PESTLE_OP_ADD, &e, &dims) ||
+      !pestle_pass_is(e, PESTLE_OP_EXP) || operand(e->node, 0) != d) {
+    return NULL;
+  }
+  return make_rows(b, PESTLE_OP_LOG_SOFTMAX, &x, 1, dims, NULL, out);
+}
+
+// --- Layer norm and RMS norm ---
+
+typedef struct norm_t {
+  pestle_value_t* x;
+  pestle_i64s_t dims;
+  double epsilon;
+  bool centred;
+  pestle_value_t *scale, *offset;  // of x's shape, or NULL
+} norm_t;
+
+// |value| is v + epsilon: v.
+static pestle_value_t* without_epsilon(pestle_value_t* value, double* epsilon) {
+  const pestle_node_t* n = strip(value)->node;
+  if (!is_float_op(n, PESTLE_OP_ADD) ||
+      !pestle_pass_splat_f64(operand(n, 1), epsilon) || !(*epsilon >= 0)) {
+    return NULL;
+  }
+  return operand(n, 0);
+}
+
+// The variance whose inverse root |row| is: rsqrt(v), 1 / sqrt(v), or v^-0.5.
+// With |root| the row is the root itself.
+static pestle_value_t* under_root(pestle_value_t* row, bool root) {
+  const pestle_node_t* n = row->node;
+  if (!n) return NULL;
+  if (root) return n->op == PESTLE_OP_SQRT ? operand(n, 0) : NULL;
+  if (n->op == PESTLE_OP_RSQRT) return operand(n, 0);
+  if (n->op == PESTLE_OP_POWER && pestle_pass_splat_is(operand(n, 1), -0.5)) {
+    return operand(n, 0);
+  }
+  if (n->op != PESTLE_OP_DIVIDE || !pestle_pass_splat_is(operand(n, 0), 1)) {
+    return NULL;
+  }
+  pestle_value_t* below = strip(operand(n, 1));
+  return pestle_pass_through(below, PESTLE_OP_SQRT);
+}
+
+// |value| is the square of |d|.
+static bool is_square(const pestle_value_t* value, const pestle_value_t* d) {
+  const pestle_node_t* n = value->node;
+  if (!n || operand(n, 0) != d) return false;
+  return (n->op == PESTLE_OP_MULTIPLY && operand(n, 1) == d) ||
+         (n->op == PESTLE_OP_POWER && pestle_pass_splat_is(operand(n, 1), 2));
+}
+
+// |d| over the root of its mean square, in operand |side| of |node|.
+static bool is_normalised(const pestle_node_t* node, size_t side, norm_t* m) {
+  bool divides = node->op == PESTLE_OP_DIVIDE;
+  pestle_value_t* d = operand(node, side);
+  m->dims = (pestle_i64s_t){NULL, 0};
+  pestle_value_t* row = spread_from(operand(node, 1 - side), m->dims);
+  if (!row) return false;
+  pestle_value_t* v = under_root(row, divides);
+  if (v) v = without_epsilon(v, &m->epsilon);
+  pestle_value_t* square = NULL;
+  if (!v || !is_mean(v, &square, &m->dims) || !is_square(square, d)) {
+    return false;
+  }
+  // The dims are known now: the broadcast must run along them.
+  if (!spread_from(operand(node, 1 - side), m->dims)) return false;
+  m->x = d;
+  m->centred = false;
+  const pestle_node_t* centre = d->node;
+  if (!is_float_op(centre, PESTLE_OP_SUBTRACT)) return true;
+  pestle_value_t* mean = spread_from(operand(centre, 1), m->dims);
+  pestle_value_t* x = operand(centre, 0);
+  if (mean && is_mean(mean, &x, &m->dims)) {
+    m->x = x;
+    m->centred = true;
+  }
+  return true;
+}
+
+static pestle_type_t dims_type(const norm_t* m) {
+  pestle_type_t type = pestle_type_make(m->x->type->dtype, 0, NULL);
+  for (size_t i = 0; i < m->dims.count; ++i) {
+    type.dims[type.rank++] = m->x->type->dims[m->dims.data[i]];
+  }
+  return type;
+}
+
+// Whether |value|, of the whole shape, varies along the normalised dims alone.
+static bool is_per_dimension(const norm_t* m, const pestle_value_t* value) {
+  double splat;
+  if (!value || pestle_pass_splat_f64(value, &splat)) return true;
+  pestle_type_t type = dims_type(m);
+  const pestle_node_t* n = value->node;
+  if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) {
+    return pestle_type_count(value->type) == pestle_type_count(&type);
+  }
+  const pestle_type_t* from = operand(n, 0)->type;
+  pestle_i64s_t map = PESTLE_NODE_I64S(n, broadcast_dimensions);
+  int64_t last = -1;
+  for (size_t i = 0; i < map.count; ++i) {
+    if (from->dims[i] == 1) continue;
+    if (!pestle_pass_i64s_has(m->dims, map.data[i]) || map.data[i] < last) {
+      return false;
+    }
+    last = map.data[i];
+  }
+  return pestle_type_count(from) == pestle_type_count(&type);
+}
+
+// Such a value as a tensor of the normalised dims; |neutral| for NULL.
+static pestle_status_t per_dimension(pestle_builder_t* b, const norm_t* m,
+                                     pestle_value_t* value, double neutral,
+                                     pestle_value_t** out) {
+  pestle_type_t type = dims_type(m);
+  double splat = neutral;
+  if (!value || pestle_pass_splat_f64(value, &splat)) {
+    return pestle_pass_splat(b, &type, splat, out);
+  }
+  pestle_value_t* from =
+      pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
+  return pestle_pass_reshape(b, from ? from : value, &type, out);
+}
+
+static bool is_quotient(const pestle_node_t* n) {
+  return is_float_op(n, PESTLE_OP_MULTIPLY) || is_float_op(n, PESTLE_OP_DIVIDE);
+}
+
+// |node| is the bare norm.
+static bool read_core(const pestle_node_t* node, norm_t* m) {
+  size_t sides = node->op == PESTLE_OP_DIVIDE ? 1 : 2;
+  for (size_t side = 0; side < sides; ++side) {
+    if (!is_normalised(node, side, m)) continue;
+    for (size_t i = 1; i < m->dims.count; ++i) {
+      if (m->dims.data[i] <= m->dims.data[i - 1]) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+// |node| is the norm, or the norm, without other users, times a scale.
+static bool read_scaled(const pestle_node_t* node, norm_t* m) {
+  m->scale = NULL;
+  if (!is_quotient(node)) return false;
+  if (read_core(node, m)) return true;
+  if (node->op == PESTLE_OP_DIVIDE) return false;
+  for (size_t side = 0; side < 2; ++side) {
+    const pestle_node_t* inner = operand(node, side)->node;
+    if (!is_quotient(inner) || inner->results[0].use_count != 1) continue;
+    m->scale = operand(node, 1 - side);
+    if (read_core(inner, m) && is_per_dimension(m, m->scale)) return true;
+  }
+  return false;
+}
+
+static bool read_norm(const pestle_node_t* node, norm_t* m) {
+  m->offset = NULL;
+  if (!is_float_op(node, PESTLE_OP_ADD)) return read_scaled(node, m);
+  for (size_t side = 0; side < 2; ++side) {
+    const pestle_node_t* inner = operand(node, side)->node;
+    if (!is_quotient(inner) || inner->results[0].use_count != 1) continue;
+    m->offset = operand(node, 1 - side);
+    if (read_scaled(inner, m) && is_per_dimension(m, m->offset)) return true;
+  }
+  return false;
+}
+
+// Whether the one user of |node| reads more of the same norm.
+static bool goes_on(const pestle_node_t* node) {
+  if (node->results[0].use_count != 1) return false;
+  const pestle_node_t* user = node->results[0].uses->user;
+  norm_t m;
+  return user->block == node->block &&
+         (user->op == PESTLE_OP_MULTIPLY || user->op == PESTLE_OP_ADD) &&
+         read_norm(user, &m);
+}
+
+pestle_status_t pestle_match_norm(pestle_builder_t* b, pestle_node_t* node,
+                                  bool strict, pestle_value_t** out) {
+  norm_t m;
+  if (strict || !read_norm(node, &m) || goes_on(node)) return NULL;
+  pestle_value_t* operands[3] = {m.x, NULL, NULL};
+  PESTLE_TRY(per_dimension(b, &m, m.scale, 1, &operands[1]));
+  if (m.centred) {
+    // -0 is what adding leaves every number alone.
+    PESTLE_TRY(per_dimension(b, &m, m.offset, -0.0, &operands[2]));
+    return make_rows(b, PESTLE_OP_LAYER_NORM, operands, 3, m.dims, &m.epsilon,
+                     out);
+  }
+  PESTLE_TRY(make_rows(b, PESTLE_OP_RMS_NORM, operands, 2, m.dims, &m.epsilon,
+                       out));
+  if (!m.offset) return NULL;
+  return pestle_pass_binary(b, PESTLE_OP_ADD, *out, m.offset, out);
+}
