@@ -149,10 +149,6 @@ pestle_status_t pestle_module_keep_alive(pestle_module_t* module,
   return NULL;
 }
 
-void pestle_context_free(pestle_context_t* context, void* data, size_t size) {
-  pestle_dealloc(pestle_context_allocator(context), data, size);
-}
-
 // --- Functions ---
 
 static pestle_status_t name_arguments(pestle_function_t* function,
