@@ -6,14 +6,14 @@
 
 // --- What the expansions below share ---
 
+// |out| is written last: callers may pass the array of operands for it.
 static pestle_status_t build_one(pestle_builder_t* builder,
                                  const pestle_node_spec_t* spec,
                                  pestle_value_t** out) {
-  if (out) *out = NULL;
   pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(builder, spec, &node));
-  if (out) *out = pestle_node_result(node, 0);
-  return NULL;
+  pestle_status_t status = pestle_node_create(builder, spec, &node);
+  if (out) *out = status ? NULL : pestle_node_result(node, 0);
+  return status;
 }
 
 static pestle_status_t build_none(pestle_builder_t* builder,
@@ -22,30 +22,34 @@ static pestle_status_t build_none(pestle_builder_t* builder,
   return pestle_node_create(builder, spec, &node);
 }
 
-static pestle_status_t build_many(pestle_builder_t* builder,
-                                  const pestle_node_spec_t* spec,
-                                  pestle_value_t** out, size_t capacity) {
-  for (size_t i = 0; i < capacity; ++i)
-    out[i] = NULL;
-  // The number of results is asked for first: a failed call adds nothing.
+// The number of results is asked for first: a failed call adds nothing.
+static pestle_status_t check_capacity(const pestle_builder_t* builder,
+                                      const pestle_node_spec_t* spec,
+                                      size_t capacity) {
   pestle_node_spec_t full = *spec;
   full.module = builder->module;
   size_t count = 0;
   pestle_status_t status = pestle_infer_types(&full, NULL, 0, &count);
-  if (!status && count > capacity) {
+  if (!status && count <= capacity) return NULL;
+  if (!status) {
     status = PESTLE_ERROR(INVALID_ARGUMENT,
                           "the op has %zu results, there is room for %zu",
                           count, capacity);
   }
-  if (status) {
-    return pestle_op_wrap_error(spec->op, &builder->loc, builder->module,
-                                status);
+  return pestle_op_wrap_error(spec->op, &builder->loc, builder->module, status);
+}
+
+static pestle_status_t build_many(pestle_builder_t* builder,
+                                  const pestle_node_spec_t* spec,
+                                  pestle_value_t** out, size_t capacity) {
+  pestle_node_t* node = NULL;
+  pestle_status_t status = check_capacity(builder, spec, capacity);
+  if (!status) status = pestle_node_create(builder, spec, &node);
+  for (size_t i = 0; i < capacity; ++i) {
+    out[i] =
+        node && i < node->result_count ? pestle_node_result(node, i) : NULL;
   }
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(builder, spec, &node));
-  for (size_t i = 0; i < count; ++i)
-    out[i] = pestle_node_result(node, i);
-  return NULL;
+  return status;
 }
 
 static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
