@@ -68,6 +68,9 @@ PESTLE_API int32_t pestle_context_threads(const pestle_context_t* context);
 // NULL when there is no cache on disk. Borrowed from the context.
 PESTLE_API const char* pestle_context_cache_dir(
     const pestle_context_t* context);
+// Frees what a pestle_* function returned from |context|'s allocator.
+PESTLE_API void pestle_context_free(pestle_context_t* context, void* data,
+                                    size_t size);
 // Sends a formatted message to the sink when |level| is enabled. Thread-safe.
 PESTLE_API PESTLE_PRINTF(3, 4) void pestle_context_log(
     pestle_context_t* context, pestle_log_level_t level, const char* format, ...);

@@ -126,10 +126,6 @@ pestle_module_deserialize(pestle_context_t* context, const void* data,
 // the order of insertion, dependent on all else.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_signature(const pestle_module_t* module, uint64_t out_hash[2]);
-// Frees what a pestle_* function returned from |context|'s allocator.
-PESTLE_API void pestle_context_free(pestle_context_t* context, void* data,
-                                    size_t size);
-
 // --- Building ---
 
 // Where the next op goes: at the end of |block|, with |loc|. Frozen; by value.
