@@ -16,8 +16,8 @@ typedef struct pestle_plugin_format_t {
   bool unsigned_zero;  // no -0: its pattern is the NaN
 } pestle_plugin_format_t;
 
-static inline uint64_t pestle_plugin_round_bits(
-    const pestle_plugin_format_t* f, double value) {
+static inline uint64_t pestle_plugin_round_bits(const pestle_plugin_format_t* f,
+                                                double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   uint32_t sign = bits >> 63 ? f->sign : 0;

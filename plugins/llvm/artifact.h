@@ -18,7 +18,7 @@ typedef struct pestle_llvm_artifact_t {
   uint64_t features;    // that the code uses: bits of features.def
   uint64_t object_at;   // from the artifact's begin
   uint64_t object_size;
-  uint64_t checksum;    // of everything, this field as 0
+  uint64_t checksum;  // of everything, this field as 0
 } pestle_llvm_artifact_t;
 
 _Static_assert(sizeof(pestle_llvm_artifact_t) == 48, "the header has no gaps");

@@ -29,9 +29,9 @@ static pestle_status_t make_machine(pestle_llvm_job_t* job) {
   }
   char features[1024];
   pestle_llvm_feature_string(e->cpu->features, '+', features, sizeof features);
-  job->machine = ll->CreateTargetMachine(
-      target, PESTLE_LLVM_TRIPLE, "x86-64", features, LLVMCodeGenLevelDefault,
-      LLVMRelocPIC, LLVMCodeModelSmall);
+  job->machine = ll->CreateTargetMachine(target, PESTLE_LLVM_TRIPLE, "x86-64",
+                                         features, LLVMCodeGenLevelDefault,
+                                         LLVMRelocPIC, LLVMCodeModelSmall);
   if (job->machine) return NULL;
   return PESTLE_PLUGIN_ERROR(e->host, UNAVAILABLE,
                              "libLLVM makes no code for x86-64");
@@ -86,8 +86,8 @@ void pestle_llvm_job_deinit(pestle_llvm_job_t* job) {
 static pestle_status_t run_passes(pestle_llvm_job_t* job) {
   pestle_llvm_emit_t* e = &job->emit;
   LLVMPassBuilderOptionsRef options = e->ll->CreatePassBuilderOptions();
-  LLVMErrorRef error = e->ll->RunPasses(e->module, PESTLE_LLVM_PASSES,
-                                        job->machine, options);
+  LLVMErrorRef error =
+      e->ll->RunPasses(e->module, PESTLE_LLVM_PASSES, job->machine, options);
   e->ll->DisposePassBuilderOptions(options);
   if (!error) return NULL;
   char* text = e->ll->GetErrorMessage(error);

@@ -25,9 +25,9 @@ typedef struct pestle_llvm_job_t {
 
 // Opens libLLVM and emits |kernel| for |cpu|: |out_job->emit.module| is what
 // goes to the passes. Deinit in any case.
-PESTLE_NODISCARD pestle_status_t pestle_llvm_job_init(
-    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
-    const pestle_kir_t* kernel, pestle_llvm_job_t* out_job);
+PESTLE_NODISCARD pestle_status_t
+pestle_llvm_job_init(const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+                     const pestle_kir_t* kernel, pestle_llvm_job_t* out_job);
 // Runs the passes and instruction selection: |job->object|.
 PESTLE_NODISCARD pestle_status_t pestle_llvm_job_run(pestle_llvm_job_t* job);
 // Wraps the object as an artifact.
@@ -37,9 +37,11 @@ void pestle_llvm_job_deinit(pestle_llvm_job_t* job);
 
 // --- print.c ---
 
-PESTLE_NODISCARD pestle_status_t pestle_llvm_print(
-    const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
-    const pestle_kir_t* kernel, pestle_text_t kind, pestle_blob_t* out_text);
+PESTLE_NODISCARD pestle_status_t pestle_llvm_print(const pestle_host_t* host,
+                                                   const pestle_llvm_cpu_t* cpu,
+                                                   const pestle_kir_t* kernel,
+                                                   pestle_text_t kind,
+                                                   pestle_blob_t* out_text);
 
 // --- disassemble.c ---
 

@@ -94,8 +94,8 @@ bool pestle_llvm_cpu_named(const char* name, pestle_llvm_cpu_t* out_cpu) {
   for (size_t i = 0; i < sizeof k_named / sizeof *k_named; ++i) {
     const named_t* n = &k_named[i];
     if (strcmp(n->name, name)) continue;
-    *out_cpu = (pestle_llvm_cpu_t){n->name, n->tune, n->features, n->l1,
-                                   n->l2,   n->l3,   1};
+    *out_cpu = (pestle_llvm_cpu_t){n->name, n->tune, n->features, n->l1, n->l2,
+                                   n->l3,   1};
     return true;
   }
   return false;

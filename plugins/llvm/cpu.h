@@ -16,21 +16,21 @@ typedef enum pestle_llvm_feature_e {
 #define PESTLE_LLVM_BIT(ID) (UINT64_C(1) << PESTLE_LLVM_##ID)
 
 // Feature sets, each holding the one before.
-#define PESTLE_LLVM_SET_V3                                                \
-  (PESTLE_LLVM_BIT(SSE3) | PESTLE_LLVM_BIT(SSSE3) | PESTLE_LLVM_BIT(CX16) \
-   | PESTLE_LLVM_BIT(SSE41) | PESTLE_LLVM_BIT(SSE42) | PESTLE_LLVM_BIT(MOVBE) \
-   | PESTLE_LLVM_BIT(POPCNT) | PESTLE_LLVM_BIT(AVX) | PESTLE_LLVM_BIT(F16C) \
-   | PESTLE_LLVM_BIT(FMA) | PESTLE_LLVM_BIT(BMI) | PESTLE_LLVM_BIT(AVX2)  \
-   | PESTLE_LLVM_BIT(BMI2) | PESTLE_LLVM_BIT(LZCNT))
-#define PESTLE_LLVM_SET_V4                                                   \
-  (PESTLE_LLVM_SET_V3 | PESTLE_LLVM_BIT(AVX512F) | PESTLE_LLVM_BIT(AVX512DQ) \
-   | PESTLE_LLVM_BIT(AVX512CD) | PESTLE_LLVM_BIT(AVX512BW)                   \
-   | PESTLE_LLVM_BIT(AVX512VL))
-#define PESTLE_LLVM_SET_ICX                                                 \
-  (PESTLE_LLVM_SET_V4 | PESTLE_LLVM_BIT(AVX512IFMA)                         \
-   | PESTLE_LLVM_BIT(AVX512VBMI) | PESTLE_LLVM_BIT(AVX512VBMI2)             \
-   | PESTLE_LLVM_BIT(GFNI) | PESTLE_LLVM_BIT(AVX512VNNI)                    \
-   | PESTLE_LLVM_BIT(AVX512BITALG) | PESTLE_LLVM_BIT(AVX512VPOPCNTDQ))
+#define PESTLE_LLVM_SET_V3                                                    \
+  (PESTLE_LLVM_BIT(SSE3) | PESTLE_LLVM_BIT(SSSE3) | PESTLE_LLVM_BIT(CX16) |   \
+   PESTLE_LLVM_BIT(SSE41) | PESTLE_LLVM_BIT(SSE42) | PESTLE_LLVM_BIT(MOVBE) | \
+   PESTLE_LLVM_BIT(POPCNT) | PESTLE_LLVM_BIT(AVX) | PESTLE_LLVM_BIT(F16C) |   \
+   PESTLE_LLVM_BIT(FMA) | PESTLE_LLVM_BIT(BMI) | PESTLE_LLVM_BIT(AVX2) |      \
+   PESTLE_LLVM_BIT(BMI2) | PESTLE_LLVM_BIT(LZCNT))
+#define PESTLE_LLVM_SET_V4                                                     \
+  (PESTLE_LLVM_SET_V3 | PESTLE_LLVM_BIT(AVX512F) | PESTLE_LLVM_BIT(AVX512DQ) | \
+   PESTLE_LLVM_BIT(AVX512CD) | PESTLE_LLVM_BIT(AVX512BW) |                     \
+   PESTLE_LLVM_BIT(AVX512VL))
+#define PESTLE_LLVM_SET_ICX                                     \
+  (PESTLE_LLVM_SET_V4 | PESTLE_LLVM_BIT(AVX512IFMA) |           \
+   PESTLE_LLVM_BIT(AVX512VBMI) | PESTLE_LLVM_BIT(AVX512VBMI2) | \
+   PESTLE_LLVM_BIT(GFNI) | PESTLE_LLVM_BIT(AVX512VNNI) |        \
+   PESTLE_LLVM_BIT(AVX512BITALG) | PESTLE_LLVM_BIT(AVX512VPOPCNTDQ))
 #define PESTLE_LLVM_SET_SPR (PESTLE_LLVM_SET_ICX | PESTLE_LLVM_BIT(AVXVNNI))
 
 typedef struct pestle_llvm_cpu_t {
@@ -38,7 +38,7 @@ typedef struct pestle_llvm_cpu_t {
   const char* tune;   // LLVM's scheduling model; static
   uint64_t features;  // PESTLE_LLVM_BIT
   uint64_t l1_bytes, l2_bytes, l3_bytes;
-  uint32_t cores;     // that this process may use; 1 for a named CPU
+  uint32_t cores;  // that this process may use; 1 for a named CPU
 } pestle_llvm_cpu_t;
 
 // The machine's. Features that the OS does not save are absent. AVX-512 is all

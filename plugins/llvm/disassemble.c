@@ -12,10 +12,10 @@
 typedef struct listing_t {
   const pestle_llvm_api_t* ll;
   const pestle_llvm_elf_t* elf;
-  unsigned section;        // of code
-  unsigned relocations;    // its SHT_RELA section, 0 none
-  uint8_t* is_target;      // by offset: a branch goes there
-  char name[128];          // what the last callback answered with
+  unsigned section;      // of code
+  unsigned relocations;  // its SHT_RELA section, 0 none
+  uint8_t* is_target;    // by offset: a branch goes there
+  char name[128];        // what the last callback answered with
 } listing_t;
 
 // A branch's target, first only noted, then named.
@@ -52,16 +52,16 @@ static bool name_relocation(listing_t* l, const Elf64_Rela* rela,
 }
 
 static int on_operand(void* self, uint64_t pc, uint64_t offset,
-                      uint64_t operand_size, uint64_t instruction_size,
-                      int tag, void* buffer) {
+                      uint64_t operand_size, uint64_t instruction_size, int tag,
+                      void* buffer) {
   listing_t* l = self;
   struct LLVMOpInfo1* info = buffer;
   Elf64_Rela rela;
   (void)operand_size;
   (void)instruction_size;
   if (tag != 1 || !l->relocations) return 0;
-  for (size_t i = 0;
-       pestle_llvm_elf_rela(l->elf, l->relocations, i, &rela); ++i) {
+  for (size_t i = 0; pestle_llvm_elf_rela(l->elf, l->relocations, i, &rela);
+       ++i) {
     int64_t at;
     if (rela.r_offset != pc + offset || !name_relocation(l, &rela, &at)) {
       continue;
@@ -96,9 +96,8 @@ static void list(listing_t* l, LLVMDisasmContextRef d,
   for (uint64_t at = 0; at < size;) {
     char line[512];
     // The callee does not write to it.
-    size_t used =
-        l->ll->DisasmInstruction(d, (uint8_t*)(uintptr_t)(code + at),
-                                 size - at, at, line, sizeof line);
+    size_t used = l->ll->DisasmInstruction(d, (uint8_t*)(uintptr_t)(code + at),
+                                           size - at, at, line, sizeof line);
     if (out) {
       print_functions_at(l, at, out);
       if (l->is_target[at]) {
@@ -121,13 +120,13 @@ static pestle_status_t list_section(pestle_llvm_job_t* job, listing_t* l,
   uint64_t size = l->elf->section[l->section].sh_size;
   l->is_target = pestle_plugin_arena_alloc(&e->arena, (size_t)size + 1, 1);
   LLVMDisasmContextRef d =
-      l->is_target ? l->ll->CreateDisasmCPUFeatures(
-                         PESTLE_LLVM_TRIPLE, "x86-64", features, l, 1,
-                         on_operand, on_reference)
+      l->is_target ? l->ll->CreateDisasmCPUFeatures(PESTLE_LLVM_TRIPLE,
+                                                    "x86-64", features, l, 1,
+                                                    on_operand, on_reference)
                    : NULL;
   if (!d) {
-    return PESTLE_PLUGIN_ERROR(e->host, OUT_OF_MEMORY,
-                               "no disassembler of %s", features);
+    return PESTLE_PLUGIN_ERROR(e->host, OUT_OF_MEMORY, "no disassembler of %s",
+                               features);
   }
   l->ll->SetDisasmOptions(d, LLVMDisassembler_Option_AsmPrinterVariant |
                                  LLVMDisassembler_Option_PrintImmHex);

@@ -6,8 +6,7 @@
 
 enum { MAX_EMITTED = 1 << 20 };
 
-static pestle_status_t region(pestle_llvm_emit_t* e, uint32_t pc,
-                              uint32_t end);
+static pestle_status_t region(pestle_llvm_emit_t* e, uint32_t pc, uint32_t end);
 
 static pestle_status_t no_memory(const pestle_llvm_emit_t* e) {
   return PESTLE_PLUGIN_ERROR(e->host, OUT_OF_MEMORY,
@@ -33,8 +32,8 @@ typedef struct changes_t {
 
 // The private buffers that are stored between |pc| and |end| and live on after
 // it, with a copy of their slots.
-static pestle_status_t changes(pestle_llvm_emit_t* e, uint32_t pc,
-                               uint32_t end, changes_t* out) {
+static pestle_status_t changes(pestle_llvm_emit_t* e, uint32_t pc, uint32_t end,
+                               changes_t* out) {
   uint32_t buffers = e->k->buffer_count;
   *out = (changes_t){0};
   uint8_t* state = pestle_plugin_arena_alloc(&e->arena, buffers + 1u, 1);
@@ -50,7 +49,8 @@ static pestle_status_t changes(pestle_llvm_emit_t* e, uint32_t pc,
     slots_t* s = &out->of[out->count++];
     s->buffer = i;
     s->count = pestle_kir_buffer(e->k, i)->count;
-    s->before = pestle_plugin_arena_alloc(&e->arena, s->count, sizeof s->before);
+    s->before =
+        pestle_plugin_arena_alloc(&e->arena, s->count, sizeof s->before);
     s->other = pestle_plugin_arena_alloc(&e->arena, s->count, sizeof s->other);
     if (!s->before || !s->other) return no_memory(e);
     memcpy(s->before, e->slot[i], s->count * sizeof *s->before);
@@ -105,8 +105,7 @@ static pestle_status_t run_loop(pestle_llvm_emit_t* e, loop_t* loop) {
   if (loop->runs) {
     ll->BuildBr(e->b, body);
   } else {
-    LLVMValueRef any =
-        ll->BuildICmp(e->b, LLVMIntSLT, loop->lo, loop->hi, "");
+    LLVMValueRef any = ll->BuildICmp(e->b, LLVMIntSLT, loop->lo, loop->hi, "");
     ll->BuildCondBr(e->b, any, body, loop->exit);
   }
   ll->PositionBuilderAtEnd(e->b, body);
@@ -146,14 +145,13 @@ static pestle_status_t emit_for(pestle_llvm_emit_t* e, uint32_t pc) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, pc);
   uint32_t end = e->region_end[pc];
   if (n->arg[3] == PESTLE_KIR_GROUP_X) {
-    loop_t loop = {.pc = pc, .end = end, .lo = e->begin, .hi = e->end,
-                   .step = 1};
+    loop_t loop = {
+        .pc = pc, .end = end, .lo = e->begin, .hi = e->end, .step = 1};
     return run_loop(e, &loop);
   }
   if (n->arg[3] > PESTLE_KIR_UNROLL) {
-    return PESTLE_PLUGIN_ERROR(e->host, UNSUPPORTED,
-                               "a CPU kernel has no axis of kind %u",
-                               n->arg[3]);
+    return PESTLE_PLUGIN_ERROR(
+        e->host, UNSUPPORTED, "a CPU kernel has no axis of kind %u", n->arg[3]);
   }
   int64_t lo = 0, hi = 0, step = (int32_t)n->arg[2];
   bool known = pestle_llvm_known(e, n->arg[0], &lo);
@@ -279,9 +277,9 @@ static void emit_cast(pestle_llvm_emit_t* e, uint32_t id) {
     return;
   }
   LLVMValueRef v = pestle_llvm_get(e, n->arg[0]);
-  pestle_llvm_set(e, id, pestle_llvm_emit_cast(e, from,
-                                               (pestle_dtype_t)n->type,
-                                               n->lanes, n->facts, v));
+  pestle_llvm_set(e, id,
+                  pestle_llvm_emit_cast(e, from, (pestle_dtype_t)n->type,
+                                        n->lanes, n->facts, v));
 }
 
 static void emit_bitcast(pestle_llvm_emit_t* e, uint32_t id) {

@@ -44,7 +44,7 @@ typedef struct pestle_llvm_emit_t {
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef b;
-  LLVMValueRef body;  // the function that holds the kernel
+  LLVMValueRef body;                     // the function that holds the kernel
   LLVMTypeRef type[PESTLE_DTYPE_COUNT];  // one lane of a value
   LLVMTypeRef i8, i32, i64, f16, ptr;
   LLVMValueRef begin, end, params;
@@ -64,8 +64,8 @@ typedef struct pestle_llvm_emit_t {
   LLVMValueRef** slot;  // the values of a private one
   bool* shares_alias;   // another buffer may overlap it
 
-  uint64_t emitted;   // instructions of the kernel walked
-  bool streamed;      // a nontemporal store was made: fence before returning
+  uint64_t emitted;  // instructions of the kernel walked
+  bool streamed;     // a nontemporal store was made: fence before returning
 } pestle_llvm_emit_t;
 
 // Emits |e->k| into a new module of |e->context|; |e| holds host, ll, k, cpu,
@@ -102,8 +102,8 @@ LLVMTypeRef pestle_llvm_vector(pestle_llvm_emit_t* e, LLVMTypeRef lane,
                                unsigned lanes);
 LLVMTypeRef pestle_llvm_type(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
                              unsigned lanes);
-LLVMTypeRef pestle_llvm_memory_type(pestle_llvm_emit_t* e,
-                                    pestle_dtype_t dtype, unsigned lanes);
+LLVMTypeRef pestle_llvm_memory_type(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
+                                    unsigned lanes);
 LLVMValueRef pestle_llvm_i32(pestle_llvm_emit_t* e, int64_t value);
 LLVMValueRef pestle_llvm_i64(pestle_llvm_emit_t* e, int64_t value);
 // |value| in each lane; integers are truncated to the type.

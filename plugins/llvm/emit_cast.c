@@ -89,9 +89,9 @@ static LLVMValueRef f64_to_odd_f32(pestle_llvm_emit_t* e, unsigned lanes,
   LLVMValueRef back = ll->BuildFPExt(e->b, near, f64, "");
   // NaN is neither: both comparisons are ordered.
   LLVMValueRef inexact = ll->BuildFCmp(e->b, LLVMRealONE, back, v, "");
-  LLVMValueRef away = ll->BuildFCmp(e->b, LLVMRealOGT,
-                                    pestle_llvm_unary(e, "llvm.fabs", back),
-                                    pestle_llvm_unary(e, "llvm.fabs", v), "");
+  LLVMValueRef away =
+      ll->BuildFCmp(e->b, LLVMRealOGT, pestle_llvm_unary(e, "llvm.fabs", back),
+                    pestle_llvm_unary(e, "llvm.fabs", v), "");
   LLVMValueRef bits = ll->BuildBitCast(e->b, near, i32, "");
   LLVMValueRef step = ll->BuildSExt(e->b, away, i32, "");
   LLVMValueRef odd = ll->BuildZExt(e->b, inexact, i32, "");
@@ -137,17 +137,17 @@ static LLVMValueRef int_to_int(pestle_llvm_emit_t* e, pestle_dtype_t from,
 
 // 64 bits of which at most 53 are significant and the last stands for what was
 // lost: what f64 holds exactly and rounds on as the whole would.
-static LLVMValueRef sticky(pestle_llvm_emit_t* e, unsigned lanes,
-                           bool is_s, LLVMValueRef v) {
+static LLVMValueRef sticky(pestle_llvm_emit_t* e, unsigned lanes, bool is_s,
+                           LLVMValueRef v) {
   const pestle_llvm_api_t* ll = e->ll;
   LLVMValueRef low = pestle_llvm_int(e, e->i64, lanes, 0xfff);
   LLVMValueRef lost = ll->BuildAnd(e->b, v, low, "");
   LLVMValueRef any = ll->BuildICmp(e->b, LLVMIntNE, lost,
                                    pestle_llvm_int(e, e->i64, lanes, 0), "");
   LLVMValueRef kept = ll->BuildSub(e->b, v, lost, "");
-  LLVMValueRef bit = ll->BuildSelect(
-      e->b, any, pestle_llvm_int(e, e->i64, lanes, 0x800),
-      pestle_llvm_int(e, e->i64, lanes, 0), "");
+  LLVMValueRef bit =
+      ll->BuildSelect(e->b, any, pestle_llvm_int(e, e->i64, lanes, 0x800),
+                      pestle_llvm_int(e, e->i64, lanes, 0), "");
   kept = ll->BuildOr(e->b, kept, bit, "");
   int64_t exact = INT64_C(1) << 52;
   LLVMValueRef shifted = v;
@@ -157,8 +157,7 @@ static LLVMValueRef sticky(pestle_llvm_emit_t* e, unsigned lanes,
   }
   LLVMValueRef limit =
       pestle_llvm_int(e, e->i64, lanes, is_s ? 2 * exact : exact);
-  LLVMValueRef small =
-      ll->BuildICmp(e->b, LLVMIntULT, shifted, limit, "");
+  LLVMValueRef small = ll->BuildICmp(e->b, LLVMIntULT, shifted, limit, "");
   return ll->BuildSelect(e->b, small, v, kept, "");
 }
 
@@ -216,8 +215,8 @@ static LLVMValueRef float_to_int(pestle_llvm_emit_t* e, pestle_dtype_t from,
                                      : ll->BuildFPToUI(e->b, x, via, "");
   if (via != type) r = ll->BuildTrunc(e->b, r, type, "");
   if (!exact) {
-    uint64_t most = value_bits == 64 ? UINT64_MAX
-                                     : (UINT64_C(1) << value_bits) - 1;
+    uint64_t most =
+        value_bits == 64 ? UINT64_MAX : (UINT64_C(1) << value_bits) - 1;
     LLVMValueRef limit = pestle_llvm_float(e, from, lanes, above);
     LLVMValueRef over = ll->BuildFCmp(e->b, LLVMRealOGE, v, limit, "");
     LLVMValueRef max = pestle_llvm_int(e, e->type[to], lanes, (int64_t)most);

@@ -30,8 +30,8 @@ static pestle_status_t check_header(const pestle_llvm_emit_t* e) {
     return FAIL(e, INCOMPATIBLE, "the kernel is of kernel IR %u, not %u",
                 k->abi_major, PESTLE_KIR_ABI_MAJOR);
   }
-  if (k->group[1] > 1 || k->group[2] > 1 || k->lane[0] > 1 ||
-      k->lane[1] > 1 || k->lane[2] > 1) {
+  if (k->group[1] > 1 || k->group[2] > 1 || k->lane[0] > 1 || k->lane[1] > 1 ||
+      k->lane[2] > 1) {
     return FAIL(e, UNSUPPORTED,
                 "a CPU kernel has one group loop, group.x, and no lane loop");
   }
@@ -54,9 +54,8 @@ static pestle_status_t check_buffers(const pestle_llvm_emit_t* e) {
       return FAIL(e, MALFORMED, "buffer '%s' has scope %u, layout %u, slot %u",
                   name, u->scope, u->layout, u->arg_slot);
     }
-    if (u->scope == PESTLE_KIR_PRIVATE &&
-        (u->count > MAX_SLOTS || !u->lanes ||
-         u->lanes > PESTLE_KIR_MAX_LANES)) {
+    if (u->scope == PESTLE_KIR_PRIVATE && (u->count > MAX_SLOTS || !u->lanes ||
+                                           u->lanes > PESTLE_KIR_MAX_LANES)) {
       return FAIL(e, UNSUPPORTED,
                   "private buffer '%s' has %llu elements of %u lanes", name,
                   (unsigned long long)u->count, u->lanes);
@@ -114,9 +113,9 @@ static pestle_status_t scan(pestle_llvm_emit_t* e, scan_t* s) {
                   "instruction %u has op %u, newer than this plugin", id,
                   n->op);
     }
-    bool typed = n->type < PESTLE_DTYPE_COUNT &&
-                 (n->type == PESTLE_NONE ||
-                  (PESTLE_LLVM_ALL_DTYPES >> n->type & 1));
+    bool typed =
+        n->type < PESTLE_DTYPE_COUNT &&
+        (n->type == PESTLE_NONE || (PESTLE_LLVM_ALL_DTYPES >> n->type & 1));
     if (!typed || n->lanes > PESTLE_KIR_MAX_LANES ||
         (n->type != PESTLE_NONE && !n->lanes)) {
       return FAIL(e, UNSUPPORTED, "%s at %u is of %s x %u", info.mnemonic, id,
@@ -170,6 +169,7 @@ pestle_status_t pestle_llvm_analyse(pestle_llvm_emit_t* e) {
                 e->k->inst_count);
   }
   PESTLE_TRY(scan(e, &s));
-  for (uint32_t id = 0; id < e->k->inst_count; ++id) contract(e, &s, id);
+  for (uint32_t id = 0; id < e->k->inst_count; ++id)
+    contract(e, &s, id);
   return NULL;
 }

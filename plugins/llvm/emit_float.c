@@ -99,8 +99,8 @@ static LLVMValueRef with_constant(pestle_llvm_emit_t* e, bool maximum,
   return zero_matters ? e->ll->BuildFAdd(e->b, r, constant, "") : r;
 }
 
-// NaN if either is, -0 below +0: scalar.def's F_MAX and F_MIN. The two orders of
-// the operands differ only where they are zeros of two signs, whose and (or)
+// NaN if either is, -0 below +0: scalar.def's F_MAX and F_MIN. The two orders
+// of the operands differ only where they are zeros of two signs, whose and (or)
 // is the larger (smaller), or where one is NaN.
 static LLVMValueRef general(pestle_llvm_emit_t* e, bool maximum, args_t* a,
                             LLVMValueRef x, LLVMValueRef y) {

@@ -54,8 +54,7 @@ static LLVMValueRef sign(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   LLVMValueRef zero = number(e, a, 0);
   LLVMValueRef rest = zero;
   if (is_signed(a)) {
-    LLVMValueRef below =
-        e->ll->BuildICmp(e->b, LLVMIntSLT, a->x[0], zero, "");
+    LLVMValueRef below = e->ll->BuildICmp(e->b, LLVMIntSLT, a->x[0], zero, "");
     rest = e->ll->BuildSelect(e->b, below, number(e, a, -1), zero, "");
   }
   LLVMIntPredicate over = is_signed(a) ? LLVMIntSGT : LLVMIntUGT;
@@ -207,8 +206,7 @@ static LLVMValueRef shift_arithmetic(pestle_llvm_emit_t* e, row_t* row,
     x = pestle_llvm_normalise(e, PESTLE_I4, a->lanes, x);
   }
   LLVMValueRef last = number(e, a, width(a) - 1);
-  LLVMValueRef by =
-      e->ll->BuildSelect(e->b, in_width(e, a), a->x[1], last, "");
+  LLVMValueRef by = e->ll->BuildSelect(e->b, in_width(e, a), a->x[1], last, "");
   return normal(e, a, e->ll->BuildAShr(e->b, x, by, ""));
 }
 static LLVMValueRef popcnt(pestle_llvm_emit_t* e, row_t* row, args_t* a) {

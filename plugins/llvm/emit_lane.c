@@ -93,7 +93,8 @@ static LLVMValueRef constant_mask(pestle_llvm_emit_t* e, unsigned lanes,
 static LLVMValueRef iota(pestle_llvm_emit_t* e, LLVMTypeRef lane,
                          unsigned lanes) {
   LLVMValueRef at[PESTLE_KIR_MAX_LANES];
-  for (unsigned i = 0; i < lanes; ++i) at[i] = e->ll->ConstInt(lane, i, 0);
+  for (unsigned i = 0; i < lanes; ++i)
+    at[i] = e->ll->ConstInt(lane, i, 0);
   return lanes == 1 ? at[0] : e->ll->ConstVector(at, lanes);
 }
 
@@ -125,8 +126,8 @@ static void mask(pestle_llvm_emit_t* e, uint32_t id) {
   if (lanes > 64) width = 16;
   LLVMTypeRef lane = ll->IntTypeInContext(e->context, width);
   count = pestle_llvm_splat(e, ll->BuildTrunc(e->b, count, lane, ""), lanes);
-  pestle_llvm_set(e, id, ll->BuildICmp(e->b, LLVMIntULT,
-                                       iota(e, lane, lanes), count, ""));
+  pestle_llvm_set(
+      e, id, ll->BuildICmp(e->b, LLVMIntULT, iota(e, lane, lanes), count, ""));
 }
 
 // --- Lanes ---
@@ -135,7 +136,8 @@ static LLVMValueRef shuffled(pestle_llvm_emit_t* e, LLVMValueRef a,
                              LLVMValueRef b, const uint32_t* lane,
                              unsigned lanes) {
   LLVMValueRef at[PESTLE_KIR_MAX_LANES];
-  for (unsigned i = 0; i < lanes; ++i) at[i] = pestle_llvm_i32(e, lane[i]);
+  for (unsigned i = 0; i < lanes; ++i)
+    at[i] = pestle_llvm_i32(e, lane[i]);
   return e->ll->BuildShuffleVector(e->b, a, b, e->ll->ConstVector(at, lanes),
                                    "");
 }
@@ -151,7 +153,8 @@ static LLVMValueRef padded(pestle_llvm_emit_t* e, LLVMValueRef v,
                                      pestle_llvm_i64(e, 0), "");
   }
   // What lies behind is never picked.
-  for (unsigned i = 0; i < wide; ++i) lane[i] = i < lanes ? i : 0;
+  for (unsigned i = 0; i < wide; ++i)
+    lane[i] = i < lanes ? i : 0;
   LLVMValueRef poison = e->ll->GetPoison(e->ll->TypeOf(v));
   return shuffled(e, v, poison, lane, wide);
 }

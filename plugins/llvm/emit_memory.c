@@ -85,8 +85,8 @@ static LLVMValueRef* private_slot(pestle_llvm_emit_t* e, uint32_t buffer,
                                   uint32_t index, uint32_t mask) {
   int64_t at;
   const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, buffer);
-  if (mask == PESTLE_KIR_NONE && pestle_llvm_known(e, index, &at) &&
-      at >= 0 && (uint64_t)at < u->count) {
+  if (mask == PESTLE_KIR_NONE && pestle_llvm_known(e, index, &at) && at >= 0 &&
+      (uint64_t)at < u->count) {
     return &e->slot[buffer][at];
   }
   pestle_llvm_fail(e, PESTLE_I1, 1, PESTLE_STATUS_MALFORMED,
@@ -111,8 +111,8 @@ static void store_private(pestle_llvm_emit_t* e, uint32_t id) {
 // --- Load and store ---
 
 static LLVMValueRef masked_load(pestle_llvm_emit_t* e, LLVMTypeRef lane,
-                                unsigned lanes, LLVMValueRef p,
-                                unsigned align, LLVMValueRef mask) {
+                                unsigned lanes, LLVMValueRef p, unsigned align,
+                                LLVMValueRef mask) {
   LLVMTypeRef type = e->ll->VectorType(lane, lanes);
   LLVMTypeRef types[] = {type, e->ptr};
   LLVMValueRef args[] = {p, pestle_llvm_i32(e, align),
@@ -277,8 +277,7 @@ static void scatter(pestle_llvm_emit_t* e, uint32_t id) {
   mask_kind_t kind = mask_kind(e, n->arg[3], &mask);
   if (kind == MASK_NONE) return;
   LLVMValueRef p = addresses(e, n->arg[0], n->arg[1]);
-  LLVMValueRef v =
-      to_memory(e, dtype, lanes, pestle_llvm_get(e, n->arg[2]));
+  LLVMValueRef v = to_memory(e, dtype, lanes, pestle_llvm_get(e, n->arg[2]));
   unsigned size = pestle_dtype_size(dtype);
   if (lanes == 1) {
     if (mask) {

@@ -58,8 +58,8 @@ static void make_metadata(pestle_llvm_emit_t* e) {
 static void enum_attribute(pestle_llvm_emit_t* e, LLVMValueRef f, unsigned at,
                            const char* key, uint64_t value) {
   unsigned id = e->ll->GetEnumAttributeKindForName(key, strlen(key));
-  e->ll->AddAttributeAtIndex(
-      f, at, e->ll->CreateEnumAttribute(e->context, id, value));
+  e->ll->AddAttributeAtIndex(f, at,
+                             e->ll->CreateEnumAttribute(e->context, id, value));
 }
 
 static void text_attribute(pestle_llvm_emit_t* e, LLVMValueRef f,
@@ -136,8 +136,7 @@ static void place_shared(pestle_llvm_emit_t* e, LLVMValueRef scratch) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, i);
     if (u->scope != PESTLE_KIR_SHARED) continue;
     LLVMValueRef offset = pestle_llvm_i64(e, (int64_t)at);
-    e->base[i] =
-        e->ll->BuildInBoundsGEP2(e->b, e->i8, scratch, &offset, 1, "");
+    e->base[i] = e->ll->BuildInBoundsGEP2(e->b, e->i8, scratch, &offset, 1, "");
     at += u->count * pestle_dtype_size((pestle_dtype_t)u->dtype);
     at = (at + 63) & ~UINT64_C(63);
   }

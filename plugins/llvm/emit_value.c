@@ -27,8 +27,8 @@ LLVMTypeRef pestle_llvm_type(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
   return pestle_llvm_vector(e, e->type[dtype], lanes);
 }
 
-LLVMTypeRef pestle_llvm_memory_type(pestle_llvm_emit_t* e,
-                                    pestle_dtype_t dtype, unsigned lanes) {
+LLVMTypeRef pestle_llvm_memory_type(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
+                                    unsigned lanes) {
   return pestle_llvm_vector(e, dtype == PESTLE_I1 ? e->i8 : e->type[dtype],
                             lanes);
 }
@@ -47,7 +47,8 @@ static LLVMValueRef constant_splat(pestle_llvm_emit_t* e, LLVMValueRef lane,
                                    unsigned lanes) {
   LLVMValueRef all[PESTLE_KIR_MAX_LANES];
   if (lanes <= 1) return lane;
-  for (unsigned i = 0; i < lanes; ++i) all[i] = lane;
+  for (unsigned i = 0; i < lanes; ++i)
+    all[i] = lane;
   return e->ll->ConstVector(all, lanes);
 }
 
@@ -76,9 +77,8 @@ LLVMValueRef pestle_llvm_splat(pestle_llvm_emit_t* e, LLVMValueRef v,
   LLVMValueRef poison = ll->GetPoison(type);
   LLVMValueRef first =
       ll->BuildInsertElement(e->b, poison, v, pestle_llvm_i64(e, 0), "");
-  return ll->BuildShuffleVector(e->b, first, poison,
-                                ll->ConstNull(ll->VectorType(e->i32, lanes)),
-                                "");
+  return ll->BuildShuffleVector(
+      e->b, first, poison, ll->ConstNull(ll->VectorType(e->i32, lanes)), "");
 }
 
 // --- Intrinsics ---
@@ -88,7 +88,8 @@ LLVMValueRef pestle_llvm_intrinsic(pestle_llvm_emit_t* e, const char* name,
                                    LLVMValueRef* args, unsigned arg_count) {
   const pestle_llvm_api_t* ll = e->ll;
   unsigned id = ll->LookupIntrinsicID(name, strlen(name));
-  LLVMValueRef f = ll->GetIntrinsicDeclaration(e->module, id, types, type_count);
+  LLVMValueRef f =
+      ll->GetIntrinsicDeclaration(e->module, id, types, type_count);
   return ll->BuildCall2(e->b, ll->GlobalGetValueType(f), f, args, arg_count,
                         "");
 }
@@ -141,8 +142,7 @@ void pestle_llvm_set(pestle_llvm_emit_t* e, uint32_t id, LLVMValueRef v) {
   }
 }
 
-bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id,
-                       int64_t* out_value) {
+bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id, int64_t* out_value) {
   const pestle_llvm_value_t* value = &e->value[id];
   if (value->index) {
     *out_value = value->constant;

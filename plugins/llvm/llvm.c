@@ -37,8 +37,7 @@ static int32_t score_of(uint64_t features, char* why, size_t capacity) {
 static pestle_status_t find_cpu(const state_t* state, const char* name,
                                 pestle_llvm_cpu_t* out_cpu) {
   *out_cpu = state->cpu;
-  if (name && strcmp(name, "native") &&
-      !pestle_llvm_cpu_named(name, out_cpu)) {
+  if (name && strcmp(name, "native") && !pestle_llvm_cpu_named(name, out_cpu)) {
     return PESTLE_PLUGIN_ERROR(state->host, UNSUPPORTED,
                                "llvm knows no CPU '%s': try one of %s", name,
                                pestle_llvm_cpu_names());

@@ -48,10 +48,9 @@ static pestle_status_t fill(const pestle_host_t* host, void* library,
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     void* function = dlsym(library, rows[i].name);
     if (!function) {
-      return PESTLE_PLUGIN_ERROR(host, UNAVAILABLE,
-                                 "%s lacks %s: it is not LLVM %s",
-                                 PESTLE_LLVM_SONAME, rows[i].name,
-                                 PESTLE_LLVM_MAJOR);
+      return PESTLE_PLUGIN_ERROR(
+          host, UNAVAILABLE, "%s lacks %s: it is not LLVM %s",
+          PESTLE_LLVM_SONAME, rows[i].name, PESTLE_LLVM_MAJOR);
     }
     memcpy((char*)api + rows[i].offset, &function, sizeof function);
   }
@@ -66,10 +65,9 @@ static pestle_status_t open_locked(const pestle_host_t* host) {
   unsigned major = 0, minor = 0, patch = 0;
   api.GetVersion(&major, &minor, &patch);
   if (major != LLVM_VERSION_MAJOR) {
-    return PESTLE_PLUGIN_ERROR(host, UNAVAILABLE,
-                               "%s is LLVM %u.%u, the plugin is for LLVM %s",
-                               PESTLE_LLVM_SONAME, major, minor,
-                               PESTLE_LLVM_MAJOR);
+    return PESTLE_PLUGIN_ERROR(
+        host, UNAVAILABLE, "%s is LLVM %u.%u, the plugin is for LLVM %s",
+        PESTLE_LLVM_SONAME, major, minor, PESTLE_LLVM_MAJOR);
   }
   // Registering is not thread-safe, hence here and not at each compile.
   api.InitializeX86TargetInfo();

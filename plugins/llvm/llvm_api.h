@@ -22,8 +22,8 @@ typedef struct pestle_llvm_api_t {
 // Opens libLLVM when no thread has yet. UNAVAILABLE when the library or one of
 // the functions is missing, naming the package to install; asked again, it
 // tries again.
-PESTLE_NODISCARD pestle_status_t pestle_llvm_open(const pestle_host_t* host,
-                                                  const pestle_llvm_api_t** out);
+PESTLE_NODISCARD pestle_status_t
+pestle_llvm_open(const pestle_host_t* host, const pestle_llvm_api_t** out);
 
 // Writes the path of the libLLVM that pestle_llvm_open() would open, found
 // without opening it; false when it lies in none of the usual places.

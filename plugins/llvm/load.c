@@ -210,9 +210,8 @@ static pestle_status_t check_artifact(const pestle_host_t* host,
                                       size_t size,
                                       pestle_llvm_artifact_t* header) {
   if (size < sizeof *header) {
-    return PESTLE_PLUGIN_ERROR(host, MALFORMED,
-                               "an llvm artifact of %zu bytes is too short",
-                               size);
+    return PESTLE_PLUGIN_ERROR(
+        host, MALFORMED, "an llvm artifact of %zu bytes is too short", size);
   }
   memcpy(header, artifact, sizeof *header);
   if (memcmp(header->magic, PESTLE_LLVM_MAGIC, sizeof header->magic) ||
@@ -259,8 +258,8 @@ static pestle_status_t load_object(const pestle_host_t* host,
                                "the system refused %s for %zu bytes of code",
                                why, image->size);
   }
-  uint64_t entry = why ? 0 : find_entry(image, bytes + sizeof *header,
-                                        header->entry_size);
+  uint64_t entry =
+      why ? 0 : find_entry(image, bytes + sizeof *header, header->entry_size);
   if (!entry) {
     return PESTLE_PLUGIN_ERROR(host, MALFORMED,
                                "an llvm artifact's %s is damaged",

@@ -34,8 +34,7 @@ static pestle_status_t print_job(pestle_llvm_job_t* job, pestle_text_t kind,
 pestle_status_t pestle_llvm_print(const pestle_host_t* host,
                                   const pestle_llvm_cpu_t* cpu,
                                   const pestle_kir_t* kernel,
-                                  pestle_text_t kind,
-                                  pestle_blob_t* out_text) {
+                                  pestle_text_t kind, pestle_blob_t* out_text) {
   pestle_llvm_job_t job;
   pestle_plugin_text_t text = {.host = host};
   pestle_status_t status = pestle_llvm_job_init(host, cpu, kernel, &job);

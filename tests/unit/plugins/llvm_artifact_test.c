@@ -39,7 +39,8 @@ static void make_kernel(bool remainder, pestle_kir_builder_t* out) {
 static void check_run(pestle_cpu_entry_t entry, const void* self) {
   float x[COUNT], y[COUNT];
   void* slots[] = {x, y};
-  for (int i = 0; i < COUNT; ++i) x[i] = (float)i;
+  for (int i = 0; i < COUNT; ++i)
+    x[i] = (float)i;
   assert_int_equal(entry(self, slots, NULL, 0, (COUNT + 15) / 16, NULL), 0);
   for (int i = 0; i < COUNT; ++i) {
     assert_true(y[i] == 3.0f * (float)i + 1);
@@ -118,16 +119,16 @@ static pestle_blob_t compile(bool remainder) {
   pestle_kir_builder_t b;
   pestle_blob_t blob;
   make_kernel(remainder, &b);
-  assert_ok(llvm_backend->target->compile(llvm_backend->self, &b.view, NULL,
-                                          &blob));
+  assert_ok(
+      llvm_backend->target->compile(llvm_backend->self, &b.view, NULL, &blob));
   pestle_kir_deinit(&b);
   return blob;
 }
 
 static pestle_status_t load_only(const void* data, size_t size) {
   pestle_loaded_t* loaded;
-  PESTLE_TRY(llvm_backend->device->load(llvm_backend->self, 0, data, size,
-                                        &loaded));
+  PESTLE_TRY(
+      llvm_backend->device->load(llvm_backend->self, 0, data, size, &loaded));
   llvm_backend->device->unload(llvm_backend->self, loaded);
   return NULL;
 }
@@ -165,9 +166,9 @@ static void damaged_objects(void** state) {
   uint32_t seed = 1;
   size_t refused = 0;
   for (int round = 0; round < 20000; ++round) {
-    size_t cut = round % 4 ? blob.size
-                           : header.object_at + test_random(&seed) %
-                                                    header.object_size;
+    size_t cut =
+        round % 4 ? blob.size
+                  : header.object_at + test_random(&seed) % header.object_size;
     unsigned char* copy = malloc(cut);
     memcpy(copy, blob.data, cut);
     pestle_llvm_artifact_t h = header;
@@ -233,7 +234,8 @@ static void two_threads_compile(void** state) {
   for (int i = 0; i < 2; ++i) {
     assert_int_equal(pthread_create(&threads[i], NULL, compile_often, NULL), 0);
   }
-  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 2; ++i)
+    pthread_join(threads[i], NULL);
 }
 
 // --- Memory ---
@@ -245,8 +247,8 @@ static pestle_status_t compile_load_print(const pestle_kir_t* k) {
   pestle_status_t status = load_only(blob.data, blob.size);
   host_free(NULL, blob.data, blob.size);
   for (int kind = 0; kind < 2 && !status; ++kind) {
-    status = target->print(llvm_backend->self, k, NULL, (pestle_text_t)kind,
-                           &blob);
+    status =
+        target->print(llvm_backend->self, k, NULL, (pestle_text_t)kind, &blob);
     if (!status) host_free(NULL, blob.data, blob.size);
   }
   return status;
@@ -298,19 +300,19 @@ static void broken_kernels(void** state) {
   make_kernel(false, &b);
   pestle_kir_t k = b.view;
   k.abi_major = 99;
-  assert_code(llvm_backend->target->compile(llvm_backend->self, &k, NULL,
-                                            &blob),
-              INCOMPATIBLE);
+  assert_code(
+      llvm_backend->target->compile(llvm_backend->self, &k, NULL, &blob),
+      INCOMPATIBLE);
   k = b.view;
   k.inst_count -= 1;  // the last END
-  assert_code(llvm_backend->target->compile(llvm_backend->self, &k, NULL,
-                                            &blob),
-              MALFORMED);
+  assert_code(
+      llvm_backend->target->compile(llvm_backend->self, &k, NULL, &blob),
+      MALFORMED);
   k = b.view;
   k.lane[0] = 32;
-  assert_code(llvm_backend->target->compile(llvm_backend->self, &k, NULL,
-                                            &blob),
-              UNSUPPORTED);
+  assert_code(
+      llvm_backend->target->compile(llvm_backend->self, &k, NULL, &blob),
+      UNSUPPORTED);
   pestle_kernel_options_t options = {sizeof options, "m68k", false};
   assert_error(llvm_backend->target->compile(llvm_backend->self, &b.view,
                                              &options, &blob),

@@ -36,7 +36,8 @@ static void tile(void** state) {
   pestle_kir_id_t j = serial(&b, "j", 0, N / 16, 1, PESTLE_KIR_UNROLL);
   pestle_kir_id_t at = pestle_kir_madi(&b, i, N / 16, j);
   pestle_kir_id_t out = pestle_kir_madi(
-      &b, g, M * N, pestle_kir_madi(&b, i, N, pestle_kir_madi(&b, j, 16, NONE)));
+      &b, g, M * N,
+      pestle_kir_madi(&b, i, N, pestle_kir_madi(&b, j, 16, NONE)));
   pestle_kir_store(&b, acc, at, pestle_kir_load(&b, c, 16, out, NONE, 4), NONE,
                    0);
   pestle_kir_end(&b);
@@ -62,7 +63,8 @@ static void tile(void** state) {
   j = serial(&b, "j", 0, N / 16, 1, PESTLE_KIR_UNROLL);
   at = pestle_kir_madi(&b, i, N / 16, j);
   out = pestle_kir_madi(
-      &b, g, M * N, pestle_kir_madi(&b, i, N, pestle_kir_madi(&b, j, 16, NONE)));
+      &b, g, M * N,
+      pestle_kir_madi(&b, i, N, pestle_kir_madi(&b, j, 16, NONE)));
   pestle_kir_store(&b, c, out, pestle_kir_load(&b, acc, 16, at, NONE, 0), NONE,
                    4);
   pestle_kir_end(&b);
@@ -77,8 +79,8 @@ static void ifs_in_loops(void** state) {
   pestle_kir_builder_t b = kernel("ifs");
   uint32_t in = global(&b, "in", PESTLE_I32, 64, PESTLE_KIR_READONLY);
   uint32_t out = global(&b, "out", PESTLE_I32, 2 * 16, 0);
-  uint32_t acc = pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE,
-                                       PESTLE_I32, 1, 2, 0);
+  uint32_t acc =
+      pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE, PESTLE_I32, 1, 2, 0);
   pestle_kir_id_t g = group(&b, 16), zero = pestle_kir_index(&b, 0);
   pestle_kir_id_t one = pestle_kir_index(&b, 1);
   pestle_kir_alloc(&b, acc);
@@ -87,8 +89,8 @@ static void ifs_in_loops(void** state) {
   pestle_kir_store(&b, acc, one, seven, NONE, 0);
   pestle_kir_id_t i = pestle_kir_for(&b, "i", zero, g, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t x = pestle_kir_load(&b, in, 1, i, NONE, 4);
-  pestle_kir_if(&b, row(&b, PESTLE_OP_LT, x, pestle_kir_int(&b, PESTLE_I32, 1,
-                                                            20)));
+  pestle_kir_if(
+      &b, row(&b, PESTLE_OP_LT, x, pestle_kir_int(&b, PESTLE_I32, 1, 20)));
   pestle_kir_id_t s = pestle_kir_load(&b, acc, 1, zero, NONE, 0);
   pestle_kir_store(&b, acc, zero, row(&b, PESTLE_OP_ADD, s, x), NONE, 0);
   pestle_kir_else(&b);
@@ -112,10 +114,10 @@ static void masked_tile(void** state) {
   pestle_kir_builder_t b = kernel("masked");
   uint32_t in = global(&b, "in", PESTLE_F32, 16 * 8, PESTLE_KIR_READONLY);
   uint32_t out = global(&b, "out", PESTLE_F32, 16 * 8, 0);
-  uint32_t acc = pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE,
-                                       PESTLE_F32, 8, 1, 0);
-  uint32_t bits = pestle_kir_add_buffer(&b, "bits", PESTLE_KIR_PRIVATE,
-                                        PESTLE_I1, 8, 1, 0);
+  uint32_t acc =
+      pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE, PESTLE_F32, 8, 1, 0);
+  uint32_t bits =
+      pestle_kir_add_buffer(&b, "bits", PESTLE_KIR_PRIVATE, PESTLE_I1, 8, 1, 0);
   pestle_kir_id_t g = group(&b, 4), zero = pestle_kir_index(&b, 0);
   pestle_kir_id_t i = serial(&b, "i", 0, 4, 1, PESTLE_KIR_SERIAL);
   pestle_kir_alloc(&b, acc);
@@ -139,8 +141,7 @@ static void masked_tile(void** state) {
 
 // --- Lanes ---
 
-static void check_reduce(pestle_op_t op, pestle_dtype_t dtype,
-                         unsigned lanes) {
+static void check_reduce(pestle_op_t op, pestle_dtype_t dtype, unsigned lanes) {
   pestle_kir_builder_t b = kernel("reduce");
   uint32_t in = global(&b, "in", dtype, 10 * lanes, PESTLE_KIR_READONLY);
   uint32_t out = global(&b, "out", dtype, 10, 0);
@@ -153,7 +154,7 @@ static void check_reduce(pestle_op_t op, pestle_dtype_t dtype,
 }
 
 static void reductions(void** state) {
-  static const pestle_op_t ops[] = {PESTLE_OP_ADD, PESTLE_OP_MULTIPLY,
+  static const pestle_op_t ops[] = {PESTLE_OP_ADD,     PESTLE_OP_MULTIPLY,
                                     PESTLE_OP_MAXIMUM, PESTLE_OP_MINIMUM,
                                     PESTLE_OP_AND,     PESTLE_OP_XOR};
   static const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_F64, PESTLE_I1,
@@ -177,26 +178,35 @@ static void lane_moves(void** state) {
   static const uint32_t lane[8] = {0, 9, 2, 11, 7, 7, 15, 8};
   static const uint32_t uneven[8] = {5, 8, 1, 9, 7, 0, 9, 8};
   pestle_kir_table_t tables[] = {{0, 8}, {8, 8}};
-  for (int i = 0; i < 8; ++i) assert_true(pestle_vec_push(&b.word, lane[i]));
-  for (int i = 0; i < 8; ++i) assert_true(pestle_vec_push(&b.word, uneven[i]));
-  for (int i = 0; i < 2; ++i) assert_true(pestle_vec_push(&b.table, tables[i]));
+  for (int i = 0; i < 8; ++i)
+    assert_true(pestle_vec_push(&b.word, lane[i]));
+  for (int i = 0; i < 8; ++i)
+    assert_true(pestle_vec_push(&b.word, uneven[i]));
+  for (int i = 0; i < 2; ++i)
+    assert_true(pestle_vec_push(&b.table, tables[i]));
   pestle_kir_id_t g = group(&b, 12);
   pestle_kir_id_t at = pestle_kir_madi(&b, g, 8, NONE);
   pestle_kir_id_t x = pestle_kir_load(&b, in, 8, at, NONE, 4);
   pestle_kir_id_t pair = pestle_kir_load(&b, in, 2, at, NONE, 4);
   pestle_kir_id_t bits = pestle_kir_bitcast(&b, x, PESTLE_I32);
   pestle_kir_id_t iota = pestle_kir_iota(&b, PESTLE_I32, 8);
-  pestle_kir_inst_t n = {.op = PESTLE_KIR_SHUFFLE, .type = PESTLE_F32,
-                         .lanes = 8, .arg = {x, x, 0, 0}};
+  pestle_kir_inst_t n = {.op = PESTLE_KIR_SHUFFLE,
+                         .type = PESTLE_F32,
+                         .lanes = 8,
+                         .arg = {x, x, 0, 0}};
   pestle_kir_id_t mixed = pestle_kir_put(&b, n);
   n.arg[1] = pair;
   n.arg[2] = 1;
   pestle_kir_id_t uneven_mix = pestle_kir_put(&b, n);
-  n = (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT, .type = PESTLE_F32,
-                          .lanes = 1, .arg = {x, 3, 0, 0}};
+  n = (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT,
+                          .type = PESTLE_F32,
+                          .lanes = 1,
+                          .arg = {x, 3, 0, 0}};
   pestle_kir_id_t third = pestle_kir_put(&b, n);
-  n = (pestle_kir_inst_t){.op = PESTLE_KIR_INSERT, .type = PESTLE_F32,
-                          .lanes = 8, .arg = {mixed, third, 6, 0}};
+  n = (pestle_kir_inst_t){.op = PESTLE_KIR_INSERT,
+                          .type = PESTLE_F32,
+                          .lanes = 8,
+                          .arg = {mixed, third, 6, 0}};
   pestle_kir_id_t inserted = pestle_kir_put(&b, n);
   pestle_kir_id_t r[4] = {
       row(&b, PESTLE_OP_ADD, bits, iota),
@@ -295,15 +305,14 @@ static void memory_kinds(void** state) {
   (void)state;
   pestle_kir_builder_t b = kernel("kinds");
   uint32_t in = global(&b, "in", PESTLE_F32, 12 * 32, PESTLE_KIR_READONLY);
-  uint32_t out =
-      global(&b, "out", PESTLE_F32, 12 * 32, PESTLE_KIR_NONTEMPORAL);
-  uint32_t small = pestle_kir_add_buffer(&b, "small", PESTLE_KIR_SHARED,
-                                         PESTLE_I8, 1, 3, 0);
+  uint32_t out = global(&b, "out", PESTLE_F32, 12 * 32, PESTLE_KIR_NONTEMPORAL);
+  uint32_t small =
+      pestle_kir_add_buffer(&b, "small", PESTLE_KIR_SHARED, PESTLE_I8, 1, 3, 0);
   uint32_t shared = pestle_kir_add_buffer(&b, "shared", PESTLE_KIR_SHARED,
                                           PESTLE_F32, 1, 32, 0);
   pestle_kir_id_t g = group(&b, 12);
-  pestle_kir_inst_t n = {.op = PESTLE_KIR_PARAM, .type = PESTLE_I32,
-                         .lanes = 1, .arg = {1}};
+  pestle_kir_inst_t n = {
+      .op = PESTLE_KIR_PARAM, .type = PESTLE_I32, .lanes = 1, .arg = {1}};
   pestle_kir_id_t scale =
       pestle_kir_cast(&b, pestle_kir_put(&b, n), PESTLE_F32);
   // Rows in another order: (g % 3) * 4 + g / 3.
@@ -313,8 +322,8 @@ static void memory_kinds(void** state) {
   pestle_kir_id_t r = pestle_kir_madi(&b, low, 4, high);
   pestle_kir_id_t from = pestle_kir_madi(&b, r, 32, NONE);
   pestle_kir_id_t i = serial(&b, "i", 0, 32, 16, PESTLE_KIR_SERIAL);
-  pestle_kir_id_t x = pestle_kir_load(
-      &b, in, 16, pestle_kir_madi(&b, i, 1, from), NONE, 4);
+  pestle_kir_id_t x =
+      pestle_kir_load(&b, in, 16, pestle_kir_madi(&b, i, 1, from), NONE, 4);
   pestle_kir_store(&b, shared, i, row(&b, PESTLE_OP_MULTIPLY, x, scale), NONE,
                    64);
   pestle_kir_end(&b);
@@ -345,10 +354,9 @@ static void aliases(void** state) {
   pestle_kir_id_t i = serial(&b, "i", 0, 39, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t x = pestle_kir_load(&b, in, 1, i, NONE, 4);
   pestle_kir_id_t next = pestle_kir_madi(&b, i, 1, pestle_kir_index(&b, 1));
-  pestle_kir_store(&b, out, next,
-                   row(&b, PESTLE_OP_ADD, x,
-                       pestle_kir_int(&b, PESTLE_I32, 1, 3)),
-                   NONE, 4);
+  pestle_kir_store(
+      &b, out, next,
+      row(&b, PESTLE_OP_ADD, x, pestle_kir_int(&b, PESTLE_I32, 1, 3)), NONE, 4);
   pestle_kir_end(&b);
   pestle_kir_end(&b);
   assert_ok(pestle_kir_finish(&b));
@@ -356,7 +364,8 @@ static void aliases(void** state) {
   int32_t data[40] = {1};
   void* slots[] = {data, data};
   assert_int_equal(code.entry(code.self, slots, NULL, 0, 1, NULL), 0);
-  for (int e = 0; e < 40; ++e) assert_int_equal(data[e], 1 + 3 * e);
+  for (int e = 0; e < 40; ++e)
+    assert_int_equal(data[e], 1 + 3 * e);
   code_free(&code);
   pestle_kir_deinit(&b);
 }
@@ -398,7 +407,8 @@ static void contraction_kernel(int form, bool fused, unsigned facts,
   b->facts = (uint8_t)facts;
   pestle_kir_id_t g = group(b, 4), v[3], r;
   pestle_kir_id_t at = pestle_kir_madi(b, g, 16, NONE);
-  for (int i = 0; i < 3; ++i) v[i] = pestle_kir_load(b, in[i], 16, at, NONE, 0);
+  for (int i = 0; i < 3; ++i)
+    v[i] = pestle_kir_load(b, in[i], 16, at, NONE, 0);
   if (fused) {
     if (form == 1) v[2] = row(b, PESTLE_OP_NEGATE, v[2], NONE);
     if (form == 2) v[0] = row(b, PESTLE_OP_NEGATE, v[0], NONE);
@@ -465,11 +475,11 @@ static void contraction(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tile),          cmocka_unit_test(ifs_in_loops),
-      cmocka_unit_test(masked_tile),   cmocka_unit_test(reductions),
-      cmocka_unit_test(lane_moves),    cmocka_unit_test(gathers),
-      cmocka_unit_test(scatters),      cmocka_unit_test(memory_kinds),
-      cmocka_unit_test(aliases),       cmocka_unit_test(traps),
+      cmocka_unit_test(tile),        cmocka_unit_test(ifs_in_loops),
+      cmocka_unit_test(masked_tile), cmocka_unit_test(reductions),
+      cmocka_unit_test(lane_moves),  cmocka_unit_test(gathers),
+      cmocka_unit_test(scatters),    cmocka_unit_test(memory_kinds),
+      cmocka_unit_test(aliases),     cmocka_unit_test(traps),
       cmocka_unit_test(contraction),
   };
   int failed = llvm_setup(NULL);

@@ -9,8 +9,8 @@
 #define NONE PESTLE_KIR_NONE
 
 typedef struct shape_t {
-  int64_t m, n, k;    // c[m][n] = a[m][k] * b, b packed as [k/kc][n/nr][kc][nr]
-  int64_t mr, nv;     // the tile: mr rows of nv vectors
+  int64_t m, n, k;  // c[m][n] = a[m][k] * b, b packed as [k/kc][n/nr][kc][nr]
+  int64_t mr, nv;   // the tile: mr rows of nv vectors
   unsigned lanes;
   int64_t kc, mc;
 } shape_t;
@@ -50,9 +50,8 @@ static void begin_tile(const gemm_t* g, pestle_kir_id_t c0) {
     pestle_kir_id_t i = loop(b, "i", s->mr, 1, PESTLE_KIR_UNROLL);
     pestle_kir_id_t j = loop(b, "j", s->nv, 1, PESTLE_KIR_UNROLL);
     pestle_kir_id_t at = affine(b, i, s->n, affine(b, j, s->lanes, c0));
-    pestle_kir_id_t v =
-        side ? pestle_kir_load(b, g->c, s->lanes, at, NONE, 4)
-             : pestle_kir_float(b, PESTLE_F32, s->lanes, 0);
+    pestle_kir_id_t v = side ? pestle_kir_load(b, g->c, s->lanes, at, NONE, 4)
+                             : pestle_kir_float(b, PESTLE_F32, s->lanes, 0);
     pestle_kir_store(b, g->acc, slot(g, i, j), v, NONE, 0);
     pestle_kir_end(b);
     pestle_kir_end(b);
@@ -86,7 +85,8 @@ static void multiply_tile(const gemm_t* g, pestle_kir_id_t a0) {
   pestle_kir_id_t y = pestle_kir_load(b, g->row, s->lanes, j, NONE, 0);
   pestle_kir_store(b, g->acc, slot(g, i, j),
                    pestle_kir_scalar(b, PESTLE_OP_FMA, x, y, old), NONE, 0);
-  for (int end = 0; end < 4; ++end) pestle_kir_end(b);
+  for (int end = 0; end < 4; ++end)
+    pestle_kir_end(b);
 }
 
 static void end_tile(const gemm_t* g, pestle_kir_id_t c0) {
@@ -118,12 +118,13 @@ static void make_gemm(const shape_t* s, pestle_kir_builder_t* out) {
   pestle_kir_id_t it = loop(b, "it", s->mc / s->mr, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t row = affine(b, ic, s->mc / s->mr, it);
   pestle_kir_id_t a0 = affine(b, row, s->mr * s->k, NONE);
-  pestle_kir_id_t c0 = affine(b, row, s->mr * s->n,
-                              affine(b, g.jr, s->nv * s->lanes, NONE));
+  pestle_kir_id_t c0 =
+      affine(b, row, s->mr * s->n, affine(b, g.jr, s->nv * s->lanes, NONE));
   begin_tile(&g, c0);
   multiply_tile(&g, a0);
   end_tile(&g, c0);
-  for (int end = 0; end < 4; ++end) pestle_kir_end(b);
+  for (int end = 0; end < 4; ++end)
+    pestle_kir_end(b);
 }
 
 static void right(void** state) {
@@ -198,7 +199,8 @@ static void fill_small(const char* name, pestle_dtype_t dtype, void* data,
                        size_t count) {
   (void)name;
   (void)dtype;
-  for (size_t i = 0; i < count; ++i) ((float*)data)[i] = (float)(i % 7) * 0.01f;
+  for (size_t i = 0; i < count; ++i)
+    ((float*)data)[i] = (float)(i % 7) * 0.01f;
 }
 
 // Independent chains of fma in registers: what the core can do at most.
@@ -271,10 +273,11 @@ static void speed(void** state) {
     const shape_t* s = wide ? &zmm[i] : &ymm[i];
     double ms, peak = fma_peak(s->lanes);
     double speed = gemm_speed(s, bench ? 40 : 10, &ms);
-    print_message("gemm %lldx%lldx%lld: %.1f GFLOP/s, %.0f %% of the FMA peak "
-                  "of %.1f; compiled in %.1f ms\n",
-                  (long long)s->m, (long long)s->n, (long long)s->k, speed,
-                  100 * speed / peak, peak, ms);
+    print_message(
+        "gemm %lldx%lldx%lld: %.1f GFLOP/s, %.0f %% of the FMA peak "
+        "of %.1f; compiled in %.1f ms\n",
+        (long long)s->m, (long long)s->n, (long long)s->k, speed,
+        100 * speed / peak, peak, ms);
     // Far below what is expected, far above what a spilled tile would give;
     // sanitizers do not slow generated code down.
     assert_true(speed > 0.5 * peak);

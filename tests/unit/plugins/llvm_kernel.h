@@ -169,12 +169,14 @@ static inline uint32_t test_random(uint32_t* seed) {
 static inline void fill_any(const char* name, pestle_dtype_t dtype, void* data,
                             size_t count) {
   static const double odd[] = {
-      0.0,     -0.0,   1.0,     -1.0,    0.5,     -0.5,    1.5,     2.5,
-      -2.5,    1e-42,  -1e-40,  1e30,    -1e30,   127.5,   -128.5,  255.5,
-      32767.6, 65504., 65520.,  3e9,     -3e9,    2e19,    -2e19,   5.9e-8,
-      -6e-5,   1e-300, 1e300,   2147483647., -2147483648., 9.3e18, 0.1, 1e9};
+      0.0,          -0.0,   1.0,     -1.0,   0.5,    -0.5,  1.5,
+      2.5,          -2.5,   1e-42,   -1e-40, 1e30,   -1e30, 127.5,
+      -128.5,       255.5,  32767.6, 65504., 65520., 3e9,   -3e9,
+      2e19,         -2e19,  5.9e-8,  -6e-5,  1e-300, 1e300, 2147483647.,
+      -2147483648., 9.3e18, 0.1,     1e9};
   uint32_t seed = 12345;
-  for (const char* c = name; *c; ++c) seed = seed * 31 + (unsigned char)*c;
+  for (const char* c = name; *c; ++c)
+    seed = seed * 31 + (unsigned char)*c;
   size_t size = pestle_dtype_size(dtype);
   for (size_t i = 0; i < count; ++i) {
     uint64_t bits = (uint64_t)test_random(&seed) << 40 ^
@@ -192,10 +194,30 @@ static inline void fill_any(const char* name, pestle_dtype_t dtype, void* data,
         memcpy(&bits, &v, sizeof v);
       }
     } else if (pick < 24) {
-      static const uint64_t edge[] = {
-          0, 1, 2, 3, 7, 8, 15, 31, 32, 63, 64, 127, 128, 255,
-          (uint64_t)INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX, 0x7fffffff,
-          0x80000000, UINT64_MAX - 1, 0x7fff, 0x8000, 0x80, 0xfffffffe};
+      static const uint64_t edge[] = {0,
+                                      1,
+                                      2,
+                                      3,
+                                      7,
+                                      8,
+                                      15,
+                                      31,
+                                      32,
+                                      63,
+                                      64,
+                                      127,
+                                      128,
+                                      255,
+                                      (uint64_t)INT64_MAX,
+                                      (uint64_t)INT64_MIN,
+                                      UINT64_MAX,
+                                      0x7fffffff,
+                                      0x80000000,
+                                      UINT64_MAX - 1,
+                                      0x7fff,
+                                      0x8000,
+                                      0x80,
+                                      0xfffffffe};
       bits = edge[pick];
     } else if (pick < 48) {
       bits %= 50;
@@ -227,7 +249,8 @@ static inline void arena_init(arena_t* a, const pestle_kir_t* k,
 }
 
 static inline void arena_deinit(arena_t* a) {
-  for (uint32_t i = 0; i < a->count; ++i) free(a->block[i]);
+  for (uint32_t i = 0; i < a->count; ++i)
+    free(a->block[i]);
   free(a->scratch);
 }
 
@@ -239,10 +262,14 @@ static inline bool same_element(pestle_dtype_t dtype, const void* a,
   memcpy(&y, b, size);
   if (x == y) return true;
   // Which NaN is not promised.
-  if (dtype == PESTLE_F32) return isnan(*(const float*)a) && isnan(*(const float*)b);
-  if (dtype == PESTLE_F64) return isnan(*(const double*)a) && isnan(*(const double*)b);
-  if (dtype == PESTLE_F16) return (x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00;
-  if (dtype == PESTLE_BF16) return (x & 0x7fff) > 0x7f80 && (y & 0x7fff) > 0x7f80;
+  if (dtype == PESTLE_F32)
+    return isnan(*(const float*)a) && isnan(*(const float*)b);
+  if (dtype == PESTLE_F64)
+    return isnan(*(const double*)a) && isnan(*(const double*)b);
+  if (dtype == PESTLE_F16)
+    return (x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00;
+  if (dtype == PESTLE_BF16)
+    return (x & 0x7fff) > 0x7f80 && (y & 0x7fff) > 0x7f80;
   return false;
 }
 
@@ -263,9 +290,9 @@ static inline void assert_same(const pestle_kir_t* k, const arena_t* want,
     pestle_dtype_t dtype = (pestle_dtype_t)u->dtype;
     size_t size = pestle_dtype_size(dtype), bytes = (size_t)u->count * size;
     const unsigned char *p = want->block[at], *q = got->block[at];
-    bool same = !memcmp(p, q, CANARY) &&
-                !memcmp(p + CANARY + bytes, q + CANARY + bytes,
-                        want->size[at] - CANARY - bytes);
+    bool same =
+        !memcmp(p, q, CANARY) && !memcmp(p + CANARY + bytes, q + CANARY + bytes,
+                                         want->size[at] - CANARY - bytes);
     if (!same) print_error("canaries of %s\n", pestle_kir_string(k, u->name));
     for (size_t e = 0; same && e < u->count; ++e) {
       const unsigned char* x = p + CANARY + e * size;
@@ -288,6 +315,9 @@ static inline void assert_same(const pestle_kir_t* k, const arena_t* want,
   }
 }
 
+// How many of the CPUs below check_kernel() tries.
+static int llvm_cpu_count = 2;
+
 // Native code, of this CPU and of AVX2, against the interpreter, bit by bit.
 static inline void check_kernel(pestle_kir_builder_t* b, fill_fn_t fill,
                                 const int64_t* params) {
@@ -299,19 +329,19 @@ static inline void check_kernel(pestle_kir_builder_t* b, fill_fn_t fill,
   arena_init(&want, k, fill);
   code_t ref = code_make(ref_backend, k, NULL);
   int64_t groups = k->group[0];
-  assert_int_equal(ref.entry(ref.self, want.slot, params, 0, groups,
-                             want.scratch), 0);
+  assert_int_equal(
+      ref.entry(ref.self, want.slot, params, 0, groups, want.scratch), 0);
   code_free(&ref);
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < llvm_cpu_count; ++c) {
     arena_t got;
     arena_init(&got, k, fill);
     code_t code = code_make(llvm_backend, k, cpus[c]);
     // In two launches, as two threads would.
     int64_t half = groups / 2;
-    assert_int_equal(code.entry(code.self, got.slot, params, half, groups,
-                                got.scratch), 0);
-    assert_int_equal(code.entry(code.self, got.slot, params, 0, half,
-                                got.scratch), 0);
+    assert_int_equal(
+        code.entry(code.self, got.slot, params, half, groups, got.scratch), 0);
+    assert_int_equal(
+        code.entry(code.self, got.slot, params, 0, half, got.scratch), 0);
     assert_same(k, &want, &got);
     code_free(&code);
     arena_deinit(&got);
