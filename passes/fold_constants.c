@@ -201,7 +201,11 @@ static bool is_worth_it(const pestle_pass_context_t* ctx,
     result += (int64_t)pestle_type_bytes(node->results[i].type);
   }
   if (result > fold_limit(ctx) || dense > 4 * fold_limit(ctx)) return false;
-  if (result <= SMALL_BYTES) return true;
+  // Rows that are repeated stay rows: a bias is known by its broadcast.
+  bool repeats = node->op == PESTLE_OP_BROADCAST_IN_DIM &&
+                 pestle_dtype_is(node->results[0].type->dtype,
+                                 PESTLE_KIND_FLOAT);
+  if (result <= SMALL_BYTES && !repeats) return true;
   // Weights that are stored narrow may become wide, nothing else may grow.
   bool widens = node->op == PESTLE_OP_CONVERT || node->op == PESTLE_OP_DEQUANTIZE;
   return result <= stored || (widens && result <= 4 * stored);

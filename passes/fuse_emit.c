@@ -259,15 +259,15 @@ static pestle_status_t tidy_body(emit_t* e, pestle_block_t* body) {
 }
 
 static pestle_status_t fill_body(emit_t* e, pestle_block_t* body,
-                                 pestle_cloner_t* cloner) {
+                                 pestle_copier_t* cloner) {
   for (size_t i = 0; i < e->operands.size; ++i) {
     pestle_value_t* argument = pestle_block_argument(body, i);
     argument->name = e->operands.data[i]->name;
-    PESTLE_TRY(pestle_cloner_set(cloner, e->operands.data[i], argument));
+    PESTLE_TRY(pestle_copier_set(cloner, e->operands.data[i], argument));
   }
   for (size_t i = 0; i < e->body.size; ++i) {
     pestle_node_t* copy;
-    PESTLE_TRY(pestle_cloner_node(
+    PESTLE_TRY(pestle_copier_node(
         cloner, pestle_fuse_node(e->f, e->body.data[i]), &copy));
   }
   values_t returned;
@@ -275,7 +275,7 @@ static pestle_status_t fill_body(emit_t* e, pestle_block_t* body,
   bool grown = true;
   for (size_t i = 0; i < e->results.size && grown; ++i) {
     grown = pestle_vec_push(&returned,
-                            pestle_cloner_get(cloner, e->results.data[i]));
+                            pestle_copier_get(cloner, e->results.data[i]));
   }
   pestle_node_spec_t spec = {.op = PESTLE_OP_RETURN,
                              .operands = returned.data,
@@ -301,10 +301,10 @@ static pestle_status_t make_fusion(emit_t* e, pestle_node_t* before,
   PESTLE_TRY(pestle_region_create(f->module, e->types.data, e->types.size,
                                   &region, &body));
   pestle_builder_t inside = {.module = f->module, .block = body};
-  pestle_cloner_t cloner;
-  pestle_cloner_init(f->allocator, inside, &cloner);
+  pestle_copier_t cloner;
+  pestle_copier_init(f->allocator, inside, &cloner);
   pestle_status_t status = fill_body(e, body, &cloner);
-  pestle_cloner_deinit(&cloner);
+  pestle_copier_deinit(&cloner);
   PESTLE_TRY(status);
   char label[48];
   make_label(e, label, sizeof(label));

@@ -191,14 +191,14 @@ static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
 static pestle_status_t clone_with_region(const push_t* p, edit_t* e,
                                          pestle_value_t* x,
                                          pestle_node_t** out) {
-  pestle_cloner_t cloner;
+  pestle_copier_t cloner;
   pestle_node_t changed = *p->node;
   changed.attrs = e->attrs;
-  pestle_cloner_init(pestle_context_allocator(p->b->module->context), *p->b,
+  pestle_copier_init(pestle_context_allocator(p->b->module->context), *p->b,
                      &cloner);
-  pestle_status_t status = pestle_cloner_set(&cloner, operand(p->node, 0), x);
-  if (!status) status = pestle_cloner_node(&cloner, &changed, out);
-  pestle_cloner_deinit(&cloner);
+  pestle_status_t status = pestle_copier_set(&cloner, operand(p->node, 0), x);
+  if (!status) status = pestle_copier_node(&cloner, &changed, out);
+  pestle_copier_deinit(&cloner);
   return status;
 }
 

@@ -274,17 +274,17 @@ void pestle_pass_clear_block(pestle_block_t* block) {
 
 // --- Cloning ---
 
-void pestle_cloner_init(pestle_allocator_t allocator, pestle_builder_t builder,
-                        pestle_cloner_t* out_cloner) {
+void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
+                        pestle_copier_t* out_cloner) {
   out_cloner->builder = builder;
   pestle_map_init(allocator, &out_cloner->map);
 }
 
-void pestle_cloner_deinit(pestle_cloner_t* cloner) {
+void pestle_copier_deinit(pestle_copier_t* cloner) {
   pestle_map_deinit(&cloner->map);
 }
 
-pestle_status_t pestle_cloner_set(pestle_cloner_t* cloner,
+pestle_status_t pestle_copier_set(pestle_copier_t* cloner,
                                   const pestle_value_t* from,
                                   pestle_value_t* to) {
   return pestle_map_set_u64_ptr(&cloner->map, (uintptr_t)from, to)
@@ -292,14 +292,14 @@ pestle_status_t pestle_cloner_set(pestle_cloner_t* cloner,
              : PESTLE_OOM();
 }
 
-pestle_value_t* pestle_cloner_get(const pestle_cloner_t* cloner,
+pestle_value_t* pestle_copier_get(const pestle_copier_t* cloner,
                                   pestle_value_t* value) {
   const pestle_map_value_t* found =
       pestle_map_find_u64(&cloner->map, (uintptr_t)value);
   return found ? found->ptr : value;
 }
 
-static pestle_status_t clone_region(pestle_cloner_t* cloner,
+static pestle_status_t clone_region(pestle_copier_t* cloner,
                                     const pestle_region_t* from,
                                     pestle_region_t** out) {
   const pestle_block_t* block = from->block;
@@ -316,27 +316,27 @@ static pestle_status_t clone_region(pestle_cloner_t* cloner,
   for (size_t i = 0; i < count; ++i) {
     pestle_value_t* argument = pestle_block_argument(copy, i);
     argument->name = block->arguments[i]->name;
-    PESTLE_TRY(pestle_cloner_set(cloner, block->arguments[i], argument));
+    PESTLE_TRY(pestle_copier_set(cloner, block->arguments[i], argument));
   }
   pestle_builder_t outer = cloner->builder;
   cloner->builder.block = copy;
   cloner->builder.before = NULL;
   for (const pestle_node_t* n = block->first; n && !status; n = n->next) {
     pestle_node_t* ignored;
-    status = pestle_cloner_node(cloner, n, &ignored);
+    status = pestle_copier_node(cloner, n, &ignored);
   }
   cloner->builder = outer;
   return status;
 }
 
 // The copy of |node| once |lists| has room for its operands and regions.
-static pestle_status_t clone_with(pestle_cloner_t* cloner,
+static pestle_status_t clone_with(pestle_copier_t* cloner,
                                   const pestle_node_t* node, void** lists,
                                   pestle_node_t** out_node) {
   pestle_value_t** operands = (pestle_value_t**)lists;
   pestle_region_t** regions = (pestle_region_t**)(lists + node->operand_count);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    operands[i] = pestle_cloner_get(cloner, pestle_node_operand(node, i));
+    operands[i] = pestle_copier_get(cloner, pestle_node_operand(node, i));
   }
   for (uint32_t i = 0; i < node->region_count; ++i) {
     PESTLE_TRY(clone_region(cloner, node->regions[i], &regions[i]));
@@ -357,12 +357,12 @@ static pestle_status_t clone_with(pestle_cloner_t* cloner,
   for (uint32_t i = 0; i < node->result_count; ++i) {
     pestle_value_t* result = pestle_node_result(*out_node, i);
     result->name = node->results[i].name;
-    PESTLE_TRY(pestle_cloner_set(cloner, &node->results[i], result));
+    PESTLE_TRY(pestle_copier_set(cloner, &node->results[i], result));
   }
   return NULL;
 }
 
-pestle_status_t pestle_cloner_node(pestle_cloner_t* cloner,
+pestle_status_t pestle_copier_node(pestle_copier_t* cloner,
                                    const pestle_node_t* node,
                                    pestle_node_t** out_node) {
   pestle_allocator_t allocator = cloner->map.allocator;
@@ -374,12 +374,12 @@ pestle_status_t pestle_cloner_node(pestle_cloner_t* cloner,
   return status;
 }
 
-pestle_status_t pestle_cloner_block(pestle_cloner_t* cloner,
+pestle_status_t pestle_copier_block(pestle_copier_t* cloner,
                                     const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     if (pestle_pass_is_terminator(n)) break;
     pestle_node_t* ignored;
-    PESTLE_TRY(pestle_cloner_node(cloner, n, &ignored));
+    PESTLE_TRY(pestle_copier_node(cloner, n, &ignored));
   }
   return NULL;
 }

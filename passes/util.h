@@ -140,25 +140,25 @@ bool pestle_pass_has_bodies(const pestle_node_t* node);
 
 // Deep copies with a map from old to new values; values that are not in the
 // map stay as they are (captures).
-typedef struct pestle_cloner_t {
+typedef struct pestle_copier_t {
   pestle_builder_t builder;
   pestle_map_t map;  // of pestle_value_t*
-} pestle_cloner_t;
+} pestle_copier_t;
 
-void pestle_cloner_init(pestle_allocator_t allocator, pestle_builder_t builder,
-                        pestle_cloner_t* out_cloner);
-void pestle_cloner_deinit(pestle_cloner_t* cloner);
-PESTLE_NODISCARD pestle_status_t pestle_cloner_set(pestle_cloner_t* cloner,
+void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
+                        pestle_copier_t* out_cloner);
+void pestle_copier_deinit(pestle_copier_t* cloner);
+PESTLE_NODISCARD pestle_status_t pestle_copier_set(pestle_copier_t* cloner,
                                                    const pestle_value_t* from,
                                                    pestle_value_t* to);
-pestle_value_t* pestle_cloner_get(const pestle_cloner_t* cloner,
+pestle_value_t* pestle_copier_get(const pestle_copier_t* cloner,
                                   pestle_value_t* value);
-PESTLE_NODISCARD pestle_status_t pestle_cloner_node(pestle_cloner_t* cloner,
+PESTLE_NODISCARD pestle_status_t pestle_copier_node(pestle_copier_t* cloner,
                                                     const pestle_node_t* node,
                                                     pestle_node_t** out_node);
 // Copies every node of |block| but its terminator.
-PESTLE_NODISCARD pestle_status_t pestle_cloner_block(
-    pestle_cloner_t* cloner, const pestle_block_t* block);
+PESTLE_NODISCARD pestle_status_t pestle_copier_block(
+    pestle_copier_t* cloner, const pestle_block_t* block);
 
 // Erases every node of a block, last first, so that what it captured is free.
 void pestle_pass_clear_block(pestle_block_t* block);

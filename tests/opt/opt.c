@@ -219,10 +219,28 @@ static pestle_status_t run(pestle_context_t* context, const settings_t* s,
   return status;
 }
 
+static pestle_status_t load(pestle_context_t* context, const char* path,
+                            pestle_module_t** out) {
+  size_t size = strlen(path);
+  if (size > 5 && !strcmp(path + size - 5, ".onnx")) {
+    pestle_import_options_t import = {.struct_size = sizeof(import)};
+    return pestle_import_onnx_file(context, path, &import, out);
+  }
+  FILE* file = fopen(path, "rb");
+  if (!file) return PESTLE_ERROR(NOT_FOUND, "cannot open %s", path);
+  size_t capacity = 1 << 24;
+  char* text = malloc(capacity);
+  size = fread(text, 1, capacity, file);
+  fclose(file);
+  pestle_status_t status =
+      pestle_module_parse(context, text, size, path, out);
+  free(text);
+  return status;
+}
+
 static int work(pestle_context_t* context, const settings_t* s) {
   pestle_module_t* module;
-  pestle_import_options_t import = {.struct_size = sizeof(import)};
-  if (report(pestle_import_file(context, s->path, &import, &module))) return 1;
+  if (report(load(context, s->path, &module))) return 1;
   void *arguments[MAX_ARRAYS] = {0}, *before[MAX_ARRAYS] = {0};
   void* after[MAX_ARRAYS] = {0};
   pestle_function_t* entry = pestle_module_entry(module);
