@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the inputs that a model declares and what the caller says about their
+// shapes to the types of the entry function's arguments.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "frontend/onnx/source.h"
+#include "frontend/onnx/tensor.h"
+
+bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
+                             const pestle_onnx_value_info_t* info) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  // Up to IR 3 every initializer was listed among the inputs too.
+  for (size_t i = 0; i < graph->initializer_count; ++i) {
+    if (pestle_str_equal(graph->initializers[i].name, info->name)) return false;
+  }
+  for (size_t i = 0; i < source->bound_count; ++i) {
+    if (pestle_str_equal(source->bound[i].name, info->name)) return false;
+  }
+  return true;
+}
+
+static const pestle_shape_binding_t* shape_of(
+    const pestle_import_options_t* options, pestle_str_t name) {
+  for (size_t i = 0; options && i < options->shape_count; ++i) {
+    if (pestle_str_equal_c(name, options->shapes[i].input)) {
+      return &options->shapes[i];
+    }
+  }
+  return NULL;
+}
+
+static int64_t dim_of(const pestle_import_options_t* options,
+                      const pestle_onnx_dim_t* dim) {
+  if (dim->extent >= 0) return dim->extent;
+  for (size_t i = 0; options && dim->param.size && i < options->dim_count;
+       ++i) {
+    if (pestle_str_equal_c(dim->param, options->dims[i].name)) {
+      return options->dims[i].extent;
+    }
+  }
+  return PESTLE_DIM_DYNAMIC;
+}
+
+static pestle_status_t check_input(const pestle_onnx_value_info_t* info) {
+  if (!info->is_tensor) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "input '%.*s' of the model is not a tensor",
+                        PESTLE_STR_ARG(info->name));
+  }
+  if (pestle_onnx_dtype(info->data_type) == PESTLE_NONE) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "input '%.*s' of the model has the element type %s "
+                        "(%d), which is not supported",
+                        PESTLE_STR_ARG(info->name),
+                        pestle_onnx_dtype_name(info->data_type),
+                        info->data_type);
+  }
+  return NULL;
+}
+
+// Writes "1x3x?" of |type| into |buffer|.
+static const char* print_dims(const pestle_type_t* type, char* buffer,
+                              size_t capacity) {
+  size_t at = 0;
+  buffer[0] = 0;
+  if (type->rank == 0) snprintf(buffer, capacity, "scalar");
+  for (int32_t i = 0; i < type->rank && at < capacity; ++i) {
+    const char* separator = i ? "x" : "";
+    int n = type->dims[i] == PESTLE_DIM_DYNAMIC
+                ? snprintf(buffer + at, capacity - at, "%s?", separator)
+                : snprintf(buffer + at, capacity - at, "%s%lld", separator,
+                           (long long)type->dims[i]);
+    at += n > 0 ? (size_t)n : 0;
+  }
+  return buffer;
+}
+
+// Whether |type| is one that the declaration allows.
+static pestle_status_t check_type(const pestle_onnx_value_info_t* info,
+                                  const pestle_type_t* type) {
+  char found[400], wanted[400];
+  pestle_type_t declared = {.rank = info->rank};
+  bool fits = !info->has_shape || info->rank == type->rank;
+  for (int32_t i = 0; info->has_shape && i < info->rank; ++i) {
+    int64_t extent = info->dims[i].extent;
+    declared.dims[i] = extent < 0 ? PESTLE_DIM_DYNAMIC : extent;
+    if (fits && extent >= 0 && extent != type->dims[i]) fits = false;
+  }
+  if (!fits) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "input '%.*s' is given the shape %s, the model says %s",
+                        PESTLE_STR_ARG(info->name),
+                        print_dims(type, found, sizeof(found)),
+                        print_dims(&declared, wanted, sizeof(wanted)));
+  }
+  if (type->dtype != pestle_onnx_dtype(info->data_type)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "input '%.*s' is given elements of %s, the model says "
+                        "%s",
+                        PESTLE_STR_ARG(info->name),
+                        pestle_dtype_info(type->dtype)->name,
+                        pestle_onnx_dtype_name(info->data_type));
+  }
+  return NULL;
+}
+
+static pestle_status_t argument_type(const pestle_onnx_value_info_t* info,
+                                     const pestle_import_options_t* options,
+                                     pestle_type_t* out) {
+  PESTLE_TRY(check_input(info));
+  *out = (pestle_type_t){.dtype = pestle_onnx_dtype(info->data_type),
+                         .rank = info->rank};
+  const pestle_shape_binding_t* shape = shape_of(options, info->name);
+  if (!shape) {
+    if (!info->has_shape) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "the model does not say which rank input '%.*s' has: "
+                          "give its shape (--shape %.*s=1x3x...)",
+                          PESTLE_STR_ARG(info->name),
+                          PESTLE_STR_ARG(info->name));
+    }
+    for (int32_t i = 0; i < info->rank; ++i) {
+      out->dims[i] = dim_of(options, &info->dims[i]);
+    }
+    return NULL;
+  }
+  if (shape->rank < 0 || shape->rank > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the shape for input '%s' has %d dimensions",
+                        shape->input, shape->rank);
+  }
+  out->rank = shape->rank;
+  for (int32_t i = 0; i < shape->rank; ++i) out->dims[i] = shape->dims[i];
+  return check_type(info, out);
+}
+
+// Each binding must name something: a typing error would otherwise go unseen.
+static pestle_status_t check_bindings(const pestle_onnx_source_t* source,
+                                      const pestle_import_options_t* options) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  for (size_t i = 0; options && i < options->shape_count; ++i) {
+    bool found = false;
+    for (size_t j = 0; j < graph->input_count && !found; ++j) {
+      found = pestle_str_equal_c(graph->inputs[j].name, options->shapes[i].input);
+    }
+    if (!found) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "a shape is given for '%s', but the model has no such "
+                          "input",
+                          options->shapes[i].input);
+    }
+  }
+  for (size_t i = 0; options && i < options->dim_count; ++i) {
+    bool found = options->dims[i].extent < 0;
+    if (found) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "dimension '%s' is given the extent %lld",
+                          options->dims[i].name,
+                          (long long)options->dims[i].extent);
+    }
+    for (size_t j = 0; j < graph->input_count && !found; ++j) {
+      for (int32_t k = 0; k < graph->inputs[j].rank && !found; ++k) {
+        found = pestle_str_equal_c(graph->inputs[j].dims[k].param,
+                                   options->dims[i].name);
+      }
+    }
+    if (!found) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "no input of the model has a dimension named '%s'",
+                          options->dims[i].name);
+    }
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_onnx_argument_types(
+    const pestle_onnx_source_t* source, const pestle_import_options_t* options,
+    pestle_type_t* out_types, size_t* out_count) {
+  *out_count = 0;
+  PESTLE_TRY(check_bindings(source, options));
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
+    PESTLE_TRY(
+        argument_type(&graph->inputs[i], options, &out_types[(*out_count)++]));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_onnx_check_types(const pestle_onnx_source_t* source,
+                                        const pestle_type_t* types,
+                                        size_t count) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  size_t at = 0;
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
+    if (at < count) PESTLE_TRY(check_type(&graph->inputs[i], &types[at]));
+    ++at;
+  }
+  if (at == count) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "%zu argument types are given, the model has %zu inputs",
+                      count, at);
+}
+
+pestle_status_t pestle_onnx_check_control(const pestle_control_t* control,
+                                          int64_t done, int64_t total) {
+  if (!control) return NULL;
+  if (control->cancel && *control->cancel) {
+    return PESTLE_ERROR(CANCELLED, "the import was cancelled");
+  }
+  if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
+    return PESTLE_ERROR(DEADLINE_EXCEEDED,
+                        "the deadline passed during the import");
+  }
+  if (control->progress) {
+    control->progress(control->progress_user, "import", done, total);
+  }
+  return NULL;
+}

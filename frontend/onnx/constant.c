@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants: made from numbers, read as numbers.
+#include <math.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "frontend/onnx/emit.h"
+
+pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
+                                     const pestle_elements_t* elements) {
+  pestle_attr_t attr = {.name = PESTLE_ATTR_value,
+                        .kind = PESTLE_ATTR_KIND_ELEMENTS,
+                        .as.elements = elements};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CONSTANT,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .share_elements = true};
+  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  return node ? pestle_node_result(node, 0) : NULL;
+}
+
+// |bits| cut to the size of a dtype; little-endian like the hosts we run on.
+static void store_bits(pestle_dtype_t dtype, uint64_t bits, void* out) {
+  if (pestle_dtype_info(dtype)->kind == PESTLE_KIND_BOOL) bits = bits != 0;
+  memcpy(out, &bits, pestle_dtype_size(dtype));
+}
+
+static void store_f64(pestle_dtype_t dtype, double value, void* out) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    store_bits(dtype, pestle_float_encode(dtype, value), out);
+  } else if (value >= 9223372036854775808.0) {
+    store_bits(dtype, value < 18446744073709551616.0 ? (uint64_t)value
+                                                     : UINT64_MAX, out);
+  } else {
+    store_bits(dtype, value > -9223372036854775808.0 ? (uint64_t)(int64_t)value
+                                                     : (uint64_t)INT64_MIN,
+               out);
+  }
+}
+
+static pestle_value_t* splat_bytes(pestle_onnx_call_t* call,
+                                   const pestle_type_t* type,
+                                   const void* element) {
+  if (call->status) return NULL;
+  size_t size = pestle_dtype_size(type->dtype);
+  void* data = pestle_arena_copy(&call->import->module->arena, element, size,
+                                 PESTLE_DEFAULT_ALIGNMENT);
+  if (!data) {
+    pestle_onnx_keep(call, PESTLE_OOM());
+    return NULL;
+  }
+  int64_t count = pestle_type_count(type);
+  return pestle_onnx_constant(
+      call, &(pestle_elements_t){.type = *type,
+                                 .data = data,
+                                 .size = count == 0 ? 0 : size,
+                                 .splat = count != 1 && count != 0});
+}
+
+pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
+                                  const pestle_type_t* type, double value) {
+  uint64_t element[2] = {0};
+  if (pestle_dtype_is(type->dtype, PESTLE_KIND_COMPLEX)) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "complex numbers are not supported here");
+  }
+  store_f64(type->dtype, value, element);
+  return splat_bytes(call, type, element);
+}
+
+pestle_value_t* pestle_onnx_splat_int(pestle_onnx_call_t* call,
+                                      const pestle_type_t* type,
+                                      int64_t value) {
+  if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX)) {
+    return pestle_onnx_splat(call, type, (double)value);
+  }
+  uint64_t element[2] = {0};
+  store_bits(type->dtype, (uint64_t)value, element);
+  return splat_bytes(call, type, element);
+}
+
+pestle_value_t* pestle_onnx_scalar(pestle_onnx_call_t* call,
+                                   pestle_dtype_t dtype, double value) {
+  return pestle_onnx_splat(call, &(pestle_type_t){.dtype = dtype}, value);
+}
+
+pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
+                                     const int64_t* values, size_t count) {
+  if (call->status) return NULL;
+  size_t size = count * sizeof(int64_t);
+  int64_t* data = pestle_arena_alloc(&call->import->module->arena, size,
+                                     PESTLE_DEFAULT_ALIGNMENT);
+  if (!data) {
+    pestle_onnx_keep(call, PESTLE_OOM());
+    return NULL;
+  }
+  if (size) memcpy(data, values, size);
+  return pestle_onnx_constant(
+      call, &(pestle_elements_t){.type = {.dtype = PESTLE_I64,
+                                          .rank = 1,
+                                          .dims = {(int64_t)count}},
+                                 .data = data,
+                                 .size = size});
+}
+
+pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
+                                    const pestle_type_t* type,
+                                    const double* values) {
+  if (call->status) return NULL;
+  size_t count = (size_t)pestle_type_count(type);
+  size_t size = pestle_dtype_size(type->dtype);
+  char* data = pestle_arena_alloc_array(&call->import->module->arena, count,
+                                        size, PESTLE_DEFAULT_ALIGNMENT);
+  if (!data) {
+    pestle_onnx_keep(call, PESTLE_OOM());
+    return NULL;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    store_f64(type->dtype, values[i], data + i * size);
+  }
+  return pestle_onnx_constant(
+      call,
+      &(pestle_elements_t){.type = *type, .data = data, .size = count * size});
+}
+
+static pestle_value_t* extreme(pestle_onnx_call_t* call,
+                               const pestle_type_t* type, bool high) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(type->dtype);
+  uint64_t bits = 0;
+  if (info->kind == PESTLE_KIND_FLOAT) {
+    bool finite = type->dtype == PESTLE_F8E4M3FN ||
+                  type->dtype == PESTLE_F8E4M3FNUZ ||
+                  type->dtype == PESTLE_F8E5M2FNUZ;
+    double top = type->dtype == PESTLE_F8E4M3FN     ? 448.0
+                 : type->dtype == PESTLE_F8E4M3FNUZ ? 240.0
+                                                    : 57344.0;
+    double value = finite ? top : (double)INFINITY;
+    return pestle_onnx_splat(call, type, high ? value : -value);
+  }
+  if (info->kind == PESTLE_KIND_SIGNED) {
+    bits = UINT64_C(1) << (info->bits - 1);
+    bits = high ? bits - 1 : ~(bits - 1);
+  } else if (high) {
+    bits = info->bits == 64 ? UINT64_MAX : (UINT64_C(1) << info->bits) - 1;
+  }
+  return pestle_onnx_splat_int(call, type, (int64_t)bits);
+}
+
+pestle_value_t* pestle_onnx_lowest(pestle_onnx_call_t* call,
+                                   const pestle_type_t* type) {
+  return extreme(call, type, false);
+}
+
+pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
+                                    const pestle_type_t* type) {
+  return extreme(call, type, true);
+}
+
+int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
+                                size_t index) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(elements->type.dtype);
+  if (info->kind == PESTLE_KIND_FLOAT) {
+    return (int64_t)pestle_onnx_element_f64(elements, index);
+  }
+  if (elements->splat) index = 0;
+  uint64_t bits = 0;
+  if (info->size > sizeof(bits)) return 0;
+  memcpy(&bits, (const char*)elements->data + index * info->size, info->size);
+  if (info->kind != PESTLE_KIND_SIGNED || info->size == 8) return (int64_t)bits;
+  unsigned shift = 64u - 8u * info->size;
+  return (int64_t)(bits << shift) >> shift;
+}
+
+double pestle_onnx_element_f64(const pestle_elements_t* elements,
+                               size_t index) {
+  pestle_dtype_t dtype = elements->type.dtype;
+  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
+  if (info->kind != PESTLE_KIND_FLOAT) {
+    int64_t value = pestle_onnx_element_i64(elements, index);
+    return dtype == PESTLE_U64 ? (double)(uint64_t)value : (double)value;
+  }
+  if (elements->splat) index = 0;
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)elements->data + index * info->size, info->size);
+  return pestle_float_decode(dtype, bits);
+}

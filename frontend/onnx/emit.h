@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitting ops on behalf of an ONNX node. Every function takes NULL operands (an
+// earlier error) and then returns NULL. Ops on constants are evaluated at once
+// when the result is small or no larger than what it is made from (fold.c).
+#ifndef PESTLE_FRONTEND_ONNX_EMIT_H_
+#define PESTLE_FRONTEND_ONNX_EMIT_H_
+
+#include "frontend/onnx/importer.h"
+
+// The type of |value|; a scalar f32 for NULL, so that shapes may be read before
+// errors are looked at.
+const pestle_type_t* pestle_onnx_type(const pestle_value_t* value);
+static inline int32_t rank_of(const pestle_value_t* value) {
+  return pestle_onnx_type(value)->rank;
+}
+static inline pestle_dtype_t dtype_of(const pestle_value_t* value) {
+  return pestle_onnx_type(value)->dtype;
+}
+// Extent of |axis|; 1 for an axis that is not there.
+int64_t pestle_onnx_dim(const pestle_value_t* value, int64_t axis);
+// Product of the extents of axes [begin, end).
+int64_t pestle_onnx_dims_product(const pestle_value_t* value, int64_t begin,
+                                 int64_t end);
+
+// --- Any op (fold.c) ---
+
+// One result. |spec| is read during the call only.
+pestle_value_t* pestle_onnx_emit(pestle_onnx_call_t* call,
+                                 const pestle_node_spec_t* spec);
+// Any number of results, never folded; NULL on error.
+pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
+                                     const pestle_node_spec_t* spec);
+
+// --- Constants (constant.c) ---
+
+// |elements|->data must live as long as the module.
+pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
+                                     const pestle_elements_t* elements);
+// Every element of |type| is |value|, rounded to its dtype.
+pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
+                                  const pestle_type_t* type, double value);
+pestle_value_t* pestle_onnx_splat_int(pestle_onnx_call_t* call,
+                                      const pestle_type_t* type,
+                                      int64_t value);
+// A splat like |value| in shape and dtype.
+static inline pestle_value_t* splat_like(pestle_onnx_call_t* call,
+                                         const pestle_value_t* value,
+                                         double number) {
+  return pestle_onnx_splat(call, pestle_onnx_type(value), number);
+}
+// Rank 0.
+pestle_value_t* pestle_onnx_scalar(pestle_onnx_call_t* call,
+                                   pestle_dtype_t dtype, double value);
+// Rank 1, i64.
+pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
+                                     const int64_t* values, size_t count);
+// Numbers rounded to |dtype|.
+pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
+                                    const pestle_type_t* type,
+                                    const double* values);
+// The lowest and the highest value of |dtype|: -inf and inf for floats.
+pestle_value_t* pestle_onnx_lowest(pestle_onnx_call_t* call,
+                                   const pestle_type_t* type);
+pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
+                                    const pestle_type_t* type);
+// Element |index| of a constant as a number.
+double pestle_onnx_element_f64(const pestle_elements_t* elements,
+                               size_t index);
+int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
+                                size_t index);
+
+// --- Elementwise, with numpy's broadcasting (emit.c) ---
+
+pestle_value_t* pestle_onnx_unary(pestle_onnx_call_t* call, pestle_op_t op,
+                                  pestle_value_t* a);
+pestle_value_t* pestle_onnx_binary(pestle_onnx_call_t* call, pestle_op_t op,
+                                   pestle_value_t* a, pestle_value_t* b);
+// a op number, the number in a's dtype.
+pestle_value_t* pestle_onnx_binary_f(pestle_onnx_call_t* call, pestle_op_t op,
+                                     pestle_value_t* a, double number);
+pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
+                                   pestle_value_t* condition,
+                                   pestle_value_t* a, pestle_value_t* b);
+// Conversion as StableHLO has it, with non-zero as true. |a| itself if equal.
+pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, pestle_dtype_t dtype);
+
+static inline pestle_value_t* add(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_ADD, a, b);
+}
+static inline pestle_value_t* sub(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_SUBTRACT, a, b);
+}
+static inline pestle_value_t* mul(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_MULTIPLY, a, b);
+}
+static inline pestle_value_t* quotient(pestle_onnx_call_t* call,
+                                       pestle_value_t* a, pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_DIVIDE, a, b);
+}
+static inline pestle_value_t* times(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, double factor) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_MULTIPLY, a, factor);
+}
+
+// --- Moving (move.c) ---
+
+// The shape that numpy's broadcasting of |a| and |b| gives; false (and an error
+// kept) when there is none.
+bool pestle_onnx_common_shape(pestle_onnx_call_t* call,
+                              const pestle_type_t* a, const pestle_type_t* b,
+                              pestle_type_t* out);
+// Broadcasts to |dims| by numpy's rule.
+pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
+                                      pestle_value_t* a, int32_t rank,
+                                      const int64_t* dims);
+// Axis i of |a| becomes axis |axes[i]| of the result.
+pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
+                                         pestle_value_t* a, int32_t rank,
+                                         const int64_t* dims,
+                                         const int64_t* axes);
+// A rank-1 |a| along |axis| of something shaped like |like|.
+pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  const pestle_value_t* like, int64_t axis);
+pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, int32_t rank,
+                                    const int64_t* dims);
+pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
+                                      pestle_value_t* a,
+                                      const int64_t* permutation);
+// Every |strides|-th element of [starts, limits), an axis each.
+pestle_value_t* pestle_onnx_slice(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  const int64_t* starts, const int64_t* limits,
+                                  const int64_t* strides);
+// The same on one axis.
+pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
+                                       pestle_value_t* a, int64_t axis,
+                                       int64_t start, int64_t limit,
+                                       int64_t stride);
+pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, const int64_t* axes,
+                                    size_t count);
+// |low| and |high| an axis; NULL |high| is none, NULL |inner| too.
+pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
+                                pestle_value_t* padding, const int64_t* low,
+                                const int64_t* high, const int64_t* inner);
+pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
+                                   pestle_value_t* const* values, size_t count,
+                                   int64_t axis);
+// numpy.take(a, indices, axis) for indices that are not negative.
+pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
+                                 pestle_value_t* indices, int64_t axis);
+// The same for indices known now.
+pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
+                                      pestle_value_t* a,
+                                      const int64_t* indices, size_t count,
+                                      int64_t axis);
+pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
+                                 const pestle_type_t* type, int64_t axis);
+
+// --- Folding axes (contract.c) ---
+
+// Folds |axes| with |op| (ADD, MULTIPLY, MAXIMUM, MINIMUM, AND, OR) from |init|
+// of rank 0 (NULL: the op's neutral element).
+pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
+                                   pestle_value_t* a, const int64_t* axes,
+                                   size_t count, bool keep_dims);
+typedef struct pestle_onnx_window_t {
+  int64_t size[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
+  int64_t dilations[PESTLE_MAX_RANK];
+  int64_t padding[2 * PESTLE_MAX_RANK];  // low, high an axis
+} pestle_onnx_window_t;
+pestle_value_t* pestle_onnx_reduce_window(pestle_onnx_call_t* call,
+                                          pestle_op_t op, pestle_value_t* a,
+                                          const pestle_onnx_window_t* window);
+// stablehlo.dot_general; the result has |dtype|.
+pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
+                                pestle_value_t* b, pestle_i64s_t a_batch,
+                                pestle_i64s_t b_batch,
+                                pestle_i64s_t a_contract,
+                                pestle_i64s_t b_contract,
+                                pestle_dtype_t dtype);
+// numpy.matmul.
+pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
+                                   pestle_value_t* b, pestle_dtype_t dtype);
+// pestle.softmax over one axis.
+pestle_value_t* pestle_onnx_softmax(pestle_onnx_call_t* call, pestle_op_t op,
+                                    pestle_value_t* a, int64_t axis);
+
+#endif  // PESTLE_FRONTEND_ONNX_EMIT_H_

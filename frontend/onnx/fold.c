@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emission with folding. What exporters write to compute shapes (Shape, Gather,
+// Concat, ...) is made of constants once the inputs' shapes are known, so
+// evaluating each op as it is emitted makes all of it disappear.
+//
+//   %0 = constant dense<[1, 3]>          %2 = constant dense<[1, 1]>
+//   %1 = slice %0 [0:1]            ->    (%0, %1 go when nothing else reads them)
+//   %2 = concatenate %1, %1
+//
+// Weights that pass through a few moves (LSTM gates reordered by an exporter)
+// are folded too, as long as that does not make them larger. What is left is the
+// constant folding pass's business.
+#include "base/mem.h"
+#include "frontend/onnx/emit.h"
+#include "ir/ref/ref.h"
+
+// Always folded, unless the budget is gone.
+#define SMALL_BYTES ((size_t)32 << 10)
+// Folded even then: shapes and axes, without which nothing can be imported.
+#define TINY_BYTES ((size_t)1 << 10)
+// The most that one folded op may read and write.
+#define LARGE_BYTES ((size_t)8 << 20)
+// The most multiply-adds of a folded contraction or window.
+#define MOST_WORK ((int64_t)1 << 22)
+
+pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
+                                     const pestle_node_spec_t* spec) {
+  if (call->status) return NULL;
+  for (size_t i = 0; i < spec->operand_count; ++i) {
+    if (spec->operands[i]) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "an input that it needs is missing");
+    return NULL;
+  }
+  pestle_node_t* node = NULL;
+  if (pestle_onnx_keep(call, pestle_node_create(call->builder, spec, &node))) {
+    return NULL;
+  }
+  return node;
+}
+
+static bool all_constant(const pestle_node_spec_t* spec) {
+  for (size_t i = 0; i < spec->operand_count; ++i) {
+    if (!spec->operands[i] || !pestle_value_constant(spec->operands[i])) {
+      return false;
+    }
+  }
+  return spec->operand_count != 0;
+}
+
+static bool one_element(const pestle_elements_t* elements) {
+  return elements->splat || pestle_type_count(&elements->type) == 1;
+}
+
+static bool all_splat(const pestle_node_spec_t* spec) {
+  for (size_t i = 0; i < spec->operand_count; ++i) {
+    if (!one_element(pestle_value_constant(spec->operands[i]))) return false;
+  }
+  return true;
+}
+
+// The constant |from| with its data seen as |type|, a splat if it was one.
+static pestle_value_t* as_type(pestle_onnx_call_t* call,
+                               const pestle_elements_t* from,
+                               const pestle_type_t* type) {
+  int64_t count = pestle_type_count(type);
+  pestle_elements_t to = *from;
+  to.type = *type;
+  if (one_element(from)) {
+    to.size = count ? pestle_dtype_size(type->dtype) : 0;
+    to.splat = count != 1 && count != 0;
+  }
+  return pestle_onnx_constant(call, &to);
+}
+
+// An elementwise op on splats: the op on one element, as a splat. NULL if not
+// possible.
+static pestle_value_t* fold_splats(pestle_onnx_call_t* call,
+                                   const pestle_node_spec_t* spec) {
+  if (spec->operand_count > 3) return NULL;
+  pestle_value_t* scalars[3];
+  pestle_type_t shape = {0};
+  for (size_t i = 0; i < spec->operand_count; ++i) {
+    const pestle_elements_t* from = pestle_value_constant(spec->operands[i]);
+    if (from->type.rank > shape.rank) shape = from->type;
+    if (!from->size) return NULL;
+    pestle_type_t scalar = {.dtype = from->type.dtype};
+    scalars[i] = as_type(call, from, &scalar);
+    if (!scalars[i]) return NULL;
+  }
+  if (shape.rank == 0) return NULL;
+  pestle_node_spec_t inner = *spec;
+  inner.operands = scalars;
+  pestle_type_t type = {0};
+  if (spec->type) {
+    type.dtype = spec->type->dtype;
+    inner.type = &type;
+  }
+  const pestle_elements_t* result = NULL;
+  pestle_value_t* value = pestle_onnx_emit(call, &inner);
+  if (value) result = pestle_value_constant(value);
+  if (!result) return NULL;
+  shape.dtype = result->type.dtype;
+  return as_type(call, result, &shape);
+}
+
+// Folds that need no evaluation: those that only change how one element or the
+// same bytes are looked at.
+static pestle_value_t* fold_view(pestle_onnx_call_t* call,
+                                 const pestle_node_spec_t* spec) {
+  const pestle_elements_t* from = pestle_value_constant(spec->operands[0]);
+  bool is_view = pestle_op_info(spec->op)->fuse == PESTLE_FUSE_VIEW &&
+                 spec->operand_count == 1;
+  if (!is_view || (!one_element(from) && spec->op != PESTLE_OP_RESHAPE)) {
+    return NULL;
+  }
+  pestle_type_t type;
+  size_t count;
+  if (pestle_onnx_keep(call, pestle_infer_types(spec, &type, 1, &count))) {
+    return NULL;
+  }
+  return as_type(call, from, &type);
+}
+
+static bool is_elementwise(pestle_op_t op) {
+  return pestle_op_is_scalar(op) || op == PESTLE_OP_CONVERT;
+}
+
+// Multiply-adds, roughly, of ops whose work is not their size.
+static int64_t work_of(const pestle_node_t* node) {
+  int64_t work = pestle_type_count(node->results[0].type);
+  for (uint32_t i = 0; i < node->operand_count && i < 2; ++i) {
+    int64_t count = pestle_type_count(pestle_node_operand(node, i)->type);
+    if (__builtin_mul_overflow(work, count ? count : 1, &work)) {
+      return INT64_MAX;
+    }
+  }
+  return work;
+}
+
+static bool worth_folding(const pestle_onnx_import_t* import,
+                          const pestle_node_t* node) {
+  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
+  // Quantised weights stay as they are: kernels take them.
+  if (node->op == PESTLE_OP_DEQUANTIZE || node->op == PESTLE_OP_QUANTIZE ||
+      info->fuse == PESTLE_FUSE_CONTROL) {
+    return false;
+  }
+  size_t in = 0, out = pestle_type_bytes(node->results[0].type);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    size_t bytes = pestle_type_bytes(pestle_node_operand(node, i)->type);
+    if (bytes > LARGE_BYTES) return false;
+    in += bytes;
+  }
+  if (in > LARGE_BYTES || out > LARGE_BYTES) return false;
+  bool is_work = info->fuse == PESTLE_FUSE_CONTRACTION ||
+                 info->fuse == PESTLE_FUSE_WINDOW;
+  if (is_work && work_of(node) > MOST_WORK) return false;
+  if (out <= TINY_BYTES && in <= SMALL_BYTES) return true;
+  return (out <= SMALL_BYTES || out <= in) && out <= import->fold_budget;
+}
+
+// An operand's elements, written out when it is a splat.
+static const void* operand_data(pestle_allocator_t allocator,
+                                const pestle_value_t* value, void** out_owned) {
+  const pestle_elements_t* elements = pestle_value_constant(value);
+  *out_owned = NULL;
+  if (!elements->splat) return elements->data;
+  size_t count = (size_t)pestle_type_count(&elements->type);
+  size_t size = pestle_dtype_size(elements->type.dtype);
+  char* data = pestle_alloc(allocator, count * size);
+  if (!data) return NULL;
+  for (size_t i = 0; i < count; ++i) {
+    memcpy(data + i * size, elements->data, size);
+  }
+  *out_owned = data;
+  return data;
+}
+
+static pestle_status_t evaluate(pestle_allocator_t allocator,
+                                const pestle_node_t* node, void* result) {
+  const void** data = pestle_alloc_array(allocator, node->operand_count,
+                                         2 * sizeof(void*));
+  if (!data) return PESTLE_OOM();
+  void** owned = (void**)(data + node->operand_count);
+  memset(data, 0, node->operand_count * 2 * sizeof(void*));
+  pestle_status_t status = NULL;
+  for (uint32_t i = 0; i < node->operand_count && !status; ++i) {
+    data[i] = operand_data(allocator, pestle_node_operand(node, i), &owned[i]);
+    if (!data[i]) status = PESTLE_OOM();
+  }
+  if (!status) {
+    status = pestle_ref_evaluate_node(allocator, node, data, &result);
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!owned[i]) continue;
+    pestle_dealloc(allocator, owned[i],
+                   pestle_type_bytes(pestle_node_operand(node, i)->type));
+  }
+  pestle_dealloc(allocator, data, node->operand_count * 2 * sizeof(void*));
+  return status;
+}
+
+static bool is_uniform(const char* data, size_t count, size_t size) {
+  return count > 1 && memcmp(data, data + size, (count - 1) * size) == 0;
+}
+
+// Replaces |node| by the constant that it gives; the node itself on failure.
+static pestle_value_t* fold_node(pestle_onnx_call_t* call,
+                                 pestle_node_t* node) {
+  pestle_onnx_import_t* import = call->import;
+  pestle_type_t type = *node->results[0].type;
+  size_t size = pestle_type_bytes(&type);
+  pestle_arena_mark_t mark = pestle_arena_mark(&import->module->arena);
+  void* data = pestle_arena_alloc(&import->module->arena, size ? size : 1,
+                                  PESTLE_BUFFER_ALIGNMENT);
+  if (!data) {
+    pestle_onnx_keep(call, PESTLE_OOM());
+    return NULL;
+  }
+  pestle_status_t status = evaluate(import->allocator, node, data);
+  if (status) {
+    pestle_arena_rewind(&import->module->arena, mark);
+    if (pestle_status_code(status) != PESTLE_STATUS_UNSUPPORTED) {
+      pestle_onnx_keep(call, status);
+      return NULL;
+    }
+    pestle_status_release(status);
+    return pestle_node_result(node, 0);
+  }
+  import->fold_budget -= size < import->fold_budget ? size : import->fold_budget;
+  pestle_node_erase(node);
+  size_t element = pestle_dtype_size(type.dtype);
+  bool splat = size && is_uniform(data, size / element, element);
+  return pestle_onnx_constant(
+      call, &(pestle_elements_t){.type = type,
+                                 .data = data,
+                                 .size = splat ? element : size,
+                                 .splat = splat});
+}
+
+pestle_value_t* pestle_onnx_emit(pestle_onnx_call_t* call,
+                                 const pestle_node_spec_t* spec) {
+  if (call->status) return NULL;
+  bool constant = all_constant(spec);
+  if (constant) {
+    pestle_value_t* value = fold_view(call, spec);
+    if (!value && is_elementwise(spec->op) && all_splat(spec)) {
+      value = fold_splats(call, spec);
+    }
+    if (value || call->status) return value;
+  }
+  pestle_node_t* node = pestle_onnx_emit_node(call, spec);
+  if (!node) return NULL;
+  if (constant && worth_folding(call->import, node)) {
+    return fold_node(call, node);
+  }
+  return pestle_node_result(node, 0);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Importing the nodes of a graph one after the other.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "frontend/onnx/emit.h"
+
+static pestle_status_t find_inputs(pestle_onnx_call_t* call) {
+  pestle_onnx_import_t* import = call->import;
+  const pestle_onnx_node_t* node = call->node;
+  call->input_count = node->input_count;
+  call->inputs = pestle_arena_alloc_zero(
+      &import->arena, (node->input_count + 1) * sizeof(pestle_value_t*), 16);
+  if (!call->inputs) return PESTLE_OOM();
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    if (!node->inputs[i].size) continue;
+    PESTLE_TRY(pestle_onnx_scope_find(import, call->scope, node->inputs[i],
+                                      &call->inputs[i]));
+    if (call->inputs[i]) continue;
+    char where[512];
+    return PESTLE_ERROR(
+        MALFORMED,
+        "%s reads '%.*s', which no node, input or initializer defines",
+        pestle_onnx_describe(node, call->opset, where, sizeof(where)),
+        PESTLE_STR_ARG(node->inputs[i]));
+  }
+  return NULL;
+}
+
+static pestle_status_t define_outputs(pestle_onnx_call_t* call) {
+  const pestle_onnx_node_t* node = call->node;
+  char where[512];
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    if (!node->outputs[i].size) continue;
+    if (!call->outputs[i]) {
+      return PESTLE_ERROR(
+          UNSUPPORTED, "%s: its output %u, '%.*s', is not supported",
+          pestle_onnx_describe(node, call->opset, where, sizeof(where)), i,
+          PESTLE_STR_ARG(node->outputs[i]));
+    }
+    PESTLE_TRY(pestle_onnx_scope_define(call->import, call->scope,
+                                        node->outputs[i], call->outputs[i]));
+    if (!call->outputs[i]->name) {
+      char* name = pestle_arena_strndup(&call->import->module->arena,
+                                        node->outputs[i]);
+      if (!name) return PESTLE_OOM();
+      call->outputs[i]->name = name;
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t check_counts(const pestle_onnx_call_t* call,
+                                    const pestle_onnx_op_t* op) {
+  const pestle_onnx_node_t* node = call->node;
+  char where[512];
+  pestle_onnx_describe(node, call->opset, where, sizeof(where));
+  bool many = op->max_inputs != 255 && node->input_count > op->max_inputs;
+  if (node->input_count < op->min_inputs || many) {
+    return PESTLE_ERROR(MALFORMED, "%s has %u inputs, it takes %s%u", where,
+                        node->input_count, many ? "at most " : "at least ",
+                        many ? op->max_inputs : op->min_inputs);
+  }
+  for (uint32_t i = 0; i < op->min_inputs; ++i) {
+    if (node->inputs[i].size) continue;
+    return PESTLE_ERROR(MALFORMED, "%s has no input %u, which it needs", where,
+                        i);
+  }
+  if (op->max_outputs != 255 && node->output_count > op->max_outputs) {
+    return PESTLE_ERROR(MALFORMED, "%s has %u outputs, it makes at most %u",
+                        where, node->output_count, op->max_outputs);
+  }
+  return NULL;
+}
+
+static pestle_status_t run_importer(pestle_onnx_call_t* call,
+                                    const pestle_onnx_op_t* op) {
+  const pestle_onnx_node_t* node = call->node;
+  PESTLE_TRY(check_counts(call, op));
+  PESTLE_TRY(find_inputs(call));
+  call->output_count = node->output_count;
+  call->outputs = pestle_arena_alloc_zero(
+      &call->import->arena, (node->output_count + 1) * sizeof(pestle_value_t*),
+      16);
+  if (!call->outputs) return PESTLE_OOM();
+  op->fn(call);
+  if (call->status) return call->status;
+  return define_outputs(call);
+}
+
+static pestle_status_t set_location(pestle_onnx_call_t* call) {
+  const pestle_onnx_node_t* node = call->node;
+  if (node->name.size) {
+    call->builder->loc.name =
+        pestle_arena_strndup(&call->import->arena, node->name);
+  } else {
+    char text[256];
+    snprintf(text, sizeof(text), "%.*s_%u", PESTLE_STR_ARG(node->op_type),
+             node->index);
+    call->builder->loc.name = pestle_arena_strdup(&call->import->arena, text);
+  }
+  return call->builder->loc.name ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t import_node(pestle_onnx_import_t* import,
+                                   pestle_onnx_scope_t* scope,
+                                   const pestle_onnx_node_t* node) {
+  pestle_onnx_call_t call = {
+      .import = import,
+      .scope = scope,
+      .builder = &scope->builder,
+      .node = node,
+      .opset = pestle_onnx_opset(import->model, node->domain)};
+  PESTLE_TRY(set_location(&call));
+  const pestle_onnx_op_t* op = pestle_onnx_op_find(node, call.opset);
+  if (!op) {
+    char where[512];
+    return PESTLE_ERROR(
+        UNSUPPORTED, "%s: Pestle cannot import this op",
+        pestle_onnx_describe(node, call.opset, where, sizeof(where)));
+  }
+  return run_importer(&call, op);
+}
+
+pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
+                                         pestle_onnx_scope_t* scope,
+                                         pestle_value_t** out_values) {
+  const pestle_onnx_graph_t* graph = scope->graph;
+  const pestle_onnx_node_t** nodes;
+  PESTLE_TRY(pestle_onnx_order(graph, &import->arena, &nodes));
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    PESTLE_TRY(pestle_onnx_check_control(import->control, (int64_t)i,
+                                         (int64_t)graph->node_count));
+    PESTLE_TRY(import_node(import, scope, nodes[i]));
+  }
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    pestle_str_t name = graph->outputs[i].name;
+    PESTLE_TRY(pestle_onnx_scope_find(import, scope, name, &out_values[i]));
+    if (out_values[i]) continue;
+    return PESTLE_ERROR(MALFORMED,
+                        "output '%.*s' of graph '%.*s' is made by no node",
+                        PESTLE_STR_ARG(name), PESTLE_STR_ARG(graph->name));
+  }
+  return NULL;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// One import: a module for given argument types.
+#include "base/mem.h"
+#include "frontend/onnx/emit.h"
+
+// What a module keeps of its import: the source and the external files.
+typedef struct kept_t {
+  pestle_onnx_files_t files;
+  pestle_onnx_source_t* source;
+} kept_t;
+
+static void release_kept(void* self) {
+  kept_t* kept = self;
+  pestle_onnx_source_t* source = kept->source;
+  pestle_onnx_files_deinit(&kept->files);
+  pestle_dealloc(pestle_context_allocator(source->context), kept,
+                 sizeof(*kept));
+  pestle_onnx_source_release(source);
+}
+
+static pestle_status_t keep(pestle_onnx_source_t* source,
+                            pestle_module_t* module, kept_t** out_kept) {
+  pestle_allocator_t allocator = pestle_context_allocator(source->context);
+  kept_t* kept = pestle_alloc_zero(allocator, sizeof(*kept));
+  if (!kept) return PESTLE_OOM();
+  pestle_onnx_files_init(allocator, source->folder, &kept->files);
+  kept->source = source;
+  pestle_onnx_source_retain(source);
+  pestle_status_t status =
+      pestle_module_keep_alive(module, release_kept, kept);
+  if (status) {
+    release_kept(kept);
+    return status;
+  }
+  *out_kept = kept;
+  return NULL;
+}
+
+// --- Arguments ---
+
+static pestle_status_t add_function(const pestle_onnx_source_t* source,
+                                    pestle_module_t* module,
+                                    pestle_arena_t* arena,
+                                    const pestle_type_t* types, size_t count,
+                                    pestle_function_t** out_function) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  const char** names = PESTLE_ARENA_ARRAY(arena, const char*, count + 1);
+  if (!names) return PESTLE_OOM();
+  size_t at = 0;
+  for (size_t i = 0; i < graph->input_count && at < count; ++i) {
+    if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
+    names[at] = pestle_arena_strndup(arena, graph->inputs[i].name);
+    if (!names[at++]) return PESTLE_OOM();
+  }
+  return pestle_module_add_function(module, "main", types, names, count,
+                                    out_function);
+}
+
+static pestle_status_t define_bound(pestle_onnx_import_t* import,
+                                    pestle_onnx_scope_t* scope,
+                                    const pestle_onnx_bound_t* bound) {
+  pestle_attr_t attr = {.name = PESTLE_ATTR_value,
+                        .kind = PESTLE_ATTR_KIND_ELEMENTS,
+                        .as.elements = &bound->elements};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CONSTANT,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .share_elements = true};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(&scope->builder, &spec, &node));
+  return pestle_onnx_scope_define(import, scope, bound->name,
+                                  pestle_node_result(node, 0));
+}
+
+static pestle_status_t define_arguments(pestle_onnx_import_t* import,
+                                        pestle_onnx_scope_t* scope,
+                                        pestle_function_t* function) {
+  const pestle_onnx_source_t* source = import->source;
+  const pestle_onnx_graph_t* graph = scope->graph;
+  size_t at = 0;
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
+    PESTLE_TRY(pestle_onnx_scope_define(
+        import, scope, graph->inputs[i].name,
+        pestle_function_argument(function, at++)));
+  }
+  for (size_t i = 0; i < source->bound_count; ++i) {
+    PESTLE_TRY(define_bound(import, scope, &source->bound[i]));
+  }
+  return NULL;
+}
+
+// --- The body ---
+
+static bool is_unused(const pestle_node_t* node) {
+  if (pestle_op_info((pestle_op_t)node->op)->flags &
+      (PESTLE_OP_FLAG_TERMINATOR | PESTLE_OP_FLAG_EFFECT)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (node->results[i].use_count) return false;
+  }
+  return true;
+}
+
+// Erases what only computed shapes, last first so that chains go whole.
+static void erase_unused(pestle_block_t* block) {
+  for (pestle_node_t *node = block->last, *prev; node; node = prev) {
+    prev = node->prev;
+    if (is_unused(node)) {
+      pestle_node_erase(node);
+      continue;
+    }
+    for (uint32_t i = 0; i < node->region_count; ++i) {
+      erase_unused(pestle_node_body(node, i));
+    }
+  }
+}
+
+static pestle_status_t finish(pestle_onnx_import_t* import,
+                              pestle_function_t* function,
+                              pestle_builder_t* builder,
+                              pestle_value_t** results) {
+  const pestle_onnx_graph_t* graph = &import->model->graph;
+  builder->loc.name = NULL;
+  PESTLE_TRY(
+      pestle_op_return(builder, results, graph->output_count, NULL));
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    const char* name =
+        pestle_arena_strndup(&import->arena, graph->outputs[i].name);
+    if (!name) return PESTLE_OOM();
+    PESTLE_TRY(pestle_function_set_result_name(function, i, name));
+  }
+  erase_unused(function->body->block);
+  return NULL;
+}
+
+static pestle_status_t import_body(pestle_onnx_import_t* import,
+                                   pestle_function_t* function) {
+  const pestle_onnx_graph_t* graph = &import->model->graph;
+  pestle_value_t** results = pestle_arena_alloc_zero(
+      &import->arena, (graph->output_count + 1) * sizeof(pestle_value_t*), 16);
+  if (!results) return PESTLE_OOM();
+  pestle_builder_t builder = pestle_builder_make(function);
+  builder.loc.file = import->source->file;
+  pestle_onnx_scope_t scope;
+  pestle_status_t status =
+      pestle_onnx_scope_init(import, NULL, graph, builder, &scope);
+  if (!status) status = define_arguments(import, &scope, function);
+  if (!status) status = pestle_onnx_import_graph(import, &scope, results);
+  if (!status) status = finish(import, function, &scope.builder, results);
+  pestle_onnx_scope_deinit(&scope);
+  return status;
+}
+
+static pestle_status_t import_into(pestle_onnx_import_t* import,
+                                   const pestle_type_t* types, size_t count) {
+  kept_t* kept;
+  PESTLE_TRY(keep(import->source, import->module, &kept));
+  import->files = &kept->files;
+  PESTLE_TRY(pestle_onnx_check_ops(import));
+  pestle_function_t* function;
+  PESTLE_TRY(add_function(import->source, import->module, &import->arena,
+                          types, count, &function));
+  return import_body(import, function);
+}
+
+pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
+                                          const pestle_type_t* types,
+                                          size_t count,
+                                          const pestle_control_t* control,
+                                          pestle_module_t** out_module) {
+  *out_module = NULL;
+  pestle_onnx_import_t import = {
+      .allocator = pestle_context_allocator(source->context),
+      .source = source,
+      .model = &source->model,
+      .control = control,
+      .opset = pestle_onnx_opset(&source->model, pestle_str("")),
+      .fold_budget = (size_t)128 << 20};
+  pestle_arena_init(import.allocator, &import.arena);
+  pestle_status_t status =
+      pestle_module_create(source->context, "model", &import.module);
+  if (!status) status = import_into(&import, types, count);
+  pestle_arena_deinit(&import.arena);
+  if (status) {
+    if (import.module) pestle_module_release(import.module);
+    return pestle_status_annotate(status, "while importing '%s'",
+                                  source->file);
+  }
+  *out_module = import.module;
+  return NULL;
+}
+
+// --- Symbolic modules ---
+
+static pestle_status_t specialize(void* self, const pestle_type_t* types,
+                                  size_t count, pestle_module_t** out_module) {
+  kept_t* kept = self;
+  *out_module = NULL;
+  PESTLE_TRY(pestle_onnx_check_types(kept->source, types, count));
+  for (size_t i = 0; i < count; ++i) {
+    if (pestle_type_is_static(&types[i])) continue;
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "argument %zu still has a dimension without extent", i);
+  }
+  return pestle_onnx_import_static(kept->source, types, count, NULL,
+                                   out_module);
+}
+
+static pestle_status_t make_symbolic(pestle_onnx_source_t* source,
+                                     pestle_arena_t* arena,
+                                     const pestle_type_t* types, size_t count,
+                                     pestle_module_t* module) {
+  kept_t* kept;
+  PESTLE_TRY(keep(source, module, &kept));
+  pestle_onnx_import_t probe = {
+      .allocator = pestle_context_allocator(source->context),
+      .model = &source->model};
+  PESTLE_TRY(pestle_onnx_check_ops(&probe));
+  module->specialize = specialize;
+  module->specialize_self = kept;
+  pestle_function_t* function;
+  return add_function(source, module, arena, types, count, &function);
+}
+
+pestle_status_t pestle_onnx_import_symbolic(pestle_onnx_source_t* source,
+                                            const pestle_type_t* types,
+                                            size_t count,
+                                            pestle_module_t** out_module) {
+  *out_module = NULL;
+  pestle_module_t* module;
+  PESTLE_TRY(pestle_module_create(source->context, "model", &module));
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_context_allocator(source->context), &arena);
+  pestle_status_t status = make_symbolic(source, &arena, types, count, module);
+  pestle_arena_deinit(&arena);
+  if (status) {
+    pestle_module_release(module);
+    return pestle_status_annotate(status, "while importing '%s'",
+                                  source->file);
+  }
+  *out_module = module;
+  return NULL;
+}

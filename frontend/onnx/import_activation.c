@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations and softmax.
+#include <math.h>
+
+#include "frontend/onnx/ops.h"
+
+static pestle_value_t* composite_f64(pestle_onnx_call_t* call, pestle_op_t op,
+                                     pestle_value_t* x,
+                                     const pestle_attr_t* attrs, size_t count) {
+  pestle_node_spec_t spec = {.op = op,
+                             .operands = &x,
+                             .operand_count = 1,
+                             .attrs = attrs,
+                             .attr_count = count};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_hard_sigmoid(pestle_onnx_call_t* call,
+                                         pestle_value_t* x, double alpha,
+                                         double beta) {
+  pestle_attr_t attrs[] = {
+      {.name = PESTLE_ATTR_alpha,
+       .kind = PESTLE_ATTR_KIND_F64,
+       .as.f64 = alpha},
+      {.name = PESTLE_ATTR_beta, .kind = PESTLE_ATTR_KIND_F64, .as.f64 = beta},
+  };
+  return composite_f64(call, PESTLE_OP_HARD_SIGMOID, x, attrs, 2);
+}
+
+static pestle_value_t* relu(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, 0);
+}
+
+static pestle_value_t* is_negative(pestle_onnx_call_t* call,
+                                   pestle_value_t* x) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_LT, x, 0);
+}
+
+static pestle_value_t* leaky(pestle_onnx_call_t* call, pestle_value_t* x,
+                             double alpha) {
+  return pestle_onnx_select(call, is_negative(call, x), times(call, x, alpha),
+                            x);
+}
+
+static pestle_value_t* elu(pestle_onnx_call_t* call, pestle_value_t* x,
+                           double alpha) {
+  pestle_value_t* below =
+      times(call, pestle_onnx_unary(call, PESTLE_OP_EXPM1, x), alpha);
+  return pestle_onnx_select(call, is_negative(call, x), below, x);
+}
+
+// max(x, 0) + log1p(exp(-|x|)): log(1 + exp(x)) without overflow.
+static pestle_value_t* softplus(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* magnitude = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* rest = pestle_onnx_unary(
+      call, PESTLE_OP_LOG1P,
+      pestle_onnx_unary(call, PESTLE_OP_EXP,
+                        pestle_onnx_unary(call, PESTLE_OP_NEGATE, magnitude)));
+  return add(call, relu(call, x), rest);
+}
+
+static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* magnitude = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  return quotient(call, x, pestle_onnx_binary_f(call, PESTLE_OP_ADD, magnitude, 1));
+}
+
+static pestle_value_t* thresholded(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   double alpha) {
+  return pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha), x,
+      splat_like(call, x, 0));
+}
+
+pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
+                                       pestle_str_t name, double alpha,
+                                       double beta, pestle_value_t* x) {
+  if (pestle_str_equal_c(name, "Sigmoid")) {
+    return pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, x);
+  }
+  if (pestle_str_equal_c(name, "Tanh")) {
+    return pestle_onnx_unary(call, PESTLE_OP_TANH, x);
+  }
+  if (pestle_str_equal_c(name, "Relu")) return relu(call, x);
+  if (pestle_str_equal_c(name, "Affine")) {
+    return pestle_onnx_binary_f(call, PESTLE_OP_ADD, times(call, x, alpha),
+                                beta);
+  }
+  if (pestle_str_equal_c(name, "LeakyRelu")) return leaky(call, x, alpha);
+  if (pestle_str_equal_c(name, "ThresholdedRelu")) {
+    return thresholded(call, x, alpha);
+  }
+  if (pestle_str_equal_c(name, "ScaledTanh")) {
+    return times(call,
+                 pestle_onnx_unary(call, PESTLE_OP_TANH, times(call, x, beta)),
+                 alpha);
+  }
+  if (pestle_str_equal_c(name, "HardSigmoid")) {
+    return pestle_onnx_hard_sigmoid(call, x, alpha, beta);
+  }
+  if (pestle_str_equal_c(name, "Elu")) return elu(call, x, alpha);
+  if (pestle_str_equal_c(name, "Softsign")) return softsign(call, x);
+  if (pestle_str_equal_c(name, "Softplus")) return softplus(call, x);
+  return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                          "the activation '%.*s' is not known",
+                          PESTLE_STR_ARG(name));
+}
+
+// --- Ops of one formula ---
+
+void pestle_onnx_import_relu(pestle_onnx_call_t* call) {
+  call->outputs[0] = relu(call, call->inputs[0]);
+}
+
+void pestle_onnx_import_leaky_relu(pestle_onnx_call_t* call) {
+  call->outputs[0] = leaky(call, call->inputs[0],
+                           pestle_onnx_float(call, "alpha", 0.01));
+}
+
+void pestle_onnx_import_prelu(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *slope = call->inputs[1];
+  // Before opset 7 a slope of rank 1 lay along the channels.
+  if (call->opset < 7 && rank_of(slope) == 1 &&
+      pestle_onnx_dim(slope, 0) != 1) {
+    slope = pestle_onnx_along(call, slope, x, 1);
+  }
+  call->outputs[0] = pestle_onnx_select(call, is_negative(call, x),
+                                        mul(call, x, slope), x);
+}
+
+void pestle_onnx_import_elu(pestle_onnx_call_t* call) {
+  call->outputs[0] =
+      elu(call, call->inputs[0], pestle_onnx_float(call, "alpha", 1));
+}
+
+void pestle_onnx_import_selu(pestle_onnx_call_t* call) {
+  double alpha = pestle_onnx_float(call, "alpha", 1.67326319217681884765625);
+  double gamma = pestle_onnx_float(call, "gamma", 1.05070102214813232421875);
+  call->outputs[0] =
+      times(call, elu(call, call->inputs[0], alpha), gamma);
+}
+
+void pestle_onnx_import_celu(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  double alpha = pestle_onnx_float(call, "alpha", 1);
+  pestle_value_t* below = times(
+      call,
+      pestle_onnx_unary(call, PESTLE_OP_EXPM1,
+                        pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, x, alpha)),
+      alpha);
+  call->outputs[0] =
+      add(call, relu(call, x),
+          pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, below, 0));
+}
+
+void pestle_onnx_import_thresholded_relu(pestle_onnx_call_t* call) {
+  call->outputs[0] = thresholded(call, call->inputs[0],
+                                 pestle_onnx_float(call, "alpha", 1));
+}
+
+void pestle_onnx_import_shrink(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  double lambd = pestle_onnx_float(call, "lambd", 0.5);
+  double bias = pestle_onnx_float(call, "bias", 0);
+  pestle_value_t* zero = splat_like(call, x, 0);
+  pestle_value_t* above = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, lambd),
+      pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, bias), zero);
+  call->outputs[0] = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, x, -lambd),
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, bias), above);
+}
+
+void pestle_onnx_import_hard_sigmoid(pestle_onnx_call_t* call) {
+  double alpha = pestle_onnx_float(call, "alpha", 0.2);
+  double beta = pestle_onnx_float(call, "beta", 0.5);
+  call->outputs[0] =
+      pestle_onnx_hard_sigmoid(call, call->inputs[0], alpha, beta);
+}
+
+void pestle_onnx_import_hard_swish(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] =
+      mul(call, x, pestle_onnx_hard_sigmoid(call, x, 1.0 / 6.0, 0.5));
+}
+
+void pestle_onnx_import_softplus(pestle_onnx_call_t* call) {
+  call->outputs[0] = softplus(call, call->inputs[0]);
+}
+
+void pestle_onnx_import_softsign(pestle_onnx_call_t* call) {
+  call->outputs[0] = softsign(call, call->inputs[0]);
+}
+
+void pestle_onnx_import_mish(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] =
+      mul(call, x, pestle_onnx_unary(call, PESTLE_OP_TANH, softplus(call, x)));
+}
+
+void pestle_onnx_import_swish(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  double alpha = pestle_onnx_float(call, "alpha", 1);
+  if (alpha == 1) {
+    call->outputs[0] = composite_f64(call, PESTLE_OP_SILU, x, NULL, 0);
+    return;
+  }
+  call->outputs[0] = mul(
+      call, x,
+      pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
+}
+
+void pestle_onnx_import_gelu(pestle_onnx_call_t* call) {
+  pestle_str_t how = pestle_onnx_string(call, "approximate", "none");
+  pestle_attr_t attr = {.name = PESTLE_ATTR_approximate,
+                        .kind = PESTLE_ATTR_KIND_BOOL,
+                        .as.b = pestle_str_equal_c(how, "tanh")};
+  if (!attr.as.b && !pestle_str_equal_c(how, "none")) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "attribute 'approximate' is '%.*s', known are none and "
+                     "tanh",
+                     PESTLE_STR_ARG(how));
+  }
+  call->outputs[0] =
+      composite_f64(call, PESTLE_OP_GELU, call->inputs[0], &attr, 1);
+}
+
+// --- Clip ---
+
+// A bound as a scalar; a list of one element is common.
+static pestle_value_t* bound(pestle_onnx_call_t* call, size_t index,
+                             const char* name) {
+  pestle_value_t* x = call->inputs[0];
+  if (call->opset < 11) {
+    if (!pestle_onnx_has(call, name)) return NULL;
+    return pestle_onnx_scalar(call, dtype_of(x),
+                              pestle_onnx_float(call, name, 0));
+  }
+  pestle_value_t* value = pestle_onnx_input(call, index);
+  return value ? pestle_onnx_reshape(call, value, 0, NULL) : NULL;
+}
+
+void pestle_onnx_import_clip(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* low = bound(call, 1, "min");
+  pestle_value_t* high = bound(call, 2, "max");
+  if (low && high) {
+    pestle_node_spec_t spec = {
+        .op = PESTLE_OP_CLAMP,
+        .operands = (pestle_value_t*[]){low, x, high},
+        .operand_count = 3};
+    call->outputs[0] = pestle_onnx_emit(call, &spec);
+    return;
+  }
+  if (low) x = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, x, low);
+  if (high) x = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, x, high);
+  call->outputs[0] = x;
+}
+
+// --- Softmax ---
+
+// Before opset 13 all axes from |axis| on were one: the tensor was seen as a
+// matrix.
+static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t rank = rank_of(x);
+  bool flattens = call->opset < 13;
+  int64_t axis = pestle_onnx_int(call, "axis", flattens ? 1 : -1);
+  if (rank == 0) {
+    pestle_value_t* row = pestle_onnx_reshape(call, x, 1, PESTLE_I64S(1).data);
+    row = pestle_onnx_softmax(call, op, row, 0);
+    call->outputs[0] = pestle_onnx_reshape(call, row, 0, NULL);
+    return;
+  }
+  if (flattens && axis == rank) axis = rank - 1;
+  axis = pestle_onnx_axis(call, axis, rank);
+  if (!flattens || axis == rank - 1 || call->status) {
+    call->outputs[0] = pestle_onnx_softmax(call, op, x, axis);
+    return;
+  }
+  int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
+                     pestle_onnx_dims_product(x, axis, rank)};
+  pestle_value_t* matrix = pestle_onnx_reshape(call, x, 2, dims);
+  matrix = pestle_onnx_softmax(call, op, matrix, 1);
+  call->outputs[0] =
+      pestle_onnx_reshape(call, matrix, (int32_t)rank, x->type->dims);
+}
+
+void pestle_onnx_import_softmax(pestle_onnx_call_t* call) {
+  softmax(call, PESTLE_OP_SOFTMAX);
+}
+
+void pestle_onnx_import_log_softmax(pestle_onnx_call_t* call) {
+  softmax(call, PESTLE_OP_LOG_SOFTMAX);
+}
+
+// One at the first maximum of a row, zero elsewhere.
+void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t rank = rank_of(x);
+  bool flattens = call->opset < 13;
+  int64_t axis = pestle_onnx_axis(
+      call, pestle_onnx_int(call, "axis", flattens ? 1 : -1), rank);
+  if (call->status) return;
+  int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
+                     pestle_onnx_dims_product(x, axis, rank)};
+  pestle_value_t* y = flattens ? pestle_onnx_reshape(call, x, 2, dims) : x;
+  if (flattens) axis = 1;
+  pestle_value_t* top =
+      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, y, &axis, 1, true);
+  pestle_type_t index = *pestle_onnx_type(y);
+  index.dtype = PESTLE_I64;
+  pestle_value_t* places = pestle_onnx_select(
+      call, pestle_onnx_binary(call, PESTLE_OP_EQ, y, top),
+      pestle_onnx_iota(call, &index, axis),
+      pestle_onnx_highest(call, &index));
+  pestle_value_t* first =
+      pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
+  pestle_value_t* hit = pestle_onnx_convert(
+      call, pestle_onnx_binary(call, PESTLE_OP_EQ, places, first), dtype_of(x));
+  call->outputs[0] = pestle_onnx_reshape(call, hit, (int32_t)rank,
+                                         pestle_onnx_type(x)->dims);
+}

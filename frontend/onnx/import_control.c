@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// If: the branch that a constant condition chooses is imported in place; any
+// other condition makes a stablehlo.if.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+static const pestle_onnx_graph_t* branch_of(pestle_onnx_call_t* call,
+                                            const char* name) {
+  const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, name);
+  if (!attr || !attr->graph) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "attribute '%s' is missing",
+                     name);
+    return NULL;
+  }
+  if (attr->graph->output_count != call->output_count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its %s has %zu outputs, the node %zu", name,
+                     attr->graph->output_count, call->output_count);
+    return NULL;
+  }
+  return attr->graph;
+}
+
+// Imports |graph| where |builder| stands.
+static bool import_branch(pestle_onnx_call_t* call,
+                          const pestle_onnx_graph_t* graph,
+                          pestle_builder_t* builder, pestle_value_t** values) {
+  pestle_onnx_scope_t scope;
+  pestle_status_t status = pestle_onnx_scope_init(
+      call->import, call->scope, graph, *builder, &scope);
+  if (!status) status = pestle_onnx_import_graph(call->import, &scope, values);
+  pestle_onnx_scope_deinit(&scope);
+  if (!status) return true;
+  // The status names the node inside; say which If it lies in.
+  char where[512];
+  status = pestle_status_annotate(
+      status, "inside %s",
+      pestle_onnx_describe(call->node, call->opset, where, sizeof(where)));
+  if (call->status) {
+    pestle_status_release(status);
+  } else {
+    call->status = status;
+  }
+  return false;
+}
+
+static pestle_region_t* branch_region(pestle_onnx_call_t* call,
+                                      const pestle_onnx_graph_t* graph,
+                                      pestle_value_t** values) {
+  pestle_module_t* module = call->import->module;
+  pestle_region_t* region;
+  pestle_block_t* block;
+  if (pestle_onnx_keep(
+          call, pestle_region_create(module, NULL, 0, &region, &block))) {
+    return NULL;
+  }
+  pestle_builder_t builder = {
+      .module = module, .block = block, .loc = call->builder->loc};
+  if (!import_branch(call, graph, &builder, values)) return NULL;
+  if (pestle_onnx_keep(call, pestle_op_return(&builder, values,
+                                              graph->output_count, NULL))) {
+    return NULL;
+  }
+  return region;
+}
+
+static bool same_types(pestle_onnx_call_t* call, pestle_value_t** a,
+                       pestle_value_t** b) {
+  for (size_t i = 0; i < call->output_count; ++i) {
+    if (pestle_type_equal(a[i]->type, b[i]->type)) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "its condition is not known while importing and its "
+                     "branches give output %zu different shapes; fix the input "
+                     "that it depends on with --const NAME=VALUE",
+                     i);
+    return false;
+  }
+  return true;
+}
+
+static void import_both(pestle_onnx_call_t* call, pestle_value_t* condition,
+                        const pestle_onnx_graph_t* then_graph,
+                        const pestle_onnx_graph_t* else_graph) {
+  size_t bytes = (call->output_count + 1) * sizeof(pestle_value_t*);
+  pestle_value_t** then_values = pestle_onnx_scratch(call, bytes);
+  pestle_value_t** else_values = pestle_onnx_scratch(call, bytes);
+  if (!then_values || !else_values) return;
+  pestle_region_t* regions[2];
+  regions[0] = branch_region(call, then_graph, then_values);
+  if (!regions[0]) return;
+  regions[1] = branch_region(call, else_graph, else_values);
+  if (!regions[1] || !same_types(call, then_values, else_values)) return;
+  condition = pestle_onnx_reshape(
+      call, pestle_onnx_convert(call, condition, PESTLE_I1), 0, NULL);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_IF,
+                             .operands = &condition,
+                             .operand_count = 1,
+                             .regions = regions,
+                             .region_count = 2};
+  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  for (size_t i = 0; node && i < call->output_count; ++i) {
+    call->outputs[i] = pestle_node_result(node, i);
+  }
+}
+
+void pestle_onnx_import_if(pestle_onnx_call_t* call) {
+  pestle_value_t* condition = call->inputs[0];
+  const pestle_onnx_graph_t* then_graph = branch_of(call, "then_branch");
+  const pestle_onnx_graph_t* else_graph = branch_of(call, "else_branch");
+  if (!then_graph || !else_graph) return;
+  const pestle_elements_t* known = pestle_value_constant(condition);
+  if (!known) {
+    import_both(call, condition, then_graph, else_graph);
+    return;
+  }
+  if (pestle_type_count(&known->type) != 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its condition must be one boolean");
+    return;
+  }
+  bool taken = pestle_onnx_element_i64(known, 0) != 0;
+  import_branch(call, taken ? then_graph : else_graph, call->builder,
+                call->outputs);
+}

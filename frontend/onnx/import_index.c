@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices, padding and computed indices.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+// --- Slice ---
+
+typedef struct slice_list_t {
+  pestle_i64s_t starts, ends, axes, steps;
+} slice_list_t;
+
+static bool read_slices(pestle_onnx_call_t* call, slice_list_t* out) {
+  *out = (slice_list_t){0};
+  if (call->opset < 10) {
+    out->starts = pestle_onnx_ints(call, "starts");
+    out->ends = pestle_onnx_ints(call, "ends");
+    out->axes = pestle_onnx_ints(call, "axes");
+  } else {
+    out->starts = pestle_onnx_input_ints(call, 1, "starts");
+    out->ends = pestle_onnx_input_ints(call, 2, "ends");
+    if (pestle_onnx_input(call, 3)) {
+      out->axes = pestle_onnx_input_ints(call, 3, "axes");
+    }
+    if (pestle_onnx_input(call, 4)) {
+      out->steps = pestle_onnx_input_ints(call, 4, "steps");
+    }
+  }
+  size_t count = out->starts.count;
+  if (out->ends.count != count || (out->axes.count && out->axes.count != count) ||
+      (out->steps.count && out->steps.count != count) ||
+      (!out->axes.count && count > (size_t)rank_of(call->inputs[0]))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its starts, ends, axes and steps differ in length");
+  }
+  return !call->status;
+}
+
+static int64_t clamp_to(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+// One axis, by numpy's rules; a negative step is a reversal of the elements
+// that it visits.
+static pestle_value_t* slice_one(pestle_onnx_call_t* call, pestle_value_t* x,
+                                 int64_t axis, int64_t start, int64_t end,
+                                 int64_t step) {
+  int64_t extent = pestle_onnx_dim(x, axis);
+  if (step == 0 || step == INT64_MIN) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its step is %lld",
+                            (long long)step);
+  }
+  if (start < 0) start = start < -extent ? -1 : start + extent;
+  if (end < 0) end = end < -extent ? -1 : end + extent;
+  if (step > 0) {
+    start = clamp_to(start, 0, extent);
+    end = clamp_to(end, 0, extent);
+    if (end < start) end = start;
+    if (step > extent) step = extent ? extent : 1;
+    return pestle_onnx_slice_axis(call, x, axis, start, end, step);
+  }
+  start = clamp_to(start, -1, extent - 1);
+  end = clamp_to(end, -1, extent - 1);
+  if (step < -extent) step = extent ? -extent : -1;
+  int64_t count = start > end ? (start - end + (-step) - 1) / -step : 0;
+  if (count == 0) return pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
+  int64_t first = start + (count - 1) * step;
+  x = pestle_onnx_slice_axis(call, x, axis, first, start + 1, -step);
+  return pestle_onnx_reverse(call, x, &axis, 1);
+}
+
+void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  slice_list_t list;
+  if (!read_slices(call, &list)) return;
+  for (size_t i = 0; i < list.starts.count && x; ++i) {
+    int64_t axis = pestle_onnx_axis(
+        call, list.axes.count ? list.axes.data[i] : (int64_t)i, rank_of(x));
+    if (call->status) return;
+    x = slice_one(call, x, axis, list.starts.data[i], list.ends.data[i],
+                  list.steps.count ? list.steps.data[i] : 1);
+  }
+  call->outputs[0] = x;
+}
+
+// --- Pad ---
+
+// The source index of padded position |i| (which may be negative), or -1.
+static int64_t padded_source(pestle_str_t mode, int64_t i, int64_t extent) {
+  if (pestle_str_equal_c(mode, "edge")) return clamp_to(i, 0, extent - 1);
+  if (pestle_str_equal_c(mode, "wrap")) {
+    return (i % extent + extent) % extent;
+  }
+  if (extent == 1) return 0;
+  int64_t period = 2 * (extent - 1);
+  i = (i % period + period) % period;
+  return i < extent ? i : period - i;
+}
+
+// Pads one axis with elements of its own: slices and reversed slices where the
+// padding is short enough, else a gather.
+static pestle_value_t* pad_reflect(pestle_onnx_call_t* call, pestle_value_t* x,
+                                   int64_t axis, int64_t low, int64_t high) {
+  int64_t extent = pestle_onnx_dim(x, axis);
+  pestle_value_t* parts[3];
+  size_t count = 0;
+  if (low) {
+    parts[count++] = pestle_onnx_reverse(
+        call, pestle_onnx_slice_axis(call, x, axis, 1, low + 1, 1), &axis, 1);
+  }
+  parts[count++] = x;
+  if (high) {
+    parts[count++] = pestle_onnx_reverse(
+        call,
+        pestle_onnx_slice_axis(call, x, axis, extent - 1 - high, extent - 1, 1),
+        &axis, 1);
+  }
+  return pestle_onnx_concat(call, parts, count, axis);
+}
+
+static pestle_value_t* pad_gather(pestle_onnx_call_t* call, pestle_value_t* x,
+                                  pestle_str_t mode, int64_t axis, int64_t low,
+                                  int64_t high) {
+  int64_t extent = pestle_onnx_dim(x, axis), count = extent + low + high;
+  if (extent == 0 || count < 0 || count > INT32_MAX) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "axis %lld of extent %lld cannot be padded by %lld "
+                            "and %lld",
+                            (long long)axis, (long long)extent, (long long)low,
+                            (long long)high);
+  }
+  int64_t* indices =
+      pestle_onnx_scratch(call, (size_t)(count + 1) * sizeof(int64_t));
+  if (!indices) return NULL;
+  for (int64_t i = 0; i < count; ++i) {
+    indices[i] = padded_source(mode, i - low, extent);
+  }
+  return pestle_onnx_take_list(call, x, indices, (size_t)count, axis);
+}
+
+static pestle_value_t* pad_constant(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    const int64_t* low, const int64_t* high) {
+  pestle_value_t* value = NULL;
+  if (call->opset < 11) {
+    value = pestle_onnx_scalar(call, dtype_of(x),
+                               pestle_onnx_float(call, "value", 0));
+  } else if (pestle_onnx_input(call, 2)) {
+    value = pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
+  } else {
+    value = pestle_onnx_scalar(call, dtype_of(x), 0);
+  }
+  return pestle_onnx_pad(call, x, value, low, high, NULL);
+}
+
+// Spreads |pads| (all lows, then all highs, of |axes| or of every axis).
+static bool read_pads(pestle_onnx_call_t* call, int64_t* low, int64_t* high) {
+  int64_t rank = rank_of(call->inputs[0]);
+  pestle_i64s_t pads = call->opset >= 11
+                           ? pestle_onnx_input_ints(call, 1, "pads")
+                           : pestle_onnx_ints(call, pestle_onnx_has(call, "pads")
+                                                        ? "pads"
+                                                        : "paddings");
+  pestle_i64s_t axes = {0};
+  bool listed = call->opset >= 18 && pestle_onnx_input(call, 3);
+  if (listed) axes = pestle_onnx_input_ints(call, 3, "axes");
+  size_t count = listed ? axes.count : (size_t)rank;
+  if (!call->status && pads.count != 2 * count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its pads have %zu numbers, it should be two for each of "
+                     "%zu axes",
+                     pads.count, count);
+  }
+  for (size_t i = 0; i < count && !call->status; ++i) {
+    int64_t axis =
+        listed ? pestle_onnx_axis(call, axes.data[i], rank) : (int64_t)i;
+    low[axis] = pads.data[i];
+    high[axis] = pads.data[i + count];
+    if (low[axis] > INT32_MAX || low[axis] < INT32_MIN ||
+        high[axis] > INT32_MAX || high[axis] < INT32_MIN) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "axis %lld is padded by more than 2^31",
+                       (long long)axis);
+    }
+  }
+  return !call->status;
+}
+
+void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  pestle_str_t mode = pestle_onnx_string(call, "mode", "constant");
+  if (!read_pads(call, low, high)) return;
+  if (pestle_str_equal_c(mode, "constant")) {
+    call->outputs[0] = pad_constant(call, x, low, high);
+    return;
+  }
+  bool reflect = pestle_str_equal_c(mode, "reflect");
+  if (!reflect && !pestle_str_equal_c(mode, "edge") &&
+      !pestle_str_equal_c(mode, "wrap")) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "attribute 'mode' is '%.*s', known are constant, reflect, "
+                     "edge and wrap",
+                     PESTLE_STR_ARG(mode));
+    return;
+  }
+  for (int64_t i = 0; i < rank_of(x) && x; ++i) {
+    if (!low[i] && !high[i]) continue;
+    int64_t extent = pestle_onnx_dim(x, i);
+    bool is_short = low[i] >= 0 && high[i] >= 0 && low[i] < extent &&
+                    high[i] < extent;
+    x = reflect && is_short ? pad_reflect(call, x, i, low[i], high[i])
+                            : pad_gather(call, x, mode, i, low[i], high[i]);
+  }
+  call->outputs[0] = x;
+}
+
+// --- Gather ---
+
+// Indices below zero count from the end.
+static pestle_value_t* wrap_indices(pestle_onnx_call_t* call,
+                                    pestle_value_t* indices, int64_t extent) {
+  pestle_value_t* shifted =
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices, (double)extent);
+  return pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
+      indices);
+}
+
+// Indices known now: checked, and a slice where they are a run.
+static pestle_value_t* gather_known(pestle_onnx_call_t* call,
+                                    pestle_value_t* x,
+                                    const pestle_value_t* indices,
+                                    int64_t axis) {
+  const pestle_elements_t* known = pestle_value_constant(indices);
+  size_t count = (size_t)pestle_type_count(&known->type);
+  int64_t extent = pestle_onnx_dim(x, axis);
+  int64_t* list = pestle_onnx_scratch(call, (count + 1) * sizeof(int64_t));
+  if (!list) return NULL;
+  for (size_t i = 0; i < count; ++i) {
+    list[i] = pestle_onnx_element_i64(known, i);
+    if (list[i] < -extent || list[i] >= extent) {
+      return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                              "index %lld is outside of axis %lld, which has "
+                              "the extent %lld",
+                              (long long)list[i], (long long)axis,
+                              (long long)extent);
+    }
+    if (list[i] < 0) list[i] += extent;
+  }
+  int64_t dims[PESTLE_MAX_RANK];
+  int32_t rank = 0;
+  for (int64_t i = 0; i < axis; ++i) dims[rank++] = pestle_onnx_dim(x, i);
+  for (int32_t i = 0; i < known->type.rank; ++i) {
+    dims[rank++] = known->type.dims[i];
+  }
+  for (int64_t i = axis + 1; i < rank_of(x); ++i) {
+    dims[rank++] = pestle_onnx_dim(x, i);
+  }
+  return pestle_onnx_reshape(
+      call, pestle_onnx_take_list(call, x, list, count, axis), rank, dims);
+}
+
+void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
+  if (call->status) return;
+  if (rank_of(x) + rank_of(indices) - 1 > PESTLE_MAX_RANK ||
+      !pestle_dtype_is(dtype_of(indices), PESTLE_KIND_INT)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "indices must be integers and the result have at most %d "
+                     "axes",
+                     PESTLE_MAX_RANK);
+    return;
+  }
+  if (pestle_value_constant(indices) &&
+      pestle_type_count(pestle_onnx_type(indices)) <= 65536) {
+    call->outputs[0] = gather_known(call, x, indices, axis);
+    return;
+  }
+  indices = wrap_indices(call, indices, pestle_onnx_dim(x, axis));
+  call->outputs[0] = pestle_onnx_take(call, x, indices, axis);
+}
+
+static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
+                               size_t count) {
+  return (pestle_attr_t){.name = (uint16_t)name,
+                         .kind = PESTLE_ATTR_KIND_I64S,
+                         .as.i64s = {data, count}};
+}
+
+// Every axis but |axis| is a batch of its own.
+void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
+  int64_t rank = rank_of(x), batch[PESTLE_MAX_RANK], ones[PESTLE_MAX_RANK];
+  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
+  if (call->status || rank_of(indices) != rank) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "data and indices differ in rank");
+    return;
+  }
+  size_t batches = 0;
+  indices = wrap_indices(call, indices, pestle_onnx_dim(x, axis));
+  for (int64_t i = 0; i < rank; ++i) {
+    ones[i] = 1;
+    if (i == axis) continue;
+    batch[batches++] = i;
+    x = pestle_onnx_slice_axis(call, x, i, 0, pestle_onnx_dim(indices, i), 1);
+  }
+  pestle_attr_t attrs[] = {
+      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, &axis, 1),
+      i64s_attr(PESTLE_ATTR_operand_batching_dims, batch, batches),
+      i64s_attr(PESTLE_ATTR_start_indices_batching_dims, batch, batches),
+      i64s_attr(PESTLE_ATTR_start_index_map, &axis, 1),
+      {.name = PESTLE_ATTR_index_vector_dim,
+       .kind = PESTLE_ATTR_KIND_I64,
+       .as.i64 = rank},
+      i64s_attr(PESTLE_ATTR_slice_sizes, ones, (size_t)rank),
+  };
+  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
+                             .operands = (pestle_value_t*[]){x, indices},
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = sizeof(attrs) / sizeof(attrs[0])};
+  call->outputs[0] = pestle_onnx_emit(call, &spec);
+}
+
+// The extents by which the columns of GatherND's index vectors wrap.
+static pestle_value_t* wrap_vectors(pestle_onnx_call_t* call,
+                                    pestle_value_t* x, pestle_value_t* indices,
+                                    int64_t batches, int64_t width) {
+  pestle_type_t type = {
+      .dtype = dtype_of(indices), .rank = 1, .dims = {width}};
+  double extents[PESTLE_MAX_RANK];
+  for (int64_t i = 0; i < width; ++i) {
+    extents[i] = (double)pestle_onnx_dim(x, batches + i);
+  }
+  pestle_value_t* shifted =
+      add(call, indices, pestle_onnx_numbers(call, &type, extents));
+  return pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
+      indices);
+}
+
+void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
+  int64_t rank = rank_of(x), vector = rank_of(indices) - 1;
+  int64_t batches = pestle_onnx_int(call, "batch_dims", 0);
+  int64_t width = pestle_onnx_dim(indices, vector);
+  if (vector < batches || batches < 0 || width < 1 || batches + width > rank ||
+      rank + vector > PESTLE_MAX_RANK) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its index vectors do not fit its data");
+    return;
+  }
+  indices = wrap_vectors(call, x, indices, batches, width);
+  int64_t batch[PESTLE_MAX_RANK], mapped[PESTLE_MAX_RANK];
+  int64_t offsets[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  for (int64_t i = 0; i < rank; ++i) {
+    batch[i] = i;
+    sizes[i] = i < batches + width ? 1 : pestle_onnx_dim(x, i);
+  }
+  for (int64_t i = 0; i < width; ++i) mapped[i] = batches + i;
+  int64_t offset_count = rank - batches - width;
+  for (int64_t i = 0; i < offset_count; ++i) offsets[i] = vector + i;
+  pestle_attr_t attrs[] = {
+      i64s_attr(PESTLE_ATTR_offset_dims, offsets, (size_t)offset_count),
+      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, mapped, (size_t)width),
+      i64s_attr(PESTLE_ATTR_operand_batching_dims, batch, (size_t)batches),
+      i64s_attr(PESTLE_ATTR_start_indices_batching_dims, batch,
+                (size_t)batches),
+      i64s_attr(PESTLE_ATTR_start_index_map, mapped, (size_t)width),
+      {.name = PESTLE_ATTR_index_vector_dim,
+       .kind = PESTLE_ATTR_KIND_I64,
+       .as.i64 = vector},
+      i64s_attr(PESTLE_ATTR_slice_sizes, sizes, (size_t)rank),
+  };
+  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
+                             .operands = (pestle_value_t*[]){x, indices},
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = sizeof(attrs) / sizeof(attrs[0])};
+  call->outputs[0] = pestle_onnx_emit(call, &spec);
+}
+
+// values[1] where the index is the position on the new axis, else values[0].
+void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
+  pestle_value_t *indices = call->inputs[0], *values = call->inputs[2];
+  double depth = pestle_onnx_input_float(call, 1, "depth", 0);
+  int64_t rank = rank_of(indices) + 1;
+  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
+  if (call->status || rank > PESTLE_MAX_RANK || depth < 1 || depth > 1e9 ||
+      rank_of(values) != 1 || pestle_onnx_dim(values, 0) != 2) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it needs a positive depth and two values");
+    return;
+  }
+  pestle_type_t type = {.dtype = PESTLE_I64, .rank = (int32_t)rank};
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int64_t i = 0, at = 0; i < rank; ++i) {
+    type.dims[i] = i == axis ? (int64_t)depth : pestle_onnx_dim(indices, at);
+    if (i != axis) axes[at++] = i;
+  }
+  indices = wrap_indices(call, pestle_onnx_convert(call, indices, PESTLE_I64),
+                         (int64_t)depth);
+  indices = pestle_onnx_broadcast_in(call, indices, type.rank, type.dims, axes);
+  pestle_value_t* hit = pestle_onnx_binary(
+      call, PESTLE_OP_EQ, indices, pestle_onnx_iota(call, &type, axis));
+  pestle_value_t* parts[2];
+  for (int64_t i = 0; i < 2; ++i) {
+    parts[i] = pestle_onnx_reshape(
+        call, pestle_onnx_slice_axis(call, values, 0, i, i + 1, 1), 0, NULL);
+  }
+  call->outputs[0] = pestle_onnx_select(call, hit, parts[1], parts[0]);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, booleans, bits and conversions.
+#include <math.h>
+
+#include "frontend/onnx/ops.h"
+
+#define BINARY(fn, OP)                                                        \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {                    \
+    call->outputs[0] =                                                        \
+        pestle_onnx_binary(call, PESTLE_OP_##OP, call->inputs[0],             \
+                           pestle_onnx_second_operand(call));                 \
+  }
+BINARY(and, AND)
+BINARY(or, OR)
+BINARY(xor, XOR)
+BINARY(equal, EQ)
+BINARY(greater, GT)
+BINARY(greater_or_equal, GE)
+BINARY(less, LT)
+BINARY(less_or_equal, LE)
+
+void pestle_onnx_import_not(pestle_onnx_call_t* call) {
+  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_NOT, call->inputs[0]);
+}
+
+void pestle_onnx_import_is_nan(pestle_onnx_call_t* call) {
+  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_IS_NAN, call->inputs[0]);
+}
+
+void pestle_onnx_import_is_inf(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  bool negative = pestle_onnx_int(call, "detect_negative", 1) != 0;
+  bool positive = pestle_onnx_int(call, "detect_positive", 1) != 0;
+  pestle_type_t type = *pestle_onnx_type(x);
+  type.dtype = PESTLE_I1;
+  if (!negative && !positive) {
+    call->outputs[0] = pestle_onnx_splat(call, &type, 0);
+    return;
+  }
+  if (negative && positive) x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  call->outputs[0] = pestle_onnx_binary_f(
+      call, PESTLE_OP_EQ, x, positive ? (double)INFINITY : -(double)INFINITY);
+}
+
+void pestle_onnx_import_bit_shift(pestle_onnx_call_t* call) {
+  pestle_str_t direction = pestle_onnx_string(call, "direction", "");
+  bool left = pestle_str_equal_c(direction, "LEFT");
+  if (!left && !pestle_str_equal_c(direction, "RIGHT")) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'direction' is '%.*s', it should be LEFT or "
+                     "RIGHT",
+                     PESTLE_STR_ARG(direction));
+  }
+  call->outputs[0] = pestle_onnx_binary(
+      call, left ? PESTLE_OP_SHIFT_LEFT : PESTLE_OP_SHIFT_RIGHT_LOGICAL,
+      call->inputs[0], call->inputs[1]);
+}
+
+void pestle_onnx_import_where(pestle_onnx_call_t* call) {
+  call->outputs[0] = pestle_onnx_select(call, call->inputs[0], call->inputs[1],
+                                        call->inputs[2]);
+}
+
+// --- Conversions ---
+
+// The largest finite value of the f8 formats; 0 for other dtypes.
+static double f8_limit(pestle_dtype_t dtype) {
+  if (dtype == PESTLE_F8E4M3FN) return 448;
+  if (dtype == PESTLE_F8E4M3FNUZ) return 240;
+  if (dtype == PESTLE_F8E5M2 || dtype == PESTLE_F8E5M2FNUZ) return 57344;
+  return 0;
+}
+
+static pestle_value_t* cast(pestle_onnx_call_t* call, pestle_value_t* x,
+                            pestle_dtype_t dtype) {
+  double limit = f8_limit(dtype);
+  if (limit != 0 && pestle_onnx_int(call, "saturate", 1)) {
+    x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, limit);
+    x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -limit);
+  }
+  return pestle_onnx_convert(call, x, dtype);
+}
+
+static pestle_dtype_t target_of(pestle_onnx_call_t* call) {
+  int64_t to = pestle_onnx_int(call, "to", 0);
+  pestle_dtype_t dtype = pestle_onnx_dtype(to);
+  if (dtype == PESTLE_NONE && !call->status) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it converts to %s (%lld), which is not supported",
+                     pestle_onnx_dtype_name(to), (long long)to);
+  }
+  return dtype;
+}
+
+void pestle_onnx_import_cast(pestle_onnx_call_t* call) {
+  pestle_dtype_t dtype = target_of(call);
+  if (!call->status) call->outputs[0] = cast(call, call->inputs[0], dtype);
+}
+
+void pestle_onnx_import_cast_like(pestle_onnx_call_t* call) {
+  call->outputs[0] = cast(call, call->inputs[0], dtype_of(call->inputs[1]));
+}
+
+void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_type_t type = *pestle_onnx_type(x);
+  type.dtype = target_of(call);
+  if (call->status) return;
+  if (pestle_dtype_size(type.dtype) != pestle_dtype_size(dtype_of(x))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it changes the size of the elements");
+  }
+  pestle_node_spec_t spec = {.op = PESTLE_OP_BITCAST_CONVERT,
+                             .operands = &x,
+                             .operand_count = 1,
+                             .type = &type};
+  call->outputs[0] = pestle_onnx_emit(call, &spec);
+}

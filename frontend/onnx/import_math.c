@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise arithmetic. Ops that StableHLO lacks are written as the formula
+// that keeps its digits (sinh by expm1, asin by atan2).
+#include <math.h>
+
+#include "frontend/onnx/ops.h"
+
+// Before opset 7 an operand was broadcast only when |broadcast| was set, and
+// then lay at |axis| of the other one.
+pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call) {
+  pestle_value_t* a = pestle_onnx_input(call, 0);
+  pestle_value_t* b = pestle_onnx_input(call, 1);
+  if (call->opset >= 7 || !pestle_onnx_has(call, "axis")) return b;
+  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0),
+                                  rank_of(a));
+  int64_t rank = rank_of(a) - axis;
+  if (call->status || rank_of(b) > rank) return b;
+  int64_t dims[PESTLE_MAX_RANK];
+  for (int64_t i = 0; i < rank; ++i) dims[i] = pestle_onnx_dim(b, i);
+  return pestle_onnx_reshape(call, b, (int32_t)rank, dims);
+}
+
+static void binary(pestle_onnx_call_t* call, pestle_op_t op) {
+  pestle_value_t* b = pestle_onnx_second_operand(call);
+  call->outputs[0] = pestle_onnx_binary(call, op, call->inputs[0], b);
+}
+
+#define UNARY(fn, OP)                                                       \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {                  \
+    call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_##OP, call->inputs[0]); \
+  }
+#define BINARY(fn, OP)                                     \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) { \
+    binary(call, PESTLE_OP_##OP);                          \
+  }
+UNARY(abs, ABS)
+UNARY(ceil, CEIL)
+UNARY(cos, COSINE)
+UNARY(erf, ERF)
+UNARY(exp, EXP)
+UNARY(floor, FLOOR)
+UNARY(log, LOG)
+UNARY(neg, NEGATE)
+UNARY(round, ROUND_EVEN)
+UNARY(sigmoid, LOGISTIC)
+UNARY(sign, SIGN)
+UNARY(sin, SINE)
+UNARY(sqrt, SQRT)
+UNARY(tan, TAN)
+UNARY(tanh, TANH)
+BINARY(add, ADD)
+BINARY(div, DIVIDE)
+BINARY(mul, MULTIPLY)
+BINARY(sub, SUBTRACT)
+
+void pestle_onnx_import_reciprocal(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] = quotient(call, splat_like(call, x, 1), x);
+}
+
+// --- Trigonometric and hyperbolic ---
+
+// sqrt((1 - x)(1 + x))
+static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* one = splat_like(call, x, 1);
+  return pestle_onnx_unary(
+      call, PESTLE_OP_SQRT,
+      mul(call, sub(call, one, x), add(call, one, x)));
+}
+
+void pestle_onnx_import_asin(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] =
+      pestle_onnx_binary(call, PESTLE_OP_ATAN2, x, cathetus(call, x));
+}
+
+void pestle_onnx_import_acos(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] =
+      pestle_onnx_binary(call, PESTLE_OP_ATAN2, cathetus(call, x), x);
+}
+
+void pestle_onnx_import_atan(pestle_onnx_call_t* call) {
+  call->outputs[0] =
+      pestle_onnx_binary_f(call, PESTLE_OP_ATAN2, call->inputs[0], 1);
+}
+
+void pestle_onnx_import_sinh(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_EXPM1, x);
+  pestle_value_t* down = pestle_onnx_unary(
+      call, PESTLE_OP_EXPM1, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
+  call->outputs[0] = times(call, sub(call, up, down), 0.5);
+}
+
+void pestle_onnx_import_cosh(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_EXP, x);
+  pestle_value_t* down = pestle_onnx_unary(
+      call, PESTLE_OP_EXP, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
+  call->outputs[0] = times(call, add(call, up, down), 0.5);
+}
+
+// sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))
+void pestle_onnx_import_asinh(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* one = splat_like(call, x, 1);
+  pestle_value_t* square = mul(call, x, x);
+  pestle_value_t* root =
+      pestle_onnx_unary(call, PESTLE_OP_SQRT, add(call, one, square));
+  pestle_value_t* magnitude =
+      add(call, pestle_onnx_unary(call, PESTLE_OP_ABS, x),
+          quotient(call, square, add(call, one, root)));
+  call->outputs[0] =
+      mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x),
+          pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude));
+}
+
+void pestle_onnx_import_acosh(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* one = splat_like(call, x, 1);
+  pestle_value_t* root = pestle_onnx_unary(
+      call, PESTLE_OP_SQRT,
+      mul(call, sub(call, x, one), add(call, x, one)));
+  call->outputs[0] =
+      pestle_onnx_unary(call, PESTLE_OP_LOG, add(call, x, root));
+}
+
+void pestle_onnx_import_atanh(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_LOG1P, x);
+  pestle_value_t* down = pestle_onnx_unary(
+      call, PESTLE_OP_LOG1P, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
+  call->outputs[0] = times(call, sub(call, up, down), 0.5);
+}
+
+// --- Powers and remainders ---
+
+// Exponents that need no pow; NULL for others.
+static pestle_value_t* simple_power(pestle_onnx_call_t* call,
+                                    pestle_value_t* x, double exponent) {
+  bool is_float = pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT);
+  if (exponent == 1) return x;
+  if (exponent == 2) return mul(call, x, x);
+  if (exponent == 3) return mul(call, mul(call, x, x), x);
+  if (!is_float) return NULL;
+  if (exponent == 0.5) return pestle_onnx_unary(call, PESTLE_OP_SQRT, x);
+  if (exponent == -1) return quotient(call, splat_like(call, x, 1), x);
+  return NULL;
+}
+
+static pestle_value_t* power_by_constant(pestle_onnx_call_t* call,
+                                         pestle_value_t* x,
+                                         pestle_value_t* exponent) {
+  const pestle_elements_t* elements = pestle_value_constant(exponent);
+  pestle_type_t type;
+  if (!elements || !elements->size ||
+      (!elements->splat && pestle_type_count(&elements->type) != 1) ||
+      !pestle_onnx_common_shape(call, x->type, exponent->type, &type)) {
+    return NULL;
+  }
+  pestle_value_t* power =
+      simple_power(call, x, pestle_onnx_element_f64(elements, 0));
+  return power ? pestle_onnx_broadcast(call, power, type.rank, type.dims)
+               : NULL;
+}
+
+// The result has the base's dtype, whatever the exponent's is.
+void pestle_onnx_import_pow(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* exponent = pestle_onnx_second_operand(call);
+  if (!exponent) return;
+  pestle_dtype_t dtype = dtype_of(x), other = dtype_of(exponent);
+  call->outputs[0] = power_by_constant(call, x, exponent);
+  if (call->outputs[0] || call->status) return;
+  pestle_dtype_t work = pestle_dtype_is(dtype, PESTLE_KIND_INT) &&
+                                pestle_dtype_is(other, PESTLE_KIND_FLOAT)
+                            ? other
+                            : dtype;
+  pestle_value_t* power = pestle_onnx_binary(
+      call, PESTLE_OP_POWER, pestle_onnx_convert(call, x, work),
+      pestle_onnx_convert(call, exponent, work));
+  call->outputs[0] = pestle_onnx_convert(call, power, dtype);
+}
+
+// fmod = 0 gives the divisor's sign, as Python does; StableHLO's remainder has
+// the dividend's.
+void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
+  pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  pestle_value_t* rest = pestle_onnx_binary(call, PESTLE_OP_REMAINDER, a, b);
+  bool is_unsigned = pestle_dtype_is(dtype_of(a), PESTLE_KIND_UNSIGNED);
+  if (pestle_onnx_int(call, "fmod", 0) || is_unsigned || !rest) {
+    call->outputs[0] = rest;
+    return;
+  }
+  pestle_value_t* zero = splat_like(call, rest, 0);
+  pestle_value_t* other_sign = pestle_onnx_binary(
+      call, PESTLE_OP_NE,
+      pestle_onnx_binary(call, PESTLE_OP_LT, rest, zero),
+      pestle_onnx_binary(call, PESTLE_OP_LT, b, splat_like(call, b, 0)));
+  pestle_value_t* moves = pestle_onnx_binary(
+      call, PESTLE_OP_AND, other_sign,
+      pestle_onnx_binary(call, PESTLE_OP_NE, rest, zero));
+  call->outputs[0] = pestle_onnx_select(call, moves, add(call, rest, b), rest);
+}
+
+// --- Any number of operands ---
+
+static pestle_value_t* fold_inputs(pestle_onnx_call_t* call, pestle_op_t op) {
+  pestle_value_t* result = call->inputs[0];
+  for (size_t i = 1; i < call->input_count; ++i) {
+    result = pestle_onnx_binary(call, op, result, call->inputs[i]);
+  }
+  return result;
+}
+
+void pestle_onnx_import_max(pestle_onnx_call_t* call) {
+  call->outputs[0] = fold_inputs(call, PESTLE_OP_MAXIMUM);
+}
+
+void pestle_onnx_import_min(pestle_onnx_call_t* call) {
+  call->outputs[0] = fold_inputs(call, PESTLE_OP_MINIMUM);
+}
+
+void pestle_onnx_import_sum(pestle_onnx_call_t* call) {
+  call->outputs[0] = fold_inputs(call, PESTLE_OP_ADD);
+}
+
+void pestle_onnx_import_mean(pestle_onnx_call_t* call) {
+  call->outputs[0] =
+      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE,
+                           fold_inputs(call, PESTLE_OP_ADD),
+                           (double)call->input_count);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisations.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+static pestle_value_t* mean_over(pestle_onnx_call_t* call, pestle_value_t* x,
+                                 const int64_t* axes, size_t count) {
+  double elements = 1;
+  for (size_t i = 0; i < count; ++i) {
+    elements *= (double)pestle_onnx_dim(x, axes[i]);
+  }
+  return pestle_onnx_binary_f(
+      call, PESTLE_OP_DIVIDE,
+      pestle_onnx_reduce(call, PESTLE_OP_ADD, x, axes, count, true), elements);
+}
+
+// What normalising |x| over |axes| gives: (x - mean) / sqrt(variance + epsilon).
+typedef struct normal_t {
+  pestle_value_t *result, *mean, *inverse;
+} normal_t;
+
+static normal_t normalize(pestle_onnx_call_t* call, pestle_value_t* x,
+                          const int64_t* axes, size_t count, double epsilon) {
+  normal_t out;
+  out.mean = mean_over(call, x, axes, count);
+  pestle_value_t* centred = sub(call, x, out.mean);
+  pestle_value_t* variance =
+      mean_over(call, mul(call, centred, centred), axes, count);
+  out.inverse = pestle_onnx_unary(
+      call, PESTLE_OP_RSQRT,
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
+  out.result = mul(call, centred, out.inverse);
+  return out;
+}
+
+// --- Batch ---
+
+// Statistics are constants in practice, so that the list arithmetic folds and a
+// multiply and an add an element are left.
+void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  double epsilon = pestle_onnx_float(call, "epsilon", 1e-5);
+  bool training = call->opset >= 14 ? pestle_onnx_int(call, "training_mode", 0)
+                                    : pestle_onnx_wants(call, 1);
+  if (training || rank_of(x) < 1 || !pestle_onnx_int(call, "spatial", 1)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "only inference over channels is supported (no training "
+                     "outputs, spatial = 1)");
+    return;
+  }
+  pestle_value_t* variance = pestle_onnx_convert(call, call->inputs[4],
+                                                 dtype_of(call->inputs[1]));
+  pestle_value_t* mean = pestle_onnx_convert(call, call->inputs[3],
+                                             dtype_of(call->inputs[1]));
+  pestle_value_t* deviation = pestle_onnx_unary(
+      call, PESTLE_OP_SQRT,
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
+  pestle_value_t* factor = quotient(call, call->inputs[1], deviation);
+  pestle_value_t* offset =
+      sub(call, call->inputs[2], mul(call, mean, factor));
+  int64_t axis = rank_of(x) > 1 ? 1 : 0;
+  pestle_dtype_t dtype = dtype_of(x);
+  factor = pestle_onnx_convert(call, factor, dtype);
+  offset = pestle_onnx_convert(call, offset, dtype);
+  call->outputs[0] =
+      add(call, mul(call, x, pestle_onnx_along(call, factor, x, axis)),
+          pestle_onnx_along(call, offset, x, axis));
+}
+
+// --- Layer ---
+
+static pestle_attr_t dims_attr(const int64_t* axes, size_t count) {
+  return (pestle_attr_t){.name = PESTLE_ATTR_dimensions,
+                         .kind = PESTLE_ATTR_KIND_I64S,
+                         .as.i64s = {axes, count}};
+}
+
+static pestle_attr_t epsilon_attr(double epsilon) {
+  return (pestle_attr_t){.name = PESTLE_ATTR_epsilon,
+                         .kind = PESTLE_ATTR_KIND_F64,
+                         .as.f64 = epsilon};
+}
+
+// Axes [axis, rank) of |x|.
+static size_t trailing_axes(pestle_onnx_call_t* call, const pestle_value_t* x,
+                            int64_t* axes) {
+  int64_t rank = rank_of(x);
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
+  if (call->status) return 0;
+  for (int64_t i = axis; i < rank; ++i) axes[i - axis] = i;
+  return (size_t)(rank - axis);
+}
+
+// Scale or offset in the shape of the normalised axes; NULL when it is larger
+// than those.
+static pestle_value_t* fit(pestle_onnx_call_t* call, pestle_value_t* value,
+                           const pestle_value_t* x, size_t count) {
+  int32_t rank = (int32_t)count;
+  if (!value || rank_of(value) > rank) return NULL;
+  return pestle_onnx_broadcast(call, value, rank,
+                               pestle_onnx_type(x)->dims + rank_of(x) - rank);
+}
+
+void pestle_onnx_import_layer_norm(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *factor = call->inputs[1];
+  pestle_value_t* offset = pestle_onnx_input(call, 2);
+  double epsilon = pestle_onnx_float(call, "epsilon", 1e-5);
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count = trailing_axes(call, x, axes);
+  if (!count) return;
+  if (!offset) offset = pestle_onnx_scalar(call, dtype_of(x), 0);
+  bool fits = rank_of(factor) <= (int32_t)count &&
+              rank_of(offset) <= (int32_t)count;
+  if (fits && !pestle_onnx_wants(call, 1) && !pestle_onnx_wants(call, 2)) {
+    pestle_attr_t attrs[] = {dims_attr(axes, count), epsilon_attr(epsilon)};
+    pestle_value_t* operands[3] = {x, fit(call, factor, x, count),
+                                   fit(call, offset, x, count)};
+    pestle_node_spec_t spec = {.op = PESTLE_OP_LAYER_NORM,
+                               .operands = operands,
+                               .operand_count = 3,
+                               .attrs = attrs,
+                               .attr_count = 2};
+    call->outputs[0] = pestle_onnx_emit(call, &spec);
+    return;
+  }
+  normal_t normal = normalize(call, x, axes, count, epsilon);
+  call->outputs[0] =
+      add(call, mul(call, normal.result, factor), offset);
+  if (pestle_onnx_wants(call, 1)) call->outputs[1] = normal.mean;
+  if (pestle_onnx_wants(call, 2)) call->outputs[2] = normal.inverse;
+}
+
+void pestle_onnx_import_rms_norm(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *factor = call->inputs[1];
+  double epsilon = pestle_onnx_float(call, "epsilon", 1e-5);
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count = trailing_axes(call, x, axes);
+  if (!count) return;
+  pestle_value_t* fitted = fit(call, factor, x, count);
+  if (!fitted && !call->status) {
+    pestle_value_t* square = mean_over(call, mul(call, x, x), axes, count);
+    pestle_value_t* inverse = pestle_onnx_unary(
+        call, PESTLE_OP_RSQRT,
+        pestle_onnx_binary_f(call, PESTLE_OP_ADD, square, epsilon));
+    call->outputs[0] = mul(call, mul(call, x, inverse), factor);
+    return;
+  }
+  pestle_attr_t attrs[] = {dims_attr(axes, count), epsilon_attr(epsilon)};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_RMS_NORM,
+                             .operands = (pestle_value_t*[]){x, fitted},
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 2};
+  call->outputs[0] = pestle_onnx_emit(call, &spec);
+}
+
+// --- Instance and group ---
+
+static size_t spatial_axes(const pestle_value_t* x, int32_t first,
+                           int64_t* axes) {
+  size_t count = 0;
+  for (int32_t i = first; i < rank_of(x); ++i) axes[count++] = i;
+  return count;
+}
+
+void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count = spatial_axes(x, 2, axes);
+  normal_t normal = normalize(call, x, axes, count,
+                              pestle_onnx_float(call, "epsilon", 1e-5));
+  call->outputs[0] =
+      add(call,
+          mul(call, normal.result,
+              pestle_onnx_along(call, call->inputs[1], x, 1)),
+          pestle_onnx_along(call, call->inputs[2], x, 1));
+}
+
+// One number a group, repeated for each of its channels.
+static pestle_value_t* per_channel(pestle_onnx_call_t* call,
+                                   pestle_value_t* groups, int64_t each) {
+  int64_t dims[2] = {pestle_onnx_dim(groups, 0), each}, axis = 0;
+  if (rank_of(groups) != 1) return groups;
+  pestle_value_t* wide =
+      pestle_onnx_broadcast_in(call, groups, 2, dims, &axis);
+  return pestle_onnx_reshape(call, wide, 1, (const int64_t[]){dims[0] * each});
+}
+
+void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *factor = call->inputs[1];
+  pestle_value_t* offset = call->inputs[2];
+  int64_t groups = pestle_onnx_int(call, "num_groups", 0);
+  int32_t rank = rank_of(x);
+  int64_t channels = pestle_onnx_dim(x, 1);
+  if (rank < 2 || groups < 1 || channels % groups != 0) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "%lld channels cannot be split into %lld groups",
+                     (long long)channels, (long long)groups);
+    return;
+  }
+  int64_t dims[3] = {pestle_onnx_dim(x, 0), groups,
+                     channels / groups * pestle_onnx_dims_product(x, 2, rank)};
+  int64_t axis = 2;
+  normal_t normal =
+      normalize(call, pestle_onnx_reshape(call, x, 3, dims), &axis, 1,
+                pestle_onnx_float(call, "epsilon", 1e-5));
+  // Until opset 20 scale and offset had one number a group.
+  if (call->opset < 21) {
+    factor = per_channel(call, factor, channels / groups);
+    offset = per_channel(call, offset, channels / groups);
+  }
+  pestle_value_t* y = pestle_onnx_reshape(call, normal.result, rank,
+                                          pestle_onnx_type(x)->dims);
+  call->outputs[0] =
+      add(call, mul(call, y, pestle_onnx_along(call, factor, x, 1)),
+          pestle_onnx_along(call, offset, x, 1));
+}
+
+void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {
+  static const int64_t usual[] = {0, 2, 3};
+  pestle_value_t* x = call->inputs[0];
+  pestle_i64s_t list = pestle_onnx_ints(call, "axes");
+  if (!list.count) list = (pestle_i64s_t){usual, 3};
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (size_t i = 0; i < list.count && i < PESTLE_MAX_RANK; ++i) {
+    axes[count++] = pestle_onnx_axis(call, list.data[i], rank_of(x));
+  }
+  pestle_value_t* mean = mean_over(call, x, axes, count);
+  pestle_value_t* centred = sub(call, x, mean);
+  pestle_value_t* variance =
+      mean_over(call, mul(call, centred, centred), axes, count);
+  pestle_value_t* deviation = pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD, pestle_onnx_unary(call, PESTLE_OP_SQRT, variance),
+      1e-9);
+  call->outputs[0] = quotient(call, centred, deviation);
+}
+
+// --- Across one axis ---
+
+void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
+  int64_t p = pestle_onnx_int(call, "p", 2);
+  if (call->status || (p != 1 && p != 2)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "attribute 'p' is %lld",
+                     (long long)p);
+    return;
+  }
+  pestle_value_t* magnitude =
+      p == 1 ? pestle_onnx_unary(call, PESTLE_OP_ABS, x) : mul(call, x, x);
+  pestle_value_t* norm =
+      pestle_onnx_reduce(call, PESTLE_OP_ADD, magnitude, &axis, 1, true);
+  if (p == 2) norm = pestle_onnx_unary(call, PESTLE_OP_SQRT, norm);
+  // A row of zeros stays one.
+  norm = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0),
+      splat_like(call, norm, 1), norm);
+  call->outputs[0] = quotient(call, x, norm);
+}
+
+// x / (bias + alpha / size * sum of squares over nearby channels) ^ beta
+void pestle_onnx_import_lrn(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t size = pestle_onnx_int(call, "size", 0);
+  double alpha = pestle_onnx_float(call, "alpha", 1e-4);
+  double beta = pestle_onnx_float(call, "beta", 0.75);
+  double bias = pestle_onnx_float(call, "bias", 1);
+  if (size < 1 || size > 1 << 20 || rank_of(x) < 2) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it needs channels and a positive size");
+    return;
+  }
+  pestle_onnx_window_t window = {0};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    window.size[i] = i == 1 ? size : 1;
+    window.strides[i] = window.dilations[i] = 1;
+  }
+  window.padding[2] = (size - 1) / 2;
+  window.padding[3] = size - 1 - (size - 1) / 2;
+  pestle_value_t* sum = pestle_onnx_reduce_window(call, PESTLE_OP_ADD,
+                                                  mul(call, x, x), &window);
+  pestle_value_t* base = pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD, times(call, sum, alpha / (double)size), bias);
+  call->outputs[0] = quotient(
+      call, x, pestle_onnx_binary_f(call, PESTLE_OP_POWER, base, beta));
+}

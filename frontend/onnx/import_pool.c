@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools: windows folded by reduce_window, whole planes by reduce.
+#include <math.h>
+
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+// The window over NC...; with |ceil| the last, partial window counts too, and
+// the padding grows by |grown| an axis to hold it.
+static void make_window(const pestle_value_t* x, pestle_onnx_space_t* space,
+                        bool ceil_mode, pestle_onnx_window_t* out,
+                        int64_t* grown) {
+  *out = (pestle_onnx_window_t){0};
+  for (int32_t i = 0; i < 2; ++i) {
+    out->size[i] = out->strides[i] = out->dilations[i] = 1;
+  }
+  for (int32_t i = 0; i < space->count; ++i) {
+    int64_t extent = pestle_onnx_dim(x, 2 + i), stride = space->strides[i];
+    int64_t reach = (space->kernel[i] - 1) * space->dilations[i] + 1;
+    int64_t room = extent + space->low[i] + space->high[i] - reach;
+    int64_t windows = room < 0 ? 0 : room / stride + 1;
+    if (ceil_mode && room >= 0 && room % stride != 0 &&
+        windows * stride < extent + space->low[i]) {
+      ++windows;
+    }
+    int64_t used = windows ? (windows - 1) * stride - room : 0;
+    grown[i] = used > 0 ? used : 0;
+    out->size[2 + i] = space->kernel[i];
+    out->strides[2 + i] = stride;
+    out->dilations[2 + i] = space->dilations[i];
+    out->padding[2 * (2 + i)] = space->low[i];
+    out->padding[2 * (2 + i) + 1] = space->high[i] + grown[i];
+  }
+}
+
+static bool read_pool(pestle_onnx_call_t* call, pestle_onnx_space_t* space,
+                      pestle_onnx_window_t* window, int64_t* grown) {
+  pestle_value_t* x = call->inputs[0];
+  *space = (pestle_onnx_space_t){0};
+  if (!pestle_onnx_read_kernel(call, x, space) ||
+      !pestle_onnx_read_space(call, x, space)) {
+    return false;
+  }
+  make_window(x, space, pestle_onnx_int(call, "ceil_mode", 0) != 0, window,
+              grown);
+  return !call->status;
+}
+
+void pestle_onnx_import_max_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_space_t space;
+  pestle_onnx_window_t window;
+  int64_t grown[PESTLE_MAX_RANK];
+  if (!read_pool(call, &space, &window, grown)) return;
+  if (pestle_onnx_wants(call, 1)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "its second output, the indices, is not supported");
+  }
+  call->outputs[0] = pestle_onnx_reduce_window(call, PESTLE_OP_MAXIMUM,
+                                               call->inputs[0], &window);
+}
+
+// How many elements of axis |i| window |at| sees: of the input alone, or of the
+// padding that was asked for too (not of what ceil_mode adds).
+static double seen(const pestle_value_t* x, const pestle_onnx_space_t* space,
+                   int32_t i, int64_t at, bool include_pad) {
+  int64_t first = include_pad ? -space->low[i] : 0;
+  int64_t extent = pestle_onnx_dim(x, 2 + i);
+  int64_t end = include_pad ? extent + space->high[i] : extent;
+  double count = 0;
+  for (int64_t k = 0; k < space->kernel[i]; ++k) {
+    int64_t p = at * space->strides[i] - space->low[i] + k * space->dilations[i];
+    if (p >= first && p < end) ++count;
+  }
+  return count;
+}
+
+// The counts of one axis as a constant that broadcasts along the others.
+static pestle_value_t* axis_counts(pestle_onnx_call_t* call,
+                                   const pestle_value_t* y,
+                                   const pestle_onnx_space_t* space, int32_t i,
+                                   bool include_pad) {
+  int64_t windows = pestle_onnx_dim(y, 2 + i);
+  pestle_type_t type = {.dtype = dtype_of(y), .rank = rank_of(y)};
+  for (int32_t k = 0; k < type.rank; ++k) type.dims[k] = 1;
+  type.dims[2 + i] = windows;
+  if (windows > 1 << 24 || (double)windows * (double)space->kernel[i] > 1e8) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "an average over %lld windows of %lld",
+                            (long long)windows, (long long)space->kernel[i]);
+  }
+  double* counts =
+      pestle_onnx_scratch(call, (size_t)(windows + 1) * sizeof(double));
+  if (!counts) return NULL;
+  for (int64_t at = 0; at < windows; ++at) {
+    double count = seen(call->inputs[0], space, i, at, include_pad);
+    // A window of padding alone: 0 / 1, not 0 / 0.
+    counts[at] = count > 0 ? count : 1;
+  }
+  return pestle_onnx_numbers(call, &type, counts);
+}
+
+void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_space_t space;
+  pestle_onnx_window_t window;
+  int64_t grown[PESTLE_MAX_RANK];
+  if (!read_pool(call, &space, &window, grown)) return;
+  bool include_pad = pestle_onnx_int(call, "count_include_pad", 0) != 0;
+  pestle_value_t* y = pestle_onnx_reduce_window(call, PESTLE_OP_ADD,
+                                                call->inputs[0], &window);
+  if (!y) return;
+  double whole = 1;
+  for (int32_t i = 0; i < space.count; ++i) {
+    bool padded = space.low[i] || space.high[i];
+    bool partial = grown[i] || (padded && !include_pad);
+    if (partial) {
+      y = quotient(call, y, axis_counts(call, y, &space, i, include_pad));
+    } else {
+      whole *= (double)space.kernel[i];
+    }
+  }
+  call->outputs[0] =
+      whole == 1 ? y : pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, y, whole);
+}
+
+// sum(|x|^p)^(1/p) of whatever |fold| sums.
+static pestle_value_t* power_of(pestle_onnx_call_t* call, pestle_value_t* x,
+                                double p) {
+  x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  if (p == 1) return x;
+  if (p == 2) return mul(call, x, x);
+  return pestle_onnx_binary_f(call, PESTLE_OP_POWER, x, p);
+}
+
+static pestle_value_t* root_of(pestle_onnx_call_t* call, pestle_value_t* x,
+                               double p) {
+  if (p == 1) return x;
+  if (p == 2) return pestle_onnx_unary(call, PESTLE_OP_SQRT, x);
+  return pestle_onnx_binary_f(call, PESTLE_OP_POWER, x, 1 / p);
+}
+
+static double read_p(pestle_onnx_call_t* call) {
+  int64_t p = pestle_onnx_int(call, "p", 2);
+  if (p < 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "attribute 'p' is %lld",
+                     (long long)p);
+  }
+  return (double)p;
+}
+
+void pestle_onnx_import_lp_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_space_t space;
+  pestle_onnx_window_t window;
+  int64_t grown[PESTLE_MAX_RANK];
+  double p = read_p(call);
+  if (!read_pool(call, &space, &window, grown)) return;
+  pestle_value_t* sum = pestle_onnx_reduce_window(
+      call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p), &window);
+  call->outputs[0] = root_of(call, sum, p);
+}
+
+// --- Whole planes ---
+
+static pestle_value_t* fold_planes(pestle_onnx_call_t* call, pestle_op_t op,
+                                   pestle_value_t* x) {
+  int64_t axes[PESTLE_MAX_RANK];
+  int32_t rank = rank_of(x);
+  if (rank < 2) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its input has rank %d, it needs batch and "
+                            "channels",
+                            rank);
+  }
+  for (int32_t i = 2; i < rank; ++i) axes[i - 2] = i;
+  return pestle_onnx_reduce(call, op, x, axes, (size_t)rank - 2, true);
+}
+
+void pestle_onnx_import_global_average_pool(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  call->outputs[0] = pestle_onnx_binary_f(
+      call, PESTLE_OP_DIVIDE, fold_planes(call, PESTLE_OP_ADD, x),
+      (double)pestle_onnx_dims_product(x, 2, rank_of(x)));
+}
+
+void pestle_onnx_import_global_max_pool(pestle_onnx_call_t* call) {
+  call->outputs[0] = fold_planes(call, PESTLE_OP_MAXIMUM, call->inputs[0]);
+}
+
+void pestle_onnx_import_global_lp_pool(pestle_onnx_call_t* call) {
+  double p = read_p(call);
+  call->outputs[0] = root_of(
+      call, fold_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)),
+      p);
+}

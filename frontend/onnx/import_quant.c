@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantisation. Scales and zero points become rank 0, or lists along an axis.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+// A parameter of |x|: a list with one number an element of |axis|, or a scalar.
+static pestle_value_t* parameter(pestle_onnx_call_t* call,
+                                 pestle_value_t* value, bool per_axis) {
+  if (!value) return NULL;
+  int64_t count = pestle_type_count(value->type);
+  if (per_axis) {
+    return pestle_onnx_reshape(call, value, 1, &count);
+  }
+  return pestle_onnx_reshape(call, value, 0, NULL);
+}
+
+// Whether |scale| has a number for each element of an axis of |x|.
+static bool is_per_axis(pestle_onnx_call_t* call, const pestle_value_t* x,
+                        const pestle_value_t* scale, int64_t* axis) {
+  if (!scale || pestle_type_count(scale->type) == 1) return false;
+  *axis = pestle_onnx_axis(call, *axis, rank_of(x));
+  if (rank_of(scale) != 1 || pestle_onnx_int(call, "block_size", 0)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "scales by blocks are not supported");
+  }
+  return true;
+}
+
+static pestle_value_t* composite(pestle_onnx_call_t* call, pestle_op_t op,
+                                 pestle_value_t* x, pestle_value_t* scale,
+                                 pestle_value_t* zero, int64_t axis) {
+  pestle_attr_t attr = {.name = PESTLE_ATTR_axis,
+                        .kind = PESTLE_ATTR_KIND_I64,
+                        .as.i64 = axis};
+  pestle_node_spec_t spec = {.op = op,
+                             .operands = (pestle_value_t*[]){x, scale, zero},
+                             .operand_count = 3,
+                             .attrs = &attr,
+                             .attr_count = 1};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
+                                     pestle_value_t* x, pestle_value_t* scale,
+                                     pestle_value_t* zero_point,
+                                     pestle_dtype_t dtype, int64_t axis) {
+  bool per_axis = is_per_axis(call, x, scale, &axis);
+  scale = parameter(call, scale, per_axis);
+  if (!scale) return NULL;
+  pestle_type_t type = *scale->type;
+  type.dtype = dtype;
+  pestle_value_t* zero = zero_point ? parameter(call, zero_point, per_axis)
+                                    : pestle_onnx_splat(call, &type, 0);
+  if (dtype_of(scale) != dtype_of(x)) {
+    scale = pestle_onnx_convert(call, scale, dtype_of(x));
+  }
+  return composite(call, PESTLE_OP_QUANTIZE, x, scale, zero,
+                   per_axis ? axis : 0);
+}
+
+void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *zero = pestle_onnx_input(call, 2);
+  int64_t type = pestle_onnx_int(call, "output_dtype", 0);
+  pestle_dtype_t dtype = zero   ? dtype_of(zero)
+                         : type ? pestle_onnx_dtype(type)
+                                : PESTLE_U8;
+  if (dtype == PESTLE_NONE || pestle_onnx_int(call, "precision", 0)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "attribute 'output_dtype' is %s, or it has a precision",
+                     pestle_onnx_dtype_name(type));
+  }
+  if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT)) {
+    x = pestle_onnx_convert(call, x, PESTLE_F32);
+  }
+  call->outputs[0] =
+      pestle_onnx_quantize(call, x, call->inputs[1], zero, dtype,
+                           pestle_onnx_int(call, "axis", 1));
+}
+
+static pestle_value_t* dequantize(pestle_onnx_call_t* call, pestle_value_t* x,
+                                  pestle_value_t* scale,
+                                  pestle_value_t* zero_point, int64_t axis) {
+  bool per_axis = is_per_axis(call, x, scale, &axis);
+  scale = parameter(call, scale, per_axis);
+  if (!scale) return NULL;
+  pestle_type_t type = *scale->type;
+  type.dtype = dtype_of(x);
+  pestle_value_t* zero = zero_point ? parameter(call, zero_point, per_axis)
+                                    : pestle_onnx_splat(call, &type, 0);
+  return composite(call, PESTLE_OP_DEQUANTIZE, x, scale, zero,
+                   per_axis ? axis : 0);
+}
+
+void pestle_onnx_import_dequantize_linear(pestle_onnx_call_t* call) {
+  pestle_value_t* y =
+      dequantize(call, call->inputs[0], call->inputs[1],
+                 pestle_onnx_input(call, 2), pestle_onnx_int(call, "axis", 1));
+  int64_t type = pestle_onnx_int(call, "output_dtype", 0);
+  if (type) {
+    pestle_dtype_t dtype = pestle_onnx_dtype(type);
+    if (dtype == PESTLE_NONE) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "attribute 'output_dtype' is %s",
+                       pestle_onnx_dtype_name(type));
+    }
+    y = pestle_onnx_convert(call, y, dtype);
+  }
+  call->outputs[0] = y;
+}
+
+// scale = (max(x, 0) - min(x, 0)) / 255, zero point = round(-min / scale).
+void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < rank_of(x); ++i) axes[i] = i;
+  size_t count = (size_t)rank_of(x);
+  pestle_value_t* top = pestle_onnx_binary_f(
+      call, PESTLE_OP_MAXIMUM,
+      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, x, axes, count, false), 0);
+  pestle_value_t* bottom = pestle_onnx_binary_f(
+      call, PESTLE_OP_MINIMUM,
+      pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, x, axes, count, false), 0);
+  pestle_value_t* scale = pestle_onnx_binary_f(
+      call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
+  // All zeros: any scale will do, but not zero.
+  pestle_value_t* divisor = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0),
+      splat_like(call, scale, 1), scale);
+  pestle_value_t* zero = quotient(
+      call, pestle_onnx_unary(call, PESTLE_OP_NEGATE, bottom), divisor);
+  zero = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, zero);
+  zero = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, zero, 255);
+  zero = pestle_onnx_convert(call, zero, PESTLE_U8);
+  call->outputs[0] =
+      pestle_onnx_quantize(call, x, divisor, zero, PESTLE_U8, 0);
+  if (call->output_count > 1) call->outputs[1] = scale;
+  if (call->output_count > 2) call->outputs[2] = zero;
+}
+
+// --- Products of quantised tensors ---
+
+// |x| as i32 without its zero point, which is a scalar or a list along |axis|.
+static pestle_value_t* centred(pestle_onnx_call_t* call, pestle_value_t* x,
+                               pestle_value_t* zero, int64_t axis) {
+  pestle_value_t* wide = pestle_onnx_convert(call, x, PESTLE_I32);
+  if (!zero || !wide) return wide;
+  zero = pestle_onnx_convert(call, zero, PESTLE_I32);
+  if (!zero) return NULL;
+  if (pestle_type_count(zero->type) == 1) {
+    zero = pestle_onnx_reshape(call, zero, 0, NULL);
+  } else if (rank_of(zero) == 1) {
+    zero = pestle_onnx_along(call, zero, wide, axis);
+  }
+  return sub(call, wide, zero);
+}
+
+void pestle_onnx_import_matmul_integer(pestle_onnx_call_t* call) {
+  pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  a = centred(call, a, pestle_onnx_input(call, 2), rank_of(a) - 2);
+  b = centred(call, b, pestle_onnx_input(call, 3), rank_of(b) - 1);
+  call->outputs[0] = pestle_onnx_matmul(call, a, b, PESTLE_I32);
+}
+
+// i32 sums in units of |scale_a| |scale_b|, requantised to the output's type.
+static pestle_value_t* requantize(pestle_onnx_call_t* call,
+                                  pestle_value_t* sums, pestle_value_t* scale_a,
+                                  pestle_value_t* scale_b,
+                                  pestle_value_t* scale_y,
+                                  pestle_value_t* zero_y, int64_t axis) {
+  pestle_dtype_t dtype = dtype_of(scale_y);
+  pestle_value_t* scale = mul(call, scale_a, scale_b);
+  if (!scale || !sums) return NULL;
+  if (pestle_type_count(scale->type) == 1) {
+    scale = pestle_onnx_reshape(call, scale, 0, NULL);
+  } else if (rank_of(scale) == 1) {
+    scale = pestle_onnx_along(call, scale, sums, axis);
+  }
+  pestle_value_t* real =
+      mul(call, pestle_onnx_convert(call, sums, dtype), scale);
+  return pestle_onnx_quantize(call, real, scale_y, zero_y, dtype_of(zero_y), 0);
+}
+
+void pestle_onnx_import_qlinear_matmul(pestle_onnx_call_t* call) {
+  pestle_value_t** in = call->inputs;
+  pestle_value_t* a = centred(call, in[0], in[2], rank_of(in[0]) - 2);
+  pestle_value_t* b = centred(call, in[3], in[5], rank_of(in[3]) - 1);
+  pestle_value_t* sums = pestle_onnx_matmul(call, a, b, PESTLE_I32);
+  call->outputs[0] = requantize(call, sums, in[1], in[4], in[6], in[7],
+                                rank_of(sums) - 1);
+}
+
+void pestle_onnx_import_qlinear_conv(pestle_onnx_call_t* call) {
+  pestle_value_t** in = call->inputs;
+  pestle_value_t* bias = pestle_onnx_input(call, 8);
+  pestle_value_t* x = centred(call, in[0], in[2], 1);
+  pestle_value_t* w = centred(call, in[3], in[5], 0);
+  pestle_value_t* sums = pestle_onnx_conv_of(call, x, w);
+  if (bias) sums = add(call, sums, pestle_onnx_along(call, bias, sums, 1));
+  call->outputs[0] = requantize(call, sums, in[1], in[4], in[6], in[7], 1);
+}

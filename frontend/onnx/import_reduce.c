@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over axes, arg-max and running sums.
+#include "frontend/onnx/ops.h"
+
+size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
+                        int64_t rank, int64_t* out_axes, bool* out_given) {
+  pestle_i64s_t list = {0};
+  if (call->opset < as_input) {
+    list = pestle_onnx_ints(call, "axes");
+  } else if (pestle_onnx_input(call, 1)) {
+    list = pestle_onnx_input_ints(call, 1, "axes");
+  }
+  *out_given = list.count != 0;
+  bool chosen[PESTLE_MAX_RANK] = {false};
+  for (size_t i = 0; i < list.count && rank; ++i) {
+    chosen[pestle_onnx_axis(call, list.data[i], rank)] = true;
+  }
+  size_t count = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (chosen[i] || !list.count) out_axes[count++] = i;
+  }
+  return call->status ? 0 : count;
+}
+
+// What a reduction folds over.
+typedef struct reduction_t {
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count;
+  bool keep_dims;
+} reduction_t;
+
+// Reads the axes; those of ReduceSum became an input at opset 13, the others'
+// at 18.
+static reduction_t read_reduction(pestle_onnx_call_t* call, int64_t as_input) {
+  reduction_t result = {0};
+  bool given;
+  result.keep_dims = pestle_onnx_int(call, "keepdims", 1) != 0;
+  result.count = pestle_onnx_axes(call, as_input, rank_of(call->inputs[0]),
+                                  result.axes, &given);
+  if (!given && pestle_onnx_int(call, "noop_with_empty_axes", 0)) {
+    result.count = 0;
+  }
+  return result;
+}
+
+static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
+                              const reduction_t* how, pestle_value_t* x) {
+  return pestle_onnx_reduce(call, op, x, how->axes, how->count,
+                            how->keep_dims);
+}
+
+static double element_count(const reduction_t* how, const pestle_value_t* x) {
+  double count = 1;
+  for (size_t i = 0; i < how->count; ++i) {
+    count *= (double)pestle_onnx_dim(x, how->axes[i]);
+  }
+  return count;
+}
+
+#define SIMPLE(fn, OP, as_input)                                       \
+  void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {      \
+    reduction_t how = read_reduction(call, as_input);                  \
+    call->outputs[0] = reduce(call, PESTLE_OP_##OP, &how, call->inputs[0]); \
+  }
+SIMPLE(sum, ADD, 13)
+SIMPLE(prod, MULTIPLY, 18)
+SIMPLE(max, MAXIMUM, 18)
+SIMPLE(min, MINIMUM, 18)
+
+void pestle_onnx_import_reduce_mean(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  reduction_t how = read_reduction(call, 18);
+  pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, x);
+  call->outputs[0] = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sum,
+                                          element_count(&how, x));
+}
+
+void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
+  reduction_t how = read_reduction(call, 18);
+  pestle_value_t* magnitude =
+      pestle_onnx_unary(call, PESTLE_OP_ABS, call->inputs[0]);
+  call->outputs[0] = reduce(call, PESTLE_OP_ADD, &how, magnitude);
+}
+
+static pestle_value_t* sum_of_squares(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  reduction_t how = read_reduction(call, 18);
+  return reduce(call, PESTLE_OP_ADD, &how, mul(call, x, x));
+}
+
+void pestle_onnx_import_reduce_sum_square(pestle_onnx_call_t* call) {
+  call->outputs[0] = sum_of_squares(call);
+}
+
+// Integers take the root as floats.
+void pestle_onnx_import_reduce_l2(pestle_onnx_call_t* call) {
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  pestle_value_t* sum = pestle_onnx_convert(call, sum_of_squares(call),
+                                            is_float ? dtype : PESTLE_F64);
+  call->outputs[0] = pestle_onnx_convert(
+      call, pestle_onnx_unary(call, PESTLE_OP_SQRT, sum), dtype);
+}
+
+static pestle_value_t* log_as(pestle_onnx_call_t* call, pestle_value_t* x,
+                              pestle_dtype_t dtype) {
+  bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  x = pestle_onnx_convert(call, x, is_float ? dtype : PESTLE_F64);
+  return pestle_onnx_convert(call, pestle_onnx_unary(call, PESTLE_OP_LOG, x),
+                             dtype);
+}
+
+void pestle_onnx_import_reduce_log_sum(pestle_onnx_call_t* call) {
+  reduction_t how = read_reduction(call, 18);
+  pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, call->inputs[0]);
+  call->outputs[0] = log_as(call, sum, dtype_of(call->inputs[0]));
+}
+
+// max + log(sum(exp(x - max))), with a max of -inf or inf taken as 0.
+void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_dtype_t dtype = dtype_of(x);
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    x = pestle_onnx_convert(call, x, PESTLE_F64);
+  }
+  reduction_t how = read_reduction(call, 18), kept = how;
+  kept.keep_dims = true;
+  pestle_value_t* top = reduce(call, PESTLE_OP_MAXIMUM, &kept, x);
+  top = pestle_onnx_select(call,
+                           pestle_onnx_unary(call, PESTLE_OP_IS_FINITE, top),
+                           top, splat_like(call, top, 0));
+  pestle_value_t* sum =
+      reduce(call, PESTLE_OP_ADD, &kept,
+             pestle_onnx_unary(call, PESTLE_OP_EXP, sub(call, x, top)));
+  pestle_value_t* result =
+      add(call, pestle_onnx_unary(call, PESTLE_OP_LOG, sum), top);
+  if (!how.keep_dims && result) {
+    // Dropping axes of extent 1 is all that a reduction would still do.
+    int64_t dims[PESTLE_MAX_RANK];
+    int32_t rank = 0;
+    size_t next = 0;
+    for (int32_t i = 0; i < rank_of(result); ++i) {
+      if (next < how.count && how.axes[next] == i) {
+        ++next;
+      } else {
+        dims[rank++] = pestle_onnx_dim(result, i);
+      }
+    }
+    result = pestle_onnx_reshape(call, result, rank, dims);
+  }
+  call->outputs[0] = pestle_onnx_convert(call, result, dtype);
+}
+
+// --- Arg-max ---
+
+// The first (or last) position that holds the extreme, by two plain reductions:
+// the extreme, then the least (or greatest) index at which it lies.
+static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
+  bool keep = pestle_onnx_int(call, "keepdims", 1) != 0;
+  bool last = pestle_onnx_int(call, "select_last_index", 0) != 0;
+  if (call->status || rank_of(x) == 0) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs an axis");
+    return;
+  }
+  pestle_value_t* top = pestle_onnx_reduce(call, op, x, &axis, 1, true);
+  pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, x, top);
+  if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
+    hit = pestle_onnx_binary(call, PESTLE_OP_OR, hit,
+                             pestle_onnx_unary(call, PESTLE_OP_IS_NAN, x));
+  }
+  pestle_type_t index = *pestle_onnx_type(x);
+  index.dtype = PESTLE_I64;
+  pestle_value_t* places = pestle_onnx_select(
+      call, hit, pestle_onnx_iota(call, &index, axis),
+      last ? pestle_onnx_splat_int(call, &index, -1)
+           : pestle_onnx_highest(call, &index));
+  call->outputs[0] = pestle_onnx_reduce(
+      call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM, places, &axis, 1,
+      keep);
+}
+
+void pestle_onnx_import_arg_max(pestle_onnx_call_t* call) {
+  arg_extreme(call, PESTLE_OP_MAXIMUM);
+}
+
+void pestle_onnx_import_arg_min(pestle_onnx_call_t* call) {
+  arg_extreme(call, PESTLE_OP_MINIMUM);
+}
+
+// --- Running sums ---
+
+// A window as long as the axis, padded in front: position i sees [0, i].
+static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_i64s_t axes = pestle_onnx_input_ints(call, 1, "axis");
+  if (call->status || axes.count != 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs one axis");
+    return;
+  }
+  int64_t axis = pestle_onnx_axis(call, axes.data[0], rank_of(x));
+  bool exclusive = pestle_onnx_int(call, "exclusive", 0) != 0;
+  bool reverse = pestle_onnx_int(call, "reverse", 0) != 0;
+  int64_t extent = pestle_onnx_dim(x, axis);
+  if (call->status || extent == 0) {
+    call->outputs[0] = x;
+    return;
+  }
+  pestle_onnx_window_t window = {0};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    window.size[i] = i == axis ? extent : 1;
+    window.strides[i] = window.dilations[i] = 1;
+  }
+  // Exclusive sums see one element less: the window moves by one.
+  int64_t before = exclusive ? extent : extent - 1, after = exclusive ? -1 : 0;
+  window.padding[2 * axis] = reverse ? after : before;
+  window.padding[2 * axis + 1] = reverse ? before : after;
+  call->outputs[0] = pestle_onnx_reduce_window(call, op, x, &window);
+}
+
+void pestle_onnx_import_cum_sum(pestle_onnx_call_t* call) {
+  cumulate(call, PESTLE_OP_ADD);
+}
+
+void pestle_onnx_import_cum_prod(pestle_onnx_call_t* call) {
+  cumulate(call, PESTLE_OP_MULTIPLY);
+}

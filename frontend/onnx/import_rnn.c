@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers. The products of all steps with the input weights are one
+// dot_general; the loop over time keeps the products with the recurrent weights:
+//
+//   xw = dot(x, W^T) + b                     [time, batch, gates * hidden]
+//   while i < time:
+//     t = i (forward) or time - 1 - i (reverse)
+//     h, c = cell(xw[t], dot(h, R^T), h, c)
+//     y[t] = h
+//
+// One step needs no loop. Gates lie in ONNX's order: LSTM i o f c, GRU z r h.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+typedef enum cell_e { CELL_RNN, CELL_GRU, CELL_LSTM } cell_t;
+
+typedef struct layer_t {
+  cell_t cell;
+  int64_t time, batch, input, hidden, gates, directions;
+  bool batch_first;
+  bool linear_before_reset, input_forget;
+  double clip;            // 0: none
+  pestle_dtype_t dtype;
+  pestle_value_t* x;      // [time, batch, input]
+  pestle_value_t* lengths;  // i64 [batch], or NULL when all are |time|
+} layer_t;
+
+// One direction of a layer.
+typedef struct direction_t {
+  int64_t index;
+  bool reverse;
+  pestle_value_t* xw;         // [time, batch, gates * hidden]
+  pestle_value_t* r;          // [gates * hidden, hidden]
+  pestle_value_t* rb;         // GRU: recurrent bias [gates * hidden] or NULL
+  pestle_value_t* peephole[3];  // LSTM: i o f, [hidden] or NULL
+} direction_t;
+
+typedef struct state_t {
+  pestle_value_t *h, *c, *y;
+} state_t;
+
+// --- Pieces ---
+
+// Part |index| of |count| along the last axis.
+static pestle_value_t* part(pestle_onnx_call_t* call, pestle_value_t* x,
+                            int64_t index, int64_t size) {
+  return pestle_onnx_slice_axis(call, x, rank_of(x) - 1, index * size,
+                                (index + 1) * size, 1);
+}
+
+// Element |index| of the first axis, without that axis.
+static pestle_value_t* pick(pestle_onnx_call_t* call, pestle_value_t* x,
+                            int64_t index) {
+  if (!x) return NULL;
+  pestle_value_t* row =
+      pestle_onnx_slice_axis(call, x, 0, index, index + 1, 1);
+  return pestle_onnx_reshape(call, row, rank_of(x) - 1,
+                             pestle_onnx_type(x)->dims + 1);
+}
+
+// Activation |which| (f, g, h) of a direction.
+static pestle_value_t* activate(pestle_onnx_call_t* call, const layer_t* layer,
+                                int64_t direction, size_t which,
+                                pestle_value_t* x) {
+  static const char* const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
+  static const char* const gru[] = {"Sigmoid", "Tanh"};
+  static const char* const rnn[] = {"Tanh"};
+  size_t each = layer->cell == CELL_LSTM ? 3 : layer->cell == CELL_GRU ? 2 : 1;
+  const char* const* usual = layer->cell == CELL_LSTM  ? lstm
+                             : layer->cell == CELL_GRU ? gru
+                                                       : rnn;
+  pestle_str_t name = pestle_str(usual[which]);
+  size_t at = (size_t)direction * each + which;
+  const pestle_onnx_attr_t* names =
+      pestle_onnx_node_attr(call->node, "activations");
+  const pestle_onnx_attr_t* alphas =
+      pestle_onnx_node_attr(call->node, "activation_alpha");
+  const pestle_onnx_attr_t* betas =
+      pestle_onnx_node_attr(call->node, "activation_beta");
+  if (names && names->kind == PESTLE_ONNX_ATTR_STRINGS && at < names->count) {
+    name = names->strings[at];
+  }
+  double alpha = pestle_str_equal_c(name, "HardSigmoid") ? 0.2
+                 : pestle_str_equal_c(name, "LeakyRelu") ? 0.01
+                                                         : 1;
+  double beta = pestle_str_equal_c(name, "HardSigmoid") ? 0.5 : 0;
+  if (alphas && alphas->kind == PESTLE_ONNX_ATTR_FLOATS && at < alphas->count) {
+    alpha = (double)alphas->floats[at];
+  }
+  if (betas && betas->kind == PESTLE_ONNX_ATTR_FLOATS && at < betas->count) {
+    beta = (double)betas->floats[at];
+  }
+  if (layer->clip > 0) {
+    x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, layer->clip);
+    x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -layer->clip);
+  }
+  return pestle_onnx_activation(call, name, alpha, beta, x);
+}
+
+// a [batch, hidden] times w [n, hidden] transposed.
+static pestle_value_t* recur(pestle_onnx_call_t* call, pestle_value_t* h,
+                             pestle_value_t* w) {
+  return pestle_onnx_dot(call, h, w, (pestle_i64s_t){0}, (pestle_i64s_t){0},
+                         PESTLE_I64S(1), PESTLE_I64S(1), dtype_of(h));
+}
+
+static pestle_value_t* one_minus(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return sub(call, splat_like(call, x, 1), x);
+}
+
+// --- Cells: a step from the projected input |xw| [batch, gates * hidden] ---
+
+static state_t step_rnn(pestle_onnx_call_t* call, const layer_t* layer,
+                        const direction_t* d, pestle_value_t* xw, state_t s) {
+  s.h = activate(call, layer, d->index, 0,
+                 add(call, xw, recur(call, s.h, d->r)));
+  return s;
+}
+
+static pestle_value_t* peep(pestle_onnx_call_t* call, const direction_t* d,
+                            size_t which, pestle_value_t* gate,
+                            pestle_value_t* c) {
+  if (!d->peephole[which]) return gate;
+  return add(call, gate, mul(call, c, d->peephole[which]));
+}
+
+static state_t step_lstm(pestle_onnx_call_t* call, const layer_t* layer,
+                         const direction_t* d, pestle_value_t* xw, state_t s) {
+  int64_t size = layer->hidden;
+  pestle_value_t* gates = add(call, xw, recur(call, s.h, d->r));
+  pestle_value_t* i =
+      activate(call, layer, d->index, 0,
+               peep(call, d, 0, part(call, gates, 0, size), s.c));
+  pestle_value_t* f =
+      layer->input_forget
+          ? one_minus(call, i)
+          : activate(call, layer, d->index, 0,
+                     peep(call, d, 2, part(call, gates, 2, size), s.c));
+  pestle_value_t* g =
+      activate(call, layer, d->index, 1, part(call, gates, 3, size));
+  s.c = add(call, mul(call, f, s.c), mul(call, i, g));
+  pestle_value_t* o =
+      activate(call, layer, d->index, 0,
+               peep(call, d, 1, part(call, gates, 1, size), s.c));
+  layer_t no_clip = *layer;
+  no_clip.clip = 0;
+  s.h = mul(call, o, activate(call, &no_clip, d->index, 2, s.c));
+  return s;
+}
+
+static pestle_value_t* biased(pestle_onnx_call_t* call, pestle_value_t* x,
+                              const direction_t* d, int64_t index,
+                              int64_t size) {
+  return d->rb ? add(call, x, part(call, d->rb, index, size)) : x;
+}
+
+// The z and r parts of the recurrent bias are in |xw| already.
+static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
+                        const direction_t* d, pestle_value_t* xw, state_t s) {
+  int64_t size = layer->hidden;
+  pestle_value_t *hr, *candidate;
+  if (layer->linear_before_reset) {
+    hr = recur(call, s.h, d->r);
+  } else {
+    hr = recur(call, s.h, pestle_onnx_slice_axis(call, d->r, 0, 0, 2 * size, 1));
+  }
+  pestle_value_t* z =
+      activate(call, layer, d->index, 0,
+               add(call, part(call, xw, 0, size), part(call, hr, 0, size)));
+  pestle_value_t* r =
+      activate(call, layer, d->index, 0,
+               add(call, part(call, xw, 1, size), part(call, hr, 1, size)));
+  if (layer->linear_before_reset) {
+    candidate =
+        mul(call, r, biased(call, part(call, hr, 2, size), d, 2, size));
+  } else {
+    pestle_value_t* w =
+        pestle_onnx_slice_axis(call, d->r, 0, 2 * size, 3 * size, 1);
+    candidate = biased(call, recur(call, mul(call, r, s.h), w), d, 2, size);
+  }
+  candidate = activate(call, layer, d->index, 1,
+                       add(call, part(call, xw, 2, size), candidate));
+  s.h = add(call, mul(call, one_minus(call, z), candidate),
+            mul(call, z, s.h));
+  return s;
+}
+
+static state_t step_cell(pestle_onnx_call_t* call, const layer_t* layer,
+                         const direction_t* d, pestle_value_t* xw, state_t s) {
+  if (layer->cell == CELL_LSTM) return step_lstm(call, layer, d, xw, s);
+  if (layer->cell == CELL_GRU) return step_gru(call, layer, d, xw, s);
+  return step_rnn(call, layer, d, xw, s);
+}
+
+// Sequences that have ended keep their state and give zeros. |t| is a scalar.
+static state_t mask_step(pestle_onnx_call_t* call, const layer_t* layer,
+                         pestle_value_t* t, state_t before, state_t after,
+                         pestle_value_t** out_y) {
+  *out_y = after.h;
+  if (!layer->lengths) return after;
+  int64_t dims[2] = {layer->batch, layer->hidden}, axis = 0;
+  pestle_value_t* alive =
+      pestle_onnx_binary(call, PESTLE_OP_LT, t, layer->lengths);
+  alive = pestle_onnx_broadcast_in(call, alive, 2, dims, &axis);
+  *out_y = pestle_onnx_select(call, alive, after.h,
+                              splat_like(call, after.h, 0));
+  after.h = pestle_onnx_select(call, alive, after.h, before.h);
+  if (after.c) after.c = pestle_onnx_select(call, alive, after.c, before.c);
+  return after;
+}
+
+// --- The loop ---
+
+static pestle_value_t* index_scalar(pestle_onnx_call_t* call, int64_t value) {
+  pestle_type_t type = {.dtype = PESTLE_I64};
+  return pestle_onnx_splat_int(call, &type, value);
+}
+
+static pestle_value_t* slice_at(pestle_onnx_call_t* call, pestle_value_t* x,
+                                pestle_value_t* t) {
+  const pestle_type_t* type = pestle_onnx_type(x);
+  int64_t sizes[3] = {1, type->dims[1], type->dims[2]};
+  pestle_value_t* zero = index_scalar(call, 0);
+  pestle_attr_t attr = {.name = PESTLE_ATTR_slice_sizes,
+                        .kind = PESTLE_ATTR_KIND_I64S,
+                        .as.i64s = {sizes, 3}};
+  pestle_node_spec_t spec = {
+      .op = PESTLE_OP_DYNAMIC_SLICE,
+      .operands = (pestle_value_t*[]){x, t, zero, zero},
+      .operand_count = 4,
+      .attrs = &attr,
+      .attr_count = 1};
+  return pestle_onnx_reshape(call, pestle_onnx_emit(call, &spec), 2, sizes + 1);
+}
+
+static pestle_value_t* store_at(pestle_onnx_call_t* call, pestle_value_t* y,
+                                pestle_value_t* row, pestle_value_t* t) {
+  if (!row) return NULL;
+  int64_t dims[3] = {1, row->type->dims[0], row->type->dims[1]};
+  pestle_value_t* zero = index_scalar(call, 0);
+  pestle_value_t* wide = pestle_onnx_reshape(call, row, 3, dims);
+  pestle_node_spec_t spec = {
+      .op = PESTLE_OP_DYNAMIC_UPDATE_SLICE,
+      .operands = (pestle_value_t*[]){y, wide, t, zero, zero},
+      .operand_count = 5};
+  return pestle_onnx_emit(call, &spec);
+}
+
+static bool finish_region(pestle_onnx_call_t* call, pestle_value_t** values,
+                          size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!values[i]) return false;
+  }
+  return !call->status &&
+         !pestle_onnx_keep(
+             call, pestle_op_return(call->builder, values, count, NULL));
+}
+
+// Makes a region over |types| and moves the call's builder into it.
+static pestle_region_t* enter_region(pestle_onnx_call_t* call,
+                                     const pestle_type_t* types, size_t count,
+                                     pestle_builder_t* builder) {
+  pestle_module_t* module = call->import->module;
+  pestle_region_t* region = NULL;
+  pestle_block_t* block = NULL;
+  if (call->status || pestle_onnx_keep(call, pestle_region_create(
+                                                 module, types, count, &region,
+                                                 &block))) {
+    return NULL;
+  }
+  *builder = (pestle_builder_t){
+      .module = module, .block = block, .loc = call->builder->loc};
+  call->builder = builder;
+  return region;
+}
+
+static pestle_region_t* loop_condition(pestle_onnx_call_t* call,
+                                       const layer_t* layer,
+                                       const pestle_type_t* types,
+                                       size_t count) {
+  pestle_builder_t inner, *outer = call->builder;
+  pestle_region_t* region = enter_region(call, types, count, &inner);
+  if (region) {
+    pestle_value_t* i = pestle_block_argument(inner.block, 0);
+    pestle_value_t* goes_on = pestle_onnx_binary(
+        call, PESTLE_OP_LT, i, index_scalar(call, layer->time));
+    if (!finish_region(call, &goes_on, 1)) region = NULL;
+  }
+  call->builder = outer;
+  return region;
+}
+
+static pestle_region_t* loop_body(pestle_onnx_call_t* call,
+                                  const layer_t* layer, const direction_t* d,
+                                  const pestle_type_t* types, size_t count) {
+  pestle_builder_t inner, *outer = call->builder;
+  pestle_region_t* region = enter_region(call, types, count, &inner);
+  if (region) {
+    pestle_value_t* i = pestle_block_argument(inner.block, 0);
+    state_t s = {.h = pestle_block_argument(inner.block, 1),
+                 .y = pestle_block_argument(inner.block, 2)};
+    if (count > 3) s.c = pestle_block_argument(inner.block, 3);
+    pestle_value_t* t =
+        d->reverse ? sub(call, index_scalar(call, layer->time - 1), i) : i;
+    state_t before = s;
+    s = step_cell(call, layer, d, slice_at(call, d->xw, t), s);
+    pestle_value_t* row;
+    s = mask_step(call, layer, t, before, s, &row);
+    pestle_value_t* next[4] = {add(call, i, index_scalar(call, 1)), s.h,
+                               store_at(call, s.y, row, t), s.c};
+    if (!finish_region(call, next, count)) region = NULL;
+  }
+  call->builder = outer;
+  return region;
+}
+
+static state_t run_loop(pestle_onnx_call_t* call, const layer_t* layer,
+                        const direction_t* d, state_t s) {
+  pestle_value_t* operands[4] = {index_scalar(call, 0), s.h, s.y, s.c};
+  size_t count = s.c ? 4 : 3;
+  pestle_type_t types[4];
+  for (size_t i = 0; i < count; ++i) types[i] = *pestle_onnx_type(operands[i]);
+  pestle_region_t* regions[2];
+  regions[0] = loop_condition(call, layer, types, count);
+  regions[1] = regions[0] ? loop_body(call, layer, d, types, count) : NULL;
+  if (!regions[1]) return s;
+  pestle_node_spec_t spec = {.op = PESTLE_OP_WHILE,
+                             .operands = operands,
+                             .operand_count = count,
+                             .regions = regions,
+                             .region_count = 2};
+  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  if (!node) return s;
+  s.h = pestle_node_result(node, 1);
+  s.y = pestle_node_result(node, 2);
+  if (s.c) s.c = pestle_node_result(node, 3);
+  return s;
+}
+
+static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
+                         const direction_t* d, state_t s) {
+  pestle_type_t type = {.dtype = layer->dtype,
+                        .rank = 3,
+                        .dims = {layer->time, layer->batch, layer->hidden}};
+  if (layer->time != 1) {
+    s.y = pestle_onnx_splat(call, &type, 0);
+    return layer->time == 0 ? s : run_loop(call, layer, d, s);
+  }
+  state_t before = s;
+  s = step_cell(call, layer, d, pick(call, d->xw, 0), s);
+  s = mask_step(call, layer, index_scalar(call, 0), before, s, &s.y);
+  s.y = pestle_onnx_reshape(call, s.y, 3, type.dims);
+  return s;
+}
+
+// --- Reading the node ---
+
+// x W^T + bias for all steps at once.
+static pestle_value_t* project(pestle_onnx_call_t* call, const layer_t* layer,
+                               pestle_value_t* w, pestle_value_t* bias) {
+  pestle_value_t* xw =
+      pestle_onnx_dot(call, layer->x, w, (pestle_i64s_t){0}, (pestle_i64s_t){0},
+                      PESTLE_I64S(2), PESTLE_I64S(1), layer->dtype);
+  return bias ? add(call, xw, bias) : xw;
+}
+
+// The bias that may be added before the loop: all of it, except for GRU's
+// recurrent bias of the candidate, which the reset gate scales.
+static pestle_value_t* hoisted_bias(pestle_onnx_call_t* call,
+                                    const layer_t* layer, pestle_value_t* b,
+                                    direction_t* d) {
+  if (!b) return NULL;
+  int64_t each = layer->gates * layer->hidden;
+  pestle_value_t* wb = pestle_onnx_slice_axis(call, b, 0, 0, each, 1);
+  pestle_value_t* rb = pestle_onnx_slice_axis(call, b, 0, each, 2 * each, 1);
+  if (layer->cell != CELL_GRU || !rb) return add(call, wb, rb);
+  d->rb = rb;
+  pestle_type_t type = {
+      .dtype = layer->dtype, .rank = 1, .dims = {layer->hidden}};
+  pestle_value_t* parts[2] = {
+      pestle_onnx_slice_axis(call, rb, 0, 0, 2 * layer->hidden, 1),
+      pestle_onnx_splat(call, &type, 0)};
+  return add(call, wb, pestle_onnx_concat(call, parts, 2, 0));
+}
+
+static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
+                             size_t h_input, size_t c_input, int64_t index) {
+  pestle_type_t type = {.dtype = layer->dtype,
+                        .rank = 2,
+                        .dims = {layer->batch, layer->hidden}};
+  state_t s = {0};
+  size_t inputs[2] = {h_input, c_input};
+  pestle_value_t* values[2] = {NULL, NULL};
+  for (int i = 0; i < (layer->cell == CELL_LSTM ? 2 : 1); ++i) {
+    pestle_value_t* given = pestle_onnx_input(call, inputs[i]);
+    if (given && layer->batch_first) {
+      given = pestle_onnx_transpose(call, given, PESTLE_I64S(1, 0, 2).data);
+    }
+    values[i] = given ? pick(call, given, index)
+                      : pestle_onnx_splat(call, &type, 0);
+    if (values[i] && !pestle_type_equal(values[i]->type, &type)) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "its initial state does not fit its batch and hidden "
+                       "size");
+    }
+  }
+  s.h = values[0];
+  s.c = values[1];
+  return s;
+}
+
+static state_t run_direction(pestle_onnx_call_t* call, const layer_t* layer,
+                             int64_t index, bool reverse) {
+  direction_t d = {.index = index, .reverse = reverse};
+  pestle_value_t* b = pestle_onnx_input(call, 3);
+  b = b ? pick(call, b, index) : NULL;
+  d.r = pick(call, call->inputs[2], index);
+  d.xw = project(call, layer, pick(call, call->inputs[1], index),
+                 hoisted_bias(call, layer, b, &d));
+  pestle_value_t* p =
+      layer->cell == CELL_LSTM ? pestle_onnx_input(call, 7) : NULL;
+  if (p) p = pick(call, p, index);
+  for (int64_t i = 0; p && i < 3; ++i) {
+    d.peephole[i] = part(call, p, i, layer->hidden);
+  }
+  state_t s = initial_state(call, layer, 5, 6, index);
+  return call->status ? s : run_steps(call, layer, &d, s);
+}
+
+static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
+  pestle_value_t *x = call->inputs[0], *w = call->inputs[1];
+  pestle_value_t *r = call->inputs[2], *b = pestle_onnx_input(call, 3);
+  *layer = (layer_t){.cell = cell, .dtype = dtype_of(x)};
+  layer->gates = cell == CELL_LSTM ? 4 : cell == CELL_GRU ? 3 : 1;
+  layer->batch_first = pestle_onnx_int(call, "layout", 0) != 0;
+  layer->linear_before_reset =
+      pestle_onnx_int(call, "linear_before_reset", 0) != 0;
+  layer->input_forget = pestle_onnx_int(call, "input_forget", 0) != 0;
+  layer->clip = pestle_onnx_float(call, "clip", 0);
+  if (layer->batch_first && rank_of(x) == 3) {
+    x = pestle_onnx_transpose(call, x, PESTLE_I64S(1, 0, 2).data);
+  }
+  layer->x = x;
+  layer->time = pestle_onnx_dim(x, 0);
+  layer->batch = pestle_onnx_dim(x, 1);
+  layer->input = pestle_onnx_dim(x, 2);
+  layer->hidden = pestle_onnx_dim(r, 2);
+  layer->directions = pestle_onnx_dim(w, 0);
+  int64_t rows = layer->gates * layer->hidden;
+  int64_t stated = pestle_onnx_int(call, "hidden_size", layer->hidden);
+  bool fits = rank_of(x) == 3 && rank_of(w) == 3 && rank_of(r) == 3 &&
+              layer->hidden == stated && pestle_onnx_dim(w, 1) == rows &&
+              pestle_onnx_dim(w, 2) == layer->input &&
+              pestle_onnx_dim(r, 0) == layer->directions &&
+              pestle_onnx_dim(r, 1) == rows;
+  if (b) fits &= rank_of(b) == 2 && pestle_onnx_dim(b, 1) == 2 * rows;
+  if (b) fits &= pestle_onnx_dim(b, 0) == layer->directions;
+  if (!fits) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "the shapes of its input, weights and biases do not fit "
+                     "each other and hidden_size %lld",
+                     (long long)stated);
+  }
+  return !call->status;
+}
+
+// Lengths that all equal the time axis need no masks.
+static void read_lengths(pestle_onnx_call_t* call, layer_t* layer) {
+  pestle_value_t* lengths = pestle_onnx_input(call, 4);
+  if (!lengths) return;
+  const pestle_elements_t* known = pestle_value_constant(lengths);
+  bool all = known != NULL;
+  for (int64_t i = 0; all && i < pestle_type_count(&known->type); ++i) {
+    all = pestle_onnx_element_i64(known, (size_t)i) == layer->time;
+  }
+  if (!all) layer->lengths = pestle_onnx_convert(call, lengths, PESTLE_I64);
+}
+
+// Y [time, directions, batch, hidden] from [time, batch, hidden] each.
+static pestle_value_t* join_outputs(pestle_onnx_call_t* call,
+                                    const layer_t* layer,
+                                    pestle_value_t* const* ys) {
+  int64_t dims[4] = {layer->time, 1, layer->batch, layer->hidden};
+  pestle_value_t* parts[2];
+  for (int64_t i = 0; i < layer->directions; ++i) {
+    parts[i] = pestle_onnx_reshape(call, ys[i], 4, dims);
+  }
+  pestle_value_t* y =
+      pestle_onnx_concat(call, parts, (size_t)layer->directions, 1);
+  if (!layer->batch_first) return y;
+  return pestle_onnx_transpose(call, y, PESTLE_I64S(2, 0, 1, 3).data);
+}
+
+// [directions, batch, hidden] from [batch, hidden] each.
+static pestle_value_t* join_states(pestle_onnx_call_t* call,
+                                   const layer_t* layer,
+                                   pestle_value_t* const* states) {
+  int64_t dims[3] = {1, layer->batch, layer->hidden};
+  pestle_value_t* parts[2];
+  for (int64_t i = 0; i < layer->directions; ++i) {
+    parts[i] = pestle_onnx_reshape(call, states[i], 3, dims);
+  }
+  pestle_value_t* all =
+      pestle_onnx_concat(call, parts, (size_t)layer->directions, 0);
+  if (!layer->batch_first) return all;
+  return pestle_onnx_transpose(call, all, PESTLE_I64S(1, 0, 2).data);
+}
+
+static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
+  layer_t layer;
+  pestle_str_t how = pestle_onnx_string(call, "direction", "forward");
+  bool both = pestle_str_equal_c(how, "bidirectional");
+  bool reverse = pestle_str_equal_c(how, "reverse");
+  if (!read_layer(call, cell, &layer)) return;
+  if (layer.directions != (both ? 2 : 1) ||
+      (!both && !reverse && !pestle_str_equal_c(how, "forward"))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'direction' is '%.*s', its weights are for "
+                     "%lld directions",
+                     PESTLE_STR_ARG(how), (long long)layer.directions);
+    return;
+  }
+  read_lengths(call, &layer);
+  pestle_value_t *ys[2], *hs[2], *cs[2];
+  for (int64_t i = 0; i < layer.directions && !call->status; ++i) {
+    state_t s = run_direction(call, &layer, i, both ? i == 1 : reverse);
+    ys[i] = s.y;
+    hs[i] = s.h;
+    cs[i] = s.c;
+  }
+  if (call->status) return;
+  if (pestle_onnx_wants(call, 0)) {
+    call->outputs[0] = join_outputs(call, &layer, ys);
+  }
+  if (pestle_onnx_wants(call, 1)) {
+    call->outputs[1] = join_states(call, &layer, hs);
+  }
+  if (cell == CELL_LSTM && pestle_onnx_wants(call, 2)) {
+    call->outputs[2] = join_states(call, &layer, cs);
+  }
+}
+
+void pestle_onnx_import_lstm(pestle_onnx_call_t* call) {
+  import_layer(call, CELL_LSTM);
+}
+
+void pestle_onnx_import_gru(pestle_onnx_call_t* call) {
+  import_layer(call, CELL_GRU);
+}
+
+void pestle_onnx_import_rnn(pestle_onnx_call_t* call) {
+  import_layer(call, CELL_RNN);
+}

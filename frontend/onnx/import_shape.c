@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and views. Shapes are static here, so Shape, Size and Range are
+// constants and what is computed from them folds away.
+#include <math.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+static bool check_rank(pestle_onnx_call_t* call, int64_t rank) {
+  if (rank <= PESTLE_MAX_RANK) return !call->status;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "its result has %lld axes; at most %d are supported",
+                   (long long)rank, PESTLE_MAX_RANK);
+  return false;
+}
+
+// --- Constants ---
+
+static pestle_value_t* stored_tensor(pestle_onnx_call_t* call,
+                                     const pestle_onnx_tensor_t* tensor) {
+  pestle_elements_t elements;
+  pestle_onnx_import_t* import = call->import;
+  if (pestle_onnx_keep(call, pestle_onnx_tensor_elements(
+                                 tensor, import->files, &import->module->arena,
+                                 &elements))) {
+    return NULL;
+  }
+  return pestle_onnx_constant(call, &elements);
+}
+
+static pestle_value_t* float_list(pestle_onnx_call_t* call,
+                                  const pestle_onnx_attr_t* attr) {
+  pestle_type_t type = {
+      .dtype = PESTLE_F32, .rank = 1, .dims = {(int64_t)attr->count}};
+  double* values =
+      pestle_onnx_scratch(call, (attr->count + 1) * sizeof(double));
+  for (size_t i = 0; values && i < attr->count; ++i) {
+    values[i] = (double)attr->floats[i];
+  }
+  return values ? pestle_onnx_numbers(call, &type, values) : NULL;
+}
+
+void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
+  for (uint32_t i = 0; i < call->node->attr_count; ++i) {
+    const pestle_onnx_attr_t* attr = &call->node->attrs[i];
+    if (pestle_str_equal_c(attr->name, "value") && attr->tensor) {
+      call->outputs[0] = stored_tensor(call, attr->tensor);
+    } else if (pestle_str_equal_c(attr->name, "value_float")) {
+      call->outputs[0] = pestle_onnx_scalar(call, PESTLE_F32, (double)attr->f);
+    } else if (pestle_str_equal_c(attr->name, "value_int")) {
+      pestle_type_t type = {.dtype = PESTLE_I64};
+      call->outputs[0] = pestle_onnx_splat_int(call, &type, attr->i);
+    } else if (pestle_str_equal_c(attr->name, "value_floats")) {
+      call->outputs[0] = float_list(call, attr);
+    } else if (pestle_str_equal_c(attr->name, "value_ints")) {
+      call->outputs[0] = pestle_onnx_int_list(call, attr->ints, attr->count);
+    } else {
+      continue;
+    }
+    return;
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "it holds no tensor and no numbers (strings and sparse "
+                   "tensors are not supported)");
+}
+
+// Reads a list of extents into |type|.
+static bool read_dims(pestle_onnx_call_t* call, pestle_i64s_t list,
+                      pestle_type_t* type) {
+  if (!check_rank(call, (int64_t)list.count)) return false;
+  type->rank = (int32_t)list.count;
+  for (size_t i = 0; i < list.count; ++i) {
+    type->dims[i] = list.data[i];
+    if (list.data[i] >= 0) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "extent %lld of axis %zu is negative",
+                     (long long)list.data[i], i);
+  }
+  if (!call->status) pestle_onnx_keep(call, pestle_type_check(type));
+  return !call->status;
+}
+
+void pestle_onnx_import_constant_of_shape(pestle_onnx_call_t* call) {
+  pestle_elements_t value = {.type = {.dtype = PESTLE_F32}};
+  const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, "value");
+  static const float zero[1] = {0};
+  value.data = zero;
+  value.size = sizeof(zero);
+  if (attr && attr->tensor &&
+      pestle_onnx_keep(call, pestle_onnx_tensor_elements(
+                                 attr->tensor, call->import->files,
+                                 &call->import->module->arena, &value))) {
+    return;
+  }
+  if (value.size != pestle_dtype_size(value.type.dtype)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'value' must hold one element");
+    return;
+  }
+  if (!read_dims(call, pestle_onnx_input_ints(call, 0, "shape"),
+                 &value.type)) {
+    return;
+  }
+  int64_t count = pestle_type_count(&value.type);
+  value.splat = count > 1;
+  if (count == 0) value.size = 0;
+  call->outputs[0] = pestle_onnx_constant(call, &value);
+}
+
+void pestle_onnx_import_shape(pestle_onnx_call_t* call) {
+  const pestle_type_t* type = pestle_onnx_type(call->inputs[0]);
+  int64_t rank = type->rank;
+  int64_t start = pestle_onnx_int(call, "start", 0);
+  int64_t end = pestle_onnx_int(call, "end", rank);
+  if (start < 0) start = start + rank < 0 ? 0 : start + rank;
+  if (end < 0) end = end + rank < 0 ? 0 : end + rank;
+  if (start > rank) start = rank;
+  if (end > rank) end = rank;
+  call->outputs[0] = pestle_onnx_int_list(
+      call, type->dims + start, end > start ? (size_t)(end - start) : 0);
+}
+
+void pestle_onnx_import_size(pestle_onnx_call_t* call) {
+  pestle_type_t type = {.dtype = PESTLE_I64};
+  call->outputs[0] = pestle_onnx_splat_int(
+      call, &type, pestle_type_count(pestle_onnx_type(call->inputs[0])));
+}
+
+// start + i * delta. Integers are counted exactly, not through doubles.
+void pestle_onnx_import_range(pestle_onnx_call_t* call) {
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  pestle_type_t type = {.dtype = dtype, .rank = 1};
+  double start = pestle_onnx_input_float(call, 0, "start", 0);
+  double limit = pestle_onnx_input_float(call, 1, "limit", 0);
+  double delta = pestle_onnx_input_float(call, 2, "delta", 1);
+  if (call->status) return;
+  double count = delta == 0 ? NAN : ceil((limit - start) / delta);
+  if (!(count < 1e15)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "a range from %g to %g by %g has no end", start, limit,
+                     delta);
+    return;
+  }
+  type.dims[0] = count > 0 ? (int64_t)count : 0;
+  if (pestle_onnx_keep(call, pestle_type_check(&type))) return;
+  pestle_value_t* first = pestle_onnx_reshape(call, call->inputs[0], 0, NULL);
+  pestle_value_t* step = pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
+  if (type.dims[0] > 4096) {
+    call->outputs[0] = add(
+        call, mul(call, pestle_onnx_iota(call, &type, 0), step), first);
+    return;
+  }
+  double* values = pestle_onnx_scratch(
+      call, (size_t)(type.dims[0] + 1) * sizeof(double));
+  if (!values) return;
+  for (int64_t i = 0; i < type.dims[0]; ++i) values[i] = (double)i;
+  call->outputs[0] =
+      add(call, mul(call, pestle_onnx_numbers(call, &type, values), step),
+          first);
+}
+
+void pestle_onnx_import_eye_like(pestle_onnx_call_t* call) {
+  pestle_type_t type = *pestle_onnx_type(call->inputs[0]);
+  int64_t k = pestle_onnx_int(call, "k", 0);
+  pestle_dtype_t dtype = type.dtype;
+  if (pestle_onnx_has(call, "dtype")) {
+    dtype = pestle_onnx_dtype(pestle_onnx_int(call, "dtype", 1));
+  }
+  if (type.rank != 2 || dtype == PESTLE_NONE) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it needs a matrix and a known dtype");
+    return;
+  }
+  type.dtype = PESTLE_I64;
+  pestle_value_t* row = pestle_onnx_iota(call, &type, 0);
+  pestle_value_t* column = pestle_onnx_iota(call, &type, 1);
+  pestle_value_t* shifted =
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, row, (double)k);
+  call->outputs[0] = pestle_onnx_convert(
+      call, pestle_onnx_binary(call, PESTLE_OP_EQ, shifted, column), dtype);
+}
+
+// --- Views ---
+
+void pestle_onnx_import_identity(pestle_onnx_call_t* call) {
+  call->outputs[0] = call->inputs[0];
+}
+
+// Inference only: the input as it is, and a mask that keeps everything.
+void pestle_onnx_import_dropout(pestle_onnx_call_t* call) {
+  pestle_value_t* training = pestle_onnx_input(call, 2);
+  if (training) {
+    const pestle_elements_t* mode = pestle_value_constant(training);
+    if (!mode || pestle_onnx_element_i64(mode, 0) != 0) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "training_mode must be false");
+    }
+  }
+  call->outputs[0] = call->inputs[0];
+  if (!pestle_onnx_wants(call, 1)) return;
+  pestle_type_t type = *pestle_onnx_type(call->inputs[0]);
+  if (call->opset >= 10) type.dtype = PESTLE_I1;
+  call->outputs[1] = pestle_onnx_splat(call, &type, 1);
+}
+
+// 0 copies an extent of the input (unless |allowzero|), -1 takes what is left.
+static bool resolve_reshape(pestle_onnx_call_t* call, const pestle_type_t* from,
+                            pestle_i64s_t wanted, bool allow_zero,
+                            int64_t* dims) {
+  int64_t known = 1, free_axis = -1;
+  for (size_t i = 0; i < wanted.count; ++i) {
+    dims[i] = wanted.data[i];
+    if (dims[i] == 0 && !allow_zero && (int64_t)i < from->rank) {
+      dims[i] = from->dims[i];
+    }
+    bool bad = dims[i] < -1 || (dims[i] == -1 && free_axis >= 0) ||
+               (dims[i] != -1 && !pestle_checked_mul_i64(known, dims[i], &known));
+    if (bad) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "extent %lld of axis %zu of the new shape makes no "
+                       "sense",
+                       (long long)dims[i], i);
+      return false;
+    }
+    if (dims[i] == -1) free_axis = (int64_t)i;
+  }
+  int64_t count = pestle_type_count(from);
+  if (free_axis >= 0) dims[free_axis] = known ? count / known : 0;
+  if (free_axis >= 0 && known && count % known == 0) return true;
+  if (free_axis < 0 && known == count) return true;
+  if (free_axis >= 0 && !known && count == 0) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "%lld elements cannot be reshaped to a multiple of %lld",
+                   (long long)count, (long long)known);
+  return false;
+}
+
+void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
+  pestle_i64s_t wanted = call->opset < 5
+                             ? pestle_onnx_ints(call, "shape")
+                             : pestle_onnx_input_ints(call, 1, "shape");
+  int64_t dims[PESTLE_MAX_RANK];
+  bool allow_zero = pestle_onnx_int(call, "allowzero", 0) != 0;
+  if (!check_rank(call, (int64_t)wanted.count)) return;
+  if (resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
+                      allow_zero, dims)) {
+    call->outputs[0] = pestle_onnx_reshape(call, call->inputs[0],
+                                           (int32_t)wanted.count, dims);
+  }
+}
+
+void pestle_onnx_import_flatten(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t rank = rank_of(x), axis = pestle_onnx_int(call, "axis", 1);
+  if (axis != rank) axis = pestle_onnx_axis(call, axis, rank);
+  int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
+                     pestle_onnx_dims_product(x, axis, rank)};
+  call->outputs[0] = pestle_onnx_reshape(call, x, 2, dims);
+}
+
+void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axes[PESTLE_MAX_RANK], dims[PESTLE_MAX_RANK], rank = rank_of(x);
+  bool given;
+  size_t count = pestle_onnx_axes(call, 13, rank, axes, &given);
+  int32_t kept = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    bool squeezed = !given && pestle_onnx_dim(x, i) == 1;
+    for (size_t j = 0; given && j < count; ++j) squeezed |= axes[j] == i;
+    if (!squeezed) {
+      dims[kept++] = pestle_onnx_dim(x, i);
+    } else if (pestle_onnx_dim(x, i) != 1) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "axis %lld has the extent %lld, not 1", (long long)i,
+                       (long long)pestle_onnx_dim(x, i));
+    }
+  }
+  if (!call->status) {
+    call->outputs[0] = pestle_onnx_reshape(call, x, kept, dims);
+  }
+}
+
+void pestle_onnx_import_unsqueeze(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_i64s_t list = call->opset < 13
+                           ? pestle_onnx_ints(call, "axes")
+                           : pestle_onnx_input_ints(call, 1, "axes");
+  int64_t rank = rank_of(x) + (int64_t)list.count;
+  int64_t dims[PESTLE_MAX_RANK];
+  bool added[PESTLE_MAX_RANK] = {false};
+  if (!check_rank(call, rank)) return;
+  for (size_t i = 0; i < list.count; ++i) {
+    int64_t axis = pestle_onnx_axis(call, list.data[i], rank);
+    if (added[axis]) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "axis %lld is given twice", (long long)axis);
+    }
+    added[axis] = true;
+  }
+  if (call->status) return;
+  for (int64_t i = 0, from = 0; i < rank; ++i) {
+    dims[i] = added[i] ? 1 : pestle_onnx_dim(x, from++);
+  }
+  call->outputs[0] = pestle_onnx_reshape(call, x, (int32_t)rank, dims);
+}
+
+void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t rank = rank_of(x), reversed[PESTLE_MAX_RANK];
+  pestle_i64s_t perm = pestle_onnx_ints(call, "perm");
+  for (int64_t i = 0; i < rank; ++i) reversed[i] = rank - 1 - i;
+  if (!pestle_onnx_has(call, "perm")) {
+    perm = (pestle_i64s_t){reversed, (size_t)rank};
+  }
+  if ((int64_t)perm.count != rank) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'perm' has %zu axes, the input has %lld",
+                     perm.count, (long long)rank);
+    return;
+  }
+  call->outputs[0] = pestle_onnx_transpose(call, x, perm.data);
+}
+
+// --- Joining, cutting, repeating ---
+
+void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
+  int64_t missing = call->opset < 4 ? 1 : 0;
+  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", missing),
+                                  rank_of(call->inputs[0]));
+  if (call->status) return;
+  call->outputs[0] =
+      pestle_onnx_concat(call, call->inputs, call->input_count, axis);
+}
+
+// The sizes of the parts: given, or as equal as they can be.
+static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
+                        int64_t* sizes, size_t parts) {
+  pestle_i64s_t given = pestle_onnx_ints(call, "split");
+  if (call->opset >= 13 && pestle_onnx_input(call, 1)) {
+    given = pestle_onnx_input_ints(call, 1, "split");
+  }
+  if (call->status) return false;
+  if (given.count && given.count != parts) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "%zu parts are given sizes, it has %zu outputs",
+                     given.count, parts);
+    return false;
+  }
+  int64_t part = pestle_checked_mul_i64((int64_t)parts, 1, &part)
+                     ? (extent + (int64_t)parts - 1) / (int64_t)parts
+                     : 0;
+  int64_t sum = 0;
+  for (size_t i = 0; i < parts; ++i) {
+    int64_t left = extent - sum;
+    sizes[i] = given.count ? given.data[i] : (left < part ? left : part);
+    if (sizes[i] < 0 || sizes[i] > left) sum = INT64_MIN / 2;
+    sum += sizes[i];
+  }
+  if (sum == extent) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "the sizes of its parts do not add up to %lld",
+                   (long long)extent);
+  return false;
+}
+
+void pestle_onnx_import_split(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
+  size_t parts = call->output_count;
+  int64_t* sizes = pestle_onnx_scratch(call, (parts + 1) * sizeof(int64_t));
+  if (!sizes || call->status || !parts) return;
+  if (!split_sizes(call, pestle_onnx_dim(x, axis), sizes, parts)) return;
+  int64_t at = 0;
+  for (size_t i = 0; i < parts; ++i) {
+    call->outputs[i] =
+        pestle_onnx_slice_axis(call, x, axis, at, at + sizes[i], 1);
+    at += sizes[i];
+  }
+}
+
+void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_type_t wanted = {.dtype = dtype_of(x)}, type;
+  if (!read_dims(call, pestle_onnx_input_ints(call, 1, "shape"), &wanted) ||
+      !pestle_onnx_common_shape(call, pestle_onnx_type(x), &wanted, &type)) {
+    return;
+  }
+  call->outputs[0] = pestle_onnx_broadcast(call, x, type.rank, type.dims);
+}
+
+// [a, b] repeated (m, n) times is [1, a, 1, b] broadcast to [m, a, n, b].
+void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_i64s_t repeats = pestle_onnx_input_ints(call, 1, "repeats");
+  int32_t rank = rank_of(x), wide = 0;
+  if (call->status) return;
+  if (repeats.count != (size_t)rank) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its repeats have %zu numbers, the input %d axes",
+                     repeats.count, rank);
+    return;
+  }
+  int64_t dims[2 * PESTLE_MAX_RANK], axes[PESTLE_MAX_RANK];
+  pestle_type_t type = *pestle_onnx_type(x);
+  for (int32_t i = 0; i < rank; ++i) {
+    if (repeats.data[i] != 1) dims[wide++] = repeats.data[i];
+    axes[i] = wide;
+    dims[wide++] = type.dims[i];
+    if (repeats.data[i] < 0 ||
+        !pestle_checked_mul_i64(type.dims[i], repeats.data[i],
+                                &type.dims[i])) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "axis %d cannot be repeated %lld times", i,
+                       (long long)repeats.data[i]);
+    }
+  }
+  if (!check_rank(call, wide)) return;
+  pestle_value_t* tiled = pestle_onnx_broadcast_in(call, x, wide, dims, axes);
+  call->outputs[0] = pestle_onnx_reshape(call, tiled, rank, type.dims);
+}
+
+void pestle_onnx_import_trilu(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  bool upper = pestle_onnx_int(call, "upper", 1) != 0;
+  double k = pestle_onnx_input_float(call, 1, "k", 0);
+  int32_t rank = rank_of(x);
+  if (rank < 2 || call->status) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs a matrix");
+    return;
+  }
+  pestle_type_t type = {.dtype = PESTLE_I64,
+                        .rank = 2,
+                        .dims = {pestle_onnx_dim(x, rank - 2),
+                                 pestle_onnx_dim(x, rank - 1)}};
+  pestle_value_t* diagonal = pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD, pestle_onnx_iota(call, &type, 0), k);
+  pestle_value_t* keeps =
+      pestle_onnx_binary(call, upper ? PESTLE_OP_GE : PESTLE_OP_LE,
+                         pestle_onnx_iota(call, &type, 1), diagonal);
+  call->outputs[0] =
+      pestle_onnx_select(call, keeps, x, splat_like(call, x, 0));
+}
+
+// --- Blocks of space and depth ---
+
+static bool block_dims(pestle_onnx_call_t* call, int64_t* n, int64_t* c,
+                       int64_t* h, int64_t* w, int64_t* block) {
+  pestle_value_t* x = call->inputs[0];
+  *block = pestle_onnx_int(call, "blocksize", 0);
+  if (rank_of(x) != 4 || *block < 1 || *block > 1 << 20) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it needs an NCHW input and a positive blocksize");
+    return false;
+  }
+  *n = pestle_onnx_dim(x, 0);
+  *c = pestle_onnx_dim(x, 1);
+  *h = pestle_onnx_dim(x, 2);
+  *w = pestle_onnx_dim(x, 3);
+  return true;
+}
+
+void pestle_onnx_import_depth_to_space(pestle_onnx_call_t* call) {
+  int64_t n, c, h, w, b;
+  if (!block_dims(call, &n, &c, &h, &w, &b)) return;
+  bool crd =
+      pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
+  int64_t depth = c / (b * b);
+  const int64_t dcr_dims[6] = {n, b, b, depth, h, w};
+  const int64_t crd_dims[6] = {n, depth, b, b, h, w};
+  const int64_t dcr_order[6] = {0, 3, 4, 1, 5, 2};
+  const int64_t crd_order[6] = {0, 1, 4, 2, 5, 3};
+  const int64_t dims[4] = {n, depth, h * b, w * b};
+  pestle_value_t* split = pestle_onnx_reshape(call, call->inputs[0], 6,
+                                              crd ? crd_dims : dcr_dims);
+  pestle_value_t* moved =
+      pestle_onnx_transpose(call, split, crd ? crd_order : dcr_order);
+  call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);
+}
+
+void pestle_onnx_import_space_to_depth(pestle_onnx_call_t* call) {
+  int64_t n, c, h, w, b;
+  if (!block_dims(call, &n, &c, &h, &w, &b)) return;
+  const int64_t split_dims[6] = {n, c, h / b, b, w / b, b};
+  const int64_t order[6] = {0, 3, 5, 1, 2, 4};
+  const int64_t dims[4] = {n, c * b * b, h / b, w / b};
+  pestle_value_t* split =
+      pestle_onnx_reshape(call, call->inputs[0], 6, split_dims);
+  pestle_value_t* moved = pestle_onnx_transpose(call, split, order);
+  call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the ONNX importer share: the state of one import, the scopes
+// in which names are looked up, and the call that an op's importer receives.
+//
+// An op's importer reads attributes and inputs from its call, emits ops (emit.h)
+// and leaves its results in call->outputs. Errors are kept in the call: after
+// the first one every emitter returns NULL and does nothing, so that an
+// importer reads like the formula that it writes.
+#ifndef PESTLE_FRONTEND_ONNX_IMPORTER_H_
+#define PESTLE_FRONTEND_ONNX_IMPORTER_H_
+
+#include "base/map.h"
+#include "frontend/onnx/source.h"
+#include "frontend/onnx/tensor.h"
+#include "ir/graph.h"
+
+// The newest opset whose op semantics are implemented.
+#define PESTLE_ONNX_LAST_OPSET 26
+
+typedef struct pestle_onnx_import_t {
+  pestle_allocator_t allocator;
+  pestle_arena_t arena;  // scratch, dies with the import
+  pestle_onnx_source_t* source;
+  const pestle_onnx_model_t* model;
+  const pestle_control_t* control;  // or NULL
+  pestle_module_t* module;
+  pestle_onnx_files_t* files;  // the module's
+  int64_t opset;               // of ai.onnx
+  size_t fold_budget;          // bytes that folded constants may still take
+} pestle_onnx_import_t;
+
+// What a name stands for: a value, or a stored tensor that becomes a constant
+// when it is first read.
+typedef struct pestle_onnx_symbol_t {
+  pestle_value_t* value;
+  const pestle_onnx_tensor_t* tensor;
+} pestle_onnx_symbol_t;
+
+typedef struct pestle_onnx_scope_t {
+  struct pestle_onnx_scope_t* parent;
+  const pestle_onnx_graph_t* graph;
+  pestle_map_t symbols;  // name -> pestle_onnx_symbol_t*
+  pestle_builder_t builder;
+} pestle_onnx_scope_t;
+
+// One node being imported.
+typedef struct pestle_onnx_call_t {
+  pestle_onnx_import_t* import;
+  pestle_onnx_scope_t* scope;
+  pestle_builder_t* builder;  // where ops go: the scope's, or that of a region
+  const pestle_onnx_node_t* node;
+  int64_t opset;  // of the node's domain
+  pestle_value_t** inputs;  // NULL where omitted
+  size_t input_count;
+  pestle_value_t** outputs;  // to be filled; nobody reads those without a name
+  size_t output_count;
+  pestle_status_t status;  // the first error
+} pestle_onnx_call_t;
+
+typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
+
+typedef struct pestle_onnx_op_t {
+  const char* name;
+  const char* domain;
+  int16_t since, until;  // opsets, both included
+  uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
+  pestle_onnx_fn_t fn;
+} pestle_onnx_op_t;
+
+// The row for |node| at |opset|; NULL when there is none.
+const pestle_onnx_op_t* pestle_onnx_op_find(const pestle_onnx_node_t* node,
+                                            int64_t opset);
+
+// --- Scopes (scope.c) ---
+
+// Makes a scope for |graph| with its initializers. |parent| may be NULL.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_init(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* parent,
+    const pestle_onnx_graph_t* graph, pestle_builder_t builder,
+    pestle_onnx_scope_t* out_scope);
+void pestle_onnx_scope_deinit(pestle_onnx_scope_t* scope);
+// MALFORMED when the scope has the name already.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
+    pestle_str_t name, pestle_value_t* value);
+// The value of |name| here or in a scope around; |*out_value| is NULL when
+// there is none.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_find(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
+    pestle_str_t name, pestle_value_t** out_value);
+
+// --- Graphs (graph.c, order.c, check.c) ---
+
+// Imports the nodes of |scope|'s graph and finds its outputs;
+// |out_values| has room for all of them.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_import_graph(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
+    pestle_value_t** out_values);
+// The order in which to import the nodes of |graph|, so that each comes after
+// what it reads; the file's order where that is one. MALFORMED for a cycle.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_order(
+    const pestle_onnx_graph_t* graph, pestle_arena_t* arena,
+    const pestle_onnx_node_t*** out_nodes);
+// UNSUPPORTED with every op of the model that has no importer.
+PESTLE_NODISCARD pestle_status_t
+pestle_onnx_check_ops(const pestle_onnx_import_t* import);
+// The opset of |domain|; 0 when the model imports none.
+int64_t pestle_onnx_opset(const pestle_onnx_model_t* model,
+                          pestle_str_t domain);
+
+// --- Calls (call.c) ---
+
+// "node 'conv1' (Conv, opset 13)", also for nodes without a name.
+const char* pestle_onnx_describe(const pestle_onnx_node_t* node, int64_t opset,
+                                 char* buffer, size_t capacity);
+// Keeps an error about the node unless there is one already. Returns NULL.
+PESTLE_PRINTF(3, 4)
+pestle_value_t* pestle_onnx_fail(pestle_onnx_call_t* call,
+                                 pestle_status_code_t code, const char* format,
+                                 ...);
+// Keeps |status| (NULL: nothing); true when it was an error.
+bool pestle_onnx_keep(pestle_onnx_call_t* call, pestle_status_t status);
+
+// Attributes, or |missing|. One of another kind is MALFORMED.
+bool pestle_onnx_has(const pestle_onnx_call_t* call, const char* name);
+int64_t pestle_onnx_int(pestle_onnx_call_t* call, const char* name,
+                        int64_t missing);
+double pestle_onnx_float(pestle_onnx_call_t* call, const char* name,
+                         double missing);
+pestle_str_t pestle_onnx_string(pestle_onnx_call_t* call, const char* name,
+                                const char* missing);
+// Empty when missing.
+pestle_i64s_t pestle_onnx_ints(pestle_onnx_call_t* call, const char* name);
+
+// Input |index|, or NULL when it is omitted.
+static inline pestle_value_t* pestle_onnx_input(const pestle_onnx_call_t* call,
+                                                size_t index) {
+  return index < call->input_count ? call->inputs[index] : NULL;
+}
+// Whether output |index| is wanted.
+bool pestle_onnx_wants(const pestle_onnx_call_t* call, size_t index);
+// |axis| counted from the front; an axis outside of |rank| is an error.
+int64_t pestle_onnx_axis(pestle_onnx_call_t* call, int64_t axis, int64_t rank);
+// The integers that input |index| holds, which must be known while importing;
+// |what| names it in the error. Empty on error.
+pestle_i64s_t pestle_onnx_input_ints(pestle_onnx_call_t* call, size_t index,
+                                     const char* what);
+// The one number that input |index| holds, or |missing|.
+double pestle_onnx_input_float(pestle_onnx_call_t* call, size_t index,
+                               const char* what, double missing);
+// Scratch memory; NULL (with the error kept) when out of memory.
+void* pestle_onnx_scratch(pestle_onnx_call_t* call, size_t size);
+
+#endif  // PESTLE_FRONTEND_ONNX_IMPORTER_H_

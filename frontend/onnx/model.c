@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each message is walked twice: once to count its repeated fields, so that the
+// arrays can be made in one piece, once to fill them. Field numbers are those of
+// onnx.proto.
+#include "frontend/onnx/model.h"
+
+#include "base/mem.h"
+
+static pestle_status_t read_graph(pestle_proto_t message, int depth,
+                                  pestle_arena_t* arena,
+                                  pestle_onnx_graph_t* out);
+
+// Makes a cleared array; an array of no elements is not asked for.
+static pestle_status_t make_array(pestle_arena_t* arena, size_t count,
+                                  size_t element_size, void* out_field) {
+  void* data = NULL;
+  size_t size;
+  if (__builtin_mul_overflow(count, element_size, &size)) return PESTLE_OOM();
+  if (count) {
+    data = pestle_arena_alloc_zero(arena, size, 16);
+    if (!data) return PESTLE_OOM();
+  }
+  memcpy(out_field, &data, sizeof(data));
+  return NULL;
+}
+
+#define MAKE_ARRAY(arena, count, field) \
+  make_array((arena), (count), sizeof(**(field)), (field))
+
+// Counts the occurrences of the fields |numbers[i]| in |message|.
+static pestle_status_t count_fields(pestle_proto_t message,
+                                    const uint32_t* numbers, size_t count,
+                                    size_t* out_counts) {
+  memset(out_counts, 0, count * sizeof(*out_counts));
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    for (size_t i = 0; i < count; ++i) {
+      if (field.number == numbers[i]) ++out_counts[i];
+    }
+  }
+}
+
+// The body of a message: a cursor over the bytes of |field|.
+static pestle_status_t enter(const pestle_proto_t* outer,
+                             const pestle_proto_field_t* field,
+                             pestle_proto_t* out) {
+  pestle_str_t bytes;
+  PESTLE_TRY(pestle_proto_read_str(outer, field, &bytes));
+  *out = pestle_proto_sub(outer, bytes);
+  return NULL;
+}
+
+// --- Tensors ---
+
+// onnx.StringStringEntryProto of external_data.
+static pestle_status_t read_external(pestle_proto_t message,
+                                     pestle_onnx_tensor_t* out) {
+  pestle_str_t key = {0}, value = {0};
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    if (field.number == 1) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field, &key));
+    } else if (field.number == 2) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field, &value));
+    }
+  }
+  if (pestle_str_equal_c(key, "location")) out->location = value;
+  if (pestle_str_equal_c(key, "offset")) out->offset = value;
+  if (pestle_str_equal_c(key, "length")) out->length = value;
+  return NULL;
+}
+
+static pestle_status_t read_tensor_field(const pestle_proto_t* message,
+                                         const pestle_proto_field_t* field,
+                                         size_t* rank,
+                                         pestle_onnx_tensor_t* out) {
+  int64_t value = 0;
+  switch (field->number) {
+    case 1:
+      return pestle_proto_read_repeated(message, field, PESTLE_PROTO_I64,
+                                        out->dims, PESTLE_MAX_RANK, rank);
+    case 2:
+      PESTLE_TRY(pestle_proto_read_i64(message, field, &value));
+      out->data_type = (int32_t)value;
+      return NULL;
+    case 8:
+      return pestle_proto_read_str(message, field, &out->name);
+    case 9:
+      out->has_raw = true;
+      return pestle_proto_read_str(message, field, &out->raw);
+    case 13: {
+      pestle_proto_t entry;
+      PESTLE_TRY(enter(message, field, &entry));
+      return read_external(entry, out);
+    }
+    case 14:
+      PESTLE_TRY(pestle_proto_read_i64(message, field, &value));
+      out->is_external = value == 1;
+      return NULL;
+    default:
+      return NULL;
+  }
+}
+
+pestle_status_t pestle_onnx_tensor_read(pestle_proto_t message,
+                                        pestle_onnx_tensor_t* out_tensor) {
+  *out_tensor = (pestle_onnx_tensor_t){.message = message};
+  size_t rank = 0;
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    PESTLE_TRY(read_tensor_field(&message, &field, &rank, out_tensor));
+  }
+  if (rank > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "tensor '%.*s' has %zu dimensions; at most %d are "
+                        "supported",
+                        PESTLE_STR_ARG(out_tensor->name), rank,
+                        PESTLE_MAX_RANK);
+  }
+  out_tensor->rank = (int32_t)rank;
+  return NULL;
+}
+
+// --- Types ---
+
+static pestle_status_t read_dim(pestle_proto_t message,
+                                pestle_onnx_dim_t* out) {
+  *out = (pestle_onnx_dim_t){.extent = -1};
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    if (field.number == 1) {
+      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &out->extent));
+    } else if (field.number == 2) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->param));
+    }
+  }
+  // Paddle writes -1 for an extent that it does not know.
+  if (out->extent < 0) out->extent = -1;
+  return NULL;
+}
+
+static pestle_status_t read_shape(pestle_proto_t message, pestle_arena_t* arena,
+                                  pestle_onnx_value_info_t* out) {
+  size_t rank;
+  PESTLE_TRY(count_fields(message, (const uint32_t[]){1}, 1, &rank));
+  if (rank > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "'%.*s' has %zu dimensions; at most %d are supported",
+                        PESTLE_STR_ARG(out->name), rank, PESTLE_MAX_RANK);
+  }
+  PESTLE_TRY(MAKE_ARRAY(arena, rank, &out->dims));
+  out->has_shape = true;
+  out->rank = 0;
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    if (field.number != 1) continue;
+    pestle_proto_t dim;
+    PESTLE_TRY(enter(&message, &field, &dim));
+    PESTLE_TRY(read_dim(dim, &out->dims[out->rank++]));
+  }
+}
+
+// onnx.TypeProto.Tensor.
+static pestle_status_t read_tensor_type(pestle_proto_t message,
+                                        pestle_arena_t* arena,
+                                        pestle_onnx_value_info_t* out) {
+  out->is_tensor = true;
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    if (field.number == 1) {
+      int64_t type;
+      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &type));
+      out->data_type = (int32_t)type;
+    } else if (field.number == 2) {
+      pestle_proto_t shape;
+      PESTLE_TRY(enter(&message, &field, &shape));
+      PESTLE_TRY(read_shape(shape, arena, out));
+    }
+  }
+}
+
+// onnx.TypeProto.
+static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
+                                 pestle_onnx_value_info_t* out) {
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    if (field.number != 1) continue;
+    pestle_proto_t tensor;
+    PESTLE_TRY(enter(&message, &field, &tensor));
+    PESTLE_TRY(read_tensor_type(tensor, arena, out));
+  }
+}
+
+static pestle_status_t read_value_info(pestle_proto_t message,
+                                       pestle_arena_t* arena,
+                                       pestle_onnx_value_info_t* out) {
+  pestle_proto_t type = {0};
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    if (field.number == 1) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->name));
+    } else if (field.number == 2) {
+      PESTLE_TRY(enter(&message, &field, &type));
+    }
+  }
+  return type.base ? read_type(type, arena, out) : NULL;
+}
+
+// --- Nodes ---
+
+// The kind of an attribute, from its discriminator or, in files before IR 2
+// that lack one, from the field that is there.
+static pestle_onnx_attr_kind_t attr_kind(int64_t type, unsigned seen) {
+  static const pestle_onnx_attr_kind_t by_field[] = {
+      [2] = PESTLE_ONNX_ATTR_FLOAT,   [3] = PESTLE_ONNX_ATTR_INT,
+      [4] = PESTLE_ONNX_ATTR_STRING,  [5] = PESTLE_ONNX_ATTR_TENSOR,
+      [6] = PESTLE_ONNX_ATTR_GRAPH,   [7] = PESTLE_ONNX_ATTR_FLOATS,
+      [8] = PESTLE_ONNX_ATTR_INTS,    [9] = PESTLE_ONNX_ATTR_STRINGS,
+  };
+  if (type >= 1 && type <= 8) return (pestle_onnx_attr_kind_t)type;
+  if (type != 0) return PESTLE_ONNX_ATTR_OTHER;
+  for (unsigned i = 2; i <= 9; ++i) {
+    if (seen & (1u << i)) return by_field[i];
+  }
+  return PESTLE_ONNX_ATTR_NONE;
+}
+
+static pestle_status_t read_attr_tensor(const pestle_proto_t* message,
+                                        const pestle_proto_field_t* field,
+                                        pestle_arena_t* arena,
+                                        pestle_onnx_attr_t* out) {
+  pestle_proto_t body;
+  PESTLE_TRY(enter(message, field, &body));
+  out->tensor = PESTLE_ARENA_NEW(arena, pestle_onnx_tensor_t);
+  if (!out->tensor) return PESTLE_OOM();
+  return pestle_onnx_tensor_read(body, out->tensor);
+}
+
+static pestle_status_t read_attr_graph(const pestle_proto_t* message,
+                                       const pestle_proto_field_t* field,
+                                       int depth, pestle_arena_t* arena,
+                                       pestle_onnx_attr_t* out) {
+  pestle_proto_t body;
+  PESTLE_TRY(enter(message, field, &body));
+  out->graph = PESTLE_ARENA_NEW(arena, pestle_onnx_graph_t);
+  if (!out->graph) return PESTLE_OOM();
+  return read_graph(body, depth, arena, out->graph);
+}
+
+// Everything but the repeated fields; notes in |*seen| which fields are there
+// and in |counts| how many elements floats, ints and strings have.
+static pestle_status_t read_attr_single(const pestle_proto_t* message,
+                                        const pestle_proto_field_t* field,
+                                        int depth, pestle_arena_t* arena,
+                                        size_t* counts, int64_t* type,
+                                        pestle_onnx_attr_t* out) {
+  switch (field->number) {
+    case 1:
+      return pestle_proto_read_str(message, field, &out->name);
+    case 2:
+      return pestle_proto_read_f32(message, field, &out->f);
+    case 3:
+      return pestle_proto_read_i64(message, field, &out->i);
+    case 4:
+      return pestle_proto_read_str(message, field, &out->s);
+    case 5:
+      return read_attr_tensor(message, field, arena, out);
+    case 6:
+      return read_attr_graph(message, field, depth, arena, out);
+    case 7:
+      return pestle_proto_read_repeated(message, field, PESTLE_PROTO_F32, NULL,
+                                        0, &counts[0]);
+    case 8:
+      return pestle_proto_read_repeated(message, field, PESTLE_PROTO_I64, NULL,
+                                        0, &counts[1]);
+    case 9:
+      ++counts[2];
+      return NULL;
+    case 20:
+      return pestle_proto_read_i64(message, field, type);
+    default:
+      return NULL;
+  }
+}
+
+static pestle_status_t read_attr_lists(pestle_proto_t message,
+                                       const size_t* counts,
+                                       pestle_arena_t* arena,
+                                       pestle_onnx_attr_t* out) {
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->floats));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->ints));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->strings));
+  size_t at[3] = {0};
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    if (field.number == 7) {
+      PESTLE_TRY(pestle_proto_read_repeated(&message, &field, PESTLE_PROTO_F32,
+                                            out->floats, counts[0], &at[0]));
+    } else if (field.number == 8) {
+      PESTLE_TRY(pestle_proto_read_repeated(&message, &field, PESTLE_PROTO_I64,
+                                            out->ints, counts[1], &at[1]));
+    } else if (field.number == 9) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field,
+                                       &out->strings[at[2]++]));
+    }
+  }
+}
+
+static pestle_status_t read_attr(pestle_proto_t message, int depth,
+                                 pestle_arena_t* arena,
+                                 pestle_onnx_attr_t* out) {
+  pestle_proto_t start = message;
+  size_t counts[3] = {0};
+  unsigned seen = 0;
+  int64_t type = 0;
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    if (field.number < 16) seen |= 1u << field.number;
+    PESTLE_TRY(read_attr_single(&message, &field, depth, arena, counts, &type,
+                                out));
+  }
+  PESTLE_TRY(read_attr_lists(start, counts, arena, out));
+  out->kind = attr_kind(type, seen);
+  if (out->kind == PESTLE_ONNX_ATTR_FLOATS) out->count = counts[0];
+  if (out->kind == PESTLE_ONNX_ATTR_INTS) out->count = counts[1];
+  if (out->kind == PESTLE_ONNX_ATTR_STRINGS) out->count = counts[2];
+  return NULL;
+}
+
+static pestle_status_t read_node_field(const pestle_proto_t* message,
+                                       const pestle_proto_field_t* field,
+                                       int depth, pestle_arena_t* arena,
+                                       pestle_onnx_node_t* out) {
+  switch (field->number) {
+    case 1:
+      return pestle_proto_read_str(message, field,
+                                   &out->inputs[out->input_count++]);
+    case 2:
+      return pestle_proto_read_str(message, field,
+                                   &out->outputs[out->output_count++]);
+    case 3:
+      return pestle_proto_read_str(message, field, &out->name);
+    case 4:
+      return pestle_proto_read_str(message, field, &out->op_type);
+    case 5: {
+      pestle_proto_t attr;
+      PESTLE_TRY(enter(message, field, &attr));
+      return read_attr(attr, depth, arena, &out->attrs[out->attr_count++]);
+    }
+    case 7:
+      return pestle_proto_read_str(message, field, &out->domain);
+    default:
+      return NULL;
+  }
+}
+
+static pestle_status_t read_node(pestle_proto_t message, int depth,
+                                 pestle_arena_t* arena,
+                                 pestle_onnx_node_t* out) {
+  size_t counts[3];
+  PESTLE_TRY(count_fields(message, (const uint32_t[]){1, 2, 5}, 3, counts));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->inputs));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->outputs));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->attrs));
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    PESTLE_TRY(read_node_field(&message, &field, depth, arena, out));
+  }
+  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  return NULL;
+}
+
+const pestle_onnx_attr_t* pestle_onnx_node_attr(const pestle_onnx_node_t* node,
+                                                const char* name) {
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    if (pestle_str_equal_c(node->attrs[i].name, name)) return &node->attrs[i];
+  }
+  return NULL;
+}
+
+// --- Graphs ---
+
+static pestle_status_t read_graph_field(const pestle_proto_t* message,
+                                        const pestle_proto_field_t* field,
+                                        int depth, pestle_arena_t* arena,
+                                        pestle_onnx_graph_t* out) {
+  pestle_proto_t body;
+  switch (field->number) {
+    case 1:
+      PESTLE_TRY(enter(message, field, &body));
+      out->nodes[out->node_count].index = (uint32_t)out->node_count;
+      return read_node(body, depth + 1, arena, &out->nodes[out->node_count++]);
+    case 2:
+      return pestle_proto_read_str(message, field, &out->name);
+    case 5:
+      PESTLE_TRY(enter(message, field, &body));
+      return pestle_onnx_tensor_read(
+          body, &out->initializers[out->initializer_count++]);
+    case 11:
+      PESTLE_TRY(enter(message, field, &body));
+      return read_value_info(body, arena, &out->inputs[out->input_count++]);
+    case 12:
+      PESTLE_TRY(enter(message, field, &body));
+      return read_value_info(body, arena, &out->outputs[out->output_count++]);
+    case 15:
+      ++out->sparse_initializer_count;
+      return NULL;
+    default:
+      return NULL;
+  }
+}
+
+static pestle_status_t read_graph(pestle_proto_t message, int depth,
+                                  pestle_arena_t* arena,
+                                  pestle_onnx_graph_t* out) {
+  if (depth > PESTLE_PROTO_MAX_DEPTH) {
+    return PESTLE_ERROR(MALFORMED,
+                        "graphs are nested more than %d deep in the file",
+                        PESTLE_PROTO_MAX_DEPTH);
+  }
+  size_t counts[4];
+  PESTLE_TRY(count_fields(message, (const uint32_t[]){1, 5, 11, 12}, 4,
+                          counts));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->nodes));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->initializers));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->inputs));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[3], &out->outputs));
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    PESTLE_TRY(read_graph_field(&message, &field, depth, arena, out));
+  }
+}
+
+// --- The model ---
+
+static pestle_status_t read_opset(pestle_proto_t message,
+                                  pestle_onnx_opset_t* out) {
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    if (field.number == 1) {
+      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->domain));
+    } else if (field.number == 2) {
+      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &out->version));
+    }
+  }
+  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  return NULL;
+}
+
+pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
+                                       pestle_arena_t* arena,
+                                       pestle_onnx_model_t* out_model) {
+  *out_model = (pestle_onnx_model_t){0};
+  if (!size) return PESTLE_ERROR(MALFORMED, "the ONNX file is empty");
+  pestle_proto_t message = pestle_proto_make(data, size);
+  size_t counts[3];
+  PESTLE_TRY(count_fields(message, (const uint32_t[]){8, 7, 25}, 3, counts));
+  if (counts[1] != 1) {
+    return PESTLE_ERROR(MALFORMED,
+                        "the file is no ONNX model: it holds %zu graphs, not "
+                        "one",
+                        counts[1]);
+  }
+  out_model->function_count = counts[2];
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out_model->opsets));
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    pestle_proto_t body;
+    if (field.number == 1) {
+      PESTLE_TRY(
+          pestle_proto_read_i64(&message, &field, &out_model->ir_version));
+    } else if (field.number == 7) {
+      PESTLE_TRY(enter(&message, &field, &body));
+      PESTLE_TRY(read_graph(body, 0, arena, &out_model->graph));
+    } else if (field.number == 8) {
+      PESTLE_TRY(enter(&message, &field, &body));
+      PESTLE_TRY(
+          read_opset(body, &out_model->opsets[out_model->opset_count++]));
+    }
+  }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that move elements.
+#include "frontend/onnx/emit.h"
+
+static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
+                               size_t count) {
+  return (pestle_attr_t){.name = (uint16_t)name,
+                         .kind = PESTLE_ATTR_KIND_I64S,
+                         .as.i64s = {data, count}};
+}
+
+static pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
+  return (pestle_attr_t){.name = (uint16_t)name,
+                         .kind = PESTLE_ATTR_KIND_I64,
+                         .as.i64 = value};
+}
+
+// --- Broadcasting ---
+
+static bool shapes_clash(pestle_onnx_call_t* call, const pestle_type_t* a,
+                         const pestle_type_t* b) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(call->import->allocator, &text);
+  pestle_type_print(a, &text);
+  pestle_strbuf_append_c(&text, " and ");
+  pestle_type_print(b, &text);
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "the shapes of %s cannot be broadcast to one",
+                   pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  return false;
+}
+
+bool pestle_onnx_common_shape(pestle_onnx_call_t* call, const pestle_type_t* a,
+                              const pestle_type_t* b, pestle_type_t* out) {
+  pestle_type_t result = {.dtype = a->dtype,
+                          .rank = a->rank > b->rank ? a->rank : b->rank};
+  for (int32_t i = 0; i < result.rank; ++i) {
+    int32_t in_a = i - (result.rank - a->rank);
+    int32_t in_b = i - (result.rank - b->rank);
+    int64_t x = in_a < 0 ? 1 : a->dims[in_a], y = in_b < 0 ? 1 : b->dims[in_b];
+    if (x != y && x != 1 && y != 1) return shapes_clash(call, a, b);
+    result.dims[i] = x == 1 ? y : x;
+  }
+  *out = result;
+  return true;
+}
+
+pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
+                                         pestle_value_t* a, int32_t rank,
+                                         const int64_t* dims,
+                                         const int64_t* axes) {
+  if (!a) return NULL;
+  pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
+  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_broadcast_dimensions, axes,
+                                 (size_t)a->type->rank);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_BROADCAST_IN_DIM,
+                             .operands = &a,
+                             .operand_count = 1,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .type = &type};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
+                                      pestle_value_t* a, int32_t rank,
+                                      const int64_t* dims) {
+  if (!a) return NULL;
+  pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
+  if (pestle_type_equal(a->type, &type)) return a;
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < a->type->rank; ++i) axes[i] = rank - a->type->rank + i;
+  return pestle_onnx_broadcast_in(call, a, rank, dims, axes);
+}
+
+pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  const pestle_value_t* like, int64_t axis) {
+  if (!a || !like) return NULL;
+  if (a->type->rank != 1) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "a per-axis input has rank %d, it should be a list",
+                            a->type->rank);
+  }
+  return pestle_onnx_broadcast_in(call, a, like->type->rank, like->type->dims,
+                                  &axis);
+}
+
+// --- Views ---
+
+pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, int32_t rank,
+                                    const int64_t* dims) {
+  if (!a) return NULL;
+  pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
+  if (pestle_type_equal(a->type, &type)) return a;
+  pestle_node_spec_t spec = {.op = PESTLE_OP_RESHAPE,
+                             .operands = &a,
+                             .operand_count = 1,
+                             .type = &type};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
+                                      pestle_value_t* a,
+                                      const int64_t* permutation) {
+  if (!a) return NULL;
+  bool moves = false;
+  for (int32_t i = 0; i < a->type->rank; ++i) moves |= permutation[i] != i;
+  if (!moves) return a;
+  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_permutation, permutation,
+                                 (size_t)a->type->rank);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_TRANSPOSE,
+                             .operands = &a,
+                             .operand_count = 1,
+                             .attrs = &attr,
+                             .attr_count = 1};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_slice(pestle_onnx_call_t* call, pestle_value_t* a,
+                                  const int64_t* starts, const int64_t* limits,
+                                  const int64_t* strides) {
+  if (!a) return NULL;
+  size_t rank = (size_t)a->type->rank;
+  bool whole = true;
+  for (size_t i = 0; i < rank; ++i) {
+    whole &= starts[i] == 0 && limits[i] == a->type->dims[i] && strides[i] == 1;
+  }
+  if (whole) return a;
+  pestle_attr_t attrs[] = {
+      i64s_attr(PESTLE_ATTR_start_indices, starts, rank),
+      i64s_attr(PESTLE_ATTR_limit_indices, limits, rank),
+      i64s_attr(PESTLE_ATTR_strides, strides, rank),
+  };
+  pestle_node_spec_t spec = {.op = PESTLE_OP_SLICE,
+                             .operands = &a,
+                             .operand_count = 1,
+                             .attrs = attrs,
+                             .attr_count = 3};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
+                                       pestle_value_t* a, int64_t axis,
+                                       int64_t start, int64_t limit,
+                                       int64_t stride) {
+  if (!a) return NULL;
+  int64_t starts[PESTLE_MAX_RANK] = {0}, limits[PESTLE_MAX_RANK];
+  int64_t strides[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < a->type->rank; ++i) {
+    limits[i] = a->type->dims[i];
+    strides[i] = 1;
+  }
+  starts[axis] = start;
+  limits[axis] = limit;
+  strides[axis] = stride;
+  return pestle_onnx_slice(call, a, starts, limits, strides);
+}
+
+pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call,
+                                    pestle_value_t* a, const int64_t* axes,
+                                    size_t count) {
+  if (!a || !count) return a;
+  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_dimensions, axes, count);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_REVERSE,
+                             .operands = &a,
+                             .operand_count = 1,
+                             .attrs = &attr,
+                             .attr_count = 1};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
+                                pestle_value_t* padding, const int64_t* low,
+                                const int64_t* high, const int64_t* inner) {
+  if (!a || !padding) return NULL;
+  static const int64_t none[PESTLE_MAX_RANK];
+  size_t rank = (size_t)a->type->rank;
+  if (!high) high = none;
+  if (!inner) inner = none;
+  bool any = false;
+  for (size_t i = 0; i < rank; ++i) any |= low[i] || high[i] || inner[i];
+  if (!any) return a;
+  pestle_attr_t attrs[] = {
+      i64s_attr(PESTLE_ATTR_edge_padding_low, low, rank),
+      i64s_attr(PESTLE_ATTR_edge_padding_high, high, rank),
+      i64s_attr(PESTLE_ATTR_interior_padding, inner, rank),
+  };
+  pestle_node_spec_t spec = {.op = PESTLE_OP_PAD,
+                             .operands = (pestle_value_t*[]){a, padding},
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 3};
+  return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
+                                   pestle_value_t* const* values, size_t count,
+                                   int64_t axis) {
+  if (count == 1) return values[0];
+  pestle_attr_t attr = i64_attr(PESTLE_ATTR_dimension, axis);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CONCATENATE,
+                             .operands = values,
+                             .operand_count = count,
+                             .attrs = &attr,
+                             .attr_count = 1};
+  return pestle_onnx_emit(call, &spec);
+}
+
+// --- Indices ---
+
+pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
+                                 pestle_value_t* indices, int64_t axis) {
+  if (!a || !indices) return NULL;
+  int64_t rank = a->type->rank, index_rank = indices->type->rank;
+  int64_t offsets[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  size_t offset_count = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    sizes[i] = i == axis ? 1 : a->type->dims[i];
+    if (i == axis) continue;
+    offsets[offset_count++] = i < axis ? i : i - 1 + index_rank;
+  }
+  pestle_attr_t attrs[] = {
+      i64s_attr(PESTLE_ATTR_offset_dims, offsets, offset_count),
+      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, &axis, 1),
+      i64s_attr(PESTLE_ATTR_start_index_map, &axis, 1),
+      i64_attr(PESTLE_ATTR_index_vector_dim, index_rank),
+      i64s_attr(PESTLE_ATTR_slice_sizes, sizes, (size_t)rank),
+  };
+  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
+                             .operands = (pestle_value_t*[]){a, indices},
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 5};
+  return pestle_onnx_emit(call, &spec);
+}
+
+// A run of indices with one positive stride is a slice, which fuses better.
+pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
+                                      pestle_value_t* a,
+                                      const int64_t* indices, size_t count,
+                                      int64_t axis) {
+  if (!a) return NULL;
+  int64_t stride = count > 1 ? indices[1] - indices[0] : 1;
+  bool is_run = count > 0 && stride > 0;
+  for (size_t i = 1; is_run && i < count; ++i) {
+    is_run = indices[i] - indices[i - 1] == stride;
+  }
+  if (is_run) {
+    return pestle_onnx_slice_axis(call, a, axis, indices[0],
+                                  indices[count - 1] + 1, stride);
+  }
+  return pestle_onnx_take(call, a, pestle_onnx_int_list(call, indices, count),
+                          axis);
+}
+
+pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
+                                 const pestle_type_t* type, int64_t axis) {
+  pestle_attr_t attr = i64_attr(PESTLE_ATTR_iota_dimension, axis);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_IOTA,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .type = type};
+  return pestle_onnx_emit(call, &spec);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The importers of single ops (onnx_ops.def) and what a few of them share.
+#ifndef PESTLE_FRONTEND_ONNX_OPS_H_
+#define PESTLE_FRONTEND_ONNX_OPS_H_
+
+#include "frontend/onnx/emit.h"
+
+#define PESTLE_ONNX_OP(name, domain, since, until, min_in, max_in, max_out, \
+                       fn)                                                  \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call);
+#include "frontend/onnx/onnx_ops.def"
+
+// Input 1, moved to where a binary op before opset 7 wanted it.
+pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call);
+// The axes of an op: attribute "axes" below opset |as_input|, input 1 from
+// there on, counted from the front and sorted. All axes of |rank| when there
+// are none. |out_axes| has room for PESTLE_MAX_RANK.
+size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
+                        int64_t rank, int64_t* out_axes, bool* out_given);
+// The activation called |name| ("Sigmoid", "Tanh", ... of the recurrent ops).
+pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
+                                       pestle_str_t name, double alpha,
+                                       double beta, pestle_value_t* x);
+pestle_value_t* pestle_onnx_hard_sigmoid(pestle_onnx_call_t* call,
+                                         pestle_value_t* x, double alpha,
+                                         double beta);
+
+// The geometry of convolutions and pools, spatial axes only.
+typedef struct pestle_onnx_space_t {
+  int32_t count;
+  int64_t kernel[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
+  int64_t dilations[PESTLE_MAX_RANK];
+  int64_t low[PESTLE_MAX_RANK], high[PESTLE_MAX_RANK];
+} pestle_onnx_space_t;
+// Reads strides, dilations, pads and auto_pad for input |x| of NC..., with the
+// kernel's extents in |space|->kernel already.
+bool pestle_onnx_read_space(pestle_onnx_call_t* call, const pestle_value_t* x,
+                            pestle_onnx_space_t* space);
+// Reads |kernel_shape|; false, with an error kept, if it does not fit |x|.
+bool pestle_onnx_read_kernel(pestle_onnx_call_t* call, const pestle_value_t* x,
+                             pestle_onnx_space_t* space);
+// A convolution of NC... and OI... with |space|; the result has |dtype|.
+pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
+                                     pestle_value_t* x, pestle_value_t* w,
+                                     const pestle_onnx_space_t* space,
+                                     const int64_t* lhs_dilation,
+                                     int64_t groups, pestle_dtype_t dtype);
+// The node's convolution (its attributes) of other operands.
+pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call,
+                                    pestle_value_t* x, pestle_value_t* w);
+// x / scale (+ zero point), rounded and saturated to |dtype|.
+pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
+                                     pestle_value_t* x, pestle_value_t* scale,
+                                     pestle_value_t* zero_point,
+                                     pestle_dtype_t dtype, int64_t axis);
+
+#endif  // PESTLE_FRONTEND_ONNX_OPS_H_

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/onnx/source.h"
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "frontend/onnx/tensor.h"
+
+pestle_status_t pestle_onnx_source_create(pestle_context_t* context,
+                                          const char* file, const char* folder,
+                                          pestle_onnx_source_t** out_source) {
+  *out_source = NULL;
+  pestle_allocator_t allocator = pestle_context_allocator(context);
+  pestle_onnx_source_t* source =
+      pestle_alloc_zero(allocator, sizeof(pestle_onnx_source_t));
+  if (!source) return PESTLE_OOM();
+  source->refs = 1;
+  source->context = context;
+  pestle_context_retain(context);
+  pestle_arena_init(allocator, &source->arena);
+  source->file = pestle_arena_strdup(&source->arena, file);
+  if (folder) source->folder = pestle_arena_strdup(&source->arena, folder);
+  if (!source->file || (folder && !source->folder)) {
+    pestle_onnx_source_release(source);
+    return PESTLE_OOM();
+  }
+  *out_source = source;
+  return NULL;
+}
+
+void pestle_onnx_source_retain(pestle_onnx_source_t* source) {
+  __atomic_fetch_add(&source->refs, 1, __ATOMIC_RELAXED);
+}
+
+void pestle_onnx_source_release(void* self) {
+  pestle_onnx_source_t* source = self;
+  if (!source) return;
+  if (__atomic_sub_fetch(&source->refs, 1, __ATOMIC_ACQ_REL)) return;
+  pestle_context_t* context = source->context;
+  pestle_file_unmap(&source->mapping);
+  pestle_arena_deinit(&source->arena);
+  pestle_dealloc(pestle_context_allocator(context), source, sizeof(*source));
+  pestle_context_release(context);
+}
+
+// --- Constants given by the caller ---
+
+static const pestle_onnx_value_info_t* find_input(
+    const pestle_onnx_graph_t* graph, const char* name) {
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (pestle_str_equal_c(graph->inputs[i].name, name)) {
+      return &graph->inputs[i];
+    }
+  }
+  return NULL;
+}
+
+// Copies a strided view to row-major order.
+static void copy_view(const pestle_tensor_t* view, size_t size, int64_t count,
+                      char* out) {
+  int64_t index[PESTLE_MAX_RANK] = {0};
+  const char* base = (const char*)view->data + view->byte_offset;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t offset = 0, stride = 1;
+    for (int32_t axis = view->ndim - 1; axis >= 0; --axis) {
+      offset += index[axis] * (view->strides ? view->strides[axis] : stride);
+      stride *= view->shape[axis];
+    }
+    memcpy(out + (size_t)i * size, base + offset * (int64_t)size, size);
+    for (int32_t axis = view->ndim - 1; axis >= 0; --axis) {
+      if (++index[axis] < view->shape[axis]) break;
+      index[axis] = 0;
+    }
+  }
+}
+
+static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
+                                 const pestle_tensor_t* view,
+                                 pestle_elements_t* out) {
+  pestle_dtype_t dtype =
+      view ? pestle_dtype_from_dlpack(view->dtype) : PESTLE_NONE;
+  int64_t count;
+  size_t size;
+  if (dtype == PESTLE_NONE || view->ndim < 0 || view->ndim > PESTLE_MAX_RANK ||
+      view->device.device_type != PESTLE_DEVICE_CPU ||
+      !pestle_checked_count(view->shape, (size_t)view->ndim, &count) ||
+      !pestle_checked_mul((size_t)count, pestle_dtype_size(dtype), &size)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the constant for input '%s' is not a host tensor that "
+                        "can be read",
+                        name);
+  }
+  char* data = pestle_arena_alloc(arena, size ? size : 1,
+                                  PESTLE_BUFFER_ALIGNMENT);
+  if (!data) return PESTLE_OOM();
+  copy_view(view, pestle_dtype_size(dtype), count, data);
+  *out = (pestle_elements_t){
+      .type = {.dtype = dtype, .rank = view->ndim}, .data = data, .size = size};
+  for (int32_t i = 0; i < view->ndim; ++i) out->type.dims[i] = view->shape[i];
+  return NULL;
+}
+
+// A lone number stands for the input's one element whatever its rank, so that
+// the command line need not know it.
+static pestle_status_t fit(const pestle_onnx_value_info_t* info,
+                           pestle_elements_t* elements) {
+  pestle_type_t* type = &elements->type;
+  bool fits = type->rank == info->rank || !info->has_shape;
+  for (int32_t i = 0; fits && i < type->rank && info->has_shape; ++i) {
+    int64_t extent = info->dims[i].extent;
+    fits = extent < 0 || extent == type->dims[i];
+  }
+  if (fits) return NULL;
+  bool single = type->rank == 0;
+  for (int32_t i = 0; single && i < info->rank; ++i) {
+    single = info->dims[i].extent == 1 || info->dims[i].extent < 0;
+  }
+  if (!single) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the constant for input '%.*s' has another shape than "
+                        "the model says",
+                        PESTLE_STR_ARG(info->name));
+  }
+  type->rank = info->rank;
+  for (int32_t i = 0; i < info->rank; ++i) type->dims[i] = 1;
+  return NULL;
+}
+
+static pestle_status_t bind_one(pestle_onnx_source_t* source,
+                                const pestle_const_binding_t* binding,
+                                pestle_onnx_bound_t* out) {
+  const pestle_onnx_value_info_t* info =
+      find_input(&source->model.graph, binding->input);
+  if (!info) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the model has no input '%s' to make a constant of",
+                        binding->input);
+  }
+  out->name = info->name;
+  PESTLE_TRY(read_view(&source->arena, binding->input, binding->value,
+                       &out->elements));
+  pestle_dtype_t wanted = pestle_onnx_dtype(info->data_type);
+  if (out->elements.type.dtype != wanted) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the constant for input '%s' is of %s, the model says "
+                        "%s",
+                        binding->input,
+                        pestle_dtype_info(out->elements.type.dtype)->name,
+                        pestle_onnx_dtype_name(info->data_type));
+  }
+  return fit(info, &out->elements);
+}
+
+pestle_status_t pestle_onnx_source_bind(
+    pestle_onnx_source_t* source, const pestle_import_options_t* options) {
+  if (!options || !options->const_count) return NULL;
+  source->bound = PESTLE_ARENA_ARRAY(&source->arena, pestle_onnx_bound_t,
+                                     options->const_count);
+  if (!source->bound) return PESTLE_OOM();
+  for (size_t i = 0; i < options->const_count; ++i) {
+    PESTLE_TRY(bind_one(source, &options->consts[i], &source->bound[i]));
+    source->bound_count = i + 1;
+  }
+  return NULL;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an import reads: the model's bytes, its structure and the caller's
+// bindings, counted by references. Every module made from it keeps it alive,
+// since constants point into the file and a symbolic module imports it again
+// for each set of shapes. Immutable once made, so that threads may share it.
+#ifndef PESTLE_FRONTEND_ONNX_SOURCE_H_
+#define PESTLE_FRONTEND_ONNX_SOURCE_H_
+
+#include "base/file.h"
+#include "frontend/onnx/model.h"
+#include "pestle/import.h"
+
+// A --const binding: row-major elements.
+typedef struct pestle_onnx_bound_t {
+  pestle_str_t name;
+  pestle_elements_t elements;
+} pestle_onnx_bound_t;
+
+typedef struct pestle_onnx_source_t {
+  uint32_t refs;  // atomic
+  pestle_context_t* context;
+  pestle_arena_t arena;  // the model, the copies of names and bindings
+  pestle_mapping_t mapping;
+  const char* file;    // for locations and messages
+  const char* folder;  // of external data, or NULL
+  const void* data;
+  size_t size;
+  pestle_onnx_model_t model;
+  pestle_onnx_bound_t* bound;
+  size_t bound_count;
+} pestle_onnx_source_t;
+
+// Makes an empty source with one reference.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_source_create(
+    pestle_context_t* context, const char* file, const char* folder,
+    pestle_onnx_source_t** out_source);
+// |self| is a pestle_onnx_source_t; the type is that of keep-alive callbacks.
+void pestle_onnx_source_retain(pestle_onnx_source_t* source);
+void pestle_onnx_source_release(void* self);
+// Copies the --const bindings of |options|, checked against the model.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(
+    pestle_onnx_source_t* source, const pestle_import_options_t* options);
+
+// --- Inputs (bind.c) ---
+
+// Whether graph input |info| is an argument: neither an initializer nor bound
+// to a constant.
+bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
+                             const pestle_onnx_value_info_t* info);
+// The argument types after the bindings of |options| (may be NULL): dynamic
+// where nothing fixes a dim. |out_types| has room for every graph input.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_argument_types(
+    const pestle_onnx_source_t* source, const pestle_import_options_t* options,
+    pestle_type_t* out_types, size_t* out_count);
+// Checks that |types| may be the arguments' types.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_check_types(
+    const pestle_onnx_source_t* source, const pestle_type_t* types,
+    size_t count);
+
+// --- The import (import.c) ---
+
+// Makes the module for argument types without dynamic dims.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_import_static(
+    pestle_onnx_source_t* source, const pestle_type_t* types, size_t count,
+    const pestle_control_t* control, pestle_module_t** out_module);
+// Makes a module without a body that imports itself when it is specialised.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_import_symbolic(
+    pestle_onnx_source_t* source, const pestle_type_t* types, size_t count,
+    pestle_module_t** out_module);
+// CANCELLED or DEADLINE_EXCEEDED when |control| (may be NULL) says so; reports
+// progress.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_check_control(
+    const pestle_control_t* control, int64_t done, int64_t total);
+
+#endif  // PESTLE_FRONTEND_ONNX_SOURCE_H_
