@@ -208,3 +208,7 @@ void pestle_context_parallel_for(pestle_context_t* context, int64_t count,
   plain_task_t plain = {task, arg};
   pestle_pool_run(&context->pool, count, 0, run_plain_task, &plain);
 }
+
+void pestle_context_free(pestle_context_t* context, void* data, size_t size) {
+  pestle_dealloc(pestle_context_allocator(context), data, size);
+}
