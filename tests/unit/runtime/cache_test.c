@@ -263,7 +263,8 @@ static void test_damage(void** state) {
   copy[size - 1] ^= 1;
   write_file(path, copy, size);
   expect_heal(&maker, "key", "damaged");
-  write_file(path, "PSTLENT0", size);
+  memcpy(copy, "PSTLENT0", 8);
+  write_file(path, copy, size);
   expect_heal(&maker, "key", "not an entry");
   // Another key's entry, under this one's name.
   write_file(entry_path("other"), data, size);

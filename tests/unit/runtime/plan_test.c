@@ -100,9 +100,16 @@ static void test_lies(void** state) {
   size_t size;
   char* data = plan_finish(&w, &size);
   char* copy = aligned_alloc(64, size);
-  static const uint64_t values[] = {
-      0,          1,          63,        64,        UINT64_C(1) << 31,
-      UINT32_MAX, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, (uint64_t)INT64_MAX - 63};
+  static const uint64_t values[] = {0,
+                                    1,
+                                    63,
+                                    64,
+                                    UINT64_C(1) << 31,
+                                    UINT32_MAX,
+                                    UINT64_MAX,
+                                    INT64_MAX,
+                                    UINT64_C(1) << 63,
+                                    (uint64_t)INT64_MAX - 63};
   size_t accepted = 0, refused = 0;
   for (size_t at = 8; at < size; at += TEST_SANITIZED ? 4 : 1) {
     for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); ++v) {

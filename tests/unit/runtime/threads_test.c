@@ -252,7 +252,8 @@ static bool child_works(pestle_context_t* context, pestle_executable_t* e,
   return atomic_load(&sum.sum) == 5050;
 }
 
-// Forks while other threads are at work in the context.
+// Forks while other threads are at work in the context; with AddressSanitizer
+// while they sleep, since its allocator does not survive the former.
 static void test_fork(void** state) {
   (void)state;
   // ThreadSanitizer refuses new threads in such a child.
@@ -262,8 +263,8 @@ static void test_fork(void** state) {
   static _Alignas(64) float x[WAVE], expected[WAVE], y[WAVE];
   fill_wave(x);
   assert_ok(run_wave(e, 0, x, expected));
-  enum { COUNT = 3 };
-  static runner_t runners[COUNT];
+  enum { COUNT = TEST_SANITIZED ? 0 : 3 };
+  static runner_t runners[COUNT + 1];
   for (int i = 0; i < COUNT; ++i) {
     runners[i] = (runner_t){.executable = e, .x = x, .expected = expected};
     assert_ok(
