@@ -378,7 +378,7 @@ static pestle_status_t read_signature(loader_t* l) {
     results[i] = *get_type(l);
     result_names[i] = get_string(l);
   }
-  if (l->in.failed || !name ||
+  if (l->in.failed || !name || !*name ||
       pestle_module_find_function(l->module, name)) {
     return damaged("a function's signature");
   }

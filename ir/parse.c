@@ -14,7 +14,9 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
     }
   }
   if (!pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
-                          PESTLE_OP_RETURN)) {
+                          PESTLE_OP_RETURN) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.square"),
+                          PESTLE_OP_MULTIPLY)) {
     return PESTLE_OOM();
   }
   return NULL;

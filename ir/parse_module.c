@@ -92,6 +92,10 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
 static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
                                const signature_t* s,
                                pestle_function_t** out_function) {
+  if (!s->name.size) {
+    return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
+                              "a function needs a name");
+  }
   if (pestle_module_find_function(p->module, s->name.data)) {
     return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
                               "function '%.*s' is defined twice",

@@ -244,11 +244,15 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
       .regions = o->regions,
       .region_count = o->region_count,
       .type = o->result_types.count ? &o->result_types.data[0] : NULL};
-  o->builder->loc = (pestle_loc_t){
-      .file = p->file, .line = o->at.line, .column = o->at.column};
   pestle_status_t status = pestle_node_create(o->builder, &spec, out_node);
   if (status) return place_error(p, o, status);
-  return check_results(p, o, *out_node);
+  // Set afterwards, so that errors do not name the place twice.
+  pestle_loc_t* loc = &(*out_node)->loc;
+  *loc = (pestle_loc_t){
+      .file = pestle_module_intern_string(p->module, p->file),
+      .line = o->at.line,
+      .column = o->at.column};
+  return loc->file ? check_results(p, o, *out_node) : PESTLE_OOM();
 }
 
 // --- Names ---
@@ -347,6 +351,20 @@ static pestle_status_t check_return(pestle_parser_t* p,
   return NULL;
 }
 
+// chlo.square %x is multiply %x, %x.
+static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
+  if (o->operand_count != 1 || o->operand_types.count != 1) {
+    return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                              "'chlo.square' has one operand");
+  }
+  PESTLE_TRY(pestle_parse_grow(p, &o->operands, 1, &o->operand_capacity,
+                               sizeof(*o->operands)));
+  o->operands[1] = o->operands[0];
+  o->operand_count = 2;
+  return pestle_parse_push_type(p, &o->operand_types,
+                                &o->operand_types.data[0]);
+}
+
 static pestle_status_t parse_one(pestle_parser_t* p,
                                  pestle_builder_t* builder,
                                  const pestle_function_t* function) {
@@ -363,6 +381,9 @@ static pestle_status_t parse_one(pestle_parser_t* p,
   pestle_parse_advance(p);
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
+  if (pestle_str_equal_c(o.at.text, "chlo.square")) {
+    PESTLE_TRY(square(p, &o));
+  }
   if (o.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(bind_results(p, &o, &names, node));

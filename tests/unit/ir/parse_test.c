@@ -149,7 +149,7 @@ static void refusals(void** state) {
       {MAIN("%a: tensor<4xf32>",
             "%0 = \"stablehlo.transpose\"(%a) <{permutation = \"x\"}> : "
             "(tensor<4xf32>) -> tensor<4xf32>\n"),
-       PESTLE_STATUS_MALFORMED, "3:52: expected a list of integers"},
+       PESTLE_STATUS_MALFORMED, "3:48: expected a list of integers"},
       {MAIN("%a: tensor<4xf32>",
             "%0 = \"stablehlo.transpose\"(%a) <{nonsense = 1 : i64}> : "
             "(tensor<4xf32>) -> tensor<4xf32>\n"),
