@@ -36,18 +36,19 @@ static pestle_status_t check_operands(const pestle_builder_t* builder,
   return NULL;
 }
 
-// Whether |region| is |block|'s region or one around it.
-static bool surrounds(const pestle_region_t* region,
-                      const pestle_block_t* block) {
-  for (const pestle_region_t* r = block->region; r;
-       r = r->owner && r->owner->block ? r->owner->block->region : NULL) {
-    if (r == region) return true;
+// The outermost region around |block|: the only one without an owner.
+static const pestle_region_t* root_of(const pestle_block_t* block) {
+  const pestle_region_t* region = block->region;
+  while (region->owner && region->owner->block) {
+    region = region->owner->block->region;
   }
-  return false;
+  return region;
 }
 
 static pestle_status_t check_regions(const pestle_builder_t* builder,
                                      const pestle_node_spec_t* spec) {
+  if (!spec->region_count) return NULL;
+  const pestle_region_t* root = root_of(builder->block);
   for (size_t i = 0; i < spec->region_count; ++i) {
     const pestle_region_t* region = spec->regions[i];
     if (!region) {
@@ -57,17 +58,23 @@ static pestle_status_t check_regions(const pestle_builder_t* builder,
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "region %zu belongs to another module", i);
     }
-    bool twice = false;
-    for (size_t j = 0; j < i; ++j)
-      twice |= spec->regions[j] == region;
-    if (twice || region->owner || region->function) {
+    if (region->owner || region->function) {
       return PESTLE_ERROR(INVALID_ARGUMENT, "region %zu has an owner already",
                           i);
     }
-    if (surrounds(region, builder->block)) {
+    if (region == root) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "region %zu would contain its own op", i);
     }
+  }
+  // An index is free while a region has no owner: one that is given twice has
+  // the last of its places.
+  for (size_t i = 0; i < spec->region_count; ++i) {
+    spec->regions[i]->index = (uint32_t)i;
+  }
+  for (size_t i = 0; i < spec->region_count; ++i) {
+    if (spec->regions[i]->index == i) continue;
+    return PESTLE_ERROR(INVALID_ARGUMENT, "region %zu is given twice", i);
   }
   return NULL;
 }

@@ -248,10 +248,19 @@ static void regions_are_taken_once(void** state) {
   pestle_builder_t inside = {.module = t.module};
   pestle_type_t types[] = {T0(F32), T0(F32)};
   assert_ok(pestle_region_create(t.module, types, 2, &region, &inside.block));
+  assert_ok(pestle_op_return(&inside, inside.block->arguments, 1, NULL));
+  inside.before = inside.block->last;
   assert_error(
       pestle_op_reduce(&inside, t.a, 2, ATTRS(reduce, .dimensions = I64S(1)),
                        region, &y, 1),
-      INVALID_ARGUMENT, "region 0 ");
+      INVALID_ARGUMENT, "region 0 would contain its own op");
+  pestle_value_t* flag;
+  inside.before = NULL;
+  assert_ok(pestle_region_create(t.module, NULL, 0, &region, &inside.block));
+  assert_ok(pestle_op_return(&inside, &t.a[1], 1, NULL));
+  assert_ok(pestle_op_ne(&t.b, t.a[1], t.a[1], &flag));
+  assert_error(pestle_op_if(&t.b, flag, NULL, region, region, &y, 1),
+               INVALID_ARGUMENT, "region 0 is given twice");
   ir_test_end(&t);
 }
 
