@@ -186,7 +186,7 @@ pestle_status_t pestle_plugin_probe(pestle_context_t* context,
                                     pestle_arena_t* arena, const char* path,
                                     pestle_plugin_t** out_plugin) {
   (void)context;
-  pestle_plugin_t* plugin;
+  pestle_plugin_t* plugin = NULL;
   PESTLE_TRY(make_row(arena, path, &plugin));
   *out_plugin = plugin;
   plugin->name = name_in_path(arena, path);
@@ -219,7 +219,7 @@ pestle_status_t pestle_plugin_probe_static(
     pestle_backend_abi_info_fn_t abi_info, pestle_backend_init_fn_t init,
     pestle_plugin_t** out_plugin) {
   (void)context;
-  pestle_plugin_t* plugin;
+  pestle_plugin_t* plugin = NULL;
   PESTLE_TRY(make_row(arena, "", &plugin));
   *out_plugin = plugin;
   plugin->init = init;

@@ -234,6 +234,8 @@ pestle_status_t pestle_registry_add_static(
 
 size_t pestle_context_backend_count(pestle_context_t* context) {
   pestle_context_enter(context);
+  // Out of memory: what is there is counted.
+  pestle_status_release(pestle_context_load_backends(context));
   pestle_mutex_lock(&context->registry.mutex);
   size_t count = context->registry.plugins.size;
   pestle_mutex_unlock(&context->registry.mutex);
@@ -248,6 +250,7 @@ pestle_status_t pestle_context_backend_info(pestle_context_t* context,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_backend_info_t.struct_size is not set");
   }
+  PESTLE_TRY(pestle_context_load_backends(context));
   pestle_context_enter(context);
   pestle_registry_t* registry = &context->registry;
   pestle_mutex_lock(&registry->mutex);

@@ -104,7 +104,9 @@ PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
 
 // --- Streams and events ---
 
-// An in-order queue of runs. On a CPU a thread of its own works it off.
+// An in-order queue of runs. On a CPU a thread of its own works it off. After a
+// failed run those behind it are dropped until the next synchronisation, since
+// they may read what it was to write; events are signalled all the same.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_stream_create(
     pestle_device_t* device, pestle_stream_t** out_stream);
 // Waits for what is queued, then drops the stream. NULL is allowed.

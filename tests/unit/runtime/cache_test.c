@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan cache: memory, disk, damage, threads, processes.
 #include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -471,6 +473,35 @@ static void test_bad_folder(void** state) {
   }
 }
 
+// A disk without room: files may not grow, as far as a test can have that.
+static void test_full_disk(void** state) {
+  (void)state;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {100, 100};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    atomic_store(&warnings, 0);
+    maker_t maker = {.context = open_context()};
+    pestle_plan_t* plan = NULL;
+    pestle_status_t status = get(&maker, "a", &plan, NULL);
+    bool good = !status && plan;
+    pestle_plan_release(plan);
+    status = get(&maker, "b", &plan, NULL);
+    good = good && !status && plan && atomic_load(&warnings) == 1;
+    pestle_plan_release(plan);
+    good = good && stats_of(maker.context).disk_entries == 0;
+    pestle_context_release(maker.context);
+    _exit(good ? 0 : 1);
+  }
+  int code;
+  assert_int_equal(waitpid(child, &code, 0), child);
+  assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  assert_int_equal(rmdir(folder), 0);  // nothing was left
+  assert_int_equal(mkdir(folder, 0700), 0);
+}
+
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
@@ -480,6 +511,7 @@ int main(void) {
       TEST(test_no_cache),          TEST(test_damage),
       TEST(test_one_compile_a_key), TEST(test_processes),
       TEST(test_visit_and_prune),   TEST(test_bad_folder),
+      TEST(test_full_disk),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
