@@ -216,13 +216,23 @@ static LLVMValueRef addresses(pestle_llvm_emit_t* e, uint32_t buffer,
   return e->ll->BuildGEP2(e->b, type, e->base[buffer], &v, 1, "");
 }
 
+// Eight bytes of zero to read from instead.
+static LLVMValueRef zero_word(pestle_llvm_emit_t* e) {
+  if (e->zero_word) return e->zero_word;
+  e->zero_word = e->ll->AddGlobal(e->module, e->i64, "zero.word");
+  e->ll->SetInitializer(e->zero_word, pestle_llvm_i64(e, 0));
+  e->ll->SetGlobalConstant(e->zero_word, 1);
+  e->ll->SetLinkage(e->zero_word, LLVMPrivateLinkage);
+  return e->zero_word;
+}
+
 // Lane by lane without a branch: lanes that are off read a zero.
 static LLVMValueRef gather_lanes(pestle_llvm_emit_t* e, LLVMTypeRef lane,
                                  unsigned lanes, LLVMValueRef p,
                                  LLVMValueRef mask) {
   const pestle_llvm_api_t* ll = e->ll;
   if (mask) {
-    LLVMValueRef off = pestle_llvm_splat(e, e->zero_word, lanes);
+    LLVMValueRef off = pestle_llvm_splat(e, zero_word(e), lanes);
     p = ll->BuildSelect(e->b, mask, p, off, "");
   }
   unsigned align = 1;

@@ -142,13 +142,6 @@ static void place_shared(pestle_llvm_emit_t* e, LLVMValueRef scratch) {
   }
 }
 
-static void make_zero_word(pestle_llvm_emit_t* e) {
-  e->zero_word = e->ll->AddGlobal(e->module, e->i64, "zero.word");
-  e->ll->SetInitializer(e->zero_word, pestle_llvm_i64(e, 0));
-  e->ll->SetGlobalConstant(e->zero_word, 1);
-  e->ll->SetLinkage(e->zero_word, LLVMPrivateLinkage);
-}
-
 // --- Functions ---
 
 enum { ENTRY_ARGS = 6, TRAILING_ARGS = 4 };
@@ -248,7 +241,6 @@ pestle_status_t pestle_llvm_emit_module(pestle_llvm_emit_t* e) {
   make_types(e);
   make_metadata(e);
   find_aliases(e);
-  make_zero_word(e);
   PESTLE_TRY(make_slots(e));
   return make_functions(e);
 }

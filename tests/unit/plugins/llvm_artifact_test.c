@@ -113,6 +113,40 @@ static void cached_code_needs_no_llvm(void** state) {
   assert_false(llvm_is_mapped());
 }
 
+// The file alone in another folder is a backend.
+static void copied_plugin_works(void** state) {
+  (void)state;
+  char from[1024], folder[] = "/tmp/pestle-llvm-copy-XXXXXX", to[1100];
+  static char data[1 << 22];
+  assert_true(llvm_plugin_path(from, sizeof from));
+  assert_non_null(mkdtemp(folder));
+  snprintf(to, sizeof to, "%s/libpestle-llvm-copy.so", folder);
+  FILE* file = fopen(from, "rb");
+  assert_non_null(file);
+  size_t size = fread(data, 1, sizeof data, file);
+  fclose(file);
+  file = fopen(to, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(data, 1, size, file), size);
+  fclose(file);
+  void* library = dlopen(to, RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(library);
+  pestle_backend_init_fn_t init;
+  *(void**)&init = dlsym(library, "pestle_backend_init");
+  pestle_status_t status;
+  const pestle_backend_t* other = init(&test_host, &status);
+  assert_ok(status);
+  pestle_kir_builder_t b;
+  make_kernel(false, &b);
+  code_t code = code_make(other, &b.view, NULL);
+  check_run(code.entry, code.self);
+  code_free(&code);
+  pestle_kir_deinit(&b);
+  other->deinit(other->self);
+  unlink(to);
+  rmdir(folder);
+}
+
 // --- Damage ---
 
 static pestle_blob_t compile(bool remainder) {
@@ -325,6 +359,7 @@ int main(void) {
       // Before anything of this process compiles.
       cmocka_unit_test(cached_code_needs_no_llvm),
       cmocka_unit_test(two_threads_compile),
+      cmocka_unit_test(copied_plugin_works),
       cmocka_unit_test(damaged_artifacts),
       cmocka_unit_test(damaged_objects),
       cmocka_unit_test(foreign_artifacts),

@@ -15,6 +15,14 @@
 #include "plugins/ref/ref.h"
 #include "test.h"
 
+#if defined(__SANITIZE_THREAD__)
+// libLLVM is not instrumented, so its own locks are not seen.
+const char* __tsan_default_suppressions(void);
+const char* __tsan_default_suppressions(void) {
+  return "race:libLLVM\nmutex:libLLVM\ndeadlock:libLLVM\n";
+}
+#endif
+
 // --- Host ---
 
 static pestle_test_allocator_t host_memory;
