@@ -348,8 +348,9 @@ static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
   }
   state_t before = s;
   s = step_cell(call, layer, d, pick(call, d->xw, 0), s);
-  s = mask_step(call, layer, index_scalar(call, 0), before, s, &s.y);
-  s.y = pestle_onnx_reshape(call, s.y, 3, type.dims);
+  pestle_value_t* row;
+  s = mask_step(call, layer, index_scalar(call, 0), before, s, &row);
+  s.y = pestle_onnx_reshape(call, row, 3, type.dims);
   return s;
 }
 

@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/checked.h"
 #include "base/mem.h"
+#include "ir/graph.h"
 
 // Where the typed form of a dtype lies in TensorProto.
 typedef enum typed_field_e {
@@ -133,7 +134,7 @@ static pestle_status_t read_external(const pestle_onnx_tensor_t* tensor,
                         PESTLE_STR_ARG(tensor->name),
                         PESTLE_STR_ARG(tensor->location));
   }
-  const pestle_mapping_t* mapping;
+  const pestle_mapping_t* mapping = NULL;
   pestle_status_t status = open_external(files, tensor->location, &mapping);
   if (status && pestle_status_code(status) == PESTLE_STATUS_INVALID_ARGUMENT) {
     pestle_status_t bad = PESTLE_ERROR(
@@ -314,10 +315,7 @@ pestle_status_t pestle_onnx_tensor_elements(const pestle_onnx_tensor_t* tensor,
   static const uint64_t nothing;
   *out_elements = (pestle_elements_t){.data = &nothing};
   PESTLE_TRY(pestle_onnx_tensor_type(tensor, &out_elements->type));
-  int64_t count;
-  (void)pestle_checked_count(tensor->dims, (size_t)tensor->rank, &count);
-  out_elements->size =
-      (size_t)count * pestle_dtype_size(out_elements->type.dtype);
+  out_elements->size = pestle_type_bytes(&out_elements->type);
   if (tensor->is_external) {
     pestle_str_t bytes;
     PESTLE_TRY(read_external(tensor, files, &bytes));
