@@ -237,7 +237,7 @@ static double fma_peak(unsigned lanes) {
   code_free(&code);
   arena_deinit(&a);
   pestle_kir_deinit(&b);
-  return 2e-9 * CHAINS * STEPS * lanes / time;
+  return 2e-9 * (double)(CHAINS * STEPS * lanes) / time;
 }
 
 static double gemm_speed(const shape_t* s, int runs, double* out_compile_ms) {
