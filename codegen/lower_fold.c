@@ -389,35 +389,107 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
 typedef struct conv_t {
   pestle_index_t map, x, w;
   const pestle_lin_t* fold[PESTLE_MAX_RANK + 1];
-  const pestle_expr_t* guard;
 } conv_t;
 
-// One spatial dim: the input position, and the guards that padding and input
-// dilation ask for.
+// The padded, dilated input as a stage of its own: convolutions then read it
+// without guards. It covers what output positions and taps reach.
+static bool needs_padding(const pestle_node_t* node, size_t spatial) {
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t xd = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
+    int64_t extent = pestle_node_operand(node, 0)->type->dims[xd];
+    int64_t yd = PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i];
+    int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
+    int64_t reach =
+        (node->results[0].type->dims[yd] - 1) *
+            PESTLE_NODE_I64S(node, window_strides).data[i] +
+        (pestle_node_operand(node, 1)->type->dims[wd] - 1) *
+            PESTLE_NODE_I64S(node, rhs_dilation).data[i] +
+        1;
+    if (PESTLE_NODE_I64S(node, lhs_dilation).data[i] != 1 ||
+        PESTLE_NODE_I64S(node, padding).data[2 * i] != 0 || reach > extent) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static int64_t padded_extent(const pestle_node_t* node, size_t i) {
+  int64_t yd = PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i];
+  int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
+  int64_t last = (node->results[0].type->dims[yd] - 1) *
+                     PESTLE_NODE_I64S(node, window_strides).data[i] +
+                 (pestle_node_operand(node, 1)->type->dims[wd] - 1) *
+                     PESTLE_NODE_I64S(node, rhs_dilation).data[i];
+  return last + 1;
+}
+
+static const pestle_expr_t* padded_body(pestle_lower_t* lower,
+                                        const pestle_node_t* node,
+                                        pestle_index_t axes, size_t spatial) {
+  pestle_nest_t* nest = lower->nest;
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  pestle_index_t index;
+  memcpy(index, axes, sizeof(index));
+  const pestle_expr_t* guard = NULL;
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
+    int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
+    int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
+    int64_t extent = x->type->dims[d];
+    const pestle_lin_t* at =
+        pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low));
+    guard = pestle_lower_and(
+        nest, guard,
+        pestle_expr_inside(nest, at, 0, extent ? (extent - 1) * step + 1 : 0));
+    if (step > 1) {
+      guard = pestle_lower_and(
+          nest, guard,
+          pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
+    }
+    index[d] = pestle_lin_div(nest, at, step);
+  }
+  const pestle_lowered_t* v = &lower->values[x->scratch];
+  const pestle_expr_t* read =
+      v->splat ? v->splat : pestle_expr_read(nest, v->tensor, index, guard);
+  if (!guard || guard->kind == PESTLE_EXPR_CONST) return read;
+  return pestle_expr_op(nest, PESTLE_OP_SELECT, read->dtype, guard, read,
+                        pestle_expr_const(nest, read->dtype, 0, 0));
+}
+
+// The tensor that the convolution reads: the input, or its padded copy.
+static pestle_lowered_t conv_input(pestle_lower_t* lower,
+                                   const pestle_node_t* node,
+                                   size_t spatial) {
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  if (!needs_padding(node, spatial)) return lower->values[x->scratch];
+  pestle_type_t type = *x->type;
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
+    type.dims[d] = padded_extent(node, i);
+  }
+  uint32_t id = pestle_nest_add_stage(lower->nest, "xpad", &type);
+  if (lower->nest->failed) return lower->values[x->scratch];
+  pestle_index_t axes = {0};
+  pestle_lower_axes(lower, id, axes);
+  const pestle_expr_t* body = padded_body(lower, node, axes, spatial);
+  pestle_nest_stage_t* s = pestle_nest_stage(lower->nest, id);
+  s->values[0] = body;
+  s->keep = true;
+  return (pestle_lowered_t){.tensor = s->tensors[0]};
+}
+
+// One spatial dim: the position in what is read, and the tap.
 static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
                          conv_t* c, size_t i) {
   int64_t xd = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
   int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
   int64_t yd = PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i];
   int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[i];
-  int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
-  int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
   int64_t dilation = PESTLE_NODE_I64S(node, rhs_dilation).data[i];
-  int64_t extent = pestle_node_operand(node, 0)->type->dims[xd];
   int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
-  const pestle_lin_t* at = pestle_lin_add(
-      nest, pestle_lin_scale(nest, c->map[yd], stride),
-      pestle_lin_add(nest, pestle_lin_scale(nest, c->fold[i], dilation),
-                     pestle_lin_const(nest, -low)));
-  c->guard = pestle_lower_and(
-      nest, c->guard,
-      pestle_expr_inside(nest, at, 0, extent ? (extent - 1) * step + 1 : 0));
-  if (step > 1) {
-    c->guard = pestle_lower_and(
-        nest, c->guard,
-        pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
-  }
-  c->x[xd] = pestle_lin_div(nest, at, step);
+  c->x[xd] =
+      pestle_lin_add(nest, pestle_lin_scale(nest, c->map[yd], stride),
+                     pestle_lin_scale(nest, c->fold[i], dilation));
   c->w[wd] = PESTLE_NODE_I64S(node, window_reversal).data[i]
                  ? pestle_lin_add(nest,
                                   pestle_lin_scale(nest, c->fold[i], -1),
@@ -462,7 +534,6 @@ static void conv_features(pestle_nest_t* nest, const pestle_node_t* node,
 pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
                                          const pestle_node_t* node) {
   pestle_nest_t* nest = lower->nest;
-  const pestle_value_t* x = pestle_node_operand(node, 0);
   const pestle_value_t* w = pestle_node_operand(node, 1);
   pestle_i64s_t taps = PESTLE_NODE_I64S(node, kernel_spatial_dimensions);
   pestle_type_t domain = contraction_domain(node);
@@ -474,21 +545,15 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   extents[taps.count] =
       w->type->dims[PESTLE_NODE_I64(node, kernel_input_feature_dimension)];
   conv_t c = {0};
+  pestle_lowered_t input = conv_input(lower, node, taps.count);
   uint32_t id = add_fold(lower, "c", &domain, PESTLE_OP_ADD, extents,
                          taps.count + 1, c.map, c.fold);
   if (nest->failed) return NULL;
   for (size_t i = 0; i < taps.count; ++i) conv_spatial(nest, node, &c, i);
   conv_features(nest, node, &c, taps.count);
-  const pestle_lowered_t* v = &lower->values[x->scratch];
   const pestle_expr_t* read =
-      v->splat ? v->splat : pestle_expr_read(nest, v->tensor, c.x, c.guard);
-  if (c.guard && !(c.guard->kind == PESTLE_EXPR_CONST && c.guard->i)) {
-    const pestle_expr_t* zero = pestle_expr_const(nest, read->dtype, 0, 0);
-    read = c.guard->kind == PESTLE_EXPR_CONST
-               ? zero
-               : pestle_expr_op(nest, PESTLE_OP_SELECT, read->dtype, c.guard,
-                                read, zero);
-  }
+      input.splat ? input.splat
+                  : pestle_expr_read(nest, input.tensor, c.x, NULL);
   finish_contraction(lower, node, id,
                      product(nest, read, pestle_lower_at(lower, w, c.w),
                              domain.dtype));

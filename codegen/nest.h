@@ -166,6 +166,7 @@ typedef struct pestle_nest_stage_t {
                                    // axes, flat for OUTPUT; NULL: the axes
   pestle_dtype_t acc_dtype;        // folds
   bool inlined;
+  bool keep;         // a padded copy: worth its own place beside its reader
   int32_t at_stage;        // -1: a root of the tree
   int32_t at_axis;         // leaf of at_stage under which this one runs; -1:
                            // before the loops of at_stage

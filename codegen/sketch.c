@@ -173,7 +173,7 @@ static pestle_status_t inline_maps(sketch_t* k) {
     if (st->is_fold || s == k->anchor) continue;
     costly[s] =
         cost_of(k, st).transcendental || reads_stage(k, st, costly);
-    inlined[s] = !(keep && costly[s] && u.readers[s] > 1);
+    inlined[s] = !st->keep && !(keep && costly[s] && u.readers[s] > 1);
     if (!inlined[s]) costly[s] = false;
   }
   return pestle_schedule_inline(nest, inlined);
@@ -654,6 +654,20 @@ static pestle_status_t bind_groups(sketch_t* k, uint32_t last_leaf) {
   return NULL;
 }
 
+// Padded copies: the box that one tile reads, in scratch.
+static pestle_status_t place_kept(sketch_t* k, uint32_t tile_leaf) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* st = stage_of(k, s);
+    if (!st->keep || st->inlined) continue;
+    uint32_t outer;
+    PESTLE_TRY(pestle_schedule_at(k->nest, s, k->anchor, tile_leaf));
+    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(
+        vectorise_inner(k, s, st->roots[st->map_count - 1], 1, &outer));
+  }
+  return NULL;
+}
+
 static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = is_product(stage_of(k, fold));
@@ -691,6 +705,7 @@ static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
         vectorise_inner(k, id, s->roots[s->map_count - 1], 1, &outer));
     return bind_groups(k, panel_leaf);
   }
+  PESTLE_TRY(place_kept(k, tile_leaf));
   return bind_groups(k, tile_leaf);
 }
 
@@ -701,7 +716,7 @@ static int32_t only_fold(const sketch_t* k, uint32_t* out_count) {
   *out_count = 0;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = &k->nest->stages.data[s];
-    if (st->inlined || s == k->anchor) continue;
+    if (st->inlined || st->keep || s == k->anchor) continue;
     ++*out_count;
     if (st->is_fold) id = (int32_t)s;
   }
