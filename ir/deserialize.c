@@ -107,10 +107,11 @@ static pestle_status_t read_types(loader_t* l) {
     if (text.size < sizeof(name)) memcpy(name, text.data, text.size);
     int64_t dims[PESTLE_MAX_RANK];
     size_t rank = pestle_get_index(&l->in, PESTLE_MAX_RANK + 1);
-    for (size_t j = 0; j < rank; ++j) dims[j] = pestle_get_int(&l->in);
+    for (size_t j = 0; j < rank; ++j)
+      dims[j] = pestle_get_int(&l->in);
     if (l->in.failed) return damaged("types");
-    l->types[i] = pestle_type_make(pestle_dtype_from_name(name), (int)rank,
-                                   dims);
+    l->types[i] =
+        pestle_type_make(pestle_dtype_from_name(name), (int)rank, dims);
     pestle_status_t status = pestle_type_check(&l->types[i]);
     if (status) {
       pestle_status_release(status);
@@ -144,8 +145,8 @@ static pestle_status_t read_constant(loader_t* l, pestle_elements_t* e) {
       offset % PESTLE_BINARY_ALIGNMENT) {
     return damaged("the table of constants");
   }
-  size_t want = e->splat ? pestle_dtype_size(e->type.dtype)
-                         : pestle_type_bytes(&e->type);
+  size_t want =
+      e->splat ? pestle_dtype_size(e->type.dtype) : pestle_type_bytes(&e->type);
   if (size != want) return damaged("a constant's size");
   e->data = l->data + offset;
   e->size = (size_t)size;
@@ -158,8 +159,8 @@ static pestle_status_t read_constant(loader_t* l, pestle_elements_t* e) {
 
 static pestle_status_t read_constants(loader_t* l) {
   l->constant_count = pestle_get_count(&l->in, 20);
-  l->constants = PESTLE_ARENA_ARRAY(&l->tables, pestle_elements_t,
-                                    l->constant_count);
+  l->constants =
+      PESTLE_ARENA_ARRAY(&l->tables, pestle_elements_t, l->constant_count);
   if (!l->constants) return PESTLE_OOM();
   for (size_t i = 0; i < l->constant_count; ++i) {
     PESTLE_TRY(read_constant(l, &l->constants[i]));
@@ -213,7 +214,8 @@ static pestle_status_t read_attr(loader_t* l, pestle_attr_t* a) {
       size_t count = pestle_get_count(in, 1);
       int64_t* data = PESTLE_ARENA_ARRAY(&l->scratch, int64_t, count);
       if (!data) return PESTLE_OOM();
-      for (size_t i = 0; i < count; ++i) data[i] = pestle_get_int(in);
+      for (size_t i = 0; i < count; ++i)
+        data[i] = pestle_get_int(in);
       a->as.i64s = (pestle_i64s_t){data, count};
       break;
     }
@@ -243,8 +245,7 @@ static pestle_status_t read_region(loader_t* l, pestle_region_t** out_region) {
     names[i] = get_string(l);
   }
   if (l->in.failed) return damaged("a region's arguments");
-  PESTLE_TRY(
-      pestle_region_create(l->module, types, count, out_region, &block));
+  PESTLE_TRY(pestle_region_create(l->module, types, count, out_region, &block));
   for (size_t i = 0; i < count; ++i) {
     PESTLE_TRY(push_value(l, block->arguments[i], names[i]));
   }
@@ -317,8 +318,8 @@ static pestle_status_t place_error(const loader_t* l, pestle_status_t status) {
 }
 
 static pestle_status_t read_node(loader_t* l, pestle_builder_t* builder) {
-  pestle_node_spec_t spec = {
-      .share_elements = (l->flags & PESTLE_DESERIALIZE_BORROW) != 0};
+  pestle_node_spec_t spec = {.share_elements =
+                                 (l->flags & PESTLE_DESERIALIZE_BORROW) != 0};
   results_t results;
   pestle_node_t* node;
   PESTLE_TRY(read_spec(l, &spec));
@@ -426,8 +427,7 @@ static pestle_status_t read_graph(loader_t* l, pestle_context_t* context) {
 
 // --- Entry points ---
 
-static pestle_status_t read_header(loader_t* l, const void* data,
-                                   size_t size) {
+static pestle_status_t read_header(loader_t* l, const void* data, size_t size) {
   if (size < PESTLE_BINARY_HEADER || memcmp(data, PESTLE_BINARY_MAGIC, 8)) {
     return damaged("it does not begin as one");
   }
@@ -463,8 +463,7 @@ pestle_status_t pestle_module_deserialize_flags(pestle_context_t* context,
                                                 unsigned flags,
                                                 pestle_module_t** out_module) {
   *out_module = NULL;
-  loader_t l = {.allocator = pestle_context_allocator(context),
-                .flags = flags};
+  loader_t l = {.allocator = pestle_context_allocator(context), .flags = flags};
   pestle_arena_init(l.allocator, &l.tables);
   pestle_arena_init(l.allocator, &l.scratch);
   pestle_vec_init(&l.values, l.allocator);

@@ -44,8 +44,7 @@ static bool is_known(const pestle_parser_t* p, pestle_str_t name) {
 }
 
 // Looks through the whole text for ops that no table has; the first of each.
-static pestle_status_t list_unsupported(pestle_parser_t* p,
-                                        pestle_map_t* seen,
+static pestle_status_t list_unsupported(pestle_parser_t* p, pestle_map_t* seen,
                                         pestle_strbuf_t* out) {
   bool after_equals = false, added;
   p->lexer = (pestle_lexer_t){
@@ -133,9 +132,8 @@ static void parser_deinit(pestle_parser_t* p) {
   pestle_arena_deinit(&p->scratch);
 }
 
-pestle_status_t pestle_module_parse(pestle_context_t* context,
-                                    const char* text, size_t size,
-                                    const char* file,
+pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
+                                    size_t size, const char* file,
                                     pestle_module_t** out_module) {
   *out_module = NULL;
   pestle_parser_t parser;

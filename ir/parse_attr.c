@@ -74,11 +74,12 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
 
 // "[b, 0, 1, f]": where the two letters and the spatial axes stand.
 static pestle_status_t read_side(pestle_parser_t* p, const char* first,
-                                 const char* second,
-                                 pestle_parse_conv_t* conv, int which) {
+                                 const char* second, pestle_parse_conv_t* conv,
+                                 int which) {
   int64_t axis = 0, number, seen = 0;
   conv->side[which].first = conv->side[which].second = -1;
-  for (int i = 0; i < PESTLE_MAX_RANK; ++i) conv->side[which].space[i] = -1;
+  for (int i = 0; i < PESTLE_MAX_RANK; ++i)
+    conv->side[which].space[i] = -1;
   pestle_token_t start = *pestle_parse_token(p);
   PESTLE_TRY(pestle_parse_expect(p, '['));
   do {
@@ -102,8 +103,7 @@ static pestle_status_t read_side(pestle_parser_t* p, const char* first,
     ++axis;
   } while (pestle_parse_take(p, ','));
   conv->side[which].count = (size_t)seen;
-  bool complete =
-      conv->side[which].first >= 0 && conv->side[which].second >= 0;
+  bool complete = conv->side[which].first >= 0 && conv->side[which].second >= 0;
   for (int64_t i = 0; i < seen; ++i) {
     complete &= conv->side[which].space[i] >= 0;
   }

@@ -131,8 +131,7 @@ static bool read_bytes(pestle_str_t hex, unsigned char* out) {
 }
 
 // MLIR packs booleans eight to a byte; we print one byte each.
-static void unpack_bools(const unsigned char* packed, size_t count,
-                         char* out) {
+static void unpack_bools(const unsigned char* packed, size_t count, char* out) {
   for (size_t i = 0; i < count; ++i) {
     out[i] = (char)(packed[i / 8] >> (i % 8) & 1);
   }
@@ -200,8 +199,7 @@ static pestle_status_t read_content(pestle_parser_t* p, pestle_elements_t* e,
   e->splat = e->type.rank && !pestle_parse_at(p, '[');
   // Every element takes a character at least.
   if (!e->splat && count > room) {
-    return pestle_parse_error(p, pestle_parse_token(p),
-                              PESTLE_STATUS_MALFORMED,
+    return pestle_parse_error(p, pestle_parse_token(p), PESTLE_STATUS_MALFORMED,
                               "expected %zu elements in %zu characters", count,
                               room);
   }

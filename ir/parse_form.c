@@ -4,15 +4,15 @@
 #include "ir/text.h"
 
 static pestle_status_t push_i64s(pestle_parser_t* p, pestle_parse_op_t* o,
-                                 pestle_attr_name_t name, pestle_i64s_t values) {
+                                 pestle_attr_name_t name,
+                                 pestle_i64s_t values) {
   pestle_attr_t a = {.name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64S};
   a.as.i64s = values;
   return pestle_parse_push_attr(p, o, &a);
 }
 
 // "{..}" before the types, when it is there.
-static pestle_status_t optional_dict(pestle_parser_t* p,
-                                     pestle_parse_op_t* o) {
+static pestle_status_t optional_dict(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_parse_value_t dict;
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
@@ -85,8 +85,8 @@ static pestle_status_t parse_constant(pestle_parser_t* p,
 
 // "%0 [0:4, 1:3:2]"
 static pestle_status_t parse_slice(pestle_parser_t* p, pestle_parse_op_t* o) {
-  int64_t* starts = PESTLE_ARENA_ARRAY(&p->scratch, int64_t,
-                                       3 * PESTLE_MAX_RANK);
+  int64_t* starts =
+      PESTLE_ARENA_ARRAY(&p->scratch, int64_t, 3 * PESTLE_MAX_RANK);
   if (!starts) return PESTLE_OOM();
   int64_t* limits = starts + PESTLE_MAX_RANK;
   int64_t* steps = limits + PESTLE_MAX_RANK;
@@ -106,21 +106,18 @@ static pestle_status_t parse_slice(pestle_parser_t* p, pestle_parse_op_t* o) {
     ++n;
   }
   pestle_parse_advance(p);
-  PESTLE_TRY(push_i64s(p, o, PESTLE_ATTR_start_indices,
-                       (pestle_i64s_t){starts, n}));
-  PESTLE_TRY(push_i64s(p, o, PESTLE_ATTR_limit_indices,
-                       (pestle_i64s_t){limits, n}));
   PESTLE_TRY(
-      push_i64s(p, o, PESTLE_ATTR_strides, (pestle_i64s_t){steps, n}));
+      push_i64s(p, o, PESTLE_ATTR_start_indices, (pestle_i64s_t){starts, n}));
+  PESTLE_TRY(
+      push_i64s(p, o, PESTLE_ATTR_limit_indices, (pestle_i64s_t){limits, n}));
+  PESTLE_TRY(push_i64s(p, o, PESTLE_ATTR_strides, (pestle_i64s_t){steps, n}));
   return types_after_dict(p, o);
 }
 
 // "LT, %a, %b, FLOAT"
-static pestle_status_t parse_compare(pestle_parser_t* p,
-                                     pestle_parse_op_t* o) {
+static pestle_status_t parse_compare(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_token_t direction = *pestle_parse_token(p);
-  PESTLE_TRY(
-      pestle_parse_direction(p, &direction, direction.text, &o->op));
+  PESTLE_TRY(pestle_parse_direction(p, &direction, direction.text, &o->op));
   pestle_parse_advance(p);
   PESTLE_TRY(pestle_parse_expect(p, ','));
   PESTLE_TRY(pestle_parse_push_operand(p, o));
@@ -135,8 +132,7 @@ static pestle_status_t parse_compare(pestle_parser_t* p,
 }
 
 // "batching_dims = [0] x [0]", and "contracting_dims" likewise.
-static pestle_status_t parse_axes_pair(pestle_parser_t* p,
-                                       pestle_parse_op_t* o,
+static pestle_status_t parse_axes_pair(pestle_parser_t* p, pestle_parse_op_t* o,
                                        pestle_attr_name_t left,
                                        pestle_attr_name_t right) {
   pestle_i64s_t values;
@@ -192,7 +188,8 @@ static pestle_status_t parse_window(pestle_parser_t* p, pestle_parse_op_t* o) {
     if (!first) PESTLE_TRY(pestle_parse_expect(p, ','));
     first = false;
     size_t i = 0;
-    while (i < FIELDS && !pestle_parse_take_word(p, fields[i].keyword)) ++i;
+    while (i < FIELDS && !pestle_parse_take_word(p, fields[i].keyword))
+      ++i;
     if (i == FIELDS) {
       return pestle_parse_expected(
           p, "stride, pad, lhs_dilate, rhs_dilate or reverse");
@@ -207,8 +204,8 @@ static pestle_status_t parse_window(pestle_parser_t* p, pestle_parse_op_t* o) {
 
 static pestle_status_t parse_convolution(pestle_parser_t* p,
                                          pestle_parse_op_t* o) {
-  pestle_parse_conv_t* conv = PESTLE_ARENA_NEW(&p->scratch,
-                                               pestle_parse_conv_t);
+  pestle_parse_conv_t* conv =
+      PESTLE_ARENA_NEW(&p->scratch, pestle_parse_conv_t);
   if (!conv) return PESTLE_OOM();
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));

@@ -36,14 +36,15 @@ static pestle_status_t from_elements(pestle_parser_t* p,
                                      pestle_i64s_t* out) {
   const pestle_elements_t* e = &value->elements;
   size_t count = (size_t)pestle_type_count(&e->type);
-  bool integers = pestle_dtype_is(e->type.dtype,
-                                  PESTLE_KIND_INT | PESTLE_KIND_BOOL);
+  bool integers =
+      pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL);
   if (!integers || count > MAX_AXES) {
     return wrong_kind(p, value, NULL, "a list of an integer for each axis");
   }
   int64_t* data = PESTLE_ARENA_ARRAY(&p->scratch, int64_t, count);
   if (!data) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) data[i] = element_i64(e, i);
+  for (size_t i = 0; i < count; ++i)
+    data[i] = element_i64(e, i);
   *out = (pestle_i64s_t){data, count};
   return NULL;
 }
@@ -155,10 +156,12 @@ pestle_status_t pestle_parse_apply_conv(pestle_parser_t* p,
 
 // They ask for nothing, or for what is so anyway.
 static bool can_ignore(pestle_str_t key) {
-  static const char* const names[] = {
-      "precision_config", "precision",         "unique_indices",
-      "result_accuracy",  "known_induction_variables",
-      "operandSegmentSizes"};
+  static const char* const names[] = {"precision_config",
+                                      "precision",
+                                      "unique_indices",
+                                      "result_accuracy",
+                                      "known_induction_variables",
+                                      "operandSegmentSizes"};
   for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
     if (pestle_str_equal_c(key, names[i])) return true;
   }
@@ -183,8 +186,7 @@ pestle_status_t pestle_parse_direction(pestle_parser_t* p,
 pestle_status_t pestle_parse_compare_type(pestle_parser_t* p,
                                           const pestle_token_t* at,
                                           pestle_str_t type) {
-  static const char* const known[] = {"FLOAT", "SIGNED", "UNSIGNED",
-                                      "NOTYPE"};
+  static const char* const known[] = {"FLOAT", "SIGNED", "UNSIGNED", "NOTYPE"};
   for (size_t i = 0; i < sizeof(known) / sizeof(*known); ++i) {
     if (pestle_str_equal_c(type, known[i])) return NULL;
   }
@@ -236,8 +238,7 @@ static pestle_status_t apply_entry(pestle_parser_t* p, pestle_parse_op_t* o,
   bool done;
   const pestle_attr_row_t* rows = pestle_op_attr_rows(o->op, &count);
   for (size_t i = 0; i < count; ++i) {
-    const char* name =
-        pestle_attr_name_text((pestle_attr_name_t)rows[i].name);
+    const char* name = pestle_attr_name_text((pestle_attr_name_t)rows[i].name);
     if (!pestle_str_equal_c(e->key, name)) continue;
     pestle_attr_t a = {.name = rows[i].name, .kind = rows[i].kind};
     PESTLE_TRY(convert(p, name, &e->value, &a));
@@ -263,8 +264,7 @@ pestle_status_t pestle_parse_apply_dict(pestle_parser_t* p,
 // --- The form ---
 
 // "(operands) <{..}> ({..}, {..}) {..} : (A) -> B"
-pestle_status_t pestle_parse_generic(pestle_parser_t* p,
-                                     pestle_parse_op_t* o) {
+pestle_status_t pestle_parse_generic(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_parse_value_t dict;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));

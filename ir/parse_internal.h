@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of the parser share. The text is read once from left to right
-// with one token of look-ahead (function bodies are skipped first, so that calls
-// may come before their callees); nothing is allocated for a count that the
-// text does not back.
+// with one token of look-ahead (function bodies are skipped first, so that
+// calls may come before their callees); nothing is allocated for a count that
+// the text does not back.
 #ifndef PESTLE_IR_PARSE_INTERNAL_H_
 #define PESTLE_IR_PARSE_INTERNAL_H_
 
@@ -35,11 +35,11 @@ typedef enum pestle_token_kind_e {
 } pestle_token_kind_t;
 
 typedef struct pestle_token_t {
-  uint8_t kind;     // pestle_token_kind_t
-  char sign;        // the character of PUNCTUATION, else 0
-  bool first;       // on its line
-  bool quoted;      // a SYMBOL that was written as a string
-  int64_t index;    // of VALUE
+  uint8_t kind;        // pestle_token_kind_t
+  char sign;           // the character of PUNCTUATION, else 0
+  bool first;          // on its line
+  bool quoted;         // a SYMBOL that was written as a string
+  int64_t index;       // of VALUE
   pestle_str_t text;   // without its prefix
   pestle_str_t whole;  // as written
   uint32_t line, column;
@@ -47,11 +47,11 @@ typedef struct pestle_token_t {
 
 // A place to go back to.
 typedef struct pestle_lexer_t {
-  const char* cursor;      // behind |token|
+  const char* cursor;  // behind |token|
   const char* line_start;
   uint32_t line;
-  bool fresh;              // no token on this line yet
-  pestle_token_t token;    // look-ahead
+  bool fresh;            // no token on this line yet
+  pestle_token_t token;  // look-ahead
 } pestle_lexer_t;
 
 // --- The parser ---
@@ -78,7 +78,7 @@ typedef struct pestle_parse_binding_t {
 typedef struct pestle_parse_body_t {
   pestle_function_t* function;
   pestle_lexer_t start;       // at the body's opening brace
-  const pestle_str_t* names;        // of the arguments; NULL: in ^bb0
+  const pestle_str_t* names;  // of the arguments; NULL: in ^bb0
 } pestle_parse_body_t;
 
 typedef struct pestle_parser_t {
@@ -91,10 +91,10 @@ typedef struct pestle_parser_t {
   pestle_arena_t scratch;  // rewound after each op
   pestle_arena_t kept;     // until the end
   pestle_module_t* module;
-  pestle_map_t ops;        // mlir name -> pestle_op_t
-  pestle_map_t scope;      // value name -> index into |bindings|
+  pestle_map_t ops;    // mlir name -> pestle_op_t
+  pestle_map_t scope;  // value name -> index into |bindings|
   PESTLE_VEC(pestle_parse_binding_t) bindings;
-  pestle_map_t aliases;    // location alias -> pestle_parse_loc_t*
+  pestle_map_t aliases;  // location alias -> pestle_parse_loc_t*
   PESTLE_VEC(pestle_parse_fixup_t) fixups;
   PESTLE_VEC(pestle_parse_body_t) bodies;
 } pestle_parser_t;
@@ -134,18 +134,20 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_symbol(pestle_parser_t* p,
                                                      pestle_arena_t* arena,
                                                      pestle_str_t* out_text);
 // "file:3:5: expected .., found '..'".
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_expected(const pestle_parser_t* p, const char* what);
+PESTLE_NODISCARD pestle_status_t pestle_parse_expected(const pestle_parser_t* p,
+                                                       const char* what);
 // A status at a token.
 PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
     pestle_parse_error(const pestle_parser_t* p, const pestle_token_t* at,
                        pestle_status_code_t code, const char* format, ...);
 // Skips a bracketed part whose opening sign is the token; |angles| counts < >
 // as brackets too.
-PESTLE_NODISCARD pestle_status_t pestle_parse_skip_brackets(
-    pestle_parser_t* p, bool angles);
+PESTLE_NODISCARD pestle_status_t pestle_parse_skip_brackets(pestle_parser_t* p,
+                                                            bool angles);
 PESTLE_NODISCARD pestle_status_t pestle_parse_enter(pestle_parser_t* p);
-static inline void pestle_parse_leave(pestle_parser_t* p) { --p->depth; }
+static inline void pestle_parse_leave(pestle_parser_t* p) {
+  --p->depth;
+}
 
 // --- parse_type.c ---
 
@@ -158,38 +160,38 @@ typedef struct pestle_parse_types_t {
 PESTLE_NODISCARD pestle_status_t pestle_parse_push_type(
     pestle_parser_t* p, pestle_parse_types_t* types, const pestle_type_t* type);
 // "A, B" without brackets, at least one.
-PESTLE_NODISCARD pestle_status_t pestle_parse_type_list(
-    pestle_parser_t* p, pestle_parse_types_t* types);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_type_list(pestle_parser_t* p, pestle_parse_types_t* types);
 // "(A, B) -> C" or "(A, B) -> (C, D)".
-PESTLE_NODISCARD pestle_status_t pestle_parse_function_type(
-    pestle_parser_t* p, pestle_parse_types_t* operands,
-    pestle_parse_types_t* results);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_function_type(pestle_parser_t* p, pestle_parse_types_t* operands,
+                           pestle_parse_types_t* results);
 // Equal, or equal wherever both extents are known.
 bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b);
 
 // --- parse_elements.c ---
 
 // "dense<..> : type" from the word "dense" on. Data in the scratch arena.
-PESTLE_NODISCARD pestle_status_t pestle_parse_dense(
-    pestle_parser_t* p, pestle_elements_t* out_elements);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_dense(pestle_parser_t* p, pestle_elements_t* out_elements);
 
 // --- parse_attr.c ---
 
 typedef enum pestle_value_kind_e {
-  PESTLE_VALUE_UNIT,      // a key alone
+  PESTLE_VALUE_UNIT,  // a key alone
   PESTLE_VALUE_BOOL,
   PESTLE_VALUE_INT,
   PESTLE_VALUE_FLOAT,
   PESTLE_VALUE_STRING,
   PESTLE_VALUE_SYMBOL,
-  PESTLE_VALUE_WORD,      // #stablehlo<kind WORD>
-  PESTLE_VALUE_LIST,      // [..], array<..>
-  PESTLE_VALUE_DICT,      // {..}, #stablehlo.gather<..>
+  PESTLE_VALUE_WORD,  // #stablehlo<kind WORD>
+  PESTLE_VALUE_LIST,  // [..], array<..>
+  PESTLE_VALUE_DICT,  // {..}, #stablehlo.gather<..>
   PESTLE_VALUE_TYPE,
   PESTLE_VALUE_FUNCTION,  // a function type
   PESTLE_VALUE_ELEMENTS,
-  PESTLE_VALUE_CONV,      // convolution dimension numbers
-  PESTLE_VALUE_OPAQUE,    // read over
+  PESTLE_VALUE_CONV,    // convolution dimension numbers
+  PESTLE_VALUE_OPAQUE,  // read over
 } pestle_value_kind_t;
 
 typedef struct pestle_parse_entry_t pestle_parse_entry_t;
@@ -202,7 +204,7 @@ typedef struct pestle_parse_value_t {
   pestle_str_t text;
   pestle_type_t type;
   pestle_elements_t elements;
-  pestle_parse_entry_t* entries;        // LIST (keys empty) and DICT
+  pestle_parse_entry_t* entries;  // LIST (keys empty) and DICT
   size_t entry_count;
   pestle_parse_types_t inputs, outputs;  // FUNCTION
   struct pestle_parse_conv_t* conv;
@@ -233,8 +235,8 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_dict(
     pestle_parser_t* p, char close, pestle_parse_value_t* out_value);
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_conv_dims(pestle_parser_t* p, pestle_parse_conv_t* out_conv);
-const pestle_parse_value_t* pestle_parse_find(
-    const pestle_parse_value_t* dict, const char* key);
+const pestle_parse_value_t* pestle_parse_find(const pestle_parse_value_t* dict,
+                                              const char* key);
 // "[1, 2]" of integers or booleans; "[[0, 1], [2, 3]]" too, flattened.
 PESTLE_NODISCARD pestle_status_t pestle_parse_i64s(pestle_parser_t* p,
                                                    pestle_i64s_t* out_values);
@@ -274,10 +276,10 @@ typedef struct pestle_parse_op_t {
   size_t region_count, region_capacity;
 } pestle_parse_op_t;
 
-PESTLE_NODISCARD pestle_status_t pestle_parse_operand(
-    pestle_parser_t* p, pestle_value_t** out_value);
-PESTLE_NODISCARD pestle_status_t pestle_parse_push_operand(
-    pestle_parser_t* p, pestle_parse_op_t* o);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_operand(pestle_parser_t* p, pestle_value_t** out_value);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_push_operand(pestle_parser_t* p, pestle_parse_op_t* o);
 // "%a, %b", possibly none.
 PESTLE_NODISCARD pestle_status_t pestle_parse_operands(pestle_parser_t* p,
                                                        pestle_parse_op_t* o);
@@ -289,17 +291,18 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_push_region(
 PESTLE_NODISCARD pestle_status_t pestle_parse_op_types(pestle_parser_t* p,
                                                        pestle_parse_op_t* o);
 // Checks operand types against the text and creates the node.
-PESTLE_NODISCARD pestle_status_t pestle_parse_finish(
-    pestle_parser_t* p, pestle_parse_op_t* o, pestle_node_t** out_node);
+PESTLE_NODISCARD pestle_status_t pestle_parse_finish(pestle_parser_t* p,
+                                                     pestle_parse_op_t* o,
+                                                     pestle_node_t** out_node);
 // Ops up to '}', which is taken. |results| are the types that a function's
 // return must have; NULL in regions.
-PESTLE_NODISCARD pestle_status_t pestle_parse_ops(
-    pestle_parser_t* p, pestle_block_t* block,
-    const pestle_function_t* function);
-// The op named |name|; UNSUPPORTED when there is none.
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_op_name(pestle_parser_t* p, const pestle_token_t* at,
-                     pestle_op_t* out_op);
+pestle_parse_ops(pestle_parser_t* p, pestle_block_t* block,
+                 const pestle_function_t* function);
+// The op named |name|; UNSUPPORTED when there is none.
+PESTLE_NODISCARD pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
+                                                      const pestle_token_t* at,
+                                                      pestle_op_t* out_op);
 // Names a value until its scope ends.
 PESTLE_NODISCARD pestle_status_t pestle_parse_bind(pestle_parser_t* p,
                                                    const pestle_token_t* at,
@@ -318,16 +321,15 @@ typedef struct pestle_parse_arguments_t {
   pestle_parse_types_t types;
 } pestle_parse_arguments_t;
 // "(%a: A, %b: B)"; more than once to append.
-PESTLE_NODISCARD pestle_status_t pestle_parse_arguments(
-    pestle_parser_t* p, pestle_parse_arguments_t* arguments);
-// Binds a block's arguments and gives them their wished names.
 PESTLE_NODISCARD pestle_status_t
-pestle_parse_bind_arguments(pestle_parser_t* p, const pestle_token_t* names,
-                            pestle_block_t* block);
+pestle_parse_arguments(pestle_parser_t* p, pestle_parse_arguments_t* arguments);
+// Binds a block's arguments and gives them their wished names.
+PESTLE_NODISCARD pestle_status_t pestle_parse_bind_arguments(
+    pestle_parser_t* p, const pestle_token_t* names, pestle_block_t* block);
 // "{ ops }" with known arguments, or with "^bb0(..):" when |arguments| is NULL.
-PESTLE_NODISCARD pestle_status_t pestle_parse_region(
-    pestle_parser_t* p, pestle_parse_op_t* o,
-    const pestle_parse_arguments_t* arguments);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
+                    const pestle_parse_arguments_t* arguments);
 PESTLE_NODISCARD pestle_status_t pestle_parse_while(pestle_parser_t* p,
                                                     pestle_parse_op_t* o);
 PESTLE_NODISCARD pestle_status_t pestle_parse_reduce(pestle_parser_t* p,
@@ -350,13 +352,13 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_apply_dict(
 PESTLE_NODISCARD pestle_status_t pestle_parse_apply_conv(
     pestle_parser_t* p, pestle_parse_op_t* o, const pestle_parse_conv_t* conv);
 // Integers of an array, a list or constant data, in the scratch arena.
-PESTLE_NODISCARD pestle_status_t pestle_parse_value_i64s(
-    pestle_parser_t* p, const pestle_parse_value_t* value,
-    pestle_i64s_t* out_values);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_value_i64s(pestle_parser_t* p, const pestle_parse_value_t* value,
+                        pestle_i64s_t* out_values);
 // The comparison called |direction|.
-PESTLE_NODISCARD pestle_status_t pestle_parse_direction(
-    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t direction,
-    pestle_op_t* out_op);
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_direction(pestle_parser_t* p, const pestle_token_t* at,
+                       pestle_str_t direction, pestle_op_t* out_op);
 // Ordered comparison of bit patterns is not the comparison of values.
 PESTLE_NODISCARD pestle_status_t pestle_parse_compare_type(
     pestle_parser_t* p, const pestle_token_t* at, pestle_str_t type);

@@ -5,7 +5,9 @@
 
 #include "ir/parse_internal.h"
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -15,7 +17,9 @@ static bool is_hex(char c) {
 static bool is_word_char(char c) {
   return is_letter(c) || is_digit(c) || c == '$' || c == '.';
 }
-static bool is_suffix_char(char c) { return is_word_char(c) || c == '-'; }
+static bool is_suffix_char(char c) {
+  return is_word_char(c) || c == '-';
+}
 
 static char peek(const pestle_parser_t* p, size_t ahead) {
   size_t left = (size_t)(p->end - p->lexer.cursor);
@@ -33,7 +37,8 @@ static void skip_space(pestle_parser_t* p) {
     } else if (c == ' ' || c == '\t' || c == '\r') {
       ++l->cursor;
     } else if (c == '/' && peek(p, 1) == '/') {
-      while (l->cursor < p->end && *l->cursor != '\n') ++l->cursor;
+      while (l->cursor < p->end && *l->cursor != '\n')
+        ++l->cursor;
     } else {
       return;
     }
@@ -156,11 +161,11 @@ static void lex_token(pestle_parser_t* p, pestle_token_t* t) {
 void pestle_parse_advance(pestle_parser_t* p) {
   skip_space(p);
   pestle_lexer_t* l = &p->lexer;
-  l->token = (pestle_token_t){
-      .kind = PESTLE_TOKEN_END,
-      .first = l->fresh,
-      .line = l->line,
-      .column = (uint32_t)(l->cursor - l->line_start) + 1};
+  l->token =
+      (pestle_token_t){.kind = PESTLE_TOKEN_END,
+                       .first = l->fresh,
+                       .line = l->line,
+                       .column = (uint32_t)(l->cursor - l->line_start) + 1};
   l->fresh = false;
   l->token.whole = pestle_str_make(l->cursor, 0);
   if (l->cursor >= p->end) return;
@@ -229,8 +234,7 @@ pestle_status_t pestle_parse_expect(pestle_parser_t* p, char sign) {
   return pestle_parse_expected(p, what);
 }
 
-pestle_status_t pestle_parse_expect_word(pestle_parser_t* p,
-                                         const char* word) {
+pestle_status_t pestle_parse_expect_word(pestle_parser_t* p, const char* word) {
   if (pestle_parse_take_word(p, word)) return NULL;
   char what[64];
   snprintf(what, sizeof(what), "'%s'", word);
@@ -352,8 +356,7 @@ pestle_status_t pestle_parse_grow(pestle_parser_t* p, void* data, size_t count,
   if (count < *capacity) return NULL;
   size_t wanted = *capacity ? *capacity * 2 : 8;
   void* old;
-  void* grown =
-      pestle_arena_alloc_array(&p->scratch, wanted, element_size, 16);
+  void* grown = pestle_arena_alloc_array(&p->scratch, wanted, element_size, 16);
   if (!grown) return PESTLE_OOM();
   memcpy(&old, data, sizeof(old));
   if (count) memcpy(grown, old, count * element_size);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locations. MLIR's are trees; what we keep is the outermost name and the first
 // place in a file (of a call site the callee's, of a fusion the first part's).
-// Aliases may be defined after their use, so nodes wait for the end of the text.
+// Aliases may be defined after their use, so nodes wait for the end of the
+// text.
 #include "ir/parse_internal.h"
 
 static bool is_empty(const pestle_parse_loc_t* loc) {
@@ -47,8 +48,7 @@ static pestle_status_t read_position(pestle_parser_t* p,
 }
 
 // "name", "name"(loc), "file":1:2
-static pestle_status_t read_named(pestle_parser_t* p,
-                                  pestle_parse_loc_t* loc) {
+static pestle_status_t read_named(pestle_parser_t* p, pestle_parse_loc_t* loc) {
   pestle_str_t text;
   PESTLE_TRY(pestle_parse_string(p, &p->kept, &text));
   if (pestle_parse_at(p, ':')) {
@@ -75,8 +75,7 @@ static pestle_status_t read_callsite(pestle_parser_t* p,
 }
 
 // fused<metadata>["a", #b]
-static pestle_status_t read_fused(pestle_parser_t* p,
-                                  pestle_parse_loc_t* loc) {
+static pestle_status_t read_fused(pestle_parser_t* p, pestle_parse_loc_t* loc) {
   if (pestle_parse_at(p, '<')) PESTLE_TRY(pestle_parse_skip_brackets(p, true));
   PESTLE_TRY(pestle_parse_expect(p, '['));
   if (pestle_parse_take(p, ']')) return NULL;
@@ -114,8 +113,7 @@ static pestle_status_t read_body(pestle_parser_t* p, pestle_parse_loc_t* loc) {
 }
 
 pestle_status_t pestle_parse_loc(pestle_parser_t* p,
-                                 pestle_parse_loc_t* out_loc,
-                                 bool* out_found) {
+                                 pestle_parse_loc_t* out_loc, bool* out_found) {
   *out_loc = (pestle_parse_loc_t){0};
   *out_found = pestle_parse_take_word(p, "loc");
   if (!*out_found) return NULL;
@@ -130,8 +128,7 @@ pestle_status_t pestle_parse_skip_loc(pestle_parser_t* p) {
   return pestle_parse_loc(p, &loc, &found);
 }
 
-pestle_status_t pestle_parse_node_loc(pestle_parser_t* p,
-                                      pestle_node_t* node) {
+pestle_status_t pestle_parse_node_loc(pestle_parser_t* p, pestle_node_t* node) {
   pestle_parse_fixup_t fixup = {.node = node};
   bool found;
   PESTLE_TRY(pestle_parse_loc(p, &fixup.loc, &found));

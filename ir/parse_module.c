@@ -41,8 +41,7 @@ static pestle_status_t push_name(pestle_parser_t* p, const char*** names,
 }
 
 // "(%arg0: A {..} loc(..), %arg1: B)"
-static pestle_status_t signature_arguments(pestle_parser_t* p,
-                                           signature_t* s) {
+static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   pestle_parse_arguments_t* a = &s->arguments;
   size_t capacity = 0;
   PESTLE_TRY(pestle_parse_expect(p, '('));
@@ -97,18 +96,17 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
                               "a function needs a name");
   }
   if (pestle_module_find_function(p->module, s->name.data)) {
-    return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
-                              "function '%.*s' is defined twice",
-                              s->name.size > 60 ? 60 : (int)s->name.size,
-                              s->name.data);
+    return pestle_parse_error(
+        p, at, PESTLE_STATUS_MALFORMED, "function '%.*s' is defined twice",
+        s->name.size > 60 ? 60 : (int)s->name.size, s->name.data);
   }
   PESTLE_TRY(pestle_module_add_function(
       p->module, s->name.data, s->arguments.types.data, s->argument_names,
       s->arguments.types.count, out_function));
   pestle_function_t* f = *out_function;
   f->is_private = s->is_private;
-  PESTLE_TRY(pestle_function_declare_results(f, s->results.data,
-                                             s->results.count));
+  PESTLE_TRY(
+      pestle_function_declare_results(f, s->results.data, s->results.count));
   for (size_t i = 0; i < s->results.count; ++i) {
     if (!s->result_names[i]) continue;
     PESTLE_TRY(pestle_function_set_result_name(f, i, s->result_names[i]));
@@ -139,7 +137,8 @@ static pestle_status_t note_body(pestle_parser_t* p, pestle_function_t* f,
   if (arguments) {
     pestle_str_t* names = PESTLE_ARENA_ARRAY(&p->kept, pestle_str_t, count);
     if (!names) return PESTLE_OOM();
-    for (size_t i = 0; i < count; ++i) names[i] = arguments->names[i].text;
+    for (size_t i = 0; i < count; ++i)
+      names[i] = arguments->names[i].text;
     body.names = names;
   }
   pestle_lexer_t open = p->lexer;
@@ -183,7 +182,8 @@ static pestle_status_t attr_names(pestle_parser_t* p,
                                   const char*** out_names) {
   const char** names = PESTLE_ARENA_ARRAY(&p->scratch, const char*, count);
   if (!names) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) names[i] = NULL;
+  for (size_t i = 0; i < count; ++i)
+    names[i] = NULL;
   const pestle_parse_value_t* list = pestle_parse_find(dict, key);
   const pestle_parse_entry_t* e = list ? list->entries : NULL;
   for (size_t i = 0; i < count && e; ++i, e = e->next) {
@@ -241,10 +241,10 @@ static pestle_status_t generic_function(pestle_parser_t* p) {
   s.is_private = seen && !pestle_str_equal_c(seen->text, "public");
   s.arguments.types = type->inputs;
   s.results = type->outputs;
-  PESTLE_TRY(attr_names(p, &dict, "arg_attrs", type->inputs.count,
-                        &s.argument_names));
-  PESTLE_TRY(attr_names(p, &dict, "res_attrs", type->outputs.count,
-                        &s.result_names));
+  PESTLE_TRY(
+      attr_names(p, &dict, "arg_attrs", type->inputs.count, &s.argument_names));
+  PESTLE_TRY(
+      attr_names(p, &dict, "res_attrs", type->outputs.count, &s.result_names));
   PESTLE_TRY(declare(p, &at, &s, &f));
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(note_body(p, f, NULL));
@@ -271,10 +271,10 @@ static pestle_status_t parse_items(pestle_parser_t* p) {
     } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_WORD) &&
                pestle_str_find_char(pestle_parse_token(p)->text, '.') !=
                    SIZE_MAX) {
-      return pestle_parse_error(
-          p, pestle_parse_token(p), PESTLE_STATUS_UNSUPPORTED,
-          "'%.*s' is not supported at module level",
-          PESTLE_STR_ARG(pestle_parse_token(p)->text));
+      return pestle_parse_error(p, pestle_parse_token(p),
+                                PESTLE_STATUS_UNSUPPORTED,
+                                "'%.*s' is not supported at module level",
+                                PESTLE_STR_ARG(pestle_parse_token(p)->text));
     } else {
       return pestle_parse_expected(p, "a function");
     }
@@ -335,7 +335,8 @@ pestle_status_t pestle_parse_module_text(pestle_parser_t* p) {
       // Functions alone are a module without a name.
       PESTLE_TRY(create_module(p, ""));
       PESTLE_TRY(parse_items(p));
-      if (pestle_parse_at(p, '}')) return pestle_parse_expected(p, "a function");
+      if (pestle_parse_at(p, '}'))
+        return pestle_parse_expected(p, "a function");
     }
     pestle_arena_rewind(&p->scratch, mark);
   }

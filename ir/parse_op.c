@@ -42,10 +42,9 @@ pestle_status_t pestle_parse_operand(pestle_parser_t* p,
   }
   const pestle_map_value_t* found = pestle_map_find_str(&p->scope, t->text);
   if (!found) {
-    return pestle_parse_error(p, t, PESTLE_STATUS_MALFORMED,
-                              "%%%.*s is not defined before its use",
-                              t->text.size > 60 ? 60 : (int)t->text.size,
-                              t->text.data);
+    return pestle_parse_error(
+        p, t, PESTLE_STATUS_MALFORMED, "%%%.*s is not defined before its use",
+        t->text.size > 60 ? 60 : (int)t->text.size, t->text.data);
   }
   const pestle_parse_binding_t* b = &p->bindings.data[found->u64];
   size_t index = t->index < 0 ? 0 : (size_t)t->index;
@@ -81,8 +80,7 @@ pestle_status_t pestle_parse_operands(pestle_parser_t* p,
   return NULL;
 }
 
-pestle_status_t pestle_parse_push_attr(pestle_parser_t* p,
-                                       pestle_parse_op_t* o,
+pestle_status_t pestle_parse_push_attr(pestle_parser_t* p, pestle_parse_op_t* o,
                                        const pestle_attr_t* attr) {
   for (size_t i = 0; i < o->attr_count; ++i) {
     if (o->attrs[i].name != attr->name) continue;
@@ -178,9 +176,8 @@ static pestle_status_t type_mismatch(const pestle_parser_t* p,
   pestle_type_print(written, &text);
   pestle_strbuf_append_c(&text, " and is ");
   pestle_type_print(actual, &text);
-  pestle_status_t status =
-      pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED, "%s",
-                         pestle_strbuf_cstr(&text));
+  pestle_status_t status = pestle_parse_error(
+      p, &o->at, PESTLE_STATUS_MALFORMED, "%s", pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);
   return status;
 }
@@ -226,8 +223,8 @@ static pestle_status_t place_error(const pestle_parser_t* p,
   pestle_status_code_t code = pestle_status_code(status);
   if (code == PESTLE_STATUS_OUT_OF_MEMORY) return status;
   if (code == PESTLE_STATUS_INVALID_ARGUMENT) code = PESTLE_STATUS_MALFORMED;
-  pestle_status_t placed = pestle_parse_error(p, &o->at, code, "%s",
-                                              pestle_status_message(status));
+  pestle_status_t placed =
+      pestle_parse_error(p, &o->at, code, "%s", pestle_status_message(status));
   pestle_status_release(status);
   return placed;
 }
@@ -248,10 +245,9 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
   if (status) return place_error(p, o, status);
   // Set afterwards, so that errors do not name the place twice.
   pestle_loc_t* loc = &(*out_node)->loc;
-  *loc = (pestle_loc_t){
-      .file = pestle_module_intern_string(p->module, p->file),
-      .line = o->at.line,
-      .column = o->at.column};
+  *loc = (pestle_loc_t){.file = pestle_module_intern_string(p->module, p->file),
+                        .line = o->at.line,
+                        .column = o->at.column};
   return loc->file ? check_results(p, o, *out_node) : PESTLE_OOM();
 }
 
@@ -265,10 +261,9 @@ pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
   if (pestle_str_equal_c(name, "return")) name = PESTLE_STR("func.return");
   const pestle_map_value_t* found = pestle_map_find_str(&p->ops, name);
   if (!found) {
-    return pestle_parse_error(p, at, PESTLE_STATUS_UNSUPPORTED,
-                              "operation '%.*s' is not supported",
-                              name.size > 100 ? 100 : (int)name.size,
-                              name.data);
+    return pestle_parse_error(
+        p, at, PESTLE_STATUS_UNSUPPORTED, "operation '%.*s' is not supported",
+        name.size > 100 ? 100 : (int)name.size, name.data);
   }
   *out_op = (pestle_op_t)found->u64;
   return NULL;
@@ -365,8 +360,7 @@ static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
                                 &o->operand_types.data[0]);
 }
 
-static pestle_status_t parse_one(pestle_parser_t* p,
-                                 pestle_builder_t* builder,
+static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
                                  const pestle_function_t* function) {
   result_names_t names = {0};
   pestle_parse_op_t o = {.builder = builder};

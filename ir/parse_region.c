@@ -137,8 +137,7 @@ static pestle_status_t applied_region(pestle_parser_t* p, pestle_parse_op_t* o,
                               "'applies' needs a reduction of one input");
   }
   pestle_type_t types[2];
-  types[0] = types[1] =
-      pestle_type_make(o->operands[0]->type->dtype, 0, NULL);
+  types[0] = types[1] = pestle_type_make(o->operands[0]->type->dtype, 0, NULL);
   pestle_region_t* region;
   pestle_block_t* block;
   PESTLE_TRY(pestle_region_create(p->module, types, 2, &region, &block));

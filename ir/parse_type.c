@@ -8,10 +8,13 @@ static char at(const pestle_parser_t* p) {
 }
 
 static void skip_blanks(pestle_parser_t* p) {
-  while (at(p) == ' ' || at(p) == '\t') ++p->lexer.cursor;
+  while (at(p) == ' ' || at(p) == '\t')
+    ++p->lexer.cursor;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // An error inside of tensor<..>, at the character.
 static pestle_status_t bad_type(const pestle_parser_t* p,
@@ -35,7 +38,8 @@ static pestle_status_t read_dim(pestle_parser_t* p, pestle_type_t* type,
   if (at(p) == '?') {
     ++p->lexer.cursor;
   } else {
-    while (is_digit(at(p))) ++p->lexer.cursor;
+    while (is_digit(at(p)))
+      ++p->lexer.cursor;
     pestle_str_t digits =
         pestle_str_make(start, (size_t)(p->lexer.cursor - start));
     if (!pestle_str_parse_i64(digits, &extent)) {
@@ -60,10 +64,12 @@ static bool is_dtype_char(char c) {
 static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
   const char* start = p->lexer.cursor;
   char name[32];
-  while (is_dtype_char(at(p))) ++p->lexer.cursor;
+  while (is_dtype_char(at(p)))
+    ++p->lexer.cursor;
   size_t size = (size_t)(p->lexer.cursor - start);
   if (size == 7 && !memcmp(start, "complex", 7) && at(p) == '<') {
-    while (at(p) && at(p) != '>' && at(p) != '\n') ++p->lexer.cursor;
+    while (at(p) && at(p) != '>' && at(p) != '\n')
+      ++p->lexer.cursor;
     if (at(p) == '>') ++p->lexer.cursor;
     size = (size_t)(p->lexer.cursor - start);
   }
@@ -107,8 +113,7 @@ static pestle_status_t read_tensor(pestle_parser_t* p, pestle_type_t* type) {
   return pestle_parse_expect(p, '>');
 }
 
-pestle_status_t pestle_parse_type(pestle_parser_t* p,
-                                  pestle_type_t* out_type) {
+pestle_status_t pestle_parse_type(pestle_parser_t* p, pestle_type_t* out_type) {
   pestle_token_t start = p->lexer.token;
   *out_type = (pestle_type_t){.dtype = PESTLE_NONE};
   if (!pestle_parse_take_word(p, "tensor")) {
@@ -126,9 +131,8 @@ pestle_status_t pestle_parse_type(pestle_parser_t* p,
   PESTLE_TRY(read_tensor(p, out_type));
   pestle_status_t status = pestle_type_check(out_type);
   if (!status) return NULL;
-  pestle_status_t placed =
-      pestle_parse_error(p, &start, PESTLE_STATUS_MALFORMED, "%s",
-                         pestle_status_message(status));
+  pestle_status_t placed = pestle_parse_error(
+      p, &start, PESTLE_STATUS_MALFORMED, "%s", pestle_status_message(status));
   pestle_status_release(status);
   return placed;
 }

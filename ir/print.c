@@ -220,8 +220,8 @@ static void print_window(printer_t* p, const pestle_node_t* node) {
   for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); ++i) {
     pestle_i64s_t values = pestle_node_attr(node, fields[i].attr)->as.i64s;
     if (!values.count) continue;
-    pestle_strbuf_appendf(p->out, first ? "%s = " : ", %s = ",
-                          fields[i].keyword);
+    pestle_strbuf_appendf(p->out,
+                          first ? "%s = " : ", %s = ", fields[i].keyword);
     first = false;
     if (fields[i].attr == PESTLE_ATTR_padding) {
       pestle_print_pairs(values, p->out);
@@ -261,13 +261,12 @@ static const pestle_node_t* sole_op(const pestle_block_t* block) {
     return NULL;
   }
   const pestle_node_t* end = block->last;
-  bool sole = pestle_op_is_scalar((pestle_op_t)n->op) &&
-              pestle_op_info((pestle_op_t)n->op)->rule == PESTLE_RULE_SAME &&
-              n->operand_count == 2 &&
-              n->operands[0].value == block->arguments[0] &&
-              n->operands[1].value == block->arguments[1] &&
-              end->operand_count == 1 &&
-              end->operands[0].value == &n->results[0];
+  bool sole =
+      pestle_op_is_scalar((pestle_op_t)n->op) &&
+      pestle_op_info((pestle_op_t)n->op)->rule == PESTLE_RULE_SAME &&
+      n->operand_count == 2 && n->operands[0].value == block->arguments[0] &&
+      n->operands[1].value == block->arguments[1] && end->operand_count == 1 &&
+      end->operands[0].value == &n->results[0];
   return sole ? n : NULL;
 }
 
@@ -364,9 +363,9 @@ static void print_return(printer_t* p, const pestle_node_t* node,
 
 // A list without members has no pretty form.
 static bool pretty_fits(const pestle_node_t* node) {
-  return node->operand_count || (node->op != PESTLE_OP_REDUCE &&
-                                 node->op != PESTLE_OP_WHILE &&
-                                 node->op != PESTLE_OP_OPTIMIZATION_BARRIER);
+  return node->operand_count ||
+         (node->op != PESTLE_OP_REDUCE && node->op != PESTLE_OP_WHILE &&
+          node->op != PESTLE_OP_OPTIMIZATION_BARRIER);
 }
 
 static void print_pretty(printer_t* p, const pestle_node_t* node, int depth,

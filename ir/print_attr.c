@@ -263,9 +263,9 @@ static void print_params(const pestle_node_t* node, const uint16_t* names,
     if (!shown) continue;
     if (!first) pestle_strbuf_append_c(out, ", ");
     first = false;
-    pestle_print_keyword(
-        node, pestle_attr_name_text((pestle_attr_name_t)names[i]), names[i],
-        out);
+    pestle_print_keyword(node,
+                         pestle_attr_name_text((pestle_attr_name_t)names[i]),
+                         names[i], out);
   }
   pestle_strbuf_append_char(out, '>');
 }

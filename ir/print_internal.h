@@ -9,9 +9,10 @@
 #include "ir/graph.h"
 
 // The names of a function's values: %0, %1 ... for results in the order of the
-// text, an op's regions after the whole block that it stands in (as MLIR counts,
-// so that sibling regions begin with one number), %arg0 ... for arguments, and
-// wishes (value->name) where a value has one, made unique by a suffix.
+// text, an op's regions after the whole block that it stands in (as MLIR
+// counts, so that sibling regions begin with one number), %arg0 ... for
+// arguments, and wishes (value->name) where a value has one, made unique by a
+// suffix.
 typedef struct pestle_print_names_t {
   pestle_arena_t arena;
   pestle_map_t name_of;  // node or block argument -> text

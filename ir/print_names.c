@@ -43,9 +43,9 @@ static pestle_status_t set_number(pestle_print_names_t* names, const void* key,
   pestle_strbuf_append_u64(&text, number);
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) {
-    status = set_name(names, key,
-                      pestle_arena_strdup(&names->arena,
-                                          pestle_strbuf_cstr(&text)));
+    status =
+        set_name(names, key,
+                 pestle_arena_strdup(&names->arena, pestle_strbuf_cstr(&text)));
   }
   pestle_strbuf_deinit(&text);
   return status;
@@ -110,8 +110,8 @@ static const char* name_of(const pestle_print_names_t* names, const void* key) {
   return name ? name->ptr : "<from outside>";
 }
 
-// The argument that |block|'s argument |index| shares its name with: the text of
-// a while names the arguments of condition and body once.
+// The argument that |block|'s argument |index| shares its name with: the text
+// of a while names the arguments of condition and body once.
 static const pestle_value_t* named_as(const pestle_block_t* block,
                                       uint32_t index) {
   const pestle_node_t* owner = block->region->owner;

@@ -20,10 +20,10 @@ typedef struct constant_t {
 
 typedef struct writer_t {
   pestle_allocator_t allocator;
-  pestle_strbuf_t body;  // everything after the tables
-  pestle_map_t strings;  // text -> index + 1, in order of first use
-  pestle_map_t ops;      // pestle_op_t -> index
-  pestle_map_t types;    // type -> index
+  pestle_strbuf_t body;    // everything after the tables
+  pestle_map_t strings;    // text -> index + 1, in order of first use
+  pestle_map_t ops;        // pestle_op_t -> index
+  pestle_map_t types;      // type -> index
   pestle_map_t constants;  // type, splat and hash -> index
   pestle_map_t values;     // value -> number
   PESTLE_VEC(constant_t) constant_rows;
@@ -50,16 +50,16 @@ static uint64_t index_of(writer_t* w, pestle_map_t* map, const void* key,
 }
 
 static void put_string(writer_t* w, const char* text) {
-  pestle_put_uint(
-      &w->body,
-      text ? index_of(w, &w->strings, text, strlen(text)) + 1 : 0);
+  pestle_put_uint(&w->body,
+                  text ? index_of(w, &w->strings, text, strlen(text)) + 1 : 0);
 }
 
 // Dimensions past the rank are not part of the key.
 static uint64_t type_index(writer_t* w, const pestle_type_t* type) {
   int64_t key[PESTLE_MAX_RANK + 1];
   key[0] = (int64_t)type->dtype;
-  for (int i = 0; i < type->rank; ++i) key[i + 1] = type->dims[i];
+  for (int i = 0; i < type->rank; ++i)
+    key[i + 1] = type->dims[i];
   return index_of(w, &w->types, key, (size_t)(type->rank + 1) * sizeof(*key));
 }
 
@@ -81,8 +81,7 @@ static void put_constant(writer_t* w, const pestle_elements_t* e) {
   uint64_t index = index_of(w, &w->constants, &key, sizeof(key));
   if (!w->failed && index == w->constant_rows.size) {
     row.offset = w->data_size;
-    w->data_size +=
-        pestle_align_up(e->size, PESTLE_BINARY_ALIGNMENT);
+    w->data_size += pestle_align_up(e->size, PESTLE_BINARY_ALIGNMENT);
     w->failed |= !pestle_vec_push(&w->constant_rows, row);
   }
   pestle_put_uint(&w->body, index);
@@ -137,8 +136,8 @@ static pestle_status_t put_node(writer_t* w, const pestle_node_t* node) {
   pestle_put_uint(out, index_of(w, &w->ops, &op, sizeof(op)));
   pestle_put_uint(out, node->operand_count);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const pestle_map_value_t* number = pestle_map_find_u64(
-        &w->values, (uintptr_t)node->operands[i].value);
+    const pestle_map_value_t* number =
+        pestle_map_find_u64(&w->values, (uintptr_t)node->operands[i].value);
     if (!number && !w->failed) {
       return pestle_node_error(node, PESTLE_STATUS_INVALID_ARGUMENT,
                                "operand %u is not defined before its use", i);
@@ -146,7 +145,8 @@ static pestle_status_t put_node(writer_t* w, const pestle_node_t* node) {
     pestle_put_uint(out, number ? number->u64 : 0);
   }
   pestle_put_uint(out, node->attr_count);
-  for (uint32_t i = 0; i < node->attr_count; ++i) put_attr(w, &node->attrs[i]);
+  for (uint32_t i = 0; i < node->attr_count; ++i)
+    put_attr(w, &node->attrs[i]);
   pestle_put_uint(out, node->region_count);
   for (uint32_t i = 0; i < node->region_count; ++i) {
     PESTLE_TRY(put_block(w, pestle_node_body(node, i), true));
@@ -178,7 +178,8 @@ static pestle_status_t put_block(writer_t* w, const pestle_block_t* block,
     put_string(w, block->arguments[i]->name);
     define(w, block->arguments[i]);
   }
-  for (const pestle_node_t* n = block->first; n; n = n->next) ++count;
+  for (const pestle_node_t* n = block->first; n; n = n->next)
+    ++count;
   pestle_put_uint(&w->body, count);
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     PESTLE_TRY(put_node(w, n));
@@ -210,7 +211,8 @@ static void put_signature(writer_t* w, const pestle_function_t* f) {
 static pestle_status_t put_module(writer_t* w, const pestle_module_t* module) {
   uint64_t count = 0;
   put_string(w, module->name);
-  for (const pestle_function_t* f = module->first; f; f = f->next) ++count;
+  for (const pestle_function_t* f = module->first; f; f = f->next)
+    ++count;
   pestle_put_uint(&w->body, count);
   for (const pestle_function_t* f = module->first; f; f = f->next) {
     put_signature(w, f);
@@ -238,7 +240,8 @@ static void put_type_row(pestle_strbuf_t* out, pestle_str_t key) {
   size_t rank = key.size / sizeof(*words) - 1;
   pestle_put_text(out, pestle_dtype_info((pestle_dtype_t)words[0])->name);
   pestle_put_uint(out, rank);
-  for (size_t i = 0; i < rank; ++i) pestle_put_int(out, words[i + 1]);
+  for (size_t i = 0; i < rank; ++i)
+    pestle_put_int(out, words[i + 1]);
 }
 
 static void put_tables(const writer_t* w, pestle_strbuf_t* out) {
@@ -282,8 +285,9 @@ static void put_header(pestle_strbuf_t* out, size_t graph_size,
   pestle_put_u64(out, 0);
 }
 
-static pestle_status_t assemble(const writer_t* w, const pestle_strbuf_t* tables,
-                                void** out_data, size_t* out_size) {
+static pestle_status_t assemble(const writer_t* w,
+                                const pestle_strbuf_t* tables, void** out_data,
+                                size_t* out_size) {
   size_t graph_size = tables->size + w->body.size;
   size_t data_offset = pestle_align_up(PESTLE_BINARY_HEADER + graph_size,
                                        PESTLE_BINARY_ALIGNMENT);

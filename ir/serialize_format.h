@@ -6,8 +6,8 @@
 //   48  u64 data size       56  u64 zero
 //
 // graph: strings (count, texts; 0 in an index stands for none), op names
-// ("stablehlo.compare LT"), types, constants (type, splat, offset in data, size,
-// 128-bit hash), module name, function signatures, function bodies. Each
+// ("stablehlo.compare LT"), types, constants (type, splat, offset in data,
+// size, 128-bit hash), module name, function signatures, function bodies. Each
 // constant lies at a multiple of 64 bytes from the start. Values are numbered
 // in the order of definition; the end of a region takes its numbers back.
 #ifndef PESTLE_IR_SERIALIZE_FORMAT_H_

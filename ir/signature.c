@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block's canonical order is that of a depth-first walk from its effects and
-// then from what it returns, operands first: it follows from the graph alone and
-// not from where ops were inserted. Values are numbered in that order. What a
-// region captures counts as operands of its op, in the order in which the
+// then from what it returns, operands first: it follows from the graph alone
+// and not from where ops were inserted. Values are numbered in that order. What
+// a region captures counts as operands of its op, in the order in which the
 // region's own walk meets it, so each block is walked once.
 #include "ir/signature.h"
 
@@ -80,8 +80,8 @@ static pestle_status_t node_captures(walk_t* w, const pestle_node_t* node,
   order_t** parts = PESTLE_ARENA_ARRAY(arena, order_t*, node->region_count);
   if (!sum || !parts) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->region_count; ++i) {
-    PESTLE_TRY(order_block(w->c, pestle_node_body(node, i), w->depth + 1,
-                           &parts[i]));
+    PESTLE_TRY(
+        order_block(w->c, pestle_node_body(node, i), w->depth + 1, &parts[i]));
     sum->capture_count += parts[i]->capture_count;
   }
   sum->captures =
@@ -135,8 +135,7 @@ static pestle_status_t walk_from(walk_t* w, const pestle_node_t* root) {
     if (next < node->operand_count) {
       PESTLE_TRY(need_value(w, node->operands[next].value));
     } else if (next - node->operand_count < captures->capture_count) {
-      PESTLE_TRY(
-          need_value(w, captures->captures[next - node->operand_count]));
+      PESTLE_TRY(need_value(w, captures->captures[next - node->operand_count]));
     } else {
       (void)pestle_vec_pop(&w->stack);
       if (!pestle_vec_push(&w->done, node)) return PESTLE_OOM();
@@ -160,9 +159,8 @@ static pestle_status_t walk_block(walk_t* w, order_t* order) {
   order->capture_count = w->captured.size;
   order->nodes = pestle_arena_copy(arena, w->done.data,
                                    w->done.size * sizeof(*w->done.data), 8);
-  order->captures =
-      pestle_arena_copy(arena, w->captured.data,
-                        w->captured.size * sizeof(*w->captured.data), 8);
+  order->captures = pestle_arena_copy(
+      arena, w->captured.data, w->captured.size * sizeof(*w->captured.data), 8);
   return order->nodes && order->captures ? NULL : PESTLE_OOM();
 }
 
@@ -180,8 +178,7 @@ static pestle_status_t order_block(canon_t* c, const pestle_block_t* block,
   pestle_vec_init(&w.stack, c->allocator);
   order_t* order = PESTLE_ARENA_NEW(&c->arena, order_t);
   pestle_status_t status = order ? walk_block(&w, order) : PESTLE_OOM();
-  if (!status &&
-      !pestle_map_set_u64_ptr(&c->orders, (uintptr_t)block, order)) {
+  if (!status && !pestle_map_set_u64_ptr(&c->orders, (uintptr_t)block, order)) {
     status = PESTLE_OOM();
   }
   pestle_vec_deinit(&w.stack);
@@ -200,7 +197,8 @@ static pestle_status_t put_type(canon_t* c, const pestle_type_t* type) {
   bool added;
   uint64_t next = pestle_map_size(&c->types);
   key[0] = (int64_t)type->dtype;
-  for (int i = 0; i < type->rank; ++i) key[i + 1] = type->dims[i];
+  for (int i = 0; i < type->rank; ++i)
+    key[i + 1] = type->dims[i];
   pestle_map_value_t* slot = pestle_map_put(
       &c->types, key, (size_t)(type->rank + 1) * sizeof(*key), &added);
   if (!slot) return PESTLE_OOM();
@@ -212,7 +210,8 @@ static pestle_status_t put_type(canon_t* c, const pestle_type_t* type) {
   pestle_put_uint(c->out, 0);
   pestle_put_text(c->out, pestle_dtype_info(type->dtype)->name);
   pestle_put_uint(c->out, (uint64_t)type->rank);
-  for (int i = 0; i < type->rank; ++i) pestle_put_int(c->out, type->dims[i]);
+  for (int i = 0; i < type->rank; ++i)
+    pestle_put_int(c->out, type->dims[i]);
   return NULL;
 }
 
@@ -280,8 +279,8 @@ static pestle_status_t put_callee(canon_t* c, const pestle_node_t* node) {
       pestle_map_put(&c->functions, name, strlen(name), &added);
   if (!slot) return PESTLE_OOM();
   if (added) {
-    const pestle_function_t* f = pestle_module_find_function(
-        node->block->region->module, name);
+    const pestle_function_t* f =
+        pestle_module_find_function(node->block->region->module, name);
     if (!f) {
       return pestle_node_error(node, PESTLE_STATUS_INVALID_ARGUMENT,
                                "calls '%s', which is not there", name);
@@ -338,8 +337,8 @@ static pestle_status_t put_node(canon_t* c, const pestle_node_t* node) {
   PESTLE_TRY(put_op(c, (pestle_op_t)node->op));
   pestle_put_uint(c->out, node->operand_count);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const pestle_map_value_t* found = pestle_map_find_u64(
-        &c->numbers, (uintptr_t)node->operands[i].value);
+    const pestle_map_value_t* found =
+        pestle_map_find_u64(&c->numbers, (uintptr_t)node->operands[i].value);
     if (!found) {
       return pestle_node_error(node, PESTLE_STATUS_INVALID_ARGUMENT,
                                "operand %u is defined after its use", i);

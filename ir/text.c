@@ -18,8 +18,7 @@ const pestle_text_form_t* pestle_text_form(pestle_op_t op) {
       FORM(CONVERT, FUNCTION, 0, {{0}}),
       FORM(BITCAST_CONVERT, FUNCTION, 0, {{0}}),
       FORM(RESHAPE, FUNCTION, 0, {{0}}),
-      FORM(BROADCAST_IN_DIM, FUNCTION, 1,
-           {KEY("dims", broadcast_dimensions)}),
+      FORM(BROADCAST_IN_DIM, FUNCTION, 1, {KEY("dims", broadcast_dimensions)}),
       FORM(TRANSPOSE, FUNCTION, 1, {KEY("dims", permutation)}),
       FORM(REVERSE, SAME, 1, {KEY("dims", dimensions)}),
       FORM(PAD, FUNCTION, 3,
@@ -48,7 +47,8 @@ bool pestle_text_is_wish(pestle_str_t name) {
   if (pestle_str_starts_with(name, reserved)) i = reserved.size;
   if (!i) return true;
   if (i == name.size) return true;
-  while (i < name.size && name.data[i] >= '0' && name.data[i] <= '9') ++i;
+  while (i < name.size && name.data[i] >= '0' && name.data[i] <= '9')
+    ++i;
   return i < name.size;
 }
 

@@ -73,9 +73,8 @@ static pestle_ref_fn_t op_function(pestle_op_t op) {
 static pestle_status_t check_static(const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count + node->result_count; ++i) {
     const pestle_type_t* type =
-        i < node->operand_count
-            ? node->operands[i].value->type
-            : node->results[i - node->operand_count].type;
+        i < node->operand_count ? node->operands[i].value->type
+                                : node->results[i - node->operand_count].type;
     if (pestle_type_is_static(type)) continue;
     return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
                              "cannot be evaluated: a dimension is not known");
@@ -153,8 +152,7 @@ static pestle_status_t capture(pestle_ref_interp_t* interp,
 // The slot that |user| reads, noting the read.
 static pestle_status_t use_slot(pestle_ref_interp_t* interp,
                                 const pestle_value_t* value,
-                                const pestle_node_t* user,
-                                uint32_t* out_slot) {
+                                const pestle_node_t* user, uint32_t* out_slot) {
   const pestle_map_value_t* found =
       pestle_map_find_u64(&interp->slot_of, (uintptr_t)value);
   if (!found) return capture(interp, value, user, out_slot);
@@ -206,13 +204,12 @@ static pestle_status_t compile_step(pestle_ref_interp_t* interp,
     return PESTLE_OOM();
   }
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    PESTLE_TRY(use_slot(interp, node->operands[i].value, node,
-                        &step->operands[i]));
+    PESTLE_TRY(
+        use_slot(interp, node->operands[i].value, node, &step->operands[i]));
   }
   PESTLE_TRY(compile_regions(interp, node, depth, &step->bodies));
   for (uint32_t i = 0; i < node->result_count; ++i) {
-    PESTLE_TRY(
-        add_slot(interp, &node->results[i], depth, &step->results[i]));
+    PESTLE_TRY(add_slot(interp, &node->results[i], depth, &step->results[i]));
   }
   return NULL;
 }
@@ -238,8 +235,8 @@ static pestle_status_t compile_returns(pestle_ref_interp_t* interp,
       PESTLE_ARENA_ARRAY(arena, const pestle_type_t*, node->operand_count);
   if (!body->returns || !body->return_types) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    PESTLE_TRY(use_slot(interp, node->operands[i].value, node,
-                        &body->returns[i]));
+    PESTLE_TRY(
+        use_slot(interp, node->operands[i].value, node, &body->returns[i]));
     body->return_types[i] = node->operands[i].value->type;
     interp->slots.data[body->returns[i]].last_use = UINT32_MAX;
   }
@@ -285,20 +282,20 @@ static pestle_status_t compile_block(pestle_ref_interp_t* interp,
                                      const pestle_block_t* block,
                                      uint32_t depth,
                                      const pestle_ref_body_t** out_body) {
-  pestle_ref_body_t* body =
-      PESTLE_ARENA_NEW(&interp->arena, pestle_ref_body_t);
+  pestle_ref_body_t* body = PESTLE_ARENA_NEW(&interp->arena, pestle_ref_body_t);
   if (!body) return PESTLE_OOM();
   size_t count = 0;
-  for (const pestle_node_t* n = block->first; n; n = n->next) ++count;
+  for (const pestle_node_t* n = block->first; n; n = n->next)
+    ++count;
   body->steps = PESTLE_ARENA_ARRAY(&interp->arena, step_t, count);
-  body->arguments = PESTLE_ARENA_ARRAY(&interp->arena, uint32_t,
-                                       block->argument_count);
+  body->arguments =
+      PESTLE_ARENA_ARRAY(&interp->arena, uint32_t, block->argument_count);
   if (!body->steps || !body->arguments) return PESTLE_OOM();
   body->argument_count = block->argument_count;
   interp->now[depth] = 0;
   for (uint32_t i = 0; i < block->argument_count; ++i) {
-    PESTLE_TRY(add_slot(interp, block->arguments[i], depth,
-                        &body->arguments[i]));
+    PESTLE_TRY(
+        add_slot(interp, block->arguments[i], depth, &body->arguments[i]));
   }
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     bool done;
@@ -366,8 +363,7 @@ const pestle_type_t* pestle_ref_return_type(const pestle_ref_body_t* body,
   return body->return_types[index];
 }
 
-static void interp_init(pestle_allocator_t allocator,
-                        pestle_ref_interp_t* root,
+static void interp_init(pestle_allocator_t allocator, pestle_ref_interp_t* root,
                         pestle_ref_interp_t* interp) {
   memset(interp, 0, sizeof(*interp));
   interp->allocator = allocator;
@@ -391,10 +387,8 @@ static pestle_status_t run_active(pestle_ref_interp_t* interp,
                                   void* const* results) {
   pestle_ref_interp_t* root = interp->root;
   if (interp->active || root->calls >= MAX_CALLS) {
-    return PESTLE_ERROR(UNSUPPORTED, "function '%s' %s",
-                        interp->function->name,
-                        interp->active ? "calls itself"
-                                       : "is called too deep");
+    return PESTLE_ERROR(UNSUPPORTED, "function '%s' %s", interp->function->name,
+                        interp->active ? "calls itself" : "is called too deep");
   }
   ++root->calls;
   interp->active = true;
@@ -482,9 +476,10 @@ pestle_status_t pestle_ref_evaluate_node(pestle_allocator_t allocator,
   return status;
 }
 
-pestle_status_t pestle_ref_evaluate_function(
-    pestle_allocator_t allocator, const pestle_function_t* function,
-    const void* const* arguments, void* const* results) {
+pestle_status_t pestle_ref_evaluate_function(pestle_allocator_t allocator,
+                                             const pestle_function_t* function,
+                                             const void* const* arguments,
+                                             void* const* results) {
   pestle_ref_interp_t interp;
   interp_init(allocator, NULL, &interp);
   interp.function = function;

@@ -102,23 +102,28 @@ static void softmax_row(double* row, size_t length, const double* scale,
                         const double* offset, double epsilon) {
   (void)scale, (void)offset, (void)epsilon;
   double max = row_max(row, length), sum = 0;
-  for (size_t i = 0; i < length; ++i) sum += row[i] = exp(row[i] - max);
-  for (size_t i = 0; i < length; ++i) row[i] /= sum;
+  for (size_t i = 0; i < length; ++i)
+    sum += row[i] = exp(row[i] - max);
+  for (size_t i = 0; i < length; ++i)
+    row[i] /= sum;
 }
 
 static void log_softmax_row(double* row, size_t length, const double* scale,
                             const double* offset, double epsilon) {
   (void)scale, (void)offset, (void)epsilon;
   double max = row_max(row, length), sum = 0;
-  for (size_t i = 0; i < length; ++i) sum += exp(row[i] - max);
+  for (size_t i = 0; i < length; ++i)
+    sum += exp(row[i] - max);
   double log_sum = log(sum);
-  for (size_t i = 0; i < length; ++i) row[i] = row[i] - max - log_sum;
+  for (size_t i = 0; i < length; ++i)
+    row[i] = row[i] - max - log_sum;
 }
 
 static void layer_norm_row(double* row, size_t length, const double* scale,
                            const double* offset, double epsilon) {
   double mean = 0, variance = 0;
-  for (size_t i = 0; i < length; ++i) mean += row[i];
+  for (size_t i = 0; i < length; ++i)
+    mean += row[i];
   mean /= (double)length;
   for (size_t i = 0; i < length; ++i) {
     double d = row[i] - mean;
@@ -134,9 +139,11 @@ static void rms_norm_row(double* row, size_t length, const double* scale,
                          const double* offset, double epsilon) {
   (void)offset;
   double square = 0;
-  for (size_t i = 0; i < length; ++i) square += row[i] * row[i];
+  for (size_t i = 0; i < length; ++i)
+    square += row[i] * row[i];
   double inverse = 1 / sqrt(square / (double)length + epsilon);
-  for (size_t i = 0; i < length; ++i) row[i] = row[i] * inverse * scale[i];
+  for (size_t i = 0; i < length; ++i)
+    row[i] = row[i] * inverse * scale[i];
 }
 
 pestle_status_t pestle_ref_softmax(const pestle_ref_call_t* call) {
@@ -166,10 +173,10 @@ static pestle_status_t map(const pestle_ref_call_t* call, map_fn_t fn, double p,
   double block[BLOCK];
   for (size_t start = 0; start < count; start += BLOCK) {
     size_t n = count - start < BLOCK ? count - start : BLOCK;
-    pestle_ref_load_f64(type->dtype,
-                        (const char*)call->operands[0] + start * size, n,
-                        block);
-    for (size_t i = 0; i < n; ++i) block[i] = fn(block[i], p, q);
+    pestle_ref_load_f64(
+        type->dtype, (const char*)call->operands[0] + start * size, n, block);
+    for (size_t i = 0; i < n; ++i)
+      block[i] = fn(block[i], p, q);
     pestle_ref_store_f64(type->dtype, block, n,
                          (char*)call->results[0] + start * size);
   }
@@ -241,7 +248,7 @@ static void store_saturated(pestle_dtype_t dtype, double value, void* data,
   bool is_signed = pestle_dtype_is(dtype, PESTLE_KIND_SIGNED);
   double low = is_signed ? -ldexp(1, bits - 1) : 0;
   double high = ldexp(1, is_signed ? bits - 1 : bits) - 1;
-  double bounded = isnan(value) ? 0
+  double bounded = isnan(value)   ? 0
                    : value < low  ? low
                    : value > high ? high
                                   : value;
@@ -250,9 +257,8 @@ static void store_saturated(pestle_dtype_t dtype, double value, void* data,
 }
 
 // Which scale belongs to element |index|: all have one, or one along the axis.
-static size_t scale_index(const pestle_type_t* type,
-                          const pestle_type_t* scale, int64_t axis,
-                          size_t index) {
+static size_t scale_index(const pestle_type_t* type, const pestle_type_t* scale,
+                          int64_t axis, size_t index) {
   if (!scale->rank) return 0;
   size_t inner = 1;
   for (int i = (int)axis + 1; i < type->rank; ++i) {

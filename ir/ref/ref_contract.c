@@ -38,11 +38,13 @@ static void multiply_add(bool is_float, const void* a, const void* b,
   if (is_float) {
     const double x = *(const double*)a, *y = b;
     double* out = row;
-    for (size_t j = 0; j < count; ++j) out[j] += x * y[j];
+    for (size_t j = 0; j < count; ++j)
+      out[j] += x * y[j];
   } else {
     const uint64_t x = *(const uint64_t*)a, *y = b;
     uint64_t* out = row;
-    for (size_t j = 0; j < count; ++j) out[j] += x * y[j];
+    for (size_t j = 0; j < count; ++j)
+      out[j] += x * y[j];
   }
 }
 
@@ -65,7 +67,8 @@ static pestle_status_t check_kinds(const pestle_ref_call_t* call) {
 static void finish(pestle_dtype_t dtype, uint64_t* sums, size_t count,
                    void* out) {
   if (dtype == PESTLE_I1) {
-    for (size_t i = 0; i < count; ++i) sums[i] = sums[i] != 0;
+    for (size_t i = 0; i < count; ++i)
+      sums[i] = sums[i] != 0;
   }
   pestle_ref_store_wide(dtype, sums, count, out);
 }
@@ -97,7 +100,8 @@ static void dot_axes(int rank, pestle_i64s_t batching,
 
 static int64_t extent_of(const pestle_type_t* type, pestle_i64s_t axes) {
   int64_t extent = 1;
-  for (size_t i = 0; i < axes.count; ++i) extent *= type->dims[axes.data[i]];
+  for (size_t i = 0; i < axes.count; ++i)
+    extent *= type->dims[axes.data[i]];
   return extent;
 }
 
@@ -219,8 +223,8 @@ static int64_t input_position(const conv_t* c, const int64_t* at,
 }
 
 // Adds what one kernel position gives to the output features of one position.
-static void add_tap(const conv_t* c, const uint64_t* input,
-                    int64_t batch, int64_t input_space, int64_t position,
+static void add_tap(const conv_t* c, const uint64_t* input, int64_t batch,
+                    int64_t input_space, int64_t position,
                     const uint64_t* kernel, uint64_t* sums) {
   int64_t groups = c->feature_groups * c->batch_groups;
   int64_t width = c->out_features / groups;
@@ -241,7 +245,8 @@ static void conv_axes(int64_t first, pestle_i64s_t space, int64_t second,
                       bool features_last, int64_t* out) {
   int n = 0;
   if (features_last) out[n++] = first;
-  for (size_t i = 0; i < space.count; ++i) out[n++] = space.data[i];
+  for (size_t i = 0; i < space.count; ++i)
+    out[n++] = space.data[i];
   if (!features_last) out[n++] = first;
   out[n] = second;
 }
@@ -312,8 +317,8 @@ static pestle_status_t conv(const pestle_ref_call_t* call,
     to[i] = own[axes[i]];
   }
   pestle_ref_strides(&standard, from);
-  pestle_ref_copy_strided(size, type->rank, standard.dims, call->results[0],
-                          to, rounded, from);
+  pestle_ref_copy_strided(size, type->rank, standard.dims, call->results[0], to,
+                          rounded, from);
   return NULL;
 }
 

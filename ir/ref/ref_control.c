@@ -72,8 +72,7 @@ pestle_status_t pestle_ref_case(const pestle_ref_call_t* call) {
   pestle_ref_load_wide(pestle_ref_operand_type(call, 0)->dtype,
                        call->operands[0], 1, &index);
   if (index < 0 || index >= count) index = count - 1;
-  return pestle_ref_run(call->interp, call->bodies[index], NULL,
-                        call->results);
+  return pestle_ref_run(call->interp, call->bodies[index], NULL, call->results);
 }
 
 pestle_status_t pestle_ref_call(const pestle_ref_call_t* call) {
@@ -87,8 +86,7 @@ pestle_status_t pestle_ref_fusion(const pestle_ref_call_t* call) {
                         call->results);
 }
 
-pestle_status_t pestle_ref_optimization_barrier(
-    const pestle_ref_call_t* call) {
+pestle_status_t pestle_ref_optimization_barrier(const pestle_ref_call_t* call) {
   for (uint32_t i = 0; i < call->node->result_count; ++i) {
     size_t size = pestle_type_bytes(pestle_ref_result_type(call, i));
     if (size) memcpy(call->results[i], call->operands[i], size);

@@ -36,8 +36,7 @@ static void ints_to_floats(bool is_signed, pestle_dtype_t target, size_t count,
     if (is_signed) {
       int64_t value = block->i64[i];
       uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-      block->f64[i] =
-          exact ? (double)value : odd_double(magnitude, value < 0);
+      block->f64[i] = exact ? (double)value : odd_double(magnitude, value < 0);
     } else {
       uint64_t value = block->u64[i];
       block->f64[i] = exact ? (double)value : odd_double(value, false);
@@ -90,7 +89,8 @@ static void convert_block(pestle_dtype_t from, pestle_dtype_t to,
     ints_to_floats(pestle_dtype_is(from, PESTLE_KIND_SIGNED), to, count,
                    &block);
   } else if (to == PESTLE_I1 && from != PESTLE_I1) {
-    for (size_t i = 0; i < count; ++i) block.u64[i] = block.u64[i] != 0;
+    for (size_t i = 0; i < count; ++i)
+      block.u64[i] = block.u64[i] != 0;
   }
   pestle_ref_store_wide(to, &block, count, target);
 }

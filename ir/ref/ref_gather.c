@@ -7,9 +7,8 @@
 static int64_t clamped_index(pestle_dtype_t dtype, const void* data, size_t at,
                              int64_t limit) {
   uint64_t raw;
-  pestle_ref_load_wide(dtype,
-                       (const char*)data + at * pestle_dtype_size(dtype), 1,
-                       &raw);
+  pestle_ref_load_wide(dtype, (const char*)data + at * pestle_dtype_size(dtype),
+                       1, &raw);
   bool is_signed = pestle_dtype_is(dtype, PESTLE_KIND_SIGNED);
   if (is_signed && (int64_t)raw < 0) return 0;
   return raw > (uint64_t)limit ? limit : (int64_t)raw;
@@ -33,8 +32,7 @@ pestle_status_t pestle_ref_dynamic_slice(const pestle_ref_call_t* call) {
   return NULL;
 }
 
-pestle_status_t pestle_ref_dynamic_update_slice(
-    const pestle_ref_call_t* call) {
+pestle_status_t pestle_ref_dynamic_update_slice(const pestle_ref_call_t* call) {
   const pestle_type_t* type = pestle_ref_result_type(call, 0);
   const pestle_type_t* update = pestle_ref_operand_type(call, 1);
   size_t size = pestle_dtype_size(type->dtype);
@@ -65,16 +63,16 @@ static bool contains(pestle_i64s_t set, int64_t value) {
 // The axes of a gather, sorted out once.
 typedef struct gather_t {
   const pestle_type_t *source, *starts, *result;
-  int64_t source_strides[PESTLE_MAX_RANK];   // bytes
-  int64_t start_strides[PESTLE_MAX_RANK];    // elements
-  int64_t result_strides[PESTLE_MAX_RANK];   // bytes
-  int64_t batch_dims[PESTLE_MAX_RANK];       // of the result, in order
+  int64_t source_strides[PESTLE_MAX_RANK];  // bytes
+  int64_t start_strides[PESTLE_MAX_RANK];   // elements
+  int64_t result_strides[PESTLE_MAX_RANK];  // bytes
+  int64_t batch_dims[PESTLE_MAX_RANK];      // of the result, in order
   int64_t batch_result_strides[PESTLE_MAX_RANK];
   int64_t batch_start_strides[PESTLE_MAX_RANK];
   int batch_rank;
-  int64_t slice_dims[PESTLE_MAX_RANK];       // of the operand
+  int64_t slice_dims[PESTLE_MAX_RANK];  // of the operand
   int64_t slice_result_strides[PESTLE_MAX_RANK];
-  int64_t slice_limits[PESTLE_MAX_RANK];     // largest start
+  int64_t slice_limits[PESTLE_MAX_RANK];  // largest start
   pestle_i64s_t start_map, batching, start_batching;
   int64_t vector_axis;
 } gather_t;
@@ -122,14 +120,13 @@ static int64_t slice_offset(const gather_t* g, const void* starts,
   for (int i = 0; i < g->batch_rank; ++i) {
     at += index[i] * g->batch_start_strides[i];
   }
-  int64_t step = g->vector_axis < g->starts->rank
-                     ? g->start_strides[g->vector_axis]
-                     : 0;
+  int64_t step =
+      g->vector_axis < g->starts->rank ? g->start_strides[g->vector_axis] : 0;
   for (size_t i = 0; i < g->start_map.count; ++i) {
     int64_t axis = g->start_map.data[i];
     int64_t start =
-        clamped_index(g->starts->dtype, starts, (size_t)(at + step * (int64_t)i),
-                      g->slice_limits[axis]);
+        clamped_index(g->starts->dtype, starts,
+                      (size_t)(at + step * (int64_t)i), g->slice_limits[axis]);
     offset += start * g->source_strides[axis];
   }
   for (size_t i = 0; i < g->batching.count; ++i) {
@@ -141,15 +138,14 @@ static int64_t slice_offset(const gather_t* g, const void* starts,
 }
 
 pestle_status_t pestle_ref_gather(const pestle_ref_call_t* call) {
-  gather_t g = {
-      .source = pestle_ref_operand_type(call, 0),
-      .starts = pestle_ref_operand_type(call, 1),
-      .result = pestle_ref_result_type(call, 0),
-      .start_map = PESTLE_NODE_I64S(call->node, start_index_map),
-      .batching = PESTLE_NODE_I64S(call->node, operand_batching_dims),
-      .start_batching =
-          PESTLE_NODE_I64S(call->node, start_indices_batching_dims),
-      .vector_axis = PESTLE_NODE_I64(call->node, index_vector_dim)};
+  gather_t g = {.source = pestle_ref_operand_type(call, 0),
+                .starts = pestle_ref_operand_type(call, 1),
+                .result = pestle_ref_result_type(call, 0),
+                .start_map = PESTLE_NODE_I64S(call->node, start_index_map),
+                .batching = PESTLE_NODE_I64S(call->node, operand_batching_dims),
+                .start_batching =
+                    PESTLE_NODE_I64S(call->node, start_indices_batching_dims),
+                .vector_axis = PESTLE_NODE_I64(call->node, index_vector_dim)};
   if (!pestle_type_count(g.result)) return NULL;
   sort_axes(&g, call->node);
   int64_t index[PESTLE_MAX_RANK] = {0};
@@ -158,12 +154,12 @@ pestle_status_t pestle_ref_gather(const pestle_ref_call_t* call) {
     for (int i = 0; i < g.batch_rank; ++i) {
       to += index[i] * g.batch_result_strides[i];
     }
-    pestle_ref_copy_strided(
-        pestle_dtype_size(g.result->dtype), g.source->rank, g.slice_dims,
-        (char*)call->results[0] + to, g.slice_result_strides,
-        (const char*)call->operands[0] + slice_offset(&g, call->operands[1],
-                                                      index),
-        g.source_strides);
+    pestle_ref_copy_strided(pestle_dtype_size(g.result->dtype), g.source->rank,
+                            g.slice_dims, (char*)call->results[0] + to,
+                            g.slice_result_strides,
+                            (const char*)call->operands[0] +
+                                slice_offset(&g, call->operands[1], index),
+                            g.source_strides);
   } while (pestle_ref_next(g.batch_rank, g.batch_dims, index));
   return NULL;
 }

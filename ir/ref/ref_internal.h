@@ -18,14 +18,14 @@ typedef struct pestle_ref_call_t {
   const pestle_node_t* node;
   const void* const* operands;
   void* const* results;
-  pestle_ref_interp_t* interp;            // for ops with regions, and calls
+  pestle_ref_interp_t* interp;             // for ops with regions, and calls
   const pestle_ref_body_t* const* bodies;  // one a region
 } pestle_ref_call_t;
 
 typedef pestle_status_t (*pestle_ref_fn_t)(const pestle_ref_call_t* call);
 
 // pestle_ref_transpose() and so on: the meaning of each structured op.
-#define PESTLE_OP_BEGIN(NAME, op, ...) \
+#define PESTLE_OP_BEGIN(NAME, op, ...)              \
   PESTLE_NODISCARD pestle_status_t pestle_ref_##op( \
       const pestle_ref_call_t* call);
 #include "pestle/ops.def"
@@ -50,7 +50,7 @@ typedef enum pestle_ref_class_e {
   PESTLE_REF_F32,  // elementwise only: f32 and narrower
   PESTLE_REF_F64,
   PESTLE_REF_I64,
-  PESTLE_REF_U64,  // bool too
+  PESTLE_REF_U64,   // bool too
   PESTLE_REF_NONE,  // complex: no arithmetic
 } pestle_ref_class_t;
 
@@ -101,13 +101,14 @@ void pestle_ref_fill(void* target, size_t element_size, size_t count,
 
 // Runs a region's block on |arguments| (arrays of the arguments' types) and
 // copies what it returns to |results|.
-PESTLE_NODISCARD pestle_status_t pestle_ref_run(
-    pestle_ref_interp_t* interp, const pestle_ref_body_t* body,
-    const void* const* arguments, void* const* results);
+PESTLE_NODISCARD pestle_status_t pestle_ref_run(pestle_ref_interp_t* interp,
+                                                const pestle_ref_body_t* body,
+                                                const void* const* arguments,
+                                                void* const* results);
 // Runs a function of the module by name.
-PESTLE_NODISCARD pestle_status_t pestle_ref_run_function(
-    pestle_ref_interp_t* interp, const char* name,
-    const void* const* arguments, void* const* results);
+PESTLE_NODISCARD pestle_status_t
+pestle_ref_run_function(pestle_ref_interp_t* interp, const char* name,
+                        const void* const* arguments, void* const* results);
 // Bytes and type of what |body| returns.
 const pestle_type_t* pestle_ref_return_type(const pestle_ref_body_t* body,
                                             size_t index);

@@ -11,25 +11,33 @@
 
 // In f32 every function is taken in f64 and rounded, so that it is correctly
 // rounded but for the rarest ties; those that are exact in f64 stay exact.
-#define PESTLE_REF_MATH1(X)                                             \
-  X(fabs) X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt)    \
-  X(exp) X(expm1) X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf)   \
-  X(rsqrt) X(logistic)
+#define PESTLE_REF_MATH1(X)                                                  \
+  X(fabs)                                                                    \
+  X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt) X(exp) X(expm1) \
+      X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf) X(rsqrt) X(logistic)
 #define PESTLE_REF_MATH2(X) X(fmod) X(pow) X(atan2)
 
-static inline double pestle_ref_rsqrt(double a) { return 1.0 / sqrt(a); }
+static inline double pestle_ref_rsqrt(double a) {
+  return 1.0 / sqrt(a);
+}
 static inline double pestle_ref_logistic(double a) {
   return 1.0 / (1.0 + exp(-a));
 }
 #define rsqrt pestle_ref_rsqrt
 #define logistic pestle_ref_logistic
-#define PESTLE_REF_DEFINE1(f)                                    \
-  static inline double m64_##f(double a) { return f(a); }        \
-  static inline float m32_##f(float a) { return (float)f((double)a); }
-#define PESTLE_REF_DEFINE2(f)                                              \
-  static inline double m64_##f(double a, double b) { return f(a, b); }     \
-  static inline float m32_##f(float a, float b) {                          \
-    return (float)f((double)a, (double)b);                                 \
+#define PESTLE_REF_DEFINE1(f)              \
+  static inline double m64_##f(double a) { \
+    return f(a);                           \
+  }                                        \
+  static inline float m32_##f(float a) {   \
+    return (float)f((double)a);            \
+  }
+#define PESTLE_REF_DEFINE2(f)                        \
+  static inline double m64_##f(double a, double b) { \
+    return f(a, b);                                  \
+  }                                                  \
+  static inline float m32_##f(float a, float b) {    \
+    return (float)f((double)a, (double)b);           \
   }
 PESTLE_REF_MATH1(PESTLE_REF_DEFINE1)
 PESTLE_REF_MATH2(PESTLE_REF_DEFINE2)
@@ -41,25 +49,27 @@ PESTLE_REF_MATH2(PESTLE_REF_DEFINE2)
 #undef logistic
 
 // Rounding an f64 sum of an exact product would round twice.
-static inline float m32_fma(float a, float b, float c) { return fmaf(a, b, c); }
+static inline float m32_fma(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
 static inline double m64_fma(double a, double b, double c) {
   return fma(a, b, c);
 }
 
 // NaN wins, and -0 is less than +0.
-#define PESTLE_REF_DEFINE_ORDER(prefix, T)                    \
-  static inline T prefix##_max(T a, T b) {                    \
-    if (isnan(a) || isnan(b)) return a + b;                   \
-    if (a == b) return signbit(a) ? b : a;                    \
-    return a > b ? a : b;                                     \
-  }                                                           \
-  static inline T prefix##_min(T a, T b) {                    \
-    if (isnan(a) || isnan(b)) return a + b;                   \
-    if (a == b) return signbit(a) ? a : b;                    \
-    return a < b ? a : b;                                     \
-  }                                                           \
-  static inline T prefix##_sign(T a) {                        \
-    return a > 0 ? (T)1 : a < 0 ? (T)-1 : a;                  \
+#define PESTLE_REF_DEFINE_ORDER(prefix, T)     \
+  static inline T prefix##_max(T a, T b) {     \
+    if (isnan(a) || isnan(b)) return a + b;    \
+    if (a == b) return signbit(a) ? b : a;     \
+    return a > b ? a : b;                      \
+  }                                            \
+  static inline T prefix##_min(T a, T b) {     \
+    if (isnan(a) || isnan(b)) return a + b;    \
+    if (a == b) return signbit(a) ? a : b;     \
+    return a < b ? a : b;                      \
+  }                                            \
+  static inline T prefix##_sign(T a) {         \
+    return a > 0 ? (T)1 : a < 0 ? (T) - 1 : a; \
   }
 PESTLE_REF_DEFINE_ORDER(m32, float)
 PESTLE_REF_DEFINE_ORDER(m64, double)
@@ -108,8 +118,7 @@ static inline uint64_t pestle_ref_clz(uint64_t a, uint64_t width) {
 #define U_POW(a, b) pestle_ref_u_pow(a, b)
 #define U_SHL(a, b, W) ((b) >= (W) ? 0 : (a) << (b))
 #define S_SHL(a, b, W) ((int64_t)U_SHL((uint64_t)(a), (uint64_t)(b), W))
-#define U_SHR(a, b, W) \
-  ((b) >= (W) ? 0 : ((a) & pestle_ref_mask(W)) >> (b))
+#define U_SHR(a, b, W) ((b) >= (W) ? 0 : ((a) & pestle_ref_mask(W)) >> (b))
 #define S_SHR(a, b, W) ((int64_t)U_SHR((uint64_t)(a), (uint64_t)(b), W))
 #define S_SAR(a, b, W) pestle_ref_s_sar(a, (uint64_t)(b), W)
 #define U_SAR(a, b, W) \

@@ -81,7 +81,8 @@ pestle_status_t pestle_ref_transpose(const pestle_ref_call_t* call) {
   int64_t own[PESTLE_MAX_RANK], to[PESTLE_MAX_RANK], from[PESTLE_MAX_RANK];
   pestle_ref_strides(pestle_ref_operand_type(call, 0), own);
   pestle_ref_strides(type, to);
-  for (int i = 0; i < type->rank; ++i) from[i] = own[permutation.data[i]];
+  for (int i = 0; i < type->rank; ++i)
+    from[i] = own[permutation.data[i]];
   pestle_ref_copy_strided(pestle_dtype_size(type->dtype), type->rank,
                           type->dims, call->results[0], to, call->operands[0],
                           from);

@@ -38,13 +38,13 @@ typedef struct fold_t {
 static pestle_status_t fold_init(const pestle_ref_call_t* call,
                                  pestle_arena_t* arena, fold_t* fold) {
   size_t count = call->node->operand_count / 2;
-  *fold = (fold_t){.call = call,
-                   .count = count,
-                   .now = PESTLE_ARENA_ARRAY(arena, element_t, count),
-                   .next = PESTLE_ARENA_ARRAY(arena, element_t, count),
-                   .arguments = PESTLE_ARENA_ARRAY(arena, const void*,
-                                                   2 * count),
-                   .results = PESTLE_ARENA_ARRAY(arena, void*, count)};
+  *fold =
+      (fold_t){.call = call,
+               .count = count,
+               .now = PESTLE_ARENA_ARRAY(arena, element_t, count),
+               .next = PESTLE_ARENA_ARRAY(arena, element_t, count),
+               .arguments = PESTLE_ARENA_ARRAY(arena, const void*, 2 * count),
+               .results = PESTLE_ARENA_ARRAY(arena, void*, count)};
   if (!fold->now || !fold->next || !fold->arguments || !fold->results) {
     return PESTLE_OOM();
   }
@@ -52,8 +52,7 @@ static pestle_status_t fold_init(const pestle_ref_call_t* call,
 }
 
 static size_t element_size(const fold_t* fold, size_t index) {
-  return pestle_dtype_size(
-      pestle_ref_operand_type(fold->call, index)->dtype);
+  return pestle_dtype_size(pestle_ref_operand_type(fold->call, index)->dtype);
 }
 
 static void fold_begin(fold_t* fold) {
@@ -104,7 +103,8 @@ static void make_nest(const pestle_type_t* type, pestle_i64s_t axes,
                       nest_t* nest) {
   bool reduced[PESTLE_MAX_RANK] = {false};
   bool last = false;
-  for (size_t i = 0; i < axes.count; ++i) reduced[axes.data[i]] = true;
+  for (size_t i = 0; i < axes.count; ++i)
+    reduced[axes.data[i]] = true;
   nest->rank = 0;
   for (int i = 0; i < type->rank; ++i) {
     if (type->dims[i] == 1) continue;
@@ -126,7 +126,8 @@ static void make_nest(const pestle_type_t* type, pestle_i64s_t axes,
 
 enum { BLOCK = 512 };
 
-// Folds one row of |length| elements into sums that are |stride| (0 or 1) apart.
+// Folds one row of |length| elements into sums that are |stride| (0 or 1)
+// apart.
 static void reduce_row(pestle_ref_kernel_t kernel, pestle_dtype_t dtype,
                        const char* row, int64_t length, int64_t stride,
                        uint64_t* sums) {
@@ -161,7 +162,8 @@ static void reduce_simple(const pestle_ref_call_t* call,
     int64_t index[PESTLE_MAX_RANK] = {0};
     do {
       int64_t to = 0;
-      for (int i = 0; i < inner; ++i) to += index[i] * nest->stride[i];
+      for (int i = 0; i < inner; ++i)
+        to += index[i] * nest->stride[i];
       reduce_row(kernel, dtype, row, length, stride, sums + to);
       row += length * pestle_dtype_size(dtype);
     } while (pestle_ref_next(inner, nest->dims, index));
@@ -182,7 +184,8 @@ static pestle_status_t reduce_any(const pestle_ref_call_t* call, fold_t* fold) {
   int kept_rank = 0, folded_rank = 0;
   for (int i = 0; i < type->rank; ++i) {
     bool reduced = false;
-    for (size_t j = 0; j < axes.count; ++j) reduced |= axes.data[j] == i;
+    for (size_t j = 0; j < axes.count; ++j)
+      reduced |= axes.data[j] == i;
     if (reduced) {
       folded_stride[folded_rank] = strides[i];
       folded[folded_rank++] = type->dims[i];
@@ -196,7 +199,8 @@ static pestle_status_t reduce_any(const pestle_ref_call_t* call, fold_t* fold) {
   size_t result = 0;
   do {
     int64_t index[PESTLE_MAX_RANK] = {0}, base = 0;
-    for (int i = 0; i < kept_rank; ++i) base += at[i] * kept_stride[i];
+    for (int i = 0; i < kept_rank; ++i)
+      base += at[i] * kept_stride[i];
     fold_begin(fold);
     if (!empty) {
       do {
@@ -310,8 +314,7 @@ static pestle_status_t window_any(const pestle_ref_call_t* call,
 
 static pestle_status_t window_simple(const pestle_ref_call_t* call,
                                      pestle_ref_kernel_t kernel,
-                                     pestle_arena_t* arena,
-                                     const window_t* w) {
+                                     pestle_arena_t* arena, const window_t* w) {
   const pestle_type_t* type = pestle_ref_operand_type(call, 0);
   size_t in_count = (size_t)pestle_type_count(type);
   size_t count = (size_t)pestle_type_count(pestle_ref_result_type(call, 0));
@@ -348,9 +351,8 @@ pestle_status_t pestle_ref_reduce_window(const pestle_ref_call_t* call) {
   pestle_arena_t arena;
   pestle_arena_init(call->allocator, &arena);
   pestle_ref_kernel_t kernel = simple_kernel(call);
-  pestle_status_t status =
-      kernel ? window_simple(call, kernel, &arena, &window)
-             : window_any(call, &arena, &window);
+  pestle_status_t status = kernel ? window_simple(call, kernel, &arena, &window)
+                                  : window_any(call, &arena, &window);
   pestle_arena_deinit(&arena);
   return status;
 }

@@ -7,19 +7,19 @@
 
 #include <string.h>
 
-#define KERNEL(name, R, A, T, expr)                                        \
-  static void name(void* out_, const void* a_, const void* b_,             \
-                   const void* c_, size_t count, uint64_t W) {             \
-    R* out = out_;                                                         \
-    const A* pa = a_;                                                      \
-    const T *pb = b_, *pc = c_;                                            \
-    (void)W;                                                               \
-    for (size_t i = 0; i < count; ++i) {                                   \
-      const A a = pa[i];                                                   \
-      const T b = pb[i], c = pc[i];                                        \
-      (void)a, (void)b, (void)c;                                           \
-      out[i] = (R)(expr);                                                  \
-    }                                                                      \
+#define KERNEL(name, R, A, T, expr)                                            \
+  static void name(void* out_, const void* a_, const void* b_, const void* c_, \
+                   size_t count, uint64_t W) {                                 \
+    R* out = out_;                                                             \
+    const A* pa = a_;                                                          \
+    const T *pb = b_, *pc = c_;                                                \
+    (void)W;                                                                   \
+    for (size_t i = 0; i < count; ++i) {                                       \
+      const A a = pa[i];                                                       \
+      const T b = pb[i], c = pc[i];                                            \
+      (void)a, (void)b, (void)c;                                               \
+      out[i] = (R)(expr);                                                      \
+    }                                                                          \
   }
 #define KERNEL_SAME(name, T, expr) KERNEL(name, T, T, T, expr)
 #define KERNEL_CLAMP(name, T, expr) KERNEL(name, T, T, T, expr)
@@ -58,9 +58,9 @@
 
 pestle_ref_kernel_t pestle_ref_kernel(pestle_op_t op, pestle_ref_class_t kind) {
   static const pestle_ref_kernel_t kernels[PESTLE_SCALAR_COUNT][4] = {
-#define PESTLE_SCALAR(NAME, op, ...)                             \
-  [PESTLE_OP_##NAME] = {kernel_f32_##op, kernel_f64_##op,        \
-                        kernel_i64_##op, kernel_u64_##op},
+#define PESTLE_SCALAR(NAME, op, ...)                                       \
+  [PESTLE_OP_##NAME] = {kernel_f32_##op, kernel_f64_##op, kernel_i64_##op, \
+                        kernel_u64_##op},
 #include "pestle/scalar.def"
   };
   return kernels[op][kind];
@@ -161,8 +161,8 @@ static void run_blocks(const pestle_ref_call_t* call, pestle_dtype_t dtype,
     bool which = info->rule == PESTLE_RULE_SELECT && i == 0;
     if (which) kinds[i] = PESTLE_REF_NONE;
     bool scalar = count != 1 && pestle_ref_operand_type(call, i)->rank == 0;
-    lane_init(&lanes[i], kinds[i], which ? PESTLE_I1 : dtype,
-              call->operands[i], scalar);
+    lane_init(&lanes[i], kinds[i], which ? PESTLE_I1 : dtype, call->operands[i],
+              scalar);
   }
   uint64_t result[BLOCK];
   bool native = predicate || dtype == PESTLE_F32 || dtype == PESTLE_F64 ||

@@ -33,7 +33,8 @@ void pestle_ref_load_f64(pestle_dtype_t dtype, const void* source, size_t count,
     memcpy(out, source, count * sizeof(double));
   } else if (dtype == PESTLE_F32) {
     const float* in = source;
-    for (size_t i = 0; i < count; ++i) out[i] = (double)in[i];
+    for (size_t i = 0; i < count; ++i)
+      out[i] = (double)in[i];
   } else {
     size_t size = pestle_dtype_size(dtype);
     for (size_t i = 0; i < count; ++i) {
@@ -48,7 +49,8 @@ void pestle_ref_store_f64(pestle_dtype_t dtype, const double* source,
     memcpy(out, source, count * sizeof(double));
   } else if (dtype == PESTLE_F32) {
     float* to = out;
-    for (size_t i = 0; i < count; ++i) to[i] = (float)source[i];
+    for (size_t i = 0; i < count; ++i)
+      to[i] = (float)source[i];
   } else {
     size_t size = pestle_dtype_size(dtype);
     for (size_t i = 0; i < count; ++i) {
@@ -63,10 +65,12 @@ void pestle_ref_load_f32(pestle_dtype_t dtype, const void* source, size_t count,
     memcpy(out, source, count * sizeof(float));
   } else if (dtype == PESTLE_F16) {
     const uint16_t* in = source;
-    for (size_t i = 0; i < count; ++i) out[i] = pestle_f16_to_f32(in[i]);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = pestle_f16_to_f32(in[i]);
   } else if (dtype == PESTLE_BF16) {
     const uint16_t* in = source;
-    for (size_t i = 0; i < count; ++i) out[i] = pestle_bf16_to_f32(in[i]);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = pestle_bf16_to_f32(in[i]);
   } else {
     const uint8_t* in = source;
     for (size_t i = 0; i < count; ++i) {
@@ -81,10 +85,12 @@ void pestle_ref_store_f32(pestle_dtype_t dtype, const float* source,
     memcpy(out, source, count * sizeof(float));
   } else if (dtype == PESTLE_F16) {
     uint16_t* to = out;
-    for (size_t i = 0; i < count; ++i) to[i] = pestle_f16_from_f32(source[i]);
+    for (size_t i = 0; i < count; ++i)
+      to[i] = pestle_f16_from_f32(source[i]);
   } else if (dtype == PESTLE_BF16) {
     uint16_t* to = out;
-    for (size_t i = 0; i < count; ++i) to[i] = pestle_bf16_from_f32(source[i]);
+    for (size_t i = 0; i < count; ++i)
+      to[i] = pestle_bf16_from_f32(source[i]);
   } else {
     uint8_t* to = out;
     for (size_t i = 0; i < count; ++i) {
@@ -95,11 +101,12 @@ void pestle_ref_store_f32(pestle_dtype_t dtype, const float* source,
 
 // --- Integers ---
 
-#define LOAD_LOOP(T, R)                                       \
-  do {                                                        \
-    const T* in = source;                                     \
-    R* to = out;                                              \
-    for (size_t i = 0; i < count; ++i) to[i] = (R)in[i];      \
+#define LOAD_LOOP(T, R)                \
+  do {                                 \
+    const T* in = source;              \
+    R* to = out;                       \
+    for (size_t i = 0; i < count; ++i) \
+      to[i] = (R)in[i];                \
   } while (0)
 
 static void load_signed(size_t size, const void* source, size_t count,
@@ -124,7 +131,8 @@ static void store_int(pestle_dtype_t dtype, const uint64_t* source,
   if (dtype == PESTLE_I1 || dtype == PESTLE_U4) {
     uint64_t mask = dtype == PESTLE_I1 ? 1 : 15;
     uint8_t* to = out;
-    for (size_t i = 0; i < count; ++i) to[i] = (uint8_t)(source[i] & mask);
+    for (size_t i = 0; i < count; ++i)
+      to[i] = (uint8_t)(source[i] & mask);
   } else if (dtype == PESTLE_I4) {
     int8_t* to = out;
     for (size_t i = 0; i < count; ++i) {
@@ -181,8 +189,8 @@ bool pestle_ref_next(int rank, const int64_t* dims, int64_t* index) {
   return false;
 }
 
-#define COPY_LOOP(size)                                          \
-  for (int64_t i = 0; i < count; ++i) {                          \
+#define COPY_LOOP(size)                                                   \
+  for (int64_t i = 0; i < count; ++i) {                                   \
     memcpy(target + i * target_stride, source + i * source_stride, size); \
   }
 

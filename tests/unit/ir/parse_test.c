@@ -3,8 +3,9 @@
 // expected), forms, locations, and text that must be refused.
 #include "text_test.h"
 
-#define MAIN(args, body) \
-  "module {\n  func.func public @main(" args ") {\n" body "    return\n  }\n}\n"
+#define MAIN(args, body)                                                   \
+  "module {\n  func.func public @main(" args ") {\n" body "    return\n  " \
+                                                          "}\n}\n"
 
 static void compare_golden(pestle_context_t* context, const char* name) {
   size_t size, expected_size;
@@ -49,11 +50,10 @@ static void all_unsupported_at_once(void** state) {
   pestle_context_t* context = text_context();
   char* text = text_golden("unsup.mlir", &size);
   pestle_module_t* module = NULL;
-  assert_error(
-      pestle_module_parse(context, text, size, "unsup.mlir", &module),
-      UNSUPPORTED,
-      "'stablehlo.sort' (9:10), 'stablehlo.fft' (32:10), "
-      "'stablehlo.custom_call' (41:12)");
+  assert_error(pestle_module_parse(context, text, size, "unsup.mlir", &module),
+               UNSUPPORTED,
+               "'stablehlo.sort' (9:10), 'stablehlo.fft' (32:10), "
+               "'stablehlo.custom_call' (41:12)");
   free(text);
   pestle_context_release(context);
 }
@@ -100,8 +100,7 @@ static void mutations(void** state) {
       pestle_status_t status =
           pestle_module_parse(context, damaged, size, "t", &module);
       pestle_status_code_t code = pestle_status_code(status);
-      assert_true(code == PESTLE_STATUS_OK ||
-                  code == PESTLE_STATUS_MALFORMED ||
+      assert_true(code == PESTLE_STATUS_OK || code == PESTLE_STATUS_MALFORMED ||
                   code == PESTLE_STATUS_UNSUPPORTED);
       pestle_status_release(status);
       pestle_module_release(module);
@@ -199,9 +198,8 @@ static void refusals(void** state) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
     pestle_context_t* context = text_context();
     pestle_module_t* module = NULL;
-    pestle_status_t status =
-        pestle_module_parse(context, cases[i].text, strlen(cases[i].text),
-                            "t.mlir", &module);
+    pestle_status_t status = pestle_module_parse(
+        context, cases[i].text, strlen(cases[i].text), "t.mlir", &module);
     pestle_test_assert_code_(status, cases[i].code, cases[i].part, __FILE__,
                              (int)i);
     pestle_context_release(context);
@@ -217,7 +215,8 @@ static void nesting_is_bounded(void** state) {
   text[5 + DEPTH] = 0;
   assert_refuses(text, MALFORMED, "nested more than 100 deep");
   strcpy(text, "#loc = loc(");
-  for (size_t i = 11; i + 16 < DEPTH; i += 9) memcpy(text + i, "callsite(", 10);
+  for (size_t i = 11; i + 16 < DEPTH; i += 9)
+    memcpy(text + i, "callsite(", 10);
   assert_refuses(text, MALFORMED, "nested more than 100 deep");
   free(text);
 }
@@ -294,8 +293,10 @@ static void constants(void** state) {
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
     char text[512], expected[512];
-    snprintf(text, sizeof(text), "func.func @f() { %%c = stablehlo.constant %s "
-             "\n return }", cases[i][0]);
+    snprintf(text, sizeof(text),
+             "func.func @f() { %%c = stablehlo.constant %s "
+             "\n return }",
+             cases[i][0]);
     snprintf(expected, sizeof(expected),
              "module {\n  func.func public @f() {\n    %%c = "
              "stablehlo.constant %s\n    return\n  }\n}\n",
@@ -356,8 +357,7 @@ static void every_allocation_may_fail(void** state) {
   for (size_t k = 1;; ++k) {
     pestle_test_allocator_t memory;
     pestle_test_allocator_init(&memory, k);
-    pestle_status_t status =
-        parse_all(pestle_test_allocator(&memory), text);
+    pestle_status_t status = parse_all(pestle_test_allocator(&memory), text);
     bool failed = pestle_test_allocator_failed(&memory);
     if (failed) {
       assert_code(status, OUT_OF_MEMORY);

@@ -68,7 +68,8 @@ static void long_constants(void** state) {
   (void)state;
   BEGIN(t, T0(F32));
   uint8_t data[200];
-  for (size_t i = 0; i < sizeof(data); ++i) data[i] = (uint8_t)i;
+  for (size_t i = 0; i < sizeof(data); ++i)
+    data[i] = (uint8_t)i;
   pestle_value_t *a, *b;
   assert_ok(ir_test_constant(&t.b, T(U8, 200), data, &a));
   assert_ok(ir_test_constant(&t.b, T(U8, 4, 5), data, &b));
@@ -100,8 +101,7 @@ static void assert_bits_survive(pestle_dtype_t dtype, const void* data,
   char* text = text_print(t.module, 0);
   pestle_module_t* again = text_parse(t.context, text);
   const char* bits = data;
-  for (const pestle_node_t* n =
-           pestle_module_entry(again)->body->block->first;
+  for (const pestle_node_t* n = pestle_module_entry(again)->body->block->first;
        n->op == PESTLE_OP_CONSTANT; n = n->next) {
     const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(n);
     assert_memory_equal(e->data, bits, e->size);
@@ -120,16 +120,18 @@ static void floats_are_exact(void** state) {
   static uint32_t singles[20000];
   static uint64_t doubles[20000];
   uint64_t random = 88172645463325252u;
-  for (unsigned i = 0; i < 256; ++i) bytes[i] = (uint8_t)i;
-  for (unsigned i = 0; i < 65536; ++i) halves[i] = (uint16_t)i;
+  for (unsigned i = 0; i < 256; ++i)
+    bytes[i] = (uint8_t)i;
+  for (unsigned i = 0; i < 65536; ++i)
+    halves[i] = (uint16_t)i;
   for (unsigned i = 0; i < 20000; ++i) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     singles[i] = (uint32_t)(random >> 32);
     doubles[i] = random;
   }
   static const pestle_dtype_t narrow[] = {PESTLE_F8E4M3FN, PESTLE_F8E5M2,
-                                          PESTLE_F8E4M3FNUZ,
-                                          PESTLE_F8E5M2FNUZ, PESTLE_I8};
+                                          PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ,
+                                          PESTLE_I8};
   for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow); ++i) {
     assert_bits_survive(narrow[i], bytes, 256);
   }
@@ -144,15 +146,15 @@ static void floats_are_exact(void** state) {
 
 static void f64_attributes_are_exact(void** state) {
   (void)state;
-  static const double values[] = {0.0,    -0.0,     1e-300, 5e-324,
-                                  1e22,   0.1,      -1.5,   1.7976931348623157e308,
-                                  INFINITY, -INFINITY};
+  static const double values[] = {
+      0.0,      -0.0,     1e-300, 5e-324,
+      1e22,     0.1,      -1.5,   1.7976931348623157e308,
+      INFINITY, -INFINITY};
   for (size_t i = 0; i < sizeof(values) / sizeof(*values); ++i) {
     BEGIN(t, T(F32, 2));
     pestle_value_t* y;
     assert_ok(pestle_op_hard_sigmoid(
-        &t.b, t.a[0], ATTRS(hard_sigmoid, .alpha = values[i], .beta = 2),
-        &y));
+        &t.b, t.a[0], ATTRS(hard_sigmoid, .alpha = values[i], .beta = 2), &y));
     assert_ok(pestle_op_return(&t.b, &y, 1, NULL));
     char* text = text_print(t.module, 0);
     pestle_module_t* again = text_parse(t.context, text);

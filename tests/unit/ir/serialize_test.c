@@ -50,7 +50,8 @@ static void constants(void** state) {
   (void)state;
   BEGIN(t, T0(F32));
   float data[1000];
-  for (int i = 0; i < 1000; ++i) data[i] = (float)i;
+  for (int i = 0; i < 1000; ++i)
+    data[i] = (float)i;
   pestle_value_t* c[3];
   assert_ok(ir_test_constant(&t.b, T(F32, 1000), data, &c[0]));
   assert_ok(ir_test_constant(&t.b, T(F32, 1000), data, &c[1]));
@@ -66,8 +67,8 @@ static void constants(void** state) {
   for (unsigned flags = 0; flags < 2; ++flags) {
     assert_ok(pestle_module_deserialize_flags(t.context, aligned, size, flags,
                                               &loaded));
-    const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(
-        pestle_module_entry(loaded)->body->block->first);
+    const pestle_elements_t* e =
+        PESTLE_NODE_ELEMENTS(pestle_module_entry(loaded)->body->block->first);
     const char* at = e->data;
     bool inside = at >= (char*)aligned && at < (char*)aligned + size;
     assert_int_equal(inside, flags == PESTLE_DESERIALIZE_BORROW);
@@ -77,9 +78,8 @@ static void constants(void** state) {
   }
   // A changed constant is noticed.
   ((char*)aligned)[size - 100] ^= 1;
-  assert_error(
-      pestle_module_deserialize(t.context, aligned, size, &loaded), MALFORMED,
-      "content");
+  assert_error(pestle_module_deserialize(t.context, aligned, size, &loaded),
+               MALFORMED, "content");
   free(aligned);
   pestle_context_free(t.context, bytes, size);
   ir_test_end(&t);

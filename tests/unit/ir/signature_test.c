@@ -19,15 +19,15 @@ static hash_t signature_of(const char* text) {
   return hash;
 }
 
-#define assert_same(a, b)                                          \
-  do {                                                             \
-    hash_t same_a_ = signature_of(a), same_b_ = signature_of(b);   \
-    assert_memory_equal(&same_a_, &same_b_, sizeof(same_a_));      \
+#define assert_same(a, b)                                        \
+  do {                                                           \
+    hash_t same_a_ = signature_of(a), same_b_ = signature_of(b); \
+    assert_memory_equal(&same_a_, &same_b_, sizeof(same_a_));    \
   } while (0)
-#define assert_differ(a, b)                                        \
-  do {                                                             \
-    hash_t same_a_ = signature_of(a), same_b_ = signature_of(b);   \
-    assert_memory_not_equal(&same_a_, &same_b_, sizeof(same_a_));  \
+#define assert_differ(a, b)                                       \
+  do {                                                            \
+    hash_t same_a_ = signature_of(a), same_b_ = signature_of(b);  \
+    assert_memory_not_equal(&same_a_, &same_b_, sizeof(same_a_)); \
   } while (0)
 
 #define F(args, results, body) \
@@ -36,12 +36,11 @@ static hash_t signature_of(const char* text) {
 #define XY "%x: tensor<4xf32>, %y: tensor<4xf32>"
 #define ONE "tensor<4xf32>"
 
-static const char base[] =
-    F(XY, ONE,
-      "%0 = stablehlo.exponential %x : tensor<4xf32>\n"
-      "%1 = stablehlo.negate %y : tensor<4xf32>\n"
-      "%2 = stablehlo.subtract %0, %1 : tensor<4xf32>\n"
-      "return %2 : tensor<4xf32>\n");
+static const char base[] = F(XY, ONE,
+                             "%0 = stablehlo.exponential %x : tensor<4xf32>\n"
+                             "%1 = stablehlo.negate %y : tensor<4xf32>\n"
+                             "%2 = stablehlo.subtract %0, %1 : tensor<4xf32>\n"
+                             "return %2 : tensor<4xf32>\n");
 
 static void blind_to_names_order_and_locations(void** state) {
   (void)state;
@@ -123,9 +122,10 @@ static void sees_everything_else(void** state) {
                   "tensor<4xi1>\n"));
 }
 
-#define CONSTANT(value, type) \
-  F("", type, "%0 = stablehlo.constant dense<" value "> : " type \
-              "\nreturn %0 : " type "\n")
+#define CONSTANT(value, type)                                                \
+  F("", type,                                                                \
+    "%0 = stablehlo.constant dense<" value "> : " type "\nreturn %0 : " type \
+    "\n")
 
 static void constants(void** state) {
   (void)state;
@@ -148,25 +148,31 @@ static void constants(void** state) {
 // Ops inside a region, what they capture, and calls.
 static void regions_and_calls(void** state) {
   (void)state;
-#define IF(first, second, a, b)                                              \
-  F("%p: tensor<i1>, " XY, ONE,                                              \
-    "%0 = stablehlo." first " : tensor<4xf32>\n"                             \
-    "%1 = stablehlo." second " : tensor<4xf32>\n"                            \
-    "%2 = \"stablehlo.if\"(%p) ({\n %3 = stablehlo.add " a ", " b            \
-    " : tensor<4xf32>\n stablehlo.return %3 : tensor<4xf32>\n}, {\n "        \
-    "stablehlo.return %x : tensor<4xf32>\n}) : (tensor<i1>) -> "             \
+#define IF(first, second, a, b)                                       \
+  F("%p: tensor<i1>, " XY, ONE,                                       \
+    "%0 = stablehlo." first                                           \
+    " : tensor<4xf32>\n"                                              \
+    "%1 = stablehlo." second                                          \
+    " : tensor<4xf32>\n"                                              \
+    "%2 = \"stablehlo.if\"(%p) ({\n %3 = stablehlo.add " a ", " b     \
+    " : tensor<4xf32>\n stablehlo.return %3 : tensor<4xf32>\n}, {\n " \
+    "stablehlo.return %x : tensor<4xf32>\n}) : (tensor<i1>) -> "      \
     "tensor<4xf32>\nreturn %2 : tensor<4xf32>\n")
   assert_same(IF("negate %x", "abs %y", "%0", "%1"),
               IF("abs %y", "negate %x", "%1", "%0"));
   assert_differ(IF("negate %x", "abs %y", "%0", "%1"),
                 IF("negate %x", "abs %y", "%1", "%0"));
-#define CALL(callee, helpers)                                         \
-  "func.func public @f(" X ") -> tensor<4xf32> {\n"                   \
-  "%0 = call @" callee "(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"    \
+#define CALL(callee, helpers)                 \
+  "func.func public @f(" X                    \
+  ") -> tensor<4xf32> {\n"                    \
+  "%0 = call @" callee                        \
+  "(%x) : (tensor<4xf32>) -> tensor<4xf32>\n" \
   "return %0 : tensor<4xf32> }\n" helpers
-#define HELPER(name, op)                                        \
-  "func.func private @" name "(" X ") -> tensor<4xf32> {\n"     \
-  "%0 = stablehlo." op " %x : tensor<4xf32>\n"                  \
+#define HELPER(name, op)           \
+  "func.func private @" name "(" X \
+  ") -> tensor<4xf32> {\n"         \
+  "%0 = stablehlo." op             \
+  " %x : tensor<4xf32>\n"          \
   "return %0 : tensor<4xf32> }\n"
   assert_same(CALL("g", HELPER("g", "sine")),
               CALL("h", HELPER("unused", "abs") HELPER("h", "sine")));
@@ -176,9 +182,9 @@ static void regions_and_calls(void** state) {
 
 static void effects_keep_order(void** state) {
   (void)state;
-#define BARRIERS(first, second)                                       \
-  F(XY, "(tensor<4xf32>, tensor<4xf32>)", first second                \
-    "return %0, %1 : tensor<4xf32>, tensor<4xf32>\n")
+#define BARRIERS(first, second)           \
+  F(XY, "(tensor<4xf32>, tensor<4xf32>)", \
+    first second "return %0, %1 : tensor<4xf32>, tensor<4xf32>\n")
 #define BARRIER(name, of) \
   name " = stablehlo.optimization_barrier " of " : tensor<4xf32>\n"
   assert_differ(BARRIERS(BARRIER("%0", "%x"), BARRIER("%1", "%y")),

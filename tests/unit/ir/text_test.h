@@ -47,16 +47,15 @@ static inline void assert_prints(const char* text, const char* expected,
   pestle_context_release(context);
 }
 
-#define assert_refuses(text, code, part)                                  \
-  do {                                                                    \
-    pestle_context_t* refuse_context_ = text_context();                   \
-    pestle_module_t* refuse_module_ = NULL;                               \
-    assert_error(pestle_module_parse(refuse_context_, (text),             \
-                                     strlen(text), "t.mlir",              \
-                                     &refuse_module_),                    \
-                 code, part);                                             \
-    assert_null(refuse_module_);                                          \
-    pestle_context_release(refuse_context_);                              \
+#define assert_refuses(text, code, part)                                    \
+  do {                                                                      \
+    pestle_context_t* refuse_context_ = text_context();                     \
+    pestle_module_t* refuse_module_ = NULL;                                 \
+    assert_error(pestle_module_parse(refuse_context_, (text), strlen(text), \
+                                     "t.mlir", &refuse_module_),            \
+                 code, part);                                               \
+    assert_null(refuse_module_);                                            \
+    pestle_context_release(refuse_context_);                                \
   } while (0)
 
 // A file of tests/golden/ir/Inputs on the C heap, or NULL when it is not there;
@@ -84,12 +83,9 @@ static inline char* text_golden(const char* name, size_t* out_size) {
 // Programs as jax.jit(f).lower(x).as_text() printed them (jax 0.10), all their
 // generic forms, and one with every op of ours.
 static const char* const text_golden_names[] = {
-    "attn.mlir",         "control.mlir",         "control_generic.mlir",
-    "conv.mlir",         "conv_generic.mlir",    "convgrad.mlir",
-    "every_op.mlir",     "i8dot.mlir",           "misc.mlir",
-    "mlp.mlir",          "mlp_debug.mlir",       "multi.mlir"};
-enum {
-  TEXT_GOLDENS = sizeof(text_golden_names) / sizeof(*text_golden_names)
-};
+    "attn.mlir",         "control.mlir",  "control_generic.mlir", "conv.mlir",
+    "conv_generic.mlir", "convgrad.mlir", "every_op.mlir",        "i8dot.mlir",
+    "misc.mlir",         "mlp.mlir",      "mlp_debug.mlir",       "multi.mlir"};
+enum { TEXT_GOLDENS = sizeof(text_golden_names) / sizeof(*text_golden_names) };
 
 #endif  // PESTLE_TESTS_UNIT_IR_TEXT_TEST_H_
