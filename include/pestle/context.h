@@ -21,7 +21,8 @@ typedef enum pestle_log_level_e {
   PESTLE_LOG_DEBUG = 3,
 } pestle_log_level_t;
 
-// Receives one message without a newline. May be called from any thread.
+// Receives one message without a newline. May be called from any thread, also
+// with locks held: it must not call Pestle.
 typedef void (*pestle_log_fn_t)(void* user, pestle_log_level_t level,
                                 const char* message);
 
