@@ -150,6 +150,15 @@ static bool has_outside_use(const pestle_fuse_t* f, uint32_t item) {
   return false;
 }
 
+static const pestle_type_t* result_shape(const pestle_fuse_t* f,
+                                         uint32_t group) {
+  for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    if (has_outside_use(f, i)) return pestle_fuse_node(f, i)->results[0].type;
+  }
+  return f->groups[group].domain;
+}
+
 // Results of a row's shape and of one number a row would be two kernels, and
 // the second would fold again.
 static bool has_mixed_results(const pestle_fuse_t* f, uint32_t group) {
@@ -306,15 +315,49 @@ static void group_rest(pestle_fuse_t* f) {
 
 // --- Siblings ---
 
+// Whether |a| needs |b| by a way through a third unit.
+static bool depends_around(pestle_fuse_t* f, uint32_t a, uint32_t b) {
+  for (uint32_t i = f->groups[a].first; i != PESTLE_FUSE_NONE;
+       i = f->items[i].next) {
+    for (uint32_t d = f->items[i].dep_begin; d < f->items[i + 1].dep_begin;
+         ++d) {
+      uint32_t group = f->items[f->deps[d]].group;
+      if (group == a || group == b) continue;
+      if (pestle_fuse_depends(f, f->deps[d], b)) return true;
+    }
+  }
+  return false;
+}
+
+static bool is_core_fold(const pestle_fuse_t* f, const pestle_fuse_group_t* g) {
+  return pestle_fuse_node(f, g->hero)->op == PESTLE_OP_REDUCE &&
+         pestle_fuse_node(f, g->hero)->result_count == 1;
+}
+
+static bool is_same_kind(const pestle_fuse_t* f, const pestle_fuse_group_t* x,
+                         const pestle_fuse_group_t* y) {
+  if (x->kind != y->kind || !pestle_pass_same_dims(x->domain, y->domain)) {
+    return false;
+  }
+  if (x->kind == PESTLE_FUSE_KIND_MAP) return true;
+  return x->kind == PESTLE_FUSE_KIND_ROW && is_core_fold(f, x) &&
+         is_core_fold(f, y) && pestle_pass_i64s_equal(x->axes, y->axes);
+}
+
+// Results of both, were they one.
+static bool fits_results(pestle_fuse_t* f, uint32_t a, uint32_t b) {
+  if (count_results(f, a) + count_results(f, b) > MAX_RESULTS) return false;
+  if (f->groups[a].kind != PESTLE_FUSE_KIND_ROW) return true;
+  return !has_mixed_results(f, a) && !has_mixed_results(f, b) &&
+         pestle_type_count(result_shape(f, a)) ==
+             pestle_type_count(result_shape(f, b));
+}
+
 static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
-  return a != b && !x->dead && !y->dead &&
-         x->kind == PESTLE_FUSE_KIND_MAP && y->kind == PESTLE_FUSE_KIND_MAP &&
-         pestle_pass_same_dims(x->domain, y->domain) &&
-         x->count + y->count <= MAX_MEMBERS &&
-         count_results(f, a) + count_results(f, b) <= MAX_RESULTS &&
-         !pestle_fuse_depends(f, x->first, b) &&
-         !pestle_fuse_depends(f, y->first, a);
+  return a != b && !x->dead && !y->dead && is_same_kind(f, x, y) &&
+         x->count + y->count <= MAX_MEMBERS && fits_results(f, a, b) &&
+         !depends_around(f, a, b) && !depends_around(f, b, a);
 }
 
 static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
@@ -324,33 +367,44 @@ static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
     pestle_fuse_add(f, into, i);
   }
   f->groups[into].repeated += f->groups[from].repeated;
+  f->groups[into].folds_once = false;
   f->groups[from].dead = true;
   f->groups[from].first = PESTLE_FUSE_NONE;
   f->groups[from].count = 0;
 }
 
-// Whether |group| reads |value| element by element in its own shape.
-static bool reads_in_place(const pestle_fuse_t* f, uint32_t group,
-                           const pestle_use_t* use) {
-  return use->user->block == f->block &&
-         f->items[use->user->scratch].group == group &&
-         pestle_fuse_is_elementwise(use->user) &&
-         pestle_pass_same_dims(use->value->type, f->groups[group].domain);
+// Whether the use reads the value over the whole domain of its user's group.
+static bool reads_domain(const pestle_fuse_t* f, const pestle_use_t* use) {
+  if (use->user->block != f->block) return false;
+  uint32_t group = f->items[use->user->scratch].group;
+  if (group == PESTLE_FUSE_NONE) return false;
+  const pestle_fuse_group_t* g = &f->groups[group];
+  if (g->kind != PESTLE_FUSE_KIND_MAP && g->kind != PESTLE_FUSE_KIND_ROW) {
+    return false;
+  }
+  bool whole = pestle_fuse_is_elementwise(use->user) ||
+               (g->kind == PESTLE_FUSE_KIND_ROW &&
+                use->user->op == PESTLE_OP_REDUCE);
+  return whole && pestle_pass_same_dims(use->value->type, g->domain);
 }
 
+// Merges the groups that read |value|, each into the first that takes it.
 static void merge_readers(pestle_fuse_t* f, const pestle_value_t* value) {
-  uint32_t first = PESTLE_FUSE_NONE, seen = 0;
-  for (const pestle_use_t* u = value->uses; u && seen < 16; u = u->next) {
+  enum { MAX_READERS = 8 };
+  uint32_t readers[MAX_READERS], count = 0, seen = 0;
+  for (const pestle_use_t* u = value->uses; u && seen < 32; u = u->next) {
     ++seen;
-    if (u->user->block != f->block) continue;
+    if (!reads_domain(f, u)) continue;
     uint32_t group = f->items[u->user->scratch].group;
-    if (group == PESTLE_FUSE_NONE || !reads_in_place(f, group, u)) continue;
-    if (f->groups[group].kind != PESTLE_FUSE_KIND_MAP) continue;
-    if (first == PESTLE_FUSE_NONE) {
-      first = group;
-    } else if (may_merge(f, first, group)) {
-      merge(f, first, group);
+    bool known = false;
+    for (uint32_t i = 0; i < count && !known; ++i) {
+      known = readers[i] == group;
+      if (!known && may_merge(f, readers[i], group)) {
+        merge(f, readers[i], group);
+        known = true;
+      }
     }
+    if (!known && count < MAX_READERS) readers[count++] = group;
   }
 }
 

@@ -30,6 +30,7 @@ typedef struct pestle_fuse_item_t {
   uint32_t dep_begin;  // into fuse_t.deps; ends where the next item's begins
   bool floating;
   bool repeated;       // evaluated more often than it has elements
+  uint8_t side;        // operand of a contraction or window that it makes, + 1
 } pestle_fuse_item_t;
 
 typedef struct pestle_fuse_group_t {
@@ -97,6 +98,8 @@ bool pestle_fuse_is_cheap(const pestle_node_t* node);
 bool pestle_fuse_is_inline_constant(const pestle_node_t* node);
 // A reshape that only adds or drops dims of one element.
 bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node);
+// A reshape that keeps the innermost dim: indices change, runs do not.
+bool pestle_fuse_keeps_runs(const pestle_node_t* node);
 // Moves no data in a dense row-major buffer.
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
 // Where such a view begins in its operand, in bytes.

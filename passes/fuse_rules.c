@@ -86,6 +86,13 @@ bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node) {
   }
 }
 
+bool pestle_fuse_keeps_runs(const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_RESHAPE) return false;
+  const pestle_type_t *a = operand_type(node, 0), *b = type_of(node);
+  return a->rank && b->rank && a->dims[a->rank - 1] > 1 &&
+         a->dims[a->rank - 1] == b->dims[b->rank - 1];
+}
+
 // Kernels may rely on where their buffers begin.
 #define VIEW_ALIGNMENT 64
 
@@ -278,45 +285,65 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
   return READS_NOT;
 }
 
-// What a contraction may take in while it packs its operand.
-static bool accepts_into_dot(const pestle_node_t* user, size_t index,
+// Inlining |node| must read less than storing its result would write.
+static bool shrinks_traffic(const pestle_node_t* node) {
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    bool view = from && from->op == PESTLE_OP_BROADCAST_IN_DIM;
+    bytes += pestle_type_bytes(view ? operand_type(from, 0)
+                                    : operand_type(node, i));
+  }
+  return bytes < pestle_type_bytes(type_of(node));
+}
+
+// What a contraction may take in while it packs operand |side|.
+static bool accepts_into_dot(const pestle_node_t* dot, size_t side,
                              const pestle_node_t* node) {
-  if (user->op != PESTLE_OP_DOT_GENERAL) return false;
+  if (dot->op != PESTLE_OP_DOT_GENERAL) return false;
   switch (node->op) {
     case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_IOTA:
       return true;
     case PESTLE_OP_TRANSPOSE:
-      return index == 1 || keeps_innermost(node);
+      return side == 1 || keeps_innermost(node);
     case PESTLE_OP_RESHAPE:
       return pestle_fuse_is_trivial_reshape(node);
+    case PESTLE_OP_SLICE:
+      return PESTLE_NODE_I64S(node, strides).data[type_of(node)->rank - 1] == 1;
     default:
-      return false;
+      return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
+             shrinks_traffic(node);
   }
 }
 
-static bool accepts_into_window(const pestle_node_t* user, size_t index,
-                                const pestle_node_t* node) {
-  (void)user;
-  return index == 0 && (node->op == PESTLE_OP_PAD ||
-                        node->op == PESTLE_OP_BROADCAST_IN_DIM);
+static bool accepts_into_window(size_t side, const pestle_node_t* node) {
+  return side == 0 && (node->op == PESTLE_OP_PAD ||
+                       node->op == PESTLE_OP_BROADCAST_IN_DIM);
 }
 
-// One use of |node| by the member |user|.
-static bool accepts_use(const pestle_fuse_group_t* g,
+static bool is_window_hero(const pestle_node_t* node) {
+  return class_of(node) == PESTLE_FUSE_CONTRACTION ||
+         class_of(node) == PESTLE_FUSE_WINDOW;
+}
+
+// One use of |node| by the member |user|. |*side| is set when it ends up as
+// (part of) an operand of the hero.
+static bool accepts_use(const pestle_fuse_t* f, const pestle_fuse_group_t* g,
                         const pestle_fuse_item_t* user_item, size_t index,
-                        const pestle_node_t* node, bool* repeated) {
+                        const pestle_node_t* node, bool* repeated,
+                        uint8_t* side) {
   const pestle_node_t* user = user_item->node;
-  if (class_of(user) == PESTLE_FUSE_CONTRACTION) {
-    return accepts_into_dot(user, index, node);
-  }
-  if (class_of(user) == PESTLE_FUSE_WINDOW) {
-    return accepts_into_window(user, index, node);
+  if (is_window_hero(user) || user_item->side) {
+    *side = user_item->side ? user_item->side : (uint8_t)(index + 1);
+    const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
+    return class_of(hero) == PESTLE_FUSE_CONTRACTION
+               ? accepts_into_dot(hero, *side - 1u, node)
+               : accepts_into_window(*side - 1u, node);
   }
   reading_t reading = reading_of(g, user, index);
   if (reading == READS_NOT) return false;
   bool again = reading == READS_REPEATED || user_item->repeated;
-  // Several folds over a row read it several times, from cache if it is small
-  // work to make.
   *repeated = *repeated || again;
   return !again || pestle_fuse_is_cheap(node);
 }
@@ -324,7 +351,7 @@ static bool accepts_use(const pestle_fuse_group_t* g,
 static bool accepts_kind(const pestle_fuse_group_t* g,
                          const pestle_node_t* node) {
   if (node->op == PESTLE_OP_RESHAPE) {
-    return pestle_fuse_is_trivial_reshape(node);
+    return pestle_fuse_is_trivial_reshape(node) || pestle_fuse_keeps_runs(node);
   }
   bool map = g->kind == PESTLE_FUSE_KIND_MAP;
   switch (class_of(node)) {
@@ -355,31 +382,39 @@ static bool accepts_kind(const pestle_fuse_group_t* g,
   return false;
 }
 
-// Walks the uses of |node| by members of |group|, through floating copies.
+// What is learned about the uses of one node by the members of a group.
+typedef struct uses_t {
+  uint32_t count;
+  bool repeated;
+  uint8_t side;
+} uses_t;
+
+// Walks the uses of |node|, which |producer| passes on, through floating copies.
 static bool accepts_uses(const pestle_fuse_t* f, uint32_t group,
                          const pestle_node_t* node,
-                         const pestle_node_t* producer, bool* repeated,
-                         uint32_t* count, int depth) {
+                         const pestle_node_t* producer, uses_t* uses,
+                         int depth) {
+  const pestle_fuse_group_t* g = &f->groups[group];
   for (const pestle_use_t* u = producer->results[0].uses; u; u = u->next) {
     if (u->user->block != f->block) continue;
     const pestle_fuse_item_t* user = &f->items[u->user->scratch];
     size_t index = (size_t)(u - u->user->operands);
     if (user->floating && depth < 8) {
-      uint32_t inner = 0;
-      bool again = reading_of(&f->groups[group], user->node, index) !=
-                   READS_ONCE;
-      if (!accepts_uses(f, group, node, user->node, repeated, &inner,
-                        depth + 1)) {
+      uses_t inner = {0};
+      if (!accepts_uses(f, group, node, user->node, &inner, depth + 1)) {
         return false;
       }
-      if (inner && again && !pestle_fuse_is_cheap(node)) return false;
-      if (inner && again) *repeated = true;
-      *count += inner;
+      if (!inner.count) continue;
+      bool again = reading_of(g, user->node, index) != READS_ONCE;
+      if (again && !pestle_fuse_is_cheap(node)) return false;
+      uses->repeated = uses->repeated || again || inner.repeated;
+      uses->count += inner.count;
+      if (inner.side) uses->side = inner.side;
     } else if (user->group == group) {
-      if (!accepts_use(&f->groups[group], user, index, node, repeated)) {
+      if (!accepts_use(f, g, user, index, node, &uses->repeated, &uses->side)) {
         return false;
       }
-      ++*count;
+      ++uses->count;
     }
   }
   return true;
@@ -393,26 +428,25 @@ bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group,
       !accepts_kind(g, node)) {
     return false;
   }
-  bool repeated = false;
-  uint32_t count = 0;
-  if (!accepts_uses(f, group, node, node, &repeated, &count, 0)) return false;
+  uses_t uses = {0};
+  if (!accepts_uses(f, group, node, node, &uses, 0)) return false;
   // Several readers of one row read it one after the other.
-  if (g->kind == PESTLE_FUSE_KIND_ROW && count > 1) {
-    repeated = true;
+  if (g->kind == PESTLE_FUSE_KIND_ROW && uses.count > 1) {
+    uses.repeated = true;
     if (!pestle_fuse_is_cheap(node)) return false;
   }
-  if (class_of(node) == PESTLE_FUSE_GATHER && repeated) return false;
-  bool work = class_of(node) == PESTLE_FUSE_ELEMENTWISE;
-  return !repeated || !work || g->repeated < MAX_REPEATED;
+  if (class_of(node) == PESTLE_FUSE_GATHER && uses.repeated) return false;
+  bool work = pestle_fuse_is_elementwise(node);
+  return !uses.repeated || !work || g->repeated < MAX_REPEATED;
 }
 
 void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item) {
-  bool repeated = false;
-  uint32_t count = 0;
+  uses_t uses = {0};
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  accepts_uses(f, group, node, node, &repeated, &count, 0);
-  f->items[item].repeated = repeated;
-  if (repeated && class_of(node) == PESTLE_FUSE_ELEMENTWISE) {
+  accepts_uses(f, group, node, node, &uses, 0);
+  f->items[item].repeated = uses.repeated;
+  f->items[item].side = uses.side;
+  if (uses.repeated && pestle_fuse_is_elementwise(node)) {
     ++f->groups[group].repeated;
   }
 }

@@ -8,8 +8,8 @@
 //
 // Several free or contracted dims become one by a reshape, which costs nothing;
 // dims that are in the way are moved by a transpose. A transpose in front is
-// looked through. The reshape behind the dot then sinks below the elementwise
-// ops that follow, so that they can be its epilogue.
+// looked through. The reshape behind a dot or convolution then sinks below
+// the elementwise ops that follow, so that they can be its epilogue.
 #include <string.h>
 
 #include "passes/fuse.h"
@@ -195,15 +195,20 @@ static pestle_status_t normalise(pestle_node_t* node, bool* changed) {
 
 // --- Sinking the reshape ---
 
-// Whether |value| is a dot, or elementwise work that was moved behind one.
+// Whether |value| is a contraction, or elementwise work that was moved behind
+// one.
 static bool is_dot_result(const pestle_value_t* value) {
-  return value->node && (value->node->op == PESTLE_OP_DOT_GENERAL ||
-                         value->node->scratch == 1);
+  return value->node &&
+         (pestle_pass_info(value->node)->fuse == PESTLE_FUSE_CONTRACTION ||
+          value->node->scratch == 1);
 }
 
 static bool may_sink(const pestle_node_t* node) {
-  return pestle_fuse_is_elementwise(node) && node->op != PESTLE_OP_QUANTIZE &&
-         node->op != PESTLE_OP_DEQUANTIZE && node->operand_count <= 3;
+  bool quantises =
+      node->op == PESTLE_OP_QUANTIZE || node->op == PESTLE_OP_DEQUANTIZE;
+  // A scale along an axis would have to find its axis again.
+  return pestle_fuse_is_elementwise(node) && node->operand_count <= 3 &&
+         !(quantises && operand(node, 1)->type->rank > 0);
 }
 
 // The reshaped dot among the operands, or NULL.

@@ -162,6 +162,10 @@ static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
   }
   pestle_attr_t* dimension = find_attr(p, &e, PESTLE_ATTR_dimension);
   if (dimension) dimension->as.i64 = p->perm[dimension->as.i64];
+  pestle_attr_t* axis = find_attr(p, &e, PESTLE_ATTR_axis);
+  if (axis && operand(p->node, 1)->type->rank == 1) {
+    axis->as.i64 = p->perm[axis->as.i64];
+  }
   pestle_type_t type = *p->node->results[0].type;
   rename_entries(p, p->node->results[0].type->dims, type.dims);
   PESTLE_TRY(remake(p, &e, operands, &type, &result));
@@ -242,23 +246,34 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
   return pestle_layout_transpose(p->b, pestle_node_result(made, 0), perm, out);
 }
 
-// Onto the same rank the result is transposed too; else the dims' list is
-// renamed and no transpose is left.
+// The result's dims come in the order of x's, each new dim behind the one that
+// it follows now: what repeats a pixel stays beside the pixel.
 static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
   const pestle_type_t* to = p->node->results[0].type;
   pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, broadcast_dimensions);
-  pestle_value_t *x, *result;
-  PESTLE_TRY(before(p, operand(p->node, 0), &x));
-  int64_t moved[PESTLE_MAX_RANK];
-  rename_entries(p, dims.data, moved);
-  if (to->rank != p->rank) {
-    return pestle_pass_broadcast(p->b, x, to, moved, out);
+  int64_t order[PESTLE_MAX_RANK], moved[PESTLE_MAX_RANK];
+  int64_t back[PESTLE_MAX_RANK];
+  int32_t count = 0;
+  for (size_t i = 1; i < dims.count; ++i) {
+    if (dims.data[i] < dims.data[i - 1]) return NULL;
+  }
+  for (int32_t d = 0; d < to->rank && d < dims.data[0]; ++d) order[count++] = d;
+  for (int32_t j = 0; j < p->rank; ++j) {
+    int64_t d = dims.data[p->inverse[j]];
+    moved[j] = count;
+    do {
+      order[count++] = d++;
+    } while (d < to->rank && !pestle_pass_i64s_has(dims, d));
   }
   pestle_type_t type = *to;
-  rename_entries(p, to->dims, type.dims);
-  for (int32_t i = 0; i < p->rank; ++i) moved[i] = i;
+  for (int32_t i = 0; i < to->rank; ++i) {
+    type.dims[i] = to->dims[order[i]];
+    back[order[i]] = i;
+  }
+  pestle_value_t *x, *result;
+  PESTLE_TRY(before(p, operand(p->node, 0), &x));
   PESTLE_TRY(pestle_pass_broadcast(p->b, x, &type, moved, &result));
-  return finish(p, result, out);
+  return pestle_layout_transpose(p->b, result, back, out);
 }
 
 // --- Reshape ---
@@ -269,14 +284,31 @@ typedef struct groups_t {
   int32_t count;
 } groups_t;
 
+static bool end_group(groups_t* g, int32_t f, int32_t t) {
+  if (g->count == PESTLE_MAX_RANK) return false;
+  ++g->count;
+  g->from[g->count] = f;
+  g->to[g->count] = t;
+  return true;
+}
+
+// Dims of one element that stand on one side alone are groups of their own.
 static bool find_groups(const pestle_type_t* from, const pestle_type_t* to,
                         groups_t* g) {
   int32_t f = 0, t = 0;
   g->count = 0;
   g->from[0] = g->to[0] = 0;
   while (f < from->rank || t < to->rank) {
-    int64_t left = f < from->rank ? from->dims[f++] : 1;
-    int64_t right = t < to->rank ? to->dims[t++] : 1;
+    int64_t left = f < from->rank ? from->dims[f] : 0;
+    int64_t right = t < to->rank ? to->dims[t] : 0;
+    if ((left == 1) != (right == 1)) {
+      if (!end_group(g, f + (left == 1), t + (right == 1))) return false;
+      f = g->from[g->count];
+      t = g->to[g->count];
+      continue;
+    }
+    if (!left || !right) return false;
+    ++f, ++t;
     while (left != right) {
       if (left < right ? f == from->rank : t == to->rank) return false;
       if (left < right) {
@@ -285,10 +317,7 @@ static bool find_groups(const pestle_type_t* from, const pestle_type_t* to,
         right *= to->dims[t++];
       }
     }
-    if (g->count == PESTLE_MAX_RANK) return false;
-    ++g->count;
-    g->from[g->count] = f;
-    g->to[g->count] = t;
+    if (!end_group(g, f, t)) return false;
   }
   return true;
 }
@@ -297,6 +326,11 @@ static bool find_groups(const pestle_type_t* from, const pestle_type_t* to,
 // transpose; |order| is then the groups as they come there.
 static bool order_groups(const push_t* p, const groups_t* g, int32_t* order) {
   int32_t count = 0;
+  // New dims of one element have no place before: in front, where no kernel
+  // looks for its runs.
+  for (int32_t k = 0; k < g->count; ++k) {
+    if (g->from[k] == g->from[k + 1]) order[count++] = k;
+  }
   for (int32_t d = 0; d < p->rank;) {
     int64_t i = p->inverse[d];
     int32_t group = 0;
@@ -306,10 +340,6 @@ static bool order_groups(const push_t* p, const groups_t* g, int32_t* order) {
       if (d >= p->rank || p->inverse[d] != k) return false;
     }
     order[count++] = group;
-  }
-  // A group of ones alone has no dim before: it goes last.
-  for (int32_t k = 0; k < g->count; ++k) {
-    if (g->from[k] == g->from[k + 1]) order[count++] = k;
   }
   return count == g->count;
 }
@@ -383,9 +413,6 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
 
 static pestle_status_t push(const push_t* p, pestle_value_t** out) {
   switch (p->node->op) {
-    case PESTLE_OP_QUANTIZE:
-    case PESTLE_OP_DEQUANTIZE:
-      return NULL;
     case PESTLE_OP_CONCATENATE:
       return push_all(p, out);
     case PESTLE_OP_PAD:

@@ -53,9 +53,9 @@ static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
   }
   double init;
   if (!pestle_pass_splat_f64(operand(n, 1), &init)) return false;
-  if (op == PESTLE_OP_ADD ? init < 0 || init > 0 : !(init < -1e300 * 1e10)) {
-    return false;
-  }
+  bool neutral = op == PESTLE_OP_ADD ? !(init < 0 || init > 0)
+                                     : isinf(init) && init < 0;
+  if (!neutral) return false;
   pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
   if (*x && *x != operand(n, 0)) return false;
   if (dims->count && !pestle_pass_i64s_equal(found, *dims)) return false;
@@ -198,32 +198,52 @@ static bool is_square(const pestle_value_t* value, const pestle_value_t* d) {
          (n->op == PESTLE_OP_POWER && pestle_pass_splat_is(operand(n, 1), 2));
 }
 
-// |d| over the root of its mean square, in operand |side| of |node|.
-static bool is_normalised(const pestle_node_t* node, size_t side, norm_t* m) {
-  bool divides = node->op == PESTLE_OP_DIVIDE;
-  pestle_value_t* d = operand(node, side);
+// |v| is mean(x * x) - mean(x) * mean(x), held above 0 or not.
+static bool is_difference_of_means(pestle_value_t* v, norm_t* m) {
+  const pestle_node_t* n = strip(v)->node;
+  if (is_float_op(n, PESTLE_OP_MAXIMUM) &&
+      pestle_pass_splat_is(operand(n, 1), 0)) {
+    n = strip(operand(n, 0))->node;
+  }
+  if (!is_float_op(n, PESTLE_OP_SUBTRACT)) return false;
+  pestle_value_t *square = NULL, *x = NULL;
+  const pestle_node_t* right = strip(operand(n, 1))->node;
+  if (!right || !is_mean(operand(n, 0), &square, &m->dims)) return false;
+  pestle_value_t* mean = operand(right, 0);
+  return is_square(&((pestle_node_t*)right)->results[0], mean) &&
+         is_mean(mean, &x, &m->dims) && is_square(square, x);
+}
+
+// The mean's input when |d| is x - mean(x) along the dims, else NULL.
+static pestle_value_t* centred_input(const pestle_value_t* d, norm_t* m) {
+  const pestle_node_t* n = d->node;
+  if (!is_float_op(n, PESTLE_OP_SUBTRACT)) return NULL;
+  pestle_value_t* mean = spread_from(operand(n, 1), m->dims);
+  pestle_value_t* x = operand(n, 0);
+  return mean && is_mean(mean, &x, &m->dims) ? x : NULL;
+}
+
+// |root| is what |d| has to be divided (|below|) or multiplied by to be
+// normalised.
+static bool is_normalised(pestle_value_t* d, pestle_value_t* root, bool below,
+                          norm_t* m) {
   m->dims = (pestle_i64s_t){NULL, 0};
-  pestle_value_t* row = spread_from(operand(node, 1 - side), m->dims);
-  if (!row) return false;
-  pestle_value_t* v = under_root(row, divides);
+  pestle_value_t* row = spread_from(root, m->dims);
+  pestle_value_t* v = row ? under_root(row, below) : NULL;
   if (v) v = without_epsilon(v, &m->epsilon);
+  if (!v) return false;
   pestle_value_t* square = NULL;
-  if (!v || !is_mean(v, &square, &m->dims) || !is_square(square, d)) {
-    return false;
+  bool apart = is_difference_of_means(v, m);
+  if (!apart) {
+    m->dims = (pestle_i64s_t){NULL, 0};
+    if (!is_mean(v, &square, &m->dims) || !is_square(square, d)) return false;
   }
   // The dims are known now: the broadcast must run along them.
-  if (!spread_from(operand(node, 1 - side), m->dims)) return false;
-  m->x = d;
-  m->centred = false;
-  const pestle_node_t* centre = d->node;
-  if (!is_float_op(centre, PESTLE_OP_SUBTRACT)) return true;
-  pestle_value_t* mean = spread_from(operand(centre, 1), m->dims);
-  pestle_value_t* x = operand(centre, 0);
-  if (mean && is_mean(mean, &x, &m->dims)) {
-    m->x = x;
-    m->centred = true;
-  }
-  return true;
+  if (!spread_from(root, m->dims)) return false;
+  pestle_value_t* x = centred_input(d, m);
+  m->centred = x != NULL;
+  m->x = x ? x : d;
+  return !apart || x;
 }
 
 static pestle_type_t dims_type(const norm_t* m) {
@@ -270,34 +290,59 @@ static pestle_status_t per_dimension(pestle_builder_t* b, const norm_t* m,
   return pestle_pass_reshape(b, from ? from : value, &type, out);
 }
 
+// A product and quotient taken apart.
+typedef struct factors_t {
+  pestle_value_t* values[4];
+  bool below[4];
+  size_t count;
+} factors_t;
+
 static bool is_quotient(const pestle_node_t* n) {
   return is_float_op(n, PESTLE_OP_MULTIPLY) || is_float_op(n, PESTLE_OP_DIVIDE);
 }
 
-// |node| is the bare norm.
-static bool read_core(const pestle_node_t* node, norm_t* m) {
-  size_t sides = node->op == PESTLE_OP_DIVIDE ? 1 : 2;
-  for (size_t side = 0; side < sides; ++side) {
-    if (!is_normalised(node, side, m)) continue;
-    for (size_t i = 1; i < m->dims.count; ++i) {
-      if (m->dims.data[i] <= m->dims.data[i - 1]) return false;
-    }
-    return true;
+// What has other users is a factor as it is.
+static bool expand(pestle_value_t* value, bool top, factors_t* f) {
+  const pestle_node_t* n = value->node;
+  if (is_quotient(n) && (top || value->use_count == 1)) {
+    if (!expand(operand(n, 0), false, f)) return false;
+    if (n->op == PESTLE_OP_MULTIPLY) return expand(operand(n, 1), false, f);
+    value = operand(n, 1);
   }
-  return false;
+  if (f->count == 4) return false;
+  f->below[f->count] = is_float_op(n, PESTLE_OP_DIVIDE) && value != &n->results[0];
+  f->values[f->count++] = value;
+  return true;
 }
 
-// |node| is the norm, or the norm, without other users, times a scale.
+static bool is_ascending(pestle_i64s_t dims) {
+  for (size_t i = 1; i < dims.count; ++i) {
+    if (dims.data[i] <= dims.data[i - 1]) return false;
+  }
+  return true;
+}
+
+// |node| is the norm, or the norm times a scale, in any association.
 static bool read_scaled(const pestle_node_t* node, norm_t* m) {
-  m->scale = NULL;
-  if (!is_quotient(node)) return false;
-  if (read_core(node, m)) return true;
-  if (node->op == PESTLE_OP_DIVIDE) return false;
-  for (size_t side = 0; side < 2; ++side) {
-    const pestle_node_t* inner = operand(node, side)->node;
-    if (!is_quotient(inner) || inner->results[0].use_count != 1) continue;
-    m->scale = operand(node, 1 - side);
-    if (read_core(inner, m) && is_per_dimension(m, m->scale)) return true;
+  factors_t f = {.count = 0};
+  if (!is_quotient(node) ||
+      !expand(&((pestle_node_t*)node)->results[0], true, &f) || f.count < 2 ||
+      f.count > 3) {
+    return false;
+  }
+  for (size_t d = 0; d < f.count; ++d) {
+    for (size_t root = 0; root < f.count; ++root) {
+      if (d == root || f.below[d]) continue;
+      if (!is_normalised(f.values[d], f.values[root], f.below[root], m)) {
+        continue;
+      }
+      size_t rest = 3 - d - root;
+      m->scale = f.count == 3 ? f.values[rest] : NULL;
+      bool fits = f.count == 2 || !f.below[rest];
+      if (fits && is_ascending(m->dims) && is_per_dimension(m, m->scale)) {
+        return true;
+      }
+    }
   }
   return false;
 }

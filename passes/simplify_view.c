@@ -233,6 +233,24 @@ pestle_status_t pestle_rule_broadcast_reshape(pestle_builder_t* b,
   return pestle_pass_broadcast(b, x, type_of(node), direct, out);
 }
 
+// Dims of one element say nothing: a bias is a row, however it was stored.
+pestle_status_t pestle_rule_broadcast_unit_dims(pestle_builder_t* b,
+                                                pestle_node_t* node,
+                                                pestle_value_t** out) {
+  pestle_value_t* x = operand(node, 0);
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
+  pestle_type_t type = pestle_type_make(x->type->dtype, 0, NULL);
+  int64_t kept[PESTLE_MAX_RANK];
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (x->type->dims[i] == 1) continue;
+    kept[type.rank] = dims.data[i];
+    type.dims[type.rank++] = x->type->dims[i];
+  }
+  if (type.rank == x->type->rank) return NULL;
+  PESTLE_TRY(pestle_pass_reshape(b, x, &type, &x));
+  return pestle_pass_broadcast(b, x, type_of(node), kept, out);
+}
+
 // --- Slice, pad, concatenate, reverse ---
 
 pestle_status_t pestle_rule_slice_full(pestle_builder_t* b,
