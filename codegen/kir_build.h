@@ -22,7 +22,7 @@ typedef struct pestle_kir_builder_t {
   PESTLE_VEC(uint32_t) word;
   pestle_strbuf_t strings;
   uint32_t name, note;
-  uint8_t facts;   // given to float instructions
+  uint8_t facts;  // given to float instructions
   bool failed;
   pestle_kir_t view;  // valid after pestle_kir_finish()
 } pestle_kir_builder_t;
@@ -103,9 +103,9 @@ PESTLE_NODISCARD pestle_status_t pestle_kir_finish(pestle_kir_builder_t* k);
 // Kernel text; parse(print(k)) equals k, names included.
 PESTLE_NODISCARD pestle_status_t pestle_kir_print(const pestle_kir_t* kernel,
                                                   pestle_strbuf_t* out);
-PESTLE_NODISCARD pestle_status_t pestle_kir_parse(
-    pestle_allocator_t allocator, const char* text, size_t size,
-    const char* file, pestle_kir_builder_t* out_builder);
+PESTLE_NODISCARD pestle_status_t
+pestle_kir_parse(pestle_allocator_t allocator, const char* text, size_t size,
+                 const char* file, pestle_kir_builder_t* out_builder);
 
 // --- Checks and rewrites ---
 
@@ -116,10 +116,20 @@ PESTLE_NODISCARD pestle_status_t pestle_kir_verify(const pestle_kir_t* kernel);
 // Rewrites |kernel| into what |caps| says is legal, by linear copies: scalar
 // rows that the target lacks into arithmetic (exp, log, tanh, erf, pow ...,
 // within 2 ulp in f32), f16, bf16 and f8 arithmetic in f32 with a rounding cast
-// after each op (none between ops with PESTLE_NUMERICS_FAST), i1/i4 storage, long
-// vectors split. UNSUPPORTED names op, dtype and target when nothing helps.
+// after each op (none between ops with PESTLE_NUMERICS_FAST), i1/i4 storage,
+// long vectors split. UNSUPPORTED names op, dtype and target when nothing
+// helps.
 PESTLE_NODISCARD pestle_status_t pestle_kir_legalise(
     const pestle_kir_t* kernel, const pestle_target_caps_t* caps,
     pestle_numerics_t numerics, pestle_kir_builder_t* out_builder);
+
+// The two above take memory from the system; these from |allocator|. On failure
+// |out_builder| is empty and needs no deinit.
+PESTLE_NODISCARD pestle_status_t pestle_kir_verify_in(
+    pestle_allocator_t allocator, const pestle_kir_t* kernel);
+PESTLE_NODISCARD pestle_status_t pestle_kir_legalise_in(
+    pestle_allocator_t allocator, const pestle_kir_t* kernel,
+    const pestle_target_caps_t* caps, pestle_numerics_t numerics,
+    pestle_kir_builder_t* out_builder);
 
 #endif  // PESTLE_CODEGEN_KIR_BUILD_H_

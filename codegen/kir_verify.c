@@ -497,8 +497,8 @@ static pestle_status_t walk(verify_t* v) {
   return broken(v, "the region has no end");
 }
 
-pestle_status_t pestle_kir_verify(const pestle_kir_t* kernel) {
-  pestle_allocator_t allocator = pestle_allocator_system();
+pestle_status_t pestle_kir_verify_in(pestle_allocator_t allocator,
+                                     const pestle_kir_t* kernel) {
   verify_t v = {.k = kernel};
   pestle_kir_ranges_init(allocator, kernel, &v.ranges);
   pestle_vec_init(&v.open, allocator);
@@ -508,4 +508,8 @@ pestle_status_t pestle_kir_verify(const pestle_kir_t* kernel) {
   pestle_vec_deinit(&v.open);
   pestle_kir_ranges_deinit(&v.ranges);
   return status;
+}
+
+pestle_status_t pestle_kir_verify(const pestle_kir_t* kernel) {
+  return pestle_kir_verify_in(pestle_allocator_system(), kernel);
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Narrow floats by integer arithmetic: see legalise_bits.h. The formats are
+// those of base/half.h.
+#include "codegen/legalise_bits.h"
+
+typedef struct format_t {
+  int mantissa, bias, width;
+  int64_t limit;  // the first magnitude past the finite ones
+  bool infinite;  // which is inf there
+  bool fnuz;      // no -0: the sign bit alone is the NaN
+} format_t;
+
+static format_t format_of(pestle_dtype_t dtype) {
+  if (dtype == PESTLE_F16) {
+    return (format_t){10, 15, 16, 0x7c00, true, false};
+  }
+  if (dtype == PESTLE_BF16) {
+    return (format_t){7, 127, 16, 0x7f80, true, false};
+  }
+  if (dtype == PESTLE_F8E4M3FN) {
+    return (format_t){3, 7, 8, 0x7f, false, false};
+  }
+  if (dtype == PESTLE_F8E5M2) {
+    return (format_t){2, 15, 8, 0x7c, true, false};
+  }
+  if (dtype == PESTLE_F8E4M3FNUZ) {
+    return (format_t){3, 8, 8, 0x80, false, true};
+  }
+  return (format_t){2, 16, 8, 0x80, false, true};
+}
+
+// Normal results: the bits are rounded in place by adding a half less one and
+// the last bit that stays, then the exponent's bias is changed. Results below
+// the least normal one: a float is added whose last bit is worth what the
+// format's is, and the sum's bits are counted from there.
+static vm_id_t round_magnitude(vm_t f, vm_t u, const format_t* format,
+                               vm_id_t size) {
+  int drop = 23 - format->mantissa;
+  vm_id_t bits = vm_bits(f, size, PESTLE_U32);
+  vm_id_t last = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, bits, drop);
+  last = vm_op2i(u, PESTLE_OP_AND, last, 1);
+  vm_id_t normal =
+      vm_op2i(u, PESTLE_OP_ADD, bits, (INT64_C(1) << (drop - 1)) - 1);
+  normal = vm_add(u, normal, last);
+  normal = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, normal, drop);
+  if (format->bias == 127) return normal;
+  int64_t rebias = (int64_t)(127 - format->bias) << format->mantissa;
+  normal = vm_op2i(u, PESTLE_OP_SUBTRACT, normal, rebias);
+  double least = ldexp(1.0, 1 - format->bias);
+  double anchor = ldexp(1.0, 24 - format->bias - format->mantissa);
+  vm_id_t sum = vm_op2f(f, PESTLE_OP_ADD, size, anchor);
+  vm_id_t zero = vm_const(f, anchor);
+  vm_id_t from = vm_bits(f, zero, PESTLE_U32);
+  vm_id_t small = vm_bits(f, sum, PESTLE_U32);
+  small = vm_sub(u, small, from);
+  vm_id_t is_small = vm_op2f(f, PESTLE_OP_LT, size, least);
+  return vm_select(u, is_small, small, normal);
+}
+
+pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
+                                   pestle_dtype_t dtype, pestle_kir_id_t x) {
+  format_t format = format_of(dtype);
+  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, x)};
+  vm_t u = vm_as(f, PESTLE_U32);
+  int64_t sign_bit = INT64_C(1) << (format.width - 1);
+  vm_id_t size = vm_abs(f, x);
+  vm_id_t r = round_magnitude(f, u, &format, size);
+  vm_id_t limit = vm_int(u, format.limit);
+  vm_id_t nan = vm_int(
+      u, format.infinite ? format.limit | INT64_C(1) << (format.mantissa - 1)
+                         : format.limit);
+  vm_id_t is_nan = vm_op2(f, PESTLE_OP_NE, x, x);
+  vm_id_t too_large = vm_op2(u, PESTLE_OP_GE, r, limit);
+  r = vm_select(u, too_large, limit, r);
+  r = vm_select(u, is_nan, nan, r);
+  vm_id_t sign = vm_bits(f, x, PESTLE_U32);
+  sign = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, sign, 32 - format.width);
+  sign = vm_op2i(u, PESTLE_OP_AND, sign, sign_bit);
+  if (format.fnuz) {
+    // Zero and NaN have no sign of their own.
+    vm_id_t none = vm_int(u, 0);
+    vm_id_t is_zero = vm_op2(u, PESTLE_OP_EQ, r, none);
+    sign = vm_select(u, is_zero, none, sign);
+  }
+  r = vm_op2(u, PESTLE_OP_OR, r, sign);
+  return vm_cast(u, r, format.width == 8 ? PESTLE_U8 : PESTLE_U16);
+}
+
+// The bits moved to where f32 has them make a number that is too small by a
+// power of two, denormals included; inf and NaN are put right afterwards.
+pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
+                                   pestle_dtype_t dtype, pestle_kir_id_t bits) {
+  format_t format = format_of(dtype);
+  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, bits)};
+  vm_t u = vm_as(f, PESTLE_U32);
+  int64_t sign_bit = INT64_C(1) << (format.width - 1);
+  bits = vm_cast(u, bits, PESTLE_U32);
+  if (dtype == PESTLE_BF16) {
+    bits = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, bits, 16);
+    return vm_bits(u, bits, PESTLE_F32);
+  }
+  vm_id_t size = vm_op2i(u, PESTLE_OP_AND, bits, sign_bit - 1);
+  vm_id_t high = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, size, 23 - format.mantissa);
+  vm_id_t r = vm_bits(u, high, PESTLE_F32);
+  r = vm_op2f(f, PESTLE_OP_MULTIPLY, r, ldexp(1.0, 127 - format.bias));
+  vm_id_t code = vm_bits(f, r, PESTLE_U32);
+  if (!format.fnuz) {
+    vm_id_t special = vm_op2i(u, PESTLE_OP_GE, size, format.limit);
+    vm_id_t top = vm_op2i(u, PESTLE_OP_OR, high,
+                          format.infinite ? 0x7f800000 : 0x7fc00000);
+    code = vm_select(u, special, top, code);
+  }
+  vm_id_t sign = vm_op2i(u, PESTLE_OP_AND, bits, sign_bit);
+  sign = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, sign, 32 - format.width);
+  code = vm_op2(u, PESTLE_OP_OR, code, sign);
+  if (format.fnuz) {
+    vm_id_t nan = vm_int(u, 0xffc00000);
+    vm_id_t is_nan = vm_op2i(u, PESTLE_OP_EQ, bits, sign_bit);
+    code = vm_select(u, is_nan, nan, code);
+  }
+  return vm_bits(u, code, PESTLE_F32);
+}
+
+pestle_kir_id_t pestle_bits_odd_f32(pestle_kir_builder_t* k,
+                                    pestle_kir_id_t x) {
+  vm_t d = {k, PESTLE_F64, pestle_kir_lanes_of(k, x)};
+  vm_t u = vm_as(d, PESTLE_U32);
+  vm_id_t near = vm_cast(d, x, PESTLE_F32);
+  vm_id_t back = vm_cast(d, near, PESTLE_F64);
+  vm_id_t size = vm_abs(d, x);
+  vm_id_t near_size = vm_abs(d, back);
+  vm_id_t over = vm_op2(d, PESTLE_OP_GT, near_size, size);
+  vm_id_t inexact = vm_op2(d, PESTLE_OP_NE, back, x);
+  vm_id_t bits = vm_bits(d, near, PESTLE_U32);
+  // Towards zero, then the last bit says that something was lost.
+  vm_id_t down = vm_cast(d, over, PESTLE_U32);
+  bits = vm_sub(u, bits, down);
+  vm_id_t lost = vm_cast(d, inexact, PESTLE_U32);
+  bits = vm_op2(u, PESTLE_OP_OR, bits, lost);
+  return vm_bits(u, bits, PESTLE_F32);
+}

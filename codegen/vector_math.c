@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows have an expansion, and those of the exponential family.
+//
+// e^x = 2^n e^r with n = rint(x / ln2) and r = x - n ln2 in [-ln2/2, ln2/2]
+// (Cody and Waite: ln2 in two parts, so that n * high is exact under fma), and
+// e^r = 1 + q, q = r + r^2 p(r). The n comes out of the low bits of a float to
+// which 1.5 * 2^23 was added, so no conversion is needed, and 2^n is applied in
+// two halves, so that denormal results are rounded once and overflow is inf.
+#include "codegen/vector_math.h"
+
+#include "codegen/vector_math_internal.h"
+#include "codegen/vector_math_poly.h"
+
+#define LOG2E 0x1.715476p+0
+#define LN2_HIGH 0x1.62e400p-1  // 15 bits: n * LN2_HIGH is exact
+#define LN2_LOW 0x1.7f7d1cp-20
+#define MAGIC 0x1.8p+23
+
+typedef struct exp_parts_t {
+  vm_id_t q;          // e^r - 1
+  vm_id_t low, high;  // 2^n is their product
+} exp_parts_t;
+
+// |x| within [-104, 89] or NaN.
+static exp_parts_t exp_parts(vm_t v, vm_id_t x) {
+  exp_parts_t e;
+  vm_t i = vm_as(v, PESTLE_I32);
+  vm_id_t scale = vm_const(v, LOG2E);
+  vm_id_t z = vm_fma_const(v, x, scale, MAGIC);
+  vm_id_t n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC);
+  vm_id_t r = vm_scale_add(v, n, -LN2_HIGH, x);
+  r = vm_scale_add(v, n, -LN2_LOW, r);
+  vm_id_t p = VM_POLY(v, r, poly_exp_f32);
+  vm_id_t square = vm_mul(v, r, r);
+  e.q = vm_fma(v, square, p, r);
+  // n stands in the low bits of z; the magic has none that stay.
+  vm_id_t bits = vm_bits(v, z, PESTLE_I32);
+  vm_id_t all = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, bits, 23);
+  vm_id_t half = vm_op2i(i, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, bits, 1);
+  half = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, half, 23);
+  vm_id_t rest = vm_sub(i, all, half);
+  half = vm_op2i(i, PESTLE_OP_ADD, half, 0x3f800000);
+  rest = vm_op2i(i, PESTLE_OP_ADD, rest, 0x3f800000);
+  e.low = vm_bits(v, half, PESTLE_F32);
+  e.high = vm_bits(v, rest, PESTLE_F32);
+  return e;
+}
+
+// Measured: at most 0.99 ulp.
+vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
+  x = vm_at_most(v, x, 89.0);
+  x = vm_at_least(v, x, -104.0);
+  exp_parts_t e = exp_parts(v, x);
+  vm_id_t p = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
+  p = vm_mul(v, p, e.low);
+  return vm_mul(v, p, e.high);
+}
+
+// 2^n q + (2^n - 1), halved on the way, since 2^128 is no float; where x is so
+// small that e^x - 1 rounds to x, x, which keeps -0 and denormals.
+vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
+  vm_id_t bounded = vm_at_most(v, x, 89.0);
+  bounded = vm_at_least(v, bounded, -20.0);
+  exp_parts_t e = exp_parts(v, bounded);
+  vm_id_t half = vm_op2f(v, PESTLE_OP_MULTIPLY, e.low, 0.5);
+  half = vm_mul(v, half, e.high);
+  vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, half, 0.5);
+  vm_id_t p = vm_fma(v, half, e.q, rest);
+  p = vm_add(v, p, p);
+  vm_id_t size = vm_abs(v, x);
+  vm_id_t small = vm_op2f(v, PESTLE_OP_LT, size, 0x1p-26);
+  return vm_select(v, small, x, p);
+}
+
+// With t = e^-|x|: 1 / (1 + t) for x >= 0 and t / (1 + t) below, so that the
+// small results on the left keep their precision, denormals too.
+vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
+  vm_id_t a = vm_abs(v, x);
+  a = vm_neg(v, a);
+  a = vm_at_least(v, a, -104.0);
+  exp_parts_t e = exp_parts(v, a);
+  // 1 + t from 1 + s and s q: one rounding less than from t.
+  vm_id_t s = vm_mul(v, e.low, e.high);
+  vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
+  below = vm_fma(v, s, e.q, below);
+  vm_id_t t = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
+  t = vm_mul(v, t, e.low);
+  t = vm_mul(v, t, e.high);
+  vm_id_t one = vm_const(v, 1.0);
+  vm_id_t negative = vm_op2f(v, PESTLE_OP_LT, x, 0.0);
+  vm_id_t above = vm_select(v, negative, t, one);
+  return vm_div(v, above, below);
+}
+
+// |x| < 0.625: x + x^3 p(x^2). Else 1 - 2 / (e^(2|x|) + 1) with the sign of x,
+// which is 1 from 10 on.
+vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
+  vm_id_t a = vm_abs(v, x);
+  vm_id_t twice = vm_add(v, a, a);
+  twice = vm_at_most(v, twice, 20.0);
+  exp_parts_t e = exp_parts(v, twice);
+  vm_id_t s = vm_mul(v, e.low, e.high);
+  vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
+  below = vm_fma(v, s, e.q, below);
+  vm_id_t two = vm_const(v, -2.0);
+  vm_id_t large = vm_div(v, two, below);
+  large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
+  large = vm_copy_sign(v, large, x, PESTLE_I32);
+  vm_id_t square = vm_mul(v, x, x);
+  vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
+  p = vm_mul(v, p, square);
+  vm_id_t small = vm_fma(v, p, x, x);
+  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
+  return vm_select(v, is_small, small, large);
+}
+
+// |x| < 0.93: x + x p(x^2). Else 1 - e^(-t p(t)) with t = |x|, which rounds to
+// 1 before 4.
+vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
+  vm_id_t a = vm_abs(v, x);
+  vm_id_t t = vm_at_most(v, a, 4.0);
+  vm_id_t p = VM_POLY(v, t, poly_erfc_f32);
+  p = vm_mul(v, p, t);
+  p = vm_neg(v, p);
+  exp_parts_t e = exp_parts(v, p);
+  vm_id_t s = vm_mul(v, e.low, e.high);
+  vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, s, 1.0);
+  vm_id_t large = vm_fma(v, s, e.q, rest);
+  large = vm_copy_sign(v, large, x, PESTLE_I32);
+  vm_id_t square = vm_mul(v, x, x);
+  vm_id_t q = VM_POLY(v, square, poly_erf_f32);
+  vm_id_t small = vm_fma(v, q, x, x);
+  vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.93);
+  return vm_select(v, is_small, small, large);
+}
+
+// --- Dispatch ---
+
+bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
+                            bool* out_needs_f64) {
+  *out_needs_f64 = op == PESTLE_OP_SINE || op == PESTLE_OP_COSINE ||
+                   op == PESTLE_OP_TAN || op == PESTLE_OP_ATAN2 ||
+                   op == PESTLE_OP_POWER || op == PESTLE_OP_CBRT ||
+                   op == PESTLE_OP_REMAINDER;
+  if (op == PESTLE_OP_RSQRT) {
+    return dtype == PESTLE_F32 || dtype == PESTLE_F64;
+  }
+  if (dtype != PESTLE_F32) return false;
+  return *out_needs_f64 || op == PESTLE_OP_EXP || op == PESTLE_OP_EXPM1 ||
+         op == PESTLE_OP_LOG || op == PESTLE_OP_LOG1P ||
+         op == PESTLE_OP_LOGISTIC || op == PESTLE_OP_TANH ||
+         op == PESTLE_OP_ERF;
+}
+
+static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
+  if (op == PESTLE_OP_EXP) return pestle_vm_exp(v, a[0]);
+  if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1(v, a[0]);
+  if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic(v, a[0]);
+  if (op == PESTLE_OP_TANH) return pestle_vm_tanh(v, a[0]);
+  if (op == PESTLE_OP_ERF) return pestle_vm_erf(v, a[0]);
+  if (op == PESTLE_OP_LOG) return pestle_vm_log(v, a[0]);
+  if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p(v, a[0]);
+  if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);
+  if (op == PESTLE_OP_SINE) return pestle_vm_sine(v, a[0]);
+  if (op == PESTLE_OP_COSINE) return pestle_vm_cosine(v, a[0]);
+  if (op == PESTLE_OP_TAN) return pestle_vm_tan(v, a[0]);
+  if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2(v, a[0], a[1]);
+  if (op == PESTLE_OP_POWER) return pestle_vm_pow(v, a[0], a[1]);
+  if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt(v, a[0]);
+  return pestle_vm_fmod(v, a[0], a[1]);
+}
+
+bool pestle_vector_math(pestle_kir_builder_t* k, pestle_op_t op,
+                        const pestle_kir_id_t v[3], pestle_kir_id_t* out_id) {
+  bool needs_f64;
+  pestle_dtype_t dtype = pestle_kir_type_of(k, v[0]);
+  if (!pestle_vector_math_has(op, dtype, &needs_f64)) return false;
+  uint8_t facts = k->facts;
+  k->facts = 0;
+  vm_t m = {k, dtype, pestle_kir_lanes_of(k, v[0])};
+  *out_id = expand(m, op, v);
+  k->facts = facts;
+  return true;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shorthand for building arithmetic: vm_t carries dtype and lanes, so that
+// constants are plain numbers. Each call appends one instruction. Private to
+// codegen/vector_math*.c and codegen/legalise*.c.
+//
+// Write one call a statement: C does not say in which order arguments are
+// evaluated, and kernels must not depend on the compiler that built Pestle.
+#ifndef PESTLE_CODEGEN_VECTOR_MATH_INTERNAL_H_
+#define PESTLE_CODEGEN_VECTOR_MATH_INTERNAL_H_
+
+#include <math.h>
+
+#include "codegen/kir_build.h"
+
+typedef pestle_kir_id_t vm_id_t;
+
+typedef struct vm_t {
+  pestle_kir_builder_t* k;
+  pestle_dtype_t dtype;  // of constants
+  unsigned lanes;
+} vm_t;
+
+static inline vm_t vm_as(vm_t v, pestle_dtype_t dtype) {
+  v.dtype = dtype;
+  return v;
+}
+
+static inline vm_id_t vm_const(vm_t v, double value) {
+  return pestle_kir_float(v.k, v.dtype, v.lanes, value);
+}
+static inline vm_id_t vm_int(vm_t v, int64_t value) {
+  return pestle_kir_int(v.k, v.dtype, v.lanes, value);
+}
+static inline vm_id_t vm_op1(vm_t v, pestle_op_t op, vm_id_t a) {
+  return pestle_kir_scalar(v.k, op, a, PESTLE_KIR_NONE, PESTLE_KIR_NONE);
+}
+static inline vm_id_t vm_op2(vm_t v, pestle_op_t op, vm_id_t a, vm_id_t b) {
+  return pestle_kir_scalar(v.k, op, a, b, PESTLE_KIR_NONE);
+}
+// The second operand a constant: a float, or an integer.
+static inline vm_id_t vm_op2f(vm_t v, pestle_op_t op, vm_id_t a, double b) {
+  return vm_op2(v, op, a, vm_const(v, b));
+}
+static inline vm_id_t vm_op2i(vm_t v, pestle_op_t op, vm_id_t a, int64_t b) {
+  return vm_op2(v, op, a, vm_int(v, b));
+}
+
+static inline vm_id_t vm_add(vm_t v, vm_id_t a, vm_id_t b) {
+  return vm_op2(v, PESTLE_OP_ADD, a, b);
+}
+static inline vm_id_t vm_sub(vm_t v, vm_id_t a, vm_id_t b) {
+  return vm_op2(v, PESTLE_OP_SUBTRACT, a, b);
+}
+static inline vm_id_t vm_mul(vm_t v, vm_id_t a, vm_id_t b) {
+  return vm_op2(v, PESTLE_OP_MULTIPLY, a, b);
+}
+static inline vm_id_t vm_div(vm_t v, vm_id_t a, vm_id_t b) {
+  return vm_op2(v, PESTLE_OP_DIVIDE, a, b);
+}
+static inline vm_id_t vm_fma(vm_t v, vm_id_t a, vm_id_t b, vm_id_t c) {
+  return pestle_kir_scalar(v.k, PESTLE_OP_FMA, a, b, c);
+}
+// a * b + constant, and a * constant + c.
+static inline vm_id_t vm_fma_const(vm_t v, vm_id_t a, vm_id_t b, double c) {
+  return vm_fma(v, a, b, vm_const(v, c));
+}
+static inline vm_id_t vm_scale_add(vm_t v, vm_id_t a, double b, vm_id_t c) {
+  return vm_fma(v, a, vm_const(v, b), c);
+}
+static inline vm_id_t vm_abs(vm_t v, vm_id_t a) {
+  return vm_op1(v, PESTLE_OP_ABS, a);
+}
+static inline vm_id_t vm_neg(vm_t v, vm_id_t a) {
+  return vm_op1(v, PESTLE_OP_NEGATE, a);
+}
+static inline vm_id_t vm_select(vm_t v, vm_id_t which, vm_id_t yes,
+                                vm_id_t no) {
+  return pestle_kir_scalar(v.k, PESTLE_OP_SELECT, which, yes, no);
+}
+static inline vm_id_t vm_bits(vm_t v, vm_id_t a, pestle_dtype_t dtype) {
+  return pestle_kir_bitcast(v.k, a, dtype);
+}
+static inline vm_id_t vm_cast(vm_t v, vm_id_t a, pestle_dtype_t dtype) {
+  return pestle_kir_cast(v.k, a, dtype);
+}
+// min(a, limit) and max(a, limit) that keep a NaN |a|, in the form that x86 has
+// as one instruction.
+static inline vm_id_t vm_at_most(vm_t v, vm_id_t a, double limit) {
+  vm_id_t bound = vm_const(v, limit);
+  vm_id_t over = vm_op2(v, PESTLE_OP_GT, a, bound);
+  return vm_select(v, over, bound, a);
+}
+static inline vm_id_t vm_at_least(vm_t v, vm_id_t a, double limit) {
+  vm_id_t bound = vm_const(v, limit);
+  vm_id_t under = vm_op2(v, PESTLE_OP_LT, a, bound);
+  return vm_select(v, under, bound, a);
+}
+// |magnitude| with the sign of |from|: both of v.dtype, |as_int| as wide.
+static inline vm_id_t vm_copy_sign(vm_t v, vm_id_t magnitude, vm_id_t from,
+                                   pestle_dtype_t as_int) {
+  unsigned bits = pestle_dtype_info(as_int)->bits;
+  int64_t sign = (int64_t)(UINT64_C(1) << (bits - 1));
+  vm_t i = vm_as(v, as_int);
+  vm_id_t s = vm_bits(v, from, as_int);
+  s = vm_op2i(i, PESTLE_OP_AND, s, sign);
+  vm_id_t m = vm_bits(v, magnitude, as_int);
+  m = vm_op2i(i, PESTLE_OP_AND, m, ~sign);
+  m = vm_op2(i, PESTLE_OP_OR, m, s);
+  return vm_bits(v, m, v.dtype);
+}
+// c[0] + c[1] x + ... by Horner's rule.
+static inline vm_id_t vm_poly(vm_t v, vm_id_t x, const double* c,
+                              unsigned count) {
+  vm_id_t p = vm_const(v, c[count - 1]);
+  for (unsigned i = count - 1; i-- > 0;)
+    p = vm_fma_const(v, p, x, c[i]);
+  return p;
+}
+#define VM_POLY(v, x, c) vm_poly((v), (x), (c), sizeof(c) / sizeof *(c))
+
+// --- Between the files ---
+
+// e^a as (1 + q) * s1 * s2, with q and the scales of exp's reduction.
+vm_id_t pestle_vm_exp(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_erf(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_log(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_log1p(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_rsqrt(vm_t v, vm_id_t x);
+// These compute in f64 lanes.
+vm_id_t pestle_vm_sine(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_cosine(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_tan(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_atan2(vm_t v, vm_id_t y, vm_id_t x);
+vm_id_t pestle_vm_pow(vm_t v, vm_id_t x, vm_id_t y);
+vm_id_t pestle_vm_cbrt(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_fmod(vm_t v, vm_id_t x, vm_id_t y);
+
+#endif  // PESTLE_CODEGEN_VECTOR_MATH_INTERNAL_H_
