@@ -4,6 +4,7 @@
 #ifndef PESTLE_TOOLS_CLI_H_
 #define PESTLE_TOOLS_CLI_H_
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -28,97 +29,182 @@ typedef enum cli_option_e {
   CLI_OPTION_COUNT
 } cli_option_t;
 
+// The bar on a terminal that a long compile shows.
+typedef struct cli_progress_t {
+  int64_t begin_ns;  // 0: no bar
+  atomic_bool is_shown;
+} cli_progress_t;
+
+// How long the steps from a file to an executable took.
+typedef struct cli_times_t {
+  double import_ms, compile_ms, load_ms;
+} cli_times_t;
+
 typedef struct cli_t {
   const char* verb;
   pestle_arena_t arena;
   const char* text[CLI_OPTION_COUNT];  // TEXT, and FLAG ("1"); NULL: not given
   int64_t count[CLI_OPTION_COUNT];     // COUNT
   PESTLE_VEC(const char*) list[CLI_OPTION_COUNT];
-  PESTLE_VEC(const char*) args;        // what is no option
+  PESTLE_VEC(const char*) args;  // what is no option
   pestle_context_t* context;
+  pestle_log_level_t log_level;  // messages above it are not shown
+  cli_progress_t progress;
+  pestle_control_t control;  // shows |progress|
+  cli_times_t times;
 } cli_t;
 
 // A status for a wrong command line: exit code 2.
 #define CLI_USAGE_ERROR(...) \
   pestle_status_make(PESTLE_STATUS_INVALID_ARGUMENT, "usage", 0, __VA_ARGS__)
 
-// Splits "NAME=REST" at the first '='. False without one.
-bool cli_split(const char* text, pestle_str_t* out_name,
-               const char** out_rest);
+// Splits "NAME=REST" at the first '='. False without one or without a name.
+bool cli_split(const char* text, pestle_str_t* out_name, const char** out_rest);
+// A terminated copy that lives as long as |cli|; NULL when out of memory.
 const char* cli_copy(cli_t* cli, pestle_str_t text);
-// Makes cli->context as the options say.
+// Makes cli->context as the options and the environment say.
 PESTLE_NODISCARD pestle_status_t cli_open_context(cli_t* cli);
+// The device of --device; NULL without the option lets the library choose.
 PESTLE_NODISCARD pestle_status_t cli_device(cli_t* cli,
                                             pestle_device_t** out_device);
+// The only argument that is no option: |what| names it in the error.
+PESTLE_NODISCARD pestle_status_t cli_only_argument(cli_t* cli, const char* what,
+                                                   const char** out_argument);
+// Prints "pestle: error: ..." on stderr.
+void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
+
+// --- The system (system_posix.c) ---
+
+bool cli_is_terminal(FILE* file);
+// The most memory that the process had resident.
+int64_t cli_peak_rss_kb(void);
 
 // --- Verbs ---
+
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
 
-// --- Host arrays ---
+// --- Host arrays (array.c, npy.c) ---
 
 // A contiguous host tensor with memory of its own.
 typedef struct cli_array_t {
-  char* name;
+  char* name;     // or NULL
+  int64_t index;  // of the input in the model's order; -1: known by name only
   pestle_dtype_t dtype;
   int32_t rank;
   int64_t dims[PESTLE_MAX_RANK];
-  void* data;    // 64-byte aligned
-  size_t size;
+  int64_t count;  // elements
+  void* data;     // 64-byte aligned
+  size_t size;    // bytes
 } cli_array_t;
+typedef PESTLE_VEC(cli_array_t) cli_arrays_t;
 
+// Makes a zero-filled array.
 PESTLE_NODISCARD pestle_status_t cli_array_init(pestle_dtype_t dtype,
                                                 int32_t rank,
                                                 const int64_t* dims,
                                                 cli_array_t* out_array);
 void cli_array_deinit(cli_array_t* array);
-pestle_tensor_t cli_array_view(cli_array_t* array, int64_t* strides);
+PESTLE_NODISCARD pestle_status_t cli_array_set_name(cli_array_t* array,
+                                                    pestle_str_t name);
+// A view without strides; a run may change |array|->dims through it.
+pestle_tensor_t cli_array_view(cli_array_t* array);
+// Takes the bytes for |dtype| when .npy files store it as what |array| holds:
+// bf16 as u16, f8 and 4-bit integers as u8.
+void cli_array_retype(cli_array_t* array, pestle_dtype_t dtype);
+double cli_array_get(const cli_array_t* array, int64_t index);
+void cli_array_set(cli_array_t* array, int64_t index, double value);
+void cli_fill_random(cli_array_t* array, uint64_t seed);
+// "0.5", "inf", "true" or "random:SEED".
+PESTLE_NODISCARD pestle_status_t cli_fill(cli_array_t* array,
+                                          const char* value);
 
-// .npy files, little-endian, C order (Fortran order is read too). bf16 is
-// stored as <u2, narrower types as |u1: |expected| (or NONE) says which dtype
-// such a file holds.
+// The dtype of a name as users write it: f32, float32, int64, bool ... or NONE.
+pestle_dtype_t cli_dtype(pestle_str_t name);
+// "1x3xf32", "f32", "scalar", or "1x3" (then |*out_dtype| is NONE).
+PESTLE_NODISCARD pestle_status_t cli_parse_type(pestle_str_t text,
+                                                pestle_dtype_t* out_dtype,
+                                                int32_t* out_rank,
+                                                int64_t dims[PESTLE_MAX_RANK]);
+// Writes "1x3", "scalar", with "?" for what is not known.
+const char* cli_print_dims(int32_t rank, const int64_t* dims, char* buffer,
+                           size_t capacity);
+
+// .npy files, little-endian, C order (Fortran order is read too).
 PESTLE_NODISCARD pestle_status_t cli_npy_read(const char* path,
-                                              pestle_dtype_t expected,
                                               cli_array_t* out_array);
 PESTLE_NODISCARD pestle_status_t cli_npy_write(const char* path,
                                                const cli_array_t* array);
-// The dtype of a name as users write it: f32, float32, int64, bool ...
-pestle_dtype_t cli_dtype(pestle_str_t name);
-// "1x3xf32" or "1x3" (then |*out_dtype| stays); false when malformed.
-bool cli_parse_shape(pestle_str_t text, pestle_dtype_t* out_dtype,
-                     int32_t* out_rank, int64_t dims[PESTLE_MAX_RANK]);
-void cli_fill_random(cli_array_t* array, uint64_t seed);
-PESTLE_NODISCARD pestle_status_t cli_fill_value(cli_array_t* array,
-                                                const char* value);
 
-// What an input is to be, known or asked for, before the model is opened.
+// --- Inputs (inputs.c) ---
+
+// A value for an input whose type only the model knows.
+typedef struct cli_lazy_t {
+  const char* name;
+  const char* value;  // as cli_fill() takes it
+} cli_lazy_t;
+
+// What the caller gives for inputs, read before the model is opened.
 typedef struct cli_inputs_t {
-  PESTLE_VEC(cli_array_t) arrays;   // named or by position
-  PESTLE_VEC(const char*) lazy;     // NAME=random:SEED or NAME=VALUE of the
-                                    // model's own shape
+  cli_arrays_t arrays;
+  PESTLE_VEC(cli_lazy_t) lazy;
+  PESTLE_VEC(const char*) output_files;  // of io.txt, by index; may be NULL
 } cli_inputs_t;
+
 PESTLE_NODISCARD pestle_status_t cli_inputs_read(cli_t* cli,
                                                  cli_inputs_t* out_inputs);
 void cli_inputs_deinit(cli_inputs_t* inputs);
-// The given array for input |index| called |name|, or NULL.
+// The given array for input |index| called |name| (may be NULL), or NULL.
 cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name);
+// The array for an input of a known type: found, or made from a lazy value.
+PESTLE_NODISCARD pestle_status_t cli_inputs_bind(cli_inputs_t* inputs,
+                                                 size_t index,
+                                                 const pestle_io_info_t* info,
+                                                 cli_array_t** out_array);
 
-// --- Models ---
+// --- Outputs (outputs.c) ---
 
-// Imports the model with --dim, --shape, --const, specialised by |inputs| (may
-// be NULL), static on return.
-PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
-                                                 cli_inputs_t* inputs,
-                                                 pestle_module_t** out_module);
-PESTLE_NODISCARD pestle_status_t cli_compile_options(
-    cli_t* cli, pestle_compile_options_t* out_options);
-// A plan of |path|: loaded when it is one, else imported and compiled.
+PESTLE_NODISCARD pestle_status_t cli_outputs_write(cli_t* cli,
+                                                   const cli_inputs_t* inputs,
+                                                   const char* folder,
+                                                   const cli_arrays_t* outputs);
+void cli_outputs_print(const cli_arrays_t* outputs);
+// Compares with --compare; sets |*out_equal| and says where and how much.
+PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
+                                                     const cli_inputs_t* inputs,
+                                                     const char* folder,
+                                                     cli_arrays_t* outputs,
+                                                     bool* out_equal);
+
+// --- Models (model.c, model_compiler.c) ---
+
+// A plan of |path|: loaded when it is one, else imported and compiled. Without
+// --device |*out_device| may be NULL for a loaded plan: the one that it names.
 PESTLE_NODISCARD pestle_status_t cli_open_plan(cli_t* cli, const char* path,
                                                cli_inputs_t* inputs,
                                                pestle_plan_t** out_plan,
                                                pestle_device_t** out_device);
+
+// What needs the compiler. A build without it has these in no_compiler.c.
+PESTLE_NODISCARD pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
+                                                  cli_inputs_t* inputs,
+                                                  pestle_device_t* device,
+                                                  pestle_plan_t** out_plan);
+// An array of a serialised onnx.TensorProto.
+PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
+                                             cli_array_t* out_array);
+// Imports the model with --dim, --shape, --const, specialised by |inputs| (may
+// be NULL): static, or an error lists the dimensions that are left.
+PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
+                                                 cli_inputs_t* inputs,
+                                                 pestle_module_t** out_module);
+PESTLE_NODISCARD pestle_status_t
+cli_compile_options(cli_t* cli, pestle_compile_options_t* out_options);
+PESTLE_NODISCARD pestle_status_t cli_compile_module(
+    cli_t* cli, pestle_module_t* module, pestle_device_t* device,
+    const pestle_compile_options_t* options, pestle_plan_t** out_plan);
 
 #endif  // PESTLE_TOOLS_CLI_H_

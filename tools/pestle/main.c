@@ -70,13 +70,14 @@ static void print_help(FILE* out, const verb_t* verb) {
           "verb's options.\n\nexit codes: 0 done, 1 a comparison or check "
           "failed, 2 usage, 3 unsupported,\n4 bad input, 5 resources, 6 "
           "Pestle's own fault\n",
-          "man", "print the manual page", "completion",
-          "print bash completion", "version", "print version and build");
+          "man", "print the manual page", "completion", "print bash completion",
+          "version", "print version and build");
 }
 
 static void print_man(FILE* out) {
-  fprintf(out, ".TH PESTLE 1\n.SH NAME\npestle \\- compile and run tensor "
-               "graphs\n.SH SYNOPSIS\n.B pestle\nVERB [options]\n");
+  fprintf(out,
+          ".TH PESTLE 1\n.SH NAME\npestle \\- compile and run tensor "
+          "graphs\n.SH SYNOPSIS\n.B pestle\nVERB [options]\n");
   for (int v = 0; v < VERB_COUNT; ++v) {
     fprintf(out, ".SH %s\n.B pestle %s %s\n.PP\n%s\n", verbs[v].name,
             verbs[v].name, verbs[v].arguments, verbs[v].help);
@@ -93,18 +94,22 @@ static void print_man(FILE* out) {
     fprintf(out, ".TP\n.B %s\nas --%s\n", options[i].environment,
             options[i].name);
   }
-  fprintf(out, ".SH EXIT STATUS\n0 done, 1 a comparison or check failed, 2 "
-               "usage, 3 unsupported, 4 bad input, 5 resources, 6 Pestle's "
-               "own fault\n");
+  fprintf(out,
+          ".SH EXIT STATUS\n0 done, 1 a comparison or check failed, 2 "
+          "usage, 3 unsupported, 4 bad input, 5 resources, 6 Pestle's "
+          "own fault\n");
 }
 
 static void print_completion(FILE* out) {
-  fprintf(out, "_pestle() {\n  local cur=${COMP_WORDS[COMP_CWORD]}\n"
-               "  if [ $COMP_CWORD -eq 1 ]; then\n    COMPREPLY=($(compgen -W "
-               "'");
-  for (int v = 0; v < VERB_COUNT; ++v) fprintf(out, "%s ", verbs[v].name);
-  fprintf(out, "man completion version' -- \"$cur\"))\n    return\n  fi\n"
-               "  case ${COMP_WORDS[1]} in\n");
+  fprintf(out,
+          "_pestle() {\n  local cur=${COMP_WORDS[COMP_CWORD]}\n"
+          "  if [ $COMP_CWORD -eq 1 ]; then\n    COMPREPLY=($(compgen -W "
+          "'");
+  for (int v = 0; v < VERB_COUNT; ++v)
+    fprintf(out, "%s ", verbs[v].name);
+  fprintf(out,
+          "man completion version' -- \"$cur\"))\n    return\n  fi\n"
+          "  case ${COMP_WORDS[1]} in\n");
   for (int v = 0; v < VERB_COUNT; ++v) {
     fprintf(out, "    %s) words='", verbs[v].name);
     for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
@@ -114,8 +119,9 @@ static void print_completion(FILE* out) {
     }
     fprintf(out, "' ;;\n");
   }
-  fprintf(out, "  esac\n  COMPREPLY=($(compgen -W \"$words\" -f -- \"$cur\"))"
-               "\n}\ncomplete -F _pestle pestle\n");
+  fprintf(out,
+          "  esac\n  COMPREPLY=($(compgen -W \"$words\" -f -- \"$cur\"))"
+          "\n}\ncomplete -F _pestle pestle\n");
 }
 
 // --- Command line ---
@@ -140,9 +146,10 @@ static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
       cli->text[i] = value;
       if (!pestle_str_parse_i64(pestle_str(value), &cli->count[i]) ||
           cli->count[i] < 0) {
-        return CLI_USAGE_ERROR("--%s wants a number that is not negative, "
-                               "not '%s'",
-                               options[i].name, value);
+        return CLI_USAGE_ERROR(
+            "--%s wants a number that is not negative, "
+            "not '%s'",
+            options[i].name, value);
       }
       return NULL;
     case LIST:
@@ -154,8 +161,7 @@ static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
   return NULL;
 }
 
-static pestle_status_t parse(cli_t* cli, unsigned bits, int argc,
-                             char** argv) {
+static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const char* a = argv[i];
     if (a[0] != '-' || !a[1]) {
@@ -169,11 +175,15 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc,
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
     int option = find_option(name, size, bits);
     if (option < 0) {
-      return CLI_USAGE_ERROR("'pestle %s' has no option '%.*s'; see 'pestle "
-                             "%s --help'",
-                             cli->verb, (int)size, name, cli->verb);
+      return CLI_USAGE_ERROR(
+          "'pestle %s' has no option '%.*s'; see 'pestle "
+          "%s --help'",
+          cli->verb, (int)size, name, cli->verb);
     }
     const char* value = "1";
+    if (options[option].kind == FLAG && equals) {
+      return CLI_USAGE_ERROR("--%s takes no value", options[option].name);
+    }
     if (options[option].kind != FLAG) {
       if (equals) {
         value = equals + 1;
@@ -189,13 +199,31 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc,
   return NULL;
 }
 
+// The words that the library takes for its own variables.
+static pestle_status_t read_flag(const char* name, const char* value,
+                                 bool* out_is_set) {
+  static const char* const words[] = {"0",  "1",   "false", "true",
+                                      "no", "yes", "off",   "on"};
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
+    if (strcmp(words[i], value)) continue;
+    *out_is_set = i % 2 == 1;
+    return NULL;
+  }
+  return CLI_USAGE_ERROR("environment variable %s is '%s'; expected 1 or 0",
+                         name, value);
+}
+
 // What the context does not read itself.
 static pestle_status_t read_environment(cli_t* cli) {
   static const int read[] = {CLI_DEVICE, CLI_NO_FUSE};
   for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
     const char* value = getenv(options[read[i]].environment);
     if (!value || !value[0] || cli->text[read[i]]) continue;
-    if (options[read[i]].kind == FLAG && !strcmp(value, "0")) continue;
+    if (options[read[i]].kind == FLAG) {
+      bool is_set;
+      PESTLE_TRY(read_flag(options[read[i]].environment, value, &is_set));
+      if (!is_set) continue;
+    }
     PESTLE_TRY(set_option(cli, read[i], value));
   }
   return NULL;
@@ -276,8 +304,7 @@ int main(int argc, char** argv) {
   for (int v = 0; v < VERB_COUNT; ++v) {
     if (!strcmp(verbs[v].name, name)) return run_verb(&verbs[v], argc, argv);
   }
-  if (!strcmp(name, "--help") || !strcmp(name, "help") ||
-      !strcmp(name, "-h")) {
+  if (!strcmp(name, "--help") || !strcmp(name, "help") || !strcmp(name, "-h")) {
     print_help(stdout, NULL);
   } else if (!strcmp(name, "man")) {
     print_man(stdout);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// pestle cache: the plans on disk.
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+typedef struct visit_t {
+  bool is_list;
+  uint64_t sound, damaged;
+} visit_t;
+
+static void visit(void* user, const char* name, const char* model,
+                  uint64_t bytes, int64_t used, pestle_status_t status) {
+  visit_t* v = user;
+  ++*(status ? &v->damaged : &v->sound);
+  if (!v->is_list && !status) return;
+  char when[32] = "-";
+  time_t seconds = (time_t)used;
+  const struct tm* parts = gmtime(&seconds);
+  if (parts) strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", parts);
+  printf("%s  %10" PRIu64 "  %s  %s%s%s\n", when, bytes, name,
+         model ? model : "-", status ? "  DAMAGED: " : "",
+         status ? pestle_status_message(status) : "");
+}
+
+static pestle_status_t print_stats(cli_t* cli) {
+  pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+  PESTLE_TRY(pestle_cache_stats(cli->context, &stats));
+  const char* folder = pestle_context_cache_dir(cli->context);
+  printf("folder   %s\nentries  %" PRIu64 "\nbytes    %" PRIu64 "\n",
+         folder ? folder : "(none)", stats.disk_entries, stats.disk_bytes);
+  return NULL;
+}
+
+static pestle_status_t verify(cli_t* cli, int* out_exit) {
+  visit_t v = {0};
+  PESTLE_TRY(pestle_cache_visit(cli->context, true, visit, &v));
+  printf("%" PRIu64 " sound, %" PRIu64 " damaged\n", v.sound, v.damaged);
+  if (!v.damaged) return NULL;
+  *out_exit = CLI_CHECK_FAILED;
+  cli_say_error("%" PRIu64
+                " entries of the plan cache are damaged; they are "
+                "not used, 'pestle cache prune' removes them",
+                v.damaged);
+  return NULL;
+}
+
+static pestle_status_t prune(cli_t* cli, uint64_t keep_bytes) {
+  uint64_t removed = 0;
+  PESTLE_TRY(pestle_cache_prune(cli->context, keep_bytes, &removed));
+  printf("removed %" PRIu64 " entries\n", removed);
+  return NULL;
+}
+
+pestle_status_t cli_cache(cli_t* cli, int* out_exit) {
+  static const char words[] = "stats, list, verify, clear or prune";
+  const char* what;
+  PESTLE_TRY(cli_only_argument(cli, words, &what));
+  if (!strcmp(what, "stats")) return print_stats(cli);
+  if (!strcmp(what, "verify")) return verify(cli, out_exit);
+  if (!strcmp(what, "clear")) return prune(cli, 0);
+  if (!strcmp(what, "prune")) {
+    // Without --keep: only what is damaged.
+    return prune(
+        cli, cli->text[CLI_KEEP] ? (uint64_t)cli->count[CLI_KEEP] : UINT64_MAX);
+  }
+  if (!strcmp(what, "list")) {
+    visit_t v = {.is_list = true};
+    return pestle_cache_visit(cli->context, false, visit, &v);
+  }
+  return CLI_USAGE_ERROR("'pestle cache' wants %s, not '%s'", words, what);
+}

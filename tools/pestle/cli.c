@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The context and the device that the options ask for, and small helpers.
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char* const levels[] = {"error", "warn", "info", "debug"};
+
+static void log_message(void* user, pestle_log_level_t level,
+                        const char* message) {
+  const cli_t* cli = user;
+  if (level > cli->log_level) return;
+  fprintf(stderr, "pestle: %s: %s\n", levels[level], message);
+}
+
+static pestle_status_t read_log_level(cli_t* cli,
+                                      pestle_context_options_t* options) {
+  const char* text = cli->text[CLI_LOG];
+  const char* environment = getenv("PESTLE_LOG");
+  cli->log_level = PESTLE_LOG_WARN;
+  if (!text && (!environment || !environment[0])) {
+    options->log_level = PESTLE_LOG_WARN;
+    return NULL;
+  }
+  // The library reads the variable, and says so when it cannot be used.
+  if (!text) {
+    cli->log_level = PESTLE_LOG_DEBUG;
+    return NULL;
+  }
+  for (int i = 0; i < 4; ++i) {
+    if (strcmp(levels[i], text)) continue;
+    options->log_level = cli->log_level = (pestle_log_level_t)i;
+    return NULL;
+  }
+  return CLI_USAGE_ERROR("--log wants error, warn, info or debug, not '%s'",
+                         text);
+}
+
+static pestle_status_t read_threads(const cli_t* cli,
+                                    pestle_context_options_t* options) {
+  if (!cli->text[CLI_THREADS]) return NULL;
+  if (cli->count[CLI_THREADS] < 1 || cli->count[CLI_THREADS] > 1024) {
+    return CLI_USAGE_ERROR("--threads wants a number from 1 to 1024, not '%s'",
+                           cli->text[CLI_THREADS]);
+  }
+  options->threads = (int32_t)cli->count[CLI_THREADS];
+  return NULL;
+}
+
+pestle_status_t cli_open_context(cli_t* cli) {
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options),
+      .log = log_message,
+      .log_user = cli,
+      .use_environment = true,
+      .strict = cli->text[CLI_STRICT] != NULL,
+      .cache_dir = cli->text[CLI_CACHE_DIR],
+      .backend_path = cli->text[CLI_BACKENDS],
+  };
+  // The cache verb looks at the folder even when runs would leave it alone.
+  options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
+  PESTLE_TRY(read_log_level(cli, &options));
+  PESTLE_TRY(read_threads(cli, &options));
+  pestle_status_t status = pestle_context_create(&options, &cli->context);
+  // Only an option or a variable can be an invalid argument here.
+  if (pestle_status_code(status) == PESTLE_STATUS_INVALID_ARGUMENT) {
+    pestle_status_t usage =
+        CLI_USAGE_ERROR("%s", pestle_status_message(status));
+    pestle_status_release(status);
+    return usage;
+  }
+  return status;
+}
+
+pestle_status_t cli_device(cli_t* cli, pestle_device_t** out_device) {
+  const char* name = cli->text[CLI_DEVICE];
+  if (cli->text[CLI_TARGET]) name = cli->text[CLI_TARGET];
+  return pestle_context_device(cli->context, name, out_device);
+}
+
+bool cli_split(const char* text, pestle_str_t* out_name,
+               const char** out_rest) {
+  const char* equals = strchr(text, '=');
+  if (!equals || equals == text) return false;
+  *out_name = pestle_str_make(text, (size_t)(equals - text));
+  *out_rest = equals + 1;
+  return true;
+}
+
+const char* cli_copy(cli_t* cli, pestle_str_t text) {
+  return pestle_arena_strndup(&cli->arena, text);
+}
+
+pestle_status_t cli_only_argument(cli_t* cli, const char* what,
+                                  const char** out_argument) {
+  *out_argument = NULL;
+  if (cli->args.size == 1) {
+    *out_argument = cli->args.data[0];
+    return NULL;
+  }
+  if (!cli->args.size) {
+    return CLI_USAGE_ERROR("'pestle %s' wants %s; see 'pestle %s --help'",
+                           cli->verb, what, cli->verb);
+  }
+  return CLI_USAGE_ERROR("'pestle %s' wants %s alone; what is '%s'?", cli->verb,
+                         what, cli->args.data[1]);
+}
+
+void cli_say_error(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  fputs("pestle: error: ", stderr);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+}

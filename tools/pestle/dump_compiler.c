@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// pestle dump: one stage of a compilation, on stdout or as files.
+#include <ctype.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli.h"
+
+static const struct {
+  const char* name;
+  pestle_stage_t stage;
+  const char* suffix;
+  bool is_per_kernel;
+} stages[] = {
+    {"graph", PESTLE_STAGE_GRAPH, "graph.mlir", false},
+    {"fused", PESTLE_STAGE_FUSED, "fused.mlir", false},
+    {"schedule", PESTLE_STAGE_SCHEDULE, "schedule.txt", true},
+    {"kernels", PESTLE_STAGE_KERNELS, "kir.txt", true},
+    {"source", PESTLE_STAGE_SOURCE, "ll", true},
+    {"asm", PESTLE_STAGE_ASM, "s", true},
+    {"plan", PESTLE_STAGE_PLAN, "plan.txt", false},
+};
+enum { STAGE_COUNT = sizeof(stages) / sizeof(stages[0]) };
+
+typedef struct dump_t {
+  cli_t* cli;
+  const char* folder;  // or NULL: stdout
+  size_t count;        // texts received
+  pestle_status_t status;
+} dump_t;
+
+static pestle_status_t read_stage(const cli_t* cli, int* out_stage) {
+  const char* text = cli->text[CLI_STAGE];
+  *out_stage = 0;
+  if (!text) return NULL;
+  for (int i = 0; i < STAGE_COUNT; ++i) {
+    if (strcmp(stages[i].name, text)) continue;
+    *out_stage = i;
+    return NULL;
+  }
+  return CLI_USAGE_ERROR(
+      "--stage wants graph, fused, schedule, kernels, "
+      "source, asm or plan, not '%s'",
+      text);
+}
+
+// A kernel is called as the graph ops are: any bytes may be in its name.
+static void append_file_name(const char* name, pestle_strbuf_t* out) {
+  for (size_t i = 0; name[i] && i < 100; ++i) {
+    bool is_plain = isalnum((unsigned char)name[i]) || strchr("_-.", name[i]);
+    pestle_strbuf_append_char(out, is_plain ? name[i] : '_');
+  }
+}
+
+static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
+                                  const char* name, const char* text,
+                                  size_t size) {
+  const char* suffix = "txt";
+  bool is_numbered = true;
+  for (int i = 0; i < STAGE_COUNT; ++i) {
+    if (stages[i].stage != stage) continue;
+    suffix = stages[i].suffix;
+    is_numbered = stages[i].is_per_kernel;
+  }
+  pestle_strbuf_t file;
+  pestle_strbuf_init(pestle_allocator_system(), &file);
+  if (is_numbered) pestle_strbuf_appendf(&file, "%03zu_", dump->count);
+  if (is_numbered) append_file_name(name, &file);
+  if (is_numbered) pestle_strbuf_append_char(&file, '.');
+  pestle_strbuf_append_c(&file, suffix);
+  const char* path = pestle_path_join(&dump->cli->arena, dump->folder,
+                                      pestle_strbuf_cstr(&file));
+  pestle_status_t status =
+      path ? pestle_file_write(path, pestle_str_make(text, size))
+           : PESTLE_OOM();
+  pestle_strbuf_deinit(&file);
+  return status;
+}
+
+static void receive(void* user, pestle_stage_t stage, const char* name,
+                    const char* text, size_t size) {
+  dump_t* dump = user;
+  if (dump->status) return;
+  bool is_aside = stage == PESTLE_STAGE_PASS || stage == PESTLE_STAGE_TIMES;
+  if (dump->folder) {
+    dump->status = write_file(dump, stage, name, text, size);
+  } else {
+    // Timings are no data of the dump; passes are, between title lines.
+    FILE* out = stage == PESTLE_STAGE_TIMES ? stderr : stdout;
+    if (stage == PESTLE_STAGE_PASS) fprintf(out, "// ---- after %s\n", name);
+    fwrite(text, 1, size, out);
+    if (size && text[size - 1] != '\n') fputc('\n', out);
+  }
+  if (!is_aside) ++dump->count;
+}
+
+static pestle_status_t print_module(dump_t* dump,
+                                    const pestle_module_t* module) {
+  char* text;
+  size_t size;
+  PESTLE_TRY(pestle_module_print(module, PESTLE_PRINT_ELIDE, &text, &size));
+  receive(dump, PESTLE_STAGE_GRAPH, "graph", text, size);
+  pestle_context_free(dump->cli->context, text, size + 1);
+  return NULL;
+}
+
+static pestle_status_t dump_compiled(dump_t* dump, pestle_module_t* module,
+                                     pestle_compile_options_t* options) {
+  pestle_device_t* device;
+  pestle_plan_t* plan = NULL;
+  PESTLE_TRY(cli_device(dump->cli, &device));
+  options->dump = receive;
+  options->dump_user = dump;
+  options->no_cache = true;
+  pestle_status_t status =
+      cli_compile_module(dump->cli, module, device, options, &plan);
+  pestle_plan_release(plan);
+  return status;
+}
+
+static pestle_status_t check_count(const dump_t* dump, int stage) {
+  if (dump->count) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "the device has no text for the stage '%s' of this "
+                      "model",
+                      stages[stage].name);
+}
+
+static pestle_status_t dump_model(dump_t* dump, const char* path, int stage,
+                                  pestle_compile_options_t* options) {
+  pestle_module_t* module;
+  PESTLE_TRY(cli_open_module(dump->cli, path, NULL, &module));
+  pestle_status_t status;
+  // The graph alone needs no compilation, and shows also what fails in one.
+  if (stages[stage].stage == PESTLE_STAGE_GRAPH && !options->dump_stages) {
+    status = print_module(dump, module);
+  } else {
+    options->dump_stages |= 1u << stages[stage].stage;
+    status = dump_compiled(dump, module, options);
+    if (!status) status = check_count(dump, stage);
+  }
+  pestle_module_release(module);
+  return pestle_status_join(status, dump->status);
+}
+
+pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
+  (void)out_exit;
+  const char* path;
+  int stage;
+  pestle_compile_options_t options;
+  dump_t dump = {.cli = cli, .folder = cli->text[CLI_OUT]};
+  PESTLE_TRY(cli_only_argument(cli, "a model", &path));
+  PESTLE_TRY(read_stage(cli, &stage));
+  PESTLE_TRY(cli_compile_options(cli, &options));
+  if (dump.folder) {
+    pestle_file_info_t info;
+    pestle_status_t status = pestle_file_stat(dump.folder, true, &info);
+    if (status || !info.is_folder) {
+      pestle_status_release(status);
+      PESTLE_TRY(pestle_folder_make(dump.folder));
+    }
+  }
+  return dump_model(&dump, path, stage, &options);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a file to a plan: a saved plan is loaded, all else is compiled.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli.h"
+#include "pestle/plan_format.h"
+
+static bool is_plan(const char* path) {
+  char head[8] = {0};
+  FILE* file = fopen(path, "rb");
+  size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
+  if (file) fclose(file);
+  // A damaged plan is still told from a model by its name.
+  return (size == sizeof(head) &&
+          !memcmp(head, PESTLE_PLAN_MAGIC, sizeof(head))) ||
+         pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
+}
+
+static pestle_status_t check_plan_options(const cli_t* cli) {
+  if (!cli->list[CLI_DIM].size && !cli->list[CLI_SHAPE].size &&
+      !cli->list[CLI_CONST].size) {
+    return NULL;
+  }
+  return CLI_USAGE_ERROR(
+      "a plan's shapes and constants are fixed: --dim, "
+      "--shape and --const go where the plan is made");
+}
+
+pestle_status_t cli_open_plan(cli_t* cli, const char* path,
+                              cli_inputs_t* inputs, pestle_plan_t** out_plan,
+                              pestle_device_t** out_device) {
+  *out_plan = NULL;
+  *out_device = NULL;
+  if (is_plan(path)) {
+    PESTLE_TRY(check_plan_options(cli));
+    if (cli->text[CLI_DEVICE]) PESTLE_TRY(cli_device(cli, out_device));
+    return pestle_plan_load(cli->context, path, out_plan);
+  }
+  PESTLE_TRY(cli_device(cli, out_device));
+  return cli_compile_plan(cli, path, inputs, *out_device, out_plan);
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model to a static module and to a plan, as the options say.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "cli.h"
+
+// --- --dim, --shape, --const ---
+
+typedef struct bindings_t {
+  PESTLE_VEC(pestle_dim_binding_t) dims;
+  PESTLE_VEC(pestle_shape_binding_t) shapes;
+  PESTLE_VEC(pestle_const_binding_t) consts;
+} bindings_t;
+
+static void bindings_init(bindings_t* b) {
+  pestle_allocator_t a = pestle_allocator_system();
+  pestle_vec_init(&b->dims, a);
+  pestle_vec_init(&b->shapes, a);
+  pestle_vec_init(&b->consts, a);
+}
+
+static void bindings_deinit(bindings_t* b) {
+  pestle_vec_deinit(&b->dims);
+  pestle_vec_deinit(&b->shapes);
+  pestle_vec_deinit(&b->consts);
+}
+
+static pestle_status_t split_option(cli_t* cli, const char* option,
+                                    const char* text, const char** out_name,
+                                    const char** out_rest) {
+  pestle_str_t name;
+  if (!cli_split(text, &name, out_rest)) {
+    return CLI_USAGE_ERROR("--%s wants NAME=..., not '%s'", option, text);
+  }
+  *out_name = cli_copy(cli, name);
+  return *out_name ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t add_dim(cli_t* cli, const char* text, bindings_t* b) {
+  pestle_dim_binding_t dim;
+  const char* rest;
+  PESTLE_TRY(split_option(cli, "dim", text, &dim.name, &rest));
+  if (!pestle_str_parse_i64(pestle_str(rest), &dim.extent) || dim.extent < 0) {
+    return CLI_USAGE_ERROR("--dim %s wants an extent, not '%s'", dim.name,
+                           rest);
+  }
+  return pestle_vec_push(&b->dims, dim) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t push_shape(cli_t* cli, const char* name, int32_t rank,
+                                  const int64_t* dims, bindings_t* b) {
+  size_t size = (size_t)rank * sizeof(*dims);
+  pestle_shape_binding_t shape = {
+      .input = name,
+      .rank = rank,
+      .dims = pestle_arena_copy(&cli->arena, dims, size, _Alignof(int64_t))};
+  if (!shape.dims || !pestle_vec_push(&b->shapes, shape)) return PESTLE_OOM();
+  return NULL;
+}
+
+static pestle_status_t add_shape(cli_t* cli, const char* text, bindings_t* b) {
+  const char *name, *rest;
+  pestle_dtype_t dtype;
+  int32_t rank;
+  int64_t dims[PESTLE_MAX_RANK];
+  PESTLE_TRY(split_option(cli, "shape", text, &name, &rest));
+  PESTLE_TRY(cli_parse_type(pestle_str(rest), &dtype, &rank, dims));
+  if (dtype != PESTLE_NONE) {
+    return CLI_USAGE_ERROR("--shape %s: '%s' has a type; the model's is kept",
+                           name, rest);
+  }
+  return push_shape(cli, name, rank, dims, b);
+}
+
+// A lone number is of the type that its spelling suggests.
+static pestle_status_t make_const(const char* rest, cli_array_t* out_array) {
+  pestle_str_t type = PESTLE_STR("f32"), given;
+  const char* value = rest;
+  int64_t integer;
+  if (pestle_str_parse_i64(pestle_str(rest), &integer)) {
+    type = PESTLE_STR("i64");
+  } else if (cli_split(rest, &given, &value)) {
+    type = given;
+  }
+  pestle_dtype_t dtype;
+  int32_t rank;
+  int64_t dims[PESTLE_MAX_RANK];
+  PESTLE_TRY(cli_parse_type(type, &dtype, &rank, dims));
+  if (dtype == PESTLE_NONE) {
+    return CLI_USAGE_ERROR("--const: '%s' lacks a type, as in 1x3xf32=0.5",
+                           rest);
+  }
+  PESTLE_TRY(cli_array_init(dtype, rank, dims, out_array));
+  pestle_status_t status = cli_fill(out_array, value);
+  if (status) cli_array_deinit(out_array);
+  return status;
+}
+
+static pestle_status_t add_const(cli_t* cli, const char* text,
+                                 cli_arrays_t* arrays, bindings_t* b) {
+  const char *name, *rest;
+  cli_array_t array;
+  PESTLE_TRY(split_option(cli, "const", text, &name, &rest));
+  bool is_file = pestle_str_ends_with(pestle_str(rest), PESTLE_STR(".npy"));
+  PESTLE_TRY(is_file ? cli_npy_read(rest, &array) : make_const(rest, &array));
+  if (!pestle_vec_push(arrays, array)) {
+    cli_array_deinit(&array);
+    return PESTLE_OOM();
+  }
+  pestle_const_binding_t binding = {.input = name};
+  return pestle_vec_push(&b->consts, binding) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t add_options(cli_t* cli, cli_arrays_t* arrays,
+                                   bindings_t* b) {
+  for (size_t i = 0; i < cli->list[CLI_DIM].size; ++i) {
+    PESTLE_TRY(add_dim(cli, cli->list[CLI_DIM].data[i], b));
+  }
+  for (size_t i = 0; i < cli->list[CLI_SHAPE].size; ++i) {
+    PESTLE_TRY(add_shape(cli, cli->list[CLI_SHAPE].data[i], b));
+  }
+  for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
+    PESTLE_TRY(add_const(cli, cli->list[CLI_CONST].data[i], arrays, b));
+  }
+  return NULL;
+}
+
+static bool is_bound(const bindings_t* b, const char* name) {
+  for (size_t i = 0; i < b->shapes.size; ++i) {
+    if (!strcmp(b->shapes.data[i].input, name)) return true;
+  }
+  for (size_t i = 0; i < b->consts.size; ++i) {
+    if (!strcmp(b->consts.data[i].input, name)) return true;
+  }
+  return false;
+}
+
+// The shapes of named inputs: an ONNX model need not even say their ranks.
+static pestle_status_t add_inputs(cli_t* cli, const cli_inputs_t* inputs,
+                                  bindings_t* b) {
+  for (size_t i = 0; i < inputs->arrays.size; ++i) {
+    const cli_array_t* a = &inputs->arrays.data[i];
+    if (!a->name || is_bound(b, a->name)) continue;
+    PESTLE_TRY(push_shape(cli, a->name, a->rank, a->dims, b));
+  }
+  return NULL;
+}
+
+// --- Specialisation ---
+
+// What is known of argument |i|, from the module and from the caller.
+static pestle_status_t known_type(pestle_function_t* f, size_t i,
+                                  cli_inputs_t* inputs, pestle_type_t* out) {
+  *out = pestle_value_type(pestle_function_argument(f, i));
+  const char* name = pestle_function_argument_name(f, i);
+  cli_array_t* given = inputs ? cli_inputs_find(inputs, i, name) : NULL;
+  if (!given) return NULL;
+  bool fits = given->rank == out->rank;
+  for (int32_t j = 0; fits && j < out->rank; ++j) {
+    fits = out->dims[j] == PESTLE_DIM_DYNAMIC || out->dims[j] == given->dims[j];
+  }
+  if (!fits) {
+    char own[400], found[400];
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "input %zu, '%s', is given the shape %s, the model says %s", i,
+        name ? name : "",
+        cli_print_dims(given->rank, given->dims, found, sizeof(found)),
+        cli_print_dims(out->rank, out->dims, own, sizeof(own)));
+  }
+  memcpy(out->dims, given->dims, sizeof(out->dims));
+  return NULL;
+}
+
+static bool is_static(const pestle_type_t* type) {
+  for (int32_t i = 0; i < type->rank; ++i) {
+    if (type->dims[i] == PESTLE_DIM_DYNAMIC) return false;
+  }
+  return true;
+}
+
+static pestle_status_t check_static(const cli_t* cli, pestle_function_t* f,
+                                    const pestle_type_t* types, size_t count) {
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_static(&types[i])) continue;
+    const char* name = pestle_function_argument_name(f, i);
+    char dims[400];
+    if (!status) {
+      bool takes_inputs = !strcmp(cli->verb, "run");
+      status = CLI_USAGE_ERROR(
+          "the model has dimensions that are not known; give --shape "
+          "INPUT=1x3x640x640 or --dim NAME=N%s",
+          takes_inputs ? ", or the inputs themselves (--inputs, --input)" : "");
+    }
+    status = pestle_status_annotate(
+        status, "input %zu, '%s', is of %s", i, name ? name : "",
+        cli_print_dims(types[i].rank, types[i].dims, dims, sizeof(dims)));
+  }
+  return status;
+}
+
+static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
+                                  pestle_module_t** module) {
+  pestle_function_t* f = pestle_module_entry(*module);
+  if (!f) return PESTLE_ERROR(MALFORMED, "the model has no function to run");
+  size_t count = pestle_function_argument_count(f);
+  bool was_static = true;
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&cli->arena, pestle_type_t, count + 1);
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    types[i] = pestle_value_type(pestle_function_argument(f, i));
+    was_static = was_static && is_static(&types[i]);
+  }
+  // A static module's inputs are checked where it runs.
+  if (was_static) return NULL;
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(known_type(f, i, inputs, &types[i]));
+  }
+  PESTLE_TRY(check_static(cli, f, types, count));
+  pestle_module_t* out;
+  PESTLE_TRY(pestle_module_specialize(*module, types, count, &out));
+  pestle_module_release(*module);
+  *module = out;
+  return NULL;
+}
+
+static pestle_status_t import(cli_t* cli, const char* path,
+                              cli_inputs_t* inputs, cli_arrays_t* arrays,
+                              bindings_t* b, pestle_module_t** out_module) {
+  PESTLE_TRY(add_options(cli, arrays, b));
+  bool is_onnx = pestle_str_ends_with(pestle_str(path), PESTLE_STR(".onnx"));
+  if (inputs && is_onnx) PESTLE_TRY(add_inputs(cli, inputs, b));
+  pestle_tensor_t* views =
+      PESTLE_ARENA_ARRAY(&cli->arena, pestle_tensor_t, arrays->size + 1);
+  if (!views) return PESTLE_OOM();
+  for (size_t i = 0; i < arrays->size; ++i) {
+    views[i] = cli_array_view(&arrays->data[i]);
+    b->consts.data[i].value = &views[i];
+  }
+  pestle_import_options_t options = {
+      .struct_size = sizeof(options),
+      .dims = b->dims.data,
+      .dim_count = b->dims.size,
+      .shapes = b->shapes.data,
+      .shape_count = b->shapes.size,
+      .consts = b->consts.data,
+      .const_count = b->consts.size,
+      .control = &cli->control,
+  };
+  return pestle_import_file(cli->context, path, &options, out_module);
+}
+
+pestle_status_t cli_open_module(cli_t* cli, const char* path,
+                                cli_inputs_t* inputs,
+                                pestle_module_t** out_module) {
+  *out_module = NULL;
+  int64_t begin = pestle_clock_ns();
+  bindings_t bindings;
+  cli_arrays_t arrays;
+  bindings_init(&bindings);
+  pestle_vec_init(&arrays, pestle_allocator_system());
+  pestle_status_t status =
+      import(cli, path, inputs, &arrays, &bindings, out_module);
+  if (!status) status = specialize(cli, inputs, out_module);
+  if (status) {
+    pestle_module_release(*out_module);
+    *out_module = NULL;
+  }
+  for (size_t i = 0; i < arrays.size; ++i)
+    cli_array_deinit(&arrays.data[i]);
+  pestle_vec_deinit(&arrays);
+  bindings_deinit(&bindings);
+  cli->times.import_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
+  return status;
+}
+
+// --- Compilation ---
+
+static void show_progress(void* user, const char* stage, int64_t done,
+                          int64_t total) {
+  cli_progress_t* p = user;
+  if (total <= 0 || pestle_clock_ns() - p->begin_ns < 1000000000) return;
+  char bar[31];
+  for (int i = 0; i < 30; ++i)
+    bar[i] = i < 30 * done / total ? '#' : '.';
+  bar[30] = 0;
+  fprintf(stderr, "\r%-8s [%s] %lld/%lld \033[K", stage, bar, (long long)done,
+          (long long)total);
+  atomic_store(&p->is_shown, true);
+}
+
+static void begin_progress(cli_t* cli) {
+  cli->control = (pestle_control_t){.struct_size = sizeof(cli->control)};
+  cli->progress.begin_ns = pestle_clock_ns();
+  if (!cli_is_terminal(stderr)) return;
+  cli->control.progress = show_progress;
+  cli->control.progress_user = &cli->progress;
+}
+
+static void end_progress(cli_t* cli) {
+  if (atomic_exchange(&cli->progress.is_shown, false)) {
+    fputs("\r\033[K", stderr);
+  }
+}
+
+static pestle_status_t read_numerics(const cli_t* cli,
+                                     pestle_numerics_t* out_numerics) {
+  static const char* const names[] = {"default", "strict", "fast"};
+  const char* text = cli->text[CLI_NUMERICS];
+  *out_numerics = PESTLE_NUMERICS_DEFAULT;
+  for (int i = 0; text && i < 3; ++i) {
+    if (strcmp(text, names[i])) continue;
+    *out_numerics = (pestle_numerics_t)i;
+    return NULL;
+  }
+  if (!text) return NULL;
+  return CLI_USAGE_ERROR("--numerics wants strict, default or fast, not '%s'",
+                         text);
+}
+
+pestle_status_t cli_compile_options(cli_t* cli,
+                                    pestle_compile_options_t* out_options) {
+  begin_progress(cli);
+  *out_options = (pestle_compile_options_t){
+      .struct_size = sizeof(*out_options),
+      .target_cpu = cli->text[CLI_TARGET_CPU],
+      .no_fuse = cli->text[CLI_NO_FUSE] != NULL,
+      .no_cache = cli->text[CLI_NO_CACHE] != NULL,
+      .verify = cli->text[CLI_VERIFY] != NULL,
+      .passes = cli->text[CLI_PASSES],
+      .skip_passes = cli->text[CLI_SKIP],
+      .print_after = cli->text[CLI_PRINT_AFTER],
+      .control = &cli->control,
+  };
+  if (cli->count[CLI_STOP_AFTER] > INT32_MAX) {
+    return CLI_USAGE_ERROR("--stop-after %s is too large",
+                           cli->text[CLI_STOP_AFTER]);
+  }
+  out_options->stop_after = (int32_t)cli->count[CLI_STOP_AFTER];
+  if (cli->text[CLI_PRINT_AFTER]) {
+    out_options->dump_stages |= 1u << PESTLE_STAGE_PASS;
+  }
+  if (cli->text[CLI_TIME_PASSES]) {
+    out_options->dump_stages |= 1u << PESTLE_STAGE_TIMES;
+  }
+  return read_numerics(cli, &out_options->numerics);
+}
+
+pestle_status_t cli_compile_module(cli_t* cli, pestle_module_t* module,
+                                   pestle_device_t* device,
+                                   const pestle_compile_options_t* options,
+                                   pestle_plan_t** out_plan) {
+  int64_t begin = pestle_clock_ns();
+  pestle_status_t status =
+      pestle_compile(cli->context, module, device, options, out_plan);
+  end_progress(cli);
+  cli->times.compile_ms = (double)(pestle_clock_ns() - begin) * 1e-6;
+  return status;
+}
+
+// stdout is for data: what a run is asked to show goes to stderr.
+static void print_stage(void* user, pestle_stage_t stage, const char* name,
+                        const char* text, size_t size) {
+  (void)user, (void)stage;
+  fprintf(stderr, "// ---- %s\n%.*s\n", name,
+          PESTLE_STR_ARG(pestle_str_make(text, size)));
+}
+
+pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
+                                 cli_inputs_t* inputs, pestle_device_t* device,
+                                 pestle_plan_t** out_plan) {
+  *out_plan = NULL;
+  pestle_compile_options_t options;
+  pestle_module_t* module;
+  PESTLE_TRY(cli_compile_options(cli, &options));
+  if (options.dump_stages) options.dump = print_stage;
+  pestle_status_t status = cli_open_module(cli, path, inputs, &module);
+  end_progress(cli);
+  if (!status) {
+    status = cli_compile_module(cli, module, device, &options, out_plan);
+  }
+  pestle_module_release(module);
+  return status;
+}
+
+// --- ONNX test data ---
+
+static pestle_status_t copy_elements(const pestle_elements_t* elements,
+                                     cli_array_t* out_array) {
+  PESTLE_TRY(cli_array_init(elements->type.dtype, elements->type.rank,
+                            elements->type.dims, out_array));
+  size_t size = pestle_dtype_size(out_array->dtype);
+  if (!elements->splat && elements->size == out_array->size) {
+    if (out_array->size) {
+      memcpy(out_array->data, elements->data, out_array->size);
+    }
+    return NULL;
+  }
+  for (int64_t i = 0; elements->splat && i < out_array->count; ++i) {
+    memcpy((char*)out_array->data + (size_t)i * size, elements->data, size);
+  }
+  return NULL;
+}
+
+pestle_status_t cli_read_pb(cli_t* cli, const char* path,
+                            cli_array_t* out_array) {
+  *out_array = (cli_array_t){.index = -1};
+  pestle_mapping_t mapping;
+  pestle_elements_t elements = {0};
+  char name[1024] = "";
+  PESTLE_TRY(pestle_file_map(path, &mapping));
+  pestle_status_t status = pestle_read_onnx_tensor(
+      cli->context, mapping.data, mapping.size, &elements, name, sizeof(name));
+  if (!status) {
+    status = copy_elements(&elements, out_array);
+    pestle_context_free(cli->context, (void*)(uintptr_t)elements.data,
+                        elements.size);
+  }
+  pestle_file_unmap(&mapping);
+  if (!status && name[0]) {
+    status = cli_array_set_name(out_array, pestle_str(name));
+  }
+  return pestle_status_annotate(status, "while reading '%s'", path);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for the *_compiler.c files in a build without the compiler
+// (PESTLE_RUNTIME_ONLY). The only file of the command that asks which it is.
+#include "cli.h"
+
+#if PESTLE_RUNTIME_ONLY
+
+#define NO_COMPILER(what)                                            \
+  PESTLE_ERROR(UNSUPPORTED,                                          \
+               "%s needs the compiler, which this pestle was built " \
+               "without (PESTLE_RUNTIME_ONLY); it runs plans that "  \
+               "'pestle run MODEL --save-plan FILE.plan' wrote",     \
+               (what))
+
+pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
+                                 cli_inputs_t* inputs, pestle_device_t* device,
+                                 pestle_plan_t** out_plan) {
+  (void)cli, (void)inputs, (void)device, (void)out_plan;
+  return NO_COMPILER(path);
+}
+
+pestle_status_t cli_read_pb(cli_t* cli, const char* path,
+                            cli_array_t* out_array) {
+  (void)cli, (void)out_array;
+  return NO_COMPILER(path);
+}
+
+pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle dump'");
+}
+
+#endif

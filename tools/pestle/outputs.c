@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of outputs: files, text, a comparison.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli.h"
+
+static const char* file_of(cli_t* cli, const cli_inputs_t* inputs,
+                           size_t index) {
+  if (index < inputs->output_files.size && inputs->output_files.data[index]) {
+    return inputs->output_files.data[index];
+  }
+  char name[40];
+  snprintf(name, sizeof(name), "output_%zu.npy", index);
+  return cli_copy(cli, pestle_str(name));
+}
+
+// --- --outputs ---
+
+// The dtype as NumPy and ONNX spell it.
+static const char* onnx_name(pestle_dtype_t dtype) {
+  static const char* const names[] = {
+      "bool",
+      "int4",
+      "int8",
+      "int16",
+      "int32",
+      "int64",
+      "uint4",
+      "uint8",
+      "uint16",
+      "uint32",
+      "uint64",
+      "bfloat16",
+      "float16",
+      "float32",
+      "float64",
+      "float8_e4m3fn",
+      "complex64",
+      "float8_e5m2",
+      "complex128",
+      "float8_e4m3fnuz",
+      "float8_e5m2fnuz",
+  };
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    if (cli_dtype(pestle_str(names[i])) == dtype) return names[i];
+  }
+  return "?";
+}
+
+static pestle_status_t write_output(cli_t* cli, const cli_inputs_t* inputs,
+                                    const char* folder,
+                                    const cli_array_t* array,
+                                    pestle_strbuf_t* io) {
+  char dims[400];
+  const char* file = file_of(cli, inputs, (size_t)array->index);
+  const char* path = file ? pestle_path_join(&cli->arena, folder, file) : NULL;
+  if (!path) return PESTLE_OOM();
+  pestle_strbuf_appendf(
+      io, "output %" PRId64 " %s %s %s %s\n", array->index,
+      onnx_name(array->dtype),
+      cli_print_dims(array->rank, array->dims, dims, sizeof(dims)), file,
+      array->name);
+  return cli_npy_write(path, array);
+}
+
+static pestle_status_t make_folder(const char* folder) {
+  pestle_file_info_t info;
+  pestle_status_t status = pestle_file_stat(folder, true, &info);
+  if (!status && info.is_folder) return NULL;
+  pestle_status_release(status);
+  return pestle_folder_make(folder);
+}
+
+pestle_status_t cli_outputs_write(cli_t* cli, const cli_inputs_t* inputs,
+                                  const char* folder,
+                                  const cli_arrays_t* outputs) {
+  pestle_strbuf_t io;
+  pestle_strbuf_init(pestle_allocator_system(), &io);
+  pestle_status_t status = make_folder(folder);
+  for (size_t i = 0; !status && i < outputs->size; ++i) {
+    status = write_output(cli, inputs, folder, &outputs->data[i], &io);
+  }
+  const char* path = pestle_path_join(&cli->arena, folder, "io.txt");
+  if (!status && !path) status = PESTLE_OOM();
+  if (!status) status = pestle_strbuf_status(&io);
+  if (!status) status = pestle_file_write(path, pestle_strbuf_view(&io));
+  pestle_strbuf_deinit(&io);
+  return pestle_status_annotate(status, "while writing --outputs %s", folder);
+}
+
+// --- Text ---
+
+static void print_output(const cli_array_t* a) {
+  char dims[400];
+  printf("output %" PRId64 " '%s': %s of %s\n", a->index, a->name,
+         pestle_dtype_info(a->dtype)->name,
+         cli_print_dims(a->rank, a->dims, dims, sizeof(dims)));
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  int64_t counted = 0, odd = 0;
+  for (int64_t i = 0; i < a->count; ++i) {
+    double x = cli_array_get(a, i);
+    if (!isfinite(x)) {
+      ++odd;
+      continue;
+    }
+    if (x < low) low = x;
+    if (x > high) high = x;
+    sum += x;
+    ++counted;
+  }
+  if (counted) {
+    printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)counted);
+    if (odd) printf("  (%" PRId64 " are nan or infinite)", odd);
+    printf("\n");
+  }
+  printf("  [");
+  for (int64_t i = 0; i < a->count && i < 8; ++i) {
+    printf("%s%.6g", i ? ", " : "", cli_array_get(a, i));
+  }
+  printf("%s]\n", a->count > 8 ? ", ..." : "");
+}
+
+void cli_outputs_print(const cli_arrays_t* outputs) {
+  for (size_t i = 0; i < outputs->size; ++i)
+    print_output(&outputs->data[i]);
+}
+
+// --- --compare ---
+
+typedef struct difference_t {
+  int64_t count, worst;  // elements that differ, and the worst of them
+  double excess;         // by how much it passes its tolerance
+} difference_t;
+
+static bool is_near(double found, double expected, double atol, double rtol,
+                    double* out_excess) {
+  *out_excess = INFINITY;
+  if (isnan(found) || isnan(expected)) return isnan(found) && isnan(expected);
+  if (isinf(found) || isinf(expected)) return found == expected;
+  *out_excess = fabs(found - expected) - (atol + rtol * fabs(expected));
+  return *out_excess <= 0;
+}
+
+static difference_t compare_elements(const cli_array_t* found,
+                                     const cli_array_t* expected, double atol,
+                                     double rtol) {
+  difference_t d = {.worst = -1};
+  bool is_exact =
+      !pestle_dtype_is(found->dtype, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX);
+  if (is_exact) atol = rtol = 0;
+  for (int64_t i = 0; i < found->count; ++i) {
+    double excess;
+    if (is_near(cli_array_get(found, i), cli_array_get(expected, i), atol, rtol,
+                &excess)) {
+      continue;
+    }
+    ++d.count;
+    if (d.worst >= 0 && excess <= d.excess) continue;
+    d.worst = i;
+    d.excess = excess;
+  }
+  return d;
+}
+
+// "[0,3,17]" of a row-major position.
+static const char* print_index(const cli_array_t* a, int64_t at, char* buffer,
+                               size_t capacity) {
+  int64_t index[PESTLE_MAX_RANK];
+  for (int32_t i = a->rank - 1; i >= 0; --i) {
+    index[i] = at % a->dims[i];
+    at /= a->dims[i];
+  }
+  size_t size = 0;
+  snprintf(buffer, capacity, "[");
+  for (int32_t i = 0; i < a->rank; ++i) {
+    size = strlen(buffer);
+    snprintf(buffer + size, capacity - size, "%s%" PRId64, i ? "," : "",
+             index[i]);
+  }
+  size = strlen(buffer);
+  snprintf(buffer + size, capacity - size, "]");
+  return buffer;
+}
+
+static bool say_type_differs(const cli_array_t* found,
+                             const cli_array_t* expected) {
+  char a[400], b[400];
+  bool differs = found->dtype != expected->dtype ||
+                 found->rank != expected->rank ||
+                 found->count != expected->count;
+  for (int32_t i = 0; !differs && i < found->rank; ++i) {
+    differs = found->dims[i] != expected->dims[i];
+  }
+  if (!differs) return false;
+  cli_say_error("output %" PRId64 " '%s' is %s of %s, expected %s of %s",
+                found->index, found->name,
+                pestle_dtype_info(found->dtype)->name,
+                cli_print_dims(found->rank, found->dims, a, sizeof(a)),
+                pestle_dtype_info(expected->dtype)->name,
+                cli_print_dims(expected->rank, expected->dims, b, sizeof(b)));
+  return true;
+}
+
+static bool compare_output(const cli_array_t* found,
+                           const cli_array_t* expected, double atol,
+                           double rtol) {
+  if (say_type_differs(found, expected)) return false;
+  difference_t d = compare_elements(found, expected, atol, rtol);
+  if (!d.count) return true;
+  char at[400];
+  double x = cli_array_get(found, d.worst);
+  double y = cli_array_get(expected, d.worst);
+  cli_say_error("output %" PRId64 " '%s' differs in %" PRId64 " of %" PRId64
+                " elements (atol %g, rtol %g); worst at %s: %.9g, expected "
+                "%.9g",
+                found->index, found->name, d.count, found->count, atol, rtol,
+                print_index(found, d.worst, at, sizeof(at)), x, y);
+  return false;
+}
+
+static pestle_status_t read_expected(cli_t* cli, const cli_inputs_t* inputs,
+                                     const char* folder,
+                                     const cli_array_t* found,
+                                     cli_array_t* out_array) {
+  const char* file = file_of(cli, inputs, (size_t)found->index);
+  const char* path = file ? pestle_path_join(&cli->arena, folder, file) : NULL;
+  char name[40];
+  snprintf(name, sizeof(name), "output_%" PRId64 ".pb", found->index);
+  const char* pb = pestle_path_join(&cli->arena, folder, name);
+  if (!path || !pb) return PESTLE_OOM();
+  if (!pestle_file_exists(path) && pestle_file_exists(pb)) {
+    return cli_read_pb(cli, pb, out_array);
+  }
+  PESTLE_TRY(cli_npy_read(path, out_array));
+  cli_array_retype(out_array, found->dtype);
+  return NULL;
+}
+
+static pestle_status_t tolerance(const cli_t* cli, cli_option_t option,
+                                 double by_default, double* out) {
+  *out = by_default;
+  if (!cli->text[option] ||
+      (pestle_str_parse_f64(pestle_str(cli->text[option]), out) && *out >= 0)) {
+    return NULL;
+  }
+  return CLI_USAGE_ERROR("a tolerance is a number, not '%s'",
+                         cli->text[option]);
+}
+
+pestle_status_t cli_outputs_compare(cli_t* cli, const cli_inputs_t* inputs,
+                                    const char* folder, cli_arrays_t* outputs,
+                                    bool* out_equal) {
+  double atol, rtol;
+  *out_equal = true;
+  PESTLE_TRY(tolerance(cli, CLI_ATOL, 1e-5, &atol));
+  PESTLE_TRY(tolerance(cli, CLI_RTOL, 1e-3, &rtol));
+  for (size_t i = 0; i < outputs->size; ++i) {
+    cli_array_t expected;
+    PESTLE_TRY(
+        read_expected(cli, inputs, folder, &outputs->data[i], &expected));
+    if (!compare_output(&outputs->data[i], &expected, atol, rtol)) {
+      *out_equal = false;
+    }
+    cli_array_deinit(&expected);
+  }
+  return NULL;
+}
