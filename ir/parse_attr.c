@@ -28,7 +28,7 @@ static pestle_status_t new_entry(pestle_parser_t* p,
 static pestle_status_t read_list(pestle_parser_t* p, char close,
                                  pestle_parse_value_t* out) {
   pestle_parse_entry_t** tail = &out->entries;
-  pestle_parse_entry_t* e;
+  pestle_parse_entry_t* e = NULL;
   out->kind = PESTLE_VALUE_LIST;
   if (pestle_parse_take(p, close)) return NULL;
   do {
@@ -55,7 +55,7 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
   *out_value = (pestle_parse_value_t){.kind = PESTLE_VALUE_DICT,
                                       .at = *pestle_parse_token(p)};
   pestle_parse_entry_t** tail = &out_value->entries;
-  pestle_parse_entry_t* e;
+  pestle_parse_entry_t* e = NULL;
   PESTLE_TRY(pestle_parse_enter(p));
   pestle_parse_advance(p);
   while (!pestle_parse_at(p, close)) {

@@ -171,7 +171,7 @@ static void run_blocks(const pestle_ref_call_t* call, pestle_dtype_t dtype,
   uint64_t width = pestle_dtype_info(dtype)->bits;
   for (size_t start = 0; start < count; start += BLOCK) {
     size_t n = count - start < BLOCK ? count - start : BLOCK;
-    const void* in[3];
+    const void* in[3] = {NULL};
     for (size_t i = 0; i < 3; ++i) {
       in[i] = i < arity ? lane_block(&lanes[i], kinds[i], start, n) : in[0];
     }
