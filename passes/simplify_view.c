@@ -2,6 +2,7 @@
 // Rules about ops that only move or repeat elements.
 #include <string.h>
 
+#include "base/mem.h"
 #include "passes/simplify.h"
 #include "passes/util.h"
 
@@ -10,6 +11,75 @@ static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
 }
 static const pestle_type_t* type_of(const pestle_node_t* node) {
   return node->results[0].type;
+}
+
+// --- Constants ---
+
+// Whether the elements of |e| are the same all along |dim|.
+static bool is_repeated(const pestle_elements_t* e, int32_t dim) {
+  size_t inner = pestle_dtype_size(e->type.dtype), outer = 1;
+  for (int32_t i = dim + 1; i < e->type.rank; ++i) {
+    inner *= (size_t)e->type.dims[i];
+  }
+  for (int32_t i = 0; i < dim; ++i) outer *= (size_t)e->type.dims[i];
+  // Equal to what follows one step on: all steps are equal.
+  size_t run = inner * (size_t)e->type.dims[dim];
+  for (size_t i = 0; i < outer; ++i) {
+    const char* data = (const char*)e->data + i * run;
+    if (memcmp(data, data + inner, run - inner)) return false;
+  }
+  return true;
+}
+
+// The elements of |e| with index 0 in every dim that |type| lacks.
+static void take_first(const pestle_elements_t* e, const bool* drop,
+                       char* out) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  int64_t index[PESTLE_MAX_RANK] = {0};
+  for (;;) {
+    size_t at = 0;
+    for (int32_t i = 0; i < e->type.rank; ++i) {
+      at = at * (size_t)e->type.dims[i] + (size_t)index[i];
+    }
+    memcpy(out, (const char*)e->data + at * size, size);
+    out += size;
+    int32_t i = e->type.rank - 1;
+    for (; i >= 0; --i) {
+      if (!drop[i] && ++index[i] < e->type.dims[i]) break;
+      index[i] = 0;
+    }
+    if (i < 0) return;
+  }
+}
+
+// Stored once and broadcast: a bias is known as a bias again.
+pestle_status_t pestle_rule_constant_repeats(pestle_builder_t* b,
+                                             pestle_node_t* node,
+                                             pestle_value_t** out) {
+  const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(node);
+  if (e->splat || !pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT) ||
+      pestle_type_count(&e->type) < 2) {
+    return NULL;
+  }
+  pestle_type_t small = pestle_type_make(e->type.dtype, 0, NULL);
+  bool drop[PESTLE_MAX_RANK], any = false;
+  int64_t dims[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < e->type.rank; ++i) {
+    drop[i] = e->type.dims[i] == 1 || is_repeated(e, i);
+    any = any || (drop[i] && e->type.dims[i] > 1);
+    if (drop[i]) continue;
+    dims[small.rank] = i;
+    small.dims[small.rank++] = e->type.dims[i];
+  }
+  if (!any) return NULL;
+  size_t size = pestle_type_bytes(&small);
+  char* data = pestle_arena_alloc(&b->module->arena, size, 64);
+  if (!data) return PESTLE_OOM();
+  take_first(e, drop, data);
+  pestle_elements_t kept = {small, data, size, small.rank == 0};
+  pestle_value_t* row;
+  PESTLE_TRY(pestle_pass_constant(b, &kept, &row));
+  return pestle_pass_broadcast(b, row, &e->type, dims, out);
 }
 
 // --- Reshape ---
