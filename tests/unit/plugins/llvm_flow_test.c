@@ -167,6 +167,7 @@ static void reductions(void** state) {
       check_reduce(ops[o], dtypes[d], 2);
       check_reduce(ops[o], dtypes[d], 16);
     }
+    check_reduce(ops[o], PESTLE_I32, 128);
   }
 }
 
@@ -268,15 +269,18 @@ static void gathers(void** state) {
     check_gather(dtypes[d], PESTLE_I32, 16);
     check_gather(dtypes[d], PESTLE_I64, 8);
     check_gather(dtypes[d], PESTLE_U32, 16);
+    check_gather(dtypes[d], PESTLE_I32, 3);
+    check_gather(dtypes[d], PESTLE_I32, 64);
   }
 }
 
 static void scatters(void** state) {
   static const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_U8, PESTLE_I1};
   (void)state;
-  for (unsigned run = 0; run < 6; ++run) {
-    pestle_dtype_t dtype = dtypes[run / 2];
-    unsigned lanes = run % 2 ? 16 : 1;
+  for (unsigned run = 0; run < 9; ++run) {
+    pestle_dtype_t dtype = dtypes[run / 3];
+    static const unsigned lane_counts[] = {1, 16, 3};
+    unsigned lanes = lane_counts[run % 3];
     pestle_kir_builder_t b = kernel("scatter");
     uint32_t in = global(&b, "in", dtype, 99, PESTLE_KIR_READONLY);
     uint32_t index = global(&b, "where", PESTLE_I64, 99, PESTLE_KIR_READONLY);
