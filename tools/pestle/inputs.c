@@ -176,7 +176,8 @@ static pestle_status_t read_input(cli_t* cli, const char* text,
   }
   cli_array_t array;
   PESTLE_TRY(make_array(name, rest, &array));
-  array.index = -1;
+  // "0=..." is the first input of a model whose inputs have no names.
+  if (!pestle_str_parse_i64(name, &array.index)) array.index = -1;
   PESTLE_TRY(push_array(inputs, &array));
   return cli_array_set_name(&pestle_vec_last(&inputs->arrays), name);
 }
@@ -239,6 +240,20 @@ static pestle_status_t missing(size_t index, const pestle_io_info_t* info) {
       info->name);
 }
 
+static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
+                                   const char* name) {
+  for (size_t i = 0; i < inputs->lazy.size; ++i) {
+    const cli_lazy_t* lazy = &inputs->lazy.data[i];
+    int64_t number;
+    if (!strcmp(lazy->name, name)) return lazy;
+    if (!name[0] && pestle_str_parse_i64(pestle_str(lazy->name), &number) &&
+        number == (int64_t)index) {
+      return lazy;
+    }
+  }
+  return NULL;
+}
+
 pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
                                 const pestle_io_info_t* info,
                                 cli_array_t** out_array) {
@@ -248,17 +263,13 @@ pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
     cli_array_retype(found, info->dtype);
     return NULL;
   }
-  const cli_lazy_t* lazy = NULL;
-  for (size_t i = 0; i < inputs->lazy.size; ++i) {
-    if (!strcmp(inputs->lazy.data[i].name, info->name)) {
-      lazy = &inputs->lazy.data[i];
-    }
-  }
+  const cli_lazy_t* lazy = find_lazy(inputs, index, info->name);
   if (!lazy) return missing(index, info);
   cli_array_t array;
   PESTLE_TRY(cli_array_init(info->dtype, info->rank, info->dims, &array));
   PESTLE_TRY(push_array(inputs, &array));
   *out_array = &pestle_vec_last(&inputs->arrays);
+  (*out_array)->index = (int64_t)index;
   PESTLE_TRY(cli_array_set_name(*out_array, pestle_str(info->name)));
   return cli_fill(*out_array, lazy->value);
 }

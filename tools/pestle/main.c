@@ -220,7 +220,7 @@ static pestle_status_t read_environment(cli_t* cli) {
     const char* value = getenv(options[read[i]].environment);
     if (!value || !value[0] || cli->text[read[i]]) continue;
     if (options[read[i]].kind == FLAG) {
-      bool is_set;
+      bool is_set = false;
       PESTLE_TRY(read_flag(options[read[i]].environment, value, &is_set));
       if (!is_set) continue;
     }

@@ -47,7 +47,9 @@ static pestle_status_t check_names(const run_t* run, const char* name) {
   size_t count = pestle_executable_input_count(run->executable);
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_allocator_system(), &names);
-  bool is_found = false;
+  int64_t number;
+  bool is_found = pestle_str_parse_i64(pestle_str(name), &number) &&
+                  number >= 0 && (size_t)number < count;
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(run->executable, i);
     is_found = is_found || !strcmp(info.name, name);
