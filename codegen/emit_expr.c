@@ -441,6 +441,11 @@ static bool lin_is_open(pestle_emit_t* e, const pestle_lin_t* lin) {
 
 static bool look_if_open(pestle_emit_t* e, const pestle_expr_t* x) {
   if (x->kind == PESTLE_EXPR_ACC || x->kind == PESTLE_EXPR_VAL) return false;
+  if (x->kind == PESTLE_EXPR_READ &&
+      e->nest->tensors.data[x->i].kind == PESTLE_TENSOR_STAGE &&
+      !e->ready[x->i]) {
+    return false;
+  }
   if (x->lin && !lin_is_open(e, x->lin)) return false;
   for (uint32_t i = 0; i < x->index_count; ++i) {
     if (!lin_is_open(e, x->index[i])) return false;

@@ -52,6 +52,9 @@ static void hoist_values(walk_t* w) {
   }
 }
 
+static void set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
+                      bool ready);
+
 // The axis has a value now: emit what belongs under it, then the other loops.
 static void inside(walk_t* w, const uint32_t* leaves, uint32_t count) {
   pestle_emit_t* e = w->e;
@@ -62,6 +65,7 @@ static void inside(walk_t* w, const uint32_t* leaves, uint32_t count) {
     if (count > 1) hoist_values(w);
   }
   walk(w, leaves + 1, count - 1);
+  if (w->attach) set_ready(e, w->stage, (int32_t)leaves[0], false);
 }
 
 static void open_fixed(walk_t* w, const uint32_t* leaves, uint32_t count,
@@ -750,6 +754,23 @@ static void emit_stage(pestle_emit_t* e, uint32_t stage) {
   walk(&w, s->order, first);
 }
 
+static void set_ready_stage(pestle_emit_t* e, uint32_t stage, bool ready) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    e->ready[s->tensors[v]] = ready;
+  }
+}
+
+// Whether what is placed under (|stage|, |axis|) may be read.
+static void set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
+                      bool ready) {
+  for (uint32_t p = 0; p < e->nest->stages.size; ++p) {
+    if (placed_here(pestle_nest_stage(e->nest, p), stage, axis)) {
+      set_ready_stage(e, p, ready);
+    }
+  }
+}
+
 static void emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   pestle_nest_t* nest = e->nest;
   int32_t vector = e->vector_axis;
@@ -762,6 +783,7 @@ static void emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
     if (!placed_here(pestle_nest_stage(nest, p), stage, axis)) continue;
     e->vector_axis = -1;
     emit_stage(e, p);
+    set_ready_stage(e, p, true);
     e->vector_axis = vector;
   }
 }
@@ -871,6 +893,7 @@ static bool alloc_tables(pestle_emit_t* e) {
   e->box = pestle_arena_alloc_zero(nest->arena, tensors * sizeof(*e->box),
                                    _Alignof(pestle_box_t));
   e->open = pestle_arena_alloc_zero(nest->arena, axes, 1);
+  e->ready = pestle_arena_alloc_zero(nest->arena, tensors, 1);
   e->value = pestle_arena_alloc_zero(nest->arena, axes * sizeof(*e->value),
                                      _Alignof(pestle_lin_t*));
   e->coord = pestle_arena_alloc_zero(nest->arena, axes * sizeof(*e->coord),
@@ -880,7 +903,7 @@ static bool alloc_tables(pestle_emit_t* e) {
                                e->memo_count + 1);
   e->checked = pestle_arena_alloc_zero(
       nest->arena, (e->memo_count + 1) * sizeof(uint32_t), 4);
-  if (!e->buffer || !e->box || !e->open || !e->value || !e->coord ||
+  if (!e->buffer || !e->box || !e->open || !e->ready || !e->value || !e->coord ||
       !e->axis_id || !e->memo || !e->checked) {
     return false;
   }

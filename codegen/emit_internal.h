@@ -26,6 +26,7 @@ typedef struct pestle_emit_t {
   bool contract;
   uint32_t* buffer;          // by tensor; PESTLE_KIR_NONE until made
   pestle_box_t* box;         // by tensor
+  bool* ready;               // by tensor: its stage has run where we are
   bool* open;                // by axis: its loop is open or its value is fixed
   const pestle_lin_t** value;  // by axis: leaf value while open
   pestle_kir_id_t* axis_id;  // by axis: loop index while open

@@ -284,9 +284,8 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
     return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
                                   note);
   }
-  if (ks->options->verify) {
-    PESTLE_TRY(pestle_kir_verify(&k->legal.view));
-  }
+  // Microseconds a kernel: a broken one must not reach a code generator.
+  PESTLE_TRY(pestle_kir_verify(&k->legal.view));
   return dump_flat(ks, k);
 }
 
