@@ -110,6 +110,11 @@ void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "it changes the size of the elements");
   }
+  // A bool is a byte here and a bit in StableHLO.
+  if (type.dtype == PESTLE_I1 || dtype_of(x) == PESTLE_I1) {
+    call->outputs[0] = pestle_onnx_convert(call, x, type.dtype);
+    return;
+  }
   pestle_node_spec_t spec = {.op = PESTLE_OP_BITCAST_CONVERT,
                              .operands = &x,
                              .operand_count = 1,

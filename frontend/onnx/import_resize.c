@@ -37,14 +37,15 @@ static double origin(const resize_t* how, int64_t axis, int64_t extent,
   double out = (double)how->out[axis], at = (double)x;
   pestle_str_t mode = how->coordinates;
   if (pestle_str_equal_c(mode, "align_corners")) {
-    return out <= 1 ? 0 : at * (in - 1) / (out - 1);
+    // ONNX's own cases measure the output before it is rounded to an extent.
+    return out <= 1 ? 0 : at * (in - 1) / (scale * in - 1);
   }
   if (pestle_str_equal_c(mode, "asymmetric")) return at / scale;
   if (pestle_str_equal_c(mode, "tf_crop_and_resize")) {
     double start = how->roi[0][axis], length = how->roi[1][axis] - start;
     double first = start * (in - 1);
     return out <= 1 ? first + length * (in - 1) / 2
-                    : first + at * length * (in - 1) / (out - 1);
+                    : first + at * length * (in - 1) / (scale * in - 1);
   }
   if (pestle_str_equal_c(mode, "pytorch_half_pixel") && out <= 1) return -0.5;
   double middle = (at + 0.5) / scale - 0.5;
