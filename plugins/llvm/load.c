@@ -30,13 +30,28 @@ enum { PAGE = 4096, STUB = 16, MAX_IMAGE = 1 << 28 };
 
 typedef void (*function_t)(void);
 
+#define UNARY(f) {"pestle_libm_" #f, (function_t)(double (*)(double))f}
+#define BINARY(f) {"pestle_libm_" #f, (function_t)(double (*)(double, double))f}
+
 static const struct {
   const char* name;
   function_t address;
 } k_imports[] = {
-    // The remainder of floats has no instruction.
+    // The remainder of floats has no instruction: LLVM's own names.
     {"fmod", (function_t)(double (*)(double, double))fmod},
     {"fmodf", (function_t)(float (*)(float, float))fmodf},
+    BINARY(pow),
+    BINARY(atan2),
+    UNARY(cbrt),
+    UNARY(exp),
+    UNARY(expm1),
+    UNARY(log),
+    UNARY(log1p),
+    UNARY(tanh),
+    UNARY(sin),
+    UNARY(cos),
+    UNARY(tan),
+    UNARY(erf),
 };
 enum { IMPORT_COUNT = sizeof k_imports / sizeof *k_imports };
 

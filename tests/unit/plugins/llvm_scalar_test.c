@@ -94,6 +94,12 @@ ROWS(rows_bits, PESTLE_OP_AND, PESTLE_OP_OR, PESTLE_OP_XOR, PESTLE_OP_NOT,
 ROWS(rows_round, PESTLE_OP_FLOOR, PESTLE_OP_CEIL, PESTLE_OP_ROUND_EVEN,
      PESTLE_OP_ROUND_AFZ, PESTLE_OP_TRUNC)
 
+// On f64 alone, by the same C library as the interpreter's.
+ROWS(rows_of_libm, PESTLE_OP_POWER, PESTLE_OP_ATAN2, PESTLE_OP_CBRT,
+     PESTLE_OP_EXP, PESTLE_OP_EXPM1, PESTLE_OP_LOG, PESTLE_OP_LOG1P,
+     PESTLE_OP_LOGISTIC, PESTLE_OP_TANH, PESTLE_OP_SINE, PESTLE_OP_COSINE,
+     PESTLE_OP_TAN, PESTLE_OP_ERF, PESTLE_OP_RSQRT)
+
 // Casts between all pairs.
 static void check_cast(pestle_dtype_t from, pestle_dtype_t to, unsigned lanes) {
   pestle_kir_builder_t b = kernel("cast");
@@ -161,6 +167,7 @@ int main(void) {
       cmocka_unit_test(rows_compare),
       cmocka_unit_test(rows_bits),
       cmocka_unit_test(rows_round),
+      cmocka_unit_test(rows_of_libm),
       cmocka_unit_test(casts),
       cmocka_unit_test(extremes_of_constants),
   };
