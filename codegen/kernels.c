@@ -141,7 +141,7 @@ static void estimate(const pestle_nest_t* nest, pestle_kernel_t* k) {
     if (s->inlined) continue;
     uint64_t points = 1;
     for (uint32_t r = 0; r < s->root_count; ++r) {
-      points *= (uint64_t)nest->axes.data[s->roots[r]].extent;
+      points *= (uint64_t)nest->axes.data[s->roots[r]].full_extent;
     }
     bool product = s->is_fold && s->values[0]->kind == PESTLE_EXPR_OP &&
                    s->values[0]->op == PESTLE_OP_MULTIPLY;

@@ -345,6 +345,11 @@ static pestle_status_t clean(pestle_kir_builder_t* k) {
 pestle_status_t pestle_kir_finish(pestle_kir_builder_t* k) {
   if (k->failed || k->strings.failed) return PESTLE_OOM();
   PESTLE_TRY(clean(k));
+  return pestle_kir_seal(k);
+}
+
+pestle_status_t pestle_kir_seal(pestle_kir_builder_t* k) {
+  if (k->failed || k->strings.failed) return PESTLE_OOM();
   make_view(k);
   PESTLE_TRY(take_totals(k));
   hash_kernel(k);

@@ -51,6 +51,9 @@ static inline const char* pestle_kir_text(const pestle_kir_builder_t* k,
 uint32_t pestle_kir_intern(pestle_kir_builder_t* k, const char* text,
                            bool identifier);
 
+// pestle_kir_finish() without changing an instruction: totals, hash and view.
+PESTLE_NODISCARD pestle_status_t pestle_kir_seal(pestle_kir_builder_t* k);
+
 // Names in the text form.
 const char* pestle_kir_axis_name(unsigned axis);
 const char* pestle_kir_scope_name(unsigned scope);

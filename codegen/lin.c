@@ -245,24 +245,20 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// The largest g that divides every coefficient and |c|; the constant may leave
-// a rest b with 0 <= b < g: floor((g*x + b) / (g*d)) = floor(x / d).
-static int64_t common_factor(const pestle_lin_t* a, int64_t c) {
-  int64_t g = c;
-  for (uint32_t i = 0; i < a->count; ++i) g = gcd(g, a->terms[i].coef);
-  return g;
-}
-
-static const pestle_lin_t* divide_out(pestle_nest_t* nest,
-                                      const pestle_lin_t* a, int64_t g) {
-  pestle_lin_t* lin = lin_alloc(nest, a->count);
-  if (!lin) return &zero_lin;
-  lin->constant = floor_div(a->constant, g);
-  lin->count = a->count;
+// A g > 1 that divides |c| such that |a| = g*x + b with 0 <= b < g for every
+// value of b's terms: floor((g*x + b) / (g*d)) = floor(x / d). 1 if none.
+static int64_t common_factor(pestle_nest_t* nest, const pestle_lin_t* a,
+                             int64_t c) {
+  int64_t best = 1;
   for (uint32_t i = 0; i < a->count; ++i) {
-    lin->terms[i] = (pestle_term_t){a->terms[i].coef / g, a->terms[i].atom};
+    int64_t g = gcd(c, a->terms[i].coef);
+    if (g <= best) continue;
+    const pestle_lin_t *x, *b;
+    split_multiples(nest, a, g, &x, &b);
+    pestle_range_t range = pestle_lin_range(nest, b);
+    if (range.lo >= 0 && range.hi < g) best = g;
   }
-  return lin;
+  return best;
 }
 
 const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
@@ -273,10 +269,11 @@ const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
   pestle_range_t range = pestle_lin_range(nest, r);
   int64_t lo = floor_div(range.lo, divisor), hi = floor_div(range.hi, divisor);
   if (lo == hi) return pestle_lin_add(nest, q, pestle_lin_const(nest, lo));
-  int64_t g = common_factor(r, divisor);
+  int64_t g = common_factor(nest, r, divisor);
   if (g > 1) {
-    r = divide_out(nest, r, g);
-    divisor /= g;
+    const pestle_lin_t *x, *b;
+    split_multiples(nest, r, g, &x, &b);
+    return pestle_lin_add(nest, q, pestle_lin_div(nest, x, divisor / g));
   }
   if (r->count == 1 && r->terms[0].coef == 1 && r->constant == 0 &&
       r->terms[0].atom->kind == PESTLE_ATOM_DIV) {
@@ -301,14 +298,14 @@ const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
   if (lo == hi) {
     return pestle_lin_add(nest, r, pestle_lin_const(nest, -lo * divisor));
   }
-  int64_t g = common_factor(r, divisor);
+  int64_t g = common_factor(nest, r, divisor);
   if (g > 1) {
     // (g*x + b) mod (g*d) = g * (x mod d) + b
-    int64_t b = r->constant - g * floor_div(r->constant, g);
-    const pestle_lin_t* inner =
-        pestle_lin_mod(nest, divide_out(nest, r, g), divisor / g);
-    return pestle_lin_add(nest, pestle_lin_scale(nest, inner, g),
-                          pestle_lin_const(nest, b));
+    const pestle_lin_t *x, *b;
+    split_multiples(nest, r, g, &x, &b);
+    return pestle_lin_add(
+        nest, b,
+        pestle_lin_scale(nest, pestle_lin_mod(nest, x, divisor / g), g));
   }
   return from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_MOD,
                                          .lin = r,

@@ -76,6 +76,9 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   how.guard = e->guard;
+  // The body has nothing left to inline, but its reads are shared too.
+  how.read = inline_read;
+  how.user = in;
   const pestle_expr_t* body =
       pestle_expr_substitute(nest, &how, p->values[0]);
   entry.body = body;

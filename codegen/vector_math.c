@@ -72,28 +72,29 @@ vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
   return vm_select(v, small, x, p);
 }
 
-// With t = e^-|x|: 1 / (1 + t) for x >= 0 and t / (1 + t) below, so that the
-// small results on the left keep their precision, denormals too.
+// 1 / (1 + e^-x). With e^-x = (1 + q) s1 s2 that is c / (c + s1 + s1 q), c =
+// 1 / s2: the sum c + s1 is exact, or what it loses is added later, and nothing
+// overflows, so that the denormal results on the left are those of one division.
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
-  vm_id_t a = vm_abs(v, x);
-  a = vm_neg(v, a);
+  vm_t i = vm_as(v, PESTLE_I32);
+  vm_id_t a = vm_neg(v, x);
+  a = vm_at_most(v, a, 104.0);
   a = vm_at_least(v, a, -104.0);
   exp_parts_t e = exp_parts(v, a);
-  // 1 + t from 1 + s and s q: one rounding less than from t.
-  vm_id_t s = vm_mul(v, e.low, e.high);
-  vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
-  below = vm_fma(v, s, e.q, below);
-  vm_id_t t = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
-  t = vm_mul(v, t, e.low);
-  t = vm_mul(v, t, e.high);
-  vm_id_t one = vm_const(v, 1.0);
-  vm_id_t negative = vm_op2f(v, PESTLE_OP_LT, x, 0.0);
-  vm_id_t above = vm_select(v, negative, t, one);
-  return vm_div(v, above, below);
+  vm_id_t high = vm_bits(v, e.high, PESTLE_I32);
+  vm_id_t twice_bias = vm_int(i, 0x7f000000);
+  vm_id_t c = vm_sub(i, twice_bias, high);
+  c = vm_bits(i, c, PESTLE_F32);
+  vm_id_t sum = vm_add(v, c, e.low);
+  vm_id_t lost = vm_sub(v, sum, e.low);
+  lost = vm_sub(v, c, lost);
+  vm_id_t rest = vm_fma(v, e.low, e.q, lost);
+  sum = vm_add(v, sum, rest);
+  return vm_div(v, c, sum);
 }
 
-// |x| < 0.625: x + x^3 p(x^2). Else 1 - 2 / (e^(2|x|) + 1) with the sign of x,
-// which is 1 from 10 on.
+// With a = |x| < 0.625: a + a^3 p(a^2). Else 1 - 2 / (e^(2a) + 1), which is 1
+// from 10 on. The sign of x goes on last.
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t a = vm_abs(v, x);
   vm_id_t twice = vm_add(v, a, a);
@@ -105,17 +106,17 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t two = vm_const(v, -2.0);
   vm_id_t large = vm_div(v, two, below);
   large = vm_op2f(v, PESTLE_OP_ADD, large, 1.0);
-  large = vm_copy_sign(v, large, x, PESTLE_I32);
-  vm_id_t square = vm_mul(v, x, x);
+  vm_id_t square = vm_mul(v, a, a);
   vm_id_t p = VM_POLY(v, square, poly_tanh_f32);
   p = vm_mul(v, p, square);
-  vm_id_t small = vm_fma(v, p, x, x);
+  vm_id_t small = vm_fma(v, p, a, a);
   vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.625);
-  return vm_select(v, is_small, small, large);
+  vm_id_t r = vm_select(v, is_small, small, large);
+  return vm_copy_sign(v, r, x, PESTLE_I32);
 }
 
-// |x| < 0.93: x + x p(x^2). Else 1 - e^(-t p(t)) with t = |x|, which rounds to
-// 1 before 4.
+// With a = |x| < 0.93: a + a p(a^2). Else 1 - e^(-t p(t)) with t = a up to 4,
+// where it has long been 1.
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
   vm_id_t a = vm_abs(v, x);
   vm_id_t t = vm_at_most(v, a, 4.0);
@@ -126,12 +127,13 @@ vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
   vm_id_t s = vm_mul(v, e.low, e.high);
   vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, s, 1.0);
   vm_id_t large = vm_fma(v, s, e.q, rest);
-  large = vm_copy_sign(v, large, x, PESTLE_I32);
-  vm_id_t square = vm_mul(v, x, x);
+  large = vm_neg(v, large);
+  vm_id_t square = vm_mul(v, a, a);
   vm_id_t q = VM_POLY(v, square, poly_erf_f32);
-  vm_id_t small = vm_fma(v, q, x, x);
+  vm_id_t small = vm_fma(v, q, a, a);
   vm_id_t is_small = vm_op2f(v, PESTLE_OP_LT, a, 0.93);
-  return vm_select(v, is_small, small, large);
+  vm_id_t r = vm_select(v, is_small, small, large);
+  return vm_copy_sign(v, r, x, PESTLE_I32);
 }
 
 // --- Dispatch ---
