@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ONNX backend cases of node_tests.txt through `pestle run`: what Pestle
 supports must be right, and at least MUST_RUN of them must be supported. Exits
-77, "skipped", when a Python package is missing."""
+77, "skipped", when a Python package is missing.
 
+Two rounds: with all inputs as inputs, and, since many cases give axes and
+shapes as inputs, what was not supported then with those as constants."""
+
+import json
 import os
 import pathlib
 import subprocess
@@ -11,7 +15,42 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = os.environ["PESTLE_BUILD_DIR"]
-MUST_RUN = 600
+MUST_RUN = 780
+
+# Results of f16 sums, whose order is ours to choose: 2 units in the last place.
+LOOSER = {"node/test_attention_4d_causal_fp16_expanded": 1e-3}
+
+
+def write_data(folder):
+    path = os.path.join(folder, "tolerances.json")
+    if os.path.exists(path):
+        return
+    command = [sys.executable, "-W", "ignore", str(HERE / "gen_node_data.py")]
+    subprocess.run(command + [folder], check=True)
+    with open(path) as f:
+        tolerances = json.load(f)
+    for name, rtol in LOOSER.items():
+        tolerances[name]["rtol"] = max(rtol, 2 * tolerances[name]["rtol"])
+    with open(path, "w") as f:
+        json.dump(tolerances, f, indent=0)
+
+
+def run_round(data, names, options):
+    """The names of the cases that passed, failed and were skipped."""
+    report = os.path.join(BUILD, "node-report.json")
+    exe = f"{BUILD}/pestle run {{model}} --inputs {{inputs}} {options}"
+    exe += " --outputs {outputs} --threads 1 --no-cache"
+    command = [sys.executable, str(HERE / "run_node_tests.py"), "--data", data]
+    command += ["--category", "node,simple", "--exe", exe, "--json", report]
+    command += ["--include", str(names), "--show-failed", "40"]
+    command += ["--jobs", str(os.cpu_count() or 1)]
+    subprocess.run(command + sys.argv[1:])
+    with open(report) as f:
+        results = json.load(f)["results"]
+    return [
+        [n for n, r in sorted(results.items()) if r["status"] == status]
+        for status in ("passed", "failed", "skipped")
+    ]
 
 
 def main():
@@ -21,19 +60,17 @@ def main():
         print(f"skipped: {e}; tools/requirements.txt lists what is needed")
         sys.exit(77)
     data = os.path.join(BUILD, "node-data")
-    if not os.path.exists(os.path.join(data, "tolerances.json")):
-        subprocess.run(
-            [sys.executable, str(HERE / "gen_node_data.py"), data], check=True
-        )
-    exe = f"{BUILD}/pestle run {{model}} --inputs {{inputs}}"
-    exe += " --outputs {outputs} --threads 1 --no-cache"
-    command = [sys.executable, str(HERE / "run_node_tests.py"), "--data", data]
-    command += ["--category", "node,simple", "--exe", exe]
-    command += ["--include", str(HERE / "node_tests.txt")]
-    command += ["--show-failed", "40", "--must-run", str(MUST_RUN)]
-    command += ["--jobs", str(os.cpu_count() or 1)]
-    command += sys.argv[1:]
-    sys.exit(subprocess.run(command).returncode)
+    write_data(data)
+    passed, failed, skipped = run_round(data, HERE / "node_tests.txt", "")
+    names = os.path.join(BUILD, "node-names.txt")
+    with open(names, "w") as f:
+        f.writelines(name + "\n" for name in skipped)
+    if skipped:
+        again = run_round(data, names, "--const :integers")
+        passed += again[0]
+        failed += again[1]
+    print(f"{len(passed)} passed, {len(failed)} failed: {' '.join(failed)}")
+    sys.exit(1 if failed or len(passed) < MUST_RUN else 0)
 
 
 if __name__ == "__main__":

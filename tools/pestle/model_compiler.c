@@ -99,6 +99,21 @@ static pestle_status_t make_const(const char* rest, cli_array_t* out_array) {
   return status;
 }
 
+// The view outlives |array|'s place, not its data.
+static pestle_status_t push_const(cli_t* cli, const char* name,
+                                  cli_array_t* array, bindings_t* b) {
+  pestle_tensor_t* view = PESTLE_ARENA_NEW(&cli->arena, pestle_tensor_t);
+  if (!view) return PESTLE_OOM();
+  *view = cli_array_view(array);
+  view->shape = pestle_arena_copy(&cli->arena, array->dims, sizeof(array->dims),
+                                  _Alignof(int64_t));
+  pestle_const_binding_t binding = {.input = name, .value = view};
+  if (!view->shape || !pestle_vec_push(&b->consts, binding)) {
+    return PESTLE_OOM();
+  }
+  return NULL;
+}
+
 static pestle_status_t add_const(cli_t* cli, const char* text,
                                  cli_arrays_t* arrays, bindings_t* b) {
   const char *name, *rest;
@@ -110,12 +125,35 @@ static pestle_status_t add_const(cli_t* cli, const char* text,
     cli_array_deinit(&array);
     return PESTLE_OOM();
   }
-  pestle_const_binding_t binding = {.input = name};
-  return pestle_vec_push(&b->consts, binding) ? NULL : PESTLE_OOM();
+  return push_const(cli, name, &pestle_vec_last(arrays), b);
 }
 
-static pestle_status_t add_options(cli_t* cli, cli_arrays_t* arrays,
-                                   bindings_t* b) {
+// Shapes, axes and the like: the inputs that a model may want to know early.
+static bool is_small_integer(const cli_array_t* array) {
+  return array->count <= 64 && pestle_dtype_is(array->dtype, PESTLE_KIND_INT);
+}
+
+// --const NAME, and --const :integers: the values that are given as inputs.
+static pestle_status_t add_given(cli_t* cli, const char* name,
+                                 cli_inputs_t* inputs, bindings_t* b) {
+  bool is_any = !strcmp(name, ":integers"), is_found = is_any;
+  for (size_t i = 0; inputs && i < inputs->arrays.size; ++i) {
+    cli_array_t* a = &inputs->arrays.data[i];
+    if (!a->name || !(is_any ? is_small_integer(a) : !strcmp(a->name, name))) {
+      continue;
+    }
+    is_found = true;
+    PESTLE_TRY(push_const(cli, a->name, a, b));
+  }
+  if (is_found) return NULL;
+  return CLI_USAGE_ERROR(
+      "--const %s: no value is given, neither as %s=VALUE "
+      "nor among the inputs",
+      name, name);
+}
+
+static pestle_status_t add_options(cli_t* cli, cli_inputs_t* inputs,
+                                   cli_arrays_t* arrays, bindings_t* b) {
   for (size_t i = 0; i < cli->list[CLI_DIM].size; ++i) {
     PESTLE_TRY(add_dim(cli, cli->list[CLI_DIM].data[i], b));
   }
@@ -123,7 +161,9 @@ static pestle_status_t add_options(cli_t* cli, cli_arrays_t* arrays,
     PESTLE_TRY(add_shape(cli, cli->list[CLI_SHAPE].data[i], b));
   }
   for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
-    PESTLE_TRY(add_const(cli, cli->list[CLI_CONST].data[i], arrays, b));
+    const char* text = cli->list[CLI_CONST].data[i];
+    PESTLE_TRY(strchr(text, '=') ? add_const(cli, text, arrays, b)
+                                 : add_given(cli, text, inputs, b));
   }
   return NULL;
 }
@@ -232,16 +272,9 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
 static pestle_status_t import(cli_t* cli, const char* path,
                               cli_inputs_t* inputs, cli_arrays_t* arrays,
                               bindings_t* b, pestle_module_t** out_module) {
-  PESTLE_TRY(add_options(cli, arrays, b));
+  PESTLE_TRY(add_options(cli, inputs, arrays, b));
   bool is_onnx = pestle_str_ends_with(pestle_str(path), PESTLE_STR(".onnx"));
   if (inputs && is_onnx) PESTLE_TRY(add_inputs(cli, inputs, b));
-  pestle_tensor_t* views =
-      PESTLE_ARENA_ARRAY(&cli->arena, pestle_tensor_t, arrays->size + 1);
-  if (!views) return PESTLE_OOM();
-  for (size_t i = 0; i < arrays->size; ++i) {
-    views[i] = cli_array_view(&arrays->data[i]);
-    b->consts.data[i].value = &views[i];
-  }
   pestle_import_options_t options = {
       .struct_size = sizeof(options),
       .dims = b->dims.data,

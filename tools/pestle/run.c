@@ -65,12 +65,24 @@ static pestle_status_t check_names(const run_t* run, const char* name) {
   return status;
 }
 
+static bool is_const(const cli_t* cli, pestle_str_t name) {
+  for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
+    pestle_str_t made, rest;
+    pestle_str_split(pestle_str(cli->list[CLI_CONST].data[i]), '=', &made,
+                     &rest);
+    if (pestle_str_equal(made, name)) return true;
+    if (pestle_str_equal_c(made, ":integers")) return true;
+  }
+  return false;
+}
+
 static pestle_status_t bind_inputs(run_t* run) {
   size_t count = pestle_executable_input_count(run->executable);
   for (size_t i = 0; i < run->cli->list[CLI_INPUT].size; ++i) {
     pestle_str_t name;
     const char* rest;
     if (!cli_split(run->cli->list[CLI_INPUT].data[i], &name, &rest)) continue;
+    if (is_const(run->cli, name)) continue;
     const char* text = cli_copy(run->cli, name);
     PESTLE_TRY(text ? check_names(run, text) : PESTLE_OOM());
   }
