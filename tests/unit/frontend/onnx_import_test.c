@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models: names, order, shapes, subgraphs, folding, what is refused.
+#include "frontend/onnx/proto.h"
+#include "onnx_test.h"
+
+static const int64_t two[] = {2}, two_three[] = {2, 3};
+
+// y = Relu(x + w)
+static pb_t small_graph(const char* dims) {
+  pb_t g = {0};
+  const float w[3] = {1, -2, 3};
+  onnx_input(&g, "x", ONNX_FLOAT, dims);
+  onnx_floats(&g, "w", 1, (const int64_t[]){3}, w);
+  onnx_node(&g, "Add", "plus", "x,w", "s", NULL);
+  onnx_node(&g, "Relu", "", "s", "y", NULL);
+  onnx_output(&g, "y");
+  return g;
+}
+
+static void runs_a_model(void** state) {
+  (void)state;
+  pb_t g = small_graph("2,3");
+  pb_t model = onnx_model(13, &g);
+  const float x[6] = {1, 1, -9, 0, 5, 0}, expected[6] = {2, 0, 0, 1, 3, 3};
+  float y[6];
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  assert_memory_equal(y, expected, sizeof(y));
+}
+
+static void keeps_names_and_locations(void** state) {
+  (void)state;
+  pb_t g = small_graph("2,3");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  pestle_function_t* f = pestle_module_entry(t.module);
+  assert_string_equal(f->argument_names[0], "x");
+  assert_string_equal(f->result_names[0], "y");
+  bool plus = false, relu = false;
+  for (pestle_node_t* n = f->body->block->first; n; n = n->next) {
+    plus |= n->op == PESTLE_OP_ADD && strcmp(n->loc.name, "plus") == 0;
+    relu |= n->op == PESTLE_OP_MAXIMUM && strcmp(n->loc.name, "Relu_1") == 0;
+  }
+  assert_true(plus && relu);
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+// --- Structure ---
+
+static void sorts_nodes(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_node(&g, "Neg", "last", "a", "y", NULL);
+  onnx_node(&g, "Abs", "first", "x", "a", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  const float x[2] = {-1, 2}, expected[2] = {-1, -2};
+  float y[2];
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  assert_memory_equal(y, expected, sizeof(y));
+}
+
+static void names_a_cycle(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_node(&g, "Add", "one", "x,c", "a", NULL);
+  onnx_node(&g, "Neg", "two", "a", "b", NULL);
+  onnx_node(&g, "Abs", "three", "b", "c", NULL);
+  onnx_output(&g, "c");
+  pb_t model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "'one' (Add), 'three' (Abs), 'two' (Neg)");
+}
+
+static void refuses_unknown_and_repeated_names(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_node(&g, "Neg", "n", "nowhere", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "node 'n' (Neg, opset 13) reads 'nowhere'");
+
+  g = (pb_t){0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_node(&g, "Neg", "n", "x", "y", NULL);
+  onnx_node(&g, "Abs", "m", "x", "y", NULL);
+  onnx_output(&g, "y");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "make 'y': node 0 'n' (Neg) and node 1 'm'");
+
+  g = (pb_t){0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_output(&g, "z");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "output 'z'");
+}
+
+static void refuses_wrong_operands(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_input(&g, "i", ONNX_INT64, "2");
+  onnx_node(&g, "Add", "mixed", "x,i", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "node 'mixed' (Add, opset 13)");
+
+  g = (pb_t){0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_input(&g, "z", ONNX_FLOAT, "3");
+  onnx_node(&g, "Add", "clash", "x,z", "y", NULL);
+  onnx_output(&g, "y");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "tensor<2xf32> and tensor<3xf32>");
+
+  g = (pb_t){0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_node(&g, "Add", "lonely", "x", "y", NULL);
+  onnx_output(&g, "y");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "has 1 inputs, it takes at least 2");
+
+  g = (pb_t){0};
+  pb_t attrs = {0};
+  onnx_attr_text(&attrs, "perm", "01");
+  onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+  onnx_node(&g, "Transpose", "t", "x", "y", &attrs);
+  onnx_output(&g, "y");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "attribute 'perm' is a string");
+}
+
+static void lists_every_unsupported_op(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_node(&g, "Frobnicate", "f1", "x", "a", NULL);
+  onnx_node(&g, "Frobnicate", "f2", "a", "b", NULL);
+  onnx_node(&g, "NonMaxSuppression", "nms", "b", "c", NULL);
+  onnx_node(&g, "Gelu", "young", "c", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_fails(model, UNSUPPORTED,
+             "3 ops that Pestle cannot import: Frobnicate (opset 13; 2 nodes: "
+             "'f1', 'f2'), NonMaxSuppression (opset 13; 1 node: 'nms'), Gelu "
+             "(opset 13, supported 20 to ");
+}
+
+static void rejects_domains_on_use(void** state) {
+  (void)state;
+  pb_t g = small_graph("2,3");
+  pb_t model = onnx_model(13, &g);
+  onnx_opset(&model, "com.example", 1);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static void drops_initializers_from_inputs(void** state) {
+  (void)state;
+  pb_t g = {0};
+  const float w[2] = {1, 2}, x[2] = {10, 20}, expected[2] = {11, 22};
+  float y[2];
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_input(&g, "w", ONNX_FLOAT, "2");
+  onnx_floats(&g, "w", 1, two, w);
+  onnx_node(&g, "Add", "", "x,w", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  assert_memory_equal(y, expected, sizeof(y));
+}
+
+// --- Shapes ---
+
+static void folds_shapes_away(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2,3,4");
+  onnx_int_list(&g, "first", 1, (const int64_t[]){0});
+  onnx_int_list(&g, "rest", 1, (const int64_t[]){-1});
+  pb_t attrs = {0};
+  onnx_attr_int(&attrs, "axis", 0);
+  onnx_node(&g, "Shape", "", "x", "shape", NULL);
+  onnx_node(&g, "Gather", "", "shape,first", "n", NULL);
+  onnx_node(&g, "Concat", "", "n,rest", "target", &attrs);
+  onnx_node(&g, "Reshape", "", "x,target", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_RESHAPE), 1);
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_CONSTANT), 0);
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_CONCATENATE), 0);
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static pestle_type_t argument_type(onnx_test_t* t) {
+  return pestle_value_type(
+      pestle_function_argument(pestle_module_entry(t->module), 0));
+}
+
+static void specializes_symbolic_dims(void** state) {
+  (void)state;
+  pb_t g = small_graph("batch,3");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  assert_true(argument_type(&t).dims[0] == PESTLE_DIM_DYNAMIC);
+  pestle_type_t type = pestle_type_make(PESTLE_F32, 2, two_three);
+  pestle_module_t* fixed;
+  assert_ok(pestle_module_specialize(t.module, &type, 1, &fixed));
+  assert_ok(pestle_module_verify(fixed));
+  pestle_module_release(t.module);
+  t.module = fixed;
+  assert_true(argument_type(&t).dims[0] == 2);
+  type.dims[1] = 4;
+  assert_error(pestle_module_specialize(fixed, &type, 1, &fixed),
+               INVALID_ARGUMENT, "");
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static void binds_dims_and_shapes(void** state) {
+  (void)state;
+  pb_t g = small_graph("batch,?");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  const pestle_shape_binding_t shape = {"x", 2, two_three};
+  t.options.shapes = &shape;
+  t.options.shape_count = 1;
+  assert_ok(onnx_import(&t, &model));
+  assert_true(argument_type(&t).dims[1] == 3);
+  pestle_module_release(t.module);
+  t.module = NULL;
+  const pestle_dim_binding_t dims[2] = {{"batch", 5}, {"typo", 1}};
+  t.options.shape_count = 0;
+  t.options.dims = dims;
+  t.options.dim_count = 1;
+  assert_ok(onnx_import(&t, &model));
+  assert_true(argument_type(&t).dims[0] == 5);
+  pestle_module_release(t.module);
+  t.module = NULL;
+  t.options.dim_count = 2;
+  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT, "'typo'");
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static void refuses_wrong_shapes(void** state) {
+  (void)state;
+  pb_t g = small_graph("batch,3");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  const pestle_shape_binding_t shape = {"x", 2, (const int64_t[]){2, 4}};
+  const pestle_shape_binding_t nobody = {"z", 2, two_three};
+  t.options.shapes = &shape;
+  t.options.shape_count = 1;
+  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT,
+               "'x' is given the shape 2x4, the model says ?x3");
+  t.options.shapes = &nobody;
+  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT, "'z'");
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static void makes_inputs_constant(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+  onnx_input(&g, "shape", ONNX_INT64, "1");
+  onnx_node(&g, "Reshape", "flat", "x,shape", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_error(onnx_import(&t, &model), UNSUPPORTED, "--const NAME=VALUE");
+  int64_t six = 6, extent = 1, count = 1;
+  pestle_tensor_t value = {.data = &six,
+                           .device = {PESTLE_DEVICE_CPU, 0},
+                           .ndim = 1,
+                           .dtype = pestle_dtype_to_dlpack(PESTLE_I64),
+                           .shape = &extent};
+  const pestle_const_binding_t binding = {"shape", &value};
+  t.options.consts = &binding;
+  t.options.const_count = 1;
+  assert_ok(onnx_import(&t, &model));
+  count = (int64_t)pestle_function_argument_count(pestle_module_entry(t.module));
+  assert_int_equal(count, 1);
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+// A deadline that has passed and a raised flag end an import.
+static void obeys_control(void** state) {
+  (void)state;
+  pb_t g = small_graph("2,3");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  volatile int32_t cancel = 1;
+  pestle_control_t control = {.struct_size = sizeof(control),
+                              .cancel = &cancel};
+  t.options.control = &control;
+  assert_code(onnx_import(&t, &model), CANCELLED);
+  cancel = 0;
+  control.deadline_ns = 1;
+  assert_code(onnx_import(&t, &model), DEADLINE_EXCEEDED);
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+// --- Subgraphs ---
+
+// then: x + w (captured); else: -x.
+static pb_t if_graph(void) {
+  pb_t g = {0}, then_graph = {0}, else_graph = {0}, attrs = {0};
+  const float w[2] = {1, 2};
+  onnx_node(&then_graph, "Add", "then_add", "x,w", "then_y", NULL);
+  onnx_output(&then_graph, "then_y");
+  onnx_node(&else_graph, "Neg", "else_neg", "x", "else_y", NULL);
+  onnx_output(&else_graph, "else_y");
+  onnx_attr_message(&attrs, "then_branch", 5, 6, then_graph);
+  onnx_attr_message(&attrs, "else_branch", 5, 6, else_graph);
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_floats(&g, "w", 1, two, w);
+  onnx_node(&g, "If", "choice", "c", "y", &attrs);
+  onnx_output(&g, "y");
+  return g;
+}
+
+static void keeps_an_if(void** state) {
+  (void)state;
+  for (int taken = 0; taken < 2; ++taken) {
+    pb_t g = if_graph();
+    onnx_input(&g, "c", ONNX_BOOL, "");
+    pb_t model = onnx_model(13, &g);
+    const float x[2] = {10, 20}, expected[2][2] = {{-10, -20}, {11, 22}};
+    uint8_t condition = (uint8_t)taken;
+    float y[2];
+    onnx_run(&model, (const void*[]){x, &condition}, (void*[]){y});
+    assert_memory_equal(y, expected[taken], sizeof(y));
+  }
+}
+
+static void folds_a_constant_if(void** state) {
+  (void)state;
+  pb_t g = if_graph();
+  const uint8_t yes = 1;
+  pb_message(&g, 5, onnx_tensor("c", ONNX_BOOL, 0, NULL, &yes, 1));
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_IF), 0);
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_ADD), 1);
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_NEGATE), 0);
+  onnx_end(&t);
+  pb_free(&model);
+}
+
+static void bounds_the_nesting(void** state) {
+  (void)state;
+  pb_t inner = {0};
+  onnx_node(&inner, "Neg", "n", "x", "y", NULL);
+  onnx_output(&inner, "y");
+  for (int i = 0; i < PESTLE_PROTO_MAX_DEPTH + 2; ++i) {
+    pb_t outer = {0}, attrs = {0};
+    onnx_attr_message(&attrs, "then_branch", 5, 6, inner);
+    onnx_node(&outer, "If", "if", "c", "y", &attrs);
+    onnx_output(&outer, "y");
+    inner = outer;
+  }
+  pb_t model = onnx_model(13, &inner);
+  onnx_fails(model, MALFORMED, "nested");
+}
+
+static void refuses_what_is_no_model(void** state) {
+  (void)state;
+  pb_t empty = {0};
+  onnx_fails(empty, MALFORMED, "empty");
+  pb_t text = {0};
+  pb_raw(&text, "hello, world", 12);
+  onnx_fails(text, MALFORMED, "byte");
+  pb_t no_graph = {0};
+  pb_int(&no_graph, 1, 8);
+  onnx_fails(no_graph, MALFORMED, "0 graphs");
+}
+
+// Every allocation of an import may fail.
+static void survives_failing_memory(void** state) {
+  (void)state;
+  pb_t g = if_graph();
+  onnx_input(&g, "c", ONNX_BOOL, "");
+  onnx_int_list(&g, "axes", 1, (const int64_t[]){0});
+  onnx_node(&g, "Shape", "", "x", "shape", NULL);
+  onnx_node(&g, "Unsqueeze", "", "shape,axes", "z", NULL);
+  onnx_output(&g, "z");
+  pb_t model = onnx_model(13, &g);
+  bool failed = true;
+  for (size_t k = 1; failed; ++k) {
+    onnx_test_t t;
+    onnx_begin(&t);
+    size_t before = atomic_load(&t.memory.request_count);
+    atomic_store(&t.memory.fail_at, before + k);
+    pestle_status_t status = onnx_import(&t, &model);
+    failed = pestle_test_allocator_failed(&t.memory);
+    if (failed) {
+      assert_code(status, OUT_OF_MEMORY);
+    } else {
+      assert_ok(status);
+    }
+    onnx_end(&t);
+  }
+  pb_free(&model);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs_a_model),
+      cmocka_unit_test(keeps_names_and_locations),
+      cmocka_unit_test(sorts_nodes),
+      cmocka_unit_test(names_a_cycle),
+      cmocka_unit_test(refuses_unknown_and_repeated_names),
+      cmocka_unit_test(refuses_wrong_operands),
+      cmocka_unit_test(lists_every_unsupported_op),
+      cmocka_unit_test(rejects_domains_on_use),
+      cmocka_unit_test(drops_initializers_from_inputs),
+      cmocka_unit_test(folds_shapes_away),
+      cmocka_unit_test(specializes_symbolic_dims),
+      cmocka_unit_test(binds_dims_and_shapes),
+      cmocka_unit_test(refuses_wrong_shapes),
+      cmocka_unit_test(makes_inputs_constant),
+      cmocka_unit_test(obeys_control),
+      cmocka_unit_test(keeps_an_if),
+      cmocka_unit_test(folds_a_constant_if),
+      cmocka_unit_test(bounds_the_nesting),
+      cmocka_unit_test(refuses_what_is_no_model),
+      cmocka_unit_test(survives_failing_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
