@@ -54,7 +54,8 @@ static bool is_identifier_char(char c) {
 uint32_t pestle_kir_intern(pestle_kir_builder_t* k, const char* text,
                            bool identifier) {
   size_t size = text ? strlen(text) : 0;
-  if (!size || k->strings.failed) return 0;
+  if (k->strings.failed) k->failed = true;
+  if (!size || k->failed) return 0;
   size_t start = k->strings.size;
   if (identifier && text[0] >= '0' && text[0] <= '9') {
     pestle_strbuf_append_char(&k->strings, '_');

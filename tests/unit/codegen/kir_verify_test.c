@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier: what emission makes is accepted, what breaks a rule of kir.h is
+// named. Kernels are written as text; each line of a body may use @x (8 f32,
+// read-only), @y (100 f32), @t (private f32x4[2]), @i (100 i32).
+#include "unit/codegen/kir_test.h"
+
+static pestle_status_t verify(const char* body) {
+  static char text[4096];
+  snprintf(text, sizeof text,
+           "kernel @k(\n"
+           "    @x : global f32[8] readonly,\n"
+           "    @y : global f32[100],\n"
+           "    @t : private f32x4[2],\n"
+           "    @i : global i32[100] readonly) {\n"
+           "  %%0 = const 0 : index\n"
+           "  %%1 = const 1 : index\n"
+           "  %%4 = const 4 : index\n"
+           "  %%7 = const 7 : index\n"
+           "  %%8 = const 8 : index\n"
+           "  %%25 = const 25 : index\n"
+           "  %%99 = const 99 : index\n"
+           "  %%100 = const 100 : index\n"
+           "  %%200 = const 1.0 : f32\n"
+           "  %%201 = const 1.0 : f32x4\n"
+           "  %%202 = const 1.0 : f32x8\n"
+           "%s}\n",
+           body);
+  pestle_kir_builder_t k;
+  pestle_status_t status = pestle_kir_parse(pestle_allocator_system(), text,
+                                            strlen(text), "body", &k);
+  if (status) return status;
+  status = pestle_kir_verify(&k.view);
+  pestle_kir_deinit(&k);
+  return status;
+}
+
+#define GROUP(body) "%300 = for %0 to %25 step 1 group.x : index {\n" body "}\n"
+#define GOOD(body) assert_ok(verify(GROUP(body)))
+#define BAD(body, rule) assert_error(verify(GROUP(body)), INTERNAL, rule)
+
+static void test_structure(void** state) {
+  (void)state;
+  assert_ok(verify(""));
+  BAD("%310 = for %0 to %4 step 1 serial : index {\n}\n"
+      "store @y[%310], %200\n",
+      "left its region");
+  BAD("%310 = lt %0, %300 : i1\nif %310 {\n%311 = madi %300, 1, %1 : index\n"
+      "} else {\nstore @y[%311], %200\n}\n",
+      "left its region");
+  assert_error(verify("store @y[%0], %200\n"), INTERNAL,
+               "stands outside the group loops");
+  assert_error(verify(GROUP("") GROUP("")), INTERNAL, "one loop a group axis");
+  BAD("%310 = for %0 to %4 step 1 serial : index {\n"
+      "%311 = for %0 to %4 step 1 group.y : index {\n}\n}\n",
+      "outermost");
+  assert_error(verify("%310 = for %1 to %4 step 1 group.x : index {\n}\n"),
+               INTERNAL, "from 0 by 1");
+  GOOD("%310 = madi %300, 4, %0 : index\n store @y[%310], %201\n");
+  // Two group loops, the inner one inside the outer.
+  assert_ok(
+      verify(GROUP("%310 = for %0 to %4 step 1 group.y : index {\n"
+                   "%311 = madi %300, 4, %310 : index\n"
+                   "store @y[%311], %200\n}\n")));
+}
+
+static void test_types(void** state) {
+  (void)state;
+  BAD("%310 = add %200, %201 : f32\n", "operand 1 is f32x4, not f32x1");
+  BAD("%310 = add %200, %0 : f32\n", "operand 1 is index");
+  BAD("%310 = and %200, %200 : f32\n", "does not take f32");
+  BAD("%310 = lt %200, %200 : f32\n", "must be i1");
+  BAD("%310 = select %200, %200, %200 : f32\n", "operand 0 is f32x1, not i1");
+  BAD("%310 = splat %201 : f32x8\n", "operand 0");
+  BAD("%310 = extract %201, 4 : f32\n", "lane 4 of 4");
+  BAD("%310 = reduce %201, divide : f32\n", "cannot fold");
+  BAD("%310 = bitcast %200 : i64\n", "differ in bits");
+  BAD("%310 = shuffle %201, %201, [0, 8] : f32x2\n", "lane 1 of the table");
+  BAD("%310 = load @x[%0] : f64\n", "elements are f32");
+  BAD("store @x[%0], %200\n", "read-only");
+  BAD("store @y[%0], %0\n", "operand 2 is index");
+  BAD("%310 = load @t[%0] : f32\n", "an element has 4 lanes");
+  BAD("if %200 {\n}\n", "operand 0");
+}
+
+static void test_bounds(void** state) {
+  (void)state;
+  GOOD("%310 = load @x[%7] : f32\n");
+  BAD("%310 = load @x[%8] : f32\n", "elements 8 to 8 leave @x of 8");
+  BAD("%310 = load @x[%4] : f32x8\n", "elements 4 to 11 leave @x");
+  BAD("store @y[%300], %202\nstore @y[%99], %202\n", "99 to 106");
+  BAD("%310 = madi %300, 5, %0 : index\nstore @y[%310], %200\n",
+      "0 to 120 leave @y");
+  BAD("%310 = madi %300, -1, %4 : index\nstore @y[%310], %200\n",
+      "elements -20");
+  // Tails by mask, by `if`, and by a loop that steps.
+  GOOD(
+      "%310 = madi %300, 8, %0 : index\n%311 = mask %310, %100 : i1x8\n"
+      "store @y[%310], %202, mask %311\n");
+  BAD("%310 = madi %300, 8, %0 : index\n%311 = mask %300, %100 : i1x8\n"
+      "store @y[%310], %202, mask %311\n",
+      "leave @y");
+  GOOD(
+      "%310 = madi %300, 5, %0 : index\n%311 = lt %310, %100 : i1\n"
+      "if %311 {\nstore @y[%310], %200\n}\n");
+  BAD("%310 = madi %300, 5, %0 : index\n%311 = lt %310, %100 : i1\n"
+      "if %311 {\n} else {\nstore @y[%310], %200\n}\n",
+      "leave @y");
+  GOOD(
+      "%310 = madi %300, 5, %0 : index\n%311 = lt %99, %310 : i1\n"
+      "if %311 {\n} else {\nstore @y[%310], %200\n}\n");
+  GOOD(
+      "%310 = for %0 to %99 step 8 serial : index {\n"
+      "%311 = mask %310, %99 : i1x8\nstore @y[%310], %202, mask %311\n}\n");
+  // A column's mask guards the row-major index: rows 0..24 of 4 columns.
+  GOOD(
+      "%310 = for %0 to %8 step 8 serial : index {\n"
+      "%311 = mask %310, %4 : i1x8\n%312 = madi %300, 4, %310 : index\n"
+      "store @y[%312], %202, mask %311\n}\n");
+  // The condition is on a sum that the address has in another order.
+  GOOD(
+      "%310 = for %0 to %8 step 1 serial : index {\n"
+      "%311 = madi %310, 1, %300 : index\n%312 = lt %311, %25 : i1\n"
+      "if %312 {\n%313 = madi %300, 4, %0 : index\n"
+      "%314 = madi %310, 4, %313 : index\nstore @y[%314], %201\n}\n}\n");
+}
+
+static void test_conditions(void** state) {
+  (void)state;
+  // Both bounds by one condition; its complement in the other branch.
+  GOOD(
+      "%310 = const -3 : index\n%311 = madi %300, 1, %310 : index\n"
+      "%312 = ge %311, %0 : i1\n%313 = lt %311, %8 : i1\n"
+      "%314 = and %312, %313 : i1\nif %314 {\n"
+      "%315 = load @x[%311] : f32\n}\n");
+  GOOD(
+      "%310 = const -3 : index\n%311 = madi %300, 1, %310 : index\n"
+      "%312 = lt %311, %0 : i1\n%313 = ge %311, %8 : i1\n"
+      "%314 = or %312, %313 : i1\nif %314 {\n} else {\n"
+      "%315 = load @x[%311] : f32\n}\n");
+  GOOD(
+      "%310 = lt %300, %8 : i1\n%311 = select %310, %300, %7 : index\n"
+      "%312 = load @x[%311] : f32\n");
+  // A branch that is never taken may hold anything.
+  GOOD(
+      "%310 = gt %300, %99 : i1\nif %310 {\n"
+      "%311 = load @x[%100] : f32\n}\n");
+}
+
+static void test_clamps(void** state) {
+  (void)state;
+  GOOD("%310 = minimum %300, %7 : index\n%311 = load @x[%310] : f32\n");
+  GOOD("%310 = divide %300, %4 : index\n%311 = load @x[%310] : f32\n");
+  GOOD("%310 = remainder %300, %8 : index\n%311 = load @x[%310] : f32\n");
+  BAD("%310 = load @i[%0] : i32\n%311 = cast %310 : index\n"
+      "%312 = load @x[%311] : f32\n",
+      "leave @x");
+  GOOD(
+      "%310 = load @i[%0] : i32\n%311 = cast %310 : index\n"
+      "%312 = maximum %311, %0 : index\n%313 = minimum %312, %7 : index\n"
+      "%314 = load @x[%313] : f32\n");
+  BAD("%310 = param 0 : index\n%311 = load @x[%310] : f32\n", "not bounded");
+  GOOD(
+      "%310 = param 0 : index\n%311 = clamp %0, %310, %7 : index\n"
+      "%312 = load @x[%311] : f32\n");
+  // One index a lane.
+  GOOD(
+      "%310 = load @i[%0] : i32x4\n%311 = const 0 : i32x4\n"
+      "%312 = const 7 : i32x4\n%313 = clamp %311, %310, %312 : i32x4\n"
+      "%314 = gather @x[%313] : f32x4\n");
+  BAD("%310 = load @i[%0] : i32x4\n%314 = gather @x[%310] : f32x4\n",
+      "leave @x");
+  GOOD(
+      "%310 = load @i[%0] : i32x4\n%311 = const 0 : i32x4\n"
+      "%312 = const 7 : i32x4\n%313 = ge %310, %311 : i1x4\n"
+      "%314 = le %310, %312 : i1x4\n%315 = and %313, %314 : i1x4\n"
+      "%316 = gather @x[%310], mask %315 : f32x4\n");
+  GOOD(
+      "%310 = iota : indexx4\n%311 = splat %300 : indexx4\n"
+      "%312 = const 4 : indexx4\n%313 = multiply %311, %312 : indexx4\n"
+      "%314 = add %313, %310 : indexx4\n%315 = gather @y[%314] : f32x4\n");
+}
+
+static void test_private(void** state) {
+  (void)state;
+  GOOD(
+      "alloc @t\n%310 = for %0 to %1 step 1 unroll : index {\n"
+      "store @t[%310], %201\n}\n");
+  BAD("alloc @t\n%310 = for %0 to %1 step 1 serial : index {\n"
+      "store @t[%310], %201\n}\n",
+      "not constant once unrolled");
+  BAD("%310 = for %0 to %300 step 1 unroll : index {\n}\n",
+      "bounds of an unrolled loop");
+  BAD("alloc @x\n", "not private");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_structure), cmocka_unit_test(test_types),
+      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_clamps),    cmocka_unit_test(test_private),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
