@@ -26,7 +26,9 @@ enum { STAGE_COUNT = sizeof(stages) / sizeof(stages[0]) };
 typedef struct dump_t {
   cli_t* cli;
   const char* folder;  // or NULL: stdout
-  size_t count;        // texts received
+  size_t count;        // texts of the stage received
+  size_t pass_count;   // of --print-after
+  int32_t cancel;      // what is wanted was received
   pestle_status_t status;
 } dump_t;
 
@@ -93,6 +95,8 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
     if (size && text[size - 1] != '\n') fputc('\n', out);
   }
   if (!is_aside) ++dump->count;
+  if (stage == PESTLE_STAGE_FUSED) dump->cancel = 1;
+  if (stage == PESTLE_STAGE_PASS) ++dump->pass_count;
 }
 
 static pestle_status_t print_module(dump_t* dump,
@@ -113,13 +117,26 @@ static pestle_status_t dump_compiled(dump_t* dump, pestle_module_t* module,
   options->dump = receive;
   options->dump_user = dump;
   options->no_cache = true;
+  dump->cli->control.cancel = &dump->cancel;
   pestle_status_t status =
       cli_compile_module(dump->cli, module, device, options, &plan);
   pestle_plan_release(plan);
+  // Passes that were left out may leave nothing that could be compiled.
+  if (dump->cancel) {
+    pestle_status_release(status);
+    status = NULL;
+  }
   return status;
 }
 
 static pestle_status_t check_count(const dump_t* dump, int stage) {
+  const char* pass = dump->cli->text[CLI_PRINT_AFTER];
+  if (pass && !dump->pass_count) {
+    return CLI_USAGE_ERROR(
+        "no pass called '%s' ran; --time-passes lists "
+        "those that do",
+        pass);
+  }
   if (dump->count) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
                       "the device has no text for the stage '%s' of this "

@@ -74,6 +74,23 @@ static void print_help(FILE* out, const verb_t* verb) {
           "version", "print version and build");
 }
 
+// Text of the tables, in which a '-' is one that can be typed.
+static void print_roff(FILE* out, const char* text) {
+  for (; *text; ++text) {
+    if (*text == '-') fputc('\\', out);
+    fputc(*text, out);
+  }
+}
+
+static void print_man_option(FILE* out, const option_t* o) {
+  fprintf(out, ".TP\n.B ");
+  print_roff(out, strlen(o->name) == 1 ? "-" : "--");
+  print_roff(out, o->name);
+  fprintf(out, o->argument[0] ? " %s\n" : "\n", o->argument);
+  print_roff(out, o->help);
+  fputc('\n', out);
+}
+
 static void print_man(FILE* out) {
   fprintf(out,
           ".TH PESTLE 1\n.SH NAME\npestle \\- compile and run tensor "
@@ -82,10 +99,8 @@ static void print_man(FILE* out) {
     fprintf(out, ".SH %s\n.B pestle %s %s\n.PP\n%s\n", verbs[v].name,
             verbs[v].name, verbs[v].arguments, verbs[v].help);
     for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
-      const option_t* o = &options[i];
-      if (!(o->verbs & verbs[v].bit)) continue;
-      fprintf(out, ".TP\n.B %s%s %s\n%s\n", strlen(o->name) == 1 ? "-" : "--",
-              o->name, o->argument, o->help);
+      if (!(options[i].verbs & verbs[v].bit)) continue;
+      print_man_option(out, &options[i]);
     }
   }
   fprintf(out, ".SH ENVIRONMENT\n");
@@ -292,15 +307,10 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   }
   pestle_vec_deinit(&cli.args);
   pestle_arena_deinit(&cli.arena);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    fprintf(stderr, "pestle: error: stdout could not be written\n");
-    if (code == CLI_DONE) code = CLI_RESOURCES;
-  }
   return code;
 }
 
-int main(int argc, char** argv) {
-  const char* name = argc > 1 ? argv[1] : "";
+static int run_name(const char* name, int argc, char** argv) {
   for (int v = 0; v < VERB_COUNT; ++v) {
     if (!strcmp(verbs[v].name, name)) return run_verb(&verbs[v], argc, argv);
   }
@@ -319,4 +329,13 @@ int main(int argc, char** argv) {
     return CLI_USAGE;
   }
   return CLI_DONE;
+}
+
+int main(int argc, char** argv) {
+  int code = run_name(argc > 1 ? argv[1] : "", argc, argv);
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    cli_say_error("stdout could not be written");
+    if (code == CLI_DONE) code = CLI_RESOURCES;
+  }
+  return code;
 }

@@ -57,9 +57,8 @@ static pestle_status_t check_names(const run_t* run, const char* name) {
   }
   pestle_status_t status = NULL;
   if (!is_found) {
-    status =
-        PESTLE_ERROR(INVALID_ARGUMENT, "the model has no input '%s'; it has %s",
-                     name, count ? pestle_strbuf_cstr(&names) : "none");
+    status = CLI_USAGE_ERROR("the model has no input '%s'; it has %s", name,
+                             count ? pestle_strbuf_cstr(&names) : "none");
   }
   pestle_strbuf_deinit(&names);
   return status;

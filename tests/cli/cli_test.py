@@ -1,0 +1,585 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The pestle command from outside: exit codes, what it says, its files."""
+
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+PESTLE = BUILD / "pestle"
+
+ADD = """\
+module @add {
+  func.func public @main(%x: tensor<2x3xf32> {pestle.name = "x"},
+                         %y: tensor<2x3xf32> {pestle.name = "y"})
+      -> (tensor<2x3xf32> {pestle.name = "z"}) {
+    %z = stablehlo.add %x, %y : tensor<2x3xf32>
+    return %z : tensor<2x3xf32>
+  }
+}
+"""
+
+
+def read_options():
+    """name -> (environment, verbs) of options.def."""
+    text = (SOURCE / "tools/pestle/options.def").read_text()
+    row = r'^PESTLE_OPTION\(\w+,\s*"([^"]+)",\s*\w+,\s*"[^"]*",\s*"([^"]*)",'
+    row += r"\s*([RDPC| ]+),"
+    rows = re.findall(row, text, re.M)
+    return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pestle-cli-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.write("add.mlir", ADD)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def run_pestle(self, *args, env=None, **options):
+        environment = dict(os.environ, PESTLE_CACHE_DIR=f"{self.folder}/cache")
+        environment.update(env or {})
+        return subprocess.run(
+            [PESTLE, *map(str, args)],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            **options,
+        )
+
+    def succeed(self, *args, **options):
+        done = self.run_pestle(*args, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def fail_with(self, code, sentence, *args, **options):
+        """The command must fail with |code|, |sentence| (a pattern) on stderr
+        after "pestle: error: ", and nothing on stdout."""
+        done = self.run_pestle(*args, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^pestle: error: ")
+        self.assertRegex(done.stderr, sentence)
+        self.assertEqual(done.stdout, "")
+
+
+class CommandLine(Case):
+    def test_help_lists_every_option(self):
+        verbs = {"R": "run", "D": "dump", "P": "plugins", "C": "cache"}
+        options = read_options()
+        self.assertGreater(len(options), 25)
+        for bit, verb in verbs.items():
+            text = self.succeed(verb, "--help")
+            for name, (environment, bits) in options.items():
+                dash = "-" if len(name) == 1 else "--"
+                listed = re.search(rf"(?m)^  {dash}{name}( |$)", text)
+                self.assertEqual(bool(listed), bit in bits, (verb, name))
+                if bit in bits and environment:
+                    self.assertIn(environment, text)
+
+    def test_man_and_completion_come_from_the_table(self):
+        man = self.succeed("man")
+        completion = self.succeed("completion")
+        for name, (environment, _) in read_options().items():
+            dash = "-" if len(name) == 1 else "--"
+            self.assertIn(f"{dash}{name} ", completion)
+            self.assertIn(f"{dash}{name}".replace("-", r"\-"), man)
+            self.assertIn(environment, man)
+        bash = subprocess.run(["bash", "-n"], input=completion, text=True)
+        self.assertEqual(bash.returncode, 0)
+
+    def test_usage_errors(self):
+        self.fail_with(2, "no verb 'frob'", "frob")
+        self.fail_with(2, "a verb is missing")
+        self.fail_with(2, "has no option 'frob'", "run", "--frob")
+        self.fail_with(2, "--dim wants", "run", "--dim")
+        self.fail_with(2, "--bench wants a number", "run", "--bench", "x")
+        self.fail_with(2, "--bench wants a number", "run", "--bench=-1")
+        self.fail_with(2, "takes no value", "run", "--no-cache=1", "m.onnx")
+        self.fail_with(2, "wants a model or plan", "run")
+        self.fail_with(2, "what is 'b'", "run", "a", "b")
+        self.fail_with(2, "--stage wants", "dump", "add.mlir", "--stage", "x")
+        self.fail_with(2, "--log wants", "plugins", "--log", "loud")
+        self.fail_with(2, "--threads wants", "run", "m", "--threads", "0")
+        self.fail_with(2, "wants stats, list", "cache", "burn")
+        self.fail_with(
+            2, "--numerics wants", "dump", "add.mlir", "--numerics", "sloppy"
+        )
+        self.fail_with(
+            4,
+            "no pass is named 'nothing'; there are",
+            "dump",
+            "add.mlir",
+            "--print-after",
+            "nothing",
+        )
+
+    def test_environment(self):
+        for name, value in {
+            "PESTLE_THREADS": "four",
+            "PESTLE_LOG": "loud",
+            "PESTLE_STRICT": "perhaps",
+            "PESTLE_NO_CACHE": "perhaps",
+        }.items():
+            sentence = rf"{name} is '{value}'; expected"
+            self.fail_with(2, sentence, "plugins", env={name: value})
+        sentence = "PESTLE_NO_FUSE is 'perhaps'; expected"
+        self.fail_with(
+            2, sentence, "dump", "add.mlir", env={"PESTLE_NO_FUSE": "perhaps"}
+        )
+        sentence = "no device 'nope'; there are: .*ref"
+        self.fail_with(
+            4,
+            sentence,
+            "run",
+            "add.mlir",
+            "--input",
+            "x=1",
+            env={"PESTLE_DEVICE": "nope"},
+        )
+
+    def test_plugins(self):
+        self.assertRegex(self.succeed("plugins"), r"(?m)^ref .*built in")
+        text = self.succeed("plugins", "--backend-path", self.folder)
+        self.assertNotIn("llvm", text)
+
+    def test_closed_stdout(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("there is no /dev/full")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [PESTLE, "man"], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("pestle: error: ", done.stderr)
+
+
+class Run(Case):
+    def test_prints_text(self):
+        text = self.succeed(
+            "run", "add.mlir", "--input", "x=1.5", "--input", "y=2x3xf32=2"
+        )
+        self.assertIn("output 0 'z': f32 of 2x3", text)
+        self.assertIn("min 3.5  max 3.5  mean 3.5", text)
+
+    def test_random_inputs_repeat(self):
+        inputs = ["--input", "x=random:7", "--input", "y=random:8"]
+        first = self.succeed("run", "add.mlir", *inputs)
+        self.assertEqual(first, self.succeed("run", "add.mlir", *inputs))
+
+    def test_files(self):
+        inputs = ["--input", "x=2", "--input", "y=3"]
+        self.succeed("run", "add.mlir", *inputs, "--outputs", "out")
+        io = (self.folder / "out/io.txt").read_text()
+        self.assertEqual(io, "output 0 float32 2x3 output_0.npy z\n")
+        # An output serves as input, by io.txt and by number.
+        os.makedirs(self.folder / "in")
+        for i in range(2):
+            shutil.copy(
+                self.folder / "out/output_0.npy",
+                self.folder / f"in/input_{i}.npy",
+            )
+        text = self.succeed("run", "add.mlir", "--inputs", "in")
+        self.assertIn("mean 10", text)
+        self.write(
+            "in/io.txt",
+            "input 0 float32 2x3 input_0.npy y\n"
+            "input 1 float32 2x3 input_1.npy x\n"
+            "output 0 ? ? sum.npy z\n",
+        )
+        self.succeed("run", "add.mlir", "--inputs", "in", "--outputs", "o2")
+        self.assertTrue((self.folder / "o2/sum.npy").exists())
+
+    def test_bench_prints_one_json_line(self):
+        text = self.succeed(
+            "run",
+            "add.mlir",
+            "--input",
+            "x=1",
+            "--input",
+            "y=1",
+            "--bench",
+            "5",
+            "--outputs",
+            "o",
+        )
+        self.assertEqual(text.count("\n"), 1)
+        bench = json.loads(text)
+        self.assertEqual(len(bench["run_ms"]), 5)
+        self.assertGreater(bench["create_ms"], 0)
+        self.assertGreater(bench["peak_rss_kb"], 1000)
+        self.assertTrue((self.folder / "o/output_0.npy").exists())
+
+    def test_compare(self):
+        self.succeed(
+            "run",
+            "add.mlir",
+            "--input",
+            "x=1",
+            "--input",
+            "y=1",
+            "--outputs",
+            "o",
+        )
+        self.succeed(
+            "run",
+            "add.mlir",
+            "--input",
+            "x=2",
+            "--input",
+            "y=0",
+            "--compare",
+            "o",
+        )
+        sentence = (
+            r"output 0 'z' differs in 6 of 6 elements .*worst at "
+            r"\[0,0\]: 3, expected 2"
+        )
+        self.fail_with(
+            1,
+            sentence,
+            "run",
+            "add.mlir",
+            "--input",
+            "x=2",
+            "--input",
+            "y=1",
+            "--compare",
+            "o",
+        )
+        self.succeed(
+            "run",
+            "add.mlir",
+            "--input",
+            "x=2",
+            "--input",
+            "y=1",
+            "--compare",
+            "o",
+            "--atol",
+            "1",
+        )
+        self.fail_with(
+            4,
+            "output_0.npy",
+            "run",
+            "add.mlir",
+            "--input",
+            "x=2",
+            "--input",
+            "y=1",
+            "--compare",
+            ".",
+        )
+
+    def test_wrong_inputs(self):
+        run = ["run", "add.mlir", "--input", "y=1"]
+        self.fail_with(2, "input 0, 'x' .f32 of 2x3., is not given", *run)
+        self.fail_with(
+            2, "no input 'w'; it has 'x', 'y'", *run, "--input", "w=1"
+        )
+        self.fail_with(4, "'x'.* 3x3", *run, "--input", "x=3x3xf32=1")
+        self.fail_with(4, "'x'.*i32.*f32", *run, "--input", "x=2x3xi32=1")
+        self.fail_with(4, "'x'", *run, "--input", "x=2x3x1xf32=1")
+        self.fail_with(2, "is neither a file", *run, "--input", "x=abc")
+        self.fail_with(2, "lacks a type", *run, "--input", "x=2x3=1")
+        self.fail_with(2, "is no shape", *run, "--input", "x=2xq=1")
+        self.fail_with(2, "wants NAME=VALUE", *run, "--input", "x")
+        self.fail_with(
+            4, "passes 2\\^63", *run, "--input", "x=9000000000x9000000000xf32=1"
+        )
+        self.fail_with(4, "No such file", *run, "--input", "x=none.npy")
+        self.fail_with(4, "No such file", *run, "--inputs", "none")
+
+    def test_damaged_npy(self):
+        self.succeed(
+            "run",
+            "add.mlir",
+            "--input",
+            "x=1",
+            "--input",
+            "y=1",
+            "--outputs",
+            "o",
+        )
+        good = (self.folder / "o/output_0.npy").read_bytes()
+        run = ["run", "add.mlir", "--input", "y=1", "--input", "x=bad.npy"]
+        for size in (0, 5, 11, 60, len(good) - 1):
+            self.write("bad.npy", good[:size])
+            self.fail_with(4, "bad.npy", *run)
+        self.write("bad.npy", good.replace(b"<f4", b">f4"))
+        self.fail_with(3, "little-endian", *run)
+        self.write("bad.npy", good.replace(b"(2, 3)", b"(2, -)"))
+        self.fail_with(4, "shape is not a tuple", *run)
+
+    def test_missing_model(self):
+        self.fail_with(4, "none.onnx", "run", "none.onnx")
+        self.write("empty.onnx", b"")
+        self.fail_with(4, "empty.onnx", "run", "empty.onnx")
+
+    def test_bad_text(self):
+        self.write("bad.mlir", ADD.replace("stablehlo.add", "stablehlo.ad"))
+        self.fail_with(3, r"bad.mlir:5.*'stablehlo.ad'", "run", "bad.mlir")
+        self.write("bad.mlir", ADD.replace("%x, %y :", "%x, %w :"))
+        self.fail_with(4, r"bad.mlir:5.*w", "run", "bad.mlir")
+
+
+class Plans(Case):
+    inputs = ["--input", "x=1", "--input", "y=2"]
+
+    def make(self):
+        self.succeed("run", "add.mlir", *self.inputs, "--save-plan", "a.plan")
+        return (self.folder / "a.plan").read_bytes()
+
+    def test_saved_plan_runs(self):
+        self.make()
+        text = self.succeed("run", "a.plan", *self.inputs)
+        self.assertIn("mean 3", text)
+        self.fail_with(
+            2,
+            "shapes and constants are fixed",
+            "run",
+            "a.plan",
+            *self.inputs,
+            "--dim",
+            "n=1",
+        )
+
+    def test_damaged_plan(self):
+        good = self.make()
+        for size in (0, 4, 100, len(good) // 2, len(good) - 1):
+            self.write("bad.plan", good[:size])
+            self.fail_with(4, "bad.plan", "run", "bad.plan", *self.inputs)
+        for at in (0, 8, 40, 200, len(good) // 2, len(good) - 1):
+            bad = bytearray(good)
+            bad[at] ^= 0x10
+            self.write("bad.plan", bytes(bad))
+            self.fail_with(4, "bad.plan", "run", "bad.plan", *self.inputs)
+
+    def test_unwritable_plan(self):
+        self.fail_with(
+            4,
+            "none/a.plan",
+            "run",
+            "add.mlir",
+            *self.inputs,
+            "--save-plan",
+            "none/a.plan",
+        )
+
+
+class Cache(Case):
+    run_args = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
+
+    def test_list_verify_prune_clear(self):
+        self.succeed(*self.run_args)
+        self.assertRegex(self.succeed("cache", "stats"), r"entries +1\n")
+        self.assertEqual(self.succeed("cache", "list").count("\n"), 1)
+        self.assertIn("1 sound, 0 damaged", self.succeed("cache", "verify"))
+        self.assertIn("removed 0", self.succeed("cache", "prune"))
+        self.damage()
+        done = self.run_pestle("cache", "verify")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("DAMAGED", done.stdout)
+        self.assertIn("pestle: error: 1 entries", done.stderr)
+        self.assertIn("removed 1", self.succeed("cache", "prune"))
+        self.succeed(*self.run_args)
+        self.assertIn("removed 1", self.succeed("cache", "clear"))
+
+    def damage(self):
+        count = 0
+        for path in (self.folder / "cache").rglob("*"):
+            if path.is_file() and path.stat().st_size > 1000:
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 1
+                path.write_bytes(bytes(data))
+                count += 1
+        self.assertEqual(count, 1)
+
+    def test_damaged_entry_heals(self):
+        text = self.succeed(*self.run_args)
+        self.damage()
+        self.assertEqual(self.succeed(*self.run_args), text)
+        self.assertIn("1 sound, 0 damaged", self.succeed("cache", "verify"))
+
+    def test_no_cache(self):
+        self.succeed(*self.run_args, "--no-cache")
+        self.assertRegex(self.succeed("cache", "stats"), r"entries +0\n")
+
+    def test_unwritable_folder_costs_only_a_warning(self):
+        done = self.run_pestle(*self.run_args, "--cache-dir", "/proc/pestle")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mean 3", done.stdout)
+        self.assertRegex(done.stderr, "pestle: warn: .*/proc/pestle")
+
+    def test_full_disk_costs_only_a_warning(self):
+        def no_bytes():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        # A pipe takes what a file cannot: stdout is not limited.
+        done = self.run_pestle(*self.run_args, preexec_fn=no_bytes)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mean 3", done.stdout)
+        self.assertRegex(done.stderr, "pestle: warn: ")
+
+
+class Dump(Case):
+    def test_stages(self):
+        for stage, pattern in {
+            "graph": r"stablehlo\.add",
+            "fused": r"pestle\.fusion",
+            "schedule": r"(?m)^stage ",
+            "kernels": r"kernel @",
+            "plan": r"planned peak",
+        }.items():
+            text = self.succeed("dump", "add.mlir", "--stage", stage)
+            self.assertRegex(text, pattern)
+
+    def test_graph_reads_back(self):
+        text = self.succeed("dump", "add.mlir")
+        self.write("again.mlir", text)
+        self.assertEqual(self.succeed("dump", "again.mlir"), text)
+
+    def test_code_says_where_it_came_from(self):
+        if "llvm " not in self.succeed("plugins"):
+            self.skipTest("the llvm backend is not built")
+        self.assertRegex(
+            self.succeed("dump", "add.mlir", "--stage", "source"), r"; .*add"
+        )
+        text = self.succeed(
+            "dump", "add.mlir", "--stage", "asm", "--target-cpu", "haswell"
+        )
+        self.assertIn("vaddps", text)
+        self.assertNotIn("zmm", text)
+
+    def test_files(self):
+        self.succeed("dump", "add.mlir", "--stage", "kernels", "-o", "d")
+        self.assertEqual(len(list((self.folder / "d").iterdir())), 1)
+
+    def test_passes(self):
+        done = self.run_pestle(
+            "dump",
+            "add.mlir",
+            "--print-after",
+            "all",
+            "--time-passes",
+            "--stage",
+            "fused",
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("// ---- after canonicalise", done.stdout)
+        self.assertRegex(done.stderr, r"canonicalise +[0-9.]+ ms")
+        text = self.succeed(
+            "dump", "add.mlir", "--stage", "fused", "--skip-passes", "fuse"
+        )
+        self.assertNotIn("pestle.fusion", text)
+
+
+class Models(Case):
+    """ONNX models that are wrong, each in one way."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            from onnx import TensorProto, helper
+        except ImportError:
+            self.skipTest("the onnx package is not installed")
+        self.helper, self.float = helper, TensorProto.FLOAT
+
+    def save(self, nodes, dims):
+        h = self.helper
+        x = h.make_tensor_value_info("x", self.float, dims)
+        y = h.make_tensor_value_info("y", self.float, None)
+        nodes = [h.make_node(op, i, o, name=n) for op, i, o, n in nodes]
+        graph = h.make_graph(nodes, "g", [x], [y])
+        opsets = [h.make_opsetid("", 18)]
+        model = h.make_model(graph, opset_imports=opsets, ir_version=9)
+        return self.write("m.onnx", model.SerializeToString())
+
+    def test_cycle(self):
+        self.save(
+            [
+                ("Add", ["x", "b"], ["a"], "first"),
+                ("Relu", ["a"], ["b"], "second"),
+                ("Relu", ["b"], ["y"], "third"),
+            ],
+            [2],
+        )
+        self.fail_with(4, "cycle.*'first'.*'second'", "dump", "m.onnx")
+
+    def test_unknown_ops_are_listed_at_once(self):
+        self.save(
+            [("Frob", ["x"], ["a"], "one"), ("Nicate", ["a"], ["y"], "two")],
+            [2],
+        )
+        self.fail_with(3, "Frob.*'one'.*Nicate.*'two'", "dump", "m.onnx")
+
+    def test_extents_that_overflow(self):
+        self.save([("Relu", ["x"], ["y"], "r")], [1 << 40, 1 << 40])
+        self.fail_with(4, "2\\^63", "dump", "m.onnx")
+
+    def test_symbolic_dimensions(self):
+        self.save([("Relu", ["x"], ["y"], "r")], ["n", 3])
+        sentence = r"--shape .*--dim .*'x', is of \?x3"
+        self.fail_with(2, sentence, "dump", "m.onnx")
+        self.fail_with(2, sentence, "run", "m.onnx")
+        for options in (
+            ["--dim", "n=2", "--input", "x=random:1"],
+            ["--shape", "x=2x3", "--input", "x=random:1"],
+            ["--input", "x=2x3xf32=random:1"],
+        ):
+            self.assertIn("f32 of 2x3", self.succeed("run", "m.onnx", *options))
+        self.fail_with(4, "named 'k'", "run", "m.onnx", "--dim", "k=2")
+        self.fail_with(4, "2x4.*3", "run", "m.onnx", "--shape", "x=2x4")
+
+    def test_constant_input(self):
+        self.save([("Add", ["x", "x"], ["y"], "a")], [2])
+        self.write("x.npy", npy([1.0, 2.0]))
+        text = self.succeed("run", "m.onnx", "--const", "x=x.npy")
+        self.assertIn("[2, 4]", text)
+
+
+def npy(values):
+    import io
+
+    import numpy
+
+    file = io.BytesIO()
+    numpy.save(file, numpy.array(values, numpy.float32))
+    return file.getvalue()
+
+
+class RunOnly(Case):
+    def test_says_what_it_lacks(self):
+        self.fail_with(3, "PESTLE_RUNTIME_ONLY", "run", "add.mlir")
+        self.fail_with(3, "PESTLE_RUNTIME_ONLY", "dump", "add.mlir")
+
+
+def has_compiler():
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    return not re.search(r"PESTLE_RUNTIME_ONLY:\w+=(ON|1|TRUE)", cache)
+
+
+if __name__ == "__main__":
+    if not has_compiler():
+        suite = unittest.defaultTestLoader.loadTestsFromTestCase(RunOnly)
+        done = unittest.TextTestRunner().run(suite)
+        sys.exit(not done.wasSuccessful())
+    del RunOnly
+    unittest.main()
