@@ -125,6 +125,8 @@ class CommandLine(Case):
             "no pass is named 'nothing'; there are",
             "dump",
             "add.mlir",
+            "--stage",
+            "fused",
             "--print-after",
             "nothing",
         )

@@ -188,7 +188,7 @@ PESTLE_NODISCARD pestle_status_t cli_open_plan(cli_t* cli, const char* path,
                                                pestle_plan_t** out_plan,
                                                pestle_device_t** out_device);
 
-// What needs the compiler. A build without it has these in no_compiler.c.
+// What needs the compiler. A build without it has these in runtime_only.c.
 PESTLE_NODISCARD pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
                                                   cli_inputs_t* inputs,
                                                   pestle_device_t* device,
