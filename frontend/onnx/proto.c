@@ -73,7 +73,7 @@ pestle_status_t pestle_proto_next(pestle_proto_t* proto,
   *out_more = false;
   if (proto->next == proto->end) return NULL;
   const uint8_t* start = proto->next;
-  uint64_t tag;
+  uint64_t tag = 0;
   PESTLE_TRY(pestle_proto_varint(proto, &tag));
   if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff) {
     return damaged(proto, start, "an impossible field number");
@@ -159,7 +159,7 @@ static pestle_status_t read_packed_varints(const pestle_proto_t* proto,
                                            size_t capacity, size_t* count) {
   pestle_proto_t packed = pestle_proto_sub(proto, bytes);
   while (packed.next != packed.end) {
-    uint64_t value;
+    uint64_t value = 0;
     PESTLE_TRY(pestle_proto_varint(&packed, &value));
     put(out, capacity, count, 8, value);
   }
