@@ -142,23 +142,28 @@ static pestle_status_t convert_convolution(pestle_node_t* node,
 
 // --- The pass ---
 
+typedef struct channels_last_t {
+  bool strict;
+  bool changed;
+} channels_last_t;
+
 static pestle_status_t convert_block(void* user, pestle_module_t* module,
                                      pestle_block_t* block) {
-  bool* changed = user;
+  channels_last_t* c = user;
   (void)module;
   for (pestle_node_t* n = block->first; n; n = n->next) n->scratch = 0;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_CONVOLUTION) {
-      PESTLE_TRY(convert_convolution(n, changed));
+      PESTLE_TRY(convert_convolution(n, &c->changed));
       continue;
     }
     pestle_builder_t b = pestle_builder_before(n);
     pestle_value_t* out = NULL;
-    PESTLE_TRY(pestle_push_transpose(&b, n, &out));
+    PESTLE_TRY(pestle_push_transpose(&b, n, c->strict, &out));
     if (!out) continue;
     pestle_pass_replace(n, &out);
-    *changed = true;
+    c->changed = true;
   }
   return NULL;
 }
@@ -166,6 +171,10 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_channels_last(pestle_pass_context_t* ctx,
                                           pestle_module_t* module,
                                           bool* out_changed) {
-  PESTLE_TRY(pestle_pass_each_block(module, convert_block, out_changed));
-  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+  channels_last_t c = {.strict =
+                           ctx->options->numerics == PESTLE_NUMERICS_STRICT};
+  PESTLE_TRY(pestle_pass_each_block(module, convert_block, &c));
+  if (c.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &c.changed));
+  *out_changed = c.changed;
+  return NULL;
 }

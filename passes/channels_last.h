@@ -17,9 +17,10 @@ PESTLE_NODISCARD pestle_status_t pestle_layout_transpose(pestle_builder_t* b,
 
 // Where an operand of |node| is a movable transpose and the op is better done
 // before it: |*out| is the op's result made that way, behind a transpose of its
-// own. Else NULL.
+// own. Else NULL. |strict|: folds keep the order of their terms.
 PESTLE_NODISCARD pestle_status_t pestle_push_transpose(pestle_builder_t* b,
                                                        pestle_node_t* node,
+                                                       bool strict,
                                                        pestle_value_t** out);
 
 #endif  // PESTLE_PASSES_CHANNELS_LAST_H_

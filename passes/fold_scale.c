@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A per-channel constant that multiplies a convolution with constant weights
-// goes into the weights: batch norms disappear. Constants that are added stay
-// behind, as the epilogue's bias.
+// goes into the weights: batch norms disappear. Constants that are added become
+// one term behind it, the epilogue's bias.
 //
 //   %0 = convolution %x, %w                 %0 = convolution %x, (%w * c)
 //   %1 = add %0, b                     ->   %1 = add %0, (b * c)
@@ -50,18 +50,19 @@ static double channel(const channels_t* c, int64_t index) {
   return pestle_pass_element_f64(c->elements, (size_t)index);
 }
 
-// A new rank-1 constant of combine(a[i], b[i]), spread like |like|.
+// A new rank-1 constant of x[i] * y[i] or x[i] + y[i], spread like |like|.
 static pestle_status_t make_channels(pestle_builder_t* b,
                                      const pestle_type_t* like, int64_t feature,
                                      const channels_t* x, const channels_t* y,
-                                     pestle_value_t** out) {
+                                     bool sum, pestle_value_t** out) {
   size_t size = pestle_dtype_size(like->dtype);
   char* data =
       pestle_arena_alloc(&b->module->arena, size * (size_t)x->count, 64);
   if (!data) return PESTLE_OOM();
   for (int64_t i = 0; i < x->count; ++i) {
-    uint64_t bits =
-        pestle_float_encode(like->dtype, channel(x, i) * channel(y, i));
+    double value = sum ? channel(x, i) + channel(y, i)
+                       : channel(x, i) * channel(y, i);
+    uint64_t bits = pestle_float_encode(like->dtype, value);
     memcpy(data + (size_t)i * size, &bits, size);
   }
   pestle_elements_t e = {pestle_type_make(like->dtype, 1, &x->count), data,
@@ -136,8 +137,27 @@ static pestle_status_t fold_into(pestle_builder_t* b, pestle_node_t* node,
   if (!biased) return NULL;
   pestle_value_t* shifted;
   PESTLE_TRY(
-      make_channels(b, conv->type, feature, &bias, &c, &shifted));
+      make_channels(b, conv->type, feature, &bias, &c, false, &shifted));
   return pestle_pass_binary(b, (pestle_op_t)sum->op, *out, shifted, out);
+}
+
+// |node| adds to a convolution with something per channel added: one sum.
+static pestle_status_t merge_terms(pestle_builder_t* b, pestle_node_t* node,
+                                   pestle_value_t** out) {
+  const pestle_node_t* inner = operand(node, 0)->node;
+  if (!inner || inner->op != PESTLE_OP_ADD ||
+      operand(node, 0)->use_count != 1 || !is_scalable(operand(inner, 0))) {
+    return NULL;
+  }
+  pestle_value_t *conv = operand(inner, 0), *term;
+  int64_t feature = PESTLE_NODE_I64(conv->node, output_feature_dimension);
+  channels_t x, y;
+  if (!read_channels(operand(inner, 1), feature, &x) ||
+      !read_channels(operand(node, 1), feature, &y)) {
+    return NULL;
+  }
+  PESTLE_TRY(make_channels(b, conv->type, feature, &x, &y, true, &term));
+  return pestle_pass_binary(b, PESTLE_OP_ADD, conv, term, out);
 }
 
 static pestle_status_t scale_block(void* user, pestle_module_t* module,
@@ -146,12 +166,13 @@ static pestle_status_t scale_block(void* user, pestle_module_t* module,
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (n->op != PESTLE_OP_MULTIPLY) continue;
     pestle_builder_t b = pestle_builder_before(n);
     pestle_value_t* out = NULL;
-    for (size_t side = 0; side < 2 && !out; ++side) {
+    for (size_t side = 0; n->op == PESTLE_OP_MULTIPLY && side < 2 && !out;
+         ++side) {
       PESTLE_TRY(fold_into(&b, n, side, &out));
     }
+    if (n->op == PESTLE_OP_ADD) PESTLE_TRY(merge_terms(&b, n, &out));
     if (!out) continue;
     pestle_pass_replace(n, &out);
     *changed = true;

@@ -91,6 +91,7 @@ typedef struct emit_t {
   pestle_fuse_t* f;
   uint32_t group;
   items_t body;       // members and copies, ascending: a topological order
+  values_t captured;  // splat constants of blocks around this one
   values_t operands;
   values_t results;
   types_t types;
@@ -140,9 +141,11 @@ static pestle_status_t add_operands(emit_t* e, const pestle_node_t* node,
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     pestle_value_t* v = pestle_node_operand(node, i);
     if (is_inside(e, v)) continue;
-    bool added;
+    bool added, copied = v->node && pestle_fuse_is_inline_constant(v->node);
     if (!pestle_map_put(seen, &v, sizeof(v), &added)) return PESTLE_OOM();
-    if (added && !pestle_vec_push(&e->operands, v)) return PESTLE_OOM();
+    if (added && !pestle_vec_push(copied ? &e->captured : &e->operands, v)) {
+      return PESTLE_OOM();
+    }
   }
   return NULL;
 }
@@ -259,30 +262,33 @@ static pestle_status_t tidy_body(emit_t* e, pestle_block_t* body) {
 }
 
 static pestle_status_t fill_body(emit_t* e, pestle_block_t* body,
-                                 pestle_copier_t* cloner) {
+                                 pestle_copier_t* copier) {
   for (size_t i = 0; i < e->operands.size; ++i) {
     pestle_value_t* argument = pestle_block_argument(body, i);
     argument->name = e->operands.data[i]->name;
-    PESTLE_TRY(pestle_copier_set(cloner, e->operands.data[i], argument));
+    PESTLE_TRY(pestle_copier_set(copier, e->operands.data[i], argument));
+  }
+  pestle_node_t* copy;
+  for (size_t i = 0; i < e->captured.size; ++i) {
+    PESTLE_TRY(pestle_copier_node(copier, e->captured.data[i]->node, &copy));
   }
   for (size_t i = 0; i < e->body.size; ++i) {
-    pestle_node_t* copy;
     PESTLE_TRY(pestle_copier_node(
-        cloner, pestle_fuse_node(e->f, e->body.data[i]), &copy));
+        copier, pestle_fuse_node(e->f, e->body.data[i]), &copy));
   }
   values_t returned;
   pestle_vec_init(&returned, e->f->allocator);
   bool grown = true;
   for (size_t i = 0; i < e->results.size && grown; ++i) {
     grown = pestle_vec_push(&returned,
-                            pestle_copier_get(cloner, e->results.data[i]));
+                            pestle_copier_get(copier, e->results.data[i]));
   }
   pestle_node_spec_t spec = {.op = PESTLE_OP_RETURN,
                              .operands = returned.data,
                              .operand_count = returned.size};
   pestle_node_t* ignored;
   pestle_status_t status =
-      grown ? pestle_node_create(&cloner->builder, &spec, &ignored)
+      grown ? pestle_node_create(&copier->builder, &spec, &ignored)
             : PESTLE_OOM();
   pestle_vec_deinit(&returned);
   return status ? status : tidy_body(e, body);
@@ -301,10 +307,10 @@ static pestle_status_t make_fusion(emit_t* e, pestle_node_t* before,
   PESTLE_TRY(pestle_region_create(f->module, e->types.data, e->types.size,
                                   &region, &body));
   pestle_builder_t inside = {.module = f->module, .block = body};
-  pestle_copier_t cloner;
-  pestle_copier_init(f->allocator, inside, &cloner);
-  pestle_status_t status = fill_body(e, body, &cloner);
-  pestle_copier_deinit(&cloner);
+  pestle_copier_t copier;
+  pestle_copier_init(f->allocator, inside, &copier);
+  pestle_status_t status = fill_body(e, body, &copier);
+  pestle_copier_deinit(&copier);
   PESTLE_TRY(status);
   char label[48];
   make_label(e, label, sizeof(label));
@@ -350,11 +356,13 @@ static pestle_status_t emit_group(pestle_fuse_t* f, uint32_t group,
                                   pestle_node_t* before) {
   emit_t e = {.f = f, .group = group};
   pestle_vec_init(&e.body, f->allocator);
+  pestle_vec_init(&e.captured, f->allocator);
   pestle_vec_init(&e.operands, f->allocator);
   pestle_vec_init(&e.results, f->allocator);
   pestle_vec_init(&e.types, f->allocator);
   pestle_status_t status = emit_with(&e, before);
   pestle_vec_deinit(&e.body);
+  pestle_vec_deinit(&e.captured);
   pestle_vec_deinit(&e.operands);
   pestle_vec_deinit(&e.results);
   pestle_vec_deinit(&e.types);

@@ -90,17 +90,17 @@ static pestle_status_t order_functions(inliner_t* inliner,
 
 // --- Inlining ---
 
-static pestle_status_t inline_with(pestle_copier_t* cloner,
+static pestle_status_t inline_with(pestle_copier_t* copier,
                                    pestle_node_t* call,
                                    const pestle_block_t* body) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
-    PESTLE_TRY(pestle_copier_set(cloner, body->arguments[i],
+    PESTLE_TRY(pestle_copier_set(copier, body->arguments[i],
                                  pestle_node_operand(call, i)));
   }
-  PESTLE_TRY(pestle_copier_block(cloner, body));
+  PESTLE_TRY(pestle_copier_block(copier, body));
   for (uint32_t i = 0; i < call->result_count; ++i) {
     pestle_value_t* value =
-        pestle_copier_get(cloner, pestle_node_operand(body->last, i));
+        pestle_copier_get(copier, pestle_node_operand(body->last, i));
     pestle_value_replace_all_uses(pestle_node_result(call, i), value);
   }
   pestle_node_erase(call);
@@ -110,10 +110,10 @@ static pestle_status_t inline_with(pestle_copier_t* cloner,
 static pestle_status_t inline_call(inliner_t* inliner, pestle_node_t* call) {
   pestle_function_t* callee = pestle_module_find_function(
       inliner->module, PESTLE_NODE_STR(call, callee));
-  pestle_copier_t cloner;
-  pestle_copier_init(inliner->allocator, pestle_builder_before(call), &cloner);
-  pestle_status_t status = inline_with(&cloner, call, callee->body->block);
-  pestle_copier_deinit(&cloner);
+  pestle_copier_t copier;
+  pestle_copier_init(inliner->allocator, pestle_builder_before(call), &copier);
+  pestle_status_t status = inline_with(&copier, call, callee->body->block);
+  pestle_copier_deinit(&copier);
   inliner->changed = true;
   return status;
 }

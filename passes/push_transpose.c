@@ -17,6 +17,7 @@ typedef struct push_t {
   const int64_t* perm;  // of the transpose that is pushed
   int64_t inverse[PESTLE_MAX_RANK];
   int32_t rank;
+  bool strict;  // folds keep the order of their terms
 } push_t;
 
 static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
@@ -195,14 +196,14 @@ static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
 static pestle_status_t clone_with_region(const push_t* p, edit_t* e,
                                          pestle_value_t* x,
                                          pestle_node_t** out) {
-  pestle_copier_t cloner;
+  pestle_copier_t copier;
   pestle_node_t changed = *p->node;
   changed.attrs = e->attrs;
   pestle_copier_init(pestle_context_allocator(p->b->module->context), *p->b,
-                     &cloner);
-  pestle_status_t status = pestle_copier_set(&cloner, operand(p->node, 0), x);
-  if (!status) status = pestle_copier_node(&cloner, &changed, out);
-  pestle_copier_deinit(&cloner);
+                     &copier);
+  pestle_status_t status = pestle_copier_set(&copier, operand(p->node, 0), x);
+  if (!status) status = pestle_copier_node(&copier, &changed, out);
+  pestle_copier_deinit(&copier);
   return status;
 }
 
@@ -232,6 +233,9 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
   pestle_node_t* made;
   if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) return NULL;
   pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, dimensions);
+  for (size_t i = 1; i < dims.count && p->strict; ++i) {
+    if (p->perm[dims.data[i]] < p->perm[dims.data[i - 1]]) return NULL;
+  }
   PESTLE_TRY(before(p, operand(p->node, 0), &x));
   edit_dims(p, &e, PESTLE_ATTR_dimensions);
   PESTLE_TRY(clone_with_region(p, &e, x, &made));
@@ -439,7 +443,7 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
 }
 
 pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
-                                      pestle_value_t** out) {
+                                      bool strict, pestle_value_t** out) {
   const pestle_node_t* t = NULL;
   bool first_only = node->op != PESTLE_OP_CONCATENATE &&
                     !pestle_fuse_is_elementwise(node);
@@ -449,7 +453,10 @@ pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
   if (!t || node->result_count != 1 || node->scratch == PESTLE_MOVABLE) {
     return NULL;
   }
-  push_t p = {.b = b, .node = node, .rank = t->results[0].type->rank};
+  push_t p = {.b = b,
+              .node = node,
+              .rank = t->results[0].type->rank,
+              .strict = strict};
   p.perm = PESTLE_NODE_I64S(t, permutation).data;
   for (int32_t i = 0; i < p.rank; ++i) p.inverse[p.perm[i]] = i;
   return push(&p, out);

@@ -179,10 +179,10 @@ static pestle_status_t with_padding(pestle_builder_t* b,
                                     const pestle_node_t* node,
                                     pestle_value_t* x, const int64_t* padding,
                                     size_t count, pestle_value_t** out) {
-  pestle_copier_t cloner;
+  pestle_copier_t copier;
   pestle_node_t* copy = NULL;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &cloner);
-  pestle_status_t status = pestle_copier_set(&cloner, operand(node, 0), x);
+  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
+  pestle_status_t status = pestle_copier_set(&copier, operand(node, 0), x);
   // Attributes are immutable: copy the array and change the copy.
   pestle_attr_t attrs[24];
   pestle_node_t changed = *node;
@@ -193,9 +193,9 @@ static pestle_status_t with_padding(pestle_builder_t* b,
       attrs[i].as.i64s = (pestle_i64s_t){padding, count};
     }
     changed.attrs = attrs;
-    status = pestle_copier_node(&cloner, &changed, &copy);
+    status = pestle_copier_node(&copier, &changed, &copy);
   }
-  pestle_copier_deinit(&cloner);
+  pestle_copier_deinit(&copier);
   if (!status && copy) *out = pestle_node_result(copy, 0);
   return status;
 }
@@ -261,13 +261,13 @@ pestle_status_t pestle_rule_window_pad(pestle_builder_t* b,
 static pestle_status_t take_branch(pestle_builder_t* b, pestle_block_t* block,
                                    const pestle_node_t* node,
                                    pestle_value_t** out) {
-  pestle_copier_t cloner;
-  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &cloner);
-  pestle_status_t status = pestle_copier_block(&cloner, block);
+  pestle_copier_t copier;
+  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
+  pestle_status_t status = pestle_copier_block(&copier, block);
   for (uint32_t i = 0; i < node->result_count && !status; ++i) {
-    out[i] = pestle_copier_get(&cloner, operand(block->last, i));
+    out[i] = pestle_copier_get(&copier, operand(block->last, i));
   }
-  pestle_copier_deinit(&cloner);
+  pestle_copier_deinit(&copier);
   return status;
 }
 

@@ -280,66 +280,66 @@ void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
   pestle_map_init(allocator, &out_cloner->map);
 }
 
-void pestle_copier_deinit(pestle_copier_t* cloner) {
-  pestle_map_deinit(&cloner->map);
+void pestle_copier_deinit(pestle_copier_t* copier) {
+  pestle_map_deinit(&copier->map);
 }
 
-pestle_status_t pestle_copier_set(pestle_copier_t* cloner,
+pestle_status_t pestle_copier_set(pestle_copier_t* copier,
                                   const pestle_value_t* from,
                                   pestle_value_t* to) {
-  return pestle_map_set_u64_ptr(&cloner->map, (uintptr_t)from, to)
+  return pestle_map_set_u64_ptr(&copier->map, (uintptr_t)from, to)
              ? NULL
              : PESTLE_OOM();
 }
 
-pestle_value_t* pestle_copier_get(const pestle_copier_t* cloner,
+pestle_value_t* pestle_copier_get(const pestle_copier_t* copier,
                                   pestle_value_t* value) {
   const pestle_map_value_t* found =
-      pestle_map_find_u64(&cloner->map, (uintptr_t)value);
+      pestle_map_find_u64(&copier->map, (uintptr_t)value);
   return found ? found->ptr : value;
 }
 
-static pestle_status_t clone_region(pestle_copier_t* cloner,
+static pestle_status_t copy_region(pestle_copier_t* copier,
                                     const pestle_region_t* from,
                                     pestle_region_t** out) {
   const pestle_block_t* block = from->block;
-  pestle_allocator_t allocator = cloner->map.allocator;
+  pestle_allocator_t allocator = copier->map.allocator;
   size_t count = block->argument_count;
   pestle_type_t* types = pestle_alloc_array(allocator, count, sizeof(*types));
   if (!types) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) types[i] = *block->arguments[i]->type;
   pestle_block_t* copy;
-  pestle_status_t status = pestle_region_create(cloner->builder.module, types,
+  pestle_status_t status = pestle_region_create(copier->builder.module, types,
                                                 count, out, &copy);
   pestle_dealloc(allocator, types, count * sizeof(*types));
   PESTLE_TRY(status);
   for (size_t i = 0; i < count; ++i) {
     pestle_value_t* argument = pestle_block_argument(copy, i);
     argument->name = block->arguments[i]->name;
-    PESTLE_TRY(pestle_copier_set(cloner, block->arguments[i], argument));
+    PESTLE_TRY(pestle_copier_set(copier, block->arguments[i], argument));
   }
-  pestle_builder_t outer = cloner->builder;
-  cloner->builder.block = copy;
-  cloner->builder.before = NULL;
+  pestle_builder_t outer = copier->builder;
+  copier->builder.block = copy;
+  copier->builder.before = NULL;
   for (const pestle_node_t* n = block->first; n && !status; n = n->next) {
     pestle_node_t* ignored;
-    status = pestle_copier_node(cloner, n, &ignored);
+    status = pestle_copier_node(copier, n, &ignored);
   }
-  cloner->builder = outer;
+  copier->builder = outer;
   return status;
 }
 
 // The copy of |node| once |lists| has room for its operands and regions.
-static pestle_status_t clone_with(pestle_copier_t* cloner,
+static pestle_status_t copy_with(pestle_copier_t* copier,
                                   const pestle_node_t* node, void** lists,
                                   pestle_node_t** out_node) {
   pestle_value_t** operands = (pestle_value_t**)lists;
   pestle_region_t** regions = (pestle_region_t**)(lists + node->operand_count);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    operands[i] = pestle_copier_get(cloner, pestle_node_operand(node, i));
+    operands[i] = pestle_copier_get(copier, pestle_node_operand(node, i));
   }
   for (uint32_t i = 0; i < node->region_count; ++i) {
-    PESTLE_TRY(clone_region(cloner, node->regions[i], &regions[i]));
+    PESTLE_TRY(copy_region(copier, node->regions[i], &regions[i]));
   }
   pestle_node_spec_t spec = {
       .op = (pestle_op_t)node->op,
@@ -351,35 +351,35 @@ static pestle_status_t clone_with(pestle_copier_t* cloner,
       .region_count = node->region_count,
       .type = node->result_count ? node->results[0].type : NULL,
       .share_elements = true};
-  pestle_builder_t b = cloner->builder;
+  pestle_builder_t b = copier->builder;
   b.loc = node->loc;
   PESTLE_TRY(pestle_node_create(&b, &spec, out_node));
   for (uint32_t i = 0; i < node->result_count; ++i) {
     pestle_value_t* result = pestle_node_result(*out_node, i);
     result->name = node->results[i].name;
-    PESTLE_TRY(pestle_copier_set(cloner, &node->results[i], result));
+    PESTLE_TRY(pestle_copier_set(copier, &node->results[i], result));
   }
   return NULL;
 }
 
-pestle_status_t pestle_copier_node(pestle_copier_t* cloner,
+pestle_status_t pestle_copier_node(pestle_copier_t* copier,
                                    const pestle_node_t* node,
                                    pestle_node_t** out_node) {
-  pestle_allocator_t allocator = cloner->map.allocator;
+  pestle_allocator_t allocator = copier->map.allocator;
   size_t count = (size_t)node->operand_count + node->region_count;
   void** lists = pestle_alloc_array(allocator, count, sizeof(*lists));
   if (!lists) return PESTLE_OOM();
-  pestle_status_t status = clone_with(cloner, node, lists, out_node);
+  pestle_status_t status = copy_with(copier, node, lists, out_node);
   pestle_dealloc(allocator, lists, count * sizeof(*lists));
   return status;
 }
 
-pestle_status_t pestle_copier_block(pestle_copier_t* cloner,
+pestle_status_t pestle_copier_block(pestle_copier_t* copier,
                                     const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     if (pestle_pass_is_terminator(n)) break;
     pestle_node_t* ignored;
-    PESTLE_TRY(pestle_copier_node(cloner, n, &ignored));
+    PESTLE_TRY(pestle_copier_node(copier, n, &ignored));
   }
   return NULL;
 }

@@ -147,18 +147,18 @@ typedef struct pestle_copier_t {
 
 void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
                         pestle_copier_t* out_cloner);
-void pestle_copier_deinit(pestle_copier_t* cloner);
-PESTLE_NODISCARD pestle_status_t pestle_copier_set(pestle_copier_t* cloner,
+void pestle_copier_deinit(pestle_copier_t* copier);
+PESTLE_NODISCARD pestle_status_t pestle_copier_set(pestle_copier_t* copier,
                                                    const pestle_value_t* from,
                                                    pestle_value_t* to);
-pestle_value_t* pestle_copier_get(const pestle_copier_t* cloner,
+pestle_value_t* pestle_copier_get(const pestle_copier_t* copier,
                                   pestle_value_t* value);
-PESTLE_NODISCARD pestle_status_t pestle_copier_node(pestle_copier_t* cloner,
+PESTLE_NODISCARD pestle_status_t pestle_copier_node(pestle_copier_t* copier,
                                                     const pestle_node_t* node,
                                                     pestle_node_t** out_node);
 // Copies every node of |block| but its terminator.
 PESTLE_NODISCARD pestle_status_t pestle_copier_block(
-    pestle_copier_t* cloner, const pestle_block_t* block);
+    pestle_copier_t* copier, const pestle_block_t* block);
 
 // Erases every node of a block, last first, so that what it captured is free.
 void pestle_pass_clear_block(pestle_block_t* block);

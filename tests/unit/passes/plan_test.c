@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory plan: loops, branches, views, in place, results.
+#include "passes_test.h"
+#include "plan_checker.h"
+
+static pestle_module_t* planned(pestle_context_t* context, const char* text) {
+  pestle_module_t* module = test_parse(context, text);
+  test_run(module, NULL);
+  check_plan(module);
+  return module;
+}
+
+typedef struct fixture_t {
+  pestle_arena_t arena;
+  pestle_memory_plan_t plan;
+} fixture_t;
+
+static void plan(pestle_module_t* module, fixture_t* f) {
+  pestle_compile_options_t options = {.struct_size = sizeof(options)};
+  pestle_arena_init(pestle_context_allocator(module->context), &f->arena);
+  assert_ok(pestle_plan_memory(module->context, &options, module, &f->arena,
+                               &f->plan));
+}
+
+static const pestle_placement_t* place(const fixture_t* f,
+                                       const pestle_value_t* value) {
+  return &f->plan.placements[value->scratch];
+}
+
+static pestle_value_t* result(pestle_module_t* module, size_t index) {
+  return pestle_node_operand(pestle_module_entry(module)->body->block->last,
+                             index);
+}
+
+static void test_results(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = planned(
+      context,
+      "func.func @main(%x: tensor<64xf32>) -> (tensor<64xf32>, "
+      "tensor<64xf32>, tensor<8x8xf32>, tensor<64xf32>) {\n"
+      "%c = stablehlo.constant dense<2.0> : tensor<64xf32>\n"
+      "%0 = stablehlo.tanh %x : tensor<64xf32>\n"
+      "%1 = stablehlo.reshape %0 : (tensor<64xf32>) -> tensor<8x8xf32>\n"
+      "return %x, %0, %1, %c : tensor<64xf32>, tensor<64xf32>, "
+      "tensor<8x8xf32>, tensor<64xf32>\n}\n");
+  fixture_t f;
+  plan(module, &f);
+  // An argument and a constant stay where they are: the runtime copies.
+  assert_int_equal(place(&f, result(module, 0))->storage, PESTLE_STORAGE_INPUT);
+  assert_int_equal(place(&f, result(module, 3))->storage,
+                   PESTLE_STORAGE_CONSTANT);
+  // The value goes to its first result; the same again is a copy.
+  assert_int_equal(place(&f, result(module, 1))->storage,
+                   PESTLE_STORAGE_OUTPUT);
+  assert_int_equal(place(&f, result(module, 1))->index, 1);
+  assert_int_equal(place(&f, result(module, 2))->index, 1);
+  assert_int_equal(f.plan.arena_size, 0);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+// Without fusion a chain of elementwise ops runs in one buffer.
+static void test_in_place(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(
+      context,
+      "func.func @main(%x: tensor<64x64xf32>) -> tensor<64xf32> {\n"
+      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+      "%0 = stablehlo.tanh %x : tensor<64x64xf32>\n"
+      "%1 = stablehlo.exponential %0 : tensor<64x64xf32>\n"
+      "%2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<64x64xf32>) -> "
+      "tensor<64x64xf32>\n"
+      "%3 = stablehlo.reduce(%2 init: %z) applies stablehlo.add across "
+      "dimensions = [1] : (tensor<64x64xf32>, tensor<f32>) -> "
+      "tensor<64xf32>\n"
+      "return %3 : tensor<64xf32>\n}\n");
+  pestle_compile_options_t options = test_options(NULL);
+  options.no_fuse = true;
+  test_run_with(module, &options);
+  check_plan(module);
+  fixture_t f;
+  plan(module, &f);
+  // tanh and exp share, the transpose may not.
+  assert_int_equal(f.plan.arena_size, 2 * 64 * 64 * 4);
+  assert_int_equal(f.plan.lower_bound, 2 * 64 * 64 * 4);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static const char* const control[] = {
+    // A loop that captures, swaps its state and is nested.
+    "func.func @main(%x: tensor<32xf32>, %y: tensor<32xf32>) -> "
+    "(tensor<32xf32>, tensor<32xf32>) {\n"
+    "%zero = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "%a = stablehlo.tanh %x : tensor<32xf32>\n"
+    "%b = stablehlo.exponential %y : tensor<32xf32>\n"
+    "%r:3 = stablehlo.while(%i = %zero, %p = %a, %q = %y) : tensor<i32>, "
+    "tensor<32xf32>, tensor<32xf32>\n"
+    " cond {\n"
+    "  %c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, "
+    "tensor<i32>) -> tensor<i1>\n"
+    "  stablehlo.return %c : tensor<i1>\n"
+    "} do {\n"
+    "  %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "  %s:2 = stablehlo.while(%k = %zero, %v = %p) : tensor<i32>, "
+    "tensor<32xf32>\n"
+    "   cond {\n"
+    "    %d = stablehlo.compare LT, %k, %i, SIGNED : (tensor<i32>, "
+    "tensor<i32>) -> tensor<i1>\n"
+    "    stablehlo.return %d : tensor<i1>\n"
+    "  } do {\n"
+    "    %l = stablehlo.add %k, %one : tensor<i32>\n"
+    "    %w = stablehlo.multiply %v, %b : tensor<32xf32>\n"
+    "    %u = stablehlo.cosine %w : tensor<32xf32>\n"
+    "    stablehlo.return %l, %u : tensor<i32>, tensor<32xf32>\n"
+    "  }\n"
+    "  %t = stablehlo.add %s#1, %q : tensor<32xf32>\n"
+    "  stablehlo.return %j, %q, %t : tensor<i32>, tensor<32xf32>, "
+    "tensor<32xf32>\n"
+    "}\n"
+    "%e = stablehlo.add %r#1, %b : tensor<32xf32>\n"
+    "return %e, %r#2 : tensor<32xf32>, tensor<32xf32>\n}\n",
+    // Branches: one returns what it captures, one makes it; both read %a.
+    "func.func @main(%x: tensor<32xf32>, %p: tensor<i1>) -> "
+    "(tensor<32xf32>, tensor<32xf32>) {\n"
+    "%a = stablehlo.tanh %x : tensor<32xf32>\n"
+    "%r:2 = \"stablehlo.if\"(%p) ({\n"
+    "  %b = stablehlo.cosine %a : tensor<32xf32>\n"
+    "  %c = stablehlo.sine %b : tensor<32xf32>\n"
+    "  stablehlo.return %a, %c : tensor<32xf32>, tensor<32xf32>\n"
+    "}, {\n"
+    "  %d = stablehlo.exponential %a : tensor<32xf32>\n"
+    "  stablehlo.return %d, %d : tensor<32xf32>, tensor<32xf32>\n"
+    "}) : (tensor<i1>) -> (tensor<32xf32>, tensor<32xf32>)\n"
+    "%e = stablehlo.add %r#0, %a : tensor<32xf32>\n"
+    "return %e, %r#1 : tensor<32xf32>, tensor<32xf32>\n}\n",
+};
+
+static void test_control_flow(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  for (size_t i = 0; i < sizeof(control) / sizeof(control[0]); ++i) {
+    pestle_module_t* module = test_parse(context, control[i]);
+    pestle_compile_options_t options = test_options(NULL);
+    test_keeps_meaning(module, &options, 1e-6);
+    check_plan(module);
+    pestle_module_release(module);
+  }
+  pestle_context_release(context);
+}
+
+// The state of a loop starts where its initial value was made.
+static void test_loop_in_place(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, control[0]);
+  test_run(module, NULL);
+  fixture_t f;
+  plan(module, &f);
+  const pestle_node_t* loop = NULL;
+  const pestle_block_t* block = pestle_module_entry(module)->body->block;
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op == PESTLE_OP_WHILE) loop = n;
+  }
+  assert_non_null(loop);
+  const pestle_placement_t* init = place(&f, pestle_node_operand(loop, 1));
+  const pestle_placement_t* slot = place(&f, &loop->results[1]);
+  assert_int_equal(init->storage, slot->storage);
+  assert_int_equal(init->offset, slot->offset);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static void test_report(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = planned(
+      context,
+      "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {\n"
+      "%0 = stablehlo.tanh %x : tensor<8x8xf32>\n"
+      "%1 = stablehlo.dot_general %0, %0, contracting_dims = [1] x [0] : "
+      "(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n"
+      "return %1 : tensor<8x8xf32>\n}\n");
+  fixture_t f;
+  plan(module, &f);
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_context_allocator(context), &text);
+  assert_ok(pestle_memory_plan_print(module, &f.plan, &text));
+  assert_non_null(strstr(pestle_strbuf_cstr(&text),
+                         "planned peak 256 bytes, lower bound 256 bytes"));
+  pestle_strbuf_deinit(&text);
+  pestle_arena_deinit(&f.arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_results),       cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_control_flow),  cmocka_unit_test(test_loop_in_place),
+      cmocka_unit_test(test_report),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
