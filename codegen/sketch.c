@@ -471,15 +471,28 @@ static pestle_status_t sketch_rows(sketch_t* k, const bool* row) {
 
 typedef struct tile_t {
   uint32_t fold;
+  int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
 } tile_t;
 
-static int64_t rows_from(int64_t extent, int64_t most) {
-  if (extent <= most) return extent;
-  for (int64_t r = most; r >= (most + 1) / 2; --r) {
-    if (extent % r == 0) return r;
+// The innermost axis but the vector's that has something to walk.
+static int32_t row_position(const sketch_t* k, const pestle_nest_stage_t* s) {
+  for (uint32_t i = s->map_count - 1; i-- > 0;) {
+    if (extent_of(k, s->roots[i]) > 1) return (int32_t)i;
   }
-  return most;
+  return s->map_count > 1 ? (int32_t)s->map_count - 2 : -1;
+}
+
+// Useful multiply-adds per issued load, rows*v over rows + v, less what partly
+// empty tiles waste and a little for the code that tails need.
+static int64_t tile_score(int64_t height, int64_t vectors, int64_t rows,
+                          int64_t v) {
+  int64_t across = (vectors + v - 1) / v, down = (height + rows - 1) / rows;
+  int64_t score = 100000 * rows * v / (rows + v);
+  score = score * vectors / (across * v);
+  score = score * height / (down * rows);
+  if (vectors % v) score = score * 98 / 100;
+  return height % rows ? score * 96 / 100 : score;
 }
 
 // Registers: rows x vectors accumulators, a row of the vector operand, one more.
@@ -487,8 +500,9 @@ static tile_t choose_tile(sketch_t* k, uint32_t fold, bool product) {
   const pestle_nest_stage_t* y = stage_of(k, k->anchor);
   uint32_t n = y->map_count;
   int64_t width = extent_of(k, y->roots[n - 1]);
-  int64_t height = n > 1 ? extent_of(k, y->roots[n - 2]) : 1;
-  tile_t t = {.fold = fold, .lanes = lanes_for(k, width)};
+  int32_t row = row_position(k, y);
+  int64_t height = row >= 0 ? extent_of(k, y->roots[row]) : 1;
+  tile_t t = {.fold = fold, .row = row, .lanes = lanes_for(k, width)};
   int64_t vectors = (width + t.lanes - 1) / t.lanes;
   int64_t budget = k->registers * 3 / 4;
   if (!product) {
@@ -498,13 +512,9 @@ static tile_t choose_tile(sketch_t* k, uint32_t fold, bool product) {
   }
   int64_t best = 0;
   for (int64_t v = min64(vectors, budget >= 24 ? 4 : 2); v >= 1; --v) {
-    int64_t tiles = (vectors + v - 1) / v;
-    int64_t r = rows_from(height, min64(budget / v, 14));
-    // Useful multiply-adds per issued load: rows*v over rows + v, less what
-    // the last, partly empty tiles waste.
-    int64_t score = 1000 * r * v / (r + v) * vectors / (tiles * v);
-    score = score * height / ((height + r - 1) / r * r);
-    if (score > best) {
+    for (int64_t r = min64(height, min64(budget / v, 14)); r >= 1; --r) {
+      int64_t score = tile_score(height, vectors, r, v);
+      if (score <= best) continue;
       best = score;
       t.vectors = v;
       t.rows = r;
@@ -580,7 +590,7 @@ static pestle_status_t tile_axes(sketch_t* k, const tile_t* t, uint32_t stage,
   const pestle_nest_stage_t* s = stage_of(k, stage);
   uint32_t last = s->roots[s->map_count - 1], j, v;
   uint32_t n = 0;
-  if (s->map_count > 1) out_unrolled[n++] = s->roots[s->map_count - 2];
+  if (t->row >= 0) out_unrolled[n++] = s->roots[t->row];
   PESTLE_TRY(pestle_schedule_split(nest, stage, last, t->lanes, &j, &v));
   PESTLE_TRY(pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR));
   out_unrolled[n++] = j;
@@ -598,8 +608,9 @@ static pestle_status_t schedule_tile_fold(sketch_t* k, const tile_t* t) {
   uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
   PESTLE_TRY(tile_axes(k, t, t->fold, tile, &tile_count));
   const pestle_nest_stage_t* c = stage_of(k, t->fold);
-  uint32_t keep = c->map_count > 1 ? c->map_count - 2 : 0;
-  for (uint32_t i = 0; i < keep; ++i) order[n++] = c->roots[i];
+  for (uint32_t i = 0; i + 1 < c->map_count; ++i) {
+    if ((int32_t)i != t->row) order[n++] = c->roots[i];
+  }
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
     order[n++] = c->roots[i];
   }
@@ -619,19 +630,22 @@ static pestle_status_t schedule_tile_anchor(sketch_t* k, const tile_t* t,
   uint32_t nt, ni, mt = 0, mi = 0, j, v;
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
                                    t->vectors * t->lanes, &nt, &ni));
-  if (m > 1) {
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 2],
+  bool rows = t->row >= 0;
+  if (rows) {
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row],
                                      t->rows, &mt, &mi));
   }
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
   y = stage_of(k, k->anchor);
-  for (uint32_t i = 0; i + 2 < m; ++i) order[n++] = y->roots[i];
+  for (uint32_t i = 0; i + 1 < m; ++i) {
+    if ((int32_t)i != t->row) order[n++] = y->roots[i];
+  }
   order[n++] = nt;
-  if (m > 1) order[n++] = mt;
+  if (rows) order[n++] = mt;
   *out_panel_leaf = nt;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
-  if (m > 1) order[n++] = mi;
+  if (rows) order[n++] = mi;
   order[n++] = j;
   order[n++] = v;
   PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
