@@ -44,6 +44,8 @@ pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
                                            const pestle_kir_inst_t* inst) {
   pestle_kir_op_info_t info = pestle_kir_op_info(inst->op);
   pestle_dtype_t dtype = pestle_rewrite_dtype(r->from, inst);
+  // Without memory, operands have no types to go by.
+  if (r->to && r->to->failed) return PESTLE_OOM();
   return PESTLE_ERROR(UNSUPPORTED,
                       "kernel %s: target %s has no %s on %s (%u lanes), and "
                       "nothing that it could be made of",
@@ -164,6 +166,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
     }
   }
   pestle_vec_deinit(&r->map);
+  r->to = NULL;
   return status ? status : pestle_kir_finish(to);
 }
 

@@ -72,7 +72,9 @@ static bool needed(pestle_rewrite_t* r) {
     }
     storage = storage || (d == PESTLE_I1 && !can_move(r, d));
   }
-  // A row that no widening makes legal is not this pass's to change.
+  // They are each other's bits.
+  const uint32_t nibbles = UINT32_C(1) << PESTLE_I4 | UINT32_C(1) << PESTLE_U4;
+  if (r->widened & nibbles) r->widened |= nibbles;
   return r->widened || storage;
 }
 

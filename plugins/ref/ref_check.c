@@ -199,6 +199,8 @@ static pestle_status_t check_row(const check_t* c) {
     case PESTLE_KIR_CONST:
       return kind_is(inst->type, NUMBERS) ? NULL : bad(c, "no such constant");
     case PESTLE_KIR_PARAM:
+      if (inst->arg[0] >= c->k->param_count) return bad(c, "no such parameter");
+      return kind_is(inst->type, INTEGERS) ? NULL : bad(c, "not an integer");
     case PESTLE_KIR_IOTA:
       return kind_is(inst->type, INTEGERS) ? NULL : bad(c, "not an integer");
     case PESTLE_KIR_MADI:

@@ -47,7 +47,7 @@ static void test_run(void** state) {
   build_axpy(&k, COUNT);
   kir_test_run_ok(&k, (void*[]){x, y});
   for (int i = 0; i < COUNT; ++i) {
-    assert_float_equal(y[i], 2 * i + 1, 0);
+    assert_float_equal(y[i], (float)(2 * i + 1), 0);
   }
   assert_float_equal(y[COUNT], -7, 0);
   assert_int_equal(k.view.group[0], 7);
