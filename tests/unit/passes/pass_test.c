@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner: selection, order, what it checks, prints and stops for; every
+// failing allocation; time on large modules.
+#include "passes_test.h"
+
+#include "base/thread.h"
+
+static const char* const kModule =
+    "func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %g: "
+    "tensor<8xf32>) -> tensor<4x8xf32> {\n"
+    "%m = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : "
+    "(tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n"
+    "%b = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<8xf32>) -> "
+    "tensor<4x8xf32>\n"
+    "%s = func.call @add(%d, %b) : (tensor<4x8xf32>, tensor<4x8xf32>) -> "
+    "tensor<4x8xf32>\n"
+    "%0 = stablehlo.reduce(%s init: %m) applies stablehlo.maximum across "
+    "dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>\n"
+    "%1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<4xf32>) -> "
+    "tensor<4x8xf32>\n"
+    "%2 = stablehlo.subtract %s, %1 : tensor<4x8xf32>\n"
+    "%3 = stablehlo.exponential %2 : tensor<4x8xf32>\n"
+    "%4 = stablehlo.reduce(%3 init: %z) applies stablehlo.add across "
+    "dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>\n"
+    "%5 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<4xf32>) -> "
+    "tensor<4x8xf32>\n"
+    "%6 = stablehlo.divide %3, %5 : tensor<4x8xf32>\n"
+    "return %6 : tensor<4x8xf32>\n}\n"
+    "func.func private @add(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> "
+    "tensor<4x8xf32> {\n"
+    "%0 = stablehlo.add %a, %b : tensor<4x8xf32>\n"
+    "return %0 : tensor<4x8xf32>\n}\n";
+
+static pestle_status_t run(pestle_module_t* module,
+                           const pestle_compile_options_t* options) {
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  return pestle_passes_run(module->context, &caps, options, module);
+}
+
+static void test_pipeline(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, kModule);
+  pestle_compile_options_t options = test_options(NULL);
+  test_keeps_meaning(module, &options, 1e-6);
+  // One kernel for the layer, one for the softmax.
+  assert_int_equal(test_count(module, PESTLE_OP_FUSION), 2);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static void test_table(void** state) {
+  (void)state;
+  size_t count;
+  const pestle_pass_t* passes = pestle_pass_table(&count);
+  for (size_t i = 0; i < count; ++i) {
+    assert_ptr_equal(pestle_pass_find(passes[i].name), &passes[i]);
+    assert_true(strlen(passes[i].summary) > 8);
+  }
+  assert_null(pestle_pass_find("nothing"));
+}
+
+static void test_selection(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, kModule);
+  pestle_compile_options_t options = test_options("inline, canonicalise,recognise");
+  assert_ok(run(module, &options));
+  assert_int_equal(test_count(module, PESTLE_OP_SOFTMAX), 1);
+  assert_int_equal(test_count(module, PESTLE_OP_FUSION), 0);
+  pestle_module_release(module);
+
+  module = test_parse(context, kModule);
+  options = test_options(NULL);
+  options.skip_passes = "recognise,fuse";
+  assert_ok(run(module, &options));
+  assert_int_equal(test_count(module, PESTLE_OP_SOFTMAX), 0);
+  assert_int_equal(test_count(module, PESTLE_OP_FUSION), 0);
+  pestle_module_release(module);
+
+  module = test_parse(context, kModule);
+  options = test_options(NULL);
+  options.stop_after = 1;
+  assert_ok(run(module, &options));
+  assert_int_equal(test_count(module, PESTLE_OP_CALL), 0);
+  assert_int_equal(test_count(module, PESTLE_OP_REDUCE), 2);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static void test_refusals(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, kModule);
+  pestle_compile_options_t options = test_options("fuze");
+  assert_error(run(module, &options), NOT_FOUND, "no pass is named 'fuze'");
+  options = test_options("fuse");
+  assert_error(run(module, &options), INVALID_ARGUMENT,
+               "pass 'fuse' requires INLINED: run 'inline' before it");
+  options = test_options(NULL);
+  options.skip_passes = "fuze";
+  assert_error(run(module, &options), NOT_FOUND, "fuze");
+  options = test_options(NULL);
+  options.print_after = "fuze";
+  assert_error(run(module, &options), NOT_FOUND, "fuze");
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static void test_control(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, kModule);
+  int32_t cancel = 1;
+  pestle_control_t control = {.struct_size = sizeof(control),
+                              .cancel = &cancel};
+  pestle_compile_options_t options = test_options(NULL);
+  options.control = &control;
+  assert_code(run(module, &options), CANCELLED);
+  cancel = 0;
+  control.deadline_ns = 1;
+  assert_code(run(module, &options), DEADLINE_EXCEEDED);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+typedef struct dumps_t {
+  char passes[1024];
+  char times[4096];
+} dumps_t;
+
+static void dump(void* user, pestle_stage_t stage, const char* name,
+                 const char* text, size_t size) {
+  dumps_t* dumps = user;
+  if (stage == PESTLE_STAGE_PASS) {
+    strcat(dumps->passes, name);
+    strcat(dumps->passes, " ");
+    assert_int_equal(strlen(text), size);
+  }
+  if (stage == PESTLE_STAGE_TIMES) strcpy(dumps->times, text);
+}
+
+static void test_dumps(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(context, kModule);
+  dumps_t dumps = {.passes = "", .times = ""};
+  pestle_compile_options_t options = test_options(NULL);
+  options.dump = dump;
+  options.dump_user = &dumps;
+  options.print_after = "fuse,inline";
+  options.dump_stages =
+      1u << PESTLE_STAGE_PASS | 1u << PESTLE_STAGE_TIMES;
+  assert_ok(run(module, &options));
+  assert_string_equal(dumps.passes, "inline fuse ");
+  assert_non_null(strstr(dumps.times, "canonicalise"));
+  assert_non_null(strstr(dumps.times, " ms"));
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static pestle_status_t work(pestle_allocator_t allocator) {
+  pestle_context_options_t settings = {.struct_size = sizeof(settings),
+                                       .allocator = allocator};
+  pestle_context_t* context;
+  PESTLE_TRY(pestle_context_create(&settings, &context));
+  pestle_module_t* module = NULL;
+  pestle_status_t status = pestle_module_parse(
+      context, kModule, strlen(kModule), "test", &module);
+  pestle_compile_options_t options = {.struct_size = sizeof(options)};
+  if (!status) status = run(module, &options);
+  pestle_arena_t arena;
+  pestle_arena_init(allocator, &arena);
+  pestle_memory_plan_t plan;
+  if (!status) {
+    status = pestle_plan_memory(context, &options, module, &arena, &plan);
+  }
+  pestle_arena_deinit(&arena);
+  pestle_module_release(module);
+  pestle_context_release(context);
+  return status;
+}
+
+static void test_every_allocation(void** state) {
+  (void)state;
+  for (size_t k = 1;; ++k) {
+    pestle_test_allocator_t memory;
+    pestle_test_allocator_init(&memory, k);
+    pestle_status_t status = work(pestle_test_allocator(&memory));
+    bool failed = pestle_test_allocator_failed(&memory);
+    if (failed) {
+      assert_code(status, OUT_OF_MEMORY);
+    } else {
+      assert_ok(status);
+    }
+    pestle_test_allocator_check(&memory);
+    if (!failed) break;
+  }
+}
+
+// A residual net of |layers| layers, with a value that everyone reads.
+static pestle_module_t* large_module(pestle_context_t* context, int layers) {
+  pestle_module_t* module;
+  assert_ok(pestle_module_create(context, "large", &module));
+  pestle_type_t type = pestle_type_make(PESTLE_F32, 2, (int64_t[]){8, 8});
+  pestle_function_t* f;
+  assert_ok(pestle_module_add_function(module, "main", &type, NULL, 1, &f));
+  pestle_builder_t b = pestle_builder_make(f);
+  pestle_value_t *x = pestle_function_argument(f, 0), *scale;
+  assert_ok(pestle_op_tanh(&b, x, &scale));
+  for (int i = 0; i < layers; ++i) {
+    pestle_value_t *y, *z;
+    pestle_dot_general_attrs_t a = {
+        sizeof(a), .lhs_contracting_dimensions = PESTLE_I64S(1),
+        .rhs_contracting_dimensions = PESTLE_I64S(0)};
+    assert_ok(pestle_op_dot_general(&b, x, scale, &a, type, &y));
+    assert_ok(pestle_op_multiply(&b, y, scale, &z));
+    assert_ok(pestle_op_exponential(&b, z, &y));
+    assert_ok(pestle_op_add(&b, x, y, &x));
+  }
+  assert_ok(pestle_op_return(&b, &x, 1, NULL));
+  return module;
+}
+
+static double seconds(pestle_context_t* context, int layers) {
+  pestle_module_t* module = large_module(context, layers);
+  pestle_compile_options_t options = {.struct_size = sizeof(options)};
+  int64_t start = pestle_clock_ns();
+  assert_ok(run(module, &options));
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_context_allocator(context), &arena);
+  pestle_memory_plan_t plan;
+  assert_ok(pestle_plan_memory(context, &options, module, &arena, &plan));
+  pestle_arena_deinit(&arena);
+  double spent = (double)(pestle_clock_ns() - start) * 1e-9;
+  assert_int_equal(test_count(module, PESTLE_OP_FUSION), layers + 1);
+  pestle_module_release(module);
+  return spent;
+}
+
+// Four times the ops may not take much more than four times as long; a quadratic
+// pass would take sixteen times.
+static void test_large_modules(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  double small = seconds(context, 1000);
+  double large = seconds(context, 4000);
+  print_message("1000 layers %.3f s, 4000 layers %.3f s\n", small, large);
+  assert_true(large < 12 * small + 0.5);
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_pipeline),
+      cmocka_unit_test(test_table),
+      cmocka_unit_test(test_selection),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_control),
+      cmocka_unit_test(test_dumps),
+      cmocka_unit_test(test_every_allocation),
+      cmocka_unit_test(test_large_modules),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
