@@ -723,6 +723,66 @@ static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
   return bind_groups(k, tile_leaf);
 }
 
+// --- Column folds: several folds along strided axes, contiguous rows ---
+
+// The last row axis of the anchor, when every fold and the anchor move along it
+// by one element and no fold has a contiguous axis of its own; else -1.
+static int32_t column_axis(sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = stage_of(k, k->anchor);
+  int32_t p = -1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i] && extent_of(k, y->roots[i]) > 1) p = (int32_t)i;
+  }
+  if (p < 0) return -1;
+  stride_t along = strides_along(k, y, y->roots[p]);
+  if (!along.unit || along.strided) return -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* f = stage_of(k, s);
+    if (f->inlined || s == k->anchor) continue;
+    if (!f->is_fold || f->fold == PESTLE_OP_COUNT || !f->map_count) return -1;
+    uint32_t last = f->roots[f->map_count - 1];
+    if (contiguous_fold_axis(k, f) >= 0 || !strides_along(k, f, last).unit ||
+        extent_of(k, last) != extent_of(k, y->roots[p])) {
+      return -1;
+    }
+  }
+  return p;
+}
+
+static pestle_status_t sketch_columns(sketch_t* k, const bool* row,
+                                      int32_t p) {
+  pestle_nest_t* nest = k->nest;
+  pestle_nest_stage_t* y = stage_of(k, k->anchor);
+  uint32_t column = y->roots[p], outer, inner, j, v;
+  tile_t t = {.row = -1, .lanes = lanes_for(k, extent_of(k, column))};
+  t.vectors = min64(4, (extent_of(k, column) + t.lanes - 1) / t.lanes);
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column,
+                                   t.vectors * t.lanes, &outer, &inner));
+  PESTLE_TRY(
+      pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  y = stage_of(k, k->anchor);
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i] && (int32_t)i != p) order[n++] = y->roots[i];
+  }
+  order[n++] = outer;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) order[n++] = y->roots[i];
+  }
+  order[n++] = j;
+  order[n++] = v;
+  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, j, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, v, PESTLE_MARK_VECTOR));
+  for (uint32_t s = 0; s < nest->stages.size; ++s) {
+    if (s == k->anchor || nest->stages.data[s].inlined) continue;
+    t.fold = s;
+    PESTLE_TRY(schedule_tile_fold(k, &t));
+    PESTLE_TRY(pestle_schedule_at(nest, s, k->anchor, outer));
+  }
+  return bind_groups(k, outer);
+}
+
 // --- The choice ---
 
 static int32_t only_fold(const sketch_t* k, uint32_t* out_count) {
@@ -768,5 +828,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   PESTLE_TRY(row_axes(&k, row));
+  int32_t column = column_axis(&k, row);
+  if (column >= 0) return sketch_columns(&k, row, column);
   return sketch_rows(&k, row);
 }

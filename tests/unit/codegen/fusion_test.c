@@ -421,6 +421,22 @@ static const case_t cases[] = {
      "      %c = stablehlo.multiply %d, %rb : tensor<6x39xf32>\n"
      "      %y = stablehlo.multiply %c, %gb : tensor<6x39xf32>",
      "%y : tensor<6x39xf32>", 1e-5},
+    {"column_norm", "x: tensor<2x23x39xf32>",
+     "      %n = stablehlo.constant dense<23.0> : tensor<2x39xf32>\n" SUM(
+         "s", "0.0", "1", "x",
+         "(tensor<2x23x39xf32>, tensor<f32>) -> tensor<2x39xf32>")
+     "      %mu = stablehlo.divide %s, %n : tensor<2x39xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %mu, dims = [0, 2] : "
+     "(tensor<2x39xf32>) -> tensor<2x23x39xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<2x23x39xf32>\n"
+     "      %d2 = stablehlo.multiply %d, %d : tensor<2x23x39xf32>\n" SUM(
+         "v", "0.0", "1", "d2",
+         "(tensor<2x23x39xf32>, tensor<f32>) -> tensor<2x39xf32>")
+     "      %r = stablehlo.rsqrt %v : tensor<2x39xf32>\n"
+     "      %rb = stablehlo.broadcast_in_dim %r, dims = [0, 2] : "
+     "(tensor<2x39xf32>) -> tensor<2x23x39xf32>\n"
+     "      %y = stablehlo.multiply %d, %rb : tensor<2x23x39xf32>",
+     "%y : tensor<2x23x39xf32>", 1e-5},
     {"gemm", "a: tensor<13x29xf32>, b: tensor<29x71xf32>, c: tensor<71xf32>",
      "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"
