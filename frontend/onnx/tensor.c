@@ -204,7 +204,7 @@ static bool is_nibbles(pestle_dtype_t dtype) {
 // Element |index| of packed 4-bit data, low nibble first.
 static uint8_t nibble(pestle_dtype_t dtype, const uint8_t* bytes,
                       size_t index) {
-  unsigned value = (bytes[index / 2] >> (index % 2 ? 4 : 0)) & 15u;
+  unsigned value = ((unsigned)bytes[index / 2] >> (index % 2 ? 4 : 0)) & 15u;
   if (dtype == PESTLE_I4 && value > 7) value |= 0xf0u;
   return (uint8_t)value;
 }
