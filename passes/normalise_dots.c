@@ -211,15 +211,31 @@ static bool may_sink(const pestle_node_t* node) {
          !(quantises && operand(node, 1)->type->rank > 0);
 }
 
-// The reshaped dot among the operands, or NULL.
+// Whether |value| can have any shape for nothing.
+static bool is_shapeless(const pestle_value_t* value) {
+  return value->type->rank == 0 || pestle_value_constant(value) ||
+         pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM);
+}
+
+// The reshape among the operands that should come after |node|: that of a dot,
+// or one that no other operand minds. NULL if there is none.
 static const pestle_node_t* find_reshape(const pestle_node_t* node) {
+  const pestle_node_t* found = NULL;
+  bool free = true;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const pestle_node_t* n = operand(node, i)->node;
-    if (n && n->op == PESTLE_OP_RESHAPE && is_dot_result(operand(n, 0))) {
-      return n;
+    const pestle_value_t* v = operand(node, i);
+    const pestle_node_t* n = v->node;
+    if (n && n->op == PESTLE_OP_RESHAPE) {
+      if (is_dot_result(operand(n, 0))) return n;
+      bool same = !found || pestle_pass_same_dims(operand(n, 0)->type,
+                                                  operand(found, 0)->type);
+      free = free && same;
+      if (!found) found = n;
+    } else {
+      free = free && is_shapeless(v);
     }
   }
-  return NULL;
+  return free ? found : NULL;
 }
 
 static pestle_status_t sink(pestle_node_t* node, bool* changed) {

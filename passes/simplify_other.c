@@ -139,18 +139,35 @@ pestle_status_t pestle_rule_dynamic_slice_static(pestle_builder_t* b,
 
 // --- Folds ---
 
+static bool folds_single_elements(const pestle_node_t* node) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (operand(node, 0)->type->dims[dims.data[i]] != 1) return false;
+  }
+  return node->operand_count == 2;
+}
+
+// A sum of one number is that number: how often the neutral element goes in is
+// free where folds may be regrouped. (0 + -0 is 0: not under strict.)
+pestle_status_t pestle_rule_reduce_one_each(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  if (pestle_block_fold_op(pestle_node_body(node, 0)) != PESTLE_OP_ADD ||
+      !folds_single_elements(node) ||
+      !pestle_pass_splat_is(operand(node, 1), 0)) {
+    return NULL;
+  }
+  return pestle_pass_reshape(b, operand(node, 0), type_of(node), out);
+}
+
 // A fold over axes of one element is its op on the initial value and the
 // element.
 pestle_status_t pestle_rule_reduce_ones(pestle_builder_t* b,
                                         pestle_node_t* node,
                                         pestle_value_t** out) {
   pestle_op_t fold = pestle_block_fold_op(pestle_node_body(node, 0));
-  if (node->operand_count != 2 || fold == PESTLE_OP_COUNT) return NULL;
-  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  if (fold == PESTLE_OP_COUNT || !folds_single_elements(node)) return NULL;
   pestle_value_t *x = operand(node, 0), *init;
-  for (size_t i = 0; i < dims.count; ++i) {
-    if (x->type->dims[dims.data[i]] != 1) return NULL;
-  }
   PESTLE_TRY(pestle_pass_reshape(b, x, type_of(node), &x));
   PESTLE_TRY(
       pestle_pass_broadcast(b, operand(node, 1), type_of(node), NULL, &init));
