@@ -26,6 +26,9 @@ PLUGIN_EXPORTS = {
 NEEDED = re.compile(r"^(libc|libm|libdl|libpthread|ld-linux-x86-64|libgcc_s)"
                     r"\.so")
 
+# The C start-up code's own.
+STARTUP = {"completed.0", "__dso_handle", "__TMC_END__"}
+
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True,
@@ -48,34 +51,47 @@ def soname(path):
     return found.group(1) if found else ""
 
 
-def writable_objects(path):
-    """Names of the mutable variables in a library with a symbol table."""
+def mutable_globals(path):
+    """Names of the variables that stay writable once the library is loaded;
+    tables of constant pointers (.data.rel.ro) do not."""
     names = set()
-    for line in run("nm", "--defined-only", str(path)).splitlines():
-        _, kind, name = line.split(maxsplit=2)
-        if kind in "bBD" or (kind == "d" and not name.startswith("_")):
-            names.add(name)
-    # The start-up code's own, one byte and a few pointers.
-    return {n for n in names if not re.match(
-        r"^(completed|completed\.\d+|_\w+|\.?TMC_END.*|dtor_.*)$", n)}
-
-
-def relocated_only(path, names):
-    """Drops tables of constant pointers: the loader makes them read-only."""
-    sections = {}
     for line in run("objdump", "-t", str(path)).splitlines():
-        parts = line.split()
-        if len(parts) >= 5 and parts[-1] in names:
-            sections[parts[-1]] = line
-    return {n for n in names if ".data.rel.ro" not in sections.get(n, "")}
+        match = re.match(r"^\w+ .{7} (\.\S+|\*COM\*)\s+\w+\s+(?:\.hidden )?"
+                         r"(\S+)$", line)
+        if not match or match.group(2).startswith("."):
+            continue
+        if re.match(r"^(\.t?data|\.t?bss|\*COM\*)$", match.group(1)):
+            names.add(match.group(2))
+    return names - STARTUP
 
 
-def check_exports(source, exported, run_only, problems):
+def declared(source, build):
+    """The functions that the public headers mark with PESTLE_API."""
+    names = [path.name for root in (source, build)
+             for path in (root / "include/pestle").glob("*.h")]
+    unit = "".join(
+        ['#include "pestle/export.h"\n', "#undef PESTLE_NODISCARD\n",
+         "#define PESTLE_NODISCARD\n", "#undef PESTLE_PRINTF\n",
+         "#define PESTLE_PRINTF(f, a)\n", "#undef PESTLE_API\n",
+         "#define PESTLE_API exported_function\n"] +
+        [f'#include "pestle/{name}"\n' for name in sorted(names)])
+    text = subprocess.run(
+        ["cc", "-E", "-P", f"-I{source / 'include'}", f"-I{build / 'include'}",
+         "-"], input=unit, capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"\bexported_function\b[^;(]*?(\w+)\s*\(", text))
+
+
+def check_exports(source, build, exported, run_only, problems):
     path = source / "tests" / "abi" / "exported_symbols.txt"
     if os.environ.get("BLESS") == "1" and not run_only:
         path.write_text("".join(f"{name}\n" for name in sorted(exported)),
                         encoding="utf-8")
     listed = set(path.read_text(encoding="utf-8").split())
+    in_headers = declared(source, build)
+    for name in sorted(listed - in_headers):
+        problems.append(f"{path} lists {name}, which no header declares")
+    for name in sorted(in_headers - listed):
+        problems.append(f"a header declares {name}, which {path} lacks")
     for name in sorted(exported - listed):
         problems.append(f"libpestle.so exports {name}, which {path} lacks")
     # A run-only build has no compiler in it.
@@ -91,14 +107,14 @@ def check_library(source, build, problems):
                if kind != "A"}
     cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
     run_only = "PESTLE_RUNTIME_ONLY:BOOL=ON" in cache
-    check_exports(source, defined, run_only, problems)
+    check_exports(source, build, defined, run_only, problems)
     for _, name in symbols(library, "--undefined-only"):
         if name in FORBIDDEN:
             problems.append(f"libpestle.so calls {name}")
     for name in needed(library):
         if not NEEDED.match(name):
             problems.append(f"libpestle.so needs {name}")
-    for name in sorted(relocated_only(library, writable_objects(library))):
+    for name in sorted(mutable_globals(library)):
         problems.append(f"libpestle.so has a mutable global: {name}")
     if "CMAKE_BUILD_TYPE:STRING=Release" in cache:
         stripped = build / "libpestle-stripped.so"

@@ -108,6 +108,7 @@ typedef struct pestle_kir_buffer_t {
 } pestle_kir_buffer_t;
 
 // A shuffle's lanes, a fragment's layout: |count| words at tables[first].
+// Frozen.
 typedef struct pestle_kir_table_t {
   uint32_t first, count;
 } pestle_kir_table_t;
@@ -136,6 +137,7 @@ typedef struct pestle_kir_t {
 
 // --- Readers ---
 
+// A row of kir.def or scalar.def. Frozen: it never crosses the boundary.
 typedef struct pestle_kir_op_info_t {
   const char* mnemonic;
   const char* operands;
@@ -144,18 +146,26 @@ typedef struct pestle_kir_op_info_t {
 
 // The row of |op|, or one with a NULL mnemonic.
 static inline pestle_kir_op_info_t pestle_kir_op_info(unsigned op) {
+  pestle_kir_op_info_t row = {NULL, "", 'S'};
   switch (op) {
-#define PESTLE_KIR(NAME, code, mnemonic, operands, klass) \
-  case code:                                              \
-    return (pestle_kir_op_info_t){mnemonic, operands, #klass[0]};
+#define PESTLE_KIR(NAME, code, name, letters, letter) \
+  case code:                                          \
+    row.mnemonic = name;                              \
+    row.operands = letters;                           \
+    row.klass = #letter[0];                           \
+    break;
 #include "pestle/kir.def"
-#define PESTLE_SCALAR(NAME, op_, mlir, n, ...)  \
+#define PESTLE_SCALAR(NAME, op_, mlir, n, ...)    \
   case PESTLE_KIR_SCALAR_BASE + PESTLE_OP_##NAME: \
-    return (pestle_kir_op_info_t){#op_, &"vvv"[3 - n], 'P'};
+    row.mnemonic = #op_;                          \
+    row.operands = &"vvv"[3 - n];                 \
+    row.klass = 'P';                              \
+    break;
 #include "pestle/scalar.def"
     default:
-      return (pestle_kir_op_info_t){NULL, "", 'S'};
+      break;
   }
+  return row;
 }
 
 static inline const pestle_kir_inst_t* pestle_kir_inst(const pestle_kir_t* k,

@@ -4,6 +4,8 @@
 // the plan. A plan file is machine code: loading one is trusting its maker. The
 // checksum and the bounds checks of pestle_plan_load() catch damage, not malice.
 //
+// The structs of one PESTLE_PLAN_VERSION are frozen.
+//
 // Layout: pestle_plan_header_t, then the sections in any order, 64-byte aligned.
 #ifndef PESTLE_PLAN_FORMAT_H_
 #define PESTLE_PLAN_FORMAT_H_

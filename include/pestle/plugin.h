@@ -69,6 +69,7 @@ typedef struct pestle_host_t {
 } pestle_host_t;
 
 // Bytes of host->alloc(); who receives one frees it with host->free().
+// Frozen.
 typedef struct pestle_blob_t {
   void* data;
   size_t size;
