@@ -23,8 +23,7 @@ typedef struct canonicalise_t {
 
 static pestle_status_t rewrite_node(const canonicalise_t* c,
                                     pestle_module_t* module,
-                                    pestle_node_t* node,
-                                    pestle_value_t** out) {
+                                    pestle_node_t* node, pestle_value_t** out) {
   PESTLE_TRY(pestle_fold_node(c->ctx, module, node, out));
   if (out[0]) return NULL;
   return pestle_simplify_node(c->ctx, NULL, node, out);

@@ -28,7 +28,8 @@ pestle_status_t pestle_layout_transpose(pestle_builder_t* b, pestle_value_t* x,
   // Two in a row are one, and often none.
   if (n && n->op == PESTLE_OP_TRANSPOSE && n->scratch == PESTLE_MOVABLE) {
     pestle_i64s_t first = PESTLE_NODE_I64S(n, permutation);
-    for (size_t i = 0; i < first.count; ++i) both[i] = first.data[perm[i]];
+    for (size_t i = 0; i < first.count; ++i)
+      both[i] = first.data[perm[i]];
     x = operand(n, 0);
   }
   PESTLE_TRY(pestle_pass_transpose(b, x, both, out));
@@ -120,8 +121,7 @@ static pestle_status_t make_convolution(pestle_builder_t* b,
                           2, attrs, count, &type, out);
 }
 
-static pestle_status_t convert_convolution(pestle_node_t* node,
-                                           bool* changed) {
+static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed) {
   layout_t l = read_layout(node);
   if (is_iota(l.lhs, l.rank) && is_iota(l.rhs, l.rank) &&
       is_iota(l.out, l.rank)) {
@@ -133,7 +133,8 @@ static pestle_status_t convert_convolution(pestle_node_t* node,
   PESTLE_TRY(pestle_pass_transpose(&b, operand(node, 1), l.rhs, &w));
   PESTLE_TRY(make_convolution(&b, node, &l, x, w, &result));
   int64_t back[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < l.rank; ++i) back[l.out[i]] = i;
+  for (int32_t i = 0; i < l.rank; ++i)
+    back[l.out[i]] = i;
   PESTLE_TRY(pestle_layout_transpose(&b, result, back, &result));
   pestle_pass_replace(node, &result);
   *changed = true;
@@ -151,7 +152,8 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
                                      pestle_block_t* block) {
   channels_last_t* c = user;
   (void)module;
-  for (pestle_node_t* n = block->first; n; n = n->next) n->scratch = 0;
+  for (pestle_node_t* n = block->first; n; n = n->next)
+    n->scratch = 0;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_CONVOLUTION) {

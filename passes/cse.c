@@ -170,7 +170,8 @@ static bool equal_nodes(const pestle_node_t* a, const pestle_node_t* b) {
 
 static bool may_merge(const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_pass_info(node);
-  return info->fuse != PESTLE_FUSE_CONTROL && info->fuse != PESTLE_FUSE_FUSION &&
+  return info->fuse != PESTLE_FUSE_CONTROL &&
+         info->fuse != PESTLE_FUSE_FUSION &&
          !(info->flags & (PESTLE_OP_FLAG_TERMINATOR | PESTLE_OP_FLAG_EFFECT)) &&
          node->result_count > 0;
 }

@@ -60,7 +60,8 @@ static bool moves_elements(const pestle_node_t* node) {
 static pestle_status_t fold_moved_splat(pestle_node_t* node,
                                         pestle_value_t** out) {
   uint64_t first[2], other[2];
-  if (!node->operand_count || !splat_bits(pestle_node_operand(node, 0), first)) {
+  if (!node->operand_count ||
+      !splat_bits(pestle_node_operand(node, 0), first)) {
     return NULL;
   }
   for (uint32_t i = 1; i < data_operands(node); ++i) {
@@ -130,9 +131,11 @@ static pestle_status_t fold_elementwise_splat(const pestle_pass_context_t* ctx,
   }
   pestle_value_t* made[3];
   uint32_t count = scalar->operand_count;
-  for (uint32_t i = 0; i < count; ++i) made[i] = pestle_node_operand(scalar, i);
+  for (uint32_t i = 0; i < count; ++i)
+    made[i] = pestle_node_operand(scalar, i);
   pestle_node_erase(scalar);
-  for (uint32_t i = 0; i < count; ++i) pestle_node_erase(made[i]->node);
+  for (uint32_t i = 0; i < count; ++i)
+    pestle_node_erase(made[i]->node);
   return status;
 }
 
@@ -170,7 +173,8 @@ static int64_t contracted_size(const pestle_node_t* node) {
   }
   pestle_i64s_t axes = PESTLE_NODE_I64S(node, rhs_contracting_dimensions);
   int64_t size = 1;
-  for (size_t i = 0; i < axes.count; ++i) size *= rhs->dims[axes.data[i]];
+  for (size_t i = 0; i < axes.count; ++i)
+    size *= rhs->dims[axes.data[i]];
   return size;
 }
 
@@ -202,12 +206,13 @@ static bool is_worth_it(const pestle_pass_context_t* ctx,
   }
   if (result > fold_limit(ctx) || dense > 4 * fold_limit(ctx)) return false;
   // Rows that are repeated stay rows: a bias is known by its broadcast.
-  bool repeats = node->op == PESTLE_OP_BROADCAST_IN_DIM &&
-                 pestle_dtype_is(node->results[0].type->dtype,
-                                 PESTLE_KIND_FLOAT);
+  bool repeats =
+      node->op == PESTLE_OP_BROADCAST_IN_DIM &&
+      pestle_dtype_is(node->results[0].type->dtype, PESTLE_KIND_FLOAT);
   if (result <= SMALL_BYTES && !repeats) return true;
   // Weights that are stored narrow may become wide, nothing else may grow.
-  bool widens = node->op == PESTLE_OP_CONVERT || node->op == PESTLE_OP_DEQUANTIZE;
+  bool widens =
+      node->op == PESTLE_OP_CONVERT || node->op == PESTLE_OP_DEQUANTIZE;
   return result <= stored || (widens && result <= 4 * stored);
 }
 
@@ -223,8 +228,8 @@ static void detect_splat(pestle_elements_t* e) {
 static pestle_status_t evaluate(const pestle_pass_context_t* ctx,
                                 pestle_module_t* module, pestle_node_t* node,
                                 void** results) {
-  const void** operands = PESTLE_ARENA_ARRAY(ctx->scratch, const void*,
-                                             node->operand_count + 1);
+  const void** operands =
+      PESTLE_ARENA_ARRAY(ctx->scratch, const void*, node->operand_count + 1);
   if (!operands) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = pestle_pass_expand(
@@ -272,9 +277,8 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
   const pestle_op_info_t* info = pestle_pass_info(node);
   out[0] = NULL;
   if (info->fuse == PESTLE_FUSE_CONTROL || info->fuse == PESTLE_FUSE_FUSION ||
-      (info->flags & PESTLE_OP_FLAG_EFFECT) ||
-      node->op == PESTLE_OP_CONSTANT || !node->result_count ||
-      node->result_count > 16) {
+      (info->flags & PESTLE_OP_FLAG_EFFECT) || node->op == PESTLE_OP_CONSTANT ||
+      !node->result_count || node->result_count > 16) {
     return NULL;
   }
   for (uint32_t i = 0; i < node->result_count; ++i) {

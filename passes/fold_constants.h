@@ -8,8 +8,8 @@
 // When |node| can be folded, |out| (room for 16) has one constant for each of
 // its results; else |out[0]| is NULL. The node is left for the caller to
 // replace.
-PESTLE_NODISCARD pestle_status_t pestle_fold_node(
-    const pestle_pass_context_t* ctx, pestle_module_t* module,
-    pestle_node_t* node, pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t
+pestle_fold_node(const pestle_pass_context_t* ctx, pestle_module_t* module,
+                 pestle_node_t* node, pestle_value_t** out);
 
 #endif  // PESTLE_PASSES_FOLD_CONSTANTS_H_

@@ -30,8 +30,7 @@ static bool read_channels(const pestle_value_t* value, int64_t feature,
   out->count = value->type->dims[feature];
   out->elements = pestle_value_constant(value);
   if (out->elements) {
-    return out->elements->splat ||
-           pestle_type_count(value->type) == out->count;
+    return out->elements->splat || pestle_type_count(value->type) == out->count;
   }
   const pestle_node_t* n = value->node;
   if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) return false;
@@ -60,8 +59,8 @@ static pestle_status_t make_channels(pestle_builder_t* b,
       pestle_arena_alloc(&b->module->arena, size * (size_t)x->count, 64);
   if (!data) return PESTLE_OOM();
   for (int64_t i = 0; i < x->count; ++i) {
-    double value = sum ? channel(x, i) + channel(y, i)
-                       : channel(x, i) * channel(y, i);
+    double value =
+        sum ? channel(x, i) + channel(y, i) : channel(x, i) * channel(y, i);
     uint64_t bits = pestle_float_encode(like->dtype, value);
     memcpy(data + (size_t)i * size, &bits, size);
   }
@@ -90,8 +89,8 @@ static pestle_status_t scale_weights(pestle_builder_t* b,
   if (!data) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     double factor = channel(c, (int64_t)(i / inner % extent));
-    uint64_t bits =
-        pestle_float_encode(type->dtype, pestle_pass_element_f64(w, i) * factor);
+    uint64_t bits = pestle_float_encode(type->dtype,
+                                        pestle_pass_element_f64(w, i) * factor);
     memcpy(data + i * size, &bits, size);
   }
   pestle_elements_t e = {*type, data, size * count, false};
@@ -136,8 +135,7 @@ static pestle_status_t fold_into(pestle_builder_t* b, pestle_node_t* node,
   PESTLE_TRY(scaled_convolution(b, conv->node, &c, out));
   if (!biased) return NULL;
   pestle_value_t* shifted;
-  PESTLE_TRY(
-      make_channels(b, conv->type, feature, &bias, &c, false, &shifted));
+  PESTLE_TRY(make_channels(b, conv->type, feature, &bias, &c, false, &shifted));
   return pestle_pass_binary(b, (pestle_op_t)sum->op, *out, shifted, out);
 }
 

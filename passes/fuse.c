@@ -32,7 +32,6 @@ static bool is_grouped(const pestle_fuse_t* f, uint32_t item) {
   return f->items[item].group != PESTLE_FUSE_NONE;
 }
 
-
 // --- What follows a hero ---
 
 // Whether |node| could join |group| without closing a circle: what it needs
@@ -53,8 +52,8 @@ static bool may_follow(pestle_fuse_t* f, uint32_t group, uint32_t item,
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
   return !is_grouped(f, item) && node->result_count == 1 &&
-         g->count < MAX_MEMBERS &&
-         pestle_fuse_follows(f, g, node, rows_only) && is_safe(f, group, node);
+         g->count < MAX_MEMBERS && pestle_fuse_follows(f, g, node, rows_only) &&
+         is_safe(f, group, node);
 }
 
 // Takes followers of |item|, then theirs. Members are few, so the queue is the
@@ -208,8 +207,7 @@ static void count_folds(pestle_fuse_t* f, uint32_t group) {
 static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
   for (uint32_t i = 0; i < f->item_count; ++i) {
     const pestle_node_t* node = pestle_fuse_node(f, i);
-    if (is_grouped(f, i) ||
-        pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_ROW) {
+    if (is_grouped(f, i) || pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_ROW) {
       continue;
     }
     uint32_t group = pestle_fuse_new_group(f, i, PESTLE_FUSE_KIND_ROW);
@@ -243,7 +241,8 @@ static bool users_come_first(pestle_fuse_t* f, uint32_t item, uint32_t group) {
   for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
     const pestle_node_t* user = u->user;
     // A use inside a region belongs to the op around it.
-    while (user->block != f->block) user = user->block->region->owner;
+    while (user->block != f->block)
+      user = user->block->region->owner;
     uint32_t other = (uint32_t)user->scratch;
     if (f->items[other].floating) return true;
     if (f->items[other].group != group &&
@@ -266,8 +265,7 @@ static bool joins_as_result(pestle_fuse_t* f, uint32_t item, uint32_t group) {
   } else if (g->kind != PESTLE_FUSE_KIND_MAP) {
     return false;
   }
-  return g->domain &&
-         pestle_pass_same_dims(node->results[0].type, g->domain) &&
+  return g->domain && pestle_pass_same_dims(node->results[0].type, g->domain) &&
          count_results(f, group) < MAX_RESULTS &&
          pestle_fuse_accepts(f, group, item) &&
          !users_come_first(f, item, group);
@@ -382,9 +380,9 @@ static bool reads_domain(const pestle_fuse_t* f, const pestle_use_t* use) {
   if (g->kind != PESTLE_FUSE_KIND_MAP && g->kind != PESTLE_FUSE_KIND_ROW) {
     return false;
   }
-  bool whole = pestle_fuse_is_elementwise(use->user) ||
-               (g->kind == PESTLE_FUSE_KIND_ROW &&
-                use->user->op == PESTLE_OP_REDUCE);
+  bool whole =
+      pestle_fuse_is_elementwise(use->user) ||
+      (g->kind == PESTLE_FUSE_KIND_ROW && use->user->op == PESTLE_OP_REDUCE);
   return whole && pestle_pass_same_dims(use->value->type, g->domain);
 }
 

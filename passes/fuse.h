@@ -29,8 +29,8 @@ typedef struct pestle_fuse_item_t {
   uint32_t stamp;      // of the last search that saw it
   uint32_t dep_begin;  // into fuse_t.deps; ends where the next item's begins
   bool floating;
-  bool repeated;       // evaluated more often than it has elements
-  uint8_t side;        // operand of a contraction or window that it makes, + 1
+  bool repeated;  // evaluated more often than it has elements
+  uint8_t side;   // operand of a contraction or window that it makes, + 1
 } pestle_fuse_item_t;
 
 typedef struct pestle_fuse_group_t {
@@ -52,7 +52,7 @@ typedef struct pestle_fuse_t {
   pestle_allocator_t allocator;
   pestle_fuse_item_t* items;
   uint32_t item_count;
-  uint32_t* deps;   // items that an item needs, captures of its regions too
+  uint32_t* deps;  // items that an item needs, captures of its regions too
   pestle_fuse_group_t* groups;
   uint32_t group_count;
   uint32_t* stack;  // of searches
@@ -76,8 +76,7 @@ void pestle_fuse_add(pestle_fuse_t* f, uint32_t group, uint32_t item);
 // up after a bounded search and then says yes.
 bool pestle_fuse_depends(pestle_fuse_t* f, uint32_t item, uint32_t group);
 // Whether |group| needs a result of |item| by a way that leaves the group.
-bool pestle_fuse_group_depends(pestle_fuse_t* f, uint32_t group,
-                               uint32_t item);
+bool pestle_fuse_group_depends(pestle_fuse_t* f, uint32_t group, uint32_t item);
 
 // Who uses an item's results.
 enum { PESTLE_FUSE_MAX_USERS = 32 };
@@ -109,8 +108,7 @@ bool pestle_fuse_may_float(const pestle_fuse_t* f, uint32_t item,
                            const pestle_fuse_users_t* users);
 // Whether |group|, whose members are all of |item|'s users that count, takes
 // |item| as a producer.
-bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group,
-                         uint32_t item);
+bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group, uint32_t item);
 // Marks what follows from having accepted |item|.
 void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item);
 // Sets kind, domain and axes of a group for its hero.

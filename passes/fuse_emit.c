@@ -18,7 +18,7 @@ typedef struct order_t {
   pestle_fuse_t* f;
   uint32_t* units;  // in execution order
   uint32_t count;
-  uint8_t* state;   // by item: 0 new, 1 open, 2 done
+  uint8_t* state;  // by item: 0 new, 1 open, 2 done
 } order_t;
 
 static uint32_t unit_of(const pestle_fuse_t* f, uint32_t item) {
@@ -226,8 +226,9 @@ static void make_label(const emit_t* e, char* label, size_t capacity) {
     ++named;
   }
   if (!label[0]) {
-    append_name(label, capacity,
-                pestle_pass_info(pestle_fuse_node(e->f, e->body.data[0]))->name);
+    append_name(
+        label, capacity,
+        pestle_pass_info(pestle_fuse_node(e->f, e->body.data[0]))->name);
   }
 }
 
@@ -324,9 +325,10 @@ static pestle_status_t make_fusion(emit_t* e, pestle_node_t* before,
                              .region_count = 1};
   pestle_builder_t outside = pestle_builder_before(before);
   uint32_t hero = f->groups[e->group].hero;
-  outside.loc = pestle_fuse_node(f, hero == PESTLE_FUSE_NONE
-                                        ? f->groups[e->group].max
-                                        : hero)->loc;
+  outside.loc =
+      pestle_fuse_node(
+          f, hero == PESTLE_FUSE_NONE ? f->groups[e->group].max : hero)
+          ->loc;
   return pestle_node_create(&outside, &spec, out);
 }
 

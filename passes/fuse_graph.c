@@ -38,7 +38,8 @@ static uint32_t add_deps(const pestle_fuse_t* f, const pestle_node_t* node,
 
 pestle_status_t pestle_fuse_init(pestle_fuse_t* f) {
   uint32_t count = 0, deps = 0;
-  for (pestle_node_t* n = f->block->first; n; n = n->next) n->scratch = count++;
+  for (pestle_node_t* n = f->block->first; n; n = n->next)
+    n->scratch = count++;
   for (pestle_node_t* n = f->block->first; n; n = n->next) {
     deps += add_deps(f, n, NULL);
   }
@@ -155,8 +156,7 @@ bool pestle_fuse_group_depends(pestle_fuse_t* f, uint32_t group,
   // Members' direct needs are found by the search as well; the caller asks
   // about items that no member uses itself.
   uint32_t other = f->items[item].group;
-  uint32_t earliest =
-      other == PESTLE_FUSE_NONE ? item : f->groups[other].min;
+  uint32_t earliest = other == PESTLE_FUSE_NONE ? item : f->groups[other].min;
   return search(f, top, item, other, earliest);
 }
 

@@ -79,8 +79,10 @@ bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node) {
   const pestle_type_t *a = operand_type(node, 0), *b = type_of(node);
   int32_t i = 0, j = 0;
   for (;;) {
-    while (i < a->rank && a->dims[i] == 1) ++i;
-    while (j < b->rank && b->dims[j] == 1) ++j;
+    while (i < a->rank && a->dims[i] == 1)
+      ++i;
+    while (j < b->rank && b->dims[j] == 1)
+      ++j;
     if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
     if (a->dims[i++] != b->dims[j++]) return false;
   }
@@ -169,10 +171,12 @@ static bool is_row_like(const pestle_fuse_group_t* g,
   int32_t j = 0;
   for (int32_t i = 0; i < g->domain->rank; ++i) {
     if (pestle_pass_i64s_has(g->axes, i) || g->domain->dims[i] == 1) continue;
-    while (j < type->rank && type->dims[j] == 1) ++j;
+    while (j < type->rank && type->dims[j] == 1)
+      ++j;
     if (j == type->rank || type->dims[j++] != g->domain->dims[i]) return false;
   }
-  while (j < type->rank && type->dims[j] == 1) ++j;
+  while (j < type->rank && type->dims[j] == 1)
+    ++j;
   return j == type->rank;
 }
 
@@ -206,8 +210,7 @@ static bool is_same_fold(const pestle_fuse_group_t* g,
   return dims.count == g->axes.count;
 }
 
-bool pestle_fuse_follows(const pestle_fuse_t* f,
-                         const pestle_fuse_group_t* g,
+bool pestle_fuse_follows(const pestle_fuse_t* f, const pestle_fuse_group_t* g,
                          const pestle_node_t* node, bool rows_only) {
   (void)f;
   bool elementwise = pestle_fuse_is_elementwise(node);
@@ -291,8 +294,8 @@ static bool shrinks_traffic(const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_node_t* from = pestle_node_operand(node, i)->node;
     bool view = from && from->op == PESTLE_OP_BROADCAST_IN_DIM;
-    bytes += pestle_type_bytes(view ? operand_type(from, 0)
-                                    : operand_type(node, i));
+    bytes +=
+        pestle_type_bytes(view ? operand_type(from, 0) : operand_type(node, i));
   }
   return bytes < pestle_type_bytes(type_of(node));
 }
@@ -318,8 +321,8 @@ static bool accepts_into_dot(const pestle_node_t* dot, size_t side,
 }
 
 static bool accepts_into_window(size_t side, const pestle_node_t* node) {
-  return side == 0 && (node->op == PESTLE_OP_PAD ||
-                       node->op == PESTLE_OP_BROADCAST_IN_DIM);
+  return side == 0 &&
+         (node->op == PESTLE_OP_PAD || node->op == PESTLE_OP_BROADCAST_IN_DIM);
 }
 
 static bool is_window_hero(const pestle_node_t* node) {
@@ -365,8 +368,7 @@ static bool accepts_kind(const pestle_fuse_group_t* g,
       if (node->op == PESTLE_OP_CONCATENATE) {
         return map && node->operand_count <= MAX_INNER_PARTS;
       }
-      if (node->op == PESTLE_OP_TRANSPOSE &&
-          g->kind == PESTLE_FUSE_KIND_ROW) {
+      if (node->op == PESTLE_OP_TRANSPOSE && g->kind == PESTLE_FUSE_KIND_ROW) {
         return keeps_innermost(node);
       }
       return true;
@@ -389,7 +391,8 @@ typedef struct uses_t {
   uint8_t side;
 } uses_t;
 
-// Walks the uses of |node|, which |producer| passes on, through floating copies.
+// Walks the uses of |node|, which |producer| passes on, through floating
+// copies.
 static bool accepts_uses(const pestle_fuse_t* f, uint32_t group,
                          const pestle_node_t* node,
                          const pestle_node_t* producer, uses_t* uses,

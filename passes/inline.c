@@ -75,8 +75,7 @@ static pestle_status_t visit(walk_t* walk, pestle_function_t* function,
   return NULL;
 }
 
-static pestle_status_t order_functions(inliner_t* inliner,
-                                       functions_t* order) {
+static pestle_status_t order_functions(inliner_t* inliner, functions_t* order) {
   walk_t walk = {.inliner = inliner, .order = order};
   pestle_map_init(inliner->allocator, &walk.marks);
   pestle_status_t status = NULL;
@@ -90,8 +89,7 @@ static pestle_status_t order_functions(inliner_t* inliner,
 
 // --- Inlining ---
 
-static pestle_status_t inline_with(pestle_copier_t* copier,
-                                   pestle_node_t* call,
+static pestle_status_t inline_with(pestle_copier_t* copier, pestle_node_t* call,
                                    const pestle_block_t* body) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
     PESTLE_TRY(pestle_copier_set(copier, body->arguments[i],
@@ -118,8 +116,7 @@ static pestle_status_t inline_call(inliner_t* inliner, pestle_node_t* call) {
   return status;
 }
 
-static pestle_status_t inline_block(inliner_t* inliner,
-                                    pestle_block_t* block) {
+static pestle_status_t inline_block(inliner_t* inliner, pestle_block_t* block) {
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     for (uint32_t r = 0; r < n->region_count; ++r) {
@@ -144,9 +141,8 @@ static void drop_others(inliner_t* inliner) {
 
 pestle_status_t pestle_pass_inline(pestle_pass_context_t* ctx,
                                    pestle_module_t* module, bool* out_changed) {
-  inliner_t inliner = {
-      .module = module,
-      .allocator = pestle_context_allocator(ctx->context)};
+  inliner_t inliner = {.module = module,
+                       .allocator = pestle_context_allocator(ctx->context)};
   functions_t order;
   pestle_vec_init(&order, inliner.allocator);
   pestle_status_t status = order_functions(&inliner, &order);

@@ -34,8 +34,10 @@ static void read_side(pestle_value_t* value, pestle_i64s_t batch,
   s->batches = batch.count;
   s->contracts = contract.count;
   s->frees = 0;
-  for (size_t i = 0; i < batch.count; ++i) s->batch[i] = batch.data[i];
-  for (size_t i = 0; i < contract.count; ++i) s->contract[i] = contract.data[i];
+  for (size_t i = 0; i < batch.count; ++i)
+    s->batch[i] = batch.data[i];
+  for (size_t i = 0; i < contract.count; ++i)
+    s->contract[i] = contract.data[i];
   for (int32_t i = 0; i < value->type->rank; ++i) {
     if (!pestle_pass_i64s_has(batch, i) && !pestle_pass_i64s_has(contract, i)) {
       s->free[s->frees++] = i;
@@ -48,8 +50,10 @@ static void look_through(side_t* s) {
   const pestle_node_t* n = s->value->node;
   if (!n || n->op != PESTLE_OP_TRANSPOSE) return;
   pestle_i64s_t perm = PESTLE_NODE_I64S(n, permutation);
-  for (size_t i = 0; i < s->batches; ++i) s->batch[i] = perm.data[s->batch[i]];
-  for (size_t i = 0; i < s->frees; ++i) s->free[i] = perm.data[s->free[i]];
+  for (size_t i = 0; i < s->batches; ++i)
+    s->batch[i] = perm.data[s->batch[i]];
+  for (size_t i = 0; i < s->frees; ++i)
+    s->free[i] = perm.data[s->free[i]];
   for (size_t i = 0; i < s->contracts; ++i) {
     s->contract[i] = perm.data[s->contract[i]];
   }
@@ -71,13 +75,15 @@ static void sort_contracted(side_t* lhs, side_t* rhs) {
 
 static void order_of(const side_t* s, bool contract_last, int64_t* perm) {
   size_t at = 0;
-  for (size_t i = 0; i < s->batches; ++i) perm[at++] = s->batch[i];
+  for (size_t i = 0; i < s->batches; ++i)
+    perm[at++] = s->batch[i];
   for (int part = 0; part < 2; ++part) {
     bool contract = contract_last == (part == 1);
     for (size_t i = 0; contract && i < s->contracts; ++i) {
       perm[at++] = s->contract[i];
     }
-    for (size_t i = 0; !contract && i < s->frees; ++i) perm[at++] = s->free[i];
+    for (size_t i = 0; !contract && i < s->frees; ++i)
+      perm[at++] = s->free[i];
   }
 }
 
@@ -123,7 +129,8 @@ static pestle_status_t arrange(pestle_builder_t* b, const side_t* s,
   for (size_t i = 0; i < s->contracts; ++i) {
     contracted *= from->dims[s->contract[i]];
   }
-  for (size_t i = 0; i < s->frees; ++i) kept *= from->dims[s->free[i]];
+  for (size_t i = 0; i < s->frees; ++i)
+    kept *= from->dims[s->free[i]];
   type.dims[type.rank++] = s->contract_last ? kept : contracted;
   type.dims[type.rank++] = s->contract_last ? contracted : kept;
   return pestle_pass_reshape(b, moved, &type, out);
@@ -136,15 +143,13 @@ static bool is_normal(const pestle_node_t* dot) {
   pestle_i64s_t lc = PESTLE_NODE_I64S(dot, lhs_contracting_dimensions);
   pestle_i64s_t rc = PESTLE_NODE_I64S(dot, rhs_contracting_dimensions);
   if (!pestle_pass_i64s_is_iota(lb) || !pestle_pass_i64s_is_iota(rb) ||
-      (int64_t)lb.count != rank - 2 ||
-      operand(dot, 1)->type->rank != rank || lc.count != 1 ||
-      lc.data[0] != rank - 1 ||
+      (int64_t)lb.count != rank - 2 || operand(dot, 1)->type->rank != rank ||
+      lc.count != 1 || lc.data[0] != rank - 1 ||
       pestle_pass_is(operand(dot, 0), PESTLE_OP_TRANSPOSE) ||
       pestle_pass_is(operand(dot, 1), PESTLE_OP_TRANSPOSE)) {
     return false;
   }
-  return rc.data[0] == rank - 2 ||
-         !pestle_value_constant(operand(dot, 1));
+  return rc.data[0] == rank - 2 || !pestle_value_constant(operand(dot, 1));
 }
 
 static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
@@ -155,7 +160,8 @@ static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
   PESTLE_TRY(arrange(b, rhs, &operands[1]));
   int64_t batch[PESTLE_MAX_RANK];
   size_t batches = lhs->batches;
-  for (size_t i = 0; i < batches; ++i) batch[i] = (int64_t)i;
+  for (size_t i = 0; i < batches; ++i)
+    batch[i] = (int64_t)i;
   int64_t left = (int64_t)batches + 1;
   int64_t right = (int64_t)batches + (rhs->contract_last ? 1 : 0);
   pestle_attr_t attrs[] = {
@@ -274,7 +280,8 @@ static pestle_status_t normalise_block(void* user, pestle_module_t* module,
     next = n->next;
     if (n->op == PESTLE_OP_DOT_GENERAL) PESTLE_TRY(normalise(n, changed));
   }
-  for (pestle_node_t* n = block->first; n; n = n->next) n->scratch = 0;
+  for (pestle_node_t* n = block->first; n; n = n->next)
+    n->scratch = 0;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     PESTLE_TRY(sink(n, changed));

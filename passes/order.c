@@ -35,7 +35,7 @@ typedef struct sched_t {
   uint32_t count;
   root_t* roots;
   uint32_t root_count;
-  uint32_t* needs;  // value numbers that an op reads
+  uint32_t* needs;    // value numbers that an op reads
   uint32_t* root_of;  // by value number
   uint32_t* maker;    // by value number: op, or UINT32_MAX
   uint32_t value_count;
@@ -89,14 +89,13 @@ static void make_roots(sched_t* s) {
   }
   for (uint32_t i = 0; i < s->count; ++i) {
     const pestle_node_t* n = s->ops[i].node;
-    bool view = pestle_fuse_is_zero_copy(n) ||
-                n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
+    bool view =
+        pestle_fuse_is_zero_copy(n) || n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
     for (uint32_t r = 0; r < n->result_count; ++r) {
       const pestle_value_t* v = &n->results[r];
       s->maker[v->scratch] = i;
       if (view && is_here(s, pestle_node_operand(n, r))) {
-        s->root_of[v->scratch] =
-            s->root_of[pestle_node_operand(n, r)->scratch];
+        s->root_of[v->scratch] = s->root_of[pestle_node_operand(n, r)->scratch];
       } else if (n->op != PESTLE_OP_CONSTANT && !view) {
         s->roots[v->scratch].bytes = (int64_t)pestle_type_bytes(v->type);
       }

@@ -100,8 +100,8 @@ static pestle_status_t check_control(const run_t* run, int64_t total) {
     return PESTLE_ERROR(CANCELLED, "cancelled between passes");
   }
   if (control->deadline_ns && pestle_clock_ns() >= control->deadline_ns) {
-    return PESTLE_ERROR(DEADLINE_EXCEEDED, "the deadline passed after %d passes",
-                        (int)run->done);
+    return PESTLE_ERROR(DEADLINE_EXCEEDED,
+                        "the deadline passed after %d passes", (int)run->done);
   }
   return NULL;
 }
@@ -203,7 +203,8 @@ static pestle_status_t run_pass(run_t* run, const pestle_pass_t* pass,
 
 static pestle_status_t run_standard(run_t* run) {
   int64_t total = 0;
-  for (size_t i = 0; i < PASS_COUNT; ++i) total += pass_is_standard[i];
+  for (size_t i = 0; i < PASS_COUNT; ++i)
+    total += pass_is_standard[i];
   if (!has_calls(run->module)) run->properties |= PESTLE_PROPERTY_INLINED;
   for (size_t i = 0; i < PASS_COUNT; ++i) {
     if (pass_is_standard[i]) PESTLE_TRY(run_pass(run, &pass_rows[i], total));
@@ -233,7 +234,8 @@ static pestle_status_t run_listed(run_t* run, const char* list) {
   if (!has_calls(run->module)) run->properties |= PESTLE_PROPERTY_INLINED;
   pestle_str_t rest = pestle_str(list), field;
   int64_t total = 0;
-  while (pestle_str_next(&rest, ',', &field)) ++total;
+  while (pestle_str_next(&rest, ',', &field))
+    ++total;
   rest = pestle_str(list);
   while (pestle_str_next(&rest, ',', &field)) {
     const pestle_pass_t* pass = find_pass(pestle_str_trim(field));
@@ -266,8 +268,8 @@ pestle_status_t pestle_passes_run(pestle_context_t* context,
   run.ctx = (pestle_pass_context_t){context, caps, options, &run.scratch};
   pestle_arena_init(allocator, &run.scratch);
   pestle_strbuf_init(allocator, &run.times);
-  pestle_status_t status = options->passes ? run_listed(&run, options->passes)
-                                           : run_standard(&run);
+  pestle_status_t status =
+      options->passes ? run_listed(&run, options->passes) : run_standard(&run);
   if (!status && run.times.size) {
     status = pestle_strbuf_status(&run.times);
     if (!status) {

@@ -11,12 +11,12 @@
 
 // Properties of a module that passes require and preserve (bits).
 typedef enum pestle_property_e {
-  PESTLE_PROPERTY_INLINED = 1,     // one function, no func.call
-  PESTLE_PROPERTY_FOLDED = 2,      // canonical: no constant op left unfolded
-  PESTLE_PROPERTY_RECOGNISED = 4,  // composites are composites
+  PESTLE_PROPERTY_INLINED = 1,        // one function, no func.call
+  PESTLE_PROPERTY_FOLDED = 2,         // canonical: no constant op left unfolded
+  PESTLE_PROPERTY_RECOGNISED = 4,     // composites are composites
   PESTLE_PROPERTY_CHANNELS_LAST = 8,  // convolutions have the target's layout
-  PESTLE_PROPERTY_FUSED = 16,      // every op is in a fusion, or CONTROL/SOURCE
-  PESTLE_PROPERTY_ORDERED = 32,    // blocks are in execution order
+  PESTLE_PROPERTY_FUSED = 16,    // every op is in a fusion, or CONTROL/SOURCE
+  PESTLE_PROPERTY_ORDERED = 32,  // blocks are in execution order
 } pestle_property_t;
 
 // What a pass gets besides the module.
@@ -35,7 +35,7 @@ typedef struct pestle_pass_t {
   const char* name;
   pestle_pass_fn_t run;
   uint32_t requires_properties;
-  uint32_t preserves;   // of the properties held before
+  uint32_t preserves;  // of the properties held before
   uint32_t establishes;
   const char* summary;  // one line
 } pestle_pass_t;
@@ -66,10 +66,10 @@ typedef enum pestle_storage_e {
 // values are dense row-major. A zero-copy view (reshape, contiguous slice) has
 // the storage of its source; an op in place the storage of its dead operand.
 typedef struct pestle_placement_t {
-  uint8_t storage;  // pestle_storage_t
-  uint32_t index;   // input or output
-  int64_t offset;   // bytes from the start of the storage
-  int64_t size;     // bytes of the value
+  uint8_t storage;             // pestle_storage_t
+  uint32_t index;              // input or output
+  int64_t offset;              // bytes from the start of the storage
+  int64_t size;                // bytes of the value
   const pestle_value_t* root;  // the value that owns the storage
 } pestle_placement_t;
 

@@ -18,9 +18,9 @@ typedef struct pestle_cell_t {
   const pestle_value_t* root;
   uint8_t storage;  // pestle_storage_t
   uint32_t index;
-  int64_t size;    // bytes
-  int64_t offset;  // in the arena
-  int64_t begin, end;  // live, inclusive
+  int64_t size;          // bytes
+  int64_t offset;        // in the arena
+  int64_t begin, end;    // live, inclusive
   uint32_t merged_into;  // another cell, or NONE
 } pestle_cell_t;
 
@@ -49,8 +49,8 @@ static inline uint32_t pestle_plan_cell(const pestle_planner_t* p,
 }
 static inline pestle_cell_t* pestle_plan_cell_of(const pestle_planner_t* p,
                                                  const pestle_value_t* value) {
-  return &p->cells.data[pestle_plan_cell(
-      p, p->values.data[value->scratch].cell)];
+  return &p->cells
+              .data[pestle_plan_cell(p, p->values.data[value->scratch].cell)];
 }
 
 // plan_cells.c: values, cells and when they are live.

@@ -35,8 +35,7 @@ static const pestle_block_t* block_of(const pestle_value_t* value) {
 static pestle_status_t add_value(pestle_planner_t* p, pestle_value_t* value,
                                  uint32_t cell, int64_t offset) {
   value->scratch = p->values.size;
-  if (!pestle_vec_push(&p->values,
-                       (pestle_planned_t){value, cell, offset})) {
+  if (!pestle_vec_push(&p->values, (pestle_planned_t){value, cell, offset})) {
     return PESTLE_OOM();
   }
   return NULL;
@@ -70,8 +69,7 @@ static pestle_status_t add_block(pestle_planner_t* p, pestle_block_t* block);
 static pestle_status_t add_while(pestle_planner_t* p, pestle_node_t* node) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     pestle_value_t* result = &node->results[i];
-    PESTLE_TRY(
-        add_cell(p, result, PESTLE_STORAGE_ARENA, 0, begin_of(node)));
+    PESTLE_TRY(add_cell(p, result, PESTLE_STORAGE_ARENA, 0, begin_of(node)));
     p->cells.data[p->cells.size - 1].end = end_of(node);
     for (uint32_t r = 0; r < node->region_count; ++r) {
       pestle_block_t* body = pestle_node_body(node, r);
@@ -86,8 +84,8 @@ static pestle_status_t add_while(pestle_planner_t* p, pestle_node_t* node) {
 
 static pestle_status_t add_branches(pestle_planner_t* p, pestle_node_t* node) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
-    PESTLE_TRY(
-        add_cell(p, &node->results[i], PESTLE_STORAGE_ARENA, 0, begin_of(node)));
+    PESTLE_TRY(add_cell(p, &node->results[i], PESTLE_STORAGE_ARENA, 0,
+                        begin_of(node)));
     p->cells.data[p->cells.size - 1].end = end_of(node);
   }
   for (uint32_t r = 0; r < node->region_count; ++r) {
@@ -165,8 +163,7 @@ pestle_status_t pestle_plan_find_cells(pestle_planner_t* p) {
     return PESTLE_ERROR(UNSUPPORTED, "a function of more than 2^32 ops");
   }
   for (uint32_t i = 0; i < entry->argument_count; ++i) {
-    PESTLE_TRY(
-        add_cell(p, entry->arguments[i], PESTLE_STORAGE_INPUT, i, 0));
+    PESTLE_TRY(add_cell(p, entry->arguments[i], PESTLE_STORAGE_INPUT, i, 0));
   }
   PESTLE_TRY(add_block(p, entry));
   extend_block(p, entry);

@@ -38,7 +38,8 @@ bool pestle_plan_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
   // The result itself must not be a view or a concatenation of what is written.
   const pestle_node_t* last = pestle_node_operand(body->last, 0)->node;
   if (!last || !pestle_fuse_is_elementwise(last)) return false;
-  for (pestle_node_t* n = body->first; n; n = n->next) n->scratch = 0;
+  for (pestle_node_t* n = body->first; n; n = n->next)
+    n->scratch = 0;
   return flows_in_place(operand, shape, 64);
 }
 

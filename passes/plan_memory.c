@@ -52,12 +52,12 @@ static pestle_status_t write_plan(pestle_planner_t* p,
   for (size_t i = 0; i < plan->count; ++i) {
     const pestle_planned_t* v = &p->values.data[i];
     const pestle_cell_t* cell = pestle_plan_cell_of(p, v->value);
-    plan->placements[i] = (pestle_placement_t){
-        .storage = cell->storage,
-        .index = cell->index,
-        .offset = cell->offset + v->offset,
-        .size = (int64_t)pestle_type_bytes(v->value->type),
-        .root = cell->root};
+    plan->placements[i] =
+        (pestle_placement_t){.storage = cell->storage,
+                             .index = cell->index,
+                             .offset = cell->offset + v->offset,
+                             .size = (int64_t)pestle_type_bytes(v->value->type),
+                             .root = cell->root};
   }
   return NULL;
 }
@@ -162,13 +162,13 @@ static void print_block(const pestle_memory_plan_t* plan,
 pestle_status_t pestle_memory_plan_print(const pestle_module_t* module,
                                          const pestle_memory_plan_t* plan,
                                          pestle_strbuf_t* out) {
-  pestle_strbuf_appendf(out,
-                        "memory: planned peak %" PRId64
-                        " bytes, lower bound %" PRId64 " bytes (%.2fx)\n",
-                        plan->arena_size, plan->lower_bound,
-                        plan->lower_bound ? (double)plan->arena_size /
-                                                (double)plan->lower_bound
-                                          : 1.0);
+  pestle_strbuf_appendf(
+      out,
+      "memory: planned peak %" PRId64 " bytes, lower bound %" PRId64
+      " bytes (%.2fx)\n",
+      plan->arena_size, plan->lower_bound,
+      plan->lower_bound ? (double)plan->arena_size / (double)plan->lower_bound
+                        : 1.0);
   const pestle_function_t* entry =
       pestle_module_entry((pestle_module_t*)module);
   if (entry) print_block(plan, entry->body->block, 1, out);

@@ -38,9 +38,9 @@ static bool is_same(const push_t* p, const pestle_node_t* transpose) {
 }
 
 // |list| has one entry a dim of the transposed tensor: those of x.
-static void rename_entries(const push_t* p, const int64_t* list,
-                           int64_t* out) {
-  for (int32_t i = 0; i < p->rank; ++i) out[p->perm[i]] = list[i];
+static void rename_entries(const push_t* p, const int64_t* list, int64_t* out) {
+  for (int32_t i = 0; i < p->rank; ++i)
+    out[p->perm[i]] = list[i];
 }
 
 // The value before the transpose; other values get the inverse.
@@ -112,7 +112,8 @@ static void edit_dims(const push_t* p, edit_t* e, pestle_attr_name_t name) {
   for (size_t i = 0; i < count; ++i) {
     int64_t dim = p->perm[attr->as.i64s.data[i]];
     size_t at = i;
-    for (; at > 0 && list[at - 1] > dim; --at) list[at] = list[at - 1];
+    for (; at > 0 && list[at - 1] > dim; --at)
+      list[at] = list[at - 1];
     list[at] = dim;
   }
   attr->as.i64s.data = list;
@@ -120,11 +121,10 @@ static void edit_dims(const push_t* p, edit_t* e, pestle_attr_name_t name) {
 
 static pestle_status_t remake(const push_t* p, const edit_t* e,
                               pestle_value_t* const* operands,
-                              const pestle_type_t* type,
-                              pestle_value_t** out) {
+                              const pestle_type_t* type, pestle_value_t** out) {
   return pestle_pass_make(p->b, (pestle_op_t)p->node->op, operands,
-                          p->node->operand_count, e->attrs,
-                          p->node->attr_count, type, out);
+                          p->node->operand_count, e->attrs, p->node->attr_count,
+                          type, out);
 }
 
 // --- Ops ---
@@ -261,7 +261,8 @@ static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
   for (size_t i = 1; i < dims.count; ++i) {
     if (dims.data[i] < dims.data[i - 1]) return NULL;
   }
-  for (int32_t d = 0; d < to->rank && d < dims.data[0]; ++d) order[count++] = d;
+  for (int32_t d = 0; d < to->rank && d < dims.data[0]; ++d)
+    order[count++] = d;
   for (int32_t j = 0; j < p->rank; ++j) {
     int64_t d = dims.data[p->inverse[j]];
     moved[j] = count;
@@ -338,7 +339,8 @@ static bool order_groups(const push_t* p, const groups_t* g, int32_t* order) {
   for (int32_t d = 0; d < p->rank;) {
     int64_t i = p->inverse[d];
     int32_t group = 0;
-    while (g->from[group + 1] <= i) ++group;
+    while (g->from[group + 1] <= i)
+      ++group;
     if (i != g->from[group]) return false;
     for (int32_t k = g->from[group]; k < g->from[group + 1]; ++k, ++d) {
       if (d >= p->rank || p->inverse[d] != k) return false;
@@ -373,9 +375,9 @@ static pestle_status_t push_reshape(const push_t* p, pestle_value_t** out) {
 
 // A transpose of the module's own: the two are one.
 static pestle_status_t push_transpose(const push_t* p, pestle_value_t** out) {
-  return pestle_layout_transpose(
-      p->b, operand(p->node, 0), PESTLE_NODE_I64S(p->node, permutation).data,
-      out);
+  return pestle_layout_transpose(p->b, operand(p->node, 0),
+                                 PESTLE_NODE_I64S(p->node, permutation).data,
+                                 out);
 }
 
 // --- Gather along one axis ---
@@ -445,19 +447,18 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
 pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
                                       bool strict, pestle_value_t** out) {
   const pestle_node_t* t = NULL;
-  bool first_only = node->op != PESTLE_OP_CONCATENATE &&
-                    !pestle_fuse_is_elementwise(node);
+  bool first_only =
+      node->op != PESTLE_OP_CONCATENATE && !pestle_fuse_is_elementwise(node);
   for (uint32_t i = 0; i < node->operand_count && !t; ++i) {
     if (i == 0 || !first_only) t = movable(operand(node, i));
   }
   if (!t || node->result_count != 1 || node->scratch == PESTLE_MOVABLE) {
     return NULL;
   }
-  push_t p = {.b = b,
-              .node = node,
-              .rank = t->results[0].type->rank,
-              .strict = strict};
+  push_t p = {
+      .b = b, .node = node, .rank = t->results[0].type->rank, .strict = strict};
   p.perm = PESTLE_NODE_I64S(t, permutation).data;
-  for (int32_t i = 0; i < p.rank; ++i) p.inverse[p.perm[i]] = i;
+  for (int32_t i = 0; i < p.rank; ++i)
+    p.inverse[p.perm[i]] = i;
   return push(&p, out);
 }

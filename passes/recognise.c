@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Core ops that spell a composite become that composite, however they were
-// written: softmax, log_softmax, layer_norm, rms_norm, gelu in both forms, silu,
-// hard_sigmoid, and 1 / (1 + exp(-x)) as logistic.
+// written: softmax, log_softmax, layer_norm, rms_norm, gelu in both forms,
+// silu, hard_sigmoid, and 1 / (1 + exp(-x)) as logistic.
 //
 //   %0 = logistic %x
 //   %1 = multiply %x, %0    ->   %1 = pestle.silu %x
@@ -12,8 +12,8 @@
 #include "passes/recognise.h"
 
 static const pestle_matcher_t matchers[] = {
-    pestle_match_logistic, pestle_match_softmax, pestle_match_log_softmax,
-    pestle_match_norm,     pestle_match_gelu,    pestle_match_silu,
+    pestle_match_logistic,    pestle_match_softmax, pestle_match_log_softmax,
+    pestle_match_norm,        pestle_match_gelu,    pestle_match_silu,
     pestle_match_hard_sigmoid};
 
 typedef struct recognise_t {
@@ -47,8 +47,7 @@ static pestle_status_t recognise_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_recognise(pestle_pass_context_t* ctx,
                                       pestle_module_t* module,
                                       bool* out_changed) {
-  recognise_t r = {.strict =
-                       ctx->options->numerics == PESTLE_NUMERICS_STRICT};
+  recognise_t r = {.strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT};
   PESTLE_TRY(pestle_pass_each_block(module, recognise_block, &r));
   if (r.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &r.changed));
   *out_changed = r.changed;

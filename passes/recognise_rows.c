@@ -27,8 +27,7 @@ static pestle_value_t* strip(pestle_value_t* value) {
 
 // |value| is |type| wide and repeats one number a row of |dims|: that number's
 // value, else NULL.
-static pestle_value_t* spread_from(pestle_value_t* value,
-                                   pestle_i64s_t dims) {
+static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
   const pestle_node_t* n = value->node;
   if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
   pestle_value_t* row = operand(n, 0);
@@ -42,8 +41,8 @@ static pestle_value_t* spread_from(pestle_value_t* value,
   return strip(row);
 }
 
-// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x| and
-// empty |*dims| are filled, else they must agree.
+// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x|
+// and empty |*dims| are filled, else they must agree.
 static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
                     pestle_i64s_t* dims) {
   const pestle_node_t* n = strip(value)->node;
@@ -53,8 +52,8 @@ static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
   }
   double init;
   if (!pestle_pass_splat_f64(operand(n, 1), &init)) return false;
-  bool neutral = op == PESTLE_OP_ADD ? !(init < 0 || init > 0)
-                                     : isinf(init) && init < 0;
+  bool neutral =
+      op == PESTLE_OP_ADD ? !(init < 0 || init > 0) : isinf(init) && init < 0;
   if (!neutral) return false;
   pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
   if (*x && *x != operand(n, 0)) return false;
@@ -86,9 +85,8 @@ static pestle_status_t make_rows(pestle_builder_t* b, pestle_op_t op,
                                  pestle_value_t* const* operands, size_t count,
                                  pestle_i64s_t dims, const double* epsilon,
                                  pestle_value_t** out) {
-  pestle_attr_t attrs[2] = {
-      PESTLE_SET_I64S(dimensions, dims.data, dims.count),
-      PESTLE_SET_F64(epsilon, epsilon ? *epsilon : 0)};
+  pestle_attr_t attrs[2] = {PESTLE_SET_I64S(dimensions, dims.data, dims.count),
+                            PESTLE_SET_F64(epsilon, epsilon ? *epsilon : 0)};
   return pestle_pass_make(b, op, operands, count, attrs, epsilon ? 2 : 1, NULL,
                           out);
 }
@@ -285,8 +283,7 @@ static pestle_status_t per_dimension(pestle_builder_t* b, const norm_t* m,
   if (!value || pestle_pass_splat_f64(value, &splat)) {
     return pestle_pass_splat(b, &type, splat, out);
   }
-  pestle_value_t* from =
-      pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
+  pestle_value_t* from = pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
   return pestle_pass_reshape(b, from ? from : value, &type, out);
 }
 
@@ -310,7 +307,8 @@ static bool expand(pestle_value_t* value, bool top, factors_t* f) {
     value = operand(n, 1);
   }
   if (f->count == 4) return false;
-  f->below[f->count] = is_float_op(n, PESTLE_OP_DIVIDE) && value != &n->results[0];
+  f->below[f->count] =
+      is_float_op(n, PESTLE_OP_DIVIDE) && value != &n->results[0];
   f->values[f->count++] = value;
   return true;
 }
@@ -381,8 +379,8 @@ pestle_status_t pestle_match_norm(pestle_builder_t* b, pestle_node_t* node,
     return make_rows(b, PESTLE_OP_LAYER_NORM, operands, 3, m.dims, &m.epsilon,
                      out);
   }
-  PESTLE_TRY(make_rows(b, PESTLE_OP_RMS_NORM, operands, 2, m.dims, &m.epsilon,
-                       out));
+  PESTLE_TRY(
+      make_rows(b, PESTLE_OP_RMS_NORM, operands, 2, m.dims, &m.epsilon, out));
   if (!m.offset) return NULL;
   return pestle_pass_binary(b, PESTLE_OP_ADD, *out, m.offset, out);
 }

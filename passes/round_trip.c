@@ -12,19 +12,19 @@ static pestle_status_t compare(const uint64_t wanted[2],
   if (got[0] == wanted[0] && got[1] == wanted[1]) return NULL;
   return PESTLE_ERROR(INTERNAL,
                       "the module that comes back from its %s form differs: "
-                      "signature %016" PRIx64 "%016" PRIx64
-                      ", was %016" PRIx64 "%016" PRIx64,
+                      "signature %016" PRIx64 "%016" PRIx64 ", was %016" PRIx64
+                      "%016" PRIx64,
                       form, got[0], got[1], wanted[0], wanted[1]);
 }
 
 // print(parse(text)) must be |text| to the byte.
 static pestle_status_t compare_text(const pestle_module_t* copy,
-                                    pestle_context_t* context,
-                                    const char* text, size_t size) {
+                                    pestle_context_t* context, const char* text,
+                                    size_t size) {
   char* again;
   size_t again_size;
-  PESTLE_TRY(pestle_module_print(copy, PESTLE_PRINT_LOCATIONS, &again,
-                                 &again_size));
+  PESTLE_TRY(
+      pestle_module_print(copy, PESTLE_PRINT_LOCATIONS, &again, &again_size));
   bool same = again_size == size && !memcmp(again, text, size);
   size_t line = 1;
   for (size_t i = 0; !same && i < size && i < again_size; ++i) {

@@ -14,8 +14,13 @@
 
 static const pestle_simplify_rule_t rules[] = {
 #define PESTLE_SIMPLIFY(rule, OP, NUMERICS, arguments, result, body) \
-  {#rule, pestle_rule_##rule, PESTLE_OP_##OP, PESTLE_RULE_##NUMERICS, \
-   arguments, result, body},
+  {#rule,                                                            \
+   pestle_rule_##rule,                                               \
+   PESTLE_OP_##OP,                                                   \
+   PESTLE_RULE_##NUMERICS,                                           \
+   arguments,                                                        \
+   result,                                                           \
+   body},
 #include "passes/simplify.def"
 };
 
@@ -35,8 +40,7 @@ pestle_status_t pestle_simplify_node(const pestle_pass_context_t* ctx,
                                      const char* only, pestle_node_t* node,
                                      pestle_value_t** out) {
   out[0] = NULL;
-  if (!node->result_count ||
-      node->result_count > PESTLE_SIMPLIFY_MAX_RESULTS) {
+  if (!node->result_count || node->result_count > PESTLE_SIMPLIFY_MAX_RESULTS) {
     return NULL;
   }
   bool strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT;

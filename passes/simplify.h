@@ -6,7 +6,8 @@
 #include "passes/pass.h"
 
 // Tries one rule on |node|. When it fits, |out| has a value for each result,
-// made with |b| (before the node); else |out[0]| stays NULL and nothing is made.
+// made with |b| (before the node); else |out[0]| stays NULL and nothing is
+// made.
 typedef pestle_status_t (*pestle_rule_fn_t)(pestle_builder_t* b,
                                             pestle_node_t* node,
                                             pestle_value_t** out);
@@ -21,8 +22,8 @@ typedef enum pestle_rule_numerics_e {
 typedef struct pestle_simplify_rule_t {
   const char* name;
   pestle_rule_fn_t apply;
-  uint16_t op;        // pestle_op_t, or PESTLE_OP_COUNT: any elementwise op
-  uint8_t numerics;   // pestle_rule_numerics_t
+  uint16_t op;       // pestle_op_t, or PESTLE_OP_COUNT: any elementwise op
+  uint8_t numerics;  // pestle_rule_numerics_t
   // The row's example, from which its test is made.
   const char *arguments, *result, *body;
 } pestle_simplify_rule_t;
@@ -30,16 +31,15 @@ typedef struct pestle_simplify_rule_t {
 const pestle_simplify_rule_t* pestle_simplify_table(size_t* out_count);
 
 // Applies the first rule that fits; |only| (or NULL) limits them to one name.
-PESTLE_NODISCARD pestle_status_t pestle_simplify_node(
-    const pestle_pass_context_t* ctx, const char* only, pestle_node_t* node,
-    pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t
+pestle_simplify_node(const pestle_pass_context_t* ctx, const char* only,
+                     pestle_node_t* node, pestle_value_t** out);
 
 // A value for |node|'s every result fits in this many slots, or it is skipped.
 #define PESTLE_SIMPLIFY_MAX_RESULTS 64
 
-#define PESTLE_SIMPLIFY(rule, ...)                                    \
-  pestle_status_t pestle_rule_##rule(pestle_builder_t* b,             \
-                                     pestle_node_t* node,             \
+#define PESTLE_SIMPLIFY(rule, ...)                                             \
+  pestle_status_t pestle_rule_##rule(pestle_builder_t* b, pestle_node_t* node, \
                                      pestle_value_t** out);
 #include "passes/simplify.def"
 

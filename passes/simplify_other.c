@@ -26,8 +26,7 @@ static bool read_progression(const pestle_elements_t* e, int64_t extent,
   if (*count < 1 || *count > 1 << 20) return false;
   int64_t previous = 0;
   for (int64_t i = 0; i < *count; ++i) {
-    int64_t index =
-        clamp(pestle_pass_element_i64(e, (size_t)i), 0, extent - 1);
+    int64_t index = clamp(pestle_pass_element_i64(e, (size_t)i), 0, extent - 1);
     if (i == 0) *start = index;
     if (i == 1) *step = index - previous;
     if (i >= 1 && (index - previous != *step || *step < 1)) return false;
@@ -246,8 +245,7 @@ pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
 }
 
 // The padding has the fold's initial value, as the fold's own padding has.
-pestle_status_t pestle_rule_window_pad(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_window_pad(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   const pestle_node_t* pad = operand(node, 0)->node;
   if (!pad || pad->op != PESTLE_OP_PAD || node->operand_count != 2 ||
@@ -319,6 +317,7 @@ pestle_status_t pestle_rule_while_never(pestle_builder_t* b,
   if (!pestle_pass_splat_i64(operand(condition->last, 0), &runs) || runs) {
     return NULL;
   }
-  for (uint32_t i = 0; i < node->result_count; ++i) out[i] = operand(node, i);
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    out[i] = operand(node, i);
   return NULL;
 }

@@ -83,8 +83,7 @@ pestle_status_t pestle_rule_multiply_zero(pestle_builder_t* b,
   return pestle_pass_splat(b, type_of(node), 0, out);
 }
 
-pestle_status_t pestle_rule_divide_one(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_divide_one(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   (void)b;
   if (pestle_pass_splat_is(operand(node, 1), 1)) *out = operand(node, 0);
@@ -244,8 +243,7 @@ static bool is_nonnegative(const pestle_value_t* value, int depth) {
   }
 }
 
-pestle_status_t pestle_rule_power_root(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_power_root(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   double exponent;
   if (type_of(node)->dtype == PESTLE_F64 ||
@@ -258,8 +256,7 @@ pestle_status_t pestle_rule_power_root(pestle_builder_t* b,
 
 // --- Bounds ---
 
-pestle_status_t pestle_rule_idempotent(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_idempotent(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   (void)b;
   if ((pestle_pass_info(node)->flags & PESTLE_OP_FLAG_IDEM) &&
@@ -287,16 +284,15 @@ pestle_status_t pestle_rule_bound_absent(pestle_builder_t* b,
   return NULL;
 }
 
-static pestle_status_t make_clamp(pestle_builder_t* b, const pestle_node_t* node,
-                                  pestle_value_t* x, double lo, double hi,
-                                  pestle_value_t** out) {
+static pestle_status_t make_clamp(pestle_builder_t* b,
+                                  const pestle_node_t* node, pestle_value_t* x,
+                                  double lo, double hi, pestle_value_t** out) {
   pestle_type_t scalar = pestle_type_make(type_of(node)->dtype, 0, NULL);
   pestle_value_t *low, *high;
   PESTLE_TRY(pestle_pass_splat(b, &scalar, lo, &low));
   PESTLE_TRY(pestle_pass_splat(b, &scalar, hi, &high));
-  return pestle_pass_make(b, PESTLE_OP_CLAMP,
-                          (pestle_value_t*[]){low, x, high}, 3, NULL, 0, NULL,
-                          out);
+  return pestle_pass_make(b, PESTLE_OP_CLAMP, (pestle_value_t*[]){low, x, high},
+                          3, NULL, 0, NULL, out);
 }
 
 pestle_status_t pestle_rule_minimum_of_maximum(pestle_builder_t* b,
@@ -325,8 +321,7 @@ pestle_status_t pestle_rule_maximum_of_minimum(pestle_builder_t* b,
   return make_clamp(b, node, operand(inner, 0), lo, hi, out);
 }
 
-pestle_status_t pestle_rule_clamp_half(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_clamp_half(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   double bound;
   pestle_value_t* splat;
@@ -382,8 +377,7 @@ pestle_status_t pestle_rule_select_same(pestle_builder_t* b,
   return NULL;
 }
 
-pestle_status_t pestle_rule_select_not(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_select_not(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   pestle_value_t* p = pestle_pass_through(operand(node, 0), PESTLE_OP_NOT);
   if (!p) return NULL;
@@ -499,8 +493,7 @@ pestle_status_t pestle_rule_hoist_broadcast(pestle_builder_t* b,
   }
   pestle_value_t* operands[3];
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    PESTLE_TRY(
-        before_broadcast(b, operand(node, i), &small, &operands[i]));
+    PESTLE_TRY(before_broadcast(b, operand(node, i), &small, &operands[i]));
   }
   small.dtype = type_of(node)->dtype;
   pestle_value_t* result;

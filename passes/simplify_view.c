@@ -21,7 +21,8 @@ static bool is_repeated(const pestle_elements_t* e, int32_t dim) {
   for (int32_t i = dim + 1; i < e->type.rank; ++i) {
     inner *= (size_t)e->type.dims[i];
   }
-  for (int32_t i = 0; i < dim; ++i) outer *= (size_t)e->type.dims[i];
+  for (int32_t i = 0; i < dim; ++i)
+    outer *= (size_t)e->type.dims[i];
   // Equal to what follows one step on: all steps are equal.
   size_t run = inner * (size_t)e->type.dims[dim];
   for (size_t i = 0; i < outer; ++i) {
@@ -102,7 +103,7 @@ pestle_status_t pestle_rule_reshape_reshape(pestle_builder_t* b,
 // A broadcast that is being seen through a reshape. Dims are taken in groups of
 // equal product on both sides; the source's part of each group is found.
 typedef struct regroup_t {
-  const pestle_type_t *from, *to;  // of the reshape
+  const pestle_type_t *from, *to;   // of the reshape
   int64_t source[PESTLE_MAX_RANK];  // |from| dims: the source's extent, or 1
   pestle_type_t part;               // the new source
   int64_t dims[PESTLE_MAX_RANK];    // of the new broadcast
@@ -134,8 +135,10 @@ static bool regroup(regroup_t* g, int32_t f0, int32_t f1, int32_t t0,
   // Some of the group is repeated: its dims must stay whole.
   int32_t f = f0, t = t0;
   for (;;) {
-    while (f < f1 && g->from->dims[f] == 1) ++f;
-    while (t < t1 && g->to->dims[t] == 1) ++t;
+    while (f < f1 && g->from->dims[f] == 1)
+      ++f;
+    while (t < t1 && g->to->dims[t] == 1)
+      ++t;
     if (f == f1 || t == t1) return f == f1 && t == t1;
     if (g->from->dims[f] != g->to->dims[t]) return false;
     if (g->source[f] != 1 && !add_part(g, t, g->to->dims[t])) return false;
@@ -175,7 +178,8 @@ pestle_status_t pestle_rule_reshape_broadcast(pestle_builder_t* b,
   pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
   regroup_t g = {.from = type_of(broadcast), .to = type_of(node)};
   g.part.dtype = x->type->dtype;
-  for (int32_t i = 0; i < g.from->rank; ++i) g.source[i] = 1;
+  for (int32_t i = 0; i < g.from->rank; ++i)
+    g.source[i] = 1;
   for (size_t i = 0; i < dims.count; ++i) {
     if (i && dims.data[i] < dims.data[i - 1]) return NULL;
     g.source[dims.data[i]] = x->type->dims[i];
@@ -233,8 +237,10 @@ pestle_status_t pestle_rule_transpose_broadcast(pestle_builder_t* b,
   pestle_i64s_t perm = PESTLE_NODE_I64S(node, permutation);
   pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
   int64_t inverse[PESTLE_MAX_RANK], moved[PESTLE_MAX_RANK];
-  for (size_t i = 0; i < perm.count; ++i) inverse[perm.data[i]] = (int64_t)i;
-  for (size_t i = 0; i < dims.count; ++i) moved[i] = inverse[dims.data[i]];
+  for (size_t i = 0; i < perm.count; ++i)
+    inverse[perm.data[i]] = (int64_t)i;
+  for (size_t i = 0; i < dims.count; ++i)
+    moved[i] = inverse[dims.data[i]];
   return pestle_pass_broadcast(b, operand(broadcast, 0), type_of(node), moved,
                                out);
 }
@@ -323,8 +329,7 @@ pestle_status_t pestle_rule_broadcast_unit_dims(pestle_builder_t* b,
 
 // --- Slice, pad, concatenate, reverse ---
 
-pestle_status_t pestle_rule_slice_full(pestle_builder_t* b,
-                                       pestle_node_t* node,
+pestle_status_t pestle_rule_slice_full(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   (void)b;
   if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);

@@ -269,7 +269,8 @@ pestle_status_t pestle_pass_each_block(pestle_module_t* module,
 }
 
 void pestle_pass_clear_block(pestle_block_t* block) {
-  while (block->last) pestle_node_erase(block->last);
+  while (block->last)
+    pestle_node_erase(block->last);
 }
 
 // --- Cloning ---
@@ -300,17 +301,18 @@ pestle_value_t* pestle_copier_get(const pestle_copier_t* copier,
 }
 
 static pestle_status_t copy_region(pestle_copier_t* copier,
-                                    const pestle_region_t* from,
-                                    pestle_region_t** out) {
+                                   const pestle_region_t* from,
+                                   pestle_region_t** out) {
   const pestle_block_t* block = from->block;
   pestle_allocator_t allocator = copier->map.allocator;
   size_t count = block->argument_count;
   pestle_type_t* types = pestle_alloc_array(allocator, count, sizeof(*types));
   if (!types) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) types[i] = *block->arguments[i]->type;
+  for (size_t i = 0; i < count; ++i)
+    types[i] = *block->arguments[i]->type;
   pestle_block_t* copy;
-  pestle_status_t status = pestle_region_create(copier->builder.module, types,
-                                                count, out, &copy);
+  pestle_status_t status =
+      pestle_region_create(copier->builder.module, types, count, out, &copy);
   pestle_dealloc(allocator, types, count * sizeof(*types));
   PESTLE_TRY(status);
   for (size_t i = 0; i < count; ++i) {
@@ -331,8 +333,8 @@ static pestle_status_t copy_region(pestle_copier_t* copier,
 
 // The copy of |node| once |lists| has room for its operands and regions.
 static pestle_status_t copy_with(pestle_copier_t* copier,
-                                  const pestle_node_t* node, void** lists,
-                                  pestle_node_t** out_node) {
+                                 const pestle_node_t* node, void** lists,
+                                 pestle_node_t** out_node) {
   pestle_value_t** operands = (pestle_value_t**)lists;
   pestle_region_t** regions = (pestle_region_t**)(lists + node->operand_count);
   for (uint32_t i = 0; i < node->operand_count; ++i) {

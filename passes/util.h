@@ -9,33 +9,32 @@
 #include "passes/pass.h"
 
 // The passes of passes.def.
-#define PESTLE_PASS(name, ...)                                    \
-  pestle_status_t pestle_pass_##name(pestle_pass_context_t* ctx,  \
-                                     pestle_module_t* module,     \
-                                     bool* out_changed);
+#define PESTLE_PASS(name, ...)        \
+  pestle_status_t pestle_pass_##name( \
+      pestle_pass_context_t* ctx, pestle_module_t* module, bool* out_changed);
 #include "passes/passes.def"
 
 // --- Attributes ---
 
-#define PESTLE_SET_I64S(NAME, ptr, n)                    \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
-                   .kind = PESTLE_ATTR_KIND_I64S,        \
+#define PESTLE_SET_I64S(NAME, ptr, n)             \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,    \
+                   .kind = PESTLE_ATTR_KIND_I64S, \
                    .as.i64s = {(ptr), (size_t)(n)}})
-#define PESTLE_SET_I64(NAME, value)                      \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
-                   .kind = PESTLE_ATTR_KIND_I64,         \
+#define PESTLE_SET_I64(NAME, value)              \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
+                   .kind = PESTLE_ATTR_KIND_I64, \
                    .as.i64 = (value)})
-#define PESTLE_SET_F64(NAME, value)                      \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
-                   .kind = PESTLE_ATTR_KIND_F64,         \
+#define PESTLE_SET_F64(NAME, value)              \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
+                   .kind = PESTLE_ATTR_KIND_F64, \
                    .as.f64 = (value)})
-#define PESTLE_SET_BOOL(NAME, value)                     \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
-                   .kind = PESTLE_ATTR_KIND_BOOL,        \
+#define PESTLE_SET_BOOL(NAME, value)              \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,    \
+                   .kind = PESTLE_ATTR_KIND_BOOL, \
                    .as.b = (value)})
-#define PESTLE_SET_STR(NAME, value)                      \
-  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,           \
-                   .kind = PESTLE_ATTR_KIND_STR,         \
+#define PESTLE_SET_STR(NAME, value)              \
+  ((pestle_attr_t){.name = PESTLE_ATTR_##NAME,   \
+                   .kind = PESTLE_ATTR_KIND_STR, \
                    .as.str = (value)})
 
 // --- Making nodes ---
@@ -73,9 +72,9 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_convert(pestle_builder_t* b,
                                                      pestle_value_t** out);
 // A constant whose |data| the module keeps (its arena, or another constant of
 // the same module).
-PESTLE_NODISCARD pestle_status_t pestle_pass_constant(
-    pestle_builder_t* b, const pestle_elements_t* elements,
-    pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_constant(pestle_builder_t* b, const pestle_elements_t* elements,
+                     pestle_value_t** out);
 // A splat of |value| rounded to the dtype of |type|.
 PESTLE_NODISCARD pestle_status_t pestle_pass_splat(pestle_builder_t* b,
                                                    const pestle_type_t* type,
@@ -157,8 +156,8 @@ PESTLE_NODISCARD pestle_status_t pestle_copier_node(pestle_copier_t* copier,
                                                     const pestle_node_t* node,
                                                     pestle_node_t** out_node);
 // Copies every node of |block| but its terminator.
-PESTLE_NODISCARD pestle_status_t pestle_copier_block(
-    pestle_copier_t* copier, const pestle_block_t* block);
+PESTLE_NODISCARD pestle_status_t
+pestle_copier_block(pestle_copier_t* copier, const pestle_block_t* block);
 
 // Erases every node of a block, last first, so that what it captured is free.
 void pestle_pass_clear_block(pestle_block_t* block);

@@ -47,24 +47,37 @@ static void parse(int argc, char** argv, settings_t* s) {
   o->dump = dump;
   for (int i = 1; i < argc; ++i) {
     const char *a = argv[i], *v;
-    if ((v = value_of(a, "--passes="))) o->passes = v;
-    else if ((v = value_of(a, "--skip="))) o->skip_passes = v;
-    else if ((v = value_of(a, "--stop-after="))) o->stop_after = atoi(v);
+    if ((v = value_of(a, "--passes=")))
+      o->passes = v;
+    else if ((v = value_of(a, "--skip=")))
+      o->skip_passes = v;
+    else if ((v = value_of(a, "--stop-after=")))
+      o->stop_after = atoi(v);
     else if ((v = value_of(a, "--print-after="))) {
       o->print_after = v;
       o->dump_stages |= 1u << PESTLE_STAGE_PASS;
-    }
-    else if (!strcmp(a, "--strict")) o->numerics = PESTLE_NUMERICS_STRICT;
-    else if (!strcmp(a, "--no-fuse")) o->no_fuse = true;
-    else if (!strcmp(a, "--no-verify")) o->verify = false;
-    else if (!strcmp(a, "--round-trip")) o->round_trip = true;
-    else if (!strcmp(a, "--times")) o->dump_stages |= 1u << PESTLE_STAGE_TIMES;
-    else if (!strcmp(a, "--stats")) s->stats = true;
-    else if (!strcmp(a, "--plan")) s->plan = true;
-    else if (!strcmp(a, "--quiet")) s->quiet = true;
-    else if (!strcmp(a, "--full")) s->full = true;
-    else if (!strcmp(a, "--check")) s->check = true;
-    else s->path = a;
+    } else if (!strcmp(a, "--strict"))
+      o->numerics = PESTLE_NUMERICS_STRICT;
+    else if (!strcmp(a, "--no-fuse"))
+      o->no_fuse = true;
+    else if (!strcmp(a, "--no-verify"))
+      o->verify = false;
+    else if (!strcmp(a, "--round-trip"))
+      o->round_trip = true;
+    else if (!strcmp(a, "--times"))
+      o->dump_stages |= 1u << PESTLE_STAGE_TIMES;
+    else if (!strcmp(a, "--stats"))
+      s->stats = true;
+    else if (!strcmp(a, "--plan"))
+      s->plan = true;
+    else if (!strcmp(a, "--quiet"))
+      s->quiet = true;
+    else if (!strcmp(a, "--full"))
+      s->full = true;
+    else if (!strcmp(a, "--check"))
+      s->check = true;
+    else
+      s->path = a;
   }
 }
 
@@ -146,8 +159,7 @@ static void* make_array(const pestle_type_t* type, uint64_t* seed) {
 }
 
 // The largest difference over the largest magnitude.
-static double compare(const pestle_type_t* type, const void* a,
-                      const void* b) {
+static double compare(const pestle_type_t* type, const void* a, const void* b) {
   size_t count = (size_t)pestle_type_count(type);
   size_t size = pestle_dtype_size(type->dtype);
   if (!pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
@@ -181,7 +193,8 @@ static pestle_status_t evaluate(pestle_context_t* context,
                                 pestle_module_t* module, void** arguments,
                                 void** results) {
   const void* inputs[MAX_ARRAYS];
-  for (int i = 0; i < MAX_ARRAYS; ++i) inputs[i] = arguments[i];
+  for (int i = 0; i < MAX_ARRAYS; ++i)
+    inputs[i] = arguments[i];
   return pestle_ref_evaluate_function(pestle_context_allocator(context),
                                       pestle_module_entry(module), inputs,
                                       results);
@@ -232,8 +245,7 @@ static pestle_status_t load(pestle_context_t* context, const char* path,
   char* text = malloc(capacity);
   size = fread(text, 1, capacity, file);
   fclose(file);
-  pestle_status_t status =
-      pestle_module_parse(context, text, size, path, out);
+  pestle_status_t status = pestle_module_parse(context, text, size, path, out);
   free(text);
   return status;
 }

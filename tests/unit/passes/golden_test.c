@@ -66,7 +66,7 @@ static bool check_case(pestle_context_t* context, const char* pass,
   }
   if (!same) {
     fprintf(stderr, "%s: expected\n%s\ngot\n%s\nBLESS=1 accepts it.\n", path,
-                expected ? expected + strlen(SEPARATOR) : "(nothing)", output);
+            expected ? expected + strlen(SEPARATOR) : "(nothing)", output);
   }
   free(output);
   free(input);

@@ -66,7 +66,8 @@ static void test_selection(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
   pestle_module_t* module = test_parse(context, kModule);
-  pestle_compile_options_t options = test_options("inline, canonicalise,recognise");
+  pestle_compile_options_t options =
+      test_options("inline, canonicalise,recognise");
   assert_ok(run(module, &options));
   assert_int_equal(test_count(module, PESTLE_OP_SOFTMAX), 1);
   assert_int_equal(test_count(module, PESTLE_OP_FUSION), 0);
@@ -151,8 +152,7 @@ static void test_dumps(void** state) {
   options.dump = dump;
   options.dump_user = &dumps;
   options.print_after = "fuse,inline";
-  options.dump_stages =
-      1u << PESTLE_STAGE_PASS | 1u << PESTLE_STAGE_TIMES;
+  options.dump_stages = 1u << PESTLE_STAGE_PASS | 1u << PESTLE_STAGE_TIMES;
   assert_ok(run(module, &options));
   assert_string_equal(dumps.passes, "inline fuse ");
   assert_non_null(strstr(dumps.times, "canonicalise"));
@@ -167,8 +167,8 @@ static pestle_status_t work(pestle_allocator_t allocator) {
   pestle_context_t* context;
   PESTLE_TRY(pestle_context_create(&settings, &context));
   pestle_module_t* module = NULL;
-  pestle_status_t status = pestle_module_parse(
-      context, kModule, strlen(kModule), "test", &module);
+  pestle_status_t status =
+      pestle_module_parse(context, kModule, strlen(kModule), "test", &module);
   pestle_compile_options_t options = {.struct_size = sizeof(options)};
   if (!status) status = run(module, &options);
   pestle_arena_t arena;
@@ -240,8 +240,8 @@ static double seconds(pestle_context_t* context, int layers) {
   return spent;
 }
 
-// Four times the ops may not take much more than four times as long; a quadratic
-// pass would take sixteen times.
+// Four times the ops may not take much more than four times as long; a
+// quadratic pass would take sixteen times.
 static void test_large_modules(void** state) {
   (void)state;
   pestle_context_t* context = test_context();

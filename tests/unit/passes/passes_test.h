@@ -109,7 +109,8 @@ typedef struct test_results_t {
 } test_results_t;
 
 static inline void test_free_results(test_results_t* r) {
-  for (size_t i = 0; i < r->count; ++i) free(r->data[i]);
+  for (size_t i = 0; i < r->count; ++i)
+    free(r->data[i]);
 }
 
 // Evaluates the entry on inputs made from |seed|.
@@ -128,10 +129,11 @@ static inline test_results_t test_evaluate(pestle_module_t* module,
     results.types[i] = *pestle_node_operand(end, i)->type;
     results.data[i] = test_array(&results.types[i], NULL);
   }
-  assert_ok(pestle_ref_evaluate_function(
-      pestle_context_allocator(module->context), f, (const void* const*)inputs,
-      results.data));
-  for (size_t i = 0; i < count; ++i) free(inputs[i]);
+  assert_ok(
+      pestle_ref_evaluate_function(pestle_context_allocator(module->context), f,
+                                   (const void* const*)inputs, results.data));
+  for (size_t i = 0; i < count; ++i)
+    free(inputs[i]);
   return results;
 }
 
@@ -183,7 +185,7 @@ static inline void test_keeps_meaning(pestle_module_t* module,
     if (difference > tolerance) {
       char* now = test_print(module);
       fprintf(stderr, "differs by %g:\n%s\n---- became\n%s\n", difference, text,
-                  now);
+              now);
       free(now);
     }
     assert_true(difference <= tolerance);

@@ -12,7 +12,7 @@
 
 typedef struct checker_t {
   const pestle_memory_plan_t* plan;
-  uint32_t** bytes;    // contents by space: arena, inputs, outputs
+  uint32_t** bytes;  // contents by space: arena, inputs, outputs
   size_t* sizes;
   size_t spaces;
   uint32_t* contents;  // by value
@@ -102,8 +102,10 @@ static inline uint32_t* check_save(const checker_t* c, size_t space) {
 static inline void check_copy(checker_t* c, pestle_value_t* const* from,
                               const pestle_use_t* uses,
                               const pestle_value_t* to, size_t count) {
-  for (size_t i = 0; i < count; ++i) check_read(c, from ? from[i] : uses[i].value);
-  for (size_t i = 0; i < count; ++i) check_write(c, &to[i], c->next++);
+  for (size_t i = 0; i < count; ++i)
+    check_read(c, from ? from[i] : uses[i].value);
+  for (size_t i = 0; i < count; ++i)
+    check_write(c, &to[i], c->next++);
 }
 
 static inline void check_while(checker_t* c, const pestle_node_t* n) {
@@ -121,8 +123,7 @@ static inline void check_while(checker_t* c, const pestle_node_t* n) {
       check_block(c, blocks[r]);
       if (r == 0 && trip == 2) return;
     }
-    check_copy(c, NULL, blocks[1]->last->operands, n->results,
-               n->result_count);
+    check_copy(c, NULL, blocks[1]->last->operands, n->results, n->result_count);
   }
 }
 
@@ -130,7 +131,8 @@ static inline void check_if(checker_t* c, const pestle_node_t* n) {
   uint32_t** before = calloc(c->spaces, sizeof(*before));
   uint32_t* first = calloc(c->sizes[0] + 1, sizeof(*first));
   check_read(c, pestle_node_operand(n, 0));
-  for (size_t s = 0; s < c->spaces; ++s) before[s] = check_save(c, s);
+  for (size_t s = 0; s < c->spaces; ++s)
+    before[s] = check_save(c, s);
   uint32_t content = c->next;
   c->next += n->result_count;
   for (uint32_t r = 0; r < n->region_count; ++r) {
@@ -147,12 +149,15 @@ static inline void check_if(checker_t* c, const pestle_node_t* n) {
     }
     // Afterwards only what both branches left is known.
     for (size_t b = 0; b < c->sizes[0]; ++b) {
-      if (r == 0) first[b] = c->bytes[0][b];
-      else if (first[b] != c->bytes[0][b]) first[b] = UINT32_MAX;
+      if (r == 0)
+        first[b] = c->bytes[0][b];
+      else if (first[b] != c->bytes[0][b])
+        first[b] = UINT32_MAX;
     }
   }
   memcpy(c->bytes[0], first, c->sizes[0] * sizeof(uint32_t));
-  for (size_t s = 0; s < c->spaces; ++s) free(before[s]);
+  for (size_t s = 0; s < c->spaces; ++s)
+    free(before[s]);
   free(before);
   free(first);
 }
@@ -223,7 +228,8 @@ static inline void check_plan(pestle_module_t* module) {
     pestle_strbuf_deinit(&text);
   }
   assert_false(c.failed);
-  for (size_t s = 0; s < c.spaces; ++s) free(c.bytes[s]);
+  for (size_t s = 0; s < c.spaces; ++s)
+    free(c.bytes[s]);
   free(c.bytes);
   free(c.sizes);
   free(c.contents);

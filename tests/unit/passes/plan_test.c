@@ -203,8 +203,8 @@ static void test_report(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_results),       cmocka_unit_test(test_in_place),
-      cmocka_unit_test(test_control_flow),  cmocka_unit_test(test_loop_in_place),
+      cmocka_unit_test(test_results),      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_control_flow), cmocka_unit_test(test_loop_in_place),
       cmocka_unit_test(test_report),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

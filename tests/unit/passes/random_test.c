@@ -39,7 +39,8 @@ static pestle_value_t* partner(random_t* r, const pestle_type_t* type) {
     int64_t dim = pick(r, (uint32_t)type->rank);
     pestle_type_t row = pestle_type_make(PESTLE_F32, 1, &type->dims[dim]);
     float data[32];
-    for (int i = 0; i < 32; ++i) data[i] = (float)pick(r, 100) / 50.0f - 1.0f;
+    for (int i = 0; i < 32; ++i)
+      data[i] = (float)pick(r, 100) / 50.0f - 1.0f;
     if (row.dims[0] <= 32) {
       pestle_elements_t e = {row, data, (size_t)row.dims[0] * 4, false};
       pestle_value_t* constant;
@@ -61,12 +62,24 @@ static pestle_value_t* partner(random_t* r, const pestle_type_t* type) {
 static void add_unary(random_t* r) {
   pestle_value_t *x = any(r), *out = NULL;
   switch (pick(r, 6)) {
-    case 0: assert_ok(pestle_op_tanh(&r->b, x, &out)); break;
-    case 1: assert_ok(pestle_op_negate(&r->b, x, &out)); break;
-    case 2: assert_ok(pestle_op_logistic(&r->b, x, &out)); break;
-    case 3: assert_ok(pestle_op_abs(&r->b, x, &out)); break;
-    case 4: assert_ok(pestle_op_silu(&r->b, x, NULL, &out)); break;
-    case 5: assert_ok(pestle_op_gelu(&r->b, x, NULL, &out)); break;
+    case 0:
+      assert_ok(pestle_op_tanh(&r->b, x, &out));
+      break;
+    case 1:
+      assert_ok(pestle_op_negate(&r->b, x, &out));
+      break;
+    case 2:
+      assert_ok(pestle_op_logistic(&r->b, x, &out));
+      break;
+    case 3:
+      assert_ok(pestle_op_abs(&r->b, x, &out));
+      break;
+    case 4:
+      assert_ok(pestle_op_silu(&r->b, x, NULL, &out));
+      break;
+    case 5:
+      assert_ok(pestle_op_gelu(&r->b, x, NULL, &out));
+      break;
   }
   keep(r, out);
 }
@@ -74,11 +87,21 @@ static void add_unary(random_t* r) {
 static void add_binary(random_t* r) {
   pestle_value_t *x = any(r), *y = partner(r, x->type), *out = NULL;
   switch (pick(r, 5)) {
-    case 0: assert_ok(pestle_op_add(&r->b, x, y, &out)); break;
-    case 1: assert_ok(pestle_op_multiply(&r->b, x, y, &out)); break;
-    case 2: assert_ok(pestle_op_subtract(&r->b, x, y, &out)); break;
-    case 3: assert_ok(pestle_op_maximum(&r->b, x, y, &out)); break;
-    case 4: assert_ok(pestle_op_minimum(&r->b, x, y, &out)); break;
+    case 0:
+      assert_ok(pestle_op_add(&r->b, x, y, &out));
+      break;
+    case 1:
+      assert_ok(pestle_op_multiply(&r->b, x, y, &out));
+      break;
+    case 2:
+      assert_ok(pestle_op_subtract(&r->b, x, y, &out));
+      break;
+    case 3:
+      assert_ok(pestle_op_maximum(&r->b, x, y, &out));
+      break;
+    case 4:
+      assert_ok(pestle_op_minimum(&r->b, x, y, &out));
+      break;
   }
   keep(r, out);
 }
@@ -162,8 +185,7 @@ static void add_concatenate(random_t* r) {
   pestle_value_t *x = any(r), *out;
   if (!x->type->rank) return;
   pestle_value_t* parts[3] = {x, partner(r, x->type), partner(r, x->type)};
-  pestle_concatenate_attrs_t a = {sizeof(a),
-                                  pick(r, (uint32_t)x->type->rank)};
+  pestle_concatenate_attrs_t a = {sizeof(a), pick(r, (uint32_t)x->type->rank)};
   assert_ok(pestle_op_concatenate(&r->b, parts, 2 + pick(r, 2), &a, &out));
   keep(r, out);
 }
@@ -196,8 +218,10 @@ static pestle_value_t* reduce(random_t* r, pestle_value_t* x, bool maximum,
   pestle_builder_t inside = {.module = r->b.module, .block = block};
   pestle_value_t *a = pestle_block_argument(block, 0), *folded, *init, *out;
   pestle_value_t* b = pestle_block_argument(block, 1);
-  if (maximum) assert_ok(pestle_op_maximum(&inside, a, b, &folded));
-  else assert_ok(pestle_op_add(&inside, a, b, &folded));
+  if (maximum)
+    assert_ok(pestle_op_maximum(&inside, a, b, &folded));
+  else
+    assert_ok(pestle_op_add(&inside, a, b, &folded));
   assert_ok(pestle_op_return(&inside, &folded, 1, NULL));
   float start = maximum ? -INFINITY : 0;
   pestle_constant_attrs_t c = {sizeof(c), {scalar, &start, 4, true}};
@@ -225,7 +249,8 @@ static void add_reduce(random_t* r) {
   size_t at = 0;
   for (int32_t i = 0; i < x->type->rank; ++i) {
     bool folded = false;
-    for (size_t k = 0; k < count; ++k) folded |= dims[k] == i;
+    for (size_t k = 0; k < count; ++k)
+      folded |= dims[k] == i;
     if (!folded) kept[at++] = i;
   }
   pestle_value_t *wide, *out;
@@ -261,9 +286,9 @@ static void add_dot(random_t* r) {
     if (i != k) type.dims[type.rank++] = y->type->dims[i];
   }
   if (pestle_type_count(&type) > 600) return;
-  pestle_dot_general_attrs_t a = {
-      sizeof(a), .lhs_contracting_dimensions = PESTLE_I64S(l),
-      .rhs_contracting_dimensions = PESTLE_I64S(k)};
+  pestle_dot_general_attrs_t a = {sizeof(a),
+                                  .lhs_contracting_dimensions = PESTLE_I64S(l),
+                                  .rhs_contracting_dimensions = PESTLE_I64S(k)};
   assert_ok(pestle_op_dot_general(&r->b, x, y, &a, type, &out));
   keep(r, out);
 }
@@ -280,11 +305,12 @@ static void add_convolution(random_t* r) {
   if (!x) return;
   int64_t k = 1 + pick(r, 2);
   const int64_t* d = x->type->dims;
-  pestle_type_t wt = pestle_type_make(PESTLE_F32, 4,
-                                      (int64_t[]){3, d[1], k, k});
+  pestle_type_t wt =
+      pestle_type_make(PESTLE_F32, 4, (int64_t[]){3, d[1], k, k});
   if (pestle_type_count(&wt) > 400) return;
   float data[400];
-  for (int i = 0; i < 400; ++i) data[i] = (float)pick(r, 100) / 100.0f - 0.5f;
+  for (int i = 0; i < 400; ++i)
+    data[i] = (float)pick(r, 100) / 100.0f - 0.5f;
   pestle_constant_attrs_t c = {
       sizeof(c), {wt, data, (size_t)pestle_type_count(&wt) * 4, false}};
   assert_ok(pestle_op_constant(&r->b, &c, &w));
@@ -309,20 +335,54 @@ static void add_if(random_t* r, int depth);
 static void add_ops(random_t* r, uint32_t count, int depth) {
   for (uint32_t i = 0; i < count; ++i) {
     switch (pick(r, 20)) {
-      case 0: case 1: case 2: add_unary(r); break;
-      case 3: case 4: case 5: case 6: add_binary(r); break;
-      case 7: add_select(r); break;
-      case 8: add_transpose(r); break;
-      case 9: add_reshape(r); break;
-      case 10: add_broadcast(r); break;
-      case 11: add_slice(r); break;
-      case 12: add_concatenate(r); break;
-      case 13: add_pad(r); break;
-      case 14: case 15: add_reduce(r); break;
-      case 16: add_rows(r); break;
-      case 17: add_dot(r); break;
-      case 18: add_convolution(r); break;
-      case 19: if (depth < 2) add_if(r, depth); break;
+      case 0:
+      case 1:
+      case 2:
+        add_unary(r);
+        break;
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+        add_binary(r);
+        break;
+      case 7:
+        add_select(r);
+        break;
+      case 8:
+        add_transpose(r);
+        break;
+      case 9:
+        add_reshape(r);
+        break;
+      case 10:
+        add_broadcast(r);
+        break;
+      case 11:
+        add_slice(r);
+        break;
+      case 12:
+        add_concatenate(r);
+        break;
+      case 13:
+        add_pad(r);
+        break;
+      case 14:
+      case 15:
+        add_reduce(r);
+        break;
+      case 16:
+        add_rows(r);
+        break;
+      case 17:
+        add_dot(r);
+        break;
+      case 18:
+        add_convolution(r);
+        break;
+      case 19:
+        if (depth < 2) add_if(r, depth);
+        break;
     }
   }
 }
@@ -331,8 +391,8 @@ static pestle_region_t* random_body(random_t* r, const pestle_type_t* type,
                                     int depth) {
   pestle_region_t* region;
   random_t inside = *r;
-  assert_ok(pestle_region_create(r->b.module, NULL, 0, &region,
-                                 &inside.b.block));
+  assert_ok(
+      pestle_region_create(r->b.module, NULL, 0, &region, &inside.b.block));
   inside.b.before = NULL;
   add_ops(&inside, 6, depth + 1);
   pestle_value_t* result = partner(&inside, type);
@@ -344,7 +404,8 @@ static pestle_region_t* random_body(random_t* r, const pestle_type_t* type,
 static void add_if(random_t* r, int depth) {
   pestle_value_t *x = any(r), *sum, *zero, *p, *out;
   int64_t dims[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < x->type->rank; ++i) dims[i] = i;
+  for (int32_t i = 0; i < x->type->rank; ++i)
+    dims[i] = i;
   sum = reduce(r, x, false, dims, (size_t)x->type->rank);
   float nought = 0;
   pestle_constant_attrs_t c = {sizeof(c), {*sum->type, &nought, 4, true}};
@@ -368,11 +429,13 @@ static pestle_module_t* random_module(pestle_context_t* context,
   assert_ok(pestle_module_add_function(module, "main", types, NULL, 3, &f));
   random_t r = {.b = pestle_builder_make(f),
                 .seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
-  for (size_t i = 0; i < 3; ++i) keep(&r, pestle_function_argument(f, i));
+  for (size_t i = 0; i < 3; ++i)
+    keep(&r, pestle_function_argument(f, i));
   add_ops(&r, 10 + pick(&r, 40), 0);
   pestle_value_t* results[4];
   size_t count = 1 + pick(&r, 4);
-  for (size_t i = 0; i < count; ++i) results[i] = any(&r);
+  for (size_t i = 0; i < count; ++i)
+    results[i] = any(&r);
   assert_ok(pestle_op_return(&r.b, results, count, NULL));
   assert_ok(pestle_module_verify(module));
   return module;
