@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which front end a file is for, told from its first bytes: Pestle's binary form
-// by its magic, ONNX by being protobuf, text by being text.
+// Which front end a file is for, told from its first bytes: Pestle's binary
+// form by its magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
 #include "base/file.h"
@@ -55,8 +55,9 @@ static pestle_status_t apply_shapes(pestle_module_t* module,
   for (size_t i = 0; !status && i < options->shape_count; ++i) {
     const pestle_shape_binding_t* shape = &options->shapes[i];
     size_t at = 0;
-    while (at < count && !(entry->argument_names && entry->argument_names[at] &&
-                           strcmp(entry->argument_names[at], shape->input) == 0)) {
+    while (at < count &&
+           !(entry->argument_names && entry->argument_names[at] &&
+             strcmp(entry->argument_names[at], shape->input) == 0)) {
       ++at;
     }
     if (at == count || shape->rank < 0 || shape->rank > PESTLE_MAX_RANK) {

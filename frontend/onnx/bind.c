@@ -132,7 +132,8 @@ static pestle_status_t argument_type(const pestle_onnx_value_info_t* info,
                         shape->input, shape->rank);
   }
   out->rank = shape->rank;
-  for (int32_t i = 0; i < shape->rank; ++i) out->dims[i] = shape->dims[i];
+  for (int32_t i = 0; i < shape->rank; ++i)
+    out->dims[i] = shape->dims[i];
   return check_type(info, out);
 }
 
@@ -143,22 +144,23 @@ static pestle_status_t check_bindings(const pestle_onnx_source_t* source,
   for (size_t i = 0; options && i < options->shape_count; ++i) {
     bool found = false;
     for (size_t j = 0; j < graph->input_count && !found; ++j) {
-      found = pestle_str_equal_c(graph->inputs[j].name, options->shapes[i].input);
+      found =
+          pestle_str_equal_c(graph->inputs[j].name, options->shapes[i].input);
     }
     if (!found) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "a shape is given for '%s', but the model has no such "
-                          "input",
-                          options->shapes[i].input);
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT,
+          "a shape is given for '%s', but the model has no such "
+          "input",
+          options->shapes[i].input);
     }
   }
   for (size_t i = 0; options && i < options->dim_count; ++i) {
     bool found = options->dims[i].extent < 0;
     if (found) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "dimension '%s' is given the extent %lld",
-                          options->dims[i].name,
-                          (long long)options->dims[i].extent);
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT, "dimension '%s' is given the extent %lld",
+          options->dims[i].name, (long long)options->dims[i].extent);
     }
     for (size_t j = 0; j < graph->input_count && !found; ++j) {
       for (int32_t k = 0; k < graph->inputs[j].rank && !found; ++k) {

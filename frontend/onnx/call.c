@@ -21,9 +21,10 @@ const char* pestle_onnx_describe(const pestle_onnx_node_t* node, int64_t opset,
   } else {
     pestle_str_t output =
         node->output_count ? node->outputs[0] : pestle_str_make("", 0);
-    snprintf(buffer, capacity, "node %u, which makes '%.*s' (%s%.*s, opset %lld)",
-             node->index, PESTLE_STR_ARG(output), domain,
-             PESTLE_STR_ARG(node->op_type), (long long)opset);
+    snprintf(buffer, capacity,
+             "node %u, which makes '%.*s' (%s%.*s, opset %lld)", node->index,
+             PESTLE_STR_ARG(output), domain, PESTLE_STR_ARG(node->op_type),
+             (long long)opset);
   }
   return buffer;
 }
@@ -74,10 +75,9 @@ static const pestle_onnx_attr_t* attr_of(pestle_onnx_call_t* call,
                                          pestle_onnx_attr_kind_t kind) {
   const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, name);
   if (!attr || attr->kind == kind) return attr;
-  static const char* const kinds[] = {"nothing", "a float",  "an int",
-                                      "a string", "a tensor", "a graph",
-                                      "floats",  "ints",     "strings",
-                                      "of another kind"};
+  static const char* const kinds[] = {
+      "nothing", "a float", "an int", "a string", "a tensor",
+      "a graph", "floats",  "ints",   "strings",  "of another kind"};
   pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                    "attribute '%s' is %s and should be %s", name,
                    kinds[attr->kind], kinds[kind]);

@@ -29,11 +29,13 @@ static void store_f64(pestle_dtype_t dtype, double value, void* out) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
     store_bits(dtype, pestle_float_encode(dtype, value), out);
   } else if (value >= 9223372036854775808.0) {
-    store_bits(dtype, value < 18446744073709551616.0 ? (uint64_t)value
-                                                     : UINT64_MAX, out);
+    store_bits(dtype,
+               value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX,
+               out);
   } else {
-    store_bits(dtype, value > -9223372036854775808.0 ? (uint64_t)(int64_t)value
-                                                     : (uint64_t)INT64_MIN,
+    store_bits(dtype,
+               value > -9223372036854775808.0 ? (uint64_t)(int64_t)value
+                                              : (uint64_t)INT64_MIN,
                out);
   }
 }
@@ -96,11 +98,11 @@ pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
   }
   if (size) memcpy(data, values, size);
   return pestle_onnx_constant(
-      call, &(pestle_elements_t){.type = {.dtype = PESTLE_I64,
-                                          .rank = 1,
-                                          .dims = {(int64_t)count}},
-                                 .data = data,
-                                 .size = size});
+      call,
+      &(pestle_elements_t){
+          .type = {.dtype = PESTLE_I64, .rank = 1, .dims = {(int64_t)count}},
+          .data = data,
+          .size = size});
 }
 
 pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,

@@ -30,8 +30,8 @@ static pestle_region_t* fold_region(pestle_onnx_call_t* call, pestle_op_t op,
   pestle_module_t* module = call->import->module;
   pestle_region_t* region;
   pestle_block_t* block;
-  if (pestle_onnx_keep(call, pestle_region_create(module, types, 2, &region,
-                                                  &block))) {
+  if (pestle_onnx_keep(
+          call, pestle_region_create(module, types, 2, &region, &block))) {
     return NULL;
   }
   pestle_builder_t builder = {
@@ -76,7 +76,8 @@ pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
   size_t n = 0;
   for (int32_t i = 0; i < a->type->rank; ++i) {
     bool folded = false;
-    for (size_t j = 0; j < count; ++j) folded |= axes[j] == i;
+    for (size_t j = 0; j < count; ++j)
+      folded |= axes[j] == i;
     dims[i] = folded ? 1 : a->type->dims[i];
     if (folded) sorted[n++] = i;
   }
@@ -135,8 +136,7 @@ static bool add_free(pestle_type_t* type, const pestle_type_t* from,
 
 pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
                                 pestle_value_t* b, pestle_i64s_t a_batch,
-                                pestle_i64s_t b_batch,
-                                pestle_i64s_t a_contract,
+                                pestle_i64s_t b_batch, pestle_i64s_t a_contract,
                                 pestle_i64s_t b_contract,
                                 pestle_dtype_t dtype) {
   if (!a || !b) return NULL;
@@ -175,7 +175,8 @@ static pestle_value_t* broadcast_batch(pestle_onnx_call_t* call,
                                        const pestle_type_t* batch) {
   if (!a) return NULL;
   int64_t dims[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < batch->rank; ++i) dims[i] = batch->dims[i];
+  for (int32_t i = 0; i < batch->rank; ++i)
+    dims[i] = batch->dims[i];
   const pestle_type_t* type = a->type;
   dims[batch->rank] = type->dims[type->rank - 2];
   dims[batch->rank + 1] = type->dims[type->rank - 1];
@@ -204,7 +205,8 @@ static pestle_value_t* batched_matmul(pestle_onnx_call_t* call,
   a = broadcast_batch(call, a, &batch);
   b = broadcast_batch(call, b, &batch);
   int64_t axes[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < batch.rank; ++i) axes[i] = i;
+  for (int32_t i = 0; i < batch.rank; ++i)
+    axes[i] = i;
   pestle_i64s_t list = {axes, (size_t)batch.rank};
   return pestle_onnx_dot(call, a, b, list, list, PESTLE_I64S(batch.rank + 1),
                          PESTLE_I64S(batch.rank), dtype);
@@ -219,12 +221,10 @@ pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
   }
   bool row = a->type->rank == 1, column = b->type->rank == 1;
   if (row) {
-    a = pestle_onnx_reshape(call, a, 2,
-                            (const int64_t[]){1, a->type->dims[0]});
+    a = pestle_onnx_reshape(call, a, 2, (const int64_t[]){1, a->type->dims[0]});
   }
   if (column) {
-    b = pestle_onnx_reshape(call, b, 2,
-                            (const int64_t[]){b->type->dims[0], 1});
+    b = pestle_onnx_reshape(call, b, 2, (const int64_t[]){b->type->dims[0], 1});
   }
   if (!a || !b) return NULL;
   pestle_value_t* product = batched_matmul(call, a, b, dtype);

@@ -15,7 +15,8 @@ int64_t pestle_onnx_dim(const pestle_value_t* value, int64_t axis) {
 int64_t pestle_onnx_dims_product(const pestle_value_t* value, int64_t begin,
                                  int64_t end) {
   int64_t product = 1;
-  for (int64_t i = begin; i < end; ++i) product *= pestle_onnx_dim(value, i);
+  for (int64_t i = begin; i < end; ++i)
+    product *= pestle_onnx_dim(value, i);
   return product;
 }
 
@@ -45,8 +46,8 @@ pestle_value_t* pestle_onnx_binary_f(pestle_onnx_call_t* call, pestle_op_t op,
 }
 
 pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
-                                   pestle_value_t* condition,
-                                   pestle_value_t* a, pestle_value_t* b) {
+                                   pestle_value_t* condition, pestle_value_t* a,
+                                   pestle_value_t* b) {
   pestle_type_t type;
   if (!condition || !a || !b) return NULL;
   if (!pestle_onnx_common_shape(call, a->type, b->type, &type) ||
@@ -62,8 +63,8 @@ pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
   return pestle_onnx_emit(call, &spec);
 }
 
-pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, pestle_dtype_t dtype) {
+pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    pestle_dtype_t dtype) {
   if (!a || a->type->dtype == dtype) return a;
   if (dtype == PESTLE_I1) {
     return pestle_onnx_binary_f(call, PESTLE_OP_NE, a, 0);

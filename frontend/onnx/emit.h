@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emitting ops on behalf of an ONNX node. Every function takes NULL operands (an
-// earlier error) and then returns NULL. Ops on constants are evaluated at once
-// when the result is small or no larger than what it is made from (fold.c).
+// Emitting ops on behalf of an ONNX node. Every function takes NULL operands
+// (an earlier error) and then returns NULL. Ops on constants are evaluated at
+// once when the result is small or no larger than what it is made from
+// (fold.c).
 #ifndef PESTLE_FRONTEND_ONNX_EMIT_H_
 #define PESTLE_FRONTEND_ONNX_EMIT_H_
 
 #include "frontend/onnx/importer.h"
+
+// The longest list of indices or weights that an importer makes up itself, so
+// that a number in a damaged file does not decide how much memory is asked for.
+#define PESTLE_ONNX_MAX_INDICES ((int64_t)1 << 22)
 
 // The type of |value|; a scalar f32 for NULL, so that shapes may be read before
 // errors are looked at.
@@ -40,8 +45,7 @@ pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
                                   const pestle_type_t* type, double value);
 pestle_value_t* pestle_onnx_splat_int(pestle_onnx_call_t* call,
-                                      const pestle_type_t* type,
-                                      int64_t value);
+                                      const pestle_type_t* type, int64_t value);
 // A splat like |value| in shape and dtype.
 static inline pestle_value_t* splat_like(pestle_onnx_call_t* call,
                                          const pestle_value_t* value,
@@ -64,8 +68,7 @@ pestle_value_t* pestle_onnx_lowest(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
                                     const pestle_type_t* type);
 // Element |index| of a constant as a number.
-double pestle_onnx_element_f64(const pestle_elements_t* elements,
-                               size_t index);
+double pestle_onnx_element_f64(const pestle_elements_t* elements, size_t index);
 int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
                                 size_t index);
 
@@ -79,11 +82,11 @@ pestle_value_t* pestle_onnx_binary(pestle_onnx_call_t* call, pestle_op_t op,
 pestle_value_t* pestle_onnx_binary_f(pestle_onnx_call_t* call, pestle_op_t op,
                                      pestle_value_t* a, double number);
 pestle_value_t* pestle_onnx_select(pestle_onnx_call_t* call,
-                                   pestle_value_t* condition,
-                                   pestle_value_t* a, pestle_value_t* b);
+                                   pestle_value_t* condition, pestle_value_t* a,
+                                   pestle_value_t* b);
 // Conversion as StableHLO has it, with non-zero as true. |a| itself if equal.
-pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, pestle_dtype_t dtype);
+pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    pestle_dtype_t dtype);
 
 static inline pestle_value_t* add(pestle_onnx_call_t* call, pestle_value_t* a,
                                   pestle_value_t* b) {
@@ -101,8 +104,8 @@ static inline pestle_value_t* quotient(pestle_onnx_call_t* call,
                                        pestle_value_t* a, pestle_value_t* b) {
   return pestle_onnx_binary(call, PESTLE_OP_DIVIDE, a, b);
 }
-static inline pestle_value_t* times(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, double factor) {
+static inline pestle_value_t* times(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    double factor) {
   return pestle_onnx_binary_f(call, PESTLE_OP_MULTIPLY, a, factor);
 }
 
@@ -110,9 +113,8 @@ static inline pestle_value_t* times(pestle_onnx_call_t* call,
 
 // The shape that numpy's broadcasting of |a| and |b| gives; false (and an error
 // kept) when there is none.
-bool pestle_onnx_common_shape(pestle_onnx_call_t* call,
-                              const pestle_type_t* a, const pestle_type_t* b,
-                              pestle_type_t* out);
+bool pestle_onnx_common_shape(pestle_onnx_call_t* call, const pestle_type_t* a,
+                              const pestle_type_t* b, pestle_type_t* out);
 // Broadcasts to |dims| by numpy's rule.
 pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
                                       pestle_value_t* a, int32_t rank,
@@ -125,9 +127,8 @@ pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
 // A rank-1 |a| along |axis| of something shaped like |like|.
 pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
                                   const pestle_value_t* like, int64_t axis);
-pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, int32_t rank,
-                                    const int64_t* dims);
+pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    int32_t rank, const int64_t* dims);
 pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
                                       pestle_value_t* a,
                                       const int64_t* permutation);
@@ -140,9 +141,8 @@ pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
                                        pestle_value_t* a, int64_t axis,
                                        int64_t start, int64_t limit,
                                        int64_t stride);
-pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, const int64_t* axes,
-                                    size_t count);
+pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    const int64_t* axes, size_t count);
 // |low| and |high| an axis; NULL |high| is none, NULL |inner| too.
 pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
                                 pestle_value_t* padding, const int64_t* low,
@@ -155,9 +155,8 @@ pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
                                  pestle_value_t* indices, int64_t axis);
 // The same for indices known now.
 pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
-                                      pestle_value_t* a,
-                                      const int64_t* indices, size_t count,
-                                      int64_t axis);
+                                      pestle_value_t* a, const int64_t* indices,
+                                      size_t count, int64_t axis);
 pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
                                  const pestle_type_t* type, int64_t axis);
 
@@ -179,10 +178,8 @@ pestle_value_t* pestle_onnx_reduce_window(pestle_onnx_call_t* call,
 // stablehlo.dot_general; the result has |dtype|.
 pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
                                 pestle_value_t* b, pestle_i64s_t a_batch,
-                                pestle_i64s_t b_batch,
-                                pestle_i64s_t a_contract,
-                                pestle_i64s_t b_contract,
-                                pestle_dtype_t dtype);
+                                pestle_i64s_t b_batch, pestle_i64s_t a_contract,
+                                pestle_i64s_t b_contract, pestle_dtype_t dtype);
 // numpy.matmul.
 pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
                                    pestle_value_t* b, pestle_dtype_t dtype);

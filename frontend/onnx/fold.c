@@ -4,12 +4,12 @@
 // evaluating each op as it is emitted makes all of it disappear.
 //
 //   %0 = constant dense<[1, 3]>          %2 = constant dense<[1, 1]>
-//   %1 = slice %0 [0:1]            ->    (%0, %1 go when nothing else reads them)
-//   %2 = concatenate %1, %1
+//   %1 = slice %0 [0:1]            ->    (%0, %1 go when nothing else reads
+//   them) %2 = concatenate %1, %1
 //
 // Weights that pass through a few moves (LSTM gates reordered by an exporter)
-// are folded too, as long as that does not make them larger. What is left is the
-// constant folding pass's business.
+// are folded too, as long as that does not make them larger. What is left is
+// the constant folding pass's business.
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 #include "ir/ref/ref.h"
@@ -138,7 +138,15 @@ static int64_t work_of(const pestle_node_t* node) {
   return work;
 }
 
-static bool worth_folding(const pestle_onnx_import_t* import,
+// Takes |amount| off what is left; false when that is less.
+static bool spend(size_t* left, size_t amount) {
+  if (*left < amount) return false;
+  *left -= amount;
+  return true;
+}
+
+// Whether to fold |node|; what it costs is taken off the budgets.
+static bool worth_folding(pestle_onnx_import_t* import,
                           const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
   // Quantised weights stay as they are: kernels take them.
@@ -153,11 +161,14 @@ static bool worth_folding(const pestle_onnx_import_t* import,
     in += bytes;
   }
   if (in > LARGE_BYTES || out > LARGE_BYTES) return false;
-  bool is_work = info->fuse == PESTLE_FUSE_CONTRACTION ||
-                 info->fuse == PESTLE_FUSE_WINDOW;
-  if (is_work && work_of(node) > MOST_WORK) return false;
-  if (out <= TINY_BYTES && in <= SMALL_BYTES) return true;
-  return (out <= SMALL_BYTES || out <= in) && out <= import->fold_budget;
+  bool is_work =
+      info->fuse == PESTLE_FUSE_CONTRACTION || info->fuse == PESTLE_FUSE_WINDOW;
+  int64_t work = is_work ? work_of(node) : 0;
+  if (work > MOST_WORK) return false;
+  if (out <= TINY_BYTES && in <= TINY_BYTES) return true;
+  return (out <= SMALL_BYTES || out <= in) &&
+         spend(&import->fold_work, in + out + (size_t)work) &&
+         spend(&import->fold_budget, out);
 }
 
 // An operand's elements, written out when it is a splat.
@@ -179,8 +190,8 @@ static const void* operand_data(pestle_allocator_t allocator,
 
 static pestle_status_t evaluate(pestle_allocator_t allocator,
                                 const pestle_node_t* node, void* result) {
-  const void** data = pestle_alloc_array(allocator, node->operand_count,
-                                         2 * sizeof(void*));
+  const void** data =
+      pestle_alloc_array(allocator, node->operand_count, 2 * sizeof(void*));
   if (!data) return PESTLE_OOM();
   void** owned = (void**)(data + node->operand_count);
   memset(data, 0, node->operand_count * 2 * sizeof(void*));
@@ -228,7 +239,6 @@ static pestle_value_t* fold_node(pestle_onnx_call_t* call,
     pestle_status_release(status);
     return pestle_node_result(node, 0);
   }
-  import->fold_budget -= size < import->fold_budget ? size : import->fold_budget;
   pestle_node_erase(node);
   size_t element = pestle_dtype_size(type.dtype);
   bool splat = size && is_uniform(data, size / element, element);

@@ -41,8 +41,8 @@ static pestle_status_t define_outputs(pestle_onnx_call_t* call) {
     PESTLE_TRY(pestle_onnx_scope_define(call->import, call->scope,
                                         node->outputs[i], call->outputs[i]));
     if (!call->outputs[i]->name) {
-      char* name = pestle_arena_strndup(&call->import->module->arena,
-                                        node->outputs[i]);
+      char* name =
+          pestle_arena_strndup(&call->import->module->arena, node->outputs[i]);
       if (!name) return PESTLE_OOM();
       call->outputs[i]->name = name;
     }

@@ -26,8 +26,7 @@ static pestle_status_t keep(pestle_onnx_source_t* source,
   pestle_onnx_files_init(allocator, source->folder, &kept->files);
   kept->source = source;
   pestle_onnx_source_retain(source);
-  pestle_status_t status =
-      pestle_module_keep_alive(module, release_kept, kept);
+  pestle_status_t status = pestle_module_keep_alive(module, release_kept, kept);
   if (status) {
     release_kept(kept);
     return status;
@@ -80,9 +79,9 @@ static pestle_status_t define_arguments(pestle_onnx_import_t* import,
   size_t at = 0;
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    PESTLE_TRY(pestle_onnx_scope_define(
-        import, scope, graph->inputs[i].name,
-        pestle_function_argument(function, at++)));
+    PESTLE_TRY(
+        pestle_onnx_scope_define(import, scope, graph->inputs[i].name,
+                                 pestle_function_argument(function, at++)));
   }
   for (size_t i = 0; i < source->bound_count; ++i) {
     PESTLE_TRY(define_bound(import, scope, &source->bound[i]));
@@ -123,8 +122,7 @@ static pestle_status_t finish(pestle_onnx_import_t* import,
                               pestle_value_t** results) {
   const pestle_onnx_graph_t* graph = &import->model->graph;
   builder->loc.name = NULL;
-  PESTLE_TRY(
-      pestle_op_return(builder, results, graph->output_count, NULL));
+  PESTLE_TRY(pestle_op_return(builder, results, graph->output_count, NULL));
   for (size_t i = 0; i < graph->output_count; ++i) {
     const char* name =
         pestle_arena_strndup(&import->arena, graph->outputs[i].name);
@@ -160,8 +158,8 @@ static pestle_status_t import_into(pestle_onnx_import_t* import,
   import->files = &kept->files;
   PESTLE_TRY(pestle_onnx_check_ops(import));
   pestle_function_t* function;
-  PESTLE_TRY(add_function(import->source, import->module, &import->arena,
-                          types, count, &function));
+  PESTLE_TRY(add_function(import->source, import->module, &import->arena, types,
+                          count, &function));
   return import_body(import, function);
 }
 
@@ -177,7 +175,8 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .model = &source->model,
       .control = control,
       .opset = pestle_onnx_opset(&source->model, pestle_str("")),
-      .fold_budget = (size_t)128 << 20};
+      .fold_budget = (size_t)128 << 20,
+      .fold_work = (size_t)512 << 20};
   pestle_arena_init(import.allocator, &import.arena);
   pestle_status_t status =
       pestle_module_create(source->context, "model", &import.module);
@@ -185,8 +184,7 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
   pestle_arena_deinit(&import.arena);
   if (status) {
     if (import.module) pestle_module_release(import.module);
-    return pestle_status_annotate(status, "while importing '%s'",
-                                  source->file);
+    return pestle_status_annotate(status, "while importing '%s'", source->file);
   }
   *out_module = import.module;
   return NULL;
@@ -237,8 +235,7 @@ pestle_status_t pestle_onnx_import_symbolic(pestle_onnx_source_t* source,
   pestle_arena_deinit(&arena);
   if (status) {
     pestle_module_release(module);
-    return pestle_status_annotate(status, "while importing '%s'",
-                                  source->file);
+    return pestle_status_annotate(status, "while importing '%s'", source->file);
   }
   *out_module = module;
   return NULL;

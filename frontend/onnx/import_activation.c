@@ -61,14 +61,15 @@ static pestle_value_t* softplus(pestle_onnx_call_t* call, pestle_value_t* x) {
 
 static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* magnitude = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
-  return quotient(call, x, pestle_onnx_binary_f(call, PESTLE_OP_ADD, magnitude, 1));
+  return quotient(call, x,
+                  pestle_onnx_binary_f(call, PESTLE_OP_ADD, magnitude, 1));
 }
 
 static pestle_value_t* thresholded(pestle_onnx_call_t* call, pestle_value_t* x,
                                    double alpha) {
-  return pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha), x,
-      splat_like(call, x, 0));
+  return pestle_onnx_select(call,
+                            pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha),
+                            x, splat_like(call, x, 0));
 }
 
 pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
@@ -112,8 +113,8 @@ void pestle_onnx_import_relu(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_leaky_relu(pestle_onnx_call_t* call) {
-  call->outputs[0] = leaky(call, call->inputs[0],
-                           pestle_onnx_float(call, "alpha", 0.01));
+  call->outputs[0] =
+      leaky(call, call->inputs[0], pestle_onnx_float(call, "alpha", 0.01));
 }
 
 void pestle_onnx_import_prelu(pestle_onnx_call_t* call) {
@@ -123,8 +124,8 @@ void pestle_onnx_import_prelu(pestle_onnx_call_t* call) {
       pestle_onnx_dim(slope, 0) != 1) {
     slope = pestle_onnx_along(call, slope, x, 1);
   }
-  call->outputs[0] = pestle_onnx_select(call, is_negative(call, x),
-                                        mul(call, x, slope), x);
+  call->outputs[0] =
+      pestle_onnx_select(call, is_negative(call, x), mul(call, x, slope), x);
 }
 
 void pestle_onnx_import_elu(pestle_onnx_call_t* call) {
@@ -135,8 +136,7 @@ void pestle_onnx_import_elu(pestle_onnx_call_t* call) {
 void pestle_onnx_import_selu(pestle_onnx_call_t* call) {
   double alpha = pestle_onnx_float(call, "alpha", 1.67326319217681884765625);
   double gamma = pestle_onnx_float(call, "gamma", 1.05070102214813232421875);
-  call->outputs[0] =
-      times(call, elu(call, call->inputs[0], alpha), gamma);
+  call->outputs[0] = times(call, elu(call, call->inputs[0], alpha), gamma);
 }
 
 void pestle_onnx_import_celu(pestle_onnx_call_t* call) {
@@ -153,8 +153,8 @@ void pestle_onnx_import_celu(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_thresholded_relu(pestle_onnx_call_t* call) {
-  call->outputs[0] = thresholded(call, call->inputs[0],
-                                 pestle_onnx_float(call, "alpha", 1));
+  call->outputs[0] =
+      thresholded(call, call->inputs[0], pestle_onnx_float(call, "alpha", 1));
 }
 
 void pestle_onnx_import_shrink(pestle_onnx_call_t* call) {
@@ -204,9 +204,9 @@ void pestle_onnx_import_swish(pestle_onnx_call_t* call) {
     call->outputs[0] = composite_f64(call, PESTLE_OP_SILU, x, NULL, 0);
     return;
   }
-  call->outputs[0] = mul(
-      call, x,
-      pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
+  call->outputs[0] =
+      mul(call, x,
+          pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
 }
 
 void pestle_onnx_import_gelu(pestle_onnx_call_t* call) {
@@ -244,10 +244,9 @@ void pestle_onnx_import_clip(pestle_onnx_call_t* call) {
   pestle_value_t* low = bound(call, 1, "min");
   pestle_value_t* high = bound(call, 2, "max");
   if (low && high) {
-    pestle_node_spec_t spec = {
-        .op = PESTLE_OP_CLAMP,
-        .operands = (pestle_value_t*[]){low, x, high},
-        .operand_count = 3};
+    pestle_node_spec_t spec = {.op = PESTLE_OP_CLAMP,
+                               .operands = (pestle_value_t*[]){low, x, high},
+                               .operand_count = 3};
     call->outputs[0] = pestle_onnx_emit(call, &spec);
     return;
   }
@@ -311,12 +310,11 @@ void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
   index.dtype = PESTLE_I64;
   pestle_value_t* places = pestle_onnx_select(
       call, pestle_onnx_binary(call, PESTLE_OP_EQ, y, top),
-      pestle_onnx_iota(call, &index, axis),
-      pestle_onnx_highest(call, &index));
+      pestle_onnx_iota(call, &index, axis), pestle_onnx_highest(call, &index));
   pestle_value_t* first =
       pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
   pestle_value_t* hit = pestle_onnx_convert(
       call, pestle_onnx_binary(call, PESTLE_OP_EQ, places, first), dtype_of(x));
-  call->outputs[0] = pestle_onnx_reshape(call, hit, (int32_t)rank,
-                                         pestle_onnx_type(x)->dims);
+  call->outputs[0] =
+      pestle_onnx_reshape(call, hit, (int32_t)rank, pestle_onnx_type(x)->dims);
 }

@@ -26,8 +26,8 @@ static bool import_branch(pestle_onnx_call_t* call,
                           const pestle_onnx_graph_t* graph,
                           pestle_builder_t* builder, pestle_value_t** values) {
   pestle_onnx_scope_t scope;
-  pestle_status_t status = pestle_onnx_scope_init(
-      call->import, call->scope, graph, *builder, &scope);
+  pestle_status_t status = pestle_onnx_scope_init(call->import, call->scope,
+                                                  graph, *builder, &scope);
   if (!status) status = pestle_onnx_import_graph(call->import, &scope, values);
   pestle_onnx_scope_deinit(&scope);
   if (!status) return true;

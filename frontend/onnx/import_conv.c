@@ -8,9 +8,8 @@
 
 // Reads a list with one number a spatial axis into |out|, or fills it with
 // |missing|.
-static void read_list(pestle_onnx_call_t* call, const char* name,
-                      int32_t count, int64_t missing, int64_t minimum,
-                      int64_t* out) {
+static void read_list(pestle_onnx_call_t* call, const char* name, int32_t count,
+                      int64_t missing, int64_t minimum, int64_t* out) {
   pestle_i64s_t list = pestle_onnx_ints(call, name);
   if (list.count && list.count != (size_t)count) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -139,9 +138,8 @@ static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
 }
 
 static pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64,
-                         .as.i64 = value};
+  return (pestle_attr_t){
+      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
 }
 
 pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
@@ -222,8 +220,8 @@ static pestle_value_t* add_bias(pestle_onnx_call_t* call, pestle_value_t* y,
   return bias ? add(call, y, pestle_onnx_along(call, bias, y, 1)) : y;
 }
 
-pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call,
-                                    pestle_value_t* x, pestle_value_t* w) {
+pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    pestle_value_t* w) {
   pestle_onnx_space_t space;
   if (!x || !w || !kernel_of(call, x, w, &space) ||
       !pestle_onnx_read_space(call, x, &space)) {
@@ -276,19 +274,23 @@ static pestle_value_t* transpose_weights(pestle_onnx_call_t* call,
                             "%lld channels cannot be split into %lld groups",
                             (long long)type.dims[0], (long long)groups);
   }
-  for (int32_t i = 2; i < type.rank; ++i) axes[i - 2] = i;
+  for (int32_t i = 2; i < type.rank; ++i)
+    axes[i - 2] = i;
   w = pestle_onnx_reverse(call, w, axes, (size_t)type.rank - 2);
   dims[0] = groups;
   dims[1] = type.dims[0] / groups;
-  for (int32_t i = 1; i < type.rank; ++i) dims[i + 1] = type.dims[i];
-  for (int32_t i = 0; i <= type.rank; ++i) order[i] = i;
+  for (int32_t i = 1; i < type.rank; ++i)
+    dims[i + 1] = type.dims[i];
+  for (int32_t i = 0; i <= type.rank; ++i)
+    order[i] = i;
   order[1] = 2;
   order[2] = 1;
   w = pestle_onnx_reshape(call, w, type.rank + 1, dims);
   w = pestle_onnx_transpose(call, w, order);
   dims[1] = type.dims[0] / groups;
   dims[0] = type.dims[1] * groups;
-  for (int32_t i = 2; i < type.rank; ++i) dims[i] = type.dims[i];
+  for (int32_t i = 2; i < type.rank; ++i)
+    dims[i] = type.dims[i];
   return pestle_onnx_reshape(call, w, type.rank, dims);
 }
 
@@ -345,7 +347,8 @@ void pestle_onnx_import_conv_transpose(pestle_onnx_call_t* call) {
   if (!transposed_padding(call, x, &space)) return;
   w = transpose_weights(call, w, groups);
   pestle_onnx_space_t unit = space;
-  for (int32_t i = 0; i < space.count; ++i) unit.strides[i] = 1;
+  for (int32_t i = 0; i < space.count; ++i)
+    unit.strides[i] = 1;
   pestle_value_t* y = pestle_onnx_convolve(call, x, w, &unit, space.strides,
                                            groups, dtype_of(x));
   call->outputs[0] = add_bias(call, y, pestle_onnx_input(call, 2));

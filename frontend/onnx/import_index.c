@@ -26,7 +26,8 @@ static bool read_slices(pestle_onnx_call_t* call, slice_list_t* out) {
     }
   }
   size_t count = out->starts.count;
-  if (out->ends.count != count || (out->axes.count && out->axes.count != count) ||
+  if (out->ends.count != count ||
+      (out->axes.count && out->axes.count != count) ||
       (out->steps.count && out->steps.count != count) ||
       (!out->axes.count && count > (size_t)rank_of(call->inputs[0]))) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -121,8 +122,8 @@ static pestle_value_t* pad_gather(pestle_onnx_call_t* call, pestle_value_t* x,
                                   pestle_str_t mode, int64_t axis, int64_t low,
                                   int64_t high) {
   int64_t extent = pestle_onnx_dim(x, axis), count = extent + low + high;
-  if (extent == 0 || count < 0 || count > INT32_MAX) {
-    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+  if (extent == 0 || count < 0 || count > PESTLE_ONNX_MAX_INDICES) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                             "axis %lld of extent %lld cannot be padded by %lld "
                             "and %lld",
                             (long long)axis, (long long)extent, (long long)low,
@@ -154,11 +155,11 @@ static pestle_value_t* pad_constant(pestle_onnx_call_t* call, pestle_value_t* x,
 // Spreads |pads| (all lows, then all highs, of |axes| or of every axis).
 static bool read_pads(pestle_onnx_call_t* call, int64_t* low, int64_t* high) {
   int64_t rank = rank_of(call->inputs[0]);
-  pestle_i64s_t pads = call->opset >= 11
-                           ? pestle_onnx_input_ints(call, 1, "pads")
-                           : pestle_onnx_ints(call, pestle_onnx_has(call, "pads")
-                                                        ? "pads"
-                                                        : "paddings");
+  pestle_i64s_t pads =
+      call->opset >= 11
+          ? pestle_onnx_input_ints(call, 1, "pads")
+          : pestle_onnx_ints(
+                call, pestle_onnx_has(call, "pads") ? "pads" : "paddings");
   pestle_i64s_t axes = {0};
   bool listed = call->opset >= 18 && pestle_onnx_input(call, 3);
   if (listed) axes = pestle_onnx_input_ints(call, 3, "axes");
@@ -205,8 +206,8 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   for (int64_t i = 0; i < rank_of(x) && x; ++i) {
     if (!low[i] && !high[i]) continue;
     int64_t extent = pestle_onnx_dim(x, i);
-    bool is_short = low[i] >= 0 && high[i] >= 0 && low[i] < extent &&
-                    high[i] < extent;
+    bool is_short =
+        low[i] >= 0 && high[i] >= 0 && low[i] < extent && high[i] < extent;
     x = reflect && is_short ? pad_reflect(call, x, i, low[i], high[i])
                             : pad_gather(call, x, mode, i, low[i], high[i]);
   }
@@ -226,8 +227,7 @@ static pestle_value_t* wrap_indices(pestle_onnx_call_t* call,
 }
 
 // Indices known now: checked, and a slice where they are a run.
-static pestle_value_t* gather_known(pestle_onnx_call_t* call,
-                                    pestle_value_t* x,
+static pestle_value_t* gather_known(pestle_onnx_call_t* call, pestle_value_t* x,
                                     const pestle_value_t* indices,
                                     int64_t axis) {
   const pestle_elements_t* known = pestle_value_constant(indices);
@@ -248,7 +248,8 @@ static pestle_value_t* gather_known(pestle_onnx_call_t* call,
   }
   int64_t dims[PESTLE_MAX_RANK];
   int32_t rank = 0;
-  for (int64_t i = 0; i < axis; ++i) dims[rank++] = pestle_onnx_dim(x, i);
+  for (int64_t i = 0; i < axis; ++i)
+    dims[rank++] = pestle_onnx_dim(x, i);
   for (int32_t i = 0; i < known->type.rank; ++i) {
     dims[rank++] = known->type.dims[i];
   }
@@ -325,11 +326,10 @@ void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
 }
 
 // The extents by which the columns of GatherND's index vectors wrap.
-static pestle_value_t* wrap_vectors(pestle_onnx_call_t* call,
-                                    pestle_value_t* x, pestle_value_t* indices,
-                                    int64_t batches, int64_t width) {
-  pestle_type_t type = {
-      .dtype = dtype_of(indices), .rank = 1, .dims = {width}};
+static pestle_value_t* wrap_vectors(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    pestle_value_t* indices, int64_t batches,
+                                    int64_t width) {
+  pestle_type_t type = {.dtype = dtype_of(indices), .rank = 1, .dims = {width}};
   double extents[PESTLE_MAX_RANK];
   for (int64_t i = 0; i < width; ++i) {
     extents[i] = (double)pestle_onnx_dim(x, batches + i);
@@ -359,9 +359,11 @@ void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
     batch[i] = i;
     sizes[i] = i < batches + width ? 1 : pestle_onnx_dim(x, i);
   }
-  for (int64_t i = 0; i < width; ++i) mapped[i] = batches + i;
+  for (int64_t i = 0; i < width; ++i)
+    mapped[i] = batches + i;
   int64_t offset_count = rank - batches - width;
-  for (int64_t i = 0; i < offset_count; ++i) offsets[i] = vector + i;
+  for (int64_t i = 0; i < offset_count; ++i)
+    offsets[i] = vector + i;
   pestle_attr_t attrs[] = {
       i64s_attr(PESTLE_ATTR_offset_dims, offsets, (size_t)offset_count),
       i64s_attr(PESTLE_ATTR_collapsed_slice_dims, mapped, (size_t)width),
@@ -387,7 +389,8 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
   pestle_value_t *indices = call->inputs[0], *values = call->inputs[2];
   double depth = pestle_onnx_input_float(call, 1, "depth", 0);
   int64_t rank = rank_of(indices) + 1;
-  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
   if (call->status || rank > PESTLE_MAX_RANK || depth < 1 || depth > 1e9 ||
       rank_of(values) != 1 || pestle_onnx_dim(values, 0) != 2) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -403,8 +406,8 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
   indices = wrap_indices(call, pestle_onnx_convert(call, indices, PESTLE_I64),
                          (int64_t)depth);
   indices = pestle_onnx_broadcast_in(call, indices, type.rank, type.dims, axes);
-  pestle_value_t* hit = pestle_onnx_binary(
-      call, PESTLE_OP_EQ, indices, pestle_onnx_iota(call, &type, axis));
+  pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, indices,
+                                           pestle_onnx_iota(call, &type, axis));
   pestle_value_t* parts[2];
   for (int64_t i = 0; i < 2; ++i) {
     parts[i] = pestle_onnx_reshape(

@@ -4,11 +4,11 @@
 
 #include "frontend/onnx/ops.h"
 
-#define BINARY(fn, OP)                                                        \
-  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {                    \
-    call->outputs[0] =                                                        \
-        pestle_onnx_binary(call, PESTLE_OP_##OP, call->inputs[0],             \
-                           pestle_onnx_second_operand(call));                 \
+#define BINARY(fn, OP)                                            \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {        \
+    call->outputs[0] =                                            \
+        pestle_onnx_binary(call, PESTLE_OP_##OP, call->inputs[0], \
+                           pestle_onnx_second_operand(call));     \
   }
 BINARY(and, AND)
 BINARY(or, OR)

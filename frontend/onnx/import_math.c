@@ -11,12 +11,13 @@ pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call) {
   pestle_value_t* a = pestle_onnx_input(call, 0);
   pestle_value_t* b = pestle_onnx_input(call, 1);
   if (call->opset >= 7 || !pestle_onnx_has(call, "axis")) return b;
-  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0),
-                                  rank_of(a));
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(a));
   int64_t rank = rank_of(a) - axis;
   if (call->status || rank_of(b) > rank) return b;
   int64_t dims[PESTLE_MAX_RANK];
-  for (int64_t i = 0; i < rank; ++i) dims[i] = pestle_onnx_dim(b, i);
+  for (int64_t i = 0; i < rank; ++i)
+    dims[i] = pestle_onnx_dim(b, i);
   return pestle_onnx_reshape(call, b, (int32_t)rank, dims);
 }
 
@@ -25,9 +26,10 @@ static void binary(pestle_onnx_call_t* call, pestle_op_t op) {
   call->outputs[0] = pestle_onnx_binary(call, op, call->inputs[0], b);
 }
 
-#define UNARY(fn, OP)                                                       \
-  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {                  \
-    call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_##OP, call->inputs[0]); \
+#define UNARY(fn, OP)                                             \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {        \
+    call->outputs[0] =                                            \
+        pestle_onnx_unary(call, PESTLE_OP_##OP, call->inputs[0]); \
   }
 #define BINARY(fn, OP)                                     \
   void pestle_onnx_import_##fn(pestle_onnx_call_t* call) { \
@@ -63,9 +65,8 @@ void pestle_onnx_import_reciprocal(pestle_onnx_call_t* call) {
 // sqrt((1 - x)(1 + x))
 static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* one = splat_like(call, x, 1);
-  return pestle_onnx_unary(
-      call, PESTLE_OP_SQRT,
-      mul(call, sub(call, one, x), add(call, one, x)));
+  return pestle_onnx_unary(call, PESTLE_OP_SQRT,
+                           mul(call, sub(call, one, x), add(call, one, x)));
 }
 
 void pestle_onnx_import_asin(pestle_onnx_call_t* call) {
@@ -111,19 +112,16 @@ void pestle_onnx_import_asinh(pestle_onnx_call_t* call) {
   pestle_value_t* magnitude =
       add(call, pestle_onnx_unary(call, PESTLE_OP_ABS, x),
           quotient(call, square, add(call, one, root)));
-  call->outputs[0] =
-      mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x),
-          pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude));
+  call->outputs[0] = mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x),
+                         pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude));
 }
 
 void pestle_onnx_import_acosh(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_value_t* one = splat_like(call, x, 1);
   pestle_value_t* root = pestle_onnx_unary(
-      call, PESTLE_OP_SQRT,
-      mul(call, sub(call, x, one), add(call, x, one)));
-  call->outputs[0] =
-      pestle_onnx_unary(call, PESTLE_OP_LOG, add(call, x, root));
+      call, PESTLE_OP_SQRT, mul(call, sub(call, x, one), add(call, x, one)));
+  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_LOG, add(call, x, root));
 }
 
 void pestle_onnx_import_atanh(pestle_onnx_call_t* call) {
@@ -137,8 +135,8 @@ void pestle_onnx_import_atanh(pestle_onnx_call_t* call) {
 // --- Powers and remainders ---
 
 // Exponents that need no pow; NULL for others.
-static pestle_value_t* simple_power(pestle_onnx_call_t* call,
-                                    pestle_value_t* x, double exponent) {
+static pestle_value_t* simple_power(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    double exponent) {
   bool is_float = pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT);
   if (exponent == 1) return x;
   if (exponent == 2) return mul(call, x, x);
@@ -195,12 +193,11 @@ void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
   }
   pestle_value_t* zero = splat_like(call, rest, 0);
   pestle_value_t* other_sign = pestle_onnx_binary(
-      call, PESTLE_OP_NE,
-      pestle_onnx_binary(call, PESTLE_OP_LT, rest, zero),
+      call, PESTLE_OP_NE, pestle_onnx_binary(call, PESTLE_OP_LT, rest, zero),
       pestle_onnx_binary(call, PESTLE_OP_LT, b, splat_like(call, b, 0)));
-  pestle_value_t* moves = pestle_onnx_binary(
-      call, PESTLE_OP_AND, other_sign,
-      pestle_onnx_binary(call, PESTLE_OP_NE, rest, zero));
+  pestle_value_t* moves =
+      pestle_onnx_binary(call, PESTLE_OP_AND, other_sign,
+                         pestle_onnx_binary(call, PESTLE_OP_NE, rest, zero));
   call->outputs[0] = pestle_onnx_select(call, moves, add(call, rest, b), rest);
 }
 
@@ -227,8 +224,7 @@ void pestle_onnx_import_sum(pestle_onnx_call_t* call) {
 }
 
 void pestle_onnx_import_mean(pestle_onnx_call_t* call) {
-  call->outputs[0] =
-      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE,
-                           fold_inputs(call, PESTLE_OP_ADD),
-                           (double)call->input_count);
+  call->outputs[0] = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE,
+                                          fold_inputs(call, PESTLE_OP_ADD),
+                                          (double)call->input_count);
 }

@@ -101,11 +101,12 @@ static void take_diagonals(pestle_onnx_call_t* call, labelled_t* t) {
       pestle_value_t* same = pestle_onnx_binary(
           call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, i),
           pestle_onnx_iota(call, &type, j));
-      pestle_value_t* kept = pestle_onnx_select(
-          call, same, t->value, splat_like(call, t->value, 0));
+      pestle_value_t* kept = pestle_onnx_select(call, same, t->value,
+                                                splat_like(call, t->value, 0));
       int64_t axis = j;
       t->value = pestle_onnx_reduce(call, PESTLE_OP_ADD, kept, &axis, 1, false);
-      for (int32_t k = j; k + 1 < t->rank; ++k) t->labels[k] = t->labels[k + 1];
+      for (int32_t k = j; k + 1 < t->rank; ++k)
+        t->labels[k] = t->labels[k + 1];
       --t->rank;
       --j;
     }
@@ -143,8 +144,8 @@ static void match_extents(pestle_onnx_call_t* call, labelled_t* t,
   t->value = pestle_onnx_broadcast(call, t->value, t->rank, dims);
 }
 
-static labelled_t contract(pestle_onnx_call_t* call, labelled_t a,
-                           labelled_t b, const bool* needed) {
+static labelled_t contract(pestle_onnx_call_t* call, labelled_t a, labelled_t b,
+                           const bool* needed) {
   match_extents(call, &a, &b);
   match_extents(call, &b, &a);
   int64_t batch_a[PESTLE_MAX_RANK], batch_b[PESTLE_MAX_RANK];
@@ -187,7 +188,8 @@ static void implicit_output(const labelled_t* terms, size_t count,
                             int32_t ellipsis, labelled_t* out) {
   int seen[LABELS] = {0};
   for (size_t i = 0; i < count; ++i) {
-    for (int32_t j = 0; j < terms[i].rank; ++j) ++seen[terms[i].labels[j]];
+    for (int32_t j = 0; j < terms[i].rank; ++j)
+      ++seen[terms[i].labels[j]];
   }
   for (int32_t k = ellipsis; k > 0; --k) {
     out->labels[out->rank++] = (uint8_t)(ELLIPSIS_LABEL + k);
@@ -229,9 +231,11 @@ static bool parse_equation(pestle_onnx_call_t* call, labelled_t* terms,
 static void mark_needed(const labelled_t* terms, size_t next, size_t count,
                         const labelled_t* out, bool* needed) {
   memset(needed, 0, LABELS);
-  for (int32_t i = 0; i < out->rank; ++i) needed[out->labels[i]] = true;
+  for (int32_t i = 0; i < out->rank; ++i)
+    needed[out->labels[i]] = true;
   for (size_t i = next; i < count; ++i) {
-    for (int32_t j = 0; j < terms[i].rank; ++j) needed[terms[i].labels[j]] = true;
+    for (int32_t j = 0; j < terms[i].rank; ++j)
+      needed[terms[i].labels[j]] = true;
   }
 }
 
@@ -242,7 +246,8 @@ void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
   labelled_t out = {0};
   if (!terms || !parse_equation(call, terms, &out)) return;
   bool needed[LABELS];
-  for (size_t i = 0; i < count; ++i) take_diagonals(call, &terms[i]);
+  for (size_t i = 0; i < count; ++i)
+    take_diagonals(call, &terms[i]);
   for (size_t i = 0; i < count; ++i) {
     labelled_t own = terms[i];
     mark_needed(terms, i + 1, count, &out, needed);

@@ -14,7 +14,8 @@ static pestle_value_t* mean_over(pestle_onnx_call_t* call, pestle_value_t* x,
       pestle_onnx_reduce(call, PESTLE_OP_ADD, x, axes, count, true), elements);
 }
 
-// What normalising |x| over |axes| gives: (x - mean) / sqrt(variance + epsilon).
+// What normalising |x| over |axes| gives: (x - mean) / sqrt(variance +
+// epsilon).
 typedef struct normal_t {
   pestle_value_t *result, *mean, *inverse;
 } normal_t;
@@ -48,16 +49,15 @@ void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
                      "outputs, spatial = 1)");
     return;
   }
-  pestle_value_t* variance = pestle_onnx_convert(call, call->inputs[4],
-                                                 dtype_of(call->inputs[1]));
-  pestle_value_t* mean = pestle_onnx_convert(call, call->inputs[3],
-                                             dtype_of(call->inputs[1]));
+  pestle_value_t* variance =
+      pestle_onnx_convert(call, call->inputs[4], dtype_of(call->inputs[1]));
+  pestle_value_t* mean =
+      pestle_onnx_convert(call, call->inputs[3], dtype_of(call->inputs[1]));
   pestle_value_t* deviation = pestle_onnx_unary(
       call, PESTLE_OP_SQRT,
       pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
   pestle_value_t* factor = quotient(call, call->inputs[1], deviation);
-  pestle_value_t* offset =
-      sub(call, call->inputs[2], mul(call, mean, factor));
+  pestle_value_t* offset = sub(call, call->inputs[2], mul(call, mean, factor));
   int64_t axis = rank_of(x) > 1 ? 1 : 0;
   pestle_dtype_t dtype = dtype_of(x);
   factor = pestle_onnx_convert(call, factor, dtype);
@@ -88,7 +88,8 @@ static size_t trailing_axes(pestle_onnx_call_t* call, const pestle_value_t* x,
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
   if (call->status) return 0;
-  for (int64_t i = axis; i < rank; ++i) axes[i - axis] = i;
+  for (int64_t i = axis; i < rank; ++i)
+    axes[i - axis] = i;
   return (size_t)(rank - axis);
 }
 
@@ -110,8 +111,8 @@ void pestle_onnx_import_layer_norm(pestle_onnx_call_t* call) {
   size_t count = trailing_axes(call, x, axes);
   if (!count) return;
   if (!offset) offset = pestle_onnx_scalar(call, dtype_of(x), 0);
-  bool fits = rank_of(factor) <= (int32_t)count &&
-              rank_of(offset) <= (int32_t)count;
+  bool fits =
+      rank_of(factor) <= (int32_t)count && rank_of(offset) <= (int32_t)count;
   if (fits && !pestle_onnx_wants(call, 1) && !pestle_onnx_wants(call, 2)) {
     pestle_attr_t attrs[] = {dims_attr(axes, count), epsilon_attr(epsilon)};
     pestle_value_t* operands[3] = {x, fit(call, factor, x, count),
@@ -125,8 +126,7 @@ void pestle_onnx_import_layer_norm(pestle_onnx_call_t* call) {
     return;
   }
   normal_t normal = normalize(call, x, axes, count, epsilon);
-  call->outputs[0] =
-      add(call, mul(call, normal.result, factor), offset);
+  call->outputs[0] = add(call, mul(call, normal.result, factor), offset);
   if (pestle_onnx_wants(call, 1)) call->outputs[1] = normal.mean;
   if (pestle_onnx_wants(call, 2)) call->outputs[2] = normal.inverse;
 }
@@ -160,7 +160,8 @@ void pestle_onnx_import_rms_norm(pestle_onnx_call_t* call) {
 static size_t spatial_axes(const pestle_value_t* x, int32_t first,
                            int64_t* axes) {
   size_t count = 0;
-  for (int32_t i = first; i < rank_of(x); ++i) axes[count++] = i;
+  for (int32_t i = first; i < rank_of(x); ++i)
+    axes[count++] = i;
   return count;
 }
 
@@ -168,13 +169,12 @@ void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axes[PESTLE_MAX_RANK];
   size_t count = spatial_axes(x, 2, axes);
-  normal_t normal = normalize(call, x, axes, count,
-                              pestle_onnx_float(call, "epsilon", 1e-5));
-  call->outputs[0] =
-      add(call,
-          mul(call, normal.result,
-              pestle_onnx_along(call, call->inputs[1], x, 1)),
-          pestle_onnx_along(call, call->inputs[2], x, 1));
+  normal_t normal =
+      normalize(call, x, axes, count, pestle_onnx_float(call, "epsilon", 1e-5));
+  call->outputs[0] = add(
+      call,
+      mul(call, normal.result, pestle_onnx_along(call, call->inputs[1], x, 1)),
+      pestle_onnx_along(call, call->inputs[2], x, 1));
 }
 
 // One number a group, repeated for each of its channels.
@@ -182,8 +182,7 @@ static pestle_value_t* per_channel(pestle_onnx_call_t* call,
                                    pestle_value_t* groups, int64_t each) {
   int64_t dims[2] = {pestle_onnx_dim(groups, 0), each}, axis = 0;
   if (rank_of(groups) != 1) return groups;
-  pestle_value_t* wide =
-      pestle_onnx_broadcast_in(call, groups, 2, dims, &axis);
+  pestle_value_t* wide = pestle_onnx_broadcast_in(call, groups, 2, dims, &axis);
   return pestle_onnx_reshape(call, wide, 1, (const int64_t[]){dims[0] * each});
 }
 
@@ -210,8 +209,8 @@ void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
     factor = per_channel(call, factor, channels / groups);
     offset = per_channel(call, offset, channels / groups);
   }
-  pestle_value_t* y = pestle_onnx_reshape(call, normal.result, rank,
-                                          pestle_onnx_type(x)->dims);
+  pestle_value_t* y =
+      pestle_onnx_reshape(call, normal.result, rank, pestle_onnx_type(x)->dims);
   call->outputs[0] =
       add(call, mul(call, y, pestle_onnx_along(call, factor, x, 1)),
           pestle_onnx_along(call, offset, x, 1));
@@ -255,9 +254,9 @@ void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
       pestle_onnx_reduce(call, PESTLE_OP_ADD, magnitude, &axis, 1, true);
   if (p == 2) norm = pestle_onnx_unary(call, PESTLE_OP_SQRT, norm);
   // A row of zeros stays one.
-  norm = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0),
-      splat_like(call, norm, 1), norm);
+  norm = pestle_onnx_select(call,
+                            pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0),
+                            splat_like(call, norm, 1), norm);
   call->outputs[0] = quotient(call, x, norm);
 }
 
@@ -280,8 +279,8 @@ void pestle_onnx_import_lrn(pestle_onnx_call_t* call) {
   }
   window.padding[2] = (size - 1) / 2;
   window.padding[3] = size - 1 - (size - 1) / 2;
-  pestle_value_t* sum = pestle_onnx_reduce_window(call, PESTLE_OP_ADD,
-                                                  mul(call, x, x), &window);
+  pestle_value_t* sum =
+      pestle_onnx_reduce_window(call, PESTLE_OP_ADD, mul(call, x, x), &window);
   pestle_value_t* base = pestle_onnx_binary_f(
       call, PESTLE_OP_ADD, times(call, sum, alpha / (double)size), bias);
   call->outputs[0] = quotient(

@@ -68,7 +68,8 @@ static double seen(const pestle_value_t* x, const pestle_onnx_space_t* space,
   int64_t end = include_pad ? extent + space->high[i] : extent;
   double count = 0;
   for (int64_t k = 0; k < space->kernel[i]; ++k) {
-    int64_t p = at * space->strides[i] - space->low[i] + k * space->dilations[i];
+    int64_t p =
+        at * space->strides[i] - space->low[i] + k * space->dilations[i];
     if (p >= first && p < end) ++count;
   }
   return count;
@@ -81,9 +82,11 @@ static pestle_value_t* axis_counts(pestle_onnx_call_t* call,
                                    bool include_pad) {
   int64_t windows = pestle_onnx_dim(y, 2 + i);
   pestle_type_t type = {.dtype = dtype_of(y), .rank = rank_of(y)};
-  for (int32_t k = 0; k < type.rank; ++k) type.dims[k] = 1;
+  for (int32_t k = 0; k < type.rank; ++k)
+    type.dims[k] = 1;
   type.dims[2 + i] = windows;
-  if (windows > 1 << 24 || (double)windows * (double)space->kernel[i] > 1e8) {
+  if (windows > PESTLE_ONNX_MAX_INDICES ||
+      (double)windows * (double)space->kernel[i] > 1e8) {
     return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                             "an average over %lld windows of %lld",
                             (long long)windows, (long long)space->kernel[i]);
@@ -105,8 +108,8 @@ void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
   int64_t grown[PESTLE_MAX_RANK];
   if (!read_pool(call, &space, &window, grown)) return;
   bool include_pad = pestle_onnx_int(call, "count_include_pad", 0) != 0;
-  pestle_value_t* y = pestle_onnx_reduce_window(call, PESTLE_OP_ADD,
-                                                call->inputs[0], &window);
+  pestle_value_t* y =
+      pestle_onnx_reduce_window(call, PESTLE_OP_ADD, call->inputs[0], &window);
   if (!y) return;
   double whole = 1;
   for (int32_t i = 0; i < space.count; ++i) {
@@ -170,7 +173,8 @@ static pestle_value_t* fold_planes(pestle_onnx_call_t* call, pestle_op_t op,
                             "channels",
                             rank);
   }
-  for (int32_t i = 2; i < rank; ++i) axes[i - 2] = i;
+  for (int32_t i = 2; i < rank; ++i)
+    axes[i - 2] = i;
   return pestle_onnx_reduce(call, op, x, axes, (size_t)rank - 2, true);
 }
 
@@ -188,6 +192,6 @@ void pestle_onnx_import_global_max_pool(pestle_onnx_call_t* call) {
 void pestle_onnx_import_global_lp_pool(pestle_onnx_call_t* call) {
   double p = read_p(call);
   call->outputs[0] = root_of(
-      call, fold_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)),
-      p);
+      call,
+      fold_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)), p);
 }

@@ -29,9 +29,8 @@ static bool is_per_axis(pestle_onnx_call_t* call, const pestle_value_t* x,
 static pestle_value_t* composite(pestle_onnx_call_t* call, pestle_op_t op,
                                  pestle_value_t* x, pestle_value_t* scale,
                                  pestle_value_t* zero, int64_t axis) {
-  pestle_attr_t attr = {.name = PESTLE_ATTR_axis,
-                        .kind = PESTLE_ATTR_KIND_I64,
-                        .as.i64 = axis};
+  pestle_attr_t attr = {
+      .name = PESTLE_ATTR_axis, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = axis};
   pestle_node_spec_t spec = {.op = op,
                              .operands = (pestle_value_t*[]){x, scale, zero},
                              .operand_count = 3,
@@ -72,9 +71,8 @@ void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT)) {
     x = pestle_onnx_convert(call, x, PESTLE_F32);
   }
-  call->outputs[0] =
-      pestle_onnx_quantize(call, x, call->inputs[1], zero, dtype,
-                           pestle_onnx_int(call, "axis", 1));
+  call->outputs[0] = pestle_onnx_quantize(call, x, call->inputs[1], zero, dtype,
+                                          pestle_onnx_int(call, "axis", 1));
 }
 
 static pestle_value_t* dequantize(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -112,7 +110,8 @@ void pestle_onnx_import_dequantize_linear(pestle_onnx_call_t* call) {
 void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axes[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < rank_of(x); ++i) axes[i] = i;
+  for (int32_t i = 0; i < rank_of(x); ++i)
+    axes[i] = i;
   size_t count = (size_t)rank_of(x);
   pestle_value_t* top = pestle_onnx_binary_f(
       call, PESTLE_OP_MAXIMUM,
@@ -120,8 +119,8 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   pestle_value_t* bottom = pestle_onnx_binary_f(
       call, PESTLE_OP_MINIMUM,
       pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, x, axes, count, false), 0);
-  pestle_value_t* scale = pestle_onnx_binary_f(
-      call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
+  pestle_value_t* scale =
+      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
   // All zeros: any scale will do, but not zero.
   pestle_value_t* divisor = pestle_onnx_select(
       call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0),
@@ -131,8 +130,7 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   zero = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, zero);
   zero = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, zero, 255);
   zero = pestle_onnx_convert(call, zero, PESTLE_U8);
-  call->outputs[0] =
-      pestle_onnx_quantize(call, x, divisor, zero, PESTLE_U8, 0);
+  call->outputs[0] = pestle_onnx_quantize(call, x, divisor, zero, PESTLE_U8, 0);
   if (call->output_count > 1) call->outputs[1] = scale;
   if (call->output_count > 2) call->outputs[2] = zero;
 }
@@ -185,8 +183,8 @@ void pestle_onnx_import_qlinear_matmul(pestle_onnx_call_t* call) {
   pestle_value_t* a = centred(call, in[0], in[2], rank_of(in[0]) - 2);
   pestle_value_t* b = centred(call, in[3], in[5], rank_of(in[3]) - 1);
   pestle_value_t* sums = pestle_onnx_matmul(call, a, b, PESTLE_I32);
-  call->outputs[0] = requantize(call, sums, in[1], in[4], in[6], in[7],
-                                rank_of(sums) - 1);
+  call->outputs[0] =
+      requantize(call, sums, in[1], in[4], in[6], in[7], rank_of(sums) - 1);
 }
 
 void pestle_onnx_import_qlinear_conv(pestle_onnx_call_t* call) {

@@ -45,8 +45,7 @@ static reduction_t read_reduction(pestle_onnx_call_t* call, int64_t as_input) {
 
 static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
                               const reduction_t* how, pestle_value_t* x) {
-  return pestle_onnx_reduce(call, op, x, how->axes, how->count,
-                            how->keep_dims);
+  return pestle_onnx_reduce(call, op, x, how->axes, how->count, how->keep_dims);
 }
 
 static double element_count(const reduction_t* how, const pestle_value_t* x) {
@@ -57,9 +56,9 @@ static double element_count(const reduction_t* how, const pestle_value_t* x) {
   return count;
 }
 
-#define SIMPLE(fn, OP, as_input)                                       \
-  void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {      \
-    reduction_t how = read_reduction(call, as_input);                  \
+#define SIMPLE(fn, OP, as_input)                                            \
+  void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {           \
+    reduction_t how = read_reduction(call, as_input);                       \
     call->outputs[0] = reduce(call, PESTLE_OP_##OP, &how, call->inputs[0]); \
   }
 SIMPLE(sum, ADD, 13)
@@ -71,8 +70,8 @@ void pestle_onnx_import_reduce_mean(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, x);
-  call->outputs[0] = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sum,
-                                          element_count(&how, x));
+  call->outputs[0] =
+      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sum, element_count(&how, x));
 }
 
 void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
@@ -173,13 +172,13 @@ static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
   }
   pestle_type_t index = *pestle_onnx_type(x);
   index.dtype = PESTLE_I64;
-  pestle_value_t* places = pestle_onnx_select(
-      call, hit, pestle_onnx_iota(call, &index, axis),
-      last ? pestle_onnx_splat_int(call, &index, -1)
-           : pestle_onnx_highest(call, &index));
-  call->outputs[0] = pestle_onnx_reduce(
-      call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM, places, &axis, 1,
-      keep);
+  pestle_value_t* places =
+      pestle_onnx_select(call, hit, pestle_onnx_iota(call, &index, axis),
+                         last ? pestle_onnx_splat_int(call, &index, -1)
+                              : pestle_onnx_highest(call, &index));
+  call->outputs[0] =
+      pestle_onnx_reduce(call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM,
+                         places, &axis, 1, keep);
 }
 
 void pestle_onnx_import_arg_max(pestle_onnx_call_t* call) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample. Every mode is separable: along one axis each output
-// element is a weighted sum of a few input elements ("taps") whose positions and
-// weights are known now. Nearest by a whole factor becomes a broadcast, few taps
-// become gathers with constant indices, many (antialiasing) a matrix product.
+// element is a weighted sum of a few input elements ("taps") whose positions
+// and weights are known now. Nearest by a whole factor becomes a broadcast, few
+// taps become gathers with constant indices, many (antialiasing) a matrix
+// product.
 #include <math.h>
 
 #include "base/mem.h"
@@ -23,9 +24,9 @@ typedef struct resize_t {
 // The taps of one axis: |count| for each of |out| elements.
 typedef struct taps_t {
   int64_t out, count;
-  int64_t* index;   // [tap][out]
-  double* weight;   // [tap][out]
-  bool* outside;    // [out]: extrapolated
+  int64_t* index;  // [tap][out]
+  double* weight;  // [tap][out]
+  bool* outside;   // [out]: extrapolated
   bool any_outside;
 } taps_t;
 
@@ -95,11 +96,12 @@ static void weigh(const resize_t* how, double scale, double ratio,
   double shrink = how->antialias && scale < 1 ? scale : 1, sum = 0;
   for (int64_t i = 0; i < count; ++i) {
     double x = ((double)(first + i) - ratio) * shrink;
-    weights[i] = how->filter == FILTER_CUBIC ? keys(x, how->cubic_a)
-                                             : triangle(x);
+    weights[i] =
+        how->filter == FILTER_CUBIC ? keys(x, how->cubic_a) : triangle(x);
     sum += weights[i];
   }
-  for (int64_t i = 0; i < count && sum != 0; ++i) weights[i] /= sum;
+  for (int64_t i = 0; i < count && sum != 0; ++i)
+    weights[i] /= sum;
 }
 
 // How far the filter reaches to the left, in elements; 0 or less.
@@ -123,7 +125,9 @@ static void fill_element(const resize_t* how, int64_t axis, int64_t extent,
       pestle_str_equal_c(how->coordinates, "tf_crop_and_resize") &&
       (at < 0 || at > limit);
   taps->any_outside |= taps->outside[x];
-  int64_t left = base < -1e9 ? -1000000000 : base > 1e12 ? extent : (int64_t)base;
+  int64_t left = base < -1e9   ? -1000000000
+                 : base > 1e12 ? extent
+                               : (int64_t)base;
   if (how->filter == FILTER_NEAREST) {
     taps->index[x] = inside(left + pick(how->nearest, ratio), extent);
     taps->weight[x] = 1;
@@ -150,11 +154,11 @@ static bool make_taps(pestle_onnx_call_t* call, const resize_t* how,
   if (how->filter != FILTER_NEAREST) {
     taps->count = 2 - 2 * first_tap(how, how->scale[axis]);
   }
-  if (extent < 1 || taps->out > 1 << 24 ||
-      (double)taps->out * (double)taps->count > 1e7) {
+  if (extent < 1 || taps->out > PESTLE_ONNX_MAX_INDICES ||
+      taps->count > PESTLE_ONNX_MAX_INDICES / (taps->out + 1)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "axis %lld of extent %lld resized to %lld", (long long)axis,
-                     (long long)extent, (long long)taps->out);
+                     "axis %lld of extent %lld resized to %lld",
+                     (long long)axis, (long long)extent, (long long)taps->out);
     return false;
   }
   size_t n = (size_t)(taps->out * taps->count) + 1;
@@ -202,7 +206,8 @@ static pestle_value_t* tap_weights(pestle_onnx_call_t* call,
                                    const pestle_value_t* x, int64_t axis,
                                    const taps_t* taps, int64_t tap) {
   pestle_type_t type = {.dtype = dtype_of(x), .rank = rank_of(x)};
-  for (int32_t i = 0; i < type.rank; ++i) type.dims[i] = 1;
+  for (int32_t i = 0; i < type.rank; ++i)
+    type.dims[i] = 1;
   type.dims[axis] = taps->out;
   return pestle_onnx_numbers(call, &type, taps->weight + tap * taps->out);
 }
@@ -220,9 +225,8 @@ static pestle_value_t* apply_few(pestle_onnx_call_t* call, pestle_value_t* x,
   for (int64_t tap = 0; tap < taps->count; ++tap) {
     const double* weights = taps->weight + tap * taps->out;
     if (all_are(weights, taps->out, 0)) continue;
-    pestle_value_t* part =
-        pestle_onnx_take_list(call, x, taps->index + tap * taps->out,
-                              (size_t)taps->out, axis);
+    pestle_value_t* part = pestle_onnx_take_list(
+        call, x, taps->index + tap * taps->out, (size_t)taps->out, axis);
     if (!all_are(weights, taps->out, 1)) {
       part = mul(call, part, tap_weights(call, x, axis, taps, tap));
     }
@@ -231,14 +235,13 @@ static pestle_value_t* apply_few(pestle_onnx_call_t* call, pestle_value_t* x,
   return sum;
 }
 
-static pestle_value_t* apply_matrix(pestle_onnx_call_t* call,
-                                    pestle_value_t* x, int64_t axis,
-                                    const taps_t* taps) {
+static pestle_value_t* apply_matrix(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    int64_t axis, const taps_t* taps) {
   int64_t extent = pestle_onnx_dim(x, axis);
   pestle_type_t type = {
       .dtype = dtype_of(x), .rank = 2, .dims = {extent, taps->out}};
   double* matrix =
-      (double)extent * (double)taps->out > 1e8
+      extent > PESTLE_ONNX_MAX_INDICES / taps->out
           ? NULL
           : pestle_onnx_scratch(
                 call, (size_t)(extent * taps->out + 1) * sizeof(double));
@@ -250,10 +253,10 @@ static pestle_value_t* apply_matrix(pestle_onnx_call_t* call,
   for (int64_t i = 0; i < taps->out * taps->count; ++i) {
     matrix[taps->index[i] * taps->out + i % taps->out] += taps->weight[i];
   }
-  pestle_value_t* y = pestle_onnx_dot(
-      call, x, pestle_onnx_numbers(call, &type, matrix), (pestle_i64s_t){0},
-      (pestle_i64s_t){0}, (pestle_i64s_t){&axis, 1}, PESTLE_I64S(0),
-      dtype_of(x));
+  pestle_value_t* y =
+      pestle_onnx_dot(call, x, pestle_onnx_numbers(call, &type, matrix),
+                      (pestle_i64s_t){0}, (pestle_i64s_t){0},
+                      (pestle_i64s_t){&axis, 1}, PESTLE_I64S(0), dtype_of(x));
   int64_t order[PESTLE_MAX_RANK];
   int32_t rank = rank_of(x);
   for (int32_t i = 0; i < rank; ++i) {
@@ -269,9 +272,10 @@ static pestle_value_t* extrapolate(pestle_onnx_call_t* call, pestle_value_t* y,
   double* mask =
       pestle_onnx_scratch(call, (size_t)(taps->out + 1) * sizeof(double));
   if (!mask || !y) return NULL;
-  for (int64_t i = 0; i < taps->out; ++i) mask[i] = taps->outside[i];
-  pestle_value_t* outside = pestle_onnx_along(
-      call, pestle_onnx_numbers(call, &type, mask), y, axis);
+  for (int64_t i = 0; i < taps->out; ++i)
+    mask[i] = taps->outside[i];
+  pestle_value_t* outside =
+      pestle_onnx_along(call, pestle_onnx_numbers(call, &type, mask), y, axis);
   return pestle_onnx_select(call, outside, splat_like(call, y, value), y);
 }
 
@@ -294,9 +298,9 @@ static pestle_value_t* resize_axis(pestle_onnx_call_t* call, pestle_value_t* x,
   } else {
     y = apply_matrix(call, x, axis, &taps);
   }
-  return taps.any_outside ? extrapolate(call, y, axis, &taps,
-                                        how->extrapolation)
-                          : y;
+  return taps.any_outside
+             ? extrapolate(call, y, axis, &taps, how->extrapolation)
+             : y;
 }
 
 // --- Reading the node ---
@@ -307,11 +311,11 @@ static bool read_numbers(pestle_onnx_call_t* call, size_t index,
   pestle_value_t* value = pestle_onnx_input(call, index);
   const pestle_elements_t* known = value ? pestle_value_constant(value) : NULL;
   if (!known || pestle_type_count(&known->type) != (int64_t)wanted) {
-    pestle_onnx_fail(call,
-                     known ? PESTLE_STATUS_MALFORMED : PESTLE_STATUS_UNSUPPORTED,
-                     "its %s must be known while importing and hold %zu "
-                     "numbers",
-                     what, wanted);
+    pestle_onnx_fail(
+        call, known ? PESTLE_STATUS_MALFORMED : PESTLE_STATUS_UNSUPPORTED,
+        "its %s must be known while importing and hold %zu "
+        "numbers",
+        what, wanted);
     return false;
   }
   for (size_t i = 0; i < wanted; ++i) {
@@ -396,10 +400,11 @@ static void read_mode(pestle_onnx_call_t* call, resize_t* how) {
   } else if (pestle_str_equal_c(mode, "cubic")) {
     how->filter = FILTER_CUBIC;
   } else {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "attribute 'mode' is '%.*s', known are nearest, linear and "
-                     "cubic",
-                     PESTLE_STR_ARG(mode));
+    pestle_onnx_fail(
+        call, PESTLE_STATUS_UNSUPPORTED,
+        "attribute 'mode' is '%.*s', known are nearest, linear and "
+        "cubic",
+        PESTLE_STR_ARG(mode));
   }
 }
 
@@ -471,8 +476,10 @@ void pestle_onnx_import_upsample(pestle_onnx_call_t* call) {
   read_mode(call, &how);
   int64_t axes[PESTLE_MAX_RANK];
   size_t count = (size_t)rank_of(x);
-  for (size_t i = 0; i < count; ++i) axes[i] = (int64_t)i;
-  const pestle_onnx_attr_t* scales = pestle_onnx_node_attr(call->node, "scales");
+  for (size_t i = 0; i < count; ++i)
+    axes[i] = (int64_t)i;
+  const pestle_onnx_attr_t* scales =
+      pestle_onnx_node_attr(call->node, "scales");
   if (call->opset >= 9) {
     if (read_target(call, x, axes, count, 1, &how)) resize(call, &how);
     return;

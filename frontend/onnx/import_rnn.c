@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers. The products of all steps with the input weights are one
-// dot_general; the loop over time keeps the products with the recurrent weights:
+// dot_general; the loop over time keeps the products with the recurrent
+// weights:
 //
 //   xw = dot(x, W^T) + b                     [time, batch, gates * hidden]
 //   while i < time:
@@ -19,9 +20,9 @@ typedef struct layer_t {
   int64_t time, batch, input, hidden, gates, directions;
   bool batch_first;
   bool linear_before_reset, input_forget;
-  double clip;            // 0: none
+  double clip;  // 0: none
   pestle_dtype_t dtype;
-  pestle_value_t* x;      // [time, batch, input]
+  pestle_value_t* x;        // [time, batch, input]
   pestle_value_t* lengths;  // i64 [batch], or NULL when all are |time|
 } layer_t;
 
@@ -29,9 +30,9 @@ typedef struct layer_t {
 typedef struct direction_t {
   int64_t index;
   bool reverse;
-  pestle_value_t* xw;         // [time, batch, gates * hidden]
-  pestle_value_t* r;          // [gates * hidden, hidden]
-  pestle_value_t* rb;         // GRU: recurrent bias [gates * hidden] or NULL
+  pestle_value_t* xw;           // [time, batch, gates * hidden]
+  pestle_value_t* r;            // [gates * hidden, hidden]
+  pestle_value_t* rb;           // GRU: recurrent bias [gates * hidden] or NULL
   pestle_value_t* peephole[3];  // LSTM: i o f, [hidden] or NULL
 } direction_t;
 
@@ -52,8 +53,7 @@ static pestle_value_t* part(pestle_onnx_call_t* call, pestle_value_t* x,
 static pestle_value_t* pick(pestle_onnx_call_t* call, pestle_value_t* x,
                             int64_t index) {
   if (!x) return NULL;
-  pestle_value_t* row =
-      pestle_onnx_slice_axis(call, x, 0, index, index + 1, 1);
+  pestle_value_t* row = pestle_onnx_slice_axis(call, x, 0, index, index + 1, 1);
   return pestle_onnx_reshape(call, row, rank_of(x) - 1,
                              pestle_onnx_type(x)->dims + 1);
 }
@@ -112,8 +112,8 @@ static pestle_value_t* one_minus(pestle_onnx_call_t* call, pestle_value_t* x) {
 
 static state_t step_rnn(pestle_onnx_call_t* call, const layer_t* layer,
                         const direction_t* d, pestle_value_t* xw, state_t s) {
-  s.h = activate(call, layer, d->index, 0,
-                 add(call, xw, recur(call, s.h, d->r)));
+  s.h =
+      activate(call, layer, d->index, 0, add(call, xw, recur(call, s.h, d->r)));
   return s;
 }
 
@@ -162,7 +162,8 @@ static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
   if (layer->linear_before_reset) {
     hr = recur(call, s.h, d->r);
   } else {
-    hr = recur(call, s.h, pestle_onnx_slice_axis(call, d->r, 0, 0, 2 * size, 1));
+    hr =
+        recur(call, s.h, pestle_onnx_slice_axis(call, d->r, 0, 0, 2 * size, 1));
   }
   pestle_value_t* z =
       activate(call, layer, d->index, 0,
@@ -171,8 +172,7 @@ static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
       activate(call, layer, d->index, 0,
                add(call, part(call, xw, 1, size), part(call, hr, 1, size)));
   if (layer->linear_before_reset) {
-    candidate =
-        mul(call, r, biased(call, part(call, hr, 2, size), d, 2, size));
+    candidate = mul(call, r, biased(call, part(call, hr, 2, size), d, 2, size));
   } else {
     pestle_value_t* w =
         pestle_onnx_slice_axis(call, d->r, 0, 2 * size, 3 * size, 1);
@@ -180,8 +180,7 @@ static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
   }
   candidate = activate(call, layer, d->index, 1,
                        add(call, part(call, xw, 2, size), candidate));
-  s.h = add(call, mul(call, one_minus(call, z), candidate),
-            mul(call, z, s.h));
+  s.h = add(call, mul(call, one_minus(call, z), candidate), mul(call, z, s.h));
   return s;
 }
 
@@ -202,8 +201,8 @@ static state_t mask_step(pestle_onnx_call_t* call, const layer_t* layer,
   pestle_value_t* alive =
       pestle_onnx_binary(call, PESTLE_OP_LT, t, layer->lengths);
   alive = pestle_onnx_broadcast_in(call, alive, 2, dims, &axis);
-  *out_y = pestle_onnx_select(call, alive, after.h,
-                              splat_like(call, after.h, 0));
+  *out_y =
+      pestle_onnx_select(call, alive, after.h, splat_like(call, after.h, 0));
   after.h = pestle_onnx_select(call, alive, after.h, before.h);
   if (after.c) after.c = pestle_onnx_select(call, alive, after.c, before.c);
   return after;
@@ -224,12 +223,11 @@ static pestle_value_t* slice_at(pestle_onnx_call_t* call, pestle_value_t* x,
   pestle_attr_t attr = {.name = PESTLE_ATTR_slice_sizes,
                         .kind = PESTLE_ATTR_KIND_I64S,
                         .as.i64s = {sizes, 3}};
-  pestle_node_spec_t spec = {
-      .op = PESTLE_OP_DYNAMIC_SLICE,
-      .operands = (pestle_value_t*[]){x, t, zero, zero},
-      .operand_count = 4,
-      .attrs = &attr,
-      .attr_count = 1};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_DYNAMIC_SLICE,
+                             .operands = (pestle_value_t*[]){x, t, zero, zero},
+                             .operand_count = 4,
+                             .attrs = &attr,
+                             .attr_count = 1};
   return pestle_onnx_reshape(call, pestle_onnx_emit(call, &spec), 2, sizes + 1);
 }
 
@@ -263,9 +261,9 @@ static pestle_region_t* enter_region(pestle_onnx_call_t* call,
   pestle_module_t* module = call->import->module;
   pestle_region_t* region = NULL;
   pestle_block_t* block = NULL;
-  if (call->status || pestle_onnx_keep(call, pestle_region_create(
-                                                 module, types, count, &region,
-                                                 &block))) {
+  if (call->status ||
+      pestle_onnx_keep(
+          call, pestle_region_create(module, types, count, &region, &block))) {
     return NULL;
   }
   *builder = (pestle_builder_t){
@@ -319,7 +317,8 @@ static state_t run_loop(pestle_onnx_call_t* call, const layer_t* layer,
   pestle_value_t* operands[4] = {index_scalar(call, 0), s.h, s.y, s.c};
   size_t count = s.c ? 4 : 3;
   pestle_type_t types[4];
-  for (size_t i = 0; i < count; ++i) types[i] = *pestle_onnx_type(operands[i]);
+  for (size_t i = 0; i < count; ++i)
+    types[i] = *pestle_onnx_type(operands[i]);
   pestle_region_t* regions[2];
   regions[0] = loop_condition(call, layer, types, count);
   regions[1] = regions[0] ? loop_body(call, layer, d, types, count) : NULL;
@@ -386,9 +385,8 @@ static pestle_value_t* hoisted_bias(pestle_onnx_call_t* call,
 
 static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
                              size_t h_input, size_t c_input, int64_t index) {
-  pestle_type_t type = {.dtype = layer->dtype,
-                        .rank = 2,
-                        .dims = {layer->batch, layer->hidden}};
+  pestle_type_t type = {
+      .dtype = layer->dtype, .rank = 2, .dims = {layer->batch, layer->hidden}};
   state_t s = {0};
   size_t inputs[2] = {h_input, c_input};
   pestle_value_t* values[2] = {NULL, NULL};
@@ -397,8 +395,8 @@ static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
     if (given && layer->batch_first) {
       given = pestle_onnx_transpose(call, given, PESTLE_I64S(1, 0, 2).data);
     }
-    values[i] = given ? pick(call, given, index)
-                      : pestle_onnx_splat(call, &type, 0);
+    values[i] =
+        given ? pick(call, given, index) : pestle_onnx_splat(call, &type, 0);
     if (values[i] && !pestle_type_equal(values[i]->type, &type)) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                        "its initial state does not fit its batch and hidden "

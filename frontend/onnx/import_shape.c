@@ -21,9 +21,9 @@ static pestle_value_t* stored_tensor(pestle_onnx_call_t* call,
                                      const pestle_onnx_tensor_t* tensor) {
   pestle_elements_t elements;
   pestle_onnx_import_t* import = call->import;
-  if (pestle_onnx_keep(call, pestle_onnx_tensor_elements(
-                                 tensor, import->files, &import->module->arena,
-                                 &elements))) {
+  if (pestle_onnx_keep(call, pestle_onnx_tensor_elements(tensor, import->files,
+                                                         &import->module->arena,
+                                                         &elements))) {
     return NULL;
   }
   return pestle_onnx_constant(call, &elements);
@@ -98,8 +98,7 @@ void pestle_onnx_import_constant_of_shape(pestle_onnx_call_t* call) {
                      "attribute 'value' must hold one element");
     return;
   }
-  if (!read_dims(call, pestle_onnx_input_ints(call, 0, "shape"),
-                 &value.type)) {
+  if (!read_dims(call, pestle_onnx_input_ints(call, 0, "shape"), &value.type)) {
     return;
   }
   int64_t count = pestle_type_count(&value.type);
@@ -147,17 +146,17 @@ void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   pestle_value_t* first = pestle_onnx_reshape(call, call->inputs[0], 0, NULL);
   pestle_value_t* step = pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
   if (type.dims[0] > 4096) {
-    call->outputs[0] = add(
-        call, mul(call, pestle_onnx_iota(call, &type, 0), step), first);
+    call->outputs[0] =
+        add(call, mul(call, pestle_onnx_iota(call, &type, 0), step), first);
     return;
   }
-  double* values = pestle_onnx_scratch(
-      call, (size_t)(type.dims[0] + 1) * sizeof(double));
+  double* values =
+      pestle_onnx_scratch(call, (size_t)(type.dims[0] + 1) * sizeof(double));
   if (!values) return;
-  for (int64_t i = 0; i < type.dims[0]; ++i) values[i] = (double)i;
-  call->outputs[0] =
-      add(call, mul(call, pestle_onnx_numbers(call, &type, values), step),
-          first);
+  for (int64_t i = 0; i < type.dims[0]; ++i)
+    values[i] = (double)i;
+  call->outputs[0] = add(
+      call, mul(call, pestle_onnx_numbers(call, &type, values), step), first);
 }
 
 void pestle_onnx_import_eye_like(pestle_onnx_call_t* call) {
@@ -214,8 +213,9 @@ static bool resolve_reshape(pestle_onnx_call_t* call, const pestle_type_t* from,
     if (dims[i] == 0 && !allow_zero && (int64_t)i < from->rank) {
       dims[i] = from->dims[i];
     }
-    bool bad = dims[i] < -1 || (dims[i] == -1 && free_axis >= 0) ||
-               (dims[i] != -1 && !pestle_checked_mul_i64(known, dims[i], &known));
+    bool bad =
+        dims[i] < -1 || (dims[i] == -1 && free_axis >= 0) ||
+        (dims[i] != -1 && !pestle_checked_mul_i64(known, dims[i], &known));
     if (bad) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                        "extent %lld of axis %zu of the new shape makes no "
@@ -245,8 +245,8 @@ void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
   if (!check_rank(call, (int64_t)wanted.count)) return;
   if (resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
                       allow_zero, dims)) {
-    call->outputs[0] = pestle_onnx_reshape(call, call->inputs[0],
-                                           (int32_t)wanted.count, dims);
+    call->outputs[0] =
+        pestle_onnx_reshape(call, call->inputs[0], (int32_t)wanted.count, dims);
   }
 }
 
@@ -267,7 +267,8 @@ void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
   int32_t kept = 0;
   for (int64_t i = 0; i < rank; ++i) {
     bool squeezed = !given && pestle_onnx_dim(x, i) == 1;
-    for (size_t j = 0; given && j < count; ++j) squeezed |= axes[j] == i;
+    for (size_t j = 0; given && j < count; ++j)
+      squeezed |= axes[j] == i;
     if (!squeezed) {
       dims[kept++] = pestle_onnx_dim(x, i);
     } else if (pestle_onnx_dim(x, i) != 1) {
@@ -309,7 +310,8 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t rank = rank_of(x), reversed[PESTLE_MAX_RANK];
   pestle_i64s_t perm = pestle_onnx_ints(call, "perm");
-  for (int64_t i = 0; i < rank; ++i) reversed[i] = rank - 1 - i;
+  for (int64_t i = 0; i < rank; ++i)
+    reversed[i] = rank - 1 - i;
   if (!pestle_onnx_has(call, "perm")) {
     perm = (pestle_i64s_t){reversed, (size_t)rank};
   }
@@ -409,8 +411,7 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
     axes[i] = wide;
     dims[wide++] = type.dims[i];
     if (repeats.data[i] < 0 ||
-        !pestle_checked_mul_i64(type.dims[i], repeats.data[i],
-                                &type.dims[i])) {
+        !pestle_checked_mul_i64(type.dims[i], repeats.data[i], &type.dims[i])) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                        "axis %d cannot be repeated %lld times", i,
                        (long long)repeats.data[i]);
@@ -430,17 +431,16 @@ void pestle_onnx_import_trilu(pestle_onnx_call_t* call) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs a matrix");
     return;
   }
-  pestle_type_t type = {.dtype = PESTLE_I64,
-                        .rank = 2,
-                        .dims = {pestle_onnx_dim(x, rank - 2),
-                                 pestle_onnx_dim(x, rank - 1)}};
+  pestle_type_t type = {
+      .dtype = PESTLE_I64,
+      .rank = 2,
+      .dims = {pestle_onnx_dim(x, rank - 2), pestle_onnx_dim(x, rank - 1)}};
   pestle_value_t* diagonal = pestle_onnx_binary_f(
       call, PESTLE_OP_ADD, pestle_onnx_iota(call, &type, 0), k);
   pestle_value_t* keeps =
       pestle_onnx_binary(call, upper ? PESTLE_OP_GE : PESTLE_OP_LE,
                          pestle_onnx_iota(call, &type, 1), diagonal);
-  call->outputs[0] =
-      pestle_onnx_select(call, keeps, x, splat_like(call, x, 0));
+  call->outputs[0] = pestle_onnx_select(call, keeps, x, splat_like(call, x, 0));
 }
 
 // --- Blocks of space and depth ---
@@ -464,16 +464,15 @@ static bool block_dims(pestle_onnx_call_t* call, int64_t* n, int64_t* c,
 void pestle_onnx_import_depth_to_space(pestle_onnx_call_t* call) {
   int64_t n, c, h, w, b;
   if (!block_dims(call, &n, &c, &h, &w, &b)) return;
-  bool crd =
-      pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
+  bool crd = pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
   int64_t depth = c / (b * b);
   const int64_t dcr_dims[6] = {n, b, b, depth, h, w};
   const int64_t crd_dims[6] = {n, depth, b, b, h, w};
   const int64_t dcr_order[6] = {0, 3, 4, 1, 5, 2};
   const int64_t crd_order[6] = {0, 1, 4, 2, 5, 3};
   const int64_t dims[4] = {n, depth, h * b, w * b};
-  pestle_value_t* split = pestle_onnx_reshape(call, call->inputs[0], 6,
-                                              crd ? crd_dims : dcr_dims);
+  pestle_value_t* split =
+      pestle_onnx_reshape(call, call->inputs[0], 6, crd ? crd_dims : dcr_dims);
   pestle_value_t* moved =
       pestle_onnx_transpose(call, split, crd ? crd_order : dcr_order);
   call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the ONNX importer share: the state of one import, the scopes
-// in which names are looked up, and the call that an op's importer receives.
+// What the parts of the ONNX importer share: the state of one import, the
+// scopes in which names are looked up, and the call that an op's importer
+// receives.
 //
-// An op's importer reads attributes and inputs from its call, emits ops (emit.h)
-// and leaves its results in call->outputs. Errors are kept in the call: after
-// the first one every emitter returns NULL and does nothing, so that an
-// importer reads like the formula that it writes.
+// An op's importer reads attributes and inputs from its call, emits ops
+// (emit.h) and leaves its results in call->outputs. Errors are kept in the
+// call: after the first one every emitter returns NULL and does nothing, so
+// that an importer reads like the formula that it writes.
 #ifndef PESTLE_FRONTEND_ONNX_IMPORTER_H_
 #define PESTLE_FRONTEND_ONNX_IMPORTER_H_
 
@@ -26,7 +27,8 @@ typedef struct pestle_onnx_import_t {
   pestle_module_t* module;
   pestle_onnx_files_t* files;  // the module's
   int64_t opset;               // of ai.onnx
-  size_t fold_budget;          // bytes that folded constants may still take
+  // What folding may still add to memory, and read and write, in bytes.
+  size_t fold_budget, fold_work;
 } pestle_onnx_import_t;
 
 // What a name stands for: a value, or a stored tensor that becomes a constant
@@ -49,7 +51,7 @@ typedef struct pestle_onnx_call_t {
   pestle_onnx_scope_t* scope;
   pestle_builder_t* builder;  // where ops go: the scope's, or that of a region
   const pestle_onnx_node_t* node;
-  int64_t opset;  // of the node's domain
+  int64_t opset;            // of the node's domain
   pestle_value_t** inputs;  // NULL where omitted
   size_t input_count;
   pestle_value_t** outputs;  // to be filled; nobody reads those without a name
@@ -62,7 +64,7 @@ typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
 typedef struct pestle_onnx_op_t {
   const char* name;
   const char* domain;
-  int16_t since, until;  // opsets, both included
+  int16_t since, until;                         // opsets, both included
   uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
   pestle_onnx_fn_t fn;
 } pestle_onnx_op_t;
@@ -81,13 +83,13 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_init(
 void pestle_onnx_scope_deinit(pestle_onnx_scope_t* scope);
 // MALFORMED when the scope has the name already.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define(
-    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
-    pestle_str_t name, pestle_value_t* value);
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
+    pestle_value_t* value);
 // The value of |name| here or in a scope around; |*out_value| is NULL when
 // there is none.
-PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_find(
-    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
-    pestle_str_t name, pestle_value_t** out_value);
+PESTLE_NODISCARD pestle_status_t
+pestle_onnx_scope_find(pestle_onnx_import_t* import, pestle_onnx_scope_t* scope,
+                       pestle_str_t name, pestle_value_t** out_value);
 
 // --- Graphs (graph.c, order.c, check.c) ---
 
@@ -98,9 +100,9 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_import_graph(
     pestle_value_t** out_values);
 // The order in which to import the nodes of |graph|, so that each comes after
 // what it reads; the file's order where that is one. MALFORMED for a cycle.
-PESTLE_NODISCARD pestle_status_t pestle_onnx_order(
-    const pestle_onnx_graph_t* graph, pestle_arena_t* arena,
-    const pestle_onnx_node_t*** out_nodes);
+PESTLE_NODISCARD pestle_status_t
+pestle_onnx_order(const pestle_onnx_graph_t* graph, pestle_arena_t* arena,
+                  const pestle_onnx_node_t*** out_nodes);
 // UNSUPPORTED with every op of the model that has no importer.
 PESTLE_NODISCARD pestle_status_t
 pestle_onnx_check_ops(const pestle_onnx_import_t* import);

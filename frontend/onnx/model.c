@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each message is walked twice: once to count its repeated fields, so that the
-// arrays can be made in one piece, once to fill them. Field numbers are those of
-// onnx.proto.
+// arrays can be made in one piece, once to fill them. Field numbers are those
+// of onnx.proto.
 #include "frontend/onnx/model.h"
 
 #include "base/mem.h"
@@ -236,10 +236,10 @@ static pestle_status_t read_value_info(pestle_proto_t message,
 // that lack one, from the field that is there.
 static pestle_onnx_attr_kind_t attr_kind(int64_t type, unsigned seen) {
   static const pestle_onnx_attr_kind_t by_field[] = {
-      [2] = PESTLE_ONNX_ATTR_FLOAT,   [3] = PESTLE_ONNX_ATTR_INT,
-      [4] = PESTLE_ONNX_ATTR_STRING,  [5] = PESTLE_ONNX_ATTR_TENSOR,
-      [6] = PESTLE_ONNX_ATTR_GRAPH,   [7] = PESTLE_ONNX_ATTR_FLOATS,
-      [8] = PESTLE_ONNX_ATTR_INTS,    [9] = PESTLE_ONNX_ATTR_STRINGS,
+      [2] = PESTLE_ONNX_ATTR_FLOAT,  [3] = PESTLE_ONNX_ATTR_INT,
+      [4] = PESTLE_ONNX_ATTR_STRING, [5] = PESTLE_ONNX_ATTR_TENSOR,
+      [6] = PESTLE_ONNX_ATTR_GRAPH,  [7] = PESTLE_ONNX_ATTR_FLOATS,
+      [8] = PESTLE_ONNX_ATTR_INTS,   [9] = PESTLE_ONNX_ATTR_STRINGS,
   };
   if (type >= 1 && type <= 8) return (pestle_onnx_attr_kind_t)type;
   if (type != 0) return PESTLE_ONNX_ATTR_OTHER;
@@ -327,8 +327,8 @@ static pestle_status_t read_attr_lists(pestle_proto_t message,
       PESTLE_TRY(pestle_proto_read_repeated(&message, &field, PESTLE_PROTO_I64,
                                             out->ints, counts[1], &at[1]));
     } else if (field.number == 9) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field,
-                                       &out->strings[at[2]++]));
+      PESTLE_TRY(
+          pestle_proto_read_str(&message, &field, &out->strings[at[2]++]));
     }
   }
 }
@@ -346,8 +346,8 @@ static pestle_status_t read_attr(pestle_proto_t message, int depth,
     PESTLE_TRY(pestle_proto_next(&message, &field, &more));
     if (!more) break;
     if (field.number < 16) seen |= 1u << field.number;
-    PESTLE_TRY(read_attr_single(&message, &field, depth, arena, counts, &type,
-                                out));
+    PESTLE_TRY(
+        read_attr_single(&message, &field, depth, arena, counts, &type, out));
   }
   PESTLE_TRY(read_attr_lists(start, counts, arena, out));
   out->kind = attr_kind(type, seen);
@@ -452,8 +452,8 @@ static pestle_status_t read_graph(pestle_proto_t message, int depth,
                         PESTLE_PROTO_MAX_DEPTH);
   }
   size_t counts[4];
-  PESTLE_TRY(count_fields(message, (const uint32_t[]){1, 5, 11, 12}, 4,
-                          counts));
+  PESTLE_TRY(
+      count_fields(message, (const uint32_t[]){1, 5, 11, 12}, 4, counts));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->nodes));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->initializers));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->inputs));

@@ -10,9 +10,8 @@ static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
 }
 
 static pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64,
-                         .as.i64 = value};
+  return (pestle_attr_t){
+      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
 }
 
 // --- Broadcasting ---
@@ -52,8 +51,8 @@ pestle_value_t* pestle_onnx_broadcast_in(pestle_onnx_call_t* call,
                                          const int64_t* axes) {
   if (!a) return NULL;
   pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
-  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_broadcast_dimensions, axes,
-                                 (size_t)a->type->rank);
+  pestle_attr_t attr =
+      i64s_attr(PESTLE_ATTR_broadcast_dimensions, axes, (size_t)a->type->rank);
   pestle_node_spec_t spec = {.op = PESTLE_OP_BROADCAST_IN_DIM,
                              .operands = &a,
                              .operand_count = 1,
@@ -70,7 +69,8 @@ pestle_value_t* pestle_onnx_broadcast(pestle_onnx_call_t* call,
   pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
   if (pestle_type_equal(a->type, &type)) return a;
   int64_t axes[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < a->type->rank; ++i) axes[i] = rank - a->type->rank + i;
+  for (int32_t i = 0; i < a->type->rank; ++i)
+    axes[i] = rank - a->type->rank + i;
   return pestle_onnx_broadcast_in(call, a, rank, dims, axes);
 }
 
@@ -88,9 +88,8 @@ pestle_value_t* pestle_onnx_along(pestle_onnx_call_t* call, pestle_value_t* a,
 
 // --- Views ---
 
-pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, int32_t rank,
-                                    const int64_t* dims) {
+pestle_value_t* pestle_onnx_reshape(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    int32_t rank, const int64_t* dims) {
   if (!a) return NULL;
   pestle_type_t type = pestle_type_make(a->type->dtype, rank, dims);
   if (pestle_type_equal(a->type, &type)) return a;
@@ -106,10 +105,11 @@ pestle_value_t* pestle_onnx_transpose(pestle_onnx_call_t* call,
                                       const int64_t* permutation) {
   if (!a) return NULL;
   bool moves = false;
-  for (int32_t i = 0; i < a->type->rank; ++i) moves |= permutation[i] != i;
+  for (int32_t i = 0; i < a->type->rank; ++i)
+    moves |= permutation[i] != i;
   if (!moves) return a;
-  pestle_attr_t attr = i64s_attr(PESTLE_ATTR_permutation, permutation,
-                                 (size_t)a->type->rank);
+  pestle_attr_t attr =
+      i64s_attr(PESTLE_ATTR_permutation, permutation, (size_t)a->type->rank);
   pestle_node_spec_t spec = {.op = PESTLE_OP_TRANSPOSE,
                              .operands = &a,
                              .operand_count = 1,
@@ -158,9 +158,8 @@ pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
   return pestle_onnx_slice(call, a, starts, limits, strides);
 }
 
-pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call,
-                                    pestle_value_t* a, const int64_t* axes,
-                                    size_t count) {
+pestle_value_t* pestle_onnx_reverse(pestle_onnx_call_t* call, pestle_value_t* a,
+                                    const int64_t* axes, size_t count) {
   if (!a || !count) return a;
   pestle_attr_t attr = i64s_attr(PESTLE_ATTR_dimensions, axes, count);
   pestle_node_spec_t spec = {.op = PESTLE_OP_REVERSE,
@@ -180,7 +179,8 @@ pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
   if (!high) high = none;
   if (!inner) inner = none;
   bool any = false;
-  for (size_t i = 0; i < rank; ++i) any |= low[i] || high[i] || inner[i];
+  for (size_t i = 0; i < rank; ++i)
+    any |= low[i] || high[i] || inner[i];
   if (!any) return a;
   pestle_attr_t attrs[] = {
       i64s_attr(PESTLE_ATTR_edge_padding_low, low, rank),
@@ -238,9 +238,8 @@ pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
 
 // A run of indices with one positive stride is a slice, which fuses better.
 pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
-                                      pestle_value_t* a,
-                                      const int64_t* indices, size_t count,
-                                      int64_t axis) {
+                                      pestle_value_t* a, const int64_t* indices,
+                                      size_t count, int64_t axis) {
   if (!a) return NULL;
   int64_t stride = count > 1 ? indices[1] - indices[0] : 1;
   bool is_run = count > 0 && stride > 0;
@@ -258,9 +257,7 @@ pestle_value_t* pestle_onnx_take_list(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
                                  const pestle_type_t* type, int64_t axis) {
   pestle_attr_t attr = i64_attr(PESTLE_ATTR_iota_dimension, axis);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_IOTA,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .type = type};
+  pestle_node_spec_t spec = {
+      .op = PESTLE_OP_IOTA, .attrs = &attr, .attr_count = 1, .type = type};
   return pestle_onnx_emit(call, &spec);
 }

@@ -78,8 +78,8 @@ pestle_status_t pestle_import_onnx(pestle_context_t* context, const void* data,
   source->data = data;
   source->size = size;
   if (copy && size) {
-    source->data = pestle_arena_copy(&source->arena, data, size,
-                                     PESTLE_BUFFER_ALIGNMENT);
+    source->data =
+        pestle_arena_copy(&source->arena, data, size, PESTLE_BUFFER_ALIGNMENT);
   }
   pestle_status_t status = size && !source->data
                                ? PESTLE_OOM()

@@ -46,8 +46,8 @@ pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
                                      const int64_t* lhs_dilation,
                                      int64_t groups, pestle_dtype_t dtype);
 // The node's convolution (its attributes) of other operands.
-pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call,
-                                    pestle_value_t* x, pestle_value_t* w);
+pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call, pestle_value_t* x,
+                                    pestle_value_t* w);
 // x / scale (+ zero point), rounded and saturated to |dtype|.
 pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
                                      pestle_value_t* x, pestle_value_t* scale,

@@ -134,7 +134,8 @@ static pestle_status_t cycle_error(const order_t* order, const frames_t* stack,
   pestle_strbuf_t text;
   pestle_strbuf_init(order->producers.allocator, &text);
   size_t first = stack->size;
-  while (first > 0 && stack->data[first - 1].node != back_to) --first;
+  while (first > 0 && stack->data[first - 1].node != back_to)
+    --first;
   size_t shown = 0;
   for (size_t i = first ? first - 1 : 0; i < stack->size; ++i, ++shown) {
     const pestle_onnx_node_t* node = &order->graph->nodes[stack->data[i].node];
@@ -149,7 +150,8 @@ static pestle_status_t cycle_error(const order_t* order, const frames_t* stack,
                           PESTLE_STR_ARG(name), PESTLE_STR_ARG(node->op_type));
   }
   pestle_status_t status = PESTLE_ERROR(
-      MALFORMED, "graph '%.*s' has a cycle; each of these nodes reads the next: %s",
+      MALFORMED,
+      "graph '%.*s' has a cycle; each of these nodes reads the next: %s",
       PESTLE_STR_ARG(order->graph->name), pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);
   return status;

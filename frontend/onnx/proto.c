@@ -195,9 +195,10 @@ pestle_status_t pestle_proto_read_repeated(const pestle_proto_t* proto,
                : read_packed_fixed(proto, field->bytes, size, out, capacity,
                                    count);
   }
-  pestle_proto_wire_t wanted = kind == PESTLE_PROTO_I64   ? PESTLE_PROTO_VARINT
-                               : kind == PESTLE_PROTO_F32 ? PESTLE_PROTO_FIXED32
-                                                          : PESTLE_PROTO_FIXED64;
+  pestle_proto_wire_t wanted = kind == PESTLE_PROTO_I64 ? PESTLE_PROTO_VARINT
+                               : kind == PESTLE_PROTO_F32
+                                   ? PESTLE_PROTO_FIXED32
+                                   : PESTLE_PROTO_FIXED64;
   if (field->wire != wanted) return wrong_wire(proto, field);
   put(out, capacity, count, size, field->value);
   return NULL;

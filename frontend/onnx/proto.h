@@ -50,12 +50,12 @@ PESTLE_NODISCARD pestle_status_t pestle_proto_varint(pestle_proto_t* proto,
                                                      uint64_t* out_value);
 
 // Typed readings of a field: MALFORMED when its wire type is another one.
-PESTLE_NODISCARD pestle_status_t pestle_proto_read_str(
-    const pestle_proto_t* proto, const pestle_proto_field_t* field,
-    pestle_str_t* out);
-PESTLE_NODISCARD pestle_status_t pestle_proto_read_i64(
-    const pestle_proto_t* proto, const pestle_proto_field_t* field,
-    int64_t* out);
+PESTLE_NODISCARD pestle_status_t
+pestle_proto_read_str(const pestle_proto_t* proto,
+                      const pestle_proto_field_t* field, pestle_str_t* out);
+PESTLE_NODISCARD pestle_status_t
+pestle_proto_read_i64(const pestle_proto_t* proto,
+                      const pestle_proto_field_t* field, int64_t* out);
 PESTLE_NODISCARD pestle_status_t pestle_proto_read_f32(
     const pestle_proto_t* proto, const pestle_proto_field_t* field, float* out);
 

@@ -5,18 +5,16 @@
 #include "frontend/onnx/emit.h"
 
 static pestle_status_t put_symbol(pestle_onnx_import_t* import,
-                                  pestle_onnx_scope_t* scope,
-                                  pestle_str_t name,
+                                  pestle_onnx_scope_t* scope, pestle_str_t name,
                                   pestle_onnx_symbol_t symbol) {
   bool added;
   pestle_map_value_t* slot =
       pestle_map_put(&scope->symbols, name.data, name.size, &added);
   if (!slot) return PESTLE_OOM();
   if (!added) {
-    return PESTLE_ERROR(MALFORMED,
-                        "the name '%.*s' is defined twice in graph '%.*s'",
-                        PESTLE_STR_ARG(name),
-                        PESTLE_STR_ARG(scope->graph->name));
+    return PESTLE_ERROR(
+        MALFORMED, "the name '%.*s' is defined twice in graph '%.*s'",
+        PESTLE_STR_ARG(name), PESTLE_STR_ARG(scope->graph->name));
   }
   pestle_onnx_symbol_t* copy =
       PESTLE_ARENA_NEW(&import->arena, pestle_onnx_symbol_t);
@@ -84,8 +82,7 @@ static pestle_status_t materialize(pestle_onnx_import_t* import,
                              .attr_count = 1,
                              .share_elements = true};
   pestle_builder_t builder = scope->builder;
-  builder.loc.name =
-      pestle_arena_strndup(&import->arena, symbol->tensor->name);
+  builder.loc.name = pestle_arena_strndup(&import->arena, symbol->tensor->name);
   if (!builder.loc.name) return PESTLE_OOM();
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(&builder, &spec, &node));

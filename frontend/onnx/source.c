@@ -89,13 +89,14 @@ static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
                         "can be read",
                         name);
   }
-  char* data = pestle_arena_alloc(arena, size ? size : 1,
-                                  PESTLE_BUFFER_ALIGNMENT);
+  char* data =
+      pestle_arena_alloc(arena, size ? size : 1, PESTLE_BUFFER_ALIGNMENT);
   if (!data) return PESTLE_OOM();
   copy_view(view, pestle_dtype_size(dtype), count, data);
   *out = (pestle_elements_t){
       .type = {.dtype = dtype, .rank = view->ndim}, .data = data, .size = size};
-  for (int32_t i = 0; i < view->ndim; ++i) out->type.dims[i] = view->shape[i];
+  for (int32_t i = 0; i < view->ndim; ++i)
+    out->type.dims[i] = view->shape[i];
   return NULL;
 }
 
@@ -121,7 +122,8 @@ static pestle_status_t fit(const pestle_onnx_value_info_t* info,
                         PESTLE_STR_ARG(info->name));
   }
   type->rank = info->rank;
-  for (int32_t i = 0; i < info->rank; ++i) type->dims[i] = 1;
+  for (int32_t i = 0; i < info->rank; ++i)
+    type->dims[i] = 1;
   return NULL;
 }
 

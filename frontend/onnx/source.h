@@ -53,9 +53,9 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_argument_types(
     const pestle_onnx_source_t* source, const pestle_import_options_t* options,
     pestle_type_t* out_types, size_t* out_count);
 // Checks that |types| may be the arguments' types.
-PESTLE_NODISCARD pestle_status_t pestle_onnx_check_types(
-    const pestle_onnx_source_t* source, const pestle_type_t* types,
-    size_t count);
+PESTLE_NODISCARD pestle_status_t
+pestle_onnx_check_types(const pestle_onnx_source_t* source,
+                        const pestle_type_t* types, size_t count);
 
 // --- The import (import.c) ---
 

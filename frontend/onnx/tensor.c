@@ -98,7 +98,8 @@ static pestle_status_t open_external(pestle_onnx_files_t* files,
   if (name.size && memchr(name.data, 0, name.size)) {
     return PESTLE_ERROR(MALFORMED, "the name of the data file holds a zero");
   }
-  pestle_onnx_file_t* file = PESTLE_ARENA_NEW(&files->arena, pestle_onnx_file_t);
+  pestle_onnx_file_t* file =
+      PESTLE_ARENA_NEW(&files->arena, pestle_onnx_file_t);
   if (!file) return PESTLE_OOM();
   file->name = pestle_arena_strndup(&files->arena, name);
   if (!file->name) return PESTLE_OOM();
@@ -192,8 +193,7 @@ pestle_status_t pestle_onnx_tensor_type(const pestle_onnx_tensor_t* tensor,
 static pestle_status_t size_mismatch(const pestle_onnx_tensor_t* tensor,
                                      const char* unit, size_t found,
                                      size_t wanted) {
-  return PESTLE_ERROR(MALFORMED,
-                      "tensor '%.*s' holds %zu %s, its dims say %zu",
+  return PESTLE_ERROR(MALFORMED, "tensor '%.*s' holds %zu %s, its dims say %zu",
                       PESTLE_STR_ARG(tensor->name), found, unit, wanted);
 }
 
@@ -211,11 +211,11 @@ static uint8_t nibble(pestle_dtype_t dtype, const uint8_t* bytes,
 
 static pestle_status_t unpack_nibbles(pestle_dtype_t dtype,
                                       const uint8_t* bytes, size_t count,
-                                      pestle_arena_t* arena,
-                                      const void** out) {
+                                      pestle_arena_t* arena, const void** out) {
   uint8_t* data = PESTLE_ARENA_ARRAY(arena, uint8_t, count);
   if (!data) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) data[i] = nibble(dtype, bytes, i);
+  for (size_t i = 0; i < count; ++i)
+    data[i] = nibble(dtype, bytes, i);
   *out = data;
   return NULL;
 }
@@ -239,10 +239,11 @@ static pestle_status_t from_raw(const pestle_onnx_tensor_t* tensor,
     out->data = raw.data;
     return NULL;
   }
-  uint8_t* data = pestle_arena_copy(arena, raw.data, raw.size,
-                                    PESTLE_BUFFER_ALIGNMENT);
+  uint8_t* data =
+      pestle_arena_copy(arena, raw.data, raw.size, PESTLE_BUFFER_ALIGNMENT);
   if (!data) return PESTLE_OOM();
-  for (size_t i = 0; dtype == PESTLE_I1 && i < count; ++i) data[i] = !!data[i];
+  for (size_t i = 0; dtype == PESTLE_I1 && i < count; ++i)
+    data[i] = !!data[i];
   out->data = data;
   return NULL;
 }

@@ -295,7 +295,8 @@ static void makes_inputs_constant(void** state) {
   t.options.consts = &binding;
   t.options.const_count = 1;
   assert_ok(onnx_import(&t, &model));
-  count = (int64_t)pestle_function_argument_count(pestle_module_entry(t.module));
+  count =
+      (int64_t)pestle_function_argument_count(pestle_module_entry(t.module));
   assert_int_equal(count, 1);
   onnx_end(&t);
   pb_free(&model);

@@ -24,16 +24,16 @@ static void expect(pb_t tensor, pestle_dtype_t dtype, const void* data,
   pb_free(&tensor);
 }
 
-#define refuse(tensor, code, text)                                           \
-  do {                                                                       \
-    onnx_test_t t_;                                                          \
-    onnx_begin(&t_);                                                         \
-    pestle_elements_t elements_;                                             \
-    assert_error(pestle_read_onnx_tensor(t_.context, (tensor).data,          \
+#define refuse(tensor, code, text)                                            \
+  do {                                                                        \
+    onnx_test_t t_;                                                           \
+    onnx_begin(&t_);                                                          \
+    pestle_elements_t elements_;                                              \
+    assert_error(pestle_read_onnx_tensor(t_.context, (tensor).data,           \
                                          (tensor).size, &elements_, NULL, 0), \
-                 code, text);                                                \
-    onnx_end(&t_);                                                           \
-    pb_free(&(tensor));                                                      \
+                 code, text);                                                 \
+    onnx_end(&t_);                                                            \
+    pb_free(&(tensor));                                                       \
   } while (0)
 
 static void reads_raw_data(void** state) {
@@ -53,19 +53,23 @@ static void reads_typed_data(void** state) {
   pb_bytes(&packed, 4, values, sizeof(values));
   expect(packed, PESTLE_F32, values, sizeof(values));
   pb_t unpacked = onnx_tensor("t", ONNX_FLOAT, 1, three, NULL, 0);
-  for (int i = 0; i < 3; ++i) pb_f32(&unpacked, 4, values[i]);
+  for (int i = 0; i < 3; ++i)
+    pb_f32(&unpacked, 4, values[i]);
   expect(unpacked, PESTLE_F32, values, sizeof(values));
   // INT8 in int32_data, negative numbers as ten-byte varints.
   pb_t narrow = onnx_tensor("t", 3, 1, three, NULL, 0);
-  for (int i = 0; i < 3; ++i) pb_int(&narrow, 5, -i);
+  for (int i = 0; i < 3; ++i)
+    pb_int(&narrow, 5, -i);
   expect(narrow, PESTLE_I8, (const int8_t[]){0, -1, -2}, 3);
   // FLOAT16 bit patterns in int32_data.
   pb_t half = onnx_tensor("t", 10, 1, three, NULL, 0);
-  for (int i = 0; i < 3; ++i) pb_int(&half, 5, 0x3c00 + i);
+  for (int i = 0; i < 3; ++i)
+    pb_int(&half, 5, 0x3c00 + i);
   expect(half, PESTLE_F16, (const uint16_t[]){0x3c00, 0x3c01, 0x3c02}, 6);
   // UINT32 in uint64_data.
   pb_t wide = onnx_tensor("t", 12, 1, three, NULL, 0);
-  for (int i = 0; i < 3; ++i) pb_int(&wide, 11, 4294967295 - i);
+  for (int i = 0; i < 3; ++i)
+    pb_int(&wide, 11, 4294967295 - i);
   expect(wide, PESTLE_U32,
          (const uint32_t[]){4294967295u, 4294967294u, 4294967293u}, 12);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the ONNX front end share: a writer of ONNX protobufs, and an
-// import on a counting allocator.
+// What the tests of the ONNX front end share: a writer of ONNX protobufs, and
+// an import on a counting allocator.
 //
 //   pb_t graph = {0};
 //   onnx_input(&graph, "x", 1, "2,n");
@@ -158,7 +158,8 @@ static inline void onnx_attr_ints(pb_t* attrs, const char* name, size_t count,
                                   const int64_t* values) {
   pb_t attr = {0};
   pb_text(&attr, 1, name);
-  for (size_t i = 0; i < count; ++i) pb_int(&attr, 8, values[i]);
+  for (size_t i = 0; i < count; ++i)
+    pb_int(&attr, 8, values[i]);
   pb_int(&attr, 20, 7);
   pb_message(attrs, 5, attr);
 }
@@ -176,7 +177,8 @@ static inline pb_t onnx_tensor(const char* name, int type, size_t rank,
                                const int64_t* dims, const void* raw,
                                size_t size) {
   pb_t tensor = {0};
-  for (size_t i = 0; i < rank; ++i) pb_int(&tensor, 1, dims[i]);
+  for (size_t i = 0; i < rank; ++i)
+    pb_int(&tensor, 1, dims[i]);
   pb_int(&tensor, 2, type);
   pb_text(&tensor, 8, name);
   if (raw) pb_bytes(&tensor, 9, raw, size);
@@ -186,7 +188,8 @@ static inline pb_t onnx_tensor(const char* name, int type, size_t rank,
 static inline void onnx_floats(pb_t* graph, const char* name, size_t rank,
                                const int64_t* dims, const float* values) {
   size_t count = 1;
-  for (size_t i = 0; i < rank; ++i) count *= (size_t)dims[i];
+  for (size_t i = 0; i < rank; ++i)
+    count *= (size_t)dims[i];
   pb_message(graph, 5,
              onnx_tensor(name, ONNX_FLOAT, rank, dims, values, count * 4));
 }
@@ -247,13 +250,13 @@ static inline pestle_status_t onnx_import(onnx_test_t* t, const pb_t* model) {
 
 // Imports |model|, which must fail with |code| and a message with |text|, and
 // frees it.
-#define onnx_fails(model, code, text)                \
-  do {                                               \
-    onnx_test_t t_;                                  \
-    onnx_begin(&t_);                                 \
+#define onnx_fails(model, code, text)                     \
+  do {                                                    \
+    onnx_test_t t_;                                       \
+    onnx_begin(&t_);                                      \
     assert_error(onnx_import(&t_, &(model)), code, text); \
-    onnx_end(&t_);                                   \
-    pb_free(&(model));                               \
+    onnx_end(&t_);                                        \
+    pb_free(&(model));                                    \
   } while (0)
 
 // Imports |model|, runs it on |arguments| and frees it.
