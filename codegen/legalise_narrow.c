@@ -262,6 +262,7 @@ static pestle_kir_id_t rewrite_access(pestle_rewrite_t* r,
   bool stores =
       mapped.op == PESTLE_KIR_STORE || mapped.op == PESTLE_KIR_SCATTER;
   bool tile = is_private(r, mapped.arg[0]);
+  if (tile && value_type(r, d) == PESTLE_F32) mapped.align_log2 = 2;
   if (stores) {
     if (!tile) mapped.arg[2] = to_memory(r, d, mapped.arg[2]);
     return pestle_kir_put(r->to, mapped);
