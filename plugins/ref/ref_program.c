@@ -175,6 +175,11 @@ static void add_scalar(decode_t* d, uint32_t id) {
   step->c = letters[1] && letters[2] ? d->offset[inst->arg[2]] : step->b;
   if (op != PESTLE_OP_SELECT) type = pestle_kir_inst(d->k, inst->arg[0])->type;
   step->fn = pestle_ref_plugin_scalar(op, pestle_ref_plugin_class(type));
+  if (op == PESTLE_OP_FMA) {
+    ref_fn_t native =
+        pestle_ref_plugin_native_fma(pestle_ref_plugin_class(type));
+    if (native) step->fn = native;
+  }
   step->arg = pestle_dtype_info((pestle_dtype_t)type)->bits;
   if (op == PESTLE_OP_SELECT || inst->type == PESTLE_I1) {
     step->fix = type == PESTLE_I1 && op != PESTLE_OP_SELECT ? step->fix : NULL;
