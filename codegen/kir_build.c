@@ -15,6 +15,8 @@
 // that ids stay readable; never written, since |failed| is set.
 static const pestle_kir_inst_t no_inst = {
     .op = PESTLE_KIR_CONST, .type = PESTLE_INDEX, .lanes = 1};
+// The same for buffer.data: a buffer that could not be added has the id 0.
+static const pestle_kir_buffer_t no_buffer = {.dtype = PESTLE_F32, .lanes = 1};
 
 void pestle_kir_init(pestle_allocator_t allocator, const char* name,
                      const char* note, pestle_kir_builder_t* out_builder) {
@@ -33,12 +35,19 @@ void pestle_kir_init(pestle_allocator_t allocator, const char* name,
   } else {
     k->inst.data[0] = no_inst;
   }
+  if (!pestle_vec_reserve(&k->buffer, 8)) {
+    k->failed = true;
+    k->buffer.data = (pestle_kir_buffer_t*)(uintptr_t)&no_buffer;
+  } else {
+    k->buffer.data[0] = no_buffer;
+  }
   k->name = pestle_kir_intern(k, name, true);
   k->note = pestle_kir_intern(k, note ? note : "", false);
 }
 
 void pestle_kir_deinit(pestle_kir_builder_t* k) {
   if (!k->inst.capacity) k->inst.data = NULL;
+  if (!k->buffer.capacity) k->buffer.data = NULL;
   pestle_vec_deinit(&k->inst);
   pestle_vec_deinit(&k->buffer);
   pestle_vec_deinit(&k->table);
@@ -126,7 +135,10 @@ uint32_t pestle_kir_add_buffer(pestle_kir_builder_t* k, const char* name,
       .align = 64,
       .arg_slot = scope == PESTLE_KIR_GLOBAL ? slot : 0,
       .alias_set = (uint16_t)id};
-  if (k->failed || !pestle_vec_push(&k->buffer, buffer)) k->failed = true;
+  if (k->failed || !pestle_vec_push(&k->buffer, buffer)) {
+    k->failed = true;
+    return 0;
+  }
   return id;
 }
 
