@@ -301,6 +301,19 @@ static bool placed_here(const pestle_nest_stage_t* s, uint32_t stage,
   return !s->inlined && s->at_stage == (int32_t)stage && s->at_axis == axis;
 }
 
+// Whether |s| runs under that loop of |stage|, there or further in.
+static bool placed_under(const pestle_emit_t* e, const pestle_nest_stage_t* s,
+                         uint32_t stage, int32_t axis) {
+  if (s->inlined || s->at_stage != (int32_t)stage) return false;
+  if (s->at_axis == axis || axis < 0) return true;
+  const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, stage);
+  for (uint32_t i = 0; i < c->order_count; ++i) {
+    if ((int32_t)c->order[i] == axis) return true;
+    if ((int32_t)c->order[i] == s->at_axis) return false;
+  }
+  return false;
+}
+
 static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   // The arena is not rewound by the visit: boxes live in it.
@@ -328,7 +341,7 @@ static void find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
     b.any = v > 0;
     for (uint32_t q = p + 1; q < nest->stages.size && !nest->failed; ++q) {
       if (q == stage ||
-          placed_here(pestle_nest_stage(nest, q), stage, axis)) {
+          placed_under(e, pestle_nest_stage(nest, q), stage, axis)) {
         visit_stage(e, q, &b);
       }
     }
@@ -774,8 +787,10 @@ static void set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
 static void emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   pestle_nest_t* nest = e->nest;
   int32_t vector = e->vector_axis;
+  // Stages further in get their hull here first: what is placed here may be
+  // read by them. They get their own box when their loop opens.
   for (size_t p = nest->stages.size; p-- > 0;) {
-    if (placed_here(pestle_nest_stage(nest, (uint32_t)p), stage, axis)) {
+    if (placed_under(e, pestle_nest_stage(nest, (uint32_t)p), stage, axis)) {
       find_box(e, (uint32_t)p, stage, axis);
     }
   }

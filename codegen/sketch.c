@@ -18,6 +18,7 @@ enum {
   GROUP_ELEMENTS = 4096,   // of a map kernel's group iteration, about
   SCRATCH_ROW = 256 << 10,  // most bytes of a row that is kept in scratch
   PANEL_BYTES = 512 << 10,  // most bytes of a staged operand panel
+  ALIASING_ELEMENTS = 512,  // f32 rows this far apart share their cache sets
 };
 
 typedef struct sketch_t {
@@ -530,6 +531,7 @@ typedef struct operand_t {
   uint32_t axis;
   int32_t tensor;
   bool unit, constant;
+  bool aliasing;  // rows a large power of two apart fall into few cache sets
 } operand_t;
 
 static void operand_visit(void* user, const pestle_expr_t* e) {
@@ -542,6 +544,13 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   o->tensor = (int32_t)e->i;
   o->unit = coef == 1 && !nested;
   o->constant = t->constant;
+  for (uint32_t i = 0; i < e->index[0]->count; ++i) {
+    const pestle_term_t* term = &e->index[0]->terms[i];
+    if (term->atom->kind == PESTLE_ATOM_AXIS &&
+        o->k->nest->axes.data[term->atom->axis].fold) {
+      o->aliasing = o->aliasing || term->coef % ALIASING_ELEMENTS == 0;
+    }
+  }
   if (nested || e->guard) o->tensor = -1;
 }
 
@@ -571,7 +580,13 @@ static pestle_status_t feed_tile(sketch_t* k, tile_t* t, int64_t panel,
       return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
                                   panel);
     }
-    if (!o.unit && taps * panel * 4 <= PANEL_BYTES) {
+    // A panel that many row tiles read is worth a copy when it would be fetched
+    // through few cache sets.
+    const pestle_nest_stage_t* y = stage_of(k, k->anchor);
+    bool reused = t->row >= 0 &&
+                  extent_of(k, y->roots[t->row]) >= 8 * t->rows && taps >= 256;
+    bool worth = !o.unit || (o.aliasing && reused);
+    if (worth && taps * panel * 4 <= PANEL_BYTES) {
       uint32_t copy;
       PESTLE_TRY(pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor,
                                        &copy));
