@@ -125,8 +125,8 @@ PESTLE_NODISCARD pestle_status_t pestle_kir_legalise(
 
 // The two above take memory from the system; these from |allocator|. On failure
 // |out_builder| is empty and needs no deinit.
-PESTLE_NODISCARD pestle_status_t pestle_kir_verify_in(
-    pestle_allocator_t allocator, const pestle_kir_t* kernel);
+PESTLE_NODISCARD pestle_status_t
+pestle_kir_verify_in(pestle_allocator_t allocator, const pestle_kir_t* kernel);
 PESTLE_NODISCARD pestle_status_t pestle_kir_legalise_in(
     pestle_allocator_t allocator, const pestle_kir_t* kernel,
     const pestle_target_caps_t* caps, pestle_numerics_t numerics,

@@ -132,7 +132,7 @@ static void start(const pestle_kir_t* from, pestle_allocator_t allocator,
   pestle_strbuf_append_bytes(&to->strings, from->strings, from->strings_size);
   to->name = from->name;
   to->note = from->note;
-  bool ok = !to->strings.failed;
+  bool ok = !to->failed && !to->strings.failed;
   for (uint32_t b = 0; ok && b < from->buffer_count; ++b) {
     ok = pestle_vec_push(&to->buffer, *pestle_kir_buffer(from, b));
   }

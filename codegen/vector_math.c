@@ -6,6 +6,10 @@
 // e^r = 1 + q, q = r + r^2 p(r). The n comes out of the low bits of a float to
 // which 1.5 * 2^23 was added, so no conversion is needed, and 2^n is applied in
 // two halves, so that denormal results are rounded once and overflow is inf.
+//
+// The errors given with each function are measured over 2^25 bit patterns
+// spread over f32 and as many numbers where it bends (vector_math_test.c takes
+// 2^20).
 #include "codegen/vector_math.h"
 
 #include "codegen/vector_math_internal.h"
@@ -46,7 +50,7 @@ static exp_parts_t exp_parts(vm_t v, vm_id_t x) {
   return e;
 }
 
-// Measured: at most 0.99 ulp.
+// At most 1.02 ulp.
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 89.0);
   x = vm_at_least(v, x, -104.0);
@@ -57,7 +61,8 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
 }
 
 // 2^n q + (2^n - 1), halved on the way, since 2^128 is no float; where x is so
-// small that e^x - 1 rounds to x, x, which keeps -0 and denormals.
+// small that e^x - 1 rounds to x, x, which keeps -0 and denormals. At most 1.5
+// ulp.
 vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
   vm_id_t bounded = vm_at_most(v, x, 89.0);
   bounded = vm_at_least(v, bounded, -20.0);
@@ -74,7 +79,8 @@ vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
 
 // 1 / (1 + e^-x). With e^-x = (1 + q) s1 s2 that is c / (c + s1 + s1 q), c =
 // 1 / s2: the sum c + s1 is exact, or what it loses is added later, and nothing
-// overflows, so that the denormal results on the left are those of one division.
+// overflows, so that the denormal results on the left are those of one
+// division. At most 1.7 ulp.
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
   vm_t i = vm_as(v, PESTLE_I32);
   vm_id_t a = vm_neg(v, x);
@@ -94,7 +100,7 @@ vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
 }
 
 // With a = |x| < 0.625: a + a^3 p(a^2). Else 1 - 2 / (e^(2a) + 1), which is 1
-// from 10 on. The sign of x goes on last.
+// from 10 on. The sign of x goes on last. At most 1.3 ulp.
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t a = vm_abs(v, x);
   vm_id_t twice = vm_add(v, a, a);
@@ -116,7 +122,7 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
 }
 
 // With a = |x| < 0.93: a + a p(a^2). Else 1 - e^(-t p(t)) with t = a up to 4,
-// where it has long been 1.
+// where it has long been 1. At most 1.0 ulp.
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
   vm_id_t a = vm_abs(v, x);
   vm_id_t t = vm_at_most(v, a, 4.0);
