@@ -179,6 +179,22 @@ class Run(Case):
         self.assertIn("output 0 'z': f32 of 2x3", text)
         self.assertIn("min 3.5  max 3.5  mean 3.5", text)
 
+    def test_inputs_by_number(self):
+        self.write(
+            "dot.mlir",
+            """\
+func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
+    -> tensor<2x4xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+      : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+""",
+        )
+        text = self.succeed("run", "dot.mlir", "--input", "0=2",
+                            "--input", "1=3")  # fmt: skip
+        self.assertIn("mean 18", text)
+
     def test_random_inputs_repeat(self):
         inputs = ["--input", "x=random:7", "--input", "y=random:8"]
         first = self.succeed("run", "add.mlir", *inputs)

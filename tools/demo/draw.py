@@ -107,12 +107,12 @@ def draw_memory(steps, buffers, size, out):
     )
     for begin, end, first, last in buffers:
         x, y = left + begin * scale, 40 + first * ROW
-        w, h = max(1.0, (end - begin) * scale), (last - first + 1) * ROW - 5
+        w, h = max(2.0, (end - begin) * scale), (last - first + 1) * ROW - 5
         tip = f"{end - begin} bytes at {begin}, steps {first} to {last}"
         out.append(
             f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" '
             f'fill="{colour(steps[first].name)}" fill-opacity="0.65" '
-            f'stroke="#fff"><title>{tip}</title></rect>'
+            f'stroke="{"#fff" if w > 6 else "none"}"><title>{tip}</title></rect>'
         )
 
 
@@ -130,8 +130,8 @@ def draw(fused, plan, title, path):
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<text x="{LEFT}" y="24" font-size="13">{html.escape(title)}: '
         f"{len(steps)} steps</text>",
-        f'<text x="{LEFT + BOX + ARCS}" y="24" font-size="13">arena, offset '
-        f"0 to {size}; {html.escape(memory)}</text>",
+        f'<text x="{LEFT + BOX + ARCS}" y="24" font-size="13">'
+        f"arena; {html.escape(memory)}</text>",
     ]
     draw_steps(steps, edges, out)
     draw_memory(steps, buffers, size, out)

@@ -218,7 +218,7 @@ void cli_inputs_deinit(cli_inputs_t* inputs) {
 
 cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name) {
-  for (size_t i = 0; name && i < inputs->arrays.size; ++i) {
+  for (size_t i = 0; name && name[0] && i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
     if (a->name && !strcmp(a->name, name)) return a;
   }
