@@ -51,9 +51,13 @@ void pestle_onnx_import_bit_shift(pestle_onnx_call_t* call) {
                      "RIGHT",
                      PESTLE_STR_ARG(direction));
   }
-  call->outputs[0] = pestle_onnx_binary(
-      call, left ? PESTLE_OP_SHIFT_LEFT : PESTLE_OP_SHIFT_RIGHT_LOGICAL,
-      call->inputs[0], call->inputs[1]);
+  bool is_signed =
+      pestle_dtype_is(dtype_of(call->inputs[0]), PESTLE_KIND_SIGNED);
+  pestle_op_t right = is_signed ? PESTLE_OP_SHIFT_RIGHT_ARITHMETIC
+                                : PESTLE_OP_SHIFT_RIGHT_LOGICAL;
+  call->outputs[0] =
+      pestle_onnx_binary(call, left ? PESTLE_OP_SHIFT_LEFT : right,
+                         call->inputs[0], call->inputs[1]);
 }
 
 void pestle_onnx_import_where(pestle_onnx_call_t* call) {
@@ -77,6 +81,10 @@ static pestle_value_t* cast(pestle_onnx_call_t* call, pestle_value_t* x,
   if (limit != 0 && pestle_onnx_int(call, "saturate", 1)) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, limit);
     x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -limit);
+  }
+  // ONNX wraps what does not fit four bits, StableHLO saturates floats.
+  if (pestle_dtype_info(dtype)->bits == 4) {
+    x = pestle_onnx_convert(call, x, PESTLE_I32);
   }
   return pestle_onnx_convert(call, x, dtype);
 }

@@ -126,15 +126,39 @@ void pestle_onnx_import_size(pestle_onnx_call_t* call) {
       call, &type, pestle_type_count(pestle_onnx_type(call->inputs[0])));
 }
 
-// start + i * delta. Integers are counted exactly, not through doubles.
+// start + i * delta, in |type|.
+static pestle_value_t* make_range(pestle_onnx_call_t* call,
+                                  const pestle_type_t* type) {
+  pestle_value_t* ends[2] = {call->inputs[0], call->inputs[2]};
+  for (int i = 0; i < 2; ++i) {
+    ends[i] = pestle_onnx_convert(
+        call, pestle_onnx_reshape(call, ends[i], 0, NULL), type->dtype);
+  }
+  int64_t count = type->dims[0];
+  if (count > 4096) {
+    return add(call, mul(call, pestle_onnx_iota(call, type, 0), ends[1]),
+               ends[0]);
+  }
+  double* values =
+      pestle_onnx_scratch(call, (size_t)(count + 1) * sizeof(double));
+  if (!values) return NULL;
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = (double)i;
+  return add(call, mul(call, pestle_onnx_numbers(call, type, values), ends[1]),
+             ends[0]);
+}
+
 void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
-  pestle_type_t type = {.dtype = dtype, .rank = 1};
+  // Narrow floats cannot count far: they do it in f32.
+  bool narrow =
+      pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) && pestle_dtype_size(dtype) < 4;
+  pestle_type_t type = {.dtype = narrow ? PESTLE_F32 : dtype, .rank = 1};
   double start = pestle_onnx_input_float(call, 0, "start", 0);
   double limit = pestle_onnx_input_float(call, 1, "limit", 0);
   double delta = pestle_onnx_input_float(call, 2, "delta", 1);
   if (call->status) return;
-  double count = delta == 0 ? NAN : ceil((limit - start) / delta);
+  double count = delta == 0 ? (double)NAN : ceil((limit - start) / delta);
   if (!(count < 1e15)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "a range from %g to %g by %g has no end", start, limit,
@@ -143,20 +167,7 @@ void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   }
   type.dims[0] = count > 0 ? (int64_t)count : 0;
   if (pestle_onnx_keep(call, pestle_type_check(&type))) return;
-  pestle_value_t* first = pestle_onnx_reshape(call, call->inputs[0], 0, NULL);
-  pestle_value_t* step = pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
-  if (type.dims[0] > 4096) {
-    call->outputs[0] =
-        add(call, mul(call, pestle_onnx_iota(call, &type, 0), step), first);
-    return;
-  }
-  double* values =
-      pestle_onnx_scratch(call, (size_t)(type.dims[0] + 1) * sizeof(double));
-  if (!values) return;
-  for (int64_t i = 0; i < type.dims[0]; ++i)
-    values[i] = (double)i;
-  call->outputs[0] = add(
-      call, mul(call, pestle_onnx_numbers(call, &type, values), step), first);
+  call->outputs[0] = pestle_onnx_convert(call, make_range(call, &type), dtype);
 }
 
 void pestle_onnx_import_eye_like(pestle_onnx_call_t* call) {
@@ -482,10 +493,13 @@ void pestle_onnx_import_space_to_depth(pestle_onnx_call_t* call) {
   int64_t n, c, h, w, b;
   if (!block_dims(call, &n, &c, &h, &w, &b)) return;
   const int64_t split_dims[6] = {n, c, h / b, b, w / b, b};
-  const int64_t order[6] = {0, 3, 5, 1, 2, 4};
+  const int64_t dcr_order[6] = {0, 3, 5, 1, 2, 4};
+  const int64_t crd_order[6] = {0, 1, 3, 5, 2, 4};
+  bool crd = pestle_str_equal_c(pestle_onnx_string(call, "mode", "DCR"), "CRD");
   const int64_t dims[4] = {n, c * b * b, h / b, w / b};
   pestle_value_t* split =
       pestle_onnx_reshape(call, call->inputs[0], 6, split_dims);
-  pestle_value_t* moved = pestle_onnx_transpose(call, split, order);
+  pestle_value_t* moved =
+      pestle_onnx_transpose(call, split, crd ? crd_order : dcr_order);
   call->outputs[0] = pestle_onnx_reshape(call, moved, 4, dims);
 }

@@ -15,8 +15,9 @@
 #include "frontend/onnx/tensor.h"
 #include "ir/graph.h"
 
-// The newest opset whose op semantics are implemented.
-#define PESTLE_ONNX_LAST_OPSET 26
+// The newest opset whose op semantics are implemented; 27 and 28 as onnx 1.23
+// has them, which does not call 28 released.
+#define PESTLE_ONNX_LAST_OPSET 28
 
 typedef struct pestle_onnx_import_t {
   pestle_allocator_t allocator;

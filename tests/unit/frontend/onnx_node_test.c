@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX's own conformance cases against ir/ref, which tells the importers apart
+// from everything that is compiled. PESTLE_NODE_DATA names the folder that
+// data/onnx/gen_node_data.py wrote; without it the test is skipped. A case may
+// be unsupported; what imports must give the expected outputs.
+#include <dirent.h>
+#include <math.h>
+
+#include "base/file.h"
+#include "base/half.h"
+#include "base/mem.h"
+#include "frontend/onnx/model.h"
+#include "onnx_test.h"
+
+#define MOST 32  // inputs or outputs of a case
+
+typedef struct case_t {
+  onnx_test_t t;
+  pestle_mapping_t file;
+  pestle_arena_t arena;
+  pestle_elements_t inputs[MOST], outputs[MOST];
+  const char* names[MOST];
+  bool is_const[MOST];
+  size_t input_count, output_count;
+} case_t;
+
+typedef struct totals_t {
+  int passed, unsupported, failed;
+} totals_t;
+
+static pestle_status_t read_tensors(case_t* c, const char* folder,
+                                    const char* kind,
+                                    pestle_elements_t* tensors, size_t* count) {
+  for (*count = 0; *count < MOST; ++*count) {
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/test_data_set_0/%s_%zu.pb", folder, kind,
+             *count);
+    if (!pestle_file_exists(path)) return NULL;
+    pestle_mapping_t file;
+    PESTLE_TRY(pestle_file_map(path, &file));
+    pestle_status_t status = pestle_read_onnx_tensor(
+        c->t.context, file.data, file.size, &tensors[*count], NULL, 0);
+    pestle_file_unmap(&file);
+    if (status) return status;
+  }
+  return NULL;
+}
+
+static pestle_status_t import_case(case_t* c, bool consts_too, bool any_dtype) {
+  pestle_tensor_t views[MOST];
+  pestle_const_binding_t consts[MOST];
+  c->t.options.consts = consts;
+  c->t.options.const_count = 0;
+  for (size_t i = 0; i < c->input_count; ++i) {
+    pestle_type_t* type = &c->inputs[i].type;
+    bool whole =
+        pestle_dtype_is(type->dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL);
+    c->is_const[i] = consts_too && c->names[i] && type->rank <= 1 &&
+                     (whole || (any_dtype && i > 0));
+    if (!c->is_const[i]) continue;
+    views[i] = (pestle_tensor_t){.data = (void*)c->inputs[i].data,
+                                 .device = {PESTLE_DEVICE_CPU, 0},
+                                 .ndim = type->rank,
+                                 .dtype = pestle_dtype_to_dlpack(type->dtype),
+                                 .shape = type->dims};
+    consts[c->t.options.const_count++] =
+        (pestle_const_binding_t){c->names[i], &views[i]};
+  }
+  return pestle_import_onnx(c->t.context, c->file.data, c->file.size, false,
+                            NULL, &c->t.options, &c->t.module);
+}
+
+// Operands that must be known while importing are inputs in these cases.
+static pestle_status_t import_somehow(case_t* c) {
+  pestle_status_t status = import_case(c, false, false);
+  for (int attempt = 0; attempt < 2 && status; ++attempt) {
+    if (!strstr(pestle_status_message(status), "must be known")) break;
+    pestle_status_release(status);
+    status = import_case(c, true, attempt == 1);
+  }
+  return status;
+}
+
+static double number(const pestle_elements_t* e, size_t i) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(e->type.dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)e->data + i * info->size, info->size);
+  if (info->kind == PESTLE_KIND_FLOAT) {
+    return pestle_float_decode(e->type.dtype, bits);
+  }
+  unsigned shift = 64u - 8u * info->size;
+  return info->kind == PESTLE_KIND_SIGNED
+             ? (double)((int64_t)(bits << shift) >> shift)
+             : (double)bits;
+}
+
+static bool matches(const pestle_elements_t* found,
+                    const pestle_elements_t* wanted) {
+  if (!pestle_type_equal(&found->type, &wanted->type)) return false;
+  double rtol = found->type.dtype == PESTLE_BF16  ? 1.0 / 64
+                : found->type.dtype == PESTLE_F16 ? 2e-3
+                                                  : 1e-3;
+  for (int64_t i = 0; i < pestle_type_count(&found->type); ++i) {
+    double a = number(found, (size_t)i), b = number(wanted, (size_t)i);
+    if (a == b || (isnan(a) && isnan(b))) continue;
+    if (!(fabs(a - b) <= 1e-7 + rtol * fabs(b))) return false;
+  }
+  return true;
+}
+
+static bool run_case(case_t* c) {
+  pestle_function_t* f = pestle_module_entry(c->t.module);
+  pestle_node_t* end = f->body->block->last;
+  const void* arguments[MOST];
+  void* results[MOST];
+  size_t count = 0;
+  for (size_t i = 0; i < c->input_count; ++i) {
+    if (!c->is_const[i]) arguments[count++] = c->inputs[i].data;
+  }
+  bool good = count == pestle_function_argument_count(f) &&
+              end->operand_count == c->output_count;
+  for (size_t i = 0; good && i < c->output_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(end, i)->type;
+    results[i] = pestle_arena_alloc(&c->arena, pestle_type_bytes(type) + 1, 64);
+  }
+  if (!good) return false;
+  assert_ok(pestle_ref_evaluate_function(pestle_allocator_system(), f,
+                                         arguments, results));
+  for (size_t i = 0; i < c->output_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(end, i)->type;
+    pestle_elements_t found = {.type = *type, .data = results[i]};
+    good &= matches(&found, &c->outputs[i]);
+  }
+  return good;
+}
+
+static void note_names(case_t* c) {
+  pestle_onnx_model_t model;
+  assert_ok(
+      pestle_onnx_model_read(c->file.data, c->file.size, &c->arena, &model));
+  size_t at = 0;
+  for (size_t i = 0; i < model.graph.input_count && at < MOST; ++i) {
+    bool stored = false;
+    for (size_t j = 0; j < model.graph.initializer_count; ++j) {
+      stored |= pestle_str_equal(model.graph.inputs[i].name,
+                                 model.graph.initializers[j].name);
+    }
+    if (!stored) {
+      c->names[at++] =
+          pestle_arena_strndup(&c->arena, model.graph.inputs[i].name);
+    }
+  }
+}
+
+static void free_tensors(case_t* c, pestle_elements_t* tensors, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    pestle_context_free(c->t.context, (void*)tensors[i].data, tensors[i].size);
+  }
+}
+
+static void check_case(const char* folder, totals_t* totals) {
+  char path[1024];
+  snprintf(path, sizeof(path), "%s/model.onnx", folder);
+  if (!pestle_file_exists(path)) return;
+  case_t c = {0};
+  onnx_begin(&c.t);
+  pestle_arena_init(pestle_allocator_system(), &c.arena);
+  assert_ok(pestle_file_map(path, &c.file));
+  note_names(&c);
+  pestle_status_t status =
+      read_tensors(&c, folder, "input", c.inputs, &c.input_count);
+  if (!status) {
+    status = read_tensors(&c, folder, "output", c.outputs, &c.output_count);
+  }
+  // Sequences and optionals are no TensorProtos.
+  bool no_tensors = status != NULL;
+  if (!status) status = import_somehow(&c);
+  if (no_tensors ||
+      (status && pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED)) {
+    ++totals->unsupported;
+  } else if (!status && run_case(&c)) {
+    ++totals->passed;
+  } else {
+    ++totals->failed;
+    print_error("%s: %s\n", folder,
+                status ? pestle_status_message(status) : "wrong outputs");
+  }
+  pestle_status_release(status);
+  free_tensors(&c, c.inputs, c.input_count);
+  free_tensors(&c, c.outputs, c.output_count);
+  onnx_end(&c.t);
+  pestle_file_unmap(&c.file);
+  pestle_arena_deinit(&c.arena);
+}
+
+static void gives_the_expected_outputs(void** state) {
+  (void)state;
+  const char* root = getenv("PESTLE_NODE_DATA");
+  char folder[512];
+  snprintf(folder, sizeof(folder), "%s/node", root ? root : "");
+  DIR* cases = root ? opendir(folder) : NULL;
+  if (!cases) skip();
+  totals_t totals = {0};
+  struct dirent* entry;
+  while ((entry = readdir(cases))) {
+    char path[900];
+    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+    if (strncmp(entry->d_name, "test_", 5) == 0) check_case(path, &totals);
+  }
+  closedir(cases);
+  print_message("%d passed, %d unsupported, %d failed\n", totals.passed,
+                totals.unsupported, totals.failed);
+  assert_int_equal(totals.failed, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gives_the_expected_outputs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
