@@ -186,8 +186,7 @@ static pestle_status_t dump_schedule(pestle_kernels_t* ks,
   if (!wants(ks, PESTLE_STAGE_SCHEDULE)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
-  pestle_nest_print(nest, &text);
-  pestle_status_t status = pestle_strbuf_status(&text);
+  pestle_status_t status = pestle_nest_print(nest, &text);
   if (!status) dump(ks, PESTLE_STAGE_SCHEDULE, nest->name, &text);
   pestle_strbuf_deinit(&text);
   return status;
@@ -213,8 +212,8 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
     status = pestle_sketch(&nest, &target->caps,
                            numerics != PESTLE_NUMERICS_STRICT);
   }
-  pestle_strbuf_appendf(&full_note, "%s\n%s", note,
-                        pestle_strbuf_cstr(&nest.rows));
+  pestle_strbuf_appendf(&full_note, "%s\n", note);
+  pestle_schedule_print(&nest, &full_note);
   pestle_kir_init(ks->list.allocator, k->name,
                   pestle_strbuf_cstr(&full_note), &flat);
   if (!status) status = dump_schedule(ks, &nest);

@@ -71,6 +71,26 @@ static const pestle_lin_t* from_atom(pestle_nest_t* nest, pestle_atom_t atom) {
   return lin;
 }
 
+const pestle_atom_t* pestle_lin_atom(pestle_nest_t* nest, pestle_atom_t atom) {
+  return intern(nest, atom);
+}
+
+const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,
+                                    const pestle_term_t* terms,
+                                    uint32_t count) {
+  pestle_lin_t* lin = lin_alloc(nest, count);
+  if (!lin) return &zero_lin;
+  lin->constant = constant;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t at = lin->count++;
+    for (; at && lin->terms[at - 1].atom->id > terms[i].atom->id; --at) {
+      lin->terms[at] = lin->terms[at - 1];
+    }
+    lin->terms[at] = terms[i];
+  }
+  return lin;
+}
+
 const pestle_lin_t* pestle_lin_const(pestle_nest_t* nest, int64_t value) {
   if (value == 0) return &zero_lin;
   pestle_lin_t* lin = lin_alloc(nest, 0);

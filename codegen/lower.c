@@ -405,6 +405,8 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
   }
   pestle_index_t axes = {0};
   pestle_lower_axes(lower, stage, axes);
+  // The stage writes results instead: its own tensor's name is free again.
+  nest->tensors.data[nest->tensors.size - 1].name = "";
   for (uint32_t p = 0; p < n; ++p) {
     const pestle_piece_t* piece = &group->pieces[p];
     const pestle_value_t* result = &lower->fusion->results[piece->slot];

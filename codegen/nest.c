@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
@@ -14,7 +15,7 @@ void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
   pestle_vec_init(&out_nest->axes, allocator);
   pestle_vec_init(&out_nest->stages, allocator);
   pestle_vec_init(&out_nest->atoms, allocator);
-  pestle_strbuf_init(allocator, &out_nest->rows);
+  pestle_vec_init(&out_nest->rows, allocator);
 }
 
 void pestle_nest_deinit(pestle_nest_t* nest) {
@@ -22,7 +23,7 @@ void pestle_nest_deinit(pestle_nest_t* nest) {
   pestle_vec_deinit(&nest->axes);
   pestle_vec_deinit(&nest->stages);
   pestle_vec_deinit(&nest->atoms);
-  pestle_strbuf_deinit(&nest->rows);
+  pestle_vec_deinit(&nest->rows);
 }
 
 // --- Expressions ---
@@ -242,12 +243,89 @@ void pestle_expr_mark_tensors(pestle_nest_t* nest, uint8_t* seen,
   pestle_expr_visit_with(nest, seen, e, mark_tensor, out_used);
 }
 
+// --- Names ---
+
+typedef bool (*taken_fn_t)(const pestle_nest_t* nest, const char* name,
+                           int32_t scope);
+
+static bool stage_taken(const pestle_nest_t* nest, const char* name,
+                        int32_t scope) {
+  (void)scope;
+  return pestle_nest_find_stage(nest, name) >= 0;
+}
+
+static bool axis_taken(const pestle_nest_t* nest, const char* name,
+                       int32_t scope) {
+  return scope >= 0 && pestle_nest_find_axis(nest, (uint32_t)scope, name) >= 0;
+}
+
+static bool tensor_taken(const pestle_nest_t* nest, const char* name,
+                         int32_t scope) {
+  (void)scope;
+  for (size_t i = 0; i < nest->tensors.size; ++i) {
+    if (!strcmp(nest->tensors.data[i].name, name)) return true;
+  }
+  return false;
+}
+
+static bool name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_';
+}
+
+enum { LONGEST_NAME = 64 };
+
+static bool is_identifier(const char* name) {
+  if (!*name || (*name >= '0' && *name <= '9')) return false;
+  size_t n = 0;
+  while (name_char(name[n])) ++n;
+  return !name[n] && n <= LONGEST_NAME;
+}
+
+// |wish| as it is when it can be, else an identifier made from it.
+static const char* unique_name(pestle_nest_t* nest, const char* wish,
+                               taken_fn_t taken, int32_t scope) {
+  enum { SUFFIX = 12 };
+  if (is_identifier(wish) && !taken(nest, wish, scope)) return wish;
+  char* name = pestle_arena_alloc(nest->arena, LONGEST_NAME + SUFFIX + 2, 1);
+  if (!name) {
+    nest->failed = true;
+    return "";
+  }
+  size_t n = 0;
+  if (!*wish || (*wish >= '0' && *wish <= '9')) name[n++] = '_';
+  for (; *wish && n < LONGEST_NAME; ++wish) name[n++] = name_char(*wish) ? *wish : '_';
+  name[n] = '\0';
+  for (unsigned i = 2; taken(nest, name, scope); ++i) {
+    snprintf(name + n, SUFFIX, "_%u", i);
+  }
+  return name;
+}
+
+int32_t pestle_nest_find_stage(const pestle_nest_t* nest, const char* name) {
+  for (size_t i = 0; i < nest->stages.size; ++i) {
+    if (!strcmp(nest->stages.data[i].name, name)) return (int32_t)i;
+  }
+  return -1;
+}
+
+int32_t pestle_nest_find_axis(const pestle_nest_t* nest, uint32_t stage,
+                              const char* name) {
+  for (size_t i = nest->axes.size; i-- > 0;) {
+    const pestle_nest_axis_t* a = &nest->axes.data[i];
+    if (a->stage == (int32_t)stage && !strcmp(a->name, name)) {
+      return (int32_t)i;
+    }
+  }
+  return -1;
+}
+
 // --- Tensors, axes, stages ---
 
 uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
                                 pestle_tensor_kind_t kind, uint32_t slot,
                                 const pestle_type_t* type) {
-  pestle_nest_tensor_t t = {.name = name,
+  pestle_nest_tensor_t t = {.name = unique_name(nest, name, tensor_taken, 0),
                             .type = *type,
                             .kind = (uint8_t)kind,
                             .slot = slot,
@@ -264,7 +342,7 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
 
 uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
                               int32_t stage, bool fold, int64_t extent) {
-  pestle_nest_axis_t a = {.name = name,
+  pestle_nest_axis_t a = {.name = unique_name(nest, name, axis_taken, stage),
                           .stage = stage,
                           .fold = fold,
                           .extent = extent,
@@ -282,6 +360,7 @@ uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
 uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
                                const pestle_type_t* domain) {
   static const char* const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  name = unique_name(nest, name, stage_taken, 0);
   pestle_nest_stage_t s = {.name = name,
                       .fold = PESTLE_OP_COUNT,
                       .at_stage = -1,

@@ -14,12 +14,15 @@
 //  3. Reads of kernel arguments have one flat index; reads of stages have one
 //     index a dim.
 //  4. A stage is pure: recomputing or moving it is never wrong, only slow.
+//  5. Names are identifiers, unique among stages, among tensors that are in use
+//     and among the axes of a stage: rows and text refer by name.
 #ifndef PESTLE_CODEGEN_NEST_H_
 #define PESTLE_CODEGEN_NEST_H_
 
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "codegen/schedule_row.h"
 #include "ir/graph.h"
 
 // --- Index forms ---
@@ -172,7 +175,6 @@ typedef struct pestle_nest_stage_t {
                            // before the loops of at_stage
 } pestle_nest_stage_t;
 
-// A schedule row as text, kept for dumps and the kernel's note.
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
@@ -185,7 +187,7 @@ typedef struct pestle_nest_t {
   PESTLE_VEC(const pestle_atom_t*) atoms;
   uint32_t expr_count;
   pestle_expr_t broken;  // stands in for what could not be allocated
-  pestle_strbuf_t rows;  // schedule rows applied, one a line
+  pestle_schedule_rows_t rows;  // applied so far, in order
 } pestle_nest_t;
 
 void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
@@ -212,6 +214,12 @@ bool pestle_lin_equal(const pestle_lin_t* a, const pestle_lin_t* b);
 static inline bool pestle_lin_is_const(const pestle_lin_t* a) {
   return a->count == 0;
 }
+// A form of exactly these terms, of distinct atoms, and an atom as given: for
+// the parser, which must not simplify what it reads.
+const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,
+                                    const pestle_term_t* terms,
+                                    uint32_t count);
+const pestle_atom_t* pestle_lin_atom(pestle_nest_t* nest, pestle_atom_t atom);
 // What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept) and
 // reads by read(user, e), where |e| has its axes replaced already (NULL result:
 // kept). Works inside DIV, MOD and VALUE too; sharing is kept.
@@ -294,7 +302,20 @@ static inline pestle_nest_stage_t* pestle_nest_stage(pestle_nest_t* nest,
   return &nest->stages.data[id];
 }
 
-// "stage y[i:128, j:64] = ..." for all stages, then the loop tree.
-void pestle_nest_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
+// The stage or axis of that name, or -1.
+int32_t pestle_nest_find_stage(const pestle_nest_t* nest, const char* name);
+int32_t pestle_nest_find_axis(const pestle_nest_t* nest, uint32_t stage,
+                              const char* name);
+
+// Everything that the nest holds, as nest_print.c describes it.
+PESTLE_NODISCARD pestle_status_t pestle_nest_print(const pestle_nest_t* nest,
+                                                   pestle_strbuf_t* out);
+// Reads that text into |out_nest|, which the caller has initialised and
+// deinitialises. MALFORMED names |file|, line and column. What is read has the
+// right form; pestle_nest_verify() says whether it means anything.
+PESTLE_NODISCARD pestle_status_t pestle_nest_parse(const char* text,
+                                                   size_t size,
+                                                   const char* file,
+                                                   pestle_nest_t* out_nest);
 
 #endif  // PESTLE_CODEGEN_NEST_H_

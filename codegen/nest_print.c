@@ -2,7 +2,7 @@
 // The nest for readers: stages with bodies, then the schedule rows.
 #include <string.h>
 
-#include "codegen/nest.h"
+#include "codegen/schedule.h"
 
 enum { MAX_DEPTH = 12 };  // deeper expressions are cut: this text is for people
 
@@ -144,18 +144,14 @@ static void print_stage(const pestle_nest_t* nest,
   pestle_strbuf_append_char(out, '\n');
 }
 
-void pestle_nest_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
+pestle_status_t pestle_nest_print(const pestle_nest_t* nest,
+                                  pestle_strbuf_t* out) {
   pestle_strbuf_appendf(out, "nest %s  // %s\n", nest->name, nest->ops);
   for (size_t i = 0; i < nest->stages.size; ++i) {
     if (!nest->stages.data[i].inlined) {
       print_stage(nest, &nest->stages.data[i], out);
     }
   }
-  pestle_strbuf_append_c(out, "schedule\n");
-  pestle_str_t rest = pestle_strbuf_view(&nest->rows), line;
-  while (pestle_str_next(&rest, '\n', &line)) {
-    if (line.size) {
-      pestle_strbuf_appendf(out, "  %.*s\n", PESTLE_STR_ARG(line));
-    }
-  }
+  pestle_schedule_print(nest, out);
+  return pestle_strbuf_status(out);
 }

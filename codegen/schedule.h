@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedule rows: each edits the nest when its condition holds and says why not
-// otherwise (INVALID_ARGUMENT). Rows that were applied are kept as text in
-// nest->rows: printed in dumps, part of the kernel's note.
+// otherwise (INVALID_ARGUMENT). Rows that were applied are kept as data in
+// nest->rows: printed in dumps, part of the kernel's note, and enough to make
+// the same kernel again from a fresh lowering.
 #ifndef PESTLE_CODEGEN_SCHEDULE_H_
 #define PESTLE_CODEGEN_SCHEDULE_H_
 
 #include "codegen/nest.h"
 #include "pestle/plugin.h"
+
+// Applies |row| by calling the function below that it stands for.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_apply(
+    pestle_nest_t* nest, const pestle_schedule_row_t* row);
+// The rows of |nest|, one a line.
+void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 
 // inline P ...: the bodies of all stages with |inlined[stage]| replace their
 // reads. Legal for map stages that write no result.
@@ -70,6 +77,27 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
 const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
                                                uint32_t stage,
                                                uint32_t tensor);
+
+// What a stage computes where it runs: the hull of what is read there, over the
+// loops that are open. Without a reader at that place it is the whole tensor.
+// As emission finds it for whole tiles; rests are smaller.
+typedef struct pestle_nest_box_t {
+  const pestle_lin_t* origin[PESTLE_MAX_RANK];
+  int64_t extent[PESTLE_MAX_RANK];
+  int64_t count;  // elements
+} pestle_nest_box_t;
+// One a stage, in the nest's arena.
+PESTLE_NODISCARD pestle_status_t pestle_nest_boxes(
+    pestle_nest_t* nest, pestle_nest_box_t** out_boxes);
+// Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
+// as far as places are known.
+PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,
+                                                          uint32_t stage,
+                                                          bool* out_fits);
+
+// No choices: all maps inlined, folds whole and in scratch before the loops of
+// the last stage, serial loops. Slow, and the oracle of every other schedule.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_plain(pestle_nest_t* nest);
 
 // Chooses and applies a schedule by the kind of the nest and |caps|.
 PESTLE_NODISCARD pestle_status_t pestle_sketch(pestle_nest_t* nest,

@@ -420,7 +420,10 @@ static pestle_status_t place_row_stage(sketch_t* k, uint32_t id,
       axis = (int32_t)s->roots[s->root_count - 1];
     }
     if (axis >= 0) PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis));
-    return pestle_schedule_store(nest, id, PESTLE_PLACE_PRIVATE);
+    bool registers;
+    PESTLE_TRY(pestle_nest_private_fits(nest, id, &registers));
+    return pestle_schedule_store(
+        nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
   }
   PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
   if (!s->map_count) return NULL;
@@ -574,7 +577,11 @@ static pestle_status_t feed_tile(sketch_t* k, tile_t* t, int64_t panel,
   uint32_t axis = c->roots[c->map_count - 1];
   for (int side = 0; side < 2; ++side) {
     operand_t o = vector_operand(k, c->values[0]->args[side], axis);
-    if (o.tensor < 0) continue;
+    // x * x^T reads one tensor in two ways: neither is packed or staged.
+    if (o.tensor < 0 || !pestle_schedule_find_read(k->nest, t->fold,
+                                                   (uint32_t)o.tensor)) {
+      continue;
+    }
     int64_t taps = fold_extent(k, c);
     if (o.constant && t->rows > 0) {
       return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,

@@ -193,7 +193,7 @@ static void run_kernel(const run_t* r, const pestle_backend_t* backend,
   if (getenv("PESTLE_TEST_PRINT")) {
     pestle_strbuf_t text;
     pestle_strbuf_init(a, &text);
-    pestle_nest_print(&nest, &text);
+    assert_ok(pestle_nest_print(&nest, &text));
     print_message("%s\n", pestle_strbuf_cstr(&text));
     pestle_strbuf_deinit(&text);
   }

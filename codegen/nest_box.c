@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of its tensor a placed stage computes: interval arithmetic on index
+// forms, over the loops that are closed at its place. Emission does the same
+// with real loop indices; here a root axis stands for its own open part.
+#include <string.h>
+
+#include "codegen/schedule_internal.h"
+
+typedef struct boxer_t {
+  pestle_nest_t* nest;
+  pestle_nest_box_t* boxes;  // at the place that is looked at
+  uint32_t consumer;
+  int32_t loop;              // position of the last open loop; -1: none
+  uint32_t reader, tensor;
+  pestle_nest_box_t* box;    // being made
+  bool any;
+} boxer_t;
+
+static bool is_open(const boxer_t* b, uint32_t leaf) {
+  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  int32_t at = pestle_schedule_position(c, leaf);
+  return at >= 0 && at <= b->loop;
+}
+
+// How many values the closed loops of |axis| give it; |*out_open| when some
+// loop of it is open.
+static int64_t closed_span(const boxer_t* b, uint32_t axis, bool* out_open) {
+  const pestle_nest_axis_t* a = &b->nest->axes.data[axis];
+  if (a->outer < 0) {
+    if (!is_open(b, axis)) return a->full_extent;
+    *out_open = true;
+    return 1;
+  }
+  int64_t outer = closed_span(b, (uint32_t)a->outer, out_open);
+  int64_t inner = closed_span(b, (uint32_t)a->inner, out_open);
+  int64_t span = (outer - 1) * a->factor + inner;
+  return span < a->full_extent ? span : a->full_extent;
+}
+
+// The values of an axis of the reader: from |*out_origin|, |return| of them.
+static int64_t axis_values(boxer_t* b, uint32_t axis,
+                           const pestle_lin_t** out_origin) {
+  *out_origin = pestle_lin_const(b->nest, 0);
+  if (b->reader == b->consumer) {
+    bool open = false;
+    int64_t span = closed_span(b, axis, &open);
+    if (open) *out_origin = pestle_lin_axis(b->nest, axis);
+    return span;
+  }
+  const pestle_nest_stage_t* q = pestle_nest_stage(b->nest, b->reader);
+  for (uint32_t i = 0; i < q->map_count; ++i) {
+    if (q->roots[i] != axis) continue;
+    *out_origin = b->boxes[b->reader].origin[i];
+    return b->boxes[b->reader].extent[i];
+  }
+  return b->nest->axes.data[axis].full_extent;
+}
+
+// Whether every axis below |atom| is wholly open, so that it has one value.
+static bool is_fixed(boxer_t* b, const pestle_atom_t* atom) {
+  if (atom->kind == PESTLE_ATOM_AXIS) {
+    bool open = false;
+    return b->reader == b->consumer &&
+           closed_span(b, atom->axis, &open) == 1;
+  }
+  if (!atom->lin) return false;
+  for (uint32_t i = 0; i < atom->lin->count; ++i) {
+    if (!is_fixed(b, atom->lin->terms[i].atom)) return false;
+  }
+  return true;
+}
+
+static bool index_values(boxer_t* b, const pestle_lin_t* lin,
+                         const pestle_lin_t** out_origin,
+                         int64_t* out_extent) {
+  pestle_nest_t* nest = b->nest;
+  const pestle_lin_t* origin = pestle_lin_const(nest, lin->constant);
+  int64_t extent = 1;
+  for (uint32_t i = 0; i < lin->count; ++i) {
+    const pestle_term_t* t = &lin->terms[i];
+    if (t->atom->kind != PESTLE_ATOM_AXIS) {
+      if (!is_fixed(b, t->atom)) return false;
+      origin = pestle_lin_add(nest, origin, pestle_lin_make(nest, 0, t, 1));
+      continue;
+    }
+    const pestle_lin_t* from;
+    int64_t width = (axis_values(b, t->atom->axis, &from) - 1) * t->coef;
+    origin = pestle_lin_add(nest, origin,
+                            pestle_lin_scale(nest, from, t->coef));
+    if (width < 0) {
+      origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, width));
+    }
+    extent += width < 0 ? -width : width;
+  }
+  *out_origin = origin;
+  *out_extent = extent;
+  return true;
+}
+
+static void whole_dim(boxer_t* b, int32_t d, int64_t dim) {
+  b->box->origin[d] = pestle_lin_const(b->nest, 0);
+  b->box->extent[d] = dim;
+}
+
+static void join_dim(boxer_t* b, int32_t d, int64_t dim,
+                     const pestle_lin_t* origin, int64_t extent) {
+  pestle_nest_t* nest = b->nest;
+  pestle_nest_box_t* box = b->box;
+  if (b->any) {
+    const pestle_lin_t* apart = pestle_lin_add(
+        nest, origin, pestle_lin_scale(nest, box->origin[d], -1));
+    if (!pestle_lin_is_const(apart)) {
+      whole_dim(b, d, dim);
+      return;
+    }
+    int64_t lo = apart->constant < 0 ? apart->constant : 0;
+    int64_t hi = apart->constant + extent;
+    extent = (hi > box->extent[d] ? hi : box->extent[d]) - lo;
+    if (lo == 0) origin = box->origin[d];
+  }
+  box->origin[d] = origin;
+  box->extent[d] = extent;
+  if (pestle_lin_is_const(origin) && origin->constant + extent > dim) {
+    box->extent[d] = dim - origin->constant;
+  }
+}
+
+static void visit_read(void* user, const pestle_expr_t* x) {
+  boxer_t* b = user;
+  if ((uint32_t)x->i != b->tensor) return;
+  const pestle_type_t* type = &b->nest->tensors.data[b->tensor].type;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    const pestle_lin_t* origin;
+    int64_t extent;
+    if (x->guard || (uint32_t)d >= x->index_count ||
+        !index_values(b, x->index[d], &origin, &extent)) {
+      whole_dim(b, d, type->dims[d]);
+    } else {
+      join_dim(b, d, type->dims[d], origin, extent);
+    }
+  }
+  b->any = true;
+}
+
+static bool runs_under(const boxer_t* b, uint32_t q) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
+  if (s->inlined || s->at_stage != (int32_t)b->consumer) return false;
+  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  int32_t at = s->at_axis < 0
+                   ? -1
+                   : pestle_schedule_position(c, (uint32_t)s->at_axis);
+  return at >= b->loop;
+}
+
+static void visit_reader(boxer_t* b, uint32_t q, uint8_t* seen) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
+  b->reader = q;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    memset(seen, 0, b->nest->expr_count + 1);
+    pestle_expr_visit_with(b->nest, seen, s->values[v], visit_read, b);
+    if (!s->is_fold) continue;
+    pestle_expr_visit_with(b->nest, seen, s->inits[v], visit_read, b);
+  }
+}
+
+// The box of |p| at the place of |b|, where those of later stages are known.
+static void find_box(boxer_t* b, uint32_t p, uint8_t* seen) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);
+  pestle_nest_box_t* box = &b->boxes[p];
+  const pestle_type_t* type = &b->nest->tensors.data[s->tensors[0]].type;
+  b->box = box;
+  b->any = false;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    b->tensor = s->tensors[v];
+    for (uint32_t q = p + 1; q < b->nest->stages.size; ++q) {
+      if (q == b->consumer || runs_under(b, q)) visit_reader(b, q, seen);
+    }
+  }
+  for (int32_t d = 0; d < type->rank && !b->any; ++d) {
+    whole_dim(b, d, type->dims[d]);
+  }
+  box->count = 1;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    box->count *= box->extent[d] > 0 ? box->extent[d] : 1;
+  }
+}
+
+static pestle_status_t box_at_place(pestle_nest_t* nest, uint32_t p,
+                                    pestle_nest_box_t* boxes) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, p);
+  boxer_t b = {.nest = nest,
+               .boxes = boxes,
+               .consumer = s->at_stage < 0 ? p : (uint32_t)s->at_stage,
+               .loop = -1};
+  if (s->at_axis >= 0) {
+    b.loop = pestle_schedule_position(pestle_nest_stage(nest, b.consumer),
+                                      (uint32_t)s->at_axis);
+  }
+  uint8_t* seen =
+      pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
+  if (!seen) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  for (uint32_t q = b.consumer; q-- > p;) {
+    if (q == p || runs_under(&b, q)) find_box(&b, q, seen);
+  }
+  if (b.consumer == p) find_box(&b, p, seen);
+  return pestle_schedule_check_memory(nest);
+}
+
+pestle_status_t pestle_nest_boxes(pestle_nest_t* nest,
+                                  pestle_nest_box_t** out_boxes) {
+  size_t n = nest->stages.size + 1;
+  pestle_nest_box_t* boxes = pestle_arena_alloc_zero(
+      nest->arena, n * sizeof(*boxes), _Alignof(pestle_nest_box_t));
+  pestle_nest_box_t* scratch = pestle_arena_alloc_zero(
+      nest->arena, n * sizeof(*boxes), _Alignof(pestle_nest_box_t));
+  *out_boxes = boxes;
+  if (!boxes || !scratch) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  for (uint32_t p = 0; p < nest->stages.size; ++p) {
+    if (nest->stages.data[p].inlined) continue;
+    PESTLE_TRY(box_at_place(nest, p, scratch));
+    boxes[p] = scratch[p];
+  }
+  return NULL;
+}
+
+// Whether the loops of |axis|, which covers |extent|, are all unrolled or of
+// one step.
+static bool is_unrolled(const pestle_nest_t* nest, uint32_t axis,
+                        int64_t extent) {
+  const pestle_nest_axis_t* a = &nest->axes.data[axis];
+  if (a->outer < 0) {
+    return extent <= 1 || a->mark == PESTLE_MARK_UNROLL ||
+           a->mark == PESTLE_MARK_VECTOR;
+  }
+  int64_t outer = extent / a->factor + (extent % a->factor != 0);
+  int64_t inner = extent < a->factor ? extent : a->factor;
+  return is_unrolled(nest, (uint32_t)a->outer, outer) &&
+         is_unrolled(nest, (uint32_t)a->inner, inner);
+}
+
+pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
+                                         bool* out_fits) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  *out_fits = true;
+  if (s->at_stage < 0) return NULL;
+  for (uint32_t q = stage + 1; q < nest->stages.size; ++q) {
+    bool reads;
+    if (nest->stages.data[q].inlined ||
+        pestle_schedule_is_under(nest, q, (uint32_t)s->at_stage, s->at_axis)) {
+      continue;
+    }
+    PESTLE_TRY(pestle_schedule_reads(nest, q, stage, &reads));
+    if (reads) return NULL;  // it has no place yet
+  }
+  pestle_nest_box_t* boxes = pestle_arena_alloc_zero(
+      nest->arena, (nest->stages.size + 1) * sizeof(*boxes),
+      _Alignof(pestle_nest_box_t));
+  if (!boxes) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  PESTLE_TRY(box_at_place(nest, stage, boxes));
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    if (!is_unrolled(nest, s->roots[i], boxes[stage].extent[i])) {
+      *out_fits = false;
+    }
+  }
+  return NULL;
+}

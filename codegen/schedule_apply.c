@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// From rows to the functions that they stand for, and back.
+#include <string.h>
+
+#include "codegen/schedule_internal.h"
+
+pestle_status_t pestle_schedule_check_memory(const pestle_nest_t* nest) {
+  if (!nest->failed) return NULL;
+  return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling kernel '%s'", nest->name);
+}
+
+const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
+                                         const char* suffix) {
+  size_t n = strlen(base), m = strlen(suffix);
+  char* name = pestle_arena_alloc(nest->arena, n + m + 1, 1);
+  if (!name) {
+    nest->failed = true;
+    return "";
+  }
+  memcpy(name, base, n);
+  memcpy(name + n, suffix, m + 1);
+  return name;
+}
+
+pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
+                                       const char* stage,
+                                       const char* const* names,
+                                       size_t name_count, const int64_t* ints,
+                                       size_t int_count) {
+  pestle_schedule_row_t row = {.prim = (uint8_t)prim,
+                               .stage = stage,
+                               .name_count = (uint32_t)name_count,
+                               .int_count = (uint8_t)int_count};
+  if (name_count) {
+    row.names =
+        pestle_arena_copy(nest->arena, names, name_count * sizeof(*names),
+                          _Alignof(const char*));
+  }
+  for (size_t i = 0; i < int_count && i < 2; ++i) row.ints[i] = ints[i];
+  if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
+    nest->failed = true;
+  }
+  return pestle_schedule_check_memory(nest);
+}
+
+void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
+  for (size_t i = 0; i < nest->rows.size; ++i) {
+    pestle_schedule_row_print(&nest->rows.data[i], out);
+    pestle_strbuf_append_char(out, '\n');
+  }
+}
+
+// --- From names to ids ---
+
+static pestle_status_t find_stage(const pestle_nest_t* nest, const char* name,
+                                  uint32_t* out_id) {
+  int32_t id = name ? pestle_nest_find_stage(nest, name) : -1;
+  *out_id = (uint32_t)id;
+  if (id >= 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "there is no stage '%s'",
+                      name ? name : "");
+}
+
+static pestle_status_t find_axis(const pestle_nest_t* nest, uint32_t stage,
+                                 const char* name, uint32_t* out_id) {
+  int32_t id = pestle_nest_find_axis(nest, stage, name);
+  *out_id = (uint32_t)id;
+  if (id >= 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "stage '%s' has no loop '%s'",
+                      nest->stages.data[stage].name, name);
+}
+
+static pestle_status_t find_tensor(const pestle_nest_t* nest, const char* name,
+                                   uint32_t* out_id) {
+  for (uint32_t i = 0; i < nest->tensors.size; ++i) {
+    *out_id = i;
+    if (!strcmp(nest->tensors.data[i].name, name)) return NULL;
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT, "there is no tensor '%s'", name);
+}
+
+// --- The rows with more than one axis ---
+
+static pestle_status_t apply_inline(pestle_nest_t* nest,
+                                    const pestle_schedule_row_t* row) {
+  bool* inlined =
+      pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
+  if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "inlining stages");
+  for (uint32_t i = 0; i < row->name_count; ++i) {
+    uint32_t stage;
+    PESTLE_TRY(find_stage(nest, row->names[i], &stage));
+    inlined[stage] = true;
+  }
+  return pestle_schedule_inline(nest, inlined);
+}
+
+static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
+                                  const uint32_t* axes) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    if (s->roots[i] != axes[0] || s->roots[i + 1] != axes[1]) continue;
+    bool done;
+    PESTLE_TRY(pestle_schedule_fuse(nest, stage, i, &done));
+    if (done) return NULL;
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "fuse %s.%s %s: an index would need a division",
+                        s->name, nest->axes.data[axes[0]].name,
+                        nest->axes.data[axes[1]].name);
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "fuse %s: axes must be adjacent unsplit map axes",
+                      s->name);
+}
+
+static pestle_status_t apply_at(pestle_nest_t* nest, uint32_t stage,
+                                const pestle_schedule_row_t* row) {
+  uint32_t consumer, axis = UINT32_MAX;
+  PESTLE_TRY(find_stage(nest, row->names[0], &consumer));
+  if (row->name_count > 1) {
+    PESTLE_TRY(find_axis(nest, consumer, row->names[1], &axis));
+  }
+  return pestle_schedule_at(nest, stage, consumer, axis);
+}
+
+static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
+                                  const pestle_schedule_row_t* row) {
+  uint32_t tensor, axis, copy;
+  bool packs = row->prim == PESTLE_PRIM_PACK;
+  PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
+  if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
+}
+
+static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
+                                   const pestle_schedule_row_t* row) {
+  uint32_t axes[PESTLE_NEST_MAX_AXES], unused[2];
+  if (row->name_count > PESTLE_NEST_MAX_AXES) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a stage has at most %d loops",
+                        PESTLE_NEST_MAX_AXES);
+  }
+  for (uint32_t i = 0; i < row->name_count; ++i) {
+    PESTLE_TRY(find_axis(nest, stage, row->names[i], &axes[i]));
+  }
+  switch ((int)row->prim) {
+    case PESTLE_PRIM_FUSE:
+      return apply_fuse(nest, stage, axes);
+    case PESTLE_PRIM_SPLIT:
+      return pestle_schedule_split(nest, stage, axes[0], row->ints[0],
+                                   &unused[0], &unused[1]);
+    case PESTLE_PRIM_REORDER:
+      return pestle_schedule_reorder(nest, stage, axes, row->name_count);
+    case PESTLE_PRIM_SERIAL:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_SERIAL);
+    case PESTLE_PRIM_UNROLL:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_UNROLL);
+    case PESTLE_PRIM_VECTORISE:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_VECTOR);
+    case PESTLE_PRIM_BIND:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_GROUP);
+    default:  // RFACTOR: the others are not of loops
+      return pestle_schedule_rfactor(nest, stage, axes[0],
+                                     row->ints[0] != 0);
+  }
+}
+
+// Names that each primitive needs at least, by pestle_prim_t.
+static uint32_t least_names(pestle_prim_t prim) {
+  switch (prim) {
+    case PESTLE_PRIM_STORE:
+    case PESTLE_PRIM_EPILOGUE:
+      return 0;
+    case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_PACK:
+      return 2;
+    case PESTLE_PRIM_INLINE:
+    case PESTLE_PRIM_SPLIT:
+    case PESTLE_PRIM_REORDER:
+    case PESTLE_PRIM_AT:
+    case PESTLE_PRIM_SERIAL:
+    case PESTLE_PRIM_UNROLL:
+    case PESTLE_PRIM_VECTORISE:
+    case PESTLE_PRIM_BIND:
+    case PESTLE_PRIM_RFACTOR:
+    case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_COUNT:
+      return 1;
+  }
+  return 1;
+}
+
+pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
+                                      const pestle_schedule_row_t* row) {
+  uint32_t stage = 0, copy;
+  pestle_prim_t prim = (pestle_prim_t)row->prim;
+  if (row->name_count < least_names(prim)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a schedule row lacks a name");
+  }
+  if (prim == PESTLE_PRIM_INLINE) return apply_inline(nest, row);
+  PESTLE_TRY(find_stage(nest, row->stage, &stage));
+  switch (prim) {
+    case PESTLE_PRIM_AT:
+      return apply_at(nest, stage, row);
+    case PESTLE_PRIM_STORE:
+      return pestle_schedule_store(nest, stage, (pestle_place_t)row->ints[0]);
+    case PESTLE_PRIM_PACK:
+    case PESTLE_PRIM_STAGE:
+      return apply_data(nest, stage, row);
+    case PESTLE_PRIM_EPILOGUE:
+      return pestle_schedule_epilogue_scratch(nest, stage, &copy);
+    case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_SPLIT:
+    case PESTLE_PRIM_REORDER:
+    case PESTLE_PRIM_SERIAL:
+    case PESTLE_PRIM_UNROLL:
+    case PESTLE_PRIM_VECTORISE:
+    case PESTLE_PRIM_BIND:
+    case PESTLE_PRIM_RFACTOR:
+      return apply_loops(nest, stage, row);
+    case PESTLE_PRIM_INLINE:
+    case PESTLE_PRIM_COUNT:
+      break;
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT, "no schedule row %u", row->prim);
+}
+
+// --- The plain schedule ---
+
+pestle_status_t pestle_schedule_plain(pestle_nest_t* nest) {
+  uint32_t anchor = (uint32_t)nest->stages.size - 1;
+  bool* inlined =
+      pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
+  if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling a kernel");
+  for (uint32_t s = 0; s < anchor; ++s) {
+    inlined[s] = !nest->stages.data[s].is_fold;
+  }
+  PESTLE_TRY(pestle_schedule_inline(nest, inlined));
+  for (uint32_t s = 0; s < anchor; ++s) {
+    if (inlined[s]) continue;
+    PESTLE_TRY(pestle_schedule_store(nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_at(nest, s, anchor, UINT32_MAX));
+  }
+  return NULL;
+}

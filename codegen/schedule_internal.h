@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the schedule*.c files; nobody else includes it.
+#ifndef PESTLE_CODEGEN_SCHEDULE_INTERNAL_H_
+#define PESTLE_CODEGEN_SCHEDULE_INTERNAL_H_
+
+#include "codegen/schedule.h"
+
+static inline const char* pestle_schedule_axis_name(const pestle_nest_t* nest,
+                                                    uint32_t axis) {
+  return nest->axes.data[axis].name;
+}
+static inline const char* pestle_schedule_stage_name(const pestle_nest_t* nest,
+                                                     uint32_t stage) {
+  return nest->stages.data[stage].name;
+}
+// OUT_OF_MEMORY if the nest has met it.
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_check_memory(const pestle_nest_t* nest);
+// |base| with |suffix| behind it.
+const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
+                                         const char* suffix);
+// Notes that a row was applied. |names| may end early with NULL.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_record(
+    pestle_nest_t* nest, pestle_prim_t prim, const char* stage,
+    const char* const* names, size_t name_count, const int64_t* ints,
+    size_t int_count);
+// Where |axis| stands among the loops of |stage|, or -1.
+int32_t pestle_schedule_position(const pestle_nest_stage_t* stage,
+                                 uint32_t axis);
+// Whether stage |q| runs under loop |axis| of |consumer| (-1: before its
+// loops), or is the consumer. A stage that has no place yet does not.
+bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,
+                              uint32_t consumer, int32_t axis);
+// Sets |*out_reads| when |q| reads a tensor of |stage|.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_reads(pestle_nest_t* nest,
+                                                       uint32_t q,
+                                                       uint32_t stage,
+                                                       bool* out_reads);
+
+#endif  // PESTLE_CODEGEN_SCHEDULE_INTERNAL_H_
