@@ -60,6 +60,10 @@ static pestle_kir_id_t atom_of(pestle_emit_t* e, const pestle_atom_t* atom,
       if (vector && (int32_t)atom->axis == e->vector_axis) {
         return pestle_kir_iota(e->k, PESTLE_INDEX, e->lanes);
       }
+      // A scalar access inside a vector of one valid lane: lane 0.
+      if ((int32_t)atom->axis == e->vector_axis) {
+        return pestle_kir_index(e->k, 0);
+      }
       return e->axis_id[atom->axis];
     case PESTLE_ATOM_DIV:
       return pestle_kir_scalar(
