@@ -462,7 +462,7 @@ class Dump(Case):
         for stage, pattern in {
             "graph": r"stablehlo\.add",
             "fused": r"pestle\.fusion",
-            "schedule": r"(?m)^stage ",
+            "schedule": r"schedule",
             "kernels": r"kernel @",
             "plan": r"planned peak",
         }.items():
