@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants: made from numbers, read as numbers.
+// Constants made from numbers.
 #include <math.h>
 
-#include "base/half.h"
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 
@@ -17,27 +16,6 @@ pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
                              .share_elements = true};
   pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
   return node ? pestle_node_result(node, 0) : NULL;
-}
-
-// |bits| cut to the size of a dtype; little-endian like the hosts we run on.
-static void store_bits(pestle_dtype_t dtype, uint64_t bits, void* out) {
-  if (pestle_dtype_info(dtype)->kind == PESTLE_KIND_BOOL) bits = bits != 0;
-  memcpy(out, &bits, pestle_dtype_size(dtype));
-}
-
-static void store_f64(pestle_dtype_t dtype, double value, void* out) {
-  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    store_bits(dtype, pestle_float_encode(dtype, value), out);
-  } else if (value >= 9223372036854775808.0) {
-    store_bits(dtype,
-               value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX,
-               out);
-  } else {
-    store_bits(dtype,
-               value > -9223372036854775808.0 ? (uint64_t)(int64_t)value
-                                              : (uint64_t)INT64_MIN,
-               out);
-  }
 }
 
 static pestle_value_t* splat_bytes(pestle_onnx_call_t* call,
@@ -66,7 +44,7 @@ pestle_value_t* pestle_onnx_splat(pestle_onnx_call_t* call,
     return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                             "complex numbers are not supported here");
   }
-  store_f64(type->dtype, value, element);
+  pestle_onnx_store_f64(type->dtype, value, element);
   return splat_bytes(call, type, element);
 }
 
@@ -77,7 +55,7 @@ pestle_value_t* pestle_onnx_splat_int(pestle_onnx_call_t* call,
     return pestle_onnx_splat(call, type, (double)value);
   }
   uint64_t element[2] = {0};
-  store_bits(type->dtype, (uint64_t)value, element);
+  pestle_onnx_store_bits(type->dtype, (uint64_t)value, element);
   return splat_bytes(call, type, element);
 }
 
@@ -118,7 +96,7 @@ pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
     return NULL;
   }
   for (size_t i = 0; i < count; ++i) {
-    store_f64(type->dtype, values[i], data + i * size);
+    pestle_onnx_store_f64(type->dtype, values[i], data + i * size);
   }
   return pestle_onnx_constant(
       call,
@@ -156,33 +134,4 @@ pestle_value_t* pestle_onnx_lowest(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
                                     const pestle_type_t* type) {
   return extreme(call, type, true);
-}
-
-int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
-                                size_t index) {
-  const pestle_dtype_info_t* info = pestle_dtype_info(elements->type.dtype);
-  if (info->kind == PESTLE_KIND_FLOAT) {
-    return (int64_t)pestle_onnx_element_f64(elements, index);
-  }
-  if (elements->splat) index = 0;
-  uint64_t bits = 0;
-  if (info->size > sizeof(bits)) return 0;
-  memcpy(&bits, (const char*)elements->data + index * info->size, info->size);
-  if (info->kind != PESTLE_KIND_SIGNED || info->size == 8) return (int64_t)bits;
-  unsigned shift = 64u - 8u * info->size;
-  return (int64_t)(bits << shift) >> shift;
-}
-
-double pestle_onnx_element_f64(const pestle_elements_t* elements,
-                               size_t index) {
-  pestle_dtype_t dtype = elements->type.dtype;
-  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
-  if (info->kind != PESTLE_KIND_FLOAT) {
-    int64_t value = pestle_onnx_element_i64(elements, index);
-    return dtype == PESTLE_U64 ? (double)(uint64_t)value : (double)value;
-  }
-  if (elements->splat) index = 0;
-  uint64_t bits = 0;
-  memcpy(&bits, (const char*)elements->data + index * info->size, info->size);
-  return pestle_float_decode(dtype, bits);
 }

@@ -67,11 +67,6 @@ pestle_value_t* pestle_onnx_lowest(pestle_onnx_call_t* call,
                                    const pestle_type_t* type);
 pestle_value_t* pestle_onnx_highest(pestle_onnx_call_t* call,
                                     const pestle_type_t* type);
-// Element |index| of a constant as a number.
-double pestle_onnx_element_f64(const pestle_elements_t* elements, size_t index);
-int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
-                                size_t index);
-
 // --- Elementwise, with numpy's broadcasting (emit.c) ---
 
 pestle_value_t* pestle_onnx_unary(pestle_onnx_call_t* call, pestle_op_t op,

@@ -75,8 +75,8 @@ static double f8_limit(pestle_dtype_t dtype) {
   return 0;
 }
 
-static pestle_value_t* cast(pestle_onnx_call_t* call, pestle_value_t* x,
-                            pestle_dtype_t dtype) {
+pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
+                                 pestle_dtype_t dtype) {
   double limit = f8_limit(dtype);
   if (limit != 0 && pestle_onnx_int(call, "saturate", 1)) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, limit);
@@ -102,11 +102,13 @@ static pestle_dtype_t target_of(pestle_onnx_call_t* call) {
 
 void pestle_onnx_import_cast(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = target_of(call);
-  if (!call->status) call->outputs[0] = cast(call, call->inputs[0], dtype);
+  if (!call->status)
+    call->outputs[0] = pestle_onnx_cast(call, call->inputs[0], dtype);
 }
 
 void pestle_onnx_import_cast_like(pestle_onnx_call_t* call) {
-  call->outputs[0] = cast(call, call->inputs[0], dtype_of(call->inputs[1]));
+  call->outputs[0] =
+      pestle_onnx_cast(call, call->inputs[0], dtype_of(call->inputs[1]));
 }
 
 void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {

@@ -57,6 +57,17 @@ pestle_value_t* pestle_onnx_quantize(pestle_onnx_call_t* call,
                    per_axis ? axis : 0);
 }
 
+// f8 results are x / scale, saturated unless the node says otherwise.
+static pestle_value_t* quantize_to_float(pestle_onnx_call_t* call,
+                                         pestle_value_t* x,
+                                         pestle_value_t* scale,
+                                         pestle_dtype_t dtype, int64_t axis) {
+  bool per_axis = is_per_axis(call, x, scale, &axis);
+  scale = parameter(call, scale, per_axis);
+  if (per_axis) scale = pestle_onnx_along(call, scale, x, axis);
+  return pestle_onnx_cast(call, quotient(call, x, scale), dtype);
+}
+
 void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *zero = pestle_onnx_input(call, 2);
   int64_t type = pestle_onnx_int(call, "output_dtype", 0);
@@ -71,8 +82,12 @@ void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT)) {
     x = pestle_onnx_convert(call, x, PESTLE_F32);
   }
-  call->outputs[0] = pestle_onnx_quantize(call, x, call->inputs[1], zero, dtype,
-                                          pestle_onnx_int(call, "axis", 1));
+  int64_t axis = pestle_onnx_int(call, "axis", 1);
+  pestle_value_t* scale = call->inputs[1];
+  call->outputs[0] =
+      pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)
+          ? quantize_to_float(call, x, scale, dtype, axis)
+          : pestle_onnx_quantize(call, x, scale, zero, dtype, axis);
 }
 
 static pestle_value_t* dequantize(pestle_onnx_call_t* call, pestle_value_t* x,

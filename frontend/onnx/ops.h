@@ -45,6 +45,9 @@ pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
                                      const pestle_onnx_space_t* space,
                                      const int64_t* lhs_dilation,
                                      int64_t groups, pestle_dtype_t dtype);
+// Conversion as Cast has it, with its attribute |saturate|.
+pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
+                                 pestle_dtype_t dtype);
 // The node's convolution (its attributes) of other operands.
 pestle_value_t* pestle_onnx_conv_of(pestle_onnx_call_t* call, pestle_value_t* x,
                                     pestle_value_t* w);

@@ -127,6 +127,38 @@ static pestle_status_t fit(const pestle_onnx_value_info_t* info,
   return NULL;
 }
 
+// A lone number of a command line is an i64 or an f32; it becomes what the
+// model wants where that holds it exactly.
+static bool convert_number(pestle_arena_t* arena, pestle_dtype_t wanted,
+                           pestle_elements_t* elements) {
+  unsigned kinds = PESTLE_KIND_REAL | PESTLE_KIND_BOOL;
+  if (elements->type.rank != 0 || !pestle_dtype_is(wanted, kinds) ||
+      !pestle_dtype_is(elements->type.dtype, PESTLE_KIND_REAL)) {
+    return false;
+  }
+  pestle_elements_t out = {.type = {.dtype = wanted},
+                           .size = pestle_dtype_size(wanted)};
+  void* data = pestle_arena_alloc_zero(arena, 8, 8);
+  if (!data) return false;
+  out.data = data;
+  if (pestle_dtype_is(wanted, PESTLE_KIND_FLOAT) ||
+      pestle_dtype_is(elements->type.dtype, PESTLE_KIND_FLOAT)) {
+    double value = pestle_onnx_element_f64(elements, 0);
+    pestle_onnx_store_f64(wanted, value, data);
+    // Floats may round, integers must not.
+    if (!pestle_dtype_is(wanted, PESTLE_KIND_FLOAT) &&
+        pestle_onnx_element_f64(&out, 0) != value) {
+      return false;
+    }
+  } else {
+    int64_t value = pestle_onnx_element_i64(elements, 0);
+    pestle_onnx_store_bits(wanted, (uint64_t)value, data);
+    if (pestle_onnx_element_i64(&out, 0) != value) return false;
+  }
+  *elements = out;
+  return true;
+}
+
 static pestle_status_t bind_one(pestle_onnx_source_t* source,
                                 const pestle_const_binding_t* binding,
                                 pestle_onnx_bound_t* out) {
@@ -141,7 +173,8 @@ static pestle_status_t bind_one(pestle_onnx_source_t* source,
   PESTLE_TRY(read_view(&source->arena, binding->input, binding->value,
                        &out->elements));
   pestle_dtype_t wanted = pestle_onnx_dtype(info->data_type);
-  if (out->elements.type.dtype != wanted) {
+  if (out->elements.type.dtype != wanted &&
+      !convert_number(&source->arena, wanted, &out->elements)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the constant for input '%s' is of %s, the model says "
                         "%s",

@@ -41,4 +41,15 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_tensor_elements(
     const pestle_onnx_tensor_t* tensor, pestle_onnx_files_t* files,
     pestle_arena_t* arena, pestle_elements_t* out_elements);
 
+// --- Numbers (number.c) ---
+
+// Element |index| of |elements|.
+double pestle_onnx_element_f64(const pestle_elements_t* elements, size_t index);
+int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
+                                size_t index);
+// Writes one element: |value| rounded to |dtype|, or the low bits of |bits|
+// (any bit for a bool).
+void pestle_onnx_store_f64(pestle_dtype_t dtype, double value, void* out);
+void pestle_onnx_store_bits(pestle_dtype_t dtype, uint64_t bits, void* out);
+
 #endif  // PESTLE_FRONTEND_ONNX_TENSOR_H_

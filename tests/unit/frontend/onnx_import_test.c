@@ -302,6 +302,33 @@ static void makes_inputs_constant(void** state) {
   pb_free(&model);
 }
 
+// A lone number takes the input's dtype and rank.
+static void converts_a_lone_number(void** state) {
+  (void)state;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_input(&g, "k", ONNX_INT32, "1");
+  onnx_node(&g, "Unsqueeze", "", "x,k", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  int64_t number = 1;
+  pestle_tensor_t value = {.data = &number,
+                           .device = {PESTLE_DEVICE_CPU, 0},
+                           .dtype = pestle_dtype_to_dlpack(PESTLE_I64)};
+  const pestle_const_binding_t binding = {"k", &value};
+  t.options.consts = &binding;
+  t.options.const_count = 1;
+  assert_ok(onnx_import(&t, &model));
+  pestle_module_release(t.module);
+  t.module = NULL;
+  number = (int64_t)1 << 40;
+  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT, "is of i64");
+  onnx_end(&t);
+  pb_free(&model);
+}
+
 // A deadline that has passed and a raised flag end an import.
 static void obeys_control(void** state) {
   (void)state;
@@ -442,6 +469,7 @@ int main(void) {
       cmocka_unit_test(binds_dims_and_shapes),
       cmocka_unit_test(refuses_wrong_shapes),
       cmocka_unit_test(makes_inputs_constant),
+      cmocka_unit_test(converts_a_lone_number),
       cmocka_unit_test(obeys_control),
       cmocka_unit_test(keeps_an_if),
       cmocka_unit_test(folds_a_constant_if),

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// pestle_import_file(): a file is taken for what it holds, whatever its name.
+#include <unistd.h>
+
+#include "base/file.h"
+#include "onnx_test.h"
+
+static char path[64];
+
+static const char text[] =
+    "func.func public @main(%arg0: tensor<?x3xf32> {pestle.name = \"x\"}) -> "
+    "tensor<?x3xf32> {\n"
+    "  %0 = stablehlo.negate %arg0 : tensor<?x3xf32>\n"
+    "  return %0 : tensor<?x3xf32>\n"
+    "}\n";
+
+static void write_file(const void* data, size_t size) {
+  assert_ok(pestle_file_write(path, pestle_str_make(data, size)));
+}
+
+static pestle_status_t import_path(onnx_test_t* t) {
+  return pestle_import_file(t->context, path, &t->options, &t->module);
+}
+
+static void reads_text(void** state) {
+  (void)state;
+  onnx_test_t t;
+  onnx_begin(&t);
+  write_file(text, sizeof(text) - 1);
+  assert_ok(import_path(&t));
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_NEGATE), 1);
+  onnx_end(&t);
+}
+
+static void fixes_shapes_of_text(void** state) {
+  (void)state;
+  onnx_test_t t;
+  onnx_begin(&t);
+  write_file(text, sizeof(text) - 1);
+  const int64_t dims[2] = {5, 3};
+  pestle_shape_binding_t shape = {"x", 2, dims};
+  t.options.shapes = &shape;
+  t.options.shape_count = 1;
+  assert_ok(import_path(&t));
+  pestle_type_t type = pestle_value_type(
+      pestle_function_argument(pestle_module_entry(t.module), 0));
+  assert_true(type.dims[0] == 5);
+  pestle_module_release(t.module);
+  t.module = NULL;
+  shape.input = "nobody";
+  assert_error(import_path(&t), INVALID_ARGUMENT, "'nobody'");
+  t.options.shape_count = 0;
+  const pestle_dim_binding_t dim = {"n", 5};
+  t.options.dims = &dim;
+  t.options.dim_count = 1;
+  assert_error(import_path(&t), INVALID_ARGUMENT, "no ONNX model");
+  onnx_end(&t);
+}
+
+static void reads_the_binary_form(void** state) {
+  (void)state;
+  onnx_test_t t;
+  onnx_begin(&t);
+  write_file(text, sizeof(text) - 1);
+  assert_ok(import_path(&t));
+  void* data;
+  size_t size;
+  assert_ok(pestle_module_serialize(t.module, &data, &size));
+  write_file(data, size);
+  pestle_context_free(t.context, data, size);
+  pestle_module_release(t.module);
+  t.module = NULL;
+  assert_ok(import_path(&t));
+  assert_int_equal(onnx_count(t.module, PESTLE_OP_NEGATE), 1);
+  onnx_end(&t);
+}
+
+// The file stays mapped while the module lives; constants lie in it.
+static void reads_onnx(void** state) {
+  (void)state;
+  const float w[4] = {1, 2, 3, 4};
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "4");
+  onnx_floats(&g, "w", 1, (const int64_t[]){4}, w);
+  onnx_node(&g, "Add", "plus", "x,w", "y", NULL);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  write_file(model.data, model.size);
+  pb_free(&model);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(import_path(&t));
+  unlink(path);
+  float y[4];
+  const float x[4] = {10, 20, 30, 40}, expected[4] = {11, 22, 33, 44};
+  assert_ok(pestle_ref_evaluate_function(pestle_test_allocator(&t.memory),
+                                         pestle_module_entry(t.module),
+                                         (const void*[]){x}, (void*[]){y}));
+  assert_memory_equal(y, expected, sizeof(y));
+  const pestle_node_t* first =
+      pestle_module_entry(t.module)->body->block->first;
+  assert_non_null(strstr(path, first->loc.file));
+  onnx_end(&t);
+}
+
+static void names_what_is_wrong(void** state) {
+  (void)state;
+  onnx_test_t t;
+  onnx_begin(&t);
+  unlink(path);
+  assert_error(import_path(&t), NOT_FOUND, path);
+  write_file("", 0);
+  assert_code(import_path(&t), MALFORMED);
+  write_file("hello", 5);
+  assert_code(import_path(&t), MALFORMED);
+  write_file("PSTLGRPH", 8);
+  assert_code(import_path(&t), MALFORMED);
+  onnx_end(&t);
+}
+
+static int make_path(void** state) {
+  (void)state;
+  snprintf(path, sizeof(path), "/tmp/pestle-import-XXXXXX");
+  int file = mkstemp(path);
+  return file < 0 ? -1 : close(file);
+}
+
+static int remove_path(void** state) {
+  (void)state;
+  unlink(path);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_text),
+      cmocka_unit_test(fixes_shapes_of_text),
+      cmocka_unit_test(reads_the_binary_form),
+      cmocka_unit_test(reads_onnx),
+      cmocka_unit_test(names_what_is_wrong),
+  };
+  return cmocka_run_group_tests(tests, make_path, remove_path);
+}
