@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fails the k-th request for memory in each phase of Pestle's life. A phase has
-// something prepared, work, and what undoes that work; each failure happens in a
-// context of its own:
+// something prepared, work, and what undoes that work; each failure happens in
+// a context of its own:
 //
 //   prepare; fail the k-th request of work: OUT_OF_MEMORY, or success where the
 //   memory was for something optional; undo; work again, which must succeed and
@@ -47,8 +47,8 @@ typedef struct oom_phase_t {
   size_t limit;  // how many failures the quick test tries
 } oom_phase_t;
 
-static void* oom_resize(void* self, void* ptr, size_t old_size,
-                        size_t new_size, size_t alignment) {
+static void* oom_resize(void* self, void* ptr, size_t old_size, size_t new_size,
+                        size_t alignment) {
   oom_memory_t* memory = self;
   if (new_size > old_size && atomic_load(&memory->sticky) &&
       pestle_test_allocator_failed(&memory->base)) {
@@ -64,7 +64,8 @@ static pb_t oom_onnx(const char* dims) {
   static const int64_t kernel[] = {4, 3, 3, 3}, flat[] = {1, 256};
   static const int64_t weight[] = {256, 5}, pads[] = {1, 1, 1, 1};
   static float values[1280];
-  for (int i = 0; i < 1280; ++i) values[i] = (float)(i % 17) * 0.03f - 0.2f;
+  for (int i = 0; i < 1280; ++i)
+    values[i] = (float)(i % 17) * 0.03f - 0.2f;
   pb_t graph = {0}, attrs = {0};
   onnx_input(&graph, "x", ONNX_FLOAT, dims);
   onnx_floats(&graph, "k", 4, kernel, values);
@@ -137,8 +138,8 @@ static pestle_status_t prepare_module(oom_world_t* w) {
 static pestle_status_t print(oom_world_t* w) {
   char* text = NULL;
   PESTLE_TRY(pestle_module_verify(w->module));
-  PESTLE_TRY(pestle_module_print(w->module, PESTLE_PRINT_LOCATIONS, &text,
-                                 &w->size));
+  PESTLE_TRY(
+      pestle_module_print(w->module, PESTLE_PRINT_LOCATIONS, &text, &w->size));
   w->bytes = text;
   ++w->size;  // the 0 at the end
   uint64_t hash[2];
@@ -264,7 +265,8 @@ static pestle_status_t run_copies(oom_world_t* w) {
   static float x[2 * ROBUST_X];
   robust_fill(&inputs, 3);
   turned = inputs;
-  for (int i = 0; i < ROBUST_X; ++i) x[2 * i] = inputs.x[i];
+  for (int i = 0; i < ROBUST_X; ++i)
+    x[2 * i] = inputs.x[i];
   for (int i = 0; i < 8; ++i) {
     memcpy(&turned.x[(7 - i) * 24], &inputs.x[i * 24], 24 * sizeof(float));
   }
@@ -272,8 +274,8 @@ static pestle_status_t run_copies(oom_world_t* w) {
   pestle_tensor_t in[] = {robust_view(x + 7 * 48, PESTLE_F32, 4, dims, strides),
                           robust_view(inputs.w, PESTLE_F32, 2, wd, NULL),
                           robust_view(&inputs.n, PESTLE_I32, 0, NULL, NULL)};
-  PESTLE_TRY(pestle_executable_run(w->executable, w->stream, in, 3, w->out, 2,
-                                   NULL));
+  PESTLE_TRY(
+      pestle_executable_run(w->executable, w->stream, in, 3, w->out, 2, NULL));
   if (w->stream) PESTLE_TRY(pestle_stream_synchronize(w->stream));
   robust_outputs_t outputs;
   memcpy(outputs.y, w->out[0].data, sizeof(outputs.y));
@@ -314,7 +316,9 @@ static pestle_status_t run_stream(oom_world_t* w) {
   return run_copies(w);
 }
 
-static void undo_none(oom_world_t* w) { (void)w; }
+static void undo_none(oom_world_t* w) {
+  (void)w;
+}
 
 // clang-format off
 static const oom_phase_t oom_phases[] = {
@@ -391,8 +395,7 @@ static bool fail_one(const oom_phase_t* phase, size_t k, bool sticky) {
   atomic_store(&w.memory.sticky, false);
   atomic_store(&base->fail_at, 0);
   if (status) {
-    if (!failed ||
-        pestle_status_code(status) != PESTLE_STATUS_OUT_OF_MEMORY) {
+    if (!failed || pestle_status_code(status) != PESTLE_STATUS_OUT_OF_MEMORY) {
       print_error("%s %s, request %zu%s\n", phase->name,
                   phase->backend ? phase->backend : "", k,
                   sticky ? " and all that follow" : "");
@@ -449,10 +452,10 @@ static int oom_main(CMUnitTestFunction function) {
   size_t count = 0;
   for (size_t i = 0; i < COUNT; ++i) {
     if (only && (size_t)atoi(only) != i) continue;
-    tests[count++] = (struct CMUnitTest){.name = oom_phases[i].name,
-                                         .test_func = function,
-                                         .initial_state =
-                                             (void*)&oom_phases[i]};
+    tests[count++] =
+        (struct CMUnitTest){.name = oom_phases[i].name,
+                            .test_func = function,
+                            .initial_state = (void*)&oom_phases[i]};
   }
   return _cmocka_run_group_tests("oom", tests, count, NULL, oom_remove_saved);
 }

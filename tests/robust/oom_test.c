@@ -2,6 +2,10 @@
 // A spread of failing requests for memory; oom_long_test.c tries every one.
 #include "robust/oom.h"
 
-static void some(void** state) { oom_test(state, false); }
+static void some(void** state) {
+  oom_test(state, false);
+}
 
-int main(void) { return oom_main(some); }
+int main(void) {
+  return oom_main(some);
+}

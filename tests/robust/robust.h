@@ -118,8 +118,7 @@ static inline pestle_status_t robust_parse(pestle_context_t* context,
 
 static inline pestle_status_t robust_compile(pestle_context_t* context,
                                              pestle_module_t* module,
-                                             const char* backend,
-                                             bool no_cache,
+                                             const char* backend, bool no_cache,
                                              pestle_plan_t** out_plan) {
   *out_plan = NULL;
   pestle_device_t* device;
@@ -180,9 +179,10 @@ typedef struct robust_outputs_t {
   _Alignas(64) float z[ROBUST_Y];
 } robust_outputs_t;
 
-static inline pestle_status_t robust_run(
-    pestle_executable_t* executable, robust_inputs_t* inputs,
-    robust_outputs_t* outputs, const pestle_run_options_t* options) {
+static inline pestle_status_t robust_run(pestle_executable_t* executable,
+                                         robust_inputs_t* inputs,
+                                         robust_outputs_t* outputs,
+                                         const pestle_run_options_t* options) {
   int64_t x[] = {1, 8, 8, 3}, w[] = {128, 10}, y[] = {1, 10};
   pestle_tensor_t in[] = {robust_view(inputs->x, PESTLE_F32, 4, x, NULL),
                           robust_view(inputs->w, PESTLE_F32, 2, w, NULL),
@@ -201,7 +201,8 @@ static inline void robust_expect(const robust_inputs_t* in, double* y,
       double window = 0;
       for (int i = 2 * r; i < 2 * r + 3 && i < 8; ++i) {
         for (int j = 2 * c; j < 2 * c + 3 && j < 8; ++j) {
-          for (int f = 0; f < 3; ++f) window += in->x[(i * 8 + j) * 3 + f];
+          for (int f = 0; f < 3; ++f)
+            window += in->x[(i * 8 + j) * 3 + f];
         }
       }
       for (int f = 0; f < 8; ++f) {
@@ -211,14 +212,17 @@ static inline void robust_expect(const robust_inputs_t* in, double* y,
   }
   for (int o = 0; o < ROBUST_Y; ++o) {
     y[o] = 0;
-    for (int k = 0; k < 128; ++k) y[o] += hidden[k] * in->w[k * 10 + o];
+    for (int k = 0; k < 128; ++k)
+      y[o] += hidden[k] * in->w[k * 10 + o];
     top = fmax(top, y[o]);
   }
-  for (int o = 0; o < ROBUST_Y; ++o) sum += y[o] = exp(y[o] - top);
+  for (int o = 0; o < ROBUST_Y; ++o)
+    sum += y[o] = exp(y[o] - top);
   for (int o = 0; o < ROBUST_Y; ++o) {
     y[o] /= sum;
     z[o] = y[o];
-    for (int i = 0; i < in->n; ++i) z[o] += z[o] + y[o];
+    for (int i = 0; i < in->n; ++i)
+      z[o] += z[o] + y[o];
   }
 }
 
