@@ -38,6 +38,12 @@ static pestle_status_t check_options(const pestle_context_options_t* options,
   if (!out_options->allocator.resize) {
     out_options->allocator = pestle_allocator_system();
   }
+  if (!out_options->device_allocator.allocate !=
+      !out_options->device_allocator.deallocate) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "option device_allocator needs both allocate and "
+                        "deallocate, or neither");
+  }
   return NULL;
 }
 
@@ -94,6 +100,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   memset(context, 0, sizeof(*context));
   pestle_refcount_init(&context->refcount);
   context->allocator = options.allocator;
+  context->device_allocator = options.device_allocator;
   context->log = options.log;
   context->log_user = options.log_user;
   context->log_level = options.log_level;

@@ -14,6 +14,7 @@
 struct pestle_context_s {
   pestle_refcount_t refcount;
   pestle_allocator_t allocator;
+  pestle_device_allocator_t device_allocator;
   pestle_log_fn_t log;
   void* log_user;
   pestle_log_level_t log_level;

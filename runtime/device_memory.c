@@ -60,6 +60,17 @@ void pestle_device_memory_stats(const pestle_device_t* device,
 
 static pestle_status_t make_data(pestle_device_t* device,
                                  pestle_block_t* block) {
+  const pestle_device_allocator_t* own = &device->context->device_allocator;
+  if (own->allocate) {
+    block->alignment = PESTLE_BUFFER_ALIGNMENT;
+    block->data = own->allocate(own->self, pestle_device_dl(device),
+                                block->size, block->alignment);
+    if (block->data) return NULL;
+    return PESTLE_ERROR(OUT_OF_MEMORY,
+                        "the context's device allocator has no %zu bytes for "
+                        "%s",
+                        block->size, device->name);
+  }
   if (pestle_device_is_cpu(device)) {
     block->alignment =
         block->size >= HUGE_BLOCK ? PESTLE_HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
@@ -86,7 +97,11 @@ static pestle_status_t make_data(pestle_device_t* device,
 
 static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
   pestle_allocator_t allocator = device->context->allocator;
+  const pestle_device_allocator_t* own = &device->context->device_allocator;
   if (!block->data) {
+  } else if (own->deallocate) {
+    own->deallocate(own->self, pestle_device_dl(device), block->data,
+                    block->size, block->alignment);
   } else if (pestle_device_is_cpu(device)) {
     pestle_free_aligned(allocator, block->data, block->size, block->alignment);
   } else {

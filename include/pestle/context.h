@@ -9,6 +9,7 @@
 
 #include "pestle/allocator.h"
 #include "pestle/status.h"
+#include "pestle/tensor.h"
 
 PESTLE_EXTERN_C_BEGIN
 
@@ -25,6 +26,18 @@ typedef enum pestle_log_level_e {
 // with locks held: it must not call Pestle.
 typedef void (*pestle_log_fn_t)(void* user, pestle_log_level_t level,
                                 const char* message);
+
+// Takes the place of a backend's own device memory: buffers, arenas and copies
+// of views come from it. Frozen. Callable from any thread.
+typedef struct pestle_device_allocator_t {
+  void* self;
+  // At least |size| bytes of |device|'s memory at a multiple of |alignment| (a
+  // power of two); NULL: out of memory.
+  void* (*allocate)(void* self, pestle_dl_device_t device, size_t size,
+                    size_t alignment);
+  void (*deallocate)(void* self, pestle_dl_device_t device, void* data,
+                     size_t size, size_t alignment);
+} pestle_device_allocator_t;
 
 // Zero-initialise, then set |struct_size| to sizeof(pestle_context_options_t).
 // Every zero field means its default. Strings are copied.
@@ -50,6 +63,8 @@ typedef struct pestle_context_options_t {
   void (*parallel_for)(void* user, int64_t count,
                        void (*task)(void* arg, int64_t index), void* arg);
   void* parallel_user;
+  // Default: |allocator| on cpu devices, the backend's own elsewhere.
+  pestle_device_allocator_t device_allocator;
 } pestle_context_options_t;
 
 // Creates a context with one reference. |options| may be NULL.

@@ -17,7 +17,8 @@ static void compare(const test_results_t* want, const pestle_tensor_t* got,
     int64_t n = 1;
     for (int32_t d = 0; d < io.rank; ++d) n *= io.dims[d];
     const float *w = want->data[i], *g = got[i].data;
-    double scale = 1e-3;
+    // Inputs are around 1: what cancels to nothing keeps their rounding.
+    double scale = 1e-2;
     for (int64_t k = 0; k < n; ++k) {
       if (isfinite(w[k]) && fabs((double)w[k]) > scale) {
         scale = fabs((double)w[k]);
