@@ -219,8 +219,8 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   if (!status) status = dump_schedule(ks, &nest);
   if (!status) status = pestle_emit_flat(&nest, numerics, &flat, &emitted);
   if (!status) {
-    status = pestle_kir_legalise(&flat.view, &target->caps, numerics,
-                                 &k->legal);
+    status = pestle_kir_legalise_in(ks->list.allocator, &flat.view,
+                                    &target->caps, numerics, &k->legal);
   }
   if (!status) {
     k->device = device;
@@ -284,7 +284,7 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
                                   note);
   }
   // Microseconds a kernel: a broken one must not reach a code generator.
-  PESTLE_TRY(pestle_kir_verify(&k->legal.view));
+  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal.view));
   return dump_flat(ks, k);
 }
 
