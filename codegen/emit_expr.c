@@ -216,6 +216,7 @@ const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   const pestle_box_t* box = &e->box[tensor];
   const pestle_lin_t* flat = pestle_lin_const(e->nest, 0);
+  if (e->nest->failed) return flat;  // the box may not have been found
   for (int32_t d = 0; d < t->type.rank; ++d) {
     const pestle_lin_t* at = pestle_emit_resolve(e, index[d]);
     at = pestle_lin_add(e->nest, at,
@@ -402,6 +403,10 @@ void pestle_emit_unscope(pestle_emit_t* e, size_t scope) {
 }
 
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x) {
+  if (e->nest->failed) {  // expressions may lack parts; nothing is kept
+    e->k->failed = true;
+    return 0;
+  }
   if (x->id < e->memo_count && e->memo[x->id] != PESTLE_KIR_NONE) {
     return e->memo[x->id];
   }

@@ -351,7 +351,14 @@ static void find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
       }
     }
   }
-  if (nest->failed) return;
+  if (nest->failed) {  // some readers were not seen; origins stay readable
+    for (uint32_t v = 0; v < s->value_count; ++v) {
+      for (int32_t d = 0; d < type->rank; ++d) {
+        whole_dim(e, &e->box[s->tensors[v]], d, type->dims[d]);
+      }
+    }
+    return;
+  }
   box->known = true;
   box->count = 1;
   int64_t lanes = 1;
@@ -380,6 +387,7 @@ static void store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   uint32_t tensor = s->tensors[v];
   const pestle_lin_t* at;
+  if (e->nest->failed) return;
   if (s->write_index[v]) {
     at = pestle_emit_resolve(e, s->write_index[v][0]);
   } else {
