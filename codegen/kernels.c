@@ -192,11 +192,13 @@ static pestle_status_t dump_schedule(pestle_kernels_t* ks,
   return status;
 }
 
-// Lowers, schedules and emits for target |device|, into k->legal.
+// Lowers, schedules and emits for target |device|, into k->legal; what needs
+// more scratch than the target has is made again without any.
 static pestle_status_t build_for(pestle_kernels_t* ks,
                                  const pestle_kernel_group_t* group,
                                  const int32_t* aliases, uint32_t device,
-                                 const char* note, pestle_kernel_t* k) {
+                                 const char* note, bool frugal,
+                                 pestle_kernel_t* k) {
   const pestle_kernel_target_t* target = &ks->targets[device];
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_nest_t nest;
@@ -205,6 +207,7 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   pestle_strbuf_t full_note;
   pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
   nest.ops = note;
+  nest.frugal = frugal;
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
       pestle_lower_group(k->fusion, group, aliases, numerics, &nest);
@@ -218,11 +221,13 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
                   pestle_strbuf_cstr(&full_note), &flat);
   if (!status) status = dump_schedule(ks, &nest);
   if (!status) status = pestle_emit_flat(&nest, numerics, &flat, &emitted);
-  if (!status) {
+  bool too_much =
+      !status && flat.view.shared_bytes > target->caps.scratch_bytes && !frugal;
+  if (!status && !too_much) {
     status = pestle_kir_legalise_in(ks->list.allocator, &flat.view,
                                     &target->caps, numerics, &k->legal);
   }
-  if (!status) {
+  if (!status && !too_much) {
     k->device = device;
     estimate(&nest, k);
     bind_args(&nest, k->fusion, &emitted, k);
@@ -230,6 +235,9 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   pestle_kir_deinit(&flat);
   pestle_strbuf_deinit(&full_note);
   pestle_nest_deinit(&nest);
+  if (too_much) {
+    return build_for(ks, group, aliases, device, note, true, k);
+  }
   return status;
 }
 
@@ -245,7 +253,7 @@ static pestle_status_t fall_back(pestle_kernels_t* ks,
                      "kernel '%s' (%s) falls back to 'ref': %s", k->name,
                      note, pestle_status_message(why));
   pestle_status_release(why);
-  return build_for(ks, group, aliases, 1, note, k);
+  return build_for(ks, group, aliases, 1, note, false, k);
 }
 
 static pestle_status_t dump_flat(pestle_kernels_t* ks,
@@ -277,7 +285,7 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
   // An empty kernel until legalisation fills it, so that it can be freed.
   pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
   pestle_kir_deinit(&k->legal);
-  pestle_status_t status = build_for(ks, group, aliases, 0, note, k);
+  pestle_status_t status = build_for(ks, group, aliases, 0, note, false, k);
   if (status) status = fall_back(ks, group, aliases, note, k, status);
   if (status) {
     return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,

@@ -181,6 +181,7 @@ typedef struct pestle_nest_t {
   const char* name;
   const char* ops;   // graph ops and sources, for the note
   bool failed;       // out of memory: sticky
+  bool frugal;       // the sketch keeps nothing in scratch
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;
   PESTLE_VEC(pestle_nest_stage_t) stages;

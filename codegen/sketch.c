@@ -168,13 +168,14 @@ static pestle_status_t inline_maps(sketch_t* k) {
           pestle_expr_visit_reads(nest, st->values[v], use_visit, &u));
     }
   }
-  bool keep = longest_fold(k) * 4 <= SCRATCH_ROW && any_fold(k);
+  bool keep = longest_fold(k) * 4 <= SCRATCH_ROW && any_fold(k) &&
+              !nest->frugal;
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     if (st->is_fold || s == k->anchor) continue;
     costly[s] =
         cost_of(k, st).transcendental || reads_stage(k, st, costly);
-    inlined[s] = !st->keep && !(keep && costly[s] && u.readers[s] > 1);
+    inlined[s] = (!st->keep || nest->frugal) && !(keep && costly[s] && u.readers[s] > 1);
     if (!inlined[s]) costly[s] = false;
   }
   return pestle_schedule_inline(nest, inlined);
@@ -593,7 +594,7 @@ static pestle_status_t feed_tile(sketch_t* k, tile_t* t, int64_t panel,
     bool reused = t->row >= 0 &&
                   extent_of(k, y->roots[t->row]) >= 8 * t->rows && taps >= 256;
     bool worth = !o.unit || (o.aliasing && reused);
-    if (worth && taps * panel * 4 <= PANEL_BYTES) {
+    if (worth && !k->nest->frugal && taps * panel * 4 <= PANEL_BYTES) {
       uint32_t copy;
       PESTLE_TRY(pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor,
                                        &copy));
@@ -709,7 +710,7 @@ static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
   bool product = is_product(stage_of(k, fold));
   tile_t t = choose_tile(k, fold, product);
   bool registers = !cost_of(k, stage_of(k, k->anchor)).transcendental ||
-                   t.rows * t.vectors <= 2;
+                   t.rows * t.vectors <= 2 || nest->frugal;
   int32_t staged = -1;
   if (product) PESTLE_TRY(feed_tile(k, &t, t.vectors * t.lanes, &staged));
   int32_t copy = -1;
