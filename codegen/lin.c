@@ -9,6 +9,8 @@
 
 #include "codegen/nest.h"
 
+// Also what everything here gives back once the nest has failed: forms and
+// atoms that were made before may lack parts then.
 static const pestle_lin_t zero_lin = {0, 0};
 
 static pestle_lin_t* lin_alloc(pestle_nest_t* nest, size_t terms) {
@@ -78,6 +80,7 @@ const pestle_atom_t* pestle_lin_atom(pestle_nest_t* nest, pestle_atom_t atom) {
 const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,
                                     const pestle_term_t* terms,
                                     uint32_t count) {
+  if (nest->failed) return &zero_lin;
   pestle_lin_t* lin = lin_alloc(nest, count);
   if (!lin) return &zero_lin;
   lin->constant = constant;
@@ -100,6 +103,7 @@ const pestle_lin_t* pestle_lin_const(pestle_nest_t* nest, int64_t value) {
 }
 
 const pestle_lin_t* pestle_lin_axis(pestle_nest_t* nest, uint32_t axis) {
+  if (nest->failed) return &zero_lin;
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
   // A vector axis stays visible in its one-lane tails: accesses are classed by
   // their step along it.
@@ -155,6 +159,7 @@ static const pestle_lin_t* recombine(pestle_nest_t* nest,
 
 const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
                                    const pestle_lin_t* b) {
+  if (nest->failed) return &zero_lin;
   if (a->count == 0 && a->constant == 0) return b;
   if (b->count == 0 && b->constant == 0) return a;
   pestle_lin_t* lin = lin_alloc(nest, a->count + b->count);
@@ -180,6 +185,7 @@ const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
 
 const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest,
                                      const pestle_lin_t* a, int64_t factor) {
+  if (nest->failed) return &zero_lin;
   if (factor == 0) return &zero_lin;
   if (factor == 1) return a;
   pestle_lin_t* lin = lin_alloc(nest, a->count);
@@ -223,6 +229,7 @@ static pestle_range_t atom_range(const pestle_nest_t* nest,
 
 pestle_range_t pestle_lin_range(const pestle_nest_t* nest,
                                 const pestle_lin_t* a) {
+  if (nest->failed) return (pestle_range_t){0};
   pestle_range_t sum = {a->constant, a->constant};
   for (uint32_t i = 0; i < a->count; ++i) {
     pestle_range_t r = atom_range(nest, a->terms[i].atom);
@@ -283,6 +290,7 @@ static int64_t common_factor(pestle_nest_t* nest, const pestle_lin_t* a,
 
 const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
                                    int64_t divisor) {
+  if (nest->failed) return &zero_lin;
   if (divisor == 1) return a;
   const pestle_lin_t *q, *r;
   split_multiples(nest, a, divisor, &q, &r);
@@ -310,6 +318,7 @@ const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
 
 const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
                                    int64_t divisor) {
+  if (nest->failed) return &zero_lin;
   if (divisor == 1) return &zero_lin;
   const pestle_lin_t *q, *r;
   split_multiples(nest, a, divisor, &q, &r);
@@ -357,6 +366,7 @@ static const pestle_lin_t* substitute_atom(pestle_nest_t* nest,
 const pestle_lin_t* pestle_lin_substitute(pestle_nest_t* nest,
                                           pestle_substitution_t* how,
                                           const pestle_lin_t* a) {
+  if (nest->failed) return &zero_lin;
   const pestle_lin_t* sum = pestle_lin_const(nest, a->constant);
   for (uint32_t i = 0; i < a->count; ++i) {
     const pestle_lin_t* part = substitute_atom(nest, how, a->terms[i].atom);
@@ -409,6 +419,7 @@ int64_t pestle_lin_coef(const pestle_lin_t* a, uint32_t axis,
 const pestle_lin_t* pestle_lin_flatten(pestle_nest_t* nest,
                                        const pestle_type_t* type,
                                        const pestle_lin_t* const* index) {
+  if (nest->failed) return &zero_lin;
   const pestle_lin_t* flat = &zero_lin;
   for (int32_t d = 0; d < type->rank; ++d) {
     flat = pestle_lin_add(nest, pestle_lin_scale(nest, flat, type->dims[d]),

@@ -151,7 +151,13 @@ uint32_t pestle_lower_map(pestle_lower_t* lower, const pestle_node_t* node,
                           pestle_index_t out_index) {
   uint32_t stage = pestle_nest_add_stage(lower->nest, stage_name(node),
                                          node->results[0].type);
-  if (!lower->nest->failed) pestle_lower_axes(lower, stage, out_index);
+  if (!lower->nest->failed) {
+    pestle_lower_axes(lower, stage, out_index);
+  } else {  // what reads the index goes on to the next look at |failed|
+    for (int i = 0; i < PESTLE_MAX_RANK; ++i) {
+      out_index[i] = pestle_lin_const(lower->nest, 0);
+    }
+  }
   return stage;
 }
 

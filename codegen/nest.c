@@ -90,6 +90,10 @@ const pestle_expr_t* pestle_expr_inside(pestle_nest_t* nest,
 const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
                                       const pestle_lin_t* const* index,
                                       const pestle_expr_t* guard) {
+  if (nest->failed) {  // |tensor| and |index| may not be there
+    nest->broken = (pestle_expr_t){.dtype = PESTLE_F32};
+    return &nest->broken;
+  }
   const pestle_nest_tensor_t* t = &nest->tensors.data[tensor];
   pestle_expr_t* e = pestle_expr_make(nest, PESTLE_EXPR_READ, t->type.dtype);
   if (e == &nest->broken) return e;
