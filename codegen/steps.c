@@ -96,8 +96,12 @@ static pestle_status_t find_aliases(steps_t* s, const pestle_node_t* fusion,
     aliases[r] = -1;
     pestle_plan_binding_t out = binding_of(s, &fusion->results[r]);
     for (uint32_t o = 0; o < fusion->operand_count; ++o) {
-      pestle_plan_binding_t in = binding_of(s, pestle_node_operand(fusion, o));
-      if (in.storage == PESTLE_PLAN_CONSTANT || !overlap(&in, &out)) continue;
+      const pestle_value_t* operand = pestle_node_operand(fusion, o);
+      // Asking for a constant's place would put it into the plan as it is,
+      // beside its packed form.
+      if (pestle_value_constant(operand)) continue;
+      pestle_plan_binding_t in = binding_of(s, operand);
+      if (!overlap(&in, &out)) continue;
       if (!same_place(&in, &out) || in.size != out.size) {
         return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
                                  "the memory plan lets result %u overlap "
