@@ -359,6 +359,7 @@ pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
                         "the result depends on their order; rfactor first",
                         s->name);
   }
+  if (!count) return NULL;
   memcpy(s->order, order, count * sizeof(order[0]));
   return pestle_schedule_record(nest, PESTLE_PRIM_REORDER, s->name, names,
                                 count, NULL, 0);

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusions as text, for tests of what codegen makes of them. Shapes are chosen to
+// meet every tail: odd, prime, one, larger than a tile.
+#ifndef PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_
+#define PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_
+
+#include "base/str.h"
+
+typedef struct case_t {
+  const char* name;
+  const char* args;    // "a: tensor<4xf32>, b: tensor<4xf32>"
+  const char* body;    // uses %a, %b ...; one op a line
+  const char* ret;     // "%y : tensor<4xf32>"
+  double tolerance;    // relative to the largest element
+} case_t;
+
+// --- From a case to a module with one fusion ---
+
+static void append_types(pestle_strbuf_t* out, const char* list) {
+  // Of "a: T, b: U" the types only. Commas inside <> do not occur in types.
+  pestle_str_t rest = pestle_str(list), arg;
+  bool first = true;
+  while (pestle_str_next(&rest, ',', &arg)) {
+    size_t colon = pestle_str_find_char(arg, ':');
+    if (colon >= arg.size) continue;
+    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
+                                                         arg.size));
+    pestle_strbuf_appendf(out, "%s%.*s", first ? "" : ", ",
+                          PESTLE_STR_ARG(type));
+    first = false;
+  }
+}
+
+static void append_args(pestle_strbuf_t* out, const char* list, char prefix,
+                        bool types) {
+  pestle_str_t rest = pestle_str(list), arg;
+  bool first = true;
+  while (pestle_str_next(&rest, ',', &arg)) {
+    size_t colon = pestle_str_find_char(arg, ':');
+    pestle_str_t name = pestle_str_trim(pestle_str_slice(arg, 0, colon));
+    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
+                                                         arg.size));
+    pestle_strbuf_appendf(out, "%s%%", first ? "" : ", ");
+    if (prefix) pestle_strbuf_append_char(out, prefix);
+    pestle_strbuf_appendf(out, "%.*s", PESTLE_STR_ARG(name));
+    if (types) pestle_strbuf_appendf(out, ": %.*s", PESTLE_STR_ARG(type));
+    first = false;
+  }
+}
+
+static void append_results(pestle_strbuf_t* out, const char* ret, int what) {
+  // "%y, %z : T, U": 0 the values, 1 the types.
+  pestle_str_t text = pestle_str(ret);
+  size_t colon = pestle_str_find_char(text, ':');
+  pestle_str_t part = what ? pestle_str_slice(text, colon + 1, text.size)
+                           : pestle_str_slice(text, 0, colon);
+  pestle_strbuf_append(out, pestle_str_trim(part));
+}
+
+static size_t result_count(const char* ret) {
+  size_t n = 1;
+  for (const char* c = ret; *c && *c != ':'; ++c) n += *c == ',';
+  return n;
+}
+
+static void make_text(const case_t* c, pestle_strbuf_t* out) {
+  size_t n = result_count(c->ret);
+  pestle_strbuf_append_c(out, "module @m {\n  func.func public @main(");
+  append_args(out, c->args, 'o', true);
+  pestle_strbuf_append_c(out, ") -> (");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_appendf(out, ") {\n    %%f:%zu = \"pestle.fusion\"(", n);
+  append_args(out, c->args, 'o', false);
+  pestle_strbuf_append_c(out, ") ({\n    ^bb0(");
+  append_args(out, c->args, 0, true);
+  pestle_strbuf_appendf(out, "):\n%s\n      stablehlo.return %s\n    })"
+                             " {label = \"%s\"} : (",
+                        c->body, c->ret, c->name);
+  append_types(out, c->args);
+  pestle_strbuf_append_c(out, ") -> (");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_append_c(out, ")\n    return ");
+  for (size_t i = 0; i < n; ++i) {
+    pestle_strbuf_appendf(out, "%s%%f#%zu", i ? ", " : "", i);
+  }
+  pestle_strbuf_append_c(out, " : ");
+  append_results(out, c->ret, 1);
+  pestle_strbuf_append_c(out, "\n  }\n}\n");
+}
+
+// --- Cases ---
+
+#define SUM(x, init, dims, from, to)                                        \
+  "      %zero" x " = stablehlo.constant dense<" init "> : tensor<f32>\n"   \
+  "      %" x " = stablehlo.reduce(%" from " init: %zero" x                 \
+  ") applies stablehlo.add across dimensions = [" dims "] : " to "\n"
+
+static const case_t cases[] = {
+    {"add", "a: tensor<7xf32>, b: tensor<7xf32>",
+     "      %y = stablehlo.add %a, %b : tensor<7xf32>", "%y : tensor<7xf32>",
+     0},
+    {"chain", "a: tensor<3x5x17xf32>, b: tensor<3x5x17xf32>",
+     "      %c = stablehlo.multiply %a, %b : tensor<3x5x17xf32>\n"
+     "      %d = stablehlo.add %c, %a : tensor<3x5x17xf32>\n"
+     "      %y = stablehlo.maximum %d, %b : tensor<3x5x17xf32>",
+     "%y : tensor<3x5x17xf32>", 1e-6},
+    {"long_chain", "a: tensor<10007xf32>",
+     "      %c = stablehlo.exponential %a : tensor<10007xf32>\n"
+     "      %y = stablehlo.multiply %c, %a : tensor<10007xf32>",
+     "%y : tensor<10007xf32>", 1e-6},
+    {"scalar", "a: tensor<f32>",
+     "      %y = stablehlo.add %a, %a : tensor<f32>", "%y : tensor<f32>", 0},
+    {"broadcast", "a: tensor<5xf32>, b: tensor<6x5xf32>",
+     "      %c = stablehlo.broadcast_in_dim %a, dims = [1] : (tensor<5xf32>)"
+     " -> tensor<6x5xf32>\n"
+     "      %y = stablehlo.add %c, %b : tensor<6x5xf32>",
+     "%y : tensor<6x5xf32>", 0},
+    {"transpose", "a: tensor<19x37xf32>",
+     "      %y = stablehlo.transpose %a, dims = [1, 0] : (tensor<19x37xf32>)"
+     " -> tensor<37x19xf32>",
+     "%y : tensor<37x19xf32>", 0},
+    {"reshape", "a: tensor<6x35xf32>",
+     "      %b = stablehlo.reshape %a : (tensor<6x35xf32>) -> "
+     "tensor<2x3x5x7xf32>\n"
+     "      %c = stablehlo.transpose %b, dims = [0, 2, 1, 3] : "
+     "(tensor<2x3x5x7xf32>) -> tensor<2x5x3x7xf32>\n"
+     "      %y = stablehlo.reshape %c : (tensor<2x5x3x7xf32>) -> "
+     "tensor<10x21xf32>",
+     "%y : tensor<10x21xf32>", 0},
+    {"pad", "a: tensor<4x5xf32>",
+     "      %z = stablehlo.constant dense<2.5> : tensor<f32>\n"
+     "      %y = stablehlo.pad %a, %z, low = [1, 2], high = [2, 1], "
+     "interior = [1, 0] : (tensor<4x5xf32>, tensor<f32>) -> "
+     "tensor<10x8xf32>",
+     "%y : tensor<10x8xf32>", 0},
+    {"concat", "a: tensor<4x5xf32>, b: tensor<4x9xf32>",
+     "      %c = stablehlo.negate %b : tensor<4x9xf32>\n"
+     "      %y = stablehlo.concatenate %a, %c, dim = 1 : (tensor<4x5xf32>, "
+     "tensor<4x9xf32>) -> tensor<4x14xf32>",
+     "%y : tensor<4x14xf32>", 0},
+    {"concat_inside", "a: tensor<4x5xf32>, b: tensor<4x9xf32>",
+     "      %c = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x5xf32>, "
+     "tensor<4x9xf32>) -> tensor<4x14xf32>\n"
+     "      %y = stablehlo.negate %c : tensor<4x14xf32>",
+     "%y : tensor<4x14xf32>", 0},
+    {"slice_reverse", "a: tensor<9x33xf32>",
+     "      %c = stablehlo.slice %a [1:9:2, 3:30] : (tensor<9x33xf32>) -> "
+     "tensor<4x27xf32>\n"
+     "      %y = stablehlo.reverse %c, dims = [1] : tensor<4x27xf32>",
+     "%y : tensor<4x27xf32>", 0},
+    {"iota", "a: tensor<5x21xi32>",
+     "      %c = stablehlo.iota dim = 1 : tensor<5x21xi32>\n"
+     "      %y = stablehlo.add %a, %c : tensor<5x21xi32>",
+     "%y : tensor<5x21xi32>", 0},
+    {"select", "a: tensor<21xf32>, b: tensor<21xf32>",
+     "      %p = stablehlo.compare LT, %a, %b, FLOAT : (tensor<21xf32>, "
+     "tensor<21xf32>) -> tensor<21xi1>\n"
+     "      %y = stablehlo.select %p, %a, %b : tensor<21xi1>, tensor<21xf32>",
+     "%y, %p : tensor<21xf32>, tensor<21xi1>", 0},
+    {"half", "a: tensor<37xf16>, b: tensor<37xf16>",
+     "      %c = stablehlo.multiply %a, %b : tensor<37xf16>\n"
+     "      %y = stablehlo.add %c, %b : tensor<37xf16>",
+     "%y : tensor<37xf16>", 0},
+    {"bf16_convert", "a: tensor<37xbf16>",
+     "      %c = stablehlo.exponential %a : tensor<37xbf16>\n"
+     "      %y = stablehlo.convert %c : (tensor<37xbf16>) -> tensor<37xf32>",
+     "%y : tensor<37xf32>", 0},
+    {"i8", "a: tensor<45xi8>, b: tensor<45xi8>",
+     "      %c = stablehlo.multiply %a, %b : tensor<45xi8>\n"
+     "      %y = stablehlo.convert %c : (tensor<45xi8>) -> tensor<45xf32>",
+     "%y : tensor<45xf32>", 0},
+    {"row_sum", "a: tensor<5x143xf32>",
+     SUM("y", "0.0", "1", "a",
+         "(tensor<5x143xf32>, tensor<f32>) -> tensor<5xf32>"),
+     "%y : tensor<5xf32>", 1e-6},
+    {"row_sum_short", "a: tensor<5x3xf32>",
+     SUM("y", "1.5", "1", "a",
+         "(tensor<5x3xf32>, tensor<f32>) -> tensor<5xf32>"),
+     "%y : tensor<5xf32>", 1e-6},
+    {"column_sum", "a: tensor<13x45xf32>",
+     SUM("y", "0.0", "0", "a",
+         "(tensor<13x45xf32>, tensor<f32>) -> tensor<45xf32>"),
+     "%y : tensor<45xf32>", 1e-6},
+    {"full_sum", "a: tensor<13x45xf32>",
+     SUM("y", "0.0", "0, 1", "a",
+         "(tensor<13x45xf32>, tensor<f32>) -> tensor<f32>"),
+     "%y : tensor<f32>", 1e-5},
+    {"middle_sum", "a: tensor<3x7x5x6xf32>",
+     SUM("y", "0.0", "1, 2", "a",
+         "(tensor<3x7x5x6xf32>, tensor<f32>) -> tensor<3x6xf32>"),
+     "%y : tensor<3x6xf32>", 1e-6},
+    {"softmax", "x: tensor<4x53xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<4x53xf32>, tensor<f32>) -> "
+     "tensor<4xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>)"
+     " -> tensor<4x53xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<4x53xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<4x53xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<4x53xf32>, tensor<f32>) -> tensor<4xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>)"
+     " -> tensor<4x53xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<4x53xf32>",
+     "%y : tensor<4x53xf32>", 1e-6},
+    {"layer_norm", "x: tensor<6x39xf32>, g: tensor<39xf32>",
+     "      %n = stablehlo.constant dense<39.0> : tensor<6xf32>\n" SUM(
+         "s", "0.0", "1", "x",
+         "(tensor<6x39xf32>, tensor<f32>) -> tensor<6xf32>")
+     "      %mu = stablehlo.divide %s, %n : tensor<6xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %mu, dims = [0] : "
+     "(tensor<6xf32>) -> tensor<6x39xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<6x39xf32>\n"
+     "      %d2 = stablehlo.multiply %d, %d : tensor<6x39xf32>\n" SUM(
+         "v", "0.0", "1", "d2",
+         "(tensor<6x39xf32>, tensor<f32>) -> tensor<6xf32>")
+     "      %va = stablehlo.divide %v, %n : tensor<6xf32>\n"
+     "      %r = stablehlo.rsqrt %va : tensor<6xf32>\n"
+     "      %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<6xf32>)"
+     " -> tensor<6x39xf32>\n"
+     "      %gb = stablehlo.broadcast_in_dim %g, dims = [1] : "
+     "(tensor<39xf32>) -> tensor<6x39xf32>\n"
+     "      %c = stablehlo.multiply %d, %rb : tensor<6x39xf32>\n"
+     "      %y = stablehlo.multiply %c, %gb : tensor<6x39xf32>",
+     "%y : tensor<6x39xf32>", 1e-5},
+    {"column_norm", "x: tensor<2x23x39xf32>",
+     "      %n = stablehlo.constant dense<23.0> : tensor<2x39xf32>\n" SUM(
+         "s", "0.0", "1", "x",
+         "(tensor<2x23x39xf32>, tensor<f32>) -> tensor<2x39xf32>")
+     "      %mu = stablehlo.divide %s, %n : tensor<2x39xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %mu, dims = [0, 2] : "
+     "(tensor<2x39xf32>) -> tensor<2x23x39xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<2x23x39xf32>\n"
+     "      %d2 = stablehlo.multiply %d, %d : tensor<2x23x39xf32>\n" SUM(
+         "v", "0.0", "1", "d2",
+         "(tensor<2x23x39xf32>, tensor<f32>) -> tensor<2x39xf32>")
+     "      %r = stablehlo.rsqrt %v : tensor<2x39xf32>\n"
+     "      %rb = stablehlo.broadcast_in_dim %r, dims = [0, 2] : "
+     "(tensor<2x39xf32>) -> tensor<2x23x39xf32>\n"
+     "      %y = stablehlo.multiply %d, %rb : tensor<2x23x39xf32>",
+     "%y : tensor<2x23x39xf32>", 1e-5},
+    {"gemm", "a: tensor<13x29xf32>, b: tensor<29x71xf32>, c: tensor<71xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"
+     "      %cb = stablehlo.broadcast_in_dim %c, dims = [1] : "
+     "(tensor<71xf32>) -> tensor<13x71xf32>\n"
+     "      %e = stablehlo.add %d, %cb : tensor<13x71xf32>\n"
+     "      %z = stablehlo.constant dense<0.0> : tensor<13x71xf32>\n"
+     "      %y = stablehlo.maximum %e, %z : tensor<13x71xf32>",
+     "%y : tensor<13x71xf32>", 1e-6},
+    {"gemm_even", "a: tensor<12x16xf32>, b: tensor<16x128xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<12x16xf32>, tensor<16x128xf32>) -> tensor<12x128xf32>",
+     "%y : tensor<12x128xf32>", 1e-6},
+    {"gemm_tanh", "a: tensor<13x29xf32>, b: tensor<29x71xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"
+     "      %y = stablehlo.tanh %d : tensor<13x71xf32>",
+     "%y : tensor<13x71xf32>", 1e-5},
+    {"gemm_nt", "a: tensor<2x13x29xf32>, b: tensor<2x71x29xf32>",
+     "      %y = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [2] : (tensor<2x13x29xf32>, "
+     "tensor<2x71x29xf32>) -> tensor<2x13x71xf32>",
+     "%y : tensor<2x13x71xf32>", 1e-6},
+    {"gemv", "a: tensor<1x37xf32>, b: tensor<37x50xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<1x37xf32>, tensor<37x50xf32>) -> tensor<1x50xf32>",
+     "%y : tensor<1x50xf32>", 1e-6},
+    {"dot_vector", "a: tensor<37xf32>, b: tensor<37xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] "
+     ": (tensor<37xf32>, tensor<37xf32>) -> tensor<f32>",
+     "%y : tensor<f32>", 1e-5},
+    {"gemm_transposed_out", "a: tensor<13x29xf32>, b: tensor<29x40xf32>",
+     "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xf32>, tensor<29x40xf32>) -> tensor<13x40xf32>\n"
+     "      %r = stablehlo.reshape %d : (tensor<13x40xf32>) -> "
+     "tensor<13x4x10xf32>\n"
+     "      %y = stablehlo.transpose %r, dims = [1, 0, 2] : "
+     "(tensor<13x4x10xf32>) -> tensor<4x13x10xf32>",
+     "%y : tensor<4x13x10xf32>", 1e-6},
+    {"gemm_bf16", "a: tensor<9x17xbf16>, b: tensor<17x33xbf16>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<9x17xbf16>, tensor<17x33xbf16>) -> tensor<9x33xbf16>",
+     "%y : tensor<9x33xbf16>", 1e-2},
+    {"gemm_i32", "a: tensor<9x17xi8>, b: tensor<17x33xi8>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<9x17xi8>, tensor<17x33xi8>) -> tensor<9x33xi32>",
+     "%y : tensor<9x33xi32>", 0},
+    {"conv_nhwc", "x: tensor<1x9x11x3xf32>, w: tensor<3x3x3x20xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x9x11x3xf32>, "
+     "tensor<3x3x3x20xf32>) -> tensor<1x5x11x20xf32>",
+     "%y : tensor<1x5x11x20xf32>", 1e-6},
+    {"conv_valid", "x: tensor<2x9x11x5xf32>, w: tensor<3x3x5x36xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+     "(tensor<2x9x11x5xf32>, tensor<3x3x5x36xf32>) -> "
+     "tensor<2x7x9x36xf32>",
+     "%y : tensor<2x7x9x36xf32>", 1e-6},
+    {"conv_depthwise", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x1x20xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 20 : i64} : (tensor<1x9x11x20xf32>, "
+     "tensor<3x3x1x20xf32>) -> tensor<1x5x6x20xf32>",
+     "%y : tensor<1x5x6x20xf32>", 1e-6},
+    {"conv_nchw_dilated", "x: tensor<1x4x9x11xf32>, w: tensor<6x2x3x2xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], "
+     "pad = [[2, 2], [1, 0]], lhs_dilate = [2, 1], rhs_dilate = [1, 2]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 2 : i64} : "
+     "(tensor<1x4x9x11xf32>, tensor<6x2x3x2xf32>) -> "
+     "tensor<1x6x19x10xf32>",
+     "%y : tensor<1x6x19x10xf32>", 1e-6},
+    {"max_pool", "x: tensor<1x9x11x20xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = "
+     "array<i64: 1, 2, 2, 1>, padding = dense<[[0, 0], [1, 1], [1, 1], "
+     "[0, 0]]> : tensor<4x2xi64>} : (tensor<1x9x11x20xf32>, tensor<f32>) -> "
+     "tensor<1x5x6x20xf32>",
+     "%y : tensor<1x5x6x20xf32>", 0},
+    {"gather", "x: tensor<9x21xf32>, i: tensor<6x1xi32>",
+     "      %y = \"stablehlo.gather\"(%x, %i) {dimension_numbers = "
+     "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], "
+     "start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
+     "array<i64: 1, 21>, indices_are_sorted = false} : (tensor<9x21xf32>, "
+     "tensor<6x1xi32>) -> tensor<6x21xf32>",
+     "%y : tensor<6x21xf32>", 0},
+    {"dynamic_slice", "x: tensor<9x21xf32>, i: tensor<i32>, j: tensor<i32>",
+     "      %y = stablehlo.dynamic_slice %x, %i, %j, sizes = [3, 17] : "
+     "(tensor<9x21xf32>, tensor<i32>, tensor<i32>) -> tensor<3x17xf32>",
+     "%y : tensor<3x17xf32>", 0},
+    {"dynamic_update",
+     "x: tensor<9x21xf32>, u: tensor<2x17xf32>, i: tensor<i32>, j: "
+     "tensor<i32>",
+     "      %y = stablehlo.dynamic_update_slice %x, %u, %i, %j : "
+     "(tensor<9x21xf32>, tensor<2x17xf32>, tensor<i32>, tensor<i32>) -> "
+     "tensor<9x21xf32>",
+     "%y : tensor<9x21xf32>", 0},
+    {"arg_max", "x: tensor<5x21xf32>",
+     "      %k = stablehlo.iota dim = 1 : tensor<5x21xi32>\n"
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %z = stablehlo.constant dense<0> : tensor<i32>\n"
+     "      %y:2 = stablehlo.reduce(%x init: %i), (%k init: %z) across "
+     "dimensions = [1] : (tensor<5x21xf32>, tensor<5x21xi32>, tensor<f32>, "
+     "tensor<i32>) -> (tensor<5xf32>, tensor<5xi32>)\n"
+     "       reducer(%p: tensor<f32>, %r: tensor<f32>) (%q: tensor<i32>, "
+     "%s: tensor<i32>) {\n"
+     "        %g = stablehlo.compare GT, %p, %r, FLOAT : (tensor<f32>, "
+     "tensor<f32>) -> tensor<i1>\n"
+     "        %u = stablehlo.select %g, %p, %r : tensor<i1>, tensor<f32>\n"
+     "        %v = stablehlo.select %g, %q, %s : tensor<i1>, tensor<i32>\n"
+     "        stablehlo.return %u, %v : tensor<f32>, tensor<i32>\n"
+     "      }",
+     "%y#0, %y#1 : tensor<5xf32>, tensor<5xi32>", 0},
+};
+
+#endif  // PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_
