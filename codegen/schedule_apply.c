@@ -124,7 +124,7 @@ static pestle_status_t apply_at(pestle_nest_t* nest, uint32_t stage,
 
 static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
                                   const pestle_schedule_row_t* row) {
-  uint32_t tensor, axis, copy;
+  uint32_t tensor = 0, axis = 0, copy;
   bool packs = row->prim == PESTLE_PRIM_PACK;
   PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
   if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
