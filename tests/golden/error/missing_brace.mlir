@@ -1,0 +1,3 @@
+// RUN: %golden %s --stderr --exit 4 -- %pestle dump %s
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
