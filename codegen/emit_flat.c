@@ -306,6 +306,7 @@ static bool placed_under(const pestle_emit_t* e, const pestle_nest_stage_t* s,
                          uint32_t stage, int32_t axis) {
   if (s->inlined || s->at_stage != (int32_t)stage) return false;
   if (s->at_axis == axis || axis < 0) return true;
+  if (s->at_axis < 0) return false;  // it ran before all loops
   const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, stage);
   for (uint32_t i = 0; i < c->order_count; ++i) {
     if ((int32_t)c->order[i] == axis) return true;

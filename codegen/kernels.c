@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "codegen/nest_verify.h"
 #include "codegen/schedule.h"
 
 pestle_status_t pestle_control_check(const pestle_control_t* control,
@@ -192,6 +193,13 @@ static pestle_status_t dump_schedule(pestle_kernels_t* ks,
   return status;
 }
 
+static pestle_status_t verify_nest(const pestle_kernels_t* ks,
+                                   pestle_nest_t* nest,
+                                   pestle_nest_level_t level,
+                                   const pestle_target_caps_t* caps) {
+  return ks->options->verify ? pestle_nest_verify(nest, level, caps) : NULL;
+}
+
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again without any.
 static pestle_status_t build_for(pestle_kernels_t* ks,
@@ -211,9 +219,15 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
       pestle_lower_group(k->fusion, group, aliases, numerics, &nest);
+  if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
   if (!status) {
     status = pestle_sketch(&nest, &target->caps,
                            numerics != PESTLE_NUMERICS_STRICT);
+  }
+  // Too much scratch is found below, and not a fault the first time.
+  if (!status) {
+    status = verify_nest(ks, &nest, PESTLE_NEST_SCHEDULED,
+                         frugal ? &target->caps : NULL);
   }
   pestle_strbuf_appendf(&full_note, "%s\n", note);
   pestle_schedule_print(&nest, &full_note);

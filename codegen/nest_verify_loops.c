@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 'scheduled': loops, marks, places and sizes.
+#include "codegen/nest_verify_internal.h"
+#include "codegen/schedule_internal.h"
+
+typedef struct verify_t {
+  pestle_nest_t* nest;
+  const pestle_target_caps_t* caps;
+  pestle_nest_box_t* boxes;
+  uint32_t anchor;
+  uint32_t stage;
+  const pestle_nest_stage_t* s;
+} verify_t;
+
+static PESTLE_PRINTF(2, 3) pestle_status_t
+    broken(const verify_t* v, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  pestle_status_t status = pestle_nest_broken(v->nest, v->s, format, args);
+  va_end(args);
+  return status;
+}
+
+pestle_status_t pestle_nest_broken(const pestle_nest_t* nest,
+                                   const pestle_nest_stage_t* stage,
+                                   const char* format, va_list args) {
+  pestle_strbuf_t message;
+  pestle_strbuf_init(nest->allocator, &message);
+  pestle_strbuf_appendf_v(&message, format, args);
+  pestle_status_t status =
+      PESTLE_ERROR(INTERNAL, "nest '%s', stage '%s': %s", nest->name,
+                   stage->name, pestle_strbuf_cstr(&message));
+  pestle_strbuf_deinit(&message);
+  return status;
+}
+
+// --- Loops and marks ---
+
+static uint32_t count_leaves(const verify_t* v, uint32_t axis) {
+  const pestle_nest_axis_t* a = &v->nest->axes.data[axis];
+  if (a->outer < 0) return pestle_schedule_position(v->s, axis) >= 0;
+  // An axis that is split is no loop: it would stand for its parts twice.
+  if (pestle_schedule_position(v->s, axis) >= 0) return UINT32_MAX / 256;
+  return count_leaves(v, (uint32_t)a->outer) +
+         count_leaves(v, (uint32_t)a->inner);
+}
+
+static uint32_t leaves_below(const verify_t* v, uint32_t axis) {
+  const pestle_nest_axis_t* a = &v->nest->axes.data[axis];
+  if (a->outer < 0) return 1;
+  return leaves_below(v, (uint32_t)a->outer) +
+         leaves_below(v, (uint32_t)a->inner);
+}
+
+static pestle_status_t check_order(const verify_t* v) {
+  const pestle_nest_stage_t* s = v->s;
+  uint32_t leaves = 0;
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    uint32_t below = leaves_below(v, s->roots[i]);
+    if (count_leaves(v, s->roots[i]) != below) {
+      return broken(v, "its loops are not the leaves of axis '%s'",
+                    v->nest->axes.data[s->roots[i]].name);
+    }
+    leaves += below;
+  }
+  if (leaves == s->order_count) return NULL;
+  return broken(v, "%u loops stand for %u axes", s->order_count, leaves);
+}
+
+static pestle_status_t check_mark(const verify_t* v, uint32_t at) {
+  const pestle_nest_axis_t* a = &v->nest->axes.data[v->s->order[at]];
+  switch ((pestle_mark_t)a->mark) {
+    case PESTLE_MARK_SERIAL:
+    case PESTLE_MARK_UNROLL:
+      return NULL;
+    case PESTLE_MARK_VECTOR:
+      if (at + 1 != v->s->order_count || a->full_extent < 1 ||
+          a->full_extent > PESTLE_KIR_MAX_LANES ||
+          (a->full_extent & (a->full_extent - 1)) ||
+          (a->fold && !a->rfactored)) {
+        return broken(v, "vector loop '%s' of %lld must be the innermost, a "
+                      "power of two and in a fold have partial results",
+                      a->name, (long long)a->full_extent);
+      }
+      return NULL;
+    case PESTLE_MARK_GROUP:
+      if (v->stage != v->anchor || a->fold ||
+          (at && v->nest->axes.data[v->s->order[at - 1]].mark !=
+                     PESTLE_MARK_GROUP)) {
+        return broken(v, "group loop '%s' is not one of the outermost loops of "
+                      "the last stage", a->name);
+      }
+      return NULL;
+  }
+  return broken(v, "loop '%s' has no kind", a->name);
+}
+
+static pestle_status_t check_parts(const verify_t* v) {
+  for (uint32_t i = 0; i < v->s->order_count; ++i) {
+    const pestle_nest_axis_t* a = &v->nest->axes.data[v->s->order[i]];
+    if (!a->rfactored) continue;
+    if (!a->fold || v->s->combine) {
+      return broken(v, "'%s' has partial results, which only a fold by an "
+                    "associative row can have", a->name);
+    }
+  }
+  return NULL;
+}
+
+// --- Places ---
+
+static pestle_status_t check_place(const verify_t* v) {
+  const pestle_nest_stage_t* s = v->s;
+  const pestle_nest_t* nest = v->nest;
+  if (s->at_stage <= (int32_t)v->stage ||
+      (size_t)s->at_stage >= nest->stages.size ||
+      nest->stages.data[s->at_stage].inlined) {
+    return broken(v, "it is neither inlined nor placed under a later stage");
+  }
+  const pestle_nest_stage_t* c = &nest->stages.data[s->at_stage];
+  int32_t loop = -1;
+  if (s->at_axis >= 0) {
+    loop = pestle_schedule_position(c, (uint32_t)s->at_axis);
+    if (loop < 0) return broken(v, "it is placed under no loop of '%s'",
+                                c->name);
+    if (nest->axes.data[s->at_axis].mark == PESTLE_MARK_VECTOR) {
+      return broken(v, "it is placed under the vector loop of '%s'", c->name);
+    }
+  }
+  bool folding = !c->is_fold;
+  for (int32_t i = 0; i <= loop && !folding; ++i) {
+    folding = nest->axes.data[c->order[i]].fold;
+  }
+  if (!folding) {
+    return broken(v, "it is placed outside of the fold loops of '%s'", c->name);
+  }
+  for (uint32_t i = 0; i < s->value_count; ++i) {
+    uint8_t place = nest->tensors.data[s->tensors[i]].place;
+    if (place != PESTLE_PLACE_PRIVATE && place != PESTLE_PLACE_SHARED) {
+      return broken(v, "'%s' has no scope",
+                    nest->tensors.data[s->tensors[i]].name);
+    }
+  }
+  return NULL;
+}
+
+// With every reader below the loop, the hull of the reads that emission takes
+// for the box covers them.
+static pestle_status_t check_readers(const verify_t* v) {
+  for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
+    bool reads;
+    if (v->nest->stages.data[q].inlined) continue;
+    if (pestle_schedule_is_under(v->nest, q, (uint32_t)v->s->at_stage,
+                                 v->s->at_axis)) {
+      continue;
+    }
+    PESTLE_TRY(pestle_schedule_reads(v->nest, q, v->stage, &reads));
+    if (!reads) continue;
+    return broken(v, "stage '%s' reads it and does not run under its loop",
+                  v->nest->stages.data[q].name);
+  }
+  return NULL;
+}
+
+// --- Sizes ---
+
+static pestle_status_t check_scratch(verify_t* v) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < v->anchor; ++i) {
+    const pestle_nest_stage_t* s = &v->nest->stages.data[i];
+    for (uint32_t t = 0; t < s->value_count && !s->inlined; ++t) {
+      const pestle_nest_tensor_t* x = &v->nest->tensors.data[s->tensors[t]];
+      if (x->place != PESTLE_PLACE_SHARED) continue;
+      bytes += (uint64_t)v->boxes[i].count * pestle_dtype_size(x->type.dtype);
+    }
+  }
+  if (!v->caps || !v->caps->scratch_bytes || bytes <= v->caps->scratch_bytes) {
+    return NULL;
+  }
+  return broken(v, "the shared tensors of the nest take %llu bytes; the target "
+                "has %u", (unsigned long long)bytes, v->caps->scratch_bytes);
+}
+
+static pestle_status_t check_stage(const verify_t* v) {
+  PESTLE_TRY(check_order(v));
+  for (uint32_t i = 0; i < v->s->order_count; ++i) {
+    PESTLE_TRY(check_mark(v, i));
+  }
+  PESTLE_TRY(check_parts(v));
+  if (v->stage == v->anchor) {
+    return v->s->at_stage < 0 ? NULL : broken(v, "the last stage is placed "
+                                              "under another");
+  }
+  PESTLE_TRY(check_place(v));
+  return check_readers(v);
+}
+
+pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
+                                         const pestle_target_caps_t* caps) {
+  verify_t v = {.nest = nest,
+                .caps = caps,
+                .anchor = (uint32_t)nest->stages.size - 1};
+  for (uint32_t i = 0; i <= v.anchor; ++i) {
+    v.stage = i;
+    v.s = &nest->stages.data[i];
+    if (!v.s->inlined) PESTLE_TRY(check_stage(&v));
+  }
+  // Boxes need places that are right. Atoms that they make live on in the
+  // nest, so the arena is not rewound.
+  PESTLE_TRY(pestle_nest_boxes(nest, &v.boxes));
+  return check_scratch(&v);
+}
