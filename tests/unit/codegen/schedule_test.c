@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule rows as data: a sketch's rows, printed, parsed and applied to a fresh
+// lowering, give the same kernel; the plain schedule computes the same numbers;
+// and each row is refused, with a sentence, where it is not legal.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/half.h"
+#include "codegen/nest_verify.h"
+#include "unit/codegen/kir_test.h"
+#include "unit/codegen/nest_test.h"
+
+// --- Replay ---
+
+static pestle_status_t apply_text(pestle_nest_t* nest, const char* text,
+                                  size_t size) {
+  pestle_schedule_rows_t rows;
+  pestle_vec_init(&rows, nest->allocator);
+  pestle_status_t status =
+      pestle_schedule_rows_parse(nest->arena, text, size, "f.rows", &rows);
+  for (size_t i = 0; i < rows.size && !status; ++i) {
+    status = pestle_schedule_apply(nest, &rows.data[i]);
+  }
+  pestle_vec_deinit(&rows);
+  return status;
+}
+
+static void replay(lowering_t* l, uint32_t g, uint32_t constants,
+                   const pestle_target_caps_t* caps) {
+  pestle_nest_t first, second;
+  pestle_strbuf_t rows, again;
+  lowering_nest(l, g, constants, &first);
+  lowering_nest(l, g, constants, &second);
+  assert_ok(pestle_sketch(&first, caps, true));
+  pestle_strbuf_init(pestle_allocator_system(), &rows);
+  pestle_strbuf_init(pestle_allocator_system(), &again);
+  pestle_schedule_print(&first, &rows);
+  assert_ok(apply_text(&second, pestle_strbuf_cstr(&rows), rows.size));
+  pestle_schedule_print(&second, &again);
+  assert_string_equal(pestle_strbuf_cstr(&rows), pestle_strbuf_cstr(&again));
+  assert_true(
+      pestle_schedule_rows_hash(first.rows.data, first.rows.size) ==
+      pestle_schedule_rows_hash(second.rows.data, second.rows.size));
+  uint64_t a[2], b[2];
+  nest_hash(&first, a);
+  nest_hash(&second, b);
+  assert_memory_equal(a, b, sizeof(a));
+  pestle_strbuf_deinit(&rows);
+  pestle_strbuf_deinit(&again);
+  pestle_nest_deinit(&first);
+  pestle_nest_deinit(&second);
+}
+
+static void test_replay(void** state) {
+  lowering_t l;
+  lowering_open(*state, &l);
+  pestle_target_caps_t caps = test_caps();
+  for (uint32_t g = 0; g < l.group_count; ++g) {
+    replay(&l, g, 0, &caps);
+    replay(&l, g, 2, &caps);
+  }
+  lowering_close(&l);
+}
+
+// --- Plain against sketched, through ref ---
+
+static void fill(const pestle_type_t* type, void* data, uint32_t seed) {
+  uint32_t state = seed * 77 + 5;
+  size_t size = pestle_dtype_size(type->dtype);
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    state = state * 1664525u + 1013904223u;
+    double v = (double)(state >> 8) / (1 << 24) * 2 - 1;
+    uint64_t bits = (uint64_t)(int64_t)(v * 9);
+    if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
+      bits = pestle_float_encode(type->dtype, v);
+    } else if (type->dtype == PESTLE_I1) {
+      bits = v > 0;
+    }
+    memcpy((char*)data + (size_t)i * size, &bits, size);
+  }
+}
+
+static double element(const pestle_type_t* type, const void* data, int64_t i) {
+  size_t size = pestle_dtype_size(type->dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)data + (size_t)i * size, size);
+  bool f = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT);
+  return f ? pestle_float_decode(type->dtype, bits) : (double)(int64_t)bits;
+}
+
+// Runs the scheduled |nest| on |inputs|, into |results|, by slot.
+static void run(pestle_nest_t* nest, void* const* inputs,
+                void* const* results) {
+  pestle_kir_builder_t flat;
+  pestle_emitted_t args;
+  void* buffers[64];
+  int32_t trap = 0;
+  pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
+  assert_ok(pestle_emit_flat(nest, PESTLE_NUMERICS_STRICT, &flat, &args));
+  assert_ok(pestle_kir_verify(&flat.view));
+  if (getenv("PESTLE_TEST_PRINT")) {
+    fputs(kir_test_text(&flat.view), stderr);
+  }
+  for (uint32_t i = 0; i < args.count; ++i) {
+    const pestle_nest_tensor_t* t = &nest->tensors.data[args.tensors[i]];
+    buffers[i] = t->kind == PESTLE_TENSOR_OUTPUT ? results[t->slot]
+                 : t->elements ? (void*)(uintptr_t)t->elements->data
+                               : inputs[t->slot];
+  }
+  assert_ok(kir_test_run(&flat.view, buffers, NULL, 0, flat.view.group[0],
+                         &trap));
+  assert_int_equal(trap, 0);
+  pestle_kir_deinit(&flat);
+}
+
+static void compare(const case_t* c, const pestle_type_t* type,
+                    const void* want, const void* got) {
+  double scale = 1;
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    double w = fabs(element(type, want, i));
+    if (isfinite(w) && w > scale) scale = w;
+  }
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    double w = element(type, want, i), g = element(type, got, i);
+    if (w == g || (isnan(w) && isnan(g))) continue;
+    if (fabs(w - g) <= 2 * c->tolerance * scale) continue;
+    fail_msg("%s: element %lld is %.9g sketched, %.9g plain", c->name,
+             (long long)i, g, w);
+  }
+}
+
+static void test_plain(void** state) {
+  lowering_t l;
+  lowering_open(*state, &l);
+  pestle_target_caps_t caps = test_caps();
+  void *inputs[16], *want[8], *got[8];
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(l.fusion, i)->type;
+    inputs[i] = malloc(pestle_type_bytes(type) + 64);
+    fill(type, inputs[i], i);
+  }
+  for (uint32_t i = 0; i < l.fusion->result_count; ++i) {
+    size_t size = pestle_type_bytes(l.fusion->results[i].type) + 64;
+    want[i] = calloc(1, size);
+    got[i] = calloc(1, size);
+  }
+  for (uint32_t g = 0; g < l.group_count; ++g) {
+    pestle_nest_t plain, sketched;
+    lowering_nest(&l, g, 0, &plain);
+    lowering_nest(&l, g, 0, &sketched);
+    assert_ok(pestle_schedule_plain(&plain));
+    assert_ok(pestle_sketch(&sketched, &caps, true));
+    run(&plain, inputs, want);
+    run(&sketched, inputs, got);
+    pestle_nest_deinit(&plain);
+    pestle_nest_deinit(&sketched);
+  }
+  for (uint32_t i = 0; i < l.fusion->result_count; ++i) {
+    compare(l.c, l.fusion->results[i].type, want[i], got[i]);
+    free(want[i]);
+    free(got[i]);
+  }
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i) free(inputs[i]);
+  lowering_close(&l);
+}
+
+// --- Legality ---
+
+// Applies |good| rows, which must be legal, then |bad|, which must be refused
+// with |message|.
+static void refuse(const char* name, uint32_t constants, const char* good,
+                   const char* bad, const char* message) {
+  lowering_t l;
+  pestle_nest_t nest;
+  lowering_open(find_case(name), &l);
+  lowering_nest(&l, 0, constants, &nest);
+  assert_ok(apply_text(&nest, good, strlen(good)));
+  assert_ok(pestle_nest_verify(&nest, PESTLE_NEST_LOWERED, NULL));
+  size_t rows = nest.rows.size;
+  if (bad) {
+    assert_error(apply_text(&nest, bad, strlen(bad)), INVALID_ARGUMENT,
+                 message);
+    assert_int_equal(nest.rows.size, rows);  // what is refused is not noted
+  }
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+static void accept(const char* name, uint32_t constants, const char* good) {
+  refuse(name, constants, good, NULL, NULL);
+}
+
+static void test_loops(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "split y.a 5\nsplit y.ai 2\nreorder y b ao aio aii");
+  refuse("gemm_even", 0, "", "split y.a 0", "the factor must be positive");
+  refuse("gemm_even", 0, "", "split y.q 4", "stage 'y' has no loop 'q'");
+  refuse("gemm_even", 0, "", "split q.a 4", "there is no stage 'q'");
+  refuse("gemm_even", 0, "split y.a 4", "split y.a 2", "not a loop");
+  refuse("gemm_even", 0, "split y.b 16\nvectorise y.bi", "split y.bi 2",
+         "marked already");
+  accept("add", 0, "split y.a 4\nserial y.ao");
+  refuse("gemm_even", 0, "", "reorder y a", "named once");
+  refuse("gemm_even", 0, "", "reorder y a a", "named once");
+  // A fold loop may pass map loops, but float sums keep the order of theirs.
+  accept("gemm_even", 0, "split c.k 4\nreorder c ko a ki b");
+  refuse("gemm_even", 0, "split c.k 4", "reorder c ki ko a b",
+         "may not pass each other");
+  accept("gemm_even", 0,
+         "split c.k 4\nrfactor c.ki reassoc\nreorder c ki ko a b");
+  accept("gemm_i32", 0, "split c.k 4\nreorder c ki ko a b");
+  refuse("arg_max", 0, "split r.k 4", "reorder r a ki ko",
+         "may not pass each other");
+}
+
+static void test_fuse(void** state) {
+  (void)state;
+  accept("chain", 0,
+         "inline c d y\nfuse y_2.a b\nfuse y_2.ab c\nsplit y_2.abc 16");
+  refuse("chain", 0, "inline c d y", "fuse y_2.a c", "adjacent");
+  refuse("chain", 0, "inline c d y\nsplit y_2.a 2", "fuse y_2.b c", "unsplit");
+  refuse("transpose", 0, "inline y", "fuse y_2.a b",
+         "an index would need a division");
+}
+
+static void test_inline(void** state) {
+  (void)state;
+  accept("softmax", 0, "inline mb d e sb y");
+  accept("softmax", 0, "inline y\ninline mb\ninline e d");
+  refuse("softmax", 0, "", "inline r", "only map stages");
+  refuse("softmax", 0, "", "inline y q", "there is no stage 'q'");
+  refuse("softmax", 0, "", "inline y_2", "writes a result");
+  refuse("softmax", 0, "at e, y_2.a", "inline e", "has a place under y_2");
+}
+
+static void test_at(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "split y.a 4\nat c, y.ao");
+  accept("gemm_even", 0, "at c, y");
+  refuse("gemm_even", 0, "", "at y, c.a", "not a loop of a later stage");
+  refuse("gemm_even", 0, "split y.a 4", "at c, y.a",
+         "not a loop of a later stage");
+  refuse("gemm_even", 0, "split y.b 16\nvectorise y.bi", "at c, y.bi",
+         "nothing runs under a vector loop");
+  refuse("gemm", 0, "inline cb e y", "at cb, y_2.a", "have no place");
+  // y_2 and the sum read the exponentials: they cannot run under the sum alone.
+  refuse("softmax", 0, "inline mb d sb y", "at e, r_2.k",
+         "stage y_2 reads it too and does not run under that loop");
+  refuse("softmax", 0, "inline mb d sb y", "at r, r_2.a",
+         "only its fold loops");
+  accept("softmax", 0,
+         "inline mb d sb y\nat r, y_2.a\nat e, y_2.a\nat r_2, y_2.a");
+}
+
+static void test_store(void** state) {
+  (void)state;
+  accept("gemm_even", 0,
+         "split y.b 16\nat c, y.bo\nunroll c.b\nstore c private");
+  accept("gemm_even", 0, "at c, y.a\nstore c shared");
+  refuse("gemm_even", 0, "", "store y private", "writes a result");
+  refuse("gemm_even", 0, "at c, y.a", "store c private",
+         "registers have no addresses");
+  refuse("gemm_even", 0, "split y.b 16\nat c, y.bo", "store c private",
+         "registers have no addresses");
+}
+
+static void test_stage_and_pack(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "stage c ob\nat ob, y.a\nstore ob shared\nat c, y.a");
+  refuse("gemm_even", 0, "", "stage c q", "there is no tensor 'q'");
+  refuse("gemm_even", 0, "", "stage y c", "must be an argument");
+  refuse("gemm_even", 0, "", "stage y ob", "must be an argument");
+  refuse("max_pool", 0, "", "stage w ox", "read once without a guard");
+  accept("gemm_even", 2, "pack c.b ob 32");
+  refuse("gemm_even", 0, "", "pack c.b ob 32", "it needs a constant");
+  refuse("gemm_even", 2, "", "pack c.k ob 32", "a map axis to cut");
+  refuse("gemm_even", 2, "", "pack c.b ob 0", "it needs a constant");
+  refuse("gemm_even", 2, "pack c.b ob 32", "pack c.b ob 32",
+         "it needs a constant");
+}
+
+static void test_marks(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "bind y.a group.x\nbind y.b group.x");
+  refuse("gemm_even", 0, "", "bind y.b group.x", "from the outside in");
+  refuse("gemm_even", 0, "", "bind c.a group.x", "of the last stage");
+  accept("gemm_even", 0, "split y.b 16\nvectorise y.bi");
+  refuse("gemm_even", 0, "split y.b 12", "vectorise y.bi", "a power of two");
+  refuse("gemm_even", 0, "split y.b 256", "vectorise y.bi", "at most 128");
+  refuse("gemm_even", 0, "", "vectorise c.k", "in a fold partial results");
+  refuse("gemm_even", 0, "split y.b 16\nsplit y.a 4\nvectorise y.bi",
+         "vectorise y.ai", "bi is the stage's vector axis already");
+  accept("gemm_even", 0, "unroll y.b");
+  refuse("gemm_even", 0, "unroll y.b", "unroll y.a",
+         "more than 512 copies of the body");
+}
+
+static void test_rfactor_and_epilogue(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "rfactor c.k reassoc\nvectorise c.k");
+  accept("gemm_i32", 0, "rfactor c.k");
+  accept("max_pool", 0, "rfactor w.k");
+  refuse("gemm_even", 0, "", "rfactor c.k", "reassociation for float sums");
+  refuse("gemm_even", 0, "", "rfactor c.a reassoc", "an associative fold");
+  refuse("arg_max", 0, "", "rfactor r.k reassoc", "an associative fold");
+  accept("gemm_tanh", 0, "inline y\nepilogue c scratch\nat c, y_2.a");
+  refuse("gemm_tanh", 0, "inline y", "epilogue y_2 scratch",
+         "not a single fold");
+  refuse("arg_max", 0, "", "epilogue r scratch", "not a single fold");
+}
+
+static void malformed(const char* text, const char* message) {
+  lowering_t l;
+  pestle_nest_t nest;
+  lowering_open(find_case("gemm_even"), &l);
+  lowering_nest(&l, 0, 0, &nest);
+  assert_error(apply_text(&nest, text, strlen(text)), MALFORMED, message);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+static void test_row_errors(void** state) {
+  (void)state;
+  malformed("tile y.a 4", "f.rows:1:1: expected a schedule row");
+  malformed("split y.a 4\nsplit y b", "f.rows:2:9: expected '.'");
+  malformed("split y.a", "f.rows:1:10: expected an integer");
+  malformed("split y.a 4 5", "f.rows:1:13: expected the end of the row");
+  malformed("store c global", "f.rows:1:9: expected private or shared");
+  malformed("bind y.a lane.x", "f.rows:1:10: expected 'group'");
+  malformed("reorder y", "expected the name of a loop");
+  malformed("}", "f.rows:1:1: expected a schedule row");
+}
+
+int main(void) {
+  struct CMUnitTest tests[2 * FUSION_COUNT + 16] = {
+      cmocka_unit_test(test_loops), cmocka_unit_test(test_fuse),
+      cmocka_unit_test(test_inline), cmocka_unit_test(test_at),
+      cmocka_unit_test(test_store), cmocka_unit_test(test_stage_and_pack),
+      cmocka_unit_test(test_marks),
+      cmocka_unit_test(test_rfactor_and_epilogue),
+      cmocka_unit_test(test_row_errors)};
+  size_t n = 9;
+  const char* only = getenv("PESTLE_TEST_ONLY");
+  for (size_t i = 0; i < FUSION_COUNT; ++i) {
+    if (only && strcmp(only, cases[i].name)) continue;
+    tests[n++] = (struct CMUnitTest){.name = cases[i].name,
+                                     .test_func = test_replay,
+                                     .initial_state = (void*)&cases[i]};
+    tests[n++] = (struct CMUnitTest){.name = cases[i].name,
+                                     .test_func = test_plain,
+                                     .initial_state = (void*)&cases[i]};
+  }
+  return _cmocka_run_group_tests("schedules", tests, n, NULL, NULL);
+}
