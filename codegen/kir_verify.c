@@ -225,6 +225,7 @@ static pestle_status_t check_bounds(verify_t* v) {
   int64_t lo, hi;
   if (pestle_kir_ranges_dead(&v->ranges)) return NULL;
   pestle_kir_ranges_access(&v->ranges, v->id, &lo, &hi);
+  if (v->ranges.failed) return PESTLE_OOM();  // a mask's bound was lost
   if (hi < lo) return NULL;
   if (lo >= 0 && hi < (int64_t)buffer->count) return NULL;
   if (lo <= -PESTLE_KIR_UNKNOWN || hi >= PESTLE_KIR_UNKNOWN) {
