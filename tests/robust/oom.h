@@ -12,6 +12,7 @@
 #define PESTLE_TESTS_ROBUST_OOM_H_
 
 #include <fcntl.h>
+#include <signal.h>
 
 #include "robust/robust.h"
 #include "unit/frontend/onnx_test.h"
@@ -54,8 +55,15 @@ static void* oom_resize(void* self, void* ptr, size_t old_size, size_t new_size,
       pestle_test_allocator_failed(&memory->base)) {
     return NULL;
   }
-  return pestle_test_allocator_resize_(&memory->base, ptr, old_size, new_size,
-                                       alignment);
+  bool before = pestle_test_allocator_failed(&memory->base);
+  void* result = pestle_test_allocator_resize_(&memory->base, ptr, old_size,
+                                               new_size, alignment);
+  // For a debugger: where the request came from.
+  if (!before && pestle_test_allocator_failed(&memory->base) &&
+      getenv("PESTLE_ROBUST_TRAP")) {
+    raise(SIGTRAP);
+  }
+  return result;
 }
 
 // --- What is worked on ---
@@ -418,6 +426,12 @@ static void oom_run(const oom_phase_t* phase, bool every) {
   size_t tried = 0;
   // A step that shares no small factor with the pattern of the requests.
   if (step > 1) step |= 1;
+  const char* only = getenv("PESTLE_ROBUST_REQUEST");
+  if (only) {
+    fail_one(phase, (size_t)atol(only), false);
+    fail_one(phase, (size_t)atol(only), true);
+    return;
+  }
   for (size_t k = 1; k <= count; k += step, ++tried) {
     fail_one(phase, k, tried % 2);
     if (every || step == 1) fail_one(phase, k, !(tried % 2));
@@ -444,7 +458,8 @@ static int oom_remove_saved(void** state) {
   return 0;
 }
 
-// Runs one test a phase; PESTLE_ROBUST_PHASE=N picks one.
+// Runs one test a phase; PESTLE_ROBUST_PHASE=N picks one, and
+// PESTLE_ROBUST_REQUEST=K one request of it.
 static int oom_main(CMUnitTestFunction function) {
   enum { COUNT = sizeof(oom_phases) / sizeof(oom_phases[0]) };
   struct CMUnitTest tests[COUNT];
