@@ -26,8 +26,9 @@ PLUGIN_EXPORTS = {
 NEEDED = re.compile(r"^(libc|libm|libdl|libpthread|ld-linux-x86-64|libgcc_s)"
                     r"\.so")
 
-# The C start-up code's own.
-STARTUP = {"completed.0", "__dso_handle", "__TMC_END__"}
+# Of the C start-up code, and what libgcc finds out about the CPU.
+STARTUP = {"completed.0", "__dso_handle", "__TMC_END__", "__cpu_model",
+           "__cpu_features2"}
 
 
 def run(*command):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Installs the build, moves the tree elsewhere and uses it as a stranger would:
-a CMake project in C, pkg-config from C and C++, and the pestle command."""
+a CMake project in C and C++, pkg-config from C and C++, and the pestle command."""
 
 import os
 import pathlib
@@ -43,10 +43,13 @@ def check_cmake(prefix, work, flags):
     out = work / "cmake"
     run("cmake", "-S", HERE / "cmake", "-B", out,
         f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_FLAGS={flags}",
+        f"-DCMAKE_CXX_FLAGS={flags}",
         f"-DCMAKE_C_COMPILER={cache_entry('CMAKE_C_COMPILER')}")
     run("cmake", "--build", out)
-    text = run(out / "consumer")
-    assert text.startswith("pestle "), text
+    for program in ("consumer", "consumer-cxx"):
+        if program == "consumer" or (out / program).exists():
+            text = run(out / program)
+            assert text.startswith("pestle "), text
     plugin = out / "backends" / "libpestle-empty-test.so"
     assert plugin.exists(), "pestle_add_plugin() made no plugin"
 
@@ -67,7 +70,7 @@ def check_pkg_config(prefix, work, flags):
         assert text.startswith("pestle "), text
 
 
-def check_command(prefix):
+def check_command(prefix, work):
     command = prefix / "bin" / "pestle"
     if not command.exists():
         return
@@ -76,6 +79,15 @@ def check_command(prefix):
     assert "ref" in listed, listed
     if list((BUILD / "backends").glob("libpestle-llvm-*.so")):
         assert "llvm" in listed, listed
+    if cache_entry("PESTLE_RUNTIME_ONLY") == "ON":
+        return
+    module = work / "add.mlir"
+    module.write_text("func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
+                      "  %0 = stablehlo.add %x, %x : tensor<3xf32>\n"
+                      "  return %0 : tensor<3xf32>\n}\n", encoding="utf-8")
+    run(command, "run", module, "--input", "0=3xf32=1.5", "--no-cache",
+        "--strict", "--outputs", work / "outputs")
+    assert list((work / "outputs").iterdir()), "pestle run wrote no output"
 
 
 def main():
@@ -92,7 +104,7 @@ def main():
         (work / "first").rename(prefix)
         check_cmake(prefix, work, flags)
         check_pkg_config(prefix, work, flags)
-        check_command(prefix)
+        check_command(prefix, work)
     return 0
 
 
