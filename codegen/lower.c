@@ -177,6 +177,21 @@ const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,
   return pestle_expr_op(nest, PESTLE_OP_AND, PESTLE_I1, a, b, NULL);
 }
 
+const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
+                                        const pestle_lin_t* at, int64_t step,
+                                        int64_t extent,
+                                        const pestle_expr_t** guard) {
+  *guard = pestle_lower_and(
+      nest, *guard,
+      pestle_expr_inside(nest, at, 0, extent ? (extent - 1) * step + 1 : 0));
+  if (step > 1) {
+    *guard = pestle_lower_and(
+        nest, *guard,
+        pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
+  }
+  return pestle_lin_div(nest, at, step);
+}
+
 // --- Constants ---
 
 static double splat_float(const pestle_elements_t* e) {

@@ -274,17 +274,7 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
     }
     at = pestle_lin_add(nest, at,
                         pestle_lin_const(nest, -padding.data[2 * d]));
-    int64_t step = base.data[d], extent = in->dims[d];
-    guard = pestle_lower_and(
-        nest, guard,
-        pestle_expr_inside(nest, at, 0,
-                           extent ? (extent - 1) * step + 1 : 0));
-    if (step > 1) {
-      guard = pestle_lower_and(
-          nest, guard,
-          pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
-    }
-    index[d] = pestle_lin_div(nest, at, step);
+    index[d] = pestle_lower_spread(nest, at, base.data[d], in->dims[d], &guard);
   }
   if (op == PESTLE_OP_COUNT) {
     PESTLE_TRY(general_fold(lower, node, id, n));
@@ -435,18 +425,10 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
     int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
     int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
     int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
-    int64_t extent = x->type->dims[d];
     const pestle_lin_t* at =
         pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low));
-    guard = pestle_lower_and(
-        nest, guard,
-        pestle_expr_inside(nest, at, 0, extent ? (extent - 1) * step + 1 : 0));
-    if (step > 1) {
-      guard = pestle_lower_and(
-          nest, guard,
-          pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
-    }
-    index[d] = pestle_lin_div(nest, at, step);
+    index[d] =
+        pestle_lower_spread(nest, at, step, x->type->dims[d], &guard);
   }
   const pestle_lowered_t* v = &lower->values[x->scratch];
   const pestle_expr_t* read =

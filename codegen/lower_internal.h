@@ -41,6 +41,12 @@ void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
 const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,
                                       const pestle_expr_t* a,
                                       const pestle_expr_t* b);
+// The index of the element at |at| where |extent| elements stand |step| apart;
+// |guard| asks in addition that one stands there.
+const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
+                                        const pestle_lin_t* at, int64_t step,
+                                        int64_t extent,
+                                        const pestle_expr_t** guard);
 
 pestle_status_t pestle_lower_view(pestle_lower_t* lower,
                                   const pestle_node_t* node);

@@ -82,19 +82,10 @@ static const pestle_expr_t* lower_pad(pestle_lower_t* lower,
   const pestle_expr_t* guard = always(nest);
   pestle_index_t index = {0};
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    int64_t step = interior.data[d] + 1, extent = x->type->dims[d];
     const pestle_lin_t* at = pestle_lin_add(
         nest, axes[d], pestle_lin_const(nest, -low.data[d]));
-    guard = pestle_lower_and(
-        nest, guard,
-        pestle_expr_inside(nest, at, 0,
-                           extent ? (extent - 1) * step + 1 : 0));
-    if (step > 1) {
-      guard = pestle_lower_and(
-          nest, guard,
-          pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
-    }
-    index[d] = pestle_lin_div(nest, at, step);
+    index[d] = pestle_lower_spread(nest, at, interior.data[d] + 1,
+                                   x->type->dims[d], &guard);
   }
   const pestle_expr_t* fill =
       pestle_lower_at(lower, pestle_node_operand(node, 1), NULL);
