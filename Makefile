@@ -34,8 +34,8 @@ build:
 	@cmake --build --preset release -j $(JOBS)
 
 demo: build
-	@if [ -f tools/demo.sh ]; then bash tools/demo.sh build/release; \
-	else echo "pestle: error: tools/demo.sh is not there yet" >&2; exit 1; fi
+	@tools/setup.sh demo
+	@bash tools/demo.sh build/release
 
 test:
 	@tools/setup.sh test

@@ -3,7 +3,7 @@
 # Installs what a make target needs and the machine lacks, by the names of the
 # Debian 12 packages, and says so. Does nothing, quickly, when all is there.
 #
-# usage: tools/setup.sh build|test|check|format
+# usage: tools/setup.sh build|demo|test|check|format
 #
 # PESTLE_PYTHON=/path/to/python3 uses that Python, with the packages of
 # tools/requirements.txt in it, instead of a virtual environment in build/venv.
@@ -19,11 +19,12 @@ format_packages=(clang-format-19)
 packages=("${build_packages[@]}")
 case "${1:-}" in
   build) ;;
+  demo) packages+=(python3 python3-venv) ;;
   test) packages+=("${test_packages[@]}") ;;
   check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
   format) packages=("${format_packages[@]}") ;;
   *)
-    echo "usage: tools/setup.sh build|test|check|format" >&2
+    echo "usage: tools/setup.sh build|demo|test|check|format" >&2
     exit 2
     ;;
 esac

@@ -163,12 +163,30 @@ static pestle_status_t import_into(pestle_onnx_import_t* import,
   return import_body(import, function);
 }
 
+// The model's file name without folder and ending, as an identifier: what plans
+// and the cache show. ONNX graph names are mostly the exporter's.
+static void module_name(const pestle_onnx_source_t* source, char name[64]) {
+  pestle_str_t stem = pestle_path_name(source->file);
+  size_t dot = pestle_str_rfind_char(stem, '.'), n = 0;
+  if (dot > 0 && dot < stem.size) stem.size = dot;
+  for (; n < stem.size && n + 1 < 64; ++n) {
+    char c = stem.data[n];
+    bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              (c >= '0' && c <= '9');
+    name[n] = ok ? c : '_';
+  }
+  name[n] = 0;
+  if (!n) memcpy(name, "model", 6);
+}
+
 pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
                                           const pestle_type_t* types,
                                           size_t count,
                                           const pestle_control_t* control,
                                           pestle_module_t** out_module) {
   *out_module = NULL;
+  char name[64];
+  module_name(source, name);
   pestle_onnx_import_t import = {
       .allocator = pestle_context_allocator(source->context),
       .source = source,
@@ -179,7 +197,7 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .fold_work = (size_t)512 << 20};
   pestle_arena_init(import.allocator, &import.arena);
   pestle_status_t status =
-      pestle_module_create(source->context, "model", &import.module);
+      pestle_module_create(source->context, name, &import.module);
   if (!status) status = import_into(&import, types, count);
   pestle_arena_deinit(&import.arena);
   if (status) {
@@ -228,7 +246,9 @@ pestle_status_t pestle_onnx_import_symbolic(pestle_onnx_source_t* source,
                                             pestle_module_t** out_module) {
   *out_module = NULL;
   pestle_module_t* module;
-  PESTLE_TRY(pestle_module_create(source->context, "model", &module));
+  char name[64];
+  module_name(source, name);
+  PESTLE_TRY(pestle_module_create(source->context, name, &module));
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(source->context), &arena);
   pestle_status_t status = make_symbolic(source, &arena, types, count, module);
