@@ -137,8 +137,10 @@ static pestle_status_t make_plan(compilation_t* c,
     pestle_dealloc(allocator, m, sizeof(*m));
     return status;
   }
-  return pestle_plan_create(c->context, m->data, m->size, release_plan, m,
-                            out_plan);
+  status = pestle_plan_create(c->context, m->data, m->size, release_plan, m,
+                              out_plan);
+  if (status) release_plan(m);  // it took nothing over
+  return status;
 }
 
 // From the optimised module to the plan.
