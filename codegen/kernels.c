@@ -18,7 +18,7 @@ pestle_status_t pestle_control_check(const pestle_control_t* control,
   if (control->progress) {
     control->progress(control->progress_user, stage, done, total);
   }
-  if (control->cancel && *control->cancel) {
+  if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
   }
   if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
@@ -363,7 +363,8 @@ static void compile_task(void* arg, int64_t index) {
   pestle_kernel_t* k = b->ks->list.data[b->order[index]];
   const pestle_control_t* control = b->ks->options->control;
   if (atomic_load(&b->stopped)) return;
-  if (control && control->cancel && *control->cancel) {
+  if (control && control->cancel &&
+      __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     atomic_store(&b->stopped, 1);
     return;
   }

@@ -96,7 +96,7 @@ static pestle_status_t check_control(const run_t* run, int64_t total) {
   if (control->progress) {
     control->progress(control->progress_user, "passes", run->done, total);
   }
-  if (control->cancel && *control->cancel) {
+  if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     return PESTLE_ERROR(CANCELLED, "cancelled between passes");
   }
   if (control->deadline_ns && pestle_clock_ns() >= control->deadline_ns) {

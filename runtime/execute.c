@@ -83,7 +83,7 @@ static pestle_status_t trapped(const pestle_executable_t* e,
 
 static pestle_status_t look_at_control(const pestle_control_t* control,
                                        uint32_t step) {
-  if (control->cancel && *control->cancel) {
+  if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     return PESTLE_ERROR(CANCELLED, "the run was cancelled before step %" PRIu32,
                         step);
   }

@@ -210,7 +210,7 @@ pestle_status_t pestle_onnx_check_types(const pestle_onnx_source_t* source,
 pestle_status_t pestle_onnx_check_control(const pestle_control_t* control,
                                           int64_t done, int64_t total) {
   if (!control) return NULL;
-  if (control->cancel && *control->cancel) {
+  if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     return PESTLE_ERROR(CANCELLED, "the import was cancelled");
   }
   if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
