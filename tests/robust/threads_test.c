@@ -536,7 +536,7 @@ static void test_control(void** state) {
 
 static void cancel_later(void* argument) {
   pestle_thread_sleep_ns(100000000);
-  *(volatile int32_t*)argument = 1;
+  __atomic_store_n((volatile int32_t*)argument, 1, __ATOMIC_RELAXED);
 }
 
 // A loop of two thousand million rounds ends when it is told to.
