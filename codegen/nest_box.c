@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of its tensor a placed stage computes: interval arithmetic on index
-// forms, over the loops that are closed at its place. Emission does the same
-// with real loop indices; here a root axis stands for its own open part.
+// Which part of its tensor a placed stage computes: interval arithmetic on
+// index forms, over the loops that are closed at its place. Emission does the
+// same with real loop indices; here a root axis stands for its own open part.
 #include <string.h>
 
 #include "codegen/schedule_internal.h"
@@ -10,9 +10,9 @@ typedef struct boxer_t {
   pestle_nest_t* nest;
   pestle_nest_box_t* boxes;  // at the place that is looked at
   uint32_t consumer;
-  int32_t loop;              // position of the last open loop; -1: none
+  int32_t loop;  // position of the last open loop; -1: none
   uint32_t reader, tensor;
-  pestle_nest_box_t* box;    // being made
+  pestle_nest_box_t* box;  // being made
   bool any;
 } boxer_t;
 
@@ -60,8 +60,7 @@ static int64_t axis_values(boxer_t* b, uint32_t axis,
 static bool is_fixed(boxer_t* b, const pestle_atom_t* atom) {
   if (atom->kind == PESTLE_ATOM_AXIS) {
     bool open = false;
-    return b->reader == b->consumer &&
-           closed_span(b, atom->axis, &open) == 1;
+    return b->reader == b->consumer && closed_span(b, atom->axis, &open) == 1;
   }
   if (!atom->lin) return false;
   for (uint32_t i = 0; i < atom->lin->count; ++i) {
@@ -71,8 +70,7 @@ static bool is_fixed(boxer_t* b, const pestle_atom_t* atom) {
 }
 
 static bool index_values(boxer_t* b, const pestle_lin_t* lin,
-                         const pestle_lin_t** out_origin,
-                         int64_t* out_extent) {
+                         const pestle_lin_t** out_origin, int64_t* out_extent) {
   pestle_nest_t* nest = b->nest;
   const pestle_lin_t* origin = pestle_lin_const(nest, lin->constant);
   int64_t extent = 1;
@@ -85,8 +83,8 @@ static bool index_values(boxer_t* b, const pestle_lin_t* lin,
     }
     const pestle_lin_t* from;
     int64_t width = (axis_values(b, t->atom->axis, &from) - 1) * t->coef;
-    origin = pestle_lin_add(nest, origin,
-                            pestle_lin_scale(nest, from, t->coef));
+    origin =
+        pestle_lin_add(nest, origin, pestle_lin_scale(nest, from, t->coef));
     if (width < 0) {
       origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, width));
     }
@@ -146,9 +144,8 @@ static bool runs_under(const boxer_t* b, uint32_t q) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
   if (s->inlined || s->at_stage != (int32_t)b->consumer) return false;
   const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
-  int32_t at = s->at_axis < 0
-                   ? -1
-                   : pestle_schedule_position(c, (uint32_t)s->at_axis);
+  int32_t at =
+      s->at_axis < 0 ? -1 : pestle_schedule_position(c, (uint32_t)s->at_axis);
   return at >= b->loop;
 }
 
@@ -196,8 +193,7 @@ static pestle_status_t box_at_place(pestle_nest_t* nest, uint32_t p,
     b.loop = pestle_schedule_position(pestle_nest_stage(nest, b.consumer),
                                       (uint32_t)s->at_axis);
   }
-  uint8_t* seen =
-      pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
+  uint8_t* seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
   if (!seen) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
   for (uint32_t q = b.consumer; q-- > p;) {
     if (q == p || runs_under(&b, q)) find_box(&b, q, seen);

@@ -69,8 +69,7 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
   if (!t->pack) return PESTLE_OOM();
   memset(t->pack, 0, (PESTLE_NEST_MAX_AXES + 2) * sizeof(*t->pack));
   t->packed_elements = 1;
-  PESTLE_TRY(
-      pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &t->pack_offset));
+  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &t->pack_offset));
   PESTLE_TRY(pestle_scan_expect(&p->s, '['));
   do {
     PESTLE_TRY(parse_pack_axis(p, t));
@@ -106,8 +105,10 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
   pestle_type_t type;
   PESTLE_TRY(pestle_scan_name(&p->s, "a tensor", &name));
   if (pestle_nest_parse_find_tensor(p, name) >= 0) {
-    return pestle_scan_error(&p->s, "expected a new name; there is a tensor "
-                             "'%s' already", name);
+    return pestle_scan_error(&p->s,
+                             "expected a new name; there is a tensor "
+                             "'%s' already",
+                             name);
   }
   PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
   PESTLE_TRY(parse_type(p, &type));
@@ -131,12 +132,11 @@ static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
   const char* name;
   PESTLE_TRY(pestle_scan_name(&p->s, "an axis", &name));
   if (pestle_nest_find_axis(p->nest, p->stage, name) >= 0) {
-    return pestle_scan_error(&p->s,
-                             "expected a new name; the stage has an axis '%s'",
-                             name);
+    return pestle_scan_error(
+        &p->s, "expected a new name; the stage has an axis '%s'", name);
   }
-  *out_axis = pestle_nest_add_axis(p->nest, name, (int32_t)p->stage, fold,
-                                   extent);
+  *out_axis =
+      pestle_nest_add_axis(p->nest, name, (int32_t)p->stage, fold, extent);
   if (p->nest->failed) return PESTLE_OOM();
   p->nest->axes.data[*out_axis].name = name;
   return NULL;
@@ -181,16 +181,18 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   PESTLE_TRY(find_axis(p, &axis));
   if (p->nest->axes.data[axis].outer >= 0 ||
       ++p->splits > PESTLE_NEST_MAX_AXES) {
-    return pestle_scan_error(&p->s, "expected an axis that is not split, and "
-                             "at most %d splits", PESTLE_NEST_MAX_AXES);
+    return pestle_scan_error(&p->s,
+                             "expected an axis that is not split, and "
+                             "at most %d splits",
+                             PESTLE_NEST_MAX_AXES);
   }
   PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &factor));
   PESTLE_TRY(pestle_scan_expect(&p->s, '-'));
   PESTLE_TRY(pestle_scan_expect(&p->s, '>'));
   bool fold = p->nest->axes.data[axis].fold;
   int64_t extent = p->nest->axes.data[axis].full_extent;
-  PESTLE_TRY(add_axis(p, fold, extent / factor + (extent % factor != 0),
-                      &outer));
+  PESTLE_TRY(
+      add_axis(p, fold, extent / factor + (extent % factor != 0), &outer));
   PESTLE_TRY(pestle_scan_expect(&p->s, ','));
   PESTLE_TRY(add_axis(p, fold, factor, &inner));
   pestle_nest_axis_t* axes = p->nest->axes.data;
@@ -224,8 +226,8 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
       } else if (pestle_scan_accept_word(&p->s, "group")) {
         a->mark = PESTLE_MARK_GROUP;
       } else {
-        return pestle_scan_error(
-            &p->s, "expected parts, unroll, vector or group");
+        return pestle_scan_error(&p->s,
+                                 "expected parts, unroll, vector or group");
       }
     }
   } while (pestle_scan_accept(&p->s, ','));
@@ -239,11 +241,12 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
                                    const pestle_nest_stage_t* s,
                                    const char* name) {
   int32_t tensor = pestle_nest_parse_find_tensor(p, name);
-  if (tensor < 0 ||
-      p->nest->tensors.data[tensor].kind == PESTLE_TENSOR_INPUT ||
+  if (tensor < 0 || p->nest->tensors.data[tensor].kind == PESTLE_TENSOR_INPUT ||
       p->nest->tensors.data[tensor].stage >= 0) {
-    return pestle_scan_error(&p->s, "expected a local or output that nothing "
-                             "writes yet, not '%s'", name);
+    return pestle_scan_error(&p->s,
+                             "expected a local or output that nothing "
+                             "writes yet, not '%s'",
+                             name);
   }
   p->nest->tensors.data[tensor].stage = (int32_t)p->stage;
   pestle_nest_write_t w = {.tensor = (uint32_t)tensor};
@@ -282,8 +285,10 @@ static pestle_status_t parse_statement(pestle_nest_parser_t* p,
                                        pestle_nest_stage_t* s) {
   if (pestle_scan_peek(&p->s) == '%') return pestle_nest_parse_binding(p);
   const char* word;
-  PESTLE_TRY(pestle_scan_name(&p->s, "a tensor that is written, split, loops "
-                              "or at", &word));
+  PESTLE_TRY(pestle_scan_name(&p->s,
+                              "a tensor that is written, split, loops "
+                              "or at",
+                              &word));
   char next = pestle_scan_peek(&p->s);
   if (next == '[' || next == '=') return parse_write(p, s, word);
   if (!strcmp(word, "split")) return parse_split(p);
@@ -323,10 +328,10 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
   s->values = PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
   s->tensors = PESTLE_ARENA_ARRAY(arena, uint32_t, n);
   s->write_index = PESTLE_ARENA_ARRAY(arena, const pestle_lin_t* const*, n);
-  const pestle_expr_t** inits = PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*,
-                                                   n);
-  const pestle_expr_t** combine = PESTLE_ARENA_ARRAY(
-      arena, const pestle_expr_t*, n);
+  const pestle_expr_t** inits =
+      PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
+  const pestle_expr_t** combine =
+      PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
   if (!s->values || !s->tensors || !s->write_index || !inits || !combine) {
     return PESTLE_OOM();
   }
@@ -377,15 +382,16 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
     int32_t consumer = pestle_nest_find_stage(p->nest, at->consumer);
     p->s.token = at->token;
     if (consumer < 0) {
-      return pestle_scan_error(&p->s, "expected a stage of this nest, not "
-                               "'%s'", at->consumer);
+      return pestle_scan_error(&p->s,
+                               "expected a stage of this nest, not "
+                               "'%s'",
+                               at->consumer);
     }
     pestle_nest_stage_t* s = pestle_nest_stage(p->nest, at->stage);
     s->at_stage = consumer;
     s->at_axis = -1;
     if (!at->axis) continue;
-    s->at_axis =
-        pestle_nest_find_axis(p->nest, (uint32_t)consumer, at->axis);
+    s->at_axis = pestle_nest_find_axis(p->nest, (uint32_t)consumer, at->axis);
     if (s->at_axis < 0) {
       return pestle_scan_error(&p->s, "expected a loop of '%s', not '%s'",
                                at->consumer, at->axis);
@@ -431,11 +437,9 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
 
 pestle_status_t pestle_nest_parse(const char* text, size_t size,
                                   const char* file, pestle_nest_t* out_nest) {
-  pestle_nest_parser_t p = {.s = {.file = file,
-                                  .text = text,
-                                  .size = size,
-                                  .arena = out_nest->arena},
-                            .nest = out_nest};
+  pestle_nest_parser_t p = {
+      .s = {.file = file, .text = text, .size = size, .arena = out_nest->arena},
+      .nest = out_nest};
   pestle_vec_init(&p.labels, out_nest->allocator);
   pestle_vec_init(&p.writes, out_nest->allocator);
   pestle_vec_init(&p.places, out_nest->allocator);

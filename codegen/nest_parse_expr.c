@@ -31,8 +31,10 @@ bool pestle_nest_parse_op(const char* name, pestle_op_t* out_op) {
 
 static pestle_status_t enter(pestle_nest_parser_t* p) {
   if (++p->nesting <= MAX_NESTING) return NULL;
-  return pestle_scan_error(&p->s, "expected at most %d levels; bind a part to "
-                           "a %%N first", MAX_NESTING);
+  return pestle_scan_error(&p->s,
+                           "expected at most %d levels; bind a part to "
+                           "a %%N first",
+                           MAX_NESTING);
 }
 
 static bool at_digit(pestle_nest_parser_t* p) {
@@ -83,8 +85,8 @@ static pestle_status_t parse_atom(pestle_nest_parser_t* p,
     PESTLE_TRY(pestle_scan_name(&p->s, "an axis", &name));
     int32_t axis = pestle_nest_find_axis(p->nest, p->stage, name);
     if (axis < 0) {
-      return pestle_scan_error(
-          &p->s, "expected an axis of the stage, not '%s'", name);
+      return pestle_scan_error(&p->s, "expected an axis of the stage, not '%s'",
+                               name);
     }
     atom.axis = (uint32_t)axis;
   }
@@ -108,8 +110,10 @@ static pestle_status_t add_term(pestle_nest_parser_t* p, sum_t* sum,
     twice = twice || sum->terms[i].atom == atom;
   }
   if (twice || !coef || sum->count == MAX_TERMS) {
-    return pestle_scan_error(&p->s, "expected at most %d terms, each once and "
-                             "not 0 times", MAX_TERMS);
+    return pestle_scan_error(&p->s,
+                             "expected at most %d terms, each once and "
+                             "not 0 times",
+                             MAX_TERMS);
   }
   sum->terms[sum->count++] = (pestle_term_t){coef, atom};
   return NULL;
@@ -172,8 +176,8 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
     return pestle_scan_error(&p->s, "expected a tensor, not '%s'", name);
   }
   e.dtype = (uint8_t)p->nest->tensors.data[e.i].type.dtype;
-  const pestle_lin_t** index = PESTLE_ARENA_ARRAY(
-      p->nest->arena, const pestle_lin_t*, PESTLE_MAX_RANK);
+  const pestle_lin_t** index =
+      PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_lin_t*, PESTLE_MAX_RANK);
   if (!index) return PESTLE_OOM();
   e.index = index;
   uint32_t height = 0;
@@ -266,8 +270,7 @@ static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
                                   const pestle_expr_t** out) {
   pestle_dtype_t dtype = PESTLE_NONE;
   bool typed = pestle_scan_accept(&p->s, '.');
-  if (typed &&
-      !pestle_nest_parse_dtype(pestle_scan_word(&p->s), &dtype)) {
+  if (typed && !pestle_nest_parse_dtype(pestle_scan_word(&p->s), &dtype)) {
     return pestle_scan_error(&p->s, "expected a type");
   }
   PESTLE_TRY(pestle_scan_expect(&p->s, '('));

@@ -45,10 +45,10 @@ bool pestle_nest_parse_op(const char* name, pestle_op_t* out_op);
 // The tensor of that name, or -1.
 int32_t pestle_nest_parse_find_tensor(const pestle_nest_parser_t* p,
                                       const char* name);
-PESTLE_NODISCARD pestle_status_t pestle_nest_parse_expr(
-    pestle_nest_parser_t* p, const pestle_expr_t** out_expr);
-PESTLE_NODISCARD pestle_status_t pestle_nest_parse_lin(
-    pestle_nest_parser_t* p, const pestle_lin_t** out_lin);
+PESTLE_NODISCARD pestle_status_t
+pestle_nest_parse_expr(pestle_nest_parser_t* p, const pestle_expr_t** out_expr);
+PESTLE_NODISCARD pestle_status_t
+pestle_nest_parse_lin(pestle_nest_parser_t* p, const pestle_lin_t** out_lin);
 // "%3 = expression"
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_parse_binding(pestle_nest_parser_t* p);

@@ -21,10 +21,11 @@
 //     }
 //   }
 //
-// Stages that were inlined are not part of it any more. The data of constants is
-// not part of the text. An expression that is used more than once in a stage, or is deep, is bound to
-// a %N first. Terms of an index form stand in an order that does not depend on
-// ids, so that text that was read prints the same.
+// Stages that were inlined are not part of it any more. The data of constants
+// is not part of the text. An expression that is used more than once in a
+// stage, or is deep, is bound to a %N first. Terms of an index form stand in an
+// order that does not depend on ids, so that text that was read prints the
+// same.
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +56,9 @@ static const char* dtype_name(unsigned dtype) {
 
 // --- Order of terms ---
 
-static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
+static int compare_i64(int64_t a, int64_t b) {
+  return (a > b) - (a < b);
+}
 
 static int compare_lins(const printer_t* p, const pestle_lin_t* a,
                         const pestle_lin_t* b);
@@ -85,8 +88,8 @@ static int compare_atoms(const printer_t* p, const pestle_atom_t* a,
 
 static int compare_terms(const printer_t* p, const pestle_term_t* a,
                          const pestle_term_t* b) {
-  bool values = a->atom->kind == PESTLE_ATOM_VALUE &&
-                b->atom->kind == PESTLE_ATOM_VALUE;
+  bool values =
+      a->atom->kind == PESTLE_ATOM_VALUE && b->atom->kind == PESTLE_ATOM_VALUE;
   if (values && a->coef != b->coef) return compare_i64(b->coef, a->coef);
   return compare_atoms(p, a->atom, b->atom);
 }
@@ -105,8 +108,8 @@ static void sort_terms(const printer_t* p, const pestle_lin_t* a,
 
 static const pestle_term_t** sorted_terms(const printer_t* p,
                                           const pestle_lin_t* a) {
-  const pestle_term_t** terms = PESTLE_ARENA_ARRAY(
-      p->nest->arena, const pestle_term_t*, a->count + 1);
+  const pestle_term_t** terms =
+      PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_term_t*, a->count + 1);
   if (terms) {
     sort_terms(p, a, terms);
   } else {
@@ -139,7 +142,8 @@ static void visit_lin(printer_t* p, const pestle_lin_t* a, uint32_t* depth,
 static void visit_parts(printer_t* p, const pestle_expr_t* e, uint32_t* depth,
                         void (*visit)(printer_t* p, const pestle_expr_t* e,
                                       uint32_t* depth)) {
-  for (int i = 0; i < 3 && e->args[i]; ++i) visit(p, e->args[i], depth);
+  for (int i = 0; i < 3 && e->args[i]; ++i)
+    visit(p, e->args[i], depth);
   if (e->lin) visit_lin(p, e->lin, depth, visit);
   for (uint32_t i = 0; i < e->index_count; ++i) {
     visit_lin(p, e->index[i], depth, visit);
@@ -157,8 +161,7 @@ static void visit_lin(printer_t* p, const pestle_lin_t* a, uint32_t* depth,
   }
 }
 
-static void count_uses(printer_t* p, const pestle_expr_t* e,
-                       uint32_t* depth) {
+static void count_uses(printer_t* p, const pestle_expr_t* e, uint32_t* depth) {
   note_t* n = &p->notes[e->id];
   (void)depth;
   if (n->uses++) return;
@@ -207,8 +210,7 @@ static void print_atom(printer_t* p, const pestle_atom_t* a) {
     case PESTLE_ATOM_MOD:
       pestle_strbuf_append_char(p->out, '(');
       print_lin(p, a->lin);
-      pestle_strbuf_append_c(p->out,
-                             a->kind == PESTLE_ATOM_DIV ? ")/" : ")%");
+      pestle_strbuf_append_c(p->out, a->kind == PESTLE_ATOM_DIV ? ")/" : ")%");
       pestle_strbuf_append_i64(p->out, a->divisor);
       return;
     case PESTLE_ATOM_VALUE:
@@ -277,8 +279,8 @@ static void print_read(printer_t* p, const pestle_expr_t* e) {
 }
 
 // "lt.i1" when the result's type is not the last operand's.
-static void print_call(printer_t* p, const char* name,
-                       const pestle_expr_t* e, bool typed) {
+static void print_call(printer_t* p, const char* name, const pestle_expr_t* e,
+                       bool typed) {
   pestle_strbuf_append_c(p->out, name);
   if (typed) pestle_strbuf_appendf(p->out, ".%s", dtype_name(e->dtype));
   pestle_strbuf_append_char(p->out, '(');
@@ -291,7 +293,8 @@ static void print_call(printer_t* p, const char* name,
 
 static void print_op(printer_t* p, const pestle_expr_t* e) {
   const pestle_expr_t* last = e->args[0];
-  for (int i = 1; i < 3 && e->args[i]; ++i) last = e->args[i];
+  for (int i = 1; i < 3 && e->args[i]; ++i)
+    last = e->args[i];
   print_call(p, pestle_op_info((pestle_op_t)e->op)->name, e,
              !last || last->dtype != e->dtype);
 }
@@ -351,8 +354,8 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
   pestle_strbuf_appendf(out, " pack %lld [", (long long)t->pack_offset);
   for (uint32_t i = 0; i < t->pack_count; ++i) {
     const pestle_pack_axis_t* a = &t->pack[i];
-    pestle_strbuf_appendf(out, "%s%lld:%lld", i ? ", " : "",
-                          (long long)a->coef, (long long)a->extent);
+    pestle_strbuf_appendf(out, "%s%lld:%lld", i ? ", " : "", (long long)a->coef,
+                          (long long)a->extent);
     if (!a->limit) continue;
     pestle_strbuf_appendf(out, " of %lld by %lld", (long long)a->limit,
                           (long long)a->scale);
@@ -406,8 +409,7 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
   print_roots(p, s, 0, s->map_count);
   if (s->is_fold) {
     pestle_strbuf_appendf(p->out, " %s over ",
-                          s->combine ? "fold"
-                                     : pestle_op_info(s->fold)->name);
+                          s->combine ? "fold" : pestle_op_info(s->fold)->name);
     print_roots(p, s, s->map_count, s->root_count);
     pestle_strbuf_appendf(p->out, " : %s", dtype_name(s->acc_dtype));
   }
@@ -459,8 +461,7 @@ static void print_split(printer_t* p, uint32_t axis) {
   const pestle_nest_axis_t* a = &p->nest->axes.data[axis];
   if (a->outer < 0) return;
   pestle_strbuf_appendf(p->out, "    split %s %lld -> %s, %s\n", a->name,
-                        (long long)a->factor,
-                        p->nest->axes.data[a->outer].name,
+                        (long long)a->factor, p->nest->axes.data[a->outer].name,
                         p->nest->axes.data[a->inner].name);
   print_split(p, (uint32_t)a->outer);
   print_split(p, (uint32_t)a->inner);
@@ -468,21 +469,19 @@ static void print_split(printer_t* p, uint32_t axis) {
 
 static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
   static const char* const marks[] = {"", ":unroll", ":vector", ":group"};
-  for (uint32_t i = 0; i < s->root_count; ++i) print_split(p, s->roots[i]);
+  for (uint32_t i = 0; i < s->root_count; ++i)
+    print_split(p, s->roots[i]);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &p->nest->axes.data[s->order[i]];
-    pestle_strbuf_appendf(p->out, "%s%s%s%s", i ? ", " : "    loops ",
-                          a->name, a->rfactored ? ":parts" : "",
-                          marks[a->mark]);
+    pestle_strbuf_appendf(p->out, "%s%s%s%s", i ? ", " : "    loops ", a->name,
+                          a->rfactored ? ":parts" : "", marks[a->mark]);
   }
   if (s->order_count) pestle_strbuf_append_char(p->out, '\n');
   if (s->at_stage < 0) return;
-  pestle_strbuf_appendf(p->out, "    at %s%s%s\n",
-                        p->nest->stages.data[s->at_stage].name,
-                        s->at_axis < 0 ? "" : ".",
-                        s->at_axis < 0
-                            ? ""
-                            : p->nest->axes.data[s->at_axis].name);
+  pestle_strbuf_appendf(
+      p->out, "    at %s%s%s\n", p->nest->stages.data[s->at_stage].name,
+      s->at_axis < 0 ? "" : ".",
+      s->at_axis < 0 ? "" : p->nest->axes.data[s->at_axis].name);
 }
 
 static void print_stage(printer_t* p, const pestle_nest_stage_t* s) {
@@ -508,9 +507,8 @@ pestle_status_t pestle_nest_print(const pestle_nest_t* nest,
                                   pestle_strbuf_t* out) {
   printer_t p = {.nest = nest, .out = out};
   pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
-  p.notes = pestle_arena_alloc_zero(nest->arena,
-                                    (nest->expr_count + 1) * sizeof(note_t),
-                                    _Alignof(note_t));
+  p.notes = pestle_arena_alloc_zero(
+      nest->arena, (nest->expr_count + 1) * sizeof(note_t), _Alignof(note_t));
   if (!p.notes) return PESTLE_ERROR(OUT_OF_MEMORY, "printing a nest");
   pestle_strbuf_append_c(out, "nest ");
   print_quoted(nest->name, out);

@@ -33,7 +33,8 @@ void pestle_scan_skip(pestle_scan_t* s) {
     if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && !s->lines)) {
       ++s->at;
     } else if (at_comment(s)) {
-      while (s->at < s->size && s->text[s->at] != '\n') ++s->at;
+      while (s->at < s->size && s->text[s->at] != '\n')
+        ++s->at;
     } else {
       break;
     }
@@ -65,7 +66,8 @@ static bool word_char(char c) {
 pestle_str_t pestle_scan_word(pestle_scan_t* s) {
   pestle_scan_skip(s);
   size_t start = s->at;
-  while (s->at < s->size && word_char(s->text[s->at])) ++s->at;
+  while (s->at < s->size && word_char(s->text[s->at]))
+    ++s->at;
   return pestle_str_make(s->text + start, s->at - start);
 }
 

@@ -12,8 +12,8 @@ typedef struct pestle_scan_t {
   const char* file;
   const char* text;
   size_t size, at;
-  size_t token;      // where the token that is being looked at began
-  bool lines;        // a newline ends a row and is no space
+  size_t token;  // where the token that is being looked at began
+  bool lines;    // a newline ends a row and is no space
   pestle_arena_t* arena;
 } pestle_scan_t;
 
@@ -46,7 +46,7 @@ PESTLE_NODISCARD pestle_status_t pestle_scan_quoted(pestle_scan_t* s,
                                                     const char** out_text);
 
 // Rows until '}' or the end.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_rows_scan(
-    pestle_scan_t* s, pestle_schedule_rows_t* rows);
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_rows_scan(pestle_scan_t* s, pestle_schedule_rows_t* rows);
 
 #endif  // PESTLE_CODEGEN_NEST_SCAN_H_

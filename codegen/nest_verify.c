@@ -12,9 +12,9 @@ typedef struct verify_t {
   const pestle_nest_t* nest;
   uint32_t stage;
   const pestle_nest_stage_t* s;
-  uint8_t* seen;    // by expression: 1 checked
-  bool empty;       // the stage has no points
-  bool combining;   // in a combine step: ACC and VAL have a meaning
+  uint8_t* seen;   // by expression: 1 checked
+  bool empty;      // the stage has no points
+  bool combining;  // in a combine step: ACC and VAL have a meaning
 } verify_t;
 
 static const char* type_name(unsigned dtype) {
@@ -131,8 +131,7 @@ static pestle_status_t check_inside(verify_t* v, const pestle_lin_t* lin,
   if (v->empty || !pestle_nest_checked_range(v->nest, lin, &r)) return NULL;
   if (r.lo >= 0 && r.hi < count) return NULL;
   return broken(v, "%s %lld..%lld of '%s', which has 0..%lld", what,
-                (long long)r.lo, (long long)r.hi, tensor,
-                (long long)count - 1);
+                (long long)r.lo, (long long)r.hi, tensor, (long long)count - 1);
 }
 
 static int64_t element_count(const pestle_nest_tensor_t* t) {
@@ -298,8 +297,7 @@ static bool is_injective(const verify_t* v, const pestle_lin_t* at,
 }
 
 static pestle_status_t check_output(verify_t* v, uint32_t value) {
-  const pestle_nest_tensor_t* t =
-      &v->nest->tensors.data[v->s->tensors[value]];
+  const pestle_nest_tensor_t* t = &v->nest->tensors.data[v->s->tensors[value]];
   if (!v->s->write_index[value] || v->s->is_fold) {
     return broken(v, "the result '%s' must be written by a map at an index",
                   t->name);
@@ -318,8 +316,7 @@ static pestle_status_t check_write(verify_t* v, uint32_t value) {
   if (v->s->tensors[value] >= v->nest->tensors.size) {
     return broken(v, "it writes a tensor that does not exist");
   }
-  const pestle_nest_tensor_t* t =
-      &v->nest->tensors.data[v->s->tensors[value]];
+  const pestle_nest_tensor_t* t = &v->nest->tensors.data[v->s->tensors[value]];
   if (t->stage != (int32_t)v->stage) {
     return broken(v, "'%s' does not know that this stage writes it", t->name);
   }
@@ -334,8 +331,7 @@ static pestle_status_t check_write(verify_t* v, uint32_t value) {
     same = v->nest->axes.data[v->s->roots[i]].full_extent == t->type.dims[i];
   }
   if (same) return NULL;
-  return broken(v, "'%s' must have one dim a map axis, of its extent",
-                t->name);
+  return broken(v, "'%s' must have one dim a map axis, of its extent", t->name);
 }
 
 // --- Stages ---
@@ -377,8 +373,7 @@ static pestle_status_t check_axes(verify_t* v) {
   v->empty = false;
   for (uint32_t i = 0; i < s->root_count; ++i) {
     bool ok = s->roots[i] < v->nest->axes.size;
-    const pestle_nest_axis_t* a =
-        ok ? &v->nest->axes.data[s->roots[i]] : NULL;
+    const pestle_nest_axis_t* a = ok ? &v->nest->axes.data[s->roots[i]] : NULL;
     if (!a || a->stage != (int32_t)v->stage || a->parent >= 0 ||
         a->fold != (i >= s->map_count) || a->full_extent < 0) {
       return broken(v, "axis %u is not one of its own", i);
@@ -415,8 +410,8 @@ static pestle_status_t verify_lowered(pestle_nest_t* nest) {
     memset(v.seen, 0, nest->expr_count + 1);
     PESTLE_TRY(check_stage(&v));
   }
-  const pestle_nest_stage_t* last = pestle_nest_stage(
-      nest, (uint32_t)nest->stages.size - 1);
+  const pestle_nest_stage_t* last =
+      pestle_nest_stage(nest, (uint32_t)nest->stages.size - 1);
   v.s = last;
   for (uint32_t i = 0; i < last->value_count; ++i) {
     uint32_t tensor = last->tensors[i];

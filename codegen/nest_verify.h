@@ -19,8 +19,8 @@ typedef enum pestle_nest_level_e {
 } pestle_nest_level_t;
 
 // |caps| (NULL: any machine) bounds scratch at SCHEDULED.
-PESTLE_NODISCARD pestle_status_t pestle_nest_verify(
-    pestle_nest_t* nest, pestle_nest_level_t level,
-    const pestle_target_caps_t* caps);
+PESTLE_NODISCARD pestle_status_t
+pestle_nest_verify(pestle_nest_t* nest, pestle_nest_level_t level,
+                   const pestle_target_caps_t* caps);
 
 #endif  // PESTLE_CODEGEN_NEST_VERIFY_H_

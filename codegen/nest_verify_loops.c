@@ -78,17 +78,20 @@ static pestle_status_t check_mark(const verify_t* v, uint32_t at) {
           a->full_extent > PESTLE_KIR_MAX_LANES ||
           (a->full_extent & (a->full_extent - 1)) ||
           (a->fold && !a->rfactored)) {
-        return broken(v, "vector loop '%s' of %lld must be the innermost, a "
+        return broken(v,
+                      "vector loop '%s' of %lld must be the innermost, a "
                       "power of two and in a fold have partial results",
                       a->name, (long long)a->full_extent);
       }
       return NULL;
     case PESTLE_MARK_GROUP:
       if (v->stage != v->anchor || a->fold ||
-          (at && v->nest->axes.data[v->s->order[at - 1]].mark !=
-                     PESTLE_MARK_GROUP)) {
-        return broken(v, "group loop '%s' is not one of the outermost loops of "
-                      "the last stage", a->name);
+          (at &&
+           v->nest->axes.data[v->s->order[at - 1]].mark != PESTLE_MARK_GROUP)) {
+        return broken(v,
+                      "group loop '%s' is not one of the outermost loops of "
+                      "the last stage",
+                      a->name);
       }
       return NULL;
   }
@@ -100,8 +103,10 @@ static pestle_status_t check_parts(const verify_t* v) {
     const pestle_nest_axis_t* a = &v->nest->axes.data[v->s->order[i]];
     if (!a->rfactored) continue;
     if (!a->fold || v->s->combine) {
-      return broken(v, "'%s' has partial results, which only a fold by an "
-                    "associative row can have", a->name);
+      return broken(v,
+                    "'%s' has partial results, which only a fold by an "
+                    "associative row can have",
+                    a->name);
     }
   }
   return NULL;
@@ -121,8 +126,8 @@ static pestle_status_t check_place(const verify_t* v) {
   int32_t loop = -1;
   if (s->at_axis >= 0) {
     loop = pestle_schedule_position(c, (uint32_t)s->at_axis);
-    if (loop < 0) return broken(v, "it is placed under no loop of '%s'",
-                                c->name);
+    if (loop < 0)
+      return broken(v, "it is placed under no loop of '%s'", c->name);
     if (nest->axes.data[s->at_axis].mark == PESTLE_MARK_VECTOR) {
       return broken(v, "it is placed under the vector loop of '%s'", c->name);
     }
@@ -177,8 +182,10 @@ static pestle_status_t check_scratch(verify_t* v) {
   if (!v->caps || !v->caps->scratch_bytes || bytes <= v->caps->scratch_bytes) {
     return NULL;
   }
-  return broken(v, "the shared tensors of the nest take %llu bytes; the target "
-                "has %u", (unsigned long long)bytes, v->caps->scratch_bytes);
+  return broken(v,
+                "the shared tensors of the nest take %llu bytes; the target "
+                "has %u",
+                (unsigned long long)bytes, v->caps->scratch_bytes);
 }
 
 static pestle_status_t check_stage(const verify_t* v) {
@@ -188,8 +195,10 @@ static pestle_status_t check_stage(const verify_t* v) {
   }
   PESTLE_TRY(check_parts(v));
   if (v->stage == v->anchor) {
-    return v->s->at_stage < 0 ? NULL : broken(v, "the last stage is placed "
-                                              "under another");
+    return v->s->at_stage < 0 ? NULL
+                              : broken(v,
+                                       "the last stage is placed "
+                                       "under another");
   }
   PESTLE_TRY(check_place(v));
   return check_readers(v);
@@ -197,9 +206,8 @@ static pestle_status_t check_stage(const verify_t* v) {
 
 pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
                                          const pestle_target_caps_t* caps) {
-  verify_t v = {.nest = nest,
-                .caps = caps,
-                .anchor = (uint32_t)nest->stages.size - 1};
+  verify_t v = {
+      .nest = nest, .caps = caps, .anchor = (uint32_t)nest->stages.size - 1};
   for (uint32_t i = 0; i <= v.anchor; ++i) {
     v.stage = i;
     v.s = &nest->stages.data[i];

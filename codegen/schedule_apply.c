@@ -32,11 +32,11 @@ pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
                                .name_count = (uint32_t)name_count,
                                .int_count = (uint8_t)int_count};
   if (name_count) {
-    row.names =
-        pestle_arena_copy(nest->arena, names, name_count * sizeof(*names),
-                          _Alignof(const char*));
+    row.names = pestle_arena_copy(
+        nest->arena, names, name_count * sizeof(*names), _Alignof(const char*));
   }
-  for (size_t i = 0; i < int_count && i < 2; ++i) row.ints[i] = ints[i];
+  for (size_t i = 0; i < int_count && i < 2; ++i)
+    row.ints[i] = ints[i];
   if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
     nest->failed = true;
   }
@@ -102,10 +102,9 @@ static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
     bool done;
     PESTLE_TRY(pestle_schedule_fuse(nest, stage, i, &done));
     if (done) return NULL;
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "fuse %s.%s %s: an index would need a division",
-                        s->name, nest->axes.data[axes[0]].name,
-                        nest->axes.data[axes[1]].name);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT, "fuse %s.%s %s: an index would need a division",
+        s->name, nest->axes.data[axes[0]].name, nest->axes.data[axes[1]].name);
   }
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "fuse %s: axes must be adjacent unsplit map axes",
@@ -159,8 +158,7 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_PRIM_BIND:
       return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_GROUP);
     default:  // RFACTOR: the others are not of loops
-      return pestle_schedule_rfactor(nest, stage, axes[0],
-                                     row->ints[0] != 0);
+      return pestle_schedule_rfactor(nest, stage, axes[0], row->ints[0] != 0);
   }
 }
 

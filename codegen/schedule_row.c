@@ -57,8 +57,8 @@ static void print_field(printer_t* p, char field) {
     pestle_strbuf_append_i64(p->out, row->ints[p->integer++ & 1]);
   } else if (field == 'P') {
     int64_t place = row->ints[p->integer++ & 1];
-    pestle_strbuf_append_c(p->out, place == 1 || place == 2 ? places[place]
-                                                            : "nowhere");
+    pestle_strbuf_append_c(
+        p->out, place == 1 || place == 2 ? places[place] : "nowhere");
   } else if (field == 'R') {
     if (row->ints[0]) pestle_strbuf_append_c(p->out, " reassoc");
   } else if (field == 'G') {
@@ -75,7 +75,8 @@ void pestle_schedule_row_print(const pestle_schedule_row_t* row,
   const prim_t* prim = &prims[row->prim];
   printer_t p = {.row = row, .out = out};
   pestle_strbuf_appendf(out, "%s ", prim->word);
-  for (const char* f = prim->form; *f; ++f) print_field(&p, *f);
+  for (const char* f = prim->form; *f; ++f)
+    print_field(&p, *f);
 }
 
 uint64_t pestle_schedule_rows_hash(const pestle_schedule_row_t* rows,
@@ -164,8 +165,9 @@ static pestle_status_t read_prim(reader_t* r) {
     r->row.prim = (uint8_t)i;
     return NULL;
   }
-  return pestle_scan_error(r->s, "expected a schedule row: inline, fuse, "
-                                  "split, reorder, at, store ...");
+  return pestle_scan_error(r->s,
+                           "expected a schedule row: inline, fuse, "
+                           "split, reorder, at, store ...");
 }
 
 static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
@@ -180,9 +182,9 @@ static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
   }
   size_t n = r->names.size;
   if (n) {
-    r->row.names = pestle_arena_copy(r->s->arena, r->names.data,
-                                     n * sizeof(*r->names.data),
-                                     _Alignof(const char*));
+    r->row.names =
+        pestle_arena_copy(r->s->arena, r->names.data,
+                          n * sizeof(*r->names.data), _Alignof(const char*));
     if (!r->row.names) return PESTLE_OOM();
   }
   r->row.name_count = (uint32_t)n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows as data: what was done to a nest, in an order in which it can be
-// done again. A row refers by name, since ids move when stages are added; its
-// text is one line:
+// Schedule rows as data: what was done to a nest, in an order in which it can
+// be done again. A row refers by name, since ids move when stages are added;
+// its text is one line:
 //
 //   inline P Q ...              fuse S.a b            split S.a 64
 //   reorder S a b c             at P, C.a             at P, C
@@ -16,10 +16,11 @@
 #include "base/vec.h"
 #include "pestle/status.h"
 
-// X(NAME, word, form): the form is what follows the word. 's' the stage, 'n' the
-// next name, '*' all names that are left, '?' one more name after '.' or none,
-// 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G' "group.x",
-// 'E' "scratch"; other characters stand for themselves.
+// X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
+// the next name, '*' all names that are left, '?' one more name after '.' or
+// none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
+// "group.x", 'E' "scratch"; other characters stand for themselves.
+// clang-format off
 #define PESTLE_PRIMS(X)                                                       \
   X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \
   X(SPLIT, "split", "s.n i") X(REORDER, "reorder", "s *")                     \
@@ -28,21 +29,22 @@
   X(BIND, "bind", "s.n G") X(RFACTOR, "rfactor", "s.nR")                      \
   X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
   X(EPILOGUE, "epilogue", "s E")
+// clang-format on
 
 typedef enum pestle_prim_e {
 #define PESTLE_PRIM_ENUM_(NAME, ...) PESTLE_PRIM_##NAME,
   PESTLE_PRIMS(PESTLE_PRIM_ENUM_)
 #undef PESTLE_PRIM_ENUM_
-  PESTLE_PRIM_COUNT
+      PESTLE_PRIM_COUNT
 } pestle_prim_t;
 
 typedef struct pestle_schedule_row_t {
-  uint8_t prim;             // pestle_prim_t
+  uint8_t prim;  // pestle_prim_t
   uint8_t int_count;
   uint32_t name_count;
-  const char* stage;        // NULL for INLINE
+  const char* stage;         // NULL for INLINE
   const char* const* names;  // axes, stages or a tensor, by the form
-  int64_t ints[2];          // factor; pestle_place_t; whether to reassociate
+  int64_t ints[2];           // factor; pestle_place_t; whether to reassociate
 } pestle_schedule_row_t;
 
 typedef PESTLE_VEC(pestle_schedule_row_t) pestle_schedule_rows_t;
@@ -55,8 +57,8 @@ uint64_t pestle_schedule_rows_hash(const pestle_schedule_row_t* rows,
                                    size_t count);
 // Reads rows, one a line, and appends them. Names live in |arena|. MALFORMED
 // names |file|, line and column.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_rows_parse(
-    pestle_arena_t* arena, const char* text, size_t size, const char* file,
-    pestle_schedule_rows_t* rows);
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_rows_parse(pestle_arena_t* arena, const char* text, size_t size,
+                           const char* file, pestle_schedule_rows_t* rows);
 
 #endif  // PESTLE_CODEGEN_SCHEDULE_ROW_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nest's text: what is printed reads back and prints the same, before and
-// after scheduling; what cannot be read is said with file, line, column and what
-// was expected; damage never does more than that.
+// after scheduling; what cannot be read is said with file, line, column and
+// what was expected; damage never does more than that.
 #include <stdlib.h>
 
 #include "unit/codegen/nest_test.h"
@@ -123,7 +123,7 @@ static void bad(const char* text, const char* message) {
   assert_error(parse(text, strlen(text), NULL), MALFORMED, message);
 }
 
-#define HEAD \
+#define HEAD                                                 \
   "nest \"k\" from \"\" {\ninput x : tensor<4xf32> slot 0\n" \
   "local t : tensor<4xf32>\noutput y : tensor<4xf32> slot 0\n"
 
@@ -149,7 +149,8 @@ static void test_errors(void** state) {
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  split a 0", "from 1 to");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  loops a:fast", "expected parts");
   bad(HEAD "stage s[a:4] {\n}", "expected a tensor that is written");
-  bad(HEAD "stage s[a:4] sum over [k:3] : f32 {", "expected a scalar op or fold");
+  bad(HEAD "stage s[a:4] sum over [k:3] : f32 {",
+      "expected a scalar op or fold");
   bad(HEAD "stage s[a:4] add over [k:3] : f32 {\n t = x[a]\n}",
       "expected 'init'");
   bad(HEAD "stage s[a:4] {\n  t = x[a]\n  at q.a\n}\nschedule {\n}\n}",
@@ -189,7 +190,8 @@ static void test_depth(void** state) {
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_strbuf_append_c(&text, HEAD "stage s[a:4] {\n  t = ");
-  for (int i = 0; i < 100000; ++i) pestle_strbuf_append_c(&text, "negate(");
+  for (int i = 0; i < 100000; ++i)
+    pestle_strbuf_append_c(&text, "negate(");
   assert_error(parse(text.data, text.size, NULL), MALFORMED, "levels");
   pestle_strbuf_clear(&text);
   pestle_strbuf_append_c(&text, HEAD "stage s[a:4] {\n  %0 = x[a]\n");

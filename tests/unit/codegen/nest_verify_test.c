@@ -160,9 +160,8 @@ static void test_scratch(void** state) {
   caps.scratch_bytes = 32 * 4;
   assert_ok(verify(good, strlen(good), PESTLE_NEST_SCHEDULED, &caps, false));
   caps.scratch_bytes = 32 * 4 - 1;
-  assert_error(
-      verify(good, strlen(good), PESTLE_NEST_SCHEDULED, &caps, false),
-      INTERNAL, "take 128 bytes; the target has 127");
+  assert_error(verify(good, strlen(good), PESTLE_NEST_SCHEDULED, &caps, false),
+               INTERNAL, "take 128 bytes; the target has 127");
 }
 
 // Damaged text that still reads is verified without a crash.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule rows as data: a sketch's rows, printed, parsed and applied to a fresh
-// lowering, give the same kernel; the plain schedule computes the same numbers;
-// and each row is refused, with a sentence, where it is not legal.
+// Schedule rows as data: a sketch's rows, printed, parsed and applied to a
+// fresh lowering, give the same kernel; the plain schedule computes the same
+// numbers; and each row is refused, with a sentence, where it is not legal.
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,9 +38,8 @@ static void replay(lowering_t* l, uint32_t g, uint32_t constants,
   assert_ok(apply_text(&second, pestle_strbuf_cstr(&rows), rows.size));
   pestle_schedule_print(&second, &again);
   assert_string_equal(pestle_strbuf_cstr(&rows), pestle_strbuf_cstr(&again));
-  assert_true(
-      pestle_schedule_rows_hash(first.rows.data, first.rows.size) ==
-      pestle_schedule_rows_hash(second.rows.data, second.rows.size));
+  assert_true(pestle_schedule_rows_hash(first.rows.data, first.rows.size) ==
+              pestle_schedule_rows_hash(second.rows.data, second.rows.size));
   uint64_t a[2], b[2];
   nest_hash(&first, a);
   nest_hash(&second, b);
@@ -107,8 +106,8 @@ static void run(pestle_nest_t* nest, void* const* inputs,
                  : t->elements ? (void*)(uintptr_t)t->elements->data
                                : inputs[t->slot];
   }
-  assert_ok(kir_test_run(&flat.view, buffers, NULL, 0, flat.view.group[0],
-                         &trap));
+  assert_ok(
+      kir_test_run(&flat.view, buffers, NULL, 0, flat.view.group[0], &trap));
   assert_int_equal(trap, 0);
   pestle_kir_deinit(&flat);
 }
@@ -160,7 +159,8 @@ static void test_plain(void** state) {
     free(want[i]);
     free(got[i]);
   }
-  for (uint32_t i = 0; i < l.fusion->operand_count; ++i) free(inputs[i]);
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i)
+    free(inputs[i]);
   lowering_close(&l);
 }
 
@@ -333,9 +333,12 @@ static void test_row_errors(void** state) {
 
 int main(void) {
   struct CMUnitTest tests[2 * FUSION_COUNT + 16] = {
-      cmocka_unit_test(test_loops), cmocka_unit_test(test_fuse),
-      cmocka_unit_test(test_inline), cmocka_unit_test(test_at),
-      cmocka_unit_test(test_store), cmocka_unit_test(test_stage_and_pack),
+      cmocka_unit_test(test_loops),
+      cmocka_unit_test(test_fuse),
+      cmocka_unit_test(test_inline),
+      cmocka_unit_test(test_at),
+      cmocka_unit_test(test_store),
+      cmocka_unit_test(test_stage_and_pack),
       cmocka_unit_test(test_marks),
       cmocka_unit_test(test_rfactor_and_epilogue),
       cmocka_unit_test(test_row_errors)};
