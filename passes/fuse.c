@@ -27,9 +27,48 @@
 #define MAX_RESULTS 4
 // Ops in one group: longer chains compile slowly and spill.
 #define MAX_MEMBERS 96
+// Places at which a group may read one value for an element of its result. A
+// value that is added to its own transpose is read at two, its operand at four:
+// code and work would double with every link of such a chain.
+#define MAX_COPIES 16
+// Tensors that a group may read: a kernel takes 64 arguments.
+#define MAX_OPERANDS 48
 
 static bool is_grouped(const pestle_fuse_t* f, uint32_t item) {
   return f->items[item].group != PESTLE_FUSE_NONE;
+}
+
+// Whether |group| has room for |node|, besides all rules.
+static bool has_room(const pestle_fuse_group_t* g, const pestle_node_t* node) {
+  // Every member but the last is some member's operand itself.
+  return g->count < MAX_MEMBERS &&
+         g->operands + node->operand_count <= g->count + MAX_OPERANDS;
+}
+
+static bool moves_elements(const pestle_node_t* node) {
+  pestle_fuse_class_t c =
+      (pestle_fuse_class_t)pestle_op_info((pestle_op_t)node->op)->fuse;
+  return c == PESTLE_FUSE_VIEW || c == PESTLE_FUSE_GATHER;
+}
+
+// Elementwise users read a value at one place, each view at places of its own.
+static void count_copies(pestle_fuse_t* f, uint32_t item) {
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  uint32_t direct = 0, moved = 0;
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
+      if (u->user->block != f->block) continue;
+      const pestle_fuse_item_t* user = &f->items[u->user->scratch];
+      uint32_t copies = user->copies ? user->copies : 1;
+      if (moves_elements(u->user)) {
+        moved += copies;
+      } else if (copies > direct) {
+        direct = copies;
+      }
+    }
+  }
+  uint32_t copies = direct + moved;
+  f->items[item].copies = copies > MAX_COPIES ? MAX_COPIES + 1 : copies;
 }
 
 // --- What follows a hero ---
@@ -52,7 +91,7 @@ static bool may_follow(pestle_fuse_t* f, uint32_t group, uint32_t item,
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
   return !is_grouped(f, item) && node->result_count == 1 &&
-         g->count < MAX_MEMBERS && pestle_fuse_follows(f, g, node, rows_only) &&
+         has_room(g, node) && pestle_fuse_follows(f, g, node, rows_only) &&
          is_safe(f, group, node);
 }
 
@@ -181,7 +220,7 @@ static void ungroup_all_but_hero(pestle_fuse_t* f, uint32_t group) {
     f->items[i].group = f->items[i].next = PESTLE_FUSE_NONE;
   }
   g->first = PESTLE_FUSE_NONE;
-  g->count = 0;
+  g->count = g->operands = 0;
   g->min = g->max = g->hero;
   pestle_fuse_add(f, group, g->hero);
 }
@@ -256,9 +295,7 @@ static bool users_come_first(pestle_fuse_t* f, uint32_t item, uint32_t group) {
 static bool joins_as_result(pestle_fuse_t* f, uint32_t item, uint32_t group) {
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  if (!pestle_fuse_is_elementwise(node) || g->count >= MAX_MEMBERS) {
-    return false;
-  }
+  if (!pestle_fuse_is_elementwise(node) || !has_room(g, node)) return false;
   if (g->kind == PESTLE_FUSE_KIND_ROW) {
     const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
     if (!pestle_pass_same_dims(hero->results[0].type, g->domain)) return false;
@@ -280,20 +317,25 @@ static void place(pestle_fuse_t* f, uint32_t item) {
   pestle_fuse_users_t users;
   pestle_fuse_find_users(f, item, &users);
   bool alone = !users.outside && !users.many && users.count == 1;
-  if (alone && f->groups[users.groups[0]].count < MAX_MEMBERS &&
+  count_copies(f, item);
+  bool often = f->items[item].copies > MAX_COPIES;
+  if (alone && !often &&
+      has_room(&f->groups[users.groups[0]], pestle_fuse_node(f, item)) &&
       pestle_fuse_accepts(f, users.groups[0], item)) {
     join(f, users.groups[0], item);
     return;
   }
-  if (pestle_fuse_may_float(f, item, &users)) {
+  if (!often && pestle_fuse_may_float(f, item, &users)) {
     f->items[item].floating = true;
     return;
   }
-  for (uint32_t i = 0; i < users.count && !alone; ++i) {
+  for (uint32_t i = 0; i < users.count && !alone && !often; ++i) {
     if (!joins_as_result(f, item, users.groups[i])) continue;
     join(f, users.groups[i], item);
     return;
   }
+  // Stored, so what makes it is evaluated once.
+  f->items[item].copies = 1;
   const pestle_node_t* node = pestle_fuse_node(f, item);
   if (pestle_fuse_is_zero_copy(node)) return;
   uint32_t group = pestle_fuse_new_group(f, item, PESTLE_FUSE_KIND_MAP);
@@ -354,7 +396,9 @@ static bool fits_results(pestle_fuse_t* f, uint32_t a, uint32_t b) {
 static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
   return a != b && !x->dead && !y->dead && is_same_kind(f, x, y) &&
-         x->count + y->count <= MAX_MEMBERS && fits_results(f, a, b) &&
+         x->count + y->count <= MAX_MEMBERS &&
+         x->operands + y->operands <= x->count + y->count + MAX_OPERANDS &&
+         fits_results(f, a, b) &&
          !depends_around(f, a, b) && !depends_around(f, b, a);
 }
 
@@ -368,7 +412,7 @@ static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
   f->groups[into].folds_once = false;
   f->groups[from].dead = true;
   f->groups[from].first = PESTLE_FUSE_NONE;
-  f->groups[from].count = 0;
+  f->groups[from].count = f->groups[from].operands = 0;
 }
 
 // Whether the use reads the value over the whole domain of its user's group.

@@ -30,6 +30,9 @@ typedef struct pestle_fuse_item_t {
   uint32_t dep_begin;  // into fuse_t.deps; ends where the next item's begins
   bool floating;
   bool repeated;  // evaluated more often than it has elements
+  // Different places at which the group reads the value for one element of its
+  // result: views multiply them, and so the code. 0 counts as 1.
+  uint32_t copies;
   uint8_t side;   // operand of a contraction or window that it makes, + 1
 } pestle_fuse_item_t;
 
@@ -39,6 +42,7 @@ typedef struct pestle_fuse_group_t {
   uint32_t first, count;  // members, newest first
   uint32_t min, max;      // items
   uint32_t repeated;      // members that are evaluated again and again
+  uint32_t operands;      // of all members together
   bool dead;              // merged into another
   bool folds_once;        // ROW: one fold, so producers are evaluated once
   const pestle_type_t* domain;  // shape that epilogue and row ops have

@@ -86,8 +86,10 @@ void pestle_fuse_add(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   f->items[item].next = g->first;
   g->first = item;
   ++g->count;
+  g->operands += f->items[item].node->operand_count;
   if (item < g->min) g->min = item;
   if (item > g->max) g->max = item;
+  g->operands += f->items[item].node->operand_count;
 }
 
 // --- Paths ---
