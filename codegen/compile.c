@@ -43,8 +43,9 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
   // Names are no part of the signature, but the plan carries them.
   const pestle_function_t* f = pestle_module_entry(c->module);
   for (size_t i = 0; i < f->body->block->argument_count; ++i) {
-    const char* name = f->argument_names ? f->argument_names[i] : NULL;
-    pestle_strbuf_appendf(key, "input %s\n", name ? name : "");
+    char name[256];
+    pestle_steps_input_name(f, (uint32_t)i, name, sizeof(name));
+    pestle_strbuf_appendf(key, "input %s\n", name);
   }
   for (uint32_t i = 0; i < f->result_name_count; ++i) {
     const char* name = f->result_names[i];
@@ -228,19 +229,21 @@ pestle_status_t pestle_compile(pestle_context_t* context,
                                pestle_device_t* device,
                                const pestle_compile_options_t* options,
                                pestle_plan_t** out_plan) {
-  *out_plan = NULL;
-  if (!context || !module || !device ||
+  if (!out_plan || !context || !module || !device ||
       (options && options->struct_size < sizeof(size_t))) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_compile needs a context, a module, a device "
-                        "and options with their struct_size set");
+                        "pestle_compile needs a context, a module, a device, a "
+                        "place for the plan, and options, if any, with their "
+                        "struct_size set");
   }
+  *out_plan = NULL;
   compilation_t c = {.context = context, .module = module, .device = device};
   if (options) {
     size_t n = options->struct_size;
     memcpy(&c.options, options, n < sizeof(c.options) ? n : sizeof(c.options));
   }
   c.options.struct_size = sizeof(c.options);
+  PESTLE_TRY(pestle_module_verify(module));
   PESTLE_TRY(check_static(module));
   pestle_strbuf_t key;
   pestle_strbuf_init(pestle_context_allocator(context), &key);

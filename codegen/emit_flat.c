@@ -392,12 +392,6 @@ static void store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
   if (s->write_index[v]) {
     at = pestle_emit_resolve(e, s->write_index[v][0]);
   } else {
-    const pestle_lin_t* axes[PESTLE_MAX_RANK] = {0};
-    for (uint32_t i = 0; i < s->map_count; ++i) {
-      axes[i] = pestle_lin_axis(e->nest, s->roots[i]);
-      if (pestle_lin_is_const(axes[i])) axes[i] = e->coord[s->roots[i]];
-    }
-    // Coordinates of extent-1 axes are their origin already.
     const pestle_box_t* box = &e->box[tensor];
     at = pestle_lin_const(e->nest, 0);
     for (uint32_t i = 0; i < s->map_count; ++i) {
@@ -588,7 +582,10 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
     count *= e->nest->axes.data[f->parts[i]].full_extent;
   }
   pestle_kir_id_t part[64];
-  if (count > 64) count = 64;
+  if (count > 64) {  // the sketches make at most four
+    e->nest->failed = true;
+    return acc_index(e, f);
+  }
   pestle_kir_id_t base = acc_index(e, f);
   for (int64_t i = 0; i < count; ++i) {
     part[i] = pestle_kir_load(

@@ -405,7 +405,8 @@ static pestle_status_t dump_text(pestle_kernels_t* ks,
   const pestle_kernel_target_t* t = &ks->targets[k->device];
   pestle_kernel_options_t options = {
       .struct_size = sizeof(options),
-      .cpu = k->device == 0 ? ks->options->target_cpu : NULL};
+      .cpu = k->device == 0 ? ks->options->target_cpu : NULL,
+      .strict = ks->options->numerics == PESTLE_NUMERICS_STRICT};
   pestle_blob_t text = {0};
   pestle_status_t status = t->backend->target->print(
       t->backend->self, &k->legal.view, &options, kind, &text);
@@ -443,6 +444,10 @@ pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
         k->status = NULL;
         return status;
       }
+    }
+    // The flag may have been lowered again; kernels were skipped all the same.
+    if (atomic_load(&batch.stopped)) {
+      return PESTLE_ERROR(CANCELLED, "cancelled by the caller during compile");
     }
   }
   PESTLE_TRY(pestle_control_check(control, "compile", count, count));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/steps.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct steps_t {
@@ -288,15 +289,15 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       return if_steps(s, node);
     case PESTLE_OP_CASE:
       return case_steps(s, node);
-    case PESTLE_OP_RESHAPE:
     case PESTLE_OP_SLICE:
+      // Left outside only where it is contiguous: a place in its source.
+      return NULL;
+    case PESTLE_OP_RESHAPE:
     case PESTLE_OP_OPTIMIZATION_BARRIER: {
-      // Views: the planner gave the source's place, or a copy is due. A slice
-      // that is left here is contiguous in its source.
+      // The planner gave the source's place, or a copy is due.
       pestle_value_t **from, **to;
       PESTLE_TRY(operands_of(s, node, &from));
       PESTLE_TRY(results_of(s, node, &to));
-      if (node->op == PESTLE_OP_SLICE) return NULL;
       return copy_values(s, from, to, node->result_count, "view");
     }
     default:
@@ -328,13 +329,25 @@ static pestle_plan_io_t io_of(steps_t* s, const pestle_type_t* type,
   return io;
 }
 
+void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
+                             char* out_name, size_t capacity) {
+  const char* name =
+      function->argument_names ? function->argument_names[index] : NULL;
+  if (!name || !name[0]) name = function->body->block->arguments[index]->name;
+  if (name && name[0]) {
+    snprintf(out_name, capacity, "%s", name);
+  } else {
+    snprintf(out_name, capacity, "arg%u", index);
+  }
+}
+
 static pestle_status_t interface_of(steps_t* s,
                                     const pestle_function_t* function) {
   const pestle_block_t* block = function->body->block;
   bool ok = true;
   for (uint32_t i = 0; i < block->argument_count; ++i) {
-    const char* name =
-        function->argument_names ? function->argument_names[i] : NULL;
+    char name[256];
+    pestle_steps_input_name(function, i, name, sizeof(name));
     ok = ok && pestle_vec_push(&s->plan->inputs,
                                io_of(s, block->arguments[i]->type, name));
   }
@@ -343,6 +356,9 @@ static pestle_status_t interface_of(steps_t* s,
     const char* name = i < function->result_name_count
                            ? function->result_names[i]
                            : NULL;
+    char number[32];
+    snprintf(number, sizeof(number), "result%u", i);
+    if (!name || !name[0]) name = number;
     ok = ok && pestle_vec_push(
                    &s->plan->outputs,
                    io_of(s, pestle_node_operand(ret, i)->type, name));

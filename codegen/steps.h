@@ -14,6 +14,11 @@ typedef struct pestle_placements_t {
                                    const pestle_value_t* value);
 } pestle_placements_t;
 
+// What input |index| is called: its name in the source, else its SSA name, else
+// its number ("arg2").
+void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
+                             char* out_name, size_t capacity);
+
 // Appends inputs, outputs and the steps of |function|, and the kernels that they
 // launch. Kernels are described in |plan| by pestle_steps_finish().
 PESTLE_NODISCARD pestle_status_t pestle_steps_build(

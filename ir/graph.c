@@ -107,6 +107,11 @@ static pestle_status_t init(pestle_module_t* module, const char* name) {
 pestle_status_t pestle_module_create(pestle_context_t* context,
                                      const char* name,
                                      pestle_module_t** out_module) {
+  if (!context || !out_module) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_module_create needs a context and a place for "
+                        "the module");
+  }
   *out_module = NULL;
   pestle_allocator_t allocator = pestle_context_allocator(context);
   pestle_module_t* module = pestle_alloc_zero(allocator, sizeof(*module));

@@ -87,6 +87,10 @@ static void destroy(pestle_context_t* context) {
 
 pestle_status_t pestle_context_create(const pestle_context_options_t* user,
                                       pestle_context_t** out_context) {
+  if (!out_context) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_context_create needs a place for the context");
+  }
   *out_context = NULL;
   pestle_context_options_t options;
   const char* default_device = NULL;

@@ -158,6 +158,11 @@ pestle_status_t pestle_executable_create(pestle_context_t* context,
                                          pestle_plan_t* plan,
                                          pestle_device_t* device,
                                          pestle_executable_t** out_executable) {
+  if (!context || !plan || !out_executable) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_executable_create needs a context, a plan and "
+                        "a place for the executable");
+  }
   *out_executable = NULL;
   if (device && device->context != context) {
     return PESTLE_ERROR(INVALID_ARGUMENT,

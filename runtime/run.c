@@ -261,6 +261,10 @@ pestle_status_t pestle_executable_run(
     size_t output_count, const pestle_run_options_t* options) {
   pestle_executable_t* e = executable;
   pestle_run_t run;
+  if (!e) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_executable_run needs an executable, not NULL");
+  }
   pestle_context_enter(e->context);
   PESTLE_TRY(check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(read_options(options, &run));
