@@ -216,6 +216,13 @@ void cli_inputs_deinit(cli_inputs_t* inputs) {
 
 // --- Finding them again ---
 
+// Whether an input was given by its number: "--input 1=...".
+static bool is_number(const char* name, size_t index) {
+  int64_t number;
+  return pestle_str_parse_i64(pestle_str(name), &number) &&
+         number == (int64_t)index;
+}
+
 cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name) {
   for (size_t i = 0; name && name[0] && i < inputs->arrays.size; ++i) {
@@ -225,7 +232,8 @@ cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
   for (size_t i = 0; i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
     // A named one stands for its name alone, unless the model has no names.
-    if (a->index == (int64_t)index && (!a->name || !name || !name[0])) return a;
+    bool by_place = !a->name || !name || !name[0] || is_number(a->name, index);
+    if (a->index == (int64_t)index && by_place) return a;
   }
   return NULL;
 }
@@ -244,12 +252,7 @@ static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
                                    const char* name) {
   for (size_t i = 0; i < inputs->lazy.size; ++i) {
     const cli_lazy_t* lazy = &inputs->lazy.data[i];
-    int64_t number;
-    if (!strcmp(lazy->name, name)) return lazy;
-    if (!name[0] && pestle_str_parse_i64(pestle_str(lazy->name), &number) &&
-        number == (int64_t)index) {
-      return lazy;
-    }
+    if (!strcmp(lazy->name, name) || is_number(lazy->name, index)) return lazy;
   }
   return NULL;
 }
