@@ -132,8 +132,10 @@ static pestle_status_t make_plan(compilation_t* c,
   plan_memory_t* m = pestle_alloc_zero(allocator, sizeof(*m));
   if (!m) return PESTLE_ERROR(OUT_OF_MEMORY, "writing a plan");
   m->allocator = allocator;
+  // A plan that nobody else will find is self-contained.
+  bool share = !c->options.no_cache && !c->options.dump;
   pestle_status_t status = pestle_plan_write(
-      build, kernels, c->module->name, c->signature, &m->data, &m->size);
+      build, share, kernels, c->module->name, c->signature, &m->data, &m->size);
   if (status) {
     pestle_dealloc(allocator, m, sizeof(*m));
     return status;

@@ -26,6 +26,9 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
 }
 
 void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    pestle_constant_release(plan->constants.data[i].shared);
+  }
   pestle_strbuf_deinit(&plan->strings);
   pestle_map_deinit(&plan->string_offsets);
   pestle_map_deinit(&plan->constant_keys);
@@ -63,7 +66,8 @@ static uint64_t constant_bytes(const pestle_kernel_arg_t* a) {
   return (uint64_t)pestle_type_count(&a->elements->type) * size;
 }
 
-// Content by hash, layout as it is: shared by all kernels that read it so.
+// Content and layout: shared by all kernels, plans and processes that read it
+// so.
 static pestle_hash128_t constant_key(const pestle_kernel_arg_t* a) {
   pestle_hasher_t h;
   pestle_hasher_init(&h);
@@ -74,6 +78,7 @@ static pestle_hash128_t constant_key(const pestle_kernel_arg_t* a) {
   pestle_hasher_update(&h, e->type.dims,
                        (size_t)e->type.rank * sizeof(int64_t));
   pestle_hasher_update(&h, e->data, e->size);
+  pestle_hasher_update_u64(&h, a->pack ? a->pack_count + 1 : 0);
   if (a->pack) {
     pestle_hasher_update(&h, a->pack, a->pack_count * sizeof(*a->pack));
     pestle_hasher_update(&h, &a->pack_offset, sizeof(a->pack_offset));
@@ -95,7 +100,7 @@ pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
   if (added) {
     v->u64 = plan->constants.size;
     pestle_plan_constant_t c = {.arg = *arg,
-                                .offset = plan->constant_size,
+                                .key = {key.low, key.high},
                                 .size = constant_bytes(arg)};
     plan->constant_size += (c.size + 63) / 64 * 64;
     if (!pestle_vec_push(&plan->constants, c)) {
@@ -103,7 +108,7 @@ pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
       return b;
     }
   }
-  b.offset = plan->constants.data[v->u64].offset;
+  b.index = (uint32_t)v->u64;
   b.size = plan->constants.data[v->u64].size;
   return b;
 }
@@ -151,6 +156,52 @@ static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
     pack_dims(&p, 0, c->arg.pack_offset, 0, 0);
   } else if (c->size) {
     memcpy(target, e->data, c->size);
+  }
+}
+
+static void pack_constant(void* user, void* target, size_t size) {
+  (void)size;
+  write_constant(user, target);
+}
+
+// Hands large constants to the context, which may have them packed already.
+static pestle_status_t share_constants(pestle_context_t* context,
+                                       pestle_plan_build_t* plan) {
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    pestle_plan_constant_t* c = &plan->constants.data[i];
+    if (c->size < PESTLE_PLAN_EXTERNAL_CONSTANT) continue;
+    PESTLE_TRY(pestle_constant_get(context, c->key, (size_t)c->size,
+                                   pack_constant, c, &c->shared));
+  }
+  return NULL;
+}
+
+// Places the constants that stay in the plan, behind one another.
+static void place_constants(const pestle_plan_build_t* plan, uint64_t* end,
+                            pestle_plan_constant_ref_t* refs) {
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    const pestle_plan_constant_t* c = &plan->constants.data[i];
+    refs[i] = (pestle_plan_constant_ref_t){.key = {c->key[0], c->key[1]},
+                                           .size = c->size,
+                                           .external = c->shared != NULL};
+    if (c->shared) {
+      (void)pestle_constant_data(c->shared, refs[i].hash);
+      continue;
+    }
+    refs[i].offset = *end;
+    *end += (c->size + 63) / 64 * 64;
+  }
+}
+
+static void fill_constants(uint8_t* data, const pestle_plan_build_t* plan,
+                           pestle_plan_constant_ref_t* refs) {
+  for (size_t i = 0; i < plan->constants.size; ++i) {
+    if (refs[i].external) continue;
+    write_constant(&plan->constants.data[i], data + refs[i].offset);
+    pestle_hash128_t hash =
+        pestle_hash128(data + refs[i].offset, (size_t)refs[i].size);
+    refs[i].hash[0] = hash.low;
+    refs[i].hash[1] = hash.high;
   }
 }
 
@@ -224,11 +275,12 @@ static int64_t scratch_size(const pestle_plan_build_t* plan) {
   return most;
 }
 
-pestle_status_t pestle_plan_write(pestle_plan_build_t* plan,
-                                  const pestle_kernels_t* kernels,
-                                  const char* name,
-                                  const uint64_t signature[2],
-                                  void** out_data, size_t* out_size) {
+// The header of the plan, its sections placed from |*end| on.
+static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
+                                        const pestle_kernels_t* kernels,
+                                        const char* name,
+                                        const uint64_t signature[2],
+                                        uint64_t* end) {
   pestle_plan_header_t h = {.version = PESTLE_PLAN_VERSION,
                             .header_size = sizeof(h),
                             .signature = {signature[0], signature[1]},
@@ -239,49 +291,81 @@ pestle_status_t pestle_plan_write(pestle_plan_build_t* plan,
                             .scratch_size = scratch_size(plan)};
   memcpy(h.magic, PESTLE_PLAN_MAGIC, sizeof(h.magic));
   h.name = pestle_plan_string(plan, name);
-  uint64_t code_size, end = (sizeof(h) + 63) / 64 * 64;
+  uint64_t code_size;
   place_code(plan, kernels, &code_size);
+  *end = (sizeof(h) + 63) / 64 * 64;
+  h.strings = place(end, plan->strings.size, 1);
+  h.devices = place(end, plan->devices.size, sizeof(pestle_plan_device_t));
+  h.inputs = place(end, plan->inputs.size, sizeof(pestle_plan_io_t));
+  h.outputs = place(end, plan->outputs.size, sizeof(pestle_plan_io_t));
+  h.kernels = place(end, plan->kernels.size, sizeof(pestle_plan_kernel_t));
+  h.bindings = place(end, plan->bindings.size, sizeof(pestle_plan_binding_t));
+  h.steps = place(end, plan->steps.size, sizeof(pestle_plan_step_t));
+  h.constant_refs =
+      place(end, plan->constants.size, sizeof(pestle_plan_constant_ref_t));
+  h.code = place(end, code_size, 1);
+  return h;
+}
+
+// Fills |data|, which is zero but for the records of the constants.
+static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
+                      const pestle_plan_build_t* plan,
+                      const pestle_kernels_t* kernels) {
+  fill(data, h->strings, plan->strings.data, 1);
+  fill(data, h->devices, plan->devices.data, sizeof(pestle_plan_device_t));
+  fill(data, h->inputs, plan->inputs.data, sizeof(pestle_plan_io_t));
+  fill(data, h->outputs, plan->outputs.data, sizeof(pestle_plan_io_t));
+  fill(data, h->kernels, plan->kernels.data, sizeof(pestle_plan_kernel_t));
+  fill(data, h->bindings, plan->bindings.data, sizeof(pestle_plan_binding_t));
+  fill(data, h->steps, plan->steps.data, sizeof(pestle_plan_step_t));
+  fill_code(data + h->code.offset, plan, kernels);
+  memcpy(data, h, sizeof(*h));
+  h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
+                              (size_t)h->size - PESTLE_PLAN_CHECKED_FROM);
+  memcpy(data, h, sizeof(*h));
+}
+
+static pestle_status_t write_plan(pestle_plan_build_t* plan,
+                                  const pestle_kernels_t* kernels,
+                                  const char* name,
+                                  const uint64_t signature[2],
+                                  pestle_plan_constant_ref_t* refs,
+                                  void** out_data, size_t* out_size) {
+  uint64_t end;
+  pestle_plan_header_t h = make_header(plan, kernels, name, signature, &end);
   if (plan->failed || plan->strings.failed) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "writing the plan of '%s'", name);
   }
-  h.strings = place(&end, plan->strings.size, 1);
-  h.devices = place(&end, plan->devices.size, sizeof(pestle_plan_device_t));
-  h.inputs = place(&end, plan->inputs.size, sizeof(pestle_plan_io_t));
-  h.outputs = place(&end, plan->outputs.size, sizeof(pestle_plan_io_t));
-  h.kernels = place(&end, plan->kernels.size, sizeof(pestle_plan_kernel_t));
-  h.bindings = place(&end, plan->bindings.size, sizeof(pestle_plan_binding_t));
-  h.steps = place(&end, plan->steps.size, sizeof(pestle_plan_step_t));
-  h.constants = place(&end, plan->constant_size, 1);
-  h.code = place(&end, code_size, 1);
+  place_constants(plan, &end, refs);
   h.size = end;
   uint8_t* data = pestle_alloc_aligned(plan->allocator, (size_t)end,
                                        PESTLE_BUFFER_ALIGNMENT);
   if (!data) {
-    return PESTLE_ERROR(OUT_OF_MEMORY,
-                        "the plan of '%s' needs %llu bytes, of which %llu are "
-                        "constants",
-                        name, (unsigned long long)end,
-                        (unsigned long long)plan->constant_size);
+    return PESTLE_ERROR(OUT_OF_MEMORY, "the plan of '%s' needs %llu bytes",
+                        name, (unsigned long long)end);
   }
   memset(data, 0, (size_t)end);
-  fill(data, h.strings, plan->strings.data, 1);
-  fill(data, h.devices, plan->devices.data, sizeof(pestle_plan_device_t));
-  fill(data, h.inputs, plan->inputs.data, sizeof(pestle_plan_io_t));
-  fill(data, h.outputs, plan->outputs.data, sizeof(pestle_plan_io_t));
-  fill(data, h.kernels, plan->kernels.data, sizeof(pestle_plan_kernel_t));
-  fill(data, h.bindings, plan->bindings.data, sizeof(pestle_plan_binding_t));
-  fill(data, h.steps, plan->steps.data, sizeof(pestle_plan_step_t));
-  for (size_t i = 0; i < plan->constants.size; ++i) {
-    write_constant(&plan->constants.data[i],
-                   data + h.constants.offset + plan->constants.data[i].offset);
-  }
-  fill_code(data + h.code.offset, plan, kernels);
-  memcpy(data, &h, sizeof(h));
-  h.checksum = pestle_hash64(data + 32, (size_t)end - 32);
-  memcpy(data, &h, sizeof(h));
+  fill_constants(data, plan, refs);
+  fill(data, h.constant_refs, refs, sizeof(*refs));
+  fill_plan(data, &h, plan, kernels);
   *out_data = data;
   *out_size = (size_t)end;
   return NULL;
+}
+
+pestle_status_t pestle_plan_write(pestle_plan_build_t* plan, bool share,
+                                  const pestle_kernels_t* kernels,
+                                  const char* name,
+                                  const uint64_t signature[2],
+                                  void** out_data, size_t* out_size) {
+  if (share) PESTLE_TRY(share_constants(kernels->context, plan));
+  size_t size = plan->constants.size * sizeof(pestle_plan_constant_ref_t);
+  pestle_plan_constant_ref_t* refs = pestle_alloc(plan->allocator, size);
+  if (!refs) return PESTLE_ERROR(OUT_OF_MEMORY, "writing a plan");
+  pestle_status_t status = write_plan(plan, kernels, name, signature, refs,
+                                      out_data, out_size);
+  pestle_dealloc(plan->allocator, refs, size);
+  return status;
 }
 
 // --- Text ---
@@ -290,7 +374,7 @@ static void print_binding(const pestle_plan_binding_t* b,
                           pestle_strbuf_t* out) {
   static const char* const names[] = {"arena", "input", "output", "constant"};
   pestle_strbuf_append_c(out, names[b->storage & 3]);
-  if (b->storage == PESTLE_PLAN_INPUT || b->storage == PESTLE_PLAN_OUTPUT) {
+  if (b->storage != PESTLE_PLAN_ARENA) {
     pestle_strbuf_appendf(out, "%u", b->index);
   }
   pestle_strbuf_appendf(out, "[%llu:%llu]", (unsigned long long)b->offset,

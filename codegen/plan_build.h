@@ -6,11 +6,13 @@
 #include "base/map.h"
 #include "codegen/kernels.h"
 #include "pestle/plan_format.h"
+#include "pestle/runtime.h"
 
-// A constant's bytes in the plan.
 typedef struct pestle_plan_constant_t {
   pestle_kernel_arg_t arg;  // of kind CONSTANT
-  uint64_t offset, size;
+  uint64_t key[2];          // of its content and layout
+  uint64_t size;
+  pestle_constant_t* shared;  // NULL: its bytes are in the plan
 } pestle_plan_constant_t;
 
 typedef struct pestle_plan_build_t {
@@ -46,9 +48,11 @@ uint32_t pestle_plan_bind(pestle_plan_build_t* plan,
 // Appends a step; its index.
 uint32_t pestle_plan_step(pestle_plan_build_t* plan, pestle_plan_step_t step);
 
-// Writes all as one plan; |*out_data| is |allocator|'s, 64-byte aligned.
+// Writes all as one plan; |*out_data| is |allocator|'s, 64-byte aligned. With
+// |share| large constants lie in the context, which |plan| holds them in until
+// it is deinitialised; else the plan is self-contained.
 PESTLE_NODISCARD pestle_status_t pestle_plan_write(
-    pestle_plan_build_t* plan, const pestle_kernels_t* kernels,
+    pestle_plan_build_t* plan, bool share, const pestle_kernels_t* kernels,
     const char* name, const uint64_t signature[2], void** out_data,
     size_t* out_size);
 

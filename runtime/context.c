@@ -75,6 +75,7 @@ static void destroy(pestle_context_t* context) {
   pestle_allocator_t allocator = context->allocator;
   // Each tolerates that it was never initialised.
   pestle_plan_cache_deinit(&context->plan_cache);
+  pestle_constants_deinit(&context->constants);
   pestle_pool_deinit(&context->pool);
   pestle_registry_deinit(&context->registry);
   pestle_fork_mark_deinit(&context->fork_mark);
@@ -122,6 +123,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       (pestle_pool_hook_t){options.parallel_for, options.parallel_user},
       &context->pool);
   pestle_registry_init(context, &context->registry);
+  pestle_constants_init(context, &context->constants);
   pestle_plan_cache_init(context, &context->plan_cache);
   pestle_status_t status = copy_strings(&options, default_device, context);
   if (status) {
@@ -149,6 +151,7 @@ void pestle_context_after_fork(pestle_context_t* context) {
     atomic_fetch_add(&context->fork_count, 1);
     pestle_pool_after_fork(&context->pool);
     pestle_registry_after_fork(&context->registry);
+    pestle_constants_after_fork(&context->constants);
     pestle_plan_cache_after_fork(&context->plan_cache);
     atomic_store(state, PESTLE_FORK_READY);
   }

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "pestle/context.h"
 #include "pestle/plugin.h"
+#include "runtime/constant.h"
 #include "runtime/plan_cache.h"
 #include "runtime/platform.h"
 #include "runtime/pool.h"
@@ -31,6 +32,7 @@ struct pestle_context_s {
   pestle_host_t host;
   pestle_pool_t pool;
   pestle_registry_t registry;
+  pestle_constants_t constants;
   pestle_plan_cache_t plan_cache;
 };
 

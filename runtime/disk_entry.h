@@ -8,11 +8,14 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "pestle/runtime.h"
 
 #define PESTLE_DISK_ENTRY_MAGIC "PSTLENT1"
 #define PESTLE_DISK_ENTRY_VERSION 1u
+// Files of constants (constant.h) lie beside the entries.
+#define PESTLE_CONSTANT_FILE_PREFIX "c-"
 
 typedef struct pestle_disk_entry_t {
   char magic[8];
@@ -28,9 +31,16 @@ typedef struct pestle_disk_entry_t {
 // The path of the entry of |key| in |folder|; NULL when out of memory.
 char* pestle_disk_entry_path(pestle_arena_t* arena, const char* folder,
                              pestle_str_t key);
-// Whether |name| is one that entries have; |*out_temporary| for a file that a
-// writer is at work on, or left behind.
-bool pestle_disk_entry_is_name(const char* name, bool* out_temporary);
+typedef enum pestle_disk_name_e {
+  PESTLE_DISK_OTHER,      // none of ours
+  PESTLE_DISK_TEMPORARY,  // a writer is at work on it, or left it behind
+  PESTLE_DISK_PLAN,
+  PESTLE_DISK_CONSTANT,
+} pestle_disk_name_t;
+
+// What |name| is the name of, and the hash in it.
+pestle_disk_name_t pestle_disk_entry_name(const char* name,
+                                          pestle_hash128_t* out_hash);
 // NULL, or what is wrong with the mapped file, as a static sentence. Looks at
 // the checksum last, and only with |verify|.
 const char* pestle_disk_entry_fault(pestle_mapping_t mapping, bool verify);

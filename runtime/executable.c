@@ -104,16 +104,26 @@ static void scan_steps(pestle_executable_t* e, size_t step_count) {
 
 // --- Life ---
 
+// Other plans may use the same constants: those count themselves.
 static void count_constants(pestle_executable_t* e, bool in) {
-  int64_t bytes = (int64_t)pestle_plan_header(e->plan)->constants.count;
-  if (in) {
-    if (!atomic_fetch_add(&e->plan->users, 1)) {
-      pestle_device_count_memory(e->devices[0], bytes);
-    }
-  } else if (atomic_fetch_sub(&e->plan->users, 1) == 1) {
-    pestle_device_count_memory(e->devices[0], -bytes);
-  }
   e->counted = in;
+  bool counts = in ? !atomic_fetch_add(&e->plan->users, 1)
+                   : atomic_fetch_sub(&e->plan->users, 1) == 1;
+  if (!counts) return;
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_constant_ref_t, constant_refs);
+  int64_t bytes = 0;  // in the plan
+  for (size_t i = 0; i < e->plan->constant_count; ++i) {
+    pestle_constant_t* outside = e->plan->constants[i];
+    if (!outside) {
+      bytes += (int64_t)refs[i].size;
+    } else if (in) {
+      pestle_constant_use(outside, e->devices[0]);
+    } else {
+      pestle_constant_unuse(outside);
+    }
+  }
+  pestle_device_count_memory(e->devices[0], in ? bytes : -bytes);
 }
 
 static void destroy(pestle_executable_t* e) {

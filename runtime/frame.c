@@ -42,13 +42,12 @@ static pestle_status_t create(pestle_executable_t* e,
   pestle_frame_t* frame = (pestle_frame_t*)(void*)base;
   (void)lay_out(e, base, frame);
   frame->bytes = bytes;
-  const pestle_plan_header_t* h = pestle_plan_header(e->plan);
   for (size_t i = 0; i < e->binding_count; ++i) {
     if (e->bindings[i].storage != PESTLE_PLAN_CONSTANT) continue;
-    // Kernels do not write to constants; a mapped plan is read-only.
-    frame->bindings[i] =
-        (void*)(uintptr_t)(e->plan->data + h->constants.offset +
-                           e->bindings[i].offset);
+    // Kernels do not write to constants, which are read-only.
+    frame->bindings[i] = (void*)(uintptr_t)(pestle_plan_constant_base(
+                                                e->plan, e->bindings[i].index) +
+                                            e->bindings[i].offset);
   }
   *out_frame = frame;
   return NULL;

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan.h"
 
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "pestle/version.h"
 #include "runtime/context.h"
 
+static void free_plan(pestle_plan_t* plan) {
+  pestle_allocator_t allocator = plan->context->allocator;
+  for (size_t i = 0; plan->constants && i < plan->constant_count; ++i) {
+    pestle_constant_release(plan->constants[i]);
+  }
+  pestle_dealloc(allocator, plan->constants,
+                 plan->constant_count * sizeof(*plan->constants));
+  pestle_dealloc(allocator, plan, sizeof(*plan));
+}
+
 static void destroy(pestle_plan_t* plan) {
-  pestle_context_t* context = plan->context;
   if (plan->release) plan->release(plan->release_self);
   if (plan->mapping.data) pestle_file_unmap(&plan->mapping);
-  pestle_dealloc(context->allocator, plan, sizeof(*plan));
+  free_plan(plan);
 }
 
 // A plan of another build is read as long as its format is ours: what it needs
@@ -23,19 +36,50 @@ static void note_build(const pestle_plan_t* plan) {
                      pestle_plan_text(plan, pestle_plan_header(plan)->name));
 }
 
+// Takes hold of the constants that lie outside of the plan.
+static pestle_status_t find_constants(pestle_plan_t* plan,
+                                      const char** out_reason) {
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
+  plan->constant_count = pestle_plan_header(plan)->constant_refs.count;
+  plan->constants =
+      pestle_alloc_zero(plan->context->allocator,
+                        plan->constant_count * sizeof(*plan->constants));
+  if (!plan->constants) return PESTLE_OOM();
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    if (!refs[i].external) continue;
+    PESTLE_TRY(pestle_constant_find(plan->context, &refs[i],
+                                    &plan->constants[i], out_reason));
+    if (plan->constants[i]) continue;
+    return PESTLE_ERROR(
+        NOT_FOUND,
+        "plan '%s' does not hold all of its constants: %s; save it with "
+        "pestle_plan_save(), or compile the model again",
+        pestle_plan_text(plan, pestle_plan_header(plan)->name), *out_reason);
+  }
+  return NULL;
+}
+
 static pestle_status_t create(pestle_context_t* context, const void* data,
                               size_t size, bool trusted,
-                              pestle_plan_t** out_plan) {
+                              pestle_plan_t** out_plan,
+                              const char** out_reason) {
+  *out_reason = NULL;
   PESTLE_TRY(pestle_plan_check(data, size, !trusted));
   pestle_plan_t* plan = pestle_alloc_zero(context->allocator, sizeof(*plan));
   if (!plan) return PESTLE_OOM();
   pestle_refcount_init(&plan->refcount);
-  pestle_context_retain(context);
   plan->context = context;
   atomic_init(&plan->holders, 1);
   plan->data = data;
   plan->size = size;
   atomic_init(&plan->users, 0);
+  pestle_status_t status = find_constants(plan, out_reason);
+  if (status) {
+    free_plan(plan);
+    return status;
+  }
+  pestle_context_retain(context);
   note_build(plan);
   *out_plan = plan;
   return NULL;
@@ -45,7 +89,8 @@ pestle_status_t pestle_plan_create(pestle_context_t* context, const void* data,
                                    size_t size, void (*release)(void* self),
                                    void* self, pestle_plan_t** out_plan) {
   *out_plan = NULL;
-  PESTLE_TRY(create(context, data, size, false, out_plan));
+  const char* reason;
+  PESTLE_TRY(create(context, data, size, false, out_plan, &reason));
   (*out_plan)->release = release;
   (*out_plan)->release_self = self;
   return NULL;
@@ -55,10 +100,11 @@ pestle_status_t pestle_plan_create_mapped(pestle_context_t* context,
                                           pestle_mapping_t mapping,
                                           size_t offset, size_t size,
                                           bool trusted,
-                                          pestle_plan_t** out_plan) {
+                                          pestle_plan_t** out_plan,
+                                          const char** out_reason) {
   *out_plan = NULL;
   PESTLE_TRY(create(context, (const char*)mapping.data + offset, size, trusted,
-                    out_plan));
+                    out_plan, out_reason));
   (*out_plan)->mapping = mapping;
   return NULL;
 }
@@ -93,10 +139,57 @@ const void* pestle_plan_data(const pestle_plan_t* plan, size_t* out_size) {
   return plan->data;
 }
 
-pestle_status_t pestle_plan_save(const pestle_plan_t* plan, const char* path) {
+// --- Files ---
+
+// The size of the plan with all its constants in it.
+static size_t whole_size(const pestle_plan_t* plan) {
+  size_t size = pestle_align_up(plan->size, 64);
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    const pestle_constant_t* constant = plan->constants[i];
+    if (constant) size += pestle_align_up(constant->size, 64);
+  }
+  return size;
+}
+
+// Copies the plan to |data|, |size| zero bytes, and appends its constants.
+static void write_whole(const pestle_plan_t* plan, char* data, size_t size) {
+  memcpy(data, plan->data, plan->size);
+  pestle_plan_header_t* header = (pestle_plan_header_t*)(void*)data;
+  pestle_plan_constant_ref_t* refs =
+      (pestle_plan_constant_ref_t*)(void*)(data + header->constant_refs.offset);
+  size_t end = pestle_align_up(plan->size, 64);
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    const pestle_constant_t* constant = plan->constants[i];
+    if (!constant) continue;
+    memcpy(data + end, constant->data, constant->size);
+    refs[i].external = 0;
+    refs[i].offset = end;
+    end += pestle_align_up(constant->size, 64);
+  }
+  header->size = size;
+  header->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
+                                   size - PESTLE_PLAN_CHECKED_FROM);
+}
+
+static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
   pestle_str_t part = pestle_str_make(plan->data, plan->size);
-  return pestle_status_annotate(pestle_file_write_atomic(path, &part, 1),
-                                "while saving a plan");
+  size_t size = whole_size(plan);
+  if (size == pestle_align_up(plan->size, 64)) {
+    return pestle_file_write_atomic(path, &part, 1);
+  }
+  pestle_allocator_t allocator = plan->context->allocator;
+  char* data = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
+  if (!data) return PESTLE_OOM();
+  memset(data, 0, size);
+  write_whole(plan, data, size);
+  part = pestle_str_make(data, size);
+  pestle_status_t status = pestle_file_write_atomic(path, &part, 1);
+  pestle_free_aligned(allocator, data, size, PESTLE_BUFFER_ALIGNMENT);
+  return status;
+}
+
+pestle_status_t pestle_plan_save(const pestle_plan_t* plan, const char* path) {
+  return pestle_status_annotate(save(plan, path), "while saving a plan");
 }
 
 pestle_status_t pestle_plan_load(pestle_context_t* context, const char* path,
@@ -104,8 +197,9 @@ pestle_status_t pestle_plan_load(pestle_context_t* context, const char* path,
   *out_plan = NULL;
   pestle_mapping_t mapping;
   PESTLE_TRY(pestle_file_map(path, &mapping));
+  const char* reason;
   pestle_status_t status = pestle_plan_create_mapped(
-      context, mapping, 0, mapping.size, false, out_plan);
+      context, mapping, 0, mapping.size, false, out_plan, &reason);
   if (!status) return NULL;
   pestle_file_unmap(&mapping);
   return pestle_status_annotate(status, "while loading the plan '%s'", path);

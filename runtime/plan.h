@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "pestle/plan_format.h"
 #include "pestle/runtime.h"
+#include "runtime/constant.h"
 
 // A plan in the context's cache must not keep the context alive, or neither
 // would ever die: the context is held while somebody else holds the plan.
@@ -20,16 +21,21 @@ struct pestle_plan_s {
   void (*release)(void* self);
   void* release_self;
   pestle_mapping_t mapping;  // the file that |data| lies in, if one does
+  // For each constant: what it is outside of the plan, or NULL: in the plan.
+  pestle_constant_t** constants;
+  size_t constant_count;
   // How many executables use the constants: they are counted once.
   atomic_uint users;
 };
 
 // Takes over |mapping|, in which the plan lies at |offset|. |trusted| leaves
 // out the checksum, for who has verified one already. On failure the mapping
-// stays the caller's.
-PESTLE_NODISCARD pestle_status_t pestle_plan_create_mapped(
-    pestle_context_t* context, pestle_mapping_t mapping, size_t offset,
-    size_t size, bool trusted, pestle_plan_t** out_plan);
+// stays the caller's. |*out_reason| says which constant is not to be had, as a
+// static sentence (the status is NOT_FOUND then), or is NULL.
+PESTLE_NODISCARD pestle_status_t
+pestle_plan_create_mapped(pestle_context_t* context, pestle_mapping_t mapping,
+                          size_t offset, size_t size, bool trusted,
+                          pestle_plan_t** out_plan, const char** out_reason);
 
 // The cache's reference: such a one as does not hold the context.
 void pestle_plan_retain_cached(pestle_plan_t* plan);
@@ -57,5 +63,14 @@ static inline const char* pestle_plan_text(const pestle_plan_t* plan,
 #define PESTLE_PLAN_RECORDS(plan, Type, section) \
   ((const Type*)(const void*)((plan)->data +     \
                               pestle_plan_header(plan)->section.offset))
+
+static inline const char* pestle_plan_constant_base(const pestle_plan_t* plan,
+                                                    uint32_t index) {
+  const pestle_constant_t* outside = plan->constants[index];
+  if (outside) return outside->data;
+  return plan->data + PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t,
+                                          constant_refs)[index]
+                          .offset;
+}
 
 #endif  // PESTLE_RUNTIME_PLAN_H_

@@ -44,6 +44,14 @@ pestle_disk_cache_load(pestle_context_t* context, pestle_str_t key,
 void pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
                              const struct pestle_plan_s* plan);
 
+// Makes the folder if it is missing; says why it is not to be trusted.
+PESTLE_NODISCARD pestle_status_t
+pestle_disk_cache_prepare(pestle_context_t* context);
+// Logs that something is not kept on disk, once as a warning, and releases
+// |status|, which may be NULL.
+void pestle_disk_cache_report(pestle_context_t* context,
+                              pestle_status_t status);
+
 // --- plan_cache_admin.c ---
 
 // Removes the least recently used entries until at most |keep_bytes| remain,

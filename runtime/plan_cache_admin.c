@@ -8,16 +8,23 @@
 #include "runtime/disk_entry.h"
 #include "runtime/plan.h"
 
-// A writer's file that is older was left behind by a crash.
+// A writer's file that is older was left behind by a crash; so was a constant
+// whose plan has not come by then.
 #define STALE_NS ((int64_t)3600 * 1000000000)
 
-typedef struct file_t {
+typedef struct file_t file_t;
+struct file_t {
   const char* name;
   const char* path;
   uint64_t size;
   int64_t used_ns;
-  bool temporary;
-} file_t;
+  pestle_disk_name_t kind;
+  pestle_hash128_t hash;
+  file_t** constants;  // of a plan: the files that it refers to
+  size_t constant_count;
+  size_t references;  // of a constant: the plans that refer to it
+  bool removed;
+};
 
 typedef struct folder_t {
   pestle_arena_t arena;
@@ -34,7 +41,8 @@ static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
   if (!folder->files) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     file_t file = {.name = names[i]};
-    if (!pestle_disk_entry_is_name(names[i], &file.temporary)) continue;
+    file.kind = pestle_disk_entry_name(names[i], &file.hash);
+    if (file.kind == PESTLE_DISK_OTHER) continue;
     file.path = pestle_path_join(&folder->arena, context->cache_dir, names[i]);
     if (!file.path) return PESTLE_OOM();
     pestle_file_info_t info;
@@ -88,11 +96,14 @@ pestle_status_t pestle_cache_stats(pestle_context_t* context,
   pestle_mutex_lock(&cache->mutex);
   stats.memory_entries = cache->finished;
   pestle_mutex_unlock(&cache->mutex);
+  pestle_constants_stats(&context->constants, &stats.memory_constants,
+                         &stats.memory_constant_bytes);
   folder_t folder;
   pestle_status_t status = open_folder(context, &folder);
   for (size_t i = 0; i < folder.count && !status; ++i) {
-    if (folder.files[i].temporary) continue;
-    ++stats.disk_entries;
+    if (folder.files[i].kind == PESTLE_DISK_TEMPORARY) continue;
+    ++*(folder.files[i].kind == PESTLE_DISK_PLAN ? &stats.disk_entries
+                                                 : &stats.disk_constants);
     stats.disk_bytes += folder.files[i].size;
   }
   close_folder(&folder);
@@ -103,30 +114,76 @@ pestle_status_t pestle_cache_stats(pestle_context_t* context,
 
 // --- Looking at one entry ---
 
-// Maps an entry and finds the model's name in it. The status says what is wrong
-// with the entry; the mapping is to be unmapped in any case.
+static pestle_status_t fault_of(const file_t* file, const char* fault) {
+  if (!fault) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "%s: '%s'; it is replaced when its plan is "
+                      "needed",
+                      fault, file->path);
+}
+
+// Maps an entry. The status says what is wrong with it; the mapping is to be
+// unmapped in any case.
 static pestle_status_t open_entry(const file_t* file, bool verify,
-                                  pestle_mapping_t* out_mapping,
-                                  const char** out_model) {
+                                  pestle_mapping_t* out_mapping) {
   *out_mapping = (pestle_mapping_t){NULL, 0};
-  *out_model = "";
-  const char* fault = pestle_platform_distrust(file->path, false);
-  if (!fault) {
-    PESTLE_TRY(pestle_file_map(file->path, out_mapping));
-    fault = pestle_disk_entry_fault(*out_mapping, verify);
+  PESTLE_TRY(fault_of(file, pestle_platform_distrust(file->path, false)));
+  PESTLE_TRY(pestle_file_map(file->path, out_mapping));
+  if (file->kind == PESTLE_DISK_CONSTANT) {
+    return fault_of(
+        file, pestle_constant_file_fault(*out_mapping, file->hash, verify));
   }
-  if (fault) {
-    return PESTLE_ERROR(MALFORMED,
-                        "%s: '%s'; it is replaced when its plan is "
-                        "needed",
-                        fault, file->path);
-  }
+  PESTLE_TRY(fault_of(file, pestle_disk_entry_fault(*out_mapping, verify)));
   const pestle_disk_entry_t* header = out_mapping->data;
-  const char* data = (const char*)out_mapping->data + header->plan_offset;
-  PESTLE_TRY(pestle_plan_check(data, header->plan_size, false));
-  pestle_plan_t plan = {.data = data, .size = header->plan_size};
-  *out_model = pestle_plan_text(&plan, pestle_plan_header(&plan)->name);
-  return NULL;
+  return pestle_plan_check((const char*)header + header->plan_offset,
+                           header->plan_size, false);
+}
+
+// The plan in an entry that was opened; only its bytes can be read.
+static pestle_plan_t plan_in(pestle_mapping_t mapping) {
+  const pestle_disk_entry_t* header = mapping.data;
+  return (pestle_plan_t){.data = (const char*)header + header->plan_offset,
+                         .size = header->plan_size};
+}
+
+// Whether what the plan refers to is there; not whether it is sound.
+static pestle_status_t check_constants(pestle_context_t* context,
+                                       const file_t* file,
+                                       pestle_mapping_t mapping) {
+  pestle_plan_t plan = plan_in(mapping);
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(&plan, pestle_plan_constant_ref_t, constant_refs);
+  pestle_arena_t arena;
+  pestle_arena_init(context->allocator, &arena);
+  pestle_status_t status = NULL;
+  uint64_t count = pestle_plan_header(&plan)->constant_refs.count;
+  for (uint64_t i = 0; i < count && !status; ++i) {
+    if (!refs[i].external) continue;
+    pestle_hash128_t hash = {refs[i].hash[0], refs[i].hash[1]};
+    const char* path =
+        pestle_constant_file_path(&arena, context->cache_dir, hash);
+    if (!path) {
+      status = PESTLE_OOM();
+    } else if (!pestle_file_exists(path)) {
+      status = fault_of(file, "a constant of the entry on disk is missing");
+    }
+  }
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
+static pestle_status_t check_file(pestle_context_t* context, const file_t* file,
+                                  bool verify, pestle_mapping_t* out_mapping) {
+  PESTLE_TRY(open_entry(file, verify, out_mapping));
+  if (file->kind != PESTLE_DISK_PLAN) return NULL;
+  return check_constants(context, file, *out_mapping);
+}
+
+// The name of the model in an entry that was opened.
+static const char* model_of(const file_t* file, pestle_mapping_t mapping) {
+  if (file->kind == PESTLE_DISK_CONSTANT) return "(constant)";
+  pestle_plan_t plan = plan_in(mapping);
+  return pestle_plan_text(&plan, pestle_plan_header(&plan)->name);
 }
 
 pestle_status_t pestle_cache_visit(pestle_context_t* context, bool verify,
@@ -140,12 +197,11 @@ pestle_status_t pestle_cache_visit(pestle_context_t* context, bool verify,
   pestle_status_t status = open_folder(context, &folder);
   for (size_t i = 0; i < folder.count && !status; ++i) {
     const file_t* file = &folder.files[i];
-    if (file->temporary) continue;
+    if (file->kind == PESTLE_DISK_TEMPORARY) continue;
     pestle_mapping_t mapping;
-    const char* model;
-    pestle_status_t fault = open_entry(file, verify, &mapping, &model);
-    visit(user, file->name, model, file->size, file->used_ns / 1000000000,
-          fault);
+    pestle_status_t fault = check_file(context, file, verify, &mapping);
+    visit(user, file->name, fault ? "" : model_of(file, mapping), file->size,
+          file->used_ns / 1000000000, fault);
     pestle_status_release(fault);
     pestle_file_unmap(&mapping);
   }
@@ -162,42 +218,140 @@ static int compare_files(const void* a, const void* b) {
   return strcmp(x->name, y->name);
 }
 
-static bool is_sound(const file_t* file) {
+typedef struct cut_t {
+  pestle_context_t* context;
+  folder_t folder;
+  pestle_map_t constants;  // pestle_hash128_t -> file_t*
+  uint64_t total, removed;
+} cut_t;
+
+static bool is_sound(const cut_t* c, const file_t* file) {
   pestle_mapping_t mapping;
-  const char* model;
-  pestle_status_t status = open_entry(file, true, &mapping, &model);
+  pestle_status_t status = check_file(c->context, file, true, &mapping);
   bool sound = !status;
   pestle_status_release(status);
   pestle_file_unmap(&mapping);
   return sound;
 }
 
+// Notes the files that an opened plan refers to.
+static pestle_status_t link_plan(cut_t* c, file_t* file,
+                                 pestle_mapping_t mapping) {
+  pestle_plan_t plan = plan_in(mapping);
+  const pestle_plan_constant_ref_t* refs =
+      PESTLE_PLAN_RECORDS(&plan, pestle_plan_constant_ref_t, constant_refs);
+  uint64_t count = pestle_plan_header(&plan)->constant_refs.count;
+  file->constants = PESTLE_ARENA_ARRAY(&c->folder.arena, file_t*, count);
+  if (!file->constants) return PESTLE_OOM();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!refs[i].external) continue;
+    const pestle_map_value_t* value =
+        pestle_map_find(&c->constants, refs[i].hash, sizeof(pestle_hash128_t));
+    if (!value) continue;
+    file_t* constant = value->ptr;
+    ++constant->references;
+    file->constants[file->constant_count++] = constant;
+  }
+  return NULL;
+}
+
+// Finds out which plans refer to which constants. Damaged ones refer to none.
+static pestle_status_t link_files(cut_t* c) {
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_CONSTANT) continue;
+    pestle_map_value_t* value =
+        pestle_map_put(&c->constants, &file->hash, sizeof(file->hash), NULL);
+    if (!value) return PESTLE_OOM();
+    value->ptr = file;
+  }
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_PLAN) continue;
+    pestle_mapping_t mapping;
+    pestle_status_t fault = open_entry(file, false, &mapping);
+    pestle_status_t status = fault ? NULL : link_plan(c, file, mapping);
+    pestle_status_release(fault);
+    pestle_file_unmap(&mapping);
+    PESTLE_TRY(status);
+  }
+  return NULL;
+}
+
+static pestle_status_t remove_file(cut_t* c, file_t* file) {
+  if (file->removed) return NULL;
+  file->removed = true;
+  PESTLE_TRY(pestle_file_remove(file->path));
+  if (file->kind == PESTLE_DISK_TEMPORARY) return NULL;
+  c->total -= file->size;
+  ++c->removed;
+  // Constants go with the last plan that refers to them.
+  for (size_t i = 0; i < file->constant_count; ++i) {
+    if (--file->constants[i]->references) continue;
+    PESTLE_TRY(remove_file(c, file->constants[i]));
+  }
+  return NULL;
+}
+
+static pestle_status_t cut_plans(cut_t* c, uint64_t keep_bytes, bool verify) {
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_PLAN) continue;
+    if (c->total <= keep_bytes && (!verify || is_sound(c, file))) continue;
+    PESTLE_TRY(remove_file(c, file));
+  }
+  return NULL;
+}
+
+// Constants that are damaged, or that no plan refers to: a plan that is being
+// made may be about to, so that only |verify| removes young ones.
+static pestle_status_t cut_constants(cut_t* c, int64_t stale, bool verify) {
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_CONSTANT) continue;
+    bool remove = file->references ? verify && !is_sound(c, file)
+                                   : verify || file->used_ns < stale;
+    if (remove) PESTLE_TRY(remove_file(c, file));
+  }
+  return NULL;
+}
+
+static pestle_status_t cut_temporaries(cut_t* c, int64_t stale) {
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_TEMPORARY) {
+      c->total += file->size;
+    } else if (file->used_ns < stale) {
+      PESTLE_TRY(remove_file(c, file));
+    }
+  }
+  return NULL;
+}
+
+static pestle_status_t cut(cut_t* c, uint64_t keep_bytes, bool verify) {
+  int64_t stale = pestle_wall_clock_ns() - STALE_NS;
+  PESTLE_TRY(open_folder(c->context, &c->folder));
+  if (c->folder.count) {
+    qsort(c->folder.files, c->folder.count, sizeof(file_t), compare_files);
+  }
+  PESTLE_TRY(cut_temporaries(c, stale));
+  // The common case opens no file.
+  if (c->total <= keep_bytes && !verify) return NULL;
+  PESTLE_TRY(link_files(c));
+  // A plan without one of its constants is not sound.
+  PESTLE_TRY(cut_constants(c, stale, verify));
+  return cut_plans(c, keep_bytes, verify);
+}
+
 pestle_status_t pestle_disk_cache_cut(pestle_context_t* context,
                                       uint64_t keep_bytes, bool verify,
                                       uint64_t* out_removed) {
-  folder_t folder;
-  uint64_t total = 0, removed = 0;
-  pestle_status_t status = open_folder(context, &folder);
-  if (folder.count) {
-    qsort(folder.files, folder.count, sizeof(file_t), compare_files);
-  }
-  for (size_t i = 0; i < folder.count; ++i) {
-    if (!folder.files[i].temporary) total += folder.files[i].size;
-  }
-  int64_t stale = pestle_wall_clock_ns() - STALE_NS;
-  for (size_t i = 0; i < folder.count && !status; ++i) {
-    const file_t* file = &folder.files[i];
-    bool remove = file->temporary
-                      ? file->used_ns < stale
-                      : total > keep_bytes || (verify && !is_sound(file));
-    if (!remove) continue;
-    status = pestle_file_remove(file->path);
-    if (status || file->temporary) continue;
-    total -= file->size;
-    ++removed;
-  }
-  close_folder(&folder);
-  if (out_removed) *out_removed = removed;
+  cut_t c = {.context = context};
+  pestle_map_init(context->allocator, &c.constants);
+  pestle_status_t status = cut(&c, keep_bytes, verify);
+  pestle_map_deinit(&c.constants);
+  close_folder(&c.folder);
+  if (out_removed) *out_removed = c.removed;
   return status;
 }
 

@@ -25,17 +25,22 @@ char* pestle_disk_entry_path(pestle_arena_t* arena, const char* folder,
   return pestle_path_join(arena, folder, name);
 }
 
-bool pestle_disk_entry_is_name(const char* name, bool* out_temporary) {
-  *out_temporary = false;
+pestle_disk_name_t pestle_disk_entry_name(const char* name,
+                                          pestle_hash128_t* out_hash) {
   pestle_str_t text = pestle_str(name);
+  pestle_str_t prefix = PESTLE_STR(PESTLE_CONSTANT_FILE_PREFIX);
+  bool constant = pestle_str_starts_with(text, prefix);
+  if (constant) text = pestle_str_slice(text, prefix.size, text.size);
   size_t digits = PESTLE_HASH128_HEX_SIZE - 1;
-  pestle_hash128_t hash;
-  if (!pestle_hash128_from_hex(pestle_str_slice(text, 0, digits), &hash)) {
-    return false;
+  if (!pestle_hash128_from_hex(pestle_str_slice(text, 0, digits), out_hash)) {
+    return PESTLE_DISK_OTHER;
   }
   pestle_str_t rest = pestle_str_slice(text, digits, text.size);
-  *out_temporary = pestle_str_starts_with(rest, PESTLE_STR(".tmp-"));
-  return !rest.size || *out_temporary;
+  if (pestle_str_starts_with(rest, PESTLE_STR(".tmp-"))) {
+    return PESTLE_DISK_TEMPORARY;
+  }
+  if (rest.size) return PESTLE_DISK_OTHER;
+  return constant ? PESTLE_DISK_CONSTANT : PESTLE_DISK_PLAN;
 }
 
 const char* pestle_disk_entry_fault(pestle_mapping_t mapping, bool verify) {
@@ -88,10 +93,15 @@ static pestle_status_t plan_of(pestle_context_t* context,
   if (!*out_reason) *out_reason = key_fault(mapping, key);
   if (*out_reason) return NULL;
   const pestle_disk_entry_t* header = mapping.data;
-  pestle_status_t status = pestle_plan_create_mapped(
-      context, mapping, header->plan_offset, header->plan_size, true, out_plan);
+  pestle_status_t status =
+      pestle_plan_create_mapped(context, mapping, header->plan_offset,
+                                header->plan_size, true, out_plan, out_reason);
   if (pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY) return status;
   if (!status) return NULL;
+  if (*out_reason) {
+    pestle_status_release(status);
+    return NULL;
+  }
   *out_reason = "the entry on disk holds a plan that this Pestle cannot read";
   pestle_context_log_status(context, PESTLE_LOG_WARN, "plan cache", status);
   return NULL;
@@ -116,6 +126,18 @@ static pestle_status_t load_file(pestle_context_t* context, const char* path,
   return status;
 }
 
+// Makes sure that what the plan refers to is on disk too.
+static pestle_status_t keep_constants(pestle_context_t* context,
+                                      const pestle_plan_t* plan) {
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    const pestle_constant_t* constant = plan->constants[i];
+    if (!constant) continue;
+    PESTLE_TRY(pestle_constant_file_keep(context, constant->hash,
+                                         constant->data, constant->size));
+  }
+  return NULL;
+}
+
 static pestle_status_t load(pestle_context_t* context, pestle_arena_t* arena,
                             pestle_str_t key, pestle_plan_t** out_plan,
                             const char** out_reason, bool* out_damaged) {
@@ -134,6 +156,8 @@ static pestle_status_t load(pestle_context_t* context, pestle_arena_t* arena,
   PESTLE_TRY(load_file(context, path, key, out_plan, out_reason));
   if (*out_plan) {
     *out_reason = "hit on disk";
+    // What is still in memory need not be on disk any more.
+    pestle_disk_cache_report(context, keep_constants(context, *out_plan));
     // The time of its last use; not to be able to note it does no harm.
     pestle_status_release(pestle_file_touch(path));
     return NULL;
@@ -195,19 +219,25 @@ static pestle_status_t write_entry(const char* path, pestle_str_t key,
   return pestle_file_write_atomic(path, parts, 4);
 }
 
-static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
-                             pestle_str_t key, const pestle_plan_t* plan) {
+pestle_status_t pestle_disk_cache_prepare(pestle_context_t* context) {
   const char* folder = context->cache_dir;
   if (!pestle_file_exists(folder)) PESTLE_TRY(pestle_folder_make(folder));
   const char* distrust = pestle_platform_distrust(folder, true);
-  if (distrust) {
-    return PESTLE_ERROR(IO,
-                        "%s: '%s'; make it yours alone (chmod 700) or name "
-                        "another in PESTLE_CACHE_DIR",
-                        distrust, folder);
-  }
-  char* path = pestle_disk_entry_path(arena, folder, key);
+  if (!distrust) return NULL;
+  return PESTLE_ERROR(IO,
+                      "%s: '%s'; make it yours alone (chmod 700) or name "
+                      "another in PESTLE_CACHE_DIR",
+                      distrust, folder);
+}
+
+static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
+                             pestle_str_t key, const pestle_plan_t* plan) {
+  PESTLE_TRY(pestle_disk_cache_prepare(context));
+  char* path = pestle_disk_entry_path(arena, context->cache_dir, key);
   if (!path) return PESTLE_OOM();
+  // Before the plan: an entry never refers to what was not written. A crash in
+  // between leaves constants that pruning removes.
+  PESTLE_TRY(keep_constants(context, plan));
   PESTLE_TRY(write_entry(path, key, plan));
   return pestle_disk_cache_cut(context, LARGEST_CACHE, false, NULL);
 }
@@ -218,6 +248,11 @@ void pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
   pestle_arena_init(context->allocator, &arena);
   pestle_status_t status = store(context, &arena, key, plan);
   pestle_arena_deinit(&arena);
+  pestle_disk_cache_report(context, status);
+}
+
+void pestle_disk_cache_report(pestle_context_t* context,
+                              pestle_status_t status) {
   if (!status) return;
   bool warned = atomic_exchange(&context->plan_cache.warned, true);
   pestle_context_log_status(context,

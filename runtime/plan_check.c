@@ -12,16 +12,15 @@
 
 // No machine has more; keeps sums of sizes below 2^63.
 #define LARGEST_SIZE ((int64_t)1 << 56)
-// Of the bytes from here on is the checksum.
-#define CHECKED_FROM 32
-
-_Static_assert(offsetof(pestle_plan_header_t, signature) == CHECKED_FROM,
+_Static_assert(offsetof(pestle_plan_header_t, signature) ==
+                   PESTLE_PLAN_CHECKED_FROM,
                "plan_format.h promises this offset");
 _Static_assert(sizeof(pestle_plan_device_t) == 32, "a stable format");
 _Static_assert(sizeof(pestle_plan_io_t) == 152, "a stable format");
 _Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
 _Static_assert(sizeof(pestle_plan_kernel_t) == 104, "a stable format");
 _Static_assert(sizeof(pestle_plan_step_t) == 32, "a stable format");
+_Static_assert(sizeof(pestle_plan_constant_ref_t) == 56, "a stable format");
 
 #define MALFORMED(...) PESTLE_ERROR(MALFORMED, __VA_ARGS__)
 
@@ -37,6 +36,7 @@ typedef struct checker_t {
   const pestle_plan_kernel_t* kernels;
   const pestle_plan_binding_t* bindings;
   const pestle_plan_step_t* steps;
+  const pestle_plan_constant_ref_t* constants;
 } checker_t;
 
 // --- Header ---
@@ -65,8 +65,9 @@ static pestle_status_t check_header(const checker_t* c, bool verify) {
                      " bytes but has %zu: it is cut off or damaged",
                      h->size, c->size);
   }
-  if (verify && pestle_hash64(c->data + CHECKED_FROM, c->size - CHECKED_FROM) !=
-                    h->checksum) {
+  if (verify &&
+      pestle_hash64(c->data + PESTLE_PLAN_CHECKED_FROM,
+                    c->size - PESTLE_PLAN_CHECKED_FROM) != h->checksum) {
     return MALFORMED("the plan's checksum does not match: it is damaged");
   }
   if (h->arena_size < 0 || h->arena_size > LARGEST_SIZE ||
@@ -97,7 +98,6 @@ static pestle_status_t check_section(const checker_t* c, const char* name,
 static pestle_status_t check_sections(checker_t* c) {
   const pestle_plan_header_t* h = c->header;
   PESTLE_TRY(check_section(c, "strings", h->strings, 1));
-  PESTLE_TRY(check_section(c, "constants", h->constants, 1));
   PESTLE_TRY(check_section(c, "code", h->code, 1));
   // Records are numbered with 32 bits.
 #define PLAN_SECTION(field, Type)                                     \
@@ -111,6 +111,7 @@ static pestle_status_t check_sections(checker_t* c) {
   PLAN_SECTION(kernels, pestle_plan_kernel_t)
   PLAN_SECTION(bindings, pestle_plan_binding_t)
   PLAN_SECTION(steps, pestle_plan_step_t)
+  PLAN_SECTION(constant_refs, pestle_plan_constant_ref_t)
 #undef PLAN_SECTION
   c->strings = c->data + h->strings.offset;
   if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
@@ -127,6 +128,7 @@ static pestle_status_t check_sections(checker_t* c) {
   c->kernels = PLAN_RECORDS(kernels, pestle_plan_kernel_t);
   c->bindings = PLAN_RECORDS(bindings, pestle_plan_binding_t);
   c->steps = PLAN_RECORDS(steps, pestle_plan_step_t);
+  c->constants = PLAN_RECORDS(constant_refs, pestle_plan_constant_ref_t);
   return NULL;
 }
 
@@ -223,6 +225,23 @@ static pestle_status_t check_kernels(const checker_t* c) {
   return NULL;
 }
 
+static pestle_status_t check_constants(const checker_t* c) {
+  for (uint64_t i = 0; i < c->header->constant_refs.count; ++i) {
+    const pestle_plan_constant_ref_t* ref = &c->constants[i];
+    if (ref->external == 1 && !ref->offset && ref->size &&
+        ref->size <= (uint64_t)LARGEST_SIZE) {
+      continue;
+    }
+    if (ref->external || ref->offset % 64 || ref->offset > c->size ||
+        ref->size > c->size - ref->offset) {
+      return MALFORMED("constant %" PRIu64 " of the plan (%" PRIu64
+                       " bytes at %" PRIu64 ") lies outside of its %zu bytes",
+                       i, ref->size, ref->offset, c->size);
+    }
+  }
+  return NULL;
+}
+
 static pestle_status_t check_bindings(const checker_t* c) {
   const pestle_plan_header_t* h = c->header;
   for (uint64_t i = 0; i < h->bindings.count; ++i) {
@@ -242,7 +261,8 @@ static pestle_status_t check_bindings(const checker_t* c) {
         if (known) limit = c->outputs[binding->index].size;
         break;
       case PESTLE_PLAN_CONSTANT:
-        limit = h->constants.count;
+        known = binding->index < h->constant_refs.count;
+        if (known) limit = c->constants[binding->index].size;
         break;
       default:
         known = false;
@@ -346,6 +366,7 @@ pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
   PESTLE_TRY(check_devices(&c));
   PESTLE_TRY(check_ios(&c));
   PESTLE_TRY(check_kernels(&c));
+  PESTLE_TRY(check_constants(&c));
   PESTLE_TRY(check_bindings(&c));
   return check_steps(&c);
 }

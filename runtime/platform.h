@@ -45,6 +45,11 @@ static inline bool pestle_fork_mark_is_ready(pestle_fork_mark_t* mark) {
 // Asks for huge pages in a block; a hint.
 void pestle_platform_advise_huge(void* data, size_t size);
 
+#define PESTLE_PAGE ((size_t)4096)
+// Makes whole pages read-only, or writable again. A guard against stray writes:
+// where the system refuses, they stay as they are.
+void pestle_platform_seal(void* data, size_t size, bool sealed);
+
 // Whether |path| is a regular file (links are not followed), or a folder, that
 // belongs to this user and that nobody else may write. NULL, or a static
 // sentence that says why not: "the entry on disk ...", "the cache folder ...".

@@ -52,6 +52,10 @@ void pestle_platform_advise_huge(void* data, size_t size) {
   }
 }
 
+void pestle_platform_seal(void* data, size_t size, bool sealed) {
+  (void)mprotect(data, size, sealed ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
 const char* pestle_platform_distrust(const char* path, bool folder) {
 #define SENTENCE(text) \
   (folder ? "the cache folder " text : "the entry on disk " text)

@@ -15,7 +15,15 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 1u
+#define PESTLE_PLAN_VERSION 2u
+
+// Constants of at least so many bytes lie outside of a plan that is not to be
+// self-contained. Below it a file and a mapping of their own cost more than a
+// second copy does.
+#define PESTLE_PLAN_EXTERNAL_CONSTANT 16384u
+
+// The header's checksum is of the bytes from here on.
+#define PESTLE_PLAN_CHECKED_FROM 32
 
 // |count| records of a kind, or bytes, at |offset|.
 typedef struct pestle_plan_section_t {
@@ -46,9 +54,21 @@ typedef struct pestle_plan_header_t {
   pestle_plan_section_t kernels;    // pestle_plan_kernel_t
   pestle_plan_section_t bindings;   // pestle_plan_binding_t
   pestle_plan_section_t steps;      // pestle_plan_step_t
-  pestle_plan_section_t constants;  // bytes; CONSTANT storage
+  pestle_plan_section_t constant_refs;  // pestle_plan_constant_ref_t
   pestle_plan_section_t code;       // bytes; artifacts
 } pestle_plan_header_t;
+
+// A packed constant: in the plan, or found by its content where the plan is
+// loaded (the context's table, a file of the cache). A plan without external
+// ones is self-contained: what pestle_plan_save() writes.
+typedef struct pestle_plan_constant_ref_t {
+  uint64_t hash[2];  // XXH3-128 of the bytes, low half first
+  uint64_t key[2];   // of what was packed and how; 0: unknown
+  uint64_t size;
+  uint64_t offset;   // from the start of the plan, 64-aligned; external: 0
+  uint32_t external;
+  uint32_t reserved;
+} pestle_plan_constant_ref_t;
 
 // A device that steps run on, and what it must have.
 typedef struct pestle_plan_device_t {
@@ -81,8 +101,8 @@ typedef enum pestle_plan_storage_e {
   PESTLE_PLAN_CONSTANT = 3,
 } pestle_plan_storage_t;
 
-// A piece of memory: |size| bytes at |offset| of a storage; |index| of the input
-// or output.
+// A piece of memory: |size| bytes at |offset| of a storage; |index| of the
+// input, output or constant.
 typedef struct pestle_plan_binding_t {
   uint32_t storage;  // pestle_plan_storage_t
   uint32_t index;

@@ -131,20 +131,49 @@ PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
 // Takes over |data|, |size| bytes of a plan (plan_format.h), 64-byte aligned;
 // release(self) is called when the plan dies (NULL: |data| outlives it). Checks
 // magic, version, checksum and every bound: MALFORMED, INCOMPATIBLE. On failure
-// nothing is taken over.
+// nothing is taken over. Constants outside of the plan are looked up in the
+// context, then in its cache on disk; NOT_FOUND when one is in neither.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_create(
     pestle_context_t* context, const void* data, size_t size,
     void (*release)(void* self), void* self, pestle_plan_t** out_plan);
 PESTLE_API void pestle_plan_retain(pestle_plan_t* plan);
 PESTLE_API void pestle_plan_release(pestle_plan_t* plan);
+// The plan's bytes, borrowed. Large constants may lie outside of them: to hand a
+// plan on, save it.
 PESTLE_API const void* pestle_plan_data(const pestle_plan_t* plan,
                                         size_t* out_size);
-// Writes the plan to |path| by atomic rename, mode 0600.
+// Writes the plan with all its constants to |path| by atomic rename, mode 0600.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_plan_save(const pestle_plan_t* plan, const char* path);
 // Maps a saved plan. A plan is machine code: load only what you trust.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_load(
     pestle_context_t* context, const char* path, pestle_plan_t** out_plan);
+
+// --- Constants ---
+
+// Packed bytes that a context holds once however many plans use them: mapped
+// from the cache on disk, or host memory that is sealed read-only. Any thread
+// may use one. It does not hold the context, which must outlive it.
+typedef struct pestle_constant_s pestle_constant_t;
+
+// Writes the |size| bytes of a packed constant to |target|, which is zero.
+typedef void (*pestle_constant_pack_fn_t)(void* user, void* target,
+                                          size_t size);
+
+// The constant of |key|, a hash of the source's content and of the layout that
+// it is packed to. Calls pack(user) only when the context has none; the content
+// may still turn out to be one that it has. |*out_constant| is to be released,
+// and is NULL when the context's cache is switched off: put the bytes into the
+// plan. A disk that cannot be written costs the file alone.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_constant_get(
+    pestle_context_t* context, const uint64_t key[2], size_t size,
+    pestle_constant_pack_fn_t pack, void* user,
+    pestle_constant_t** out_constant);
+// NULL is allowed.
+PESTLE_API void pestle_constant_release(pestle_constant_t* constant);
+// The bytes, 64-byte aligned and read-only, and (unless NULL) their XXH3-128.
+PESTLE_API const void* pestle_constant_data(const pestle_constant_t* constant,
+                                            uint64_t out_hash[2]);
 
 // --- Executables ---
 
@@ -226,18 +255,22 @@ typedef struct pestle_cache_stats_t {
   size_t struct_size;
   uint64_t memory_hits, disk_hits, misses, evictions, healed;
   uint64_t memory_entries, disk_entries, disk_bytes;
+  // Constants outside of plans; |disk_bytes| holds theirs too.
+  uint64_t memory_constants, memory_constant_bytes, disk_constants;
 } pestle_cache_stats_t;
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_stats(
     pestle_context_t* context, pestle_cache_stats_t* out_stats);
-// Calls visit for each entry on disk: file name, bytes, seconds since the epoch
-// of its last use, and a status (NULL: sound; borrowed).
+// Calls visit for each entry on disk: file name, model, bytes, seconds since the
+// epoch of its last use, and a status (NULL: sound; borrowed). Constants are
+// entries named c-HASH whose model is "(constant)".
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
     pestle_context_t* context, bool verify,
     void (*visit)(void* user, const char* name, const char* model,
                   uint64_t bytes, int64_t used, pestle_status_t status),
     void* user);
 // Removes entries on disk: all, or the least recently used until at most
-// |keep_bytes| remain; damaged ones in any case.
+// |keep_bytes| remain; damaged ones and constants that no plan refers to in any
+// case. A constant goes with the last plan that refers to it.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_cache_prune(pestle_context_t* context, uint64_t keep_bytes,
                    uint64_t* out_removed);

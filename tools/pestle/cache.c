@@ -29,8 +29,10 @@ static pestle_status_t print_stats(cli_t* cli) {
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
   PESTLE_TRY(pestle_cache_stats(cli->context, &stats));
   const char* folder = pestle_context_cache_dir(cli->context);
-  printf("folder   %s\nentries  %" PRIu64 "\nbytes    %" PRIu64 "\n",
-         folder ? folder : "(none)", stats.disk_entries, stats.disk_bytes);
+  printf("folder     %s\nentries    %" PRIu64 "\nconstants  %" PRIu64
+         "\nbytes      %" PRIu64 "\n",
+         folder ? folder : "(none)", stats.disk_entries, stats.disk_constants,
+         stats.disk_bytes);
   return NULL;
 }
 
@@ -62,7 +64,7 @@ pestle_status_t cli_cache(cli_t* cli, int* out_exit) {
   if (!strcmp(what, "verify")) return verify(cli, out_exit);
   if (!strcmp(what, "clear")) return prune(cli, 0);
   if (!strcmp(what, "prune")) {
-    // Without --keep: only what is damaged.
+    // Without --keep: only what is damaged or belongs to no plan.
     return prune(
         cli, cli->text[CLI_KEEP] ? (uint64_t)cli->count[CLI_KEEP] : UINT64_MAX);
   }

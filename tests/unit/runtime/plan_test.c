@@ -155,7 +155,8 @@ static void test_sentences(void** state) {
   pestle_context_t* context = fixture_context(NULL);
   static plan_writer_t w;
   EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
-  EXPECT(w.header.version = 2, INCOMPATIBLE, "format version 2");
+  EXPECT(w.header.version = PESTLE_PLAN_VERSION + 1, INCOMPATIBLE,
+         "format version 3");
   EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
   EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
   EXPECT(w.header.name = 9999, MALFORMED, "text outside");
@@ -176,6 +177,12 @@ static void test_sentences(void** state) {
   EXPECT(w.bindings[2].index = 1, MALFORMED, "binding 2");
   EXPECT(w.bindings[1].offset = UINT64_MAX, MALFORMED, "binding 1");
   EXPECT(w.bindings[0].storage = 4, MALFORMED, "binding 0");
+  EXPECT(w.bindings[1].index = 1, MALFORMED, "binding 1");
+  EXPECT(w.refs[0].external = 1, MALFORMED, "constant 0");
+  EXPECT(plan_external(&w, (uint64_t[2]){1, 2}, UINT64_MAX), MALFORMED,
+         "constant 1");
+  EXPECT(plan_external(&w, (uint64_t[2]){1, 2}, 64), NOT_FOUND,
+         "neither in the plan nor in the context");
   EXPECT(w.steps[0].count = 2, MALFORMED, "step 0");
   EXPECT(w.steps[0].kernel = 2, MALFORMED, "names no kernel");
   EXPECT(w.steps[0].first = 9, MALFORMED, "do not exist");

@@ -23,6 +23,8 @@ typedef struct plan_writer_t {
   pestle_plan_binding_t bindings[PLAN_WRITER_MAX];
   pestle_plan_step_t steps[PLAN_WRITER_MAX];
   char constants[4096];
+  size_t constant_size;
+  pestle_plan_constant_ref_t refs[PLAN_WRITER_MAX];  // the first: |constants|
   char code[8192];
 } plan_writer_t;
 
@@ -41,6 +43,7 @@ static inline void plan_begin(plan_writer_t* w, const char* name) {
   w->header.header_size = sizeof(w->header);
   w->header.build_id = pestle_build_id_u64();
   w->header.strings.count = 1;
+  w->header.constant_refs.count = 1;
   w->header.name = plan_text(w, name);
 }
 
@@ -91,12 +94,22 @@ static inline uint64_t plan_arena(plan_writer_t* w, uint64_t size) {
   return at;
 }
 
+// Its offset in constant 0.
 static inline uint64_t plan_constant(plan_writer_t* w, const void* data,
                                      size_t size) {
-  uint64_t at = w->header.constants.count;
+  uint64_t at = w->constant_size;
   memcpy(w->constants + at, data, size);
-  w->header.constants.count += (size + 63) & ~(size_t)63;
+  w->constant_size += (size + 63) & ~(size_t)63;
   return at;
+}
+
+// Refers to a constant outside of the plan; its index.
+static inline uint32_t plan_external(plan_writer_t* w, const uint64_t hash[2],
+                                     uint64_t size) {
+  uint32_t index = (uint32_t)w->header.constant_refs.count++;
+  w->refs[index] = (pestle_plan_constant_ref_t){
+      .hash = {hash[0], hash[1]}, .size = size, .external = 1};
+  return index;
 }
 
 static inline uint32_t plan_bind(plan_writer_t* w,
@@ -173,7 +186,11 @@ static inline uint64_t plan_lay_out(plan_writer_t* w, char* base) {
   plan_place(base, &size, &h->kernels, w->kernels, sizeof(w->kernels[0]));
   plan_place(base, &size, &h->bindings, w->bindings, sizeof(w->bindings[0]));
   plan_place(base, &size, &h->steps, w->steps, sizeof(w->steps[0]));
-  plan_place(base, &size, &h->constants, w->constants, 1);
+  pestle_plan_section_t constants = {0, w->constant_size};
+  plan_place(base, &size, &constants, w->constants, 1);
+  w->refs[0].offset = constants.offset;
+  w->refs[0].size = w->constant_size;
+  plan_place(base, &size, &h->constant_refs, w->refs, sizeof(w->refs[0]));
   plan_place(base, &size, &h->code, w->code, 1);
   return size;
 }
