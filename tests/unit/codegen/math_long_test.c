@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "math_sweep.h"
+
+static void every_float(void** state) {
+  (void)state;
+  sweep_all(1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_float)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
