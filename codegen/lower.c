@@ -211,15 +211,19 @@ static int64_t splat_int(const pestle_elements_t* e) {
   return (int64_t)bits;
 }
 
+const pestle_expr_t* pestle_lower_first_element(pestle_nest_t* nest,
+                                                const pestle_elements_t* e) {
+  bool f = pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT);
+  return pestle_expr_const(nest, e->type.dtype, f ? splat_float(e) : 0.0,
+                           f ? 0 : splat_int(e));
+}
+
 static pestle_status_t lower_constant(pestle_lower_t* lower,
                                       const pestle_node_t* node) {
   const pestle_elements_t* e = PESTLE_NODE_ELEMENTS(node);
   pestle_lowered_t* out = &lower->values[node->results[0].scratch];
   if (e->splat || pestle_type_count(&e->type) == 1) {
-    bool f = pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT);
-    out->splat = pestle_expr_const(lower->nest, e->type.dtype,
-                                   f ? splat_float(e) : 0.0,
-                                   f ? 0 : splat_int(e));
+    out->splat = pestle_lower_first_element(lower->nest, e);
     return NULL;
   }
   uint32_t slot = lower->fusion->operand_count + lower->extra_inputs++;

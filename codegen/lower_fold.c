@@ -111,21 +111,7 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
     } else if (i->op == PESTLE_OP_CONVERT) {
       e = pestle_expr_cast(nest, args[0], dtype);
     } else if (pestle_value_constant(&i->results[0])) {
-      const pestle_elements_t* el = PESTLE_NODE_ELEMENTS(i);
-      pestle_value_t* v = &i->results[0];
-      (void)v;
-      double f = 0;
-      int64_t x = 0;
-      if (el->type.dtype == PESTLE_F32) {
-        float f32;
-        memcpy(&f32, el->data, 4);
-        f = (double)f32;
-      } else if (el->type.dtype == PESTLE_F64) {
-        memcpy(&f, el->data, 8);
-      } else {
-        memcpy(&x, el->data, pestle_dtype_size(el->type.dtype));
-      }
-      e = pestle_expr_const(nest, el->type.dtype, f, x);
+      e = pestle_lower_first_element(nest, PESTLE_NODE_ELEMENTS(i));
     } else {
       return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
                                "its region holds '%s'; regions of folds may "
@@ -330,13 +316,6 @@ static pestle_type_t contraction_domain(const pestle_node_t* node) {
   return domain;
 }
 
-static bool contains(pestle_i64s_t list, int64_t value) {
-  for (size_t i = 0; i < list.count; ++i) {
-    if (list.data[i] == value) return true;
-  }
-  return false;
-}
-
 pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
                                  const pestle_node_t* node) {
   pestle_nest_t* nest = lower->nest;
@@ -365,10 +344,10 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
     li[lc.data[i]] = ri[rc.data[i]] = fold[i];
   }
   for (int32_t d = 0; d < lhs->type->rank; ++d) {
-    if (!contains(lb, d) && !contains(lc, d)) li[d] = map[m++];
+    if (!pestle_lower_contains(lb, d) && !pestle_lower_contains(lc, d)) li[d] = map[m++];
   }
   for (int32_t d = 0; d < rhs->type->rank; ++d) {
-    if (!contains(rb, d) && !contains(rc, d)) ri[d] = map[m++];
+    if (!pestle_lower_contains(rb, d) && !pestle_lower_contains(rc, d)) ri[d] = map[m++];
   }
   finish_contraction(lower, node, id,
                      product(nest, pestle_lower_at(lower, lhs, li),

@@ -345,6 +345,17 @@ static const case_t cases[] = {
      "(tensor<9x21xf32>, tensor<2x17xf32>, tensor<i32>, tensor<i32>) -> "
      "tensor<9x21xf32>",
      "%y : tensor<9x21xf32>", 0},
+    {"fold_narrow_constant", "x: tensor<5x21xi8>",
+     "      %z = stablehlo.constant dense<0> : tensor<i8>\n"
+     "      %y = stablehlo.reduce(%x init: %z) across dimensions = [1] : "
+     "(tensor<5x21xi8>, tensor<i8>) -> tensor<5xi8>\n"
+     "       reducer(%p: tensor<i8>, %r: tensor<i8>)  {\n"
+     "        %k = stablehlo.constant dense<-3> : tensor<i8>\n"
+     "        %m = stablehlo.maximum %r, %k : tensor<i8>\n"
+     "        %s = stablehlo.add %p, %m : tensor<i8>\n"
+     "        stablehlo.return %s : tensor<i8>\n"
+     "      }",
+     "%y : tensor<5xi8>", 0},
     {"arg_max", "x: tensor<5x21xf32>",
      "      %k = stablehlo.iota dim = 1 : tensor<5x21xi32>\n"
      "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
