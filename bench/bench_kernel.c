@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_kernel [THREADS]: what one kernel reaches, beside what the machine can do
-// in the same run: FMA peak, f32 GEMM sizes through the public API, and the
+// bench_kernel [THREADS]: what one kernel reaches, beside what the machine can
+// do in the same run: FMA peak, f32 GEMM sizes through the public API, and the
 // overhead of calling a compiled function of one element. One JSON line each.
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +27,14 @@ static double now(void) {
 
 // --- FMA peak: sixteen independent registers, so that latency is hidden ---
 
+// clang-format off
 #define SIXTEEN(X, r) \
   X(r, 0) X(r, 1) X(r, 2) X(r, 3) X(r, 4) X(r, 5) X(r, 6) X(r, 7) X(r, 8) \
       X(r, 9) X(r, 10) X(r, 11) X(r, 12) X(r, 13) X(r, 14) X(r, 15)
+// clang-format on
 #define FMA512(r, i) "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #i "\n"
-#define FMA256(r, i) \
-  "vfmadd231ps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n"
-#define CLOBBERS                                                         \
+#define FMA256(r, i) "vfmadd231ps %%ymm" #i ", %%ymm" #i ", %%ymm" #i "\n"
+#define CLOBBERS                                                          \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 
@@ -41,9 +42,9 @@ static double peak_of(int lanes, long steps) {
   double begin = now();
   for (long s = 0; s < steps; ++s) {
     if (lanes == 16) {
-      __asm__ volatile(SIXTEEN(FMA512, ) ::: CLOBBERS);
+      __asm__ volatile(SIXTEEN(FMA512, )::: CLOBBERS);
     } else {
-      __asm__ volatile(SIXTEEN(FMA256, ) ::: CLOBBERS);
+      __asm__ volatile(SIXTEEN(FMA256, )::: CLOBBERS);
     }
   }
   return 2.0 * lanes * 16 * (double)steps / (now() - begin) * 1e-9;
@@ -95,7 +96,8 @@ static pestle_tensor_t view(float* data, int64_t* shape, int rank) {
 
 static float* numbers(int64_t count) {
   float* data = aligned_alloc(64, ((size_t)count * 4 + 127) / 64 * 64);
-  for (int64_t i = 0; i < count; ++i) data[i] = (float)(i % 17) * 0.1f - 0.8f;
+  for (int64_t i = 0; i < count; ++i)
+    data[i] = (float)(i % 17) * 0.1f - 0.8f;
   return data;
 }
 
@@ -111,8 +113,8 @@ static double gemm(bench_t* b, int64_t n, bool constant) {
   pestle_builder_t at = pestle_builder_make(f);
   pestle_value_t *lhs = pestle_function_argument(f, 0), *rhs, *out;
   if (constant) {
-    pestle_constant_attrs_t attrs = {
-        sizeof(attrs), {types[1], w, (size_t)(n * n) * 4, false}};
+    pestle_constant_attrs_t attrs = {sizeof(attrs),
+                                     {types[1], w, (size_t)(n * n) * 4, false}};
     check(pestle_op_constant(&at, &attrs, &rhs));
   } else {
     rhs = pestle_function_argument(f, 1);
@@ -192,9 +194,10 @@ int main(int argc, char** argv) {
       double g = gemm(&b, sizes[i], constant);
       double after = fma_peak();
       double top = before > after ? before : after;
-      printf("{\"gemm\": %lld, \"constant_rhs\": %s, \"gflops\": %.1f, "
-             "\"of_peak\": %.3f}\n",
-             (long long)sizes[i], constant ? "true" : "false", g, g / top);
+      printf(
+          "{\"gemm\": %lld, \"constant_rhs\": %s, \"gflops\": %.1f, "
+          "\"of_peak\": %.3f}\n",
+          (long long)sizes[i], constant ? "true" : "false", g, g / top);
     }
   }
   printf("{\"call_ns\": %.0f}\n", call_overhead(&b));

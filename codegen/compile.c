@@ -73,14 +73,13 @@ static pestle_plan_binding_t placed(const void* plan,
                                  .size = (uint64_t)p->size};
 }
 
-static void send(const compilation_t* c, pestle_stage_t stage,
-                 const char* name, const char* text, size_t size) {
+static void send(const compilation_t* c, pestle_stage_t stage, const char* name,
+                 const char* text, size_t size) {
   if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return;
   c->options.dump(c->options.dump_user, stage, name, text, size);
 }
 
-static pestle_status_t dump_module(const compilation_t* c,
-                                   pestle_stage_t stage,
+static pestle_status_t dump_module(const compilation_t* c, pestle_stage_t stage,
                                    const pestle_module_t* module) {
   if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return NULL;
   char* text;
@@ -95,8 +94,7 @@ static pestle_status_t dump_plan(const compilation_t* c,
                                  const pestle_module_t* module,
                                  const pestle_memory_plan_t* memory,
                                  const pestle_plan_build_t* plan) {
-  if (!c->options.dump ||
-      !(c->options.dump_stages >> PESTLE_STAGE_PLAN & 1)) {
+  if (!c->options.dump || !(c->options.dump_stages >> PESTLE_STAGE_PLAN & 1)) {
     return NULL;
   }
   pestle_strbuf_t text;
@@ -124,8 +122,7 @@ static void release_plan(void* self) {
   pestle_dealloc(m->allocator, m, sizeof(*m));
 }
 
-static pestle_status_t make_plan(compilation_t* c,
-                                 pestle_plan_build_t* build,
+static pestle_status_t make_plan(compilation_t* c, pestle_plan_build_t* build,
                                  const pestle_kernels_t* kernels,
                                  pestle_plan_t** out_plan) {
   pestle_allocator_t allocator = pestle_context_allocator(c->context);
@@ -166,8 +163,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   return make_plan(c, build, kernels, out_plan);
 }
 
-static pestle_status_t compile_module(compilation_t* c,
-                                      pestle_module_t* module,
+static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
                                       pestle_plan_t** out_plan) {
   pestle_allocator_t allocator = pestle_context_allocator(c->context);
   pestle_arena_t arena;
@@ -175,8 +171,8 @@ static pestle_status_t compile_module(compilation_t* c,
   pestle_plan_build_t build;
   pestle_arena_init(allocator, &arena);
   pestle_plan_build_init(allocator, &build);
-  pestle_status_t status = pestle_kernels_init(c->context, c->device,
-                                               &c->options, &arena, &kernels);
+  pestle_status_t status =
+      pestle_kernels_init(c->context, c->device, &c->options, &arena, &kernels);
   if (!status) status = dump_module(c, PESTLE_STAGE_GRAPH, module);
   if (!status) {
     status = pestle_passes_run(c->context, &kernels.targets[0].caps,
@@ -227,8 +223,7 @@ static pestle_status_t check_static(const pestle_module_t* module) {
 }
 
 pestle_status_t pestle_compile(pestle_context_t* context,
-                               pestle_module_t* module,
-                               pestle_device_t* device,
+                               pestle_module_t* module, pestle_device_t* device,
                                const pestle_compile_options_t* options,
                                pestle_plan_t** out_plan) {
   if (!out_plan || !context || !module || !device ||

@@ -98,8 +98,7 @@ static pestle_kir_id_t vector_of(pestle_emit_t* e, const pestle_lin_t* lin) {
     if (lin->terms[i].coef != 1) {
       atom = pestle_kir_scalar(
           e->k, PESTLE_OP_MULTIPLY, atom,
-          index_const(e, pestle_kir_lanes_of(e->k, atom),
-                      lin->terms[i].coef),
+          index_const(e, pestle_kir_lanes_of(e->k, atom), lin->terms[i].coef),
           PESTLE_KIR_NONE);
     }
     sum = pestle_kir_scalar(e->k, PESTLE_OP_ADD, sum, atom, PESTLE_KIR_NONE);
@@ -167,9 +166,9 @@ static pestle_kir_id_t index_lanes(pestle_emit_t* e, pestle_emit_index_t at) {
   if (!at.step) return base;
   pestle_kir_id_t lane = pestle_kir_iota(e->k, PESTLE_INDEX, e->lanes);
   if (at.step != 1) {
-    lane = pestle_kir_scalar(e->k, PESTLE_OP_MULTIPLY, lane,
-                             index_const(e, e->lanes, at.step),
-                             PESTLE_KIR_NONE);
+    lane =
+        pestle_kir_scalar(e->k, PESTLE_OP_MULTIPLY, lane,
+                          index_const(e, e->lanes, at.step), PESTLE_KIR_NONE);
   }
   return pestle_kir_scalar(e->k, PESTLE_OP_ADD, base, lane, PESTLE_KIR_NONE);
 }
@@ -202,9 +201,8 @@ static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
 uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor) {
   if (e->buffer[tensor] != PESTLE_KIR_NONE) return e->buffer[tensor];
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  pestle_kir_scope_t scope = t->place == PESTLE_PLACE_PRIVATE
-                                 ? PESTLE_KIR_PRIVATE
-                                 : PESTLE_KIR_SHARED;
+  pestle_kir_scope_t scope =
+      t->place == PESTLE_PLACE_PRIVATE ? PESTLE_KIR_PRIVATE : PESTLE_KIR_SHARED;
   e->buffer[tensor] = pestle_kir_add_buffer(
       e->k, t->name, scope, t->type.dtype,
       scope == PESTLE_KIR_PRIVATE && e->vector_axis >= 0 ? e->lanes : 1, 1, 0);
@@ -307,17 +305,17 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   pestle_kir_id_t mask = lane_mask(e);
   pestle_kir_id_t indices = index_lanes(e, at);
   if (mask != PESTLE_KIR_NONE) {
-    indices = clamp_index(e, indices,
-                          (t->kind == PESTLE_TENSOR_STAGE
-                               ? e->box[tensor].count
-                               : pestle_type_count(&t->type)) -
-                              1);
+    indices = clamp_index(
+        e, indices,
+        (t->kind == PESTLE_TENSOR_STAGE ? e->box[tensor].count
+                                        : pestle_type_count(&t->type)) -
+            1);
   }
-  pestle_kir_put(e->k, (pestle_kir_inst_t){
-                           .op = PESTLE_KIR_SCATTER,
-                           .type = PESTLE_NONE,
-                           .lanes = (uint8_t)e->lanes,
-                           .arg = {buffer, indices, value, mask}});
+  pestle_kir_put(e->k,
+                 (pestle_kir_inst_t){.op = PESTLE_KIR_SCATTER,
+                                     .type = PESTLE_NONE,
+                                     .lanes = (uint8_t)e->lanes,
+                                     .arg = {buffer, indices, value, mask}});
 }
 
 // --- Expressions ---
@@ -338,9 +336,8 @@ static pestle_kir_id_t emit_inside(pestle_emit_t* e, const pestle_expr_t* x) {
                              index_const(e, lanes, x->lo), PESTLE_KIR_NONE);
   }
   if (range.hi >= x->hi) {
-    pestle_kir_id_t below =
-        pestle_kir_scalar(e->k, PESTLE_OP_LT, i,
-                          index_const(e, lanes, x->hi), PESTLE_KIR_NONE);
+    pestle_kir_id_t below = pestle_kir_scalar(
+        e->k, PESTLE_OP_LT, i, index_const(e, lanes, x->hi), PESTLE_KIR_NONE);
     both = both == PESTLE_KIR_NONE
                ? below
                : pestle_kir_scalar(e->k, PESTLE_OP_AND, both, below,
@@ -349,23 +346,19 @@ static pestle_kir_id_t emit_inside(pestle_emit_t* e, const pestle_expr_t* x) {
   return both;
 }
 
-static pestle_kir_id_t emit_position(pestle_emit_t* e,
-                                     const pestle_expr_t* x) {
-  pestle_emit_index_t at =
-      pestle_emit_index(e, pestle_emit_resolve(e, x->lin));
+static pestle_kir_id_t emit_position(pestle_emit_t* e, const pestle_expr_t* x) {
+  pestle_emit_index_t at = pestle_emit_index(e, pestle_emit_resolve(e, x->lin));
   bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
   pestle_kir_id_t i = vector ? index_lanes(e, at) : at.scalar;
   return pestle_kir_cast(e->k, i, (pestle_dtype_t)x->dtype);
 }
 
 static pestle_kir_id_t emit_op(pestle_emit_t* e, const pestle_expr_t* x) {
-  pestle_kir_id_t args[3] = {PESTLE_KIR_NONE, PESTLE_KIR_NONE,
-                             PESTLE_KIR_NONE};
+  pestle_kir_id_t args[3] = {PESTLE_KIR_NONE, PESTLE_KIR_NONE, PESTLE_KIR_NONE};
   for (int i = 0; i < 3; ++i) {
     if (x->args[i]) args[i] = pestle_emit_expr(e, x->args[i]);
   }
-  return pestle_kir_scalar(e->k, (pestle_op_t)x->op, args[0], args[1],
-                           args[2]);
+  return pestle_kir_scalar(e->k, (pestle_op_t)x->op, args[0], args[1], args[2]);
 }
 
 static pestle_kir_id_t emit_now(pestle_emit_t* e, const pestle_expr_t* x) {
@@ -393,7 +386,9 @@ static pestle_kir_id_t emit_now(pestle_emit_t* e, const pestle_expr_t* x) {
   return PESTLE_KIR_NONE;
 }
 
-size_t pestle_emit_scope(const pestle_emit_t* e) { return e->undo.size; }
+size_t pestle_emit_scope(const pestle_emit_t* e) {
+  return e->undo.size;
+}
 
 void pestle_emit_unscope(pestle_emit_t* e, size_t scope) {
   while (e->undo.size > scope) {

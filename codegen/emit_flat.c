@@ -116,10 +116,9 @@ static void open_loop(walk_t* w, const uint32_t* leaves, uint32_t count,
   bool group = a->mark == PESTLE_MARK_GROUP;
   if (!group) {
     e->axis_id[axis] = pestle_kir_for(
-        e->k, a->name, pestle_kir_index(e->k, 0),
-        pestle_kir_index(e->k, trips), 1,
-        a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL
-                                      : PESTLE_KIR_SERIAL);
+        e->k, a->name, pestle_kir_index(e->k, 0), pestle_kir_index(e->k, trips),
+        1,
+        a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL : PESTLE_KIR_SERIAL);
   }
   e->open[axis] = true;
   e->value[axis] = pestle_lin_axis(e->nest, axis);
@@ -131,19 +130,18 @@ static void open_loop(walk_t* w, const uint32_t* leaves, uint32_t count,
 }
 
 // A group axis has its index already: its rest is a branch.
-static void open_group_peeled(walk_t* w, const uint32_t* leaves,
-                              uint32_t count, int64_t full, uint32_t inner,
-                              int64_t factor, int64_t rest) {
+static void open_group_peeled(walk_t* w, const uint32_t* leaves, uint32_t count,
+                              int64_t full, uint32_t inner, int64_t factor,
+                              int64_t rest) {
   pestle_emit_t* e = w->e;
   if (full == 0) {
     set_extent(e->nest, inner, rest);
     open_fixed(w, leaves, count, 0);
     return;
   }
-  pestle_kir_if(e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT,
-                                        e->axis_id[leaves[0]],
-                                        pestle_kir_index(e->k, full),
-                                        PESTLE_KIR_NONE));
+  pestle_kir_if(
+      e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, e->axis_id[leaves[0]],
+                              pestle_kir_index(e->k, full), PESTLE_KIR_NONE));
   set_extent(e->nest, inner, factor);
   open_loop(w, leaves, count, full);
   pestle_kir_else(e->k);
@@ -153,8 +151,7 @@ static void open_group_peeled(walk_t* w, const uint32_t* leaves,
 }
 
 static void open_peeled(walk_t* w, const uint32_t* leaves, uint32_t count,
-                        int64_t parent_extent, int64_t factor,
-                        uint32_t inner) {
+                        int64_t parent_extent, int64_t factor, uint32_t inner) {
   pestle_emit_t* e = w->e;
   int64_t full = parent_extent / factor, rest = parent_extent % factor;
   bool group = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_GROUP;
@@ -395,9 +392,9 @@ static void store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
     const pestle_box_t* box = &e->box[tensor];
     at = pestle_lin_const(e->nest, 0);
     for (uint32_t i = 0; i < s->map_count; ++i) {
-      const pestle_lin_t* c = pestle_lin_add(
-          e->nest, e->coord[s->roots[i]],
-          pestle_lin_scale(e->nest, box->origin[i], -1));
+      const pestle_lin_t* c =
+          pestle_lin_add(e->nest, e->coord[s->roots[i]],
+                         pestle_lin_scale(e->nest, box->origin[i], -1));
       at = pestle_lin_add(e->nest, at,
                           pestle_lin_scale(e->nest, c, box->stride[i]));
     }
@@ -436,9 +433,9 @@ typedef struct fold_t {
   uint32_t inner_count;
   uint32_t parts[PESTLE_NEST_MAX_AXES];  // rfactored, unrolled leaves
   uint32_t part_count;
-  uint32_t maps[PESTLE_NEST_MAX_AXES];   // map leaves of the tile
+  uint32_t maps[PESTLE_NEST_MAX_AXES];  // map leaves of the tile
   uint32_t map_count;
-  bool fused;                     // multiply-add in one step
+  bool fused;  // multiply-add in one step
 } fold_t;
 
 static double identity_float(pestle_op_t op) {
@@ -624,11 +621,10 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
       value = combine_parts(e, s, f);
       if (f->vector_fold) value = pestle_kir_reduce(e->k, value, s->fold);
       if (!init_is_neutral(s)) {
-        value = pestle_kir_scalar(
-            e->k, s->fold,
-            to_lanes(e, pestle_emit_expr(e, s->inits[0]),
-                     pestle_kir_lanes_of(e->k, value)),
-            value, PESTLE_KIR_NONE);
+        value = pestle_kir_scalar(e->k, s->fold,
+                                  to_lanes(e, pestle_emit_expr(e, s->inits[0]),
+                                           pestle_kir_lanes_of(e->k, value)),
+                                  value, PESTLE_KIR_NONE);
       }
     }
     store_stage(e, stage, v, value);
@@ -673,8 +669,7 @@ static void make_accumulators(pestle_emit_t* e, const pestle_nest_stage_t* s,
   }
   for (uint32_t v = 0; v < s->value_count; ++v) {
     f->acc[v] = pestle_kir_add_buffer(e->k, "acc", PESTLE_KIR_PRIVATE,
-                                      value_dtype(e, s, v), f->lanes, count,
-                                      0);
+                                      value_dtype(e, s, v), f->lanes, count, 0);
     pestle_kir_alloc(e->k, f->acc[v]);
   }
 }
@@ -687,13 +682,14 @@ static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
   fold_t f = {.lanes = 1};
   classify(e, s, first, &f);
   make_accumulators(e, s, &f);
-  f.fused = e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
-            s->values[0]->kind == PESTLE_EXPR_OP &&
-            s->values[0]->op == PESTLE_OP_MULTIPLY &&
-            pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype,
-                            PESTLE_KIND_FLOAT);
+  f.fused =
+      e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
+      s->values[0]->kind == PESTLE_EXPR_OP &&
+      s->values[0]->op == PESTLE_OP_MULTIPLY &&
+      pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype, PESTLE_KIND_FLOAT);
   uint32_t leaves[PESTLE_NEST_MAX_AXES], n = 0;
-  for (uint32_t i = 0; i < f.inner_count; ++i) leaves[n++] = f.inner[i];
+  for (uint32_t i = 0; i < f.inner_count; ++i)
+    leaves[n++] = f.inner[i];
   walk_t init = {e, stage, init_body, &f, false};
   walk(&init, leaves, n);
   walk_t update = {e, stage, update_body, &f, true};
@@ -734,9 +730,8 @@ static void emit_stage(pestle_emit_t* e, uint32_t stage) {
     const pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
     if (t->kind != PESTLE_TENSOR_STAGE) continue;
     const pestle_nest_axis_t* leaf =
-        s->order_count
-            ? &e->nest->axes.data[s->order[s->order_count - 1]]
-            : NULL;
+        s->order_count ? &e->nest->axes.data[s->order[s->order_count - 1]]
+                       : NULL;
     unsigned lanes = 1;
     if (t->place == PESTLE_PLACE_PRIVATE && leaf &&
         leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold) {
@@ -843,8 +838,7 @@ static void emit_anchor(pestle_emit_t* e, uint32_t stage) {
   pestle_kir_end(e->k);
 }
 
-static pestle_status_t bind_arguments(pestle_emit_t* e,
-                                      pestle_emitted_t* out) {
+static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
   pestle_nest_t* nest = e->nest;
   out->count = 0;
   uint8_t* used =
@@ -874,11 +868,10 @@ static pestle_status_t bind_arguments(pestle_emit_t* e,
                           nest->name, out->count);
     }
     bool input = x->kind == PESTLE_TENSOR_INPUT;
-    int64_t count =
-        x->pack ? x->packed_elements : pestle_type_count(&x->type);
-    e->buffer[t] = pestle_kir_add_buffer(e->k, x->name, PESTLE_KIR_GLOBAL,
-                                         x->type.dtype, 1, count,
-                                         input ? PESTLE_KIR_READONLY : 0);
+    int64_t count = x->pack ? x->packed_elements : pestle_type_count(&x->type);
+    e->buffer[t] =
+        pestle_kir_add_buffer(e->k, x->name, PESTLE_KIR_GLOBAL, x->type.dtype,
+                              1, count, input ? PESTLE_KIR_READONLY : 0);
     out->tensors[out->count++] = t;
   }
   return NULL;
@@ -893,8 +886,7 @@ static void join_aliases(pestle_emit_t* e) {
     if (out->kind != PESTLE_TENSOR_OUTPUT || out->alias < 0) continue;
     for (uint32_t i = 0; i < nest->tensors.size; ++i) {
       const pestle_nest_tensor_t* in = &nest->tensors.data[i];
-      if (in->kind != PESTLE_TENSOR_INPUT ||
-          in->slot != (uint32_t)out->alias ||
+      if (in->kind != PESTLE_TENSOR_INPUT || in->slot != (uint32_t)out->alias ||
           e->buffer[i] == PESTLE_KIR_NONE || e->k->failed) {
         continue;
       }
@@ -920,12 +912,11 @@ static bool alloc_tables(pestle_emit_t* e) {
   e->coord = pestle_arena_alloc_zero(nest->arena, axes * sizeof(*e->coord),
                                      _Alignof(pestle_lin_t*));
   e->axis_id = PESTLE_ARENA_ARRAY(nest->arena, pestle_kir_id_t, axes);
-  e->memo = PESTLE_ARENA_ARRAY(nest->arena, pestle_kir_id_t,
-                               e->memo_count + 1);
+  e->memo = PESTLE_ARENA_ARRAY(nest->arena, pestle_kir_id_t, e->memo_count + 1);
   e->checked = pestle_arena_alloc_zero(
       nest->arena, (e->memo_count + 1) * sizeof(uint32_t), 4);
-  if (!e->buffer || !e->box || !e->open || !e->ready || !e->value || !e->coord ||
-      !e->axis_id || !e->memo || !e->checked) {
+  if (!e->buffer || !e->box || !e->open || !e->ready || !e->value ||
+      !e->coord || !e->axis_id || !e->memo || !e->checked) {
     return false;
   }
   memset(e->buffer, 0xff, tensors * sizeof(uint32_t));
@@ -938,8 +929,8 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
                                  pestle_numerics_t numerics,
                                  pestle_kir_builder_t* k,
                                  pestle_emitted_t* out_args) {
-  pestle_emit_t e = {.nest = nest, .k = k, .vector_axis = -1, .lanes = 1,
-                     .valid = 1};
+  pestle_emit_t e = {
+      .nest = nest, .k = k, .vector_axis = -1, .lanes = 1, .valid = 1};
   e.contract = numerics != PESTLE_NUMERICS_STRICT;
   k->facts = e.contract ? PESTLE_KIR_CONTRACT : 0;
   pestle_vec_init(&e.undo, nest->allocator);

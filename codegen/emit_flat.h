@@ -12,8 +12,8 @@ typedef struct pestle_emitted_t {
   uint32_t count;
 } pestle_emitted_t;
 
-// Emits |nest| into |k| (initialised by the caller, finished here). Narrows axis
-// extents while it works; the nest is as before on return.
+// Emits |nest| into |k| (initialised by the caller, finished here). Narrows
+// axis extents while it works; the nest is as before on return.
 PESTLE_NODISCARD pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
                                                   pestle_numerics_t numerics,
                                                   pestle_kir_builder_t* k,

@@ -24,27 +24,27 @@ typedef struct pestle_emit_t {
   pestle_nest_t* nest;
   pestle_kir_builder_t* k;
   bool contract;
-  uint32_t* buffer;          // by tensor; PESTLE_KIR_NONE until made
-  pestle_box_t* box;         // by tensor
-  bool* ready;               // by tensor: its stage has run where we are
-  bool* open;                // by axis: its loop is open or its value is fixed
+  uint32_t* buffer;   // by tensor; PESTLE_KIR_NONE until made
+  pestle_box_t* box;  // by tensor
+  bool* ready;        // by tensor: its stage has run where we are
+  bool* open;         // by axis: its loop is open or its value is fixed
   const pestle_lin_t** value;  // by axis: leaf value while open
-  pestle_kir_id_t* axis_id;  // by axis: loop index while open
+  pestle_kir_id_t* axis_id;    // by axis: loop index while open
   const pestle_lin_t** coord;  // by axis: roots, as index forms over leaves
-  pestle_kir_id_t* memo;     // by expression
+  pestle_kir_id_t* memo;       // by expression
   uint32_t memo_count;
-  uint32_t* checked;         // by expression: epoch of the last look * 2 + result
-  uint32_t epoch;            // of what is open
+  uint32_t* checked;  // by expression: epoch of the last look * 2 + result
+  uint32_t epoch;     // of what is open
   PESTLE_VEC(pestle_memo_undo_t) undo;
-  int32_t vector_axis;       // -1: none is open
+  int32_t vector_axis;  // -1: none is open
   unsigned lanes;
-  int64_t valid;             // lanes that exist, from 0
+  int64_t valid;                   // lanes that exist, from 0
   const pestle_kir_id_t* acc_ids;  // of a general fold's combine step
   const pestle_kir_id_t* val_ids;
 } pestle_emit_t;
 
-// An index: |scalar| for lane 0 and its step along lanes, or |vector| (one index
-// a lane) when it is not affine in the lane.
+// An index: |scalar| for lane 0 and its step along lanes, or |vector| (one
+// index a lane) when it is not affine in the lane.
 typedef struct pestle_emit_index_t {
   pestle_kir_id_t scalar;
   int64_t step;
@@ -60,8 +60,8 @@ pestle_emit_index_t pestle_emit_index(pestle_emit_t* e,
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 // Evaluates now what depends on open axes only, so that inner loops reuse it.
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
-// Writes |value| to |tensor| at |resolved|, a flat index of the result or of the
-// tensor's box.
+// Writes |value| to |tensor| at |resolved|, a flat index of the result or of
+// the tensor's box.
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_lin_t* resolved, pestle_kir_id_t value);
 // The flat index in |tensor|'s box of |index|, one a dim, not resolved yet.

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/thread.h"
 #include "codegen/nest_verify.h"
 #include "codegen/schedule.h"
@@ -160,8 +160,7 @@ static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
                       const pestle_emitted_t* emitted, pestle_kernel_t* k) {
   k->arg_count = emitted->count;
   for (uint32_t i = 0; i < emitted->count; ++i) {
-    const pestle_nest_tensor_t* t =
-        &nest->tensors.data[emitted->tensors[i]];
+    const pestle_nest_tensor_t* t = &nest->tensors.data[emitted->tensors[i]];
     pestle_kernel_arg_t* a = &k->args[i];
     *a = (pestle_kernel_arg_t){.slot = t->slot};
     a->kind = t->kind == PESTLE_TENSOR_OUTPUT ? PESTLE_ARG_RESULT
@@ -170,8 +169,7 @@ static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
     if (t->elements) {
       a->elements = t->elements;
     } else if (t->constant) {
-      a->elements =
-          pestle_value_constant(pestle_node_operand(fusion, t->slot));
+      a->elements = pestle_value_constant(pestle_node_operand(fusion, t->slot));
     }
     if (!a->elements) continue;
     a->kind = PESTLE_ARG_CONSTANT;
@@ -221,8 +219,8 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
       pestle_lower_group(k->fusion, group, aliases, numerics, &nest);
   if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
   if (!status) {
-    status = pestle_sketch(&nest, &target->caps,
-                           numerics != PESTLE_NUMERICS_STRICT);
+    status =
+        pestle_sketch(&nest, &target->caps, numerics != PESTLE_NUMERICS_STRICT);
   }
   // Too much scratch is found below, and not a fault the first time.
   if (!status) {
@@ -231,8 +229,8 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   }
   pestle_strbuf_appendf(&full_note, "%s\n", note);
   pestle_schedule_print(&nest, &full_note);
-  pestle_kir_init(ks->list.allocator, k->name,
-                  pestle_strbuf_cstr(&full_note), &flat);
+  pestle_kir_init(ks->list.allocator, k->name, pestle_strbuf_cstr(&full_note),
+                  &flat);
   if (!status) status = dump_schedule(ks, &nest);
   if (!status) status = pestle_emit_flat(&nest, numerics, &flat, &emitted);
   bool too_much =
@@ -264,8 +262,8 @@ static pestle_status_t fall_back(pestle_kernels_t* ks,
     return why;
   }
   pestle_context_log(ks->context, PESTLE_LOG_WARN,
-                     "kernel '%s' (%s) falls back to 'ref': %s", k->name,
-                     note, pestle_status_message(why));
+                     "kernel '%s' (%s) falls back to 'ref': %s", k->name, note,
+                     pestle_status_message(why));
   pestle_status_release(why);
   return build_for(ks, group, aliases, 1, note, false, k);
 }
@@ -312,14 +310,13 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
 
 pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
                                    const pestle_node_t* fusion,
-                                   const int32_t* aliases,
-                                   uint32_t* out_first, uint32_t* out_count) {
+                                   const int32_t* aliases, uint32_t* out_first,
+                                   uint32_t* out_count) {
   pestle_kernel_group_t* groups;
   uint32_t count;
   *out_first = (uint32_t)kernels->list.size;
   *out_count = 0;
-  PESTLE_TRY(
-      pestle_lower_partition(kernels->arena, fusion, &groups, &count));
+  PESTLE_TRY(pestle_lower_partition(kernels->arena, fusion, &groups, &count));
   pestle_strbuf_t note;
   pestle_strbuf_init(kernels->list.allocator, &note);
   describe(fusion, &note);
@@ -380,8 +377,7 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
   uint32_t n = 0;
   for (uint32_t i = 0; i < ks->list.size && !status; ++i) {
     pestle_kernel_t* k = ks->list.data[i];
-    uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1],
-                       k->device};
+    uint64_t key[3] = {k->legal.view.hash[0], k->legal.view.hash[1], k->device};
     bool added = false;
     pestle_map_value_t* v = pestle_map_put(&seen, key, sizeof(key), &added);
     if (!v) {
@@ -398,8 +394,7 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
   return status;
 }
 
-static pestle_status_t dump_text(pestle_kernels_t* ks,
-                                 const pestle_kernel_t* k,
+static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
                                  pestle_stage_t stage, pestle_text_t kind) {
   if (!wants(ks, stage)) return NULL;
   const pestle_kernel_target_t* t = &ks->targets[k->device];
@@ -453,8 +448,7 @@ pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
   PESTLE_TRY(pestle_control_check(control, "compile", count, count));
   for (uint32_t i = 0; i < count; ++i) {
     const pestle_kernel_t* k = kernels->list.data[order[i]];
-    PESTLE_TRY(
-        dump_text(kernels, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
+    PESTLE_TRY(dump_text(kernels, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
     PESTLE_TRY(dump_text(kernels, k, PESTLE_STAGE_ASM, PESTLE_TEXT_ASM));
   }
   return NULL;

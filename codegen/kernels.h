@@ -32,8 +32,8 @@ typedef struct pestle_kernel_t {
   uint32_t arg_count;
   uint32_t unique;
   uint64_t work_ns, flops, bytes;
-  pestle_blob_t code;          // of the host's allocator; of |unique| only
-  pestle_status_t status;      // of its compilation
+  pestle_blob_t code;      // of the host's allocator; of |unique| only
+  pestle_status_t status;  // of its compilation
 } pestle_kernel_t;
 
 // The devices that a plan may use: the target and the backend that interprets
@@ -47,29 +47,31 @@ typedef struct pestle_kernel_target_t {
 typedef struct pestle_kernels_t {
   pestle_context_t* context;
   const pestle_compile_options_t* options;
-  pestle_arena_t* arena;       // for nests and arguments, until the plan is made
+  pestle_arena_t* arena;  // for nests and arguments, until the plan is made
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
   PESTLE_VEC(pestle_kernel_t*) list;
 } pestle_kernels_t;
 
-PESTLE_NODISCARD pestle_status_t pestle_kernels_init(
-    pestle_context_t* context, pestle_device_t* device,
-    const pestle_compile_options_t* options, pestle_arena_t* arena,
-    pestle_kernels_t* out_kernels);
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_init(pestle_context_t* context, pestle_device_t* device,
+                    const pestle_compile_options_t* options,
+                    pestle_arena_t* arena, pestle_kernels_t* out_kernels);
 void pestle_kernels_deinit(pestle_kernels_t* kernels);
 
 // Appends the kernels of |fusion|. |aliases| as in lower.h.
-PESTLE_NODISCARD pestle_status_t pestle_kernels_add(
-    pestle_kernels_t* kernels, const pestle_node_t* fusion,
-    const int32_t* aliases, uint32_t* out_first, uint32_t* out_count);
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
+                                                    const pestle_node_t* fusion,
+                                                    const int32_t* aliases,
+                                                    uint32_t* out_first,
+                                                    uint32_t* out_count);
 // Compiles all unique kernels, in parallel.
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_compile(pestle_kernels_t* kernels);
 
 // CANCELLED or DEADLINE_EXCEEDED when |control| says so; reports progress.
-PESTLE_NODISCARD pestle_status_t pestle_control_check(
-    const pestle_control_t* control, const char* stage, int64_t done,
-    int64_t total);
+PESTLE_NODISCARD pestle_status_t
+pestle_control_check(const pestle_control_t* control, const char* stage,
+                     int64_t done, int64_t total);
 
 #endif  // PESTLE_CODEGEN_KERNELS_H_

@@ -117,10 +117,9 @@ const pestle_lin_t* pestle_lin_value(pestle_nest_t* nest,
                                      const pestle_expr_t* value, int64_t lo,
                                      int64_t hi) {
   if (lo == hi) return pestle_lin_const(nest, lo);
-  return from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_VALUE,
-                                         .value = value,
-                                         .lo = lo,
-                                         .hi = hi});
+  return from_atom(
+      nest, (pestle_atom_t){
+                .kind = PESTLE_ATOM_VALUE, .value = value, .lo = lo, .hi = hi});
 }
 
 // a[i] + b[j] where one is coef*c*DIV(x, c) and the other coef*MOD(x, c).
@@ -149,8 +148,8 @@ static const pestle_lin_t* recombine(pestle_nest_t* nest,
     if (a->terms[i].atom->kind != PESTLE_ATOM_DIV) continue;
     for (uint32_t j = 0; j < a->count; ++j) {
       if (!pair_of(&a->terms[i], &a->terms[j])) continue;
-      const pestle_lin_t* whole = pestle_lin_scale(
-          nest, a->terms[i].atom->lin, a->terms[j].coef);
+      const pestle_lin_t* whole =
+          pestle_lin_scale(nest, a->terms[i].atom->lin, a->terms[j].coef);
       return pestle_lin_add(nest, without(nest, a, i, j), whole);
     }
   }
@@ -168,11 +167,10 @@ const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
   uint32_t i = 0, j = 0;
   while (i < a->count || j < b->count) {
     pestle_term_t t;
-    if (j == b->count || (i < a->count && a->terms[i].atom->id <
-                                              b->terms[j].atom->id)) {
+    if (j == b->count ||
+        (i < a->count && a->terms[i].atom->id < b->terms[j].atom->id)) {
       t = a->terms[i++];
-    } else if (i == a->count ||
-               b->terms[j].atom->id < a->terms[i].atom->id) {
+    } else if (i == a->count || b->terms[j].atom->id < a->terms[i].atom->id) {
       t = b->terms[j++];
     } else {
       t = a->terms[i++];
@@ -183,8 +181,8 @@ const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
   return recombine(nest, lin);
 }
 
-const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest,
-                                     const pestle_lin_t* a, int64_t factor) {
+const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest, const pestle_lin_t* a,
+                                     int64_t factor) {
   if (nest->failed) return &zero_lin;
   if (factor == 0) return &zero_lin;
   if (factor == 1) return a;
@@ -193,8 +191,8 @@ const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest,
   lin->constant = a->constant * factor;
   lin->count = a->count;
   for (uint32_t i = 0; i < a->count; ++i) {
-    lin->terms[i] = (pestle_term_t){a->terms[i].coef * factor,
-                                    a->terms[i].atom};
+    lin->terms[i] =
+        (pestle_term_t){a->terms[i].coef * factor, a->terms[i].atom};
   }
   return lin;
 }
@@ -309,11 +307,10 @@ const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
     return pestle_lin_add(
         nest, q, pestle_lin_div(nest, inner->lin, inner->divisor * divisor));
   }
-  return pestle_lin_add(
-      nest, q,
-      from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_DIV,
-                                      .lin = r,
-                                      .divisor = divisor}));
+  return pestle_lin_add(nest, q,
+                        from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_DIV,
+                                                        .lin = r,
+                                                        .divisor = divisor}));
 }
 
 const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
@@ -336,9 +333,9 @@ const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
         nest, b,
         pestle_lin_scale(nest, pestle_lin_mod(nest, x, divisor / g), g));
   }
-  return from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_MOD,
-                                         .lin = r,
-                                         .divisor = divisor});
+  return from_atom(
+      nest,
+      (pestle_atom_t){.kind = PESTLE_ATOM_MOD, .lin = r, .divisor = divisor});
 }
 
 static const pestle_lin_t* substitute_atom(pestle_nest_t* nest,

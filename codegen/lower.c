@@ -10,8 +10,8 @@
 // --- Partition into kernels ---
 
 static bool is_bijective_view(const pestle_node_t* node) {
-  return node && (node->op == PESTLE_OP_TRANSPOSE ||
-                  node->op == PESTLE_OP_RESHAPE);
+  return node &&
+         (node->op == PESTLE_OP_TRANSPOSE || node->op == PESTLE_OP_RESHAPE);
 }
 
 static bool has_fold(const pestle_block_t* block) {
@@ -78,8 +78,8 @@ static pestle_status_t add_piece(partition_t* part, pestle_piece_t piece) {
   return NULL;
 }
 
-static pestle_status_t add_result(partition_t* part, bool folds,
-                                  uint32_t slot, pestle_value_t* value) {
+static pestle_status_t add_result(partition_t* part, bool folds, uint32_t slot,
+                                  pestle_value_t* value) {
   pestle_piece_t piece = {.slot = slot, .value = value, .concat_dim = -1};
   if (folds || (value->node && value->node->op == PESTLE_OP_RESHAPE)) {
     PESTLE_TRY(strip_views(part->arena, &piece));
@@ -107,7 +107,8 @@ pestle_status_t pestle_lower_partition(pestle_arena_t* arena,
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
     // A concatenation may stand behind views: count the widest possibility.
     pestle_value_t* v = pestle_node_operand(ret, i);
-    while (is_bijective_view(v->node)) v = pestle_node_operand(v->node, 0);
+    while (is_bijective_view(v->node))
+      v = pestle_node_operand(v->node, 0);
     if (v->node && v->node->op == PESTLE_OP_CONCATENATE) {
       part.capacity += v->node->operand_count;
     }
@@ -259,10 +260,10 @@ static pestle_status_t lower_convert(pestle_lower_t* lower,
   uint32_t stage = pestle_lower_map(lower, node, axes);
   pestle_lower_set(
       lower, node, stage,
-      pestle_expr_cast(lower->nest,
-                       pestle_lower_at(lower, pestle_node_operand(node, 0),
-                                       axes),
-                       node->results[0].type->dtype));
+      pestle_expr_cast(
+          lower->nest,
+          pestle_lower_at(lower, pestle_node_operand(node, 0), axes),
+          node->results[0].type->dtype));
   return NULL;
 }
 
@@ -381,9 +382,8 @@ static const pestle_lin_t* write_position(pestle_nest_t* nest,
   memcpy(index, axes, sizeof(index));
   const pestle_type_t* type = whole;
   if (p->concat_dim >= 0) {
-    index[p->concat_dim] =
-        pestle_lin_add(nest, index[p->concat_dim],
-                       pestle_lin_const(nest, p->concat_offset));
+    index[p->concat_dim] = pestle_lin_add(
+        nest, index[p->concat_dim], pestle_lin_const(nest, p->concat_offset));
   }
   for (uint32_t v = p->view_count; v-- > 0;) {
     const pestle_node_t* view = p->views[v];
@@ -391,7 +391,8 @@ static const pestle_lin_t* write_position(pestle_nest_t* nest,
     pestle_index_t next = {0};
     if (view->op == PESTLE_OP_TRANSPOSE) {
       pestle_i64s_t perm = PESTLE_NODE_I64S(view, permutation);
-      for (size_t d = 0; d < perm.count; ++d) next[d] = index[perm.data[d]];
+      for (size_t d = 0; d < perm.count; ++d)
+        next[d] = index[perm.data[d]];
     } else {
       pestle_lower_reshape(nest, type, index, to, next);
     }
@@ -435,17 +436,17 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
   for (uint32_t p = 0; p < n; ++p) {
     const pestle_piece_t* piece = &group->pieces[p];
     const pestle_value_t* result = &lower->fusion->results[piece->slot];
-    uint32_t t = pestle_nest_add_tensor(nest, result->name ? result->name : "y",
-                                        PESTLE_TENSOR_OUTPUT, piece->slot,
-                                        result->type);
+    uint32_t t =
+        pestle_nest_add_tensor(nest, result->name ? result->name : "y",
+                               PESTLE_TENSOR_OUTPUT, piece->slot, result->type);
     const pestle_lin_t** index =
         PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
     if (nest->failed || !index) {
       nest->failed = true;
       return NULL;
     }
-    index[0] = write_position(nest, piece, whole_type(lower->fusion, piece),
-                              axes);
+    index[0] =
+        write_position(nest, piece, whole_type(lower->fusion, piece), axes);
     nest->tensors.data[t].stage = (int32_t)stage;
     if (aliases) nest->tensors.data[t].alias = aliases[piece->slot];
     s->tensors[p] = t;
@@ -461,12 +462,11 @@ pestle_status_t pestle_lower_group(const pestle_node_t* fusion,
                                    pestle_numerics_t numerics,
                                    pestle_nest_t* nest) {
   const pestle_block_t* body = pestle_node_body(fusion, 0);
-  pestle_lower_t lower = {.nest = nest, .fusion = fusion,
-                          .numerics = numerics};
+  pestle_lower_t lower = {.nest = nest, .fusion = fusion, .numerics = numerics};
   size_t count = mark_needed(body, group);
-  lower.values = pestle_arena_alloc_zero(nest->arena,
-                                         (count + 1) * sizeof(*lower.values),
-                                         _Alignof(pestle_lowered_t));
+  lower.values =
+      pestle_arena_alloc_zero(nest->arena, (count + 1) * sizeof(*lower.values),
+                              _Alignof(pestle_lowered_t));
   if (!lower.values) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
   lower_arguments(&lower, body);
   for (pestle_node_t* n = body->first; n && !nest->failed; n = n->next) {

@@ -14,7 +14,7 @@ typedef struct pestle_piece_t {
   // From |value| to the result: views to apply, outermost (last) first.
   pestle_node_t** views;
   uint32_t view_count;
-  int32_t concat_dim;      // -1, or the dim of the concatenation below the views
+  int32_t concat_dim;  // -1, or the dim of the concatenation below the views
   int64_t concat_offset;
 } pestle_piece_t;
 
@@ -26,9 +26,9 @@ typedef struct pestle_kernel_group_t {
 
 // Divides the results of |fusion| among kernels: results of one shape share
 // one, a concatenation is written by one kernel an operand.
-PESTLE_NODISCARD pestle_status_t pestle_lower_partition(
-    pestle_arena_t* arena, const pestle_node_t* fusion,
-    pestle_kernel_group_t** out_groups, uint32_t* out_count);
+PESTLE_NODISCARD pestle_status_t
+pestle_lower_partition(pestle_arena_t* arena, const pestle_node_t* fusion,
+                       pestle_kernel_group_t** out_groups, uint32_t* out_count);
 
 // Builds |out_nest| (initialised by the caller) for |group|: INPUT tensors for
 // the operands that it reads, one OUTPUT tensor a piece, map and fold stages in

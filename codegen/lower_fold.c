@@ -82,7 +82,8 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
                                      const pestle_expr_t** out) {
   pestle_nest_t* nest = lower->nest;
   size_t count = block->argument_count;
-  for (pestle_node_t* i = block->first; i; i = i->next) count += i->result_count;
+  for (pestle_node_t* i = block->first; i; i = i->next)
+    count += i->result_count;
   const pestle_expr_t** made =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, count);
   if (!made) {
@@ -91,9 +92,9 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
   }
   size_t next = 0;
   for (uint32_t a = 0; a < block->argument_count; ++a) {
-    pestle_expr_t* e = pestle_expr_make(
-        nest, a < n ? PESTLE_EXPR_ACC : PESTLE_EXPR_VAL,
-        block->arguments[a]->type->dtype);
+    pestle_expr_t* e =
+        pestle_expr_make(nest, a < n ? PESTLE_EXPR_ACC : PESTLE_EXPR_VAL,
+                         block->arguments[a]->type->dtype);
     e->i = (int64_t)(a < n ? a : a - n);
     block->arguments[a]->scratch = next;
     made[next++] = e;
@@ -127,7 +128,8 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
   return NULL;
 }
 
-static bool alloc_values(pestle_nest_t* nest, pestle_nest_stage_t* s, size_t n) {
+static bool alloc_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
+                         size_t n) {
   s->value_count = (uint32_t)n;
   s->values = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, n);
   s->inits = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, n);
@@ -157,8 +159,8 @@ static pestle_status_t general_fold(pestle_lower_t* lower,
   for (size_t r = 0; r < n; ++r) {
     if (r) {
       pestle_type_t type = *node->results[r].type;
-      uint32_t t = pestle_nest_add_tensor(nest, "fold", PESTLE_TENSOR_STAGE, 0,
-                                          &type);
+      uint32_t t =
+          pestle_nest_add_tensor(nest, "fold", PESTLE_TENSOR_STAGE, 0, &type);
       if (nest->failed) return NULL;
       nest->tensors.data[t].stage = (int32_t)id;
       s->tensors[r] = t;
@@ -191,14 +193,14 @@ pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
   int64_t extents[PESTLE_MAX_RANK];
   const pestle_lin_t* fold[PESTLE_MAX_RANK] = {0};
   bool folded[PESTLE_MAX_RANK] = {false};
-  for (size_t i = 0; i < dims.count; ++i) folded[dims.data[i]] = true;
+  for (size_t i = 0; i < dims.count; ++i)
+    folded[dims.data[i]] = true;
   size_t count = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
     if (folded[d]) extents[count++] = x->type->dims[d];
   }
   pestle_index_t map = {0}, index = {0};
-  uint32_t id =
-      add_fold(lower, "r", &domain, op, extents, count, map, fold);
+  uint32_t id = add_fold(lower, "r", &domain, op, extents, count, map, fold);
   if (nest->failed) return NULL;
   size_t m = 0, f = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
@@ -255,11 +257,10 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
   for (int32_t d = 0; d < in->rank; ++d) {
     const pestle_lin_t* at = pestle_lin_scale(nest, map[d], strides.data[d]);
     if (window.data[d] != 1) {
-      at = pestle_lin_add(
-          nest, at, pestle_lin_scale(nest, fold[f++], dilation.data[d]));
+      at = pestle_lin_add(nest, at,
+                          pestle_lin_scale(nest, fold[f++], dilation.data[d]));
     }
-    at = pestle_lin_add(nest, at,
-                        pestle_lin_const(nest, -padding.data[2 * d]));
+    at = pestle_lin_add(nest, at, pestle_lin_const(nest, -padding.data[2 * d]));
     index[d] = pestle_lower_spread(nest, at, base.data[d], in->dims[d], &guard);
   }
   if (op == PESTLE_OP_COUNT) {
@@ -274,8 +275,7 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
     const pestle_lowered_t* v =
         &lower->values[pestle_node_operand(node, r)->scratch];
     const pestle_expr_t* x =
-        v->splat ? v->splat
-                 : pestle_expr_read(nest, v->tensor, index, guard);
+        v->splat ? v->splat : pestle_expr_read(nest, v->tensor, index, guard);
     const pestle_expr_t* init =
         pestle_lower_at(lower, pestle_node_operand(node, n + r), NULL);
     if (guard && !(guard->kind == PESTLE_EXPR_CONST && guard->i)) {
@@ -291,8 +291,7 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
 
 // --- Contractions ---
 
-static const pestle_expr_t* product(pestle_nest_t* nest,
-                                    const pestle_expr_t* a,
+static const pestle_expr_t* product(pestle_nest_t* nest, const pestle_expr_t* a,
                                     const pestle_expr_t* b,
                                     pestle_dtype_t dtype) {
   return pestle_expr_op(nest, PESTLE_OP_MULTIPLY, dtype,
@@ -344,10 +343,12 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
     li[lc.data[i]] = ri[rc.data[i]] = fold[i];
   }
   for (int32_t d = 0; d < lhs->type->rank; ++d) {
-    if (!pestle_lower_contains(lb, d) && !pestle_lower_contains(lc, d)) li[d] = map[m++];
+    if (!pestle_lower_contains(lb, d) && !pestle_lower_contains(lc, d))
+      li[d] = map[m++];
   }
   for (int32_t d = 0; d < rhs->type->rank; ++d) {
-    if (!pestle_lower_contains(rb, d) && !pestle_lower_contains(rc, d)) ri[d] = map[m++];
+    if (!pestle_lower_contains(rb, d) && !pestle_lower_contains(rc, d))
+      ri[d] = map[m++];
   }
   finish_contraction(lower, node, id,
                      product(nest, pestle_lower_at(lower, lhs, li),
@@ -368,12 +369,11 @@ static bool needs_padding(const pestle_node_t* node, size_t spatial) {
     int64_t extent = pestle_node_operand(node, 0)->type->dims[xd];
     int64_t yd = PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i];
     int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
-    int64_t reach =
-        (node->results[0].type->dims[yd] - 1) *
-            PESTLE_NODE_I64S(node, window_strides).data[i] +
-        (pestle_node_operand(node, 1)->type->dims[wd] - 1) *
-            PESTLE_NODE_I64S(node, rhs_dilation).data[i] +
-        1;
+    int64_t reach = (node->results[0].type->dims[yd] - 1) *
+                        PESTLE_NODE_I64S(node, window_strides).data[i] +
+                    (pestle_node_operand(node, 1)->type->dims[wd] - 1) *
+                        PESTLE_NODE_I64S(node, rhs_dilation).data[i] +
+                    1;
     if (PESTLE_NODE_I64S(node, lhs_dilation).data[i] != 1 ||
         PESTLE_NODE_I64S(node, padding).data[2 * i] != 0 || reach > extent) {
       return true;
@@ -406,8 +406,7 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
     int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
     const pestle_lin_t* at =
         pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low));
-    index[d] =
-        pestle_lower_spread(nest, at, step, x->type->dims[d], &guard);
+    index[d] = pestle_lower_spread(nest, at, step, x->type->dims[d], &guard);
   }
   const pestle_lowered_t* v = &lower->values[x->scratch];
   const pestle_expr_t* read =
@@ -419,8 +418,7 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
 
 // The tensor that the convolution reads: the input, or its padded copy.
 static pestle_lowered_t conv_input(pestle_lower_t* lower,
-                                   const pestle_node_t* node,
-                                   size_t spatial) {
+                                   const pestle_node_t* node, size_t spatial) {
   const pestle_value_t* x = pestle_node_operand(node, 0);
   if (!needs_padding(node, spatial)) return lower->values[x->scratch];
   pestle_type_t type = *x->type;
@@ -448,12 +446,10 @@ static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[i];
   int64_t dilation = PESTLE_NODE_I64S(node, rhs_dilation).data[i];
   int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
-  c->x[xd] =
-      pestle_lin_add(nest, pestle_lin_scale(nest, c->map[yd], stride),
-                     pestle_lin_scale(nest, c->fold[i], dilation));
+  c->x[xd] = pestle_lin_add(nest, pestle_lin_scale(nest, c->map[yd], stride),
+                            pestle_lin_scale(nest, c->fold[i], dilation));
   c->w[wd] = PESTLE_NODE_I64S(node, window_reversal).data[i]
-                 ? pestle_lin_add(nest,
-                                  pestle_lin_scale(nest, c->fold[i], -1),
+                 ? pestle_lin_add(nest, pestle_lin_scale(nest, c->fold[i], -1),
                                   pestle_lin_const(nest, taps - 1))
                  : c->fold[i];
 }
@@ -510,13 +506,14 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   uint32_t id = add_fold(lower, "c", &domain, PESTLE_OP_ADD, extents,
                          taps.count + 1, c.map, c.fold);
   if (nest->failed) return NULL;
-  for (size_t i = 0; i < taps.count; ++i) conv_spatial(nest, node, &c, i);
+  for (size_t i = 0; i < taps.count; ++i)
+    conv_spatial(nest, node, &c, i);
   conv_features(nest, node, &c, taps.count);
   const pestle_expr_t* read =
       input.splat ? input.splat
                   : pestle_expr_read(nest, input.tensor, c.x, NULL);
-  finish_contraction(lower, node, id,
-                     product(nest, read, pestle_lower_at(lower, w, c.w),
-                             domain.dtype));
+  finish_contraction(
+      lower, node, id,
+      product(nest, read, pestle_lower_at(lower, w, c.w), domain.dtype));
   return NULL;
 }

@@ -7,8 +7,7 @@
 
 void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
                           const pestle_lin_t* const* index,
-                          const pestle_type_t* from,
-                          pestle_index_t out_index) {
+                          const pestle_type_t* from, pestle_index_t out_index) {
   const pestle_lin_t* flat = pestle_lin_flatten(nest, to, index);
   for (int32_t d = from->rank - 1; d >= 0; --d) {
     int64_t extent = from->dims[d] > 0 ? from->dims[d] : 1;
@@ -22,8 +21,8 @@ static void broadcast_index(const pestle_node_t* node, pestle_nest_t* nest,
   const pestle_type_t* from = pestle_node_operand(node, 0)->type;
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
   for (size_t d = 0; d < dims.count; ++d) {
-    out[d] = from->dims[d] == 1 ? pestle_lin_const(nest, 0)
-                                : axes[dims.data[d]];
+    out[d] =
+        from->dims[d] == 1 ? pestle_lin_const(nest, 0) : axes[dims.data[d]];
   }
 }
 
@@ -32,9 +31,9 @@ static void slice_index(const pestle_node_t* node, pestle_nest_t* nest,
   pestle_i64s_t start = PESTLE_NODE_I64S(node, start_indices);
   pestle_i64s_t strides = PESTLE_NODE_I64S(node, strides);
   for (size_t d = 0; d < start.count; ++d) {
-    out[d] = pestle_lin_add(nest,
-                            pestle_lin_scale(nest, axes[d], strides.data[d]),
-                            pestle_lin_const(nest, start.data[d]));
+    out[d] =
+        pestle_lin_add(nest, pestle_lin_scale(nest, axes[d], strides.data[d]),
+                       pestle_lin_const(nest, start.data[d]));
   }
 }
 
@@ -82,8 +81,8 @@ static const pestle_expr_t* lower_pad(pestle_lower_t* lower,
   const pestle_expr_t* guard = always(nest);
   pestle_index_t index = {0};
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    const pestle_lin_t* at = pestle_lin_add(
-        nest, axes[d], pestle_lin_const(nest, -low.data[d]));
+    const pestle_lin_t* at =
+        pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low.data[d]));
     index[d] = pestle_lower_spread(nest, at, interior.data[d] + 1,
                                    x->type->dims[d], &guard);
   }
@@ -109,8 +108,8 @@ static const pestle_expr_t* lower_concatenate(pestle_lower_t* lower,
     if (!extent) continue;
     pestle_index_t index;
     memcpy(index, axes, sizeof(index));
-    index[dim] = pestle_lin_add(nest, axes[dim],
-                                pestle_lin_const(nest, -offset));
+    index[dim] =
+        pestle_lin_add(nest, axes[dim], pestle_lin_const(nest, -offset));
     const pestle_expr_t* guard =
         pestle_expr_inside(nest, index[dim], 0, extent);
     const pestle_expr_t* part = guarded(lower, x, index, guard);
@@ -137,7 +136,8 @@ pestle_status_t pestle_lower_view(pestle_lower_t* lower,
       break;
     case PESTLE_OP_TRANSPOSE: {
       pestle_i64s_t perm = PESTLE_NODE_I64S(node, permutation);
-      for (size_t d = 0; d < perm.count; ++d) index[perm.data[d]] = axes[d];
+      for (size_t d = 0; d < perm.count; ++d)
+        index[perm.data[d]] = axes[d];
       break;
     }
     case PESTLE_OP_SLICE:
@@ -217,8 +217,7 @@ static const pestle_expr_t* lower_dynamic_update(pestle_lower_t* lower,
     const pestle_lin_t* start =
         start_at(lower, pestle_node_operand(node, (size_t)d + 2), NULL,
                  x->type->dims[d] - extent);
-    index[d] =
-        pestle_lin_add(nest, axes[d], pestle_lin_scale(nest, start, -1));
+    index[d] = pestle_lin_add(nest, axes[d], pestle_lin_scale(nest, start, -1));
     guard = pestle_lower_and(nest, guard,
                              pestle_expr_inside(nest, index[d], 0, extent));
   }
@@ -269,7 +268,8 @@ static const pestle_expr_t* lower_gather_body(pestle_lower_t* lower,
   size_t offset = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
     index[d] = pestle_lin_const(nest, 0);
-    if (!pestle_lower_contains(collapsed, d) && !pestle_lower_contains(batching, d)) {
+    if (!pestle_lower_contains(collapsed, d) &&
+        !pestle_lower_contains(batching, d)) {
       index[d] = axes[offsets.data[offset++]];
     }
   }

@@ -136,9 +136,8 @@ void pestle_substitution_init(pestle_nest_t* nest,
 static const pestle_expr_t* substitute(pestle_nest_t* nest,
                                        pestle_substitution_t* how,
                                        const pestle_expr_t* e) {
-  pestle_expr_t* copy =
-      pestle_expr_make(nest, (pestle_expr_kind_t)e->kind,
-                       (pestle_dtype_t)e->dtype);
+  pestle_expr_t* copy = pestle_expr_make(nest, (pestle_expr_kind_t)e->kind,
+                                         (pestle_dtype_t)e->dtype);
   if (copy == &nest->broken) return copy;
   uint32_t id = copy->id;
   *copy = *e;
@@ -151,10 +150,9 @@ static const pestle_expr_t* substitute(pestle_nest_t* nest,
   if (e->lin) copy->lin = pestle_lin_substitute(nest, how, e->lin);
   if (e->guard) copy->guard = pestle_expr_substitute(nest, how, e->guard);
   if (e->kind == PESTLE_EXPR_READ && how->guard) {
-    copy->guard = copy->guard
-                      ? pestle_expr_op(nest, PESTLE_OP_AND, PESTLE_I1,
-                                       copy->guard, how->guard, NULL)
-                      : how->guard;
+    copy->guard = copy->guard ? pestle_expr_op(nest, PESTLE_OP_AND, PESTLE_I1,
+                                               copy->guard, how->guard, NULL)
+                              : how->guard;
   }
   if (e->index_count) {
     const pestle_lin_t** index =
@@ -211,15 +209,14 @@ static void visit_expr(visitor_t* v, const pestle_expr_t* e) {
   }
   if (e->lin) visit_lin(v, e->lin);
   if (e->guard) visit_expr(v, e->guard);
-  for (uint32_t i = 0; i < e->index_count; ++i) visit_lin(v, e->index[i]);
+  for (uint32_t i = 0; i < e->index_count; ++i)
+    visit_lin(v, e->index[i]);
   if (e->kind == PESTLE_EXPR_READ) v->visit(v->user, e);
 }
 
-pestle_status_t pestle_expr_visit_reads(pestle_nest_t* nest,
-                                        const pestle_expr_t* e,
-                                        void (*visit)(void* user,
-                                                      const pestle_expr_t* e),
-                                        void* user) {
+pestle_status_t pestle_expr_visit_reads(
+    pestle_nest_t* nest, const pestle_expr_t* e,
+    void (*visit)(void* user, const pestle_expr_t* e), void* user) {
   pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
   visitor_t v = {.visit = visit, .user = user};
   v.seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
@@ -282,7 +279,8 @@ enum { LONGEST_NAME = 64 };
 static bool is_identifier(const char* name) {
   if (!*name || (*name >= '0' && *name <= '9')) return false;
   size_t n = 0;
-  while (name_char(name[n])) ++n;
+  while (name_char(name[n]))
+    ++n;
   return !name[n] && n <= LONGEST_NAME;
 }
 
@@ -298,7 +296,8 @@ static const char* unique_name(pestle_nest_t* nest, const char* wish,
   }
   size_t n = 0;
   if (!*wish || (*wish >= '0' && *wish <= '9')) name[n++] = '_';
-  for (; *wish && n < LONGEST_NAME; ++wish) name[n++] = name_char(*wish) ? *wish : '_';
+  for (; *wish && n < LONGEST_NAME; ++wish)
+    name[n++] = name_char(*wish) ? *wish : '_';
   name[n] = '\0';
   for (unsigned i = 2; taken(nest, name, scope); ++i) {
     snprintf(name + n, SUFFIX, "_%u", i);
@@ -335,8 +334,8 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
                             .slot = slot,
                             .stage = -1,
                             .alias = -1};
-  t.place = kind == PESTLE_TENSOR_STAGE ? PESTLE_PLACE_NONE
-                                        : PESTLE_PLACE_GLOBAL;
+  t.place =
+      kind == PESTLE_TENSOR_STAGE ? PESTLE_PLACE_NONE : PESTLE_PLACE_GLOBAL;
   if (!pestle_vec_push(&nest->tensors, t)) {
     nest->failed = true;
     return 0;
@@ -366,30 +365,30 @@ uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
   static const char* const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
   name = unique_name(nest, name, stage_taken, 0);
   pestle_nest_stage_t s = {.name = name,
-                      .fold = PESTLE_OP_COUNT,
-                      .at_stage = -1,
-                      .at_axis = -1,
-                      .value_count = 1};
+                           .fold = PESTLE_OP_COUNT,
+                           .at_stage = -1,
+                           .at_axis = -1,
+                           .value_count = 1};
   int32_t id = (int32_t)nest->stages.size;
   for (int32_t d = 0; d < domain->rank; ++d) {
-    s.roots[s.root_count++] = pestle_nest_add_axis(
-        nest, names[d & 7], id, false, domain->dims[d]);
+    s.roots[s.root_count++] =
+        pestle_nest_add_axis(nest, names[d & 7], id, false, domain->dims[d]);
   }
   s.map_count = s.root_count;
   memcpy(s.order, s.roots, sizeof(s.order));
   s.order_count = s.root_count;
   s.values = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   s.tensors = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, 1);
-  s.write_index = PESTLE_ARENA_ARRAY(nest->arena,
-                                     const pestle_lin_t* const*, 1);
+  s.write_index =
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, 1);
   if (!s.values || !s.tensors || !s.write_index ||
       !pestle_vec_push(&nest->stages, s)) {
     nest->failed = true;
     return 0;
   }
   s.write_index[0] = NULL;
-  s.tensors[0] = pestle_nest_add_tensor(nest, name, PESTLE_TENSOR_STAGE, 0,
-                                        domain);
+  s.tensors[0] =
+      pestle_nest_add_tensor(nest, name, PESTLE_TENSOR_STAGE, 0, domain);
   if (!nest->failed) nest->tensors.data[s.tensors[0]].stage = id;
   return (uint32_t)id;
 }

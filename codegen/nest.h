@@ -5,12 +5,12 @@
 //
 // Invariants:
 //  1. A stage's root axes are its map axes, one a dim of the tensor that it
-//     writes, then its fold axes. An AXIS atom means the global coordinate, also
-//     after the stage was moved under another (its domain is then a box whose
-//     origin depends on that loop).
-//  2. Index forms (lin) are integer-affine over atoms: axes, floor divisions and
-//     remainders by constants, and data-dependent values with a known range.
-//     They are immutable and simplified when made.
+//     writes, then its fold axes. An AXIS atom means the global coordinate,
+//     also after the stage was moved under another (its domain is then a box
+//     whose origin depends on that loop).
+//  2. Index forms (lin) are integer-affine over atoms: axes, floor divisions
+//     and remainders by constants, and data-dependent values with a known
+//     range. They are immutable and simplified when made.
 //  3. Reads of kernel arguments have one flat index; reads of stages have one
 //     index a dim.
 //  4. A stage is pure: recomputing or moving it is never wrong, only slow.
@@ -65,10 +65,10 @@ typedef struct pestle_range_t {
 // --- Expressions ---
 
 typedef enum pestle_expr_kind_e {
-  PESTLE_EXPR_CONST,   // f or i, of dtype
-  PESTLE_EXPR_INDEX,   // lin as a number of dtype
-  PESTLE_EXPR_READ,    // tensor at index[]; arbitrary where |guard| is false
-  PESTLE_EXPR_OP,      // scalar row on args
+  PESTLE_EXPR_CONST,  // f or i, of dtype
+  PESTLE_EXPR_INDEX,  // lin as a number of dtype
+  PESTLE_EXPR_READ,   // tensor at index[]; arbitrary where |guard| is false
+  PESTLE_EXPR_OP,     // scalar row on args
   PESTLE_EXPR_CAST,
   PESTLE_EXPR_BITCAST,
   PESTLE_EXPR_INSIDE,  // i1: lo <= lin < hi
@@ -83,9 +83,9 @@ struct pestle_expr_t {
   uint16_t op;    // pestle_op_t
   const pestle_expr_t* args[3];
   double f;
-  int64_t i;      // constant; ACC and VAL number; tensor of READ
+  int64_t i;  // constant; ACC and VAL number; tensor of READ
   const pestle_lin_t* lin;
-  int64_t lo, hi;  // INSIDE
+  int64_t lo, hi;                    // INSIDE
   const pestle_lin_t* const* index;  // READ
   uint32_t index_count;
   const pestle_expr_t* guard;  // READ, or NULL
@@ -100,7 +100,7 @@ typedef enum pestle_tensor_kind_e {
 } pestle_tensor_kind_t;
 
 typedef enum pestle_place_e {
-  PESTLE_PLACE_NONE,     // inlined, or not placed yet
+  PESTLE_PLACE_NONE,  // inlined, or not placed yet
   PESTLE_PLACE_PRIVATE,
   PESTLE_PLACE_SHARED,
   PESTLE_PLACE_GLOBAL,
@@ -116,17 +116,17 @@ typedef struct pestle_pack_axis_t {
 typedef struct pestle_nest_tensor_t {
   const char* name;
   pestle_type_t type;
-  uint8_t kind;      // pestle_tensor_kind_t
-  uint8_t place;     // pestle_place_t
-  bool constant;     // an input whose data is known when the plan is made
+  uint8_t kind;   // pestle_tensor_kind_t
+  uint8_t place;  // pestle_place_t
+  bool constant;  // an input whose data is known when the plan is made
   uint32_t slot;
-  int32_t stage;     // that writes it, or -1
-  int32_t alias;     // OUTPUT: input slot that it overwrites in place, or -1
+  int32_t stage;  // that writes it, or -1
+  int32_t alias;  // OUTPUT: input slot that it overwrites in place, or -1
   const pestle_elements_t* elements;  // INPUT beyond the group's operands
   // INPUT after a pack row: read through this layout, zero-padded.
   uint32_t pack_count;
   pestle_pack_axis_t* pack;
-  int64_t pack_offset;      // of the source's first element
+  int64_t pack_offset;  // of the source's first element
   int64_t packed_elements;
 } pestle_nest_tensor_t;
 
@@ -141,13 +141,13 @@ typedef struct pestle_nest_axis_t {
   const char* name;
   int32_t stage;
   bool fold;
-  bool rfactored;   // a fold axis whose partial results are kept apart
-  uint8_t mark;     // pestle_mark_t
-  int64_t extent;   // as of now: emission narrows it in tails
+  bool rfactored;  // a fold axis whose partial results are kept apart
+  uint8_t mark;    // pestle_mark_t
+  int64_t extent;  // as of now: emission narrows it in tails
   int64_t full_extent;
-  int32_t parent;   // -1: root
+  int32_t parent;        // -1: root
   int32_t outer, inner;  // -1: leaf
-  int64_t factor;   // of the split, when not a leaf
+  int64_t factor;        // of the split, when not a leaf
 } pestle_nest_axis_t;
 
 #define PESTLE_NEST_MAX_AXES 24
@@ -155,39 +155,39 @@ typedef struct pestle_nest_axis_t {
 typedef struct pestle_nest_stage_t {
   const char* name;
   uint32_t map_count, root_count;
-  uint32_t roots[PESTLE_NEST_MAX_AXES];   // map axes, then fold axes
+  uint32_t roots[PESTLE_NEST_MAX_AXES];  // map axes, then fold axes
   uint32_t order_count;
-  uint32_t order[PESTLE_NEST_MAX_AXES];   // leaves, outermost first
-  pestle_op_t fold;        // scalar row, or PESTLE_OP_COUNT: see general
+  uint32_t order[PESTLE_NEST_MAX_AXES];  // leaves, outermost first
+  pestle_op_t fold;  // scalar row, or PESTLE_OP_COUNT: see general
   bool is_fold;
-  uint32_t value_count;    // 1, but for general folds and sibling outputs
+  uint32_t value_count;  // 1, but for general folds and sibling outputs
   pestle_expr_t const** values;
-  pestle_expr_t const** inits;     // folds: starting values
-  pestle_expr_t const** combine;   // general folds over ACC and VAL; or NULL
-  uint32_t* tensors;               // written: one a value
+  pestle_expr_t const** inits;    // folds: starting values
+  pestle_expr_t const** combine;  // general folds over ACC and VAL; or NULL
+  uint32_t* tensors;              // written: one a value
   const pestle_lin_t* const** write_index;  // a tensor's index over the map
-                                   // axes, flat for OUTPUT; NULL: the axes
-  pestle_dtype_t acc_dtype;        // folds
+      // axes, flat for OUTPUT; NULL: the axes
+  pestle_dtype_t acc_dtype;  // folds
   bool inlined;
   bool keep;         // a padded copy: worth its own place beside its reader
-  int32_t at_stage;        // -1: a root of the tree
-  int32_t at_axis;         // leaf of at_stage under which this one runs; -1:
-                           // before the loops of at_stage
+  int32_t at_stage;  // -1: a root of the tree
+  int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
+                     // before the loops of at_stage
 } pestle_nest_stage_t;
 
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
   const char* name;
-  const char* ops;   // graph ops and sources, for the note
-  bool failed;       // out of memory: sticky
-  bool frugal;       // the sketch keeps nothing in scratch
+  const char* ops;  // graph ops and sources, for the note
+  bool failed;      // out of memory: sticky
+  bool frugal;      // the sketch keeps nothing in scratch
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;
   PESTLE_VEC(pestle_nest_stage_t) stages;
   PESTLE_VEC(const pestle_atom_t*) atoms;
   uint32_t expr_count;
-  pestle_expr_t broken;  // stands in for what could not be allocated
+  pestle_expr_t broken;         // stands in for what could not be allocated
   pestle_schedule_rows_t rows;  // applied so far, in order
 } pestle_nest_t;
 
@@ -203,8 +203,8 @@ const pestle_lin_t* pestle_lin_value(pestle_nest_t* nest,
                                      int64_t hi);
 const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
                                    const pestle_lin_t* b);
-const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest,
-                                     const pestle_lin_t* a, int64_t factor);
+const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest, const pestle_lin_t* a,
+                                     int64_t factor);
 const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
                                    int64_t divisor);
 const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
@@ -218,12 +218,11 @@ static inline bool pestle_lin_is_const(const pestle_lin_t* a) {
 // A form of exactly these terms, of distinct atoms, and an atom as given: for
 // the parser, which must not simplify what it reads.
 const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,
-                                    const pestle_term_t* terms,
-                                    uint32_t count);
+                                    const pestle_term_t* terms, uint32_t count);
 const pestle_atom_t* pestle_lin_atom(pestle_nest_t* nest, pestle_atom_t atom);
-// What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept) and
-// reads by read(user, e), where |e| has its axes replaced already (NULL result:
-// kept). Works inside DIV, MOD and VALUE too; sharing is kept.
+// What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept)
+// and reads by read(user, e), where |e| has its axes replaced already (NULL
+// result: kept). Works inside DIV, MOD and VALUE too; sharing is kept.
 typedef struct pestle_substitution_t {
   const pestle_lin_t* const* map;
   const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e);
@@ -236,8 +235,8 @@ typedef struct pestle_substitution_t {
 const pestle_lin_t* pestle_lin_substitute(pestle_nest_t* nest,
                                           pestle_substitution_t* how,
                                           const pestle_lin_t* a);
-// Coefficient of |axis| outside of DIV, MOD and VALUE; |*out_nested| when it also
-// stands inside one of these.
+// Coefficient of |axis| outside of DIV, MOD and VALUE; |*out_nested| when it
+// also stands inside one of these.
 int64_t pestle_lin_coef(const pestle_lin_t* a, uint32_t axis, bool* out_nested);
 // The row-major flat index of |index| in |type|.
 const pestle_lin_t* pestle_lin_flatten(pestle_nest_t* nest,
@@ -273,11 +272,9 @@ const pestle_expr_t* pestle_expr_substitute(pestle_nest_t* nest,
                                             pestle_substitution_t* how,
                                             const pestle_expr_t* e);
 // Calls visit(user, read) for each READ below |e| once.
-pestle_status_t pestle_expr_visit_reads(pestle_nest_t* nest,
-                                        const pestle_expr_t* e,
-                                        void (*visit)(void* user,
-                                                      const pestle_expr_t* e),
-                                        void* user);
+pestle_status_t pestle_expr_visit_reads(
+    pestle_nest_t* nest, const pestle_expr_t* e,
+    void (*visit)(void* user, const pestle_expr_t* e), void* user);
 
 // The same with the caller's zeroed flags, one an expression, so that several
 // roots share one walk.
@@ -294,12 +291,12 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
                                 const pestle_type_t* type);
 uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
                               int32_t stage, bool fold, int64_t extent);
-// Adds a stage with one map axis a dim of |domain|, writing one new STAGE tensor
-// of |dtype|; values are set by the caller.
+// Adds a stage with one map axis a dim of |domain|, writing one new STAGE
+// tensor of |dtype|; values are set by the caller.
 uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
                                const pestle_type_t* domain);
 static inline pestle_nest_stage_t* pestle_nest_stage(pestle_nest_t* nest,
-                                                uint32_t id) {
+                                                     uint32_t id) {
   return &nest->stages.data[id];
 }
 

@@ -99,9 +99,8 @@ pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
   }
   if (added) {
     v->u64 = plan->constants.size;
-    pestle_plan_constant_t c = {.arg = *arg,
-                                .key = {key.low, key.high},
-                                .size = constant_bytes(arg)};
+    pestle_plan_constant_t c = {
+        .arg = *arg, .key = {key.low, key.high}, .size = constant_bytes(arg)};
     plan->constant_size += (c.size + 63) / 64 * 64;
     if (!pestle_vec_push(&plan->constants, c)) {
       plan->failed = true;
@@ -327,8 +326,7 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
 
 static pestle_status_t write_plan(pestle_plan_build_t* plan,
                                   const pestle_kernels_t* kernels,
-                                  const char* name,
-                                  const uint64_t signature[2],
+                                  const char* name, const uint64_t signature[2],
                                   pestle_plan_constant_ref_t* refs,
                                   void** out_data, size_t* out_size) {
   uint64_t end;
@@ -355,15 +353,14 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
 
 pestle_status_t pestle_plan_write(pestle_plan_build_t* plan, bool share,
                                   const pestle_kernels_t* kernels,
-                                  const char* name,
-                                  const uint64_t signature[2],
+                                  const char* name, const uint64_t signature[2],
                                   void** out_data, size_t* out_size) {
   if (share) PESTLE_TRY(share_constants(kernels->context, plan));
   size_t size = plan->constants.size * sizeof(pestle_plan_constant_ref_t);
   pestle_plan_constant_ref_t* refs = pestle_alloc(plan->allocator, size);
   if (!refs) return PESTLE_ERROR(OUT_OF_MEMORY, "writing a plan");
-  pestle_status_t status = write_plan(plan, kernels, name, signature, refs,
-                                      out_data, out_size);
+  pestle_status_t status =
+      write_plan(plan, kernels, name, signature, refs, out_data, out_size);
   pestle_dealloc(plan->allocator, refs, size);
   return status;
 }
@@ -386,8 +383,9 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
   static const char* const kinds[] = {"launch",       "copy",       "jump",
                                       "jump_if_zero", "jump_table", "end"};
   pestle_strbuf_appendf(
-      out, "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
-           "constants %llu bytes\n",
+      out,
+      "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
+      "constants %llu bytes\n",
       plan->steps.size, plan->kernels.size, (long long)plan->arena_size,
       (long long)plan->lower_bound, (unsigned long long)plan->constant_size);
   for (size_t i = 0; i < plan->steps.size; ++i) {

@@ -13,7 +13,10 @@ static pestle_status_t record(pestle_nest_t* nest, pestle_prim_t prim,
   const char* names[2] = {name, other};
   return pestle_schedule_record(nest, prim,
                                 pestle_schedule_stage_name(nest, stage), names,
-                                other ? 2 : name ? 1 : 0, NULL, 0);
+                                other  ? 2
+                                : name ? 1
+                                       : 0,
+                                NULL, 0);
 }
 
 // --- inline ---
@@ -58,15 +61,15 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
     nest->failed = true;
     return NULL;
   }
-  for (uint32_t i = 0; i < p->map_count; ++i) map[p->roots[i]] = e->index[i];
+  for (uint32_t i = 0; i < p->map_count; ++i)
+    map[p->roots[i]] = e->index[i];
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   how.guard = e->guard;
   // The body has nothing left to inline, but its reads are shared too.
   how.read = inline_read;
   how.user = in;
-  const pestle_expr_t* body =
-      pestle_expr_substitute(nest, &how, p->values[0]);
+  const pestle_expr_t* body = pestle_expr_substitute(nest, &how, p->values[0]);
   entry.body = body;
   if (!pestle_vec_push(&in->done, entry)) nest->failed = true;
   return body;
@@ -88,11 +91,9 @@ static pestle_status_t check_inlined(const pestle_nest_t* nest,
                           s->name);
     }
     if (s->at_stage >= 0) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "inline %s: it has a place under %s already",
-                          s->name,
-                          pestle_schedule_stage_name(nest,
-                                                     (uint32_t)s->at_stage));
+      return PESTLE_ERROR(
+          INVALID_ARGUMENT, "inline %s: it has a place under %s already",
+          s->name, pestle_schedule_stage_name(nest, (uint32_t)s->at_stage));
     }
   }
   return NULL;
@@ -100,8 +101,8 @@ static pestle_status_t check_inlined(const pestle_nest_t* nest,
 
 static pestle_status_t record_inlined(pestle_nest_t* nest,
                                       const bool* inlined) {
-  const char** names = PESTLE_ARENA_ARRAY(nest->arena, const char*,
-                                          nest->stages.size + 1);
+  const char** names =
+      PESTLE_ARENA_ARRAY(nest->arena, const char*, nest->stages.size + 1);
   if (!names) return PESTLE_ERROR(OUT_OF_MEMORY, "inlining stages");
   size_t n = 0;
   for (uint32_t i = 0; i < nest->stages.size; ++i) {
@@ -128,8 +129,7 @@ pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
     for (uint32_t v = 0; v < stage->value_count; ++v) {
       stage->values[v] = pestle_expr_substitute(nest, &how, stage->values[v]);
       if (stage->is_fold) {
-        stage->inits[v] =
-            pestle_expr_substitute(nest, &how, stage->inits[v]);
+        stage->inits[v] = pestle_expr_substitute(nest, &how, stage->inits[v]);
       }
     }
   }
@@ -242,8 +242,7 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
 
 // --- split, reorder, at, store, marks ---
 
-int32_t pestle_schedule_position(const pestle_nest_stage_t* s,
-                                 uint32_t axis) {
+int32_t pestle_schedule_position(const pestle_nest_stage_t* s, uint32_t axis) {
   for (uint32_t i = 0; i < s->order_count; ++i) {
     if (s->order[i] == axis) return (int32_t)i;
   }
@@ -253,7 +252,8 @@ int32_t pestle_schedule_position(const pestle_nest_stage_t* s,
 static pestle_status_t not_a_leaf(const pestle_nest_t* nest, const char* row,
                                   uint32_t stage, uint32_t axis) {
   return PESTLE_ERROR(INVALID_ARGUMENT, "%s %s.%s: not a loop of that stage",
-                      row, pestle_schedule_stage_name(nest, stage), pestle_schedule_axis_name(nest, axis));
+                      row, pestle_schedule_stage_name(nest, stage),
+                      pestle_schedule_axis_name(nest, axis));
 }
 
 static pestle_status_t check_split(const pestle_nest_t* nest,
@@ -264,8 +264,7 @@ static pestle_status_t check_split(const pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "split %s.%s by %lld: the factor must be positive and "
                         "a stage has at most %d loops",
-                        s->name, name, (long long)factor,
-                        PESTLE_NEST_MAX_AXES);
+                        s->name, name, (long long)factor, PESTLE_NEST_MAX_AXES);
   }
   if (nest->axes.data[axis].mark != PESTLE_MARK_SERIAL ||
       nest->axes.data[axis].rfactored) {
@@ -288,12 +287,12 @@ pestle_status_t pestle_schedule_split(pestle_nest_t* nest, uint32_t stage,
   bool fold = nest->axes.data[axis].fold;
   const char* name = pestle_schedule_axis_name(nest, axis);
   int64_t parts = extent / factor + (extent % factor != 0);
-  uint32_t outer = pestle_nest_add_axis(
-      nest, pestle_schedule_derived_name(nest, name, "o"), (int32_t)stage,
-      fold, parts);
-  uint32_t inner = pestle_nest_add_axis(
-      nest, pestle_schedule_derived_name(nest, name, "i"), (int32_t)stage,
-      fold, factor);
+  uint32_t outer =
+      pestle_nest_add_axis(nest, pestle_schedule_derived_name(nest, name, "o"),
+                           (int32_t)stage, fold, parts);
+  uint32_t inner =
+      pestle_nest_add_axis(nest, pestle_schedule_derived_name(nest, name, "i"),
+                           (int32_t)stage, fold, factor);
   PESTLE_TRY(pestle_schedule_check_memory(nest));
   nest->axes.data[axis].outer = (int32_t)outer;
   nest->axes.data[axis].inner = (int32_t)inner;
@@ -336,8 +335,7 @@ static bool keeps_fold_order(const pestle_nest_t* nest,
 }
 
 pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
-                                        const uint32_t* order,
-                                        uint32_t count) {
+                                        const uint32_t* order, uint32_t count) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   bool complete = count == s->order_count;
   const char* names[PESTLE_NEST_MAX_AXES];
@@ -368,8 +366,7 @@ pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
 bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,
                               uint32_t consumer, int32_t axis) {
   const pestle_nest_stage_t* c = &nest->stages.data[consumer];
-  int32_t loop =
-      axis < 0 ? -1 : pestle_schedule_position(c, (uint32_t)axis);
+  int32_t loop = axis < 0 ? -1 : pestle_schedule_position(c, (uint32_t)axis);
   // Places are under later stages, so the walk ends.
   while (q != consumer) {
     const pestle_nest_stage_t* s = &nest->stages.data[q];
@@ -389,8 +386,7 @@ pestle_status_t pestle_schedule_reads(pestle_nest_t* nest, uint32_t q,
                                       uint32_t stage, bool* out_reads) {
   *out_reads = false;
   pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
-  uint8_t* seen =
-      pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
+  uint8_t* seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
   uint8_t* used =
       pestle_arena_alloc_zero(nest->arena, nest->tensors.size + 1, 1);
   if (!seen || !used) return PESTLE_ERROR(OUT_OF_MEMORY, "looking for readers");
@@ -437,8 +433,10 @@ static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
   bool whole = axis == UINT32_MAX;
   int32_t at = whole ? -1 : pestle_schedule_position(c, axis);
   if (consumer <= stage || (!whole && at < 0)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "at %s, %s: not a loop of a later "
-                        "stage", name, c->name);
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "at %s, %s: not a loop of a later "
+                        "stage",
+                        name, c->name);
   }
   if (c->inlined || nest->stages.data[stage].inlined ||
       stage + 1 == nest->stages.size) {
@@ -539,14 +537,13 @@ static pestle_status_t check_vector(const pestle_nest_t* nest,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "vectorise %s.%s: %s is the stage's vector axis "
                         "already",
-                        s->name, a->name,
-                        nest->axes.data[s->order[i]].name);
+                        s->name, a->name, nest->axes.data[s->order[i]].name);
   }
   return NULL;
 }
 
-// Axes of a stage that will run on a part of its domain are as long as the part,
-// which is not known yet: the verifier counts when it is.
+// Axes of a stage that will run on a part of its domain are as long as the
+// part, which is not known yet: the verifier counts when it is.
 static pestle_status_t check_unroll(const pestle_nest_t* nest, uint32_t stage,
                                     int32_t at) {
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
@@ -559,10 +556,9 @@ static pestle_status_t check_unroll(const pestle_nest_t* nest, uint32_t stage,
       copies *= a->extent > 0 ? a->extent : 1;
       continue;
     }
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "unroll %s.%s: more than %d copies of the body",
-                        s->name, nest->axes.data[s->order[at]].name,
-                        MAX_UNROLL);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT, "unroll %s.%s: more than %d copies of the body",
+        s->name, nest->axes.data[s->order[at]].name, MAX_UNROLL);
   }
   return NULL;
 }

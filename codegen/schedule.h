@@ -10,8 +10,8 @@
 #include "pestle/plugin.h"
 
 // Applies |row| by calling the function below that it stands for.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_apply(
-    pestle_nest_t* nest, const pestle_schedule_row_t* row);
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_apply(pestle_nest_t* nest, const pestle_schedule_row_t* row);
 // The rows of |nest|, one a line.
 void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 
@@ -26,13 +26,15 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest,
                                                       uint32_t outer_root,
                                                       bool* out_done);
 // split a f -> o i: emission peels the tail. |a| a leaf; f > 0.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_split(
-    pestle_nest_t* nest, uint32_t stage, uint32_t axis, int64_t factor,
-    uint32_t* out_outer, uint32_t* out_inner);
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_split(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
+                      int64_t factor, uint32_t* out_outer, uint32_t* out_inner);
 // reorder: |order| holds all leaves of the stage. A fold axis may stand outside
 // of a map axis: the accumulators then hold the whole inner box.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_reorder(
-    pestle_nest_t* nest, uint32_t stage, const uint32_t* order, uint32_t count);
+PESTLE_NODISCARD pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest,
+                                                         uint32_t stage,
+                                                         const uint32_t* order,
+                                                         uint32_t count);
 // at P, (C, axis): P runs under that loop of C, on the box that is read there.
 // |axis| UINT32_MAX: before all loops of C.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,
@@ -43,8 +45,8 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,
 PESTLE_NODISCARD pestle_status_t pestle_schedule_store(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        pestle_place_t place);
-// vectorise, unroll, bind group: the kind of a leaf. A vectorised fold axis must
-// be rfactored. Group axes are the outermost ones of a root stage.
+// vectorise, unroll, bind group: the kind of a leaf. A vectorised fold axis
+// must be rfactored. Group axes are the outermost ones of a root stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_mark(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t axis,
@@ -55,15 +57,16 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          uint32_t axis,
                                                          bool reassociate);
-// pack t by n f: the constant |tensor|, read once in |stage| by an affine index,
-// is laid out [other map axes][n/f][fold axes][f] when the plan is made.
+// pack t by n f: the constant |tensor|, read once in |stage| by an affine
+// index, is laid out [other map axes][n/f][fold axes][f] when the plan is made.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t tensor,
                                                       uint32_t axis,
                                                       int64_t factor);
-// stage t: a copy of what |stage| reads of |tensor|, over the axes that the read
-// depends on, in their order; placed by later rows. |*out_copy| is its stage.
+// stage t: a copy of what |stage| reads of |tensor|, over the axes that the
+// read depends on, in their order; placed by later rows. |*out_copy| is its
+// stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        uint32_t tensor,
@@ -75,8 +78,7 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
 
 // The single read of |tensor| in |stage|'s values, or NULL if none or several.
 const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
-                                               uint32_t stage,
-                                               uint32_t tensor);
+                                               uint32_t stage, uint32_t tensor);
 
 // What a stage computes where it runs: the hull of what is read there, over the
 // loops that are open. Without a reader at that place it is the whole tensor.
@@ -87,8 +89,8 @@ typedef struct pestle_nest_box_t {
   int64_t count;  // elements
 } pestle_nest_box_t;
 // One a stage, in the nest's arena.
-PESTLE_NODISCARD pestle_status_t pestle_nest_boxes(
-    pestle_nest_t* nest, pestle_nest_box_t** out_boxes);
+PESTLE_NODISCARD pestle_status_t
+pestle_nest_boxes(pestle_nest_t* nest, pestle_nest_box_t** out_boxes);
 // Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
 // as far as places are known.
 PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,

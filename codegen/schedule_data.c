@@ -117,8 +117,8 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
         nest, pestle_lin_scale(nest, packed, t->pack[i].extent), index[i]);
     t->packed_elements *= t->pack[i].extent;
   }
-  pestle_expr_t* other = pestle_expr_make(nest, PESTLE_EXPR_READ,
-                                          (pestle_dtype_t)read->dtype);
+  pestle_expr_t* other =
+      pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
   const pestle_lin_t** one =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
   PESTLE_TRY(pestle_schedule_check_memory(nest));
@@ -134,7 +134,8 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                                 &factor, 1);
 }
 
-// Puts the newest stage before |stage|, so that stages stay in order. Ids shift.
+// Puts the newest stage before |stage|, so that stages stay in order. Ids
+// shift.
 static void move_before(pestle_nest_t* nest, uint32_t stage) {
   uint32_t last = (uint32_t)nest->stages.size - 1;
   pestle_nest_stage_t made = nest->stages.data[last];
@@ -248,13 +249,12 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
   uint32_t tensor = s->tensors[0];
   pestle_type_t type = nest->tensors.data[tensor].type;
   const char* name = s->name;
-  uint32_t copy =
-      pestle_nest_add_stage(nest, pestle_schedule_derived_name(nest, name, "s"), &type);
+  uint32_t copy = pestle_nest_add_stage(
+      nest, pestle_schedule_derived_name(nest, name, "s"), &type);
   PESTLE_TRY(pestle_schedule_check_memory(nest));
   uint32_t copied = pestle_nest_stage(nest, copy)->tensors[0];
   for (uint32_t other = stage + 1; other < copy; ++other) {
-    const pestle_expr_t* read =
-        pestle_schedule_find_read(nest, other, tensor);
+    const pestle_expr_t* read = pestle_schedule_find_read(nest, other, tensor);
     if (!read) continue;
     replace_reads(nest, other, tensor,
                   pestle_expr_read(nest, copied, read->index, read->guard));
@@ -268,6 +268,6 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
   PESTLE_TRY(pestle_schedule_check_memory(nest));
   move_before(nest, stage + 1);
   *out_copy = stage + 1;
-  return pestle_schedule_record(nest, PESTLE_PRIM_EPILOGUE, name, NULL, 0,
-                                NULL, 0);
+  return pestle_schedule_record(nest, PESTLE_PRIM_EPILOGUE, name, NULL, 0, NULL,
+                                0);
 }

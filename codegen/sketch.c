@@ -7,7 +7,8 @@
 //   row fold      folds along a contiguous folds under the row loop, partial
 //                 fold axis                results in lanes
 //   tile          folds whose innermost    accumulators of rows x vectors in
-//                 map axis is contiguous   registers: GEMM, convolution, pooling,
+//                 map axis is contiguous   registers: GEMM, convolution,
+//                 pooling,
 //                                          column sums
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "codegen/schedule.h"
 
 enum {
-  GROUP_ELEMENTS = 4096,   // of a map kernel's group iteration, about
+  GROUP_ELEMENTS = 4096,    // of a map kernel's group iteration, about
   SCRATCH_ROW = 256 << 10,  // most bytes of a row that is kept in scratch
   PANEL_BYTES = 512 << 10,  // most bytes of a staged operand panel
   ALIASING_ELEMENTS = 512,  // f32 rows this far apart share their cache sets
@@ -26,7 +27,7 @@ typedef struct sketch_t {
   const pestle_target_caps_t* caps;
   bool reassociate;
   uint32_t anchor;
-  int64_t lanes;      // of f32 in a native vector
+  int64_t lanes;  // of f32 in a native vector
   int64_t registers;
 } sketch_t;
 
@@ -36,11 +37,14 @@ static pestle_nest_stage_t* stage_of(const sketch_t* k, uint32_t id) {
 static int64_t extent_of(const sketch_t* k, uint32_t axis) {
   return k->nest->axes.data[axis].extent;
 }
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 static int64_t next_pow2(int64_t n) {
   int64_t p = 1;
-  while (p < n) p *= 2;
+  while (p < n)
+    p *= 2;
   return p;
 }
 
@@ -73,7 +77,8 @@ static cost_t cost_of(sketch_t* k, const pestle_nest_stage_t* s) {
     k->nest->failed = true;
     return c;
   }
-  for (uint32_t v = 0; v < s->value_count; ++v) cost_visit(&c, s->values[v]);
+  for (uint32_t v = 0; v < s->value_count; ++v)
+    cost_visit(&c, s->values[v]);
   return c;
 }
 
@@ -127,8 +132,7 @@ typedef struct flag_t {
 static void flag_visit(void* user, const pestle_expr_t* e) {
   flag_t* f = user;
   const pestle_nest_tensor_t* t = &f->k->nest->tensors.data[e->i];
-  if (t->kind == PESTLE_TENSOR_STAGE && t->stage >= 0 &&
-      f->which[t->stage]) {
+  if (t->kind == PESTLE_TENSOR_STAGE && t->stage >= 0 && f->which[t->stage]) {
     f->hit = true;
   }
 }
@@ -164,18 +168,17 @@ static pestle_status_t inline_maps(sketch_t* k) {
     memset(u.seen, 0, n);
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     for (uint32_t v = 0; v < st->value_count; ++v) {
-      PESTLE_TRY(
-          pestle_expr_visit_reads(nest, st->values[v], use_visit, &u));
+      PESTLE_TRY(pestle_expr_visit_reads(nest, st->values[v], use_visit, &u));
     }
   }
-  bool keep = longest_fold(k) * 4 <= SCRATCH_ROW && any_fold(k) &&
-              !nest->frugal;
+  bool keep =
+      longest_fold(k) * 4 <= SCRATCH_ROW && any_fold(k) && !nest->frugal;
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     if (st->is_fold || s == k->anchor) continue;
-    costly[s] =
-        cost_of(k, st).transcendental || reads_stage(k, st, costly);
-    inlined[s] = (!st->keep || nest->frugal) && !(keep && costly[s] && u.readers[s] > 1);
+    costly[s] = cost_of(k, st).transcendental || reads_stage(k, st, costly);
+    inlined[s] =
+        (!st->keep || nest->frugal) && !(keep && costly[s] && u.readers[s] > 1);
     if (!inlined[s]) costly[s] = false;
   }
   return pestle_schedule_inline(nest, inlined);
@@ -213,8 +216,8 @@ static pestle_status_t bind_leading(sketch_t* k, uint32_t stage,
     inner *= extent_of(k, s->order[--count]);
   }
   for (uint32_t i = 0; i < count; ++i) {
-    PESTLE_TRY(pestle_schedule_mark(k->nest, stage, s->order[i],
-                                    PESTLE_MARK_GROUP));
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, stage, s->order[i], PESTLE_MARK_GROUP));
   }
   return NULL;
 }
@@ -303,8 +306,7 @@ static stride_t strides_along(sketch_t* k, const pestle_nest_stage_t* st,
 }
 
 // The fold axis along which reads are contiguous, or -1.
-static int32_t contiguous_fold_axis(sketch_t* k,
-                                    const pestle_nest_stage_t* s) {
+static int32_t contiguous_fold_axis(sketch_t* k, const pestle_nest_stage_t* s) {
   for (uint32_t i = s->root_count; i-- > s->map_count;) {
     if (extent_of(k, s->roots[i]) > 1 &&
         strides_along(k, s, s->roots[i]).unit) {
@@ -344,8 +346,8 @@ static bool aligned(sketch_t* k, uint32_t id) {
 
 typedef struct rows_t {
   sketch_t* k;
-  uint32_t id;     // the fold
-  bool* row;       // by position among the anchor's roots
+  uint32_t id;  // the fold
+  bool* row;    // by position among the anchor's roots
   bool ok;
 } rows_t;
 
@@ -392,8 +394,8 @@ static pestle_status_t fold_lanes(sketch_t* k, uint32_t id, uint32_t axis) {
   int64_t parts = min64(4, extent / lanes);
   if (parts < 1) parts = 1;
   uint32_t outer, inner, u, v;
-  PESTLE_TRY(pestle_schedule_split(nest, id, axis, lanes * parts, &outer,
-                                   &inner));
+  PESTLE_TRY(
+      pestle_schedule_split(nest, id, axis, lanes * parts, &outer, &inner));
   PESTLE_TRY(pestle_schedule_split(nest, id, inner, lanes, &u, &v));
   PESTLE_TRY(pestle_schedule_rfactor(nest, id, u, k->reassociate));
   PESTLE_TRY(pestle_schedule_rfactor(nest, id, v, k->reassociate));
@@ -500,7 +502,8 @@ static int64_t tile_score(int64_t height, int64_t vectors, int64_t rows,
   return height % rows ? score * 96 / 100 : score;
 }
 
-// Registers: rows x vectors accumulators, a row of the vector operand, one more.
+// Registers: rows x vectors accumulators, a row of the vector operand, one
+// more.
 static tile_t choose_tile(sketch_t* k, uint32_t fold, bool product) {
   const pestle_nest_stage_t* y = stage_of(k, k->anchor);
   uint32_t n = y->map_count;
@@ -579,8 +582,8 @@ static pestle_status_t feed_tile(sketch_t* k, tile_t* t, int64_t panel,
   for (int side = 0; side < 2; ++side) {
     operand_t o = vector_operand(k, c->values[0]->args[side], axis);
     // x * x^T reads one tensor in two ways: neither is packed or staged.
-    if (o.tensor < 0 || !pestle_schedule_find_read(k->nest, t->fold,
-                                                   (uint32_t)o.tensor)) {
+    if (o.tensor < 0 ||
+        !pestle_schedule_find_read(k->nest, t->fold, (uint32_t)o.tensor)) {
       continue;
     }
     int64_t taps = fold_extent(k, c);
@@ -596,8 +599,8 @@ static pestle_status_t feed_tile(sketch_t* k, tile_t* t, int64_t panel,
     bool worth = !o.unit || (o.aliasing && reused);
     if (worth && !k->nest->frugal && taps * panel * 4 <= PANEL_BYTES) {
       uint32_t copy;
-      PESTLE_TRY(pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor,
-                                       &copy));
+      PESTLE_TRY(
+          pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor, &copy));
       *out_staged = (int32_t)copy;
       ++t->fold;
       ++k->anchor;
@@ -619,8 +622,8 @@ static pestle_status_t tile_axes(sketch_t* k, const tile_t* t, uint32_t stage,
   out_unrolled[n++] = j;
   out_unrolled[n++] = v;
   for (uint32_t i = 0; i + 1 < n; ++i) {
-    PESTLE_TRY(pestle_schedule_mark(nest, stage, out_unrolled[i],
-                                    PESTLE_MARK_UNROLL));
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, stage, out_unrolled[i], PESTLE_MARK_UNROLL));
   }
   *out_count = n;
   return NULL;
@@ -637,7 +640,8 @@ static pestle_status_t schedule_tile_fold(sketch_t* k, const tile_t* t) {
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
     order[n++] = c->roots[i];
   }
-  for (uint32_t i = 0; i < tile_count; ++i) order[n++] = tile[i];
+  for (uint32_t i = 0; i < tile_count; ++i)
+    order[n++] = tile[i];
   PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
   return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
 }
@@ -655,8 +659,8 @@ static pestle_status_t schedule_tile_anchor(sketch_t* k, const tile_t* t,
                                    t->vectors * t->lanes, &nt, &ni));
   bool rows = t->row >= 0;
   if (rows) {
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row],
-                                     t->rows, &mt, &mi));
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row], t->rows,
+                                     &mt, &mi));
   }
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
   y = stage_of(k, k->anchor);
@@ -699,8 +703,7 @@ static pestle_status_t place_kept(sketch_t* k, uint32_t tile_leaf) {
     uint32_t outer;
     PESTLE_TRY(pestle_schedule_at(k->nest, s, k->anchor, tile_leaf));
     PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(
-        vectorise_inner(k, s, st->roots[st->map_count - 1], 1, &outer));
+    PESTLE_TRY(vectorise_inner(k, s, st->roots[st->map_count - 1], 1, &outer));
   }
   return NULL;
 }
@@ -721,8 +724,7 @@ static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
     ++k->anchor;
   }
   uint32_t panel_leaf, tile_leaf;
-  PESTLE_TRY(
-      schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
+  PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
   PESTLE_TRY(schedule_tile_fold(k, &t));
   PESTLE_TRY(pestle_schedule_at(nest, t.fold, k->anchor, tile_leaf));
   if (copy >= 0) {
@@ -730,16 +732,14 @@ static pestle_status_t sketch_tile(sketch_t* k, uint32_t fold) {
     PESTLE_TRY(tile_axes(k, &t, (uint32_t)copy, tile, &count));
     PESTLE_TRY(
         pestle_schedule_store(nest, (uint32_t)copy, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(
-        pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
+    PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
   }
   if (staged >= 0) {
     uint32_t id = (uint32_t)staged, outer;
     const pestle_nest_stage_t* s = stage_of(k, id);
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));
     PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(
-        vectorise_inner(k, id, s->roots[s->map_count - 1], 1, &outer));
+    PESTLE_TRY(vectorise_inner(k, id, s->roots[s->map_count - 1], 1, &outer));
     return bind_groups(k, panel_leaf);
   }
   PESTLE_TRY(place_kept(k, tile_leaf));
@@ -772,17 +772,15 @@ static int32_t column_axis(sketch_t* k, const bool* row) {
   return p;
 }
 
-static pestle_status_t sketch_columns(sketch_t* k, const bool* row,
-                                      int32_t p) {
+static pestle_status_t sketch_columns(sketch_t* k, const bool* row, int32_t p) {
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = stage_of(k, k->anchor);
   uint32_t column = y->roots[p], outer, inner, j, v;
   tile_t t = {.row = -1, .lanes = lanes_for(k, extent_of(k, column))};
   t.vectors = min64(4, (extent_of(k, column) + t.lanes - 1) / t.lanes);
-  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column,
-                                   t.vectors * t.lanes, &outer, &inner));
-  PESTLE_TRY(
-      pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column, t.vectors * t.lanes,
+                                   &outer, &inner));
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));
   uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
   y = stage_of(k, k->anchor);
   for (uint32_t i = 0; i < y->root_count; ++i) {
@@ -834,13 +832,13 @@ static bool tile_fits(sketch_t* k, uint32_t fold) {
 pestle_status_t pestle_sketch(pestle_nest_t* nest,
                               const pestle_target_caps_t* caps,
                               bool reassociate) {
-  sketch_t k = {.nest = nest,
-                .caps = caps,
-                .reassociate = reassociate,
-                .anchor = (uint32_t)nest->stages.size - 1,
-                .registers = caps->vector_registers ? caps->vector_registers
-                                                    : 16,
-                .lanes = caps->vector_bytes ? caps->vector_bytes / 4 : 1};
+  sketch_t k = {
+      .nest = nest,
+      .caps = caps,
+      .reassociate = reassociate,
+      .anchor = (uint32_t)nest->stages.size - 1,
+      .registers = caps->vector_registers ? caps->vector_registers : 16,
+      .lanes = caps->vector_bytes ? caps->vector_bytes / 4 : 1};
   PESTLE_TRY(inline_maps(&k));
   uint32_t count;
   int32_t fold = only_fold(&k, &count);

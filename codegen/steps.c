@@ -71,7 +71,8 @@ static pestle_status_t parallel_copy(steps_t* s,
       break;
     }
   }
-  for (size_t i = 0; i < count; ++i) copy_step(s, safe[i], to[i], label);
+  for (size_t i = 0; i < count; ++i)
+    copy_step(s, safe[i], to[i], label);
   return NULL;
 }
 
@@ -150,18 +151,18 @@ static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
   if (all_empty(fusion)) return NULL;
   uint32_t first, count;
   bool any;
-  int32_t* aliases = PESTLE_ARENA_ARRAY(s->kernels->arena, int32_t,
-                                        fusion->result_count + 1);
+  int32_t* aliases =
+      PESTLE_ARENA_ARRAY(s->kernels->arena, int32_t, fusion->result_count + 1);
   if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a fusion");
   PESTLE_TRY(find_aliases(s, fusion, aliases, &any));
-  PESTLE_TRY(
-      pestle_kernels_add(s->kernels, fusion, aliases, &first, &count));
+  PESTLE_TRY(pestle_kernels_add(s->kernels, fusion, aliases, &first, &count));
   if (any && count > 1) {
     return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
                              "the memory plan puts a result of several "
                              "kernels in place of an operand");
   }
-  for (uint32_t k = first; k < first + count; ++k) launch(s, fusion, k);
+  for (uint32_t k = first; k < first + count; ++k)
+    launch(s, fusion, k);
   return NULL;
 }
 
@@ -224,8 +225,8 @@ static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
   PESTLE_TRY(copy_values(s, init, cond->arguments, n, "while init"));
   uint32_t head = next_step(s);
   PESTLE_TRY(block_steps(s, cond));
-  uint32_t exit = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
-                       pestle_node_operand(cond->last, 0), 0);
+  uint32_t exit =
+      jump(s, PESTLE_PLAN_JUMP_IF_ZERO, pestle_node_operand(cond->last, 0), 0);
   PESTLE_TRY(copy_values(s, cond->arguments, body->arguments, n, "while"));
   PESTLE_TRY(block_steps(s, body));
   PESTLE_TRY(copy_values(s, next, cond->arguments, n, "while next"));
@@ -245,8 +246,8 @@ static pestle_status_t branch_steps(steps_t* s, pestle_node_t* node,
 }
 
 static pestle_status_t if_steps(steps_t* s, pestle_node_t* node) {
-  uint32_t other = jump(s, PESTLE_PLAN_JUMP_IF_ZERO,
-                        pestle_node_operand(node, 0), 0);
+  uint32_t other =
+      jump(s, PESTLE_PLAN_JUMP_IF_ZERO, pestle_node_operand(node, 0), 0);
   PESTLE_TRY(branch_steps(s, node, 0));
   uint32_t end = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
   land(s, other);
@@ -259,18 +260,20 @@ static pestle_status_t case_steps(steps_t* s, pestle_node_t* node) {
   uint32_t n = node->region_count;
   uint32_t* ends = PESTLE_ARENA_ARRAY(s->kernels->arena, uint32_t, n + 1);
   if (!ends) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a case");
-  uint32_t table = jump(s, PESTLE_PLAN_JUMP_TABLE,
-                        pestle_node_operand(node, 0), 0);
+  uint32_t table =
+      jump(s, PESTLE_PLAN_JUMP_TABLE, pestle_node_operand(node, 0), 0);
   land(s, table);
   if (table < s->plan->steps.size) s->plan->steps.data[table].count = n;
   uint32_t first = next_step(s);
-  for (uint32_t i = 0; i < n; ++i) (void)jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  for (uint32_t i = 0; i < n; ++i)
+    (void)jump(s, PESTLE_PLAN_JUMP, NULL, 0);
   for (uint32_t i = 0; i < n; ++i) {
     land(s, first + i);
     PESTLE_TRY(branch_steps(s, node, i));
     ends[i] = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
   }
-  for (uint32_t i = 0; i < n; ++i) land(s, ends[i]);
+  for (uint32_t i = 0; i < n; ++i)
+    land(s, ends[i]);
   return NULL;
 }
 
@@ -309,8 +312,8 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
   for (pestle_node_t* n = block->first; n; n = n->next) {
-    PESTLE_TRY(pestle_control_check(s->kernels->options->control, "lower",
-                                    0, 0));
+    PESTLE_TRY(
+        pestle_control_check(s->kernels->options->control, "lower", 0, 0));
     PESTLE_TRY(node_steps(s, n));
   }
   return NULL;
@@ -353,15 +356,14 @@ static pestle_status_t interface_of(steps_t* s,
   }
   const pestle_node_t* ret = block->last;
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
-    const char* name = i < function->result_name_count
-                           ? function->result_names[i]
-                           : NULL;
+    const char* name =
+        i < function->result_name_count ? function->result_names[i] : NULL;
     char number[32];
     snprintf(number, sizeof(number), "result%u", i);
     if (!name || !name[0]) name = number;
-    ok = ok && pestle_vec_push(
-                   &s->plan->outputs,
-                   io_of(s, pestle_node_operand(ret, i)->type, name));
+    ok = ok &&
+         pestle_vec_push(&s->plan->outputs,
+                         io_of(s, pestle_node_operand(ret, i)->type, name));
   }
   return ok ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning the interface");
 }
@@ -381,9 +383,8 @@ pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
   if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
   for (uint32_t i = 0; i < n; ++i) {
     b[i] = binding_of(&s, pestle_node_operand(ret, i));
-    b[n + i] = (pestle_plan_binding_t){.storage = PESTLE_PLAN_OUTPUT,
-                                       .index = i,
-                                       .size = b[i].size};
+    b[n + i] = (pestle_plan_binding_t){
+        .storage = PESTLE_PLAN_OUTPUT, .index = i, .size = b[i].size};
   }
   PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
   (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
@@ -401,8 +402,8 @@ static pestle_status_t describe_device(const pestle_kernel_target_t* t,
       .cpu = pestle_plan_string(plan, t->caps.cpu),
       .features = pestle_plan_string(plan, t->caps.features),
       .toolchain = pestle_plan_string(plan, toolchain),
-      .build_id = pestle_plan_string(plan,
-                                     pestle_device_backend_id(t->device))};
+      .build_id =
+          pestle_plan_string(plan, pestle_device_backend_id(t->device))};
   if (!pestle_vec_push(&plan->devices, d)) plan->failed = true;
   return NULL;
 }

@@ -19,13 +19,13 @@ typedef struct pestle_placements_t {
 void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
                              char* out_name, size_t capacity);
 
-// Appends inputs, outputs and the steps of |function|, and the kernels that they
-// launch. Kernels are described in |plan| by pestle_steps_finish().
+// Appends inputs, outputs and the steps of |function|, and the kernels that
+// they launch. Kernels are described in |plan| by pestle_steps_finish().
 PESTLE_NODISCARD pestle_status_t pestle_steps_build(
     pestle_kernels_t* kernels, pestle_plan_build_t* plan,
     const pestle_placements_t* placements, const pestle_function_t* function);
 // After compilation: the records of kernels and devices.
-PESTLE_NODISCARD pestle_status_t pestle_steps_finish(
-    const pestle_kernels_t* kernels, pestle_plan_build_t* plan);
+PESTLE_NODISCARD pestle_status_t
+pestle_steps_finish(const pestle_kernels_t* kernels, pestle_plan_build_t* plan);
 
 #endif  // PESTLE_CODEGEN_STEPS_H_

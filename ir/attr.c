@@ -44,7 +44,7 @@ typedef struct fill_t {
 
 static const fill_t* find_fill(pestle_op_t op, unsigned name) {
 #define FILL(op, name, like, value, per_axis) \
-  { PESTLE_OP_##op, PESTLE_ATTR_##name, PESTLE_ATTR_##like, value, per_axis }
+  {PESTLE_OP_##op, PESTLE_ATTR_##name, PESTLE_ATTR_##like, value, per_axis}
   static const fill_t fills[] = {
       FILL(REDUCE_WINDOW, window_strides, window_dimensions, 1, 1),
       FILL(REDUCE_WINDOW, base_dilations, window_dimensions, 1, 1),

@@ -95,12 +95,9 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
 
 // --- Elementwise ops ---
 
-#define LIST_1 \
-  { a }
-#define LIST_2 \
-  { a, b }
-#define LIST_3 \
-  { a, b, c }
+#define LIST_1 {a}
+#define LIST_2 {a, b}
+#define LIST_3 {a, b, c}
 
 #define PESTLE_SCALAR(NAME, fn, mlir, n, ...)                                \
   pestle_status_t pestle_op_##fn(                                            \

@@ -30,8 +30,8 @@ struct pestle_value_s {
   uint32_t index;             // among the results or arguments
   uint32_t use_count;
   pestle_use_t* uses;
-  const char* name;           // wish for the printer, or NULL
-  uint64_t scratch;           // free for the pass that runs; undefined before it
+  const char* name;  // wish for the printer, or NULL
+  uint64_t scratch;  // free for the pass that runs; undefined before it
 };
 
 typedef enum pestle_attr_kind_e {
@@ -65,14 +65,14 @@ struct pestle_node_s {
   uint16_t attr_count;
   uint32_t operand_count, result_count, region_count;
   pestle_use_t* operands;
-  pestle_value_t* results;     // array of result_count
+  pestle_value_t* results;  // array of result_count
   pestle_region_t** regions;
-  pestle_attr_t* attrs;        // sorted by name; every REQUIRED and OPTIONAL
-                               // attribute of the row is present
-  pestle_block_t* block;       // NULL once erased
+  pestle_attr_t* attrs;   // sorted by name; every REQUIRED and OPTIONAL
+                          // attribute of the row is present
+  pestle_block_t* block;  // NULL once erased
   pestle_node_t *prev, *next;
-  pestle_loc_t loc;            // strings interned in the module
-  uint64_t scratch;            // free for the pass that runs
+  pestle_loc_t loc;  // strings interned in the module
+  uint64_t scratch;  // free for the pass that runs
 };
 
 struct pestle_block_s {
@@ -84,10 +84,10 @@ struct pestle_block_s {
 
 struct pestle_region_s {
   pestle_block_t* block;
-  pestle_node_t* owner;          // or NULL
-  pestle_function_t* function;   // when it is a function's body, else NULL
+  pestle_node_t* owner;         // or NULL
+  pestle_function_t* function;  // when it is a function's body, else NULL
   pestle_module_t* module;
-  uint32_t index;                // among the owner's regions
+  uint32_t index;  // among the owner's regions
 };
 
 struct pestle_function_s {
@@ -96,7 +96,8 @@ struct pestle_function_s {
   bool is_private;
   pestle_region_t* body;
   // Names of the inputs and outputs as the user knows them; NULL where none.
-  // Text form: argument attribute {pestle.name = "x"}, result attribute likewise.
+  // Text form: argument attribute {pestle.name = "x"}, result attribute
+  // likewise.
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
   uint32_t result_name_count;
@@ -136,8 +137,8 @@ struct pestle_module_s {
 PESTLE_NODISCARD pestle_status_t pestle_module_keep_alive(
     pestle_module_t* module, void (*release)(void* self), void* self);
 // A deep copy; constant data stays shared (the copy retains the original).
-PESTLE_NODISCARD pestle_status_t pestle_module_clone(
-    pestle_module_t* module, pestle_module_t** out_module);
+PESTLE_NODISCARD pestle_status_t
+pestle_module_clone(pestle_module_t* module, pestle_module_t** out_module);
 pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name);
 PESTLE_NODISCARD pestle_status_t pestle_function_set_result_name(
@@ -176,9 +177,10 @@ void pestle_type_print(const pestle_type_t* type, pestle_strbuf_t* out);
 // --- Generic construction and editing ---
 
 // What pestle_op_<op>() expands to. Attributes may come in any order; missing
-// OPTIONAL ones get their default; |attrs| and their contents are copied, except
-// ELEMENTS data when |share_elements| (then the caller keeps it alive). |type|
-// as in graph.h. On success |*out_node| is in place before |builder|'s point.
+// OPTIONAL ones get their default; |attrs| and their contents are copied,
+// except ELEMENTS data when |share_elements| (then the caller keeps it alive).
+// |type| as in graph.h. On success |*out_node| is in place before |builder|'s
+// point.
 typedef struct pestle_node_spec_t {
   pestle_op_t op;
   pestle_value_t* const* operands;
@@ -192,23 +194,23 @@ typedef struct pestle_node_spec_t {
   const pestle_module_t* module;  // where the callee of a call is looked up;
                                   // pestle_node_create() fills it in
 } pestle_node_spec_t;
-PESTLE_NODISCARD pestle_status_t pestle_node_create(
-    pestle_builder_t* builder, const pestle_node_spec_t* spec,
-    pestle_node_t** out_node);
+PESTLE_NODISCARD pestle_status_t
+pestle_node_create(pestle_builder_t* builder, const pestle_node_spec_t* spec,
+                   pestle_node_t** out_node);
 
 // The result types that |spec| has, by the op's rule. |out_types| has room for
 // |capacity|; |*out_count| is the number of results. Errors say what is wrong
 // with which operand or attribute, without naming the location.
-PESTLE_NODISCARD pestle_status_t pestle_infer_types(
-    const pestle_node_spec_t* spec, pestle_type_t* out_types, size_t capacity,
-    size_t* out_count);
+PESTLE_NODISCARD pestle_status_t
+pestle_infer_types(const pestle_node_spec_t* spec, pestle_type_t* out_types,
+                   size_t capacity, size_t* out_count);
 
 // A copy of |node| at |builder| with operands looked up through |map| (pairs of
 // old and new value in value->scratch is the caller's business): operand i is
 // |operands[i]|; regions are cloned with their captured values as they are.
-PESTLE_NODISCARD pestle_status_t pestle_node_clone(
-    pestle_builder_t* builder, const pestle_node_t* node,
-    pestle_value_t* const* operands, pestle_node_t** out_node);
+PESTLE_NODISCARD pestle_status_t
+pestle_node_clone(pestle_builder_t* builder, const pestle_node_t* node,
+                  pestle_value_t* const* operands, pestle_node_t** out_node);
 
 // A builder that inserts before |node| with its location.
 pestle_builder_t pestle_builder_before(pestle_node_t* node);
@@ -293,7 +295,7 @@ PESTLE_NODISCARD PESTLE_PRINTF(3, 4) pestle_status_t
 // Writes |node|'s decomposition into core ops before it; |out_results| has one
 // value for each result. |node| must be of class COMPOSITE. The caller replaces
 // and erases.
-PESTLE_NODISCARD pestle_status_t pestle_decompose(
-    pestle_node_t* node, pestle_value_t** out_results);
+PESTLE_NODISCARD pestle_status_t pestle_decompose(pestle_node_t* node,
+                                                  pestle_value_t** out_results);
 
 #endif  // PESTLE_IR_GRAPH_H_

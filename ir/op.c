@@ -62,7 +62,9 @@ const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op,
 #define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) \
   {PESTLE_ATTR_##attr, PESTLE_ATTR_KIND_##KIND, NEED},
 #define PESTLE_OP_END(NAME, op)                    \
-  { PESTLE_ATTR_COUNT, 0, false }                  \
+  {                                                \
+    PESTLE_ATTR_COUNT, 0, false                    \
+  }                                                \
   }                                                \
   ;                                                \
   *out_count = sizeof(rows) / sizeof(rows[0]) - 1; \

@@ -90,9 +90,8 @@ static bool may_follow(pestle_fuse_t* f, uint32_t group, uint32_t item,
                        bool rows_only) {
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  return !is_grouped(f, item) && node->result_count == 1 &&
-         has_room(g, node) && pestle_fuse_follows(f, g, node, rows_only) &&
-         is_safe(f, group, node);
+  return !is_grouped(f, item) && node->result_count == 1 && has_room(g, node) &&
+         pestle_fuse_follows(f, g, node, rows_only) && is_safe(f, group, node);
 }
 
 // Takes followers of |item|, then theirs. Members are few, so the queue is the
@@ -398,8 +397,8 @@ static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   return a != b && !x->dead && !y->dead && is_same_kind(f, x, y) &&
          x->count + y->count <= MAX_MEMBERS &&
          x->operands + y->operands <= x->count + y->count + MAX_OPERANDS &&
-         fits_results(f, a, b) &&
-         !depends_around(f, a, b) && !depends_around(f, b, a);
+         fits_results(f, a, b) && !depends_around(f, a, b) &&
+         !depends_around(f, b, a);
 }
 
 static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {

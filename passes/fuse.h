@@ -33,7 +33,7 @@ typedef struct pestle_fuse_item_t {
   // Different places at which the group reads the value for one element of its
   // result: views multiply them, and so the code. 0 counts as 1.
   uint32_t copies;
-  uint8_t side;   // operand of a contraction or window that it makes, + 1
+  uint8_t side;  // operand of a contraction or window that it makes, + 1
 } pestle_fuse_item_t;
 
 typedef struct pestle_fuse_group_t {

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the files that git tracks: sources begin with the SPDX line, no file
-is large, and none names a path of the machine that it was written on.
+is large, none names a path of the machine that it was written on, and C is
+formatted as clang-format 19 does it, where that is installed.
 
 usage: check_tree.py SOURCE_DIR
 """
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +37,18 @@ def check_file(name, data, problems):
                                 f"{path.decode()}")
 
 
+def check_format(root, names, problems):
+    if not shutil.which("clang-format-19"):
+        print("the format is not checked: there is no clang-format-19")
+        return
+    sources = [name for name in names if name.endswith((".c", ".h"))]
+    done = subprocess.run(["clang-format-19", "--dry-run", "-Werror"] + sources,
+                          cwd=root, capture_output=True, check=False)
+    for line in done.stderr.decode().splitlines():
+        if "[-Wclang-format-violations]" in line:
+            problems.append(line.replace("error: ", "") + ": make format")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"],
@@ -48,6 +62,8 @@ def main():
         path = root / name
         if path.is_file() and not path.is_symlink():
             check_file(name, path.read_bytes(), problems)
+    check_format(root, [name for name in names if (root / name).is_file()],
+                 problems)
     for problem in problems:
         print(problem)
     print(f"{len(names)} files")

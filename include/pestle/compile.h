@@ -38,21 +38,21 @@ typedef enum pestle_stage_e {
 typedef struct pestle_compile_options_t {
   size_t struct_size;
   pestle_numerics_t numerics;
-  const char* target_cpu;     // compile for this CPU instead of the device's
-  bool no_fuse;               // one kernel an op
-  bool no_cache;              // neither look nor store
-  bool verify;                // verify after every pass and kernel
-  bool round_trip;            // print-parse, serialise-load after every pass
-  const char* passes;         // "a,b,c": these instead of the pipeline
-  const char* skip_passes;    // "a,b": leave these out
-  int32_t stop_after;         // run only so many passes; 0: all (bisecting)
-  const char* print_after;    // a pass name or "all"
-  uint32_t dump_stages;       // bits (1u << pestle_stage_t) that |dump| wants
+  const char* target_cpu;   // compile for this CPU instead of the device's
+  bool no_fuse;             // one kernel an op
+  bool no_cache;            // neither look nor store
+  bool verify;              // verify after every pass and kernel
+  bool round_trip;          // print-parse, serialise-load after every pass
+  const char* passes;       // "a,b,c": these instead of the pipeline
+  const char* skip_passes;  // "a,b": leave these out
+  int32_t stop_after;       // run only so many passes; 0: all (bisecting)
+  const char* print_after;  // a pass name or "all"
+  uint32_t dump_stages;     // bits (1u << pestle_stage_t) that |dump| wants
   // Receives text; |name| is the kernel or pass. Called on the caller's thread.
   void (*dump)(void* user, pestle_stage_t stage, const char* name,
                const char* text, size_t size);
   void* dump_user;
-  int64_t fold_limit;         // largest folded constant in bytes; 0: 64 MiB
+  int64_t fold_limit;  // largest folded constant in bytes; 0: 64 MiB
   const pestle_control_t* control;  // or NULL
 } pestle_compile_options_t;
 

@@ -43,21 +43,21 @@ typedef struct pestle_device_allocator_t {
 // Every zero field means its default. Strings are copied.
 typedef struct pestle_context_options_t {
   size_t struct_size;
-  pestle_allocator_t allocator;    // default: pestle_allocator_system()
-  pestle_log_fn_t log;             // default: messages are dropped
+  pestle_allocator_t allocator;  // default: pestle_allocator_system()
+  pestle_log_fn_t log;           // default: messages are dropped
   void* log_user;
-  pestle_log_level_t log_level;    // messages above it are not formatted
-  // Also read PESTLE_CACHE_DIR, PESTLE_BACKEND_PATH, PESTLE_THREADS, PESTLE_LOG,
-  // PESTLE_STRICT, PESTLE_NO_CACHE for what is left at its default here. A
-  // value that cannot be used is an error of pestle_context_create(). Ignored
-  // when the process runs with raised privileges.
+  pestle_log_level_t log_level;  // messages above it are not formatted
+  // Also read PESTLE_CACHE_DIR, PESTLE_BACKEND_PATH, PESTLE_THREADS,
+  // PESTLE_LOG, PESTLE_STRICT, PESTLE_NO_CACHE for what is left at its default
+  // here. A value that cannot be used is an error of pestle_context_create().
+  // Ignored when the process runs with raised privileges.
   bool use_environment;
-  bool strict;                     // a fallback to `ref` is an error
-  bool no_cache;                   // no plan cache, neither memory nor disk
-  int32_t threads;                 // size of the pool; default: the cores
-  const char* cache_dir;           // "" : no disk; NULL: $XDG_CACHE_HOME/pestle
-  const char* backend_path;        // ':'-separated folders; replaces the search
-  size_t memory_cache_entries;     // default 64 plans
+  bool strict;                  // a fallback to `ref` is an error
+  bool no_cache;                // no plan cache, neither memory nor disk
+  int32_t threads;              // size of the pool; default: the cores
+  const char* cache_dir;        // "" : no disk; NULL: $XDG_CACHE_HOME/pestle
+  const char* backend_path;     // ':'-separated folders; replaces the search
+  size_t memory_cache_entries;  // default 64 plans
   // The caller's own pool: runs task(arg, index) for every index < count, on
   // any threads, and returns when all are done. NULL: Pestle's pool.
   void (*parallel_for)(void* user, int64_t count,
@@ -88,8 +88,10 @@ PESTLE_API const char* pestle_context_cache_dir(
 PESTLE_API void pestle_context_free(pestle_context_t* context, void* data,
                                     size_t size);
 // Sends a formatted message to the sink when |level| is enabled. Thread-safe.
-PESTLE_API PESTLE_PRINTF(3, 4) void pestle_context_log(
-    pestle_context_t* context, pestle_log_level_t level, const char* format, ...);
+PESTLE_API PESTLE_PRINTF(3,
+                         4) void pestle_context_log(pestle_context_t* context,
+                                                    pestle_log_level_t level,
+                                                    const char* format, ...);
 
 // Long work looks at this between passes, kernels and steps.
 // Zero-initialise and set |struct_size|.
@@ -99,7 +101,8 @@ typedef struct pestle_control_t {
   void (*progress)(void* user, const char* stage, int64_t done, int64_t total);
   void* progress_user;
   const volatile int32_t* cancel;  // non-zero: stop with CANCELLED. May be NULL
-  int64_t deadline_ns;  // of CLOCK_MONOTONIC: stop with DEADLINE_EXCEEDED; 0 none
+  int64_t
+      deadline_ns;  // of CLOCK_MONOTONIC: stop with DEADLINE_EXCEEDED; 0 none
 } pestle_control_t;
 
 PESTLE_EXTERN_C_END

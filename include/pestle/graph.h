@@ -42,8 +42,8 @@ typedef struct pestle_i64s_t {
   const int64_t* data;
   size_t count;
 } pestle_i64s_t;
-#define PESTLE_I64S(...)                              \
-  ((pestle_i64s_t){(const int64_t[]){__VA_ARGS__},    \
+#define PESTLE_I64S(...)                           \
+  ((pestle_i64s_t){(const int64_t[]){__VA_ARGS__}, \
                    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)})
 
 // Constant data: row-major elements of |type| (see types.h for their size), or
@@ -94,17 +94,17 @@ pestle_module_verify(const pestle_module_t* module);
 // A copy in which the entry's argument |i| has the static type |types[i]| and
 // every type that follows from it is inferred anew. A module whose arguments
 // are static already is returned retained when the types are equal.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_specialize(
-    pestle_module_t* module, const pestle_type_t* types, size_t count,
-    pestle_module_t** out_module);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_specialize(pestle_module_t* module, const pestle_type_t* types,
+                         size_t count, pestle_module_t** out_module);
 
 // --- Text and binary forms ---
 
 typedef enum pestle_print_flag_e {
   PESTLE_PRINT_LOCATIONS = 1,  // loc(...) after each op
   PESTLE_PRINT_GENERIC = 2,    // "dialect.op"(...) {...} : ... everywhere
-  PESTLE_PRINT_ELIDE = 4,      // constants over 16 elements as dense_elided<..>:
-                               // for people, does not parse
+  PESTLE_PRINT_ELIDE = 4,  // constants over 16 elements as dense_elided<..>:
+                           // for people, does not parse
 } pestle_print_flag_t;
 
 // Writes the module's text; |*out_text| is of the context's allocator, ends in
@@ -114,9 +114,9 @@ pestle_module_print(const pestle_module_t* module, unsigned flags,
                     char** out_text, size_t* out_size);
 // Reads what pestle_module_print() writes and StableHLO text as JAX prints it,
 // pretty or generic. |file| names the text in diagnostics.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_parse(
-    pestle_context_t* context, const char* text, size_t size, const char* file,
-    pestle_module_t** out_module);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_module_parse(pestle_context_t* context, const char* text, size_t size,
+                    const char* file, pestle_module_t** out_module);
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_serialize(
     const pestle_module_t* module, void** out_data, size_t* out_size);
 PESTLE_API PESTLE_NODISCARD pestle_status_t
@@ -157,32 +157,31 @@ PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
 #define PESTLE_FIELD_I64S pestle_i64s_t
 #define PESTLE_FIELD_TYPE pestle_type_t
 #define PESTLE_FIELD_ELEMENTS pestle_elements_t
-#define PESTLE_OP_BEGIN(NAME, op, ...) \
+#define PESTLE_OP_BEGIN(NAME, op, ...)   \
   typedef struct pestle_##op##_attrs_t { \
     size_t struct_size;
 #define PESTLE_OP_ATTR(NAME, op, KIND, attr, NEED) PESTLE_FIELD_##KIND attr;
 #define PESTLE_OP_END(NAME, op) \
-  } \
+  }                             \
   pestle_##op##_attrs_t;
 #include "pestle/ops.def"
 
 // What a row's counts become in a signature.
 #define PESTLE_OPERANDS_0
-#define PESTLE_OPERANDS_1 , pestle_value_t *a
+#define PESTLE_OPERANDS_1 , pestle_value_t* a
 #define PESTLE_OPERANDS_2 , pestle_value_t *a, pestle_value_t *b
 #define PESTLE_OPERANDS_3 \
   , pestle_value_t *a, pestle_value_t *b, pestle_value_t *c
 #define PESTLE_OPERANDS_V \
   , pestle_value_t *const *operands, size_t operand_count
 #define PESTLE_REGIONS_0
-#define PESTLE_REGIONS_1 , pestle_region_t *region
+#define PESTLE_REGIONS_1 , pestle_region_t* region
 #define PESTLE_REGIONS_2 , pestle_region_t *region, pestle_region_t *other
-#define PESTLE_REGIONS_V \
-  , pestle_region_t *const *regions, size_t region_count
+#define PESTLE_REGIONS_V , pestle_region_t *const *regions, size_t region_count
 #define PESTLE_TYPE_INFER
 #define PESTLE_TYPE_TYPED , pestle_type_t type
 #define PESTLE_RESULTS_0
-#define PESTLE_RESULTS_1 , pestle_value_t **out
+#define PESTLE_RESULTS_1 , pestle_value_t** out
 #define PESTLE_RESULTS_V , pestle_value_t **out, size_t out_capacity
 
 // Elementwise ops: pestle_op_add(&builder, a, b, &out) and so on. All operands
@@ -196,7 +195,8 @@ PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
 // (taken over by the op), the result type of TYPED ops, results. Ops with any
 // number of results fill |out| and fail with INVALID_ARGUMENT when it is short.
 //   pestle_op_transpose(&b, x, &(pestle_transpose_attrs_t){
-//       sizeof(pestle_transpose_attrs_t), .permutation = PESTLE_I64S(1, 0)}, &y)
+//       sizeof(pestle_transpose_attrs_t), .permutation = PESTLE_I64S(1, 0)},
+//       &y)
 #define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
   PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_op_##op(                  \
       pestle_builder_t* builder PESTLE_OPERANDS_##OPERANDS,                    \

@@ -67,9 +67,9 @@ typedef enum pestle_kir_axis_e {
 typedef enum pestle_kir_fact_e {
   PESTLE_KIR_CONTRACT = 1,  // mul + add may become fma; both must say so
   PESTLE_KIR_REASSOC = 2,
-  PESTLE_KIR_NNAN = 4,      // no operand or result is NaN
+  PESTLE_KIR_NNAN = 4,  // no operand or result is NaN
   PESTLE_KIR_NINF = 8,
-  PESTLE_KIR_NSZ = 16,      // the sign of zero does not matter
+  PESTLE_KIR_NSZ = 16,  // the sign of zero does not matter
   PESTLE_KIR_ARCP = 32,
   PESTLE_KIR_APPROX = 64,
 } pestle_kir_fact_t;
@@ -93,16 +93,16 @@ typedef struct pestle_kir_inst_t {
 
 // Frozen; 40 bytes; see buffer_size.
 typedef struct pestle_kir_buffer_t {
-  uint32_t name;      // offset into strings
-  uint8_t dtype;      // of one lane
-  uint8_t lanes;      // of a private element; 1 for others
-  uint8_t scope;      // pestle_kir_scope_t
-  uint8_t flags;      // pestle_kir_buffer_flag_t
-  uint64_t count;     // elements
-  uint32_t align;     // of the base address, bytes
-  uint32_t arg_slot;  // of a global: its place in the launch's pointer array
-  uint16_t alias_set; // equal sets may overlap
-  uint16_t layout;    // 0: plain
+  uint32_t name;       // offset into strings
+  uint8_t dtype;       // of one lane
+  uint8_t lanes;       // of a private element; 1 for others
+  uint8_t scope;       // pestle_kir_scope_t
+  uint8_t flags;       // pestle_kir_buffer_flag_t
+  uint64_t count;      // elements
+  uint32_t align;      // of the base address, bytes
+  uint32_t arg_slot;   // of a global: its place in the launch's pointer array
+  uint16_t alias_set;  // equal sets may overlap
+  uint16_t layout;     // 0: plain
   uint32_t reserved;
   uint64_t reserved2;
 } pestle_kir_buffer_t;
@@ -120,19 +120,20 @@ typedef struct pestle_kir_t {
   uint32_t inst_size, buffer_size;  // strides of the arrays
   uint32_t inst_count, buffer_count, table_count, table_word_count;
   uint32_t strings_size;
-  const void* inst;      // pestle_kir_inst_t
-  const void* buffer;    // pestle_kir_buffer_t
+  const void* inst;    // pestle_kir_inst_t
+  const void* buffer;  // pestle_kir_buffer_t
   const pestle_kir_table_t* table;
   const uint32_t* table_word;
-  const char* strings;   // offset 0 is ""
-  uint32_t name;         // of the kernel: a C identifier
-  uint32_t note;         // graph ops and schedule that it came from
-  int64_t group[3];      // extents of the group loops; 1 where there is none
-  uint32_t lane[3];      // extents of the lane loops
-  uint32_t shared_bytes; // of all shared buffers, laid out in order, 64-aligned
-  uint32_t arg_count;    // global buffers: slots 0 .. arg_count - 1
+  const char* strings;  // offset 0 is ""
+  uint32_t name;        // of the kernel: a C identifier
+  uint32_t note;        // graph ops and schedule that it came from
+  int64_t group[3];     // extents of the group loops; 1 where there is none
+  uint32_t lane[3];     // extents of the lane loops
+  uint32_t
+      shared_bytes;    // of all shared buffers, laid out in order, 64-aligned
+  uint32_t arg_count;  // global buffers: slots 0 .. arg_count - 1
   uint32_t param_count;
-  uint64_t hash[2];      // of all but names and notes
+  uint64_t hash[2];  // of all but names and notes
 } pestle_kir_t;
 
 // --- Readers ---

@@ -59,13 +59,13 @@ typedef enum pestle_op_flag_e {
 
 // Frozen.
 typedef struct pestle_op_info_t {
-  const char* name;   // "dot_general"
-  const char* mlir;   // "stablehlo.dot_general"
+  const char* name;                    // "dot_general"
+  const char* mlir;                    // "stablehlo.dot_general"
   uint8_t operands, regions, results;  // or PESTLE_VARIADIC
-  uint8_t rule;       // pestle_rule_t
-  uint8_t fuse;       // pestle_fuse_class_t
-  uint8_t kinds;      // dtype kinds of a scalar row; 0 for structured rows
-  uint16_t flags;     // pestle_op_flag_t
+  uint8_t rule;                        // pestle_rule_t
+  uint8_t fuse;                        // pestle_fuse_class_t
+  uint8_t kinds;   // dtype kinds of a scalar row; 0 for structured rows
+  uint16_t flags;  // pestle_op_flag_t
 } pestle_op_info_t;
 
 // The row of |op|, or NULL when |op| is out of range. Static.
@@ -76,6 +76,7 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
 }
 
 // Names of attributes: one enumerator for each name that any op uses.
+// clang-format off
 #define PESTLE_ATTR_NAMES(X)                                                   \
   X(value) X(iota_dimension) X(broadcast_dimensions) X(permutation)            \
   X(start_indices) X(limit_indices) X(strides) X(dimensions) X(dimension)      \
@@ -92,12 +93,13 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(output_batch_dimension) X(output_feature_dimension)                        \
   X(output_spatial_dimensions) X(feature_group_count) X(batch_group_count)     \
   X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis)
+// clang-format on
 
 typedef enum pestle_attr_name_e {
 #define PESTLE_ATTR_ENUM_(name) PESTLE_ATTR_##name,
   PESTLE_ATTR_NAMES(PESTLE_ATTR_ENUM_)
 #undef PESTLE_ATTR_ENUM_
-  PESTLE_ATTR_COUNT
+      PESTLE_ATTR_COUNT
 } pestle_attr_name_t;
 
 PESTLE_EXTERN_C_END

@@ -2,11 +2,13 @@
 // The bytes of a plan: what codegen writes, the cache stores and the runtime
 // maps. Position-free, little-endian, every part at an offset from the start of
 // the plan. A plan file is machine code: loading one is trusting its maker. The
-// checksum and the bounds checks of pestle_plan_load() catch damage, not malice.
+// checksum and the bounds checks of pestle_plan_load() catch damage, not
+// malice.
 //
 // The structs of one PESTLE_PLAN_VERSION are frozen.
 //
-// Layout: pestle_plan_header_t, then the sections in any order, 64-byte aligned.
+// Layout: pestle_plan_header_t, then the sections in any order, 64-byte
+// aligned.
 #ifndef PESTLE_PLAN_FORMAT_H_
 #define PESTLE_PLAN_FORMAT_H_
 
@@ -37,25 +39,25 @@ typedef struct pestle_plan_header_t {
   char magic[8];
   uint32_t version;
   uint32_t header_size;
-  uint64_t size;          // of the whole plan
-  uint64_t checksum;      // XXH3-64 of all bytes from offset 32 on
+  uint64_t size;      // of the whole plan
+  uint64_t checksum;  // XXH3-64 of all bytes from offset 32 on
   // -- covered by the checksum from here --
   uint64_t signature[2];  // of the module
   uint64_t build_id;      // of libpestle
   pestle_plan_str_t name;
   uint32_t numerics;
-  int64_t arena_size;     // bytes, 64-aligned; one arena a run
-  int64_t lower_bound;    // the largest live set
-  int64_t scratch_size;   // bytes a thread, 64-aligned
-  pestle_plan_section_t strings;    // bytes
-  pestle_plan_section_t devices;    // pestle_plan_device_t
-  pestle_plan_section_t inputs;     // pestle_plan_io_t
-  pestle_plan_section_t outputs;    // pestle_plan_io_t
-  pestle_plan_section_t kernels;    // pestle_plan_kernel_t
-  pestle_plan_section_t bindings;   // pestle_plan_binding_t
-  pestle_plan_section_t steps;      // pestle_plan_step_t
+  int64_t arena_size;                   // bytes, 64-aligned; one arena a run
+  int64_t lower_bound;                  // the largest live set
+  int64_t scratch_size;                 // bytes a thread, 64-aligned
+  pestle_plan_section_t strings;        // bytes
+  pestle_plan_section_t devices;        // pestle_plan_device_t
+  pestle_plan_section_t inputs;         // pestle_plan_io_t
+  pestle_plan_section_t outputs;        // pestle_plan_io_t
+  pestle_plan_section_t kernels;        // pestle_plan_kernel_t
+  pestle_plan_section_t bindings;       // pestle_plan_binding_t
+  pestle_plan_section_t steps;          // pestle_plan_step_t
   pestle_plan_section_t constant_refs;  // pestle_plan_constant_ref_t
-  pestle_plan_section_t code;       // bytes; artifacts
+  pestle_plan_section_t code;           // bytes; artifacts
 } pestle_plan_header_t;
 
 // A packed constant: in the plan, or found by its content where the plan is
@@ -65,14 +67,14 @@ typedef struct pestle_plan_constant_ref_t {
   uint64_t hash[2];  // XXH3-128 of the bytes, low half first
   uint64_t key[2];   // of what was packed and how; 0: unknown
   uint64_t size;
-  uint64_t offset;   // from the start of the plan, 64-aligned; external: 0
+  uint64_t offset;  // from the start of the plan, 64-aligned; external: 0
   uint32_t external;
   uint32_t reserved;
 } pestle_plan_constant_ref_t;
 
 // A device that steps run on, and what it must have.
 typedef struct pestle_plan_device_t {
-  pestle_plan_str_t backend;    // "llvm"
+  pestle_plan_str_t backend;  // "llvm"
   int32_t device_type;
   int32_t index;                // suggested; the executable may choose another
   pestle_plan_str_t cpu;        // compiled for
@@ -86,10 +88,11 @@ typedef struct pestle_plan_io_t {
   pestle_plan_str_t name;
   uint8_t dtype;
   uint8_t rank;
-  uint8_t bounded;  // outputs: dims are bounds, the real ones come after the run
+  uint8_t
+      bounded;  // outputs: dims are bounds, the real ones come after the run
   uint8_t reserved;
   int64_t dims[PESTLE_MAX_RANK];
-  uint64_t size;    // bytes
+  uint64_t size;  // bytes
   // bounded outputs: arena offset of |rank| int64 extents, written by a step
   int64_t shape_offset;
 } pestle_plan_io_t;
@@ -113,16 +116,16 @@ typedef struct pestle_plan_binding_t {
 // A kernel as compiled. Identical kernels are one record.
 typedef struct pestle_plan_kernel_t {
   pestle_plan_str_t name;
-  pestle_plan_str_t note;   // graph ops and schedule
-  uint32_t device;          // index into devices
+  pestle_plan_str_t note;  // graph ops and schedule
+  uint32_t device;         // index into devices
   uint32_t arg_count, param_count;
   uint32_t shared_bytes;
-  uint64_t code_offset;     // into the code section
+  uint64_t code_offset;  // into the code section
   uint64_t code_size;
-  int64_t group[3];         // extents; a CPU runs [0, group[0]) in pieces
-  uint64_t work;            // estimated ns of the whole launch on one thread
-  uint64_t hash[2];         // of the Kernel IR
-  uint64_t flops, bytes;    // for profiles
+  int64_t group[3];       // extents; a CPU runs [0, group[0]) in pieces
+  uint64_t work;          // estimated ns of the whole launch on one thread
+  uint64_t hash[2];       // of the Kernel IR
+  uint64_t flops, bytes;  // for profiles
 } pestle_plan_kernel_t;
 
 typedef enum pestle_plan_step_kind_e {
@@ -142,8 +145,8 @@ typedef enum pestle_plan_step_kind_e {
 } pestle_plan_step_kind_t;
 
 typedef struct pestle_plan_step_t {
-  uint32_t kind;     // pestle_plan_step_kind_t
-  uint32_t device;   // index into devices
+  uint32_t kind;    // pestle_plan_step_kind_t
+  uint32_t device;  // index into devices
   uint32_t kernel;
   uint32_t first, count;  // bindings
   uint32_t target;

@@ -32,10 +32,10 @@ PESTLE_EXTERN_C_BEGIN
 #define PESTLE_ABI_MINOR 0u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
-#define PESTLE_HAS(ptr, field)                                        \
-  ((ptr)->struct_size >= (size_t)((const char*)&(ptr)->field -        \
-                                  (const char*)(ptr)) +               \
-                             sizeof((ptr)->field) &&                  \
+#define PESTLE_HAS(ptr, field)                                     \
+  ((ptr)->struct_size >=                                           \
+       (size_t)((const char*)&(ptr)->field - (const char*)(ptr)) + \
+           sizeof((ptr)->field) &&                                 \
    (ptr)->field)
 
 // Bits of pestle_backend_abi_info_t.sanitizers.
@@ -84,13 +84,13 @@ typedef struct pestle_target_caps_t {
   int32_t device_type;    // pestle_device_type_t
   uint32_t vector_bytes;  // widest native vector; 0: scalar only
   uint32_t vector_registers;
-  uint32_t max_lanes;     // longest value that is accepted
+  uint32_t max_lanes;  // longest value that is accepted
   uint32_t cores;
   uint64_t l1_bytes, l2_bytes, l3_bytes;
   uint32_t scratch_bytes;  // largest sum of shared buffers
   uint32_t subgroup;       // lanes of a subgroup; 0: none
   uint32_t max_group_lanes;
-  uint32_t flags;          // pestle_target_flag_t
+  uint32_t flags;  // pestle_target_flag_t
   // op_dtypes[op]: bit d set when the target compiles the op (code of kir.h)
   // with operands of dtype d; for CAST of and to d.
   uint32_t op_dtypes[PESTLE_KIR_OP_LIMIT];
@@ -110,8 +110,8 @@ typedef enum pestle_text_e {
 
 typedef struct pestle_kernel_options_t {
   size_t struct_size;
-  const char* cpu;   // NULL: the device's own
-  bool strict;       // no contraction beyond what facts say
+  const char* cpu;  // NULL: the device's own
+  bool strict;      // no contraction beyond what facts say
 } pestle_kernel_options_t;
 
 // The compiler half. Needs no device.
@@ -162,8 +162,8 @@ typedef struct pestle_device_api_t {
   pestle_status_t (*allocate)(void* self, int32_t device, size_t size,
                               void** out_data);
   void (*deallocate)(void* self, int32_t device, void* data, size_t size);
-  pestle_status_t (*copy_from_host)(void* self, int32_t device, const void* from,
-                                    void* to, size_t size);
+  pestle_status_t (*copy_from_host)(void* self, int32_t device,
+                                    const void* from, void* to, size_t size);
   pestle_status_t (*copy_to_host)(void* self, int32_t device, const void* from,
                                   void* to, size_t size);
 } pestle_device_api_t;
@@ -171,9 +171,9 @@ typedef struct pestle_device_api_t {
 // A backend: either half may be NULL.
 typedef struct pestle_backend_t {
   size_t struct_size;
-  const char* name;       // "llvm", "ref"
-  int32_t device_type;    // pestle_device_type_t
-  int32_t score;          // best on this machine wins; 0: unusable
+  const char* name;     // "llvm", "ref"
+  int32_t device_type;  // pestle_device_type_t
+  int32_t score;        // best on this machine wins; 0: unusable
   int32_t device_count;
   void* self;
   const pestle_target_api_t* target;
@@ -208,30 +208,37 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #endif
 
 // What this translation unit was built as, for abi_info.
-#define PESTLE_BACKEND_ABI_INFO(backend_name, id)                             \
-  {sizeof(pestle_backend_abi_info_t), PESTLE_ABI_MAJOR, PESTLE_ABI_MINOR,     \
-   PESTLE_SANITIZERS_, PESTLE_KIR_ABI_MAJOR, sizeof(pestle_kir_inst_t),       \
-   sizeof(pestle_kir_buffer_t), sizeof(pestle_kir_t), id, backend_name}
+#define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
+  {sizeof(pestle_backend_abi_info_t),             \
+   PESTLE_ABI_MAJOR,                              \
+   PESTLE_ABI_MINOR,                              \
+   PESTLE_SANITIZERS_,                            \
+   PESTLE_KIR_ABI_MAJOR,                          \
+   sizeof(pestle_kir_inst_t),                     \
+   sizeof(pestle_kir_buffer_t),                   \
+   sizeof(pestle_kir_t),                          \
+   id,                                            \
+   backend_name}
 
 // Writes the two required entry points of a shared plugin.
-#define PESTLE_BACKEND_IMPL(backend_name, id, init_fn)                        \
-  PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(     \
-      void);                                                                  \
-  const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {            \
-    static const pestle_backend_abi_info_t info =                             \
-        PESTLE_BACKEND_ABI_INFO(backend_name, id);                            \
-    return &info;                                                             \
-  }                                                                           \
-  PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(                  \
-      const pestle_host_t* host, pestle_status_t* out_status);                \
-  const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,      \
-                                              pestle_status_t* out_status) {  \
-    return init_fn(host, out_status);                                         \
+#define PESTLE_BACKEND_IMPL(backend_name, id, init_fn)                       \
+  PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(    \
+      void);                                                                 \
+  const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {           \
+    static const pestle_backend_abi_info_t info =                            \
+        PESTLE_BACKEND_ABI_INFO(backend_name, id);                           \
+    return &info;                                                            \
+  }                                                                          \
+  PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(                 \
+      const pestle_host_t* host, pestle_status_t* out_status);               \
+  const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,     \
+                                              pestle_status_t* out_status) { \
+    return init_fn(host, out_status);                                        \
   }
-#define PESTLE_BACKEND_SCORE_IMPL(score_fn)                                   \
-  PESTLE_EXPORT int32_t pestle_backend_score(char* why, size_t capacity);     \
-  int32_t pestle_backend_score(char* why, size_t capacity) {                  \
-    return score_fn(why, capacity);                                           \
+#define PESTLE_BACKEND_SCORE_IMPL(score_fn)                               \
+  PESTLE_EXPORT int32_t pestle_backend_score(char* why, size_t capacity); \
+  int32_t pestle_backend_score(char* why, size_t capacity) {              \
+    return score_fn(why, capacity);                                       \
   }
 
 PESTLE_EXTERN_C_END

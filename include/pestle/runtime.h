@@ -32,17 +32,17 @@ typedef struct pestle_executable_s pestle_executable_t;
 typedef struct pestle_backend_info_t {
   size_t struct_size;
   const char* name;
-  const char* path;      // "" for one that is linked in
+  const char* path;  // "" for one that is linked in
   const char* build_id;
   int32_t device_type;
   int32_t score;
   int32_t device_count;
-  const char* reason;    // why it is not usable; "" when it is
+  const char* reason;  // why it is not usable; "" when it is
 } pestle_backend_info_t;
 
-// Loads what the search path has, once. Candidates are grouped by name; the best
-// score wins in each group. Never an error for a bad candidate: its reason is in
-// the info. Called by the functions below when needed.
+// Loads what the search path has, once. Candidates are grouped by name; the
+// best score wins in each group. Never an error for a bad candidate: its reason
+// is in the info. Called by the functions below when needed.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_context_load_backends(pestle_context_t* context);
 PESTLE_API size_t pestle_context_backend_count(pestle_context_t* context);
@@ -55,8 +55,8 @@ pestle_context_load_backend(pestle_context_t* context, const char* path);
 
 // The device that |spec| names: a type ("cpu", "gpu:1"; best score first) or a
 // backend ("llvm", "ref", "cuda:1"). NULL: PESTLE_DEVICE if the environment is
-// used, else "cpu". Borrowed: lives as long as the context. NOT_FOUND lists what
-// there is.
+// used, else "cpu". Borrowed: lives as long as the context. NOT_FOUND lists
+// what there is.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
     pestle_context_t* context, const char* spec, pestle_device_t** out_device);
 PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
@@ -87,12 +87,10 @@ PESTLE_API void* pestle_buffer_data(const pestle_buffer_t* buffer);
 PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
 PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
 // Synchronous copies between host and device; ranges are checked.
-PESTLE_API PESTLE_NODISCARD pestle_status_t
-pestle_buffer_write(pestle_buffer_t* buffer, size_t offset, const void* data,
-                    size_t size);
-PESTLE_API PESTLE_NODISCARD pestle_status_t
-pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset, void* data,
-                   size_t size);
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
+    pestle_buffer_t* buffer, size_t offset, const void* data, size_t size);
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_read(
+    const pestle_buffer_t* buffer, size_t offset, void* data, size_t size);
 
 // Bytes of device memory that the context's buffers, arenas and constants hold.
 typedef struct pestle_memory_stats_t {
@@ -107,8 +105,8 @@ PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
 // An in-order queue of runs. On a CPU a thread of its own works it off. After a
 // failed run those behind it are dropped until the next synchronisation, since
 // they may read what it was to write; events are signalled all the same.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_stream_create(
-    pestle_device_t* device, pestle_stream_t** out_stream);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_stream_create(pestle_device_t* device, pestle_stream_t** out_stream);
 // Waits for what is queued, then drops the stream. NULL is allowed.
 PESTLE_API void pestle_stream_release(pestle_stream_t* stream);
 // Waits until all that was queued is done; the first failure since the last
@@ -138,8 +136,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_create(
     void (*release)(void* self), void* self, pestle_plan_t** out_plan);
 PESTLE_API void pestle_plan_retain(pestle_plan_t* plan);
 PESTLE_API void pestle_plan_release(pestle_plan_t* plan);
-// The plan's bytes, borrowed. Large constants may lie outside of them: to hand a
-// plan on, save it.
+// The plan's bytes, borrowed. Large constants may lie outside of them: to hand
+// a plan on, save it.
 PESTLE_API const void* pestle_plan_data(const pestle_plan_t* plan,
                                         size_t* out_size);
 // Writes the plan with all its constants to |path| by atomic rename, mode 0600.
@@ -165,10 +163,10 @@ typedef void (*pestle_constant_pack_fn_t)(void* user, void* target,
 // may still turn out to be one that it has. |*out_constant| is to be released,
 // and is NULL when the context's cache is switched off: put the bytes into the
 // plan. A disk that cannot be written costs the file alone.
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_constant_get(
-    pestle_context_t* context, const uint64_t key[2], size_t size,
-    pestle_constant_pack_fn_t pack, void* user,
-    pestle_constant_t** out_constant);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_constant_get(pestle_context_t* context, const uint64_t key[2],
+                    size_t size, pestle_constant_pack_fn_t pack, void* user,
+                    pestle_constant_t** out_constant);
 // NULL is allowed.
 PESTLE_API void pestle_constant_release(pestle_constant_t* constant);
 // The bytes, 64-byte aligned and read-only, and (unless NULL) their XXH3-128.
@@ -180,7 +178,7 @@ PESTLE_API const void* pestle_constant_data(const pestle_constant_t* constant,
 // Zero-initialise and set |struct_size|.
 typedef struct pestle_run_options_t {
   size_t struct_size;
-  int32_t threads;             // at most so many; 0: the pool's size
+  int32_t threads;  // at most so many; 0: the pool's size
   // Names of inputs whose memory this run may overwrite.
   const char* const* donated;
   size_t donated_count;
@@ -211,20 +209,20 @@ PESTLE_API size_t
 pestle_executable_input_count(const pestle_executable_t* executable);
 PESTLE_API size_t
 pestle_executable_output_count(const pestle_executable_t* executable);
-PESTLE_API pestle_io_info_t pestle_executable_input(
-    const pestle_executable_t* executable, size_t index);
-PESTLE_API pestle_io_info_t pestle_executable_output(
-    const pestle_executable_t* executable, size_t index);
+PESTLE_API pestle_io_info_t
+pestle_executable_input(const pestle_executable_t* executable, size_t index);
+PESTLE_API pestle_io_info_t
+pestle_executable_output(const pestle_executable_t* executable, size_t index);
 
 // Runs once. |inputs| and |outputs| are views in the executable's order. An
 // input view may have any element strides; a contiguous one whose data is
 // 64-byte aligned is read in place, others cost one copy. An output view with
-// data is written to (contiguous, 64-byte aligned: in place); one with NULL data
-// is allocated: data, shape and strides are filled in, and
+// data is written to (contiguous, 64-byte aligned: in place); one with NULL
+// data is allocated: data, shape and strides are filled in, and
 // pestle_tensor_release() frees it. For bounded outputs shape[] is updated to
 // the real extents. Dtype, rank or shape that differ from the executable's are
-// INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live
-// (not donated) input or another output. With a |stream| the call returns once
+// INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live (not
+// donated) input or another output. With a |stream| the call returns once
 // queued: views' memory must stay valid until the stream is synchronised. NULL
 // runs on the calling thread. Allocates nothing in the steady state when all
 // views are used in place.
@@ -242,14 +240,14 @@ PESTLE_API void pestle_tensor_release(pestle_executable_t* executable,
 typedef pestle_status_t (*pestle_plan_make_fn_t)(void* user,
                                                  pestle_plan_t** out_plan);
 
-// The plan of |key| (all that the plan depends on, as bytes; compared in full on
-// a hit): from memory, from disk, or from make(user), which runs once however
-// many threads ask. |out_reason| (may be NULL) receives a static or
+// The plan of |key| (all that the plan depends on, as bytes; compared in full
+// on a hit): from memory, from disk, or from make(user), which runs once
+// however many threads ask. |out_reason| (may be NULL) receives a static or
 // context-owned sentence: why it missed, or "hit in memory" / "hit on disk".
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_cache_get(
-    pestle_context_t* context, const void* key, size_t key_size,
-    pestle_plan_make_fn_t make, void* user, pestle_plan_t** out_plan,
-    const char** out_reason);
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_plan_cache_get(pestle_context_t* context, const void* key,
+                      size_t key_size, pestle_plan_make_fn_t make, void* user,
+                      pestle_plan_t** out_plan, const char** out_reason);
 
 typedef struct pestle_cache_stats_t {
   size_t struct_size;
@@ -258,11 +256,11 @@ typedef struct pestle_cache_stats_t {
   // Constants outside of plans; |disk_bytes| holds theirs too.
   uint64_t memory_constants, memory_constant_bytes, disk_constants;
 } pestle_cache_stats_t;
-PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_stats(
-    pestle_context_t* context, pestle_cache_stats_t* out_stats);
-// Calls visit for each entry on disk: file name, model, bytes, seconds since the
-// epoch of its last use, and a status (NULL: sound; borrowed). Constants are
-// entries named c-HASH whose model is "(constant)".
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_cache_stats(pestle_context_t* context, pestle_cache_stats_t* out_stats);
+// Calls visit for each entry on disk: file name, model, bytes, seconds since
+// the epoch of its last use, and a status (NULL: sound; borrowed). Constants
+// are entries named c-HASH whose model is "(constant)".
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
     pestle_context_t* context, bool verify,
     void (*visit)(void* user, const char* name, const char* model,
@@ -271,9 +269,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
 // Removes entries on disk: all, or the least recently used until at most
 // |keep_bytes| remain; damaged ones and constants that no plan refers to in any
 // case. A constant goes with the last plan that refers to it.
-PESTLE_API PESTLE_NODISCARD pestle_status_t
-pestle_cache_prune(pestle_context_t* context, uint64_t keep_bytes,
-                   uint64_t* out_removed);
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_prune(
+    pestle_context_t* context, uint64_t keep_bytes, uint64_t* out_removed);
 
 PESTLE_EXTERN_C_END
 

@@ -14,26 +14,27 @@
 PESTLE_EXTERN_C_BEGIN
 
 // X(NAME, value, meaning). Values are stable: they are only ever appended.
-#define PESTLE_STATUS_CODES(X)                                                 \
-  X(OK, 0, "ok")                                                               \
-  X(INVALID_ARGUMENT, 1, "the caller's argument is wrong")                     \
-  X(MALFORMED, 2, "an input (model, IR text, plan, file) is damaged or illegal") \
-  X(UNSUPPORTED, 3, "valid, but nothing here implements it")                   \
-  X(NOT_FOUND, 4, "a named thing does not exist")                              \
-  X(OUT_OF_MEMORY, 5, "an allocation failed")                                  \
-  X(RESOURCE_EXHAUSTED, 6, "a disk, limit or quota is full")                   \
-  X(IO, 7, "the operating system refused a read or a write")                   \
-  X(INCOMPATIBLE, 8, "made for another build, device or interface version")    \
-  X(UNAVAILABLE, 9, "a device or toolchain is not present")                    \
-  X(CANCELLED, 10, "the caller's cancel flag was set")                         \
-  X(DEADLINE_EXCEEDED, 11, "the caller's deadline passed")                     \
+#define PESTLE_STATUS_CODES(X)                                              \
+  X(OK, 0, "ok")                                                            \
+  X(INVALID_ARGUMENT, 1, "the caller's argument is wrong")                  \
+  X(MALFORMED, 2,                                                           \
+    "an input (model, IR text, plan, file) is damaged or illegal")          \
+  X(UNSUPPORTED, 3, "valid, but nothing here implements it")                \
+  X(NOT_FOUND, 4, "a named thing does not exist")                           \
+  X(OUT_OF_MEMORY, 5, "an allocation failed")                               \
+  X(RESOURCE_EXHAUSTED, 6, "a disk, limit or quota is full")                \
+  X(IO, 7, "the operating system refused a read or a write")                \
+  X(INCOMPATIBLE, 8, "made for another build, device or interface version") \
+  X(UNAVAILABLE, 9, "a device or toolchain is not present")                 \
+  X(CANCELLED, 10, "the caller's cancel flag was set")                      \
+  X(DEADLINE_EXCEEDED, 11, "the caller's deadline passed")                  \
   X(INTERNAL, 12, "an invariant of Pestle itself is broken")
 
 typedef enum pestle_status_code_e {
 #define PESTLE_STATUS_ENUM_(name, value, text) PESTLE_STATUS_##name = value,
   PESTLE_STATUS_CODES(PESTLE_STATUS_ENUM_)
 #undef PESTLE_STATUS_ENUM_
-  PESTLE_STATUS_CODE_COUNT
+      PESTLE_STATUS_CODE_COUNT
 } pestle_status_code_t;
 
 // A failing status is owned by whoever holds it and ends in
@@ -85,10 +86,10 @@ PESTLE_API size_t pestle_status_format(pestle_status_t status, char* buffer,
   pestle_status_make(PESTLE_STATUS_##code, __FILE__, __LINE__, __VA_ARGS__)
 
 // Returns the failing status of |expr| from the enclosing function.
-#define PESTLE_TRY(expr)                                \
-  do {                                                  \
-    pestle_status_t pestle_try_status_ = (expr);        \
-    if (pestle_try_status_) return pestle_try_status_;  \
+#define PESTLE_TRY(expr)                               \
+  do {                                                 \
+    pestle_status_t pestle_try_status_ = (expr);       \
+    if (pestle_try_status_) return pestle_try_status_; \
   } while (0)
 
 PESTLE_EXTERN_C_END

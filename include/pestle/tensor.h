@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A borrowed view of tensor memory, field for field DLPack's DLTensor, so that a
-// DLTensor* may be passed where a pestle_tensor_t* is asked for.
+// A borrowed view of tensor memory, field for field DLPack's DLTensor, so that
+// a DLTensor* may be passed where a pestle_tensor_t* is asked for.
 #ifndef PESTLE_TENSOR_H_
 #define PESTLE_TENSOR_H_
 

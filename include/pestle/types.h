@@ -34,52 +34,52 @@ typedef enum pestle_dtype_kind_e {
 // each in unpacked tensors (sign- or zero-extended). Values are stable.
 // INDEX, ADDR and MBAR exist in the kernel IR only. DLPack codes are those of
 // dlpack.h 1.x: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 8 e4m3...
-#define PESTLE_DTYPES(X)                                \
-  X(NONE, "none", 0, 0, OPAQUE, 3, 0)                   \
-  X(I1, "i1", 1, 1, BOOL, 6, 8)                         \
-  X(I4, "i4", 4, 1, SIGNED, 0, 4)                       \
-  X(I8, "i8", 8, 1, SIGNED, 0, 8)                       \
-  X(I16, "i16", 16, 2, SIGNED, 0, 16)                   \
-  X(I32, "i32", 32, 4, SIGNED, 0, 32)                   \
-  X(I64, "i64", 64, 8, SIGNED, 0, 64)                   \
-  X(U4, "ui4", 4, 1, UNSIGNED, 1, 4)                    \
-  X(U8, "ui8", 8, 1, UNSIGNED, 1, 8)                    \
-  X(U16, "ui16", 16, 2, UNSIGNED, 1, 16)                \
-  X(U32, "ui32", 32, 4, UNSIGNED, 1, 32)                \
-  X(U64, "ui64", 64, 8, UNSIGNED, 1, 64)                \
-  X(F8E4M3FN, "f8E4M3FN", 8, 1, FLOAT, 10, 8)           \
-  X(F8E5M2, "f8E5M2", 8, 1, FLOAT, 12, 8)               \
-  X(F8E4M3FNUZ, "f8E4M3FNUZ", 8, 1, FLOAT, 11, 8)       \
-  X(F8E5M2FNUZ, "f8E5M2FNUZ", 8, 1, FLOAT, 13, 8)       \
-  X(BF16, "bf16", 16, 2, FLOAT, 4, 16)                  \
-  X(F16, "f16", 16, 2, FLOAT, 2, 16)                    \
-  X(F32, "f32", 32, 4, FLOAT, 2, 32)                    \
-  X(F64, "f64", 64, 8, FLOAT, 2, 64)                    \
-  X(C64, "complex<f32>", 64, 8, COMPLEX, 5, 64)         \
-  X(C128, "complex<f64>", 128, 16, COMPLEX, 5, 128)     \
-  X(INDEX, "index", 64, 8, SIGNED, 3, 64)               \
-  X(ADDR, "addr", 64, 8, OPAQUE, 3, 64)                 \
+#define PESTLE_DTYPES(X)                            \
+  X(NONE, "none", 0, 0, OPAQUE, 3, 0)               \
+  X(I1, "i1", 1, 1, BOOL, 6, 8)                     \
+  X(I4, "i4", 4, 1, SIGNED, 0, 4)                   \
+  X(I8, "i8", 8, 1, SIGNED, 0, 8)                   \
+  X(I16, "i16", 16, 2, SIGNED, 0, 16)               \
+  X(I32, "i32", 32, 4, SIGNED, 0, 32)               \
+  X(I64, "i64", 64, 8, SIGNED, 0, 64)               \
+  X(U4, "ui4", 4, 1, UNSIGNED, 1, 4)                \
+  X(U8, "ui8", 8, 1, UNSIGNED, 1, 8)                \
+  X(U16, "ui16", 16, 2, UNSIGNED, 1, 16)            \
+  X(U32, "ui32", 32, 4, UNSIGNED, 1, 32)            \
+  X(U64, "ui64", 64, 8, UNSIGNED, 1, 64)            \
+  X(F8E4M3FN, "f8E4M3FN", 8, 1, FLOAT, 10, 8)       \
+  X(F8E5M2, "f8E5M2", 8, 1, FLOAT, 12, 8)           \
+  X(F8E4M3FNUZ, "f8E4M3FNUZ", 8, 1, FLOAT, 11, 8)   \
+  X(F8E5M2FNUZ, "f8E5M2FNUZ", 8, 1, FLOAT, 13, 8)   \
+  X(BF16, "bf16", 16, 2, FLOAT, 4, 16)              \
+  X(F16, "f16", 16, 2, FLOAT, 2, 16)                \
+  X(F32, "f32", 32, 4, FLOAT, 2, 32)                \
+  X(F64, "f64", 64, 8, FLOAT, 2, 64)                \
+  X(C64, "complex<f32>", 64, 8, COMPLEX, 5, 64)     \
+  X(C128, "complex<f64>", 128, 16, COMPLEX, 5, 128) \
+  X(INDEX, "index", 64, 8, SIGNED, 3, 64)           \
+  X(ADDR, "addr", 64, 8, OPAQUE, 3, 64)             \
   X(MBAR, "mbar", 64, 8, OPAQUE, 3, 64)
 
 typedef enum pestle_dtype_e {
 #define PESTLE_DTYPE_ENUM_(NAME, ...) PESTLE_##NAME,
   PESTLE_DTYPES(PESTLE_DTYPE_ENUM_)
 #undef PESTLE_DTYPE_ENUM_
-  PESTLE_DTYPE_COUNT
+      PESTLE_DTYPE_COUNT
 } pestle_dtype_t;
 
 // Frozen.
 typedef struct pestle_dtype_info_t {
-  const char* name;      // as MLIR spells it
-  uint8_t bits;          // of the value
-  uint8_t size;          // bytes of an element in a tensor
-  uint8_t kind;          // pestle_dtype_kind_t
-  uint8_t dlpack_code;   // DLDataTypeCode
+  const char* name;     // as MLIR spells it
+  uint8_t bits;         // of the value
+  uint8_t size;         // bytes of an element in a tensor
+  uint8_t kind;         // pestle_dtype_kind_t
+  uint8_t dlpack_code;  // DLDataTypeCode
   uint8_t dlpack_bits;
 } pestle_dtype_info_t;
 
-// The row of |dtype|; of NONE when |dtype| is out of range. Header-only, so that
-// a plugin, which links against nothing of the host, can use it too.
+// The row of |dtype|; of NONE when |dtype| is out of range. Header-only, so
+// that a plugin, which links against nothing of the host, can use it too.
 static inline const pestle_dtype_info_t* pestle_dtype_info(
     pestle_dtype_t dtype) {
   static const pestle_dtype_info_t rows[] = {

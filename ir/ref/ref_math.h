@@ -11,10 +11,12 @@
 
 // In f32 every function is taken in f64 and rounded, so that it is correctly
 // rounded but for the rarest ties; those that are exact in f64 stay exact.
+// clang-format off
 #define PESTLE_REF_MATH1(X)                                                  \
   X(fabs)                                                                    \
   X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt) X(exp) X(expm1) \
       X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf) X(rsqrt) X(logistic)
+// clang-format on
 #define PESTLE_REF_MATH2(X) X(fmod) X(pow) X(atan2)
 
 static inline double pestle_ref_rsqrt(double a) {

@@ -29,10 +29,11 @@ static pestle_context_t* context;
 
 // Values where ops have edges, then pseudo-random ones.
 static const double edges[] = {
-    0.0,  -0.0, 1.0,  -1.0,    0.5,    -0.5,     1.5,       2.5,   -2.5,
-    3.0,  -7.0, 10.0, 88.0,    -88.0,  104.0,    -104.0,    1e-3,  1e10,
-    -1e10, 1e-40, -1e-40, 1e-45, 3.4e38, -3.4e38, INFINITY, -INFINITY, NAN,
-    0.25, 0.75, 100.25, -0.99, 3.14159274, 1.57079637, 6.0,  31.0, 64.0,
+    0.0,        -0.0,      1.0,   -1.0,  0.5,    -0.5,   1.5,    2.5,
+    -2.5,       3.0,       -7.0,  10.0,  88.0,   -88.0,  104.0,  -104.0,
+    1e-3,       1e10,      -1e10, 1e-40, -1e-40, 1e-45,  3.4e38, -3.4e38,
+    INFINITY,   -INFINITY, NAN,   0.25,  0.75,   100.25, -0.99,  3.14159274,
+    1.57079637, 6.0,       31.0,  64.0,
 };
 enum { EDGES = sizeof(edges) / sizeof(edges[0]) };
 
@@ -108,15 +109,16 @@ static pestle_module_t* make_module(const op_case_t* c, const shape_t* s) {
   pestle_function_t* f;
   uint32_t n = pestle_op_info(c->op)->operands;
   pestle_type_t types[3];
-  for (uint32_t i = 0; i < n; ++i) types[i] = operand_type(c, s, i);
+  for (uint32_t i = 0; i < n; ++i)
+    types[i] = operand_type(c, s, i);
   assert_ok(pestle_module_create(context, "m", &module));
   assert_ok(pestle_module_add_function(module, "main", types, NULL, n, &f));
   pestle_builder_t b = pestle_builder_make(f);
   pestle_value_t* args[3];
-  for (uint32_t i = 0; i < n; ++i) args[i] = pestle_function_argument(f, i);
+  for (uint32_t i = 0; i < n; ++i)
+    args[i] = pestle_function_argument(f, i);
   pestle_node_t* node;
-  pestle_node_spec_t spec = {
-      .op = c->op, .operands = args, .operand_count = n};
+  pestle_node_spec_t spec = {.op = c->op, .operands = args, .operand_count = n};
   assert_ok(pestle_node_create(&b, &spec, &node));
   pestle_value_t* y = &node->results[0];
   assert_ok(pestle_op_return(&b, &y, 1, NULL));
@@ -141,7 +143,8 @@ static double compare(const op_case_t* c, const pestle_type_t* type,
     memcpy(&g, got + (size_t)i * size, size);
     double d = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)
                    ? ulps(type->dtype, w, g)
-                   : w != g ? INFINITY : 0;
+               : w != g ? INFINITY
+                        : 0;
     (void)c;
     if (d > worst) {
       worst = d;
@@ -161,9 +164,8 @@ static bool run_on(const op_case_t* c, pestle_module_t* module,
     pestle_status_release(status);
     return true;
   }
-  pestle_compile_options_t options = {.struct_size = sizeof(options),
-                                      .no_cache = true,
-                                      .verify = true};
+  pestle_compile_options_t options = {
+      .struct_size = sizeof(options), .no_cache = true, .verify = true};
   status = pestle_compile(context, module, device, &options, &plan);
   const char* name = pestle_op_info(c->op)->name;
   const char* dtype = pestle_dtype_info(c->dtype)->name;
@@ -185,8 +187,8 @@ static bool run_on(const op_case_t* c, pestle_module_t* module,
                               .shape = (int64_t*)(uintptr_t)io.dims};
   }
   assert_ok(pestle_executable_run(exe, NULL, in, n, &out, 1, NULL));
-  pestle_type_t type = pestle_type_make(
-      pestle_dtype_from_dlpack(out.dtype), out.ndim, out.shape);
+  pestle_type_t type = pestle_type_make(pestle_dtype_from_dlpack(out.dtype),
+                                        out.ndim, out.shape);
   int64_t at = 0;
   double worst = compare(c, &type, want, out.data, &at);
   bool ok = worst <= allowed(c);
@@ -199,11 +201,12 @@ static bool run_on(const op_case_t* c, pestle_module_t* module,
       size_t s = pestle_dtype_size(pestle_executable_input(exe, i).dtype);
       memcpy(&a[i], (char*)inputs[i] + (size_t)at * s, s);
     }
-    print_error("%s %s on %s: %g ulp: (%llx, %llx, %llx) gives %llx, should "
-                "be %llx\n",
-                name, dtype, spec, worst, (unsigned long long)a[0],
-                (unsigned long long)a[1], (unsigned long long)a[2],
-                (unsigned long long)g, (unsigned long long)w);
+    print_error(
+        "%s %s on %s: %g ulp: (%llx, %llx, %llx) gives %llx, should "
+        "be %llx\n",
+        name, dtype, spec, worst, (unsigned long long)a[0],
+        (unsigned long long)a[1], (unsigned long long)a[2],
+        (unsigned long long)g, (unsigned long long)w);
   }
   pestle_tensor_release(exe, &out);
   pestle_executable_release(exe);
@@ -214,8 +217,7 @@ static bool run_on(const op_case_t* c, pestle_module_t* module,
 static bool run_shape(const op_case_t* c, const shape_t* s) {
   pestle_module_t* module = make_module(c, s);
   pestle_function_t* f = pestle_module_entry(module);
-  const pestle_value_t* y =
-      pestle_node_operand(f->body->block->last, 0);
+  const pestle_value_t* y = pestle_node_operand(f->body->block->last, 0);
   uint32_t n = pestle_op_info(c->op)->operands;
   void *inputs[3] = {0}, *want = make_data(y->type, 0);
   for (uint32_t i = 0; i < n; ++i) {
@@ -228,7 +230,8 @@ static bool run_shape(const op_case_t* c, const shape_t* s) {
   for (size_t d = 0; d < sizeof(devices) / sizeof(devices[0]); ++d) {
     ok = run_on(c, module, devices[d], inputs, want) && ok;
   }
-  for (uint32_t i = 0; i < n; ++i) free(inputs[i]);
+  for (uint32_t i = 0; i < n; ++i)
+    free(inputs[i]);
   free(want);
   pestle_module_release(module);
   return ok;
@@ -273,10 +276,9 @@ int main(void) {
   for (unsigned i = 0; i < PESTLE_SCALAR_COUNT; ++i) {
     const char* name = pestle_op_info((pestle_op_t)i)->name;
     if (only && strcmp(only, name)) continue;
-    tests[n++] =
-        (struct CMUnitTest){.name = name,
-                            .test_func = test_op,
-                            .initial_state = (void*)(uintptr_t)i};
+    tests[n++] = (struct CMUnitTest){.name = name,
+                                     .test_func = test_op,
+                                     .initial_state = (void*)(uintptr_t)i};
   }
   return _cmocka_run_group_tests("scalar rows", tests, n, setup, teardown);
 }

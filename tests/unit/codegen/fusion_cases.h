@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusions as text, for tests of what codegen makes of them. Shapes are chosen to
-// meet every tail: odd, prime, one, larger than a tile.
+// Fusions as text, for tests of what codegen makes of them. Shapes are chosen
+// to meet every tail: odd, prime, one, larger than a tile.
 #ifndef PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_
 #define PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_
 
@@ -8,10 +8,10 @@
 
 typedef struct case_t {
   const char* name;
-  const char* args;    // "a: tensor<4xf32>, b: tensor<4xf32>"
-  const char* body;    // uses %a, %b ...; one op a line
-  const char* ret;     // "%y : tensor<4xf32>"
-  double tolerance;    // relative to the largest element
+  const char* args;  // "a: tensor<4xf32>, b: tensor<4xf32>"
+  const char* body;  // uses %a, %b ...; one op a line
+  const char* ret;   // "%y : tensor<4xf32>"
+  double tolerance;  // relative to the largest element
 } case_t;
 
 // --- From a case to a module with one fusion ---
@@ -23,8 +23,8 @@ static void append_types(pestle_strbuf_t* out, const char* list) {
   while (pestle_str_next(&rest, ',', &arg)) {
     size_t colon = pestle_str_find_char(arg, ':');
     if (colon >= arg.size) continue;
-    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
-                                                         arg.size));
+    pestle_str_t type =
+        pestle_str_trim(pestle_str_slice(arg, colon + 1, arg.size));
     pestle_strbuf_appendf(out, "%s%.*s", first ? "" : ", ",
                           PESTLE_STR_ARG(type));
     first = false;
@@ -38,8 +38,8 @@ static void append_args(pestle_strbuf_t* out, const char* list, char prefix,
   while (pestle_str_next(&rest, ',', &arg)) {
     size_t colon = pestle_str_find_char(arg, ':');
     pestle_str_t name = pestle_str_trim(pestle_str_slice(arg, 0, colon));
-    pestle_str_t type = pestle_str_trim(pestle_str_slice(arg, colon + 1,
-                                                         arg.size));
+    pestle_str_t type =
+        pestle_str_trim(pestle_str_slice(arg, colon + 1, arg.size));
     pestle_strbuf_appendf(out, "%s%%", first ? "" : ", ");
     if (prefix) pestle_strbuf_append_char(out, prefix);
     pestle_strbuf_appendf(out, "%.*s", PESTLE_STR_ARG(name));
@@ -59,7 +59,8 @@ static void append_results(pestle_strbuf_t* out, const char* ret, int what) {
 
 static size_t result_count(const char* ret) {
   size_t n = 1;
-  for (const char* c = ret; *c && *c != ':'; ++c) n += *c == ',';
+  for (const char* c = ret; *c && *c != ':'; ++c)
+    n += *c == ',';
   return n;
 }
 
@@ -73,8 +74,9 @@ static void make_text(const case_t* c, pestle_strbuf_t* out) {
   append_args(out, c->args, 'o', false);
   pestle_strbuf_append_c(out, ") ({\n    ^bb0(");
   append_args(out, c->args, 0, true);
-  pestle_strbuf_appendf(out, "):\n%s\n      stablehlo.return %s\n    })"
-                             " {label = \"%s\"} : (",
+  pestle_strbuf_appendf(out,
+                        "):\n%s\n      stablehlo.return %s\n    })"
+                        " {label = \"%s\"} : (",
                         c->body, c->ret, c->name);
   append_types(out, c->args);
   pestle_strbuf_append_c(out, ") -> (");
@@ -90,6 +92,7 @@ static void make_text(const case_t* c, pestle_strbuf_t* out) {
 
 // --- Cases ---
 
+// clang-format off
 #define SUM(x, init, dims, from, to)                                        \
   "      %zero" x " = stablehlo.constant dense<" init "> : tensor<f32>\n"   \
   "      %" x " = stablehlo.reduce(%" from " init: %zero" x                 \
@@ -373,5 +376,6 @@ static const case_t cases[] = {
      "      }",
      "%y#0, %y#1 : tensor<5xf32>, tensor<5xi32>", 0},
 };
+// clang-format on
 
 #endif  // PESTLE_TESTS_UNIT_CODEGEN_FUSION_CASES_H_

@@ -23,8 +23,7 @@ static uint32_t next_random(uint32_t* state) {
   return *state >> 8;
 }
 
-static void fill_random(const pestle_type_t* type, void* data,
-                        uint32_t seed) {
+static void fill_random(const pestle_type_t* type, void* data, uint32_t seed) {
   uint32_t state = seed * 77 + 5;
   size_t size = pestle_dtype_size(type->dtype);
   for (int64_t i = 0; i < pestle_type_count(type); ++i) {
@@ -59,9 +58,8 @@ static void* make_data(const pestle_type_t* type) {
   return data;
 }
 
-static void compare(const case_t* c, const char* how,
-                    const pestle_type_t* type, const void* want,
-                    const void* got) {
+static void compare(const case_t* c, const char* how, const pestle_type_t* type,
+                    const void* want, const void* got) {
   double scale = 0, worst = 0;
   int64_t at = -1, n = pestle_type_count(type);
   for (int64_t i = 0; i < n; ++i) {
@@ -106,8 +104,8 @@ static void run_kernel(const run_t* r, const pestle_backend_t* backend,
   pestle_emitted_t args;
   pestle_nest_init(a, arena, "test", &nest);
   pestle_kir_init(a, "test", "", &flat);
-  assert_ok(pestle_lower_group(r->fusion, group, NULL,
-                               PESTLE_NUMERICS_DEFAULT, &nest));
+  assert_ok(pestle_lower_group(r->fusion, group, NULL, PESTLE_NUMERICS_DEFAULT,
+                               &nest));
   assert_ok(pestle_sketch(&nest, caps, true));
   if (getenv("PESTLE_TEST_PRINT")) {
     pestle_strbuf_t text;
@@ -125,8 +123,8 @@ static void run_kernel(const run_t* r, const pestle_backend_t* backend,
     pestle_strbuf_deinit(&text);
   }
   assert_ok(pestle_kir_verify(&flat.view));
-  assert_ok(pestle_kir_legalise(&flat.view, caps, PESTLE_NUMERICS_DEFAULT,
-                                &legal));
+  assert_ok(
+      pestle_kir_legalise(&flat.view, caps, PESTLE_NUMERICS_DEFAULT, &legal));
   assert_ok(pestle_kir_verify(&legal.view));
   code_t code = code_make(backend, &legal.view, NULL);
   void* buffers[64];
@@ -179,8 +177,8 @@ static void run_case(const case_t* c) {
   assert_ok(pestle_context_create(NULL, &context));
   pestle_strbuf_init(pestle_allocator_system(), &text);
   make_text(c, &text);
-  assert_ok(pestle_module_parse(context, text.data, text.size, c->name,
-                                &module));
+  assert_ok(
+      pestle_module_parse(context, text.data, text.size, c->name, &module));
   assert_ok(pestle_module_verify(module));
   run_t r = {.c = c};
   r.fusion = pestle_module_entry(module)->body->block->first;
@@ -197,14 +195,18 @@ static void run_case(const case_t* c) {
                                      (const void* const*)r.inputs, want));
   run_on(&r, ref_backend, want);
   run_on(&r, llvm_backend, want);
-  for (uint32_t i = 0; i < r.fusion->operand_count; ++i) free(r.inputs[i]);
-  for (uint32_t i = 0; i < r.fusion->result_count; ++i) free(want[i]);
+  for (uint32_t i = 0; i < r.fusion->operand_count; ++i)
+    free(r.inputs[i]);
+  for (uint32_t i = 0; i < r.fusion->result_count; ++i)
+    free(want[i]);
   pestle_strbuf_deinit(&text);
   pestle_module_release(module);
   pestle_context_release(context);
 }
 
-static void test_case(void** state) { run_case(*state); }
+static void test_case(void** state) {
+  run_case(*state);
+}
 
 int main(void) {
   enum { COUNT = sizeof(cases) / sizeof(cases[0]) };

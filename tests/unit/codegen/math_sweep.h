@@ -13,8 +13,12 @@
 
 enum { SWEEP_BLOCK = 1 << 20 };
 
-static double sweep_logistic(double x) { return 1 / (1 + exp(-x)); }
-static double sweep_rsqrt(double x) { return 1 / sqrt(x); }
+static double sweep_logistic(double x) {
+  return 1 / (1 + exp(-x));
+}
+static double sweep_rsqrt(double x) {
+  return 1 / sqrt(x);
+}
 
 typedef struct sweep_case_t {
   pestle_op_t op;
@@ -22,12 +26,12 @@ typedef struct sweep_case_t {
 } sweep_case_t;
 
 static const sweep_case_t sweep_cases[] = {
-    {PESTLE_OP_EXP, exp},     {PESTLE_OP_EXPM1, expm1},
-    {PESTLE_OP_LOG, log},     {PESTLE_OP_LOG1P, log1p},
-    {PESTLE_OP_TANH, tanh},   {PESTLE_OP_LOGISTIC, sweep_logistic},
-    {PESTLE_OP_SINE, sin},    {PESTLE_OP_COSINE, cos},
-    {PESTLE_OP_TAN, tan},     {PESTLE_OP_ERF, erf},
-    {PESTLE_OP_CBRT, cbrt},   {PESTLE_OP_RSQRT, sweep_rsqrt},
+    {PESTLE_OP_EXP, exp},   {PESTLE_OP_EXPM1, expm1},
+    {PESTLE_OP_LOG, log},   {PESTLE_OP_LOG1P, log1p},
+    {PESTLE_OP_TANH, tanh}, {PESTLE_OP_LOGISTIC, sweep_logistic},
+    {PESTLE_OP_SINE, sin},  {PESTLE_OP_COSINE, cos},
+    {PESTLE_OP_TAN, tan},   {PESTLE_OP_ERF, erf},
+    {PESTLE_OP_CBRT, cbrt}, {PESTLE_OP_RSQRT, sweep_rsqrt},
 };
 enum { SWEEP_CASES = sizeof(sweep_cases) / sizeof(sweep_cases[0]) };
 
@@ -76,8 +80,11 @@ static void sweep_one(pestle_context_t* context, const sweep_case_t* c,
   float* y = aligned_alloc(64, SWEEP_BLOCK * 4);
   int64_t shape[1] = {SWEEP_BLOCK}, worst = 0;
   float at = 0;
-  pestle_tensor_t in = {.data = x, .device = {PESTLE_DEVICE_CPU, 0}, .ndim = 1,
-                        .dtype = {2, 32, 1}, .shape = shape};
+  pestle_tensor_t in = {.data = x,
+                        .device = {PESTLE_DEVICE_CPU, 0},
+                        .ndim = 1,
+                        .dtype = {2, 32, 1},
+                        .shape = shape};
   pestle_tensor_t out = in;
   out.data = y;
   for (uint64_t begin = 0; begin < 1ull << 32; begin += stride * SWEEP_BLOCK) {

@@ -15,7 +15,8 @@ static void compare(const test_results_t* want, const pestle_tensor_t* got,
   for (size_t i = 0; i < want->count; ++i) {
     pestle_io_info_t io = pestle_executable_output(exe, i);
     int64_t n = 1;
-    for (int32_t d = 0; d < io.rank; ++d) n *= io.dims[d];
+    for (int32_t d = 0; d < io.rank; ++d)
+      n *= io.dims[d];
     const float *w = want->data[i], *g = got[i].data;
     // Inputs are around 1: what cancels to nothing keeps their rounding.
     double scale = 1e-2;
@@ -51,7 +52,8 @@ static void run_on(pestle_context_t* context, pestle_module_t* module,
                                       .no_fuse = no_fuse,
                                       .verify = true};
   status = pestle_compile(context, module, device, &options, &plan);
-  if (status) print_message("seed %llu on %s\n", (unsigned long long)seed, spec);
+  if (status)
+    print_message("seed %llu on %s\n", (unsigned long long)seed, spec);
   assert_ok(status);
   assert_ok(pestle_executable_create(context, plan, device, &exe));
   test_results_t want = test_evaluate(module, seed);
@@ -70,8 +72,10 @@ static void run_on(pestle_context_t* context, pestle_module_t* module,
   size_t outputs = pestle_executable_output_count(exe);
   assert_ok(pestle_executable_run(exe, NULL, in, inputs, out, outputs, NULL));
   compare(&want, out, exe, seed, spec);
-  for (size_t i = 0; i < outputs; ++i) pestle_tensor_release(exe, &out[i]);
-  for (size_t i = 0; i < inputs; ++i) free(in[i].data);
+  for (size_t i = 0; i < outputs; ++i)
+    pestle_tensor_release(exe, &out[i]);
+  for (size_t i = 0; i < inputs; ++i)
+    free(in[i].data);
   test_free_results(&want);
   pestle_executable_release(exe);
   pestle_plan_release(plan);

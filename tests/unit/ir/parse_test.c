@@ -3,9 +3,10 @@
 // expected), forms, locations, and text that must be refused.
 #include "text_test.h"
 
-#define MAIN(args, body)                                                   \
-  "module {\n  func.func public @main(" args ") {\n" body "    return\n  " \
-                                                          "}\n}\n"
+#define MAIN(args, body)                                  \
+  "module {\n  func.func public @main(" args ") {\n" body \
+  "    return\n  "                                        \
+  "}\n}\n"
 
 static void compare_golden(pestle_context_t* context, const char* name) {
   size_t size, expected_size;

@@ -17,8 +17,8 @@ static void* own_allocate(void* self, pestle_dl_device_t device, size_t size,
   ++m->calls;
   if (m->empty) return NULL;
   m->live += size;
-  return aligned_alloc(alignment, (size + alignment - 1) / alignment *
-                                      alignment);
+  return aligned_alloc(alignment,
+                       (size + alignment - 1) / alignment * alignment);
 }
 
 static void own_deallocate(void* self, pestle_dl_device_t device, void* data,
