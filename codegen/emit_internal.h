@@ -51,12 +51,72 @@ typedef struct pestle_emit_index_t {
   pestle_kir_id_t vector;  // PESTLE_KIR_NONE when affine
 } pestle_emit_index_t;
 
+// What is done at one point of the loop tree.
+typedef void (*pestle_emit_body_t)(pestle_emit_t* e, uint32_t stage,
+                                   void* user);
+
+typedef struct pestle_emit_walk_t {
+  pestle_emit_t* e;
+  uint32_t stage;
+  pestle_emit_body_t body;
+  void* user;
+  bool attach;  // emit the stages placed under these loops, and hoist
+} pestle_emit_walk_t;
+
+// --- emit_loop.c ---
+// Opens |leaves|, outermost first, and runs the body inside.
+void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count);
+// Gives |axis| and what it was split into another extent.
+void pestle_emit_set_extent(pestle_nest_t* nest, uint32_t axis, int64_t extent);
+// Hoists all values of the walk's stage.
+void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
+
+// --- emit_stage.c ---
+void pestle_emit_stage(pestle_emit_t* e, uint32_t stage);
+// Emits the stages that are placed at loop |axis| of |stage|; -1: before all.
+void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis);
+// Whether what is placed under (|stage|, |axis|) may be read.
+void pestle_emit_set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
+                           bool ready);
+// Writes value |v| of |stage| at the open coordinates.
+void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
+                             pestle_kir_id_t value);
+
+// --- emit_fold.c ---
+// A stage that folds: its loops and all that runs under them.
+void pestle_emit_fold(pestle_emit_t* e, uint32_t stage);
+
+// --- emit_box.c ---
+// What stage |p| must compute under (|stage|, |axis|): the hull of all reads.
+void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
+                          int32_t axis);
+// Whether |s| runs under that loop of |stage|, there or further in.
+bool pestle_emit_placed_under(const pestle_emit_t* e,
+                              const pestle_nest_stage_t* s, uint32_t stage,
+                              int32_t axis);
+
+// --- emit_index.c ---
 // Recomputes the coordinates of |stage|'s roots from what is open.
 void pestle_emit_coords(pestle_emit_t* e, uint32_t stage);
 const pestle_lin_t* pestle_emit_resolve(pestle_emit_t* e,
                                         const pestle_lin_t* lin);
 pestle_emit_index_t pestle_emit_index(pestle_emit_t* e,
                                       const pestle_lin_t* resolved);
+// Lane 0's index as a number of the kernel, and one index a lane.
+pestle_kir_id_t pestle_emit_scalar_index(pestle_emit_t* e,
+                                         const pestle_lin_t* lin);
+pestle_kir_id_t pestle_emit_index_lanes(pestle_emit_t* e,
+                                        pestle_emit_index_t at);
+pestle_kir_id_t pestle_emit_index_const(pestle_emit_t* e, unsigned lanes,
+                                        int64_t value);
+// |index| within 0 and |hi|.
+pestle_kir_id_t pestle_emit_clamp(pestle_emit_t* e, pestle_kir_id_t index,
+                                  int64_t hi);
+// The lane mask of the open vector axis for an access at |index|, or NONE.
+pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
+
+// --- emit_expr.c ---
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 // Evaluates now what depends on open axes only, so that inner loops reuse it.
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
@@ -68,8 +128,6 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
 const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
                                       const pestle_lin_t* const* index);
 uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor);
-// The lane mask of the open vector axis for an access at |index|, or NONE.
-pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
 // Results of expressions are remembered until the scope that they were made in
 // closes.
 size_t pestle_emit_scope(const pestle_emit_t* e);

@@ -24,6 +24,10 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_record(
     pestle_nest_t* nest, pestle_prim_t prim, const char* stage,
     const char* const* names, size_t name_count, const int64_t* ints,
     size_t int_count);
+// The same for a row of a stage and up to two names; NULL ends them.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_record_names(
+    pestle_nest_t* nest, pestle_prim_t prim, uint32_t stage, const char* name,
+    const char* other);
 // Where |axis| stands among the loops of |stage|, or -1.
 int32_t pestle_schedule_position(const pestle_nest_stage_t* stage,
                                  uint32_t axis);

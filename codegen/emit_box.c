@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes: which part of a tensor is alive at a place of the loop tree.
+#include <string.h>
+
+#include "codegen/emit_internal.h"
+
+typedef struct boxer_t {
+  pestle_emit_t* e;
+  uint32_t tensor;
+  pestle_box_t* box;
+  bool any;
+} boxer_t;
+
+static bool lin_closed(const pestle_emit_t* e, const pestle_lin_t* lin) {
+  for (uint32_t i = 0; i < lin->count; ++i) {
+    const pestle_atom_t* atom = lin->terms[i].atom;
+    if (atom->kind == PESTLE_ATOM_AXIS && !e->open[atom->axis]) return true;
+    if (atom->lin && lin_closed(e, atom->lin)) return true;
+    if (atom->value) return true;
+  }
+  return false;
+}
+
+// Splits |lin| into an origin over open axes and an extent over closed ones.
+static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
+                       const pestle_lin_t** out_origin, int64_t* out_extent) {
+  pestle_nest_t* nest = e->nest;
+  const pestle_lin_t* origin = pestle_lin_const(nest, lin->constant);
+  int64_t extent = 1;
+  for (uint32_t i = 0; i < lin->count; ++i) {
+    const pestle_term_t* t = &lin->terms[i];
+    pestle_lin_t* one = pestle_arena_alloc_zero(
+        nest->arena, sizeof(*one) + sizeof(*t), _Alignof(pestle_lin_t));
+    if (!one) {
+      nest->failed = true;
+      return false;
+    }
+    one->count = 1;
+    one->terms[0] = *t;
+    bool axis = t->atom->kind == PESTLE_ATOM_AXIS;
+    if (axis && !e->open[t->atom->axis]) {
+      pestle_range_t r = pestle_lin_range(nest, one);
+      extent += r.hi - r.lo;
+      origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, r.lo));
+    } else if (!axis && lin_closed(e, one)) {
+      return false;
+    } else {
+      origin = pestle_lin_add(nest, origin, one);
+    }
+  }
+  *out_origin = origin;
+  *out_extent = extent;
+  return true;
+}
+
+static void whole_dim(pestle_emit_t* e, pestle_box_t* box, int32_t d,
+                      int64_t dim) {
+  box->origin[d] = pestle_lin_const(e->nest, 0);
+  box->extent[d] = dim;
+}
+
+static void join_dim(pestle_emit_t* e, pestle_box_t* box, int32_t d,
+                     int64_t dim, const pestle_lin_t* origin, int64_t extent,
+                     bool first) {
+  pestle_nest_t* nest = e->nest;
+  if (first) {
+    box->origin[d] = origin;
+    box->extent[d] = extent;
+  } else {
+    const pestle_lin_t* apart = pestle_lin_add(
+        nest, origin, pestle_lin_scale(nest, box->origin[d], -1));
+    if (!pestle_lin_is_const(apart)) {
+      whole_dim(e, box, d, dim);
+      return;
+    }
+    int64_t lo = apart->constant < 0 ? apart->constant : 0;
+    int64_t hi = apart->constant + extent;
+    if (box->extent[d] > hi) hi = box->extent[d];
+    if (lo < 0) box->origin[d] = origin;
+    box->extent[d] = hi - lo;
+  }
+  if (pestle_lin_is_const(box->origin[d]) &&
+      box->origin[d]->constant + box->extent[d] > dim) {
+    box->extent[d] = dim - box->origin[d]->constant;
+  }
+}
+
+static void box_visit(void* user, const pestle_expr_t* x) {
+  boxer_t* b = user;
+  pestle_emit_t* e = b->e;
+  if ((uint32_t)x->i != b->tensor) return;
+  const pestle_type_t* type = &e->nest->tensors.data[b->tensor].type;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    const pestle_lin_t* at = pestle_emit_resolve(e, x->index[d]);
+    const pestle_lin_t* origin;
+    int64_t extent;
+    if (x->guard || !box_of_lin(e, at, &origin, &extent)) {
+      whole_dim(e, b->box, d, type->dims[d]);
+    } else {
+      join_dim(e, b->box, d, type->dims[d], origin, extent, !b->any);
+    }
+  }
+  b->any = true;
+}
+
+bool pestle_emit_placed_under(const pestle_emit_t* e,
+                              const pestle_nest_stage_t* s, uint32_t stage,
+                              int32_t axis) {
+  if (s->inlined || s->at_stage != (int32_t)stage) return false;
+  if (s->at_axis == axis || axis < 0) return true;
+  if (s->at_axis < 0) return false;  // it ran before all loops
+  const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, stage);
+  for (uint32_t i = 0; i < c->order_count; ++i) {
+    if ((int32_t)c->order[i] == axis) return true;
+    if ((int32_t)c->order[i] == s->at_axis) return false;
+  }
+  return false;
+}
+
+static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  // The arena is not rewound by the visit: boxes live in it.
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    uint8_t* seen =
+        pestle_arena_alloc_zero(e->nest->arena, e->nest->expr_count + 1, 1);
+    if (!seen) {
+      e->nest->failed = true;
+      return;
+    }
+    pestle_expr_visit_with(e->nest, seen, s->values[v], box_visit, b);
+  }
+}
+
+void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
+                          int32_t axis) {
+  pestle_nest_t* nest = e->nest;
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, p);
+  pestle_box_t* box = &e->box[s->tensors[0]];
+  const pestle_type_t* type = &nest->tensors.data[s->tensors[0]].type;
+  memset(box, 0, sizeof(*box));
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    boxer_t b = {.e = e, .tensor = s->tensors[v], .box = box};
+    b.any = v > 0;
+    for (uint32_t q = p + 1; q < nest->stages.size && !nest->failed; ++q) {
+      if (q == stage || pestle_emit_placed_under(e, pestle_nest_stage(nest, q),
+                                                 stage, axis)) {
+        visit_stage(e, q, &b);
+      }
+    }
+    if (!b.any) {
+      for (int32_t d = 0; d < type->rank; ++d) {
+        whole_dim(e, box, d, type->dims[d]);
+      }
+    }
+  }
+  if (nest->failed) {  // some readers were not seen; origins stay readable
+    for (uint32_t v = 0; v < s->value_count; ++v) {
+      for (int32_t d = 0; d < type->rank; ++d) {
+        whole_dim(e, &e->box[s->tensors[v]], d, type->dims[d]);
+      }
+    }
+    return;
+  }
+  box->known = true;
+  box->count = 1;
+  int64_t lanes = 1;
+  const pestle_nest_axis_t* leaf =
+      s->order_count ? &nest->axes.data[s->order[s->order_count - 1]] : NULL;
+  if (leaf && leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold) {
+    lanes = leaf->full_extent;
+  }
+  for (int32_t d = type->rank - 1; d >= 0; --d) {
+    pestle_emit_set_extent(nest, s->roots[d], box->extent[d]);
+    box->stride[d] = box->count;
+    int64_t extent = box->extent[d];
+    if (d == type->rank - 1) extent = (extent + lanes - 1) / lanes * lanes;
+    box->count *= extent > 0 ? extent : 1;
+  }
+  for (uint32_t v = 1; v < s->value_count; ++v) {
+    e->box[s->tensors[v]] = *box;
+  }
+  pestle_emit_coords(e, p);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds: accumulators are set, updated in the fold's loops, combined, written.
+#include <math.h>
+
+#include "codegen/emit_internal.h"
+
+typedef struct fold_t {
+  uint32_t acc[PESTLE_MAX_RANK];  // private buffers, one a value
+  unsigned lanes;                 // of an accumulator
+  int32_t vector;                 // the vector leaf, or -1
+  bool vector_fold;
+  uint32_t inner[PESTLE_NEST_MAX_AXES];  // leaves that index accumulators
+  int64_t stride[PESTLE_NEST_MAX_AXES];
+  uint32_t inner_count;
+  uint32_t parts[PESTLE_NEST_MAX_AXES];  // rfactored, unrolled leaves
+  uint32_t part_count;
+  uint32_t maps[PESTLE_NEST_MAX_AXES];  // map leaves of the tile
+  uint32_t map_count;
+  bool fused;  // multiply-add in one step
+} fold_t;
+
+static double identity_float(pestle_op_t op) {
+  if (op == PESTLE_OP_ADD) return -0.0;
+  if (op == PESTLE_OP_MULTIPLY) return 1.0;
+  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
+}
+
+static int64_t identity_int(pestle_op_t op, pestle_dtype_t dtype) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
+  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
+  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
+  uint64_t top = is_signed ? ones >> 1 : ones;
+  switch ((int)op) {
+    case PESTLE_OP_MULTIPLY:
+      return 1;
+    case PESTLE_OP_AND:
+      return is_signed ? -1 : (int64_t)ones;
+    case PESTLE_OP_MINIMUM:
+      return (int64_t)top;
+    case PESTLE_OP_MAXIMUM:
+      return is_signed ? -(int64_t)top - 1 : 0;
+    default:
+      return 0;  // add, or, xor
+  }
+}
+
+static pestle_kir_id_t identity_of(pestle_emit_t* e, pestle_op_t op,
+                                   pestle_dtype_t dtype, unsigned lanes) {
+  bool f = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  return pestle_kir_const(e->k, dtype, lanes, f ? identity_float(op) : 0.0,
+                          f ? 0 : identity_int(op, dtype));
+}
+
+static pestle_dtype_t value_dtype(const pestle_emit_t* e,
+                                  const pestle_nest_stage_t* s, uint32_t v) {
+  return e->nest->tensors.data[s->tensors[v]].type.dtype;
+}
+
+static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
+  pestle_kir_id_t at = pestle_kir_index(e->k, 0);
+  for (uint32_t i = 0; i < f->inner_count; ++i) {
+    const pestle_lin_t* v = e->value[f->inner[i]];
+    if (!e->open[f->inner[i]]) continue;
+    if (pestle_lin_is_const(v)) {
+      at = pestle_kir_madi(e->k, pestle_kir_index(e->k, v->constant),
+                           f->stride[i], at);
+    } else {
+      at = pestle_kir_madi(e->k, e->axis_id[f->inner[i]], f->stride[i], at);
+    }
+  }
+  return at;
+}
+
+static bool starts_at_init(const fold_t* f) {
+  return !f->vector_fold && f->part_count == 0;
+}
+
+static void init_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  fold_t* f = user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_kir_id_t start =
+        starts_at_init(f) ? pestle_emit_expr(e, s->inits[v])
+                          : identity_of(e, s->fold, value_dtype(e, s, v), 1);
+    if (pestle_kir_lanes_of(e->k, start) != f->lanes) {
+      start = pestle_kir_splat(e->k, start, f->lanes);
+    }
+    pestle_kir_store(e->k, f->acc[v], acc_index(e, f), start, PESTLE_KIR_NONE,
+                     0);
+  }
+}
+
+static pestle_kir_id_t to_lanes(pestle_emit_t* e, pestle_kir_id_t value,
+                                unsigned lanes) {
+  if (pestle_kir_lanes_of(e->k, value) == lanes) return value;
+  return pestle_kir_splat(e->k, value, lanes);
+}
+
+// The operands of the combine step stay on the stack of the caller only.
+static void general_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                           fold_t* f, pestle_kir_id_t at) {
+  pestle_kir_id_t acc[PESTLE_MAX_RANK], val[PESTLE_MAX_RANK],
+      out[PESTLE_MAX_RANK];
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    acc[v] = pestle_kir_load(e->k, f->acc[v], f->lanes, at, PESTLE_KIR_NONE, 0);
+    val[v] = to_lanes(e, pestle_emit_expr(e, s->values[v]), f->lanes);
+  }
+  e->acc_ids = acc;
+  e->val_ids = val;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    out[v] = to_lanes(e, pestle_emit_expr(e, s->combine[v]), f->lanes);
+  }
+  e->acc_ids = e->val_ids = NULL;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_kir_store(e->k, f->acc[v], at, out[v], PESTLE_KIR_NONE, 0);
+  }
+}
+
+static void row_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                       fold_t* f, pestle_kir_id_t at) {
+  pestle_kir_id_t acc =
+      pestle_kir_load(e->k, f->acc[0], f->lanes, at, PESTLE_KIR_NONE, 0);
+  bool masked = f->vector_fold && e->valid < (int64_t)e->lanes;
+  const pestle_expr_t* x = s->values[0];
+  pestle_kir_id_t next;
+  if (f->fused && !masked) {
+    pestle_kir_id_t a = to_lanes(e, pestle_emit_expr(e, x->args[0]), f->lanes);
+    pestle_kir_id_t b = to_lanes(e, pestle_emit_expr(e, x->args[1]), f->lanes);
+    next = pestle_kir_scalar(e->k, PESTLE_OP_FMA, a, b, acc);
+  } else {
+    pestle_kir_id_t value = to_lanes(e, pestle_emit_expr(e, x), f->lanes);
+    if (masked) {
+      pestle_kir_id_t mask = pestle_emit_mask(e, pestle_kir_index(e->k, 0));
+      value = pestle_kir_scalar(
+          e->k, PESTLE_OP_SELECT, mask, value,
+          identity_of(e, s->fold, value_dtype(e, s, 0), f->lanes));
+    }
+    next = pestle_kir_scalar(e->k, s->fold, acc, value, PESTLE_KIR_NONE);
+  }
+  pestle_kir_store(e->k, f->acc[0], at, next, PESTLE_KIR_NONE, 0);
+}
+
+static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  fold_t* f = user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  size_t scope = pestle_emit_scope(e);
+  if (s->combine) {
+    general_update(e, s, f, acc_index(e, f));
+  } else {
+    row_update(e, s, f, acc_index(e, f));
+  }
+  pestle_emit_unscope(e, scope);
+}
+
+// The partial results of one element, folded pairwise in a fixed order.
+static pestle_kir_id_t combine_parts(pestle_emit_t* e,
+                                     const pestle_nest_stage_t* s, fold_t* f) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < f->part_count; ++i) {
+    count *= e->nest->axes.data[f->parts[i]].full_extent;
+  }
+  pestle_kir_id_t part[64];
+  if (count > 64) {  // the sketches make at most four
+    e->nest->failed = true;
+    return acc_index(e, f);
+  }
+  pestle_kir_id_t base = acc_index(e, f);
+  for (int64_t i = 0; i < count; ++i) {
+    part[i] = pestle_kir_load(
+        e->k, f->acc[0], f->lanes,
+        pestle_kir_madi(e->k, base, 1, pestle_kir_index(e->k, i)),
+        PESTLE_KIR_NONE, 0);
+  }
+  for (int64_t w = 1; w < count; w *= 2) {
+    for (int64_t i = 0; i + w < count; i += 2 * w) {
+      part[i] = pestle_kir_scalar(e->k, s->fold, part[i], part[i + w],
+                                  PESTLE_KIR_NONE);
+    }
+  }
+  return part[0];
+}
+
+static bool init_is_neutral(const pestle_nest_stage_t* s) {
+  const pestle_expr_t* x = s->inits[0];
+  if (x->kind != PESTLE_EXPR_CONST) return false;
+  pestle_dtype_t dtype = (pestle_dtype_t)x->dtype;
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    return x->i == identity_int(s->fold, dtype);
+  }
+  return s->fold != PESTLE_OP_ADD && x->f == identity_float(s->fold);
+}
+
+static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  fold_t* f = user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_kir_id_t value;
+    if (starts_at_init(f)) {
+      value = pestle_kir_load(e->k, f->acc[v], f->lanes, acc_index(e, f),
+                              PESTLE_KIR_NONE, 0);
+    } else {
+      value = combine_parts(e, s, f);
+      if (f->vector_fold) value = pestle_kir_reduce(e->k, value, s->fold);
+      if (!init_is_neutral(s)) {
+        value = pestle_kir_scalar(e->k, s->fold,
+                                  to_lanes(e, pestle_emit_expr(e, s->inits[0]),
+                                           pestle_kir_lanes_of(e->k, value)),
+                                  value, PESTLE_KIR_NONE);
+      }
+    }
+    pestle_emit_store_stage(e, stage, v, value);
+  }
+}
+
+// Sorts the leaves from the first fold loop on into those that index
+// accumulators and the others; parts stand last, so that they are contiguous.
+static void classify(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                     uint32_t first, fold_t* f) {
+  f->vector = -1;
+  for (uint32_t i = first; i < s->order_count; ++i) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
+    if (!a->fold) f->maps[f->map_count++] = s->order[i];
+    if (a->mark == PESTLE_MARK_VECTOR) {
+      f->vector = (int32_t)s->order[i];
+      f->vector_fold = a->fold;
+      f->lanes = (unsigned)a->full_extent;
+    } else if (!a->fold) {
+      f->inner[f->inner_count++] = s->order[i];
+    } else if (a->rfactored) {
+      f->parts[f->part_count++] = s->order[i];
+    }
+  }
+  for (uint32_t i = 0; i < f->part_count; ++i) {
+    f->inner[f->inner_count++] = f->parts[i];
+  }
+}
+
+static int64_t tile_extent(const pestle_nest_t* nest, uint32_t leaf) {
+  const pestle_nest_axis_t* a = &nest->axes.data[leaf];
+  return a->rfactored ? a->full_extent : a->extent;
+}
+
+static void make_accumulators(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                              fold_t* f) {
+  int64_t count = 1;
+  for (uint32_t i = f->inner_count; i-- > 0;) {
+    f->stride[i] = count;
+    int64_t extent = tile_extent(e->nest, f->inner[i]);
+    count *= extent > 0 ? extent : 1;
+  }
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    f->acc[v] = pestle_kir_add_buffer(e->k, "acc", PESTLE_KIR_PRIVATE,
+                                      value_dtype(e, s, v), f->lanes, count, 0);
+    pestle_kir_alloc(e->k, f->acc[v]);
+  }
+}
+
+// The fold's own loops, at the place where its map leaves outside of the first
+// fold loop are open.
+static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  uint32_t first = *(const uint32_t*)user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  fold_t f = {.lanes = 1};
+  classify(e, s, first, &f);
+  make_accumulators(e, s, &f);
+  f.fused =
+      e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
+      s->values[0]->kind == PESTLE_EXPR_OP &&
+      s->values[0]->op == PESTLE_OP_MULTIPLY &&
+      pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype, PESTLE_KIND_FLOAT);
+  uint32_t leaves[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < f.inner_count; ++i)
+    leaves[n++] = f.inner[i];
+  pestle_emit_walk_t init = {e, stage, init_body, &f, false};
+  pestle_emit_walk(&init, leaves, n);
+  pestle_emit_walk_t update = {e, stage, update_body, &f, true};
+  pestle_emit_walk(&update, s->order + first, s->order_count - first);
+  pestle_emit_walk_t result = {e, stage, result_body, &f, false};
+  pestle_emit_walk(&result, f.maps, f.map_count);
+}
+
+static uint32_t first_fold_leaf(const pestle_emit_t* e,
+                                const pestle_nest_stage_t* s) {
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    if (e->nest->axes.data[s->order[i]].fold) return i;
+  }
+  return s->order_count;
+}
+
+void pestle_emit_fold(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  uint32_t first = first_fold_leaf(e, s);
+  pestle_emit_walk_t w = {e, stage, fold_body, &first, false};
+  pestle_emit_walk(&w, s->order, first);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop tree: opens a stage's leaves from the outermost in, whole parts first
+// and then the rest.
+#include "codegen/emit_internal.h"
+
+// --- Extents ---
+
+void pestle_emit_set_extent(pestle_nest_t* nest, uint32_t axis,
+                            int64_t extent) {
+  pestle_nest_axis_t* a = &nest->axes.data[axis];
+  a->extent = extent;
+  if (a->outer < 0) return;
+  int64_t factor = a->factor;
+  uint32_t outer = (uint32_t)a->outer, inner = (uint32_t)a->inner;
+  pestle_emit_set_extent(nest, outer, (extent + factor - 1) / factor);
+  pestle_emit_set_extent(nest, inner, extent < factor ? extent : factor);
+}
+
+// --- Loops ---
+
+void pestle_emit_hoist_stage(pestle_emit_walk_t* w) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(w->e->nest, w->stage);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_emit_hoist(w->e, s->values[v]);
+  }
+}
+
+// The axis has a value now: emit what belongs under it, then the other loops.
+static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
+                   uint32_t count) {
+  pestle_emit_t* e = w->e;
+  pestle_emit_coords(e, w->stage);
+  if (w->attach) {
+    pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
+    pestle_emit_coords(e, w->stage);
+    if (count > 1) pestle_emit_hoist_stage(w);
+  }
+  pestle_emit_walk(w, leaves + 1, count - 1);
+  if (w->attach) pestle_emit_set_ready(e, w->stage, (int32_t)leaves[0], false);
+}
+
+static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
+                       uint32_t count, int64_t value) {
+  pestle_emit_t* e = w->e;
+  uint32_t axis = leaves[0];
+  size_t scope = pestle_emit_scope(e);
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_const(e->nest, value);
+  inside(w, leaves, count);
+  e->open[axis] = false;
+  pestle_emit_unscope(e, scope);
+}
+
+static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
+                        uint32_t count) {
+  pestle_emit_t* e = w->e;
+  uint32_t axis = leaves[0];
+  const pestle_nest_axis_t* a = &e->nest->axes.data[axis];
+  if (a->full_extent == 1) {
+    open_fixed(w, leaves, count, 0);
+    return;
+  }
+  size_t scope = pestle_emit_scope(e);
+  e->vector_axis = (int32_t)axis;
+  e->lanes = (unsigned)a->full_extent;
+  e->valid = a->extent;
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  inside(w, leaves, count);
+  e->open[axis] = false;
+  e->vector_axis = -1;
+  pestle_emit_unscope(e, scope);
+}
+
+static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count, int64_t trips) {
+  pestle_emit_t* e = w->e;
+  uint32_t axis = leaves[0];
+  pestle_nest_axis_t* a = &e->nest->axes.data[axis];
+  if (trips <= 0) return;
+  if (trips == 1 && a->mark != PESTLE_MARK_GROUP) {
+    open_fixed(w, leaves, count, 0);
+    return;
+  }
+  int64_t before = a->extent;
+  a->extent = trips;  // the range of the index
+  size_t scope = pestle_emit_scope(e);
+  bool group = a->mark == PESTLE_MARK_GROUP;
+  if (!group) {
+    e->axis_id[axis] = pestle_kir_for(
+        e->k, a->name, pestle_kir_index(e->k, 0), pestle_kir_index(e->k, trips),
+        1,
+        a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL : PESTLE_KIR_SERIAL);
+  }
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  inside(w, leaves, count);
+  if (!group) pestle_kir_end(e->k);
+  e->open[axis] = false;
+  pestle_emit_unscope(e, scope);
+  e->nest->axes.data[axis].extent = before;
+}
+
+// A group axis has its index already: its rest is a branch.
+static void open_group_peeled(pestle_emit_walk_t* w, const uint32_t* leaves,
+                              uint32_t count, int64_t full, uint32_t inner,
+                              int64_t factor, int64_t rest) {
+  pestle_emit_t* e = w->e;
+  if (full == 0) {
+    pestle_emit_set_extent(e->nest, inner, rest);
+    open_fixed(w, leaves, count, 0);
+    return;
+  }
+  pestle_kir_if(
+      e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, e->axis_id[leaves[0]],
+                              pestle_kir_index(e->k, full), PESTLE_KIR_NONE));
+  pestle_emit_set_extent(e->nest, inner, factor);
+  open_loop(w, leaves, count, full);
+  pestle_kir_else(e->k);
+  pestle_emit_set_extent(e->nest, inner, rest);
+  open_fixed(w, leaves, count, full);
+  pestle_kir_end(e->k);
+}
+
+static void open_peeled(pestle_emit_walk_t* w, const uint32_t* leaves,
+                        uint32_t count, int64_t parent_extent, int64_t factor,
+                        uint32_t inner) {
+  pestle_emit_t* e = w->e;
+  int64_t full = parent_extent / factor, rest = parent_extent % factor;
+  bool group = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_GROUP;
+  int64_t before = e->nest->axes.data[inner].extent;
+  if (rest && group) {
+    open_group_peeled(w, leaves, count, full, inner, factor, rest);
+  } else {
+    pestle_emit_set_extent(e->nest, inner, factor);
+    open_loop(w, leaves, count, full);
+    if (rest) {
+      pestle_emit_set_extent(e->nest, inner, rest);
+      open_fixed(w, leaves, count, full);
+    }
+  }
+  pestle_emit_set_extent(e->nest, inner, before);
+}
+
+void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count) {
+  pestle_emit_t* e = w->e;
+  if (e->nest->failed) return;
+  if (count == 0) {
+    pestle_emit_coords(e, w->stage);
+    w->body(e, w->stage, w->user);
+    return;
+  }
+  const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
+  if (a->mark == PESTLE_MARK_VECTOR) {
+    open_vector(w, leaves, count);
+    return;
+  }
+  if (a->parent >= 0) {
+    const pestle_nest_axis_t* p = &e->nest->axes.data[a->parent];
+    if (p->outer == (int32_t)leaves[0]) {
+      open_peeled(w, leaves, count, p->extent, p->factor, (uint32_t)p->inner);
+      return;
+    }
+  }
+  open_loop(w, leaves, count, a->extent);
+}

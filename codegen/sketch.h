@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the sketch*.c files; nobody else includes it.
+#ifndef PESTLE_CODEGEN_SKETCH_H_
+#define PESTLE_CODEGEN_SKETCH_H_
+
+#include "codegen/schedule.h"
+
+enum {
+  // Sizes below are counted in f32, the dtype of nearly every kernel that is
+  // bound by memory; a wider dtype has fewer lanes when it is legalised.
+  PESTLE_SKETCH_ELEMENT = 4,
+};
+
+typedef struct pestle_sketch_t {
+  pestle_nest_t* nest;
+  const pestle_target_caps_t* caps;
+  bool reassociate;
+  uint32_t anchor;
+  int64_t lanes;  // of f32 in a native vector
+  int64_t registers;
+} pestle_sketch_t;
+
+// A tile of accumulators: rows x vectors x lanes of |fold|'s result.
+typedef struct pestle_tile_t {
+  uint32_t fold;
+  int32_t row;  // position of the tile's row axis among the roots; -1: none
+  int64_t rows, vectors, lanes;
+} pestle_tile_t;
+
+// How the reads of a stage move along an axis.
+typedef struct pestle_stride_t {
+  const pestle_sketch_t* k;
+  uint32_t axis;
+  bool unit;     // some read moves by one element along the axis
+  bool strided;  // some read moves otherwise
+} pestle_stride_t;
+
+static inline pestle_nest_stage_t* pestle_sketch_stage(const pestle_sketch_t* k,
+                                                       uint32_t id) {
+  return pestle_nest_stage(k->nest, id);
+}
+static inline int64_t pestle_sketch_extent(const pestle_sketch_t* k,
+                                           uint32_t axis) {
+  return k->nest->axes.data[axis].extent;
+}
+static inline int64_t pestle_sketch_min(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// Lanes for an axis of |extent|: native, or the power of two that holds it.
+int64_t pestle_sketch_lanes(const pestle_sketch_t* k, int64_t extent);
+// Whether |s| calls a function that costs tens of instructions an element.
+bool pestle_sketch_transcendental(pestle_sketch_t* k,
+                                  const pestle_nest_stage_t* s);
+// How many values one element of the fold |s| is made of.
+int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
+                                  const pestle_nest_stage_t* s);
+pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
+                                      const pestle_nest_stage_t* s,
+                                      uint32_t axis);
+// The fold axis along which reads are contiguous, or -1.
+int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
+                                      const pestle_nest_stage_t* s);
+
+// Splits |axis| into |*out_outer|, |unroll| vectors at most, and lanes.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k,
+                                                         uint32_t stage,
+                                                         uint32_t axis,
+                                                         int64_t unroll,
+                                                         uint32_t* out_outer);
+// The anchor's loops down to |last_leaf| run in groups.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
+                                                           uint32_t last_leaf);
+// The fold inside its tile: fold loops, then the unrolled tile.
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_tile_t* t);
+// The tile for |fold|; |product|: a sum of products.
+pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
+                                        bool product);
+
+// The sketches. No fold:
+PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
+// One fold, which |pestle_sketch_tile_fits|:
+bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
+                                                    uint32_t fold);
+// Folds along rows. |row| marks, by position among the anchor's roots, the axes
+// on which folds depend; these come first.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k,
+                                                        bool* row);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_rows(pestle_sketch_t* k,
+                                                    const bool* row);
+// Folds along strided axes over contiguous columns, at position |p|; the
+// position, or -1 where this does not fit.
+int32_t pestle_sketch_column_axis(pestle_sketch_t* k, const bool* row);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_columns(pestle_sketch_t* k,
+                                                       const bool* row,
+                                                       int32_t p);
+
+#endif  // PESTLE_CODEGEN_SKETCH_H_

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// One fold whose innermost map axis is contiguous: a tile of accumulators in
+// registers. GEMM, convolution, pooling, column sums.
+#include "codegen/sketch.h"
+
+enum {
+  // Most bytes of a staged operand panel: half of the 1 MiB of L2, as the other
+  // operand's rows and the tile's results pass through it too.
+  PANEL_BYTES = 512 << 10,
+  // f32 rows this far apart share their cache sets: L1d has 64 sets of 64 byte
+  // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
+  // Measured: GEMM 512 with a computed right side went from 107 to 115 GFLOP/s
+  // when its panel was copied.
+  ALIASING_ELEMENTS = 512,
+  // A panel is copied once and read by so many row tiles at least, each for so
+  // many taps. Guesses: the copy is then 1/8 of the panel's reads, and a panel
+  // of fewer taps stays in its sets.
+  REUSING_TILES = 8,
+  REUSED_TAPS = 256,
+  // A transcendental epilogue on more vectors than this goes through scratch,
+  // in a loop: unrolled, tens of instructions a vector would be repeated for
+  // the whole tile. A guess.
+  INLINE_EPILOGUE = 2,
+};
+
+static bool is_product(const pestle_nest_stage_t* s) {
+  return s->is_fold && s->fold == PESTLE_OP_ADD && s->value_count == 1 &&
+         s->values[0]->kind == PESTLE_EXPR_OP &&
+         s->values[0]->op == PESTLE_OP_MULTIPLY;
+}
+
+// Whether stage |id| is read by the anchor at exactly the anchor's axes.
+static bool aligned(pestle_sketch_t* k, uint32_t id) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, id);
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  if (f->map_count != y->map_count || f->value_count != 1) return false;
+  const pestle_expr_t* read =
+      pestle_schedule_find_read(k->nest, k->anchor, f->tensors[0]);
+  if (!read || read->guard) return false;
+  for (uint32_t i = 0; i < f->map_count; ++i) {
+    if (pestle_sketch_extent(k, f->roots[i]) !=
+        pestle_sketch_extent(k, y->roots[i]))
+      return false;
+    if (pestle_sketch_extent(k, f->roots[i]) == 1) continue;
+    bool nested;
+    if (pestle_lin_coef(read->index[i], y->roots[i], &nested) != 1 || nested ||
+        read->index[i]->count != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  if (!aligned(k, fold) || !f->map_count || f->fold == PESTLE_OP_COUNT) {
+    return false;
+  }
+  if (is_product(f)) return true;
+  // Not worth lanes over one or two elements when a fold axis is contiguous.
+  uint32_t last = f->roots[f->map_count - 1];
+  return pestle_sketch_contiguous_fold(k, f) < 0 ||
+         pestle_sketch_strides(k, f, last).unit;
+}
+
+// --- Operands ---
+
+// The operand of the product that moves along the anchor's innermost axis
+// only contiguously is the vector operand; -1 if it must be staged.
+typedef struct operand_t {
+  pestle_sketch_t* k;
+  uint32_t axis;
+  int32_t tensor;
+  bool unit, constant;
+  bool aliasing;  // rows a large power of two apart fall into few cache sets
+} operand_t;
+
+static void operand_visit(void* user, const pestle_expr_t* e) {
+  operand_t* o = user;
+  const pestle_nest_tensor_t* t = &o->k->nest->tensors.data[e->i];
+  if (t->kind != PESTLE_TENSOR_INPUT) return;
+  bool nested;
+  int64_t coef = pestle_lin_coef(e->index[0], o->axis, &nested);
+  if (!coef && !nested) return;
+  o->tensor = (int32_t)e->i;
+  o->unit = coef == 1 && !nested;
+  o->constant = t->constant;
+  for (uint32_t i = 0; i < e->index[0]->count; ++i) {
+    const pestle_term_t* term = &e->index[0]->terms[i];
+    if (term->atom->kind == PESTLE_ATOM_AXIS &&
+        o->k->nest->axes.data[term->atom->axis].fold) {
+      o->aliasing = o->aliasing || term->coef % ALIASING_ELEMENTS == 0;
+    }
+  }
+  if (nested || e->guard) o->tensor = -1;
+}
+
+static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
+                                uint32_t axis) {
+  operand_t o = {.k = k, .axis = axis, .tensor = -1};
+  pestle_status_t st =
+      pestle_expr_visit_reads(k->nest, side, operand_visit, &o);
+  if (st) {
+    pestle_status_release(st);
+    k->nest->failed = true;
+  }
+  return o;
+}
+
+// Packs a constant vector operand into panels, or stages a strided one.
+static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
+                                 int64_t panel, int32_t* out_staged) {
+  *out_staged = -1;
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
+  uint32_t axis = c->roots[c->map_count - 1];
+  for (int side = 0; side < 2; ++side) {
+    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
+    // x * x^T reads one tensor in two ways: neither is packed or staged.
+    if (o.tensor < 0 ||
+        !pestle_schedule_find_read(k->nest, t->fold, (uint32_t)o.tensor)) {
+      continue;
+    }
+    int64_t taps = pestle_sketch_fold_extent(k, c);
+    if (o.constant && t->rows > 0) {
+      return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
+                                  panel);
+    }
+    // A panel that many row tiles read is worth a copy when it would be fetched
+    // through few cache sets.
+    const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+    bool reused =
+        t->row >= 0 &&
+        pestle_sketch_extent(k, y->roots[t->row]) >= REUSING_TILES * t->rows &&
+        taps >= REUSED_TAPS;
+    bool worth = !o.unit || (o.aliasing && reused);
+    if (worth && !k->nest->frugal &&
+        taps * panel * PESTLE_SKETCH_ELEMENT <= PANEL_BYTES) {
+      uint32_t copy;
+      PESTLE_TRY(
+          pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor, &copy));
+      *out_staged = (int32_t)copy;
+      ++t->fold;
+      ++k->anchor;
+      return NULL;
+    }
+  }
+  return NULL;
+}
+
+// --- Loops ---
+
+static pestle_status_t tile_axes(pestle_sketch_t* k, const pestle_tile_t* t,
+                                 uint32_t stage, uint32_t* out_unrolled,
+                                 uint32_t* out_count) {
+  pestle_nest_t* nest = k->nest;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  uint32_t last = s->roots[s->map_count - 1], j, v;
+  uint32_t n = 0;
+  if (t->row >= 0) out_unrolled[n++] = s->roots[t->row];
+  PESTLE_TRY(pestle_schedule_split(nest, stage, last, t->lanes, &j, &v));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR));
+  out_unrolled[n++] = j;
+  out_unrolled[n++] = v;
+  for (uint32_t i = 0; i + 1 < n; ++i) {
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, stage, out_unrolled[i], PESTLE_MARK_UNROLL));
+  }
+  *out_count = n;
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
+                                        const pestle_tile_t* t) {
+  uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
+  PESTLE_TRY(tile_axes(k, t, t->fold, tile, &tile_count));
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
+  for (uint32_t i = 0; i + 1 < c->map_count; ++i) {
+    if ((int32_t)i != t->row) order[n++] = c->roots[i];
+  }
+  for (uint32_t i = c->map_count; i < c->root_count; ++i) {
+    order[n++] = c->roots[i];
+  }
+  for (uint32_t i = 0; i < tile_count; ++i)
+    order[n++] = tile[i];
+  PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
+  return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
+}
+
+// The anchor's loops: the other axes, column tiles, row tiles, then the tile.
+static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
+                                            const pestle_tile_t* t,
+                                            bool registers,
+                                            uint32_t* out_panel_leaf,
+                                            uint32_t* out_tile_leaf) {
+  pestle_nest_t* nest = k->nest;
+  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
+  uint32_t nt, ni, mt = 0, mi = 0, j, v;
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
+                                   t->vectors * t->lanes, &nt, &ni));
+  bool rows = t->row >= 0;
+  if (rows) {
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row], t->rows,
+                                     &mt, &mi));
+  }
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
+  y = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = 0; i + 1 < m; ++i) {
+    if ((int32_t)i != t->row) order[n++] = y->roots[i];
+  }
+  order[n++] = nt;
+  if (rows) order[n++] = mt;
+  *out_panel_leaf = nt;
+  *out_tile_leaf = order[n - 1];
+  uint32_t groups = n;
+  if (rows) order[n++] = mi;
+  order[n++] = j;
+  order[n++] = v;
+  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
+  for (uint32_t i = groups; i + 1 < n; ++i) {
+    if (!registers) continue;
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, k->anchor, order[i], PESTLE_MARK_UNROLL));
+  }
+  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, v, PESTLE_MARK_VECTOR));
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
+                                          uint32_t last_leaf) {
+  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = 0; i < y->order_count; ++i) {
+    PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, y->order[i],
+                                    PESTLE_MARK_GROUP));
+    if (y->order[i] == last_leaf) break;
+  }
+  return NULL;
+}
+
+// Padded copies: the box that one tile reads, in scratch.
+static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t tile_leaf) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
+    if (!st->keep || st->inlined) continue;
+    uint32_t outer;
+    PESTLE_TRY(pestle_schedule_at(k->nest, s, k->anchor, tile_leaf));
+    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(
+        pestle_sketch_vectorise(k, s, st->roots[st->map_count - 1], 1, &outer));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
+  pestle_nest_t* nest = k->nest;
+  bool product = is_product(pestle_sketch_stage(k, fold));
+  pestle_tile_t t = pestle_sketch_choose_tile(k, fold, product);
+  bool registers =
+      !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
+      t.rows * t.vectors <= INLINE_EPILOGUE || nest->frugal;
+  int32_t staged = -1;
+  if (product) PESTLE_TRY(feed_tile(k, &t, t.vectors * t.lanes, &staged));
+  int32_t copy = -1;
+  if (!registers) {
+    uint32_t made;
+    PESTLE_TRY(pestle_schedule_epilogue_scratch(nest, t.fold, &made));
+    copy = (int32_t)made;
+    ++k->anchor;
+  }
+  uint32_t panel_leaf, tile_leaf;
+  PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
+  PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+  PESTLE_TRY(pestle_schedule_at(nest, t.fold, k->anchor, tile_leaf));
+  if (copy >= 0) {
+    uint32_t tile[3], count;
+    PESTLE_TRY(tile_axes(k, &t, (uint32_t)copy, tile, &count));
+    PESTLE_TRY(
+        pestle_schedule_store(nest, (uint32_t)copy, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
+  }
+  if (staged >= 0) {
+    uint32_t id = (uint32_t)staged, outer;
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+    PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));
+    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(
+        pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1], 1, &outer));
+    return pestle_sketch_bind_groups(k, panel_leaf);
+  }
+  PESTLE_TRY(place_kept(k, tile_leaf));
+  return pestle_sketch_bind_groups(k, tile_leaf);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds, one or several, without a tile of accumulators: along contiguous rows,
+// partial results in lanes; along strided axes, columns in lanes.
+#include <string.h>
+
+#include "codegen/sketch.h"
+
+enum {
+  // Partial results of a fold side by side: an add takes 4 cycles before the
+  // next one of the same chain can start.
+  FOLD_PARTS = 4,
+  // Vectors of columns side by side, one accumulator each: as above.
+  COLUMN_VECTORS = 4,
+  // Of the anchor's own pass over its row. A guess: it reads the row from L1d,
+  // where a load and a store a cycle bound it, not latency.
+  ROW_UNROLL = 2,
+};
+
+// --- What reads say about axes ---
+
+static void stride_visit(void* user, const pestle_expr_t* e) {
+  pestle_stride_t* s = user;
+  const pestle_nest_tensor_t* t = &s->k->nest->tensors.data[e->i];
+  bool nested = false;
+  int64_t coef = 0;
+  if (t->kind == PESTLE_TENSOR_INPUT) {
+    coef = pestle_lin_coef(e->index[0], s->axis, &nested);
+  } else if (e->index_count) {
+    coef = pestle_lin_coef(e->index[e->index_count - 1], s->axis, &nested);
+    for (uint32_t i = 0; i + 1 < e->index_count && !coef; ++i) {
+      if (pestle_lin_coef(e->index[i], s->axis, &nested)) coef = 2;
+    }
+  }
+  if (coef == 1) s->unit = true;
+  if (coef > 1 || coef < 0 || nested) s->strided = true;
+}
+
+pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
+                                      const pestle_nest_stage_t* st,
+                                      uint32_t axis) {
+  pestle_stride_t s = {.k = k, .axis = axis};
+  for (uint32_t v = 0; v < st->value_count; ++v) {
+    pestle_status_t status =
+        pestle_expr_visit_reads(k->nest, st->values[v], stride_visit, &s);
+    if (status) {
+      pestle_status_release(status);
+      k->nest->failed = true;
+    }
+  }
+  return s;
+}
+
+int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
+                                      const pestle_nest_stage_t* s) {
+  for (uint32_t i = s->root_count; i-- > s->map_count;) {
+    if (pestle_sketch_extent(k, s->roots[i]) > 1 &&
+        pestle_sketch_strides(k, s, s->roots[i]).unit) {
+      return (int32_t)s->roots[i];
+    }
+  }
+  return -1;
+}
+
+// --- Row folds ---
+
+typedef struct rows_t {
+  pestle_sketch_t* k;
+  uint32_t id;  // the fold
+  bool* row;    // by position among the anchor's roots
+  bool ok;
+} rows_t;
+
+static void rows_visit(void* user, const pestle_expr_t* e) {
+  rows_t* r = user;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(r->k, r->k->anchor);
+  const pestle_nest_tensor_t* t = &r->k->nest->tensors.data[e->i];
+  if (t->kind != PESTLE_TENSOR_STAGE || t->stage != (int32_t)r->id) return;
+  for (uint32_t i = 0; i < e->index_count; ++i) {
+    for (uint32_t a = 0; a < y->root_count; ++a) {
+      bool nested;
+      if (pestle_lin_coef(e->index[i], y->roots[a], &nested) || nested) {
+        r->row[a] = true;
+      }
+    }
+  }
+}
+
+// Axes of the anchor on which folds depend come first.
+pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (!pestle_sketch_stage(k, s)->is_fold) continue;
+    rows_t r = {k, s, row, true};
+    const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+    for (uint32_t v = 0; v < y->value_count; ++v) {
+      PESTLE_TRY(
+          pestle_expr_visit_reads(k->nest, y->values[v], rows_visit, &r));
+    }
+  }
+  return NULL;
+}
+
+// Lanes and unrolled partial results along |axis| of fold |id|.
+static pestle_status_t fold_lanes(pestle_sketch_t* k, uint32_t id,
+                                  uint32_t axis) {
+  pestle_nest_t* nest = k->nest;
+  int64_t extent = pestle_sketch_extent(k, axis);
+  pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
+  bool ok = s->fold != PESTLE_OP_COUNT && extent >= 2 &&
+            (exact || k->reassociate ||
+             !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
+  if (!ok) return NULL;
+  int64_t lanes = pestle_sketch_lanes(k, extent);
+  int64_t parts = pestle_sketch_min(FOLD_PARTS, extent / lanes);
+  if (parts < 1) parts = 1;
+  uint32_t outer, inner, u, v;
+  PESTLE_TRY(
+      pestle_schedule_split(nest, id, axis, lanes * parts, &outer, &inner));
+  PESTLE_TRY(pestle_schedule_split(nest, id, inner, lanes, &u, &v));
+  PESTLE_TRY(pestle_schedule_rfactor(nest, id, u, k->reassociate));
+  PESTLE_TRY(pestle_schedule_rfactor(nest, id, v, k->reassociate));
+  PESTLE_TRY(pestle_schedule_mark(nest, id, u, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, id, v, PESTLE_MARK_VECTOR));
+  // The lanes stand innermost.
+  s = pestle_sketch_stage(k, id);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    if (s->order[i] != u && s->order[i] != v) order[n++] = s->order[i];
+  }
+  order[n++] = u;
+  order[n++] = v;
+  return pestle_schedule_reorder(nest, id, order, n);
+}
+
+static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
+                                       uint32_t row_leaf) {
+  pestle_nest_t* nest = k->nest;
+  pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, row_leaf));
+  if (s->is_fold) {
+    int32_t axis = pestle_sketch_contiguous_fold(k, s);
+    if (axis < 0 && s->root_count > s->map_count) {
+      axis = (int32_t)s->roots[s->root_count - 1];
+    }
+    if (axis >= 0) PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis));
+    bool registers;
+    PESTLE_TRY(pestle_nest_private_fits(nest, id, &registers));
+    return pestle_schedule_store(
+        nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
+  }
+  PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+  if (!s->map_count) return NULL;
+  uint32_t outer;
+  return pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1], 1, &outer);
+}
+
+// Orders the anchor's loops rows first, binds the rows, and puts every other
+// stage under the innermost row loop. Without rows there is one group.
+pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
+  pestle_nest_t* nest = k->nest;
+  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0, rows;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) order[n++] = y->roots[i];
+  }
+  rows = n;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) order[n++] = y->roots[i];
+  }
+  if (n && !rows) {
+    // Whole-tensor folds: one group whose loop is made from an axis of the
+    // anchor split by its whole extent.
+    uint32_t outer, inner;
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, order[0],
+                                     pestle_sketch_extent(k, order[0]), &outer,
+                                     &inner));
+    order[0] = inner;
+    memmove(&order[1], &order[0], n * sizeof(order[0]));
+    order[0] = outer;
+    ++n;
+    rows = 1;
+  }
+  uint32_t row_leaf = rows ? order[rows - 1] : UINT32_MAX;
+  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
+  for (uint32_t i = 0; i < rows; ++i) {
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, k->anchor, order[i], PESTLE_MARK_GROUP));
+  }
+  for (uint32_t s = 0; s < nest->stages.size; ++s) {
+    if (s == k->anchor || nest->stages.data[s].inlined) continue;
+    PESTLE_TRY(place_row_stage(k, s, row_leaf));
+  }
+  if (n == rows) return NULL;
+  uint32_t outer;
+  return pestle_sketch_vectorise(k, k->anchor, order[n - 1], ROW_UNROLL,
+                                 &outer);
+}
+
+// --- Column folds: several folds along strided axes, contiguous rows ---
+
+// The last row axis of the anchor, when every fold and the anchor move along it
+// by one element and no fold has a contiguous axis of its own; else -1.
+int32_t pestle_sketch_column_axis(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int32_t p = -1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i] && pestle_sketch_extent(k, y->roots[i]) > 1) p = (int32_t)i;
+  }
+  if (p < 0) return -1;
+  pestle_stride_t along = pestle_sketch_strides(k, y, y->roots[p]);
+  if (!along.unit || along.strided) return -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (f->inlined || s == k->anchor) continue;
+    if (!f->is_fold || f->fold == PESTLE_OP_COUNT || !f->map_count) return -1;
+    uint32_t last = f->roots[f->map_count - 1];
+    if (pestle_sketch_contiguous_fold(k, f) >= 0 ||
+        !pestle_sketch_strides(k, f, last).unit ||
+        pestle_sketch_extent(k, last) != pestle_sketch_extent(k, y->roots[p])) {
+      return -1;
+    }
+  }
+  return p;
+}
+
+pestle_status_t pestle_sketch_columns(pestle_sketch_t* k, const bool* row,
+                                      int32_t p) {
+  pestle_nest_t* nest = k->nest;
+  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t column = y->roots[p], outer, inner, j, v;
+  pestle_tile_t t = {
+      .row = -1,
+      .lanes = pestle_sketch_lanes(k, pestle_sketch_extent(k, column))};
+  t.vectors = pestle_sketch_min(
+      COLUMN_VECTORS,
+      (pestle_sketch_extent(k, column) + t.lanes - 1) / t.lanes);
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column, t.vectors * t.lanes,
+                                   &outer, &inner));
+  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  y = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i] && (int32_t)i != p) order[n++] = y->roots[i];
+  }
+  order[n++] = outer;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) order[n++] = y->roots[i];
+  }
+  order[n++] = j;
+  order[n++] = v;
+  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, j, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, v, PESTLE_MARK_VECTOR));
+  for (uint32_t s = 0; s < nest->stages.size; ++s) {
+    if (s == k->anchor || nest->stages.data[s].inlined) continue;
+    t.fold = s;
+    PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+    PESTLE_TRY(pestle_schedule_at(nest, s, k->anchor, outer));
+  }
+  return pestle_sketch_bind_groups(k, outer);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps: fused axes, split, vectors along the innermost.
+#include "codegen/sketch.h"
+
+enum {
+  // Of a map kernel's group iteration, about: 16 KiB of f32 a tensor, so that
+  // an argument and the result fill the 32 KiB of L1d and no more. Its other
+  // bound is the cost of starting an iteration. Not compared with neighbours.
+  GROUP_ELEMENTS = 4096,
+  // When leading axes have less inside, the next one goes inside too.
+  LEAST_ELEMENTS = GROUP_ELEMENTS / 2,
+  // Vectors of a light body side by side: FMA latency is 4 cycles.
+  LIGHT_UNROLL = 4,
+};
+
+static pestle_status_t fuse_axes(pestle_sketch_t* k, uint32_t stage) {
+  for (uint32_t i = 0; i + 1 < pestle_sketch_stage(k, stage)->map_count;) {
+    bool done = false;
+    PESTLE_TRY(pestle_schedule_fuse(k->nest, stage, i, &done));
+    if (!done) ++i;
+  }
+  return NULL;
+}
+
+// Marks leading loops as group loops while each iteration keeps enough to do;
+// |first_inner| is the position that must stay inside.
+static pestle_status_t bind_leading(pestle_sketch_t* k, uint32_t stage,
+                                    uint32_t first_inner, int64_t least) {
+  int64_t inner = 1;
+  uint32_t count = first_inner;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  for (uint32_t i = first_inner; i < s->order_count; ++i) {
+    inner *= pestle_sketch_extent(k, s->order[i]);
+  }
+  while (count > 1 && inner < least) {
+    inner *= pestle_sketch_extent(k, s->order[--count]);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, stage, s->order[i], PESTLE_MARK_GROUP));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
+                                        uint32_t axis, int64_t unroll,
+                                        uint32_t* out_outer) {
+  pestle_nest_t* nest = k->nest;
+  int64_t extent = pestle_sketch_extent(k, axis);
+  int64_t lanes = pestle_sketch_lanes(k, extent);
+  uint32_t outer = axis, inner = axis, v;
+  int64_t block =
+      lanes * pestle_sketch_min(unroll, (extent + lanes - 1) / lanes);
+  PESTLE_TRY(pestle_schedule_split(nest, stage, axis, block, &outer, &inner));
+  uint32_t u;
+  PESTLE_TRY(pestle_schedule_split(nest, stage, inner, lanes, &u, &v));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, u, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR));
+  *out_outer = outer;
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
+  pestle_nest_t* nest = k->nest;
+  PESTLE_TRY(fuse_axes(k, k->anchor));
+  pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
+  if (s->root_count == 0) return NULL;
+  uint32_t last = s->roots[s->root_count - 1];
+  bool heavy = pestle_sketch_transcendental(k, s);
+  int64_t extent = pestle_sketch_extent(k, last);
+  uint32_t piece = last;
+  uint32_t first_inner = s->root_count - 1;
+  if (extent > GROUP_ELEMENTS) {
+    uint32_t outer;
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, last, GROUP_ELEMENTS,
+                                     &outer, &piece));
+    ++first_inner;
+  } else if (s->root_count == 1) {
+    uint32_t outer;
+    PESTLE_TRY(
+        pestle_schedule_split(nest, k->anchor, last, extent, &outer, &piece));
+    ++first_inner;
+  }
+  uint32_t outer;
+  PESTLE_TRY(pestle_sketch_vectorise(k, k->anchor, piece,
+                                     heavy ? 1 : LIGHT_UNROLL, &outer));
+  return bind_leading(k, k->anchor, first_inner, LEAST_ELEMENTS);
+}
