@@ -26,7 +26,9 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
   const pestle_backend_t* backend = pestle_device_backend(c->device);
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   const char* toolchain = "";
+  pestle_device_t* fallback = NULL;
   PESTLE_TRY(pestle_device_caps(c->device, c->options.target_cpu, &caps));
+  PESTLE_TRY(pestle_context_fallback(c->context, c->device, &fallback));
   if (backend->target) {
     PESTLE_TRY(backend->target->toolchain_id(backend->self, &toolchain));
   }
@@ -34,6 +36,10 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
       key, "pestle %s\nbackend %s\ntoolchain %s\ncpu %s\nfeatures %s\n",
       pestle_build_id(), pestle_device_backend_id(c->device), toolchain,
       caps.cpu, caps.features);
+  // What a strict context refuses another one may have put into the cache.
+  pestle_strbuf_appendf(key, "fallback %s\nstrict %d\n",
+                        fallback ? pestle_device_backend_id(fallback) : "",
+                        pestle_context_is_strict(c->context));
   pestle_strbuf_appendf(
       key, "numerics %d\nfuse %d\npasses %s\nskip %s\nstop %d\nfold %lld\n",
       (int)c->options.numerics, !c->options.no_fuse,
@@ -158,7 +164,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   PESTLE_TRY(pestle_steps_build(kernels, build, &placements,
                                 pestle_module_entry(module)));
   PESTLE_TRY(pestle_kernels_compile(kernels));
-  PESTLE_TRY(pestle_steps_finish(kernels, build));
+  PESTLE_TRY(pestle_steps_finish(kernels, build, &placements));
   PESTLE_TRY(dump_plan(c, module, &memory, build));
   return make_plan(c, build, kernels, out_plan);
 }

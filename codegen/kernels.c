@@ -58,11 +58,11 @@ pestle_status_t pestle_kernels_init(pestle_context_t* context,
   pestle_vec_init(&out_kernels->list, pestle_context_allocator(context));
   PESTLE_TRY(
       open_target(device, options->target_cpu, &out_kernels->targets[0]));
-  if (strcmp(out_kernels->targets[0].backend->name, "ref") == 0) return NULL;
-  pestle_device_t* ref = NULL;
-  PESTLE_TRY(pestle_context_device(context, "ref", &ref));
-  out_kernels->has_fallback = true;
-  return open_target(ref, NULL, &out_kernels->targets[1]);
+  pestle_device_t* fallback = NULL;
+  PESTLE_TRY(pestle_context_fallback(context, device, &fallback));
+  out_kernels->has_fallback = fallback != NULL;
+  return fallback ? open_target(fallback, NULL, &out_kernels->targets[1])
+                  : NULL;
 }
 
 void pestle_kernels_deinit(pestle_kernels_t* kernels) {
@@ -200,11 +200,8 @@ static pestle_status_t verify_nest(const pestle_kernels_t* ks,
 
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again without any.
-static pestle_status_t build_for(pestle_kernels_t* ks,
-                                 const pestle_kernel_group_t* group,
-                                 const int32_t* aliases, uint32_t device,
-                                 const char* note, bool frugal,
-                                 pestle_kernel_t* k) {
+static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
+                                 bool frugal, pestle_kernel_t* k) {
   const pestle_kernel_target_t* target = &ks->targets[device];
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_nest_t nest;
@@ -212,11 +209,11 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   pestle_emitted_t emitted;
   pestle_strbuf_t full_note;
   pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
-  nest.ops = note;
+  nest.ops = k->ops;
   nest.frugal = frugal;
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
-      pestle_lower_group(k->fusion, group, aliases, numerics, &nest);
+      pestle_lower_group(k->fusion, k->group, k->aliases, numerics, &nest);
   if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
   if (!status) {
     status =
@@ -227,7 +224,7 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
     status = verify_nest(ks, &nest, PESTLE_NEST_SCHEDULED,
                          frugal ? &target->caps : NULL);
   }
-  pestle_strbuf_appendf(&full_note, "%s\n", note);
+  pestle_strbuf_appendf(&full_note, "%s\n", k->ops);
   pestle_schedule_print(&nest, &full_note);
   pestle_kir_init(ks->list.allocator, k->name, pestle_strbuf_cstr(&full_note),
                   &flat);
@@ -247,25 +244,23 @@ static pestle_status_t build_for(pestle_kernels_t* ks,
   pestle_kir_deinit(&flat);
   pestle_strbuf_deinit(&full_note);
   pestle_nest_deinit(&nest);
-  if (too_much) {
-    return build_for(ks, group, aliases, device, note, true, k);
-  }
-  return status;
+  return too_much ? build_for(ks, device, true, k) : status;
 }
 
-static pestle_status_t fall_back(pestle_kernels_t* ks,
-                                 const pestle_kernel_group_t* group,
-                                 const int32_t* aliases, const char* note,
-                                 pestle_kernel_t* k, pestle_status_t why) {
-  if (!ks->has_fallback || ks->strict ||
-      pestle_status_code(why) != PESTLE_STATUS_UNSUPPORTED) {
-    return why;
-  }
-  pestle_context_log(ks->context, PESTLE_LOG_WARN,
-                     "kernel '%s' (%s) falls back to 'ref': %s", k->name, note,
-                     pestle_status_message(why));
-  pestle_status_release(why);
-  return build_for(ks, group, aliases, 1, note, false, k);
+// Whether what the target said of a kernel sends it to the fallback.
+static bool is_refusal(const pestle_kernels_t* ks, const pestle_kernel_t* k,
+                       pestle_status_t why) {
+  return ks->has_fallback && !ks->strict && k->device == 0 &&
+         pestle_status_code(why) == PESTLE_STATUS_UNSUPPORTED;
+}
+
+// Builds |k| for the fallback; |why| stays the caller's.
+static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
+                                 pestle_status_t why) {
+  pestle_context_log(ks->context, PESTLE_LOG_INFO,
+                     "kernel '%s' (%s) falls back to '%s': %s", k->name, k->ops,
+                     ks->targets[1].backend->name, pestle_status_message(why));
+  return build_for(ks, 1, false, k);
 }
 
 static pestle_status_t dump_flat(pestle_kernels_t* ks,
@@ -280,10 +275,21 @@ static pestle_status_t dump_flat(pestle_kernels_t* ks,
   return status;
 }
 
+// Microseconds a kernel: a broken one must not reach a code generator.
+static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
+                                     pestle_status_t status) {
+  if (status) {
+    return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
+                                  k->ops);
+  }
+  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal.view));
+  return dump_flat(ks, k);
+}
+
 static pestle_status_t add_group(pestle_kernels_t* ks,
                                  const pestle_node_t* fusion,
                                  const pestle_kernel_group_t* group,
-                                 const int32_t* aliases, const char* note) {
+                                 const int32_t* aliases, const char* ops) {
   pestle_kernel_t* k =
       pestle_alloc_zero(ks->list.allocator, sizeof(pestle_kernel_t));
   if (!k) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
@@ -292,20 +298,21 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
     return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   }
   k->fusion = fusion;
+  k->group = group;
+  k->aliases = aliases;
+  k->ops = ops;
   k->unique = (uint32_t)ks->list.size - 1;
   make_name(fusion, k->unique, k->name);
   // An empty kernel until legalisation fills it, so that it can be freed.
   pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
   pestle_kir_deinit(&k->legal);
-  pestle_status_t status = build_for(ks, group, aliases, 0, note, false, k);
-  if (status) status = fall_back(ks, group, aliases, note, k, status);
-  if (status) {
-    return pestle_status_annotate(status, "making kernel '%s' of %s", k->name,
-                                  note);
+  pestle_status_t status = build_for(ks, 0, false, k);
+  if (status && is_refusal(ks, k, status)) {
+    pestle_status_t why = status;
+    status = fall_back(ks, k, why);
+    pestle_status_release(why);
   }
-  // Microseconds a kernel: a broken one must not reach a code generator.
-  PESTLE_TRY(pestle_kir_verify_in(ks->list.allocator, &k->legal.view));
-  return dump_flat(ks, k);
+  return finish_kernel(ks, k, status);
 }
 
 pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
@@ -321,9 +328,11 @@ pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
   pestle_strbuf_init(kernels->list.allocator, &note);
   describe(fusion, &note);
   pestle_status_t status = pestle_strbuf_status(&note);
+  const char* ops =
+      pestle_arena_strdup(kernels->arena, pestle_strbuf_cstr(&note));
+  if (!status && !ops) status = PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   for (uint32_t g = 0; g < count && !status; ++g) {
-    status = add_group(kernels, fusion, &groups[g], aliases,
-                       pestle_strbuf_cstr(&note));
+    status = add_group(kernels, fusion, &groups[g], aliases, ops);
     ++*out_count;
   }
   pestle_strbuf_deinit(&note);
@@ -347,6 +356,7 @@ static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
     return;
   }
   k->code = code;
+  k->compiled = true;
 }
 
 typedef struct batch_t {
@@ -366,9 +376,12 @@ static void compile_task(void* arg, int64_t index) {
     return;
   }
   compile_one(b->ks, k);
-  if (k->status) atomic_store(&b->stopped, 1);
+  if (k->status && !is_refusal(b->ks, k, k->status)) {
+    atomic_store(&b->stopped, 1);
+  }
 }
 
+// Lists in |order| those whose code is still to be made.
 static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
                                    uint32_t* out_count) {
   pestle_map_t seen;
@@ -382,10 +395,9 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
     pestle_map_value_t* v = pestle_map_put(&seen, key, sizeof(key), &added);
     if (!v) {
       status = PESTLE_ERROR(OUT_OF_MEMORY, "comparing kernels");
-    } else if (added) {
-      v->u64 = i;
-      order[n++] = i;
     } else {
+      if (added) v->u64 = i;
+      if (added && !k->compiled) order[n++] = i;
       k->unique = (uint32_t)v->u64;
     }
   }
@@ -417,24 +429,31 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
   return NULL;
 }
 
-pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
-  size_t n = kernels->list.size;
-  uint32_t* order = PESTLE_ARENA_ARRAY(kernels->arena, uint32_t, n ? n : 1);
-  if (!order) return PESTLE_ERROR(OUT_OF_MEMORY, "compiling kernels");
-  uint32_t count;
-  PESTLE_TRY(find_unique(kernels, order, &count));
-  const pestle_control_t* control = kernels->options->control;
-  batch_t batch = {.ks = kernels, .order = order};
+static pestle_status_t dump_code(pestle_kernels_t* ks) {
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    const pestle_kernel_t* k = ks->list.data[i];
+    if (k->unique != i) continue;
+    PESTLE_TRY(dump_text(ks, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
+    PESTLE_TRY(dump_text(ks, k, PESTLE_STAGE_ASM, PESTLE_TEXT_ASM));
+  }
+  return NULL;
+}
+
+// Compiles |count| kernels of |order|; a refusal is left in its kernel.
+static pestle_status_t compile_all(pestle_kernels_t* ks, uint32_t* order,
+                                   uint32_t count) {
+  const pestle_control_t* control = ks->options->control;
+  batch_t batch = {.ks = ks, .order = order};
   // In slices, so that progress is seen and a deadline is kept.
   enum { SLICE = 16 };
   for (uint32_t done = 0; done < count; done += SLICE) {
     PESTLE_TRY(pestle_control_check(control, "compile", done, count));
     uint32_t slice = count - done < SLICE ? count - done : SLICE;
     batch.order = order + done;
-    pestle_context_parallel_for(kernels->context, slice, compile_task, &batch);
+    pestle_context_parallel_for(ks->context, slice, compile_task, &batch);
     for (uint32_t i = done; i < done + slice; ++i) {
-      pestle_kernel_t* k = kernels->list.data[order[i]];
-      if (k->status) {
+      pestle_kernel_t* k = ks->list.data[order[i]];
+      if (k->status && !is_refusal(ks, k, k->status)) {
         pestle_status_t status = k->status;
         k->status = NULL;
         return status;
@@ -445,11 +464,38 @@ pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
       return PESTLE_ERROR(CANCELLED, "cancelled by the caller during compile");
     }
   }
-  PESTLE_TRY(pestle_control_check(control, "compile", count, count));
-  for (uint32_t i = 0; i < count; ++i) {
-    const pestle_kernel_t* k = kernels->list.data[order[i]];
-    PESTLE_TRY(dump_text(kernels, k, PESTLE_STAGE_SOURCE, PESTLE_TEXT_SOURCE));
-    PESTLE_TRY(dump_text(kernels, k, PESTLE_STAGE_ASM, PESTLE_TEXT_ASM));
+  return pestle_control_check(control, "compile", count, count);
+}
+
+// Builds for the fallback what was refused, and what has the same code.
+static pestle_status_t replace_refused(pestle_kernels_t* ks, bool* out_any) {
+  *out_any = false;
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    pestle_kernel_t* k = ks->list.data[i];
+    pestle_status_t why = ks->list.data[k->unique]->status;
+    if (!why) continue;
+    pestle_kir_deinit(&k->legal);
+    PESTLE_TRY(finish_kernel(ks, k, fall_back(ks, k, why)));
+    *out_any = true;
+  }
+  for (uint32_t i = 0; i < ks->list.size; ++i) {
+    pestle_status_release(ks->list.data[i]->status);
+    ks->list.data[i]->status = NULL;
   }
   return NULL;
+}
+
+pestle_status_t pestle_kernels_compile(pestle_kernels_t* kernels) {
+  size_t n = kernels->list.size;
+  uint32_t* order = PESTLE_ARENA_ARRAY(kernels->arena, uint32_t, n ? n : 1);
+  if (!order) return PESTLE_ERROR(OUT_OF_MEMORY, "compiling kernels");
+  // The second round is what the first refused, and refuses nothing.
+  bool again = true;
+  while (again) {
+    uint32_t count;
+    PESTLE_TRY(find_unique(kernels, order, &count));
+    PESTLE_TRY(compile_all(kernels, order, count));
+    PESTLE_TRY(replace_refused(kernels, &again));
+  }
+  return dump_code(kernels);
 }

@@ -26,18 +26,23 @@ typedef struct pestle_kernel_arg_t {
 typedef struct pestle_kernel_t {
   char name[48];
   const pestle_node_t* fusion;
+  // What it is made from, again when the target refuses it: the arena's.
+  const pestle_kernel_group_t* group;
+  const int32_t* aliases;
+  const char* ops;             // "add, tanh (node 'act1')"
   pestle_kir_builder_t legal;  // legalised for |device|
   uint32_t device;             // 0: the target; 1: the fallback
   pestle_kernel_arg_t args[64];
   uint32_t arg_count;
   uint32_t unique;
   uint64_t work_ns, flops, bytes;
-  pestle_blob_t code;      // of the host's allocator; of |unique| only
+  bool compiled;           // its code is there; of |unique| only
+  pestle_blob_t code;      // of the host's allocator
   pestle_status_t status;  // of its compilation
 } pestle_kernel_t;
 
-// The devices that a plan may use: the target and the backend that interprets
-// what the target lacks.
+// The devices that a plan may use: the target, and its type's fallback, which
+// takes what the target refuses.
 typedef struct pestle_kernel_target_t {
   pestle_device_t* device;
   const pestle_backend_t* backend;
@@ -59,13 +64,15 @@ pestle_kernels_init(pestle_context_t* context, pestle_device_t* device,
                     pestle_arena_t* arena, pestle_kernels_t* out_kernels);
 void pestle_kernels_deinit(pestle_kernels_t* kernels);
 
-// Appends the kernels of |fusion|. |aliases| as in lower.h.
+// Appends the kernels of |fusion|. |aliases| as in lower.h; borrowed until the
+// plan is made.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
                                                     const pestle_node_t* fusion,
                                                     const int32_t* aliases,
                                                     uint32_t* out_first,
                                                     uint32_t* out_count);
-// Compiles all unique kernels, in parallel.
+// Compiles all unique kernels, in parallel. Those that the target refuses are
+// built anew for the fallback, which may change their arguments.
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_compile(pestle_kernels_t* kernels);
 

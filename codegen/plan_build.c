@@ -402,7 +402,11 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
       if (b) pestle_strbuf_append_c(out, ", ");
       print_binding(&plan->bindings.data[s->first + b], out);
     }
-    if (s->device) pestle_strbuf_append_c(out, "  on ref");
+    if (s->kind == PESTLE_PLAN_LAUNCH && plan->devices.size > 1) {
+      pestle_strbuf_appendf(
+          out, "  on %s",
+          plan->strings.data + plan->devices.data[s->device].backend);
+    }
     pestle_strbuf_append_char(out, '\n');
   }
 }

@@ -117,27 +117,32 @@ static pestle_status_t find_aliases(steps_t* s, const pestle_node_t* fusion,
   return NULL;
 }
 
-static void launch(steps_t* s, const pestle_node_t* fusion, uint32_t index) {
+// Its buffers and device are filled in by pestle_steps_finish(): a kernel may
+// still be built anew for the fallback, and take other arguments then.
+static void launch(steps_t* s, uint32_t index) {
   const pestle_kernel_t* k = s->kernels->list.data[index];
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_LAUNCH,
+                             .kernel = index,
+                             .label = pestle_plan_string(s->plan, k->name)};
+  (void)pestle_plan_step(s->plan, step);
+}
+
+static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
+  const pestle_kernel_t* k = s->kernels->list.data[step->kernel];
   pestle_plan_binding_t b[64];
   for (uint32_t i = 0; i < k->arg_count; ++i) {
     const pestle_kernel_arg_t* a = &k->args[i];
     if (a->kind == PESTLE_ARG_CONSTANT) {
       b[i] = pestle_plan_constant(s->plan, a);
     } else if (a->kind == PESTLE_ARG_OPERAND) {
-      b[i] = binding_of(s, pestle_node_operand(fusion, a->slot));
+      b[i] = binding_of(s, pestle_node_operand(k->fusion, a->slot));
     } else {
-      b[i] = binding_of(s, &fusion->results[a->slot]);
+      b[i] = binding_of(s, &k->fusion->results[a->slot]);
     }
   }
-  pestle_plan_step_t step = {
-      .kind = PESTLE_PLAN_LAUNCH,
-      .device = k->device,
-      .kernel = index,
-      .first = pestle_plan_bind(s->plan, b, k->arg_count),
-      .count = k->arg_count,
-      .label = pestle_plan_string(s->plan, k->name)};
-  (void)pestle_plan_step(s->plan, step);
+  step->device = k->device;
+  step->first = pestle_plan_bind(s->plan, b, k->arg_count);
+  step->count = k->arg_count;
 }
 
 static bool all_empty(const pestle_node_t* fusion) {
@@ -162,7 +167,7 @@ static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
                              "kernels in place of an operand");
   }
   for (uint32_t k = first; k < first + count; ++k)
-    launch(s, fusion, k);
+    launch(s, k);
   return NULL;
 }
 
@@ -408,26 +413,36 @@ static pestle_status_t describe_device(const pestle_kernel_target_t* t,
   return NULL;
 }
 
-pestle_status_t pestle_steps_finish(const pestle_kernels_t* kernels,
-                                    pestle_plan_build_t* plan) {
+static void describe_kernel(const pestle_kernel_t* k,
+                            pestle_plan_build_t* plan) {
+  const pestle_kir_t* kir = &k->legal.view;
+  pestle_plan_kernel_t p = {
+      .name = pestle_plan_string(plan, k->name),
+      .note = pestle_plan_string(plan, pestle_kir_string(kir, kir->note)),
+      .device = k->device,
+      .arg_count = k->arg_count,
+      .param_count = kir->param_count,
+      .shared_bytes = kir->shared_bytes,
+      .group = {kir->group[0], kir->group[1], kir->group[2]},
+      .work = k->work_ns,
+      .hash = {kir->hash[0], kir->hash[1]},
+      .flops = k->flops,
+      .bytes = k->bytes};
+  if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
+}
+
+pestle_status_t pestle_steps_finish(pestle_kernels_t* kernels,
+                                    pestle_plan_build_t* plan,
+                                    const pestle_placements_t* placements) {
+  steps_t s = {kernels, plan, placements};
   bool fallback = false;
   for (size_t i = 0; i < kernels->list.size; ++i) {
-    const pestle_kernel_t* k = kernels->list.data[i];
-    const pestle_kir_t* kir = &k->legal.view;
-    fallback = fallback || k->device == 1;
-    pestle_plan_kernel_t p = {
-        .name = pestle_plan_string(plan, k->name),
-        .note = pestle_plan_string(plan, pestle_kir_string(kir, kir->note)),
-        .device = k->device,
-        .arg_count = k->arg_count,
-        .param_count = kir->param_count,
-        .shared_bytes = kir->shared_bytes,
-        .group = {kir->group[0], kir->group[1], kir->group[2]},
-        .work = k->work_ns,
-        .hash = {kir->hash[0], kir->hash[1]},
-        .flops = k->flops,
-        .bytes = k->bytes};
-    if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
+    fallback = fallback || kernels->list.data[i]->device == 1;
+    describe_kernel(kernels->list.data[i], plan);
+  }
+  for (size_t i = 0; i < plan->steps.size; ++i) {
+    pestle_plan_step_t* step = &plan->steps.data[i];
+    if (step->kind == PESTLE_PLAN_LAUNCH) bind_launch(&s, step);
   }
   PESTLE_TRY(describe_device(&kernels->targets[0], plan));
   if (fallback) PESTLE_TRY(describe_device(&kernels->targets[1], plan));

@@ -20,12 +20,14 @@ void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
                              char* out_name, size_t capacity);
 
 // Appends inputs, outputs and the steps of |function|, and the kernels that
-// they launch. Kernels are described in |plan| by pestle_steps_finish().
+// they launch. pestle_steps_finish() completes them.
 PESTLE_NODISCARD pestle_status_t pestle_steps_build(
     pestle_kernels_t* kernels, pestle_plan_build_t* plan,
     const pestle_placements_t* placements, const pestle_function_t* function);
-// After compilation: the records of kernels and devices.
+// After compilation: the records of kernels and devices, and where each launch
+// runs and what it is given.
 PESTLE_NODISCARD pestle_status_t
-pestle_steps_finish(const pestle_kernels_t* kernels, pestle_plan_build_t* plan);
+pestle_steps_finish(pestle_kernels_t* kernels, pestle_plan_build_t* plan,
+                    const pestle_placements_t* placements);
 
 #endif  // PESTLE_CODEGEN_STEPS_H_

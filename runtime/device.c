@@ -134,6 +134,18 @@ pestle_status_t pestle_context_device(pestle_context_t* context,
   return *out_device ? NULL : not_found(context, spec, name);
 }
 
+pestle_status_t pestle_context_fallback(pestle_context_t* context,
+                                        const pestle_device_t* device,
+                                        pestle_device_t** out_device) {
+  *out_device = NULL;
+  PESTLE_TRY(pestle_context_load_backends(context));
+  pestle_context_enter(context);
+  pestle_device_t* found = pestle_registry_fallback(
+      &context->registry, device->backend->device_type);
+  if (found && found->backend != device->backend) *out_device = found;
+  return NULL;
+}
+
 // --- Getters ---
 
 const char* pestle_device_name(const pestle_device_t* device) {

@@ -315,6 +315,26 @@ pestle_device_t* pestle_registry_find(pestle_registry_t* registry,
   return found;
 }
 
+static bool is_fallback(const pestle_device_t* device, int32_t type) {
+  const pestle_backend_t* backend = device->backend;
+  return backend->device_type == type && backend->target &&
+         PESTLE_HAS(backend, flags) &&
+         (backend->flags & PESTLE_BACKEND_FALLBACK);
+}
+
+pestle_device_t* pestle_registry_fallback(pestle_registry_t* registry,
+                                          int32_t type) {
+  pestle_device_t* found = NULL;
+  pestle_mutex_lock(&registry->mutex);
+  for (size_t i = 0; i < registry->devices.size; ++i) {
+    pestle_device_t* device = registry->devices.data[i];
+    if (!is_fallback(device, type)) continue;
+    if (!found || device_before(device, found, false)) found = device;
+  }
+  pestle_mutex_unlock(&registry->mutex);
+  return found;
+}
+
 // --- Life ---
 
 void pestle_registry_init(pestle_context_t* context,

@@ -54,6 +54,10 @@ struct pestle_device_s* pestle_registry_find(pestle_registry_t* registry,
                                              const char* spec_name,
                                              size_t spec_size, int64_t index);
 
+// The best device of |type| whose backend is a fallback, or NULL.
+struct pestle_device_s* pestle_registry_fallback(pestle_registry_t* registry,
+                                                 int32_t type);
+
 // --- plugin_load.c: one candidate ---
 
 // Opens |path|, checks what it was built as and asks for its score. A refusal

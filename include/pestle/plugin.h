@@ -125,7 +125,9 @@ typedef struct pestle_target_api_t {
   // toolchain build, pass string. Static or owned by |self|. Part of every plan
   // key; must not open the toolchain.
   pestle_status_t (*toolchain_id)(void* self, const char** out_text);
-  // Compiles one legal kernel to an artifact that load() accepts.
+  // Compiles one legal kernel to an artifact that load() accepts. UNSUPPORTED
+  // refuses it: it is built for the fallback of the device type then, unless
+  // the context is strict. Every other failure ends the compilation.
   pestle_status_t (*compile)(void* self, const pestle_kir_t* kernel,
                              const pestle_kernel_options_t* options,
                              pestle_blob_t* out_artifact);
@@ -168,6 +170,13 @@ typedef struct pestle_device_api_t {
                                   void* to, size_t size);
 } pestle_device_api_t;
 
+// Bits of pestle_backend_t.flags.
+typedef enum pestle_backend_flag_e {
+  // Takes every kernel that is legal for what it describes, and lacks no op:
+  // what another backend of its device type refuses is built for it instead.
+  PESTLE_BACKEND_FALLBACK = 1,
+} pestle_backend_flag_t;
+
 // A backend: either half may be NULL.
 typedef struct pestle_backend_t {
   size_t struct_size;
@@ -181,6 +190,7 @@ typedef struct pestle_backend_t {
   // Frees what init() made for this host; nothing of the backend is used
   // afterwards, its code stays mapped. May be NULL or missing.
   void (*deinit)(void* self);
+  uint32_t flags;  // pestle_backend_flag_t; missing: none
 } pestle_backend_t;
 
 // Types of the entry points.

@@ -59,6 +59,12 @@ pestle_context_load_backend(pestle_context_t* context, const char* path);
 // what there is.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
     pestle_context_t* context, const char* spec, pestle_device_t** out_device);
+// The best device of |device|'s type whose backend takes what others refuse
+// (PESTLE_BACKEND_FALLBACK), or NULL: there is none, or |device| is of that
+// backend itself. Borrowed, as above.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_fallback(
+    pestle_context_t* context, const pestle_device_t* device,
+    pestle_device_t** out_device);
 PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
 PESTLE_API pestle_dl_device_t pestle_device_dl(const pestle_device_t* device);
 PESTLE_API const pestle_backend_t* pestle_device_backend(

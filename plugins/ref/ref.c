@@ -183,6 +183,7 @@ const pestle_backend_t* pestle_ref_backend_init(const pestle_host_t* host,
                                       .self = backend,
                                       .target = &target_api,
                                       .device = &device_api,
-                                      .deinit = deinit};
+                                      .deinit = deinit,
+                                      .flags = PESTLE_BACKEND_FALLBACK};
   return &backend->table;
 }
