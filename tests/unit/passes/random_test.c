@@ -21,7 +21,7 @@ static void run_all(pestle_compile_options_t options, const char* first_passes,
     }
     if (first_passes) test_run(module, first_passes);
     options.round_trip = seed % 8 == 0;
-    print_message(first ? "seed %llu\n" : "", (unsigned long long)seed);
+    if (first) print_message("seed %llu\n", (unsigned long long)seed);
     test_keeps_meaning(module, &options, tolerance);
     check_plan(module);
     pestle_module_release(module);
