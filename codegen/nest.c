@@ -351,6 +351,7 @@ uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
                           .extent = extent,
                           .full_extent = extent,
                           .parent = -1,
+                          .block_axis = -1,
                           .outer = -1,
                           .inner = -1};
   if (!pestle_vec_push(&nest->axes, a)) {

@@ -148,7 +148,18 @@ typedef struct pestle_nest_axis_t {
   int32_t parent;        // -1: root
   int32_t outer, inner;  // -1: leaf
   int64_t factor;        // of the split, when not a leaf
+  // A fold axis of a partial fold covers one block of its extent: |block|
+  // coordinates from |block| times the map axis |block_axis| on; else -1.
+  int32_t block_axis;
+  int64_t block;
+  bool peel_last;  // its last step has a shorter block: emitted apart
 } pestle_nest_axis_t;
+
+// Steps of the loops of |a| at most.
+static inline int64_t pestle_nest_axis_span(const pestle_nest_axis_t* a) {
+  return a->block_axis >= 0 && a->block < a->full_extent ? a->block
+                                                         : a->full_extent;
+}
 
 #define PESTLE_NEST_MAX_AXES 24
 
@@ -170,6 +181,8 @@ typedef struct pestle_nest_stage_t {
   pestle_dtype_t acc_dtype;  // folds
   bool inlined;
   bool keep;         // a padded copy: worth its own place beside its reader
+  bool carried;      // a fold that another fold's loop, at_axis, steps: what
+                     // reads it under that loop sees it as it is by then
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage

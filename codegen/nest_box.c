@@ -9,6 +9,7 @@
 typedef struct boxer_t {
   pestle_nest_t* nest;
   pestle_nest_box_t* boxes;  // at the place that is looked at
+  const pestle_nest_box_t* outer;  // of the consumer, where that is placed
   uint32_t consumer;
   int32_t loop;  // position of the last open loop; -1: none
   uint32_t reader, tensor;
@@ -27,7 +28,7 @@ static bool is_open(const boxer_t* b, uint32_t leaf) {
 static int64_t closed_span(const boxer_t* b, uint32_t axis, bool* out_open) {
   const pestle_nest_axis_t* a = &b->nest->axes.data[axis];
   if (a->outer < 0) {
-    if (!is_open(b, axis)) return a->full_extent;
+    if (!is_open(b, axis)) return pestle_nest_axis_span(a);
     *out_open = true;
     return 1;
   }
@@ -37,17 +38,40 @@ static int64_t closed_span(const boxer_t* b, uint32_t axis, bool* out_open) {
   return span < a->full_extent ? span : a->full_extent;
 }
 
+// The values of an axis of the consumer, of which some loops are open. Where
+// the consumer has a place itself, it has its box of them.
+static int64_t consumer_values(boxer_t* b, uint32_t axis,
+                               const pestle_lin_t** out_origin) {
+  bool open = false;
+  int64_t span = closed_span(b, axis, &open);
+  if (open) *out_origin = pestle_lin_axis(b->nest, axis);
+  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  for (uint32_t i = 0; b->outer && i < c->map_count; ++i) {
+    if (c->roots[i] != axis || span <= b->outer->extent[i]) continue;
+    if (!open) *out_origin = b->outer->origin[i];
+    return b->outer->extent[i];
+  }
+  return span;
+}
+
 // The values of an axis of the reader: from |*out_origin|, |return| of them.
 static int64_t axis_values(boxer_t* b, uint32_t axis,
                            const pestle_lin_t** out_origin) {
   *out_origin = pestle_lin_const(b->nest, 0);
-  if (b->reader == b->consumer) {
-    bool open = false;
-    int64_t span = closed_span(b, axis, &open);
-    if (open) *out_origin = pestle_lin_axis(b->nest, axis);
-    return span;
-  }
+  if (b->reader == b->consumer) return consumer_values(b, axis, out_origin);
   const pestle_nest_stage_t* q = pestle_nest_stage(b->nest, b->reader);
+  const pestle_nest_axis_t* a = &b->nest->axes.data[axis];
+  if (a->block_axis >= 0) {
+    const pestle_lin_t* from;
+    int64_t blocks = axis_values(b, (uint32_t)a->block_axis, &from);
+    *out_origin = pestle_lin_scale(b->nest, from, a->block);
+    int64_t span = blocks * a->block;
+    return span < a->full_extent ? span : a->full_extent;
+  }
+  // The loop that steps a carried fold is open.
+  if (q->carried && a->fold && q->at_stage == (int32_t)b->consumer) {
+    return consumer_values(b, (uint32_t)q->at_axis, out_origin);
+  }
   for (uint32_t i = 0; i < q->map_count; ++i) {
     if (q->roots[i] != axis) continue;
     *out_origin = b->boxes[b->reader].origin[i];
@@ -149,6 +173,27 @@ static bool runs_under(const boxer_t* b, uint32_t q) {
   return at >= b->loop;
 }
 
+// A carried fold has the rows of what carries it.
+static void carried_box(boxer_t* b, uint32_t p) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);
+  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  pestle_nest_box_t* box = &b->boxes[p];
+  int32_t loop = b->loop;
+  b->box = box;
+  b->loop = -1;
+  b->reader = b->consumer;
+  box->count = 1;
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    int64_t extent = b->nest->axes.data[s->roots[i]].full_extent;
+    whole_dim(b, (int32_t)i, extent);
+    if (extent > 1) {
+      box->extent[i] = axis_values(b, c->roots[i], &box->origin[i]);
+    }
+    box->count *= box->extent[i] > 0 ? box->extent[i] : 1;
+  }
+  b->loop = loop;
+}
+
 static void visit_reader(boxer_t* b, uint32_t q, uint8_t* seen) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
   b->reader = q;
@@ -157,6 +202,8 @@ static void visit_reader(boxer_t* b, uint32_t q, uint8_t* seen) {
     pestle_expr_visit_with(b->nest, seen, s->values[v], visit_read, b);
     if (!s->is_fold) continue;
     pestle_expr_visit_with(b->nest, seen, s->inits[v], visit_read, b);
+    if (!s->combine) continue;
+    pestle_expr_visit_with(b->nest, seen, s->combine[v], visit_read, b);
   }
 }
 
@@ -165,6 +212,10 @@ static void find_box(boxer_t* b, uint32_t p, uint8_t* seen) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);
   pestle_nest_box_t* box = &b->boxes[p];
   const pestle_type_t* type = &b->nest->tensors.data[s->tensors[0]].type;
+  if (s->carried && s->at_stage == (int32_t)b->consumer) {
+    carried_box(b, p);
+    return;
+  }
   b->box = box;
   b->any = false;
   for (uint32_t v = 0; v < s->value_count; ++v) {
@@ -182,13 +233,20 @@ static void find_box(boxer_t* b, uint32_t p, uint8_t* seen) {
   }
 }
 
+// The box of |p|; |scratch| and |outer| have room for one a stage.
 static pestle_status_t box_at_place(pestle_nest_t* nest, uint32_t p,
-                                    pestle_nest_box_t* boxes) {
+                                    pestle_nest_box_t* scratch,
+                                    pestle_nest_box_t* outer) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, p);
   boxer_t b = {.nest = nest,
-               .boxes = boxes,
+               .boxes = scratch,
                .consumer = s->at_stage < 0 ? p : (uint32_t)s->at_stage,
                .loop = -1};
+  if (b.consumer != p && pestle_nest_stage(nest, b.consumer)->at_stage >= 0) {
+    PESTLE_TRY(box_at_place(nest, b.consumer, scratch, outer));
+    outer[b.consumer] = scratch[b.consumer];
+    b.outer = &outer[b.consumer];
+  }
   if (s->at_axis >= 0) {
     b.loop = pestle_schedule_position(pestle_nest_stage(nest, b.consumer),
                                       (uint32_t)s->at_axis);
@@ -202,18 +260,24 @@ static pestle_status_t box_at_place(pestle_nest_t* nest, uint32_t p,
   return pestle_schedule_check_memory(nest);
 }
 
+static pestle_nest_box_t* make_boxes(pestle_nest_t* nest) {
+  return pestle_arena_alloc_zero(
+      nest->arena, (nest->stages.size + 1) * sizeof(pestle_nest_box_t),
+      _Alignof(pestle_nest_box_t));
+}
+
 pestle_status_t pestle_nest_boxes(pestle_nest_t* nest,
                                   pestle_nest_box_t** out_boxes) {
-  size_t n = nest->stages.size + 1;
-  pestle_nest_box_t* boxes = pestle_arena_alloc_zero(
-      nest->arena, n * sizeof(*boxes), _Alignof(pestle_nest_box_t));
-  pestle_nest_box_t* scratch = pestle_arena_alloc_zero(
-      nest->arena, n * sizeof(*boxes), _Alignof(pestle_nest_box_t));
+  pestle_nest_box_t* boxes = make_boxes(nest);
+  pestle_nest_box_t* scratch = make_boxes(nest);
+  pestle_nest_box_t* outer = make_boxes(nest);
   *out_boxes = boxes;
-  if (!boxes || !scratch) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  if (!boxes || !scratch || !outer) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  }
   for (uint32_t p = 0; p < nest->stages.size; ++p) {
     if (nest->stages.data[p].inlined) continue;
-    PESTLE_TRY(box_at_place(nest, p, scratch));
+    PESTLE_TRY(box_at_place(nest, p, scratch, outer));
     boxes[p] = scratch[p];
   }
   return NULL;
@@ -248,11 +312,10 @@ pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
     PESTLE_TRY(pestle_schedule_reads(nest, q, stage, &reads));
     if (reads) return NULL;  // it has no place yet
   }
-  pestle_nest_box_t* boxes = pestle_arena_alloc_zero(
-      nest->arena, (nest->stages.size + 1) * sizeof(*boxes),
-      _Alignof(pestle_nest_box_t));
-  if (!boxes) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
-  PESTLE_TRY(box_at_place(nest, stage, boxes));
+  pestle_nest_box_t* boxes = make_boxes(nest);
+  pestle_nest_box_t* outer = make_boxes(nest);
+  if (!boxes || !outer) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
+  PESTLE_TRY(box_at_place(nest, stage, boxes, outer));
   for (uint32_t i = 0; i < s->map_count; ++i) {
     if (!is_unrolled(nest, s->roots[i], boxes[stage].extent[i])) {
       *out_fits = false;

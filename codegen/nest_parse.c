@@ -152,6 +152,20 @@ static pestle_status_t find_axis(pestle_nest_parser_t* p, uint32_t* out_axis) {
                            name);
 }
 
+// " peel" or " block 64 by a" behind an axis.
+static pestle_status_t parse_block(pestle_nest_parser_t* p, uint32_t axis) {
+  p->nest->axes.data[axis].peel_last = pestle_scan_accept_word(&p->s, "peel");
+  if (!pestle_scan_accept_word(&p->s, "block")) return NULL;
+  uint32_t by;
+  int64_t block;
+  PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &block));
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "by"));
+  PESTLE_TRY(find_axis(p, &by));
+  p->nest->axes.data[axis].block = block;
+  p->nest->axes.data[axis].block_axis = (int32_t)by;
+  return NULL;
+}
+
 // "[a:13, b:71]"
 static pestle_status_t parse_roots(pestle_nest_parser_t* p,
                                    pestle_nest_stage_t* s, bool fold) {
@@ -168,6 +182,7 @@ static pestle_status_t parse_roots(pestle_nest_parser_t* p,
     PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
     PESTLE_TRY(pestle_scan_int(&p->s, 0, PESTLE_NEST_LARGEST, &a->extent));
     a->full_extent = a->extent;
+    PESTLE_TRY(parse_block(p, axis));
     s->roots[s->root_count++] = axis;
     if (!fold) s->map_count = s->root_count;
   } while (pestle_scan_accept(&p->s, ','));
@@ -190,7 +205,7 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   PESTLE_TRY(pestle_scan_expect(&p->s, '-'));
   PESTLE_TRY(pestle_scan_expect(&p->s, '>'));
   bool fold = p->nest->axes.data[axis].fold;
-  int64_t extent = p->nest->axes.data[axis].full_extent;
+  int64_t extent = pestle_nest_axis_span(&p->nest->axes.data[axis]);
   PESTLE_TRY(
       add_axis(p, fold, extent / factor + (extent % factor != 0), &outer));
   PESTLE_TRY(pestle_scan_expect(&p->s, ','));
@@ -271,12 +286,14 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
   return pestle_vec_push(&p->writes, w) ? NULL : PESTLE_OOM();
 }
 
-static pestle_status_t parse_at(pestle_nest_parser_t* p) {
+static pestle_status_t parse_at(pestle_nest_parser_t* p,
+                                pestle_nest_stage_t* s) {
   pestle_nest_at_t at = {.stage = p->stage};
   PESTLE_TRY(pestle_scan_name(&p->s, "a stage", &at.consumer));
   at.token = p->s.token;
   if (pestle_scan_accept(&p->s, '.')) {
     PESTLE_TRY(pestle_scan_name(&p->s, "a loop", &at.axis));
+    s->carried = pestle_scan_accept_word(&p->s, "carried");
   }
   return pestle_vec_push(&p->places, at) ? NULL : PESTLE_OOM();
 }
@@ -293,7 +310,7 @@ static pestle_status_t parse_statement(pestle_nest_parser_t* p,
   if (next == '[' || next == '=') return parse_write(p, s, word);
   if (!strcmp(word, "split")) return parse_split(p);
   if (!strcmp(word, "loops")) return parse_loops(p, s);
-  if (!strcmp(word, "at")) return parse_at(p);
+  if (!strcmp(word, "at")) return parse_at(p, s);
   return pestle_scan_error(&p->s, "expected '=' or '[' after '%s'", word);
 }
 

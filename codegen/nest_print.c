@@ -400,6 +400,10 @@ static void print_roots(printer_t* p, const pestle_nest_stage_t* s,
     const pestle_nest_axis_t* a = &p->nest->axes.data[s->roots[i]];
     pestle_strbuf_appendf(p->out, "%s%s:%lld", i > from ? ", " : "", a->name,
                           (long long)a->full_extent);
+    if (a->peel_last) pestle_strbuf_append_c(p->out, " peel");
+    if (a->block_axis < 0) continue;
+    pestle_strbuf_appendf(p->out, " block %lld by %s", (long long)a->block,
+                          p->nest->axes.data[a->block_axis].name);
   }
   pestle_strbuf_append_char(p->out, ']');
 }
@@ -479,9 +483,10 @@ static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
   if (s->order_count) pestle_strbuf_append_char(p->out, '\n');
   if (s->at_stage < 0) return;
   pestle_strbuf_appendf(
-      p->out, "    at %s%s%s\n", p->nest->stages.data[s->at_stage].name,
+      p->out, "    at %s%s%s%s\n", p->nest->stages.data[s->at_stage].name,
       s->at_axis < 0 ? "" : ".",
-      s->at_axis < 0 ? "" : p->nest->axes.data[s->at_axis].name);
+      s->at_axis < 0 ? "" : p->nest->axes.data[s->at_axis].name,
+      s->carried ? " carried" : "");
 }
 
 static void print_stage(printer_t* p, const pestle_nest_stage_t* s) {

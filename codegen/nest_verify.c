@@ -368,6 +368,25 @@ static pestle_status_t check_fold(verify_t* v) {
   return NULL;
 }
 
+// A block axis covers its extent, each coordinate in one block.
+static pestle_status_t check_block(const verify_t* v,
+                                   const pestle_nest_axis_t* a) {
+  const pestle_nest_axis_t* by =
+      (size_t)a->block_axis < v->nest->axes.size
+          ? &v->nest->axes.data[a->block_axis]
+          : NULL;
+  bool own = false;
+  for (uint32_t i = 0; i < v->s->map_count; ++i) {
+    own = own || v->s->roots[i] == (uint32_t)a->block_axis;
+  }
+  if (by && own && a->fold && a->block > 0 && by->full_extent > 0 &&
+      a->full_extent / a->block + (a->full_extent % a->block != 0) ==
+          by->full_extent) {
+    return NULL;
+  }
+  return broken(v, "the blocks of axis '%s' do not cover it", a->name);
+}
+
 static pestle_status_t check_axes(verify_t* v) {
   const pestle_nest_stage_t* s = v->s;
   v->empty = false;
@@ -378,6 +397,7 @@ static pestle_status_t check_axes(verify_t* v) {
         a->fold != (i >= s->map_count) || a->full_extent < 0) {
       return broken(v, "axis %u is not one of its own", i);
     }
+    if (a->block_axis >= 0) PESTLE_TRY(check_block(v, a));
     if (a->full_extent == 0) v->empty = true;
   }
   if (s->map_count > s->root_count ||

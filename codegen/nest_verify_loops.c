@@ -114,6 +114,31 @@ static pestle_status_t check_parts(const verify_t* v) {
 
 // --- Places ---
 
+// A carried fold has one fold loop, which is that of the fold that carries it,
+// and leading map axes as that has, or of one element.
+static pestle_status_t check_carried(const verify_t* v,
+                                     const pestle_nest_stage_t* c) {
+  const pestle_nest_stage_t* s = v->s;
+  const pestle_nest_axis_t* axes = v->nest->axes.data;
+  bool ok = s->is_fold && c->is_fold && s->root_count == s->map_count + 1 &&
+            s->at_axis >= 0 && axes[s->at_axis].fold;
+  if (ok) {
+    const pestle_nest_axis_t* own = &axes[s->roots[s->map_count]];
+    ok = own->outer < 0 && own->full_extent == axes[s->at_axis].full_extent;
+  }
+  for (uint32_t i = 0; ok && i < s->map_count; ++i) {
+    int64_t extent = axes[s->roots[i]].full_extent;
+    ok = extent == 1 || (i < c->map_count &&
+                         axes[c->roots[i]].full_extent == extent);
+  }
+  for (uint32_t i = 0; ok && i < s->order_count; ++i) {
+    ok = !axes[s->order[i]].rfactored;
+  }
+  if (ok) return NULL;
+  return broken(v, "it is carried by '%s', whose loop and rows are others",
+                c->name);
+}
+
 static pestle_status_t check_place(const verify_t* v) {
   const pestle_nest_stage_t* s = v->s;
   const pestle_nest_t* nest = v->nest;
@@ -132,6 +157,7 @@ static pestle_status_t check_place(const verify_t* v) {
       return broken(v, "it is placed under the vector loop of '%s'", c->name);
     }
   }
+  if (s->carried) PESTLE_TRY(check_carried(v, c));
   bool folding = !c->is_fold;
   for (int32_t i = 0; i <= loop && !folding; ++i) {
     folding = nest->axes.data[c->order[i]].fold;
@@ -161,6 +187,14 @@ static pestle_status_t check_readers(const verify_t* v) {
     }
     PESTLE_TRY(pestle_schedule_reads(v->nest, q, v->stage, &reads));
     if (!reads) continue;
+    // What is carried lives as long as what carries it.
+    const pestle_nest_stage_t* c = &v->nest->stages.data[v->s->at_stage];
+    if (v->s->carried && q > (uint32_t)v->s->at_stage &&
+        (c->at_stage < 0 ||
+         pestle_schedule_is_under(v->nest, q, (uint32_t)c->at_stage,
+                                  c->at_axis))) {
+      continue;
+    }
     return broken(v, "stage '%s' reads it and does not run under its loop",
                   v->nest->stages.data[q].name);
   }
@@ -186,6 +220,23 @@ static pestle_status_t check_scratch(verify_t* v) {
                 "the shared tensors of the nest take %llu bytes; the target "
                 "has %u",
                 (unsigned long long)bytes, v->caps->scratch_bytes);
+}
+
+// The last block is shorter: the loop over blocks must be another stage's,
+// which emits its last step apart.
+static pestle_status_t check_blocks(const verify_t* v) {
+  const pestle_nest_stage_t* s = v->s;
+  for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+    const pestle_nest_axis_t* a = &v->nest->axes.data[s->roots[i]];
+    if (a->block_axis < 0 || a->full_extent % a->block == 0) continue;
+    for (uint32_t m = 0; m < s->map_count; ++m) {
+      if (s->roots[m] != (uint32_t)a->block_axis) continue;
+      if (v->boxes[v->stage].extent[m] == 1) break;
+      return broken(v, "it walks blocks of '%s', of which the last is shorter",
+                    a->name);
+    }
+  }
+  return NULL;
 }
 
 static pestle_status_t check_stage(const verify_t* v) {
@@ -216,5 +267,10 @@ pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
   // Boxes need places that are right. Atoms that they make live on in the
   // nest, so the arena is not rewound.
   PESTLE_TRY(pestle_nest_boxes(nest, &v.boxes));
+  for (uint32_t i = 0; i <= v.anchor; ++i) {
+    v.stage = i;
+    v.s = &nest->stages.data[i];
+    if (!v.s->inlined) PESTLE_TRY(check_blocks(&v));
+  }
   return check_scratch(&v);
 }

@@ -62,7 +62,7 @@ pestle_status_t pestle_schedule_split(pestle_nest_t* nest, uint32_t stage,
   int32_t at = pestle_schedule_position(s, axis);
   if (at < 0) return not_a_leaf(nest, "split", stage, axis);
   PESTLE_TRY(check_split(nest, s, axis, factor));
-  int64_t extent = nest->axes.data[axis].extent;
+  int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
   bool fold = nest->axes.data[axis].fold;
   const char* name = pestle_schedule_axis_name(nest, axis);
   int64_t parts = extent / factor + (extent % factor != 0);

@@ -131,6 +131,29 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
 }
 
+static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
+                                     const pestle_schedule_row_t* row) {
+  uint32_t axis, partial;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_partial(nest, stage, axis, row->ints[0],
+                                 row->ints[1] != 0, &partial);
+}
+
+static pestle_status_t apply_online(pestle_nest_t* nest, uint32_t stage,
+                                    const pestle_schedule_row_t* row) {
+  uint32_t axis, folds[PESTLE_MAX_RANK];
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  if (row->name_count > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "online %s: at most %d folds",
+                        row->stage, PESTLE_MAX_RANK - 1);
+  }
+  for (uint32_t i = 1; i < row->name_count; ++i) {
+    PESTLE_TRY(find_stage(nest, row->names[i], &folds[i - 1]));
+  }
+  return pestle_schedule_online(nest, stage, axis, folds, row->name_count - 1,
+                                row->ints[0] != 0);
+}
+
 static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
                                    const pestle_schedule_row_t* row) {
   uint32_t axes[PESTLE_NEST_MAX_AXES], unused[2];
@@ -170,6 +193,7 @@ static uint32_t least_names(pestle_prim_t prim) {
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
+    case PESTLE_PRIM_ONLINE:
       return 2;
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_SPLIT:
@@ -181,6 +205,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
     case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -215,6 +240,10 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
       return apply_loops(nest, stage, row);
+    case PESTLE_PRIM_PARTIAL:
+      return apply_partial(nest, stage, row);
+    case PESTLE_PRIM_ONLINE:
+      return apply_online(nest, stage, row);
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_COUNT:
       break;

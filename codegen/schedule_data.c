@@ -134,9 +134,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                                 &factor, 1);
 }
 
-// Puts the newest stage before |stage|, so that stages stay in order. Ids
-// shift.
-static void move_before(pestle_nest_t* nest, uint32_t stage) {
+void pestle_schedule_move_before(pestle_nest_t* nest, uint32_t stage) {
   uint32_t last = (uint32_t)nest->stages.size - 1;
   pestle_nest_stage_t made = nest->stages.data[last];
   memmove(&nest->stages.data[stage + 1], &nest->stages.data[stage],
@@ -231,7 +229,7 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
       pestle_expr_read(nest, c->tensors[0], index, NULL);
   replace_reads(nest, stage, tensor, other);
   PESTLE_TRY(pestle_schedule_check_memory(nest));
-  move_before(nest, stage);
+  pestle_schedule_move_before(nest, stage);
   *out_copy = stage;
   return pestle_schedule_record(nest, PESTLE_PRIM_STAGE,
                                 pestle_schedule_stage_name(nest, stage + 1),
@@ -266,7 +264,7 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
   }
   c->values[0] = pestle_expr_read(nest, tensor, axes, NULL);
   PESTLE_TRY(pestle_schedule_check_memory(nest));
-  move_before(nest, stage + 1);
+  pestle_schedule_move_before(nest, stage + 1);
   *out_copy = stage + 1;
   return pestle_schedule_record(nest, PESTLE_PRIM_EPILOGUE, name, NULL, 0, NULL,
                                 0);

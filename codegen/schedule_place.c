@@ -33,6 +33,7 @@ pestle_status_t pestle_schedule_reads(pestle_nest_t* nest, uint32_t q,
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_expr_mark_tensors(nest, seen, s->values[v], used);
     if (s->is_fold) pestle_expr_mark_tensors(nest, seen, s->inits[v], used);
+    if (s->combine) pestle_expr_mark_tensors(nest, seen, s->combine[v], used);
   }
   const pestle_nest_stage_t* p = &nest->stages.data[stage];
   for (uint32_t v = 0; v < p->value_count; ++v) {

@@ -60,7 +60,8 @@ static void print_field(printer_t* p, char field) {
     pestle_strbuf_append_c(
         p->out, place == 1 || place == 2 ? places[place] : "nowhere");
   } else if (field == 'R') {
-    if (row->ints[0]) pestle_strbuf_append_c(p->out, " reassoc");
+    bool reassoc = row->ints[p->integer++ & 1] != 0;
+    if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
   } else if (field == 'G') {
     pestle_strbuf_append_c(p->out, "group.x");
   } else if (field == 'E') {

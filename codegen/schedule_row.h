@@ -8,6 +8,7 @@
 //   store P private             serial S.a            unroll S.a
 //   vectorise S.a               bind S.a group.x      rfactor S.a reassoc
 //   pack S.n t 64               stage S t             epilogue S scratch
+//   partial S.k 64 reassoc      online O.k reassoc : M L
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -28,7 +29,8 @@
   X(UNROLL, "unroll", "s.n") X(VECTORISE, "vectorise", "s.n")                 \
   X(BIND, "bind", "s.n G") X(RFACTOR, "rfactor", "s.nR")                      \
   X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
-  X(EPILOGUE, "epilogue", "s E")
+  X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
+  X(ONLINE, "online", "s.nR : *")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -164,6 +164,68 @@ static void test_plain(void** state) {
   lowering_close(&l);
 }
 
+// --- Rows by hand against plain ---
+
+// The nest of |name|'s first group after |rows| is well formed, is the same
+// after it was printed and parsed, and computes what the plain one does.
+static void computes(const char* name, uint32_t constants, const char* rows) {
+  lowering_t l;
+  pestle_nest_t plain, nest, read;
+  pestle_strbuf_t text, again;
+  void *inputs[16], *want[8], *got[8];
+  pestle_target_caps_t caps = test_caps();
+  lowering_open(find_case(name), &l);
+  lowering_nest(&l, 0, constants, &plain);
+  lowering_nest(&l, 0, constants, &nest);
+  assert_ok(pestle_schedule_plain(&plain));
+  assert_ok(apply_text(&nest, rows, strlen(rows)));
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_strbuf_init(pestle_allocator_system(), &again);
+  assert_ok(pestle_nest_print(&nest, &text));
+  if (getenv("PESTLE_TEST_PRINT")) fputs(pestle_strbuf_cstr(&text), stderr);
+  pestle_nest_init(pestle_allocator_system(), &l.arena, "read", &read);
+  assert_ok(pestle_nest_parse(text.data, text.size, "f.nest", &read));
+  assert_ok(pestle_nest_print(&read, &again));
+  assert_string_equal(pestle_strbuf_cstr(&text), pestle_strbuf_cstr(&again));
+  assert_ok(pestle_nest_verify(&read, PESTLE_NEST_SCHEDULED, &caps));
+  assert_ok(pestle_nest_verify(&nest, PESTLE_NEST_SCHEDULED, &caps));
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(l.fusion, i)->type;
+    inputs[i] = malloc(pestle_type_bytes(type) + 64);
+    fill(type, inputs[i], i);
+  }
+  for (uint32_t i = 0; i < l.fusion->result_count; ++i) {
+    size_t size = pestle_type_bytes(l.fusion->results[i].type) + 64;
+    want[i] = calloc(1, size);
+    got[i] = calloc(1, size);
+  }
+  run(&plain, inputs, want);
+  run(&nest, inputs, got);
+  for (uint32_t i = 0; i < l.fusion->result_count; ++i) {
+    compare(l.c, l.fusion->results[i].type, want[i], got[i]);
+    free(want[i]);
+    free(got[i]);
+  }
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i)
+    free(inputs[i]);
+  pestle_strbuf_deinit(&text);
+  pestle_strbuf_deinit(&again);
+  pestle_nest_deinit(&plain);
+  pestle_nest_deinit(&nest);
+  pestle_nest_deinit(&read);
+  lowering_close(&l);
+}
+
+static void test_partial(void** state) {
+  (void)state;
+  // The sum of 53 in blocks of 16, the last of which has 5.
+  computes("softmax", 0,
+           "inline mb d sb y\nat r, y_2.a\nat e, y_2.a\n"
+           "partial r_2.k 16 reassoc\nat r_2, y_2.a\nat r_2p, r_2.k\n"
+           "store r shared\nstore e shared\nstore r_2 private\n"
+           "store r_2p private");
+}
+
 // --- Legality ---
 
 // Applies |good| rows, which must be legal, then |bad|, which must be refused
@@ -341,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_stage_and_pack),
       cmocka_unit_test(test_marks),
       cmocka_unit_test(test_rfactor_and_epilogue),
+      cmocka_unit_test(test_partial),
       cmocka_unit_test(test_row_errors)};
   size_t n = 9;
   const char* only = getenv("PESTLE_TEST_ONLY");
