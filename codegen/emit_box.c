@@ -131,6 +131,9 @@ static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
   }
 }
 
+// Strides, and the extents of the stage's axes, of a box whose place is known.
+static void finish_box(pestle_emit_t* e, uint32_t p);
+
 void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
                           int32_t axis) {
   pestle_nest_t* nest = e->nest;
@@ -161,6 +164,32 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
     }
     return;
   }
+  finish_box(e, p);
+}
+
+// A fold over one block covers what is left of its axis in the last one.
+static void set_blocks(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                       const pestle_box_t* box) {
+  pestle_nest_t* nest = e->nest;
+  for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+    const pestle_nest_axis_t* a = &nest->axes.data[s->roots[i]];
+    for (uint32_t d = 0; a->block_axis >= 0 && d < s->map_count; ++d) {
+      if (s->roots[d] != (uint32_t)a->block_axis) continue;
+      int64_t last =
+          pestle_lin_range(nest, box->origin[d]).hi + box->extent[d] - 1;
+      int64_t rest = a->full_extent - last * a->block;
+      pestle_emit_set_extent(nest, s->roots[i],
+                             rest < a->block ? rest : a->block);
+      break;
+    }
+  }
+}
+
+static void finish_box(pestle_emit_t* e, uint32_t p) {
+  pestle_nest_t* nest = e->nest;
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, p);
+  const pestle_type_t* type = &nest->tensors.data[s->tensors[0]].type;
+  pestle_box_t* box = &e->box[s->tensors[0]];
   box->known = true;
   box->count = 1;
   int64_t lanes = 1;
@@ -176,8 +205,25 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
     if (d == type->rank - 1) extent = (extent + lanes - 1) / lanes * lanes;
     box->count *= extent > 0 ? extent : 1;
   }
+  set_blocks(e, s, box);
   for (uint32_t v = 1; v < s->value_count; ++v) {
     e->box[s->tensors[v]] = *box;
   }
   pestle_emit_coords(e, p);
+}
+
+void pestle_emit_carried_box(pestle_emit_t* e, uint32_t p, uint32_t owner) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, p);
+  const pestle_nest_stage_t* o = pestle_nest_stage(e->nest, owner);
+  const pestle_type_t* type = &e->nest->tensors.data[s->tensors[0]].type;
+  const pestle_box_t* from = &e->box[o->tensors[0]];
+  pestle_box_t* box = &e->box[s->tensors[0]];
+  memset(box, 0, sizeof(*box));
+  for (int32_t d = 0; d < type->rank; ++d) {
+    whole_dim(e, box, d, type->dims[d]);
+    if (type->dims[d] == 1) continue;
+    box->origin[d] = from->origin[d];
+    box->extent[d] = from->extent[d];
+  }
+  finish_box(e, p);
 }

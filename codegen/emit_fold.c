@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "codegen/emit_internal.h"
+#include "codegen/schedule.h"
 
 typedef struct fold_t {
   uint32_t acc[PESTLE_MAX_RANK];  // private buffers, one a value
@@ -16,39 +17,16 @@ typedef struct fold_t {
   uint32_t part_count;
   uint32_t maps[PESTLE_NEST_MAX_AXES];  // map leaves of the tile
   uint32_t map_count;
-  bool fused;  // multiply-add in one step
+  bool fused;     // multiply-add in one step
+  bool in_place;  // the accumulators are the stage's tensors
 } fold_t;
-
-static double identity_float(pestle_op_t op) {
-  if (op == PESTLE_OP_ADD) return -0.0;
-  if (op == PESTLE_OP_MULTIPLY) return 1.0;
-  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
-}
-
-static int64_t identity_int(pestle_op_t op, pestle_dtype_t dtype) {
-  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
-  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
-  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
-  uint64_t top = is_signed ? ones >> 1 : ones;
-  switch ((int)op) {
-    case PESTLE_OP_MULTIPLY:
-      return 1;
-    case PESTLE_OP_AND:
-      return is_signed ? -1 : (int64_t)ones;
-    case PESTLE_OP_MINIMUM:
-      return (int64_t)top;
-    case PESTLE_OP_MAXIMUM:
-      return is_signed ? -(int64_t)top - 1 : 0;
-    default:
-      return 0;  // add, or, xor
-  }
-}
 
 static pestle_kir_id_t identity_of(pestle_emit_t* e, pestle_op_t op,
                                    pestle_dtype_t dtype, unsigned lanes) {
-  bool f = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
-  return pestle_kir_const(e->k, dtype, lanes, f ? identity_float(op) : 0.0,
-                          f ? 0 : identity_int(op, dtype));
+  double f;
+  int64_t i;
+  pestle_fold_neutral(op, dtype, &f, &i);
+  return pestle_kir_const(e->k, dtype, lanes, f, i);
 }
 
 static pestle_dtype_t value_dtype(const pestle_emit_t* e,
@@ -71,6 +49,25 @@ static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
   return at;
 }
 
+// --- Accumulators, at the open coordinates ---
+
+static pestle_kir_id_t load_acc(pestle_emit_t* e, uint32_t stage, fold_t* f,
+                                uint32_t v) {
+  if (f->in_place) return pestle_emit_load_stage(e, stage, v);
+  return pestle_kir_load(e->k, f->acc[v], f->lanes, acc_index(e, f),
+                         PESTLE_KIR_NONE, 0);
+}
+
+static void store_acc(pestle_emit_t* e, uint32_t stage, fold_t* f, uint32_t v,
+                      pestle_kir_id_t value) {
+  if (f->in_place) {
+    pestle_emit_store_stage(e, stage, v, value);
+  } else {
+    pestle_kir_store(e->k, f->acc[v], acc_index(e, f), value, PESTLE_KIR_NONE,
+                     0);
+  }
+}
+
 static bool starts_at_init(const fold_t* f) {
   return !f->vector_fold && f->part_count == 0;
 }
@@ -85,8 +82,7 @@ static void init_body(pestle_emit_t* e, uint32_t stage, void* user) {
     if (pestle_kir_lanes_of(e->k, start) != f->lanes) {
       start = pestle_kir_splat(e->k, start, f->lanes);
     }
-    pestle_kir_store(e->k, f->acc[v], acc_index(e, f), start, PESTLE_KIR_NONE,
-                     0);
+    store_acc(e, stage, f, v, start);
   }
 }
 
@@ -97,12 +93,12 @@ static pestle_kir_id_t to_lanes(pestle_emit_t* e, pestle_kir_id_t value,
 }
 
 // The operands of the combine step stay on the stack of the caller only.
-static void general_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
-                           fold_t* f, pestle_kir_id_t at) {
+static void general_update(pestle_emit_t* e, uint32_t stage,
+                           const pestle_nest_stage_t* s, fold_t* f) {
   pestle_kir_id_t acc[PESTLE_MAX_RANK], val[PESTLE_MAX_RANK],
       out[PESTLE_MAX_RANK];
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    acc[v] = pestle_kir_load(e->k, f->acc[v], f->lanes, at, PESTLE_KIR_NONE, 0);
+    acc[v] = load_acc(e, stage, f, v);
     val[v] = to_lanes(e, pestle_emit_expr(e, s->values[v]), f->lanes);
   }
   e->acc_ids = acc;
@@ -112,14 +108,13 @@ static void general_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
   }
   e->acc_ids = e->val_ids = NULL;
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    pestle_kir_store(e->k, f->acc[v], at, out[v], PESTLE_KIR_NONE, 0);
+    store_acc(e, stage, f, v, out[v]);
   }
 }
 
-static void row_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
-                       fold_t* f, pestle_kir_id_t at) {
-  pestle_kir_id_t acc =
-      pestle_kir_load(e->k, f->acc[0], f->lanes, at, PESTLE_KIR_NONE, 0);
+static void row_update(pestle_emit_t* e, uint32_t stage,
+                       const pestle_nest_stage_t* s, fold_t* f) {
+  pestle_kir_id_t acc = load_acc(e, stage, f, 0);
   bool masked = f->vector_fold && e->valid < (int64_t)e->lanes;
   const pestle_expr_t* x = s->values[0];
   pestle_kir_id_t next;
@@ -137,7 +132,7 @@ static void row_update(pestle_emit_t* e, const pestle_nest_stage_t* s,
     }
     next = pestle_kir_scalar(e->k, s->fold, acc, value, PESTLE_KIR_NONE);
   }
-  pestle_kir_store(e->k, f->acc[0], at, next, PESTLE_KIR_NONE, 0);
+  store_acc(e, stage, f, 0, next);
 }
 
 static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -145,9 +140,9 @@ static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   size_t scope = pestle_emit_scope(e);
   if (s->combine) {
-    general_update(e, s, f, acc_index(e, f));
+    general_update(e, stage, s, f);
   } else {
-    row_update(e, s, f, acc_index(e, f));
+    row_update(e, stage, s, f);
   }
   pestle_emit_unscope(e, scope);
 }
@@ -184,10 +179,12 @@ static bool init_is_neutral(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->inits[0];
   if (x->kind != PESTLE_EXPR_CONST) return false;
   pestle_dtype_t dtype = (pestle_dtype_t)x->dtype;
-  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    return x->i == identity_int(s->fold, dtype);
-  }
-  return s->fold != PESTLE_OP_ADD && x->f == identity_float(s->fold);
+  double f;
+  int64_t i;
+  pestle_fold_neutral(s->fold, dtype, &f, &i);
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return x->i == i;
+  // -0 is neutral for sums, and equal to the 0 that is not.
+  return x->f == f && (s->fold != PESTLE_OP_ADD || signbit(x->f));
 }
 
 static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -255,6 +252,78 @@ static void make_accumulators(pestle_emit_t* e, const pestle_nest_stage_t* s,
   }
 }
 
+// Registers have no addresses: accumulators that a real loop walks lie where
+// the stage's result does.
+static bool is_walked(const pestle_emit_t* e, const fold_t* f) {
+  for (uint32_t i = 0; i < f->map_count; ++i) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[f->maps[i]];
+    if (a->mark == PESTLE_MARK_SERIAL && a->extent > 1) return true;
+  }
+  return false;
+}
+
+static void find_fused(const pestle_emit_t* e, const pestle_nest_stage_t* s,
+                       fold_t* f) {
+  f->fused =
+      e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
+      s->values[0]->kind == PESTLE_EXPR_OP &&
+      s->values[0]->op == PESTLE_OP_MULTIPLY &&
+      pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype, PESTLE_KIND_FLOAT);
+}
+
+// --- Carried folds ---
+
+static bool is_carried_by(const pestle_nest_stage_t* s, uint32_t owner) {
+  return s->carried && !s->inlined && s->at_stage == (int32_t)owner;
+}
+
+// All map leaves of a carried fold, whose fold loop is another's.
+static void carried_fold(pestle_emit_t* e, uint32_t stage, fold_t* out) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  *out = (fold_t){.lanes = 1, .vector = -1, .in_place = true};
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
+    if (a->fold) continue;
+    out->maps[out->map_count++] = s->order[i];
+    if (a->mark == PESTLE_MARK_VECTOR) out->lanes = (unsigned)a->full_extent;
+  }
+}
+
+static void begin_carried(pestle_emit_t* e, uint32_t owner) {
+  for (uint32_t c = 0; c < owner && !e->nest->failed; ++c) {
+    if (!is_carried_by(pestle_nest_stage(e->nest, c), owner)) continue;
+    fold_t f;
+    pestle_emit_carried_box(e, c, owner);
+    pestle_emit_buffers(e, c);
+    if (e->k->failed) return;
+    carried_fold(e, c, &f);
+    pestle_emit_walk_t init = {e, c, init_body, &f, false};
+    pestle_emit_walk(&init, f.maps, f.map_count);
+  }
+}
+
+void pestle_emit_carried_step(pestle_emit_t* e, uint32_t stage) {
+  fold_t f;
+  carried_fold(e, stage, &f);
+  pestle_emit_walk_t update = {e, stage, update_body, &f, false};
+  pestle_emit_walk(&update, f.maps, f.map_count);
+}
+
+void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
+                              bool open) {
+  for (uint32_t c = 0; c < stage; ++c) {
+    const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, c);
+    if (!is_carried_by(s, stage) || s->at_axis != (int32_t)axis) continue;
+    uint32_t own = s->roots[s->map_count];
+    e->open[own] = open;
+    e->value[own] = e->value[axis];
+    e->axis_id[own] = e->axis_id[axis];
+    pestle_emit_coords(e, c);
+  }
+}
+
+// --- The loops ---
+
 // The fold's own loops, at the place where its map leaves outside of the first
 // fold loop are open.
 static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -262,21 +331,20 @@ static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   fold_t f = {.lanes = 1};
   classify(e, s, first, &f);
-  make_accumulators(e, s, &f);
-  f.fused =
-      e->contract && s->fold == PESTLE_OP_ADD && !s->combine &&
-      s->values[0]->kind == PESTLE_EXPR_OP &&
-      s->values[0]->op == PESTLE_OP_MULTIPLY &&
-      pestle_dtype_is((pestle_dtype_t)s->values[0]->dtype, PESTLE_KIND_FLOAT);
-  uint32_t leaves[PESTLE_NEST_MAX_AXES], n = 0;
-  for (uint32_t i = 0; i < f.inner_count; ++i)
-    leaves[n++] = f.inner[i];
+  find_fused(e, s, &f);
+  f.in_place = is_walked(e, &f) && starts_at_init(&f);
+  if (!f.in_place) make_accumulators(e, s, &f);
+  begin_carried(e, stage);
   pestle_emit_walk_t init = {e, stage, init_body, &f, false};
-  pestle_emit_walk(&init, leaves, n);
   pestle_emit_walk_t update = {e, stage, update_body, &f, true};
-  pestle_emit_walk(&update, s->order + first, s->order_count - first);
   pestle_emit_walk_t result = {e, stage, result_body, &f, false};
-  pestle_emit_walk(&result, f.maps, f.map_count);
+  if (f.in_place) {
+    pestle_emit_walk(&init, f.maps, f.map_count);
+  } else {
+    pestle_emit_walk(&init, f.inner, f.inner_count);
+  }
+  pestle_emit_walk(&update, s->order + first, s->order_count - first);
+  if (!f.in_place) pestle_emit_walk(&result, f.maps, f.map_count);
 }
 
 static uint32_t first_fold_leaf(const pestle_emit_t* e,

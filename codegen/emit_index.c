@@ -30,6 +30,12 @@ void pestle_emit_coords(pestle_emit_t* e, uint32_t stage) {
     if (box->known && i < s->map_count && s->at_stage >= 0) {
       at = pestle_lin_add(e->nest, box->origin[i], at);
     }
+    const pestle_nest_axis_t* a = &e->nest->axes.data[s->roots[i]];
+    if (a->block_axis >= 0) {
+      const pestle_lin_t* from =
+          pestle_lin_scale(e->nest, e->coord[a->block_axis], a->block);
+      at = pestle_lin_add(e->nest, from, at);
+    }
     e->coord[s->roots[i]] = at;
   }
 }

@@ -79,18 +79,29 @@ void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis);
 // Whether what is placed under (|stage|, |axis|) may be read.
 void pestle_emit_set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
                            bool ready);
-// Writes value |v| of |stage| at the open coordinates.
+// The buffers of the tensors that |stage| writes itself.
+void pestle_emit_buffers(pestle_emit_t* e, uint32_t stage);
+// Reads or writes value |v| of |stage| at the open coordinates.
+pestle_kir_id_t pestle_emit_load_stage(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t v);
 void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
                              pestle_kir_id_t value);
 
 // --- emit_fold.c ---
 // A stage that folds: its loops and all that runs under them.
 void pestle_emit_fold(pestle_emit_t* e, uint32_t stage);
+// One step of a carried fold, in the loop that carries it.
+void pestle_emit_carried_step(pestle_emit_t* e, uint32_t stage);
+// Gives the folds that loop |axis| of |stage| carries its index, or takes it.
+void pestle_emit_open_carried(pestle_emit_t* e, uint32_t stage, uint32_t axis,
+                              bool open);
 
 // --- emit_box.c ---
 // What stage |p| must compute under (|stage|, |axis|): the hull of all reads.
 void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
                           int32_t axis);
+// The same for a carried fold: the rows of |owner|.
+void pestle_emit_carried_box(pestle_emit_t* e, uint32_t p, uint32_t owner);
 // Whether |s| runs under that loop of |stage|, there or further in.
 bool pestle_emit_placed_under(const pestle_emit_t* e,
                               const pestle_nest_stage_t* s, uint32_t stage,
@@ -122,6 +133,8 @@ pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of
 // the tensor's box.
+pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
+                                 const pestle_lin_t* resolved);
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_lin_t* resolved, pestle_kir_id_t value);
 // The flat index in |tensor|'s box of |index|, one a dim, not resolved yet.

@@ -31,12 +31,16 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_t* e = w->e;
   pestle_emit_coords(e, w->stage);
   if (w->attach) {
+    pestle_emit_open_carried(e, w->stage, leaves[0], true);
     pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
     pestle_emit_coords(e, w->stage);
     if (count > 1) pestle_emit_hoist_stage(w);
   }
   pestle_emit_walk(w, leaves + 1, count - 1);
-  if (w->attach) pestle_emit_set_ready(e, w->stage, (int32_t)leaves[0], false);
+  if (w->attach) {
+    pestle_emit_set_ready(e, w->stage, (int32_t)leaves[0], false);
+    pestle_emit_open_carried(e, w->stage, leaves[0], false);
+  }
 }
 
 static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
@@ -162,6 +166,12 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
       open_peeled(w, leaves, count, p->extent, p->factor, (uint32_t)p->inner);
       return;
     }
+  }
+  if (a->peel_last && a->extent > 1) {
+    int64_t last = a->extent - 1;
+    open_loop(w, leaves, count, last);
+    open_fixed(w, leaves, count, last);
+    return;
   }
   open_loop(w, leaves, count, a->extent);
 }

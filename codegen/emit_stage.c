@@ -4,26 +4,35 @@
 
 // --- Statements ---
 
+// Where value |v| of |stage| lies, for the open coordinates.
+static const pestle_lin_t* position(pestle_emit_t* e, uint32_t stage,
+                                    uint32_t v) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  if (s->write_index[v]) return pestle_emit_resolve(e, s->write_index[v][0]);
+  const pestle_box_t* box = &e->box[s->tensors[v]];
+  const pestle_lin_t* at = pestle_lin_const(e->nest, 0);
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    const pestle_lin_t* c =
+        pestle_lin_add(e->nest, e->coord[s->roots[i]],
+                       pestle_lin_scale(e->nest, box->origin[i], -1));
+    at = pestle_lin_add(e->nest, at,
+                        pestle_lin_scale(e->nest, c, box->stride[i]));
+  }
+  return at;
+}
+
+pestle_kir_id_t pestle_emit_load_stage(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t v) {
+  if (e->nest->failed) return 0;
+  return pestle_emit_load(e, pestle_nest_stage(e->nest, stage)->tensors[v],
+                          position(e, stage, v));
+}
+
 void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
                              pestle_kir_id_t value) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  uint32_t tensor = s->tensors[v];
-  const pestle_lin_t* at;
   if (e->nest->failed) return;
-  if (s->write_index[v]) {
-    at = pestle_emit_resolve(e, s->write_index[v][0]);
-  } else {
-    const pestle_box_t* box = &e->box[tensor];
-    at = pestle_lin_const(e->nest, 0);
-    for (uint32_t i = 0; i < s->map_count; ++i) {
-      const pestle_lin_t* c =
-          pestle_lin_add(e->nest, e->coord[s->roots[i]],
-                         pestle_lin_scale(e->nest, box->origin[i], -1));
-      at = pestle_lin_add(e->nest, at,
-                          pestle_lin_scale(e->nest, c, box->stride[i]));
-    }
-  }
-  pestle_emit_store(e, tensor, at, value);
+  pestle_emit_store(e, pestle_nest_stage(e->nest, stage)->tensors[v],
+                    position(e, stage, v), value);
 }
 
 static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -89,15 +98,24 @@ static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
   if (private_) pestle_kir_alloc(e->k, e->buffer[tensor]);
 }
 
-void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
+void pestle_emit_buffers(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   check_private(e, s);
-  for (uint32_t v = 0; v < s->value_count; ++v) {
+  for (uint32_t v = 0; v < s->value_count && !e->k->failed; ++v) {
     uint32_t tensor = s->tensors[v];
     if (e->nest->tensors.data[tensor].kind != PESTLE_TENSOR_STAGE) continue;
     make_buffer(e, s, tensor);
-    if (e->k->failed) return;
   }
+}
+
+void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  if (s->carried) {
+    pestle_emit_carried_step(e, stage);
+    return;
+  }
+  pestle_emit_buffers(e, stage);
+  if (e->k->failed) return;
   if (s->is_fold) {
     pestle_emit_fold(e, stage);
     return;
@@ -114,6 +132,13 @@ static void set_ready_stage(pestle_emit_t* e, uint32_t stage, bool ready) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     e->ready[s->tensors[v]] = ready;
+  }
+  // What a fold carried is whole when the fold is.
+  for (uint32_t p = 0; p < stage && s->is_fold; ++p) {
+    const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, p);
+    if (c->carried && c->at_stage == (int32_t)stage) {
+      set_ready_stage(e, p, ready);
+    }
   }
 }
 
@@ -139,6 +164,10 @@ void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   for (size_t p = nest->stages.size; p-- > 0;) {
     if (pestle_emit_placed_under(e, pestle_nest_stage(nest, (uint32_t)p), stage,
                                  axis)) {
+      if (pestle_nest_stage(nest, (uint32_t)p)->carried) {
+        pestle_emit_coords(e, (uint32_t)p);  // its box was found before
+        continue;
+      }
       pestle_emit_find_box(e, (uint32_t)p, stage, axis);
     }
   }

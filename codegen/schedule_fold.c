@@ -98,12 +98,14 @@ static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
 // The fold of |stage| over blocks that |p| has computed.
 static void fold_blocks(pestle_nest_t* nest, uint32_t stage, uint32_t p,
                         uint32_t cut, int64_t blocks, bool rest) {
-  uint32_t axis =
-      pestle_nest_add_axis(nest, nest->axes.data[cut].name, (int32_t)stage,
-                           true, blocks);
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+    nest->axes.data[s->roots[i]].stage = -1;  // their names are free again
+  }
+  uint32_t axis = pestle_nest_add_axis(nest, nest->axes.data[cut].name,
+                                       (int32_t)stage, true, blocks);
   if (nest->failed) return;
   nest->axes.data[axis].peel_last = rest;
-  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_lin_t* index[PESTLE_MAX_RANK] = {pestle_lin_axis(nest, axis)};
   for (uint32_t i = 0; i < s->map_count; ++i) {
     index[i + 1] = pestle_lin_axis(nest, s->roots[i]);

@@ -28,10 +28,6 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_record(
 PESTLE_NODISCARD pestle_status_t pestle_schedule_record_names(
     pestle_nest_t* nest, pestle_prim_t prim, uint32_t stage, const char* name,
     const char* other);
-// The neutral element of the associative row |op|: |*out_f| of a float dtype,
-// else |*out_i|.
-void pestle_fold_neutral(pestle_op_t op, pestle_dtype_t dtype, double* out_f,
-                         int64_t* out_i);
 // Puts the newest stage before |stage|, so that stages stay in order. Ids
 // shift.
 void pestle_schedule_move_before(pestle_nest_t* nest, uint32_t stage);

@@ -226,6 +226,23 @@ static void test_partial(void** state) {
            "store r_2p private");
 }
 
+#define ONLINE                                                            \
+  "inline sc mb d lb y\n"                                                 \
+  "partial r.k 32\npartial r_2.k 32 reassoc\npartial c_2.k 32 reassoc\n" \
+  "online c_2.k reassoc : r r_2\n"
+
+static void test_online(void** state) {
+  (void)state;
+  computes("attention", 0,
+           ONLINE
+           "split y_2.b 12\nreorder y_2 a bo bi c\n"
+           "bind y_2.a group.x\nbind y_2.bo group.x\nat c_2, y_2.bo\n"
+           "reorder c_2 a k b c\nat c_2p, c_2.b\nat c, c_2.k\nat rp, c_2.k\n"
+           "at e, c_2.k\nat r_2p, c_2.k\nstore c shared\nstore rp shared\n"
+           "store r shared\nstore e shared\nstore r_2p shared\n"
+           "store r_2 shared\nstore c_2p shared\nstore c_2 shared\n");
+}
+
 // --- Legality ---
 
 // Applies |good| rows, which must be legal, then |bad|, which must be refused
@@ -404,8 +421,11 @@ int main(void) {
       cmocka_unit_test(test_marks),
       cmocka_unit_test(test_rfactor_and_epilogue),
       cmocka_unit_test(test_partial),
+      cmocka_unit_test(test_online),
       cmocka_unit_test(test_row_errors)};
-  size_t n = 9;
+  size_t n = 0;
+  while (tests[n].name)
+    ++n;
   const char* only = getenv("PESTLE_TEST_ONLY");
   for (size_t i = 0; i < FUSION_COUNT; ++i) {
     if (only && strcmp(only, cases[i].name)) continue;
