@@ -92,7 +92,8 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_lin_t* resolved) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  if (t->place == PESTLE_PLACE_PRIVATE) return load_private(e, tensor, resolved);
+  if (t->place == PESTLE_PLACE_PRIVATE)
+    return load_private(e, tensor, resolved);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      resolved, PESTLE_KIR_NONE);
 }

@@ -8,7 +8,7 @@
 
 typedef struct boxer_t {
   pestle_nest_t* nest;
-  pestle_nest_box_t* boxes;  // at the place that is looked at
+  pestle_nest_box_t* boxes;        // at the place that is looked at
   const pestle_nest_box_t* outer;  // of the consumer, where that is placed
   uint32_t consumer;
   int32_t loop;  // position of the last open loop; -1: none

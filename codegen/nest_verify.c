@@ -371,10 +371,9 @@ static pestle_status_t check_fold(verify_t* v) {
 // A block axis covers its extent, each coordinate in one block.
 static pestle_status_t check_block(const verify_t* v,
                                    const pestle_nest_axis_t* a) {
-  const pestle_nest_axis_t* by =
-      (size_t)a->block_axis < v->nest->axes.size
-          ? &v->nest->axes.data[a->block_axis]
-          : NULL;
+  const pestle_nest_axis_t* by = (size_t)a->block_axis < v->nest->axes.size
+                                     ? &v->nest->axes.data[a->block_axis]
+                                     : NULL;
   bool own = false;
   for (uint32_t i = 0; i < v->s->map_count; ++i) {
     own = own || v->s->roots[i] == (uint32_t)a->block_axis;

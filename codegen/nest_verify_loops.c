@@ -128,8 +128,8 @@ static pestle_status_t check_carried(const verify_t* v,
   }
   for (uint32_t i = 0; ok && i < s->map_count; ++i) {
     int64_t extent = axes[s->roots[i]].full_extent;
-    ok = extent == 1 || (i < c->map_count &&
-                         axes[c->roots[i]].full_extent == extent);
+    ok = extent == 1 ||
+         (i < c->map_count && axes[c->roots[i]].full_extent == extent);
   }
   for (uint32_t i = 0; ok && i < s->order_count; ++i) {
     ok = !axes[s->order[i]].rfactored;

@@ -66,19 +66,18 @@ void pestle_fold_neutral(pestle_op_t op, pestle_dtype_t dtype, double* out_f,
 // partial results are a stage of their own, |*out_partial|, with one more map
 // axis, the first: the block. It takes S's other fold axes along. Float sums
 // and products need reassociation. Rows of S follow this one.
-PESTLE_NODISCARD pestle_status_t
-pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
-                        int64_t factor, bool reassociate,
-                        uint32_t* out_partial);
+PESTLE_NODISCARD pestle_status_t pestle_schedule_partial(
+    pestle_nest_t* nest, uint32_t stage, uint32_t axis, int64_t factor,
+    bool reassociate, uint32_t* out_partial);
 // online O.o : M L ...: the fold M (a maximum) and the sums L ... and O step in
 // one loop, that of O. Each sum adds terms that have the factor exp(x - M);
 // where M grows they are scaled by exp(M before - M after). So the terms may
 // be made from the maximum so far, in one pass. |folds| holds M, then the sums
 // other than O; each has one fold axis, as long as |axis|, and leading map
 // axes as O has. M may be read in such factors, and after the loop, alone.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_online(
-    pestle_nest_t* nest, uint32_t stage, uint32_t axis, const uint32_t* folds,
-    uint32_t count, bool reassociate);
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_online(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
+                       const uint32_t* folds, uint32_t count, bool reassociate);
 // pack t by n f: the constant |tensor|, read once in |stage| by an affine
 // index, is laid out [other map axes][n/f][fold axes][f] when the plan is made.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,

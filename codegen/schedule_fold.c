@@ -48,8 +48,9 @@ static pestle_status_t check_partial(const pestle_nest_t* nest,
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
   bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
   if (!s->is_fold || s->fold == PESTLE_OP_COUNT || s->value_count != 1 ||
-      !a->fold || (!exact && !reassociate &&
-                   pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT))) {
+      !a->fold ||
+      (!exact && !reassociate &&
+       pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT))) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "partial %s.%s: it needs a fold axis of an associative "
                         "fold, and reassociation for float sums",
@@ -114,8 +115,8 @@ static void fold_blocks(pestle_nest_t* nest, uint32_t stage, uint32_t p,
   s->roots[s->root_count++] = axis;
   memcpy(s->order, s->roots, sizeof(s->order));
   s->order_count = s->root_count;
-  s->values[0] = pestle_expr_read(
-      nest, pestle_nest_stage(nest, p)->tensors[0], index, NULL);
+  s->values[0] = pestle_expr_read(nest, pestle_nest_stage(nest, p)->tensors[0],
+                                  index, NULL);
 }
 
 pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,

@@ -89,8 +89,7 @@ static bool reads_own_row(const online_t* o, const pestle_nest_stage_t* f,
     if (o->nest->tensors.data[o->tensor].type.dims[i] == 1) continue;
     const pestle_lin_t* at = e->index[i];
     if (i + 1 >= f->map_count || at->constant || at->count != 1 ||
-        at->terms[0].coef != 1 ||
-        at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
+        at->terms[0].coef != 1 || at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
         at->terms[0].atom->axis != f->roots[i + 1]) {
       return false;
     }
@@ -162,8 +161,7 @@ static pestle_status_t check_sum(const online_t* o, uint32_t stage) {
   const pestle_nest_t* nest = o->nest;
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   int32_t terms = terms_of(nest, s);
-  const pestle_nest_stage_t* t =
-      terms >= 0 ? &nest->stages.data[terms] : NULL;
+  const pestle_nest_stage_t* t = terms >= 0 ? &nest->stages.data[terms] : NULL;
   if (s->fold != PESTLE_OP_ADD || stage <= o->maximum || !t || !t->is_fold ||
       t->fold != PESTLE_OP_ADD || t->map_count != s->map_count + 1) {
     return refuse(nest, stage, "it must be a sum of partial sums");
@@ -234,8 +232,7 @@ static pestle_status_t check_online(const online_t* o, uint32_t owner,
   if (s->root_count != s->map_count + 1 || s->roots[s->map_count] != axis) {
     return refuse(nest, owner, "the loop must be its one fold axis");
   }
-  bool* making =
-      pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
+  bool* making = pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
   if (!making) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
   for (uint32_t i = 0; i < count; ++i) {
     if (folds[i] >= owner ||
@@ -266,10 +263,9 @@ static const pestle_expr_t* accumulator(pestle_nest_t* nest,
 // |m|, or 0 where it is still -infinity: x - m must not be NaN for the
 // elements that are -infinity themselves.
 static const pestle_expr_t* finite_or_zero(pestle_nest_t* nest,
-                                   const pestle_expr_t* m) {
+                                           const pestle_expr_t* m) {
   pestle_dtype_t t = (pestle_dtype_t)m->dtype;
-  const pestle_expr_t* none =
-      pestle_expr_const(nest, t, (double)-INFINITY, 0);
+  const pestle_expr_t* none = pestle_expr_const(nest, t, (double)-INFINITY, 0);
   const pestle_expr_t* is_none =
       pestle_expr_op(nest, PESTLE_OP_EQ, PESTLE_I1, m, none, NULL);
   return pestle_expr_op(nest, PESTLE_OP_SELECT, t, is_none,
@@ -341,19 +337,17 @@ static void change_sum(const online_t* o, uint32_t stage, uint32_t scale) {
   const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
   const pestle_type_t* type = &nest->tensors.data[scale].type;
   for (int32_t d = 0; d < type->rank; ++d) {
-    index[d] = type->dims[d] == 1
-                   ? pestle_lin_const(nest, 0)
-                   : pestle_lin_axis(nest, s->roots[d]);
+    index[d] = type->dims[d] == 1 ? pestle_lin_const(nest, 0)
+                                  : pestle_lin_axis(nest, s->roots[d]);
   }
-  const pestle_expr_t* by = pestle_expr_cast(
-      nest, pestle_expr_read(nest, scale, index, NULL), t);
+  const pestle_expr_t* by =
+      pestle_expr_cast(nest, pestle_expr_read(nest, scale, index, NULL), t);
   const pestle_expr_t* scaled =
       pestle_expr_op(nest, PESTLE_OP_MULTIPLY, t,
                      accumulator(nest, PESTLE_EXPR_ACC, t), by, NULL);
   if (nest->failed || !make_arrays(nest, s, 1)) return;
-  s->combine[0] =
-      pestle_expr_op(nest, PESTLE_OP_ADD, t, scaled,
-                     accumulator(nest, PESTLE_EXPR_VAL, t), NULL);
+  s->combine[0] = pestle_expr_op(nest, PESTLE_OP_ADD, t, scaled,
+                                 accumulator(nest, PESTLE_EXPR_VAL, t), NULL);
 }
 
 static const pestle_expr_t* guard_maximum(void* user, const pestle_expr_t* e) {

@@ -226,8 +226,8 @@ static void test_partial(void** state) {
            "store r_2p private");
 }
 
-#define ONLINE                                                            \
-  "inline sc mb d lb y\n"                                                 \
+#define ONLINE                                                           \
+  "inline sc mb d lb y\n"                                                \
   "partial r.k 32\npartial r_2.k 32 reassoc\npartial c_2.k 32 reassoc\n" \
   "online c_2.k reassoc : r r_2\n"
 
