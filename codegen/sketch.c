@@ -9,6 +9,8 @@
 //   tile          folds whose innermost    accumulators of rows x vectors in
 //                 map axis is contiguous   registers: GEMM, convolution,
 //                                          pooling, column sums
+//   chain         two contractions, row    tiles of both, scores and their rows
+//                 folds between them       in scratch
 //   columns       several folds along      one row's columns in lanes, all folds
 //                 strided axes             of a column tile after each other
 #include <string.h>
@@ -203,6 +205,9 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   if (count == 0) return pestle_sketch_map(&k);
   if (count == 1 && fold >= 0 && pestle_sketch_tile_fits(&k, (uint32_t)fold)) {
     return pestle_sketch_tile(&k, (uint32_t)fold);
+  }
+  if (!nest->frugal && pestle_sketch_chain_fits(&k)) {
+    return pestle_sketch_chain(&k);
   }
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);

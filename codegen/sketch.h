@@ -78,12 +78,35 @@ pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_tile_t* t);
 pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
                                         bool product);
 
+// A tile of accumulators for |width| columns and |height| rows of products.
+pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
+                                      int64_t height);
+// A sum of products.
+bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
+// Whether stage |id| is read by the anchor at exactly the anchor's axes.
+bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
+// Lanes and unrolled partial results along |axis| of fold |id|, where it may
+// be folded in another order.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
+                                                          uint32_t id,
+                                                          uint32_t axis);
+// A copy of the operand of |fold| that moves along its innermost map axis by
+// more than one element; the copy is contiguous along it. |*out_copy| is its
+// stage, behind which |fold| and the anchor move up by one, or -1: there is
+// none.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k,
+                                                            uint32_t fold,
+                                                            int32_t* out_copy);
+
 // The sketches. No fold:
 PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
 // One fold, which |pestle_sketch_tile_fits|:
 bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
                                                     uint32_t fold);
+// Two contractions with row folds between them:
+bool pestle_sketch_chain_fits(pestle_sketch_t* k);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_chain(pestle_sketch_t* k);
 // Folds along rows. |row| marks, by position among the anchor's roots, the axes
 // on which folds depend; these come first.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k,

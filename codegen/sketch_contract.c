@@ -23,14 +23,13 @@ enum {
   INLINE_EPILOGUE = 2,
 };
 
-static bool is_product(const pestle_nest_stage_t* s) {
+bool pestle_sketch_is_product(const pestle_nest_stage_t* s) {
   return s->is_fold && s->fold == PESTLE_OP_ADD && s->value_count == 1 &&
          s->values[0]->kind == PESTLE_EXPR_OP &&
          s->values[0]->op == PESTLE_OP_MULTIPLY;
 }
 
-// Whether stage |id| is read by the anchor at exactly the anchor's axes.
-static bool aligned(pestle_sketch_t* k, uint32_t id) {
+bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, id);
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   if (f->map_count != y->map_count || f->value_count != 1) return false;
@@ -53,10 +52,11 @@ static bool aligned(pestle_sketch_t* k, uint32_t id) {
 
 bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  if (!aligned(k, fold) || !f->map_count || f->fold == PESTLE_OP_COUNT) {
+  if (!pestle_sketch_aligned(k, fold) || !f->map_count ||
+      f->fold == PESTLE_OP_COUNT) {
     return false;
   }
-  if (is_product(f)) return true;
+  if (pestle_sketch_is_product(f)) return true;
   // Not worth lanes over one or two elements when a fold axis is contiguous.
   uint32_t last = f->roots[f->map_count - 1];
   return pestle_sketch_contiguous_fold(k, f) < 0 ||
@@ -105,6 +105,26 @@ static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
     k->nest->failed = true;
   }
   return o;
+}
+
+pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
+                                           int32_t* out_copy) {
+  *out_copy = -1;
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
+  uint32_t axis = c->roots[c->map_count - 1];
+  for (int side = 0; side < 2; ++side) {
+    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
+    if (o.tensor < 0 || o.unit || k->nest->frugal ||
+        !pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor)) {
+      continue;
+    }
+    uint32_t copy;
+    PESTLE_TRY(pestle_schedule_stage(k->nest, fold, (uint32_t)o.tensor, &copy));
+    *out_copy = (int32_t)copy;
+    ++k->anchor;
+    return NULL;
+  }
+  return NULL;
 }
 
 // Packs a constant vector operand into panels, or stages a strided one.
@@ -253,7 +273,7 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t tile_leaf) {
 
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
-  bool product = is_product(pestle_sketch_stage(k, fold));
+  bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
   pestle_tile_t t = pestle_sketch_choose_tile(k, fold, product);
   bool registers =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||

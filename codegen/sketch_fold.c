@@ -99,11 +99,10 @@ pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
   return NULL;
 }
 
-// Lanes and unrolled partial results along |axis| of fold |id|.
-static pestle_status_t fold_lanes(pestle_sketch_t* k, uint32_t id,
-                                  uint32_t axis) {
+pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
+                                         uint32_t axis) {
   pestle_nest_t* nest = k->nest;
-  int64_t extent = pestle_sketch_extent(k, axis);
+  int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
   bool ok = s->fold != PESTLE_OP_COUNT && extent >= 2 &&
@@ -142,7 +141,7 @@ static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
     if (axis < 0 && s->root_count > s->map_count) {
       axis = (int32_t)s->roots[s->root_count - 1];
     }
-    if (axis >= 0) PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis));
+    if (axis >= 0) PESTLE_TRY(pestle_sketch_fold_lanes(k, id, (uint32_t)axis));
     bool registers;
     PESTLE_TRY(pestle_nest_private_fits(nest, id, &registers));
     return pestle_schedule_store(

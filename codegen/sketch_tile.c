@@ -51,29 +51,16 @@ static int64_t tile_score(int64_t height, int64_t vectors, int64_t rows,
   return height % rows ? score * HEIGHT_TAIL_PERCENT / 100 : score;
 }
 
-pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
-                                        bool product) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  uint32_t n = y->map_count;
-  int64_t width = pestle_sketch_extent(k, y->roots[n - 1]);
-  int32_t row = row_position(k, y);
-  int64_t height = row >= 0 ? pestle_sketch_extent(k, y->roots[row]) : 1;
-  pestle_tile_t t = {
-      .fold = fold, .row = row, .lanes = pestle_sketch_lanes(k, width)};
+pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
+                                      int64_t height) {
+  pestle_tile_t t = {.row = -1, .lanes = pestle_sketch_lanes(k, width)};
   int64_t vectors = (width + t.lanes - 1) / t.lanes;
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
-  if (!product) {
-    t.vectors = pestle_sketch_min(vectors, LATENCY);
-    t.rows = 1;
-    return t;
-  }
+  int64_t widest = budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS;
   int64_t best = 0;
-  for (int64_t v = pestle_sketch_min(
-           vectors, budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS);
-       v >= 1; --v) {
-    for (int64_t r = pestle_sketch_min(
-             height, pestle_sketch_min(budget / v, MOST_ROWS));
-         r >= 1; --r) {
+  for (int64_t v = pestle_sketch_min(vectors, widest); v >= 1; --v) {
+    int64_t most = pestle_sketch_min(budget / v, MOST_ROWS);
+    for (int64_t r = pestle_sketch_min(height, most); r >= 1; --r) {
       int64_t score = tile_score(height, vectors, r, v);
       if (score <= best) continue;
       best = score;
@@ -81,5 +68,20 @@ pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
       t.rows = r;
     }
   }
+  return t;
+}
+
+pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
+                                        bool product) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t width = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
+  int32_t row = row_position(k, y);
+  int64_t height = row >= 0 ? pestle_sketch_extent(k, y->roots[row]) : 1;
+  pestle_tile_t t = pestle_sketch_size_tile(k, width, height);
+  t.fold = fold;
+  t.row = row;
+  if (product) return t;
+  t.vectors = pestle_sketch_min((width + t.lanes - 1) / t.lanes, LATENCY);
+  t.rows = 1;
   return t;
 }

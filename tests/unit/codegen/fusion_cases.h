@@ -298,6 +298,30 @@ static const case_t cases[] = {
      "(tensor<2x37xf32>) -> tensor<2x37x24xf32>\n"
      "      %y = stablehlo.divide %o, %lb : tensor<2x37x24xf32>",
      "%y : tensor<2x37x24xf32>", 1e-6},
+    {"attention_long",
+     "q: tensor<1x97x16xf32>, k: tensor<1x700x16xf32>, v: tensor<1x700x20xf32>",
+     "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [2] : (tensor<1x97x16xf32>, "
+     "tensor<1x700x16xf32>) -> tensor<1x97x700xf32>\n"
+     "      %c = stablehlo.constant dense<0.25> : tensor<1x97x700xf32>\n"
+     "      %sc = stablehlo.multiply %s, %c : tensor<1x97x700xf32>\n"
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%sc init: %i) applies stablehlo.maximum "
+     "across dimensions = [2] : (tensor<1x97x700xf32>, tensor<f32>) -> "
+     "tensor<1x97xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : "
+     "(tensor<1x97xf32>) -> tensor<1x97x700xf32>\n"
+     "      %d = stablehlo.subtract %sc, %mb : tensor<1x97x700xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<1x97x700xf32>\n" SUM(
+         "l", "0.0", "2", "e",
+         "(tensor<1x97x700xf32>, tensor<f32>) -> tensor<1x97xf32>")
+     "      %o = stablehlo.dot_general %e, %v, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [1] : (tensor<1x97x700xf32>, "
+     "tensor<1x700x20xf32>) -> tensor<1x97x20xf32>\n"
+     "      %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : "
+     "(tensor<1x97xf32>) -> tensor<1x97x20xf32>\n"
+     "      %y = stablehlo.divide %o, %lb : tensor<1x97x20xf32>",
+     "%y : tensor<1x97x20xf32>", 1e-6},
     {"gemm_transposed_out", "a: tensor<13x29xf32>, b: tensor<29x40xf32>",
      "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xf32>, tensor<29x40xf32>) -> tensor<13x40xf32>\n"

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two contractions with folds along rows between them, as one kernel: scores,
+// their maximum, the shifted exponentials, their sum, the weighted sum of
+// values. Rows of the result are cut into blocks; of the axis that both folds
+// and the second contraction go along, whole rows of scores are kept where they
+// fit beside their operands, else blocks, in one pass (the row online).
+#include <string.h>
+
+#include "codegen/sketch.h"
+
+enum {
+  // Rows of scores that are alive together. They share each block of the first
+  // contraction's vector operand, whose copy (16 KiB at 64 x 64) costs about as
+  // much as four rows of scores.
+  ROWS = 96,
+  // Columns of one block of scores, in vectors: as wide as a tile.
+  BLOCK_VECTORS = 4,
+  // Scores of all rows, in bytes, up to which whole rows are kept: a quarter of
+  // the 1 MiB of L2, since their exponentials lie beside them.
+  WHOLE_ROWS = 256 << 10,
+};
+
+typedef struct chain_t {
+  pestle_sketch_t* k;
+  const char* scores;   // the first contraction
+  const char* maximum;  // NULL: there is none
+  const char* sums[4];  // folds beside the owner
+  uint32_t sum_count;
+  const char* owner;  // the second contraction
+  int64_t columns;    // extent of the axis between them
+  int64_t block;      // of columns; 0: whole rows
+  bool online;
+} chain_t;
+
+static uint32_t stage_of(const chain_t* c, const char* name) {
+  return (uint32_t)pestle_nest_find_stage(c->k->nest, name);
+}
+
+static pestle_nest_stage_t* find(const chain_t* c, const char* name) {
+  return pestle_sketch_stage(c->k, stage_of(c, name));
+}
+
+// --- What the nest looks like ---
+
+// The anchor's reads are of folds, at its own leading axes.
+static bool is_row_fold(const pestle_sketch_t* k, const pestle_nest_stage_t* s,
+                        int64_t columns) {
+  return s->is_fold && s->combine == NULL && s->value_count == 1 &&
+         s->root_count == s->map_count + 1 &&
+         pestle_sketch_extent(k, s->roots[s->map_count]) == columns;
+}
+
+// The map axes of |s| lead with those of |y|, but for dims of one element.
+static bool has_leading_axes(const pestle_sketch_t* k,
+                             const pestle_nest_stage_t* s,
+                             const pestle_nest_stage_t* y) {
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
+    if (extent == 1) continue;
+    if (i >= y->map_count || pestle_sketch_extent(k, y->roots[i]) != extent) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Fills |c| and says whether the nest is such a chain.
+static bool recognise(chain_t* c) {
+  pestle_sketch_t* k = c->k;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int32_t owner = -1;
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    if (pestle_sketch_stage(k, s)->is_fold) owner = (int32_t)s;
+  }
+  if (owner < 0 || y->map_count < 2) return false;
+  const pestle_nest_stage_t* o = pestle_sketch_stage(k, (uint32_t)owner);
+  if (!pestle_sketch_is_product(o) || o->root_count != o->map_count + 1 ||
+      !pestle_sketch_aligned(k, (uint32_t)owner)) {
+    return false;
+  }
+  c->owner = o->name;
+  c->columns = pestle_sketch_extent(k, o->roots[o->map_count]);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < (uint32_t)owner; ++i) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
+    if (s->inlined) continue;
+    if (!s->is_fold) {
+      ++kept;
+    } else if (!c->scores) {
+      bool scores =
+          pestle_sketch_is_product(s) && s->map_count >= 2 &&
+          pestle_sketch_extent(k, s->roots[s->map_count - 1]) == c->columns;
+      if (!scores) return false;
+      c->scores = s->name;
+    } else if (!is_row_fold(k, s, c->columns) || !has_leading_axes(k, s, o)) {
+      return false;
+    } else if (s->fold == PESTLE_OP_MAXIMUM && !c->maximum && !c->sum_count) {
+      c->maximum = s->name;
+    } else if (s->fold == PESTLE_OP_ADD && c->sum_count < 4) {
+      c->sums[c->sum_count++] = s->name;
+    } else {
+      return false;
+    }
+  }
+  return c->scores && kept <= 1 &&
+         find(c, c->scores)->map_count == o->map_count;
+}
+
+// --- Rows ---
+
+static pestle_status_t partial(chain_t* c, const char* name) {
+  uint32_t unused, stage = stage_of(c, name);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, stage);
+  PESTLE_TRY(pestle_schedule_partial(c->k->nest, stage, s->roots[s->map_count],
+                                     c->block, true, &unused));
+  ++c->k->anchor;
+  return NULL;
+}
+
+// Blocks of columns, stepped together.
+static pestle_status_t step_together(chain_t* c) {
+  uint32_t folds[5], n = 0;
+  PESTLE_TRY(partial(c, c->maximum));
+  for (uint32_t i = 0; i < c->sum_count; ++i) {
+    PESTLE_TRY(partial(c, c->sums[i]));
+  }
+  PESTLE_TRY(partial(c, c->owner));
+  folds[n++] = stage_of(c, c->maximum);
+  for (uint32_t i = 0; i < c->sum_count; ++i) {
+    folds[n++] = stage_of(c, c->sums[i]);
+  }
+  const pestle_nest_stage_t* o = find(c, c->owner);
+  return pestle_schedule_online(c->k->nest, stage_of(c, c->owner),
+                                o->roots[o->map_count], folds, n, true);
+}
+
+// |stage|'s own loops around its tile: rows and columns in tiles, other axes
+// outside. Returns the loop of the row tiles.
+static pestle_status_t tile_loops(chain_t* c, uint32_t stage,
+                                  const pestle_tile_t* t, uint32_t* out_tile) {
+  pestle_nest_t* nest = c->k->nest;
+  pestle_nest_stage_t* s = pestle_sketch_stage(c->k, stage);
+  uint32_t m = s->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
+  uint32_t row = s->roots[m - 2], column = s->roots[m - 1];
+  uint32_t it, im, jt, jn, jj, jv;
+  PESTLE_TRY(pestle_schedule_split(nest, stage, row, t->rows, &it, &im));
+  PESTLE_TRY(pestle_schedule_split(nest, stage, column, t->vectors * t->lanes,
+                                   &jt, &jn));
+  PESTLE_TRY(pestle_schedule_split(nest, stage, jn, t->lanes, &jj, &jv));
+  s = pestle_sketch_stage(c->k, stage);
+  for (uint32_t i = 0; i + 2 < m; ++i)
+    order[n++] = s->roots[i];
+  bool folds_outside = s->combine != NULL;  // its steps are around the tiles
+  uint32_t k = s->is_fold ? s->roots[m] : 0;
+  if (folds_outside) order[n++] = k;
+  order[n++] = jt;
+  order[n++] = it;
+  if (s->is_fold && !folds_outside) order[n++] = k;
+  order[n++] = im;
+  order[n++] = jj;
+  order[n++] = jv;
+  PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, im, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, jj, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, jv, PESTLE_MARK_VECTOR));
+  *out_tile = it;
+  return NULL;
+}
+
+static pestle_tile_t tile_for(const chain_t* c, const pestle_nest_stage_t* s) {
+  uint32_t m = s->map_count;
+  int64_t width = pestle_sketch_extent(c->k, s->roots[m - 1]);
+  int64_t height = pestle_sketch_extent(c->k, s->roots[m - 2]);
+  if (c->block && c->block < width && s == find(c, c->scores)) width = c->block;
+  return pestle_sketch_size_tile(c->k, width, pestle_sketch_min(height, ROWS));
+}
+
+static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
+                             uint32_t loop) {
+  PESTLE_TRY(pestle_schedule_at(c->k->nest, stage, under, loop));
+  return pestle_schedule_store(c->k->nest, stage, PESTLE_PLACE_SHARED);
+}
+
+// The scores: the copy of the operand that lies across, then tiles.
+static pestle_status_t place_scores(chain_t* c, uint32_t* under,
+                                    uint32_t loop) {
+  uint32_t id = stage_of(c, c->scores), tile, outer;
+  pestle_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
+  t.fold = id;
+  int32_t copy;
+  PESTLE_TRY(pestle_sketch_stage_across(c->k, id, &copy));
+  if (copy >= 0) {
+    ++id;
+    ++*under;
+  }
+  PESTLE_TRY(place(c, id, *under, loop));
+  PESTLE_TRY(tile_loops(c, id, &t, &tile));
+  if (copy < 0) return NULL;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, (uint32_t)copy);
+  PESTLE_TRY(place(c, (uint32_t)copy, *under, loop));
+  return pestle_sketch_vectorise(c->k, (uint32_t)copy,
+                                 s->roots[s->map_count - 1], 1, &outer);
+}
+
+// Everything between the contractions that is made for a block of rows.
+static pestle_status_t place_between(chain_t* c, uint32_t under,
+                                     uint32_t loop) {
+  pestle_sketch_t* k = c->k;
+  uint32_t outer;
+  for (uint32_t i = stage_of(c, c->scores) + 1; i < stage_of(c, c->owner);
+       ++i) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
+    if (s->inlined || s->at_stage >= 0) continue;
+    bool product = pestle_sketch_is_product(s);
+    if (product) continue;  // partial results of the second contraction
+    PESTLE_TRY(place(c, i, under, loop));
+    s = pestle_sketch_stage(k, i);
+    if (s->is_fold) {
+      PESTLE_TRY(pestle_sketch_fold_lanes(k, i, s->roots[s->map_count]));
+    } else {
+      PESTLE_TRY(
+          pestle_sketch_vectorise(k, i, s->roots[s->map_count - 1], 1, &outer));
+    }
+  }
+  return NULL;
+}
+
+// Folds that step with the owner: their rows in lanes.
+static pestle_status_t finish_carried(chain_t* c) {
+  pestle_sketch_t* k = c->k;
+  for (uint32_t i = 0; i < k->anchor; ++i) {
+    pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
+    if (!s->carried) continue;
+    PESTLE_TRY(pestle_schedule_store(k->nest, i, PESTLE_PLACE_SHARED));
+    // The innermost axis with something to walk is that of the rows.
+    uint32_t row = s->map_count;
+    while (row > 0 && pestle_sketch_extent(k, s->roots[row - 1]) == 1)
+      --row;
+    if (!row || row != s->map_count) continue;
+    uint32_t o, v, order[PESTLE_NEST_MAX_AXES], n = 0;
+    int64_t lanes = pestle_sketch_lanes(
+        k, pestle_sketch_min(ROWS, pestle_sketch_extent(k, s->roots[row - 1])));
+    PESTLE_TRY(
+        pestle_schedule_split(k->nest, i, s->roots[row - 1], lanes, &o, &v));
+    s = pestle_sketch_stage(k, i);
+    order[n++] = s->roots[s->map_count];
+    for (uint32_t a = 0; a + 1 < s->map_count; ++a)
+      order[n++] = s->roots[a];
+    order[n++] = o;
+    order[n++] = v;
+    PESTLE_TRY(pestle_schedule_reorder(k->nest, i, order, n));
+    PESTLE_TRY(pestle_schedule_mark(k->nest, i, v, PESTLE_MARK_VECTOR));
+  }
+  return NULL;
+}
+
+// The anchor: groups of batches and blocks of rows. |*out_loop|: the blocks'.
+static pestle_status_t anchor_loops(chain_t* c, uint32_t* out_loop) {
+  pestle_sketch_t* k = c->k;
+  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t m = y->map_count, io, ii, outer;
+  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, y->roots[m - 2], ROWS,
+                                   &io, &ii));
+  PESTLE_TRY(pestle_sketch_vectorise(
+      k, k->anchor, pestle_sketch_stage(k, k->anchor)->roots[m - 1],
+      BLOCK_VECTORS, &outer));
+  *out_loop = io;
+  return pestle_sketch_bind_groups(k, io);
+}
+
+static pestle_status_t schedule(chain_t* c) {
+  pestle_sketch_t* k = c->k;
+  uint32_t block_loop, tile_loop, loop;
+  if (c->online) PESTLE_TRY(step_together(c));
+  PESTLE_TRY(anchor_loops(c, &block_loop));
+  uint32_t under = k->anchor;
+  loop = block_loop;
+  uint32_t owner = stage_of(c, c->owner);
+  if (c->online) {
+    PESTLE_TRY(place(c, owner, k->anchor, block_loop));
+    pestle_nest_stage_t* o = pestle_sketch_stage(k, owner);
+    pestle_tile_t t = tile_for(c, o);
+    loop = o->roots[o->map_count];
+    PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
+    // The block's own contraction, a tile at a time in registers.
+    t.fold = owner - 1;
+    t.row = (int32_t)pestle_sketch_stage(k, t.fold)->map_count - 2;
+    PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+    PESTLE_TRY(pestle_schedule_at(k->nest, t.fold, owner, tile_loop));
+    under = owner;
+  } else {
+    pestle_tile_t t = tile_for(c, pestle_sketch_stage(k, owner));
+    PESTLE_TRY(place(c, owner, k->anchor, block_loop));
+    PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
+  }
+  uint32_t before = (uint32_t)k->nest->stages.size;
+  PESTLE_TRY(place_between(c, under, loop));
+  PESTLE_TRY(finish_carried(c));
+  PESTLE_TRY(place_scores(c, &under, loop));
+  (void)before;
+  return NULL;
+}
+
+bool pestle_sketch_chain_fits(pestle_sketch_t* k) {
+  chain_t c = {.k = k};
+  return recognise(&c);
+}
+
+pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
+  chain_t c = {.k = k};
+  if (!recognise(&c)) {
+    return PESTLE_ERROR(INTERNAL, "'%s' is no chain", k->nest->name);
+  }
+  const pestle_nest_stage_t* o = find(&c, c.owner);
+  int64_t rows = pestle_sketch_min(
+      ROWS, pestle_sketch_extent(k, o->roots[o->map_count - 2]));
+  c.block = k->lanes * BLOCK_VECTORS;
+  bool fits = rows * c.columns * PESTLE_SKETCH_ELEMENT <= WHOLE_ROWS;
+  c.online = !fits && c.maximum && c.sum_count && k->reassociate &&
+             c.columns > c.block;
+  if (!c.online) c.block = 0;
+  return schedule(&c);
+}
