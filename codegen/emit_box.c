@@ -32,7 +32,7 @@ static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
     pestle_lin_t* one = pestle_arena_alloc_zero(
         nest->arena, sizeof(*one) + sizeof(*t), _Alignof(pestle_lin_t));
     if (!one) {
-      nest->failed = true;
+      pestle_nest_fail_memory(nest);
       return false;
     }
     one->count = 1;
@@ -124,7 +124,7 @@ static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
     uint8_t* seen =
         pestle_arena_alloc_zero(e->nest->arena, e->nest->expr_count + 1, 1);
     if (!seen) {
-      e->nest->failed = true;
+      pestle_nest_fail_memory(e->nest);
       return;
     }
     pestle_expr_visit_with(e->nest, seen, s->values[v], box_visit, b);

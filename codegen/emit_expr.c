@@ -230,7 +230,7 @@ pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x) {
   if (x->id < e->memo_count) {
     pestle_memo_undo_t u = {x->id, e->memo[x->id]};
     if (!pestle_vec_push(&e->undo, u)) {
-      e->nest->failed = true;
+      pestle_nest_fail_memory(e->nest);
       return id;
     }
     e->memo[x->id] = id;

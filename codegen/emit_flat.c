@@ -152,8 +152,6 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
   join_aliases(&e);
   emit_anchor(&e, (uint32_t)nest->stages.size - 1);
   pestle_vec_deinit(&e.undo);
-  if (nest->failed) {
-    return PESTLE_ERROR(OUT_OF_MEMORY, "emitting '%s'", nest->name);
-  }
+  PESTLE_TRY(pestle_nest_status(nest));
   return pestle_kir_finish(k);
 }

@@ -5,6 +5,10 @@
 #include "codegen/emit_internal.h"
 #include "codegen/schedule.h"
 
+enum {
+  MAX_PARTS = 64,  // of one element's fold; more than any register file holds
+};
+
 typedef struct fold_t {
   uint32_t acc[PESTLE_MAX_RANK];  // private buffers, one a value
   unsigned lanes;                 // of an accumulator
@@ -154,9 +158,15 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
   for (uint32_t i = 0; i < f->part_count; ++i) {
     count *= e->nest->axes.data[f->parts[i]].full_extent;
   }
-  pestle_kir_id_t part[64];
-  if (count > 64) {  // the sketches make at most four
-    e->nest->failed = true;
+  pestle_kir_id_t part[MAX_PARTS];
+  if (count > MAX_PARTS) {
+    pestle_nest_fail(
+        e->nest,
+        PESTLE_ERROR(UNSUPPORTED,
+                     "kernel '%s': stage '%s' folds into %lld partial results "
+                     "side by side, more than %d; unroll fewer of its fold "
+                     "loops",
+                     e->nest->name, s->name, (long long)count, MAX_PARTS));
     return acc_index(e, f);
   }
   pestle_kir_id_t base = acc_index(e, f);

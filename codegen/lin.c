@@ -17,7 +17,7 @@ static pestle_lin_t* lin_alloc(pestle_nest_t* nest, size_t terms) {
   pestle_lin_t* lin = pestle_arena_alloc_zero(
       nest->arena, sizeof(pestle_lin_t) + terms * sizeof(pestle_term_t),
       _Alignof(pestle_lin_t));
-  if (!lin) nest->failed = true;
+  if (!lin) pestle_nest_fail_memory(nest);
   return lin;
 }
 
@@ -52,13 +52,13 @@ static const pestle_atom_t* intern(pestle_nest_t* nest, pestle_atom_t atom) {
   }
   pestle_atom_t* made = PESTLE_ARENA_NEW(nest->arena, pestle_atom_t);
   if (!made) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   *made = atom;
   made->id = (uint32_t)nest->atoms.size;
   if (!pestle_vec_push(&nest->atoms, made)) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   return made;

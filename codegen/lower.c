@@ -426,7 +426,7 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
   s->write_index =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
   if (!s->values || !s->tensors || !s->write_index) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   pestle_index_t axes = {0};
@@ -442,7 +442,7 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
     const pestle_lin_t** index =
         PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
     if (nest->failed || !index) {
-      nest->failed = true;
+      pestle_nest_fail_memory(nest);
       return NULL;
     }
     index[0] =
@@ -473,6 +473,5 @@ pestle_status_t pestle_lower_group(const pestle_node_t* fusion,
     if (n->scratch) PESTLE_TRY(lower_node(&lower, n));
   }
   if (!nest->failed) PESTLE_TRY(add_outputs(&lower, group, aliases));
-  if (nest->failed) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  return NULL;
+  return pestle_nest_status(nest);
 }

@@ -37,7 +37,7 @@ static uint32_t add_fold(pestle_lower_t* lower, const char* name,
     out_fold[i] = pestle_lin_axis(nest, axis);
   }
   s->inits = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
-  if (!s->inits) nest->failed = true;
+  if (!s->inits) pestle_nest_fail_memory(nest);
   return id;
 }
 
@@ -87,7 +87,7 @@ static pestle_status_t lower_combine(pestle_lower_t* lower,
   const pestle_expr_t** made =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, count);
   if (!made) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   size_t next = 0;
@@ -140,7 +140,7 @@ static bool alloc_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
   if (!s->values || !s->inits || !s->combine || !s->tensors ||
       !s->write_index) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return false;
   }
   memset((void*)s->write_index, 0, n * sizeof(*s->write_index));

@@ -24,6 +24,31 @@ void pestle_nest_deinit(pestle_nest_t* nest) {
   pestle_vec_deinit(&nest->stages);
   pestle_vec_deinit(&nest->atoms);
   pestle_vec_deinit(&nest->rows);
+  pestle_status_release(nest->failed);
+  nest->failed = NULL;
+}
+
+void pestle_nest_fail(pestle_nest_t* nest, pestle_status_t why) {
+  if (nest->failed) {
+    pestle_status_release(why);
+  } else {
+    nest->failed = why;
+  }
+}
+
+void pestle_nest_fail_memory(pestle_nest_t* nest) {
+  if (nest->failed) return;
+  nest->failed =
+      PESTLE_ERROR(OUT_OF_MEMORY,
+                   "out of host memory in the nest of kernel '%s'", nest->name);
+}
+
+pestle_status_t pestle_nest_status(const pestle_nest_t* nest) {
+  if (!nest->failed) return NULL;
+  return pestle_status_make(pestle_status_code(nest->failed),
+                            pestle_status_file(nest->failed),
+                            pestle_status_line(nest->failed), "%s",
+                            pestle_status_message(nest->failed));
 }
 
 // --- Expressions ---
@@ -32,7 +57,7 @@ pestle_expr_t* pestle_expr_make(pestle_nest_t* nest, pestle_expr_kind_t kind,
                                 pestle_dtype_t dtype) {
   pestle_expr_t* e = PESTLE_ARENA_NEW(nest->arena, pestle_expr_t);
   if (!e) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     nest->broken = (pestle_expr_t){.dtype = PESTLE_F32};
     return &nest->broken;
   }
@@ -102,7 +127,7 @@ const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
   const pestle_lin_t** copy =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, count ? count : 1);
   if (!copy) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return e;
   }
   if (flat) {
@@ -128,7 +153,7 @@ void pestle_substitution_init(pestle_nest_t* nest,
       nest->arena, (nest->expr_count + 1) * sizeof(*out_how->memo),
       _Alignof(pestle_expr_t*));
   if (!out_how->memo) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     out_how->memo_count = 0;
   }
 }
@@ -158,7 +183,7 @@ static const pestle_expr_t* substitute(pestle_nest_t* nest,
     const pestle_lin_t** index =
         PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, e->index_count);
     if (!index) {
-      nest->failed = true;
+      pestle_nest_fail_memory(nest);
       return copy;
     }
     for (uint32_t i = 0; i < e->index_count; ++i) {
@@ -291,7 +316,7 @@ static const char* unique_name(pestle_nest_t* nest, const char* wish,
   if (is_identifier(wish) && !taken(nest, wish, scope)) return wish;
   char* name = pestle_arena_alloc(nest->arena, LONGEST_NAME + SUFFIX + 2, 1);
   if (!name) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return "";
   }
   size_t n = 0;
@@ -337,7 +362,7 @@ uint32_t pestle_nest_add_tensor(pestle_nest_t* nest, const char* name,
   t.place =
       kind == PESTLE_TENSOR_STAGE ? PESTLE_PLACE_NONE : PESTLE_PLACE_GLOBAL;
   if (!pestle_vec_push(&nest->tensors, t)) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return 0;
   }
   return (uint32_t)nest->tensors.size - 1;
@@ -355,7 +380,7 @@ uint32_t pestle_nest_add_axis(pestle_nest_t* nest, const char* name,
                           .outer = -1,
                           .inner = -1};
   if (!pestle_vec_push(&nest->axes, a)) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return 0;
   }
   return (uint32_t)nest->axes.size - 1;
@@ -384,7 +409,7 @@ uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, 1);
   if (!s.values || !s.tensors || !s.write_index ||
       !pestle_vec_push(&nest->stages, s)) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return 0;
   }
   s.write_index[0] = NULL;

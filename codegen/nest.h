@@ -192,9 +192,9 @@ typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
   const char* name;
-  const char* ops;  // graph ops and sources, for the note
-  bool failed;      // out of memory: sticky
-  bool frugal;      // the sketch keeps nothing in scratch
+  const char* ops;         // graph ops and sources, for the note
+  bool frugal;             // the sketch keeps nothing in scratch
+  pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;
   PESTLE_VEC(pestle_nest_stage_t) stages;
@@ -207,6 +207,12 @@ typedef struct pestle_nest_t {
 void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
                       const char* name, pestle_nest_t* out_nest);
 void pestle_nest_deinit(pestle_nest_t* nest);
+// Most of what makes a nest returns no status: the first failure is kept, and
+// what is made from then on is worthless but safe to look at. Takes |why|.
+void pestle_nest_fail(pestle_nest_t* nest, pestle_status_t why);
+void pestle_nest_fail_memory(pestle_nest_t* nest);
+// A copy of the first failure, or NULL.
+PESTLE_NODISCARD pestle_status_t pestle_nest_status(const pestle_nest_t* nest);
 
 // Index arithmetic. All results are simplified and live in the nest's arena.
 const pestle_lin_t* pestle_lin_const(pestle_nest_t* nest, int64_t value);

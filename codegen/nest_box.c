@@ -257,7 +257,7 @@ static pestle_status_t box_at_place(pestle_nest_t* nest, uint32_t p,
     if (q == p || runs_under(&b, q)) find_box(&b, q, seen);
   }
   if (b.consumer == p) find_box(&b, p, seen);
-  return pestle_schedule_check_memory(nest);
+  return pestle_nest_status(nest);
 }
 
 static pestle_nest_box_t* make_boxes(pestle_nest_t* nest) {
@@ -298,10 +298,12 @@ static bool is_unrolled(const pestle_nest_t* nest, uint32_t axis,
          is_unrolled(nest, (uint32_t)a->inner, inner);
 }
 
-pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
-                                         bool* out_fits) {
+// Whether all that reads |stage| runs under its loop already: only then is the
+// box at its place known.
+static pestle_status_t has_place(pestle_nest_t* nest, uint32_t stage,
+                                 bool* out_placed) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  *out_fits = true;
+  *out_placed = false;
   if (s->at_stage < 0) return NULL;
   for (uint32_t q = stage + 1; q < nest->stages.size; ++q) {
     bool reads;
@@ -310,8 +312,19 @@ pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
       continue;
     }
     PESTLE_TRY(pestle_schedule_reads(nest, q, stage, &reads));
-    if (reads) return NULL;  // it has no place yet
+    if (reads) return NULL;
   }
+  *out_placed = true;
+  return NULL;
+}
+
+pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
+                                         bool* out_fits) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  *out_fits = true;
+  bool placed;
+  PESTLE_TRY(has_place(nest, stage, &placed));
+  if (!placed) return NULL;
   pestle_nest_box_t* boxes = make_boxes(nest);
   pestle_nest_box_t* outer = make_boxes(nest);
   if (!boxes || !outer) return PESTLE_ERROR(OUT_OF_MEMORY, "finding boxes");
@@ -321,5 +334,83 @@ pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest, uint32_t stage,
       *out_fits = false;
     }
   }
+  return NULL;
+}
+
+// --- Copies ---
+
+static int64_t times(int64_t a, int64_t b) {
+  if (b <= 1) return a;
+  return a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
+// The steps of the unrolled loops of |axis| among the first |count| of |s|,
+// where the axis covers |extent|.
+static int64_t unrolled_steps(const pestle_nest_t* nest,
+                              const pestle_nest_stage_t* s, uint32_t count,
+                              uint32_t axis, int64_t extent) {
+  const pestle_nest_axis_t* a = &nest->axes.data[axis];
+  if (a->outer < 0) {
+    int32_t at = pestle_schedule_position(s, axis);
+    bool counts = at >= 0 && at < (int32_t)count;
+    return counts && a->mark == PESTLE_MARK_UNROLL ? extent : 1;
+  }
+  int64_t outer = extent / a->factor + (extent % a->factor != 0);
+  int64_t inner = extent < a->factor ? extent : a->factor;
+  return times(unrolled_steps(nest, s, count, (uint32_t)a->outer, outer),
+               unrolled_steps(nest, s, count, (uint32_t)a->inner, inner));
+}
+
+static int64_t copies_under(const pestle_nest_t* nest, uint32_t stage,
+                            const pestle_nest_box_t* box, uint32_t count) {
+  const pestle_nest_stage_t* s = &nest->stages.data[stage];
+  bool whole = !box || stage + 1 == nest->stages.size;
+  int64_t copies = 1;
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    int64_t extent = whole || i >= s->map_count
+                         ? pestle_nest_axis_span(&nest->axes.data[s->roots[i]])
+                         : box->extent[i];
+    copies = times(copies, unrolled_steps(nest, s, count, s->roots[i], extent));
+  }
+  return copies;
+}
+
+// Of the body of |stage|, under its own loops and those that it is placed
+// under; without |boxes| as if all stages ran on their whole tensors.
+static int64_t copies_of(const pestle_nest_t* nest, uint32_t stage,
+                         const pestle_nest_box_t* boxes) {
+  uint32_t count = nest->stages.data[stage].order_count;
+  int64_t copies = 1;
+  for (;;) {
+    const pestle_nest_stage_t* s = &nest->stages.data[stage];
+    copies = times(
+        copies, copies_under(nest, stage, boxes ? &boxes[stage] : NULL, count));
+    // Places are under later stages, so the walk ends.
+    if (s->at_stage <= (int32_t)stage) return copies;
+    stage = (uint32_t)s->at_stage;
+    count = s->at_axis < 0
+                ? 0
+                : (uint32_t)(pestle_schedule_position(&nest->stages.data[stage],
+                                                      (uint32_t)s->at_axis) +
+                             1);
+  }
+}
+
+pestle_status_t pestle_nest_copies(pestle_nest_t* nest, uint32_t stage,
+                                   int64_t* out_copies) {
+  *out_copies = copies_of(nest, stage, NULL);
+  // What is not too much for whole tensors is not too much for parts.
+  if (*out_copies <= PESTLE_NEST_MAX_COPIES) return NULL;
+  for (uint32_t q = stage; q + 1 < nest->stages.size;
+       q = (uint32_t)nest->stages.data[q].at_stage) {
+    bool placed;
+    PESTLE_TRY(has_place(nest, q, &placed));
+    if (placed) continue;
+    *out_copies = 0;
+    return NULL;
+  }
+  pestle_nest_box_t* boxes;
+  PESTLE_TRY(pestle_nest_boxes(nest, &boxes));
+  *out_copies = copies_of(nest, stage, boxes);
   return NULL;
 }

@@ -113,7 +113,7 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
   PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
   PESTLE_TRY(parse_type(p, &type));
   uint32_t id = pestle_nest_add_tensor(p->nest, name, kind, 0, &type);
-  if (p->nest->failed) return PESTLE_OOM();
+  PESTLE_TRY(pestle_nest_status(p->nest));
   pestle_nest_tensor_t* t = &p->nest->tensors.data[id];
   t->name = name;
   if (kind != PESTLE_TENSOR_STAGE) return parse_argument(p, t);
@@ -137,7 +137,7 @@ static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
   }
   *out_axis =
       pestle_nest_add_axis(p->nest, name, (int32_t)p->stage, fold, extent);
-  if (p->nest->failed) return PESTLE_OOM();
+  PESTLE_TRY(pestle_nest_status(p->nest));
   p->nest->axes.data[*out_axis].name = name;
   return NULL;
 }
@@ -461,7 +461,7 @@ pestle_status_t pestle_nest_parse(const char* text, size_t size,
   pestle_vec_init(&p.writes, out_nest->allocator);
   pestle_vec_init(&p.places, out_nest->allocator);
   pestle_status_t status = parse_nest(&p);
-  if (!status && out_nest->failed) status = PESTLE_OOM();
+  if (!status) status = pestle_nest_status(out_nest);
   pestle_vec_deinit(&p.labels);
   pestle_vec_deinit(&p.writes);
   pestle_vec_deinit(&p.places);

@@ -152,7 +152,7 @@ pestle_status_t pestle_nest_parse_lin(pestle_nest_parser_t* p,
   --p->nesting;
   p->height = height;
   *out_lin = pestle_lin_make(p->nest, sum.constant, sum.terms, sum.count);
-  return p->nest->failed ? PESTLE_OOM() : NULL;
+  return pestle_nest_status(p->nest);
 }
 
 // --- Expressions ---
@@ -161,7 +161,7 @@ static pestle_status_t make(pestle_nest_parser_t* p, pestle_expr_t from,
                             const pestle_expr_t** out) {
   pestle_expr_t* e = pestle_expr_make(p->nest, (pestle_expr_kind_t)from.kind,
                                       (pestle_dtype_t)from.dtype);
-  if (p->nest->failed) return PESTLE_OOM();
+  PESTLE_TRY(pestle_nest_status(p->nest));
   from.id = e->id;
   *e = from;
   *out = e;

@@ -255,6 +255,20 @@ static pestle_status_t check_stage(const verify_t* v) {
   return check_readers(v);
 }
 
+static pestle_status_t check_copies(verify_t* v) {
+  for (uint32_t i = 0; i <= v->anchor; ++i) {
+    v->stage = i;
+    v->s = &v->nest->stages.data[i];
+    if (v->s->inlined) continue;
+    int64_t copies;
+    PESTLE_TRY(pestle_nest_copies(v->nest, i, &copies));
+    if (copies <= PESTLE_NEST_MAX_COPIES) continue;
+    return broken(v, "unrolled loops make more than %d copies of its body",
+                  PESTLE_NEST_MAX_COPIES);
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
                                          const pestle_target_caps_t* caps) {
   verify_t v = {
@@ -272,5 +286,6 @@ pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
     v.s = &nest->stages.data[i];
     if (!v.s->inlined) PESTLE_TRY(check_blocks(&v));
   }
-  return check_scratch(&v);
+  PESTLE_TRY(check_scratch(&v));
+  return check_copies(&v);
 }

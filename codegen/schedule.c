@@ -4,10 +4,6 @@
 
 #include "codegen/schedule_internal.h"
 
-enum {
-  MAX_UNROLL = 512,  // copies of a body; more is code that no cache holds
-};
-
 pestle_status_t pestle_schedule_record_names(pestle_nest_t* nest,
                                              pestle_prim_t prim, uint32_t stage,
                                              const char* name,
@@ -72,7 +68,7 @@ pestle_status_t pestle_schedule_split(pestle_nest_t* nest, uint32_t stage,
   uint32_t inner =
       pestle_nest_add_axis(nest, pestle_schedule_derived_name(nest, name, "i"),
                            (int32_t)stage, fold, factor);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   nest->axes.data[axis].outer = (int32_t)outer;
   nest->axes.data[axis].inner = (int32_t)inner;
   nest->axes.data[axis].factor = factor;
@@ -137,7 +133,15 @@ pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest, uint32_t stage,
                         s->name);
   }
   if (!count) return NULL;
+  uint32_t before[PESTLE_NEST_MAX_AXES];
+  memcpy(before, s->order, sizeof(before));
   memcpy(s->order, order, count * sizeof(order[0]));
+  pestle_status_t status =
+      pestle_schedule_check_copies(nest, "reorder", stage, " ", names[0]);
+  if (status) {
+    memcpy(s->order, before, sizeof(before));
+    return status;
+  }
   return pestle_schedule_record(nest, PESTLE_PRIM_REORDER, s->name, names,
                                 count, NULL, 0);
 }
@@ -180,25 +184,14 @@ static pestle_status_t check_vector(const pestle_nest_t* nest,
   return NULL;
 }
 
-// Axes of a stage that will run on a part of its domain are as long as the
-// part, which is not known yet: the verifier counts when it is.
-static pestle_status_t check_unroll(const pestle_nest_t* nest, uint32_t stage,
-                                    int32_t at) {
-  const pestle_nest_stage_t* s = &nest->stages.data[stage];
-  if (stage + 1 != nest->stages.size) return NULL;
-  int64_t copies = 1;
-  for (uint32_t i = 0; i < s->order_count; ++i) {
-    const pestle_nest_axis_t* a = &nest->axes.data[s->order[i]];
-    if ((int32_t)i != at && a->mark != PESTLE_MARK_UNROLL) continue;
-    if (a->extent <= MAX_UNROLL / copies) {
-      copies *= a->extent > 0 ? a->extent : 1;
-      continue;
-    }
-    return PESTLE_ERROR(
-        INVALID_ARGUMENT, "unroll %s.%s: more than %d copies of the body",
-        s->name, nest->axes.data[s->order[at]].name, MAX_UNROLL);
-  }
-  return NULL;
+static pestle_status_t check_unroll(pestle_nest_t* nest, uint32_t stage,
+                                    uint32_t axis) {
+  uint8_t before = nest->axes.data[axis].mark;
+  nest->axes.data[axis].mark = PESTLE_MARK_UNROLL;
+  pestle_status_t status = pestle_schedule_check_copies(
+      nest, "unroll", stage, ".", pestle_schedule_axis_name(nest, axis));
+  nest->axes.data[axis].mark = before;
+  return status;
 }
 
 pestle_status_t pestle_schedule_mark(pestle_nest_t* nest, uint32_t stage,
@@ -213,7 +206,7 @@ pestle_status_t pestle_schedule_mark(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_MARK_SERIAL:
       break;
     case PESTLE_MARK_UNROLL:
-      PESTLE_TRY(check_unroll(nest, stage, at));
+      PESTLE_TRY(check_unroll(nest, stage, axis));
       break;
     case PESTLE_MARK_VECTOR:
       PESTLE_TRY(check_vector(nest, s, at));

@@ -112,6 +112,17 @@ typedef struct pestle_nest_box_t {
 // One a stage, in the nest's arena.
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_boxes(pestle_nest_t* nest, pestle_nest_box_t** out_boxes);
+enum {
+  // Copies of a stage's body that unrolled loops may make: more is code that no
+  // instruction cache holds. The largest tile of the sketches is 24.
+  PESTLE_NEST_MAX_COPIES = 512,
+};
+// How many copies of |stage|'s body unrolled loops make, its own and those that
+// it is placed under; 0 while its place, and so its part of the tensor, is open
+// and whole tensors would be too much.
+PESTLE_NODISCARD pestle_status_t pestle_nest_copies(pestle_nest_t* nest,
+                                                    uint32_t stage,
+                                                    int64_t* out_copies);
 // Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
 // as far as places are known.
 PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,

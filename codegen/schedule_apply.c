@@ -4,17 +4,12 @@
 
 #include "codegen/schedule_internal.h"
 
-pestle_status_t pestle_schedule_check_memory(const pestle_nest_t* nest) {
-  if (!nest->failed) return NULL;
-  return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling kernel '%s'", nest->name);
-}
-
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {
   size_t n = strlen(base), m = strlen(suffix);
   char* name = pestle_arena_alloc(nest->arena, n + m + 1, 1);
   if (!name) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return "";
   }
   memcpy(name, base, n);
@@ -38,9 +33,9 @@ pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
   for (size_t i = 0; i < int_count && i < 2; ++i)
     row.ints[i] = ints[i];
   if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
   }
-  return pestle_schedule_check_memory(nest);
+  return pestle_nest_status(nest);
 }
 
 void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {

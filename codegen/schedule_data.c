@@ -26,8 +26,7 @@ const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
     pestle_status_t status =
         pestle_expr_visit_reads(nest, s->values[v], find_visit, &f);
     if (status) {
-      pestle_status_release(status);
-      nest->failed = true;
+      pestle_nest_fail(nest, status);
       return NULL;
     }
   }
@@ -121,14 +120,14 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
   const pestle_lin_t** one =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   if (!one) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
   one[0] = packed;
   other->i = tensor;
   other->index = one;
   other->index_count = 1;
   replace_reads(nest, stage, tensor, other);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   const char* names[2] = {pestle_schedule_axis_name(nest, axis), t->name};
   return pestle_schedule_record(nest, PESTLE_PRIM_PACK, s->name, names, 2,
                                 &factor, 1);
@@ -212,7 +211,7 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
     }
   }
   uint32_t copy = pestle_nest_add_stage(nest, name, &domain);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   const pestle_lin_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
   if (!map) return PESTLE_ERROR(OUT_OF_MEMORY, "staging '%s'", name);
@@ -228,7 +227,7 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
   const pestle_expr_t* other =
       pestle_expr_read(nest, c->tensors[0], index, NULL);
   replace_reads(nest, stage, tensor, other);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   pestle_schedule_move_before(nest, stage);
   *out_copy = stage;
   return pestle_schedule_record(nest, PESTLE_PRIM_STAGE,
@@ -249,7 +248,7 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
   const char* name = s->name;
   uint32_t copy = pestle_nest_add_stage(
       nest, pestle_schedule_derived_name(nest, name, "s"), &type);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   uint32_t copied = pestle_nest_stage(nest, copy)->tensors[0];
   for (uint32_t other = stage + 1; other < copy; ++other) {
     const pestle_expr_t* read = pestle_schedule_find_read(nest, other, tensor);
@@ -263,7 +262,7 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
     axes[d] = pestle_lin_axis(nest, c->roots[d]);
   }
   c->values[0] = pestle_expr_read(nest, tensor, axes, NULL);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   pestle_schedule_move_before(nest, stage + 1);
   *out_copy = stage + 1;
   return pestle_schedule_record(nest, PESTLE_PRIM_EPILOGUE, name, NULL, 0, NULL,

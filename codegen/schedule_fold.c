@@ -136,7 +136,7 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
   }
   uint32_t p = pestle_nest_add_stage(
       nest, pestle_schedule_derived_name(nest, s->name, "p"), &domain);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   // Room for the axes that take_axes adds.
   const pestle_lin_t** map = pestle_arena_alloc_zero(
       nest->arena, (nest->axes.size + PESTLE_NEST_MAX_AXES) * sizeof(*map),
@@ -160,7 +160,7 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
   pestle_nest_stage(nest, p)->values[0] = pestle_expr_substitute(
       nest, &how, pestle_nest_stage(nest, stage)->values[0]);
   fold_blocks(nest, stage, p, axis, blocks, extent % factor != 0);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   pestle_schedule_move_before(nest, stage);
   *out_partial = stage;
   int64_t ints[2] = {factor, reassociate};

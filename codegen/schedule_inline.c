@@ -36,14 +36,14 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
   int32_t producer = nest->tensors.data[e->i].stage;
   if (nest->tensors.data[e->i].kind != PESTLE_TENSOR_STAGE || producer < 0 ||
       !in->inlined[producer]) {
-    if (!pestle_vec_push(&in->done, entry)) nest->failed = true;
+    if (!pestle_vec_push(&in->done, entry)) pestle_nest_fail_memory(nest);
     return e;
   }
   const pestle_nest_stage_t* p = pestle_nest_stage(nest, (uint32_t)producer);
   const pestle_lin_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
   if (!map) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   for (uint32_t i = 0; i < p->map_count; ++i)
@@ -56,7 +56,7 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
   how.user = in;
   const pestle_expr_t* body = pestle_expr_substitute(nest, &how, p->values[0]);
   entry.body = body;
-  if (!pestle_vec_push(&in->done, entry)) nest->failed = true;
+  if (!pestle_vec_push(&in->done, entry)) pestle_nest_fail_memory(nest);
   return body;
 }
 
@@ -119,7 +119,7 @@ pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
     }
   }
   pestle_vec_deinit(&in.done);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   return record_inlined(nest, inlined);
 }
 
@@ -156,7 +156,7 @@ static bool any_nested(pestle_nest_t* nest, const pestle_expr_t* e,
   nested_t n = {.axis = axis};
   n.seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
   if (!n.seen) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return true;
   }
   find_nested(&n, e);
@@ -182,7 +182,7 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
       (int32_t)stage, false, ea * eb);
   const pestle_lin_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   if (!map) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   const pestle_lin_t* both = pestle_lin_axis(nest, fused);
   map[a] = pestle_lin_div(nest, both, eb);
@@ -199,10 +199,10 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
     if (lin_uses_nested(writes[v], fused) ||
         any_nested(nest, values[v], fused)) {
       nest->axes.data[fused].stage = -1;
-      return pestle_schedule_check_memory(nest);
+      return pestle_nest_status(nest);
     }
   }
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   for (uint32_t v = 0; v < s->value_count; ++v) {
     const pestle_lin_t** index =
         PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);

@@ -13,9 +13,6 @@ static inline const char* pestle_schedule_stage_name(const pestle_nest_t* nest,
                                                      uint32_t stage) {
   return nest->stages.data[stage].name;
 }
-// OUT_OF_MEMORY if the nest has met it.
-PESTLE_NODISCARD pestle_status_t
-pestle_schedule_check_memory(const pestle_nest_t* nest);
 // |base| with |suffix| behind it.
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix);
@@ -31,6 +28,11 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_record_names(
 // Puts the newest stage before |stage|, so that stages stay in order. Ids
 // shift.
 void pestle_schedule_move_before(pestle_nest_t* nest, uint32_t stage);
+// Refuses |row|, which names |stage|, |link| and |name|, when that stage or one that
+// runs under its loops would become more than PESTLE_NEST_MAX_COPIES copies.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_check_copies(
+    pestle_nest_t* nest, const char* row, uint32_t stage, const char* link,
+    const char* name);
 // Where |axis| stands among the loops of |stage|, or -1.
 int32_t pestle_schedule_position(const pestle_nest_stage_t* stage,
                                  uint32_t axis);

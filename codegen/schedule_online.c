@@ -38,8 +38,7 @@ static bool expr_depends(const online_t* o, const pestle_expr_t* e) {
   pestle_status_t status =
       pestle_expr_visit_reads(o->nest, e, depends_visit, &d);
   if (!status) return d.hit;
-  pestle_status_release(status);
-  o->nest->failed = true;
+  pestle_nest_fail(o->nest, status);
   return true;
 }
 
@@ -68,7 +67,7 @@ static const pestle_expr_t* read_body(const online_t* o,
   const pestle_lin_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
   if (!map) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return NULL;
   }
   for (uint32_t i = 0; i < s->map_count; ++i)
@@ -246,7 +245,7 @@ static pestle_status_t check_online(const online_t* o, uint32_t owner,
   }
   PESTLE_TRY(check_sum(o, owner));
   PESTLE_TRY(mark_makers(o, owner, making));
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   return check_other_readers(o, making, owner, folds, count);
 }
 
@@ -283,7 +282,7 @@ static bool make_arrays(pestle_nest_t* nest, pestle_nest_stage_t* s,
   const pestle_lin_t* const** writes =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
   if (!values || !inits || !s->combine || !tensors || !writes) {
-    nest->failed = true;
+    pestle_nest_fail_memory(nest);
     return false;
   }
   values[0] = s->values[0];
@@ -399,7 +398,7 @@ pestle_status_t pestle_schedule_online(pestle_nest_t* nest, uint32_t stage,
     names[i + 1] = s->name;
   }
   if (!nest->failed) change_sum(&o, stage, scale);
-  PESTLE_TRY(pestle_schedule_check_memory(nest));
+  PESTLE_TRY(pestle_nest_status(nest));
   int64_t flag = reassociate;
   return pestle_schedule_record(nest, PESTLE_PRIM_ONLINE,
                                 pestle_schedule_stage_name(nest, stage), names,

@@ -100,14 +100,42 @@ static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
                       name, c->name);
 }
 
+pestle_status_t pestle_schedule_check_copies(pestle_nest_t* nest,
+                                             const char* row, uint32_t stage,
+                                             const char* link,
+                                             const char* name) {
+  for (uint32_t q = 0; q <= stage; ++q) {
+    if (nest->stages.data[q].inlined ||
+        !pestle_schedule_is_under(nest, q, stage, -1)) {
+      continue;
+    }
+    int64_t copies;
+    PESTLE_TRY(pestle_nest_copies(nest, q, &copies));
+    if (copies <= PESTLE_NEST_MAX_COPIES) continue;
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT, "%s %s%s%s: more than %d copies of the body of %s",
+        row, pestle_schedule_stage_name(nest, stage), link, name,
+        PESTLE_NEST_MAX_COPIES, pestle_schedule_stage_name(nest, q));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_schedule_at(pestle_nest_t* nest, uint32_t stage,
                                    uint32_t consumer, uint32_t axis) {
   bool whole = axis == UINT32_MAX;
   PESTLE_TRY(check_place(nest, stage, consumer, axis));
   PESTLE_TRY(check_readers(nest, stage, consumer, whole ? -1 : (int32_t)axis));
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  int32_t stage_before = s->at_stage, axis_before = s->at_axis;
   s->at_stage = (int32_t)consumer;
   s->at_axis = whole ? -1 : (int32_t)axis;
+  pestle_status_t status = pestle_schedule_check_copies(
+      nest, "at", stage, ", ", pestle_schedule_stage_name(nest, consumer));
+  if (status) {
+    s->at_stage = stage_before;
+    s->at_axis = axis_before;
+    return status;
+  }
   return pestle_schedule_record_names(
       nest, PESTLE_PRIM_AT, stage, pestle_schedule_stage_name(nest, consumer),
       whole ? NULL : pestle_schedule_axis_name(nest, axis));

@@ -61,7 +61,7 @@ bool pestle_sketch_transcendental(pestle_sketch_t* k,
   cost_t c = {0};
   c.seen = pestle_arena_alloc_zero(k->nest->arena, k->nest->expr_count + 1, 1);
   if (!c.seen) {
-    k->nest->failed = true;
+    pestle_nest_fail_memory(k->nest);
     return false;
   }
   for (uint32_t v = 0; v < s->value_count; ++v)
@@ -131,10 +131,7 @@ static bool reads_stage(pestle_sketch_t* k, const pestle_nest_stage_t* s,
   for (uint32_t v = 0; v < s->value_count; ++v) {
     pestle_status_t st =
         pestle_expr_visit_reads(k->nest, s->values[v], flag_visit, &f);
-    if (st) {
-      pestle_status_release(st);
-      k->nest->failed = true;
-    }
+    if (st) pestle_nest_fail(k->nest, st);
   }
   return f.hit;
 }

@@ -100,10 +100,7 @@ static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
   operand_t o = {.k = k, .axis = axis, .tensor = -1};
   pestle_status_t st =
       pestle_expr_visit_reads(k->nest, side, operand_visit, &o);
-  if (st) {
-    pestle_status_release(st);
-    k->nest->failed = true;
-  }
+  if (st) pestle_nest_fail(k->nest, st);
   return o;
 }
 

@@ -42,10 +42,7 @@ pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
   for (uint32_t v = 0; v < st->value_count; ++v) {
     pestle_status_t status =
         pestle_expr_visit_reads(k->nest, st->values[v], stride_visit, &s);
-    if (status) {
-      pestle_status_release(status);
-      k->nest->failed = true;
-    }
+    if (status) pestle_nest_fail(k->nest, status);
   }
   return s;
 }

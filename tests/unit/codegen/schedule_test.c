@@ -371,7 +371,76 @@ static void test_marks(void** state) {
          "vectorise y.ai", "bi is the stage's vector axis already");
   accept("gemm_even", 0, "unroll y.b");
   refuse("gemm_even", 0, "unroll y.b", "unroll y.a",
-         "more than 512 copies of the body");
+         "more than 512 copies of the body of y");
+  // A stage that is placed later will run on a part: it is counted then.
+  accept("gemm_even", 0, "unroll c.a\nunroll c.b\nsplit y.b 16\nat c, y.bo");
+  refuse("gemm_even", 0, "unroll c.a\nunroll c.b", "at c, y",
+         "at c, y: more than 512 copies of the body of c");
+  refuse("gemm_even", 0, "at c, y\nunroll c.a", "unroll c.b",
+         "unroll c.b: more than 512 copies of the body of c");
+  // The loops that it runs under make copies of it too.
+  refuse("gemm_even", 0, "split y.b 16\nat c, y.bo\nunroll c.b\nunroll c.k",
+         "unroll y.bo", "more than 512 copies of the body of c");
+  refuse("gemm_even", 0,
+         "split y.b 16\nat c, y.bo\nunroll c.a\nunroll c.b\n"
+         "unroll c.k",
+         "reorder y bo a bi", "more than 512 copies of the body of c");
+}
+
+// The verifier counts copies too, of all stages.
+static void test_copies(void** state) {
+  (void)state;
+  lowering_t l;
+  pestle_nest_t nest;
+  lowering_open(find_case("gemm_even"), &l);
+  lowering_nest(&l, 0, 0, &nest);
+  assert_ok(apply_text(&nest, "at c, y\nstore c shared", 22));
+  const pestle_nest_stage_t* c = &nest.stages.data[0];
+  nest.axes.data[c->roots[1]].mark = PESTLE_MARK_UNROLL;
+  assert_ok(pestle_nest_verify(&nest, PESTLE_NEST_SCHEDULED, NULL));
+  nest.axes.data[c->roots[0]].mark = PESTLE_MARK_UNROLL;
+  assert_error(pestle_nest_verify(&nest, PESTLE_NEST_SCHEDULED, NULL), INTERNAL,
+               "stage 'c': unrolled loops make more than 512 copies");
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+// The first failure stays, with its code and its sentence.
+static void test_sticky(void** state) {
+  (void)state;
+  lowering_t l;
+  pestle_nest_t nest;
+  lowering_open(find_case("gemm_even"), &l);
+  lowering_nest(&l, 0, 0, &nest);
+  assert_ok(pestle_nest_status(&nest));
+  pestle_nest_fail(&nest, PESTLE_ERROR(UNSUPPORTED, "the first"));
+  pestle_nest_fail(&nest, PESTLE_ERROR(INTERNAL, "the second"));
+  pestle_nest_fail_memory(&nest);
+  assert_error(pestle_nest_status(&nest), UNSUPPORTED, "the first");
+  assert_error(apply_text(&nest, "split y.a 4", 11), UNSUPPORTED, "the first");
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+// Emission refuses what it has no registers for, and not for lack of memory.
+static void test_too_many_parts(void** state) {
+  (void)state;
+  static const char rows[] =
+      "inline cb e y\nsplit c.k 128\nrfactor c.ki reassoc\nunroll c.ki\n"
+      "at c, y_2\nstore c shared";
+  lowering_t l;
+  pestle_nest_t nest;
+  pestle_kir_builder_t flat;
+  pestle_emitted_t args;
+  lowering_open(find_case("gemm"), &l);
+  lowering_nest(&l, 0, 0, &nest);
+  assert_ok(apply_text(&nest, rows, sizeof(rows) - 1));
+  pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
+  assert_error(pestle_emit_flat(&nest, PESTLE_NUMERICS_DEFAULT, &flat, &args),
+               UNSUPPORTED, "folds into 128 partial results");
+  pestle_kir_deinit(&flat);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
 }
 
 static void test_rfactor_and_epilogue(void** state) {
@@ -419,6 +488,9 @@ int main(void) {
       cmocka_unit_test(test_store),
       cmocka_unit_test(test_stage_and_pack),
       cmocka_unit_test(test_marks),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_sticky),
+      cmocka_unit_test(test_too_many_parts),
       cmocka_unit_test(test_rfactor_and_epilogue),
       cmocka_unit_test(test_partial),
       cmocka_unit_test(test_online),
