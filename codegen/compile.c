@@ -79,19 +79,13 @@ static pestle_plan_binding_t placed(const void* plan,
                                  .size = (uint64_t)p->size};
 }
 
-static void send(const compilation_t* c, pestle_stage_t stage, const char* name,
-                 const char* text, size_t size) {
-  if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return;
-  c->options.dump(c->options.dump_user, stage, name, text, size);
-}
-
 static pestle_status_t dump_module(const compilation_t* c, pestle_stage_t stage,
                                    const pestle_module_t* module) {
-  if (!c->options.dump || !(c->options.dump_stages >> stage & 1)) return NULL;
+  if (!pestle_wants_dump(&c->options, stage)) return NULL;
   char* text;
   size_t size;
   PESTLE_TRY(pestle_module_print(module, PESTLE_PRINT_ELIDE, &text, &size));
-  send(c, stage, module->name, text, size);
+  pestle_dump(&c->options, stage, module->name, text, size);
   pestle_context_free(c->context, text, size + 1);
   return NULL;
 }
@@ -100,17 +94,15 @@ static pestle_status_t dump_plan(const compilation_t* c,
                                  const pestle_module_t* module,
                                  const pestle_memory_plan_t* memory,
                                  const pestle_plan_build_t* plan) {
-  if (!c->options.dump || !(c->options.dump_stages >> PESTLE_STAGE_PLAN & 1)) {
-    return NULL;
-  }
+  if (!pestle_wants_dump(&c->options, PESTLE_STAGE_PLAN)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_context_allocator(c->context), &text);
   pestle_plan_build_print(plan, &text);
   pestle_status_t status = pestle_memory_plan_print(module, memory, &text);
   if (!status) status = pestle_strbuf_status(&text);
   if (!status) {
-    send(c, PESTLE_STAGE_PLAN, module->name, pestle_strbuf_cstr(&text),
-         text.size);
+    pestle_dump(&c->options, PESTLE_STAGE_PLAN, module->name,
+                pestle_strbuf_cstr(&text), text.size);
   }
   pestle_strbuf_deinit(&text);
   return status;

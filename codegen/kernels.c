@@ -80,14 +80,20 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
 
 // --- One kernel ---
 
-static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
-                 const char* name, const pestle_strbuf_t* text) {
-  ks->options->dump(ks->options->dump_user, stage, name,
-                    pestle_strbuf_cstr(text), text->size);
+bool pestle_wants_dump(const pestle_compile_options_t* options,
+                       pestle_stage_t stage) {
+  return options->dump && (options->dump_stages >> stage & 1);
 }
 
-static bool wants(const pestle_kernels_t* ks, pestle_stage_t stage) {
-  return ks->options->dump && (ks->options->dump_stages >> stage & 1);
+void pestle_dump(const pestle_compile_options_t* options, pestle_stage_t stage,
+                 const char* name, const char* text, size_t size) {
+  if (!pestle_wants_dump(options, stage)) return;
+  options->dump(options->dump_user, stage, name, text, size);
+}
+
+static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
+                 const char* name, const pestle_strbuf_t* text) {
+  pestle_dump(ks->options, stage, name, pestle_strbuf_cstr(text), text->size);
 }
 
 // "add, tanh (node 'act1')": what a reader wants above a kernel.
@@ -182,7 +188,7 @@ static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
 
 static pestle_status_t dump_schedule(pestle_kernels_t* ks,
                                      const pestle_nest_t* nest) {
-  if (!wants(ks, PESTLE_STAGE_SCHEDULE)) return NULL;
+  if (!pestle_wants_dump(ks->options, PESTLE_STAGE_SCHEDULE)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
   pestle_status_t status = pestle_nest_print(nest, &text);
@@ -265,7 +271,7 @@ static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
 
 static pestle_status_t dump_flat(pestle_kernels_t* ks,
                                  const pestle_kernel_t* k) {
-  if (!wants(ks, PESTLE_STAGE_KERNELS)) return NULL;
+  if (!pestle_wants_dump(ks->options, PESTLE_STAGE_KERNELS)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
   pestle_status_t status = pestle_kir_print(&k->legal.view, &text);
@@ -408,7 +414,7 @@ static pestle_status_t find_unique(pestle_kernels_t* ks, uint32_t* order,
 
 static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
                                  pestle_stage_t stage, pestle_text_t kind) {
-  if (!wants(ks, stage)) return NULL;
+  if (!pestle_wants_dump(ks->options, stage)) return NULL;
   const pestle_kernel_target_t* t = &ks->targets[k->device];
   pestle_kernel_options_t options = {
       .struct_size = sizeof(options),
@@ -422,8 +428,7 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
     return NULL;
   }
   PESTLE_TRY(status);
-  ks->options->dump(ks->options->dump_user, stage, k->name, text.data,
-                    text.size);
+  pestle_dump(ks->options, stage, k->name, text.data, text.size);
   pestle_free_aligned(ks->list.allocator, text.data, text.size,
                       PESTLE_BUFFER_ALIGNMENT);
   return NULL;

@@ -76,6 +76,12 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_compile(pestle_kernels_t* kernels);
 
+// Whether the caller wants to see |stage|, and showing it.
+bool pestle_wants_dump(const pestle_compile_options_t* options,
+                       pestle_stage_t stage);
+void pestle_dump(const pestle_compile_options_t* options, pestle_stage_t stage,
+                 const char* name, const char* text, size_t size);
+
 // CANCELLED or DEADLINE_EXCEEDED when |control| says so; reports progress.
 PESTLE_NODISCARD pestle_status_t
 pestle_control_check(const pestle_control_t* control, const char* stage,

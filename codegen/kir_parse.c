@@ -4,6 +4,7 @@
 // be any. The result has the right shape but is not verified.
 #include "base/bits.h"
 #include "codegen/kir_internal.h"
+#include "codegen/scan.h"
 
 typedef struct label_t {
   uint64_t number;
@@ -11,132 +12,18 @@ typedef struct label_t {
 } label_t;
 
 typedef struct parse_t {
-  const char* file;
-  const char* text;
-  size_t size, at;
-  size_t token;  // where the token that is being looked at began
+  pestle_scan_t s;
   pestle_kir_builder_t* k;
   PESTLE_VEC(label_t) labels;
   uint32_t depth;
 } parse_t;
 
-// --- Scanning ---
-
-static PESTLE_PRINTF(2, 3) pestle_status_t
-    malformed(const parse_t* p, const char* format, ...) {
-  unsigned line = 1, column = 1;
-  // A name that could not be kept is not the text's fault.
-  if (p->k->failed) return PESTLE_OOM();
-  for (size_t i = 0; i < p->token && i < p->size; ++i) {
-    bool newline = p->text[i] == '\n';
-    line += newline;
-    column = newline ? 1 : column + 1;
-  }
-  pestle_strbuf_t message;
-  pestle_strbuf_init(p->k->allocator, &message);
-  va_list args;
-  va_start(args, format);
-  pestle_strbuf_appendf_v(&message, format, args);
-  va_end(args);
-  pestle_status_t status =
-      PESTLE_ERROR(MALFORMED, "%s:%u:%u: %s", p->file, line, column,
-                   pestle_strbuf_cstr(&message));
-  pestle_strbuf_deinit(&message);
-  return status;
-}
-
-static char peek(const parse_t* p) {
-  return p->at < p->size ? p->text[p->at] : '\0';
-}
-
-static bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-static bool at_comment(const parse_t* p) {
-  return p->at + 1 < p->size && p->text[p->at] == '/' &&
-         p->text[p->at + 1] == '/';
-}
-
-static void skip(parse_t* p) {
-  while (p->at < p->size) {
-    if (is_space(p->text[p->at])) {
-      ++p->at;
-    } else if (at_comment(p)) {
-      while (p->at < p->size && p->text[p->at] != '\n')
-        ++p->at;
-    } else {
-      break;
-    }
-  }
-  p->token = p->at;
-}
-
-static bool accept(parse_t* p, char c) {
-  skip(p);
-  if (peek(p) != c || p->at >= p->size) return false;
-  ++p->at;
-  return true;
-}
-
-static pestle_status_t expect(parse_t* p, char c) {
-  return accept(p, c) ? NULL : malformed(p, "expected '%c'", c);
-}
-
-static bool is_word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-// Letters, digits, '_' and '.'; empty when there are none.
-static pestle_str_t word(parse_t* p) {
-  skip(p);
-  size_t start = p->at;
-  while (p->at < p->size && is_word_char(p->text[p->at]))
-    ++p->at;
-  return pestle_str_make(p->text + start, p->at - start);
-}
-
-static bool accept_word(parse_t* p, const char* wanted) {
-  skip(p);
-  size_t start = p->at;
-  if (pestle_str_equal_c(word(p), wanted)) return true;
-  p->at = start;
-  return false;
-}
-
-// A number's characters, sign and exponent included.
-static pestle_str_t number_text(parse_t* p) {
-  skip(p);
-  size_t start = p->at;
-  while (p->at < p->size) {
-    char c = p->text[p->at];
-    bool sign =
-        (c == '-' || c == '+') && (p->at == start || p->text[p->at - 1] == 'e');
-    if (!is_word_char(c) && !sign) break;
-    ++p->at;
-  }
-  return pestle_str_make(p->text + start, p->at - start);
-}
-
-static pestle_status_t parse_int(parse_t* p, int64_t lo, int64_t hi,
-                                 int64_t* out_value) {
-  pestle_str_t text = number_text(p);
-  if (!pestle_str_parse_i64(text, out_value)) {
-    return malformed(p, "expected an integer");
-  }
-  if (*out_value < lo || *out_value > hi) {
-    return malformed(p, "%lld is out of range", (long long)*out_value);
-  }
-  return NULL;
-}
-
 // --- Names, types, values ---
 
 static pestle_status_t parse_name(parse_t* p, char sigil, pestle_str_t* out) {
-  PESTLE_TRY(expect(p, sigil));
-  *out = word(p);
-  return out->size ? NULL : malformed(p, "expected a name");
+  PESTLE_TRY(pestle_scan_expect(&p->s, sigil));
+  *out = pestle_scan_word(&p->s);
+  return out->size ? NULL : pestle_scan_error(&p->s, "expected a name");
 }
 
 static uint32_t intern(parse_t* p, pestle_str_t text, bool identifier) {
@@ -166,7 +53,7 @@ static bool find_dtype(pestle_str_t name, unsigned* out_type) {
 // f32, f32x16.
 static pestle_status_t parse_type(parse_t* p, unsigned* out_type,
                                   unsigned* out_lanes) {
-  pestle_str_t text = word(p);
+  pestle_str_t text = pestle_scan_word(&p->s);
   size_t cut = pestle_str_rfind_char(text, 'x');
   uint64_t lanes = 1;
   if (cut != SIZE_MAX && cut + 1 < text.size &&
@@ -174,24 +61,26 @@ static pestle_status_t parse_type(parse_t* p, unsigned* out_type,
                            &lanes)) {
     text = pestle_str_slice(text, 0, cut);
   }
-  if (!find_dtype(text, out_type)) return malformed(p, "expected a type");
+  if (!find_dtype(text, out_type))
+    return pestle_scan_error(&p->s, "expected a type");
   if (lanes < 1 || lanes > PESTLE_KIR_MAX_LANES) {
-    return malformed(p, "a value has 1 to %u lanes", PESTLE_KIR_MAX_LANES);
+    return pestle_scan_error(&p->s, "a value has 1 to %u lanes",
+                             PESTLE_KIR_MAX_LANES);
   }
   *out_lanes = (unsigned)lanes;
   return NULL;
 }
 
 static pestle_status_t parse_label(parse_t* p, uint64_t* out_number) {
-  PESTLE_TRY(expect(p, '%'));
-  pestle_str_t text = word(p);
+  PESTLE_TRY(pestle_scan_expect(&p->s, '%'));
+  pestle_str_t text = pestle_scan_word(&p->s);
   if (pestle_str_parse_u64(text, out_number)) return NULL;
-  return malformed(p, "expected a value's number");
+  return pestle_scan_error(&p->s, "expected a value's number");
 }
 
 static pestle_status_t parse_value(parse_t* p, uint32_t* out_id) {
   uint64_t number;
-  if (accept_word(p, "none")) {
+  if (pestle_scan_accept_word(&p->s, "none")) {
     *out_id = PESTLE_KIR_NONE;
     return NULL;
   }
@@ -201,7 +90,8 @@ static pestle_status_t parse_value(parse_t* p, uint32_t* out_id) {
     *out_id = p->labels.data[i].id;
     return NULL;
   }
-  return malformed(p, "no value %%%llu", (unsigned long long)number);
+  return pestle_scan_error(&p->s, "no value %%%llu",
+                           (unsigned long long)number);
 }
 
 static pestle_status_t parse_buffer_ref(parse_t* p, uint32_t* out_buffer) {
@@ -213,7 +103,7 @@ static pestle_status_t parse_buffer_ref(parse_t* p, uint32_t* out_buffer) {
     *out_buffer = b;
     return NULL;
   }
-  return malformed(p, "no buffer @%.*s", PESTLE_STR_ARG(name));
+  return pestle_scan_error(&p->s, "no buffer @%.*s", PESTLE_STR_ARG(name));
 }
 
 // --- Buffers ---
@@ -222,18 +112,18 @@ static pestle_status_t parse_buffer_flags(parse_t* p,
                                           pestle_kir_buffer_t* buffer) {
   int64_t value;
   for (;;) {
-    if (accept_word(p, "readonly")) {
+    if (pestle_scan_accept_word(&p->s, "readonly")) {
       buffer->flags |= PESTLE_KIR_READONLY;
-    } else if (accept_word(p, "nontemporal")) {
+    } else if (pestle_scan_accept_word(&p->s, "nontemporal")) {
       buffer->flags |= PESTLE_KIR_NONTEMPORAL;
-    } else if (accept_word(p, "align")) {
-      PESTLE_TRY(parse_int(p, 1, 1 << 20, &value));
+    } else if (pestle_scan_accept_word(&p->s, "align")) {
+      PESTLE_TRY(pestle_scan_int(&p->s, 1, 1 << 20, &value));
       buffer->align = (uint32_t)value;
-    } else if (accept_word(p, "alias")) {
-      PESTLE_TRY(parse_int(p, 0, UINT16_MAX, &value));
+    } else if (pestle_scan_accept_word(&p->s, "alias")) {
+      PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT16_MAX, &value));
       buffer->alias_set = (uint16_t)value;
-    } else if (accept_word(p, "layout")) {
-      PESTLE_TRY(parse_int(p, 0, UINT16_MAX, &value));
+    } else if (pestle_scan_accept_word(&p->s, "layout")) {
+      PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT16_MAX, &value));
       buffer->layout = (uint16_t)value;
     } else {
       return NULL;
@@ -246,27 +136,27 @@ static pestle_status_t parse_buffer(parse_t* p) {
   unsigned type, lanes, scope = 0;
   int64_t count;
   PESTLE_TRY(parse_name(p, '@', &name));
-  PESTLE_TRY(expect(p, ':'));
-  scope_name = word(p);
+  PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
+  scope_name = pestle_scan_word(&p->s);
   while (scope <= PESTLE_KIR_PRIVATE &&
          !pestle_str_equal_c(scope_name, pestle_kir_scope_name(scope))) {
     ++scope;
   }
   if (scope > PESTLE_KIR_PRIVATE) {
-    return malformed(p, "expected global, shared or private");
+    return pestle_scan_error(&p->s, "expected global, shared or private");
   }
   PESTLE_TRY(parse_type(p, &type, &lanes));
-  PESTLE_TRY(expect(p, '['));
-  PESTLE_TRY(parse_int(p, 0, INT64_MAX, &count));
-  PESTLE_TRY(expect(p, ']'));
+  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
+  PESTLE_TRY(pestle_scan_int(&p->s, 0, INT64_MAX, &count));
+  PESTLE_TRY(pestle_scan_expect(&p->s, ']'));
   uint32_t id = pestle_kir_add_buffer(p->k, "", (pestle_kir_scope_t)scope,
                                       (pestle_dtype_t)type, lanes, count, 0);
   uint32_t offset = intern(p, name, true);
   if (p->k->failed) return PESTLE_OOM();
   for (uint32_t b = 0; b < id; ++b) {
     if (p->k->buffer.data[b].name != offset) continue;
-    return malformed(p, "there is a buffer @%.*s already",
-                     PESTLE_STR_ARG(name));
+    return pestle_scan_error(&p->s, "there is a buffer @%.*s already",
+                             PESTLE_STR_ARG(name));
   }
   p->k->buffer.data[id].name = offset;
   return parse_buffer_flags(p, &p->k->buffer.data[id]);
@@ -276,7 +166,7 @@ static pestle_status_t parse_buffer(parse_t* p) {
 
 static pestle_status_t parse_const(parse_t* p, uint64_t* out_bits,
                                    bool* out_float) {
-  pestle_str_t text = number_text(p);
+  pestle_str_t text = pestle_scan_number(&p->s);
   int64_t integer;
   double value;
   *out_float = false;
@@ -290,7 +180,7 @@ static pestle_status_t parse_const(parse_t* p, uint64_t* out_bits,
     return NULL;
   }
   if (!pestle_str_parse_f64(text, &value)) {
-    return malformed(p, "expected a number");
+    return pestle_scan_error(&p->s, "expected a number");
   }
   memcpy(out_bits, &value, sizeof value);
   *out_float = true;
@@ -300,48 +190,50 @@ static pestle_status_t parse_const(parse_t* p, uint64_t* out_bits,
 static pestle_status_t parse_for(parse_t* p, pestle_kir_inst_t* inst) {
   int64_t step;
   PESTLE_TRY(parse_value(p, &inst->arg[0]));
-  if (!accept_word(p, "to")) return malformed(p, "expected 'to'");
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "to"));
   PESTLE_TRY(parse_value(p, &inst->arg[1]));
-  if (!accept_word(p, "step")) return malformed(p, "expected 'step'");
-  PESTLE_TRY(parse_int(p, 1, INT32_MAX, &step));
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "step"));
+  PESTLE_TRY(pestle_scan_int(&p->s, 1, INT32_MAX, &step));
   inst->arg[2] = (uint32_t)step;
-  pestle_str_t axis = word(p);
+  pestle_str_t axis = pestle_scan_word(&p->s);
   for (uint32_t a = 0; a <= PESTLE_KIR_LANE_Z; ++a) {
     if (!pestle_str_equal_c(axis, pestle_kir_axis_name(a))) continue;
     inst->arg[3] = a;
     return NULL;
   }
-  return malformed(p, "expected an axis kind: serial, unroll, group.x ...");
+  return pestle_scan_error(
+      &p->s, "expected an axis kind: serial, unroll, group.x ...");
 }
 
 static pestle_status_t parse_access(parse_t* p, pestle_kir_inst_t* inst) {
   bool stores = inst->op == PESTLE_KIR_STORE || inst->op == PESTLE_KIR_SCATTER;
   PESTLE_TRY(parse_buffer_ref(p, &inst->arg[0]));
-  PESTLE_TRY(expect(p, '['));
+  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
   PESTLE_TRY(parse_value(p, &inst->arg[1]));
-  PESTLE_TRY(expect(p, ']'));
+  PESTLE_TRY(pestle_scan_expect(&p->s, ']'));
   if (inst->op == PESTLE_KIR_PREFETCH) return NULL;
   uint32_t* mask = &inst->arg[stores ? 3 : 2];
   *mask = PESTLE_KIR_NONE;
   if (stores) {
-    PESTLE_TRY(expect(p, ','));
+    PESTLE_TRY(pestle_scan_expect(&p->s, ','));
     PESTLE_TRY(parse_value(p, &inst->arg[2]));
-    if (inst->arg[2] == PESTLE_KIR_NONE) return malformed(p, "no value");
+    if (inst->arg[2] == PESTLE_KIR_NONE)
+      return pestle_scan_error(&p->s, "no value");
     inst->lanes = p->k->inst.data[inst->arg[2]].lanes;
   }
-  if (!accept(p, ',')) return NULL;
-  if (!accept_word(p, "mask")) return malformed(p, "expected 'mask'");
+  if (!pestle_scan_accept(&p->s, ',')) return NULL;
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "mask"));
   return parse_value(p, mask);
 }
 
 static pestle_status_t parse_table(parse_t* p, uint32_t* out_table) {
   pestle_kir_builder_t* k = p->k;
   pestle_kir_table_t table = {(uint32_t)k->word.size, 0};
-  PESTLE_TRY(expect(p, '['));
-  while (!accept(p, ']')) {
+  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
+  while (!pestle_scan_accept(&p->s, ']')) {
     int64_t lane;
-    if (table.count) PESTLE_TRY(expect(p, ','));
-    PESTLE_TRY(parse_int(p, 0, UINT32_MAX, &lane));
+    if (table.count) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+    PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT32_MAX, &lane));
     if (!pestle_vec_push(&k->word, (uint32_t)lane)) return PESTLE_OOM();
     ++table.count;
   }
@@ -351,28 +243,28 @@ static pestle_status_t parse_table(parse_t* p, uint32_t* out_table) {
 
 static pestle_status_t parse_reduce(parse_t* p, pestle_kir_inst_t* inst) {
   PESTLE_TRY(parse_value(p, &inst->arg[0]));
-  PESTLE_TRY(expect(p, ','));
-  pestle_str_t name = word(p);
+  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  pestle_str_t name = pestle_scan_word(&p->s);
   for (unsigned op = 0; op < PESTLE_SCALAR_COUNT; ++op) {
     unsigned code = pestle_kir_code((pestle_op_t)op);
     if (!pestle_str_equal_c(name, pestle_kir_op_info(code).mnemonic)) continue;
     inst->arg[1] = op;
     return NULL;
   }
-  return malformed(p, "expected a scalar row");
+  return pestle_scan_error(&p->s, "expected a scalar row");
 }
 
 static pestle_status_t parse_plain(parse_t* p, const char* letters,
                                    pestle_kir_inst_t* inst) {
   for (int a = 0; letters[a]; ++a) {
     int64_t value;
-    if (a) PESTLE_TRY(expect(p, ','));
+    if (a) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
     if (inst->op == PESTLE_KIR_SHUFFLE && letters[a] == 'i') {
       PESTLE_TRY(parse_table(p, &inst->arg[a]));
     } else if (letters[a] == 'b') {
       PESTLE_TRY(parse_buffer_ref(p, &inst->arg[a]));
     } else if (letters[a] == 'i') {
-      PESTLE_TRY(parse_int(p, INT32_MIN, UINT32_MAX, &value));
+      PESTLE_TRY(pestle_scan_int(&p->s, INT32_MIN, UINT32_MAX, &value));
       inst->arg[a] = (uint32_t)value;
     } else {
       PESTLE_TRY(parse_value(p, &inst->arg[a]));
@@ -392,22 +284,22 @@ static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
 // --- Instructions ---
 
 static pestle_status_t find_op(parse_t* p, uint16_t* out_op) {
-  pestle_str_t name = word(p);
+  pestle_str_t name = pestle_scan_word(&p->s);
   for (unsigned op = 1; op < PESTLE_KIR_OP_LIMIT; ++op) {
     const char* mnemonic = pestle_kir_op_info(op).mnemonic;
     if (!mnemonic || !pestle_str_equal_c(name, mnemonic)) continue;
     *out_op = (uint16_t)op;
     return NULL;
   }
-  return malformed(p, "no op '%.*s'", PESTLE_STR_ARG(name));
+  return pestle_scan_error(&p->s, "no op '%.*s'", PESTLE_STR_ARG(name));
 }
 
 // What may follow an instruction: facts, alignment, a name.
 static pestle_status_t parse_suffix(parse_t* p, pestle_kir_inst_t* inst) {
   for (;;) {
-    size_t start = p->at;
+    size_t start = p->s.at;
     int64_t value;
-    pestle_str_t text = word(p);
+    pestle_str_t text = pestle_scan_word(&p->s);
     unsigned bit = 0;
     while (bit < 7 && !pestle_str_equal_c(text, pestle_kir_fact_name(bit))) {
       ++bit;
@@ -415,14 +307,14 @@ static pestle_status_t parse_suffix(parse_t* p, pestle_kir_inst_t* inst) {
     if (bit < 7) {
       inst->facts |= (uint8_t)(1u << bit);
     } else if (pestle_str_equal_c(text, "align")) {
-      PESTLE_TRY(parse_int(p, 1, INT64_C(1) << 62, &value));
+      PESTLE_TRY(pestle_scan_int(&p->s, 1, INT64_C(1) << 62, &value));
       inst->align_log2 = (uint8_t)pestle_log2_floor((uint64_t)value);
     } else if (pestle_str_equal_c(text, "name")) {
-      uint32_t offset = intern(p, word(p), true);
+      uint32_t offset = intern(p, pestle_scan_word(&p->s), true);
       inst->name = offset <= UINT16_MAX ? (uint16_t)offset : 0;
     } else {
       // The next instruction, which has no label.
-      p->at = start;
+      p->s.at = start;
       return NULL;
     }
   }
@@ -450,13 +342,13 @@ static pestle_status_t parse_typed(parse_t* p, pestle_kir_inst_t* inst) {
   uint64_t bits = 0;
   bool is_float = false, is_hex = false;
   if (inst->op == PESTLE_KIR_CONST) {
-    skip(p);
-    is_hex = p->at + 1 < p->size && p->text[p->at + 1] == 'x';
+    pestle_scan_skip(&p->s);
+    is_hex = p->s.at + 1 < p->s.size && p->s.text[p->s.at + 1] == 'x';
     PESTLE_TRY(parse_const(p, &bits, &is_float));
   } else {
     PESTLE_TRY(parse_operands(p, inst));
   }
-  if (accept(p, ':')) {
+  if (pestle_scan_accept(&p->s, ':')) {
     unsigned type, lanes;
     PESTLE_TRY(parse_type(p, &type, &lanes));
     inst->type = (uint8_t)type;
@@ -469,37 +361,38 @@ static pestle_status_t parse_typed(parse_t* p, pestle_kir_inst_t* inst) {
 static pestle_status_t parse_inst(parse_t* p) {
   pestle_kir_inst_t inst = {.type = PESTLE_NONE, .lanes = 1};
   uint64_t number = 0;
-  skip(p);
-  bool labelled = peek(p) == '%';
+  pestle_scan_skip(&p->s);
+  bool labelled = pestle_scan_peek(&p->s) == '%';
   if (labelled) {
     PESTLE_TRY(parse_label(p, &number));
-    PESTLE_TRY(expect(p, '='));
+    PESTLE_TRY(pestle_scan_expect(&p->s, '='));
   }
   PESTLE_TRY(find_op(p, &inst.op));
   if (inst.op == PESTLE_KIR_END || inst.op == PESTLE_KIR_ELSE) {
-    return malformed(p, "written as braces");
+    return pestle_scan_error(&p->s, "written as braces");
   }
   PESTLE_TRY(parse_typed(p, &inst));
   if (labelled != (inst.type != PESTLE_NONE)) {
-    return malformed(p, labelled ? "expected ': type'" : "expected '%%N ='");
+    return pestle_scan_error(
+        &p->s, labelled ? "expected ': type'" : "expected '%%N ='");
   }
   pestle_kir_id_t id = pestle_kir_put(p->k, inst);
   if (labelled) PESTLE_TRY(add_label(p, number, id));
   if (inst.op != PESTLE_KIR_FOR && inst.op != PESTLE_KIR_IF) return NULL;
   ++p->depth;
-  return expect(p, '{');
+  return pestle_scan_expect(&p->s, '{');
 }
 
 static pestle_status_t parse_body(parse_t* p) {
   for (;;) {
     if (p->k->failed) return PESTLE_OOM();
-    if (!accept(p, '}')) {
-      if (p->at >= p->size) return malformed(p, "expected '}'");
+    if (!pestle_scan_accept(&p->s, '}')) {
+      if (p->s.at >= p->s.size) return pestle_scan_error(&p->s, "expected '}'");
       PESTLE_TRY(parse_inst(p));
     } else if (p->depth == 0) {
       return NULL;
-    } else if (accept_word(p, "else")) {
-      PESTLE_TRY(expect(p, '{'));
+    } else if (pestle_scan_accept_word(&p->s, "else")) {
+      PESTLE_TRY(pestle_scan_expect(&p->s, '{'));
       pestle_kir_else(p->k);
     } else {
       pestle_kir_end(p->k);
@@ -513,16 +406,16 @@ static pestle_status_t parse_body(parse_t* p) {
 // Comment lines at the very start are the note.
 static void parse_note(parse_t* p, pestle_strbuf_t* note) {
   bool first = true;
-  while (at_comment(p)) {
-    p->at += 2;
-    if (peek(p) == ' ') ++p->at;
-    size_t start = p->at;
-    while (p->at < p->size && p->text[p->at] != '\n')
-      ++p->at;
+  while (pestle_scan_at_comment(&p->s)) {
+    p->s.at += 2;
+    if (p->s.at < p->s.size && p->s.text[p->s.at] == ' ') ++p->s.at;
+    size_t start = p->s.at;
+    while (p->s.at < p->s.size && p->s.text[p->s.at] != '\n')
+      ++p->s.at;
     if (!first) pestle_strbuf_append_char(note, '\n');
-    pestle_strbuf_append_bytes(note, p->text + start, p->at - start);
+    pestle_strbuf_append_bytes(note, p->s.text + start, p->s.at - start);
     first = false;
-    if (p->at < p->size) ++p->at;
+    if (p->s.at < p->s.size) ++p->s.at;
   }
 }
 
@@ -536,31 +429,41 @@ static pestle_status_t parse_kernel(parse_t* p) {
   bool failed = note.failed;
   pestle_strbuf_deinit(&note);
   if (failed || p->k->failed) return PESTLE_OOM();
-  if (!accept_word(p, "kernel")) return malformed(p, "expected 'kernel'");
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "kernel"));
   PESTLE_TRY(parse_name(p, '@', &name));
   p->k->name = intern(p, name, true);
-  PESTLE_TRY(expect(p, '('));
-  while (!accept(p, ')')) {
-    if (p->k->buffer.size) PESTLE_TRY(expect(p, ','));
+  PESTLE_TRY(pestle_scan_expect(&p->s, '('));
+  while (!pestle_scan_accept(&p->s, ')')) {
+    if (p->k->buffer.size) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
     PESTLE_TRY(parse_buffer(p));
   }
-  PESTLE_TRY(expect(p, '{'));
+  PESTLE_TRY(pestle_scan_expect(&p->s, '{'));
   PESTLE_TRY(parse_body(p));
-  skip(p);
-  if (p->at < p->size) return malformed(p, "text after the kernel");
+  pestle_scan_skip(&p->s);
+  if (p->s.at < p->s.size)
+    return pestle_scan_error(&p->s, "text after the kernel");
   return pestle_kir_seal(p->k);
 }
 
 pestle_status_t pestle_kir_parse(pestle_allocator_t allocator, const char* text,
                                  size_t size, const char* file,
                                  pestle_kir_builder_t* out_builder) {
-  parse_t p = {.file = file ? file : "kernel", .text = text, .size = size};
-  p.k = out_builder;
+  parse_t p = {.s = {.file = file ? file : "kernel",
+                     .text = text,
+                     .size = size,
+                     .dots = true,
+                     .allocator = allocator},
+               .k = out_builder};
   pestle_kir_init(allocator, "", NULL, out_builder);
   pestle_vec_init(&p.labels, allocator);
   pestle_status_t status =
       out_builder->failed ? PESTLE_OOM() : parse_kernel(&p);
   pestle_vec_deinit(&p.labels);
+  // A name that could not be kept is not the text's fault.
+  if (status && out_builder->failed) {
+    pestle_status_release(status);
+    status = PESTLE_OOM();
+  }
   if (status) pestle_kir_deinit(out_builder);
   return status;
 }

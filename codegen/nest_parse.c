@@ -454,9 +454,12 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
 
 pestle_status_t pestle_nest_parse(const char* text, size_t size,
                                   const char* file, pestle_nest_t* out_nest) {
-  pestle_nest_parser_t p = {
-      .s = {.file = file, .text = text, .size = size, .arena = out_nest->arena},
-      .nest = out_nest};
+  pestle_nest_parser_t p = {.s = {.file = file,
+                                  .text = text,
+                                  .size = size,
+                                  .allocator = out_nest->allocator,
+                                  .arena = out_nest->arena},
+                            .nest = out_nest};
   pestle_vec_init(&p.labels, out_nest->allocator);
   pestle_vec_init(&p.writes, out_nest->allocator);
   pestle_vec_init(&p.places, out_nest->allocator);

@@ -4,7 +4,7 @@
 #define PESTLE_CODEGEN_NEST_PARSE_INTERNAL_H_
 
 #include "codegen/nest.h"
-#include "codegen/nest_scan.h"
+#include "codegen/scan.h"
 
 // Extents and factors are at most this.
 #define PESTLE_NEST_LARGEST ((int64_t)1 << 53)

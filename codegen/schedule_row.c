@@ -2,7 +2,7 @@
 #include "codegen/schedule_row.h"
 
 #include "base/hash.h"
-#include "codegen/nest_scan.h"
+#include "codegen/scan.h"
 
 typedef struct prim_t {
   const char* word;
@@ -214,8 +214,11 @@ pestle_status_t pestle_schedule_rows_parse(pestle_arena_t* arena,
                                            const char* text, size_t size,
                                            const char* file,
                                            pestle_schedule_rows_t* rows) {
-  pestle_scan_t scan = {
-      .file = file, .text = text, .size = size, .arena = arena};
+  pestle_scan_t scan = {.file = file,
+                        .text = text,
+                        .size = size,
+                        .allocator = arena->allocator,
+                        .arena = arena};
   PESTLE_TRY(pestle_schedule_rows_scan(&scan, rows));
   if (scan.at >= size) return NULL;
   return pestle_scan_error(&scan, "expected a schedule row");

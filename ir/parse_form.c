@@ -173,15 +173,8 @@ static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
 
 // "window = {stride = [..], pad = [[..]], ..}"
 static pestle_status_t parse_window(pestle_parser_t* p, pestle_parse_op_t* o) {
-  static const struct {
-    const char* keyword;
-    pestle_attr_name_t attr;
-  } fields[] = {{"stride", PESTLE_ATTR_window_strides},
-                {"pad", PESTLE_ATTR_padding},
-                {"lhs_dilate", PESTLE_ATTR_lhs_dilation},
-                {"rhs_dilate", PESTLE_ATTR_rhs_dilation},
-                {"reverse", PESTLE_ATTR_window_reversal}};
-  enum { FIELDS = sizeof(fields) / sizeof(*fields) };
+  const pestle_text_field_t* fields = pestle_text_window;
+  enum { FIELDS = PESTLE_TEXT_WINDOW_FIELDS };
   bool first = true;
   PESTLE_TRY(pestle_parse_expect(p, '{'));
   while (!pestle_parse_take(p, '}')) {
@@ -197,7 +190,7 @@ static pestle_status_t parse_window(pestle_parser_t* p, pestle_parse_op_t* o) {
     pestle_i64s_t values;
     PESTLE_TRY(pestle_parse_expect(p, '='));
     PESTLE_TRY(pestle_parse_i64s(p, &values));
-    PESTLE_TRY(push_i64s(p, o, fields[i].attr, values));
+    PESTLE_TRY(push_i64s(p, o, (pestle_attr_name_t)fields[i].attr, values));
   }
   return NULL;
 }

@@ -320,6 +320,9 @@ typedef struct pestle_parse_arguments_t {
   size_t name_capacity;
   pestle_parse_types_t types;
 } pestle_parse_arguments_t;
+// "%arg0: A", whose name goes to |a|; its type is the caller's to push.
+PESTLE_NODISCARD pestle_status_t pestle_parse_argument(
+    pestle_parser_t* p, pestle_parse_arguments_t* a, pestle_type_t* out_type);
 // "(%a: A, %b: B)"; more than once to append.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_arguments(pestle_parser_t* p, pestle_parse_arguments_t* arguments);

@@ -49,15 +49,7 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   do {
     pestle_type_t type;
     const char* name;
-    PESTLE_TRY(pestle_parse_grow(p, &a->names, a->types.count,
-                                 &a->name_capacity, sizeof(*a->names)));
-    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
-      return pestle_parse_expected(p, "an argument such as %arg0");
-    }
-    a->names[a->types.count] = *pestle_parse_token(p);
-    pestle_parse_advance(p);
-    PESTLE_TRY(pestle_parse_expect(p, ':'));
-    PESTLE_TRY(pestle_parse_type(p, &type));
+    PESTLE_TRY(pestle_parse_argument(p, a, &type));
     PESTLE_TRY(optional_name(p, &name));
     PESTLE_TRY(pestle_parse_skip_loc(p));
     PESTLE_TRY(

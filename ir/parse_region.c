@@ -3,21 +3,27 @@
 #include "ir/parse_internal.h"
 #include "ir/text.h"
 
+pestle_status_t pestle_parse_argument(pestle_parser_t* p,
+                                      pestle_parse_arguments_t* a,
+                                      pestle_type_t* out_type) {
+  PESTLE_TRY(pestle_parse_grow(p, &a->names, a->types.count, &a->name_capacity,
+                               sizeof(*a->names)));
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
+    return pestle_parse_expected(p, "an argument such as %arg0");
+  }
+  a->names[a->types.count] = *pestle_parse_token(p);
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_expect(p, ':'));
+  return pestle_parse_type(p, out_type);
+}
+
 pestle_status_t pestle_parse_arguments(pestle_parser_t* p,
                                        pestle_parse_arguments_t* a) {
   pestle_type_t type;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    PESTLE_TRY(pestle_parse_grow(p, &a->names, a->types.count,
-                                 &a->name_capacity, sizeof(*a->names)));
-    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
-      return pestle_parse_expected(p, "an argument such as %arg0");
-    }
-    a->names[a->types.count] = *pestle_parse_token(p);
-    pestle_parse_advance(p);
-    PESTLE_TRY(pestle_parse_expect(p, ':'));
-    PESTLE_TRY(pestle_parse_type(p, &type));
+    PESTLE_TRY(pestle_parse_argument(p, a, &type));
     PESTLE_TRY(pestle_parse_push_type(p, &a->types, &type));
     PESTLE_TRY(pestle_parse_skip_loc(p));
   } while (pestle_parse_take(p, ','));

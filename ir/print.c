@@ -207,18 +207,12 @@ static void print_dot_general(printer_t* p, const pestle_node_t* node) {
 }
 
 static void print_window(printer_t* p, const pestle_node_t* node) {
-  static const struct {
-    const char* keyword;
-    pestle_attr_name_t attr;
-  } fields[] = {{"stride", PESTLE_ATTR_window_strides},
-                {"pad", PESTLE_ATTR_padding},
-                {"lhs_dilate", PESTLE_ATTR_lhs_dilation},
-                {"rhs_dilate", PESTLE_ATTR_rhs_dilation},
-                {"reverse", PESTLE_ATTR_window_reversal}};
+  const pestle_text_field_t* fields = pestle_text_window;
   bool first = true;
   put(p, "window = {");
-  for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); ++i) {
-    pestle_i64s_t values = pestle_node_attr(node, fields[i].attr)->as.i64s;
+  for (size_t i = 0; i < PESTLE_TEXT_WINDOW_FIELDS; ++i) {
+    pestle_i64s_t values =
+        pestle_node_attr(node, (pestle_attr_name_t)fields[i].attr)->as.i64s;
     if (!values.count) continue;
     pestle_strbuf_appendf(p->out,
                           first ? "%s = " : ", %s = ", fields[i].keyword);

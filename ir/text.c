@@ -40,6 +40,13 @@ const pestle_text_form_t* pestle_text_form(pestle_op_t op) {
   return &rows[op];
 }
 
+const pestle_text_field_t pestle_text_window[PESTLE_TEXT_WINDOW_FIELDS] = {
+    {"stride", PESTLE_ATTR_window_strides},
+    {"pad", PESTLE_ATTR_padding},
+    {"lhs_dilate", PESTLE_ATTR_lhs_dilation},
+    {"rhs_dilate", PESTLE_ATTR_rhs_dilation},
+    {"reverse", PESTLE_ATTR_window_reversal}};
+
 bool pestle_text_is_wish(pestle_str_t name) {
   static const pestle_str_t reserved = {"arg", 3};
   if (!name.size || (name.data[0] >= '0' && name.data[0] <= '9')) return false;

@@ -31,6 +31,14 @@ typedef struct pestle_text_form_t {
 // The row of |op|; its |types| is NONE when it has none.
 const pestle_text_form_t* pestle_text_form(pestle_op_t op);
 
+// The fields of a convolution's "window = {..}".
+typedef struct pestle_text_field_t {
+  const char* keyword;
+  uint16_t attr;  // pestle_attr_name_t
+} pestle_text_field_t;
+enum { PESTLE_TEXT_WINDOW_FIELDS = 5 };
+extern const pestle_text_field_t pestle_text_window[PESTLE_TEXT_WINDOW_FIELDS];
+
 // Whether |name| may stand after '%' as it is: neither a number nor "arg" and
 // one, which the printer hands out itself.
 bool pestle_text_is_wish(pestle_str_t name);

@@ -16,46 +16,25 @@
 // a later op makes possible for an earlier one needs another.
 #define MAX_ROUNDS 12
 
-typedef struct canonicalise_t {
-  const pestle_pass_context_t* ctx;
-  bool changed;
-} canonicalise_t;
-
-static pestle_status_t rewrite_node(const canonicalise_t* c,
-                                    pestle_module_t* module,
-                                    pestle_node_t* node, pestle_value_t** out) {
-  PESTLE_TRY(pestle_fold_node(c->ctx, module, node, out));
+static pestle_status_t fold_or_simplify(const pestle_pass_context_t* ctx,
+                                        pestle_module_t* module,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  PESTLE_TRY(pestle_fold_node(ctx, module, node, out));
   if (out[0]) return NULL;
-  return pestle_simplify_node(c->ctx, NULL, node, out);
-}
-
-static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
-                                     pestle_block_t* block) {
-  canonicalise_t* c = user;
-  pestle_value_t* out[PESTLE_SIMPLIFY_MAX_RESULTS];
-  for (pestle_node_t *n = block->first, *next; n; n = next) {
-    pestle_node_t* prev = n->prev;
-    next = n->next;
-    PESTLE_TRY(rewrite_node(c, module, n, out));
-    if (!out[0]) continue;
-    pestle_pass_replace(n, out);
-    c->changed = true;
-    next = prev ? prev->next : block->first;
-  }
-  return NULL;
+  return pestle_simplify_node(ctx, NULL, node, out);
 }
 
 pestle_status_t pestle_pass_canonicalise(pestle_pass_context_t* ctx,
                                          pestle_module_t* module,
                                          bool* out_changed) {
   for (int round = 0; round < MAX_ROUNDS; ++round) {
-    canonicalise_t c = {.ctx = ctx};
-    PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &c));
-    PESTLE_TRY(pestle_pass_cse(ctx, module, &c.changed));
-    bool dropped = false;
+    bool rewritten, dropped = false;
+    PESTLE_TRY(pestle_pass_rewrite(ctx, module, fold_or_simplify, &rewritten));
+    PESTLE_TRY(pestle_pass_cse(ctx, module, &rewritten));
     PESTLE_TRY(pestle_pass_dce(ctx, module, &dropped));
-    *out_changed = *out_changed || c.changed || dropped;
-    if (!c.changed) break;
+    *out_changed = *out_changed || rewritten || dropped;
+    if (!rewritten) break;
   }
   return NULL;
 }

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "ir/ref/ref.h"
+#include "passes/simplify.h"
 #include "passes/util.h"
 
 // Results up to this size may be larger than what they are made from.
@@ -297,30 +298,8 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
 
 // --- The pass on its own ---
 
-typedef struct fold_t {
-  const pestle_pass_context_t* ctx;
-  bool changed;
-} fold_t;
-
-static pestle_status_t fold_block(void* user, pestle_module_t* module,
-                                  pestle_block_t* block) {
-  fold_t* fold = user;
-  for (pestle_node_t *n = block->first, *next; n; n = next) {
-    next = n->next;
-    pestle_value_t* values[16];
-    PESTLE_TRY(pestle_fold_node(fold->ctx, module, n, values));
-    if (!values[0]) continue;
-    pestle_pass_replace(n, values);
-    fold->changed = true;
-  }
-  return NULL;
-}
-
 pestle_status_t pestle_pass_fold_constants(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  fold_t fold = {.ctx = ctx};
-  PESTLE_TRY(pestle_pass_each_block(module, fold_block, &fold));
-  *out_changed = fold.changed;
-  return NULL;
+  return pestle_pass_rewrite(ctx, module, pestle_fold_node, out_changed);
 }

@@ -56,33 +56,46 @@ pestle_status_t pestle_simplify_node(const pestle_pass_context_t* ctx,
   return NULL;
 }
 
-typedef struct simplify_t {
+typedef struct rewrite_t {
   const pestle_pass_context_t* ctx;
+  pestle_rewrite_fn_t fn;
   bool changed;
-} simplify_t;
+} rewrite_t;
 
-static pestle_status_t simplify_block(void* user, pestle_module_t* module,
-                                      pestle_block_t* block) {
-  simplify_t* simplify = user;
-  (void)module;
+static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
+                                     pestle_block_t* block) {
+  rewrite_t* r = user;
   pestle_value_t* out[PESTLE_SIMPLIFY_MAX_RESULTS];
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     pestle_node_t* prev = n->prev;
     next = n->next;
-    PESTLE_TRY(pestle_simplify_node(simplify->ctx, NULL, n, out));
+    PESTLE_TRY(r->fn(r->ctx, module, n, out));
     if (!out[0]) continue;
     pestle_pass_replace(n, out);
-    simplify->changed = true;
+    r->changed = true;
     next = prev ? prev->next : block->first;
   }
   return NULL;
 }
 
+pestle_status_t pestle_pass_rewrite(const pestle_pass_context_t* ctx,
+                                    pestle_module_t* module,
+                                    pestle_rewrite_fn_t fn, bool* out_changed) {
+  rewrite_t r = {.ctx = ctx, .fn = fn};
+  pestle_status_t status = pestle_pass_each_block(module, rewrite_block, &r);
+  *out_changed = r.changed;
+  return status;
+}
+
+static pestle_status_t simplify_any(const pestle_pass_context_t* ctx,
+                                    pestle_module_t* module,
+                                    pestle_node_t* node, pestle_value_t** out) {
+  (void)module;
+  return pestle_simplify_node(ctx, NULL, node, out);
+}
+
 pestle_status_t pestle_pass_simplify(pestle_pass_context_t* ctx,
                                      pestle_module_t* module,
                                      bool* out_changed) {
-  simplify_t simplify = {.ctx = ctx};
-  PESTLE_TRY(pestle_pass_each_block(module, simplify_block, &simplify));
-  *out_changed = simplify.changed;
-  return NULL;
+  return pestle_pass_rewrite(ctx, module, simplify_any, out_changed);
 }

@@ -38,6 +38,17 @@ pestle_simplify_node(const pestle_pass_context_t* ctx, const char* only,
 // A value for |node|'s every result fits in this many slots, or it is skipped.
 #define PESTLE_SIMPLIFY_MAX_RESULTS 64
 
+// Sets |out| (PESTLE_SIMPLIFY_MAX_RESULTS) to what replaces the results of
+// |node|, or out[0] to NULL.
+typedef pestle_status_t (*pestle_rewrite_fn_t)(const pestle_pass_context_t* ctx,
+                                               pestle_module_t* module,
+                                               pestle_node_t* node,
+                                               pestle_value_t** out);
+// One sweep of |fn| over every block; it sees the nodes that it makes too.
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_rewrite(const pestle_pass_context_t* ctx, pestle_module_t* module,
+                    pestle_rewrite_fn_t fn, bool* out_changed);
+
 #define PESTLE_SIMPLIFY(rule, ...)                                             \
   pestle_status_t pestle_rule_##rule(pestle_builder_t* b, pestle_node_t* node, \
                                      pestle_value_t** out);

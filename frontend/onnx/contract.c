@@ -2,13 +2,6 @@
 // Reductions, windows and matrix products.
 #include "frontend/onnx/emit.h"
 
-static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
-                               size_t count) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64S,
-                         .as.i64s = {data, count}};
-}
-
 // --- Folds ---
 
 // The neutral element of |op|, of rank 0.

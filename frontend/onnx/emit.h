@@ -29,6 +29,17 @@ int64_t pestle_onnx_dims_product(const pestle_value_t* value, int64_t begin,
 
 // --- Any op (fold.c) ---
 
+static inline pestle_attr_t i64s_attr(pestle_attr_name_t name,
+                                      const int64_t* data, size_t count) {
+  return (pestle_attr_t){.name = (uint16_t)name,
+                         .kind = PESTLE_ATTR_KIND_I64S,
+                         .as.i64s = {data, count}};
+}
+static inline pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
+  return (pestle_attr_t){
+      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
+}
+
 // One result. |spec| is read during the call only.
 pestle_value_t* pestle_onnx_emit(pestle_onnx_call_t* call,
                                  const pestle_node_spec_t* spec);
@@ -145,6 +156,18 @@ pestle_value_t* pestle_onnx_pad(pestle_onnx_call_t* call, pestle_value_t* a,
 pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
                                    pestle_value_t* const* values, size_t count,
                                    int64_t axis);
+// A gather: axes |mapped| of |a| are chosen by index vectors along |vector| of
+// |indices| (its rank: scalars) and fall away, axes |batch| are walked with the
+// first ones of |indices|, and |sizes| of the others are taken, to |offsets|.
+typedef struct pestle_onnx_gather_t {
+  int64_t vector;
+  size_t offset_count, mapped_count, batch_count;
+  int64_t offsets[PESTLE_MAX_RANK], mapped[PESTLE_MAX_RANK];
+  int64_t batch[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+} pestle_onnx_gather_t;
+pestle_value_t* pestle_onnx_gather(pestle_onnx_call_t* call, pestle_value_t* a,
+                                   pestle_value_t* indices,
+                                   const pestle_onnx_gather_t* how);
 // numpy.take(a, indices, axis) for indices that are not negative.
 pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
                                  pestle_value_t* indices, int64_t axis);

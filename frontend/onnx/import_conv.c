@@ -130,18 +130,6 @@ static bool result_dims(pestle_onnx_call_t* call, const pestle_value_t* x,
   return true;
 }
 
-static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
-                               size_t count) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64S,
-                         .as.i64s = {data, count}};
-}
-
-static pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
-  return (pestle_attr_t){
-      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
-}
-
 pestle_value_t* pestle_onnx_convolve(pestle_onnx_call_t* call,
                                      pestle_value_t* x, pestle_value_t* w,
                                      const pestle_onnx_space_t* space,

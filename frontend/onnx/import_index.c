@@ -282,47 +282,26 @@ void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_take(call, x, indices, axis);
 }
 
-static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
-                               size_t count) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64S,
-                         .as.i64s = {data, count}};
-}
-
 // Every axis but |axis| is a batch of its own.
 void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
-  int64_t rank = rank_of(x), batch[PESTLE_MAX_RANK], ones[PESTLE_MAX_RANK];
+  int64_t rank = rank_of(x);
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
   if (call->status || rank_of(indices) != rank) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "data and indices differ in rank");
     return;
   }
-  size_t batches = 0;
+  pestle_onnx_gather_t how = {
+      .vector = rank, .mapped_count = 1, .mapped = {axis}};
   indices = wrap_indices(call, indices, pestle_onnx_dim(x, axis));
   for (int64_t i = 0; i < rank; ++i) {
-    ones[i] = 1;
+    how.sizes[i] = 1;
     if (i == axis) continue;
-    batch[batches++] = i;
+    how.batch[how.batch_count++] = i;
     x = pestle_onnx_slice_axis(call, x, i, 0, pestle_onnx_dim(indices, i), 1);
   }
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, &axis, 1),
-      i64s_attr(PESTLE_ATTR_operand_batching_dims, batch, batches),
-      i64s_attr(PESTLE_ATTR_start_indices_batching_dims, batch, batches),
-      i64s_attr(PESTLE_ATTR_start_index_map, &axis, 1),
-      {.name = PESTLE_ATTR_index_vector_dim,
-       .kind = PESTLE_ATTR_KIND_I64,
-       .as.i64 = rank},
-      i64s_attr(PESTLE_ATTR_slice_sizes, ones, (size_t)rank),
-  };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
-                             .operands = (pestle_value_t*[]){x, indices},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = sizeof(attrs) / sizeof(attrs[0])};
-  call->outputs[0] = pestle_onnx_emit(call, &spec);
+  call->outputs[0] = pestle_onnx_gather(call, x, indices, &how);
 }
 
 // The extents by which the columns of GatherND's index vectors wrap.
@@ -353,35 +332,17 @@ void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
     return;
   }
   indices = wrap_vectors(call, x, indices, batches, width);
-  int64_t batch[PESTLE_MAX_RANK], mapped[PESTLE_MAX_RANK];
-  int64_t offsets[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  pestle_onnx_gather_t how = {.vector = vector,
+                              .offset_count = (size_t)(rank - batches - width),
+                              .mapped_count = (size_t)width,
+                              .batch_count = (size_t)batches};
   for (int64_t i = 0; i < rank; ++i) {
-    batch[i] = i;
-    sizes[i] = i < batches + width ? 1 : pestle_onnx_dim(x, i);
+    how.offsets[i] = vector + i;
+    how.mapped[i] = batches + i;
+    how.batch[i] = i;
+    how.sizes[i] = i < batches + width ? 1 : pestle_onnx_dim(x, i);
   }
-  for (int64_t i = 0; i < width; ++i)
-    mapped[i] = batches + i;
-  int64_t offset_count = rank - batches - width;
-  for (int64_t i = 0; i < offset_count; ++i)
-    offsets[i] = vector + i;
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_offset_dims, offsets, (size_t)offset_count),
-      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, mapped, (size_t)width),
-      i64s_attr(PESTLE_ATTR_operand_batching_dims, batch, (size_t)batches),
-      i64s_attr(PESTLE_ATTR_start_indices_batching_dims, batch,
-                (size_t)batches),
-      i64s_attr(PESTLE_ATTR_start_index_map, mapped, (size_t)width),
-      {.name = PESTLE_ATTR_index_vector_dim,
-       .kind = PESTLE_ATTR_KIND_I64,
-       .as.i64 = vector},
-      i64s_attr(PESTLE_ATTR_slice_sizes, sizes, (size_t)rank),
-  };
-  pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
-                             .operands = (pestle_value_t*[]){x, indices},
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = sizeof(attrs) / sizeof(attrs[0])};
-  call->outputs[0] = pestle_onnx_emit(call, &spec);
+  call->outputs[0] = pestle_onnx_gather(call, x, indices, &how);
 }
 
 // values[1] where the index is the position on the new axis, else values[0].

@@ -53,23 +53,50 @@ static pestle_status_t enter(const pestle_proto_t* outer,
   return NULL;
 }
 
+// What is wanted of a message whose fields stand once each: the last one of a
+// number counts, as protobuf has it.
+typedef struct want_t {
+  uint32_t number;
+  enum { WANT_STR, WANT_I64, WANT_MESSAGE } kind;
+  void* out;  // pestle_str_t, int64_t or pestle_proto_t; kept if not there
+} want_t;
+
+static pestle_status_t read_field(const pestle_proto_t* message,
+                                  const pestle_proto_field_t* field,
+                                  const want_t* want) {
+  switch (want->kind) {
+    case WANT_STR:
+      return pestle_proto_read_str(message, field, want->out);
+    case WANT_I64:
+      return pestle_proto_read_i64(message, field, want->out);
+    case WANT_MESSAGE:
+      return enter(message, field, want->out);
+  }
+  return NULL;
+}
+
+static pestle_status_t read_fields(pestle_proto_t message, const want_t* wants,
+                                   size_t count) {
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    for (size_t i = 0; i < count; ++i) {
+      if (field.number != wants[i].number) continue;
+      PESTLE_TRY(read_field(&message, &field, &wants[i]));
+    }
+  }
+}
+
 // --- Tensors ---
 
 // onnx.StringStringEntryProto of external_data.
 static pestle_status_t read_external(pestle_proto_t message,
                                      pestle_onnx_tensor_t* out) {
   pestle_str_t key = {0}, value = {0};
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    if (field.number == 1) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field, &key));
-    } else if (field.number == 2) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field, &value));
-    }
-  }
+  const want_t wants[] = {{1, WANT_STR, &key}, {2, WANT_STR, &value}};
+  PESTLE_TRY(read_fields(message, wants, 2));
   if (pestle_str_equal_c(key, "location")) out->location = value;
   if (pestle_str_equal_c(key, "offset")) out->offset = value;
   if (pestle_str_equal_c(key, "length")) out->length = value;
@@ -135,17 +162,9 @@ pestle_status_t pestle_onnx_tensor_read(pestle_proto_t message,
 static pestle_status_t read_dim(pestle_proto_t message,
                                 pestle_onnx_dim_t* out) {
   *out = (pestle_onnx_dim_t){.extent = -1};
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    if (field.number == 1) {
-      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &out->extent));
-    } else if (field.number == 2) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->param));
-    }
-  }
+  const want_t wants[] = {{1, WANT_I64, &out->extent},
+                          {2, WANT_STR, &out->param}};
+  PESTLE_TRY(read_fields(message, wants, 2));
   // Paddle writes -1 for an extent that it does not know.
   if (out->extent < 0) out->extent = -1;
   return NULL;
@@ -179,54 +198,30 @@ static pestle_status_t read_shape(pestle_proto_t message, pestle_arena_t* arena,
 static pestle_status_t read_tensor_type(pestle_proto_t message,
                                         pestle_arena_t* arena,
                                         pestle_onnx_value_info_t* out) {
+  int64_t type = out->data_type;
+  pestle_proto_t shape = {0};
+  const want_t wants[] = {{1, WANT_I64, &type}, {2, WANT_MESSAGE, &shape}};
+  PESTLE_TRY(read_fields(message, wants, 2));
   out->is_tensor = true;
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) return NULL;
-    if (field.number == 1) {
-      int64_t type;
-      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &type));
-      out->data_type = (int32_t)type;
-    } else if (field.number == 2) {
-      pestle_proto_t shape;
-      PESTLE_TRY(enter(&message, &field, &shape));
-      PESTLE_TRY(read_shape(shape, arena, out));
-    }
-  }
+  out->data_type = (int32_t)type;
+  return shape.base ? read_shape(shape, arena, out) : NULL;
 }
 
 // onnx.TypeProto.
 static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
                                  pestle_onnx_value_info_t* out) {
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) return NULL;
-    if (field.number != 1) continue;
-    pestle_proto_t tensor;
-    PESTLE_TRY(enter(&message, &field, &tensor));
-    PESTLE_TRY(read_tensor_type(tensor, arena, out));
-  }
+  pestle_proto_t tensor = {0};
+  const want_t want = {1, WANT_MESSAGE, &tensor};
+  PESTLE_TRY(read_fields(message, &want, 1));
+  return tensor.base ? read_tensor_type(tensor, arena, out) : NULL;
 }
 
 static pestle_status_t read_value_info(pestle_proto_t message,
                                        pestle_arena_t* arena,
                                        pestle_onnx_value_info_t* out) {
   pestle_proto_t type = {0};
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    if (field.number == 1) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->name));
-    } else if (field.number == 2) {
-      PESTLE_TRY(enter(&message, &field, &type));
-    }
-  }
+  const want_t wants[] = {{1, WANT_STR, &out->name}, {2, WANT_MESSAGE, &type}};
+  PESTLE_TRY(read_fields(message, wants, 2));
   return type.base ? read_type(type, arena, out) : NULL;
 }
 
@@ -471,17 +466,9 @@ static pestle_status_t read_graph(pestle_proto_t message, int depth,
 
 static pestle_status_t read_opset(pestle_proto_t message,
                                   pestle_onnx_opset_t* out) {
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    if (field.number == 1) {
-      PESTLE_TRY(pestle_proto_read_str(&message, &field, &out->domain));
-    } else if (field.number == 2) {
-      PESTLE_TRY(pestle_proto_read_i64(&message, &field, &out->version));
-    }
-  }
+  const want_t wants[] = {{1, WANT_STR, &out->domain},
+                          {2, WANT_I64, &out->version}};
+  PESTLE_TRY(read_fields(message, wants, 2));
   if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
   return NULL;
 }

@@ -2,18 +2,6 @@
 // Ops that move elements.
 #include "frontend/onnx/emit.h"
 
-static pestle_attr_t i64s_attr(pestle_attr_name_t name, const int64_t* data,
-                               size_t count) {
-  return (pestle_attr_t){.name = (uint16_t)name,
-                         .kind = PESTLE_ATTR_KIND_I64S,
-                         .as.i64s = {data, count}};
-}
-
-static pestle_attr_t i64_attr(pestle_attr_name_t name, int64_t value) {
-  return (pestle_attr_t){
-      .name = (uint16_t)name, .kind = PESTLE_ATTR_KIND_I64, .as.i64 = value};
-}
-
 // --- Broadcasting ---
 
 static bool shapes_clash(pestle_onnx_call_t* call, const pestle_type_t* a,
@@ -210,30 +198,48 @@ pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
 
 // --- Indices ---
 
-pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
-                                 pestle_value_t* indices, int64_t axis) {
+pestle_value_t* pestle_onnx_gather(pestle_onnx_call_t* call, pestle_value_t* a,
+                                   pestle_value_t* indices,
+                                   const pestle_onnx_gather_t* how) {
   if (!a || !indices) return NULL;
-  int64_t rank = a->type->rank, index_rank = indices->type->rank;
-  int64_t offsets[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
-  size_t offset_count = 0;
-  for (int64_t i = 0; i < rank; ++i) {
-    sizes[i] = i == axis ? 1 : a->type->dims[i];
-    if (i == axis) continue;
-    offsets[offset_count++] = i < axis ? i : i - 1 + index_rank;
+  pestle_attr_t attrs[7];
+  size_t n = 0;
+  if (how->offset_count) {
+    attrs[n++] =
+        i64s_attr(PESTLE_ATTR_offset_dims, how->offsets, how->offset_count);
   }
-  pestle_attr_t attrs[] = {
-      i64s_attr(PESTLE_ATTR_offset_dims, offsets, offset_count),
-      i64s_attr(PESTLE_ATTR_collapsed_slice_dims, &axis, 1),
-      i64s_attr(PESTLE_ATTR_start_index_map, &axis, 1),
-      i64_attr(PESTLE_ATTR_index_vector_dim, index_rank),
-      i64s_attr(PESTLE_ATTR_slice_sizes, sizes, (size_t)rank),
-  };
+  attrs[n++] = i64s_attr(PESTLE_ATTR_collapsed_slice_dims, how->mapped,
+                         how->mapped_count);
+  if (how->batch_count) {
+    attrs[n++] = i64s_attr(PESTLE_ATTR_operand_batching_dims, how->batch,
+                           how->batch_count);
+    attrs[n++] = i64s_attr(PESTLE_ATTR_start_indices_batching_dims, how->batch,
+                           how->batch_count);
+  }
+  attrs[n++] =
+      i64s_attr(PESTLE_ATTR_start_index_map, how->mapped, how->mapped_count);
+  attrs[n++] = i64_attr(PESTLE_ATTR_index_vector_dim, how->vector);
+  attrs[n++] =
+      i64s_attr(PESTLE_ATTR_slice_sizes, how->sizes, (size_t)a->type->rank);
   pestle_node_spec_t spec = {.op = PESTLE_OP_GATHER,
                              .operands = (pestle_value_t*[]){a, indices},
                              .operand_count = 2,
                              .attrs = attrs,
-                             .attr_count = 5};
+                             .attr_count = n};
   return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_take(pestle_onnx_call_t* call, pestle_value_t* a,
+                                 pestle_value_t* indices, int64_t axis) {
+  if (!a || !indices) return NULL;
+  pestle_onnx_gather_t how = {
+      .vector = indices->type->rank, .mapped_count = 1, .mapped = {axis}};
+  for (int64_t i = 0; i < a->type->rank; ++i) {
+    how.sizes[i] = i == axis ? 1 : a->type->dims[i];
+    if (i == axis) continue;
+    how.offsets[how.offset_count++] = i < axis ? i : i - 1 + how.vector;
+  }
+  return pestle_onnx_gather(call, a, indices, &how);
 }
 
 // A run of indices with one positive stride is a slice, which fuses better.

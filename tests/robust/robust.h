@@ -12,6 +12,7 @@
 #include "pestle/import.h"
 #include "pestle/runtime.h"
 #include "test.h"
+#include "view.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define ROBUST_SANITIZED 1
@@ -145,17 +146,6 @@ static inline pestle_executable_t* robust_executable(pestle_context_t* context,
 
 // --- Running ---
 
-static inline pestle_tensor_t robust_view(void* data, pestle_dtype_t dtype,
-                                          int32_t rank, int64_t* dims,
-                                          int64_t* strides) {
-  return (pestle_tensor_t){.data = data,
-                           .device = {PESTLE_DEVICE_CPU, 0},
-                           .ndim = rank,
-                           .dtype = pestle_dtype_to_dlpack(dtype),
-                           .shape = dims,
-                           .strides = strides};
-}
-
 enum { ROBUST_X = 8 * 8 * 3, ROBUST_W = 128 * 10, ROBUST_Y = 10 };
 
 typedef struct robust_inputs_t {
@@ -184,11 +174,11 @@ static inline pestle_status_t robust_run(pestle_executable_t* executable,
                                          robust_outputs_t* outputs,
                                          const pestle_run_options_t* options) {
   int64_t x[] = {1, 8, 8, 3}, w[] = {128, 10}, y[] = {1, 10};
-  pestle_tensor_t in[] = {robust_view(inputs->x, PESTLE_F32, 4, x, NULL),
-                          robust_view(inputs->w, PESTLE_F32, 2, w, NULL),
-                          robust_view(&inputs->n, PESTLE_I32, 0, NULL, NULL)};
-  pestle_tensor_t out[] = {robust_view(outputs->y, PESTLE_F32, 2, y, NULL),
-                           robust_view(outputs->z, PESTLE_F32, 2, y, NULL)};
+  pestle_tensor_t in[] = {test_view(inputs->x, PESTLE_F32, 4, x, NULL),
+                          test_view(inputs->w, PESTLE_F32, 2, w, NULL),
+                          test_view(&inputs->n, PESTLE_I32, 0, NULL, NULL)};
+  pestle_tensor_t out[] = {test_view(outputs->y, PESTLE_F32, 2, y, NULL),
+                           test_view(outputs->z, PESTLE_F32, 2, y, NULL)};
   return pestle_executable_run(executable, NULL, in, 3, out, 2, options);
 }
 

@@ -57,9 +57,9 @@ static void fill_layers(void) {
 static pestle_status_t run_layers(pestle_executable_t* e, int32_t threads,
                                   const pestle_control_t* control, float* y) {
   int64_t x[] = {ROWS, WIDTH}, w[] = {WIDTH, WIDTH};
-  pestle_tensor_t in[] = {robust_view(layers_x, PESTLE_F32, 2, x, NULL),
-                          robust_view(layers_w, PESTLE_F32, 2, w, NULL)};
-  pestle_tensor_t out = robust_view(y, PESTLE_F32, 2, x, NULL);
+  pestle_tensor_t in[] = {test_view(layers_x, PESTLE_F32, 2, x, NULL),
+                          test_view(layers_w, PESTLE_F32, 2, w, NULL)};
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 2, x, NULL);
   pestle_run_options_t options = {
       .struct_size = sizeof(options), .threads = threads, .control = control};
   return pestle_executable_run(e, NULL, in, 2, &out, 1, &options);

@@ -75,11 +75,11 @@ static void reset(void) {
   memset(f.y, 0x5a, ROOM);
   memset(f.z, 0x5a, ROOM);
   memset(f.t, 0x5a, ROOM);
-  f.in[0] = robust_view(f.x, PESTLE_F32, 2, mn, NULL);
-  f.in[1] = robust_view(f.u, PESTLE_F32, 2, mn, NULL);
-  f.out[0] = robust_view(f.y, PESTLE_F32, 2, mn, NULL);
-  f.out[1] = robust_view(f.z, PESTLE_F32, 1, z_dims, NULL);
-  f.out[2] = robust_view(f.t, PESTLE_F32, 2, t_dims, NULL);
+  f.in[0] = test_view(f.x, PESTLE_F32, 2, mn, NULL);
+  f.in[1] = test_view(f.u, PESTLE_F32, 2, mn, NULL);
+  f.out[0] = test_view(f.y, PESTLE_F32, 2, mn, NULL);
+  f.out[1] = test_view(f.z, PESTLE_F32, 1, z_dims, NULL);
+  f.out[2] = test_view(f.t, PESTLE_F32, 2, t_dims, NULL);
 }
 
 static pestle_status_t run(const pestle_run_options_t* options) {
@@ -156,7 +156,7 @@ static void lay_out(char* memory, const layout_t* layout, size_t skew,
     }
   }
   memcpy(strides, layout->strides, 2 * sizeof(int64_t));
-  *view = robust_view(memory + skew, PESTLE_F32, 2, mn, strides);
+  *view = test_view(memory + skew, PESTLE_F32, 2, mn, strides);
   view->byte_offset = (uint64_t)layout->base * 4;
 }
 

@@ -99,7 +99,7 @@ static void check_runs(pestle_context_t* context, pestle_plan_t* plan) {
   assert_ok(pestle_executable_create(context, plan, NULL, &e));
   int64_t dims[] = {8};
   float x[8] = {1, 2, 3};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
   pestle_tensor_t out = {0};
   assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
   assert_true(((float*)out.data)[2] == 4);

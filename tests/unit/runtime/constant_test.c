@@ -110,7 +110,7 @@ static void check_runs(pestle_context_t* context, pestle_plan_t* plan,
   pestle_executable_t* e;
   assert_ok(pestle_executable_create(context, plan, NULL, &e));
   float* x = calloc((size_t)elements, sizeof(float));
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, &elements, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, &elements, NULL);
   pestle_tensor_t out = {0};
   assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
   for (int64_t i = 0; i < elements; ++i)

@@ -279,7 +279,7 @@ static void test_memory_of_executables(void** state) {
     assert_int_equal(stats_of(device).active, 4096);  // shared
   }
   float x[16] = {0};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
   pestle_tensor_t out = {0};
   assert_ok(pestle_executable_run(e[0], NULL, &in, 1, &out, 1, NULL));
   assert_true(stats_of(device).active > 14096);

@@ -8,6 +8,7 @@
 // Ours.
 #include "unit/runtime/plan_writer.h"
 #include "unit/runtime/test_backend.h"
+#include "view.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define TEST_TSAN 1
@@ -97,17 +98,6 @@ static inline pestle_executable_t* fixture_add1(pestle_context_t* context,
   pestle_executable_t* executable = fixture_executable(context, w);
   free(w);
   return executable;
-}
-
-static inline pestle_tensor_t fixture_view(void* data, pestle_dtype_t dtype,
-                                           int rank, int64_t* dims,
-                                           int64_t* strides) {
-  return (pestle_tensor_t){.data = data,
-                           .device = {PESTLE_DEVICE_CPU, 0},
-                           .ndim = rank,
-                           .dtype = pestle_dtype_to_dlpack(dtype),
-                           .shape = dims,
-                           .strides = strides};
 }
 
 static inline pestle_run_options_t fixture_run_options(void) {

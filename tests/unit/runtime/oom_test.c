@@ -34,7 +34,7 @@ static pestle_status_t run(work_t* work, pestle_stream_t* stream,
                            pestle_tensor_t* out) {
   int64_t dims[] = {8}, strides[] = {2};
   float x[16] = {0};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, dims, strides);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, strides);
   PESTLE_TRY(
       pestle_executable_run(work->executable, stream, &in, 1, out, 1, NULL));
   return stream ? pestle_stream_synchronize(stream) : NULL;

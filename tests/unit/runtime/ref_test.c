@@ -93,7 +93,7 @@ static void run_plan(pestle_context_t* context, pestle_plan_t* plan,
   float* x = malloc((size_t)count * 4);
   for (int64_t i = 0; i < count; ++i)
     x[i] = (float)i;
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, &count, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, &count, NULL);
   pestle_tensor_t out = {0};
   assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
   for (int64_t i = 0; i < count; ++i) {
@@ -134,8 +134,8 @@ static void test_overhead(void** state) {
   int64_t dims[] = {8};
   pestle_executable_t* e = fixture_add1(context, 1, dims);
   _Alignas(64) float x[8] = {0}, y[8];
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, dims, NULL);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
   int64_t best = INT64_MAX;
   enum { CALLS = 2000 };
   for (int round = 0; round < 50; ++round) {

@@ -19,8 +19,8 @@ static void test_in_place(void** state) {
   for (int i = 0; i < 15; ++i)
     x[i] = (float)i;
   y[15] = -1;
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 2, dims, NULL);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 2, dims, NULL);
   assert_ok(RUN(e, in, out, NULL));
   for (int i = 0; i < 15; ++i)
     assert_true(y[i] == (float)i + 1);
@@ -53,9 +53,9 @@ static void test_strides(void** state) {
         }
         for (int i = 0; i < 512; ++i)
           x[i] = (float)i, y[i] = -5;
-        pestle_tensor_t in = fixture_view(x, PESTLE_F32, 3, dims, strides);
+        pestle_tensor_t in = test_view(x, PESTLE_F32, 3, dims, strides);
         in.byte_offset = (uint64_t)base * 4;
-        pestle_tensor_t out = fixture_view(y, PESTLE_F32, 3, dims, strides);
+        pestle_tensor_t out = test_view(y, PESTLE_F32, 3, dims, strides);
         out.byte_offset = in.byte_offset;
         assert_ok(RUN(e, in, out, NULL));
         int written = 0;
@@ -79,8 +79,8 @@ static void test_broadcast_input(void** state) {
   pestle_executable_t* e = fixture_add1(context, 2, dims);
   float x[3] = {1, 2, 3}, y[6];
   int64_t strides[] = {0, 1};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 2, dims, strides);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 2, dims, strides);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 2, dims, NULL);
   assert_ok(RUN(e, in, out, NULL));
   for (int i = 0; i < 6; ++i)
     assert_true(y[i] == x[i % 3] + 1);
@@ -101,8 +101,8 @@ static void test_mismatches(void** state) {
   int64_t dims[] = {2, 3}, other[] = {3, 2};
   pestle_executable_t* e = fixture_add1(context, 2, dims);
   float x[6] = {0}, y[6];
-  pestle_tensor_t good = fixture_view(x, PESTLE_F32, 2, dims, NULL);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t good = test_view(x, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 2, dims, NULL);
   pestle_tensor_t in = good;
   in.dtype = pestle_dtype_to_dlpack(PESTLE_I64);
   assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT,
@@ -145,7 +145,7 @@ static void test_allocated_output(void** state) {
   int64_t dims[] = {2, 3};
   pestle_executable_t* e = fixture_add1(context, 2, dims);
   float x[6] = {0, 1, 2, 3, 4, 5};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 2, dims, NULL);
   pestle_tensor_t out = {0};
   assert_ok(RUN(e, in, out, NULL));
   assert_int_equal(out.ndim, 2);
@@ -166,7 +166,7 @@ static void test_empty(void** state) {
   pestle_context_t* context = fixture_context(NULL);
   int64_t dims[] = {0, 3};
   pestle_executable_t* e = fixture_add1(context, 2, dims);
-  pestle_tensor_t in = fixture_view(NULL, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(NULL, PESTLE_F32, 2, dims, NULL);
   pestle_tensor_t out = {0};
   assert_ok(RUN(e, in, out, NULL));
   assert_non_null(out.data);
@@ -213,8 +213,8 @@ static void test_overlaps(void** state) {
     memory[0][i] = (float)i, memory[1][i] = 2;
   pestle_tensor_t in[2], out[2];
   for (int i = 0; i < 2; ++i) {
-    in[i] = fixture_view(memory[i], PESTLE_F32, 1, dims, NULL);
-    out[i] = fixture_view(memory[2 + i], PESTLE_F32, 1, dims, NULL);
+    in[i] = test_view(memory[i], PESTLE_F32, 1, dims, NULL);
+    out[i] = test_view(memory[2 + i], PESTLE_F32, 1, dims, NULL);
   }
   assert_ok(pestle_executable_run(e, NULL, in, 2, out, 2, NULL));
   assert_true(memory[2][5] == 8 && memory[3][5] == 15);
@@ -256,9 +256,9 @@ static void test_donated_and_live(void** state) {
   pestle_run_options_t options = fixture_run_options();
   options.donated = names;
   options.donated_count = 1;
-  pestle_tensor_t in = fixture_view(memory, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(memory, PESTLE_F32, 1, dims, NULL);
   // Shifted by one element: in place this would smear the first one.
-  pestle_tensor_t out = fixture_view(memory, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t out = test_view(memory, PESTLE_F32, 1, dims, NULL);
   out.byte_offset = 4;
   assert_ok(RUN(e, in, out, &options));
   for (int i = 0; i < 16; ++i)
@@ -306,18 +306,18 @@ static void test_jumps(void** state) {
   pestle_executable_t* e = fixture_executable(context, &w);
   for (int32_t count = 0; count < 6; ++count) {
     float x[16] = {0}, y[16];
-    pestle_tensor_t in[2] = {fixture_view(&count, PESTLE_I32, 1, one, NULL),
-                             fixture_view(x, PESTLE_F32, 1, dims, NULL)};
-    pestle_tensor_t out = fixture_view(y, PESTLE_F32, 1, dims, NULL);
+    pestle_tensor_t in[2] = {test_view(&count, PESTLE_I32, 1, one, NULL),
+                             test_view(x, PESTLE_F32, 1, dims, NULL)};
+    pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
     assert_ok(pestle_executable_run(e, NULL, in, 2, &out, 1, NULL));
     assert_true(y[3] == (float)(count + (count ? 1 : 0)));
   }
   // A loop without end can be stopped.
   int32_t forever = -1;
   float x[16] = {0}, y[16];
-  pestle_tensor_t in[2] = {fixture_view(&forever, PESTLE_I32, 1, one, NULL),
-                           fixture_view(x, PESTLE_F32, 1, dims, NULL)};
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in[2] = {test_view(&forever, PESTLE_I32, 1, one, NULL),
+                           test_view(x, PESTLE_F32, 1, dims, NULL)};
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
   pestle_control_t control = {.struct_size = sizeof(control),
                               .deadline_ns = pestle_clock_ns() + 5000000};
   pestle_run_options_t options = fixture_run_options();
@@ -362,7 +362,7 @@ static void test_bounded(void** state) {
   float x[12];
   for (int i = 0; i < 12; ++i)
     x[i] = (float)i;
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 2, dims, NULL);
   // Extents come out as 2 x 1: elements 0 and 3.
   pestle_tensor_t out = {0};
   assert_ok(RUN(e, in, out, NULL));
@@ -373,7 +373,7 @@ static void test_bounded(void** state) {
   _Alignas(64) float y[32];
   for (uint64_t offset = 0; offset <= 4; offset += 4) {
     int64_t shape[] = {4, 3};
-    out = fixture_view(y, PESTLE_F32, 2, shape, NULL);
+    out = test_view(y, PESTLE_F32, 2, shape, NULL);
     out.byte_offset = offset;
     assert_ok(RUN(e, in, out, NULL));
     assert_true(shape[0] == 2 && shape[1] == 1);
@@ -381,7 +381,7 @@ static void test_bounded(void** state) {
   }
   // One with strides keeps them.
   int64_t shape[] = {4, 3}, strides[] = {3, 1};
-  out = fixture_view(y, PESTLE_F32, 2, shape, strides);
+  out = test_view(y, PESTLE_F32, 2, shape, strides);
   assert_ok(RUN(e, in, out, NULL));
   assert_true(shape[0] == 2 && y[0] == 1 && y[3] == 4);
   pestle_executable_release(e);
@@ -457,8 +457,8 @@ static void test_hooks(void** state) {
   pestle_executable_t* e = fixture_executable(context, &w);
   int64_t dims[] = {16};
   float a[16] = {0};
-  pestle_tensor_t in[2] = {fixture_view(a, PESTLE_F32, 1, dims, NULL),
-                           fixture_view(a, PESTLE_F32, 1, dims, NULL)};
+  pestle_tensor_t in[2] = {test_view(a, PESTLE_F32, 1, dims, NULL),
+                           test_view(a, PESTLE_F32, 1, dims, NULL)};
   pestle_tensor_t out[2] = {{0}, {0}};
   uint32_t counts[4] = {0};
   int progress = 0;
@@ -541,9 +541,9 @@ static void test_steady_state(void** state) {
   fixture_write_add1(&w, 1, dims, 10000000);  // on all threads
   pestle_executable_t* e = fixture_executable(context, &w);
   _Alignas(64) static float x[1024], y[1024];
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 1, dims, NULL);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 1, dims, NULL);
-  pestle_tensor_t reversed = fixture_view(x, PESTLE_F32, 1, dims, strides);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t reversed = test_view(x, PESTLE_F32, 1, dims, strides);
   reversed.byte_offset = 1023 * 4;
   pestle_tensor_t allocated;
   size_t before = 0;

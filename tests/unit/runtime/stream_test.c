@@ -20,10 +20,8 @@ static void test_order(void** state) {
   // The views die before the run: the stream has copies.
   for (int i = 0; i < 50; ++i) {
     int64_t own[] = {32}, strides[] = {1};
-    pestle_tensor_t in =
-        fixture_view(i % 2 ? b : a, PESTLE_F32, 1, own, strides);
-    pestle_tensor_t out =
-        fixture_view(i % 2 ? a : b, PESTLE_F32, 1, own, strides);
+    pestle_tensor_t in = test_view(i % 2 ? b : a, PESTLE_F32, 1, own, strides);
+    pestle_tensor_t out = test_view(i % 2 ? a : b, PESTLE_F32, 1, own, strides);
     assert_ok(pestle_executable_run(e, stream, &in, 1, &out, 1, NULL));
     memset(own, 0x7f, sizeof(own));
     memset(strides, 0x7f, sizeof(strides));
@@ -46,8 +44,8 @@ static void test_errors_are_at_the_call(void** state) {
   pestle_stream_t* stream;
   assert_ok(pestle_stream_create(cpu(other), &stream));
   float a[32] = {0}, b[32];
-  pestle_tensor_t in = fixture_view(a, PESTLE_F32, 1, wrong, NULL);
-  pestle_tensor_t out = fixture_view(b, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(a, PESTLE_F32, 1, wrong, NULL);
+  pestle_tensor_t out = test_view(b, PESTLE_F32, 1, dims, NULL);
   assert_error(pestle_executable_run(e, stream, &in, 1, &out, 1, NULL),
                INVALID_ARGUMENT, "input 'x'");
   in.shape = dims;
@@ -69,8 +67,8 @@ static void test_failure_is_kept(void** state) {
   pestle_event_t* event;
   assert_ok(pestle_event_create(cpu(context), &event));
   float a[32] = {0}, b[32] = {0};
-  pestle_tensor_t in = fixture_view(a, PESTLE_F32, 1, dims, NULL);
-  pestle_tensor_t out = fixture_view(b, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t in = test_view(a, PESTLE_F32, 1, dims, NULL);
+  pestle_tensor_t out = test_view(b, PESTLE_F32, 1, dims, NULL);
   int32_t cancel = 1;
   pestle_control_t control = {.struct_size = sizeof(control),
                               .cancel = &cancel};
@@ -108,9 +106,8 @@ static void test_events_between_streams(void** state) {
   _Alignas(64) float a[32] = {0}, b[32];
   // Each stream continues what the other did.
   for (int i = 0; i < 40; ++i) {
-    pestle_tensor_t in = fixture_view(i % 2 ? b : a, PESTLE_F32, 1, dims, NULL);
-    pestle_tensor_t out =
-        fixture_view(i % 2 ? a : b, PESTLE_F32, 1, dims, NULL);
+    pestle_tensor_t in = test_view(i % 2 ? b : a, PESTLE_F32, 1, dims, NULL);
+    pestle_tensor_t out = test_view(i % 2 ? a : b, PESTLE_F32, 1, dims, NULL);
     if (i) assert_ok(pestle_event_wait(event, streams[i % 2]));
     assert_ok(pestle_executable_run(e, streams[i % 2], &in, 1, &out, 1, NULL));
     assert_ok(pestle_event_record(event, streams[i % 2]));
@@ -146,7 +143,7 @@ static void test_allocated_and_bounded(void** state) {
   assert_non_null(out[0].data);
   int64_t shape[] = {4, 3};
   int64_t y[12];
-  out[1] = fixture_view(y, PESTLE_I64, 2, shape, NULL);
+  out[1] = test_view(y, PESTLE_I64, 2, shape, NULL);
   assert_ok(pestle_executable_run(e, stream, NULL, 0, &out[1], 1, NULL));
   assert_ok(pestle_stream_synchronize(stream));
   assert_true(out[0].shape[0] == 2 && out[0].strides[0] == 1);

@@ -125,8 +125,8 @@ static pestle_executable_t* wave(pestle_context_t* context) {
 static pestle_status_t run_wave(pestle_executable_t* e, int32_t threads,
                                 float* x, float* y) {
   int64_t dims[] = {ROWS, 64};
-  pestle_tensor_t in = fixture_view(x, PESTLE_F32, 2, dims, NULL);
-  pestle_tensor_t out = fixture_view(y, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t in = test_view(x, PESTLE_F32, 2, dims, NULL);
+  pestle_tensor_t out = test_view(y, PESTLE_F32, 2, dims, NULL);
   pestle_run_options_t options = fixture_run_options();
   options.threads = threads;
   return pestle_executable_run(e, NULL, &in, 1, &out, 1, &options);

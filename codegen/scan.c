@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/nest_scan.h"
+#include "codegen/scan.h"
 
 pestle_status_t pestle_scan_error(const pestle_scan_t* s, const char* format,
                                   ...) {
@@ -10,7 +10,7 @@ pestle_status_t pestle_scan_error(const pestle_scan_t* s, const char* format,
     column = newline ? 1 : column + 1;
   }
   pestle_strbuf_t message;
-  pestle_strbuf_init(s->arena->allocator, &message);
+  pestle_strbuf_init(s->allocator, &message);
   va_list args;
   va_start(args, format);
   pestle_strbuf_appendf_v(&message, format, args);
@@ -22,7 +22,7 @@ pestle_status_t pestle_scan_error(const pestle_scan_t* s, const char* format,
   return status;
 }
 
-static bool at_comment(const pestle_scan_t* s) {
+bool pestle_scan_at_comment(const pestle_scan_t* s) {
   return s->at + 1 < s->size && s->text[s->at] == '/' &&
          s->text[s->at + 1] == '/';
 }
@@ -32,7 +32,7 @@ void pestle_scan_skip(pestle_scan_t* s) {
     char c = s->text[s->at];
     if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && !s->lines)) {
       ++s->at;
-    } else if (at_comment(s)) {
+    } else if (pestle_scan_at_comment(s)) {
       while (s->at < s->size && s->text[s->at] != '\n')
         ++s->at;
     } else {
@@ -66,8 +66,10 @@ static bool word_char(char c) {
 pestle_str_t pestle_scan_word(pestle_scan_t* s) {
   pestle_scan_skip(s);
   size_t start = s->at;
-  while (s->at < s->size && word_char(s->text[s->at]))
+  while (s->at < s->size &&
+         (word_char(s->text[s->at]) || (s->dots && s->text[s->at] == '.'))) {
     ++s->at;
+  }
   return pestle_str_make(s->text + start, s->at - start);
 }
 
