@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plugins/llvm/artifact.h"
+#include "plugins/llvm/guard.h"
 
 // --- Set-up ---
 
@@ -73,12 +74,13 @@ void pestle_llvm_job_deinit(pestle_llvm_job_t* job) {
   pestle_llvm_emit_t* e = &job->emit;
   const pestle_llvm_api_t* ll = e->ll;
   if (e->status) e->host->status_release(e->host->self, e->status);
+  pestle_plugin_arena_deinit(&e->arena);
+  if (job->lost) return;
   if (job->object) ll->DisposeMemoryBuffer(job->object);
   if (e->b) ll->DisposeBuilder(e->b);
   if (e->module) ll->DisposeModule(e->module);
   if (e->context) ll->ContextDispose(e->context);
   if (job->machine) ll->DisposeTargetMachine(job->machine);
-  pestle_plugin_arena_deinit(&e->arena);
 }
 
 // --- Running ---
@@ -144,4 +146,34 @@ pestle_status_t pestle_llvm_job_artifact(pestle_llvm_job_t* job,
   memcpy(data, &header, sizeof header);
   *out_artifact = (pestle_blob_t){data, size};
   return NULL;
+}
+
+// --- All of it ---
+
+typedef struct task_t {
+  const pestle_host_t* host;
+  const pestle_llvm_cpu_t* cpu;
+  const pestle_kir_t* kernel;
+  pestle_llvm_job_t* job;
+  pestle_blob_t* artifact;
+} task_t;
+
+static pestle_status_t run_task(void* arg) {
+  task_t* t = arg;
+  PESTLE_TRY(pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->job));
+  PESTLE_TRY(pestle_llvm_job_run(t->job));
+  return pestle_llvm_job_artifact(t->job, t->artifact);
+}
+
+pestle_status_t pestle_llvm_compile(const pestle_host_t* host,
+                                    const pestle_llvm_cpu_t* cpu,
+                                    const pestle_kir_t* kernel,
+                                    pestle_blob_t* out_artifact) {
+  pestle_llvm_job_t job = {.emit.arena.host = host};
+  task_t task = {host, cpu, kernel, &job, out_artifact};
+  pestle_status_t status =
+      pestle_llvm_guard(host, pestle_kir_string(kernel, kernel->name), run_task,
+                        &task, &job.lost);
+  pestle_llvm_job_deinit(&job);
+  return status;
 }

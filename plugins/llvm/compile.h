@@ -21,6 +21,7 @@ typedef struct pestle_llvm_job_t {
   pestle_llvm_emit_t emit;
   LLVMTargetMachineRef machine;
   LLVMMemoryBufferRef object;
+  bool lost;  // to a fatal error: what is LLVM's is left alone
 } pestle_llvm_job_t;
 
 // Opens libLLVM and emits |kernel| for |cpu|: |out_job->emit.module| is what
@@ -34,6 +35,11 @@ PESTLE_NODISCARD pestle_status_t pestle_llvm_job_run(pestle_llvm_job_t* job);
 PESTLE_NODISCARD pestle_status_t
 pestle_llvm_job_artifact(pestle_llvm_job_t* job, pestle_blob_t* out_artifact);
 void pestle_llvm_job_deinit(pestle_llvm_job_t* job);
+
+// Compiles |kernel| to an artifact; fatal errors of LLVM are statuses.
+PESTLE_NODISCARD pestle_status_t
+pestle_llvm_compile(const pestle_host_t* host, const pestle_llvm_cpu_t* cpu,
+                    const pestle_kir_t* kernel, pestle_blob_t* out_artifact);
 
 // --- print.c ---
 

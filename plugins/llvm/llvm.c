@@ -71,15 +71,9 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                pestle_blob_t* out_artifact) {
   state_t* state = self;
   pestle_llvm_cpu_t cpu;
-  pestle_llvm_job_t job;
   *out_artifact = (pestle_blob_t){0};
   PESTLE_TRY(find_cpu(state, cpu_option(options), &cpu));
-  pestle_status_t status =
-      pestle_llvm_job_init(state->host, &cpu, kernel, &job);
-  if (!status) status = pestle_llvm_job_run(&job);
-  if (!status) status = pestle_llvm_job_artifact(&job, out_artifact);
-  pestle_llvm_job_deinit(&job);
-  return status;
+  return pestle_llvm_compile(state->host, &cpu, kernel, out_artifact);
 }
 
 static pestle_status_t print(void* self, const pestle_kir_t* kernel,

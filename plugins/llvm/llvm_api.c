@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plugins/common/error.h"
+#include "plugins/llvm/guard.h"
 #include "plugins/llvm/llvm_version.h"
 
 // The plugin's one mutable object. It is the process's and not a backend's,
@@ -75,6 +76,7 @@ static pestle_status_t open_locked(const pestle_host_t* host) {
   api.InitializeX86TargetMC();
   api.InitializeX86AsmPrinter();
   api.InitializeX86Disassembler();
+  api.InstallFatalErrorHandler(pestle_llvm_on_fatal);
   g_llvm.api = api;
   g_llvm.ready = true;
   return NULL;

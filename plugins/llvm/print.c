@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plugins/llvm/compile.h"
+#include "plugins/llvm/guard.h"
 
 static void print_head(const pestle_llvm_emit_t* e, pestle_plugin_text_t* out) {
   const char* note = pestle_kir_string(e->k, e->k->note);
@@ -31,14 +32,31 @@ static pestle_status_t print_job(pestle_llvm_job_t* job, pestle_text_t kind,
                              (int)kind);
 }
 
+typedef struct task_t {
+  const pestle_host_t* host;
+  const pestle_llvm_cpu_t* cpu;
+  const pestle_kir_t* kernel;
+  pestle_text_t kind;
+  pestle_llvm_job_t* job;
+  pestle_plugin_text_t* out;
+} task_t;
+
+static pestle_status_t run_task(void* arg) {
+  task_t* t = arg;
+  PESTLE_TRY(pestle_llvm_job_init(t->host, t->cpu, t->kernel, t->job));
+  return print_job(t->job, t->kind, t->out);
+}
+
 pestle_status_t pestle_llvm_print(const pestle_host_t* host,
                                   const pestle_llvm_cpu_t* cpu,
                                   const pestle_kir_t* kernel,
                                   pestle_text_t kind, pestle_blob_t* out_text) {
-  pestle_llvm_job_t job;
+  pestle_llvm_job_t job = {.emit.arena.host = host};
   pestle_plugin_text_t text = {.host = host};
-  pestle_status_t status = pestle_llvm_job_init(host, cpu, kernel, &job);
-  if (!status) status = print_job(&job, kind, &text);
+  task_t task = {host, cpu, kernel, kind, &job, &text};
+  pestle_status_t status =
+      pestle_llvm_guard(host, pestle_kir_string(kernel, kernel->name), run_task,
+                        &task, &job.lost);
   pestle_llvm_job_deinit(&job);
   if (!status) return pestle_plugin_text_take(&text, out_text);
   pestle_plugin_text_deinit(&text);
