@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows have an expansion, and those of the exponential family.
+// Which rows have an expansion, and those of the exponential family in f32.
 //
 // e^x = 2^n e^r with n = rint(x / ln2) and r = x - n ln2 in [-ln2/2, ln2/2]
 // (Cody and Waite: ln2 in two parts, so that n * high is exact under fma), and
@@ -12,6 +12,7 @@
 // 2^20).
 #include "codegen/vector_math.h"
 
+#include "codegen/vector_math_f64.h"
 #include "codegen/vector_math_internal.h"
 #include "codegen/vector_math_poly.h"
 
@@ -146,18 +147,34 @@ vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
 
 bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
                             bool* out_needs_f64) {
-  *out_needs_f64 = op == PESTLE_OP_SINE || op == PESTLE_OP_COSINE ||
-                   op == PESTLE_OP_TAN || op == PESTLE_OP_ATAN2 ||
-                   op == PESTLE_OP_POWER || op == PESTLE_OP_CBRT ||
-                   op == PESTLE_OP_REMAINDER;
-  if (op == PESTLE_OP_RSQRT) {
-    return dtype == PESTLE_F32 || dtype == PESTLE_F64;
-  }
-  if (dtype != PESTLE_F32) return false;
-  return *out_needs_f64 || op == PESTLE_OP_EXP || op == PESTLE_OP_EXPM1 ||
-         op == PESTLE_OP_LOG || op == PESTLE_OP_LOG1P ||
-         op == PESTLE_OP_LOGISTIC || op == PESTLE_OP_TANH ||
-         op == PESTLE_OP_ERF;
+  bool through_f64 = op == PESTLE_OP_SINE || op == PESTLE_OP_COSINE ||
+                     op == PESTLE_OP_TAN || op == PESTLE_OP_ATAN2 ||
+                     op == PESTLE_OP_POWER || op == PESTLE_OP_CBRT ||
+                     op == PESTLE_OP_REMAINDER;
+  *out_needs_f64 = through_f64 || dtype == PESTLE_F64;
+  if (dtype != PESTLE_F32 && dtype != PESTLE_F64) return false;
+  return through_f64 || op == PESTLE_OP_RSQRT || op == PESTLE_OP_EXP ||
+         op == PESTLE_OP_EXPM1 || op == PESTLE_OP_LOG ||
+         op == PESTLE_OP_LOG1P || op == PESTLE_OP_LOGISTIC ||
+         op == PESTLE_OP_TANH || op == PESTLE_OP_ERF;
+}
+
+static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
+  if (op == PESTLE_OP_EXP) return pestle_vm_exp_f64(v, a[0]);
+  if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1_f64(v, a[0]);
+  if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic_f64(v, a[0]);
+  if (op == PESTLE_OP_TANH) return pestle_vm_tanh_f64(v, a[0]);
+  if (op == PESTLE_OP_ERF) return pestle_vm_erf_f64(v, a[0]);
+  if (op == PESTLE_OP_LOG) return pestle_vm_log_f64(v, a[0]);
+  if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p_f64(v, a[0]);
+  if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);
+  if (op == PESTLE_OP_SINE) return pestle_vm_sine_f64(v, a[0]);
+  if (op == PESTLE_OP_COSINE) return pestle_vm_cosine_f64(v, a[0]);
+  if (op == PESTLE_OP_TAN) return pestle_vm_tan_f64(v, a[0]);
+  if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2_f64(v, a[0], a[1]);
+  if (op == PESTLE_OP_POWER) return pestle_vm_pow_f64(v, a[0], a[1]);
+  if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt_f64(v, a[0]);
+  return pestle_vm_fmod_f64(v, a[0], a[1]);
 }
 
 static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
@@ -186,7 +203,7 @@ bool pestle_vector_math(pestle_kir_builder_t* k, pestle_op_t op,
   uint8_t facts = k->facts;
   k->facts = 0;
   vm_t m = {k, dtype, pestle_kir_lanes_of(k, v[0])};
-  *out_id = expand(m, op, v);
+  *out_id = dtype == PESTLE_F64 ? expand_f64(m, op, v) : expand(m, op, v);
   k->facts = facts;
   return true;
 }

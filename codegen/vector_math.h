@@ -5,14 +5,14 @@
 // of sine, cosine and tan need a longer reduction.
 //
 // Results are within 2 units in the last place of the correctly rounded one
-// over all of f32: denormals, infinities, NaN and signed zeros included. They
-// hold on targets that keep denormals and whose fma is fused.
+// over all of f32 and f64: denormals, infinities, NaN and signed zeros included.
+// They hold on targets that keep denormals and whose fma is fused.
 #ifndef PESTLE_CODEGEN_VECTOR_MATH_H_
 #define PESTLE_CODEGEN_VECTOR_MATH_H_
 
 #include "codegen/kir_build.h"
 
-// Appends |op| on |v| (f32, one lane number) to |k| and puts the result into
+// Appends |op| on |v| (f32 or f64, one lane number) to |k| and puts the result into
 // |out_id|. False, with nothing appended, when the row or its dtype has no
 // expansion here. Leaves k->facts as it was; its own instructions have none,
 // since contraction or reassociation would undo them.

@@ -118,6 +118,25 @@ static inline vm_id_t vm_poly(vm_t v, vm_id_t x, const double* c,
 }
 #define VM_POLY(v, x, c) vm_poly((v), (x), (c), sizeof(c) / sizeof *(c))
 
+// A private value that a region may change.
+static inline uint32_t vm_tile(vm_t v, const char* name, vm_id_t value) {
+  pestle_dtype_t dtype = pestle_kir_type_of(v.k, value);
+  uint32_t tile = pestle_kir_add_buffer(v.k, name, PESTLE_KIR_PRIVATE, dtype,
+                                        v.lanes, 1, 0);
+  pestle_kir_alloc(v.k, tile);
+  vm_id_t zero = pestle_kir_index(v.k, 0);
+  pestle_kir_store(v.k, tile, zero, value, PESTLE_KIR_NONE, 0);
+  return tile;
+}
+static inline void vm_tile_set(vm_t v, uint32_t tile, vm_id_t value) {
+  vm_id_t zero = pestle_kir_index(v.k, 0);
+  pestle_kir_store(v.k, tile, zero, value, PESTLE_KIR_NONE, 0);
+}
+static inline vm_id_t vm_tile_get(vm_t v, uint32_t tile) {
+  vm_id_t zero = pestle_kir_index(v.k, 0);
+  return pestle_kir_load(v.k, tile, v.lanes, zero, PESTLE_KIR_NONE, 0);
+}
+
 // --- Between the files ---
 
 // e^a as (1 + q) * s1 * s2, with q and the scales of exp's reduction.
@@ -137,5 +156,16 @@ vm_id_t pestle_vm_atan2(vm_t v, vm_id_t y, vm_id_t x);
 vm_id_t pestle_vm_pow(vm_t v, vm_id_t x, vm_id_t y);
 vm_id_t pestle_vm_cbrt(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_fmod(vm_t v, vm_id_t x, vm_id_t y);
+
+// Of any float dtype: whether |y| is whole, and odd.
+typedef struct vm_parity_t {
+  vm_id_t whole, odd;  // i1
+} vm_parity_t;
+vm_parity_t pestle_vm_parity(vm_t v, vm_id_t y);
+// |r| = |x|^y with what C says beyond the sign: x^0 = 1, 1^y = 1, (-1)^inf = 1
+// even for NaN on the other side, and NaN below 0 unless y is whole or x
+// infinite.
+vm_id_t pestle_vm_pow_edges(vm_t v, vm_id_t x, vm_id_t y, vm_id_t whole,
+                            vm_id_t r);
 
 #endif  // PESTLE_CODEGEN_VECTOR_MATH_INTERNAL_H_

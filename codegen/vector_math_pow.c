@@ -69,12 +69,8 @@ vm_id_t pestle_vm_cbrt(vm_t v, vm_id_t x) {
 
 // --- power ---
 
-typedef struct parity_t {
-  vm_id_t whole, odd;  // i1
-} parity_t;
-
-static parity_t parity_of(vm_t v, vm_id_t y) {
-  parity_t p;
+vm_parity_t pestle_vm_parity(vm_t v, vm_id_t y) {
+  vm_parity_t p;
   vm_id_t rounded = vm_op1(v, PESTLE_OP_ROUND_EVEN, y);
   p.whole = vm_op2(v, PESTLE_OP_EQ, rounded, y);
   vm_id_t half = vm_op2f(v, PESTLE_OP_MULTIPLY, y, 0.5);
@@ -84,10 +80,8 @@ static parity_t parity_of(vm_t v, vm_id_t y) {
   return p;
 }
 
-// What C says beyond the sign: x^0 = 1, 1^y = 1, (-1)^inf = 1 even for NaN on
-// the other side, and NaN below 0 unless y is whole or x infinite.
-static vm_id_t pow_edges(vm_t v, vm_id_t x, vm_id_t y, vm_id_t whole,
-                         vm_id_t r) {
+vm_id_t pestle_vm_pow_edges(vm_t v, vm_id_t x, vm_id_t y, vm_id_t whole,
+                            vm_id_t r) {
   vm_id_t nan = vm_const(v, (double)NAN);
   vm_id_t one = vm_const(v, 1.0);
   vm_id_t ax = vm_abs(v, x);
@@ -120,13 +114,13 @@ vm_id_t pestle_vm_pow(vm_t v, vm_id_t x, vm_id_t y) {
   vm_id_t exponent = vm_cast(v, y, PESTLE_F64);
   vm_id_t t = vm_mul(d, exponent, l);
   vm_id_t r = exp2_wide(d, t);
-  parity_t parity = parity_of(v, y);
+  vm_parity_t parity = pestle_vm_parity(v, y);
   vm_id_t bits = vm_bits(v, x, PESTLE_I32);
   vm_id_t minus = vm_op2i(i, PESTLE_OP_LT, bits, 0);
   minus = vm_op2(v, PESTLE_OP_AND, minus, parity.odd);
   vm_id_t negated = vm_neg(v, r);
   r = vm_select(v, minus, negated, r);
-  return pow_edges(v, x, y, parity.whole, r);
+  return pestle_vm_pow_edges(v, x, y, parity.whole, r);
 }
 
 // --- remainder ---

@@ -101,23 +101,6 @@ static angle_t reduce_large(vm_t v, vm_id_t x) {
 
 // --- Reduction ---
 
-static vm_id_t through_tile(vm_t v, uint32_t tile) {
-  vm_id_t zero = pestle_kir_index(v.k, 0);
-  return pestle_kir_load(v.k, tile, v.lanes, zero, PESTLE_KIR_NONE, 0);
-}
-
-static void to_tile(vm_t v, uint32_t tile, vm_id_t value) {
-  vm_id_t zero = pestle_kir_index(v.k, 0);
-  pestle_kir_store(v.k, tile, zero, value, PESTLE_KIR_NONE, 0);
-}
-
-static uint32_t make_tile(vm_t v, const char* name, pestle_dtype_t dtype) {
-  uint32_t tile = pestle_kir_add_buffer(v.k, name, PESTLE_KIR_PRIVATE, dtype,
-                                        v.lanes, 1, 0);
-  pestle_kir_alloc(v.k, tile);
-  return tile;
-}
-
 static angle_t reduce(vm_t v, vm_id_t x) {
   vm_t d = vm_as(v, PESTLE_F64);
   angle_t a;
@@ -132,20 +115,18 @@ static angle_t reduce(vm_t v, vm_id_t x) {
   vm_id_t large = vm_op2f(v, PESTLE_OP_GE, size, LARGE);
   vm_id_t finite = vm_op2f(v, PESTLE_OP_LT, size, (double)INFINITY);
   large = vm_op2(v, PESTLE_OP_AND, large, finite);
-  uint32_t r_tile = make_tile(v, "angle", PESTLE_F64);
-  uint32_t n_tile = make_tile(v, "quadrant", PESTLE_I64);
-  to_tile(v, r_tile, a.r);
-  to_tile(v, n_tile, a.quadrant);
+  uint32_t r_tile = vm_tile(v, "angle", a.r);
+  uint32_t n_tile = vm_tile(v, "quadrant", a.quadrant);
   vm_id_t any = pestle_kir_reduce(v.k, large, PESTLE_OP_OR);
   pestle_kir_if(v.k, any);
   angle_t far = reduce_large(v, x);
   vm_id_t r = vm_select(d, large, far.r, a.r);
   vm_id_t q = vm_select(d, large, far.quadrant, a.quadrant);
-  to_tile(v, r_tile, r);
-  to_tile(v, n_tile, q);
+  vm_tile_set(v, r_tile, r);
+  vm_tile_set(v, n_tile, q);
   pestle_kir_end(v.k);
-  a.r = through_tile(v, r_tile);
-  a.quadrant = through_tile(v, n_tile);
+  a.r = vm_tile_get(v, r_tile);
+  a.quadrant = vm_tile_get(v, n_tile);
   return a;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Fits the polynomials of codegen/vector_math*.c and prints
-codegen/vector_math_poly.h. Needs mpmath.
+codegen/vector_math_poly.h, or with the argument "f64" the header of those that
+give f64 results, codegen/vector_math_f64_poly.h. Needs mpmath.
 
 Each is a minimax fit (Remez exchange) of g(x) on [lo, hi] with weight w(x):
 the largest w(x) * |p(x) - g(x)| is made smallest. Coefficients are rounded to
@@ -181,18 +182,115 @@ FITS = [
 ]
 
 
+THIRD = mp.mpf(1) / 3
+
+
+def log_ratio(z):
+    """log((1 + s) / (1 - s)) of s = sqrt(z)."""
+    return mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)))
+
+
+FITS_F64 = [
+    (
+        "exp_full", 53, range(11),
+        safe(lambda r: (mp.exp(r) - 1 - r) / r**2, 0.5),
+        lambda r: r**2 / mp.exp(r), "-0.3467", "0.3467",
+        "e^r = 1 + r + r^2 p(r)",
+    ),
+    (
+        "log_full", 53, range(7),
+        safe(lambda z: (log_ratio(z) / mp.sqrt(z) - 2) / z, 2 * THIRD),
+        lambda z: z * mp.sqrt(z) / log_ratio(z), "1e-9", "0.02945",
+        "log(m) = 2 s + s z p(z), s = (m-1)/(m+1), z = s^2",
+    ),
+    (
+        "log_tail", 53, range(8),
+        safe(lambda z: (log_ratio(z) / mp.sqrt(z) - 2 - 2 * z / 3) / z**2,
+             mp.mpf(2) / 5),
+        lambda z: z**2 * mp.sqrt(z) / log_ratio(z), "1e-9", "0.02945",
+        "log(m) = 2 s + 2/3 s z + s z^2 p(z)",
+    ),
+    (
+        "tanh_full", 53, range(13),
+        safe(lambda s: (mp.tanh(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, -THIRD),
+        safe(lambda s: s * mp.sqrt(s) / mp.tanh(mp.sqrt(s)), 0),
+        "1e-9", "0.3907",
+        "tanh(x) = x + x s p(s), s = x^2, |x| <= 0.625",
+    ),
+    (
+        "erf_full", 53, range(15),
+        safe(lambda s: mp.erf(mp.sqrt(s)) / mp.sqrt(s) - 1,
+             2 / mp.sqrt(mp.pi) - 1),
+        safe(lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s)),
+             mp.sqrt(mp.pi) / 2), "1e-9", "1",
+        "erf(x) = x + x p(s), s = x^2, |x| <= 1",
+    ),
+    (
+        "erfc_full", 53, range(20),
+        lambda u: -mp.log(mp.erfc(u + 3)) / (u + 3),
+        lambda u: (u + 3) * mp.erfc(u + 3) / mp.erf(u + 3), "-2.001", "3",
+        "erfc(t) = e^(-t p(t - 3)), 1 <= t <= 6",
+    ),
+    (
+        "sin_full", 53, range(6),
+        safe(lambda s: (mp.sin(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, -THIRD / 2),
+        safe(lambda s: s * mp.sqrt(s) / mp.sin(mp.sqrt(s)), 0),
+        "1e-9", "0.617",
+        "sin(r) = r + r s p(s), s = r^2, |r| <= pi/4",
+    ),
+    (
+        "cos_full", 53, range(6),
+        safe(lambda s: (mp.cos(mp.sqrt(s)) - 1 + s / 2) / s**2,
+             mp.mpf(1) / 24),
+        lambda s: s**2 / mp.cos(mp.sqrt(s)), "1e-9", "0.617",
+        "cos(r) = 1 - s/2 + s^2 p(s), s = r^2",
+    ),
+    (
+        "atan_full", 53, range(12),
+        safe(lambda s: (mp.atan(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, -THIRD),
+        safe(lambda s: s * mp.sqrt(s) / mp.atan(mp.sqrt(s)), 0),
+        "1e-9", "0.17158",
+        "atan(q) = q + q s p(s), s = q^2, |q| <= tan(pi/8)",
+    ),
+    (
+        "rcbrt_start", 53, range(6),
+        lambda m: m ** (-THIRD), lambda m: m**THIRD, "1", "2",
+        "1 / cbrt(m), 1 <= m <= 2; to start Newton's method from",
+    ),
+]
+
+
+def print_pi_words(count):
+    """2/pi after the point, behind 32 zeros that small exponents shift in."""
+    with mp.workdps(500):
+        value = mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * (count - 1)))
+        words = [int(value) >> (32 * i) & 0xFFFFFFFF for i in range(count)]
+    print("// 32 zeros, then the bits of 2/pi after the point.")
+    print("static const uint32_t two_over_pi_words[] = {")
+    for i in range(0, count, 5):
+        row = words[::-1][i:i + 5]
+        print("    " + " ".join("0x%08x," % w for w in row))
+    print("};")
+
+
 def main():
+    wanted = sys.argv[1:]
+    wide = wanted == ["f64"]
+    guard = "PESTLE_CODEGEN_VECTOR_MATH_%sPOLY_H_" % ("F64_" if wide else "")
     print("// SPDX-License-Identifier: Apache-2.0")
-    print("// Printed by tools/gen_poly.py: minimax polynomials, lowest")
+    print("// Printed by tools/gen_poly.py%s: minimax polynomials, lowest"
+          % (" f64" if wide else ""))
     print("// coefficient first. The figure is the largest relative error of the")
     print("// function before the arithmetic rounds.")
-    print("#ifndef PESTLE_CODEGEN_VECTOR_MATH_POLY_H_")
-    print("#define PESTLE_CODEGEN_VECTOR_MATH_POLY_H_")
+    print("#ifndef %s" % guard)
+    print("#define %s" % guard)
     print()
+    if wide:
+        print("#include <stdint.h>")
+        print()
     print("// clang-format off")
-    wanted = sys.argv[1:]
-    for name, bits, powers, g, w, lo, hi, text in FITS:
-        if wanted and name not in wanted:
+    for name, bits, powers, g, w, lo, hi, text in FITS_F64 if wide else FITS:
+        if wanted and not wide and name not in wanted:
             continue
         coefs, worst = fit(powers, g, w, lo, hi, bits)
         print("// %s: 2^%.1f" % (text, float(mp.log(worst, 2))))
@@ -201,9 +299,11 @@ def main():
             print("    %s,  // %s" % (float(c).hex(), mp.nstr(c, 12)))
         print("};")
         sys.stdout.flush()
+    if wide:
+        print_pi_words(38)
     print("// clang-format on")
     print()
-    print("#endif  // PESTLE_CODEGEN_VECTOR_MATH_POLY_H_")
+    print("#endif  // %s" % guard)
 
 
 if __name__ == "__main__":

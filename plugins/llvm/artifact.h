@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define PESTLE_LLVM_MAGIC "PstlX86"
-#define PESTLE_LLVM_ARTIFACT_VERSION 1u
+#define PESTLE_LLVM_ARTIFACT_VERSION 2u
 
 typedef struct pestle_llvm_artifact_t {
   char magic[8];

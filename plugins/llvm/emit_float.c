@@ -31,11 +31,6 @@ static LLVMValueRef divide(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   (void)row;
   return e->ll->BuildFDiv(e->b, a->x[0], a->x[1], "");
 }
-// A call of fmod a lane, which the loader knows.
-static LLVMValueRef remainder_of(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
-  (void)row;
-  return e->ll->BuildFRem(e->b, a->x[0], a->x[1], "");
-}
 static LLVMValueRef fused(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   (void)row;
   return pestle_llvm_fma(e, a->x[0], a->x[1], a->x[2]);
@@ -159,76 +154,16 @@ static LLVMValueRef is_finite(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   return e->ll->BuildFCmp(e->b, LLVMRealOLT, magnitude, inf, "");
 }
 
-// --- Transcendentals of f64 ---
-
-// The C library's, lane by lane: legalisation has expansions of f32 alone. The
-// loader knows the functions by these names, which no kernel has.
-static LLVMValueRef call_libm(pestle_llvm_emit_t* e, const char* name,
-                              LLVMValueRef* args, unsigned count) {
-  const pestle_llvm_api_t* ll = e->ll;
-  LLVMTypeRef f64 = e->type[PESTLE_F64], types[] = {f64, f64};
-  LLVMTypeRef type = ll->FunctionType(f64, types, count, 0);
-  LLVMValueRef f = ll->GetNamedFunction(e->module, name);
-  if (!f) f = ll->AddFunction(e->module, name, type);
-  return ll->BuildCall2(e->b, type, f, args, count, "");
-}
-
-static LLVMValueRef libm_lanes(pestle_llvm_emit_t* e, const char* name,
-                               args_t* a, const LLVMValueRef* x,
-                               unsigned count) {
-  const pestle_llvm_api_t* ll = e->ll;
-  LLVMValueRef one[2] = {x[0], count > 1 ? x[1] : NULL};
-  if (a->lanes == 1) return call_libm(e, name, one, count);
-  LLVMValueRef r = ll->GetPoison(ll->TypeOf(x[0]));
-  for (unsigned lane = 0; lane < a->lanes; ++lane) {
-    LLVMValueRef at = pestle_llvm_i64(e, lane);
-    for (unsigned i = 0; i < count; ++i) {
-      one[i] = ll->BuildExtractElement(e->b, x[i], at, "");
-    }
-    LLVMValueRef v = call_libm(e, name, one, count);
-    r = ll->BuildInsertElement(e->b, r, v, at, "");
-  }
-  return r;
-}
-
-static LLVMValueRef libm1(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
-  return libm_lanes(e, row->intrinsic, a, a->x, 1);
-}
-static LLVMValueRef libm2(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
-  return libm_lanes(e, row->intrinsic, a, a->x, 2);
-}
-
-static LLVMValueRef reciprocal(pestle_llvm_emit_t* e, args_t* a,
-                               LLVMValueRef x) {
-  LLVMValueRef one = pestle_llvm_float(e, a->dtype, a->lanes, 1);
-  return e->ll->BuildFDiv(e->b, one, x, "");
-}
-static LLVMValueRef rsqrt(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
-  (void)row;
-  return reciprocal(e, a, pestle_llvm_unary(e, "llvm.sqrt", a->x[0]));
-}
-static LLVMValueRef logistic(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
-  LLVMValueRef x = e->ll->BuildFNeg(e->b, a->x[0], "");
-  LLVMValueRef t = libm_lanes(e, row->intrinsic, a, &x, 1);
-  LLVMValueRef one = pestle_llvm_float(e, a->dtype, a->lanes, 1);
-  return reciprocal(e, a, e->ll->BuildFAdd(e->b, one, t, ""));
-}
-
 // --- The table ---
 
 #define F PESTLE_LLVM_FLOATS
 #define FH (PESTLE_LLVM_FLOATS | PESTLE_LLVM_HALVES)
-#define LIBM(function, name)         \
-  {.emit = function,                 \
-   .dtypes = PESTLE_LLVM_DTYPE(F64), \
-   .intrinsic = "pestle_libm_" name}
 
 static const pestle_llvm_row_t k_rows[PESTLE_SCALAR_COUNT] = {
     [PESTLE_OP_ADD] = {.emit = add, .dtypes = F},
     [PESTLE_OP_SUBTRACT] = {.emit = subtract, .dtypes = F},
     [PESTLE_OP_MULTIPLY] = {.emit = multiply, .dtypes = F},
     [PESTLE_OP_DIVIDE] = {.emit = divide, .dtypes = F},
-    [PESTLE_OP_REMAINDER] = {.emit = remainder_of, .dtypes = F},
     [PESTLE_OP_MAXIMUM] = {.emit = extreme,
                            .dtypes = F,
                            .predicate = LLVMRealOGT},
@@ -258,20 +193,6 @@ static const pestle_llvm_row_t k_rows[PESTLE_SCALAR_COUNT] = {
                              .intrinsic = "llvm.round"},
     [PESTLE_OP_TRUNC] = {.emit = unary, .dtypes = F, .intrinsic = "llvm.trunc"},
     [PESTLE_OP_SQRT] = {.emit = unary, .dtypes = F, .intrinsic = "llvm.sqrt"},
-    [PESTLE_OP_POWER] = LIBM(libm2, "pow"),
-    [PESTLE_OP_ATAN2] = LIBM(libm2, "atan2"),
-    [PESTLE_OP_CBRT] = LIBM(libm1, "cbrt"),
-    [PESTLE_OP_EXP] = LIBM(libm1, "exp"),
-    [PESTLE_OP_EXPM1] = LIBM(libm1, "expm1"),
-    [PESTLE_OP_LOG] = LIBM(libm1, "log"),
-    [PESTLE_OP_LOG1P] = LIBM(libm1, "log1p"),
-    [PESTLE_OP_TANH] = LIBM(libm1, "tanh"),
-    [PESTLE_OP_SINE] = LIBM(libm1, "sin"),
-    [PESTLE_OP_COSINE] = LIBM(libm1, "cos"),
-    [PESTLE_OP_TAN] = LIBM(libm1, "tan"),
-    [PESTLE_OP_ERF] = LIBM(libm1, "erf"),
-    [PESTLE_OP_LOGISTIC] = LIBM(logistic, "exp"),
-    [PESTLE_OP_RSQRT] = {.emit = rsqrt, .dtypes = PESTLE_LLVM_DTYPE(F64)},
 };
 
 const pestle_llvm_row_t* pestle_llvm_float_row(unsigned op) {

@@ -5,11 +5,10 @@
 //  1. The artifact is not trusted: sizes, offsets, indices and symbols are
 //     checked before use, and nothing is executed while loading.
 //  2. Memory is written, then made executable or read-only; never both.
-//  3. Code refers to itself and to the functions listed here, by name; an
-//     object that needs anything else, or has writable data, is refused.
+//  3. Code refers to itself alone; an object that needs anything else, or has
+//     writable data, is refused.
 #include "plugins/llvm/load.h"
 
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -24,60 +23,14 @@ struct pestle_loaded_s {
   pestle_cpu_entry_t entry;
 };
 
-enum { PAGE = 4096, STUB = 16, MAX_IMAGE = 1 << 28 };
-
-// --- What code may call ---
-
-typedef void (*function_t)(void);
-
-#define UNARY(f) {"pestle_libm_" #f, (function_t)(double (*)(double))f}
-#define BINARY(f) {"pestle_libm_" #f, (function_t)(double (*)(double, double))f}
-
-static const struct {
-  const char* name;
-  function_t address;
-} k_imports[] = {
-    // The remainder of floats has no instruction: LLVM's own names.
-    {"fmod", (function_t)(double (*)(double, double))fmod},
-    {"fmodf", (function_t)(float (*)(float, float))fmodf},
-    BINARY(pow),
-    BINARY(atan2),
-    UNARY(cbrt),
-    UNARY(exp),
-    UNARY(expm1),
-    UNARY(log),
-    UNARY(log1p),
-    UNARY(tanh),
-    UNARY(sin),
-    UNARY(cos),
-    UNARY(tan),
-    UNARY(erf),
-};
-enum { IMPORT_COUNT = sizeof k_imports / sizeof *k_imports };
-
-static int find_import(const char* name) {
-  for (int i = 0; i < IMPORT_COUNT; ++i) {
-    if (!strcmp(k_imports[i].name, name)) return i;
-  }
-  return -1;
-}
-
-// Stubs lie near the code, the functions may not: jmp [rip]; address.
-static void write_stubs(unsigned char* at) {
-  static const unsigned char jump[6] = {0xff, 0x25, 0, 0, 0, 0};
-  for (int i = 0; i < IMPORT_COUNT; ++i, at += STUB) {
-    memcpy(at, jump, sizeof jump);
-    memcpy(at + sizeof jump, &k_imports[i].address,
-           sizeof k_imports[i].address);
-  }
-}
+enum { PAGE = 4096, MAX_IMAGE = 1 << 28 };
 
 // --- The image ---
 
 typedef struct image_t {
   pestle_llvm_elf_t elf;
   size_t offset[PESTLE_LLVM_MAX_SECTIONS];  // in the map
-  size_t stubs, code_size, size;
+  size_t code_size, size;
   unsigned char* map;
 } image_t;
 
@@ -105,12 +58,10 @@ static bool place_sections(image_t* image, bool code, size_t* at) {
   return true;
 }
 
-// Code and stubs on their own pages, then what is only read.
+// Code on its own pages, then what is only read.
 static bool lay_out(image_t* image) {
   size_t at = 0;
   if (!place_sections(image, true, &at)) return false;
-  image->stubs = (at + STUB - 1) & ~(size_t)(STUB - 1);
-  at = image->stubs + IMPORT_COUNT * STUB;
   image->code_size = at = (at + PAGE - 1) & ~(size_t)(PAGE - 1);
   if (!place_sections(image, false, &at)) return false;
   image->size = (at + PAGE - 1) & ~(size_t)(PAGE - 1);
@@ -122,14 +73,6 @@ static bool resolve(const image_t* image, size_t index, uint64_t* out) {
   Elf64_Sym symbol;
   const pestle_llvm_elf_t* elf = &image->elf;
   if (!pestle_llvm_elf_symbol(elf, index, &symbol)) return false;
-  if (symbol.st_shndx == SHN_UNDEF) {
-    const char* name = pestle_llvm_elf_symbol_name(elf, &symbol);
-    int import = name ? find_import(name) : -1;
-    if (import < 0) return false;
-    *out = (uint64_t)(uintptr_t)image->map + image->stubs +
-           (uint64_t)import * STUB;
-    return true;
-  }
   if (!is_mapped(elf, symbol.st_shndx) ||
       symbol.st_value > elf->section[symbol.st_shndx].sh_size) {
     return false;
@@ -208,7 +151,6 @@ static const char* fill(image_t* image) {
     memcpy(image->map + image->offset[i], pestle_llvm_elf_bytes(elf, i),
            (size_t)elf->section[i].sh_size);
   }
-  write_stubs(image->map + image->stubs);
   if (!relocate(image)) return "relocations";
   size_t rest = image->size - image->code_size;
   if (mprotect(image->map, image->code_size, PROT_READ | PROT_EXEC) ||
