@@ -267,25 +267,6 @@ static pestle_status_t lower_convert(pestle_lower_t* lower,
   return NULL;
 }
 
-static pestle_status_t lower_bitcast(pestle_lower_t* lower,
-                                     const pestle_node_t* node) {
-  const pestle_type_t* from = pestle_node_operand(node, 0)->type;
-  const pestle_type_t* to = node->results[0].type;
-  if (pestle_dtype_info(from->dtype)->bits !=
-      pestle_dtype_info(to->dtype)->bits) {
-    return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
-                             "a bitcast between element widths has no kernel "
-                             "yet; convert through types of one width");
-  }
-  pestle_index_t axes;
-  uint32_t stage = pestle_lower_map(lower, node, axes);
-  pestle_expr_t* e =
-      pestle_expr_make(lower->nest, PESTLE_EXPR_BITCAST, to->dtype);
-  e->args[0] = pestle_lower_at(lower, pestle_node_operand(node, 0), axes);
-  pestle_lower_set(lower, node, stage, e);
-  return NULL;
-}
-
 static pestle_status_t lower_iota(pestle_lower_t* lower,
                                   const pestle_node_t* node) {
   pestle_index_t axes;
@@ -309,7 +290,7 @@ static pestle_status_t lower_node(pestle_lower_t* lower,
                                         : lower_constant(lower, node);
     case PESTLE_FUSE_ELEMENTWISE:
       return node->op == PESTLE_OP_CONVERT ? lower_convert(lower, node)
-                                           : lower_bitcast(lower, node);
+                                           : pestle_lower_bitcast(lower, node);
     case PESTLE_FUSE_VIEW:
       return pestle_lower_view(lower, node);
     case PESTLE_FUSE_GATHER:

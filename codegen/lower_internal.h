@@ -52,6 +52,8 @@ const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
                                         int64_t extent,
                                         const pestle_expr_t** guard);
 
+pestle_status_t pestle_lower_bitcast(pestle_lower_t* lower,
+                                     const pestle_node_t* node);
 pestle_status_t pestle_lower_view(pestle_lower_t* lower,
                                   const pestle_node_t* node);
 pestle_status_t pestle_lower_gather(pestle_lower_t* lower,
