@@ -178,6 +178,10 @@ static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
   }
   if (!status) status = dump_module(c, PESTLE_STAGE_FUSED, module);
   if (!status) {
+    status = pestle_passes_complete(c->context, &kernels.targets[0].caps,
+                                    &c->options, module);
+  }
+  if (!status) {
     status = generate(c, module, &arena, &kernels, &build, out_plan);
   }
   pestle_kernels_deinit(&kernels);

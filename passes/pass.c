@@ -281,3 +281,36 @@ pestle_status_t pestle_passes_run(pestle_context_t* context,
   pestle_arena_deinit(&run.scratch);
   return status;
 }
+
+pestle_status_t pestle_passes_complete(pestle_context_t* context,
+                                       const pestle_target_caps_t* caps,
+                                       const pestle_compile_options_t* options,
+                                       pestle_module_t* module) {
+  if (!options->passes && !options->skip_passes && !options->stop_after) {
+    return NULL;
+  }
+  pestle_compile_options_t own = {.struct_size = sizeof(own),
+                                  .numerics = options->numerics,
+                                  .verify = options->verify,
+                                  .round_trip = options->round_trip,
+                                  .fold_limit = options->fold_limit,
+                                  .control = options->control,
+                                  .no_fuse = true};
+  // One list each: a list vouches for what its first pass requires.
+  own.passes = "inline";
+  if (has_calls(module)) {
+    PESTLE_TRY(pestle_passes_run(context, caps, &own, module));
+  }
+  own.passes = "fuse";
+  return pestle_passes_run(context, caps, &own, module);
+}
+
+// --- Names ---
+
+const char* pestle_pass_name(size_t index) {
+  return index < PASS_COUNT ? pass_rows[index].name : NULL;
+}
+
+const char* pestle_pass_summary(size_t index) {
+  return index < PASS_COUNT ? pass_rows[index].summary : NULL;
+}

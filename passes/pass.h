@@ -52,6 +52,13 @@ PESTLE_NODISCARD pestle_status_t pestle_passes_run(
     pestle_context_t* context, const pestle_target_caps_t* caps,
     const pestle_compile_options_t* options, pestle_module_t* module);
 
+// After pestle_passes_run(), when the options left passes out: does what code
+// generation cannot do without. Calls are inlined, and each op that no pass put
+// into a fusion gets one of its own, as with options->no_fuse.
+PESTLE_NODISCARD pestle_status_t pestle_passes_complete(
+    pestle_context_t* context, const pestle_target_caps_t* caps,
+    const pestle_compile_options_t* options, pestle_module_t* module);
+
 // --- Memory plan of a fused, ordered entry function ---
 
 typedef enum pestle_storage_e {

@@ -38,11 +38,13 @@ typedef enum pestle_stage_e {
 typedef struct pestle_compile_options_t {
   size_t struct_size;
   pestle_numerics_t numerics;
-  const char* target_cpu;   // compile for this CPU instead of the device's
-  bool no_fuse;             // one kernel an op
-  bool no_cache;            // neither look nor store
-  bool verify;              // verify after every pass and kernel
-  bool round_trip;          // print-parse, serialise-load after every pass
+  const char* target_cpu;  // compile for this CPU instead of the device's
+  bool no_fuse;            // one kernel an op
+  bool no_cache;           // neither look nor store
+  bool verify;             // verify after every pass and kernel
+  bool round_trip;         // print-parse, serialise-load after every pass
+  // Names as pestle_pass_name() gives them. Whatever is left out, a compilation
+  // still inlines calls and gives each op that is in no fusion its own kernel.
   const char* passes;       // "a,b,c": these instead of the pipeline
   const char* skip_passes;  // "a,b": leave these out
   int32_t stop_after;       // run only so many passes; 0: all (bisecting)
@@ -62,6 +64,12 @@ typedef struct pestle_compile_options_t {
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options, pestle_plan_t** out_plan);
+
+// The name of pass |index| of the pipeline and, behind it, of the passes that
+// run by name only (pestle_compile_options_t.passes), and what it does in a
+// line. NULL past the last. Static strings. Thread-safe.
+PESTLE_API const char* pestle_pass_name(size_t index);
+PESTLE_API const char* pestle_pass_summary(size_t index);
 
 PESTLE_EXTERN_C_END
 
