@@ -60,6 +60,7 @@ pestle_status_t pestle_status_make_v(pestle_status_code_t code,
   code = known_code(code);
   // OK is not a failure; whoever makes a status with it has a bug.
   if (code == PESTLE_STATUS_OK) code = PESTLE_STATUS_INTERNAL;
+  if (!format) return (pestle_status_t)(uintptr_t)&constants[code];
   va_list measure;
   va_copy(measure, args);
   int length = vsnprintf(NULL, 0, format, measure);
@@ -98,7 +99,7 @@ static void append_note(pestle_status_t status, note_t* note) {
 
 pestle_status_t pestle_status_annotate(pestle_status_t status,
                                        const char* format, ...) {
-  if (!status || status->is_constant) return status;
+  if (!status || status->is_constant || !format) return status;
   va_list args;
   va_start(args, format);
   int length = vsnprintf(NULL, 0, format, args);
@@ -187,6 +188,7 @@ static size_t put(char* buffer, size_t capacity, size_t length,
 
 size_t pestle_status_format(pestle_status_t status, char* buffer,
                             size_t capacity) {
+  if (!buffer) capacity = 0;
   size_t length = put(buffer, capacity, 0,
                       pestle_status_code_name(pestle_status_code(status)));
   if (status) {

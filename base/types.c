@@ -6,6 +6,7 @@
 #include "pestle/tensor.h"
 
 pestle_dtype_t pestle_dtype_from_name(const char* name) {
+  if (!name) return PESTLE_NONE;
   // MLIR writes both i32 and, in some dialects, si32 for the signed type.
   bool is_signed =
       name[0] == 's' && name[1] == 'i' && name[2] >= '0' && name[2] <= '9';

@@ -5,7 +5,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/require.h"
+#include "frontend/onnx/source.h"
 #include "ir/graph.h"
+#include "pestle/plan_format.h"
 
 // The magic of pestle_module_serialize(), without its version.
 static bool is_binary(const pestle_mapping_t* mapping) {
@@ -39,12 +42,69 @@ static pestle_status_t import_mapping(pestle_context_t* context,
                              out_module);
 }
 
+// An input answers to the name that its source gives it, to its name in the
+// text ("arg0" of %arg0) and to its number.
+static bool is_input(const pestle_function_t* entry, size_t index,
+                     const char* name) {
+  const char* given =
+      entry->argument_names ? entry->argument_names[index] : NULL;
+  if (given) return strcmp(given, name) == 0;
+  const char* own = entry->body->block->arguments[index]->name;
+  int64_t number;
+  return (own && strcmp(own, name) == 0) ||
+         (pestle_str_parse_i64(pestle_str(name), &number) &&
+          number == (int64_t)index);
+}
+
+static pestle_status_t no_input(const pestle_function_t* entry, size_t count,
+                                const char* name) {
+  pestle_strbuf_t names;
+  pestle_strbuf_init(pestle_context_allocator(entry->module->context), &names);
+  for (size_t i = 0; i < count; ++i) {
+    const char* given = entry->argument_names ? entry->argument_names[i] : NULL;
+    if (!given) given = entry->body->block->arguments[i]->name;
+    if (i) pestle_strbuf_append_c(&names, ", ");
+    if (given) pestle_strbuf_appendf(&names, "'%s'", given);
+    if (!given) pestle_strbuf_appendf(&names, "'%zu'", i);
+  }
+  pestle_status_t status = PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "a shape is given for '%s', but the module has no such input; it has %s",
+      name, count ? pestle_strbuf_cstr(&names) : "none");
+  pestle_strbuf_deinit(&names);
+  return status;
+}
+
+static pestle_status_t apply_shape(const pestle_function_t* entry,
+                                   const pestle_shape_binding_t* shape,
+                                   pestle_type_t* types, size_t count) {
+  if (!shape->input || (shape->rank > 0 && !shape->dims)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a shape is given without %s",
+                        shape->input ? "its dims" : "the input's name");
+  }
+  if (shape->rank < 0 || shape->rank > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the shape for input '%s' has %d dimensions; at most "
+                        "%d are possible",
+                        shape->input, (int)shape->rank, PESTLE_MAX_RANK);
+  }
+  size_t at = 0;
+  while (at < count && !is_input(entry, at, shape->input))
+    ++at;
+  if (at == count) return no_input(entry, count, shape->input);
+  types[at] = pestle_type_make(types[at].dtype, shape->rank, shape->dims);
+  return NULL;
+}
+
 // A module that was read as it stands takes the shapes that the caller fixes.
 static pestle_status_t apply_shapes(pestle_module_t* module,
                                     const pestle_import_options_t* options,
                                     pestle_module_t** out_module) {
   pestle_function_t* entry = pestle_module_entry(module);
   size_t count = entry ? pestle_function_argument_count(entry) : 0;
+  if (!entry) {
+    return PESTLE_ERROR(MALFORMED, "module '%s' has no function", module->name);
+  }
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
   pestle_type_t* types = PESTLE_ARENA_ARRAY(&arena, pestle_type_t, count + 1);
@@ -53,21 +113,7 @@ static pestle_status_t apply_shapes(pestle_module_t* module,
     types[i] = pestle_value_type(pestle_function_argument(entry, i));
   }
   for (size_t i = 0; !status && i < options->shape_count; ++i) {
-    const pestle_shape_binding_t* shape = &options->shapes[i];
-    size_t at = 0;
-    while (at < count &&
-           !(entry->argument_names && entry->argument_names[at] &&
-             strcmp(entry->argument_names[at], shape->input) == 0)) {
-      ++at;
-    }
-    if (at == count || shape->rank < 0 || shape->rank > PESTLE_MAX_RANK) {
-      status = PESTLE_ERROR(INVALID_ARGUMENT,
-                            "a shape is given for '%s', but the module has no "
-                            "such input, or it has too many dimensions",
-                            shape->input);
-      break;
-    }
-    types[at] = pestle_type_make(types[at].dtype, shape->rank, shape->dims);
+    status = apply_shape(entry, &options->shapes[i], types, count);
   }
   if (!status) {
     status = pestle_module_specialize(module, types, count, out_module);
@@ -76,34 +122,61 @@ static pestle_status_t apply_shapes(pestle_module_t* module,
   return status;
 }
 
-pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
+// What a file is instead of a model, as far as that can be told.
+static pestle_status_t check_kind(const char* path,
+                                  const pestle_mapping_t* mapping) {
+  if (!mapping->size) {
+    return PESTLE_ERROR(MALFORMED,
+                        "'%s' is empty; a model is ONNX, Pestle or StableHLO "
+                        "text, or Pestle's binary form",
+                        path);
+  }
+  if (mapping->size >= 8 && !memcmp(mapping->data, PESTLE_PLAN_MAGIC, 8)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "'%s' is a compiled plan, not a model: "
+                        "pestle_plan_load() loads it",
+                        path);
+  }
+  return NULL;
+}
+
+static pestle_status_t import_text(pestle_context_t* context, const char* path,
+                                   const pestle_mapping_t* mapping,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
-  *out_module = NULL;
-  pestle_mapping_t mapping;
-  PESTLE_TRY(pestle_file_map(path, &mapping));
-  bool is_onnx = !is_binary(&mapping) && !is_text(&mapping);
-  if (is_onnx) {
-    pestle_file_unmap(&mapping);
-    return pestle_import_onnx_file(context, path, options, out_module);
-  }
   pestle_module_t* module = NULL;
-  pestle_status_t status = import_mapping(context, path, &mapping, &module);
-  pestle_file_unmap(&mapping);
-  if (status) return status;
   if (options && (options->dim_count || options->const_count)) {
-    pestle_module_release(module);
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "'%s' is no ONNX model: its dimensions have no names "
                         "and its inputs cannot be made constants; fix whole "
                         "shapes instead",
                         path);
   }
+  PESTLE_TRY(import_mapping(context, path, mapping, &module));
   if (!options || !options->shape_count) {
     *out_module = module;
     return NULL;
   }
-  status = apply_shapes(module, options, out_module);
+  pestle_status_t status = apply_shapes(module, options, out_module);
   pestle_module_release(module);
-  return status;
+  return pestle_status_annotate(status, "while reading '%s'", path);
+}
+
+pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
+                                   const pestle_import_options_t* options,
+                                   pestle_module_t** out_module) {
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && path && out_module,
+                 "a context, a path and a place for the module");
+  PESTLE_TRY(pestle_import_check_options(options));
+  pestle_mapping_t mapping;
+  PESTLE_TRY(pestle_file_map(path, &mapping));
+  pestle_status_t status = check_kind(path, &mapping);
+  bool is_onnx = !status && !is_binary(&mapping) && !is_text(&mapping);
+  if (!status && !is_onnx) {
+    status = import_text(context, path, &mapping, options, out_module);
+  }
+  pestle_file_unmap(&mapping);
+  if (!is_onnx) return status;
+  return pestle_import_onnx_file(context, path, options, out_module);
 }

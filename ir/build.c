@@ -6,12 +6,20 @@
 
 // --- What the expansions below share ---
 
+static pestle_status_t check_builder(const pestle_builder_t* builder,
+                                     pestle_op_t op) {
+  if (builder) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "pestle_op_%s needs a builder",
+                      pestle_op_info(op)->name);
+}
+
 // |out| is written last: callers may pass the array of operands for it.
 static pestle_status_t build_one(pestle_builder_t* builder,
                                  const pestle_node_spec_t* spec,
                                  pestle_value_t** out) {
   pestle_node_t* node;
-  pestle_status_t status = pestle_node_create(builder, spec, &node);
+  pestle_status_t status = check_builder(builder, spec->op);
+  if (!status) status = pestle_node_create(builder, spec, &node);
   if (out) *out = status ? NULL : pestle_node_result(node, 0);
   return status;
 }
@@ -19,6 +27,7 @@ static pestle_status_t build_one(pestle_builder_t* builder,
 static pestle_status_t build_none(pestle_builder_t* builder,
                                   const pestle_node_spec_t* spec) {
   pestle_node_t* node;
+  PESTLE_TRY(check_builder(builder, spec->op));
   return pestle_node_create(builder, spec, &node);
 }
 
@@ -29,7 +38,8 @@ static pestle_status_t check_capacity(const pestle_builder_t* builder,
   pestle_node_spec_t full = *spec;
   full.module = builder->module;
   size_t count = 0;
-  pestle_status_t status = pestle_infer_types(&full, NULL, 0, &count);
+  pestle_status_t status = pestle_node_check_spec(builder, &full);
+  if (!status) status = pestle_infer_types(&full, NULL, 0, &count);
   if (!status && count <= capacity) return NULL;
   if (!status) {
     status = PESTLE_ERROR(INVALID_ARGUMENT,
@@ -43,6 +53,8 @@ static pestle_status_t build_many(pestle_builder_t* builder,
                                   const pestle_node_spec_t* spec,
                                   pestle_value_t** out, size_t capacity) {
   pestle_node_t* node = NULL;
+  PESTLE_TRY(check_builder(builder, spec->op));
+  if (!out) capacity = 0;
   pestle_status_t status = check_capacity(builder, spec, capacity);
   if (!status) status = pestle_node_create(builder, spec, &node);
   for (size_t i = 0; i < capacity; ++i) {
@@ -54,6 +66,7 @@ static pestle_status_t build_many(pestle_builder_t* builder,
 
 static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
                                    const size_t* struct_size) {
+  PESTLE_TRY(check_builder(builder, op));
   if (!struct_size || *struct_size >= sizeof(size_t)) return NULL;
   return pestle_op_wrap_error(
       op, &builder->loc, builder->module,

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/vec.h"
 #include "ir/bytes.h"
 #include "ir/serialize.h"
@@ -483,5 +484,7 @@ pestle_status_t pestle_module_deserialize_flags(pestle_context_t* context,
 pestle_status_t pestle_module_deserialize(pestle_context_t* context,
                                           const void* data, size_t size,
                                           pestle_module_t** out_module) {
+  PESTLE_REQUIRE(context && (data || !size) && out_module,
+                 "a context, a module's bytes and a place for the module");
   return pestle_module_deserialize_flags(context, data, size, 0, out_module);
 }

@@ -141,6 +141,7 @@ pestle_node_t* pestle_region_next(const pestle_region_t* root,
 // --- Builders ---
 
 pestle_builder_t pestle_builder_make(pestle_function_t* function) {
+  if (!function) return (pestle_builder_t){0};
   return (pestle_builder_t){.module = function->module,
                             .block = function->body->block};
 }

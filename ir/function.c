@@ -3,6 +3,6 @@
 
 const char* pestle_function_argument_name(const pestle_function_t* function,
                                           size_t index) {
-  if (index >= function->body->block->argument_count) return NULL;
+  if (index >= pestle_function_argument_count(function)) return NULL;
   return function->argument_names ? function->argument_names[index] : NULL;
 }

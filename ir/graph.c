@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "ir/internal.h"
 
 // Keys are copied by the maps; the values lie in the module's arena.
@@ -130,6 +131,7 @@ pestle_status_t pestle_module_create(pestle_context_t* context,
 }
 
 void pestle_module_retain(pestle_module_t* module) {
+  if (!module) return;
   atomic_fetch_add_explicit(refs_of(module), 1, memory_order_relaxed);
 }
 
@@ -174,7 +176,9 @@ static pestle_status_t name_arguments(pestle_function_t* function,
 pestle_status_t pestle_module_add_function(
     pestle_module_t* module, const char* name, const pestle_type_t* types,
     const char* const* names, size_t count, pestle_function_t** out_function) {
-  *out_function = NULL;
+  if (out_function) *out_function = NULL;
+  PESTLE_REQUIRE(module && (types || !count) && out_function,
+                 "a module, the arguments' types and a place for the function");
   if (!name || !*name) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "a function needs a name");
   }
@@ -211,6 +215,7 @@ pestle_function_t* pestle_module_find_function(pestle_module_t* module,
 }
 
 pestle_function_t* pestle_module_entry(pestle_module_t* module) {
+  if (!module) return NULL;
   pestle_function_t* main = pestle_module_find_function(module, "main");
   if (main) return main;
   for (pestle_function_t* f = module->first; f; f = f->next) {
@@ -220,12 +225,12 @@ pestle_function_t* pestle_module_entry(pestle_module_t* module) {
 }
 
 size_t pestle_function_argument_count(const pestle_function_t* function) {
-  return function->body->block->argument_count;
+  return function ? function->body->block->argument_count : 0;
 }
 
 pestle_value_t* pestle_function_argument(pestle_function_t* function,
                                          size_t index) {
-  return pestle_block_argument(function->body->block, index);
+  return function ? pestle_block_argument(function->body->block, index) : NULL;
 }
 
 pestle_status_t pestle_function_set_result_name(pestle_function_t* function,
@@ -311,8 +316,11 @@ pestle_status_t pestle_region_create(pestle_module_t* module,
                                      const pestle_type_t* types, size_t count,
                                      pestle_region_t** out_region,
                                      pestle_block_t** out_block) {
-  *out_region = NULL;
-  *out_block = NULL;
+  if (out_region) *out_region = NULL;
+  if (out_block) *out_block = NULL;
+  PESTLE_REQUIRE(
+      module && (types || !count) && out_region && out_block,
+      "a module, the arguments' types and places for region and block");
   if (count > UINT32_MAX) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "too many arguments");
   }
@@ -341,7 +349,8 @@ pestle_status_t pestle_region_create(pestle_module_t* module,
 }
 
 pestle_value_t* pestle_block_argument(pestle_block_t* block, size_t index) {
-  return index < block->argument_count ? block->arguments[index] : NULL;
+  return block && index < block->argument_count ? block->arguments[index]
+                                                : NULL;
 }
 
 pestle_status_t pestle_block_add_argument(pestle_module_t* module,
@@ -368,5 +377,6 @@ pestle_status_t pestle_block_add_argument(pestle_module_t* module,
 }
 
 pestle_type_t pestle_value_type(const pestle_value_t* value) {
+  if (!value) return (pestle_type_t){.dtype = PESTLE_NONE};
   return *value->type;
 }

@@ -17,6 +17,10 @@ const pestle_type_t* pestle_module_find_type(const pestle_module_t* module,
 PESTLE_NODISCARD pestle_status_t pestle_module_intern_opt(
     pestle_module_t* module, const char* text, const char** out_text);
 
+// Place, operands and regions of an op to be made, but not its types.
+PESTLE_NODISCARD pestle_status_t pestle_node_check_spec(
+    const pestle_builder_t* builder, const pestle_node_spec_t* spec);
+
 // The attributes of |spec| as its node will have them: one for each row, sorted
 // by name, defaults filled in. Contents are borrowed from |spec| or static.
 PESTLE_NODISCARD pestle_status_t pestle_attrs_complete(

@@ -19,6 +19,9 @@
 
 static pestle_status_t check_operands(const pestle_builder_t* builder,
                                       const pestle_node_spec_t* spec) {
+  if (spec->operand_count && !spec->operands) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "the operands are NULL");
+  }
   for (size_t i = 0; i < spec->operand_count; ++i) {
     if (!spec->operands[i]) {
       return PESTLE_ERROR(INVALID_ARGUMENT, "operand %zu is NULL", i);
@@ -48,6 +51,9 @@ static const pestle_region_t* root_of(const pestle_block_t* block) {
 static pestle_status_t check_regions(const pestle_builder_t* builder,
                                      const pestle_node_spec_t* spec) {
   if (!spec->region_count) return NULL;
+  if (!spec->regions) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "the regions are NULL");
+  }
   const pestle_region_t* root = root_of(builder->block);
   for (size_t i = 0; i < spec->region_count; ++i) {
     const pestle_region_t* region = spec->regions[i];
@@ -201,12 +207,17 @@ static pestle_status_t infer_and_make(const pestle_builder_t* builder,
   return status;
 }
 
+pestle_status_t pestle_node_check_spec(const pestle_builder_t* builder,
+                                       const pestle_node_spec_t* spec) {
+  PESTLE_TRY(check_place(builder, spec->op));
+  PESTLE_TRY(check_operands(builder, spec));
+  return check_regions(builder, spec);
+}
+
 static pestle_status_t create(const pestle_builder_t* builder,
                               const pestle_node_spec_t* spec,
                               pestle_node_t** out_node) {
-  PESTLE_TRY(check_place(builder, spec->op));
-  PESTLE_TRY(check_operands(builder, spec));
-  PESTLE_TRY(check_regions(builder, spec));
+  PESTLE_TRY(pestle_node_check_spec(builder, spec));
   PESTLE_TRY(infer_and_make(builder, spec, out_node));
   link_node(builder, spec, *out_node);
   return NULL;

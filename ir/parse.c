@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry point: functions are declared from their signatures first, their
 // bodies read afterwards, locations and the verifier last.
+#include "base/require.h"
 #include "ir/parse_internal.h"
 #include "ir/parse_module.h"
 #include "ir/text.h"
@@ -135,7 +136,9 @@ static void parser_deinit(pestle_parser_t* p) {
 pestle_status_t pestle_module_parse(pestle_context_t* context, const char* text,
                                     size_t size, const char* file,
                                     pestle_module_t** out_module) {
-  *out_module = NULL;
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && (text || !size) && out_module,
+                 "a context, a text and a place for the module");
   pestle_parser_t parser;
   parser_init(context, pestle_str_make(size ? text : "", size), file, &parser);
   pestle_status_t status = parse_text(&parser);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/require.h"
 #include "ir/print_internal.h"
 #include "ir/text.h"
 
@@ -512,8 +513,10 @@ static pestle_status_t print_module(printer_t* p,
 pestle_status_t pestle_module_print(const pestle_module_t* module,
                                     unsigned flags, char** out_text,
                                     size_t* out_size) {
-  *out_text = NULL;
-  *out_size = 0;
+  if (out_text) *out_text = NULL;
+  if (out_size) *out_size = 0;
+  PESTLE_REQUIRE(module && out_text && out_size,
+                 "a module and places for the text and its size");
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
   pestle_strbuf_t text;
   pestle_strbuf_init(allocator, &text);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/vec.h"
 #include "ir/bytes.h"
 #include "ir/serialize_format.h"
@@ -319,11 +320,13 @@ static pestle_status_t assemble(const writer_t* w,
 
 pestle_status_t pestle_module_serialize(const pestle_module_t* module,
                                         void** out_data, size_t* out_size) {
+  if (out_data) *out_data = NULL;
+  if (out_size) *out_size = 0;
+  PESTLE_REQUIRE(module && out_data && out_size,
+                 "a module and places for the bytes and their count");
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
   writer_t w = {.allocator = allocator};
   pestle_strbuf_t tables;
-  *out_data = NULL;
-  *out_size = 0;
   pestle_strbuf_init(allocator, &w.body);
   pestle_strbuf_init(allocator, &tables);
   pestle_map_init(allocator, &w.strings);

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/vec.h"
 #include "ir/bytes.h"
 #include "ir/text.h"
@@ -454,6 +455,7 @@ pestle_status_t pestle_module_canonical(const pestle_module_t* module,
 
 pestle_status_t pestle_module_signature(const pestle_module_t* module,
                                         uint64_t out_hash[2]) {
+  PESTLE_REQUIRE(module && out_hash, "a module and a place for its hash");
   pestle_strbuf_t bytes;
   pestle_strbuf_init(pestle_context_allocator(module->context), &bytes);
   pestle_status_t status = pestle_module_canonical(module, &bytes, out_hash);

@@ -3,6 +3,7 @@
 // op's rule runs again. A function is copied once for each list of argument
 // types that it is called with.
 #include "base/mem.h"
+#include "base/require.h"
 #include "ir/clone.h"
 
 typedef struct specializer_t {
@@ -238,7 +239,10 @@ pestle_status_t pestle_module_specialize(pestle_module_t* module,
                                          const pestle_type_t* types,
                                          size_t count,
                                          pestle_module_t** out_module) {
-  *out_module = NULL;
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(
+      module && (types || !count) && out_module,
+      "a module, the arguments' types and a place for the new module");
   const pestle_function_t* entry = pestle_module_entry(module);
   if (!entry) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");

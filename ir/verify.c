@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/vec.h"
 #include "ir/internal.h"
 
@@ -422,6 +423,7 @@ static pestle_status_t finish(verifier_t* v) {
 }
 
 pestle_status_t pestle_module_verify(const pestle_module_t* module) {
+  PESTLE_REQUIRE(module, "a module");
   verifier_t v = {.module = module};
   pestle_map_init(module->arena.allocator, &v.visible);
   pestle_vec_init(&v.order, module->arena.allocator);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/require.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 
@@ -21,7 +22,8 @@ static void destroy(pestle_buffer_t* buffer) {
 
 pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
                                      pestle_buffer_t** out_buffer) {
-  *out_buffer = NULL;
+  if (out_buffer) *out_buffer = NULL;
+  PESTLE_REQUIRE(device && out_buffer, "a device and a place for the buffer");
   pestle_buffer_t* buffer =
       pestle_alloc_zero(device->context->allocator, sizeof(*buffer));
   if (!buffer) return PESTLE_OOM();
@@ -39,6 +41,7 @@ pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
 }
 
 void pestle_buffer_retain(pestle_buffer_t* buffer) {
+  if (!buffer) return;
   pestle_refcount_retain(&buffer->refcount);
 }
 
@@ -47,15 +50,15 @@ void pestle_buffer_release(pestle_buffer_t* buffer) {
 }
 
 void* pestle_buffer_data(const pestle_buffer_t* buffer) {
-  return buffer->block->data;
+  return buffer ? buffer->block->data : NULL;
 }
 
 size_t pestle_buffer_size(const pestle_buffer_t* buffer) {
-  return buffer->size;
+  return buffer ? buffer->size : 0;
 }
 
 pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer) {
-  return buffer->device;
+  return buffer ? buffer->device : NULL;
 }
 
 static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
@@ -76,6 +79,7 @@ static pestle_status_t no_copies(const pestle_device_t* device) {
 
 pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
                                     const void* data, size_t size) {
+  PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   if (!size) return NULL;
   char* target = (char*)buffer->block->data + offset;
@@ -92,6 +96,7 @@ pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
 
 pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
                                    void* data, size_t size) {
+  PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
   if (!size) return NULL;
   const char* source = (const char*)buffer->block->data + offset;

@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 
@@ -227,7 +228,10 @@ pestle_status_t pestle_constant_get(pestle_context_t* context,
                                     const uint64_t key[2], size_t size,
                                     pestle_constant_pack_fn_t pack, void* user,
                                     pestle_constant_t** out_constant) {
-  *out_constant = NULL;
+  if (out_constant) *out_constant = NULL;
+  PESTLE_REQUIRE(
+      context && key && pack && out_constant,
+      "a context, a key, a function that packs and a place for the constant");
   if (context->no_cache) return NULL;
   pestle_context_enter(context);
   pestle_constants_t* t = &context->constants;
@@ -267,10 +271,10 @@ void pestle_constant_release(pestle_constant_t* constant) {
 const void* pestle_constant_data(const pestle_constant_t* constant,
                                  uint64_t out_hash[2]) {
   if (out_hash) {
-    out_hash[0] = constant->hash.low;
-    out_hash[1] = constant->hash.high;
+    out_hash[0] = constant ? constant->hash.low : 0;
+    out_hash[1] = constant ? constant->hash.high : 0;
   }
-  return constant->data;
+  return constant ? constant->data : NULL;
 }
 
 // --- Counting ---

@@ -135,6 +135,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
 }
 
 void pestle_context_retain(pestle_context_t* context) {
+  if (!context) return;
   pestle_refcount_retain(&context->refcount);
 }
 
@@ -162,25 +163,27 @@ void pestle_context_after_fork(pestle_context_t* context) {
 // --- Getters ---
 
 pestle_allocator_t pestle_context_allocator(const pestle_context_t* context) {
+  if (!context) return pestle_allocator_system();
   return context->allocator;
 }
 
 bool pestle_context_is_strict(const pestle_context_t* context) {
-  return context->strict;
+  return context && context->strict;
 }
 
 int32_t pestle_context_threads(const pestle_context_t* context) {
-  return context->threads;
+  return context ? context->threads : 0;
 }
 
 const char* pestle_context_cache_dir(const pestle_context_t* context) {
-  return context->no_cache ? NULL : context->cache_dir;
+  return !context || context->no_cache ? NULL : context->cache_dir;
 }
 
 // --- Log ---
 
 void pestle_context_log(pestle_context_t* context, pestle_log_level_t level,
                         const char* format, ...) {
+  if (!context || !format) return;
   if (!context->log || level > context->log_level) return;
   char message[2048];
   va_list args;
@@ -218,11 +221,13 @@ static void run_plain_task(void* arg, int32_t participant, int64_t piece) {
 void pestle_context_parallel_for(pestle_context_t* context, int64_t count,
                                  void (*task)(void* arg, int64_t index),
                                  void* arg) {
+  if (!context || !task) return;
   pestle_context_enter(context);
   plain_task_t plain = {task, arg};
   pestle_pool_run(&context->pool, count, 0, run_plain_task, &plain);
 }
 
 void pestle_context_free(pestle_context_t* context, void* data, size_t size) {
+  if (!context || !data) return;
   pestle_dealloc(pestle_context_allocator(context), data, size);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/str.h"
 #include "runtime/context.h"
 
@@ -115,7 +116,8 @@ static pestle_status_t not_found(pestle_context_t* context, const char* spec,
 pestle_status_t pestle_context_device(pestle_context_t* context,
                                       const char* spec,
                                       pestle_device_t** out_device) {
-  *out_device = NULL;
+  if (out_device) *out_device = NULL;
+  PESTLE_REQUIRE(context && out_device, "a context and a place for the device");
   if (!spec) spec = context->default_device;
   pestle_str_t name, number;
   int64_t index = 0;
@@ -149,23 +151,25 @@ pestle_status_t pestle_context_fallback(pestle_context_t* context,
 // --- Getters ---
 
 const char* pestle_device_name(const pestle_device_t* device) {
-  return device->name;
+  return device ? device->name : "";
 }
 
 pestle_dl_device_t pestle_device_dl(const pestle_device_t* device) {
-  return device->dl;
+  return device ? device->dl : (pestle_dl_device_t){0, 0};
 }
 
 const pestle_backend_t* pestle_device_backend(const pestle_device_t* device) {
-  return device->backend;
+  return device ? device->backend : NULL;
 }
 
 const char* pestle_device_backend_id(const pestle_device_t* device) {
-  return device->plugin->id;
+  return device ? device->plugin->id : "";
 }
 
 pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
                                    pestle_target_caps_t* out_caps) {
+  PESTLE_REQUIRE(device && out_caps,
+                 "a device and a place for its description");
   const pestle_target_api_t* target = device->backend->target;
   memset(out_caps, 0, sizeof(*out_caps));
   out_caps->struct_size = sizeof(*out_caps);

@@ -46,6 +46,7 @@ void pestle_device_count_memory(pestle_device_t* device, int64_t bytes) {
 
 void pestle_device_memory_stats(const pestle_device_t* device,
                                 pestle_memory_stats_t* out_stats) {
+  if (!device || !out_stats) return;
   size_t size = out_stats->struct_size;
   pestle_memory_stats_t stats = {
       .struct_size = size,

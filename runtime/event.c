@@ -2,6 +2,7 @@
 #include "runtime/event.h"
 
 #include "base/mem.h"
+#include "base/require.h"
 #include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -17,7 +18,8 @@ struct pestle_event_s {
 
 pestle_status_t pestle_event_create(pestle_device_t* device,
                                     pestle_event_t** out_event) {
-  *out_event = NULL;
+  if (out_event) *out_event = NULL;
+  PESTLE_REQUIRE(device && out_event, "a device and a place for the event");
   pestle_context_t* context = device->context;
   pestle_event_t* event = pestle_alloc_zero(context->allocator, sizeof(*event));
   if (!event) return PESTLE_OOM();
@@ -74,6 +76,7 @@ void pestle_event_wait_for(pestle_event_t* event, uint64_t ticket) {
 
 pestle_status_t pestle_event_record(pestle_event_t* event,
                                     pestle_stream_t* stream) {
+  PESTLE_REQUIRE(event, "an event");
   if (stream) return pestle_stream_push_signal(stream, event);
   // The caller's own work is done by now.
   pestle_event_signal(event, pestle_event_take_ticket(event));
@@ -82,6 +85,7 @@ pestle_status_t pestle_event_record(pestle_event_t* event,
 
 pestle_status_t pestle_event_wait(pestle_event_t* event,
                                   pestle_stream_t* stream) {
+  PESTLE_REQUIRE(event, "an event");
   uint64_t ticket = pestle_event_ticket(event);
   if (!ticket) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -94,6 +98,7 @@ pestle_status_t pestle_event_wait(pestle_event_t* event,
 }
 
 bool pestle_event_is_signalled(const pestle_event_t* event) {
+  if (!event) return false;
   // The lock is no part of what the event is.
   pestle_event_t* inside = (pestle_event_t*)(uintptr_t)event;
   pestle_mutex_lock(&inside->mutex);

@@ -200,6 +200,7 @@ pestle_status_t pestle_executable_create(pestle_context_t* context,
 }
 
 void pestle_executable_retain(pestle_executable_t* executable) {
+  if (!executable) return;
   pestle_refcount_retain(&executable->refcount);
 }
 
@@ -212,21 +213,25 @@ void pestle_executable_release(pestle_executable_t* executable) {
 // --- Getters ---
 
 size_t pestle_executable_input_count(const pestle_executable_t* executable) {
-  return executable->input_count;
+  return executable ? executable->input_count : 0;
 }
 
 size_t pestle_executable_output_count(const pestle_executable_t* executable) {
-  return executable->output_count;
+  return executable ? executable->output_count : 0;
 }
 
 pestle_io_info_t pestle_executable_input(const pestle_executable_t* executable,
                                          size_t index) {
-  if (index >= executable->input_count) return (pestle_io_info_t){.name = ""};
+  if (index >= pestle_executable_input_count(executable)) {
+    return (pestle_io_info_t){.name = ""};
+  }
   return executable->io[index].info;
 }
 
 pestle_io_info_t pestle_executable_output(const pestle_executable_t* executable,
                                           size_t index) {
-  if (index >= executable->output_count) return (pestle_io_info_t){.name = ""};
+  if (index >= pestle_executable_output_count(executable)) {
+    return (pestle_io_info_t){.name = ""};
+  }
   return executable->io[executable->input_count + index].info;
 }

@@ -46,7 +46,7 @@ pestle_status_t pestle_output_create(pestle_executable_t* e,
 
 void pestle_tensor_release(pestle_executable_t* executable,
                            pestle_tensor_t* tensor) {
-  if (!tensor || !tensor->data) return;
+  if (!executable || !tensor || !tensor->data) return;
   output_header_t header;
   char* at = (char*)tensor->data - 64;
   memcpy(&header, at, sizeof(header));

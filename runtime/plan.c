@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "pestle/version.h"
 #include "runtime/context.h"
 
@@ -88,7 +89,9 @@ static pestle_status_t create(pestle_context_t* context, const void* data,
 pestle_status_t pestle_plan_create(pestle_context_t* context, const void* data,
                                    size_t size, void (*release)(void* self),
                                    void* self, pestle_plan_t** out_plan) {
-  *out_plan = NULL;
+  if (out_plan) *out_plan = NULL;
+  PESTLE_REQUIRE(context && data && out_plan,
+                 "a context, the plan's bytes and a place for the plan");
   const char* reason;
   PESTLE_TRY(create(context, data, size, false, out_plan, &reason));
   (*out_plan)->release = release;
@@ -110,6 +113,7 @@ pestle_status_t pestle_plan_create_mapped(pestle_context_t* context,
 }
 
 void pestle_plan_retain(pestle_plan_t* plan) {
+  if (!plan) return;
   pestle_refcount_retain(&plan->refcount);
   // Whoever takes the first hold got the plan from the cache, and so has the
   // context at hand.
@@ -135,8 +139,8 @@ void pestle_plan_release_cached(pestle_plan_t* plan) {
 }
 
 const void* pestle_plan_data(const pestle_plan_t* plan, size_t* out_size) {
-  if (out_size) *out_size = plan->size;
-  return plan->data;
+  if (out_size) *out_size = plan ? plan->size : 0;
+  return plan ? plan->data : NULL;
 }
 
 // --- Files ---
@@ -189,12 +193,15 @@ static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
 }
 
 pestle_status_t pestle_plan_save(const pestle_plan_t* plan, const char* path) {
+  PESTLE_REQUIRE(plan && path, "a plan and a path");
   return pestle_status_annotate(save(plan, path), "while saving a plan");
 }
 
 pestle_status_t pestle_plan_load(pestle_context_t* context, const char* path,
                                  pestle_plan_t** out_plan) {
-  *out_plan = NULL;
+  if (out_plan) *out_plan = NULL;
+  PESTLE_REQUIRE(context && path && out_plan,
+                 "a context, a path and a place for the plan");
   pestle_mapping_t mapping;
   PESTLE_TRY(pestle_file_map(path, &mapping));
   const char* reason;

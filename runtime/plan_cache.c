@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/require.h"
 #include "pestle/runtime.h"
 #include "runtime/context.h"
 #include "runtime/plan.h"
@@ -223,7 +224,10 @@ pestle_status_t pestle_plan_cache_get(pestle_context_t* context,
                                       pestle_plan_make_fn_t make, void* user,
                                       pestle_plan_t** out_plan,
                                       const char** out_reason) {
-  *out_plan = NULL;
+  if (out_plan) *out_plan = NULL;
+  PESTLE_REQUIRE(
+      context && (key || !key_size) && make && out_plan,
+      "a context, a key, a function that makes the plan and a place for it");
   const char* reason = "the cache is switched off";
   pestle_status_t status;
   if (context->no_cache) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/require.h"
 #include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/disk_entry.h"
@@ -78,6 +79,7 @@ static void close_folder(folder_t* folder) {
 
 pestle_status_t pestle_cache_stats(pestle_context_t* context,
                                    pestle_cache_stats_t* out_stats) {
+  PESTLE_REQUIRE(context && out_stats, "a context and a place for the counts");
   size_t size = out_stats->struct_size;
   if (size < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -192,6 +194,7 @@ pestle_status_t pestle_cache_visit(pestle_context_t* context, bool verify,
                                                  uint64_t bytes, int64_t used,
                                                  pestle_status_t status),
                                    void* user) {
+  PESTLE_REQUIRE(context && visit, "a context and a function to call");
   pestle_context_enter(context);
   folder_t folder;
   pestle_status_t status = open_folder(context, &folder);
@@ -357,6 +360,7 @@ pestle_status_t pestle_disk_cache_cut(pestle_context_t* context,
 
 pestle_status_t pestle_cache_prune(pestle_context_t* context,
                                    uint64_t keep_bytes, uint64_t* out_removed) {
+  PESTLE_REQUIRE(context, "a context");
   if (out_removed) *out_removed = 0;
   pestle_context_enter(context);
   return pestle_disk_cache_cut(context, keep_bytes, true, out_removed);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "pestle/runtime.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -169,6 +170,7 @@ static pestle_status_t load_locked(pestle_registry_t* registry) {
 }
 
 pestle_status_t pestle_context_load_backends(pestle_context_t* context) {
+  PESTLE_REQUIRE(context, "a context");
   pestle_registry_t* registry = &context->registry;
   if (atomic_load_explicit(&registry->loaded, memory_order_acquire)) {
     return NULL;
@@ -198,6 +200,7 @@ static pestle_status_t add_one(pestle_registry_t* registry,
 
 pestle_status_t pestle_context_load_backend(pestle_context_t* context,
                                             const char* path) {
+  PESTLE_REQUIRE(context, "a context");
   if (!path || !*path) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the path of the backend to load is empty");
@@ -233,6 +236,7 @@ pestle_status_t pestle_registry_add_static(
 // --- Looking ---
 
 size_t pestle_context_backend_count(pestle_context_t* context) {
+  if (!context) return 0;
   pestle_context_enter(context);
   // Out of memory: what is there is counted.
   pestle_status_release(pestle_context_load_backends(context));
@@ -245,6 +249,8 @@ size_t pestle_context_backend_count(pestle_context_t* context) {
 pestle_status_t pestle_context_backend_info(pestle_context_t* context,
                                             size_t index,
                                             pestle_backend_info_t* out_info) {
+  PESTLE_REQUIRE(context && out_info,
+                 "a context and a place for the description");
   size_t size = out_info->struct_size;
   if (size < sizeof(size_t)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,

@@ -19,6 +19,11 @@ static pestle_status_t read_options(const pestle_run_options_t* options,
   }
   if (size > sizeof(*options)) size = sizeof(*options);
   memcpy(&out_run->options, options, size);
+  if (out_run->options.donated_count && !out_run->options.donated) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_run_options_t counts donated inputs that are "
+                        "NULL");
+  }
   const pestle_control_t* control = out_run->options.control;
   if (!control) return NULL;
   size = control->struct_size;

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/require.h"
 #include "runtime/event.h"
 #include "runtime/executable.h"
 
@@ -137,7 +138,8 @@ static void destroy(pestle_stream_t* stream) {
 
 pestle_status_t pestle_stream_create(pestle_device_t* device,
                                      pestle_stream_t** out_stream) {
-  *out_stream = NULL;
+  if (out_stream) *out_stream = NULL;
+  PESTLE_REQUIRE(device && out_stream, "a device and a place for the stream");
   if (!pestle_device_is_cpu(device)) {
     return PESTLE_ERROR(UNSUPPORTED, "device %s offers no streams",
                         device->name);
@@ -188,6 +190,7 @@ pestle_status_t pestle_stream_accepts(const pestle_stream_t* stream,
 }
 
 pestle_status_t pestle_stream_synchronize(pestle_stream_t* stream) {
+  PESTLE_REQUIRE(stream, "a stream");
   pestle_context_enter(stream->device->context);
   if (is_of_parent(stream)) {
     return PESTLE_ERROR(UNAVAILABLE,

@@ -106,9 +106,9 @@ static pestle_status_t check_type(const pestle_onnx_value_info_t* info,
   return NULL;
 }
 
-static pestle_status_t argument_type(const pestle_onnx_value_info_t* info,
-                                     const pestle_import_options_t* options,
-                                     pestle_type_t* out) {
+pestle_status_t pestle_onnx_input_type(const pestle_onnx_value_info_t* info,
+                                       const pestle_import_options_t* options,
+                                       pestle_type_t* out) {
   PESTLE_TRY(check_input(info));
   *out = (pestle_type_t){.dtype = pestle_onnx_dtype(info->data_type),
                          .rank = info->rank};
@@ -137,42 +137,106 @@ static pestle_status_t argument_type(const pestle_onnx_value_info_t* info,
   return check_type(info, out);
 }
 
+// Appends 'name' to a list.
+static void append_name(pestle_strbuf_t* names, pestle_str_t name) {
+  pestle_strbuf_appendf(names, names->size ? ", '%.*s'" : "'%.*s'",
+                        PESTLE_STR_ARG(name));
+}
+
+pestle_status_t pestle_onnx_no_input(const pestle_onnx_source_t* source,
+                                     const char* what, const char* name) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  pestle_strbuf_t names;
+  pestle_strbuf_init(pestle_context_allocator(source->context), &names);
+  for (size_t i = 0; i < graph->input_count; ++i)
+    append_name(&names, graph->inputs[i].name);
+  pestle_status_t status = PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "%s is given for '%s', but the model has no such "
+      "input; it has %s",
+      what, name, names.size ? pestle_strbuf_cstr(&names) : "none");
+  pestle_strbuf_deinit(&names);
+  return status;
+}
+
+static pestle_status_t check_shape(const pestle_onnx_source_t* source,
+                                   const pestle_shape_binding_t* shape) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  if (!shape->input || (shape->rank > 0 && !shape->dims)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a shape is given without %s",
+                        shape->input ? "its dims" : "the input's name");
+  }
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (pestle_str_equal_c(graph->inputs[i].name, shape->input)) return NULL;
+  }
+  return pestle_onnx_no_input(source, "a shape", shape->input);
+}
+
+static bool has_dim(const pestle_onnx_value_info_t* info, const char* name) {
+  for (int32_t i = 0; i < info->rank; ++i) {
+    if (pestle_str_equal_c(info->dims[i].param, name)) return true;
+  }
+  return false;
+}
+
+static bool is_listed(const pestle_onnx_graph_t* graph, size_t input,
+                      int32_t axis) {
+  pestle_str_t name = graph->inputs[input].dims[axis].param;
+  for (size_t i = 0; i <= input; ++i) {
+    for (int32_t k = 0; k < graph->inputs[i].rank; ++k) {
+      if (i == input && k == axis) return false;
+      if (pestle_str_equal(graph->inputs[i].dims[k].param, name)) return true;
+    }
+  }
+  return false;
+}
+
+static pestle_status_t no_dim(const pestle_onnx_source_t* source,
+                              const char* name) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  pestle_strbuf_t names;
+  pestle_strbuf_init(pestle_context_allocator(source->context), &names);
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    for (int32_t k = 0; k < graph->inputs[i].rank; ++k) {
+      pestle_str_t param = graph->inputs[i].dims[k].param;
+      if (param.size && !is_listed(graph, i, k)) append_name(&names, param);
+    }
+  }
+  pestle_status_t status =
+      PESTLE_ERROR(INVALID_ARGUMENT,
+                   "no input of the model has a dimension named '%s'; "
+                   "they have %s",
+                   name, names.size ? pestle_strbuf_cstr(&names) : "none");
+  pestle_strbuf_deinit(&names);
+  return status;
+}
+
+static pestle_status_t check_dim(const pestle_onnx_source_t* source,
+                                 const pestle_dim_binding_t* dim) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  if (!dim->name) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "an extent is given without the dimension's name");
+  }
+  if (dim->extent < 0) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "dimension '%s' is given the extent %lld", dim->name,
+                        (long long)dim->extent);
+  }
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (has_dim(&graph->inputs[i], dim->name)) return NULL;
+  }
+  return no_dim(source, dim->name);
+}
+
 // Each binding must name something: a typing error would otherwise go unseen.
 static pestle_status_t check_bindings(const pestle_onnx_source_t* source,
                                       const pestle_import_options_t* options) {
-  const pestle_onnx_graph_t* graph = &source->model.graph;
   for (size_t i = 0; options && i < options->shape_count; ++i) {
-    bool found = false;
-    for (size_t j = 0; j < graph->input_count && !found; ++j) {
-      found =
-          pestle_str_equal_c(graph->inputs[j].name, options->shapes[i].input);
-    }
-    if (!found) {
-      return PESTLE_ERROR(
-          INVALID_ARGUMENT,
-          "a shape is given for '%s', but the model has no such "
-          "input",
-          options->shapes[i].input);
-    }
+    PESTLE_TRY(check_shape(source, &options->shapes[i]));
   }
   for (size_t i = 0; options && i < options->dim_count; ++i) {
-    bool found = options->dims[i].extent < 0;
-    if (found) {
-      return PESTLE_ERROR(
-          INVALID_ARGUMENT, "dimension '%s' is given the extent %lld",
-          options->dims[i].name, (long long)options->dims[i].extent);
-    }
-    for (size_t j = 0; j < graph->input_count && !found; ++j) {
-      for (int32_t k = 0; k < graph->inputs[j].rank && !found; ++k) {
-        found = pestle_str_equal_c(graph->inputs[j].dims[k].param,
-                                   options->dims[i].name);
-      }
-    }
-    if (!found) {
-      return PESTLE_ERROR(INVALID_ARGUMENT,
-                          "no input of the model has a dimension named '%s'",
-                          options->dims[i].name);
-    }
+    PESTLE_TRY(check_dim(source, &options->dims[i]));
   }
   return NULL;
 }
@@ -185,8 +249,8 @@ pestle_status_t pestle_onnx_argument_types(
   const pestle_onnx_graph_t* graph = &source->model.graph;
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    PESTLE_TRY(
-        argument_type(&graph->inputs[i], options, &out_types[(*out_count)++]));
+    PESTLE_TRY(pestle_onnx_input_type(&graph->inputs[i], options,
+                                      &out_types[(*out_count)++]));
   }
   return NULL;
 }

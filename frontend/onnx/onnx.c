@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public entries of the ONNX front end.
 #include "base/mem.h"
+#include "base/require.h"
 #include "frontend/onnx/source.h"
 #include "frontend/onnx/tensor.h"
 #include "ir/graph.h"
@@ -33,12 +34,23 @@ static pestle_status_t make_module(pestle_onnx_source_t* source,
       source, types, count, options ? options->control : NULL, out_module);
 }
 
-static pestle_status_t check_options(const pestle_import_options_t* options) {
-  if (!options || options->struct_size >= sizeof(*options)) return NULL;
-  return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "pestle_import_options_t.struct_size is %zu and should "
-                      "be %zu",
-                      options->struct_size, sizeof(*options));
+pestle_status_t pestle_import_check_options(
+    const pestle_import_options_t* options) {
+  if (!options) return NULL;
+  if (options->struct_size < sizeof(*options)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_import_options_t.struct_size is %zu and should "
+                        "be %zu",
+                        options->struct_size, sizeof(*options));
+  }
+  if ((options->dim_count && !options->dims) ||
+      (options->shape_count && !options->shapes) ||
+      (options->const_count && !options->consts)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_import_options_t counts dims, shapes or consts "
+                        "that are NULL");
+  }
+  return NULL;
 }
 
 static const char* folder_of(pestle_arena_t* arena, const char* path) {
@@ -49,8 +61,10 @@ pestle_status_t pestle_import_onnx_file(pestle_context_t* context,
                                         const char* path,
                                         const pestle_import_options_t* options,
                                         pestle_module_t** out_module) {
-  *out_module = NULL;
-  PESTLE_TRY(check_options(options));
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && path && out_module,
+                 "a context, a path and a place for the module");
+  PESTLE_TRY(pestle_import_check_options(options));
   pestle_onnx_source_t* source;
   pestle_str_t name = pestle_path_name(path);
   PESTLE_TRY(pestle_onnx_source_create(context, name.size ? name.data : path,
@@ -71,8 +85,10 @@ pestle_status_t pestle_import_onnx(pestle_context_t* context, const void* data,
                                    size_t size, bool copy, const char* folder,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
-  *out_module = NULL;
-  PESTLE_TRY(check_options(options));
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && (data || !size) && out_module,
+                 "a context, the model's bytes and a place for the module");
+  PESTLE_TRY(pestle_import_check_options(options));
   pestle_onnx_source_t* source;
   PESTLE_TRY(pestle_onnx_source_create(context, "model.onnx", folder, &source));
   source->data = data;
@@ -102,6 +118,9 @@ pestle_status_t pestle_read_onnx_tensor(pestle_context_t* context,
                                         const void* data, size_t size,
                                         pestle_elements_t* out_elements,
                                         char* out_name, size_t name_capacity) {
+  PESTLE_REQUIRE(context && (data || !size) && out_elements &&
+                     (out_name || !name_capacity),
+                 "a context, the tensor's bytes and a place for the elements");
   *out_elements = (pestle_elements_t){0};
   pestle_allocator_t allocator = pestle_context_allocator(context);
   pestle_onnx_tensor_t tensor;

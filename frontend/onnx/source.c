@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/source.h"
 
+#include <stdio.h>
+
 #include "base/checked.h"
 #include "base/mem.h"
 #include "frontend/onnx/tensor.h"
@@ -81,6 +83,7 @@ static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
   int64_t count;
   size_t size;
   if (dtype == PESTLE_NONE || view->ndim < 0 || view->ndim > PESTLE_MAX_RANK ||
+      !view->data || (view->ndim && !view->shape) ||
       view->device.device_type != PESTLE_DEVICE_CPU ||
       !pestle_checked_count(view->shape, (size_t)view->ndim, &count) ||
       !pestle_checked_mul((size_t)count, pestle_dtype_size(dtype), &size)) {
@@ -100,9 +103,30 @@ static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
   return NULL;
 }
 
-// A lone number stands for the input's one element whatever its rank, so that
-// the command line need not know it.
+// A lone number stands for every element of the input, so that the command line
+// need not know its shape. What nothing fixes is 1 long.
+static pestle_status_t spread(const pestle_onnx_value_info_t* info,
+                              const pestle_import_options_t* options,
+                              pestle_elements_t* elements) {
+  pestle_type_t type;
+  int64_t count;
+  PESTLE_TRY(pestle_onnx_input_type(info, options, &type));
+  for (int32_t i = 0; i < type.rank; ++i) {
+    if (type.dims[i] == PESTLE_DIM_DYNAMIC) type.dims[i] = 1;
+  }
+  if (!pestle_checked_count(type.dims, (size_t)type.rank, &count)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "input '%.*s' has more elements than 2^63",
+                        PESTLE_STR_ARG(info->name));
+  }
+  elements->type = type;
+  elements->splat = count > 1;
+  if (!count) elements->size = 0;
+  return NULL;
+}
+
 static pestle_status_t fit(const pestle_onnx_value_info_t* info,
+                           const pestle_import_options_t* options,
                            pestle_elements_t* elements) {
   pestle_type_t* type = &elements->type;
   bool fits = type->rank == info->rank || !info->has_shape;
@@ -111,24 +135,15 @@ static pestle_status_t fit(const pestle_onnx_value_info_t* info,
     fits = extent < 0 || extent == type->dims[i];
   }
   if (fits) return NULL;
-  bool single = type->rank == 0;
-  for (int32_t i = 0; single && i < info->rank; ++i) {
-    single = info->dims[i].extent == 1 || info->dims[i].extent < 0;
-  }
-  if (!single) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the constant for input '%.*s' has another shape than "
-                        "the model says",
-                        PESTLE_STR_ARG(info->name));
-  }
-  type->rank = info->rank;
-  for (int32_t i = 0; i < info->rank; ++i)
-    type->dims[i] = 1;
-  return NULL;
+  if (type->rank == 0) return spread(info, options, elements);
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the constant for input '%.*s' has another shape than "
+                      "the model says",
+                      PESTLE_STR_ARG(info->name));
 }
 
-// A lone number of a command line is an i64 or an f32; it becomes what the
-// model wants where that holds it exactly.
+// A lone number becomes what the model wants where that holds it exactly, or,
+// among floats, as nearly as that can.
 static bool convert_number(pestle_arena_t* arena, pestle_dtype_t wanted,
                            pestle_elements_t* elements) {
   unsigned kinds = PESTLE_KIND_REAL | PESTLE_KIND_BOOL;
@@ -159,15 +174,35 @@ static bool convert_number(pestle_arena_t* arena, pestle_dtype_t wanted,
   return true;
 }
 
+static pestle_status_t wrong_dtype(const pestle_onnx_value_info_t* info,
+                                   const pestle_elements_t* elements) {
+  char number[48] = "";
+  if (elements->type.rank == 0 &&
+      pestle_dtype_is(elements->type.dtype, PESTLE_KIND_REAL)) {
+    snprintf(number, sizeof(number), " %.17g",
+             pestle_onnx_element_f64(elements, 0));
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the constant%s for input '%.*s' is of %s, the model "
+                      "says %s%s",
+                      number, PESTLE_STR_ARG(info->name),
+                      pestle_dtype_info(elements->type.dtype)->name,
+                      pestle_onnx_dtype_name(info->data_type),
+                      number[0] ? ", which cannot hold it" : "");
+}
+
 static pestle_status_t bind_one(pestle_onnx_source_t* source,
+                                const pestle_import_options_t* options,
                                 const pestle_const_binding_t* binding,
                                 pestle_onnx_bound_t* out) {
+  if (!binding->input) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "a constant is given without the input's name");
+  }
   const pestle_onnx_value_info_t* info =
       find_input(&source->model.graph, binding->input);
   if (!info) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the model has no input '%s' to make a constant of",
-                        binding->input);
+    return pestle_onnx_no_input(source, "a constant", binding->input);
   }
   out->name = info->name;
   PESTLE_TRY(read_view(&source->arena, binding->input, binding->value,
@@ -175,14 +210,9 @@ static pestle_status_t bind_one(pestle_onnx_source_t* source,
   pestle_dtype_t wanted = pestle_onnx_dtype(info->data_type);
   if (out->elements.type.dtype != wanted &&
       !convert_number(&source->arena, wanted, &out->elements)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the constant for input '%s' is of %s, the model says "
-                        "%s",
-                        binding->input,
-                        pestle_dtype_info(out->elements.type.dtype)->name,
-                        pestle_onnx_dtype_name(info->data_type));
+    return wrong_dtype(info, &out->elements);
   }
-  return fit(info, &out->elements);
+  return fit(info, options, &out->elements);
 }
 
 pestle_status_t pestle_onnx_source_bind(
@@ -192,7 +222,8 @@ pestle_status_t pestle_onnx_source_bind(
                                      options->const_count);
   if (!source->bound) return PESTLE_OOM();
   for (size_t i = 0; i < options->const_count; ++i) {
-    PESTLE_TRY(bind_one(source, &options->consts[i], &source->bound[i]));
+    PESTLE_TRY(
+        bind_one(source, options, &options->consts[i], &source->bound[i]));
     source->bound_count = i + 1;
   }
   return NULL;

@@ -41,12 +41,25 @@ void pestle_onnx_source_release(void* self);
 PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(
     pestle_onnx_source_t* source, const pestle_import_options_t* options);
 
+// Checks struct_size and that what is counted is there. NULL is fine.
+PESTLE_NODISCARD pestle_status_t
+pestle_import_check_options(const pestle_import_options_t* options);
+
 // --- Inputs (bind.c) ---
 
 // Whether graph input |info| is an argument: neither an initializer nor bound
 // to a constant.
 bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
                              const pestle_onnx_value_info_t* info);
+// INVALID_ARGUMENT: |what| ("a shape") is given for input |name|, which the
+// model lacks. Lists those that it has.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_no_input(
+    const pestle_onnx_source_t* source, const char* what, const char* name);
+// The type of graph input |info| after the bindings of |options| (may be NULL):
+// dynamic where nothing fixes a dim.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_input_type(
+    const pestle_onnx_value_info_t* info,
+    const pestle_import_options_t* options, pestle_type_t* out_type);
 // The argument types after the bindings of |options| (may be NULL): dynamic
 // where nothing fixes a dim. |out_types| has room for every graph input.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_argument_types(

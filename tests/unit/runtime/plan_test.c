@@ -222,7 +222,7 @@ static void test_save_and_load(void** state) {
   // Not there, empty, cut off.
   assert_error(pestle_plan_load(context, "/nonexistent/x.plan", &loaded),
                NOT_FOUND, "/nonexistent/x.plan");
-  assert_error(pestle_plan_save(plan, "/nonexistent/x.plan"), NOT_FOUND,
+  assert_error(pestle_plan_save(plan, "/nonexistent/x.plan"), IO,
                "while saving a plan");
   assert_int_equal(truncate(path, 100), 0);
   assert_error(pestle_plan_load(context, path, &loaded), MALFORMED, path);

@@ -1,0 +1,830 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function that libpestle exports, called with NULL where it needs
+// something, one argument at a time: INVALID_ARGUMENT, or nothing at all from
+// what returns no status, and never a crash. exported_symbols.txt says which
+// functions there are: one that is not called here fails the test.
+#include <stdlib.h>
+
+#include "pestle/pestle.h"
+#include "pestle/version.h"
+#include "test.h"
+
+#define BAD(expr) assert_code((expr), INVALID_ARGUMENT)
+
+typedef struct things_t {
+  pestle_context_t* context;
+  pestle_device_t* device;
+  pestle_module_t* module;      // z = x + x
+  pestle_function_t* function;  // of |open|
+  pestle_module_t* open;        // a module that is being built
+  pestle_value_t* value;
+  pestle_builder_t builder;
+  pestle_plan_t* plan;
+  pestle_executable_t* executable;
+  pestle_buffer_t* buffer;
+  pestle_stream_t* stream;
+  pestle_event_t* event;
+} things_t;
+
+static const char text[] =
+    "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "  %0 = stablehlo.add %x, %x : tensor<4xf32>\n"
+    "  return %0 : tensor<4xf32>\n"
+    "}\n";
+
+static const pestle_type_t f32x4 = {PESTLE_F32, 1, {4}};
+
+// --- Status, allocator, types, tables ---
+
+static void call_allocator_system(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_allocator_system().resize);
+}
+static void call_version(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_version());
+}
+static void call_build_id(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_build_id());
+}
+static void call_build_id_u64(things_t* t) {
+  (void)t;
+  (void)pestle_build_id_u64();
+}
+
+// The compiler knows that the format is one; a caller of another language
+// may not.
+static const char* no_format(void) {
+  const char* volatile none = NULL;
+  return none;
+}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-security"
+static void call_status_make(things_t* t) {
+  (void)t;
+  pestle_status_t status =
+      pestle_status_make(PESTLE_STATUS_IO, NULL, 0, no_format());
+  assert_code(status, IO);
+}
+static pestle_status_t make_v(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  pestle_status_t status =
+      pestle_status_make_v(PESTLE_STATUS_IO, NULL, 0, format, args);
+  va_end(args);
+  return status;
+}
+static void call_status_make_v(things_t* t) {
+  (void)t;
+  assert_code(make_v(no_format()), IO);
+}
+static void call_status_annotate(things_t* t) {
+  (void)t;
+  assert_null(pestle_status_annotate(NULL, "note"));
+  pestle_status_t status = PESTLE_ERROR(IO, "message");
+  assert_code(pestle_status_annotate(status, no_format()), IO);
+}
+static void call_context_log(things_t* t) {
+  pestle_context_log(NULL, PESTLE_LOG_ERROR, "message");
+  pestle_context_log(t->context, PESTLE_LOG_ERROR, no_format());
+}
+#pragma GCC diagnostic pop
+
+static void call_status_join(things_t* t) {
+  (void)t;
+  assert_null(pestle_status_join(NULL, NULL));
+  assert_code(pestle_status_join(NULL, PESTLE_ERROR(IO, "message")), IO);
+  assert_code(pestle_status_join(PESTLE_ERROR(IO, "message"), NULL), IO);
+}
+static void call_status_release(things_t* t) {
+  (void)t;
+  pestle_status_release(NULL);
+}
+static void call_status_code(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_status_code(NULL), PESTLE_STATUS_OK);
+}
+static void call_status_message(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_status_message(NULL), "ok");
+}
+static void call_status_file(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_status_file(NULL), "");
+}
+static void call_status_line(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_status_line(NULL), 0);
+}
+static void call_status_note(things_t* t) {
+  (void)t;
+  assert_null(pestle_status_note(NULL, 0));
+}
+static void call_status_code_name(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_status_code_name((pestle_status_code_t)-1));
+}
+static void call_status_code_text(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_status_code_text((pestle_status_code_t)1000));
+}
+static void call_status_format(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_status_format(NULL, NULL, 10), 2);
+}
+static void call_dtype_from_name(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_dtype_from_name(NULL), PESTLE_NONE);
+}
+static void call_dtype_from_dlpack(things_t* t) {
+  (void)t;
+  pestle_dl_dtype_t none = {255, 255, 1};
+  assert_int_equal(pestle_dtype_from_dlpack(none), PESTLE_NONE);
+}
+static void call_dtype_to_dlpack(things_t* t) {
+  (void)t;
+  (void)pestle_dtype_to_dlpack((pestle_dtype_t)-1);
+  (void)pestle_dtype_to_dlpack((pestle_dtype_t)1000);
+}
+static void call_op_info(things_t* t) {
+  (void)t;
+  assert_null(pestle_op_info((pestle_op_t)-1));
+  assert_null(pestle_op_info(PESTLE_OP_COUNT));
+}
+static void call_pass_name(things_t* t) {
+  (void)t;
+  assert_null(pestle_pass_name(1000));
+}
+static void call_pass_summary(things_t* t) {
+  (void)t;
+  assert_null(pestle_pass_summary(1000));
+}
+
+// --- Contexts and devices ---
+
+static void call_context_create(things_t* t) {
+  (void)t;
+  pestle_context_t* context;
+  BAD(pestle_context_create(NULL, NULL));
+  BAD(pestle_context_create(&(pestle_context_options_t){0}, &context));
+  assert_null(context);
+}
+static void call_context_retain(things_t* t) {
+  (void)t;
+  pestle_context_retain(NULL);
+}
+static void call_context_release(things_t* t) {
+  (void)t;
+  pestle_context_release(NULL);
+}
+static void call_context_allocator(things_t* t) {
+  (void)t;
+  assert_non_null(pestle_context_allocator(NULL).resize);
+}
+static void call_context_is_strict(things_t* t) {
+  (void)t;
+  assert_false(pestle_context_is_strict(NULL));
+}
+static void call_context_threads(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_context_threads(NULL), 0);
+}
+static void call_context_cache_dir(things_t* t) {
+  (void)t;
+  assert_null(pestle_context_cache_dir(NULL));
+}
+static void call_context_free(things_t* t) {
+  char byte = 0;
+  pestle_context_free(NULL, &byte, 1);
+  pestle_context_free(t->context, NULL, 1);
+}
+static void call_context_load_backends(things_t* t) {
+  (void)t;
+  BAD(pestle_context_load_backends(NULL));
+}
+static void call_context_backend_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_context_backend_count(NULL), 0);
+}
+static void call_context_backend_info(things_t* t) {
+  pestle_backend_info_t info = {.struct_size = sizeof(info)};
+  BAD(pestle_context_backend_info(NULL, 0, &info));
+  BAD(pestle_context_backend_info(t->context, 0, NULL));
+}
+static void call_context_load_backend(things_t* t) {
+  BAD(pestle_context_load_backend(NULL, "libpestle-x.so"));
+  BAD(pestle_context_load_backend(t->context, NULL));
+}
+static void call_context_device(things_t* t) {
+  pestle_device_t* device;
+  BAD(pestle_context_device(NULL, "ref", &device));
+  assert_null(device);
+  BAD(pestle_context_device(t->context, "ref", NULL));
+}
+static void task(void* arg, int64_t i) {
+  (void)arg, (void)i;
+}
+static void call_context_parallel_for(things_t* t) {
+  pestle_context_parallel_for(NULL, 2, task, NULL);
+  pestle_context_parallel_for(t->context, 2, NULL, NULL);
+}
+static void call_device_name(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_device_name(NULL), "");
+}
+static void call_device_dl(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_device_dl(NULL).device_type, 0);
+}
+static void call_device_backend(things_t* t) {
+  (void)t;
+  assert_null(pestle_device_backend(NULL));
+}
+static void call_device_backend_id(things_t* t) {
+  (void)t;
+  assert_string_equal(pestle_device_backend_id(NULL), "");
+}
+static void call_device_caps(things_t* t) {
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  BAD(pestle_device_caps(NULL, NULL, &caps));
+  BAD(pestle_device_caps(t->device, NULL, NULL));
+}
+static void call_device_memory_stats(things_t* t) {
+  pestle_memory_stats_t stats = {.struct_size = sizeof(stats)};
+  pestle_device_memory_stats(NULL, &stats);
+  pestle_device_memory_stats(t->device, NULL);
+}
+
+// --- Buffers, streams, events ---
+
+static void call_buffer_create(things_t* t) {
+  pestle_buffer_t* buffer;
+  BAD(pestle_buffer_create(NULL, 64, &buffer));
+  assert_null(buffer);
+  BAD(pestle_buffer_create(t->device, 64, NULL));
+}
+static void call_buffer_retain(things_t* t) {
+  (void)t;
+  pestle_buffer_retain(NULL);
+}
+static void call_buffer_release(things_t* t) {
+  (void)t;
+  pestle_buffer_release(NULL);
+}
+static void call_buffer_data(things_t* t) {
+  (void)t;
+  assert_null(pestle_buffer_data(NULL));
+}
+static void call_buffer_size(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_buffer_size(NULL), 0);
+}
+static void call_buffer_device(things_t* t) {
+  (void)t;
+  assert_null(pestle_buffer_device(NULL));
+}
+static void call_buffer_write(things_t* t) {
+  char byte = 0;
+  BAD(pestle_buffer_write(NULL, 0, &byte, 1));
+  BAD(pestle_buffer_write(t->buffer, 0, NULL, 1));
+  assert_ok(pestle_buffer_write(t->buffer, 0, NULL, 0));
+}
+static void call_buffer_read(things_t* t) {
+  char byte = 0;
+  BAD(pestle_buffer_read(NULL, 0, &byte, 1));
+  BAD(pestle_buffer_read(t->buffer, 0, NULL, 1));
+  assert_ok(pestle_buffer_read(t->buffer, 0, NULL, 0));
+}
+static void call_stream_create(things_t* t) {
+  pestle_stream_t* stream;
+  BAD(pestle_stream_create(NULL, &stream));
+  assert_null(stream);
+  BAD(pestle_stream_create(t->device, NULL));
+}
+static void call_stream_release(things_t* t) {
+  (void)t;
+  pestle_stream_release(NULL);
+}
+static void call_stream_synchronize(things_t* t) {
+  (void)t;
+  BAD(pestle_stream_synchronize(NULL));
+}
+static void call_event_create(things_t* t) {
+  pestle_event_t* event;
+  BAD(pestle_event_create(NULL, &event));
+  assert_null(event);
+  BAD(pestle_event_create(t->device, NULL));
+}
+static void call_event_release(things_t* t) {
+  (void)t;
+  pestle_event_release(NULL);
+}
+static void call_event_record(things_t* t) {
+  BAD(pestle_event_record(NULL, t->stream));
+}
+static void call_event_wait(things_t* t) {
+  BAD(pestle_event_wait(NULL, t->stream));
+}
+static void call_event_is_signalled(things_t* t) {
+  (void)t;
+  assert_false(pestle_event_is_signalled(NULL));
+}
+
+// --- Plans, constants, executables, cache ---
+
+static void call_plan_create(things_t* t) {
+  pestle_plan_t* plan;
+  size_t size;
+  const void* data = pestle_plan_data(t->plan, &size);
+  BAD(pestle_plan_create(NULL, data, size, NULL, NULL, &plan));
+  assert_null(plan);
+  BAD(pestle_plan_create(t->context, NULL, size, NULL, NULL, &plan));
+  BAD(pestle_plan_create(t->context, data, size, NULL, NULL, NULL));
+}
+static void call_plan_retain(things_t* t) {
+  (void)t;
+  pestle_plan_retain(NULL);
+}
+static void call_plan_release(things_t* t) {
+  (void)t;
+  pestle_plan_release(NULL);
+}
+static void call_plan_data(things_t* t) {
+  size_t size = 1;
+  assert_null(pestle_plan_data(NULL, &size));
+  assert_int_equal(size, 0);
+  assert_non_null(pestle_plan_data(t->plan, NULL));
+}
+static void call_plan_save(things_t* t) {
+  BAD(pestle_plan_save(NULL, "x.plan"));
+  BAD(pestle_plan_save(t->plan, NULL));
+}
+static void call_plan_load(things_t* t) {
+  pestle_plan_t* plan;
+  BAD(pestle_plan_load(NULL, "x.plan", &plan));
+  assert_null(plan);
+  BAD(pestle_plan_load(t->context, NULL, &plan));
+  BAD(pestle_plan_load(t->context, "x.plan", NULL));
+}
+static void pack(void* user, void* target, size_t size) {
+  (void)user, (void)target, (void)size;
+}
+static void call_constant_get(things_t* t) {
+  static const uint64_t key[2] = {1, 2};
+  pestle_constant_t* constant;
+  BAD(pestle_constant_get(NULL, key, 64, pack, NULL, &constant));
+  assert_null(constant);
+  BAD(pestle_constant_get(t->context, NULL, 64, pack, NULL, &constant));
+  BAD(pestle_constant_get(t->context, key, 64, NULL, NULL, &constant));
+  BAD(pestle_constant_get(t->context, key, 64, pack, NULL, NULL));
+}
+static void call_constant_release(things_t* t) {
+  (void)t;
+  pestle_constant_release(NULL);
+}
+static void call_constant_data(things_t* t) {
+  (void)t;
+  uint64_t hash[2];
+  assert_null(pestle_constant_data(NULL, hash));
+}
+static void call_executable_create(things_t* t) {
+  pestle_executable_t* e;
+  BAD(pestle_executable_create(NULL, t->plan, t->device, &e));
+  BAD(pestle_executable_create(t->context, NULL, t->device, &e));
+  BAD(pestle_executable_create(t->context, t->plan, t->device, NULL));
+}
+static void call_executable_retain(things_t* t) {
+  (void)t;
+  pestle_executable_retain(NULL);
+}
+static void call_executable_release(things_t* t) {
+  (void)t;
+  pestle_executable_release(NULL);
+}
+static void call_executable_input_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_executable_input_count(NULL), 0);
+}
+static void call_executable_output_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_executable_output_count(NULL), 0);
+}
+static void call_executable_input(things_t* t) {
+  assert_string_equal(pestle_executable_input(NULL, 0).name, "");
+  assert_string_equal(pestle_executable_input(t->executable, 1).name, "");
+}
+static void call_executable_output(things_t* t) {
+  assert_string_equal(pestle_executable_output(NULL, 0).name, "");
+  assert_string_equal(pestle_executable_output(t->executable, 1).name, "");
+}
+static void call_executable_run(things_t* t) {
+  float x[4] = {1, 2, 3, 4}, y[4];
+  int64_t shape[1] = {4};
+  pestle_tensor_t in = {.data = x,
+                        .device = {PESTLE_DEVICE_CPU, 0},
+                        .ndim = 1,
+                        .dtype = {2, 32, 1},
+                        .shape = shape};
+  pestle_tensor_t out = in;
+  out.data = y;
+  pestle_executable_t* e = t->executable;
+  BAD(pestle_executable_run(NULL, NULL, &in, 1, &out, 1, NULL));
+  BAD(pestle_executable_run(e, NULL, NULL, 1, &out, 1, NULL));
+  BAD(pestle_executable_run(e, NULL, &in, 1, NULL, 1, NULL));
+  pestle_run_options_t options = {.struct_size = sizeof(options),
+                                  .donated_count = 1};
+  BAD(pestle_executable_run(e, NULL, &in, 1, &out, 1, &options));
+  pestle_tensor_t hollow = in;
+  hollow.shape = NULL;
+  BAD(pestle_executable_run(e, NULL, &hollow, 1, &out, 1, NULL));
+  hollow = in;
+  hollow.data = NULL;
+  BAD(pestle_executable_run(e, NULL, &hollow, 1, &out, 1, NULL));
+  assert_ok(pestle_executable_run(e, NULL, &in, 1, &out, 1, NULL));
+  assert_true(y[3] == 8);
+}
+static void call_tensor_release(things_t* t) {
+  pestle_tensor_t tensor = {0};
+  pestle_tensor_release(NULL, &tensor);
+  pestle_tensor_release(t->executable, NULL);
+  pestle_tensor_release(t->executable, &tensor);
+}
+static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
+  (void)user;
+  *out_plan = NULL;
+  return PESTLE_ERROR(IO, "no plan is made");
+}
+static void call_plan_cache_get(things_t* t) {
+  pestle_plan_t* plan;
+  pestle_context_t* c = t->context;
+  BAD(pestle_plan_cache_get(NULL, "k", 1, make_plan, NULL, &plan, NULL));
+  assert_null(plan);
+  BAD(pestle_plan_cache_get(c, NULL, 1, make_plan, NULL, &plan, NULL));
+  BAD(pestle_plan_cache_get(c, "k", 1, NULL, NULL, &plan, NULL));
+  BAD(pestle_plan_cache_get(c, "k", 1, make_plan, NULL, NULL, NULL));
+}
+static void call_cache_stats(things_t* t) {
+  pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+  BAD(pestle_cache_stats(NULL, &stats));
+  BAD(pestle_cache_stats(t->context, NULL));
+}
+static void visit(void* user, const char* name, const char* model,
+                  uint64_t bytes, int64_t used, pestle_status_t status) {
+  (void)user, (void)name, (void)model, (void)bytes, (void)used, (void)status;
+}
+static void call_cache_visit(things_t* t) {
+  BAD(pestle_cache_visit(NULL, false, visit, NULL));
+  BAD(pestle_cache_visit(t->context, false, NULL, NULL));
+}
+static void call_cache_prune(things_t* t) {
+  uint64_t removed;
+  BAD(pestle_cache_prune(NULL, 0, &removed));
+  assert_ok(pestle_cache_prune(t->context, 0, NULL));
+}
+
+// --- Modules ---
+
+static void call_module_create(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_module_create(NULL, "m", &module));
+  BAD(pestle_module_create(t->context, "m", NULL));
+  assert_ok(pestle_module_create(t->context, NULL, &module));
+  pestle_module_release(module);
+}
+static void call_module_retain(things_t* t) {
+  (void)t;
+  pestle_module_retain(NULL);
+}
+static void call_module_release(things_t* t) {
+  (void)t;
+  pestle_module_release(NULL);
+}
+static void call_module_add_function(things_t* t) {
+  pestle_function_t* f;
+  BAD(pestle_module_add_function(NULL, "f", &f32x4, NULL, 1, &f));
+  assert_null(f);
+  BAD(pestle_module_add_function(t->open, NULL, &f32x4, NULL, 1, &f));
+  BAD(pestle_module_add_function(t->open, "f", NULL, NULL, 1, &f));
+  BAD(pestle_module_add_function(t->open, "f", &f32x4, NULL, 1, NULL));
+  const char* const names[1] = {NULL};
+  assert_ok(pestle_module_add_function(t->open, "f", &f32x4, names, 1, &f));
+  assert_ok(pestle_module_add_function(t->open, "g", NULL, NULL, 0, &f));
+}
+static void call_module_entry(things_t* t) {
+  (void)t;
+  assert_null(pestle_module_entry(NULL));
+}
+static void call_function_argument_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_function_argument_count(NULL), 0);
+}
+static void call_function_argument(things_t* t) {
+  assert_null(pestle_function_argument(NULL, 0));
+  assert_null(pestle_function_argument(t->function, 1));
+}
+static void call_function_argument_name(things_t* t) {
+  assert_null(pestle_function_argument_name(NULL, 0));
+  assert_null(pestle_function_argument_name(t->function, 1));
+}
+static void call_value_type(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_value_type(NULL).dtype, PESTLE_NONE);
+}
+static void call_module_verify(things_t* t) {
+  (void)t;
+  BAD(pestle_module_verify(NULL));
+}
+static void call_module_specialize(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_module_specialize(NULL, &f32x4, 1, &module));
+  assert_null(module);
+  BAD(pestle_module_specialize(t->module, NULL, 1, &module));
+  BAD(pestle_module_specialize(t->module, &f32x4, 1, NULL));
+}
+static void call_module_print(things_t* t) {
+  char* out;
+  size_t size;
+  BAD(pestle_module_print(NULL, 0, &out, &size));
+  assert_null(out);
+  BAD(pestle_module_print(t->module, 0, NULL, &size));
+  BAD(pestle_module_print(t->module, 0, &out, NULL));
+}
+static void call_module_parse(things_t* t) {
+  pestle_module_t* module;
+  size_t size = sizeof(text) - 1;
+  BAD(pestle_module_parse(NULL, text, size, "x.mlir", &module));
+  assert_null(module);
+  BAD(pestle_module_parse(t->context, NULL, size, "x.mlir", &module));
+  BAD(pestle_module_parse(t->context, text, size, "x.mlir", NULL));
+  assert_ok(pestle_module_parse(t->context, text, size, NULL, &module));
+  pestle_module_release(module);
+}
+static void call_module_serialize(things_t* t) {
+  void* data;
+  size_t size;
+  BAD(pestle_module_serialize(NULL, &data, &size));
+  assert_null(data);
+  BAD(pestle_module_serialize(t->module, NULL, &size));
+  BAD(pestle_module_serialize(t->module, &data, NULL));
+}
+static void call_module_deserialize(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_module_deserialize(NULL, text, 8, &module));
+  BAD(pestle_module_deserialize(t->context, NULL, 8, &module));
+  BAD(pestle_module_deserialize(t->context, text, 8, NULL));
+}
+static void call_module_signature(things_t* t) {
+  uint64_t hash[2];
+  BAD(pestle_module_signature(NULL, hash));
+  BAD(pestle_module_signature(t->module, NULL));
+}
+static void call_builder_make(things_t* t) {
+  (void)t;
+  pestle_builder_t b = pestle_builder_make(NULL);
+  pestle_value_t* out;
+  BAD(pestle_op_abs(&b, t->value, &out));
+}
+static void call_region_create(things_t* t) {
+  pestle_region_t* region;
+  pestle_block_t* block;
+  BAD(pestle_region_create(NULL, &f32x4, 1, &region, &block));
+  assert_null(region);
+  BAD(pestle_region_create(t->open, NULL, 1, &region, &block));
+  BAD(pestle_region_create(t->open, &f32x4, 1, NULL, &block));
+  BAD(pestle_region_create(t->open, &f32x4, 1, &region, NULL));
+}
+static void call_block_argument(things_t* t) {
+  (void)t;
+  assert_null(pestle_block_argument(NULL, 0));
+}
+
+// --- Import and compilation ---
+
+static void call_import_file(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_import_file(NULL, "x.onnx", NULL, &module));
+  assert_null(module);
+  BAD(pestle_import_file(t->context, NULL, NULL, &module));
+  BAD(pestle_import_file(t->context, "x.onnx", NULL, NULL));
+}
+static void call_import_onnx_file(things_t* t) {
+  pestle_module_t* module;
+  BAD(pestle_import_onnx_file(NULL, "x.onnx", NULL, &module));
+  assert_null(module);
+  BAD(pestle_import_onnx_file(t->context, NULL, NULL, &module));
+  BAD(pestle_import_onnx_file(t->context, "x.onnx", NULL, NULL));
+}
+static void call_import_onnx(things_t* t) {
+  pestle_module_t* module;
+  pestle_context_t* c = t->context;
+  BAD(pestle_import_onnx(NULL, text, 4, false, NULL, NULL, &module));
+  assert_null(module);
+  BAD(pestle_import_onnx(c, NULL, 4, false, NULL, NULL, &module));
+  BAD(pestle_import_onnx(c, NULL, 4, true, NULL, NULL, &module));
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, NULL, NULL));
+  pestle_import_options_t options = {.struct_size = sizeof(options)};
+  options.dim_count = 1;
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+  options = (pestle_import_options_t){.struct_size = sizeof(options)};
+  options.shape_count = 1;
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+  options = (pestle_import_options_t){.struct_size = sizeof(options)};
+  options.const_count = 1;
+  BAD(pestle_import_onnx(c, text, 4, false, NULL, &options, &module));
+}
+static void call_read_onnx_tensor(things_t* t) {
+  pestle_elements_t elements;
+  char name[8];
+  pestle_context_t* c = t->context;
+  BAD(pestle_read_onnx_tensor(NULL, text, 4, &elements, name, 8));
+  BAD(pestle_read_onnx_tensor(c, NULL, 4, &elements, name, 8));
+  BAD(pestle_read_onnx_tensor(c, text, 4, NULL, name, 8));
+  BAD(pestle_read_onnx_tensor(c, text, 4, &elements, NULL, 8));
+}
+static void call_compile(things_t* t) {
+  pestle_plan_t* plan;
+  BAD(pestle_compile(NULL, t->module, t->device, NULL, &plan));
+  BAD(pestle_compile(t->context, NULL, t->device, NULL, &plan));
+  BAD(pestle_compile(t->context, t->module, NULL, NULL, &plan));
+  BAD(pestle_compile(t->context, t->module, t->device, NULL, NULL));
+  pestle_compile_options_t options = {0};
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+}
+
+// --- Ops ---
+
+// Every operand in turn is NULL, the others are there.
+#define CALL_1(op) BAD(pestle_op_##op(&t->builder, NULL, &out));
+#define CALL_2(op)                                        \
+  BAD(pestle_op_##op(&t->builder, NULL, t->value, &out)); \
+  BAD(pestle_op_##op(&t->builder, t->value, NULL, &out));
+#define CALL_3(op)                                                  \
+  BAD(pestle_op_##op(&t->builder, NULL, t->value, t->value, &out)); \
+  BAD(pestle_op_##op(&t->builder, t->value, NULL, t->value, &out)); \
+  BAD(pestle_op_##op(&t->builder, t->value, t->value, NULL, &out));
+#define LOST_1(op) BAD(pestle_op_##op(NULL, t->value, &out));
+#define LOST_2(op) BAD(pestle_op_##op(NULL, t->value, t->value, &out));
+#define LOST_3(op) \
+  BAD(pestle_op_##op(NULL, t->value, t->value, t->value, &out));
+#define PESTLE_SCALAR(NAME, op, mlir, n, ...) \
+  static void call_op_##op(things_t* t) {     \
+    pestle_value_t* out;                      \
+    LOST_##n(op) CALL_##n(op)                 \
+  }
+#include "pestle/scalar.def"
+
+// All that an op takes is NULL, first with and then without a builder. An op
+// without operands has nothing that it could miss but its attributes.
+#define NONE_0
+#define NONE_1 , NULL
+#define NONE_2 , NULL, NULL
+#define NONE_3 , NULL, NULL, NULL
+#define NONE_V , NULL, 1
+#define NO_TYPE_INFER
+#define NO_TYPE_TYPED , f32x4
+#define NO_RESULT_0
+#define NO_RESULT_1 , NULL
+#define NO_RESULT_V , NULL, 0
+#define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, ...) \
+  static void call_op_##op(things_t* t) {                                      \
+    BAD(pestle_op_##op(                                                        \
+        &t->builder NONE_##OPERANDS,                                           \
+        NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));              \
+    BAD(pestle_op_##op(                                                        \
+        NULL NONE_##OPERANDS,                                                  \
+        NULL NONE_##REGIONS NO_TYPE_##TYPE NO_RESULT_##RESULTS));              \
+  }
+#include "pestle/ops.def"
+
+// --- The list ---
+
+typedef struct row_t {
+  const char* name;
+  void (*call)(things_t* t);
+} row_t;
+
+#define ROW(name) {"pestle_" #name, call_##name},
+static const row_t rows[] = {
+#define PESTLE_SCALAR(NAME, op, ...) ROW(op_##op)
+#include "pestle/scalar.def"
+#define PESTLE_OP_BEGIN(NAME, op, ...) ROW(op_##op)
+#include "pestle/ops.def"
+    // clang-format off
+    ROW(allocator_system) ROW(version) ROW(build_id) ROW(build_id_u64)
+    ROW(status_make) ROW(status_make_v) ROW(status_annotate) ROW(status_join)
+    ROW(status_release) ROW(status_code) ROW(status_message) ROW(status_file)
+    ROW(status_line) ROW(status_note) ROW(status_code_name)
+    ROW(status_code_text) ROW(status_format) ROW(dtype_from_name)
+    ROW(dtype_from_dlpack) ROW(dtype_to_dlpack) ROW(op_info) ROW(pass_name)
+    ROW(pass_summary) ROW(context_create) ROW(context_retain)
+    ROW(context_release) ROW(context_allocator) ROW(context_is_strict)
+    ROW(context_threads) ROW(context_cache_dir) ROW(context_free)
+    ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
+    ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)
+    ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
+    ROW(device_backend) ROW(device_backend_id) ROW(device_caps)
+    ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)
+    ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
+    ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)
+    ROW(stream_synchronize) ROW(event_create) ROW(event_release)
+    ROW(event_record) ROW(event_wait) ROW(event_is_signalled)
+    ROW(plan_create) ROW(plan_retain) ROW(plan_release) ROW(plan_data)
+    ROW(plan_save) ROW(plan_load) ROW(constant_get) ROW(constant_release)
+    ROW(constant_data) ROW(executable_create) ROW(executable_retain)
+    ROW(executable_release) ROW(executable_input_count)
+    ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
+    ROW(executable_run) ROW(tensor_release) ROW(plan_cache_get)
+    ROW(cache_stats) ROW(cache_visit) ROW(cache_prune) ROW(module_create)
+    ROW(module_retain) ROW(module_release) ROW(module_add_function)
+    ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
+    ROW(function_argument_name) ROW(value_type) ROW(module_verify)
+    ROW(module_specialize) ROW(module_print) ROW(module_parse)
+    ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
+    ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file)
+    ROW(import_onnx_file) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile)
+    // clang-format on
+};
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static void test_every_function(void** state) {
+  for (int i = 0; i < ROW_COUNT; ++i) {
+    print_message("%s\n", rows[i].name);
+    rows[i].call(*state);
+  }
+}
+
+static bool has_row(const char* name) {
+  for (int i = 0; i < ROW_COUNT; ++i) {
+    if (!strcmp(rows[i].name, name)) return true;
+  }
+  return false;
+}
+
+static void test_list_is_whole(void** state) {
+  (void)state;
+  char path[1024], name[128];
+  snprintf(path, sizeof(path), "%s/tests/abi/exported_symbols.txt",
+           getenv("PESTLE_SOURCE_DIR"));
+  FILE* file = fopen(path, "r");
+  assert_non_null(file);
+  int listed = 0, missing = 0;
+  while (fgets(name, sizeof(name), file)) {
+    name[strcspn(name, "\n")] = 0;
+    ++listed;
+    if (has_row(name)) continue;
+    print_error("%s is exported and not called here\n", name);
+    ++missing;
+  }
+  fclose(file);
+  assert_int_equal(missing, 0);
+  assert_int_equal(listed, ROW_COUNT);
+}
+
+// --- The things ---
+
+static int set_up(void** state) {
+  things_t* t = calloc(1, sizeof(*t));
+  assert_non_null(t);
+  pestle_context_options_t options = {
+      .struct_size = sizeof(options), .cache_dir = "", .threads = 1};
+  assert_ok(pestle_context_create(&options, &t->context));
+  pestle_context_t* c = t->context;
+  assert_ok(pestle_context_device(c, "ref", &t->device));
+  assert_ok(pestle_module_parse(c, text, strlen(text), "x.mlir", &t->module));
+  assert_ok(pestle_module_create(c, "open", &t->open));
+  assert_ok(pestle_module_add_function(t->open, "main", &f32x4, NULL, 1,
+                                       &t->function));
+  t->value = pestle_function_argument(t->function, 0);
+  t->builder = pestle_builder_make(t->function);
+  assert_ok(pestle_compile(c, t->module, t->device, NULL, &t->plan));
+  assert_ok(pestle_executable_create(c, t->plan, t->device, &t->executable));
+  assert_ok(pestle_buffer_create(t->device, 64, &t->buffer));
+  assert_ok(pestle_stream_create(t->device, &t->stream));
+  assert_ok(pestle_event_create(t->device, &t->event));
+  *state = t;
+  return 0;
+}
+
+static int tear_down(void** state) {
+  things_t* t = *state;
+  pestle_event_release(t->event);
+  pestle_stream_release(t->stream);
+  pestle_buffer_release(t->buffer);
+  pestle_executable_release(t->executable);
+  pestle_plan_release(t->plan);
+  pestle_module_release(t->open);
+  pestle_module_release(t->module);
+  pestle_context_release(t->context);
+  free(t);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_function),
+      cmocka_unit_test(test_list_is_whole),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
