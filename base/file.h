@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files, folders and paths. A status names the path and the system's reason:
-// NOT_FOUND (no such file), RESOURCE_EXHAUSTED (disk or quota full, too many
-// open files), IO (everything else). Paths are terminated byte strings.
+// NOT_FOUND (no such file to read), RESOURCE_EXHAUSTED (disk or quota full, too
+// many open files), INVALID_ARGUMENT (a folder or device where a file is
+// needed), IO (everything else, also a write into a folder that is not there).
+// Paths are terminated byte strings.
 // Functions that return text take an arena to put it in.
 #ifndef PESTLE_BASE_FILE_H_
 #define PESTLE_BASE_FILE_H_

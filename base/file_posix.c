@@ -39,6 +39,38 @@ static pestle_status_t make_error(int line, const char* verb,
 }
 #define SYSTEM_ERROR(verb, path) make_error(__LINE__, (verb), (path))
 
+// What whoever chose the place may do about it.
+static const char* advice(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; choose a folder that exists and that you may write to";
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "; free some space or choose another place";
+    default:
+      return "";
+  }
+}
+
+// Of a write. A folder that is missing is no thing that was asked for by name:
+// the place refuses the write.
+static pestle_status_t make_write_error(int line, const char* verb,
+                                        const char* path) {
+  int error = errno;
+  char text[128];
+  pestle_status_code_t code = code_of_error(error);
+  return pestle_status_make(
+      code == PESTLE_STATUS_NOT_FOUND ? PESTLE_STATUS_IO : code, __FILE__, line,
+      "cannot %s '%s': %s%s", verb, path, strerror_r(error, text, sizeof(text)),
+      advice(error));
+}
+#define WRITE_ERROR(verb, path) make_write_error(__LINE__, (verb), (path))
+
 static pestle_status_t open_file(const char* path, int flags, mode_t mode,
                                  const char* verb, int* out_handle) {
   int handle;
@@ -46,16 +78,23 @@ static pestle_status_t open_file(const char* path, int flags, mode_t mode,
     handle = open(path, flags | O_CLOEXEC, mode);
   } while (handle < 0 && errno == EINTR);
   *out_handle = handle;
-  return handle < 0 ? SYSTEM_ERROR(verb, path) : NULL;
+  if (handle >= 0) return NULL;
+  return flags & O_CREAT ? WRITE_ERROR(verb, path) : SYSTEM_ERROR(verb, path);
+}
+
+// Whoever named a folder or a device meant another file: the argument is wrong.
+static pestle_status_t not_a_file(const struct stat* info, const char* path) {
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "cannot read '%s': it is %s, not a regular file; name one", path,
+      S_ISDIR(info->st_mode) ? "a folder" : "a device, pipe or socket");
 }
 
 static pestle_status_t map_handle(int handle, const char* path,
                                   pestle_mapping_t* out_mapping) {
   struct stat info;
   if (fstat(handle, &info)) return SYSTEM_ERROR("look at", path);
-  if (!S_ISREG(info.st_mode)) {
-    return PESTLE_ERROR(IO, "cannot read '%s': it is not a regular file", path);
-  }
+  if (!S_ISREG(info.st_mode)) return not_a_file(&info, path);
   if (info.st_size == 0) return NULL;
   size_t size = (size_t)info.st_size;
   void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, handle, 0);
@@ -87,9 +126,7 @@ static pestle_status_t read_handle(int handle, const char* path, size_t limit,
                                    bytes_t* bytes) {
   struct stat info;
   if (fstat(handle, &info)) return SYSTEM_ERROR("look at", path);
-  if (S_ISDIR(info.st_mode)) {
-    return PESTLE_ERROR(IO, "cannot read '%s': it is a folder", path);
-  }
+  if (S_ISDIR(info.st_mode)) return not_a_file(&info, path);
   size_t expected = info.st_size > 0 ? (size_t)info.st_size : 4096;
   if (expected > limit) expected = limit;
   for (;;) {
@@ -144,7 +181,7 @@ static pestle_status_t write_all(int handle, const char* path,
   while (data.size) {
     ssize_t count = write(handle, data.data, data.size);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return SYSTEM_ERROR("write", path);
+    if (count < 0) return WRITE_ERROR("write", path);
     data = pestle_str_slice(data, (size_t)count, data.size);
   }
   return NULL;
@@ -153,7 +190,7 @@ static pestle_status_t write_all(int handle, const char* path,
 // Closes and reports what a delayed write found (a full disk, a quota).
 static pestle_status_t close_written(int handle, const char* path,
                                      pestle_status_t status) {
-  if (close(handle) && !status) return SYSTEM_ERROR("write", path);
+  if (close(handle) && !status) return WRITE_ERROR("write", path);
   return status;
 }
 
@@ -179,7 +216,7 @@ static pestle_status_t make_temporary(const char* path,
     *out_handle = open(out_temporary->text, flags, PRIVATE_FILE);
     if (*out_handle >= 0 || (errno != EEXIST && errno != EINTR)) break;
   }
-  return *out_handle < 0 ? SYSTEM_ERROR("create", out_temporary->text) : NULL;
+  return *out_handle < 0 ? WRITE_ERROR("write", path) : NULL;
 }
 
 // Makes a rename in |folder| last through a crash. A file system that cannot
@@ -202,10 +239,10 @@ pestle_status_t pestle_file_write_atomic(const char* path,
   PESTLE_TRY(make_temporary(path, &temporary, &handle));
   pestle_status_t status = NULL;
   for (size_t i = 0; i < part_count && !status; ++i) {
-    status = write_all(handle, temporary.text, parts[i]);
+    status = write_all(handle, path, parts[i]);
   }
-  if (!status && fsync(handle)) status = SYSTEM_ERROR("sync", temporary.text);
-  status = close_written(handle, temporary.text, status);
+  if (!status && fsync(handle)) status = WRITE_ERROR("write", path);
+  status = close_written(handle, path, status);
   if (!status) status = pestle_file_rename(temporary.text, path);
   if (status) {
     unlink(temporary.text);
@@ -260,7 +297,7 @@ pestle_status_t pestle_file_remove(const char* path) {
 }
 
 pestle_status_t pestle_file_rename(const char* from, const char* to) {
-  if (rename(from, to)) return SYSTEM_ERROR("rename a file to", to);
+  if (rename(from, to)) return WRITE_ERROR("rename a file to", to);
   return NULL;
 }
 
@@ -343,7 +380,7 @@ static pestle_status_t make_one_folder(const char* path) {
   struct stat info;
   if (!stat(path, &info) && S_ISDIR(info.st_mode)) return NULL;
   errno = error;
-  return SYSTEM_ERROR("make the folder", path);
+  return WRITE_ERROR("make the folder", path);
 }
 
 pestle_status_t pestle_folder_make(const char* path) {

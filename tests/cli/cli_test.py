@@ -120,16 +120,37 @@ class CommandLine(Case):
         self.fail_with(
             2, "--numerics wants", "dump", "add.mlir", "--numerics", "sloppy"
         )
-        self.fail_with(
-            4,
-            "no pass is named 'nothing'; there are",
-            "dump",
-            "add.mlir",
-            "--stage",
-            "fused",
-            "--print-after",
-            "nothing",
-        )
+
+    def test_unknown_passes(self):
+        """At each stage, also at those that no pass comes before."""
+        known = "no pass is named 'nope'; there are: .*canonicalise.*fuse"
+        for option in ("--passes", "--skip-passes", "--print-after"):
+            sentence = f"{option}: {known}"
+            for stage in ([], ["--stage", "graph"], ["--stage", "fused"]):
+                dump = ["dump", "add.mlir", *stage, option, "nope"]
+                self.fail_with(2, sentence, *dump)
+                self.fail_with(2, sentence, *dump[:-1], "cse,nope")
+        run = ["run", "add.mlir", "--skip-passes", "nope"]
+        self.fail_with(2, known, *run)
+
+    def test_graph_is_before_all_passes(self):
+        for option in ("--passes=cse", "--skip-passes=cse", "--stop-after=1"):
+            dump = ["dump", "add.mlir", option]
+            self.fail_with(2, "--stage fused", *dump, "--stage", "graph")
+            # Without a stage the options choose one.
+            self.succeed(*dump)
+        text = self.succeed("dump", "add.mlir", "--stop-after", "2")
+        self.assertNotIn("pestle.fusion", text)
+        text = self.succeed("dump", "add.mlir", "--passes", "fuse")
+        self.assertIn("pestle.fusion", text)
+
+    def test_unknown_device(self):
+        sentence = "no device 'nope'; there are: .*ref"
+        self.fail_with(2, sentence, "run", "add.mlir", "--device", "nope")
+        dump = ["dump", "add.mlir", "--stage", "plan"]
+        self.fail_with(2, sentence, *dump, "--target", "nope")
+        self.fail_with(2, "'cpu:x' is not understood", "run", "add.mlir",
+                       "--device", "cpu:x")  # fmt: skip
 
     def test_environment(self):
         for name, value in {
@@ -146,7 +167,7 @@ class CommandLine(Case):
         )
         sentence = "no device 'nope'; there are: .*ref"
         self.fail_with(
-            4,
+            2,
             sentence,
             "run",
             "add.mlir",
@@ -347,8 +368,48 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
 
     def test_missing_model(self):
         self.fail_with(4, "none.onnx", "run", "none.onnx")
-        self.write("empty.onnx", b"")
-        self.fail_with(4, "empty.onnx", "run", "empty.onnx")
+
+    def test_no_model_at_all(self):
+        sentence = "cannot read '/tmp': it is a folder, not a regular file"
+        self.fail_with(4, sentence, "run", "/tmp")
+        self.fail_with(4, sentence, "dump", "/tmp")
+        self.fail_with(4, "'/dev/null': it is a device", "run", "/dev/null")
+        for name in ("empty.onnx", "empty.mlir", "empty"):
+            self.write(name, b"")
+            sentence = f"'{name}' is empty; a model is ONNX, Pestle or Stable"
+            self.fail_with(4, sentence, "run", name)
+            self.fail_with(4, sentence, "dump", name)
+
+    def test_unwritable_outputs(self):
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
+        where = "choose a folder that exists and that you may write to"
+        self.fail_with(5, f"'/proc/no'.*{where}", *run, "--outputs", "/proc/no")
+        dump = ["dump", "add.mlir", "-o"]
+        self.fail_with(5, f"'/proc/no'.*{where}", *dump, "/proc/no")
+        self.fail_with(5, "'add.mlir' exists and is not a folder", *dump,
+                       "add.mlir")  # fmt: skip
+        # A folder is where an output would go.
+        os.makedirs(self.folder / "o/output_0.npy")
+        self.fail_with(5, "output_0.npy", *run, "--outputs", "o")
+
+    def test_full_disk(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("there is no /dev/full")
+        os.makedirs(self.folder / "o")
+        os.symlink("/dev/full", self.folder / "o/output_0.npy")
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
+        self.fail_with(5, "output_0.npy.*free some space", *run,
+                       "--outputs", "o")  # fmt: skip
+
+    def test_shapes_of_unknown_inputs(self):
+        self.fail_with(
+            4,
+            "'zz', but the module has no such input; it has 'x', 'y'",
+            "run",
+            "add.mlir",
+            "--shape",
+            "zz=2x3",
+        )
 
     def test_bad_text(self):
         self.write("bad.mlir", ADD.replace("stablehlo.add", "stablehlo.ad"))
@@ -391,14 +452,31 @@ class Plans(Case):
 
     def test_unwritable_plan(self):
         self.fail_with(
-            4,
-            "none/a.plan",
+            5,
+            "cannot write 'none/a.plan': .*choose a folder that exists",
             "run",
             "add.mlir",
             *self.inputs,
             "--save-plan",
             "none/a.plan",
         )
+
+    def test_plan_is_no_model(self):
+        self.make()
+        shutil.copy(self.folder / "a.plan", self.folder / "a.bin")
+        for name in ("a.plan", "a.bin"):
+            sentence = f"'{name}' is a compiled plan, which 'pestle run {name}'"
+            self.fail_with(4, sentence, "dump", name)
+            self.fail_with(4, sentence, "dump", name, "--stage", "plan")
+        self.assertIn("mean 3", self.succeed("run", "a.bin", *self.inputs))
+
+    def test_what_a_plan_has_fixed(self):
+        self.make()
+        run = ["run", "a.plan", *self.inputs]
+        for option in ("--numerics=fast", "--skip-passes=cse", "--time-passes",
+                       "--print-after=all", "--target-cpu=haswell"):  # fmt: skip
+            sentence = f"compiled already: {option.split('=')[0]} goes where"
+            self.fail_with(2, sentence, *run, option)
 
 
 class Cache(Case):
@@ -508,6 +586,76 @@ class Dump(Case):
         )
         self.assertNotIn("pestle.fusion", text)
 
+    def test_passes_of_a_run(self):
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
+        plain = self.succeed(*run)
+        done = self.run_pestle(*run, "--print-after", "all", "--time-passes")
+        self.assertEqual((done.returncode, done.stdout), (0, plain))
+        self.assertIn("// ---- canonicalise", done.stderr)
+        self.assertRegex(done.stderr, r"canonicalise +[0-9.]+ ms")
+
+
+CHAIN = """\
+func.func private @half(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %c = stablehlo.constant dense<0.5> : tensor<4x6xf32>
+  %0 = stablehlo.multiply %x, %c : tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+func.func public @main(%x: tensor<4x6xf32>, %w: tensor<6x3xf32>)
+    -> tensor<3x2xf32> {
+  %0 = call @half(%x) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0]
+      : (tensor<4x6xf32>, tensor<6x3xf32>) -> tensor<4x3xf32>
+  %2 = "pestle.softmax"(%1) <{dimensions = array<i64: 1>}>
+      : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %3 = stablehlo.slice %2 [1:4:2, 0:3] : (tensor<4x3xf32>) -> tensor<2x3xf32>
+  %4 = stablehlo.add %3, %3 : tensor<2x3xf32>
+  %5 = stablehlo.transpose %4, dims = [1, 0]
+      : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %5 : tensor<3x2xf32>
+}
+"""
+
+
+class LeftOutPasses(Case):
+    """Whatever is left out of the pipeline: the results are the same."""
+
+    run_args = ["run", "chain.mlir", "--input", "0=random:1",
+                "--input", "1=random:2"]  # fmt: skip
+
+    def setUp(self):
+        super().setUp()
+        self.write("chain.mlir", CHAIN)
+        self.succeed(*self.run_args, "--outputs", "o")
+
+    def names(self):
+        text = (SOURCE / "passes/passes.def").read_text()
+        return re.findall(r"^PESTLE_PASS\((\w+), STANDARD", text, re.M)
+
+    def test_each(self):
+        names = self.names()
+        self.assertIn("fuse", names)
+        for skipped in [*names, ",".join(names)]:
+            self.succeed(
+                *self.run_args, "--compare", "o", "--skip-passes", skipped
+            )
+
+    def test_each_op_is_a_kernel(self):
+        def launches(*options):
+            dump = ["dump", "chain.mlir", "--stage", "kernels"]
+            text = self.succeed(*dump, *options)
+            return len(re.findall(r"(?m)^kernel @|^(?=.*kernel @)", text))
+
+        alone = launches("--no-fuse")
+        self.assertEqual(launches("--skip-passes", "fuse"), alone)
+        self.assertGreater(alone, launches())
+
+    def test_stop_after_each(self):
+        for n in range(1, len(self.names()) + 1):
+            dump = ["dump", "chain.mlir", "--stage", "plan"]
+            text = self.succeed(*dump, "--stop-after", str(n))
+            self.assertIn("planned peak", text)
+
 
 class Models(Case):
     """ONNX models that are wrong, each in one way."""
@@ -563,7 +711,12 @@ class Models(Case):
             ["--input", "x=2x3xf32=random:1"],
         ):
             self.assertIn("f32 of 2x3", self.succeed("run", "m.onnx", *options))
-        self.fail_with(4, "named 'k'", "run", "m.onnx", "--dim", "k=2")
+        self.fail_with(
+            4, "named 'k'; they have 'n'", "run", "m.onnx", "--dim", "k=2"
+        )
+        sentence = "'k', but the model has no such input; it has 'x'"
+        self.fail_with(4, sentence, "run", "m.onnx", "--shape", "k=2x3")
+        self.fail_with(4, sentence, "run", "m.onnx", "--const", "k=2")
         self.fail_with(4, "2x4.*3", "run", "m.onnx", "--shape", "x=2x4")
 
     def test_constant_input(self):
@@ -571,6 +724,40 @@ class Models(Case):
         self.write("x.npy", npy([1.0, 2.0]))
         text = self.succeed("run", "m.onnx", "--const", "x=x.npy")
         self.assertIn("[2, 4]", text)
+
+    def test_constant_number_is_of_the_input(self):
+        """A lone number has the dtype and the shape of the input."""
+        from onnx import TensorProto
+
+        def made(name, value, *options):
+            self.float = getattr(TensorProto, name)
+            self.save([("Add", ["x", "x"], ["y"], "a")], ["n", 2])
+            run = ["run", "m.onnx", "--const", f"x={value}", *options]
+            return self.run_pestle(*run)
+
+        for name, value, text in (
+            ("FLOAT", "0.5", "f32 of 1x2\n.*\n  .1, 1."),
+            ("DOUBLE", "0.1", "f64 of 1x2\n.*\n  .0.2, 0.2."),
+            ("FLOAT16", "5", "f16 of 1x2\n.*\n  .10, 10."),
+            ("INT32", "5", "i32 of 1x2\n.*\n  .10, 10."),
+            ("INT8", "-5", "i8 of 1x2\n.*\n  .-10, -10."),
+            ("UINT64", "5", "ui64 of 1x2\n.*\n  .10, 10."),
+        ):
+            done = made(name, value)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, text)
+        done = made("INT64", "5", "--dim", "n=3")
+        self.assertIn("[10, 10, 10, 10, 10, 10]", done.stdout)
+        for name, value in (("INT8", "300"), ("INT32", "5.5"),
+                            ("UINT8", "-1")):  # fmt: skip
+            done = made(name, value)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertRegex(
+                done.stderr, f"constant {value} for input 'x' .*cannot hold it"
+            )
+        # A type that is written down is not converted to another shape's.
+        done = made("FLOAT", "3xf32=1")
+        self.assertEqual(done.returncode, 4, done.stderr)
 
 
 def npy(values):

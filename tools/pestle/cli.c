@@ -63,21 +63,26 @@ pestle_status_t cli_open_context(cli_t* cli) {
   options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
   PESTLE_TRY(read_log_level(cli, &options));
   PESTLE_TRY(read_threads(cli, &options));
-  pestle_status_t status = pestle_context_create(&options, &cli->context);
   // Only an option or a variable can be an invalid argument here.
-  if (pestle_status_code(status) == PESTLE_STATUS_INVALID_ARGUMENT) {
-    pestle_status_t usage =
-        CLI_USAGE_ERROR("%s", pestle_status_message(status));
-    pestle_status_release(status);
-    return usage;
-  }
-  return status;
+  return cli_as_usage(pestle_context_create(&options, &cli->context),
+                      PESTLE_STATUS_INVALID_ARGUMENT);
+}
+
+pestle_status_t cli_as_usage(pestle_status_t status,
+                             pestle_status_code_t code) {
+  if (!status || pestle_status_code(status) != code) return status;
+  pestle_status_t usage = CLI_USAGE_ERROR("%s", pestle_status_message(status));
+  pestle_status_release(status);
+  return usage;
 }
 
 pestle_status_t cli_device(cli_t* cli, pestle_device_t** out_device) {
   const char* name = cli->text[CLI_DEVICE];
   if (cli->text[CLI_TARGET]) name = cli->text[CLI_TARGET];
-  return pestle_context_device(cli->context, name, out_device);
+  pestle_status_t status =
+      pestle_context_device(cli->context, name, out_device);
+  status = cli_as_usage(status, PESTLE_STATUS_INVALID_ARGUMENT);
+  return cli_as_usage(status, PESTLE_STATUS_NOT_FOUND);
 }
 
 bool cli_split(const char* text, pestle_str_t* out_name,

@@ -58,6 +58,9 @@ typedef struct cli_t {
 #define CLI_USAGE_ERROR(...) \
   pestle_status_make(PESTLE_STATUS_INVALID_ARGUMENT, "usage", 0, __VA_ARGS__)
 
+// |status| as a wrong command line, when its code is |code|.
+PESTLE_NODISCARD pestle_status_t cli_as_usage(pestle_status_t status,
+                                              pestle_status_code_t code);
 // Splits "NAME=REST" at the first '='. False without one or without a name.
 bool cli_split(const char* text, pestle_str_t* out_name, const char** out_rest);
 // A terminated copy that lives as long as |cli|; NULL when out of memory.
@@ -181,6 +184,8 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
 
 // --- Models (model.c, model_compiler.c) ---
 
+// Whether |path| is a saved plan, whole or damaged.
+bool cli_is_plan(const char* path);
 // A plan of |path|: loaded when it is one, else imported and compiled. Without
 // --device |*out_device| may be NULL for a loaded plan: the one that it names.
 PESTLE_NODISCARD pestle_status_t cli_open_plan(cli_t* cli, const char* path,

@@ -32,14 +32,39 @@ typedef struct dump_t {
   pestle_status_t status;
 } dump_t;
 
+// The graph is shown as it is before any pass.
+static pestle_status_t check_graph_options(const cli_t* cli) {
+  static const struct {
+    int option;
+    const char* name;
+  } chosen[] = {{CLI_PASSES, "passes"},
+                {CLI_SKIP, "skip-passes"},
+                {CLI_STOP_AFTER, "stop-after"}};
+  for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); ++i) {
+    if (!cli->text[chosen[i].option]) continue;
+    return CLI_USAGE_ERROR(
+        "--stage graph is before all passes and --%s changes nothing in it; "
+        "--stage fused is after them",
+        chosen[i].name);
+  }
+  return NULL;
+}
+
+// Without --stage: what the options are about.
+static const char* default_stage(const cli_t* cli) {
+  bool has_passes =
+      cli->text[CLI_PASSES] || cli->text[CLI_SKIP] || cli->text[CLI_STOP_AFTER];
+  return has_passes ? "fused" : "graph";
+}
+
 static pestle_status_t read_stage(const cli_t* cli, int* out_stage) {
   const char* text = cli->text[CLI_STAGE];
+  if (!text) text = default_stage(cli);
   *out_stage = 0;
-  if (!text) return NULL;
   for (int i = 0; i < STAGE_COUNT; ++i) {
     if (strcmp(stages[i].name, text)) continue;
     *out_stage = i;
-    return NULL;
+    return i ? NULL : check_graph_options(cli);
   }
   return CLI_USAGE_ERROR(
       "--stage wants graph, fused, schedule, kernels, "
@@ -168,8 +193,15 @@ pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   pestle_compile_options_t options;
   dump_t dump = {.cli = cli, .folder = cli->text[CLI_OUT]};
   PESTLE_TRY(cli_only_argument(cli, "a model", &path));
-  PESTLE_TRY(read_stage(cli, &stage));
   PESTLE_TRY(cli_compile_options(cli, &options));
+  PESTLE_TRY(read_stage(cli, &stage));
+  if (cli_is_plan(path)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "'%s' is a compiled plan, which 'pestle run %s' runs; only the model "
+        "that it was made of can be shown ('pestle dump MODEL --stage plan')",
+        path, path);
+  }
   if (dump.folder) {
     pestle_file_info_t info;
     pestle_status_t status = pestle_file_stat(dump.folder, true, &info);

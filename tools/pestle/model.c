@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "pestle/plan_format.h"
 
-static bool is_plan(const char* path) {
+bool cli_is_plan(const char* path) {
   char head[8] = {0};
   FILE* file = fopen(path, "rb");
   size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
@@ -19,13 +19,27 @@ static bool is_plan(const char* path) {
 }
 
 static pestle_status_t check_plan_options(const cli_t* cli) {
-  if (!cli->list[CLI_DIM].size && !cli->list[CLI_SHAPE].size &&
-      !cli->list[CLI_CONST].size) {
-    return NULL;
+  static const struct {
+    int option;
+    const char* name;
+  } made[] = {{CLI_TARGET_CPU, "target-cpu"},
+              {CLI_NUMERICS, "numerics"},
+              {CLI_PRINT_AFTER, "print-after"},
+              {CLI_TIME_PASSES, "time-passes"},
+              {CLI_SKIP, "skip-passes"}};
+  if (cli->list[CLI_DIM].size || cli->list[CLI_SHAPE].size ||
+      cli->list[CLI_CONST].size) {
+    return CLI_USAGE_ERROR(
+        "a plan's shapes and constants are fixed: --dim, "
+        "--shape and --const go where the plan is made");
   }
-  return CLI_USAGE_ERROR(
-      "a plan's shapes and constants are fixed: --dim, "
-      "--shape and --const go where the plan is made");
+  for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); ++i) {
+    if (!cli->text[made[i].option]) continue;
+    return CLI_USAGE_ERROR(
+        "a plan is compiled already: --%s goes where the plan is made",
+        made[i].name);
+  }
+  return NULL;
 }
 
 pestle_status_t cli_open_plan(cli_t* cli, const char* path,
@@ -33,7 +47,7 @@ pestle_status_t cli_open_plan(cli_t* cli, const char* path,
                               pestle_device_t** out_device) {
   *out_plan = NULL;
   *out_device = NULL;
-  if (is_plan(path)) {
+  if (cli_is_plan(path)) {
     PESTLE_TRY(check_plan_options(cli));
     if (cli->text[CLI_DEVICE]) PESTLE_TRY(cli_device(cli, out_device));
     return pestle_plan_load(cli->context, path, out_plan);

@@ -75,9 +75,10 @@ static pestle_status_t add_shape(cli_t* cli, const char* text, bindings_t* b) {
   return push_shape(cli, name, rank, dims, b);
 }
 
-// A lone number is of the type that its spelling suggests.
+// A lone number becomes what the model's input is of; until then it is of a
+// type that loses none of it.
 static pestle_status_t make_const(const char* rest, cli_array_t* out_array) {
-  pestle_str_t type = PESTLE_STR("f32"), given;
+  pestle_str_t type = PESTLE_STR("f64"), given;
   const char* value = rest;
   int64_t integer;
   if (pestle_str_parse_i64(pestle_str(rest), &integer)) {
@@ -356,8 +357,44 @@ static pestle_status_t read_numerics(const cli_t* cli,
                          text);
 }
 
+static pestle_status_t unknown_pass(const char* option, pestle_str_t name) {
+  pestle_strbuf_t known;
+  pestle_strbuf_init(pestle_allocator_system(), &known);
+  for (size_t i = 0; pestle_pass_name(i); ++i) {
+    pestle_strbuf_appendf(&known, i ? ", %s" : "%s", pestle_pass_name(i));
+  }
+  pestle_status_t status =
+      CLI_USAGE_ERROR("--%s: no pass is named '%.*s'; there are: %s", option,
+                      PESTLE_STR_ARG(name), pestle_strbuf_cstr(&known));
+  pestle_strbuf_deinit(&known);
+  return status;
+}
+
+static bool is_pass(pestle_str_t name) {
+  for (size_t i = 0; pestle_pass_name(i); ++i) {
+    if (pestle_str_equal_c(name, pestle_pass_name(i))) return true;
+  }
+  return false;
+}
+
+// A name with a typing error would else be seen only if the passes run.
+static pestle_status_t check_passes(const cli_t* cli, cli_option_t option,
+                                    const char* name, bool takes_all) {
+  const char* list = cli->text[option];
+  pestle_str_t rest = list ? pestle_str(list) : (pestle_str_t){0}, field;
+  while (list && pestle_str_next(&rest, ',', &field)) {
+    field = pestle_str_trim(field);
+    if (takes_all && pestle_str_equal_c(field, "all")) continue;
+    if (!is_pass(field)) return unknown_pass(name, field);
+  }
+  return NULL;
+}
+
 pestle_status_t cli_compile_options(cli_t* cli,
                                     pestle_compile_options_t* out_options) {
+  PESTLE_TRY(check_passes(cli, CLI_PASSES, "passes", false));
+  PESTLE_TRY(check_passes(cli, CLI_SKIP, "skip-passes", false));
+  PESTLE_TRY(check_passes(cli, CLI_PRINT_AFTER, "print-after", true));
   begin_progress(cli);
   *out_options = (pestle_compile_options_t){
       .struct_size = sizeof(*out_options),
