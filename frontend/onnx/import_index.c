@@ -185,6 +185,38 @@ static bool read_pads(pestle_onnx_call_t* call, int64_t* low, int64_t* high) {
   return !call->status;
 }
 
+// Negative pads take elements away before others are repeated: what a mode
+// repeats is of what is left.
+static pestle_value_t* crop(pestle_onnx_call_t* call, pestle_value_t* x,
+                            int64_t axis, int64_t* low, int64_t* high) {
+  int64_t extent = pestle_onnx_dim(x, axis);
+  int64_t begin = *low < 0 ? -*low : 0,
+          end = *high < 0 ? extent + *high : extent;
+  if (begin > end) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its pads %lld and %lld take more than the %lld "
+                            "elements of axis %lld away",
+                            (long long)*low, (long long)*high,
+                            (long long)extent, (long long)axis);
+  }
+  if (*low < 0) *low = 0;
+  if (*high < 0) *high = 0;
+  if (begin == 0 && end == extent) return x;
+  return pestle_onnx_slice_axis(call, x, axis, begin, end, 1);
+}
+
+static pestle_value_t* pad_axis(pestle_onnx_call_t* call, pestle_value_t* x,
+                                pestle_str_t mode, int64_t axis, int64_t low,
+                                int64_t high) {
+  x = crop(call, x, axis, &low, &high);
+  if (!x || (!low && !high)) return x;
+  int64_t extent = pestle_onnx_dim(x, axis);
+  bool is_short = low < extent && high < extent;
+  return is_short && pestle_str_equal_c(mode, "reflect")
+             ? pad_reflect(call, x, axis, low, high)
+             : pad_gather(call, x, mode, axis, low, high);
+}
+
 void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
@@ -194,9 +226,8 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
     call->outputs[0] = pad_constant(call, x, low, high);
     return;
   }
-  bool reflect = pestle_str_equal_c(mode, "reflect");
-  if (!reflect && !pestle_str_equal_c(mode, "edge") &&
-      !pestle_str_equal_c(mode, "wrap")) {
+  if (!pestle_str_equal_c(mode, "reflect") &&
+      !pestle_str_equal_c(mode, "edge") && !pestle_str_equal_c(mode, "wrap")) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "attribute 'mode' is '%.*s', known are constant, reflect, "
                      "edge and wrap",
@@ -204,12 +235,7 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
     return;
   }
   for (int64_t i = 0; i < rank_of(x) && x; ++i) {
-    if (!low[i] && !high[i]) continue;
-    int64_t extent = pestle_onnx_dim(x, i);
-    bool is_short =
-        low[i] >= 0 && high[i] >= 0 && low[i] < extent && high[i] < extent;
-    x = reflect && is_short ? pad_reflect(call, x, i, low[i], high[i])
-                            : pad_gather(call, x, mode, i, low[i], high[i]);
+    x = pad_axis(call, x, mode, i, low[i], high[i]);
   }
   call->outputs[0] = x;
 }

@@ -453,8 +453,91 @@ static void survives_failing_memory(void** state) {
   pb_free(&model);
 }
 
+// --- Where runtimes differ: docs/onnx.md ---
+
+static void check_pad(const char* mode, int64_t low, int64_t high, size_t count,
+                      const float* expected) {
+  static const float x[5] = {1, 2, 3, 4, 5};
+  float y[16] = {0};
+  pb_t graph = {0}, attrs = {0};
+  onnx_input(&graph, "x", ONNX_FLOAT, "5");
+  onnx_int_list(&graph, "pads", 2, (int64_t[]){low, high});
+  onnx_attr_text(&attrs, "mode", mode);
+  onnx_node(&graph, "Pad", "pad", "x,pads", "y", &attrs);
+  onnx_output(&graph, "y");
+  pb_t model = onnx_model(19, &graph);
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  for (size_t i = 0; i < count; ++i)
+    assert_float_equal(y[i], expected[i], 0);
+  assert_float_equal(y[count], 0, 0);
+}
+#define PAD(mode, low, high, ...)                                            \
+  check_pad(mode, low, high, sizeof((float[]){__VA_ARGS__}) / sizeof(float), \
+            (float[]){__VA_ARGS__})
+
+// Negative pads crop first; the mode repeats what is left.
+static void test_negative_pads(void** state) {
+  (void)state;
+  PAD("wrap", 2, 2, 4, 5, 1, 2, 3, 4, 5, 1, 2);
+  PAD("wrap", -1, 2, 2, 3, 4, 5, 2, 3);
+  PAD("wrap", 2, -1, 3, 4, 1, 2, 3, 4);
+  PAD("wrap", -3, 4, 4, 5, 4, 5, 4, 5);
+  PAD("wrap", -1, -1, 2, 3, 4);
+  PAD("reflect", -1, 2, 2, 3, 4, 5, 4, 3);
+  PAD("reflect", 2, -1, 3, 2, 1, 2, 3, 4);
+  PAD("reflect", -3, 4, 4, 5, 4, 5, 4, 5);
+  PAD("edge", -1, 2, 2, 3, 4, 5, 5, 5);
+  PAD("edge", 2, -1, 1, 1, 1, 2, 3, 4);
+  PAD("constant", 2, -1, 0, 0, 1, 2, 3, 4);
+  pb_t graph = {0}, attrs = {0};
+  onnx_input(&graph, "x", ONNX_FLOAT, "5");
+  onnx_int_list(&graph, "pads", 2, (int64_t[]){-3, -3});
+  onnx_attr_text(&attrs, "mode", "wrap");
+  onnx_node(&graph, "Pad", "pad", "x,pads", "y", &attrs);
+  onnx_output(&graph, "y");
+  pb_t model = onnx_model(19, &graph);
+  onnx_fails(model, MALFORMED, "take more than the 5 elements of axis 0 away");
+}
+
+static void check_average(const char* auto_pad, int64_t stride, bool include,
+                          size_t count, const float* expected) {
+  static const float x[7] = {1, 2, 3, 4, 5, 6, 7};
+  float y[8] = {0};
+  pb_t graph = {0}, attrs = {0};
+  onnx_input(&graph, "x", ONNX_FLOAT, "1,1,7");
+  onnx_attr_ints(&attrs, "kernel_shape", 1, (int64_t[]){3});
+  onnx_attr_ints(&attrs, "dilations", 1, (int64_t[]){2});
+  onnx_attr_ints(&attrs, "strides", 1, (int64_t[]){stride});
+  onnx_attr_text(&attrs, "auto_pad", auto_pad);
+  onnx_attr_int(&attrs, "count_include_pad", include);
+  onnx_node(&graph, "AveragePool", "pool", "x", "y", &attrs);
+  onnx_output(&graph, "y");
+  pb_t model = onnx_model(19, &graph);
+  onnx_run(&model, (const void*[]){x}, (void*[]){y});
+  // One rounding of a quotient.
+  for (size_t i = 0; i < count; ++i)
+    assert_float_equal(y[i], expected[i], 1e-6);
+  assert_float_equal(y[count], 0, 0);
+}
+#define AVERAGE(pad, stride, include, ...)                      \
+  check_average(pad, stride, include,                           \
+                sizeof((float[]){__VA_ARGS__}) / sizeof(float), \
+                (float[]){__VA_ARGS__})
+
+// ceil(extent / stride) windows over as much padding as the dilated kernel
+// needs, as the text of the op says.
+static void test_dilated_average_with_same_padding(void** state) {
+  (void)state;
+  AVERAGE("SAME_UPPER", 1, false, 2, 3, 3, 4, 5, 5, 6);
+  AVERAGE("SAME_UPPER", 1, true, 4.f / 3, 2, 3, 4, 5, 10.f / 3, 4);
+  AVERAGE("SAME_UPPER", 2, false, 2, 3, 5, 6);
+  AVERAGE("SAME_LOWER", 2, true, 4.f / 3, 3, 5, 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_negative_pads),
+      cmocka_unit_test(test_dilated_average_with_same_padding),
       cmocka_unit_test(runs_a_model),
       cmocka_unit_test(keeps_names_and_locations),
       cmocka_unit_test(sorts_nodes),
