@@ -69,6 +69,21 @@ uint32_t pestle_ref_plugin_encode(unsigned dtype, double value) {
   return sign | (uint32_t)result;
 }
 
+// Loads, stores and bitcasts only move a value: a NaN keeps the bits that the
+// format has for it, signalling ones too, which going through f64 would not.
+static uint32_t encode_moved(unsigned dtype, float value) {
+  if (!isnan(value)) return pestle_ref_plugin_encode(dtype, (double)value);
+  format_t f = format_of(dtype);
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (f.fnuz) return f.sign;
+  uint32_t sign = bits >> 31 ? f.sign : 0;
+  if (!f.infinite) return sign | f.limit;
+  uint32_t payload = (bits & 0x7fffff) >> (23 - f.mantissa);
+  // What arithmetic made of wider bits may have none in the leading places.
+  return sign | f.limit | (payload ? payload : 1u << (f.mantissa - 1));
+}
+
 float pestle_ref_plugin_decode(unsigned dtype, uint32_t code) {
   format_t f = format_of(dtype);
   uint32_t magnitude = code & (f.sign - 1);
@@ -79,7 +94,8 @@ float pestle_ref_plugin_decode(unsigned dtype, uint32_t code) {
              : f.infinite ? magnitude > f.limit
                           : magnitude >= f.limit;
   if (nan) {
-    bits = sign | 0x7fc00000u | magnitude << (23 - f.mantissa);
+    bits = sign | 0x7f800000u | magnitude << (23 - f.mantissa);
+    if (!f.infinite) bits |= 0x00400000u;
   } else if (magnitude >= f.limit) {
     bits = sign | 0x7f800000u;
   } else if (magnitude >> f.mantissa) {
@@ -227,7 +243,7 @@ static uint64_t bits_of(unsigned from, const void* slots, size_t i) {
   if (from == PESTLE_F32) {
     memcpy(&bits, (const float*)slots + i, sizeof(float));
   } else if (pestle_ref_plugin_class(from) == REF_F32) {
-    bits = pestle_ref_plugin_encode(from, (double)((const float*)slots)[i]);
+    bits = encode_moved(from, ((const float*)slots)[i]);
   } else {
     memcpy(&bits, (const uint64_t*)slots + i, sizeof bits);
   }
@@ -294,7 +310,7 @@ ref_fn_t pestle_ref_plugin_bitcast(unsigned from, unsigned to) {
     }                                                              \
   }
 #define DECODE(dtype) pestle_ref_plugin_decode(dtype, x)
-#define ENCODE(dtype) pestle_ref_plugin_encode(dtype, (double)v)
+#define ENCODE(dtype) encode_moved(dtype, v)
 
 MOVE(i1, uint8_t, uint64_t, x & 1, v & 1)
 MOVE(i4, int8_t, int64_t, (int)((x & 15) ^ 8) - 8, v)
