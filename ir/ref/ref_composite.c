@@ -291,6 +291,8 @@ pestle_status_t pestle_ref_quantize(const pestle_ref_call_t* call) {
   return NULL;
 }
 
+// The difference of i32 is one of i32 and wraps; those of narrower types are
+// exact.
 pestle_status_t pestle_ref_dequantize(const pestle_ref_call_t* call) {
   const pestle_type_t* type = pestle_ref_result_type(call, 0);
   const pestle_type_t* x = pestle_ref_operand_type(call, 0);
@@ -302,6 +304,7 @@ pestle_status_t pestle_ref_dequantize(const pestle_ref_call_t* call) {
     size_t s = scale_index(type, scale, axis, i);
     double value = real_at(x->dtype, call->operands[0], i) -
                    real_at(x->dtype, call->operands[2], s);
+    if (x->dtype == PESTLE_I32) value = (double)(int32_t)(int64_t)value;
     value *= real_at(scale->dtype, call->operands[1], s);
     pestle_ref_store_f64(type->dtype, &value, 1,
                          (char*)call->results[0] + i * size);
