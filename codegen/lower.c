@@ -340,9 +340,28 @@ static size_t mark_needed(const pestle_block_t* body,
   return count;
 }
 
+// No element of an empty value is ever used, but an expression may name one
+// behind a guard that never holds: it reads a zero instead of a tensor that has
+// nowhere to point to.
+static bool lower_empty(pestle_lower_t* lower, const pestle_value_t* value) {
+  if (pestle_type_count(value->type)) return false;
+  lower->values[value->scratch].splat =
+      pestle_expr_const(lower->nest, value->type->dtype, 0, 0);
+  return true;
+}
+
+static bool lower_empty_node(pestle_lower_t* lower, const pestle_node_t* node) {
+  uint32_t empty = 0;
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    empty += lower_empty(lower, &node->results[r]);
+  }
+  return empty && empty == node->result_count;
+}
+
 static void lower_arguments(pestle_lower_t* lower, const pestle_block_t* body) {
   for (uint32_t i = 0; i < body->argument_count; ++i) {
     const pestle_value_t* arg = body->arguments[i];
+    if (lower_empty(lower, arg)) continue;
     const pestle_value_t* operand = pestle_node_operand(lower->fusion, i);
     const char* name = operand->name ? operand->name : "x";
     uint32_t t = pestle_nest_add_tensor(lower->nest, name, PESTLE_TENSOR_INPUT,
@@ -451,7 +470,8 @@ pestle_status_t pestle_lower_group(const pestle_node_t* fusion,
   if (!lower.values) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
   lower_arguments(&lower, body);
   for (pestle_node_t* n = body->first; n && !nest->failed; n = n->next) {
-    if (n->scratch) PESTLE_TRY(lower_node(&lower, n));
+    if (!n->scratch || lower_empty_node(&lower, n)) continue;
+    PESTLE_TRY(lower_node(&lower, n));
   }
   if (!nest->failed) PESTLE_TRY(add_outputs(&lower, group, aliases));
   return pestle_nest_status(nest);

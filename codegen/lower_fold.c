@@ -411,9 +411,10 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
   const pestle_lowered_t* v = &lower->values[x->scratch];
   const pestle_expr_t* read =
       v->splat ? v->splat : pestle_expr_read(nest, v->tensor, index, guard);
-  if (!guard || guard->kind == PESTLE_EXPR_CONST) return read;
-  return pestle_expr_op(nest, PESTLE_OP_SELECT, read->dtype, guard, read,
-                        pestle_expr_const(nest, read->dtype, 0, 0));
+  const pestle_expr_t* zero = pestle_expr_const(nest, read->dtype, 0, 0);
+  if (!guard) return read;
+  if (guard->kind == PESTLE_EXPR_CONST) return guard->i ? read : zero;
+  return pestle_expr_op(nest, PESTLE_OP_SELECT, read->dtype, guard, read, zero);
 }
 
 // The tensor that the convolution reads: the input, or its padded copy.
