@@ -315,6 +315,15 @@ static pestle_type_t contraction_domain(const pestle_node_t* node) {
   return domain;
 }
 
+static pestle_status_t check_real(const pestle_node_t* node) {
+  pestle_dtype_t dtype = node->results[0].type->dtype;
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return NULL;
+  return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
+                           "products of %s have no kernel yet; multiply real "
+                           "and imaginary parts",
+                           pestle_dtype_info(dtype)->name);
+}
+
 pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
                                  const pestle_node_t* node) {
   pestle_nest_t* nest = lower->nest;
@@ -325,6 +334,7 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
   pestle_i64s_t lc = PESTLE_NODE_I64S(node, lhs_contracting_dimensions);
   pestle_i64s_t rc = PESTLE_NODE_I64S(node, rhs_contracting_dimensions);
   pestle_type_t domain = contraction_domain(node);
+  PESTLE_TRY(check_real(node));
   PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)lc.count)));
   int64_t extents[PESTLE_MAX_RANK];
   const pestle_lin_t* fold[PESTLE_MAX_RANK] = {0};
@@ -495,6 +505,7 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   const pestle_value_t* w = pestle_node_operand(node, 1);
   pestle_i64s_t taps = PESTLE_NODE_I64S(node, kernel_spatial_dimensions);
   pestle_type_t domain = contraction_domain(node);
+  PESTLE_TRY(check_real(node));
   PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)taps.count + 1)));
   int64_t extents[PESTLE_MAX_RANK + 1];
   for (size_t i = 0; i < taps.count; ++i) {
