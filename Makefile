@@ -55,8 +55,13 @@ check:
 	@$(CONFIGURE) fuzz && cmake --build --preset fuzz -j $(JOBS)
 	@$(CTEST) --test-dir build/fuzz -L fuzz --no-tests=ignore
 
-install: build
+# Root installs what another user built as it is: a build by root would leave
+# files there that the user cannot write.
+install:
+	@[[ -e build/release && ! -O build/release ]] || \
+	  $(MAKE) --no-print-directory build
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+	@chown --reference=build/release build/release/install_manifest.txt
 
 format:
 	@tools/setup.sh format
