@@ -51,10 +51,3 @@ config.environment.update({
 for name in ("BLESS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-
-# gcc 12's LeakSanitizer crashes in its own tracer ("Tracer caught signal 11")
-# when a process that opened libLLVM ends with its output in a pipe. Leaks are
-# looked for by the unit and robust tests, which do not pipe.
-if "ASAN_OPTIONS" in os.environ:
-    config.environment["ASAN_OPTIONS"] = (os.environ["ASAN_OPTIONS"] +
-                                          ":detect_leaks=0")
