@@ -111,6 +111,13 @@ pestle_status_t pestle_lower_bitcast(pestle_lower_t* lower,
   const pestle_value_t* x = pestle_node_operand(node, 0);
   pestle_dtype_t to = node->results[0].type->dtype;
   unsigned from_bits = bits_of(x->type->dtype), to_bits = bits_of(to);
+  if (from_bits != to_bits &&
+      (pestle_dtype_is(to, PESTLE_KIND_COMPLEX) ||
+       pestle_dtype_is(x->type->dtype, PESTLE_KIND_COMPLEX))) {
+    return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
+                             "a bitcast between widths of complex numbers has "
+                             "no kernel yet; use real and imaginary parts");
+  }
   uint32_t stage = pestle_lower_map(lower, node, axes);
   if (lower->nest->failed) return NULL;
   const pestle_expr_t* body =

@@ -139,7 +139,9 @@ pestle_status_t pestle_context_device(pestle_context_t* context,
 pestle_status_t pestle_context_fallback(pestle_context_t* context,
                                         const pestle_device_t* device,
                                         pestle_device_t** out_device) {
-  *out_device = NULL;
+  if (out_device) *out_device = NULL;
+  PESTLE_REQUIRE(context && device && out_device,
+                 "a context, a device and a place for its fallback");
   PESTLE_TRY(pestle_context_load_backends(context));
   pestle_context_enter(context);
   pestle_device_t* found = pestle_registry_fallback(

@@ -223,6 +223,13 @@ static void call_context_device(things_t* t) {
   assert_null(device);
   BAD(pestle_context_device(t->context, "ref", NULL));
 }
+static void call_context_fallback(things_t* t) {
+  pestle_device_t* device;
+  BAD(pestle_context_fallback(NULL, t->device, &device));
+  assert_null(device);
+  BAD(pestle_context_fallback(t->context, NULL, &device));
+  BAD(pestle_context_fallback(t->context, t->device, NULL));
+}
 static void task(void* arg, int64_t i) {
   (void)arg, (void)i;
 }
@@ -723,6 +730,7 @@ static const row_t rows[] = {
     ROW(context_threads) ROW(context_cache_dir) ROW(context_free)
     ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
     ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)
+    ROW(context_fallback)
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
     ROW(device_backend) ROW(device_backend_id) ROW(device_caps)
     ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)
