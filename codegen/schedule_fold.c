@@ -89,6 +89,7 @@ static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
     if (s.roots[i] == cut) {
       nest->axes.data[axis].block_axis = (int32_t)to->roots[0];
       nest->axes.data[axis].block = factor;
+      nest->axes.data[axis].peel_last = from.peel_last;
     }
     to->roots[to->root_count++] = axis;
     to->order[to->order_count++] = axis;
@@ -159,7 +160,9 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
   pestle_substitution_init(nest, map, &how);
   pestle_nest_stage(nest, p)->values[0] = pestle_expr_substitute(
       nest, &how, pestle_nest_stage(nest, stage)->values[0]);
-  fold_blocks(nest, stage, p, axis, blocks, extent % factor != 0);
+  // Blocks of blocks: the last one may hold a shorter one.
+  bool rest = extent % factor != 0 || nest->axes.data[axis].peel_last;
+  fold_blocks(nest, stage, p, axis, blocks, rest);
   PESTLE_TRY(pestle_nest_status(nest));
   pestle_schedule_move_before(nest, stage);
   *out_partial = stage;

@@ -97,7 +97,7 @@ int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
                                   const pestle_nest_stage_t* s) {
   int64_t n = 1;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
-    n *= pestle_sketch_extent(k, s->roots[i]);
+    n *= pestle_nest_axis_span(&k->nest->axes.data[s->roots[i]]);
   }
   return n;
 }

@@ -90,6 +90,18 @@ bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
                                                           uint32_t id,
                                                           uint32_t axis);
+// Long float sums keep partial sums of blocks apart, in several levels, so that
+// their error does not grow with their length: |chain| taps at most follow each
+// other in one accumulator. Puts |*out_levels| stages before |stage|, which
+// moves up as the anchor does; each reads the one before it.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k,
+                                                       uint32_t stage,
+                                                       int64_t chain,
+                                                       uint32_t* out_levels);
+// Places these stages: each under the fold loop of the next.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_place_levels(pestle_sketch_t* k,
+                                                            uint32_t stage,
+                                                            uint32_t levels);
 // A copy of the operand of |fold| that moves along its innermost map axis by
 // more than one element; the copy is contiguous along it. |*out_copy| is its
 // stage, behind which |fold| and the anchor move up by one, or -1: there is

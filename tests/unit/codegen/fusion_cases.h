@@ -322,6 +322,28 @@ static const case_t cases[] = {
      "(tensor<1x97xf32>) -> tensor<1x97x20xf32>\n"
      "      %y = stablehlo.divide %o, %lb : tensor<1x97x20xf32>",
      "%y : tensor<1x97x20xf32>", 1e-6},
+    // The plain schedule adds 20,000 numbers in one accumulator, with an error
+    // of some 1e-6 of their sum, and random products cancel: hence 1e-5.
+    {"sum_long", "a: tensor<3x20011xf32>", SUM("y", "0.5", "1", "a",
+     "(tensor<3x20011xf32>, tensor<f32>) -> tensor<3xf32>"),
+     "%y : tensor<3xf32>", 1e-6},
+    {"sum_longest", "a: tensor<530001xf32>", SUM("y", "0.0", "0", "a",
+     "(tensor<530001xf32>, tensor<f32>) -> tensor<f32>"),
+     "%y : tensor<f32>", 1e-6},
+    {"sum_columns_long", "a: tensor<20011x5xf32>", SUM("y", "0.0", "0", "a",
+     "(tensor<20011x5xf32>, tensor<f32>) -> tensor<5xf32>"),
+     "%y : tensor<5xf32>", 1e-5},
+    {"sum_planes_long", "a: tensor<2x97x113x3xf32>", SUM("y", "0.0", "1, 2", "a",
+     "(tensor<2x97x113x3xf32>, tensor<f32>) -> tensor<2x3xf32>"),
+     "%y : tensor<2x3xf32>", 1e-6},
+    {"gemm_long", "a: tensor<50x2500xf32>, b: tensor<2500x70xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<50x2500xf32>, tensor<2500x70xf32>) -> tensor<50x70xf32>",
+     "%y : tensor<50x70xf32>", 1e-6},
+    {"gemv_long", "a: tensor<1x20000xf32>, b: tensor<20000x20xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<1x20000xf32>, tensor<20000x20xf32>) -> tensor<1x20xf32>",
+     "%y : tensor<1x20xf32>", 1e-5},
     {"gemm_transposed_out", "a: tensor<13x29xf32>, b: tensor<29x40xf32>",
      "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xf32>, tensor<29x40xf32>) -> tensor<13x40xf32>\n"
