@@ -172,19 +172,25 @@ pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
                                    pestle_target_caps_t* out_caps) {
   PESTLE_REQUIRE(device && out_caps,
                  "a device and a place for its description");
+  size_t size = out_caps->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_target_caps_t.struct_size is not set");
+  }
   const pestle_target_api_t* target = device->backend->target;
-  memset(out_caps, 0, sizeof(*out_caps));
-  out_caps->struct_size = sizeof(*out_caps);
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   if (!target || !PESTLE_HAS(target, describe)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "backend %s has no compiler half that could describe "
                         "its target",
                         device->plugin->name);
   }
-  PESTLE_TRY(target->describe(device->backend->self, cpu, out_caps));
+  PESTLE_TRY(target->describe(device->backend->self, cpu, &caps));
   // Fixed-size texts of another party.
-  out_caps->name[sizeof(out_caps->name) - 1] = 0;
-  out_caps->cpu[sizeof(out_caps->cpu) - 1] = 0;
-  out_caps->features[sizeof(out_caps->features) - 1] = 0;
+  caps.name[sizeof(caps.name) - 1] = 0;
+  caps.cpu[sizeof(caps.cpu) - 1] = 0;
+  caps.features[sizeof(caps.features) - 1] = 0;
+  caps.struct_size = size;
+  memcpy(out_caps, &caps, size < sizeof(caps) ? size : sizeof(caps));
   return NULL;
 }

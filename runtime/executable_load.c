@@ -55,6 +55,7 @@ static pestle_status_t check_features(pestle_executable_t* e,
   pestle_target_caps_t* caps =
       PESTLE_ARENA_NEW(&e->arena, pestle_target_caps_t);
   if (!caps) return PESTLE_OOM();
+  caps->struct_size = sizeof(*caps);
   PESTLE_TRY(pestle_device_caps(device, NULL, caps));
   char missing[512] = "";
   size_t size = 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the public headers: each stands alone in C11 and C++17, and each
-public struct begins with struct_size or is declared frozen.
+"""Checks the public headers: each stands alone in C11 and C++17, each public
+struct begins with struct_size or is declared frozen, and each function has a
+comment of its own.
 
 usage: check_headers.py SOURCE_DIR GENERATED_INCLUDE_DIR C_COMPILER
 """
@@ -54,6 +55,16 @@ def check_structs(name, text, problems):
                         f"size_t struct_size nor is declared frozen")
 
 
+def check_comments(name, text, problems):
+    """What a macro expands to is described where its rows are."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not re.match(r"(PESTLE_API|static inline)\b", line):
+            continue
+        if not lines[number - 1].startswith("//"):
+            problems.append(f"{name}:{number + 1}: the function has no comment")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     generated, compiler = sys.argv[2], sys.argv[3]
@@ -70,7 +81,9 @@ def main():
             error = compiles(command + WARNINGS + include, name)
             if error:
                 problems.append(f"{name} with {' '.join(command)}:\n{error}")
-        check_structs(name, path.read_text(encoding="utf-8"), problems)
+        text = path.read_text(encoding="utf-8")
+        check_structs(name, text, problems)
+        check_comments(name, text, problems)
     for problem in problems:
         print(problem)
     return 1 if problems else 0

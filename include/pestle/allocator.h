@@ -20,7 +20,7 @@ typedef struct pestle_allocator_t {
                   size_t alignment);
 } pestle_allocator_t;
 
-// The C library's heap.
+// The C library's heap, the default of every context.
 PESTLE_API pestle_allocator_t pestle_allocator_system(void);
 
 PESTLE_EXTERN_C_END

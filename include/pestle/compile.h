@@ -58,17 +58,23 @@ typedef struct pestle_compile_options_t {
   const pestle_control_t* control;  // or NULL
 } pestle_compile_options_t;
 
-// Compiles |module|, which must be static, for |device|: looks in the plan
-// cache, else runs the pipeline of codegen/compile.c. The plan is the caller's.
-// Thread-safe; concurrent calls with one key compile once.
+// Compiles |module|, all of whose dimensions must be known, for |device|: looks
+// in the plan cache, else runs the passes and the target's compiler. |module|
+// is not changed and may be released afterwards. |options| may be NULL: all
+// defaults. Concurrent calls with one key compile once.
+// INVALID_ARGUMENT: a dimension is not known, NOT_FOUND: a pass that an option
+// names, MALFORMED: the module breaks a rule (pestle_module_verify()),
+// UNSUPPORTED: an op, dtype or CPU that neither target nor fallback has,
+// CANCELLED and DEADLINE_EXCEEDED: as options->control says.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options, pestle_plan_t** out_plan);
 
-// The name of pass |index| of the pipeline and, behind it, of the passes that
-// run by name only (pestle_compile_options_t.passes), and what it does in a
-// line. NULL past the last. Static strings. Thread-safe.
+// The name of pass |index|: of the pipeline, in its order, then of those that
+// run by name only (pestle_compile_options_t.passes). NULL past the last.
+// Static.
 PESTLE_API const char* pestle_pass_name(size_t index);
+// What pass |index| does, in a line. NULL past the last. Static.
 PESTLE_API const char* pestle_pass_summary(size_t index);
 
 PESTLE_EXTERN_C_END

@@ -67,27 +67,34 @@ typedef struct pestle_context_options_t {
   pestle_device_allocator_t device_allocator;
 } pestle_context_options_t;
 
-// Creates a context with one reference. |options| may be NULL.
+// Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when
+// an option or a variable of the environment cannot be used, naming it and what
+// was expected. Backends are not loaded yet.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_create(
     const pestle_context_options_t* options, pestle_context_t** out_context);
-// Adds a reference. Thread-safe.
+// Adds a reference.
 PESTLE_API void pestle_context_retain(pestle_context_t* context);
-// Drops a reference; the last one frees. NULL is allowed. Thread-safe.
+// Drops a reference; the last one frees. What was made from the context holds
+// references of its own, constants excepted.
 PESTLE_API void pestle_context_release(pestle_context_t* context);
 
-// The context's allocator. Thread-safe.
+// The context's allocator; the system's for NULL.
 PESTLE_API pestle_allocator_t
 pestle_context_allocator(const pestle_context_t* context);
-// The options as they are in force, environment included. Thread-safe.
+// Whether a fallback to `ref` is an error, environment included.
 PESTLE_API bool pestle_context_is_strict(const pestle_context_t* context);
+// How many threads the pool has at most, the caller's included.
 PESTLE_API int32_t pestle_context_threads(const pestle_context_t* context);
-// NULL when there is no cache on disk. Borrowed from the context.
+// The folder of the plan cache, which need not exist yet. Borrowed; NULL when
+// there is no cache on disk.
 PESTLE_API const char* pestle_context_cache_dir(
     const pestle_context_t* context);
-// Frees what a pestle_* function returned from |context|'s allocator.
+// Frees |size| bytes at |data| (may be NULL) that a function returned from
+// |context|'s allocator; its comment says which size.
 PESTLE_API void pestle_context_free(pestle_context_t* context, void* data,
                                     size_t size);
-// Sends a formatted message to the sink when |level| is enabled. Thread-safe.
+// Sends a formatted message, cut at 2047 bytes, to the sink when |level| is
+// enabled.
 PESTLE_API PESTLE_PRINTF(3,
                          4) void pestle_context_log(pestle_context_t* context,
                                                     pestle_log_level_t level,

@@ -65,35 +65,46 @@ typedef struct pestle_loc_t {
 
 // --- Modules ---
 
-// Creates an empty module with one reference that retains |context|.
+// Creates an empty module; |name| may be NULL. It keeps |context| alive.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_create(
     pestle_context_t* context, const char* name, pestle_module_t** out_module);
+// Adds a reference.
 PESTLE_API void pestle_module_retain(pestle_module_t* module);
+// Drops a reference; the last one frees the module with all that is in it.
 PESTLE_API void pestle_module_release(pestle_module_t* module);
 
-// Appends a function. The first public one (or one named "main") is the entry.
-// |names| (may be NULL, and each may be NULL) are the arguments' names.
+// Appends a function that takes |count| arguments of |types| (NULL when there
+// are none). The one named "main", else the first public one, is the entry.
+// |names| (may be NULL, and each may be NULL) are the arguments' names. The
+// function is borrowed from the module. INVALID_ARGUMENT: no name or one that
+// is taken, a type of an impossible dtype, rank or extent.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_add_function(
     pestle_module_t* module, const char* name, const pestle_type_t* types,
     const char* const* names, size_t count, pestle_function_t** out_function);
-// The entry function, or NULL in an empty module.
+// The entry function, or NULL in an empty module. Borrowed from the module.
 PESTLE_API pestle_function_t* pestle_module_entry(pestle_module_t* module);
+// How many arguments |f| takes.
 PESTLE_API size_t pestle_function_argument_count(const pestle_function_t* f);
+// Argument |index|, or NULL past the last. Borrowed from the module.
 PESTLE_API pestle_value_t* pestle_function_argument(pestle_function_t* function,
                                                     size_t index);
 // The argument's name as its source has it, or NULL. Borrowed.
 PESTLE_API const char* pestle_function_argument_name(
     const pestle_function_t* function, size_t index);
+// The type of a value: dtype, and extents in elements. NONE for NULL.
 PESTLE_API pestle_type_t pestle_value_type(const pestle_value_t* value);
 
 // Checks everything: structure, types, dominance, terminators. MALFORMED with
-// every finding as a note.
+// every finding as a note. Changes nothing.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_verify(const pestle_module_t* module);
 
 // A copy in which the entry's argument |i| has the static type |types[i]| and
 // every type that follows from it is inferred anew. A module whose arguments
-// are static already is returned retained when the types are equal.
+// are static already is returned retained when the types are equal. |module|
+// stays as it is. INVALID_ARGUMENT: |count| or a type does not fit what the
+// module says about its arguments; else the errors of the op whose operands no
+// longer fit, or of the import that is done again.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_specialize(pestle_module_t* module, const pestle_type_t* types,
                          size_t count, pestle_module_t** out_module);
@@ -107,25 +118,33 @@ typedef enum pestle_print_flag_e {
                            // for people, does not parse
 } pestle_print_flag_t;
 
-// Writes the module's text; |*out_text| is of the context's allocator, ends in
-// 0 (|*out_size| does not count it) and is freed with pestle_context_free().
+// Writes the module's text; |flags| are of pestle_print_flag_t. |*out_text|
+// ends in 0, which |*out_size| does not count, and is freed with
+// pestle_context_free(context, text, size + 1).
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_print(const pestle_module_t* module, unsigned flags,
                     char** out_text, size_t* out_size);
 // Reads what pestle_module_print() writes and StableHLO text as JAX prints it,
-// pretty or generic. |file| names the text in diagnostics.
+// pretty or generic: |size| bytes that need not end in 0. |file| (may be NULL)
+// names the text in diagnostics. MALFORMED with file, line and column;
+// UNSUPPORTED names the ops that Pestle does not know.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_parse(pestle_context_t* context, const char* text, size_t size,
                     const char* file, pestle_module_t** out_module);
+// Writes the module's binary form, to be freed with
+// pestle_context_free(context, data, size).
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_serialize(
     const pestle_module_t* module, void** out_data, size_t* out_size);
+// Reads what pestle_module_serialize() wrote; |data| is copied. MALFORMED for
+// damage, with its offset, INCOMPATIBLE for another version of the form.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_deserialize(pestle_context_t* context, const void* data,
                           size_t size, pestle_module_t** out_module);
 // XXH3-128 of the canonical binary form: independent of names, locations and
-// the order of insertion, dependent on all else.
+// the order of insertion, dependent on all else. Low half first.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_signature(const pestle_module_t* module, uint64_t out_hash[2]);
+
 // --- Building ---
 
 // Where the next op goes: at the end of |block|, with |loc|. Frozen; by value.
@@ -136,15 +155,18 @@ typedef struct pestle_builder_t {
   pestle_loc_t loc;
 } pestle_builder_t;
 
-// A builder at the end of |function|'s body.
+// A builder at the end of |function|'s body, without a location; it is a value
+// and owns nothing. Ops on the builder of NULL are INVALID_ARGUMENT.
 PESTLE_API pestle_builder_t pestle_builder_make(pestle_function_t* function);
 
 // Makes a region without owner whose block takes |types|; it becomes part of
 // the op that is built with it. Build its body with a builder on |*out_block|
-// and end it with pestle_op_return().
+// and end it with pestle_op_return(). Region and block are borrowed from the
+// module.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_region_create(
     pestle_module_t* module, const pestle_type_t* types, size_t count,
     pestle_region_t** out_region, pestle_block_t** out_block);
+// Argument |index| of a block, or NULL past the last. Borrowed from the module.
 PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
                                                  size_t index);
 
@@ -184,16 +206,23 @@ PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
 #define PESTLE_RESULTS_1 , pestle_value_t** out
 #define PESTLE_RESULTS_V , pestle_value_t **out, size_t out_capacity
 
-// Elementwise ops: pestle_op_add(&builder, a, b, &out) and so on. All operands
-// have one shape (see scalar.def for select and clamp).
+// Elementwise ops: pestle_op_add(&builder, a, b, &out) and so on, with the
+// meaning that their row of scalar.def has as an expression. All operands have
+// one shape (see scalar.def for select and clamp), which the result has too.
+// |*out| is borrowed from the module and may be one of the operands; |out| may
+// be NULL. INVALID_ARGUMENT names op, location and operand: one that is NULL,
+// of another module, shape or dtype than the row allows, or a builder whose
+// block has ended. A failed call adds nothing.
 #define PESTLE_SCALAR(NAME, op, mlir, n, ...)                 \
   PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_op_##op( \
       pestle_builder_t* builder PESTLE_OPERANDS_##n, pestle_value_t** out);
 #include "pestle/scalar.def"
 
 // Whole-tensor ops: builder, operands, attributes (NULL: all defaults), regions
-// (taken over by the op), the result type of TYPED ops, results. Ops with any
-// number of results fill |out| and fail with INVALID_ARGUMENT when it is short.
+// (taken over by the op), the result type of TYPED ops, results. ops.def says
+// what each does and which shapes it takes. Ops with any number of results fill
+// |out|, setting what is left over to NULL, and fail with INVALID_ARGUMENT when
+// it is short. Results, NULL and errors as above.
 //   pestle_op_transpose(&b, x, &(pestle_transpose_attrs_t){
 //       sizeof(pestle_transpose_attrs_t), .permutation = PESTLE_I64S(1, 0)},
 //       &y)

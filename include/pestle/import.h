@@ -22,7 +22,10 @@ typedef struct pestle_shape_binding_t {
   const int64_t* dims;
 } pestle_shape_binding_t;
 
-// Makes a named input a constant. |value| is a host tensor. Frozen.
+// Makes a named input a constant. |value| is a host tensor; its elements are
+// copied. A value of rank 0 takes the dtype of the input, which must hold it (a
+// float rounds to nearest), and fills its shape, 1 where that is not known.
+// Frozen.
 typedef struct pestle_const_binding_t {
   const char* input;
   const pestle_tensor_t* value;
@@ -44,25 +47,33 @@ typedef struct pestle_import_options_t {
 // the module lives: large initializers are not copied. Inputs whose dims are
 // not all fixed make a symbolic module: its argument types have dynamic dims,
 // it has no body yet, and pestle_module_specialize() (or running it) makes the
-// static one. UNSUPPORTED names every unsupported op at once, with its nodes.
+// static one. |options| may be NULL. INVALID_ARGUMENT: a binding names nothing
+// that the model has (what there is, is listed) or contradicts it, or |path| is
+// no regular file; NOT_FOUND: no such file; MALFORMED: damaged or illegal, with
+// the node; UNSUPPORTED: every unsupported op at once, with its nodes.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx_file(
     pestle_context_t* context, const char* path,
     const pestle_import_options_t* options, pestle_module_t** out_module);
-// The same from memory. |data| is copied when |copy|; else it must outlive the
-// module. |folder| is where external data is looked for; NULL: none is allowed.
+// The same from |size| bytes in memory. |data| is copied when |copy|; else it
+// must outlive the module and all that is specialised from it. |folder| is
+// where external data is looked for; NULL: none is allowed.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx(
     pestle_context_t* context, const void* data, size_t size, bool copy,
     const char* folder, const pestle_import_options_t* options,
     pestle_module_t** out_module);
 
 // Imports |path| by what it holds: ONNX, Pestle or StableHLO text, or Pestle's
-// binary form.
+// binary form. Only an ONNX model takes options->dims and ->consts. Errors as
+// above; a compiled plan is INVALID_ARGUMENT, an empty file MALFORMED.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(
     pestle_context_t* context, const char* path,
     const pestle_import_options_t* options, pestle_module_t** out_module);
 
 // Reads a serialised onnx.TensorProto (the .pb files of ONNX test cases):
-// |*out_elements|.data is of the context's allocator (pestle_context_free).
+// |*out_elements|.data is freed with pestle_context_free(context, data, size).
+// Its name is written to |out_name|, cut at |name_capacity| - 1 bytes and
+// terminated; |out_name| may be NULL when |name_capacity| is 0. MALFORMED for
+// damaged bytes, UNSUPPORTED for dtypes that Pestle lacks and external data.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_read_onnx_tensor(
     pestle_context_t* context, const void* data, size_t size,
     pestle_elements_t* out_elements, char* out_name, size_t name_capacity);

@@ -169,26 +169,31 @@ static inline pestle_kir_op_info_t pestle_kir_op_info(unsigned op) {
   return row;
 }
 
+// The readers check nothing: a kernel that arrives in a plugin was verified.
+// Instruction |index| < inst_count. Borrowed from the kernel.
 static inline const pestle_kir_inst_t* pestle_kir_inst(const pestle_kir_t* k,
                                                        uint32_t index) {
   return (const pestle_kir_inst_t*)(const void*)((const char*)k->inst +
                                                  (size_t)index * k->inst_size);
 }
+// Buffer |index| < buffer_count. Borrowed from the kernel.
 static inline const pestle_kir_buffer_t* pestle_kir_buffer(
     const pestle_kir_t* k, uint32_t index) {
   return (const pestle_kir_buffer_t*)(const void*)((const char*)k->buffer +
                                                    (size_t)index *
                                                        k->buffer_size);
 }
+// The string at |offset|, "" for one that is out of range. Borrowed.
 static inline const char* pestle_kir_string(const pestle_kir_t* k,
                                             uint32_t offset) {
   return offset < k->strings_size ? k->strings + offset : "";
 }
 
-// The bits of a CONST: its integer value, or its float value as a double.
+// The value of a CONST of an integer or bool type.
 static inline int64_t pestle_kir_const_int(const pestle_kir_inst_t* inst) {
   return (int64_t)((uint64_t)inst->arg[1] << 32 | inst->arg[0]);
 }
+// The value of a CONST of a float type, which is stored as a double.
 static inline double pestle_kir_const_float(const pestle_kir_inst_t* inst) {
   int64_t bits = pestle_kir_const_int(inst);
   double value;

@@ -68,9 +68,10 @@ typedef struct pestle_op_info_t {
   uint16_t flags;  // pestle_op_flag_t
 } pestle_op_info_t;
 
-// The row of |op|, or NULL when |op| is out of range. Static.
+// What the tables say about |op|; NULL when it is out of range. Static.
 PESTLE_API const pestle_op_info_t* pestle_op_info(pestle_op_t op);
 
+// Whether |op| is a row of scalar.def.
 static inline bool pestle_op_is_scalar(pestle_op_t op) {
   return (unsigned)op < PESTLE_SCALAR_COUNT;
 }

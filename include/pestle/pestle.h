@@ -1,5 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything an application needs. Plugins include pestle/plugin.h instead.
+//
+// What holds for every function of these headers, unless it says otherwise:
+//
+// - A function that can fail returns a pestle_status_t: NULL, or a status that
+//   the caller releases. The out_ parameter of what it makes is set to NULL
+//   first, so it holds nothing after a failure.
+// - NULL where something is needed is INVALID_ARGUMENT; a function without a
+//   status then does nothing and returns 0, NULL, "" or false. Parameters that
+//   may be NULL say so. OUT_OF_MEMORY can come from whatever makes something
+//   and is not repeated.
+// - What *_create(), *_load(), *_import*(), *_parse(), *_specialize() and
+//   pestle_compile() return has one reference, which the caller ends with the
+//   type's *_release(); *_retain() adds one. Retain and release are
+//   thread-safe; releasing NULL does nothing. A thing keeps alive what it was
+//   made from: a buffer its device's context, an executable its plan.
+// - Everything else that is returned is borrowed: it lives as long as the thing
+//   that was asked, and is not freed. Exceptions name their free.
+// - What is passed in is borrowed during the call: it is copied when it is
+//   needed longer.
+// - Sizes and offsets are in bytes, extents and strides in elements, times in
+//   nanoseconds. Shapes are outermost first.
+// - Functions are thread-safe, and several threads may use one context, device,
+//   plan or executable at once. Modules that are being built, buffers, streams
+//   and events need outside order. Structs that begin with struct_size are
+//   zero-initialised and have it set to their size; a shorter one, of an older
+//   header, is read as far as it goes.
 #ifndef PESTLE_PESTLE_H_
 #define PESTLE_PESTLE_H_
 

@@ -61,10 +61,13 @@ typedef struct pestle_host_t {
   // |message| is copied. |code| is a pestle_status_code_t.
   pestle_status_t (*status_make)(void* self, int32_t code, const char* file,
                                  int32_t line, const char* message);
+  // Ends a status that status_make() made and that is not returned.
   void (*status_release)(void* self, pestle_status_t status);
   // Memory of the host's allocator, 64-byte aligned. NULL: out of memory.
   void* (*alloc)(void* self, size_t size);
+  // Frees |size| bytes of alloc(). NULL is allowed.
   void (*free)(void* self, void* data, size_t size);
+  // One message (copied) without a newline; |level| is a pestle_log_level_t.
   void (*log)(void* self, int32_t level, const char* message);
 } pestle_host_t;
 
@@ -154,6 +157,7 @@ typedef struct pestle_device_api_t {
   // borrowed during the call only.
   pestle_status_t (*load)(void* self, int32_t device, const void* artifact,
                           size_t size, pestle_loaded_t** out_loaded);
+  // Frees what load() made; no launch of it runs any more.
   void (*unload)(void* self, pestle_loaded_t* loaded);
   // cpu devices: the code and its first argument.
   pestle_status_t (*cpu_entry)(void* self, pestle_loaded_t* loaded,
@@ -163,7 +167,10 @@ typedef struct pestle_device_api_t {
   // the host's allocator serves.
   pestle_status_t (*allocate)(void* self, int32_t device, size_t size,
                               void** out_data);
+  // Frees |size| bytes of allocate().
   void (*deallocate)(void* self, int32_t device, void* data, size_t size);
+  // Copies |size| bytes between the host's and the device's memory and returns
+  // when it is done.
   pestle_status_t (*copy_from_host)(void* self, int32_t device,
                                     const void* from, void* to, size_t size);
   pestle_status_t (*copy_to_host)(void* self, int32_t device, const void* from,

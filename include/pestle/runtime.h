@@ -42,21 +42,26 @@ typedef struct pestle_backend_info_t {
 
 // Loads what the search path has, once. Candidates are grouped by name; the
 // best score wins in each group. Never an error for a bad candidate: its reason
-// is in the info. Called by the functions below when needed.
+// is in the info. Called by the functions below when needed. Fails only out of
+// memory.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_context_load_backends(pestle_context_t* context);
+// How many backends were found, usable or not. Loads them.
 PESTLE_API size_t pestle_context_backend_count(pestle_context_t* context);
-// |out_info|->struct_size must be set.
+// Describes backend |index|; |out_info|->struct_size must be set. Its strings
+// are borrowed from the context. NOT_FOUND past the last.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_backend_info(
     pestle_context_t* context, size_t index, pestle_backend_info_t* out_info);
-// Loads one plugin file now.
+// Loads one plugin file now, beside what the search path has. A plugin is code:
+// load only what you trust. NOT_FOUND: no such file; INCOMPATIBLE: another ABI;
+// UNAVAILABLE and others: as the plugin says why it cannot be used.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_context_load_backend(pestle_context_t* context, const char* path);
 
 // The device that |spec| names: a type ("cpu", "gpu:1"; best score first) or a
 // backend ("llvm", "ref", "cuda:1"). NULL: PESTLE_DEVICE if the environment is
-// used, else "cpu". Borrowed: lives as long as the context. NOT_FOUND lists
-// what there is.
+// used, else "cpu". Borrowed: lives as long as the context. INVALID_ARGUMENT: a
+// |spec| that is not understood; NOT_FOUND lists what there is.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
     pestle_context_t* context, const char* spec, pestle_device_t** out_device);
 // The best device of |device|'s type whose backend takes what others refuse
@@ -65,18 +70,24 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_fallback(
     pestle_context_t* context, const pestle_device_t* device,
     pestle_device_t** out_device);
+// "llvm", or "cuda:1" where a backend has several. Borrowed; "" for NULL.
 PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
+// What the views of its memory have as their device. All CPU devices are 0.
 PESTLE_API pestle_dl_device_t pestle_device_dl(const pestle_device_t* device);
+// The plugin's own table, borrowed.
 PESTLE_API const pestle_backend_t* pestle_device_backend(
     const pestle_device_t* device);
 // "name build-id": what a plan key holds about the backend. Borrowed.
 PESTLE_API const char* pestle_device_backend_id(const pestle_device_t* device);
 // What the device's target can do, for |cpu| or (NULL) this machine.
+// |out_caps|->struct_size must be set. UNSUPPORTED: a CPU that the target does
+// not know, or a backend without a compiler half.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_device_caps(
     pestle_device_t* device, const char* cpu, pestle_target_caps_t* out_caps);
 
 // Runs task(arg, i) for i < count on the context's pool (the caller works too)
-// and returns when all are done. Used by the compiler and by executables.
+// and returns when all are done. |task| may be called from any threads at once
+// and must not wait for another of its calls. Nested calls are fine.
 PESTLE_API void pestle_context_parallel_for(pestle_context_t* context,
                                             int64_t count,
                                             void (*task)(void* arg, int64_t i),
@@ -84,25 +95,38 @@ PESTLE_API void pestle_context_parallel_for(pestle_context_t* context,
 
 // --- Buffers ---
 
-// Device memory of |size| bytes, 64-byte aligned, contents undefined.
+// Device memory of |size| bytes (may be 0), 64-byte aligned, contents
+// undefined. The buffer keeps the device's context alive.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_create(
     pestle_device_t* device, size_t size, pestle_buffer_t** out_buffer);
+// Adds a reference.
 PESTLE_API void pestle_buffer_retain(pestle_buffer_t* buffer);
+// Drops a reference; the last one frees the memory.
 PESTLE_API void pestle_buffer_release(pestle_buffer_t* buffer);
+// Its first byte, as the device addresses it: host memory on CPU devices.
+// Borrowed.
 PESTLE_API void* pestle_buffer_data(const pestle_buffer_t* buffer);
+// Bytes, as asked for.
 PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
+// The device that it is on. Borrowed from the context.
 PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
-// Synchronous copies between host and device; ranges are checked.
+// Copies |size| bytes of the host at |data| (may be NULL when |size| is 0) to
+// byte |offset| of |buffer| and returns when it is done. INVALID_ARGUMENT: a
+// range outside of the buffer; UNSUPPORTED: a backend without copies.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
     pestle_buffer_t* buffer, size_t offset, const void* data, size_t size);
+// The other way: from byte |offset| of |buffer| to |data|.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_read(
     const pestle_buffer_t* buffer, size_t offset, void* data, size_t size);
 
-// Bytes of device memory that the context's buffers, arenas and constants hold.
+// Bytes of device memory that the context's buffers, arenas and constants hold
+// now and held at most, and that are kept to be used again.
 typedef struct pestle_memory_stats_t {
   size_t struct_size;
   uint64_t active, peak, cached;
 } pestle_memory_stats_t;
+// Fills |*out_stats|, whose struct_size must be set. The numbers may be of
+// slightly different moments.
 PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
                                            pestle_memory_stats_t* out_stats);
 
@@ -111,23 +135,29 @@ PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
 // An in-order queue of runs. On a CPU a thread of its own works it off. After a
 // failed run those behind it are dropped until the next synchronisation, since
 // they may read what it was to write; events are signalled all the same.
+// UNSUPPORTED: the device offers no streams; RESOURCE_EXHAUSTED: no thread.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_create(pestle_device_t* device, pestle_stream_t** out_stream);
 // Waits for what is queued, then drops the stream. NULL is allowed.
 PESTLE_API void pestle_stream_release(pestle_stream_t* stream);
 // Waits until all that was queued is done; the first failure since the last
-// call is returned.
+// call is returned. UNAVAILABLE: the stream was made before fork().
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_synchronize(pestle_stream_t* stream);
+// An event that was not recorded yet. Streams that use it keep it alive.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_create(pestle_device_t* device, pestle_event_t** out_event);
+// Drops the event. NULL is allowed.
 PESTLE_API void pestle_event_release(pestle_event_t* event);
-// Signals |event| when all queued before on |stream| is done.
+// Signals |event| when all queued before on |stream| is done; with NULL now. An
+// event may be recorded again: waits are for the latest recording before them.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_record(pestle_event_t* event, pestle_stream_t* stream);
 // Makes |stream| wait for |event|; with NULL the caller waits.
+// INVALID_ARGUMENT: it was never recorded.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_wait(pestle_event_t* event, pestle_stream_t* stream);
+// Whether the latest recording is done. Does not wait.
 PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
 
 // --- Plans ---
@@ -140,16 +170,21 @@ PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_create(
     pestle_context_t* context, const void* data, size_t size,
     void (*release)(void* self), void* self, pestle_plan_t** out_plan);
+// Adds a reference.
 PESTLE_API void pestle_plan_retain(pestle_plan_t* plan);
+// Drops a reference. A plan that the cache holds stays there.
 PESTLE_API void pestle_plan_release(pestle_plan_t* plan);
-// The plan's bytes, borrowed. Large constants may lie outside of them: to hand
-// a plan on, save it.
+// The plan's |*out_size| bytes (|out_size| may be NULL), borrowed. Large
+// constants may lie outside of them: to hand a plan on, save it.
 PESTLE_API const void* pestle_plan_data(const pestle_plan_t* plan,
                                         size_t* out_size);
 // Writes the plan with all its constants to |path| by atomic rename, mode 0600.
+// IO: the place cannot be written; RESOURCE_EXHAUSTED: the disk is full.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_plan_save(const pestle_plan_t* plan, const char* path);
-// Maps a saved plan. A plan is machine code: load only what you trust.
+// Maps a saved plan; the file stays mapped while the plan lives. A plan is
+// machine code: load only what you trust. NOT_FOUND: no such file; else as
+// pestle_plan_create().
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_plan_load(
     pestle_context_t* context, const char* path, pestle_plan_t** out_plan);
 
@@ -173,9 +208,10 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_constant_get(pestle_context_t* context, const uint64_t key[2],
                     size_t size, pestle_constant_pack_fn_t pack, void* user,
                     pestle_constant_t** out_constant);
-// NULL is allowed.
+// Drops a hold; the bytes live as long as something holds them.
 PESTLE_API void pestle_constant_release(pestle_constant_t* constant);
-// The bytes, 64-byte aligned and read-only, and (unless NULL) their XXH3-128.
+// The bytes, 64-byte aligned, read-only and borrowed, and in |out_hash| (may be
+// NULL) their XXH3-128, low half first.
 PESTLE_API const void* pestle_constant_data(const pestle_constant_t* constant,
                                             uint64_t out_hash[2]);
 
@@ -205,18 +241,26 @@ typedef struct pestle_io_info_t {
 
 // Loads |plan| on |device| (NULL: the device that it was made for). Its kernels
 // are loaded, its constants shared with other executables of the plan.
-// INCOMPATIBLE when the machine lacks a feature that the plan names.
+// It keeps plan and context alive. INVALID_ARGUMENT: a device of another
+// context; NOT_FOUND: the plan's backend is not here; INCOMPATIBLE: the machine
+// lacks a feature that the plan names.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_create(
     pestle_context_t* context, pestle_plan_t* plan, pestle_device_t* device,
     pestle_executable_t** out_executable);
+// Adds a reference.
 PESTLE_API void pestle_executable_retain(pestle_executable_t* executable);
+// Drops a reference. Runs that a stream has queued hold their own.
 PESTLE_API void pestle_executable_release(pestle_executable_t* executable);
+// How many inputs a run takes.
 PESTLE_API size_t
 pestle_executable_input_count(const pestle_executable_t* executable);
+// How many outputs a run gives.
 PESTLE_API size_t
 pestle_executable_output_count(const pestle_executable_t* executable);
+// What input |index| must be; past the last the name is "" and all else 0.
 PESTLE_API pestle_io_info_t
 pestle_executable_input(const pestle_executable_t* executable, size_t index);
+// What output |index| will be; past the last the name is "" and all else 0.
 PESTLE_API pestle_io_info_t
 pestle_executable_output(const pestle_executable_t* executable, size_t index);
 
@@ -230,13 +274,18 @@ pestle_executable_output(const pestle_executable_t* executable, size_t index);
 // INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live (not
 // donated) input or another output. With a |stream| the call returns once
 // queued: views' memory must stay valid until the stream is synchronised. NULL
-// runs on the calling thread. Allocates nothing in the steady state when all
-// views are used in place.
+// runs on the calling thread and the pool. |options| may be NULL. Other errors:
+// CANCELLED and DEADLINE_EXCEEDED as options->control says, INTERNAL when a
+// kernel traps; outputs then hold anything. Any threads may run one executable
+// at once. Allocates nothing in the steady state when all views are used in
+// place.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run(
     pestle_executable_t* executable, pestle_stream_t* stream,
     const pestle_tensor_t* inputs, size_t input_count, pestle_tensor_t* outputs,
     size_t output_count, const pestle_run_options_t* options);
-// Frees an output that pestle_executable_run() allocated.
+// Frees an output that a run of |executable| allocated and clears data, shape
+// and strides. Does nothing for a NULL |tensor| or one without data; a tensor
+// with memory of the caller's is not to be given.
 PESTLE_API void pestle_tensor_release(pestle_executable_t* executable,
                                       pestle_tensor_t* tensor);
 
@@ -262,11 +311,16 @@ typedef struct pestle_cache_stats_t {
   // Constants outside of plans; |disk_bytes| holds theirs too.
   uint64_t memory_constants, memory_constant_bytes, disk_constants;
 } pestle_cache_stats_t;
+// Fills |*out_stats|, whose struct_size must be set; looks into the folder. No
+// folder is no error: then there are no entries on disk.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_cache_stats(pestle_context_t* context, pestle_cache_stats_t* out_stats);
+
 // Calls visit for each entry on disk: file name, model, bytes, seconds since
 // the epoch of its last use, and a status (NULL: sound; borrowed). Constants
-// are entries named c-HASH whose model is "(constant)".
+// are entries named c-HASH whose model is "(constant)". With |verify| all bytes
+// are read and checked, else the headers. Strings and status are borrowed
+// during the call.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
     pestle_context_t* context, bool verify,
     void (*visit)(void* user, const char* name, const char* model,
@@ -274,7 +328,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
     void* user);
 // Removes entries on disk: all, or the least recently used until at most
 // |keep_bytes| remain; damaged ones and constants that no plan refers to in any
-// case. A constant goes with the last plan that refers to it.
+// case. A constant goes with the last plan that refers to it. |out_removed|
+// (may be NULL) counts what was removed. Plans in memory stay.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_prune(
     pestle_context_t* context, uint64_t keep_bytes, uint64_t* out_removed);
 

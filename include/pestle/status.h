@@ -44,41 +44,50 @@ typedef enum pestle_status_code_e {
 typedef struct pestle_status_s* pestle_status_t;
 
 // Makes a status with the formatted sentence |format|. |code| must not be OK.
-// |file| must be a string constant. Never returns NULL. Thread-safe.
+// |file| must be a string constant or NULL. Never returns NULL; the caller
+// releases what it returns.
 PESTLE_API PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
     pestle_status_make(pestle_status_code_t code, const char* file, int line,
                        const char* format, ...);
+// The same with the arguments of |format| in |args|, which is used up.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_status_make_v(pestle_status_code_t code, const char* file, int line,
                      const char* format, va_list args);
 
 // Appends a note ("while importing node 'conv1'") and returns |status|, which
-// may be NULL (then NULL is returned and nothing happens).
+// it takes over and which may be NULL (then NULL is returned and nothing
+// happens). Out of memory loses the note, not the status.
 PESTLE_API PESTLE_NODISCARD PESTLE_PRINTF(2, 3) pestle_status_t
     pestle_status_annotate(pestle_status_t status, const char* format, ...);
 
 // Keeps |primary| and attaches |secondary| as a note, so that a failure during
-// clean-up is not lost. Takes both, returns the one that remains.
+// clean-up is not lost. Takes both over, returns the one that remains; either
+// may be NULL.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_status_join(pestle_status_t primary, pestle_status_t secondary);
 
 // Releases |status|; NULL is allowed.
 PESTLE_API void pestle_status_release(pestle_status_t status);
 
-// Borrowing getters; NULL stands for OK. The message has no trailing newline.
+// The getters borrow |status|, and NULL stands for OK. Its code.
 PESTLE_API pestle_status_code_t pestle_status_code(pestle_status_t status);
+// Its sentence without a newline; "ok" for NULL. Borrowed from the status.
 PESTLE_API const char* pestle_status_message(pestle_status_t status);
+// The source file that made it; "" for NULL. Static.
 PESTLE_API const char* pestle_status_file(pestle_status_t status);
+// The line there; 0 for NULL.
 PESTLE_API int pestle_status_line(pestle_status_t status);
-// The |index|-th note in the order added, or NULL past the last.
+// The |index|-th note in the order added, or NULL past the last. Borrowed.
 PESTLE_API const char* pestle_status_note(pestle_status_t status, size_t index);
 
-// "INVALID_ARGUMENT" and the meaning of the table; static strings.
+// "INVALID_ARGUMENT"; "INTERNAL" for a number that is no code. Static.
 PESTLE_API const char* pestle_status_code_name(pestle_status_code_t code);
+// Its meaning in the table above. Static.
 PESTLE_API const char* pestle_status_code_text(pestle_status_code_t code);
 
 // Writes "CODE: message; note; note" into |buffer| (always terminated when
-// |capacity| > 0) and returns the length that the whole text has.
+// |capacity| > 0) and returns the length that the whole text has, without the
+// 0. |buffer| may be NULL, to measure.
 PESTLE_API size_t pestle_status_format(pestle_status_t status, char* buffer,
                                        size_t capacity);
 

@@ -38,6 +38,7 @@ typedef struct pestle_tensor_t {
 
 // The dtype of a DLPack triple, or NONE when Pestle has none like it.
 PESTLE_API pestle_dtype_t pestle_dtype_from_dlpack(pestle_dl_dtype_t dtype);
+// The DLPack triple of |dtype|, of NONE when it is out of range.
 PESTLE_API pestle_dl_dtype_t pestle_dtype_to_dlpack(pestle_dtype_t dtype);
 
 PESTLE_EXTERN_C_END

@@ -91,13 +91,16 @@ static inline const pestle_dtype_info_t* pestle_dtype_info(
   return &rows[(unsigned)dtype < PESTLE_DTYPE_COUNT ? dtype : PESTLE_NONE];
 }
 
+// Bytes that an element takes in a tensor; 0 for NONE and out of range.
 static inline unsigned pestle_dtype_size(pestle_dtype_t dtype) {
   return pestle_dtype_info(dtype)->size;
 }
 
-// The dtype that MLIR spells |name| (also "si32" for i32), or NONE.
+// The dtype that MLIR spells |name| (also "si32" for i32), or NONE, also for
+// NULL.
 PESTLE_API pestle_dtype_t pestle_dtype_from_name(const char* name);
 
+// Whether |dtype| is of one of |kinds| (pestle_dtype_kind_t bits).
 static inline bool pestle_dtype_is(pestle_dtype_t dtype, unsigned kinds) {
   return (pestle_dtype_info(dtype)->kind & kinds) != 0;
 }

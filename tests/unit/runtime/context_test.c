@@ -153,8 +153,17 @@ static void test_devices(void** state) {
                  INVALID_ARGUMENT, "not understood");
     assert_null(device);
   }
-  pestle_target_caps_t caps;
+  pestle_target_caps_t caps = {.struct_size = 0};
   assert_ok(pestle_context_device(context, "ref", &device));
+  assert_error(pestle_device_caps(device, NULL, &caps), INVALID_ARGUMENT,
+               "struct_size is not set");
+  // Of an older header: nothing is written past its end.
+  caps.struct_size = offsetof(pestle_target_caps_t, features);
+  caps.features[0] = 'x';
+  assert_ok(pestle_device_caps(device, NULL, &caps));
+  assert_string_equal(caps.name, "ref");
+  assert_int_equal(caps.features[0], 'x');
+  caps.struct_size = sizeof(caps);
   assert_ok(pestle_device_caps(device, NULL, &caps));
   assert_string_equal(caps.name, "ref");
   pestle_context_release(context);
