@@ -92,6 +92,46 @@ class CommandLine(Case):
                 if bit in bits and environment:
                     self.assertIn(environment, text)
 
+    def test_ways_to_ask_for_help(self):
+        text = self.succeed("run", "--help")
+        for words in (("help", "run"), ("run", "-h"), ("--help", "run")):
+            self.assertEqual(self.succeed(*words), text)
+        text = self.succeed("--help")
+        self.assertEqual(self.succeed("help"), text)
+        self.assertEqual(self.succeed("-h"), text)
+        for code in range(7):
+            self.assertRegex(text, rf"\b{code} [a-zP]")
+
+    def test_completion_completes(self):
+        def complete(*words):
+            script = self.succeed("completion") + (
+                f"COMP_WORDS=({' '.join(words)}); "
+                f"COMP_CWORD={len(words) - 1}; _pestle; "
+                'printf "%s\\n" "${COMPREPLY[@]}"'
+            )
+            done = subprocess.run(
+                ["bash", "-c", script], capture_output=True, text=True,
+                cwd=self.folder,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout.split()
+
+        self.assertEqual(complete("pestle", "du"), ["dump"])
+        self.assertEqual(complete("pestle", "dump", "--stop"), ["--stop-after"])
+        self.assertEqual(complete("pestle", "run", "add"), ["add.mlir"])
+        self.assertEqual(complete("pestle", "run", "--stop"), [])
+
+    def test_man_page_is_roff(self):
+        if not shutil.which("man"):
+            self.skipTest("there is no man")
+        self.write("pestle.1", self.succeed("man"))
+        done = subprocess.run(
+            ["man", "--warnings", "-E", "UTF-8", "-l", "pestle.1"],
+            cwd=self.folder, capture_output=True, text=True,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("--skip-passes", done.stdout)
+
     def test_man_and_completion_come_from_the_table(self):
         man = self.succeed("man")
         completion = self.succeed("completion")
@@ -105,6 +145,9 @@ class CommandLine(Case):
 
     def test_usage_errors(self):
         self.fail_with(2, "no verb 'frob'", "frob")
+        self.fail_with(2, "what is 'frob'", "help", "frob")
+        self.fail_with(2, "takes no argument, not 'x'", "version", "x")
+        self.fail_with(2, "takes no argument, not 'x'", "man", "x")
         self.fail_with(2, "a verb is missing")
         self.fail_with(2, "has no option 'frob'", "run", "--frob")
         self.fail_with(2, "--dim wants", "run", "--dim")
@@ -517,6 +560,58 @@ class Cache(Case):
         self.succeed(*self.run_args, "--no-cache")
         self.assertRegex(self.succeed("cache", "stats"), r"entries +0\n")
 
+    def test_no_cache_to_look_at(self):
+        for words in ("stats", "list", "verify", "clear", "prune"):
+            sentence = "no cache to look at: .*give --cache-dir"
+            self.fail_with(2, sentence, "cache", words, "--cache-dir", "")
+            self.fail_with(
+                2, sentence, "cache", words, env={"PESTLE_NO_CACHE": "1"}
+            )
+
+    def test_keep(self):
+        self.succeed(*self.run_args)
+        self.succeed(*self.run_args, "--numerics", "strict")
+        self.assertIn(
+            "removed 0", self.succeed("cache", "prune", "--keep", "1000000")
+        )
+        self.assertIn("removed 2", self.succeed("cache", "prune", "--keep=9"))
+
+    def test_full_file_system(self):
+        """A full tmpfs in a mount namespace of its own."""
+        os.makedirs(self.folder / "small")
+        script = (
+            "mount -t tmpfs -o size=16k tmpfs small && "
+            "head -c 16384 /dev/zero > small/all && "
+            'exec "$@"'
+        )
+        space = ["unshare", "-rm", "sh", "-c", script, "sh"]
+        try:
+            done = subprocess.run([*space, "true"], cwd=self.folder)
+        except FileNotFoundError:
+            self.skipTest("there is no unshare")
+        if done.returncode:
+            self.skipTest("no mount namespace can be made here")
+
+        def run(*options):
+            return subprocess.run(
+                [*space, PESTLE, *self.run_args, *options], cwd=self.folder,
+                capture_output=True, text=True, timeout=100,
+            )  # fmt: skip
+
+        done = run("--cache-dir", "small/cache")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mean 3", done.stdout)
+        self.assertRegex(
+            done.stderr,
+            "(?s)^pestle: warn: [^\n]*small/cache.*No space left.*free some"
+            "[^\n]*\n$",
+        )
+        done = run("--save-plan", "small/a.plan", "--no-cache")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(
+            done.stderr, "pestle: error: .*'small/a.plan': No space left.*free"
+        )
+
     def test_unwritable_folder_costs_only_a_warning(self):
         done = self.run_pestle(*self.run_args, "--cache-dir", "/proc/pestle")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -567,6 +662,12 @@ class Dump(Case):
     def test_files(self):
         self.succeed("dump", "add.mlir", "--stage", "kernels", "-o", "d")
         self.assertEqual(len(list((self.folder / "d").iterdir())), 1)
+        self.succeed("dump", "add.mlir", "--stage", "plan", "-o", "e",
+                     "--print-after", "all", "--time-passes")  # fmt: skip
+        names = sorted(p.name for p in (self.folder / "e").iterdir())
+        self.assertEqual(names[0], "pass_00_inline.mlir")
+        self.assertEqual(names[1], "pass_01_canonicalise.mlir")
+        self.assertEqual(names[-2:], ["plan.txt", "times.txt"])
 
     def test_passes(self):
         done = self.run_pestle(

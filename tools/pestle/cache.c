@@ -28,11 +28,10 @@ static void visit(void* user, const char* name, const char* model,
 static pestle_status_t print_stats(cli_t* cli) {
   pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
   PESTLE_TRY(pestle_cache_stats(cli->context, &stats));
-  const char* folder = pestle_context_cache_dir(cli->context);
   printf("folder     %s\nentries    %" PRIu64 "\nconstants  %" PRIu64
          "\nbytes      %" PRIu64 "\n",
-         folder ? folder : "(none)", stats.disk_entries, stats.disk_constants,
-         stats.disk_bytes);
+         pestle_context_cache_dir(cli->context), stats.disk_entries,
+         stats.disk_constants, stats.disk_bytes);
   return NULL;
 }
 
@@ -60,6 +59,11 @@ pestle_status_t cli_cache(cli_t* cli, int* out_exit) {
   static const char words[] = "stats, list, verify, clear or prune";
   const char* what;
   PESTLE_TRY(cli_only_argument(cli, words, &what));
+  if (!pestle_context_cache_dir(cli->context)) {
+    return CLI_USAGE_ERROR(
+        "there is no cache to look at: PESTLE_NO_CACHE is set, --cache-dir is "
+        "empty, or nothing says where it is; give --cache-dir DIR");
+  }
   if (!strcmp(what, "stats")) return print_stats(cli);
   if (!strcmp(what, "verify")) return verify(cli, out_exit);
   if (!strcmp(what, "clear")) return prune(cli, 0);

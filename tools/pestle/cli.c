@@ -59,7 +59,6 @@ pestle_status_t cli_open_context(cli_t* cli) {
       .cache_dir = cli->text[CLI_CACHE_DIR],
       .backend_path = cli->text[CLI_BACKENDS],
   };
-  // The cache verb looks at the folder even when runs would leave it alone.
   options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
   PESTLE_TRY(read_log_level(cli, &options));
   PESTLE_TRY(read_threads(cli, &options));

@@ -80,22 +80,33 @@ static void append_file_name(const char* name, pestle_strbuf_t* out) {
   }
 }
 
-static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
-                                  const char* name, const char* text,
-                                  size_t size) {
-  const char* suffix = "txt";
-  bool is_numbered = true;
+// "003_add.ll" for a kernel, "pass_02_cse.mlir" for a pass, "plan.txt" for what
+// there is one of: files sort in the order in which they were made.
+static void make_file_name(const dump_t* dump, pestle_stage_t stage,
+                           const char* name, pestle_strbuf_t* out) {
+  const char* suffix = stage == PESTLE_STAGE_PASS ? "mlir" : "times.txt";
+  bool is_numbered = stage == PESTLE_STAGE_PASS;
   for (int i = 0; i < STAGE_COUNT; ++i) {
     if (stages[i].stage != stage) continue;
     suffix = stages[i].suffix;
     is_numbered = stages[i].is_per_kernel;
   }
+  if (stage == PESTLE_STAGE_PASS) {
+    pestle_strbuf_appendf(out, "pass_%02zu_", dump->pass_count);
+  } else if (is_numbered) {
+    pestle_strbuf_appendf(out, "%03zu_", dump->count);
+  }
+  if (is_numbered) append_file_name(name, out);
+  if (is_numbered) pestle_strbuf_append_char(out, '.');
+  pestle_strbuf_append_c(out, suffix);
+}
+
+static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
+                                  const char* name, const char* text,
+                                  size_t size) {
   pestle_strbuf_t file;
   pestle_strbuf_init(pestle_allocator_system(), &file);
-  if (is_numbered) pestle_strbuf_appendf(&file, "%03zu_", dump->count);
-  if (is_numbered) append_file_name(name, &file);
-  if (is_numbered) pestle_strbuf_append_char(&file, '.');
-  pestle_strbuf_append_c(&file, suffix);
+  make_file_name(dump, stage, name, &file);
   const char* path = pestle_path_join(&dump->cli->arena, dump->folder,
                                       pestle_strbuf_cstr(&file));
   pestle_status_t status =

@@ -186,6 +186,7 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
       continue;
     }
     const char* name = a + (a[1] == '-' ? 2 : 1);
+    if (!strcmp(a, "-h")) name = "help";
     const char* equals = strchr(name, '=');
     size_t size = equals ? (size_t)(equals - name) : strlen(name);
     int option = find_option(name, size, bits);
@@ -310,25 +311,48 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   return code;
 }
 
-static int run_name(const char* name, int argc, char** argv) {
+static const verb_t* find_verb(const char* name) {
   for (int v = 0; v < VERB_COUNT; ++v) {
-    if (!strcmp(verbs[v].name, name)) return run_verb(&verbs[v], argc, argv);
+    if (!strcmp(verbs[v].name, name)) return &verbs[v];
   }
-  if (!strcmp(name, "--help") || !strcmp(name, "help") || !strcmp(name, "-h")) {
-    print_help(stdout, NULL);
+  return NULL;
+}
+
+// help, and man, completion, version, which have no options.
+static int run_word(const char* name, int argc, char** argv) {
+  bool is_help =
+      !strcmp(name, "--help") || !strcmp(name, "help") || !strcmp(name, "-h");
+  const verb_t* about = is_help && argc == 3 ? find_verb(argv[2]) : NULL;
+  if (argc > 2 && !about) {
+    cli_say_error(is_help ? "'pestle %s' wants a verb alone; what is '%s'?"
+                          : "'pestle %s' takes no argument, not '%s'",
+                  name, argv[argc - 1]);
+    return CLI_USAGE;
+  }
+  if (is_help) {
+    print_help(stdout, about);
   } else if (!strcmp(name, "man")) {
     print_man(stdout);
   } else if (!strcmp(name, "completion")) {
     print_completion(stdout);
   } else if (!strcmp(name, "version") || !strcmp(name, "--version")) {
     printf("pestle %s %s\n", pestle_version(), pestle_build_id());
-  } else {
-    if (name[0]) fprintf(stderr, "pestle: error: no verb '%s'\n", name);
-    print_help(stderr, NULL);
-    if (!name[0]) fprintf(stderr, "pestle: error: a verb is missing\n");
-    return CLI_USAGE;
   }
   return CLI_DONE;
+}
+
+static int run_name(const char* name, int argc, char** argv) {
+  static const char* const words[] = {
+      "--help", "help", "-h", "man", "completion", "version", "--version"};
+  const verb_t* verb = find_verb(name);
+  if (verb) return run_verb(verb, argc, argv);
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
+    if (!strcmp(words[i], name)) return run_word(name, argc, argv);
+  }
+  if (name[0]) cli_say_error("no verb '%s'", name);
+  print_help(stderr, NULL);
+  if (!name[0]) cli_say_error("a verb is missing");
+  return CLI_USAGE;
 }
 
 int main(int argc, char** argv) {
