@@ -3,6 +3,7 @@
 // kernels, compilation, bytes.
 #include "pestle/compile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -141,6 +142,42 @@ static pestle_status_t make_plan(compilation_t* c, pestle_plan_build_t* build,
   return status;
 }
 
+// No process addresses more.
+#define MOST_BYTES ((size_t)1 << 47)
+
+static pestle_status_t check_size(const pestle_value_t* value,
+                                  const char* what) {
+  size_t size = pestle_type_bytes(value->type);
+  if (size <= MOST_BYTES) return NULL;
+  return PESTLE_ERROR(RESOURCE_EXHAUSTED,
+                      "%s takes %zu bytes, more memory than a process can "
+                      "have; give smaller extents",
+                      what, size);
+}
+
+// What is stored must fit a machine; what a kernel makes and uses up need not.
+static pestle_status_t check_sizes(const pestle_function_t* f) {
+  const pestle_block_t* block = f->body->block;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    char name[256], what[280];
+    pestle_steps_input_name(f, i, name, sizeof(name));
+    snprintf(what, sizeof(what), "input '%s'", name);
+    PESTLE_TRY(check_size(block->arguments[i], what));
+  }
+  const pestle_node_t* n = NULL;
+  while ((n = pestle_region_next(f->body, n))) {
+    const pestle_node_t* owner = n->block->region->owner;
+    if (owner && owner->op == PESTLE_OP_FUSION) continue;
+    char what[280];
+    snprintf(what, sizeof(what), "a result of '%.250s'",
+             pestle_op_info((pestle_op_t)n->op)->name);
+    for (uint32_t r = 0; r < n->result_count; ++r) {
+      PESTLE_TRY(check_size(&n->results[r], what));
+    }
+  }
+  return NULL;
+}
+
 // From the optimised module to the plan.
 static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
                                 pestle_arena_t* arena,
@@ -148,6 +185,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
                                 pestle_plan_build_t* build,
                                 pestle_plan_t** out_plan) {
   pestle_memory_plan_t memory;
+  PESTLE_TRY(check_sizes(pestle_module_entry(module)));
   PESTLE_TRY(
       pestle_plan_memory(c->context, &c->options, module, arena, &memory));
   build->arena_size = memory.arena_size;

@@ -758,6 +758,22 @@ class LeftOutPasses(Case):
             self.assertIn("planned peak", text)
 
 
+BIG = """\
+func.func public @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0]
+      : (tensor<1xf32>) -> tensor<288230376151711744xf32>
+  %1 = stablehlo.tanh %0 : tensor<288230376151711744xf32>
+  %2 = stablehlo.concatenate %1, %1, dim = 0
+      : (tensor<288230376151711744xf32>, tensor<288230376151711744xf32>)
+      -> tensor<576460752303423488xf32>
+  %3 = stablehlo.reverse %2, dims = [0] : tensor<576460752303423488xf32>
+  %4 = stablehlo.slice %3 [0:1]
+      : (tensor<576460752303423488xf32>) -> tensor<1xf32>
+  return %4 : tensor<1xf32>
+}
+"""
+
+
 class Models(Case):
     """ONNX models that are wrong, each in one way."""
 
@@ -778,6 +794,77 @@ class Models(Case):
         opsets = [h.make_opsetid("", 18)]
         model = h.make_model(graph, opset_imports=opsets, ir_version=9)
         return self.write("m.onnx", model.SerializeToString())
+
+    def test_readme_commands(self):
+        """Each command of README.md, over a model of the name that it uses."""
+        self.save([("Relu", ["x"], ["y"], "r")], [1, 3, 640, 640])
+        os.rename(self.folder / "m.onnx", self.folder / "model.onnx")
+        text = (SOURCE / "README.md").read_text()
+        lines = re.findall(r"(?m)^    pestle (.*?)(?: +#.*)?$", text)
+        lines += re.findall(r"`pestle (.*?)`", text)
+        self.assertGreater(len(lines), 9)
+        has_llvm = "llvm " in self.succeed("plugins")
+        for line in lines:
+            if not has_llvm and re.search("source|asm", line):
+                continue
+            self.assertTrue(self.succeed(*line.split()), line)
+
+    def save_test_data(self, arrays, kind):
+        from onnx import numpy_helper
+
+        os.makedirs(self.folder / "data", exist_ok=True)
+        for i, (name, array) in enumerate(arrays):
+            tensor = numpy_helper.from_array(array, name)
+            path = self.folder / f"data/{kind}_{i}.pb"
+            path.write_bytes(tensor.SerializeToString())
+
+    def test_onnx_test_data(self):
+        """Folders as ONNX's own test cases have them: .pb in and out."""
+        import numpy
+
+        x = numpy.array([-1, 2], numpy.float32)
+        self.save([("Relu", ["x"], ["y"], "r")], [2])
+        self.save_test_data([("x", x)], "input")
+        self.save_test_data([("y", numpy.maximum(x, 0))], "output")
+        run = ["run", "m.onnx", "--inputs-pb", "data"]
+        self.assertIn("[0, 2]", self.succeed(*run))
+        self.assertEqual(self.succeed(*run, "--compare", "data"), "")
+        self.save_test_data([("y", x)], "output")
+        self.fail_with(1, r"1 of 2 elements.*\[0\]: 0, expected -1", *run,
+                       "--compare", "data")  # fmt: skip
+        self.write("data/input_0.pb", b"\x08\x02\x10")
+        self.fail_with(4, "while reading 'data/input_0.pb'", *run)
+        os.remove(self.folder / "data/input_0.pb")
+        self.fail_with(2, "input 0, 'x' .*is not given", *run)
+        self.fail_with(4, "No such file", "run", "m.onnx", "--inputs-pb", "no")
+
+    def test_wrong_input_of_a_model(self):
+        """A dtype or a shape that the model does not have."""
+        self.save([("Relu", ["x"], ["y"], "r")], [2, 3])
+        run = ["run", "m.onnx", "--input"]
+        self.fail_with(4, "'x'.*3x3.*2x3", *run, "x=3x3xf32=1")
+        self.fail_with(4, "'x'.*2x3x1.*2x3", *run, "x=2x3x1xf32=1")
+        self.fail_with(4, "'x'.*i64.*f32", *run, "x=2x3xi64=1")
+        self.save([("Relu", ["x"], ["y"], "r")], ["n", 3])
+        self.fail_with(4, "'x'.*2x4.*[?]x3", *run, "x=2x4xf32=1")
+        self.fail_with(4, "'x'.*i64.*f32", *run, "x=2x3xi64=1")
+
+    def test_extents_of_options_that_overflow(self):
+        self.save([("Relu", ["x"], ["y"], "r")], ["n", "m"])
+        run = ["run", "m.onnx", "--input", "x=random:1"]
+        huge = str(1 << 40)
+        self.fail_with(4, "2\\^63", *run, "--dim", f"n={huge}",
+                       "--dim", f"m={huge}")  # fmt: skip
+        self.fail_with(4, "2\\^63", *run, "--shape", f"x={huge}x{huge}")
+        self.fail_with(2, "wants an extent", *run, "--dim", f"n={1 << 70}")
+        self.fail_with(2, "is no shape", *run, "--shape", f"x={1 << 70}x1")
+        # That can be counted, but is more than any machine has.
+        self.fail_with(5, "input 'x' takes [0-9]+ bytes.*smaller extents",
+                       *run, "--shape", f"x={1 << 30}x{1 << 25}")  # fmt: skip
+        self.write("big.mlir", BIG)
+        for option in ("--no-fuse", "--verify"):
+            self.fail_with(5, "a result of '.*' takes [0-9]+ bytes", "run",
+                           "big.mlir", "--input", "0=1", option)  # fmt: skip
 
     def test_cycle(self):
         self.save(
