@@ -7,124 +7,6 @@
 #include "base/half.h"
 #include "codegen/lower_internal.h"
 
-// --- Partition into kernels ---
-
-static bool is_bijective_view(const pestle_node_t* node) {
-  return node &&
-         (node->op == PESTLE_OP_TRANSPOSE || node->op == PESTLE_OP_RESHAPE);
-}
-
-static bool has_fold(const pestle_block_t* block) {
-  for (pestle_node_t* n = block->first; n; n = n->next) {
-    switch (pestle_op_info((pestle_op_t)n->op)->fuse) {
-      case PESTLE_FUSE_REDUCTION:
-      case PESTLE_FUSE_WINDOW:
-      case PESTLE_FUSE_CONTRACTION:
-        return true;
-      default:
-        break;
-    }
-  }
-  return false;
-}
-
-// Where a fold is, its consumer runs over the fold's own axes and the views
-// after it become part of the write.
-static pestle_status_t strip_views(pestle_arena_t* arena, pestle_piece_t* p) {
-  size_t count = 0;
-  for (pestle_value_t* v = p->value; is_bijective_view(v->node);
-       v = pestle_node_operand(v->node, 0)) {
-    ++count;
-  }
-  p->views = PESTLE_ARENA_ARRAY(arena, pestle_node_t*, count ? count : 1);
-  if (!p->views) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  while (is_bijective_view(p->value->node)) {
-    p->views[p->view_count++] = p->value->node;
-    p->value = pestle_node_operand(p->value->node, 0);
-  }
-  return NULL;
-}
-
-static bool same_domain(const pestle_value_t* a, const pestle_value_t* b) {
-  return a->type->rank == b->type->rank &&
-         !memcmp(a->type->dims, b->type->dims,
-                 (size_t)a->type->rank * sizeof(int64_t));
-}
-
-typedef struct partition_t {
-  pestle_arena_t* arena;
-  pestle_kernel_group_t* groups;
-  uint32_t count;
-  uint32_t capacity;
-} partition_t;
-
-static pestle_status_t add_piece(partition_t* part, pestle_piece_t piece) {
-  for (uint32_t g = 0; g < part->count && piece.concat_dim < 0; ++g) {
-    pestle_kernel_group_t* group = &part->groups[g];
-    if (group->pieces[0].concat_dim >= 0 ||
-        !same_domain(group->pieces[0].value, piece.value)) {
-      continue;
-    }
-    group->pieces[group->piece_count++] = piece;
-    return NULL;
-  }
-  pestle_kernel_group_t* group = &part->groups[part->count];
-  group->pieces =
-      PESTLE_ARENA_ARRAY(part->arena, pestle_piece_t, part->capacity);
-  if (!group->pieces) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  ++part->count;
-  group->pieces[0] = piece;
-  group->piece_count = 1;
-  return NULL;
-}
-
-static pestle_status_t add_result(partition_t* part, bool folds, uint32_t slot,
-                                  pestle_value_t* value) {
-  pestle_piece_t piece = {.slot = slot, .value = value, .concat_dim = -1};
-  if (folds || (value->node && value->node->op == PESTLE_OP_RESHAPE)) {
-    PESTLE_TRY(strip_views(part->arena, &piece));
-  }
-  pestle_node_t* node = piece.value->node;
-  if (!node || node->op != PESTLE_OP_CONCATENATE) {
-    return add_piece(part, piece);
-  }
-  piece.concat_dim = (int32_t)PESTLE_NODE_I64(node, dimension);
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    piece.value = pestle_node_operand(node, i);
-    PESTLE_TRY(add_piece(part, piece));
-    piece.concat_offset += piece.value->type->dims[piece.concat_dim];
-  }
-  return NULL;
-}
-
-pestle_status_t pestle_lower_partition(pestle_arena_t* arena,
-                                       const pestle_node_t* fusion,
-                                       pestle_kernel_group_t** out_groups,
-                                       uint32_t* out_count) {
-  pestle_block_t* body = pestle_node_body(fusion, 0);
-  const pestle_node_t* ret = body->last;
-  partition_t part = {.arena = arena, .capacity = ret->operand_count};
-  for (uint32_t i = 0; i < ret->operand_count; ++i) {
-    // A concatenation may stand behind views: count the widest possibility.
-    pestle_value_t* v = pestle_node_operand(ret, i);
-    while (is_bijective_view(v->node))
-      v = pestle_node_operand(v->node, 0);
-    if (v->node && v->node->op == PESTLE_OP_CONCATENATE) {
-      part.capacity += v->node->operand_count;
-    }
-  }
-  part.groups = PESTLE_ARENA_ARRAY(arena, pestle_kernel_group_t,
-                                   part.capacity ? part.capacity : 1);
-  if (!part.groups) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  bool folds = has_fold(body);
-  for (uint32_t i = 0; i < ret->operand_count; ++i) {
-    PESTLE_TRY(add_result(&part, folds, i, pestle_node_operand(ret, i)));
-  }
-  *out_groups = part.groups;
-  *out_count = part.count;
-  return NULL;
-}
-
 // --- Values ---
 
 const pestle_expr_t* pestle_lower_at(pestle_lower_t* lower,
@@ -314,27 +196,17 @@ static pestle_status_t lower_node(pestle_lower_t* lower,
 
 // --- The group ---
 
-// Numbers the values and marks the nodes that |group| needs (node->scratch).
-static size_t mark_needed(const pestle_block_t* body,
-                          const pestle_kernel_group_t* group) {
+// Numbers the values that |group| needs.
+static size_t number_values(const pestle_block_t* body,
+                            const pestle_kernel_group_t* group) {
   size_t count = 0;
-  for (uint32_t i = 0; i < body->argument_count; ++i) {
-    body->arguments[i]->scratch = count++;
+  for (uint32_t i = 0; i < group->argument_count; ++i) {
+    body->arguments[group->arguments[i]]->scratch = count++;
   }
-  for (pestle_node_t* n = body->first; n; n = n->next) {
-    n->scratch = 0;
+  for (uint32_t i = 0; i < group->node_count; ++i) {
+    pestle_node_t* n = group->nodes[i];
     for (uint32_t r = 0; r < n->result_count; ++r) {
       n->results[r].scratch = count++;
-    }
-  }
-  for (uint32_t p = 0; p < group->piece_count; ++p) {
-    if (group->pieces[p].value->node) group->pieces[p].value->node->scratch = 1;
-  }
-  for (pestle_node_t* n = body->last; n; n = n->prev) {
-    if (!n->scratch) continue;
-    for (uint32_t i = 0; i < n->operand_count; ++i) {
-      pestle_node_t* def = pestle_node_operand(n, i)->node;
-      if (def) def->scratch = 1;
     }
   }
   return count;
@@ -358,14 +230,16 @@ static bool lower_empty_node(pestle_lower_t* lower, const pestle_node_t* node) {
   return empty && empty == node->result_count;
 }
 
-static void lower_arguments(pestle_lower_t* lower, const pestle_block_t* body) {
-  for (uint32_t i = 0; i < body->argument_count; ++i) {
-    const pestle_value_t* arg = body->arguments[i];
+static void lower_arguments(pestle_lower_t* lower, const pestle_block_t* body,
+                            const pestle_kernel_group_t* group) {
+  for (uint32_t i = 0; i < group->argument_count; ++i) {
+    uint32_t slot = group->arguments[i];
+    const pestle_value_t* arg = body->arguments[slot];
     if (lower_empty(lower, arg)) continue;
-    const pestle_value_t* operand = pestle_node_operand(lower->fusion, i);
+    const pestle_value_t* operand = pestle_node_operand(lower->fusion, slot);
     const char* name = operand->name ? operand->name : "x";
     uint32_t t = pestle_nest_add_tensor(lower->nest, name, PESTLE_TENSOR_INPUT,
-                                        i, arg->type);
+                                        slot, arg->type);
     if (lower->nest->failed) return;
     lower->nest->tensors.data[t].constant =
         pestle_value_constant(operand) != NULL;
@@ -463,15 +337,15 @@ pestle_status_t pestle_lower_group(const pestle_node_t* fusion,
                                    pestle_nest_t* nest) {
   const pestle_block_t* body = pestle_node_body(fusion, 0);
   pestle_lower_t lower = {.nest = nest, .fusion = fusion, .numerics = numerics};
-  size_t count = mark_needed(body, group);
+  size_t count = number_values(body, group);
   lower.values =
       pestle_arena_alloc_zero(nest->arena, (count + 1) * sizeof(*lower.values),
                               _Alignof(pestle_lowered_t));
   if (!lower.values) return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");
-  lower_arguments(&lower, body);
-  for (pestle_node_t* n = body->first; n && !nest->failed; n = n->next) {
-    if (!n->scratch || lower_empty_node(&lower, n)) continue;
-    PESTLE_TRY(lower_node(&lower, n));
+  lower_arguments(&lower, body, group);
+  for (uint32_t i = 0; i < group->node_count && !nest->failed; ++i) {
+    if (lower_empty_node(&lower, group->nodes[i])) continue;
+    PESTLE_TRY(lower_node(&lower, group->nodes[i]));
   }
   if (!nest->failed) PESTLE_TRY(add_outputs(&lower, group, aliases));
   return pestle_nest_status(nest);

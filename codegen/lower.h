@@ -21,7 +21,9 @@ typedef struct pestle_piece_t {
 // Results that one kernel computes.
 typedef struct pestle_kernel_group_t {
   pestle_piece_t* pieces;
-  uint32_t piece_count;
+  pestle_node_t** nodes;  // of the body that it needs, in order
+  uint32_t* arguments;    // operands of the fusion that it reads, in order
+  uint32_t piece_count, node_count, argument_count;
 } pestle_kernel_group_t;
 
 // Divides the results of |fusion| among kernels: results of one shape share

@@ -8,6 +8,7 @@ typedef struct steps_t {
   pestle_kernels_t* kernels;
   pestle_plan_build_t* plan;
   const pestle_placements_t* placements;
+  uint64_t spare;  // where temporaries of copies begin: behind what is planned
 } steps_t;
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
@@ -45,34 +46,78 @@ static void copy_step(steps_t* s, pestle_plan_binding_t from,
   (void)pestle_plan_step(s->plan, step);
 }
 
-static pestle_plan_binding_t temporary(steps_t* s, uint64_t size) {
-  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_ARENA,
-                             .offset = (uint64_t)s->plan->arena_size,
-                             .size = size};
-  s->plan->arena_size += (int64_t)((size + 63) / 64 * 64);
+// A place that lives during one group of copies only: all groups share what is
+// behind the planned arena, which is as long as the group that needs most.
+static pestle_plan_binding_t temporary(steps_t* s, uint64_t* used,
+                                       uint64_t size) {
+  pestle_plan_binding_t b = {
+      .storage = PESTLE_PLAN_ARENA, .offset = s->spare + *used, .size = size};
+  *used += (size + PESTLE_BUFFER_ALIGNMENT - 1) / PESTLE_BUFFER_ALIGNMENT *
+           PESTLE_BUFFER_ALIGNMENT;
+  int64_t end = (int64_t)(s->spare + *used);
+  if (s->plan->arena_size < end) s->plan->arena_size = end;
   return b;
 }
 
-// Copies all of |from| to |to| as if at once: what would be overwritten before
-// it is read goes through a temporary.
-static pestle_status_t parallel_copy(steps_t* s,
-                                     const pestle_plan_binding_t* from,
-                                     const pestle_plan_binding_t* to,
-                                     size_t count, const char* label) {
-  pestle_plan_binding_t* safe = PESTLE_ARENA_ARRAY(
-      s->kernels->arena, pestle_plan_binding_t, count ? count : 1);
-  if (!safe) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
-  for (size_t i = 0; i < count; ++i) {
-    safe[i] = from[i];
-    for (size_t j = 0; j < i; ++j) {
-      if (same_place(&from[j], &to[j]) || !overlap(&from[i], &to[j])) continue;
-      safe[i] = temporary(s, from[i].size);
-      copy_step(s, from[i], safe[i], label);
-      break;
+typedef struct copies_t {
+  pestle_plan_binding_t* from;
+  const pestle_plan_binding_t* to;
+  bool* done;
+  size_t count;
+} copies_t;
+
+// Whether a copy that is still due reads what copy |i| writes.
+static bool is_awaited(const copies_t* c, size_t i) {
+  for (size_t j = 0; j < c->count; ++j) {
+    if (j != i && !c->done[j] && overlap(&c->from[j], &c->to[i])) return true;
+  }
+  return false;
+}
+
+static size_t next_copy(const copies_t* c) {
+  for (size_t i = 0; i < c->count; ++i) {
+    if (!c->done[i] && !is_awaited(c, i)) return i;
+  }
+  return c->count;
+}
+
+// A copy whose source is overwritten by another one.
+static size_t in_cycle(const copies_t* c) {
+  for (size_t i = 0; i < c->count; ++i) {
+    for (size_t j = 0; j < c->count && !c->done[i]; ++j) {
+      if (j != i && !c->done[j] && overlap(&c->from[i], &c->to[j])) return i;
     }
   }
-  for (size_t i = 0; i < count; ++i)
-    copy_step(s, safe[i], to[i], label);
+  return c->count;
+}
+
+// Copies all of |from| to |to| as if at once. What others read is overwritten
+// last; only a cycle (a loop that swaps two values) goes through a temporary.
+// None of the nine open models has one: their arenas are what was planned.
+static pestle_status_t parallel_copy(steps_t* s, pestle_plan_binding_t* from,
+                                     const pestle_plan_binding_t* to,
+                                     size_t count, const char* label) {
+  copies_t c = {.from = from, .to = to, .count = count};
+  c.done = pestle_arena_alloc_zero(s->kernels->arena, count + 1, 1);
+  if (!c.done) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
+  size_t left = count;
+  for (size_t i = 0; i < count; ++i) {
+    c.done[i] = same_place(&from[i], &to[i]) || !from[i].size;
+    left -= c.done[i];
+  }
+  for (uint64_t used = 0; left;) {
+    size_t i = next_copy(&c);
+    if (i < count) {
+      copy_step(s, from[i], to[i], label);
+      c.done[i] = true;
+      --left;
+      continue;
+    }
+    i = in_cycle(&c);
+    pestle_plan_binding_t kept = temporary(s, &used, from[i].size);
+    copy_step(s, from[i], kept, label);
+    from[i] = kept;
+  }
   return NULL;
 }
 
@@ -377,7 +422,10 @@ pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
                                    pestle_plan_build_t* plan,
                                    const pestle_placements_t* placements,
                                    const pestle_function_t* function) {
-  steps_t s = {kernels, plan, placements};
+  steps_t s = {.kernels = kernels,
+               .plan = plan,
+               .placements = placements,
+               .spare = (uint64_t)plan->arena_size};
   const pestle_block_t* block = function->body->block;
   PESTLE_TRY(interface_of(&s, function));
   PESTLE_TRY(block_steps(&s, block));
