@@ -44,7 +44,7 @@ static pestle_status_t picky_compile(void* self, const pestle_kir_t* kernel,
                                      pestle_blob_t* out_artifact) {
   const pestle_host_t* host = ((picky_t*)self)->host;
   if (strstr(pestle_kir_string(kernel, kernel->note), g_refused)) {
-    return host->status_make(host->self, g_code, __FILE__, __LINE__,
+    return host->status_make(host->self, (int32_t)g_code, __FILE__, __LINE__,
                              "picky dislikes this kernel");
   }
   return g_ref->target->compile(g_ref->self, kernel, options, out_artifact);
