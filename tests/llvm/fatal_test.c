@@ -63,6 +63,8 @@ static const char k_text[] =
     "  }\n"
     "}\n";
 
+static pthread_mutex_t g_log_lock = PTHREAD_MUTEX_INITIALIZER;
+
 typedef struct fixture_t {
   pestle_context_t* context;
   pestle_device_t* device;
@@ -75,7 +77,9 @@ static void take_log(void* user, pestle_log_level_t level,
   fixture_t* f = user;
   (void)level;
   if (!strstr(message, "falls back")) return;
+  pthread_mutex_lock(&g_log_lock);
   snprintf(f->log, sizeof f->log, "%s", message);
+  pthread_mutex_unlock(&g_log_lock);
 }
 
 static void begin(fixture_t* f, bool strict) {
