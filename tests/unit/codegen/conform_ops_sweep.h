@@ -71,7 +71,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 #define ANY_DTYPE UINT32_MAX
 
 static const gap_t gaps[] = {
-    {PESTLE_OP_CONVERT, "to complex", ANY_DTYPE, BY_TARGETS, 28, "on complex<"},
+    {PESTLE_OP_CONVERT, "to complex", ANY_DTYPE, BY_TARGETS, 27, "on complex<"},
     {PESTLE_OP_CONVERT, "to reals", COMPLEX, BY_TARGETS, 4, "on complex<"},
     {PESTLE_OP_DOT_GENERAL, NULL, COMPLEX, BY_ALL, 9, "complex<"},
     {PESTLE_OP_CONVOLUTION, NULL, COMPLEX, BY_ALL, 5, "complex<"},
@@ -96,13 +96,13 @@ enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) };
 
 // --- Which instances ---
 
-// With share 0 all. Else for one dtype every variant on every second shape, and
+// With share 0 all. Else for one dtype every variant on every third shape, and
 // for the others about |share| instances a row, which differ from dtype to
 // dtype.
 static inline bool is_picked(const instance_t* t, uint32_t share) {
   if (!share) return true;
   uint32_t s = (uint32_t)(t->shape - shapes);
-  if (t->dtype == PESTLE_F32) return (s + t->variant) % 2 == 0;
+  if (t->dtype == PESTLE_F32) return (s + t->variant) % 3 == 0;
   uint32_t key =
       s +
       32 * (t->variant + 64 * ((uint32_t)t->dtype + 32 * (uint32_t)t->row->op));
@@ -177,6 +177,7 @@ static inline void test_table(void** state) {
 static inline void print_gaps(void) {
   for (size_t i = 0; i < sweep.gap_count; ++i) {
     const gap_t* g = &gaps[i];
+    if (!sweep.hits[i]) continue;  // its row was not run
     print_message("gap: %s (%s) on%s%s%s: %zu instances: %s\n",
                   pestle_op_info(g->op)->name, g->what ? g->what : "all",
                   g->stages & BY_IR_REF ? " ir/ref" : "",
