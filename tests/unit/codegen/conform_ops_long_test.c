@@ -3,5 +3,5 @@
 #include "unit/codegen/conform_ops_sweep.h"
 
 int main(void) {
-  return run_sweep("structured ops, all", 0);
+  return run_sweep("structured ops, all", PART_ALL, 0);
 }

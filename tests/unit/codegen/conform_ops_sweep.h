@@ -208,7 +208,28 @@ static inline void test_row(void** state) {
   check_gap_counts(row->op);
 }
 
-static inline int run_sweep(const char* name, uint32_t share) {
+// Whether the op folds elements or only makes and moves them.
+static inline bool folds(pestle_op_t op) {
+  switch ((pestle_fuse_class_t)pestle_op_info(op)->fuse) {
+    case PESTLE_FUSE_REDUCTION:
+    case PESTLE_FUSE_WINDOW:
+    case PESTLE_FUSE_CONTRACTION:
+    case PESTLE_FUSE_COMPOSITE:
+      return true;
+    case PESTLE_FUSE_SOURCE:
+    case PESTLE_FUSE_ELEMENTWISE:
+    case PESTLE_FUSE_VIEW:
+    case PESTLE_FUSE_GATHER:
+    case PESTLE_FUSE_CONTROL:
+    case PESTLE_FUSE_FUSION:
+      break;
+  }
+  return false;
+}
+
+typedef enum part_t { PART_MOVES, PART_FOLDS, PART_ALL } part_t;
+
+static inline int run_sweep(const char* name, part_t part, uint32_t share) {
   struct CMUnitTest tests[ROWS + 1];
   size_t n = 0;
   const char* only = getenv("PESTLE_TEST_ONLY");
@@ -219,6 +240,7 @@ static inline int run_sweep(const char* name, uint32_t share) {
   for (size_t i = 0; i < ROWS; ++i) {
     const char* op = pestle_op_info(rows[i].op)->name;
     if (only && strcmp(only, op)) continue;
+    if (part != PART_ALL && folds(rows[i].op) != (part == PART_FOLDS)) continue;
     tests[n++] =
         (struct CMUnitTest){.name = op,
                             .test_func = test_row,
