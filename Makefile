@@ -51,9 +51,11 @@ check:
 	  cmake --build --preset $$preset -j $(JOBS) && \
 	  $(CTEST) --test-dir build/$$preset -LE long || exit 1; \
 	done
-	@$(CTEST) --test-dir build/release -L long --no-tests=ignore
+	@$(CTEST) --test-dir build/asan -L long -R damage
+	@$(CTEST) --test-dir build/release -L long
 	@$(CONFIGURE) fuzz && cmake --build --preset fuzz -j $(JOBS)
-	@$(CTEST) --test-dir build/fuzz -L fuzz --no-tests=ignore
+	@$(CTEST) --test-dir build/fuzz -LE long
+	@$(CTEST) --test-dir build/fuzz -L fuzz
 
 # Root installs what another user built as it is: a build by root would leave
 # files there that the user cannot write.

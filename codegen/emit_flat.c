@@ -28,9 +28,9 @@ static void emit_anchor(pestle_emit_t* e, uint32_t stage) {
     total *= nest->axes.data[s->order[groups]].extent;
     ++groups;
   }
-  pestle_kir_id_t g =
-      pestle_kir_for(e->k, "g", pestle_kir_index(e->k, 0),
-                     pestle_kir_index(e->k, total), 1, PESTLE_KIR_GROUP_X);
+  pestle_kir_id_t end = pestle_kir_index(e->k, total);
+  pestle_kir_id_t g = pestle_kir_for(e->k, "g", pestle_kir_index(e->k, 0), end,
+                                     1, PESTLE_KIR_GROUP_X);
   if (total > 0) {
     for (uint32_t i = groups; i-- > 0;) {
       pestle_kir_id_t extent =

@@ -53,9 +53,18 @@ pestle_kir_id_t pestle_emit_index_const(pestle_emit_t* e, unsigned lanes,
   return pestle_kir_int(e->k, PESTLE_INDEX, lanes, value);
 }
 
+// The quotient or remainder of an atom.
+static pestle_kir_id_t by_divisor(pestle_emit_t* e, pestle_op_t op,
+                                  const pestle_atom_t* atom, bool vector) {
+  unsigned lanes = vector ? e->lanes : 1;
+  pestle_kir_id_t divisor = pestle_emit_index_const(e, lanes, atom->divisor);
+  pestle_kir_id_t x =
+      vector ? vector_of(e, atom->lin) : pestle_emit_scalar_index(e, atom->lin);
+  return pestle_kir_scalar(e->k, op, x, divisor, PESTLE_KIR_NONE);
+}
+
 static pestle_kir_id_t atom_of(pestle_emit_t* e, const pestle_atom_t* atom,
                                bool vector) {
-  unsigned lanes = vector ? e->lanes : 1;
   switch ((pestle_atom_kind_t)atom->kind) {
     case PESTLE_ATOM_AXIS:
       if (vector && (int32_t)atom->axis == e->vector_axis) {
@@ -67,17 +76,9 @@ static pestle_kir_id_t atom_of(pestle_emit_t* e, const pestle_atom_t* atom,
       }
       return e->axis_id[atom->axis];
     case PESTLE_ATOM_DIV:
-      return pestle_kir_scalar(e->k, PESTLE_OP_DIVIDE,
-                               vector ? vector_of(e, atom->lin)
-                                      : pestle_emit_scalar_index(e, atom->lin),
-                               pestle_emit_index_const(e, lanes, atom->divisor),
-                               PESTLE_KIR_NONE);
+      return by_divisor(e, PESTLE_OP_DIVIDE, atom, vector);
     case PESTLE_ATOM_MOD:
-      return pestle_kir_scalar(e->k, PESTLE_OP_REMAINDER,
-                               vector ? vector_of(e, atom->lin)
-                                      : pestle_emit_scalar_index(e, atom->lin),
-                               pestle_emit_index_const(e, lanes, atom->divisor),
-                               PESTLE_KIR_NONE);
+      return by_divisor(e, PESTLE_OP_REMAINDER, atom, vector);
     case PESTLE_ATOM_VALUE:
       return pestle_kir_cast(e->k, pestle_emit_expr(e, atom->value),
                              PESTLE_INDEX);

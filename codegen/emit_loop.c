@@ -91,9 +91,9 @@ static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
   size_t scope = pestle_emit_scope(e);
   bool group = a->mark == PESTLE_MARK_GROUP;
   if (!group) {
+    pestle_kir_id_t end = pestle_kir_index(e->k, trips);
     e->axis_id[axis] = pestle_kir_for(
-        e->k, a->name, pestle_kir_index(e->k, 0), pestle_kir_index(e->k, trips),
-        1,
+        e->k, a->name, pestle_kir_index(e->k, 0), end, 1,
         a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL : PESTLE_KIR_SERIAL);
   }
   e->open[axis] = true;

@@ -210,10 +210,11 @@ pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
     PESTLE_TRY(general_fold(lower, node, id, n));
     if (nest->failed) return NULL;
     for (size_t r = 0; r < n; ++r) {
-      pestle_nest_stage(nest, id)->values[r] =
+      const pestle_expr_t* value =
           pestle_lower_at(lower, pestle_node_operand(node, r), index);
-      finish_fold(lower, node, (uint32_t)r,
-                  pestle_nest_stage(nest, id)->tensors[r]);
+      pestle_nest_stage_t* s = pestle_nest_stage(nest, id);
+      s->values[r] = value;
+      finish_fold(lower, node, (uint32_t)r, s->tensors[r]);
     }
     return NULL;
   }
@@ -267,9 +268,10 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
     PESTLE_TRY(general_fold(lower, node, id, n));
     if (nest->failed) return NULL;
   } else {
-    pestle_nest_stage(nest, id)->inits[0] = pestle_expr_cast(
-        nest, pestle_lower_at(lower, pestle_node_operand(node, 1), NULL),
-        domain.dtype);
+    const pestle_expr_t* init =
+        pestle_lower_at(lower, pestle_node_operand(node, 1), NULL);
+    init = pestle_expr_cast(nest, init, domain.dtype);
+    pestle_nest_stage(nest, id)->inits[0] = init;
   }
   for (size_t r = 0; r < n; ++r) {
     const pestle_lowered_t* v =
@@ -294,9 +296,9 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
 static const pestle_expr_t* product(pestle_nest_t* nest, const pestle_expr_t* a,
                                     const pestle_expr_t* b,
                                     pestle_dtype_t dtype) {
-  return pestle_expr_op(nest, PESTLE_OP_MULTIPLY, dtype,
-                        pestle_expr_cast(nest, a, dtype),
-                        pestle_expr_cast(nest, b, dtype), NULL);
+  b = pestle_expr_cast(nest, b, dtype);
+  a = pestle_expr_cast(nest, a, dtype);
+  return pestle_expr_op(nest, PESTLE_OP_MULTIPLY, dtype, a, b, NULL);
 }
 
 static void finish_contraction(pestle_lower_t* lower, const pestle_node_t* node,
@@ -360,9 +362,9 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
     if (!pestle_lower_contains(rb, d) && !pestle_lower_contains(rc, d))
       ri[d] = map[m++];
   }
-  finish_contraction(lower, node, id,
-                     product(nest, pestle_lower_at(lower, lhs, li),
-                             pestle_lower_at(lower, rhs, ri), domain.dtype));
+  const pestle_expr_t* b = pestle_lower_at(lower, rhs, ri);
+  const pestle_expr_t* a = pestle_lower_at(lower, lhs, li);
+  finish_contraction(lower, node, id, product(nest, a, b, domain.dtype));
   return NULL;
 }
 

@@ -221,8 +221,9 @@ static const pestle_expr_t* lower_dynamic_update(pestle_lower_t* lower,
     guard = pestle_lower_and(nest, guard,
                              pestle_expr_inside(nest, index[d], 0, extent));
   }
+  const pestle_expr_t* outside = pestle_lower_at(lower, x, axes);
   return select_expr(nest, guard, guarded(lower, update, index, guard),
-                     pestle_lower_at(lower, x, axes));
+                     outside);
 }
 
 bool pestle_lower_contains(pestle_i64s_t list, int64_t value) {

@@ -80,13 +80,15 @@ pv_t* pestle_decompose_layer_norm(pestle_steps_t* s) {
   pv_t* x = input(s);
   pv_t* centred =
       PESTLE_SUB(s, x, pestle_step_spread(s, mean(s, x), dimensions_of(s)));
-  pv_t* scaled = PESTLE_MUL(s, normalise(s, centred), per_dimension(s, 1));
+  pv_t* scale = per_dimension(s, 1);
+  pv_t* scaled = PESTLE_MUL(s, normalise(s, centred), scale);
   return output(s, PESTLE_ADD(s, scaled, per_dimension(s, 2)));
 }
 
 // rms_norm(x) = normalise(x) * scale
 pv_t* pestle_decompose_rms_norm(pestle_steps_t* s) {
-  return output(s, PESTLE_MUL(s, normalise(s, input(s)), per_dimension(s, 1)));
+  pv_t* scale = per_dimension(s, 1);
+  return output(s, PESTLE_MUL(s, normalise(s, input(s)), scale));
 }
 
 // --- Activations ---
@@ -117,7 +119,8 @@ pv_t* pestle_decompose_gelu(pestle_steps_t* s) {
   pv_t* x = input(s);
   pv_t* t =
       PESTLE_NODE_BOOL(s->node, approximate) ? gelu_tanh(s, x) : gelu_erf(s, x);
-  return output(s, PESTLE_MUL(s, times(s, x, 0.5), plus(s, t, 1)));
+  t = plus(s, t, 1);
+  return output(s, PESTLE_MUL(s, times(s, x, 0.5), t));
 }
 
 // silu(x) = x * logistic(x)

@@ -42,14 +42,15 @@ pv_t* pestle_decompose_quantize(pestle_steps_t* s) {
   pestle_dtype_t dtype = pestle_node_operand(s->node, 2)->type->dtype;
   double low, high;
   range_of(dtype, &low, &high);
-  pv_t* q = PESTLE_DIV(s, pestle_step_operand(s, 0, s->compute),
-                       parameter(s, 1, s->compute));
+  pv_t* scale = parameter(s, 1, s->compute);
+  pv_t* q = PESTLE_DIV(s, pestle_step_operand(s, 0, s->compute), scale);
   if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
     q = pestle_step1(s, PESTLE_OP_ROUND_EVEN, q);
   }
   q = PESTLE_ADD(s, q, parameter(s, 2, s->compute));
-  q = pestle_step3(s, PESTLE_OP_CLAMP, pestle_step_splat(s, q, low), q,
-                   pestle_step_splat(s, q, high));
+  pv_t* highest = pestle_step_splat(s, q, high);
+  pv_t* lowest = pestle_step_splat(s, q, low);
+  q = pestle_step3(s, PESTLE_OP_CLAMP, lowest, q, highest);
   return pestle_step_convert(s, q, dtype);
 }
 
@@ -59,9 +60,9 @@ pv_t* pestle_decompose_dequantize(pestle_steps_t* s) {
   pestle_dtype_t from = pestle_node_operand(s->node, 0)->type->dtype;
   pestle_dtype_t to = pestle_node_operand(s->node, 1)->type->dtype;
   pestle_dtype_t inside = from == PESTLE_I32 ? PESTLE_I32 : s->compute;
-  pv_t* d =
-      PESTLE_SUB(s, pestle_step_operand(s, 0, inside), parameter(s, 2, inside));
-  d = PESTLE_MUL(s, pestle_step_convert(s, d, s->compute),
-                 parameter(s, 1, s->compute));
+  pv_t* zero_point = parameter(s, 2, inside);
+  pv_t* d = PESTLE_SUB(s, pestle_step_operand(s, 0, inside), zero_point);
+  pv_t* scale = parameter(s, 1, s->compute);
+  d = PESTLE_MUL(s, pestle_step_convert(s, d, s->compute), scale);
   return pestle_step_convert(s, d, to);
 }

@@ -38,8 +38,8 @@ static pestle_value_t* is_negative(pestle_onnx_call_t* call,
 
 static pestle_value_t* leaky(pestle_onnx_call_t* call, pestle_value_t* x,
                              double alpha) {
-  return pestle_onnx_select(call, is_negative(call, x), times(call, x, alpha),
-                            x);
+  pestle_value_t* below = times(call, x, alpha);
+  return pestle_onnx_select(call, is_negative(call, x), below, x);
 }
 
 static pestle_value_t* elu(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -67,9 +67,9 @@ static pestle_value_t* softsign(pestle_onnx_call_t* call, pestle_value_t* x) {
 
 static pestle_value_t* thresholded(pestle_onnx_call_t* call, pestle_value_t* x,
                                    double alpha) {
-  return pestle_onnx_select(call,
-                            pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha),
-                            x, splat_like(call, x, 0));
+  pestle_value_t* zero = splat_like(call, x, 0);
+  return pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, alpha), x, zero);
 }
 
 pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
@@ -124,8 +124,8 @@ void pestle_onnx_import_prelu(pestle_onnx_call_t* call) {
       pestle_onnx_dim(slope, 0) != 1) {
     slope = pestle_onnx_along(call, slope, x, 1);
   }
-  call->outputs[0] =
-      pestle_onnx_select(call, is_negative(call, x), mul(call, x, slope), x);
+  pestle_value_t* below = mul(call, x, slope);
+  call->outputs[0] = pestle_onnx_select(call, is_negative(call, x), below, x);
 }
 
 void pestle_onnx_import_elu(pestle_onnx_call_t* call) {
@@ -147,9 +147,8 @@ void pestle_onnx_import_celu(pestle_onnx_call_t* call) {
       pestle_onnx_unary(call, PESTLE_OP_EXPM1,
                         pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, x, alpha)),
       alpha);
-  call->outputs[0] =
-      add(call, relu(call, x),
-          pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, below, 0));
+  below = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, below, 0);
+  call->outputs[0] = add(call, relu(call, x), below);
 }
 
 void pestle_onnx_import_thresholded_relu(pestle_onnx_call_t* call) {
@@ -162,12 +161,13 @@ void pestle_onnx_import_shrink(pestle_onnx_call_t* call) {
   double lambd = pestle_onnx_float(call, "lambd", 0.5);
   double bias = pestle_onnx_float(call, "bias", 0);
   pestle_value_t* zero = splat_like(call, x, 0);
+  pestle_value_t* less =
+      pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, bias);
   pestle_value_t* above = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, lambd),
-      pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, bias), zero);
+      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, lambd), less, zero);
+  pestle_value_t* more = pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, bias);
   call->outputs[0] = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, x, -lambd),
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, bias), above);
+      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, x, -lambd), more, above);
 }
 
 void pestle_onnx_import_hard_sigmoid(pestle_onnx_call_t* call) {
@@ -308,9 +308,10 @@ void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
       pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, y, &axis, 1, true);
   pestle_type_t index = *pestle_onnx_type(y);
   index.dtype = PESTLE_I64;
+  pestle_value_t* none = pestle_onnx_highest(call, &index);
+  pestle_value_t* place = pestle_onnx_iota(call, &index, axis);
   pestle_value_t* places = pestle_onnx_select(
-      call, pestle_onnx_binary(call, PESTLE_OP_EQ, y, top),
-      pestle_onnx_iota(call, &index, axis), pestle_onnx_highest(call, &index));
+      call, pestle_onnx_binary(call, PESTLE_OP_EQ, y, top), place, none);
   pestle_value_t* first =
       pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
   pestle_value_t* hit = pestle_onnx_convert(

@@ -65,8 +65,9 @@ void pestle_onnx_import_reciprocal(pestle_onnx_call_t* call) {
 // sqrt((1 - x)(1 + x))
 static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* one = splat_like(call, x, 1);
+  pestle_value_t* more = add(call, one, x);
   return pestle_onnx_unary(call, PESTLE_OP_SQRT,
-                           mul(call, sub(call, one, x), add(call, one, x)));
+                           mul(call, sub(call, one, x), more));
 }
 
 void pestle_onnx_import_asin(pestle_onnx_call_t* call) {
@@ -109,18 +110,20 @@ void pestle_onnx_import_asinh(pestle_onnx_call_t* call) {
   pestle_value_t* square = mul(call, x, x);
   pestle_value_t* root =
       pestle_onnx_unary(call, PESTLE_OP_SQRT, add(call, one, square));
+  pestle_value_t* more = quotient(call, square, add(call, one, root));
   pestle_value_t* magnitude =
-      add(call, pestle_onnx_unary(call, PESTLE_OP_ABS, x),
-          quotient(call, square, add(call, one, root)));
-  call->outputs[0] = mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x),
-                         pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude));
+      add(call, pestle_onnx_unary(call, PESTLE_OP_ABS, x), more);
+  pestle_value_t* size = pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude);
+  call->outputs[0] =
+      mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x), size);
 }
 
 void pestle_onnx_import_acosh(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_value_t* one = splat_like(call, x, 1);
-  pestle_value_t* root = pestle_onnx_unary(
-      call, PESTLE_OP_SQRT, mul(call, sub(call, x, one), add(call, x, one)));
+  pestle_value_t* more = add(call, x, one);
+  pestle_value_t* root = pestle_onnx_unary(call, PESTLE_OP_SQRT,
+                                           mul(call, sub(call, x, one), more));
   call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_LOG, add(call, x, root));
 }
 
@@ -175,9 +178,9 @@ void pestle_onnx_import_pow(pestle_onnx_call_t* call) {
                                 pestle_dtype_is(other, PESTLE_KIND_FLOAT)
                             ? other
                             : dtype;
+  exponent = pestle_onnx_convert(call, exponent, work);
   pestle_value_t* power = pestle_onnx_binary(
-      call, PESTLE_OP_POWER, pestle_onnx_convert(call, x, work),
-      pestle_onnx_convert(call, exponent, work));
+      call, PESTLE_OP_POWER, pestle_onnx_convert(call, x, work), exponent);
   call->outputs[0] = pestle_onnx_convert(call, power, dtype);
 }
 
@@ -192,9 +195,11 @@ void pestle_onnx_import_mod(pestle_onnx_call_t* call) {
     return;
   }
   pestle_value_t* zero = splat_like(call, rest, 0);
+  pestle_value_t* b_below =
+      pestle_onnx_binary(call, PESTLE_OP_LT, b, splat_like(call, b, 0));
   pestle_value_t* other_sign = pestle_onnx_binary(
       call, PESTLE_OP_NE, pestle_onnx_binary(call, PESTLE_OP_LT, rest, zero),
-      pestle_onnx_binary(call, PESTLE_OP_LT, b, splat_like(call, b, 0)));
+      b_below);
   pestle_value_t* moves =
       pestle_onnx_binary(call, PESTLE_OP_AND, other_sign,
                          pestle_onnx_binary(call, PESTLE_OP_NE, rest, zero));

@@ -98,9 +98,9 @@ static void take_diagonals(pestle_onnx_call_t* call, labelled_t* t) {
       if (t->labels[i] != t->labels[j] || !t->value) continue;
       pestle_type_t type = *pestle_onnx_type(t->value);
       type.dtype = PESTLE_I64;
+      pestle_value_t* column = pestle_onnx_iota(call, &type, j);
       pestle_value_t* same = pestle_onnx_binary(
-          call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, i),
-          pestle_onnx_iota(call, &type, j));
+          call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, i), column);
       pestle_value_t* kept = pestle_onnx_select(call, same, t->value,
                                                 splat_like(call, t->value, 0));
       int64_t axis = j;

@@ -62,9 +62,9 @@ void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(x);
   factor = pestle_onnx_convert(call, factor, dtype);
   offset = pestle_onnx_convert(call, offset, dtype);
-  call->outputs[0] =
-      add(call, mul(call, x, pestle_onnx_along(call, factor, x, axis)),
-          pestle_onnx_along(call, offset, x, axis));
+  offset = pestle_onnx_along(call, offset, x, axis);
+  factor = pestle_onnx_along(call, factor, x, axis);
+  call->outputs[0] = add(call, mul(call, x, factor), offset);
 }
 
 // --- Layer ---
@@ -171,10 +171,9 @@ void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
   size_t count = spatial_axes(x, 2, axes);
   normal_t normal =
       normalize(call, x, axes, count, pestle_onnx_float(call, "epsilon", 1e-5));
-  call->outputs[0] = add(
-      call,
-      mul(call, normal.result, pestle_onnx_along(call, call->inputs[1], x, 1)),
-      pestle_onnx_along(call, call->inputs[2], x, 1));
+  pestle_value_t* offset = pestle_onnx_along(call, call->inputs[2], x, 1);
+  pestle_value_t* factor = pestle_onnx_along(call, call->inputs[1], x, 1);
+  call->outputs[0] = add(call, mul(call, normal.result, factor), offset);
 }
 
 // One number a group, repeated for each of its channels.
@@ -211,9 +210,9 @@ void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
   }
   pestle_value_t* y =
       pestle_onnx_reshape(call, normal.result, rank, pestle_onnx_type(x)->dims);
-  call->outputs[0] =
-      add(call, mul(call, y, pestle_onnx_along(call, factor, x, 1)),
-          pestle_onnx_along(call, offset, x, 1));
+  offset = pestle_onnx_along(call, offset, x, 1);
+  factor = pestle_onnx_along(call, factor, x, 1);
+  call->outputs[0] = add(call, mul(call, y, factor), offset);
 }
 
 void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {
@@ -254,9 +253,9 @@ void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
       pestle_onnx_reduce(call, PESTLE_OP_ADD, magnitude, &axis, 1, true);
   if (p == 2) norm = pestle_onnx_unary(call, PESTLE_OP_SQRT, norm);
   // A row of zeros stays one.
-  norm = pestle_onnx_select(call,
-                            pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0),
-                            splat_like(call, norm, 1), norm);
+  pestle_value_t* one = splat_like(call, norm, 1);
+  norm = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, norm, 0), one, norm);
   call->outputs[0] = quotient(call, x, norm);
 }
 

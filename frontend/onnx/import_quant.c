@@ -137,9 +137,9 @@ void pestle_onnx_import_dynamic_quantize_linear(pestle_onnx_call_t* call) {
   pestle_value_t* scale =
       pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sub(call, top, bottom), 255);
   // All zeros: any scale will do, but not zero.
+  pestle_value_t* one = splat_like(call, scale, 1);
   pestle_value_t* divisor = pestle_onnx_select(
-      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0),
-      splat_like(call, scale, 1), scale);
+      call, pestle_onnx_binary_f(call, PESTLE_OP_EQ, scale, 0), one, scale);
   pestle_value_t* zero = quotient(
       call, pestle_onnx_unary(call, PESTLE_OP_NEGATE, bottom), divisor);
   zero = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, zero);

@@ -125,9 +125,9 @@ void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18), kept = how;
   kept.keep_dims = true;
   pestle_value_t* top = reduce(call, PESTLE_OP_MAXIMUM, &kept, x);
-  top = pestle_onnx_select(call,
-                           pestle_onnx_unary(call, PESTLE_OP_IS_FINITE, top),
-                           top, splat_like(call, top, 0));
+  pestle_value_t* zero = splat_like(call, top, 0);
+  top = pestle_onnx_select(
+      call, pestle_onnx_unary(call, PESTLE_OP_IS_FINITE, top), top, zero);
   pestle_value_t* sum =
       reduce(call, PESTLE_OP_ADD, &kept,
              pestle_onnx_unary(call, PESTLE_OP_EXP, sub(call, x, top)));
@@ -172,10 +172,10 @@ static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
   }
   pestle_type_t index = *pestle_onnx_type(x);
   index.dtype = PESTLE_I64;
+  pestle_value_t* none = last ? pestle_onnx_splat_int(call, &index, -1)
+                              : pestle_onnx_highest(call, &index);
   pestle_value_t* places =
-      pestle_onnx_select(call, hit, pestle_onnx_iota(call, &index, axis),
-                         last ? pestle_onnx_splat_int(call, &index, -1)
-                              : pestle_onnx_highest(call, &index));
+      pestle_onnx_select(call, hit, pestle_onnx_iota(call, &index, axis), none);
   call->outputs[0] =
       pestle_onnx_reduce(call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM,
                          places, &axis, 1, keep);

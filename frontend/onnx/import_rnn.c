@@ -138,7 +138,8 @@ static state_t step_lstm(pestle_onnx_call_t* call, const layer_t* layer,
                      peep(call, d, 2, part(call, gates, 2, size), s.c));
   pestle_value_t* g =
       activate(call, layer, d->index, 1, part(call, gates, 3, size));
-  s.c = add(call, mul(call, f, s.c), mul(call, i, g));
+  pestle_value_t* enters = mul(call, i, g);
+  s.c = add(call, mul(call, f, s.c), enters);
   pestle_value_t* o =
       activate(call, layer, d->index, 0,
                peep(call, d, 1, part(call, gates, 1, size), s.c));
@@ -165,12 +166,12 @@ static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
     hr =
         recur(call, s.h, pestle_onnx_slice_axis(call, d->r, 0, 0, 2 * size, 1));
   }
-  pestle_value_t* z =
-      activate(call, layer, d->index, 0,
-               add(call, part(call, xw, 0, size), part(call, hr, 0, size)));
-  pestle_value_t* r =
-      activate(call, layer, d->index, 0,
-               add(call, part(call, xw, 1, size), part(call, hr, 1, size)));
+  pestle_value_t* z = part(call, hr, 0, size);
+  z = add(call, part(call, xw, 0, size), z);
+  z = activate(call, layer, d->index, 0, z);
+  pestle_value_t* r = part(call, hr, 1, size);
+  r = add(call, part(call, xw, 1, size), r);
+  r = activate(call, layer, d->index, 0, r);
   if (layer->linear_before_reset) {
     candidate = mul(call, r, biased(call, part(call, hr, 2, size), d, 2, size));
   } else {
@@ -180,7 +181,8 @@ static state_t step_gru(pestle_onnx_call_t* call, const layer_t* layer,
   }
   candidate = activate(call, layer, d->index, 1,
                        add(call, part(call, xw, 2, size), candidate));
-  s.h = add(call, mul(call, one_minus(call, z), candidate), mul(call, z, s.h));
+  pestle_value_t* kept = mul(call, z, s.h);
+  s.h = add(call, mul(call, one_minus(call, z), candidate), kept);
   return s;
 }
 
@@ -414,8 +416,8 @@ static state_t run_direction(pestle_onnx_call_t* call, const layer_t* layer,
   pestle_value_t* b = pestle_onnx_input(call, 3);
   b = b ? pick(call, b, index) : NULL;
   d.r = pick(call, call->inputs[2], index);
-  d.xw = project(call, layer, pick(call, call->inputs[1], index),
-                 hoisted_bias(call, layer, b, &d));
+  pestle_value_t* bias = hoisted_bias(call, layer, b, &d);
+  d.xw = project(call, layer, pick(call, call->inputs[1], index), bias);
   pestle_value_t* p =
       layer->cell == CELL_LSTM ? pestle_onnx_input(call, 7) : NULL;
   if (p) p = pick(call, p, index);

@@ -89,9 +89,9 @@ static LLVMValueRef f64_to_odd_f32(pestle_llvm_emit_t* e, unsigned lanes,
   LLVMValueRef back = ll->BuildFPExt(e->b, near, f64, "");
   // NaN is neither: both comparisons are ordered.
   LLVMValueRef inexact = ll->BuildFCmp(e->b, LLVMRealONE, back, v, "");
-  LLVMValueRef away =
-      ll->BuildFCmp(e->b, LLVMRealOGT, pestle_llvm_unary(e, "llvm.fabs", back),
-                    pestle_llvm_unary(e, "llvm.fabs", v), "");
+  LLVMValueRef size = pestle_llvm_unary(e, "llvm.fabs", v);
+  LLVMValueRef size_back = pestle_llvm_unary(e, "llvm.fabs", back);
+  LLVMValueRef away = ll->BuildFCmp(e->b, LLVMRealOGT, size_back, size, "");
   LLVMValueRef bits = ll->BuildBitCast(e->b, near, i32, "");
   LLVMValueRef step = ll->BuildSExt(e->b, away, i32, "");
   LLVMValueRef odd = ll->BuildZExt(e->b, inexact, i32, "");

@@ -104,7 +104,8 @@ static void mask(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_llvm_api_t* ll = e->ll;
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
   unsigned lanes = n->lanes;
-  pair_t d = difference(e, pair_of(e, n->arg[1]), pair_of(e, n->arg[0]));
+  pair_t index = pair_of(e, n->arg[0]), limit = pair_of(e, n->arg[1]);
+  pair_t d = difference(e, limit, index);
   if (!d.v) {
     pestle_llvm_set(e, id, constant_mask(e, lanes, d.c));
     return;
