@@ -482,7 +482,7 @@ static void describe_kernel(const pestle_kernel_t* k,
 pestle_status_t pestle_steps_finish(pestle_kernels_t* kernels,
                                     pestle_plan_build_t* plan,
                                     const pestle_placements_t* placements) {
-  steps_t s = {kernels, plan, placements};
+  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
   bool fallback = false;
   for (size_t i = 0; i < kernels->list.size; ++i) {
     fallback = fallback || kernels->list.data[i]->device == 1;
