@@ -120,6 +120,10 @@ void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
     pestle_emit_fold(e, stage);
     return;
   }
+  if (s->transposed) {
+    pestle_emit_turned(e, stage);
+    return;
+  }
   pestle_emit_walk_t w = {e, stage, map_body, NULL, true};
   pestle_emit_coords(e, stage);
   pestle_emit_attached(e, stage, -1);

@@ -374,6 +374,35 @@ pestle_kir_id_t pestle_kir_gather(pestle_kir_builder_t* k, uint32_t buffer,
 
 // --- Lanes and types ---
 
+// The table that holds |lanes|; equal ones are kept once.
+static uint32_t table_of(pestle_kir_builder_t* k, const uint32_t* lanes,
+                         unsigned count) {
+  for (uint32_t t = 0; t < k->table.size; ++t) {
+    if (k->table.data[t].count == count &&
+        !memcmp(&k->word.data[k->table.data[t].first], lanes,
+                count * sizeof(*lanes))) {
+      return t;
+    }
+  }
+  pestle_kir_table_t table = {(uint32_t)k->word.size, count};
+  for (unsigned i = 0; i < count; ++i) {
+    if (!pestle_vec_push(&k->word, lanes[i])) k->failed = true;
+  }
+  if (!pestle_vec_push(&k->table, table)) k->failed = true;
+  return (uint32_t)k->table.size - 1;
+}
+
+pestle_kir_id_t pestle_kir_shuffle(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                   pestle_kir_id_t b, const uint32_t* lanes,
+                                   unsigned count) {
+  if (k->failed) return 0;
+  pestle_kir_inst_t inst = {.op = PESTLE_KIR_SHUFFLE,
+                            .type = (uint8_t)pestle_kir_type_of(k, a),
+                            .lanes = (uint8_t)count,
+                            .arg = {a, b, table_of(k, lanes, count)}};
+  return pestle_kir_put(k, inst);
+}
+
 pestle_kir_id_t pestle_kir_splat(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                  unsigned lanes) {
   if (pestle_kir_lanes_of(k, a) == lanes) return a;

@@ -74,6 +74,10 @@ pestle_kir_id_t pestle_kir_cast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                 pestle_dtype_t type);
 pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                    pestle_dtype_t type);
+// Lanes of (a, b) concatenated, |count| of them, picked by |lanes|.
+pestle_kir_id_t pestle_kir_shuffle(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                   pestle_kir_id_t b, const uint32_t* lanes,
+                                   unsigned count);
 pestle_kir_id_t pestle_kir_splat(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                  unsigned lanes);
 pestle_kir_id_t pestle_kir_mask(pestle_kir_builder_t* k, pestle_kir_id_t index,

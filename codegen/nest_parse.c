@@ -381,6 +381,7 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   if (!pestle_vec_push(&p->nest->stages, s)) return PESTLE_OOM();
   PESTLE_TRY(parse_roots(p, &s, false));
   s.keep = pestle_scan_accept_word(&p->s, "keep");
+  s.transposed = pestle_scan_accept_word(&p->s, "transposed");
   if (!s.keep && pestle_scan_peek(&p->s) != '{') {
     PESTLE_TRY(parse_fold(p, &s));
     s.keep = pestle_scan_accept_word(&p->s, "keep");

@@ -418,6 +418,7 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
     pestle_strbuf_appendf(p->out, " : %s", dtype_name(s->acc_dtype));
   }
   if (s->keep) pestle_strbuf_append_c(p->out, " keep");
+  if (s->transposed) pestle_strbuf_append_c(p->out, " transposed");
   pestle_strbuf_append_c(p->out, " {\n");
 }
 

@@ -239,12 +239,33 @@ static pestle_status_t check_blocks(const verify_t* v) {
   return NULL;
 }
 
+static pestle_status_t check_turned(const verify_t* v) {
+  const pestle_nest_stage_t* s = v->s;
+  const pestle_nest_axis_t* axes = v->nest->axes.data;
+  int32_t turned =
+      s->transposed ? pestle_nest_turned_axis(v->nest, v->stage) : 0;
+  if (!s->transposed) return NULL;
+  bool ok = turned >= 0 && s->order_count >= 2;
+  if (ok) {
+    const pestle_nest_axis_t* row = &axes[s->order[s->order_count - 2]];
+    const pestle_nest_axis_t* lane = &axes[s->order[s->order_count - 1]];
+    ok = lane->mark == PESTLE_MARK_VECTOR &&
+         row->full_extent == lane->full_extent &&
+         lane->parent == (int32_t)s->roots[turned] &&
+         row->parent == (int32_t)s->roots[s->map_count - 1] &&
+         v->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_PRIVATE;
+  }
+  if (ok) return NULL;
+  return broken(v, "it is no copy that can turn in registers");
+}
+
 static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_order(v));
   for (uint32_t i = 0; i < v->s->order_count; ++i) {
     PESTLE_TRY(check_mark(v, i));
   }
   PESTLE_TRY(check_parts(v));
+  PESTLE_TRY(check_turned(v));
   if (v->stage == v->anchor) {
     return v->s->at_stage < 0 ? NULL
                               : broken(v,

@@ -92,6 +92,15 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        uint32_t tensor,
                                                        uint32_t* out_copy);
+// transpose S: the copy S of an argument, split so that its innermost loops are
+// an unrolled part of its last axis and a vector of the axis along which the
+// argument is contiguous, both of as many steps, is read along the vector and
+// kept in registers turned: vectors along the last axis.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
+                                                           uint32_t stage);
+// The position among the map axes of |stage|, which reads one argument, of the
+// axis along which the argument is contiguous; -1: none, or it is the last.
+int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage);
 // epilogue S scratch: consumers of the fold S read a copy of its tile, which
 // later rows place in shared scope. |*out_copy| is the copy's stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(

@@ -235,6 +235,62 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
                                 &name, 1, NULL, 0);
 }
 
+// What |stage| reads, when that is all that it does; else NULL.
+static const pestle_expr_t* copied_read(const pestle_nest_t* nest,
+                                        const pestle_nest_stage_t* s) {
+  if (s->is_fold || s->value_count != 1) return NULL;
+  const pestle_expr_t* e = s->values[0];
+  while (e->kind == PESTLE_EXPR_CAST)
+    e = e->args[0];
+  if (e->kind != PESTLE_EXPR_READ || e->guard ||
+      nest->tensors.data[e->i].kind != PESTLE_TENSOR_INPUT) {
+    return NULL;
+  }
+  return e;
+}
+
+int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  const pestle_expr_t* read = copied_read(nest, s);
+  if (!read || s->map_count < 2) return -1;
+  bool nested;
+  int64_t last =
+      pestle_lin_coef(read->index[0], s->roots[s->map_count - 1], &nested);
+  if (nested || last == 1 || last == 0) return -1;
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    if (pestle_lin_coef(read->index[0], s->roots[i], &nested) == 1 && !nested) {
+      return (int32_t)i;
+    }
+  }
+  return -1;
+}
+
+pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest, uint32_t stage) {
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  int32_t turned = pestle_nest_turned_axis(nest, stage);
+  bool ok = turned >= 0 && s->order_count >= 2;
+  if (ok) {
+    const pestle_nest_axis_t* axes = nest->axes.data;
+    const pestle_nest_axis_t* v = &axes[s->order[s->order_count - 2]];
+    const pestle_nest_axis_t* u = &axes[s->order[s->order_count - 1]];
+    ok = u->mark == PESTLE_MARK_VECTOR && v->mark == PESTLE_MARK_UNROLL &&
+         u->full_extent == v->full_extent && u->full_extent > 1 &&
+         u->parent == (int32_t)s->roots[turned] &&
+         v->parent == (int32_t)s->roots[s->map_count - 1];
+  }
+  if (!ok) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "transpose %s: it must be a copy whose innermost loops "
+        "are an unrolled part of its last axis and as long a "
+        "vector of the axis that is contiguous in what it reads",
+        s->name);
+  }
+  s->transposed = true;
+  return pestle_schedule_record(nest, PESTLE_PRIM_TRANSPOSE, s->name, NULL, 0,
+                                NULL, 0);
+}
+
 pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
                                                  uint32_t stage,
                                                  uint32_t* out_copy) {

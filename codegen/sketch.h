@@ -68,6 +68,25 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k,
                                                          uint32_t axis,
                                                          int64_t unroll,
                                                          uint32_t* out_outer);
+// The same for the last axis of a copy. Where the copy's source is contiguous
+// along another axis, tiles turn in registers: a stage is put before |stage|,
+// which moves up by one as the anchor does.
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_vectorise_copy(pestle_sketch_t* k, uint32_t stage);
+// An argument that |stage|, a map, reads once, across: |*out_turned| is the
+// position of the map axis along which it is contiguous. |*out_tensor| is -1
+// where there is none that is worth tiles.
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
+                          int32_t* out_tensor, uint32_t* out_turned);
+// |stage| reads |tensor|, contiguous along its map axis at position |turned|,
+// by tiles that turn in registers; |*out_tiles| is the loop of tiles along the
+// last axis, under which they are made. Ids move as above.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_turn(pestle_sketch_t* k,
+                                                    uint32_t stage,
+                                                    uint32_t tensor,
+                                                    uint32_t turned,
+                                                    uint32_t* out_tiles);
 // The anchor's loops down to |last_leaf| run in groups.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
                                                            uint32_t last_leaf);

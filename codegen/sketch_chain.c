@@ -184,7 +184,7 @@ static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
 // The scores: the copy of the operand that lies across, then tiles.
 static pestle_status_t place_scores(chain_t* c, uint32_t* under,
                                     uint32_t loop) {
-  uint32_t id = stage_of(c, c->scores), tile, outer;
+  uint32_t id = stage_of(c, c->scores), tile;
   pestle_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
   t.fold = id;
   int32_t copy;
@@ -196,10 +196,8 @@ static pestle_status_t place_scores(chain_t* c, uint32_t* under,
   PESTLE_TRY(place(c, id, *under, loop));
   PESTLE_TRY(tile_loops(c, id, &t, &tile));
   if (copy < 0) return NULL;
-  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, (uint32_t)copy);
   PESTLE_TRY(place(c, (uint32_t)copy, *under, loop));
-  return pestle_sketch_vectorise(c->k, (uint32_t)copy,
-                                 s->roots[s->map_count - 1], 1, &outer);
+  return pestle_sketch_vectorise_copy(c->k, (uint32_t)copy);
 }
 
 // Everything between the contractions that is made for a block of rows.
@@ -293,11 +291,9 @@ static pestle_status_t schedule(chain_t* c) {
     PESTLE_TRY(place(c, owner, k->anchor, block_loop));
     PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
   }
-  uint32_t before = (uint32_t)k->nest->stages.size;
   PESTLE_TRY(place_between(c, under, loop));
   PESTLE_TRY(finish_carried(c));
   PESTLE_TRY(place_scores(c, &under, loop));
-  (void)before;
   return NULL;
 }
 

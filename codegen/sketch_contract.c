@@ -368,7 +368,7 @@ static pestle_status_t schedule_block_sum(pestle_sketch_t* k, uint32_t sum,
 static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
                                      uint32_t axis, int64_t block) {
   pestle_nest_t* nest = k->nest;
-  uint32_t partial, anchor_leaf, block_leaf, tile_leaf, outer;
+  uint32_t partial, anchor_leaf, block_leaf, tile_leaf;
   int32_t staged;
   PESTLE_TRY(pestle_schedule_partial(nest, t.fold, axis, block, k->reassociate,
                                      &partial));
@@ -384,15 +384,13 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   PESTLE_TRY(pestle_schedule_at(nest, sum, k->anchor, anchor_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
   PESTLE_TRY(pestle_schedule_at(nest, tile.fold, sum, tile_leaf));
+  PESTLE_TRY(place_kept(k, sum, tile_leaf));
   if (staged >= 0) {
-    const pestle_nest_stage_t* s = pestle_sketch_stage(k, (uint32_t)staged);
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)staged, sum, block_leaf));
     PESTLE_TRY(
         pestle_schedule_store(nest, (uint32_t)staged, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(pestle_sketch_vectorise(k, (uint32_t)staged,
-                                       s->roots[s->map_count - 1], 1, &outer));
+    PESTLE_TRY(pestle_sketch_vectorise_copy(k, (uint32_t)staged));
   }
-  PESTLE_TRY(place_kept(k, sum, tile_leaf));
   return pestle_sketch_bind_groups(k, anchor_leaf);
 }
 
@@ -442,12 +440,10 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
   }
   if (staged >= 0) {
-    uint32_t id = (uint32_t)staged, outer;
-    const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+    uint32_t id = (uint32_t)staged;
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));
     PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(
-        pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1], 1, &outer));
+    PESTLE_TRY(pestle_sketch_vectorise_copy(k, id));
     return pestle_sketch_bind_groups(k, panel_leaf);
   }
   PESTLE_TRY(place_kept(k, k->anchor, tile_leaf));

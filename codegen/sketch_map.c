@@ -60,9 +60,25 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
   return NULL;
 }
 
+// Square tiles that turn in registers: rows of tiles in groups.
+static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
+                                  uint32_t turned) {
+  uint32_t tiles;
+  PESTLE_TRY(pestle_sketch_turn(k, k->anchor, tensor, turned, &tiles));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t first_inner = 0;
+  while (y->order[first_inner] != tiles)
+    ++first_inner;
+  return bind_leading(k, k->anchor, first_inner, LEAST_ELEMENTS);
+}
+
 pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   PESTLE_TRY(fuse_axes(k, k->anchor));
+  int32_t across;
+  uint32_t turned;
+  PESTLE_TRY(pestle_sketch_find_across(k, k->anchor, &across, &turned));
+  if (across >= 0) return map_across(k, (uint32_t)across, turned);
   pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
   if (s->root_count == 0) return NULL;
   uint32_t last = s->roots[s->root_count - 1];

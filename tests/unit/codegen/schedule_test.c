@@ -457,6 +457,52 @@ static void test_rfactor_and_epilogue(void** state) {
   refuse("arg_max", 0, "", "epilogue r scratch", "not a single fold");
 }
 
+static void test_partial_is_legal(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "partial c.k 4 reassoc\nat c, y.a\nat cp, c.k");
+  accept("gemm_i32", 0, "partial c.k 4");
+  accept("max_pool", 0, "partial w.k 2");
+  refuse("gemm_even", 0, "", "partial c.k 4", "reassociation for float sums");
+  refuse("gemm_even", 0, "", "partial c.a 4 reassoc", "a fold axis");
+  refuse("gemm_even", 0, "", "partial c.k 16 reassoc", "must be shorter");
+  refuse("gemm_even", 0, "split c.b 16", "partial c.k 4 reassoc",
+         "comes first");
+  refuse("arg_max", 0, "", "partial r.k 4 reassoc", "an associative fold");
+}
+
+static void test_online_is_legal(void** state) {
+  (void)state;
+  const char* blocks =
+      "inline sc mb d lb y\npartial r.k 32\npartial r_2.k 32 reassoc\n"
+      "partial c_2.k 32 reassoc";
+  accept("attention", 0, ONLINE);
+  refuse("attention", 0, blocks, "online c_2.k : r r_2", "reassociation");
+  refuse("attention", 0, blocks, "online c_2.k reassoc : r_2 r",
+         "it must be a maximum of floats");
+  refuse("attention", 0, blocks, "online c_2.k reassoc : r r",
+         "it must be a sum of partial sums");
+  refuse("attention", 0, "inline sc mb d lb y", "online c_2.k reassoc : r r_2",
+         "a sum of partial sums");
+  // Their loops have other lengths.
+  refuse("attention", 0,
+         "inline sc mb d lb y\npartial r.k 16\npartial r_2.k 32 reassoc\n"
+         "partial c_2.k 32 reassoc",
+         "online c_2.k reassoc : r r_2", "the loop's steps");
+  // The sum of the exponentials is left out: it would see a maximum that is
+  // not final.
+  refuse("attention", 0, blocks, "online c_2.k reassoc : r", "outside of them");
+}
+
+static void test_transpose_is_legal(void** state) {
+  (void)state;
+  accept("transpose", 0,
+         "stage y oa\nsplit oa.b 16\nsplit oa.a 16\n"
+         "reorder oa bo ao bi ai\nunroll oa.bi\nvectorise oa.ai\n"
+         "transpose oa");
+  refuse("transpose", 0, "stage y oa", "transpose oa", "it must be a copy");
+  refuse("gemm_even", 0, "", "transpose c", "it must be a copy");
+}
+
 static void malformed(const char* text, const char* message) {
   lowering_t l;
   pestle_nest_t nest;
@@ -480,7 +526,7 @@ static void test_row_errors(void** state) {
 }
 
 int main(void) {
-  struct CMUnitTest tests[2 * FUSION_COUNT + 16] = {
+  struct CMUnitTest tests[2 * FUSION_COUNT + 24] = {
       cmocka_unit_test(test_loops),
       cmocka_unit_test(test_fuse),
       cmocka_unit_test(test_inline),
@@ -494,6 +540,9 @@ int main(void) {
       cmocka_unit_test(test_rfactor_and_epilogue),
       cmocka_unit_test(test_partial),
       cmocka_unit_test(test_online),
+      cmocka_unit_test(test_partial_is_legal),
+      cmocka_unit_test(test_online_is_legal),
+      cmocka_unit_test(test_transpose_is_legal),
       cmocka_unit_test(test_row_errors)};
   size_t n = 0;
   while (tests[n].name)

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads across: a stage whose last axis goes along rows of what it reads, which
+// is contiguous along another of its axes, reads square tiles that turn in
+// registers.
+#include "codegen/sketch.h"
+
+enum {
+  // Lanes below which a gather costs no more than shuffles. A guess.
+  LEAST_LANES = 4,
+};
+
+static int64_t turn_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
+                          int64_t rows, int64_t columns) {
+  if (pestle_dtype_size(dtype) != PESTLE_SKETCH_ELEMENT) return 0;
+  int64_t lanes = pestle_sketch_lanes(k, pestle_sketch_min(rows, columns));
+  return lanes >= LEAST_LANES ? lanes : 0;
+}
+
+// Splits the axes |row| and |lane| of |stage| by |lanes|: others, tiles of both,
+// |first| inner, |second| inner, of which the last is the vector.
+static pestle_status_t tile(pestle_sketch_t* k, uint32_t stage, uint32_t row,
+                            uint32_t lane, int64_t lanes, uint32_t* out_tiles) {
+  pestle_nest_t* nest = k->nest;
+  uint32_t ro, ri, lo, li, order[PESTLE_NEST_MAX_AXES], n = 0;
+  PESTLE_TRY(pestle_schedule_split(nest, stage, row, lanes, &ro, &ri));
+  PESTLE_TRY(pestle_schedule_split(nest, stage, lane, lanes, &lo, &li));
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    uint32_t a = s->order[i];
+    if (a != ro && a != ri && a != lo && a != li) order[n++] = a;
+  }
+  order[n++] = ro;
+  order[n++] = lo;
+  order[n++] = ri;
+  order[n++] = li;
+  PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, ri, PESTLE_MARK_UNROLL));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, li, PESTLE_MARK_VECTOR));
+  *out_tiles = lo;
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
+                                   uint32_t tensor, uint32_t turned,
+                                   uint32_t* out_tiles) {
+  pestle_nest_t* nest = k->nest;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  uint32_t row = s->roots[turned], last = s->roots[s->map_count - 1];
+  int64_t lanes =
+      turn_lanes(k, nest->tensors.data[tensor].type.dtype,
+                 pestle_sketch_extent(k, row), pestle_sketch_extent(k, last));
+  uint32_t copy, tiles;
+  PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
+  ++k->anchor;
+  PESTLE_TRY(tile(k, stage + 1, row, last, lanes, out_tiles));
+  int32_t across = pestle_nest_turned_axis(nest, copy);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, copy);
+  if (across < 0) {
+    return PESTLE_ERROR(INTERNAL, "the copy of '%s' has lost its axes",
+                        nest->tensors.data[tensor].name);
+  }
+  PESTLE_TRY(tile(k, copy, c->roots[c->map_count - 1], c->roots[across], lanes,
+                  &tiles));
+  PESTLE_TRY(pestle_schedule_at(nest, copy, stage + 1, *out_tiles));
+  PESTLE_TRY(pestle_schedule_transpose(nest, copy));
+  return pestle_schedule_store(nest, copy, PESTLE_PLACE_PRIVATE);
+}
+
+// Of all that a stage reads, an argument that is read once, across.
+typedef struct across_t {
+  pestle_sketch_t* k;
+  const pestle_nest_stage_t* s;
+  int32_t tensor;
+  uint32_t turned;
+} across_t;
+
+static void across_visit(void* user, const pestle_expr_t* e) {
+  across_t* a = user;
+  const pestle_nest_tensor_t* t = &a->k->nest->tensors.data[e->i];
+  bool nested;
+  if (a->tensor >= 0 || t->kind != PESTLE_TENSOR_INPUT || e->guard) return;
+  const pestle_nest_stage_t* s = a->s;
+  int64_t last =
+      pestle_lin_coef(e->index[0], s->roots[s->map_count - 1], &nested);
+  if (nested || last == 0 || last == 1) return;
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    if (pestle_lin_coef(e->index[0], s->roots[i], &nested) != 1 || nested) {
+      continue;
+    }
+    int64_t columns = pestle_sketch_extent(a->k, s->roots[s->map_count - 1]);
+    if (!turn_lanes(a->k, t->type.dtype,
+                    pestle_sketch_extent(a->k, s->roots[i]), columns)) {
+      continue;
+    }
+    a->tensor = (int32_t)e->i;
+    a->turned = i;
+    return;
+  }
+}
+
+pestle_status_t pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
+                                          int32_t* out_tensor,
+                                          uint32_t* out_turned) {
+  across_t a = {k, pestle_sketch_stage(k, stage), -1, 0};
+  *out_tensor = -1;
+  if (k->nest->frugal || a.s->map_count < 2 || a.s->is_fold) return NULL;
+  for (uint32_t v = 0; v < a.s->value_count; ++v) {
+    PESTLE_TRY(
+        pestle_expr_visit_reads(k->nest, a.s->values[v], across_visit, &a));
+  }
+  // Read again elsewhere in the stage, it cannot be replaced by one copy.
+  if (a.tensor >= 0 &&
+      !pestle_schedule_find_read(k->nest, stage, (uint32_t)a.tensor)) {
+    return NULL;
+  }
+  *out_tensor = a.tensor;
+  *out_turned = a.turned;
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_vectorise_copy(pestle_sketch_t* k,
+                                             uint32_t stage) {
+  int32_t tensor;
+  uint32_t turned, loop;
+  PESTLE_TRY(pestle_sketch_find_across(k, stage, &tensor, &turned));
+  if (tensor >= 0) {
+    return pestle_sketch_turn(k, stage, (uint32_t)tensor, turned, &loop);
+  }
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  return pestle_sketch_vectorise(k, stage, s->roots[s->map_count - 1], 1,
+                                 &loop);
+}
