@@ -5,7 +5,8 @@
 enum {
   // Of a map kernel's group iteration, about: 16 KiB of f32 a tensor, so that
   // an argument and the result fill the 32 KiB of L1d and no more. Its other
-  // bound is the cost of starting an iteration. Not compared with neighbours.
+  // bound is the cost of starting an iteration. Measured: 1024 and 16384 are the
+  // same within noise for a multiply-add of 16k and of 1M elements, one thread.
   GROUP_ELEMENTS = 4096,
   // When leading axes have less inside, the next one goes inside too.
   LEAST_ELEMENTS = GROUP_ELEMENTS / 2,
