@@ -357,12 +357,18 @@ static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
   if (!f.in_place) pestle_emit_walk(&result, f.maps, f.map_count);
 }
 
+// Without a fold loop (a fold over no axes) the vector loop takes its place:
+// accumulators have its lanes.
 static uint32_t first_fold_leaf(const pestle_emit_t* e,
                                 const pestle_nest_stage_t* s) {
+  uint32_t vector = s->order_count;
+  for (uint32_t i = s->order_count; i-- > 0;) {
+    if (e->nest->axes.data[s->order[i]].mark == PESTLE_MARK_VECTOR) vector = i;
+  }
   for (uint32_t i = 0; i < s->order_count; ++i) {
     if (e->nest->axes.data[s->order[i]].fold) return i;
   }
-  return s->order_count;
+  return vector;
 }
 
 void pestle_emit_fold(pestle_emit_t* e, uint32_t stage) {

@@ -418,6 +418,11 @@ static const case_t cases[] = {
      "(tensor<9x21xf32>, tensor<2x17xf32>, tensor<i32>, tensor<i32>) -> "
      "tensor<9x21xf32>",
      "%y : tensor<9x21xf32>", 0},
+    {"fold_no_axis", "x: tensor<5x37xf32>",
+     SUM("s", "1.0", "", "x", "(tensor<5x37xf32>, tensor<f32>) -> "
+     "tensor<5x37xf32>")
+     "      %y = stablehlo.multiply %s, %x : tensor<5x37xf32>",
+     "%y : tensor<5x37xf32>", 1e-6},
     {"fold_narrow_constant", "x: tensor<5x21xi8>",
      "      %z = stablehlo.constant dense<0> : tensor<i8>\n"
      "      %y = stablehlo.reduce(%x init: %z) across dimensions = [1] : "
