@@ -38,6 +38,9 @@ pv_t* pestle_step_reduce(pestle_steps_t* s, pestle_op_t op, pv_t* a,
 pv_t* pestle_step_broadcast(pestle_steps_t* s, pv_t* a, pestle_i64s_t axes);
 // The same for what was reduced over |dimensions|.
 pv_t* pestle_step_spread(pestle_steps_t* s, pv_t* a, pestle_i64s_t dimensions);
+// a x b of |type|, [batch.., m, n]: b lies as [batch.., n, k], or [batch.., k, n].
+pv_t* pestle_step_dot(pestle_steps_t* s, pv_t* a, pv_t* b, bool contract_last,
+                      const pestle_type_t* type);
 
 #define PESTLE_ADD(s, a, b) pestle_step2(s, PESTLE_OP_ADD, a, b)
 #define PESTLE_SUB(s, a, b) pestle_step2(s, PESTLE_OP_SUBTRACT, a, b)

@@ -138,6 +138,29 @@ pv_t* pestle_step_spread(pestle_steps_t* s, pv_t* a, pestle_i64s_t dimensions) {
   return pestle_step_broadcast(s, a, (pestle_i64s_t){kept, count});
 }
 
+pv_t* pestle_step_dot(pestle_steps_t* s, pv_t* a, pv_t* b, bool contract_last,
+                      const pestle_type_t* type) {
+  int64_t batch[PESTLE_MAX_RANK], left = type->rank - 1;
+  int64_t right = contract_last ? left : left - 1;
+  size_t batches = (size_t)left - 1;
+  for (size_t i = 0; i < batches; ++i)
+    batch[i] = (int64_t)i;
+  pestle_attr_t attrs[] = {{PESTLE_ATTR_lhs_batching_dimensions,
+                            PESTLE_ATTR_KIND_I64S, .as.i64s = {batch, batches}},
+                           {PESTLE_ATTR_rhs_batching_dimensions,
+                            PESTLE_ATTR_KIND_I64S, .as.i64s = {batch, batches}},
+                           {PESTLE_ATTR_lhs_contracting_dimensions,
+                            PESTLE_ATTR_KIND_I64S, .as.i64s = {&left, 1}},
+                           {PESTLE_ATTR_rhs_contracting_dimensions,
+                            PESTLE_ATTR_KIND_I64S, .as.i64s = {&right, 1}}};
+  return emit(s, &(pestle_node_spec_t){.op = PESTLE_OP_DOT_GENERAL,
+                                       .operands = (pv_t*[]){a, b},
+                                       .operand_count = 2,
+                                       .attrs = attrs,
+                                       .attr_count = 4,
+                                       .type = type});
+}
+
 // --- Entry ---
 
 static pv_t* decompose(pestle_steps_t* s) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Type rules of composites: but for quantisation, the type of operand 0.
+#include <string.h>
+
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -77,6 +79,77 @@ pestle_status_t pestle_infer_silu(pestle_infer_t* in) {
 
 pestle_status_t pestle_infer_hard_sigmoid(pestle_infer_t* in) {
   return infer_like(in);
+}
+
+// --- Attention: q, k, v, bias ---
+
+// Axis i of operand |operand| has the extent number names[i]: all that have one
+// number agree.
+static pestle_status_t match_extents(const pestle_infer_t* in, size_t operand,
+                                     const int64_t* names,
+                                     int64_t extents[PESTLE_MAX_RANK + 2]) {
+  const pestle_type_t* type = pestle_in_type(in, operand);
+  for (int i = 0; i < type->rank; ++i) {
+    int64_t* extent = &extents[names[i]];
+    if (!pestle_dim_known(*extent)) *extent = type->dims[i];
+    if (pestle_dims_agree(*extent, type->dims[i])) continue;
+    return PESTLE_BAD(
+        "operand %zu is %s: axis %d must have %lld elements, as "
+        "the operands before it say",
+        operand, pestle_type_text(type).text, i, (long long)*extent);
+  }
+  return NULL;
+}
+
+// The bias has the scores' extents, or 1.
+static pestle_status_t check_bias(const pestle_infer_t* in,
+                                  const pestle_type_t* scores) {
+  const pestle_type_t* bias = pestle_in_type(in, 3);
+  PESTLE_TRY(pestle_need_kind(in, 3, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_rank(in, 3, scores->rank));
+  for (int i = 0; i < bias->rank; ++i) {
+    if (bias->dims[i] == 1 ||
+        pestle_dims_agree(bias->dims[i], scores->dims[i])) {
+      continue;
+    }
+    return PESTLE_BAD("operand 3 is %s: it does not spread over the scores, %s",
+                      pestle_type_text(bias).text,
+                      pestle_type_text(scores).text);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
+  if (in->spec->operand_count != 3 && in->spec->operand_count != 4) {
+    return PESTLE_BAD("%zu operands: it takes q, k, v and perhaps a bias",
+                      in->spec->operand_count);
+  }
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  int rank = pestle_in_type(in, 0)->rank;
+  if (rank < 2) {
+    return PESTLE_BAD("operand 0 is %s: its rank must be 2 or more",
+                      pestle_type_text(pestle_in_type(in, 0)).text);
+  }
+  // The batch axes, then the extents S, D, T and E.
+  int64_t extents[PESTLE_MAX_RANK + 2], names[PESTLE_MAX_RANK];
+  for (int i = 0; i < rank + 2; ++i)
+    extents[i] = PESTLE_DIM_DYNAMIC;
+  for (int i = 0; i < rank; ++i)
+    names[i] = i;
+  static const int last[3][2] = {{0, 1}, {2, 1}, {2, 3}};
+  for (size_t i = 0; i < 3; ++i) {
+    if (i) PESTLE_TRY(pestle_need_same_dtype(in, i, 0));
+    PESTLE_TRY(pestle_need_rank(in, i, rank));
+    names[rank - 2] = rank - 2 + last[i][0];
+    names[rank - 1] = rank - 2 + last[i][1];
+    PESTLE_TRY(match_extents(in, i, names, extents));
+  }
+  pestle_type_t type = *pestle_in_type(in, 0);
+  memcpy(type.dims, extents, sizeof(extents[0]) * (size_t)(rank - 1));
+  type.dims[rank - 1] = extents[rank];
+  if (in->spec->operand_count == 4) PESTLE_TRY(check_bias(in, &type));
+  type.dims[rank - 1] = extents[rank + 1];
+  return pestle_emit(in, &type);
 }
 
 // --- Quantisation: x, scale, zero point ---

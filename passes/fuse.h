@@ -18,7 +18,7 @@ typedef enum pestle_fuse_kind_e {
   PESTLE_FUSE_KIND_MAP,     // elementwise ops and views only
   PESTLE_FUSE_KIND_ROW,     // folds over one set of axes
   PESTLE_FUSE_KIND_WINDOW,  // one reduce_window
-  PESTLE_FUSE_KIND_DOT,     // one contraction
+  PESTLE_FUSE_KIND_DOT,     // one contraction, or one attention
   PESTLE_FUSE_KIND_ALONE,   // takes nothing else
 } pestle_fuse_kind_t;
 

@@ -12,6 +12,8 @@
 #define MAX_INNER_PARTS 3
 // Groups that a cheap op is copied into.
 #define MAX_COPIES 3
+// The operand of an attention that is added to its scores.
+#define BIAS_SIDE 3
 
 static pestle_fuse_class_t class_of(const pestle_node_t* node) {
   return (pestle_fuse_class_t)pestle_pass_info(node)->fuse;
@@ -136,6 +138,7 @@ pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
     case PESTLE_FUSE_REDUCTION:
       return PESTLE_FUSE_KIND_ROW;
     case PESTLE_FUSE_COMPOSITE:
+      if (node->op == PESTLE_OP_ATTENTION) return PESTLE_FUSE_KIND_DOT;
       return is_pointwise_composite(node) ? PESTLE_FUSE_KIND_MAP
                                           : PESTLE_FUSE_KIND_ROW;
     case PESTLE_FUSE_SOURCE:
@@ -300,10 +303,31 @@ static bool shrinks_traffic(const pestle_node_t* node) {
   return bytes < pestle_type_bytes(type_of(node));
 }
 
+// Of a bias with one element a score the scores' loop computes what is cheap,
+// unless that reads more than it writes. One that repeats itself would be
+// computed again and again.
+static bool accepts_into_bias(const pestle_node_t* attention,
+                              const pestle_node_t* node) {
+  pestle_type_t scores = *operand_type(attention, 0);
+  scores.dims[scores.rank - 1] =
+      operand_type(attention, 1)->dims[scores.rank - 2];
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    bool free = from && (pestle_fuse_is_inline_constant(from) ||
+                         from->op == PESTLE_OP_BROADCAST_IN_DIM);
+    if (!free) bytes += pestle_type_bytes(operand_type(node, i));
+  }
+  return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
+         pestle_type_count(type_of(node)) == pestle_type_count(&scores) &&
+         bytes <= pestle_type_bytes(type_of(node));
+}
+
 // What a contraction may take in while it packs operand |side|.
 static bool accepts_into_dot(const pestle_node_t* dot, size_t side,
                              const pestle_node_t* node) {
-  if (dot->op != PESTLE_OP_DOT_GENERAL) return false;
+  bool attention = dot->op == PESTLE_OP_ATTENTION;
+  if (!attention && dot->op != PESTLE_OP_DOT_GENERAL) return false;
   switch (node->op) {
     case PESTLE_OP_BROADCAST_IN_DIM:
     case PESTLE_OP_IOTA:
@@ -315,6 +339,7 @@ static bool accepts_into_dot(const pestle_node_t* dot, size_t side,
     case PESTLE_OP_SLICE:
       return PESTLE_NODE_I64S(node, strides).data[type_of(node)->rank - 1] == 1;
     default:
+      if (attention && side == BIAS_SIDE) return accepts_into_bias(dot, node);
       return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
              shrinks_traffic(node);
   }
@@ -327,7 +352,8 @@ static bool accepts_into_window(size_t side, const pestle_node_t* node) {
 
 static bool is_window_hero(const pestle_node_t* node) {
   return class_of(node) == PESTLE_FUSE_CONTRACTION ||
-         class_of(node) == PESTLE_FUSE_WINDOW;
+         class_of(node) == PESTLE_FUSE_WINDOW ||
+         node->op == PESTLE_OP_ATTENTION;
 }
 
 // One use of |node| by the member |user|. |*side| is set when it ends up as
@@ -340,7 +366,7 @@ static bool accepts_use(const pestle_fuse_t* f, const pestle_fuse_group_t* g,
   if (is_window_hero(user) || user_item->side) {
     *side = user_item->side ? user_item->side : (uint8_t)(index + 1);
     const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
-    return class_of(hero) == PESTLE_FUSE_CONTRACTION
+    return class_of(hero) != PESTLE_FUSE_WINDOW
                ? accepts_into_dot(hero, *side - 1u, node)
                : accepts_into_window(*side - 1u, node);
   }

@@ -93,7 +93,7 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(kernel_output_feature_dimension) X(kernel_spatial_dimensions)              \
   X(output_batch_dimension) X(output_feature_dimension)                        \
   X(output_spatial_dimensions) X(feature_group_count) X(batch_group_count)     \
-  X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis)
+  X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis) X(scale)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

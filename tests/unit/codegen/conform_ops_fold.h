@@ -644,6 +644,72 @@ static inline bool build_soft(instance_t* t) {
   return true;
 }
 
+typedef struct attention_case_t {
+  const char* name;
+  int64_t depth, width;
+  bool bias, masked;       // masked: -infinity where the argument is negative
+  bool by_row, by_column;  // the bias differs from row to row, ...
+} attention_case_t;
+
+static const attention_case_t attentions[] = {
+    {"no bias", 16, 20, false, false, false, false},
+    {"bias", 5, 7, true, false, true, true},
+    {"row masked", 8, 16, true, true, false, true},
+    {"masked rows", 1, 1, true, true, true, false},
+    {"masked", 7, 33, true, true, true, true},
+};
+enum { ATTENTIONS = sizeof(attentions) / sizeof(attentions[0]) };
+
+// The last two axes of the shape are those of the scores.
+static inline pestle_type_t attention_type(const instance_t* t, int64_t rows,
+                                           int64_t columns) {
+  pestle_type_t type = type_of(t->dtype, 0, NULL);
+  for (int32_t i = 0; i + 2 < t->shape->rank; ++i)
+    type.dims[type.rank++] = t->shape->dims[i];
+  type.dims[type.rank++] = rows;
+  type.dims[type.rank++] = columns;
+  return type;
+}
+
+// |x| where it is not negative, else -infinity.
+static inline pestle_value_t* mask(instance_t* t, pestle_value_t* x) {
+  uint64_t bits = pestle_float_encode(t->dtype, -INFINITY);
+  pestle_constant_attrs_t attrs = {
+      sizeof(attrs), {*x->type, &bits, pestle_dtype_size(t->dtype), true}};
+  pestle_value_t *low, *y, *zero = splat(&t->b, x->type, 0);
+  assert_ok(pestle_op_constant(&t->b, &attrs, &low));
+  pestle_value_t* keep = scalar_op(&t->b, PESTLE_OP_GE, x, zero);
+  assert_ok(pestle_op_select(&t->b, keep, x, low, &y));
+  return y;
+}
+
+// Scores are at most 8 + 1 with one rounding a term, which show in the weights;
+// their sum and that of the values, which are at most 1, take one a column.
+static inline bool build_attention(instance_t* t) {
+  const attention_case_t* c = &attentions[t->variant];
+  int32_t rank = t->shape->rank;
+  int64_t columns = rank ? t->shape->dims[rank - 1] : 1;
+  int64_t rows = rank > 1 ? t->shape->dims[rank - 2] : 1;
+  t->what = c->name;
+  wide_check(t, CHECK_ABSOLUTE,
+             2 * (double)columns + 9 * (double)c->depth + 24);
+  for (size_t i = 0; i < 4; ++i)
+    t->fill[i] = FILL_UNIT;
+  pestle_type_t types[] = {
+      attention_type(t, rows, c->depth), attention_type(t, columns, c->depth),
+      attention_type(t, columns, c->width),
+      attention_type(t, c->by_row ? rows : 1, c->by_column ? columns : 1)};
+  begin(t, types, c->bias ? 4 : 3);
+  pestle_value_t *operands[4], *y;
+  for (size_t i = 0; i < t->arg_count; ++i)
+    operands[i] = arg(t, i);
+  if (c->masked) operands[3] = mask(t, operands[3]);
+  pestle_attention_attrs_t attrs = {sizeof(attrs), 0.5};
+  assert_ok(pestle_op_attention(&t->b, operands, t->arg_count, &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 // With epsilon 0.1 and |x| <= 1 what is divided by is at least 0.31: each of
 // the roundings of mean, difference and square shows at most 3.2 times.
 static inline bool build_norm(instance_t* t) {

@@ -62,6 +62,7 @@ static const row_t rows[] = {
     {PESTLE_OP_HARD_SIGMOID, FLOATS, 1, build_activation},
     {PESTLE_OP_QUANTIZE, FLOATS, 2 * QUANTIZED, build_quantisation},
     {PESTLE_OP_DEQUANTIZE, FLOATS, 2 * QUANTIZED, build_quantisation},
+    {PESTLE_OP_ATTENTION, FLOATS, ATTENTIONS, build_attention},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as core ops. The division by the sum comes last: it is on
+// [batch.., S, E] and not on the scores, and the weighted sum of values does
+// not have to wait for the sum of the weights.
+#include <math.h>
+
+#include "ir/composite.h"
+
+// scale * q.k + bias
+static pv_t* scores(pestle_steps_t* s, const pestle_type_t* type) {
+  int64_t axes[PESTLE_MAX_RANK];
+  double scale = PESTLE_NODE_F64(s->node, scale);
+  pv_t* x = pestle_step_dot(s, pestle_node_operand(s->node, 0),
+                            pestle_node_operand(s->node, 1), true, type);
+  if (scale < 1 || scale > 1) {
+    x = PESTLE_MUL(s, x, pestle_step_splat(s, x, scale));
+  }
+  if (s->node->operand_count < 4) return x;
+  for (int i = 0; i < type->rank; ++i)
+    axes[i] = i;
+  pv_t* bias = pestle_step_operand(s, 3, s->compute);
+  pestle_i64s_t all = {axes, (size_t)type->rank};
+  return PESTLE_ADD(s, x, pestle_step_broadcast(s, bias, all));
+}
+
+// w = exp(x - max(x)); attention = sum(w * v) / sum(w)
+pv_t* pestle_decompose_attention(pestle_steps_t* s) {
+  const pestle_type_t* q = pestle_node_operand(s->node, 0)->type;
+  pestle_type_t result = s->node->results[0].type[0];
+  int64_t last = q->rank - 1;
+  pestle_i64s_t along = {&last, 1};
+  result.dtype = s->compute;
+  s->shape.dims[last] = pestle_node_operand(s->node, 1)->type->dims[last - 1];
+  pv_t* x = scores(s, &s->shape);
+  pv_t* max = pestle_step_reduce(s, PESTLE_OP_MAXIMUM, x, along, -INFINITY);
+  pv_t* w = pestle_step1(s, PESTLE_OP_EXP,
+                         PESTLE_SUB(s, x, pestle_step_spread(s, max, along)));
+  pv_t* total = pestle_step_reduce(s, PESTLE_OP_ADD, w, along, 0);
+  pv_t* v = pestle_step_operand(s, 2, s->compute);
+  pv_t* sum = pestle_step_dot(s, w, v, false, &result);
+  s->shape = result;
+  pv_t* y = PESTLE_DIV(s, sum, pestle_step_spread(s, total, along));
+  return pestle_step_convert(s, y, q->dtype);
+}
