@@ -151,27 +151,39 @@ static void update_body(pestle_emit_t* e, uint32_t stage, void* user) {
   pestle_emit_unscope(e, scope);
 }
 
+// Whether partial result |index| exists here: a block that is shorter than the
+// others has fewer.
+static bool has_part(const pestle_emit_t* e, const fold_t* f, int64_t index) {
+  for (uint32_t i = f->part_count; i-- > 0;) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[f->parts[i]];
+    if (index % a->full_extent >= a->extent) return false;
+    index /= a->full_extent;
+  }
+  return true;
+}
+
 // The partial results of one element, folded pairwise in a fixed order.
 static pestle_kir_id_t combine_parts(pestle_emit_t* e,
                                      const pestle_nest_stage_t* s, fold_t* f) {
-  int64_t count = 1;
+  int64_t all = 1, count = 0;
   for (uint32_t i = 0; i < f->part_count; ++i) {
-    count *= e->nest->axes.data[f->parts[i]].full_extent;
+    all *= e->nest->axes.data[f->parts[i]].full_extent;
   }
   pestle_kir_id_t part[MAX_PARTS];
-  if (count > MAX_PARTS) {
+  if (all > MAX_PARTS) {
     pestle_nest_fail(
         e->nest,
         PESTLE_ERROR(UNSUPPORTED,
                      "kernel '%s': stage '%s' folds into %lld partial results "
                      "side by side, more than %d; unroll fewer of its fold "
                      "loops",
-                     e->nest->name, s->name, (long long)count, MAX_PARTS));
+                     e->nest->name, s->name, (long long)all, MAX_PARTS));
     return acc_index(e, f);
   }
   pestle_kir_id_t base = acc_index(e, f);
-  for (int64_t i = 0; i < count; ++i) {
-    part[i] = pestle_kir_load(
+  for (int64_t i = 0; i < all; ++i) {
+    if (!has_part(e, f, i)) continue;
+    part[count++] = pestle_kir_load(
         e->k, f->acc[0], f->lanes,
         pestle_kir_madi(e->k, base, 1, pestle_kir_index(e->k, i)),
         PESTLE_KIR_NONE, 0);

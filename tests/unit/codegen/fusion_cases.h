@@ -344,6 +344,49 @@ static const case_t cases[] = {
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<1x20000xf32>, tensor<20000x20xf32>) -> tensor<1x20xf32>",
      "%y : tensor<1x20xf32>", 1e-5},
+    // The last block of columns, 44 of 64, has fewer vectors than the others,
+    // and the rows with a negative bias are masked as a whole.
+    {"attention_masked",
+     "q: tensor<1x97x13xf32>, k: tensor<1x684x13xf32>, v: tensor<1x684x20xf32>, "
+     "b: tensor<1x1x684xf32>, r: tensor<1x97x1xf32>",
+     "      %z = stablehlo.constant dense<0.0> : tensor<1x1x684xf32>\n"
+     "      %n = stablehlo.constant dense<0xFF800000> : tensor<1x1x684xf32>\n"
+     "      %zr = stablehlo.constant dense<-0.5> : tensor<1x97x1xf32>\n"
+     "      %nr = stablehlo.constant dense<0xFF800000> : tensor<1x97x1xf32>\n"
+     "      %bk = stablehlo.compare GE, %b, %z : (tensor<1x1x684xf32>, "
+     "tensor<1x1x684xf32>) -> tensor<1x1x684xi1>\n"
+     "      %bm = stablehlo.select %bk, %b, %n : tensor<1x1x684xi1>, "
+     "tensor<1x1x684xf32>\n"
+     "      %rk = stablehlo.compare GE, %r, %zr : (tensor<1x97x1xf32>, "
+     "tensor<1x97x1xf32>) -> tensor<1x97x1xi1>\n"
+     "      %rm = stablehlo.select %rk, %r, %nr : tensor<1x97x1xi1>, "
+     "tensor<1x97x1xf32>\n"
+     "      %bb = stablehlo.broadcast_in_dim %bm, dims = [0, 1, 2] : "
+     "(tensor<1x1x684xf32>) -> tensor<1x97x684xf32>\n"
+     "      %rb = stablehlo.broadcast_in_dim %rm, dims = [0, 1, 2] : "
+     "(tensor<1x97x1xf32>) -> tensor<1x97x684xf32>\n"
+     "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [2] : (tensor<1x97x13xf32>, "
+     "tensor<1x684x13xf32>) -> tensor<1x97x684xf32>\n"
+     "      %sb = stablehlo.add %s, %bb : tensor<1x97x684xf32>\n"
+     "      %sc = stablehlo.add %sb, %rb : tensor<1x97x684xf32>\n"
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%sc init: %i) applies stablehlo.maximum "
+     "across dimensions = [2] : (tensor<1x97x684xf32>, tensor<f32>) -> "
+     "tensor<1x97xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : "
+     "(tensor<1x97xf32>) -> tensor<1x97x684xf32>\n"
+     "      %d = stablehlo.subtract %sc, %mb : tensor<1x97x684xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<1x97x684xf32>\n" SUM(
+         "l", "0.0", "2", "e",
+         "(tensor<1x97x684xf32>, tensor<f32>) -> tensor<1x97xf32>")
+     "      %o = stablehlo.dot_general %e, %v, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [1] : (tensor<1x97x684xf32>, "
+     "tensor<1x684x20xf32>) -> tensor<1x97x20xf32>\n"
+     "      %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : "
+     "(tensor<1x97xf32>) -> tensor<1x97x20xf32>\n"
+     "      %y = stablehlo.divide %o, %lb : tensor<1x97x20xf32>",
+     "%y : tensor<1x97x20xf32>", 1e-6},
     {"gemm_transposed_out", "a: tensor<13x29xf32>, b: tensor<29x40xf32>",
      "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xf32>, tensor<29x40xf32>) -> tensor<13x40xf32>\n"
