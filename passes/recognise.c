@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Core ops that spell a composite become that composite, however they were
 // written: softmax, log_softmax, layer_norm, rms_norm, gelu in both forms,
-// silu, hard_sigmoid, and 1 / (1 + exp(-x)) as logistic.
+// silu, hard_sigmoid, attention, and 1 / (1 + exp(-x)) as logistic.
 //
 //   %0 = logistic %x
 //   %1 = multiply %x, %0    ->   %1 = pestle.silu %x
@@ -12,9 +12,9 @@
 #include "passes/recognise.h"
 
 static const pestle_matcher_t matchers[] = {
-    pestle_match_logistic,    pestle_match_softmax, pestle_match_log_softmax,
-    pestle_match_norm,        pestle_match_gelu,    pestle_match_silu,
-    pestle_match_hard_sigmoid};
+    pestle_match_logistic,     pestle_match_softmax,  pestle_match_log_softmax,
+    pestle_match_norm,         pestle_match_gelu,     pestle_match_silu,
+    pestle_match_hard_sigmoid, pestle_match_attention};
 
 typedef struct recognise_t {
   bool strict;

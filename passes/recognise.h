@@ -20,6 +20,9 @@ pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
                                          pestle_value_t** out);
 pestle_status_t pestle_match_norm(pestle_builder_t* b, pestle_node_t* node,
                                   bool strict, pestle_value_t** out);
+// recognise_attention.c
+pestle_status_t pestle_match_attention(pestle_builder_t* b, pestle_node_t* node,
+                                       bool strict, pestle_value_t** out);
 // recognise_activation.c
 pestle_status_t pestle_match_gelu(pestle_builder_t* b, pestle_node_t* node,
                                   bool strict, pestle_value_t** out);
