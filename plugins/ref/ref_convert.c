@@ -86,6 +86,7 @@ static uint32_t encode_moved(unsigned dtype, float value) {
 
 float pestle_ref_plugin_decode(unsigned dtype, uint32_t code) {
   format_t f = format_of(dtype);
+  code &= 2 * f.sign - 1;  // a bitcast's may be a sign-extended integer
   uint32_t magnitude = code & (f.sign - 1);
   uint32_t sign = (code & f.sign) ? 0x80000000u : 0;
   uint32_t bits;
