@@ -34,10 +34,14 @@ static pv_t* sum(pestle_steps_t* s, pv_t* x) {
 }
 
 // softmax(x) = exp(x - max(x)) / sum(exp(x - max(x)))
+//
+// One division a row: the sum is 1 at least, so that its inverse is as good.
 pv_t* pestle_decompose_softmax(pestle_steps_t* s) {
   pv_t* e = pestle_step1(s, PESTLE_OP_EXP, below_max(s, input(s)));
-  pv_t* total = pestle_step_spread(s, sum(s, e), dimensions_of(s));
-  return output(s, PESTLE_DIV(s, e, total));
+  pv_t* total = sum(s, e);
+  pv_t* inverse = PESTLE_DIV(s, pestle_step_splat(s, total, 1), total);
+  return output(
+      s, PESTLE_MUL(s, e, pestle_step_spread(s, inverse, dimensions_of(s))));
 }
 
 // log_softmax(x) = x - max(x) - log(sum(exp(x - max(x))))

@@ -105,8 +105,9 @@ static pestle_value_t* below_max(pestle_value_t* value, pestle_i64s_t* dims) {
 // e / sum(e), or e * (1 / sum(e)); e = exp(x - max(x)).
 pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
                                      bool strict, pestle_value_t** out) {
+  // The composite rounds once more than a division does.
   bool divides = is_float_op(node, PESTLE_OP_DIVIDE);
-  if (!divides && (strict || !is_float_op(node, PESTLE_OP_MULTIPLY))) {
+  if (strict || (!divides && !is_float_op(node, PESTLE_OP_MULTIPLY))) {
     return NULL;
   }
   for (size_t side = 0; side < (divides ? 1 : 2); ++side) {

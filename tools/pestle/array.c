@@ -26,12 +26,14 @@ pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
                         "no tensor can have the shape %s: its size passes 2^63",
                         cli_print_dims(rank, dims, text, sizeof(text)));
   }
-  out_array->data = pestle_alloc_aligned(
-      pestle_allocator_system(), out_array->size, PESTLE_BUFFER_ALIGNMENT);
+  out_array->data =
+      pestle_alloc_aligned(pestle_allocator_system(), out_array->size,
+                           cli_page_alignment(out_array->size));
   if (!out_array->data) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "no memory for a tensor of %zu bytes",
                         out_array->size);
   }
+  cli_advise_huge(out_array->data, out_array->size);
   memset(out_array->data, 0, out_array->size);
   return NULL;
 }
@@ -39,7 +41,8 @@ pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
 void cli_array_deinit(cli_array_t* array) {
   pestle_allocator_t a = pestle_allocator_system();
   pestle_free_str(a, array->name);
-  pestle_free_aligned(a, array->data, array->size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_free_aligned(a, array->data, array->size,
+                      cli_page_alignment(array->size));
   *array = (cli_array_t){0};
 }
 

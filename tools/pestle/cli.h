@@ -81,6 +81,11 @@ void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
 bool cli_is_terminal(FILE* file);
 // The most memory that the process had resident.
 int64_t cli_peak_rss_kb(void);
+// How arrays of |size| bytes are aligned, and the wish that large ones lie on
+// huge pages: without it, a kernel that streams through memory waits for page
+// tables.
+size_t cli_page_alignment(size_t size);
+void cli_advise_huge(void* data, size_t size);
 
 // --- Verbs ---
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command asks of the operating system and base/ does not offer.
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,4 +13,16 @@ bool cli_is_terminal(FILE* file) {
 int64_t cli_peak_rss_kb(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : (int64_t)usage.ru_maxrss;
+}
+
+// Of x86-64 and AArch64 with 4 KiB pages.
+#define HUGE_PAGE ((size_t)2 << 20)
+
+size_t cli_page_alignment(size_t size) {
+  return size >= HUGE_PAGE ? HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
+}
+
+void cli_advise_huge(void* data, size_t size) {
+  size_t whole = size & ~(HUGE_PAGE - 1);
+  if (whole) (void)madvise(data, whole, MADV_HUGEPAGE);
 }

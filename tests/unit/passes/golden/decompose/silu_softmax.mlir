@@ -15,8 +15,10 @@ module {
     %6 = stablehlo.exponential %5 : tensor<2x4xf32>
     %7 = stablehlo.constant dense<0.0> : tensor<f32>
     %8 = stablehlo.reduce(%6 init: %7) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
-    %9 = stablehlo.broadcast_in_dim %8, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
-    %10 = stablehlo.divide %6, %9 : tensor<2x4xf32>
-    return %10 : tensor<2x4xf32>
+    %9 = stablehlo.constant dense<1.0> : tensor<2xf32>
+    %10 = stablehlo.divide %9, %8 : tensor<2xf32>
+    %11 = stablehlo.broadcast_in_dim %10, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
+    %12 = stablehlo.multiply %6, %11 : tensor<2x4xf32>
+    return %12 : tensor<2x4xf32>
   }
 }
