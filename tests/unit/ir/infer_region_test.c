@@ -284,6 +284,30 @@ static void norms(void** state) {
   ir_test_end(&t);
 }
 
+static void attention(void** state) {
+  (void)state;
+  pestle_value_t* y;
+  BEGIN(t, T(F16, 2, 5, DYN), T(F16, 2, 7, 8), T(F16, DYN, 7, 4),
+        T(F32, 1, 5, 7), T(F16, 2, 1, 1), T(F16, 2, 7), T(F16, 2, 6, 4),
+        T(I32, 2, 7, 8));
+  pestle_value_t** a = t.a;
+#define ATTENTION(count, ...) \
+  pestle_op_attention(&t.b, (pestle_value_t*[]){__VA_ARGS__}, count, scale, &y)
+  const pestle_attention_attrs_t* scale = ATTRS(attention, .scale = 0.5);
+  GOOD(ATTENTION(3, a[0], a[1], a[2]), T(F16, 2, 5, 4));
+  assert_true(PESTLE_NODE_F64(y->node, scale) == 0.5);
+  GOOD(ATTENTION(4, a[0], a[1], a[2], a[3]), T(F16, 2, 5, 4));
+  GOOD(ATTENTION(4, a[0], a[1], a[2], a[4]), T(F16, 2, 5, 4));
+  BAD(ATTENTION(2, a[0], a[1]), "2 operands: it takes q, k, v");
+  BAD(ATTENTION(3, a[0], a[1], a[5]), "operand 2 is tensor<2x7xf16>: its rank");
+  BAD(ATTENTION(3, a[0], a[1], a[6]), "axis 1 must have 7 elements");
+  BAD(ATTENTION(3, a[0], a[7], a[2]), "operand 1 is");
+  BAD(ATTENTION(4, a[0], a[1], a[2], a[6]),
+      "operand 3 is tensor<2x6x4xf16>: it does not spread over the scores");
+  BAD(ATTENTION(4, a[0], a[1], a[2], a[7]), "of kind float");
+  ir_test_end(&t);
+}
+
 static void quantisation(void** state) {
   (void)state;
   pestle_value_t* y;
@@ -319,6 +343,7 @@ int main(void) {
       cmocka_unit_test(calls),
       cmocka_unit_test(barriers_and_fusions),
       cmocka_unit_test(softmaxes_and_activations),
+      cmocka_unit_test(attention),
       cmocka_unit_test(norms),
       cmocka_unit_test(quantisation),
   };
