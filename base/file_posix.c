@@ -236,6 +236,14 @@ pestle_status_t pestle_file_write_atomic(const char* path,
                                          size_t part_count) {
   path_buffer_t temporary;
   int handle;
+  struct stat there;
+  // A rename would put a file where a device, a pipe or a folder was.
+  if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
+    return PESTLE_ERROR(IO,
+                        "cannot write '%s': there is something that is no "
+                        "file; name another place",
+                        path);
+  }
   PESTLE_TRY(make_temporary(path, &temporary, &handle));
   pestle_status_t status = NULL;
   for (size_t i = 0; i < part_count && !status; ++i) {

@@ -72,7 +72,6 @@ typedef struct rows_t {
   pestle_sketch_t* k;
   uint32_t id;  // the fold
   bool* row;    // by position among the anchor's roots
-  bool ok;
 } rows_t;
 
 static void rows_visit(void* user, const pestle_expr_t* e) {
@@ -94,7 +93,7 @@ static void rows_visit(void* user, const pestle_expr_t* e) {
 pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (!pestle_sketch_stage(k, s)->is_fold) continue;
-    rows_t r = {k, s, row, true};
+    rows_t r = {k, s, row};
     const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
     for (uint32_t v = 0; v < y->value_count; ++v) {
       PESTLE_TRY(

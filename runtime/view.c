@@ -143,6 +143,14 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
                         kind, io->info.name, (int)view->device.device_type,
                         (int)PESTLE_DEVICE_CPU);
   }
+  if (view->byte_offset > UINTPTR_MAX - (uintptr_t)view->data ||
+      io->size > UINTPTR_MAX - (uintptr_t)view->data - view->byte_offset) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the byte offset %llu of %s '%s' leads out of the "
+                        "address space",
+                        (unsigned long long)view->byte_offset, kind,
+                        io->info.name);
+  }
   uintptr_t base = (uintptr_t)pestle_view_data(view);
   *out_dense = !io->size || is_dense(view);
   *out_range = (pestle_view_range_t){base, base + io->size};

@@ -192,11 +192,21 @@ static pestle_status_t add_inputs(cli_t* cli, const cli_inputs_t* inputs,
 
 // --- Specialisation ---
 
+// As the executable calls its inputs: by the source's name, else by position.
+static const char* input_name(const pestle_function_t* f, size_t i,
+                              char out[32]) {
+  const char* name = pestle_function_argument_name(f, i);
+  if (name) return name;
+  snprintf(out, 32, "arg%zu", i);
+  return out;
+}
+
 // What is known of argument |i|, from the module and from the caller.
 static pestle_status_t known_type(pestle_function_t* f, size_t i,
                                   cli_inputs_t* inputs, pestle_type_t* out) {
   *out = pestle_value_type(pestle_function_argument(f, i));
-  const char* name = pestle_function_argument_name(f, i);
+  char unnamed[32];
+  const char* name = input_name(f, i, unnamed);
   cli_array_t* given = inputs ? cli_inputs_find(inputs, i, name) : NULL;
   if (!given) return NULL;
   bool fits = given->rank == out->rank;
@@ -207,8 +217,7 @@ static pestle_status_t known_type(pestle_function_t* f, size_t i,
     char own[400], found[400];
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
-        "input %zu, '%s', is given the shape %s, the model says %s", i,
-        name ? name : "",
+        "input %zu, '%s', is given the shape %s, the model says %s", i, name,
         cli_print_dims(given->rank, given->dims, found, sizeof(found)),
         cli_print_dims(out->rank, out->dims, own, sizeof(own)));
   }
@@ -228,8 +237,8 @@ static pestle_status_t check_static(const cli_t* cli, pestle_function_t* f,
   pestle_status_t status = NULL;
   for (size_t i = 0; i < count; ++i) {
     if (is_static(&types[i])) continue;
-    const char* name = pestle_function_argument_name(f, i);
-    char dims[400];
+    char unnamed[32], dims[400];
+    const char* name = input_name(f, i, unnamed);
     if (!status) {
       bool takes_inputs = !strcmp(cli->verb, "run");
       status = CLI_USAGE_ERROR(
