@@ -262,6 +262,36 @@ static pestle_status_t check_static(const pestle_module_t* module) {
   return NULL;
 }
 
+static void copy_options(const pestle_compile_options_t* options,
+                         pestle_compile_options_t* out_options) {
+  *out_options = (pestle_compile_options_t){.struct_size = 0};
+  if (options) {
+    size_t n = options->struct_size;
+    memcpy(out_options, options,
+           n < sizeof(*out_options) ? n : sizeof(*out_options));
+  }
+  out_options->struct_size = sizeof(*out_options);
+}
+
+pestle_status_t pestle_optimize(pestle_context_t* context,
+                                pestle_module_t* module,
+                                pestle_device_t* device,
+                                const pestle_compile_options_t* options) {
+  if (!context || !module || !device ||
+      (options && options->struct_size < sizeof(size_t))) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_optimize needs a context, a module, a device, "
+                        "and options, if any, with their struct_size set");
+  }
+  pestle_compile_options_t own;
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  copy_options(options, &own);
+  PESTLE_TRY(pestle_module_verify(module));
+  PESTLE_TRY(check_static(module));
+  PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
+  return pestle_passes_run(context, &caps, &own, module);
+}
+
 pestle_status_t pestle_compile(pestle_context_t* context,
                                pestle_module_t* module, pestle_device_t* device,
                                const pestle_compile_options_t* options,
@@ -275,11 +305,7 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   }
   *out_plan = NULL;
   compilation_t c = {.context = context, .module = module, .device = device};
-  if (options) {
-    size_t n = options->struct_size;
-    memcpy(&c.options, options, n < sizeof(c.options) ? n : sizeof(c.options));
-  }
-  c.options.struct_size = sizeof(c.options);
+  copy_options(options, &c.options);
   PESTLE_TRY(pestle_module_verify(module));
   PESTLE_TRY(check_static(module));
   pestle_strbuf_t key;

@@ -70,6 +70,13 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options, pestle_plan_t** out_plan);
 
+// Runs passes over |module| in place, as pestle_compile() would for |device|:
+// the pipeline, or those that |options| name. |options| may be NULL. After an
+// error the module may be between two passes. Fails as pestle_compile() does.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_optimize(
+    pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
+    const pestle_compile_options_t* options);
+
 // The name of pass |index|: of the pipeline, in its order, then of those that
 // run by name only (pestle_compile_options_t.passes). NULL past the last.
 // Static.

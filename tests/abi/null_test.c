@@ -659,6 +659,13 @@ static void call_compile(things_t* t) {
   pestle_compile_options_t options = {0};
   BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
 }
+static void call_optimize(things_t* t) {
+  pestle_compile_options_t options = {0};
+  BAD(pestle_optimize(NULL, t->module, t->device, NULL));
+  BAD(pestle_optimize(t->context, NULL, t->device, NULL));
+  BAD(pestle_optimize(t->context, t->module, NULL, NULL));
+  BAD(pestle_optimize(t->context, t->module, t->device, &options));
+}
 
 // --- Ops ---
 
@@ -751,7 +758,7 @@ static const row_t rows[] = {
     ROW(module_specialize) ROW(module_print) ROW(module_parse)
     ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
     ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file)
-    ROW(import_onnx_file) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile)
+    ROW(import_onnx_file) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)
     // clang-format on
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };

@@ -34,7 +34,7 @@ def read_options():
     """name -> (environment, verbs) of options.def."""
     text = (SOURCE / "tools/pestle/options.def").read_text()
     row = r'^PESTLE_OPTION\(\w+,\s*"([^"]+)",\s*\w+,\s*"[^"]*",\s*"([^"]*)",'
-    row += r"\s*([RDPC| ]+),"
+    row += r"\s*([RDPCOK| ]+),"
     rows = re.findall(row, text, re.M)
     return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
 
@@ -80,7 +80,8 @@ class Case(unittest.TestCase):
 
 class CommandLine(Case):
     def test_help_lists_every_option(self):
-        verbs = {"R": "run", "D": "dump", "P": "plugins", "C": "cache"}
+        verbs = {"R": "run", "D": "dump", "P": "plugins", "C": "cache",
+                 "O": "opt", "K": "compile"}  # fmt: skip
         options = read_options()
         self.assertGreater(len(options), 25)
         for bit, verb in verbs.items():
@@ -522,6 +523,118 @@ class Plans(Case):
             self.fail_with(2, sentence, *run, option)
 
 
+    def test_compile_makes_a_plan(self):
+        """The plan needs neither the model nor the cache that it came from."""
+        self.assertEqual(self.succeed("compile", "add.mlir", "-o", "a.plan"), "")
+        os.remove(self.folder / "add.mlir")
+        shutil.rmtree(self.folder / "cache", ignore_errors=True)
+        run = ["run", "a.plan", *self.inputs]
+        self.assertIn("mean 3", self.succeed(*run))
+        self.fail_with(2, "no device 'nope'", *run, "--device", "nope")
+
+    def test_compile_takes_what_makes_the_plan(self):
+        self.write("any.mlir", ADD.replace("2x3xf32", "?x3xf32"))
+        make = ["compile", "any.mlir", "-o", "a.plan"]
+        self.fail_with(2, r"give --shape .*'x', is of \?x3", *make)
+        self.assertFalse((self.folder / "a.plan").exists())
+        self.succeed(*make, "--shape", "x=4x3", "--shape", "y=4x3")
+        text = self.succeed("run", "a.plan", *self.inputs)
+        self.assertIn("f32 of 4x3", text)
+        self.fail_with(4, "'x'.*2x3.*4x3", "run", "a.plan",
+                       "--input", "x=2x3xf32=1", "--input", "y=1")  # fmt: skip
+
+    def test_compile_for_a_device(self):
+        self.succeed(
+            "compile", "add.mlir", "-o", "a.plan", "--device", "ref"
+        )
+        run = ["run", "a.plan", *self.inputs]
+        self.assertIn("mean 3", self.succeed(*run))
+        if "llvm " not in self.succeed("plugins"):
+            self.skipTest("the llvm backend is not built")
+        self.fail_with(4, "plan 'add'.*'ref'", *run, "--device", "llvm")
+
+    def test_compile_for_another_cpu(self):
+        """Refused before its code runs, with what the machine lacks."""
+        if "llvm " not in self.succeed("plugins"):
+            self.skipTest("the llvm backend is not built")
+        info = pathlib.Path("/proc/cpuinfo")
+        flags = info.read_text().split() if info.exists() else []
+        if "avx2" not in flags or "avx_vnni" in flags:
+            self.skipTest("the CPU has not AVX2, or has AVX-VNNI too")
+        make = ["compile", "add.mlir", "-o", "a.plan", "--target-cpu"]
+        self.succeed(*make, "sapphirerapids")
+        sentence = r"plan 'add' needs \S*\+avxvnni.* lacks; compile the model"
+        self.fail_with(4, sentence, "run", "a.plan", *self.inputs)
+        self.succeed(*make, "x86-64-v3")
+        self.assertIn("mean 3", self.succeed("run", "a.plan", *self.inputs))
+
+    def test_compile_errors(self):
+        self.fail_with(2, "wants -o FILE.plan", "compile", "add.mlir")
+        self.fail_with(2, "wants a model", "compile", "-o", "a.plan")
+        self.fail_with(5, "cannot write 'none/a.plan'", "compile", "add.mlir",
+                       "-o", "none/a.plan")  # fmt: skip
+        self.make()
+        for verb in (["compile", "-o", "b.plan"], ["opt"]):
+            self.fail_with(4, "'a.plan' is a compiled plan", *verb, "a.plan")
+        self.assertFalse((self.folder / "b.plan").exists())
+
+
+class Opt(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("chain.mlir", CHAIN)
+
+    def test_the_passes_named(self):
+        text = self.succeed("opt", "chain.mlir", "--passes", "inline")
+        self.assertNotIn("call @half", text)
+        self.assertIn("stablehlo.multiply", text)
+        self.assertNotIn("pestle.fusion", text)
+        both = self.succeed(
+            "opt", "chain.mlir", "--passes", "inline,canonicalise"
+        )
+        # One after the other is the same as both.
+        self.write("inlined.mlir", text)
+        again = self.succeed("opt", "inlined.mlir", "--passes", "canonicalise")
+        self.assertEqual(again, both)
+
+    def test_the_pipeline(self):
+        """What it prints reads back, compiles, and computes the same."""
+        self.assertEqual(self.succeed("opt", "chain.mlir", "-o", "o.mlir"), "")
+        text = (self.folder / "o.mlir").read_text()
+        self.assertEqual(text, self.succeed("opt", "chain.mlir"))
+        self.assertIn("pestle.fusion", text)
+        inputs = ["--input", "0=random:1", "--input", "1=random:2"]
+        self.succeed("run", "chain.mlir", *inputs, "--outputs", "out")
+        self.succeed("run", "o.mlir", *inputs, "--compare", "out")
+
+    def test_what_else_it_shows(self):
+        opt = ["opt", "chain.mlir", "--passes", "inline"]
+        plain = self.succeed(*opt)
+        done = self.run_pestle(*opt, "--print-after", "all", "--time-passes")
+        self.assertEqual((done.returncode, done.stdout), (0, plain))
+        self.assertIn("// ---- inline", done.stderr)
+        self.assertRegex(done.stderr, r"inline +[0-9.]+ ms")
+
+    def test_large_constants(self):
+        numbers = ", ".join(["1.5", "2.5"] * 20)
+        self.write("c.mlir", "func.func public @main() -> tensor<40xf32> {\n"
+                   f"  %c = stablehlo.constant dense<[{numbers}]> : "
+                   "tensor<40xf32>\n  return %c : tensor<40xf32>\n}\n")  # fmt: skip
+        opt = ["opt", "c.mlir", "--passes", "cse"]
+        text = self.succeed(*opt)
+        self.assertNotIn("dense_elided", text)
+        self.write("again.mlir", text)
+        self.assertEqual(self.succeed("opt", "again.mlir", *opt[2:]), text)
+        self.assertIn("dense_elided", self.succeed(*opt, "--elide"))
+
+    def test_errors(self):
+        opt = ["opt", "chain.mlir", "--passes"]
+        self.fail_with(2, "no pass is named 'nope'", *opt, "nope")
+        self.fail_with(4, "'fuse' requires INLINED: run 'inline' before",
+                       *opt, "fuse")  # fmt: skip
+        self.fail_with(5, "cannot write 'none/o'", *opt, "cse", "-o", "none/o")
+
+
 class Cache(Case):
     run_args = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
 
@@ -807,7 +920,13 @@ class Models(Case):
         for line in lines:
             if not has_llvm and re.search("source|asm", line):
                 continue
-            self.assertTrue(self.succeed(*line.split()), line)
+            words = line.split()
+            text = self.succeed(*words)
+            if "-o" in words:
+                file = words[words.index("-o") + 1]
+                self.assertTrue((self.folder / file).stat().st_size, line)
+            else:
+                self.assertTrue(text, line)
 
     def save_test_data(self, arrays, kind):
         from onnx import numpy_helper
@@ -912,6 +1031,8 @@ class Models(Case):
         self.write("x.npy", npy([1.0, 2.0]))
         text = self.succeed("run", "m.onnx", "--const", "x=x.npy")
         self.assertIn("[2, 4]", text)
+        self.succeed("compile", "m.onnx", "--const", "x=x.npy", "-o", "a.plan")
+        self.assertIn("[2, 4]", self.succeed("run", "a.plan"))
 
     def test_constant_number_is_of_the_input(self):
         """A lone number has the dtype and the shape of the input."""

@@ -90,6 +90,8 @@ void cli_advise_huge(void* data, size_t size);
 // --- Verbs ---
 
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
@@ -191,6 +193,9 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
 
 // Whether |path| is a saved plan, whole or damaged.
 bool cli_is_plan(const char* path);
+// The only argument, a model and no plan.
+PESTLE_NODISCARD pestle_status_t cli_only_model(cli_t* cli,
+                                                const char** out_path);
 // A plan of |path|: loaded when it is one, else imported and compiled. Without
 // --device |*out_device| may be NULL for a loaded plan: the one that it names.
 PESTLE_NODISCARD pestle_status_t cli_open_plan(cli_t* cli, const char* path,
@@ -211,6 +216,7 @@ PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
 PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
                                                  cli_inputs_t* inputs,
                                                  pestle_module_t** out_module);
+// What the options ask to show goes to stderr, until the caller sets |dump|.
 PESTLE_NODISCARD pestle_status_t
 cli_compile_options(cli_t* cli, pestle_compile_options_t* out_options);
 PESTLE_NODISCARD pestle_status_t cli_compile_module(

@@ -203,16 +203,9 @@ pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   int stage;
   pestle_compile_options_t options;
   dump_t dump = {.cli = cli, .folder = cli->text[CLI_OUT]};
-  PESTLE_TRY(cli_only_argument(cli, "a model", &path));
+  PESTLE_TRY(cli_only_model(cli, &path));
   PESTLE_TRY(cli_compile_options(cli, &options));
   PESTLE_TRY(read_stage(cli, &stage));
-  if (cli_is_plan(path)) {
-    return PESTLE_ERROR(
-        INVALID_ARGUMENT,
-        "'%s' is a compiled plan, which 'pestle run %s' runs; only the model "
-        "that it was made of can be shown ('pestle dump MODEL --stage plan')",
-        path, path);
-  }
   if (dump.folder) {
     pestle_file_info_t info;
     pestle_status_t status = pestle_file_stat(dump.folder, true, &info);

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "pestle/version.h"
 
-enum { R = 1, D = 2, P = 4, C = 8 };
+enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32 };
 typedef enum kind_e { FLAG, TEXT, COUNT, LIST } kind_t;
 
 typedef struct option_t {
@@ -33,6 +33,9 @@ typedef struct verb_t {
 
 static const verb_t verbs[] = {
     {"run", R, "MODEL", cli_run, "compile a model (or load a plan) and run it"},
+    {"compile", K, "MODEL -o FILE.plan", cli_compile,
+     "compile a model into a plan that 'pestle run' takes"},
+    {"opt", O, "MODEL", cli_opt, "run passes over a model and print it"},
     {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
     {"plugins", P, "", cli_plugins, "list the backends and their devices"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,

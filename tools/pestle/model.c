@@ -18,6 +18,16 @@ bool cli_is_plan(const char* path) {
          pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
 }
 
+pestle_status_t cli_only_model(cli_t* cli, const char** out_path) {
+  PESTLE_TRY(cli_only_argument(cli, "a model", out_path));
+  if (!cli_is_plan(*out_path)) return NULL;
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "'%s' is a compiled plan, which 'pestle run %s' runs; 'pestle %s' wants "
+      "the model that it was made of",
+      *out_path, *out_path, cli->verb);
+}
+
 static pestle_status_t check_plan_options(const cli_t* cli) {
   static const struct {
     int option;

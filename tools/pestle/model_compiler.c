@@ -399,6 +399,14 @@ static pestle_status_t check_passes(const cli_t* cli, cli_option_t option,
   return NULL;
 }
 
+// stdout is for data: what a verb is asked to show goes to stderr.
+static void print_stage(void* user, pestle_stage_t stage, const char* name,
+                        const char* text, size_t size) {
+  (void)user, (void)stage;
+  fprintf(stderr, "// ---- %s\n%.*s\n", name,
+          PESTLE_STR_ARG(pestle_str_make(text, size)));
+}
+
 pestle_status_t cli_compile_options(cli_t* cli,
                                     pestle_compile_options_t* out_options) {
   PESTLE_TRY(check_passes(cli, CLI_PASSES, "passes", false));
@@ -427,6 +435,7 @@ pestle_status_t cli_compile_options(cli_t* cli,
   if (cli->text[CLI_TIME_PASSES]) {
     out_options->dump_stages |= 1u << PESTLE_STAGE_TIMES;
   }
+  if (out_options->dump_stages) out_options->dump = print_stage;
   return read_numerics(cli, &out_options->numerics);
 }
 
@@ -442,14 +451,6 @@ pestle_status_t cli_compile_module(cli_t* cli, pestle_module_t* module,
   return status;
 }
 
-// stdout is for data: what a run is asked to show goes to stderr.
-static void print_stage(void* user, pestle_stage_t stage, const char* name,
-                        const char* text, size_t size) {
-  (void)user, (void)stage;
-  fprintf(stderr, "// ---- %s\n%.*s\n", name,
-          PESTLE_STR_ARG(pestle_str_make(text, size)));
-}
-
 pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
                                  cli_inputs_t* inputs, pestle_device_t* device,
                                  pestle_plan_t** out_plan) {
@@ -457,7 +458,6 @@ pestle_status_t cli_compile_plan(cli_t* cli, const char* path,
   pestle_compile_options_t options;
   pestle_module_t* module;
   PESTLE_TRY(cli_compile_options(cli, &options));
-  if (options.dump_stages) options.dump = print_stage;
   pestle_status_t status = cli_open_module(cli, path, inputs, &module);
   end_progress(cli);
   if (!status) {

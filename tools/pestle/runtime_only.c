@@ -25,6 +25,16 @@ pestle_status_t cli_read_pb(cli_t* cli, const char* path,
   return NO_COMPILER(path);
 }
 
+pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle compile'");
+}
+
+pestle_status_t cli_opt(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle opt'");
+}
+
 pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   (void)cli, (void)out_exit;
   return NO_COMPILER("'pestle dump'");
