@@ -114,6 +114,8 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->threads = options.threads ? options.threads : pestle_core_count();
   context->memory_cache_entries =
       options.memory_cache_entries ? options.memory_cache_entries : 64;
+  context->cache_bytes =
+      options.cache_bytes ? options.cache_bytes : PESTLE_CACHE_BYTES;
   context->build_id = pestle_build_id_u64();
   pestle_fork_mark_init(&context->fork_mark);
   atomic_init(&context->fork_count, 0);

@@ -26,6 +26,7 @@ struct pestle_context_s {
   char* backend_path;    // NULL: the built-in search
   char* default_device;  // what NULL names; never NULL itself
   size_t memory_cache_entries;
+  uint64_t cache_bytes;  // on disk
   uint64_t build_id;
   pestle_fork_mark_t fork_mark;
   atomic_uint fork_count;  // how many forks lie between us and our maker

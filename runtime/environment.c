@@ -42,6 +42,33 @@ static pestle_status_t read_threads(int32_t* threads) {
                       text);
 }
 
+// A number of bytes, or of KiB, MiB or GiB with a letter behind it.
+static bool parse_bytes(const char* text, uint64_t* out_bytes) {
+  static const char letters[] = "KMG";
+  pestle_str_t digits = pestle_str(text);
+  const char* letter =
+      digits.size ? memchr(letters, digits.data[digits.size - 1], 3) : NULL;
+  unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
+  if (letter) --digits.size;
+  int64_t value;
+  if (!pestle_str_parse_i64(digits, &value) || value < 1 ||
+      value > INT64_MAX >> shift) {
+    return false;
+  }
+  *out_bytes = (uint64_t)value << shift;
+  return true;
+}
+
+static pestle_status_t read_cache_bytes(uint64_t* bytes) {
+  const char* text = pestle_platform_env("PESTLE_CACHE_SIZE");
+  if (!text || *bytes || parse_bytes(text, bytes)) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "environment variable PESTLE_CACHE_SIZE is '%s'; "
+                      "expected bytes, at least 1, or 512M, 2G; "
+                      "PESTLE_NO_CACHE=1 keeps nothing",
+                      text);
+}
+
 static pestle_status_t read_log_level(pestle_log_level_t* level) {
   const char* text = pestle_platform_env("PESTLE_LOG");
   if (!text || *level) return NULL;
@@ -62,6 +89,7 @@ pestle_status_t pestle_context_read_environment(
   PESTLE_TRY(read_bool("PESTLE_STRICT", &options->strict));
   PESTLE_TRY(read_bool("PESTLE_NO_CACHE", &options->no_cache));
   PESTLE_TRY(read_threads(&options->threads));
+  PESTLE_TRY(read_cache_bytes(&options->cache_bytes));
   PESTLE_TRY(read_log_level(&options->log_level));
   if (!options->cache_dir) {
     options->cache_dir = pestle_platform_env("PESTLE_CACHE_DIR");

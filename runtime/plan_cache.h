@@ -10,6 +10,9 @@
 #include "base/thread.h"
 #include "pestle/context.h"
 
+// What the folder may hold where nobody says.
+#define PESTLE_CACHE_BYTES ((uint64_t)8 << 30)
+
 struct pestle_plan_s;
 
 typedef struct pestle_cache_entry_t pestle_cache_entry_t;

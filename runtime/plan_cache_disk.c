@@ -7,8 +7,6 @@
 #include "runtime/disk_entry.h"
 #include "runtime/plan.h"
 
-// The folder is cut to so many bytes when an entry was added.
-#define LARGEST_CACHE ((uint64_t)8 << 30)
 // Of the bytes from here on is the checksum.
 #define CHECKED_FROM 24
 
@@ -239,7 +237,7 @@ static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
   // between leaves constants that pruning removes.
   PESTLE_TRY(keep_constants(context, plan));
   PESTLE_TRY(write_entry(path, key, plan));
-  return pestle_disk_cache_cut(context, LARGEST_CACHE, false, NULL);
+  return pestle_disk_cache_cut(context, context->cache_bytes, false, NULL);
 }
 
 void pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,

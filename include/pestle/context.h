@@ -47,9 +47,9 @@ typedef struct pestle_context_options_t {
   pestle_log_fn_t log;           // default: messages are dropped
   void* log_user;
   pestle_log_level_t log_level;  // messages above it are not formatted
-  // Also read PESTLE_CACHE_DIR, PESTLE_BACKEND_PATH, PESTLE_THREADS,
-  // PESTLE_LOG, PESTLE_STRICT, PESTLE_NO_CACHE for what is left at its default
-  // here. A value that cannot be used is an error of pestle_context_create().
+  // Also read PESTLE_CACHE_DIR, PESTLE_CACHE_SIZE (bytes, or 512M, 2G),
+  // PESTLE_BACKEND_PATH, PESTLE_THREADS, PESTLE_LOG, PESTLE_STRICT,
+  // PESTLE_NO_CACHE for what is left at its default here. A value that cannot be used is an error of pestle_context_create().
   // Ignored when the process runs with raised privileges.
   bool use_environment;
   bool strict;                  // a fallback to `ref` is an error
@@ -65,6 +65,9 @@ typedef struct pestle_context_options_t {
   void* parallel_user;
   // Default: |allocator| on cpu devices, the backend's own elsewhere.
   pestle_device_allocator_t device_allocator;
+  // What the cache on disk may hold, in bytes: when a plan is added, those that
+  // were not used for longest go. Default: 8 GiB.
+  uint64_t cache_bytes;
 } pestle_context_options_t;
 
 // Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when

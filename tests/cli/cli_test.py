@@ -202,6 +202,7 @@ class CommandLine(Case):
             "PESTLE_LOG": "loud",
             "PESTLE_STRICT": "perhaps",
             "PESTLE_NO_CACHE": "perhaps",
+            "PESTLE_CACHE_SIZE": "0",
         }.items():
             sentence = rf"{name} is '{value}'; expected"
             self.fail_with(2, sentence, "plugins", env={name: value})

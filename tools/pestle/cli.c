@@ -49,6 +49,19 @@ static pestle_status_t read_threads(const cli_t* cli,
   return NULL;
 }
 
+static pestle_status_t read_cache_size(const cli_t* cli,
+                                       pestle_context_options_t* options) {
+  if (!cli->text[CLI_CACHE_SIZE]) return NULL;
+  if (cli->count[CLI_CACHE_SIZE] < 1) {
+    return CLI_USAGE_ERROR(
+        "--cache-size wants at least 1 byte, not '%s'; --no-cache keeps "
+        "nothing",
+        cli->text[CLI_CACHE_SIZE]);
+  }
+  options->cache_bytes = (uint64_t)cli->count[CLI_CACHE_SIZE];
+  return NULL;
+}
+
 pestle_status_t cli_open_context(cli_t* cli) {
   pestle_context_options_t options = {
       .struct_size = sizeof(options),
@@ -62,6 +75,7 @@ pestle_status_t cli_open_context(cli_t* cli) {
   options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
   PESTLE_TRY(read_log_level(cli, &options));
   PESTLE_TRY(read_threads(cli, &options));
+  PESTLE_TRY(read_cache_size(cli, &options));
   // Only an option or a variable can be an invalid argument here.
   return cli_as_usage(pestle_context_create(&options, &cli->context),
                       PESTLE_STATUS_INVALID_ARGUMENT);

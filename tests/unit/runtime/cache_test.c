@@ -445,6 +445,50 @@ static void test_visit_and_prune(void** state) {
   pestle_context_release(maker.context);
 }
 
+// The folder stays under its cap, and what was used last stays in it.
+static void test_cap_on_disk(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context()};
+  pestle_plan_t* plan;
+  const char* reason;
+  assert_ok(get(&maker, "used", &plan, NULL));
+  pestle_plan_release(plan);
+  pestle_cache_stats_t stats = {.struct_size = sizeof(stats)};
+  assert_ok(pestle_cache_stats(maker.context, &stats));
+  uint64_t one = stats.disk_bytes;
+  pestle_context_release(maker.context);
+  for (int i = 0; i < 12; ++i) {
+    // Each time another process's memory, so that the folder is asked.
+    pestle_context_options_t options = fixture_options();
+    options.cache_dir = folder;
+    options.cache_bytes = 4 * one;
+    maker.context = fixture_context(&options);
+    char key[8];
+    snprintf(key, sizeof(key), "key %d", i);
+    assert_ok(get(&maker, "used", &plan, &reason));
+    assert_string_equal(reason, "hit on disk");
+    pestle_plan_release(plan);
+    assert_ok(get(&maker, key, &plan, &reason));
+    assert_string_equal(reason, "not in the cache");
+    pestle_plan_release(plan);
+    assert_ok(pestle_cache_stats(maker.context, &stats));
+    assert_true(stats.disk_bytes <= options.cache_bytes);
+    pestle_context_release(maker.context);
+    pestle_thread_sleep_ns(10000000);  // file times tick every 4 ms
+  }
+  assert_true(stats.disk_entries >= 3);
+  // One that alone is too large runs and is not kept.
+  pestle_context_options_t options = fixture_options();
+  options.cache_dir = folder;
+  options.cache_bytes = 1;
+  maker.context = fixture_context(&options);
+  assert_ok(get(&maker, "large", &plan, NULL));
+  assert_ok(pestle_cache_stats(maker.context, &stats));
+  assert_true(stats.disk_entries == 0);
+  pestle_plan_release(plan);
+  pestle_context_release(maker.context);
+}
+
 // A folder that cannot be used costs the cache, one warning, nothing else.
 static void test_bad_folder(void** state) {
   (void)state;
@@ -511,7 +555,7 @@ int main(void) {
       TEST(test_no_cache),          TEST(test_damage),
       TEST(test_one_compile_a_key), TEST(test_processes),
       TEST(test_visit_and_prune),   TEST(test_bad_folder),
-      TEST(test_full_disk),
+      TEST(test_full_disk),         TEST(test_cap_on_disk),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
