@@ -21,6 +21,8 @@ FORBIDDEN = {
 }
 PLUGIN_EXPORTS = {
     "pestle_backend_abi_info", "pestle_backend_score", "pestle_backend_init",
+    # GDB looks for these two names.
+    "__jit_debug_descriptor", "__jit_debug_register_code",
 }
 # Only these may be needed; libm and libc are split on some systems.
 NEEDED = re.compile(r"^(libc|libm|libdl|libpthread|ld-linux-x86-64|libgcc_s)"

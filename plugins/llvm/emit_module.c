@@ -2,6 +2,7 @@
 // The module around a kernel: types, attributes, the entry that the host calls
 // and the body that it calls in turn. The body takes each global buffer as an
 // argument of its own, since noalias is said of arguments.
+#include <stdio.h>
 #include <string.h>
 
 #include "plugins/llvm/emit.h"
@@ -217,7 +218,10 @@ static pestle_status_t make_functions(pestle_llvm_emit_t* e) {
   types[count++] = e->i64;
   types[count++] = e->ptr;
   LLVMTypeRef type = e->ll->FunctionType(e->i32, types, count, 0);
-  e->body = e->ll->AddFunction(e->module, "kernel.body", type);
+  // Profilers and debuggers show this name: the time is spent here.
+  char name[256];
+  snprintf(name, sizeof name, "%s.body", pestle_kir_string(e->k, e->k->name));
+  e->body = e->ll->AddFunction(e->module, name, type);
   e->ll->SetLinkage(e->body, LLVMInternalLinkage);
   function_attributes(e, e->body);
   call_body(e, type, args);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "plugins/common/error.h"
+#include "plugins/llvm/announce.h"
 #include "plugins/llvm/artifact.h"
 #include "plugins/llvm/cpu.h"
 #include "plugins/llvm/elf_object.h"
@@ -21,6 +22,7 @@ struct pestle_loaded_s {
   unsigned char* map;
   size_t map_size;
   pestle_cpu_entry_t entry;
+  pestle_llvm_announced_t* announced;  // to debuggers; NULL: not
 };
 
 enum { PAGE = 4096, MAX_IMAGE = 1 << 28 };
@@ -198,6 +200,16 @@ static pestle_status_t check_artifact(const pestle_host_t* host,
   return NULL;
 }
 
+static pestle_llvm_announced_t* announce(const pestle_host_t* host,
+                                         const image_t* image) {
+  uint64_t address[PESTLE_LLVM_MAX_SECTIONS] = {0};
+  for (unsigned i = 0; i < image->elf.section_count; ++i) {
+    if (!is_mapped(&image->elf, i)) continue;
+    address[i] = (uint64_t)(uintptr_t)image->map + image->offset[i];
+  }
+  return pestle_llvm_announce(host, &image->elf, address);
+}
+
 static pestle_status_t load_object(const pestle_host_t* host,
                                    const pestle_llvm_artifact_t* header,
                                    const void* artifact, image_t* image,
@@ -226,7 +238,8 @@ static pestle_status_t load_object(const pestle_host_t* host,
   if (!loaded) {
     return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to load code");
   }
-  *loaded = (pestle_loaded_t){image->map, image->size, NULL};
+  *loaded =
+      (pestle_loaded_t){image->map, image->size, NULL, announce(host, image)};
   uintptr_t address = (uintptr_t)entry;
   memcpy(&loaded->entry, &address, sizeof address);
   *out_loaded = loaded;
@@ -248,6 +261,7 @@ pestle_status_t pestle_llvm_load(const pestle_host_t* host, uint64_t features,
 
 void pestle_llvm_unload(const pestle_host_t* host, pestle_loaded_t* loaded) {
   if (!loaded) return;
+  pestle_llvm_withdraw(host, loaded->announced);
   munmap(loaded->map, loaded->map_size);
   host->free(host->self, loaded, sizeof *loaded);
 }

@@ -3,7 +3,7 @@
 // The tile of a product lives in registers: its loop multiplies and adds
 // vectors, and stores nothing until it ends.
 // CHECK: ; kernel dot_general
-// CHECK: define internal i32 @kernel.body(
+// CHECK: define internal i32 @{{.*}}.body(
 // V4:    phi <16 x float>
 // V4-NOT: store
 // V4:    call <16 x float> @llvm.fma.v16f32(

@@ -108,6 +108,95 @@ static void cached_code_needs_no_llvm(void** state) {
   assert_false(llvm_is_mapped());
 }
 
+// --- perf and GDB ---
+
+static pestle_loaded_t* load_affine(pestle_cpu_entry_t* out_entry,
+                                    const void** out_self) {
+  pestle_kir_builder_t b;
+  pestle_blob_t blob;
+  pestle_loaded_t* loaded;
+  const pestle_device_api_t* device = llvm_backend->device;
+  make_kernel(&b);
+  assert_ok(
+      llvm_backend->target->compile(llvm_backend->self, &b.view, NULL, &blob));
+  assert_ok(device->load(llvm_backend->self, 0, blob.data, blob.size, &loaded));
+  assert_ok(device->cpu_entry(llvm_backend->self, loaded, out_entry, out_self));
+  host_free(NULL, blob.data, blob.size);
+  pestle_kir_deinit(&b);
+  return loaded;
+}
+
+static void perf_map_names_kernels(void** state) {
+  (void)state;
+  char path[64], line[256];
+  pestle_cpu_entry_t entry;
+  const void* self;
+  snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+  llvm_backend->device->unload(llvm_backend->self, load_affine(&entry, &self));
+  assert_int_not_equal(access(path, F_OK), 0);  // nobody asked
+
+  setenv("PESTLE_PERF_MAP", "1", 1);
+  pestle_loaded_t* loaded = load_affine(&entry, &self);
+  FILE* map = fopen(path, "r");
+  assert_non_null(map);
+  bool entered = false, worked = false;
+  while (fgets(line, sizeof line, map)) {
+    unsigned long long begin, size;
+    char name[256];
+    assert_int_equal(sscanf(line, "%llx %llx %255s", &begin, &size, name), 3);
+    entered |= begin == (uintptr_t)entry && !strcmp(name, "pestle:affine");
+    worked |= size > 16 && !strcmp(name, "pestle:affine.body");
+  }
+  fclose(map);
+  unlink(path);
+  assert_true(entered && worked);
+  llvm_backend->device->unload(llvm_backend->self, loaded);
+
+  // A link that somebody put there is not followed; the kernel runs.
+  char target[] = "/tmp/pestle-perf-map-XXXXXX";
+  int file = mkstemp(target);
+  assert_true(file >= 0);
+  assert_int_equal(symlink(target, path), 0);
+  loaded = load_affine(&entry, &self);
+  check_run(entry, self);
+  llvm_backend->device->unload(llvm_backend->self, loaded);
+  unsetenv("PESTLE_PERF_MAP");
+  assert_int_equal(lseek(file, 0, SEEK_END), 0);
+  close(file);
+  unlink(target);
+  unlink(path);
+}
+
+// What the list of GDB's interface begins with; NULL: it is empty.
+static const void* first_of_gdb(void) {
+  const void* const* descriptor = dlsym(llvm_library, "__jit_debug_descriptor");
+  assert_non_null(descriptor);
+  return descriptor[2];
+}
+
+static void gdb_list_is_kept(void** state) {
+  (void)state;
+  pestle_cpu_entry_t entry;
+  const void* self;
+  setenv("PESTLE_GDB", "1", 1);
+  assert_null(first_of_gdb());
+  pestle_loaded_t* a = load_affine(&entry, &self);
+  const void* of_a = first_of_gdb();
+  pestle_loaded_t* b = load_affine(&entry, &self);
+  const void* of_b = first_of_gdb();
+  assert_non_null(of_a);
+  assert_true(of_a != of_b);
+  pestle_loaded_t* c = load_affine(&entry, &self);
+  unsetenv("PESTLE_GDB");
+  // From the middle, the end and the begin.
+  llvm_backend->device->unload(llvm_backend->self, b);
+  assert_true(first_of_gdb() != of_b);
+  llvm_backend->device->unload(llvm_backend->self, a);
+  assert_non_null(first_of_gdb());
+  llvm_backend->device->unload(llvm_backend->self, c);
+  assert_null(first_of_gdb());
+}
+
 // The file alone in another folder is a backend.
 static void copied_plugin_works(void** state) {
   (void)state;
@@ -353,6 +442,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       // Before anything of this process compiles.
       cmocka_unit_test(cached_code_needs_no_llvm),
+      cmocka_unit_test(perf_map_names_kernels),
+      cmocka_unit_test(gdb_list_is_kept),
       cmocka_unit_test(two_threads_compile),
       cmocka_unit_test(copied_plugin_works),
       cmocka_unit_test(damaged_artifacts),

@@ -7,7 +7,7 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-unknown-linux-gnu"
 
 ; Function Attrs: nounwind
-define internal i32 @kernel.body(ptr noalias readonly align 64 %x, ptr noalias readonly align 64 %bias, ptr noalias align 64 %y, ptr %0, i64 %begin, i64 %end, ptr %1) #0 {
+define internal i32 @elementwise.body(ptr noalias readonly align 64 %x, ptr noalias readonly align 64 %bias, ptr noalias align 64 %y, ptr %0, i64 %begin, i64 %end, ptr %1) #0 {
   %3 = icmp slt i64 %begin, %end
   br i1 %3, label %g, label %28
 
@@ -52,7 +52,7 @@ define i32 @elementwise(ptr %0, ptr %1, ptr %2, i64 %3, i64 %4, ptr %5) #0 {
   %10 = load ptr, ptr %9, align 8
   %11 = getelementptr inbounds ptr, ptr %1, i64 2
   %12 = load ptr, ptr %11, align 8
-  %13 = tail call i32 @kernel.body(ptr %8, ptr %10, ptr %12, ptr %2, i64 %3, i64 %4, ptr %5)
+  %13 = tail call i32 @elementwise.body(ptr %8, ptr %10, ptr %12, ptr %2, i64 %3, i64 %4, ptr %5)
   ret i32 %13
 }
 

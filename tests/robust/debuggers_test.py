@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""GDB and perf's map know a kernel of a cached plan by its name; a hit never
+maps libLLVM."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+MODEL = """module @m {
+  func.func @main(%x: tensor<4096xf32>) -> tensor<4096xf32> {
+    %y = stablehlo.tanh %x : tensor<4096xf32>
+    return %y : tensor<4096xf32>
+  }
+}
+"""
+# Where the command ends, the plan is loaded.
+STOP = ["-q", "-batch", "-ex", "set debuginfod enabled off",
+        "-ex", "set breakpoint pending on", "-ex", "break pestle_executable_run",
+        "-ex", "run", "-ex", "info functions tanh_",
+        "-ex", "info proc mappings", "--args"]
+
+
+def main():
+    if not any((BUILD / "backends").glob("libpestle-llvm-*.so")):
+        print("there is no llvm plugin")
+        return 77
+    gdb = shutil.which("gdb")
+    if not gdb:
+        print("gdb is not installed")
+        return 77
+    cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+    if "PESTLE_SANITIZE:STRING=" in cache and (
+            "PESTLE_SANITIZE:STRING=\n" not in cache):
+        print("sanitizers do not run under gdb")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder, "m.mlir")
+        model.write_text(MODEL, encoding="utf-8")
+        command = [str(BUILD / "pestle"), "run", str(model), "--input",
+                   "x=4096xf32=1", "--device", "llvm", "--cache-dir",
+                   f"{folder}/cache"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        for asked in ("0", "1"):
+            text = subprocess.run(
+                [gdb, *STOP, *command], capture_output=True, text=True,
+                env={**os.environ, "PESTLE_GDB": asked}, check=False).stdout
+            if "libpestle-llvm" not in text:
+                print("gdb cannot run a process here:", text)
+                return 77
+            named = "tanh_0.body" in text or "  tanh_0" in text
+            if named != (asked == "1"):
+                print(f"with PESTLE_GDB={asked}:", text)
+                return 1
+            if "libLLVM" in text:
+                print("libLLVM is mapped for a cached plan:", text)
+                return 1
+    return 0
+
+
+sys.exit(main())
