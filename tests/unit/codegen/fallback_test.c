@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend that refuses kernels at compile(): they run on the fallback of its
 // device type, the others stay, and a strict context gets the refusal itself.
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "pestle/compile.h"
 #include "pestle/graph.h"
 #include "runtime/registry.h"
@@ -15,6 +17,10 @@
 static const pestle_backend_t* g_ref;
 static const char* g_refused;  // kernels with this in their note
 static pestle_status_code_t g_code = PESTLE_STATUS_UNSUPPORTED;
+static atomic_int g_compiles, g_inside;
+// Every compilation waits until so many are at work at the same time.
+static int g_meet;
+static atomic_bool g_met;
 
 typedef struct picky_t {
   pestle_backend_t table;
@@ -39,10 +45,22 @@ static pestle_status_t picky_toolchain(void* self, const char** out_text) {
   return NULL;
 }
 
+// Gives up after 10 s, so that a compiler with one thread fails a test instead
+// of hanging.
+static void meet(void) {
+  atomic_fetch_add(&g_compiles, 1);
+  if (atomic_fetch_add(&g_inside, 1) + 1 >= g_meet) atomic_store(&g_met, true);
+  int64_t end = pestle_clock_ns() + INT64_C(10000000000);
+  while (!atomic_load(&g_met) && pestle_clock_ns() < end)
+    pestle_thread_yield();
+  atomic_fetch_sub(&g_inside, 1);
+}
+
 static pestle_status_t picky_compile(void* self, const pestle_kir_t* kernel,
                                      const pestle_kernel_options_t* options,
                                      pestle_blob_t* out_artifact) {
   const pestle_host_t* host = ((picky_t*)self)->host;
+  meet();
   if (strstr(pestle_kir_string(kernel, kernel->note), g_refused)) {
     return host->status_make(host->self, (int32_t)g_code, __FILE__, __LINE__,
                              "picky dislikes this kernel");
@@ -114,8 +132,8 @@ static float weight(int k, int n) {
   return (float)(k * 7 % 11 - 5) + 0.25f * (float)(n % 9);
 }
 
-// Four kernels; the two multiplications have the same code, the product's
-// weights are packed as the target likes them.
+// Four kernels, each with code of its own; the product's weights are packed as
+// the target likes them.
 static void write_model(char* text, size_t capacity) {
   char hex[8 * INNER * COLUMNS + 1];
   for (int i = 0; i < INNER * COLUMNS; ++i) {
@@ -172,6 +190,7 @@ static void begin(fixture_t* f, bool strict) {
                                       .log = take_log,
                                       .log_user = f,
                                       .log_level = PESTLE_LOG_DEBUG,
+                                      .threads = 4,
                                       .strict = strict};
   assert_ok(pestle_context_create(&options, &f->context));
   pestle_device_t* ref;
@@ -271,6 +290,47 @@ static void test_none_refused(void** state) {
   end(&f);
 }
 
+// The first and the last have the same code, the other has one operand.
+static void test_identical_kernels_compile_once(void** state) {
+  (void)state;
+  fixture_t f;
+  pestle_plan_t* plan;
+  begin(&f, false);
+  static const char text[] =
+      "module @m {\n"
+      "  func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> "
+      "(tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {\n"
+      "    %a = stablehlo.multiply %x, %y : tensor<64xf32>\n"
+      "    %b = stablehlo.multiply %y, %y : tensor<64xf32>\n"
+      "    %c = stablehlo.multiply %y, %a : tensor<64xf32>\n"
+      "    return %a, %b, %c : tensor<64xf32>, tensor<64xf32>, "
+      "tensor<64xf32>\n"
+      "  }\n"
+      "}\n";
+  pestle_module_release(f.module);
+  assert_ok(
+      pestle_module_parse(f.context, text, strlen(text), "m.mlir", &f.module));
+  g_compiles = 0;
+  assert_ok(compile(&f, "nothing is called so", &plan));
+  assert_int_equal(g_compiles, 2);
+  pestle_plan_release(plan);
+  end(&f);
+}
+
+static void test_different_kernels_compile_in_parallel(void** state) {
+  (void)state;
+  fixture_t f;
+  pestle_plan_t* plan;
+  begin(&f, false);
+  g_met = false;
+  g_meet = 4;
+  assert_ok(compile(&f, "nothing is called so", &plan));
+  g_meet = 0;
+  assert_true(g_met);
+  pestle_plan_release(plan);
+  end(&f);
+}
+
 static void test_refused_runs_on_fallback(void** state) {
   (void)state;
   static const struct {
@@ -340,6 +400,8 @@ static void test_who_is_a_fallback(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_none_refused),
+      cmocka_unit_test(test_identical_kernels_compile_once),
+      cmocka_unit_test(test_different_kernels_compile_in_parallel),
       cmocka_unit_test(test_refused_runs_on_fallback),
       cmocka_unit_test(test_strict_refuses),
       cmocka_unit_test(test_failure_is_no_refusal),
