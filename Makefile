@@ -5,6 +5,7 @@
 #   make demo     runs a real model and shows every stage of it
 #   make test     builds and runs all tests but the long ones
 #   make check    make test, then the sanitizers, the long tests and fuzzing
+#   make check-math  vector math on every float there is (part of make check)
 #   make build    builds build/release
 #   make install  installs it: PREFIX=/usr/local, DESTDIR=
 #   make format   clang-format on our sources
@@ -16,7 +17,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: demo test check build install format clean
+.PHONY: demo test check check-math build install format clean
 
 JOBS ?= $(shell nproc)
 PESTLE_WERROR ?= OFF
@@ -64,6 +65,12 @@ install:
 	  $(MAKE) --no-print-directory build
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 	@chown --reference=build/release build/release/install_manifest.txt
+
+check-math: build
+	@tools/setup.sh test
+	@$(CONFIGURE) release
+	@cmake --build --preset release -j $(JOBS) --target test_codegen_math_long
+	@$(CTEST) --test-dir build/release -R '^test_codegen_math_long$$' -V
 
 format:
 	@tools/setup.sh format

@@ -162,12 +162,12 @@ static double call_overhead(bench_t* b) {
   pestle_tensor_t input = view(in, shape, 1), output = view(out, shape, 1);
   double best = 1e9;
   for (int round = 0; round < ROUNDS; ++round) {
-    enum { CALLS = 20000 };
+    const int calls = 20000;
     double begin = now();
-    for (int i = 0; i < CALLS; ++i) {
+    for (int i = 0; i < calls; ++i) {
       check(pestle_executable_run(exe, NULL, &input, 1, &output, 1, NULL));
     }
-    double t = (now() - begin) / CALLS;
+    double t = (now() - begin) / calls;
     if (t < best) best = t;
   }
   pestle_executable_release(exe);

@@ -277,12 +277,13 @@ pestle_status_t pestle_optimize(pestle_context_t* context,
                                 pestle_module_t* module,
                                 pestle_device_t* device,
                                 const pestle_compile_options_t* options) {
-  if (!context || !module || !device ||
+  if (!context || !module ||
       (options && options->struct_size < sizeof(size_t))) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_optimize needs a context, a module, a device, "
-                        "and options, if any, with their struct_size set");
+                        "pestle_optimize needs a context, a module, and "
+                        "options, if any, with their struct_size set");
   }
+  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
   pestle_compile_options_t own;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   copy_options(options, &own);
@@ -296,14 +297,15 @@ pestle_status_t pestle_compile(pestle_context_t* context,
                                pestle_module_t* module, pestle_device_t* device,
                                const pestle_compile_options_t* options,
                                pestle_plan_t** out_plan) {
-  if (!out_plan || !context || !module || !device ||
+  if (!out_plan || !context || !module ||
       (options && options->struct_size < sizeof(size_t))) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_compile needs a context, a module, a device, a "
-                        "place for the plan, and options, if any, with their "
-                        "struct_size set");
+                        "pestle_compile needs a context, a module, a place for "
+                        "the plan, and options, if any, with their struct_size "
+                        "set");
   }
   *out_plan = NULL;
+  if (!device) PESTLE_TRY(pestle_context_device(context, NULL, &device));
   compilation_t c = {.context = context, .module = module, .device = device};
   copy_options(options, &c.options);
   PESTLE_TRY(pestle_module_verify(module));

@@ -654,7 +654,6 @@ static void call_compile(things_t* t) {
   pestle_plan_t* plan;
   BAD(pestle_compile(NULL, t->module, t->device, NULL, &plan));
   BAD(pestle_compile(t->context, NULL, t->device, NULL, &plan));
-  BAD(pestle_compile(t->context, t->module, NULL, NULL, &plan));
   BAD(pestle_compile(t->context, t->module, t->device, NULL, NULL));
   pestle_compile_options_t options = {0};
   BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
@@ -663,7 +662,6 @@ static void call_optimize(things_t* t) {
   pestle_compile_options_t options = {0};
   BAD(pestle_optimize(NULL, t->module, t->device, NULL));
   BAD(pestle_optimize(t->context, NULL, t->device, NULL));
-  BAD(pestle_optimize(t->context, t->module, NULL, NULL));
   BAD(pestle_optimize(t->context, t->module, t->device, &options));
 }
 

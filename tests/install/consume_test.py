@@ -57,15 +57,17 @@ def check_cmake(prefix, work, flags):
 def check_pkg_config(prefix, work, flags):
     libdir = library_dir(prefix)
     pkg = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
-    compilers = [("cc", "-std=c11", "-xc")]
-    if shutil.which("c++"):
+    # A sanitizer's runtime must be that of the library's compiler.
+    own = cache_entry("CMAKE_C_COMPILER") if flags else "cc"
+    compilers = [(own, "-std=c11", "-xc")]
+    if not flags and shutil.which("c++"):
         compilers.append(("c++", "-std=c++17", "-xc++"))
     options = run("pkg-config", "--cflags", "--libs", "pestle", **pkg).split()
     assert run("pkg-config", "--variable=backenddir", "pestle", **pkg).strip()
     for compiler in compilers:
-        program = work / f"consumer-{compiler[0]}"
+        program = work / f"consumer{compiler[-1]}"
         run(*compiler, *flags.split(), "-Wall", "-Wextra", "-Werror",
-            HERE / "c" / "consumer.c", "-o", program, "-xnone", *options)
+            HERE / "c" / "consumer.c", "-o", program, *options)
         text = run(program, LD_LIBRARY_PATH=str(libdir))
         assert text.startswith("pestle "), text
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "ir/graph.h"
 #include "pestle/pestle.h"
 #include "test.h"
@@ -73,13 +74,20 @@ static pestle_executable_t* sweep_compile(pestle_context_t* context,
   return exe;
 }
 
-static void sweep_one(pestle_context_t* context, const sweep_case_t* c,
-                      uint64_t stride) {
-  pestle_executable_t* exe = sweep_compile(context, c->op);
-  float* x = aligned_alloc(64, SWEEP_BLOCK * 4);
-  float* y = aligned_alloc(64, SWEEP_BLOCK * 4);
-  int64_t shape[1] = {SWEEP_BLOCK}, worst = 0;
-  float at = 0;
+// What one thread sweeps: every |step|th block from |first|.
+typedef struct sweep_share_t {
+  pestle_thread_t thread;
+  pestle_executable_t* exe;
+  double (*truth)(double);
+  uint64_t stride, first, step;
+  int64_t worst;
+  float at;
+  pestle_status_t status;
+} sweep_share_t;
+
+static pestle_status_t sweep_block(sweep_share_t* s, uint64_t begin, float* x,
+                                   float* y) {
+  int64_t shape[1] = {SWEEP_BLOCK};
   pestle_tensor_t in = {.data = x,
                         .device = {PESTLE_DEVICE_CPU, 0},
                         .ndim = 1,
@@ -87,25 +95,61 @@ static void sweep_one(pestle_context_t* context, const sweep_case_t* c,
                         .shape = shape};
   pestle_tensor_t out = in;
   out.data = y;
-  for (uint64_t begin = 0; begin < 1ull << 32; begin += stride * SWEEP_BLOCK) {
-    for (uint64_t i = 0; i < SWEEP_BLOCK; ++i) {
-      uint32_t bits = (uint32_t)(begin + i * stride);
-      memcpy(&x[i], &bits, 4);
-    }
-    assert_ok(pestle_executable_run(exe, NULL, &in, 1, &out, 1, NULL));
-    for (uint64_t i = 0; i < SWEEP_BLOCK; ++i) {
-      int64_t d = sweep_ulps((float)c->truth((double)x[i]), y[i]);
-      if (d > worst) {
-        worst = d;
-        at = x[i];
-      }
+  for (uint64_t i = 0; i < SWEEP_BLOCK; ++i) {
+    uint32_t bits = (uint32_t)(begin + i * s->stride);
+    memcpy(&x[i], &bits, 4);
+  }
+  pestle_run_options_t one = {.struct_size = sizeof(one), .threads = 1};
+  PESTLE_TRY(pestle_executable_run(s->exe, NULL, &in, 1, &out, 1, &one));
+  for (uint64_t i = 0; i < SWEEP_BLOCK; ++i) {
+    int64_t d = sweep_ulps((float)s->truth((double)x[i]), y[i]);
+    if (d > s->worst) {
+      s->worst = d;
+      s->at = x[i];
     }
   }
-  print_message("%-24s %lld ulp at %a\n", pestle_op_info(c->op)->name,
-                (long long)worst, (double)at);
-  assert_true(worst <= 2);
+  return NULL;
+}
+
+static void sweep_share(void* argument) {
+  sweep_share_t* s = argument;
+  float* x = aligned_alloc(64, SWEEP_BLOCK * 4);
+  float* y = aligned_alloc(64, SWEEP_BLOCK * 4);
+  uint64_t block = s->stride * SWEEP_BLOCK;
+  for (uint64_t at = s->first * block; at < 1ull << 32 && !s->status;
+       at += s->step * block) {
+    s->status = sweep_block(s, at, x, y);
+  }
   free(x);
   free(y);
+}
+
+static void sweep_one(pestle_context_t* context, const sweep_case_t* c,
+                      uint64_t stride) {
+  pestle_executable_t* exe = sweep_compile(context, c->op);
+  enum { THREADS = 64 };
+  static sweep_share_t shares[THREADS];
+  int32_t threads = pestle_cpu_count();
+  if (threads > THREADS) threads = THREADS;
+  for (int32_t i = 0; i < threads; ++i) {
+    shares[i] = (sweep_share_t){.exe = exe,
+                                .truth = c->truth,
+                                .stride = stride,
+                                .first = (uint64_t)i,
+                                .step = (uint64_t)threads};
+    assert_ok(pestle_thread_start(sweep_share, &shares[i], "sweep",
+                                  &shares[i].thread));
+  }
+  sweep_share_t* worst = &shares[0];
+  for (int32_t i = 0; i < threads; ++i) {
+    pestle_thread_join(&shares[i].thread);
+    if (shares[i].worst > worst->worst) worst = &shares[i];
+  }
+  for (int32_t i = 0; i < threads; ++i)
+    assert_ok(shares[i].status);
+  print_message("%-24s %lld ulp at %a\n", pestle_op_info(c->op)->name,
+                (long long)worst->worst, (double)worst->at);
+  assert_true(worst->worst <= 2);
   pestle_executable_release(exe);
 }
 
