@@ -49,11 +49,12 @@
    ((vec)->data[(vec)->size++] = (__VA_ARGS__), true))
 
 // Appends |count| elements read from |source|, which must not lie in |vec|.
-#define pestle_vec_append(vec, source, count)                               \
-  (pestle_vec_reserve((vec), (count)) &&                                    \
-   (pestle_vec_copy_((vec)->data + (vec)->size, 1 ? (source) : (vec)->data, \
-                     (count) * sizeof(*(vec)->data)),                       \
-    (vec)->size += (count), true))
+#define pestle_vec_append(vec, source, count)                                \
+  (!(count) ||                                                               \
+   (pestle_vec_reserve((vec), (count)) &&                                    \
+    (pestle_vec_copy_((vec)->data + (vec)->size, 1 ? (source) : (vec)->data, \
+                      (count) * sizeof(*(vec)->data)),                       \
+     (vec)->size += (count), true)))
 
 // Sets the size; new elements are zero. False when out of memory.
 #define pestle_vec_resize(vec, new_size)                                    \

@@ -106,8 +106,9 @@ pestle_status_t pestle_plan_create_mapped(pestle_context_t* context,
                                           pestle_plan_t** out_plan,
                                           const char** out_reason) {
   *out_plan = NULL;
-  PESTLE_TRY(create(context, (const char*)mapping.data + offset, size, trusted,
-                    out_plan, out_reason));
+  // Nothing is mapped of an empty file.
+  const char* bytes = mapping.data ? (const char*)mapping.data + offset : NULL;
+  PESTLE_TRY(create(context, bytes, size, trusted, out_plan, out_reason));
   (*out_plan)->mapping = mapping;
   return NULL;
 }

@@ -29,7 +29,8 @@ static inline bool pestle_view_overlaps(pestle_view_range_t a,
 
 // The address of element 0, ..., 0.
 static inline char* pestle_view_data(const pestle_tensor_t* view) {
-  return (char*)view->data + view->byte_offset;
+  // An empty tensor's data may be NULL, to which C lets nothing be added.
+  return (char*)((uintptr_t)view->data + (uintptr_t)view->byte_offset);
 }
 
 // Checks dtype, rank, shape and device of |view|, and finds its range and

@@ -41,10 +41,14 @@ def library_dir(prefix):
 
 def check_cmake(prefix, work, flags):
     out = work / "cmake"
+    compiler = cache_entry("CMAKE_C_COMPILER")
     run("cmake", "-S", HERE / "cmake", "-B", out,
         f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_FLAGS={flags}",
         f"-DCMAKE_CXX_FLAGS={flags}",
-        f"-DCMAKE_C_COMPILER={cache_entry('CMAKE_C_COMPILER')}")
+        f"-DCMAKE_C_COMPILER={compiler}",
+        # A sanitizer's runtime must be that of the library's compiler.
+        *([f"-DCMAKE_CXX_COMPILER={compiler.replace('clang', 'clang++')}"]
+          if flags and "clang" in compiler else []))
     run("cmake", "--build", out)
     for program in ("consumer", "consumer-cxx"):
         if program == "consumer" or (out / program).exists():
@@ -57,7 +61,6 @@ def check_cmake(prefix, work, flags):
 def check_pkg_config(prefix, work, flags):
     libdir = library_dir(prefix)
     pkg = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
-    # A sanitizer's runtime must be that of the library's compiler.
     own = cache_entry("CMAKE_C_COMPILER") if flags else "cc"
     compilers = [(own, "-std=c11", "-xc")]
     if not flags and shutil.which("c++"):
