@@ -190,6 +190,27 @@ static void gather_shape(const pestle_infer_t* in, pestle_type_t* type) {
   }
 }
 
+// The spec lets a collapsed axis have the slice size 0, but then a result with
+// elements would be of nothing.
+static pestle_status_t check_gather_source(const pestle_infer_t* in,
+                                           const pestle_type_t* type) {
+  pestle_i64s_t collapsed =
+      pestle_in_i64s(in, PESTLE_ATTR_collapsed_slice_dims);
+  pestle_i64s_t sizes = pestle_in_i64s(in, PESTLE_ATTR_slice_sizes);
+  for (int i = 0; i < type->rank; ++i) {
+    if (!pestle_dim_known(type->dims[i]) || !type->dims[i]) return NULL;
+  }
+  for (size_t i = 0; i < collapsed.count; ++i) {
+    int64_t axis = collapsed.data[i];
+    if (sizes.data[axis]) continue;
+    return PESTLE_BAD(
+        "slice size 0 of axis %lld, which is collapsed: the elements of the "
+        "result, %s, would come from nowhere; it must be 1",
+        (long long)axis, pestle_type_text(type).text);
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_infer_gather(pestle_infer_t* in) {
   PESTLE_TRY(check_gather_operand(in));
   PESTLE_TRY(check_gather_indices(in));
@@ -205,5 +226,6 @@ pestle_status_t pestle_infer_gather(pestle_infer_t* in) {
   PESTLE_TRY(pestle_need_sorted(in, PESTLE_ATTR_offset_dims));
   pestle_type_t type = {.dtype = pestle_in_type(in, 0)->dtype, .rank = rank};
   gather_shape(in, &type);
+  PESTLE_TRY(check_gather_source(in, &type));
   return pestle_emit(in, &type);
 }

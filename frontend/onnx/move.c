@@ -198,10 +198,50 @@ pestle_value_t* pestle_onnx_concat(pestle_onnx_call_t* call,
 
 // --- Indices ---
 
+static bool is_among(const int64_t* list, size_t count, int64_t value) {
+  for (size_t i = 0; i < count; ++i) {
+    if (list[i] == value) return true;
+  }
+  return false;
+}
+
+// Of |a| without elements there is nothing to take: the result is empty too, or
+// the indices, whatever they are, lie outside.
+static pestle_value_t* gather_nothing(pestle_onnx_call_t* call,
+                                      pestle_value_t* a,
+                                      const pestle_value_t* indices,
+                                      const pestle_onnx_gather_t* how) {
+  int64_t dims[PESTLE_MAX_RANK], kept = 0, batch = 0, count = 1;
+  int64_t rank = indices->type->rank + (int64_t)how->offset_count;
+  if (how->vector < indices->type->rank) --rank;
+  for (int64_t i = 0; i < rank && i < PESTLE_MAX_RANK; ++i) {
+    if (is_among(how->offsets, how->offset_count, i)) {
+      while (is_among(how->mapped, how->mapped_count, kept) ||
+             is_among(how->batch, how->batch_count, kept)) {
+        ++kept;
+      }
+      dims[i] = a->type->dims[kept++];
+    } else {
+      if (batch == how->vector) ++batch;
+      dims[i] = indices->type->dims[batch++];
+    }
+    if (!dims[i]) count = 0;
+  }
+  if (!count && rank <= PESTLE_MAX_RANK) {
+    return pestle_onnx_reshape(call, a, (int32_t)rank, dims);
+  }
+  return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                          "the axis that is indexed has the extent 0, and no "
+                          "index lies inside of it");
+}
+
 pestle_value_t* pestle_onnx_gather(pestle_onnx_call_t* call, pestle_value_t* a,
                                    pestle_value_t* indices,
                                    const pestle_onnx_gather_t* how) {
   if (!a || !indices) return NULL;
+  if (!pestle_type_count(a->type)) {
+    return gather_nothing(call, a, indices, how);
+  }
   pestle_attr_t attrs[7];
   size_t n = 0;
   if (how->offset_count) {

@@ -444,6 +444,10 @@ static void gathers(void** state) {
            .start_indices_batching_dims = (pestle_i64s_t){0});
   SPEC_BAD("slice size 2 of axis 1 must be 0 or 1",
            .slice_sizes = I64S(1, 2, 2, 2));
+  SPEC_BAD("slice size 0 of axis 1, which is collapsed: the elements",
+           .slice_sizes = I64S(1, 0, 2, 2));
+  // Nothing comes from nothing.
+  SPEC_GOOD(T(I32, 2, 2, 3, 0, 2), .slice_sizes = I64S(1, 0, 0, 2));
   SPEC_BAD("slice size 5 of axis 2 passes", .slice_sizes = I64S(1, 1, 5, 2));
   SPEC_BAD("3 elements, not 4", .slice_sizes = I64S(1, 1, 2));
   // Whole rows: the index has rank 0 in the last axis that is not there.
