@@ -127,11 +127,15 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
       dtype->lanes != 1) {
     return wrong_dtype(view, io, kind);
   }
-  if (view->ndim != io->info.rank || (view->ndim && !view->shape)) {
+  if (view->ndim != io->info.rank) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "%s '%s' has rank %d, expected %d",
-                        kind, io->info.name,
-                        view->shape || !view->ndim ? (int)view->ndim : 0,
+                        kind, io->info.name, (int)view->ndim,
                         (int)io->info.rank);
+  }
+  if (view->ndim && !view->shape) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%s '%s' has rank %d but no shape: its shape is NULL",
+                        kind, io->info.name, (int)view->ndim);
   }
   for (int32_t i = 0; i < view->ndim; ++i) {
     if (view->shape[i] != io->info.dims[i]) return wrong_shape(view, io, kind);
@@ -142,6 +146,13 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
                         "%d (cpu); copy it to the host first",
                         kind, io->info.name, (int)view->device.device_type,
                         (int)PESTLE_DEVICE_CPU);
+  }
+  // Every CPU device shares the host's memory, which DLPack numbers 0.
+  if (view->device.device_id != 0) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%s '%s' is on CPU device %d, which does not exist; "
+                        "host memory is that of device 0",
+                        kind, io->info.name, (int)view->device.device_id);
   }
   if (view->byte_offset > UINTPTR_MAX - (uintptr_t)view->data ||
       io->size > UINTPTR_MAX - (uintptr_t)view->data - view->byte_offset) {

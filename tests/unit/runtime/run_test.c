@@ -119,6 +119,20 @@ static void test_mismatches(void** state) {
   in.device.device_type = PESTLE_DEVICE_CUDA;
   assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT, "device");
   in = good;
+  in.device.device_id = 3;
+  assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT,
+               "input 'x' is on CPU device 3, which does not exist");
+  in.device.device_id = -1;
+  assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT, "CPU device -1");
+  pestle_tensor_t elsewhere = out;
+  elsewhere.device.device_id = 1;
+  assert_error(RUN(e, good, elsewhere, NULL), INVALID_ARGUMENT,
+               "output 'y' is on CPU device 1");
+  in = good;
+  in.shape = NULL;
+  assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT,
+               "input 'x' has rank 2 but no shape");
+  in = good;
   in.data = NULL;
   assert_error(RUN(e, in, out, NULL), INVALID_ARGUMENT, "'x' has no data");
   in = good;
