@@ -65,14 +65,19 @@ void pestle_plugin_text_append(pestle_plugin_text_t* text, const char* data,
 
 void pestle_plugin_text_format(pestle_plugin_text_t* text, const char* format,
                                ...) {
-  char line[512];
-  va_list args;
+  va_list args, again;
   va_start(args, format);
-  int size = vsnprintf(line, sizeof line, format, args);
+  va_copy(again, args);
+  int size = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  if (size < 0) return;
-  size_t used = (size_t)size < sizeof line ? (size_t)size : sizeof line - 1;
-  pestle_plugin_text_append(text, line, used);
+  // vsnprintf() writes a 0 too, which the next piece overwrites.
+  if (size < 0) {
+    text->failed = true;
+  } else if (size && grow(text, (size_t)size + 1)) {
+    vsnprintf(text->data + text->size, (size_t)size + 1, format, again);
+    text->size += (size_t)size;
+  }
+  va_end(again);
 }
 
 void pestle_plugin_text_comment(pestle_plugin_text_t* text, const char* prefix,
@@ -98,12 +103,14 @@ pestle_status_t pestle_plugin_text_take(pestle_plugin_text_t* text,
                                         pestle_blob_t* out_blob) {
   const pestle_host_t* host = text->host;
   *out_blob = (pestle_blob_t){0};
-  // The host frees a blob by its size, which is what was allocated.
-  char* data = text->failed ? NULL : host->alloc(host->self, text->size);
   size_t size = text->size;
-  if (data && size) memcpy(data, text->data, size);
+  bool failed = text->failed;
+  // The host frees a blob by its size, which is what was allocated; an empty
+  // one has no memory, for which a host may have no answer but NULL.
+  char* data = failed || !size ? NULL : host->alloc(host->self, size);
+  if (data) memcpy(data, text->data, size);
   pestle_plugin_text_deinit(text);
-  if (!data) {
+  if (failed || (size && !data)) {
     return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
                                "no memory for a text of %zu bytes", size);
   }
