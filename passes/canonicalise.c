@@ -28,13 +28,19 @@ static pestle_status_t fold_or_simplify(const pestle_pass_context_t* ctx,
 pestle_status_t pestle_pass_canonicalise(pestle_pass_context_t* ctx,
                                          pestle_module_t* module,
                                          bool* out_changed) {
-  for (int round = 0; round < MAX_ROUNDS; ++round) {
-    bool rewritten, dropped = false;
+  bool rewritten = true;
+  for (int round = 0; round < MAX_ROUNDS && rewritten; ++round) {
+    bool dropped = false;
     PESTLE_TRY(pestle_pass_rewrite(ctx, module, fold_or_simplify, &rewritten));
     PESTLE_TRY(pestle_pass_cse(ctx, module, &rewritten));
     PESTLE_TRY(pestle_pass_dce(ctx, module, &dropped));
     *out_changed = *out_changed || rewritten || dropped;
-    if (!rewritten) break;
+  }
+  if (rewritten) {
+    pestle_context_log(ctx->context, PESTLE_LOG_DEBUG,
+                       "module '%s' still changed in round %d of the "
+                       "simplifications, the last: more may be possible",
+                       module->name, MAX_ROUNDS);
   }
   return NULL;
 }

@@ -252,6 +252,62 @@ static void test_large_modules(void** state) {
   pestle_context_release(context);
 }
 
+// --- Simplifications that never settle ---
+
+static void keep_message(void* user, pestle_log_level_t level,
+                         const char* message) {
+  if (level == PESTLE_LOG_DEBUG && strstr(message, "still changed in round")) {
+    ++*(int*)user;
+  }
+}
+
+// Each level is a difference that is 0 only after the level before it was
+// merged with %v: one round each.
+static pestle_module_t* ladder(pestle_context_t* context, int levels) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_strbuf_append_c(&text,
+                         "func.func @main(%x: tensor<4xi32>) -> "
+                         "tensor<4xi32> {\n"
+                         "%v = stablehlo.negate %x : tensor<4xi32>\n"
+                         "%u0 = stablehlo.negate %x : tensor<4xi32>\n");
+  for (int i = 0; i < levels; ++i) {
+    pestle_strbuf_appendf(
+        &text,
+        "%%d%d = stablehlo.subtract %%u%d, %%v : tensor<4xi32>\n"
+        "%%s%d = stablehlo.add %%x, %%d%d : tensor<4xi32>\n"
+        "%%u%d = stablehlo.negate %%s%d : tensor<4xi32>\n",
+        i, i, i, i, i + 1, i);
+  }
+  pestle_strbuf_appendf(&text, "return %%u%d : tensor<4xi32>\n}\n", levels);
+  pestle_module_t* module = test_parse(context, pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  return module;
+}
+
+static void test_last_round_is_said(void** state) {
+  (void)state;
+  int said = 0;
+  pestle_context_options_t context_options = {
+      .struct_size = sizeof(context_options),
+      .log = keep_message,
+      .log_user = &said,
+      .log_level = PESTLE_LOG_DEBUG};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&context_options, &context));
+  pestle_compile_options_t options = test_options("canonicalise");
+  pestle_module_t* module = ladder(context, 5);
+  assert_ok(run(module, &options));
+  assert_int_equal(said, 0);
+  assert_int_equal(test_count(module, PESTLE_OP_NEGATE), 1);
+  pestle_module_release(module);
+  module = ladder(context, 30);
+  assert_ok(run(module, &options));
+  assert_int_equal(said, 1);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipeline),
@@ -262,6 +318,7 @@ int main(void) {
       cmocka_unit_test(test_dumps),
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_large_modules),
+      cmocka_unit_test(test_last_round_is_said),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
