@@ -204,6 +204,28 @@ static pestle_status_t verify_nest(const pestle_kernels_t* ks,
   return ks->options->verify ? pestle_nest_verify(nest, level, caps) : NULL;
 }
 
+// |text| with its long lines broken between words, for people.
+static void append_wrapped(const char* text, pestle_strbuf_t* out) {
+  enum { WIDTH = 92 };
+  size_t column = 0;
+  while (*text) {
+    size_t size = strcspn(text, " \n");
+    if (column && column + 1 + size > WIDTH) {
+      pestle_strbuf_append_c(out, "\n   ");
+      column = 3;
+    }
+    if (column) pestle_strbuf_append_char(out, ' ');
+    pestle_strbuf_append_bytes(out, text, size);
+    column += size + 1;
+    text += size;
+    if (*text == '\n') {
+      pestle_strbuf_append_char(out, '\n');
+      column = 0;
+    }
+    text += *text != 0;
+  }
+}
+
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again without any.
 static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
@@ -213,10 +235,11 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
   pestle_nest_t nest;
   pestle_kir_builder_t flat;
   pestle_emitted_t emitted;
-  pestle_strbuf_t full_note;
+  pestle_strbuf_t whole, full_note;
   pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
   nest.ops = k->ops;
   nest.frugal = frugal;
+  pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
       pestle_lower_group(k->fusion, k->group, k->aliases, numerics, &nest);
@@ -230,8 +253,10 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
     status = verify_nest(ks, &nest, PESTLE_NEST_SCHEDULED,
                          frugal ? &target->caps : NULL);
   }
-  pestle_strbuf_appendf(&full_note, "%s\n", k->ops);
-  pestle_schedule_print(&nest, &full_note);
+  pestle_strbuf_appendf(&whole, "%s\n", k->ops);
+  pestle_schedule_print(&nest, &whole);
+  append_wrapped(pestle_strbuf_cstr(&whole), &full_note);
+  pestle_strbuf_deinit(&whole);
   pestle_kir_init(ks->list.allocator, k->name, pestle_strbuf_cstr(&full_note),
                   &flat);
   if (!status) status = dump_schedule(ks, &nest);

@@ -237,7 +237,8 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
   }
   if (n && !rows) {
     // Whole-tensor folds: one group whose loop is made from an axis of the
-    // anchor split by its whole extent.
+    // anchor split by its whole extent. The split refuses a stage that has
+    // PESTLE_NEST_MAX_AXES loops, so one more fits |order|.
     uint32_t outer, inner;
     PESTLE_TRY(pestle_schedule_split(nest, k->anchor, order[0],
                                      pestle_sketch_extent(k, order[0]), &outer,
