@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/half.h"
 #include "ir/ref/ref.h"
 #include "passes/pass.h"
@@ -239,14 +240,11 @@ static pestle_status_t load(pestle_context_t* context, const char* path,
     pestle_import_options_t import = {.struct_size = sizeof(import)};
     return pestle_import_onnx_file(context, path, &import, out);
   }
-  FILE* file = fopen(path, "rb");
-  if (!file) return PESTLE_ERROR(NOT_FOUND, "cannot open %s", path);
-  size_t capacity = 1 << 24;
-  char* text = malloc(capacity);
-  size = fread(text, 1, capacity, file);
-  fclose(file);
-  pestle_status_t status = pestle_module_parse(context, text, size, path, out);
-  free(text);
+  pestle_mapping_t mapping;
+  PESTLE_TRY(pestle_file_map(path, &mapping));
+  pestle_status_t status =
+      pestle_module_parse(context, mapping.data, mapping.size, path, out);
+  pestle_file_unmap(&mapping);
   return status;
 }
 
