@@ -68,7 +68,7 @@ static pestle_status_t no_input(const pestle_function_t* entry, size_t count,
     if (!given) pestle_strbuf_appendf(&names, "'%zu'", i);
   }
   pestle_status_t status = PESTLE_ERROR(
-      INVALID_ARGUMENT,
+      NOT_FOUND,
       "a shape is given for '%s', but the module has no such input; it has %s",
       name, count ? pestle_strbuf_cstr(&names) : "none");
   pestle_strbuf_deinit(&names);

@@ -151,7 +151,7 @@ pestle_status_t pestle_onnx_no_input(const pestle_onnx_source_t* source,
   for (size_t i = 0; i < graph->input_count; ++i)
     append_name(&names, graph->inputs[i].name);
   pestle_status_t status = PESTLE_ERROR(
-      INVALID_ARGUMENT,
+      NOT_FOUND,
       "%s is given for '%s', but the model has no such "
       "input; it has %s",
       what, name, names.size ? pestle_strbuf_cstr(&names) : "none");
@@ -203,7 +203,7 @@ static pestle_status_t no_dim(const pestle_onnx_source_t* source,
     }
   }
   pestle_status_t status =
-      PESTLE_ERROR(INVALID_ARGUMENT,
+      PESTLE_ERROR(NOT_FOUND,
                    "no input of the model has a dimension named '%s'; "
                    "they have %s",
                    name, names.size ? pestle_strbuf_cstr(&names) : "none");

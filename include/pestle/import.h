@@ -47,9 +47,9 @@ typedef struct pestle_import_options_t {
 // the module lives: large initializers are not copied. Inputs whose dims are
 // not all fixed make a symbolic module: its argument types have dynamic dims,
 // it has no body yet, and pestle_module_specialize() (or running it) makes the
-// static one. |options| may be NULL. INVALID_ARGUMENT: a binding names nothing
-// that the model has (what there is, is listed) or contradicts it, or |path| is
-// no regular file; NOT_FOUND: no such file; MALFORMED: damaged or illegal, with
+// static one. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
+// the model, or |path| is no regular file; NOT_FOUND: no such file, or a binding
+// names nothing that the model has (what there is, is listed); MALFORMED: damaged or illegal, with
 // the node; UNSUPPORTED: every unsupported op at once, with its nodes.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx_file(
     pestle_context_t* context, const char* path,

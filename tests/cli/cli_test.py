@@ -154,6 +154,8 @@ class CommandLine(Case):
         self.fail_with(2, "--dim wants", "run", "--dim")
         self.fail_with(2, "--bench wants a number", "run", "--bench", "x")
         self.fail_with(2, "--bench wants a number", "run", "--bench=-1")
+        self.fail_with(2, "--bench wants at least 1 run, not '0'", "run",
+                       "add.mlir", "--bench", "0")  # fmt: skip
         self.fail_with(2, "takes no value", "run", "--no-cache=1", "m.onnx")
         self.fail_with(2, "wants a model or plan", "run")
         self.fail_with(2, "what is 'b'", "run", "a", "b")
@@ -410,6 +412,13 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         self.fail_with(3, "little-endian", *run)
         self.write("bad.npy", good.replace(b"(2, 3)", b"(2, -)"))
         self.fail_with(4, "shape is not a tuple", *run)
+        for shape in (b"(-2, 3)", b"(2, -3)", b"(-1,)  "):
+            self.write("bad.npy", good.replace(b"(2, 3)", shape))
+            self.fail_with(4, "shape has the extent -[123]; extents", *run)
+        self.write("bad.npy", good + b"more")
+        self.fail_with(4, "4 bytes follow the 24 bytes of elements.*bad.npy", *run)
+        self.write("bad.npy", good.replace(b"(2, 3)", b"(1, 3)"))
+        self.fail_with(4, "12 bytes follow the 12 bytes", *run)
 
     def test_missing_model(self):
         self.fail_with(4, "none.onnx", "run", "none.onnx")
@@ -447,14 +456,46 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
                        "--outputs", "o")  # fmt: skip
 
     def test_shapes_of_unknown_inputs(self):
-        self.fail_with(
-            4,
-            "'zz', but the module has no such input; it has 'x', 'y'",
-            "run",
-            "add.mlir",
-            "--shape",
-            "zz=2x3",
-        )
+        sentence = "'zz', but the module has no such input; it has 'x', 'y'"
+        for verb in ("run", "dump", "opt"):
+            self.fail_with(2, sentence, verb, "add.mlir", "--shape", "zz=2x3")
+
+    def test_shapes_that_do_not_fit(self):
+        """The sentence says that the command line is in it."""
+        run = ["run", "add.mlir", "--input", "y=1"]
+        self.fail_with(4, "command line says: .*--shape x=4x3", *run,
+                       "--shape", "x=4x3")  # fmt: skip
+        self.write("any.mlir", ADD.replace("2x3xf32", "?x3xf32"))
+        dump = ["dump", "any.mlir", "--shape", "x=4x3", "--shape"]
+        self.fail_with(4, "says: --shape x=4x3, --shape y=5x3", *dump, "y=5x3")
+        # What fails anyhow is not blamed on it.
+        self.write("bad.mlir", ADD.replace("stablehlo.add", "stablehlo.ad"))
+        done = self.run_pestle("dump", "bad.mlir", "--shape", "x=2x3")
+        self.assertEqual(done.returncode, 3)
+        self.assertNotIn("command line", done.stderr)
+
+    def test_names_given_twice(self):
+        run = ["run", "add.mlir"]
+        self.fail_with(2, "--input is given twice for 'x': as 'x=1' and as "
+                       "'x=2x3xf32=2'", *run, "--input", "x=1", "--input",
+                       "y=1", "--input", "x=2x3xf32=2")  # fmt: skip
+        sentence = "--input is given twice for 'x': as 'x=1' and as '0=2'"
+        for names in (["x=1", "0=2"], ["0=2", "x=1"]):
+            words = [w for n in [*names, "y=1"] for w in ("--input", n)]
+            self.fail_with(2, sentence, *run, *words)
+        for option, value in (("dim", "n=1"), ("shape", "x=2x3"),
+                              ("const", "x=1")):  # fmt: skip
+            self.fail_with(
+                2, f"--{option} is given twice for '{value[0]}'",
+                *run, f"--{option}", value, f"--{option}", value,
+            )  # fmt: skip
+        # A number that is another input's name stands for that one.
+        text = ADD.replace('"x"', '"1"').replace('"y"', '"0"')
+        self.write("turned.mlir", text.replace("stablehlo.add",
+                                               "stablehlo.subtract"))  # fmt: skip
+        text = self.succeed("run", "turned.mlir", "--input", "0=1",
+                            "--input", "1=5")  # fmt: skip
+        self.assertIn("mean 4", text)
 
     def test_bad_text(self):
         self.write("bad.mlir", ADD.replace("stablehlo.add", "stablehlo.ad"))
@@ -628,6 +669,20 @@ class Opt(Case):
         self.assertEqual(self.succeed("opt", "again.mlir", *opt[2:]), text)
         self.assertIn("dense_elided", self.succeed(*opt, "--elide"))
 
+    def test_large_text(self):
+        """Also the program of the tests reads all of it."""
+        text = ADD.replace("    return", "// filler\n" * (2 << 20) + "    return")
+        self.assertGreater(len(text), 20 << 20)
+        self.write("large.mlir", text)
+        want = self.succeed("opt", "add.mlir", "--passes", "cse")
+        self.assertEqual(self.succeed("opt", "large.mlir", "--passes", "cse"),
+                         want)  # fmt: skip
+        done = subprocess.run(
+            [BUILD / "tests/bin/pestle-opt", "large.mlir", "--passes=cse"],
+            cwd=self.folder, capture_output=True, text=True,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout), (0, want), done.stderr)
+
     def test_errors(self):
         opt = ["opt", "chain.mlir", "--passes"]
         self.fail_with(2, "no pass is named 'nope'", *opt, "nope")
@@ -760,6 +815,48 @@ class Dump(Case):
         text = self.succeed("dump", "add.mlir")
         self.write("again.mlir", text)
         self.assertEqual(self.succeed("dump", "again.mlir"), text)
+
+    def test_large_constants(self):
+        numbers = ", ".join(["1.5", "2.5"] * 20)
+        self.write("c.mlir", "func.func public @main() -> tensor<40xf32> {\n"
+                   f"  %c = stablehlo.constant dense<[{numbers}]> : "
+                   "tensor<40xf32>\n  return %c : tensor<40xf32>\n}\n")  # fmt: skip
+        text = self.succeed("dump", "c.mlir")
+        self.assertRegex(text, r"\A// Large constants .*--full")
+        self.assertEqual(text.count("--full"), 1)
+        self.assertIn("dense_elided<", text)
+        self.succeed("dump", "c.mlir", "-o", "d")
+        self.assertEqual((self.folder / "d/graph.mlir").read_text(), text)
+        text = self.succeed("dump", "c.mlir", "--full")
+        self.assertNotIn("dense_elided", text)
+        self.assertNotIn("//", text)
+        self.write("again.mlir", text)
+        self.assertEqual(self.succeed("dump", "again.mlir", "--full"), text)
+        self.assertIn("min 1.5  max 2.5", self.succeed("run", "again.mlir"))
+        fused = ["dump", "c.mlir", "--stage", "fused"]
+        self.assertRegex(self.succeed(*fused), r"\A// Large .*pestle opt")
+        self.fail_with(2, "--full is for --stage graph, not 'fused'.*pestle "
+                       "opt", *fused, "--full")  # fmt: skip
+
+    def test_comments_are_lines_for_people(self):
+        """Also of a kernel of many ops with long names."""
+        body, last = "", "x"
+        for i in range(40):
+            op = "negate" if i % 2 else "tanh"
+            body += (f"  %v{i} = stablehlo.{op} %{last} : tensor<4xf32> "
+                     f'loc("the/long/name/of/op/{i}")\n')  # fmt: skip
+            last = f"v{i}"
+        self.write("long.mlir", "func.func public @main(%x: tensor<4xf32>) -> "
+                   "tensor<4xf32> {\n" + body +
+                   f"  return %{last} : tensor<4xf32>\n}}\n")  # fmt: skip
+        stages = ["kernels"]
+        if "llvm " in self.succeed("plugins"):
+            stages += ["source", "asm"]
+        for stage in stages:
+            text = self.succeed("dump", "long.mlir", "--stage", stage)
+            lines = re.findall(r"(?m)^(?://|;) .*$", text)
+            self.assertIn("the/long/name/of/op/20", "".join(lines))
+            self.assertLessEqual(max(map(len, lines)), 100)
 
     def test_code_says_where_it_came_from(self):
         if "llvm " not in self.succeed("plugins"):
@@ -1020,12 +1117,50 @@ class Models(Case):
         ):
             self.assertIn("f32 of 2x3", self.succeed("run", "m.onnx", *options))
         self.fail_with(
-            4, "named 'k'; they have 'n'", "run", "m.onnx", "--dim", "k=2"
+            2, "named 'k'; they have 'n'", "run", "m.onnx", "--dim", "k=2"
         )
         sentence = "'k', but the model has no such input; it has 'x'"
-        self.fail_with(4, sentence, "run", "m.onnx", "--shape", "k=2x3")
-        self.fail_with(4, sentence, "run", "m.onnx", "--const", "k=2")
-        self.fail_with(4, "2x4.*3", "run", "m.onnx", "--shape", "x=2x4")
+        self.fail_with(2, sentence, "run", "m.onnx", "--shape", "k=2x3")
+        self.fail_with(2, sentence, "run", "m.onnx", "--const", "k=2")
+        self.fail_with(
+            2, sentence, "run", "m.onnx", "--input", "k=2x3xf32=1"
+        )
+        self.fail_with(4, "2x4.*3.*says: --shape x=2x4", "run", "m.onnx",
+                       "--shape", "x=2x4")  # fmt: skip
+
+    def test_extents_that_no_op_takes(self):
+        """The model is sound; what the command line says of it is not."""
+        self.save([("MatMul", ["x", "x"], ["y"], "a")], ["n", 3])
+        sentence = "'a'.*command line says: --dim n=2; does it fit"
+        self.fail_with(4, sentence, "run", "m.onnx", "--dim", "n=2")
+        self.fail_with(4, "says: --shape x=2x3", "dump", "m.onnx",
+                       "--shape", "x=2x3")  # fmt: skip
+
+    def test_gather_of_nothing(self):
+        """An axis of extent 0 has no index; without indices all is well."""
+        from onnx import TensorProto
+
+        h = self.helper
+        for op, dims, empty in (("Gather", [2], [0]),
+                                ("GatherElements", [2, 3], [0, 3]),
+                                ("GatherND", [2, 1], [0, 1])):  # fmt: skip
+            for of_indices, code in ((dims, 4), (empty, 0)):
+                x = h.make_tensor_value_info("x", self.float, [0, 3])
+                i = h.make_tensor_value_info("i", TensorProto.INT64, of_indices)
+                y = h.make_tensor_value_info("y", self.float, None)
+                node = h.make_node(op, ["x", "i"], ["y"], name="g")
+                graph = h.make_graph([node], "g", [x, i], [y])
+                model = h.make_model(
+                    graph, opset_imports=[h.make_opsetid("", 18)], ir_version=9
+                )
+                self.write("m.onnx", model.SerializeToString())
+                done = self.run_pestle("run", "m.onnx", "--input", "x=1",
+                                       "--input", "i=0")  # fmt: skip
+                self.assertEqual(done.returncode, code, done.stderr)
+                if code:
+                    self.assertRegex(done.stderr, f"'g' .{op}.*has the extent 0")
+                else:
+                    self.assertIn("f32 of 0x3\n  []", done.stdout)
 
     def test_constant_input(self):
         self.save([("Add", ["x", "x"], ["y"], "a")], [2])

@@ -216,6 +216,11 @@ PESTLE_NODISCARD pestle_status_t cli_read_pb(cli_t* cli, const char* path,
 PESTLE_NODISCARD pestle_status_t cli_open_module(cli_t* cli, const char* path,
                                                  cli_inputs_t* inputs,
                                                  pestle_module_t** out_module);
+// |status| of opening |path|: a name of --dim, --shape or --const that the model
+// lacks is a wrong command line; another failure that is not there without them
+// says which options were given.
+PESTLE_NODISCARD pestle_status_t cli_blame_options(cli_t* cli, const char* path,
+                                                   pestle_status_t status);
 // What the options ask to show goes to stderr, until the caller sets |dump|.
 PESTLE_NODISCARD pestle_status_t
 cli_compile_options(cli_t* cli, pestle_compile_options_t* out_options);

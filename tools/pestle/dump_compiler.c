@@ -64,6 +64,12 @@ static pestle_status_t read_stage(const cli_t* cli, int* out_stage) {
   for (int i = 0; i < STAGE_COUNT; ++i) {
     if (strcmp(stages[i].name, text)) continue;
     *out_stage = i;
+    if (i && cli->text[CLI_FULL]) {
+      return CLI_USAGE_ERROR(
+          "--full is for --stage graph, not '%s'; 'pestle opt' prints the "
+          "module after its passes in full",
+          text);
+    }
     return i ? NULL : check_graph_options(cli);
   }
   return CLI_USAGE_ERROR(
@@ -101,6 +107,18 @@ static void make_file_name(const dump_t* dump, pestle_stage_t stage,
   pestle_strbuf_append_c(out, suffix);
 }
 
+// Said at the top of a text that nothing can read back.
+static const char* remark_for(pestle_stage_t stage, const char* text) {
+  bool is_module = stage == PESTLE_STAGE_GRAPH || stage == PESTLE_STAGE_FUSED ||
+                   stage == PESTLE_STAGE_PASS;
+  if (!is_module || !strstr(text, "dense_elided<")) return "";
+  return stage == PESTLE_STAGE_GRAPH
+             ? "// Large constants are left out: dense_elided<hash>. --full "
+               "prints them.\n"
+             : "// Large constants are left out: dense_elided<hash>. 'pestle "
+               "opt' prints them.\n";
+}
+
 static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
                                   const char* name, const char* text,
                                   size_t size) {
@@ -109,9 +127,13 @@ static pestle_status_t write_file(dump_t* dump, pestle_stage_t stage,
   make_file_name(dump, stage, name, &file);
   const char* path = pestle_path_join(&dump->cli->arena, dump->folder,
                                       pestle_strbuf_cstr(&file));
-  pestle_status_t status =
-      path ? pestle_file_write(path, pestle_str_make(text, size))
-           : PESTLE_OOM();
+  pestle_strbuf_t whole;
+  pestle_strbuf_init(pestle_allocator_system(), &whole);
+  pestle_strbuf_append_c(&whole, remark_for(stage, text));
+  pestle_strbuf_append_bytes(&whole, text, size);
+  pestle_status_t status = path ? pestle_strbuf_status(&whole) : PESTLE_OOM();
+  if (!status) status = pestle_file_write(path, pestle_strbuf_view(&whole));
+  pestle_strbuf_deinit(&whole);
   pestle_strbuf_deinit(&file);
   return status;
 }
@@ -127,6 +149,7 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
     // Timings are no data of the dump; passes are, between title lines.
     FILE* out = stage == PESTLE_STAGE_TIMES ? stderr : stdout;
     if (stage == PESTLE_STAGE_PASS) fprintf(out, "// ---- after %s\n", name);
+    fputs(remark_for(stage, text), out);
     fwrite(text, 1, size, out);
     if (size && text[size - 1] != '\n') fputc('\n', out);
   }
@@ -139,7 +162,8 @@ static pestle_status_t print_module(dump_t* dump,
                                     const pestle_module_t* module) {
   char* text;
   size_t size;
-  PESTLE_TRY(pestle_module_print(module, PESTLE_PRINT_ELIDE, &text, &size));
+  unsigned flags = dump->cli->text[CLI_FULL] ? 0 : PESTLE_PRINT_ELIDE;
+  PESTLE_TRY(pestle_module_print(module, flags, &text, &size));
   receive(dump, PESTLE_STAGE_GRAPH, "graph", text, size);
   pestle_context_free(dump->cli->context, text, size + 1);
   return NULL;

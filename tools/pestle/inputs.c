@@ -250,9 +250,14 @@ static pestle_status_t missing(size_t index, const pestle_io_info_t* info) {
 
 static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
                                    const char* name) {
+  // A name goes before a number: "0" may be what another input is called.
   for (size_t i = 0; i < inputs->lazy.size; ++i) {
-    const cli_lazy_t* lazy = &inputs->lazy.data[i];
-    if (!strcmp(lazy->name, name) || is_number(lazy->name, index)) return lazy;
+    if (!strcmp(inputs->lazy.data[i].name, name)) return &inputs->lazy.data[i];
+  }
+  for (size_t i = 0; i < inputs->lazy.size; ++i) {
+    if (is_number(inputs->lazy.data[i].name, index)) {
+      return &inputs->lazy.data[i];
+    }
   }
   return NULL;
 }

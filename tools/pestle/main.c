@@ -218,6 +218,24 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
   return NULL;
 }
 
+// One name twice: neither value is surely the one that is meant.
+static pestle_status_t check_repeats(const cli_t* cli) {
+  for (int option = 0; option < CLI_OPTION_COUNT; ++option) {
+    for (size_t i = 0; i < cli->list[option].size; ++i) {
+      const char* text = cli->list[option].data[i];
+      size_t size = strcspn(text, "=");
+      for (size_t j = 0; j < i; ++j) {
+        const char* other = cli->list[option].data[j];
+        if (strcspn(other, "=") != size || memcmp(text, other, size)) continue;
+        return CLI_USAGE_ERROR(
+            "--%s is given twice for '%.*s': as '%s' and as '%s'",
+            options[option].name, (int)size, text, other, text);
+      }
+    }
+  }
+  return NULL;
+}
+
 // The words that the library takes for its own variables.
 static pestle_status_t read_flag(const char* name, const char* value,
                                  bool* out_is_set) {
@@ -300,6 +318,7 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!status && cli.text[CLI_HELP]) {
     print_help(stdout, verb);
   } else {
+    if (!status) status = check_repeats(&cli);
     if (!status) status = read_environment(&cli);
     if (!status) status = cli_open_context(&cli);
     if (!status) status = verb->run(&cli, &code);

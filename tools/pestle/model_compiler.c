@@ -311,6 +311,7 @@ pestle_status_t cli_open_module(cli_t* cli, const char* path,
       import(cli, path, inputs, &arrays, &bindings, out_module);
   if (!status) status = specialize(cli, inputs, out_module);
   if (status) {
+    status = cli_blame_options(cli, path, status);
     pestle_module_release(*out_module);
     *out_module = NULL;
   }

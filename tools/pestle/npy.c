@@ -68,7 +68,13 @@ static pestle_status_t read_shape(pestle_str_t dictionary, header_t* header) {
     field = pestle_str_trim(field);
     if (!field.size) continue;
     is_list = header->rank < PESTLE_MAX_RANK &&
-              pestle_str_parse_i64(field, &header->dims[header->rank++]);
+              pestle_str_parse_i64(field, &header->dims[header->rank]);
+    if (is_list && header->dims[header->rank++] < 0) {
+      return PESTLE_ERROR(MALFORMED,
+                          "its shape has the extent %.*s; extents are not "
+                          "negative",
+                          PESTLE_STR_ARG(field));
+    }
   }
   if (is_list) return NULL;
   return PESTLE_ERROR(MALFORMED, "its shape is not a tuple of up to %d numbers",
@@ -131,6 +137,12 @@ static pestle_status_t read_array(pestle_str_t file, cli_array_t* out_array) {
                         "it holds %zu bytes of elements, less than its shape "
                         "says",
                         held);
+  }
+  if (size < held) {
+    return PESTLE_ERROR(MALFORMED,
+                        "%zu bytes follow the %zu bytes of elements that its "
+                        "shape says",
+                        held - size, size);
   }
   PESTLE_TRY(cli_array_init(h.dtype, h.rank, h.dims, out_array));
   const char* from = file.data + h.data;

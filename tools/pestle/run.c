@@ -64,6 +64,38 @@ static pestle_status_t check_names(const run_t* run, const char* name) {
   return status;
 }
 
+static bool is_name(const run_t* run, pestle_str_t name) {
+  size_t count = pestle_executable_input_count(run->executable);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_io_info_t info = pestle_executable_input(run->executable, i);
+    if (pestle_str_equal_c(name, info.name)) return true;
+  }
+  return false;
+}
+
+// An input may be given by its name and by its number: both mean the same one,
+// unless the number is another's name.
+static pestle_status_t check_same(const run_t* run, size_t index) {
+  pestle_io_info_t info = pestle_executable_input(run->executable, index);
+  const char* by_name = NULL;
+  const char* by_number = NULL;
+  for (size_t i = 0; i < run->cli->list[CLI_INPUT].size; ++i) {
+    pestle_str_t name;
+    const char* rest;
+    int64_t number;
+    if (!cli_split(run->cli->list[CLI_INPUT].data[i], &name, &rest)) continue;
+    if (pestle_str_equal_c(name, info.name)) {
+      by_name = run->cli->list[CLI_INPUT].data[i];
+    } else if (pestle_str_parse_i64(name, &number) &&
+               number == (int64_t)index && !is_name(run, name)) {
+      by_number = run->cli->list[CLI_INPUT].data[i];
+    }
+  }
+  if (!by_name || !by_number) return NULL;
+  return CLI_USAGE_ERROR("--input is given twice for '%s': as '%s' and as '%s'",
+                         info.name, by_name, by_number);
+}
+
 static bool is_const(const cli_t* cli, pestle_str_t name) {
   for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
     pestle_str_t made, rest;
@@ -86,6 +118,8 @@ static pestle_status_t bind_inputs(run_t* run) {
     PESTLE_TRY(text ? check_names(run, text) : PESTLE_OOM());
   }
   cli_array_t* array;
+  for (size_t i = 0; i < count; ++i)
+    PESTLE_TRY(check_same(run, i));
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(run->executable, i);
     PESTLE_TRY(cli_inputs_bind(&run->inputs, i, &info, &array));
@@ -237,6 +271,10 @@ static void run_deinit(run_t* run) {
 pestle_status_t cli_run(cli_t* cli, int* out_exit) {
   const char* path;
   PESTLE_TRY(cli_only_argument(cli, "a model or plan", &path));
+  if (cli->text[CLI_BENCH] && cli->count[CLI_BENCH] < 1) {
+    return CLI_USAGE_ERROR("--bench wants at least 1 run, not '%s'",
+                           cli->text[CLI_BENCH]);
+  }
   run_t run = {.cli = cli};
   pestle_vec_init(&run.outputs, pestle_allocator_system());
   pestle_vec_init(&run.run_ms, pestle_allocator_system());

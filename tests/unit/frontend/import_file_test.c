@@ -48,7 +48,7 @@ static void fixes_shapes_of_text(void** state) {
   pestle_module_release(t.module);
   t.module = NULL;
   shape.input = "nobody";
-  assert_error(import_path(&t), INVALID_ARGUMENT, "'nobody'");
+  assert_error(import_path(&t), NOT_FOUND, "'nobody'");
   t.options.shape_count = 0;
   const pestle_dim_binding_t dim = {"n", 5};
   t.options.dims = &dim;

@@ -251,7 +251,7 @@ static void binds_dims_and_shapes(void** state) {
   pestle_module_release(t.module);
   t.module = NULL;
   t.options.dim_count = 2;
-  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT, "'typo'");
+  assert_error(onnx_import(&t, &model), NOT_FOUND, "'typo'");
   onnx_end(&t);
   pb_free(&model);
 }
@@ -269,7 +269,7 @@ static void refuses_wrong_shapes(void** state) {
   assert_error(onnx_import(&t, &model), INVALID_ARGUMENT,
                "'x' is given the shape 2x4, the model says ?x3");
   t.options.shapes = &nobody;
-  assert_error(onnx_import(&t, &model), INVALID_ARGUMENT, "'z'");
+  assert_error(onnx_import(&t, &model), NOT_FOUND, "'z'");
   onnx_end(&t);
   pb_free(&model);
 }
