@@ -107,7 +107,8 @@ pestle_status_t pestle_file_map(const char* path,
                                 pestle_mapping_t* out_mapping) {
   *out_mapping = (pestle_mapping_t){0};
   int handle;
-  PESTLE_TRY(open_file(path, O_RDONLY, 0, "open", &handle));
+  // A pipe that nobody writes to would keep open() waiting.
+  PESTLE_TRY(open_file(path, O_RDONLY | O_NONBLOCK, 0, "open", &handle));
   pestle_status_t status = map_handle(handle, path, out_mapping);
   close(handle);
   return status;

@@ -420,6 +420,79 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         self.write("bad.npy", good.replace(b"(2, 3)", b"(1, 3)"))
         self.fail_with(4, "12 bytes follow the 12 bytes", *run)
 
+    def test_pipes(self):
+        """No waiting for who writes to them."""
+        os.mkfifo(self.folder / "p.onnx")
+        os.mkfifo(self.folder / "p.npy")
+        sentence = "it is a device, pipe or socket"
+        for verb in ("run", "dump", "opt"):
+            self.fail_with(4, f"'p.onnx': {sentence}", verb, "p.onnx")
+        self.fail_with(4, f"'p.npy': {sentence}", "run", "add.mlir",
+                       "--input", "x=p.npy", "--input", "y=1")  # fmt: skip
+
+    def test_tolerances(self):
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]
+        self.succeed(*run, "--outputs", "o")
+        for option in ("--rtol", "--atol"):
+            for value in ("x", "", "-1", "nan", "inf"):
+                self.fail_with(2, "a tolerance is a finite number", *run,
+                               option, value, "--compare", "o")  # fmt: skip
+            self.fail_with(2, f"{option} is of --compare DIR", *run, option,
+                           "1")  # fmt: skip
+
+    def test_the_model_is_not_overwritten(self):
+        sentence = "add.mlir is the model itself"
+        for other in ("add.mlir", "./add.mlir", "link"):
+            if other == "link":
+                os.symlink("add.mlir", self.folder / "link")
+                sentence = "link is the model itself"
+            self.fail_with(2, sentence, "compile", "add.mlir", "-o", other)
+            self.fail_with(2, sentence, "opt", "add.mlir", "-o", other)
+            self.fail_with(2, sentence, "run", "add.mlir", "--input", "x=1",
+                           "--input", "y=2", "--save-plan", other)  # fmt: skip
+        self.assertEqual((self.folder / "add.mlir").read_text(), ADD)
+
+    def test_outputs_stay_in_their_folder(self):
+        self.write("keep.npy", "mine")
+        os.makedirs(self.folder / "in")
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2",
+               "--inputs", "in", "--outputs", "out"]  # fmt: skip
+        for file in ("../keep.npy", f"{self.folder}/keep.npy", "..",
+                     "a/../../keep.npy"):  # fmt: skip
+            self.write("in/io.txt", f"output 0 ? ? {file} z\n")
+            self.fail_with(4, "leads out of the folder", *run)
+        self.assertEqual((self.folder / "keep.npy").read_text(), "mine")
+        self.write("in/io.txt", "output 0 ? ? ..z.npy z\n")
+        self.succeed(*run)
+        self.assertTrue((self.folder / "out/..z.npy").exists())
+
+    def test_compare_sees_all_of_an_element(self):
+        import numpy
+
+        def compare(kind, found, expected):
+            self.write("same.mlir", f"func.func @main(%x: tensor<1x{kind}>) -> "
+                       f"tensor<1x{kind}> {{\n  return %x : tensor<1x{kind}>\n}}")  # fmt: skip
+            os.makedirs(self.folder / "e", exist_ok=True)
+            numpy.save(self.folder / "x.npy", found)
+            numpy.save(self.folder / "e/output_0.npy", expected)
+            return self.run_pestle("run", "same.mlir", "--input", "0=x.npy",
+                                   "--compare", "e")  # fmt: skip
+
+        for kind, dtype, a, b in (
+            ("complex<f32>", numpy.complex64, 1 + 2j, 1 + 3j),
+            ("complex<f64>", numpy.complex128, 1 + 2j, 1 + 3j),
+            ("i64", numpy.int64, (1 << 62) + 1, 1 << 62),
+            ("ui64", numpy.uint64, (1 << 63) + 1, 1 << 63),
+        ):
+            a, b = numpy.array([a], dtype), numpy.array([b], dtype)
+            done = compare(kind, a, a)
+            self.assertEqual(done.returncode, 0, (kind, done.stderr))
+            done = compare(kind, a, b)
+            self.assertEqual(done.returncode, 1, (kind, done.stderr))
+            self.assertIn("1 of 1 elements", done.stderr)
+            if "complex" in kind:
+                self.assertIn("[0]: 2, expected 3", done.stderr)
+
     def test_missing_model(self):
         self.fail_with(4, "none.onnx", "run", "none.onnx")
 
@@ -1169,6 +1242,18 @@ class Models(Case):
         self.assertIn("[2, 4]", text)
         self.succeed("compile", "m.onnx", "--const", "x=x.npy", "-o", "a.plan")
         self.assertIn("[2, 4]", self.succeed("run", "a.plan"))
+
+    def test_constant_named_and_by_kind(self):
+        """':integers' leaves out what is a constant already."""
+        from onnx import TensorProto
+
+        self.float = TensorProto.INT64
+        self.save([("Add", ["x", "x"], ["y"], "a")], [2])
+        run = ["run", "m.onnx", "--input", "x=2xi64=3", "--const"]
+        for named, text in (("x", "[6, 6]"), ("x=5", "[10, 10]")):
+            for pair in ([named, ":integers"], [":integers", named]):
+                done = self.succeed(*run, pair[0], "--const", pair[1])
+                self.assertIn(text, done)
 
     def test_constant_number_is_of_the_input(self):
         """A lone number has the dtype and the shape of the input."""

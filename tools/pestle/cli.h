@@ -181,6 +181,8 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_write(cli_t* cli,
                                                    const cli_inputs_t* inputs,
                                                    const char* folder,
                                                    const cli_arrays_t* outputs);
+// --atol and --rtol are numbers and have something to do.
+PESTLE_NODISCARD pestle_status_t cli_outputs_check_options(const cli_t* cli);
 void cli_outputs_print(const cli_arrays_t* outputs);
 // Compares with --compare; sets |*out_equal| and says where and how much.
 PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
@@ -193,6 +195,10 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
 
 // Whether |path| is a saved plan, whole or damaged.
 bool cli_is_plan(const char* path);
+// Refuses to write to |file|, given as |option|, when it is the model itself.
+PESTLE_NODISCARD pestle_status_t cli_check_target(const char* model,
+                                                  const char* file,
+                                                  const char* option);
 // The only argument, a model and no plan.
 PESTLE_NODISCARD pestle_status_t cli_only_model(cli_t* cli,
                                                 const char** out_path);

@@ -13,6 +13,7 @@ pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
     return CLI_USAGE_ERROR(
         "'pestle compile' wants -o FILE.plan: where to write the plan");
   }
+  PESTLE_TRY(cli_check_target(path, file, "-o"));
   PESTLE_TRY(cli_device(cli, &device));
   PESTLE_TRY(cli_compile_plan(cli, path, NULL, device, &plan));
   pestle_status_t status = pestle_plan_save(plan, file);

@@ -32,8 +32,7 @@ static bool is_about_name(const cli_t* cli, const char* message) {
 static bool fails_alone(const cli_t* cli, const char* path,
                         pestle_status_t status) {
   pestle_module_t* module;
-  pestle_status_t alone =
-      pestle_import_file(cli->context, path, NULL, &module);
+  pestle_status_t alone = pestle_import_file(cli->context, path, NULL, &module);
   bool is_same = alone && !strcmp(pestle_status_message(alone),
                                   pestle_status_message(status));
   pestle_status_release(alone);

@@ -53,8 +53,25 @@ static pestle_status_t parse_line(pestle_str_t line, io_line_t* out) {
   return NULL;
 }
 
+// Whether |file| stays within the folder that it is looked for in.
+static bool is_within(pestle_str_t file) {
+  pestle_str_t rest = file, part;
+  if (pestle_str_starts_with(file, PESTLE_STR("/"))) return false;
+  while (pestle_str_next(&rest, '/', &part)) {
+    if (pestle_str_equal_c(part, "..")) return false;
+  }
+  return true;
+}
+
 static pestle_status_t note_output(cli_t* cli, cli_inputs_t* inputs,
                                    const io_line_t* line) {
+  // It is where --outputs writes: a folder of inputs may not name any file.
+  if (!is_within(line->file)) {
+    return PESTLE_ERROR(MALFORMED,
+                        "output %lld goes to '%.*s', which leads out of the "
+                        "folder of the outputs",
+                        (long long)line->index, PESTLE_STR_ARG(line->file));
+  }
   size_t index = (size_t)line->index;
   const char* file = cli_copy(cli, line->file);
   if (!file || (inputs->output_files.size <= index &&

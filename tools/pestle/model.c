@@ -3,19 +3,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cli.h"
 #include "pestle/plan_format.h"
 
 bool cli_is_plan(const char* path) {
   char head[8] = {0};
-  FILE* file = fopen(path, "rb");
+  pestle_file_info_t info;
+  pestle_status_t status = pestle_file_stat(path, true, &info);
+  // No pipe: open() would wait for who writes to it.
+  FILE* file = !status && info.is_file ? fopen(path, "rb") : NULL;
+  pestle_status_release(status);
   size_t size = file ? fread(head, 1, sizeof(head), file) : 0;
   if (file) fclose(file);
   // A damaged plan is still told from a model by its name.
   return (size == sizeof(head) &&
           !memcmp(head, PESTLE_PLAN_MAGIC, sizeof(head))) ||
          pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
+}
+
+pestle_status_t cli_check_target(const char* model, const char* file,
+                                 const char* option) {
+  pestle_file_info_t from, to;
+  pestle_status_t status = pestle_file_stat(model, true, &from);
+  if (!status) status = pestle_file_stat(file, true, &to);
+  bool is_same = !status && from.device == to.device && from.inode == to.inode;
+  pestle_status_release(status);
+  if (!is_same) return NULL;
+  return CLI_USAGE_ERROR("%s %s is the model itself, which would be lost",
+                         option, file);
 }
 
 pestle_status_t cli_only_model(cli_t* cli, const char** out_path) {

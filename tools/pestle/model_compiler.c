@@ -134,6 +134,13 @@ static bool is_small_integer(const cli_array_t* array) {
   return array->count <= 64 && pestle_dtype_is(array->dtype, PESTLE_KIND_INT);
 }
 
+static bool is_const_bound(const bindings_t* b, const char* name) {
+  for (size_t i = 0; i < b->consts.size; ++i) {
+    if (!strcmp(b->consts.data[i].input, name)) return true;
+  }
+  return false;
+}
+
 // --const NAME, and --const :integers: the values that are given as inputs.
 static pestle_status_t add_given(cli_t* cli, const char* name,
                                  cli_inputs_t* inputs, bindings_t* b) {
@@ -144,6 +151,7 @@ static pestle_status_t add_given(cli_t* cli, const char* name,
       continue;
     }
     is_found = true;
+    if (is_const_bound(b, a->name)) continue;
     PESTLE_TRY(push_const(cli, a->name, a, b));
   }
   if (is_found) return NULL;
@@ -161,10 +169,16 @@ static pestle_status_t add_options(cli_t* cli, cli_inputs_t* inputs,
   for (size_t i = 0; i < cli->list[CLI_SHAPE].size; ++i) {
     PESTLE_TRY(add_shape(cli, cli->list[CLI_SHAPE].data[i], b));
   }
+  // What is named goes before what ":integers" would add.
   for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
     const char* text = cli->list[CLI_CONST].data[i];
-    PESTLE_TRY(strchr(text, '=') ? add_const(cli, text, arrays, b)
-                                 : add_given(cli, text, inputs, b));
+    if (!strchr(text, '=')) continue;
+    PESTLE_TRY(add_const(cli, text, arrays, b));
+  }
+  for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
+    const char* text = cli->list[CLI_CONST].data[i];
+    if (strchr(text, '=')) continue;
+    PESTLE_TRY(add_given(cli, text, inputs, b));
   }
   return NULL;
 }
@@ -173,10 +187,7 @@ static bool is_bound(const bindings_t* b, const char* name) {
   for (size_t i = 0; i < b->shapes.size; ++i) {
     if (!strcmp(b->shapes.data[i].input, name)) return true;
   }
-  for (size_t i = 0; i < b->consts.size; ++i) {
-    if (!strcmp(b->consts.data[i].input, name)) return true;
-  }
-  return false;
+  return is_const_bound(b, name);
 }
 
 // The shapes of named inputs: an ONNX model need not even say their ranks.

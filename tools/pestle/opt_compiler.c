@@ -25,6 +25,9 @@ pestle_status_t cli_opt(cli_t* cli, int* out_exit) {
   pestle_module_t* module;
   pestle_compile_options_t options;
   PESTLE_TRY(cli_only_model(cli, &path));
+  if (cli->text[CLI_OUT]) {
+    PESTLE_TRY(cli_check_target(path, cli->text[CLI_OUT], "-o"));
+  }
   PESTLE_TRY(cli_compile_options(cli, &options));
   PESTLE_TRY(cli_device(cli, &device));
   PESTLE_TRY(cli_open_module(cli, path, NULL, &module));

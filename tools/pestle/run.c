@@ -275,6 +275,10 @@ pestle_status_t cli_run(cli_t* cli, int* out_exit) {
     return CLI_USAGE_ERROR("--bench wants at least 1 run, not '%s'",
                            cli->text[CLI_BENCH]);
   }
+  PESTLE_TRY(cli_outputs_check_options(cli));
+  if (cli->text[CLI_SAVE_PLAN] && !cli_is_plan(path)) {
+    PESTLE_TRY(cli_check_target(path, cli->text[CLI_SAVE_PLAN], "--save-plan"));
+  }
   run_t run = {.cli = cli};
   pestle_vec_init(&run.outputs, pestle_allocator_system());
   pestle_vec_init(&run.run_ms, pestle_allocator_system());
