@@ -415,6 +415,8 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         for shape in (b"(-2, 3)", b"(2, -3)", b"(-1,)  "):
             self.write("bad.npy", good.replace(b"(2, 3)", shape))
             self.fail_with(4, "shape has the extent -[123]; extents", *run)
+        self.write("bad.npy", good.replace(b": False", b": Maybe"))
+        self.fail_with(4, "'fortran_order' is neither", *run)
         self.write("bad.npy", good + b"more")
         self.fail_with(4, "4 bytes follow the 24 bytes of elements.*bad.npy", *run)
         self.write("bad.npy", good.replace(b"(2, 3)", b"(1, 3)"))
@@ -492,6 +494,29 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
             self.assertIn("1 of 1 elements", done.stderr)
             if "complex" in kind:
                 self.assertIn("[0]: 2, expected 3", done.stderr)
+
+    def test_inputs_of_one_name(self):
+        self.write("same.mlir", ADD.replace('"y"', '"x"'))
+        for values in (["0=1", "1=5"], ["0=2x3xf32=1", "1=5"],
+                       ["1=2x3xf32=5", "0=1"]):  # fmt: skip
+            words = [w for v in values for w in ("--input", v)]
+            self.assertIn("mean 6", self.succeed("run", "same.mlir", *words))
+
+    def test_names_of_two_lines(self):
+        self.write("z.mlir", ADD.replace('"z"', r'"z\0Aoutput 1 ? ? evil z"'))
+        self.succeed("run", "z.mlir", "--input", "x=1", "--input", "y=2",
+                     "--outputs", "o")  # fmt: skip
+        self.assertEqual((self.folder / "o/io.txt").read_text(),
+                         "output 0 float32 2x3 output_0.npy "
+                         "z?output 1 ? ? evil z\n")  # fmt: skip
+
+    def test_limit_on_files(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
+
+        self.fail_with(5, "output_0.npy.*free some space", "run", "add.mlir",
+                       "--input", "x=1", "--input", "y=2", "--no-cache",
+                       "--outputs", "o", preexec_fn=limit)  # fmt: skip
 
     def test_missing_model(self):
         self.fail_with(4, "none.onnx", "run", "none.onnx")

@@ -79,6 +79,8 @@ void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
 // --- The system (system_posix.c) ---
 
 bool cli_is_terminal(FILE* file);
+// Lets writes beyond the limit on files fail, with a sentence.
+void cli_ignore_limit_signal(void);
 // The most memory that the process had resident.
 int64_t cli_peak_rss_kb(void);
 // How arrays of |size| bytes are aligned, and the wish that large ones lie on
@@ -102,6 +104,7 @@ PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
 typedef struct cli_array_t {
   char* name;     // or NULL
   int64_t index;  // of the input in the model's order; -1: known by name only
+  bool is_made;   // for this index alone, whatever other input has the name
   pestle_dtype_t dtype;
   int32_t rank;
   int64_t dims[PESTLE_MAX_RANK];

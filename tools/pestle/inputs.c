@@ -244,7 +244,8 @@ cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name) {
   for (size_t i = 0; name && name[0] && i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
-    if (a->name && !strcmp(a->name, name)) return a;
+    bool is_other = a->is_made && a->index != (int64_t)index;
+    if (a->name && !strcmp(a->name, name) && !is_other) return a;
   }
   for (size_t i = 0; i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
@@ -295,6 +296,7 @@ pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
   PESTLE_TRY(push_array(inputs, &array));
   *out_array = &pestle_vec_last(&inputs->arrays);
   (*out_array)->index = (int64_t)index;
+  (*out_array)->is_made = true;
   PESTLE_TRY(cli_array_set_name(*out_array, pestle_str(info->name)));
   return cli_fill(*out_array, lazy->value);
 }

@@ -378,6 +378,7 @@ static int run_name(const char* name, int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
+  cli_ignore_limit_signal();
   int code = run_name(argc > 1 ? argv[1] : "", argc, argv);
   if (fflush(stdout) != 0 || ferror(stdout)) {
     cli_say_error("stdout could not be written");

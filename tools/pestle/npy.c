@@ -96,8 +96,13 @@ static pestle_status_t read_header(pestle_str_t file, header_t* out_header) {
   pestle_str_t dictionary = pestle_str_slice(file, begin, begin + size);
   PESTLE_TRY(read_dtype(dictionary, &out_header->dtype));
   PESTLE_TRY(read_shape(dictionary, out_header));
-  out_header->is_fortran = pestle_str_starts_with(
-      value_of(dictionary, "'fortran_order'"), PESTLE_STR("True"));
+  pestle_str_t order = value_of(dictionary, "'fortran_order'");
+  out_header->is_fortran = pestle_str_starts_with(order, PESTLE_STR("True"));
+  if (!out_header->is_fortran &&
+      !pestle_str_starts_with(order, PESTLE_STR("False"))) {
+    return PESTLE_ERROR(MALFORMED,
+                        "its 'fortran_order' is neither True nor False");
+  }
   out_header->data = begin + size;
   return NULL;
 }

@@ -51,6 +51,15 @@ static const char* onnx_name(pestle_dtype_t dtype) {
   return "?";
 }
 
+// A line of io.txt ends with the name: what would end it is left out.
+static const char* one_line(cli_t* cli, const char* name) {
+  char* copy = pestle_arena_strdup(&cli->arena, name);
+  for (char* c = copy; c && *c; ++c) {
+    if (*c == '\n' || *c == '\r') *c = '?';
+  }
+  return copy;
+}
+
 static pestle_status_t write_output(cli_t* cli, const cli_inputs_t* inputs,
                                     const char* folder,
                                     const cli_array_t* array,
@@ -58,12 +67,12 @@ static pestle_status_t write_output(cli_t* cli, const cli_inputs_t* inputs,
   char dims[400];
   const char* file = file_of(cli, inputs, (size_t)array->index);
   const char* path = file ? pestle_path_join(&cli->arena, folder, file) : NULL;
-  if (!path) return PESTLE_OOM();
+  const char* name = one_line(cli, array->name);
+  if (!path || !name) return PESTLE_OOM();
   pestle_strbuf_appendf(
       io, "output %" PRId64 " %s %s %s %s\n", array->index,
       onnx_name(array->dtype),
-      cli_print_dims(array->rank, array->dims, dims, sizeof(dims)), file,
-      array->name);
+      cli_print_dims(array->rank, array->dims, dims, sizeof(dims)), file, name);
   return cli_npy_write(path, array);
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command asks of the operating system and base/ does not offer.
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
+
+void cli_ignore_limit_signal(void) {
+  signal(SIGXFSZ, SIG_IGN);
+}
 
 bool cli_is_terminal(FILE* file) {
   return isatty(fileno(file)) == 1;
