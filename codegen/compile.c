@@ -186,8 +186,10 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
                                 pestle_plan_t** out_plan) {
   pestle_memory_plan_t memory;
   PESTLE_TRY(check_sizes(pestle_module_entry(module)));
+  int64_t begin = pestle_context_trace_begin(c->context);
   PESTLE_TRY(
       pestle_plan_memory(c->context, &c->options, module, arena, &memory));
+  pestle_context_trace_end(c->context, begin, "pass", "plan memory", NULL);
   build->arena_size = memory.arena_size;
   build->lower_bound = memory.lower_bound;
   pestle_placements_t placements = {&memory, placed};
@@ -196,7 +198,10 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   PESTLE_TRY(pestle_kernels_compile(kernels));
   PESTLE_TRY(pestle_steps_finish(kernels, build, &placements));
   PESTLE_TRY(dump_plan(c, module, &memory, build));
-  return make_plan(c, build, kernels, out_plan);
+  begin = pestle_context_trace_begin(c->context);
+  pestle_status_t status = make_plan(c, build, kernels, out_plan);
+  pestle_context_trace_end(c->context, begin, "compile", "write plan", NULL);
+  return status;
 }
 
 static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
@@ -233,9 +238,12 @@ static pestle_status_t make(void* user, pestle_plan_t** out_plan) {
   compilation_t* c = user;
   pestle_module_t* copy;
   int64_t begin = pestle_clock_ns();
+  int64_t traced = pestle_context_trace_begin(c->context);
   PESTLE_TRY(pestle_module_clone(c->module, &copy));
   pestle_status_t status = compile_module(c, copy, out_plan);
   pestle_module_release(copy);
+  pestle_context_trace_end(c->context, traced, "compile", "compile",
+                           c->module->name);
   if (!status) {
     pestle_context_log(c->context, PESTLE_LOG_INFO, "compiled '%s' in %.1f ms",
                        c->module->name,
@@ -312,7 +320,9 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   PESTLE_TRY(check_static(module));
   pestle_strbuf_t key;
   pestle_strbuf_init(pestle_context_allocator(context), &key);
+  int64_t begin = pestle_context_trace_begin(context);
   pestle_status_t status = append_key(&c, &key);
+  pestle_context_trace_end(context, begin, "cache", "cache key", NULL);
   // Who wants to see the stages must compile.
   if (!status && (c.options.no_cache || c.options.dump)) {
     status = make(&c, out_plan);

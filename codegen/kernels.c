@@ -337,13 +337,16 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
   // An empty kernel until legalisation fills it, so that it can be freed.
   pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
   pestle_kir_deinit(&k->legal);
+  int64_t begin = pestle_context_trace_begin(ks->context);
   pestle_status_t status = build_for(ks, 0, false, k);
   if (status && is_refusal(ks, k, status)) {
     pestle_status_t why = status;
     status = fall_back(ks, k, why);
     pestle_status_release(why);
   }
-  return finish_kernel(ks, k, status);
+  status = finish_kernel(ks, k, status);
+  pestle_context_trace_end(ks->context, begin, "lower", k->name, ops);
+  return status;
 }
 
 pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
@@ -406,7 +409,9 @@ static void compile_task(void* arg, int64_t index) {
     atomic_store(&b->stopped, 1);
     return;
   }
+  int64_t begin = pestle_context_trace_begin(b->ks->context);
   compile_one(b->ks, k);
+  pestle_context_trace_end(b->ks->context, begin, "compile", k->name, k->ops);
   if (k->status && !is_refusal(b->ks, k, k->status)) {
     atomic_store(&b->stopped, 1);
   }

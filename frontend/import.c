@@ -162,13 +162,9 @@ static pestle_status_t import_text(pestle_context_t* context, const char* path,
   return pestle_status_annotate(status, "while reading '%s'", path);
 }
 
-pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
+static pestle_status_t import_file(pestle_context_t* context, const char* path,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
-  if (out_module) *out_module = NULL;
-  PESTLE_REQUIRE(context && path && out_module,
-                 "a context, a path and a place for the module");
-  PESTLE_TRY(pestle_import_check_options(options));
   pestle_mapping_t mapping;
   PESTLE_TRY(pestle_file_map(path, &mapping));
   pestle_status_t status = check_kind(path, &mapping);
@@ -179,4 +175,17 @@ pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
   pestle_file_unmap(&mapping);
   if (!is_onnx) return status;
   return pestle_import_onnx_file(context, path, options, out_module);
+}
+
+pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
+                                   const pestle_import_options_t* options,
+                                   pestle_module_t** out_module) {
+  if (out_module) *out_module = NULL;
+  PESTLE_REQUIRE(context && path && out_module,
+                 "a context, a path and a place for the module");
+  PESTLE_TRY(pestle_import_check_options(options));
+  int64_t begin = pestle_context_trace_begin(context);
+  pestle_status_t status = import_file(context, path, options, out_module);
+  pestle_context_trace_end(context, begin, "import", "import", path);
+  return status;
 }

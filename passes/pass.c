@@ -5,6 +5,7 @@
 #include "passes/pass.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -172,6 +173,14 @@ static pestle_status_t check_after(const run_t* run,
   return NULL;
 }
 
+static void trace_pass(const run_t* run, const pestle_pass_t* pass,
+                       int64_t begin, bool changed) {
+  char detail[64];
+  snprintf(detail, sizeof(detail), "%zu ops%s", count_ops(run->module),
+           changed ? "" : ", unchanged");
+  pestle_context_trace_end(run->ctx.context, begin, "pass", pass->name, detail);
+}
+
 static pestle_status_t run_pass(run_t* run, const pestle_pass_t* pass,
                                 int64_t total) {
   const pestle_compile_options_t* options = run->ctx.options;
@@ -185,9 +194,11 @@ static pestle_status_t run_pass(run_t* run, const pestle_pass_t* pass,
   PESTLE_TRY(check_requires(run, pass));
   bool changed = false;
   int64_t start = pestle_clock_ns();
+  int64_t begin = pestle_context_trace_begin(run->ctx.context);
   PESTLE_TRY(pestle_status_annotate(pass->run(&run->ctx, run->module, &changed),
                                     "in pass '%s'", pass->name));
   int64_t spent = pestle_clock_ns() - start;
+  if (begin) trace_pass(run, pass, begin, changed);
   pestle_arena_reset(&run->scratch);
   if (changed) run->properties &= pass->preserves;
   run->properties |= pass->establishes;

@@ -77,6 +77,7 @@ static void destroy(pestle_context_t* context) {
   pestle_plan_cache_deinit(&context->plan_cache);
   pestle_constants_deinit(&context->constants);
   pestle_pool_deinit(&context->pool);
+  pestle_context_close_trace(context);
   pestle_registry_deinit(&context->registry);
   pestle_fork_mark_deinit(&context->fork_mark);
   pestle_free_str(allocator, context->default_device);
@@ -128,6 +129,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   pestle_constants_init(context, &context->constants);
   pestle_plan_cache_init(context, &context->plan_cache);
   pestle_status_t status = copy_strings(&options, default_device, context);
+  if (!status) status = pestle_context_open_trace(context, options.trace_file);
   if (status) {
     destroy(context);
   } else {
@@ -152,6 +154,8 @@ void pestle_context_after_fork(pestle_context_t* context) {
   atomic_uint* state = context->fork_mark.state;
   if (atomic_compare_exchange_strong(state, &expected, PESTLE_FORK_RESETTING)) {
     atomic_fetch_add(&context->fork_count, 1);
+    // Its locks may be held by threads of the parent, whose file it is.
+    context->trace = NULL;
     pestle_pool_after_fork(&context->pool);
     pestle_registry_after_fork(&context->registry);
     pestle_constants_after_fork(&context->constants);

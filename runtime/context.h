@@ -4,6 +4,7 @@
 #define PESTLE_RUNTIME_CONTEXT_H_
 
 #include "base/thread.h"
+#include "base/trace.h"
 #include "pestle/context.h"
 #include "pestle/plugin.h"
 #include "runtime/constant.h"
@@ -22,9 +23,12 @@ struct pestle_context_s {
   bool strict;
   bool no_cache;
   int32_t threads;
-  char* cache_dir;       // NULL: no cache on disk
-  char* backend_path;    // NULL: the built-in search
-  char* default_device;  // what NULL names; never NULL itself
+  char* cache_dir;               // NULL: no cache on disk
+  char* backend_path;            // NULL: the built-in search
+  char* default_device;          // what NULL names; never NULL itself
+  pestle_trace_t* trace;         // NULL: off, also in a child of fork()
+  pestle_trace_t* trace_memory;  // what texts in executables may point into
+  char* trace_file;
   size_t memory_cache_entries;
   uint64_t cache_bytes;  // on disk
   uint64_t build_id;
@@ -56,6 +60,15 @@ PESTLE_NODISCARD pestle_status_t pestle_context_read_environment(
 // The folder of the cache that the user has when none was named, or NULL.
 PESTLE_NODISCARD pestle_status_t pestle_context_default_cache_dir(
     pestle_allocator_t allocator, char** out_folder);
+
+// --- trace.c ---
+
+// Records from now on what |path| (may be NULL: nothing) gets when the context
+// goes. A file that cannot be written is a warning.
+PESTLE_NODISCARD pestle_status_t
+pestle_context_open_trace(pestle_context_t* context, const char* path);
+// Writes the file and ends the recording. Tolerates that there is none.
+void pestle_context_close_trace(pestle_context_t* context);
 
 // Logs "what: <status>" and releases |status|, which may be NULL.
 void pestle_context_log_status(pestle_context_t* context,

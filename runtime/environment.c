@@ -97,6 +97,9 @@ pestle_status_t pestle_context_read_environment(
   if (!options->backend_path) {
     options->backend_path = pestle_platform_env("PESTLE_BACKEND_PATH");
   }
+  if (!options->trace_file) {
+    options->trace_file = pestle_platform_env("PESTLE_TRACE");
+  }
   *out_default_device = pestle_platform_env("PESTLE_DEVICE");
   return NULL;
 }

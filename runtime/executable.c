@@ -102,6 +102,17 @@ static void scan_steps(pestle_executable_t* e, size_t step_count) {
   }
 }
 
+// The plan may be gone when the trace is written.
+static pestle_status_t fill_trace_labels(pestle_executable_t* e, size_t count) {
+  e->trace_labels = PESTLE_ARENA_ARRAY(&e->arena, const char*, count);
+  if (!e->trace_labels) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    e->trace_labels[i] = pestle_trace_intern(
+        e->context->trace, pestle_plan_text(e->plan, e->steps[i].label));
+  }
+  return NULL;
+}
+
 // --- Life ---
 
 // Other plans may use the same constants: those count themselves.
@@ -160,6 +171,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   scan_steps(e, h->steps.count);
   PESTLE_TRY(pestle_executable_find_devices(e, device));
   PESTLE_TRY(pestle_executable_load_kernels(e));
+  if (e->context->trace) PESTLE_TRY(fill_trace_labels(e, h->steps.count));
   count_constants(e, true);
   return NULL;
 }
@@ -190,7 +202,11 @@ pestle_status_t pestle_executable_create(pestle_context_t* context,
   for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
     atomic_init(&e->frames[i], NULL);
   }
+  int64_t begin = pestle_context_trace_begin(context);
   pestle_status_t status = build(e, device);
+  pestle_context_trace_end(
+      context, begin, "load", "create",
+      pestle_plan_text(plan, pestle_plan_header(plan)->name));
   if (status) {
     destroy(e);
   } else {

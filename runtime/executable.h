@@ -26,7 +26,8 @@ typedef struct pestle_exec_kernel_t {
   pestle_device_t* device;
   pestle_loaded_t* loaded;  // NULL when another row owns it
   const char* name;
-  int64_t group;    // indices of the group loop
+  const char* trace_note;  // graph ops and schedule; NULL: no trace
+  int64_t group;           // indices of the group loop
   int32_t threads;  // at most so many are worth waking; 1: the caller alone
   bool used;        // by a step
 } pestle_exec_kernel_t;
@@ -68,6 +69,7 @@ struct pestle_executable_s {
   size_t binding_count;
   pestle_exec_patch_t* patches;
   size_t patch_count;
+  const char** trace_labels;  // of the steps; NULL: no trace
   size_t arena_size, scratch_size;
   bool loops;    // has jumps back
   bool counted;  // its use of the plan's constants

@@ -172,7 +172,11 @@ static pestle_status_t load_once(pestle_executable_t* e, pestle_map_t* loaded,
   if (!value) return PESTLE_OOM();
   if (added) {
     value->ptr = kernel;
-    return load_kernel(e, record, kernel);
+    int64_t begin = pestle_context_trace_begin(e->context);
+    pestle_status_t status = load_kernel(e, record, kernel);
+    pestle_context_trace_end(e->context, begin, "load", "load kernel",
+                             kernel->name);
+    return status;
   }
   const pestle_exec_kernel_t* twin = value->ptr;
   kernel->entry = twin->entry;
@@ -192,6 +196,10 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
     kernel->name = pestle_plan_text(e->plan, records[i].name);
     kernel->group = records[i].group[0];
     kernel->threads = useful_threads(e, &records[i]);
+    if (e->context->trace) {
+      kernel->trace_note = pestle_trace_intern(
+          e->context->trace, pestle_plan_text(e->plan, records[i].note));
+    }
     status = pestle_status_annotate(load_once(e, &loaded, &records[i], kernel),
                                     "while loading kernel '%s' on device %s",
                                     kernel->name, kernel->device->name);

@@ -22,13 +22,32 @@ typedef struct launch_t {
   char* scratch;
   size_t scratch_size;
   int64_t pieces;
-  atomic_int trap;  // of any piece
+  pestle_trace_t* trace;  // NULL: off
+  const char* label;      // of the step, for the trace
+  atomic_int trap;        // of any piece
 } launch_t;
 
 static int64_t piece_begin(const launch_t* launch, int64_t piece) {
   int64_t whole = launch->kernel->group / launch->pieces;
   int64_t rest = launch->kernel->group % launch->pieces;
   return piece * whole + (piece < rest ? piece : rest);
+}
+
+// Of an executable that was made while the trace was on, as all are that run
+// while it is.
+static const char* trace_label(const pestle_executable_t* e,
+                               const pestle_plan_step_t* step) {
+  return e->trace_labels[step - e->steps];
+}
+
+static void trace_piece(const launch_t* launch, int64_t begin_ns, int64_t first,
+                        int64_t end) {
+  pestle_trace_span_t span = {.category = "piece",
+                              .name = launch->label,
+                              .begin_ns = begin_ns,
+                              .keys = {"first", "count"},
+                              .values = {first, end - first}};
+  pestle_trace_add(launch->trace, &span);
 }
 
 static void run_piece(void* arg, int32_t participant, int64_t piece) {
@@ -38,18 +57,21 @@ static void run_piece(void* arg, int32_t participant, int64_t piece) {
   char* scratch = launch->scratch ? launch->scratch + (size_t)participant *
                                                           launch->scratch_size
                                   : NULL;
+  int64_t first = piece_begin(launch, piece);
+  int64_t end = piece_begin(launch, piece + 1);
+  int64_t begin_ns = launch->trace ? pestle_clock_ns() : 0;
   pestle_fpu_t fpu = pestle_fpu_enter();
-  int32_t trap = kernel->entry(kernel->entry_self, launch->buffers, NULL,
-                               piece_begin(launch, piece),
-                               piece_begin(launch, piece + 1), scratch);
+  int32_t trap = kernel->entry(kernel->entry_self, launch->buffers, NULL, first,
+                               end, scratch);
   pestle_fpu_leave(fpu);
+  if (launch->trace) trace_piece(launch, begin_ns, first, end);
   if (trap) {
     atomic_store_explicit(&launch->trap, trap, memory_order_relaxed);
   }
 }
 
-static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
-                             const pestle_plan_step_t* step, int32_t cap) {
+static int32_t launch_plain(pestle_executable_t* e, pestle_frame_t* frame,
+                            const pestle_plan_step_t* step, int32_t cap) {
   const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
   void* const* buffers = frame->bindings + step->first;
   char* scratch = frame->scratch ? frame->scratch->data : NULL;
@@ -63,12 +85,31 @@ static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
                      .buffers = buffers,
                      .scratch = scratch,
                      .scratch_size = e->scratch_size,
-                     .pieces = (int64_t)threads * PIECES_PER_THREAD};
+                     .pieces = (int64_t)threads * PIECES_PER_THREAD,
+                     .trace = e->context->trace};
+  if (launch.trace) launch.label = trace_label(e, step);
   if (launch.pieces > kernel->group) launch.pieces = kernel->group;
   atomic_init(&launch.trap, 0);
   pestle_pool_run(&e->context->pool, launch.pieces, threads, run_piece,
                   &launch);
   return atomic_load_explicit(&launch.trap, memory_order_relaxed);
+}
+
+static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
+                             const pestle_plan_step_t* step, int32_t cap) {
+  pestle_trace_t* trace = e->context->trace;
+  if (!trace) return launch_plain(e, frame, step, cap);
+  const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
+  int32_t threads = kernel->threads < cap ? kernel->threads : cap;
+  pestle_trace_span_t span = {.category = "kernel",
+                              .name = trace_label(e, step),
+                              .detail = kernel->trace_note,
+                              .begin_ns = pestle_clock_ns(),
+                              .keys = {"group", "threads"},
+                              .values = {kernel->group, threads}};
+  int32_t trap = launch_plain(e, frame, step, cap);
+  pestle_trace_add(trace, &span);
+  return trap;
 }
 
 static pestle_status_t trapped(const pestle_executable_t* e,
@@ -110,6 +151,22 @@ static uint32_t table_target(const pestle_plan_step_t* step, const void* data) {
 
 // --- Steps ---
 
+static void copy(pestle_executable_t* e, pestle_frame_t* frame,
+                 const pestle_plan_step_t* step) {
+  size_t size = e->bindings[step->first].size;
+  pestle_trace_t* trace = e->context->trace;
+  int64_t begin_ns = trace ? pestle_clock_ns() : 0;
+  // All devices of an executable share the host's memory.
+  memmove(frame->bindings[step->first + 1], frame->bindings[step->first], size);
+  if (!trace) return;
+  pestle_trace_span_t span = {.category = "copy",
+                              .name = trace_label(e, step),
+                              .begin_ns = begin_ns,
+                              .keys = {"bytes"},
+                              .values = {(int64_t)size}};
+  pestle_trace_add(trace, &span);
+}
+
 // Runs step |index| and says which is next; UINT32_MAX after the last.
 static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
                                 uint32_t index, int32_t cap,
@@ -122,9 +179,7 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
       return trap ? trapped(e, step, trap) : NULL;
     }
     case PESTLE_PLAN_COPY:
-      // All devices of an executable share the host's memory.
-      memmove(frame->bindings[step->first + 1], frame->bindings[step->first],
-              e->bindings[step->first].size);
+      copy(e, frame, step);
       return NULL;
     case PESTLE_PLAN_JUMP:
       *out_next = step->target;

@@ -206,8 +206,10 @@ pestle_status_t pestle_plan_load(pestle_context_t* context, const char* path,
   pestle_mapping_t mapping;
   PESTLE_TRY(pestle_file_map(path, &mapping));
   const char* reason;
+  int64_t begin = pestle_context_trace_begin(context);
   pestle_status_t status = pestle_plan_create_mapped(
       context, mapping, 0, mapping.size, false, out_plan, &reason);
+  pestle_context_trace_end(context, begin, "load", "load plan", path);
   if (!status) return NULL;
   pestle_file_unmap(&mapping);
   return pestle_status_annotate(status, "while loading the plan '%s'", path);

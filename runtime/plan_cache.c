@@ -119,6 +119,12 @@ static void share_with_disk(pestle_context_t* context, pestle_str_t key,
   *plan = mapped;
 }
 
+static void trace_lookup(pestle_context_t* context, int64_t begin,
+                         const pestle_plan_t* plan, const char* reason) {
+  pestle_context_trace_end(context, begin, "cache",
+                           plan ? "cache hit" : "cache miss", reason);
+}
+
 static pestle_status_t find_or_make(pestle_context_t* context, pestle_str_t key,
                                     pestle_plan_make_fn_t make, void* user,
                                     pestle_plan_t** out_plan,
@@ -127,8 +133,10 @@ static pestle_status_t find_or_make(pestle_context_t* context, pestle_str_t key,
   bool damaged = false;
   *out_reason = "not in memory, and there is no cache on disk";
   if (context->cache_dir) {
+    int64_t begin = pestle_context_trace_begin(context);
     PESTLE_TRY(
         pestle_disk_cache_load(context, key, out_plan, out_reason, &damaged));
+    trace_lookup(context, begin, *out_plan, *out_reason);
     if (*out_plan) {
       atomic_fetch_add_explicit(&cache->disk_hits, 1, memory_order_relaxed);
       return NULL;
@@ -136,7 +144,11 @@ static pestle_status_t find_or_make(pestle_context_t* context, pestle_str_t key,
   }
   atomic_fetch_add_explicit(&cache->misses, 1, memory_order_relaxed);
   PESTLE_TRY(call_maker(make, user, out_plan));
-  if (context->cache_dir) share_with_disk(context, key, out_plan);
+  if (context->cache_dir) {
+    int64_t begin = pestle_context_trace_begin(context);
+    share_with_disk(context, key, out_plan);
+    pestle_context_trace_end(context, begin, "cache", "cache store", NULL);
+  }
   if (damaged) {
     atomic_fetch_add_explicit(&cache->healed, 1, memory_order_relaxed);
   }
@@ -197,8 +209,15 @@ static pestle_status_t get_locked(pestle_plan_cache_t* cache, pestle_str_t key,
   pestle_map_value_t* found = pestle_map_find(&cache->map, key.data, key.size);
   if (found) {
     pestle_cache_entry_t* entry = found->ptr;
+    int64_t begin = pestle_context_trace_begin(cache->context);
     *out_reason = "hit in memory";
-    if (entry->making) return wait_for(cache, entry, out_plan);
+    if (entry->making) {
+      pestle_status_t status = wait_for(cache, entry, out_plan);
+      trace_lookup(cache->context, begin, *out_plan,
+                   "another thread was making the plan");
+      return status;
+    }
+    trace_lookup(cache->context, begin, entry->plan, *out_reason);
     unlink_entry(cache, entry);
     link_newest(cache, entry);
     *out_plan = entry->plan;

@@ -158,8 +158,11 @@ static pestle_status_t load_locked(pestle_registry_t* registry) {
     return NULL;
   }
   size_t first = registry->plugins.size;
+  int64_t begin = pestle_context_trace_begin(registry->context);
   pestle_status_t status = probe_all(registry);
   if (!status) status = start_candidates(registry, &registry->plugins);
+  pestle_context_trace_end(registry->context, begin, "load", "load backends",
+                           NULL);
   if (status) {
     drop_rows(registry, first);
     return status;

@@ -77,6 +77,7 @@ static void sleep_for_work(pestle_pool_t* pool, unsigned epoch) {
 
 static void worker_main(void* argument) {
   pestle_pool_t* pool = argument;
+  if (pool->trace) pestle_trace_name_thread(pool->trace, "pestle worker");
   while (!atomic_load(&pool->stop)) {
     unsigned epoch = atomic_load(&pool->epoch);
     for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
@@ -190,6 +191,7 @@ void pestle_pool_run(pestle_pool_t* pool, int64_t count, int32_t cap,
 
 static void init_state(pestle_pool_t* pool) {
   pool->threads = NULL;
+  pool->trace = NULL;
   pestle_mutex_init(&pool->mutex);
   pestle_cond_init(&pool->work);
   pestle_cond_init(&pool->done);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/thread.h"
+#include "base/trace.h"
 #include "pestle/allocator.h"
 
 // Runs piece |piece| of a job; |participant| is the number of the thread within
@@ -43,7 +44,8 @@ typedef struct pestle_pool_slot_t {
 typedef struct pestle_pool_t {
   pestle_allocator_t allocator;
   pestle_pool_hook_t hook;
-  int32_t size;  // threads of a job, with its submitter
+  int32_t size;           // threads of a job, with its submitter
+  pestle_trace_t* trace;  // where the threads have names; may be NULL
   pestle_mutex_t mutex;
   pestle_cond_t work;        // workers sleep here
   pestle_cond_t done;        // submitters sleep here

@@ -220,6 +220,19 @@ static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
   return NULL;
 }
 
+static pestle_status_t run_traced(pestle_executable_t* e, pestle_frame_t* frame,
+                                  const pestle_tensor_t* inputs,
+                                  pestle_tensor_t* outputs,
+                                  const pestle_run_t* run) {
+  if (!e->context->trace) return run_frame(e, frame, inputs, outputs, run);
+  int64_t begin = pestle_context_trace_begin(e->context);
+  pestle_status_t status = run_frame(e, frame, inputs, outputs, run);
+  pestle_context_trace_end(
+      e->context, begin, "run", "run",
+      pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
+  return status;
+}
+
 pestle_status_t pestle_run_checked(pestle_executable_t* e,
                                    const pestle_tensor_t* inputs,
                                    pestle_tensor_t* outputs,
@@ -231,7 +244,7 @@ pestle_status_t pestle_run_checked(pestle_executable_t* e,
   if (e->output_count) memcpy(frame->allocated, allocated, e->output_count);
   pestle_status_t status = check_views(e, inputs, outputs, frame);
   if (!status) status = check_overlaps(e, frame);
-  if (!status) status = run_frame(e, frame, inputs, outputs, run);
+  if (!status) status = run_traced(e, frame, inputs, outputs, run);
   pestle_frame_give(e, frame);
   return status;
 }
@@ -254,7 +267,7 @@ static pestle_status_t check_and_run(pestle_executable_t* e,
     status = pestle_stream_push_run(stream, e, inputs, outputs, frame->donated,
                                     frame->allocated, run);
   } else {
-    status = run_frame(e, frame, inputs, outputs, run);
+    status = run_traced(e, frame, inputs, outputs, run);
   }
   if (status) drop_outputs(e, frame, outputs);
   return status;

@@ -91,6 +91,8 @@ static pestle_status_t do_op(op_t* op, bool failed) {
 
 static void stream_main(void* argument) {
   pestle_stream_t* stream = argument;
+  pestle_trace_t* trace = stream->device->context->trace;
+  if (trace) pestle_trace_name_thread(trace, "pestle stream");
   pestle_mutex_lock(&stream->mutex);
   for (;;) {
     while (!stream->head && !stream->stop) {

@@ -49,7 +49,8 @@ typedef struct pestle_context_options_t {
   pestle_log_level_t log_level;  // messages above it are not formatted
   // Also read PESTLE_CACHE_DIR, PESTLE_CACHE_SIZE (bytes, or 512M, 2G),
   // PESTLE_BACKEND_PATH, PESTLE_THREADS, PESTLE_LOG, PESTLE_STRICT,
-  // PESTLE_NO_CACHE for what is left at its default here. A value that cannot be used is an error of pestle_context_create().
+  // PESTLE_NO_CACHE, PESTLE_TRACE for what is left at its default here. A value
+  // that cannot be used is an error of pestle_context_create().
   // Ignored when the process runs with raised privileges.
   bool use_environment;
   bool strict;                  // a fallback to `ref` is an error
@@ -68,6 +69,13 @@ typedef struct pestle_context_options_t {
   // What the cache on disk may hold, in bytes: when a plan is added, those that
   // were not used for longest go. Default: 8 GiB.
   uint64_t cache_bytes;
+  // A file for a trace of what the context did, when, on which thread: imports,
+  // passes, kernels compiled, looks into the cache, runs and their kernels, as
+  // JSON that ui.perfetto.dev and chrome://tracing show. It is written when the
+  // context goes, over what was there: two contexts want two files. At most
+  // 262144 spans are kept, the first ones; the file says how many are not. A
+  // file that cannot be written is a warning in the log. NULL or "": none.
+  const char* trace_file;
 } pestle_context_options_t;
 
 // Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when
@@ -102,6 +110,19 @@ PESTLE_API PESTLE_PRINTF(3,
                          4) void pestle_context_log(pestle_context_t* context,
                                                     pestle_log_level_t level,
                                                     const char* format, ...);
+
+// Begins a span of the caller's own in the trace, between Pestle's: the time, or
+// 0 when there is no trace. Any thread may call; one thread's spans must nest.
+//
+//   int64_t begin = pestle_context_trace_begin(context);
+//   ...
+//   pestle_context_trace_end(context, begin, "app", "tokenise", NULL);
+PESTLE_API int64_t pestle_context_trace_begin(const pestle_context_t* context);
+// Records the span of this thread from |begin_ns| until now; nothing when that
+// is 0. |detail| (may be NULL) shows beside it. Texts are copied.
+PESTLE_API void pestle_context_trace_end(pestle_context_t* context,
+                                         int64_t begin_ns, const char* category,
+                                         const char* name, const char* detail);
 
 // Long work looks at this between passes, kernels and steps.
 // Zero-initialise and set |struct_size|.

@@ -92,6 +92,15 @@ static void call_context_log(things_t* t) {
 }
 #pragma GCC diagnostic pop
 
+static void call_context_trace_begin(things_t* t) {
+  assert_int_equal(pestle_context_trace_begin(NULL), 0);
+  assert_int_equal(pestle_context_trace_begin(t->context), 0);
+}
+static void call_context_trace_end(things_t* t) {
+  pestle_context_trace_end(NULL, 1, "category", "name", NULL);
+  pestle_context_trace_end(t->context, 1, NULL, NULL, NULL);
+}
+
 static void call_status_join(things_t* t) {
   (void)t;
   assert_null(pestle_status_join(NULL, NULL));
@@ -736,6 +745,7 @@ static const row_t rows[] = {
     ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
     ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)
     ROW(context_fallback)
+    ROW(context_trace_begin) ROW(context_trace_end)
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
     ROW(device_backend) ROW(device_backend_id) ROW(device_caps)
     ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)

@@ -71,6 +71,7 @@ pestle_status_t cli_open_context(cli_t* cli) {
       .strict = cli->text[CLI_STRICT] != NULL,
       .cache_dir = cli->text[CLI_CACHE_DIR],
       .backend_path = cli->text[CLI_BACKENDS],
+      .trace_file = cli->text[CLI_TRACE],
   };
   options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
   PESTLE_TRY(read_log_level(cli, &options));

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options, environment, log, devices, buffers.
+// Options, environment, log, trace, devices, buffers.
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "unit/runtime/fixture.h"
 
 static pestle_status_t create_from_environment(pestle_context_t** out_context) {
@@ -9,10 +13,11 @@ static pestle_status_t create_from_environment(pestle_context_t** out_context) {
 }
 
 static void clear_environment(void) {
-  static const char* const names[] = {
-      "PESTLE_CACHE_DIR", "PESTLE_BACKEND_PATH", "PESTLE_THREADS",
-      "PESTLE_LOG",       "PESTLE_STRICT",       "PESTLE_NO_CACHE",
-      "PESTLE_DEVICE",    "XDG_CACHE_HOME",      "HOME"};
+  static const char* const names[] = {"PESTLE_CACHE_DIR", "PESTLE_BACKEND_PATH",
+                                      "PESTLE_THREADS",   "PESTLE_LOG",
+                                      "PESTLE_STRICT",    "PESTLE_NO_CACHE",
+                                      "PESTLE_DEVICE",    "PESTLE_TRACE",
+                                      "XDG_CACHE_HOME",   "HOME"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     unsetenv(names[i]);
   }
@@ -121,6 +126,97 @@ static void test_log(void** state) {
   pestle_context_log(context, PESTLE_LOG_WARN, "%s %d", "heard", 1);
   assert_string_equal(text, "1 heard 1");
   pestle_context_release(context);
+}
+
+// --- Trace ---
+
+static size_t read_trace(const char* path, char* out_text, size_t capacity) {
+  FILE* file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(out_text, 1, capacity - 1, file);
+  fclose(file);
+  out_text[size] = 0;
+  return size;
+}
+
+static void test_trace(void** state) {
+  (void)state;
+  clear_environment();
+  static char text[16384], again[16384];
+  char path[] = "/tmp/pestle-trace-XXXXXX";
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  pestle_context_options_t options = fixture_options();
+  options.trace_file = path;
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  read_trace(path, text, sizeof(text));
+  assert_string_equal(text, "{\"traceEvents\":[]}\n");
+  int64_t begin = pestle_context_trace_begin(context);
+  assert_true(begin > 0);
+  char name[] = "mine";
+  pestle_context_trace_end(context, begin, "app", name, "a detail");
+  name[0] = 'd';
+  pestle_context_trace_end(context, 0, "app", "never begun", NULL);
+  // The file is its parent's: a child neither records nor writes.
+  pid_t child = fork();
+  if (!child) {
+    pestle_status_release(pestle_context_load_backends(context));
+    bool is_on = pestle_context_trace_begin(context) != 0;
+    pestle_context_release(context);
+    _exit(is_on);
+  }
+  int exit_status;
+  assert_int_equal(waitpid(child, &exit_status, 0), child);
+  assert_int_equal(exit_status, 0);
+  read_trace(path, again, sizeof(again));
+  assert_string_equal(again, text);
+  pestle_context_release(context);
+  read_trace(path, text, sizeof(text));
+  assert_non_null(strstr(text, "\"cat\":\"app\",\"name\":\"mine\""));
+  assert_non_null(strstr(text, "\"args\":{\"detail\":\"a detail\"}"));
+  assert_null(strstr(text, "never begun"));
+  // Of the environment; an empty option switches it off.
+  setenv("PESTLE_TRACE", path, 1);
+  options.use_environment = true;
+  options.trace_file = "";
+  assert_ok(pestle_context_create(&options, &context));
+  assert_int_equal(pestle_context_trace_begin(context), 0);
+  pestle_context_release(context);
+  options.trace_file = NULL;
+  assert_ok(pestle_context_create(&options, &context));
+  assert_true(pestle_context_trace_begin(context) > 0);
+  pestle_context_release(context);
+  unsetenv("PESTLE_TRACE");
+  assert_int_equal(unlink(path), 0);
+}
+
+static void test_unwritable_trace(void** state) {
+  (void)state;
+  char text[64] = "";
+  pestle_context_options_t options = fixture_options();
+  options.log = keep_message;
+  options.log_user = text;
+  options.log_level = PESTLE_LOG_WARN;
+  options.trace_file = "/nonexistent/trace.json";
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  assert_non_null(strstr(text, "1 there is no trace: "));
+  assert_int_equal(pestle_context_trace_begin(context), 0);
+  pestle_context_release(context);
+  // No memory for it is no reason to go on without.
+  options.trace_file = "/dev/null";
+  for (size_t k = 1;; ++k) {
+    pestle_test_allocator_t memory;
+    pestle_test_allocator_init(&memory, k);
+    options.allocator = pestle_test_allocator(&memory);
+    pestle_status_t status = pestle_context_create(&options, &context);
+    if (status) assert_code(status, OUT_OF_MEMORY);
+    pestle_context_release(context);
+    pestle_test_allocator_check(&memory);
+    if (!pestle_test_allocator_failed(&memory)) break;
+  }
 }
 
 static void test_devices(void** state) {
@@ -305,6 +401,8 @@ int main(void) {
       cmocka_unit_test(test_environment),
       cmocka_unit_test(test_bad_values),
       cmocka_unit_test(test_log),
+      cmocka_unit_test(test_trace),
+      cmocka_unit_test(test_unwritable_trace),
       cmocka_unit_test(test_devices),
       cmocka_unit_test(test_backend_rows),
       cmocka_unit_test(test_buffers),
