@@ -89,7 +89,6 @@ void pestle_fuse_add(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   g->operands += f->items[item].node->operand_count;
   if (item < g->min) g->min = item;
   if (item > g->max) g->max = item;
-  g->operands += f->items[item].node->operand_count;
 }
 
 // --- Paths ---
