@@ -57,8 +57,8 @@ pestle_trace_t* pestle_trace_create(pestle_allocator_t allocator,
   pestle_arena_init(allocator, &trace->texts);
   pestle_map_init(allocator, &trace->interned);
   pestle_map_init(allocator, &trace->threads);
-  trace->chunks = pestle_alloc_array(allocator, trace->chunk_count,
-                                     sizeof(*trace->chunks));
+  trace->chunks =
+      pestle_alloc_array(allocator, trace->chunk_count, sizeof(*trace->chunks));
   if (!trace->chunks) {
     pestle_trace_destroy(trace);
     return NULL;
@@ -267,7 +267,8 @@ static void print_dropped(const pestle_trace_t* trace, const list_t* list,
 
 static void print_list(const pestle_trace_t* trace, const list_t* list,
                        uint64_t dropped, pestle_strbuf_t* out) {
-  pestle_strbuf_append_c(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  pestle_strbuf_append_c(out,
+                         "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   print_name(trace, "process_name", trace->process, "pestle", out);
   print_threads(trace, list, out);
   for (size_t i = 0; i < list->count; ++i) {
@@ -294,7 +295,6 @@ pestle_status_t pestle_trace_print(pestle_trace_t* trace,
   pestle_mutex_lock(&trace->mutex);
   print_list(trace, &list, dropped, out);
   pestle_mutex_unlock(&trace->mutex);
-  pestle_dealloc(trace->allocator, list.events,
-                 count * sizeof(*list.events));
+  pestle_dealloc(trace->allocator, list.events, count * sizeof(*list.events));
   return pestle_strbuf_status(out);
 }

@@ -26,9 +26,9 @@ enum { PESTLE_TRACE_VALUES = 2 };
 typedef struct pestle_trace_span_t {
   const char* category;
   const char* name;
-  const char* detail;  // NULL: none
-  int64_t begin_ns;    // of pestle_clock_ns()
-  int64_t end_ns;      // 0: now
+  const char* detail;                     // NULL: none
+  int64_t begin_ns;                       // of pestle_clock_ns()
+  int64_t end_ns;                         // 0: now
   const char* keys[PESTLE_TRACE_VALUES];  // NULL: no more
   int64_t values[PESTLE_TRACE_VALUES];
 } pestle_trace_span_t;

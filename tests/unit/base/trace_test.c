@@ -204,9 +204,9 @@ static void test_no_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_threads),  cmocka_unit_test(test_limit),
-      cmocka_unit_test(test_text),     cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_intern),   cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_limit),
+      cmocka_unit_test(test_text),    cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_intern),  cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
