@@ -47,9 +47,37 @@ static pestle_kir_id_t load_private(pestle_emit_t* e, uint32_t tensor,
                          PESTLE_KIR_NONE, 0);
 }
 
+// Whether |guard| holds only where |flat| is one of |count| elements.
+static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
+                               const pestle_lin_t* flat, int64_t count) {
+  if (guard->kind == PESTLE_EXPR_OP && guard->op == PESTLE_OP_AND) {
+    return guard_keeps_within(e, guard->args[0], flat, count) ||
+           guard_keeps_within(e, guard->args[1], flat, count);
+  }
+  if (guard->kind != PESTLE_EXPR_INSIDE) return false;
+  const pestle_lin_t* inside = pestle_emit_resolve(e, guard->lin);
+  pestle_range_t rest = pestle_lin_range(
+      e->nest,
+      pestle_lin_add(e->nest, flat, pestle_lin_scale(e->nest, inside, -1)));
+  return rest.lo + guard->lo >= 0 && rest.hi + guard->hi <= count;
+}
+
+// Lanes that follow each other in memory, those for which |guard| holds.
+static pestle_kir_id_t load_lanes(pestle_emit_t* e, uint32_t buffer,
+                                  pestle_kir_id_t index,
+                                  pestle_kir_id_t guard) {
+  pestle_kir_id_t mask = lane_mask(e);
+  mask = mask == PESTLE_KIR_NONE ? guard
+                                 : pestle_kir_scalar(e->k, PESTLE_OP_AND, guard,
+                                                     mask, PESTLE_KIR_NONE);
+  return pestle_kir_load(e->k, buffer, e->lanes, index, mask, 0);
+}
+
 static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
                                    int64_t count, const pestle_lin_t* flat,
-                                   pestle_kir_id_t guard) {
+                                   const pestle_expr_t* condition) {
+  pestle_kir_id_t guard =
+      condition ? pestle_emit_expr(e, condition) : PESTLE_KIR_NONE;
   bool guarded = guard != PESTLE_KIR_NONE;
   bool varies = guarded && pestle_kir_lanes_of(e->k, guard) > 1;
   pestle_emit_index_t at = pestle_emit_index(e, flat);
@@ -61,6 +89,10 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
     if (guarded) at.scalar = pestle_emit_clamp(e, at.scalar, count - e->valid);
     return pestle_kir_load(e->k, buffer, e->lanes, at.scalar,
                            pestle_emit_mask(e, at.scalar), 0);
+  }
+  if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1 &&
+      guard_keeps_within(e, condition, flat, count)) {
+    return load_lanes(e, buffer, at.scalar, guard);
   }
   pestle_kir_id_t indices = pestle_emit_index_lanes(e, at);
   pestle_kir_id_t mask = lane_mask(e);
@@ -77,16 +109,14 @@ static int64_t element_count(const pestle_nest_tensor_t* t) {
 static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   uint32_t tensor = (uint32_t)x->i;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  pestle_kir_id_t guard =
-      x->guard ? pestle_emit_expr(e, x->guard) : PESTLE_KIR_NONE;
   if (t->kind == PESTLE_TENSOR_INPUT) {
     return load_memory(e, e->buffer[tensor], element_count(t),
-                       pestle_emit_resolve(e, x->index[0]), guard);
+                       pestle_emit_resolve(e, x->index[0]), x->guard);
   }
   const pestle_lin_t* flat = pestle_emit_local(e, tensor, x->index);
   if (t->place == PESTLE_PLACE_PRIVATE) return load_private(e, tensor, flat);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
-                     flat, guard);
+                     flat, x->guard);
 }
 
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
@@ -95,7 +125,7 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
   if (t->place == PESTLE_PLACE_PRIVATE)
     return load_private(e, tensor, resolved);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
-                     resolved, PESTLE_KIR_NONE);
+                     resolved, NULL);
 }
 
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
@@ -146,6 +176,10 @@ static pestle_kir_id_t emit_inside(pestle_emit_t* e, const pestle_expr_t* x) {
     return pestle_kir_int(e->k, PESTLE_I1, 1, 1);
   }
   pestle_emit_index_t at = pestle_emit_index(e, lin);
+  if (at.vector == PESTLE_KIR_NONE && at.step == 1 && range.lo >= x->lo) {
+    return pestle_kir_mask(e->k, at.scalar, pestle_kir_index(e->k, x->hi),
+                           e->lanes);
+  }
   bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
   pestle_kir_id_t i = vector ? pestle_emit_index_lanes(e, at) : at.scalar;
   unsigned lanes = pestle_kir_lanes_of(e->k, i);

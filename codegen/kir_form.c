@@ -156,10 +156,11 @@ void pestle_kir_form_bounds(const pestle_kir_ranges_t* r,
 }
 
 // With a guard g <= 0, form = (form - s*g) + s*g <= form - s*g for s > 0: taken
-// whenever it cancels a term and makes the bound smaller.
-static bool use_guard(const pestle_kir_ranges_t* r,
+// where it cancels a term and makes the bound smaller.
+static void try_guard(const pestle_kir_ranges_t* r,
                       const pestle_kir_form_t* guard, unsigned lanes,
-                      pestle_kir_form_t* form, int64_t* best) {
+                      const pestle_kir_form_t* form,
+                      pestle_kir_form_t* best_form, int64_t* best) {
   for (unsigned i = 0; i < form->count; ++i) {
     for (unsigned j = 0; j < guard->count; ++j) {
       int64_t coef = guard->terms[j].coef;
@@ -173,24 +174,26 @@ static bool use_guard(const pestle_kir_ranges_t* r,
       pestle_kir_form_bounds(r, &reduced, lanes, &lo, &hi);
       if (hi >= *best) continue;
       *best = hi;
-      *form = reduced;
-      return true;
+      *best_form = reduced;
     }
   }
-  return false;
 }
 
+// Each pass takes the guard that says most: one that says less may cancel the
+// term that the other needs.
 int64_t pestle_kir_form_upper(const pestle_kir_ranges_t* r,
                               const pestle_kir_form_t* form, unsigned lanes) {
-  pestle_kir_form_t best_form = *form;
+  pestle_kir_form_t now = *form;
   int64_t lo, best;
   pestle_kir_form_bounds(r, form, lanes, &lo, &best);
   for (unsigned pass = 0; pass < 4; ++pass) {
-    bool changed = false;
+    pestle_kir_form_t next = now;
+    int64_t before = best;
     for (size_t g = r->guard.size; g-- > 0;) {
-      changed |= use_guard(r, &r->guard.data[g], lanes, &best_form, &best);
+      try_guard(r, &r->guard.data[g], lanes, &now, &next, &best);
     }
-    if (!changed) break;
+    if (best >= before) break;
+    now = next;
   }
   return best;
 }
