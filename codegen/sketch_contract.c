@@ -62,19 +62,6 @@ bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id) {
   return true;
 }
 
-bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  if (!pestle_sketch_aligned(k, fold) || !f->map_count ||
-      f->fold == PESTLE_OP_COUNT) {
-    return false;
-  }
-  if (pestle_sketch_is_product(f)) return true;
-  // Not worth lanes over one or two elements when a fold axis is contiguous.
-  uint32_t last = f->roots[f->map_count - 1];
-  return pestle_sketch_contiguous_fold(k, f) < 0 ||
-         pestle_sketch_strides(k, f, last).unit;
-}
-
 // --- Operands ---
 
 // The operand of the product that moves along the anchor's innermost axis
@@ -114,6 +101,31 @@ static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
       pestle_expr_visit_reads(k->nest, side, operand_visit, &o);
   if (st) pestle_nest_fail(k->nest, st);
   return o;
+}
+
+// Whether an operand of the product |f| is the same for all of |axis|, so that
+// a tile reads it once: otherwise it is a sum along rows.
+static bool shares_operand(pestle_sketch_t* k, const pestle_nest_stage_t* f,
+                           uint32_t axis) {
+  for (int side = 0; side < 2; ++side) {
+    if (vector_operand(k, f->values[0]->args[side], axis).tensor < 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  if (!pestle_sketch_aligned(k, fold) || !f->map_count ||
+      f->fold == PESTLE_OP_COUNT) {
+    return false;
+  }
+  // Not worth lanes over one or two elements when a fold axis is contiguous.
+  uint32_t last = f->roots[f->map_count - 1];
+  return pestle_sketch_contiguous_fold(k, f) < 0 ||
+         pestle_sketch_strides(k, f, last).unit ||
+         (pestle_sketch_is_product(f) && shares_operand(k, f, last));
 }
 
 pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
