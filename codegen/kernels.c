@@ -191,6 +191,10 @@ static pestle_status_t dump_schedule(pestle_kernels_t* ks,
   if (!pestle_wants_dump(ks->options, PESTLE_STAGE_SCHEDULE)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
+  pestle_str_t rest = pestle_str(nest->choice ? nest->choice : ""), line;
+  while (pestle_str_next(&rest, '\n', &line)) {
+    pestle_strbuf_appendf(&text, "// %.*s\n", (int)line.size, line.data);
+  }
   pestle_status_t status = pestle_nest_print(nest, &text);
   if (!status) dump(ks, PESTLE_STAGE_SCHEDULE, nest->name, &text);
   pestle_strbuf_deinit(&text);

@@ -194,6 +194,7 @@ typedef struct pestle_nest_t {
   pestle_allocator_t allocator;
   const char* name;
   const char* ops;         // graph ops and sources, for the note
+  const char* choice;      // why this schedule, lines for people, or NULL
   bool frugal;             // the sketch keeps nothing in scratch
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

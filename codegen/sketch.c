@@ -18,12 +18,15 @@
 #include "codegen/sketch.h"
 
 enum {
-  // Most bytes of a row that is kept in scratch instead of computed anew: a
-  // quarter of the 1 MiB of L2 that a core has on the machine of the baselines,
-  // so that the row's operands find room beside it.
-  SCRATCH_ROW = 256 << 10,
+  // A row that is kept in scratch instead of computed anew fills a quarter of L2
+  // at most, so that its operands find room beside it.
+  ROWS_OF_L2 = 4,
   // For targets that do not say: the fewest of any SIMD target (SSE, AVX).
   DEFAULT_REGISTERS = 16,
+  // The smallest of recent x86 cores.
+  DEFAULT_L1 = 32 << 10,
+  DEFAULT_L2 = 512 << 10,
+  DEFAULT_L3 = 8 << 20,
 };
 
 static int64_t next_pow2(int64_t n) {
@@ -156,7 +159,7 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
       PESTLE_TRY(pestle_expr_visit_reads(nest, st->values[v], use_visit, &u));
     }
   }
-  bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= SCRATCH_ROW &&
+  bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
               any_fold(k) && !nest->frugal;
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
@@ -195,7 +198,10 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .registers =
           caps->vector_registers ? caps->vector_registers : DEFAULT_REGISTERS,
       .lanes =
-          caps->vector_bytes ? caps->vector_bytes / PESTLE_SKETCH_ELEMENT : 1};
+          caps->vector_bytes ? caps->vector_bytes / PESTLE_SKETCH_ELEMENT : 1,
+      .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : DEFAULT_L1,
+      .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
+      .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
   PESTLE_TRY(inline_maps(&k));
   uint32_t count;
   int32_t fold = only_fold(&k, &count);

@@ -18,6 +18,7 @@ typedef struct pestle_sketch_t {
   uint32_t anchor;
   int64_t lanes;  // of f32 in a native vector
   int64_t registers;
+  int64_t l1, l2, l3;  // bytes of cache
 } pestle_sketch_t;
 
 // A tile of accumulators: rows x vectors x lanes of |fold|'s result.
@@ -26,6 +27,31 @@ typedef struct pestle_tile_t {
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
 } pestle_tile_t;
+
+// What sketch_cost.c has to know of a contraction. Sizes are elements.
+typedef struct pestle_contract_t {
+  int64_t lanes, width;   // of the innermost map axis
+  int64_t height, batch;  // the row axis; all other map axes
+  int64_t taps;           // folded
+  int64_t bytes;          // of both operands and the result
+  int64_t block;          // of taps, where they may be cut; else 0
+  // The operand that moves along the innermost axis:
+  bool copyable;  // a panel of it may be copied into scratch
+  bool strided;   // it lies along another axis
+  bool aliasing;  // its rows fall into few cache sets
+  // The rows of the other one are a large power of two apart.
+  bool row_aliasing;
+  bool boxed;  // each tile pads what it reads of it in scratch
+} pestle_contract_t;
+
+// A way to run it: the tile, its vector operand in scratch or where it lies,
+// taps in blocks (0: in one), and what that costs on one core.
+typedef struct pestle_choice_t {
+  int64_t rows, vectors;
+  bool copied;
+  int64_t block;
+  double cycles;
+} pestle_choice_t;
 
 // How the reads of a stage move along an axis.
 typedef struct pestle_stride_t {
@@ -93,9 +119,22 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
 // The fold inside its tile: fold loops, then the unrolled tile.
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_tile_t* t);
-// The tile for |fold|; |product|: a sum of products.
-pestle_tile_t pestle_sketch_choose_tile(pestle_sketch_t* k, uint32_t fold,
-                                        bool product);
+// The tile for |fold|, a plain one: one row.
+pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold);
+
+// Estimated cycles of one core, the rows that share a block's panel, and the
+// cheapest choice.
+double pestle_sketch_cycles(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x);
+int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
+                                 const pestle_contract_t* c,
+                                 const pestle_choice_t* x);
+pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
+                                     const pestle_contract_t* c);
+// Notes the choice and what was rejected in the nest, for its printer.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
+    pestle_sketch_t* k, const pestle_contract_t* c, const pestle_choice_t* x);
 
 // A tile of accumulators for |width| columns and |height| rows of products.
 pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,

@@ -15,13 +15,14 @@ enum {
   ROWS = 96,
   // Columns of one block of scores, in vectors: as wide as a tile.
   BLOCK_VECTORS = 4,
-  // Scores of all rows, in bytes, up to which whole rows are kept: a quarter of
-  // the 1 MiB of L2, since their exponentials lie beside them.
-  WHOLE_ROWS = 256 << 10,
+  // Whole rows of scores are kept where they fill a quarter of L2 at most, since
+  // their exponentials lie beside them.
+  SCORES_OF_L2 = 4,
   // The copy that they are made from, of which each block of rows has its own.
   // Of few rows it takes most of the time: measured with one row of 1024
-  // columns, 190 us of 12 heads whole and 123 in blocks that stay in L1.
-  WHOLE_COPY = 128 << 10,
+  // columns and 1 MiB of L2: 190 us of 12 heads whole, 123 in blocks that stay
+  // in L1.
+  COPY_OF_L2 = 8,
 };
 
 typedef struct chain_t {
@@ -317,7 +318,8 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
   c.block = k->lanes * BLOCK_VECTORS;
   int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));
   int64_t column = c.columns * PESTLE_SKETCH_ELEMENT;
-  bool fits = rows * column <= WHOLE_ROWS && depth * column <= WHOLE_COPY;
+  bool fits = rows * column <= k->l2 / SCORES_OF_L2 &&
+              depth * column <= k->l2 / COPY_OF_L2;
   c.online = !fits && c.maximum && c.sum_count && k->reassociate &&
              c.columns > c.block;
   if (!c.online) c.block = 0;

@@ -4,26 +4,13 @@
 #include "codegen/sketch.h"
 
 enum {
-  // Most bytes of a staged operand panel: half of the 1 MiB of L2, as the other
-  // operand's rows and the tile's results pass through it too.
-  PANEL_BYTES = 512 << 10,
   // f32 rows this far apart share their cache sets: L1d has 64 sets of 64 byte
   // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
-  // Measured: GEMM 512 with a computed right side went from 107 to 115 GFLOP/s
-  // when its panel was copied.
   ALIASING_ELEMENTS = 512,
-  // A panel is copied once and read by so many row tiles at least, each for so
-  // many taps. Guesses: the copy is then 1/8 of the panel's reads, and a panel
-  // of fewer taps stays in its sets.
-  REUSING_TILES = 8,
-  REUSED_TAPS = 256,
-  // Taps of one block of a long contraction: its panel of the vector operand,
-  // 256 KiB at 64 columns, stays in L2 for all row tiles. Measured with 1024
-  // taps in one block: 95 % of the FMA peak; 3072 taps: 74 %, 4096: 48 %.
-  BLOCK_TAPS = 1024,
-  // Rows whose accumulators wait in scratch (60 KiB at 64 columns) while the
-  // blocks go by. A multiple of most tiles' rows.
-  BLOCK_ROWS = 240,
+  // Columns of the panel whose blocks of taps are a quarter of L2: as many as a
+  // tile has, in vectors. Measured with 1 MiB of L2 and 64 columns, 1024 taps in
+  // one block: 95 % of the FMA peak; 4096 taps of operands that crowd L3: 66 %.
+  BLOCK_VECTORS = 4,
   // Taps that are added in one accumulator before a partial sum is put aside:
   // of plain sums, and of products that sketch_blocks does not take (one row).
   SUM_CHAIN = 256,
@@ -70,6 +57,7 @@ typedef struct operand_t {
   pestle_sketch_t* k;
   uint32_t axis;
   int32_t tensor;
+  int64_t stride;  // elements, along the axis
   bool unit, constant;
   bool aliasing;  // rows a large power of two apart fall into few cache sets
 } operand_t;
@@ -82,6 +70,7 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   int64_t coef = pestle_lin_coef(e->index[0], o->axis, &nested);
   if (!coef && !nested) return;
   o->tensor = (int32_t)e->i;
+  o->stride = coef;
   o->unit = coef == 1 && !nested;
   o->constant = t->constant;
   for (uint32_t i = 0; i < e->index[0]->count; ++i) {
@@ -148,42 +137,42 @@ pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
   return NULL;
 }
 
-// Packs a constant vector operand into panels, or stages a strided one.
+// The operand of the product |fold| that moves along |axis| and is read in one
+// way only (of x * x^T neither is packed or copied); else tensor is -1.
+static operand_t fed_operand(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
+  operand_t found = {.tensor = -1};
+  for (int side = 0; side < 2; ++side) {
+    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
+    if (o.tensor >= 0 &&
+        pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor) &&
+        (found.tensor < 0 || o.constant)) {
+      found = o;
+    }
+  }
+  return found;
+}
+
+// Packs a constant vector operand into panels, or copies one into scratch.
 static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
-                                 int64_t panel, int32_t* out_staged) {
+                                 int64_t panel, bool copied,
+                                 int32_t* out_staged) {
   *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
-  for (int side = 0; side < 2; ++side) {
-    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
-    // x * x^T reads one tensor in two ways: neither is packed or staged.
-    if (o.tensor < 0 ||
-        !pestle_schedule_find_read(k->nest, t->fold, (uint32_t)o.tensor)) {
-      continue;
-    }
-    int64_t taps = pestle_sketch_fold_extent(k, c);
-    if (o.constant && t->rows > 0) {
-      return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
-                                  panel);
-    }
-    // A panel that many row tiles read is worth a copy when it would be fetched
-    // through few cache sets.
-    bool reused =
-        t->row >= 0 &&
-        pestle_sketch_extent(k, c->roots[t->row]) >= REUSING_TILES * t->rows &&
-        taps >= REUSED_TAPS;
-    bool worth = !o.unit || (o.aliasing && reused);
-    if (worth && !k->nest->frugal &&
-        taps * panel * PESTLE_SKETCH_ELEMENT <= PANEL_BYTES) {
-      uint32_t copy;
-      PESTLE_TRY(
-          pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor, &copy));
-      *out_staged = (int32_t)copy;
-      ++t->fold;
-      ++k->anchor;
-      return NULL;
-    }
+  operand_t o = fed_operand(k, t->fold, axis);
+  if (o.tensor < 0) return NULL;
+  if (o.constant) {
+    return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
+                                panel);
   }
+  if (!copied) return NULL;
+  uint32_t copy;
+  PESTLE_TRY(
+      pestle_schedule_stage(k->nest, t->fold, (uint32_t)o.tensor, &copy));
+  *out_staged = (int32_t)copy;
+  ++t->fold;
+  ++k->anchor;
   return NULL;
 }
 
@@ -299,42 +288,40 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
 
 // --- Long contractions, in blocks of taps ---
 
-// The fold axis to cut and the length of its blocks; false where one block is
-// enough or there are too few rows to share it.
-static bool find_blocks(pestle_sketch_t* k, const pestle_tile_t* t,
-                        uint32_t* out_axis, int64_t* out_block) {
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
-  if (!k->reassociate || k->nest->frugal || t->row < 0 ||
-      c->map_count == PESTLE_MAX_RANK ||
-      pestle_sketch_extent(k, c->roots[t->row]) < REUSING_TILES * t->rows ||
-      pestle_sketch_fold_extent(k, c) <= BLOCK_TAPS) {
-    return false;
-  }
+// The fold axis to cut and the length of its blocks, so that |most| taps at
+// most are in one; the result: how many are, or 0, as the fold is not cut.
+static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
+                           int64_t most, uint32_t* out_axis,
+                           int64_t* out_block) {
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
   int64_t inner = pestle_sketch_fold_extent(k, c);
+  if (!k->reassociate || k->nest->frugal || c->map_count == PESTLE_MAX_RANK ||
+      inner <= most) {
+    return 0;
+  }
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, c->roots[i]);
     if (extent == 1) continue;
     inner /= extent;
     // Blocks of one length, but for the last.
-    int64_t most = inner < BLOCK_TAPS ? BLOCK_TAPS / inner : 1;
-    int64_t count = (extent + most - 1) / most;
+    int64_t length = inner < most ? most / inner : 1;
+    int64_t count = (extent + length - 1) / length;
     *out_axis = c->roots[i];
     *out_block = (extent + count - 1) / count;
-    return count > 1;
+    return count > 1 ? *out_block * inner : 0;
   }
-  return false;
+  return 0;
 }
 
 // The anchor: columns in panels, rows in blocks; what is left has a fold's
 // results in scratch to read.
 static pestle_status_t schedule_block_anchor(pestle_sketch_t* k,
                                              const pestle_tile_t* t,
-                                             uint32_t* out_leaf) {
+                                             int64_t rows, uint32_t* out_leaf) {
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
   uint32_t nt, ni, mo, mm, j, v;
-  int64_t rows = BLOCK_ROWS / t->rows * t->rows;
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
                                    t->vectors * t->lanes, &nt, &ni));
   PESTLE_TRY(
@@ -383,8 +370,10 @@ static pestle_status_t schedule_block_sum(pestle_sketch_t* k, uint32_t sum,
   return pestle_schedule_store(nest, sum, PESTLE_PLACE_SHARED);
 }
 
+// |block| elements of |axis| at a time, which |rows| rows share.
 static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
-                                     uint32_t axis, int64_t block) {
+                                     uint32_t axis, int64_t block, int64_t rows,
+                                     bool copied) {
   pestle_nest_t* nest = k->nest;
   uint32_t partial, anchor_leaf, block_leaf, tile_leaf;
   int32_t staged;
@@ -395,9 +384,9 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   pestle_tile_t tile = t;
   tile.fold = partial;
   ++tile.row;
-  PESTLE_TRY(feed_tile(k, &tile, t.vectors * t.lanes, &staged));
+  PESTLE_TRY(feed_tile(k, &tile, t.vectors * t.lanes, copied, &staged));
   uint32_t sum = tile.fold + 1;
-  PESTLE_TRY(schedule_block_anchor(k, &t, &anchor_leaf));
+  PESTLE_TRY(schedule_block_anchor(k, &t, rows, &anchor_leaf));
   PESTLE_TRY(schedule_block_sum(k, sum, &t, &block_leaf, &tile_leaf));
   PESTLE_TRY(pestle_schedule_at(nest, sum, k->anchor, anchor_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
@@ -412,14 +401,64 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   return pestle_sketch_bind_groups(k, anchor_leaf);
 }
 
+// --- The choice ---
+
+// What the reads of the product tell the cost model. |*out_axis| and
+// |*out_block|: how its taps would be cut.
+static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
+                                  uint32_t* out_axis, int64_t* out_block) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
+  uint32_t last = s->roots[s->map_count - 1];
+  pestle_contract_t c = {.lanes = t->lanes,
+                         .width = pestle_sketch_extent(k, last),
+                         .height = 1,
+                         .batch = 1,
+                         .taps = pestle_sketch_fold_extent(k, s)};
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
+    *((int32_t)i == t->row ? &c.height : &c.batch) *= extent;
+  }
+  c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
+            PESTLE_SKETCH_ELEMENT;
+  for (uint32_t i = 0; i < k->nest->stages.size; ++i) {
+    const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
+    c.boxed = c.boxed || (kept->keep && !kept->inlined);
+  }
+  operand_t o = fed_operand(k, t->fold, last);
+  if (o.tensor >= 0 && !o.constant) {
+    c.copyable = !k->nest->frugal;
+    c.strided = !o.unit;
+    c.aliasing = o.aliasing;
+  }
+  if (t->row < 0) return c;
+  for (int side = 0; side < 2; ++side) {
+    operand_t row =
+        vector_operand(k, s->values[0]->args[side], s->roots[t->row]);
+    c.row_aliasing =
+        c.row_aliasing || (row.stride && row.stride % ALIASING_ELEMENTS == 0);
+  }
+  int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
+  c.block = find_blocks(k, t->fold, most, out_axis, out_block);
+  return c;
+}
+
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
-  pestle_tile_t t = pestle_sketch_choose_tile(k, fold, product);
-  uint32_t axis;
-  int64_t block;
-  if (product && find_blocks(k, &t, &axis, &block)) {
-    return sketch_blocks(k, t, axis, block);
+  pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
+  pestle_choice_t x = {0};
+  if (product) {
+    uint32_t axis;
+    int64_t block;
+    pestle_contract_t c = describe(k, &t, &axis, &block);
+    x = pestle_sketch_choose(k, &c);
+    t.rows = x.rows;
+    t.vectors = x.vectors;
+    PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
+    if (x.block) {
+      return sketch_blocks(k, t, axis, block,
+                           pestle_sketch_block_rows(k, &c, &x), x.copied);
+    }
   }
   bool registers =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
@@ -431,7 +470,9 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   // What reads the operands; with levels, its stage has one more axis.
   pestle_tile_t leaf = t;
   if (levels && leaf.row >= 0) ++leaf.row;
-  if (product) PESTLE_TRY(feed_tile(k, &leaf, t.vectors * t.lanes, &staged));
+  if (product) {
+    PESTLE_TRY(feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &staged));
+  }
   t.fold = leaf.fold + levels;
   int32_t copy = -1;
   if (!registers) {

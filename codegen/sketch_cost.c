@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a contraction costs in cycles of one core, from the target description,
+// and the cheapest way to run it. A model of four terms: multiply-adds, loads,
+// traffic from the cache that holds the vector operand's panel, and what is
+// done once per tile or panel. Where a term has a number, it was measured on the
+// machine of the baselines (Zen 4, one thread, 118.2 GFLOP/s); only the ratios
+// between candidates matter. Shares of the peak, measured / as the model says:
+//
+//   tile of 168x256x384   1x4 48/47  2x4 93/93  3x4 95/96  4x4 and up 99/97
+//   rows 4 KiB apart      6x4 95/97  8x3 96/97  12x2 88/86
+//   panel of 1 MiB        operands of 12 MiB 96/96, of 32 MiB and more 44 (4x4),
+//                         66 (6x4) / 31, 47; blocks of 1024 taps 91/94
+#include "codegen/sketch.h"
+
+enum {
+  // An FMA's result is ready after 4 cycles and one starts every cycle.
+  FMA_LATENCY = 4,
+  // Bytes a cycle that one core reads from L2, from L3, and where the operands
+  // crowd L3: from a mixture of it and memory.
+  L2_RATE = 32,
+  L3_RATE = 20,
+  CROWDED_RATE = 5,
+  // Of what is hidden behind something longer, this share shows all the same:
+  // of the panel, which is read in order, and of the other operand's rows, a
+  // line of each at a time.
+  HIDDEN_PERCENT = 7,
+  ROW_PERCENT = 50,
+  // Rows a large power of two apart share one set of L1d, of 8 lines: with more
+  // rows they evict each other, a quarter of a cycle for each row and tap.
+  L1_WAYS = 8,
+  EVICTION_QUARTERS = 1,
+  // Lines that the first reading of a run of lines loses. Measured with a right
+  // side of 16 MiB whose rows are 8 KiB apart: 2 vectors wide 1.5 bytes a cycle,
+  // 3 wide 2.4, 4 wide 2.8.
+  FIRST_LINES = 3,
+  // Starting and ending a tile; its results are stored in addition.
+  TILE_CYCLES = 20,
+  // Copying an element of a panel, in eighths of a cycle: along its lanes,
+  // turned, and into a padded box.
+  COPY_EIGHTHS = 1,
+  TURN_EIGHTHS = 4,
+  BOX_EIGHTHS = 2,
+  // Accumulators' share of the registers, in quarters. The rest holds a row of
+  // the vector operand, a broadcast of the other one, and what the compiler
+  // needs: 24 + 4 + 1 of 32, 12 + 2 + 1 of 16. LLVM then spills nothing;
+  // with all of them accumulators, products are a third slower (measured).
+  ACCUMULATORS_OF_4 = 3,
+  // Tiles of one vector would take more rows; 6 is no slower.
+  MOST_ROWS = 14,
+  WIDE_BUDGET = 24,
+  WIDE_VECTORS = 4,
+  NARROW_VECTORS = 2,
+  // A candidate must be this much cheaper than one that was tried before it,
+  // whose tile is larger: the model is no better.
+  BETTER_PERMILLE = 995,
+  // Each tail is one more copy of the tile's code: 1 % of the cycles.
+  TAIL_PERCENT = 1,
+};
+
+// --- The model ---
+
+// Bytes a cycle of what does not fit L2.
+static double far_rate(const pestle_sketch_t* k, const pestle_contract_t* c) {
+  return c->bytes <= k->l3 / 2 ? L3_RATE : CROWDED_RATE;
+}
+
+// Cycles of one tap of a tile of |rows| x |vectors|.
+static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
+                         const pestle_choice_t* x, int64_t rows,
+                         int64_t vectors) {
+  double fma = (double)(rows * vectors);
+  if (fma < FMA_LATENCY) fma = FMA_LATENCY;
+  double loads = (double)vectors + (double)rows / 2;
+  if (c->strided && !x->copied) {
+    loads = (double)(vectors * c->lanes) + (double)rows / 2;
+  }
+  double compute = fma > loads ? fma : loads;
+  if (c->row_aliasing && rows > L1_WAYS) {
+    compute += (double)(rows * EVICTION_QUARTERS) / 4;
+  }
+  if (c->height * c->taps * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
+    compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_PERCENT / 100 /
+               far_rate(k, c);
+  }
+  int64_t taps = x->block ? x->block : c->taps;
+  int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
+  if (panel <= k->l1 / 2) return compute;
+  double rate = panel <= k->l2 / 2 ? L2_RATE : far_rate(k, c);
+  // Rows of the operand itself that are a large power of two apart use half of
+  // the sets at best.
+  if (c->aliasing && !x->copied) rate /= 2;
+  double traffic = (double)(vectors * c->lanes * PESTLE_SKETCH_ELEMENT) / rate;
+  return compute > traffic ? compute + traffic * HIDDEN_PERCENT / 100
+                           : traffic + compute * HIDDEN_PERCENT / 100;
+}
+
+// How much longer than at the full rate a panel's first reading takes: of one
+// that was packed not at all, else by how many lines follow each other.
+static double first_share(const pestle_contract_t* c,
+                          const pestle_choice_t* x) {
+  if (!c->copyable || c->strided) return 1;
+  return (double)(x->vectors + FIRST_LINES) / (double)x->vectors;
+}
+
+// Before a tile: its results, and the box of a padded operand that it reads,
+// which is taken to be that of a window of three along the rows.
+static double tile_cycles(const pestle_contract_t* c, int64_t blocks,
+                          int64_t rows, int64_t vectors) {
+  double cycles = (double)(blocks * (TILE_CYCLES + 2 * rows * vectors));
+  if (c->boxed) {
+    cycles += (double)(c->taps * (rows + 2)) / 3 * BOX_EIGHTHS / 8;
+  }
+  return cycles;
+}
+
+// Of all tiles of the columns of |vectors| vectors, rows below each other.
+static double column_cycles(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x, int64_t vectors) {
+  int64_t blocks = x->block ? (c->taps + x->block - 1) / x->block : 1;
+  double cycles = 0;
+  int64_t full = c->height / x->rows, tail = c->height % x->rows;
+  if (full) {
+    cycles += (double)full *
+              ((double)c->taps * tap_cycles(k, c, x, x->rows, vectors) +
+               tile_cycles(c, blocks, x->rows, vectors));
+  }
+  if (tail) {
+    cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
+              tile_cycles(c, blocks, tail, vectors);
+  }
+  return cycles;
+}
+
+double pestle_sketch_cycles(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x) {
+  int64_t across = (c->width + c->lanes - 1) / c->lanes;
+  int64_t full = across / x->vectors, tail = across % x->vectors;
+  double cycles = 0;
+  if (full) cycles += (double)full * column_cycles(k, c, x, x->vectors);
+  if (tail) cycles += column_cycles(k, c, x, tail);
+  int64_t block_rows = x->block ? pestle_sketch_block_rows(k, c, x) : c->height;
+  int64_t times = (c->height + block_rows - 1) / block_rows;
+  double elements = (double)(times * c->taps * c->width);
+  if (x->copied) {
+    cycles += elements * (c->strided ? TURN_EIGHTHS : COPY_EIGHTHS) / 8;
+  }
+  if (c->taps * c->width * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
+    cycles +=
+        elements * PESTLE_SKETCH_ELEMENT * first_share(c, x) / far_rate(k, c);
+  }
+  cycles *= (double)c->batch;
+  if (tail) cycles += cycles * TAIL_PERCENT / 100;
+  if (c->height % x->rows) cycles += cycles * TAIL_PERCENT / 100;
+  return cycles;
+}
+
+// Pieces that threads may take, for each of the batch.
+static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
+                      const pestle_choice_t* x) {
+  int64_t columns = x->vectors * c->lanes;
+  int64_t across = (c->width + columns - 1) / columns;
+  int64_t rows = x->rows;
+  if (x->block) rows = pestle_sketch_block_rows(k, c, x);
+  if (x->copied && !x->block) rows = c->height;
+  return c->batch * across * ((c->height + rows - 1) / rows);
+}
+
+// What the core with the most to do takes, times the cores.
+static double spread_cycles(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x) {
+  int64_t n = pieces(k, c, x), cores = k->caps->cores ? k->caps->cores : 1;
+  int64_t rounds = (n + cores - 1) / cores;
+  return pestle_sketch_cycles(k, c, x) * (double)(rounds * cores) / (double)n;
+}
+
+int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
+                                 const pestle_contract_t* c,
+                                 const pestle_choice_t* x) {
+  // Their accumulators wait in scratch while the blocks go by: a sixteenth of
+  // L2, beside a panel of a quarter of it.
+  int64_t rows = k->l2 / 16 / (x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT);
+  rows = rows / x->rows * x->rows;
+  return rows > x->rows ? rows : x->rows;
+}
+
+// --- The choice ---
+
+typedef double (*cost_fn_t)(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x);
+
+static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
+                       cost_fn_t cost, pestle_choice_t x,
+                       pestle_choice_t* best) {
+  int64_t most_copied = k->l2 / 2;
+  if (k->caps->scratch_bytes) {
+    most_copied = pestle_sketch_min(most_copied, k->caps->scratch_bytes / 2);
+  }
+  for (int copied = 0; copied <= (c->copyable ? 1 : 0); ++copied) {
+    x.copied = copied;
+    int64_t taps = x.block ? x.block : c->taps;
+    int64_t bytes = taps * x.vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
+    if (copied && bytes > most_copied) continue;
+    x.cycles = cost(k, c, &x);
+    if (!best->rows || x.cycles < best->cycles * BETTER_PERMILLE / 1000) {
+      *best = x;
+    }
+  }
+}
+
+// The cheapest tile for blocks of |block| taps; 0: all taps in one.
+static pestle_choice_t best_tile(const pestle_sketch_t* k,
+                                 const pestle_contract_t* c, int64_t block,
+                                 cost_fn_t cost) {
+  pestle_choice_t best = {0};
+  int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
+  int64_t widest = budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS;
+  int64_t across = (c->width + c->lanes - 1) / c->lanes;
+  for (int64_t v = pestle_sketch_min(across, widest); v >= 1; --v) {
+    int64_t most = pestle_sketch_min(budget / v, MOST_ROWS);
+    for (int64_t r = pestle_sketch_min(c->height, most); r >= 1; --r) {
+      pestle_choice_t x = {.rows = r, .vectors = v, .block = block};
+      try_copies(k, c, cost, x, &best);
+    }
+  }
+  return best;
+}
+
+pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
+                                     const pestle_contract_t* c) {
+  // Blocks decide in which order products are added: on them the number of
+  // cores has no say.
+  pestle_choice_t best = best_tile(k, c, 0, pestle_sketch_cycles);
+  int64_t block = 0;
+  if (c->block) {
+    pestle_choice_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
+    if (cut.cycles < best.cycles * BETTER_PERMILLE / 1000) block = c->block;
+  }
+  best = best_tile(k, c, block, spread_cycles);
+  best.cycles = pestle_sketch_cycles(k, c, &best);
+  return best;
+}
+
+// --- Why ---
+
+static void append_choice(pestle_strbuf_t* text, const pestle_contract_t* c,
+                          const pestle_choice_t* x) {
+  pestle_strbuf_appendf(text, "%lld rows x %lld vectors of %lld",
+                        (long long)x->rows, (long long)x->vectors,
+                        (long long)c->lanes);
+  if (c->copyable) {
+    pestle_strbuf_append_c(text,
+                           x->copied ? ", panel copied" : ", panel in place");
+  }
+  if (x->block) {
+    pestle_strbuf_appendf(text, ", blocks of %lld taps", (long long)x->block);
+  }
+  pestle_strbuf_appendf(text, ": %.3g cycles", x->cycles);
+}
+
+static void append_rejected(pestle_sketch_t* k, const pestle_contract_t* c,
+                            pestle_choice_t x, pestle_strbuf_t* text) {
+  x.cycles = pestle_sketch_cycles(k, c, &x);
+  pestle_strbuf_append_c(text, "\n  rejected ");
+  append_choice(text, c, &x);
+}
+
+pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
+                                      const pestle_contract_t* c,
+                                      const pestle_choice_t* x) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(k->nest->allocator, &text);
+  pestle_strbuf_append_c(&text, "tile of ");
+  append_choice(&text, c, x);
+  double fma = (double)c->batch * (double)c->height * (double)c->taps *
+               (double)((c->width + c->lanes - 1) / c->lanes);
+  pestle_strbuf_appendf(&text, ", %.0f %% of them multiply-adds",
+                        100 * fma / x->cycles);
+  pestle_choice_t other = *x;
+  if (c->copyable) {
+    other.copied = !x->copied;
+    append_rejected(k, c, other, &text);
+    other = *x;
+  }
+  if (c->block) {
+    other.block = x->block ? 0 : c->block;
+    append_rejected(k, c, other, &text);
+    other = *x;
+  }
+  if (x->vectors > 1) {
+    --other.vectors;
+    append_rejected(k, c, other, &text);
+    other = *x;
+  }
+  if (x->rows > 1) {
+    --other.rows;
+    append_rejected(k, c, other, &text);
+  }
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    const char* kept = pestle_arena_copy(
+        k->nest->arena, pestle_strbuf_cstr(&text), text.size + 1, 1);
+    if (!kept) status = PESTLE_OOM();
+    k->nest->choice = kept;
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
+}
