@@ -399,11 +399,6 @@ static state_t initial_state(pestle_onnx_call_t* call, const layer_t* layer,
     }
     values[i] =
         given ? pick(call, given, index) : pestle_onnx_splat(call, &type, 0);
-    if (values[i] && !pestle_type_equal(values[i]->type, &type)) {
-      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                       "its initial state does not fit its batch and hidden "
-                       "size");
-    }
   }
   s.h = values[0];
   s.c = values[1];
@@ -426,6 +421,39 @@ static state_t run_direction(pestle_onnx_call_t* call, const layer_t* layer,
   }
   state_t s = initial_state(call, layer, 5, 6, index);
   return call->status ? s : run_steps(call, layer, &d, s);
+}
+
+// Whether the optional input |index| is absent or has the type.
+static bool has_type(pestle_onnx_call_t* call, size_t index,
+                     pestle_dtype_t dtype, pestle_i64s_t dims) {
+  pestle_value_t* x = pestle_onnx_input(call, index);
+  pestle_type_t type = pestle_type_make(dtype, (int32_t)dims.count, dims.data);
+  return !x || pestle_type_equal(x->type, &type);
+}
+
+// Lengths, initial states and peepholes.
+static void check_optional(pestle_onnx_call_t* call, const layer_t* layer) {
+  int64_t directions = layer->directions, batch = layer->batch;
+  int64_t hidden = layer->hidden;
+  pestle_i64s_t state = layer->batch_first
+                            ? PESTLE_I64S(batch, directions, hidden)
+                            : PESTLE_I64S(directions, batch, hidden);
+  pestle_i64s_t peepholes = PESTLE_I64S(directions, 3 * hidden);
+  pestle_value_t* lengths = pestle_onnx_input(call, 4);
+  bool lstm = layer->cell == CELL_LSTM;
+  const char* wrong = NULL;
+  if (lengths && !has_type(call, 4, dtype_of(lengths), PESTLE_I64S(batch))) {
+    wrong = "sequence_lens";
+  }
+  if (!has_type(call, 5, layer->dtype, state)) wrong = "initial_h";
+  if (lstm && !has_type(call, 6, layer->dtype, state)) wrong = "initial_c";
+  if (lstm && !has_type(call, 7, layer->dtype, peepholes)) wrong = "P";
+  if (!wrong) return;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "the type of its input '%s' does not fit its %lld "
+                   "directions, batch of %lld and hidden_size %lld",
+                   wrong, (long long)layer->directions, (long long)layer->batch,
+                   (long long)layer->hidden);
 }
 
 static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
@@ -462,6 +490,7 @@ static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
                      "each other and hidden_size %lld",
                      (long long)stated);
   }
+  if (!call->status) check_optional(call, layer);
   return !call->status;
 }
 

@@ -134,6 +134,11 @@ pestle_value_t* pestle_onnx_slice_axis(pestle_onnx_call_t* call,
                                        int64_t start, int64_t limit,
                                        int64_t stride) {
   if (!a) return NULL;
+  if (axis < 0 || axis >= a->type->rank) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "an input of rank %d has no axis %lld",
+                            a->type->rank, (long long)axis);
+  }
   int64_t starts[PESTLE_MAX_RANK] = {0}, limits[PESTLE_MAX_RANK];
   int64_t strides[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < a->type->rank; ++i) {
