@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "codegen/explain.h"
 #include "codegen/steps.h"
 #include "ir/signature.h"
 #include "passes/pass.h"
@@ -19,6 +20,8 @@ typedef struct compilation_t {
   pestle_device_t* device;
   pestle_compile_options_t options;
   uint64_t signature[2];
+  size_t key_head;            // bytes of the key before the module
+  pestle_remarks_t* remarks;  // NULL: nobody asks why
 } compilation_t;
 
 // --- The key: every input that can change the plan ---
@@ -63,6 +66,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
     const char* name = f->result_names[i];
     pestle_strbuf_appendf(key, "output %s\n", name ? name : "");
   }
+  c->key_head = key->size;
   PESTLE_TRY(pestle_module_canonical(c->module, key, c->signature));
   return pestle_strbuf_status(key);
 }
@@ -200,6 +204,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   pestle_placements_t placements = {&memory, placed};
   PESTLE_TRY(pestle_steps_build(kernels, build, &placements,
                                 pestle_module_entry(module)));
+  if (c->remarks) PESTLE_TRY(pestle_explain_kernels(kernels, c->remarks));
   PESTLE_TRY(pestle_kernels_compile(kernels));
   PESTLE_TRY(pestle_steps_finish(kernels, build, &placements));
   PESTLE_TRY(dump_plan(c, module, &memory, build));
@@ -222,12 +227,12 @@ static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
   if (!status) status = dump_module(c, PESTLE_STAGE_GRAPH, module);
   if (!status) {
     status = pestle_passes_run(c->context, &kernels.targets[0].caps,
-                               &c->options, module);
+                               &c->options, module, c->remarks);
   }
   if (!status) status = dump_module(c, PESTLE_STAGE_FUSED, module);
   if (!status) {
     status = pestle_passes_complete(c->context, &kernels.targets[0].caps,
-                                    &c->options, module);
+                                    &c->options, module, c->remarks);
   }
   if (!status) {
     status = generate(c, module, &arena, &kernels, &build, out_plan);
@@ -254,6 +259,19 @@ static pestle_status_t make(void* user, pestle_plan_t** out_plan) {
                        c->module->name,
                        (double)(pestle_clock_ns() - begin) * 1e-6);
   }
+  return status;
+}
+
+// Compiles and says why.
+static pestle_status_t explain(compilation_t* c, pestle_str_t key,
+                               pestle_plan_t** out_plan) {
+  pestle_remarks_t remarks;
+  pestle_remarks_init(pestle_context_allocator(c->context), &remarks);
+  c->remarks = &remarks;
+  pestle_status_t status =
+      pestle_explain_cache(c->context, &c->options, key, c->key_head);
+  if (!status) status = make(c, out_plan);
+  pestle_remarks_deinit(&remarks);
   return status;
 }
 
@@ -303,7 +321,7 @@ pestle_status_t pestle_optimize(pestle_context_t* context,
   PESTLE_TRY(pestle_module_verify(module));
   PESTLE_TRY(check_static(module));
   PESTLE_TRY(pestle_device_caps(device, own.target_cpu, &caps));
-  return pestle_passes_run(context, &caps, &own, module);
+  return pestle_passes_run(context, &caps, &own, module, NULL);
 }
 
 pestle_status_t pestle_compile(pestle_context_t* context,
@@ -329,7 +347,9 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   pestle_status_t status = append_key(&c, &key);
   pestle_context_trace_end(context, begin, "cache", "cache key", NULL);
   // Who wants to see the stages must compile.
-  if (!status && (c.options.no_cache || c.options.dump)) {
+  if (!status && pestle_wants_dump(&c.options, PESTLE_STAGE_EXPLAIN)) {
+    status = explain(&c, pestle_strbuf_view(&key), out_plan);
+  } else if (!status && (c.options.no_cache || c.options.dump)) {
     status = make(&c, out_plan);
   } else if (!status) {
     const char* reason = "";

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "codegen/explain.h"
 #include "codegen/nest_verify.h"
 #include "codegen/schedule.h"
 
@@ -239,8 +240,11 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
   pestle_nest_t nest;
   pestle_kir_builder_t flat;
   pestle_emitted_t emitted;
-  pestle_strbuf_t whole, full_note;
+  pestle_strbuf_t whole, full_note, why;
+  bool explains = pestle_wants_dump(ks->options, PESTLE_STAGE_EXPLAIN);
   pestle_nest_init(ks->list.allocator, ks->arena, k->name, &nest);
+  pestle_strbuf_init(ks->list.allocator, &why);
+  if (explains) nest.why = &why;
   nest.ops = k->ops;
   nest.frugal = frugal;
   pestle_strbuf_init(ks->list.allocator, &whole);
@@ -274,10 +278,12 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
   if (!status && !too_much) {
     k->device = device;
     estimate(&nest, k);
+    if (explains) pestle_explain_note(ks, &nest, &why, k);
     bind_args(&nest, k->fusion, &emitted, k);
   }
   pestle_kir_deinit(&flat);
   pestle_strbuf_deinit(&full_note);
+  pestle_strbuf_deinit(&why);
   pestle_nest_deinit(&nest);
   return too_much ? build_for(ks, device, true, k) : status;
 }
@@ -295,6 +301,7 @@ static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
   pestle_context_log(ks->context, PESTLE_LOG_INFO,
                      "kernel '%s' (%s) falls back to '%s': %s", k->name, k->ops,
                      ks->targets[1].backend->name, pestle_status_message(why));
+  k->refused = pestle_arena_strdup(ks->arena, pestle_status_message(why));
   return build_for(ks, 1, false, k);
 }
 

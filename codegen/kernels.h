@@ -36,6 +36,10 @@ typedef struct pestle_kernel_t {
   uint32_t arg_count;
   uint32_t unique;
   uint64_t work_ns, flops, bytes;
+  // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
+  const char* explain_why;  // lines about its schedule
+  const char* refused;      // what the target said; of the fallback's
+  uint64_t explain_ops;
   bool compiled;           // its code is there; of |unique| only
   pestle_blob_t code;      // of the host's allocator
   pestle_status_t status;  // of its compilation

@@ -196,6 +196,7 @@ typedef struct pestle_nest_t {
   const char* ops;         // graph ops and sources, for the note
   const char* choice;      // why this schedule, lines for people, or NULL
   bool frugal;             // the sketch keeps nothing in scratch
+  pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;

@@ -13,6 +13,8 @@
 //                 folds between them       in scratch
 //   columns       several folds along      one row's columns in lanes, all folds
 //                 strided axes             of a column tile after each other
+#include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "codegen/sketch.h"
@@ -28,6 +30,15 @@ enum {
   DEFAULT_L2 = 512 << 10,
   DEFAULT_L3 = 8 << 20,
 };
+
+void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...) {
+  if (!k->nest->why) return;
+  va_list args;
+  va_start(args, format);
+  pestle_strbuf_appendf_v(k->nest->why, format, args);
+  va_end(args);
+  pestle_strbuf_append_char(k->nest->why, '\n');
+}
 
 static int64_t next_pow2(int64_t n) {
   int64_t p = 1;
@@ -168,7 +179,19 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
         pestle_sketch_transcendental(k, st) || reads_stage(k, st, costly);
     inlined[s] =
         (!st->keep || nest->frugal) && !(keep && costly[s] && u.readers[s] > 1);
-    if (!inlined[s]) costly[s] = false;
+    if (inlined[s]) continue;
+    costly[s] = false;
+    if (st->keep) {
+      pestle_sketch_note(k,
+                         "'%s' is a copy with its border, in scratch beside "
+                         "its reader: no tap tests where it is",
+                         st->name);
+    } else {
+      pestle_sketch_note(k,
+                         "'%s' is kept in scratch: %u stages read it, and it "
+                         "costs tens of instructions an element",
+                         st->name, u.readers[s]);
+    }
   }
   return pestle_schedule_inline(nest, inlined);
 }
@@ -185,6 +208,19 @@ static int32_t only_fold(const pestle_sketch_t* k, uint32_t* out_count) {
     if (st->is_fold) id = (int32_t)s;
   }
   return id;
+}
+
+// Why no tile of accumulators was made.
+static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
+  if (count > 1) return "several stages that make and use a row";
+  if (fold < 0) return "a stage that is kept for its readers";
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, (uint32_t)fold);
+  if (!f->map_count) return "all elements are folded into one, in one group";
+  return pestle_sketch_aligned(k, (uint32_t)fold)
+             ? "the fold's elements lie side by side, its results do not: "
+               "lanes hold parts of one result (a tile would hold results)"
+             : "the result is not read where it was folded, which a tile "
+               "wants";
 }
 
 pestle_status_t pestle_sketch(pestle_nest_t* nest,
@@ -205,17 +241,40 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   PESTLE_TRY(inline_maps(&k));
   uint32_t count;
   int32_t fold = only_fold(&k, &count);
-  if (count == 0) return pestle_sketch_map(&k);
+  if (nest->frugal) {
+    pestle_sketch_note(&k,
+                       "nothing is kept in scratch: the usual schedule needs "
+                       "more than the target's %u bytes",
+                       caps->scratch_bytes);
+  }
+  if (count == 0) {
+    pestle_sketch_note(&k, "map: nothing is folded");
+    return pestle_sketch_map(&k);
+  }
   if (count == 1 && fold >= 0 && pestle_sketch_tile_fits(&k, (uint32_t)fold)) {
+    pestle_sketch_note(&k,
+                       "tile of accumulators: one fold, whose results lie side "
+                       "by side along the innermost dimension");
     return pestle_sketch_tile(&k, (uint32_t)fold);
   }
   if (!nest->frugal && pestle_sketch_chain_fits(&k)) {
+    pestle_sketch_note(&k,
+                       "chain: two contractions with folds of rows between "
+                       "them; the scores never lie in memory");
     return pestle_sketch_chain(&k);
   }
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   PESTLE_TRY(pestle_sketch_row_axes(&k, row));
   int32_t column = pestle_sketch_column_axis(&k, row);
-  if (column >= 0) return pestle_sketch_columns(&k, row, column);
+  if (column >= 0) {
+    pestle_sketch_note(&k,
+                       "columns: %" PRIu32
+                       " folds along dimensions with a stride; columns that "
+                       "lie side by side are folded together",
+                       count);
+    return pestle_sketch_columns(&k, row, column);
+  }
+  pestle_sketch_note(&k, "rows: %s", why_rows(&k, count, fold));
   return pestle_sketch_rows(&k, row);
 }

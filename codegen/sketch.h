@@ -73,6 +73,10 @@ static inline int64_t pestle_sketch_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+// Adds a line to why the schedule is as it is, where somebody asks.
+void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...)
+    PESTLE_PRINTF(2, 3);
+
 // Lanes for an axis of |extent|: native, or the power of two that holds it.
 int64_t pestle_sketch_lanes(const pestle_sketch_t* k, int64_t extent);
 // Whether |s| calls a function that costs tens of instructions an element.

@@ -4,6 +4,7 @@
 // values. Rows of the result are cut into blocks; of the axis that both folds
 // and the second contraction go along, whole rows of scores are kept where they
 // fit beside their operands, else blocks, in one pass (the row online).
+#include <inttypes.h>
 #include <string.h>
 
 #include "codegen/sketch.h"
@@ -322,6 +323,19 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
               depth * column <= k->l2 / COPY_OF_L2;
   c.online = !fits && c.maximum && c.sum_count && k->reassociate &&
              c.columns > c.block;
+  if (c.online) {
+    pestle_sketch_note(k,
+                       "scores in blocks of %" PRId64
+                       " columns, in one pass: %" PRId64 " rows of all %" PRId64
+                       " do not fit a quarter of the L2 beside their operands",
+                       c.block, rows, c.columns);
+  } else {
+    pestle_sketch_note(
+        k, "whole rows of %" PRId64 " scores, %" PRId64 " at a time: %s",
+        c.columns, rows,
+        fits ? "they fit a quarter of the L2"
+             : "their folds cannot go block by block");
+  }
   if (!c.online) c.block = 0;
   return schedule(&c);
 }

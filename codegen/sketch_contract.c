@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fold whose innermost map axis is contiguous: a tile of accumulators in
 // registers. GEMM, convolution, pooling, column sums.
+#include <inttypes.h>
+
 #include "codegen/sketch.h"
 
 enum {
@@ -162,10 +164,20 @@ static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
   uint32_t axis = c->roots[c->map_count - 1];
   operand_t o = fed_operand(k, t->fold, axis);
   if (o.tensor < 0) return NULL;
+  const char* name = k->nest->tensors.data[o.tensor].name;
   if (o.constant) {
+    pestle_sketch_note(k,
+                       "constant '%s' is packed into panels of %" PRId64
+                       " columns when the plan is made: each is read in one "
+                       "stream",
+                       name, panel);
     return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
                                 panel);
   }
+  pestle_sketch_note(k,
+                     copied ? "'%s' is copied by panels into scratch"
+                            : "'%s' is read where it lies",
+                     name);
   if (!copied) return NULL;
   uint32_t copy;
   PESTLE_TRY(
@@ -455,10 +467,23 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.rows = x.rows;
     t.vectors = x.vectors;
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
+    pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {
+      pestle_sketch_note(k,
+                         "blocks are of %" PRId64
+                         " steps of '%s': a panel of one stays in the L2 for "
+                         "all rows",
+                         block, nest->axes.data[axis].name);
       return sketch_blocks(k, t, axis, block,
                            pestle_sketch_block_rows(k, &c, &x), x.copied);
     }
+  }
+  if (!product) {
+    pestle_sketch_note(k,
+                       "tile of 1 row x %" PRId64 " vectors of %" PRId64
+                       ": more rows would share no loads, as the fold is no "
+                       "product",
+                       t.vectors, t.lanes);
   }
   bool registers =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
@@ -475,6 +500,11 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   }
   t.fold = leaf.fold + levels;
   int32_t copy = -1;
+  pestle_sketch_note(
+      k, "what follows the fold works on %s",
+      registers ? "the accumulators, before they leave their registers"
+                : "a copy of the tile in scratch, in a loop: unrolled, its "
+                  "functions would be in the code once a vector");
   if (!registers) {
     uint32_t made;
     PESTLE_TRY(pestle_schedule_epilogue_scratch(nest, t.fold, &made));

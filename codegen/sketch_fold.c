@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds, one or several, without a tile of accumulators: along contiguous rows,
 // partial results in lanes; along strided axes, columns in lanes.
+#include <inttypes.h>
 #include <string.h>
 
 #include "codegen/sketch.h"
@@ -109,6 +110,13 @@ pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
   int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
+  if (!exact && !k->reassociate && s->fold != PESTLE_OP_COUNT &&
+      pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT)) {
+    pestle_sketch_note(k,
+                       "'%s' adds one element after the other: strict numerics "
+                       "keep the order",
+                       s->name);
+  }
   bool ok = s->fold != PESTLE_OP_COUNT && extent >= 2 &&
             (exact || k->reassociate ||
              !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
@@ -116,6 +124,10 @@ pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
   int64_t lanes = pestle_sketch_lanes(k, extent);
   int64_t parts = pestle_sketch_min(FOLD_PARTS, extent / lanes);
   if (parts < 1) parts = 1;
+  pestle_sketch_note(k,
+                     "'%s' folds %" PRId64 " elements in %" PRId64
+                     " vectors of %" PRId64 " lanes at once",
+                     s->name, extent, parts, lanes);
   uint32_t outer, inner, u, v;
   PESTLE_TRY(
       pestle_schedule_split(nest, id, axis, lanes * parts, &outer, &inner));
@@ -165,6 +177,11 @@ pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k, uint32_t stage,
     uint32_t partial;
     PESTLE_TRY(pestle_schedule_partial(k->nest, stage + *out_levels, longest,
                                        block, true, &partial));
+    pestle_sketch_note(k,
+                       "partial sums of %" PRId64
+                       " elements are put aside, so that the error does not "
+                       "grow with the length",
+                       block * others);
     ++*out_levels;
     ++k->anchor;
   }
@@ -310,6 +327,8 @@ pestle_status_t pestle_sketch_columns(pestle_sketch_t* k, const bool* row,
   t.vectors = pestle_sketch_min(
       COLUMN_VECTORS,
       (pestle_sketch_extent(k, column) + t.lanes - 1) / t.lanes);
+  pestle_sketch_note(k, "%" PRId64 " vectors of %" PRId64 " columns at once",
+                     t.vectors, t.lanes);
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column, t.vectors * t.lanes,
                                    &outer, &inner));
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps: fused axes, split, vectors along the innermost.
+#include <inttypes.h>
+
 #include "codegen/sketch.h"
 
 enum {
@@ -65,6 +67,10 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
 static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
                                   uint32_t turned) {
   uint32_t tiles;
+  pestle_sketch_note(k,
+                     "'%s' is read across: square tiles of it turn in "
+                     "registers, instead of a gather an element",
+                     k->nest->tensors.data[tensor].name);
   PESTLE_TRY(pestle_sketch_turn(k, k->anchor, tensor, turned, &tiles));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t first_inner = 0;
@@ -85,6 +91,14 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   uint32_t last = s->roots[s->root_count - 1];
   bool heavy = pestle_sketch_transcendental(k, s);
   int64_t extent = pestle_sketch_extent(k, last);
+  pestle_sketch_note(
+      k,
+      "%" PRId64 " lanes of %" PRIu32 "-byte vectors along %" PRId64
+      " elements, %d vectors side by side: %s",
+      pestle_sketch_lanes(k, extent), k->caps->vector_bytes, extent,
+      heavy ? 1 : LIGHT_UNROLL,
+      heavy ? "a function of tens of instructions fills the units alone"
+            : "an operation takes 4 cycles and one starts in each");
   uint32_t piece = last;
   uint32_t first_inner = s->root_count - 1;
   if (extent > GROUP_ELEMENTS) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a tile of accumulators lies in its stage.
+#include <inttypes.h>
+
 #include "codegen/sketch.h"
 
 enum {
@@ -31,6 +33,11 @@ pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
   pestle_choice_t x = pestle_sketch_choose(k, &c);
   t.rows = x.rows;
   t.vectors = x.vectors;
+  pestle_sketch_note(k,
+                     "tile of %" PRId64 " rows x %" PRId64
+                     " vectors of %" PRId64 " for %" PRId64 " x %" PRId64
+                     " results",
+                     t.rows, t.vectors, t.lanes, height, width);
   return t;
 }
 

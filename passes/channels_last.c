@@ -121,11 +121,169 @@ static pestle_status_t make_convolution(pestle_builder_t* b,
                           2, attrs, count, &type, out);
 }
 
-static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed) {
+// --- What `pestle explain` says ---
+
+static const struct {
+  const char* code;
+  const char* sentence;
+} stays[PESTLE_LAYOUT_REASON_COUNT] = {
+    [PESTLE_LAYOUT_NONE] = {"stays",
+                            "reads a transposed copy, made because its "
+                            "neighbours work on [b, spatial, f]"},
+    [PESTLE_LAYOUT_NO_FORM] = {"stays-no-form",
+                               "reads a transposed copy: the op has no form "
+                               "for another order of dimensions"},
+    [PESTLE_LAYOUT_NO_GAIN] = {"stays-no-gain",
+                               "reads a transposed copy: more of its operands "
+                               "would need a transpose than lose one"},
+    [PESTLE_LAYOUT_STRICT] = {"stays-strict",
+                              "reads a transposed copy: strict numerics keep "
+                              "the order in which it adds"},
+    [PESTLE_LAYOUT_TURNS] = {"stays-turns",
+                             "reads a transposed copy: it turns dimensions "
+                             "itself"},
+    [PESTLE_LAYOUT_REGROUPS] = {"stays-regroups",
+                                "reads a transposed copy: it merges or splits "
+                                "dimensions that the transpose moves apart"},
+    [PESTLE_LAYOUT_GATHERS] = {"stays-gathers",
+                               "reads a transposed copy: it gathers more than "
+                               "whole slices along one dimension"},
+};
+
+static void remark(pestle_remarks_t* remarks, const pestle_node_t* node,
+                   const char* code, const char* text) {
+  if (!remarks) return;
+  pestle_strbuf_t what;
+  pestle_strbuf_init(remarks->list.allocator, &what);
+  pestle_remark_describe(node, &what);
+  pestle_remarks_add(remarks,
+                     &(pestle_remark_t){.pass = "channels_last",
+                                        .code = code,
+                                        .what = pestle_strbuf_cstr(&what),
+                                        .text = text});
+  pestle_strbuf_deinit(&what);
+}
+
+// "[b,f,0,1]": what each dim is, where |perm| leads to [b, spatial, f].
+static void append_layout(const int64_t* perm, int32_t rank,
+                          pestle_strbuf_t* out) {
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int32_t at = 0;
+    while (perm[at] != dim)
+      ++at;
+    pestle_strbuf_append_char(out, dim ? ',' : '[');
+    if (at == 0) {
+      pestle_strbuf_append_char(out, 'b');
+    } else if (at == rank - 1) {
+      pestle_strbuf_append_char(out, 'f');
+    } else {
+      pestle_strbuf_append_i64(out, at - 1);
+    }
+  }
+  pestle_strbuf_append_char(out, ']');
+}
+
+static void remark_turned(pestle_remarks_t* remarks, const pestle_node_t* node,
+                          const layout_t* l) {
+  if (!remarks) return;
+  int64_t last[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < l->rank; ++i)
+    last[i] = i;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(remarks->list.allocator, &text);
+  pestle_strbuf_append_c(&text, "works on ");
+  append_layout(last, l->rank, &text);
+  pestle_strbuf_append_c(&text, " instead of ");
+  append_layout(l->lhs, l->rank, &text);
+  pestle_strbuf_append_c(&text,
+                         ": vectors go along the features, which are then "
+                         "contiguous");
+  remark(remarks, node, "turned", pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+}
+
+// A constant is folded, a broadcast repeats along other dims: no copy.
+static bool is_free(const pestle_value_t* v) {
+  for (int depth = 0; v->node && depth < 16; ++depth) {
+    switch (v->node->op) {
+      case PESTLE_OP_CONSTANT:
+      case PESTLE_OP_BROADCAST_IN_DIM:
+        return true;
+      case PESTLE_OP_RESHAPE:
+      case PESTLE_OP_TRANSPOSE:
+        v = operand(v->node, 0);
+        break;
+      default:
+        return false;
+    }
+  }
+  return false;
+}
+
+// Whether dims of more than one element change places.
+static bool moves_elements(const pestle_node_t* transpose) {
+  pestle_i64s_t perm = PESTLE_NODE_I64S(transpose, permutation);
+  const pestle_type_t* from = operand(transpose, 0)->type;
+  int64_t last = -1;
+  for (size_t i = 0; i < perm.count; ++i) {
+    if (from->dims[perm.data[i]] == 1) continue;
+    if (perm.data[i] < last) return true;
+    last = perm.data[i];
+  }
+  return false;
+}
+
+static bool is_movable(const pestle_node_t* n) {
+  return n->op == PESTLE_OP_TRANSPOSE && n->scratch == PESTLE_MOVABLE;
+}
+
+static void remark_reader(pestle_remarks_t* remarks,
+                          const pestle_node_t* reader) {
+  uint64_t why = reader->scratch;
+  if (reader->op == PESTLE_OP_CONVOLUTION) {
+    remark(remarks, reader, "enters",
+           "reads a transposed copy: here data comes in that lies the other "
+           "way");
+  } else if (pestle_pass_is_terminator(reader)) {
+    remark(remarks, reader, "leaves",
+           "reads a transposed copy: the model's results have an order of "
+           "their own");
+  } else {
+    if (why >= PESTLE_LAYOUT_REASON_COUNT) why = PESTLE_LAYOUT_NONE;
+    remark(remarks, reader, stays[why].code, stays[why].sentence);
+  }
+}
+
+// The transposes that are left, at each op that reads one.
+static void remark_left(pestle_remarks_t* remarks,
+                        const pestle_block_t* block) {
+  if (!remarks) return;
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (!is_movable(n) || !moves_elements(n) || is_free(operand(n, 0))) {
+      continue;
+    }
+    for (const pestle_use_t* u = n->results[0].uses; u; u = u->next) {
+      // One that nobody reads goes with the dead ops.
+      bool dead = is_movable(u->user) && !u->user->results[0].use_count;
+      if (!dead) remark_reader(remarks, u->user);
+    }
+  }
+}
+
+static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed,
+                                           pestle_remarks_t* remarks) {
   layout_t l = read_layout(node);
   if (is_iota(l.lhs, l.rank) && is_iota(l.rhs, l.rank) &&
       is_iota(l.out, l.rank)) {
+    remark(remarks, node, "channels-last",
+           "has its features innermost as it is");
     return NULL;
+  }
+  remark_turned(remarks, node, &l);
+  if (!is_iota(l.rhs, l.rank) && !is_free(operand(node, 1))) {
+    remark(remarks, node, "weights",
+           "has weights that are no constant: each run copies them to "
+           "[spatial, in, out]");
   }
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *x, *w, *result;
@@ -146,6 +304,7 @@ static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed) {
 typedef struct channels_last_t {
   bool strict;
   bool changed;
+  pestle_remarks_t* remarks;
 } channels_last_t;
 
 static pestle_status_t convert_block(void* user, pestle_module_t* module,
@@ -157,24 +316,33 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_CONVOLUTION) {
-      PESTLE_TRY(convert_convolution(n, &c->changed));
+      PESTLE_TRY(convert_convolution(n, &c->changed, c->remarks));
       continue;
     }
     pestle_builder_t b = pestle_builder_before(n);
     pestle_value_t* out = NULL;
-    PESTLE_TRY(pestle_push_transpose(&b, n, c->strict, &out));
-    if (!out) continue;
+    pestle_layout_reason_t why;
+    PESTLE_TRY(pestle_push_transpose(&b, n, c->strict, &out, &why));
+    if (!out) {
+      if (why) n->scratch = why;
+      continue;
+    }
+    remark(c->remarks, n, "pushed",
+           "works on the turned tensor; the transpose in front of it moves "
+           "behind it");
     pestle_pass_replace(n, &out);
     c->changed = true;
   }
+  remark_left(c->remarks, block);
   return NULL;
 }
 
 pestle_status_t pestle_pass_channels_last(pestle_pass_context_t* ctx,
                                           pestle_module_t* module,
                                           bool* out_changed) {
-  channels_last_t c = {.strict =
-                           ctx->options->numerics == PESTLE_NUMERICS_STRICT};
+  channels_last_t c = {
+      .strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT,
+      .remarks = ctx->remarks};
   PESTLE_TRY(pestle_pass_each_block(module, convert_block, &c));
   if (c.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &c.changed));
   *out_changed = c.changed;

@@ -15,12 +15,24 @@ PESTLE_NODISCARD pestle_status_t pestle_layout_transpose(pestle_builder_t* b,
                                                          const int64_t* perm,
                                                          pestle_value_t** out);
 
+// Why a transpose stays in front of an op.
+typedef enum pestle_layout_reason_e {
+  PESTLE_LAYOUT_NONE,
+  PESTLE_LAYOUT_NO_FORM,
+  PESTLE_LAYOUT_NO_GAIN,
+  PESTLE_LAYOUT_STRICT,
+  PESTLE_LAYOUT_TURNS,
+  PESTLE_LAYOUT_REGROUPS,
+  PESTLE_LAYOUT_GATHERS,
+  PESTLE_LAYOUT_REASON_COUNT
+} pestle_layout_reason_t;
+
 // Where an operand of |node| is a movable transpose and the op is better done
 // before it: |*out| is the op's result made that way, behind a transpose of its
-// own. Else NULL. |strict|: folds keep the order of their terms.
-PESTLE_NODISCARD pestle_status_t pestle_push_transpose(pestle_builder_t* b,
-                                                       pestle_node_t* node,
-                                                       bool strict,
-                                                       pestle_value_t** out);
+// own. Else NULL, and |*out_why| says why where there is such a transpose.
+// |strict|: folds keep the order of their terms.
+PESTLE_NODISCARD pestle_status_t
+pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node, bool strict,
+                      pestle_value_t** out, pestle_layout_reason_t* out_why);
 
 #endif  // PESTLE_PASSES_CHANNELS_LAST_H_

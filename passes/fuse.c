@@ -38,11 +38,14 @@ static bool is_grouped(const pestle_fuse_t* f, uint32_t item) {
   return f->items[item].group != PESTLE_FUSE_NONE;
 }
 
-// Whether |group| has room for |node|, besides all rules.
-static bool has_room(const pestle_fuse_group_t* g, const pestle_node_t* node) {
+// Whether |group| has no room for |node|, besides all rules.
+static pestle_fuse_reason_t lacks_room(const pestle_fuse_group_t* g,
+                                       const pestle_node_t* node) {
+  if (g->count >= MAX_MEMBERS) return PESTLE_FUSE_REASON_FULL;
   // Every member but the last is some member's operand itself.
-  return g->count < MAX_MEMBERS &&
-         g->operands + node->operand_count <= g->count + MAX_OPERANDS;
+  return g->operands + node->operand_count <= g->count + MAX_OPERANDS
+             ? PESTLE_FUSE_REASON_NONE
+             : PESTLE_FUSE_REASON_TENSORS;
 }
 
 static bool moves_elements(const pestle_node_t* node) {
@@ -86,12 +89,16 @@ static bool is_safe(pestle_fuse_t* f, uint32_t group,
 }
 
 // Full-size operands from other heroes are read once an element: always fine.
-static bool may_follow(pestle_fuse_t* f, uint32_t group, uint32_t item,
-                       bool rows_only) {
+static pestle_fuse_reason_t refuses_follower(pestle_fuse_t* f, uint32_t group,
+                                             uint32_t item, bool rows_only) {
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  return !is_grouped(f, item) && node->result_count == 1 && has_room(g, node) &&
-         pestle_fuse_follows(f, g, node, rows_only) && is_safe(f, group, node);
+  if (is_grouped(f, item)) return PESTLE_FUSE_REASON_TAKEN;
+  if (node->result_count != 1) return PESTLE_FUSE_REASON_MANY_RESULTS;
+  pestle_fuse_reason_t why =
+      pestle_fuse_refuses_follower(f, g, node, rows_only);
+  if (!why) why = lacks_room(g, node);
+  return why || is_safe(f, group, node) ? why : PESTLE_FUSE_REASON_CIRCLE;
 }
 
 // Takes followers of |item|, then theirs. Members are few, so the queue is the
@@ -106,7 +113,8 @@ static void grow(pestle_fuse_t* f, uint32_t group, uint32_t* queue,
       for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
         if (u->user->block != f->block) continue;
         uint32_t item = (uint32_t)u->user->scratch;
-        if (!may_follow(f, group, item, rows_only)) continue;
+        pestle_fuse_reason_t why = refuses_follower(f, group, item, rows_only);
+        if (pestle_fuse_note(f, group, item, why)) continue;
         pestle_fuse_add(f, group, item);
         queue[tail++] = item;
       }
@@ -291,25 +299,83 @@ static bool users_come_first(pestle_fuse_t* f, uint32_t item, uint32_t group) {
   return false;
 }
 
-static bool joins_as_result(pestle_fuse_t* f, uint32_t item, uint32_t group) {
+// Whether |g| can store a value of its domain besides its own results.
+static bool has_second_results(const pestle_fuse_t* f,
+                               const pestle_fuse_group_t* g) {
+  if (g->kind != PESTLE_FUSE_KIND_ROW) return g->kind == PESTLE_FUSE_KIND_MAP;
+  const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
+  return pestle_pass_same_dims(hero->results[0].type, g->domain);
+}
+
+// Why |item|, which others read too, is no result of |group|.
+static pestle_fuse_reason_t refuses_result(pestle_fuse_t* f, uint32_t item,
+                                           uint32_t group) {
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  if (!pestle_fuse_is_elementwise(node) || !has_room(g, node)) return false;
-  if (g->kind == PESTLE_FUSE_KIND_ROW) {
-    const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
-    if (!pestle_pass_same_dims(hero->results[0].type, g->domain)) return false;
-  } else if (g->kind != PESTLE_FUSE_KIND_MAP) {
-    return false;
+  if (!pestle_fuse_is_elementwise(node) || !has_second_results(f, g)) {
+    return PESTLE_FUSE_REASON_SECOND_RESULT;
   }
-  return g->domain && pestle_pass_same_dims(node->results[0].type, g->domain) &&
-         count_results(f, group) < MAX_RESULTS &&
-         pestle_fuse_accepts(f, group, item) &&
-         !users_come_first(f, item, group);
+  pestle_fuse_reason_t why = lacks_room(g, node);
+  if (why) return why;
+  if (!g->domain || !pestle_pass_same_dims(node->results[0].type, g->domain)) {
+    return PESTLE_FUSE_REASON_RESULT_SHAPE;
+  }
+  if (count_results(f, group) >= MAX_RESULTS) {
+    return PESTLE_FUSE_REASON_RESULT_LIMIT;
+  }
+  why = pestle_fuse_refuses_producer(f, group, item);
+  return why || !users_come_first(f, item, group) ? why
+                                                  : PESTLE_FUSE_REASON_ORDER;
 }
 
 static void join(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   pestle_fuse_note_joined(f, group, item);
   pestle_fuse_add(f, group, item);
+}
+
+// Into the only group that reads it.
+static bool joins_reader(pestle_fuse_t* f, uint32_t item, uint32_t group) {
+  pestle_fuse_reason_t why =
+      lacks_room(&f->groups[group], pestle_fuse_node(f, item));
+  if (!why) why = pestle_fuse_refuses_producer(f, group, item);
+  if (pestle_fuse_note(f, group, item, why)) return false;
+  join(f, group, item);
+  return true;
+}
+
+// What tells most of a group that took |item| neither as a copy nor as a result.
+static pestle_fuse_reason_t main_reason(const pestle_fuse_t* f, uint32_t item,
+                                        uint32_t group,
+                                        pestle_fuse_reason_t copies,
+                                        pestle_fuse_reason_t result) {
+  if (result != PESTLE_FUSE_REASON_SECOND_RESULT &&
+      result != PESTLE_FUSE_REASON_RESULT_SHAPE) {
+    return result;
+  }
+  pestle_fuse_reason_t why = pestle_fuse_refuses_producer(f, group, item);
+  if (why) return why;
+  bool told = copies == PESTLE_FUSE_REASON_OUTSIDE ||
+              copies == PESTLE_FUSE_REASON_COSTLY_COPIES ||
+              copies == PESTLE_FUSE_REASON_COPIES_READ ||
+              copies == PESTLE_FUSE_REASON_MANY_READERS;
+  return told ? copies : result;
+}
+
+// Into the first of several groups that takes it as another result.
+static bool joins_as_result(pestle_fuse_t* f, uint32_t item,
+                            const pestle_fuse_users_t* users,
+                            pestle_fuse_reason_t copies) {
+  for (uint32_t i = 0; i < users->count; ++i) {
+    uint32_t group = users->groups[i];
+    pestle_fuse_reason_t why = refuses_result(f, item, group);
+    if (!why) {
+      join(f, group, item);
+      return true;
+    }
+    if (f->ctx->remarks) why = main_reason(f, item, group, copies, why);
+    pestle_fuse_note(f, group, item, why);
+  }
+  return false;
 }
 
 static void place(pestle_fuse_t* f, uint32_t item) {
@@ -318,20 +384,17 @@ static void place(pestle_fuse_t* f, uint32_t item) {
   bool alone = !users.outside && !users.many && users.count == 1;
   count_copies(f, item);
   bool often = f->items[item].copies > MAX_COPIES;
-  if (alone && !often &&
-      has_room(&f->groups[users.groups[0]], pestle_fuse_node(f, item)) &&
-      pestle_fuse_accepts(f, users.groups[0], item)) {
-    join(f, users.groups[0], item);
-    return;
-  }
-  if (!often && pestle_fuse_may_float(f, item, &users)) {
+  if (alone && !often && joins_reader(f, item, users.groups[0])) return;
+  pestle_fuse_reason_t why = often
+                                 ? PESTLE_FUSE_REASON_PLACES
+                                 : pestle_fuse_refuses_copies(f, item, &users);
+  if (!why) {
     f->items[item].floating = true;
     return;
   }
-  for (uint32_t i = 0; i < users.count && !alone && !often; ++i) {
-    if (!joins_as_result(f, item, users.groups[i])) continue;
-    join(f, users.groups[i], item);
-    return;
+  if (!alone && !often && joins_as_result(f, item, &users, why)) return;
+  for (uint32_t i = 0; i < users.count && often; ++i) {
+    pestle_fuse_note(f, users.groups[i], item, why);
   }
   // Stored, so what makes it is evaluated once.
   f->items[item].copies = 1;
@@ -493,7 +556,12 @@ static pestle_status_t fuse_block(void* user, pestle_module_t* module,
     group_rest(f);
     merge_siblings(f);
   }
-  pestle_status_t status = pestle_fuse_emit(f);
+  pestle_status_t status = NULL;
+  if (f->ctx->remarks) status = pestle_fuse_remark_edges(f);
+  if (!status) status = pestle_fuse_emit(f);
+  if (!status && f->ctx->remarks) pestle_fuse_remark_fusions(f);
+  pestle_vec_clear(&f->notes);
+  pestle_vec_clear(&f->pairs);
   pestle_arena_rewind(f->ctx->scratch, mark);
   return status;
 }
@@ -502,7 +570,11 @@ pestle_status_t pestle_pass_fuse(pestle_pass_context_t* ctx,
                                  pestle_module_t* module, bool* out_changed) {
   pestle_fuse_t f = {.ctx = ctx,
                      .allocator = pestle_context_allocator(ctx->context)};
-  PESTLE_TRY(pestle_pass_each_block(module, fuse_block, &f));
+  pestle_vec_init(&f.notes, f.allocator);
+  pestle_vec_init(&f.pairs, f.allocator);
+  pestle_status_t status = pestle_pass_each_block(module, fuse_block, &f);
+  pestle_vec_deinit(&f.notes);
+  pestle_vec_deinit(&f.pairs);
   *out_changed = true;
-  return NULL;
+  return status;
 }

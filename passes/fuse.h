@@ -10,6 +10,7 @@
 #ifndef PESTLE_PASSES_FUSE_H_
 #define PESTLE_PASSES_FUSE_H_
 
+#include "base/vec.h"
 #include "passes/util.h"
 
 #define PESTLE_FUSE_NONE UINT32_MAX
@@ -21,6 +22,13 @@ typedef enum pestle_fuse_kind_e {
   PESTLE_FUSE_KIND_DOT,     // one contraction, or one attention
   PESTLE_FUSE_KIND_ALONE,   // takes nothing else
 } pestle_fuse_kind_t;
+
+// Why an op is not taken; NONE: it is.
+typedef enum pestle_fuse_reason_e {
+  PESTLE_FUSE_REASON_NONE,
+#define PESTLE_FUSE_REASON(ID, ...) PESTLE_FUSE_REASON_##ID,
+#include "passes/fuse_reasons.def"
+} pestle_fuse_reason_t;
 
 typedef struct pestle_fuse_item_t {
   pestle_node_t* node;
@@ -47,7 +55,18 @@ typedef struct pestle_fuse_group_t {
   bool folds_once;        // ROW: one fold, so producers are evaluated once
   const pestle_type_t* domain;  // shape that epilogue and row ops have
   pestle_i64s_t axes;           // ROW: folded axes of |domain|
+  const pestle_node_t* fusion;  // what emission made of it
 } pestle_fuse_group_t;
+
+// That |item| was refused by the group that |member| was in then.
+typedef struct pestle_fuse_note_t {
+  uint32_t item, member;
+  pestle_fuse_reason_t why;
+} pestle_fuse_note_t;
+
+typedef struct pestle_fuse_pair_t {
+  uint32_t from, to;  // groups
+} pestle_fuse_pair_t;
 
 typedef struct pestle_fuse_t {
   pestle_pass_context_t* ctx;
@@ -61,6 +80,9 @@ typedef struct pestle_fuse_t {
   uint32_t group_count;
   uint32_t* stack;  // of searches
   uint32_t stamp;
+  // Empty unless remarks are wanted.
+  PESTLE_VEC(pestle_fuse_note_t) notes;
+  PESTLE_VEC(pestle_fuse_pair_t) pairs;  // of this block's remarks, in order
 } pestle_fuse_t;
 
 // --- fuse_graph.c: items, groups, paths ---
@@ -107,24 +129,38 @@ bool pestle_fuse_keeps_runs(const pestle_node_t* node);
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
 // Where such a view begins in its operand, in bytes.
 int64_t pestle_fuse_view_offset(const pestle_node_t* node);
-// May be copied into several groups rather than stored.
-bool pestle_fuse_may_float(const pestle_fuse_t* f, uint32_t item,
-                           const pestle_fuse_users_t* users);
-// Whether |group|, whose members are all of |item|'s users that count, takes
-// |item| as a producer.
-bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group, uint32_t item);
+// Why |item| is not copied into several groups rather than stored.
+pestle_fuse_reason_t pestle_fuse_refuses_copies(
+    const pestle_fuse_t* f, uint32_t item, const pestle_fuse_users_t* users);
+// Why |group|, whose members are all of |item|'s users that count, does not
+// take |item| as a producer.
+pestle_fuse_reason_t pestle_fuse_refuses_producer(const pestle_fuse_t* f,
+                                                  uint32_t group,
+                                                  uint32_t item);
 // Marks what follows from having accepted |item|.
 void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item);
 // Sets kind, domain and axes of a group for its hero.
 pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node);
 void pestle_fuse_set_hero(pestle_fuse_t* f, uint32_t group, uint32_t item);
-// Whether |node| may follow inside a hero's group: its own rows or elements.
-bool pestle_fuse_follows(const pestle_fuse_t* f,
-                         const pestle_fuse_group_t* group,
-                         const pestle_node_t* node, bool rows_only);
+// Why |node| does not follow inside a hero's group: on its own rows or elements.
+pestle_fuse_reason_t pestle_fuse_refuses_follower(
+    const pestle_fuse_t* f, const pestle_fuse_group_t* group,
+    const pestle_node_t* node, bool rows_only);
 
 // --- fuse_emit.c: groups become nodes ---
 
 PESTLE_NODISCARD pestle_status_t pestle_fuse_emit(pestle_fuse_t* f);
+
+// --- fuse_remarks.c: what `pestle explain` says of it ---
+
+// Remembers that |group| refused |item|, where remarks are wanted. Returns
+// |why|.
+pestle_fuse_reason_t pestle_fuse_note(pestle_fuse_t* f, uint32_t group,
+                                      uint32_t item, pestle_fuse_reason_t why);
+// A remark for each value that passes from a group to another: why they are not
+// one. Before emission, which erases the members; the fusions are filled in by
+// the second function.
+PESTLE_NODISCARD pestle_status_t pestle_fuse_remark_edges(pestle_fuse_t* f);
+void pestle_fuse_remark_fusions(pestle_fuse_t* f);
 
 #endif  // PESTLE_PASSES_FUSE_H_

@@ -351,6 +351,7 @@ static pestle_status_t emit_with(emit_t* e, pestle_node_t* before) {
     pestle_value_replace_all_uses(e->results.data[i], result);
   }
   fusion->scratch = f->item_count;
+  f->groups[e->group].fusion = fusion;
   return NULL;
 }
 

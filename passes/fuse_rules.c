@@ -213,21 +213,45 @@ static bool is_same_fold(const pestle_fuse_group_t* g,
   return dims.count == g->axes.count;
 }
 
-bool pestle_fuse_follows(const pestle_fuse_t* f, const pestle_fuse_group_t* g,
-                         const pestle_node_t* node, bool rows_only) {
-  (void)f;
+// What follows a fold: its own rows, and with |rows_only| numbers of a row.
+static pestle_fuse_reason_t refuses_row(const pestle_fuse_group_t* g,
+                                        const pestle_node_t* hero,
+                                        const pestle_node_t* node,
+                                        bool rows_only) {
+  bool core = hero->op == PESTLE_OP_REDUCE;
   bool elementwise = pestle_fuse_is_elementwise(node);
-  if (g->kind != PESTLE_FUSE_KIND_ROW) {
-    return elementwise && pestle_pass_same_dims(type_of(node), g->domain);
-  }
-  bool core = pestle_fuse_node(f, g->hero)->op == PESTLE_OP_REDUCE;
   if (core && is_row_like(g, type_of(node)) &&
       (elementwise || pestle_fuse_is_trivial_reshape(node))) {
-    return true;
+    return PESTLE_FUSE_REASON_NONE;
   }
-  if (rows_only) return core && is_same_fold(g, node);
-  if (elementwise) return pestle_pass_same_dims(type_of(node), g->domain);
-  return core && (is_row_broadcast(g, node) || is_same_fold(g, node));
+  if (rows_only) {
+    return core && is_same_fold(g, node) ? PESTLE_FUSE_REASON_NONE
+                                         : PESTLE_FUSE_REASON_COLUMNS;
+  }
+  if (elementwise) {
+    return pestle_pass_same_dims(type_of(node), g->domain)
+               ? PESTLE_FUSE_REASON_NONE
+               : PESTLE_FUSE_REASON_OTHER_SHAPE;
+  }
+  if (!core) return PESTLE_FUSE_REASON_COMPOSITE_ROWS;
+  return is_row_broadcast(g, node) || is_same_fold(g, node)
+             ? PESTLE_FUSE_REASON_NONE
+             : PESTLE_FUSE_REASON_OTHER_ROWS;
+}
+
+pestle_fuse_reason_t pestle_fuse_refuses_follower(const pestle_fuse_t* f,
+                                                  const pestle_fuse_group_t* g,
+                                                  const pestle_node_t* node,
+                                                  bool rows_only) {
+  if (g->kind == PESTLE_FUSE_KIND_ROW) {
+    return refuses_row(g, pestle_fuse_node(f, g->hero), node, rows_only);
+  }
+  if (!pestle_fuse_is_elementwise(node)) {
+    return PESTLE_FUSE_REASON_NOT_ELEMENTWISE;
+  }
+  return pestle_pass_same_dims(type_of(node), g->domain)
+             ? PESTLE_FUSE_REASON_NONE
+             : PESTLE_FUSE_REASON_OTHER_SHAPE;
 }
 
 // --- Producers ---
@@ -323,31 +347,49 @@ static bool accepts_into_bias(const pestle_node_t* attention,
          bytes <= pestle_type_bytes(type_of(node));
 }
 
-// What a contraction may take in while it packs operand |side|.
-static bool accepts_into_dot(const pestle_node_t* dot, size_t side,
-                             const pestle_node_t* node) {
+// What a contraction takes in while it packs operand |side|.
+static pestle_fuse_reason_t refuses_dot_operand(const pestle_node_t* dot,
+                                                size_t side,
+                                                const pestle_node_t* node) {
   bool attention = dot->op == PESTLE_OP_ATTENTION;
-  if (!attention && dot->op != PESTLE_OP_DOT_GENERAL) return false;
+  if (!attention && dot->op != PESTLE_OP_DOT_GENERAL) {
+    return PESTLE_FUSE_REASON_CONVOLUTION_OPERAND;
+  }
   switch (node->op) {
     case PESTLE_OP_BROADCAST_IN_DIM:
     case PESTLE_OP_IOTA:
-      return true;
+      return PESTLE_FUSE_REASON_NONE;
     case PESTLE_OP_TRANSPOSE:
-      return side == 1 || keeps_innermost(node);
+      return side == 1 || keeps_innermost(node)
+                 ? PESTLE_FUSE_REASON_NONE
+                 : PESTLE_FUSE_REASON_LEFT_TRANSPOSE;
     case PESTLE_OP_RESHAPE:
-      return pestle_fuse_is_trivial_reshape(node);
+      return pestle_fuse_is_trivial_reshape(node)
+                 ? PESTLE_FUSE_REASON_NONE
+                 : PESTLE_FUSE_REASON_DOT_RESHAPE;
     case PESTLE_OP_SLICE:
-      return PESTLE_NODE_I64S(node, strides).data[type_of(node)->rank - 1] == 1;
+      return PESTLE_NODE_I64S(node, strides).data[type_of(node)->rank - 1] == 1
+                 ? PESTLE_FUSE_REASON_NONE
+                 : PESTLE_FUSE_REASON_DOT_SLICE;
     default:
-      if (attention && side == BIAS_SIDE) return accepts_into_bias(dot, node);
-      return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
-             shrinks_traffic(node);
+      break;
   }
+  if (attention && side == BIAS_SIDE) {
+    return accepts_into_bias(dot, node) ? PESTLE_FUSE_REASON_NONE
+                                        : PESTLE_FUSE_REASON_BIAS;
+  }
+  if (!pestle_fuse_is_elementwise(node) || !pestle_fuse_is_cheap(node)) {
+    return PESTLE_FUSE_REASON_DOT_COSTLY;
+  }
+  return shrinks_traffic(node) ? PESTLE_FUSE_REASON_NONE
+                               : PESTLE_FUSE_REASON_DOT_TRAFFIC;
 }
 
-static bool accepts_into_window(size_t side, const pestle_node_t* node) {
-  return side == 0 &&
-         (node->op == PESTLE_OP_PAD || node->op == PESTLE_OP_BROADCAST_IN_DIM);
+static pestle_fuse_reason_t refuses_window_operand(size_t side,
+                                                   const pestle_node_t* node) {
+  bool taken = side == 0 && (node->op == PESTLE_OP_PAD ||
+                             node->op == PESTLE_OP_BROADCAST_IN_DIM);
+  return taken ? PESTLE_FUSE_REASON_NONE : PESTLE_FUSE_REASON_WINDOW_OPERAND;
 }
 
 static bool is_window_hero(const pestle_node_t* node) {
@@ -358,48 +400,62 @@ static bool is_window_hero(const pestle_node_t* node) {
 
 // One use of |node| by the member |user|. |*side| is set when it ends up as
 // (part of) an operand of the hero.
-static bool accepts_use(const pestle_fuse_t* f, const pestle_fuse_group_t* g,
-                        const pestle_fuse_item_t* user_item, size_t index,
-                        const pestle_node_t* node, bool* repeated,
-                        uint8_t* side) {
+static pestle_fuse_reason_t refuses_use(const pestle_fuse_t* f,
+                                        const pestle_fuse_group_t* g,
+                                        const pestle_fuse_item_t* user_item,
+                                        size_t index, const pestle_node_t* node,
+                                        bool* repeated, uint8_t* side) {
   const pestle_node_t* user = user_item->node;
   if (is_window_hero(user) || user_item->side) {
     *side = user_item->side ? user_item->side : (uint8_t)(index + 1);
     const pestle_node_t* hero = pestle_fuse_node(f, g->hero);
     return class_of(hero) != PESTLE_FUSE_WINDOW
-               ? accepts_into_dot(hero, *side - 1u, node)
-               : accepts_into_window(*side - 1u, node);
+               ? refuses_dot_operand(hero, *side - 1u, node)
+               : refuses_window_operand(*side - 1u, node);
   }
   reading_t reading = reading_of(g, user, index);
-  if (reading == READS_NOT) return false;
+  if (reading == READS_NOT) return PESTLE_FUSE_REASON_IN_MEMORY;
   bool again = reading == READS_REPEATED || user_item->repeated;
   *repeated = *repeated || again;
-  return !again || pestle_fuse_is_cheap(node);
+  return !again || pestle_fuse_is_cheap(node) ? PESTLE_FUSE_REASON_NONE
+                                              : PESTLE_FUSE_REASON_COSTLY_AGAIN;
 }
 
-static bool accepts_kind(const pestle_fuse_group_t* g,
-                         const pestle_node_t* node) {
-  if (node->op == PESTLE_OP_RESHAPE) {
-    return pestle_fuse_is_trivial_reshape(node) || pestle_fuse_keeps_runs(node);
+static pestle_fuse_reason_t refuses_view(const pestle_fuse_group_t* g,
+                                         const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_CONCATENATE) {
+    return g->kind == PESTLE_FUSE_KIND_MAP &&
+                   node->operand_count <= MAX_INNER_PARTS
+               ? PESTLE_FUSE_REASON_NONE
+               : PESTLE_FUSE_REASON_CONCATENATE;
   }
-  bool map = g->kind == PESTLE_FUSE_KIND_MAP;
+  return node->op != PESTLE_OP_TRANSPOSE || g->kind != PESTLE_FUSE_KIND_ROW ||
+                 keeps_innermost(node)
+             ? PESTLE_FUSE_REASON_NONE
+             : PESTLE_FUSE_REASON_ROW_TRANSPOSE;
+}
+
+static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
+                                         const pestle_node_t* node) {
+  if (node->op == PESTLE_OP_RESHAPE) {
+    return pestle_fuse_is_trivial_reshape(node) || pestle_fuse_keeps_runs(node)
+               ? PESTLE_FUSE_REASON_NONE
+               : PESTLE_FUSE_REASON_RESHAPE;
+  }
   switch (class_of(node)) {
     case PESTLE_FUSE_SOURCE:
-      return node->op == PESTLE_OP_IOTA;
+      return node->op == PESTLE_OP_IOTA ? PESTLE_FUSE_REASON_NONE
+                                        : PESTLE_FUSE_REASON_SOURCE;
     case PESTLE_FUSE_ELEMENTWISE:
-      return true;
+      return PESTLE_FUSE_REASON_NONE;
     case PESTLE_FUSE_COMPOSITE:
-      return is_pointwise_composite(node);
+      return is_pointwise_composite(node) ? PESTLE_FUSE_REASON_NONE
+                                          : PESTLE_FUSE_REASON_OWN_LOOPS;
     case PESTLE_FUSE_VIEW:
-      if (node->op == PESTLE_OP_CONCATENATE) {
-        return map && node->operand_count <= MAX_INNER_PARTS;
-      }
-      if (node->op == PESTLE_OP_TRANSPOSE && g->kind == PESTLE_FUSE_KIND_ROW) {
-        return keeps_innermost(node);
-      }
-      return true;
+      return refuses_view(g, node);
     case PESTLE_FUSE_GATHER:
-      return map;
+      return g->kind == PESTLE_FUSE_KIND_MAP ? PESTLE_FUSE_REASON_NONE
+                                             : PESTLE_FUSE_REASON_GATHER;
     case PESTLE_FUSE_REDUCTION:
     case PESTLE_FUSE_WINDOW:
     case PESTLE_FUSE_CONTRACTION:
@@ -407,7 +463,7 @@ static bool accepts_kind(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_FUSION:
       break;
   }
-  return false;
+  return PESTLE_FUSE_REASON_OWN_LOOPS;
 }
 
 // What is learned about the uses of one node by the members of a group.
@@ -419,60 +475,66 @@ typedef struct uses_t {
 
 // Walks the uses of |node|, which |producer| passes on, through floating
 // copies.
-static bool accepts_uses(const pestle_fuse_t* f, uint32_t group,
-                         const pestle_node_t* node,
-                         const pestle_node_t* producer, uses_t* uses,
-                         int depth) {
+static pestle_fuse_reason_t refuses_uses(const pestle_fuse_t* f, uint32_t group,
+                                         const pestle_node_t* node,
+                                         const pestle_node_t* producer,
+                                         uses_t* uses, int depth) {
   const pestle_fuse_group_t* g = &f->groups[group];
+  pestle_fuse_reason_t why;
   for (const pestle_use_t* u = producer->results[0].uses; u; u = u->next) {
     if (u->user->block != f->block) continue;
     const pestle_fuse_item_t* user = &f->items[u->user->scratch];
     size_t index = (size_t)(u - u->user->operands);
     if (user->floating && depth < 8) {
       uses_t inner = {0};
-      if (!accepts_uses(f, group, node, user->node, &inner, depth + 1)) {
-        return false;
-      }
+      why = refuses_uses(f, group, node, user->node, &inner, depth + 1);
+      if (why) return why;
       if (!inner.count) continue;
       bool again = reading_of(g, user->node, index) != READS_ONCE;
-      if (again && !pestle_fuse_is_cheap(node)) return false;
+      if (again && !pestle_fuse_is_cheap(node)) {
+        return PESTLE_FUSE_REASON_COSTLY_AGAIN;
+      }
       uses->repeated = uses->repeated || again || inner.repeated;
       uses->count += inner.count;
       if (inner.side) uses->side = inner.side;
     } else if (user->group == group) {
-      if (!accepts_use(f, g, user, index, node, &uses->repeated, &uses->side)) {
-        return false;
-      }
+      why = refuses_use(f, g, user, index, node, &uses->repeated, &uses->side);
+      if (why) return why;
       ++uses->count;
     }
   }
-  return true;
+  return PESTLE_FUSE_REASON_NONE;
 }
 
-bool pestle_fuse_accepts(const pestle_fuse_t* f, uint32_t group,
-                         uint32_t item) {
+pestle_fuse_reason_t pestle_fuse_refuses_producer(const pestle_fuse_t* f,
+                                                  uint32_t group,
+                                                  uint32_t item) {
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  if (g->kind == PESTLE_FUSE_KIND_ALONE || node->result_count != 1 ||
-      !accepts_kind(g, node)) {
-    return false;
-  }
+  if (node->result_count != 1) return PESTLE_FUSE_REASON_MANY_RESULTS;
+  if (g->kind == PESTLE_FUSE_KIND_ALONE) return PESTLE_FUSE_REASON_IN_MEMORY;
+  pestle_fuse_reason_t why = refuses_kind(g, node);
   uses_t uses = {0};
-  if (!accepts_uses(f, group, node, node, &uses, 0)) return false;
+  if (!why) why = refuses_uses(f, group, node, node, &uses, 0);
+  if (why) return why;
   // Several readers of one row read it one after the other.
   if (g->kind == PESTLE_FUSE_KIND_ROW && uses.count > 1) {
     uses.repeated = true;
-    if (!pestle_fuse_is_cheap(node)) return false;
+    if (!pestle_fuse_is_cheap(node)) return PESTLE_FUSE_REASON_ROW_PASSES;
   }
-  if (class_of(node) == PESTLE_FUSE_GATHER && uses.repeated) return false;
+  if (class_of(node) == PESTLE_FUSE_GATHER && uses.repeated) {
+    return PESTLE_FUSE_REASON_GATHER_AGAIN;
+  }
   bool work = pestle_fuse_is_elementwise(node);
-  return !uses.repeated || !work || g->repeated < MAX_REPEATED;
+  return !uses.repeated || !work || g->repeated < MAX_REPEATED
+             ? PESTLE_FUSE_REASON_NONE
+             : PESTLE_FUSE_REASON_ENOUGH_AGAIN;
 }
 
 void pestle_fuse_note_joined(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   uses_t uses = {0};
   const pestle_node_t* node = pestle_fuse_node(f, item);
-  accepts_uses(f, group, node, node, &uses, 0);
+  (void)refuses_uses(f, group, node, node, &uses, 0);
   f->items[item].repeated = uses.repeated;
   f->items[item].side = uses.side;
   if (uses.repeated && pestle_fuse_is_elementwise(node)) {
@@ -491,27 +553,37 @@ static uint32_t live_operands(const pestle_node_t* node) {
   return count;
 }
 
-bool pestle_fuse_may_float(const pestle_fuse_t* f, uint32_t item,
-                           const pestle_fuse_users_t* users) {
-  const pestle_node_t* node = pestle_fuse_node(f, item);
-  if (users->outside || users->many || node->result_count != 1) return false;
+// Of a copy in each of its readers, besides what each of them says.
+static pestle_fuse_reason_t refuses_cost(const pestle_node_t* node,
+                                         uint32_t readers) {
   switch (node->op) {
     case PESTLE_OP_BROADCAST_IN_DIM:
     case PESTLE_OP_IOTA:
     case PESTLE_OP_SLICE:
     case PESTLE_OP_RESHAPE:
     case PESTLE_OP_CONVERT:
-      break;
+      return PESTLE_FUSE_REASON_NONE;
     default:
-      if (users->count > MAX_COPIES ||
-          !pestle_op_is_scalar((pestle_op_t)node->op) ||
-          !pestle_fuse_is_cheap(node) || live_operands(node) > 1) {
-        return false;
-      }
       break;
   }
-  for (uint32_t i = 0; i < users->count; ++i) {
-    if (!pestle_fuse_accepts(f, users->groups[i], item)) return false;
+  if (readers > MAX_COPIES) return PESTLE_FUSE_REASON_MANY_READERS;
+  if (!pestle_op_is_scalar((pestle_op_t)node->op) ||
+      !pestle_fuse_is_cheap(node)) {
+    return PESTLE_FUSE_REASON_COSTLY_COPIES;
   }
-  return true;
+  return live_operands(node) > 1 ? PESTLE_FUSE_REASON_COPIES_READ
+                                 : PESTLE_FUSE_REASON_NONE;
+}
+
+pestle_fuse_reason_t pestle_fuse_refuses_copies(
+    const pestle_fuse_t* f, uint32_t item, const pestle_fuse_users_t* users) {
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  if (node->result_count != 1) return PESTLE_FUSE_REASON_MANY_RESULTS;
+  if (users->outside) return PESTLE_FUSE_REASON_OUTSIDE;
+  if (users->many) return PESTLE_FUSE_REASON_MANY_READERS;
+  pestle_fuse_reason_t why = refuses_cost(node, users->count);
+  for (uint32_t i = 0; i < users->count && !why; ++i) {
+    why = pestle_fuse_refuses_producer(f, users->groups[i], item);
+  }
+  return why;
 }

@@ -10,6 +10,7 @@
 // dims that are in the way are moved by a transpose. A transpose in front is
 // looked through. The reshape behind a dot or convolution then sinks below
 // the elementwise ops that follow, so that they can be its epilogue.
+#include <stdio.h>
 #include <string.h>
 
 #include "passes/fuse.h"
@@ -177,7 +178,42 @@ static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
                           &type, out);
 }
 
-static pestle_status_t normalise(pestle_node_t* node, bool* changed) {
+// --- What `pestle explain` says ---
+
+static void remark(pestle_remarks_t* remarks, const pestle_node_t* node,
+                   const char* code, const char* text) {
+  if (!remarks) return;
+  pestle_strbuf_t what;
+  pestle_strbuf_init(remarks->list.allocator, &what);
+  pestle_remark_describe(node, &what);
+  pestle_remarks_add(remarks,
+                     &(pestle_remark_t){.pass = "normalise_dots",
+                                        .code = code,
+                                        .what = pestle_strbuf_cstr(&what),
+                                        .text = text});
+  pestle_strbuf_deinit(&what);
+}
+
+static void remark_dot(pestle_remarks_t* remarks, const pestle_node_t* node,
+                       const side_t* lhs, const side_t* rhs) {
+  bool left = moves(lhs, lhs->contract_last);
+  bool constant = pestle_value_constant(rhs->value) != NULL;
+  bool right = moves(rhs, rhs->contract_last) && !constant;
+  const char* how = left && right ? "both operands are copied into that order"
+                    : left        ? "the left operand is copied into that order"
+                    : right ? "the right operand is copied into that order"
+                    : constant
+                        ? "the right operand is a constant, arranged once"
+                        : "no element moves";
+  char text[160];
+  (void)snprintf(text, sizeof(text),
+                 "is written as [batch, m, k] x [batch, %s]: %s",
+                 rhs->contract_last ? "n, k" : "k, n", how);
+  remark(remarks, node, "dot", text);
+}
+
+static pestle_status_t normalise(pestle_node_t* node, bool* changed,
+                                 pestle_remarks_t* remarks) {
   if (is_normal(node)) return NULL;
   side_t lhs, rhs;
   read_side(operand(node, 0), PESTLE_NODE_I64S(node, lhs_batching_dimensions),
@@ -190,6 +226,7 @@ static pestle_status_t normalise(pestle_node_t* node, bool* changed) {
   sort_contracted(&lhs, &rhs);
   lhs.contract_last = true;
   rhs.contract_last = choose_contract_last(&rhs);
+  remark_dot(remarks, node, &lhs, &rhs);
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *dot, *result;
   PESTLE_TRY(make_dot(&b, node, &lhs, &rhs, &dot));
@@ -244,9 +281,13 @@ static const pestle_node_t* find_reshape(const pestle_node_t* node) {
   return free ? found : NULL;
 }
 
-static pestle_status_t sink(pestle_node_t* node, bool* changed) {
+static pestle_status_t sink(pestle_node_t* node, bool* changed,
+                            pestle_remarks_t* remarks) {
   const pestle_node_t* reshape = may_sink(node) ? find_reshape(node) : NULL;
   if (!reshape) return NULL;
+  remark(remarks, node, "sunk",
+         "works before the reshape that it read, which would part it from the "
+         "op before");
   pestle_type_t type = *operand(reshape, 0)->type;
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *operands[3], *inner, *result;
@@ -272,19 +313,25 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed) {
   return NULL;
 }
 
+typedef struct dots_t {
+  bool* changed;
+  pestle_remarks_t* remarks;
+} dots_t;
+
 static pestle_status_t normalise_block(void* user, pestle_module_t* module,
                                        pestle_block_t* block) {
-  bool* changed = user;
+  dots_t* d = user;
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (n->op == PESTLE_OP_DOT_GENERAL) PESTLE_TRY(normalise(n, changed));
+    if (n->op != PESTLE_OP_DOT_GENERAL) continue;
+    PESTLE_TRY(normalise(n, d->changed, d->remarks));
   }
   for (pestle_node_t* n = block->first; n; n = n->next)
     n->scratch = 0;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    PESTLE_TRY(sink(n, changed));
+    PESTLE_TRY(sink(n, d->changed, d->remarks));
   }
   return NULL;
 }
@@ -292,6 +339,7 @@ static pestle_status_t normalise_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_normalise_dots(pestle_pass_context_t* ctx,
                                            pestle_module_t* module,
                                            bool* out_changed) {
-  PESTLE_TRY(pestle_pass_each_block(module, normalise_block, out_changed));
+  dots_t d = {out_changed, ctx->remarks};
+  PESTLE_TRY(pestle_pass_each_block(module, normalise_block, &d));
   return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
 }

@@ -271,12 +271,14 @@ static pestle_status_t check_names(const char* list) {
 pestle_status_t pestle_passes_run(pestle_context_t* context,
                                   const pestle_target_caps_t* caps,
                                   const pestle_compile_options_t* options,
-                                  pestle_module_t* module) {
+                                  pestle_module_t* module,
+                                  pestle_remarks_t* remarks) {
   PESTLE_TRY(check_names(options->skip_passes));
   PESTLE_TRY(check_names(options->print_after));
   pestle_allocator_t allocator = pestle_context_allocator(context);
   run_t run = {.module = module};
-  run.ctx = (pestle_pass_context_t){context, caps, options, &run.scratch};
+  run.ctx =
+      (pestle_pass_context_t){context, caps, options, &run.scratch, remarks};
   pestle_arena_init(allocator, &run.scratch);
   pestle_strbuf_init(allocator, &run.times);
   pestle_status_t status =
@@ -296,7 +298,8 @@ pestle_status_t pestle_passes_run(pestle_context_t* context,
 pestle_status_t pestle_passes_complete(pestle_context_t* context,
                                        const pestle_target_caps_t* caps,
                                        const pestle_compile_options_t* options,
-                                       pestle_module_t* module) {
+                                       pestle_module_t* module,
+                                       pestle_remarks_t* remarks) {
   if (!options->passes && !options->skip_passes && !options->stop_after) {
     return NULL;
   }
@@ -310,10 +313,10 @@ pestle_status_t pestle_passes_complete(pestle_context_t* context,
   // One list each: a list vouches for what its first pass requires.
   own.passes = "inline";
   if (has_calls(module)) {
-    PESTLE_TRY(pestle_passes_run(context, caps, &own, module));
+    PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   }
   own.passes = "fuse";
-  return pestle_passes_run(context, caps, &own, module);
+  return pestle_passes_run(context, caps, &own, module, remarks);
 }
 
 // --- Names ---

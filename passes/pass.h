@@ -7,6 +7,7 @@
 #define PESTLE_PASSES_PASS_H_
 
 #include "ir/graph.h"
+#include "ir/remark.h"
 #include "pestle/compile.h"
 
 // Properties of a module that passes require and preserve (bits).
@@ -25,6 +26,7 @@ typedef struct pestle_pass_context_t {
   const pestle_target_caps_t* caps;         // of the target, never NULL
   const pestle_compile_options_t* options;  // never NULL
   pestle_arena_t* scratch;                  // emptied after each pass
+  pestle_remarks_t* remarks;                // NULL: nobody asks why
 } pestle_pass_context_t;
 
 typedef pestle_status_t (*pestle_pass_fn_t)(pestle_pass_context_t* ctx,
@@ -47,17 +49,20 @@ const pestle_pass_t* pestle_pass_find(const char* name);
 // Runs the standard pipeline (or options->passes when given) over |module| in
 // place: checks requires, verifies in debug builds and tests, prints, times,
 // skips, stops (options), and in round-trip mode prints, parses, serialises and
-// loads the module after each pass and compares.
-PESTLE_NODISCARD pestle_status_t pestle_passes_run(
-    pestle_context_t* context, const pestle_target_caps_t* caps,
-    const pestle_compile_options_t* options, pestle_module_t* module);
+// loads the module after each pass and compares. |remarks| (may be NULL) gets
+// why the passes did what they did.
+PESTLE_NODISCARD pestle_status_t
+pestle_passes_run(pestle_context_t* context, const pestle_target_caps_t* caps,
+                  const pestle_compile_options_t* options,
+                  pestle_module_t* module, pestle_remarks_t* remarks);
 
 // After pestle_passes_run(), when the options left passes out: does what code
 // generation cannot do without. Calls are inlined, and each op that no pass put
 // into a fusion gets one of its own, as with options->no_fuse.
 PESTLE_NODISCARD pestle_status_t pestle_passes_complete(
     pestle_context_t* context, const pestle_target_caps_t* caps,
-    const pestle_compile_options_t* options, pestle_module_t* module);
+    const pestle_compile_options_t* options, pestle_module_t* module,
+    pestle_remarks_t* remarks);
 
 // --- Memory plan of a fused, ordered entry function ---
 

@@ -18,7 +18,13 @@ typedef struct push_t {
   int64_t inverse[PESTLE_MAX_RANK];
   int32_t rank;
   bool strict;  // folds keep the order of their terms
+  pestle_layout_reason_t* why;
 } push_t;
+
+static pestle_status_t stay(const push_t* p, pestle_layout_reason_t why) {
+  *p->why = why;
+  return NULL;
+}
 
 static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
   return pestle_node_operand(node, index);
@@ -154,10 +160,10 @@ static bool pays(const push_t* p) {
 static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
   pestle_value_t *operands[MAX_OPERANDS], *result;
   edit_t e;
-  if (p->node->operand_count > MAX_OPERANDS || !pays(p) ||
-      !copy_attrs(p->node, &e)) {
-    return NULL;
+  if (p->node->operand_count > MAX_OPERANDS || !copy_attrs(p->node, &e)) {
+    return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
+  if (!pays(p)) return stay(p, PESTLE_LAYOUT_NO_GAIN);
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     PESTLE_TRY(before(p, operand(p->node, i), &operands[i]));
   }
@@ -177,7 +183,9 @@ static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
 static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
   pestle_value_t *operands[2], *result;
   edit_t e;
-  if (!copy_attrs(p->node, &e) || p->node->operand_count > 2) return NULL;
+  if (!copy_attrs(p->node, &e) || p->node->operand_count > 2) {
+    return stay(p, PESTLE_LAYOUT_NO_FORM);
+  }
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     operands[i] = operand(p->node, i);
   }
@@ -215,7 +223,7 @@ static pestle_status_t push_window(const push_t* p, pestle_value_t** out) {
   pestle_i64s_t base = PESTLE_NODE_I64S(p->node, base_dilations);
   if (p->node->operand_count != 2 || !copy_attrs(p->node, &e) ||
       !pestle_pass_i64s_all(base, 1)) {
-    return NULL;
+    return stay(p, PESTLE_LAYOUT_NO_FORM);
   }
   PESTLE_TRY(before(p, operand(p->node, 0), &x));
   edit_entries(p, &e, PESTLE_ATTR_window_dimensions, 1);
@@ -231,10 +239,14 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
   edit_t e;
   pestle_value_t* x;
   pestle_node_t* made;
-  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) return NULL;
+  if (p->node->operand_count != 2 || !copy_attrs(p->node, &e)) {
+    return stay(p, PESTLE_LAYOUT_NO_FORM);
+  }
   pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, dimensions);
   for (size_t i = 1; i < dims.count && p->strict; ++i) {
-    if (p->perm[dims.data[i]] < p->perm[dims.data[i - 1]]) return NULL;
+    if (p->perm[dims.data[i]] < p->perm[dims.data[i - 1]]) {
+      return stay(p, PESTLE_LAYOUT_STRICT);
+    }
   }
   PESTLE_TRY(before(p, operand(p->node, 0), &x));
   edit_dims(p, &e, PESTLE_ATTR_dimensions);
@@ -259,7 +271,7 @@ static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
   int64_t back[PESTLE_MAX_RANK];
   int32_t count = 0;
   for (size_t i = 1; i < dims.count; ++i) {
-    if (dims.data[i] < dims.data[i - 1]) return NULL;
+    if (dims.data[i] < dims.data[i - 1]) return stay(p, PESTLE_LAYOUT_TURNS);
   }
   for (int32_t d = 0; d < to->rank && d < dims.data[0]; ++d)
     order[count++] = d;
@@ -357,7 +369,7 @@ static pestle_status_t push_reshape(const push_t* p, pestle_value_t** out) {
   if (pestle_type_count(to) == 0 ||
       !find_groups(operand(p->node, 0)->type, to, &g) ||
       !order_groups(p, &g, order)) {
-    return NULL;
+    return stay(p, PESTLE_LAYOUT_REGROUPS);
   }
   pestle_type_t type = pestle_type_make(to->dtype, 0, NULL);
   int64_t perm[PESTLE_MAX_RANK];
@@ -393,13 +405,15 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
       PESTLE_NODE_I64S(n, operand_batching_dims).count ||
       n->results[0].type->rank != p->rank ||
       pestle_pass_i64s_has(offset, map.data[0])) {
-    return NULL;
+    return stay(p, PESTLE_LAYOUT_GATHERS);
   }
   for (int32_t i = 0; i < p->rank; ++i) {
-    if (i != map.data[0] && sizes.data[i] != from->dims[i]) return NULL;
+    if (i != map.data[0] && sizes.data[i] != from->dims[i]) {
+      return stay(p, PESTLE_LAYOUT_GATHERS);
+    }
   }
   edit_t e;
-  if (!copy_attrs(n, &e)) return NULL;
+  if (!copy_attrs(n, &e)) return stay(p, PESTLE_LAYOUT_NO_FORM);
   int64_t axis = p->perm[map.data[0]], kept[PESTLE_MAX_RANK];
   size_t count = 0;
   for (int32_t i = 0; i < p->rank; ++i) {
@@ -440,12 +454,16 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
     case PESTLE_OP_GATHER:
       return push_gather(p, out);
     default:
-      return pestle_fuse_is_elementwise(p->node) ? push_all(p, out) : NULL;
+      return pestle_fuse_is_elementwise(p->node)
+                 ? push_all(p, out)
+                 : stay(p, PESTLE_LAYOUT_NO_FORM);
   }
 }
 
 pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
-                                      bool strict, pestle_value_t** out) {
+                                      bool strict, pestle_value_t** out,
+                                      pestle_layout_reason_t* out_why) {
+  *out_why = PESTLE_LAYOUT_NONE;
   const pestle_node_t* t = NULL;
   bool first_only =
       node->op != PESTLE_OP_CONCATENATE && !pestle_fuse_is_elementwise(node);
@@ -455,8 +473,11 @@ pestle_status_t pestle_push_transpose(pestle_builder_t* b, pestle_node_t* node,
   if (!t || node->result_count != 1 || node->scratch == PESTLE_MOVABLE) {
     return NULL;
   }
-  push_t p = {
-      .b = b, .node = node, .rank = t->results[0].type->rank, .strict = strict};
+  push_t p = {.b = b,
+              .node = node,
+              .rank = t->results[0].type->rank,
+              .strict = strict,
+              .why = out_why};
   p.perm = PESTLE_NODE_I64S(t, permutation).data;
   for (int32_t i = 0; i < p.rank; ++i)
     p.inverse[p.perm[i]] = i;

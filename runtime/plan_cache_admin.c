@@ -212,6 +212,29 @@ pestle_status_t pestle_cache_visit(pestle_context_t* context, bool verify,
   return status;
 }
 
+pestle_status_t pestle_cache_visit_keys(
+    pestle_context_t* context,
+    void (*visit)(void* user, const void* key, size_t key_size), void* user) {
+  PESTLE_REQUIRE(context && visit, "a context and a function to call");
+  pestle_context_enter(context);
+  folder_t folder;
+  pestle_status_t status = open_folder(context, &folder);
+  for (size_t i = 0; i < folder.count && !status; ++i) {
+    const file_t* file = &folder.files[i];
+    if (file->kind != PESTLE_DISK_PLAN) continue;
+    pestle_mapping_t mapping;
+    pestle_status_t fault = open_entry(file, false, &mapping);
+    if (!fault) {
+      const pestle_disk_entry_t* header = mapping.data;
+      visit(user, header + 1, header->key_size);
+    }
+    pestle_status_release(fault);
+    pestle_file_unmap(&mapping);
+  }
+  close_folder(&folder);
+  return status;
+}
+
 // --- Cutting ---
 
 static int compare_files(const void* a, const void* b) {

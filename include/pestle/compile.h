@@ -31,6 +31,9 @@ typedef enum pestle_stage_e {
   PESTLE_STAGE_ASM,       // one a kernel: disassembly
   PESTLE_STAGE_PLAN,      // steps, bindings, memory plan
   PESTLE_STAGE_TIMES,     // pass and compile timings
+  // Why it is so, for people: "cache", "layouts", one a kernel, "summary", all
+  // before kernels are compiled. The wording may change.
+  PESTLE_STAGE_EXPLAIN,
   PESTLE_STAGE_COUNT
 } pestle_stage_t;
 

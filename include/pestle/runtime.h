@@ -326,6 +326,12 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit(
     void (*visit)(void* user, const char* name, const char* model,
                   uint64_t bytes, int64_t used, pestle_status_t status),
     void* user);
+// Calls visit with the key of each plan on disk that can be read (its checksum
+// is not looked at): what pestle_plan_cache_get() was given, borrowed during
+// the call. No folder is no error.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_cache_visit_keys(
+    pestle_context_t* context,
+    void (*visit)(void* user, const void* key, size_t key_size), void* user);
 // Removes entries on disk: all, or the least recently used until at most
 // |keep_bytes| remain; damaged ones and constants that no plan refers to in any
 // case. A constant goes with the last plan that refers to it. |out_removed|

@@ -490,6 +490,13 @@ static void visit(void* user, const char* name, const char* model,
                   uint64_t bytes, int64_t used, pestle_status_t status) {
   (void)user, (void)name, (void)model, (void)bytes, (void)used, (void)status;
 }
+static void visit_key(void* user, const void* key, size_t size) {
+  (void)user, (void)key, (void)size;
+}
+static void call_cache_visit_keys(things_t* t) {
+  BAD(pestle_cache_visit_keys(NULL, visit_key, NULL));
+  BAD(pestle_cache_visit_keys(t->context, NULL, NULL));
+}
 static void call_cache_visit(things_t* t) {
   BAD(pestle_cache_visit(NULL, false, visit, NULL));
   BAD(pestle_cache_visit(t->context, false, NULL, NULL));
@@ -759,7 +766,7 @@ static const row_t rows[] = {
     ROW(executable_release) ROW(executable_input_count)
     ROW(executable_output_count) ROW(executable_input) ROW(executable_output)
     ROW(executable_run) ROW(tensor_release) ROW(plan_cache_get)
-    ROW(cache_stats) ROW(cache_visit) ROW(cache_prune) ROW(module_create)
+    ROW(cache_stats) ROW(cache_visit) ROW(cache_visit_keys) ROW(cache_prune) ROW(module_create)
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(value_type) ROW(module_verify)

@@ -34,7 +34,7 @@ def read_options():
     """name -> (environment, verbs) of options.def."""
     text = (SOURCE / "tools/pestle/options.def").read_text()
     row = r'^PESTLE_OPTION\(\w+,\s*"([^"]+)",\s*\w+,\s*"[^"]*",\s*"([^"]*)",'
-    row += r"\s*([RDPCOK| ]+),"
+    row += r"\s*([RDPCOKE| ]+),"
     rows = re.findall(row, text, re.M)
     return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
 
@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
 class CommandLine(Case):
     def test_help_lists_every_option(self):
         verbs = {"R": "run", "D": "dump", "P": "plugins", "C": "cache",
-                 "O": "opt", "K": "compile"}  # fmt: skip
+                 "O": "opt", "K": "compile", "E": "explain"}  # fmt: skip
         options = read_options()
         self.assertGreater(len(options), 25)
         for bit, verb in verbs.items():

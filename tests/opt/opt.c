@@ -215,7 +215,7 @@ static int compare_all(const pestle_function_t* f, void** a, void** b) {
 static pestle_status_t run(pestle_context_t* context, const settings_t* s,
                            pestle_module_t* module) {
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  PESTLE_TRY(pestle_passes_run(context, &caps, &s->options, module));
+  PESTLE_TRY(pestle_passes_run(context, &caps, &s->options, module, NULL));
   if (!s->quiet) PESTLE_TRY(print_module(context, s, module));
   if (s->stats) print_stats(module);
   if (!s->plan) return NULL;

@@ -95,6 +95,7 @@ PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_explain(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
 

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "pestle/version.h"
 
-enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32 };
+enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64 };
 typedef enum kind_e { FLAG, TEXT, COUNT, LIST } kind_t;
 
 typedef struct option_t {
@@ -37,6 +37,8 @@ static const verb_t verbs[] = {
      "compile a model into a plan that 'pestle run' takes"},
     {"opt", O, "MODEL", cli_opt, "run passes over a model and print it"},
     {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
+    {"explain", E, "MODEL", cli_explain,
+     "say why: which ops share a kernel, its layouts and schedule, the cache"},
     {"plugins", P, "", cli_plugins, "list the backends and their devices"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,
      "look at the plan cache and clean it"},

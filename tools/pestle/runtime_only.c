@@ -35,6 +35,11 @@ pestle_status_t cli_opt(cli_t* cli, int* out_exit) {
   return NO_COMPILER("'pestle opt'");
 }
 
+pestle_status_t cli_explain(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle explain'");
+}
+
 pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   (void)cli, (void)out_exit;
   return NO_COMPILER("'pestle dump'");

@@ -36,7 +36,7 @@ static const char* const kModule =
 static pestle_status_t run(pestle_module_t* module,
                            const pestle_compile_options_t* options) {
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  return pestle_passes_run(module->context, &caps, options, module);
+  return pestle_passes_run(module->context, &caps, options, module, NULL);
 }
 
 static void test_pipeline(void** state) {

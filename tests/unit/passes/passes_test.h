@@ -53,7 +53,7 @@ static inline void test_run_with(pestle_module_t* module,
                                  const pestle_compile_options_t* options) {
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   pestle_status_t status =
-      pestle_passes_run(module->context, &caps, options, module);
+      pestle_passes_run(module->context, &caps, options, module, NULL);
   if (status) {
     char* text = test_print(module);
     fprintf(stderr, "%s\n", text);
