@@ -21,6 +21,16 @@ static bool lin_closed(const pestle_emit_t* e, const pestle_lin_t* lin) {
   return false;
 }
 
+static bool lin_open(const pestle_emit_t* e, const pestle_lin_t* lin) {
+  for (uint32_t i = 0; i < lin->count; ++i) {
+    const pestle_atom_t* atom = lin->terms[i].atom;
+    if (atom->kind == PESTLE_ATOM_AXIS && e->open[atom->axis]) return true;
+    if (atom->lin && lin_open(e, atom->lin)) return true;
+    if (atom->value) return true;
+  }
+  return false;
+}
+
 // Splits |lin| into an origin over open axes and an extent over closed ones.
 static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
                        const pestle_lin_t** out_origin, int64_t* out_extent) {
@@ -37,12 +47,11 @@ static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
     }
     one->count = 1;
     one->terms[0] = *t;
-    bool axis = t->atom->kind == PESTLE_ATOM_AXIS;
-    if (axis && !e->open[t->atom->axis]) {
+    if (!lin_open(e, one)) {
       pestle_range_t r = pestle_lin_range(nest, one);
       extent += r.hi - r.lo;
       origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, r.lo));
-    } else if (!axis && lin_closed(e, one)) {
+    } else if (lin_closed(e, one)) {
       return false;
     } else {
       origin = pestle_lin_add(nest, origin, one);

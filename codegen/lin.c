@@ -261,7 +261,7 @@ static void split_multiples(pestle_nest_t* nest, const pestle_lin_t* a,
   *out_rest = r;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
+int64_t pestle_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
     a = b;
@@ -276,7 +276,7 @@ static int64_t common_factor(pestle_nest_t* nest, const pestle_lin_t* a,
                              int64_t c) {
   int64_t best = 1;
   for (uint32_t i = 0; i < a->count; ++i) {
-    int64_t g = gcd(c, a->terms[i].coef);
+    int64_t g = pestle_gcd(c, a->terms[i].coef);
     if (g <= best) continue;
     const pestle_lin_t *x, *b;
     split_multiples(nest, a, g, &x, &b);

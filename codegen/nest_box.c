@@ -93,6 +93,50 @@ static bool is_fixed(boxer_t* b, const pestle_atom_t* atom) {
   return true;
 }
 
+// What divides each value of the open part of |axis|, of the consumer; 0: the
+// part is 0.
+static int64_t open_step(const boxer_t* b, uint32_t axis) {
+  const pestle_nest_axis_t* a = &b->nest->axes.data[axis];
+  if (a->outer < 0) return is_open(b, axis) ? 1 : 0;
+  return pestle_gcd(open_step(b, (uint32_t)a->outer) * a->factor,
+                    open_step(b, (uint32_t)a->inner));
+}
+
+// Whether |from|, over open parts, is a multiple of |divisor|.
+static bool is_multiple(const boxer_t* b, const pestle_lin_t* from,
+                        int64_t divisor) {
+  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  if (from->constant % divisor) return false;
+  for (uint32_t i = 0; i < from->count; ++i) {
+    const pestle_term_t* t = &from->terms[i];
+    if (t->coef % divisor == 0) continue;
+    if (t->atom->kind != PESTLE_ATOM_AXIS) return false;
+    bool own = false;
+    for (uint32_t r = 0; r < c->root_count; ++r) {
+      own = own || c->roots[r] == t->atom->axis;
+    }
+    if (!own || t->coef * open_step(b, t->atom->axis) % divisor) return false;
+  }
+  return true;
+}
+
+// The values of floor(axis / divisor).
+static bool quotient_values(boxer_t* b, const pestle_atom_t* atom,
+                            const pestle_lin_t** out_origin,
+                            int64_t* out_count) {
+  const pestle_lin_t* of = atom->lin;
+  if (atom->kind != PESTLE_ATOM_DIV || of->count != 1 || of->constant ||
+      of->terms[0].coef != 1 || of->terms[0].atom->kind != PESTLE_ATOM_AXIS) {
+    return false;
+  }
+  const pestle_lin_t* from;
+  int64_t last = axis_values(b, of->terms[0].atom->axis, &from) - 1;
+  if (!is_multiple(b, from, atom->divisor)) last += atom->divisor - 1;
+  *out_origin = pestle_lin_div(b->nest, from, atom->divisor);
+  *out_count = last / atom->divisor + 1;
+  return true;
+}
+
 static bool index_values(boxer_t* b, const pestle_lin_t* lin,
                          const pestle_lin_t** out_origin, int64_t* out_extent) {
   pestle_nest_t* nest = b->nest;
@@ -100,13 +144,18 @@ static bool index_values(boxer_t* b, const pestle_lin_t* lin,
   int64_t extent = 1;
   for (uint32_t i = 0; i < lin->count; ++i) {
     const pestle_term_t* t = &lin->terms[i];
-    if (t->atom->kind != PESTLE_ATOM_AXIS) {
-      if (!is_fixed(b, t->atom)) return false;
+    const pestle_lin_t* from;
+    int64_t width = 0;
+    if (t->atom->kind == PESTLE_ATOM_AXIS) {
+      width = (axis_values(b, t->atom->axis, &from) - 1) * t->coef;
+    } else if (is_fixed(b, t->atom)) {
       origin = pestle_lin_add(nest, origin, pestle_lin_make(nest, 0, t, 1));
       continue;
+    } else if (quotient_values(b, t->atom, &from, &width)) {
+      width = (width - 1) * t->coef;
+    } else {
+      return false;
     }
-    const pestle_lin_t* from;
-    int64_t width = (axis_values(b, t->atom->axis, &from) - 1) * t->coef;
     origin =
         pestle_lin_add(nest, origin, pestle_lin_scale(nest, from, t->coef));
     if (width < 0) {

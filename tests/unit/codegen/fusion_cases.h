@@ -424,6 +424,29 @@ static const case_t cases[] = {
      "feature_group_count = 20 : i64} : (tensor<1x9x11x20xf32>, "
      "tensor<3x3x1x20xf32>) -> tensor<1x5x6x20xf32>",
      "%y : tensor<1x5x6x20xf32>", 1e-6},
+    // Groups of 8 columns: broadcasts; of 12: tiles begin inside groups; of 3:
+    // gathers.
+    {"conv_groups_8", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x4x40xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 5 : i64} : (tensor<1x9x11x20xf32>, "
+     "tensor<3x3x4x40xf32>) -> tensor<1x9x11x40xf32>",
+     "%y : tensor<1x9x11x40xf32>", 1e-6},
+    {"conv_groups_12", "x: tensor<1x9x11x10xf32>, w: tensor<3x3x2x60xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 5 : i64} : (tensor<1x9x11x10xf32>, "
+     "tensor<3x3x2x60xf32>) -> tensor<1x9x11x60xf32>",
+     "%y : tensor<1x9x11x60xf32>", 1e-6},
+    {"conv_groups_3", "x: tensor<1x9x11x21xf32>, w: tensor<3x3x3x21xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 7 : i64} : (tensor<1x9x11x21xf32>, "
+     "tensor<3x3x3x21xf32>) -> tensor<1x9x11x21xf32>",
+     "%y : tensor<1x9x11x21xf32>", 1e-6},
     {"conv_nchw_dilated", "x: tensor<1x4x9x11xf32>, w: tensor<6x2x3x2xf32>",
      "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
      "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], "
