@@ -23,6 +23,21 @@
 // The most multiply-adds of a folded contraction or window.
 #define MOST_WORK ((int64_t)1 << 22)
 
+static bool result_fits(pestle_onnx_call_t* call, const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (pestle_onnx_type_fits(node->results[i].type)) continue;
+    pestle_strbuf_t text;
+    pestle_strbuf_init(call->import->allocator, &text);
+    pestle_type_print(node->results[i].type, &text);
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it makes a %s of more than 2^48 elements",
+                     pestle_strbuf_cstr(&text));
+    pestle_strbuf_deinit(&text);
+    return false;
+  }
+  return true;
+}
+
 pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
                                      const pestle_node_spec_t* spec) {
   if (call->status) return NULL;
@@ -36,7 +51,7 @@ pestle_node_t* pestle_onnx_emit_node(pestle_onnx_call_t* call,
   if (pestle_onnx_keep(call, pestle_node_create(call->builder, spec, &node))) {
     return NULL;
   }
-  return node;
+  return result_fits(call, node) ? node : NULL;
 }
 
 static bool all_constant(const pestle_node_spec_t* spec) {

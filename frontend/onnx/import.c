@@ -151,11 +151,21 @@ static pestle_status_t import_body(pestle_onnx_import_t* import,
   return status;
 }
 
+static pestle_status_t check_sizes(const pestle_type_t* types, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (pestle_onnx_type_fits(&types[i])) continue;
+    return PESTLE_ERROR(UNSUPPORTED, "argument %zu has more than 2^48 elements",
+                        i);
+  }
+  return NULL;
+}
+
 static pestle_status_t import_into(pestle_onnx_import_t* import,
                                    const pestle_type_t* types, size_t count) {
   kept_t* kept;
   PESTLE_TRY(keep(import->source, import->module, &kept));
   import->files = &kept->files;
+  PESTLE_TRY(check_sizes(types, count));
   PESTLE_TRY(pestle_onnx_check_ops(import));
   pestle_function_t* function;
   PESTLE_TRY(add_function(import->source, import->module, &import->arena, types,

@@ -256,7 +256,7 @@ static pestle_value_t* transpose_weights(pestle_onnx_call_t* call,
   int64_t dims[PESTLE_MAX_RANK], order[PESTLE_MAX_RANK];
   int64_t axes[PESTLE_MAX_RANK];
   const pestle_type_t type = *w->type;
-  if (groups < 1 || type.dims[0] % groups != 0 ||
+  if (groups < 1 || type.dims[0] < groups || type.dims[0] % groups != 0 ||
       type.rank == PESTLE_MAX_RANK) {
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                             "%lld channels cannot be split into %lld groups",
@@ -302,11 +302,20 @@ static bool transposed_padding(pestle_onnx_call_t* call,
     int64_t reach = (space->kernel[i] - 1) * space->dilations[i];
     int64_t extent = pestle_onnx_dim(x, 2 + i), stride = space->strides[i];
     int64_t full, wanted;
-    if (!pestle_checked_mul_i64(stride, extent - 1, &full)) full = INT32_MAX;
-    full += extra[i] + reach + 1;
+    size_t first = shape.count ? shape.count - (size_t)space->count : 0;
+    wanted = shape.count ? shape.data[first + (size_t)i] : 0;
+    if (extent > INT64_MAX / 8 / stride || reach > INT64_MAX / 8 ||
+        wanted < 0 || wanted > INT64_MAX / 8) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "spatial axis %d of extent %lld is spread by %lld and "
+                       "reached over by %lld to give %lld",
+                       i, (long long)extent, (long long)stride,
+                       (long long)reach + 1, (long long)wanted);
+      return false;
+    }
+    full = stride * (extent - 1) + extra[i] + reach + 1;
     if (shape.count || same) {
-      size_t first = shape.count - (size_t)space->count;
-      wanted = shape.count ? shape.data[first + (size_t)i] : extent * stride;
+      if (same && !shape.count) wanted = extent * stride;
       int64_t total = full - wanted;
       // A total below zero adds at the end.
       space->low[i] = upper || total < 0 ? total / 2 : total - total / 2;

@@ -378,8 +378,9 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
   int64_t rank = rank_of(indices) + 1;
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
-  if (call->status || rank > PESTLE_MAX_RANK || depth < 1 || depth > 1e9 ||
-      rank_of(values) != 1 || pestle_onnx_dim(values, 0) != 2) {
+  bool sane = depth >= 1 && depth <= 1e9;  // false for NaN too
+  if (call->status || rank > PESTLE_MAX_RANK || !sane || rank_of(values) != 1 ||
+      pestle_onnx_dim(values, 0) != 2) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "it needs a positive depth and two values");
     return;

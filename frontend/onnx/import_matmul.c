@@ -38,6 +38,8 @@ void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
 
 #define ELLIPSIS_LABEL 128  // + axis counted from the right
 #define LABELS 256
+// Every operand is looked at for each other one.
+#define MOST_OPERANDS 256
 
 typedef struct labelled_t {
   pestle_value_t* value;
@@ -58,15 +60,15 @@ static bool has_label(const labelled_t* t, uint8_t label, int64_t* out_axis) {
 // -1: an output, where "..." stands for |ellipsis| axes.
 static bool parse_term(pestle_str_t term, int32_t rank, int32_t* ellipsis,
                        labelled_t* out) {
-  int32_t letters = 0;
-  bool dots = false;
+  int32_t letters = 0, points = 0;
   for (size_t i = 0; i < term.size; ++i) {
     if (term.data[i] == '.') {
-      dots = true;
+      if (++points > 3) return false;
     } else if (term.data[i] != ' ') {
-      ++letters;
+      if (++letters > PESTLE_MAX_RANK) return false;
     }
   }
+  bool dots = points > 0;
   int32_t extra = rank < 0 ? *ellipsis : rank - letters;
   if (extra < 0 || (!dots && rank >= 0 && extra) ||
       letters + (dots ? extra : 0) > PESTLE_MAX_RANK) {
@@ -241,6 +243,12 @@ static void mark_needed(const labelled_t* terms, size_t next, size_t count,
 
 void pestle_onnx_import_einsum(pestle_onnx_call_t* call) {
   size_t count = call->input_count;
+  if (count > MOST_OPERANDS) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it has %zu operands; at most %d are supported", count,
+                     MOST_OPERANDS);
+    return;
+  }
   labelled_t* terms =
       pestle_onnx_scratch(call, (count + 1) * sizeof(labelled_t));
   labelled_t out = {0};

@@ -178,10 +178,16 @@ void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
 
 // One number a group, repeated for each of its channels.
 static pestle_value_t* per_channel(pestle_onnx_call_t* call,
-                                   pestle_value_t* groups, int64_t each) {
-  int64_t dims[2] = {pestle_onnx_dim(groups, 0), each}, axis = 0;
-  if (rank_of(groups) != 1) return groups;
-  pestle_value_t* wide = pestle_onnx_broadcast_in(call, groups, 2, dims, &axis);
+                                   pestle_value_t* values, int64_t groups,
+                                   int64_t each) {
+  int64_t dims[2] = {groups, each}, axis = 0;
+  if (rank_of(values) != 1 || pestle_onnx_dim(values, 0) != groups) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its scale and bias must have one number for each "
+                            "of its %lld groups",
+                            (long long)groups);
+  }
+  pestle_value_t* wide = pestle_onnx_broadcast_in(call, values, 2, dims, &axis);
   return pestle_onnx_reshape(call, wide, 1, (const int64_t[]){dims[0] * each});
 }
 
@@ -205,8 +211,8 @@ void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
                 pestle_onnx_float(call, "epsilon", 1e-5));
   // Until opset 20 scale and offset had one number a group.
   if (call->opset < 21) {
-    factor = per_channel(call, factor, channels / groups);
-    offset = per_channel(call, offset, channels / groups);
+    factor = per_channel(call, factor, groups, channels / groups);
+    offset = per_channel(call, offset, groups, channels / groups);
   }
   pestle_value_t* y =
       pestle_onnx_reshape(call, normal.result, rank, pestle_onnx_type(x)->dims);

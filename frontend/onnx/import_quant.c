@@ -78,6 +78,7 @@ void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "attribute 'output_dtype' is %s, or it has a precision",
                      pestle_onnx_dtype_name(type));
+    return;
   }
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT)) {
     x = pestle_onnx_convert(call, x, PESTLE_F32);
@@ -115,6 +116,7 @@ void pestle_onnx_import_dequantize_linear(pestle_onnx_call_t* call) {
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                        "attribute 'output_dtype' is %s",
                        pestle_onnx_dtype_name(type));
+      return;
     }
     y = pestle_onnx_convert(call, y, dtype);
   }

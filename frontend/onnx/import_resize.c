@@ -108,7 +108,9 @@ static void weigh(const resize_t* how, double scale, double ratio,
 static int64_t first_tap(const resize_t* how, double scale) {
   double reach = how->filter == FILTER_CUBIC ? 2 : 1;
   double shrink = how->antialias && scale < 1 ? scale : 1;
-  return (int64_t)floor(-reach / shrink) + 1;
+  // A filter that is wider than that is refused with its taps.
+  double first = fmax(floor(-reach / shrink) + 1, -0x1p40);
+  return (int64_t)first;
 }
 
 static int64_t inside(int64_t index, int64_t extent) {
@@ -125,9 +127,10 @@ static void fill_element(const resize_t* how, int64_t axis, int64_t extent,
       pestle_str_equal_c(how->coordinates, "tf_crop_and_resize") &&
       (at < 0 || at > limit);
   taps->any_outside |= taps->outside[x];
-  int64_t left = base < -1e9   ? -1000000000
-                 : base > 1e12 ? extent
-                               : (int64_t)base;
+  // Written so that a NaN, which a region of interest may be, goes left.
+  int64_t left = !(base >= -1e9) ? -1000000000
+                 : base > 1e12   ? extent
+                                 : (int64_t)base;
   if (how->filter == FILTER_NEAREST) {
     taps->index[x] = inside(left + pick(how->nearest, ratio), extent);
     taps->weight[x] = 1;
@@ -493,7 +496,12 @@ void pestle_onnx_import_upsample(pestle_onnx_call_t* call) {
   for (size_t i = 0; i < count; ++i) {
     how.scale[i] = (double)scales->floats[i];
     double size = floor((double)how.out[i] * how.scale[i]);
-    how.out[i] = size >= 0 && size < 1e12 ? (int64_t)size : 0;
+    if (!(how.scale[i] > 0) || !(size < 1e12)) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "axis %zu is resized by %g", i, how.scale[i]);
+      return;
+    }
+    how.out[i] = (int64_t)size;
   }
   resize(call, &how);
 }

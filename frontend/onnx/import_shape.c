@@ -41,20 +41,27 @@ static pestle_value_t* float_list(pestle_onnx_call_t* call,
   return values ? pestle_onnx_numbers(call, &type, values) : NULL;
 }
 
+// An empty list may have no kind.
+static bool is_list(const pestle_onnx_attr_t* attr, const char* name,
+                    pestle_onnx_attr_kind_t kind) {
+  return pestle_str_equal_c(attr->name, name) &&
+         (attr->kind == kind || !attr->count);
+}
+
 void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
   for (uint32_t i = 0; i < call->node->attr_count; ++i) {
     const pestle_onnx_attr_t* attr = &call->node->attrs[i];
     if (pestle_str_equal_c(attr->name, "value") && attr->tensor) {
       call->outputs[0] = stored_tensor(call, attr->tensor);
+    } else if (is_list(attr, "value_floats", PESTLE_ONNX_ATTR_FLOATS)) {
+      call->outputs[0] = float_list(call, attr);
+    } else if (is_list(attr, "value_ints", PESTLE_ONNX_ATTR_INTS)) {
+      call->outputs[0] = pestle_onnx_int_list(call, attr->ints, attr->count);
     } else if (pestle_str_equal_c(attr->name, "value_float")) {
       call->outputs[0] = pestle_onnx_scalar(call, PESTLE_F32, (double)attr->f);
     } else if (pestle_str_equal_c(attr->name, "value_int")) {
       pestle_type_t type = {.dtype = PESTLE_I64};
       call->outputs[0] = pestle_onnx_splat_int(call, &type, attr->i);
-    } else if (pestle_str_equal_c(attr->name, "value_floats")) {
-      call->outputs[0] = float_list(call, attr);
-    } else if (pestle_str_equal_c(attr->name, "value_ints")) {
-      call->outputs[0] = pestle_onnx_int_list(call, attr->ints, attr->count);
     } else {
       continue;
     }
@@ -202,7 +209,7 @@ void pestle_onnx_import_dropout(pestle_onnx_call_t* call) {
   pestle_value_t* training = pestle_onnx_input(call, 2);
   if (training) {
     const pestle_elements_t* mode = pestle_value_constant(training);
-    if (!mode || pestle_onnx_element_i64(mode, 0) != 0) {
+    if (!mode || !mode->size || pestle_onnx_element_i64(mode, 0) != 0) {
       pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                        "training_mode must be false");
     }
@@ -360,17 +367,16 @@ static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
                      given.count, parts);
     return false;
   }
-  int64_t part = pestle_checked_mul_i64((int64_t)parts, 1, &part)
-                     ? (extent + (int64_t)parts - 1) / (int64_t)parts
-                     : 0;
-  int64_t sum = 0;
-  for (size_t i = 0; i < parts; ++i) {
+  int64_t count = (int64_t)parts, sum = 0;
+  int64_t part = extent / count + (extent % count != 0);
+  bool fits = true;
+  for (size_t i = 0; fits && i < parts; ++i) {
     int64_t left = extent - sum;
     sizes[i] = given.count ? given.data[i] : (left < part ? left : part);
-    if (sizes[i] < 0 || sizes[i] > left) sum = INT64_MIN / 2;
-    sum += sizes[i];
+    fits = sizes[i] >= 0 && sizes[i] <= left;
+    if (fits) sum += sizes[i];
   }
-  if (sum == extent) return true;
+  if (fits && sum == extent) return true;
   pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                    "the sizes of its parts do not add up to %lld",
                    (long long)extent);
@@ -460,9 +466,12 @@ static bool block_dims(pestle_onnx_call_t* call, int64_t* n, int64_t* c,
                        int64_t* h, int64_t* w, int64_t* block) {
   pestle_value_t* x = call->inputs[0];
   *block = pestle_onnx_int(call, "blocksize", 0);
-  if (rank_of(x) != 4 || *block < 1 || *block > 1 << 20) {
+  // So that its square times an extent does not overflow.
+  if (rank_of(x) != 4 || *block < 1 || *block > 1 << 7) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
-                     "it needs an NCHW input and a positive blocksize");
+                     "it needs an NCHW input and a blocksize of 1 to 128, its "
+                     "rank is %d and its blocksize %lld",
+                     rank_of(x), (long long)*block);
     return false;
   }
   *n = pestle_onnx_dim(x, 0);

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single elements of stored data, written from numbers and read as numbers.
 // Little-endian, like the files and the hosts that we run on.
+#include <math.h>
+
 #include "base/half.h"
 #include "frontend/onnx/tensor.h"
+
+bool pestle_onnx_type_fits(const pestle_type_t* type) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < type->rank; ++i) {
+    int64_t extent = type->dims[i] < 1 ? 1 : type->dims[i];
+    if (extent > (INT64_C(1) << 48) / count) return false;
+    count *= extent;
+  }
+  return true;
+}
 
 void pestle_onnx_store_bits(pestle_dtype_t dtype, uint64_t bits, void* out) {
   if (pestle_dtype_info(dtype)->kind == PESTLE_KIND_BOOL) bits = bits != 0;
@@ -29,7 +41,11 @@ int64_t pestle_onnx_element_i64(const pestle_elements_t* elements,
                                 size_t index) {
   const pestle_dtype_info_t* info = pestle_dtype_info(elements->type.dtype);
   if (info->kind == PESTLE_KIND_FLOAT) {
-    return (int64_t)pestle_onnx_element_f64(elements, index);
+    double value = pestle_onnx_element_f64(elements, index);
+    if (isnan(value)) return 0;
+    return value < -0x1p63   ? INT64_MIN
+           : value >= 0x1p63 ? INT64_MAX
+                             : (int64_t)value;
   }
   if (elements->splat) index = 0;
   uint64_t bits = 0;

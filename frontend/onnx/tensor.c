@@ -187,6 +187,11 @@ pestle_status_t pestle_onnx_tensor_type(const pestle_onnx_tensor_t* tensor,
                         PESTLE_STR_ARG(tensor->name));
   }
   memcpy(out_type->dims, tensor->dims, (size_t)tensor->rank * sizeof(int64_t));
+  if (!pestle_onnx_type_fits(out_type)) {
+    return PESTLE_ERROR(MALFORMED,
+                        "the dims of tensor '%.*s' pass 2^48, but for one of 0",
+                        PESTLE_STR_ARG(tensor->name));
+  }
   return NULL;
 }
 

@@ -41,6 +41,11 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_tensor_elements(
     const pestle_onnx_tensor_t* tensor, pestle_onnx_files_t* files,
     pestle_arena_t* arena, pestle_elements_t* out_elements);
 
+// Whether |type| has at most 2^48 elements where extents of 0 count as 1: more
+// than any machine holds, and so little that extents may be added and
+// multiplied without a thought of overflow.
+bool pestle_onnx_type_fits(const pestle_type_t* type);
+
 // --- Numbers (number.c) ---
 
 // Element |index| of |elements|.

@@ -3,76 +3,10 @@
 // with a status. What still imports must verify. The seed is fixed. With
 // PESTLE_MODELS set to a folder, its *.onnx files are damaged too.
 #include <dirent.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "onnx_test.h"
-
-#define SECONDS 20.0
-#define BYTES ((size_t)1 << 30)
-
-// xorshift64
-static uint64_t next_random(uint64_t* seed) {
-  *seed ^= *seed << 13;
-  *seed ^= *seed >> 7;
-  *seed ^= *seed << 17;
-  return *seed;
-}
-
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-// Refuses what would pass the bound, so that a failing test does not take the
-// machine with it.
-static void* bounded_resize(void* self, void* ptr, size_t old_size,
-                            size_t new_size, size_t alignment) {
-  onnx_test_t* t = self;
-  size_t live = atomic_load(&t->memory.live_bytes);
-  if (new_size > old_size && new_size - old_size > BYTES - live) {
-    atomic_store(&t->memory.peak_bytes, BYTES);
-    return NULL;
-  }
-  return pestle_test_allocator_resize_(&t->memory, ptr, old_size, new_size,
-                                       alignment);
-}
-
-static void begin_bounded(onnx_test_t* t) {
-  memset(t, 0, sizeof(*t));
-  pestle_test_allocator_init(&t->memory, 0);
-  pestle_context_options_t options = {
-      .struct_size = sizeof(options),
-      .allocator = {.self = t, .resize = bounded_resize}};
-  assert_ok(pestle_context_create(&options, &t->context));
-  t->options.struct_size = sizeof(t->options);
-}
-
-static void import_damaged(const uint8_t* data, size_t size) {
-  onnx_test_t t;
-  begin_bounded(&t);
-  double start = seconds();
-  pestle_status_t status = pestle_import_onnx(t.context, data, size, false,
-                                              NULL, &t.options, &t.module);
-  if (atomic_load(&t.memory.peak_bytes) >= BYTES) {
-    char text[1024];
-    pestle_status_format(status, text, sizeof(text));
-    print_error("the import took 1 GB and said: %s\n", text);
-  }
-  if (status) {
-    assert_true(strlen(pestle_status_message(status)) > 10);
-    assert_int_not_equal(pestle_status_code(status), PESTLE_STATUS_INTERNAL);
-    pestle_status_release(status);
-    assert_null(t.module);
-  } else if (!t.module->specialize) {
-    assert_ok(pestle_module_verify(t.module));
-  }
-  assert_true(seconds() - start < SECONDS);
-  assert_true(atomic_load(&t.memory.peak_bytes) < BYTES);
-  onnx_end(&t);
-}
+#include "onnx_bounded.h"
 
 // |count| truncations and as many copies with one to eight flipped bits.
 static void damage(const uint8_t* data, size_t size, int count, uint64_t seed) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes whose inputs or attributes an importer once trusted: each is refused
+// with a sentence that names the thing.
+#include "onnx_case.h"
+
+// The stack was written past a term's labels.
+static void refuses_two_ellipses(void** state) {
+  (void)state;
+  onnx_case_fails("Einsum", 12, "equation:......->...",
+                  "f32[1,1,1,1,1,1,1,1,1]=1", MALFORMED,
+                  "the equation '......->...' does not fit");
+}
+
+// A list of ints read as one of floats.
+static void refuses_a_list_of_another_kind(void** state) {
+  (void)state;
+  onnx_case_fails("Constant", 13, "value_floats=[1,2]", "", UNSUPPORTED,
+                  "it holds no tensor and no numbers");
+}
+
+// The first element of nothing was read.
+static void refuses_an_empty_training_mode(void** state) {
+  (void)state;
+  onnx_case_fails("Dropout", 13, "", "f32[1]=1 - !i1[0]", UNSUPPORTED,
+                  "training_mode must be false");
+}
+
+static void refuses_a_depth_that_is_no_number(void** state) {
+  (void)state;
+  onnx_case_fails("OneHot", 11, "", "i64[1]=1 !f32[]=nan !f32[2]=0,1",
+                  MALFORMED, "it needs a positive depth");
+}
+
+// Sums of sizes, and of extents and paddings, overflowed.
+static void refuses_sizes_at_the_limit(void** state) {
+  (void)state;
+  onnx_case_fails("Split", 13, "",
+                  "f32[4]=1,2,3,4 !i64[1]=-9223372036854775808", MALFORMED,
+                  "do not add up to 4");
+  onnx_case_fails("ConvTranspose", 11, "output_shape=[9223372036854775807]",
+                  "f32[1,1,2]=1,2 !f32[1,1,1]=1", UNSUPPORTED,
+                  "to give 9223372036854775807");
+  onnx_case_fails("DepthToSpace", 13, "blocksize=1048576",
+                  "f32[1,4,1,1]=1,2,3,4", MALFORMED, "its blocksize 1048576");
+  onnx_case_fails("Expand", 13, "", "f32[1]=1 !i64[1]=1125899906842624",
+                  UNSUPPORTED, "more than 2^48 elements");
+}
+
+static void refuses_a_scale_that_is_no_number_a_group(void** state) {
+  (void)state;
+  onnx_case_fails("GroupNormalization", 18, "num_groups=2",
+                  "f32[1,4]=1,2,3,4 !f32[3]=1,2,3 !f32[2]=0,0", MALFORMED,
+                  "one number for each of its 2 groups");
+}
+
+static void refuses_a_factor_that_is_no_number(void** state) {
+  (void)state;
+  onnx_case_fails("Resize", 13, "mode:linear", "f32[2]=1,2 - !f32[1]=nan",
+                  MALFORMED, "is resized by nan");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(refuses_two_ellipses),
+      cmocka_unit_test(refuses_a_list_of_another_kind),
+      cmocka_unit_test(refuses_an_empty_training_mode),
+      cmocka_unit_test(refuses_a_depth_that_is_no_number),
+      cmocka_unit_test(refuses_sizes_at_the_limit),
+      cmocka_unit_test(refuses_a_scale_that_is_no_number_a_group),
+      cmocka_unit_test(refuses_a_factor_that_is_no_number),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
