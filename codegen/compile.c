@@ -40,7 +40,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
       key, "pestle %s\nbackend %s\ntoolchain %s\ncpu %s\nfeatures %s\n",
       pestle_build_id(), pestle_device_backend_id(c->device), toolchain,
       caps.cpu, caps.features);
-  // Schedules are chosen by them.
+  // Schedules, blocks of folds and kinds of stores are chosen by them.
   pestle_strbuf_appendf(key, "caches %llu %llu %llu\ncores %u\n",
                         (unsigned long long)caps.l1_bytes,
                         (unsigned long long)caps.l2_bytes,

@@ -486,10 +486,15 @@ static bool reads_domain(const pestle_fuse_t* f, const pestle_use_t* use) {
   if (g->kind != PESTLE_FUSE_KIND_MAP && g->kind != PESTLE_FUSE_KIND_ROW) {
     return false;
   }
-  bool whole =
-      pestle_fuse_is_elementwise(use->user) ||
-      (g->kind == PESTLE_FUSE_KIND_ROW && use->user->op == PESTLE_OP_REDUCE);
-  return whole && pestle_pass_same_dims(use->value->type, g->domain);
+  bool rows = g->kind == PESTLE_FUSE_KIND_ROW;
+  bool whole = pestle_fuse_is_elementwise(use->user) ||
+               (rows && (use->user->op == PESTLE_OP_REDUCE ||
+                         pestle_fuse_splits_dims(use->user)));
+  // A fold's producers may have its dims uncut.
+  const pestle_type_t* type = use->value->type;
+  return whole &&
+         (pestle_pass_same_dims(type, g->domain) ||
+          (rows && pestle_type_count(type) == pestle_type_count(g->domain)));
 }
 
 // Merges the groups that read |value|, each into the first that takes it.

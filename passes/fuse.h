@@ -125,6 +125,8 @@ bool pestle_fuse_is_inline_constant(const pestle_node_t* node);
 bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node);
 // A reshape that keeps the innermost dim: indices change, runs do not.
 bool pestle_fuse_keeps_runs(const pestle_node_t* node);
+// A reshape that only cuts dims in two or more.
+bool pestle_fuse_splits_dims(const pestle_node_t* node);
 // Moves no data in a dense row-major buffer.
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
 // Where such a view begins in its operand, in bytes.

@@ -97,6 +97,21 @@ bool pestle_fuse_keeps_runs(const pestle_node_t* node) {
          a->dims[a->rank - 1] == b->dims[b->rank - 1];
 }
 
+bool pestle_fuse_splits_dims(const pestle_node_t* node) {
+  if (node->op != PESTLE_OP_RESHAPE) return false;
+  const pestle_type_t *a = operand_type(node, 0), *b = type_of(node);
+  int32_t j = 0;
+  for (int32_t i = 0; i < a->rank; ++i) {
+    int64_t product = 1;
+    while (j < b->rank && product < a->dims[i])
+      product *= b->dims[j++];
+    if (product != a->dims[i]) return false;
+  }
+  while (j < b->rank && b->dims[j] == 1)
+    ++j;
+  return j == b->rank;
+}
+
 // Kernels may rely on where their buffers begin.
 #define VIEW_ALIGNMENT 64
 
@@ -438,7 +453,10 @@ static pestle_fuse_reason_t refuses_view(const pestle_fuse_group_t* g,
 static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
                                          const pestle_node_t* node) {
   if (node->op == PESTLE_OP_RESHAPE) {
-    return pestle_fuse_is_trivial_reshape(node) || pestle_fuse_keeps_runs(node)
+    return pestle_fuse_is_trivial_reshape(node) ||
+                   pestle_fuse_keeps_runs(node) ||
+                   (g->kind == PESTLE_FUSE_KIND_ROW &&
+                    pestle_fuse_splits_dims(node))
                ? PESTLE_FUSE_REASON_NONE
                : PESTLE_FUSE_REASON_RESHAPE;
   }

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+// A long fold to few elements becomes a fold of blocks and a fold of their
+// results, so that several groups share it.
+//
+//   %0 = reduce add %x over [0]         %1 = reshape %x      // [256, 65536]
+//          : [16777216] -> []      ->   %2 = reduce add %1 over [1]
+//                                       %0 = reduce add %2 over [0]
+//
+// The blocks follow from the shape and the target's caches, never from how many
+// threads there are: the order of the terms is the plan's. Where no divisor
+// fits, the neutral element pads the last block; the kernel reads it under a
+// mask. Sums of narrow floats are kept in f32 between the two folds. Composites
+// with few long rows are decomposed for it.
+//
+// Folds of several values, or by a region that is no single op, are cut where
+// the region keeps the initial values (f(init, init) = init), as StableHLO lets
+// these enter anywhere. Under PESTLE_NUMERICS_STRICT float sums and products
+// and such folds stay whole.
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "ir/ref/ref.h"
+#include "passes/fuse.h"
+#include "passes/util.h"
+
+enum {
+  // With so many groups a fold is shared well enough as it is.
+  ENOUGH_GROUPS = 32,
+  // Of a fold that is cut, groups are made until there are about so many, or
+  // blocks are of the least size: 64 KiB take some 2 us from DRAM and 1 us from
+  // the L3, ten times what the start of a group takes.
+  WANTED_GROUPS = 64,
+  LEAST_BLOCK_BYTES = 64 << 10,
+  // Less is not worth a second kernel.
+  LEAST_BYTES = 512 << 10,
+  // Columns that one group folds side by side, at most: as the sketches have
+  // it for vectors of 16.
+  GROUP_COLUMNS = 64,
+  // Of an inner block: whole cache lines, and whole vectors of f32, side by
+  // side as the sketches have them.
+  BLOCK_STEP = 64,
+  // For targets that do not say.
+  DEFAULT_L2_BYTES = 1 << 20,
+  MAX_VALUES = 8,
+};
+
+typedef struct split_t {
+  pestle_pass_context_t* ctx;
+  bool changed;
+} split_t;
+
+// Dim |dim| as |blocks| x |length|; the last block may be longer than the rest.
+typedef struct cut_t {
+  int64_t dim, blocks, length;
+} cut_t;
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+static bool is_strict(const split_t* s) {
+  return s->ctx->options->numerics == PESTLE_NUMERICS_STRICT;
+}
+
+// --- Where to cut ---
+
+// Groups that a kernel of this fold would run in.
+static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
+  int64_t groups = 1;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (pestle_pass_i64s_has(dims, d)) continue;
+    bool columns = d == type->rank - 1;
+    groups *= columns ? (type->dims[d] + GROUP_COLUMNS - 1) / GROUP_COLUMNS
+                      : type->dims[d];
+  }
+  return groups;
+}
+
+// Into how many blocks each group's part is cut; 1: none.
+static int64_t count_blocks(const split_t* s, const pestle_type_t* type,
+                            pestle_i64s_t dims, int64_t element_bytes) {
+  int64_t l2 = (int64_t)s->ctx->caps->l2_bytes;
+  if (l2 <= 0) l2 = DEFAULT_L2_BYTES;
+  int64_t groups = count_groups(type, dims);
+  int64_t bytes = pestle_type_count(type) * element_bytes;
+  if (groups >= ENOUGH_GROUPS || bytes < LEAST_BYTES) return 1;
+  // A block that is read by several folds, one after the other, stays in L2.
+  int64_t block = bytes / WANTED_GROUPS, most = l2 / 4;
+  if (block > most) block = most;
+  if (block < LEAST_BLOCK_BYTES) block = LEAST_BLOCK_BYTES;
+  return bytes / groups / block;
+}
+
+// The outermost folded dim that has the blocks, so that they are contiguous as
+// far as possible; the longest where none has.
+static int64_t choose_dim(const pestle_type_t* type, pestle_i64s_t dims,
+                          int64_t blocks) {
+  int64_t longest = dims.data[0];
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (!pestle_pass_i64s_has(dims, d)) continue;
+    if (type->dims[d] >= blocks) return d;
+    if (type->dims[d] > type->dims[longest]) longest = d;
+  }
+  return longest;
+}
+
+// A divisor of |extent| near |blocks| whose blocks are of whole steps, or 0.
+static int64_t find_divisor(int64_t extent, int64_t blocks, int64_t step) {
+  for (int64_t off = 0; off <= blocks / 2; ++off) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      int64_t b = blocks + sign * off;
+      if (b > 1 && b <= extent && extent % b == 0 && extent / b % step == 0) {
+        return b;
+      }
+    }
+  }
+  return 0;
+}
+
+static bool choose_cut(const split_t* s, const pestle_type_t* type,
+                       pestle_i64s_t dims, int64_t element_bytes, cut_t* out) {
+  int64_t blocks = count_blocks(s, type, dims, element_bytes);
+  if (blocks < 2) return false;
+  out->dim = choose_dim(type, dims, blocks);
+  int64_t extent = type->dims[out->dim];
+  if (blocks > extent) blocks = extent;
+  int64_t step = out->dim == type->rank - 1 ? BLOCK_STEP : 1;
+  out->blocks = find_divisor(extent, blocks, step);
+  if (out->blocks) {
+    out->length = extent / out->blocks;
+    return true;
+  }
+  out->length = (extent + blocks - 1) / blocks;
+  out->length = (out->length + step - 1) / step * step;
+  out->blocks = (extent + out->length - 1) / out->length;
+  return out->blocks > 1;
+}
+
+// --- Neutral elements ---
+
+static double neutral_float(pestle_op_t op) {
+  if (op == PESTLE_OP_ADD) return -0.0;
+  if (op == PESTLE_OP_MULTIPLY) return 1.0;
+  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
+}
+
+static uint64_t neutral_int(pestle_op_t op, pestle_dtype_t dtype) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
+  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
+  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
+  uint64_t top = is_signed ? ones >> 1 : ones;
+  switch ((int)op) {
+    case PESTLE_OP_MULTIPLY:
+      return 1;
+    case PESTLE_OP_AND:
+      return ones;
+    case PESTLE_OP_MINIMUM:
+      return top;
+    case PESTLE_OP_MAXIMUM:
+      return is_signed ? ones - top : 0;
+    default:
+      return 0;  // add, or, xor
+  }
+}
+
+static pestle_status_t make_neutral(pestle_builder_t* b, pestle_op_t op,
+                                    pestle_dtype_t dtype,
+                                    pestle_value_t** out) {
+  pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    return pestle_pass_splat(b, &scalar, neutral_float(op), out);
+  }
+  uint64_t bits = neutral_int(op, dtype);
+  pestle_elements_t e = {scalar, &bits, pestle_dtype_size(dtype), true};
+  return pestle_pass_constant(b, &e, out);
+}
+
+// --- The pieces of the new graph ---
+
+static pestle_status_t pad_end(pestle_builder_t* b, pestle_value_t* x,
+                               int64_t dim, int64_t by, pestle_value_t* fill,
+                               pestle_value_t** out) {
+  int64_t none[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  int32_t rank = x->type->rank;
+  high[dim] = by;
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(edge_padding_low, none, rank),
+                           PESTLE_SET_I64S(edge_padding_high, high, rank),
+                           PESTLE_SET_I64S(interior_padding, none, rank)};
+  pestle_value_t* operands[2] = {x, fill};
+  return pestle_pass_make(b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, out);
+}
+
+// |x| in blocks, the last one filled up with |fill|.
+static pestle_status_t cut_value(pestle_builder_t* b, pestle_value_t* x,
+                                 const cut_t* cut, pestle_value_t* fill,
+                                 pestle_value_t** out) {
+  int64_t missing = cut->blocks * cut->length - x->type->dims[cut->dim];
+  if (missing) PESTLE_TRY(pad_end(b, x, cut->dim, missing, fill, &x));
+  pestle_type_t type = pestle_type_make(x->type->dtype, 0, NULL);
+  for (int32_t d = 0; d < x->type->rank; ++d) {
+    if (d != cut->dim) {
+      type.dims[type.rank++] = x->type->dims[d];
+    } else {
+      type.dims[type.rank++] = cut->blocks;
+      type.dims[type.rank++] = cut->length;
+    }
+  }
+  return pestle_pass_reshape(b, x, &type, out);
+}
+
+// The folded dims once |cut| has been made.
+static size_t inner_dims(pestle_i64s_t dims, const cut_t* cut, int64_t* out) {
+  for (size_t i = 0; i < dims.count; ++i) {
+    out[i] = dims.data[i] + (dims.data[i] >= cut->dim);
+  }
+  return dims.count;
+}
+
+// The dim of the blocks in the results of the first fold.
+static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
+  int64_t at = 0;
+  for (int64_t d = 0; d < cut->dim; ++d)
+    at += !pestle_pass_i64s_has(dims, d);
+  return at;
+}
+
+static pestle_status_t fold_region(pestle_builder_t* around, pestle_op_t op,
+                                   pestle_dtype_t dtype,
+                                   pestle_region_t** out_region) {
+  pestle_type_t types[2] = {pestle_type_make(dtype, 0, NULL),
+                            pestle_type_make(dtype, 0, NULL)};
+  pestle_builder_t b = {.module = around->module, .loc = around->loc};
+  PESTLE_TRY(pestle_region_create(b.module, types, 2, out_region, &b.block));
+  pestle_value_t* result;
+  PESTLE_TRY(pestle_pass_binary(&b, op, pestle_block_argument(b.block, 0),
+                                pestle_block_argument(b.block, 1), &result));
+  return pestle_op_return(&b, &result, 1, NULL);
+}
+
+static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t op,
+                                 pestle_value_t* x, pestle_value_t* init,
+                                 const int64_t* dims, size_t dim_count,
+                                 pestle_value_t** out) {
+  pestle_region_t* region;
+  PESTLE_TRY(fold_region(b, op, x->type->dtype, &region));
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
+  pestle_value_t* operands[2] = {x, init};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(b, &spec, &node));
+  *out = pestle_node_result(node, 0);
+  return NULL;
+}
+
+// --- Folds by one op ---
+
+static bool may_regroup(const split_t* s, pestle_op_t op,
+                        pestle_dtype_t dtype) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;
+  bool exact = (op != PESTLE_OP_ADD && op != PESTLE_OP_MULTIPLY) ||
+               !pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  return exact || !is_strict(s);
+}
+
+static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
+                                  pestle_op_t op) {
+  pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  pestle_dtype_t dtype = x->type->dtype;
+  cut_t cut;
+  if (!may_regroup(s, op, dtype) ||
+      !choose_cut(s, x->type, dims, (int64_t)pestle_dtype_size(dtype), &cut)) {
+    return NULL;
+  }
+  pestle_builder_t b = pestle_builder_before(node);
+  bool narrow = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
+                pestle_dtype_size(dtype) < pestle_dtype_size(PESTLE_F32);
+  if (narrow) {
+    PESTLE_TRY(pestle_pass_convert(&b, x, PESTLE_F32, &x));
+    PESTLE_TRY(pestle_pass_convert(&b, init, PESTLE_F32, &init));
+  }
+  pestle_value_t* neutral;
+  int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
+  size_t count = inner_dims(dims, &cut, inner);
+  PESTLE_TRY(make_neutral(&b, op, x->type->dtype, &neutral));
+  PESTLE_TRY(cut_value(&b, x, &cut, neutral, &x));
+  PESTLE_TRY(make_fold(&b, op, x, neutral, inner, count, &x));
+  PESTLE_TRY(make_fold(&b, op, x, init, &outer, 1, &x));
+  PESTLE_TRY(pestle_pass_convert(&b, x, dtype, &x));
+  pestle_pass_replace(node, &x);
+  s->changed = true;
+  return NULL;
+}
+
+// --- Folds by a region ---
+
+// A copy of |node| that folds |values| over other dims.
+static pestle_status_t clone_fold(pestle_builder_t* b,
+                                  const pestle_node_t* node,
+                                  pestle_value_t* const* values,
+                                  const int64_t* dims, size_t dim_count,
+                                  pestle_node_t** out) {
+  pestle_copier_t copier;
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
+  pestle_node_t changed = *node;
+  changed.attrs = &attr;
+  changed.attr_count = 1;
+  pestle_copier_init(pestle_context_allocator(b->module->context), *b, &copier);
+  pestle_status_t status = NULL;
+  for (uint32_t i = 0; i < node->operand_count / 2 && !status; ++i) {
+    status = pestle_copier_set(&copier, operand(node, i), values[i]);
+  }
+  if (!status) status = pestle_copier_node(&copier, &changed, out);
+  pestle_copier_deinit(&copier);
+  return status;
+}
+
+// Whether the fold of the initial values alone gives them back, to the bit.
+// |probe| folds one element, the initial value, for each.
+static pestle_status_t evaluate_probe(split_t* s, const pestle_node_t* probe,
+                                      bool* out_kept) {
+  uint32_t n = probe->operand_count / 2;
+  const void* data[2 * MAX_VALUES];
+  uint64_t made[MAX_VALUES][2];
+  void* results[MAX_VALUES];
+  memset(made, 0, sizeof(made));
+  for (uint32_t i = 0; i < 2 * n; ++i) {
+    data[i] = pestle_value_constant(operand(probe, i))->data;
+  }
+  for (uint32_t i = 0; i < n; ++i)
+    results[i] = made[i];
+  PESTLE_TRY(pestle_ref_evaluate_node(pestle_context_allocator(s->ctx->context),
+                                      probe, data, results));
+  *out_kept = true;
+  for (uint32_t i = 0; i < n; ++i) {
+    size_t size = pestle_dtype_size(probe->results[i].type->dtype);
+    if (memcmp(made[i], data[n + i], size)) *out_kept = false;
+  }
+  return NULL;
+}
+
+static pestle_status_t keeps_initial(split_t* s, pestle_node_t* node,
+                                     bool* out_kept) {
+  uint32_t n = node->operand_count / 2;
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t* ones[MAX_VALUES];
+  *out_kept = false;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!pestle_value_constant(operand(node, n + i))) return NULL;
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    pestle_elements_t e = *pestle_value_constant(operand(node, n + i));
+    e.type = pestle_type_make(e.type.dtype, 1, (int64_t[]){1});
+    e.splat = true;
+    PESTLE_TRY(pestle_pass_constant(&b, &e, &ones[i]));
+  }
+  pestle_node_t* probe;
+  int64_t dim = 0;
+  PESTLE_TRY(clone_fold(&b, node, ones, &dim, 1, &probe));
+  pestle_status_t status = evaluate_probe(s, probe, out_kept);
+  pestle_node_erase(probe);
+  for (uint32_t i = 0; i < n; ++i)
+    pestle_node_erase(ones[i]->node);
+  return status;
+}
+
+static pestle_status_t split_region(split_t* s, pestle_node_t* node) {
+  uint32_t n = node->operand_count / 2;
+  const pestle_type_t* type = operand(node, 0)->type;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    bytes += (int64_t)pestle_dtype_size(operand(node, i)->type->dtype);
+  }
+  cut_t cut;
+  bool kept;
+  if (n > MAX_VALUES || is_strict(s) ||
+      !choose_cut(s, type, dims, bytes, &cut)) {
+    return NULL;
+  }
+  PESTLE_TRY(keeps_initial(s, node, &kept));
+  if (!kept) return NULL;
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t* values[MAX_VALUES];
+  pestle_node_t* fold;
+  int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
+  size_t count = inner_dims(dims, &cut, inner);
+  for (uint32_t i = 0; i < n; ++i) {
+    PESTLE_TRY(cut_value(&b, operand(node, i), &cut, operand(node, n + i),
+                         &values[i]));
+  }
+  PESTLE_TRY(clone_fold(&b, node, values, inner, count, &fold));
+  for (uint32_t i = 0; i < n; ++i)
+    values[i] = pestle_node_result(fold, i);
+  PESTLE_TRY(clone_fold(&b, node, values, &outer, 1, &fold));
+  for (uint32_t i = 0; i < n; ++i)
+    values[i] = pestle_node_result(fold, i);
+  pestle_pass_replace(node, values);
+  s->changed = true;
+  return NULL;
+}
+
+// --- The pass ---
+
+static bool is_static(const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!pestle_type_is_static(operand(node, i)->type)) return false;
+  }
+  return node->operand_count > 0;
+}
+
+static pestle_status_t split_reduce(split_t* s, pestle_node_t* node) {
+  const pestle_type_t* type = operand(node, 0)->type;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
+  if (!dims.count || type->rank == PESTLE_MAX_RANK) return NULL;
+  pestle_op_t op = node->operand_count == 2
+                       ? pestle_block_fold_op(pestle_node_body(node, 0))
+                       : PESTLE_OP_COUNT;
+  return op == PESTLE_OP_COUNT ? split_region(s, node)
+                               : split_fold(s, node, op);
+}
+
+// Rows that would be cut as folds: the composite as core ops, else NULL.
+static pestle_status_t open_composite(split_t* s, pestle_node_t* node,
+                                      pestle_node_t** out_first) {
+  *out_first = NULL;
+  const pestle_type_t* type = operand(node, 0)->type;
+  cut_t cut;
+  if (pestle_fuse_kind_of(node) != PESTLE_FUSE_KIND_ROW || is_strict(s) ||
+      type->rank == PESTLE_MAX_RANK ||
+      !choose_cut(s, type, PESTLE_NODE_I64S(node, dimensions),
+                  (int64_t)pestle_dtype_size(type->dtype), &cut)) {
+    return NULL;
+  }
+  pestle_node_t* before = node->prev;
+  pestle_value_t* out[1];
+  PESTLE_TRY(pestle_decompose(node, out));
+  *out_first = before ? before->next : node->block->first;
+  pestle_pass_replace(node, out);
+  s->changed = true;
+  return NULL;
+}
+
+static pestle_status_t split_block(void* user, pestle_module_t* module,
+                                   pestle_block_t* block) {
+  split_t* s = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (!is_static(n)) continue;
+    if (n->op == PESTLE_OP_REDUCE) {
+      PESTLE_TRY(split_reduce(s, n));
+    } else if (pestle_pass_info(n)->fuse == PESTLE_FUSE_COMPOSITE) {
+      pestle_node_t* first;
+      PESTLE_TRY(open_composite(s, n, &first));
+      if (first) next = first;
+    }
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_split_folds(pestle_pass_context_t* ctx,
+                                        pestle_module_t* module,
+                                        bool* out_changed) {
+  split_t s = {.ctx = ctx};
+  PESTLE_TRY(pestle_pass_each_block(module, split_block, &s));
+  // Folds of one value read the same blocks.
+  if (s.changed) PESTLE_TRY(pestle_pass_cse(ctx, module, &s.changed));
+  *out_changed = s.changed;
+  return NULL;
+}
