@@ -128,6 +128,25 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                      resolved, NULL);
 }
 
+// Streaming stores are of whole vectors that are known to be aligned; buffers
+// begin at multiples of 64 bytes. 0: nothing is known.
+static unsigned streaming_align(const pestle_emit_t* e,
+                                const pestle_nest_tensor_t* t,
+                                const pestle_lin_t* flat) {
+  int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
+  int64_t bytes = size * e->lanes;
+  if (!t->streamed || e->valid < (int64_t)e->lanes) return 0;
+  if (bytes > 64) bytes = 64;
+  if (flat->constant * size % bytes) return 0;
+  for (uint32_t i = 0; i < flat->count; ++i) {
+    const pestle_atom_t* atom = flat->terms[i].atom;
+    bool lane =
+        atom->kind == PESTLE_ATOM_AXIS && (int32_t)atom->axis == e->vector_axis;
+    if (!lane && flat->terms[i].coef * size % bytes) return 0;
+  }
+  return (unsigned)bytes;
+}
+
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_lin_t* resolved, pestle_kir_id_t value) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
@@ -148,7 +167,8 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   pestle_emit_index_t at = pestle_emit_index(e, resolved);
   if (!vector || (at.vector == PESTLE_KIR_NONE && at.step == 1)) {
     pestle_kir_store(e->k, buffer, at.scalar, value,
-                     pestle_emit_mask(e, at.scalar), 0);
+                     pestle_emit_mask(e, at.scalar),
+                     streaming_align(e, t, resolved));
     return;
   }
   pestle_kir_id_t mask = lane_mask(e);

@@ -80,9 +80,11 @@ static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
     }
     bool input = x->kind == PESTLE_TENSOR_INPUT;
     int64_t count = x->pack ? x->packed_elements : pestle_type_count(&x->type);
-    e->buffer[t] =
-        pestle_kir_add_buffer(e->k, x->name, PESTLE_KIR_GLOBAL, x->type.dtype,
-                              1, count, input ? PESTLE_KIR_READONLY : 0);
+    unsigned flags = input         ? PESTLE_KIR_READONLY
+                     : x->streamed ? PESTLE_KIR_NONTEMPORAL
+                                   : 0;
+    e->buffer[t] = pestle_kir_add_buffer(e->k, x->name, PESTLE_KIR_GLOBAL,
+                                         x->type.dtype, 1, count, flags);
     out->tensors[out->count++] = t;
   }
   return NULL;

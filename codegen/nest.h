@@ -119,6 +119,7 @@ typedef struct pestle_nest_tensor_t {
   uint8_t kind;   // pestle_tensor_kind_t
   uint8_t place;  // pestle_place_t
   bool constant;  // an input whose data is known when the plan is made
+  bool streamed;  // OUTPUT: its stores go past the caches
   uint32_t slot;
   int32_t stage;  // that writes it, or -1
   int32_t alias;  // OUTPUT: input slot that it overwrites in place, or -1

@@ -88,6 +88,7 @@ static pestle_status_t parse_argument(pestle_nest_parser_t* p,
     PESTLE_TRY(pestle_scan_int(&p->s, 0, INT32_MAX, &value));
     t->alias = (int32_t)value;
   }
+  t->streamed = pestle_scan_accept_word(&p->s, "streamed");
   return pestle_scan_accept_word(&p->s, "pack") ? parse_pack(p, t) : NULL;
 }
 

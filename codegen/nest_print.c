@@ -375,6 +375,7 @@ static void print_tensor(printer_t* p, const pestle_nest_tensor_t* t) {
   }
   if (t->constant) pestle_strbuf_append_c(p->out, " constant");
   if (t->alias >= 0) pestle_strbuf_appendf(p->out, " over %d", t->alias);
+  if (t->streamed) pestle_strbuf_append_c(p->out, " streamed");
   print_pack(t, p->out);
   pestle_strbuf_append_char(p->out, '\n');
 }

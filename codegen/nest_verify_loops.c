@@ -259,6 +259,18 @@ static pestle_status_t check_turned(const verify_t* v) {
   return broken(v, "it is no copy that can turn in registers");
 }
 
+static pestle_status_t check_streamed(const verify_t* v) {
+  for (uint32_t i = 0; i < v->s->value_count; ++i) {
+    const char* why;
+    if (!v->nest->tensors.data[v->s->tensors[i]].streamed ||
+        pestle_nest_may_stream(v->nest, v->stage, &why)) {
+      continue;
+    }
+    return broken(v, "its stores cannot go past the caches: %s", why);
+  }
+  return NULL;
+}
+
 static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_order(v));
   for (uint32_t i = 0; i < v->s->order_count; ++i) {
@@ -266,6 +278,7 @@ static pestle_status_t check_stage(const verify_t* v) {
   }
   PESTLE_TRY(check_parts(v));
   PESTLE_TRY(check_turned(v));
+  PESTLE_TRY(check_streamed(v));
   if (v->stage == v->anchor) {
     return v->s->at_stage < 0 ? NULL
                               : broken(v,

@@ -98,6 +98,13 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
 // kept in registers turned: vectors along the last axis.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
                                                            uint32_t stage);
+// stream S: the stores of the last stage S go past the caches. Its results
+// overwrite no argument, and whole vectors of them are aligned.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_stream(pestle_nest_t* nest,
+                                                        uint32_t stage);
+// Whether |stage| may have that row; else |*out_why| is a sentence's end.
+bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
+                            const char** out_why);
 // The position among the map axes of |stage|, which reads one argument, of the
 // axis along which the argument is contiguous; -1: none, or it is the last.
 int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage);

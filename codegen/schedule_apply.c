@@ -186,6 +186,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_STORE:
     case PESTLE_PRIM_EPILOGUE:
     case PESTLE_PRIM_TRANSPOSE:
+    case PESTLE_PRIM_STREAM:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -238,6 +239,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_loops(nest, stage, row);
     case PESTLE_PRIM_TRANSPOSE:
       return pestle_schedule_transpose(nest, stage);
+    case PESTLE_PRIM_STREAM:
+      return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_PARTIAL:
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:

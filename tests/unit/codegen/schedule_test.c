@@ -10,6 +10,9 @@
 #include "unit/codegen/kir_test.h"
 #include "unit/codegen/nest_test.h"
 
+// A cache that no result fits in: all are streamed where that is legal.
+enum { SMALL_L3 = 2 };
+
 // --- Replay ---
 
 static pestle_status_t apply_text(pestle_nest_t* nest, const char* text,
@@ -57,6 +60,9 @@ static void test_replay(void** state) {
   for (uint32_t g = 0; g < l.group_count; ++g) {
     replay(&l, g, 0, &caps);
     replay(&l, g, 2, &caps);
+    caps.l3_bytes = SMALL_L3;
+    replay(&l, g, 0, &caps);
+    caps.l3_bytes = 0;
   }
   lowering_close(&l);
 }
@@ -128,10 +134,11 @@ static void compare(const case_t* c, const pestle_type_t* type,
   }
 }
 
-static void test_plain(void** state) {
+static void plain_against_sketched(const case_t* c, uint64_t l3_bytes) {
   lowering_t l;
-  lowering_open(*state, &l);
+  lowering_open(c, &l);
   pestle_target_caps_t caps = test_caps();
+  caps.l3_bytes = l3_bytes;
   void *inputs[16], *want[8], *got[8];
   for (uint32_t i = 0; i < l.fusion->operand_count; ++i) {
     const pestle_type_t* type = pestle_node_operand(l.fusion, i)->type;
@@ -162,6 +169,11 @@ static void test_plain(void** state) {
   for (uint32_t i = 0; i < l.fusion->operand_count; ++i)
     free(inputs[i]);
   lowering_close(&l);
+}
+
+static void test_plain(void** state) {
+  plain_against_sketched(*state, 0);
+  plain_against_sketched(*state, SMALL_L3);
 }
 
 // --- Rows by hand against plain ---
@@ -503,6 +515,25 @@ static void test_transpose_is_legal(void** state) {
   refuse("gemm_even", 0, "", "transpose c", "it must be a copy");
 }
 
+static void test_stream_is_legal(void** state) {
+  (void)state;
+  accept("long_chain", 0,
+         "inline c y\nsplit y_2.a 64\nsplit y_2.ai 16\nunroll y_2.aio\n"
+         "vectorise y_2.aii\nstream y_2");
+  refuse("long_chain", 0, "inline c y", "stream y_2", "must be a vector");
+  refuse("long_chain", 0, "", "stream c", "only the last stage");
+  // Every other vector of 16 would begin in the middle of a line.
+  refuse("long_chain", 0,
+         "inline c y\nsplit y_2.a 24\nsplit y_2.ai 16\nvectorise y_2.aii",
+         "stream y_2", "multiples of their size");
+  // Rows of 19.
+  refuse("transpose", 0, "inline y\nsplit y_2.b 16\nvectorise y_2.bi",
+         "stream y_2", "multiples of their size");
+  accept("gemm_even", 0,
+         "split y.b 16\nvectorise y.bi\nsplit c.b 16\nvectorise c.bi\n"
+         "reorder c a k bo bi\nstream y");
+}
+
 static void malformed(const char* text, const char* message) {
   lowering_t l;
   pestle_nest_t nest;
@@ -543,6 +574,7 @@ int main(void) {
       cmocka_unit_test(test_partial_is_legal),
       cmocka_unit_test(test_online_is_legal),
       cmocka_unit_test(test_transpose_is_legal),
+      cmocka_unit_test(test_stream_is_legal),
       cmocka_unit_test(test_row_errors)};
   size_t n = 0;
   while (tests[n].name)
