@@ -9,6 +9,10 @@
 //   tile          folds whose innermost    accumulators of rows x vectors in
 //                 map axis is contiguous   registers: GEMM, convolution,
 //                                          pooling, column sums
+//   dots          few vectors times        rows of the matrix in order, partial
+//                 a matrix of rows         results in lanes
+//   thin          few vectors times        some rows of the matrix at a time,
+//                 a large matrix           sums of whole rows in scratch
 //   chain         two contractions, row    tiles of both, scores and their rows
 //                 folds between them       in scratch
 //   columns       several folds along      one row's columns in lanes, all folds
@@ -227,6 +231,32 @@ static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
                "wants";
 }
 
+// The forms for one fold; |*out_done|: one was taken.
+static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
+                                  bool* out_done) {
+  *out_done = true;
+  if (pestle_sketch_dots_fits(k, fold)) {
+    pestle_sketch_note(k,
+                       "dots: few vectors times a matrix, whose rows are "
+                       "read in order");
+    return pestle_sketch_dots(k, fold);
+  }
+  if (pestle_sketch_thin_fits(k, fold)) {
+    pestle_sketch_note(k,
+                       "thin: few vectors times a matrix that no cache "
+                       "holds, a few of its rows at a time");
+    return pestle_sketch_thin(k, fold);
+  }
+  if (pestle_sketch_tile_fits(k, fold)) {
+    pestle_sketch_note(k,
+                       "tile of accumulators: one fold, whose results lie side "
+                       "by side along the innermost dimension");
+    return pestle_sketch_tile(k, fold);
+  }
+  *out_done = false;
+  return NULL;
+}
+
 static pestle_status_t choose(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   uint32_t count;
@@ -241,11 +271,10 @@ static pestle_status_t choose(pestle_sketch_t* k) {
     pestle_sketch_note(k, "map: nothing is folded");
     return pestle_sketch_map(k);
   }
-  if (count == 1 && fold >= 0 && pestle_sketch_tile_fits(k, (uint32_t)fold)) {
-    pestle_sketch_note(k,
-                       "tile of accumulators: one fold, whose results lie side "
-                       "by side along the innermost dimension");
-    return pestle_sketch_tile(k, (uint32_t)fold);
+  if (count == 1 && fold >= 0) {
+    bool done;
+    PESTLE_TRY(try_single(k, (uint32_t)fold, &done));
+    if (done) return NULL;
   }
   if (!nest->frugal && pestle_sketch_chain_fits(k)) {
     pestle_sketch_note(k,

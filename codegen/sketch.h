@@ -61,6 +61,17 @@ typedef struct pestle_stride_t {
   bool strided;  // some read moves otherwise
 } pestle_stride_t;
 
+// The argument of a product's operand that moves along an axis; -1: none does.
+// Only contiguously it is the vector operand of a tile, else it is staged.
+typedef struct pestle_operand_t {
+  pestle_sketch_t* k;
+  uint32_t axis;
+  int32_t tensor;
+  int64_t stride;  // elements, along the axis
+  bool unit, constant;
+  bool aliasing;  // rows a large power of two apart fall into few cache sets
+} pestle_operand_t;
+
 static inline pestle_nest_stage_t* pestle_sketch_stage(const pestle_sketch_t* k,
                                                        uint32_t id) {
   return pestle_nest_stage(k->nest, id);
@@ -136,6 +147,9 @@ int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
                                  const pestle_choice_t* x);
 pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
                                      const pestle_contract_t* c);
+// Keeps |text| in the nest, for its printer, and frees it.
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_keep_choice(pestle_sketch_t* k, pestle_strbuf_t* text);
 // Notes the choice and what was rejected in the nest, for its printer.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
     pestle_sketch_t* k, const pestle_contract_t* c, const pestle_choice_t* x);
@@ -145,6 +159,9 @@ pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
                                       int64_t height);
 // A sum of products.
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
+pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,
+                                       const pestle_expr_t* side,
+                                       uint32_t axis);
 // Whether stage |id| is read by the anchor at exactly the anchor's axes.
 bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
 // Lanes and unrolled partial results along |axis| of fold |id|, where it may
@@ -177,6 +194,13 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
 // One fold, which |pestle_sketch_tile_fits|:
 bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
+                                                    uint32_t fold);
+// A matrix times few vectors, read once, as it lies: by rows of it.
+bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_dots(pestle_sketch_t* k,
+                                                    uint32_t fold);
+bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_thin(pestle_sketch_t* k,
                                                     uint32_t fold);
 // Two contractions with row folds between them:
 bool pestle_sketch_chain_fits(pestle_sketch_t* k);

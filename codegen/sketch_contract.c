@@ -53,19 +53,8 @@ bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id) {
 
 // --- Operands ---
 
-// The operand of the product that moves along the anchor's innermost axis
-// only contiguously is the vector operand; -1 if it must be staged.
-typedef struct operand_t {
-  pestle_sketch_t* k;
-  uint32_t axis;
-  int32_t tensor;
-  int64_t stride;  // elements, along the axis
-  bool unit, constant;
-  bool aliasing;  // rows a large power of two apart fall into few cache sets
-} operand_t;
-
 static void operand_visit(void* user, const pestle_expr_t* e) {
-  operand_t* o = user;
+  pestle_operand_t* o = user;
   const pestle_nest_tensor_t* t = &o->k->nest->tensors.data[e->i];
   if (t->kind != PESTLE_TENSOR_INPUT) return;
   bool nested;
@@ -85,9 +74,10 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   if (nested || e->guard) o->tensor = -1;
 }
 
-static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
-                                uint32_t axis) {
-  operand_t o = {.k = k, .axis = axis, .tensor = -1};
+pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,
+                                       const pestle_expr_t* side,
+                                       uint32_t axis) {
+  pestle_operand_t o = {.k = k, .axis = axis, .tensor = -1};
   pestle_status_t st =
       pestle_expr_visit_reads(k->nest, side, operand_visit, &o);
   if (st) pestle_nest_fail(k->nest, st);
@@ -99,7 +89,7 @@ static operand_t vector_operand(pestle_sketch_t* k, const pestle_expr_t* side,
 static bool shares_operand(pestle_sketch_t* k, const pestle_nest_stage_t* f,
                            uint32_t axis) {
   for (int side = 0; side < 2; ++side) {
-    if (vector_operand(k, f->values[0]->args[side], axis).tensor < 0) {
+    if (pestle_sketch_operand(k, f->values[0]->args[side], axis).tensor < 0) {
       return true;
     }
   }
@@ -114,6 +104,11 @@ bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
   }
   // Not worth lanes over one or two elements when a fold axis is contiguous.
   uint32_t last = f->roots[f->map_count - 1];
+  if (pestle_sketch_extent(k, last) == 1 && k->reassociate &&
+      f->root_count == f->map_count + 1 &&
+      pestle_sketch_contiguous_fold(k, f) >= 0) {
+    return false;
+  }
   return pestle_sketch_contiguous_fold(k, f) < 0 ||
          pestle_sketch_strides(k, f, last).unit ||
          (pestle_sketch_is_product(f) && shares_operand(k, f, last));
@@ -125,7 +120,8 @@ pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
   uint32_t axis = c->roots[c->map_count - 1];
   for (int side = 0; side < 2; ++side) {
-    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
+    pestle_operand_t o =
+        pestle_sketch_operand(k, c->values[0]->args[side], axis);
     if (o.tensor < 0 || o.unit || k->nest->frugal ||
         !pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor)) {
       continue;
@@ -141,11 +137,13 @@ pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
 
 // The operand of the product |fold| that moves along |axis| and is read in one
 // way only (of x * x^T neither is packed or copied); else tensor is -1.
-static operand_t fed_operand(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
+static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
+                                    uint32_t axis) {
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
-  operand_t found = {.tensor = -1};
+  pestle_operand_t found = {.tensor = -1};
   for (int side = 0; side < 2; ++side) {
-    operand_t o = vector_operand(k, c->values[0]->args[side], axis);
+    pestle_operand_t o =
+        pestle_sketch_operand(k, c->values[0]->args[side], axis);
     if (o.tensor >= 0 &&
         pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor) &&
         (found.tensor < 0 || o.constant)) {
@@ -162,7 +160,7 @@ static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
   *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
-  operand_t o = fed_operand(k, t->fold, axis);
+  pestle_operand_t o = fed_operand(k, t->fold, axis);
   if (o.tensor < 0) return NULL;
   const char* name = k->nest->tensors.data[o.tensor].name;
   if (o.constant) {
@@ -436,7 +434,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
     const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
     c.boxed = c.boxed || (kept->keep && !kept->inlined);
   }
-  operand_t o = fed_operand(k, t->fold, last);
+  pestle_operand_t o = fed_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->frugal;
     c.strided = !o.unit;
@@ -444,8 +442,8 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
   }
   if (t->row < 0) return c;
   for (int side = 0; side < 2; ++side) {
-    operand_t row =
-        vector_operand(k, s->values[0]->args[side], s->roots[t->row]);
+    pestle_operand_t row =
+        pestle_sketch_operand(k, s->values[0]->args[side], s->roots[t->row]);
     c.row_aliasing =
         c.row_aliasing || (row.stride && row.stride % ALIASING_ELEMENTS == 0);
   }

@@ -268,6 +268,19 @@ static void append_rejected(pestle_sketch_t* k, const pestle_contract_t* c,
   append_choice(text, c, &x);
 }
 
+pestle_status_t pestle_sketch_keep_choice(pestle_sketch_t* k,
+                                          pestle_strbuf_t* text) {
+  pestle_status_t status = pestle_strbuf_status(text);
+  if (!status) {
+    const char* kept = pestle_arena_copy(
+        k->nest->arena, pestle_strbuf_cstr(text), text->size + 1, 1);
+    if (!kept) status = PESTLE_OOM();
+    k->nest->choice = kept;
+  }
+  pestle_strbuf_deinit(text);
+  return status;
+}
+
 pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
                                       const pestle_contract_t* c,
                                       const pestle_choice_t* x) {
@@ -299,13 +312,5 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
     --other.rows;
     append_rejected(k, c, other, &text);
   }
-  pestle_status_t status = pestle_strbuf_status(&text);
-  if (!status) {
-    const char* kept = pestle_arena_copy(
-        k->nest->arena, pestle_strbuf_cstr(&text), text.size + 1, 1);
-    if (!kept) status = PESTLE_OOM();
-    k->nest->choice = kept;
-  }
-  pestle_strbuf_deinit(&text);
-  return status;
+  return pestle_sketch_keep_choice(k, &text);
 }

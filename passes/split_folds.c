@@ -12,6 +12,9 @@
 // mask. Sums of narrow floats are kept in f32 between the two folds. Composites
 // with few long rows are decomposed for it.
 //
+// A product of few vectors and a matrix is such a fold too: blocks of its taps
+// become a batch.
+//
 // Folds of several values, or by a region that is no single op, are cut where
 // the region keeps the initial values (f(init, init) = init), as StableHLO lets
 // these enter anywhere. Under PESTLE_NUMERICS_STRICT float sums and products
@@ -40,8 +43,19 @@ enum {
   // Of an inner block: whole cache lines, and whole vectors of f32, side by
   // side as the sketches have them.
   BLOCK_STEP = 64,
+  // Vectors that a matrix is multiplied with, at most; the columns and rows of
+  // it that a group then takes, and the least part of a column or row that it
+  // goes through. As the sketches have it. A block's sums are written once, so
+  // that 64 rows of taps a vector make that 3 % of the traffic.
+  MOST_VECTORS = 8,
+  PANEL_COLUMNS = 4096,
+  DOT_ROWS = 16,
+  LEAST_TAPS = 64,
+  LEAST_DOT = 4096,
+  LEAST_L2S = 8,
   // For targets that do not say.
   DEFAULT_L2_BYTES = 1 << 20,
+  DEFAULT_L3_BYTES = 8 << 20,
   MAX_VALUES = 8,
 };
 
@@ -77,16 +91,17 @@ static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
   return groups;
 }
 
-// Into how many blocks each group's part is cut; 1: none.
-static int64_t count_blocks(const split_t* s, const pestle_type_t* type,
-                            pestle_i64s_t dims, int64_t element_bytes) {
-  int64_t l2 = (int64_t)s->ctx->caps->l2_bytes;
-  if (l2 <= 0) l2 = DEFAULT_L2_BYTES;
-  int64_t groups = count_groups(type, dims);
-  int64_t bytes = pestle_type_count(type) * element_bytes;
+static int64_t l2_bytes(const split_t* s) {
+  int64_t bytes = (int64_t)s->ctx->caps->l2_bytes;
+  return bytes > 0 ? bytes : DEFAULT_L2_BYTES;
+}
+
+// Into how many blocks each group's part is cut, of |bytes| that |groups|
+// share; 1: none.
+static int64_t count_blocks(const split_t* s, int64_t bytes, int64_t groups) {
   if (groups >= ENOUGH_GROUPS || bytes < LEAST_BYTES) return 1;
   // A block that is read by several folds, one after the other, stays in L2.
-  int64_t block = bytes / WANTED_GROUPS, most = l2 / 4;
+  int64_t block = bytes / WANTED_GROUPS, most = l2_bytes(s) / 4;
   if (block > most) block = most;
   if (block < LEAST_BLOCK_BYTES) block = LEAST_BLOCK_BYTES;
   return bytes / groups / block;
@@ -120,7 +135,8 @@ static int64_t find_divisor(int64_t extent, int64_t blocks, int64_t step) {
 
 static bool choose_cut(const split_t* s, const pestle_type_t* type,
                        pestle_i64s_t dims, int64_t element_bytes, cut_t* out) {
-  int64_t blocks = count_blocks(s, type, dims, element_bytes);
+  int64_t blocks = count_blocks(s, pestle_type_count(type) * element_bytes,
+                                count_groups(type, dims));
   if (blocks < 2) return false;
   out->dim = choose_dim(type, dims, blocks);
   int64_t extent = type->dims[out->dim];
@@ -407,6 +423,138 @@ static pestle_status_t split_region(split_t* s, pestle_node_t* node) {
   return NULL;
 }
 
+// --- Products of a matrix and few vectors ---
+
+// The dims of one side of a dot, and what they multiply to.
+typedef struct side_t {
+  pestle_value_t* value;
+  pestle_i64s_t batch;
+  int64_t contract, batches, rows;
+} side_t;
+
+static side_t read_side(pestle_value_t* value, pestle_i64s_t batch,
+                        pestle_i64s_t contract) {
+  side_t s = {value, batch, contract.data[0], 1, 1};
+  for (int32_t d = 0; d < value->type->rank; ++d) {
+    if (d == s.contract) continue;
+    bool shared = pestle_pass_i64s_has(batch, d);
+    *(shared ? &s.batches : &s.rows) *= value->type->dims[d];
+  }
+  return s;
+}
+
+static bool is_contiguous(const side_t* s) {
+  return s->contract == s->value->type->rank - 1 || s->rows == 1;
+}
+
+// Bytes of a matrix of columns from which on the sketches read it as it lies.
+static int64_t least_matrix(const split_t* s, int64_t vectors) {
+  if (vectors == 1) return LEAST_L2S * l2_bytes(s);
+  uint64_t l3 = s->ctx->caps->l3_bytes;
+  return (l3 ? (int64_t)l3 : DEFAULT_L3_BYTES) / 2 + 1;
+}
+
+// How many blocks of the taps; 1: none.
+static int64_t count_dot_blocks(const split_t* s, const side_t* vectors,
+                                const side_t* matrix) {
+  const pestle_type_t* type = matrix->value->type;
+  int64_t taps = type->dims[matrix->contract];
+  bool rows = is_contiguous(matrix);
+  if (vectors->rows > MOST_VECTORS || pestle_value_constant(matrix->value) ||
+      (rows && !is_contiguous(vectors))) {
+    return 1;
+  }
+  int64_t columns = rows ? DOT_ROWS : PANEL_COLUMNS;
+  int64_t groups = matrix->batches * ((matrix->rows + columns - 1) / columns);
+  int64_t bytes =
+      pestle_type_count(type) * (int64_t)pestle_dtype_size(type->dtype);
+  if (!rows && bytes < least_matrix(s, vectors->rows)) return 1;
+  int64_t blocks = count_blocks(s, bytes, groups);
+  int64_t most = taps / (rows ? LEAST_DOT : LEAST_TAPS * vectors->rows);
+  // Nothing is read twice, so that there is no need for small blocks.
+  if (blocks > WANTED_GROUPS / groups) blocks = WANTED_GROUPS / groups;
+  if (blocks > most) blocks = most;
+  if (blocks < 2) return 1;
+  blocks = find_divisor(taps, blocks, rows ? BLOCK_STEP : 1);
+  return blocks <= most ? blocks : 1;
+}
+
+// |side| with its taps in blocks, and its batch dims then.
+static pestle_status_t cut_side(pestle_builder_t* b, const side_t* side,
+                                int64_t blocks, pestle_value_t** out,
+                                int64_t* out_batch) {
+  int64_t taps = side->value->type->dims[side->contract];
+  cut_t cut = {side->contract, blocks, taps / blocks};
+  size_t n = inner_dims(side->batch, &cut, out_batch);
+  out_batch[n] = side->contract;
+  return cut_value(b, side->value, &cut, NULL, out);
+}
+
+static pestle_status_t make_block_dot(pestle_builder_t* b,
+                                      const pestle_node_t* node,
+                                      const side_t* lhs, const side_t* rhs,
+                                      int64_t blocks, pestle_value_t** out) {
+  pestle_value_t* operands[2];
+  int64_t lb[PESTLE_MAX_RANK], rb[PESTLE_MAX_RANK];
+  PESTLE_TRY(cut_side(b, lhs, blocks, &operands[0], lb));
+  PESTLE_TRY(cut_side(b, rhs, blocks, &operands[1], rb));
+  int64_t left = lhs->contract + 1, right = rhs->contract + 1;
+  size_t n = lhs->batch.count;
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_I64S(lhs_batching_dimensions, lb, n + 1),
+      PESTLE_SET_I64S(rhs_batching_dimensions, rb, n + 1),
+      PESTLE_SET_I64S(lhs_contracting_dimensions, &left, 1),
+      PESTLE_SET_I64S(rhs_contracting_dimensions, &right, 1)};
+  const pestle_type_t* whole = node->results[0].type;
+  bool narrow = pestle_dtype_is(whole->dtype, PESTLE_KIND_FLOAT) &&
+                pestle_dtype_size(whole->dtype) < 4;
+  pestle_type_t type =
+      pestle_type_make(narrow ? PESTLE_F32 : whole->dtype, 0, NULL);
+  for (int32_t d = 0; d < whole->rank; ++d) {
+    if (d == (int32_t)n) type.dims[type.rank++] = blocks;
+    type.dims[type.rank++] = whole->dims[d];
+  }
+  if (whole->rank == (int32_t)n) type.dims[type.rank++] = blocks;
+  return pestle_pass_make(b, PESTLE_OP_DOT_GENERAL, operands, 2, attrs, 4,
+                          &type, out);
+}
+
+// A product that a group of its own would only share badly: blocks of the taps
+// become a batch, and their products are added.
+static pestle_status_t split_dot(split_t* s, pestle_node_t* node) {
+  pestle_i64s_t lc = PESTLE_NODE_I64S(node, lhs_contracting_dimensions);
+  pestle_i64s_t rc = PESTLE_NODE_I64S(node, rhs_contracting_dimensions);
+  const pestle_type_t* whole = node->results[0].type;
+  if (is_strict(s) || lc.count != 1 || whole->rank >= PESTLE_MAX_RANK ||
+      operand(node, 0)->type->rank >= PESTLE_MAX_RANK ||
+      operand(node, 1)->type->rank >= PESTLE_MAX_RANK ||
+      pestle_dtype_is(whole->dtype, PESTLE_KIND_COMPLEX)) {
+    return NULL;
+  }
+  side_t lhs = read_side(operand(node, 0),
+                         PESTLE_NODE_I64S(node, lhs_batching_dimensions), lc);
+  side_t rhs = read_side(operand(node, 1),
+                         PESTLE_NODE_I64S(node, rhs_batching_dimensions), rc);
+  bool right = rhs.rows >= lhs.rows;
+  // What makes the matrix may go into the kernel only as it is.
+  const pestle_node_t* made = (right ? &rhs : &lhs)->value->node;
+  if (made && pestle_fuse_is_elementwise(made)) return NULL;
+  int64_t blocks =
+      count_dot_blocks(s, right ? &lhs : &rhs, right ? &rhs : &lhs);
+  if (blocks < 2) return NULL;
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t *x, *zero;
+  PESTLE_TRY(make_block_dot(&b, node, &lhs, &rhs, blocks, &x));
+  pestle_type_t scalar = pestle_type_make(x->type->dtype, 0, NULL);
+  int64_t dim = (int64_t)lhs.batch.count;
+  PESTLE_TRY(pestle_pass_splat(&b, &scalar, 0, &zero));
+  PESTLE_TRY(make_fold(&b, PESTLE_OP_ADD, x, zero, &dim, 1, &x));
+  PESTLE_TRY(pestle_pass_convert(&b, x, whole->dtype, &x));
+  pestle_pass_replace(node, &x);
+  s->changed = true;
+  return NULL;
+}
+
 // --- The pass ---
 
 static bool is_static(const pestle_node_t* node) {
@@ -457,6 +605,8 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
     if (!is_static(n)) continue;
     if (n->op == PESTLE_OP_REDUCE) {
       PESTLE_TRY(split_reduce(s, n));
+    } else if (n->op == PESTLE_OP_DOT_GENERAL) {
+      PESTLE_TRY(split_dot(s, n));
     } else if (pestle_pass_info(n)->fuse == PESTLE_FUSE_COMPOSITE) {
       pestle_node_t* first;
       PESTLE_TRY(open_composite(s, n, &first));

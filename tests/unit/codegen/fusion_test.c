@@ -147,13 +147,16 @@ static void run_kernel(const run_t* r, const pestle_backend_t* backend,
   pestle_nest_deinit(&nest);
 }
 
-static void run_on(run_t* r, const pestle_backend_t* backend,
-                   void* const* want) {
+// |small_caches|: as if nothing fitted in them, so that what is done about large
+// tensors is done about these.
+static void run_on(run_t* r, const pestle_backend_t* backend, void* const* want,
+                   bool small_caches) {
   pestle_arena_t arena;
   pestle_kernel_group_t* groups;
   uint32_t count;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   assert_ok(backend->target->describe(backend->self, NULL, &caps));
+  if (small_caches) caps.l1_bytes = caps.l2_bytes = caps.l3_bytes = 2;
   pestle_arena_init(pestle_allocator_system(), &arena);
   for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
     r->results[i] = make_data(r->fusion->results[i].type);
@@ -193,8 +196,10 @@ static void run_case(const case_t* c) {
   }
   assert_ok(pestle_ref_evaluate_node(pestle_allocator_system(), r.fusion,
                                      (const void* const*)r.inputs, want));
-  run_on(&r, ref_backend, want);
-  run_on(&r, llvm_backend, want);
+  for (int small = 0; small < 2; ++small) {
+    run_on(&r, ref_backend, want, small);
+    run_on(&r, llvm_backend, want, small);
+  }
   for (uint32_t i = 0; i < r.fusion->operand_count; ++i)
     free(r.inputs[i]);
   for (uint32_t i = 0; i < r.fusion->result_count; ++i)

@@ -10,8 +10,9 @@
 #include "unit/codegen/kir_test.h"
 #include "unit/codegen/nest_test.h"
 
-// A cache that no result fits in: all are streamed where that is legal.
-enum { SMALL_L3 = 2 };
+// Caches that nothing fits in: all results are streamed where that is legal, all
+// matrices are large.
+enum { SMALL_CACHE = 2 };
 
 // --- Replay ---
 
@@ -60,9 +61,9 @@ static void test_replay(void** state) {
   for (uint32_t g = 0; g < l.group_count; ++g) {
     replay(&l, g, 0, &caps);
     replay(&l, g, 2, &caps);
-    caps.l3_bytes = SMALL_L3;
+    caps.l2_bytes = caps.l3_bytes = SMALL_CACHE;
     replay(&l, g, 0, &caps);
-    caps.l3_bytes = 0;
+    caps = test_caps();
   }
   lowering_close(&l);
 }
@@ -134,11 +135,11 @@ static void compare(const case_t* c, const pestle_type_t* type,
   }
 }
 
-static void plain_against_sketched(const case_t* c, uint64_t l3_bytes) {
+static void plain_against_sketched(const case_t* c, uint64_t cache_bytes) {
   lowering_t l;
   lowering_open(c, &l);
   pestle_target_caps_t caps = test_caps();
-  caps.l3_bytes = l3_bytes;
+  caps.l2_bytes = caps.l3_bytes = cache_bytes;
   void *inputs[16], *want[8], *got[8];
   for (uint32_t i = 0; i < l.fusion->operand_count; ++i) {
     const pestle_type_t* type = pestle_node_operand(l.fusion, i)->type;
@@ -173,8 +174,53 @@ static void plain_against_sketched(const case_t* c, uint64_t l3_bytes) {
 
 static void test_plain(void** state) {
   plain_against_sketched(*state, 0);
-  plain_against_sketched(*state, SMALL_L3);
+  plain_against_sketched(*state, SMALL_CACHE);
 }
+
+// --- Few vectors times a matrix ---
+
+// The first line of why the sketch of |name| is as it is; the form of it.
+static void chooses(const char* name, uint32_t constants, uint64_t cache_bytes,
+                    bool reassociate, const char* want) {
+  lowering_t l;
+  pestle_nest_t nest;
+  pestle_target_caps_t caps = test_caps();
+  caps.l2_bytes = caps.l3_bytes = cache_bytes;
+  lowering_open(find_case(name), &l);
+  lowering_nest(&l, 0, constants, &nest);
+  assert_ok(pestle_sketch(&nest, &caps, reassociate));
+  assert_non_null(nest.choice);
+  if (strncmp(nest.choice, want, strlen(want)) != 0) {
+    fail_msg("%s: '%s', should begin with '%s'", name, nest.choice, want);
+  }
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+#define ROWS "no tiles: the matrix, 75 rows of 131 taps, is used "
+
+static void test_thin(void** state) {
+  (void)state;
+  // Rows are read in order, however small the matrix is.
+  chooses("matvec_rows", 0, 0, true, ROWS "1 time only");
+  chooses("matvec_rows_few", 0, 0, true, ROWS "5 times only");
+  chooses("matvec_left", 0, 0, true, ROWS "1 time only");
+  // Lanes add in another order than the program says.
+  chooses("matvec_rows", 0, 0, false, "tile of 1 rows");
+  // What is constant is packed.
+  chooses("matvec_rows_few", 2, 0, true, "tile of");
+  // Columns are read by whole rows where no cache holds them.
+  chooses("matvec_columns", 0, 0, true, "tile of 1 rows");
+  chooses("matvec_columns", 0, SMALL_CACHE, true,
+          "no tiles: the matrix, 4500 columns of 70 taps, is used 1 time");
+  chooses("matvec_columns", 2, SMALL_CACHE, true, "tile of");
+  chooses("matvec_columns_few", 0, SMALL_CACHE, true,
+          "no tiles: the matrix, 90 columns of 67 taps, is used 3 times");
+  // Several vectors: half of L3 decides, 12060 bytes here.
+  chooses("matvec_columns_few", 0, 48 << 10, true, "tile of 3 rows");
+}
+
+#undef ROWS
 
 // --- Rows by hand against plain ---
 
@@ -569,6 +615,7 @@ int main(void) {
       cmocka_unit_test(test_sticky),
       cmocka_unit_test(test_too_many_parts),
       cmocka_unit_test(test_rfactor_and_epilogue),
+      cmocka_unit_test(test_thin),
       cmocka_unit_test(test_partial),
       cmocka_unit_test(test_online),
       cmocka_unit_test(test_partial_is_legal),
