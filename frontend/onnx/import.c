@@ -151,11 +151,17 @@ static pestle_status_t import_body(pestle_onnx_import_t* import,
   return status;
 }
 
-static pestle_status_t check_sizes(const pestle_type_t* types, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (pestle_onnx_type_fits(&types[i])) continue;
-    return PESTLE_ERROR(UNSUPPORTED, "argument %zu has more than 2^48 elements",
-                        i);
+// Sizes that no machine has are refused here, so that what importers compute from
+// extents cannot overflow.
+static pestle_status_t check_sizes(pestle_function_t* function) {
+  for (size_t i = 0; i < pestle_function_argument_count(function); ++i) {
+    const pestle_type_t* type = pestle_function_argument(function, i)->type;
+    if (pestle_onnx_type_fits(type)) continue;
+    return PESTLE_ERROR(RESOURCE_EXHAUSTED,
+                        "input '%s' takes %lld bytes, more than any machine "
+                        "has; give it smaller extents",
+                        pestle_function_argument_name(function, i),
+                        (long long)pestle_type_bytes(type));
   }
   return NULL;
 }
@@ -165,11 +171,11 @@ static pestle_status_t import_into(pestle_onnx_import_t* import,
   kept_t* kept;
   PESTLE_TRY(keep(import->source, import->module, &kept));
   import->files = &kept->files;
-  PESTLE_TRY(check_sizes(types, count));
   PESTLE_TRY(pestle_onnx_check_ops(import));
   pestle_function_t* function;
   PESTLE_TRY(add_function(import->source, import->module, &import->arena, types,
                           count, &function));
+  PESTLE_TRY(check_sizes(function));
   return import_body(import, function);
 }
 
