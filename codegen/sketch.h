@@ -26,7 +26,15 @@ typedef struct pestle_tile_t {
   uint32_t fold;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
+  int64_t
+      above;  // steps of the axis before |row| that share a padded box; or 0
 } pestle_tile_t;
+
+// How far a padded box reaches along one of its dimensions: over one window, and
+// for each further row, column, and row of windows above the tile's.
+typedef struct pestle_box_dim_t {
+  int64_t base, row, column, above;
+} pestle_box_dim_t;
 
 // What sketch_cost.c has to know of a contraction. Sizes are elements.
 typedef struct pestle_contract_t {
@@ -41,15 +49,20 @@ typedef struct pestle_contract_t {
   bool aliasing;  // its rows fall into few cache sets
   // The rows of the other one are a large power of two apart.
   bool row_aliasing;
-  bool boxed;  // each tile pads what it reads of it in scratch
+  // What is padded in scratch; rank 0: nothing.
+  pestle_box_dim_t box[PESTLE_MAX_RANK];
+  int32_t box_rank;
+  int64_t rows_above;  // rows of windows that could share a box
+  bool own;            // each column has inputs of its own: depthwise
 } pestle_contract_t;
 
 // A way to run it: the tile, its vector operand in scratch or where it lies,
-// taps in blocks (0: in one), and what that costs on one core.
+// taps in blocks (0: in one), rows of windows that share a padded box (0: each
+// tile has its own), and what that costs on one core.
 typedef struct pestle_choice_t {
   int64_t rows, vectors;
   bool copied;
-  int64_t block;
+  int64_t block, above;
   double cycles;
 } pestle_choice_t;
 
@@ -153,6 +166,13 @@ pestle_sketch_keep_choice(pestle_sketch_t* k, pestle_strbuf_t* text);
 // Notes the choice and what was rejected in the nest, for its printer.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
     pestle_sketch_t* k, const pestle_contract_t* c, const pestle_choice_t* x);
+
+// Fills in what |c| says of padded boxes.
+void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
+                                pestle_contract_t* c);
+// Elements of the box of so many rows, columns, and rows of windows.
+int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
+                                   int64_t columns, int64_t above);
 
 // A tile of accumulators for |width| columns and |height| rows of products.
 pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,

@@ -226,6 +226,7 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
 }
 
 // The anchor's loops: the other axes, column tiles, row tiles, then the tile.
+// Where rows share a box, they are within column tiles.
 static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
                                             const pestle_tile_t* t,
                                             bool registers,
@@ -234,9 +235,13 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
-  uint32_t nt, ni, mt = 0, mi = 0, j, v;
+  uint32_t nt, ni, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
                                    t->vectors * t->lanes, &nt, &ni));
+  if (t->above) {
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row - 1],
+                                     t->above, &ho, &hi));
+  }
   bool rows = t->row >= 0;
   if (rows) {
     PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row], t->rows,
@@ -245,9 +250,11 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
   y = pestle_sketch_stage(k, k->anchor);
   for (uint32_t i = 0; i + 1 < m; ++i) {
-    if ((int32_t)i != t->row) order[n++] = y->roots[i];
+    bool split = t->above && (int32_t)i == t->row - 1;
+    if ((int32_t)i != t->row) order[n++] = split ? ho : y->roots[i];
   }
   order[n++] = nt;
+  if (t->above) order[n++] = hi;
   if (rows) order[n++] = mt;
   *out_panel_leaf = nt;
   *out_tile_leaf = order[n - 1];
@@ -430,10 +437,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
   }
   c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
             PESTLE_SKETCH_ELEMENT;
-  for (uint32_t i = 0; i < k->nest->stages.size; ++i) {
-    const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
-    c.boxed = c.boxed || (kept->keep && !kept->inlined);
-  }
+  pestle_sketch_describe_box(k, t, &c);
   pestle_operand_t o = fed_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->frugal;
@@ -464,6 +468,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     x = pestle_sketch_choose(k, &c);
     t.rows = x.rows;
     t.vectors = x.vectors;
+    t.above = x.above;
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
     pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {
@@ -490,6 +495,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   uint32_t levels;
   PESTLE_TRY(pestle_sketch_cascade(k, fold, product ? PRODUCT_CHAIN : SUM_CHAIN,
                                    &levels));
+  if (levels) t.above = 0;
   // What reads the operands; with levels, its stage has one more axis.
   pestle_tile_t leaf = t;
   if (levels && leaf.row >= 0) ++leaf.row;
@@ -526,13 +532,15 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
         pestle_schedule_store(nest, (uint32_t)copy, PESTLE_PLACE_SHARED));
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
   }
+  uint32_t group_leaf = tile_leaf;
   if (staged >= 0) {
     uint32_t id = (uint32_t)staged;
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));
     PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
     PESTLE_TRY(pestle_sketch_vectorise_copy(k, id));
-    return pestle_sketch_bind_groups(k, panel_leaf);
+    group_leaf = panel_leaf;
   }
-  PESTLE_TRY(place_kept(k, k->anchor, tile_leaf));
-  return pestle_sketch_bind_groups(k, tile_leaf);
+  if (t.above) group_leaf = panel_leaf;
+  PESTLE_TRY(place_kept(k, k->anchor, t.above ? panel_leaf : tile_leaf));
+  return pestle_sketch_bind_groups(k, group_leaf);
 }

@@ -74,6 +74,47 @@ static void across_is_copied(void** state) {
   assert_false(pestle_sketch_choose(&k, &c).copied);
 }
 
+// Depthwise 3x3 over 56x56: what is padded for one row of windows is padded for
+// the next two as well, so rows share a box, which stays within a share of L2.
+static void rows_of_windows_share_boxes(void** state) {
+  (void)state;
+  pestle_sketch_t k = wide();
+  pestle_contract_t c = {.lanes = 16,
+                         .width = 144,
+                         .height = 56,
+                         .batch = 56,
+                         .taps = 9,
+                         .bytes = 8 * 56 * 56 * 144,
+                         .box = {{.base = 1},
+                                 {.base = 3, .above = 1},
+                                 {.base = 3, .row = 1},
+                                 {.base = 1, .column = 1}},
+                         .box_rank = 4,
+                         .rows_above = 56,
+                         .own = true};
+  assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 1), 3 * 8 * 64);
+  assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 7), 9 * 8 * 64);
+  pestle_choice_t x = pestle_sketch_choose(&k, &c);
+  assert_in_range(x.above, 7, 16);
+  int64_t columns = x.vectors * c.lanes;
+  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
+                  PESTLE_SKETCH_ELEMENT <=
+              k.l2 / 4);
+  pestle_choice_t alone = x;
+  alone.above = 0;
+  assert_true(pestle_sketch_cycles(&k, &c, &alone) > 1.3 * x.cycles);
+  // With little cache the box is smaller.
+  k.l2 = 128 << 10;
+  x = pestle_sketch_choose(&k, &c);
+  columns = x.vectors * c.lanes;
+  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
+                  PESTLE_SKETCH_ELEMENT <=
+              k.l2 / 4);
+  // A dense window copies its inputs for many columns.
+  c.own = false;
+  assert_int_equal(pestle_sketch_choose(&k, &c).above, 0);
+}
+
 // A copied panel is one piece of work: many cores want more of them.
 static void cores_want_pieces(void** state) {
   (void)state;
@@ -109,6 +150,7 @@ int main(void) {
       cmocka_unit_test(large_products_have_large_tiles),
       cmocka_unit_test(blocks_where_operands_crowd_l3),
       cmocka_unit_test(across_is_copied),
+      cmocka_unit_test(rows_of_windows_share_boxes),
       cmocka_unit_test(cores_want_pieces),
       cmocka_unit_test(cores_leave_blocks_alone),
   };

@@ -506,6 +506,22 @@ static const case_t cases[] = {
      "feature_group_count = 7 : i64} : (tensor<1x9x11x21xf32>, "
      "tensor<3x3x3x21xf32>) -> tensor<1x9x11x21xf32>",
      "%y : tensor<1x9x11x21xf32>", 1e-6},
+    // Its weights are copied by panels, its input with a border.
+    {"conv_panel", "x: tensor<1x2x112x16xf32>, w: tensor<3x3x16x64xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x2x112x16xf32>, "
+     "tensor<3x3x16x64xf32>) -> tensor<1x2x112x64xf32>",
+     "%y : tensor<1x2x112x64xf32>", 1e-6},
+    // Rows of windows share a box: 17 in two of 9 and 8.
+    {"conv_depthwise_boxes", "x: tensor<1x17x13x40xf32>, w: tensor<3x3x1x40xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 40 : i64} : (tensor<1x17x13x40xf32>, "
+     "tensor<3x3x1x40xf32>) -> tensor<1x17x13x40xf32>",
+     "%y : tensor<1x17x13x40xf32>", 1e-6},
     {"conv_nchw_dilated", "x: tensor<1x4x9x11xf32>, w: tensor<6x2x3x2xf32>",
      "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
      "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], "

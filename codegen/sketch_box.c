@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Padded boxes: the part of a padded operand that a tile of a window reads, which
+// is copied into scratch with its border. What several tiles share of it is
+// copied once where one box covers several rows of windows.
+#include "codegen/sketch.h"
+
+// What the reads of the padded copy |tensor| say along dimension |d|.
+static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
+                     int32_t row, const pestle_term_t* t,
+                     pestle_box_dim_t* out) {
+  int64_t step = t->coef < 0 ? -t->coef : t->coef;
+  if (t->atom->kind != PESTLE_ATOM_AXIS) return;
+  uint32_t axis = t->atom->axis;
+  if (k->nest->axes.data[axis].fold) {
+    out->base += step * (pestle_sketch_extent(k, axis) - 1);
+  } else if (axis == f->roots[f->map_count - 1]) {
+    out->column += step;
+  } else if (row >= 0 && axis == f->roots[row]) {
+    out->row += step;
+  } else if (row > 0 && axis == f->roots[row - 1]) {
+    out->above += step;
+  }
+}
+
+static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
+                          uint32_t tensor, pestle_contract_t* c) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  const pestle_expr_t* read =
+      pestle_schedule_find_read(k->nest, t->fold, tensor);
+  if (!read) return;
+  bool above = false;
+  c->box_rank = (int32_t)read->index_count;
+  for (uint32_t d = 0; d < read->index_count; ++d) {
+    pestle_box_dim_t* dim = &c->box[d];
+    *dim = (pestle_box_dim_t){.base = 1};
+    for (uint32_t i = 0; i < read->index[d]->count; ++i) {
+      add_term(k, f, t->row, &read->index[d]->terms[i], dim);
+    }
+    c->own |= dim->column > 0;
+    above |= dim->above > 0;
+  }
+  if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->row - 1]);
+}
+
+void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
+                                pestle_contract_t* c) {
+  for (uint32_t i = 0; i < k->nest->stages.size; ++i) {
+    const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
+    if (kept->keep && !kept->inlined) {
+      describe_copy(k, t, kept->tensors[0], c);
+    }
+  }
+}
+
+int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
+                                   int64_t columns, int64_t above) {
+  int64_t elements = c->box_rank ? 1 : 0;
+  for (int32_t d = 0; d < c->box_rank; ++d) {
+    const pestle_box_dim_t* b = &c->box[d];
+    elements *= b->base + b->row * (rows - 1) + b->column * (columns - 1) +
+                b->above * (above - 1);
+  }
+  return elements;
+}
