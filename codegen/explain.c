@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "codegen/direct.h"
 
 enum {
   // What a function like exp counts, in additions. A guess: 10 to 40.
@@ -78,7 +79,7 @@ void pestle_explain_note(pestle_kernels_t* kernels, const pestle_nest_t* nest,
 static uint32_t first_kernel(const pestle_kernels_t* ks,
                              const pestle_node_t* fusion) {
   for (uint32_t i = 0; i < ks->list.size; ++i) {
-    if (ks->list.data[i]->fusion == fusion) return i;
+    if (ks->list.data[i]->node == fusion) return i;
   }
   return UINT32_MAX;
 }
@@ -102,7 +103,11 @@ static bool same_source(const pestle_node_t* a, const pestle_node_t* b) {
 static void print_ops(const pestle_kernel_t* k, pestle_strbuf_t* out) {
   const pestle_node_t* last = NULL;
   begin_line("ops", out);
-  for (const pestle_node_t* n = pestle_node_body(k->fusion, 0)->first; n;
+  if (pestle_is_direct(k->node)) {
+    pestle_strbuf_appendf(out, "%s\n", k->ops);
+    return;
+  }
+  for (const pestle_node_t* n = pestle_node_body(k->node, 0)->first; n;
        n = n->next) {
     if (!is_shown(n)) continue;
     bool ends = last && !same_source(last, n);
@@ -123,7 +128,7 @@ static void print_parts(const pestle_kernels_t* ks, const pestle_kernel_t* k,
                         pestle_strbuf_t* out) {
   uint32_t parts = 0, number = 0;
   for (uint32_t i = 0; i < ks->list.size; ++i) {
-    if (ks->list.data[i]->fusion != k->fusion) continue;
+    if (ks->list.data[i]->node != k->node) continue;
     ++parts;
     if (ks->list.data[i] == k) number = parts;
   }
@@ -141,8 +146,9 @@ static bool reads_from(const pestle_kernel_t* k, const pestle_node_t* fusion) {
   for (uint32_t i = 0; i < k->arg_count; ++i) {
     if (k->args[i].kind != PESTLE_ARG_OPERAND) continue;
     const pestle_node_t* n =
-        pestle_node_operand(k->fusion, k->args[i].slot)->node;
-    while (n && n != fusion && n->op != PESTLE_OP_FUSION && n->operand_count)
+        pestle_node_operand(k->node, k->args[i].slot)->node;
+    while (n && n != fusion && n->op != PESTLE_OP_FUSION &&
+           !pestle_is_direct(n) && n->operand_count)
       n = pestle_node_operand(n, 0)->node;
     if (n == fusion) return true;
   }
@@ -153,7 +159,7 @@ static void print_reads(const pestle_kernels_t* ks, const pestle_kernel_t* k,
                         const pestle_remarks_t* remarks, pestle_strbuf_t* out) {
   for (size_t i = 0; i < remarks->list.size; ++i) {
     const pestle_remark_t* r = &remarks->list.data[i];
-    if (!r->from || r->kernel != k->fusion || !reads_from(k, r->from)) continue;
+    if (!r->from || r->kernel != k->node || !reads_from(k, r->from)) continue;
     begin_line("reads", out);
     pestle_strbuf_append_c(out, r->what);
     uint32_t from = first_kernel(ks, r->from);

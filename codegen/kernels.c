@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "codegen/direct.h"
 #include "codegen/explain.h"
 #include "codegen/nest_verify.h"
 #include "codegen/schedule.h"
@@ -98,11 +99,17 @@ static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
 }
 
 // "add, tanh (node 'act1')": what a reader wants above a kernel.
-static void describe(const pestle_node_t* fusion, pestle_strbuf_t* out) {
-  const char* label = PESTLE_NODE_STR(fusion, label);
+static void describe(const pestle_node_t* node, pestle_strbuf_t* out) {
+  if (pestle_is_direct(node)) {
+    pestle_strbuf_appendf(out, "%s",
+                          pestle_op_info((pestle_op_t)node->op)->name);
+    if (node->loc.name) pestle_strbuf_appendf(out, " (%s)", node->loc.name);
+    return;
+  }
+  const char* label = PESTLE_NODE_STR(node, label);
   if (label && label[0]) pestle_strbuf_appendf(out, "%s: ", label);
   uint32_t count = 0;
-  for (pestle_node_t* n = pestle_node_body(fusion, 0)->first; n; n = n->next) {
+  for (pestle_node_t* n = pestle_node_body(node, 0)->first; n; n = n->next) {
     pestle_op_t op = (pestle_op_t)n->op;
     if (op == PESTLE_OP_RETURN || op == PESTLE_OP_CONSTANT) continue;
     if (++count > 24) continue;
@@ -113,22 +120,25 @@ static void describe(const pestle_node_t* fusion, pestle_strbuf_t* out) {
   if (count > 24) pestle_strbuf_appendf(out, ", and %u more", count - 24);
 }
 
-static void make_name(const pestle_node_t* fusion, uint32_t index,
-                      char out[48]) {
-  const char* base = PESTLE_NODE_STR(fusion, label);
-  if (!base || !base[0]) {
-    base = "kernel";
-    for (pestle_node_t* n = pestle_node_body(fusion, 0)->first; n;
-         n = n->next) {
-      pestle_fuse_class_t c =
-          (pestle_fuse_class_t)pestle_op_info((pestle_op_t)n->op)->fuse;
-      if (c == PESTLE_FUSE_CONTRACTION || c == PESTLE_FUSE_REDUCTION ||
-          c == PESTLE_FUSE_WINDOW) {
-        base = pestle_op_info((pestle_op_t)n->op)->name;
-        break;
-      }
+static const char* base_name(const pestle_node_t* node) {
+  if (pestle_is_direct(node)) {
+    return pestle_op_info((pestle_op_t)node->op)->name;
+  }
+  const char* label = PESTLE_NODE_STR(node, label);
+  if (label && label[0]) return label;
+  for (pestle_node_t* n = pestle_node_body(node, 0)->first; n; n = n->next) {
+    const pestle_op_info_t* info = pestle_op_info((pestle_op_t)n->op);
+    pestle_fuse_class_t c = (pestle_fuse_class_t)info->fuse;
+    if (c == PESTLE_FUSE_CONTRACTION || c == PESTLE_FUSE_REDUCTION ||
+        c == PESTLE_FUSE_WINDOW) {
+      return info->name;
     }
   }
+  return "kernel";
+}
+
+static void make_name(const pestle_node_t* node, uint32_t index, char out[48]) {
+  const char* base = base_name(node);
   char clean[32];
   size_t n = 0;
   for (; base[n] && n + 1 < sizeof(clean); ++n) {
@@ -235,8 +245,8 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
 
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again without any.
-static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
-                                 bool frugal, pestle_kernel_t* k) {
+static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
+                                   bool frugal, pestle_kernel_t* k) {
   const pestle_kernel_target_t* target = &ks->targets[device];
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_nest_t nest;
@@ -252,7 +262,7 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
-      pestle_lower_group(k->fusion, k->group, k->aliases, numerics, &nest);
+      pestle_lower_group(k->node, k->group, k->aliases, numerics, &nest);
   if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
   if (!status) {
     status =
@@ -281,13 +291,52 @@ static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
     k->device = device;
     estimate(&nest, k);
     if (explains) pestle_explain_note(ks, &nest, &why, k);
-    bind_args(&nest, k->fusion, &emitted, k);
+    bind_args(&nest, k->node, &emitted, k);
   }
   pestle_kir_deinit(&flat);
   pestle_strbuf_deinit(&full_note);
   pestle_strbuf_deinit(&why);
   pestle_nest_deinit(&nest);
-  return too_much ? build_for(ks, device, true, k) : status;
+  return too_much ? build_group(ks, device, true, k) : status;
+}
+
+static uint64_t bytes_of_args(const pestle_node_t* node) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    bytes += pestle_type_bytes(pestle_node_operand(node, i)->type);
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    bytes += pestle_type_bytes(node->results[i].type);
+  return bytes;
+}
+
+// The same for a direct op, which has neither nest nor schedule.
+static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
+                                    pestle_kernel_t* k) {
+  pestle_numerics_t numerics = ks->options->numerics;
+  pestle_kir_builder_t flat;
+  pestle_kir_init(ks->list.allocator, k->name, k->ops, &flat);
+  pestle_direct_t direct = {.node = k->node, .k = &flat, .args = k->args};
+  pestle_status_t status = pestle_direct_emit(&direct, numerics);
+  if (!status) {
+    status =
+        pestle_kir_legalise_in(ks->list.allocator, &flat.view,
+                               &ks->targets[device].caps, numerics, &k->legal);
+  }
+  pestle_kir_deinit(&flat);
+  k->device = device;
+  k->arg_count = direct.arg_count;
+  k->work_ns = direct.steps / 4 + 1;
+  k->flops = 0;
+  k->bytes = bytes_of_args(k->node);
+  k->explain_ops = direct.steps;
+  k->explain_why = "none: the op writes its kernel itself\n";
+  return status;
+}
+
+static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
+                                 pestle_kernel_t* k) {
+  return k->group ? build_group(ks, device, false, k)
+                  : build_direct(ks, device, k);
 }
 
 // Whether what the target said of a kernel sends it to the fallback.
@@ -304,7 +353,7 @@ static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
                      "kernel '%s' (%s) falls back to '%s': %s", k->name, k->ops,
                      ks->targets[1].backend->name, pestle_status_message(why));
   k->refused = pestle_arena_strdup(ks->arena, pestle_status_message(why));
-  return build_for(ks, 1, false, k);
+  return build_for(ks, 1, k);
 }
 
 static pestle_status_t dump_flat(pestle_kernels_t* ks,
@@ -330,10 +379,10 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
   return dump_flat(ks, k);
 }
 
-static pestle_status_t add_group(pestle_kernels_t* ks,
-                                 const pestle_node_t* fusion,
-                                 const pestle_kernel_group_t* group,
-                                 const int32_t* aliases, const char* ops) {
+static pestle_status_t add_kernel(pestle_kernels_t* ks,
+                                  const pestle_node_t* node,
+                                  const pestle_kernel_group_t* group,
+                                  const int32_t* aliases, const char* ops) {
   pestle_kernel_t* k =
       pestle_alloc_zero(ks->list.allocator, sizeof(pestle_kernel_t));
   if (!k) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
@@ -341,17 +390,17 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
     pestle_dealloc(ks->list.allocator, k, sizeof(*k));
     return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   }
-  k->fusion = fusion;
+  k->node = node;
   k->group = group;
   k->aliases = aliases;
   k->ops = ops;
   k->unique = (uint32_t)ks->list.size - 1;
-  make_name(fusion, k->unique, k->name);
+  make_name(node, k->unique, k->name);
   // An empty kernel until legalisation fills it, so that it can be freed.
   pestle_kir_init(ks->list.allocator, k->name, "", &k->legal);
   pestle_kir_deinit(&k->legal);
   int64_t begin = pestle_context_trace_begin(ks->context);
-  pestle_status_t status = build_for(ks, 0, false, k);
+  pestle_status_t status = build_for(ks, 0, k);
   if (status && is_refusal(ks, k, status)) {
     pestle_status_t why = status;
     status = fall_back(ks, k, why);
@@ -360,6 +409,28 @@ static pestle_status_t add_group(pestle_kernels_t* ks,
   status = finish_kernel(ks, k, status);
   pestle_context_trace_end(ks->context, begin, "lower", k->name, ops);
   return status;
+}
+
+// What |node| computes, as the arena's text.
+static pestle_status_t note_of(pestle_kernels_t* ks, const pestle_node_t* node,
+                               const char** out) {
+  pestle_strbuf_t note;
+  pestle_strbuf_init(ks->list.allocator, &note);
+  describe(node, &note);
+  pestle_status_t status = pestle_strbuf_status(&note);
+  *out = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&note));
+  if (!status && !*out) status = PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  pestle_strbuf_deinit(&note);
+  return status;
+}
+
+pestle_status_t pestle_kernels_add_direct(pestle_kernels_t* kernels,
+                                          const pestle_node_t* node,
+                                          uint32_t* out_index) {
+  const char* ops;
+  *out_index = (uint32_t)kernels->list.size;
+  PESTLE_TRY(note_of(kernels, node, &ops));
+  return add_kernel(kernels, node, NULL, NULL, ops);
 }
 
 pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
@@ -371,19 +442,13 @@ pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
   *out_first = (uint32_t)kernels->list.size;
   *out_count = 0;
   PESTLE_TRY(pestle_lower_partition(kernels->arena, fusion, &groups, &count));
-  pestle_strbuf_t note;
-  pestle_strbuf_init(kernels->list.allocator, &note);
-  describe(fusion, &note);
-  pestle_status_t status = pestle_strbuf_status(&note);
-  const char* ops =
-      pestle_arena_strdup(kernels->arena, pestle_strbuf_cstr(&note));
-  if (!status && !ops) status = PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
-  for (uint32_t g = 0; g < count && !status; ++g) {
-    status = add_group(kernels, fusion, &groups[g], aliases, ops);
+  const char* ops;
+  PESTLE_TRY(note_of(kernels, fusion, &ops));
+  for (uint32_t g = 0; g < count; ++g) {
     ++*out_count;
+    PESTLE_TRY(add_kernel(kernels, fusion, &groups[g], aliases, ops));
   }
-  pestle_strbuf_deinit(&note);
-  return status;
+  return NULL;
 }
 
 // --- Compilation ---

@@ -7,14 +7,18 @@
 #include "codegen/lower.h"
 #include "pestle/compile.h"
 
+#define PESTLE_KERNEL_MAX_ARGS 64
+
 // What an argument of a kernel is bound to.
 typedef struct pestle_kernel_arg_t {
   enum {
-    PESTLE_ARG_OPERAND,   // |slot| of the fusion
-    PESTLE_ARG_RESULT,    // |slot| of the fusion
-    PESTLE_ARG_CONSTANT,  // |elements|
+    PESTLE_ARG_OPERAND,    // |slot| of the node
+    PESTLE_ARG_RESULT,     // |slot| of the node
+    PESTLE_ARG_CONSTANT,   // |elements|
+    PESTLE_ARG_WORKSPACE,  // |size| bytes that live during the launch
   } kind;
   uint32_t slot;
+  uint64_t size;
   const pestle_elements_t* elements;
   // How a constant is laid out; NULL: as it is.
   const pestle_pack_axis_t* pack;
@@ -25,14 +29,15 @@ typedef struct pestle_kernel_arg_t {
 // One kernel of the plan. |unique| names the first kernel with the same code.
 typedef struct pestle_kernel_t {
   char name[48];
-  const pestle_node_t* fusion;
-  // What it is made from, again when the target refuses it: the arena's.
+  const pestle_node_t* node;  // a fusion, or an op of class DIRECT
+  // What it is made from, again when the target refuses it: the arena's. NULL
+  // for a direct op, which is all there is to it.
   const pestle_kernel_group_t* group;
   const int32_t* aliases;
   const char* ops;             // "add, tanh (node 'act1')"
   pestle_kir_builder_t legal;  // legalised for |device|
   uint32_t device;             // 0: the target; 1: the fallback
-  pestle_kernel_arg_t args[64];
+  pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
   uint32_t arg_count;
   uint32_t unique;
   uint64_t work_ns, flops, bytes;
@@ -75,6 +80,9 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
                                                     const int32_t* aliases,
                                                     uint32_t* out_first,
                                                     uint32_t* out_count);
+// Appends the kernel of |node|, which is of class DIRECT.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add_direct(
+    pestle_kernels_t* kernels, const pestle_node_t* node, uint32_t* out_index);
 // Compiles all unique kernels, in parallel. Those that the target refuses are
 // built anew for the fallback, which may change their arguments.
 PESTLE_NODISCARD pestle_status_t

@@ -94,11 +94,19 @@ static int64_t splat_int(const pestle_elements_t* e) {
   return (int64_t)bits;
 }
 
+void pestle_lower_first_number(const pestle_elements_t* e, double* out_f,
+                               int64_t* out_i) {
+  bool f = pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT);
+  *out_f = f ? splat_float(e) : 0.0;
+  *out_i = f ? 0 : splat_int(e);
+}
+
 const pestle_expr_t* pestle_lower_first_element(pestle_nest_t* nest,
                                                 const pestle_elements_t* e) {
-  bool f = pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT);
-  return pestle_expr_const(nest, e->type.dtype, f ? splat_float(e) : 0.0,
-                           f ? 0 : splat_int(e));
+  double f;
+  int64_t i;
+  pestle_lower_first_number(e, &f, &i);
+  return pestle_expr_const(nest, e->type.dtype, f, i);
 }
 
 static pestle_status_t lower_constant(pestle_lower_t* lower,
@@ -188,6 +196,7 @@ static pestle_status_t lower_node(pestle_lower_t* lower,
     case PESTLE_FUSE_COMPOSITE:
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       break;
   }
   return pestle_node_error(node, PESTLE_STATUS_INTERNAL,

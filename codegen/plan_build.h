@@ -29,6 +29,9 @@ typedef struct pestle_plan_build_t {
   pestle_map_t constant_keys;
   uint64_t constant_size;
   int64_t arena_size, lower_bound;
+  // Behind what is planned, and within arena_size: temporaries that live during
+  // one group of copies or one launch.
+  uint64_t spare;
   bool failed;
 } pestle_plan_build_t;
 

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/direct.h"
+
 typedef struct steps_t {
   pestle_kernels_t* kernels;
   pestle_plan_build_t* plan;
   const pestle_placements_t* placements;
-  uint64_t spare;  // where temporaries of copies begin: behind what is planned
 } steps_t;
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
@@ -46,15 +47,16 @@ static void copy_step(steps_t* s, pestle_plan_binding_t from,
   (void)pestle_plan_step(s->plan, step);
 }
 
-// A place that lives during one group of copies only: all groups share what is
-// behind the planned arena, which is as long as the group that needs most.
+// A place that lives during one group of copies or one launch only: all share
+// what is behind the planned arena, which is as long as the one that needs most.
 static pestle_plan_binding_t temporary(steps_t* s, uint64_t* used,
                                        uint64_t size) {
-  pestle_plan_binding_t b = {
-      .storage = PESTLE_PLAN_ARENA, .offset = s->spare + *used, .size = size};
+  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_ARENA,
+                             .offset = s->plan->spare + *used,
+                             .size = size};
   *used += (size + PESTLE_BUFFER_ALIGNMENT - 1) / PESTLE_BUFFER_ALIGNMENT *
            PESTLE_BUFFER_ALIGNMENT;
-  int64_t end = (int64_t)(s->spare + *used);
+  int64_t end = (int64_t)(s->plan->spare + *used);
   if (s->plan->arena_size < end) s->plan->arena_size = end;
   return b;
 }
@@ -174,15 +176,18 @@ static void launch(steps_t* s, uint32_t index) {
 
 static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
   const pestle_kernel_t* k = s->kernels->list.data[step->kernel];
-  pestle_plan_binding_t b[64];
+  pestle_plan_binding_t b[PESTLE_KERNEL_MAX_ARGS];
+  uint64_t used = 0;
   for (uint32_t i = 0; i < k->arg_count; ++i) {
     const pestle_kernel_arg_t* a = &k->args[i];
     if (a->kind == PESTLE_ARG_CONSTANT) {
       b[i] = pestle_plan_constant(s->plan, a);
+    } else if (a->kind == PESTLE_ARG_WORKSPACE) {
+      b[i] = temporary(s, &used, a->size);
     } else if (a->kind == PESTLE_ARG_OPERAND) {
-      b[i] = binding_of(s, pestle_node_operand(k->fusion, a->slot));
+      b[i] = binding_of(s, pestle_node_operand(k->node, a->slot));
     } else {
-      b[i] = binding_of(s, &k->fusion->results[a->slot]);
+      b[i] = binding_of(s, &k->node->results[a->slot]);
     }
   }
   step->device = k->device;
@@ -213,6 +218,27 @@ static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
   }
   for (uint32_t k = first; k < first + count; ++k)
     launch(s, k);
+  return NULL;
+}
+
+// What an op changes is a copy of its operand, or the operand where it lies.
+static pestle_status_t copy_updated(steps_t* s, const pestle_node_t* node) {
+  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
+  if (!(info->flags & PESTLE_OP_FLAG_UPDATES)) return NULL;
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    copy_step(s, binding_of(s, pestle_node_operand(node, r)),
+              binding_of(s, &node->results[r]), info->name);
+  }
+  return NULL;
+}
+
+static pestle_status_t direct_steps(steps_t* s, const pestle_node_t* node) {
+  uint32_t kernel;
+  if (all_empty(node)) return NULL;
+  PESTLE_TRY(copy_updated(s, node));
+  if (pestle_direct_is_idle(node)) return NULL;
+  PESTLE_TRY(pestle_kernels_add_direct(s->kernels, node, &kernel));
+  launch(s, kernel);
   return NULL;
 }
 
@@ -354,6 +380,7 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       return copy_values(s, from, to, node->result_count, "view");
     }
     default:
+      if (pestle_is_direct(node)) return direct_steps(s, node);
       return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
                                "'%s' was left outside of every fusion",
                                pestle_op_info((pestle_op_t)node->op)->name);
@@ -422,10 +449,8 @@ pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
                                    pestle_plan_build_t* plan,
                                    const pestle_placements_t* placements,
                                    const pestle_function_t* function) {
-  steps_t s = {.kernels = kernels,
-               .plan = plan,
-               .placements = placements,
-               .spare = (uint64_t)plan->arena_size};
+  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
+  plan->spare = (uint64_t)plan->arena_size;
   const pestle_block_t* block = function->body->block;
   PESTLE_TRY(interface_of(&s, function));
   PESTLE_TRY(block_steps(&s, block));

@@ -57,6 +57,7 @@ pv_t* pestle_step_dot(pestle_steps_t* s, pv_t* a, pv_t* b, bool contract_last,
 #define PESTLE_ROW_CONTRACTION(NAME, op)
 #define PESTLE_ROW_CONTROL(NAME, op)
 #define PESTLE_ROW_FUSION(NAME, op)
+#define PESTLE_ROW_DIRECT(NAME, op)
 #define PESTLE_ROW_COMPOSITE(NAME, op) \
   pv_t* pestle_decompose_##op(pestle_steps_t* s);
 #define PESTLE_OP_BEGIN(NAME, op, mlir, OPERANDS, REGIONS, RESULTS, TYPE, \

@@ -48,6 +48,10 @@ pestle_op_wrap_error(pestle_op_t op, const pestle_loc_t* loc,
 // A call that comes back to a function which it is made from, or NULL.
 PESTLE_NODISCARD pestle_status_t pestle_find_call_cycle(
     const pestle_module_t* module, const pestle_node_t** out_call);
+// An integer of the same width for each element of |x|, a float of known
+// extents: the integers compare, signed, as the floats do in total order.
+PESTLE_NODISCARD pestle_status_t pestle_total_order_key(
+    pestle_builder_t* b, pestle_value_t* x, pestle_value_t** out_key);
 // The region in which |value| is defined.
 static inline const pestle_region_t* pestle_value_region(
     const pestle_value_t* value) {

@@ -15,6 +15,7 @@
 #define TRANS PESTLE_OP_FLAG_TRANS
 #define TERMINATOR PESTLE_OP_FLAG_TERMINATOR
 #define EFFECT PESTLE_OP_FLAG_EFFECT
+#define UPDATES PESTLE_OP_FLAG_UPDATES
 
 const pestle_op_info_t* pestle_op_info(pestle_op_t op) {
   static const pestle_op_info_t rows[] = {

@@ -125,7 +125,7 @@ static pestle_status_t parse_compare(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_push_operand(p, o));
   if (pestle_parse_take(p, ',')) {
     pestle_token_t type = *pestle_parse_token(p);
-    PESTLE_TRY(pestle_parse_compare_type(p, &type, type.text));
+    PESTLE_TRY(pestle_parse_compare_type(p, o, &type, type.text));
     pestle_parse_advance(p);
   }
   return types_after_dict(p, o);

@@ -184,6 +184,7 @@ pestle_status_t pestle_parse_direction(pestle_parser_t* p,
 }
 
 pestle_status_t pestle_parse_compare_type(pestle_parser_t* p,
+                                          pestle_parse_op_t* o,
                                           const pestle_token_t* at,
                                           pestle_str_t type) {
   static const char* const known[] = {"FLOAT", "SIGNED", "UNSIGNED", "NOTYPE"};
@@ -191,11 +192,11 @@ pestle_status_t pestle_parse_compare_type(pestle_parser_t* p,
     if (pestle_str_equal_c(type, known[i])) return NULL;
   }
   if (pestle_str_equal_c(type, "TOTALORDER")) {
-    return pestle_parse_error(p, at, PESTLE_STATUS_UNSUPPORTED,
-                              "comparison in total order is not supported");
+    o->total = true;
+    return NULL;
   }
   return pestle_parse_error(p, at, PESTLE_STATUS_MALFORMED,
-                            "expected FLOAT, SIGNED or UNSIGNED");
+                            "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
 }
 
 // StableHLO's packed attributes; |*out_done| says whether |key| was one.
@@ -216,7 +217,7 @@ static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
     return pestle_parse_direction(p, &value->at, value->text, &o->op);
   }
   if (pestle_str_equal_c(e->key, "compare_type")) {
-    return pestle_parse_compare_type(p, &value->at, value->text);
+    return pestle_parse_compare_type(p, o, &value->at, value->text);
   }
   if (pestle_str_equal_c(e->key, "dimension_numbers") ||
       pestle_str_equal_c(e->key, "dot_dimension_numbers")) {

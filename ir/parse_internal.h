@@ -269,6 +269,7 @@ typedef struct pestle_parse_op_t {
   size_t operand_count, operand_capacity;
   bool typed;     // |operand_types| were written
   bool directed;  // a comparison whose direction was read
+  bool total;     // a comparison of floats in total order
   pestle_parse_types_t operand_types, result_types;
   pestle_attr_t* attrs;
   size_t attr_count, attr_capacity;
@@ -362,9 +363,10 @@ pestle_parse_value_i64s(pestle_parser_t* p, const pestle_parse_value_t* value,
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_direction(pestle_parser_t* p, const pestle_token_t* at,
                        pestle_str_t direction, pestle_op_t* out_op);
-// Ordered comparison of bit patterns is not the comparison of values.
-PESTLE_NODISCARD pestle_status_t pestle_parse_compare_type(
-    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t type);
+// "FLOAT", which says nothing new, or "TOTALORDER".
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_compare_type(pestle_parser_t* p, pestle_parse_op_t* o,
+                          const pestle_token_t* at, pestle_str_t type);
 
 // Doubles an array in the scratch arena; |*data| is a pointer to elements.
 PESTLE_NODISCARD pestle_status_t pestle_parse_grow(pestle_parser_t* p,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One op: results, name, form, types, location; and the names of values.
+#include "ir/internal.h"
 #include "ir/parse_internal.h"
 #include "ir/text.h"
 
@@ -229,9 +230,28 @@ static pestle_status_t place_error(const pestle_parser_t* p,
   return placed;
 }
 
+// A comparison in total order becomes one of keys.
+static pestle_status_t order_totally(pestle_parser_t* p, pestle_parse_op_t* o) {
+  for (size_t i = 0; i < o->operand_count; ++i) {
+    if (!pestle_dtype_is(o->operands[i]->type->dtype, PESTLE_KIND_FLOAT)) {
+      return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
+                                "TOTALORDER compares floats");
+    }
+    if (!pestle_type_is_static(o->operands[i]->type)) {
+      return pestle_parse_error(p, &o->at, PESTLE_STATUS_UNSUPPORTED,
+                                "TOTALORDER on unknown extents is not "
+                                "supported; give all extents");
+    }
+    PESTLE_TRY(
+        pestle_total_order_key(o->builder, o->operands[i], &o->operands[i]));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
   PESTLE_TRY(check_operands(p, o));
+  if (o->total) PESTLE_TRY(order_totally(p, o));
   pestle_node_spec_t spec = {
       .op = o->op,
       .operands = o->operands,

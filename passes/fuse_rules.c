@@ -63,6 +63,7 @@ bool pestle_fuse_is_cheap(const pestle_node_t* node) {
     case PESTLE_FUSE_COMPOSITE:
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       return false;
   }
   return !(pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TRANS) &&
@@ -163,6 +164,7 @@ pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
       return PESTLE_FUSE_KIND_MAP;
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       break;
   }
   return PESTLE_FUSE_KIND_ALONE;
@@ -325,6 +327,7 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_CONTRACTION:
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       break;
   }
   return READS_NOT;
@@ -479,6 +482,7 @@ static pestle_fuse_reason_t refuses_kind(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_CONTRACTION:
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       break;
   }
   return PESTLE_FUSE_REASON_OWN_LOOPS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets a result take the storage of an operand that dies: of a fusion that
-// reads the operand only where it writes, and of a loop whose state begins as
-// a value that nobody needs afterwards.
+// reads the operand only where it writes, of an op that changes its operand, and
+// of a loop whose state begins as a value that nobody needs afterwards.
 #include "base/mem.h"
 #include "passes/fuse.h"
 #include "passes/plan.h"
@@ -100,6 +100,17 @@ static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
   }
 }
 
+// What an op of flag UPDATES changes begins as its operand.
+static void update(pestle_planner_t* p, const pestle_node_t* node,
+                   int64_t position) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const pestle_value_t* operand = pestle_node_operand(node, i);
+    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
+      merge_result(p, operand, &node->results[i]);
+    }
+  }
+}
+
 // The state of a loop begins in the storage of its initial value.
 static void start_in_place(pestle_planner_t* p, const pestle_node_t* loop,
                            int64_t position) {
@@ -115,6 +126,9 @@ static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
       overwrite(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+    }
+    if (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES) {
+      update(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
     }
     if (n->op == PESTLE_OP_WHILE && n->result_count) {
       start_in_place(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);

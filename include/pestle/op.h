@@ -43,6 +43,7 @@ typedef enum pestle_fuse_class_e {
   PESTLE_FUSE_COMPOSITE,
   PESTLE_FUSE_CONTROL,
   PESTLE_FUSE_FUSION,
+  PESTLE_FUSE_DIRECT,
 } pestle_fuse_class_t;
 
 typedef enum pestle_op_flag_e {
@@ -52,6 +53,7 @@ typedef enum pestle_op_flag_e {
   PESTLE_OP_FLAG_TRANS = 8,
   PESTLE_OP_FLAG_TERMINATOR = 16,
   PESTLE_OP_FLAG_EFFECT = 32,
+  PESTLE_OP_FLAG_UPDATES = 64,
 } pestle_op_flag_t;
 
 // Stands for "any number" in operand, region and result counts.
@@ -93,7 +95,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(kernel_output_feature_dimension) X(kernel_spatial_dimensions)              \
   X(output_batch_dimension) X(output_feature_dimension)                        \
   X(output_spatial_dimensions) X(feature_group_count) X(batch_group_count)     \
-  X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis) X(scale)
+  X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis) X(scale) \
+  X(is_stable)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -4,6 +4,7 @@
 #define PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_SWEEP_H_
 
 #include "unit/codegen/conform_ops.h"
+#include "unit/codegen/conform_ops_direct.h"
 #include "unit/codegen/conform_ops_fold.h"
 #include "unit/codegen/conform_ops_move.h"
 
@@ -63,6 +64,7 @@ static const row_t rows[] = {
     {PESTLE_OP_QUANTIZE, FLOATS, 2 * QUANTIZED, build_quantisation},
     {PESTLE_OP_DEQUANTIZE, FLOATS, 2 * QUANTIZED, build_quantisation},
     {PESTLE_OP_ATTENTION, FLOATS, ATTENTIONS, build_attention},
+    {PESTLE_OP_SORT, REAL_KINDS, 4, build_sort},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -223,6 +225,7 @@ static inline bool folds(pestle_op_t op) {
     case PESTLE_FUSE_GATHER:
     case PESTLE_FUSE_CONTROL:
     case PESTLE_FUSE_FUSION:
+    case PESTLE_FUSE_DIRECT:
       break;
   }
   return false;

@@ -53,7 +53,7 @@ static void all_unsupported_at_once(void** state) {
   pestle_module_t* module = NULL;
   assert_error(pestle_module_parse(context, text, size, "unsup.mlir", &module),
                UNSUPPORTED,
-               "'stablehlo.sort' (9:10), 'stablehlo.fft' (32:10), "
+               "'stablehlo.fft' (32:10), "
                "'stablehlo.custom_call' (41:12)");
   free(text);
   pestle_context_release(context);
@@ -155,9 +155,13 @@ static void refusals(void** state) {
             "(tensor<4xf32>) -> tensor<4xf32>\n"),
        PESTLE_STATUS_UNSUPPORTED, "no attribute 'nonsense'"},
       {MAIN("%a: tensor<4xf32>",
-            "%0 = stablehlo.compare LT, %a, %a, TOTALORDER : (tensor<4xf32>, "
+            "%0 = stablehlo.compare LT, %a, %a, ORDER : (tensor<4xf32>, "
             "tensor<4xf32>) -> tensor<4xi1>\n"),
-       PESTLE_STATUS_UNSUPPORTED, "total order"},
+       PESTLE_STATUS_MALFORMED, "expected FLOAT, TOTALORDER"},
+      {MAIN("%a: tensor<4xi32>",
+            "%0 = stablehlo.compare LT, %a, %a, TOTALORDER : (tensor<4xi32>, "
+            "tensor<4xi32>) -> tensor<4xi1>\n"),
+       PESTLE_STATUS_MALFORMED, "TOTALORDER compares floats"},
       {MAIN("%a: tensor<4xf32>",
             "%0 = \"stablehlo.compare\"(%a, %a) : (tensor<4xf32>, "
             "tensor<4xf32>) -> tensor<4xi1>\n"),

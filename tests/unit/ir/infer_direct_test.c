@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The type rules of ops that are kernels of their own.
+#include "ir_test.h"
+
+#define BAD(call, text) assert_error(call, INVALID_ARGUMENT, text)
+
+// A region that takes |count| |types| and returns argument 0 compared with
+// itself, or as it is.
+static pestle_region_t* scalars(ir_test_t* t, const pestle_type_t* types,
+                                size_t count, bool compares) {
+  pestle_region_t* region;
+  pestle_builder_t b = {.module = t->module};
+  assert_ok(pestle_region_create(t->module, types, count, &region, &b.block));
+  pestle_value_t* y = pestle_block_argument(b.block, 0);
+  if (compares) assert_ok(pestle_op_lt(&b, y, y, &y));
+  assert_ok(pestle_op_return(&b, &y, 1, NULL));
+  return region;
+}
+
+static void sorts(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 2, 3), T(I8, 2, DYN), T(F32, 3, 2), T0(F32));
+  pestle_value_t *y[2], **a = t.a;
+  pestle_type_t f = T0(F32), i = T0(I8);
+  pestle_type_t one[] = {f, f}, two[] = {f, f, i, i}, mixed[] = {f, i, f, i};
+#define SORT(axis, region, count, ...)                          \
+  pestle_op_sort(&t.b, (pestle_value_t*[]){__VA_ARGS__}, count, \
+                 ATTRS(sort, .dimension = axis), region, y, 2)
+  assert_ok(SORT(1, scalars(&t, one, 2, true), 1, a[0]));
+  assert_type(y[0], T(F32, 2, 3));
+  assert_ok(SORT(-2, scalars(&t, two, 4, true), 2, a[0], a[1]));
+  assert_type(y[0], T(F32, 2, 3));
+  assert_type(y[1], T(I8, 2, 3));
+  assert_ok(pestle_op_sort(&t.b, a, 1, NULL, scalars(&t, one, 2, true), y, 2));
+  assert_int_equal(PESTLE_NODE_I64(y[0]->node, dimension), -1);
+  BAD(SORT(2, scalars(&t, one, 2, true), 1, a[0]), "'dimension'");
+  BAD(SORT(0, scalars(&t, one, 2, true), 1, a[3]), "'dimension'");
+  BAD(SORT(1, scalars(&t, two, 4, true), 2, a[0], a[2]), "shapes must be");
+  BAD(SORT(1, scalars(&t, two, 4, true), 1, a[0]),
+      "region 0 takes 4 arguments, not 2");
+  BAD(SORT(1, scalars(&t, mixed, 4, true), 2, a[0], a[1]),
+      "argument 1 of region 0 is tensor<i8>, not tensor<f32>");
+  BAD(SORT(1, scalars(&t, one, 2, false), 1, a[0]),
+      "result 0 of region 0 is tensor<f32>, not tensor<i1>");
+  BAD(SORT(1, scalars(&t, one, 2, true), 0, NULL), "at least 1");
+  ir_test_end(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sorts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference evaluator on ops that are kernels of their own.
+#include "ref_test.h"
+
+#define NAN32 "0x7FC00000"
+#define MINUS_NAN32 "0xFFC00000"
+
+#define SORT(type, element, x, compare, dimension)                          \
+  RESULT(type, CONSTANT("x", type,                                          \
+                        x) "%r = \"stablehlo.sort\"(%x) <{" dimension       \
+                           "is_stable = true}> ({\n"                        \
+                           "^bb0(%a: " element ", %b: " element             \
+                           "):\n"                                           \
+                           "%c = stablehlo.compare " compare " : (" element \
+                           ", " element                                     \
+                           ") -> tensor<i1>\n"                              \
+                           "stablehlo.return %c : tensor<i1>\n}) : (" type  \
+                           ") -> " type)
+
+static void sorts(void** state) {
+  (void)state;
+  assert_result(
+      int32_t,
+      SORT("tensor<2x3xi32>", "tensor<i32>", "[[3, -1, 2], [1, 0, 5]]",
+           "LT, %a, %b, SIGNED", "dimension = 1 : i64, "),
+      -1, 2, 3, 0, 1, 5);
+  // The last axis unless it is said; a negative one counts from the end.
+  assert_result(int32_t,
+                SORT("tensor<2x3xi32>", "tensor<i32>",
+                     "[[3, -1, 2], [1, 0, 5]]", "GT, %a, %b", ""),
+                3, 2, -1, 5, 1, 0);
+  assert_result(
+      int32_t,
+      SORT("tensor<2x3xi32>", "tensor<i32>", "[[3, -1, 2], [1, 0, 5]]",
+           "LT, %a, %b", "dimension = -2 : i64, "),
+      1, -1, 2, 3, 0, 5);
+  assert_result(uint32_t,
+                SORT("tensor<6xf32>", "tensor<f32>",
+                     "[0.0, -0.0, " NAN32 ", 1.0, " MINUS_NAN32 ", -1.0]",
+                     "LT, %a, %b, TOTALORDER", ""),
+                0xFFC00000, 0xBF800000, 0x80000000, 0, 0x3F800000, 0x7FC00000);
+}
+
+// Equal keys keep the order of what comes with them.
+static void sorts_stably(void** state) {
+  (void)state;
+  assert_result(
+      int32_t,
+      RESULT(
+          "tensor<7xi32>",
+          CONSTANT("k", "tensor<7xi8>", "[2, 1, 2, 1, 2, 1, 0]") CONSTANT(
+              "v", "tensor<7xi32>",
+              "[0, 1, 2, 3, 4, 5, 6]") "%q:2 = \"stablehlo.sort\"(%k, %v) ({\n"
+                                       "^bb0(%a: tensor<i8>, %b: tensor<i8>, "
+                                       "%c: tensor<i32>, %d: tensor<i32>):\n"
+                                       "%e = stablehlo.compare LT, %a, %b : "
+                                       "(tensor<i8>, "
+                                       "tensor<i8>) -> tensor<i1>\n"
+                                       "stablehlo.return %e : tensor<i1>\n"
+                                       "}) : (tensor<7xi8>, tensor<7xi32>) -> "
+                                       "(tensor<7xi8>, tensor<7xi32>)\n"
+                                       "%r = stablehlo.add %q#1, %q#1 : "
+                                       "tensor<7xi32>"),
+      12, 2, 6, 10, 0, 4, 8);
+}
+
+#define TOTAL(direction, a, b)                                             \
+  RESULT("tensor<4xi1>",                                                   \
+         CONSTANT("a", "tensor<4xf16>", a)                                 \
+             CONSTANT("b", "tensor<4xf16>",                                \
+                      b) "%r = stablehlo.compare " direction               \
+                         ", %a, %b, "                                      \
+                         "TOTALORDER : (tensor<4xf16>, tensor<4xf16>) -> " \
+                         "tensor<4xi1>")
+
+static void total_order(void** state) {
+  (void)state;
+  assert_result(
+      uint8_t,
+      TOTAL("LT", "[-0.0, 0.0, 0x7C00, -1.0]", "[0.0, -0.0, 0x7E00, -2.0]"), 1,
+      0, 1, 0);
+  assert_result(
+      uint8_t,
+      TOTAL("EQ", "[-0.0, 0x7E00, 0xFE00, 3.0]", "[0.0, 0x7E00, 0x7E00, 3.0]"),
+      0, 1, 0, 1);
+  assert_result(
+      uint8_t,
+      TOTAL("GE", "[-0.0, 0xFE00, 0xFC00, 3.0]", "[-0.0, 0xFC00, 0xFE00, 3.0]"),
+      1, 0, 1, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sorts),
+      cmocka_unit_test(sorts_stably),
+      cmocka_unit_test(total_order),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
