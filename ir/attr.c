@@ -83,8 +83,8 @@ static void fill_default(const pestle_node_spec_t* spec, pestle_attr_t* attr) {
 }
 
 // Sorts go along the last axis unless they say otherwise.
-static int64_t default_i64(const pestle_node_spec_t* spec, unsigned name) {
-  return spec->op == PESTLE_OP_SORT && name == PESTLE_ATTR_dimension ? -1 : 0;
+int64_t pestle_attr_default_i64(pestle_op_t op, unsigned name) {
+  return op == PESTLE_OP_SORT && name == PESTLE_ATTR_dimension ? -1 : 0;
 }
 
 static pestle_status_t complete_one(const pestle_node_spec_t* spec,
@@ -106,7 +106,7 @@ static pestle_status_t complete_one(const pestle_node_spec_t* spec,
   if (given) {
     out_attr->as = given->as;
   } else if (row->kind == PESTLE_ATTR_KIND_I64) {
-    out_attr->as.i64 = default_i64(spec, row->name);
+    out_attr->as.i64 = pestle_attr_default_i64(spec->op, row->name);
   }
   if (row->kind == PESTLE_ATTR_KIND_STR && !out_attr->as.str) {
     out_attr->as.str = "";

@@ -27,6 +27,9 @@ PESTLE_NODISCARD pestle_status_t pestle_attrs_complete(
     const pestle_node_spec_t* spec, pestle_attr_t out_attrs[PESTLE_MAX_ATTRS],
     size_t* out_count);
 
+// What an attribute of kind I64 is when it is left out.
+int64_t pestle_attr_default_i64(pestle_op_t op, unsigned name);
+
 // Copies what |attrs| point at into |module|; the data of ELEMENTS too unless
 // |share_elements|.
 PESTLE_NODISCARD pestle_status_t pestle_attrs_copy(pestle_module_t* module,

@@ -220,7 +220,8 @@ static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
     return pestle_parse_compare_type(p, o, &value->at, value->text);
   }
   if (pestle_str_equal_c(e->key, "dimension_numbers") ||
-      pestle_str_equal_c(e->key, "dot_dimension_numbers")) {
+      pestle_str_equal_c(e->key, "dot_dimension_numbers") ||
+      pestle_str_equal_c(e->key, "scatter_dimension_numbers")) {
     if (value->kind == PESTLE_VALUE_DICT) {
       return pestle_parse_apply_dict(p, o, value);
     }

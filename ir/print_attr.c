@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/hash.h"
+#include "ir/internal.h"
 #include "ir/print_internal.h"
 #include "ir/text.h"
 
@@ -291,6 +292,10 @@ static bool is_packed(pestle_op_t op, uint16_t name) {
     return name != PESTLE_ATTR_slice_sizes &&
            name != PESTLE_ATTR_indices_are_sorted;
   }
+  if (op == PESTLE_OP_SCATTER) {
+    return name != PESTLE_ATTR_unique_indices &&
+           name != PESTLE_ATTR_indices_are_sorted;
+  }
   return op == PESTLE_OP_CONVOLUTION &&
          name >= PESTLE_ATTR_input_batch_dimension &&
          name <= PESTLE_ATTR_output_spatial_dimensions;
@@ -307,6 +312,12 @@ static void print_packed(const pestle_node_t* node, dict_t* dict) {
                                     PESTLE_ATTR_start_indices_batching_dims,
                                     PESTLE_ATTR_start_index_map,
                                     PESTLE_ATTR_index_vector_dim};
+  static const uint16_t scatter[] = {PESTLE_ATTR_update_window_dims,
+                                     PESTLE_ATTR_inserted_window_dims,
+                                     PESTLE_ATTR_input_batching_dims,
+                                     PESTLE_ATTR_scatter_indices_batching_dims,
+                                     PESTLE_ATTR_scatter_dims_to_operand_dims,
+                                     PESTLE_ATTR_index_vector_dim};
   const char* direction = pestle_text_direction((pestle_op_t)node->op);
   if (direction) {
     dict_key(dict, "compare_type");
@@ -324,6 +335,10 @@ static void print_packed(const pestle_node_t* node, dict_t* dict) {
     dict_key(dict, "dimension_numbers");
     pestle_strbuf_append_c(dict->out, "#stablehlo.gather<");
     print_params(node, gather, sizeof(gather) / sizeof(*gather), dict->out);
+  } else if (node->op == PESTLE_OP_SCATTER) {
+    dict_key(dict, "scatter_dimension_numbers");
+    pestle_strbuf_append_c(dict->out, "#stablehlo.scatter<");
+    print_params(node, scatter, sizeof(scatter) / sizeof(*scatter), dict->out);
   } else if (node->op == PESTLE_OP_CONVOLUTION) {
     dict_key(dict, "dimension_numbers");
     pestle_strbuf_append_c(dict->out, "#stablehlo.conv<");
@@ -332,12 +347,12 @@ static void print_packed(const pestle_node_t* node, dict_t* dict) {
   }
 }
 
-static bool is_default(const pestle_attr_t* a) {
+static bool is_default(pestle_op_t op, const pestle_attr_t* a) {
   switch ((pestle_attr_kind_t)a->kind) {
     case PESTLE_ATTR_KIND_BOOL:
       return !a->as.b;
     case PESTLE_ATTR_KIND_I64:
-      return a->as.i64 == 0;
+      return a->as.i64 == pestle_attr_default_i64(op, a->name);
     case PESTLE_ATTR_KIND_STR:
       return !a->as.str || !*a->as.str;
     case PESTLE_ATTR_KIND_I64S:
@@ -416,7 +431,7 @@ void pestle_print_properties(const pestle_node_t* node, unsigned flags,
     if (is_packed((pestle_op_t)node->op, rows[i].name)) continue;
     const pestle_attr_t* a =
         pestle_node_attr(node, (pestle_attr_name_t)rows[i].name);
-    if (!rows[i].required && is_default(a)) continue;
+    if (!rows[i].required && is_default((pestle_op_t)node->op, a)) continue;
     dict_key(&dict, pestle_attr_name_text((pestle_attr_name_t)rows[i].name));
     print_attr(a, flags, out);
   }

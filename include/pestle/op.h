@@ -96,7 +96,9 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(output_batch_dimension) X(output_feature_dimension)                        \
   X(output_spatial_dimensions) X(feature_group_count) X(batch_group_count)     \
   X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis) X(scale) \
-  X(is_stable)
+  X(is_stable) X(update_window_dims) X(inserted_window_dims)                    \
+  X(input_batching_dims) X(scatter_indices_batching_dims)                      \
+  X(scatter_dims_to_operand_dims) X(unique_indices)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

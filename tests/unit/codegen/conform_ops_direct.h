@@ -83,4 +83,149 @@ static inline bool build_sort(instance_t* t) {
   return true;
 }
 
+// --- scatter ---
+
+// (old, new) -> new
+static inline pestle_region_t* replace_region(instance_t* t) {
+  pestle_type_t s = type_of(t->dtype, 0, NULL);
+  body_t body = body_make(t, (pestle_type_t[]){s, s}, 2);
+  pestle_value_t* y = body_arg(&body, 1);
+  assert_ok(pestle_op_return(&body.b, &y, 1, NULL));
+  return body.region;
+}
+
+// (a, b), (x, y) -> max(a, x), y op a: each result needs both inputs.
+static inline pestle_region_t* pair_region(instance_t* t) {
+  pestle_type_t s = type_of(t->dtype, 0, NULL);
+  body_t body = body_make(t, (pestle_type_t[]){s, s, s, s}, 4);
+  pestle_value_t* y[2] = {scalar_op(&body.b, PESTLE_OP_MAXIMUM,
+                                    body_arg(&body, 0), body_arg(&body, 2)),
+                          scalar_op(&body.b, PESTLE_OP_ADD, body_arg(&body, 3),
+                                    body_arg(&body, 0))};
+  assert_ok(pestle_op_return(&body.b, y, 2, NULL));
+  return body.region;
+}
+
+static inline pestle_region_t* add_region(instance_t* t) {
+  return fold_region(t, PESTLE_OP_ADD);
+}
+
+static inline pestle_region_t* max_region(instance_t* t) {
+  return fold_region(t, PESTLE_OP_MAXIMUM);
+}
+
+typedef pestle_region_t* (*region_fn_t)(instance_t* t);
+
+// A change has the type of argument 2; inputs and changes are as many as |n|.
+static inline void finish_scatter(instance_t* t, const pestle_type_t* update,
+                                  const pestle_type_t* indices, int64_t limit,
+                                  region_fn_t region, size_t n,
+                                  pestle_scatter_attrs_t attrs) {
+  pestle_type_t types[5] = {shaped(t), *indices, *update};
+  pestle_value_t *operands[5], *y[2];
+  size_t at = n;
+  if (n == 2) {
+    types[1] = types[0];
+    types[2] = *indices;
+    types[3] = types[4] = *update;
+  }
+  for (size_t i = 0; i < 2 * n + 1; ++i)
+    t->fill[i] = FILL_SPREAD;
+  index_arg(t, at, limit);
+  t->check = CHECK_VALUES;
+  begin(t, types, 2 * n + 1);
+  for (size_t i = 0; i < 2 * n + 1; ++i)
+    operands[i] = arg(t, i);
+  attrs.struct_size = sizeof(attrs);
+  assert_ok(
+      pestle_op_scatter(&t->b, operands, 2 * n + 1, &attrs, region(t), y, n));
+  finish(t, y, n);
+}
+
+// Rows by index, some twice, some outside.
+static inline void scatter_rows(instance_t* t, int64_t count) {
+  pestle_type_t update = shaped(t);
+  pestle_type_t indices = type_of(index_dtype(t), 1, DIMS(count));
+  int64_t axes[PESTLE_MAX_RANK];
+  update.dims[0] = count;
+  for (int32_t i = 0; i < update.rank; ++i)
+    axes[i] = i;
+  finish_scatter(t, &update, &indices, t->shape->dims[0] - 1, add_region, 1,
+                 (pestle_scatter_attrs_t){
+                     .update_window_dims = i64s(axes + 1, update.rank - 1),
+                     .inserted_window_dims = PESTLE_I64S(0),
+                     .scatter_dims_to_operand_dims = PESTLE_I64S(0),
+                     .index_vector_dim = 1});
+}
+
+// Windows at pairs of positions that overlap; the pair's axis comes first, the
+// batch axis of the updates last.
+static inline void scatter_windows(instance_t* t) {
+  pestle_type_t update = shaped(t);
+  pestle_type_t indices = type_of(index_dtype(t), 2, DIMS(2, 5));
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < update.rank; ++i) {
+    if (i < 2) update.dims[i] -= update.dims[i] / 2;
+    axes[i] = i;
+  }
+  int32_t rank = update.rank;
+  update.dims[update.rank++] = 5;
+  finish_scatter(t, &update, &indices, t->shape->dims[0] / 2, replace_region, 1,
+                 (pestle_scatter_attrs_t){
+                     .update_window_dims = i64s(axes, rank),
+                     .scatter_dims_to_operand_dims = PESTLE_I64S(1, 0)});
+}
+
+// One element for each [4, batch] of the second axis, first axis batched, two
+// inputs.
+static inline void scatter_batched(instance_t* t) {
+  pestle_type_t update = shaped(t);
+  int64_t first = t->shape->dims[0], axes[PESTLE_MAX_RANK];
+  pestle_type_t indices = type_of(index_dtype(t), 2, DIMS(4, first));
+  update.dims[0] = 4;
+  update.dims[1] = first;
+  for (int32_t i = 0; i < update.rank; ++i)
+    axes[i] = i;
+  finish_scatter(t, &update, &indices, t->shape->dims[1] - 1, pair_region, 2,
+                 (pestle_scatter_attrs_t){
+                     .update_window_dims = i64s(axes + 2, update.rank - 2),
+                     .inserted_window_dims = PESTLE_I64S(1),
+                     .input_batching_dims = PESTLE_I64S(0),
+                     .scatter_indices_batching_dims = PESTLE_I64S(1),
+                     .scatter_dims_to_operand_dims = PESTLE_I64S(1),
+                     .index_vector_dim = 2});
+}
+
+// One window that an index of rank 1 puts anywhere, said to be unique: what
+// dynamic_update_slice does, but outside it does nothing.
+static inline void scatter_slice(instance_t* t) {
+  pestle_type_t update = shaped(t);
+  pestle_type_t indices = type_of(index_dtype(t), 1, DIMS(update.rank));
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < update.rank; ++i) {
+    update.dims[i] -= update.dims[i] / 3;
+    axes[i] = i;
+  }
+  finish_scatter(t, &update, &indices, 2, max_region, 1,
+                 (pestle_scatter_attrs_t){
+                     .update_window_dims = i64s(axes, update.rank),
+                     .scatter_dims_to_operand_dims = i64s(axes, update.rank),
+                     .unique_indices = true});
+}
+
+static inline bool build_scatter(instance_t* t) {
+  static const char* const names[] = {"rows", "windows", "batched", "slice",
+                                      "no update"};
+  int32_t rank = t->shape->rank;
+  t->what = names[t->variant];
+  if (rank < 1 && t->variant != 3) return false;
+  if (rank < 2 && (t->variant == 1 || t->variant == 2)) return false;
+  if (t->variant == 0) scatter_rows(t, 7);
+  if (t->variant == 1) scatter_windows(t);
+  if (t->variant == 2) scatter_batched(t);
+  if (t->variant == 3) scatter_slice(t);
+  if (t->variant == 4) scatter_rows(t, 0);
+  return true;
+}
+
 #endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_

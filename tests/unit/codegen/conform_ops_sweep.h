@@ -65,6 +65,7 @@ static const row_t rows[] = {
     {PESTLE_OP_DEQUANTIZE, FLOATS, 2 * QUANTIZED, build_quantisation},
     {PESTLE_OP_ATTENTION, FLOATS, ATTENTIONS, build_attention},
     {PESTLE_OP_SORT, REAL_KINDS, 4, build_sort},
+    {PESTLE_OP_SCATTER, REAL_KINDS, 5, build_scatter},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

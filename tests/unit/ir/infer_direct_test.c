@@ -46,9 +46,53 @@ static void sorts(void** state) {
   ir_test_end(&t);
 }
 
+static void scatters(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 5, 6, 7), T(I32, 2, 3), T(F32, 2, 3, 7), T(F16, 2, 3, 7),
+        T(F32, 5, 3, 7), T(I32, 5, 3));
+  pestle_value_t *y, **a = t.a;
+#define SCATTER(x, i, u, ...)                              \
+  pestle_op_scatter(&t.b, (pestle_value_t*[]){x, i, u}, 3, \
+                    ATTRS(scatter, __VA_ARGS__),           \
+                    ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y, 1)
+#define POINTS                                                       \
+  .update_window_dims = I64S(2), .inserted_window_dims = I64S(0, 1), \
+  .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2
+  assert_ok(SCATTER(a[0], a[1], a[2], POINTS));
+  assert_type(y, T(F32, 5, 6, 7));
+  assert_ok(
+      SCATTER(a[0], a[5], a[4], .update_window_dims = I64S(2),
+              .inserted_window_dims = I64S(1), .input_batching_dims = I64S(0),
+              .scatter_indices_batching_dims = I64S(0),
+              .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2));
+  BAD(SCATTER(a[0], a[2], a[2], POINTS), "must be");
+  BAD(SCATTER(a[0], a[1], a[3], POINTS), "element types");
+  BAD(SCATTER(a[0], a[1], a[4], POINTS),
+      "axis 0 of the updates, tensor<5x3x7xf32>, must have the extent of axis "
+      "0 of the indices");
+  BAD(SCATTER(a[0], a[1], a[2], .update_window_dims = I64S(2),
+              .inserted_window_dims = I64S(0),
+              .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2),
+      "input 0 has rank 3");
+  BAD(SCATTER(a[0], a[1], a[2], .update_window_dims = I64S(2),
+              .inserted_window_dims = I64S(0, 1),
+              .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 1),
+      "an index has 3 elements, 'scatter_dims_to_operand_dims' has 1");
+  BAD(SCATTER(a[0], a[1], a[2], .update_window_dims = I64S(2),
+              .inserted_window_dims = I64S(1), .input_batching_dims = I64S(0),
+              .scatter_indices_batching_dims = I64S(0),
+              .scatter_dims_to_operand_dims = I64S(1), .index_vector_dim = 2),
+      "batching axis 0 of input 0 has extent 5, axis 0 of the indices 2");
+  BAD(pestle_op_scatter(&t.b, a, 2, NULL,
+                        ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y, 1),
+      "an update for each input");
+  ir_test_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
+      cmocka_unit_test(scatters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

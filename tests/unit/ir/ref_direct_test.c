@@ -89,11 +89,71 @@ static void total_order(void** state) {
       1, 0, 1, 1);
 }
 
+#define SCATTER(body, dims, x, i, i_type, u, u_type) \
+  RESULT("tensor<3x4xi32>",                                                   \
+         CONSTANT("x", "tensor<3x4xi32>", x) CONSTANT("i", i_type, i)         \
+             CONSTANT("u", u_type, u) "%r = \"stablehlo.scatter\"(%x, %i, %u) "  \
+                                      "<{scatter_dimension_numbers = "       \
+                                      "#stablehlo.scatter<" dims             \
+                                      ">, unique_indices = false}> ({\n"     \
+                                      "^bb0(%a: tensor<i32>, %b: "           \
+                                      "tensor<i32>):\n" body                 \
+                                      "\n}) : (tensor<3x4xi32>, " i_type     \
+                                      ", " u_type ") -> tensor<3x4xi32>")
+
+#define ADDS                                  \
+  "%s = stablehlo.add %a, %b : tensor<i32>\n" \
+  "stablehlo.return %s : tensor<i32>"
+#define REPLACES "stablehlo.return %b : tensor<i32>"
+
+static void scatters(void** state) {
+  (void)state;
+  // Rows, one of them twice, one of them outside.
+  assert_result(
+      int32_t,
+      SCATTER(ADDS,
+              "update_window_dims = [1], inserted_window_dims = [0], "
+              "scatter_dims_to_operand_dims = [0], index_vector_dim = 1",
+              "0", "[2, 0, 3, 2]", "tensor<4xi32>",
+              "[[1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9], [10, 20, 30, 40]]",
+              "tensor<4x4xi32>"),
+      5, 6, 7, 8, 0, 0, 0, 0, 11, 22, 33, 44);
+  // The last of several updates of one element stays.
+  assert_result(int32_t,
+                SCATTER(REPLACES,
+                        "inserted_window_dims = [0, 1], "
+                        "scatter_dims_to_operand_dims = [0, 1], "
+                        "index_vector_dim = 1",
+                        "7", "[[0, 1], [-1, 0], [2, 3], [0, 1]]",
+                        "tensor<4x2xi64>", "[1, 2, 3, 4]", "tensor<4xi32>"),
+                7, 4, 7, 7, 7, 7, 7, 7, 7, 7, 7, 3);
+  // A window that leaves its input is left out whole.
+  assert_result(int32_t,
+                SCATTER(REPLACES,
+                        "update_window_dims = [1, 2], "
+                        "scatter_dims_to_operand_dims = [1], "
+                        "index_vector_dim = 1",
+                        "0", "[3, 1]", "tensor<2xui8>", "[[[1, 2]], [[3, 4]]]",
+                        "tensor<2x1x2xi32>"),
+                0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  // Each row takes its own index.
+  assert_result(int32_t,
+                SCATTER(ADDS,
+                        "inserted_window_dims = [1], input_batching_dims = "
+                        "[0], scatter_indices_batching_dims = [1], "
+                        "scatter_dims_to_operand_dims = [1], "
+                        "index_vector_dim = 2",
+                        "0", "[[0, 1, 3], [0, 2, 9]]", "tensor<2x3xi32>",
+                        "[[1, 2, 3], [4, 5, 6]]", "tensor<2x3xi32>"),
+                5, 0, 0, 0, 0, 2, 5, 0, 0, 0, 0, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
       cmocka_unit_test(sorts_stably),
       cmocka_unit_test(total_order),
+      cmocka_unit_test(scatters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
