@@ -16,8 +16,7 @@ static pestle_value_t* neutral(pestle_onnx_call_t* call, pestle_op_t op,
   return pestle_onnx_splat_int(call, &type, 0);
 }
 
-// A region (a, b) -> op(a, b).
-static pestle_region_t* fold_region(pestle_onnx_call_t* call, pestle_op_t op,
+pestle_region_t* pestle_onnx_region(pestle_onnx_call_t* call, pestle_op_t op,
                                     pestle_dtype_t dtype) {
   pestle_type_t types[2] = {{.dtype = dtype}, {.dtype = dtype}};
   pestle_module_t* module = call->import->module;
@@ -31,13 +30,16 @@ static pestle_region_t* fold_region(pestle_onnx_call_t* call, pestle_op_t op,
       .module = module, .block = block, .loc = call->builder->loc};
   pestle_value_t* operands[2] = {pestle_block_argument(block, 0),
                                  pestle_block_argument(block, 1)};
-  pestle_node_spec_t spec = {
-      .op = op, .operands = operands, .operand_count = 2};
-  pestle_node_t* node;
-  if (pestle_onnx_keep(call, pestle_node_create(&builder, &spec, &node))) {
-    return NULL;
+  pestle_value_t* result = operands[1];
+  if (op != PESTLE_OP_COUNT) {
+    pestle_node_spec_t spec = {
+        .op = op, .operands = operands, .operand_count = 2};
+    pestle_node_t* node;
+    if (pestle_onnx_keep(call, pestle_node_create(&builder, &spec, &node))) {
+      return NULL;
+    }
+    result = pestle_node_result(node, 0);
   }
-  pestle_value_t* result = pestle_node_result(node, 0);
   if (pestle_onnx_keep(call, pestle_op_return(&builder, &result, 1, NULL))) {
     return NULL;
   }
@@ -49,7 +51,7 @@ static pestle_value_t* fold(pestle_onnx_call_t* call, pestle_op_t structured,
                             const pestle_attr_t* attrs, size_t attr_count) {
   if (!a || call->status) return NULL;
   pestle_value_t* operands[2] = {a, neutral(call, op, a->type->dtype)};
-  pestle_region_t* region = fold_region(call, op, a->type->dtype);
+  pestle_region_t* region = pestle_onnx_region(call, op, a->type->dtype);
   if (!region) return NULL;
   pestle_node_spec_t spec = {.op = structured,
                              .operands = operands,

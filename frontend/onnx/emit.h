@@ -193,6 +193,9 @@ typedef struct pestle_onnx_window_t {
 pestle_value_t* pestle_onnx_reduce_window(pestle_onnx_call_t* call,
                                           pestle_op_t op, pestle_value_t* a,
                                           const pestle_onnx_window_t* window);
+// A region of rank-0 values (a, b) -> op(a, b), or b for PESTLE_OP_COUNT.
+pestle_region_t* pestle_onnx_region(pestle_onnx_call_t* call, pestle_op_t op,
+                                    pestle_dtype_t dtype);
 // stablehlo.dot_general; the result has |dtype|.
 pestle_value_t* pestle_onnx_dot(pestle_onnx_call_t* call, pestle_value_t* a,
                                 pestle_value_t* b, pestle_i64s_t a_batch,

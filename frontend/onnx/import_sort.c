@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// TopK: a stable sort with the positions beside, and its beginning.
+#include "base/mem.h"
+#include "frontend/onnx/ops.h"
+
+static pestle_value_t* scalar_op(pestle_onnx_call_t* call, pestle_builder_t* b,
+                                 pestle_op_t op, pestle_value_t* x,
+                                 pestle_value_t* y) {
+  pestle_node_t* node;
+  if (call->status) return NULL;
+  pestle_node_spec_t spec = {.op = op,
+                             .operands = (pestle_value_t*[]){x, y},
+                             .operand_count = y ? 2 : 1};
+  if (pestle_onnx_keep(call, pestle_node_create(b, &spec, &node))) return NULL;
+  return pestle_node_result(node, 0);
+}
+
+// a > b, or a < b; NaN counts as the largest number, as numpy has it.
+static pestle_value_t* comes_first(pestle_onnx_call_t* call,
+                                   pestle_builder_t* b, bool largest,
+                                   pestle_value_t* x, pestle_value_t* y) {
+  pestle_value_t* first =
+      scalar_op(call, b, largest ? PESTLE_OP_GT : PESTLE_OP_LT, x, y);
+  if (!pestle_dtype_is(x->type->dtype, PESTLE_KIND_FLOAT)) return first;
+  pestle_value_t* nan =
+      scalar_op(call, b, PESTLE_OP_IS_NAN, largest ? x : y, NULL);
+  pestle_value_t* number =
+      scalar_op(call, b, PESTLE_OP_EQ, largest ? y : x, largest ? y : x);
+  nan = scalar_op(call, b, PESTLE_OP_AND, nan, number);
+  return scalar_op(call, b, PESTLE_OP_OR, first, nan);
+}
+
+static pestle_region_t* comparator(pestle_onnx_call_t* call, bool largest,
+                                   pestle_dtype_t dtype) {
+  pestle_module_t* module = call->import->module;
+  pestle_type_t x = {.dtype = dtype}, at = {.dtype = PESTLE_I32};
+  pestle_region_t* region;
+  pestle_block_t* block;
+  if (pestle_onnx_keep(
+          call, pestle_region_create(module, (pestle_type_t[]){x, x, at, at}, 4,
+                                     &region, &block))) {
+    return NULL;
+  }
+  pestle_builder_t b = {
+      .module = module, .block = block, .loc = call->builder->loc};
+  pestle_value_t* first =
+      comes_first(call, &b, largest, pestle_block_argument(block, 0),
+                  pestle_block_argument(block, 1));
+  if (!first || pestle_onnx_keep(call, pestle_op_return(&b, &first, 1, NULL))) {
+    return NULL;
+  }
+  return region;
+}
+
+// How many are wanted: an attribute before opset 10, then an input.
+static int64_t read_k(pestle_onnx_call_t* call, int64_t extent) {
+  int64_t k = -1;
+  if (call->opset < 10) {
+    k = pestle_onnx_int(call, "k", -1);
+  } else {
+    pestle_i64s_t list = pestle_onnx_input_ints(call, 1, "k");
+    if (list.count == 1) k = list.data[0];
+  }
+  if (!call->status && (k < 0 || k > extent)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its k is %lld, its axis has %lld elements", (long long)k,
+                     (long long)extent);
+  }
+  return k;
+}
+
+void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
+  bool largest = pestle_onnx_int(call, "largest", 1) != 0;
+  int64_t extent = pestle_onnx_dim(x, axis);
+  int64_t k = read_k(call, extent);
+  if (call->status) return;
+  if (extent > INT32_MAX) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "axis %lld has %lld elements; at most 2^31 - 1 can be "
+                     "numbered",
+                     (long long)axis, (long long)extent);
+    return;
+  }
+  pestle_type_t positions = *pestle_onnx_type(x);
+  positions.dtype = PESTLE_I32;
+  pestle_value_t* operands[] = {x, pestle_onnx_iota(call, &positions, axis)};
+  pestle_region_t* region = comparator(call, largest, dtype_of(x));
+  if (!operands[1] || !region) return;
+  pestle_attr_t attrs[] = {i64_attr(PESTLE_ATTR_dimension, axis),
+                           {.name = PESTLE_ATTR_is_stable,
+                            .kind = PESTLE_ATTR_KIND_BOOL,
+                            .as.b = true}};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_SORT,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 2,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  if (!node) return;
+  for (size_t i = 0; i < call->output_count; ++i) {
+    pestle_value_t* y = pestle_onnx_slice_axis(
+        call, pestle_node_result(node, i), axis, 0, k, 1);
+    call->outputs[i] = i ? pestle_onnx_convert(call, y, PESTLE_I64) : y;
+  }
+}
