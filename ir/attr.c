@@ -50,6 +50,8 @@ static const fill_t* find_fill(pestle_op_t op, unsigned name) {
       FILL(REDUCE_WINDOW, base_dilations, window_dimensions, 1, 1),
       FILL(REDUCE_WINDOW, window_dilations, window_dimensions, 1, 1),
       FILL(REDUCE_WINDOW, padding, window_dimensions, 0, 2),
+      FILL(SELECT_AND_SCATTER, window_strides, window_dimensions, 1, 1),
+      FILL(SELECT_AND_SCATTER, padding, window_dimensions, 0, 2),
       FILL(CONVOLUTION, window_strides, input_spatial_dimensions, 1, 1),
       FILL(CONVOLUTION, padding, input_spatial_dimensions, 0, 2),
       FILL(CONVOLUTION, lhs_dilation, input_spatial_dimensions, 1, 1),

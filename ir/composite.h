@@ -25,6 +25,9 @@ pv_t* pestle_step1(pestle_steps_t* s, pestle_op_t op, pv_t* a);
 pv_t* pestle_step2(pestle_steps_t* s, pestle_op_t op, pv_t* a, pv_t* b);
 pv_t* pestle_step3(pestle_steps_t* s, pestle_op_t op, pv_t* a, pv_t* b,
                    pv_t* c);
+// Any op of one result on |count| operands; |type| is that of a TYPED op.
+pv_t* pestle_step_typed(pestle_steps_t* s, pestle_op_t op, pv_t** operands,
+                        size_t count, const pestle_type_t* type);
 // A constant of the type of |like| with one value everywhere.
 pv_t* pestle_step_splat(pestle_steps_t* s, pv_t* like, double value);
 // Operand |index| converted to |dtype|.

@@ -35,6 +35,15 @@ pv_t* pestle_step3(pestle_steps_t* s, pestle_op_t op, pv_t* a, pv_t* b,
              .op = op, .operands = (pv_t*[]){a, b, c}, .operand_count = 3});
 }
 
+pv_t* pestle_step_typed(pestle_steps_t* s, pestle_op_t op, pv_t** operands,
+                        size_t count, const pestle_type_t* type) {
+  bool stated = pestle_op_info(op)->rule == PESTLE_RULE_TYPED;
+  return emit(s, &(pestle_node_spec_t){.op = op,
+                                       .operands = operands,
+                                       .operand_count = count,
+                                       .type = stated ? type : NULL});
+}
+
 // A constant of |type|, a float type.
 static pv_t* splat(pestle_steps_t* s, const pestle_type_t* type, double value) {
   uint64_t bits = pestle_float_encode(type->dtype, value);

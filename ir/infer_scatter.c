@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rule of scatter. Operands: n inputs, the indices, n updates. The comments
-// number the constraints of the StableHLO spec.
+// Type rules of scatter (operands: n inputs, the indices, n updates) and of
+// select_and_scatter. The comments number the constraints of the StableHLO spec.
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -152,4 +152,66 @@ pestle_status_t pestle_infer_scatter(pestle_infer_t* in) {
     PESTLE_TRY(pestle_emit(in, pestle_in_type(in, i)));
   }
   return NULL;
+}
+
+// --- select_and_scatter: input, source, initial value ---
+
+// C9, C10: region |region| takes two elements and returns |returned|.
+static pestle_status_t check_pair_body(const pestle_infer_t* in, size_t region,
+                                       pestle_dtype_t returned) {
+  pestle_type_t type = pestle_type_make(pestle_in_type(in, 0)->dtype, 0, NULL);
+  pestle_type_t result = pestle_type_make(returned, 0, NULL);
+  PESTLE_TRY(pestle_need_arguments(in, region, 2));
+  const pestle_block_t* block = pestle_in_block(in, region);
+  for (size_t i = 0; i < 2; ++i) {
+    PESTLE_TRY(pestle_need_region_type("argument", i, region,
+                                       block->arguments[i]->type, &type));
+  }
+  const pestle_node_t* node;
+  PESTLE_TRY(pestle_in_return(in, region, &node));
+  if (node->operand_count != 1) {
+    return PESTLE_BAD("region %zu returns %u values, not one", region,
+                      (unsigned)node->operand_count);
+  }
+  return pestle_need_region_type("result", 0, region,
+                                 pestle_node_operand(node, 0)->type, &result);
+}
+
+// C2, C4 to C8: the source has an element for each place of the window.
+static pestle_status_t check_places(const pestle_infer_t* in) {
+  const pestle_type_t *x = pestle_in_type(in, 0), *y = pestle_in_type(in, 1);
+  size_t rank = (size_t)x->rank;
+  PESTLE_TRY(pestle_need_rank(in, 1, x->rank));
+  PESTLE_TRY(pestle_need_count(in, PESTLE_ATTR_window_dimensions, rank));
+  PESTLE_TRY(pestle_need_at_least(in, PESTLE_ATTR_window_dimensions, 1));
+  PESTLE_TRY(pestle_need_count(in, PESTLE_ATTR_window_strides, rank));
+  PESTLE_TRY(pestle_need_at_least(in, PESTLE_ATTR_window_strides, 1));
+  PESTLE_TRY(pestle_need_count(in, PESTLE_ATTR_padding, 2 * rank));
+  const int64_t* padding = pestle_in_i64s(in, PESTLE_ATTR_padding).data;
+  for (int i = 0; i < x->rank; ++i) {
+    int64_t places;
+    pestle_window_t window = {
+        .size = pestle_in_i64s(in, PESTLE_ATTR_window_dimensions).data[i],
+        .stride = pestle_in_i64s(in, PESTLE_ATTR_window_strides).data[i],
+        .base_dilation = 1,
+        .window_dilation = 1,
+        .low = padding[2 * i],
+        .high = padding[2 * i + 1]};
+    PESTLE_TRY(pestle_window_places(x->dims[i], &window, i, &places));
+    if (pestle_dims_agree(places, y->dims[i])) continue;
+    return PESTLE_BAD(
+        "the window has %lld places along axis %d, the source %lld elements",
+        (long long)places, i, (long long)y->dims[i]);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_select_and_scatter(pestle_infer_t* in) {
+  PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
+  PESTLE_TRY(pestle_need_same_dtype(in, 0, 2));
+  PESTLE_TRY(pestle_need_rank(in, 2, 0));
+  PESTLE_TRY(check_places(in));
+  PESTLE_TRY(check_pair_body(in, 0, PESTLE_I1));
+  PESTLE_TRY(check_pair_body(in, 1, pestle_in_type(in, 0)->dtype));
+  return pestle_emit(in, pestle_in_type(in, 0));
 }

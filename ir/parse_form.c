@@ -233,6 +233,39 @@ static pestle_status_t parse_call(pestle_parser_t* p, pestle_parse_op_t* o) {
   return types_after_dict(p, o);
 }
 
+// "%a, format = e5m10"
+static pestle_status_t parse_precision(pestle_parser_t* p,
+                                       pestle_parse_op_t* o) {
+  PESTLE_TRY(pestle_parse_push_operand(p, o));
+  PESTLE_TRY(pestle_parse_expect(p, ','));
+  PESTLE_TRY(pestle_parse_expect_word(p, "format"));
+  PESTLE_TRY(pestle_parse_expect(p, '='));
+  pestle_str_t word = pestle_parse_token(p)->text;
+  int64_t bits[2] = {0, 0};
+  size_t at = 0;
+  bool right = pestle_parse_at_kind(p, PESTLE_TOKEN_WORD);
+  for (int i = 0; i < 2 && right; ++i) {
+    right = at + 1 < word.size && word.data[at] == "em"[i];
+    for (++at; right && at < word.size && word.data[at] != 'm'; ++at) {
+      right = word.data[at] >= '0' && word.data[at] <= '9' && bits[i] < 1000;
+      bits[i] = bits[i] * 10 + (word.data[at] - '0');
+    }
+  }
+  if (!right || at != word.size) {
+    return pestle_parse_expected(p, "a format such as e5m10");
+  }
+  pestle_parse_advance(p);
+  pestle_attr_t attrs[] = {{.name = PESTLE_ATTR_exponent_bits,
+                            .kind = PESTLE_ATTR_KIND_I64,
+                            .as.i64 = bits[0]},
+                           {.name = PESTLE_ATTR_mantissa_bits,
+                            .kind = PESTLE_ATTR_KIND_I64,
+                            .as.i64 = bits[1]}};
+  PESTLE_TRY(pestle_parse_push_attr(p, o, &attrs[0]));
+  PESTLE_TRY(pestle_parse_push_attr(p, o, &attrs[1]));
+  return types_after_dict(p, o);
+}
+
 // "%a, %b : A, B", or nothing
 static pestle_status_t parse_return(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_operands(p, o));
@@ -248,6 +281,7 @@ pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
   if (o->op == PESTLE_OP_SLICE) return parse_slice(p, o);
   if (o->op == PESTLE_OP_DOT_GENERAL) return parse_dot(p, o);
   if (o->op == PESTLE_OP_CONVOLUTION) return parse_convolution(p, o);
+  if (o->op == PESTLE_OP_REDUCE_PRECISION) return parse_precision(p, o);
   if (o->op == PESTLE_OP_REDUCE) return pestle_parse_reduce(p, o);
   if (o->op == PESTLE_OP_WHILE) return pestle_parse_while(p, o);
   if (o->op == PESTLE_OP_CALL) return parse_call(p, o);

@@ -183,6 +183,15 @@ static void print_compare(printer_t* p, const pestle_node_t* node) {
   print_function_type(p, node);
 }
 
+static void print_reduce_precision(printer_t* p, const pestle_node_t* node) {
+  put(p, "stablehlo.reduce_precision ");
+  print_operands(p, node, 0, 1);
+  pestle_strbuf_appendf(p->out, ", format = e%lldm%lld",
+                        (long long)PESTLE_NODE_I64(node, exponent_bits),
+                        (long long)PESTLE_NODE_I64(node, mantissa_bits));
+  print_types(p, node, PESTLE_TEXT_TYPES_RESULT);
+}
+
 static void print_axes_pair(printer_t* p, const char* keyword, pestle_i64s_t a,
                             pestle_i64s_t b) {
   pestle_strbuf_appendf(p->out, ", %s = [", keyword);
@@ -391,6 +400,8 @@ static void print_pretty(printer_t* p, const pestle_node_t* node, int depth,
     print_dot_general(p, node);
   } else if (op == PESTLE_OP_CONVOLUTION) {
     print_convolution(p, node);
+  } else if (op == PESTLE_OP_REDUCE_PRECISION) {
+    print_reduce_precision(p, node);
   } else if (op == PESTLE_OP_REDUCE) {
     print_reduce(p, node, depth);
   } else if (op == PESTLE_OP_WHILE) {

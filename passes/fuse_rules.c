@@ -34,6 +34,8 @@ static bool is_pointwise_composite(const pestle_node_t* node) {
     case PESTLE_OP_HARD_SIGMOID:
     case PESTLE_OP_QUANTIZE:
     case PESTLE_OP_DEQUANTIZE:
+    case PESTLE_OP_MAP:
+    case PESTLE_OP_REDUCE_PRECISION:
       return true;
     default:
       return false;
@@ -320,7 +322,8 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
       return g->folds_once ? READS_ONCE : READS_REPEATED;
     case PESTLE_FUSE_COMPOSITE:
       if (is_pointwise_composite(user)) {
-        return index == 0 ? READS_ONCE : READS_REPEATED;
+        return index == 0 || user->op == PESTLE_OP_MAP ? READS_ONCE
+                                                       : READS_REPEATED;
       }
       return READS_REPEATED;
     case PESTLE_FUSE_WINDOW:

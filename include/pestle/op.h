@@ -98,7 +98,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(callee) X(label) X(epsilon) X(approximate) X(alpha) X(beta) X(axis) X(scale) \
   X(is_stable) X(update_window_dims) X(inserted_window_dims)                    \
   X(input_batching_dims) X(scatter_indices_batching_dims)                      \
-  X(scatter_dims_to_operand_dims) X(unique_indices)
+  X(scatter_dims_to_operand_dims) X(unique_indices) X(exponent_bits)            \
+  X(mantissa_bits)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// scatter: updates in row-major order, each window whole or not at all.
+// scatter: updates in row-major order, each window whole or not at all; and
+// select_and_scatter, sources in row-major order.
 #include <string.h>
 
 #include "base/arena.h"
@@ -171,4 +172,82 @@ pestle_status_t pestle_ref_scatter(const pestle_ref_call_t* call) {
       s.scratch && s.arguments && s.results ? update_all(&s) : PESTLE_OOM();
   pestle_arena_deinit(&arena);
   return status;
+}
+
+// --- select_and_scatter ---
+
+typedef struct select_t {
+  const pestle_ref_call_t* call;
+  const pestle_type_t *input, *source;
+  pestle_i64s_t size, strides, padding;
+  size_t element;
+} select_t;
+
+// The element of the input under a position of the window, or -1.
+static int64_t window_element(const select_t* s, const int64_t* at,
+                              const int64_t* tap) {
+  int64_t element = 0;
+  for (int i = 0; i < s->input->rank; ++i) {
+    int64_t p = at[i] * s->strides.data[i] + tap[i] - s->padding.data[2 * i];
+    if (p < 0 || p >= s->input->dims[i]) return -1;
+    element = element * s->input->dims[i] + p;
+  }
+  return element;
+}
+
+// The element that the first region keeps of the window at |at|, or -1.
+static pestle_status_t select_element(const select_t* s, const int64_t* at,
+                                      int64_t* out) {
+  const char* data = s->call->operands[0];
+  int64_t tap[PESTLE_MAX_RANK] = {0};
+  *out = -1;
+  do {
+    int64_t element = window_element(s, at, tap);
+    uint8_t keep = *out >= 0;
+    if (element < 0) continue;
+    if (keep) {
+      const void* arguments[] = {data + (size_t)*out * s->element,
+                                 data + (size_t)element * s->element};
+      void* results[] = {&keep};
+      PESTLE_TRY(pestle_ref_run(s->call->interp, s->call->bodies[0], arguments,
+                                results));
+    }
+    if (!keep) *out = element;
+  } while (pestle_ref_next(s->input->rank, s->size.data, tap));
+  return NULL;
+}
+
+static pestle_status_t scatter_sources(const select_t* s) {
+  const char* source = s->call->operands[1];
+  char* result = s->call->results[0];
+  int64_t at[PESTLE_MAX_RANK] = {0};
+  do {
+    int64_t element;
+    PESTLE_TRY(select_element(s, at, &element));
+    if (element >= 0) {
+      uint64_t value[2];
+      char* to = result + (size_t)element * s->element;
+      const void* arguments[] = {to, source};
+      void* results[] = {value};
+      PESTLE_TRY(pestle_ref_run(s->call->interp, s->call->bodies[1], arguments,
+                                results));
+      memcpy(to, value, s->element);
+    }
+    source += s->element;
+  } while (pestle_ref_next(s->source->rank, s->source->dims, at));
+  return NULL;
+}
+
+pestle_status_t pestle_ref_select_and_scatter(const pestle_ref_call_t* call) {
+  const pestle_node_t* node = call->node;
+  select_t s = {.call = call,
+                .input = pestle_ref_operand_type(call, 0),
+                .source = pestle_ref_operand_type(call, 1),
+                .size = PESTLE_NODE_I64S(node, window_dimensions),
+                .strides = PESTLE_NODE_I64S(node, window_strides),
+                .padding = PESTLE_NODE_I64S(node, padding)};
+  s.element = pestle_dtype_size(s.input->dtype);
+  pestle_ref_fill(call->results[0], s.element,
+                  (size_t)pestle_type_count(s.input), call->operands[2]);
+  return pestle_type_count(s.source) ? scatter_sources(&s) : NULL;
 }

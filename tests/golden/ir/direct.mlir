@@ -6,6 +6,7 @@
 // CHECK:        stablehlo.compare LT, %{{.*}}, %{{.*}}, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
 // CHECK:      "stablehlo.sort"(%{{.*}}) <{is_stable = true}> ({
 // CHECK:      "stablehlo.scatter"(%{{.*}}, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
+// CHECK:      stablehlo.reduce_precision %{{.*}}, format = e5m10 : tensor<5x3xf32>
 func.func @main(%x: tensor<5x3xf32>, %i: tensor<2x1xi32>, %u: tensor<2x3xf32>) -> tensor<5x3xf32> {
   %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -21,5 +22,6 @@ func.func @main(%x: tensor<5x3xf32>, %i: tensor<2x1xi32>, %u: tensor<2x3xf32>) -
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     stablehlo.return %b : tensor<f32>
   }) : (tensor<5x3xf32>, tensor<2x1xi32>, tensor<2x3xf32>) -> tensor<5x3xf32>
-  return %2 : tensor<5x3xf32>
+  %3 = stablehlo.reduce_precision %2, format = e5m10 : tensor<5x3xf32>
+  return %3 : tensor<5x3xf32>
 }

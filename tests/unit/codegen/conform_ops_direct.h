@@ -228,4 +228,82 @@ static inline bool build_scatter(instance_t* t) {
   return true;
 }
 
+// --- select_and_scatter ---
+
+// Windows of two that overlap or not, or that meet padding, along the first and
+// the last axis; with what is left over at the end.
+static inline bool build_select(instance_t* t) {
+  static const char* const names[] = {"apart, last axis", "overlapping",
+                                      "padded", "no window"};
+  int32_t rank = t->shape->rank;
+  t->what = names[t->variant];
+  if (!rank) return false;
+  pestle_type_t source = shaped(t), scalar = type_of(t->dtype, 0, NULL);
+  int64_t size[PESTLE_MAX_RANK], stride[PESTLE_MAX_RANK];
+  int64_t padding[2 * PESTLE_MAX_RANK] = {0};
+  for (int32_t i = 0; i < rank; ++i) {
+    bool first = i == 0 && t->variant > 0, last = i == rank - 1;
+    int64_t low = t->variant == 2 && first, n = source.dims[i] + 2 * low;
+    size[i] = first || last ? 2 + (t->variant == 1) : 1;
+    if (t->variant == 3 && last) size[i] = n + 1;
+    stride[i] = size[i] == 2 ? 2 : 1;
+    padding[2 * i] = padding[2 * i + 1] = low;
+    source.dims[i] = n < size[i] ? 0 : (n - size[i]) / stride[i] + 1;
+  }
+  t->fill[0] = FILL_VALUES;
+  t->fill[1] = t->fill[2] = FILL_SPREAD;
+  t->check = CHECK_VALUES;
+  begin(t, (pestle_type_t[]){shaped(t), source, scalar}, 3);
+  pestle_select_and_scatter_attrs_t attrs = {sizeof(attrs), i64s(size, rank),
+                                             i64s(stride, rank),
+                                             i64s(padding, 2 * rank)};
+  pestle_value_t* y;
+  assert_ok(pestle_op_select_and_scatter(
+      &t->b, arg(t, 0), arg(t, 1), arg(t, 2), &attrs,
+      compare_region(t, PESTLE_OP_GE), add_region(t), &y));
+  finish1(t, y);
+  return true;
+}
+
+// --- map, reduce_precision ---
+
+// (a, b) -> a < 1 ? max(a, b) : b, which has a constant and a predicate.
+static inline bool build_map(instance_t* t) {
+  t->what = "three ops";
+  t->check = CHECK_VALUES;
+  t->fill[0] = t->fill[1] = FILL_VALUES;
+  pestle_type_t types[] = {shaped(t), shaped(t)},
+                s = type_of(t->dtype, 0, NULL);
+  begin(t, types, 2);
+  body_t body = body_make(t, (pestle_type_t[]){s, s}, 2);
+  pestle_value_t *a = body_arg(&body, 0), *b = body_arg(&body, 1), *y;
+  pestle_value_t* low =
+      scalar_op(&body.b, PESTLE_OP_LT, a, splat(&body.b, &s, 1));
+  assert_ok(pestle_op_select(
+      &body.b, low, scalar_op(&body.b, PESTLE_OP_MAXIMUM, a, b), b, &y));
+  assert_ok(pestle_op_return(&body.b, &y, 1, NULL));
+  pestle_value_t* operands[] = {arg(t, 0), arg(t, 1)};
+  int64_t axes[] = {0, 1, 2, 3};
+  pestle_map_attrs_t attrs = {sizeof(attrs), i64s(axes, t->shape->rank)};
+  assert_ok(pestle_op_map(&t->b, operands, 2, &attrs, body.region, &y));
+  finish1(t, y);
+  return true;
+}
+
+static inline bool build_reduce_precision(instance_t* t) {
+  static const char* const names[] = {"e5m10", "e8m7",   "e4m3",
+                                      "e1m0",  "e11m52", "e6m0"};
+  static const int64_t bits[][2] = {{5, 10}, {8, 7},   {4, 3},
+                                    {1, 0},  {11, 52}, {6, 0}};
+  t->what = names[t->variant];
+  t->check = CHECK_VALUES;
+  t->fill[0] = FILL_VALUES;
+  pestle_value_t *x = begin_unary(t), *y;
+  pestle_reduce_precision_attrs_t attrs = {sizeof(attrs), bits[t->variant][0],
+                                           bits[t->variant][1]};
+  assert_ok(pestle_op_reduce_precision(&t->b, x, &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 #endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_

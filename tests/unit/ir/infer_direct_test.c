@@ -89,10 +89,56 @@ static void scatters(void** state) {
   ir_test_end(&t);
 }
 
+static void selects_and_scatters(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 6, 7), T(F32, 3, 7), T0(F32), T(F16, 3, 7), T(F32, 2, 7));
+  pestle_value_t *y, **a = t.a;
+  pestle_type_t two[] = {T0(F32), T0(F32)};
+#define SELECT(s, selects, ...)                                        \
+  pestle_op_select_and_scatter(&t.b, a[0], s, a[2],                    \
+                               ATTRS(select_and_scatter, __VA_ARGS__), \
+                               scalars(&t, two, 2, selects),           \
+                               ir_test_fold(&t, PESTLE_OP_ADD, T0(F32)), &y)
+#define WINDOW .window_dimensions = I64S(2, 1), .window_strides = I64S(2, 1)
+  assert_ok(SELECT(a[1], true, WINDOW));
+  assert_type(y, T(F32, 6, 7));
+  BAD(SELECT(a[4], true, WINDOW),
+      "the window has 3 places along axis 0, the source 2 elements");
+  BAD(SELECT(a[3], true, WINDOW), "element types");
+  BAD(SELECT(a[1], false, WINDOW),
+      "result 0 of region 0 is tensor<f32>, not tensor<i1>");
+  BAD(SELECT(a[1], true, .window_dimensions = I64S(2)), "1 elements, not 2");
+  ir_test_end(&t);
+}
+
+static void maps(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 2, 3), T(F32, 2, DYN), T(F32, 2, 4));
+  pestle_value_t *y, **a = t.a;
+  pestle_type_t two[] = {T0(F32), T0(F32)};
+#define MAP(second, types, count, ...)                      \
+  pestle_op_map(&t.b, (pestle_value_t*[]){a[0], second}, 2, \
+                ATTRS(map, __VA_ARGS__), scalars(&t, types, count, true), &y)
+  assert_ok(MAP(a[1], two, 2, .dimensions = I64S(0, 1)));
+  assert_type(y, T(I1, 2, 3));
+  BAD(MAP(a[2], two, 2, .dimensions = I64S(0, 1)), "shapes must be");
+  BAD(MAP(a[1], two, 1, .dimensions = I64S(0, 1)), "takes 1 arguments, not 2");
+  BAD(MAP(a[1], two, 2, .dimensions = I64S(1, 0)), "all axes in order");
+  BAD(pestle_op_reduce_precision(
+          &t.b, a[0], ATTRS(reduce_precision, .mantissa_bits = 1), &y),
+      "'exponent_bits'");
+  assert_ok(pestle_op_reduce_precision(
+      &t.b, a[0], ATTRS(reduce_precision, .exponent_bits = 5), &y));
+  assert_type(y, T(F32, 2, 3));
+  ir_test_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
       cmocka_unit_test(scatters),
+      cmocka_unit_test(selects_and_scatters),
+      cmocka_unit_test(maps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

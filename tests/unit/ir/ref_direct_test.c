@@ -2,6 +2,8 @@
 // The reference evaluator on ops that are kernels of their own.
 #include "ref_test.h"
 
+#include <math.h>
+
 #define NAN32 "0x7FC00000"
 #define MINUS_NAN32 "0xFFC00000"
 
@@ -148,12 +150,87 @@ static void scatters(void** state) {
                 5, 0, 0, 0, 0, 2, 5, 0, 0, 0, 0, 3);
 }
 
+static void selects_and_scatters(void** state) {
+  (void)state;
+#define SELECT(out, x, s, source, attrs) \
+  RESULT(out, CONSTANT("x", out, x) CONSTANT("s", source, s) CONSTANT(         \
+                  "i", "tensor<i32>", "1") "%r = "                             \
+                  "\"stablehlo.select_and_scatter\"(%x, %s, %i) <{" attrs      \
+                  "}> ({\n"                                                    \
+                  "^bb0(%a: tensor<i32>, %b: tensor<i32>):\n"                  \
+                  "%c = stablehlo.compare GE, %a, %b : (tensor<i32>, "         \
+                  "tensor<i32>) -> tensor<i1>\n"                               \
+                  "stablehlo.return %c : tensor<i1>\n}, {\n"                   \
+                  "^bb0(%a: tensor<i32>, %b: tensor<i32>):\n"                  \
+                  "%c = stablehlo.add %a, %b : tensor<i32>\n"                  \
+                  "stablehlo.return %c : tensor<i32>\n}) : (" out ", " source   \
+                  ", tensor<i32>) -> " out)
+  // The first of equal elements is kept; windows overlap at 5.
+  assert_result(int32_t,
+                SELECT("tensor<5xi32>", "[3, 3, 5, 1, 2]", "[10, 20, 30]",
+                       "tensor<3xi32>", "window_dimensions = array<i64: 3>"),
+                1, 1, 61, 1, 1);
+  // Padding is never kept, and a window of nothing else adds nothing.
+  assert_result(
+      int32_t,
+      SELECT("tensor<2xi32>", "[-7, -8]", "[10, 20, 30]", "tensor<3xi32>",
+             "padding = dense<[[2, 2]]> : tensor<1x2xi64>, "
+             "window_dimensions = array<i64: 2>, "
+             "window_strides = array<i64: 2>"),
+      21, 1);
+}
+
+static void maps(void** state) {
+  (void)state;
+  assert_result(
+      float,
+      RESULT(
+          "tensor<3xf32>",
+          CONSTANT("x", "tensor<3xi32>", "[1, -2, 3]") CONSTANT(
+              "y", "tensor<3xf32>",
+              "[0.5, 0.25, -1.0]") "%r = \"stablehlo.map\"(%x, %y) "
+                                   "<{dimensions = "
+                                   "array<i64: 0>}> ({\n"
+                                   "^bb0(%a: tensor<i32>, %b: tensor<f32>):\n"
+                                   "%c = stablehlo.convert %a : (tensor<i32>) "
+                                   "-> "
+                                   "tensor<f32>\n"
+                                   "%d = stablehlo.multiply %c, %b : "
+                                   "tensor<f32>\n"
+                                   "stablehlo.return %d : tensor<f32>\n"
+                                   "}) : (tensor<3xi32>, tensor<3xf32>) -> "
+                                   "tensor<3xf32>"),
+      0.5f, -0.5f, -3);
+}
+
+static void reduces_precision(void** state) {
+  (void)state;
+#define REDUCED(format, x) \
+  RESULT("tensor<6xf32>",                                                     \
+         CONSTANT("x", "tensor<6xf32>", x) "%r = stablehlo.reduce_precision " \
+                                           "%x, format = " format             \
+                                           " : tensor<6xf32>")
+  // As f16: ties to even, 65520 overflows, what would be subnormal is zero.
+  assert_result(float,
+                REDUCED("e5m10",
+                        "[1.00048828125, 1.00146484375, 65519.0, 65520.0, "
+                        "6.1e-5, -6.0e-5]"),
+                1, 1.001953125f, 65504, INFINITY, 0, -0.0f);
+  // Without a mantissa the exponent is what is even; NaN is infinity.
+  assert_result(float,
+                REDUCED("e8m0", "[1.5, 3.0, -1.25, 0.0, " NAN32 ", 1.0e38]"), 2,
+                2, -1, 0, INFINITY, 0x1p126f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
       cmocka_unit_test(sorts_stably),
       cmocka_unit_test(total_order),
       cmocka_unit_test(scatters),
+      cmocka_unit_test(selects_and_scatters),
+      cmocka_unit_test(maps),
+      cmocka_unit_test(reduces_precision),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
