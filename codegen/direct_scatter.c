@@ -12,6 +12,9 @@
 // updates with the same coordinate only. Along all others updates are applied in
 // their order, unless the op says that its indices are unique. The last axis of
 // the window, if it is the last of input and updates, goes in vectors.
+//
+// dynamic_update_slice is the same with one window, which is moved inside and
+// replaces what is there: its axes are all in the groups.
 #include "codegen/direct.h"
 
 #define MAX_INPUTS 31
@@ -44,6 +47,7 @@ typedef struct scatter_t {
   pestle_i64s_t map;
   int64_t index_step;  // between the components of an index
   int64_t input_stride[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
+  bool is_slice;  // dynamic_update_slice
 } scatter_t;
 
 static void strides_of(const pestle_type_t* type, int64_t* out) {
@@ -156,6 +160,12 @@ static pestle_status_t update(scatter_t* s, position_t at, unsigned lanes,
                               pk_t mask) {
   pestle_kir_builder_t* k = s->d->k;
   pk_t arguments[2 * MAX_INPUTS], results[MAX_INPUTS];
+  if (s->is_slice) {
+    pestle_kir_store(
+        k, s->results[0], at.input,
+        pestle_kir_load(k, s->changes[0], lanes, at.update, mask, 0), mask, 0);
+    return NULL;
+  }
   for (uint32_t i = 0; i < s->count; ++i) {
     arguments[i] = pestle_kir_load(k, s->results[i], lanes, at.input, mask, 0);
     arguments[s->count + i] =
@@ -229,7 +239,28 @@ static pk_t find_start(scatter_t* s, position_t* at) {
   return fits;
 }
 
+// Moves the window inside. An index of u64 may be above all of i64.
+static void find_slice(scatter_t* s, position_t* at) {
+  pestle_direct_t* d = s->d;
+  for (int32_t i = 0; i < s->input->rank; ++i) {
+    if (!s->limit[i]) continue;
+    pk_t start = pestle_direct_load(d, pestle_direct_operand(d, (size_t)i + 2),
+                                    pestle_direct_index(d, 0));
+    if (pestle_kir_type_of(d->k, start) == PESTLE_U64) {
+      pk_t most = pestle_kir_int(d->k, PESTLE_U64, 1, s->limit[i]);
+      start = pestle_direct_op(d, PESTLE_OP_MINIMUM, start, most);
+    }
+    start = pestle_direct_clamp(d, pestle_kir_cast(d->k, start, PESTLE_INDEX),
+                                0, s->limit[i]);
+    at->input = pestle_kir_madi(d->k, start, s->input_stride[i], at->input);
+  }
+}
+
 static pestle_status_t emit_group(scatter_t* s, position_t at, pk_t part) {
+  if (s->is_slice) {
+    find_slice(s, &at);
+    return update_window(s, at, part);
+  }
   at = open_loops(s, &s->batch, "b", at);
   pk_t fits = find_start(s, &at);
   pestle_kir_if(s->d->k, fits);
@@ -302,5 +333,51 @@ pestle_status_t pestle_direct_scatter(pestle_direct_t* d) {
   if (s.map.count) s.starts = pestle_direct_operand(d, s.count);
   sort_axes(&s);
   d->steps = (uint64_t)pestle_type_count(s.updates) * (4 + 4 * s.count);
+  return emit_groups(&s);
+}
+
+// --- dynamic_update_slice ---
+
+bool pestle_direct_dynamic_update_slice_is_idle(const pestle_node_t* node) {
+  return !pestle_type_count(pestle_node_operand(node, 1)->type);
+}
+
+// An axis that the window fills is one with the axis before it.
+static void merge_axes(scatter_t* s) {
+  int64_t update[PESTLE_MAX_RANK];
+  strides_of(s->input, s->input_stride);
+  strides_of(s->updates, update);
+  int64_t extent = 1;
+  axes_t reversed = {.count = 0};
+  for (int32_t i = s->input->rank; i-- > 0;) {
+    int64_t size = s->updates->dims[i];
+    s->limit[i] = s->input->dims[i] - size;
+    extent *= size;
+    if (!s->limit[i] && i) continue;
+    // The stride of the innermost of the axes that are one.
+    push(&reversed, (axis_t){.extent = extent,
+                             .input = s->input_stride[i] * size / extent,
+                             .update = update[i] * size / extent});
+    extent = 1;
+  }
+  for (uint32_t i = reversed.count; i-- > 0;) {
+    axis_t a = reversed.list[i];
+    bool last = i == 0 && a.input == 1 && a.update == 1;
+    if (last) s->vector = a;
+    if (!last) push(&s->groups, a);
+  }
+  s->vector_groups = true;
+}
+
+pestle_status_t pestle_direct_dynamic_update_slice(pestle_direct_t* d) {
+  scatter_t s = {.d = d,
+                 .count = 1,
+                 .input = pestle_node_operand(d->node, 0)->type,
+                 .updates = pestle_node_operand(d->node, 1)->type,
+                 .is_slice = true};
+  s.results[0] = pestle_direct_result(d, 0);
+  s.changes[0] = pestle_direct_operand(d, 1);
+  merge_axes(&s);
+  d->steps = (uint64_t)pestle_type_count(s.updates);
   return emit_groups(&s);
 }

@@ -204,28 +204,6 @@ static const pestle_expr_t* lower_dynamic_slice(pestle_lower_t* lower,
   return pestle_lower_at(lower, x, index);
 }
 
-static const pestle_expr_t* lower_dynamic_update(pestle_lower_t* lower,
-                                                 const pestle_node_t* node,
-                                                 pestle_index_t axes) {
-  pestle_nest_t* nest = lower->nest;
-  const pestle_value_t* x = pestle_node_operand(node, 0);
-  const pestle_value_t* update = pestle_node_operand(node, 1);
-  const pestle_expr_t* guard = always(nest);
-  pestle_index_t index = {0};
-  for (int32_t d = 0; d < x->type->rank; ++d) {
-    int64_t extent = update->type->dims[d];
-    const pestle_lin_t* start =
-        start_at(lower, pestle_node_operand(node, (size_t)d + 2), NULL,
-                 x->type->dims[d] - extent);
-    index[d] = pestle_lin_add(nest, axes[d], pestle_lin_scale(nest, start, -1));
-    guard = pestle_lower_and(nest, guard,
-                             pestle_expr_inside(nest, index[d], 0, extent));
-  }
-  const pestle_expr_t* outside = pestle_lower_at(lower, x, axes);
-  return select_expr(nest, guard, guarded(lower, update, index, guard),
-                     outside);
-}
-
 bool pestle_lower_contains(pestle_i64s_t list, int64_t value) {
   for (size_t i = 0; i < list.count; ++i) {
     if (list.data[i] == value) return true;
@@ -296,8 +274,6 @@ pestle_status_t pestle_lower_gather(pestle_lower_t* lower,
   const pestle_expr_t* body;
   if (node->op == PESTLE_OP_DYNAMIC_SLICE) {
     body = lower_dynamic_slice(lower, node, axes);
-  } else if (node->op == PESTLE_OP_DYNAMIC_UPDATE_SLICE) {
-    body = lower_dynamic_update(lower, node, axes);
   } else {
     body = lower_gather_body(lower, node, axes);
   }

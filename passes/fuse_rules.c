@@ -313,9 +313,6 @@ static reading_t reading_of(const pestle_fuse_group_t* g,
     case PESTLE_FUSE_VIEW:
       return reading_of_view(user, index);
     case PESTLE_FUSE_GATHER:
-      if (user->op == PESTLE_OP_DYNAMIC_UPDATE_SLICE && index < 2) {
-        return READS_ONCE;
-      }
       if (user->op == PESTLE_OP_DYNAMIC_SLICE && index == 0) return READS_ONCE;
       return index == 0 ? READS_NOT : READS_REPEATED;
     case PESTLE_FUSE_REDUCTION:

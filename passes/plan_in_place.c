@@ -59,6 +59,44 @@ static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
          cell->size == (int64_t)pestle_type_bytes(value->type);
 }
 
+static int64_t position_of(const pestle_node_t* node) {
+  return (int64_t)(node->scratch >> 32);
+}
+
+// The state of a loop as its body sees it, which is read before |node| for the
+// last time and then is what |node| makes: |result| may take its place. A view
+// of it could be read later.
+static bool turns_into(const pestle_planner_t* p, const pestle_value_t* state,
+                       const pestle_node_t* node,
+                       const pestle_value_t* result) {
+  const pestle_block_t* body = state->node ? NULL : state->block;
+  const pestle_node_t* loop = body ? body->region->owner : NULL;
+  if (!loop || loop->op != PESTLE_OP_WHILE || node->block != body ||
+      body != pestle_node_body(loop, 1) ||
+      pestle_node_operand(body->last, state->index) != result ||
+      planned(p, state)->offset != 0) {
+    return false;
+  }
+  for (const pestle_use_t* u = state->uses; u; u = u->next) {
+    const pestle_node_t* user = u->user;
+    if (user == node) continue;
+    if (user->block != body || position_of(user) >= position_of(node) ||
+        pestle_fuse_is_zero_copy(user) ||
+        user->op == PESTLE_OP_OPTIMIZATION_BARRIER) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the result |index| of |node| may begin where |operand| lies.
+static bool gives_way(const pestle_planner_t* p, const pestle_value_t* operand,
+                      const pestle_node_t* node, uint32_t index,
+                      int64_t position) {
+  return dies_here(p, operand, position) ||
+         turns_into(p, operand, node, &node->results[index]);
+}
+
 // Two operands in one cell: one would see what was written over the other.
 static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
                           uint32_t index) {
@@ -91,8 +129,8 @@ static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
                       int64_t position) {
   for (uint32_t i = 0; i < fusion->operand_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(fusion, i);
-    if (!dies_here(p, operand, position) || is_read_twice(p, fusion, i) ||
-        !pestle_plan_may_overwrite(fusion, i)) {
+    if (!gives_way(p, operand, fusion, 0, position) ||
+        is_read_twice(p, fusion, i) || !pestle_plan_may_overwrite(fusion, i)) {
       continue;
     }
     merge_result(p, operand, &fusion->results[0]);
@@ -105,7 +143,8 @@ static void update(pestle_planner_t* p, const pestle_node_t* node,
                    int64_t position) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(node, i);
-    if (dies_here(p, operand, position) && !is_read_twice(p, node, i)) {
+    if (gives_way(p, operand, node, i, position) &&
+        !is_read_twice(p, node, i)) {
       merge_result(p, operand, &node->results[i]);
     }
   }

@@ -94,7 +94,7 @@ static const gap_t gaps[] = {
     MOVES(PAD, 4),
     MOVES(CONCATENATE, 6),
     MOVES(DYNAMIC_SLICE, 2),
-    MOVES(DYNAMIC_UPDATE_SLICE, 7),
+    MOVES(DYNAMIC_UPDATE_SLICE, 4),
     MOVES(GATHER, 1),
     MOVES(FUSION, 4),
 #undef MOVES

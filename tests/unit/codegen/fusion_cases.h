@@ -552,13 +552,6 @@ static const case_t cases[] = {
      "      %y = stablehlo.dynamic_slice %x, %i, %j, sizes = [3, 17] : "
      "(tensor<9x21xf32>, tensor<i32>, tensor<i32>) -> tensor<3x17xf32>",
      "%y : tensor<3x17xf32>", 0},
-    {"dynamic_update",
-     "x: tensor<9x21xf32>, u: tensor<2x17xf32>, i: tensor<i32>, j: "
-     "tensor<i32>",
-     "      %y = stablehlo.dynamic_update_slice %x, %u, %i, %j : "
-     "(tensor<9x21xf32>, tensor<2x17xf32>, tensor<i32>, tensor<i32>) -> "
-     "tensor<9x21xf32>",
-     "%y : tensor<9x21xf32>", 0},
     {"fold_no_axis", "x: tensor<5x37xf32>",
      SUM("s", "1.0", "", "x", "(tensor<5x37xf32>, tensor<f32>) -> "
      "tensor<5x37xf32>")
