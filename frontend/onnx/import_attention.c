@@ -55,7 +55,7 @@ static bool fits(const attention_t* a) {
     }
   }
   int64_t shared = pestle_onnx_dim(a->k, HEADS);
-  return shared > 0 && a->heads % shared == 0 &&
+  return shared > 0 && a->heads > 0 && a->heads % shared == 0 &&
          pestle_onnx_dim(a->v, HEADS) == shared &&
          pestle_onnx_dim(a->v, ROWS) == pestle_onnx_dim(a->k, ROWS) &&
          pestle_onnx_dim(a->q, COLUMNS) == pestle_onnx_dim(a->k, COLUMNS);

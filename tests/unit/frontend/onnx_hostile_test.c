@@ -78,6 +78,7 @@ static const char* const ints[] = {"allowzero",
                                    "fmod",
                                    "group",
                                    "hidden_size",
+                                   "ignore_index",
                                    "input_forget",
                                    "is_causal",
                                    "k",
@@ -125,6 +126,7 @@ static const char* const texts[][6] = {
     {"keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"},
     {"mode", "nearest", "linear", "cubic", "reflect", "CRD"},
     {"nearest_mode", "floor", "ceil"},
+    {"reduction", "none", "sum", "mean"},
 };
 
 static void put_list(uint64_t* seed, pb_t* attrs, const char* name,

@@ -46,6 +46,15 @@ static void refuses_sizes_at_the_limit(void** state) {
                   UNSUPPORTED, "more than 2^48 elements");
 }
 
+// Heads divided by the groups of no heads.
+static void refuses_attention_without_heads(void** state) {
+  (void)state;
+  onnx_case_fails("Attention", 23, "",
+                  "f32[1,0,2,2] f32[1,2,2,2]=1,2,3,4,5,6,7,8 "
+                  "f32[1,2,2,2]=1,2,3,4,5,6,7,8",
+                  MALFORMED, "g must divide h");
+}
+
 static void refuses_a_scale_that_is_no_number_a_group(void** state) {
   (void)state;
   onnx_case_fails("GroupNormalization", 18, "num_groups=2",
@@ -66,6 +75,7 @@ int main(void) {
       cmocka_unit_test(refuses_an_empty_training_mode),
       cmocka_unit_test(refuses_a_depth_that_is_no_number),
       cmocka_unit_test(refuses_sizes_at_the_limit),
+      cmocka_unit_test(refuses_attention_without_heads),
       cmocka_unit_test(refuses_a_scale_that_is_no_number_a_group),
       cmocka_unit_test(refuses_a_factor_that_is_no_number),
   };
