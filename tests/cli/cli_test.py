@@ -1094,12 +1094,14 @@ class Models(Case):
             self.skipTest("the onnx package is not installed")
         self.helper, self.float = helper, TensorProto.FLOAT
 
-    def save(self, nodes, dims):
+    def save(self, nodes, dims, more=()):
+        """A model of inputs x and |more|, pairs of a name and dims."""
         h = self.helper
-        x = h.make_tensor_value_info("x", self.float, dims)
+        inputs = [("x", dims), *more]
+        inputs = [h.make_tensor_value_info(n, self.float, d) for n, d in inputs]
         y = h.make_tensor_value_info("y", self.float, None)
         nodes = [h.make_node(op, i, o, name=n) for op, i, o, n in nodes]
-        graph = h.make_graph(nodes, "g", [x], [y])
+        graph = h.make_graph(nodes, "g", inputs, [y])
         opsets = [h.make_opsetid("", 18)]
         model = h.make_model(graph, opset_imports=opsets, ir_version=9)
         return self.write("m.onnx", model.SerializeToString())
@@ -1276,9 +1278,19 @@ class Models(Case):
         self.save([("Add", ["x", "x"], ["y"], "a")], [2])
         run = ["run", "m.onnx", "--input", "x=2xi64=3", "--const"]
         for named, text in (("x", "[6, 6]"), ("x=5", "[10, 10]")):
-            for pair in ([named, ":integers"], [":integers", named]):
-                done = self.succeed(*run, pair[0], "--const", pair[1])
-                self.assertIn(text, done)
+            for kind in (":integers", ":numbers"):
+                for pair in ([named, kind], [kind, named]):
+                    done = self.succeed(*run, pair[0], "--const", pair[1])
+                    self.assertIn(text, done)
+
+    def test_constant_numbers(self):
+        """':numbers' takes short lists of any dtype and leaves tensors alone."""
+        self.save([("Resize", ["x", "", "s"], ["y"], "r")], [1, 2], [("s", [2])])
+        run = ["run", "m.onnx", "--input", "x=1x2xf32=3", "--input", "s=2xf32=2"]
+        done = self.run_pestle(*run, "--const", ":integers")
+        self.assertIn("must be known while importing", done.stderr)
+        text = self.succeed(*run, "--const", ":numbers")
+        self.assertIn("f32 of 2x4", text)
 
     def test_constant_number_is_of_the_input(self):
         """A lone number has the dtype and the shape of the input."""

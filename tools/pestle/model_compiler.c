@@ -134,6 +134,11 @@ static bool is_small_integer(const cli_array_t* array) {
   return array->count <= 64 && pestle_dtype_is(array->dtype, PESTLE_KIND_INT);
 }
 
+// Scales, limits and the like too: what is a number or a list of a few.
+static bool is_short_list(const cli_array_t* array) {
+  return array->count <= 64 && array->rank <= 1;
+}
+
 static bool is_const_bound(const bindings_t* b, const char* name) {
   for (size_t i = 0; i < b->consts.size; ++i) {
     if (!strcmp(b->consts.data[i].input, name)) return true;
@@ -141,15 +146,19 @@ static bool is_const_bound(const bindings_t* b, const char* name) {
   return false;
 }
 
-// --const NAME, and --const :integers: the values that are given as inputs.
+static bool is_meant(const cli_array_t* array, const char* name) {
+  if (!strcmp(name, ":integers")) return is_small_integer(array);
+  if (!strcmp(name, ":numbers")) return is_short_list(array);
+  return !strcmp(array->name, name);
+}
+
+// --const NAME, :integers and :numbers: the values that are given as inputs.
 static pestle_status_t add_given(cli_t* cli, const char* name,
                                  cli_inputs_t* inputs, bindings_t* b) {
-  bool is_any = !strcmp(name, ":integers"), is_found = is_any;
+  bool is_found = !strcmp(name, ":integers") || !strcmp(name, ":numbers");
   for (size_t i = 0; inputs && i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
-    if (!a->name || !(is_any ? is_small_integer(a) : !strcmp(a->name, name))) {
-      continue;
-    }
+    if (!a->name || !is_meant(a, name)) continue;
     is_found = true;
     if (is_const_bound(b, a->name)) continue;
     PESTLE_TRY(push_const(cli, a->name, a, b));
@@ -169,7 +178,7 @@ static pestle_status_t add_options(cli_t* cli, cli_inputs_t* inputs,
   for (size_t i = 0; i < cli->list[CLI_SHAPE].size; ++i) {
     PESTLE_TRY(add_shape(cli, cli->list[CLI_SHAPE].data[i], b));
   }
-  // What is named goes before what ":integers" would add.
+  // What is named goes before what ":integers" and ":numbers" would add.
   for (size_t i = 0; i < cli->list[CLI_CONST].size; ++i) {
     const char* text = cli->list[CLI_CONST].data[i];
     if (!strchr(text, '=')) continue;

@@ -103,6 +103,7 @@ static bool is_const(const cli_t* cli, pestle_str_t name) {
                      &rest);
     if (pestle_str_equal(made, name)) return true;
     if (pestle_str_equal_c(made, ":integers")) return true;
+    if (pestle_str_equal_c(made, ":numbers")) return true;
   }
   return false;
 }
