@@ -208,4 +208,33 @@ pestle_value_t* pestle_onnx_matmul(pestle_onnx_call_t* call, pestle_value_t* a,
 pestle_value_t* pestle_onnx_softmax(pestle_onnx_call_t* call, pestle_op_t op,
                                     pestle_value_t* a, int64_t axis);
 
+// --- Loops (loop.c) ---
+
+// Makes a trip: |values| holds what is carried into trip |i| (i64 of rank 0)
+// and then what is carried out.
+typedef void (*pestle_onnx_body_fn_t)(pestle_onnx_call_t* call, void* self,
+                                      pestle_value_t* i,
+                                      pestle_value_t** values);
+// Carries the |count| |values| through |trips| trips: none are no code, one is
+// the body in place, more are a stablehlo.while.
+void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
+                     pestle_value_t** values, size_t count,
+                     pestle_onnx_body_fn_t body, void* self);
+// Element |i| of the first axis of |x|, without that axis.
+pestle_value_t* pestle_onnx_row(pestle_onnx_call_t* call, pestle_value_t* x,
+                                pestle_value_t* i);
+// |y| with |row| in place of that element.
+pestle_value_t* pestle_onnx_store_row(pestle_onnx_call_t* call,
+                                      pestle_value_t* y, pestle_value_t* row,
+                                      pestle_value_t* i);
+// Makes a region over |types| and moves the call's builder into it (back is the
+// caller's business).
+pestle_region_t* pestle_onnx_enter_region(pestle_onnx_call_t* call,
+                                          const pestle_type_t* types,
+                                          size_t count,
+                                          pestle_builder_t* builder);
+// Ends the region with |values|; false on error, also when one is NULL.
+bool pestle_onnx_finish_region(pestle_onnx_call_t* call,
+                               pestle_value_t** values, size_t count);
+
 #endif  // PESTLE_FRONTEND_ONNX_EMIT_H_

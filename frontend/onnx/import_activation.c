@@ -197,16 +197,26 @@ void pestle_onnx_import_mish(pestle_onnx_call_t* call) {
       mul(call, x, pestle_onnx_unary(call, PESTLE_OP_TANH, softplus(call, x)));
 }
 
-void pestle_onnx_import_swish(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
+static pestle_value_t* swish(pestle_onnx_call_t* call, pestle_value_t* x) {
   double alpha = pestle_onnx_float(call, "alpha", 1);
-  if (alpha == 1) {
-    call->outputs[0] = composite_f64(call, PESTLE_OP_SILU, x, NULL, 0);
+  if (alpha == 1) return composite_f64(call, PESTLE_OP_SILU, x, NULL, 0);
+  return mul(
+      call, x,
+      pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
+}
+
+void pestle_onnx_import_swish(pestle_onnx_call_t* call) {
+  call->outputs[0] = swish(call, call->inputs[0]);
+}
+
+void pestle_onnx_import_swiglu(pestle_onnx_call_t* call) {
+  pestle_value_t *gate = call->inputs[0], *x = call->inputs[1];
+  if (!pestle_type_equal(gate->type, x->type)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its inputs differ in type");
     return;
   }
-  call->outputs[0] =
-      mul(call, x,
-          pestle_onnx_unary(call, PESTLE_OP_LOGISTIC, times(call, x, alpha)));
+  call->outputs[0] = mul(call, swish(call, gate), x);
 }
 
 void pestle_onnx_import_gelu(pestle_onnx_call_t* call) {

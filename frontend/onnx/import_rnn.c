@@ -212,130 +212,31 @@ static state_t mask_step(pestle_onnx_call_t* call, const layer_t* layer,
 
 // --- The loop ---
 
-static pestle_value_t* index_scalar(pestle_onnx_call_t* call, int64_t value) {
-  pestle_type_t type = {.dtype = PESTLE_I64};
-  return pestle_onnx_splat_int(call, &type, value);
-}
+typedef struct steps_t {
+  const layer_t* layer;
+  const direction_t* d;
+} steps_t;
 
-static pestle_value_t* slice_at(pestle_onnx_call_t* call, pestle_value_t* x,
-                                pestle_value_t* t) {
-  const pestle_type_t* type = pestle_onnx_type(x);
-  int64_t sizes[3] = {1, type->dims[1], type->dims[2]};
-  pestle_value_t* zero = index_scalar(call, 0);
-  pestle_attr_t attr = {.name = PESTLE_ATTR_slice_sizes,
-                        .kind = PESTLE_ATTR_KIND_I64S,
-                        .as.i64s = {sizes, 3}};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_DYNAMIC_SLICE,
-                             .operands = (pestle_value_t*[]){x, t, zero, zero},
-                             .operand_count = 4,
-                             .attrs = &attr,
-                             .attr_count = 1};
-  return pestle_onnx_reshape(call, pestle_onnx_emit(call, &spec), 2, sizes + 1);
-}
-
-static pestle_value_t* store_at(pestle_onnx_call_t* call, pestle_value_t* y,
-                                pestle_value_t* row, pestle_value_t* t) {
-  if (!row) return NULL;
-  int64_t dims[3] = {1, row->type->dims[0], row->type->dims[1]};
-  pestle_value_t* zero = index_scalar(call, 0);
-  pestle_value_t* wide = pestle_onnx_reshape(call, row, 3, dims);
-  pestle_node_spec_t spec = {
-      .op = PESTLE_OP_DYNAMIC_UPDATE_SLICE,
-      .operands = (pestle_value_t*[]){y, wide, t, zero, zero},
-      .operand_count = 5};
-  return pestle_onnx_emit(call, &spec);
-}
-
-static bool finish_region(pestle_onnx_call_t* call, pestle_value_t** values,
-                          size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (!values[i]) return false;
-  }
-  return !call->status &&
-         !pestle_onnx_keep(
-             call, pestle_op_return(call->builder, values, count, NULL));
-}
-
-// Makes a region over |types| and moves the call's builder into it.
-static pestle_region_t* enter_region(pestle_onnx_call_t* call,
-                                     const pestle_type_t* types, size_t count,
-                                     pestle_builder_t* builder) {
-  pestle_module_t* module = call->import->module;
-  pestle_region_t* region = NULL;
-  pestle_block_t* block = NULL;
-  if (call->status ||
-      pestle_onnx_keep(
-          call, pestle_region_create(module, types, count, &region, &block))) {
-    return NULL;
-  }
-  *builder = (pestle_builder_t){
-      .module = module, .block = block, .loc = call->builder->loc};
-  call->builder = builder;
-  return region;
-}
-
-static pestle_region_t* loop_condition(pestle_onnx_call_t* call,
-                                       const layer_t* layer,
-                                       const pestle_type_t* types,
-                                       size_t count) {
-  pestle_builder_t inner, *outer = call->builder;
-  pestle_region_t* region = enter_region(call, types, count, &inner);
-  if (region) {
-    pestle_value_t* i = pestle_block_argument(inner.block, 0);
-    pestle_value_t* goes_on = pestle_onnx_binary(
-        call, PESTLE_OP_LT, i, index_scalar(call, layer->time));
-    if (!finish_region(call, &goes_on, 1)) region = NULL;
-  }
-  call->builder = outer;
-  return region;
-}
-
-static pestle_region_t* loop_body(pestle_onnx_call_t* call,
-                                  const layer_t* layer, const direction_t* d,
-                                  const pestle_type_t* types, size_t count) {
-  pestle_builder_t inner, *outer = call->builder;
-  pestle_region_t* region = enter_region(call, types, count, &inner);
-  if (region) {
-    pestle_value_t* i = pestle_block_argument(inner.block, 0);
-    state_t s = {.h = pestle_block_argument(inner.block, 1),
-                 .y = pestle_block_argument(inner.block, 2)};
-    if (count > 3) s.c = pestle_block_argument(inner.block, 3);
-    pestle_value_t* t =
-        d->reverse ? sub(call, index_scalar(call, layer->time - 1), i) : i;
-    state_t before = s;
-    s = step_cell(call, layer, d, slice_at(call, d->xw, t), s);
-    pestle_value_t* row;
-    s = mask_step(call, layer, t, before, s, &row);
-    pestle_value_t* next[4] = {add(call, i, index_scalar(call, 1)), s.h,
-                               store_at(call, s.y, row, t), s.c};
-    if (!finish_region(call, next, count)) region = NULL;
-  }
-  call->builder = outer;
-  return region;
-}
-
-static state_t run_loop(pestle_onnx_call_t* call, const layer_t* layer,
-                        const direction_t* d, state_t s) {
-  pestle_value_t* operands[4] = {index_scalar(call, 0), s.h, s.y, s.c};
-  size_t count = s.c ? 4 : 3;
-  pestle_type_t types[4];
-  for (size_t i = 0; i < count; ++i)
-    types[i] = *pestle_onnx_type(operands[i]);
-  pestle_region_t* regions[2];
-  regions[0] = loop_condition(call, layer, types, count);
-  regions[1] = regions[0] ? loop_body(call, layer, d, types, count) : NULL;
-  if (!regions[1]) return s;
-  pestle_node_spec_t spec = {.op = PESTLE_OP_WHILE,
-                             .operands = operands,
-                             .operand_count = count,
-                             .regions = regions,
-                             .region_count = 2};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
-  if (!node) return s;
-  s.h = pestle_node_result(node, 1);
-  s.y = pestle_node_result(node, 2);
-  if (s.c) s.c = pestle_node_result(node, 3);
-  return s;
+// Carried: h, y and, for LSTM, c.
+static void run_step(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
+                     pestle_value_t** values) {
+  const steps_t* steps = self;
+  const layer_t* layer = steps->layer;
+  bool lstm = layer->cell == CELL_LSTM;
+  state_t s = {.h = values[0], .y = values[1], .c = lstm ? values[2] : NULL};
+  pestle_type_t index = {.dtype = PESTLE_I64};
+  pestle_value_t* t =
+      steps->d->reverse
+          ? sub(call, pestle_onnx_splat_int(call, &index, layer->time - 1), i)
+          : i;
+  state_t before = s;
+  s = step_cell(call, layer, steps->d, pestle_onnx_row(call, steps->d->xw, t),
+                s);
+  pestle_value_t* row;
+  s = mask_step(call, layer, t, before, s, &row);
+  values[0] = s.h;
+  values[1] = pestle_onnx_store_row(call, before.y, row, t);
+  if (lstm) values[2] = s.c;
 }
 
 static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
@@ -343,16 +244,11 @@ static state_t run_steps(pestle_onnx_call_t* call, const layer_t* layer,
   pestle_type_t type = {.dtype = layer->dtype,
                         .rank = 3,
                         .dims = {layer->time, layer->batch, layer->hidden}};
-  if (layer->time != 1) {
-    s.y = pestle_onnx_splat(call, &type, 0);
-    return layer->time == 0 ? s : run_loop(call, layer, d, s);
-  }
-  state_t before = s;
-  s = step_cell(call, layer, d, pick(call, d->xw, 0), s);
-  pestle_value_t* row;
-  s = mask_step(call, layer, index_scalar(call, 0), before, s, &row);
-  s.y = pestle_onnx_reshape(call, row, 3, type.dims);
-  return s;
+  steps_t steps = {layer, d};
+  pestle_value_t* values[3] = {s.h, pestle_onnx_splat(call, &type, 0), s.c};
+  pestle_onnx_for(call, layer->time, values, layer->cell == CELL_LSTM ? 3 : 2,
+                  run_step, &steps);
+  return (state_t){.h = values[0], .y = values[1], .c = values[2]};
 }
 
 // --- Reading the node ---
