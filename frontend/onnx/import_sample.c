@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sampling between elements: GridSample, RoiAlign and DeformConv. Points have a
+// coordinate for each spatial axis, in elements; along one axis a point reads
+// one, two or four elements ("taps"), and every combination of taps is one
+// gather.
+#include <math.h>
+
+#include "frontend/onnx/ops.h"
+
+#define MOST_GATHERS 64
+#define MOST_TAPS 4
+#define MOST_AXES 6
+
+typedef enum padding_e { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } padding_t;
+
+typedef struct tap_t {
+  pestle_value_t* index;   // i64 [batch, points], inside of the axis
+  pestle_value_t* inside;  // whether it was, or NULL where that does not matter
+  pestle_value_t* weight;  // or NULL for 1
+} tap_t;
+
+typedef struct sampler_t {
+  pestle_onnx_call_t* call;
+  pestle_value_t* x;      // [n, channels, elements of a plane]
+  pestle_value_t* image;  // i64 [batch]: which of n each reads; NULL: its own
+  int32_t axes;
+  int64_t extents[MOST_AXES];
+  pestle_value_t* at[MOST_AXES];  // [batch, points]
+  int taps;                       // of an axis: 1 nearest, 2 linear, 4 cubic
+  padding_t padding;
+  bool align_corners;
+  bool takes_maximum;  // of the weighted elements, not their sum
+  tap_t tap[MOST_AXES][MOST_TAPS];
+} sampler_t;
+
+static pestle_value_t* clamp_to(pestle_onnx_call_t* call, pestle_value_t* x,
+                                double low, double high) {
+  x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, low);
+  return pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, high);
+}
+
+// Between which coordinates an axis lies, as reflections see it.
+static void borders(const sampler_t* s, int32_t axis, double* low,
+                    double* high) {
+  double extent = (double)s->extents[axis];
+  *low = s->align_corners ? 0 : -0.5;
+  *high = s->align_corners ? extent - 1 : extent - 0.5;
+}
+
+// Folded back at both borders: a sawtooth of twice their distance.
+static pestle_value_t* reflect(const sampler_t* s, pestle_value_t* x,
+                               int32_t axis) {
+  pestle_onnx_call_t* call = s->call;
+  double low, high;
+  borders(s, axis, &low, &high);
+  double range = high - low;
+  if (range <= 0) return times(call, x, 0);
+  pestle_value_t* away =
+      pestle_onnx_unary(call, PESTLE_OP_ABS,
+                        pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, x, low));
+  away = pestle_onnx_binary_f(call, PESTLE_OP_REMAINDER, away, 2 * range);
+  pestle_value_t* back = sub(call, splat_like(call, away, 2 * range), away);
+  away = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, away, back);
+  return pestle_onnx_binary_f(call, PESTLE_OP_ADD, away, low);
+}
+
+// Points outside of the borders are brought to one, or reflected.
+static pestle_value_t* bring_inside(const sampler_t* s, pestle_value_t* x,
+                                    int32_t axis) {
+  pestle_onnx_call_t* call = s->call;
+  double low, high;
+  if (s->padding == PAD_ZEROS) return x;
+  if (s->padding == PAD_REFLECTION) return reflect(s, x, axis);
+  borders(s, axis, &low, &high);
+  pestle_value_t* below = pestle_onnx_binary_f(call, PESTLE_OP_LT, x, low);
+  pestle_value_t* above = pestle_onnx_binary_f(call, PESTLE_OP_GT, x, high);
+  pestle_value_t* outside =
+      pestle_onnx_binary(call, PESTLE_OP_OR, below, above);
+  pestle_value_t* bound = clamp_to(call, x, 0, (double)(s->extents[axis] - 1));
+  return pestle_onnx_select(call, outside, bound, x);
+}
+
+// --- Taps ---
+
+// Keys' cubic weights with a = -0.75 for the element |i| - 1 left of the point.
+static pestle_value_t* cubic_weight(pestle_onnx_call_t* call,
+                                    pestle_value_t* ratio, int i) {
+  double a = -0.75;
+  pestle_value_t* x = ratio;
+  if (i == 0) x = pestle_onnx_binary_f(call, PESTLE_OP_ADD, ratio, 1);
+  if (i >= 2) x = sub(call, splat_like(call, ratio, i - 1), ratio);
+  bool near = i == 1 || i == 2;
+  double c[4] = {1, 0, -(a + 3), a + 2};
+  if (!near) {
+    c[0] = -4 * a;
+    c[1] = 8 * a;
+    c[2] = -5 * a;
+    c[3] = a;
+  }
+  pestle_value_t* sum = splat_like(call, x, c[3]);
+  for (int k = 2; k >= 0; --k) {
+    sum = pestle_onnx_binary_f(call, PESTLE_OP_ADD, mul(call, sum, x), c[k]);
+  }
+  return sum;
+}
+
+static pestle_value_t* tap_weight(const sampler_t* s, pestle_value_t* ratio,
+                                  int i) {
+  if (s->taps == 1) return NULL;
+  if (s->taps == MOST_TAPS) return cubic_weight(s->call, ratio, i);
+  return i ? ratio : sub(s->call, splat_like(s->call, ratio, 1), ratio);
+}
+
+static void make_taps(sampler_t* s, int32_t axis) {
+  pestle_onnx_call_t* call = s->call;
+  double last = (double)(s->extents[axis] - 1);
+  pestle_value_t* at = s->at[axis];
+  if (s->taps == 1) at = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, at);
+  at = bring_inside(s, at, axis);
+  pestle_value_t* base = pestle_onnx_unary(call, PESTLE_OP_FLOOR, at);
+  pestle_value_t* ratio = sub(call, at, base);
+  for (int i = 0; i < s->taps; ++i) {
+    tap_t* tap = &s->tap[axis][i];
+    double shift = s->taps == MOST_TAPS ? i - 1 : i;
+    pestle_value_t* index =
+        pestle_onnx_binary_f(call, PESTLE_OP_ADD, base, shift);
+    if (s->padding == PAD_ZEROS) {
+      pestle_value_t* low = pestle_onnx_binary_f(call, PESTLE_OP_GE, index, 0);
+      pestle_value_t* high =
+          pestle_onnx_binary_f(call, PESTLE_OP_LE, index, last);
+      tap->inside = pestle_onnx_binary(call, PESTLE_OP_AND, low, high);
+    } else if (s->padding == PAD_REFLECTION) {
+      index = reflect(s, index, axis);
+    }
+    index = clamp_to(call, index, 0, last);
+    tap->index = pestle_onnx_convert(call, index, PESTLE_I64);
+    tap->weight = tap_weight(s, ratio, i);
+  }
+}
+
+// --- Gathers ---
+
+// [batch, points] seen as [batch, 1, points].
+static pestle_value_t* over_channels(pestle_onnx_call_t* call,
+                                     pestle_value_t* x) {
+  int64_t dims[] = {pestle_onnx_dim(x, 0), 1, pestle_onnx_dim(x, 1)};
+  return pestle_onnx_reshape(call, x, 3, dims);
+}
+
+// The elements of each channel at flat |index|: [batch, channels, points].
+static pestle_value_t* read_plane(const sampler_t* s, pestle_value_t* index) {
+  pestle_onnx_call_t* call = s->call;
+  int64_t channels = pestle_onnx_dim(s->x, 1);
+  pestle_onnx_gather_t how = {.vector = 2,
+                              .offset_count = 1,
+                              .mapped_count = 1,
+                              .batch_count = 1,
+                              .offsets = {1},
+                              .mapped = {2},
+                              .sizes = {1, channels, 1}};
+  if (!s->image) return pestle_onnx_gather(call, s->x, index, &how);
+  int64_t dims[] = {pestle_onnx_dim(index, 0), pestle_onnx_dim(index, 1), 1};
+  int64_t axis = 0;
+  pestle_value_t* parts[2] = {
+      pestle_onnx_broadcast_in(call, s->image, 3, dims, &axis),
+      pestle_onnx_reshape(call, index, 3, dims)};
+  how.batch_count = 0;
+  how.mapped_count = 2;
+  how.mapped[0] = 0;
+  how.mapped[1] = 2;
+  return pestle_onnx_gather(call, s->x, pestle_onnx_concat(call, parts, 2, 2),
+                            &how);
+}
+
+// What combination |which| of taps adds: a digit to the base of |taps| an axis.
+static pestle_value_t* read_taps(const sampler_t* s, int which) {
+  pestle_onnx_call_t* call = s->call;
+  pestle_value_t *index = NULL, *inside = NULL, *weight = NULL;
+  for (int32_t axis = 0; axis < s->axes; ++axis) {
+    const tap_t* tap = &s->tap[axis][which % s->taps];
+    which /= s->taps;
+    if (index) index = times(call, index, (double)s->extents[axis]);
+    index = index ? add(call, index, tap->index) : tap->index;
+    if (tap->inside) {
+      inside =
+          inside ? pestle_onnx_binary(call, PESTLE_OP_AND, inside, tap->inside)
+                 : tap->inside;
+    }
+    if (tap->weight) {
+      weight = weight ? mul(call, weight, tap->weight) : tap->weight;
+    }
+  }
+  pestle_value_t* value = read_plane(s, index);
+  if (inside) {
+    value = pestle_onnx_select(call, over_channels(call, inside), value,
+                               splat_like(call, value, 0));
+  }
+  return weight ? mul(call, value, over_channels(call, weight)) : value;
+}
+
+// [batch, channels, points]
+static pestle_value_t* sample(sampler_t* s) {
+  pestle_onnx_call_t* call = s->call;
+  int combinations = 1;
+  for (int32_t i = 0; i < s->axes; ++i) {
+    combinations *= s->taps;
+    if (combinations > MOST_GATHERS || s->extents[i] < 1) {
+      return pestle_onnx_fail(
+          call, PESTLE_STATUS_UNSUPPORTED,
+          "it samples %d axes, each by %d elements, or one of extent 0",
+          s->axes, s->taps);
+    }
+  }
+  for (int32_t i = 0; i < s->axes; ++i)
+    make_taps(s, i);
+  pestle_value_t* sum = NULL;
+  pestle_op_t op = s->takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD;
+  for (int i = 0; i < combinations && !call->status; ++i) {
+    pestle_value_t* value = read_taps(s, i);
+    sum = sum ? pestle_onnx_binary(call, op, sum, value) : value;
+  }
+  return sum;
+}
+
+// Sums are of f32 at least.
+static pestle_dtype_t work_dtype(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+}
+
+// --- GridSample ---
+
+static bool read_grid_mode(sampler_t* s) {
+  pestle_onnx_call_t* call = s->call;
+  bool old = call->opset < 20;
+  pestle_str_t mode =
+      pestle_onnx_string(call, "mode", old ? "bilinear" : "linear");
+  pestle_str_t pad = pestle_onnx_string(call, "padding_mode", "zeros");
+  bool linear = pestle_str_equal_c(mode, "linear") ||
+                pestle_str_equal_c(mode, "bilinear");
+  bool cubic =
+      pestle_str_equal_c(mode, "cubic") || pestle_str_equal_c(mode, "bicubic");
+  s->taps = cubic ? 4 : linear ? 2 : 1;
+  bool border = pestle_str_equal_c(pad, "border");
+  bool reflection = pestle_str_equal_c(pad, "reflection");
+  s->padding = border ? PAD_BORDER : reflection ? PAD_REFLECTION : PAD_ZEROS;
+  s->align_corners = pestle_onnx_int(call, "align_corners", 0) != 0;
+  if ((!cubic && !linear && !pestle_str_equal_c(mode, "nearest")) ||
+      (!border && !reflection && !pestle_str_equal_c(pad, "zeros"))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "attribute 'mode' is '%.*s' and 'padding_mode' '%.*s', "
+                     "known are nearest, linear, cubic and zeros, border, "
+                     "reflection",
+                     PESTLE_STR_ARG(mode), PESTLE_STR_ARG(pad));
+  }
+  return !call->status;
+}
+
+// The coordinates of one axis, from -1 to 1, as elements of [batch, points].
+static pestle_value_t* grid_axis(const sampler_t* s, pestle_value_t* grid,
+                                 int32_t axis, int64_t points) {
+  pestle_onnx_call_t* call = s->call;
+  int64_t last = rank_of(grid) - 1, at = s->axes - 1 - axis;
+  int64_t dims[] = {pestle_onnx_dim(grid, 0), points};
+  pestle_value_t* x = pestle_onnx_reshape(
+      call, pestle_onnx_slice_axis(call, grid, last, at, at + 1, 1), 2, dims);
+  double extent = (double)s->extents[axis];
+  x = pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, 1);
+  if (s->align_corners) return times(call, x, (extent - 1) / 2);
+  x = pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, times(call, x, extent), 1);
+  return times(call, x, 0.5);
+}
+
+// x [n, channels, ...] with its spatial axes as one.
+static pestle_value_t* flat_planes(pestle_onnx_call_t* call,
+                                   pestle_value_t* x) {
+  int64_t dims[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1),
+                    pestle_onnx_dims_product(x, 2, rank_of(x))};
+  return pestle_onnx_reshape(call, x, 3, dims);
+}
+
+void pestle_onnx_import_grid_sample(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *grid = call->inputs[1];
+  sampler_t s = {.call = call, .axes = rank_of(x) - 2};
+  int64_t last = rank_of(grid) - 1;
+  if (s.axes < 1 || s.axes > MOST_AXES || rank_of(grid) != rank_of(x) ||
+      pestle_onnx_dim(grid, last) != s.axes ||
+      pestle_onnx_dim(grid, 0) != pestle_onnx_dim(x, 0) ||
+      !pestle_dtype_is(dtype_of(grid), PESTLE_KIND_FLOAT)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its grid must be [n, ..., %d] floats for an input of "
+                     "rank %d",
+                     s.axes, rank_of(x));
+    return;
+  }
+  if (!read_grid_mode(&s)) return;
+  pestle_dtype_t dtype = dtype_of(x);
+  if (s.taps > 1) x = pestle_onnx_convert(call, x, work_dtype(dtype));
+  grid = pestle_onnx_convert(
+      call, grid, s.taps > 1 ? work_dtype(dtype) : work_dtype(dtype_of(grid)));
+  int64_t points = pestle_onnx_dims_product(grid, 1, last);
+  for (int32_t i = 0; i < s.axes; ++i) {
+    s.extents[i] = pestle_onnx_dim(x, 2 + i);
+    s.at[i] = grid_axis(&s, grid, i, points);
+  }
+  s.x = flat_planes(call, x);
+  pestle_type_t type = *pestle_onnx_type(call->inputs[0]);
+  for (int32_t i = 0; i < s.axes; ++i)
+    type.dims[2 + i] = pestle_onnx_dim(grid, 1 + i);
+  pestle_value_t* y =
+      pestle_onnx_reshape(call, sample(&s), type.rank, type.dims);
+  call->outputs[0] = pestle_onnx_convert(call, y, dtype);
+}
+
+// --- AffineGrid ---
+
+// Coordinates of the middles of |extent| elements, or of their outer edges.
+static pestle_value_t* axis_grid(pestle_onnx_call_t* call,
+                                 const pestle_type_t* like, int32_t axis,
+                                 int64_t extent) {
+  bool aligned = pestle_onnx_int(call, "align_corners", 0) != 0;
+  pestle_type_t type = {.dtype = like->dtype, .rank = like->rank};
+  for (int32_t i = 0; i < type.rank; ++i)
+    type.dims[i] = 1;
+  type.dims[axis] = extent;
+  double step =
+      aligned ? extent > 1 ? 2 / (double)(extent - 1) : 0 : 2 / (double)extent;
+  double first = aligned ? extent > 1 ? -1 : 0 : step / 2 - 1;
+  return pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD,
+      times(call, pestle_onnx_iota(call, &type, axis), step), first);
+}
+
+// grid[n, ..., r] = theta[n, r, 0] x + theta[n, r, 1] y (+ ... z) + theta[n, r,
+// last], x along the last axis.
+void pestle_onnx_import_affine_grid(pestle_onnx_call_t* call) {
+  pestle_value_t* theta = call->inputs[0];
+  pestle_i64s_t size = pestle_onnx_input_ints(call, 1, "size");
+  if (call->status) return;
+  int32_t axes = (int32_t)size.count - 2;
+  if (axes < 2 || axes > 3 || rank_of(theta) != 3 ||
+      pestle_onnx_dim(theta, 1) != axes ||
+      pestle_onnx_dim(theta, 2) != axes + 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its theta must be [n, 2, 3] for a size of 4 numbers or "
+                     "[n, 3, 4] for one of 5");
+    return;
+  }
+  pestle_type_t type = {.dtype = dtype_of(theta), .rank = axes + 2};
+  int64_t dims[5] = {pestle_onnx_dim(theta, 0), 1, 1, 1, 1};
+  dims[axes + 1] = axes;
+  pestle_value_t* sum = NULL;
+  for (int32_t i = 0; i <= axes; ++i) {
+    pestle_value_t* term = pestle_onnx_reshape(
+        call, pestle_onnx_slice_axis(call, theta, 2, i, i + 1, 1), axes + 2,
+        dims);
+    int64_t extent = i < axes ? size.data[1 + axes - i] : 1;
+    if (extent < 1 || extent > INT32_MAX) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "its size holds the extent %lld", (long long)extent);
+      return;
+    }
+    if (i < axes) {
+      term = mul(call, term, axis_grid(call, &type, axes - i, extent));
+    }
+    sum = sum ? add(call, sum, term) : term;
+  }
+  call->outputs[0] = sum;
+}
+
+// --- RoiAlign ---
+
+typedef struct rois_t {
+  pestle_onnx_call_t* call;
+  pestle_value_t* rois;  // [count, 4]: x1, y1, x2, y2
+  int64_t count, bins[2], samples;
+  bool half_pixel;
+  double scale;
+} rois_t;
+
+static pestle_value_t* roi_edge(const rois_t* r, int64_t column) {
+  pestle_onnx_call_t* call = r->call;
+  pestle_value_t* edge =
+      pestle_onnx_slice_axis(call, r->rois, 1, column, column + 1, 1);
+  return pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT,
+                              times(call, edge, r->scale),
+                              r->half_pixel ? 0.5 : 0);
+}
+
+// Where the samples of one axis (0: y) lie: [count, bins * samples].
+static pestle_value_t* roi_axis(const rois_t* r, int axis) {
+  pestle_onnx_call_t* call = r->call;
+  pestle_value_t* start = roi_edge(r, 1 - axis);
+  pestle_value_t* length = sub(call, roi_edge(r, 3 - axis), start);
+  if (!r->half_pixel) {
+    length = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, length, 1);
+  }
+  int64_t count = r->bins[axis] * r->samples;
+  pestle_type_t type = {
+      .dtype = dtype_of(r->rois), .rank = 2, .dims = {1, count}};
+  pestle_value_t* part = pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD, pestle_onnx_iota(call, &type, 1), 0.5);
+  part = times(call, part, 1 / (double)count);
+  return add(call, start, mul(call, length, part));
+}
+
+// [count, y, 1] or [count, 1, x] for all points: [count, y * x].
+static pestle_value_t* roi_points(const rois_t* r, pestle_value_t* at,
+                                  int axis) {
+  int64_t h = r->bins[0] * r->samples, w = r->bins[1] * r->samples;
+  int64_t dims[] = {r->count, h, w}, axes[] = {0, axis + 1};
+  int64_t flat[] = {r->count, h * w};
+  return pestle_onnx_reshape(
+      r->call, pestle_onnx_broadcast_in(r->call, at, 3, dims, axes), 2, flat);
+}
+
+static bool read_rois(rois_t* r) {
+  pestle_onnx_call_t* call = r->call;
+  pestle_value_t *x = call->inputs[0], *rois = call->inputs[1];
+  r->count = pestle_onnx_dim(rois, 0);
+  r->bins[0] = pestle_onnx_int(call, "output_height", 1);
+  r->bins[1] = pestle_onnx_int(call, "output_width", 1);
+  r->samples = pestle_onnx_int(call, "sampling_ratio", 0);
+  r->scale = pestle_onnx_float(call, "spatial_scale", 1);
+  r->half_pixel = call->opset >= 16 &&
+                  pestle_str_equal_c(
+                      pestle_onnx_string(call, "coordinate_transformation_mode",
+                                         "half_pixel"),
+                      "half_pixel");
+  bool sane = r->bins[0] > 0 && r->bins[1] > 0 && r->bins[0] < 1 << 15 &&
+              r->bins[1] < 1 << 15 && r->samples < 1 << 10;
+  if (!sane || rank_of(x) != 4 || rank_of(rois) != 2 ||
+      pestle_onnx_dim(rois, 1) != 4 || rank_of(call->inputs[2]) != 1 ||
+      pestle_onnx_dim(call->inputs[2], 0) != r->count ||
+      !pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it needs an NCHW input, regions [count, 4], an index for "
+                     "each and a positive output size");
+  } else if (r->samples < 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "attribute 'sampling_ratio' is %lld: as many samples as "
+                     "each region asks for are not supported",
+                     (long long)r->samples);
+  }
+  r->rois = pestle_onnx_convert(call, rois, work_dtype(dtype_of(x)));
+  return !call->status;
+}
+
+// Points more than an element outside give 0.
+static pestle_value_t* near_plane(const sampler_t* s) {
+  pestle_onnx_call_t* call = s->call;
+  pestle_value_t* near = NULL;
+  for (int32_t i = 0; i < s->axes; ++i) {
+    pestle_value_t* low =
+        pestle_onnx_binary_f(call, PESTLE_OP_GE, s->at[i], -1);
+    pestle_value_t* high = pestle_onnx_binary_f(call, PESTLE_OP_LE, s->at[i],
+                                                (double)s->extents[i]);
+    low = pestle_onnx_binary(call, PESTLE_OP_AND, low, high);
+    near = near ? pestle_onnx_binary(call, PESTLE_OP_AND, near, low) : low;
+  }
+  return over_channels(call, near);
+}
+
+void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  rois_t r = {.call = call};
+  if (!read_rois(&r)) return;
+  pestle_dtype_t dtype = dtype_of(x);
+  sampler_t s = {.call = call, .axes = 2, .taps = 2, .padding = PAD_BORDER};
+  s.x = flat_planes(call, pestle_onnx_convert(call, x, work_dtype(dtype)));
+  s.image = pestle_onnx_convert(call, call->inputs[2], PESTLE_I64);
+  s.takes_maximum =
+      pestle_str_equal_c(pestle_onnx_string(call, "mode", "avg"), "max");
+  for (int i = 0; i < 2; ++i) {
+    s.extents[i] = pestle_onnx_dim(x, 2 + i);
+    s.at[i] = roi_points(&r, roi_axis(&r, i), i);
+  }
+  pestle_value_t* near = near_plane(&s);
+  for (int i = 0; i < 2; ++i)
+    s.at[i] = clamp_to(call, s.at[i], 0, (double)(s.extents[i] - 1));
+  pestle_value_t* y = sample(&s);
+  y = pestle_onnx_select(call, near, y, splat_like(call, y, 0));
+  int64_t dims[] = {r.count,   pestle_onnx_dim(x, 1),
+                    r.bins[0], r.samples,
+                    r.bins[1], r.samples};
+  static const int64_t folded[] = {3, 5};
+  y = pestle_onnx_reduce(
+      call, s.takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD,
+      pestle_onnx_reshape(call, y, 6, dims), folded, 2, false);
+  if (!s.takes_maximum) {
+    y = times(call, y, 1 / (double)(r.samples * r.samples));
+  }
+  call->outputs[0] = pestle_onnx_convert(call, y, dtype);
+}
+
+// --- DeformConv ---
+//
+// Each element of the kernel reads the input where its offset says; what it
+// reads is contracted with the weights.
+
+typedef struct deform_t {
+  pestle_onnx_call_t* call;
+  pestle_onnx_space_t space;
+  int64_t batch, channels, out, groups, offset_groups, kernel;
+  int64_t dims[2], points;  // of the result, a plane
+} deform_t;
+
+static bool read_deform(deform_t* d) {
+  pestle_onnx_call_t* call = d->call;
+  pestle_value_t *x = call->inputs[0], *w = call->inputs[1];
+  pestle_value_t* offset = call->inputs[2];
+  d->groups = pestle_onnx_int(call, "group", 1);
+  d->offset_groups = pestle_onnx_int(call, "offset_group", 1);
+  d->batch = pestle_onnx_dim(x, 0);
+  d->channels = pestle_onnx_dim(x, 1);
+  d->out = pestle_onnx_dim(w, 0);
+  d->space = (pestle_onnx_space_t){.count = 2};
+  bool fits = rank_of(x) == 4 && rank_of(w) == 4 && rank_of(offset) == 4 &&
+              d->groups > 0 && d->offset_groups > 0 && d->channels > 0 &&
+              d->groups <= d->channels && d->offset_groups <= d->channels &&
+              d->channels % d->groups == 0 && d->out % d->groups == 0 &&
+              d->channels % d->offset_groups == 0 &&
+              pestle_onnx_dim(w, 1) == d->channels / d->groups;
+  for (int i = 0; i < 2; ++i) {
+    d->space.kernel[i] = pestle_onnx_dim(w, 2 + i);
+    fits = fits && d->space.kernel[i] > 0 && d->space.kernel[i] < 1 << 15;
+  }
+  if (!fits) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its input, weights and offsets must have rank 4 and fit "
+                     "its %lld groups and %lld groups of offsets",
+                     (long long)d->groups, (long long)d->offset_groups);
+    return false;
+  }
+  if (!pestle_onnx_read_space(call, x, &d->space)) return false;
+  d->kernel = d->space.kernel[0] * d->space.kernel[1];
+  for (int i = 0; i < 2; ++i)
+    d->dims[i] = pestle_onnx_dim(offset, 2 + i);
+  d->points = d->dims[0] * d->dims[1];
+  return true;
+}
+
+// Input |index| as [batch * groups, kernel, parts, points].
+static pestle_value_t* by_element(const deform_t* d, size_t index,
+                                  int64_t parts) {
+  pestle_onnx_call_t* call = d->call;
+  pestle_value_t* x = pestle_onnx_input(call, index);
+  if (!x) return NULL;
+  bool fits = pestle_onnx_dim(x, 0) == d->batch && rank_of(x) == 4 &&
+              pestle_onnx_dim(x, 1) == d->offset_groups * d->kernel * parts &&
+              pestle_onnx_dim(x, 2) == d->dims[0] &&
+              pestle_onnx_dim(x, 3) == d->dims[1];
+  if (!fits) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "input %zu must have %lld numbers for each of %lld "
+                            "kernel elements and %lld groups",
+                            index, (long long)parts, (long long)d->kernel,
+                            (long long)d->offset_groups);
+  }
+  int64_t dims[] = {d->batch * d->offset_groups, d->kernel, parts, d->points};
+  return pestle_onnx_reshape(call, x, 4, dims);
+}
+
+// Where the kernel's elements lie along |axis| without an offset: [1, kernel,
+// points].
+static pestle_value_t* regular_places(const deform_t* d, int axis,
+                                      pestle_dtype_t dtype) {
+  pestle_onnx_call_t* call = d->call;
+  pestle_type_t type = {
+      .dtype = dtype,
+      .rank = 4,
+      .dims = {d->space.kernel[0], d->space.kernel[1], d->dims[0], d->dims[1]}};
+  pestle_value_t* inner = times(call, pestle_onnx_iota(call, &type, axis),
+                                (double)d->space.dilations[axis]);
+  pestle_value_t* outer = times(call, pestle_onnx_iota(call, &type, 2 + axis),
+                                (double)d->space.strides[axis]);
+  pestle_value_t* sum =
+      pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT, add(call, inner, outer),
+                           (double)d->space.low[axis]);
+  int64_t dims[] = {1, d->kernel, d->points};
+  return pestle_onnx_reshape(call, sum, 3, dims);
+}
+
+// What the kernel's elements read: [batch * groups, channels / groups, kernel *
+// points].
+static pestle_value_t* read_deformed(const deform_t* d, pestle_dtype_t work) {
+  pestle_onnx_call_t* call = d->call;
+  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* offset = by_element(d, 2, 2);
+  pestle_value_t* mask = by_element(d, 4, 1);
+  if (call->status) return NULL;
+  offset = pestle_onnx_convert(call, offset, work);
+  sampler_t s = {.call = call, .axes = 2, .taps = 2, .align_corners = true};
+  int64_t groups = d->batch * d->offset_groups;
+  int64_t planes[] = {groups, d->channels / d->offset_groups,
+                      pestle_onnx_dims_product(x, 2, 4)};
+  s.x =
+      pestle_onnx_reshape(call, pestle_onnx_convert(call, x, work), 3, planes);
+  int64_t dims[] = {groups, d->kernel, d->points};
+  int64_t flat[] = {groups, d->kernel * d->points};
+  for (int i = 0; i < 2; ++i) {
+    s.extents[i] = pestle_onnx_dim(x, 2 + i);
+    pestle_value_t* own = pestle_onnx_reshape(
+        call, pestle_onnx_slice_axis(call, offset, 2, i, i + 1, 1), 3, dims);
+    s.at[i] = pestle_onnx_reshape(
+        call, add(call, own, regular_places(d, i, work)), 2, flat);
+  }
+  pestle_value_t* value = sample(&s);
+  if (!mask) return value;
+  mask =
+      pestle_onnx_reshape(call, pestle_onnx_convert(call, mask, work), 2, flat);
+  return mul(call, value, over_channels(call, mask));
+}
+
+void pestle_onnx_import_deform_conv(pestle_onnx_call_t* call) {
+  static const int64_t order[] = {2, 0, 1, 3}, zero = 0, one = 1, two = 2;
+  pestle_value_t* bias = pestle_onnx_input(call, 3);
+  deform_t d = {.call = call};
+  if (!read_deform(&d)) return;
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]), work = work_dtype(dtype);
+  int64_t depth = d.channels / d.groups * d.kernel;
+  int64_t read[] = {d.batch, d.groups, depth, d.points};
+  int64_t weights[] = {d.groups, d.out / d.groups, depth};
+  int64_t result[] = {d.batch, d.out, d.dims[0], d.dims[1]};
+  pestle_value_t* x =
+      pestle_onnx_reshape(call, read_deformed(&d, work), 4, read);
+  pestle_value_t* w = pestle_onnx_convert(call, call->inputs[1], work);
+  w = pestle_onnx_reshape(call, w, 3, weights);
+  pestle_value_t* y = pestle_onnx_dot(
+      call, w, x, (pestle_i64s_t){&zero, 1}, (pestle_i64s_t){&one, 1},
+      (pestle_i64s_t){&two, 1}, (pestle_i64s_t){&two, 1}, work);
+  y = pestle_onnx_transpose(call, y, order);
+  y = pestle_onnx_convert(call, pestle_onnx_reshape(call, y, 4, result), dtype);
+  call->outputs[0] =
+      bias ? add(call, y, pestle_onnx_along(call, bias, y, 1)) : y;
+}
