@@ -21,6 +21,13 @@ MUST_RUN = 890
 # Results of f16 sums, whose order is ours to choose: 2 units in the last place.
 LOOSER = {"node/test_attention_4d_causal_fp16_expanded": 1e-3}
 
+# Where the exact result is 0, the expected one is what NumPy's sums in f32 left
+# of terms that cancel: 2e-7, more than the 1e-7 that the cases allow.
+NOISE = {
+    "node/test_dft_inverse": 1e-6,
+    "node/test_dft_inverse_opset19": 1e-6,
+}
+
 
 def write_data(folder):
     path = os.path.join(folder, "tolerances.json")
@@ -32,6 +39,8 @@ def write_data(folder):
         tolerances = json.load(f)
     for name, rtol in LOOSER.items():
         tolerances[name]["rtol"] = max(rtol, 2 * tolerances[name]["rtol"])
+    for name, atol in NOISE.items():
+        tolerances[name]["atol"] = max(atol, tolerances[name]["atol"])
     with open(path, "w") as f:
         json.dump(tolerances, f, indent=0)
 
