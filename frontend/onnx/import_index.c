@@ -240,6 +240,36 @@ void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   call->outputs[0] = x;
 }
 
+// Cuts or pads each axis to an extent, the same on both sides; the odd element
+// goes at the end.
+void pestle_onnx_import_center_crop_pad(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  pestle_i64s_t shape = pestle_onnx_input_ints(call, 1, "shape");
+  pestle_i64s_t axes = pestle_onnx_ints(call, "axes");
+  size_t count = axes.count ? axes.count : (size_t)rank_of(x);
+  if (!call->status && (shape.count != count || count > (size_t)rank_of(x))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its shape has %zu extents for %zu axes", shape.count,
+                     count);
+  }
+  for (size_t i = 0; i < count && !call->status; ++i) {
+    int64_t axis = axes.count ? pestle_onnx_axis(call, axes.data[i], rank_of(x))
+                              : (int64_t)i;
+    if (shape.data[i] < 0 || shape.data[i] > INT64_MAX / 4) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its shape holds %lld",
+                       (long long)shape.data[i]);
+    }
+    if (call->status) return;
+    int64_t more = shape.data[i] - pestle_onnx_dim(x, axis);
+    low[axis] = more / 2;  // towards 0: the odd one is at the end either way
+    high[axis] = more - more / 2;
+  }
+  if (call->status) return;
+  call->outputs[0] = pestle_onnx_pad(
+      call, x, pestle_onnx_scalar(call, dtype_of(x), 0), low, high, NULL);
+}
+
 // --- Gather ---
 
 // Indices below zero count from the end.

@@ -46,17 +46,136 @@ static bool read_pool(pestle_onnx_call_t* call, pestle_onnx_space_t* space,
   return !call->status;
 }
 
+// --- Where the maximum lies ---
+//
+// The elements of the kernel one after the other: strided slices of the input,
+// of which the first greatest stays, with its index.
+
+#define MOST_KERNEL 1024
+
+typedef struct best_t {
+  pestle_onnx_call_t* call;
+  const pestle_onnx_space_t* space;
+  pestle_value_t* padded;  // with the lowest value around
+  int64_t windows[PESTLE_MAX_RANK];
+  int64_t offset[PESTLE_MAX_RANK];  // of the kernel's element
+  bool by_column;                   // the first spatial axis is the fastest
+} best_t;
+
+// The element of each window at |offset|.
+static pestle_value_t* window_element(const best_t* b) {
+  pestle_value_t* x = b->padded;
+  for (int32_t i = 0; i < b->space->count; ++i) {
+    int64_t first = b->offset[i] * b->space->dilations[i];
+    int64_t stride = b->space->strides[i];
+    x = pestle_onnx_slice_axis(b->call, x, 2 + i, first,
+                               first + (b->windows[i] - 1) * stride + 1,
+                               stride);
+  }
+  return x;
+}
+
+// The index in its plane of that element, as [windows...].
+static pestle_value_t* plane_index(const best_t* b) {
+  pestle_onnx_call_t* call = b->call;
+  const pestle_onnx_space_t* space = b->space;
+  pestle_type_t type = pestle_type_make(PESTLE_I64, space->count, b->windows);
+  pestle_value_t* index = NULL;
+  for (int32_t k = 0; k < space->count; ++k) {
+    int32_t i = b->by_column ? space->count - 1 - k : k;
+    int64_t extent = pestle_onnx_dim(call->inputs[0], 2 + i);
+    pestle_value_t* at = pestle_onnx_binary_f(
+        call, PESTLE_OP_ADD,
+        times(call, pestle_onnx_iota(call, &type, i),
+              (double)space->strides[i]),
+        (double)(b->offset[i] * space->dilations[i] - space->low[i]));
+    // An element of the padding is never chosen where the window sees another.
+    at = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, at, 0);
+    at =
+        pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, at, (double)(extent - 1));
+    index = index ? add(call, times(call, index, (double)extent), at) : at;
+  }
+  return index;
+}
+
+static bool next_offset(best_t* b) {
+  for (int32_t i = b->space->count - 1; i >= 0; --i) {
+    if (++b->offset[i] < b->space->kernel[i]) return true;
+    b->offset[i] = 0;
+  }
+  return false;
+}
+
+// [n, channels, windows...] from [windows...], counted over the whole input.
+static pestle_value_t* whole_index(const best_t* b, pestle_value_t* index,
+                                   const pestle_type_t* like) {
+  pestle_onnx_call_t* call = b->call;
+  pestle_type_t planes = {.dtype = PESTLE_I64,
+                          .rank = like->rank,
+                          .dims = {like->dims[0], like->dims[1]}};
+  for (int32_t i = 2; i < like->rank; ++i)
+    planes.dims[i] = 1;
+  int64_t plane =
+      pestle_onnx_dims_product(call->inputs[0], 2, rank_of(call->inputs[0]));
+  pestle_value_t* image =
+      times(call, pestle_onnx_iota(call, &planes, 0), (double)like->dims[1]);
+  pestle_value_t* first = add(call, image, pestle_onnx_iota(call, &planes, 1));
+  return add(call, times(call, first, (double)plane), index);
+}
+
+static pestle_value_t* index_of_maximum(best_t* b) {
+  pestle_onnx_call_t* call = b->call;
+  pestle_value_t *best = window_element(b), *index = plane_index(b);
+  if (!best || !index) return NULL;
+  index = pestle_onnx_broadcast(call, index, rank_of(best), best->type->dims);
+  while (next_offset(b) && !call->status) {
+    pestle_value_t* value = window_element(b);
+    pestle_value_t* wins = pestle_onnx_binary(call, PESTLE_OP_GT, value, best);
+    index = pestle_onnx_select(call, wins, plane_index(b), index);
+    best = pestle_onnx_select(call, wins, value, best);
+  }
+  return best ? whole_index(b, index, best->type) : NULL;
+}
+
+static pestle_value_t* pool_indices(pestle_onnx_call_t* call,
+                                    const pestle_onnx_space_t* space,
+                                    const pestle_onnx_window_t* window,
+                                    const pestle_value_t* y) {
+  pestle_value_t* x = call->inputs[0];
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0}, kernel = 1;
+  best_t b = {.call = call, .space = space};
+  b.by_column = pestle_onnx_int(call, "storage_order", 0) != 0;
+  for (int32_t i = 0; i < space->count; ++i) {
+    low[2 + i] = window->padding[2 * (2 + i)];
+    high[2 + i] = window->padding[2 * (2 + i) + 1];
+    b.windows[i] = pestle_onnx_dim(y, 2 + i);
+    kernel = kernel > MOST_KERNEL ? kernel : kernel * space->kernel[i];
+    if (b.windows[i] > 0 && pestle_onnx_dim(x, 2 + i) > 0) continue;
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "the indices of no windows");
+  }
+  if (kernel > MOST_KERNEL) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "indices of a kernel of more than %d elements",
+                            MOST_KERNEL);
+  }
+  pestle_type_t scalar = {.dtype = dtype_of(x)};
+  b.padded = pestle_onnx_pad(call, x, pestle_onnx_lowest(call, &scalar), low,
+                             high, NULL);
+  return index_of_maximum(&b);
+}
+
 void pestle_onnx_import_max_pool(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space;
   pestle_onnx_window_t window;
   int64_t grown[PESTLE_MAX_RANK];
   if (!read_pool(call, &space, &window, grown)) return;
-  if (pestle_onnx_wants(call, 1)) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "its second output, the indices, is not supported");
+  pestle_value_t* y = pestle_onnx_reduce_window(call, PESTLE_OP_MAXIMUM,
+                                                call->inputs[0], &window);
+  call->outputs[0] = y;
+  if (y && pestle_onnx_wants(call, 1)) {
+    call->outputs[1] = pool_indices(call, &space, &window, y);
   }
-  call->outputs[0] = pestle_onnx_reduce_window(call, PESTLE_OP_MAXIMUM,
-                                               call->inputs[0], &window);
 }
 
 // How many elements of axis |i| window |at| sees: of the input alone, or of the

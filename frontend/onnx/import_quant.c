@@ -19,11 +19,90 @@ static bool is_per_axis(pestle_onnx_call_t* call, const pestle_value_t* x,
                         const pestle_value_t* scale, int64_t* axis) {
   if (!scale || pestle_type_count(scale->type) == 1) return false;
   *axis = pestle_onnx_axis(call, *axis, rank_of(x));
-  if (rank_of(scale) != 1 || pestle_onnx_int(call, "block_size", 0)) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "scales by blocks are not supported");
+  if (rank_of(scale) != 1) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its scale has rank %d; it should be a number, a list "
+                     "along an axis or, with a block_size, have the rank of "
+                     "its input",
+                     rank_of(scale));
   }
   return true;
+}
+
+// --- Blocks: a parameter for each |block_size| elements of an axis ---
+
+static bool is_blocked(pestle_onnx_call_t* call, const pestle_value_t* x,
+                       const pestle_value_t* scale) {
+  return pestle_onnx_int(call, "block_size", 0) != 0 &&
+         rank_of(scale) == rank_of(x);
+}
+
+// |value| with each element repeated for its block, in the shape of |x|.
+static pestle_value_t* over_blocks(pestle_onnx_call_t* call,
+                                   pestle_value_t* value,
+                                   const pestle_value_t* x) {
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 1), rank_of(x));
+  int64_t block = pestle_onnx_int(call, "block_size", 0);
+  if (!value || call->status) return NULL;
+  int64_t extent = pestle_onnx_dim(x, axis);
+  bool fits = rank_of(value) == rank_of(x) && block > 0 &&
+              extent <= PESTLE_ONNX_MAX_INDICES;
+  for (int32_t i = 0; fits && i < rank_of(x); ++i) {
+    int64_t whole = pestle_onnx_dim(x, i);
+    int64_t wanted = i == axis ? whole / block + (whole % block != 0) : whole;
+    fits = pestle_onnx_dim(value, i) == wanted;
+  }
+  if (!fits) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its scale or zero point does not have a number "
+                            "for each block of %lld elements along axis %lld",
+                            (long long)block, (long long)axis);
+  }
+  int64_t* indices =
+      pestle_onnx_scratch(call, (size_t)(extent + 1) * sizeof(int64_t));
+  for (int64_t i = 0; indices && i < extent; ++i)
+    indices[i] = i / block;
+  return indices
+             ? pestle_onnx_take_list(call, value, indices, (size_t)extent, axis)
+             : NULL;
+}
+
+// Integers from x / scale + zero point.
+static pestle_value_t* quantize_blocks(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, pestle_value_t* scale,
+                                       pestle_value_t* zero,
+                                       pestle_dtype_t dtype) {
+  pestle_type_t scalar = {.dtype = dtype};
+  pestle_dtype_t work = dtype_of(x) == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+  scale = pestle_onnx_convert(call, over_blocks(call, scale, x), work);
+  x = quotient(call, pestle_onnx_convert(call, x, work), scale);
+  x = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, x);
+  if (zero) {
+    x = add(call, x,
+            pestle_onnx_convert(call, over_blocks(call, zero, x), work));
+  }
+  pestle_value_t* low = pestle_onnx_lowest(call, &scalar);
+  pestle_value_t* high = pestle_onnx_highest(call, &scalar);
+  x = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, x,
+                         pestle_onnx_convert(call, low, work));
+  x = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, x,
+                         pestle_onnx_convert(call, high, work));
+  return pestle_onnx_convert(call, x, dtype);
+}
+
+static pestle_value_t* dequantize_blocks(pestle_onnx_call_t* call,
+                                         pestle_value_t* x,
+                                         pestle_value_t* scale,
+                                         pestle_value_t* zero) {
+  pestle_dtype_t dtype = dtype_of(scale);
+  pestle_dtype_t whole =
+      pestle_dtype_is(dtype_of(x), PESTLE_KIND_INT) ? PESTLE_I32 : dtype;
+  scale = over_blocks(call, scale, x);
+  if (zero) zero = over_blocks(call, zero, x);
+  x = pestle_onnx_convert(call, x, whole);
+  if (zero) x = sub(call, x, pestle_onnx_convert(call, zero, whole));
+  return mul(call, pestle_onnx_convert(call, x, dtype), scale);
 }
 
 static pestle_value_t* composite(pestle_onnx_call_t* call, pestle_op_t op,
@@ -85,6 +164,10 @@ void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
   }
   int64_t axis = pestle_onnx_int(call, "axis", 1);
   pestle_value_t* scale = call->inputs[1];
+  if (is_blocked(call, x, scale) && pestle_dtype_is(dtype, PESTLE_KIND_INT)) {
+    call->outputs[0] = quantize_blocks(call, x, scale, zero, dtype);
+    return;
+  }
   call->outputs[0] =
       pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)
           ? quantize_to_float(call, x, scale, dtype, axis)
@@ -94,6 +177,9 @@ void pestle_onnx_import_quantize_linear(pestle_onnx_call_t* call) {
 static pestle_value_t* dequantize(pestle_onnx_call_t* call, pestle_value_t* x,
                                   pestle_value_t* scale,
                                   pestle_value_t* zero_point, int64_t axis) {
+  if (is_blocked(call, x, scale)) {
+    return dequantize_blocks(call, x, scale, zero_point);
+  }
   bool per_axis = is_per_axis(call, x, scale, &axis);
   scale = parameter(call, scale, per_axis);
   if (!scale) return NULL;

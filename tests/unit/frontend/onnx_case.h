@@ -5,7 +5,7 @@
 //             "f32[1,2]=3,1");
 //
 // Attributes: name=3 an int, name=0.5 a float (it has a point), name=[1,2]
-// ints, name:text a string, apart by blanks. Inputs and outputs: dtype[dims]=
+// ints or, with points, floats, name:text a string, apart by blanks. Inputs and outputs: dtype[dims]=
 // elements, "-" for one that is left out; an input that starts with "!" is an
 // initializer. Elements are compared with a tolerance of 1e-5, relative above 1.
 #ifndef PESTLE_TESTS_UNIT_FRONTEND_ONNX_CASE_H_
@@ -103,6 +103,15 @@ static inline void onnx_case_attr(char* word, pb_t* attrs) {
   *value++ = 0;
   if (kind == ':') {
     onnx_attr_text(attrs, word, value);
+  } else if (*value == '[' && strchr(value, '.')) {
+    pb_t attr = {0};
+    pb_text(&attr, 1, word);
+    for (char* at = value + 1; *at != ']';) {
+      pb_f32(&attr, 7, strtof(at, &at));
+      if (*at == ',') ++at;
+    }
+    pb_int(&attr, 20, 6);
+    pb_message(attrs, 5, attr);
   } else if (*value == '[') {
     int64_t list[32];
     size_t count = 0;

@@ -378,6 +378,91 @@ static void test_stft(void** state) {
             "5.15625,-0.46875,-2.8125,0,5.15625,0.46875");
 }
 
+static void test_center_crop_pad(void** state) {
+  (void)state;
+  onnx_case("CenterCropPad", 18, "",
+            "f32[3,4]=-1.75,1.125,-0.25,0.875,1.875,0.125,0,-1.75,-0.875,-0,"
+            "0.75,1.25 !i64[2]=2,7",
+            "f32[2,7]=0,-1.75,1.125,-0.25,0.875,0,0,0,1.875,0.125,0,-1.75,0,0");
+  onnx_case("CenterCropPad", 18, "axes=[-1]",
+            "f32[2,4]=1.625,-0.625,1.25,-1.875,-1.625,0.375,0.125,-0.375 "
+            "!i64[1]=1",
+            "f32[2,1]=-0.625,0.375");
+}
+
+static void test_col2im(void** state) {
+  (void)state;
+  onnx_case("Col2Im", 18, "",
+            "f32[1,4,9]=0,1.125,1.5,-2,-0.75,1.875,0,-0.75,0.125,-1.125,1.25,"
+            "-0.625,0.125,-2,0.75,-1.125,1.75,-0.5,1,1,1.5,-1.5,-0.75,-0.125,"
+            "0.75,-1,0.75,0.625,-1.25,-0.75,1.5,-1.625,1,-1.75,0.875,1 "
+            "!i64[2]=4,4 !i64[2]=2,2",
+            "f32[1,1,4,4]=0,0,2.75,-0.625,-1,1,0.125,0,-1.5,-1.125,0.125,0.5,"
+            "0.75,-2.75,1.625,1");
+  onnx_case("Col2Im", 18, "strides=[2,1] pads=[1,0,1,0] dilations=[1,2]",
+            "f32[1,8,6]=1.375,-1.25,-1.75,-0.5,-0.875,0.125,-0.75,-0.75,-1.5,"
+            "-1,1.625,-1,0.875,1.5,1.25,-1.125,-1.375,-1.875,-1.875,-1.25,2,"
+            "-0.5,1,-0.125,0,1.75,-1.5,-0.125,-1.375,0.125,-0.75,0.125,0.625,"
+            "-0.5,0.5,0.625,-0.375,-0.375,-0.5,-0.375,-1.625,-1.75,-1.625,"
+            "0.75,-1.875,-0,-1.5,-1.875 !i64[2]=4,4 !i64[2]=2,2",
+            "f32[1,2,4,4]=0.875,1.5,-1.875,-1.25,-1.75,-0.5,-1.5,-1,1.25,"
+            "-1.125,2,-0.5,-0.875,0.125,1.625,-1,-0.375,-0.375,-1.625,0.75,"
+            "-1.5,-0.125,0.625,-0.5,-0.5,-0.375,-1.875,0,-1.375,0.125,0.5,"
+            "0.625");
+}
+
+static void test_det(void** state) {
+  (void)state;
+  onnx_case("Det", 11, "",
+            "f32[3,3]=1.625,-0.625,1.25,-1.875,-1.625,0.375,0.125,-0.375,"
+            "-0.625",
+            "f32[]=3.714844");
+  onnx_case("Det", 11, "", "f32[2,2,2]=0,2,3,1,1,2,2,4", "f32[2]=-6,0");
+  onnx_case("Det", 11, "", "f32[1,1]=-0.25", "f32[]=-0.25");
+}
+
+static void test_tf_idf(void** state) {
+  (void)state;
+  onnx_case("TfIdfVectorizer", 9,
+            "min_gram_length=1 max_gram_length=2 max_skip_count=1 "
+            "ngram_counts=[0,3] ngram_indexes=[0,1,2,3,4] pool_int64s=[2,3,5,"
+            "2,3,3,5] mode:TF",
+            "i64[2,4]=2,3,2,5,3,7,5,3", "f32[2,5]=2,1,1,1,1,0,2,1,0,1");
+  onnx_case("TfIdfVectorizer", 9,
+            "min_gram_length=1 max_gram_length=2 max_skip_count=0 "
+            "ngram_counts=[0,3] ngram_indexes=[5,0,2,3,1] pool_int64s=[2,3,5,"
+            "2,3,3,5] mode:IDF weights=[0.5,1.0,2.0,3.0,4.0,5.0]",
+            "i64[4]=2,3,5,5", "f32[6]=0.5,1,2,3,0,5");
+}
+
+static void test_max_pool_indices(void** state) {
+  (void)state;
+  onnx_case("MaxPool", 12, "kernel_shape=[2,2] pads=[1,0,0,1] strides=[2,1]",
+            "f32[1,2,3,3]=-2,0,-0,-1.5,-1.375,-1.125,-0.375,-1,-1.625,-0.625,"
+            "-1.375,1.5,1.75,-1.875,0.75,0.25,1.625,0.625",
+            "f32[1,2,2,3]=0,0,-0,-0.375,-1,-1.125,-0.625,1.5,1.5,1.75,1.625,"
+            "0.75 i64[1,2,2,3]=1,1,2,6,7,5,9,11,11,12,16,14");
+  onnx_case("MaxPool", 12, "kernel_shape=[2,2] storage_order=1",
+            "f32[1,1,3,4]=-2,0,-0,-1.5,-1.375,-1.125,-0.375,-1,-1.625,-0.625,"
+            "-1.375,1.5",
+            "f32[1,1,2,3]=0,0,0,-0.625,-0.375,1.5 i64[1,1,2,3]=3,3,6,5,7,11");
+}
+
+static void test_blocked_quantisation(void** state) {
+  (void)state;
+  onnx_case("QuantizeLinear", 21, "axis=1 block_size=2",
+            "f32[2,4]=53.25,17.875,48.75,-0.375,3.75,34.5,30.375,23.375 "
+            "f32[2,2]=0.5,0.25,1,2 u8[2,2]=1,2,3,128",
+            "u8[2,4]=107,37,197,0,7,37,143,140");
+  onnx_case("QuantizeLinear", 21, "axis=1 block_size=2 output_dtype=5",
+            "f32[2,3]=-5,6.625,-5.25,7.5,-0.25,2 f32[2,2]=0.5,0.25,1,2",
+            "i16[2,3]=-10,13,-21,8,0,1");
+  onnx_case("DequantizeLinear", 21, "axis=1 block_size=2",
+            "u8[2,4]=1,255,4,9,7,3,0,90 f32[2,2]=0.5,0.25,1,2 u8[2,2]=1,2,3,"
+            "128",
+            "f32[2,4]=0,127,0.5,1.75,4,0,-256,-76");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_losses),
@@ -393,6 +478,12 @@ int main(void) {
       cmocka_unit_test(test_windows),
       cmocka_unit_test(test_dft),
       cmocka_unit_test(test_stft),
+      cmocka_unit_test(test_center_crop_pad),
+      cmocka_unit_test(test_col2im),
+      cmocka_unit_test(test_det),
+      cmocka_unit_test(test_tf_idf),
+      cmocka_unit_test(test_max_pool_indices),
+      cmocka_unit_test(test_blocked_quantisation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
