@@ -46,4 +46,20 @@ static inline int64_t pestle_ceil_div(int64_t value, int64_t divisor) {
   return value / divisor + (value % divisor != 0);
 }
 
+// a / b rounded down; b is not 0. Machines round towards zero.
+static inline int64_t pestle_floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+// The greatest common divisor, not negative; that of 0 and a number is the
+// number's amount.
+static inline int64_t pestle_gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+
 #endif  // PESTLE_BASE_BITS_H_

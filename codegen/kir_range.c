@@ -2,6 +2,7 @@
 // The forward interval analysis: one transfer function a row, and regions that
 // refine what their condition compares.
 #include "codegen/kir_range.h"
+#include "base/bits.h"
 
 __extension__ typedef __int128 wide_t;
 typedef pestle_kir_fact_range_t fact_t;
@@ -296,10 +297,6 @@ static void undo(pestle_kir_ranges_t* r, size_t mark) {
   }
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // coef * atom <= -(least that the rest of the guard may be).
 static bool refine_atoms(pestle_kir_ranges_t* r, const pestle_kir_form_t* guard,
                          uint32_t* first) {
@@ -312,8 +309,9 @@ static bool refine_atoms(pestle_kir_ranges_t* r, const pestle_kir_form_t* guard,
     pestle_kir_form_add_atom(atom, -coef, &rest);
     pestle_kir_form_bounds(r, &rest, 1, &lo, &hi);
     if (lo <= -PESTLE_KIR_UNKNOWN) continue;
-    bool did = coef > 0 ? refine(r, atom, INT64_MIN, floor_div(-lo, coef))
-                        : refine(r, atom, -floor_div(-lo, -coef), INT64_MAX);
+    bool did = coef > 0
+                   ? refine(r, atom, INT64_MIN, pestle_floor_div(-lo, coef))
+                   : refine(r, atom, -pestle_floor_div(-lo, -coef), INT64_MAX);
     if (did && atom < *first) *first = atom;
     changed |= did;
   }
@@ -370,6 +368,16 @@ void pestle_kir_ranges_visit(pestle_kir_ranges_t* r, uint32_t id) {
   }
 }
 
+// Whether one of the guards from |mark| on holds in no lane.
+static bool never(pestle_kir_ranges_t* r, size_t mark, unsigned lanes) {
+  for (size_t g = mark; g < r->guard.size; ++g) {
+    int64_t lo, hi;
+    pestle_kir_form_bounds(r, &r->guard.data[g], lanes, &lo, &hi);
+    if (lo > 0) return true;
+  }
+  return false;
+}
+
 void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
                               int64_t* out_lo, int64_t* out_hi) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
@@ -386,6 +394,12 @@ void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
   if (*out_lo >= 0 && *out_hi < (int64_t)buffer->count) return;
   size_t mark = r->guard.size;
   if (mask != PESTLE_KIR_NONE) pestle_kir_guards_push(r, mask, true);
+  if (never(r, mark, lanes)) {
+    *out_lo = 0;
+    *out_hi = -1;
+    r->guard.size = mark;
+    return;
+  }
   pestle_kir_form_t form;
   pestle_kir_form_init(&form);
   pestle_kir_form_add(r, inst->arg[1], 1, &form);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "codegen/nest.h"
 
 // Also what everything here gives back once the nest has failed: forms and
@@ -197,11 +198,6 @@ const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest, const pestle_lin_t* a,
   return lin;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static pestle_range_t atom_range(const pestle_nest_t* nest,
                                  const pestle_atom_t* atom) {
   switch ((pestle_atom_kind_t)atom->kind) {
@@ -211,8 +207,8 @@ static pestle_range_t atom_range(const pestle_nest_t* nest,
     }
     case PESTLE_ATOM_DIV: {
       pestle_range_t r = pestle_lin_range(nest, atom->lin);
-      return (pestle_range_t){floor_div(r.lo, atom->divisor),
-                              floor_div(r.hi, atom->divisor)};
+      return (pestle_range_t){pestle_floor_div(r.lo, atom->divisor),
+                              pestle_floor_div(r.hi, atom->divisor)};
     }
     case PESTLE_ATOM_MOD: {
       pestle_range_t r = pestle_lin_range(nest, atom->lin);
@@ -246,7 +242,7 @@ static void split_multiples(pestle_nest_t* nest, const pestle_lin_t* a,
   pestle_lin_t* r = lin_alloc(nest, a->count);
   *out_quotient = *out_rest = &zero_lin;
   if (!q || !r) return;
-  q->constant = floor_div(a->constant, c);
+  q->constant = pestle_floor_div(a->constant, c);
   r->constant = a->constant - q->constant * c;
   for (uint32_t i = 0; i < a->count; ++i) {
     pestle_term_t t = a->terms[i];
@@ -259,15 +255,6 @@ static void split_multiples(pestle_nest_t* nest, const pestle_lin_t* a,
   }
   *out_quotient = q;
   *out_rest = r;
-}
-
-int64_t pestle_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a < 0 ? -a : a;
 }
 
 // A g > 1 that divides |c| such that |a| = g*x + b with 0 <= b < g for every
@@ -286,6 +273,17 @@ static int64_t common_factor(pestle_nest_t* nest, const pestle_lin_t* a,
   return best;
 }
 
+// |rest| and a multiple of |divisor|, which together are not negative, so that
+// machines, which round towards zero, agree: floor((r + k*c) / c) = floor(r / c)
+// + k. The multiple is |*out_times| * |divisor|.
+static const pestle_lin_t* lift(pestle_nest_t* nest, const pestle_lin_t* rest,
+                                int64_t divisor, int64_t* out_times) {
+  int64_t lo = pestle_floor_div(pestle_lin_range(nest, rest).lo, divisor);
+  *out_times = lo < 0 ? -lo : 0;
+  return pestle_lin_add(nest, rest,
+                        pestle_lin_const(nest, *out_times * divisor));
+}
+
 const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
                                    int64_t divisor) {
   if (nest->failed) return &zero_lin;
@@ -293,7 +291,8 @@ const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
   const pestle_lin_t *q, *r;
   split_multiples(nest, a, divisor, &q, &r);
   pestle_range_t range = pestle_lin_range(nest, r);
-  int64_t lo = floor_div(range.lo, divisor), hi = floor_div(range.hi, divisor);
+  int64_t lo = pestle_floor_div(range.lo, divisor),
+          hi = pestle_floor_div(range.hi, divisor);
   if (lo == hi) return pestle_lin_add(nest, q, pestle_lin_const(nest, lo));
   int64_t g = common_factor(nest, r, divisor);
   if (g > 1) {
@@ -307,6 +306,9 @@ const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
     return pestle_lin_add(
         nest, q, pestle_lin_div(nest, inner->lin, inner->divisor * divisor));
   }
+  int64_t times;
+  r = lift(nest, r, divisor, &times);
+  q = pestle_lin_add(nest, q, pestle_lin_const(nest, -times));
   return pestle_lin_add(nest, q,
                         from_atom(nest, (pestle_atom_t){.kind = PESTLE_ATOM_DIV,
                                                         .lin = r,
@@ -320,7 +322,8 @@ const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
   const pestle_lin_t *q, *r;
   split_multiples(nest, a, divisor, &q, &r);
   pestle_range_t range = pestle_lin_range(nest, r);
-  int64_t lo = floor_div(range.lo, divisor), hi = floor_div(range.hi, divisor);
+  int64_t lo = pestle_floor_div(range.lo, divisor),
+          hi = pestle_floor_div(range.hi, divisor);
   if (lo == hi) {
     return pestle_lin_add(nest, r, pestle_lin_const(nest, -lo * divisor));
   }
@@ -333,6 +336,8 @@ const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
         nest, b,
         pestle_lin_scale(nest, pestle_lin_mod(nest, x, divisor / g), g));
   }
+  int64_t times;
+  r = lift(nest, r, divisor, &times);
   return from_atom(
       nest,
       (pestle_atom_t){.kind = PESTLE_ATOM_MOD, .lin = r, .divisor = divisor});

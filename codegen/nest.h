@@ -228,8 +228,8 @@ const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
                                    const pestle_lin_t* b);
 const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest, const pestle_lin_t* a,
                                      int64_t factor);
-// The greatest common divisor; that of 0 and a number is the number.
-int64_t pestle_gcd(int64_t a, int64_t b);
+// Quotient and remainder, rounded down. What is divided in the atom they make is
+// never negative.
 const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
                                    int64_t divisor);
 const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,

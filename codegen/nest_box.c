@@ -4,6 +4,7 @@
 // same with real loop indices; here a root axis stands for its own open part.
 #include <string.h>
 
+#include "base/bits.h"
 #include "codegen/schedule_internal.h"
 
 typedef struct boxer_t {

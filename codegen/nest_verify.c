@@ -3,6 +3,7 @@
 // level 'scheduled'. Nests read from text come here too, so nothing is assumed:
 // ranges are computed with overflow checks, and ids before they are used.
 #include "codegen/nest_verify.h"
+#include "base/bits.h"
 
 #include <string.h>
 
@@ -38,11 +39,6 @@ static bool add_scaled(int64_t* sum, int64_t coef, int64_t value) {
          !__builtin_add_overflow(*sum, part, sum);
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static bool atom_range(const pestle_nest_t* nest, const pestle_atom_t* a,
                        pestle_range_t* out) {
   pestle_range_t r;
@@ -54,8 +50,8 @@ static bool atom_range(const pestle_nest_t* nest, const pestle_atom_t* a,
     }
     case PESTLE_ATOM_DIV:
       if (!pestle_nest_checked_range(nest, a->lin, &r)) return false;
-      *out = (pestle_range_t){floor_div(r.lo, a->divisor),
-                              floor_div(r.hi, a->divisor)};
+      *out = (pestle_range_t){pestle_floor_div(r.lo, a->divisor),
+                              pestle_floor_div(r.hi, a->divisor)};
       return true;
     case PESTLE_ATOM_MOD:
       if (!pestle_nest_checked_range(nest, a->lin, &r)) return false;
@@ -109,6 +105,12 @@ static pestle_status_t check_lin(verify_t* v, const pestle_lin_t* lin) {
     if ((a->kind == PESTLE_ATOM_DIV || a->kind == PESTLE_ATOM_MOD) &&
         a->divisor < 1) {
       return broken(v, "an index is divided by %lld", (long long)a->divisor);
+    }
+    pestle_range_t of;
+    if ((a->kind == PESTLE_ATOM_DIV || a->kind == PESTLE_ATOM_MOD) &&
+        pestle_nest_checked_range(v->nest, a->lin, &of) && of.lo < 0) {
+      return broken(v, "an index as low as %lld is divided by %lld",
+                    (long long)of.lo, (long long)a->divisor);
     }
     if (a->kind != PESTLE_ATOM_VALUE) continue;
     PESTLE_TRY(check_expr(v, a->value));

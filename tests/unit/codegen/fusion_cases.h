@@ -530,6 +530,46 @@ static const case_t cases[] = {
      "(tensor<1x4x9x11xf32>, tensor<6x2x3x2xf32>) -> "
      "tensor<1x6x19x10xf32>",
      "%y : tensor<1x6x19x10xf32>", 1e-6},
+    // Quotients of what runs backwards are rounded down, which machines do not
+    // do.
+    {"pad_reverse", "x: tensor<5xf32>",
+     "      %k = stablehlo.constant dense<0.5> : tensor<f32>\n"
+     "      %a = stablehlo.pad %x, %k, low = [-1], high = [-1], interior = [2] "
+     ": (tensor<5xf32>, tensor<f32>) -> tensor<11xf32>\n"
+     "      %y = stablehlo.reverse %a, dims = [0] : tensor<11xf32>",
+     "%y : tensor<11xf32>", 0},
+    {"tile_reverse", "x: tensor<3x4xf32>",
+     "      %a = stablehlo.broadcast_in_dim %x, dims = [1, 3] : "
+     "(tensor<3x4xf32>) -> tensor<2x3x3x4xf32>\n"
+     "      %b = stablehlo.reshape %a : (tensor<2x3x3x4xf32>) -> "
+     "tensor<6x12xf32>\n"
+     "      %c = stablehlo.reverse %b, dims = [0, 1] : tensor<6x12xf32>\n"
+     "      %y = stablehlo.slice %c [0:6, 1:12] : (tensor<6x12xf32>) -> "
+     "tensor<6x11xf32>",
+     "%y : tensor<6x11xf32>", 0},
+    {"repeat_reflect", "x: tensor<2x7xf32>",
+     "      %a = stablehlo.broadcast_in_dim %x, dims = [0, 1] : "
+     "(tensor<2x7xf32>) -> tensor<2x7x2xf32>\n"
+     "      %b = stablehlo.reshape %a : (tensor<2x7x2xf32>) -> "
+     "tensor<2x14xf32>\n"
+     "      %c = stablehlo.slice %b [0:2, 1:4] : (tensor<2x14xf32>) -> "
+     "tensor<2x3xf32>\n"
+     "      %d = stablehlo.reverse %c, dims = [1] : tensor<2x3xf32>\n"
+     "      %y = stablehlo.concatenate %d, %b, dim = 1 : (tensor<2x3xf32>, "
+     "tensor<2x14xf32>) -> tensor<2x17xf32>",
+     "%y : tensor<2x17xf32>", 0},
+    // Both taps of a window lie in its border: nothing is read.
+    {"window_outside", "x: tensor<1x16xf32>",
+     "      %i = stablehlo.constant dense<3.0> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.minimum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 2, 1>, window_strides = "
+     "array<i64: 3, 1>, base_dilations = array<i64: 2, 1>, padding = "
+     "dense<[[2, 1], [1, 2]]> : tensor<2x2xi64>} : (tensor<1x16xf32>, "
+     "tensor<f32>) -> tensor<1x19xf32>",
+     "%y : tensor<1x19xf32>", 0},
     {"max_pool", "x: tensor<1x9x11x20xf32>",
      "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
