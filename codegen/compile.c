@@ -26,6 +26,18 @@ typedef struct compilation_t {
 
 // --- The key: every input that can change the plan ---
 
+static const char* numerics_name(pestle_numerics_t numerics) {
+  switch (numerics) {
+    case PESTLE_NUMERICS_DEFAULT:
+      return "default";
+    case PESTLE_NUMERICS_STRICT:
+      return "strict";
+    case PESTLE_NUMERICS_FAST:
+      return "fast";
+  }
+  return "?";
+}
+
 static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
   const pestle_backend_t* backend = pestle_device_backend(c->device);
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
@@ -50,8 +62,8 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
                         fallback ? pestle_device_backend_id(fallback) : "",
                         pestle_context_is_strict(c->context));
   pestle_strbuf_appendf(
-      key, "numerics %d\nfuse %d\npasses %s\nskip %s\nstop %d\nfold %lld\n",
-      (int)c->options.numerics, !c->options.no_fuse,
+      key, "numerics %s\nfuse %d\npasses %s\nskip %s\nstop %d\nfold %lld\n",
+      numerics_name(c->options.numerics), !c->options.no_fuse,
       c->options.passes ? c->options.passes : "",
       c->options.skip_passes ? c->options.skip_passes : "",
       c->options.stop_after, (long long)c->options.fold_limit);

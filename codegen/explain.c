@@ -10,8 +10,9 @@
 enum {
   // What a function like exp counts, in additions. A guess: 10 to 40.
   FUNCTION_OPS = 20,
-  // Bytes that one core takes a cycle, from what was measured on the machine of
-  // the baselines at some 3.7 GHz: 118, 98 and 47 GB/s.
+  // Bytes of a stream that one core takes a cycle, from what was measured on the
+  // machine of the baselines at some 3.7 GHz: 118, 98 and 47 GB/s. (Panels that
+  // a contraction reads between multiply-adds come slower: sketch_cost.c.)
   L2_BYTES = 32,
   L3_BYTES = 26,
   MEMORY_BYTES = 12,

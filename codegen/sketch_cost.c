@@ -54,6 +54,7 @@ enum {
   // A candidate must be this much cheaper than one that was tried before it,
   // whose tile is larger: the model is no better.
   BETTER_PERMILLE = 995,
+  WORSE_PERMILLE = 1005,
   // A box of several rows of windows fills this share of L2 at most.
   BOXES_OF_L2 = 4,
   MOST_ABOVE = 16,
@@ -287,8 +288,8 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
 
 // --- Why ---
 
-static void append_choice(pestle_strbuf_t* text, const pestle_contract_t* c,
-                          const pestle_choice_t* x) {
+static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
+                          const pestle_choice_t* x, pestle_strbuf_t* text) {
   pestle_strbuf_appendf(text, "%lld rows x %lld vectors of %lld",
                         (long long)x->rows, (long long)x->vectors,
                         (long long)c->lanes);
@@ -304,13 +305,18 @@ static void append_choice(pestle_strbuf_t* text, const pestle_contract_t* c,
     pestle_strbuf_appendf(text, ", blocks of %lld taps", (long long)x->block);
   }
   pestle_strbuf_appendf(text, ": %.3g cycles", x->cycles);
+  // Fewer or larger pieces leave cores without work: tiles are chosen by that.
+  double spread = spread_cycles(k, c, x);
+  if (spread > x->cycles * WORSE_PERMILLE / 1000) {
+    pestle_strbuf_appendf(text, " (%.3g with cores that wait)", spread);
+  }
 }
 
 static void append_rejected(pestle_sketch_t* k, const pestle_contract_t* c,
                             pestle_choice_t x, pestle_strbuf_t* text) {
   x.cycles = pestle_sketch_cycles(k, c, &x);
   pestle_strbuf_append_c(text, "\n  rejected ");
-  append_choice(text, c, &x);
+  append_choice(k, c, &x, text);
 }
 
 pestle_status_t pestle_sketch_keep_choice(pestle_sketch_t* k,
@@ -332,7 +338,7 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
   pestle_strbuf_t text;
   pestle_strbuf_init(k->nest->allocator, &text);
   pestle_strbuf_append_c(&text, "tile of ");
-  append_choice(&text, c, x);
+  append_choice(k, c, x, &text);
   double fma = (double)c->batch * (double)c->height * (double)c->taps *
                (double)((c->width + c->lanes - 1) / c->lanes);
   pestle_strbuf_appendf(&text, ", %.0f %% of them multiply-adds",
