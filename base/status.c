@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pestle/status.h"
 
+#include "base/status_copy.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +116,16 @@ pestle_status_t pestle_status_annotate(pestle_status_t status,
   va_end(args);
   append_note(status, note);
   return status;
+}
+
+pestle_status_t pestle_status_copy(pestle_status_t status,
+                                   pestle_status_code_t code) {
+  pestle_status_t copy = pestle_status_make(code, status->file, status->line,
+                                            "%s", status->message);
+  for (const note_t* note = status->first_note; note; note = note->next) {
+    copy = pestle_status_annotate(copy, "%s", note->text);
+  }
+  return copy;
 }
 
 pestle_status_t pestle_status_join(pestle_status_t primary,

@@ -246,12 +246,14 @@ static bool is_dot_result(const pestle_value_t* value) {
           value->node->scratch == 1);
 }
 
+static bool quantises(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_QUANTIZE || node->op == PESTLE_OP_DEQUANTIZE;
+}
+
 static bool may_sink(const pestle_node_t* node) {
-  bool quantises =
-      node->op == PESTLE_OP_QUANTIZE || node->op == PESTLE_OP_DEQUANTIZE;
   // A scale along an axis would have to find its axis again.
   return pestle_fuse_is_elementwise(node) && node->operand_count <= 3 &&
-         !(quantises && operand(node, 1)->type->rank > 0);
+         !(quantises(node) && operand(node, 1)->type->rank > 0);
 }
 
 // Whether |value| can have any shape for nothing.
@@ -289,11 +291,16 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
          "works before the reshape that it read, which would part it from the "
          "op before");
   pestle_type_t type = *operand(reshape, 0)->type;
+  bool scalar = node->results[0].type->rank == 0;
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *operands[3], *inner, *result;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = operand(node, i);
-    if (operands[i]->type->rank == 0) continue;
+    // A scalar beside the reshaped operand serves any shape; one of scalars
+    // alone may be the reshaped operand.
+    if (operands[i]->type->rank == 0 && (quantises(node) ? i > 0 : !scalar)) {
+      continue;
+    }
     pestle_value_t* before =
         pestle_pass_through(operands[i], PESTLE_OP_RESHAPE);
     if (before && pestle_pass_same_dims(before->type, &type)) {

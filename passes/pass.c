@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/status_copy.h"
 #include "base/thread.h"
 #include "base/vec.h"
 #include "passes/round_trip.h"
@@ -158,12 +159,27 @@ static size_t count_ops(const pestle_module_t* module) {
   return count;
 }
 
+// The module was verified before the first pass: what then blames the caller is
+// a fault of the pass.
+static pestle_status_t as_own_fault(pestle_status_t status) {
+  pestle_status_code_t code = pestle_status_code(status);
+  if (code != PESTLE_STATUS_INVALID_ARGUMENT &&
+      code != PESTLE_STATUS_MALFORMED && code != PESTLE_STATUS_NOT_FOUND &&
+      code != PESTLE_STATUS_INCOMPATIBLE) {
+    return status;
+  }
+  pestle_status_t own = pestle_status_copy(status, PESTLE_STATUS_INTERNAL);
+  pestle_status_release(status);
+  return pestle_status_annotate(
+      own, "the model was verified before: this is a defect of Pestle");
+}
+
 static pestle_status_t check_after(const run_t* run,
                                    const pestle_pass_t* pass) {
   const pestle_compile_options_t* options = run->ctx.options;
   if (options->verify) {
-    PESTLE_TRY(pestle_status_annotate(pestle_module_verify(run->module),
-                                      "after pass '%s'", pass->name));
+    PESTLE_TRY(as_own_fault(pestle_status_annotate(
+        pestle_module_verify(run->module), "after pass '%s'", pass->name)));
   }
   if (options->round_trip) {
     PESTLE_TRY(pestle_status_annotate(
@@ -195,8 +211,9 @@ static pestle_status_t run_pass(run_t* run, const pestle_pass_t* pass,
   bool changed = false;
   int64_t start = pestle_clock_ns();
   int64_t begin = pestle_context_trace_begin(run->ctx.context);
-  PESTLE_TRY(pestle_status_annotate(pass->run(&run->ctx, run->module, &changed),
-                                    "in pass '%s'", pass->name));
+  PESTLE_TRY(as_own_fault(
+      pestle_status_annotate(pass->run(&run->ctx, run->module, &changed),
+                             "in pass '%s'", pass->name)));
   int64_t spent = pestle_clock_ns() - start;
   if (begin) trace_pass(run, pass, begin, changed);
   pestle_arena_reset(&run->scratch);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/require.h"
+#include "base/status_copy.h"
 #include "pestle/runtime.h"
 #include "runtime/context.h"
 #include "runtime/plan.h"
@@ -80,18 +81,6 @@ static void evict(pestle_plan_cache_t* cache) {
 }
 
 // --- Making ---
-
-// Another owner's copy of a status.
-static pestle_status_t copy_status(pestle_status_t status) {
-  pestle_status_t copy = pestle_status_make(
-      pestle_status_code(status), pestle_status_file(status),
-      pestle_status_line(status), "%s", pestle_status_message(status));
-  const char* note;
-  for (size_t i = 0; (note = pestle_status_note(status, i)); ++i) {
-    copy = pestle_status_annotate(copy, "%s", note);
-  }
-  return copy;
-}
 
 static pestle_status_t call_maker(pestle_plan_make_fn_t make, void* user,
                                   pestle_plan_t** out_plan) {
@@ -171,7 +160,8 @@ static pestle_status_t wait_for(pestle_plan_cache_t* cache,
     pestle_plan_retain(*out_plan);
     atomic_fetch_add_explicit(&cache->memory_hits, 1, memory_order_relaxed);
   } else {
-    status = copy_status(entry->failure);
+    status =
+        pestle_status_copy(entry->failure, pestle_status_code(entry->failure));
   }
   if (entry->orphan && !entry->waiters) free_entry(cache, entry);
   return status;
@@ -191,7 +181,9 @@ static pestle_status_t make_for(pestle_plan_cache_t* cache,
   entry->making = false;
   pestle_cond_broadcast(&cache->made);
   if (status) {
-    if (entry->waiters) entry->failure = copy_status(status);
+    if (entry->waiters) {
+      entry->failure = pestle_status_copy(status, pestle_status_code(status));
+    }
     forget(cache, entry);
     return status;
   }

@@ -110,6 +110,31 @@ static void test_refusals(void** state) {
   pestle_context_release(context);
 }
 
+// Who gave a valid model did nothing wrong: a pass that then fails has.
+static void test_a_failing_pass_is_internal(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = test_parse(
+      context,
+      "func.func @main(%x: tensor<8x4xf32>, %w: tensor<8x8xf32>) -> "
+      "tensor<4x8xf32> {\n"
+      "%d = stablehlo.dot_general %x, %w, contracting_dims = [0] x [0] : "
+      "(tensor<8x4xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n"
+      "return %d : tensor<4x8xf32>\n}\n");
+  // The pass would make a dot of what does not fit together.
+  pestle_type_t type = pestle_type_make(PESTLE_F32, 2, (int64_t[]){7, 4});
+  pestle_value_t* x = pestle_function_argument(pestle_module_entry(module), 0);
+  x->type = &type;
+  pestle_compile_options_t options = test_options("normalise_dots");
+  pestle_status_t status = run(module, &options);
+  assert_int_equal(pestle_status_code(status), PESTLE_STATUS_INTERNAL);
+  assert_string_equal(pestle_status_note(status, 0),
+                      "in pass 'normalise_dots'");
+  pestle_status_release(status);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 static void test_control(void** state) {
   (void)state;
   pestle_context_t* context = test_context();
@@ -314,6 +339,7 @@ int main(void) {
       cmocka_unit_test(test_table),
       cmocka_unit_test(test_selection),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_a_failing_pass_is_internal),
       cmocka_unit_test(test_control),
       cmocka_unit_test(test_dumps),
       cmocka_unit_test(test_every_allocation),
