@@ -179,11 +179,13 @@ pestle_status_t pestle_constant_find(pestle_context_t* context,
 // --- Packing ---
 
 // Puts the packed bytes into the cache folder and maps them from there, so that
-// processes share them; without a folder they stay in memory, sealed.
+// processes share them; without a folder, or when it may not hold as much, they
+// stay in memory, sealed.
 static pestle_status_t settle(pestle_context_t* context,
                               pestle_constant_t* constant) {
   // Twice: a damaged file of that name is found by mapping it, and removed.
-  int tries = pestle_context_cache_dir(context) ? 2 : 0;
+  bool fits = constant->size <= context->cache_bytes;
+  int tries = pestle_context_cache_dir(context) && fits ? 2 : 0;
   while (tries--) {
     const char* reason;
     pestle_mapping_t mapping;

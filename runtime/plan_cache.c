@@ -95,8 +95,11 @@ static pestle_status_t call_maker(pestle_plan_make_fn_t make, void* user,
 // Replaces a fresh plan by its entry on disk, mapped: memory that processes
 // share, and a proof that the entry is sound.
 static void share_with_disk(pestle_context_t* context, pestle_str_t key,
-                            pestle_plan_t** plan) {
-  pestle_disk_cache_store(context, key, *plan);
+                            pestle_plan_t** plan, const char** out_note) {
+  if (!pestle_disk_cache_store(context, key, *plan)) {
+    *out_note = "not in the cache, and larger than all that it may hold";
+    return;
+  }
   pestle_plan_t* mapped;
   const char* reason;
   bool damaged;
@@ -135,8 +138,10 @@ static pestle_status_t find_or_make(pestle_context_t* context, pestle_str_t key,
   PESTLE_TRY(call_maker(make, user, out_plan));
   if (context->cache_dir) {
     int64_t begin = pestle_context_trace_begin(context);
-    share_with_disk(context, key, out_plan);
-    pestle_context_trace_end(context, begin, "cache", "cache store", NULL);
+    const char* note = NULL;
+    share_with_disk(context, key, out_plan, &note);
+    if (note) *out_reason = note;
+    pestle_context_trace_end(context, begin, "cache", "cache store", note);
   }
   if (damaged) {
     atomic_fetch_add_explicit(&cache->healed, 1, memory_order_relaxed);

@@ -43,8 +43,10 @@ PESTLE_NODISCARD pestle_status_t
 pestle_disk_cache_load(pestle_context_t* context, pestle_str_t key,
                        struct pestle_plan_s** out_plan, const char** out_reason,
                        bool* out_damaged);
-// Writes the entry of |key|; what goes wrong is logged, once as a warning.
-void pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
+// Writes the entry of |key|; what goes wrong is logged, once as a warning. A
+// plan that alone passes the folder's cap would drive all others out: then it
+// is not written, and false comes back.
+bool pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
                              const struct pestle_plan_s* plan);
 
 // Makes the folder if it is missing; says why it is not to be trusted.
@@ -62,5 +64,9 @@ void pestle_disk_cache_report(pestle_context_t* context,
 PESTLE_NODISCARD pestle_status_t
 pestle_disk_cache_cut(pestle_context_t* context, uint64_t keep_bytes,
                       bool verify, uint64_t* out_removed);
+
+// Removes those constants of |plan| that no plan in the folder refers to.
+PESTLE_NODISCARD pestle_status_t pestle_disk_cache_drop_constants(
+    pestle_context_t* context, const struct pestle_plan_s* plan);
 
 #endif  // PESTLE_RUNTIME_PLAN_CACHE_H_

@@ -319,10 +319,29 @@ static pestle_status_t remove_file(cut_t* c, file_t* file) {
   return NULL;
 }
 
+static uint64_t size_with_constants(const file_t* file) {
+  uint64_t size = file->size;
+  for (size_t i = 0; i < file->constant_count; ++i)
+    size += file->constants[i]->size;
+  return size;
+}
+
+// First what alone is too large, of a day when the folder might hold more: else
+// all that is older would go before it.
+static pestle_status_t cut_oversized(cut_t* c, uint64_t keep_bytes) {
+  for (size_t i = 0; i < c->folder.count && c->total > keep_bytes; ++i) {
+    file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_PLAN || file->removed) continue;
+    if (size_with_constants(file) <= keep_bytes) continue;
+    PESTLE_TRY(remove_file(c, file));
+  }
+  return NULL;
+}
+
 static pestle_status_t cut_plans(cut_t* c, uint64_t keep_bytes, bool verify) {
   for (size_t i = 0; i < c->folder.count; ++i) {
     file_t* file = &c->folder.files[i];
-    if (file->kind != PESTLE_DISK_PLAN) continue;
+    if (file->kind != PESTLE_DISK_PLAN || file->removed) continue;
     if (c->total <= keep_bytes && (!verify || is_sound(c, file))) continue;
     PESTLE_TRY(remove_file(c, file));
   }
@@ -340,6 +359,16 @@ static pestle_status_t cut_constants(cut_t* c, int64_t stale, bool verify) {
     if (remove) PESTLE_TRY(remove_file(c, file));
   }
   return NULL;
+}
+
+// What is left without a plan is another process's, which is about to store
+// one: no reason to throw plans away.
+static void leave_young(cut_t* c) {
+  for (size_t i = 0; i < c->folder.count; ++i) {
+    const file_t* file = &c->folder.files[i];
+    if (file->kind != PESTLE_DISK_CONSTANT) continue;
+    if (!file->references && !file->removed) c->total -= file->size;
+  }
 }
 
 static pestle_status_t cut_temporaries(cut_t* c, int64_t stale) {
@@ -366,6 +395,8 @@ static pestle_status_t cut(cut_t* c, uint64_t keep_bytes, bool verify) {
   PESTLE_TRY(link_files(c));
   // A plan without one of its constants is not sound.
   PESTLE_TRY(cut_constants(c, stale, verify));
+  leave_young(c);
+  PESTLE_TRY(cut_oversized(c, keep_bytes));
   return cut_plans(c, keep_bytes, verify);
 }
 
@@ -378,6 +409,30 @@ pestle_status_t pestle_disk_cache_cut(pestle_context_t* context,
   pestle_map_deinit(&c.constants);
   close_folder(&c.folder);
   if (out_removed) *out_removed = c.removed;
+  return status;
+}
+
+static pestle_status_t drop_constants(cut_t* c, const pestle_plan_t* plan) {
+  PESTLE_TRY(open_folder(c->context, &c->folder));
+  PESTLE_TRY(link_files(c));
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    const pestle_constant_t* constant = plan->constants[i];
+    if (!constant) continue;
+    const pestle_map_value_t* value =
+        pestle_map_find(&c->constants, &constant->hash, sizeof(constant->hash));
+    file_t* file = value ? value->ptr : NULL;
+    if (file && !file->references) PESTLE_TRY(remove_file(c, file));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_disk_cache_drop_constants(pestle_context_t* context,
+                                                 const pestle_plan_t* plan) {
+  cut_t c = {.context = context};
+  pestle_map_init(context->allocator, &c.constants);
+  pestle_status_t status = drop_constants(&c, plan);
+  pestle_map_deinit(&c.constants);
+  close_folder(&c.folder);
   return status;
 }
 

@@ -228,6 +228,31 @@ pestle_status_t pestle_disk_cache_prepare(pestle_context_t* context) {
                       distrust, folder);
 }
 
+// What the entry and its constants take on disk.
+static uint64_t stored_size(pestle_str_t key, const pestle_plan_t* plan) {
+  uint64_t size =
+      pestle_align_up(sizeof(pestle_disk_entry_t) + key.size, 64) + plan->size;
+  for (size_t i = 0; i < plan->constant_count; ++i) {
+    const pestle_constant_t* constant = plan->constants[i];
+    if (constant) size += sizeof(pestle_constant_file_t) + constant->size;
+  }
+  return size;
+}
+
+// The constants were written when they were packed.
+static pestle_status_t refuse(pestle_context_t* context, pestle_str_t key,
+                              const pestle_plan_t* plan) {
+  pestle_context_log(
+      context, PESTLE_LOG_INFO,
+      "plan cache: the plan of '%s' is not kept: it takes %llu bytes, the "
+      "cache may hold %llu (--cache-size, PESTLE_CACHE_SIZE)",
+      pestle_plan_text(plan, pestle_plan_header(plan)->name),
+      (unsigned long long)stored_size(key, plan),
+      (unsigned long long)context->cache_bytes);
+  PESTLE_TRY(pestle_disk_cache_drop_constants(context, plan));
+  return pestle_disk_cache_cut(context, context->cache_bytes, false, NULL);
+}
+
 static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
                              pestle_str_t key, const pestle_plan_t* plan) {
   PESTLE_TRY(pestle_disk_cache_prepare(context));
@@ -240,13 +265,16 @@ static pestle_status_t store(pestle_context_t* context, pestle_arena_t* arena,
   return pestle_disk_cache_cut(context, context->cache_bytes, false, NULL);
 }
 
-void pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
+bool pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
                              const pestle_plan_t* plan) {
+  bool fits = stored_size(key, plan) <= context->cache_bytes;
   pestle_arena_t arena;
   pestle_arena_init(context->allocator, &arena);
-  pestle_status_t status = store(context, &arena, key, plan);
+  pestle_status_t status =
+      fits ? store(context, &arena, key, plan) : refuse(context, key, plan);
   pestle_arena_deinit(&arena);
   pestle_disk_cache_report(context, status);
+  return fits;
 }
 
 void pestle_disk_cache_report(pestle_context_t* context,

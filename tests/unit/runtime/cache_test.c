@@ -50,7 +50,7 @@ static pestle_context_t* open_context(void) {
 typedef struct maker_t {
   pestle_context_t* context;
   atomic_int calls;
-  bool fails;
+  bool fails, large;
   int64_t delay_ns;
 } maker_t;
 
@@ -66,7 +66,9 @@ static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
   plan_writer_t* w = malloc(sizeof(*w));
   fixture_write_add1(w, 1, dims, 0);
   float one = 1;
+  static const char many[3968];
   plan_constant(w, &one, sizeof(one));
+  if (maker->large) plan_constant(w, many, sizeof(many));
   *out_plan = fixture_plan(maker->context, w);
   free(w);
   return NULL;
@@ -477,15 +479,54 @@ static void test_cap_on_disk(void** state) {
     pestle_thread_sleep_ns(10000000);  // file times tick every 4 ms
   }
   assert_true(stats.disk_entries >= 3);
-  // One that alone is too large runs and is not kept.
+}
+
+static char info[512];
+
+static void keep_info(void* user, pestle_log_level_t level,
+                      const char* message) {
+  (void)user;
+  if (level == PESTLE_LOG_INFO) snprintf(info, sizeof(info), "%s", message);
+}
+
+// One that alone is too large runs and is not kept; the others stay.
+static void test_larger_than_the_cap(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context()};
+  pestle_plan_t* plan;
+  const char* reason;
+  assert_ok(get(&maker, "a", &plan, NULL));
+  pestle_plan_release(plan);
+  assert_ok(get(&maker, "b", &plan, NULL));
+  pestle_plan_release(plan);
+  pestle_cache_stats_t before = stats_of(maker.context);
+  assert_int_equal(before.disk_entries, 2);
+  pestle_context_release(maker.context);
+
   pestle_context_options_t options = fixture_options();
   options.cache_dir = folder;
-  options.cache_bytes = 1;
+  options.cache_bytes = before.disk_bytes;
+  options.log = keep_info;
   maker.context = fixture_context(&options);
-  assert_ok(get(&maker, "large", &plan, NULL));
-  assert_ok(pestle_cache_stats(maker.context, &stats));
-  assert_true(stats.disk_entries == 0);
+  maker.large = true;
+  assert_ok(get(&maker, "large", &plan, &reason));
+  assert_string_equal(reason,
+                      "not in the cache, and larger than all that it may hold");
+  assert_non_null(strstr(info, "is not kept: it takes"));
+  check_runs(maker.context, plan);
   pestle_plan_release(plan);
+  assert_int_equal(stats_of(maker.context).disk_bytes, before.disk_bytes);
+  assert_int_equal(stats_of(maker.context).disk_entries, 2);
+  pestle_context_release(maker.context);
+
+  // Nor does one of a day when the cache was larger push them out.
+  maker.context = open_context();
+  assert_ok(get(&maker, "large", &plan, NULL));
+  pestle_plan_release(plan);
+  assert_int_equal(stats_of(maker.context).disk_entries, 3);
+  assert_ok(pestle_cache_prune(maker.context, before.disk_bytes, NULL));
+  assert_int_equal(stats_of(maker.context).disk_bytes, before.disk_bytes);
+  assert_int_equal(stats_of(maker.context).disk_entries, 2);
   pestle_context_release(maker.context);
 }
 
@@ -551,11 +592,17 @@ static void test_full_disk(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_memory_and_disk),   TEST(test_lru_is_bounded),
-      TEST(test_no_cache),          TEST(test_damage),
-      TEST(test_one_compile_a_key), TEST(test_processes),
-      TEST(test_visit_and_prune),   TEST(test_bad_folder),
-      TEST(test_full_disk),         TEST(test_cap_on_disk),
+      TEST(test_memory_and_disk),
+      TEST(test_lru_is_bounded),
+      TEST(test_no_cache),
+      TEST(test_damage),
+      TEST(test_one_compile_a_key),
+      TEST(test_processes),
+      TEST(test_visit_and_prune),
+      TEST(test_bad_folder),
+      TEST(test_full_disk),
+      TEST(test_cap_on_disk),
+      TEST(test_larger_than_the_cap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -552,6 +552,31 @@ static void test_prune(void** state) {
 
 // --- Plans without their constants ---
 
+// Constants are written before it is known that their plan is too large.
+static void test_too_large_for_the_folder(void** state) {
+  (void)state;
+  maker_t maker = {.context = open_context(true)};
+  pestle_plan_release(get(&maker, COUNT, NULL));
+  pestle_cache_stats_t kept = stats_of(maker.context);
+  assert_int_equal(kept.disk_constants, 1);
+  pestle_context_release(maker.context);
+  // The constant alone would fit, or would not.
+  uint64_t caps[] = {kept.disk_bytes - 8, BYTES / 2};
+  for (int i = 0; i < 2; ++i) {
+    pestle_context_options_t options = fixture_options();
+    char other[300];
+    snprintf(other, sizeof(other), "%s/%d", folder, i);
+    options.cache_dir = other;
+    options.cache_bytes = caps[i];
+    maker.context = fixture_context(&options);
+    pestle_plan_t* plan = get(&maker, COUNT, NULL);
+    check_runs(maker.context, plan, COUNT);
+    pestle_plan_release(plan);
+    assert_int_equal(stats_of(maker.context).disk_bytes, 0);
+    pestle_context_release(maker.context);
+  }
+}
+
 static void test_saved_plans_hold_them(void** state) {
   (void)state;
   maker_t maker = {.context = open_context(true)};
@@ -638,6 +663,7 @@ int main(void) {
       TEST(test_removed_while_in_use),
       TEST(test_crash),
       TEST(test_prune),
+      TEST(test_too_large_for_the_folder),
       TEST(test_saved_plans_hold_them),
       TEST(test_every_failure),
   };
