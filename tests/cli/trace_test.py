@@ -174,11 +174,40 @@ class Trace(Case):
         self.check(self.read())
         self.assertFalse((self.folder / "e.json").exists())
 
-    def test_unwritable_file_costs_only_a_warning(self):
+    def test_no_file_of_the_command_is_overwritten(self):
+        for other in ("dots.mlir", "./dots.mlir"):
+            sentence = "the trace goes to .*dots.mlir, which is the model"
+            self.fail_with(2, sentence, *self.run_args, "--trace", other)
+            self.fail_with(2, sentence, *self.run_args,
+                           env={"PESTLE_TRACE": other})  # fmt: skip
+        self.assertEqual((self.folder / "dots.mlir").read_text(), DOTS)
+        args = ["compile", "dots.mlir", "-o", "p.plan", "--trace", "./p.plan"]
+        for _ in range(2):
+            self.fail_with(2, "which is what -o writes", *args)
+            self.assertFalse((self.folder / "p.plan").exists())
+        self.succeed(*args[:4])
+        plan = (self.folder / "p.plan").read_bytes()
+        self.fail_with(2, "which is what -o writes", *args)
+        self.fail_with(2, "what --save-plan writes", *self.run_args,
+                       "--save-plan", "p.plan", "--trace", "p.plan")  # fmt: skip
+        self.fail_with(2, "which is the model", "run", "p.plan", "--input",
+                       "x=1", "--trace", "p.plan")  # fmt: skip
+        self.assertEqual((self.folder / "p.plan").read_bytes(), plan)
+        self.write("x.npy", "mine")
+        self.fail_with(2, "which is an input", "run", "dots.mlir", "--input",
+                       "x=x.npy", "--trace", "x.npy")  # fmt: skip
+        self.assertEqual((self.folder / "x.npy").read_text(), "mine")
+
+    def test_unwritable_file(self):
+        (self.folder / "folder").mkdir()
+        for path in ("missing/t.json", "folder"):
+            self.fail_with(5, f"'{path}'", *self.run_args, "--trace", path)
+
+    def test_unwritable_file_of_the_variable_costs_only_a_warning(self):
         text = self.succeed(*self.run_args)
         (self.folder / "folder").mkdir()
         for path in ("missing/t.json", "folder", "/dev/full"):
-            done = self.run_pestle(*self.run_args, "--trace", path)
+            done = self.run_pestle(*self.run_args, env={"PESTLE_TRACE": path})
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout, text)
             self.assertRegex(done.stderr, rf"^pestle: warn: .*'{path}'")

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context and the device that the options ask for, and small helpers.
-#include "cli.h"
-
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
+#include "cli.h"
 
 static const char* const levels[] = {"error", "warn", "info", "debug"};
 
@@ -62,7 +63,26 @@ static pestle_status_t read_cache_size(const cli_t* cli,
   return NULL;
 }
 
+// Of PESTLE_TRACE the library warns when it cannot be written; who says --trace
+// waits for the file.
+static pestle_status_t open_trace(cli_t* cli) {
+  const char* asked = cli->text[CLI_TRACE];
+  const char* path = asked ? asked : getenv("PESTLE_TRACE");
+  if (!path || !path[0]) return NULL;
+  PESTLE_TRY(cli_check_trace(cli, path));
+  if (!asked) return NULL;
+  pestle_file_info_t info;
+  pestle_status_t status = pestle_file_stat(path, true, &info);
+  // Pipes and devices take the trace alone.
+  bool is_other = !status && !info.is_file && !info.is_folder;
+  pestle_status_release(status);
+  if (is_other) return NULL;
+  return pestle_status_annotate(pestle_file_write(path, pestle_str("")),
+                                "while opening --trace %s", path);
+}
+
 pestle_status_t cli_open_context(cli_t* cli) {
+  PESTLE_TRY(open_trace(cli));
   pestle_context_options_t options = {
       .struct_size = sizeof(options),
       .log = log_message,

@@ -203,6 +203,9 @@ bool cli_is_plan(const char* path);
 PESTLE_NODISCARD pestle_status_t cli_check_target(const char* model,
                                                   const char* file,
                                                   const char* option);
+// Refuses a trace that would be written over a file that the command reads or
+// writes.
+PESTLE_NODISCARD pestle_status_t cli_check_trace(cli_t* cli, const char* trace);
 // The only argument, a model and no plan.
 PESTLE_NODISCARD pestle_status_t cli_only_model(cli_t* cli,
                                                 const char** out_path);

@@ -23,14 +23,76 @@ bool cli_is_plan(const char* path) {
          pestle_str_ends_with(pestle_str(path), PESTLE_STR(".plan"));
 }
 
+static bool is_same_file(const char* a, const char* b) {
+  pestle_file_info_t first, second;
+  pestle_status_t status = pestle_file_stat(a, true, &first);
+  if (!status) status = pestle_file_stat(b, true, &second);
+  bool is_same = !status && first.is_file && first.device == second.device &&
+                 first.inode == second.inode;
+  pestle_status_release(status);
+  return is_same;
+}
+
+// Also of files that are not there yet.
+static pestle_status_t is_same_target(cli_t* cli, const char* a, const char* b,
+                                      bool* out_is_same) {
+  *out_is_same = is_same_file(a, b);
+  if (*out_is_same) return NULL;
+  pestle_str_t name = pestle_path_name(a);
+  if (!pestle_str_equal(name, pestle_path_name(b))) return NULL;
+  const char* folders[2];
+  const char* paths[] = {a, b};
+  pestle_file_info_t info[2];
+  bool found = true;
+  for (int i = 0; i < 2; ++i) {
+    folders[i] = cli_copy(cli, pestle_path_folder(paths[i]));
+    if (!folders[i]) return PESTLE_OOM();
+    pestle_status_t status = pestle_file_stat(folders[i], true, &info[i]);
+    found = found && !status;
+    pestle_status_release(status);
+  }
+  *out_is_same = found && info[0].device == info[1].device &&
+                 info[0].inode == info[1].inode;
+  return NULL;
+}
+
+static pestle_status_t check_trace_beside(cli_t* cli, const char* trace,
+                                          const char* what, const char* file) {
+  bool is_same = false;
+  if (file) PESTLE_TRY(is_same_target(cli, trace, file, &is_same));
+  if (!is_same) return NULL;
+  return CLI_USAGE_ERROR("the trace goes to %s, which is %s: it would be lost",
+                         trace, what);
+}
+
+// The values that are files: "x=FILE.npy".
+static pestle_status_t check_trace_list(cli_t* cli, const char* trace,
+                                        cli_option_t option) {
+  for (size_t i = 0; i < cli->list[option].size; ++i) {
+    pestle_str_t name;
+    const char* file;
+    if (!cli_split(cli->list[option].data[i], &name, &file)) continue;
+    PESTLE_TRY(check_trace_beside(cli, trace, "an input", file));
+  }
+  return NULL;
+}
+
+pestle_status_t cli_check_trace(cli_t* cli, const char* trace) {
+  for (size_t i = 0; i < cli->args.size; ++i) {
+    PESTLE_TRY(
+        check_trace_beside(cli, trace, "the model itself", cli->args.data[i]));
+  }
+  PESTLE_TRY(
+      check_trace_beside(cli, trace, "what -o writes", cli->text[CLI_OUT]));
+  PESTLE_TRY(check_trace_beside(cli, trace, "what --save-plan writes",
+                                cli->text[CLI_SAVE_PLAN]));
+  PESTLE_TRY(check_trace_list(cli, trace, CLI_INPUT));
+  return check_trace_list(cli, trace, CLI_CONST);
+}
+
 pestle_status_t cli_check_target(const char* model, const char* file,
                                  const char* option) {
-  pestle_file_info_t from, to;
-  pestle_status_t status = pestle_file_stat(model, true, &from);
-  if (!status) status = pestle_file_stat(file, true, &to);
-  bool is_same = !status && from.device == to.device && from.inode == to.inode;
-  pestle_status_release(status);
-  if (!is_same) return NULL;
+  if (!is_same_file(model, file)) return NULL;
   return CLI_USAGE_ERROR("%s %s is the model itself, which would be lost",
                          option, file);
 }
