@@ -311,6 +311,21 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         self.assertGreater(bench["peak_rss_kb"], 1000)
         self.assertTrue((self.folder / "o/output_0.npy").exists())
 
+    def test_peak_is_not_that_of_the_parent(self):
+        args = ["run", "add.mlir", "--input", "x=1", "--input", "y=1",
+                "--bench", "1"]  # fmt: skip
+        script = (
+            "import os, sys; b = bytearray(1 << 30); b[::4096] = b[::4096]; "
+            "b = None; os.execv(sys.argv[1], sys.argv[1:])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script, PESTLE, *args], cwd=self.folder,
+            capture_output=True, text=True, timeout=100,
+            env=dict(os.environ, PESTLE_CACHE_DIR=f"{self.folder}/cache"),
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(json.loads(done.stdout)["peak_rss_kb"], 900000)
+
     def test_compare(self):
         self.succeed(
             "run",

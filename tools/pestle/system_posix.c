@@ -15,8 +15,23 @@ bool cli_is_terminal(FILE* file) {
   return isatty(fileno(file)) == 1;
 }
 
+// What getrusage() counts outlives exec(): under a large parent it is the
+// parent's peak. Linux tells the program's own.
+static int64_t own_peak_kb(void) {
+  FILE* file = fopen("/proc/self/status", "r");
+  char line[256];
+  long long kb = 0;
+  while (file && !kb && fgets(line, sizeof(line), file)) {
+    if (sscanf(line, "VmHWM: %lld kB", &kb) != 1) kb = 0;
+  }
+  if (file) fclose(file);
+  return (int64_t)kb;
+}
+
 int64_t cli_peak_rss_kb(void) {
   struct rusage usage;
+  int64_t own = own_peak_kb();
+  if (own > 0) return own;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : (int64_t)usage.ru_maxrss;
 }
 
