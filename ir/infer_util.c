@@ -99,6 +99,14 @@ pestle_status_t pestle_need_kind(const pestle_infer_t* in, size_t operand,
   };
   const pestle_type_t* type = pestle_in_type(in, operand);
   if (pestle_dtype_is(type->dtype, kinds)) return NULL;
+  // StableHLO has arithmetic on complex numbers, Pestle moves and folds them.
+  if (pestle_dtype_is(type->dtype, PESTLE_KIND_COMPLEX) &&
+      (kinds & PESTLE_KIND_FLOAT)) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "operand %zu is %s: the op is not supported on %s",
+                        operand, pestle_type_text(type).text,
+                        pestle_dtype_info(type->dtype)->name);
+  }
   char text[64] = "";
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (!(kinds & names[i].kind)) continue;
