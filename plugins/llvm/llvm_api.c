@@ -28,11 +28,19 @@ static pestle_status_t open_library(const pestle_host_t* host,
     *out_library = library;
     return NULL;
   }
+  const char* reason = dlerror();
+  if (found) {
+    return PESTLE_PLUGIN_ERROR(
+        host, UNAVAILABLE,
+        "compiling needs %s, which is there and does not open: %s; a limit on "
+        "memory (ulimit -v) or a damaged file does that",
+        PESTLE_LLVM_SONAME, reason);
+  }
   return PESTLE_PLUGIN_ERROR(
       host, UNAVAILABLE,
       "compiling needs %s, which does not open: %s; install libllvm%s, or set "
       "LD_LIBRARY_PATH to its folder",
-      PESTLE_LLVM_SONAME, dlerror(), PESTLE_LLVM_MAJOR);
+      PESTLE_LLVM_SONAME, reason, PESTLE_LLVM_MAJOR);
 }
 
 static pestle_status_t fill(const pestle_host_t* host, void* library,
