@@ -132,6 +132,21 @@ bool pestle_str_parse_i64(pestle_str_t text, int64_t* out_value) {
   return true;
 }
 
+bool pestle_str_parse_bytes(pestle_str_t text, int64_t* out_bytes) {
+  static const char letters[] = "KMG";
+  const char* letter =
+      text.size ? memchr(letters, text.data[text.size - 1], 3) : NULL;
+  unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
+  if (letter) --text.size;
+  int64_t value;
+  if (!pestle_str_parse_i64(text, &value) || value < 0 ||
+      value > INT64_MAX >> shift) {
+    return false;
+  }
+  *out_bytes = value << shift;
+  return true;
+}
+
 // What a number may be written with, beside inf and nan: strtod() also takes
 // leading spaces, "infinity", "nan(...)" and the locale's decimal point.
 static bool is_number_text(pestle_str_t text) {

@@ -69,6 +69,8 @@ bool pestle_str_next(pestle_str_t* rest, char separator,
 // decimal or 0x hexadecimal.
 bool pestle_str_parse_i64(pestle_str_t text, int64_t* out_value);
 bool pestle_str_parse_u64(pestle_str_t text, uint64_t* out_value);
+// Bytes, or KiB, MiB or GiB with one of K, M, G behind the number: "512M".
+bool pestle_str_parse_bytes(pestle_str_t text, int64_t* out_bytes);
 // Decimal or 0x hexadecimal floating point, inf, nan. Overflow is a failure,
 // underflow rounds.
 bool pestle_str_parse_f64(pestle_str_t text, double* out_value);

@@ -42,26 +42,14 @@ static pestle_status_t read_threads(int32_t* threads) {
                       text);
 }
 
-// A number of bytes, or of KiB, MiB or GiB with a letter behind it.
-static bool parse_bytes(const char* text, uint64_t* out_bytes) {
-  static const char letters[] = "KMG";
-  pestle_str_t digits = pestle_str(text);
-  const char* letter =
-      digits.size ? memchr(letters, digits.data[digits.size - 1], 3) : NULL;
-  unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
-  if (letter) --digits.size;
-  int64_t value;
-  if (!pestle_str_parse_i64(digits, &value) || value < 1 ||
-      value > INT64_MAX >> shift) {
-    return false;
-  }
-  *out_bytes = (uint64_t)value << shift;
-  return true;
-}
-
 static pestle_status_t read_cache_bytes(uint64_t* bytes) {
   const char* text = pestle_platform_env("PESTLE_CACHE_SIZE");
-  if (!text || *bytes || parse_bytes(text, bytes)) return NULL;
+  int64_t value;
+  if (!text || *bytes) return NULL;
+  if (pestle_str_parse_bytes(pestle_str(text), &value) && value > 0) {
+    *bytes = (uint64_t)value;
+    return NULL;
+  }
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "environment variable PESTLE_CACHE_SIZE is '%s'; "
                       "expected bytes, at least 1, or 512M, 2G; "

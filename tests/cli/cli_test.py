@@ -39,6 +39,15 @@ def read_options():
     return {n: (e, v.replace(" ", "").split("|")) for n, e, v in rows}
 
 
+def npy_pair(descr, value):
+    """A .npy file of two elements of eight bytes."""
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (2,), }}"
+    head = head.ljust(117) + "\n"
+    size = len(head).to_bytes(2, "little")
+    data = value.to_bytes(8, "little", signed=value < 0) * 2
+    return b"\x93NUMPY\x01\x00" + size + head.encode() + data
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pestle-cli-"))
@@ -190,6 +199,16 @@ class CommandLine(Case):
         text = self.succeed("dump", "add.mlir", "--passes", "fuse")
         self.assertIn("pestle.fusion", text)
 
+    def test_complex_arithmetic_is_unsupported(self):
+        c = "tensor<4xcomplex<f32>>"
+        self.write(
+            "c.mlir",
+            f"func.func @main(%x: {c}) -> {c} {{\n"
+            f"  %0 = stablehlo.multiply %x, %x : {c}\n  return %0 : {c}\n}}\n",
+        )
+        self.fail_with(3, "UNSUPPORTED: .*multiply.*not supported on complex",
+                       "run", "c.mlir", "--input", "x=random:1")  # fmt: skip
+
     def test_unknown_device(self):
         sentence = "no device 'nope'; there are: .*ref"
         self.fail_with(2, sentence, "run", "add.mlir", "--device", "nope")
@@ -223,10 +242,26 @@ class CommandLine(Case):
             env={"PESTLE_DEVICE": "nope"},
         )
 
+    def test_sizes_have_suffixes(self):
+        run = ["run", "add.mlir", "--input", "x=1", "--input", "y=1"]
+        for size in ("4096", "4K", "512M", "2G"):
+            self.succeed(*run, "--cache-size", size)
+            self.succeed(*run, env={"PESTLE_CACHE_SIZE": size})
+            self.succeed("cache", "prune", "--keep", size)
+        for size in ("M", "2T", "-1", "1.5G", "99999999999G"):
+            self.fail_with(2, f"wants bytes, or .*not '{size}'", *run,
+                           "--cache-size", size)  # fmt: skip
+
+    def test_variables_that_are_no_option(self):
+        for name in ("PESTLE_PERF_MAP", "PESTLE_GDB"):
+            self.assertIn(name, self.succeed("--help"))
+            self.assertIn(name, self.succeed("man"))
+
     def test_plugins(self):
         self.assertRegex(self.succeed("plugins"), r"(?m)^ref .*built in")
         text = self.succeed("plugins", "--backend-path", self.folder)
         self.assertNotIn("llvm", text)
+        self.assertRegex(text, r"(?m)^default: ref$")
 
     def test_closed_stdout(self):
         if not os.path.exists("/dev/full"):
@@ -246,6 +281,26 @@ class Run(Case):
         )
         self.assertIn("output 0 'z': f32 of 2x3", text)
         self.assertIn("min 3.5  max 3.5  mean 3.5", text)
+
+    def test_integers_are_printed_exactly(self):
+        for dtype, value in (("i32", "-715827882"), ("i64", "1000000007"),
+                             ("i8", "-128"), ("ui32", "4294967295"),
+                             ("i64", "-123456789012345679"),
+                             ("ui64", "9007199254740993")):  # fmt: skip
+            self.write(
+                "same.mlir",
+                f"func.func @main(%x: tensor<2x{dtype}>) -> tensor<2x{dtype}> "
+                "{ return %x : " f"tensor<2x{dtype}> }}",
+            )
+            if abs(int(value)) < 1 << 53:
+                arg = f"x={value}"
+            else:  # beyond what a double holds
+                self.write("x.npy", npy_pair("<u8" if dtype == "ui64" else "<i8",
+                                             int(value)))
+                arg = "x=x.npy"
+            text = self.succeed("run", "same.mlir", "--input", arg)
+            self.assertIn(f"min {value}  max {value} ", text)
+            self.assertIn(f"[{value}, {value}]", text)
 
     def test_inputs_by_number(self):
         self.write(
@@ -1284,6 +1339,8 @@ class Models(Case):
         self.assertIn("[2, 4]", text)
         self.succeed("compile", "m.onnx", "--const", "x=x.npy", "-o", "a.plan")
         self.assertIn("[2, 4]", self.succeed("run", "a.plan"))
+        self.fail_with(2, "input 'x': 'FOO' is neither a file", "run", "m.onnx",
+                       "--const", "x=FOO")  # fmt: skip
 
     def test_constant_named_and_by_kind(self):
         """':integers' leaves out what is a constant already."""

@@ -112,6 +112,30 @@ double cli_array_get(const cli_array_t* array, int64_t index) {
   return (double)bits;
 }
 
+bool cli_array_is_less(const cli_array_t* array, int64_t a, int64_t b) {
+  if (!pestle_dtype_is(array->dtype, PESTLE_KIND_INT)) {
+    return cli_array_get(array, a) < cli_array_get(array, b);
+  }
+  uint64_t x = load_bits(array, a), y = load_bits(array, b);
+  if (!pestle_dtype_is(array->dtype, PESTLE_KIND_SIGNED)) return x < y;
+  unsigned unused = 64 - 8 * (unsigned)pestle_dtype_size(array->dtype);
+  return (int64_t)(x << unused) < (int64_t)(y << unused);
+}
+
+const char* cli_print_element(const cli_array_t* array, int64_t index,
+                              char* buffer, size_t capacity) {
+  uint64_t bits = load_bits(array, index);
+  unsigned unused = 64 - 8 * (unsigned)pestle_dtype_size(array->dtype);
+  if (!pestle_dtype_is(array->dtype, PESTLE_KIND_INT)) {
+    snprintf(buffer, capacity, "%.6g", cli_array_get(array, index));
+  } else if (pestle_dtype_is(array->dtype, PESTLE_KIND_SIGNED)) {
+    snprintf(buffer, capacity, "%" PRId64, (int64_t)(bits << unused) >> unused);
+  } else {
+    snprintf(buffer, capacity, "%" PRIu64, bits);
+  }
+  return buffer;
+}
+
 static uint64_t integer_bits(pestle_dtype_t dtype, double value) {
   if (isnan(value)) return 0;
   if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) {

@@ -44,7 +44,7 @@ typedef struct cli_t {
   const char* verb;
   pestle_arena_t arena;
   const char* text[CLI_OPTION_COUNT];  // TEXT, and FLAG ("1"); NULL: not given
-  int64_t count[CLI_OPTION_COUNT];     // COUNT
+  int64_t count[CLI_OPTION_COUNT];     // COUNT, BYTES
   PESTLE_VEC(const char*) list[CLI_OPTION_COUNT];
   PESTLE_VEC(const char*) args;  // what is no option
   pestle_context_t* context;
@@ -129,6 +129,11 @@ pestle_tensor_t cli_array_view(cli_array_t* array);
 // bf16 as u16, f8 and 4-bit integers as u8.
 void cli_array_retype(cli_array_t* array, pestle_dtype_t dtype);
 double cli_array_get(const cli_array_t* array, int64_t index);
+// By their values; as doubles, large integers seem equal.
+bool cli_array_is_less(const cli_array_t* array, int64_t a, int64_t b);
+// Integers exactly, floats to six digits.
+const char* cli_print_element(const cli_array_t* array, int64_t index,
+                              char* buffer, size_t capacity);
 void cli_array_set(cli_array_t* array, int64_t index, double value);
 void cli_fill_random(cli_array_t* array, uint64_t seed);
 // "0.5", "inf", "true" or "random:SEED".

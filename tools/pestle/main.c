@@ -6,7 +6,7 @@
 #include "pestle/version.h"
 
 enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64 };
-typedef enum kind_e { FLAG, TEXT, COUNT, LIST } kind_t;
+typedef enum kind_e { FLAG, TEXT, COUNT, BYTES, LIST } kind_t;
 
 typedef struct option_t {
   const char* name;
@@ -45,6 +45,19 @@ static const verb_t verbs[] = {
 };
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
+// Variables that are no option: a tool asks for them, not a run.
+static const struct {
+  const char* name;
+  const char* help;
+} variables[] = {
+    {"PESTLE_PERF_MAP",
+     "1: a line a kernel in /tmp/perf-PID.map, by which perf names it"},
+    {"PESTLE_GDB",
+     "1: kernels are known to GDB by their names (its JIT "
+     "interface)"},
+};
+enum { VARIABLE_COUNT = sizeof(variables) / sizeof(variables[0]) };
+
 // --- Help ---
 
 static void print_options(FILE* out, unsigned bits) {
@@ -72,11 +85,17 @@ static void print_help(FILE* out, const verb_t* verb) {
   }
   fprintf(out,
           "  %-8s %s\n  %-8s %s\n  %-8s %s\n\n'pestle VERB --help' lists a "
-          "verb's options.\n\nexit codes: 0 done, 1 a comparison or check "
-          "failed, 2 usage, 3 unsupported,\n4 bad input, 5 resources, 6 "
-          "Pestle's own fault\n",
+          "verb's options, and the variables that stand for them.\n\nother "
+          "variables:\n",
           "man", "print the manual page", "completion", "print bash completion",
           "version", "print version and build");
+  for (int i = 0; i < VARIABLE_COUNT; ++i) {
+    fprintf(out, "  %s\n        %s\n", variables[i].name, variables[i].help);
+  }
+  fprintf(out,
+          "\nexit codes: 0 done, 1 a comparison or check "
+          "failed, 2 usage, 3 unsupported,\n4 bad input, 5 resources, 6 "
+          "Pestle's own fault\n");
 }
 
 // Text of the tables, in which a '-' is one that can be typed.
@@ -113,6 +132,11 @@ static void print_man(FILE* out) {
     if (!options[i].environment[0]) continue;
     fprintf(out, ".TP\n.B %s\nas --%s\n", options[i].environment,
             options[i].name);
+  }
+  for (int i = 0; i < VARIABLE_COUNT; ++i) {
+    fprintf(out, ".TP\n.B %s\n", variables[i].name);
+    print_roff(out, variables[i].help);
+    fputc('\n', out);
   }
   fprintf(out,
           ".SH EXIT STATUS\n0 done, 1 a comparison or check failed, 2 "
@@ -170,6 +194,13 @@ static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
             "--%s wants a number that is not negative, "
             "not '%s'",
             options[i].name, value);
+      }
+      return NULL;
+    case BYTES:
+      cli->text[i] = value;
+      if (!pestle_str_parse_bytes(pestle_str(value), &cli->count[i])) {
+        return CLI_USAGE_ERROR("--%s wants bytes, or 512K, 512M, 2G; not '%s'",
+                               options[i].name, value);
       }
       return NULL;
     case LIST:

@@ -77,7 +77,8 @@ static pestle_status_t add_shape(cli_t* cli, const char* text, bindings_t* b) {
 
 // A lone number becomes what the model's input is of; until then it is of a
 // type that loses none of it.
-static pestle_status_t make_const(const char* rest, cli_array_t* out_array) {
+static pestle_status_t make_const(const char* name, const char* rest,
+                                  cli_array_t* out_array) {
   pestle_str_t type = PESTLE_STR("f64"), given;
   const char* value = rest;
   int64_t integer;
@@ -91,11 +92,12 @@ static pestle_status_t make_const(const char* rest, cli_array_t* out_array) {
   int64_t dims[PESTLE_MAX_RANK];
   PESTLE_TRY(cli_parse_type(type, &dtype, &rank, dims));
   if (dtype == PESTLE_NONE) {
-    return CLI_USAGE_ERROR("--const: '%s' lacks a type, as in 1x3xf32=0.5",
-                           rest);
+    return CLI_USAGE_ERROR("--const %s: '%s' lacks a type, as in 1x3xf32=0.5",
+                           name, rest);
   }
   PESTLE_TRY(cli_array_init(dtype, rank, dims, out_array));
-  pestle_status_t status = cli_fill(out_array, value);
+  pestle_status_t status = cli_array_set_name(out_array, pestle_str(name));
+  if (!status) status = cli_fill(out_array, value);
   if (status) cli_array_deinit(out_array);
   return status;
 }
@@ -121,7 +123,8 @@ static pestle_status_t add_const(cli_t* cli, const char* text,
   cli_array_t array;
   PESTLE_TRY(split_option(cli, "const", text, &name, &rest));
   bool is_file = pestle_str_ends_with(pestle_str(rest), PESTLE_STR(".npy"));
-  PESTLE_TRY(is_file ? cli_npy_read(rest, &array) : make_const(rest, &array));
+  PESTLE_TRY(is_file ? cli_npy_read(rest, &array)
+                     : make_const(name, rest, &array));
   if (!pestle_vec_push(arrays, array)) {
     cli_array_deinit(&array);
     return PESTLE_OOM();

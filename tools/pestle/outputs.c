@@ -108,27 +108,32 @@ static void print_output(const cli_array_t* a) {
   printf("output %" PRId64 " '%s': %s of %s\n", a->index, a->name,
          pestle_dtype_info(a->dtype)->name,
          cli_print_dims(a->rank, a->dims, dims, sizeof(dims)));
-  double low = INFINITY, high = -INFINITY, sum = 0;
-  int64_t counted = 0, odd = 0;
+  double sum = 0;
+  int64_t low = -1, high = -1, counted = 0, odd = 0;
   for (int64_t i = 0; i < a->count; ++i) {
     double x = cli_array_get(a, i);
     if (!isfinite(x)) {
       ++odd;
       continue;
     }
-    if (x < low) low = x;
-    if (x > high) high = x;
+    if (low < 0 || cli_array_is_less(a, i, low)) low = i;
+    if (high < 0 || cli_array_is_less(a, high, i)) high = i;
     sum += x;
     ++counted;
   }
   if (counted) {
-    printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)counted);
+    char least[32], most[32];
+    printf("  min %s  max %s  mean %.6g",
+           cli_print_element(a, low, least, sizeof(least)),
+           cli_print_element(a, high, most, sizeof(most)),
+           sum / (double)counted);
     if (odd) printf("  (%" PRId64 " are nan or infinite)", odd);
     printf("\n");
   }
   printf("  [");
   for (int64_t i = 0; i < a->count && i < 8; ++i) {
-    printf("%s%.6g", i ? ", " : "", cli_array_get(a, i));
+    char text[32];
+    printf("%s%s", i ? ", " : "", cli_print_element(a, i, text, sizeof(text)));
   }
   printf("%s]\n", a->count > 8 ? ", ..." : "");
 }

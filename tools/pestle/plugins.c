@@ -34,8 +34,11 @@ static pestle_status_t print_default(cli_t* cli) {
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   PESTLE_TRY(pestle_context_device(cli->context, NULL, &device));
   PESTLE_TRY(pestle_device_caps(device, NULL, &caps));
-  printf("default: %s, cpu %s, features %s\n", pestle_device_name(device),
-         caps.cpu, caps.features);
+  printf("default: %s", pestle_device_name(device));
+  // A backend that generates no code knows of neither.
+  if (caps.cpu[0]) printf(", cpu %s", caps.cpu);
+  if (caps.features[0]) printf(", features %s", caps.features);
+  printf("\n");
   return NULL;
 }
 
