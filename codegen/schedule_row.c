@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedule_row.h"
 
-#include "base/hash.h"
 #include "codegen/scan.h"
 
 typedef struct prim_t {
@@ -78,25 +77,6 @@ void pestle_schedule_row_print(const pestle_schedule_row_t* row,
   pestle_strbuf_appendf(out, "%s ", prim->word);
   for (const char* f = prim->form; *f; ++f)
     print_field(&p, *f);
-}
-
-uint64_t pestle_schedule_rows_hash(const pestle_schedule_row_t* rows,
-                                   size_t count) {
-  pestle_hasher_t h;
-  pestle_hasher_init(&h);
-  for (size_t i = 0; i < count; ++i) {
-    const pestle_schedule_row_t* row = &rows[i];
-    pestle_hasher_update_str(&h, pestle_str(prims[row->prim].word));
-    pestle_hasher_update_str(&h, pestle_str(row->stage));
-    pestle_hasher_update_u64(&h, row->name_count);
-    for (uint32_t n = 0; n < row->name_count; ++n) {
-      pestle_hasher_update_str(&h, pestle_str(row->names[n]));
-    }
-    for (uint32_t n = 0; n < row->int_count; ++n) {
-      pestle_hasher_update_u64(&h, (uint64_t)row->ints[n]);
-    }
-  }
-  return pestle_hasher_finish(&h).low;
 }
 
 // --- Parsing ---

@@ -56,9 +56,6 @@ typedef PESTLE_VEC(pestle_schedule_row_t) pestle_schedule_rows_t;
 // One line, without the newline.
 void pestle_schedule_row_print(const pestle_schedule_row_t* row,
                                pestle_strbuf_t* out);
-// The same text gives the same number on every machine.
-uint64_t pestle_schedule_rows_hash(const pestle_schedule_row_t* rows,
-                                   size_t count);
 // Reads rows, one a line, and appends them. Names live in |arena|. MALFORMED
 // names |file|, line and column.
 PESTLE_NODISCARD pestle_status_t

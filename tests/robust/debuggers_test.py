@@ -5,6 +5,7 @@ maps libLLVM."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,18 +26,35 @@ STOP = ["-q", "-batch", "-ex", "set debuginfod enabled off",
         "-ex", "info proc mappings", "--args"]
 
 
+def perf_map(command, asked):
+    """What a run leaves for perf; None: no file."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL,
+        env={**os.environ, "PESTLE_PERF_MAP": asked})
+    code = process.wait(timeout=100)
+    path = pathlib.Path(f"/tmp/perf-{process.pid}.map")
+    if code or not path.exists():
+        return None
+    text = path.read_text(encoding="utf-8")
+    path.unlink()
+    return text
+
+
+def check_perf(command):
+    if perf_map(command, "0") is not None:
+        print("a map for perf that nobody asked for")
+        return False
+    text = perf_map(command, "1") or ""
+    line = r"(?m)^[0-9a-f]+ [1-9a-f][0-9a-f]* pestle:tanh_0(\.body)?$"
+    if re.search(line, text):
+        return True
+    print("perf's map of a cached plan lacks the kernel:", text)
+    return False
+
+
 def main():
     if not any((BUILD / "backends").glob("libpestle-llvm-*.so")):
         print("there is no llvm plugin")
-        return 77
-    gdb = shutil.which("gdb")
-    if not gdb:
-        print("gdb is not installed")
-        return 77
-    cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
-    if "PESTLE_SANITIZE:STRING=" in cache and (
-            "PESTLE_SANITIZE:STRING=\n" not in cache):
-        print("sanitizers do not run under gdb")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder, "m.mlir")
@@ -45,6 +63,17 @@ def main():
                    "x=4096xf32=1", "--device", "llvm", "--cache-dir",
                    f"{folder}/cache"]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        if not check_perf(command):
+            return 1
+        gdb = shutil.which("gdb")
+        if not gdb:
+            print("gdb is not installed")
+            return 77
+        cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+        if "PESTLE_SANITIZE:STRING=" in cache and (
+                "PESTLE_SANITIZE:STRING=\n" not in cache):
+            print("sanitizers do not run under gdb")
+            return 77
         for asked in ("0", "1"):
             text = subprocess.run(
                 [gdb, *STOP, *command], capture_output=True, text=True,
