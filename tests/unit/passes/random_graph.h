@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of every fusing class: chains, views, folds, contractions,
-// branches. Shared by the tests of passes and of the whole compiler.
+// Random graphs of every fusing class: chains, views (those that run backwards,
+// repeat or leave gaps too), folds, contractions, conversions, branches. Shared by the tests of passes and of the whole compiler.
 #ifndef PESTLE_TESTS_UNIT_PASSES_RANDOM_GRAPH_H_
 #define PESTLE_TESTS_UNIT_PASSES_RANDOM_GRAPH_H_
 
@@ -11,6 +11,7 @@ typedef struct random_t {
   uint64_t seed;
   pestle_value_t* values[512];
   size_t count;
+  pestle_value_t* bytes;  // of i8; all others are of f32
 } random_t;
 
 static uint32_t pick(random_t* r, uint32_t count) {
@@ -167,6 +168,91 @@ static void add_broadcast(random_t* r) {
   keep(r, out);
 }
 
+static void add_reverse(random_t* r) {
+  pestle_value_t *x = any(r), *out;
+  int64_t dims[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (int32_t i = 0; i < x->type->rank; ++i) {
+    if (pick(r, 2)) dims[count++] = i;
+  }
+  pestle_reverse_attrs_t a = {sizeof(a), {dims, count}};
+  assert_ok(pestle_op_reverse(&r->b, x, &a, &out));
+  keep(r, out);
+}
+
+// A dim |n| times: as ONNX's Tile and Resize become. Before the dim the whole
+// of it is repeated, behind it each element.
+static void add_tile(random_t* r) {
+  pestle_value_t *x = any(r), *wide, *out;
+  int32_t rank = x->type->rank;
+  if (!rank || rank > 3) return;
+  int32_t dim = (int32_t)pick(r, (uint32_t)rank);
+  bool behind = pick(r, 2);
+  int64_t n = 2 + pick(r, 2), dims[PESTLE_MAX_RANK];
+  pestle_type_t to = pestle_type_make(PESTLE_F32, 0, NULL);
+  pestle_type_t merged = *x->type;
+  merged.dims[dim] *= n;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (i == dim && !behind) to.dims[to.rank++] = n;
+    dims[i] = to.rank;
+    to.dims[to.rank++] = x->type->dims[i];
+    if (i == dim && behind) to.dims[to.rank++] = n;
+  }
+  if (pestle_type_count(&to) > 600) return;
+  pestle_broadcast_in_dim_attrs_t a = {sizeof(a), {dims, (size_t)rank}};
+  assert_ok(pestle_op_broadcast_in_dim(&r->b, x, &a, to, &wide));
+  assert_ok(pestle_op_reshape(&r->b, wide, NULL, merged, &out));
+  keep(r, out);
+}
+
+// One element as a scalar.
+static void add_scalar(random_t* r) {
+  pestle_value_t *x = any(r), *one, *out;
+  int64_t start[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
+  int64_t stride[PESTLE_MAX_RANK];
+  size_t n = (size_t)x->type->rank;
+  for (size_t i = 0; i < n; ++i) {
+    start[i] = pick(r, (uint32_t)x->type->dims[i]);
+    limit[i] = start[i] + 1;
+    stride[i] = 1;
+  }
+  pestle_slice_attrs_t a = {sizeof(a), {start, n}, {limit, n}, {stride, n}};
+  assert_ok(pestle_op_slice(&r->b, x, &a, &one));
+  assert_ok(pestle_op_reshape(&r->b, one, NULL,
+                              pestle_type_make(PESTLE_F32, 0, NULL), &out));
+  keep(r, out);
+}
+
+static pestle_value_t* convert(random_t* r, pestle_value_t* x,
+                               pestle_dtype_t dtype) {
+  pestle_value_t* out;
+  pestle_type_t to = *x->type;
+  to.dtype = dtype;
+  assert_ok(pestle_op_convert(&r->b, x, NULL, to, &out));
+  return out;
+}
+
+// Only to types that hold what is converted: a rounding to fewer bits would
+// make a step of each difference of one ulp.
+static void add_convert(random_t* r) {
+  pestle_value_t *x = any(r), *wide, *out, *small;
+  if (pick(r, 2)) {
+    assert_ok(pestle_op_abs(&r->b, convert(r, x, PESTLE_F64), &wide));
+    keep(r, convert(r, wide, PESTLE_F32));
+    return;
+  }
+  static const pestle_dtype_t through[] = {PESTLE_I16, PESTLE_I32, PESTLE_I64,
+                                           PESTLE_F16};
+  wide = convert(r, r->bytes, through[pick(r, 4)]);
+  if (pick(r, 2)) assert_ok(pestle_op_negate(&r->b, wide, &wide));
+  wide = convert(r, wide, PESTLE_F32);
+  float scale = 1.0f / 64;
+  pestle_constant_attrs_t c = {sizeof(c), {*wide->type, &scale, 4, true}};
+  assert_ok(pestle_op_constant(&r->b, &c, &small));
+  assert_ok(pestle_op_multiply(&r->b, wide, small, &out));
+  keep(r, out);
+}
+
 static void add_slice(random_t* r) {
   pestle_value_t *x = any(r), *out;
   int64_t start[PESTLE_MAX_RANK], limit[PESTLE_MAX_RANK];
@@ -198,8 +284,10 @@ static void add_pad(random_t* r) {
   int64_t low[PESTLE_MAX_RANK], high[PESTLE_MAX_RANK];
   int64_t inner[PESTLE_MAX_RANK] = {0};
   for (int32_t i = 0; i < x->type->rank; ++i) {
-    low[i] = pick(r, 2);
+    bool cuts = x->type->dims[i] > 1 && pick(r, 6) == 0;
+    low[i] = cuts ? -1 : (int64_t)pick(r, 2);
     high[i] = pick(r, 2);
+    inner[i] = pick(r, 4) ? 0 : 1 + pick(r, 2);
   }
   size_t n = (size_t)x->type->rank;
   pestle_constant_attrs_t c = {
@@ -336,7 +424,7 @@ static void add_if(random_t* r, int depth);
 
 static void add_ops(random_t* r, uint32_t count, int depth) {
   for (uint32_t i = 0; i < count; ++i) {
-    switch (pick(r, 20)) {
+    switch (pick(r, 25)) {
       case 0:
       case 1:
       case 2:
@@ -385,6 +473,19 @@ static void add_ops(random_t* r, uint32_t count, int depth) {
       case 19:
         if (depth < 2) add_if(r, depth);
         break;
+      case 20:
+      case 21:
+        add_reverse(r);
+        break;
+      case 22:
+        add_tile(r);
+        break;
+      case 23:
+        add_scalar(r);
+        break;
+      case 24:
+        add_convert(r);
+        break;
     }
   }
 }
@@ -423,16 +524,18 @@ static pestle_module_t* random_module(pestle_context_t* context,
                                       uint64_t seed) {
   pestle_module_t* module;
   assert_ok(pestle_module_create(context, "random", &module));
-  pestle_type_t types[3] = {
+  pestle_type_t types[4] = {
       pestle_type_make(PESTLE_F32, 2, (int64_t[]){4, 6}),
       pestle_type_make(PESTLE_F32, 4, (int64_t[]){1, 4, 3, 5}),
-      pestle_type_make(PESTLE_F32, 1, (int64_t[]){6})};
+      pestle_type_make(PESTLE_F32, 1, (int64_t[]){6}),
+      pestle_type_make(PESTLE_I8, 2, (int64_t[]){4, 6})};
   pestle_function_t* f;
-  assert_ok(pestle_module_add_function(module, "main", types, NULL, 3, &f));
+  assert_ok(pestle_module_add_function(module, "main", types, NULL, 4, &f));
   random_t r = {.b = pestle_builder_make(f),
                 .seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
   for (size_t i = 0; i < 3; ++i)
     keep(&r, pestle_function_argument(f, i));
+  r.bytes = pestle_function_argument(f, 3);
   add_ops(&r, 10 + pick(&r, 40), 0);
   pestle_value_t* results[4];
   size_t count = 1 + pick(&r, 4);
