@@ -27,7 +27,8 @@ static pestle_status_t types_after_dict(pestle_parser_t* p,
 
 // --- Rows of text.c ---
 
-// "keyword = 0" or "keyword = [0, 1]", for any keyword of |form|.
+// "keyword = 0", "keyword = true" or "keyword = [0, 1]", for any keyword of
+// |form|.
 static pestle_status_t form_attr(pestle_parser_t* p, pestle_parse_op_t* o,
                                  const pestle_text_form_t* form) {
   for (size_t i = 0; i < form->attr_count; ++i) {
@@ -40,7 +41,13 @@ static pestle_status_t form_attr(pestle_parser_t* p, pestle_parse_op_t* o,
     }
     pestle_attr_t a = {.name = form->attrs[i].attr,
                        .kind = PESTLE_ATTR_KIND_I64};
-    PESTLE_TRY(pestle_parse_integer(p, &a.as.i64));
+    if (pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
+      a.kind = PESTLE_ATTR_KIND_BOOL;
+      a.as.b = pestle_parse_take_word(p, "true");
+      if (!a.as.b) PESTLE_TRY(pestle_parse_expect_word(p, "false"));
+    } else {
+      PESTLE_TRY(pestle_parse_integer(p, &a.as.i64));
+    }
     return pestle_parse_push_attr(p, o, &a);
   }
   return pestle_parse_expected(p, "a value or a keyword of the operation");

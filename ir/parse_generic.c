@@ -95,6 +95,10 @@ static pestle_status_t convert(pestle_parser_t* p, const char* name,
       return wrong_kind(p, value, name, "a number");
     case PESTLE_ATTR_KIND_STR:
       a->as.str = value->text.data;
+      if (value->kind == PESTLE_VALUE_WORD) {  // #stablehlo<transpose WORD>
+        a->as.str = pestle_arena_strndup(&p->scratch, value->text);
+        return a->as.str ? NULL : PESTLE_OOM();
+      }
       if (value->kind == PESTLE_VALUE_STRING ||
           value->kind == PESTLE_VALUE_SYMBOL)
         return NULL;

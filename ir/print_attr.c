@@ -212,6 +212,10 @@ void pestle_print_keyword(const pestle_node_t* node, const char* keyword,
     pestle_strbuf_append_i64(out, a->as.i64);
     return;
   }
+  if (a->kind == PESTLE_ATTR_KIND_BOOL) {
+    pestle_strbuf_append_c(out, a->as.b ? "true" : "false");
+    return;
+  }
   pestle_strbuf_append_char(out, '[');
   pestle_print_i64s(a->as.i64s, out);
   pestle_strbuf_append_char(out, ']');
@@ -400,7 +404,9 @@ static void print_attr(const pestle_attr_t* a, unsigned flags,
       print_f64(a->as.f64, out);
       return;
     case PESTLE_ATTR_KIND_STR:
-      if (a->name == PESTLE_ATTR_callee) {
+      if (a->name == PESTLE_ATTR_transpose_a) {
+        pestle_strbuf_appendf(out, "#stablehlo<transpose %s>", a->as.str);
+      } else if (a->name == PESTLE_ATTR_callee) {
         pestle_print_symbol(a->as.str, out);
       } else {
         pestle_strbuf_append_quoted(out, pestle_str(a->as.str));

@@ -27,6 +27,7 @@ const pestle_text_form_t* pestle_text_form(pestle_op_t op) {
       FORM(CONCATENATE, FUNCTION, 1, {KEY("dim", dimension)}),
       FORM(DYNAMIC_SLICE, FUNCTION, 1, {KEY("sizes", slice_sizes)}),
       FORM(DYNAMIC_UPDATE_SLICE, FUNCTION, 0, {{0}}),
+      FORM(CHOLESKY, SAME, 1, {KEY("lower", lower)}),
       FORM(OPTIMIZATION_BARRIER, LIST, 0, {{0}}),
 #undef FORM
 #undef KEY

@@ -306,4 +306,90 @@ static inline bool build_reduce_precision(instance_t* t) {
   return true;
 }
 
+// --- cholesky, triangular_solve ---
+
+// The last two axes are |n| x |m|, with all others before them.
+static inline pestle_type_t matrices(const instance_t* t, int64_t n,
+                                     int64_t m) {
+  pestle_type_t type = shaped(t);
+  while (type.rank < 2)
+    type.dims[type.rank++] = 1;
+  type.dims[type.rank - 2] = n;
+  type.dims[type.rank - 1] = m;
+  return type;
+}
+
+// The square of the last extent, or a part of it: 20 is enough for vectors and
+// what is left of them.
+static inline int64_t order_of(const instance_t* t) {
+  int64_t n = dim(t, t->shape->rank - 1);
+  return n > 20 ? 20 : n;
+}
+
+// |a| + 8 on the diagonal, so that it is well conditioned; symmetric matrices
+// too, whose elements are at most 1 in size: 20 of them sum to 20.
+static inline pestle_value_t* with_diagonal(instance_t* t, pestle_value_t* a,
+                                            int64_t diagonal) {
+  pestle_type_t type = *a->type, at = type, scalar = type;
+  at.dtype = PESTLE_I32;
+  scalar.dtype = t->dtype;
+  pestle_value_t *i, *k;
+  assert_ok(pestle_op_iota(
+      &t->b, &(pestle_iota_attrs_t){sizeof(pestle_iota_attrs_t), type.rank - 2},
+      at, &i));
+  assert_ok(pestle_op_iota(
+      &t->b, &(pestle_iota_attrs_t){sizeof(pestle_iota_attrs_t), type.rank - 1},
+      at, &k));
+  pestle_value_t* same = scalar_op(&t->b, PESTLE_OP_EQ, i, k);
+  assert_ok(
+      pestle_op_select(&t->b, same, splat(&t->b, &scalar, diagonal), a, &a));
+  return a;
+}
+
+// Sums of up to 20 products of numbers that a few roundings change; the result
+// is at most 6 in size.
+static inline bool build_cholesky(instance_t* t) {
+  t->what = t->variant ? "lower" : "upper";
+  int64_t n = order_of(t);
+  pestle_type_t type = matrices(t, n, n);
+  t->fill[0] = FILL_UNIT;
+  t->check = CHECK_ABSOLUTE;
+  t->terms =
+      40.0 *
+      (pestle_dtype_size(t->dtype) < 4 ? roundoff(t->dtype) * 0x1p24 : 1);
+  begin(t, &type, 1);
+  pestle_value_t* y;
+  assert_ok(
+      pestle_op_cholesky(&t->b, with_diagonal(t, arg(t, 0), 24),
+                         &(pestle_cholesky_attrs_t){
+                             sizeof(pestle_cholesky_attrs_t), t->variant == 1},
+                         &y));
+  finish1(t, y);
+  return true;
+}
+
+static inline bool build_solve(instance_t* t) {
+  static char name[64];
+  bool left = t->variant & 1, lower = t->variant & 2, turned = t->variant & 4;
+  snprintf(name, sizeof(name), "%s, %s%s", left ? "left" : "right",
+           lower ? "lower" : "upper", turned ? ", transposed" : "");
+  t->what = name;
+  int64_t n = order_of(t), m = dim(t, t->shape->rank - 2) + 2;
+  pestle_type_t types[] = {matrices(t, n, n),
+                           matrices(t, left ? n : m, left ? m : n)};
+  t->fill[0] = t->fill[1] = FILL_UNIT;
+  t->check = CHECK_ABSOLUTE;
+  t->terms =
+      40.0 *
+      (pestle_dtype_size(t->dtype) < 4 ? roundoff(t->dtype) * 0x1p24 : 1);
+  begin(t, types, 2);
+  pestle_value_t* y;
+  pestle_triangular_solve_attrs_t attrs = {
+      sizeof(attrs), left, lower, false, turned ? "TRANSPOSE" : "NO_TRANSPOSE"};
+  assert_ok(pestle_op_triangular_solve(&t->b, with_diagonal(t, arg(t, 0), 24),
+                                       arg(t, 1), &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 #endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_

@@ -67,6 +67,8 @@ static const row_t rows[] = {
     {PESTLE_OP_SORT, REAL_KINDS, 4, build_sort},
     {PESTLE_OP_SCATTER, REAL_KINDS, 5, build_scatter},
     {PESTLE_OP_SELECT_AND_SCATTER, REAL_KINDS, 4, build_select},
+    {PESTLE_OP_CHOLESKY, FLOATS, 2, build_cholesky},
+    {PESTLE_OP_TRIANGULAR_SOLVE, FLOATS, 8, build_solve},
     {PESTLE_OP_MAP, REAL_KINDS, 1, build_map},
     {PESTLE_OP_REDUCE_PRECISION, FLOATS, 6, build_reduce_precision},
 };

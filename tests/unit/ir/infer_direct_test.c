@@ -133,12 +133,33 @@ static void maps(void** state) {
   ir_test_end(&t);
 }
 
+static void solves(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 5, 3, 3), T(F32, 5, 3, 4), T(I32, 3, 3), T(F16, 5, 3, 4));
+  pestle_value_t *y, **a = t.a;
+#define SOLVE(b_, left, how)  \
+  pestle_op_triangular_solve( \
+      &t.b, a[0], b_,         \
+      ATTRS(triangular_solve, .left_side = left, .transpose_a = how), &y)
+  assert_ok(SOLVE(a[1], true, "ADJOINT"));
+  assert_type(y, T(F32, 5, 3, 4));
+  BAD(SOLVE(a[1], false, "TRANSPOSE"), "axis 2 must have the same extents");
+  BAD(SOLVE(a[3], true, "TRANSPOSE"), "element types");
+  BAD(SOLVE(a[1], true, "TURN"), "'transpose_a' is 'TURN'");
+  assert_ok(pestle_op_cholesky(&t.b, a[0], NULL, &y));
+  assert_type(y, T(F32, 5, 3, 3));
+  BAD(pestle_op_cholesky(&t.b, a[1], NULL, &y), "extents must be equal");
+  BAD(pestle_op_cholesky(&t.b, a[2], NULL, &y), "i32");
+  ir_test_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
       cmocka_unit_test(scatters),
       cmocka_unit_test(selects_and_scatters),
       cmocka_unit_test(maps),
+      cmocka_unit_test(solves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,56 @@ static void reduces_precision(void** state) {
                 2, -1, 0, INFINITY, 0x1p126f);
 }
 
+static void factors(void** state) {
+  (void)state;
+#define FACTOR(lower, x)                                          \
+  RESULT("tensor<2x2xf32>",                                       \
+         CONSTANT("x", "tensor<2x2xf32>",                         \
+                  x) "%r = stablehlo.cholesky %x, lower = " lower \
+                     " : tensor<2x2xf32>")
+  // What lies in the other half does not matter.
+  assert_result(float, FACTOR("true", "[[4.0, 99.0], [2.0, 10.0]]"), 2, 0, 1,
+                3);
+  assert_result(float, FACTOR("false", "[[4.0, 2.0], [99.0, 10.0]]"), 2, 1, 0,
+                3);
+}
+
+static void solves(void** state) {
+  (void)state;
+#define SOLVE(left, lower, unit, how, b, type) \
+  RESULT(type, CONSTANT("a", "tensor<2x2xf32>", "[[2.0, 6.0], [4.0, 8.0]]")   \
+                   CONSTANT("b", type, b) "%r = "                            \
+                   "\"stablehlo.triangular_solve\"(%a, %b) <{left_side = "    \
+                   left ", lower = " lower ", unit_diagonal = " unit         \
+                   ", transpose_a = #stablehlo<transpose " how               \
+                   ">}> : (tensor<2x2xf32>, " type ") -> " type)
+  // 2 x = 2, 4 x + 8 y = 20
+  assert_result(float,
+                SOLVE("true", "true", "false", "NO_TRANSPOSE",
+                      "[[2.0], [20.0]]", "tensor<2x1xf32>"),
+                1, 2);
+  // x + 6 y = 13, y = 2
+  assert_result(float,
+                SOLVE("true", "false", "true", "NO_TRANSPOSE",
+                      "[[13.0], [2.0]]", "tensor<2x1xf32>"),
+                1, 2);
+  // 2 x + 4 y = 10, 8 y = 16
+  assert_result(float,
+                SOLVE("true", "true", "false", "TRANSPOSE", "[[10.0], [16.0]]",
+                      "tensor<2x1xf32>"),
+                1, 2);
+  // 2 x + 4 y = 10, 8 y = 16, from the right
+  assert_result(float,
+                SOLVE("false", "true", "false", "NO_TRANSPOSE",
+                      "[[10.0, 16.0]]", "tensor<1x2xf32>"),
+                1, 2);
+  // 2 x + 6 y = 14, 8 y = 16
+  assert_result(float,
+                SOLVE("false", "false", "false", "ADJOINT", "[[14.0, 16.0]]",
+                      "tensor<1x2xf32>"),
+                1, 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
@@ -231,6 +281,8 @@ int main(void) {
       cmocka_unit_test(selects_and_scatters),
       cmocka_unit_test(maps),
       cmocka_unit_test(reduces_precision),
+      cmocka_unit_test(factors),
+      cmocka_unit_test(solves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

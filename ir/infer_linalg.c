@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Type rules of cholesky and triangular_solve.
+#include <string.h>
+
+#include "base/mem.h"
+#include "ir/infer.h"
+
+// Operand 0 is [batch.., n, n].
+static pestle_status_t check_square(const pestle_infer_t* in) {
+  const pestle_type_t* a = pestle_in_type(in, 0);
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX));
+  if (a->rank >= 2 &&
+      pestle_dims_agree(a->dims[a->rank - 1], a->dims[a->rank - 2])) {
+    return NULL;
+  }
+  return PESTLE_BAD("operand 0 is %s: its last two extents must be equal",
+                    pestle_type_text(a).text);
+}
+
+pestle_status_t pestle_infer_cholesky(pestle_infer_t* in) {
+  PESTLE_TRY(check_square(in));
+  return pestle_emit(in, pestle_in_type(in, 0));
+}
+
+pestle_status_t pestle_infer_triangular_solve(pestle_infer_t* in) {
+  PESTLE_TRY(check_square(in));
+  PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
+  const pestle_type_t *a = pestle_in_type(in, 0), *b = pestle_in_type(in, 1);
+  PESTLE_TRY(pestle_need_rank(in, 1, a->rank));
+  bool left = pestle_in_attr(in, PESTLE_ATTR_left_side)->as.b;
+  int along = b->rank - (left ? 2 : 1);
+  bool fits = pestle_dims_agree(a->dims[along], b->dims[along]);
+  for (int i = 0; i < a->rank - 2; ++i) {
+    fits = fits && pestle_dims_agree(a->dims[i], b->dims[i]);
+  }
+  if (!fits) {
+    return PESTLE_BAD(
+        "operand 0 is %s, operand 1 is %s: batch axes and axis "
+        "%d must have the same extents",
+        pestle_type_text(a).text, pestle_type_text(b).text, along);
+  }
+  const char* how = pestle_in_attr(in, PESTLE_ATTR_transpose_a)->as.str;
+  if (strcmp(how, "NO_TRANSPOSE") && strcmp(how, "TRANSPOSE") &&
+      strcmp(how, "ADJOINT")) {
+    return PESTLE_BAD(
+        "'transpose_a' is '%s': it must be NO_TRANSPOSE, "
+        "TRANSPOSE or ADJOINT",
+        how);
+  }
+  return pestle_emit(in, b);
+}
