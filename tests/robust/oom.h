@@ -136,6 +136,71 @@ static pestle_status_t parse(oom_world_t* w) {
   return robust_parse(w->context, robust_text, &w->made);
 }
 
+// Ops that are kernels of their own, and two with regions that fuse.
+static const char oom_direct_text[] =
+    "func.func @main(%x: tensor<4x4xf32>, %i: tensor<2x1xi32>,\n"
+    "                %u: tensor<2x4xf32>) -> tensor<4x4xf32> {\n"
+    "  %zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "  %p = stablehlo.iota dim = 0 : tensor<4x4xi32>\n"
+    "  %0:2 = \"stablehlo.sort\"(%x, %p) ({\n"
+    "  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: "
+    "tensor<i32>):\n"
+    "    %l = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, "
+    "tensor<f32>) -> tensor<i1>\n"
+    "    stablehlo.return %l : tensor<i1>\n"
+    "  }) : (tensor<4x4xf32>, tensor<4x4xi32>) -> (tensor<4x4xf32>, "
+    "tensor<4x4xi32>)\n"
+    "  %1 = \"stablehlo.scatter\"(%0#0, %i, %u) <{scatter_dimension_numbers = "
+    "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
+    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n"
+    "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "    %s = stablehlo.add %a, %b : tensor<f32>\n"
+    "    stablehlo.return %s : tensor<f32>\n"
+    "  }) : (tensor<4x4xf32>, tensor<2x1xi32>, tensor<2x4xf32>) -> "
+    "tensor<4x4xf32>\n"
+    "  %2 = \"stablehlo.select_and_scatter\"(%1, %u, %zero) "
+    "<{window_dimensions = array<i64: 2, 1>, window_strides = array<i64: 2, "
+    "1>}> ({\n"
+    "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "    %l = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> "
+    "tensor<i1>\n"
+    "    stablehlo.return %l : tensor<i1>\n"
+    "  }, {\n"
+    "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "    %s = stablehlo.add %a, %b : tensor<f32>\n"
+    "    stablehlo.return %s : tensor<f32>\n"
+    "  }) : (tensor<4x4xf32>, tensor<2x4xf32>, tensor<f32>) -> "
+    "tensor<4x4xf32>\n"
+    "  %3 = \"stablehlo.map\"(%2, %1) <{dimensions = array<i64: 0, 1>}> ({\n"
+    "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "    %h = stablehlo.constant dense<0.5> : tensor<f32>\n"
+    "    %s = stablehlo.multiply %a, %h : tensor<f32>\n"
+    "    %t = stablehlo.add %s, %b : tensor<f32>\n"
+    "    stablehlo.return %t : tensor<f32>\n"
+    "  }) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+    "  %4 = stablehlo.reduce_precision %3, format = e5m2 : tensor<4x4xf32>\n"
+    "  %5 = stablehlo.cholesky %4, lower = true : tensor<4x4xf32>\n"
+    "  %6 = \"stablehlo.triangular_solve\"(%5, %4) <{left_side = true, lower = "
+    "true, transpose_a = #stablehlo<transpose TRANSPOSE>}> : "
+    "(tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+    "  %k = stablehlo.constant dense<1> : tensor<i32>\n"
+    "  %7 = stablehlo.dynamic_update_slice %6, %u, %k, %k : "
+    "(tensor<4x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> "
+    "tensor<4x4xf32>\n"
+    "  return %7 : tensor<4x4xf32>\n"
+    "}\n";
+
+static pestle_status_t parse_direct(oom_world_t* w) {
+  return robust_parse(w->context, oom_direct_text, &w->made);
+}
+
+static pestle_status_t prepare_direct(oom_world_t* w) {
+  PESTLE_TRY(parse_direct(w));
+  w->module = w->made;
+  w->made = NULL;
+  return NULL;
+}
+
 static pestle_status_t prepare_module(oom_world_t* w) {
   PESTLE_TRY(parse(w));
   w->module = w->made;
@@ -338,6 +403,8 @@ static const oom_phase_t oom_phases[] = {
   {"serialise", NULL, prepare_module, serialize, undo_bytes, 1000},
   {"deserialise", NULL, prepare_bytes, deserialize, undo_made, 1000},
   {"specialise", NULL, prepare_symbolic, specialize, undo_made, 200},
+  {"parse direct", NULL, NULL, parse_direct, undo_made, 500},
+  {"compile direct", "ref", prepare_direct, compile, undo_got, 1000},
   {"compile", "ref", prepare_module, compile, undo_got, 1000},
   {"compile", "llvm", prepare_module, compile, undo_got, 120},
   {"compile cold", "ref", prepare_folder, compile_cached, undo_got, 200},
