@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// map and reduce_precision as formulas of core ops.
+// map, reduce_precision and batch_norm_inference as formulas of core ops.
 #include "base/half.h"
 #include "base/mem.h"
 #include "ir/composite.h"
@@ -152,4 +152,29 @@ pv_t* pestle_decompose_reduce_precision(pestle_steps_t* s) {
   bits = pestle_step3(s, PESTLE_OP_SELECT, is_nan, kept, bits);
   pv_t* y = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &bits, 1, x->type);
   return pestle_step_convert(s, y, dtype);
+}
+
+// --- batch_norm_inference ---
+
+// Operand |index|, one number a feature, in the shape of x.
+static pv_t* feature(pestle_steps_t* s, size_t index) {
+  int64_t axis = PESTLE_NODE_I64(s->node, feature_index);
+  return pestle_step_broadcast(s, pestle_step_operand(s, index, s->compute),
+                               (pestle_i64s_t){&axis, 1});
+}
+
+// Divided and multiplied in the order of the spec, which is what its rounding
+// is; canonicalisation and fusion see to the rest.
+pv_t* pestle_decompose_batch_norm_inference(pestle_steps_t* s) {
+  pv_t* x = pestle_step_operand(s, 0, s->compute);
+  pv_t* variance = feature(s, 4);
+  pv_t* deviation = pestle_step1(
+      s, PESTLE_OP_SQRT,
+      PESTLE_ADD(
+          s, variance,
+          pestle_step_splat(s, variance, PESTLE_NODE_F64(s->node, epsilon))));
+  pv_t* y = PESTLE_DIV(s, PESTLE_SUB(s, x, feature(s, 3)), deviation);
+  y = PESTLE_ADD(s, PESTLE_MUL(s, y, feature(s, 1)), feature(s, 2));
+  return pestle_step_convert(s, y,
+                             pestle_node_operand(s->node, 0)->type->dtype);
 }

@@ -67,6 +67,29 @@ pestle_status_t pestle_infer_rms_norm(pestle_infer_t* in) {
   return infer_norm(in);
 }
 
+// C1 to C7 of the StableHLO spec: x, and four numbers for each feature.
+pestle_status_t pestle_infer_batch_norm_inference(pestle_infer_t* in) {
+  if (in->spec->operand_count != 5) {
+    return PESTLE_BAD("%zu operands are given, the op takes 5",
+                      in->spec->operand_count);
+  }
+  const pestle_type_t* x = pestle_in_type(in, 0);
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_feature_index, 0, x->rank));
+  int64_t axis = pestle_in_i64(in, PESTLE_ATTR_feature_index);
+  for (size_t i = 1; i < 5; ++i) {
+    PESTLE_TRY(pestle_need_same_dtype(in, 0, i));
+    PESTLE_TRY(pestle_need_rank(in, i, 1));
+    const pestle_type_t* type = pestle_in_type(in, i);
+    if (pestle_dims_agree(type->dims[0], x->dims[axis])) continue;
+    return PESTLE_BAD(
+        "operand %zu is %s: its extent must be that of axis "
+        "%lld of operand 0, %s",
+        i, pestle_type_text(type).text, (long long)axis,
+        pestle_type_text(x).text);
+  }
+  return infer_like(in);
+}
+
 // --- Activations ---
 
 pestle_status_t pestle_infer_gelu(pestle_infer_t* in) {

@@ -36,6 +36,7 @@ static bool is_pointwise_composite(const pestle_node_t* node) {
     case PESTLE_OP_DEQUANTIZE:
     case PESTLE_OP_MAP:
     case PESTLE_OP_REDUCE_PRECISION:
+    case PESTLE_OP_BATCH_NORM_INFERENCE:
       return true;
     default:
       return false;

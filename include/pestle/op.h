@@ -99,7 +99,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(is_stable) X(update_window_dims) X(inserted_window_dims)                    \
   X(input_batching_dims) X(scatter_indices_batching_dims)                      \
   X(scatter_dims_to_operand_dims) X(unique_indices) X(exponent_bits)            \
-  X(mantissa_bits) X(lower) X(left_side) X(unit_diagonal) X(transpose_a)
+  X(mantissa_bits) X(lower) X(left_side) X(unit_diagonal) X(transpose_a) \
+  X(feature_index)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// map, whose region is interpreted for each element, and reduce_precision.
+// map, whose region is interpreted for each element, reduce_precision and
+// batch_norm_inference.
 #include <math.h>
 #include <string.h>
 
@@ -97,6 +98,33 @@ pestle_status_t pestle_ref_reduce_precision(const pestle_ref_call_t* call) {
     double x = pestle_float_decode(type->dtype, bits);
     bits = pestle_float_encode(type->dtype,
                                reduced(x, exponent_bits, mantissa_bits, &own));
+    memcpy((char*)call->results[0] + (size_t)i * size, &bits, size);
+  }
+  return NULL;
+}
+
+// Element |at| of float operand |index|.
+static double number(const pestle_ref_call_t* call, size_t index, int64_t at) {
+  pestle_dtype_t dtype = pestle_ref_operand_type(call, index)->dtype;
+  size_t size = pestle_dtype_size(dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)call->operands[index] + (size_t)at * size, size);
+  return pestle_float_decode(dtype, bits);
+}
+
+pestle_status_t pestle_ref_batch_norm_inference(const pestle_ref_call_t* call) {
+  const pestle_type_t* type = pestle_ref_result_type(call, 0);
+  int64_t axis = PESTLE_NODE_I64(call->node, feature_index), inner = 1;
+  double epsilon = PESTLE_NODE_F64(call->node, epsilon);
+  size_t size = pestle_dtype_size(type->dtype);
+  for (int64_t i = axis + 1; i < type->rank; ++i)
+    inner *= type->dims[i];
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    int64_t f = i / inner % type->dims[axis];
+    double y = (number(call, 0, i) - number(call, 3, f)) /
+               sqrt(number(call, 4, f) + epsilon);
+    y = y * number(call, 1, f) + number(call, 2, f);
+    uint64_t bits = pestle_float_encode(type->dtype, y);
     memcpy((char*)call->results[0] + (size_t)i * size, &bits, size);
   }
   return NULL;

@@ -70,6 +70,7 @@ static const row_t rows[] = {
     {PESTLE_OP_CHOLESKY, FLOATS, 2, build_cholesky},
     {PESTLE_OP_TRIANGULAR_SOLVE, FLOATS, 8, build_solve},
     {PESTLE_OP_MAP, REAL_KINDS, 1, build_map},
+    {PESTLE_OP_BATCH_NORM_INFERENCE, FLOATS, 2, build_batch_norm},
     {PESTLE_OP_REDUCE_PRECISION, FLOATS, 6, build_reduce_precision},
 };
 // clang-format on

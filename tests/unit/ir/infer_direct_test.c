@@ -153,6 +153,23 @@ static void solves(void** state) {
   ir_test_end(&t);
 }
 
+static void batch_norms(void** state) {
+  (void)state;
+  BEGIN(t, T(F32, 2, 3, 4), T(F32, 3), T(F16, 3));
+  pestle_value_t *y, **a = t.a;
+#define NORM(last, count, axis)                                       \
+  pestle_op_batch_norm_inference(                                     \
+      &t.b, (pestle_value_t*[]){a[0], a[1], a[1], a[1], last}, count, \
+      ATTRS(batch_norm_inference, .epsilon = 0.1, .feature_index = axis), &y)
+  assert_ok(NORM(a[1], 5, 1));
+  assert_type(y, T(F32, 2, 3, 4));
+  BAD(NORM(a[1], 5, 2), "its extent must be that of axis 2");
+  BAD(NORM(a[1], 5, 3), "'feature_index'");
+  BAD(NORM(a[2], 5, 1), "element types");
+  BAD(NORM(a[1], 4, 1), "takes 5");
+  ir_test_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorts),
@@ -160,6 +177,7 @@ int main(void) {
       cmocka_unit_test(selects_and_scatters),
       cmocka_unit_test(maps),
       cmocka_unit_test(solves),
+      cmocka_unit_test(batch_norms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
