@@ -229,9 +229,21 @@ static pestle_status_t push_callee(pestle_parser_t* p, pestle_parse_op_t* o,
   return pestle_parse_push_attr(p, o, &a);
 }
 
+// "name" %0, %1 {decomposition = @f, ..}
+static pestle_status_t parse_composite(pestle_parser_t* p,
+                                       pestle_parse_op_t* o) {
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_STRING)) {
+    return pestle_parse_expected(p, "the composite's name in quotes");
+  }
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_operands(p, o));
+  return types_after_dict(p, o);
+}
+
 // "@f(%0, %1)"
 static pestle_status_t parse_call(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_str_t name;
+  if (pestle_parse_is_composite(o)) return parse_composite(p, o);
   PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
   PESTLE_TRY(push_callee(p, o, name));
   PESTLE_TRY(pestle_parse_expect(p, '('));

@@ -203,12 +203,36 @@ pestle_status_t pestle_parse_compare_type(pestle_parser_t* p,
                             "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
 }
 
+// A composite is a call of its decomposition; its name, version and attributes
+// say what else it could be.
+static pestle_status_t apply_composite(pestle_parser_t* p, pestle_parse_op_t* o,
+                                       const pestle_parse_entry_t* e,
+                                       bool* out_done) {
+  static const char* const remarks[] = {"name", "version",
+                                        "composite_attributes"};
+  *out_done = true;
+  if (pestle_str_equal_c(e->key, "decomposition")) {
+    pestle_attr_t a = {.name = PESTLE_ATTR_callee,
+                       .kind = PESTLE_ATTR_KIND_STR};
+    PESTLE_TRY(convert(p, "decomposition", &e->value, &a));
+    return pestle_parse_push_attr(p, o, &a);
+  }
+  for (size_t i = 0; i < sizeof(remarks) / sizeof(*remarks); ++i) {
+    if (pestle_str_equal_c(e->key, remarks[i])) return NULL;
+  }
+  *out_done = false;
+  return NULL;
+}
+
 // StableHLO's packed attributes; |*out_done| says whether |key| was one.
 static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_entry_t* e,
                                     bool* out_done) {
   const pestle_parse_value_t* value = &e->value;
   *out_done = true;
+  if (pestle_parse_is_composite(o)) {
+    return apply_composite(p, o, e, out_done);
+  }
   if (pestle_str_equal_c(e->key, "comparison_direction")) {
     if (value->kind != PESTLE_VALUE_WORD) {
       return wrong_kind(p, value, "comparison_direction",

@@ -277,6 +277,12 @@ typedef struct pestle_parse_op_t {
   size_t region_count, region_capacity;
 } pestle_parse_op_t;
 
+// Whether |o|, a call, was written as a composite.
+static inline bool pestle_parse_is_composite(const pestle_parse_op_t* o) {
+  return o->op == PESTLE_OP_CALL &&
+         pestle_str_equal_c(o->at.text, "stablehlo.composite");
+}
+
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_operand(pestle_parser_t* p, pestle_value_t** out_value);
 PESTLE_NODISCARD pestle_status_t

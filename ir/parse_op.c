@@ -279,6 +279,10 @@ pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
   pestle_str_t name = at->text;
   if (pestle_str_equal_c(name, "call")) name = PESTLE_STR("func.call");
   if (pestle_str_equal_c(name, "return")) name = PESTLE_STR("func.return");
+  // What a composite means is its decomposition, a function of the module.
+  if (pestle_str_equal_c(name, "stablehlo.composite")) {
+    name = PESTLE_STR("func.call");
+  }
   const pestle_map_value_t* found = pestle_map_find_str(&p->ops, name);
   if (!found) {
     return pestle_parse_error(
