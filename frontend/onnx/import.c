@@ -210,7 +210,8 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .control = control,
       .opset = pestle_onnx_opset(&source->model, pestle_str("")),
       .fold_budget = (size_t)128 << 20,
-      .fold_work = (size_t)512 << 20};
+      .fold_work = (size_t)512 << 20,
+      .loop_nodes = (size_t)1 << 18};
   pestle_arena_init(import.allocator, &import.arena);
   pestle_status_t status =
       pestle_module_create(source->context, name, &import.module);

@@ -21,17 +21,23 @@ static const pestle_onnx_graph_t* branch_of(pestle_onnx_call_t* call,
   return attr->graph;
 }
 
-// Imports |graph| where |builder| stands.
-static bool import_branch(pestle_onnx_call_t* call,
-                          const pestle_onnx_graph_t* graph,
-                          pestle_builder_t* builder, pestle_value_t** values) {
+bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
+                                 const pestle_onnx_graph_t* graph,
+                                 pestle_builder_t* builder,
+                                 pestle_value_t* const* inputs,
+                                 pestle_value_t** values) {
+  if (call->status) return false;
   pestle_onnx_scope_t scope;
   pestle_status_t status = pestle_onnx_scope_init(call->import, call->scope,
                                                   graph, *builder, &scope);
+  for (size_t i = 0; inputs && i < graph->input_count && !status; ++i) {
+    status = pestle_onnx_scope_define(call->import, &scope,
+                                      graph->inputs[i].name, inputs[i]);
+  }
   if (!status) status = pestle_onnx_import_graph(call->import, &scope, values);
   pestle_onnx_scope_deinit(&scope);
   if (!status) return true;
-  // The status names the node inside; say which If it lies in.
+  // The status names the node inside; say which one it lies in.
   char where[512];
   status = pestle_status_annotate(
       status, "inside %s",
@@ -56,7 +62,8 @@ static pestle_region_t* branch_region(pestle_onnx_call_t* call,
   }
   pestle_builder_t builder = {
       .module = module, .block = block, .loc = call->builder->loc};
-  if (!import_branch(call, graph, &builder, values)) return NULL;
+  if (!pestle_onnx_import_subgraph(call, graph, &builder, NULL, values))
+    return NULL;
   if (pestle_onnx_keep(call, pestle_op_return(&builder, values,
                                               graph->output_count, NULL))) {
     return NULL;
@@ -119,6 +126,6 @@ void pestle_onnx_import_if(pestle_onnx_call_t* call) {
     return;
   }
   bool taken = pestle_onnx_element_i64(known, 0) != 0;
-  import_branch(call, taken ? then_graph : else_graph, call->builder,
-                call->outputs);
+  pestle_onnx_import_subgraph(call, taken ? then_graph : else_graph,
+                              call->builder, NULL, call->outputs);
 }

@@ -30,6 +30,8 @@ typedef struct pestle_onnx_import_t {
   int64_t opset;               // of ai.onnx
   // What folding may still add to memory, and read and write, in bytes.
   size_t fold_budget, fold_work;
+  // How many nodes the bodies of loops may still be copied to.
+  size_t loop_nodes;
 } pestle_onnx_import_t;
 
 // What a name stands for: a value, or a stored tensor that becomes a constant
