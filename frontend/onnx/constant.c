@@ -18,10 +18,21 @@ pestle_value_t* pestle_onnx_constant(pestle_onnx_call_t* call,
   return node ? pestle_node_result(node, 0) : NULL;
 }
 
+// Before anything is computed from |type|, whose extents may be made up.
+static bool check_type(pestle_onnx_call_t* call, const pestle_type_t* type) {
+  if (call->status || pestle_onnx_keep(call, pestle_type_check(type))) {
+    return false;
+  }
+  if (pestle_onnx_type_fits(type)) return true;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "it makes a constant of more than 2^48 elements");
+  return false;
+}
+
 static pestle_value_t* splat_bytes(pestle_onnx_call_t* call,
                                    const pestle_type_t* type,
                                    const void* element) {
-  if (call->status) return NULL;
+  if (!check_type(call, type)) return NULL;
   size_t size = pestle_dtype_size(type->dtype);
   void* data = pestle_arena_copy(&call->import->module->arena, element, size,
                                  PESTLE_DEFAULT_ALIGNMENT);
@@ -86,7 +97,7 @@ pestle_value_t* pestle_onnx_int_list(pestle_onnx_call_t* call,
 pestle_value_t* pestle_onnx_numbers(pestle_onnx_call_t* call,
                                     const pestle_type_t* type,
                                     const double* values) {
-  if (call->status) return NULL;
+  if (!check_type(call, type)) return NULL;
   size_t count = (size_t)pestle_type_count(type);
   size_t size = pestle_dtype_size(type->dtype);
   char* data = pestle_arena_alloc_array(&call->import->module->arena, count,

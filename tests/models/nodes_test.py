@@ -16,7 +16,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = os.environ["PESTLE_BUILD_DIR"]
-MUST_RUN = 1170
+MUST_RUN = 1150
 
 # Results of f16 sums, whose order is ours to choose: 2 units in the last place.
 LOOSER = {"node/test_attention_4d_causal_fp16_expanded": 1e-3}
@@ -31,14 +31,11 @@ NOISE = {
 
 def write_data(folder):
     path = os.path.join(folder, "tolerances.json")
-    # What was generated stays, so that changes of the lists above count in a
-    # build folder that has the cases already.
-    generated = os.path.join(folder, "generated_tolerances.json")
-    if not os.path.exists(generated):
-        command = [sys.executable, "-W", "ignore", str(HERE / "gen_node_data.py")]
-        subprocess.run(command + [folder], check=True)
-        os.replace(path, generated)
-    with open(generated) as f:
+    if os.path.exists(path):
+        return
+    command = [sys.executable, "-W", "ignore", str(HERE / "gen_node_data.py")]
+    subprocess.run(command + [folder], check=True)
+    with open(path) as f:
         tolerances = json.load(f)
     for name, rtol in LOOSER.items():
         tolerances[name]["rtol"] = max(rtol, 2 * tolerances[name]["rtol"])
