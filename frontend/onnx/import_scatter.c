@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of elements whose positions are data: each is one stablehlo.scatter.
+#include "base/checked.h"
 #include "base/mem.h"
 #include "frontend/onnx/ops.h"
 
@@ -219,4 +220,86 @@ void pestle_onnx_import_tensor_scatter(pestle_onnx_call_t* call) {
   }
   pestle_value_t* at = cache_positions(call, update, axis, capacity, circular);
   call->outputs[0] = scatter(call, cache, at, update, PESTLE_OP_COUNT, &how);
+}
+
+// --- MaxUnpool ---
+
+// The extents that the pool had; false with an error kept.
+static bool pooled_dims(pestle_onnx_call_t* call, int64_t* dims,
+                        int64_t* count) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_onnx_space_t space = {0};
+  if (!pestle_onnx_read_kernel(call, x, &space) ||
+      !pestle_onnx_read_space(call, x, &space)) {
+    return false;
+  }
+  pestle_type_t type = *pestle_onnx_type(x);
+  for (int32_t i = 0; i < space.count; ++i) {
+    int64_t extent = type.dims[2 + i], whole;
+    bool fits = extent > 0 &&
+                pestle_checked_mul_i64(extent - 1, space.strides[i], &whole);
+    if (fits) {
+      whole += space.kernel[i] - space.low[i] - space.high[i];
+      type.dims[2 + i] = whole;
+    }
+    if (fits && whole > 0) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "spatial axis %d of extent %lld was pooled from nothing",
+                     i, (long long)extent);
+    return false;
+  }
+  if (!pestle_onnx_type_fits(&type)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it makes more than 2^48 elements");
+    return false;
+  }
+  *count = pestle_type_count(&type);
+  memcpy(dims, type.dims, sizeof(type.dims));
+  return true;
+}
+
+// |y| with zeros behind, in the shape that input 2 asks for.
+static pestle_value_t* grow_to_shape(pestle_onnx_call_t* call,
+                                     pestle_value_t* y) {
+  if (!pestle_onnx_input(call, 2)) return y;
+  pestle_i64s_t shape = pestle_onnx_input_ints(call, 2, "output_shape");
+  int64_t none[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK];
+  bool fits = shape.count == (size_t)rank_of(y);
+  for (int32_t i = 0; fits && i < rank_of(y); ++i) {
+    int64_t extent = pestle_onnx_dim(y, i);
+    fits = shape.data[i] >= extent && shape.data[i] <= INT64_C(1) << 48;
+    if (fits) high[i] = shape.data[i] - extent;
+  }
+  if (!fits) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "its output_shape does not hold what it unpools");
+  }
+  return pestle_onnx_pad(call, y, pestle_onnx_scalar(call, dtype_of(y), 0),
+                         none, high, NULL);
+}
+
+// Each element where it was before MaxPool: its index counts over all axes.
+void pestle_onnx_import_max_unpool(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
+  int64_t dims[PESTLE_MAX_RANK], count;
+  if (!pooled_dims(call, dims, &count)) return;
+  int64_t given = pestle_type_count(pestle_onnx_type(x));
+  if (pestle_type_count(pestle_onnx_type(indices)) != given) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it has %lld elements and another number of indices",
+                     (long long)given);
+    return;
+  }
+  pestle_type_t type = {.dtype = dtype_of(x), .rank = 1, .dims = {count}};
+  scatter_t how = {.inserted_count = 1,
+                   .inserted = {0},
+                   .mapped_count = 1,
+                   .mapped = {0},
+                   .vector = 1};
+  pestle_value_t* y =
+      scatter(call, pestle_onnx_splat(call, &type, 0),
+              pestle_onnx_reshape(call, indices, 1, &given),
+              pestle_onnx_reshape(call, x, 1, &given), PESTLE_OP_COUNT, &how);
+  y = pestle_onnx_reshape(call, y, rank_of(x), dims);
+  call->outputs[0] = grow_to_shape(call, y);
 }

@@ -463,6 +463,16 @@ static void test_blocked_quantisation(void** state) {
             "f32[2,4]=0,127,0.5,1.75,4,0,-256,-76");
 }
 
+static void test_max_unpool(void** state) {
+  (void)state;
+  onnx_case("MaxUnpool", 11, "kernel_shape=[2,2] strides=[2,2]",
+            "f32[1,1,2,2]=1.625,-0.625,1.25,-1.875 i64[1,1,2,2]=5,7,13,15",
+            "f32[1,1,4,4]=0,0,0,0,0,1.625,0,-0.625,0,0,0,0,0,1.25,0,-1.875");
+  onnx_case("MaxUnpool", 11, "kernel_shape=[2,2] strides=[2,2]",
+            "f32[1,1,1,2]=-1.125,1.5 i64[1,1,1,2]=5,2 !i64[4]=1,1,3,5",
+            "f32[1,1,3,5]=0,0,1.5,0,0,0,-1.125,0,0,0,0,0,0,0,0");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_losses),
@@ -484,6 +494,7 @@ int main(void) {
       cmocka_unit_test(test_tf_idf),
       cmocka_unit_test(test_max_pool_indices),
       cmocka_unit_test(test_blocked_quantisation),
+      cmocka_unit_test(test_max_unpool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
