@@ -473,6 +473,26 @@ static void test_max_unpool(void** state) {
             "f32[1,1,3,5]=0,0,1.5,0,0,0,-1.125,0,0,0,0,0,0,0,0");
 }
 
+static void test_compress(void** state) {
+  (void)state;
+  onnx_case("Compress", 11, "axis=1",
+            "f32[2,4]=1.625,-0.625,1.25,-1.875,-1.625,0.375,0.125,-0.375 "
+            "!i1[3]=0,1,1",
+            "f32[2,2]=-0.625,1.25,0.375,0.125");
+  onnx_case("Compress", 11, "axis=0",
+            "f32[3,2]=-1.125,1.5,-1.125,1.625,-0,0.5 !i1[3]=0,0,0", "f32[0,2]");
+  onnx_case("Compress", 11, "",
+            "f32[3,2]=-1.125,1.5,-1.125,1.625,-0,0.5 !i1[5]=1,0,0,1,1",
+            "f32[3]=-1.125,1.625,-0");
+}
+
+static void test_non_zero(void** state) {
+  (void)state;
+  onnx_case("NonZero", 13, "", "!f32[2,3]=1,0,-2,0,0,0.5",
+            "i64[2,3]=0,0,1,0,2,2");
+  onnx_case("NonZero", 13, "", "!i64[2]=0,0", "i64[1,0]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_losses),
@@ -495,6 +515,8 @@ int main(void) {
       cmocka_unit_test(test_max_pool_indices),
       cmocka_unit_test(test_blocked_quantisation),
       cmocka_unit_test(test_max_unpool),
+      cmocka_unit_test(test_compress),
+      cmocka_unit_test(test_non_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

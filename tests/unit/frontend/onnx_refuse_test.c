@@ -68,6 +68,18 @@ static void refuses_a_factor_that_is_no_number(void** state) {
                   MALFORMED, "is resized by nan");
 }
 
+// How long the result is, only running would tell.
+static void refuses_extents_from_elements(void** state) {
+  (void)state;
+  onnx_case_fails("NonZero", 13, "", "f32[2]=1,0", UNSUPPORTED,
+                  "the extent of its result depends on the elements of input "
+                  "0");
+  onnx_case_fails("Compress", 11, "", "f32[2]=1,0 i1[2]=1,0", UNSUPPORTED,
+                  "the elements of input 1");
+  onnx_case_fails("Compress", 11, "axis=0", "f32[2]=1,0 !i1[3]=1,0,1",
+                  MALFORMED, "3 elements for an axis of 2");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_two_ellipses),
@@ -77,6 +89,7 @@ int main(void) {
       cmocka_unit_test(refuses_sizes_at_the_limit),
       cmocka_unit_test(refuses_attention_without_heads),
       cmocka_unit_test(refuses_a_scale_that_is_no_number_a_group),
+      cmocka_unit_test(refuses_extents_from_elements),
       cmocka_unit_test(refuses_a_factor_that_is_no_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
