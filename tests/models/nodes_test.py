@@ -39,6 +39,15 @@ def write_data(folder):
         tolerances = json.load(f)
     for name, rtol in LOOSER.items():
         tolerances[name]["rtol"] = max(rtol, 2 * tolerances[name]["rtol"])
+    with open(path, "w") as f:
+        json.dump(tolerances, f, indent=0)
+
+
+def allow_noise(folder):
+    """Data that an older version of this test wrote is without it."""
+    path = os.path.join(folder, "tolerances.json")
+    with open(path) as f:
+        tolerances = json.load(f)
     for name, atol in NOISE.items():
         tolerances[name]["atol"] = max(atol, tolerances[name]["atol"])
     with open(path, "w") as f:
@@ -71,6 +80,7 @@ def main():
         sys.exit(77)
     data = os.path.join(BUILD, "node-data")
     write_data(data)
+    allow_noise(data)
     passed, failed, skipped = run_round(data, HERE / "node_tests.txt", "")
     names = os.path.join(BUILD, "node-names.txt")
     for kind in (":integers", ":numbers"):
