@@ -94,16 +94,28 @@ static double number(const pestle_elements_t* e, size_t i) {
              : (double)bits;
 }
 
+// The greatest finite magnitude, 1 at least: where the expected sums cancel,
+// what is left of them is noise in units of it.
+static double greatest(const pestle_elements_t* e) {
+  double top = 1;
+  for (int64_t i = 0; i < pestle_type_count(&e->type); ++i) {
+    double value = fabs(number(e, (size_t)i));
+    if (isfinite(value) && value > top) top = value;
+  }
+  return top;
+}
+
 static bool matches(const pestle_elements_t* found,
                     const pestle_elements_t* wanted) {
   if (!pestle_type_equal(&found->type, &wanted->type)) return false;
   double rtol = found->type.dtype == PESTLE_BF16  ? 1.0 / 64
                 : found->type.dtype == PESTLE_F16 ? 2e-3
                                                   : 1e-3;
+  double atol = 1e-7 * greatest(wanted);
   for (int64_t i = 0; i < pestle_type_count(&found->type); ++i) {
     double a = number(found, (size_t)i), b = number(wanted, (size_t)i);
     if (a == b || (isnan(a) && isnan(b))) continue;
-    if (!(fabs(a - b) <= 1e-7 + rtol * fabs(b))) return false;
+    if (!(fabs(a - b) <= atol + rtol * fabs(b))) return false;
   }
   return true;
 }
