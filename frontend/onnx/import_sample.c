@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling between elements: GridSample, RoiAlign and DeformConv. Points have a
+// Sampling between elements: GridSample, RoiAlign and DeformConv; and the pool
+// of whole elements that came before RoiAlign. Points have a
 // coordinate for each spatial axis, in elements; along one axis a point reads
 // one, two or four elements ("taps"), and every combination of taps is one
 // gather.
@@ -490,6 +491,99 @@ void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
     y = times(call, y, 1 / (double)(r.samples * r.samples));
   }
   call->outputs[0] = pestle_onnx_convert(call, y, dtype);
+}
+
+// --- MaxRoiPool ---
+//
+// A bin is a range of rows and one of columns; the maximum is taken along one
+// axis after the other, over the elements inside of the range.
+
+// Which elements along |axis| (0: y) of |extent| lie in each bin: i1 [count,
+// bins, extent].
+static pestle_value_t* bin_mask(pestle_onnx_call_t* call, pestle_value_t* rois,
+                                int axis, int64_t bins, int64_t extent) {
+  double scale = pestle_onnx_float(call, "spatial_scale", 1);
+  pestle_value_t* edge[2];
+  for (int i = 0; i < 2; ++i) {
+    int64_t column = 2 - axis + 2 * i;
+    edge[i] = pestle_onnx_slice_axis(call, rois, 1, column, column + 1, 1);
+    edge[i] = pestle_onnx_unary(call, PESTLE_OP_ROUND_AFZ,
+                                times(call, edge[i], scale));
+  }
+  pestle_value_t* size =
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, sub(call, edge[1], edge[0]), 1);
+  size = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, size, 1);
+  size = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, size, (double)bins);
+  pestle_dtype_t dtype = dtype_of(rois);
+  pestle_type_t bin = {.dtype = dtype, .rank = 2, .dims = {1, bins}};
+  pestle_value_t* number = pestle_onnx_iota(call, &bin, 1);
+  pestle_value_t* low =
+      pestle_onnx_unary(call, PESTLE_OP_FLOOR, mul(call, number, size));
+  number = pestle_onnx_binary_f(call, PESTLE_OP_ADD, number, 1);
+  pestle_value_t* high =
+      pestle_onnx_unary(call, PESTLE_OP_CEIL, mul(call, number, size));
+  int64_t dims[] = {pestle_onnx_dim(rois, 0), bins, 1};
+  low = pestle_onnx_reshape(call, add(call, low, edge[0]), 3, dims);
+  high = pestle_onnx_reshape(call, add(call, high, edge[0]), 3, dims);
+  pestle_type_t place = {.dtype = dtype, .rank = 3, .dims = {1, 1, extent}};
+  pestle_value_t* at = pestle_onnx_iota(call, &place, 2);
+  return pestle_onnx_binary(call, PESTLE_OP_AND,
+                            pestle_onnx_binary(call, PESTLE_OP_GE, at, low),
+                            pestle_onnx_binary(call, PESTLE_OP_LT, at, high));
+}
+
+// The maximum over axis 4 of |x| [count, channels, a, 1, extent] where |mask|
+// holds, the lowest value of the dtype in empty bins: [count, channels, a, bins]
+static pestle_value_t* maximum_of_bins(pestle_onnx_call_t* call,
+                                       pestle_value_t* x,
+                                       pestle_value_t* mask) {
+  int64_t dims[] = {pestle_onnx_dim(mask, 0), 1, 1, pestle_onnx_dim(mask, 1),
+                    pestle_onnx_dim(mask, 2)};
+  pestle_type_t scalar = {.dtype = dtype_of(x)};
+  int64_t axis = 4;
+  mask = pestle_onnx_reshape(call, mask, 5, dims);
+  x = pestle_onnx_select(call, mask, x, pestle_onnx_lowest(call, &scalar));
+  return pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, x, &axis, 1, false);
+}
+
+// [count, channels, a, b] as [count, channels, b, 1, a].
+static pestle_value_t* turn_plane(pestle_onnx_call_t* call, pestle_value_t* x) {
+  static const int64_t order[] = {0, 1, 3, 2};
+  x = pestle_onnx_transpose(call, x, order);
+  int64_t dims[] = {pestle_onnx_dim(x, 0), pestle_onnx_dim(x, 1),
+                    pestle_onnx_dim(x, 2), 1, pestle_onnx_dim(x, 3)};
+  return pestle_onnx_reshape(call, x, 5, dims);
+}
+
+void pestle_onnx_import_max_roi_pool(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *rois = call->inputs[1];
+  pestle_i64s_t bins = pestle_onnx_ints(call, "pooled_shape");
+  bool fits = rank_of(x) == 4 && rank_of(rois) == 2 &&
+              pestle_onnx_dim(rois, 1) == 5 && bins.count == 2 &&
+              pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT);
+  for (size_t i = 0; fits && i < 2; ++i)
+    fits = bins.data[i] > 0 && bins.data[i] < 1 << 15;
+  if (!fits) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it needs an NCHW input, regions [count, 5] and a "
+                     "pooled_shape of two positive extents");
+    return;
+  }
+  rois = pestle_onnx_convert(call, rois, work_dtype(dtype_of(rois)));
+  int64_t count = pestle_onnx_dim(rois, 0);
+  pestle_value_t* image = pestle_onnx_convert(
+      call, pestle_onnx_slice_axis(call, rois, 1, 0, 1, 1), PESTLE_I64);
+  pestle_value_t* y =
+      pestle_onnx_take(call, x, pestle_onnx_reshape(call, image, 1, &count), 0);
+  for (int axis = 0; axis < 2; ++axis) {
+    pestle_value_t* mask = bin_mask(call, rois, axis, bins.data[axis],
+                                    pestle_onnx_dim(x, 2 + axis));
+    y = maximum_of_bins(call, turn_plane(call, y), mask);
+  }
+  pestle_type_t scalar = {.dtype = dtype_of(x)};
+  pestle_value_t* none = pestle_onnx_lowest(call, &scalar);
+  pestle_value_t* empty = pestle_onnx_binary(call, PESTLE_OP_EQ, y, none);
+  call->outputs[0] = pestle_onnx_select(call, empty, splat_like(call, y, 0), y);
 }
 
 // --- DeformConv ---

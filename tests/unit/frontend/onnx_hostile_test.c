@@ -126,10 +126,10 @@ static const char* const ints[] = {"align_corners",
                                    "transB",
                                    "upper"};
 static const char* const lists[] = {
-    "ngram_counts", "ngram_indexes", "pool_int64s",    "axes",  "dilations",
-    "ends",         "kernel_shape",  "output_padding", "pads",  "perm",
-    "scales",       "output_shape",  "paddings",       "shape", "split",
-    "starts",       "strides"};
+    "pooled_shape", "ngram_counts", "ngram_indexes", "pool_int64s",    "axes",
+    "dilations",    "ends",         "kernel_shape",  "output_padding", "pads",
+    "perm",         "scales",       "output_shape",  "paddings",       "shape",
+    "split",        "starts",       "strides"};
 static const char* const floats[] = {
     "alpha",   "beta",          "bias",
     "clip",    "cubic_coeff_a", "extrapolation_value",
