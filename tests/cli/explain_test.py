@@ -168,7 +168,7 @@ class WhyMissed(Case):
         self.assertIn("the plan is in the cache", self.cache_of())
         text = self.cache_of("--numerics", "strict")
         self.assertEqual(text.count("differs"), 1, text)
-        self.assertIn("differs: numerics: '1' here, '0' there", text)
+        self.assertIn("differs: numerics: 'strict' here, 'default' there", text)
         text = self.cache_of("--no-fuse", "--skip-passes", "cse")
         self.assertIn("differs: fusion: '0' here, '1' there", text)
         self.assertIn("differs: passes left out: 'cse' here, '' there", text)
