@@ -22,6 +22,7 @@ typedef struct fold_t {
   uint32_t maps[PESTLE_NEST_MAX_AXES];  // map leaves of the tile
   uint32_t map_count;
   bool fused;     // multiply-add in one step
+  uint8_t facts;  // of its steps, beside those of the kernel
   bool in_place;  // the accumulators are the stage's tensors
 } fold_t;
 
@@ -51,6 +52,26 @@ static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
     }
   }
   return at;
+}
+
+// A step of the fold.
+static pestle_kir_id_t step(pestle_emit_t* e, const fold_t* f, pestle_op_t op,
+                            pestle_kir_id_t a, pestle_kir_id_t b) {
+  uint8_t facts = e->k->facts;
+  e->k->facts |= f->facts;
+  pestle_kir_id_t id = pestle_kir_scalar(e->k, op, a, b, PESTLE_KIR_NONE);
+  e->k->facts = facts;
+  return id;
+}
+
+// The lanes of |value|, folded.
+static pestle_kir_id_t fold_lanes(pestle_emit_t* e, const fold_t* f,
+                                  pestle_op_t op, pestle_kir_id_t value) {
+  uint8_t facts = e->k->facts;
+  e->k->facts |= f->facts;
+  pestle_kir_id_t id = pestle_kir_reduce(e->k, value, op);
+  e->k->facts = facts;
+  return id;
 }
 
 // --- Accumulators, at the open coordinates ---
@@ -134,7 +155,7 @@ static void row_update(pestle_emit_t* e, uint32_t stage,
           e->k, PESTLE_OP_SELECT, mask, value,
           identity_of(e, s->fold, value_dtype(e, s, 0), f->lanes));
     }
-    next = pestle_kir_scalar(e->k, s->fold, acc, value, PESTLE_KIR_NONE);
+    next = step(e, f, s->fold, acc, value);
   }
   store_acc(e, stage, f, 0, next);
 }
@@ -190,8 +211,7 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
   }
   for (int64_t w = 1; w < count; w *= 2) {
     for (int64_t i = 0; i + w < count; i += 2 * w) {
-      part[i] = pestle_kir_scalar(e->k, s->fold, part[i], part[i + w],
-                                  PESTLE_KIR_NONE);
+      part[i] = step(e, f, s->fold, part[i], part[i + w]);
     }
   }
   return part[0];
@@ -219,7 +239,7 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
                               PESTLE_KIR_NONE, 0);
     } else {
       value = combine_parts(e, s, f);
-      if (f->vector_fold) value = pestle_kir_reduce(e->k, value, s->fold);
+      if (f->vector_fold) value = fold_lanes(e, f, s->fold, value);
       if (!init_is_neutral(s)) {
         value = pestle_kir_scalar(e->k, s->fold,
                                   to_lanes(e, pestle_emit_expr(e, s->inits[0]),
@@ -354,6 +374,7 @@ static void fold_body(pestle_emit_t* e, uint32_t stage, void* user) {
   fold_t f = {.lanes = 1};
   classify(e, s, first, &f);
   find_fused(e, s, &f);
+  f.facts = pestle_emit_fold_facts(e, stage);
   f.in_place = is_walked(e, &f) && starts_at_init(&f);
   if (!f.in_place) make_accumulators(e, s, &f);
   begin_carried(e, stage);

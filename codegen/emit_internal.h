@@ -150,4 +150,8 @@ uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor);
 size_t pestle_emit_scope(const pestle_emit_t* e);
 void pestle_emit_unscope(pestle_emit_t* e, size_t scope);
 
+// Facts (PESTLE_KIR_NSZ ...) of the steps of the fold |stage| that follow from how
+// its result is read.
+uint8_t pestle_emit_fold_facts(pestle_emit_t* e, uint32_t stage);
+
 #endif  // PESTLE_CODEGEN_EMIT_INTERNAL_H_

@@ -12,19 +12,27 @@
 //                         66 (6x4) / 31, 47; blocks of 1024 taps 91/94
 #include "codegen/sketch.h"
 
+// An FMA's result is ready after so many cycles, and one starts every cycle.
+static const double FMA_LATENCY = 4;
+// Bytes a cycle that one core reads from L2, from L3, and where the operands
+// crowd L3: from a mixture of it and memory.
+static const double L2_RATE = 32;
+static const double L3_RATE = 20;
+static const double CROWDED_RATE = 5;
+// Of what is hidden behind something longer, this share shows all the same: of
+// the panel, which is read in order, and of the other operand's rows, a line of
+// each at a time.
+static const double HIDDEN_SHARE = 0.07;
+static const double ROW_SHARE = 0.5;
+// Each tail is one more copy of the tile's code.
+static const double TAIL_SHARE = 0.01;
+// A candidate must be this much cheaper than one that was tried before it, whose
+// tile is larger: the model is no better.
+static const double BETTER = 0.995;
+// What differs by less is not told apart in print.
+static const double WORSE = 1.005;
+
 enum {
-  // An FMA's result is ready after 4 cycles and one starts every cycle.
-  FMA_LATENCY = 4,
-  // Bytes a cycle that one core reads from L2, from L3, and where the operands
-  // crowd L3: from a mixture of it and memory.
-  L2_RATE = 32,
-  L3_RATE = 20,
-  CROWDED_RATE = 5,
-  // Of what is hidden behind something longer, this share shows all the same:
-  // of the panel, which is read in order, and of the other operand's rows, a
-  // line of each at a time.
-  HIDDEN_PERCENT = 7,
-  ROW_PERCENT = 50,
   // Rows a large power of two apart share one set of L1d, of 8 lines: with more
   // rows they evict each other, a quarter of a cycle for each row and tap.
   L1_WAYS = 8,
@@ -51,15 +59,9 @@ enum {
   WIDE_BUDGET = 24,
   WIDE_VECTORS = 4,
   NARROW_VECTORS = 2,
-  // A candidate must be this much cheaper than one that was tried before it,
-  // whose tile is larger: the model is no better.
-  BETTER_PERMILLE = 995,
-  WORSE_PERMILLE = 1005,
   // A box of several rows of windows fills this share of L2 at most.
   BOXES_OF_L2 = 4,
   MOST_ABOVE = 16,
-  // Each tail is one more copy of the tile's code: 1 % of the cycles.
-  TAIL_PERCENT = 1,
 };
 
 // --- The model ---
@@ -85,8 +87,8 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
     compute += (double)(rows * EVICTION_QUARTERS) / 4;
   }
   if (c->height * c->taps * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
-    compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_PERCENT / 100 /
-               far_rate(k, c);
+    compute +=
+        (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_SHARE / far_rate(k, c);
   }
   int64_t taps = x->block ? x->block : c->taps;
   int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
@@ -96,8 +98,8 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
   // the sets at best.
   if (c->aliasing && !x->copied) rate /= 2;
   double traffic = (double)(vectors * c->lanes * PESTLE_SKETCH_ELEMENT) / rate;
-  return compute > traffic ? compute + traffic * HIDDEN_PERCENT / 100
-                           : traffic + compute * HIDDEN_PERCENT / 100;
+  return compute > traffic ? compute + traffic * HIDDEN_SHARE
+                           : traffic + compute * HIDDEN_SHARE;
 }
 
 // How much longer than at the full rate a panel's first reading takes: of one
@@ -163,12 +165,12 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
     cycles += elements * (c->strided ? TURN_EIGHTHS : COPY_EIGHTHS) / 8;
   }
   if (c->taps * c->width * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
-    cycles +=
-        elements * PESTLE_SKETCH_ELEMENT * first_share(c, x) / far_rate(k, c);
+    cycles += elements * (double)PESTLE_SKETCH_ELEMENT * first_share(c, x) /
+              far_rate(k, c);
   }
   cycles *= (double)c->batch;
-  if (tail) cycles += cycles * TAIL_PERCENT / 100;
-  if (c->height % x->rows) cycles += cycles * TAIL_PERCENT / 100;
+  if (tail) cycles += cycles * TAIL_SHARE;
+  if (c->height % x->rows) cycles += cycles * TAIL_SHARE;
   return cycles;
 }
 
@@ -225,7 +227,7 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
     int64_t bytes = taps * x.vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
     if (copied && bytes > most_copied) continue;
     x.cycles = cost(k, c, &x);
-    if (!best->rows || x.cycles < best->cycles * BETTER_PERMILLE / 1000) {
+    if (!best->rows || x.cycles < best->cycles * BETTER) {
       *best = x;
     }
   }
@@ -279,7 +281,7 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
   int64_t block = 0;
   if (c->block) {
     pestle_choice_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
-    if (cut.cycles < best.cycles * BETTER_PERMILLE / 1000) block = c->block;
+    if (cut.cycles < best.cycles * BETTER) block = c->block;
   }
   best = best_tile(k, c, block, spread_cycles);
   best.cycles = pestle_sketch_cycles(k, c, &best);
@@ -307,7 +309,7 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
   pestle_strbuf_appendf(text, ": %.3g cycles", x->cycles);
   // Fewer or larger pieces leave cores without work: tiles are chosen by that.
   double spread = spread_cycles(k, c, x);
-  if (spread > x->cycles * WORSE_PERMILLE / 1000) {
+  if (spread > x->cycles * WORSE) {
     pestle_strbuf_appendf(text, " (%.3g with cores that wait)", spread);
   }
 }
