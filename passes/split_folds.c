@@ -19,7 +19,6 @@
 // the region keeps the initial values (f(init, init) = init), as StableHLO lets
 // these enter anywhere. Under PESTLE_NUMERICS_STRICT float sums and products
 // and such folds stay whole.
-#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -153,45 +152,6 @@ static bool choose_cut(const split_t* s, const pestle_type_t* type,
   return out->blocks > 1;
 }
 
-// --- Neutral elements ---
-
-static double neutral_float(pestle_op_t op) {
-  if (op == PESTLE_OP_ADD) return -0.0;
-  if (op == PESTLE_OP_MULTIPLY) return 1.0;
-  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
-}
-
-static uint64_t neutral_int(pestle_op_t op, pestle_dtype_t dtype) {
-  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
-  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
-  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
-  uint64_t top = is_signed ? ones >> 1 : ones;
-  switch ((int)op) {
-    case PESTLE_OP_MULTIPLY:
-      return 1;
-    case PESTLE_OP_AND:
-      return ones;
-    case PESTLE_OP_MINIMUM:
-      return top;
-    case PESTLE_OP_MAXIMUM:
-      return is_signed ? ones - top : 0;
-    default:
-      return 0;  // add, or, xor
-  }
-}
-
-static pestle_status_t make_neutral(pestle_builder_t* b, pestle_op_t op,
-                                    pestle_dtype_t dtype,
-                                    pestle_value_t** out) {
-  pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
-  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    return pestle_pass_splat(b, &scalar, neutral_float(op), out);
-  }
-  uint64_t bits = neutral_int(op, dtype);
-  pestle_elements_t e = {scalar, &bits, pestle_dtype_size(dtype), true};
-  return pestle_pass_constant(b, &e, out);
-}
-
 // --- The pieces of the new graph ---
 
 static pestle_status_t pad_end(pestle_builder_t* b, pestle_value_t* x,
@@ -241,25 +201,12 @@ static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
   return at;
 }
 
-static pestle_status_t fold_region(pestle_builder_t* around, pestle_op_t op,
-                                   pestle_dtype_t dtype,
-                                   pestle_region_t** out_region) {
-  pestle_type_t types[2] = {pestle_type_make(dtype, 0, NULL),
-                            pestle_type_make(dtype, 0, NULL)};
-  pestle_builder_t b = {.module = around->module, .loc = around->loc};
-  PESTLE_TRY(pestle_region_create(b.module, types, 2, out_region, &b.block));
-  pestle_value_t* result;
-  PESTLE_TRY(pestle_pass_binary(&b, op, pestle_block_argument(b.block, 0),
-                                pestle_block_argument(b.block, 1), &result));
-  return pestle_op_return(&b, &result, 1, NULL);
-}
-
 static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t op,
                                  pestle_value_t* x, pestle_value_t* init,
                                  const int64_t* dims, size_t dim_count,
                                  pestle_value_t** out) {
   pestle_region_t* region;
-  PESTLE_TRY(fold_region(b, op, x->type->dtype, &region));
+  PESTLE_TRY(pestle_pass_fold_region(b, op, x->type->dtype, &region));
   pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
   pestle_value_t* operands[2] = {x, init};
   pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
@@ -277,21 +224,13 @@ static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t op,
 
 // --- Folds by one op ---
 
-static bool may_regroup(const split_t* s, pestle_op_t op,
-                        pestle_dtype_t dtype) {
-  if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;
-  bool exact = (op != PESTLE_OP_ADD && op != PESTLE_OP_MULTIPLY) ||
-               !pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
-  return exact || !is_strict(s);
-}
-
 static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
                                   pestle_op_t op) {
   pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   pestle_dtype_t dtype = x->type->dtype;
   cut_t cut;
-  if (!may_regroup(s, op, dtype) ||
+  if (!pestle_pass_may_regroup(s->ctx->options, op, dtype) ||
       !choose_cut(s, x->type, dims, (int64_t)pestle_dtype_size(dtype), &cut)) {
     return NULL;
   }
@@ -305,7 +244,7 @@ static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
   pestle_value_t* neutral;
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
   size_t count = inner_dims(dims, &cut, inner);
-  PESTLE_TRY(make_neutral(&b, op, x->type->dtype, &neutral));
+  PESTLE_TRY(pestle_pass_neutral(&b, op, x->type->dtype, &neutral));
   PESTLE_TRY(cut_value(&b, x, &cut, neutral, &x));
   PESTLE_TRY(make_fold(&b, op, x, neutral, inner, count, &x));
   PESTLE_TRY(make_fold(&b, op, x, init, &outer, 1, &x));

@@ -2,6 +2,7 @@
 // Making, reading and walking nodes for passes.
 #include "passes/util.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -124,6 +125,66 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
     pestle_value_replace_all_uses(result, values[i]);
   }
   pestle_node_erase(node);
+}
+
+// --- Folds by one op ---
+
+static double neutral_float(pestle_op_t op) {
+  if (op == PESTLE_OP_ADD) return -0.0;
+  if (op == PESTLE_OP_MULTIPLY) return 1.0;
+  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
+}
+
+static uint64_t neutral_int(pestle_op_t op, pestle_dtype_t dtype) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
+  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
+  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
+  uint64_t top = is_signed ? ones >> 1 : ones;
+  switch ((int)op) {
+    case PESTLE_OP_MULTIPLY:
+      return 1;
+    case PESTLE_OP_AND:
+      return ones;
+    case PESTLE_OP_MINIMUM:
+      return top;
+    case PESTLE_OP_MAXIMUM:
+      return is_signed ? ones - top : 0;
+    default:
+      return 0;  // add, or, xor
+  }
+}
+
+pestle_status_t pestle_pass_neutral(pestle_builder_t* b, pestle_op_t op,
+                                    pestle_dtype_t dtype,
+                                    pestle_value_t** out) {
+  pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    return pestle_pass_splat(b, &scalar, neutral_float(op), out);
+  }
+  uint64_t bits = neutral_int(op, dtype);
+  pestle_elements_t e = {scalar, &bits, pestle_dtype_size(dtype), true};
+  return pestle_pass_constant(b, &e, out);
+}
+
+pestle_status_t pestle_pass_fold_region(pestle_builder_t* around,
+                                        pestle_op_t op, pestle_dtype_t dtype,
+                                        pestle_region_t** out_region) {
+  pestle_type_t types[2] = {pestle_type_make(dtype, 0, NULL),
+                            pestle_type_make(dtype, 0, NULL)};
+  pestle_builder_t b = {.module = around->module, .loc = around->loc};
+  PESTLE_TRY(pestle_region_create(b.module, types, 2, out_region, &b.block));
+  pestle_value_t* result;
+  PESTLE_TRY(pestle_pass_binary(&b, op, pestle_block_argument(b.block, 0),
+                                pestle_block_argument(b.block, 1), &result));
+  return pestle_op_return(&b, &result, 1, NULL);
+}
+
+bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
+                             pestle_op_t op, pestle_dtype_t dtype) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;
+  bool exact = (op != PESTLE_OP_ADD && op != PESTLE_OP_MULTIPLY) ||
+               !pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  return exact || options->numerics != PESTLE_NUMERICS_STRICT;
 }
 
 // --- Reading ---

@@ -84,6 +84,22 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_splat(pestle_builder_t* b,
 // Replaces every result by |values| and erases the node.
 void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
+// --- Folds by one op ---
+
+// The element that |op|, one of those pestle_block_fold_op() tells, leaves
+// every other as it is with.
+PESTLE_NODISCARD pestle_status_t pestle_pass_neutral(pestle_builder_t* b,
+                                                     pestle_op_t op,
+                                                     pestle_dtype_t dtype,
+                                                     pestle_value_t** out);
+// The region of a fold by |op|.
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_fold_region(pestle_builder_t* around, pestle_op_t op,
+                        pestle_dtype_t dtype, pestle_region_t** out_region);
+// Whether the terms of a fold by |op| may be grouped anew.
+bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
+                             pestle_op_t op, pestle_dtype_t dtype);
+
 // --- Reading ---
 
 static inline bool pestle_pass_is(const pestle_value_t* value, pestle_op_t op) {
