@@ -30,6 +30,8 @@ enum {
   // Windows that are shorter stay as they are: of 16 to a row 2 kernels more
   // win next to nothing. More than a block, so that this comes to an end.
   LEAST_WINDOW = 32,
+  // A kernel's axes: those of the blocks, and the one it folds over.
+  MOST_RANK = 10,
 };
 
 // Of result i along |dim|: the fold of elements [0, i] of x, or [i, end) when
@@ -113,7 +115,7 @@ static bool read_scan(const pestle_pass_context_t* ctx,
   out->op = pestle_block_fold_op(pestle_node_body(node, 0));
   out->dim = find_dim(node);
   return out->op != PESTLE_OP_COUNT && out->dim >= 0 &&
-         out->x->type->rank < PESTLE_MAX_RANK &&
+         out->x->type->rank <= MOST_RANK &&
          pestle_type_count(node->results[0].type) > 0 &&
          pestle_pass_may_regroup(ctx->options, out->op, out->x->type->dtype) &&
          may_repeat(out->op, out->init) && read_range(node, out);
