@@ -30,8 +30,6 @@ enum {
   // Windows that are shorter stay as they are: of 16 to a row 2 kernels more
   // win next to nothing. More than a block, so that this comes to an end.
   LEAST_WINDOW = 32,
-  // A kernel's axes: those of the blocks, and the one it folds over.
-  MOST_RANK = 10,
 };
 
 // Of result i along |dim|: the fold of elements [0, i] of x, or [i, end) when
@@ -115,7 +113,6 @@ static bool read_scan(const pestle_pass_context_t* ctx,
   out->op = pestle_block_fold_op(pestle_node_body(node, 0));
   out->dim = find_dim(node);
   return out->op != PESTLE_OP_COUNT && out->dim >= 0 &&
-         out->x->type->rank <= MOST_RANK &&
          pestle_type_count(node->results[0].type) > 0 &&
          pestle_pass_may_regroup(ctx->options, out->op, out->x->type->dtype) &&
          may_repeat(out->op, out->init) && read_range(node, out);
@@ -229,24 +226,43 @@ static pestle_status_t trim(pestle_builder_t* b, const scan_t* s,
   return pestle_pass_make(b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
 }
 
-static pestle_status_t split_scan(const scan_t* s, pestle_node_t* node) {
+// The dims on either side of the axis as one, since a kernel has few.
+static pestle_type_t collapse(const pestle_type_t* type, int32_t dim) {
+  pestle_type_t out = pestle_type_make(type->dtype, 0, NULL);
+  for (int32_t d = 0; d < type->rank; ++d) {
+    bool joins = d > 0 && d != dim && d != dim + 1;
+    if (joins) {
+      out.dims[out.rank - 1] *= type->dims[d];
+    } else {
+      out.dims[out.rank++] = type->dims[d];
+    }
+  }
+  return out;
+}
+
+static pestle_status_t split_scan(scan_t* s, pestle_node_t* node) {
   pestle_builder_t b = pestle_builder_before(node);
-  const pestle_type_t* type = node->results[0].type;
-  pestle_dtype_t dtype = type->dtype;
-  pestle_value_t *x = s->x, *init = s->init, *neutral, *before, *inside;
+  const pestle_type_t* whole = node->results[0].type;
+  pestle_dtype_t dtype = whole->dtype;
+  pestle_type_t from = collapse(s->x->type, s->dim);
+  pestle_type_t type = collapse(whole, s->dim);
+  pestle_value_t *x, *init = s->init, *neutral, *before, *inside;
+  s->dim = s->dim > 0;
+  PESTLE_TRY(pestle_pass_reshape(&b, s->x, &from, &x));
   PESTLE_TRY(pad(&b, x, s->dim, s->low, s->high, init, &x));
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
       pestle_dtype_size(dtype) < pestle_dtype_size(PESTLE_F32)) {
     PESTLE_TRY(pestle_pass_convert(&b, x, PESTLE_F32, &x));
     PESTLE_TRY(pestle_pass_convert(&b, init, PESTLE_F32, &init));
   }
-  int64_t missing = (BLOCK - type->dims[s->dim] % BLOCK) % BLOCK;
+  int64_t missing = (BLOCK - type.dims[s->dim] % BLOCK) % BLOCK;
   PESTLE_TRY(pestle_pass_neutral(&b, s->op, x->type->dtype, &neutral));
   PESTLE_TRY(cut(&b, s, x, missing, neutral, &x));
   PESTLE_TRY(fold_before(&b, s, x, neutral, init, &before));
   PESTLE_TRY(make_window(&b, s, x, neutral, s->dim + 1, false, &inside));
   PESTLE_TRY(pestle_pass_binary(&b, s->op, before, inside, &x));
-  PESTLE_TRY(trim(&b, s, x, type, &x));
+  PESTLE_TRY(trim(&b, s, x, &type, &x));
+  PESTLE_TRY(pestle_pass_reshape(&b, x, whole, &x));
   PESTLE_TRY(pestle_pass_convert(&b, x, dtype, &x));
   pestle_pass_replace(node, &x);
   return NULL;
