@@ -121,7 +121,7 @@ static double number(const pestle_type_t* type, const void* data, int64_t i) {
 // many additions as terms; its sums of f32 and f16 are of f64. Measured for f32:
 // 2e-6, where this allows 6e-5.
 static double tolerance(const run_t* r, double want) {
-  assert_true(!r->kind->terms_epsilon || fabs(want) <= 16);
+  assert_true(r->kind->terms_epsilon == 0 || fabs(want) <= 16);
   if (r->in_order) return 0;
   double own = r->kind->dtype == PESTLE_F64 ? (double)r->extent : 0;
   return r->kind->terms_epsilon * 16 * (64 + own) +
