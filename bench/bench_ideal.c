@@ -95,8 +95,8 @@ static void layer_norm(const float* input, float* output) {
       s = _mm512_add_ps(s, v);
       q = _mm512_fmadd_ps(v, v, q);
     }
-    float mean = _mm512_reduce_add_ps(s) / COLUMNS;
-    float variance = _mm512_reduce_add_ps(q) / COLUMNS - mean * mean;
+    float mean = _mm512_reduce_add_ps(s) / (float)COLUMNS;
+    float variance = _mm512_reduce_add_ps(q) / (float)COLUMNS - mean * mean;
     __m512 a = _mm512_set1_ps(1.0f / __builtin_sqrtf(variance + 1e-5f));
     __m512 b = _mm512_set1_ps(mean);
     for (int i = 0; i < COLUMNS; i += LANES) {
