@@ -177,6 +177,7 @@ pestle_status_t pestle_fuse_remark_edges(pestle_fuse_t* f) {
 }
 
 void pestle_fuse_remark_fusions(pestle_fuse_t* f) {
+  if (!f->pairs.size) return;  // and perhaps no list
   // The block's remarks are the last ones.
   pestle_remark_t* remarks =
       f->ctx->remarks->list.data + f->ctx->remarks->list.size - f->pairs.size;
