@@ -79,9 +79,11 @@ static void factor_column(linalg_t* l, uint32_t a, pk_t base, int64_t n,
   pk_t at = element(l, base, i, row, k, column);
   pestle_direct_set(d, l->sum, load(l, a, at, 1, PESTLE_KIR_NONE));
   pk_t j = loop(l, "j", zero, k);
-  take_away(
-      l, load(l, a, element(l, base, i, row, j, column), 1, PESTLE_KIR_NONE),
-      load(l, a, element(l, base, k, row, j, column), 1, PESTLE_KIR_NONE));
+  pk_t p = element(l, base, i, row, j, column);
+  p = load(l, a, p, 1, PESTLE_KIR_NONE);
+  pk_t q = element(l, base, k, row, j, column);
+  q = load(l, a, q, 1, PESTLE_KIR_NONE);
+  take_away(l, p, q);
   pestle_kir_end(d->k);
   pk_t sum = pestle_direct_get(d, l->sum);
   pestle_kir_if(d->k, pestle_direct_op(d, PESTLE_OP_EQ, i, k));
@@ -106,9 +108,9 @@ pestle_status_t pestle_direct_cholesky(pestle_direct_t* d) {
   bool lower = PESTLE_NODE_BOOL(d->node, lower);
   linalg_t l = make(d);
   uint32_t a = pestle_direct_result(d, 0);
-  pk_t g =
-      pestle_kir_for(d->k, "g", pestle_direct_index(d, 0),
-                     pestle_direct_index(d, matrices), 1, PESTLE_KIR_GROUP_X);
+  pk_t zero = pestle_direct_index(d, 0);
+  pk_t all = pestle_direct_index(d, matrices);
+  pk_t g = pestle_kir_for(d->k, "g", zero, all, 1, PESTLE_KIR_GROUP_X);
   l.sum = pestle_direct_variable(d, "sum", l.computed, 1);
   factor_column(&l, a, pestle_kir_madi(d->k, g, n * n, PESTLE_KIR_NONE), n,
                 lower ? n : 1, lower ? 1 : n);
@@ -195,9 +197,9 @@ pestle_status_t pestle_direct_triangular_solve(pestle_direct_t* d) {
   s.a = pestle_direct_operand(d, 0);
   s.b = pestle_direct_operand(d, 1);
   s.x = pestle_direct_result(d, 0);
-  pk_t g = pestle_kir_for(d->k, "g", pestle_direct_index(d, 0),
-                          pestle_direct_index(d, matrices * blocks), 1,
-                          PESTLE_KIR_GROUP_X);
+  pk_t zero = pestle_direct_index(d, 0);
+  pk_t all = pestle_direct_index(d, matrices * blocks);
+  pk_t g = pestle_kir_for(d->k, "g", zero, all, 1, PESTLE_KIR_GROUP_X);
   pk_t by = pestle_direct_index(d, blocks);
   pk_t matrix = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
   pk_t other =

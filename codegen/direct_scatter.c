@@ -144,8 +144,8 @@ static position_t open_loops(scatter_t* s, const axes_t* axes, const char* name,
                              position_t at) {
   for (uint32_t i = 0; i < axes->count; ++i) {
     const axis_t* a = &axes->list[i];
-    pk_t by = loop(s, name, pestle_direct_index(s->d, 0),
-                   pestle_direct_index(s->d, a->extent));
+    pk_t zero = pestle_direct_index(s->d, 0);
+    pk_t by = loop(s, name, zero, pestle_direct_index(s->d, a->extent));
     at = move(s, at, a, by);
   }
   return at;
@@ -193,10 +193,10 @@ static pestle_status_t update_vectors(scatter_t* s, position_t at, pk_t first,
   }
   if (whole == s->vector.extent) return NULL;
   if (rest != PESTLE_KIR_NONE) pestle_kir_if(k, rest);
-  pk_t mask =
-      pestle_kir_mask(k, pestle_direct_index(s->d, whole),
-                      pestle_direct_index(s->d, s->vector.extent), LANES);
-  at = move(s, at, &s->vector, pestle_direct_index(s->d, whole));
+  pk_t tail = pestle_direct_index(s->d, whole);
+  pk_t extent = pestle_direct_index(s->d, s->vector.extent);
+  pk_t mask = pestle_kir_mask(k, tail, extent, LANES);
+  at = move(s, at, &s->vector, tail);
   PESTLE_TRY(update(s, at, LANES, mask));
   if (rest != PESTLE_KIR_NONE) pestle_kir_end(k);
   return NULL;
@@ -244,8 +244,8 @@ static void find_slice(scatter_t* s, position_t* at) {
   pestle_direct_t* d = s->d;
   for (int32_t i = 0; i < s->input->rank; ++i) {
     if (!s->limit[i]) continue;
-    pk_t start = pestle_direct_load(d, pestle_direct_operand(d, (size_t)i + 2),
-                                    pestle_direct_index(d, 0));
+    uint32_t given = pestle_direct_operand(d, (size_t)i + 2);
+    pk_t start = pestle_direct_load(d, given, pestle_direct_index(d, 0));
     if (pestle_kir_type_of(d->k, start) == PESTLE_U64) {
       pk_t most = pestle_kir_int(d->k, PESTLE_U64, 1, s->limit[i]);
       start = pestle_direct_op(d, PESTLE_OP_MINIMUM, start, most);

@@ -50,8 +50,9 @@ static void sort_axes(select_t* s) {
 }
 
 static pk_t loop(select_t* s, const char* name, int64_t count) {
-  return pestle_kir_for(s->d->k, name, pestle_direct_index(s->d, 0),
-                        pestle_direct_index(s->d, count), 1, PESTLE_KIR_SERIAL);
+  pk_t zero = pestle_direct_index(s->d, 0);
+  pk_t end = pestle_direct_index(s->d, count);
+  return pestle_kir_for(s->d->k, name, zero, end, 1, PESTLE_KIR_SERIAL);
 }
 
 static void close(select_t* s) {
@@ -127,9 +128,9 @@ static pestle_status_t emit_sources(select_t* s, pk_t at, pk_t from) {
     from = pestle_kir_madi(d->k, place[i], s->inner[i].source, from);
   }
   PESTLE_TRY(select_best(s, place, at));
-  pestle_kir_if(
-      d->k, pestle_direct_op(d, PESTLE_OP_EQ, pestle_direct_get(d, s->found),
-                             pestle_direct_index(d, 1)));
+  pk_t found = pestle_direct_get(d, s->found);
+  found = pestle_direct_op(d, PESTLE_OP_EQ, found, pestle_direct_index(d, 1));
+  pestle_kir_if(d->k, found);
   pk_t to = pestle_direct_clamp(d, pestle_direct_get(d, s->at), 0, count - 1);
   pk_t pair[2] = {pestle_direct_load(d, s->result, to),
                   pestle_direct_load(d, s->source, from)};

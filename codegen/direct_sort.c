@@ -66,9 +66,10 @@ static pestle_status_t merge_one(sort_t* s, const place_t* from,
   pk_t takes_right = pestle_direct_op(
       d, PESTLE_OP_AND, some, pestle_direct_op(d, PESTLE_OP_OR, done, first));
   for (uint32_t i = 0; i < s->count; ++i) {
-    pestle_direct_store(
-        d, to->buffers[i], at(s, to, position),
-        pestle_direct_select(d, takes_right, pairs[2 * i], pairs[2 * i + 1]));
+    pk_t place = at(s, to, position);
+    pk_t taken =
+        pestle_direct_select(d, takes_right, pairs[2 * i], pairs[2 * i + 1]);
+    pestle_direct_store(d, to->buffers[i], place, taken);
   }
   pk_t step = pestle_kir_cast(d->k, takes_right, PESTLE_INDEX);
   pestle_direct_set(d, s->right, add(s, right, step));
@@ -116,8 +117,9 @@ static pestle_status_t sort_row(sort_t* s, const place_t* rows,
   s->right = pestle_direct_variable(d, "right", PESTLE_INDEX, 1);
   uint32_t width = pestle_direct_variable(d, "width", PESTLE_INDEX, 1);
   pestle_direct_set(d, width, pestle_direct_index(d, 1));
-  pestle_kir_for(d->k, "p", pestle_direct_index(d, 0),
-                 pestle_direct_index(d, twice), 1, PESTLE_KIR_SERIAL);
+  pk_t zero = pestle_direct_index(d, 0);
+  pk_t end = pestle_direct_index(d, twice);
+  pestle_kir_for(d->k, "p", zero, end, 1, PESTLE_KIR_SERIAL);
   pk_t w = pestle_direct_clamp(d, pestle_direct_get(d, width), 1, s->length);
   PESTLE_TRY(merge_pass(s, rows, work, w));
   w = pestle_direct_clamp(d, add(s, w, w), 1, s->length);
@@ -154,12 +156,13 @@ pestle_status_t pestle_direct_sort(pestle_direct_t* d) {
     work.buffers[i] = pestle_direct_workspace(
         d, d->node->results[i].type->dtype, rows * s.length);
   }
-  pk_t g = pestle_kir_for(d->k, "row", pestle_direct_index(d, 0),
-                          pestle_direct_index(d, rows), 1, PESTLE_KIR_GROUP_X);
+  pk_t zero = pestle_direct_index(d, 0);
+  pk_t all = pestle_direct_index(d, rows);
+  pk_t g = pestle_kir_for(d->k, "row", zero, all, 1, PESTLE_KIR_GROUP_X);
   pk_t by = pestle_direct_index(d, inner);
-  row.base = pestle_kir_madi(d->k, pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by),
-                             s.length * inner,
-                             pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by));
+  pk_t outer = pestle_direct_op(d, PESTLE_OP_DIVIDE, g, by);
+  pk_t rest = pestle_direct_op(d, PESTLE_OP_REMAINDER, g, by);
+  row.base = pestle_kir_madi(d->k, outer, s.length * inner, rest);
   work.base = pestle_kir_madi(d->k, g, s.length, PESTLE_KIR_NONE);
   PESTLE_TRY(sort_row(&s, &row, &work));
   pestle_kir_end(d->k);
