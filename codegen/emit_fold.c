@@ -4,6 +4,7 @@
 
 #include "codegen/emit_internal.h"
 #include "codegen/schedule.h"
+#include "ir/neutral.h"
 
 enum {
   MAX_PARTS = 64,  // of one element's fold; more than any register file holds

@@ -57,10 +57,6 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_rfactor(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          uint32_t axis,
                                                          bool reassociate);
-// The neutral element of the associative row |op|: |*out_f| of a float dtype,
-// else |*out_i|.
-void pestle_fold_neutral(pestle_op_t op, pestle_dtype_t dtype, double* out_f,
-                         int64_t* out_i);
 // partial S.k f: the fold S becomes a fold of partial results, one a block of
 // |factor| coordinates of its fold axis |axis|, over the blocks in order. The
 // partial results are a stage of their own, |*out_partial|, with one more map

@@ -32,3 +32,18 @@ void pestle_remark_describe(const pestle_node_t* node, pestle_strbuf_t* out) {
   pestle_strbuf_append_c(out, pestle_op_info((pestle_op_t)node->op)->name);
   if (node->loc.name) pestle_strbuf_appendf(out, " (%s)", node->loc.name);
 }
+
+void pestle_remarks_add_on(pestle_remarks_t* remarks, const char* pass,
+                           const pestle_node_t* node, const char* code,
+                           const char* text) {
+  if (!remarks) return;
+  pestle_strbuf_t what;
+  pestle_strbuf_init(remarks->list.allocator, &what);
+  pestle_remark_describe(node, &what);
+  pestle_remarks_add(remarks,
+                     &(pestle_remark_t){.pass = pass,
+                                        .code = code,
+                                        .what = pestle_strbuf_cstr(&what),
+                                        .text = text});
+  pestle_strbuf_deinit(&what);
+}

@@ -31,6 +31,10 @@ void pestle_remarks_deinit(pestle_remarks_t* remarks);
 // Adds a remark whose texts are copied, |pass| and |code| excepted.
 void pestle_remarks_add(pestle_remarks_t* remarks,
                         const pestle_remark_t* remark);
+// A remark on |node|, for all kernels. |remarks| NULL: nobody asks.
+void pestle_remarks_add_on(pestle_remarks_t* remarks, const char* pass,
+                           const pestle_node_t* node, const char* code,
+                           const char* text);
 PESTLE_NODISCARD pestle_status_t
 pestle_remarks_status(const pestle_remarks_t* remarks);
 

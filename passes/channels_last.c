@@ -150,20 +150,6 @@ static const struct {
                                "whole slices along one dimension"},
 };
 
-static void remark(pestle_remarks_t* remarks, const pestle_node_t* node,
-                   const char* code, const char* text) {
-  if (!remarks) return;
-  pestle_strbuf_t what;
-  pestle_strbuf_init(remarks->list.allocator, &what);
-  pestle_remark_describe(node, &what);
-  pestle_remarks_add(remarks,
-                     &(pestle_remark_t){.pass = "channels_last",
-                                        .code = code,
-                                        .what = pestle_strbuf_cstr(&what),
-                                        .text = text});
-  pestle_strbuf_deinit(&what);
-}
-
 // "[b,f,0,1]": what each dim is, where |perm| leads to [b, spatial, f].
 static void append_layout(const int64_t* perm, int32_t rank,
                           pestle_strbuf_t* out) {
@@ -198,7 +184,8 @@ static void remark_turned(pestle_remarks_t* remarks, const pestle_node_t* node,
   pestle_strbuf_append_c(&text,
                          ": vectors go along the features, which are then "
                          "contiguous");
-  remark(remarks, node, "turned", pestle_strbuf_cstr(&text));
+  pestle_remarks_add_on(remarks, "channels_last", node, "turned",
+                        pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);
 }
 
@@ -241,16 +228,19 @@ static void remark_reader(pestle_remarks_t* remarks,
                           const pestle_node_t* reader) {
   uint64_t why = reader->scratch;
   if (reader->op == PESTLE_OP_CONVOLUTION) {
-    remark(remarks, reader, "enters",
-           "reads a transposed copy: here data comes in that lies the other "
-           "way");
+    pestle_remarks_add_on(
+        remarks, "channels_last", reader, "enters",
+        "reads a transposed copy: here data comes in that lies the other "
+        "way");
   } else if (pestle_pass_is_terminator(reader)) {
-    remark(remarks, reader, "leaves",
-           "reads a transposed copy: the model's results have an order of "
-           "their own");
+    pestle_remarks_add_on(
+        remarks, "channels_last", reader, "leaves",
+        "reads a transposed copy: the model's results have an order of "
+        "their own");
   } else {
     if (why >= PESTLE_LAYOUT_REASON_COUNT) why = PESTLE_LAYOUT_NONE;
-    remark(remarks, reader, stays[why].code, stays[why].sentence);
+    pestle_remarks_add_on(remarks, "channels_last", reader, stays[why].code,
+                          stays[why].sentence);
   }
 }
 
@@ -275,15 +265,16 @@ static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed,
   layout_t l = read_layout(node);
   if (is_iota(l.lhs, l.rank) && is_iota(l.rhs, l.rank) &&
       is_iota(l.out, l.rank)) {
-    remark(remarks, node, "channels-last",
-           "has its features innermost as it is");
+    pestle_remarks_add_on(remarks, "channels_last", node, "channels-last",
+                          "has its features innermost as it is");
     return NULL;
   }
   remark_turned(remarks, node, &l);
   if (!is_iota(l.rhs, l.rank) && !is_free(operand(node, 1))) {
-    remark(remarks, node, "weights",
-           "has weights that are no constant: each run copies them to "
-           "[spatial, in, out]");
+    pestle_remarks_add_on(
+        remarks, "channels_last", node, "weights",
+        "has weights that are no constant: each run copies them to "
+        "[spatial, in, out]");
   }
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *x, *w, *result;
@@ -327,9 +318,10 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
       if (why) n->scratch = why;
       continue;
     }
-    remark(c->remarks, n, "pushed",
-           "works on the turned tensor; the transpose in front of it moves "
-           "behind it");
+    pestle_remarks_add_on(
+        c->remarks, "channels_last", n, "pushed",
+        "works on the turned tensor; the transpose in front of it moves "
+        "behind it");
     pestle_pass_replace(n, &out);
     c->changed = true;
   }

@@ -180,20 +180,6 @@ static pestle_status_t make_dot(pestle_builder_t* b, const pestle_node_t* node,
 
 // --- What `pestle explain` says ---
 
-static void remark(pestle_remarks_t* remarks, const pestle_node_t* node,
-                   const char* code, const char* text) {
-  if (!remarks) return;
-  pestle_strbuf_t what;
-  pestle_strbuf_init(remarks->list.allocator, &what);
-  pestle_remark_describe(node, &what);
-  pestle_remarks_add(remarks,
-                     &(pestle_remark_t){.pass = "normalise_dots",
-                                        .code = code,
-                                        .what = pestle_strbuf_cstr(&what),
-                                        .text = text});
-  pestle_strbuf_deinit(&what);
-}
-
 static void remark_dot(pestle_remarks_t* remarks, const pestle_node_t* node,
                        const side_t* lhs, const side_t* rhs) {
   bool left = moves(lhs, lhs->contract_last);
@@ -209,7 +195,7 @@ static void remark_dot(pestle_remarks_t* remarks, const pestle_node_t* node,
   (void)snprintf(text, sizeof(text),
                  "is written as [batch, m, k] x [batch, %s]: %s",
                  rhs->contract_last ? "n, k" : "k, n", how);
-  remark(remarks, node, "dot", text);
+  pestle_remarks_add_on(remarks, "normalise_dots", node, "dot", text);
 }
 
 static pestle_status_t normalise(pestle_node_t* node, bool* changed,
@@ -287,9 +273,10 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
                             pestle_remarks_t* remarks) {
   const pestle_node_t* reshape = may_sink(node) ? find_reshape(node) : NULL;
   if (!reshape) return NULL;
-  remark(remarks, node, "sunk",
-         "works before the reshape that it read, which would part it from the "
-         "op before");
+  pestle_remarks_add_on(
+      remarks, "normalise_dots", node, "sunk",
+      "works before the reshape that it read, which would part it from the "
+      "op before");
   pestle_type_t type = *operand(reshape, 0)->type;
   bool scalar = node->results[0].type->rank == 0;
   pestle_builder_t b = pestle_builder_before(node);

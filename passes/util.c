@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making, reading and walking nodes for passes.
 #include "passes/util.h"
+#include "ir/neutral.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -129,39 +129,16 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
 
 // --- Folds by one op ---
 
-static double neutral_float(pestle_op_t op) {
-  if (op == PESTLE_OP_ADD) return -0.0;
-  if (op == PESTLE_OP_MULTIPLY) return 1.0;
-  return op == PESTLE_OP_MAXIMUM ? (double)-INFINITY : (double)INFINITY;
-}
-
-static uint64_t neutral_int(pestle_op_t op, pestle_dtype_t dtype) {
-  const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
-  bool is_signed = info->kind == PESTLE_KIND_SIGNED;
-  uint64_t ones = info->bits >= 64 ? ~0ull : (1ull << info->bits) - 1;
-  uint64_t top = is_signed ? ones >> 1 : ones;
-  switch ((int)op) {
-    case PESTLE_OP_MULTIPLY:
-      return 1;
-    case PESTLE_OP_AND:
-      return ones;
-    case PESTLE_OP_MINIMUM:
-      return top;
-    case PESTLE_OP_MAXIMUM:
-      return is_signed ? ones - top : 0;
-    default:
-      return 0;  // add, or, xor
-  }
-}
-
 pestle_status_t pestle_pass_neutral(pestle_builder_t* b, pestle_op_t op,
                                     pestle_dtype_t dtype,
                                     pestle_value_t** out) {
   pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
+  double f;
+  int64_t bits;
+  pestle_fold_neutral(op, dtype, &f, &bits);
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    return pestle_pass_splat(b, &scalar, neutral_float(op), out);
+    return pestle_pass_splat(b, &scalar, f, out);
   }
-  uint64_t bits = neutral_int(op, dtype);
   pestle_elements_t e = {scalar, &bits, pestle_dtype_size(dtype), true};
   return pestle_pass_constant(b, &e, out);
 }
