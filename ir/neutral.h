@@ -2,8 +2,8 @@
 #ifndef PESTLE_IR_NEUTRAL_H_
 #define PESTLE_IR_NEUTRAL_H_
 
-#include "pestle/types.h"
 #include "pestle/op.h"
+#include "pestle/types.h"
 
 // The neutral element of the associative row |op|: |*out_f| of a float dtype,
 // else |*out_i|.
