@@ -14,9 +14,17 @@
 //     kind; outside of them only pure instructions stand. Groups are
 //     independent. On a CPU there is exactly one, group.x, and a launch runs
 //     indices [begin, end) of it.
-//  5. Extents, strides and offsets are constants; only what changes between
+//  5. LANE loops stand under the group loops, not in each other but x in y in z,
+//     lo 0, step 1, with at most the lanes of the kernel. Every lane runs what
+//     lies outside of them with the same values; there it stores to private
+//     buffers only. A value does not leave its lane loop, a private buffer may:
+//     each lane has its own. BARRIER stands outside of lane loops. What one lane
+//     writes to shared or global memory, others see after a barrier. So lane
+//     loops that run one after the other, each from the first lane to the last,
+//     compute the same.
+//  6. Extents, strides and offsets are constants; only what changes between
 //     runs of one plan is a parameter.
-//  6. All lanes of an operand group agree: an instruction of n lanes takes
+//  7. All lanes of an operand group agree: an instruction of n lanes takes
 //     operands of n lanes (splat is explicit), but for memory indices, masks of
 //     the access's lanes, IF, FOR, MADI and MASK operands (one lane).
 #ifndef PESTLE_KIR_H_

@@ -29,7 +29,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 0u
+#define PESTLE_ABI_MINOR 1u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -78,6 +78,21 @@ typedef struct pestle_blob_t {
   size_t size;
 } pestle_blob_t;
 
+// A multiplication of small matrices that a target has as one instruction: rows
+// m x k times k x n plus m x n. Frozen.
+typedef struct pestle_intrinsic_t {
+  uint8_t kind;     // pestle_intrinsic_kind_t
+  uint8_t a, b, c;  // pestle_dtype_t of the operands and the sum
+  uint16_t m, n, k;
+  uint16_t lanes;  // that work on it together
+} pestle_intrinsic_t;
+
+typedef enum pestle_intrinsic_kind_e {
+  PESTLE_INTRINSIC_NONE = 0,
+  PESTLE_INTRINSIC_MMA = 1,    // operands in registers of a subgroup
+  PESTLE_INTRINSIC_WGMMA = 2,  // operands in shared memory, four subgroups
+} pestle_intrinsic_kind_t;
+
 // What a target can do: data, so that nothing above plugins/ asks for a name.
 typedef struct pestle_target_caps_t {
   size_t struct_size;
@@ -97,12 +112,26 @@ typedef struct pestle_target_caps_t {
   // op_dtypes[op]: bit d set when the target compiles the op (code of kir.h)
   // with operands of dtype d; for CAST of and to d.
   uint32_t op_dtypes[PESTLE_KIR_OP_LIMIT];
+  // -- minor 1 --
+  // Devices with groups of lanes: the most lanes and groups along x, y, z. 0:
+  // the target has no lanes, as CPUs, and runs a group on one thread.
+  uint32_t max_lanes_axis[3];
+  uint32_t max_groups_axis[3];
+  uint32_t register_bytes_lane;   // registers that a lane may have
+  uint32_t register_bytes_group;  // and all lanes of an execution unit
+  uint64_t memory_bytes_second;   // of the device's memory; 0: unknown
+  uint32_t storage_dtypes;        // bit d: buffers may hold dtype d
+  uint32_t intrinsic_count;
+  pestle_intrinsic_t intrinsic[16];  // matrix units
 } pestle_target_caps_t;
 
 typedef enum pestle_target_flag_e {
   PESTLE_TARGET_FLUSHES_DENORMALS = 1,
   PESTLE_TARGET_FMA = 2,          // fused multiply-add is one instruction
   PESTLE_TARGET_INTERPRETED = 4,  // time per instruction, not per lane
+  // Runs groups of lanes side by side; its kernels have LANE loops and barriers.
+  PESTLE_TARGET_LANES = 8,
+  PESTLE_TARGET_ASYNC_COPY = 16,  // global to shared, past the registers
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.
@@ -149,7 +178,45 @@ typedef int32_t (*pestle_cpu_entry_t)(const void* self, void* const* buffers,
 
 typedef struct pestle_loaded_s pestle_loaded_t;
 
-// The device half. Memory, code, launches.
+// A queue of a device's work, an event, a fence, a recording: the backend's own.
+typedef struct pestle_device_stream_s pestle_device_stream_t;
+typedef struct pestle_device_event_s pestle_device_event_t;
+typedef struct pestle_device_fence_s pestle_device_fence_t;
+typedef struct pestle_device_graph_s pestle_device_graph_t;
+
+// One launch. All is borrowed during the call.
+typedef struct pestle_launch_t {
+  size_t struct_size;
+  const pestle_loaded_t* loaded;
+  void* const* buffers;  // addresses in arg_slot order
+  uint32_t buffer_count;
+  uint32_t param_count;
+  const int64_t* params;
+} pestle_launch_t;
+
+// What memory_get() and memory_set() are about; bytes of one device.
+typedef enum pestle_memory_e {
+  PESTLE_MEMORY_ACTIVE = 0,       // get: held by buffers
+  PESTLE_MEMORY_PEAK = 1,         // get: most that was; set to 0: begin anew
+  PESTLE_MEMORY_CACHE = 2,        // get: kept for reuse; set to 0: give it back
+  PESTLE_MEMORY_CACHE_LIMIT = 3,  // get, set: most that is kept
+  PESTLE_MEMORY_LIMIT = 4,        // get, set: allocations past it fail
+  PESTLE_MEMORY_WIRED_LIMIT = 5,  // get, set: most that the system may pin
+  PESTLE_MEMORY_TOTAL = 6,        // get: what the device has
+} pestle_memory_t;
+
+// A property of a device: a text or an integer.
+typedef struct pestle_device_property_t {
+  size_t struct_size;
+  char name[64];
+  bool is_text;
+  int64_t integer;
+  char text[256];
+} pestle_device_property_t;
+
+// The device half. Memory, code, launches. Every slot may be missing; what then
+// does not work is said where it is asked for. A device address is a void* that
+// the host never follows, but adds offsets to within one allocation.
 typedef struct pestle_device_api_t {
   size_t struct_size;
   // Loads an artifact of this backend for |device|. MALFORMED for damaged,
@@ -164,17 +231,99 @@ typedef struct pestle_device_api_t {
                                pestle_cpu_entry_t* out_entry,
                                const void** out_entry_self);
   // Device memory, at least 64-byte aligned; NULL slots on cpu devices, where
-  // the host's allocator serves.
+  // the host's allocator serves. It is the backend's own allocator, which may
+  // cache: never one of the host's.
   pestle_status_t (*allocate)(void* self, int32_t device, size_t size,
                               void** out_data);
-  // Frees |size| bytes of allocate().
+  // Frees |size| bytes of allocate(). Work that was queued before may still use
+  // them: the backend sees to that.
   void (*deallocate)(void* self, int32_t device, void* data, size_t size);
   // Copies |size| bytes between the host's and the device's memory and returns
-  // when it is done.
+  // when it is done. Waits for no stream: that is the caller's matter.
   pestle_status_t (*copy_from_host)(void* self, int32_t device,
                                     const void* from, void* to, size_t size);
   pestle_status_t (*copy_to_host)(void* self, int32_t device, const void* from,
                                   void* to, size_t size);
+  // -- minor 1 --
+  // Between two devices of this backend, or within one; returns when done.
+  pestle_status_t (*copy_device)(void* self, int32_t from_device,
+                                 const void* from, int32_t to_device, void* to,
+                                 size_t size);
+  // Where the host may read and write the memory at |data|, or NULL where it
+  // cannot.
+  void* (*buffer_raw_ptr)(void* self, int32_t device, void* data);
+
+  // Streams: work of one is done in order, that of two in any.
+  pestle_status_t (*stream_create)(void* self, int32_t device,
+                                   pestle_device_stream_t** out_stream);
+  // Waits until all that was queued is done, and says what of it failed.
+  pestle_status_t (*stream_synchronize)(void* self,
+                                        pestle_device_stream_t* stream);
+  // Waits, then frees the stream.
+  void (*stream_destroy)(void* self, pestle_device_stream_t* stream);
+  // Queues a launch of all groups. |stream| NULL: runs it and waits. A kernel
+  // without lanes has one thread for each index of its group loops.
+  pestle_status_t (*launch)(void* self, int32_t device,
+                            pestle_device_stream_t* stream,
+                            const pestle_launch_t* launch);
+  // Queues copies; the host's bytes must stay until the stream is past them.
+  pestle_status_t (*queue_from_host)(void* self, pestle_device_stream_t* stream,
+                                     const void* from, void* to, size_t size);
+  pestle_status_t (*queue_to_host)(void* self, pestle_device_stream_t* stream,
+                                   const void* from, void* to, size_t size);
+  pestle_status_t (*queue_copy)(void* self, pestle_device_stream_t* stream,
+                                const void* from, void* to, size_t size);
+
+  // Events hold a number that only grows; 0 at first. On cpu devices too.
+  pestle_status_t (*event_create)(void* self, int32_t device,
+                                  pestle_device_event_t** out_event);
+  void (*event_destroy)(void* self, pestle_device_event_t* event);
+  // Waits until the number is at least |value|: the caller, or |stream|.
+  pestle_status_t (*event_wait)(void* self, pestle_device_event_t* event,
+                                uint64_t value);
+  pestle_status_t (*event_wait_stream)(void* self, pestle_device_event_t* event,
+                                       pestle_device_stream_t* stream,
+                                       uint64_t value);
+  // Sets the number when |stream| has come so far; NULL: now.
+  pestle_status_t (*event_signal)(void* self, pestle_device_event_t* event,
+                                  pestle_device_stream_t* stream,
+                                  uint64_t value);
+  bool (*event_is_signalled)(void* self, pestle_device_event_t* event,
+                             uint64_t value);
+
+  // Fences order the use of one buffer between streams. update(): what |stream|
+  // has queued so far writes |data|; |cross_device|: another device or the host
+  // will read it, so caches are to be flushed. wait(): what |stream| queues from
+  // now on comes after the last update.
+  pestle_status_t (*fence_create)(void* self, int32_t device,
+                                  pestle_device_fence_t** out_fence);
+  void (*fence_destroy)(void* self, pestle_device_fence_t* fence);
+  pestle_status_t (*fence_update)(void* self, pestle_device_fence_t* fence,
+                                  pestle_device_stream_t* stream, void* data,
+                                  bool cross_device);
+  pestle_status_t (*fence_wait)(void* self, pestle_device_fence_t* fence,
+                                pestle_device_stream_t* stream, void* data);
+
+  // Memory of one device. UNSUPPORTED: a number that the backend has not.
+  pestle_status_t (*memory_get)(void* self, int32_t device,
+                                pestle_memory_t what, uint64_t* out_bytes);
+  // |out_before| (may be NULL) receives what it was.
+  pestle_status_t (*memory_set)(void* self, int32_t device,
+                                pestle_memory_t what, uint64_t bytes,
+                                uint64_t* out_before);
+
+  // Property |index| of |device|; NOT_FOUND past the last.
+  pestle_status_t (*property)(void* self, int32_t device, uint32_t index,
+                              pestle_device_property_t* out_property);
+
+  // Recordings: what is queued between begin and end does not run, but becomes
+  // a graph, which is queued as one. Addresses are those of the recording.
+  pestle_status_t (*graph_begin)(void* self, pestle_device_stream_t* stream);
+  pestle_status_t (*graph_end)(void* self, pestle_device_stream_t* stream,
+                               pestle_device_graph_t** out_graph);
+  pestle_status_t (*graph_launch)(void* self, pestle_device_graph_t* graph,
+                                  pestle_device_stream_t* stream);
+  void (*graph_destroy)(void* self, pestle_device_graph_t* graph);
 } pestle_device_api_t;
 
 // Bits of pestle_backend_t.flags.

@@ -43,6 +43,8 @@ static uint32_t op_dtypes(pestle_kir_op_t op) {
     case PESTLE_KIR_END:
     case PESTLE_KIR_BARRIER:
       return all | PESTLE_LLVM_DTYPE(NONE);
+    case PESTLE_KIR_SG_REDUCE:  // a group has one lane
+      return 0;
 #define PESTLE_SCALAR(NAME, ...) case PESTLE_KIR_##NAME:
 #include "pestle/scalar.def"
       return pestle_llvm_row_dtypes((unsigned)op - PESTLE_KIR_SCALAR_BASE);
