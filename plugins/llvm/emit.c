@@ -366,7 +366,7 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
       return;
     case PESTLE_KIR_BARRIER:  // a group has one lane
     case PESTLE_KIR_SG_REDUCE:
-    case PESTLE_KIR_FOR:      // region() takes these
+    case PESTLE_KIR_FOR:  // region() takes these
     case PESTLE_KIR_IF:
     case PESTLE_KIR_ELSE:
     case PESTLE_KIR_END:
