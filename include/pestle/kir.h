@@ -14,14 +14,13 @@
 //     kind; outside of them only pure instructions stand. Groups are
 //     independent. On a CPU there is exactly one, group.x, and a launch runs
 //     indices [begin, end) of it.
-//  5. LANE loops stand under the group loops, not in each other but x in y in z,
-//     lo 0, step 1, with at most the lanes of the kernel. Every lane runs what
-//     lies outside of them with the same values; there it stores to private
-//     buffers only. A value does not leave its lane loop, a private buffer may:
-//     each lane has its own. BARRIER stands outside of lane loops. What one lane
-//     writes to shared or global memory, others see after a barrier. So lane
-//     loops that run one after the other, each from the first lane to the last,
-//     compute the same.
+//  5. LANE loops stand directly under the group loops, perfectly nested, z before
+//     y before x, lo 0, step 1, at most one a kind: all that is not pure stands in
+//     them. Each lane of a group runs the body (single program, many lanes). A
+//     private buffer is each lane's own; a shared one is the group's. BARRIER and
+//     SG_REDUCE are reached by all lanes of a group together: loops around them
+//     have bounds and IFs conditions that are the same in every lane. What one
+//     lane writes to shared or global memory, others see after a barrier.
 //  6. Extents, strides and offsets are constants; only what changes between
 //     runs of one plan is a parameter.
 //  7. All lanes of an operand group agree: an instruction of n lanes takes
