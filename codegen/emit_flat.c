@@ -44,7 +44,9 @@ static void emit_anchor(pestle_emit_t* e, uint32_t stage) {
                               PESTLE_KIR_NONE);
       }
     }
+    pestle_emit_open_lanes(e);
     pestle_emit_stage(e, stage);
+    pestle_emit_close_lanes(e);
   }
   pestle_kir_end(e->k);
 }

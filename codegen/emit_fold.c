@@ -15,6 +15,7 @@ typedef struct fold_t {
   unsigned lanes;                 // of an accumulator
   int32_t vector;                 // the vector leaf, or -1
   bool vector_fold;
+  bool across;  // lanes of the group have partial results
   uint32_t inner[PESTLE_NEST_MAX_AXES];  // leaves that index accumulators
   int64_t stride[PESTLE_NEST_MAX_AXES];
   uint32_t inner_count;
@@ -95,7 +96,7 @@ static void store_acc(pestle_emit_t* e, uint32_t stage, fold_t* f, uint32_t v,
 }
 
 static bool starts_at_init(const fold_t* f) {
-  return !f->vector_fold && f->part_count == 0;
+  return !f->vector_fold && !f->across && f->part_count == 0;
 }
 
 static void init_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -241,6 +242,7 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
     } else {
       value = combine_parts(e, s, f);
       if (f->vector_fold) value = fold_lanes(e, f, s->fold, value);
+      if (f->across) value = pestle_emit_fold_across(e, s->fold, value);
       if (!init_is_neutral(s)) {
         value = pestle_kir_scalar(e->k, s->fold,
                                   to_lanes(e, pestle_emit_expr(e, s->inits[0]),
@@ -266,6 +268,8 @@ static void classify(pestle_emit_t* e, const pestle_nest_stage_t* s,
       f->lanes = (unsigned)a->full_extent;
     } else if (!a->fold) {
       f->inner[f->inner_count++] = s->order[i];
+    } else if (pestle_mark_is_lane(a->mark)) {
+      f->across = true;
     } else if (a->rfactored) {
       f->parts[f->part_count++] = s->order[i];
     }

@@ -36,7 +36,11 @@ typedef struct pestle_emit_t {
   uint32_t* checked;  // by expression: epoch of the last look * 2 + result
   uint32_t epoch;     // of what is open
   PESTLE_VEC(pestle_memo_undo_t) undo;
-  int32_t vector_axis;  // -1: none is open
+  // Lanes of a group along x and y; 1: the kernel has no such loop.
+  int64_t lane_count[2];
+  pestle_kir_id_t lane_id[2];
+  uint32_t serial_loops;  // that are open
+  int32_t vector_axis;    // -1: none is open
   unsigned lanes;
   int64_t valid;                   // lanes that exist, from 0
   const pestle_kir_id_t* acc_ids;  // of a general fold's combine step
@@ -71,6 +75,22 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
 void pestle_emit_set_extent(pestle_nest_t* nest, uint32_t axis, int64_t extent);
 // Hoists all values of the walk's stage.
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
+
+// --- emit_lane.c ---
+// Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes
+// closes them.
+void pestle_emit_open_lanes(pestle_emit_t* e);
+void pestle_emit_close_lanes(pestle_emit_t* e);
+static inline bool pestle_emit_has_lanes(const pestle_emit_t* e) {
+  return e->lane_count[0] * e->lane_count[1] > 1;
+}
+// |value| of each lane along x, folded by |op|; the same in all of them.
+pestle_kir_id_t pestle_emit_fold_across(pestle_emit_t* e, pestle_op_t op,
+                                        pestle_kir_id_t value);
+// What lanes wrote to shared memory is seen by all from here on.
+void pestle_emit_barrier(pestle_emit_t* e);
+// Opens an IF for the one lane that writes what all have, and says so.
+bool pestle_emit_open_writer(pestle_emit_t* e, uint32_t stage);
 
 // --- emit_stage.c ---
 void pestle_emit_stage(pestle_emit_t* e, uint32_t stage);

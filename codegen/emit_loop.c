@@ -90,6 +90,8 @@ static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
   a->extent = trips;  // the range of the index
   size_t scope = pestle_emit_scope(e);
   bool group = a->mark == PESTLE_MARK_GROUP;
+  bool serial = a->mark == PESTLE_MARK_SERIAL;
+  e->serial_loops += serial;
   if (!group) {
     pestle_kir_id_t end = pestle_kir_index(e->k, trips);
     e->axis_id[axis] = pestle_kir_for(
@@ -100,6 +102,7 @@ static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
   e->value[axis] = pestle_lin_axis(e->nest, axis);
   inside(w, leaves, count);
   if (!group) pestle_kir_end(e->k);
+  e->serial_loops -= serial;
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);
   e->nest->axes.data[axis].extent = before;
@@ -146,6 +149,74 @@ static void open_peeled(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_set_extent(e->nest, inner, before);
 }
 
+// --- Lanes ---
+
+// The lanes below |trips| have steps of the loop; each has one.
+static void open_lanes(pestle_emit_walk_t* w, const uint32_t* leaves,
+                       uint32_t count, int64_t trips) {
+  pestle_emit_t* e = w->e;
+  uint32_t axis = leaves[0];
+  pestle_nest_axis_t* a = &e->nest->axes.data[axis];
+  int dim = a->mark == PESTLE_MARK_LANE_Y;
+  int64_t before = a->extent;
+  a->extent = trips;  // the range of the index
+  e->axis_id[axis] = e->lane_id[dim];
+  size_t scope = pestle_emit_scope(e);
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  inside(w, leaves, count);
+  e->open[axis] = false;
+  pestle_emit_unscope(e, scope);
+  e->nest->axes.data[axis].extent = before;
+}
+
+static pestle_kir_id_t lane_below(pestle_emit_t* e, int dim, int64_t limit) {
+  pestle_kir_id_t end = pestle_kir_index(e->k, limit);
+  return pestle_kir_scalar(e->k, PESTLE_OP_LT, e->lane_id[dim], end,
+                           PESTLE_KIR_NONE);
+}
+
+// A lane loop of |full| whole steps and, where |rest|, a shorter one.
+static void open_lane_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
+                            uint32_t count, int64_t full, int64_t rest,
+                            int64_t factor, uint32_t inner) {
+  pestle_emit_t* e = w->e;
+  int dim = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_LANE_Y;
+  int64_t lanes = e->lane_count[dim];
+  bool some = full > 0 && (full < lanes || rest);
+  if (full > 0) {
+    if (factor) pestle_emit_set_extent(e->nest, inner, factor);
+    if (some) pestle_kir_if(e->k, lane_below(e, dim, full));
+    open_lanes(w, leaves, count, full);
+  }
+  if (some && rest) pestle_kir_else(e->k);
+  if (rest) {
+    pestle_emit_set_extent(e->nest, inner, rest);
+    bool others = full + 1 < lanes;
+    if (others) pestle_kir_if(e->k, lane_below(e, dim, full + 1));
+    open_fixed(w, leaves, count, full);
+    if (others) pestle_kir_end(e->k);
+  }
+  if (some) pestle_kir_end(e->k);
+}
+
+static void open_lane(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count) {
+  pestle_emit_t* e = w->e;
+  const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
+  const pestle_nest_axis_t* p =
+      a->parent >= 0 ? &e->nest->axes.data[a->parent] : NULL;
+  if (!p || p->outer != (int32_t)leaves[0]) {
+    open_lane_steps(w, leaves, count, a->extent, 0, 0, 0);
+    return;
+  }
+  uint32_t inner = (uint32_t)p->inner;
+  int64_t before = e->nest->axes.data[inner].extent;
+  open_lane_steps(w, leaves, count, p->extent / p->factor,
+                  p->extent % p->factor, p->factor, inner);
+  pestle_emit_set_extent(e->nest, inner, before);
+}
+
 void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count) {
   pestle_emit_t* e = w->e;
@@ -158,6 +229,10 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
   const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
   if (a->mark == PESTLE_MARK_VECTOR) {
     open_vector(w, leaves, count);
+    return;
+  }
+  if (pestle_mark_is_lane(a->mark)) {
+    open_lane(w, leaves, count);
     return;
   }
   if (a->parent >= 0) {

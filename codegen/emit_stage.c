@@ -47,9 +47,11 @@ static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
     for (uint32_t v = first; v < last; ++v) {
       ids[v - first] = pestle_emit_expr(e, s->values[v]);
     }
+    bool writer = pestle_emit_open_writer(e, stage);
     for (uint32_t v = first; v < last; ++v) {
       pestle_emit_store_stage(e, stage, v, ids[v - first]);
     }
+    if (writer) pestle_kir_end(e->k);
   }
   pestle_emit_unscope(e, scope);
 }
@@ -62,7 +64,7 @@ static void check_private(pestle_emit_t* e, const pestle_nest_stage_t* s) {
   bool unrolled = true;
   for (uint32_t i = 0; i < s->order_count; ++i) {
     const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
-    bool loop = a->mark == PESTLE_MARK_SERIAL || a->mark == PESTLE_MARK_GROUP;
+    bool loop = a->mark == PESTLE_MARK_SERIAL || a->mark >= PESTLE_MARK_GROUP;
     if (!a->fold && loop && a->extent > 1) unrolled = false;
   }
   for (uint32_t v = 0; !unrolled && v < s->value_count; ++v) {
@@ -160,6 +162,16 @@ void pestle_emit_set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
   }
 }
 
+static bool is_shared(const pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  bool shared = false;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    const pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
+    shared = shared || t->place == PESTLE_PLACE_SHARED;
+  }
+  return shared;
+}
+
 void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   pestle_nest_t* nest = e->nest;
   int32_t vector = e->vector_axis;
@@ -178,7 +190,11 @@ void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   for (uint32_t p = 0; p < nest->stages.size && !nest->failed; ++p) {
     if (!placed_here(pestle_nest_stage(nest, p), stage, axis)) continue;
     e->vector_axis = -1;
+    bool shared = is_shared(e, p);
+    // Lanes may still read what the last step of a loop left there.
+    if (shared && e->serial_loops) pestle_emit_barrier(e);
     pestle_emit_stage(e, p);
+    if (shared) pestle_emit_barrier(e);
     set_ready_stage(e, p, true);
     e->vector_axis = vector;
   }

@@ -443,6 +443,21 @@ pestle_kir_id_t pestle_kir_reduce(pestle_kir_builder_t* k, pestle_kir_id_t a,
   return pestle_kir_put(k, inst);
 }
 
+pestle_kir_id_t pestle_kir_sg_reduce(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                     pestle_op_t op, unsigned width) {
+  if (width <= 1) return a;
+  pestle_dtype_t type = pestle_kir_type_of(k, a);
+  pestle_kir_inst_t inst = make(PESTLE_KIR_SG_REDUCE, type,
+                                pestle_kir_lanes_of(k, a), a, (uint32_t)op);
+  inst.arg[2] = width;
+  if (is_float(type)) inst.facts = k->facts;
+  return pestle_kir_put(k, inst);
+}
+
+void pestle_kir_barrier(pestle_kir_builder_t* k) {
+  pestle_kir_put(k, make(PESTLE_KIR_BARRIER, PESTLE_NONE, 1, 0, 0));
+}
+
 pestle_kir_id_t pestle_kir_cast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                 pestle_dtype_t type) {
   pestle_dtype_t from = pestle_kir_type_of(k, a);

@@ -86,6 +86,10 @@ pestle_kir_id_t pestle_kir_iota(pestle_kir_builder_t* k, pestle_dtype_t type,
                                 unsigned lanes);
 pestle_kir_id_t pestle_kir_reduce(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                   pestle_op_t op);
+// The same over |width| lanes of a subgroup.
+pestle_kir_id_t pestle_kir_sg_reduce(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                     pestle_op_t op, unsigned width);
+void pestle_kir_barrier(pestle_kir_builder_t* k);
 static inline pestle_dtype_t pestle_kir_type_of(const pestle_kir_builder_t* k,
                                                 pestle_kir_id_t id) {
   return (pestle_dtype_t)k->inst.data[id].type;

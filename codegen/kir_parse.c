@@ -254,6 +254,15 @@ static pestle_status_t parse_reduce(parse_t* p, pestle_kir_inst_t* inst) {
   return pestle_scan_error(&p->s, "expected a scalar row");
 }
 
+static pestle_status_t parse_sg_reduce(parse_t* p, pestle_kir_inst_t* inst) {
+  int64_t width;
+  PESTLE_TRY(parse_reduce(p, inst));
+  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  PESTLE_TRY(pestle_scan_int(&p->s, 1, UINT32_MAX, &width));
+  inst->arg[2] = (uint32_t)width;
+  return NULL;
+}
+
 static pestle_status_t parse_plain(parse_t* p, const char* letters,
                                    pestle_kir_inst_t* inst) {
   for (int a = 0; letters[a]; ++a) {
@@ -277,6 +286,7 @@ static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
   const char* letters = pestle_kir_op_info(inst->op).operands;
   if (inst->op == PESTLE_KIR_FOR) return parse_for(p, inst);
   if (inst->op == PESTLE_KIR_REDUCE) return parse_reduce(p, inst);
+  if (inst->op == PESTLE_KIR_SG_REDUCE) return parse_sg_reduce(p, inst);
   if (letters[0] == 'b' && letters[1]) return parse_access(p, inst);
   return parse_plain(p, letters, inst);
 }

@@ -153,13 +153,17 @@ static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
     print_value(inst->arg[1], out);
     pestle_strbuf_appendf(out, " step %d %s", (int)(int32_t)inst->arg[2],
                           pestle_kir_axis_name(inst->arg[3]));
-  } else if (inst->op == PESTLE_KIR_REDUCE) {
+  } else if (inst->op == PESTLE_KIR_REDUCE ||
+             inst->op == PESTLE_KIR_SG_REDUCE) {
     unsigned row = pestle_kir_code((pestle_op_t)inst->arg[1]);
     const char* name = inst->arg[1] < (uint32_t)PESTLE_SCALAR_COUNT
                            ? pestle_kir_op_info(row).mnemonic
                            : "?";
     print_value(inst->arg[0], out);
     pestle_strbuf_appendf(out, ", %s", name);
+    if (inst->op == PESTLE_KIR_SG_REDUCE) {
+      pestle_strbuf_appendf(out, ", %u", inst->arg[2]);
+    }
   } else if (inst->op == PESTLE_KIR_SHUFFLE) {
     print_value(inst->arg[0], out);
     pestle_strbuf_append_c(out, ", ");

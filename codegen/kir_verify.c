@@ -14,8 +14,9 @@ typedef struct verify_t {
   PESTLE_VEC(uint32_t) open;   // FOR and IF whose END is to come
   PESTLE_VEC(uint8_t) closed;  // by value: its region has ended
   uint32_t id;
-  unsigned groups_seen;  // bits of the GROUP axes
-  uint32_t groups_open;
+  PESTLE_VEC(uint8_t) varies;  // by value: lanes may have different ones
+  unsigned groups_seen;        // bits of the GROUP and LANE axes
+  uint32_t groups_open, lanes_open;
   bool body_seen;  // something that may not stand around a group loop
 } verify_t;
 
@@ -170,6 +171,22 @@ static pestle_status_t check_reduce(const verify_t* v) {
   return expect(v, 0, inst->type, lanes);
 }
 
+static pestle_status_t check_sg_reduce(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) {
+    return broken(v, "there is no scalar row %u", inst->arg[1]);
+  }
+  const pestle_kir_row_t* row = pestle_kir_row((pestle_op_t)inst->arg[1]);
+  if (!(row->flags & PESTLE_OP_FLAG_ASSOC) ||
+      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
+    return broken(v, "the row cannot fold %s", type_name(inst->type));
+  }
+  if (!pestle_is_pow2(inst->arg[2])) {
+    return broken(v, "%u lanes of a subgroup have no halves", inst->arg[2]);
+  }
+  return expect(v, 0, inst->type, inst->lanes);
+}
+
 static pestle_status_t check_cast(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_inst_t* from = inst_of(v, inst->arg[0]);
@@ -315,6 +332,69 @@ static pestle_status_t check_group_loop(verify_t* v) {
   return NULL;
 }
 
+static bool is_lane_axis(uint32_t axis) {
+  return axis >= PESTLE_KIR_LANE_X && axis <= PESTLE_KIR_LANE_Z;
+}
+
+static pestle_status_t check_lane_loop(verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  int64_t lo, hi;
+  if (v->body_seen || !v->groups_open ||
+      v->open.size != v->groups_open + v->lanes_open) {
+    return broken(v,
+                  "lane loops stand directly under the group loops, perfectly "
+                  "nested");
+  }
+  unsigned bit = 1u << inst->arg[3];
+  // z before y before x.
+  if (v->groups_seen & (bit | (bit - 1)) & 0xe0) {
+    return broken(v, "lane loops are one of each kind, z before y before x");
+  }
+  v->groups_seen |= bit;
+  ++v->lanes_open;
+  if (!is_constant(v, inst->arg[0], &lo) ||
+      !is_constant(v, inst->arg[1], &hi) || lo != 0 || hi < 1 ||
+      inst->arg[2] != 1) {
+    return broken(v, "a lane loop runs from 0 by 1 to a constant");
+  }
+  return NULL;
+}
+
+// What all lanes of a group reach together.
+static pestle_status_t check_collective(const verify_t* v) {
+  for (size_t i = 0; i < v->open.size; ++i) {
+    const pestle_kir_inst_t* around = inst_of(v, v->open.data[i]);
+    bool loop = around->op == PESTLE_KIR_FOR;
+    if (loop && is_lane_axis(around->arg[3])) continue;
+    if (v->varies.data[around->arg[0]] ||
+        (loop && v->varies.data[around->arg[1]])) {
+      return broken(v,
+                    "not every lane gets here: %%%u around it differs from "
+                    "lane to lane",
+                    v->open.data[i]);
+    }
+  }
+  return NULL;
+}
+
+// Whether lanes may have different values: what comes from a lane's number or
+// its own memory.
+static bool varies(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const char* letters = pestle_kir_op_info(inst->op).operands;
+  if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) return true;
+  if (inst->op == PESTLE_KIR_LOAD &&
+      pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_PRIVATE) {
+    return true;
+  }
+  for (int a = 0; letters[a]; ++a) {
+    bool value = letters[a] == 'v' ||
+                 (letters[a] == 'o' && inst->arg[a] != PESTLE_KIR_NONE);
+    if (value && v->varies.data[inst->arg[a]]) return true;
+  }
+  return false;
+}
+
 static pestle_status_t check_for(verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   PESTLE_TRY(expect(v, 0, PESTLE_INDEX, 1));
@@ -333,6 +413,8 @@ static pestle_status_t check_for(verify_t* v) {
   }
   if (is_group_axis(inst->arg[3])) {
     PESTLE_TRY(check_group_loop(v));
+  } else if (is_lane_axis(inst->arg[3])) {
+    PESTLE_TRY(check_lane_loop(v));
   } else {
     v->body_seen = true;
   }
@@ -360,6 +442,10 @@ static pestle_status_t close_region(verify_t* v, bool at_else) {
   if (opener->op == PESTLE_KIR_FOR && is_group_axis(opener->arg[3])) {
     --v->groups_open;
   }
+  if (opener->op == PESTLE_KIR_FOR && is_lane_axis(opener->arg[3])) {
+    --v->lanes_open;
+    v->body_seen = true;  // nothing follows the lanes
+  }
   return NULL;
 }
 
@@ -384,6 +470,11 @@ static pestle_status_t check_plain(verify_t* v) {
       return check_lane(v);
     case PESTLE_KIR_REDUCE:
       return check_reduce(v);
+    case PESTLE_KIR_SG_REDUCE:
+      PESTLE_TRY(check_collective(v));
+      return check_sg_reduce(v);
+    case PESTLE_KIR_BARRIER:
+      return check_collective(v);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(v);
@@ -417,6 +508,9 @@ static pestle_status_t check_place(verify_t* v, char klass) {
   if (klass == 'M' || klass == 'S') {
     v->body_seen = true;
     if (!v->groups_open) return broken(v, "it stands outside the group loops");
+    if (v->groups_seen & 0xe0 && !v->lanes_open) {
+      return broken(v, "it stands outside the lane loops");
+    }
   }
   if (klass == 'B' && inst_of(v, v->id)->op == PESTLE_KIR_IF) {
     v->body_seen = true;
@@ -440,6 +534,7 @@ static pestle_status_t check_inst(verify_t* v) {
   }
   PESTLE_TRY(check_operands(v));
   PESTLE_TRY(check_place(v, info.klass));
+  v->varies.data[v->id] = varies(v);
   pestle_kir_ranges_visit(&v->ranges, v->id);
   if (v->ranges.failed) return PESTLE_OOM();
   if (pestle_kir_is_scalar(inst->op, &op)) {
@@ -487,6 +582,7 @@ static pestle_status_t check_buffers(const pestle_kir_t* k) {
 static pestle_status_t walk(verify_t* v) {
   const pestle_kir_t* k = v->k;
   if (v->ranges.failed ||
+      !pestle_vec_resize(&v->varies, (size_t)k->inst_count) ||
       !pestle_vec_resize(&v->closed, (size_t)k->inst_count)) {
     return PESTLE_OOM();
   }
@@ -504,7 +600,9 @@ pestle_status_t pestle_kir_verify_in(pestle_allocator_t allocator,
   pestle_kir_ranges_init(allocator, kernel, &v.ranges);
   pestle_vec_init(&v.open, allocator);
   pestle_vec_init(&v.closed, allocator);
+  pestle_vec_init(&v.varies, allocator);
   pestle_status_t status = walk(&v);
+  pestle_vec_deinit(&v.varies);
   pestle_vec_deinit(&v.closed);
   pestle_vec_deinit(&v.open);
   pestle_kir_ranges_deinit(&v.ranges);

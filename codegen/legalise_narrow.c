@@ -302,6 +302,11 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
     value = rewrite_const(r, inst);
   } else if (inst->op == PESTLE_KIR_REDUCE) {
     value = rewrite_reduce(r, mapped);
+  } else if (inst->op == PESTLE_KIR_SG_REDUCE) {
+    // Rounded once: lanes exchange what they have in f32.
+    pestle_dtype_t d = (pestle_dtype_t)inst->type;
+    mapped.type = (uint8_t)value_type(r, d);
+    value = round_to(r, d, pestle_kir_put(r->to, mapped));
   } else {
     mapped.type = (uint8_t)value_type(r, (pestle_dtype_t)inst->type);
     value = pestle_rewrite_put(r, mapped);

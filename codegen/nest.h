@@ -136,7 +136,15 @@ typedef enum pestle_mark_e {
   PESTLE_MARK_UNROLL,
   PESTLE_MARK_VECTOR,
   PESTLE_MARK_GROUP,
+  // Steps of the loop are lanes of a group; see kir.h. Lanes of the last stage,
+  // or of a stage of its own, which lanes compute together.
+  PESTLE_MARK_LANE_X,
+  PESTLE_MARK_LANE_Y,
 } pestle_mark_t;
+
+static inline bool pestle_mark_is_lane(uint8_t mark) {
+  return mark == PESTLE_MARK_LANE_X || mark == PESTLE_MARK_LANE_Y;
+}
 
 typedef struct pestle_nest_axis_t {
   const char* name;
@@ -197,6 +205,7 @@ typedef struct pestle_nest_t {
   const char* ops;         // graph ops and sources, for the note
   const char* choice;      // why this schedule, lines for people, or NULL
   bool frugal;             // the sketch keeps nothing in scratch
+  uint32_t subgroup;       // lanes of a subgroup that fold together; 0: none
   pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

@@ -241,9 +241,13 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
         a->mark = PESTLE_MARK_VECTOR;
       } else if (pestle_scan_accept_word(&p->s, "group")) {
         a->mark = PESTLE_MARK_GROUP;
+      } else if (pestle_scan_accept_word(&p->s, "lanex")) {
+        a->mark = PESTLE_MARK_LANE_X;
+      } else if (pestle_scan_accept_word(&p->s, "laney")) {
+        a->mark = PESTLE_MARK_LANE_Y;
       } else {
-        return pestle_scan_error(&p->s,
-                                 "expected parts, unroll, vector or group");
+        return pestle_scan_error(
+            &p->s, "expected parts, unroll, vector, group, lanex or laney");
       }
     }
   } while (pestle_scan_accept(&p->s, ','));

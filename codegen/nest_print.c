@@ -474,7 +474,8 @@ static void print_split(printer_t* p, uint32_t axis) {
 }
 
 static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
-  static const char* const marks[] = {"", ":unroll", ":vector", ":group"};
+  static const char* const marks[] = {"",       ":unroll", ":vector",
+                                      ":group", ":lanex",  ":laney"};
   for (uint32_t i = 0; i < s->root_count; ++i)
     print_split(p, s->roots[i]);
   for (uint32_t i = 0; i < s->order_count; ++i) {

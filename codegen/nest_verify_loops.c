@@ -94,6 +94,15 @@ static pestle_status_t check_mark(const verify_t* v, uint32_t at) {
                       a->name);
       }
       return NULL;
+    case PESTLE_MARK_LANE_X:
+    case PESTLE_MARK_LANE_Y:
+      if (a->fold && (!a->rfactored || a->mark == PESTLE_MARK_LANE_Y)) {
+        return broken(v,
+                      "lane loop '%s' of a fold must run along x and have "
+                      "partial results",
+                      a->name);
+      }
+      return NULL;
   }
   return broken(v, "loop '%s' has no kind", a->name);
 }

@@ -4,6 +4,8 @@
 
 #include "codegen/schedule_internal.h"
 
+enum { MAX_LANES = 1024 };  // of a group along an axis: of every GPU
+
 pestle_status_t pestle_schedule_record_names(pestle_nest_t* nest,
                                              pestle_prim_t prim, uint32_t stage,
                                              const char* name,
@@ -184,6 +186,23 @@ static pestle_status_t check_vector(const pestle_nest_t* nest,
   return NULL;
 }
 
+static pestle_status_t check_lane(const pestle_nest_t* nest,
+                                  const pestle_nest_stage_t* s, int32_t at,
+                                  uint8_t mark) {
+  const pestle_nest_axis_t* a = &nest->axes.data[s->order[at]];
+  bool ok = a->full_extent <= MAX_LANES && (!a->fold || a->rfactored) &&
+            (!a->fold || mark == PESTLE_MARK_LANE_X);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    ok = ok && ((int32_t)i == at || nest->axes.data[s->order[i]].mark != mark);
+  }
+  if (ok) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "bind %s.%s to lanes: a stage has one loop along x and "
+                      "one along y, of at most %d steps; in a fold it runs "
+                      "along x and has partial results",
+                      s->name, a->name, MAX_LANES);
+}
+
 static pestle_status_t check_unroll(pestle_nest_t* nest, uint32_t stage,
                                     uint32_t axis) {
   uint8_t before = nest->axes.data[axis].mark;
@@ -196,9 +215,11 @@ static pestle_status_t check_unroll(pestle_nest_t* nest, uint32_t stage,
 
 pestle_status_t pestle_schedule_mark(pestle_nest_t* nest, uint32_t stage,
                                      uint32_t axis, pestle_mark_t mark) {
-  static const char* const names[] = {"serial", "unroll", "vectorise", "bind"};
-  static const uint8_t prims[] = {PESTLE_PRIM_SERIAL, PESTLE_PRIM_UNROLL,
-                                  PESTLE_PRIM_VECTORISE, PESTLE_PRIM_BIND};
+  static const char* const names[] = {"serial", "unroll", "vectorise",
+                                      "bind",   "bind",   "bind"};
+  static const uint8_t prims[] = {PESTLE_PRIM_SERIAL,    PESTLE_PRIM_UNROLL,
+                                  PESTLE_PRIM_VECTORISE, PESTLE_PRIM_BIND,
+                                  PESTLE_PRIM_BIND,      PESTLE_PRIM_BIND};
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   int32_t at = pestle_schedule_position(s, axis);
   if (at < 0) return not_a_leaf(nest, names[mark], stage, axis);
@@ -214,8 +235,18 @@ pestle_status_t pestle_schedule_mark(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_MARK_GROUP:
       PESTLE_TRY(check_group(nest, s, at));
       break;
+    case PESTLE_MARK_LANE_X:
+    case PESTLE_MARK_LANE_Y:
+      PESTLE_TRY(check_lane(nest, s, at, (uint8_t)mark));
+      break;
   }
   nest->axes.data[axis].mark = (uint8_t)mark;
+  if (mark >= PESTLE_MARK_GROUP) {
+    const char* name = pestle_schedule_axis_name(nest, axis);
+    int64_t which = (int64_t)mark - PESTLE_MARK_GROUP;
+    return pestle_schedule_record(nest, PESTLE_PRIM_BIND, s->name, &name, 1,
+                                  &which, 1);
+  }
   return pestle_schedule_record_names(nest, (pestle_prim_t)prims[mark], stage,
                                       pestle_schedule_axis_name(nest, axis),
                                       NULL);

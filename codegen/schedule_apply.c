@@ -174,7 +174,9 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
     case PESTLE_PRIM_VECTORISE:
       return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_VECTOR);
     case PESTLE_PRIM_BIND:
-      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_GROUP);
+      return pestle_schedule_mark(
+          nest, stage, axes[0],
+          (pestle_mark_t)(PESTLE_MARK_GROUP + row->ints[0]));
     default:  // RFACTOR: the others are not of loops
       return pestle_schedule_rfactor(nest, stage, axes[0], row->ints[0] != 0);
   }

@@ -18,6 +18,10 @@ static const prim_t prims[PESTLE_PRIM_COUNT] = {
 static const char* const places[] = {NULL, "private", "shared"};
 enum { PLACE_COUNT = sizeof(places) / sizeof(places[0]) };
 
+// What loops are bound to, in the order of pestle_mark_t from GROUP on.
+static const char* const axes[] = {"group.x", "lane.x", "lane.y"};
+enum { AXIS_COUNT = sizeof(axes) / sizeof(axes[0]) };
+
 // --- Printing ---
 
 typedef struct printer_t {
@@ -62,7 +66,8 @@ static void print_field(printer_t* p, char field) {
     bool reassoc = row->ints[p->integer++ & 1] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
   } else if (field == 'G') {
-    pestle_strbuf_append_c(p->out, "group.x");
+    pestle_strbuf_append_c(p->out,
+                           axes[row->ints[p->integer++ & 1] % AXIS_COUNT]);
   } else if (field == 'E') {
     pestle_strbuf_append_c(p->out, "scratch");
   } else {
@@ -102,6 +107,22 @@ static pestle_status_t read_place(reader_t* r) {
   return pestle_scan_error(r->s, "expected private or shared");
 }
 
+static pestle_status_t read_axis(reader_t* r) {
+  bool group = pestle_scan_accept_word(r->s, "group");
+  if (!group && !pestle_scan_accept_word(r->s, "lane")) {
+    return pestle_scan_error(r->s, "expected group.x, lane.x or lane.y");
+  }
+  PESTLE_TRY(pestle_scan_expect(r->s, '.'));
+  int64_t axis = group ? 0 : 1;
+  if (!group && pestle_scan_accept_word(r->s, "y")) {
+    axis = 2;
+  } else {
+    PESTLE_TRY(pestle_scan_expect_word(r->s, "x"));
+  }
+  r->row.ints[r->row.int_count++ & 1] = axis;
+  return NULL;
+}
+
 static bool at_line_end(reader_t* r) {
   char c = pestle_scan_peek(r->s);
   return c == '\n' || r->s->at >= r->s->size;
@@ -132,9 +153,7 @@ static pestle_status_t read_field(reader_t* r, char field) {
     return NULL;
   }
   if (field == 'G') {
-    PESTLE_TRY(pestle_scan_expect_word(r->s, "group"));
-    PESTLE_TRY(pestle_scan_expect(r->s, '.'));
-    return pestle_scan_expect_word(r->s, "x");
+    return read_axis(r);
   }
   if (field == 'E') return pestle_scan_expect_word(r->s, "scratch");
   return field == ' ' ? NULL : pestle_scan_expect(r->s, field);

@@ -179,14 +179,14 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     }
   }
   bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
-              any_fold(k) && !nest->frugal;
+              any_fold(k) && !nest->frugal && !pestle_sketch_has_lanes(k);
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     if (st->is_fold || s == k->anchor) continue;
     costly[s] =
         pestle_sketch_transcendental(k, st) || reads_stage(k, st, costly);
-    inlined[s] =
-        (!st->keep || nest->frugal) && !(keep && costly[s] && u.readers[s] > 1);
+    inlined[s] = (!st->keep || nest->frugal || pestle_sketch_has_lanes(k)) &&
+                 !(keep && costly[s] && u.readers[s] > 1);
     if (inlined[s]) continue;
     costly[s] = false;
     if (st->keep) {
@@ -330,6 +330,10 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
       .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
   PESTLE_TRY(inline_maps(&k));
+  if (pestle_sketch_has_lanes(&k)) {
+    nest->subgroup = caps->subgroup;
+    return pestle_sketch_with_lanes(&k);
+  }
   PESTLE_TRY(choose(&k));
   return stream_results(&k);
 }

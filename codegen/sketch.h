@@ -209,6 +209,12 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k,
                                                             uint32_t fold,
                                                             int32_t* out_copy);
 
+// Targets with lanes have schedules of their own.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
+static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {
+  return (k->caps->flags & PESTLE_TARGET_LANES) != 0;
+}
+
 // The sketches. No fold:
 PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
 // One fold, which |pestle_sketch_tile_fits|:

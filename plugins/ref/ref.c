@@ -55,6 +55,22 @@ static void describe_ops(pestle_target_caps_t* caps) {
 #include "pestle/scalar.def"
 }
 
+// Interprets alike on every CPU. Under these names it describes itself as a GPU
+// does, so that kernels with lanes run anywhere: "simt" has subgroups of 32,
+// "simt8" of 8, "simt1" none.
+#define SIMT "simt"
+
+static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
+  const char* number = cpu + strlen(SIMT);
+  strncpy(caps->cpu, cpu, sizeof caps->cpu - 1);
+  caps->vector_bytes = 16;
+  caps->scratch_bytes = 48 << 10;
+  caps->subgroup = !strcmp(number, "8") ? 8 : !strcmp(number, "1") ? 1 : 32;
+  caps->max_group_lanes = 1024;
+  caps->cores = 4;
+  caps->flags |= PESTLE_TARGET_LANES;
+}
+
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
@@ -70,7 +86,8 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .scratch_bytes = 1 << 20,
                                .max_group_lanes = 1,
                                .flags = PESTLE_TARGET_INTERPRETED};
-  (void)self, (void)cpu;  // interprets alike on every CPU
+  (void)self;
+  if (cpu && !strncmp(cpu, SIMT, strlen(SIMT))) describe_lanes(cpu, &caps);
   describe_ops(&caps);
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;

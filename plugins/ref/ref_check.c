@@ -28,6 +28,7 @@ static bool kind_is(unsigned type, unsigned kinds) {
 enum {
   INTEGERS = PESTLE_KIND_INT | PESTLE_KIND_BOOL,
   NUMBERS = PESTLE_KIND_REAL | PESTLE_KIND_BOOL,
+  MAX_LANES = 1024,  // of a group: of every GPU
   ANY_LANES = 0,
 };
 
@@ -104,6 +105,23 @@ static pestle_status_t check_reduce(const check_t* c) {
     return bad(c, "the lanes have no halves");
   }
   return operand(c, 0, inst->type, ANY_LANES);
+}
+
+static pestle_status_t check_sg_reduce(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  if (inst->arg[1] >= (uint32_t)PESTLE_SCALAR_COUNT) return bad(c, "no row");
+  const scalar_row_t* row = scalar_row(inst->arg[1]);
+  if (row->rule != PESTLE_RULE_SAME || row->arity != 2 ||
+      !kind_is(inst->type, row->kinds) || !kind_is(inst->type, NUMBERS)) {
+    return bad(c, "the row does not fold that type");
+  }
+  uint32_t width = inst->arg[2], all = 1;
+  for (int d = 0; d < 3; ++d)
+    all *= c->k->lane[d];
+  if (!width || width & (width - 1) || all % width) {
+    return bad(c, "the lanes are no whole subgroups");
+  }
+  return operand(c, 0, inst->type, inst->lanes);
 }
 
 static pestle_status_t check_shuffle(const check_t* c) {
@@ -189,6 +207,13 @@ static pestle_status_t check_for(const check_t* c) {
       (int32_t)inst->arg[2] <= 0 || inst->arg[3] > PESTLE_KIR_LANE_Z) {
     return bad(c, "no such loop");
   }
+  const pestle_kir_inst_t* hi = inst_of(c, inst->arg[1]);
+  if (inst->arg[3] >= PESTLE_KIR_LANE_X &&
+      (hi->op != PESTLE_KIR_CONST ||
+       pestle_kir_const_int(hi) !=
+           (int64_t)c->k->lane[inst->arg[3] - PESTLE_KIR_LANE_X])) {
+    return bad(c, "a lane loop of another length than the kernel states");
+  }
   return NULL;
 }
 
@@ -219,6 +244,8 @@ static pestle_status_t check_row(const check_t* c) {
       return check_lane(c);
     case PESTLE_KIR_REDUCE:
       return check_reduce(c);
+    case PESTLE_KIR_SG_REDUCE:
+      return check_sg_reduce(c);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(c);
@@ -292,6 +319,13 @@ static pestle_status_t check_buffers(const check_t* c) {
 pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
                                         const pestle_kir_t* kernel) {
   check_t c = {host, kernel, 0};
+  uint64_t lanes = 1;
+  for (int d = 0; d < 3; ++d)
+    lanes *= kernel->lane[d] && kernel->lane[d] <= MAX_LANES ? kernel->lane[d]
+                                                             : UINT32_MAX;
+  if (lanes > MAX_LANES) {
+    return REF_ERROR(host, MALFORMED, "ref: groups of no or too many lanes");
+  }
   PESTLE_TRY(check_buffers(&c));
   for (c.id = 0; c.id < kernel->inst_count; ++c.id)
     PESTLE_TRY(check_inst(&c));

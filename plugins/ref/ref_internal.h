@@ -91,6 +91,9 @@ typedef enum ref_kind_e {
   REF_STEP_IF,
   REF_STEP_JUMP,
   REF_STEP_TRAP_IF,
+  REF_STEP_LANE_INDEX,  // of this lane along axis |imm|
+  REF_STEP_BARRIER,     // the other lanes come here first
+  REF_STEP_SG_REDUCE,
 } ref_kind_t;
 
 #define REF_NO_MASK UINT32_MAX
@@ -120,11 +123,13 @@ struct pestle_loaded_s {
   const ref_step_t* steps;
   const unsigned char* constants;
   const uint32_t* words;  // of shuffle tables
+  uint32_t lane[3];       // lanes of a group
 };
 
 // What an entry returns when it had to stop, beside ids of traps.
 #define REF_TRAP_BOUNDS (-1)  // an access left its buffer
 #define REF_TRAP_MEMORY (-2)  // no memory for the frame
+#define REF_TRAP_APART (-3)   // lanes of a group wait at different barriers
 
 pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
                                          pestle_status_code_t code,

@@ -280,6 +280,12 @@ static void open_region(decode_t* d, uint32_t id) {
   bool loop = inst->op == PESTLE_KIR_FOR;
   d->region[2 * d->depth] = d->step_count;
   d->region[2 * d->depth++ + 1] = UINT32_MAX;
+  if (loop && inst->arg[3] >= PESTLE_KIR_LANE_X) {
+    ref_step_t* lane = add_step(d, REF_STEP_LANE_INDEX);
+    lane->out = d->offset[id];
+    lane->imm = (int64_t)inst->arg[3] - PESTLE_KIR_LANE_X;
+    return;
+  }
   ref_step_t* step =
       add_step(d, !loop                                ? REF_STEP_IF
                   : inst->arg[3] == PESTLE_KIR_GROUP_X ? REF_STEP_GROUP
@@ -306,6 +312,7 @@ static pestle_status_t at_else(decode_t* d) {
 static void close_region(decode_t* d) {
   uint32_t begin = d->region[2 * --d->depth];
   uint32_t jump = d->region[2 * d->depth + 1];
+  if (d->steps[begin].kind == REF_STEP_LANE_INDEX) return;
   if (d->steps[begin].kind == REF_STEP_IF) {
     d->steps[jump == UINT32_MAX ? begin : jump].target = d->step_count;
     return;
@@ -368,28 +375,25 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     case PESTLE_KIR_IOTA:
       fill_constant(d, id);
       return NULL;
-    default:
-      // alloc, prefetch, and barrier, which one lane never waits at.
+    case PESTLE_KIR_BARRIER:
+      add_step(d, REF_STEP_BARRIER);
+      return NULL;
+    case PESTLE_KIR_SG_REDUCE: {
+      ref_step_t* step = add_step(d, REF_STEP_SG_REDUCE);
+      take_value(d, id, step);
+      step->a = d->offset[inst->arg[0]];
+      step->imm = inst->arg[2];
+      step->fn = pestle_ref_plugin_scalar((pestle_op_t)inst->arg[1],
+                                          pestle_ref_plugin_class(inst->type));
+      step->arg = pestle_dtype_info((pestle_dtype_t)inst->type)->bits;
+      return NULL;
+    }
+    default:  // alloc, prefetch
       return NULL;
   }
 }
 
 // --- The whole ---
-
-static pestle_status_t check_lanes(const decode_t* d) {
-  const pestle_kir_t* k = d->k;
-  bool barrier = false;
-  for (uint32_t i = 0; i < k->inst_count; ++i) {
-    barrier = barrier || pestle_kir_inst(k, i)->op == PESTLE_KIR_BARRIER;
-  }
-  // Lanes run one after the other, which a barrier forbids.
-  if (!barrier || (k->lane[0] == 1 && k->lane[1] == 1 && k->lane[2] == 1)) {
-    return NULL;
-  }
-  return REF_ERROR(d->host, UNSUPPORTED,
-                   "ref: kernel %s has a barrier between lanes",
-                   pestle_kir_string(k, k->name));
-}
 
 static pestle_status_t make_program(decode_t* d) {
   const pestle_kir_t* k = d->k;
@@ -412,15 +416,16 @@ static pestle_status_t make_program(decode_t* d) {
   for (uint32_t i = 0; !status && i < k->inst_count; ++i) {
     status = add_inst(d, i);
   }
-  *d->program = (pestle_loaded_t){
-      .host = d->host,
-      .total_size = total,
-      .step_count = d->step_count,
-      .constant_size = (uint32_t)d->constant_size,
-      .frame_size = d->frame_size,
-      .steps = d->steps,
-      .constants = d->constants,
-      .words = (const uint32_t*)(const void*)(memory + words)};
+  *d->program =
+      (pestle_loaded_t){.host = d->host,
+                        .total_size = total,
+                        .step_count = d->step_count,
+                        .constant_size = (uint32_t)d->constant_size,
+                        .frame_size = d->frame_size,
+                        .steps = d->steps,
+                        .constants = d->constants,
+                        .words = (const uint32_t*)(const void*)(memory + words),
+                        .lane = {k->lane[0], k->lane[1], k->lane[2]}};
   if (status) d->host->free(d->host->self, memory, total);
   return status;
 }
@@ -438,8 +443,7 @@ pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
   memset(d.offset, 0, size);
   d.place = d.offset + kernel->inst_count;
   d.region = d.place + kernel->buffer_count;
-  pestle_status_t status = check_lanes(&d);
-  if (!status) status = lay_out(&d);
+  pestle_status_t status = lay_out(&d);
   if (!status) status = make_program(&d);
   host->free(host->self, d.offset, size);
   if (!status) *out_loaded = d.program;

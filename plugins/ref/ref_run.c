@@ -15,6 +15,7 @@ typedef struct machine_t {
   const int64_t* params;
   unsigned char* scratch;
   int64_t begin, end;
+  int64_t lane[3];
 } machine_t;
 
 static int64_t* slot_i64(const machine_t* m, uint32_t offset) {
@@ -201,15 +202,19 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
     case REF_STEP_IF:
     case REF_STEP_JUMP:
     case REF_STEP_TRAP_IF:
+    case REF_STEP_LANE_INDEX:
+    case REF_STEP_BARRIER:
+    case REF_STEP_SG_REDUCE:
       break;
   }
   return true;
 }
 
-static int32_t run_steps(const machine_t* m) {
+// Runs from |*pc| on, to the end or past what lanes do together.
+static int32_t run_steps(const machine_t* m, uint32_t* at) {
   const ref_step_t* steps = m->program->steps;
-  uint32_t count = m->program->step_count;
-  for (uint32_t pc = 0; pc < count;) {
+  uint32_t count = m->program->step_count, pc = *at;
+  while (pc < count) {
     const ref_step_t* s = &steps[pc++];
     if (s->kind < REF_STEP_FOR) {
       if (!run_plain(m, s)) return REF_TRAP_BOUNDS;
@@ -221,19 +226,112 @@ static int32_t run_steps(const machine_t* m) {
       if (!*slot_u64(m, s->a)) pc = s->target;
     } else if (s->kind == REF_STEP_TRAP_IF) {
       if (*slot_u64(m, s->a)) return (int32_t)s->imm;
+    } else if (s->kind == REF_STEP_LANE_INDEX) {
+      *slot_i64(m, s->out) = m->lane[s->imm];
+    } else if (s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE) {
+      break;
     } else if (!first_index(m, s, s->kind == REF_STEP_GROUP)) {
       pc = s->target;
     }
   }
+  *at = pc;
   return 0;
+}
+
+// --- Lanes ---
+
+// The lanes of a group, each with a frame of its own, one after the other up to
+// the next barrier.
+typedef struct lanes_t {
+  machine_t m;
+  size_t frame_size;  // of a lane
+  uint32_t count;
+  uint32_t* pc;
+} lanes_t;
+
+static machine_t* take_lane(lanes_t* l, unsigned char* frames, uint32_t lane) {
+  const uint32_t* extent = l->m.program->lane;
+  l->m.frame = frames + lane * l->frame_size;
+  l->m.lane[0] = lane % extent[0];
+  l->m.lane[1] = lane / extent[0] % extent[1];
+  l->m.lane[2] = lane / extent[0] / extent[1];
+  return &l->m;
+}
+
+// Butterflies, as kir.def has it; all lanes are read before one is written.
+static void reduce_lanes(const lanes_t* l, unsigned char* frames,
+                         const ref_step_t* s) {
+  size_t bytes = (size_t)s->lanes * s->slot, half = (size_t)s->imm / 2;
+  alignas(32) unsigned char low[PESTLE_KIR_MAX_LANES * 8];
+  for (uint32_t i = 0; i < l->count; ++i) {
+    unsigned char* frame = frames + i * l->frame_size;
+    memmove(frame + s->out, frame + s->a, bytes);
+  }
+  for (; half; half /= 2) {
+    for (uint32_t i = 0; i < l->count; ++i) {
+      if (i & half) continue;
+      unsigned char* a = frames + i * l->frame_size + s->out;
+      unsigned char* b = frames + (i | half) * l->frame_size + s->out;
+      memcpy(low, a, bytes);
+      s->fn(a, low, b, low, s->lanes, s->arg);
+      if (s->fix) s->fix(a, NULL, NULL, NULL, s->lanes, s->fix_arg);
+      memcpy(b, a, bytes);
+    }
+  }
+}
+
+static int32_t run_group(lanes_t* l, unsigned char* frames) {
+  const pestle_loaded_t* program = l->m.program;
+  memset(l->pc, 0, l->count * sizeof(*l->pc));
+  for (;;) {
+    for (uint32_t i = 0; i < l->count; ++i) {
+      int32_t trap = run_steps(take_lane(l, frames, i), &l->pc[i]);
+      if (trap) return trap;
+    }
+    for (uint32_t i = 1; i < l->count; ++i) {
+      if (l->pc[i] != l->pc[0]) return REF_TRAP_APART;
+    }
+    const ref_step_t* s = &program->steps[l->pc[0] - 1];
+    if (s->kind == REF_STEP_SG_REDUCE) {
+      reduce_lanes(l, frames, s);
+    } else if (s->kind != REF_STEP_BARRIER) {
+      return 0;
+    }
+  }
+}
+
+static int32_t run_groups(const pestle_loaded_t* program, machine_t m,
+                          uint32_t lanes) {
+  const pestle_host_t* host = program->host;
+  size_t frame = ((size_t)program->frame_size + 63) & ~(size_t)63;
+  size_t size = lanes * (frame + sizeof(uint32_t));
+  unsigned char* frames = host->alloc(host->self, size);
+  if (!frames) return REF_TRAP_MEMORY;
+  lanes_t l = {m, frame, lanes, (uint32_t*)(void*)(frames + lanes * frame)};
+  int32_t trap = 0;
+  for (uint32_t i = 0; i < lanes; ++i) {
+    memcpy(frames + i * frame, program->constants, program->constant_size);
+  }
+  for (int64_t g = m.begin; g < m.end && !trap; ++g) {
+    l.m.begin = g;
+    l.m.end = g + 1;
+    trap = run_group(&l, frames);
+  }
+  host->free(host->self, frames, size);
+  return trap;
 }
 
 static int32_t run_in(const pestle_loaded_t* program, unsigned char* frame,
                       void* const* buffers, const int64_t* params,
                       int64_t begin, int64_t end, void* scratch) {
-  machine_t m = {program, frame, buffers, params, scratch, begin, end};
+  machine_t m = {program, frame, buffers, params, scratch, begin, end, {0}};
+  uint32_t pc = 0, count = program->step_count;
+  int32_t trap = 0;
   memcpy(frame, program->constants, program->constant_size);
-  return run_steps(&m);
+  // Barriers are nothing to one lane.
+  while (!trap && pc < count)
+    trap = run_steps(&m, &pc);
+  return trap;
 }
 
 static int32_t run_small(const pestle_loaded_t* program, void* const* buffers,
@@ -249,6 +347,11 @@ int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
   const pestle_loaded_t* program = self;
   const pestle_host_t* host = program->host;
   size_t size = (size_t)program->frame_size;
+  uint32_t lanes = program->lane[0] * program->lane[1] * program->lane[2];
+  if (lanes > 1) {
+    machine_t m = {program, NULL, buffers, params, scratch, begin, end, {0}};
+    return run_groups(program, m, lanes);
+  }
   if (size <= SMALL_FRAME) {
     return run_small(program, buffers, params, begin, end, scratch);
   }

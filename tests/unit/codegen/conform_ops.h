@@ -616,14 +616,18 @@ static inline void run_all_views(const instance_t* t, const char* device,
   for (int m = 0; m < VIEW_MODES; ++m) {
     view_mode_t mode = (view_mode_t)m;
     if (large && mode != VIEW_DENSE && mode != VIEW_GAPS) continue;
-    if (large && mode != VIEW_GAPS && !strcmp(device, "ref")) continue;
+    if (large && mode != VIEW_GAPS && strcmp(device, "llvm")) continue;
+    // Views are the runtime's matter, not the schedule's.
+    if (mode != VIEW_GAPS && !strcmp(device, "simt")) continue;
     char how[64];
     snprintf(how, sizeof(how), "%s, %s", device, view_names[m]);
     run_views(t, how, exe, mode == VIEW_ZERO ? repeated : e, mode);
   }
 }
 
-static inline pestle_status_t compile(const instance_t* t,
+static const char* const simt_kinds[] = {"simt1", "simt", "simt8"};
+
+static inline pestle_status_t compile(const instance_t* t, const char* spec,
                                       pestle_context_t* context,
                                       pestle_device_t* device,
                                       pestle_executable_t** out_exe) {
@@ -633,6 +637,7 @@ static inline pestle_status_t compile(const instance_t* t,
                                       .verify = true,
                                       .no_fuse = !strcmp(t->how, "no_fuse")};
   if (!strcmp(t->how, "strict")) options.numerics = PESTLE_NUMERICS_STRICT;
+  if (!strcmp(spec, "simt")) options.target_cpu = simt_kinds[t->arg_count % 3];
   PESTLE_TRY(pestle_compile(context, t->module, device, &options, &plan));
   assert_ok(pestle_executable_create(context, plan, device, out_exe));
   pestle_plan_release(plan);
@@ -644,14 +649,18 @@ static inline void run_device(const instance_t* t, pestle_context_t* context,
                               const expected_t* e, const expected_t* repeated) {
   pestle_device_t* device;
   pestle_executable_t* exe;
-  pestle_status_t status = pestle_context_device(context, spec, &device);
+  // `ref` as a target with lanes.
+  bool simt = !strcmp(spec, "simt");
+  pestle_status_t status =
+      pestle_context_device(context, simt ? "ref" : spec, &device);
   if (status) {  // not built, or not this machine
     pestle_status_release(status);
     return;
   }
-  status = compile(t, context, device, &exe);
+  status = compile(t, spec, context, device, &exe);
   bool strict = context == strict_context;
-  if (!strict && pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
+  if ((!strict || simt) &&
+      pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
     pestle_status_release(status);  // `ref` cannot either: counted there
     return;
   }
@@ -682,6 +691,7 @@ static inline bool run_instance(instance_t* t) {
   // no other way than UNSUPPORTED.
   bool known = check_gap(t, BY_IR_REF, "ir/ref", status);
   run_device(t, strict_context, "ref", BY_REF, known ? &e : NULL, &repeated);
+  run_device(t, strict_context, "simt", BY_REF, known ? &e : NULL, &repeated);
   run_device(t, strict_context, "llvm", BY_LLVM, known ? &e : NULL, &repeated);
   expected_free(t, &e);
   if (can) expected_free(t, &repeated);

@@ -87,6 +87,8 @@ static void compare(const case_t* c, const char* how, const pestle_type_t* type,
 
 // --- Running ---
 
+enum { MOST_FOR_LANES = 20000 };
+
 typedef struct run_t {
   const case_t* c;
   pestle_node_t* fusion;
@@ -149,13 +151,13 @@ static void run_kernel(const run_t* r, const pestle_backend_t* backend,
 
 // |small_caches|: as if nothing fitted in them, so that what is done about large
 // tensors is done about these.
-static void run_on(run_t* r, const pestle_backend_t* backend, void* const* want,
-                   bool small_caches) {
+static void run_on(run_t* r, const pestle_backend_t* backend, const char* cpu,
+                   void* const* want, bool small_caches) {
   pestle_arena_t arena;
   pestle_kernel_group_t* groups;
   uint32_t count;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
-  assert_ok(backend->target->describe(backend->self, NULL, &caps));
+  assert_ok(backend->target->describe(backend->self, cpu, &caps));
   if (small_caches) caps.l1_bytes = caps.l2_bytes = caps.l3_bytes = 2;
   pestle_arena_init(pestle_allocator_system(), &arena);
   for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
@@ -166,8 +168,8 @@ static void run_on(run_t* r, const pestle_backend_t* backend, void* const* want,
     run_kernel(r, backend, &groups[g], &caps, &arena);
   }
   for (uint32_t i = 0; i < r->fusion->result_count; ++i) {
-    compare(r->c, backend->name, r->fusion->results[i].type, want[i],
-            r->results[i]);
+    compare(r->c, cpu ? cpu : backend->name, r->fusion->results[i].type,
+            want[i], r->results[i]);
     free(r->results[i]);
   }
   pestle_arena_deinit(&arena);
@@ -197,8 +199,17 @@ static void run_case(const case_t* c) {
   assert_ok(pestle_ref_evaluate_node(pestle_allocator_system(), r.fusion,
                                      (const void* const*)r.inputs, want));
   for (int small = 0; small < 2; ++small) {
-    run_on(&r, ref_backend, want, small);
-    run_on(&r, llvm_backend, want, small);
+    run_on(&r, ref_backend, NULL, want, small);
+    run_on(&r, llvm_backend, NULL, want, small);
+  }
+  // As targets with lanes, which the interpreter runs one by one.
+  int64_t elements = 0;
+  for (uint32_t i = 0; i < r.fusion->operand_count; ++i) {
+    elements += pestle_type_count(pestle_node_operand(r.fusion, i)->type);
+  }
+  static const char* const kinds[] = {"simt", "simt8", "simt1"};
+  if (elements <= MOST_FOR_LANES) {
+    run_on(&r, ref_backend, kinds[elements % 3], want, false);
   }
   for (uint32_t i = 0; i < r.fusion->operand_count; ++i)
     free(r.inputs[i]);

@@ -40,7 +40,9 @@ static void compare(const test_results_t* want, const pestle_tensor_t* got,
 static void run_on(pestle_context_t* context, pestle_module_t* module,
                    const char* spec, bool no_fuse, uint64_t seed) {
   pestle_device_t* device;
-  pestle_status_t status = pestle_context_device(context, spec, &device);
+  bool simt = !strncmp(spec, "simt", 4);  // `ref` as a target with lanes
+  pestle_status_t status =
+      pestle_context_device(context, simt ? "ref" : spec, &device);
   if (status) {  // not built, or not this machine
     pestle_status_release(status);
     return;
@@ -50,6 +52,7 @@ static void run_on(pestle_context_t* context, pestle_module_t* module,
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_cache = true,
                                       .no_fuse = no_fuse,
+                                      .target_cpu = simt ? spec : NULL,
                                       .verify = true};
   status = pestle_compile(context, module, device, &options, &plan);
   if (status)
@@ -113,6 +116,11 @@ static void test_interpreted(void** state) {
   run_all("ref", false);
 }
 
+static void test_lanes(void** state) {
+  (void)state;
+  run_all("simt", false);
+}
+
 static void test_no_fuse(void** state) {
   (void)state;
   run_all("llvm", true);
@@ -122,6 +130,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_native),
       cmocka_unit_test(test_interpreted),
+      cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_no_fuse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -595,7 +595,7 @@ static void test_row_errors(void** state) {
   malformed("split y.a", "f.rows:1:10: expected an integer");
   malformed("split y.a 4 5", "f.rows:1:13: expected the end of the row");
   malformed("store c global", "f.rows:1:9: expected private or shared");
-  malformed("bind y.a lane.x", "f.rows:1:10: expected 'group'");
+  malformed("bind y.a lanes", "f.rows:1:10: expected group.x, lane.x or");
   malformed("reorder y", "expected the name of a loop");
   malformed("}", "f.rows:1:1: expected a schedule row");
 }

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules for targets with lanes: groups of many threads side by side.
+//
+//   map     a thread has one vector of results; neighbours lie side by side
+//   points  a thread has one result, and folds it alone
+//   rows    a group has one row, or several short ones; lanes fold a row
+//           together
+#include <inttypes.h>
+#include <string.h>
+
+#include "codegen/sketch.h"
+
+enum {
+  // Of a thread that does one result after the other: below so many threads for
+  // each unit, results are computed one a thread.
+  THREADS_PER_UNIT = 1024,
+  // Lanes of a group that folds one row: more wait longer for each other than
+  // they gain in loads under way, until a row is very long.
+  ROW_LANES = 256,
+  LONG_ROW_LANES = 1024,
+  // Vectors that a lane of a long row takes.
+  LONG_ROW_VECTORS = 16,
+  // Lanes of a group of short rows.
+  GROUP_LANES = 128,
+  // A fold shorter than this is a thread's alone.
+  LEAST_FOLD = 32,
+};
+
+static int64_t next_pow2(int64_t n) {
+  int64_t p = 1;
+  while (p < n)
+    p *= 2;
+  return p;
+}
+
+// --- Vectors ---
+
+typedef struct widest_t {
+  const pestle_nest_t* nest;
+  unsigned bytes;
+} widest_t;
+
+static void widest_visit(void* user, const pestle_expr_t* e) {
+  widest_t* w = user;
+  const pestle_nest_tensor_t* t = &w->nest->tensors.data[e->i];
+  unsigned size = pestle_dtype_size(t->type.dtype);
+  if (t->kind == PESTLE_TENSOR_INPUT && size > w->bytes) w->bytes = size;
+}
+
+// Elements of a native vector of the widest dtype that |s| moves.
+static int64_t vector_of(pestle_sketch_t* k, const pestle_nest_stage_t* s) {
+  widest_t w = {k->nest, 1};
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    const pestle_nest_tensor_t* t = &k->nest->tensors.data[s->tensors[v]];
+    unsigned size = pestle_dtype_size(t->type.dtype);
+    if (t->kind == PESTLE_TENSOR_OUTPUT && size > w.bytes) w.bytes = size;
+    pestle_status_t status =
+        pestle_expr_visit_reads(k->nest, s->values[v], widest_visit, &w);
+    if (status) pestle_nest_fail(k->nest, status);
+  }
+  int64_t lanes = (int64_t)k->caps->vector_bytes / w.bytes;
+  return lanes > 1 ? lanes : 1;
+}
+
+// Whether whole vectors of |s| along |axis| are moved by all that it reads: by
+// steps of one element, or not at all.
+static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
+                          uint32_t axis) {
+  pestle_stride_t along = pestle_sketch_strides(k, s, axis);
+  return !along.strided;
+}
+
+// --- Maps ---
+
+static pestle_status_t bind_all(pestle_sketch_t* k, uint32_t count) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = 0; i < count; ++i) {
+    PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, s->order[i],
+                                    PESTLE_MARK_GROUP));
+  }
+  return NULL;
+}
+
+static pestle_status_t fuse_axes(pestle_sketch_t* k) {
+  for (uint32_t i = 0; i + 1 < pestle_sketch_stage(k, k->anchor)->map_count;) {
+    bool done = false;
+    PESTLE_TRY(pestle_schedule_fuse(k->nest, k->anchor, i, &done));
+    if (!done) ++i;
+  }
+  return NULL;
+}
+
+static pestle_status_t map_lanes(pestle_sketch_t* k) {
+  PESTLE_TRY(fuse_axes(k));
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
+  if (!s->root_count) return NULL;
+  uint32_t last = s->roots[s->root_count - 1];
+  int64_t all = 1, lanes = vector_of(k, s);
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    all *= pestle_sketch_extent(k, s->roots[i]);
+  }
+  int64_t threads = (int64_t)k->caps->cores * THREADS_PER_UNIT;
+  while (lanes > 1 && all / lanes < threads)
+    lanes /= 2;
+  if (!moves_vectors(k, s, last)) lanes = 1;
+  if (lanes > pestle_sketch_extent(k, last)) {
+    lanes = next_pow2(pestle_sketch_extent(k, last)) / 2;
+  }
+  pestle_sketch_note(
+      k, "map: a thread has %" PRId64 " results that lie side by side",
+      lanes > 1 ? lanes : 1);
+  if (lanes > 1) {
+    uint32_t outer, inner;
+    PESTLE_TRY(
+        pestle_schedule_split(k->nest, k->anchor, last, lanes, &outer, &inner));
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_VECTOR));
+    return bind_all(k, pestle_sketch_stage(k, k->anchor)->order_count - 1);
+  }
+  return bind_all(k, s->order_count);
+}
+
+// --- Folds ---
+
+// Whether lanes may fold |s| together.
+static bool folds_together(const pestle_sketch_t* k,
+                           const pestle_nest_stage_t* s) {
+  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
+  return s->fold != PESTLE_OP_COUNT && s->value_count == 1 &&
+         (exact || k->reassociate ||
+          !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
+}
+
+// Axes on which folds depend first; |*out_rows| of them.
+static pestle_status_t rows_first(pestle_sketch_t* k, const bool* row,
+                                  uint32_t* out_rows) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) order[n++] = y->roots[i];
+  }
+  *out_rows = n;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) order[n++] = y->roots[i];
+  }
+  return pestle_schedule_reorder(k->nest, k->anchor, order, n);
+}
+
+static pestle_status_t place(pestle_sketch_t* k, uint32_t id, uint32_t leaf) {
+  bool registers;
+  PESTLE_TRY(pestle_schedule_at(k->nest, id, k->anchor, leaf));
+  PESTLE_TRY(pestle_nest_private_fits(k->nest, id, &registers));
+  return pestle_schedule_store(
+      k->nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
+}
+
+static bool is_placed(const pestle_sketch_t* k, uint32_t id) {
+  return id == k->anchor || k->nest->stages.data[id].inlined;
+}
+
+// Every result, or row of results, is one thread's.
+static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
+  uint32_t rows;
+  PESTLE_TRY(rows_first(k, row, &rows));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
+  PESTLE_TRY(bind_all(k, rows));
+  pestle_sketch_note(k, "points: a thread folds what it needs alone");
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (!is_placed(k, s)) PESTLE_TRY(place(k, s, leaf));
+  }
+  return NULL;
+}
+
+// --- Rows ---
+
+// Lanes along a row, elements of a lane's vector, rows of a group.
+typedef struct row_shape_t {
+  int64_t lanes, vector, rows;
+} row_shape_t;
+
+static int64_t longest_row(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t most = 1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, y->roots[i]);
+    if (!row[i] && extent > most) most = extent;
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    for (uint32_t i = f->map_count; i < f->root_count; ++i) {
+      int64_t extent = pestle_sketch_extent(k, f->roots[i]);
+      if (extent > most) most = extent;
+    }
+  }
+  return most;
+}
+
+static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  row_shape_t shape = {.vector = vector_of(k, y), .rows = 1};
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    int64_t v = vector_of(k, pestle_sketch_stage(k, s));
+    if (!is_placed(k, s) && v < shape.vector) shape.vector = v;
+  }
+  int64_t length = longest_row(k, row);
+  int64_t vectors = (length + shape.vector - 1) / shape.vector;
+  int64_t most = k->caps->max_group_lanes;
+  shape.lanes = next_pow2(vectors);
+  int64_t want =
+      vectors > ROW_LANES * LONG_ROW_VECTORS ? LONG_ROW_LANES : ROW_LANES;
+  if (shape.lanes > want) shape.lanes = want;
+  while (shape.lanes > most)
+    shape.lanes /= 2;
+  // Short rows share a group, where they fill it evenly.
+  int32_t last = -1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) last = (int32_t)i;
+  }
+  while (last >= 0 && shape.lanes * shape.rows * 2 <= GROUP_LANES &&
+         shape.lanes * shape.rows * 2 <= most &&
+         pestle_sketch_extent(k, y->roots[last]) % (shape.rows * 2) == 0) {
+    shape.rows *= 2;
+  }
+  return shape;
+}
+
+// Splits |axis| of |stage| into steps, lanes and vectors; the first two leaves
+// come back.
+static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
+                                 uint32_t axis, const row_shape_t* shape,
+                                 bool fold) {
+  pestle_nest_t* nest = k->nest;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  int64_t vector = moves_vectors(k, s, axis) ? shape->vector : 1;
+  uint32_t outer, inner, lane, v = 0;
+  PESTLE_TRY(pestle_schedule_split(nest, stage, axis, shape->lanes * vector,
+                                   &outer, &inner));
+  if (vector > 1) {
+    PESTLE_TRY(pestle_schedule_split(nest, stage, inner, vector, &lane, &v));
+  } else {
+    lane = inner;
+  }
+  if (fold) {
+    PESTLE_TRY(pestle_schedule_rfactor(nest, stage, lane, k->reassociate));
+    if (vector > 1) {
+      PESTLE_TRY(pestle_schedule_rfactor(nest, stage, v, k->reassociate));
+    }
+  }
+  s = pestle_sketch_stage(k, stage);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    bool moved = s->order[i] == lane || (vector > 1 && s->order[i] == v);
+    if (!moved) order[n++] = s->order[i];
+  }
+  order[n++] = lane;
+  if (vector > 1) order[n++] = v;
+  PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, lane, PESTLE_MARK_LANE_X));
+  if (vector == 1) return NULL;
+  return pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR);
+}
+
+static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
+                                       uint32_t leaf,
+                                       const row_shape_t* shape) {
+  PESTLE_TRY(place(k, id, leaf));
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  bool shared =
+      k->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_SHARED;
+  if (shared) {  // several elements of a row: a lane has some of them
+    uint32_t last = s->roots[s->map_count - 1];
+    row_shape_t one = {shape->lanes, 1, 1};
+    return split_row(k, id, last, &one, false);
+  }
+  if (!s->is_fold) return NULL;
+  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  if (axis < 0) {
+    axis = (int32_t)s->roots[s->map_count];
+    for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+      if (pestle_sketch_extent(k, s->roots[i]) >
+          pestle_sketch_extent(k, (uint32_t)axis)) {
+        axis = (int32_t)s->roots[i];
+      }
+    }
+  }
+  if (pestle_sketch_extent(k, (uint32_t)axis) < 2) return NULL;
+  pestle_sketch_note(k,
+                     "'%s' folds %" PRId64 " elements in %" PRId64
+                     " lanes that each take vectors of %" PRId64,
+                     s->name, pestle_sketch_extent(k, (uint32_t)axis),
+                     shape->lanes, shape->vector);
+  return split_row(k, id, (uint32_t)axis, shape, true);
+}
+
+static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
+  pestle_nest_t* nest = k->nest;
+  row_shape_t shape = shape_rows(k, row);
+  uint32_t count;
+  PESTLE_TRY(rows_first(k, row, &count));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  if (!count && y->root_count) {
+    // One group, whose loop is made from an axis of the anchor.
+    uint32_t outer, inner, axis = y->order[0];
+    PESTLE_TRY(pestle_schedule_split(
+        nest, k->anchor, axis, pestle_sketch_extent(k, axis), &outer, &inner));
+    count = 1;
+  }
+  pestle_sketch_note(k,
+                     "rows: a group of %" PRId64 " x %" PRId64
+                     " lanes has %" PRId64 " rows",
+                     shape.rows, shape.lanes, shape.rows);
+  uint32_t leaf = UINT32_MAX, bound = count;
+  if (shape.rows > 1) {
+    uint32_t outer, inner;
+    PESTLE_TRY(pestle_schedule_split(
+        nest, k->anchor, pestle_sketch_stage(k, k->anchor)->order[count - 1],
+        shape.rows, &outer, &inner));
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, k->anchor, inner, PESTLE_MARK_LANE_Y));
+    leaf = inner;
+  } else if (count) {
+    leaf = pestle_sketch_stage(k, k->anchor)->order[count - 1];
+  }
+  PESTLE_TRY(bind_all(k, bound));
+  uint32_t roots[PESTLE_NEST_MAX_AXES], n = 0;
+  y = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = count + (shape.rows > 1); i < y->order_count; ++i) {
+    roots[n++] = y->order[i];
+  }
+  if (n) {
+    PESTLE_TRY(split_row(k, k->anchor, roots[n - 1], &shape, false));
+  }
+  for (uint32_t s = 0; s < nest->stages.size; ++s) {
+    if (!is_placed(k, s)) PESTLE_TRY(place_row_stage(k, s, leaf, &shape));
+  }
+  return NULL;
+}
+
+// --- The choice ---
+
+static bool wants_rows(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t results = 1, longest = 1;
+  bool contiguous = false;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) results *= pestle_sketch_extent(k, y->roots[i]);
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (!f->is_fold || !folds_together(k, f)) return false;
+    int64_t n = pestle_sketch_fold_extent(k, f);
+    if (n > longest) longest = n;
+    contiguous = contiguous || pestle_sketch_contiguous_fold(k, f) >= 0;
+  }
+  if (longest < LEAST_FOLD || k->caps->max_group_lanes < 2) return false;
+  bool few = results < (int64_t)k->caps->cores * THREADS_PER_UNIT;
+  // A product's operands are contiguous along one axis each: results side by
+  // side read one of them together, and the other one once.
+  uint32_t folds = 0;
+  bool product = false;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    ++folds;
+    product = pestle_sketch_is_product(pestle_sketch_stage(k, s));
+  }
+  if (folds == 1 && product) return few && longest >= 4 * LEAST_FOLD;
+  return contiguous || few;
+}
+
+pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
+  bool folds = false;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    folds = folds || !is_placed(k, s);
+  }
+  if (!folds) return map_lanes(k);
+  bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
+  if (!row) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);
+  }
+  PESTLE_TRY(pestle_sketch_row_axes(k, row));
+  return wants_rows(k, row) ? rows(k, row) : points(k, row);
+}
