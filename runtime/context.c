@@ -35,6 +35,12 @@ static pestle_status_t check_options(const pestle_context_options_t* options,
                         "option log_level is %d; expected 0 to 3",
                         (int)out_options->log_level);
   }
+  if (out_options->probe_timeout_ms < 0) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "option probe_timeout_ms is %d; expected 0 (5000 ms) "
+                        "or more",
+                        (int)out_options->probe_timeout_ms);
+  }
   if (!out_options->allocator.resize) {
     out_options->allocator = pestle_allocator_system();
   }
@@ -112,6 +118,10 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->log_level = options.log_level;
   context->strict = options.strict;
   context->no_cache = options.no_cache;
+  context->manual_backends = options.manual_backends;
+  context->probe_backends = options.probe_backends;
+  context->probe_timeout_ms =
+      options.probe_timeout_ms ? options.probe_timeout_ms : 5000;
   context->threads = options.threads ? options.threads : pestle_core_count();
   context->memory_cache_entries =
       options.memory_cache_entries ? options.memory_cache_entries : 64;

@@ -22,6 +22,8 @@ struct pestle_context_s {
   pestle_log_level_t log_level;
   bool strict;
   bool no_cache;
+  bool manual_backends, probe_backends;
+  int32_t probe_timeout_ms;
   int32_t threads;
   char* cache_dir;               // NULL: no cache on disk
   char* backend_path;            // NULL: the built-in search

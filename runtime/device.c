@@ -194,3 +194,27 @@ pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
   memcpy(out_caps, &caps, size < sizeof(caps) ? size : sizeof(caps));
   return NULL;
 }
+
+pestle_status_t pestle_device_property(pestle_device_t* device, uint32_t index,
+                                       pestle_device_property_t* out_property) {
+  PESTLE_REQUIRE(device && out_property, "a device and a place for a property");
+  size_t size = out_property->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_device_property_t.struct_size is not set");
+  }
+  const pestle_device_api_t* api = device->backend->device;
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  if (!PESTLE_HAS(api, property)) {
+    return PESTLE_ERROR(NOT_FOUND, "%s has no properties", device->name);
+  }
+  PESTLE_TRY(api->property(device->backend->self, device->local_index, index,
+                           &property));
+  // Fixed-size texts of another party.
+  property.name[sizeof(property.name) - 1] = 0;
+  property.text[sizeof(property.text) - 1] = 0;
+  property.struct_size = size;
+  memcpy(out_property, &property,
+         size < sizeof(property) ? size : sizeof(property));
+  return NULL;
+}

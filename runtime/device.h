@@ -29,6 +29,8 @@ typedef struct pestle_device_memory_t {
   pestle_mutex_t mutex;  // of |free_blocks|
   pestle_block_t* free_blocks[PESTLE_BLOCK_CLASSES];
   atomic_uint_fast64_t active, peak, cached;
+  atomic_uint_fast64_t cache_limit;  // plus one; 0: the default
+  atomic_uint_fast64_t limit;        // of |active|; 0: none
 } pestle_device_memory_t;
 
 struct pestle_device_s {
@@ -65,5 +67,14 @@ void pestle_device_free(pestle_device_t* device, pestle_block_t* block);
 void pestle_device_trim(pestle_device_t* device);
 // Counts memory that is held otherwise (constants mapped from a plan).
 void pestle_device_count_memory(pestle_device_t* device, int64_t bytes);
+
+// --- memory_numbers.c ---
+
+// Free bytes that a device keeps at most, when nobody says otherwise.
+#define PESTLE_DEFAULT_CACHE_LIMIT ((uint64_t)256 << 20)
+uint64_t pestle_memory_cache_limit(const pestle_device_t* device);
+// RESOURCE_EXHAUSTED when |size| more bytes would be past the device's limit.
+PESTLE_NODISCARD pestle_status_t
+pestle_memory_check_limit(pestle_device_t* device, uint64_t size);
 
 #endif  // PESTLE_RUNTIME_DEVICE_H_

@@ -6,8 +6,6 @@
 #include "runtime/device.h"
 #include "runtime/platform.h"
 
-// Free bytes that a device keeps at most.
-#define CACHE_LIMIT ((uint64_t)256 << 20)
 // Blocks from this size on are laid out for huge pages.
 #define HUGE_BLOCK (2 * PESTLE_HUGE_PAGE)
 // More than any machine has; keeps the arithmetic below from overflowing.
@@ -149,6 +147,7 @@ pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
   }
   pestle_context_enter(device->context);
   unsigned index = block_class(size, &size);
+  PESTLE_TRY(pestle_memory_check_limit(device, size));
   *out_block = take_free(&device->memory, index);
   if (!*out_block) {
     pestle_status_t status = make_block(device, size, out_block);
@@ -171,7 +170,8 @@ void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
   size_t size;
   unsigned index = block_class(block->size, &size);
   pestle_mutex_lock(&memory->mutex);
-  bool keep = atomic_load(&memory->cached) + block->size <= CACHE_LIMIT;
+  bool keep = atomic_load(&memory->cached) + block->size <=
+              pestle_memory_cache_limit(device);
   if (keep) {
     block->next = memory->free_blocks[index];
     memory->free_blocks[index] = block;

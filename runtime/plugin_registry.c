@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which backends a context has. Candidates of one name are a group: the best
-// score wins, ties go to the earlier in the search order, and when the winner
-// cannot start the next one is tried.
+// score wins, ties go to the one with the host's own build id, then to the
+// earlier in the search order, and when the winner cannot start the next one is
+// tried. Groups do not compete.
 #include <string.h>
 
 #include "base/file.h"
@@ -23,24 +24,22 @@ static pestle_plugin_t* find_running(const pestle_registry_t* registry,
   return NULL;
 }
 
+// Whether |a| is to be taken rather than |b|, which comes before it.
+static bool is_better(const pestle_plugin_t* a, const pestle_plugin_t* b) {
+  if (a->score != b->score) return a->score > b->score;
+  return a->is_own && !b->is_own;
+}
+
 // The best of |candidates| that may still win a group, or NULL.
 static pestle_plugin_t* best_candidate(const pestle_plugins_t* candidates) {
   pestle_plugin_t* best = NULL;
   for (size_t i = 0; i < candidates->size; ++i) {
     pestle_plugin_t* plugin = candidates->data[i];
-    if (!plugin->init || plugin->backend) continue;
-    if (!best || plugin->score > best->score) best = plugin;
+    if (plugin->is_refused || plugin->backend) continue;
+    if (!best || is_better(plugin, best)) best = plugin;
   }
   return best;
 }
-
-// Undoes pestle_plugin_start(), as far as the backend can.
-static void stop_plugin(pestle_plugin_t* plugin) {
-  const pestle_backend_t* backend = plugin->backend;
-  plugin->backend = NULL;
-  if (backend && PESTLE_HAS(backend, deinit)) backend->deinit(backend->self);
-}
-
 static pestle_status_t add_devices(pestle_registry_t* registry,
                                    pestle_plugin_t* plugin) {
   if (!pestle_vec_reserve(&registry->devices, (size_t)plugin->device_count)) {
@@ -67,6 +66,21 @@ static pestle_status_t add_devices(pestle_registry_t* registry,
   return NULL;
 }
 
+static pestle_status_t refuse_loser(pestle_registry_t* registry,
+                                    pestle_plugin_t* plugin,
+                                    const pestle_plugin_t* winner) {
+  const char* why = "";
+  if (plugin->score == winner->score) {
+    why = winner->is_own && !plugin->is_own ? "; equal, but it is of this build"
+                                            : "; equal, but it came first";
+  }
+  return pestle_plugin_refuse(
+      &registry->arena, plugin, PESTLE_VERDICT_OUTSCORED,
+      "%s: backend '%s' is already taken by %s (score %d, this one %d%s)",
+      pestle_plugin_where(plugin), plugin->name, pestle_plugin_where(winner),
+      (int)winner->score, (int)plugin->score, why);
+}
+
 // Starts the winners of |candidates|. All of them are rows of the registry.
 static pestle_status_t start_candidates(pestle_registry_t* registry,
                                         const pestle_plugins_t* candidates) {
@@ -74,12 +88,7 @@ static pestle_status_t start_candidates(pestle_registry_t* registry,
   while ((plugin = best_candidate(candidates))) {
     const pestle_plugin_t* winner = find_running(registry, plugin->name);
     if (winner) {
-      PESTLE_TRY(pestle_plugin_refuse(
-          &registry->arena, plugin,
-          "%s: backend '%s' is already taken by %s (score %d, this one %d)",
-          *plugin->path ? plugin->path : "the linked-in one", plugin->name,
-          *winner->path ? winner->path : "the linked-in one",
-          (int)winner->score, (int)plugin->score));
+      PESTLE_TRY(refuse_loser(registry, plugin, winner));
       continue;
     }
     PESTLE_TRY(
@@ -87,11 +96,31 @@ static pestle_status_t start_candidates(pestle_registry_t* registry,
     if (!plugin->backend) continue;
     pestle_status_t status = add_devices(registry, plugin);
     if (status) {
-      stop_plugin(plugin);
+      pestle_plugin_stop(plugin);
       return status;
     }
   }
   return NULL;
+}
+
+static pestle_log_level_t verdict_level(pestle_verdict_t verdict) {
+  switch (verdict) {
+    case PESTLE_VERDICT_LOADED:
+      return PESTLE_LOG_INFO;
+    case PESTLE_VERDICT_UNLOADABLE:
+    case PESTLE_VERDICT_INIT:
+    case PESTLE_VERDICT_UNTRUSTED:
+      return PESTLE_LOG_WARN;
+    case PESTLE_VERDICT_ABI:
+    case PESTLE_VERDICT_TABLES:
+    case PESTLE_VERDICT_PROBE:
+      return PESTLE_LOG_ERROR;
+    case PESTLE_VERDICT_SCORE:
+    case PESTLE_VERDICT_FILTERED:
+    case PESTLE_VERDICT_OUTSCORED:
+      return PESTLE_LOG_DEBUG;
+  }
+  return PESTLE_LOG_ERROR;
 }
 
 static void log_rows(pestle_registry_t* registry, size_t first) {
@@ -103,7 +132,7 @@ static void log_rows(pestle_registry_t* registry, size_t first) {
                          (int)plugin->score, (int)plugin->device_count,
                          *plugin->path ? ", " : "", plugin->path);
     } else {
-      pestle_context_log(registry->context, PESTLE_LOG_INFO,
+      pestle_context_log(registry->context, verdict_level(plugin->verdict),
                          "backend not used: %s", plugin->reason);
     }
   }
@@ -111,32 +140,65 @@ static void log_rows(pestle_registry_t* registry, size_t first) {
 
 // --- Loading ---
 
-// Adds a row, unless the same file runs already: it was loaded by its path, or
-// by a call that ran out of memory later.
-static pestle_status_t add_row(pestle_registry_t* registry,
-                               pestle_plugin_t* plugin) {
-  const pestle_plugin_t* running = find_running(registry, plugin->name);
-  if (running && !strcmp(running->path, plugin->path)) return NULL;
-  if (!pestle_vec_push(&registry->plugins, plugin)) return PESTLE_OOM();
+// What a load is to look at.
+typedef struct request_t {
+  const pestle_backend_filter_t* filter;  // or NULL
+  const char* name;                       // of the only backend, or NULL
+  pestle_plugins_t rows;                  // the candidates
+} request_t;
+
+// The row of a running backend with this path, if there is one.
+static pestle_plugin_t* find_running_file(const pestle_registry_t* registry,
+                                          const char* path) {
+  for (size_t i = 0; i < registry->plugins.size; ++i) {
+    pestle_plugin_t* plugin = registry->plugins.data[i];
+    if (plugin->backend && !strcmp(plugin->path, path)) return plugin;
+  }
   return NULL;
 }
 
-static pestle_status_t probe_all(pestle_registry_t* registry) {
-  pestle_context_t* context = registry->context;
-  pestle_arena_t* arena = &registry->arena;
+static pestle_status_t take_static(pestle_registry_t* registry,
+                                   const pestle_plugin_static_t* row,
+                                   request_t* request) {
   pestle_plugin_t* plugin;
-  const pestle_plugin_static_t* row = pestle_plugin_static_rows();
-  for (; row->init; ++row) {
-    PESTLE_TRY(pestle_plugin_probe_static(context, arena, row->abi_info,
-                                          row->init, &plugin));
-    PESTLE_TRY(add_row(registry, plugin));
+  pestle_arena_t* arena = &registry->arena;
+  PESTLE_TRY(pestle_plugin_probe_static(arena, row->abi_info, row->score,
+                                        row->init, &plugin));
+  plugin->is_built_in = row->is_built_in;
+  const pestle_plugin_t* running = find_running(registry, plugin->name);
+  if (running && !*running->path) return NULL;
+  PESTLE_TRY(pestle_plugin_filter_name(request->filter, arena, plugin));
+  PESTLE_TRY(pestle_plugin_filter_candidate(request->filter, arena, plugin));
+  return pestle_vec_push(&request->rows, plugin) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t take_file(pestle_registry_t* registry, const char* path,
+                                 request_t* request) {
+  if (find_running_file(registry, path)) return NULL;
+  pestle_plugin_t* plugin;
+  pestle_arena_t* arena = &registry->arena;
+  PESTLE_TRY(pestle_plugin_row(arena, path, &plugin));
+  if (request->name && strcmp(plugin->name, request->name) != 0) return NULL;
+  PESTLE_TRY(pestle_plugin_filter_name(request->filter, arena, plugin));
+  if (!plugin->is_refused) {
+    PESTLE_TRY(pestle_plugin_probe(registry->context, arena, plugin));
+    PESTLE_TRY(pestle_plugin_filter_candidate(request->filter, arena, plugin));
   }
+  return pestle_vec_push(&request->rows, plugin) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t probe_all(pestle_registry_t* registry, bool linked_in,
+                                 bool files, request_t* request) {
+  const pestle_plugin_static_t* row = pestle_plugin_static_rows();
+  for (; linked_in && row->init; ++row) {
+    PESTLE_TRY(take_static(registry, row, request));
+  }
+  if (!files) return NULL;
   pestle_paths_t paths;
-  pestle_vec_init(&paths, context->allocator);
-  pestle_status_t status = pestle_plugin_search(context, arena, &paths);
+  pestle_vec_init(&paths, registry->context->allocator);
+  pestle_status_t status = pestle_plugin_search(registry, &paths);
   for (size_t i = 0; !status && i < paths.size; ++i) {
-    status = pestle_plugin_probe(context, arena, paths.data[i], &plugin);
-    if (!status) status = add_row(registry, plugin);
+    status = take_file(registry, paths.data[i], request);
   }
   pestle_vec_deinit(&paths);
   return status;
@@ -153,23 +215,60 @@ static void drop_rows(pestle_registry_t* registry, size_t first) {
   registry->plugins.size = kept;
 }
 
-static pestle_status_t load_locked(pestle_registry_t* registry) {
-  if (atomic_load_explicit(&registry->loaded, memory_order_relaxed)) {
-    return NULL;
+// Takes away refused rows whose file is looked at anew: one row a candidate.
+static void drop_older(pestle_registry_t* registry, const request_t* request) {
+  size_t kept = 0;
+  for (size_t i = 0; i < registry->plugins.size; ++i) {
+    pestle_plugin_t* plugin = registry->plugins.data[i];
+    bool again = false;
+    for (size_t k = 0; k < request->rows.size && !plugin->backend; ++k) {
+      const pestle_plugin_t* row = request->rows.data[k];
+      again |= !strcmp(row->path, plugin->path) &&
+               !strcmp(row->label, plugin->label);
+    }
+    if (!again) registry->plugins.data[kept++] = plugin;
   }
+  registry->plugins.size = kept;
+}
+
+// Makes |request|'s rows those of the registry and starts the winners.
+static pestle_status_t add_rows(pestle_registry_t* registry,
+                                const request_t* request) {
+  drop_older(registry, request);
   size_t first = registry->plugins.size;
-  int64_t begin = pestle_context_trace_begin(registry->context);
-  pestle_status_t status = probe_all(registry);
-  if (!status) status = start_candidates(registry, &registry->plugins);
-  pestle_context_trace_end(registry->context, begin, "load", "load backends",
-                           NULL);
+  if (!pestle_vec_append(&registry->plugins, request->rows.data,
+                         request->rows.size)) {
+    return PESTLE_OOM();
+  }
+  pestle_status_t status = start_candidates(registry, &request->rows);
   if (status) {
     drop_rows(registry, first);
     return status;
   }
   log_rows(registry, first);
-  atomic_store_explicit(&registry->loaded, true, memory_order_release);
   return NULL;
+}
+
+// |implicit|: a load that nobody asked for, done once.
+static pestle_status_t load_locked(pestle_registry_t* registry, bool implicit,
+                                   const pestle_backend_filter_t* filter) {
+  if (implicit &&
+      atomic_load_explicit(&registry->loaded, memory_order_relaxed)) {
+    return NULL;
+  }
+  bool files = !implicit || !registry->context->manual_backends;
+  request_t request = {.filter = filter};
+  pestle_vec_init(&request.rows, registry->context->allocator);
+  int64_t begin = pestle_context_trace_begin(registry->context);
+  pestle_status_t status = probe_all(registry, true, files, &request);
+  if (!status) status = add_rows(registry, &request);
+  pestle_context_trace_end(registry->context, begin, "load", "load backends",
+                           NULL);
+  pestle_vec_deinit(&request.rows);
+  if (!status) {
+    atomic_store_explicit(&registry->loaded, true, memory_order_release);
+  }
+  return status;
 }
 
 pestle_status_t pestle_context_load_backends(pestle_context_t* context) {
@@ -180,25 +279,110 @@ pestle_status_t pestle_context_load_backends(pestle_context_t* context) {
   }
   pestle_context_enter(context);
   pestle_mutex_lock(&registry->mutex);
-  pestle_status_t status = load_locked(registry);
+  pestle_status_t status = load_locked(registry, true, NULL);
   pestle_mutex_unlock(&registry->mutex);
   return status;
 }
 
-// Adds one candidate that was asked for by name: a refusal is an error.
+static pestle_status_t read_filter(const pestle_backend_filter_t* user,
+                                   pestle_backend_filter_t* out_filter) {
+  *out_filter = (pestle_backend_filter_t){.struct_size = 0};
+  if (!user) return NULL;
+  size_t size = user->struct_size;
+  if (size < sizeof(size_t)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_backend_filter_t.struct_size is not set; set "
+                        "it to sizeof(pestle_backend_filter_t)");
+  }
+  memcpy(out_filter, user,
+         size < sizeof(*out_filter) ? size : sizeof(*out_filter));
+  if ((out_filter->allowed_count && !out_filter->allowed) ||
+      (out_filter->blocked_count && !out_filter->blocked)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the filter counts globs, but has none");
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_context_load_all(pestle_context_t* context,
+                                        const pestle_backend_filter_t* filter) {
+  PESTLE_REQUIRE(context, "a context");
+  pestle_backend_filter_t own;
+  PESTLE_TRY(read_filter(filter, &own));
+  pestle_context_enter(context);
+  pestle_registry_t* registry = &context->registry;
+  pestle_mutex_lock(&registry->mutex);
+  pestle_status_t status = load_locked(registry, false, &own);
+  pestle_mutex_unlock(&registry->mutex);
+  return status;
+}
+
+// A refusal of what was asked for by name, as an error.
+static pestle_status_t refusal(const pestle_plugin_t* plugin) {
+  switch (plugin->verdict) {
+    case PESTLE_VERDICT_UNLOADABLE:
+    case PESTLE_VERDICT_SCORE:
+    case PESTLE_VERDICT_INIT:
+    case PESTLE_VERDICT_UNTRUSTED:
+    case PESTLE_VERDICT_PROBE:
+      return PESTLE_ERROR(UNAVAILABLE, "%s", plugin->reason);
+    case PESTLE_VERDICT_LOADED:
+    case PESTLE_VERDICT_ABI:
+    case PESTLE_VERDICT_TABLES:
+    case PESTLE_VERDICT_FILTERED:
+    case PESTLE_VERDICT_OUTSCORED:
+      break;
+  }
+  return PESTLE_ERROR(INCOMPATIBLE, "%s", plugin->reason);
+}
+
+// Loads the rows of |request|, one of which must start.
+static pestle_status_t add_asked(pestle_registry_t* registry,
+                                 const request_t* request) {
+  PESTLE_TRY(add_rows(registry, request));
+  const pestle_plugin_t* refused = NULL;
+  for (size_t i = 0; i < request->rows.size; ++i) {
+    refused = request->rows.data[i];
+    if (refused->backend) return NULL;
+  }
+  return refused ? refusal(refused) : NULL;
+}
+
+static pestle_status_t load_best_locked(pestle_registry_t* registry,
+                                        const char* name) {
+  if (find_running(registry, name)) return NULL;
+  request_t request = {.name = name};
+  pestle_vec_init(&request.rows, registry->context->allocator);
+  pestle_status_t status = probe_all(registry, false, true, &request);
+  if (!status && !request.rows.size) {
+    status = PESTLE_ERROR(NOT_FOUND,
+                          "no folder of the search path has a "
+                          "file " PESTLE_PLUGIN_PREFIX
+                          "%s[-VARIANT]" PESTLE_PLUGIN_SUFFIX
+                          "; 'pestle plugins --why' lists what is there",
+                          name);
+  }
+  if (!status) status = add_asked(registry, &request);
+  pestle_vec_deinit(&request.rows);
+  return status;
+}
+
+pestle_status_t pestle_context_load_best(pestle_context_t* context,
+                                         const char* name) {
+  PESTLE_REQUIRE(context && name && *name, "a context and a backend's name");
+  pestle_context_enter(context);
+  pestle_registry_t* registry = &context->registry;
+  pestle_mutex_lock(&registry->mutex);
+  pestle_status_t status = load_best_locked(registry, name);
+  pestle_mutex_unlock(&registry->mutex);
+  return status;
+}
+
+// Adds one candidate that was asked for: a refusal is an error.
 static pestle_status_t add_one(pestle_registry_t* registry,
                                pestle_plugin_t* plugin) {
-  size_t first = registry->plugins.size;
-  if (!pestle_vec_push(&registry->plugins, plugin)) return PESTLE_OOM();
-  pestle_plugins_t one = {.data = &plugin, .size = 1, .capacity = 1};
-  pestle_status_t status = start_candidates(registry, &one);
-  if (status) {
-    drop_rows(registry, first);
-    return status;
-  }
-  log_rows(registry, first);
-  if (plugin->backend) return NULL;
-  return PESTLE_ERROR(INCOMPATIBLE, "%s", plugin->reason);
+  request_t request = {.rows = {.data = &plugin, .size = 1, .capacity = 1}};
+  return add_asked(registry, &request);
 }
 
 pestle_status_t pestle_context_load_backend(pestle_context_t* context,
@@ -215,8 +399,27 @@ pestle_status_t pestle_context_load_backend(pestle_context_t* context,
   pestle_registry_t* registry = &context->registry;
   pestle_mutex_lock(&registry->mutex);
   pestle_plugin_t* plugin;
-  pestle_status_t status =
-      pestle_plugin_probe(context, &registry->arena, path, &plugin);
+  pestle_status_t status = pestle_plugin_row(&registry->arena, path, &plugin);
+  if (!status) {
+    plugin->any_name = true;
+    status = pestle_plugin_probe(context, &registry->arena, plugin);
+  }
+  if (!status) status = add_one(registry, plugin);
+  pestle_mutex_unlock(&registry->mutex);
+  return status;
+}
+
+pestle_status_t pestle_context_add_backend(
+    pestle_context_t* context, pestle_backend_abi_info_fn_t abi_info,
+    pestle_backend_score_fn_t score, pestle_backend_init_fn_t init) {
+  PESTLE_REQUIRE(context && abi_info && init,
+                 "a context and a backend's entry points");
+  pestle_context_enter(context);
+  pestle_registry_t* registry = &context->registry;
+  pestle_mutex_lock(&registry->mutex);
+  pestle_plugin_t* plugin;
+  pestle_status_t status = pestle_plugin_probe_static(
+      &registry->arena, abi_info, score, init, &plugin);
   if (!status) status = add_one(registry, plugin);
   pestle_mutex_unlock(&registry->mutex);
   return status;
@@ -225,123 +428,7 @@ pestle_status_t pestle_context_load_backend(pestle_context_t* context,
 pestle_status_t pestle_registry_add_static(
     pestle_context_t* context, pestle_backend_abi_info_fn_t abi_info,
     pestle_backend_init_fn_t init) {
-  pestle_context_enter(context);
-  pestle_registry_t* registry = &context->registry;
-  pestle_mutex_lock(&registry->mutex);
-  pestle_plugin_t* plugin;
-  pestle_status_t status = pestle_plugin_probe_static(context, &registry->arena,
-                                                      abi_info, init, &plugin);
-  if (!status) status = add_one(registry, plugin);
-  pestle_mutex_unlock(&registry->mutex);
-  return status;
-}
-
-// --- Looking ---
-
-size_t pestle_context_backend_count(pestle_context_t* context) {
-  if (!context) return 0;
-  pestle_context_enter(context);
-  // Out of memory: what is there is counted.
-  pestle_status_release(pestle_context_load_backends(context));
-  pestle_mutex_lock(&context->registry.mutex);
-  size_t count = context->registry.plugins.size;
-  pestle_mutex_unlock(&context->registry.mutex);
-  return count;
-}
-
-pestle_status_t pestle_context_backend_info(pestle_context_t* context,
-                                            size_t index,
-                                            pestle_backend_info_t* out_info) {
-  PESTLE_REQUIRE(context && out_info,
-                 "a context and a place for the description");
-  size_t size = out_info->struct_size;
-  if (size < sizeof(size_t)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "pestle_backend_info_t.struct_size is not set");
-  }
-  PESTLE_TRY(pestle_context_load_backends(context));
-  pestle_context_enter(context);
-  pestle_registry_t* registry = &context->registry;
-  pestle_mutex_lock(&registry->mutex);
-  size_t count = registry->plugins.size;
-  pestle_backend_info_t info = {.struct_size = size};
-  if (index < count) {
-    const pestle_plugin_t* plugin = registry->plugins.data[index];
-    info.name = plugin->name;
-    info.path = plugin->path;
-    info.build_id = plugin->build_id;
-    info.device_type = plugin->device_type;
-    info.score = plugin->score;
-    info.device_count = plugin->device_count;
-    info.reason = plugin->reason;
-  }
-  pestle_mutex_unlock(&registry->mutex);
-  if (index >= count) {
-    return PESTLE_ERROR(NOT_FOUND, "there is no backend %zu of %zu", index,
-                        count);
-  }
-  memcpy(out_info, &info, size < sizeof(info) ? size : sizeof(info));
-  return NULL;
-}
-
-static bool device_matches(const pestle_device_t* device, const char* name,
-                           size_t size) {
-  if (!name) return true;
-  pestle_str_t spec = pestle_str_make(name, size);
-  int32_t type = device->backend->device_type;
-  return pestle_str_equal_c(spec, device->plugin->name) ||
-         (pestle_str_equal_c(spec, "cpu") && type == PESTLE_DEVICE_CPU) ||
-         (pestle_str_equal_c(spec, "gpu") && type != PESTLE_DEVICE_CPU);
-}
-
-// Whether |a| comes before |b|; |order| says which was added first.
-static bool device_before(const pestle_device_t* a, const pestle_device_t* b,
-                          bool a_is_older) {
-  if (a->backend->score != b->backend->score) {
-    return a->backend->score > b->backend->score;
-  }
-  return a_is_older;
-}
-
-pestle_device_t* pestle_registry_find(pestle_registry_t* registry,
-                                      const char* spec_name, size_t spec_size,
-                                      int64_t index) {
-  pestle_device_t* found = NULL;
-  pestle_mutex_lock(&registry->mutex);
-  size_t count = registry->devices.size;
-  pestle_device_t** devices = registry->devices.data;
-  // The one that has |index| others before it; there are few.
-  for (size_t i = 0; i < count && !found; ++i) {
-    if (!device_matches(devices[i], spec_name, spec_size)) continue;
-    int64_t before = 0;
-    for (size_t j = 0; j < count; ++j) {
-      before += j != i && device_matches(devices[j], spec_name, spec_size) &&
-                device_before(devices[j], devices[i], j < i);
-    }
-    if (before == index) found = devices[i];
-  }
-  pestle_mutex_unlock(&registry->mutex);
-  return found;
-}
-
-static bool is_fallback(const pestle_device_t* device, int32_t type) {
-  const pestle_backend_t* backend = device->backend;
-  return backend->device_type == type && backend->target &&
-         PESTLE_HAS(backend, flags) &&
-         (backend->flags & PESTLE_BACKEND_FALLBACK);
-}
-
-pestle_device_t* pestle_registry_fallback(pestle_registry_t* registry,
-                                          int32_t type) {
-  pestle_device_t* found = NULL;
-  pestle_mutex_lock(&registry->mutex);
-  for (size_t i = 0; i < registry->devices.size; ++i) {
-    pestle_device_t* device = registry->devices.data[i];
-    if (!is_fallback(device, type)) continue;
-    if (!found || device_before(device, found, false)) found = device;
-  }
-  pestle_mutex_unlock(&registry->mutex);
-  return found;
+  return pestle_context_add_backend(context, abi_info, NULL, init);
 }
 
 // --- Life ---
@@ -354,6 +441,8 @@ void pestle_registry_init(pestle_context_t* context,
   pestle_arena_init(context->allocator, &out_registry->arena);
   pestle_vec_init(&out_registry->plugins, context->allocator);
   pestle_vec_init(&out_registry->devices, context->allocator);
+  pestle_vec_init(&out_registry->search_paths, context->allocator);
+  out_registry->has_search_paths = false;
 }
 
 void pestle_registry_deinit(pestle_registry_t* registry) {
@@ -362,10 +451,11 @@ void pestle_registry_deinit(pestle_registry_t* registry) {
     pestle_device_destroy(registry->devices.data[i]);
   }
   for (size_t i = 0; i < registry->plugins.size; ++i) {
-    stop_plugin(registry->plugins.data[i]);
+    pestle_plugin_stop(registry->plugins.data[i]);
   }
   pestle_vec_deinit(&registry->devices);
   pestle_vec_deinit(&registry->plugins);
+  pestle_vec_deinit(&registry->search_paths);
   pestle_arena_deinit(&registry->arena);
   pestle_mutex_deinit(&registry->mutex);
   registry->context = NULL;

@@ -76,6 +76,15 @@ typedef struct pestle_context_options_t {
   // 262144 spans are kept, the first ones; the file says how many are not. A
   // file that cannot be written is a warning in the log. NULL or "": none.
   const char* trace_file;
+  // Nothing is loaded from the search path but by calls that say so
+  // (pestle_context_load_all(), ..._best(), ..._backend()).
+  bool manual_backends;
+  // Tries each plugin file in a child process first, so that one that crashes,
+  // hangs or exits in a constructor or while it starts is refused with the
+  // reason. The child is a fork of this process: ask for it before other
+  // threads run. A child gets |probe_timeout_ms| (default 5000).
+  bool probe_backends;
+  int32_t probe_timeout_ms;
 } pestle_context_options_t;
 
 // Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when

@@ -50,7 +50,11 @@ typedef struct pestle_backend_abi_info_t {
   uint32_t kir_abi_major;
   uint32_t sizeof_inst, sizeof_buffer, sizeof_kir;  // as the plugin sees them
   const char* build_id;  // of the plugin: part of every plan key
-  const char* name;      // "llvm"
+  const char* name;      // "llvm": 1 to 32 of a-z, 0-9 and '_', a letter first
+  // -- minor 1 --
+  // pestle_build_id() of the Pestle that it was built with, or NULL. Of two
+  // files with equal scores the host takes the one that has its own.
+  const char* host_build_id;
 } pestle_backend_abi_info_t;
 
 // The host's services. Outlives the plugin's use.
@@ -373,6 +377,12 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #define PESTLE_SANITIZERS_ 0u
 #endif
 
+// Define it before this header is included where the build id of the host is
+// known: in Pestle's own tree.
+#ifndef PESTLE_BACKEND_HOST_ID
+#define PESTLE_BACKEND_HOST_ID NULL
+#endif
+
 // What this translation unit was built as, for abi_info.
 #define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
   {sizeof(pestle_backend_abi_info_t),             \
@@ -384,27 +394,45 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
    sizeof(pestle_kir_buffer_t),                   \
    sizeof(pestle_kir_t),                          \
    id,                                            \
-   backend_name}
+   backend_name,                                  \
+   PESTLE_BACKEND_HOST_ID}
 
-// Writes the two required entry points of a shared plugin.
-#define PESTLE_BACKEND_IMPL(backend_name, id, init_fn)                       \
-  PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(    \
-      void);                                                                 \
-  const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {           \
-    static const pestle_backend_abi_info_t info =                            \
-        PESTLE_BACKEND_ABI_INFO(backend_name, id);                           \
-    return &info;                                                            \
-  }                                                                          \
-  PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(                 \
-      const pestle_host_t* host, pestle_status_t* out_status);               \
-  const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,     \
-                                              pestle_status_t* out_status) { \
-    return init_fn(host, out_status);                                        \
+// The names of the entry points. A backend that is linked into the host, beside
+// others, is compiled with PESTLE_BACKEND_PREFIX=cuda, say: its functions are
+// pestle_cuda_backend_abi_info and so on, and pestle_context_add_backend() takes
+// them. pestle_add_plugin() of the CMake package makes both kinds.
+#ifdef PESTLE_BACKEND_PREFIX
+#define PESTLE_BACKEND_PASTE_(prefix, what) pestle_##prefix##_backend_##what
+#define PESTLE_BACKEND_NAME_(prefix, what) PESTLE_BACKEND_PASTE_(prefix, what)
+#define PESTLE_BACKEND_ENTRY(what) \
+  PESTLE_BACKEND_NAME_(PESTLE_BACKEND_PREFIX, what)
+#define PESTLE_BACKEND_VISIBLE_
+#else
+#define PESTLE_BACKEND_ENTRY(what) pestle_backend_##what
+#define PESTLE_BACKEND_VISIBLE_ PESTLE_EXPORT
+#endif
+
+// Writes the two required entry points.
+#define PESTLE_BACKEND_IMPL(backend_name, id, init_fn)                        \
+  PESTLE_BACKEND_VISIBLE_ const pestle_backend_abi_info_t*                    \
+      PESTLE_BACKEND_ENTRY(abi_info)(void);                                   \
+  const pestle_backend_abi_info_t* PESTLE_BACKEND_ENTRY(abi_info)(void) {     \
+    static const pestle_backend_abi_info_t info =                             \
+        PESTLE_BACKEND_ABI_INFO(backend_name, id);                            \
+    return &info;                                                             \
+  }                                                                           \
+  PESTLE_BACKEND_VISIBLE_ const pestle_backend_t* PESTLE_BACKEND_ENTRY(init)( \
+      const pestle_host_t* host, pestle_status_t* out_status);                \
+  const pestle_backend_t* PESTLE_BACKEND_ENTRY(init)(                         \
+      const pestle_host_t* host, pestle_status_t* out_status) {               \
+    return init_fn(host, out_status);                                         \
   }
-#define PESTLE_BACKEND_SCORE_IMPL(score_fn)                               \
-  PESTLE_EXPORT int32_t pestle_backend_score(char* why, size_t capacity); \
-  int32_t pestle_backend_score(char* why, size_t capacity) {              \
-    return score_fn(why, capacity);                                       \
+// And the optional one.
+#define PESTLE_BACKEND_SCORE_IMPL(score_fn)                         \
+  PESTLE_BACKEND_VISIBLE_ int32_t PESTLE_BACKEND_ENTRY(score)(      \
+      char* why, size_t capacity);                                  \
+  int32_t PESTLE_BACKEND_ENTRY(score)(char* why, size_t capacity) { \
+    return score_fn(why, capacity);                                 \
   }
 
 PESTLE_EXTERN_C_END

@@ -28,6 +28,20 @@ typedef struct pestle_executable_s pestle_executable_t;
 
 // --- Backends and devices ---
 
+// What became of a candidate, and the level at which the log says so.
+typedef enum pestle_verdict_e {
+  PESTLE_VERDICT_LOADED = 0,      // info
+  PESTLE_VERDICT_UNLOADABLE = 1,  // warn: the system's loader refuses it
+  PESTLE_VERDICT_ABI = 2,         // error: built for another interface
+  PESTLE_VERDICT_SCORE = 3,       // debug: not for this machine
+  PESTLE_VERDICT_INIT = 4,        // warn: it cannot start
+  PESTLE_VERDICT_TABLES = 5,      // error: its tables are not what they must be
+  PESTLE_VERDICT_FILTERED = 6,    // debug: the caller's filter
+  PESTLE_VERDICT_UNTRUSTED = 7,   // warn: others may write the file
+  PESTLE_VERDICT_OUTSCORED = 8,   // debug: its group has a better one
+  PESTLE_VERDICT_PROBE = 9,       // error: it crashed, hung or ended the child
+} pestle_verdict_t;
+
 // One backend that the context loaded or refused. Borrowed from the context.
 typedef struct pestle_backend_info_t {
   size_t struct_size;
@@ -37,26 +51,98 @@ typedef struct pestle_backend_info_t {
   int32_t device_type;
   int32_t score;
   int32_t device_count;
-  const char* reason;  // why it is not usable; "" when it is
+  const char* reason;               // why it is not usable; "" when it is
+  int32_t verdict;                  // pestle_verdict_t
+  const pestle_backend_t* backend;  // NULL: not loaded
 } pestle_backend_info_t;
 
+// A candidate as a filter sees it. Borrowed during the call.
+typedef struct pestle_candidate_t {
+  size_t struct_size;
+  const char* name;  // by its abi_info
+  const char* path;  // "" for one that is linked in
+  const pestle_backend_abi_info_t* abi_info;
+  int32_t score;
+} pestle_candidate_t;
+
+// Which candidates may be loaded. A glob (* and ?) is held against the name of
+// the backend ("cuda") and against name and variant of its file ("cuda-v13").
+// Zero-initialise and set |struct_size|.
+typedef struct pestle_backend_filter_t {
+  size_t struct_size;
+  // At least one must match; none given: all do. What does not match is not
+  // even opened.
+  const char* const* allowed;
+  size_t allowed_count;
+  // None may match.
+  const char* const* blocked;
+  size_t blocked_count;
+  // False leaves the candidate out. NULL: takes all. Must not call Pestle.
+  bool (*accept)(void* user, const pestle_candidate_t* candidate);
+  void* user;
+} pestle_backend_filter_t;
+
 // Loads what the search path has, once. Candidates are grouped by name; the
-// best score wins in each group. Never an error for a bad candidate: its reason
-// is in the info. Called by the functions below when needed. Fails only out of
-// memory.
+// best score wins in each group; of equal ones that with this library's own
+// build id, then the first in the search order, then by name. Groups do not
+// compete. Never an error for a bad candidate: its reason is in the info.
+// Called by the functions below when needed, unless pestle_context_load_all()
+// was called before or the option manual_backends says that the caller sees to
+// it. Fails only out of memory.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_context_load_backends(pestle_context_t* context);
-// How many backends were found, usable or not. Loads them.
+// The same under a |filter| (may be NULL: everything), and again at each call:
+// what was refused is looked at anew, what runs stays. Backends that are linked
+// in are filtered too, but for built-in fallbacks, so that cpu always works.
+// Allowed at any time: devices and what is on them stay valid, but the number
+// of a device among those of its type ("gpu:1") is by score, and may grow.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_load_all(
+    pestle_context_t* context, const pestle_backend_filter_t* filter);
+// Loads the best of libpestle-{name}[-variant].so in the search path, and
+// nothing else; nothing when backend |name| runs already. NOT_FOUND: there is
+// no such file; else as pestle_context_load_backend() says of the last refused.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_context_load_best(pestle_context_t* context, const char* name);
+// How many candidates were found, usable or not. Loads them. A later load may
+// change their order.
 PESTLE_API size_t pestle_context_backend_count(pestle_context_t* context);
-// Describes backend |index|; |out_info|->struct_size must be set. Its strings
+// Describes candidate |index|; |out_info|->struct_size must be set. Its strings
 // are borrowed from the context. NOT_FOUND past the last.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_backend_info(
     pestle_context_t* context, size_t index, pestle_backend_info_t* out_info);
-// Loads one plugin file now, beside what the search path has. A plugin is code:
-// load only what you trust. NOT_FOUND: no such file; INCOMPATIBLE: another ABI;
-// UNAVAILABLE and others: as the plugin says why it cannot be used.
+// Loads one plugin file now, beside what the search path has; its name need not
+// be that of a plugin. A plugin is code: load only what you trust. NOT_FOUND:
+// no such file; INCOMPATIBLE: another ABI, or its name is taken; UNAVAILABLE:
+// why it cannot be used here.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_context_load_backend(pestle_context_t* context, const char* path);
+// Adds a backend that the caller is linked with, by its entry points
+// (PESTLE_BACKEND_PREFIX); |score| may be NULL. Fails as
+// pestle_context_load_backend() does.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_add_backend(
+    pestle_context_t* context, pestle_backend_abi_info_fn_t abi_info,
+    pestle_backend_score_fn_t score, pestle_backend_init_fn_t init);
+// The running backend of that name, or NULL. Loads what the search path has.
+// Borrowed. The backend of a device is pestle_device_backend().
+PESTLE_API const pestle_backend_t* pestle_context_backend(
+    pestle_context_t* context, const char* name);
+// How many devices there are of a type ("cpu", "gpu") or backend. Loads them.
+PESTLE_API int32_t pestle_context_device_count(pestle_context_t* context,
+                                               const char* type);
+// Whether there is one.
+PESTLE_API bool pestle_context_is_available(pestle_context_t* context,
+                                            const char* type);
+
+// The folders that are searched, in order: those of PESTLE_BACKEND_PATH or the
+// option backend_path alone, else pestle/backends and then backends/ beside the
+// library. Never the current folder. Text |index| is borrowed from the context;
+// NULL past the last.
+PESTLE_API size_t pestle_context_search_path_count(pestle_context_t* context);
+PESTLE_API const char* pestle_context_search_path(pestle_context_t* context,
+                                                  size_t index);
+// Replaces them for the loads that follow. The texts are copied.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_set_search_paths(
+    pestle_context_t* context, const char* const* folders, size_t count);
 
 // The device that |spec| names: a type ("cpu", "gpu:1"; best score first) or a
 // backend ("llvm", "ref", "cuda:1"). NULL: PESTLE_DEVICE if the environment is
@@ -72,6 +158,15 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_fallback(
     pestle_device_t** out_device);
 // "llvm", or "cuda:1" where a backend has several. Borrowed; "" for NULL.
 PESTLE_API const char* pestle_device_name(const pestle_device_t* device);
+// Its number among the devices of its type: 1 for "gpu:1". A load may raise it;
+// -1 for NULL.
+PESTLE_API int32_t pestle_device_index(const pestle_device_t* device);
+// Property |index| of the device: a name with a text or a number. The backend
+// decides which. |out_property|->struct_size must be set. NOT_FOUND past the
+// last.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_device_property(pestle_device_t* device, uint32_t index,
+                       pestle_device_property_t* out_property);
 // What the views of its memory have as their device. All CPU devices are 0.
 PESTLE_API pestle_dl_device_t pestle_device_dl(const pestle_device_t* device);
 // The plugin's own table, borrowed.
@@ -129,6 +224,30 @@ typedef struct pestle_memory_stats_t {
 // slightly different moments.
 PESTLE_API void pestle_device_memory_stats(const pestle_device_t* device,
                                            pestle_memory_stats_t* out_stats);
+
+// A number of |device|'s memory, in bytes. On CPU devices they are those of the
+// host's memory that the context holds for it. UNSUPPORTED: the backend has no
+// such number.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_device_memory_get(
+    const pestle_device_t* device, pestle_memory_t what, uint64_t* out_bytes);
+// Sets a limit; PESTLE_MEMORY_PEAK and PESTLE_MEMORY_CACHE take 0 alone: the
+// peak begins anew, what is kept for reuse is given back. |out_before| (may be
+// NULL) receives what it was.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_device_memory_set(pestle_device_t* device, pestle_memory_t what,
+                         uint64_t bytes, uint64_t* out_before);
+// The sum over all devices of backends that are not cpu; those without the
+// number count 0. Over cpu devices when there are no others. Loads backends.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_memory_get(
+    pestle_context_t* context, pestle_memory_t what, uint64_t* out_bytes);
+// Sets it on the devices of the one gpu backend that there is, or of cpu when
+// there is none. With several gpu backends a limit is INVALID_ARGUMENT: their
+// devices differ, so pestle_device_memory_set() is to be called for each; but
+// PESTLE_MEMORY_PEAK and PESTLE_MEMORY_CACHE apply to all. |out_before| (may be
+// NULL) receives the sum of what it was.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_context_memory_set(pestle_context_t* context, pestle_memory_t what,
+                          uint64_t bytes, uint64_t* out_before);
 
 // --- Streams and events ---
 

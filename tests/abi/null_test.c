@@ -217,6 +217,81 @@ static void call_context_backend_count(things_t* t) {
   (void)t;
   assert_int_equal(pestle_context_backend_count(NULL), 0);
 }
+static void call_context_load_all(things_t* t) {
+  (void)t;
+  BAD(pestle_context_load_all(NULL, NULL));
+}
+static void call_context_load_best(things_t* t) {
+  BAD(pestle_context_load_best(NULL, "ref"));
+  BAD(pestle_context_load_best(t->context, NULL));
+}
+static const pestle_backend_abi_info_t* no_info(void) {
+  return NULL;
+}
+static const pestle_backend_t* no_backend(const pestle_host_t* host,
+                                          pestle_status_t* out_status) {
+  (void)host, (void)out_status;
+  return NULL;
+}
+static void call_context_add_backend(things_t* t) {
+  BAD(pestle_context_add_backend(NULL, no_info, NULL, no_backend));
+  BAD(pestle_context_add_backend(t->context, NULL, NULL, no_backend));
+  BAD(pestle_context_add_backend(t->context, no_info, NULL, NULL));
+}
+static void call_context_backend(things_t* t) {
+  assert_null(pestle_context_backend(NULL, "ref"));
+  assert_null(pestle_context_backend(t->context, NULL));
+}
+static void call_context_device_count(things_t* t) {
+  assert_int_equal(pestle_context_device_count(NULL, "cpu"), 0);
+  assert_int_equal(pestle_context_device_count(t->context, NULL), 0);
+}
+static void call_context_is_available(things_t* t) {
+  assert_false(pestle_context_is_available(NULL, "cpu"));
+  assert_false(pestle_context_is_available(t->context, NULL));
+}
+static void call_context_search_path_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_context_search_path_count(NULL), 0);
+}
+static void call_context_search_path(things_t* t) {
+  assert_null(pestle_context_search_path(NULL, 0));
+  assert_null(pestle_context_search_path(t->context, SIZE_MAX));
+}
+static void call_context_set_search_paths(things_t* t) {
+  const char* const none[] = {NULL};
+  BAD(pestle_context_set_search_paths(NULL, none, 0));
+  BAD(pestle_context_set_search_paths(t->context, NULL, 1));
+  BAD(pestle_context_set_search_paths(t->context, none, 1));
+}
+static void call_device_index(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_device_index(NULL), -1);
+}
+static void call_device_property(things_t* t) {
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  BAD(pestle_device_property(NULL, 0, &property));
+  BAD(pestle_device_property(t->device, 0, NULL));
+}
+static void call_device_memory_get(things_t* t) {
+  uint64_t bytes;
+  BAD(pestle_device_memory_get(NULL, PESTLE_MEMORY_ACTIVE, &bytes));
+  BAD(pestle_device_memory_get(t->device, PESTLE_MEMORY_ACTIVE, NULL));
+}
+static void call_device_memory_set(things_t* t) {
+  BAD(pestle_device_memory_set(NULL, PESTLE_MEMORY_LIMIT, 0, NULL));
+  assert_ok(pestle_device_memory_set(t->device, PESTLE_MEMORY_LIMIT, 0, NULL));
+}
+static void call_context_memory_get(things_t* t) {
+  uint64_t bytes;
+  BAD(pestle_context_memory_get(NULL, PESTLE_MEMORY_ACTIVE, &bytes));
+  BAD(pestle_context_memory_get(t->context, PESTLE_MEMORY_ACTIVE, NULL));
+}
+static void call_context_memory_set(things_t* t) {
+  BAD(pestle_context_memory_set(NULL, PESTLE_MEMORY_LIMIT, 0, NULL));
+  assert_ok(
+      pestle_context_memory_set(t->context, PESTLE_MEMORY_LIMIT, 0, NULL));
+}
 static void call_context_backend_info(things_t* t) {
   pestle_backend_info_t info = {.struct_size = sizeof(info)};
   BAD(pestle_context_backend_info(NULL, 0, &info));
@@ -750,6 +825,12 @@ static const row_t rows[] = {
     ROW(context_release) ROW(context_allocator) ROW(context_is_strict)
     ROW(context_threads) ROW(context_cache_dir) ROW(context_free)
     ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
+    ROW(context_load_all) ROW(context_load_best) ROW(context_add_backend)
+    ROW(context_backend) ROW(context_device_count) ROW(context_is_available)
+    ROW(context_search_path_count) ROW(context_search_path)
+    ROW(context_set_search_paths) ROW(device_index) ROW(device_property)
+    ROW(device_memory_get) ROW(device_memory_set) ROW(context_memory_get)
+    ROW(context_memory_set)
     ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)
     ROW(context_fallback)
     ROW(context_trace_begin) ROW(context_trace_end)

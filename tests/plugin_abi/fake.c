@@ -53,9 +53,16 @@ void pestle_no_such_function(void);
 PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(void);
 const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
   static const pestle_backend_abi_info_t info = {
-      FAKE_INFO_SIZE, FAKE_MAJOR,     PESTLE_ABI_MINOR, FAKE_SANITIZERS,
-      FAKE_KIR_MAJOR, FAKE_INST_SIZE, FAKE_BUFFER_SIZE, FAKE_KIR_SIZE,
-      FAKE_ID,        FAKE_NAME};
+      .struct_size = FAKE_INFO_SIZE,
+      .abi_major = FAKE_MAJOR,
+      .abi_minor = PESTLE_ABI_MINOR,
+      .sanitizers = FAKE_SANITIZERS,
+      .kir_abi_major = FAKE_KIR_MAJOR,
+      .sizeof_inst = FAKE_INST_SIZE,
+      .sizeof_buffer = FAKE_BUFFER_SIZE,
+      .sizeof_kir = FAKE_KIR_SIZE,
+      .build_id = FAKE_ID,
+      .name = FAKE_NAME};
   return &info;
 }
 #endif

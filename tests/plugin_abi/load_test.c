@@ -79,7 +79,7 @@ static void test_accepted(void** state) {
   pestle_context_t* context = open_context(FAKE_FOLDER);
   assert_ok(pestle_context_load_backends(context));
   static const char* const good[] = {"good", "short", "oldkir", "pick-v2",
-                                     "gpu"};
+                                     "gpux"};
   for (size_t i = 0; i < 5; ++i) {
     assert_string_equal(row_of(context, good[i]).reason, "");
   }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin file tried in a child process. Its code may crash, hang or end the
+// process at the first touch; here that costs a child, and what became of it is
+// the reason. The child says before each step which one it is.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/context.h"
+#include "runtime/registry.h"
+
+enum { REPORT_STEP = 0x50455354, REPORT_RESULT = 0x50455355 };
+
+// What the child sends, in one write each: less than a pipe tears apart.
+typedef struct report_t {
+  int32_t kind;
+  int32_t verdict, score, is_own;
+  char step[64];
+  char name[40];
+  char build_id[264];
+  char reason[1024];
+} report_t;
+
+// --- The child ---
+
+typedef struct child_t {
+  int pipe;
+  report_t report;
+} child_t;
+
+static void send_report(child_t* child, int32_t kind) {
+  child->report.kind = kind;
+  ssize_t size = write(child->pipe, &child->report, sizeof(child->report));
+  if (size != (ssize_t)sizeof(child->report)) _exit(125);
+}
+
+static void at_step(void* user, const char* step) {
+  child_t* child = user;
+  (void)snprintf(child->report.step, sizeof(child->report.step), "%s", step);
+  send_report(child, REPORT_STEP);
+}
+
+// What a host asks of every backend that it lists.
+static void ask_backend(child_t* child, const pestle_backend_t* backend) {
+  const pestle_target_api_t* target = backend->target;
+  const pestle_device_api_t* device = backend->device;
+  if (target) {
+    pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+    at_step(child, "target.describe");
+    pestle_status_release(target->describe(backend->self, NULL, &caps));
+  }
+  if (!device || !PESTLE_HAS(device, property)) return;
+  at_step(child, "device.property");
+  for (int32_t i = 0; i < backend->device_count; ++i) {
+    pestle_device_property_t property = {.struct_size = sizeof(property)};
+    pestle_status_release(device->property(backend->self, i, 0, &property));
+  }
+}
+
+static void try_backend(child_t* child, pestle_context_t* context,
+                        pestle_arena_t* arena, pestle_plugin_t* plugin) {
+  pestle_status_t status = pestle_plugin_open(arena, plugin, at_step, child);
+  if (!status && !plugin->is_refused) {
+    int32_t score = plugin->score;
+    at_step(child, "pestle_backend_init");
+    status = pestle_plugin_start(context, arena, plugin);
+    if (plugin->backend) ask_backend(child, plugin->backend);
+    plugin->score = score;
+  }
+  if (status) _exit(124);
+}
+
+static void run_child(child_t* child, pestle_context_t* context,
+                      pestle_arena_t* arena, pestle_plugin_t* plugin) {
+  // Handlers of the parent know nothing of a child.
+  static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
+                                SIGABRT, SIGTRAP, SIGSYS};
+  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i)
+    signal(signals[i], SIG_DFL);
+  (void)setpgid(0, 0);
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  // The parent's output is data: what a constructor prints is no part of it.
+  int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (null >= 0) (void)dup2(null, STDOUT_FILENO);
+  context->log = NULL;
+  context->trace = NULL;
+  try_backend(child, context, arena, plugin);
+  report_t* report = &child->report;
+  report->verdict = plugin->is_refused ? (int32_t)plugin->verdict : 0;
+  report->score = plugin->score;
+  report->is_own = plugin->is_own;
+  (void)snprintf(report->name, sizeof(report->name), "%s", plugin->name);
+  (void)snprintf(report->build_id, sizeof(report->build_id), "%s",
+                 plugin->build_id);
+  (void)snprintf(report->reason, sizeof(report->reason), "%s", plugin->reason);
+  send_report(child, REPORT_RESULT);
+  _exit(0);
+}
+
+// --- The parent ---
+
+static int64_t now_ms(void) {
+  return pestle_clock_ns() / 1000000;
+}
+
+// Reads |size| bytes until |deadline|: 1, 0 at the end, -1 when it is too late.
+static int read_until(int pipe, void* data, size_t size, int64_t deadline) {
+  size_t got = 0;
+  while (got < size) {
+    int64_t left = deadline - now_ms();
+    if (left <= 0) return -1;
+    struct pollfd wait = {.fd = pipe, .events = POLLIN};
+    int ready = poll(&wait, 1, (int)left);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return -1;
+    ssize_t n = read(pipe, (char*)data + got, size - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    got += (size_t)n;
+  }
+  return 1;
+}
+
+static bool is_report(report_t* report) {
+  report->step[sizeof(report->step) - 1] = 0;
+  report->name[sizeof(report->name) - 1] = 0;
+  report->build_id[sizeof(report->build_id) - 1] = 0;
+  report->reason[sizeof(report->reason) - 1] = 0;
+  bool is_result = report->kind == REPORT_RESULT && report->verdict >= 0 &&
+                   report->verdict <= PESTLE_VERDICT_PROBE;
+  return report->kind == REPORT_STEP || is_result;
+}
+
+// Takes over what the child found.
+static pestle_status_t take_result(pestle_arena_t* arena,
+                                   const report_t* report,
+                                   pestle_plugin_t* plugin) {
+  plugin->score = report->score;
+  plugin->is_own = report->is_own != 0;
+  if (report->verdict) {
+    return pestle_plugin_refuse(
+        arena, plugin, (pestle_verdict_t)report->verdict, "%s", report->reason);
+  }
+  const char* name = pestle_arena_strdup(arena, report->name);
+  const char* build_id = pestle_arena_strdup(arena, report->build_id);
+  if (!name || !build_id) return PESTLE_OOM();
+  plugin->name = name;
+  plugin->build_id = build_id;
+  return NULL;
+}
+
+// The child ended, or was ended, in |step| without a result.
+static pestle_status_t refuse_end(pestle_arena_t* arena, const char* step,
+                                  bool too_late, int32_t timeout_ms, int end,
+                                  pestle_plugin_t* plugin) {
+  char what[256];
+  if (too_late) {
+    (void)snprintf(what, sizeof(what), "did not come back from %s within %d ms",
+                   step, (int)timeout_ms);
+  } else if (WIFSIGNALED(end)) {
+    (void)snprintf(what, sizeof(what), "crashed in %s (signal %d, %s)", step,
+                   WTERMSIG(end), strsignal(WTERMSIG(end)));
+  } else if (WIFEXITED(end) && WEXITSTATUS(end) == 124) {
+    return PESTLE_OOM();
+  } else {
+    (void)snprintf(what, sizeof(what),
+                   "ended the process in %s (exit status %d)", step,
+                   WEXITSTATUS(end));
+  }
+  return pestle_plugin_refuse(
+      arena, plugin, PESTLE_VERDICT_PROBE,
+      "%s: %s, in a child process that tried it; expected it to return, so "
+      "mend or remove the plugin",
+      plugin->path, what);
+}
+
+static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
+                                 int32_t timeout_ms, pestle_plugin_t* plugin) {
+  int64_t deadline = now_ms() + timeout_ms;
+  report_t report = {.kind = 0};
+  char step[64] = "its start";
+  int got;
+  while ((got = read_until(pipe, &report, sizeof(report), deadline)) == 1) {
+    if (!is_report(&report)) break;
+    if (report.kind == REPORT_RESULT) break;
+    memcpy(step, report.step, sizeof(step));
+  }
+  // With what it started. A child that ended is still there until it is waited
+  // for, so the number is its own.
+  (void)kill(-child, SIGKILL);
+  (void)kill(child, SIGKILL);
+  int end = 0;
+  while (waitpid(child, &end, 0) < 0 && errno == EINTR) {
+  }
+  if (got == 1 && report.kind == REPORT_RESULT && is_report(&report)) {
+    return take_result(arena, &report, plugin);
+  }
+  if (got == 1) {
+    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
+                                "%s: wrote into a pipe that is not its own in "
+                                "%s; mend or remove the plugin",
+                                plugin->path, step);
+  }
+  return refuse_end(arena, step, got < 0, timeout_ms, end, plugin);
+}
+
+pestle_status_t pestle_plugin_try_in_child(pestle_context_t* context,
+                                           pestle_arena_t* arena,
+                                           pestle_plugin_t* plugin) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
+                                "%s: cannot be tried in a child process: %s",
+                                plugin->path, strerror(errno));
+  }
+  pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    child_t child = {.pipe = ends[1]};
+    run_child(&child, context, arena, plugin);
+  }
+  int reason = errno;
+  close(ends[1]);
+  pestle_status_t status =
+      pid > 0
+          ? listen_to(arena, ends[0], pid, context->probe_timeout_ms, plugin)
+          : pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_PROBE,
+                                 "%s: cannot be tried in a child process: %s",
+                                 plugin->path, strerror(reason));
+  close(ends[0]);
+  return status;
+}
