@@ -7,6 +7,8 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in"
                "${PROJECT_BINARY_DIR}/include/pestle/version.h" @ONLY)
 
 # pestle_build_id(<target> <header> <MACRO> <folders...>)
+# A plugin's header (MACRO is PESTLE_PLUGIN_BUILD_ID) tells the host's id too, by
+# which the host knows its own build's plugins.
 function(pestle_build_id target header macro)
   set(globs "")
   foreach(folder IN LISTS ARGN)
@@ -17,13 +19,20 @@ function(pestle_build_id target header macro)
   string(CONCAT salt "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} "
          "${CMAKE_BUILD_TYPE} ${CMAKE_C_FLAGS} ${PESTLE_SANITIZE} "
          "${PESTLE_RUNTIME_ONLY} ${PROJECT_VERSION}")
+  set(host "")
+  if(macro STREQUAL "PESTLE_PLUGIN_BUILD_ID")
+    set(host "${PESTLE_GENERATED}/pestle_build_id.h")
+  endif()
   add_custom_target(${target}
-    COMMAND "${CMAKE_COMMAND}"
+    COMMAND "${CMAKE_COMMAND}" "-DHOST_HEADER=${host}"
       "-DROOT=${PROJECT_SOURCE_DIR}" "-DGLOBS=${globs}"
       "-DSALT=${salt}" "-DMACRO=${macro}" "-DOUTPUT=${header}"
       -P "${PROJECT_SOURCE_DIR}/cmake/write_build_id.cmake"
     BYPRODUCTS "${header}"
     COMMENT "Computing ${macro}" VERBATIM)
+  if(host)
+    add_dependencies(${target} pestle_build_id_header)
+  endif()
 endfunction()
 
 set(PESTLE_GENERATED "${PROJECT_BINARY_DIR}/generated")

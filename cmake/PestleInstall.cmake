@@ -21,6 +21,11 @@ target_include_directories(pestle_headers INTERFACE
 
 install(TARGETS pestle pestle_headers EXPORT pestleTargets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# An installed archive cannot name the objects of a linked-in plugin.
+if(NOT PESTLE_STATIC_PLUGINS)
+  install(TARGETS pestle_static EXPORT pestleTargets
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
+endif()
 get_property(plugins GLOBAL PROPERTY PESTLE_PLUGINS)
 if(plugins)
   install(TARGETS ${plugins}

@@ -9,7 +9,10 @@ set(PESTLE_PLUGIN_MAP "${CMAKE_CURRENT_LIST_DIR}/plugin.map")
 #                   [LIBRARIES <libraries...>])
 # Makes target pestle_plugin_<name>[_<variant>] and the file
 # backends/libpestle-<name>[-<variant>].so, which exports the functions of
-# pestle/plugin.h and nothing else.
+# pestle/plugin.h and nothing else. And target pestle_static_<name>[_<variant>],
+# built only when something links to it: the same backend for a host that has it
+# in itself, with the functions pestle_<name>_backend_abi_info, ..._init and,
+# if it has one, ..._score, for pestle_context_add_backend().
 function(pestle_add_plugin name)
   cmake_parse_arguments(arg "" "VARIANT"
                         "SOURCES;INCLUDES;DEFINES;LIBRARIES" ${ARGN})
@@ -37,4 +40,39 @@ function(pestle_add_plugin name)
     OUTPUT_NAME "${file}"
     LINK_DEPENDS "${PESTLE_PLUGIN_MAP}"
     LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/backends")
+  string(REPLACE "pestle_plugin_" "pestle_static_" static "${target}")
+  pestle_add_static_plugin_("${static}" "${name}")
+endfunction()
+
+# All objects in one, of which only the entry points can be seen: two backends
+# in a program may have functions of the same name.
+function(pestle_add_static_plugin_ target name)
+  add_library(${target}_objects OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+  if(TARGET pestle::headers)
+    target_link_libraries(${target}_objects PRIVATE pestle::headers)
+  endif()
+  target_include_directories(${target}_objects PRIVATE ${arg_INCLUDES})
+  target_compile_definitions(${target}_objects PRIVATE ${arg_DEFINES}
+                             PESTLE_BACKEND_PREFIX=${name})
+  target_link_libraries(${target}_objects PRIVATE ${arg_LIBRARIES})
+  set_target_properties(${target}_objects PROPERTIES
+    C_STANDARD 11 C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  set(whole "${CMAKE_CURRENT_BINARY_DIR}/${target}_whole.o")
+  set(object "${CMAKE_CURRENT_BINARY_DIR}/${target}.o")
+  set(kept "")
+  foreach(entry abi_info score init)
+    list(APPEND kept "--keep-global-symbol=pestle_${name}_backend_${entry}")
+  endforeach()
+  add_custom_command(OUTPUT "${object}"
+    COMMAND "${CMAKE_C_COMPILER}" -r -nostdlib -o "${whole}"
+            "$<TARGET_OBJECTS:${target}_objects>"
+    COMMAND "${CMAKE_OBJCOPY}" ${kept} "${whole}" "${object}"
+    DEPENDS ${target}_objects "$<TARGET_OBJECTS:${target}_objects>"
+    COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Joining ${target}")
+  add_library(${target} STATIC EXCLUDE_FROM_ALL "${object}")
+  set_source_files_properties("${object}" PROPERTIES
+    EXTERNAL_OBJECT ON GENERATED ON)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  target_link_libraries(${target} INTERFACE ${arg_LIBRARIES})
 endfunction()

@@ -20,11 +20,16 @@ typedef struct state_t {
   char toolchain[512];
 } state_t;
 
-enum { SCORE_AVX2 = 200, SCORE_AVX512 = 300 };
+// The LLVM version is added, so that of two variants the newer one serves,
+// unless only the older one's library is installed.
+enum { SCORE_AVX2 = 200, SCORE_AVX512 = 300, SCORE_LIBRARY = 50 };
 
 static int32_t score_of(uint64_t features, char* why, size_t capacity) {
-  if (pestle_llvm_has_v4(features)) return SCORE_AVX512;
-  if (pestle_llvm_has_v3(features)) return SCORE_AVX2;
+  char path[4096];
+  int32_t best = LLVM_VERSION_MAJOR;
+  if (pestle_llvm_find(path, sizeof path)) best += SCORE_LIBRARY;
+  if (pestle_llvm_has_v4(features)) return best + SCORE_AVX512;
+  if (pestle_llvm_has_v3(features)) return best + SCORE_AVX2;
   char missing[256];
   pestle_llvm_feature_string(PESTLE_LLVM_SET_V3 & ~features, 0, missing,
                              sizeof missing);

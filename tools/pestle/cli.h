@@ -89,6 +89,14 @@ int64_t cli_peak_rss_kb(void);
 size_t cli_page_alignment(size_t size);
 void cli_advise_huge(void* data, size_t size);
 
+// The file that this program was started from.
+PESTLE_NODISCARD pestle_status_t cli_own_path(pestle_arena_t* arena,
+                                              const char** out_path);
+// Runs the program |path| in place of this one; comes back only when it cannot
+// be run. |arguments| end with NULL.
+PESTLE_NODISCARD pestle_status_t cli_become(const char* path,
+                                            const char* const* arguments);
+
 // --- Verbs ---
 
 PESTLE_NODISCARD pestle_status_t cli_run(cli_t* cli, int* out_exit);
@@ -97,6 +105,7 @@ PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_explain(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);
 
 // --- Host arrays (array.c, npy.c) ---

@@ -39,7 +39,8 @@ static const verb_t verbs[] = {
     {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
     {"explain", E, "MODEL", cli_explain,
      "say why: which ops share a kernel, its layouts and schedule, the cache"},
-    {"plugins", P, "", cli_plugins, "list the backends and their devices"},
+    {"plugins", P, "list|test FILE|NAME", cli_plugins,
+     "list the backends and their devices; hold one against the reference"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,
      "look at the plan cache and clean it"},
 };

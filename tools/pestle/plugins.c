@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// pestle plugins: what was found, what is used and why something is not.
+// pestle plugins: what was found, what is used and why something is not. Each
+// file was tried in a child process before (cli_open_context).
+#include <string.h>
+
 #include "cli.h"
 
 static const char* type_name(int32_t type) {
@@ -21,39 +24,162 @@ static const char* type_name(int32_t type) {
   }
 }
 
-static void print_backend(const pestle_backend_info_t* info) {
+static const char* verdict_name(int32_t verdict) {
+  switch ((pestle_verdict_t)verdict) {
+    case PESTLE_VERDICT_LOADED:
+      return "used";
+    case PESTLE_VERDICT_UNLOADABLE:
+      return "not loadable";
+    case PESTLE_VERDICT_ABI:
+      return "another interface";
+    case PESTLE_VERDICT_SCORE:
+      return "not for this machine";
+    case PESTLE_VERDICT_INIT:
+      return "does not start";
+    case PESTLE_VERDICT_TABLES:
+      return "wrong tables";
+    case PESTLE_VERDICT_FILTERED:
+      return "filtered";
+    case PESTLE_VERDICT_UNTRUSTED:
+      return "not trusted";
+    case PESTLE_VERDICT_OUTSCORED:
+      return "not the best";
+    case PESTLE_VERDICT_PROBE:
+      return "did not survive";
+  }
+  return "refused";
+}
+
+// --- Devices ---
+
+static pestle_status_t print_property(pestle_device_t* device, uint32_t index,
+                                      bool* out_more) {
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  pestle_status_t status = pestle_device_property(device, index, &property);
+  *out_more = !status;
+  if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  PESTLE_TRY(status);
+  if (property.is_text) {
+    printf("           %s: %s\n", property.name, property.text);
+  } else {
+    printf("           %s: %lld\n", property.name, (long long)property.integer);
+  }
+  return NULL;
+}
+
+static pestle_status_t print_devices(cli_t* cli,
+                                     const pestle_backend_info_t* info) {
+  const char* type = info->device_type == PESTLE_DEVICE_CPU ? "cpu" : "gpu";
+  for (int32_t i = 0; i < info->device_count; ++i) {
+    char spec[96];
+    (void)snprintf(spec, sizeof(spec), "%s:%d", info->name, (int)i);
+    pestle_device_t* device;
+    PESTLE_TRY(pestle_context_device(cli->context, spec, &device));
+    printf("         %s:%d is %s\n", type, (int)pestle_device_index(device),
+           pestle_device_name(device));
+    bool more = true;
+    // A backend that never says that it was the last ends here.
+    for (uint32_t p = 0; more && p < 256; ++p) {
+      PESTLE_TRY(print_property(device, p, &more));
+    }
+  }
+  return NULL;
+}
+
+// --- Candidates ---
+
+// How many candidates of the group there were.
+static size_t group_size(cli_t* cli, const char* name) {
+  size_t in_group = 0, count = pestle_context_backend_count(cli->context);
+  for (size_t i = 0; i < count; ++i) {
+    pestle_backend_info_t info = {.struct_size = sizeof(info)};
+    pestle_status_release(pestle_context_backend_info(cli->context, i, &info));
+    in_group += info.name && !strcmp(info.name, name);
+  }
+  return in_group;
+}
+
+static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
+  if (info->verdict != PESTLE_VERDICT_LOADED) {
+    printf("         %s: %s\n", verdict_name(info->verdict), info->reason);
+    return;
+  }
+  size_t others = group_size(cli, info->name);
+  printf("         used: score %d is %s, build %s\n", info->score,
+         others > 1 ? "the best of its name that starts" : "above 0",
+         info->build_id);
+}
+
+static pestle_status_t print_backend(cli_t* cli,
+                                     const pestle_backend_info_t* info) {
   bool is_used = !info->reason[0];
   printf("%-8s %-8s devices %d  score %d  %s\n", info->name,
          is_used ? type_name(info->device_type) : "unused", info->device_count,
          info->score, info->path[0] ? info->path : "(built in)");
-  if (!is_used) printf("         %s\n", info->reason);
+  if (cli->text[CLI_WHY]) {
+    print_why(cli, info);
+  } else if (!is_used) {
+    printf("         %s\n", info->reason);
+  }
+  return is_used ? print_devices(cli, info) : NULL;
 }
 
 static pestle_status_t print_default(cli_t* cli) {
   pestle_device_t* device;
   pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
   PESTLE_TRY(pestle_context_device(cli->context, NULL, &device));
-  PESTLE_TRY(pestle_device_caps(device, NULL, &caps));
   printf("default: %s", pestle_device_name(device));
+  pestle_status_t status = pestle_device_caps(device, NULL, &caps);
   // A backend that generates no code knows of neither.
-  if (caps.cpu[0]) printf(", cpu %s", caps.cpu);
-  if (caps.features[0]) printf(", features %s", caps.features);
+  if (!status && caps.cpu[0]) printf(", cpu %s", caps.cpu);
+  if (!status && caps.features[0]) printf(", features %s", caps.features);
+  pestle_status_release(status);
   printf("\n");
   return NULL;
 }
 
-pestle_status_t cli_plugins(cli_t* cli, int* out_exit) {
-  (void)out_exit;
-  if (cli->args.size) {
-    return CLI_USAGE_ERROR("'pestle plugins' takes no argument, not '%s'",
-                           cli->args.data[0]);
+static void print_search_path(cli_t* cli) {
+  size_t count = pestle_context_search_path_count(cli->context);
+  printf("searched:\n");
+  for (size_t i = 0; i < count; ++i) {
+    printf("         %s\n", pestle_context_search_path(cli->context, i));
   }
+}
+
+static pestle_status_t list(cli_t* cli) {
   PESTLE_TRY(pestle_context_load_backends(cli->context));
+  if (cli->text[CLI_WHY]) print_search_path(cli);
   size_t count = pestle_context_backend_count(cli->context);
   for (size_t i = 0; i < count; ++i) {
     pestle_backend_info_t info = {.struct_size = sizeof(info)};
     PESTLE_TRY(pestle_context_backend_info(cli->context, i, &info));
-    print_backend(&info);
+    PESTLE_TRY(print_backend(cli, &info));
   }
   return print_default(cli);
+}
+
+pestle_status_t cli_plugins(cli_t* cli, int* out_exit) {
+  const char* word = cli->args.size ? cli->args.data[0] : "list";
+  if (!strcmp(word, "test")) return cli_plugins_test(cli, out_exit);
+  if (strcmp(word, "list") != 0) {
+    return CLI_USAGE_ERROR(
+        "'pestle plugins' takes list or test FILE|NAME, not '%s'", word);
+  }
+  if (cli->args.size > 1) {
+    return CLI_USAGE_ERROR("'pestle plugins list' takes no argument, not '%s'",
+                           cli->args.data[1]);
+  }
+  pestle_status_t status = list(cli);
+  // Who asks why wants the list, whatever is wrong with what is on it.
+  if (status && cli->text[CLI_WHY]) {
+    char text[1024];
+    pestle_status_format(status, text, sizeof(text));
+    cli_say_error("%s", text);
+    pestle_status_release(status);
+    return NULL;
+  }
+  return status;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command asks of the operating system and base/ does not offer.
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli.h"
 
 void cli_ignore_limit_signal(void) {
@@ -45,4 +48,19 @@ size_t cli_page_alignment(size_t size) {
 void cli_advise_huge(void* data, size_t size) {
   size_t whole = size & ~(HUGE_PAGE - 1);
   if (whole) (void)madvise(data, whole, MADV_HUGEPAGE);
+}
+
+pestle_status_t cli_own_path(pestle_arena_t* arena, const char** out_path) {
+  return pestle_path_resolve("/proc/self/exe", arena, out_path);
+}
+
+pestle_status_t cli_become(const char* path, const char* const* arguments) {
+  fflush(stdout);
+  // execv() changes none of them, but its type is older than const.
+  char* copies[64] = {NULL};
+  for (size_t i = 0; arguments[i] && i < 63; ++i) {
+    memcpy(&copies[i], &arguments[i], sizeof(copies[i]));
+  }
+  execv(path, copies);
+  return PESTLE_ERROR(IO, "cannot run '%s': %s", path, strerror(errno));
 }
