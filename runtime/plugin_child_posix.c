@@ -69,8 +69,7 @@ static void try_backend(child_t* child, pestle_context_t* context,
   pestle_status_t status = pestle_plugin_open(arena, plugin, at_step, child);
   if (!status && !plugin->is_refused) {
     int32_t score = plugin->score;
-    at_step(child, "pestle_backend_init");
-    status = pestle_plugin_start(context, arena, plugin);
+    status = pestle_plugin_start(context, arena, plugin, at_step, child);
     if (plugin->backend) ask_backend(child, plugin->backend);
     plugin->score = score;
   }

@@ -75,6 +75,21 @@ static bool has_string(image_t strings, const char* text) {
   return false;
 }
 
+// The loader maps segments without asking how long the file is, and the first
+// touch of what is not there ends the process.
+static bool is_whole(image_t image, const Elf64_Ehdr* header) {
+  Elf64_Phdr segment;
+  for (unsigned i = 0; i < header->e_phnum; ++i) {
+    if (!read_segment(image, header, i, &segment)) return false;
+    if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
+    if (segment.p_offset > image.size ||
+        segment.p_filesz > image.size - segment.p_offset) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static const char* inspect_image(image_t image) {
   Elf64_Ehdr header;
   if (!read_at(image, 0, &header, sizeof(header)) ||
@@ -86,6 +101,9 @@ static const char* inspect_image(image_t image) {
       header.e_phentsize != sizeof(Elf64_Phdr)) {
     return "is built for another kind of machine; expected x86-64, so build "
            "it for this one";
+  }
+  if (!is_whole(image, &header)) {
+    return "is cut short: it ends before its code does; copy it anew";
   }
   image_t strings = dynamic_strings(image, &header);
   if (!(PESTLE_SANITIZERS_ & PESTLE_SANITIZER_ADDRESS) &&

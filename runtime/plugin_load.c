@@ -103,10 +103,15 @@ static pestle_status_t ask_score(pestle_arena_t* arena,
   plugin->score = plugin->score_fn(why, sizeof(why));
   why[sizeof(why) - 1] = 0;
   if (plugin->score > 0) return NULL;
-  return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_SCORE,
-                              "%s: not for this machine: %s",
-                              pestle_plugin_where(plugin),
-                              *why ? why : "its score is 0, without a reason");
+  const char* where = pestle_plugin_where(plugin);
+  if (*why) {
+    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_SCORE,
+                                "%s: not for this machine: %s", where, why);
+  }
+  return pestle_plugin_refuse(
+      arena, plugin, PESTLE_VERDICT_SCORE,
+      "%s: not for this machine: its score is %d, without a reason", where,
+      (int)plugin->score);
 }
 
 static pestle_status_t find_functions(pestle_arena_t* arena,
@@ -225,14 +230,17 @@ static pestle_status_t refuse_start(pestle_arena_t* arena,
 
 pestle_status_t pestle_plugin_start(pestle_context_t* context,
                                     pestle_arena_t* arena,
-                                    pestle_plugin_t* plugin) {
+                                    pestle_plugin_t* plugin,
+                                    pestle_plugin_at_fn_t at, void* user) {
   if (!plugin->init) {  // tried in a child only
     PESTLE_TRY(pestle_plugin_open(arena, plugin, NULL, NULL));
     if (plugin->is_refused) return NULL;
   }
   pestle_status_t failure = NULL;
   pestle_backend_init_fn_t init = plugin->init;
+  if (at) at(user, "pestle_backend_init");
   const pestle_backend_t* backend = init(&context->host, &failure);
+  if (at) at(user, "what pestle_backend_init gave");
   if (!backend || failure) return refuse_start(arena, failure, plugin);
   PESTLE_TRY(pestle_plugin_check_tables(arena, backend, plugin));
   if (plugin->is_refused) return NULL;

@@ -91,8 +91,8 @@ static pestle_status_t start_candidates(pestle_registry_t* registry,
       PESTLE_TRY(refuse_loser(registry, plugin, winner));
       continue;
     }
-    PESTLE_TRY(
-        pestle_plugin_start(registry->context, &registry->arena, plugin));
+    PESTLE_TRY(pestle_plugin_start(registry->context, &registry->arena, plugin,
+                                   NULL, NULL));
     if (!plugin->backend) continue;
     pestle_status_t status = add_devices(registry, plugin);
     if (status) {

@@ -113,10 +113,13 @@ PESTLE_NODISCARD pestle_status_t pestle_plugin_probe_static(
     pestle_arena_t* arena, pestle_backend_abi_info_fn_t abi_info,
     pestle_backend_score_fn_t score, pestle_backend_init_fn_t init,
     pestle_plugin_t** out_plugin);
-// Initialises a candidate that was not refused; sets |backend| or |reason|.
+// Initialises a candidate that was not refused; sets |backend| or |reason|. |at|
+// may be NULL.
 PESTLE_NODISCARD pestle_status_t pestle_plugin_start(pestle_context_t* context,
                                                      pestle_arena_t* arena,
-                                                     pestle_plugin_t* plugin);
+                                                     pestle_plugin_t* plugin,
+                                                     pestle_plugin_at_fn_t at,
+                                                     void* user);
 // Undoes it, as far as the backend can.
 void pestle_plugin_stop(pestle_plugin_t* plugin);
 // Sets the reason.

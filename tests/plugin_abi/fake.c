@@ -1,15 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend without any function in it, built many times: each time one FAKE_
 // definition makes it wrong in one way.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "pestle/plugin.h"
+
+// What a function may do instead of returning. The kernel sends the signal, so
+// that no compiler and no sanitizer sees it coming.
+static inline void misbehave_crash(void) {
+  raise(SIGSEGV);
+}
+static inline void misbehave_abort(void) {
+  abort();
+}
+static inline void misbehave_exit(void) {
+  exit(0);
+}
+static inline void misbehave_quit(void) {
+  _exit(3);
+}
+static inline void misbehave_hang(void) {
+  for (;;)
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+}
+static inline void misbehave_print(void) {
+  printf("a plugin that prints\n");
+  fflush(stdout);
+}
+#define MISBEHAVE_(how) misbehave_##how()
+#define MISBEHAVE(how) MISBEHAVE_(how)
+
+#ifdef FAKE_CONSTRUCTOR
+__attribute__((constructor)) static void at_load(void) {
+  MISBEHAVE(FAKE_CONSTRUCTOR);
+}
+#endif
 
 #ifndef FAKE_ID
 #define FAKE_ID "fake-1"
 #endif
 #ifndef FAKE_SCORE
 #define FAKE_SCORE 10
+#endif
+#ifndef FAKE_DEVICE_TYPE
+#define FAKE_DEVICE_TYPE PESTLE_DEVICE_CPU
 #endif
 #ifndef FAKE_DEVICES
 #define FAKE_DEVICES 1
@@ -52,6 +91,12 @@ void pestle_no_such_function(void);
 #ifndef FAKE_NO_INFO
 PESTLE_EXPORT const pestle_backend_abi_info_t* pestle_backend_abi_info(void);
 const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
+#ifdef FAKE_INFO
+  MISBEHAVE(FAKE_INFO);
+#endif
+#ifdef FAKE_INFO_NULL
+  return NULL;
+#endif
   static const pestle_backend_abi_info_t info = {
       .struct_size = FAKE_INFO_SIZE,
       .abi_major = FAKE_MAJOR,
@@ -69,7 +114,16 @@ const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
 
 PESTLE_EXPORT int32_t pestle_backend_score(char* why, size_t capacity);
 int32_t pestle_backend_score(char* why, size_t capacity) {
-#ifdef FAKE_ZERO_SCORE
+#ifdef FAKE_SCORES
+  MISBEHAVE(FAKE_SCORES);
+#endif
+#if defined(FAKE_LONG_WHY)
+  memset(why, 'x', capacity);  // without an end
+  return 0;
+#elif defined(FAKE_MUTE)
+  (void)why, (void)capacity;
+  return 0;
+#elif defined(FAKE_ZERO_SCORE)
   strncpy(why, "the machine has no flux capacitor", capacity);
   return 0;
 #else
@@ -83,6 +137,9 @@ int32_t pestle_backend_score(char* why, size_t capacity) {
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   (void)self, (void)cpu;
+#ifdef FAKE_DESCRIBES
+  MISBEHAVE(FAKE_DESCRIBES);
+#endif
   memset(out_caps, 0, sizeof(*out_caps));
   return NULL;
 }
@@ -109,6 +166,24 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
 static void unload(void* self, pestle_loaded_t* loaded) {
   (void)self, (void)loaded;
 }
+
+#if defined(FAKE_PROPERTIES)
+static pestle_status_t property(void* self, int32_t device, uint32_t index,
+                                pestle_device_property_t* out_property) {
+  (void)self, (void)device, (void)index, (void)out_property;
+  MISBEHAVE(FAKE_PROPERTIES);
+  return NULL;
+}
+#endif
+
+#ifdef FAKE_ALLOCATES
+static pestle_status_t allocate(void* self, int32_t device, size_t size,
+                                void** out_data) {
+  (void)self, (void)device, (void)size;
+  *out_data = NULL;
+  return NULL;
+}
+#endif
 #endif
 
 #ifndef FAKE_NO_INIT
@@ -118,6 +193,13 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
                                             pestle_status_t* out_status) {
 #ifdef FAKE_UNRESOLVED
   pestle_no_such_function();
+#endif
+#ifdef FAKE_INIT
+  MISBEHAVE(FAKE_INIT);
+#endif
+#ifdef FAKE_GARBAGE
+  (void)host, (void)out_status;
+  return (const pestle_backend_t*)(uintptr_t)FAKE_GARBAGE;
 #endif
 #if defined(FAKE_FAILS)
   *out_status = host->status_make(host->self, PESTLE_STATUS_UNAVAILABLE,
@@ -140,20 +222,47 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
       .load = load,
       .unload = unload};
 #else
-  static const pestle_target_api_t target = {sizeof(target), describe,
-                                             toolchain_id, compile, NULL};
+#ifndef FAKE_TARGET_SIZE
+#define FAKE_TARGET_SIZE sizeof(pestle_target_api_t)
+#endif
+#ifndef FAKE_DEVICE_SIZE
+#define FAKE_DEVICE_SIZE sizeof(pestle_device_api_t)
+#endif
+  static const pestle_target_api_t target = {
+      .struct_size = FAKE_TARGET_SIZE,
+#ifndef FAKE_NO_DESCRIBE
+      .describe = describe,
+#endif
+#ifndef FAKE_NO_TOOLCHAIN
+      .toolchain_id = toolchain_id,
+#endif
+#ifndef FAKE_NO_COMPILE
+      .compile = compile,
+#endif
+  };
   static const pestle_device_api_t device = {
-      .struct_size = sizeof(device), .load = load, .unload = unload};
+      .struct_size = FAKE_DEVICE_SIZE,
+#ifndef FAKE_NO_LOAD
+      .load = load,
+#endif
+#ifndef FAKE_NO_UNLOAD
+      .unload = unload,
+#endif
+#ifdef FAKE_ALLOCATES
+      .allocate = allocate,
+#endif
+#ifdef FAKE_PROPERTIES
+      .property = property,
+#endif
+  };
+  // What a case leaves out of the table is not used.
+  (void)describe, (void)toolchain_id, (void)compile, (void)load, (void)unload;
 #endif
 #endif
   static const pestle_backend_t backend = {
       .struct_size = FAKE_TABLE_SIZE,
       .name = FAKE_TABLE_NAME,
-#ifdef FAKE_GPU
-      .device_type = PESTLE_DEVICE_CUDA,
-#else
-      .device_type = PESTLE_DEVICE_CPU,
-#endif
+      .device_type = FAKE_DEVICE_TYPE,
       .score = FAKE_TABLE_SCORE,
       .device_count = FAKE_DEVICES,
 #ifndef FAKE_NO_HALVES

@@ -13,6 +13,8 @@ static void log_message(void* user, pestle_log_level_t level,
                         const char* message) {
   const cli_t* cli = user;
   if (level > cli->log_level) return;
+  // 'pestle plugins' prints what the log would say.
+  if (!cli->text[CLI_LOG] && !strcmp(cli->verb, "plugins")) return;
   fprintf(stderr, "pestle: %s: %s\n", levels[level], message);
 }
 
