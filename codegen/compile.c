@@ -87,7 +87,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
 
 static pestle_plan_binding_t placed(const void* plan,
                                     const pestle_value_t* value) {
-  static const uint32_t storages[] = {
+  static const uint16_t storages[] = {
       [PESTLE_STORAGE_NONE] = PESTLE_PLAN_ARENA,
       [PESTLE_STORAGE_ARENA] = PESTLE_PLAN_ARENA,
       [PESTLE_STORAGE_INPUT] = PESTLE_PLAN_INPUT,

@@ -188,6 +188,7 @@ static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
       b[i] = binding_of(s, pestle_node_operand(k->node, a->slot));
     } else {
       b[i] = binding_of(s, &k->node->results[a->slot]);
+      b[i].flags = PESTLE_PLAN_WRITTEN;
     }
   }
   step->device = k->device;

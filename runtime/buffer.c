@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/queue.h"
 
 struct pestle_buffer_s {
   pestle_refcount_t refcount;
@@ -53,6 +54,16 @@ void* pestle_buffer_data(const pestle_buffer_t* buffer) {
   return buffer ? buffer->block->data : NULL;
 }
 
+void* pestle_buffer_host_data(const pestle_buffer_t* buffer) {
+  if (!buffer) return NULL;
+  const pestle_device_t* device = buffer->device;
+  if (pestle_device_is_cpu(device)) return buffer->block->data;
+  const pestle_device_api_t* api = pestle_device_api(device);
+  if (!PESTLE_HAS(api, buffer_raw_ptr)) return NULL;
+  return api->buffer_raw_ptr(device->backend->self, device->local_index,
+                             buffer->block->data);
+}
+
 size_t pestle_buffer_size(const pestle_buffer_t* buffer) {
   return buffer ? buffer->size : 0;
 }
@@ -70,43 +81,41 @@ static pestle_status_t check_range(const pestle_buffer_t* buffer, size_t offset,
                       offset, offset, size, buffer->size, buffer->device->name);
 }
 
-static pestle_status_t no_copies(const pestle_device_t* device) {
-  return PESTLE_ERROR(UNSUPPORTED,
-                      "device %s offers no copies to or from "
-                      "the host",
-                      device->name);
-}
-
 pestle_status_t pestle_buffer_write(pestle_buffer_t* buffer, size_t offset,
                                     const void* data, size_t size) {
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
-  if (!size) return NULL;
-  char* target = (char*)buffer->block->data + offset;
-  const pestle_device_t* device = buffer->device;
-  if (pestle_device_is_cpu(device)) {
-    memmove(target, data, size);
-    return NULL;
-  }
-  const pestle_device_api_t* api = device->backend->device;
-  if (!PESTLE_HAS(api, copy_from_host)) return no_copies(device);
-  return api->copy_from_host(device->backend->self, device->local_index, data,
-                             target, size);
+  return pestle_device_write(buffer->device, data,
+                             (char*)buffer->block->data + offset, size);
 }
 
 pestle_status_t pestle_buffer_read(const pestle_buffer_t* buffer, size_t offset,
                                    void* data, size_t size) {
   PESTLE_REQUIRE(buffer && (data || !size), "a buffer and the host's bytes");
   PESTLE_TRY(check_range(buffer, offset, size));
-  if (!size) return NULL;
-  const char* source = (const char*)buffer->block->data + offset;
-  const pestle_device_t* device = buffer->device;
-  if (pestle_device_is_cpu(device)) {
-    memmove(data, source, size);
-    return NULL;
+  return pestle_device_read(
+      buffer->device, (const char*)buffer->block->data + offset, data, size);
+}
+
+pestle_status_t pestle_buffer_copy(const pestle_buffer_t* from,
+                                   size_t from_offset, pestle_buffer_t* to,
+                                   size_t to_offset, size_t size) {
+  PESTLE_REQUIRE(from && to, "two buffers");
+  PESTLE_TRY(check_range(from, from_offset, size));
+  PESTLE_TRY(check_range(to, to_offset, size));
+  if (from->device->context != to->device->context) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the buffers on %s and %s belong to two contexts",
+                        from->device->name, to->device->name);
   }
-  const pestle_device_api_t* api = device->backend->device;
-  if (!PESTLE_HAS(api, copy_to_host)) return no_copies(device);
-  return api->copy_to_host(device->backend->self, device->local_index, source,
-                           data, size);
+  if (from == to && from_offset < to_offset + size &&
+      to_offset < from_offset + size && !pestle_device_is_cpu(from->device)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%zu bytes at %zu and at %zu of one buffer on device "
+                        "%s overlap",
+                        size, from_offset, to_offset, from->device->name);
+  }
+  return pestle_device_copy(
+      from->device, (const char*)from->block->data + from_offset, to->device,
+      (char*)to->block->data + to_offset, size);
 }

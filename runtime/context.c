@@ -82,6 +82,7 @@ static void destroy(pestle_context_t* context) {
   // Each tolerates that it was never initialised.
   pestle_plan_cache_deinit(&context->plan_cache);
   pestle_constants_deinit(&context->constants);
+  pestle_device_constants_deinit(&context->device_constants);
   pestle_pool_deinit(&context->pool);
   pestle_context_close_trace(context);
   pestle_registry_deinit(&context->registry);
@@ -137,6 +138,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       &context->pool);
   pestle_registry_init(context, &context->registry);
   pestle_constants_init(context, &context->constants);
+  pestle_device_constants_init(context, &context->device_constants);
   pestle_plan_cache_init(context, &context->plan_cache);
   pestle_status_t status = copy_strings(&options, default_device, context);
   if (!status) status = pestle_context_open_trace(context, options.trace_file);
@@ -169,6 +171,7 @@ void pestle_context_after_fork(pestle_context_t* context) {
     pestle_pool_after_fork(&context->pool);
     pestle_registry_after_fork(&context->registry);
     pestle_constants_after_fork(&context->constants);
+    pestle_device_constants_after_fork(&context->device_constants);
     pestle_plan_cache_after_fork(&context->plan_cache);
     atomic_store(state, PESTLE_FORK_READY);
   }

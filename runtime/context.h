@@ -8,6 +8,7 @@
 #include "pestle/context.h"
 #include "pestle/plugin.h"
 #include "runtime/constant.h"
+#include "runtime/device_constant.h"
 #include "runtime/plan_cache.h"
 #include "runtime/platform.h"
 #include "runtime/pool.h"
@@ -40,6 +41,8 @@ struct pestle_context_s {
   pestle_pool_t pool;
   pestle_registry_t registry;
   pestle_constants_t constants;
+  pestle_device_constants_t device_constants;
+  atomic_uint_fast64_t stream_count;  // that were made: their numbers
   pestle_plan_cache_t plan_cache;
 };
 

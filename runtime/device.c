@@ -53,6 +53,8 @@ void pestle_device_after_fork(pestle_device_t* device) {
   // A thread of the parent held it: its lists may be torn, so forget them.
   pestle_mutex_init(&memory->mutex);
   memset(memory->free_blocks, 0, sizeof(memory->free_blocks));
+  memory->spares = NULL;
+  memory->spare_count = 0;
   atomic_store(&memory->cached, 0);
 }
 
@@ -144,8 +146,12 @@ pestle_status_t pestle_context_fallback(pestle_context_t* context,
                  "a context, a device and a place for its fallback");
   PESTLE_TRY(pestle_context_load_backends(context));
   pestle_context_enter(context);
-  pestle_device_t* found = pestle_registry_fallback(
-      &context->registry, device->backend->device_type);
+  int32_t type = device->backend->device_type;
+  pestle_device_t* found = pestle_registry_fallback(&context->registry, type);
+  // What no backend of the type takes runs on the host.
+  if (!found && type != PESTLE_DEVICE_CPU) {
+    found = pestle_registry_fallback(&context->registry, PESTLE_DEVICE_CPU);
+  }
   if (found && found->backend != device->backend) *out_device = found;
   return NULL;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device and its memory. On CPU devices memory is the host's: it comes from
-// the context's allocator; others have allocate() of their backend. Freed
-// blocks are kept for reuse up to a limit, since fresh memory costs page faults
-// (or, on a GPU, a synchronisation).
+// the context's allocator, and freed blocks are kept for reuse up to a limit,
+// since fresh memory costs page faults. Others have allocate() of their
+// backend, which keeps what it likes: it alone knows when queued work is past a
+// block, so nothing is kept here.
 #ifndef PESTLE_RUNTIME_DEVICE_H_
 #define PESTLE_RUNTIME_DEVICE_H_
 
@@ -26,8 +27,12 @@ typedef struct pestle_block_t {
 enum { PESTLE_BLOCK_CLASSES = 8 * 58 };
 
 typedef struct pestle_device_memory_t {
-  pestle_mutex_t mutex;  // of |free_blocks|
+  pestle_mutex_t mutex;  // of the lists
   pestle_block_t* free_blocks[PESTLE_BLOCK_CLASSES];
+  // Of other devices: records without data, so that what a run allocates there
+  // costs the host nothing.
+  pestle_block_t* spares;
+  unsigned spare_count;
   atomic_uint_fast64_t active, peak, cached;
   atomic_uint_fast64_t cache_limit;  // plus one; 0: the default
   atomic_uint_fast64_t limit;        // of |active|; 0: none

@@ -8,6 +8,8 @@
 
 // Blocks from this size on are laid out for huge pages.
 #define HUGE_BLOCK (2 * PESTLE_HUGE_PAGE)
+// Records of blocks that are kept.
+#define SPARES 64
 // More than any machine has; keeps the arithmetic below from overflowing.
 #define LARGEST_BLOCK ((size_t)1 << 56)
 
@@ -86,15 +88,18 @@ static pestle_status_t make_data(pestle_device_t* device,
     return NULL;
   }
   const pestle_device_api_t* api = device->backend->device;
-  if (!PESTLE_HAS(api, allocate) || !PESTLE_HAS(api, deallocate)) {
+  if (!api || !PESTLE_HAS(api, allocate) || !PESTLE_HAS(api, deallocate)) {
     return PESTLE_ERROR(UNSUPPORTED, "device %s offers no memory",
                         device->name);
   }
-  return api->allocate(device->backend->self, device->local_index, block->size,
-                       &block->data);
+  pestle_status_t status = api->allocate(
+      device->backend->self, device->local_index, block->size, &block->data);
+  if (status) block->data = NULL;
+  return pestle_status_annotate(status, "while allocating %zu bytes on %s",
+                                block->size, device->name);
 }
 
-static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
+static void free_data(pestle_device_t* device, pestle_block_t* block) {
   pestle_allocator_t allocator = device->context->allocator;
   const pestle_device_allocator_t* own = &device->context->device_allocator;
   if (!block->data) {
@@ -107,7 +112,57 @@ static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
     device->backend->device->deallocate(
         device->backend->self, device->local_index, block->data, block->size);
   }
-  pestle_dealloc(allocator, block, sizeof(*block));
+  block->data = NULL;
+}
+
+static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
+  free_data(device, block);
+  pestle_dealloc(device->context->allocator, block, sizeof(*block));
+}
+
+// --- Blocks of devices that keep their own ---
+
+static pestle_block_t* take_spare(pestle_device_t* device) {
+  pestle_device_memory_t* memory = &device->memory;
+  pestle_mutex_lock(&memory->mutex);
+  pestle_block_t* block = memory->spares;
+  if (block) {
+    memory->spares = block->next;
+    --memory->spare_count;
+  }
+  pestle_mutex_unlock(&memory->mutex);
+  if (block) return block;
+  return pestle_alloc(device->context->allocator, sizeof(*block));
+}
+
+static void give_spare(pestle_device_t* device, pestle_block_t* block) {
+  pestle_device_memory_t* memory = &device->memory;
+  pestle_mutex_lock(&memory->mutex);
+  bool keep = memory->spare_count < SPARES;
+  if (keep) {
+    block->next = memory->spares;
+    memory->spares = block;
+    ++memory->spare_count;
+  }
+  pestle_mutex_unlock(&memory->mutex);
+  if (!keep) {
+    pestle_dealloc(device->context->allocator, block, sizeof(*block));
+  }
+}
+
+static pestle_status_t make_remote(pestle_device_t* device, size_t size,
+                                   pestle_block_t** out_block) {
+  pestle_block_t* block = take_spare(device);
+  if (!block) return PESTLE_OOM();
+  *block = (pestle_block_t){.size = size ? pestle_align_up(size, 64) : 64};
+  pestle_status_t status = make_data(device, block);
+  if (status) {
+    give_spare(device, block);
+    return status;
+  }
+  pestle_device_count_memory(device, (int64_t)block->size);
+  *out_block = block;
+  return NULL;
 }
 
 static pestle_status_t make_block(pestle_device_t* device, size_t size,
@@ -146,6 +201,9 @@ pestle_status_t pestle_device_allocate(pestle_device_t* device, size_t size,
                         device->name);
   }
   pestle_context_enter(device->context);
+  if (!pestle_device_is_cpu(device)) {
+    return make_remote(device, size, out_block);
+  }
   unsigned index = block_class(size, &size);
   PESTLE_TRY(pestle_memory_check_limit(device, size));
   *out_block = take_free(&device->memory, index);
@@ -167,6 +225,11 @@ void pestle_device_free(pestle_device_t* device, pestle_block_t* block) {
   pestle_context_enter(device->context);
   pestle_device_memory_t* memory = &device->memory;
   pestle_device_count_memory(device, -(int64_t)block->size);
+  if (!pestle_device_is_cpu(device)) {
+    free_data(device, block);
+    give_spare(device, block);
+    return;
+  }
   size_t size;
   unsigned index = block_class(block->size, &size);
   pestle_mutex_lock(&memory->mutex);
@@ -187,5 +250,9 @@ void pestle_device_trim(pestle_device_t* device) {
     while ((block = take_free(&device->memory, i))) {
       destroy_block(device, block);
     }
+  }
+  while (device->memory.spare_count) {
+    pestle_dealloc(device->context->allocator, take_spare(device),
+                   sizeof(pestle_block_t));
   }
 }

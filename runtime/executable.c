@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mem.h"
 
 // --- Inputs and outputs ---
@@ -102,6 +103,36 @@ static void scan_steps(pestle_executable_t* e, size_t step_count) {
   }
 }
 
+// What a launch that runs on a CPU away from home may need: its bindings, each
+// at its alignment within 64 bytes.
+static void measure_stage(pestle_executable_t* e,
+                          const pestle_plan_step_t* step) {
+  size_t size = 0;
+  for (uint32_t b = 0; b < step->count; ++b) {
+    // Below 2^56 each, and no more of them than fit a plan of that size.
+    size += pestle_align_up((size_t)e->bindings[step->first + b].size, 64) + 64;
+  }
+  if (e->stage_size < size) e->stage_size = size;
+  if (e->stage_args < step->count) e->stage_args = step->count;
+}
+
+// Whether all steps can be one recording: nothing that the host must look at or
+// do, and more than one thing to queue.
+static void look_at_steps(pestle_executable_t* e, size_t step_count) {
+  size_t queued = 0;
+  bool records = e->remote && !e->loops;
+  for (size_t i = 0; e->remote && i < step_count; ++i) {
+    const pestle_plan_step_t* step = &e->steps[i];
+    bool launch = step->kind == PESTLE_PLAN_LAUNCH;
+    bool staged = launch && e->kernels[step->kernel].staged;
+    if (staged) measure_stage(e, step);
+    queued += launch || step->kind == PESTLE_PLAN_COPY;
+    records = records && !staged && step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
+              step->kind != PESTLE_PLAN_JUMP_TABLE;
+  }
+  e->records = records && queued > 1 && pestle_device_has_graphs(e->home);
+}
+
 // The plan may be gone when the trace is written.
 static pestle_status_t fill_trace_labels(pestle_executable_t* e, size_t count) {
   e->trace_labels = PESTLE_ARENA_ARRAY(&e->arena, const char*, count);
@@ -115,8 +146,10 @@ static pestle_status_t fill_trace_labels(pestle_executable_t* e, size_t count) {
 
 // --- Life ---
 
-// Other plans may use the same constants: those count themselves.
+// Other plans may use the same constants: those count themselves, as the blocks
+// of other devices do.
 static void count_constants(pestle_executable_t* e, bool in) {
+  if (e->remote) return;
   e->counted = in;
   bool counts = in ? !atomic_fetch_add(&e->plan->users, 1)
                    : atomic_fetch_sub(&e->plan->users, 1) == 1;
@@ -129,18 +162,45 @@ static void count_constants(pestle_executable_t* e, bool in) {
     if (!outside) {
       bytes += (int64_t)refs[i].size;
     } else if (in) {
-      pestle_constant_use(outside, e->devices[0]);
+      pestle_constant_use(outside, e->home);
     } else {
       pestle_constant_unuse(outside);
     }
   }
-  pestle_device_count_memory(e->devices[0], in ? bytes : -bytes);
+  pestle_device_count_memory(e->home, in ? bytes : -bytes);
+}
+
+static void drop_constants(pestle_executable_t* e) {
+  for (size_t i = 0; e->constants && i < e->plan->constant_count; ++i) {
+    pestle_device_constant_release(e->context, e->constants[i]);
+  }
+}
+
+// Those that a binding names are uploaded: a plan may hold more.
+static pestle_status_t upload_constants(pestle_executable_t* e) {
+  if (!e->remote) return NULL;
+  size_t count = e->plan->constant_count;
+  e->constants =
+      PESTLE_ARENA_ARRAY(&e->arena, pestle_device_constant_t*, count);
+  if (!e->constants) return PESTLE_OOM();
+  if (count) memset(e->constants, 0, count * sizeof(*e->constants));
+  int64_t begin = pestle_context_trace_begin(e->context);
+  for (size_t i = 0; i < e->binding_count; ++i) {
+    const pestle_plan_binding_t* b = &e->bindings[i];
+    if (b->storage != PESTLE_PLAN_CONSTANT || e->constants[b->index]) continue;
+    PESTLE_TRY(pestle_device_constant_get(e->plan, b->index, e->home,
+                                          &e->constants[b->index]));
+  }
+  pestle_context_trace_end(e->context, begin, "load", "upload constants",
+                           e->home->name);
+  return NULL;
 }
 
 static void destroy(pestle_executable_t* e) {
   pestle_context_t* context = e->context;
   pestle_frame_destroy_all(e);
   pestle_executable_unload_kernels(e);
+  drop_constants(e);
   if (e->counted) count_constants(e, false);
   pestle_arena_deinit(&e->arena);
   pestle_plan_release(e->plan);
@@ -171,6 +231,8 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   scan_steps(e, h->steps.count);
   PESTLE_TRY(pestle_executable_find_devices(e, device));
   PESTLE_TRY(pestle_executable_load_kernels(e));
+  PESTLE_TRY(upload_constants(e));
+  look_at_steps(e, h->steps.count);
   if (e->context->trace) PESTLE_TRY(fill_trace_labels(e, h->steps.count));
   count_constants(e, true);
   return NULL;

@@ -6,6 +6,12 @@
 // many frames exist as runs overlap. The addresses of arena and constants are
 // filled in when a frame is made; a run only adds those of inputs and outputs.
 //
+// An executable runs at home on its plan's first device. If that is a CPU, so
+// are all others, and they share the host's memory. If it is not, arena and
+// constants lie in its memory, a run queues its steps on a stream, and kernels
+// that the home's backend refused run on a CPU with their bindings copied there
+// and back (staged.c).
+//
 // The pool of frames is an array of atomic pointers: a run takes one by
 // exchanging it for NULL. There is no lock, so a fork() at any moment leaves a
 // child with a sound pool.
@@ -16,20 +22,27 @@
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/plan.h"
+#include "runtime/queue.h"
 #include "runtime/view.h"
 
-enum { PESTLE_FRAME_SLOTS = 64 };
+enum {
+  PESTLE_FRAME_SLOTS = 64,
+  // Recordings that a frame keeps.
+  PESTLE_RECORDINGS = 4,
+};
 
 typedef struct pestle_exec_kernel_t {
   pestle_cpu_entry_t entry;
   const void* entry_self;
   pestle_device_t* device;
-  pestle_loaded_t* loaded;  // NULL when another row owns it
+  pestle_loaded_t* loaded;      // NULL when another row owns it
+  const pestle_loaded_t* code;  // what a launch names
   const char* name;
   const char* trace_note;  // graph ops and schedule; NULL: no trace
   int64_t group;           // indices of the group loop
+  bool empty;              // it does nothing
   int32_t threads;  // at most so many are worth waking; 1: the caller alone
-  bool used;        // by a step
+  bool staged;      // runs on a CPU away from home
 } pestle_exec_kernel_t;
 
 // A binding that a run resolves: bindings[binding] = io base + offset.
@@ -38,6 +51,19 @@ typedef struct pestle_exec_patch_t {
   uint32_t io;  // inputs, then outputs
   uint64_t offset;
 } pestle_exec_patch_t;
+
+// The steps of a plan as one launch, for the addresses of one run.
+typedef struct pestle_recording_t {
+  pestle_device_graph_t* graph;  // NULL: the addresses were seen once
+  uint64_t used;                 // the later the greater; 0: free
+  char** io;
+} pestle_recording_t;
+
+// A piece of memory away from home that a staged launch works on a copy of.
+typedef struct pestle_stage_t {
+  uintptr_t begin, end;
+  size_t offset;  // of |begin| in the copy
+} pestle_stage_t;
 
 typedef struct pestle_frame_t {
   size_t bytes;           // of this block
@@ -49,8 +75,24 @@ typedef struct pestle_frame_t {
   pestle_view_range_t* ranges;
   size_t* staged;  // offset in |staging|, or SIZE_MAX: in place
   bool* dense;
+  bool* remote;     // views in the memory of the home, which is not a CPU
+  bool* copied;     // not to be used in place, though it could be
   bool* donated;    // of inputs
   bool* allocated;  // of outputs: made by this run
+
+  // -- away from the host --
+  pestle_queue_t own;           // of runs that wait
+  uint64_t stream;              // number of the latest stream; 0: |own|
+  pestle_device_event_t* done;  // NULL until a run does not wait
+  uint64_t done_count;          // its value after the latest of them
+  bool queued;                  // that may not have come yet
+  pestle_block_t* host;         // copies of views, on the host
+  size_t* host_offsets;         // in |host|, or SIZE_MAX
+  pestle_block_t* stage;        // of staged launches, on the host
+  void** stage_buffers;
+  pestle_stage_t* stages;
+  uint64_t runs;  // that looked for a recording
+  pestle_recording_t recordings[PESTLE_RECORDINGS];
 } pestle_frame_t;
 
 struct pestle_executable_s {
@@ -60,6 +102,9 @@ struct pestle_executable_s {
   pestle_arena_t arena;  // tables below
   pestle_device_t** devices;
   size_t device_count;
+  pestle_device_t* home;  // devices[0]
+  pestle_device_t* host;  // whose memory is the host's; |home| if that is one
+  pestle_device_constant_t** constants;  // at home; NULL when that is a CPU
   size_t input_count, output_count, io_count;
   pestle_exec_io_t* io;  // inputs, then outputs
   pestle_exec_kernel_t* kernels;
@@ -71,8 +116,12 @@ struct pestle_executable_s {
   size_t patch_count;
   const char** trace_labels;  // of the steps; NULL: no trace
   size_t arena_size, scratch_size;
-  bool loops;    // has jumps back
-  bool counted;  // its use of the plan's constants
+  bool loops;                     // has jumps back
+  bool counted;                   // its use of the plan's constants
+  bool remote;                    // the home is not a CPU
+  bool records;                   // its steps may become a recording
+  atomic_bool no_recording;       // the backend refused one
+  size_t stage_size, stage_args;  // most that a staged launch needs
   _Atomic(pestle_frame_t*) frames[PESTLE_FRAME_SLOTS];
 };
 
@@ -95,14 +144,19 @@ PESTLE_NODISCARD pestle_status_t pestle_executable_find_devices(
 
 // --- frame.c ---
 
-// A frame for the caller alone, with inputs and outputs unset.
+// A frame for the caller alone, with inputs and outputs unset. What was queued
+// with it before is done, or was queued on |stream| (0: none).
 PESTLE_NODISCARD pestle_status_t
-pestle_frame_take(pestle_executable_t* executable, pestle_frame_t** out_frame);
+pestle_frame_take(pestle_executable_t* executable, uint64_t stream,
+                  pestle_frame_t** out_frame);
 void pestle_frame_give(pestle_executable_t* executable, pestle_frame_t* frame);
 // Makes arena and scratch, once a frame.
 PESTLE_NODISCARD pestle_status_t
 pestle_frame_prepare(pestle_executable_t* executable, pestle_frame_t* frame);
 void pestle_frame_destroy_all(pestle_executable_t* executable);
+// Waits for what was queued with |frame|.
+PESTLE_NODISCARD pestle_status_t
+pestle_frame_wait(const pestle_executable_t* executable, pestle_frame_t* frame);
 
 // --- execute.c ---
 
@@ -110,6 +164,66 @@ void pestle_frame_destroy_all(pestle_executable_t* executable);
 PESTLE_NODISCARD pestle_status_t pestle_execute(pestle_executable_t* executable,
                                                 pestle_frame_t* frame,
                                                 const pestle_run_t* run);
+
+// Runs a kernel's code on a CPU: 0, or the trap.
+int32_t pestle_launch_host(pestle_executable_t* executable,
+                           pestle_frame_t* frame,
+                           const pestle_plan_step_t* step, void* const* buffers,
+                           int32_t cap);
+const char* pestle_step_trace_label(const pestle_executable_t* executable,
+                                    const pestle_plan_step_t* step);
+PESTLE_NODISCARD pestle_status_t
+pestle_step_trapped(const pestle_executable_t* executable,
+                    const pestle_plan_step_t* step, int32_t trap);
+// CANCELLED or DEADLINE_EXCEEDED when it is time.
+PESTLE_NODISCARD pestle_status_t
+pestle_run_look_at_control(const pestle_control_t* control, uint32_t step);
+// Where a jump goes whose scalar is at |data|.
+uint32_t pestle_step_jump(const pestle_executable_t* executable, uint32_t step,
+                          const void* data);
+
+// --- execute_device.c ---
+
+// Queues the steps of a prepared frame on |queue|.
+PESTLE_NODISCARD pestle_status_t
+pestle_execute_device(pestle_executable_t* executable, pestle_frame_t* frame,
+                      const pestle_queue_t* queue, const pestle_run_t* run);
+
+// --- staged.c ---
+
+// Runs a kernel of a CPU away from it: waits for |queue|, copies what it is
+// bound to, runs it and queues copies of what it wrote.
+PESTLE_NODISCARD pestle_status_t pestle_launch_staged(
+    pestle_executable_t* executable, pestle_frame_t* frame,
+    const pestle_queue_t* queue, const pestle_plan_step_t* step, int32_t cap);
+
+// --- recording.c ---
+
+// Queues all steps of |frame| as one recording if there is one for its
+// addresses; |*out_done| says so. |walk| queues them one by one, to be recorded.
+PESTLE_NODISCARD pestle_status_t pestle_recording_run(
+    pestle_executable_t* executable, pestle_frame_t* frame,
+    const pestle_queue_t* queue,
+    pestle_status_t (*walk)(pestle_executable_t* executable,
+                            pestle_frame_t* frame, const pestle_queue_t* queue),
+    bool* out_done);
+void pestle_recordings_destroy(const pestle_executable_t* executable,
+                               pestle_frame_t* frame);
+
+// --- run_device.c ---
+
+// Brings inputs home, executes and takes outputs back. Waits unless |stream|
+// (not of a CPU) is given and nothing is left for the host to do.
+PESTLE_NODISCARD pestle_status_t
+pestle_run_device(pestle_executable_t* executable, pestle_frame_t* frame,
+                  pestle_stream_t* stream, const pestle_tensor_t* inputs,
+                  pestle_tensor_t* outputs, const pestle_run_t* run);
+// Whether a view is used in place.
+static inline bool pestle_frame_in_place(const pestle_frame_t* frame,
+                                         size_t io) {
+  return frame->dense[io] && !frame->copied[io] &&
+         !(frame->ranges[io].begin & 63);
+}
 
 // --- run.c ---
 
@@ -122,17 +236,30 @@ PESTLE_NODISCARD pestle_status_t pestle_run_checked(
 
 // --- output.c ---
 
-// Allocates an output and fills |out_tensor|; shape and strides lie in the same
-// block as the data.
+// Allocates an output at home or on the host and fills |out_tensor|; shape and
+// strides lie on the host in any case.
+PESTLE_NODISCARD pestle_status_t pestle_output_create(
+    pestle_executable_t* executable, const pestle_exec_io_t* io, bool remote,
+    pestle_tensor_t* out_tensor);
+// Checks real extents against their bounds.
 PESTLE_NODISCARD pestle_status_t
-pestle_output_create(pestle_executable_t* executable,
-                     const pestle_exec_io_t* io, pestle_tensor_t* out_tensor);
+pestle_output_check_extents(const pestle_exec_io_t* io, const int64_t* dims);
+// Packs a bounded output from |source|, laid out by its bounds, to |target|,
+// which a view of the host has; the view's shape becomes |dims|.
+void pestle_output_pack(const pestle_exec_io_t* io, const int64_t* dims,
+                        const void* source, bool allocated, char* target,
+                        pestle_tensor_t* tensor);
 // Writes what a run left outside of a view to it: copies back, real extents.
 PESTLE_NODISCARD pestle_status_t
 pestle_output_finish(pestle_executable_t* executable, pestle_frame_t* frame,
                      size_t index, pestle_tensor_t* tensor);
 
 // --- stream.c ---
+
+// The backend's stream, or NULL: one of a CPU. The number is of the context.
+pestle_device_stream_t* pestle_stream_native(const pestle_stream_t* stream);
+uint64_t pestle_stream_number(const pestle_stream_t* stream);
+pestle_device_t* pestle_stream_device(const pestle_stream_t* stream);
 
 PESTLE_NODISCARD pestle_status_t pestle_stream_push_run(
     pestle_stream_t* stream, pestle_executable_t* executable,

@@ -77,6 +77,36 @@ static pestle_status_t check_features(pestle_executable_t* e,
                       plan_name(e), missing, device->name, caps->cpu);
 }
 
+static pestle_status_t check_cpu(const pestle_device_t* device) {
+  const pestle_device_api_t* api = device->backend->device;
+  if (api && PESTLE_HAS(api, load) && PESTLE_HAS(api, cpu_entry)) return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "backend '%s' of device %s cannot run plans: it has "
+                      "no code for the CPU",
+                      device->plugin->name, device->name);
+}
+
+// A run is at home on one device; beside it there may be CPUs.
+static pestle_status_t check_home(pestle_executable_t* e) {
+  e->home = e->host = e->devices[0];
+  e->remote = !pestle_device_is_cpu(e->home);
+  for (size_t i = 1; i < e->device_count; ++i) {
+    const pestle_device_t* other = e->devices[i];
+    if (other == e->home || pestle_device_is_cpu(other)) continue;
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "plan '%s' runs on %s and on %s; a plan has one device "
+                        "beside CPUs",
+                        plan_name(e), e->home->name, other->name);
+  }
+  if (!e->remote) return NULL;
+  e->host = pestle_registry_find(&e->context->registry, "cpu", 3, 0);
+  if (e->host) return NULL;
+  return PESTLE_ERROR(UNAVAILABLE,
+                      "there is no CPU backend whose memory could hold what "
+                      "is copied to and from device %s",
+                      e->home->name);
+}
+
 static pestle_status_t check_device(pestle_executable_t* e,
                                     const pestle_plan_device_t* wanted,
                                     pestle_device_t* device) {
@@ -87,14 +117,8 @@ static pestle_status_t check_device(pestle_executable_t* e,
                         plan_name(e), wanted->device_type, device->name,
                         (int)device->dl.device_type);
   }
-  const pestle_device_api_t* api = device->backend->device;
-  if (!pestle_device_is_cpu(device) || !api || !PESTLE_HAS(api, load) ||
-      !PESTLE_HAS(api, cpu_entry)) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "backend '%s' of device %s cannot run plans: it has "
-                        "no code for the CPU",
-                        device->plugin->name, device->name);
-  }
+  PESTLE_TRY(pestle_device_is_cpu(device) ? check_cpu(device)
+                                          : pestle_device_check_runs(device));
   return check_features(e, pestle_plan_text(e->plan, wanted->features), device);
 }
 
@@ -112,7 +136,7 @@ pestle_status_t pestle_executable_find_devices(pestle_executable_t* e,
     }
     PESTLE_TRY(check_device(e, &wanted[i], e->devices[i]));
   }
-  if (placed) return NULL;
+  if (placed) return check_home(e);
   return PESTLE_ERROR(
       INCOMPATIBLE,
       "plan '%s' was compiled for backend '%s', not for device "
@@ -136,6 +160,7 @@ static pestle_status_t load_kernel(pestle_executable_t* e,
   const pestle_backend_t* backend = kernel->device->backend;
   PESTLE_TRY(backend->device->load(backend->self, kernel->device->local_index,
                                    code, record->code_size, &kernel->loaded));
+  if (!pestle_device_is_cpu(kernel->device)) return NULL;
   return backend->device->cpu_entry(backend->self, kernel->loaded,
                                     &kernel->entry, &kernel->entry_self);
 }
@@ -174,14 +199,33 @@ static pestle_status_t load_once(pestle_executable_t* e, pestle_map_t* loaded,
     value->ptr = kernel;
     int64_t begin = pestle_context_trace_begin(e->context);
     pestle_status_t status = load_kernel(e, record, kernel);
+    kernel->code = kernel->loaded;
     pestle_context_trace_end(e->context, begin, "load", "load kernel",
                              kernel->name);
     return status;
   }
   const pestle_exec_kernel_t* twin = value->ptr;
+  kernel->code = twin->code;
   kernel->entry = twin->entry;
   kernel->entry_self = twin->entry_self;
   return NULL;
+}
+
+static void say_staged(const pestle_executable_t* e) {
+  size_t count = 0;
+  const char* first = "";
+  for (size_t i = e->kernel_count; i-- > 0;) {
+    if (!e->kernels[i].staged) continue;
+    first = e->kernels[i].name;
+    ++count;
+  }
+  if (!count) return;
+  pestle_context_log(e->context, PESTLE_LOG_WARN,
+                     "plan '%s': %zu of %zu kernels ('%s' first) run on the "
+                     "CPU: device %s refused them, and their data is copied "
+                     "there and back",
+                     plan_name(e), count, e->kernel_count, first,
+                     e->home->name);
 }
 
 pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
@@ -194,7 +238,10 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
     pestle_exec_kernel_t* kernel = &e->kernels[i];
     kernel->device = e->devices[records[i].device];
     kernel->name = pestle_plan_text(e->plan, records[i].name);
+    kernel->staged = e->remote && pestle_device_is_cpu(kernel->device);
     kernel->group = records[i].group[0];
+    kernel->empty =
+        !records[i].group[0] || !records[i].group[1] || !records[i].group[2];
     kernel->threads = useful_threads(e, &records[i]);
     if (e->context->trace) {
       kernel->trace_note = pestle_trace_intern(
@@ -205,6 +252,7 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
                                     kernel->name, kernel->device->name);
   }
   pestle_map_deinit(&loaded);
+  if (!status) say_staged(e);
   return status;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter of plans: a flat list of steps whose addresses are resolved.
+// The interpreter of plans on CPUs: a flat list of steps whose addresses are
+// resolved. (execute_device.c has the one for other devices.)
 //
 // A kernel's group loop is cut into pieces, each of which computes what it
 // would compute alone; how many pieces and threads there are changes nothing in
@@ -35,8 +36,8 @@ static int64_t piece_begin(const launch_t* launch, int64_t piece) {
 
 // Of an executable that was made while the trace was on, as all are that run
 // while it is.
-static const char* trace_label(const pestle_executable_t* e,
-                               const pestle_plan_step_t* step) {
+const char* pestle_step_trace_label(const pestle_executable_t* e,
+                                    const pestle_plan_step_t* step) {
   return e->trace_labels[step - e->steps];
 }
 
@@ -70,10 +71,10 @@ static void run_piece(void* arg, int32_t participant, int64_t piece) {
   }
 }
 
-static int32_t launch_plain(pestle_executable_t* e, pestle_frame_t* frame,
-                            const pestle_plan_step_t* step, int32_t cap) {
+int32_t pestle_launch_host(pestle_executable_t* e, pestle_frame_t* frame,
+                           const pestle_plan_step_t* step, void* const* buffers,
+                           int32_t cap) {
   const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
-  void* const* buffers = frame->bindings + step->first;
   char* scratch = frame->scratch ? frame->scratch->data : NULL;
   int32_t threads = kernel->threads < cap ? kernel->threads : cap;
   if (threads <= 1) {
@@ -87,7 +88,7 @@ static int32_t launch_plain(pestle_executable_t* e, pestle_frame_t* frame,
                      .scratch_size = e->scratch_size,
                      .pieces = (int64_t)threads * PIECES_PER_THREAD,
                      .trace = e->context->trace};
-  if (launch.trace) launch.label = trace_label(e, step);
+  if (launch.trace) launch.label = pestle_step_trace_label(e, step);
   if (launch.pieces > kernel->group) launch.pieces = kernel->group;
   atomic_init(&launch.trap, 0);
   pestle_pool_run(&e->context->pool, launch.pieces, threads, run_piece,
@@ -98,22 +99,24 @@ static int32_t launch_plain(pestle_executable_t* e, pestle_frame_t* frame,
 static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
                              const pestle_plan_step_t* step, int32_t cap) {
   pestle_trace_t* trace = e->context->trace;
-  if (!trace) return launch_plain(e, frame, step, cap);
+  void* const* buffers = frame->bindings + step->first;
+  if (!trace) return pestle_launch_host(e, frame, step, buffers, cap);
   const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
   int32_t threads = kernel->threads < cap ? kernel->threads : cap;
   pestle_trace_span_t span = {.category = "kernel",
-                              .name = trace_label(e, step),
+                              .name = pestle_step_trace_label(e, step),
                               .detail = kernel->trace_note,
                               .begin_ns = pestle_clock_ns(),
                               .keys = {"group", "threads"},
                               .values = {kernel->group, threads}};
-  int32_t trap = launch_plain(e, frame, step, cap);
+  int32_t trap = pestle_launch_host(e, frame, step, buffers, cap);
   pestle_trace_add(trace, &span);
   return trap;
 }
 
-static pestle_status_t trapped(const pestle_executable_t* e,
-                               const pestle_plan_step_t* step, int32_t trap) {
+pestle_status_t pestle_step_trapped(const pestle_executable_t* e,
+                                    const pestle_plan_step_t* step,
+                                    int32_t trap) {
   return PESTLE_ERROR(INTERNAL,
                       "kernel '%s' (%s) stopped at its check %" PRId32,
                       e->kernels[step->kernel].name,
@@ -122,8 +125,8 @@ static pestle_status_t trapped(const pestle_executable_t* e,
 
 // --- Control ---
 
-static pestle_status_t look_at_control(const pestle_control_t* control,
-                                       uint32_t step) {
+pestle_status_t pestle_run_look_at_control(const pestle_control_t* control,
+                                           uint32_t step) {
   if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
     return PESTLE_ERROR(CANCELLED, "the run was cancelled before step %" PRIu32,
                         step);
@@ -149,6 +152,13 @@ static uint32_t table_target(const pestle_plan_step_t* step, const void* data) {
   return step->target + (inside ? (uint32_t)value : step->count - 1);
 }
 
+uint32_t pestle_step_jump(const pestle_executable_t* e, uint32_t index,
+                          const void* data) {
+  const pestle_plan_step_t* step = &e->steps[index];
+  if (step->kind == PESTLE_PLAN_JUMP_TABLE) return table_target(step, data);
+  return is_zero(&e->bindings[step->first], data) ? step->target : index + 1;
+}
+
 // --- Steps ---
 
 static void copy(pestle_executable_t* e, pestle_frame_t* frame,
@@ -156,11 +166,11 @@ static void copy(pestle_executable_t* e, pestle_frame_t* frame,
   size_t size = e->bindings[step->first].size;
   pestle_trace_t* trace = e->context->trace;
   int64_t begin_ns = trace ? pestle_clock_ns() : 0;
-  // All devices of an executable share the host's memory.
+  // CPUs share the host's memory.
   memmove(frame->bindings[step->first + 1], frame->bindings[step->first], size);
   if (!trace) return;
   pestle_trace_span_t span = {.category = "copy",
-                              .name = trace_label(e, step),
+                              .name = pestle_step_trace_label(e, step),
                               .begin_ns = begin_ns,
                               .keys = {"bytes"},
                               .values = {(int64_t)size}};
@@ -176,7 +186,7 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
   switch ((pestle_plan_step_kind_t)step->kind) {
     case PESTLE_PLAN_LAUNCH: {
       int32_t trap = launch_kernel(e, frame, step, cap);
-      return trap ? trapped(e, step, trap) : NULL;
+      return trap ? pestle_step_trapped(e, step, trap) : NULL;
     }
     case PESTLE_PLAN_COPY:
       copy(e, frame, step);
@@ -185,12 +195,8 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
       *out_next = step->target;
       return NULL;
     case PESTLE_PLAN_JUMP_IF_ZERO:
-      if (is_zero(&e->bindings[step->first], frame->bindings[step->first])) {
-        *out_next = step->target;
-      }
-      return NULL;
     case PESTLE_PLAN_JUMP_TABLE:
-      *out_next = table_target(step, frame->bindings[step->first]);
+      *out_next = pestle_step_jump(e, index, frame->bindings[step->first]);
       return NULL;
     case PESTLE_PLAN_END:
       *out_next = UINT32_MAX;
@@ -220,7 +226,7 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
   for (uint32_t step = 0; step != UINT32_MAX;) {
     uint32_t next;
-    if (controlled) PESTLE_TRY(look_at_control(control, step));
+    if (controlled) PESTLE_TRY(pestle_run_look_at_control(control, step));
     if (options->on_step) {
       PESTLE_TRY(run_timed_step(e, frame, step, cap, options, &next));
     } else {

@@ -5,10 +5,39 @@
 #include "base/mem.h"
 #include "runtime/executable.h"
 
+// What was queued with the frame and may not be done.
+static bool is_busy(const pestle_executable_t* e, const pestle_frame_t* frame) {
+  if (!frame->queued) return false;
+  return !pestle_device_api(e->home)->event_is_signalled(
+      e->home->backend->self, frame->done, frame->done_count);
+}
+
+pestle_status_t pestle_frame_wait(const pestle_executable_t* e,
+                                  pestle_frame_t* frame) {
+  if (!frame->queued) return NULL;
+  frame->queued = false;
+  return pestle_device_api(e->home)->event_wait(e->home->backend->self,
+                                                frame->done, frame->done_count);
+}
+
+static void destroy_remote(pestle_executable_t* e, pestle_frame_t* frame) {
+  // A device that is lost does nothing any more either.
+  pestle_status_release(pestle_frame_wait(e, frame));
+  pestle_queue_deinit(&frame->own);
+  pestle_recordings_destroy(e, frame);
+  if (frame->done) {
+    pestle_device_api(e->home)->event_destroy(e->home->backend->self,
+                                              frame->done);
+  }
+  pestle_device_free(e->host, frame->host);
+  pestle_device_free(e->host, frame->stage);
+}
+
 static void destroy(pestle_executable_t* e, pestle_frame_t* frame) {
-  pestle_device_free(e->devices[0], frame->arena);
-  pestle_device_free(e->devices[0], frame->scratch);
-  pestle_device_free(e->devices[0], frame->staging);
+  if (e->remote) destroy_remote(e, frame);
+  pestle_device_free(e->home, frame->arena);
+  pestle_device_free(e->host, frame->scratch);
+  pestle_device_free(e->home, frame->staging);
   pestle_dealloc(e->context->allocator, frame, frame->bytes);
 }
 
@@ -17,6 +46,12 @@ static void* carve(char* base, size_t* size, size_t bytes) {
   char* part = base ? base + *size : NULL;
   *size += pestle_align_up(bytes, 16);
   return part;
+}
+
+static char* constant_base(const pestle_executable_t* e, uint32_t index) {
+  if (e->remote) return pestle_device_constant_data(e->constants[index]);
+  // Kernels do not write to constants, which are read-only.
+  return (char*)(uintptr_t)pestle_plan_constant_base(e->plan, index);
 }
 
 static size_t lay_out(const pestle_executable_t* e, char* base,
@@ -28,14 +63,23 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   frame->ranges = carve(base, &size, e->io_count * sizeof(pestle_view_range_t));
   frame->staged = carve(base, &size, e->io_count * sizeof(size_t));
   frame->dense = carve(base, &size, e->io_count);
+  frame->remote = carve(base, &size, e->io_count);
+  frame->copied = carve(base, &size, e->io_count);
   frame->donated = carve(base, &size, e->input_count);
   frame->allocated = carve(base, &size, e->output_count);
+  if (!e->remote) return size;
+  frame->host_offsets = carve(base, &size, e->io_count * sizeof(size_t));
+  frame->stage_buffers = carve(base, &size, e->stage_args * sizeof(void*));
+  frame->stages = carve(base, &size, e->stage_args * sizeof(pestle_stage_t));
+  for (size_t i = 0; i < PESTLE_RECORDINGS; ++i) {
+    frame->recordings[i].io = carve(base, &size, e->io_count * sizeof(char*));
+  }
   return size;
 }
 
 static pestle_status_t create(pestle_executable_t* e,
                               pestle_frame_t** out_frame) {
-  pestle_frame_t measured;
+  pestle_frame_t measured = {.bytes = 0};
   size_t bytes = lay_out(e, NULL, &measured);
   char* base = pestle_alloc_zero(e->context->allocator, bytes);
   if (!base) return PESTLE_OOM();
@@ -44,24 +88,35 @@ static pestle_status_t create(pestle_executable_t* e,
   frame->bytes = bytes;
   for (size_t i = 0; i < e->binding_count; ++i) {
     if (e->bindings[i].storage != PESTLE_PLAN_CONSTANT) continue;
-    // Kernels do not write to constants, which are read-only.
-    frame->bindings[i] = (void*)(uintptr_t)(pestle_plan_constant_base(
-                                                e->plan, e->bindings[i].index) +
-                                            e->bindings[i].offset);
+    frame->bindings[i] =
+        constant_base(e, e->bindings[i].index) + e->bindings[i].offset;
   }
   *out_frame = frame;
   return NULL;
 }
 
-pestle_status_t pestle_frame_take(pestle_executable_t* e,
+// Of a frame that is the caller's: whether it may be used on |stream| now. What
+// is queued on one stream is done in order, so only others must be waited for.
+static bool is_ready(const pestle_executable_t* e, pestle_frame_t* frame,
+                     uint64_t stream) {
+  if (!e->remote || (stream && frame->stream == stream)) return true;
+  if (is_busy(e, frame)) return false;
+  frame->queued = false;
+  return true;
+}
+
+pestle_status_t pestle_frame_take(pestle_executable_t* e, uint64_t stream,
                                   pestle_frame_t** out_frame) {
   for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
     if (!atomic_load_explicit(&e->frames[i], memory_order_relaxed)) continue;
     pestle_frame_t* frame =
         atomic_exchange_explicit(&e->frames[i], NULL, memory_order_acquire);
     if (!frame) continue;
-    *out_frame = frame;
-    return NULL;
+    if (is_ready(e, frame, stream)) {
+      *out_frame = frame;
+      return NULL;
+    }
+    pestle_frame_give(e, frame);
   }
   return create(e, out_frame);
 }
@@ -82,16 +137,19 @@ void pestle_frame_give(pestle_executable_t* e, pestle_frame_t* frame) {
 pestle_status_t pestle_frame_prepare(pestle_executable_t* e,
                                      pestle_frame_t* frame) {
   if (frame->arena) return NULL;
-  pestle_device_t* device = e->devices[0];
-  if (e->scratch_size && !frame->scratch) {
+  bool on_host = !e->remote || e->stage_args;
+  if (e->scratch_size && on_host && !frame->scratch) {
     size_t size;
     if (__builtin_mul_overflow(e->scratch_size, (size_t)e->context->threads,
                                &size)) {
       return PESTLE_OOM();
     }
-    PESTLE_TRY(pestle_device_allocate(device, size, &frame->scratch));
+    PESTLE_TRY(pestle_device_allocate(e->host, size, &frame->scratch));
   }
-  PESTLE_TRY(pestle_device_allocate(device, e->arena_size, &frame->arena));
+  if (e->stage_size && !frame->stage) {
+    PESTLE_TRY(pestle_device_allocate(e->host, e->stage_size, &frame->stage));
+  }
+  PESTLE_TRY(pestle_device_allocate(e->home, e->arena_size, &frame->arena));
   char* base = frame->arena->data;
   for (size_t i = 0; i < e->binding_count; ++i) {
     if (e->bindings[i].storage == PESTLE_PLAN_ARENA) {

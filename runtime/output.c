@@ -12,35 +12,62 @@
 
 #define OUTPUT_MAGIC UINT64_C(0x74757074754f7350)  // "PsOutput"
 
-// Lies in the 64 bytes before the data; shape and strides lie behind it.
+// Of an output on the host it lies in the 64 bytes before the data, and shape
+// and strides lie behind that; of one elsewhere before the shape.
 typedef struct output_header_t {
   uint64_t magic;
-  pestle_block_t* block;
+  pestle_block_t* host;
+  pestle_block_t* remote;  // NULL: the data is in |host|
 } output_header_t;
 
-pestle_status_t pestle_output_create(pestle_executable_t* e,
+_Static_assert(sizeof(output_header_t) <= 64, "fits before the data");
+
+static pestle_status_t create_host(pestle_executable_t* e,
+                                   const pestle_exec_io_t* io,
+                                   pestle_tensor_t* tensor) {
+  size_t data_size = pestle_align_up(io->size, 64);
+  size_t size = 64 + data_size + 2 * (size_t)io->info.rank * sizeof(int64_t);
+  output_header_t header = {.magic = OUTPUT_MAGIC};
+  PESTLE_TRY(pestle_device_allocate(e->host, size, &header.host));
+  char* data = (char*)header.host->data + 64;
+  memcpy(data - 64, &header, sizeof(header));
+  tensor->data = data;
+  tensor->device = e->host->dl;
+  tensor->shape = (int64_t*)(void*)(data + data_size);
+  return NULL;
+}
+
+static pestle_status_t create_remote(pestle_executable_t* e,
                                      const pestle_exec_io_t* io,
+                                     pestle_tensor_t* tensor) {
+  size_t size = 64 + 2 * (size_t)io->info.rank * sizeof(int64_t);
+  output_header_t header = {.magic = OUTPUT_MAGIC};
+  PESTLE_TRY(pestle_device_allocate(e->host, size, &header.host));
+  pestle_status_t status =
+      pestle_device_allocate(e->home, io->size, &header.remote);
+  if (status) {
+    pestle_device_free(e->host, header.host);
+    return status;
+  }
+  char* shape = (char*)header.host->data + 64;
+  memcpy(shape - 64, &header, sizeof(header));
+  tensor->data = header.remote->data;
+  tensor->device = e->home->dl;
+  tensor->shape = (int64_t*)(void*)shape;
+  return NULL;
+}
+
+pestle_status_t pestle_output_create(pestle_executable_t* e,
+                                     const pestle_exec_io_t* io, bool remote,
                                      pestle_tensor_t* out_tensor) {
   size_t rank = (size_t)io->info.rank;
-  size_t data_size = pestle_align_up(io->size, 64);
-  size_t size = 64 + data_size + 2 * rank * sizeof(int64_t);
-  pestle_device_t* device = e->devices[0];
-  pestle_block_t* block;
-  PESTLE_TRY(pestle_device_allocate(device, size, &block));
-  char* data = (char*)block->data + 64;
-  output_header_t header = {OUTPUT_MAGIC, block};
-  memcpy(data - 64, &header, sizeof(header));
-  int64_t* shape = (int64_t*)(void*)(data + data_size);
-  if (rank) memcpy(shape, io->info.dims, rank * sizeof(*shape));
-  pestle_view_dense_strides(io->info.rank, shape, shape + rank);
-  *out_tensor = (pestle_tensor_t){
-      .data = data,
-      .device = device->dl,
-      .ndim = io->info.rank,
-      .dtype = io->dl_dtype,
-      .shape = shape,
-      .strides = shape + rank,
-  };
+  pestle_tensor_t tensor = {.ndim = io->info.rank, .dtype = io->dl_dtype};
+  PESTLE_TRY(remote ? create_remote(e, io, &tensor)
+                    : create_host(e, io, &tensor));
+  if (rank) memcpy(tensor.shape, io->info.dims, rank * sizeof(int64_t));
+  tensor.strides = tensor.shape + rank;
+  pestle_view_dense_strides(io->info.rank, tensor.shape, tensor.strides);
+  *out_tensor = tensor;
   return NULL;
 }
 
@@ -48,11 +75,14 @@ void pestle_tensor_release(pestle_executable_t* executable,
                            pestle_tensor_t* tensor) {
   if (!executable || !tensor || !tensor->data) return;
   output_header_t header;
-  char* at = (char*)tensor->data - 64;
+  bool remote = tensor->device.device_type != PESTLE_DEVICE_CPU;
+  if (remote && !tensor->shape) return;
+  char* at = (remote ? (char*)tensor->shape : (char*)tensor->data) - 64;
   memcpy(&header, at, sizeof(header));
   if (header.magic != OUTPUT_MAGIC) return;
   memset(at, 0, sizeof(header));
-  pestle_device_free(executable->devices[0], header.block);
+  pestle_device_free(executable->home, header.remote);
+  pestle_device_free(executable->host, header.host);
   tensor->data = NULL;
   tensor->shape = NULL;
   tensor->strides = NULL;
@@ -60,32 +90,27 @@ void pestle_tensor_release(pestle_executable_t* executable,
 
 // --- After a run ---
 
-static pestle_status_t read_extents(const pestle_exec_io_t* io,
-                                    const pestle_frame_t* frame,
-                                    int64_t* out_dims) {
-  const char* from = (const char*)frame->arena->data + io->shape_offset;
-  if (!io->info.rank) return NULL;
-  memcpy(out_dims, from, (size_t)io->info.rank * sizeof(*out_dims));
+pestle_status_t pestle_output_check_extents(const pestle_exec_io_t* io,
+                                            const int64_t* dims) {
   for (int32_t i = 0; i < io->info.rank; ++i) {
-    if (out_dims[i] >= 0 && out_dims[i] <= io->info.dims[i]) continue;
+    if (dims[i] >= 0 && dims[i] <= io->info.dims[i]) continue;
     return PESTLE_ERROR(INTERNAL,
                         "output '%s' came out with extent %" PRId64
                         " on axis %d, above its bound of %" PRId64,
-                        io->info.name, out_dims[i], (int)i, io->info.dims[i]);
+                        io->info.name, dims[i], (int)i, io->info.dims[i]);
   }
   return NULL;
 }
 
 // Kernels lay an output out by its bounds. A view without strides, and one that
 // the run allocated, is packed to the real extents.
-static void finish_bounded(const pestle_exec_io_t* io, const int64_t* dims,
-                           const void* source, bool allocated,
-                           pestle_tensor_t* tensor) {
+void pestle_output_pack(const pestle_exec_io_t* io, const int64_t* dims,
+                        const void* source, bool allocated, char* target,
+                        pestle_tensor_t* tensor) {
   int32_t rank = io->info.rank;
   int64_t bound_strides[PESTLE_MAX_RANK];
   pestle_view_dense_strides(rank, io->info.dims, bound_strides);
   const int64_t* strides = allocated ? NULL : tensor->strides;
-  char* target = pestle_view_data(tensor);
   if (source != target || !strides) {
     pestle_view_copy(rank, dims, io->element, source, bound_strides, target,
                      strides);
@@ -101,8 +126,12 @@ pestle_status_t pestle_output_finish(pestle_executable_t* e,
   const pestle_exec_io_t* io = &e->io[at];
   if (io->info.bounded) {
     int64_t dims[PESTLE_MAX_RANK];
-    PESTLE_TRY(read_extents(io, frame, dims));
-    finish_bounded(io, dims, frame->io[at], frame->allocated[index], tensor);
+    size_t bytes = (size_t)io->info.rank * sizeof(*dims);
+    const char* from = (const char*)frame->arena->data + io->shape_offset;
+    if (bytes) memcpy(dims, from, bytes);
+    PESTLE_TRY(pestle_output_check_extents(io, dims));
+    pestle_output_pack(io, dims, frame->io[at], frame->allocated[index],
+                       pestle_view_data(tensor), tensor);
   } else if (frame->staged[at] != SIZE_MAX) {
     pestle_view_copy(io->info.rank, io->info.dims, io->element, frame->io[at],
                      NULL, pestle_view_data(tensor), tensor->strides);

@@ -242,6 +242,11 @@ static pestle_status_t check_constants(const checker_t* c) {
   return NULL;
 }
 
+static bool may_be_written(const pestle_plan_binding_t* binding) {
+  return binding->storage == PESTLE_PLAN_ARENA ||
+         binding->storage == PESTLE_PLAN_OUTPUT;
+}
+
 static pestle_status_t check_bindings(const checker_t* c) {
   const pestle_plan_header_t* h = c->header;
   for (uint64_t i = 0; i < h->bindings.count; ++i) {
@@ -269,21 +274,24 @@ static pestle_status_t check_bindings(const checker_t* c) {
     }
     if (!known || binding->offset > limit ||
         binding->size > limit - binding->offset) {
-      return MALFORMED(
-          "binding %" PRIu64 " of the plan (storage %" PRIu32 " %" PRIu32
-          ", %" PRIu64 " bytes at %" PRIu64 ") lies outside of its storage",
-          i, binding->storage, binding->index, binding->size, binding->offset);
+      return MALFORMED("binding %" PRIu64 " of the plan (storage %u %" PRIu32
+                       ", %" PRIu64 " bytes at %" PRIu64
+                       ") lies outside of its storage",
+                       i, (unsigned)binding->storage, binding->index,
+                       binding->size, binding->offset);
+    }
+    if (binding->flags & ~(unsigned)PESTLE_PLAN_WRITTEN ||
+        (binding->flags && !may_be_written(binding))) {
+      return MALFORMED("binding %" PRIu64
+                       " of the plan says that an input or a constant is "
+                       "written, or what this Pestle does not know",
+                       i);
     }
   }
   return NULL;
 }
 
 // --- Steps ---
-
-static bool may_be_written(const pestle_plan_binding_t* binding) {
-  return binding->storage == PESTLE_PLAN_ARENA ||
-         binding->storage == PESTLE_PLAN_OUTPUT;
-}
 
 // What speaks against the step, as a static text, or NULL.
 static const char* step_fault(const checker_t* c, uint64_t index) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of an executable: what the caller gave is checked, bound to a frame,
 // run and copied back where it was not used in place.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -23,6 +24,13 @@ static pestle_status_t read_options(const pestle_run_options_t* options,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pestle_run_options_t counts donated inputs that are "
                         "NULL");
+  }
+  int32_t place = out_run->options.output_place;
+  if (place < PESTLE_OUTPUTS_AUTO || place > PESTLE_OUTPUTS_DEVICE) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_run_options_t.output_place is %d, which is "
+                        "none of pestle_output_place_t",
+                        (int)place);
   }
   const pestle_control_t* control = out_run->options.control;
   if (!control) return NULL;
@@ -58,36 +66,97 @@ static pestle_status_t mark_donated(const pestle_executable_t* e,
 
 // --- Checks ---
 
+static bool same_device(pestle_dl_device_t a, pestle_dl_device_t b) {
+  return a.device_type == b.device_type && a.device_id == b.device_id;
+}
+
+// The context's name of a device, or what DLPack calls it.
+static const char* device_text(pestle_context_t* context, pestle_dl_device_t dl,
+                               char out_text[64]) {
+  const pestle_device_t* device;
+  for (int64_t i = 0;
+       (device = pestle_registry_find(&context->registry, NULL, 0, i)); ++i) {
+    if (!pestle_device_is_cpu(device) && same_device(device->dl, dl)) {
+      return device->name;
+    }
+  }
+  (void)snprintf(out_text, 64, "of DLPack type %d, number %d",
+                 (int)dl.device_type, (int)dl.device_id);
+  return out_text;
+}
+
+// The host's memory or the home's.
+static pestle_status_t check_place(const pestle_executable_t* e,
+                                   const pestle_tensor_t* view,
+                                   const pestle_exec_io_t* io, const char* kind,
+                                   bool* out_remote) {
+  pestle_dl_device_t dl = view->device;
+  *out_remote = e->remote && same_device(dl, e->home->dl);
+  if (*out_remote) return NULL;
+  if (dl.device_type != PESTLE_DEVICE_CPU) {
+    char text[64];
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%s '%s' is on device %s, but the executable runs on "
+                        "%s; copy it there with pestle_buffer_copy()",
+                        kind, io->info.name, device_text(e->context, dl, text),
+                        e->home->name);
+  }
+  // Every CPU device shares the host's memory, which DLPack numbers 0.
+  if (dl.device_id == 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "%s '%s' is on CPU device %d, which does not exist; "
+                      "host memory is that of device 0",
+                      kind, io->info.name, (int)dl.device_id);
+}
+
+static pestle_status_t check_view(const pestle_executable_t* e,
+                                  const pestle_tensor_t* view, size_t at,
+                                  pestle_frame_t* frame) {
+  const char* kind = at < e->input_count ? "input" : "output";
+  const pestle_exec_io_t* io = &e->io[at];
+  frame->copied[at] = false;
+  PESTLE_TRY(
+      pestle_view_check(view, io, kind, &frame->ranges[at], &frame->dense[at]));
+  PESTLE_TRY(check_place(e, view, io, kind, &frame->remote[at]));
+  if (!frame->remote[at] || frame->dense[at] || *kind == 'i') return NULL;
+  return PESTLE_ERROR(UNSUPPORTED,
+                      "output '%s' on device %s has gaps between its elements, "
+                      "where nothing but the host could write; give one "
+                      "without strides",
+                      io->info.name, e->home->name);
+}
+
 static pestle_status_t check_views(const pestle_executable_t* e,
                                    const pestle_tensor_t* inputs,
                                    const pestle_tensor_t* outputs,
                                    pestle_frame_t* frame) {
   for (size_t i = 0; i < e->input_count; ++i) {
-    PESTLE_TRY(pestle_view_check(&inputs[i], &e->io[i], "input",
-                                 &frame->ranges[i], &frame->dense[i]));
+    PESTLE_TRY(check_view(e, &inputs[i], i, frame));
   }
   for (size_t i = 0; i < e->output_count; ++i) {
     size_t at = e->input_count + i;
-    if (!outputs[i].data) {
-      frame->ranges[at] = (pestle_view_range_t){0, 0};
-      frame->dense[at] = true;
+    if (outputs[i].data) {
+      PESTLE_TRY(check_view(e, &outputs[i], at, frame));
       continue;
     }
-    PESTLE_TRY(pestle_view_check(&outputs[i], &e->io[at], "output",
-                                 &frame->ranges[at], &frame->dense[at]));
+    frame->ranges[at] = (pestle_view_range_t){0, 0};
+    frame->dense[at] = true;
+    frame->remote[at] = frame->copied[at] = false;
   }
   return NULL;
 }
 
-static bool in_place(const pestle_frame_t* frame, size_t io) {
-  return frame->dense[io] && !(frame->ranges[io].begin & 63);
+// Addresses of two devices say nothing about each other.
+static bool overlaps(const pestle_frame_t* frame, size_t a, size_t b) {
+  return frame->remote[a] == frame->remote[b] &&
+         pestle_view_overlaps(frame->ranges[a], frame->ranges[b]);
 }
 
 static pestle_status_t check_outputs_apart(const pestle_executable_t* e,
                                            const pestle_frame_t* frame) {
   for (size_t o = e->input_count; o < e->io_count; ++o) {
     for (size_t p = e->input_count; p < o; ++p) {
-      if (!pestle_view_overlaps(frame->ranges[o], frame->ranges[p])) continue;
+      if (!overlaps(frame, o, p)) continue;
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "output '%s' overlaps output '%s' in memory",
                           e->io[o].info.name, e->io[p].info.name);
@@ -105,7 +174,7 @@ static pestle_status_t check_overlaps(const pestle_executable_t* e,
   for (size_t o = e->input_count; o < e->io_count; ++o) {
     const pestle_exec_io_t* output = &e->io[o];
     for (size_t i = 0; i < e->input_count; ++i) {
-      if (!pestle_view_overlaps(frame->ranges[o], frame->ranges[i])) continue;
+      if (!overlaps(frame, o, i)) continue;
       const pestle_exec_io_t* input = &e->io[i];
       if (!frame->donated[i]) {
         return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -116,7 +185,7 @@ static pestle_status_t check_overlaps(const pestle_executable_t* e,
       }
       bool apart = !e->loops && (input->first_step > input->last_step ||
                                  input->last_step < output->first_step);
-      if (in_place(frame, o) && !apart) frame->dense[i] = false;
+      if (pestle_frame_in_place(frame, o) && !apart) frame->copied[i] = true;
     }
   }
   return NULL;
@@ -148,14 +217,28 @@ static void drop_outputs(pestle_executable_t* e, pestle_frame_t* frame,
   }
 }
 
+static bool makes_remote(const pestle_executable_t* e,
+                         const pestle_frame_t* frame,
+                         const pestle_run_options_t* options) {
+  if (!e->remote || options->output_place == PESTLE_OUTPUTS_HOST) return false;
+  bool remote = options->output_place == PESTLE_OUTPUTS_DEVICE;
+  for (size_t i = 0; i < e->input_count; ++i) {
+    remote |= frame->remote[i];
+  }
+  return remote;
+}
+
 static pestle_status_t make_outputs(pestle_executable_t* e,
                                     pestle_frame_t* frame,
+                                    const pestle_run_options_t* options,
                                     pestle_tensor_t* outputs) {
+  bool remote = makes_remote(e, frame, options);
   for (size_t i = 0; i < e->output_count; ++i) {
     if (outputs[i].data) continue;
     size_t at = e->input_count + i;
-    PESTLE_TRY(pestle_output_create(e, &e->io[at], &outputs[i]));
+    PESTLE_TRY(pestle_output_create(e, &e->io[at], remote, &outputs[i]));
     frame->allocated[i] = true;
+    frame->remote[at] = remote;
     uintptr_t begin = (uintptr_t)outputs[i].data;
     frame->ranges[at] = (pestle_view_range_t){begin, begin + e->io[at].size};
   }
@@ -169,7 +252,10 @@ static pestle_status_t reserve_staging(pestle_executable_t* e,
   size_t size = 0;
   for (size_t i = 0; i < e->io_count; ++i) {
     frame->staged[i] = SIZE_MAX;
-    if (in_place(frame, i) || !e->io[i].size) continue;
+    bool reached = frame->remote[i] == e->remote;
+    if (!e->io[i].size || (reached && pestle_frame_in_place(frame, i))) {
+      continue;
+    }
     frame->staged[i] = size;
     // Each is below 2^56 and there are less than 2^32; memory ends before.
     if (__builtin_add_overflow(size, pestle_align_up(e->io[i].size, 64),
@@ -178,9 +264,9 @@ static pestle_status_t reserve_staging(pestle_executable_t* e,
     }
   }
   if (!size || (frame->staging && frame->staging->size >= size)) return NULL;
-  pestle_device_free(e->devices[0], frame->staging);
+  pestle_device_free(e->home, frame->staging);
   frame->staging = NULL;
-  return pestle_device_allocate(e->devices[0], size, &frame->staging);
+  return pestle_device_allocate(e->home, size, &frame->staging);
 }
 
 static void bind_views(pestle_executable_t* e, pestle_frame_t* frame,
@@ -207,11 +293,15 @@ static void bind_views(pestle_executable_t* e, pestle_frame_t* frame,
 }
 
 static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
+                                 pestle_stream_t* stream,
                                  const pestle_tensor_t* inputs,
                                  pestle_tensor_t* outputs,
                                  const pestle_run_t* run) {
   PESTLE_TRY(pestle_frame_prepare(e, frame));
   PESTLE_TRY(reserve_staging(e, frame));
+  if (e->remote) {
+    return pestle_run_device(e, frame, stream, inputs, outputs, run);
+  }
   bind_views(e, frame, inputs);
   PESTLE_TRY(pestle_execute(e, frame, run));
   for (size_t i = 0; i < e->output_count; ++i) {
@@ -221,12 +311,12 @@ static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
 }
 
 static pestle_status_t run_traced(pestle_executable_t* e, pestle_frame_t* frame,
+                                  pestle_stream_t* stream,
                                   const pestle_tensor_t* inputs,
                                   pestle_tensor_t* outputs,
                                   const pestle_run_t* run) {
-  if (!e->context->trace) return run_frame(e, frame, inputs, outputs, run);
   int64_t begin = pestle_context_trace_begin(e->context);
-  pestle_status_t status = run_frame(e, frame, inputs, outputs, run);
+  pestle_status_t status = run_frame(e, frame, stream, inputs, outputs, run);
   pestle_context_trace_end(
       e->context, begin, "run", "run",
       pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
@@ -239,12 +329,12 @@ pestle_status_t pestle_run_checked(pestle_executable_t* e,
                                    const bool* donated, const bool* allocated,
                                    const pestle_run_t* run) {
   pestle_frame_t* frame;
-  PESTLE_TRY(pestle_frame_take(e, &frame));
+  PESTLE_TRY(pestle_frame_take(e, 0, &frame));
   if (e->input_count) memcpy(frame->donated, donated, e->input_count);
   if (e->output_count) memcpy(frame->allocated, allocated, e->output_count);
   pestle_status_t status = check_views(e, inputs, outputs, frame);
   if (!status) status = check_overlaps(e, frame);
-  if (!status) status = run_traced(e, frame, inputs, outputs, run);
+  if (!status) status = run_traced(e, frame, NULL, inputs, outputs, run);
   pestle_frame_give(e, frame);
   return status;
 }
@@ -261,13 +351,13 @@ static pestle_status_t check_and_run(pestle_executable_t* e,
   PESTLE_TRY(check_views(e, inputs, outputs, frame));
   PESTLE_TRY(check_overlaps(e, frame));
   if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
-  pestle_status_t status = make_outputs(e, frame, outputs);
+  pestle_status_t status = make_outputs(e, frame, &run->options, outputs);
   if (status) {
-  } else if (stream) {
+  } else if (stream && !pestle_stream_native(stream)) {
     status = pestle_stream_push_run(stream, e, inputs, outputs, frame->donated,
                                     frame->allocated, run);
   } else {
-    status = run_traced(e, frame, inputs, outputs, run);
+    status = run_traced(e, frame, stream, inputs, outputs, run);
   }
   if (status) drop_outputs(e, frame, outputs);
   return status;
@@ -287,7 +377,9 @@ pestle_status_t pestle_executable_run(
   PESTLE_TRY(check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(read_options(options, &run));
   pestle_frame_t* frame;
-  PESTLE_TRY(pestle_frame_take(e, &frame));
+  bool native = stream && pestle_stream_native(stream);
+  PESTLE_TRY(
+      pestle_frame_take(e, native ? pestle_stream_number(stream) : 0, &frame));
   memset(frame->allocated, 0, e->output_count);
   pestle_status_t status =
       check_and_run(e, frame, stream, inputs, outputs, &run);

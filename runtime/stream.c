@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CPU stream: a thread that works off a queue in order. After a failed run
-// what is queued behind it is not run, since it may read what the failed one
-// was to write; events are signalled all the same. The failure is reported, and
-// forgotten, by the next synchronisation.
+// Streams. Those of other devices are the backend's: the caller queues on them
+// what it has to. One of a CPU is a thread that works off a queue in order.
+// After a failed run what is queued behind it is not run, since it may read
+// what the failed one was to write; events are signalled all the same. The
+// failure is reported, and forgotten, by the next synchronisation.
 #include <string.h>
 
 #include "base/bits.h"
@@ -38,6 +39,8 @@ typedef struct op_t {
 
 struct pestle_stream_s {
   pestle_device_t* device;
+  pestle_queue_t native;  // without a stream on CPUs, which have what follows
+  uint64_t number;
   pestle_mutex_t mutex;  // of all below
   pestle_cond_t more;
   pestle_cond_t idle;
@@ -80,11 +83,9 @@ static pestle_status_t do_op(op_t* op, bool failed) {
     case OP_RUN:
       return failed ? NULL : run_op(op);
     case OP_SIGNAL:
-      pestle_event_signal(op->event, op->ticket);
-      return NULL;
+      return pestle_event_signal(op->event, op->ticket);
     case OP_WAIT:
-      pestle_event_wait_for(op->event, op->ticket);
-      return NULL;
+      return pestle_event_wait_for(op->event, op->ticket);
   }
   return NULL;
 }
@@ -107,7 +108,11 @@ static void stream_main(void* argument) {
     pestle_status_t status = do_op(op, failed);
     destroy_op(stream->device->context, op);
     pestle_mutex_lock(&stream->mutex);
-    if (status) stream->failure = status;
+    if (status && stream->failure) {
+      pestle_status_release(status);  // The first is what is reported.
+    } else if (status) {
+      stream->failure = status;
+    }
     stream->busy = false;
     if (!stream->head) pestle_cond_broadcast(&stream->idle);
   }
@@ -130,6 +135,7 @@ static void destroy(pestle_stream_t* stream) {
     pestle_mutex_unlock(&stream->mutex);
     pestle_thread_join(&stream->thread);
   }
+  pestle_queue_deinit(&stream->native);
   pestle_status_release(stream->failure);
   pestle_cond_deinit(&stream->idle);
   pestle_cond_deinit(&stream->more);
@@ -142,9 +148,12 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
                                      pestle_stream_t** out_stream) {
   if (out_stream) *out_stream = NULL;
   PESTLE_REQUIRE(device && out_stream, "a device and a place for the stream");
-  if (!pestle_device_is_cpu(device)) {
-    return PESTLE_ERROR(UNSUPPORTED, "device %s offers no streams",
-                        device->name);
+  if (!pestle_device_is_cpu(device) && !pestle_device_has_streams(device)) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "device %s offers no streams: its backend '%s' lacks "
+                        "stream_create(), stream_synchronize() or "
+                        "stream_destroy()",
+                        device->name, device->plugin->name);
   }
   pestle_context_t* context = device->context;
   pestle_context_enter(context);
@@ -157,15 +166,25 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
   pestle_mutex_init(&stream->mutex);
   pestle_cond_init(&stream->more);
   pestle_cond_init(&stream->idle);
-  pestle_status_t status = pestle_thread_start(
-      stream_main, stream, "pestle stream", &stream->thread);
-  stream->started = !status;
+  stream->number = atomic_fetch_add(&context->stream_count, 1) + 1;
+  pestle_status_t status;
+  if (pestle_device_is_cpu(device)) {
+    status = pestle_thread_start(stream_main, stream, "pestle stream",
+                                 &stream->thread);
+    stream->started = !status;
+  } else {
+    status = pestle_queue_init(device, &stream->native);
+  }
   if (status) {
     destroy(stream);
   } else {
     *out_stream = stream;
   }
   return status;
+}
+
+pestle_device_t* pestle_stream_device(const pestle_stream_t* stream) {
+  return stream->device;
 }
 
 void pestle_stream_release(pestle_stream_t* stream) {
@@ -176,12 +195,28 @@ void pestle_stream_release(pestle_stream_t* stream) {
   if (!is_of_parent(stream)) destroy(stream);
 }
 
+pestle_device_stream_t* pestle_stream_native(const pestle_stream_t* stream) {
+  return stream->native.stream;
+}
+
+uint64_t pestle_stream_number(const pestle_stream_t* stream) {
+  return stream->number;
+}
+
 pestle_status_t pestle_stream_accepts(const pestle_stream_t* stream,
                                       const pestle_executable_t* executable) {
   if (stream->device->context != executable->context) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "the stream belongs to another context than the "
                         "executable");
+  }
+  // CPUs share their memory and their threads.
+  bool native = stream->native.stream || executable->remote;
+  if (native && stream->device != executable->home) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the stream is of device %s, but the executable runs "
+                        "on %s; make a stream of that one",
+                        stream->device->name, executable->home->name);
   }
   if (is_of_parent(stream)) {
     return PESTLE_ERROR(UNAVAILABLE,
@@ -198,6 +233,11 @@ pestle_status_t pestle_stream_synchronize(pestle_stream_t* stream) {
     return PESTLE_ERROR(UNAVAILABLE,
                         "the stream was made before fork(); make a new one in "
                         "the child");
+  }
+  if (stream->native.stream) {
+    return pestle_status_annotate(pestle_queue_wait(&stream->native),
+                                  "on a stream of device %s",
+                                  stream->device->name);
   }
   pestle_mutex_lock(&stream->mutex);
   while (stream->head || stream->busy) {
@@ -288,6 +328,35 @@ pestle_status_t pestle_stream_push_run(
   return NULL;
 }
 
+// On a backend's stream. What the backend cannot order with it, because the
+// event is of the host or of another backend, the caller waits for.
+static pestle_status_t native_signal(pestle_stream_t* stream,
+                                     pestle_event_t* event) {
+  const pestle_backend_t* backend = stream->device->backend;
+  pestle_device_t* device;
+  pestle_device_event_t* native = pestle_event_native(event, &device);
+  uint64_t ticket = pestle_event_take_ticket(event);
+  if (native && device->backend == backend) {
+    return backend->device->event_signal(backend->self, native,
+                                         stream->native.stream, ticket);
+  }
+  pestle_status_t status = pestle_queue_wait(&stream->native);
+  return pestle_status_join(status, pestle_event_signal(event, ticket));
+}
+
+static pestle_status_t native_wait(pestle_stream_t* stream,
+                                   pestle_event_t* event) {
+  const pestle_backend_t* backend = stream->device->backend;
+  pestle_device_t* device;
+  pestle_device_event_t* native = pestle_event_native(event, &device);
+  uint64_t ticket = pestle_event_ticket(event);
+  if (native && device->backend == backend) {
+    return backend->device->event_wait_stream(backend->self, native,
+                                              stream->native.stream, ticket);
+  }
+  return pestle_event_wait_for(event, ticket);
+}
+
 static pestle_status_t push_event(pestle_stream_t* stream, op_kind_t kind,
                                   pestle_event_t* event) {
   pestle_context_t* context = stream->device->context;
@@ -296,6 +365,10 @@ static pestle_status_t push_event(pestle_stream_t* stream, op_kind_t kind,
     return PESTLE_ERROR(UNAVAILABLE,
                         "the stream was made before fork(); make a new one in "
                         "the child");
+  }
+  if (stream->native.stream) {
+    return kind == OP_SIGNAL ? native_signal(stream, event)
+                             : native_wait(stream, event);
   }
   op_t* op = pestle_alloc_zero(context->allocator, sizeof(*op));
   if (!op) return PESTLE_OOM();

@@ -140,20 +140,6 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
   for (int32_t i = 0; i < view->ndim; ++i) {
     if (view->shape[i] != io->info.dims[i]) return wrong_shape(view, io, kind);
   }
-  if (view->device.device_type != PESTLE_DEVICE_CPU) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "%s '%s' is on a device of DLPack type %d, expected "
-                        "%d (cpu); copy it to the host first",
-                        kind, io->info.name, (int)view->device.device_type,
-                        (int)PESTLE_DEVICE_CPU);
-  }
-  // Every CPU device shares the host's memory, which DLPack numbers 0.
-  if (view->device.device_id != 0) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "%s '%s' is on CPU device %d, which does not exist; "
-                        "host memory is that of device 0",
-                        kind, io->info.name, (int)view->device.device_id);
-  }
   if (view->byte_offset > UINTPTR_MAX - (uintptr_t)view->data ||
       io->size > UINTPTR_MAX - (uintptr_t)view->data - view->byte_offset) {
     return PESTLE_ERROR(INVALID_ARGUMENT,

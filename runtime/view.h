@@ -33,7 +33,7 @@ static inline char* pestle_view_data(const pestle_tensor_t* view) {
   return (char*)((uintptr_t)view->data + (uintptr_t)view->byte_offset);
 }
 
-// Checks dtype, rank, shape and device of |view|, and finds its range and
+// Checks dtype, rank and shape of |view|, and finds its range and
 // whether it is row-major without gaps. |kind| is "input" or "output"; an
 // output must not visit an element twice.
 PESTLE_NODISCARD pestle_status_t pestle_view_check(

@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 2u
+#define PESTLE_PLAN_VERSION 3u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -104,10 +104,17 @@ typedef enum pestle_plan_storage_e {
   PESTLE_PLAN_CONSTANT = 3,
 } pestle_plan_storage_t;
 
+typedef enum pestle_plan_binding_flag_e {
+  // The launch writes to it: what a kernel that runs on another device than
+  // its plan is copied back for. Of the arena or an output only.
+  PESTLE_PLAN_WRITTEN = 1,
+} pestle_plan_binding_flag_t;
+
 // A piece of memory: |size| bytes at |offset| of a storage; |index| of the
 // input, output or constant.
 typedef struct pestle_plan_binding_t {
-  uint32_t storage;  // pestle_plan_storage_t
+  uint16_t storage;  // pestle_plan_storage_t
+  uint16_t flags;    // pestle_plan_binding_flag_t
   uint32_t index;
   uint64_t offset;
   uint64_t size;

@@ -151,8 +151,8 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_set_search_paths(
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
     pestle_context_t* context, const char* spec, pestle_device_t** out_device);
 // The best device of |device|'s type whose backend takes what others refuse
-// (PESTLE_BACKEND_FALLBACK), or NULL: there is none, or |device| is of that
-// backend itself. Borrowed, as above.
+// (PESTLE_BACKEND_FALLBACK), else such a CPU device; or NULL: there is none, or
+// |device| is of that backend itself. Borrowed, as above.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_fallback(
     pestle_context_t* context, const pestle_device_t* device,
     pestle_device_t** out_device);
@@ -201,6 +201,9 @@ PESTLE_API void pestle_buffer_release(pestle_buffer_t* buffer);
 // Its first byte, as the device addresses it: host memory on CPU devices.
 // Borrowed.
 PESTLE_API void* pestle_buffer_data(const pestle_buffer_t* buffer);
+// The same byte where the host may read and write it, or NULL: device memory
+// that it cannot reach. Nothing waits for streams that use it. Borrowed.
+PESTLE_API void* pestle_buffer_host_data(const pestle_buffer_t* buffer);
 // Bytes, as asked for.
 PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
 // The device that it is on. Borrowed from the context.
@@ -213,6 +216,15 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
 // The other way: from byte |offset| of |buffer| to |data|.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_read(
     const pestle_buffer_t* buffer, size_t offset, void* data, size_t size);
+// Copies |size| bytes (may be 0) from byte |from_offset| of one buffer to byte
+// |to_offset| of another, on any devices of one context, and returns when it is
+// done: by the backend's own means within one backend, through the host's
+// memory across two. Waits for no stream. INVALID_ARGUMENT: a range outside of
+// its buffer, ranges of one buffer that overlap on a device other than a CPU,
+// two contexts; UNSUPPORTED: a backend without copies.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_buffer_copy(const pestle_buffer_t* from, size_t from_offset,
+                   pestle_buffer_t* to, size_t to_offset, size_t size);
 
 // Bytes of device memory that the context's buffers, arenas and constants hold
 // now and held at most, and that are kept to be used again.
@@ -253,7 +265,8 @@ pestle_context_memory_set(pestle_context_t* context, pestle_memory_t what,
 
 // An in-order queue of runs. On a CPU a thread of its own works it off. After a
 // failed run those behind it are dropped until the next synchronisation, since
-// they may read what it was to write; events are signalled all the same.
+// they may read what it was to write; events are signalled all the same. On
+// another device it is the backend's own.
 // UNSUPPORTED: the device offers no streams; RESOURCE_EXHAUSTED: no thread.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_create(pestle_device_t* device, pestle_stream_t** out_stream);
@@ -270,6 +283,9 @@ pestle_event_create(pestle_device_t* device, pestle_event_t** out_event);
 PESTLE_API void pestle_event_release(pestle_event_t* event);
 // Signals |event| when all queued before on |stream| is done; with NULL now. An
 // event may be recorded again: waits are for the latest recording before them.
+// Event and stream may be of any devices of a context; between two backends it
+// is this call that waits for the stream (and pestle_event_wait() for the
+// event), unless the stream is a CPU's.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_record(pestle_event_t* event, pestle_stream_t* stream);
 // Makes |stream| wait for |event|; with NULL the caller waits.
@@ -278,6 +294,26 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_wait(pestle_event_t* event, pestle_stream_t* stream);
 // Whether the latest recording is done. Does not wait.
 PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
+
+// A fence orders the use of one buffer between streams of |device|: like an
+// event, and it tells the backend whose memory is to be seen by whom. Of one
+// device; use it from one thread at a time.
+typedef struct pestle_fence_s pestle_fence_t;
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_fence_create(pestle_device_t* device, pestle_fence_t** out_fence);
+// Drops the fence, when no stream waits for it. NULL is allowed.
+PESTLE_API void pestle_fence_release(pestle_fence_t* fence);
+// What |stream| has queued so far writes |buffer|. |cross_device|: another
+// device or the host will read it. INVALID_ARGUMENT: a stream or a buffer of
+// another device.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_fence_update(pestle_fence_t* fence, pestle_stream_t* stream,
+                    pestle_buffer_t* buffer, bool cross_device);
+// What |stream|, of any device of the backend, queues from now on comes after
+// the last update. NULL: the caller waits. No update yet: there is nothing to
+// wait for.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_fence_wait(
+    pestle_fence_t* fence, pestle_stream_t* stream, pestle_buffer_t* buffer);
 
 // --- Plans ---
 
@@ -336,6 +372,14 @@ PESTLE_API const void* pestle_constant_data(const pestle_constant_t* constant,
 
 // --- Executables ---
 
+// Where outputs lie that a run allocates, if the executable runs on a device
+// other than a CPU.
+typedef enum pestle_output_place_e {
+  PESTLE_OUTPUTS_AUTO = 0,  // on the device if an input does, else on the host
+  PESTLE_OUTPUTS_HOST = 1,
+  PESTLE_OUTPUTS_DEVICE = 2,
+} pestle_output_place_t;
+
 // Zero-initialise and set |struct_size|.
 typedef struct pestle_run_options_t {
   size_t struct_size;
@@ -344,9 +388,11 @@ typedef struct pestle_run_options_t {
   const char* const* donated;
   size_t donated_count;
   const struct pestle_control_t* control;  // or NULL
-  // Called after each step when not NULL (profiles): ns of CLOCK_MONOTONIC.
+  // Called after each step when not NULL (profiles): ns of CLOCK_MONOTONIC. A
+  // device other than a CPU is waited for after each step then.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
+  int32_t output_place;  // pestle_output_place_t
 } pestle_run_options_t;
 
 // What an executable takes and gives. Frozen. Borrowed from the executable.
@@ -393,8 +439,23 @@ pestle_executable_output(const pestle_executable_t* executable, size_t index);
 // INVALID_ARGUMENT naming the tensor; so is an output that overlaps a live (not
 // donated) input or another output. With a |stream| the call returns once
 // queued: views' memory must stay valid until the stream is synchronised. NULL
-// runs on the calling thread and the pool. |options| may be NULL. Other errors:
-// CANCELLED and DEADLINE_EXCEEDED as options->control says, INTERNAL when a
+// runs on the calling thread and the pool. |options| may be NULL.
+//
+// An executable of a device other than a CPU takes views of that device's
+// memory, which it uses in place like a CPU's, and views of the host's, which
+// are copied in and out. Views of other devices are INVALID_ARGUMENT: copy them
+// with pestle_buffer_copy() first. An output on the device that has gaps
+// between its elements is UNSUPPORTED. |stream|, if given, is of that device.
+// The call waits for the device where the host must see what comes next: at
+// jumps, at kernels that run on the CPU instead, for outputs that are bounded or
+// on the host with gaps; else it only queues. Failures of what is queued are
+// those of the stream. |options|->control is looked at before each step is
+// queued, and the device is waited for every 16 steps then. A plan without
+// such steps that is run again with the addresses of an earlier run is recorded
+// by the backend, if it offers that, and launched as one; four recordings are
+// kept for each run that may be under way at once.
+//
+// Other errors: CANCELLED and DEADLINE_EXCEEDED as options->control says, INTERNAL when a
 // kernel traps; outputs then hold anything. Any threads may run one executable
 // at once. Allocates nothing in the steady state when all views are used in
 // place.

@@ -116,8 +116,20 @@ static inline uint32_t plan_bind(plan_writer_t* w,
                                  pestle_plan_storage_t storage, uint32_t index,
                                  uint64_t offset, uint64_t size) {
   uint32_t at = (uint32_t)w->header.bindings.count++;
-  w->bindings[at] =
-      (pestle_plan_binding_t){(uint32_t)storage, index, offset, size};
+  w->bindings[at] = (pestle_plan_binding_t){.storage = (uint16_t)storage,
+                                            .index = index,
+                                            .offset = offset,
+                                            .size = size};
+  return at;
+}
+
+// The same, of what the launch writes.
+static inline uint32_t plan_bind_written(plan_writer_t* w,
+                                         pestle_plan_storage_t storage,
+                                         uint32_t index, uint64_t offset,
+                                         uint64_t size) {
+  uint32_t at = plan_bind(w, storage, index, offset, size);
+  w->bindings[at].flags = PESTLE_PLAN_WRITTEN;
   return at;
 }
 
