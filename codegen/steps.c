@@ -373,6 +373,7 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       // Left outside only where it is contiguous: a place in its source.
       return NULL;
     case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_BITCAST_CONVERT:
     case PESTLE_OP_OPTIMIZATION_BARRIER: {
       // The planner gave the source's place, or a copy is due.
       pestle_value_t **from, **to;

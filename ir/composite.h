@@ -16,6 +16,8 @@ typedef struct pestle_steps_t {
   pestle_dtype_t compute;  // f32, or f64 for f64
   pestle_type_t shape;     // of operand 0, with |compute|
   pestle_status_t status;
+  // Results behind the first, which the decomposition returns.
+  pestle_value_t* more[PESTLE_COMPOSITE_MAX_RESULTS - 1];
 } pestle_steps_t;
 
 typedef pestle_value_t pv_t;

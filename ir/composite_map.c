@@ -36,9 +36,9 @@ static pv_t* mapped(pestle_steps_t* s, const pestle_block_t* block,
 static pv_t* map_node(pestle_steps_t* s, const pestle_node_t* node,
                       pv_t* const* made) {
   const pestle_elements_t* e = pestle_value_constant(&node->results[0]);
-  bool known = pestle_op_is_scalar((pestle_op_t)node->op) ||
-               node->op == PESTLE_OP_CONVERT ||
-               node->op == PESTLE_OP_BITCAST_CONVERT;
+  bool known =
+      pestle_op_is_scalar((pestle_op_t)node->op) ||
+      pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_ELEMENTWISE;
   if (e) return spread_constant(s, e, s->shape);
   if (!known) {
     s->status = pestle_node_error(

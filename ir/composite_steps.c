@@ -228,5 +228,7 @@ pestle_status_t pestle_decompose(pestle_node_t* node,
     return steps.status;
   }
   out_results[0] = result;
+  for (uint32_t i = 1; i < node->result_count; ++i)
+    out_results[i] = steps.more[i - 1];
   return NULL;
 }

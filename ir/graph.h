@@ -174,6 +174,20 @@ PESTLE_NODISCARD pestle_status_t pestle_type_check(const pestle_type_t* type);
 // "tensor<2x3xf32>" appended.
 void pestle_type_print(const pestle_type_t* type, pestle_strbuf_t* out);
 
+// What a complex number of |dtype| is two of; any other |dtype| itself.
+static inline pestle_dtype_t pestle_dtype_part(pestle_dtype_t dtype) {
+  return dtype == PESTLE_C64    ? PESTLE_F32
+         : dtype == PESTLE_C128 ? PESTLE_F64
+                                : dtype;
+}
+// The complex number of two parts of |dtype|, f32 or f64.
+static inline pestle_dtype_t pestle_dtype_of_parts(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F64 ? PESTLE_C128 : PESTLE_C64;
+}
+static inline bool pestle_type_is_complex(const pestle_type_t* type) {
+  return pestle_dtype_is(type->dtype, PESTLE_KIND_COMPLEX);
+}
+
 // --- Generic construction and editing ---
 
 // What pestle_op_<op>() expands to. Attributes may come in any order; missing
@@ -292,9 +306,12 @@ PESTLE_NODISCARD PESTLE_PRINTF(3, 4) pestle_status_t
 
 // --- Composites ---
 
+// The most results that a composite has.
+#define PESTLE_COMPOSITE_MAX_RESULTS 4
+
 // Writes |node|'s decomposition into core ops before it; |out_results| has one
-// value for each result. |node| must be of class COMPOSITE. The caller replaces
-// and erases.
+// value for each result, room for PESTLE_COMPOSITE_MAX_RESULTS. |node| must be of
+// class COMPOSITE. The caller replaces and erases.
 PESTLE_NODISCARD pestle_status_t pestle_decompose(pestle_node_t* node,
                                                   pestle_value_t** out_results);
 

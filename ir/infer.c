@@ -33,6 +33,7 @@ static pestle_status_t infer_same(pestle_infer_t* in) {
   }
   PESTLE_TRY(same_shape(in, 0, count, &type));
   if (in->info->rule != PESTLE_RULE_SAME) type.dtype = PESTLE_I1;
+  if (in->spec->op == PESTLE_OP_ABS) type.dtype = pestle_dtype_part(type.dtype);
   return pestle_emit(in, &type);
 }
 

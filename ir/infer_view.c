@@ -94,7 +94,12 @@ pestle_status_t pestle_infer_bitcast_convert(pestle_infer_t* in) {
   bool complex_from = pestle_dtype_is(x->dtype, PESTLE_KIND_COMPLEX);
   bool complex_to = pestle_dtype_is(stated->dtype, PESTLE_KIND_COMPLEX);
   bool divides = from >= to ? from % to == 0 : to % from == 0;
-  if (complex_from != complex_to || !divides) {
+  // Of the two, a complex number is read as its parts alone.
+  if (complex_from != complex_to) {
+    divides = complex_from ? pestle_dtype_part(x->dtype) == stated->dtype
+                           : pestle_dtype_part(stated->dtype) == x->dtype;
+  }
+  if (!divides) {
     return PESTLE_BAD("the bits of %s cannot be read as %s",
                       pestle_dtype_info(x->dtype)->name,
                       pestle_dtype_info(stated->dtype)->name);

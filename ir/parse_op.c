@@ -137,7 +137,8 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                               "'%s' has one type or a function's after ':'",
                               info->mlir);
   }
-  // Of the operands too, where there are any.
+  // Of the operands too, where there are any; but "complex" joins real ones.
+  if (o->op == PESTLE_OP_COMPLEX) return push_result_type(p, o, last);
   o->typed = true;
   for (size_t i = 0; i < o->operand_count; ++i) {
     PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, last));

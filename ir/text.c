@@ -29,6 +29,9 @@ const pestle_text_form_t* pestle_text_form(pestle_op_t op) {
       FORM(DYNAMIC_UPDATE_SLICE, FUNCTION, 0, {{0}}),
       FORM(CHOLESKY, SAME, 1, {KEY("lower", lower)}),
       FORM(OPTIMIZATION_BARRIER, LIST, 0, {{0}}),
+      FORM(COMPLEX, RESULT, 0, {{0}}),
+      FORM(REAL, FUNCTION, 0, {{0}}),
+      FORM(IMAG, FUNCTION, 0, {{0}}),
 #undef FORM
 #undef KEY
   };
@@ -75,6 +78,8 @@ const char* pestle_text_direction(pestle_op_t op) {
 }
 
 const char* pestle_text_compare_type(pestle_dtype_t dtype) {
-  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return "FLOAT";
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX)) {
+    return "FLOAT";
+  }
   return pestle_dtype_is(dtype, PESTLE_KIND_SIGNED) ? "SIGNED" : "UNSIGNED";
 }

@@ -12,7 +12,7 @@ static pestle_status_t decompose_block(void* user, pestle_module_t* module,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (pestle_pass_info(n)->fuse != PESTLE_FUSE_COMPOSITE) continue;
-    pestle_value_t* out[1];
+    pestle_value_t* out[PESTLE_COMPOSITE_MAX_RESULTS];
     PESTLE_TRY(pestle_decompose(n, out));
     pestle_pass_replace(n, out);
     *changed = true;

@@ -127,6 +127,8 @@ bool pestle_fuse_is_trivial_reshape(const pestle_node_t* node);
 bool pestle_fuse_keeps_runs(const pestle_node_t* node);
 // A reshape that only cuts dims in two or more.
 bool pestle_fuse_splits_dims(const pestle_node_t* node);
+// A complex number read as its parts, or the other way: the same bytes.
+bool pestle_fuse_is_view_of_parts(const pestle_node_t* node);
 // Moves no data in a dense row-major buffer.
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node);
 // Where such a view begins in its operand, in bytes.

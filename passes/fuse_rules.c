@@ -116,11 +116,18 @@ bool pestle_fuse_splits_dims(const pestle_node_t* node) {
   return j == b->rank;
 }
 
+bool pestle_fuse_is_view_of_parts(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_BITCAST_CONVERT &&
+         pestle_type_is_complex(operand_type(node, 0)) !=
+             pestle_type_is_complex(type_of(node));
+}
+
 // Kernels may rely on where their buffers begin.
 #define VIEW_ALIGNMENT 64
 
 bool pestle_fuse_is_zero_copy(const pestle_node_t* node) {
   if (node->op == PESTLE_OP_RESHAPE) return true;
+  if (pestle_fuse_is_view_of_parts(node)) return true;
   if (node->op != PESTLE_OP_SLICE) return false;
   const pestle_type_t *from = operand_type(node, 0), *to = type_of(node);
   pestle_i64s_t strides = PESTLE_NODE_I64S(node, strides);
@@ -149,6 +156,7 @@ int64_t pestle_fuse_view_offset(const pestle_node_t* node) {
 // --- Kinds ---
 
 pestle_fuse_kind_t pestle_fuse_kind_of(const pestle_node_t* node) {
+  if (pestle_fuse_is_view_of_parts(node)) return PESTLE_FUSE_KIND_ALONE;
   switch (class_of(node)) {
     case PESTLE_FUSE_CONTRACTION:
       return PESTLE_FUSE_KIND_DOT;
@@ -535,7 +543,9 @@ pestle_fuse_reason_t pestle_fuse_refuses_producer(const pestle_fuse_t* f,
   const pestle_fuse_group_t* g = &f->groups[group];
   const pestle_node_t* node = pestle_fuse_node(f, item);
   if (node->result_count != 1) return PESTLE_FUSE_REASON_MANY_RESULTS;
-  if (g->kind == PESTLE_FUSE_KIND_ALONE) return PESTLE_FUSE_REASON_IN_MEMORY;
+  if (g->kind == PESTLE_FUSE_KIND_ALONE || pestle_fuse_is_view_of_parts(node)) {
+    return PESTLE_FUSE_REASON_IN_MEMORY;
+  }
   pestle_fuse_reason_t why = refuses_kind(g, node);
   uses_t uses = {0};
   if (!why) why = refuses_uses(f, group, node, node, &uses, 0);

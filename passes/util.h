@@ -145,6 +145,8 @@ bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
 typedef pestle_status_t (*pestle_pass_block_fn_t)(void* user,
                                                   pestle_module_t* module,
                                                   pestle_block_t* block);
+// Whether the module has ops on complex numbers, besides views of their parts.
+bool pestle_has_complex(const pestle_module_t* module);
 // Calls |fn| for every block: bodies of while, if and case first, then the
 // block around them. Regions of folds and fusions are not entered.
 PESTLE_NODISCARD pestle_status_t pestle_pass_each_block(

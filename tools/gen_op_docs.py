@@ -76,15 +76,17 @@ def code(text):
 
 
 def scalar_ops():
+    plane = {r[0]: r[2] for r in rows("ir/complex.def", "PESTLE_COMPLEX")}
     lines = []
     for r in rows("include/pestle/scalar.def", "PESTLE_SCALAR"):
         name, op, mlir, arity, rule, takes, flag, f, s, u = r
+        z = plane.get(name, "")
         lines.append([f"`{mlir[1:-1]}`" + (f" {name}" if rule == "COMPARE"
                       else ""), f"`pestle_op_{op}`", rule.lower(),
                       kinds(takes), flags(flag), code(f), code(s),
-                      code(u)])  # fmt: skip
+                      code(u), z and code(z)])  # fmt: skip
     head = ["in text", "builder", "rule", "takes", "flags", "floats",
-            "signed", "unsigned"]  # fmt: skip
+            "signed", "unsigned", "complex"]  # fmt: skip
     return table(head, lines)
 
 

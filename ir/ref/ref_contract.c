@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dot_general and convolution. Operands are widened and brought into one
 // standard layout by a strided copy; products of floats are summed in f64 and
-// rounded once at the end, integers wrap.
+// rounded once at the end, integers wrap. A complex number is two words.
 #include <string.h>
 
 #include "base/arena.h"
@@ -9,14 +9,27 @@
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
 
+typedef enum kind_t { INTEGER, REAL, COMPLEX } kind_t;
+
+static kind_t kind_of(pestle_dtype_t dtype) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return COMPLEX;
+  return pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) ? REAL : INTEGER;
+}
+
+// Words of 8 bytes that a widened element takes.
+static size_t words_of(kind_t kind) {
+  return kind == COMPLEX ? 2 : 1;
+}
+
 // A widened operand whose axes come in the order |axes|.
 static pestle_status_t widen(pestle_arena_t* arena, const pestle_type_t* type,
                              const void* data, const int64_t* axes,
                              void** out) {
   size_t count = (size_t)pestle_type_count(type);
   size_t size = pestle_dtype_size(type->dtype);
+  size_t words = words_of(kind_of(type->dtype));
   char* moved = pestle_arena_alloc_array(arena, count, size, 8);
-  *out = pestle_arena_alloc_array(arena, count, 8, 8);
+  *out = pestle_arena_alloc_array(arena, count, 8 * words, 8);
   if (!moved || !*out) return PESTLE_OOM();
   if (!count) return NULL;
   pestle_type_t target = {.dtype = type->dtype, .rank = type->rank};
@@ -28,14 +41,22 @@ static pestle_status_t widen(pestle_arena_t* arena, const pestle_type_t* type,
   }
   pestle_ref_strides(&target, to);
   pestle_ref_copy_strided(size, type->rank, target.dims, moved, to, data, from);
-  pestle_ref_load_wide(type->dtype, moved, count, *out);
+  pestle_ref_load_wide(pestle_dtype_part(type->dtype), moved, words * count,
+                       *out);
   return NULL;
 }
 
 // row[j] += a * b[j], in the class's arithmetic.
-static void multiply_add(bool is_float, const void* a, const void* b,
+static void multiply_add(kind_t kind, const void* a, const void* b,
                          size_t count, void* row) {
-  if (is_float) {
+  if (kind == COMPLEX) {
+    const double *x = a, *y = b;
+    double* out = row;
+    for (size_t j = 0; j < 2 * count; j += 2) {
+      out[j] += x[0] * y[j] - x[1] * y[j + 1];
+      out[j + 1] += x[0] * y[j + 1] + x[1] * y[j];
+    }
+  } else if (kind == REAL) {
     const double x = *(const double*)a, *y = b;
     double* out = row;
     for (size_t j = 0; j < count; ++j)
@@ -53,9 +74,7 @@ static pestle_status_t check_kinds(const pestle_ref_call_t* call) {
                              pestle_ref_operand_type(call, 1)->dtype,
                              pestle_ref_result_type(call, 0)->dtype};
   for (size_t i = 0; i < 3; ++i) {
-    bool same = pestle_dtype_is(dtypes[i], PESTLE_KIND_FLOAT) ==
-                pestle_dtype_is(dtypes[0], PESTLE_KIND_FLOAT);
-    if (same && pestle_ref_wide_class(dtypes[i]) != PESTLE_REF_NONE) continue;
+    if (kind_of(dtypes[i]) == kind_of(dtypes[0])) continue;
     return pestle_node_error(call->node, PESTLE_STATUS_UNSUPPORTED,
                              "not evaluated for %s",
                              pestle_dtype_info(dtypes[i])->name);
@@ -70,7 +89,8 @@ static void finish(pestle_dtype_t dtype, uint64_t* sums, size_t count,
     for (size_t i = 0; i < count; ++i)
       sums[i] = sums[i] != 0;
   }
-  pestle_ref_store_wide(dtype, sums, count, out);
+  pestle_ref_store_wide(pestle_dtype_part(dtype), sums,
+                        count * words_of(kind_of(dtype)), out);
 }
 
 // --- dot_general ---
@@ -131,16 +151,18 @@ static pestle_status_t dot(const pestle_ref_call_t* call,
     columns *= (size_t)b_type->dims[b_axes[i]];
   }
   size_t rows = (size_t)total / batch / columns;
-  uint64_t* row = PESTLE_ARENA_ARRAY(arena, uint64_t, columns);
+  kind_t kind = kind_of(type->dtype);
+  size_t w = words_of(kind);
+  uint64_t* row = PESTLE_ARENA_ARRAY(arena, uint64_t, w* columns);
   if (!row) return PESTLE_OOM();
-  bool is_float = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT);
   size_t bytes = columns * pestle_dtype_size(type->dtype);
   for (size_t r = 0; r < batch * rows; ++r) {
-    const uint64_t* left = (const uint64_t*)a + r * depth;
-    const uint64_t* right = (const uint64_t*)b + r / rows * depth * columns;
-    memset(row, 0, columns * sizeof(*row));
+    const uint64_t* left = (const uint64_t*)a + w * r * depth;
+    const uint64_t* right =
+        (const uint64_t*)b + w * (r / rows) * depth * columns;
+    memset(row, 0, w * columns * sizeof(*row));
     for (size_t k = 0; k < depth; ++k) {
-      multiply_add(is_float, left + k, right + k * columns, columns, row);
+      multiply_add(kind, left + w * k, right + w * k * columns, columns, row);
     }
     finish(type->dtype, row, columns, (char*)call->results[0] + r * bytes);
   }
@@ -169,7 +191,8 @@ typedef struct conv_t {
   bool reversed[PESTLE_MAX_RANK];
   int64_t batch, in_features, group_features, out_features;
   int64_t feature_groups, batch_groups;
-  bool is_float;
+  kind_t kind;
+  int64_t words;  // of an element
 } conv_t;
 
 static int64_t item(pestle_i64s_t values, size_t index, int64_t missing) {
@@ -203,7 +226,8 @@ static void conv_make(const pestle_ref_call_t* call, conv_t* c) {
       kernel->dims[PESTLE_NODE_I64(node, kernel_input_feature_dimension)];
   c->feature_groups = PESTLE_NODE_I64(node, feature_group_count);
   c->batch_groups = PESTLE_NODE_I64(node, batch_group_count);
-  c->is_float = pestle_dtype_is(output->dtype, PESTLE_KIND_FLOAT);
+  c->kind = kind_of(output->dtype);
+  c->words = (int64_t)words_of(c->kind);
 }
 
 // The index of the input position under kernel position |tap| for output
@@ -232,11 +256,12 @@ static void add_tap(const conv_t* c, const uint64_t* input, int64_t batch,
     int64_t n = c->batch_groups > 1 ? g * c->batch + batch : batch;
     int64_t first = c->feature_groups > 1 ? g * c->group_features : 0;
     const uint64_t* from =
-        input + (n * input_space + position) * c->in_features + first;
+        input +
+        c->words * ((n * input_space + position) * c->in_features + first);
     for (int64_t f = 0; f < c->group_features; ++f) {
-      multiply_add(c->is_float, from + f,
-                   kernel + f * c->out_features + g * width, (size_t)width,
-                   sums + g * width);
+      multiply_add(c->kind, from + c->words * f,
+                   kernel + c->words * (f * c->out_features + g * width),
+                   (size_t)width, sums + c->words * g * width);
     }
   }
 }
@@ -269,9 +294,9 @@ static pestle_status_t conv_run(const conv_t* c, const uint64_t* input,
         if (position >= 0) {
           add_tap(c, input, n, input_space, position, weights, output);
         }
-        weights += c->group_features * c->out_features;
+        weights += c->words * c->group_features * c->out_features;
       } while (pestle_ref_next(c->rank, c->kernel, tap));
-      output += c->out_features;
+      output += c->words * c->out_features;
     } while (pestle_ref_next(c->rank, c->output, at));
   }
   return NULL;
@@ -299,10 +324,11 @@ static pestle_status_t conv(const pestle_ref_call_t* call,
   PESTLE_TRY(widen(arena, pestle_ref_operand_type(call, 1), call->operands[1],
                    axes, &kernel));
   size_t size = pestle_dtype_size(type->dtype);
-  uint64_t* sums = PESTLE_ARENA_ARRAY(arena, uint64_t, total);
+  size_t words = total * words_of(c.kind);
+  uint64_t* sums = PESTLE_ARENA_ARRAY(arena, uint64_t, words);
   char* rounded = pestle_arena_alloc_array(arena, total, size, 8);
   if (!sums || !rounded) return PESTLE_OOM();
-  memset(sums, 0, total * sizeof(*sums));
+  memset(sums, 0, words * sizeof(*sums));
   PESTLE_TRY(conv_run(&c, input, kernel, sums));
   finish(type->dtype, sums, total, rounded);
   // From the standard layout to the result's own.

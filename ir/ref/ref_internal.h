@@ -34,6 +34,10 @@ typedef pestle_status_t (*pestle_ref_fn_t)(const pestle_ref_call_t* call);
 PESTLE_NODISCARD pestle_status_t
 pestle_ref_scalar(const pestle_ref_call_t* call);
 
+// The same on complex operands.
+PESTLE_NODISCARD pestle_status_t
+pestle_ref_complex_scalar(const pestle_ref_call_t* call);
+
 // --- Types ---
 
 static inline const pestle_type_t* pestle_ref_operand_type(
@@ -51,7 +55,7 @@ typedef enum pestle_ref_class_e {
   PESTLE_REF_F64,
   PESTLE_REF_I64,
   PESTLE_REF_U64,   // bool too
-  PESTLE_REF_NONE,  // complex: no arithmetic
+  PESTLE_REF_NONE,  // complex
 } pestle_ref_class_t;
 
 // The class with F64 for every float.

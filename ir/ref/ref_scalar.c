@@ -193,6 +193,9 @@ pestle_status_t pestle_ref_scalar(const pestle_ref_call_t* call) {
                              pestle_dtype_info(dtype)->name);
   }
   if (!count) return NULL;
+  if (!select && pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) {
+    return pestle_ref_complex_scalar(call);
+  }
   unsigned size = pestle_dtype_size(dtype);
   if (select && size == 16) {
     select_wide(call, count, size, pestle_ref_operand_type(call, 0)->rank == 0);

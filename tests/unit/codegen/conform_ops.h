@@ -131,9 +131,9 @@ static inline bool is_float(pestle_dtype_t dtype) {
 // An elementwise op on |x| that loses nothing.
 static inline pestle_value_t* wrap(instance_t* t, pestle_value_t* x) {
   pestle_dtype_t dtype = x->type->dtype;
-  if (!t->wrapped || is_complex(dtype)) return x;
+  if (!t->wrapped) return x;
   pestle_value_t* y;
-  if (is_float(dtype)) {
+  if (is_float(dtype) || is_complex(dtype)) {
     assert_ok(pestle_op_negate(&t->b, x, &y));
   } else {
     assert_ok(pestle_op_not(&t->b, x, &y));
@@ -453,8 +453,10 @@ static inline double bound(const instance_t* t, pestle_dtype_t dtype,
   // The reference sums f64 in f64 too, in its own order.
   double terms = t->terms * (wide ? 2 : 1), size = fabs(want);
   if (t->check == CHECK_FOLD) {
-    // Values are at most 1, so the sum of their sizes is at most |terms|.
+    // Values are at most 1, so the sum of their sizes is at most |terms|. Parts
+    // of a complex product cancel whatever the signs, and each is of two.
     size = isfinite(scale) ? fabs(scale) : t->terms;
+    if (is_complex(t->dtype)) size = 2 * t->terms;
   } else if (t->check == CHECK_ABSOLUTE) {
     size = 1 + size;
   }

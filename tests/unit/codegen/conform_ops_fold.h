@@ -60,7 +60,7 @@ typedef struct fold_op_t {
 
 // ADD's and MULTIPLY's regions on i1 are or and and.
 static const fold_op_t fold_ops[] = {
-    {"add", PESTLE_OP_ADD, REAL_KINDS, FILL_UNIT},
+    {"add", PESTLE_OP_ADD, REAL_KINDS | PESTLE_KIND_COMPLEX, FILL_UNIT},
     {"multiply", PESTLE_OP_MULTIPLY, REAL_KINDS, FILL_SCALE},
     {"maximum", PESTLE_OP_MAXIMUM, REAL_KINDS, FILL_VALUES},
     {"minimum", PESTLE_OP_MINIMUM, REAL_KINDS, FILL_UNIT},
@@ -179,6 +179,7 @@ static inline bool build_reduce(instance_t* t) {
   int64_t axes[PESTLE_MAX_RANK];
   int32_t n = fold_axes(t, t->variant % AXIS_CHOICES, axes);
   if (!pestle_dtype_is(t->dtype, op->kinds)) return false;
+  if (kind >= FOLD_OPS && is_complex(t->dtype)) return false;
   if (kind > FOLD_OPS) {
     reduce_two(t, i64s(axes, n));
     return true;
@@ -215,6 +216,8 @@ static inline bool build_reduce_window(instance_t* t) {
   const fold_op_t* op = &fold_ops[t->variant / WINDOWS == 1 ? 2 : 0];
   snprintf(name, sizeof(name), "%s, %s", two ? "two ops" : op->name, w->name);
   t->what = name;
+  if (!pestle_dtype_is(t->dtype, op->kinds)) return false;
+  if (two && is_complex(t->dtype)) return false;
   int32_t rank = t->shape->rank;
   int64_t size[4], stride[4], base[4], dilation[4], padding[8];
   double terms = 1;

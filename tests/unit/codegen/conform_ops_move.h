@@ -114,7 +114,8 @@ static inline bool build_bitcast(instance_t* t) {
   static const unsigned parts[] = {1, 2, 4, 8, 2, 4, 8};
   t->what = names[t->variant];
   // What negating makes of a NaN's bits is not said, and here it would show.
-  t->fill[0] = t->wrapped && is_float(t->dtype) ? FILL_UNIT : FILL_BITS;
+  bool negated = t->wrapped && is_float(part_of(t->dtype));
+  t->fill[0] = negated ? FILL_UNIT : FILL_BITS;
   bool wider = t->variant > 3;
   unsigned n = parts[t->variant], bits = pestle_dtype_info(t->dtype)->bits;
   pestle_dtype_t to[MAX_RESULTS];
@@ -123,7 +124,10 @@ static inline bool build_bitcast(instance_t* t) {
     pestle_dtype_t dtype = (pestle_dtype_t)d;
     unsigned other = pestle_dtype_info(dtype)->bits;
     bool fits = wider ? other == bits * n : other * n == bits;
-    if (fits && is_complex(dtype) == is_complex(t->dtype)) to[count++] = dtype;
+    // A complex number is cut into its own parts alone.
+    bool alike = is_complex(dtype) == is_complex(t->dtype) ||
+                 part_of(dtype) == part_of(t->dtype);
+    if (fits && alike) to[count++] = dtype;
   }
   if (!count) return false;
   pestle_type_t argument = shaped(t);
@@ -137,6 +141,32 @@ static inline bool build_bitcast(instance_t* t) {
     assert_ok(pestle_op_bitcast_convert(&t->b, x, NULL, type, &y[i]));
   }
   finish(t, y, count);
+  return true;
+}
+
+// Of f32 and f64; narrower floats are widened.
+static inline bool build_complex(instance_t* t) {
+  t->what = "parts";
+  t->check = CHECK_VALUES;
+  t->fill[0] = t->fill[1] = FILL_VALUES;
+  pestle_type_t types[] = {shaped(t), shaped(t)}, wide = shaped(t);
+  if (wide.dtype != PESTLE_F64) wide.dtype = PESTLE_F32;
+  begin(t, types, 2);
+  pestle_value_t *re = arg(t, 0), *im = arg(t, 1), *y;
+  assert_ok(pestle_op_convert(&t->b, re, NULL, wide, &re));
+  assert_ok(pestle_op_convert(&t->b, im, NULL, wide, &im));
+  assert_ok(pestle_op_complex(&t->b, re, im, NULL, &y));
+  finish1(t, y);
+  return true;
+}
+
+static inline bool build_part(instance_t* t) {
+  t->what = "part";
+  pestle_value_t *x = begin_unary(t), *y;
+  bool real = t->row->op == PESTLE_OP_REAL;
+  assert_ok(real ? pestle_op_real(&t->b, x, NULL, &y)
+                 : pestle_op_imag(&t->b, x, NULL, &y));
+  finish1(t, y);
   return true;
 }
 

@@ -44,8 +44,8 @@ static const row_t rows[] = {
     {PESTLE_OP_DYNAMIC_SLICE, ANY_KIND, 3, build_dynamic_slice},
     {PESTLE_OP_DYNAMIC_UPDATE_SLICE, ANY_KIND, 3, build_dynamic_update_slice},
     {PESTLE_OP_GATHER, ANY_KIND, 4, build_gather},
-    {PESTLE_OP_REDUCE, REAL_KINDS, REDUCE_VARIANTS, build_reduce},
-    {PESTLE_OP_REDUCE_WINDOW, REAL_KINDS, 3 * WINDOWS, build_reduce_window},
+    {PESTLE_OP_REDUCE, ANY_KIND, REDUCE_VARIANTS, build_reduce},
+    {PESTLE_OP_REDUCE_WINDOW, ANY_KIND, 3 * WINDOWS, build_reduce_window},
     {PESTLE_OP_DOT_GENERAL, NUMBERS, DOTS, build_dot},
     {PESTLE_OP_CONVOLUTION, NUMBERS, CONVS, build_conv},
     {PESTLE_OP_WHILE, ANY_KIND, 3, build_while},
@@ -72,35 +72,19 @@ static const row_t rows[] = {
     {PESTLE_OP_MAP, REAL_KINDS, 1, build_map},
     {PESTLE_OP_BATCH_NORM_INFERENCE, FLOATS, 2, build_batch_norm},
     {PESTLE_OP_REDUCE_PRECISION, FLOATS, 6, build_reduce_precision},
+    {PESTLE_OP_COMPLEX, FLOATS, 1, build_complex},
+    {PESTLE_OP_REAL, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
+    {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
 };
 // clang-format on
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 #define BIT(NAME) (UINT32_C(1) << PESTLE_##NAME)
 #define COMPLEX (BIT(C64) | BIT(C128))
-#define ANY_DTYPE UINT32_MAX
 
 static const gap_t gaps[] = {
-    {PESTLE_OP_CONVERT, "to complex", ANY_DTYPE, BY_TARGETS, 27, "on complex<"},
-    {PESTLE_OP_CONVERT, "to reals", COMPLEX, BY_TARGETS, 4, "on complex<"},
-    {PESTLE_OP_DOT_GENERAL, NULL, COMPLEX, BY_ALL, 9, "complex<"},
-    {PESTLE_OP_CONVOLUTION, NULL, COMPLEX, BY_ALL, 5, "complex<"},
-    {PESTLE_OP_BITCAST_CONVERT, NULL, COMPLEX, BY_TARGETS, 1, "of complex "},
-#define MOVES(NAME, count) \
-  {PESTLE_OP_##NAME, NULL, COMPLEX, BY_TARGETS, count, "on complex<"}
-    MOVES(CONSTANT, 1),
-    MOVES(IOTA, 1),
-    MOVES(BROADCAST_IN_DIM, 7),
-    MOVES(TRANSPOSE, 2),
-    MOVES(SLICE, 1),
-    MOVES(REVERSE, 2),
-    MOVES(PAD, 4),
-    MOVES(CONCATENATE, 6),
-    MOVES(DYNAMIC_SLICE, 2),
-    MOVES(DYNAMIC_UPDATE_SLICE, 4),
-    MOVES(GATHER, 1),
-    MOVES(FUSION, 4),
-#undef MOVES
+    {PESTLE_OP_BITCAST_CONVERT, NULL, COMPLEX, BY_TARGETS, 1,
+     "widths of complex "},
 };
 enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) };
 

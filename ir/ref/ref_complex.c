@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalar rows on complex numbers, expanded from complex.def; complex, real and
+// imag.
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "ir/ref/ref_internal.h"
+
+typedef long double _Complex z_t;
+
+static z_t z_make(long double re, long double im) {
+  union {
+    long double part[2];
+    z_t z;
+  } u = {.part = {re, im}};
+  return u.z;
+}
+
+static z_t z_mul(z_t a, z_t b) {
+  long double p = creall(a), q = cimagl(a), r = creall(b), s = cimagl(b);
+  return z_make(p * r - q * s, p * s + q * r);
+}
+
+// Long double has the range: no scaling. Over zero each part is infinite.
+static z_t z_div(z_t a, z_t b) {
+  long double r = creall(b), s = cimagl(b), size = r * r + s * s;
+  if (r == 0 && s == 0) return z_make(creall(a) / r, cimagl(a) / r);
+  z_t top = z_mul(a, conjl(b));
+  return z_make(creall(top) / size, cimagl(top) / size);
+}
+
+static z_t z_polar(long double size, long double angle) {
+  return z_make(size * cosl(angle), size * sinl(angle));
+}
+
+static z_t z_pow(z_t a, z_t b) {
+  if (a == 0) return b == 0 ? 1 : 0;
+  return cexpl(z_mul(b, clogl(a)));
+}
+
+static z_t z_sign(z_t a) {
+  return a == 0 ? a : z_make(creall(a) / cabsl(a), cimagl(a) / cabsl(a));
+}
+
+static z_t z_expm1(z_t a) {
+  long double x = creall(a), y = cimagl(a), half = sinl(y / 2);
+  return z_make(expm1l(x) * cosl(y) - 2 * half * half, expl(x) * sinl(y));
+}
+
+static z_t z_log1p(z_t a) {
+  long double x = creall(a), y = cimagl(a);
+  if (fabsl(x) > 0.5L || fabsl(y) > 0.5L) return clogl(a + 1);
+  return z_make(log1pl(x * (2 + x) + y * y) / 2, atan2l(y, 1 + x));
+}
+
+// By the exponential that does not overflow.
+static z_t z_logistic(z_t a) {
+  bool left = creall(a) < 0;
+  z_t e = cexpl(left ? a : -a);
+  return z_div(left ? e : 1, e + 1);
+}
+
+typedef union outcome_t {
+  z_t z;
+  long double x;
+  bool flag;
+} outcome_t;
+
+typedef enum kind_t { PLANE, LINE, FLAG, NONE } kind_t;
+
+static kind_t evaluate(pestle_op_t op, z_t a, z_t b, outcome_t* out) {
+#define SET_PLANE(expr) (out->z = (expr), PLANE)
+#define SET_LINE(expr) (out->x = (expr), LINE)
+#define SET_FLAG(expr) (out->flag = (expr), FLAG)
+  switch ((int)op) {
+#define PESTLE_COMPLEX(NAME, RESULT, expr) \
+  case PESTLE_OP_##NAME:                   \
+    return SET_##RESULT(expr);
+#include "ir/complex.def"
+  }
+  return NONE;
+}
+
+static z_t load(pestle_dtype_t part, const void* data, size_t at) {
+  double parts[2];
+  const char* from = (const char*)data + 2 * at * pestle_dtype_size(part);
+  pestle_ref_load_f64(part, from, 2, parts);
+  return z_make((long double)parts[0], (long double)parts[1]);
+}
+
+// Rounded once: from long double to f32 without f64 between.
+static void store(pestle_dtype_t part, long double value, void* data,
+                  size_t at) {
+  if (part == PESTLE_F32) {
+    ((float*)data)[at] = (float)value;
+  } else {
+    ((double*)data)[at] = (double)value;
+  }
+}
+
+pestle_status_t pestle_ref_complex_scalar(const pestle_ref_call_t* call) {
+  pestle_dtype_t part =
+      pestle_dtype_part(pestle_ref_operand_type(call, 0)->dtype);
+  size_t count = (size_t)pestle_type_count(pestle_ref_result_type(call, 0));
+  bool binary = call->node->operand_count > 1;
+  for (size_t i = 0; i < count; ++i) {
+    z_t a = load(part, call->operands[0], i);
+    z_t b = binary ? load(part, call->operands[1], i) : a;
+    outcome_t out;
+    switch (evaluate((pestle_op_t)call->node->op, a, b, &out)) {
+      case PLANE:
+        store(part, creall(out.z), call->results[0], 2 * i);
+        store(part, cimagl(out.z), call->results[0], 2 * i + 1);
+        break;
+      case LINE:
+        store(part, out.x, call->results[0], i);
+        break;
+      case FLAG:
+        ((uint8_t*)call->results[0])[i] = out.flag;
+        break;
+      case NONE:
+        return pestle_node_error(call->node, PESTLE_STATUS_INTERNAL,
+                                 "has no row in complex.def");
+    }
+  }
+  return NULL;
+}
+
+// --- Parts ---
+
+static void copy_parts(const pestle_ref_call_t* call, size_t operand,
+                       size_t first, size_t step, size_t to, size_t to_step) {
+  const pestle_type_t* type = pestle_ref_result_type(call, 0);
+  size_t size = pestle_dtype_size(pestle_dtype_part(type->dtype));
+  size_t count = (size_t)pestle_type_count(type);
+  const char* from = call->operands[operand];
+  char* target = call->results[0];
+  for (size_t i = 0; i < count; ++i) {
+    memcpy(target + (to + i * to_step) * size, from + (first + i * step) * size,
+           size);
+  }
+}
+
+pestle_status_t pestle_ref_complex(const pestle_ref_call_t* call) {
+  copy_parts(call, 0, 0, 1, 0, 2);
+  copy_parts(call, 1, 0, 1, 1, 2);
+  return NULL;
+}
+
+pestle_status_t pestle_ref_real(const pestle_ref_call_t* call) {
+  bool parts = pestle_type_is_complex(pestle_ref_operand_type(call, 0));
+  copy_parts(call, 0, 0, parts ? 2 : 1, 0, 1);
+  return NULL;
+}
+
+pestle_status_t pestle_ref_imag(const pestle_ref_call_t* call) {
+  const pestle_type_t* type = pestle_ref_result_type(call, 0);
+  if (pestle_type_is_complex(pestle_ref_operand_type(call, 0))) {
+    copy_parts(call, 0, 1, 2, 0, 1);
+  } else if (pestle_type_count(type)) {
+    memset(call->results[0], 0, pestle_type_bytes(type));
+  }
+  return NULL;
+}

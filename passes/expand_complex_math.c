@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops on complex numbers as arithmetic on their parts. No formula
+// overflows or cancels where its result does not; each says where its error is
+// from. What rows mean is ir/complex.def.
+#include <math.h>
+
+#include "base/mem.h"
+#include "passes/expand_complex.h"
+
+typedef pestle_pair_t pair_t;
+
+#define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
+#define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
+#define NUMBER(like, value) pestle_step_splat(s, like, value)
+
+static pv_t* times(pestle_steps_t* s, pv_t* a, double factor) {
+  return OP2(MULTIPLY, a, NUMBER(a, factor));
+}
+
+static pv_t* plus(pestle_steps_t* s, pv_t* a, double term) {
+  return OP2(ADD, a, NUMBER(a, term));
+}
+
+static pv_t* choose(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no) {
+  return pestle_step3(s, PESTLE_OP_SELECT, which, yes, no);
+}
+
+static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
+  return OP2(EQ, a, NUMBER(a, 0));
+}
+
+// A constant of integers like |like|.
+static pv_t* bits_of(pestle_steps_t* s, pv_t* like, uint64_t value) {
+  if (!like || s->status) return NULL;
+  pestle_constant_attrs_t attrs = {
+      sizeof(attrs),
+      {*like->type, &value, pestle_dtype_size(like->type->dtype), true}};
+  pv_t* out = NULL;
+  s->status = pestle_op_constant(&s->builder, &attrs, &out);
+  return out;
+}
+
+// The size of |a| with the sign of |b|, of zeros too.
+static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
+  if (!a || !b) return NULL;
+  pestle_type_t type = *a->type;
+  bool wide = type.dtype == PESTLE_F64;
+  type.dtype = wide ? PESTLE_U64 : PESTLE_U32;
+  a = OP1(ABS, a);
+  a = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
+  pv_t* sign = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
+  sign = OP2(AND, sign, bits_of(s, sign, UINT64_C(1) << (wide ? 63 : 31)));
+  a = OP2(OR, a, sign);
+  type.dtype = wide ? PESTLE_F64 : PESTLE_F32;
+  return pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
+}
+
+// sqrt(a * a + b * b) = m sqrt(1 + (n / m)^2), m the larger of the sizes.
+static pv_t* size_of(pestle_steps_t* s, pair_t a) {
+  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
+  pv_t* m = OP2(MAXIMUM, x, y);
+  pv_t* q = OP2(DIVIDE, OP2(MINIMUM, x, y), m);
+  pv_t* h = OP2(MULTIPLY, m, OP1(SQRT, plus(s, OP2(MULTIPLY, q, q), 1)));
+  h = choose(s, is_zero(s, m), m, h);
+  return choose(s, OP2(EQ, m, NUMBER(m, INFINITY)), m, h);
+}
+
+static pair_t multiply(pestle_steps_t* s, pair_t a, pair_t b) {
+  pv_t* p = OP2(MULTIPLY, a.re, b.re);
+  pv_t* q = OP2(MULTIPLY, a.im, b.im);
+  pv_t* r = OP2(MULTIPLY, a.re, b.im);
+  pv_t* t = OP2(MULTIPLY, a.im, b.re);
+  pair_t out;
+  out.re = OP2(SUBTRACT, p, q);
+  out.im = OP2(ADD, r, t);
+  return out;
+}
+
+// Smith's way: with q = d / c where |c| is the larger part of the divisor,
+//   (a + ib) / (c + id) = ((a + b q) + i (b - a q)) / (c + d q)
+static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
+  pv_t *c = OP1(ABS, b.re), *d = OP1(ABS, b.im);
+  pv_t* wide = OP2(GE, c, d);
+  pv_t* big = choose(s, wide, b.re, b.im);
+  // Turned by -i, where the imaginary part is the larger.
+  pv_t* small = choose(s, wide, b.im, OP1(NEGATE, b.re));
+  pv_t* q = OP2(DIVIDE, small, big);
+  q = choose(s, is_zero(s, big), small, q);
+  pv_t* size = OP2(ADD, big, OP2(MULTIPLY, small, q));
+  pv_t* first = choose(s, wide, a.re, a.im);
+  pv_t* second = choose(s, wide, a.im, OP1(NEGATE, a.re));
+  pair_t out;
+  out.re = OP2(DIVIDE, OP2(ADD, first, OP2(MULTIPLY, second, q)), size);
+  out.im = OP2(DIVIDE, OP2(SUBTRACT, second, OP2(MULTIPLY, first, q)), size);
+  return out;
+}
+
+static pair_t polar(pestle_steps_t* s, pv_t* size, pv_t* angle) {
+  pair_t out;
+  out.re = OP2(MULTIPLY, size, OP1(COSINE, angle));
+  out.im = OP2(MULTIPLY, size, OP1(SINE, angle));
+  // The sine of zero, not zero times infinity.
+  out.im = choose(s, is_zero(s, angle), angle, out.im);
+  return out;
+}
+
+static pair_t exponential(pestle_steps_t* s, pair_t a) {
+  return polar(s, OP1(EXP, a.re), a.im);
+}
+
+// exp(x) cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
+static pair_t expm1_of(pestle_steps_t* s, pair_t a) {
+  pv_t* half = OP1(SINE, times(s, a.im, 0.5));
+  pv_t* less = times(s, OP2(MULTIPLY, half, half), 2);
+  pair_t out = exponential(s, a);
+  out.re = OP1(EXPM1, a.re);
+  out.re = OP2(MULTIPLY, out.re, OP1(COSINE, a.im));
+  out.re = OP2(SUBTRACT, out.re, less);
+  return out;
+}
+
+// Whether low < a < high.
+static pv_t* between(pestle_steps_t* s, pv_t* a, double low, double high) {
+  pv_t* over = OP2(GT, a, NUMBER(a, low));
+  pv_t* under = OP2(LT, a, NUMBER(a, high));
+  return OP2(AND, over, under);
+}
+
+// log |a|: near the unit circle log1p((m - 1)(m + 1) + n^2) / 2.
+static pv_t* log_size(pestle_steps_t* s, pair_t a) {
+  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
+  pv_t *m = OP2(MAXIMUM, x, y), *n = OP2(MINIMUM, x, y);
+  pv_t* excess = plus(s, m, -1);
+  excess = OP2(MULTIPLY, excess, plus(s, m, 1));
+  excess = OP2(ADD, excess, OP2(MULTIPLY, n, n));
+  pv_t* inside = times(s, OP1(LOG1P, excess), 0.5);
+  pv_t* outside = OP1(LOG, size_of(s, a));
+  return choose(s, between(s, m, 0.5, 2), inside, outside);
+}
+
+static pair_t logarithm(pestle_steps_t* s, pair_t a) {
+  pair_t out;
+  out.re = log_size(s, a);
+  out.im = OP2(ATAN2, a.im, a.re);
+  return out;
+}
+
+static pair_t log1p_of(pestle_steps_t* s, pair_t a) {
+  pair_t moved = {plus(s, a.re, 1), a.im};
+  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
+  pv_t* m = OP2(MAXIMUM, x, y);
+  pv_t* near = OP2(LT, m, NUMBER(m, 0.5));
+  pv_t* excess = OP2(MULTIPLY, a.re, plus(s, a.re, 2));
+  excess = OP2(ADD, excess, OP2(MULTIPLY, a.im, a.im));
+  pair_t out;
+  pv_t* inside = times(s, OP1(LOG1P, excess), 0.5);
+  out.re = choose(s, near, inside, log_size(s, moved));
+  out.im = OP2(ATAN2, a.im, moved.re);
+  return out;
+}
+
+// With t = sqrt((|x| + |a|) / 2): (t, y / 2t), or (|y| / 2t, +-t) left of zero.
+// Sizes near the ends of the range are brought to the middle and back.
+static pair_t root(pestle_steps_t* s, pair_t a) {
+  if (!a.re) return a;
+  bool wide = a.re->type->dtype == PESTLE_F64;
+  double end = ldexp(1, wide ? 1000 : 120), scale = ldexp(1, wide ? 512 : 64);
+  pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
+  pv_t* m = OP2(MAXIMUM, x, y);
+  pv_t* one = NUMBER(m, 1);
+  pv_t* low = OP2(LT, m, NUMBER(m, 1 / end));
+  pv_t* high = OP2(GT, m, NUMBER(m, end));
+  pv_t* by = choose(s, high, NUMBER(m, 1 / scale), one);
+  by = choose(s, low, NUMBER(m, scale), by);
+  pv_t* back = choose(s, high, NUMBER(m, sqrt(scale)), one);
+  back = choose(s, low, NUMBER(m, 1 / sqrt(scale)), back);
+  pair_t z;
+  z.re = OP2(MULTIPLY, a.re, by);
+  z.im = OP2(MULTIPLY, a.im, by);
+  x = OP1(ABS, z.re);
+  pv_t* sum = OP2(ADD, x, size_of(s, z));
+  pv_t* t = OP1(SQRT, times(s, sum, 0.5));
+  y = OP1(ABS, z.im);
+  pv_t* u = OP2(DIVIDE, y, times(s, t, 2));
+  u = choose(s, is_zero(s, t), t, u);
+  t = OP2(MULTIPLY, t, back);
+  u = OP2(MULTIPLY, u, back);
+  pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
+  pair_t out;
+  out.re = choose(s, left, u, t);
+  out.im = copy_sign(s, choose(s, left, t, u), a.im);
+  return out;
+}
+
+static pair_t inverse(pestle_steps_t* s, pair_t a) {
+  if (!a.re) return a;
+  pair_t one;
+  one.re = NUMBER(a.re, 1);
+  one.im = NUMBER(a.re, 0);
+  return divide(s, one, a);
+}
+
+static pair_t cube_root(pestle_steps_t* s, pair_t a) {
+  pv_t* angle = times(s, OP2(ATAN2, a.im, a.re), 1.0 / 3);
+  return polar(s, OP1(CBRT, size_of(s, a)), angle);
+}
+
+// |cosh| and sinh of |y|: the squares of exp(y / 2) do not overflow before the
+// results do.
+static pair_t hyperbolic(pestle_steps_t* s, pv_t* y) {
+  pv_t* size = OP1(ABS, y);
+  pv_t* h = OP1(EXP, times(s, size, 0.5));
+  pv_t* up = OP2(MULTIPLY, times(s, h, 0.5), h);
+  pv_t* down = OP2(DIVIDE, NUMBER(y, 0.25), up);
+  // expm1(y) / 2 + expm1(y) / 2 / (expm1(y) + 1) where the two would cancel.
+  pv_t* e = OP1(EXPM1, size);
+  pv_t* small = times(s, OP2(ADD, e, OP2(DIVIDE, e, plus(s, e, 1))), 0.5);
+  pv_t* sinh = OP2(SUBTRACT, up, down);
+  sinh = choose(s, OP2(LT, size, NUMBER(y, 1)), small, sinh);
+  pair_t out;
+  out.re = OP2(ADD, up, down);
+  out.im = copy_sign(s, sinh, y);
+  return out;
+}
+
+static pair_t sine(pestle_steps_t* s, pair_t a) {
+  pair_t h = hyperbolic(s, a.im);
+  pair_t out;
+  out.re = OP2(MULTIPLY, OP1(SINE, a.re), h.re);
+  out.im = OP2(MULTIPLY, OP1(COSINE, a.re), h.im);
+  return out;
+}
+
+static pair_t cosine(pestle_steps_t* s, pair_t a) {
+  pair_t h = hyperbolic(s, a.im);
+  pair_t out;
+  out.re = OP2(MULTIPLY, OP1(COSINE, a.re), h.re);
+  out.im = OP1(NEGATE, OP2(MULTIPLY, OP1(SINE, a.re), h.im));
+  return out;
+}
+
+// With e = exp(-2 |y|), over d = (1 - e)^2 + 4 e cos^2 x, in which nothing
+// cancels: (4 e sin x cos x, +-(1 - e^2)) / d.
+static pair_t tangent(pestle_steps_t* s, pair_t a) {
+  pv_t* size = OP1(ABS, a.im);
+  pv_t *sin = OP1(SINE, a.re), *cos = OP1(COSINE, a.re);
+  pv_t* e = OP1(EXP, times(s, size, -2));
+  pv_t* gap = OP1(EXPM1, times(s, size, -2));
+  pv_t* turn = times(s, OP2(MULTIPLY, e, cos), 4);
+  pv_t* d = OP2(MULTIPLY, gap, gap);
+  d = OP2(ADD, d, OP2(MULTIPLY, turn, cos));
+  pv_t* grown = OP1(NEGATE, OP1(EXPM1, times(s, size, -4)));
+  pair_t out;
+  out.re = OP2(DIVIDE, OP2(MULTIPLY, turn, sin), d);
+  out.im = copy_sign(s, OP2(DIVIDE, grown, d), a.im);
+  return out;
+}
+
+// tanh z = -i tan iz
+static pair_t hyperbolic_tangent(pestle_steps_t* s, pair_t a) {
+  pair_t turned = {OP1(NEGATE, a.im), a.re};
+  pair_t t = tangent(s, turned);
+  return (pair_t){t.im, OP1(NEGATE, t.re)};
+}
+
+// By the exponential that does not overflow: e / (1 + e) or 1 / (1 + e).
+static pair_t logistic(pestle_steps_t* s, pair_t a) {
+  if (!a.re) return a;
+  pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
+  pair_t z, top;
+  z.re = OP1(NEGATE, OP1(ABS, a.re));
+  z.im = choose(s, left, a.im, OP1(NEGATE, a.im));
+  pair_t e = exponential(s, z);
+  top.re = choose(s, left, e.re, NUMBER(a.re, 1));
+  top.im = choose(s, left, e.im, NUMBER(a.re, 0));
+  pair_t under = {plus(s, e.re, 1), e.im};
+  return divide(s, top, under);
+}
+
+// exp(b log a); of zero 1 for a zero exponent, else 0. The error is that of
+// b log a, which its exponential makes relative.
+static pair_t power(pestle_steps_t* s, pair_t a, pair_t b) {
+  pair_t out = exponential(s, multiply(s, b, logarithm(s, a)));
+  pv_t* nothing = is_zero(s, a.re);
+  nothing = OP2(AND, nothing, is_zero(s, a.im));
+  pv_t* none = is_zero(s, b.re);
+  none = OP2(AND, none, is_zero(s, b.im));
+  pv_t* zero = NUMBER(a.re, 0);
+  out.re = choose(s, nothing, choose(s, none, NUMBER(a.re, 1), zero), out.re);
+  out.im = choose(s, nothing, zero, out.im);
+  return out;
+}
+
+static pair_t sign(pestle_steps_t* s, pair_t a) {
+  pv_t* size = size_of(s, a);
+  pv_t* zero = is_zero(s, size);
+  pair_t out;
+  out.re = choose(s, zero, a.re, OP2(DIVIDE, a.re, size));
+  out.im = choose(s, zero, a.im, OP2(DIVIDE, a.im, size));
+  return out;
+}
+
+// |op| on each part.
+static pair_t apart(pestle_steps_t* s, pestle_op_t op, pair_t a, pair_t b) {
+  pair_t out;
+  bool binary = pestle_op_info(op)->operands == 2;
+  out.re = binary ? pestle_step2(s, op, a.re, b.re) : pestle_step1(s, op, a.re);
+  out.im = binary ? pestle_step2(s, op, a.im, b.im) : pestle_step1(s, op, a.im);
+  return out;
+}
+
+pestle_pair_t pestle_complex_scalar(pestle_steps_t* s, pestle_op_t op,
+                                    pestle_pair_t a, pestle_pair_t b) {
+  switch ((int)op) {
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_SUBTRACT:
+    case PESTLE_OP_NEGATE:
+      return apart(s, op, a, b);
+    case PESTLE_OP_EQ:
+    case PESTLE_OP_NE: {
+      pair_t each = apart(s, op, a, b);
+      return (pair_t){op == PESTLE_OP_EQ ? OP2(AND, each.re, each.im)
+                                         : OP2(OR, each.re, each.im),
+                      NULL};
+    }
+    case PESTLE_OP_ABS:
+      return (pair_t){size_of(s, a), NULL};
+    case PESTLE_OP_MULTIPLY:
+      return multiply(s, a, b);
+    case PESTLE_OP_DIVIDE:
+      return divide(s, a, b);
+    case PESTLE_OP_POWER:
+      return power(s, a, b);
+    case PESTLE_OP_SIGN:
+      return sign(s, a);
+    case PESTLE_OP_SQRT:
+      return root(s, a);
+    case PESTLE_OP_RSQRT:
+      return inverse(s, root(s, a));
+    case PESTLE_OP_CBRT:
+      return cube_root(s, a);
+    case PESTLE_OP_EXP:
+      return exponential(s, a);
+    case PESTLE_OP_EXPM1:
+      return expm1_of(s, a);
+    case PESTLE_OP_LOG:
+      return logarithm(s, a);
+    case PESTLE_OP_LOG1P:
+      return log1p_of(s, a);
+    case PESTLE_OP_LOGISTIC:
+      return logistic(s, a);
+    case PESTLE_OP_TANH:
+      return hyperbolic_tangent(s, a);
+    case PESTLE_OP_SINE:
+      return sine(s, a);
+    case PESTLE_OP_COSINE:
+      return cosine(s, a);
+    case PESTLE_OP_TAN:
+      return tangent(s, a);
+  }
+  if (!s->status) {
+    s->status = pestle_node_error(s->node, PESTLE_STATUS_UNSUPPORTED,
+                                  "the op has no kernel on complex numbers");
+  }
+  return (pair_t){NULL, NULL};
+}
