@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growing a whole graph.
+#include <stdlib.h>
+
+#include "random/random.h"
+
+// --- Rows ---
+
+static bool is_control(pestle_op_t op) {
+  uint8_t class = pestle_op_info(op)->fuse;
+  return class == PESTLE_FUSE_CONTROL || class == PESTLE_FUSE_FUSION;
+}
+
+static value_t* grow_scalar(graph_t* g) {
+  pestle_op_t op = (pestle_op_t)pick(g, PESTLE_SCALAR_COUNT);
+  unsigned kinds = pestle_op_info(op)->kinds & ~(unsigned)PESTLE_KIND_COMPLEX;
+  pestle_dtype_t dtype = pick_dtype(g, kinds);
+  return dtype ? build_scalar(g, op, dtype) : NULL;
+}
+
+static value_t* grow_structured(graph_t* g) {
+  const row_t* row = &structured_rows[pick(g, (uint32_t)structured_row_count)];
+  if (is_control(row->op) && (g->flat || g->depth > 1)) return NULL;
+  pestle_dtype_t dtype = pick_dtype(g, row->kinds);
+  return dtype ? row->build(g, dtype) : NULL;
+}
+
+void grow(graph_t* g, uint32_t count) {
+  uint32_t until = g->ops + count;
+  for (uint32_t tries = 0; g->ops < until && tries < 8 * count + 8; ++tries) {
+    if (g->elementwise || pick(g, 100) < 52)
+      grow_scalar(g);
+    else
+      grow_structured(g);
+  }
+}
+
+// --- Shapes ---
+
+static int64_t pick_extent(graph_t* g) {
+  static const int64_t common[] = {1, 2,  3,  4,  5,  6,  7,  8,
+                                   9, 13, 16, 17, 24, 31, 32, 33};
+  static const int64_t large[] = {37, 64, 67, 101, 128, 131, 257, 1021};
+  if (one_in(g, 40)) return 0;
+  return one_in(g, 8) ? large[pick(g, 8)] : common[pick(g, 16)];
+}
+
+static pestle_type_t random_shape(graph_t* g) {
+  for (;;) {
+    pestle_type_t type = type_of(PESTLE_F32, 0, NULL);
+    uint32_t rank = one_in(g, 12) ? 0 : 1 + pick(g, 4);
+    while ((uint32_t)type.rank < rank)
+      type.dims[type.rank++] = pick_extent(g);
+    if (pestle_type_count(&type) <= g->limit / 2) return type;
+  }
+}
+
+static void pick_shapes(graph_t* g) {
+  for (int i = 0; i < 3; ++i)
+    g->shapes[i] = random_shape(g);
+  // One that the first becomes: turned round, or without an axis.
+  pestle_type_t* t = &g->shapes[1];
+  *t = g->shapes[0];
+  for (int32_t i = 0; i < t->rank; ++i)
+    t->dims[i] = g->shapes[0].dims[t->rank - 1 - i];
+  if (t->rank && one_in(g, 2)) --t->rank;
+}
+
+static void pick_palette(graph_t* g) {
+  for (int i = 0; i < PALETTE; ++i) {
+    g->palette[i] = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_F64));
+  }
+  if (one_in(g, 3)) g->palette[0] = PESTLE_F32;
+}
+
+// --- Whole graphs ---
+
+static void pick_outputs(graph_t* g) {
+  for (size_t i = g->count; i > 0 && g->output_count < MAX_OUTPUTS; --i) {
+    value_t* v = g->values[i - 1];
+    bool inner = v->uses && v->value->node && one_in(g, 10);
+    bool end = !v->uses && v->value->node && !v->constant;
+    if (end || inner) g->outputs[g->output_count++] = v;
+  }
+  if (!g->output_count) g->outputs[g->output_count++] = g->values[g->count - 1];
+  pestle_value_t* values[MAX_OUTPUTS];
+  for (size_t i = 0; i < g->output_count; ++i)
+    values[i] = g->outputs[i]->value;
+  expect(g, pestle_op_return(&g->b, values, g->output_count, NULL));
+}
+
+static void count_graph(graph_t* g) {
+  if (!g->counts) return;
+  ++g->counts->graphs;
+  g->counts->ops += g->ops;
+  g->counts->long_graphs += g->ops >= 50;
+  ++g->counts->sizes[g->ops < 512 ? g->ops : 511];
+}
+
+graph_t* graph_make(pestle_context_t* context, uint64_t seed,
+                    counts_t* counts) {
+  graph_t* g = calloc(1, sizeof(*g));
+  g->context = context;
+  g->seed = seed;
+  g->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 77;
+  g->counts = counts;
+  g->limit = one_in(g, 10) ? 8000 : one_in(g, 4) ? 1500 : 400;
+  g->wanted = one_in(g, 8) ? 50 + pick(g, 16) : 9 + pick(g, 16);
+  g->numerics = one_in(g, 3) ? PESTLE_NUMERICS_STRICT : PESTLE_NUMERICS_DEFAULT;
+  g->no_fuse = one_in(g, 12);
+  pick_palette(g);
+  pick_shapes(g);
+  expect(g, pestle_module_create(context, "random", &g->module));
+  expect(g, pestle_module_add_function(g->module, "main", NULL, NULL, 0,
+                                       &g->function));
+  g->b = pestle_builder_make(g->function);
+  grow(g, g->wanted);
+  pick_outputs(g);
+  // Arguments came one by one: none has a name of the user's.
+  g->function->argument_names =
+      PESTLE_ARENA_ARRAY(&g->module->arena, const char*, MAX_INPUTS);
+  expect(g, pestle_module_verify(g->module));
+  count_graph(g);
+  return g;
+}
+
+void graph_free(graph_t* g) {
+  pestle_module_release(g->module);
+  for (value_t* v = g->all; v;) {
+    value_t* next = v->next;
+    free(v->data);
+    free(v->wide);
+    free(v);
+    v = next;
+  }
+  free(g);
+}

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a right result may be from the reference's: see random.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "ir/ref/ref.h"
+#include "random/random.h"
+
+// --- Evaluating ---
+
+static bool run_reference(graph_t* g, const pestle_node_t* node,
+                          const void* const* operands, void* const* results) {
+  pestle_status_t status = pestle_ref_evaluate_node(pestle_allocator_system(),
+                                                    node, operands, results);
+  expect(g, status);
+  return true;
+}
+
+bool evaluate(graph_t* g, const pestle_node_t* node, value_t* const* in,
+              value_t** out) {
+  const void* operands[MAX_OPERANDS];
+  void* results[MAX_OPERANDS];
+  for (uint32_t i = 0; i < node->operand_count; ++i)
+    operands[i] = in[i]->data;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    out[i] = make_value(g, &node->results[i]);
+    results[i] = out[i]->data;
+  }
+  run_reference(g, node, operands, results);
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    note_range(out[i]);
+  return true;
+}
+
+void copy_value(value_t* out, const value_t* from) {
+  memcpy(out->data, from->data, pestle_type_bytes(from->value->type));
+  out->radius = from->radius;
+  note_range(out);
+}
+
+// --- What a node and its operands are ---
+
+typedef struct case_t {
+  graph_t* g;
+  const pestle_node_t* node;
+  value_t* const* in;
+  value_t* const* out;
+  double radius;  // the largest of the operands
+  bool special;   // an operand is
+} case_t;
+
+static pestle_dtype_t dtype_of(const value_t* v) {
+  return v->value->type->dtype;
+}
+
+// The least magnitude of an element; infinity where there is none.
+static double least(value_t* v) {
+  const double* x = numbers(v);
+  double m = INFINITY;
+  for (int64_t i = 0; i < count_of(v); ++i)
+    m = fmin(m, fabs(x[i]));
+  return m;
+}
+
+static double lowest(value_t* v) {
+  const double* x = numbers(v);
+  double m = INFINITY;
+  for (int64_t i = 0; i < count_of(v); ++i)
+    m = fmin(m, x[i]);
+  return m;
+}
+
+// Whether all elements are farther than the radius from where rounding to an
+// integer jumps: at integers, and so from 0, or between them.
+static bool far_from_jumps(value_t* v, bool between) {
+  const double* x = numbers(v);
+  for (int64_t i = 0; i < count_of(v); ++i) {
+    double y = between ? x[i] - 0.5 : x[i];
+    if (!(fabs(y - nearbyint(y)) > v->radius)) return false;
+  }
+  return true;
+}
+
+static bool are_apart(value_t* a, value_t* b) {
+  const double *x = numbers(a), *y = numbers(b);
+  for (int64_t i = 0; i < count_of(a); ++i) {
+    if (!(fabs(x[i] - y[i]) > a->radius + b->radius)) return false;
+  }
+  return true;
+}
+
+// The largest power of two that divides every element.
+static double quantum(value_t* v) {
+  const double* x = numbers(v);
+  int least_bit = 2000;
+  for (int64_t i = 0; i < count_of(v); ++i) {
+    if (x[i] == 0 || !isfinite(x[i])) continue;
+    int e, zeros = 0;
+    int64_t m = (int64_t)ldexp(frexp(x[i], &e), 53);
+    while (!(m & 1)) {
+      m >>= 1;
+      ++zeros;
+    }
+    if (e - 53 + zeros < least_bit) least_bit = e - 53 + zeros;
+  }
+  return least_bit == 2000 ? 1 : ldexp(1, least_bit);
+}
+
+static double unit_of(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+// --- Elementwise ---
+
+// Whether each product needs no rounding.
+static bool products_are_exact(const case_t* c) {
+  value_t *a = c->in[0], *b = c->in[1];
+  const double *x = numbers(a), *y = numbers(b), *z = numbers(c->out[0]);
+  for (int64_t i = 0; i < count_of(a); ++i) {
+    if (!isfinite(z[i]) || fma(x[i], y[i], -z[i]) != 0) return false;
+  }
+  return true;
+}
+
+static bool scalar_exact(const case_t* c) {
+  value_t* out = c->out[0];
+  pestle_dtype_t dtype = dtype_of(out);
+  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)c->node->op);
+  out->radius = 0;
+  if (!is_float(dtype)) return true;
+  if (info->flags & PESTLE_OP_FLAG_TRANS) {
+    out->radius = (is_narrow(dtype) ? 1 : 2) * ulp_at(dtype, out->largest);
+  }
+  bool contracts = c->node->op == PESTLE_OP_MULTIPLY && !is_narrow(dtype) &&
+                   c->g->numerics != PESTLE_NUMERICS_STRICT;
+  if (contracts && !products_are_exact(c)) {
+    out->radius = ulp_at(dtype, out->largest) / 2;
+  }
+  return true;
+}
+
+// The radius by the derivative, before rounding. False: not known.
+static bool smooth(const case_t* c, double* out) {
+  value_t* const* in = c->in;
+  uint32_t n = c->node->operand_count;
+  double ra = in[0]->radius, rb = n > 1 ? in[1]->radius : 0;
+  double rc = n > 2 ? in[2]->radius : 0, low, y = c->out[0]->largest;
+  double a = in[0]->largest + ra, b = n > 1 ? in[1]->largest + rb : 0;
+  switch ((int)c->node->op) {
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_SUBTRACT:
+      *out = ra + rb;
+      return true;
+    case PESTLE_OP_MULTIPLY:
+    case PESTLE_OP_FMA:
+      *out = a * rb + b * ra + rc;
+      return true;
+    case PESTLE_OP_DIVIDE:
+      low = least(in[1]) - rb;
+      *out = ra / low + a * rb / (low * low);
+      return low > 0;
+    case PESTLE_OP_TANH:
+    case PESTLE_OP_SINE:
+    case PESTLE_OP_COSINE:
+      *out = ra;
+      return true;
+    case PESTLE_OP_LOGISTIC:
+      *out = ra / 4;
+      return true;
+    case PESTLE_OP_ERF:
+      *out = 1.13 * ra;
+      return true;
+    case PESTLE_OP_EXP:
+      *out = y * exp(ra) * ra;
+      return ra < 0.5;
+    case PESTLE_OP_EXPM1:
+      *out = (y + 1) * exp(ra) * ra;
+      return ra < 0.5;
+    case PESTLE_OP_LOG:
+      low = lowest(in[0]) - ra;
+      *out = ra / low;
+      return low > 0;
+    case PESTLE_OP_LOG1P:
+      low = 1 + lowest(in[0]) - ra;
+      *out = ra / low;
+      return low > 0;
+    case PESTLE_OP_SQRT:
+      low = lowest(in[0]) - ra;
+      *out = ra / (2 * sqrt(low));
+      return low > 0;
+    case PESTLE_OP_RSQRT:
+      low = lowest(in[0]) - ra;
+      *out = ra / (2 * low * sqrt(low));
+      return low > 0;
+    case PESTLE_OP_CBRT:
+      low = least(in[0]) - ra;
+      *out = ra / (3 * pow(low, 2.0 / 3));
+      return low > 0;
+    default:
+      return false;
+  }
+}
+
+static bool scalar_near(const case_t* c) {
+  value_t *out = c->out[0], *const *in = c->in;
+  pestle_dtype_t dtype = dtype_of(out);
+  out->radius = 0;
+  switch ((int)c->node->op) {
+    case PESTLE_OP_NEGATE:
+    case PESTLE_OP_ABS:
+    case PESTLE_OP_MAXIMUM:
+    case PESTLE_OP_MINIMUM:
+    case PESTLE_OP_CLAMP:
+    case PESTLE_OP_SELECT:
+      out->radius = c->radius;
+      return true;
+    case PESTLE_OP_EQ:
+    case PESTLE_OP_NE:
+    case PESTLE_OP_LT:
+    case PESTLE_OP_LE:
+    case PESTLE_OP_GT:
+    case PESTLE_OP_GE:
+      return are_apart(in[0], in[1]);
+    case PESTLE_OP_IS_FINITE:
+    case PESTLE_OP_IS_NAN:
+      return true;
+    case PESTLE_OP_SIGN:
+      return least(in[0]) > in[0]->radius;
+    case PESTLE_OP_FLOOR:
+    case PESTLE_OP_CEIL:
+    case PESTLE_OP_TRUNC:
+      return far_from_jumps(in[0], false);
+    case PESTLE_OP_ROUND_EVEN:
+    case PESTLE_OP_ROUND_AFZ:
+      return far_from_jumps(in[0], true);
+    default:
+      break;
+  }
+  if (!is_float(dtype) || !smooth(c, &out->radius)) return false;
+  bool trans =
+      pestle_op_info((pestle_op_t)c->node->op)->flags & PESTLE_OP_FLAG_TRANS;
+  out->radius += (trans ? 3 : 1) * ulp_at(dtype, out->largest + out->radius);
+  return true;
+}
+
+static bool convert(const case_t* c) {
+  value_t *x = c->in[0], *out = c->out[0];
+  pestle_dtype_t from = dtype_of(x), to = dtype_of(out);
+  out->radius = 0;
+  if (x->radius == 0) return true;
+  if (to == PESTLE_I1) return least(x) > x->radius;
+  if (!is_float(to)) return far_from_jumps(x, false);
+  out->radius = x->radius;
+  if (pestle_dtype_info(to)->bits <= pestle_dtype_info(from)->bits)
+    out->radius += ulp_at(to, out->largest + x->radius);
+  return true;
+}
+
+// --- Sums ---
+
+// The largest element of what |node| makes of the magnitudes of its operands.
+static double sum_of_sizes(const case_t* c) {
+  const pestle_node_t* node = c->node;
+  void* operands[MAX_OPERANDS];
+  for (uint32_t k = 0; k < node->operand_count; ++k) {
+    const pestle_type_t* type = c->in[k]->value->type;
+    size_t n = (size_t)pestle_type_count(type);
+    size_t size = pestle_dtype_size(type->dtype);
+    const double* x = numbers(c->in[k]);
+    operands[k] = calloc(n + 1, size);
+    for (size_t i = 0; x && i < n; ++i) {
+      uint64_t bits = pestle_float_encode(type->dtype, fabs(x[i]));
+      memcpy((char*)operands[k] + i * size, &bits, size);
+    }
+  }
+  const pestle_type_t* type = node->results[0].type;
+  size_t n = (size_t)pestle_type_count(type);
+  size_t size = pestle_dtype_size(type->dtype);
+  char* result = calloc(n + 1, size);
+  void* results[] = {result};
+  run_reference(c->g, node, (const void* const*)operands, results);
+  double most = 0;
+  for (size_t i = 0; i < n; ++i) {
+    uint64_t bits = 0;
+    memcpy(&bits, result + i * size, size);
+    most = fmax(most, fabs(pestle_float_decode(type->dtype, bits)));
+  }
+  for (uint32_t k = 0; k < node->operand_count; ++k)
+    free(operands[k]);
+  free(result);
+  return most;
+}
+
+// |terms| summed, of which one grain is the least; |carried| comes from the
+// operands' radii.
+static bool sum(const case_t* c, double terms, double grain, double carried,
+                bool scaled) {
+  value_t* out = c->out[0];
+  pestle_dtype_t dtype = dtype_of(out);
+  double u = unit_of(dtype), sizes = sum_of_sizes(c);
+  if (c->special || out->special || !isfinite(sizes)) {
+    // Which of several infinities or NaNs comes first does not show.
+    out->radius = 0;
+    if (carried > 0) return false;
+    if (sizes <= out->largest || !isfinite(sizes)) sizes = out->largest * terms;
+  }
+  if (carried == 0 && !scaled && sizes <= grain / u) return true;
+  // Both sides round in an order of their own.
+  double levels = dtype == PESTLE_F64 ? 2 : 1;
+  out->radius = levels * terms * u * sizes + carried +
+                ulp_at(dtype, out->largest + carried);
+  return true;
+}
+
+static bool fold(const case_t* c, double terms) {
+  const pestle_node_t* node = c->node;
+  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  value_t* out = c->out[0];
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    c->out[i]->radius = 0;
+  if (!is_float(dtype_of(out))) return c->radius == 0;
+  if (op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM) {
+    out->radius = c->radius;
+    return true;
+  }
+  if (op == PESTLE_OP_ADD) {
+    double grain = fmin(quantum(c->in[0]), quantum(c->in[1]));
+    return sum(c, terms, grain, terms * c->radius, false);
+  }
+  if (c->radius > 0) return false;
+  if (op == PESTLE_OP_MULTIPLY) return sum(c, terms, 0, 0, true);
+  // A body of several ops is folded in order, each step rounded to the type:
+  // those that choose are exact.
+  if (node->result_count > 1) return true;
+  pestle_dtype_t dtype = dtype_of(out);
+  out->radius =
+      terms * roundoff(dtype) * sum_of_sizes(c) + ulp_at(dtype, out->largest);
+  return !c->special;
+}
+
+static double product(pestle_i64s_t sizes) {
+  double n = 1;
+  for (size_t i = 0; i < sizes.count; ++i)
+    n *= (double)sizes.data[i];
+  return n;
+}
+
+static double reduced(const case_t* c) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(c->node, dimensions);
+  double n = 1;
+  for (size_t i = 0; i < dims.count; ++i)
+    n *= (double)c->in[0]->value->type->dims[dims.data[i]];
+  return n + 1;
+}
+
+static bool contraction(const case_t* c, double terms) {
+  value_t *a = c->in[0], *b = c->in[1];
+  c->out[0]->radius = 0;
+  if (!is_float(dtype_of(c->out[0]))) return true;
+  double carried =
+      terms * ((a->largest + a->radius) * b->radius + b->largest * a->radius);
+  // A factor beside constant weights may be folded into them.
+  bool scaled =
+      (a->constant || b->constant) && c->g->numerics != PESTLE_NUMERICS_STRICT;
+  return sum(c, terms, quantum(a) * quantum(b), carried, scaled);
+}
+
+static double dot_terms(const case_t* c) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(c->node, lhs_contracting_dimensions);
+  double n = 1;
+  for (size_t i = 0; i < dims.count; ++i)
+    n *= (double)c->in[0]->value->type->dims[dims.data[i]];
+  return n + 1;
+}
+
+static double conv_terms(const case_t* c) {
+  const pestle_type_t* kernel = c->in[1]->value->type;
+  int64_t out =
+      kernel->dims[PESTLE_NODE_I64(c->node, kernel_output_feature_dimension)];
+  return out ? (double)pestle_type_count(kernel) / (double)out + 1 : 1;
+}
+
+// --- Composites: the roundings of their formulas ---
+
+static bool composite(const case_t* c, double roundings, double slope) {
+  value_t* out = c->out[0];
+  pestle_dtype_t dtype = dtype_of(out);
+  out->radius = 0;
+  if (!is_float(dtype)) return c->radius == 0;
+  if (c->special || (slope == 0 && c->radius > 0)) return false;
+  out->radius = roundings * unit_of(dtype) * (1 + out->largest) +
+                slope * c->radius + 2 * ulp_at(dtype, out->largest);
+  return true;
+}
+
+static double largest_of(const case_t* c) {
+  double m = 0;
+  for (uint32_t i = 0; i < c->node->operand_count; ++i)
+    m = fmax(m, c->in[i]->largest);
+  return m;
+}
+
+// exp(x - max) is off by |x - max| roundings of its argument and 2 ulp of its
+// own, the sum by one for each element.
+static bool softmax(const case_t* c) {
+  return composite(c, reduced(c) + 16 + 4 * c->in[0]->largest, 2.5);
+}
+
+// With epsilon 0.1 what is divided by is at least 0.31: each of the roundings
+// of mean, difference and square shows at most 3.2 times.
+static bool norm(const case_t* c) {
+  double m = 1 + largest_of(c);
+  return composite(c, 3.2 * (reduced(c) + 8) * m * m, 0);
+}
+
+// Scores take one rounding a term, which show in the weights; their sum and
+// that of the values take one a column.
+static bool attention(const case_t* c) {
+  const pestle_type_t *q = c->in[0]->value->type, *k = c->in[1]->value->type;
+  double depth = (double)q->dims[q->rank - 1];
+  double columns = (double)k->dims[k->rank - 2];
+  return c->in[0]->largest <= 1 && c->in[1]->largest <= 1 &&
+         c->in[2]->largest <= 1 &&
+         composite(c, 2 * columns + 9 * depth + 24, 0);
+}
+
+// Up to 20 products of numbers that a few roundings change; each is rounded to
+// the type.
+static bool linear_algebra(const case_t* c) {
+  pestle_dtype_t dtype = dtype_of(c->out[0]);
+  double narrow = is_narrow(dtype) ? roundoff(dtype) * 0x1p24 : 1;
+  return composite(c, 40 * narrow, 0);
+}
+
+static bool moves(const case_t* c) {
+  for (uint32_t i = 0; i < c->node->result_count; ++i)
+    c->out[i]->radius = is_float(dtype_of(c->out[i])) ? c->radius : 0;
+  return true;
+}
+
+static bool bits_only(const case_t* c) {
+  for (uint32_t i = 0; i < c->node->result_count; ++i)
+    c->out[i]->radius = 0;
+  return c->radius == 0;
+}
+
+static bool structured(const case_t* c) {
+  switch ((int)c->node->op) {
+    case PESTLE_OP_CONVERT:
+      return convert(c);
+    case PESTLE_OP_BROADCAST_IN_DIM:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_TRANSPOSE:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_REVERSE:
+    case PESTLE_OP_PAD:
+    case PESTLE_OP_CONCATENATE:
+    case PESTLE_OP_DYNAMIC_SLICE:
+    case PESTLE_OP_DYNAMIC_UPDATE_SLICE:
+    case PESTLE_OP_GATHER:
+      return moves(c);
+    case PESTLE_OP_BITCAST_CONVERT:  // a NaN's bits are not said
+      return !c->special && bits_only(c);
+    case PESTLE_OP_REDUCE:
+      return fold(c, reduced(c));
+    case PESTLE_OP_REDUCE_WINDOW:
+      return fold(c, product(PESTLE_NODE_I64S(c->node, window_dimensions)) + 1);
+    case PESTLE_OP_DOT_GENERAL:
+      return contraction(c, dot_terms(c));
+    case PESTLE_OP_CONVOLUTION:
+      return contraction(c, conv_terms(c));
+    case PESTLE_OP_SOFTMAX:
+    case PESTLE_OP_LOG_SOFTMAX:
+      return softmax(c);
+    case PESTLE_OP_LAYER_NORM:
+    case PESTLE_OP_RMS_NORM:
+      return norm(c);
+    // What cancels to little keeps the roundings of |x|.
+    case PESTLE_OP_GELU:
+    case PESTLE_OP_SILU:
+    case PESTLE_OP_HARD_SIGMOID:
+      return composite(c, 6 * (1 + largest_of(c)), 1.2);
+    case PESTLE_OP_QUANTIZE:
+    case PESTLE_OP_DEQUANTIZE:
+      return composite(c, 4 * (1 + largest_of(c)), 0);
+    case PESTLE_OP_BATCH_NORM_INFERENCE:
+      return composite(c, 24 * (1 + largest_of(c)), 0);
+    case PESTLE_OP_ATTENTION:
+      return attention(c);
+    case PESTLE_OP_CHOLESKY:
+    case PESTLE_OP_TRIANGULAR_SOLVE:
+      return linear_algebra(c);
+    default:
+      return bits_only(c);
+  }
+}
+
+// A radius that is no longer small beside the values tells nothing.
+static bool is_sharp(const value_t* v) {
+  pestle_dtype_t dtype = dtype_of(v);
+  if (v->radius == 0) return true;
+  double part = is_narrow(dtype) ? fmax(8 * roundoff(dtype), 0.02) : 1e-3;
+  return v->radius <= part * v->largest;
+}
+
+bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
+           value_t* const* out) {
+  case_t c = {.g = g, .node = node, .in = in, .out = out};
+  bool known = node->operand_count > 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    c.radius = fmax(c.radius, in[i]->radius);
+    c.special |= in[i]->special;
+    known = known && in[i]->constant;
+  }
+  bool is_scalar = pestle_op_is_scalar((pestle_op_t)node->op);
+  if (c.special && c.radius > 0) return false;
+  if (is_scalar && c.radius == 0) {
+    if (!scalar_exact(&c)) return false;
+  } else if (!(is_scalar ? scalar_near(&c) : structured(&c))) {
+    return false;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    out[i]->constant = known;
+    if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
+    if (!is_sharp(out[i])) return false;
+  }
+  return true;
+}

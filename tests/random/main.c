@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// pestle-random [--device NAME] [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
+//               [--timeout SECONDS] [--counts] [--least N] [--until-failure]
+//               [--print SEED] [--dump FOLDER]
+// Runs random graphs on a device against ir/ref. Each of N workers is a process
+// that takes the next seed; one that dies or hangs is told with its seed, and
+// another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
+// wrong. --counts prints how often each op met each dtype; --least fails where
+// it was less than N times; --dump writes the module and inputs of what fails.
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "random/random.h"
+
+enum { MAX_JOBS = 64, GRAPHS_A_WORKER = 400 };
+
+typedef struct settings_t {
+  const char *device, *dump;
+  uint64_t first, last, print;
+  int jobs, timeout;
+  uint64_t least;
+  bool counts, until_failure, printing;
+} settings_t;
+
+// Shared by the workers.
+typedef struct shared_t {
+  atomic_ullong next;
+  atomic_uint failures, crashes;
+  atomic_bool stop;
+  uint64_t current[MAX_JOBS];
+  counts_t counts[MAX_JOBS];
+} shared_t;
+
+// --- Failures ---
+
+static void write_file(const char* folder, uint64_t seed, const char* name,
+                       const void* data, size_t size) {
+  char path[1024];
+  snprintf(path, sizeof(path), "%s/%llu%s", folder, (unsigned long long)seed,
+           name);
+  FILE* f = fopen(path, "wb");
+  if (!f) return;
+  fwrite(data, 1, size, f);
+  fclose(f);
+}
+
+static const char* numpy_name(pestle_dtype_t dtype) {
+  switch ((int)dtype) {
+    case PESTLE_I1:
+      return "|b1";
+    case PESTLE_I8:
+    case PESTLE_I4:
+      return "|i1";
+    case PESTLE_I16:
+      return "<i2";
+    case PESTLE_I32:
+      return "<i4";
+    case PESTLE_I64:
+      return "<i8";
+    case PESTLE_U16:
+      return "<u2";
+    case PESTLE_U32:
+      return "<u4";
+    case PESTLE_U64:
+      return "<u8";
+    case PESTLE_F16:
+      return "<f2";
+    case PESTLE_F32:
+      return "<f4";
+    case PESTLE_F64:
+      return "<f8";
+    case PESTLE_BF16:
+      return "<V2";
+    default:
+      return pestle_dtype_is(dtype, PESTLE_KIND_UNSIGNED) ? "|u1" : "|V1";
+  }
+}
+
+static void dump_input(const char* folder, const graph_t* g, size_t i) {
+  const pestle_type_t* type = g->inputs[i]->value->type;
+  char head[256], name[32];
+  int n = snprintf(head + 10, sizeof(head) - 10,
+                   "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                   numpy_name(type->dtype));
+  for (int32_t k = 0; k < type->rank; ++k) {
+    n += snprintf(head + 10 + n, sizeof(head) - 10 - (size_t)n, "%lld,",
+                  (long long)type->dims[k]);
+  }
+  n += snprintf(head + 10 + n, sizeof(head) - 10 - (size_t)n, "), }");
+  while ((n + 10) % 64 != 63)
+    head[10 + n++] = ' ';
+  head[10 + n++] = '\n';
+  memcpy(head, "\x93NUMPY\x01\x00", 8);
+  head[8] = (char)(n & 0xff);
+  head[9] = (char)(n >> 8);
+  size_t size = pestle_type_bytes(type);
+  char* all = malloc((size_t)n + 10 + size);
+  memcpy(all, head, (size_t)n + 10);
+  memcpy(all + n + 10, g->inputs[i]->data, size);
+  snprintf(name, sizeof(name), ".%zu.npy", i);
+  write_file(folder, g->seed, name, all, (size_t)n + 10 + size);
+  free(all);
+}
+
+static void print_module(const graph_t* g, const char* folder) {
+  char* text;
+  size_t size;
+  pestle_status_t status = pestle_module_print(g->module, 0, &text, &size);
+  if (status) {
+    pestle_status_release(status);
+    return;
+  }
+  if (folder) {
+    write_file(folder, g->seed, ".mlir", text, size);
+    for (size_t i = 0; i < g->input_count; ++i)
+      dump_input(folder, g, i);
+  } else {
+    fwrite(text, 1, size, stdout);
+  }
+  pestle_context_free(g->context, text, size + 1);
+}
+
+// --- Workers ---
+
+static pestle_context_t* open_device(const char* name,
+                                     pestle_device_t** out_device) {
+  pestle_context_t* context;
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .use_environment = true,
+                                      .no_cache = true};
+  pestle_status_t status = pestle_context_create(&options, &context);
+  if (!status) status = pestle_context_device(context, name, out_device);
+  if (!status) return context;
+  char text[1024];
+  pestle_status_format(status, text, sizeof(text));
+  fprintf(stderr, "pestle-random: %s\n", text);
+  pestle_status_release(status);
+  exit(2);
+}
+
+static bool run_seed(const settings_t* s, pestle_context_t* context,
+                     pestle_device_t* device, uint64_t seed, counts_t* counts) {
+  char text[2048] = "";
+  graph_t* g = graph_make(context, seed, counts);
+  if (s->printing) print_module(g, NULL);
+  outcome_t outcome = run_graph(g, device, text, sizeof(text));
+  if (outcome != SAME) {
+    char line[3072];
+    int n = snprintf(line, sizeof(line), "seed %llu on %s%s%s: %s\n",
+                     (unsigned long long)seed, s->device,
+                     g->numerics == PESTLE_NUMERICS_STRICT ? ", strict" : "",
+                     g->no_fuse ? ", no fusion" : "", text);
+    fflush(stdout);
+    if (write(1, line, (size_t)n) < 0) exit(2);
+    if (s->dump) print_module(g, s->dump);
+  }
+  graph_free(g);
+  return outcome == SAME;
+}
+
+static void work(const settings_t* s, shared_t* shared, int job) {
+  pestle_device_t* device;
+  pestle_context_t* context = open_device(s->device, &device);
+  for (int i = 0; i < GRAPHS_A_WORKER && !atomic_load(&shared->stop); ++i) {
+    uint64_t seed = atomic_fetch_add(&shared->next, 1);
+    if (seed > s->last) break;
+    shared->current[job] = seed;
+    alarm((unsigned)s->timeout);
+    if (!run_seed(s, context, device, seed, &shared->counts[job])) {
+      atomic_fetch_add(&shared->failures, 1);
+      if (s->until_failure) atomic_store(&shared->stop, true);
+    }
+  }
+  alarm(0);
+  pestle_context_release(context);
+  fflush(stdout);
+  exit(0);
+}
+
+static pid_t start(const settings_t* s, shared_t* shared, int job) {
+  fflush(stdout);
+  pid_t pid = fork();
+  if (pid == 0) work(s, shared, job);
+  return pid;
+}
+
+// What a worker's end says; true: something is wrong.
+static bool note_end(const settings_t* s, shared_t* shared, int job,
+                     int state) {
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return false;
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 2) exit(2);
+  uint64_t seed = shared->current[job];
+  atomic_fetch_add(&shared->crashes, 1);
+  if (s->until_failure) atomic_store(&shared->stop, true);
+  if (WIFSIGNALED(state) && WTERMSIG(state) == SIGALRM) {
+    printf("seed %llu on %s: still running after %d s\n",
+           (unsigned long long)seed, s->device, s->timeout);
+  } else if (WIFSIGNALED(state)) {
+    printf("seed %llu on %s: killed by signal %d\n", (unsigned long long)seed,
+           s->device, WTERMSIG(state));
+  } else {
+    printf("seed %llu on %s: exit code %d\n", (unsigned long long)seed,
+           s->device, WEXITSTATUS(state));
+  }
+  return true;
+}
+
+static void run_workers(const settings_t* s, shared_t* shared) {
+  pid_t pids[MAX_JOBS];
+  int running = s->jobs;
+  for (int j = 0; j < s->jobs; ++j)
+    pids[j] = start(s, shared, j);
+  while (running) {
+    int state;
+    pid_t pid = waitpid(-1, &state, 0);
+    if (pid < 0 && errno != EINTR) break;
+    for (int j = 0; j < s->jobs; ++j) {
+      if (pids[j] != pid) continue;
+      note_end(s, shared, j, state);
+      bool more =
+          atomic_load(&shared->next) <= s->last && !atomic_load(&shared->stop);
+      if (more)
+        pids[j] = start(s, shared, j);
+      else
+        --running;
+    }
+  }
+}
+
+// --- Counts ---
+
+static bool declares(pestle_op_t op, pestle_dtype_t dtype) {
+  if (pestle_op_is_scalar(op))
+    return pestle_dtype_is(dtype, pestle_op_info(op)->kinds);
+  for (size_t i = 0; i < structured_row_count; ++i) {
+    if (structured_rows[i].op == op)
+      return pestle_dtype_is(dtype, structured_rows[i].kinds);
+  }
+  return false;
+}
+
+static uint64_t median(const counts_t* c) {
+  uint64_t seen = 0;
+  for (uint64_t n = 0; n < 512; ++n) {
+    seen += c->sizes[n];
+    if (2 * seen >= c->graphs) return n;
+  }
+  return 512;
+}
+
+// Each op on each dtype; true: all of them often enough.
+static bool print_counts(const settings_t* s, const counts_t* c) {
+  size_t pairs = 0, rare = 0;
+  uint64_t fewest = UINT64_MAX;
+  for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
+    if (s->counts) printf("%-24s", pestle_op_info((pestle_op_t)op)->name);
+    for (int d = PESTLE_I1; d <= PESTLE_F64; ++d) {
+      if (!declares((pestle_op_t)op, (pestle_dtype_t)d)) continue;
+      uint64_t n = c->by_op[op][d];
+      ++pairs;
+      if (n < fewest) fewest = n;
+      const char* dtype = pestle_dtype_info((pestle_dtype_t)d)->name;
+      if (s->counts) printf(" %s:%llu", dtype, (unsigned long long)n);
+      if (n < s->least && ++rare <= 40) {
+        printf("%stoo rare: %s on %s, %llu times\n", s->counts ? "\n" : "",
+               pestle_op_info((pestle_op_t)op)->name, dtype,
+               (unsigned long long)n);
+      }
+    }
+    if (s->counts) printf("\n");
+  }
+  printf(
+      "%zu pairs of op and dtype, each at least %llu times; complex types "
+      "are left out\n",
+      pairs, (unsigned long long)fewest);
+  return rare == 0;
+}
+
+static void merge(counts_t* all, const counts_t* c) {
+  for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
+    for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d)
+      all->by_op[op][d] += c->by_op[op][d];
+  }
+  for (int n = 0; n < 512; ++n)
+    all->sizes[n] += c->sizes[n];
+  all->graphs += c->graphs;
+  all->ops += c->ops;
+  all->long_graphs += c->long_graphs;
+}
+
+// Every op that runs has a row here: only terminators have none of their own.
+static bool rows_are_complete(void) {
+  bool complete = true;
+  for (unsigned op = PESTLE_SCALAR_COUNT; op < PESTLE_OP_COUNT; ++op) {
+    const pestle_op_info_t* info = pestle_op_info((pestle_op_t)op);
+    bool found = info->flags & PESTLE_OP_FLAG_TERMINATOR;
+    for (size_t i = 0; i < structured_row_count; ++i)
+      found |= structured_rows[i].op == (pestle_op_t)op;
+    if (found) continue;
+    printf("op '%s' has no row in tests/random\n", info->name);
+    complete = false;
+  }
+  return complete;
+}
+
+// --- Command line ---
+
+static const char* value_of(int argc, char** argv, int* i) {
+  if (*i + 1 < argc) return argv[++*i];
+  fprintf(stderr, "pestle-random: %s takes a value\n", argv[*i]);
+  exit(2);
+}
+
+static void parse_seeds(const char* text, settings_t* s) {
+  char* end;
+  uint64_t n = strtoull(text, &end, 10);
+  if (!strncmp(end, "..", 2)) {
+    s->first = n;
+    s->last = strtoull(end + 2, NULL, 10);
+  } else {
+    s->first = 1;
+    s->last = n;
+  }
+}
+
+static void parse(int argc, char** argv, settings_t* s) {
+  for (int i = 1; i < argc; ++i) {
+    const char* a = argv[i];
+    if (!strcmp(a, "--device")) {
+      s->device = value_of(argc, argv, &i);
+    } else if (!strcmp(a, "--seeds")) {
+      parse_seeds(value_of(argc, argv, &i), s);
+    } else if (!strcmp(a, "--jobs")) {
+      s->jobs = atoi(value_of(argc, argv, &i));
+    } else if (!strcmp(a, "--timeout")) {
+      s->timeout = atoi(value_of(argc, argv, &i));
+    } else if (!strcmp(a, "--least")) {
+      s->least = strtoull(value_of(argc, argv, &i), NULL, 10);
+    } else if (!strcmp(a, "--counts")) {
+      s->counts = true;
+    } else if (!strcmp(a, "--until-failure")) {
+      s->until_failure = true;
+    } else if (!strcmp(a, "--dump")) {
+      s->dump = value_of(argc, argv, &i);
+    } else if (!strcmp(a, "--print")) {
+      s->print = strtoull(value_of(argc, argv, &i), NULL, 10);
+      s->printing = true;
+    } else {
+      fprintf(stderr, "pestle-random: what is '%s'? See main.c\n", a);
+      exit(2);
+    }
+  }
+  if (s->jobs < 1) s->jobs = 1;
+  if (s->jobs > MAX_JOBS) s->jobs = MAX_JOBS;
+}
+
+int main(int argc, char** argv) {
+  settings_t s = {
+      .device = "llvm", .first = 1, .last = 100, .jobs = 2, .timeout = 120};
+  parse(argc, argv, &s);
+  if (!rows_are_complete()) return 3;
+  if (s.printing) {
+    pestle_device_t* device;
+    pestle_context_t* context = open_device(s.device, &device);
+    bool same = run_seed(&s, context, device, s.print, NULL);
+    pestle_context_release(context);
+    return same ? 0 : 1;
+  }
+  shared_t* shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return 2;
+  atomic_store(&shared->next, s.first);
+  run_workers(&s, shared);
+  counts_t* all = calloc(1, sizeof(*all));
+  for (int j = 0; j < s.jobs; ++j)
+    merge(all, &shared->counts[j]);
+  bool often = print_counts(&s, all);
+  unsigned failures = atomic_load(&shared->failures);
+  unsigned crashes = atomic_load(&shared->crashes);
+  printf(
+      "%s: seeds %llu to %llu: %llu graphs, median %llu ops, %llu with 50 "
+      "or more, %llu ops; %u differ, %u crash\n",
+      s.device, (unsigned long long)s.first, (unsigned long long)s.last,
+      (unsigned long long)all->graphs, (unsigned long long)median(all),
+      (unsigned long long)all->long_graphs, (unsigned long long)all->ops,
+      failures, crashes);
+  free(all);
+  munmap(shared, sizeof(*shared));
+  return failures || crashes || !often ? 1 : 0;
+}
