@@ -14,14 +14,38 @@ typedef struct steps_t {
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
 
+static pestle_plan_binding_t constant_binding(steps_t* s,
+                                              const pestle_elements_t* e) {
+  pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_CONSTANT, .elements = e};
+  return pestle_plan_constant(s->plan, &arg);
+}
+
+// What |value| shows without a copy.
+static const pestle_value_t* source_of(const pestle_value_t* value) {
+  for (const pestle_node_t* n = value->node; n; n = value->node) {
+    bool barrier = n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
+    if (!barrier && n->op != PESTLE_OP_RESHAPE && n->op != PESTLE_OP_SLICE) {
+      break;
+    }
+    value = pestle_node_operand(n, barrier ? value->index : 0);
+  }
+  return value;
+}
+
 static pestle_plan_binding_t binding_of(steps_t* s,
                                         const pestle_value_t* value) {
   const pestle_elements_t* e = pestle_value_constant(value);
-  if (e) {
-    pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_CONSTANT, .elements = e};
-    return pestle_plan_constant(s->plan, &arg);
-  }
-  return s->placements->binding(s->placements->plan, value);
+  if (e) return constant_binding(s, e);
+  pestle_plan_binding_t b = s->placements->binding(s->placements->plan, value);
+  if (b.storage != PESTLE_PLAN_CONSTANT) return b;
+  // A part of a constant: constants get their places as they are asked for, not
+  // from the planner.
+  e = pestle_value_constant(source_of(value));
+  if (!e) return b;
+  pestle_plan_binding_t whole = constant_binding(s, e);
+  whole.offset += b.offset;
+  whole.size = b.size;
+  return whole;
 }
 
 static bool same_place(const pestle_plan_binding_t* a,
@@ -131,7 +155,7 @@ static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,
   if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
   for (size_t i = 0; i < count; ++i) {
     b[i] = binding_of(s, from[i]);
-    b[count + i] = s->placements->binding(s->placements->plan, to[i]);
+    b[count + i] = binding_of(s, to[i]);
   }
   return parallel_copy(s, b, b + count, count, label);
 }

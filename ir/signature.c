@@ -257,15 +257,16 @@ static pestle_status_t hash_data(canon_t* c, const void* data, size_t size,
 static pestle_status_t put_constant(canon_t* c, const pestle_elements_t* e) {
   size_t element = pestle_dtype_size(e->type.dtype);
   const char* data = e->data;
-  // All equal: every element is the one before it.
-  bool splat = e->splat || (e->size >= element &&
-                            !memcmp(data, data + element, e->size - element));
-  size_t size = splat ? element : e->size;
+  size_t bytes = pestle_type_bytes(&e->type);
+  // All equal: every element is the one before it. Of none there is no value.
+  bool splat =
+      bytes && (e->splat || !memcmp(data, data + element, e->size - element));
+  size_t size = splat ? element : bytes;
   pestle_hash128_t hash = {0};
   PESTLE_TRY(put_type(c, &e->type));
   PESTLE_TRY(hash_data(c, data, size, &hash));
   pestle_put_uint(c->out, splat);
-  pestle_put_uint(c->out, pestle_type_bytes(&e->type));
+  pestle_put_uint(c->out, bytes);
   pestle_put_u64(c->out, hash.low);
   pestle_put_u64(c->out, hash.high);
   return NULL;

@@ -237,8 +237,10 @@ static bool quantises(const pestle_node_t* node) {
 }
 
 static bool may_sink(const pestle_node_t* node) {
-  // A scale along an axis would have to find its axis again.
+  // A scale along an axis would have to find its axis again, a map's region
+  // would have to be copied.
   return pestle_fuse_is_elementwise(node) && node->operand_count <= 3 &&
+         !node->region_count &&
          !(quantises(node) && operand(node, 1)->type->rank > 0);
 }
 

@@ -486,7 +486,11 @@ pestle_status_t pestle_rule_hoist_broadcast(pestle_builder_t* b,
   if (!node->operand_count || node->operand_count > 3) return NULL;
   if (operand(node, 0)->type->rank > type_of(node)->rank) return NULL;
   const pestle_node_t* broadcast = common_broadcast(node);
-  if (!broadcast) return NULL;
+  // A bitcast to another width has an axis more or less.
+  if (!broadcast ||
+      !pestle_pass_same_dims(broadcast->results[0].type, type_of(node))) {
+    return NULL;
+  }
   pestle_type_t small = *operand(broadcast, 0)->type;
   if (pestle_type_count(&small) >= pestle_type_count(type_of(node))) {
     return NULL;
