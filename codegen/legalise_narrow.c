@@ -140,11 +140,32 @@ static pestle_kir_id_t rewrite_const(pestle_rewrite_t* r,
   return pestle_kir_float(r->to, PESTLE_F32, inst->lanes, value);
 }
 
+// Rows that ask for an integer's width take the four bits as they are: without
+// the copies of the sign, or with them where a ui4 is shifted as if it had one.
+static void take_nibble(pestle_rewrite_t* r, pestle_op_t op, pestle_dtype_t d,
+                        pestle_kir_inst_t* mapped) {
+  pestle_kir_id_t x = mapped->arg[0];
+  vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
+  if (op == PESTLE_OP_SHIFT_RIGHT_ARITHMETIC && d == PESTLE_U4) {
+    x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 4);
+    mapped->arg[0] = vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 4);
+  } else if (d == PESTLE_I4 && (op == PESTLE_OP_CLZ || op == PESTLE_OP_POPCNT ||
+                                op == PESTLE_OP_SHIFT_RIGHT_LOGICAL)) {
+    mapped->arg[0] = vm_op2i(v, PESTLE_OP_AND, x, 15);
+  }
+}
+
 static pestle_kir_id_t rewrite_scalar(pestle_rewrite_t* r, pestle_op_t op,
                                       pestle_kir_inst_t mapped) {
   pestle_dtype_t d = (pestle_dtype_t)mapped.type;
+  bool nibble = is_nibble(d) && widens(r, d);
+  if (nibble) take_nibble(r, op, d, &mapped);
   mapped.type = (uint8_t)value_type(r, d);
   pestle_kir_id_t id = pestle_rewrite_put(r, mapped);
+  if (nibble && op == PESTLE_OP_CLZ) {
+    vm_t v = {r->to, value_type(r, d), pestle_kir_lanes_of(r->to, id)};
+    id = vm_op2i(v, PESTLE_OP_SUBTRACT, id, 4);
+  }
   return widens(r, d) && !is_closed(op, d) ? round_to(r, d, id) : id;
 }
 

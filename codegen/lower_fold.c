@@ -439,6 +439,8 @@ static pestle_lowered_t conv_input(pestle_lower_t* lower,
     int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
     type.dims[d] = padded_extent(node, i);
   }
+  // Without features there is nothing to copy, and nothing is read.
+  if (!pestle_type_count(&type)) return lower->values[x->scratch];
   uint32_t id = pestle_nest_add_stage(lower->nest, "xpad", &type);
   if (lower->nest->failed) return lower->values[x->scratch];
   pestle_index_t axes = {0};

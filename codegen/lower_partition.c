@@ -83,6 +83,7 @@ static pestle_kernel_group_t* group_for(partition_t* part,
 }
 
 static pestle_status_t add_piece(partition_t* part, pestle_piece_t piece) {
+  if (!pestle_type_count(piece.value->type)) return NULL;  // nothing to write
   pestle_kernel_group_t* group = group_for(part, &piece);
   if (!grow(part->arena, group)) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "lowering a group");

@@ -240,7 +240,7 @@ void pestle_pass_fill(void* target, const void* element, size_t size,
 
 const void* pestle_pass_expand(const pestle_elements_t* e,
                                pestle_arena_t* arena) {
-  if (!e->splat) return e->data;
+  if (!e->splat) return e->data ? e->data : "";  // NULL: out of memory
   void* data = pestle_arena_alloc(arena, pestle_type_bytes(&e->type), 16);
   if (!data) return NULL;
   pestle_pass_fill(data, e->data, pestle_dtype_size(e->type.dtype),

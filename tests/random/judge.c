@@ -300,6 +300,8 @@ static bool sum(const case_t* c, double terms, double grain, double carried,
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
   double u = unit_of(dtype), sizes = sum_of_sizes(c);
+  // A partial sum may overflow in one order and not in another.
+  if (sizes > (dtype == PESTLE_F64 ? 1e300 : 1e37)) return false;
   if (c->special || out->special || !isfinite(sizes)) {
     // Which of several infinities or NaNs comes first does not show.
     out->radius = 0;
@@ -389,7 +391,7 @@ static bool composite(const case_t* c, double roundings, double slope) {
   pestle_dtype_t dtype = dtype_of(out);
   out->radius = 0;
   if (!is_float(dtype)) return c->radius == 0;
-  if (c->special || (slope == 0 && c->radius > 0)) return false;
+  if (c->special || out->special || (slope == 0 && c->radius > 0)) return false;
   out->radius = roundings * unit_of(dtype) * (1 + out->largest) +
                 slope * c->radius + 2 * ulp_at(dtype, out->largest);
   return true;
