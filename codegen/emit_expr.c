@@ -62,6 +62,46 @@ static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
   return rest.lo + guard->lo >= 0 && rest.hi + guard->hi <= count;
 }
 
+// What the address of a whole vector at |flat| is a multiple of, in bytes: at
+// most its own size. Buffers begin at multiples of 64. 0: nothing is known.
+static unsigned vector_align(const pestle_emit_t* e, unsigned size,
+                             const pestle_lin_t* flat) {
+  int64_t bytes = (int64_t)size * e->lanes;
+  if (e->valid < (int64_t)e->lanes) return 0;
+  if (bytes > 64) bytes = 64;
+  while (bytes > (int64_t)size && flat->constant * size % bytes)
+    bytes /= 2;
+  for (uint32_t i = 0; i < flat->count; ++i) {
+    const pestle_atom_t* atom = flat->terms[i].atom;
+    bool lane =
+        atom->kind == PESTLE_ATOM_AXIS && (int32_t)atom->axis == e->vector_axis;
+    while (!lane && bytes > (int64_t)size &&
+           flat->terms[i].coef * size % bytes) {
+      bytes /= 2;
+    }
+  }
+  return bytes > (int64_t)size ? (unsigned)bytes : 0;
+}
+
+// Streaming stores are of whole vectors that are known to be aligned. Targets
+// that move vectors by aligned instructions alone are told of all.
+static unsigned store_align(const pestle_emit_t* e,
+                            const pestle_nest_tensor_t* t,
+                            const pestle_lin_t* flat) {
+  unsigned size = pestle_dtype_size(t->type.dtype);
+  unsigned bytes = vector_align(e, size, flat);
+  if (e->nest->wide_moves) return bytes;
+  unsigned whole = size * e->lanes < 64 ? size * e->lanes : 64;
+  return t->streamed && bytes == whole ? bytes : 0;
+}
+
+static unsigned load_align(const pestle_emit_t* e, uint32_t buffer,
+                           const pestle_lin_t* flat) {
+  if (!e->nest->wide_moves || e->k->failed) return 0;
+  pestle_dtype_t dtype = (pestle_dtype_t)e->k->buffer.data[buffer].dtype;
+  return vector_align(e, pestle_dtype_size(dtype), flat);
+}
+
 // Lanes that follow each other in memory, those for which |guard| holds.
 static pestle_kir_id_t load_lanes(pestle_emit_t* e, uint32_t buffer,
                                   pestle_kir_id_t index,
@@ -88,7 +128,8 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
   if (at.vector == PESTLE_KIR_NONE && !varies && at.step == 1) {
     if (guarded) at.scalar = pestle_emit_clamp(e, at.scalar, count - e->valid);
     return pestle_kir_load(e->k, buffer, e->lanes, at.scalar,
-                           pestle_emit_mask(e, at.scalar), 0);
+                           pestle_emit_mask(e, at.scalar),
+                           guarded ? 0 : load_align(e, buffer, flat));
   }
   if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1 &&
       guard_keeps_within(e, condition, flat, count)) {
@@ -128,25 +169,6 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                      resolved, NULL);
 }
 
-// Streaming stores are of whole vectors that are known to be aligned; buffers
-// begin at multiples of 64 bytes. 0: nothing is known.
-static unsigned streaming_align(const pestle_emit_t* e,
-                                const pestle_nest_tensor_t* t,
-                                const pestle_lin_t* flat) {
-  int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
-  int64_t bytes = size * e->lanes;
-  if (!t->streamed || e->valid < (int64_t)e->lanes) return 0;
-  if (bytes > 64) bytes = 64;
-  if (flat->constant * size % bytes) return 0;
-  for (uint32_t i = 0; i < flat->count; ++i) {
-    const pestle_atom_t* atom = flat->terms[i].atom;
-    bool lane =
-        atom->kind == PESTLE_ATOM_AXIS && (int32_t)atom->axis == e->vector_axis;
-    if (!lane && flat->terms[i].coef * size % bytes) return 0;
-  }
-  return (unsigned)bytes;
-}
-
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_lin_t* resolved, pestle_kir_id_t value) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
@@ -168,7 +190,7 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   if (!vector || (at.vector == PESTLE_KIR_NONE && at.step == 1)) {
     pestle_kir_store(e->k, buffer, at.scalar, value,
                      pestle_emit_mask(e, at.scalar),
-                     streaming_align(e, t, resolved));
+                     store_align(e, t, resolved));
     return;
   }
   pestle_kir_id_t mask = lane_mask(e);

@@ -154,8 +154,15 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
   }
   PESTLE_TRY(bind_arguments(&e, out_args));
   join_aliases(&e);
-  emit_anchor(&e, (uint32_t)nest->stages.size - 1);
+  pestle_status_t status = NULL;
+  uint32_t last = (uint32_t)nest->stages.size - 1;
+  if (nest->tensorised >= 0) {
+    status = pestle_emit_tensor(&e, last);
+  } else {
+    emit_anchor(&e, last);
+  }
   pestle_vec_deinit(&e.undo);
+  PESTLE_TRY(status);
   PESTLE_TRY(pestle_nest_status(nest));
   return pestle_kir_finish(k);
 }

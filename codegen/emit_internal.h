@@ -76,6 +76,11 @@ void pestle_emit_set_extent(pestle_nest_t* nest, uint32_t axis, int64_t extent);
 // Hoists all values of the walk's stage.
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 
+// --- emit_tensor.c ---
+// The whole kernel, whose last stage is |stage|, by matrix units.
+PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
+                                                    uint32_t stage);
+
 // --- emit_lane.c ---
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes
 // closes them.

@@ -106,6 +106,21 @@ static pestle_status_t parse_buffer_ref(parse_t* p, uint32_t* out_buffer) {
   return pestle_scan_error(&p->s, "no buffer @%.*s", PESTLE_STR_ARG(name));
 }
 
+static pestle_status_t parse_table(parse_t* p, uint32_t* out_table) {
+  pestle_kir_builder_t* k = p->k;
+  pestle_kir_table_t table = {(uint32_t)k->word.size, 0};
+  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
+  while (!pestle_scan_accept(&p->s, ']')) {
+    int64_t lane;
+    if (table.count) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+    PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT32_MAX, &lane));
+    if (!pestle_vec_push(&k->word, (uint32_t)lane)) return PESTLE_OOM();
+    ++table.count;
+  }
+  *out_table = (uint32_t)k->table.size;
+  return pestle_vec_push(&k->table, table) ? NULL : PESTLE_OOM();
+}
+
 // --- Buffers ---
 
 static pestle_status_t parse_buffer_flags(parse_t* p,
@@ -125,6 +140,10 @@ static pestle_status_t parse_buffer_flags(parse_t* p,
     } else if (pestle_scan_accept_word(&p->s, "layout")) {
       PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT16_MAX, &value));
       buffer->layout = (uint16_t)value;
+    } else if (pestle_scan_accept_word(&p->s, "tiles")) {
+      uint32_t table;
+      PESTLE_TRY(parse_table(p, &table));
+      buffer->layout = (uint16_t)(table + 1);
     } else {
       return NULL;
     }
@@ -138,12 +157,12 @@ static pestle_status_t parse_buffer(parse_t* p) {
   PESTLE_TRY(parse_name(p, '@', &name));
   PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
   scope_name = pestle_scan_word(&p->s);
-  while (scope <= PESTLE_KIR_PRIVATE &&
+  while (scope <= PESTLE_KIR_TENSOR_MAP &&
          !pestle_str_equal_c(scope_name, pestle_kir_scope_name(scope))) {
     ++scope;
   }
-  if (scope > PESTLE_KIR_PRIVATE) {
-    return pestle_scan_error(&p->s, "expected global, shared or private");
+  if (scope > PESTLE_KIR_TENSOR_MAP) {
+    return pestle_scan_error(&p->s, "expected global, shared, private or map");
   }
   PESTLE_TRY(parse_type(p, &type, &lanes));
   PESTLE_TRY(pestle_scan_expect(&p->s, '['));
@@ -226,21 +245,6 @@ static pestle_status_t parse_access(parse_t* p, pestle_kir_inst_t* inst) {
   return parse_value(p, mask);
 }
 
-static pestle_status_t parse_table(parse_t* p, uint32_t* out_table) {
-  pestle_kir_builder_t* k = p->k;
-  pestle_kir_table_t table = {(uint32_t)k->word.size, 0};
-  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
-  while (!pestle_scan_accept(&p->s, ']')) {
-    int64_t lane;
-    if (table.count) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
-    PESTLE_TRY(pestle_scan_int(&p->s, 0, UINT32_MAX, &lane));
-    if (!pestle_vec_push(&k->word, (uint32_t)lane)) return PESTLE_OOM();
-    ++table.count;
-  }
-  *out_table = (uint32_t)k->table.size;
-  return pestle_vec_push(&k->table, table) ? NULL : PESTLE_OOM();
-}
-
 static pestle_status_t parse_reduce(parse_t* p, pestle_kir_inst_t* inst) {
   PESTLE_TRY(parse_value(p, &inst->arg[0]));
   PESTLE_TRY(pestle_scan_expect(&p->s, ','));
@@ -287,7 +291,11 @@ static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
   if (inst->op == PESTLE_KIR_FOR) return parse_for(p, inst);
   if (inst->op == PESTLE_KIR_REDUCE) return parse_reduce(p, inst);
   if (inst->op == PESTLE_KIR_SG_REDUCE) return parse_sg_reduce(p, inst);
-  if (letters[0] == 'b' && letters[1]) return parse_access(p, inst);
+  if (inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_STORE ||
+      inst->op == PESTLE_KIR_GATHER || inst->op == PESTLE_KIR_SCATTER ||
+      inst->op == PESTLE_KIR_PREFETCH) {
+    return parse_access(p, inst);
+  }
   return parse_plain(p, letters, inst);
 }
 

@@ -25,7 +25,7 @@ const char* pestle_kir_axis_name(unsigned axis) {
 }
 
 const char* pestle_kir_scope_name(unsigned scope) {
-  static const char* const names[] = {"global", "shared", "private"};
+  static const char* const names[] = {"global", "shared", "private", "map"};
   return scope < sizeof names / sizeof *names ? names[scope] : "?";
 }
 
@@ -33,6 +33,11 @@ const char* pestle_kir_fact_name(unsigned bit) {
   static const char* const names[] = {"contract", "reassoc", "nnan",  "ninf",
                                       "nsz",      "arcp",    "approx"};
   return bit < sizeof names / sizeof *names ? names[bit] : "?";
+}
+
+static bool is_access(unsigned op) {
+  return op == PESTLE_KIR_LOAD || op == PESTLE_KIR_STORE ||
+         op == PESTLE_KIR_GATHER || op == PESTLE_KIR_SCATTER;
 }
 
 static void print_type(unsigned type, unsigned lanes, pestle_strbuf_t* out) {
@@ -58,6 +63,20 @@ static void print_buffer_name(const pestle_kir_t* k, uint32_t id,
   }
 }
 
+static void print_table(const pestle_kir_t* k, uint32_t id,
+                        pestle_strbuf_t* out) {
+  pestle_strbuf_append_char(out, '[');
+  if (id < k->table_count) {
+    pestle_kir_table_t table = k->table[id];
+    for (uint32_t i = 0; i < table.count; ++i) {
+      uint64_t at = (uint64_t)table.first + i;
+      if (at >= k->table_word_count) break;
+      pestle_strbuf_appendf(out, i ? ", %u" : "%u", k->table_word[at]);
+    }
+  }
+  pestle_strbuf_append_char(out, ']');
+}
+
 static void print_buffer(const pestle_kir_t* k, uint32_t id,
                          pestle_strbuf_t* out) {
   const pestle_kir_buffer_t* buffer = pestle_kir_buffer(k, id);
@@ -77,7 +96,12 @@ static void print_buffer(const pestle_kir_t* k, uint32_t id,
   if (buffer->alias_set != id) {
     pestle_strbuf_appendf(out, " alias %u", buffer->alias_set);
   }
-  if (buffer->layout) pestle_strbuf_appendf(out, " layout %u", buffer->layout);
+  if (buffer->scope == PESTLE_KIR_TENSOR_MAP) {
+    pestle_strbuf_append_c(out, " tiles ");
+    print_table(k, (uint32_t)buffer->layout - 1, out);
+  } else if (buffer->layout) {
+    pestle_strbuf_appendf(out, " layout %u", buffer->layout);
+  }
 }
 
 // Bits where no decimal number says them: a NaN has a payload.
@@ -90,20 +114,6 @@ static void print_const(const pestle_kir_inst_t* inst, pestle_strbuf_t* out) {
   } else {
     pestle_strbuf_append_f64(out, pestle_kir_const_float(inst));
   }
-}
-
-static void print_table(const pestle_kir_t* k, uint32_t id,
-                        pestle_strbuf_t* out) {
-  pestle_strbuf_append_char(out, '[');
-  if (id < k->table_count) {
-    pestle_kir_table_t table = k->table[id];
-    for (uint32_t i = 0; i < table.count; ++i) {
-      uint64_t at = (uint64_t)table.first + i;
-      if (at >= k->table_word_count) break;
-      pestle_strbuf_appendf(out, i ? ", %u" : "%u", k->table_word[at]);
-    }
-  }
-  pestle_strbuf_append_char(out, ']');
 }
 
 // load @x[%1], mask %2 and its kin: the buffer with its index, then the rest.
@@ -170,16 +180,11 @@ static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
     print_value(inst->arg[1], out);
     pestle_strbuf_append_c(out, ", ");
     print_table(k, inst->arg[2], out);
-  } else if (letters[0] == 'b' && letters[1]) {
+  } else if (is_access(inst->op) || inst->op == PESTLE_KIR_PREFETCH) {
     print_access(k, inst, out);
   } else {
     print_plain(k, inst, letters, out);
   }
-}
-
-static bool is_access(unsigned op) {
-  return op == PESTLE_KIR_LOAD || op == PESTLE_KIR_STORE ||
-         op == PESTLE_KIR_GATHER || op == PESTLE_KIR_SCATTER;
 }
 
 void pestle_kir_print_inst(const pestle_kir_t* k, uint32_t id,

@@ -385,7 +385,8 @@ void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
   bool stores = inst->op == PESTLE_KIR_STORE || inst->op == PESTLE_KIR_SCATTER;
   bool lanewise =
       inst->op == PESTLE_KIR_GATHER || inst->op == PESTLE_KIR_SCATTER;
-  uint32_t mask = inst->arg[stores ? 3 : 2];
+  uint32_t mask =
+      inst->op == PESTLE_KIR_REF ? PESTLE_KIR_NONE : inst->arg[stores ? 3 : 2];
   unsigned lanes = buffer->scope == PESTLE_KIR_PRIVATE ? 1 : inst->lanes;
   fact_t index = r->fact.data[inst->arg[1]];
   *out_lo = index.lo;

@@ -302,6 +302,43 @@ static pestle_status_t check_access(verify_t* v) {
   return check_bounds(v);
 }
 
+// --- Tiles ---
+
+static pestle_status_t check_ref(verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(v->k, inst->arg[0]);
+  PESTLE_TRY(expect(v, 1, PESTLE_INDEX, 1));
+  if (inst->type != PESTLE_ADDR) return broken(v, "the result must be an addr");
+  if (buffer->scope != PESTLE_KIR_SHARED) {
+    return broken(v, "the buffer is not shared");
+  }
+  return check_bounds(v);
+}
+
+static pestle_status_t check_tile_load(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
+  PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
+  PESTLE_TRY(expect(v, 3, PESTLE_ADDR, 1));
+  if (pestle_kir_buffer(v->k, inst->arg[1])->scope == PESTLE_KIR_TENSOR_MAP) {
+    return NULL;
+  }
+  return broken(v, "the buffer is no tensor map");
+}
+
+static pestle_status_t check_wgmma(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* sum = pestle_kir_buffer(v->k, inst->arg[0]);
+  uint32_t n = inst->arg[3] & PESTLE_KIR_WGMMA_N;
+  PESTLE_TRY(expect(v, 1, PESTLE_ADDR, 1));
+  PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
+  if (n < 8 || n > 256 || n % 8 || sum->scope != PESTLE_KIR_PRIVATE ||
+      sum->dtype != PESTLE_F32 || sum->lanes != 1 || sum->count != n / 2) {
+    return broken(v, "the sums must be n / 2 private f32, n a multiple of 8");
+  }
+  return NULL;
+}
+
 // --- Regions ---
 
 static bool is_group_axis(uint32_t axis) {
@@ -470,6 +507,22 @@ static pestle_status_t check_plain(verify_t* v) {
       return check_lane(v);
     case PESTLE_KIR_REDUCE:
       return check_reduce(v);
+    case PESTLE_KIR_REF:
+      return check_ref(v);
+    case PESTLE_KIR_COORD:
+      if (inst->type == PESTLE_ADDR) return expect(v, 0, PESTLE_INDEX, 1);
+      return broken(v, "the result must be an addr");
+    case PESTLE_KIR_MBAR_INIT:
+    case PESTLE_KIR_MBAR_EXPECT:
+    case PESTLE_KIR_MBAR_ARRIVE:
+      return expect(v, 0, PESTLE_ADDR, 1);
+    case PESTLE_KIR_MBAR_WAIT:
+      PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
+      return expect(v, 1, PESTLE_INDEX, 1);
+    case PESTLE_KIR_TILE_LOAD:
+      return check_tile_load(v);
+    case PESTLE_KIR_WGMMA:
+      return check_wgmma(v);
     case PESTLE_KIR_SG_REDUCE:
       PESTLE_TRY(check_collective(v));
       return check_sg_reduce(v);
@@ -550,14 +603,35 @@ static pestle_status_t check_inst(verify_t* v) {
 
 // --- The kernel ---
 
+static bool is_map(const pestle_kir_t* k, const pestle_kir_buffer_t* map) {
+  uint32_t id = (uint32_t)map->layout - 1;
+  if (id >= k->table_count) return false;
+  pestle_kir_table_t table = k->table[id];
+  if ((uint64_t)table.first + table.count > k->table_word_count ||
+      table.count < 5) {
+    return false;
+  }
+  const uint32_t* word = &k->table_word[table.first];
+  return word[0] < k->buffer_count && word[1] >= 1 && word[1] <= 5 &&
+         table.count == 5 + 4 * word[1] &&
+         pestle_kir_buffer(k, word[0])->scope == PESTLE_KIR_GLOBAL;
+}
+
 static pestle_status_t check_buffers(const pestle_kir_t* k) {
   uint32_t slots = 0;
   for (uint32_t b = 0; b < k->buffer_count; ++b) {
     const pestle_kir_buffer_t* buffer = pestle_kir_buffer(k, b);
     const char* why = NULL;
     uint64_t bytes;
-    if (buffer->scope > PESTLE_KIR_PRIVATE) why = "has no scope";
-    if (!kind_is(buffer->dtype, NUMBERS)) why = "has no element type";
+    if (buffer->scope > PESTLE_KIR_TENSOR_MAP) why = "has no scope";
+    bool object =
+        buffer->dtype == PESTLE_MBAR && buffer->scope == PESTLE_KIR_SHARED;
+    if (!kind_is(buffer->dtype, NUMBERS) && !object) {
+      why = "has no element type";
+    }
+    if (buffer->scope == PESTLE_KIR_TENSOR_MAP && !is_map(k, buffer)) {
+      why = "is no view of a global buffer by boxes";
+    }
     if (buffer->lanes < 1 || buffer->lanes > PESTLE_KIR_MAX_LANES ||
         (buffer->lanes > 1 && buffer->scope != PESTLE_KIR_PRIVATE)) {
       why = "has elements of that many lanes";

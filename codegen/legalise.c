@@ -33,6 +33,10 @@ bool pestle_rewrite_legal(const pestle_rewrite_t* r,
       inst->op == PESTLE_KIR_TRAP_IF || inst->op == PESTLE_KIR_BARRIER) {
     return true;
   }
+  // What only the target's own schedules make: it has it, or not, as a whole.
+  if (inst->op >= PESTLE_KIR_REF && inst->op <= PESTLE_KIR_REGISTERS) {
+    return r->caps->op_dtypes[inst->op] != 0;
+  }
   if (inst->op == PESTLE_KIR_CAST) {
     unsigned from = pestle_kir_inst(r->from, inst->arg[0])->type;
     if (!pestle_rewrite_can(r, inst->op, (pestle_dtype_t)from)) return false;

@@ -202,10 +202,14 @@ typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
   const char* name;
-  const char* ops;         // graph ops and sources, for the note
-  const char* choice;      // why this schedule, lines for people, or NULL
-  bool frugal;             // the sketch keeps nothing in scratch
-  uint32_t subgroup;       // lanes of a subgroup that fold together; 0: none
+  const char* ops;     // graph ops and sources, for the note
+  const char* choice;  // why this schedule, lines for people, or NULL
+  bool frugal;         // the sketch keeps nothing in scratch
+  uint32_t subgroup;   // lanes of a subgroup that fold together; 0: none
+  bool wide_moves;     // vectors in memory say what they are aligned to
+  int32_t tensorised;  // a stage that matrix units make; -1: none
+  int64_t tile_rows, tile_columns;  // of it, a group
+  int64_t groups;                   // that run side by side
   pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

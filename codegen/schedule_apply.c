@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/schedule_internal.h"
+#include "codegen/tensorise.h"
 
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {
@@ -189,6 +190,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_EPILOGUE:
     case PESTLE_PRIM_TRANSPOSE:
     case PESTLE_PRIM_STREAM:
+    case PESTLE_PRIM_TENSORISE:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -243,6 +245,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_transpose(nest, stage);
     case PESTLE_PRIM_STREAM:
       return pestle_schedule_stream(nest, stage);
+    case PESTLE_PRIM_TENSORISE:
+      return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
     case PESTLE_PRIM_PARTIAL:
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:

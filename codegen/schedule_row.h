@@ -9,7 +9,7 @@
 //   vectorise S.a               bind S.a group.x      rfactor S.a reassoc
 //   pack S.n t 64               stage S t             epilogue S scratch
 //   partial S.k 64 reassoc      online O.k reassoc : M L
-//   transpose S                 stream S
+//   transpose S                 stream S              tensorise S 128 256
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -32,7 +32,7 @@
   X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
   X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
   X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
-  X(STREAM, "stream", "s")
+  X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i")
 // clang-format on
 
 typedef enum pestle_prim_e {

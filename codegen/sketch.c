@@ -332,6 +332,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   PESTLE_TRY(inline_maps(&k));
   if (pestle_sketch_has_lanes(&k)) {
     nest->subgroup = caps->subgroup;
+    nest->wide_moves = true;
     return pestle_sketch_with_lanes(&k);
   }
   PESTLE_TRY(choose(&k));

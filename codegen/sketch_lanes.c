@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "codegen/sketch.h"
+#include "codegen/tensorise.h"
 
 enum {
   // Of a thread that does one result after the other: below so many threads for
@@ -370,12 +371,88 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
   return contiguous || few;
 }
 
+// --- Products by matrix units ---
+
+enum { TILE_ROWS = 128, MOST_COLUMNS = 256, LEAST_COLUMNS = 64 };
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
+  uint32_t count = k->caps->intrinsic_count;
+  for (uint32_t i = 0; i < count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &k->caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype && x->b == dtype &&
+        x->c == PESTLE_F32) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The widest tile of which there is one for each unit, if any.
+static int64_t tile_columns(const pestle_sketch_t* k,
+                            const pestle_product_t* p) {
+  int64_t rows = (p->m + TILE_ROWS - 1) / TILE_ROWS * p->batch;
+  int64_t columns = MOST_COLUMNS;
+  while (columns > LEAST_COLUMNS &&
+         rows * ((p->n + columns - 1) / columns) < k->caps->cores) {
+    columns /= 2;
+  }
+  return columns;
+}
+
+// The only fold, where it is a product that the target has units for and that
+// fills a tile.
+static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
+  int32_t fold = -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    if (fold >= 0) return -1;
+    fold = (int32_t)s;
+  }
+  if (fold < 0 || !k->reassociate ||
+      !pestle_tensorise_match(k->nest, (uint32_t)fold, out) ||
+      !has_unit(k, out->dtype) || out->m < TILE_ROWS / 2 ||
+      out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
+    return -1;
+  }
+  return fold;
+}
+
+// Axes of rows that lie behind each other are one.
+static pestle_status_t fuse_rows(pestle_sketch_t* k) {
+  for (uint32_t i = 0; i + 2 < pestle_sketch_stage(k, k->anchor)->map_count;) {
+    bool done = false;
+    PESTLE_TRY(pestle_schedule_fuse(k->nest, k->anchor, i, &done));
+    if (!done) ++i;
+  }
+  return NULL;
+}
+
+static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
+  pestle_product_t p;
+  *out_done = false;
+  if (!k->caps->intrinsic_count) return NULL;
+  PESTLE_TRY(fuse_rows(k));
+  int32_t fold = find_product(k, &p);
+  if (fold < 0) return NULL;
+  int64_t columns = tile_columns(k, &p);
+  k->nest->groups = k->caps->cores;
+  pestle_sketch_note(k,
+                     "tensorise: matrix units multiply tiles of %d x %" PRId64
+                     ", whose operands are copied ahead of them",
+                     TILE_ROWS, columns);
+  *out_done = true;
+  return pestle_schedule_tensorise(k->nest, (uint32_t)fold, TILE_ROWS, columns);
+}
+
 pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
   bool folds = false;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     folds = folds || !is_placed(k, s);
   }
   if (!folds) return map_lanes(k);
+  bool done;
+  PESTLE_TRY(tensorise(k, &done));
+  if (done) return NULL;
   bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);

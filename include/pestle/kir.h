@@ -58,7 +58,23 @@ typedef enum pestle_kir_scope_e {
   PESTLE_KIR_GLOBAL = 0,   // an argument of the kernel
   PESTLE_KIR_SHARED = 1,   // of a group; on a CPU the thread's scratch
   PESTLE_KIR_PRIVATE = 2,  // registers
+  // A view of a global buffer by boxes, for TILE_LOAD; |layout| - 1 is a table
+  // of words: the buffer; rank; swizzle in bytes; element offset, low and high
+  // word; then for each dim, fastest first: extent, box, stride in elements, low
+  // and high word.
+  PESTLE_KIR_TENSOR_MAP = 3,
 } pestle_kir_scope_t;
+
+// Bits of WGMMA's immediate above n. Tiles are in shared memory as TILE_LOAD
+// leaves them with a swizzle of 128 bytes: rows of 64 elements along k, or, of
+// a transposed tile, along m or n; columns of more than 64 lie behind each
+// other, 64 rows of k each.
+enum {
+  PESTLE_KIR_WGMMA_N = 0x1ff,
+  PESTLE_KIR_WGMMA_A_TRANSPOSED = 0x10000,
+  PESTLE_KIR_WGMMA_B_TRANSPOSED = 0x20000,
+  PESTLE_KIR_WGMMA_F16 = 0x40000,  // operands are f16, else bf16
+};
 
 typedef enum pestle_kir_axis_e {
   PESTLE_KIR_SERIAL = 0,
@@ -109,7 +125,7 @@ typedef struct pestle_kir_buffer_t {
   uint32_t align;      // of the base address, bytes
   uint32_t arg_slot;   // of a global: its place in the launch's pointer array
   uint16_t alias_set;  // equal sets may overlap
-  uint16_t layout;     // 0: plain
+  uint16_t layout;     // 0: plain; of a tensor map: its table + 1
   uint32_t reserved;
   uint64_t reserved2;
 } pestle_kir_buffer_t;

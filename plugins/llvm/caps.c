@@ -10,7 +10,7 @@ enum { SCRATCH_BYTES = 1 << 20 };
 static uint32_t op_dtypes(pestle_kir_op_t op) {
   const uint32_t all = PESTLE_LLVM_ALL_DTYPES;
   const uint32_t index = PESTLE_LLVM_DTYPE(INDEX);
-  switch (op) {
+  switch ((unsigned)op) {
     case PESTLE_KIR_CONST:
     case PESTLE_KIR_ALLOC:
     case PESTLE_KIR_LOAD:
@@ -43,7 +43,7 @@ static uint32_t op_dtypes(pestle_kir_op_t op) {
     case PESTLE_KIR_END:
     case PESTLE_KIR_BARRIER:
       return all | PESTLE_LLVM_DTYPE(NONE);
-    case PESTLE_KIR_SG_REDUCE:  // a group has one lane
+    default:  // what lanes of a group do together: here it has one
       return 0;
 #define PESTLE_SCALAR(NAME, ...) case PESTLE_KIR_##NAME:
 #include "pestle/scalar.def"

@@ -50,6 +50,9 @@ static void describe_ops(pestle_target_caps_t* caps) {
   uint32_t all = dtypes_of(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
 #define PESTLE_KIR(NAME, code, ...) caps->op_dtypes[code] = all;
 #include "pestle/kir.def"
+  // Tiles in shared memory have no meaning here.
+  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_REGISTERS; ++op)
+    caps->op_dtypes[op] = 0;
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
   caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
 #include "pestle/scalar.def"

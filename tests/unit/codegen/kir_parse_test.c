@@ -116,7 +116,8 @@ static void test_errors(void** state) {
   bad("", "f.kir:1:1: expected 'kernel'");
   bad("kernel k() {\n}", "f.kir:1:8: expected '@'");
   bad("kernel @k(\n  @x : global f31[4]) {\n}", "f.kir:2:15: expected a type");
-  bad("kernel @k(@x : local f32[4]) {}", "expected global, shared or private");
+  bad("kernel @k(@x : local f32[4]) {}",
+      "expected global, shared, private or map");
   bad("kernel @k(@x : global f32[4], @x : global f32[4]) {}",
       "there is a buffer @x already");
   bad("kernel @k() {\n  %0 = frob %0 : f32\n}", "f.kir:2:8: no op 'frob'");
