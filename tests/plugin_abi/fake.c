@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "pestle/plugin.h"
+#ifdef FAKE_OWN
+#include "pestle_build_id.h"
+#endif
 
 // What a function may do instead of returning. The kernel sends the signal, so
 // that no compiler and no sanitizer sees it coming.
@@ -56,6 +59,9 @@ __attribute__((constructor)) static void at_load(void) {
 #ifndef FAKE_MAJOR
 #define FAKE_MAJOR PESTLE_ABI_MAJOR
 #endif
+#ifndef FAKE_MINOR
+#define FAKE_MINOR PESTLE_ABI_MINOR
+#endif
 #ifndef FAKE_KIR_MAJOR
 #define FAKE_KIR_MAJOR PESTLE_KIR_ABI_MAJOR
 #endif
@@ -100,13 +106,16 @@ const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
   static const pestle_backend_abi_info_t info = {
       .struct_size = FAKE_INFO_SIZE,
       .abi_major = FAKE_MAJOR,
-      .abi_minor = PESTLE_ABI_MINOR,
+      .abi_minor = FAKE_MINOR,
       .sanitizers = FAKE_SANITIZERS,
       .kir_abi_major = FAKE_KIR_MAJOR,
       .sizeof_inst = FAKE_INST_SIZE,
       .sizeof_buffer = FAKE_BUFFER_SIZE,
       .sizeof_kir = FAKE_KIR_SIZE,
       .build_id = FAKE_ID,
+#ifdef FAKE_OWN
+      .host_build_id = PESTLE_BUILD_ID,
+#endif
       .name = FAKE_NAME};
   return &info;
 }
@@ -172,6 +181,44 @@ static pestle_status_t property(void* self, int32_t device, uint32_t index,
                                 pestle_device_property_t* out_property) {
   (void)self, (void)device, (void)index, (void)out_property;
   MISBEHAVE(FAKE_PROPERTIES);
+  return NULL;
+}
+#endif
+
+#ifdef FAKE_MEMORY
+// Each number of a device is FAKE_MEMORY + 10 * device + which, until it is set.
+static uint64_t numbers[FAKE_DEVICES][8];
+static bool is_set[FAKE_DEVICES][8];
+
+static pestle_status_t memory_get(void* self, int32_t device,
+                                  pestle_memory_t what, uint64_t* out_bytes) {
+  (void)self;
+  *out_bytes = is_set[device][what]
+                   ? numbers[device][what]
+                   : FAKE_MEMORY + 10 * (uint64_t)device + what;
+  return NULL;
+}
+
+static pestle_status_t memory_set(void* self, int32_t device,
+                                  pestle_memory_t what, uint64_t bytes,
+                                  uint64_t* out_before) {
+  if (out_before) (void)memory_get(self, device, what, out_before);
+  is_set[device][what] = true;
+  numbers[device][what] = bytes;
+  return NULL;
+}
+
+static pestle_status_t property(void* self, int32_t device, uint32_t index,
+                                pestle_device_property_t* out_property) {
+  const pestle_host_t* host = self;
+  if (index > 1) {
+    return host->status_make(host->self, PESTLE_STATUS_NOT_FOUND, __FILE__,
+                             __LINE__, "there are two");
+  }
+  out_property->is_text = index == 1;
+  out_property->integer = device;
+  strcpy(out_property->name, index ? "colour" : "number");
+  strcpy(out_property->text, index ? "green" : "");
   return NULL;
 }
 #endif
@@ -254,12 +301,17 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
 #ifdef FAKE_PROPERTIES
       .property = property,
 #endif
+#ifdef FAKE_MEMORY
+      .memory_get = memory_get,
+      .memory_set = memory_set,
+      .property = property,
+#endif
   };
   // What a case leaves out of the table is not used.
   (void)describe, (void)toolchain_id, (void)compile, (void)load, (void)unload;
 #endif
 #endif
-  static const pestle_backend_t backend = {
+  static pestle_backend_t backend = {
       .struct_size = FAKE_TABLE_SIZE,
       .name = FAKE_TABLE_NAME,
       .device_type = FAKE_DEVICE_TYPE,
@@ -270,6 +322,8 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
       .device = &device,
 #endif
   };
+  // The table is one for all hosts; only its properties look at |self|.
+  backend.self = (void*)(uintptr_t)host;
   return &backend;
 #endif
 }

@@ -78,18 +78,18 @@ static void test_accepted(void** state) {
   (void)state;
   pestle_context_t* context = open_context(FAKE_FOLDER);
   assert_ok(pestle_context_load_backends(context));
-  static const char* const good[] = {"good", "short", "oldkir", "pick-v2",
-                                     "gpux"};
-  for (size_t i = 0; i < 5; ++i) {
+  static const char* const good[] = {"good",    "short", "oldkir",
+                                     "pick-v2", "gpux",  "longer"};
+  for (size_t i = 0; i < 6; ++i) {
     assert_string_equal(row_of(context, good[i]).reason, "");
   }
   pestle_device_t* device;
   assert_ok(pestle_context_device(context, "pick", &device));
   assert_string_equal(pestle_device_backend_id(device), "pick v2");
-  // In all: ref, good, short, oldkir, pick-v2.
+  // In all: ref, good, short, oldkir, longer, pick-v2.
   assert_ok(pestle_context_device(context, "ref", &device));
-  assert_ok(pestle_context_device(context, "cpu:4", &device));
-  assert_code(pestle_context_device(context, "cpu:5", &device), NOT_FOUND);
+  assert_ok(pestle_context_device(context, "cpu:5", &device));
+  assert_code(pestle_context_device(context, "cpu:6", &device), NOT_FOUND);
   pestle_context_release(context);
 }
 

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a caller can say about loading: which files, from where, when; and what
+// the registry then answers about backends, devices and their memory.
+#include "test.h"
+// Ours.
+#include "pestle/runtime.h"
+#include "runtime/registry.h"
+
+static char log_text[1 << 16];
+
+static void take_log(void* user, pestle_log_level_t level,
+                     const char* message) {
+  (void)user;
+  size_t size = strlen(log_text);
+  snprintf(log_text + size, sizeof(log_text) - size, "%d %s\n", (int)level,
+           message);
+}
+
+static pestle_context_t* open_with(const char* path, bool manual) {
+  log_text[0] = 0;
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = "",
+                                      .threads = 1,
+                                      .log = take_log,
+                                      .log_level = PESTLE_LOG_DEBUG,
+                                      .backend_path = path,
+                                      .manual_backends = manual};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  return context;
+}
+
+static const char* const names[] = {"tie", "high", "moon", "gpua", "gpub"};
+
+// The running ones of |names|, as letters: "thab".
+static const char* running(pestle_context_t* context) {
+  static char text[8];
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    if (pestle_context_backend(context, names[i])) {
+      text[size++] = i > 2 ? names[i][3] : names[i][0];
+    }
+  }
+  text[size] = 0;
+  return text;
+}
+
+static const char* reason_of(pestle_context_t* context, const char* name) {
+  pestle_backend_info_t info = {.struct_size = sizeof(info)};
+  for (size_t i = 0; i < pestle_context_backend_count(context); ++i) {
+    assert_ok(pestle_context_backend_info(context, i, &info));
+    if (!strcmp(info.name, name) && !info.backend) return info.reason;
+  }
+  return "";
+}
+
+// --- What is loaded ---
+
+static void test_all(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+  assert_string_equal(running(context), "thab");
+  assert_int_equal(pestle_context_device_count(context, "gpu"), 3);
+  assert_int_equal(pestle_context_device_count(context, "gpua"), 2);
+  assert_int_equal(pestle_context_device_count(context, "cpu"), 3);
+  assert_true(pestle_context_is_available(context, "gpu"));
+  assert_false(pestle_context_is_available(context, "moon"));
+  // Of three with one score that of this build, wherever it is in the order.
+  pestle_device_t* device;
+  assert_ok(pestle_context_device(context, "tie", &device));
+  assert_string_equal(pestle_device_backend_id(device), "tie v2");
+  assert_non_null(strstr(reason_of(context, "tie"), "it is of this build"));
+  pestle_context_release(context);
+}
+
+static void test_globs(void** state) {
+  (void)state;
+  static const char* const rows[][3] = {{"*", "a", "1"},
+                                        {"cuda*", "cuda-v13", "1"},
+                                        {"*v13", "cuda-v13", "1"},
+                                        {"c?da", "cuda", "1"},
+                                        {"c?da", "cda", "0"},
+                                        {"", "", "1"},
+                                        {"", "a", "0"},
+                                        {"*a*b", "xaxbxab", "1"},
+                                        {"*a*c", "xaxbxab", "0"},
+                                        {"**", "", "1"},
+                                        {"cuda", "cuda-v13", "0"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    assert_int_equal(pestle_glob_matches(rows[i][0], rows[i][1]),
+                     rows[i][2][0] == '1');
+  }
+}
+
+static bool take_strong(void* user, const pestle_candidate_t* candidate) {
+  ++*(int*)user;
+  assert_true(candidate->struct_size == sizeof(*candidate));
+  assert_non_null(candidate->abi_info);
+  assert_string_equal(candidate->abi_info->name, candidate->name);
+  assert_non_null(strstr(candidate->path, candidate->name));
+  return candidate->score >= 60;
+}
+
+static void test_filters(void** state) {
+  (void)state;
+  static const char* const gpus[] = {"gpu*"};
+  static const char* const variant[] = {"gpub-*", "tie-v3"};
+  pestle_backend_filter_t filter = {
+      .struct_size = sizeof(filter), .allowed = gpus, .allowed_count = 1};
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+  assert_ok(pestle_context_load_all(context, &filter));
+  // Nothing else is loaded behind the caller's back.
+  assert_string_equal(running(context), "ab");
+  assert_non_null(strstr(reason_of(context, "high"), "none of the 1 names"));
+  // Again, with others: what runs stays, what was refused is looked at anew.
+  filter = (pestle_backend_filter_t){
+      .struct_size = sizeof(filter), .blocked = variant, .blocked_count = 2};
+  size_t before = pestle_context_backend_count(context);
+  assert_ok(pestle_context_load_all(context, &filter));
+  assert_string_equal(running(context), "thab");
+  assert_int_equal(pestle_context_backend_count(context), before);
+  pestle_context_release(context);
+  int calls = 0;
+  filter = (pestle_backend_filter_t){
+      .struct_size = sizeof(filter), .accept = take_strong, .user = &calls};
+  context = open_with(REGISTRY_FOLDER, false);
+  assert_ok(pestle_context_load_all(context, &filter));
+  assert_string_equal(running(context), "hb");
+  assert_true(calls >= 7);
+  assert_non_null(strstr(reason_of(context, "gpua"), "filter does not take"));
+  // The built-in fallback is there whatever a filter says.
+  assert_true(pestle_context_is_available(context, "cpu"));
+  filter.struct_size = 0;
+  assert_code(pestle_context_load_all(context, &filter), INVALID_ARGUMENT);
+  pestle_context_release(context);
+}
+
+static void test_best(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, true);
+  assert_string_equal(running(context), "");
+  assert_ok(pestle_context_load_best(context, "tie"));
+  assert_string_equal(running(context), "t");
+  assert_ok(pestle_context_load_best(context, "tie"));
+  assert_error(pestle_context_load_best(context, "moon"), UNAVAILABLE,
+               "the moon is not full");
+  assert_error(pestle_context_load_best(context, "cheese"), NOT_FOUND,
+               "libpestle-cheese[-VARIANT].so");
+  assert_ok(pestle_context_load_best(context, "gpub"));
+  assert_string_equal(running(context), "tb");
+  assert_ok(pestle_context_load_all(context, NULL));
+  assert_string_equal(running(context), "thab");
+  pestle_context_release(context);
+}
+
+static void test_search_paths(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with("/nonexistent::/also-not", false);
+  assert_int_equal(pestle_context_search_path_count(context), 2);
+  assert_string_equal(pestle_context_search_path(context, 1), "/also-not");
+  assert_null(pestle_context_search_path(context, 2));
+  static const char* const folders[] = {"/nonexistent", REGISTRY_FOLDER};
+  assert_ok(pestle_context_set_search_paths(context, folders, 2));
+  assert_string_equal(pestle_context_search_path(context, 1), REGISTRY_FOLDER);
+  assert_string_equal(running(context), "thab");
+  static const char* const empty[] = {""};
+  assert_error(pestle_context_set_search_paths(context, empty, 1),
+               INVALID_ARGUMENT, "never searched");
+  pestle_context_release(context);
+  // Without an option two folders beside the library, and not the current one.
+  context = open_with(NULL, true);
+  assert_int_equal(pestle_context_search_path_count(context), 2);
+  assert_non_null(
+      strstr(pestle_context_search_path(context, 0), "/pestle/backends"));
+  for (size_t i = 0; i < 2; ++i)
+    assert_int_equal(pestle_context_search_path(context, i)[0], '/');
+  pestle_context_release(context);
+}
+
+// The levels of the table in runtime.h.
+static void test_log_levels(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(ABI_FOLDER, false);
+  assert_ok(pestle_context_load_backends(context));
+  static const char* const lines[] = {
+      "0 backend not used: " ABI_FOLDER "/libpestle-major.so: ",
+      "0 backend not used: " ABI_FOLDER "/libpestle-halves.so: ",
+      "1 backend not used: " ABI_FOLDER "/libpestle-text.so is not",
+      "1 backend not used: " ABI_FOLDER "/libpestle-fails.so: ",
+      "3 backend not used: " ABI_FOLDER "/libpestle-zero.so: ",
+      "3 backend not used: " ABI_FOLDER "/libpestle-pick-v1.so: ",
+      "2 backend good: score 10"};
+  for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+    if (strstr(log_text, lines[i])) continue;
+    print_error("no line '%s' in\n%s\n", lines[i], log_text);
+    fail();
+  }
+  pestle_context_release(context);
+}
+
+// --- Devices ---
+
+static void expect_index(pestle_context_t* context, const char* spec,
+                         int32_t index) {
+  pestle_device_t *device, *again;
+  char text[32];
+  assert_ok(pestle_context_device(context, spec, &device));
+  assert_int_equal(pestle_device_index(device), index);
+  snprintf(text, sizeof(text), "%s:%d", strstr(spec, "gpu") ? "gpu" : "cpu",
+           (int)index);
+  assert_ok(pestle_context_device(context, text, &again));
+  assert_ptr_equal(device, again);
+}
+
+static void test_indices(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+  expect_index(context, "gpub", 0);  // score 70
+  expect_index(context, "gpua:0", 1);
+  expect_index(context, "gpua:1", 2);
+  expect_index(context, "high", 0);
+  expect_index(context, "ref", 2);
+  pestle_context_release(context);
+}
+
+// A load when there are buffers: they and their devices stay what they were,
+// and only the numbers go up.
+static void test_late_load(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with("/nonexistent", false);
+  pestle_device_t *ref, *device;
+  pestle_buffer_t* buffer;
+  assert_ok(pestle_context_device(context, "cpu", &ref));
+  assert_string_equal(pestle_device_name(ref), "ref");
+  assert_ok(pestle_buffer_create(ref, 64, &buffer));
+  assert_ok(pestle_buffer_write(buffer, 0, "abc", 4));
+  assert_ok(pestle_context_load_backend(context,
+                                        REGISTRY_FOLDER "/libpestle-high.so"));
+  assert_ok(pestle_context_device(context, "cpu", &device));
+  assert_string_equal(pestle_device_name(device), "high");
+  assert_int_equal(pestle_device_index(ref), 1);
+  assert_ptr_equal(pestle_buffer_device(buffer), ref);
+  char text[4];
+  assert_ok(pestle_buffer_read(buffer, 0, text, 4));
+  assert_string_equal(text, "abc");
+  pestle_buffer_release(buffer);
+  pestle_context_release(context);
+}
+
+static void test_properties(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+  pestle_device_t* device;
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  assert_ok(pestle_context_device(context, "gpua:1", &device));
+  assert_ok(pestle_device_property(device, 0, &property));
+  assert_string_equal(property.name, "number");
+  assert_false(property.is_text);
+  assert_int_equal(property.integer, 1);
+  assert_ok(pestle_device_property(device, 1, &property));
+  assert_true(property.is_text);
+  assert_string_equal(property.text, "green");
+  assert_code(pestle_device_property(device, 2, &property), NOT_FOUND);
+  assert_ok(pestle_context_device(context, "high", &device));
+  assert_code(pestle_device_property(device, 0, &property), NOT_FOUND);
+  pestle_context_release(context);
+}
+
+// --- Memory ---
+
+static void test_cpu_memory(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with("/nonexistent", false);
+  pestle_device_t* device;
+  pestle_buffer_t *buffer, *other;
+  uint64_t bytes, before;
+  assert_ok(pestle_context_device(context, "ref", &device));
+  assert_ok(pestle_buffer_create(device, 1 << 20, &buffer));
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_ACTIVE, &bytes));
+  assert_int_equal(bytes, 1 << 20);
+  assert_ok(pestle_context_memory_get(context, PESTLE_MEMORY_ACTIVE, &bytes));
+  assert_int_equal(bytes, 1 << 20);
+  // A limit, and what it says.
+  assert_ok(
+      pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT, 3 << 19, &before));
+  assert_int_equal(before, 0);
+  assert_error(pestle_buffer_create(device, 1 << 20, &other),
+               RESOURCE_EXHAUSTED, "raise its memory limit");
+  assert_ok(pestle_buffer_create(device, 1 << 19, &other));
+  pestle_buffer_release(other);
+  assert_ok(pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT, 0, &before));
+  assert_int_equal(before, 3 << 19);
+  // What is kept, and given back.
+  pestle_buffer_release(buffer);
+  assert_ok(pestle_context_memory_get(context, PESTLE_MEMORY_CACHE, &bytes));
+  assert_int_equal(bytes, 3 << 19);
+  assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_CACHE, 0, NULL));
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_CACHE, &bytes));
+  assert_int_equal(bytes, 0);
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_PEAK, &bytes));
+  assert_int_equal(bytes, 3 << 19);
+  assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_PEAK, 0, NULL));
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_PEAK, &bytes));
+  assert_int_equal(bytes, 0);
+  // Nothing is kept under a limit of 0.
+  assert_ok(
+      pestle_device_memory_set(device, PESTLE_MEMORY_CACHE_LIMIT, 0, &before));
+  assert_int_equal(before, 256 << 20);
+  assert_ok(pestle_buffer_create(device, 4096, &buffer));
+  pestle_buffer_release(buffer);
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_CACHE, &bytes));
+  assert_int_equal(bytes, 0);
+  // What cannot be.
+  assert_error(pestle_device_memory_set(device, PESTLE_MEMORY_PEAK, 7, NULL),
+               INVALID_ARGUMENT, "to 0 alone");
+  assert_error(pestle_device_memory_set(device, PESTLE_MEMORY_TOTAL, 7, NULL),
+               UNSUPPORTED, "total memory");
+  assert_code(pestle_device_memory_get(device, (pestle_memory_t)77, &bytes),
+              UNSUPPORTED);
+  pestle_context_release(context);
+}
+
+static uint64_t number(pestle_context_t* context, const char* spec,
+                       pestle_memory_t what) {
+  pestle_device_t* device;
+  uint64_t bytes;
+  assert_ok(pestle_context_device(context, spec, &device));
+  assert_ok(pestle_device_memory_get(device, what, &bytes));
+  return bytes;
+}
+
+static void test_gpu_memory(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+  uint64_t bytes;
+  assert_int_equal(number(context, "gpua:1", PESTLE_MEMORY_TOTAL), 1016);
+  assert_ok(pestle_context_memory_get(context, PESTLE_MEMORY_TOTAL, &bytes));
+  assert_int_equal(bytes, 1006 + 1016 + 5006);
+  // With two backends a limit for all means nothing, but these do.
+  assert_error(pestle_context_memory_set(context, PESTLE_MEMORY_LIMIT, 9, NULL),
+               INVALID_ARGUMENT, "there are 2 gpu backends");
+  assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_CACHE, 0, &bytes));
+  assert_int_equal(bytes, 1002 + 1012 + 5002);
+  assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_PEAK, 0, NULL));
+  static const char* const all[] = {"gpua:0", "gpua:1", "gpub"};
+  for (size_t i = 0; i < 3; ++i) {
+    assert_int_equal(number(context, all[i], PESTLE_MEMORY_CACHE), 0);
+    assert_int_equal(number(context, all[i], PESTLE_MEMORY_PEAK), 0);
+  }
+  pestle_device_t* device;
+  assert_ok(pestle_context_device(context, "gpub", &device));
+  assert_ok(pestle_device_memory_set(device, PESTLE_MEMORY_LIMIT, 9, &bytes));
+  assert_int_equal(bytes, 5004);
+  assert_int_equal(number(context, "gpub", PESTLE_MEMORY_LIMIT), 9);
+  pestle_context_release(context);
+  // With one, however many devices it has, it is for all of them.
+  static const char* const one[] = {"gpua"};
+  pestle_backend_filter_t filter = {
+      .struct_size = sizeof(filter), .allowed = one, .allowed_count = 1};
+  context = open_with(REGISTRY_FOLDER, false);
+  assert_ok(pestle_context_load_all(context, &filter));
+  assert_ok(
+      pestle_context_memory_set(context, PESTLE_MEMORY_CACHE_LIMIT, 8, NULL));
+  assert_int_equal(number(context, "gpua:0", PESTLE_MEMORY_CACHE_LIMIT), 8);
+  assert_int_equal(number(context, "gpua:1", PESTLE_MEMORY_CACHE_LIMIT), 8);
+  pestle_context_release(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_all),          cmocka_unit_test(test_globs),
+      cmocka_unit_test(test_filters),      cmocka_unit_test(test_best),
+      cmocka_unit_test(test_search_paths), cmocka_unit_test(test_log_levels),
+      cmocka_unit_test(test_indices),      cmocka_unit_test(test_late_load),
+      cmocka_unit_test(test_properties),   cmocka_unit_test(test_cpu_memory),
+      cmocka_unit_test(test_gpu_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

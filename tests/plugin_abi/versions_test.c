@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugins of other minor versions in this host: one compiled with the headers of
+// minor version 0, whose tables end where they ended then, and one that is
+// newer, with tables that are longer than this host knows. And two variants of
+// one backend side by side.
+#include <math.h>
+
+#include "pestle/pestle.h"
+#include "test.h"
+
+static const char text[] =
+    "func.func public @main(%x: tensor<4x9xf32>) -> tensor<4x9xf32> {\n"
+    "  %0 = stablehlo.exponential %x : tensor<4x9xf32>\n"
+    "  %1 = stablehlo.add %0, %x : tensor<4x9xf32>\n"
+    "  return %1 : tensor<4x9xf32>\n"
+    "}\n";
+enum { COUNT = 36 };
+
+static pestle_context_t* open_context(const char* folder) {
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = "",
+                                      .threads = 1,
+                                      .strict = true,
+                                      .backend_path = folder};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&options, &context));
+  return context;
+}
+
+static void run_on(pestle_context_t* context, const char* name) {
+  pestle_device_t* device;
+  pestle_module_t* module;
+  pestle_plan_t* plan;
+  pestle_executable_t* executable;
+  assert_ok(pestle_context_device(context, name, &device));
+  assert_ok(
+      pestle_module_parse(context, text, strlen(text), "m.mlir", &module));
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .no_cache = true};
+  assert_ok(pestle_compile(context, module, device, &options, &plan));
+  assert_ok(pestle_executable_create(context, plan, device, &executable));
+  float x[COUNT], y[COUNT];
+  for (int i = 0; i < COUNT; ++i)
+    x[i] = (float)(i - 18) / 5;
+  int64_t shape[2] = {4, 9};
+  pestle_tensor_t in = {.data = x,
+                        .device = {PESTLE_DEVICE_CPU, 0},
+                        .ndim = 2,
+                        .dtype = pestle_dtype_to_dlpack(PESTLE_F32),
+                        .shape = shape};
+  pestle_tensor_t out = in;
+  out.data = y;
+  assert_ok(pestle_executable_run(executable, NULL, &in, 1, &out, 1, NULL));
+  for (int i = 0; i < COUNT; ++i) {
+    float want = expf(x[i]) + x[i];
+    // exp within 2 ulp, and the sum's own rounding.
+    assert_true(fabsf(y[i] - want) <= 4e-7f * (1 + fabsf(want) + expf(x[i])));
+  }
+  pestle_executable_release(executable);
+  pestle_plan_release(plan);
+  pestle_module_release(module);
+}
+
+static void test_old_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER);
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_true(backend->device->struct_size < sizeof(pestle_device_api_t));
+  run_on(context, "example");
+  // What it has no slot for is answered for it, or refused with a sentence.
+  pestle_device_t* device;
+  uint64_t bytes;
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  assert_ok(pestle_context_device(context, "example", &device));
+  assert_error(pestle_device_property(device, 0, &property), NOT_FOUND,
+               "example has no properties");
+  assert_ok(pestle_device_memory_get(device, PESTLE_MEMORY_ACTIVE, &bytes));
+  assert_error(pestle_device_memory_get(device, PESTLE_MEMORY_TOTAL, &bytes),
+               UNSUPPORTED, "total memory");
+  pestle_context_release(context);
+}
+
+static void test_newer_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(FAKE_FOLDER);
+  const pestle_backend_t* backend = pestle_context_backend(context, "longer");
+  assert_non_null(backend);
+  assert_true(backend->struct_size > sizeof(pestle_backend_t));
+  assert_true(backend->device->struct_size > sizeof(pestle_device_api_t));
+  pestle_context_release(context);
+}
+
+#ifdef LLVM_FOLDER
+static void test_two_variants(void** state) {
+  (void)state;
+  pestle_context_t* a = open_context("/nonexistent");
+  pestle_context_t* b = open_context("/nonexistent");
+  static const char* const files[] = {LLVM_FOLDER "/libpestle-llvm-v19.so",
+                                      LLVM_FOLDER "/libpestle-llvm-v16.so"};
+  assert_ok(pestle_context_load_backend(a, files[0]));
+  assert_ok(pestle_context_load_backend(b, files[1]));
+  // By turns, so that each meets the other's state if there is any.
+  for (int i = 0; i < 2; ++i) {
+    run_on(a, "llvm");
+    run_on(b, "llvm");
+  }
+  const char *of_a, *of_b;
+  const pestle_backend_t* in_a = pestle_context_backend(a, "llvm");
+  const pestle_backend_t* in_b = pestle_context_backend(b, "llvm");
+  assert_ok(in_a->target->toolchain_id(in_a->self, &of_a));
+  assert_ok(in_b->target->toolchain_id(in_b->self, &of_b));
+  assert_non_null(strstr(of_a, "llvm-19"));
+  assert_non_null(strstr(of_b, "llvm-16"));
+  // Of one name they compete in a context: the newer one serves.
+  pestle_context_t* both = open_context(LLVM_FOLDER);
+  in_a = pestle_context_backend(both, "llvm");
+  assert_ok(in_a->target->toolchain_id(in_a->self, &of_a));
+  assert_non_null(strstr(of_a, "llvm-19"));
+  pestle_context_release(both);
+  pestle_context_release(a);
+  pestle_context_release(b);
+}
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_old_plugin),
+      cmocka_unit_test(test_newer_plugin),
+#ifdef LLVM_FOLDER
+      cmocka_unit_test(test_two_variants),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
