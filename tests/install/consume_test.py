@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Installs the build, moves the tree elsewhere and uses it as a stranger would:
-a CMake project in C and C++, pkg-config from C and C++, and the pestle command."""
+a CMake project in C and C++, pkg-config from C and C++, the pestle command, and
+a plugin of another compiler's in a host with Pestle beside or in itself."""
 
 import os
 import pathlib
@@ -39,13 +40,17 @@ def library_dir(prefix):
     return next(prefix.rglob("libpestle.so")).parent
 
 
+def has_compiler():
+    return cache_entry("PESTLE_RUNTIME_ONLY") != "ON"
+
+
 def check_cmake(prefix, work, flags):
     out = work / "cmake"
     compiler = cache_entry("CMAKE_C_COMPILER")
     run("cmake", "-S", HERE / "cmake", "-B", out,
         f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_FLAGS={flags}",
         f"-DCMAKE_CXX_FLAGS={flags}",
-        f"-DCMAKE_C_COMPILER={compiler}",
+        f"-DCMAKE_C_COMPILER={compiler}", f"-DPESTLE_HOSTS={has_compiler()}",
         # A sanitizer's runtime must be that of the library's compiler.
         *([f"-DCMAKE_CXX_COMPILER={compiler.replace('clang', 'clang++')}"]
           if flags and "clang" in compiler else []))
@@ -56,6 +61,54 @@ def check_cmake(prefix, work, flags):
             assert text.startswith("pestle "), text
     plugin = out / "backends" / "libpestle-empty-test.so"
     assert plugin.exists(), "pestle_add_plugin() made no plugin"
+
+
+def other_compiler(flags):
+    """Not the one that built Pestle, but with sanitizers, whose runtimes must
+    be the same."""
+    own = cache_entry("CMAKE_C_COMPILER")
+    if flags:
+        return own
+    others = ("gcc", "cc") if "clang" in own else ("clang-19", "clang")
+    return next((found for found in map(shutil.which, others) if found), None)
+
+
+def check_third_party(prefix, work, flags):
+    """plugins/example, as a stranger would build and ship it."""
+    compiler = other_compiler(flags)
+    if not has_compiler() or not compiler:
+        print("no third party: no compiler in this build, or no other one here")
+        return
+    # A copy, so that nothing of the tree can be found from it.
+    source = work / "example"
+    shutil.copytree(HERE.parents[1] / "plugins" / "example", source)
+    out = work / "example-build"
+    run("cmake", "-S", source, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_C_FLAGS=-Wall -Wextra -Werror {flags}")
+    run("cmake", "--build", out)
+    plugin = out / "backends" / "libpestle-example.so"
+    needed = run("readelf", "-d", plugin)
+    assert "libpestle" not in needed.replace("libpestle-example", ""), needed
+    exported = [line.split()[-1]
+                for line in run("nm", "-D", "--defined-only",
+                                plugin).splitlines()]
+    assert sorted(exported) == ["pestle_backend_abi_info", "pestle_backend_init",
+                                "pestle_backend_score"], exported
+    for host in ("host", "host-static"):
+        text = run(work / "cmake" / host, plugin, "example")
+        assert text == "right on example\n", text
+    check_kit(prefix, work, plugin)
+
+
+def check_kit(prefix, work, plugin):
+    """The stranger holds the plugin against the reference."""
+    text = run(prefix / "bin" / "pestle", "plugins", "--why", "--backend-path",
+               plugin.parent)
+    assert "used: score 1" in text, text
+    text = run(prefix / "bin" / "pestle", "plugins", "test", plugin, "--ops",
+               "add,exponential,select,transpose,reduce")
+    assert "WRONG 0" in text, text
 
 
 def check_pkg_config(prefix, work, flags):
@@ -109,6 +162,7 @@ def main():
         (work / "first").rename(prefix)
         check_cmake(prefix, work, flags)
         check_pkg_config(prefix, work, flags)
+        check_third_party(prefix, work, flags)
         check_command(prefix, work)
     return 0
 
