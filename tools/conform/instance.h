@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the structured ops' sweep: an instance (one op on one dtype,
-// shape and variant) is built as a module, evaluated by ir/ref, compiled and run
-// on each device with inputs and outputs given as dense, offset, gapped,
-// reversed, transposed and repeating views, and compared.
-#ifndef PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_H_
-#define PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_H_
+// One op on one dtype, shape and variant: built as a module, evaluated by ir/ref,
+// compiled and run with inputs and outputs given as dense, offset, gapped,
+// reversed, transposed and repeating views, and compared. The tests of codegen/
+// and the conformance kit of plugins share it; each has its own report().
+#ifndef PESTLE_TOOLS_CONFORM_INSTANCE_H_
+#define PESTLE_TOOLS_CONFORM_INSTANCE_H_
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "ir/graph.h"
 #include "ir/ref/ref.h"
 #include "pestle/pestle.h"
-#include "test.h"
+#include "tools/conform/check.h"
 
 enum { MAX_ARGS = 8, MAX_RESULTS = 24 };
 
@@ -76,31 +76,7 @@ struct row_t {
   bool (*build)(instance_t* t);
 };
 
-typedef enum stage_t { BY_IR_REF = 1, BY_REF = 2, BY_LLVM = 4 } stage_t;
-enum { BY_TARGETS = BY_REF | BY_LLVM, BY_ALL = BY_REF | BY_LLVM | BY_IR_REF };
-
-// What is known to be UNSUPPORTED, counted by the first stage that reports it.
-// An instance that no row names fails the test, and so does another count: a new
-// gap and a closed one are both noticed.
-typedef struct gap_t {
-  pestle_op_t op;
-  const char* what;    // variant; NULL: all
-  uint32_t dtypes;     // bits 1 << dtype
-  unsigned stages;     // that report it
-  size_t count;        // of instances in the short sweep
-  const char* reason;  // part of the sentence
-} gap_t;
-
-typedef struct sweep_t {
-  const gap_t* gaps;
-  size_t gap_count;
-  size_t hits[64];
-  size_t instances, runs, failures;
-  size_t failed_before;  // the row that runs
-} sweep_t;
-
 static pestle_context_t *strict_context, *lenient_context;
-static sweep_t sweep;
 
 // --- Building ---
 
@@ -497,21 +473,9 @@ static inline void describe(const instance_t* t, const char* how, char* out,
            t->shape->name, dims, how, *t->how ? ", " : "", t->how);
 }
 
-enum { MAX_MESSAGES = 12 };  // a row
-
+// Told of everything that is not as it should be; of whoever includes this.
 static inline void report(const instance_t* t, const char* how,
-                          const char* message) {
-  char text[256];
-  if (sweep.failures++ - sweep.failed_before >= MAX_MESSAGES) return;
-  describe(t, how, text, sizeof(text));
-  print_error("%s: %s\n", text, message);
-  if (!getenv("PESTLE_TEST_PRINT")) return;
-  char* printed;
-  size_t size;
-  assert_ok(pestle_module_print(t->module, 0, &printed, &size));
-  print_error("%s\n", printed);
-  pestle_context_free(t->module->context, printed, size + 1);
-}
+                          const char* message);
 
 static inline void compare(const instance_t* t, const char* how,
                            const expected_t* e, size_t result,
@@ -535,35 +499,9 @@ static inline void compare(const instance_t* t, const char* how,
   }
 }
 
-// --- Gaps ---
-
-static inline bool gap_names(const gap_t* gap, const instance_t* t,
-                             stage_t stage, const char* message) {
-  return gap->op == t->row->op && gap->stages & stage &&
-         gap->dtypes >> t->dtype & 1 &&
-         (!gap->what || !strcmp(gap->what, t->what)) &&
-         strstr(message, gap->reason);
-}
-
-// Whether |stage| can do |t|; what it says if not must be in the table. Takes
-// the status over.
-static inline bool check_gap(const instance_t* t, stage_t stage,
-                             const char* how, pestle_status_t status) {
-  if (!status) return true;
-  const char* message = pestle_status_message(status);
-  bool known = false;
-  for (size_t i = 0; i < sweep.gap_count && !known; ++i) {
-    unsigned stages = sweep.gaps[i].stages;
-    known = gap_names(&sweep.gaps[i], t, stage, message);
-    if (known && stage == (stages & (0 - stages))) ++sweep.hits[i];
-  }
-  bool unsupported = pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED;
-  if (!unsupported || !known) report(t, how, message);
-  pestle_status_release(status);
-  return false;
-}
-
 // --- Running ---
+
+static size_t view_runs;
 
 static inline void run_views(const instance_t* t, const char* how,
                              pestle_executable_t* exe, const expected_t* e,
@@ -583,7 +521,7 @@ static inline void run_views(const instance_t* t, const char* how,
   }
   pestle_status_t status = pestle_executable_run(
       exe, NULL, inputs, t->arg_count, outputs, e->count, NULL);
-  ++sweep.runs;
+  ++view_runs;
   if (status) report(t, how, pestle_status_message(status));
   for (size_t i = 0; i < e->count && !status; ++i) {
     if (mode == VIEW_DENSE) {
@@ -646,78 +584,4 @@ static inline pestle_status_t compile(const instance_t* t, const char* spec,
   return NULL;
 }
 
-static inline void run_device(const instance_t* t, pestle_context_t* context,
-                              const char* spec, stage_t stage,
-                              const expected_t* e, const expected_t* repeated) {
-  pestle_device_t* device;
-  pestle_executable_t* exe;
-  // `ref` as a target with lanes.
-  bool simt = !strcmp(spec, "simt");
-  pestle_status_t status =
-      pestle_context_device(context, simt ? "ref" : spec, &device);
-  if (status) {  // not built, or not this machine
-    pestle_status_release(status);
-    return;
-  }
-  status = compile(t, spec, context, device, &exe);
-  bool strict = context == strict_context;
-  if ((!strict || simt) &&
-      pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
-    pestle_status_release(status);  // `ref` cannot either: counted there
-    return;
-  }
-  if (!check_gap(t, strict ? stage : 0, spec, status)) {
-    // What a target lacks falls back to `ref` where that is allowed.
-    if (strict && e) run_device(t, lenient_context, spec, stage, e, repeated);
-    return;
-  }
-  if (e) run_all_views(t, spec, exe, e, repeated);
-  pestle_executable_release(exe);
-}
-
-// Whether the row's variant goes with the shape.
-static inline bool run_instance(instance_t* t) {
-  expected_t e, repeated;
-  t->what = "";
-  t->check = CHECK_BITS;
-  if (!t->row->build(t)) {
-    assert_null(t->module);
-    return false;
-  }
-  ++sweep.instances;
-  assert_ok(pestle_module_verify(t->module));
-  pestle_status_t status = expected_make(t, false, &e);
-  bool can = !status;
-  if (!status) status = expected_make(t, true, &repeated);
-  // Without a reference there is nothing to compare, but compiling may fail in
-  // no other way than UNSUPPORTED.
-  bool known = check_gap(t, BY_IR_REF, "ir/ref", status);
-  run_device(t, strict_context, "ref", BY_REF, known ? &e : NULL, &repeated);
-  run_device(t, strict_context, "simt", BY_REF, known ? &e : NULL, &repeated);
-  run_device(t, strict_context, "llvm", BY_LLVM, known ? &e : NULL, &repeated);
-  expected_free(t, &e);
-  if (can) expected_free(t, &repeated);
-  pestle_module_release(t->module);
-  return true;
-}
-
-static inline int sweep_setup(void** state) {
-  (void)state;
-  pestle_context_options_t options = {.struct_size = sizeof(options),
-                                      .use_environment = true,
-                                      .strict = true,
-                                      .no_cache = true};
-  assert_ok(pestle_context_create(&options, &strict_context));
-  options.strict = false;
-  assert_ok(pestle_context_create(&options, &lenient_context));
-  return 0;
-}
-
-static inline int sweep_teardown(void** state) {
-  (void)state;
-  pestle_context_release(strict_context);
-  pestle_context_release(lenient_context);
-  return 0;
-}
-
-#endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_H_
+#endif  // PESTLE_TOOLS_CONFORM_INSTANCE_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances of the ops that are kernels of their own.
-#ifndef PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_
-#define PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_
+#ifndef PESTLE_TOOLS_CONFORM_OPS_DIRECT_H_
+#define PESTLE_TOOLS_CONFORM_OPS_DIRECT_H_
 
-#include "unit/codegen/conform_ops.h"
-#include "unit/codegen/conform_ops_fold.h"
-#include "unit/codegen/conform_ops_move.h"
+#include "tools/conform/instance.h"
+#include "tools/conform/ops_fold.h"
+#include "tools/conform/ops_move.h"
 
 // --- sort ---
 
@@ -415,4 +415,4 @@ static inline bool build_batch_norm(instance_t* t) {
   return true;
 }
 
-#endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_DIRECT_H_
+#endif  // PESTLE_TOOLS_CONFORM_OPS_DIRECT_H_

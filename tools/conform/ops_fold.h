@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances of folds, contractions, control and composites.
-#ifndef PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_FOLD_H_
-#define PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_FOLD_H_
+#ifndef PESTLE_TOOLS_CONFORM_OPS_FOLD_H_
+#define PESTLE_TOOLS_CONFORM_OPS_FOLD_H_
 
-#include "unit/codegen/conform_ops.h"
-#include "unit/codegen/conform_ops_move.h"
+#include "tools/conform/instance.h"
+#include "tools/conform/ops_move.h"
 
 // --- Regions ---
 
@@ -808,4 +808,4 @@ static inline bool build_quantisation(instance_t* t) {
   return true;
 }
 
-#endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_FOLD_H_
+#endif  // PESTLE_TOOLS_CONFORM_OPS_FOLD_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances of the ops that make or move elements: sources, conversions, views,
 // computed indices.
-#ifndef PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_MOVE_H_
-#define PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_MOVE_H_
+#ifndef PESTLE_TOOLS_CONFORM_OPS_MOVE_H_
+#define PESTLE_TOOLS_CONFORM_OPS_MOVE_H_
 
-#include "unit/codegen/conform_ops.h"
+#include "tools/conform/instance.h"
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
@@ -494,4 +494,4 @@ static inline bool build_gather(instance_t* t) {
   return true;
 }
 
-#endif  // PESTLE_TESTS_UNIT_CODEGEN_CONFORM_OPS_MOVE_H_
+#endif  // PESTLE_TOOLS_CONFORM_OPS_MOVE_H_
