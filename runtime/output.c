@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/checked.h"
+#include "base/require.h"
 #include "runtime/executable.h"
 
 // --- Allocated outputs ---
@@ -86,6 +88,38 @@ void pestle_tensor_release(pestle_executable_t* executable,
   tensor->data = NULL;
   tensor->shape = NULL;
   tensor->strides = NULL;
+}
+
+pestle_status_t pestle_tensor_read(pestle_executable_t* executable,
+                                   const pestle_tensor_t* tensor, void* data,
+                                   size_t size) {
+  PESTLE_REQUIRE(executable && tensor && tensor->data && (data || !size),
+                 "an executable, a tensor with data and the host's bytes");
+  int64_t count, bytes = 0;
+  int64_t element = pestle_dtype_size(pestle_dtype_from_dlpack(tensor->dtype));
+  if (!pestle_checked_count(tensor->shape, (size_t)tensor->ndim, &count) ||
+      !pestle_checked_mul_i64(count, element, &bytes) ||
+      (uint64_t)bytes != size) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "%zu bytes were asked for of a tensor of %" PRId64,
+                        size, bytes);
+  }
+  const pestle_device_t* home = executable->home;
+  const char* source = pestle_view_data(tensor);
+  if (tensor->device.device_type == PESTLE_DEVICE_CPU) {
+    pestle_view_copy(tensor->ndim, tensor->shape, (size_t)element, source,
+                     tensor->strides, data, NULL);
+    return NULL;
+  }
+  if (tensor->device.device_type != home->dl.device_type ||
+      tensor->device.device_id != home->dl.device_id ||
+      !pestle_view_is_dense(tensor)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "the tensor is not on device %s without gaps between "
+                        "its elements",
+                        home->name);
+  }
+  return pestle_device_read(home, source, data, size);
 }
 
 // --- After a run ---

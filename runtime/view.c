@@ -44,7 +44,7 @@ static pestle_status_t wrong_dtype(const pestle_tensor_t* view,
       pestle_dtype_info(io->info.dtype)->name);
 }
 
-static bool is_dense(const pestle_tensor_t* view) {
+bool pestle_view_is_dense(const pestle_tensor_t* view) {
   if (!view->strides) return true;
   int64_t expected = 1;
   for (int32_t i = view->ndim; i-- > 0;) {
@@ -149,7 +149,7 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
                         io->info.name);
   }
   uintptr_t base = (uintptr_t)pestle_view_data(view);
-  *out_dense = !io->size || is_dense(view);
+  *out_dense = !io->size || pestle_view_is_dense(view);
   *out_range = (pestle_view_range_t){base, base + io->size};
   if (!io->size) return NULL;
   if (!view->data) {

@@ -40,6 +40,9 @@ PESTLE_NODISCARD pestle_status_t pestle_view_check(
     const pestle_tensor_t* view, const pestle_exec_io_t* io, const char* kind,
     pestle_view_range_t* out_range, bool* out_dense);
 
+// Whether a view is row-major without gaps.
+bool pestle_view_is_dense(const pestle_tensor_t* view);
+
 // Writes row-major strides, in elements.
 void pestle_view_dense_strides(int32_t rank, const int64_t* dims,
                                int64_t* out_strides);

@@ -469,6 +469,14 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_executable_run(
 PESTLE_API void pestle_tensor_release(pestle_executable_t* executable,
                                       pestle_tensor_t* tensor);
 
+// Copies the elements of |tensor|, row-major, to the |size| bytes of the host at
+// |data|, and returns when that is done: of an output on the executable's device
+// for one. Waits for no stream. INVALID_ARGUMENT: another size than the
+// tensor's, another device, or gaps between elements on a device that is no CPU.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_tensor_read(pestle_executable_t* executable,
+                   const pestle_tensor_t* tensor, void* data, size_t size);
+
 // --- Plan cache ---
 
 // Called on a miss; makes the plan. |user| is the caller's.
