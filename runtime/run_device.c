@@ -234,7 +234,8 @@ static pestle_status_t leave_queued(const device_run_t* r, uint64_t stream) {
                                  &frame->done));
   }
   PESTLE_TRY(api->event_signal(home->backend->self, frame->done,
-                               r->queue->stream, ++frame->done_count));
+                               r->queue->stream, frame->done_count + 1));
+  ++frame->done_count;  // What will come: a wait for another would not end.
   frame->stream = stream;
   frame->queued = true;
   return NULL;

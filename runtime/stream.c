@@ -337,8 +337,11 @@ static pestle_status_t native_signal(pestle_stream_t* stream,
   pestle_device_event_t* native = pestle_event_native(event, &device);
   uint64_t ticket = pestle_event_take_ticket(event);
   if (native && device->backend == backend) {
-    return backend->device->event_signal(backend->self, native,
-                                         stream->native.stream, ticket);
+    pestle_status_t status = backend->device->event_signal(
+        backend->self, native, stream->native.stream, ticket);
+    // The ticket is given out: a wait for it must end.
+    if (status) pestle_status_release(pestle_event_signal(event, ticket));
+    return status;
   }
   pestle_status_t status = pestle_queue_wait(&stream->native);
   return pestle_status_join(status, pestle_event_signal(event, ticket));

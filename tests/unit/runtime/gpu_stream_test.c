@@ -247,6 +247,23 @@ static void test_events(void** state) {
   gpu_context_end(context);
 }
 
+// A record that fails leaves nobody waiting.
+static void test_failed_record(void** state) {
+  (void)state;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_device_t* device = gpu_device(context, "mock");
+  pestle_stream_t* stream;
+  pestle_event_t* event;
+  assert_ok(pestle_event_create(device, &event));
+  assert_ok(pestle_stream_create(device, &stream));
+  mock_fail(MOCK_EVENT_SIGNAL, 1, PESTLE_STATUS_INTERNAL);
+  assert_code(pestle_event_record(event, stream), INTERNAL);
+  assert_ok(pestle_event_wait(event, NULL));
+  pestle_stream_release(stream);
+  pestle_event_release(event);
+  gpu_context_end(context);
+}
+
 // Within a backend nobody waits: both calls return before the kernels run.
 static void test_native_events(void** state) {
   (void)state;
@@ -537,12 +554,19 @@ static void test_steady_state(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_asynchronous),  TEST(test_host_views),
-      TEST(test_frames),        TEST(test_late_failure),
-      TEST(test_wrong_streams), TEST(test_events),
-      TEST(test_native_events), TEST(test_fences),
-      TEST(test_recordings),    TEST(test_recordings_of_host_views),
-      TEST(test_no_recordings), TEST(test_steady_state),
+      TEST(test_asynchronous),
+      TEST(test_host_views),
+      TEST(test_frames),
+      TEST(test_late_failure),
+      TEST(test_wrong_streams),
+      TEST(test_events),
+      TEST(test_failed_record),
+      TEST(test_native_events),
+      TEST(test_fences),
+      TEST(test_recordings),
+      TEST(test_recordings_of_host_views),
+      TEST(test_no_recordings),
+      TEST(test_steady_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
