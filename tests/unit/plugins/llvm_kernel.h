@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "codegen/kir_build.h"
+#include "kernel_host.h"
+#include "kernel_values.h"
 #include "pestle/plugin.h"
 #include "plugins/ref/ref.h"
 #include "test.h"
@@ -22,47 +24,6 @@ const char* __tsan_default_suppressions(void) {
   return "race:libLLVM\nmutex:libLLVM\ndeadlock:libLLVM\n";
 }
 #endif
-
-// --- Host ---
-
-static pestle_test_allocator_t host_memory;
-
-static pestle_status_t host_status(void* self, int32_t code, const char* file,
-                                   int32_t line, const char* message) {
-  (void)self;
-  return pestle_status_make((pestle_status_code_t)code, file, line, "%s",
-                            message);
-}
-static void host_release(void* self, pestle_status_t status) {
-  (void)self;
-  pestle_status_release(status);
-}
-static void* host_alloc(void* self, size_t size) {
-  (void)self;
-  pestle_allocator_t a = pestle_test_allocator(&host_memory);
-  return a.resize(a.self, NULL, 0, size, 64);
-}
-static void host_free(void* self, void* data, size_t size) {
-  (void)self;
-  pestle_allocator_t a = pestle_test_allocator(&host_memory);
-  if (data) a.resize(a.self, data, size, 0, 64);
-}
-static void host_log(void* self, int32_t level, const char* message) {
-  (void)self;
-  (void)level;
-  (void)message;
-}
-
-static const pestle_host_t test_host = {
-    .struct_size = sizeof(pestle_host_t),
-    .abi_major = PESTLE_ABI_MAJOR,
-    .abi_minor = PESTLE_ABI_MINOR,
-    .status_make = host_status,
-    .status_release = host_release,
-    .alloc = host_alloc,
-    .free = host_free,
-    .log = host_log,
-};
 
 // --- The plugin ---
 
@@ -164,79 +125,6 @@ typedef struct arena_t {
   void* scratch;
 } arena_t;
 
-// Fills |count| elements of |dtype| at |data|.
-typedef void (*fill_fn_t)(const char* name, pestle_dtype_t dtype, void* data,
-                          size_t count);
-
-static inline uint32_t test_random(uint32_t* seed) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return *seed >> 8;
-}
-
-// Ordinary values and every kind of odd one.
-static inline void fill_any(const char* name, pestle_dtype_t dtype, void* data,
-                            size_t count) {
-  static const double odd[] = {
-      0.0,          -0.0,   1.0,     -1.0,   0.5,    -0.5,  1.5,
-      2.5,          -2.5,   1e-42,   -1e-40, 1e30,   -1e30, 127.5,
-      -128.5,       255.5,  32767.6, 65504., 65520., 3e9,   -3e9,
-      2e19,         -2e19,  5.9e-8,  -6e-5,  1e-300, 1e300, 2147483647.,
-      -2147483648., 9.3e18, 0.1,     1e9};
-  uint32_t seed = 12345;
-  for (const char* c = name; *c; ++c)
-    seed = seed * 31 + (unsigned char)*c;
-  size_t size = pestle_dtype_size(dtype);
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t bits = (uint64_t)test_random(&seed) << 40 ^
-                    (uint64_t)test_random(&seed) << 20 ^ test_random(&seed);
-    uint32_t pick = test_random(&seed) % 64;
-    if (dtype == PESTLE_F32 || dtype == PESTLE_F64) {
-      double v = pick < 32 ? odd[pick] : ((double)(bits % 20000) - 1e4) / 37.;
-      if (pick == 60) v = NAN;
-      if (pick == 61) v = INFINITY;
-      if (pick == 62) v = -INFINITY;
-      if (dtype == PESTLE_F32) {
-        float f = (float)v;
-        memcpy(&bits, &f, sizeof f);
-      } else {
-        memcpy(&bits, &v, sizeof v);
-      }
-    } else if (pick < 24) {
-      static const uint64_t edge[] = {0,
-                                      1,
-                                      2,
-                                      3,
-                                      7,
-                                      8,
-                                      15,
-                                      31,
-                                      32,
-                                      63,
-                                      64,
-                                      127,
-                                      128,
-                                      255,
-                                      (uint64_t)INT64_MAX,
-                                      (uint64_t)INT64_MIN,
-                                      UINT64_MAX,
-                                      0x7fffffff,
-                                      0x80000000,
-                                      UINT64_MAX - 1,
-                                      0x7fff,
-                                      0x8000,
-                                      0x80,
-                                      0xfffffffe};
-      bits = edge[pick];
-    } else if (pick < 48) {
-      bits %= 50;
-    }
-    if (dtype == PESTLE_I1) bits &= 1;
-    if (dtype == PESTLE_U4) bits &= 15;
-    if (dtype == PESTLE_I4) bits = ((bits & 15) ^ 8) - 8;
-    memcpy((char*)data + i * size, &bits, size);
-  }
-}
-
 static inline void arena_init(arena_t* a, const pestle_kir_t* k,
                               fill_fn_t fill) {
   *a = (arena_t){0};
@@ -260,25 +148,6 @@ static inline void arena_deinit(arena_t* a) {
   for (uint32_t i = 0; i < a->count; ++i)
     free(a->block[i]);
   free(a->scratch);
-}
-
-static inline bool same_element(pestle_dtype_t dtype, const void* a,
-                                const void* b) {
-  size_t size = pestle_dtype_size(dtype);
-  uint64_t x = 0, y = 0;
-  memcpy(&x, a, size);
-  memcpy(&y, b, size);
-  if (x == y) return true;
-  // Which NaN is not promised.
-  if (dtype == PESTLE_F32)
-    return isnan(*(const float*)a) && isnan(*(const float*)b);
-  if (dtype == PESTLE_F64)
-    return isnan(*(const double*)a) && isnan(*(const double*)b);
-  if (dtype == PESTLE_F16)
-    return (x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00;
-  if (dtype == PESTLE_BF16)
-    return (x & 0x7fff) > 0x7f80 && (y & 0x7fff) > 0x7f80;
-  return false;
 }
 
 static inline void print_kernel(const pestle_kir_t* k) {
@@ -356,26 +225,6 @@ static inline void check_kernel(pestle_kir_builder_t* b, fill_fn_t fill,
   }
   arena_deinit(&want);
   pestle_kir_deinit(b);
-}
-
-// --- Building ---
-
-static inline pestle_kir_builder_t kernel(const char* name) {
-  pestle_kir_builder_t b;
-  pestle_kir_init(pestle_allocator_system(), name, "a test", &b);
-  return b;
-}
-
-static inline uint32_t global(pestle_kir_builder_t* b, const char* name,
-                              pestle_dtype_t dtype, int64_t count,
-                              unsigned flags) {
-  return pestle_kir_add_buffer(b, name, PESTLE_KIR_GLOBAL, dtype, 1, count,
-                               flags);
-}
-
-static inline pestle_kir_id_t group(pestle_kir_builder_t* b, int64_t count) {
-  return pestle_kir_for(b, "g", pestle_kir_index(b, 0),
-                        pestle_kir_index(b, count), 1, PESTLE_KIR_GROUP_X);
 }
 
 #endif  // PESTLE_TESTS_UNIT_PLUGINS_LLVM_KERNEL_H_

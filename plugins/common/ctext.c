@@ -1,0 +1,804 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk: regions, loops, and the frame around the statements.
+#include "plugins/common/ctext.h"
+
+#include <stdarg.h>
+
+#include "plugins/common/ctext_internal.h"
+#include "plugins/common/error.h"
+
+// --- Texts ---
+
+const char* pestle_ctext_fail(ctext_t* p, pestle_status_code_t code,
+                              const char* format, ...) {
+  char why[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(why, sizeof why, format, args);
+  va_end(args);
+  if (p->status) return "0";
+  const char* op = NULL;
+  if (p->id < p->k->inst_count) {
+    op = pestle_kir_op_info(ctext_inst(p, p->id)->op).mnemonic;
+  }
+  p->status = pestle_plugin_error(
+      p->host, code, __FILE__, __LINE__, "kernel %s, instruction %u (%s): %s",
+      pestle_kir_string(p->k, p->k->name), p->id, op ? op : "none", why);
+  return "0";
+}
+
+const char* pestle_ctext_format(ctext_t* p, const char* format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int size = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  char* text = pestle_plugin_arena_alloc(&p->arena, (size_t)size + 1, 1);
+  if (text) vsnprintf(text, (size_t)size + 1, format, again);
+  va_end(again);
+  if (text) return text;
+  return pestle_ctext_fail(p, PESTLE_STATUS_OUT_OF_MEMORY,
+                           "no memory to print");
+}
+
+// The longest key that begins at |at|, as an index of |pairs|; -1: none.
+static int key_at(const char* const* pairs, const char* at) {
+  int best = -1;
+  size_t longest = 0;
+  for (int i = 0; pairs[i]; i += 2) {
+    size_t size = strlen(pairs[i]);
+    if (size > longest && !strncmp(pairs[i], at, size)) {
+      best = i;
+      longest = size;
+    }
+  }
+  return best;
+}
+
+const char* pestle_ctext_expand(ctext_t* p, const char* pattern,
+                                const char* const* pairs) {
+  const char* text = "";
+  while (*pattern) {
+    size_t plain = strcspn(pattern, "$");
+    text = pestle_ctext_format(p, "%s%.*s", text, (int)plain, pattern);
+    pattern += plain;
+    if (!*pattern) break;
+    int key = key_at(pairs, ++pattern);
+    if (key < 0) continue;
+    text = pestle_ctext_format(p, "%s%s", text, pairs[key + 1]);
+    pattern += strlen(pairs[key]);
+  }
+  return text;
+}
+
+void pestle_ctext_line(ctext_t* p, const char* format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int size = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  char* text = pestle_plugin_arena_alloc(&p->arena, (size_t)size + 1, 1);
+  if (text) vsnprintf(text, (size_t)size + 1, format, again);
+  va_end(again);
+  pestle_plugin_text_format(&p->out, "%*s%s\n", 2 * p->depth, "",
+                            text ? text : "");
+  if (!text) p->out.failed = true;
+}
+
+// --- What is known before the walk ---
+
+// How often each value is asked for. One that is used in an inner region, or
+// lane by lane in another place, counts as asked for twice.
+static void count_uses(ctext_t* p) {
+  uint32_t stack[CTEXT_MAX_DEPTH] = {0}, top = 0;
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    pestle_kir_op_info_t info = pestle_kir_op_info(n->op);
+    p->scope[i] = stack[top];
+    bool moves = n->op == PESTLE_KIR_SHUFFLE || n->op == PESTLE_KIR_SPLAT ||
+                 n->op == PESTLE_KIR_EXTRACT || n->op == PESTLE_KIR_INSERT;
+    for (int a = 0; info.operands[a]; ++a) {
+      bool value = info.operands[a] == 'v' || info.operands[a] == 'o';
+      uint32_t from = n->arg[a];
+      if (!value || from >= i) continue;
+      bool here = p->scope[from] == p->scope[i] && !moves;
+      // A loop looks at its end each time; what is wide is taken by lanes.
+      if (n->op == PESTLE_KIR_FOR || n->op == PESTLE_KIR_MASK) here = false;
+      p->uses[from] += here ? 1 : 2;
+    }
+    if (info.klass == 'B' && top + 1 < CTEXT_MAX_DEPTH) stack[++top] = i + 1;
+    if (info.klass == 'L') stack[top] = i + 1;
+    if (info.klass == 'E' && top) --top;
+  }
+}
+
+// Multiplies that the one add that uses them swallows, both contracting.
+static void find_fused(ctext_t* p) {
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    p->fused[i] = PESTLE_KIR_NONE;
+    unsigned fma =
+        n->type == PESTLE_F64 ? PESTLE_CTEXT_HAS_FMA64 : PESTLE_CTEXT_HAS_FMA;
+    if ((n->op != PESTLE_KIR_ADD && n->op != PESTLE_KIR_SUBTRACT) ||
+        !ctext_is_float(n->type) || !(n->facts & PESTLE_KIR_CONTRACT) ||
+        !(p->target->features & fma)) {
+      continue;
+    }
+    for (int a = 0; a < 2; ++a) {
+      uint32_t from = n->arg[a];
+      const pestle_kir_inst_t* mul = ctext_inst(p, from);
+      if (mul->op != PESTLE_KIR_MULTIPLY || p->uses[from] != 1 ||
+          !(mul->facts & PESTLE_KIR_CONTRACT) || p->swallowed[from]) {
+        continue;
+      }
+      p->fused[i] = from;
+      p->swallowed[from] = true;
+      break;
+    }
+  }
+}
+
+static void measure(ctext_t* p) {
+  for (int a = 0; a < 3; ++a) {
+    p->lane[a] = 1;
+    int64_t groups = p->k->group[a];
+    p->groups[a] = groups > UINT32_MAX ? UINT32_MAX : (uint32_t)groups;
+  }
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    int64_t extent;
+    if (n->op != PESTLE_KIR_FOR || n->arg[3] < PESTLE_KIR_LANE_X ||
+        n->arg[3] > PESTLE_KIR_LANE_Z ||
+        !pestle_ctext_known(p, n->arg[1], &extent)) {
+      continue;
+    }
+    p->has_lanes = true;
+    uint32_t* lanes = &p->lane[n->arg[3] - PESTLE_KIR_LANE_X];
+    if (extent > *lanes) *lanes = (uint32_t)extent;
+  }
+  if (!p->has_lanes) {
+    uint32_t lanes = p->target->thread_lanes, count = p->groups[0];
+    while (lanes > 1 && lanes / 2 >= count)
+      lanes /= 2;
+    p->lane[0] = lanes;
+    p->groups[0] = (uint32_t)(((uint64_t)count + lanes - 1) / lanes);
+  }
+}
+
+// --- Names of buffers ---
+
+static bool is_taken(const char* name) {
+  static const char* const words[] = {
+      "in",        "out",        "inout",     "sample",    "buffer",
+      "shared",    "kernel",     "device",    "thread",    "float",
+      "double",    "int",        "uint",      "half",      "bool",
+      "long",      "short",      "char",      "void",      "const",
+      "input",     "output",     "filter",    "image",     "sampler",
+      "texture",   "vec",        "mat",       "main",      "global",
+      "local",     "private",    "constant",  "if",        "else",
+      "for",       "while",      "do",        "return",    "switch",
+      "case",      "default",    "break",     "struct",    "union",
+      "enum",      "typedef",    "static",    "extern",    "signed",
+      "register",  "volatile",   "restrict",  "inline",    "goto",
+      "auto",      "sizeof",     "template",  "class",     "this",
+      "new",       "delete",     "operator",  "public",    "protected",
+      "friend",    "virtual",    "namespace", "using",     "try",
+      "catch",     "throw",      "uniform",   "varying",   "attribute",
+      "layout",    "precise",    "flat",      "smooth",    "common",
+      "partition", "active",     "asm",       "external",  "interface",
+      "fixed",     "unsigned",   "superp",    "resource",  "subroutine",
+      "patch",     "coherent",   "readonly",  "writeonly", "vertex",
+      "fragment",  "pipe",       "event",     "group",     "lane",
+      "uchar",     "ushort",     "ulong",     "max",       "min",
+      "abs",       "exp",        "log",       "sin",       "cos",
+      "tan",       "dot",        "step",      "mix",       "sign",
+      "floor",     "ceil",       "sqrt",      "pow",       "fma",
+      "length",    "select",     "as_type",   "table",     "y0",
+      "y1",        "j0",         "j1",        "gamma",     "signal",
+      "true",      "false",      "not",       "and",       "or",
+      "xor",       "threadgroup"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
+    if (!strcmp(words[i], name)) return true;
+  }
+  // Names of values and temporaries end in numbers.
+  size_t size = strlen(name);
+  return size && name[size - 1] >= '0' && name[size - 1] <= '9' &&
+         (strchr(name, '_') || name[0] == 'v' || name[0] == 't' ||
+          name[0] == 'p');
+}
+
+static const char* identifier(ctext_t* p, const char* given) {
+  char name[48];
+  size_t size = 0;
+  for (; *given && size + 1 < sizeof name; ++given) {
+    bool letter = (*given >= 'a' && *given <= 'z') ||
+                  (*given >= 'A' && *given <= 'Z') ||
+                  (size && *given >= '0' && *given <= '9');
+    if (letter) name[size++] = *given;
+    if (!letter && size && name[size - 1] != '_') name[size++] = '_';
+  }
+  while (size && name[size - 1] == '_')
+    --size;
+  name[size] = 0;
+  return pestle_ctext_format(p, "%s", size ? name : "b");
+}
+
+static void name_buffers(ctext_t* p) {
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    const char* name = identifier(p, pestle_kir_string(p->k, u->name));
+    bool taken = is_taken(name) || !strncmp(name, "pestle", 6);
+    for (uint32_t c = 0; c < b && !taken; ++c) {
+      taken = !strcmp(name, p->name[c]);
+    }
+    if (taken) name = pestle_ctext_format(p, "%s_b%u_", name, b);
+    bool global = u->scope == PESTLE_KIR_GLOBAL;
+    p->name[b] = name;
+    p->base[b] = name;
+    if (global && p->d->blocks)
+      p->base[b] = pestle_ctext_format(p, "%s.v", name);
+  }
+}
+
+void pestle_ctext_name(const pestle_kir_t* kernel, char* name,
+                       size_t capacity) {
+  snprintf(name, capacity, "pestle_%s",
+           pestle_kir_string(kernel, kernel->name));
+  for (char* c = name; *c; ++c) {
+    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                  (*c >= '0' && *c <= '9');
+    if (!letter) *c = '_';
+  }
+}
+
+// --- Loops ---
+
+static void open_region(ctext_t* p, uint32_t id, const char* end) {
+  if (p->region_count == CTEXT_MAX_DEPTH) {
+    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                      "regions are nested more than %d deep", CTEXT_MAX_DEPTH);
+    return;
+  }
+  p->region[p->region_count++] = (ctext_region_t){id, end};
+  ++p->depth;
+}
+
+static void close_region(ctext_t* p) {
+  if (!p->region_count) return;
+  const ctext_region_t* region = &p->region[--p->region_count];
+  if (*region->end) pestle_ctext_line(p, "%s;", region->end);
+  --p->depth;
+  pestle_ctext_line(p, "}");
+}
+
+static const char* loop_name(ctext_t* p, uint32_t id) {
+  const char* given = pestle_kir_string(p->k, ctext_inst(p, id)->name);
+  return pestle_ctext_format(p, "%s_%u", identifier(p, *given ? given : "i"),
+                             id);
+}
+
+static void set_name(ctext_t* p, uint32_t id, const char* name) {
+  const char** lane = pestle_ctext_lanes(p, 1);
+  lane[0] = name;
+  pestle_ctext_alias(p, id, lane, 1);
+}
+
+// A loop over what the device runs side by side: from |first| on, |step| apart
+// where that does not reach all of |extent|.
+static void bound_loop(ctext_t* p, uint32_t id, const char* first,
+                       const char* step, bool guarded, const char* end) {
+  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+  const char* type = pestle_ctext_type(p, c);
+  const char* name = loop_name(p, id);
+  const char* extent = pestle_ctext_get(p, ctext_inst(p, id)->arg[1], 0);
+  set_name(p, id, name);
+  if (step) {
+    pestle_ctext_line(p, "for (%s %s = %s; %s < %s; %s += %s) {", type, name,
+                      pestle_ctext_bare(p, first), name, extent, name, step);
+  } else {
+    pestle_ctext_line(p, "%s %s = %s;", type, name,
+                      pestle_ctext_bare(p, first));
+    if (guarded) {
+      pestle_ctext_line(p, "if (%s < %s) {", name, extent);
+    } else {
+      pestle_ctext_line(p, "{");
+    }
+  }
+  open_region(p, id, end);
+}
+
+static void group_loop(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  unsigned axis = n->arg[3] - PESTLE_KIR_GROUP_X;
+  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+  const char* group = pestle_ctext_cast(p, c, p->d->group[axis]);
+  uint32_t most = p->target->max_groups[axis], lanes = 1;
+  bool threads = !p->has_lanes && axis == 0;
+  if (threads) {
+    lanes = p->lane[0];
+    group = pestle_ctext_format(p, "(%s * %u + %s)", group, lanes,
+                                pestle_ctext_cast(p, c, p->d->lane[0]));
+  }
+  const char* step = NULL;
+  if (p->groups[axis] > most) {
+    p->groups[axis] = most;
+    step = pestle_ctext_format(p, "%lld", (long long)most * lanes);
+  }
+  bool exact = (int64_t)p->groups[axis] * lanes == p->k->group[axis];
+  // Lanes that are still in one round must not meet the next one's memory.
+  bool shares = step && p->has_lanes && p->k->shared_bytes;
+  bound_loop(p, id, group, step, threads && !exact,
+             shares ? p->d->barrier : "");
+}
+
+static void lane_loop(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  unsigned axis = n->arg[3] - PESTLE_KIR_LANE_X;
+  int64_t extent = 0;
+  pestle_ctext_known(p, n->arg[1], &extent);
+  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+  const char* first = pestle_ctext_cast(p, c, p->d->lane[axis]);
+  // The name is of the loop alone, so that two in a row may share it.
+  bound_loop(p, id, first, NULL, extent < p->lane[axis], "");
+}
+
+static void serial_loop(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* name = loop_name(p, id);
+  const char* type = pestle_ctext_type(p, pestle_ctext_class(p, PESTLE_INDEX));
+  const char* lo = pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[0], 0));
+  const char* hi = pestle_ctext_get(p, n->arg[1], 0);
+  set_name(p, id, name);
+  if (n->arg[3] == PESTLE_KIR_UNROLL && *p->d->unroll) {
+    pestle_ctext_line(p, "%s", p->d->unroll);
+  }
+  const char* step =
+      n->arg[2] == 1
+          ? pestle_ctext_format(p, "++%s", name)
+          : pestle_ctext_format(p, "%s += %d", name, (int)(int32_t)n->arg[2]);
+  pestle_ctext_line(p, "for (%s %s = %s; %s < %s; %s) {", type, name, lo, name,
+                    hi, step);
+  open_region(p, id, "");
+}
+
+// --- Reductions over a subgroup ---
+
+// Where the language has none: through memory that the group shares.
+static const char* exchange(ctext_t* p, const char* place, const char* type,
+                            unsigned distance) {
+  const char* own = "pestle_lane";
+  p->uses_shuffle = true;
+  const char* array = pestle_ctext_format(p, "pestle_exchange_%s", type);
+  pestle_ctext_line(p, "%s[%s] = %s;", array, own, place);
+  pestle_ctext_line(p, "%s;", p->d->barrier);
+  const char* name = pestle_ctext_format(p, "t%u", p->temporaries++);
+  pestle_ctext_line(p, "%s %s = %s[%s ^ %u];", type, name, array, own,
+                    distance);
+  pestle_ctext_line(p, "%s;", p->d->barrier);
+  return name;
+}
+
+static void reduce_lanes(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
+  pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
+  bool direct =
+      p->d->shuffle_xor && (p->target->features & PESTLE_CTEXT_HAS_SUBGROUP);
+  bool is_bool = c == PESTLE_CTEXT_BOOL;
+  if (!p->has_lanes) return;  // a lane by itself
+  const char* type = pestle_ctext_type(p, is_bool ? PESTLE_CTEXT_I32 : c);
+  for (unsigned l = 0; l < u->lanes; ++l) {
+    const char* place = pestle_ctext_element(p, n->arg[0], n->arg[1], l);
+    for (unsigned m = n->arg[3] / 2; m; m /= 2) {
+      const char* own =
+          is_bool ? pestle_ctext_format(p, "(%s ? 1 : 0)", place) : place;
+      const char* other;
+      if (direct) {
+        const char* distance = pestle_ctext_format(p, "%u", m);
+        const char* pairs[] = {"v", pestle_ctext_bare(p, own), "m", distance,
+                               NULL};
+        p->uses_shuffle = true;
+        other = pestle_ctext_format(p, "t%u", p->temporaries++);
+        pestle_ctext_line(p, "%s %s = %s;", type, other,
+                          pestle_ctext_expand(p, p->d->shuffle_xor, pairs));
+      } else {
+        p->exchanges |= 1u << (is_bool ? PESTLE_CTEXT_I32 : c);
+        other = exchange(p, own, type, m);
+      }
+      if (is_bool) other = pestle_ctext_format(p, "(%s != 0)", other);
+      const char* pair[3] = {place, other, "0"};
+      const char* r = pestle_ctext_row(p, n->arg[2], u->dtype, pair, NULL);
+      pestle_ctext_line(p, "%s = %s;", place, pestle_ctext_bare(p, r));
+    }
+  }
+}
+
+// --- Instructions ---
+
+static void instruction(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  p->id = id;
+  switch (n->op) {
+    case PESTLE_KIR_FOR:
+      if (n->arg[3] >= PESTLE_KIR_LANE_X) {
+        lane_loop(p, id);
+      } else if (n->arg[3] >= PESTLE_KIR_GROUP_X) {
+        group_loop(p, id);
+      } else {
+        serial_loop(p, id);
+      }
+      return;
+    case PESTLE_KIR_IF:
+      pestle_ctext_line(
+          p, "if (%s) {",
+          pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[0], 0)));
+      open_region(p, id, "");
+      return;
+    case PESTLE_KIR_ELSE:
+      --p->depth;
+      pestle_ctext_line(p, "} else {");
+      ++p->depth;
+      return;
+    case PESTLE_KIR_END:
+      close_region(p);
+      return;
+    case PESTLE_KIR_BARRIER:
+      if (p->has_lanes) pestle_ctext_line(p, "%s;", p->d->barrier);
+      return;
+    case PESTLE_KIR_SG_REDUCE:
+      reduce_lanes(p, id);
+      return;
+    case PESTLE_KIR_ALLOC:
+    case PESTLE_KIR_PREFETCH:
+      return;
+    case PESTLE_KIR_TRAP_IF:
+      pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                        "a GPU's launch has no traps");
+      return;
+    case PESTLE_KIR_LOAD:
+    case PESTLE_KIR_STORE:
+    case PESTLE_KIR_GATHER:
+    case PESTLE_KIR_SCATTER:
+      pestle_ctext_access(p, id);
+      return;
+    default:
+      pestle_ctext_value(p, id);
+      return;
+  }
+}
+
+// --- The frame ---
+
+static void put(pestle_plugin_text_t* out, const char* text) {
+  pestle_plugin_text_append(out, text, strlen(text));
+}
+
+static const pestle_kir_buffer_t* buffer_of_slot(const ctext_t* p,
+                                                 uint32_t slot,
+                                                 uint32_t* out_buffer) {
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_GLOBAL || u->arg_slot != slot) continue;
+    *out_buffer = b;
+    return u;
+  }
+  return NULL;
+}
+
+static bool shares_alias(const ctext_t* p, uint32_t buffer) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, buffer);
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* other = pestle_kir_buffer(p->k, b);
+    if (b != buffer && other->scope == PESTLE_KIR_GLOBAL &&
+        other->alias_set == u->alias_set) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Arguments in slot order, then parameters, |between| them.
+static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
+                              const char* between) {
+  unsigned n = 0;
+  for (uint32_t s = 0; s < p->k->arg_count + p->k->param_count; ++s) {
+    char number[16];
+    uint32_t b;
+    const char* name = NULL;
+    const char* pattern = p->d->parameter;
+    const char *type = "", *limit = "";
+    snprintf(number, sizeof number, "%u", n);
+    if (s < p->k->arg_count) {
+      const pestle_kir_buffer_t* u = buffer_of_slot(p, s, &b);
+      bool reads = u && (u->flags & PESTLE_KIR_READONLY);
+      pattern = reads ? p->d->argument_in : p->d->argument;
+      name = u ? p->name[b] : pestle_ctext_format(p, "unused_%u_", s);
+      type = p->d->memory[u ? pestle_ctext_memory(p, u->dtype)
+                            : PESTLE_CTEXT_M_U32];
+      if (!u || !shares_alias(p, b)) limit = p->d->restricted;
+    } else {
+      name = pestle_ctext_format(p, "p%u", s - p->k->arg_count);
+      pestle_ctext_type(p, PESTLE_CTEXT_I64);
+    }
+    const char* pairs[] = {"type", type,       "name", name, "n",
+                           number, "restrict", limit,  NULL};
+    put(out, n ? between : "");
+    put(out, pestle_ctext_expand(p, pattern, pairs));
+    ++n;
+  }
+  return n;
+}
+
+// What stands in the kernel for each argument, where the language cannot pass
+// a pointer as it is.
+static void put_openings(ctext_t* p, pestle_plugin_text_t* out) {
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_GLOBAL || !p->d->opening) continue;
+    bool reads = u->flags & PESTLE_KIR_READONLY;
+    const char* pairs[] = {
+        "type",  p->d->memory[pestle_ctext_memory(p, u->dtype)],
+        "name",  p->name[b],
+        "const", reads ? "const " : "",
+        NULL};
+    pestle_plugin_text_format(out, "  %s\n",
+                              pestle_ctext_expand(p, p->d->opening, pairs));
+  }
+}
+
+// Private buffers, and shared ones where a group is one thread.
+static void put_registers(ctext_t* p, pestle_plugin_text_t* out) {
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    bool tile = u->scope == PESTLE_KIR_PRIVATE;
+    if (!tile && (u->scope != PESTLE_KIR_SHARED || p->has_lanes)) continue;
+    pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
+    const char* type = tile ? pestle_ctext_type(p, c)
+                            : p->d->memory[pestle_ctext_memory(p, u->dtype)];
+    unsigned long long count =
+        (unsigned long long)u->count * (tile ? u->lanes : 1);
+    const char* exact = tile && ctext_is_float(u->dtype) ? p->d->exact : "";
+    pestle_plugin_text_format(
+        out, tile && count == 1 ? "  %s%s %s;\n" : "  %s%s %s[%llu];\n", exact,
+        type, p->name[b], count);
+  }
+}
+
+static void put_shared_array(ctext_t* p, pestle_plugin_text_t* out,
+                             const char* type, const char* name,
+                             unsigned long long count) {
+  char number[32];
+  snprintf(number, sizeof number, "%llu", count);
+  const char* pairs[] = {"type", type, "name", name, "count", number, NULL};
+  pestle_plugin_text_format(out, "%s%s\n", p->d->shared_outside ? "" : "  ",
+                            pestle_ctext_expand(p, p->d->shared, pairs));
+}
+
+static void put_shared(ctext_t* p, pestle_plugin_text_t* out) {
+  if (!p->has_lanes) return;
+  unsigned lanes = p->lane[0] * p->lane[1] * p->lane[2];
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_SHARED) continue;
+    put_shared_array(p, out, p->d->memory[pestle_ctext_memory(p, u->dtype)],
+                     p->name[b], u->count);
+  }
+  for (unsigned c = 0; c < PESTLE_CTEXT_CLASSES; ++c) {
+    if (!(p->exchanges >> c & 1)) continue;
+    const char* type = p->d->value[c];
+    put_shared_array(p, out, type,
+                     pestle_ctext_format(p, "pestle_exchange_%s", type), lanes);
+  }
+}
+
+static void put_lane_number(ctext_t* p, pestle_plugin_text_t* out) {
+  if (!p->exchanges) return;
+  const char* id[3];
+  for (int a = 0; a < 3; ++a)
+    id[a] = pestle_ctext_cast(p, PESTLE_CTEXT_I32, p->d->lane[a]);
+  pestle_plugin_text_format(out,
+                            "  %s pestle_lane = (%s * %u + %s) * %u + %s;\n",
+                            pestle_ctext_type(p, PESTLE_CTEXT_I32), id[2],
+                            p->lane[1], id[1], p->lane[0], id[0]);
+}
+
+static void put_head(ctext_t* p, pestle_plugin_text_t* out,
+                     const char* const* pairs) {
+  const char* note = pestle_kir_string(p->k, p->k->note);
+  put(out, pestle_ctext_expand(p, p->d->prelude, pairs));
+  pestle_plugin_text_format(out, "// Kernel %s\n",
+                            pestle_kir_string(p->k, p->k->name));
+  pestle_plugin_text_comment(out, "// ", note);
+  put(out, "\n");
+}
+
+// The blocks of GLSL: one type an element's, and the members.
+static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
+  bool seen[2][PESTLE_CTEXT_MEMORIES][5] = {{{false}}};
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_GLOBAL) continue;
+    bool reads = u->flags & PESTLE_KIR_READONLY;
+    pestle_ctext_memory_t m = pestle_ctext_memory(p, u->dtype);
+    unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
+    for (unsigned run = 1; run <= 4; run *= 2) {
+      if (run > 1 && !(p->runs[b] & run)) continue;
+      if (seen[reads][m][run]) continue;
+      seen[reads][m][run] = true;
+      const char* type = run == 1   ? p->d->memory[m]
+                         : run == 2 ? p->d->vector2[m]
+                                    : p->d->vector4[m];
+      pestle_plugin_text_format(
+          out,
+          "layout(buffer_reference, std430, buffer_reference_align = %u) "
+          "%sbuffer pestle_%s%s { %s v[]; };\n",
+          size * run, reads ? "readonly " : "", type, reads ? "_in" : "", type);
+    }
+  }
+  const char* open = p->table
+                         ? "layout(buffer_reference, std430) readonly buffer "
+                           "pestle_table {\n"
+                         : "layout(push_constant, std430) uniform "
+                           "pestle_arguments {\n";
+  if (p->k->arg_count + p->k->param_count == 0) return;
+  put(out, open);
+  put_arguments(p, out, "");
+  put(out, "};\n");
+  if (p->table) {
+    put(out,
+        "layout(push_constant, std430) uniform pestle_arguments { "
+        "pestle_table pestle_at; };\n");
+  }
+}
+
+// References to the same memory as vectors; those that come through a table.
+static void put_references(ctext_t* p, pestle_plugin_text_t* out) {
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
+    if (u->scope != PESTLE_KIR_GLOBAL) continue;
+    bool reads = u->flags & PESTLE_KIR_READONLY;
+    const char* end = reads ? "_in" : "";
+    pestle_ctext_memory_t m = pestle_ctext_memory(p, u->dtype);
+    if (p->table) {
+      pestle_plugin_text_format(out, "  pestle_%s%s %s = pestle_at.%s;\n",
+                                p->d->memory[m], end, p->name[b], p->name[b]);
+    }
+    for (unsigned run = 2; run <= 4; run *= 2) {
+      if (!(p->runs[b] & run)) continue;
+      const char* type = run == 2 ? p->d->vector2[m] : p->d->vector4[m];
+      pestle_plugin_text_format(
+          out, "  pestle_%s%s %s_v%u = pestle_%s%s(%s);\n", type, end,
+          p->name[b], run, type, end, p->name[b]);
+    }
+  }
+  for (uint32_t i = 0; p->table && i < p->k->param_count; ++i) {
+    pestle_plugin_text_format(out, "  %s p%u = pestle_at.p%u;\n",
+                              p->d->value[PESTLE_CTEXT_I64], i, i);
+  }
+}
+
+static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
+  char name[256], count[16], numbers[4][16];
+  pestle_ctext_name(p->k, name, sizeof name);
+  for (int a = 0; a < 3; ++a)
+    snprintf(numbers[a], sizeof numbers[a], "%u", p->lane[a]);
+  snprintf(numbers[3], sizeof numbers[3], "%u",
+           p->lane[0] * p->lane[1] * p->lane[2]);
+  pestle_plugin_text_t arguments = {.host = p->host};
+  unsigned n = 0;
+  if (!p->d->blocks) n = put_arguments(p, &arguments, ",\n    ");
+  snprintf(count, sizeof count, "%u", n);
+  const char* pairs[] = {"name",     name,  "x",        numbers[0], "y",
+                         numbers[1], "z",   numbers[2], "lanes",    numbers[3],
+                         "n",        count, NULL};
+  put_head(p, out, pairs);
+  pestle_ctext_helpers(p, out);
+  if (p->d->blocks) put_blocks(p, out);
+  if (p->d->shared_outside) put_shared(p, out);
+  put(out, pestle_ctext_expand(p, p->d->kernel, pairs));
+  pestle_plugin_text_append(out, arguments.data, arguments.size);
+  if (arguments.failed) out->failed = true;
+  pestle_plugin_text_deinit(&arguments);
+  put(out, pestle_ctext_expand(p, p->d->kernel_end, pairs));
+  put_openings(p, out);
+  if (p->d->blocks) put_references(p, out);
+  if (!p->d->shared_outside) put_shared(p, out);
+  put_registers(p, out);
+  put_lane_number(p, out);
+  pestle_plugin_text_append(out, p->out.data, p->out.size);
+  if (p->out.failed) out->failed = true;
+  put(out, "}\n");
+}
+
+// --- All of it ---
+
+static bool prepare(ctext_t* p) {
+  size_t count = (size_t)p->k->inst_count + 1, buffers = p->k->buffer_count + 1;
+  p->value = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->value);
+  p->uses = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->uses);
+  p->scope = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->scope);
+  p->fused = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->fused);
+  p->swallowed = pestle_plugin_arena_alloc(&p->arena, count, sizeof(bool));
+  p->base = pestle_plugin_arena_alloc(&p->arena, buffers, sizeof *p->base);
+  p->name = pestle_plugin_arena_alloc(&p->arena, buffers, sizeof *p->name);
+  p->runs = pestle_plugin_arena_alloc(&p->arena, buffers, sizeof *p->runs);
+  bool fit = false;
+  bool ok = p->value && p->uses && p->scope && p->fused && p->swallowed &&
+            p->base && p->name && p->runs &&
+            pestle_ctext_indices_fit(p->host, p->k, &fit);
+  p->wide_index = !fit;
+  return ok;
+}
+
+static void check_features(ctext_t* p) {
+  unsigned has = p->target->features;
+  const char* missing = NULL;
+  if (p->uses_i64 && !(has & PESTLE_CTEXT_HAS_INT64))
+    missing = "64-bit integers";
+  if (p->uses_f64 && !(has & PESTLE_CTEXT_HAS_F64)) missing = "f64";
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    unsigned size =
+        pestle_dtype_size((pestle_dtype_t)pestle_kir_buffer(p->k, b)->dtype);
+    if (size == 1 && !(has & PESTLE_CTEXT_HAS_STORAGE8))
+      missing = "8-bit buffers";
+    if (size == 2 && !(has & PESTLE_CTEXT_HAS_STORAGE16)) {
+      missing = "16-bit buffers";
+    }
+  }
+  p->id = p->k->inst_count;
+  if (missing) {
+    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED, "the device has no %s",
+                      missing);
+  }
+}
+
+static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
+  if (!prepare(p)) {
+    return PESTLE_PLUGIN_ERROR(p->host, OUT_OF_MEMORY,
+                               "no memory to print a kernel");
+  }
+  count_uses(p);
+  find_fused(p);
+  measure(p);
+  p->table = p->d->blocks &&
+             p->k->arg_count + p->k->param_count > p->target->argument_limit;
+  name_buffers(p);
+  p->depth = 1;
+  for (uint32_t i = 0; i < p->k->inst_count && !p->status; ++i)
+    instruction(p, i);
+  pestle_plugin_text_t text = {.host = p->host};
+  if (!p->status) put_kernel(p, &text);
+  if (!p->status) check_features(p);
+  if (p->status) {
+    pestle_plugin_text_deinit(&text);
+    return p->status;
+  }
+  memcpy(out->group, p->groups, sizeof out->group);
+  memcpy(out->lane, p->lane, sizeof out->lane);
+  out->table = p->table;
+  return pestle_plugin_text_take(&text, &out->text);
+}
+
+pestle_status_t pestle_ctext_print(const pestle_host_t* host,
+                                   const pestle_ctext_target_t* target,
+                                   const pestle_kir_t* kernel,
+                                   pestle_ctext_kernel_t* out_kernel) {
+  *out_kernel = (pestle_ctext_kernel_t){{NULL, 0}, {0}, {0}, false};
+  pestle_plugin_arena_t arena = {.host = host};
+  ctext_t* p = pestle_plugin_arena_alloc(&arena, 1, sizeof *p);
+  if (!p) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "no memory to print a kernel");
+  }
+  p->host = host;
+  p->target = target;
+  p->d = target->dialect;
+  p->k = kernel;
+  p->arena.host = host;
+  p->out.host = host;
+  pestle_status_t status = print_all(p, out_kernel);
+  pestle_plugin_text_deinit(&p->out);
+  pestle_plugin_arena_deinit(&p->arena);
+  pestle_plugin_arena_deinit(&arena);
+  return status;
+}

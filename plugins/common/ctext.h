@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// One printer from flat Kernel IR to text of the C family: CUDA C, GLSL, MSL,
+// OpenCL C. All that differs is a dialect: a table of strings and bits, which
+// the target's own folder holds.
+//
+// What the printer decides for all of them:
+//   - A kernel with LANE loops maps groups to work-groups and lanes to local
+//     ids. One without maps each index of its group loops to a thread of its
+//     own, whose shared buffers are arrays of that thread.
+//   - Values of several lanes are several scalars, since that is what a lane
+//     of a GPU computes with; whole aligned runs move as vectors of 2 or 4.
+//   - i8 and i16 live in 32-bit registers, wrapped after each op; floats of
+//     16 and 8 bits are their bits there, and only casts look into them. i1 is
+//     a bool. INDEX has 32 bits where all of the kernel's fit.
+//   - Every float op rounds by itself: mul and add that both say `contract`
+//     are printed as fma(), and the toolchain is told to contract nothing.
+#ifndef PESTLE_PLUGINS_COMMON_CTEXT_H_
+#define PESTLE_PLUGINS_COMMON_CTEXT_H_
+
+#include "pestle/plugin.h"
+
+// Types of registers.
+typedef enum pestle_ctext_class_e {
+  PESTLE_CTEXT_BOOL,
+  PESTLE_CTEXT_I32,
+  PESTLE_CTEXT_U32,
+  PESTLE_CTEXT_I64,
+  PESTLE_CTEXT_U64,
+  PESTLE_CTEXT_F32,
+  PESTLE_CTEXT_F64,
+  PESTLE_CTEXT_CLASSES,
+} pestle_ctext_class_t;
+
+// Types of elements in memory.
+typedef enum pestle_ctext_memory_e {
+  PESTLE_CTEXT_M_I8,
+  PESTLE_CTEXT_M_U8,
+  PESTLE_CTEXT_M_I16,
+  PESTLE_CTEXT_M_U16,
+  PESTLE_CTEXT_M_I32,
+  PESTLE_CTEXT_M_U32,
+  PESTLE_CTEXT_M_I64,
+  PESTLE_CTEXT_M_U64,
+  PESTLE_CTEXT_M_F32,
+  PESTLE_CTEXT_M_F64,
+  PESTLE_CTEXT_MEMORIES,
+} pestle_ctext_memory_t;
+
+// What a language is like, and what a device adds to it.
+typedef enum pestle_ctext_feature_e {
+  PESTLE_CTEXT_HAS_INT64 = 1,
+  PESTLE_CTEXT_HAS_F64 = 2,
+  PESTLE_CTEXT_HAS_STORAGE8 = 4,    // buffers of 8-bit elements
+  PESTLE_CTEXT_HAS_STORAGE16 = 8,   // of 16-bit elements
+  PESTLE_CTEXT_HAS_FMA = 16,        // fma() of f32 is fused, and fast
+  PESTLE_CTEXT_HAS_FMA64 = 32,      // that of f64
+  PESTLE_CTEXT_HAS_SUBGROUP = 64,   // shuffle_xor within a subgroup
+  PESTLE_CTEXT_HAS_EXACT_DIV = 128  // f32 / and sqrt() are correctly rounded
+} pestle_ctext_feature_t;
+
+// In the strings $name stands for what is named beside each of them.
+typedef struct pestle_ctext_dialect_t {
+  const char* name;  // "OpenCL C"
+  // What stands at the top; |extensions| follow where the feature is used.
+  const char* prelude;
+  const char* value[PESTLE_CTEXT_CLASSES];
+  const char* memory[PESTLE_CTEXT_MEMORIES];
+  const char* vector2[PESTLE_CTEXT_MEMORIES];  // NULL: no such vectors
+  const char* vector4[PESTLE_CTEXT_MEMORIES];
+  const char* suffix[PESTLE_CTEXT_CLASSES];  // of literals
+  bool constructors;  // a cast is type(x), else (type)(x)
+  bool wraps;         // signed integers wrap by the language's definition
+  bool blocks;        // arguments are members of blocks, elements x.v[i]: GLSL
+  const char* function;  // what stands before a helper's result type
+  const char* exact;     // before a float that must not be contracted; ""
+  const char* inner;     // after the kernel's {: a pragma; ""
+  // $name, $x $y $z: lanes, $lanes: their product
+  const char* kernel;
+  const char* kernel_end;  // after the arguments; $n: how many there were
+  const char* argument;    // $type, $name, $n, $restrict
+  const char* argument_in;
+  const char* opening;     // of each in the kernel: $type, $name, $const; NULL
+  const char* restricted;  // what $restrict is where no other buffer overlaps
+  const char* parameter;   // $name, $n
+  const char* parameter_use;  // $name
+  const char* shared;         // $type, $name, $count
+  bool shared_outside;        // declared before the kernel
+  const char* group[3];       // ids, as the cast to int takes them
+  const char* lane[3];
+  const char* group_count[3];
+  const char* barrier;
+  const char* shuffle_xor;   // $v, $m; NULL: through shared memory
+  const char* unroll;        // a line of its own before the loop; ""
+  const char* bits[2];       // f32 to u32, f64 to u64
+  const char* real[2];       // and back
+  const char* vector_read;   // $type, $name, $at, $n: lanes
+  const char* vector_write;  // and $v
+  const char* vector_make;   // $type, $v: the lanes
+  // An expression over $a, $b for floats of both sizes; NULL: not native.
+  const char* row[PESTLE_SCALAR_COUNT];
+  // f16 to f32 and back: bodies of helpers, NULL: by integer arithmetic.
+  const char* decode_f16;  // of `uint a`
+  const char* encode_f16;  // of `float a`, to nearest even
+} pestle_ctext_dialect_t;
+
+typedef struct pestle_ctext_target_t {
+  const pestle_ctext_dialect_t* dialect;
+  unsigned features;        // pestle_ctext_feature_t
+  uint32_t max_groups[3];   // beyond them a group loop is a loop
+  uint32_t thread_lanes;    // lanes of a work-group of a kernel without lanes
+  uint32_t argument_limit;  // |blocks|: more arguments come through a table
+} pestle_ctext_target_t;
+
+// A printed kernel and how to launch it.
+typedef struct pestle_ctext_kernel_t {
+  pestle_blob_t text;  // of host->alloc()
+  uint32_t group[3];   // work-groups; one of them 0: nothing to launch
+  uint32_t lane[3];    // lanes of each
+  bool table;  // arguments are in a table in memory, whose address is passed
+} pestle_ctext_kernel_t;
+
+// UNSUPPORTED names what |target| cannot express.
+PESTLE_NODISCARD pestle_status_t pestle_ctext_print(
+    const pestle_host_t* host, const pestle_ctext_target_t* target,
+    const pestle_kir_t* kernel, pestle_ctext_kernel_t* out_kernel);
+
+// Fills op_dtypes and storage_dtypes of |caps| with what the printer takes.
+void pestle_ctext_describe(const pestle_ctext_target_t* target,
+                           pestle_target_caps_t* caps);
+
+// A kernel's name as the text has it: a C identifier that no language takes.
+void pestle_ctext_name(const pestle_kir_t* kernel, char* name, size_t capacity);
+
+#endif  // PESTLE_PLUGINS_COMMON_CTEXT_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the printer takes, as data for legalisation. Rows that no language has
+// exactly - the transcendental ones, unless the dialect says - are left to it.
+#include "plugins/common/ctext_internal.h"
+
+#define BIT(d) (UINT32_C(1) << PESTLE_##d)
+
+static uint32_t kinds(unsigned kind) {
+  uint32_t bits = 0;
+  for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (pestle_dtype_is((pestle_dtype_t)d, kind)) bits |= UINT32_C(1) << d;
+  }
+  return bits;
+}
+
+// Dtypes that a value may have.
+static uint32_t values(const pestle_ctext_target_t* t) {
+  uint32_t all = kinds(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
+  if (!(t->features & PESTLE_CTEXT_HAS_INT64)) all &= ~(BIT(I64) | BIT(U64));
+  if (!(t->features & PESTLE_CTEXT_HAS_F64)) all &= ~BIT(F64);
+  return all;
+}
+
+static uint32_t storage(const pestle_ctext_target_t* t) {
+  uint32_t all = values(t) & ~BIT(INDEX), small = 0;
+  for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
+    unsigned size = pestle_dtype_size((pestle_dtype_t)d);
+    unsigned needs = size == 1   ? PESTLE_CTEXT_HAS_STORAGE8
+                     : size == 2 ? PESTLE_CTEXT_HAS_STORAGE16
+                                 : 0;
+    if (needs && !(t->features & needs)) small |= UINT32_C(1) << d;
+  }
+  return all & ~small;
+}
+
+static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
+  uint32_t floats = BIT(F32) | BIT(F64);
+  switch (op) {
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_SUBTRACT:
+    case PESTLE_OP_MULTIPLY:
+    case PESTLE_OP_DIVIDE:
+    case PESTLE_OP_NEGATE:
+    case PESTLE_OP_MAXIMUM:
+    case PESTLE_OP_MINIMUM:
+    case PESTLE_OP_IS_NAN:
+    case PESTLE_OP_SELECT:
+    case PESTLE_OP_EQ:
+    case PESTLE_OP_NE:
+    case PESTLE_OP_LT:
+    case PESTLE_OP_LE:
+    case PESTLE_OP_GT:
+    case PESTLE_OP_GE:
+      return floats;
+    case PESTLE_OP_FMA:
+      // Without f64 there is nothing to make a fused one of.
+      if (t->features & (PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_F64))
+        return floats;
+      return 0;
+    case PESTLE_OP_REMAINDER:
+      return BIT(F32);
+    default:
+      return t->dialect->row[op] ? floats : 0;
+  }
+}
+
+static uint32_t int_row(unsigned op) {
+  switch (op) {
+    case PESTLE_OP_POWER:
+    case PESTLE_OP_SIGN:
+    case PESTLE_OP_POPCNT:
+    case PESTLE_OP_CLZ:
+      return 0;
+    default:
+      return kinds(PESTLE_KIND_BOOL | PESTLE_KIND_INT);
+  }
+}
+
+static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
+                    unsigned kind) {
+  uint32_t bits = float_row(t, op) | int_row(op);
+  // A select moves any bits.
+  if (op == PESTLE_OP_SELECT) return values(t);
+  return bits & kinds(kind) & values(t);
+}
+
+void pestle_ctext_describe(const pestle_ctext_target_t* t,
+                           pestle_target_caps_t* caps) {
+  uint32_t all = values(t);
+  uint32_t ints = all & kinds(PESTLE_KIND_INT);
+  uint32_t wide_floats = all & (BIT(F32) | BIT(F64));
+  uint32_t memory = storage(t) | BIT(INDEX);
+  uint32_t bools = BIT(I1);
+#define PESTLE_KIR(NAME, code, ...) caps->op_dtypes[code] = all;
+#include "pestle/kir.def"
+#define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
+  caps->op_dtypes[PESTLE_KIR_##NAME] = row(t, PESTLE_OP_##NAME, KINDS);
+#include "pestle/scalar.def"
+  caps->op_dtypes[PESTLE_KIR_LOAD] = memory;
+  caps->op_dtypes[PESTLE_KIR_STORE] = memory;
+  caps->op_dtypes[PESTLE_KIR_GATHER] = memory;
+  caps->op_dtypes[PESTLE_KIR_SCATTER] = memory;
+  caps->op_dtypes[PESTLE_KIR_PARAM] = ints;
+  caps->op_dtypes[PESTLE_KIR_IOTA] = ints;
+  caps->op_dtypes[PESTLE_KIR_REDUCE] = ints | wide_floats | bools;
+  caps->op_dtypes[PESTLE_KIR_SG_REDUCE] = ints | wide_floats | bools;
+  caps->op_dtypes[PESTLE_KIR_BARRIER] = all | BIT(NONE);
+  caps->op_dtypes[PESTLE_KIR_TRAP_IF] = 0;
+  caps->storage_dtypes = storage(t);
+}

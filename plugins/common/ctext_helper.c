@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that the text may call, for what no language says as scalar.def
+// does. One text serves all: $int $uint $long $ulong $float $double are types
+// and, before a parenthesis, casts; $u $l $ul $d suffixes of literals; $bits32
+// $real32 $bits64 $real64 the casts of bits; $exact stands before floats whose
+// sums and products must not be contracted.
+#include "plugins/common/ctext_internal.h"
+
+typedef struct helper_t {
+  const char* name;
+  const char* text;
+  ctext_helper_t needs[3];  // further ones, until HELPER_COUNT
+} helper_t;
+
+#define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
+#define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}
+
+// By 0: all ones; by -1: wraps.
+#define DIV_S(T, U, u)                         \
+  "$fn$" T " $name($" T " a, $" T              \
+  " b) {\n"                                    \
+  "  if (b == 0) return $" T                   \
+  "(-1);\n"                                    \
+  "  if (b == -1) return $" T "(0$" u " - $" U \
+  "(a));\n"                                    \
+  "  return a / b;\n}\n"
+#define REM_S(T)                  \
+  "$fn$" T " $name($" T " a, $" T \
+  " b) {\n"                       \
+  "  if (b == 0) return a;\n"     \
+  "  if (b == -1) return $" T     \
+  "(0);\n"                        \
+  "  return a % b;\n}\n"
+#define DIV_U(T, u)               \
+  "$fn$" T " $name($" T " a, $" T \
+  " b) {\n"                       \
+  "  return b == 0$" u " ? ~0$" u " : a / b;\n}\n"
+#define REM_U(T, u)               \
+  "$fn$" T " $name($" T " a, $" T \
+  " b) {\n"                       \
+  "  return b == 0$" u " ? a : a % b;\n}\n"
+#define SHIFT(T, op, u)                     \
+  "$fn$" T " $name($" T " a, $" T " b, $" T \
+  " width) {\n"                             \
+  "  return b < width ? a " op " $int(b) : 0$" u ";\n}\n"
+#define SAR(T, U, u)                        \
+  "$fn$" T " $name($" T " a, $" U " b, $" U \
+  " width) {\n"                             \
+  "  return a >> $int(b < width ? b : width - 1$" u ");\n}\n"
+// NaN wins; of zeros the sign decides.
+#define EXTREME(F, gt, lt, op, bits, real)                 \
+  "$fn$" F " $name($" F " a, $" F                          \
+  " b) {\n"                                                \
+  "  if (a " gt                                            \
+  " b) return a;\n"                                        \
+  "  if (a " lt                                            \
+  " b) return b;\n"                                        \
+  "  if (a == b) return " real "(" bits "(a) " op " " bits \
+  "(b));\n"                                                \
+  "  return a + b;\n}\n"
+// NaN compares with nothing.
+#define TO_INT(F, T, from, least, to, most) \
+  "$fn$" T " $name($" F                     \
+  " a) {\n"                                 \
+  "  if (a >= " to ") return " most         \
+  ";\n"                                     \
+  "  if (a > " from ") return $" T          \
+  "(a);\n"                                  \
+  "  return a <= " from " ? " least " : $" T "(0);\n}\n"
+#define ODD_U(T, ul)                                                    \
+  "// An f32 whose last bit stands for all that it lost.\n"             \
+  "$fn$float $name($" T                                                 \
+  " a) {\n"                                                             \
+  "  $float scale = 1.0f;\n"                                            \
+  "  while (a >= 16777216$" ul                                          \
+  ") {\n"                                                               \
+  "    a = (a >> 8) | ((a & 255$" ul ") != 0$" ul " ? 1$" ul " : 0$" ul \
+  ");\n"                                                                \
+  "    scale *= 256.0f;\n  }\n"                                         \
+  "  return $float(a) * scale;\n}\n"
+#define ODD_S(T, U, u, odd) \
+  "$fn$float $name($" T     \
+  " a) {\n"                 \
+  "  return a < 0 ? -" odd "(0$" u " - $" U "(a)) : " odd "($" U "(a));\n}\n"
+#define NARROW(mantissa, bias, sign, nan, limit, minus)              \
+  "$fn$uint $name($float a) {\n"                                     \
+  "  return pestle_narrow($bits32(a), " mantissa ", " bias ", " sign \
+  "$u, " nan "$u, " limit "$u, " minus "$u);\n}\n"
+#define WIDEN(mantissa, bias, sign, first, minus)                       \
+  "$fn$float $name($uint a) {\n"                                        \
+  "  return pestle_widen(a, " mantissa ", " bias ", " sign "$u, " first \
+  "$u, " minus "$u);\n}\n"
+
+static const helper_t helpers[HELPER_COUNT] = {
+    [HELPER_DIV_I32] = {"pestle_div_i32", DIV_S("int", "uint", "u"), NONE},
+    [HELPER_DIV_U32] = {"pestle_div_u32", DIV_U("uint", "u"), NONE},
+    [HELPER_DIV_I64] = {"pestle_div_i64", DIV_S("long", "ulong", "ul"), NONE},
+    [HELPER_DIV_U64] = {"pestle_div_u64", DIV_U("ulong", "ul"), NONE},
+    [HELPER_REM_I32] = {"pestle_rem_i32", REM_S("int"), NONE},
+    [HELPER_REM_U32] = {"pestle_rem_u32", REM_U("uint", "u"), NONE},
+    [HELPER_REM_I64] = {"pestle_rem_i64", REM_S("long"), NONE},
+    [HELPER_REM_U64] = {"pestle_rem_u64", REM_U("ulong", "ul"), NONE},
+    [HELPER_SHL_U32] = {"pestle_shl_u32", SHIFT("uint", "<<", "u"), NONE},
+    [HELPER_SHL_U64] = {"pestle_shl_u64", SHIFT("ulong", "<<", "ul"), NONE},
+    [HELPER_SAR_I32] = {"pestle_sar_i32", SAR("int", "uint", "u"), NONE},
+    [HELPER_SAR_I64] = {"pestle_sar_i64", SAR("long", "ulong", "ul"), NONE},
+    [HELPER_SHR_U32] = {"pestle_shr_u32", SHIFT("uint", ">>", "u"), NONE},
+    [HELPER_SHR_U64] = {"pestle_shr_u64", SHIFT("ulong", ">>", "ul"), NONE},
+    [HELPER_MAX_F32] = {"pestle_max_f32",
+                        EXTREME("float", ">", "<", "&", "$bits32", "$real32"),
+                        NONE},
+    [HELPER_MAX_F64] = {"pestle_max_f64",
+                        EXTREME("double", ">", "<", "&", "$bits64", "$real64"),
+                        NONE},
+    [HELPER_MIN_F32] = {"pestle_min_f32",
+                        EXTREME("float", "<", ">", "|", "$bits32", "$real32"),
+                        NONE},
+    [HELPER_MIN_F64] = {"pestle_min_f64",
+                        EXTREME("double", "<", ">", "|", "$bits64", "$real64"),
+                        NONE},
+    [HELPER_REM_F32] =
+        {"pestle_rem_f32",
+         "// The exact remainder, by long division of the mantissas.\n"
+         "$fn$float $name($float a, $float b) {\n"
+         "  $uint x = $bits32(a) & 0x7fffffff$u;\n"
+         "  $uint y = $bits32(b) & 0x7fffffff$u;\n"
+         "  $uint sign = $bits32(a) & 0x80000000$u;\n"
+         "  if (x >= 0x7f800000$u || y > 0x7f800000$u || y == 0$u) {\n"
+         "    return $real32(0x7fc00000$u);\n  }\n"
+         "  if (x < y) return a;\n"
+         "  $int e = $int(x >> 23), f = $int(y >> 23);\n"
+         "  x = e == 0 ? x << 1 : (x & 0x7fffff$u) | 0x800000$u;\n"
+         "  y = f == 0 ? y << 1 : (y & 0x7fffff$u) | 0x800000$u;\n"
+         "  for (; x < 0x800000$u; --e) x <<= 1;\n"
+         "  for (; y < 0x800000$u; --f) y <<= 1;\n"
+         "  for (; e > f; --e) {\n"
+         "    if (x >= y) x -= y;\n"
+         "    x <<= 1;\n  }\n"
+         "  if (x >= y) x -= y;\n"
+         "  if (x == 0$u) return $real32(sign);\n"
+         "  for (; x < 0x800000$u && e > 0; --e) x <<= 1;\n"
+         "  if (e > 0) {\n"
+         "    x = (x & 0x7fffff$u) | ($uint(e) << 23);\n"
+         "  } else {\n"
+         "    x >>= 1 - e;\n  }\n"
+         "  return $real32(sign | x);\n}\n",
+         NONE},
+    [HELPER_FMA_F32] =
+        {"pestle_fma_f32",
+         "// a * b + c rounded once: the product is exact in f64, the sum is\n"
+         "// made odd where it is not, so that the last rounding is right.\n"
+         "$fn$float $name($float a, $float b, $float c) {\n"
+         "  $exact$double p = $double(a) * $double(b);\n"
+         "  $exact$double x = $double(c);\n"
+         "  $exact$double s = p + x;\n"
+         "  $exact$double t = s - p;\n"
+         "  $exact$double rest = (p - (s - t)) + (x - t);\n"
+         "  $ulong bits = $bits64(s);\n"
+         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul && s - s == 0.0$d) {\n"
+         "    bits += (rest > 0.0$d) == (s > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
+         "  return $float($real64(bits));\n}\n",
+         NONE},
+    [HELPER_FMA_F64] =
+        {"pestle_fma_f64",
+         "// The product and the sum as pairs without error, by halves of 26\n"
+         "// bits; the rest is made odd, so that the last sum rounds once.\n"
+         "// Exact but where the result or the product is denormal.\n"
+         "$fn$double $name($double a, $double b, $double c) {\n"
+         "  $exact$double plain = a * b + c;\n"
+         "  if (plain - plain != 0.0$d || a == 0.0$d || b == 0.0$d) return "
+         "plain;\n"
+         "  const $double up = 1.6069380442589903e60$d;\n"
+         "  const $double down = 6.223015277861142e-61$d;\n"
+         "  const $double far = 8.452712498170644e270$d;\n"
+         "  if (a > far || a < -far) { a *= down; b *= up; }\n"
+         "  if (b > far || b < -far) { b *= down; a *= up; }\n"
+         "  $exact$double split = 134217729.0$d;\n"
+         "  $exact$double ta = split * a, tb = split * b;\n"
+         "  $exact$double ah = ta - (ta - a), al = a - ah;\n"
+         "  $exact$double bh = tb - (tb - b), bl = b - bh;\n"
+         "  $exact$double p = a * b;\n"
+         "  $exact$double e = al * bl - (((p - ah * bh) - al * bh) - ah * "
+         "bl);\n"
+         "  $exact$double s = p + c, t = s - p;\n"
+         "  $exact$double f = (p - (s - t)) + (c - t);\n"
+         "  $exact$double r = e + f, q = r - e;\n"
+         "  $exact$double rest = (e - (r - q)) + (f - q);\n"
+         "  $ulong bits = $bits64(r);\n"
+         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul) {\n"
+         "    bits += (rest > 0.0$d) == (r > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
+         "  return s + $real64(bits);\n}\n",
+         NONE},
+    [HELPER_F32_TO_I32] = {"pestle_f32_to_i32",
+                           TO_INT("float", "int", "-2147483648.0f",
+                                  "(-2147483647 - 1)", "2147483648.0f",
+                                  "2147483647"),
+                           NONE},
+    [HELPER_F32_TO_U32] = {"pestle_f32_to_u32",
+                           TO_INT("float", "uint", "0.0f", "0$u",
+                                  "4294967296.0f", "4294967295$u"),
+                           NONE},
+    [HELPER_F32_TO_I64] = {"pestle_f32_to_i64",
+                           TO_INT("float", "long", "-9223372036854775808.0f",
+                                  "(-9223372036854775807$l - 1$l)",
+                                  "9223372036854775808.0f",
+                                  "9223372036854775807$l"),
+                           NONE},
+    [HELPER_F32_TO_U64] = {"pestle_f32_to_u64",
+                           TO_INT("float", "ulong", "0.0f", "0$ul",
+                                  "18446744073709551616.0f",
+                                  "18446744073709551615$ul"),
+                           NONE},
+    [HELPER_F64_TO_I32] = {"pestle_f64_to_i32",
+                           TO_INT("double", "int", "-2147483648.0$d",
+                                  "(-2147483647 - 1)", "2147483648.0$d",
+                                  "2147483647"),
+                           NONE},
+    [HELPER_F64_TO_U32] = {"pestle_f64_to_u32",
+                           TO_INT("double", "uint", "0.0$d", "0$u",
+                                  "4294967296.0$d", "4294967295$u"),
+                           NONE},
+    [HELPER_F64_TO_I64] = {"pestle_f64_to_i64",
+                           TO_INT("double", "long", "-9223372036854775808.0$d",
+                                  "(-9223372036854775807$l - 1$l)",
+                                  "9223372036854775808.0$d",
+                                  "9223372036854775807$l"),
+                           NONE},
+    [HELPER_F64_TO_U64] = {"pestle_f64_to_u64",
+                           TO_INT("double", "ulong", "0.0$d", "0$ul",
+                                  "18446744073709551616.0$d",
+                                  "18446744073709551615$ul"),
+                           NONE},
+    [HELPER_ODD_F64] =
+        {"pestle_odd_f64",
+         "// An f32 whose last bit stands for all that it lost.\n"
+         "$fn$float $name($double a) {\n"
+         "  $float f = $float(a);\n"
+         "  $uint bits = $bits32(f);\n"
+         "  $double back = $double(f);\n"
+         "  if (back != a && a == a && (bits & 1$u) == 0$u) {\n"
+         "    $double x = a < 0.0$d ? -a : a, y = back < 0.0$d ? -back : "
+         "back;\n"
+         "    bits += y < x ? 1$u : ~0$u;\n  }\n"
+         "  return $real32(bits);\n}\n",
+         NONE},
+    [HELPER_ODD_U32] = {"pestle_odd_u32", ODD_U("uint", "u"), NONE},
+    [HELPER_ODD_U64] = {"pestle_odd_u64", ODD_U("ulong", "ul"), NONE},
+    [HELPER_ODD_I32] = {"pestle_odd_i32",
+                        ODD_S("int", "uint", "u", "pestle_odd_u32"),
+                        ONE(HELPER_ODD_U32)},
+    [HELPER_ODD_I64] = {"pestle_odd_i64",
+                        ODD_S("long", "ulong", "ul", "pestle_odd_u64"),
+                        ONE(HELPER_ODD_U64)},
+    [HELPER_NARROW] =
+        {"pestle_narrow",
+         "// The bits of an f32 as those of a float of |mantissa| bits, to\n"
+         "// nearest even. |limit|: the first pattern that is too large.\n"
+         "// |minus| 0: the format has neither -0 nor infinity.\n"
+         "$fn$uint $name($uint bits, $int mantissa, $int bias, $uint sign,\n"
+         "    $uint nan, $uint limit, $uint minus) {\n"
+         "  $uint s = (bits >> 31) != 0$u ? sign : 0$u;\n"
+         "  $uint m = bits & 0x7fffff$u, result = 0$u;\n"
+         "  $uint bad = minus == 0$u ? nan : (s | nan);\n"
+         "  $int e = $int((bits >> 23) & 255$u);\n"
+         "  if (e == 255) {\n"
+         "    return m == 0$u && limit != nan && minus != 0$u ? (s | limit) : "
+         "bad;\n  }\n"
+         "  if (e != 0) m |= 0x800000$u;\n"
+         "  $int scale = (e != 0 ? e : 1) - 127 + bias;\n"
+         "  if (scale >= -mantissa - 1) {\n"
+         "    $int shift = 23 - mantissa + (scale < 1 ? 1 - scale : 0);\n"
+         "    $uint kept = m >> shift, rest = m - (kept << shift);\n"
+         "    $uint half_way = 1$u << (shift - 1);\n"
+         "    if (rest > half_way || (rest == half_way && (kept & 1$u) != "
+         "0$u)) kept += 1$u;\n"
+         "    result = kept;\n"
+         "    if (scale > 1) result += $uint(scale - 1) << mantissa;\n  }\n"
+         "  if (result >= limit) {\n"
+         "    return limit == nan || minus == 0$u ? bad : (s | limit);\n  }\n"
+         "  return result != 0$u || minus != 0$u ? (s | result) : 0$u;\n}\n",
+         NONE},
+    [HELPER_WIDEN] =
+        {"pestle_widen",
+         "// The value of a float's bits, |first| the first magnitude that is\n"
+         "// none: infinity where there is one. |minus| 0: -0 is NaN.\n"
+         "$fn$float $name($uint bits, $int mantissa, $int bias, $uint sign,\n"
+         "    $uint first, $uint minus) {\n"
+         "  $uint size = bits & (sign - 1$u);\n"
+         "  $uint s = (bits & sign) != 0$u ? 0x80000000$u : 0$u;\n"
+         "  if (minus == 0$u && size == 0$u && s != 0$u) {\n"
+         "    return $real32(0x7fc00000$u);\n  }\n"
+         "  if (minus != 0$u && size >= first) {\n"
+         "    return $real32(size == first && minus == 2$u ? (s | "
+         "0x7f800000$u)\n"
+         "        : 0x7fc00000$u);\n  }\n"
+         "  $int e = $int(size >> mantissa);\n"
+         "  $uint m = size & ((1$u << mantissa) - 1$u);\n"
+         "  if (e == 0) {\n"
+         "    if (m == 0$u) return $real32(s);\n"
+         "    for (e = 1; (m >> mantissa) == 0$u; --e) m <<= 1;\n"
+         "    m &= (1$u << mantissa) - 1$u;\n  }\n"
+         "  return $real32(s | ($uint(e - bias + 127) << 23) | (m << (23 - "
+         "mantissa)));\n}\n",
+         NONE},
+    [HELPER_BF16_FROM] =
+        {"pestle_f32_to_bf16",
+         "$fn$uint $name($float a) {\n"
+         "  $uint bits = $bits32(a);\n"
+         "  if ((bits & 0x7fffffff$u) > 0x7f800000$u) {\n"
+         "    return ((bits >> 16) & 0x8000$u) | 0x7fc0$u;\n  }\n"
+         "  return (bits + 0x7fff$u + ((bits >> 16) & 1$u)) >> 16;\n}\n",
+         NONE},
+    [HELPER_BF16_TO] = {"pestle_bf16_to_f32",
+                        "$fn$float $name($uint a) {\n"
+                        "  return $real32(a << 16);\n}\n",
+                        NONE},
+    [HELPER_F16_FROM] = {"pestle_f32_to_f16",
+                         NARROW("10", "15", "0x8000", "0x7e00", "0x7c00", "1"),
+                         ONE(HELPER_NARROW)},
+    [HELPER_F16_TO] = {"pestle_f16_to_f32",
+                       WIDEN("10", "15", "0x8000", "0x7c00", "2"),
+                       ONE(HELPER_WIDEN)},
+    [HELPER_E4M3FN_FROM] = {"pestle_f32_to_e4m3fn",
+                            NARROW("3", "7", "0x80", "0x7f", "0x7f", "1"),
+                            ONE(HELPER_NARROW)},
+    [HELPER_E4M3FN_TO] = {"pestle_e4m3fn_to_f32",
+                          WIDEN("3", "7", "0x80", "0x7f", "1"),
+                          ONE(HELPER_WIDEN)},
+    [HELPER_E5M2_FROM] = {"pestle_f32_to_e5m2",
+                          NARROW("2", "15", "0x80", "0x7e", "0x7c", "1"),
+                          ONE(HELPER_NARROW)},
+    [HELPER_E5M2_TO] = {"pestle_e5m2_to_f32",
+                        WIDEN("2", "15", "0x80", "0x7c", "2"),
+                        ONE(HELPER_WIDEN)},
+    [HELPER_E4M3FNUZ_FROM] = {"pestle_f32_to_e4m3fnuz",
+                              NARROW("3", "8", "0x80", "0x80", "0x80", "0"),
+                              ONE(HELPER_NARROW)},
+    [HELPER_E4M3FNUZ_TO] = {"pestle_e4m3fnuz_to_f32",
+                            WIDEN("3", "8", "0x80", "0x80", "0"),
+                            ONE(HELPER_WIDEN)},
+    [HELPER_E5M2FNUZ_FROM] = {"pestle_f32_to_e5m2fnuz",
+                              NARROW("2", "16", "0x80", "0x80", "0x80", "0"),
+                              ONE(HELPER_NARROW)},
+    [HELPER_E5M2FNUZ_TO] = {"pestle_e5m2fnuz_to_f32",
+                            WIDEN("2", "16", "0x80", "0x80", "0"),
+                            ONE(HELPER_WIDEN)},
+};
+
+const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper) {
+  const helper_t* h = &helpers[helper];
+  p->helper[helper] = true;
+  for (int i = 0; i < 3 && h->needs[i] != HELPER_COUNT; ++i) {
+    pestle_ctext_call(p, h->needs[i]);
+  }
+  return h->name;
+}
+
+// --- Expansion ---
+
+typedef struct token_t {
+  const char* name;
+  int type;  // a class, or -1
+  const char* text;
+} token_t;
+
+static const token_t* find(const token_t* tokens, size_t count,
+                           const char* at) {
+  const token_t* best = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    size_t size = strlen(tokens[i].name);
+    if (strncmp(tokens[i].name, at, size)) continue;
+    if (!best || size > strlen(best->name)) best = &tokens[i];
+  }
+  return best;
+}
+
+static void put_token(ctext_t* p, pestle_plugin_text_t* out,
+                      const token_t* token, char next) {
+  const char* text = token->text;
+  if (token->type >= 0) {
+    text = pestle_ctext_type(p, (pestle_ctext_class_t)token->type);
+    if (next == '(' && !p->d->constructors) {
+      text = pestle_ctext_format(p, "(%s)", text);
+    }
+  }
+  pestle_plugin_text_append(out, text, strlen(text));
+}
+
+static void put_helper(ctext_t* p, const helper_t* h,
+                       pestle_plugin_text_t* out) {
+  const pestle_ctext_dialect_t* d = p->d;
+  const token_t tokens[] = {
+      {"fn", -1, d->function},
+      {"name", -1, h->name},
+      {"int", PESTLE_CTEXT_I32, NULL},
+      {"uint", PESTLE_CTEXT_U32, NULL},
+      {"long", PESTLE_CTEXT_I64, NULL},
+      {"ulong", PESTLE_CTEXT_U64, NULL},
+      {"float", PESTLE_CTEXT_F32, NULL},
+      {"double", PESTLE_CTEXT_F64, NULL},
+      {"u", -1, d->suffix[PESTLE_CTEXT_U32]},
+      {"l", -1, d->suffix[PESTLE_CTEXT_I64]},
+      {"ul", -1, d->suffix[PESTLE_CTEXT_U64]},
+      {"d", -1, d->suffix[PESTLE_CTEXT_F64]},
+      {"bits32", -1, d->bits[0]},
+      {"bits64", -1, d->bits[1]},
+      {"real32", -1, d->real[0]},
+      {"real64", -1, d->real[1]},
+      {"exact", -1, d->exact},
+  };
+  const char* at = h->text;
+  while (*at) {
+    size_t plain = strcspn(at, "$");
+    pestle_plugin_text_append(out, at, plain);
+    at += plain;
+    if (!*at) break;
+    const token_t* token = find(tokens, sizeof tokens / sizeof *tokens, at + 1);
+    at += 1 + (token ? strlen(token->name) : 0);
+    if (token) put_token(p, out, token, *at);
+  }
+  pestle_plugin_text_append(out, "\n", 1);
+}
+
+static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
+  if (helper == HELPER_F16_TO) return p->d->decode_f16;
+  return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
+}
+
+void pestle_ctext_helpers(ctext_t* p, pestle_plugin_text_t* out) {
+  for (unsigned i = 0; i < HELPER_COUNT; ++i) {
+    if (!p->helper[i]) continue;
+    helper_t h = helpers[i];
+    const char* own = own_text(p, (ctext_helper_t)i);
+    if (own) h.text = own;
+    put_helper(p, &h, out);
+  }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the C-family printer share.
+//
+//   ctext.c         the walk: regions, loops, the kernel's frame
+//   ctext_value.c   values: constants, lanes, names, what is printed in place
+//   ctext_row.c     scalar rows and casts as expressions
+//   ctext_memory.c  loads, stores, gathers, scatters, private elements
+//   ctext_helper.c  functions that the text may call, printed when it does
+//   ctext_range.c   whether indices fit 32 bits
+//   ctext_caps.c    what the printer takes, as data
+#ifndef PESTLE_PLUGINS_COMMON_CTEXT_INTERNAL_H_
+#define PESTLE_PLUGINS_COMMON_CTEXT_INTERNAL_H_
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/common/ctext.h"
+#include "plugins/common/float_bits.h"
+#include "plugins/common/memory.h"
+
+// Functions that the text may call. A later one may call earlier ones.
+typedef enum ctext_helper_e {
+  HELPER_DIV_I32,
+  HELPER_DIV_U32,
+  HELPER_DIV_I64,
+  HELPER_DIV_U64,
+  HELPER_REM_I32,
+  HELPER_REM_U32,
+  HELPER_REM_I64,
+  HELPER_REM_U64,
+  HELPER_SHL_U32,
+  HELPER_SHL_U64,
+  HELPER_SAR_I32,
+  HELPER_SAR_I64,
+  HELPER_SHR_U32,
+  HELPER_SHR_U64,
+  HELPER_MAX_F32,
+  HELPER_MAX_F64,
+  HELPER_MIN_F32,
+  HELPER_MIN_F64,
+  HELPER_REM_F32,
+  HELPER_FMA_F32,
+  HELPER_FMA_F64,
+  HELPER_F32_TO_I32,
+  HELPER_F32_TO_U32,
+  HELPER_F32_TO_I64,
+  HELPER_F32_TO_U64,
+  HELPER_F64_TO_I32,
+  HELPER_F64_TO_U32,
+  HELPER_F64_TO_I64,
+  HELPER_F64_TO_U64,
+  HELPER_ODD_F64,
+  HELPER_ODD_U32,
+  HELPER_ODD_U64,
+  HELPER_ODD_I32,
+  HELPER_ODD_I64,
+  HELPER_NARROW,
+  HELPER_WIDEN,
+  HELPER_BF16_FROM,
+  HELPER_BF16_TO,
+  HELPER_F16_FROM,
+  HELPER_F16_TO,
+  HELPER_E4M3FN_FROM,
+  HELPER_E4M3FN_TO,
+  HELPER_E5M2_FROM,
+  HELPER_E5M2_TO,
+  HELPER_E4M3FNUZ_FROM,
+  HELPER_E4M3FNUZ_TO,
+  HELPER_E5M2FNUZ_FROM,
+  HELPER_E5M2FNUZ_TO,
+  HELPER_COUNT,
+} ctext_helper_t;
+
+typedef struct ctext_value_t {
+  const char** lane;  // texts: one, or one a lane
+  bool uniform;       // one for all lanes
+} ctext_value_t;
+
+enum { CTEXT_MAX_DEPTH = 64, CTEXT_INLINE = 64 };
+
+typedef struct ctext_region_t {
+  uint32_t id;      // of the opener
+  const char* end;  // what closes it: a barrier of a loop over groups, or ""
+} ctext_region_t;
+
+typedef struct ctext_t {
+  const pestle_host_t* host;
+  const pestle_ctext_target_t* target;
+  const pestle_ctext_dialect_t* d;
+  const pestle_kir_t* k;
+  pestle_plugin_arena_t arena;
+  pestle_plugin_text_t out;  // of the statements
+  pestle_status_t status;    // the first failure
+  ctext_value_t* value;      // by instruction
+  uint32_t* uses;            // what asks for a name counts as many
+  uint32_t* scope;           // the region that an instruction stands in
+  uint32_t* fused;           // of an add: the multiply that it swallows
+  bool* swallowed;           // of a multiply
+  const char** base;         // by buffer: what its elements are taken from
+  const char** name;
+  uint8_t* runs;       // by buffer: lengths of the vectors that it moves as
+  unsigned exchanges;  // bits of classes that lanes pass through shared memory
+  bool helper[HELPER_COUNT];
+  bool uses_i64, uses_f64, uses_shuffle;
+  bool wide_index;  // INDEX has 64 bits
+  bool has_lanes;
+  bool table;
+  uint32_t lane[3], groups[3];
+  int depth;
+  ctext_region_t region[CTEXT_MAX_DEPTH];
+  uint32_t region_count;
+  uint32_t id;           // the instruction at hand
+  uint32_t temporaries;  // names given to parts of expressions
+} ctext_t;
+
+// --- ctext.c ---
+
+// Remembers the first failure; returns "0", so that printing may go on.
+PESTLE_PRINTF(3, 4)
+const char* pestle_ctext_fail(ctext_t* p, pestle_status_code_t code,
+                              const char* format, ...);
+// One statement, indented.
+PESTLE_PRINTF(2, 3) void pestle_ctext_line(ctext_t* p, const char* format, ...);
+// A text of the arena.
+PESTLE_PRINTF(2, 3)
+const char* pestle_ctext_format(ctext_t* p, const char* format, ...);
+// |pattern| with each $key replaced; |pairs|: key, text, ..., NULL.
+const char* pestle_ctext_expand(ctext_t* p, const char* pattern,
+                                const char* const* pairs);
+
+// --- ctext_value.c ---
+
+pestle_ctext_class_t pestle_ctext_class(const ctext_t* p, unsigned dtype);
+pestle_ctext_memory_t pestle_ctext_memory(const ctext_t* p, unsigned dtype);
+const char* pestle_ctext_type(ctext_t* p, pestle_ctext_class_t c);
+// |text| of any class as one of |c|.
+const char* pestle_ctext_cast(ctext_t* p, pestle_ctext_class_t c,
+                              const char* text);
+// Lane |lane| of value |id|.
+const char* pestle_ctext_get(ctext_t* p, uint32_t id, unsigned lane);
+// Gives value |id| its texts: in place where it is used once, else by name.
+void pestle_ctext_define(ctext_t* p, uint32_t id, const char** lanes,
+                         unsigned count);
+// The same, always by name: what reads memory.
+void pestle_ctext_define_named(ctext_t* p, uint32_t id, const char** lanes,
+                               unsigned count);
+// Texts that stand for themselves wherever they are used.
+void pestle_ctext_alias(ctext_t* p, uint32_t id, const char** lanes,
+                        unsigned count);
+const char** pestle_ctext_lanes(ctext_t* p, unsigned count);
+// A text that may be repeated: |text| itself or a new name for it.
+const char* pestle_ctext_atom(ctext_t* p, pestle_ctext_class_t c,
+                              const char* text);
+const char* pestle_ctext_int(ctext_t* p, pestle_ctext_class_t c, int64_t value);
+const char* pestle_ctext_const(ctext_t* p, const pestle_kir_inst_t* inst);
+bool pestle_ctext_known(const ctext_t* p, uint32_t id, int64_t* out_value);
+// Without parentheses around the whole.
+const char* pestle_ctext_bare(ctext_t* p, const char* text);
+void pestle_ctext_value(ctext_t* p, uint32_t id);
+const char* pestle_ctext_bits(ctext_t* p, pestle_ctext_class_t c,
+                              const char* text);
+const char* pestle_ctext_real(ctext_t* p, pestle_ctext_class_t c,
+                              const char* text);
+
+// --- ctext_row.c ---
+
+// Scalar row |op| on operands of |dtype|; |known|: the second one's value where
+// it is a constant.
+const char* pestle_ctext_row(ctext_t* p, unsigned op, unsigned dtype,
+                             const char* const* x, const int64_t* known);
+const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
+                                 const char* x);
+const char* pestle_ctext_bitcast(ctext_t* p, unsigned from, unsigned to,
+                                 const char* x);
+const char* pestle_ctext_fma(ctext_t* p, pestle_ctext_class_t c, const char* a,
+                             const char* b, const char* x);
+
+// --- ctext_memory.c ---
+
+void pestle_ctext_access(ctext_t* p, uint32_t id);
+// Element |at|, lane |lane| of private buffer |buffer|.
+const char* pestle_ctext_element(ctext_t* p, uint32_t buffer, uint32_t index,
+                                 unsigned lane);
+
+// --- ctext_helper.c ---
+
+// The name of |helper|, which will be printed.
+const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper);
+void pestle_ctext_helpers(ctext_t* p, pestle_plugin_text_t* out);
+
+// --- ctext_range.c ---
+
+// Whether all indices of the kernel fit 32 bits.
+bool pestle_ctext_indices_fit(const pestle_host_t* host, const pestle_kir_t* k,
+                              bool* out_fit);
+
+static inline const pestle_kir_inst_t* ctext_inst(const ctext_t* p,
+                                                  uint32_t id) {
+  return pestle_kir_inst(p->k, id);
+}
+static inline bool ctext_is_narrow_float(unsigned dtype) {
+  return pestle_dtype_is((pestle_dtype_t)dtype, PESTLE_KIND_FLOAT) &&
+         dtype != PESTLE_F32 && dtype != PESTLE_F64;
+}
+static inline bool ctext_is_float(unsigned dtype) {
+  return dtype == PESTLE_F32 || dtype == PESTLE_F64;
+}
+
+#endif  // PESTLE_PLUGINS_COMMON_CTEXT_INTERNAL_H_

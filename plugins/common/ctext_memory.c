@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores. A run of lanes moves as vectors where the access says that
+// it is aligned; a masked one does so when all of its lanes are on.
+#include "plugins/common/ctext_internal.h"
+
+typedef struct access_t {
+  uint32_t id, buffer;
+  unsigned lanes;
+  pestle_ctext_memory_t memory;
+  pestle_ctext_class_t c;
+  unsigned dtype;
+  const char* base;
+  uint32_t mask;      // or PESTLE_KIR_NONE
+  const char* index;  // an atom where it is used again
+  uint32_t index_id;
+  bool lanewise, stores;
+} access_t;
+
+// --- Elements ---
+
+static const char* subscript(ctext_t* p, const char* base, const char* at) {
+  // Arrays of GLSL have indices of 32 bits, which a buffer's size fits.
+  if (p->d->blocks && p->wide_index) {
+    at = pestle_ctext_cast(p, PESTLE_CTEXT_I32, at);
+  }
+  return pestle_ctext_format(p, "%s[%s]", base, pestle_ctext_bare(p, at));
+}
+
+static const char* plus(ctext_t* p, const char* index, unsigned lane) {
+  int64_t known = strtoll(index, NULL, 10);
+  if (!lane) return index;
+  if (index[strspn(index, "0123456789")] == 0) {
+    return pestle_ctext_format(p, "%lld", (long long)(known + lane));
+  }
+  return pestle_ctext_format(p, "(%s + %u)", index, lane);
+}
+
+static const char* element(ctext_t* p, const access_t* a, unsigned lane) {
+  const char* at = a->lanewise ? pestle_ctext_get(p, a->index_id, lane)
+                               : plus(p, a->index, lane);
+  if (a->lanewise && p->d->blocks) {
+    at = pestle_ctext_cast(p, PESTLE_CTEXT_I32, at);
+    return pestle_ctext_format(p, "%s[%s]", a->base, at);
+  }
+  return subscript(p, a->base, at);
+}
+
+static bool same_type(pestle_ctext_memory_t m, pestle_ctext_class_t c) {
+  return (m == PESTLE_CTEXT_M_I32 && c == PESTLE_CTEXT_I32) ||
+         (m == PESTLE_CTEXT_M_U32 && c == PESTLE_CTEXT_U32) ||
+         (m == PESTLE_CTEXT_M_I64 && c == PESTLE_CTEXT_I64) ||
+         (m == PESTLE_CTEXT_M_U64 && c == PESTLE_CTEXT_U64) ||
+         (m == PESTLE_CTEXT_M_F32 && c == PESTLE_CTEXT_F32) ||
+         (m == PESTLE_CTEXT_M_F64 && c == PESTLE_CTEXT_F64);
+}
+
+static const char* from_memory(ctext_t* p, const access_t* a, const char* x) {
+  if (a->c == PESTLE_CTEXT_BOOL) {
+    return pestle_ctext_format(p, "(%s != %s)",
+                               pestle_ctext_cast(p, PESTLE_CTEXT_U32, x),
+                               pestle_ctext_int(p, PESTLE_CTEXT_U32, 0));
+  }
+  return same_type(a->memory, a->c) ? x : pestle_ctext_cast(p, a->c, x);
+}
+
+static const char* to_memory(ctext_t* p, const access_t* a, const char* x) {
+  const char* type = p->d->memory[a->memory];
+  if (a->c == PESTLE_CTEXT_BOOL) x = pestle_ctext_format(p, "(%s ? 1 : 0)", x);
+  if (same_type(a->memory, a->c)) return x;
+  if (p->d->constructors) {
+    return pestle_ctext_format(p, "%s(%s)", type, pestle_ctext_bare(p, x));
+  }
+  return pestle_ctext_format(p, "(%s)%s", type, x);
+}
+
+static const char* zero_of(ctext_t* p, pestle_ctext_class_t c) {
+  if (c == PESTLE_CTEXT_F32) return "0.0f";
+  if (c == PESTLE_CTEXT_F64) return pestle_ctext_cast(p, c, "0.0f");
+  return pestle_ctext_int(p, c, 0);
+}
+
+// --- Private buffers ---
+
+const char* pestle_ctext_element(ctext_t* p, uint32_t buffer, uint32_t index,
+                                 unsigned lane) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, buffer);
+  int64_t known;
+  if (u->count * u->lanes == 1) return p->name[buffer];
+  const char* at = pestle_ctext_get(p, index, 0);
+  if (pestle_ctext_known(p, index, &known)) {
+    return pestle_ctext_format(p, "%s[%lld]", p->name[buffer],
+                               (long long)(known * u->lanes + lane));
+  }
+  if (u->lanes > 1) at = pestle_ctext_format(p, "%s * %u", at, u->lanes);
+  if (lane) at = pestle_ctext_format(p, "%s + %u", at, lane);
+  return pestle_ctext_format(p, "%s[%s]", p->name[buffer],
+                             pestle_ctext_bare(p, at));
+}
+
+static void load_private(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char** lane = pestle_ctext_lanes(p, n->lanes);
+  for (unsigned l = 0; l < n->lanes; ++l) {
+    lane[l] = pestle_ctext_element(p, n->arg[0], n->arg[1], l);
+  }
+  pestle_ctext_define_named(p, id, lane, n->lanes);
+}
+
+static void store_private(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  unsigned lanes = pestle_kir_buffer(p->k, n->arg[0])->lanes;
+  for (unsigned l = 0; l < lanes; ++l) {
+    const char* to = pestle_ctext_element(p, n->arg[0], n->arg[1], l);
+    const char* value = pestle_ctext_get(p, n->arg[2], l);
+    pestle_ctext_line(p, "%s = %s;", to, pestle_ctext_bare(p, value));
+  }
+}
+
+// --- Vectors ---
+
+// Lanes that move at once: 1, 2 or 4.
+static unsigned run_of(const ctext_t* p, const access_t* a) {
+  const pestle_kir_inst_t* n = ctext_inst(p, a->id);
+  unsigned size = pestle_dtype_size((pestle_dtype_t)a->dtype);
+  unsigned align = 1u << n->align_log2;
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, a->buffer);
+  if (a->lanewise || u->scope != PESTLE_KIR_GLOBAL || p->wide_index) return 1;
+  if (a->lanes % 4 == 0 && align >= 4 * size && size <= 4 &&
+      p->d->vector4[a->memory]) {
+    return 4;
+  }
+  if (a->lanes % 2 == 0 && align >= 2 * size && p->d->vector2[a->memory]) {
+    return 2;
+  }
+  return 1;
+}
+
+static const char* vector_of(const ctext_t* p, const access_t* a,
+                             unsigned run) {
+  return run == 4 ? p->d->vector4[a->memory] : p->d->vector2[a->memory];
+}
+
+// Statements that give |to| what lies at the access.
+static void read_runs(ctext_t* p, const access_t* a, unsigned run,
+                      const char** to) {
+  static const char* const member[] = {"x", "y", "z", "w"};
+  char digit[2] = {(char)('0' + run), 0};
+  p->runs[a->buffer] |= (uint8_t)run;
+  for (unsigned l = 0; l < a->lanes; l += run) {
+    const char* at = pestle_ctext_bare(p, plus(p, a->index, l));
+    const char* type = vector_of(p, a, run);
+    const char* pairs[] = {"type", type,  "name", p->name[a->buffer], "at", at,
+                           "n",    digit, NULL};
+    const char* whole = pestle_ctext_format(p, "t%u", p->temporaries++);
+    pestle_ctext_line(p, "%s %s = %s;", type, whole,
+                      pestle_ctext_expand(p, p->d->vector_read, pairs));
+    for (unsigned i = 0; i < run; ++i) {
+      to[l + i] =
+          from_memory(p, a, pestle_ctext_format(p, "%s.%s", whole, member[i]));
+    }
+  }
+}
+
+static void write_runs(ctext_t* p, const access_t* a, unsigned run,
+                       const char** from) {
+  char digit[2] = {(char)('0' + run), 0};
+  p->runs[a->buffer] |= (uint8_t)run;
+  for (unsigned l = 0; l < a->lanes; l += run) {
+    const char* list = "";
+    for (unsigned i = 0; i < run; ++i) {
+      list = pestle_ctext_format(p, "%s%s%s", list, i ? ", " : "",
+                                 to_memory(p, a, from[l + i]));
+    }
+    const char* type = vector_of(p, a, run);
+    const char* made[] = {"type", type, "v", list, NULL};
+    const char* whole = pestle_ctext_expand(p, p->d->vector_make, made);
+    const char* at = pestle_ctext_bare(p, plus(p, a->index, l));
+    const char* pairs[] = {"type", type,  "name", p->name[a->buffer],
+                           "at",   at,    "v",    whole,
+                           "n",    digit, NULL};
+    pestle_ctext_line(p, "%s;",
+                      pestle_ctext_expand(p, p->d->vector_write, pairs));
+  }
+}
+
+// --- Masks ---
+
+// The condition under which all lanes are on, where the mask has such a one.
+static const char* all_on(ctext_t* p, const access_t* a) {
+  const pestle_kir_inst_t* n = ctext_inst(p, a->mask);
+  if (n->op != PESTLE_KIR_MASK) return NULL;
+  return pestle_ctext_get(p, a->mask, a->lanes - 1);
+}
+
+static void open_if(ctext_t* p, const char* condition) {
+  pestle_ctext_line(p, "if (%s) {", pestle_ctext_bare(p, condition));
+  ++p->depth;
+}
+static void open_else(ctext_t* p) {
+  --p->depth;
+  pestle_ctext_line(p, "} else {");
+  ++p->depth;
+}
+static void close_if(ctext_t* p) {
+  --p->depth;
+  pestle_ctext_line(p, "}");
+}
+
+// --- Loads and stores ---
+
+static void assign_lanes(ctext_t* p, const access_t* a, const char** name) {
+  for (unsigned l = 0; l < a->lanes; ++l) {
+    const char* x = from_memory(p, a, element(p, a, l));
+    const char* on = pestle_ctext_get(p, a->mask, l);
+    pestle_ctext_line(p, "if (%s) %s = %s;", pestle_ctext_bare(p, on), name[l],
+                      pestle_ctext_bare(p, x));
+  }
+}
+
+static void load_masked(ctext_t* p, const access_t* a, unsigned run) {
+  const char** lane = pestle_ctext_lanes(p, a->lanes);
+  for (unsigned l = 0; l < a->lanes; ++l)
+    lane[l] = zero_of(p, a->c);
+  pestle_ctext_define_named(p, a->id, lane, a->lanes);
+  const char** name = p->value[a->id].lane;
+  const char* all = run > 1 ? all_on(p, a) : NULL;
+  if (!all) {
+    assign_lanes(p, a, name);
+    return;
+  }
+  const char** read = pestle_ctext_lanes(p, a->lanes);
+  open_if(p, all);
+  read_runs(p, a, run, read);
+  for (unsigned l = 0; l < a->lanes; ++l) {
+    pestle_ctext_line(p, "%s = %s;", name[l], pestle_ctext_bare(p, read[l]));
+  }
+  open_else(p);
+  assign_lanes(p, a, name);
+  close_if(p);
+}
+
+static void load(ctext_t* p, const access_t* a) {
+  unsigned run = run_of(p, a);
+  if (a->mask != PESTLE_KIR_NONE) {
+    load_masked(p, a, run);
+    return;
+  }
+  const char** lane = pestle_ctext_lanes(p, a->lanes);
+  if (run > 1) {
+    read_runs(p, a, run, lane);
+    pestle_ctext_alias(p, a->id, lane, a->lanes);
+    return;
+  }
+  for (unsigned l = 0; l < a->lanes; ++l) {
+    lane[l] = from_memory(p, a, element(p, a, l));
+  }
+  pestle_ctext_define_named(p, a->id, lane, a->lanes);
+}
+
+static void store_lanes(ctext_t* p, const access_t* a, const char** value) {
+  for (unsigned l = 0; l < a->lanes; ++l) {
+    const char* to = element(p, a, l);
+    const char* x = pestle_ctext_bare(p, to_memory(p, a, value[l]));
+    if (a->mask == PESTLE_KIR_NONE) {
+      pestle_ctext_line(p, "%s = %s;", to, x);
+    } else {
+      const char* on = pestle_ctext_get(p, a->mask, l);
+      pestle_ctext_line(p, "if (%s) %s = %s;", pestle_ctext_bare(p, on), to, x);
+    }
+  }
+}
+
+static void store(ctext_t* p, const access_t* a) {
+  unsigned run = run_of(p, a);
+  const char** value = pestle_ctext_lanes(p, a->lanes);
+  uint32_t from = ctext_inst(p, a->id)->arg[2];
+  bool masked = a->mask != PESTLE_KIR_NONE;
+  const char* all = masked && run > 1 ? all_on(p, a) : NULL;
+  for (unsigned l = 0; l < a->lanes; ++l) {
+    value[l] = pestle_ctext_get(p, from, l);
+    if (all) value[l] = pestle_ctext_atom(p, a->c, value[l]);
+  }
+  if (run == 1 || (masked && !all)) {
+    store_lanes(p, a, value);
+    return;
+  }
+  if (all) open_if(p, all);
+  write_runs(p, a, run, value);
+  if (all) {
+    open_else(p);
+    store_lanes(p, a, value);
+    close_if(p);
+  }
+}
+
+void pestle_ctext_access(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
+  bool stores = n->op == PESTLE_KIR_STORE || n->op == PESTLE_KIR_SCATTER;
+  bool lanewise = n->op == PESTLE_KIR_GATHER || n->op == PESTLE_KIR_SCATTER;
+  if (u->scope == PESTLE_KIR_PRIVATE) {
+    if (stores) {
+      store_private(p, id);
+    } else {
+      load_private(p, id);
+    }
+    return;
+  }
+  access_t a = {.id = id,
+                .buffer = n->arg[0],
+                .lanes = stores ? ctext_inst(p, n->arg[2])->lanes : n->lanes,
+                .memory = pestle_ctext_memory(p, u->dtype),
+                .c = pestle_ctext_class(p, u->dtype),
+                .dtype = u->dtype,
+                .base = p->base[n->arg[0]],
+                .mask = n->arg[stores ? 3 : 2],
+                .index = pestle_ctext_get(p, n->arg[1], 0),
+                .index_id = n->arg[1],
+                .lanewise = lanewise,
+                .stores = stores};
+  if (a.lanes > 1 && !lanewise) {
+    a.index =
+        pestle_ctext_atom(p, pestle_ctext_class(p, PESTLE_INDEX), a.index);
+  }
+  if (stores) {
+    store(p, &a);
+  } else {
+    load(p, &a);
+  }
+}

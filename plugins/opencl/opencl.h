@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the backend "opencl" share.
+#ifndef PESTLE_PLUGINS_OPENCL_OPENCL_H_
+#define PESTLE_PLUGINS_OPENCL_OPENCL_H_
+
+#include <pthread.h>
+
+#include "pestle/plugin.h"
+#include "plugins/common/ctext.h"
+#include "plugins/common/error.h"
+#include "plugins/opencl/opencl_api.h"
+
+enum { OPENCL_MAX_DEVICES = 16 };
+
+// Memory of one allocate(). Buffers of OpenCL have no addresses: each stands
+// for a range that nothing else of the process has.
+typedef struct opencl_block_t {
+  struct opencl_block_t* next;
+  char* address;
+  size_t size;
+  cl_mem_t memory;
+} opencl_block_t;
+
+typedef struct opencl_device_t {
+  cl_device_t id;
+  cl_context_t context;
+  cl_queue_t queue;  // of copies and launches without a stream
+  char name[128], vendor[128], version[128], driver[128];
+  char made_for[192];  // what a program's binary is for
+  bool is_gpu;
+  uint64_t memory, most_memory, shared;
+  uint32_t units, group_lanes, lanes[3];
+  unsigned features;  // pestle_ctext_feature_t
+  bool keeps_denormals;
+  bool exact_division;
+  pthread_mutex_t lock;  // of what follows, and of kernels' arguments
+  opencl_block_t* blocks;
+  uint64_t active, peak, limit;
+} opencl_device_t;
+
+// One for each host that calls init.
+typedef struct opencl_t {
+  pestle_backend_t backend;
+  const pestle_host_t* host;
+  const pestle_opencl_api_t* cl;
+  pestle_opencl_api_t functions;
+  char toolchain[1024];
+  int32_t device_count;
+  opencl_device_t device[OPENCL_MAX_DEVICES];
+} opencl_t;
+
+extern const pestle_device_api_t pestle_opencl_device_api;
+
+// The printer's view of |device|, or of a device of the usual kind for NULL.
+pestle_ctext_target_t pestle_opencl_target(const opencl_device_t* device);
+
+// Builds |size| bytes of source, or the binary, for |device|.
+pestle_status_t pestle_opencl_build(const opencl_t* o,
+                                    const opencl_device_t* device,
+                                    const void* source, size_t size,
+                                    cl_program_t* out_program);
+
+#endif  // PESTLE_PLUGINS_OPENCL_OPENCL_H_
