@@ -266,6 +266,7 @@ static void open_region(ctext_t* p, uint32_t id, const char* end) {
 static void close_region(ctext_t* p) {
   if (!p->region_count) return;
   const ctext_region_t* region = &p->region[--p->region_count];
+  if (!region->end) return;
   if (*region->end) pestle_ctext_line(p, "%s;", region->end);
   --p->depth;
   pestle_ctext_line(p, "}");
@@ -292,17 +293,22 @@ static void bound_loop(ctext_t* p, uint32_t id, const char* first,
   const char* name = loop_name(p, id);
   const char* extent = pestle_ctext_get(p, ctext_inst(p, id)->arg[1], 0);
   set_name(p, id, name);
+  if (p->region_count == CTEXT_MAX_DEPTH) {
+    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED, "too many loops");
+    return;
+  }
   if (step) {
     pestle_ctext_line(p, "for (%s %s = %s; %s < %s; %s += %s) {", type, name,
                       pestle_ctext_bare(p, first), name, extent, name, step);
   } else {
     pestle_ctext_line(p, "%s %s = %s;", type, name,
                       pestle_ctext_bare(p, first));
-    if (guarded) {
-      pestle_ctext_line(p, "if (%s < %s) {", name, extent);
-    } else {
-      pestle_ctext_line(p, "{");
+    if (!guarded) {
+      // Names are unique: no block is needed to hold this one.
+      p->region[p->region_count++] = (ctext_region_t){id, NULL};
+      return;
     }
+    pestle_ctext_line(p, "if (%s < %s) {", name, extent);
   }
   open_region(p, id, end);
 }
@@ -333,13 +339,9 @@ static void group_loop(ctext_t* p, uint32_t id) {
 
 static void lane_loop(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
-  unsigned axis = n->arg[3] - PESTLE_KIR_LANE_X;
-  int64_t extent = 0;
-  pestle_ctext_known(p, n->arg[1], &extent);
   pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
-  const char* first = pestle_ctext_cast(p, c, p->d->lane[axis]);
-  // The name is of the loop alone, so that two in a row may share it.
-  bound_loop(p, id, first, NULL, extent < p->lane[axis], "");
+  const char* lane = p->d->lane[n->arg[3] - PESTLE_KIR_LANE_X];
+  bound_loop(p, id, pestle_ctext_cast(p, c, lane), NULL, false, "");
 }
 
 static void serial_loop(ctext_t* p, uint32_t id) {
@@ -378,39 +380,49 @@ static const char* exchange(ctext_t* p, const char* place, const char* type,
   return name;
 }
 
+// |own| of the lane whose number differs in the bits of |distance|.
+static const char* passed(ctext_t* p, pestle_ctext_class_t c, const char* own,
+                          unsigned distance) {
+  const char* type = pestle_ctext_type(p, c);
+  if (!p->d->shuffle_xor ||
+      !(p->target->features & PESTLE_CTEXT_HAS_SUBGROUP)) {
+    p->exchanges |= 1u << c;
+    return exchange(p, own, type, distance);
+  }
+  const char* far = pestle_ctext_format(p, "%u", distance);
+  const char* pairs[] = {"v", pestle_ctext_bare(p, own), "m", far, NULL};
+  const char* name = pestle_ctext_format(p, "t%u", p->temporaries++);
+  p->uses_shuffle = true;
+  pestle_ctext_line(p, "%s %s = %s;", type, name,
+                    pestle_ctext_expand(p, p->d->shuffle_xor, pairs));
+  return name;
+}
+
+static const char* reduced(ctext_t* p, const pestle_kir_inst_t* n,
+                           const char* x) {
+  pestle_ctext_class_t c = pestle_ctext_class(p, n->type);
+  bool is_bool = c == PESTLE_CTEXT_BOOL;
+  for (unsigned m = n->arg[2] / 2; m; m /= 2) {
+    x = pestle_ctext_atom(p, c, x);
+    const char* own = x;
+    if (is_bool) own = pestle_ctext_format(p, "(%s ? 1 : 0)", x);
+    const char* other = passed(p, is_bool ? PESTLE_CTEXT_I32 : c, own, m);
+    if (is_bool) other = pestle_ctext_format(p, "(%s != 0)", other);
+    const char* pair[3] = {x, other, "0"};
+    x = pestle_ctext_row(p, n->arg[1], n->type, pair, NULL);
+  }
+  return x;
+}
+
 static void reduce_lanes(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
-  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
-  pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
-  bool direct =
-      p->d->shuffle_xor && (p->target->features & PESTLE_CTEXT_HAS_SUBGROUP);
-  bool is_bool = c == PESTLE_CTEXT_BOOL;
-  if (!p->has_lanes) return;  // a lane by itself
-  const char* type = pestle_ctext_type(p, is_bool ? PESTLE_CTEXT_I32 : c);
-  for (unsigned l = 0; l < u->lanes; ++l) {
-    const char* place = pestle_ctext_element(p, n->arg[0], n->arg[1], l);
-    for (unsigned m = n->arg[3] / 2; m; m /= 2) {
-      const char* own =
-          is_bool ? pestle_ctext_format(p, "(%s ? 1 : 0)", place) : place;
-      const char* other;
-      if (direct) {
-        const char* distance = pestle_ctext_format(p, "%u", m);
-        const char* pairs[] = {"v", pestle_ctext_bare(p, own), "m", distance,
-                               NULL};
-        p->uses_shuffle = true;
-        other = pestle_ctext_format(p, "t%u", p->temporaries++);
-        pestle_ctext_line(p, "%s %s = %s;", type, other,
-                          pestle_ctext_expand(p, p->d->shuffle_xor, pairs));
-      } else {
-        p->exchanges |= 1u << (is_bool ? PESTLE_CTEXT_I32 : c);
-        other = exchange(p, own, type, m);
-      }
-      if (is_bool) other = pestle_ctext_format(p, "(%s != 0)", other);
-      const char* pair[3] = {place, other, "0"};
-      const char* r = pestle_ctext_row(p, n->arg[2], u->dtype, pair, NULL);
-      pestle_ctext_line(p, "%s = %s;", place, pestle_ctext_bare(p, r));
-    }
+  const char** lane = pestle_ctext_lanes(p, n->lanes);
+  for (unsigned l = 0; l < n->lanes; ++l) {
+    lane[l] = pestle_ctext_get(p, n->arg[0], l);
+    // Where a group is one thread, it has no others.
+    if (p->has_lanes) lane[l] = reduced(p, n, lane[l]);
   }
+  pestle_ctext_define_named(p, id, lane, n->lanes);
 }
 
 // --- Instructions ---

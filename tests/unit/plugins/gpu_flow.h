@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops, memory and lanes on a device: kernels in text. Those without lanes are
-// held against the interpreter; of those with lanes the expected results are
-// computed here.
+// Loops, memory and lanes on a device, against the interpreter.
 #ifndef PESTLE_TESTS_UNIT_PLUGINS_GPU_FLOW_H_
 #define PESTLE_TESTS_UNIT_PLUGINS_GPU_FLOW_H_
 
@@ -203,207 +201,131 @@ static void many_arguments(void** state) {
 
 // --- Lanes ---
 
-static inline void lanes_run(const char* text, const int64_t* params,
-                             buffers_t* out) {
-  pestle_kir_builder_t b = parsed(text);
-  buffers_init(out, &b.view, fill_any);
-  for (uint32_t i = 0; i < out->count; ++i) {
-    float* x = out->slot[i];
-    if (out->buffer[i]->dtype != PESTLE_F32) continue;
-    for (size_t e = 0; e < out->buffer[i]->count; ++e) {
-      x[e] = (float)((e * 37 + i * 11) % 101) - 50.0f;
-    }
-  }
-  run_on_gpu(&b.view, out, params);
-  pestle_kir_deinit(&b);
+static inline pestle_kir_id_t lane_loop(pestle_kir_builder_t* b, int64_t lanes,
+                                        pestle_kir_axis_t axis) {
+  return pestle_kir_for(b, "lane", pestle_kir_index(b, 0),
+                        pestle_kir_index(b, lanes), 1, axis);
 }
 
-// Rows of 200 summed by 64 lanes: each sums its part, then a tree in shared
-// memory; the extents of the lane loops differ.
-static const char k_sum[] =
-    "kernel @sum(\n"
-    "    @x : global f32[1400] readonly,\n"
-    "    @y : global f32[7],\n"
-    "    @acc : private f32[1],\n"
-    "    @part : shared f32[64]) {\n"
-    "  %0 = const 0 : index\n"
-    "  %1 = const 7 : index\n"
-    "  %2 = const 64 : index\n"
-    "  %3 = const 200 : index\n"
-    "  %4 = const 1 : index\n"
-    "  %5 = for %0 to %1 step 1 group.x : index name row {\n"
-    "    alloc @acc\n"
-    "    %6 = const 0.0 : f32\n"
-    "    store @acc[%0], %6 align 4\n"
-    "    %7 = for %0 to %2 step 1 lane.x : index name lane {\n"
-    "      %8 = for %7 to %3 step 64 serial : index name k {\n"
-    "        %9 = madi %5, 200, %8 : index\n"
-    "        %10 = load @x[%9] : f32 align 4\n"
-    "        %11 = load @acc[%0] : f32 align 4\n"
-    "        %12 = add %11, %10 : f32\n"
-    "        store @acc[%0], %12 align 4\n"
-    "      }\n"
-    "      %13 = load @acc[%0] : f32 align 4\n"
-    "      store @part[%7], %13 align 4\n"
-    "    }\n"
-    "    barrier\n"
-    "    %14 = const 8 : index\n"
-    "    %15 = for %0 to %14 step 1 lane.x : index name lane {\n"
-    "      store @acc[%0], %6 align 4\n"
-    "      %16 = for %0 to %14 step 1 serial : index name k {\n"
-    "        %17 = madi %15, 8, %16 : index\n"
-    "        %18 = load @part[%17] : f32 align 4\n"
-    "        %19 = load @acc[%0] : f32 align 4\n"
-    "        %20 = add %19, %18 : f32\n"
-    "        store @acc[%0], %20 align 4\n"
-    "      }\n"
-    "    }\n"
-    "    barrier\n"
-    "    %21 = for %0 to %14 step 1 lane.x : index name lane {\n"
-    "      %22 = load @acc[%0] : f32 align 4\n"
-    "      store @part[%21], %22 align 4\n"
-    "    }\n"
-    "    barrier\n"
-    "    %23 = for %0 to %4 step 1 lane.x : index name lane {\n"
-    "      store @acc[%0], %6 align 4\n"
-    "      %24 = for %0 to %14 step 1 serial : index name k {\n"
-    "        %25 = load @part[%24] : f32 align 4\n"
-    "        %26 = load @acc[%0] : f32 align 4\n"
-    "        %27 = add %26, %25 : f32\n"
-    "        store @acc[%0], %27 align 4\n"
-    "      }\n"
-    "      %28 = load @acc[%0] : f32 align 4\n"
-    "      store @y[%5], %28 align 4\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
+static inline pestle_kir_id_t serial_loop(pestle_kir_builder_t* b,
+                                          pestle_kir_id_t lo, int64_t hi,
+                                          int32_t step) {
+  return pestle_kir_for(b, "k", lo, pestle_kir_index(b, hi), step,
+                        PESTLE_KIR_SERIAL);
+}
 
+// Rows of 200 summed by 64 lanes: each sums its part, then trees in shared
+// memory, where fewer lanes have work each time.
 static void lanes_share(void** state) {
-  buffers_t a;
+  enum { ROWS = 7, COLUMNS = 200, LANES = 64 };
   (void)state;
-  lanes_run(k_sum, NULL, &a);
-  const float *x = a.slot[0], *y = a.slot[1];
-  for (int r = 0; r < 7; ++r) {
-    // Small whole numbers: any order gives the same.
-    float want = 0;
-    for (int k = 0; k < 200; ++k)
-      want += x[r * 200 + k];
-    assert_float_equal(y[r], want, 0);
+  pestle_kir_builder_t b = kernel("sum");
+  pestle_kir_id_t none = PESTLE_KIR_NONE, zero = pestle_kir_index(&b, 0);
+  uint32_t x = global(&b, "x", PESTLE_F32, ROWS * COLUMNS, PESTLE_KIR_READONLY);
+  uint32_t y = global(&b, "y", PESTLE_F32, ROWS, 0);
+  uint32_t acc =
+      pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE, PESTLE_F32, 1, 1, 0);
+  uint32_t part = pestle_kir_add_buffer(&b, "part", PESTLE_KIR_SHARED,
+                                        PESTLE_F32, 1, LANES, 0);
+  pestle_kir_id_t row = group(&b, ROWS);
+  pestle_kir_id_t lane = lane_loop(&b, LANES, PESTLE_KIR_LANE_X);
+  pestle_kir_alloc(&b, acc);
+  pestle_kir_store(&b, acc, zero, pestle_kir_float(&b, PESTLE_F32, 1, 0), none,
+                   4);
+  pestle_kir_id_t k = serial_loop(&b, lane, COLUMNS, LANES);
+  pestle_kir_id_t at = pestle_kir_madi(&b, row, COLUMNS, k);
+  pestle_kir_id_t v = pestle_kir_load(&b, x, 1, at, none, 0);
+  pestle_kir_id_t sum = pestle_kir_load(&b, acc, 1, zero, none, 4);
+  sum = pestle_kir_scalar(&b, PESTLE_OP_ADD, sum, v, none);
+  pestle_kir_store(&b, acc, zero, sum, none, 4);
+  pestle_kir_end(&b);
+  sum = pestle_kir_load(&b, acc, 1, zero, none, 4);
+  pestle_kir_store(&b, part, lane, sum, none, 0);
+  pestle_kir_barrier(&b);
+  for (int half = LANES / 2; half; half /= 2) {
+    pestle_kir_id_t works = pestle_kir_scalar(&b, PESTLE_OP_LT, lane,
+                                              pestle_kir_index(&b, half), none);
+    pestle_kir_if(&b, works);
+    pestle_kir_id_t far =
+        pestle_kir_madi(&b, lane, 1, pestle_kir_index(&b, half));
+    v = pestle_kir_load(&b, part, 1, lane, none, 0);
+    pestle_kir_id_t w = pestle_kir_load(&b, part, 1, far, none, 0);
+    v = pestle_kir_scalar(&b, PESTLE_OP_ADD, v, w, none);
+    pestle_kir_store(&b, part, lane, v, none, 0);
+    pestle_kir_end(&b);
+    pestle_kir_barrier(&b);
   }
-  buffers_deinit(&a);
+  pestle_kir_id_t first = pestle_kir_scalar(&b, PESTLE_OP_EQ, lane, zero, none);
+  pestle_kir_if(&b, first);
+  pestle_kir_store(&b, y, row, pestle_kir_load(&b, part, 1, zero, none, 0),
+                   none, 0);
+  pestle_kir_end(&b);
+  pestle_kir_end(&b);
+  pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
 }
 
 // Lanes in two axes, groups in two; a transpose through shared memory.
 static void lanes_in_axes(void** state) {
-  buffers_t a;
   (void)state;
-  lanes_run(
-      "kernel @turn(\n"
-      "    @x : global f32[384] readonly,\n"
-      "    @y : global f32[384],\n"
-      "    @tile : shared f32[64]) {\n"
-      "  %0 = const 0 : index\n"
-      "  %1 = const 3 : index\n"
-      "  %2 = const 2 : index\n"
-      "  %3 = const 8 : index\n"
-      "  %4 = for %0 to %2 step 1 group.y : index name gy {\n"
-      "    %5 = for %0 to %1 step 1 group.x : index name gx {\n"
-      "      %6 = for %0 to %3 step 1 lane.y : index name ly {\n"
-      "        %7 = for %0 to %3 step 1 lane.x : index name lx {\n"
-      "          %8 = madi %5, 8, %7 : index\n"
-      "          %9 = madi %4, 8, %6 : index\n"
-      "          %10 = madi %9, 24, %8 : index\n"
-      "          %11 = load @x[%10] : f32 align 4\n"
-      "          %12 = madi %6, 8, %7 : index\n"
-      "          store @tile[%12], %11 align 4\n"
-      "        }\n"
-      "      }\n"
-      "      barrier\n"
-      "      %13 = for %0 to %3 step 1 lane.y : index name ly {\n"
-      "        %14 = for %0 to %3 step 1 lane.x : index name lx {\n"
-      "          %15 = madi %14, 8, %13 : index\n"
-      "          %16 = load @tile[%15] : f32 align 4\n"
-      "          %17 = madi %5, 8, %13 : index\n"
-      "          %18 = madi %4, 8, %14 : index\n"
-      "          %19 = madi %17, 16, %18 : index\n"
-      "          store @y[%19], %16 align 4\n"
-      "        }\n"
-      "      }\n"
-      "    }\n"
-      "  }\n"
-      "}\n",
-      NULL, &a);
-  const float *x = a.slot[0], *y = a.slot[1];
-  for (int i = 0; i < 16; ++i) {
-    for (int j = 0; j < 24; ++j)
-      assert_float_equal(y[j * 16 + i], x[i * 24 + j], 0);
-  }
-  buffers_deinit(&a);
+  pestle_kir_builder_t b = kernel("turn");
+  pestle_kir_id_t none = PESTLE_KIR_NONE;
+  uint32_t x = global(&b, "x", PESTLE_BF16, 384, PESTLE_KIR_READONLY);
+  uint32_t y = global(&b, "y", PESTLE_BF16, 384, 0);
+  uint32_t tile = pestle_kir_add_buffer(&b, "tile", PESTLE_KIR_SHARED,
+                                        PESTLE_BF16, 1, 64, 0);
+  pestle_kir_id_t gy = lane_loop(&b, 2, PESTLE_KIR_GROUP_Y);
+  pestle_kir_id_t gx = lane_loop(&b, 3, PESTLE_KIR_GROUP_X);
+  pestle_kir_id_t ly = lane_loop(&b, 8, PESTLE_KIR_LANE_Y);
+  pestle_kir_id_t lx = lane_loop(&b, 8, PESTLE_KIR_LANE_X);
+  pestle_kir_id_t at = pestle_kir_madi(&b, gy, 8, ly);
+  at = pestle_kir_madi(&b, at, 24, pestle_kir_madi(&b, gx, 8, lx));
+  pestle_kir_store(&b, tile, pestle_kir_madi(&b, ly, 8, lx),
+                   pestle_kir_load(&b, x, 1, at, none, 0), none, 0);
+  pestle_kir_barrier(&b);
+  at = pestle_kir_madi(&b, gx, 8, ly);
+  at = pestle_kir_madi(&b, at, 16, pestle_kir_madi(&b, gy, 8, lx));
+  pestle_kir_id_t v =
+      pestle_kir_load(&b, tile, 1, pestle_kir_madi(&b, lx, 8, ly), none, 0);
+  pestle_kir_store(&b, y, at, v, none, 0);
+  // The interpreter runs the groups along y one after the other in one tile.
+  pestle_kir_barrier(&b);
+  for (int i = 0; i < 4; ++i)
+    pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
 }
 
-static inline pestle_kir_id_t lane_loop(pestle_kir_builder_t* b,
-                                        int64_t lanes) {
-  return pestle_kir_for(b, "lane", pestle_kir_index(b, 0),
-                        pestle_kir_index(b, lanes), 1, PESTLE_KIR_LANE_X);
-}
-
-static inline void sg_reduce(pestle_kir_builder_t* b, uint32_t buffer,
-                             pestle_op_t op, unsigned lanes) {
-  pestle_kir_inst_t inst = {
-      .op = PESTLE_KIR_SG_REDUCE,
-      .arg = {buffer, pestle_kir_index(b, 0), (uint32_t)op, lanes}};
-  pestle_kir_put(b, inst);
-}
-
-// The maximum over aligned 8 lanes of 32, a sum over 4.
-static void lanes_reduce(void** state) {
-  buffers_t a;
-  (void)state;
+// Sums and maxima over aligned lanes of 32, within a subgroup of the device.
+static inline void check_folds(pestle_dtype_t dtype, pestle_op_t op) {
+  enum { LANES = 32, GROUPS = 3 };
   pestle_kir_builder_t b = kernel("folds");
-  uint32_t in = global(&b, "x", PESTLE_F32, 96, PESTLE_KIR_READONLY);
-  uint32_t most = global(&b, "y", PESTLE_F32, 96, 0);
-  uint32_t sum = global(&b, "z", PESTLE_I32, 96, 0);
-  uint32_t m =
-      pestle_kir_add_buffer(&b, "m", PESTLE_KIR_PRIVATE, PESTLE_F32, 1, 1, 0);
-  uint32_t n =
-      pestle_kir_add_buffer(&b, "n", PESTLE_KIR_PRIVATE, PESTLE_I32, 1, 1, 0);
-  pestle_kir_id_t none = PESTLE_KIR_NONE, zero = pestle_kir_index(&b, 0);
-  pestle_kir_id_t g = group(&b, 3);
-  pestle_kir_alloc(&b, m);
-  pestle_kir_alloc(&b, n);
-  pestle_kir_id_t lane = lane_loop(&b, 32);
-  pestle_kir_id_t at = pestle_kir_madi(&b, g, 32, lane);
-  pestle_kir_store(&b, m, zero, pestle_kir_load(&b, in, 1, at, none, 0), none,
-                   4);
-  pestle_kir_store(&b, n, zero, pestle_kir_cast(&b, lane, PESTLE_I32), none, 4);
-  pestle_kir_end(&b);
-  sg_reduce(&b, m, PESTLE_OP_MAXIMUM, 8);
-  sg_reduce(&b, n, PESTLE_OP_ADD, 4);
-  lane = lane_loop(&b, 32);
-  at = pestle_kir_madi(&b, g, 32, lane);
-  pestle_kir_store(&b, most, at, pestle_kir_load(&b, m, 1, zero, none, 4), none,
-                   0);
-  pestle_kir_store(&b, sum, at, pestle_kir_load(&b, n, 1, zero, none, 4), none,
-                   0);
-  pestle_kir_end(&b);
-  pestle_kir_end(&b);
-  assert_ok(pestle_kir_finish(&b));
-  buffers_init(&a, &b.view, fill_any);
-  for (int i = 0; i < 96; ++i)
-    ((float*)a.slot[0])[i] = (float)(i * 37 % 101) - 50.0f;
-  run_on_gpu(&b.view, &a, NULL);
-  pestle_kir_deinit(&b);
-  const float *x = a.slot[0], *y = a.slot[1];
-  const int32_t* z = a.slot[2];
-  for (int i = 0; i < 96; ++i) {
-    float most = x[i & ~7];
-    for (int l = 1; l < 8; ++l)
-      most = fmaxf(most, x[(i & ~7) + l]);
-    assert_float_equal(y[i], most, 0);
-    int first = (i % 32) & ~3;
-    assert_int_equal(z[i], 4 * first + 6);
+  pestle_kir_id_t none = PESTLE_KIR_NONE;
+  uint32_t x = global(&b, "x", dtype, LANES * GROUPS, PESTLE_KIR_READONLY);
+  uint32_t y = global(&b, "y", dtype, LANES * GROUPS * 2, 0);
+  pestle_kir_id_t g = group(&b, GROUPS);
+  pestle_kir_id_t lane = lane_loop(&b, LANES, PESTLE_KIR_LANE_X);
+  pestle_kir_id_t at = pestle_kir_madi(&b, g, LANES, lane);
+  pestle_kir_id_t v = pestle_kir_load(&b, x, 1, at, none, 0);
+  unsigned most = caps.subgroup < 8 ? caps.subgroup : 8;
+  for (unsigned i = 0; i < 2; ++i) {
+    pestle_kir_id_t r = pestle_kir_sg_reduce(&b, v, op, most >> i);
+    pestle_kir_id_t to =
+        pestle_kir_madi(&b, at, 2, pestle_kir_index(&b, (int64_t)i));
+    pestle_kir_store(&b, y, to, r, none, 0);
   }
-  buffers_deinit(&a);
+  pestle_kir_end(&b);
+  pestle_kir_end(&b);
+  check_kernel(&b, fill_any, NULL);
+}
+
+static void lanes_reduce(void** state) {
+  (void)state;
+  for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!(caps.op_dtypes[PESTLE_KIR_SG_REDUCE] >> d & 1)) continue;
+    if (!(caps.storage_dtypes >> d & 1)) continue;
+    check_folds((pestle_dtype_t)d, PESTLE_OP_MAXIMUM);
+    check_folds((pestle_dtype_t)d, PESTLE_OP_ADD);
+  }
 }
 
 #define GPU_FLOW_TESTS                                                        \
