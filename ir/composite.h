@@ -47,6 +47,40 @@ pv_t* pestle_step_spread(pestle_steps_t* s, pv_t* a, pestle_i64s_t dimensions);
 pv_t* pestle_step_dot(pestle_steps_t* s, pv_t* a, pv_t* b, bool contract_last,
                       const pestle_type_t* type);
 
+// --- Of composite_view.c ---
+
+// Any op of one result; |type| for a TYPED one, else NULL. Constant data is
+// shared with the module.
+pv_t* pestle_step_make(pestle_steps_t* s, pestle_op_t op, pv_t* const* operands,
+                       size_t count, const pestle_attr_t* attrs,
+                       size_t attr_count, const pestle_type_t* type);
+pv_t* pestle_step_reshape(pestle_steps_t* s, pv_t* a, int32_t rank,
+                          const int64_t* dims);
+pv_t* pestle_step_transpose(pestle_steps_t* s, pv_t* a, const int64_t* order);
+// Elements [low, high) of |axis|.
+pv_t* pestle_step_slice(pestle_steps_t* s, pv_t* a, int32_t axis, int64_t low,
+                        int64_t high);
+// Element |at| of |axis|, which is gone.
+pv_t* pestle_step_part(pestle_steps_t* s, pv_t* a, int32_t axis, int64_t at);
+pv_t* pestle_step_reverse(pestle_steps_t* s, pv_t* a, int64_t axis);
+pv_t* pestle_step_concatenate(pestle_steps_t* s, pv_t* const* parts,
+                              size_t count, int64_t axis);
+// Parts of one type along a new first axis.
+pv_t* pestle_step_stack(pestle_steps_t* s, pv_t* const* parts, size_t count);
+// |count| zeros behind |axis|.
+pv_t* pestle_step_pad_end(pestle_steps_t* s, pv_t* a, int32_t axis,
+                          int64_t count);
+// Axis i of |a| becomes axis axes.data[i] of |dims|.
+pv_t* pestle_step_broadcast_to(pestle_steps_t* s, pv_t* a, int32_t rank,
+                               const int64_t* dims, pestle_i64s_t axes);
+// Constants: one number, or bits, everywhere; a number for each element.
+pv_t* pestle_step_number(pestle_steps_t* s, const pestle_type_t* type,
+                         double value);
+pv_t* pestle_step_bits(pestle_steps_t* s, const pestle_type_t* type,
+                       uint64_t bits);
+pv_t* pestle_step_numbers(pestle_steps_t* s, const pestle_type_t* type,
+                          const double* values);
+
 #define PESTLE_ADD(s, a, b) pestle_step2(s, PESTLE_OP_ADD, a, b)
 #define PESTLE_SUB(s, a, b) pestle_step2(s, PESTLE_OP_SUBTRACT, a, b)
 #define PESTLE_MUL(s, a, b) pestle_step2(s, PESTLE_OP_MULTIPLY, a, b)

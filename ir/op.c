@@ -16,6 +16,7 @@
 #define TERMINATOR PESTLE_OP_FLAG_TERMINATOR
 #define EFFECT PESTLE_OP_FLAG_EFFECT
 #define UPDATES PESTLE_OP_FLAG_UPDATES
+#define SPLITS PESTLE_OP_FLAG_SPLITS
 
 const pestle_op_info_t* pestle_op_info(pestle_op_t op) {
   static const pestle_op_info_t rows[] = {

@@ -27,7 +27,28 @@ static pestle_status_t types_after_dict(pestle_parser_t* p,
 
 // --- Rows of text.c ---
 
-// "keyword = 0", "keyword = true" or "keyword = [0, 1]", for any keyword of
+static bool is_text(pestle_op_t op, uint16_t name) {
+  size_t count;
+  const pestle_attr_row_t* rows = pestle_op_attr_rows(op, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i].name == name) return rows[i].kind == PESTLE_ATTR_KIND_STR;
+  }
+  return false;
+}
+
+static pestle_status_t text_attr(pestle_parser_t* p, pestle_parse_op_t* o,
+                                 pestle_attr_t* a) {
+  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
+    return pestle_parse_expected(p, "a word");
+  }
+  a->kind = PESTLE_ATTR_KIND_STR;
+  a->as.str = pestle_arena_strndup(&p->scratch, pestle_parse_token(p)->text);
+  if (!a->as.str) return PESTLE_OOM();
+  pestle_parse_advance(p);
+  return pestle_parse_push_attr(p, o, a);
+}
+
+// "keyword = 0", "keyword = WORD", "keyword = true" or "keyword = [0, 1]", for any keyword of
 // |form|.
 static pestle_status_t form_attr(pestle_parser_t* p, pestle_parse_op_t* o,
                                  const pestle_text_form_t* form) {
@@ -41,6 +62,7 @@ static pestle_status_t form_attr(pestle_parser_t* p, pestle_parse_op_t* o,
     }
     pestle_attr_t a = {.name = form->attrs[i].attr,
                        .kind = PESTLE_ATTR_KIND_I64};
+    if (is_text(o->op, a.name)) return text_attr(p, o, &a);
     if (pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
       a.kind = PESTLE_ATTR_KIND_BOOL;
       a.as.b = pestle_parse_take_word(p, "true");

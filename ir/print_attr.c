@@ -216,6 +216,10 @@ void pestle_print_keyword(const pestle_node_t* node, const char* keyword,
     pestle_strbuf_append_c(out, a->as.b ? "true" : "false");
     return;
   }
+  if (a->kind == PESTLE_ATTR_KIND_STR) {
+    pestle_strbuf_append_c(out, a->as.str);
+    return;
+  }
   pestle_strbuf_append_char(out, '[');
   pestle_print_i64s(a->as.i64s, out);
   pestle_strbuf_append_char(out, ']');

@@ -24,7 +24,7 @@ typedef struct pestle_text_form_t {
   uint8_t attr_count;
   struct {
     const char* keyword;
-    uint16_t attr;  // pestle_attr_name_t, of kind I64 or I64S
+    uint16_t attr;  // pestle_attr_name_t, of kind I64, BOOL, STR or I64S
   } attrs[3];
 } pestle_text_form_t;
 

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites become the core ops that they stand for: the inverse of recognise.
+// Composites become the core ops that they stand for: decompose all of them, the
+// inverse of recognise; expand_composites those of several kernels.
 //
 //   %0 = pestle.silu %x    ->   %0 = logistic %x
 //                               %1 = multiply %x, %0
 #include "passes/util.h"
 
+typedef struct decompose_t {
+  bool* changed;
+  uint16_t flags;  // that an op must have
+} decompose_t;
+
 static pestle_status_t decompose_block(void* user, pestle_module_t* module,
                                        pestle_block_t* block) {
-  bool* changed = user;
+  decompose_t* d = user;
   (void)module;
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
-    if (pestle_pass_info(n)->fuse != PESTLE_FUSE_COMPOSITE) continue;
+    const pestle_op_info_t* info = pestle_pass_info(n);
+    if (info->fuse != PESTLE_FUSE_COMPOSITE) continue;
+    if ((info->flags & d->flags) != d->flags) continue;
     pestle_value_t* out[PESTLE_COMPOSITE_MAX_RESULTS];
     PESTLE_TRY(pestle_decompose(n, out));
     pestle_pass_replace(n, out);
-    *changed = true;
+    *d->changed = true;
   }
   return NULL;
 }
@@ -23,6 +31,15 @@ static pestle_status_t decompose_block(void* user, pestle_module_t* module,
 pestle_status_t pestle_pass_decompose(pestle_pass_context_t* ctx,
                                       pestle_module_t* module,
                                       bool* out_changed) {
+  decompose_t d = {.changed = out_changed};
   (void)ctx;
-  return pestle_pass_each_block(module, decompose_block, out_changed);
+  return pestle_pass_each_block(module, decompose_block, &d);
+}
+
+pestle_status_t pestle_pass_expand_composites(pestle_pass_context_t* ctx,
+                                              pestle_module_t* module,
+                                              bool* out_changed) {
+  decompose_t d = {.changed = out_changed, .flags = PESTLE_OP_FLAG_SPLITS};
+  (void)ctx;
+  return pestle_pass_each_block(module, decompose_block, &d);
 }

@@ -332,6 +332,8 @@ pestle_status_t pestle_passes_complete(pestle_context_t* context,
   if (has_calls(module)) {
     PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   }
+  own.passes = "expand_composites";
+  PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));
   own.passes = "expand_complex";
   if (pestle_has_complex(module)) {
     PESTLE_TRY(pestle_passes_run(context, caps, &own, module, remarks));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: windows, the mel matrix, DFT and STFT.
 //
-// A transform of n = n1 n2 points is one of n1 points, a multiplication by
-// twiddle factors and one of n2 points; what does not divide further is a
-// product with the matrix of powers of the root of unity. All of it is done in
-// f64: of values that cancel to nearly nothing f32 leaves no digit.
+// Transforms are stablehlo.fft, in f64: of values that cancel to nearly nothing
+// f32 leaves no digit.
 #include <math.h>
 
 #include "frontend/onnx/ops.h"
@@ -135,103 +133,46 @@ typedef struct complex_t {
   pestle_value_t *re, *im;  // f64 [rows, n]; |im| NULL: all 0
 } complex_t;
 
-// cos and sin of 2 pi (i j) / n for i, j below |rows| and |columns|, by |sign|.
-static complex_t roots(pestle_onnx_call_t* call, int64_t rows, int64_t columns,
-                       int64_t n, double sign) {
-  complex_t out = {NULL, NULL};
-  pestle_type_t type = {
-      .dtype = PESTLE_F64, .rank = 2, .dims = {rows, columns}};
-  if (rows > PESTLE_ONNX_MAX_INDICES / columns) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "a transform of %lld points, which has a prime factor "
-                     "above 2048 or is too long",
-                     (long long)n);
-    return out;
-  }
-  size_t bytes = (size_t)(rows * columns) * sizeof(double);
-  double* cosines = pestle_onnx_scratch(call, bytes);
-  double* sines = pestle_onnx_scratch(call, bytes);
-  if (call->status) return out;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      double angle = 2 * pi * (double)(i * j % n) / (double)n;
-      cosines[i * columns + j] = cos(angle);
-      sines[i * columns + j] = sign * sin(angle);
-    }
-  }
-  out.re = pestle_onnx_numbers(call, &type, cosines);
-  out.im = pestle_onnx_numbers(call, &type, sines);
-  return out;
-}
-
-// |op| on what may be NULL, which is 0.
-static pestle_value_t* add_part(pestle_onnx_call_t* call, pestle_value_t* a,
-                                pestle_value_t* b, bool minus) {
-  if (!b) return a;
-  if (a) return minus ? sub(call, a, b) : add(call, a, b);
-  return minus ? pestle_onnx_unary(call, PESTLE_OP_NEGATE, b) : b;
-}
-
-typedef pestle_value_t* (*product_fn_t)(pestle_onnx_call_t* call,
-                                        pestle_value_t* a, pestle_value_t* b);
-
-// a b by |product| of the parts.
-static complex_t multiply(pestle_onnx_call_t* call, complex_t a, complex_t b,
-                          product_fn_t product) {
-  pestle_value_t* ac = product(call, a.re, b.re);
-  pestle_value_t* bd = a.im ? product(call, a.im, b.im) : NULL;
-  pestle_value_t* ad = product(call, a.re, b.im);
-  pestle_value_t* bc = a.im ? product(call, a.im, b.re) : NULL;
-  return (complex_t){add_part(call, ac, bd, true),
-                     add_part(call, ad, bc, false)};
-}
-
-// a [.., n] by the matrix b [n, m].
-static pestle_value_t* by_matrix(pestle_onnx_call_t* call, pestle_value_t* a,
-                                 pestle_value_t* b) {
-  return pestle_onnx_matmul(call, a, b, PESTLE_F64);
-}
-
 static complex_t each(pestle_onnx_call_t* call, complex_t x,
-                      const int64_t* dims, int32_t rank, const int64_t* order) {
-  pestle_value_t** parts[2] = {&x.re, &x.im};
-  for (int i = 0; i < 2; ++i) {
-    if (!*parts[i]) continue;
-    if (dims) *parts[i] = pestle_onnx_reshape(call, *parts[i], rank, dims);
-    if (order) *parts[i] = pestle_onnx_transpose(call, *parts[i], order);
-  }
+                      const int64_t* dims, int32_t rank) {
+  x.re = pestle_onnx_reshape(call, x.re, rank, dims);
+  if (x.im) x.im = pestle_onnx_reshape(call, x.im, rank, dims);
   return x;
 }
 
-// The largest factor of |n| that is at most 32; 1 when there is none but 1.
-static int64_t factor_of(int64_t n) {
-  for (int64_t f = 32; f > 1; --f) {
-    if (n % f == 0) return f;
-  }
-  return 1;
+static pestle_value_t* fft(pestle_onnx_call_t* call, pestle_value_t* x,
+                           const char* kind, int64_t n) {
+  pestle_attr_t attrs[] = {
+      {PESTLE_ATTR_fft_type, PESTLE_ATTR_KIND_STR, .as.str = kind},
+      {PESTLE_ATTR_fft_length, PESTLE_ATTR_KIND_I64S, .as.i64s = {&n, 1}}};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_FFT,
+                             .operands = &x,
+                             .operand_count = 1,
+                             .attrs = attrs,
+                             .attr_count = 2};
+  return x ? pestle_onnx_emit(call, &spec) : NULL;
 }
 
-// Transforms the last axis of |x| [rows, n] with exp(sign 2 pi i j k / n). Of
-// the frequencies the first |wanted| are needed.
+// One complex number of two parts.
+static pestle_value_t* join(pestle_onnx_call_t* call, complex_t x) {
+  pestle_value_t* parts[2] = {x.re, x.im};
+  if (!x.im && x.re) parts[1] = splat_like(call, x.re, 0);
+  pestle_node_spec_t spec = {
+      .op = PESTLE_OP_COMPLEX, .operands = parts, .operand_count = 2};
+  return parts[0] && parts[1] ? pestle_onnx_emit(call, &spec) : NULL;
+}
+
+// Transforms the last axis of |x| [rows, n], backwards divided by n. Of the
+// frequencies the first |wanted| are needed.
 static complex_t transform(pestle_onnx_call_t* call, complex_t x, int64_t n,
-                           int64_t wanted, double sign) {
-  static const int64_t swap[] = {0, 2, 1};
-  int64_t a = factor_of(n), b = n / a;
-  int64_t rows = pestle_onnx_dim(x.re, 0);
-  if (call->status) return x;
-  if (n <= 64 || a == 1) {
-    return multiply(call, x, roots(call, n, wanted, n, sign), by_matrix);
-  }
-  // [rows, a, b] -> [rows, b, a], a transform of a points for each of b.
-  const int64_t split[] = {rows, a, b}, flat[] = {rows * a, b};
-  const int64_t joined[] = {rows, n};
-  x = each(call, x, split, 3, swap);
-  x = multiply(call, x, roots(call, a, a, a, sign), by_matrix);
-  x = multiply(call, x, roots(call, b, a, n, sign), mul);
-  x = each(call, each(call, x, NULL, 3, swap), flat, 2, NULL);
-  x = transform(call, x, b, b, sign);
-  x = each(call, each(call, x, split, 3, swap), joined, 2, NULL);
-  if (wanted == n) return x;
+                           int64_t wanted, bool backward) {
+  bool half = !x.im && !backward && wanted <= n / 2 + 1;
+  pestle_value_t* y =
+      half ? fft(call, x.re, "RFFT", n)
+           : fft(call, join(call, x), backward ? "IFFT" : "FFT", n);
+  x.re = y ? pestle_onnx_unary(call, PESTLE_OP_REAL, y) : NULL;
+  x.im = y ? pestle_onnx_unary(call, PESTLE_OP_IMAG, y) : NULL;
+  if (call->status || wanted == pestle_onnx_dim(x.re, 1)) return x;
   x.re = pestle_onnx_slice_axis(call, x.re, 1, 0, wanted, 1);
   x.im = pestle_onnx_slice_axis(call, x.im, 1, 0, wanted, 1);
   return x;
@@ -313,17 +254,6 @@ static pestle_value_t* read_part(const dft_t* d, int64_t which,
   return fit_length(call, pestle_onnx_reshape(call, x, 2, flat), extent);
 }
 
-// The whole spectrum of a real signal from its first half.
-static pestle_value_t* mirror(const dft_t* d, pestle_value_t* half, bool odd) {
-  pestle_onnx_call_t* call = d->call;
-  int64_t end = (d->length + 1) / 2, axis = 1;
-  if (!half || end <= 1) return half;
-  pestle_value_t* rest = pestle_onnx_reverse(
-      call, pestle_onnx_slice_axis(call, half, 1, 1, end, 1), &axis, 1);
-  if (odd) rest = pestle_onnx_unary(call, PESTLE_OP_NEGATE, rest);
-  return pestle_onnx_concat(call, (pestle_value_t*[]){half, rest}, 2, 1);
-}
-
 // [rows, extent] where the input has the axis, in its dtype.
 static pestle_value_t* put_back(const dft_t* d, pestle_value_t* x,
                                 int64_t extent) {
@@ -351,21 +281,17 @@ void pestle_onnx_import_dft(pestle_onnx_call_t* call) {
   bool real = d.inverse && d.onesided;
   complex_t x = {.re = read_part(&d, 0, real ? half : n),
                  .im = read_part(&d, 1, real ? half : n)};
-  if (real) {
-    x.re = mirror(&d, x.re, false);
-    x.im = mirror(&d, x.im, true);
-  }
-  int64_t wanted = d.onesided && !real ? half : n;
   if (call->status) return;
-  x = transform(call, x, n, wanted, d.inverse ? 1 : -1);
-  if (d.inverse && !call->status) {
-    x.re = times(call, x.re, 1 / (double)n);
-    x.im = times(call, x.im, 1 / (double)n);
+  if (real) {
+    pestle_value_t* y = fft(call, join(call, x), "IRFFT", n);
+    call->outputs[0] = put_back(&d, y, n);
+    return;
   }
+  int64_t wanted = d.onesided ? half : n;
+  x = transform(call, x, n, wanted, d.inverse);
   pestle_value_t* parts[2] = {put_back(&d, x.re, wanted),
                               put_back(&d, x.im, wanted)};
-  call->outputs[0] =
-      real ? parts[0] : pestle_onnx_concat(call, parts, 2, d.rank);
+  call->outputs[0] = pestle_onnx_concat(call, parts, 2, d.rank);
 }
 
 // --- STFT ---
@@ -435,9 +361,9 @@ void pestle_onnx_import_stft(pestle_onnx_call_t* call) {
   int64_t wanted = onesided ? s.length / 2 + 1 : s.length;
   complex_t x = {.re = frames_of(&s, 0), .im = frames_of(&s, 1)};
   if (call->status) return;
-  x = transform(call, x, s.length, wanted, -1);
+  x = transform(call, x, s.length, wanted, false);
   int64_t dims[] = {s.batch, s.frames, wanted, 1};
-  x = each(call, x, dims, 4, NULL);
+  x = each(call, x, dims, 4);
   call->outputs[0] = pestle_onnx_convert(
       call, pestle_onnx_concat(call, (pestle_value_t*[]){x.re, x.im}, 2, 3),
       dtype_of(call->inputs[0]));

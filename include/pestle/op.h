@@ -54,6 +54,7 @@ typedef enum pestle_op_flag_e {
   PESTLE_OP_FLAG_TERMINATOR = 16,
   PESTLE_OP_FLAG_EFFECT = 32,
   PESTLE_OP_FLAG_UPDATES = 64,
+  PESTLE_OP_FLAG_SPLITS = 128,
 } pestle_op_flag_t;
 
 // Stands for "any number" in operand, region and result counts.
@@ -100,7 +101,7 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(input_batching_dims) X(scatter_indices_batching_dims)                      \
   X(scatter_dims_to_operand_dims) X(unique_indices) X(exponent_bits)            \
   X(mantissa_bits) X(lower) X(left_side) X(unit_diagonal) X(transpose_a) \
-  X(feature_index)
+  X(feature_index) X(fft_type) X(fft_length)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -1045,7 +1045,7 @@ class Dump(Case):
                      "--print-after", "all", "--time-passes")  # fmt: skip
         names = sorted(p.name for p in (self.folder / "e").iterdir())
         self.assertEqual(names[0], "pass_00_inline.mlir")
-        self.assertEqual(names[1], "pass_01_expand_complex.mlir")
+        self.assertEqual(names[1], "pass_01_expand_composites.mlir")
         self.assertEqual(names[-2:], ["plan.txt", "times.txt"])
 
     def test_passes(self):

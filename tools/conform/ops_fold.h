@@ -808,4 +808,43 @@ static inline bool build_quantisation(instance_t* t) {
   return true;
 }
 
+// --- fft ---
+
+enum { FFTS = 6 };
+
+// The error of a transform of n points that it takes apart is a few roundings a
+// factor of numbers whose size, of inputs up to 1, is sqrt(n) or so.
+static inline bool build_fft(instance_t* t) {
+  static char name[64];
+  static const char* const kinds[] = {"FFT", "IFFT", "IRFFT"};
+  bool real = !is_complex(t->dtype), all = t->variant >= 3;
+  const char* kind = real ? "RFFT" : kinds[t->variant % 3];
+  int32_t rank = t->shape->rank, axes = all && rank < 3 ? rank : all ? 3 : 1;
+  if (!rank || (real && t->variant % 3)) return false;
+  snprintf(name, sizeof(name), "%s, %d axes", kind, (int)axes);
+  t->what = name;
+  pestle_type_t type = shaped(t), wide = shaped(t);
+  int64_t lengths[3];
+  double points = 1;
+  for (int32_t i = 0; i < axes; ++i) {
+    lengths[i] = type.dims[rank - axes + i];
+    points *= (double)(lengths[i] ? lengths[i] : 1);
+  }
+  bool half = !strcmp(kind, "IRFFT");
+  if (half && lengths[axes - 1]) {
+    type.dims[rank - 1] = lengths[axes - 1] / 2 + 1;
+  }
+  t->fill[0] = FILL_UNIT;
+  t->check = CHECK_ABSOLUTE;
+  t->terms = 6 * log2(2 * points) * sqrt(points);
+  if (wide.dtype != PESTLE_F64) wide.dtype = PESTLE_F32;
+  begin(t, &type, 1);
+  pestle_value_t *x = arg(t, 0), *y;
+  if (real) assert_ok(pestle_op_convert(&t->b, x, NULL, wide, &x));
+  pestle_fft_attrs_t attrs = {sizeof(attrs), kind, i64s(lengths, axes)};
+  assert_ok(pestle_op_fft(&t->b, x, &attrs, &y));
+  finish1(t, y);
+  return true;
+}
+
 #endif  // PESTLE_TOOLS_CONFORM_OPS_FOLD_H_

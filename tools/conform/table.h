@@ -74,6 +74,7 @@ static const row_t rows[] = {
     {PESTLE_OP_REDUCE_PRECISION, FLOATS, 6, build_reduce_precision},
     {PESTLE_OP_COMPLEX, FLOATS, 1, build_complex},
     {PESTLE_OP_REAL, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
+    {PESTLE_OP_FFT, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, FFTS, build_fft},
     {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
 };
 // clang-format on

@@ -1,7 +1,7 @@
 module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<4x4xf32>) -> (tensor<4x4xf32> {jax.result_info = "result[0]"}, tensor<4x4xcomplex<f32>> {jax.result_info = "result[1]"}, tensor<4x4xf32> {jax.result_info = "result[2]"}) {
     %0 = call @sort(%arg0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    %1 = call @fft(%arg0) : (tensor<4x4xf32>) -> tensor<4x4xcomplex<f32>>
+    %1 = call @sum(%arg0) : (tensor<4x4xf32>) -> tensor<4x4xcomplex<f32>>
     %2 = call @cholesky(%arg0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
     return %0, %1, %2 : tensor<4x4xf32>, tensor<4x4xcomplex<f32>>, tensor<4x4xf32>
   }
@@ -27,9 +27,9 @@ module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     }) : (tensor<4x4xf32>) -> tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }
-  func.func private @fft(%arg0: tensor<4x4xf32>) -> tensor<4x4xcomplex<f32>> {
+  func.func private @sum(%arg0: tensor<4x4xf32>) -> tensor<4x4xcomplex<f32>> {
     %0 = stablehlo.convert %arg0 : (tensor<4x4xf32>) -> tensor<4x4xcomplex<f32>>
-    %1 = stablehlo.fft %0, type = FFT, length = [4] : (tensor<4x4xcomplex<f32>>) -> tensor<4x4xcomplex<f32>>
+    %1 = stablehlo.cross_replica_sum %0 : (tensor<4x4xcomplex<f32>>) -> tensor<4x4xcomplex<f32>>
     return %1 : tensor<4x4xcomplex<f32>>
   }
   func.func private @cholesky(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> {
