@@ -378,10 +378,23 @@ static bool joins_as_result(pestle_fuse_t* f, uint32_t item,
   return false;
 }
 
+// Whether a user of |item| floats: it is a unit until it is copied, and would
+// come both before and after the group that it and |item| are in.
+static bool has_floating_user(const pestle_fuse_t* f, uint32_t item) {
+  const pestle_node_t* node = pestle_fuse_node(f, item);
+  for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
+    if (u->user->block == f->block && f->items[u->user->scratch].floating) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void place(pestle_fuse_t* f, uint32_t item) {
   pestle_fuse_users_t users;
   pestle_fuse_find_users(f, item, &users);
-  bool alone = !users.outside && !users.many && users.count == 1;
+  bool alone = !users.outside && !users.many && users.count == 1 &&
+               !has_floating_user(f, item);
   count_copies(f, item);
   bool often = f->items[item].copies > MAX_COPIES;
   if (alone && !often && joins_reader(f, item, users.groups[0])) return;

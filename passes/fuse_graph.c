@@ -108,18 +108,28 @@ static void push_unit(pestle_fuse_t* f, uint32_t item, uint32_t* top) {
   }
 }
 
-// The last item of the unit that |item| is in: what can come before nothing
-// earlier than it.
-static uint32_t unit_max(const pestle_fuse_t* f, uint32_t item) {
-  uint32_t group = f->items[item].group;
-  return group == PESTLE_FUSE_NONE ? item : f->groups[group].max;
+// The items before which no way leads out to |earliest| or behind: as many from
+// the front as no group has members on both sides of. A group further in front
+// may need one that lies across, and so what comes later.
+static uint32_t closed_before(const pestle_fuse_t* f, uint32_t earliest) {
+  uint32_t end = earliest;
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (uint32_t g = 0; g < f->group_count; ++g) {
+      if (f->groups[g].min >= end || f->groups[g].max < end) continue;
+      end = f->groups[g].min;
+      moved = true;
+    }
+  }
+  return end;
 }
 
 // Walks back from what is on the stack until an item that is |wanted| or in
 // |group|.
 static bool search(pestle_fuse_t* f, uint32_t top, uint32_t wanted,
                    uint32_t group, uint32_t earliest) {
-  uint32_t steps = 0;
+  uint32_t steps = 0, closed = closed_before(f, earliest);
   while (top) {
     uint32_t item = f->stack[--top];
     for (uint32_t d = f->items[item].dep_begin;
@@ -129,9 +139,7 @@ static bool search(pestle_fuse_t* f, uint32_t top, uint32_t wanted,
       if (group != PESTLE_FUSE_NONE && f->items[dep].group == group) {
         return true;
       }
-      if (f->items[dep].stamp == f->stamp || unit_max(f, dep) < earliest) {
-        continue;
-      }
+      if (f->items[dep].stamp == f->stamp || dep < closed) continue;
       push_unit(f, dep, &top);
       if (++steps > SEARCH_LIMIT) return true;
     }
@@ -142,7 +150,7 @@ static bool search(pestle_fuse_t* f, uint32_t top, uint32_t wanted,
 bool pestle_fuse_depends(pestle_fuse_t* f, uint32_t item, uint32_t group) {
   if (f->items[item].group == group) return true;
   uint32_t earliest = f->groups[group].min;
-  if (unit_max(f, item) < earliest) return false;
+  if (item < closed_before(f, earliest)) return false;
   ++f->stamp;
   uint32_t top = 0;
   push_unit(f, item, &top);
