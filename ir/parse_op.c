@@ -249,9 +249,23 @@ static pestle_status_t order_totally(pestle_parser_t* p, pestle_parse_op_t* o) {
   return NULL;
 }
 
+// The type of the bits, which StableHLO states behind the colon alone.
+static pestle_status_t add_output_type(pestle_parser_t* p,
+                                       pestle_parse_op_t* o) {
+  for (size_t i = 0; i < o->attr_count; ++i) {
+    if (o->attrs[i].name == PESTLE_ATTR_output_type) return NULL;
+  }
+  if (o->result_types.count != 2) return NULL;
+  pestle_attr_t a = {.name = PESTLE_ATTR_output_type,
+                     .kind = PESTLE_ATTR_KIND_TYPE};
+  a.as.type = &o->result_types.data[1];
+  return pestle_parse_push_attr(p, o, &a);
+}
+
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
   PESTLE_TRY(check_operands(p, o));
+  if (o->op == PESTLE_OP_RNG_BIT_GENERATOR) PESTLE_TRY(add_output_type(p, o));
   if (o->total) PESTLE_TRY(order_totally(p, o));
   pestle_node_spec_t spec = {
       .op = o->op,

@@ -32,6 +32,8 @@ const pestle_text_form_t* pestle_text_form(pestle_op_t op) {
       FORM(COMPLEX, RESULT, 0, {{0}}),
       FORM(REAL, FUNCTION, 0, {{0}}),
       FORM(IMAG, FUNCTION, 0, {{0}}),
+      FORM(RNG_BIT_GENERATOR, FUNCTION, 1, {KEY("algorithm", rng_algorithm)}),
+      FORM(RNG, FUNCTION, 1, {KEY("distribution", rng_distribution)}),
       FORM(FFT, FUNCTION, 2,
            {KEY("type", fft_type), KEY("length", fft_length)}),
 #undef FORM

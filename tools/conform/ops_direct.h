@@ -415,4 +415,52 @@ static inline bool build_batch_norm(instance_t* t) {
   return true;
 }
 
+// --- Random numbers ---
+
+// 4-bit integers have no bits of their own: they are cut from 8.
+static inline bool build_rng_bits(instance_t* t) {
+  static const char* const names[] = {"THREE_FRY", "PHILOX", "PHILOX of 3",
+                                      "DEFAULT"};
+  t->what = names[t->variant];
+  bool three = t->variant == 2;
+  pestle_type_t state = type_of(PESTLE_U64, 1, (int64_t[]){three ? 3 : 2});
+  pestle_type_t type = shaped(t);
+  if (pestle_dtype_info(t->dtype)->bits < 8) type.dtype = PESTLE_U8;
+  begin(t, &state, 1);
+  pestle_value_t *x = arg(t, 0), *y[2];
+  pestle_rng_bit_generator_attrs_t attrs = {
+      sizeof(attrs), three ? "PHILOX" : names[t->variant], type};
+  assert_ok(pestle_op_rng_bit_generator(&t->b, x, &attrs, y, 2));
+  pestle_type_t wanted = shaped(t);
+  assert_ok(pestle_op_convert(&t->b, y[1], NULL, wanted, &y[1]));
+  finish(t, y, 2);
+  return true;
+}
+
+// Which numbers come is not said, but where they lie is.
+static inline bool build_rng(instance_t* t) {
+  bool normal = t->variant == 1, floats = is_float(t->dtype);
+  t->what = normal ? "normal" : "uniform";
+  if (normal && !floats) return false;
+  pestle_type_t scalar = type_of(t->dtype, 0, NULL), type = shaped(t);
+  pestle_type_t list = type_of(PESTLE_I64, 1, (int64_t[]){type.rank});
+  begin(t, NULL, 0);
+  pestle_value_t *shape, *y, *low, *high;
+  pestle_constant_attrs_t dims = {
+      sizeof(dims), {list, type.dims, 8 * (size_t)type.rank, false}};
+  assert_ok(pestle_op_constant(&t->b, &dims, &shape));
+  pestle_rng_attrs_t attrs = {sizeof(attrs), normal ? "NORMAL" : "UNIFORM"};
+  assert_ok(pestle_op_rng(&t->b, splat(&t->b, &scalar, 1),
+                          splat(&t->b, &scalar, 3), shape, &attrs, type, &y));
+  // A deviation of 3: no number is 12 of them off, as 2^-53 is 8.
+  int64_t bound = normal ? 37 : 3, least = normal ? -35 : 1;
+  if (pestle_dtype_size(t->dtype) == 1 && normal) bound = 40, least = -40;
+  assert_ok(pestle_op_ge(&t->b, y, splat(&t->b, &type, least), &low));
+  assert_ok(normal ? pestle_op_le(&t->b, y, splat(&t->b, &type, bound), &high)
+                   : pestle_op_lt(&t->b, y, splat(&t->b, &type, bound), &high));
+  assert_ok(pestle_op_and(&t->b, low, high, &y));
+  finish1(t, y);
+  return true;
+}
+
 #endif  // PESTLE_TOOLS_CONFORM_OPS_DIRECT_H_
