@@ -384,8 +384,10 @@ static const char* exchange(ctext_t* p, const char* place, const char* type,
 static const char* passed(ctext_t* p, pestle_ctext_class_t c, const char* own,
                           unsigned distance) {
   const char* type = pestle_ctext_type(p, c);
-  if (!p->d->shuffle_xor ||
-      !(p->target->features & PESTLE_CTEXT_HAS_SUBGROUP)) {
+  bool wide = c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64;
+  unsigned needs =
+      wide ? PESTLE_CTEXT_HAS_SUBGROUP64 : PESTLE_CTEXT_HAS_SUBGROUP;
+  if (!p->d->shuffle_xor || !(p->target->features & needs)) {
     p->exchanges |= 1u << c;
     return exchange(p, own, type, distance);
   }

@@ -50,12 +50,13 @@ typedef enum pestle_ctext_memory_e {
 typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_INT64 = 1,
   PESTLE_CTEXT_HAS_F64 = 2,
-  PESTLE_CTEXT_HAS_STORAGE8 = 4,    // buffers of 8-bit elements
-  PESTLE_CTEXT_HAS_STORAGE16 = 8,   // of 16-bit elements
-  PESTLE_CTEXT_HAS_FMA = 16,        // fma() of f32 is fused, and fast
-  PESTLE_CTEXT_HAS_FMA64 = 32,      // that of f64
-  PESTLE_CTEXT_HAS_SUBGROUP = 64,   // shuffle_xor within a subgroup
-  PESTLE_CTEXT_HAS_EXACT_DIV = 128  // f32 / and sqrt() are correctly rounded
+  PESTLE_CTEXT_HAS_STORAGE8 = 4,      // buffers of 8-bit elements
+  PESTLE_CTEXT_HAS_STORAGE16 = 8,     // of 16-bit elements
+  PESTLE_CTEXT_HAS_FMA = 16,          // fma() of f32 is fused, and fast
+  PESTLE_CTEXT_HAS_FMA64 = 32,        // that of f64
+  PESTLE_CTEXT_HAS_SUBGROUP = 64,     // shuffle_xor within a subgroup
+  PESTLE_CTEXT_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
+  PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 
 // In the strings $name stands for what is named beside each of them.

@@ -30,7 +30,7 @@ typedef struct helper_t {
   "  if (b == 0) return a;\n"     \
   "  if (b == -1) return $" T     \
   "(0);\n"                        \
-  "  return a % b;\n}\n"
+  "  return a - a / b * b;\n}\n"
 #define DIV_U(T, u)               \
   "$fn$" T " $name($" T " a, $" T \
   " b) {\n"                       \
@@ -156,7 +156,8 @@ static const helper_t helpers[HELPER_COUNT] = {
          "  $exact$double t = s - p;\n"
          "  $exact$double rest = (p - (s - t)) + (x - t);\n"
          "  $ulong bits = $bits64(s);\n"
-         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul && s - s == 0.0$d) {\n"
+         "  $exact$double none = s - s;\n"
+         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul && none == 0.0$d) {\n"
          "    bits += (rest > 0.0$d) == (s > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
          "  return $float($real64(bits));\n}\n",
          NONE},
@@ -167,8 +168,8 @@ static const helper_t helpers[HELPER_COUNT] = {
          "// Exact but where the result or the product is denormal.\n"
          "$fn$double $name($double a, $double b, $double c) {\n"
          "  $exact$double plain = a * b + c;\n"
-         "  if (plain - plain != 0.0$d || a == 0.0$d || b == 0.0$d) return "
-         "plain;\n"
+         "  $exact$double none = plain - plain;\n"
+         "  if (none != 0.0$d || a == 0.0$d || b == 0.0$d) return plain;\n"
          "  const $double up = 1.6069380442589903e60$d;\n"
          "  const $double down = 6.223015277861142e-61$d;\n"
          "  const $double far = 8.452712498170644e270$d;\n"

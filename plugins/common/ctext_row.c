@@ -110,6 +110,11 @@ static const char* wrapping(ctext_t* p, unsigned dtype, const char* a,
 static const char* divided(ctext_t* p, unsigned dtype, const char* a,
                            const char* b, bool rest, const int64_t* known) {
   class_t c = pestle_ctext_class(p, dtype);
+  if (known && *known > 0 && rest && is_signed(c) && p->d->wraps) {
+    // GLSL does not say what the rest of a negative number is.
+    a = pestle_ctext_atom(p, c, a);
+    return pestle_ctext_format(p, "(%s - %s / %s * %s)", a, a, b, b);
+  }
   if (known && *known > 0) return two(p, a, rest ? "%" : "/", b);
   static const ctext_helper_t div[] = {HELPER_DIV_I32, HELPER_DIV_U32,
                                        HELPER_DIV_I64, HELPER_DIV_U64};

@@ -6,6 +6,7 @@
 #define PESTLE_TESTS_UNIT_PLUGINS_GPU_KERNEL_H_
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,11 +21,22 @@ static const pestle_backend_t* gpu;
 static const pestle_backend_t* ref_backend;
 static pestle_target_caps_t caps;
 
+// Mesa's driver for CPUs, of the Vulkan drivers that a machine has, unless the
+// environment names another.
+static inline void gpu_choose_driver(void) {
+  glob_t found;
+  if (glob("/usr/share/vulkan/icd.d/lvp_icd*.json", 0, NULL, &found) == 0) {
+    setenv("VK_ICD_FILENAMES", found.gl_pathv[0], 0);
+  }
+  globfree(&found);
+}
+
 // Group setup. Without the plugin or a device of its the test is skipped.
 static inline void gpu_setup(const char* name) {
   char path[1024], why[512] = "";
   const char* folder = getenv("PESTLE_BACKEND_PATH");
   pestle_status_t status;
+  gpu_choose_driver();
   snprintf(path, sizeof path, "%s/libpestle-%s.so",
            folder ? folder : "backends", name);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend "vulkan": Kernel IR to GLSL to SPIR-V, which is the artifact, so
+// that a plan from the cache needs no compiler.
+#include "plugins/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pestle_plugin_build_id.h"
+#include "plugins/common/ctext_artifact.h"
+#include "plugins/vulkan/dialect.h"
+#include "plugins/vulkan/shader.h"
+
+enum { SCORE_GPU = 100, SCORE_CPU = 5, THREADS = 64 };
+
+// --- The compiler half ---
+
+// What nearly every GPU of today has, where no device says.
+static const vulkan_device_t k_generic = {
+    .name = "generic",
+    .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
+                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
+                PESTLE_CTEXT_HAS_FMA64 | PESTLE_CTEXT_HAS_F64 |
+                PESTLE_CTEXT_HAS_SUBGROUP,
+    .subgroup = 32,
+    .group_lanes = 1024,
+    .lanes = {1024, 1024, 64},
+    .groups = {INT32_MAX, 65535, 65535},
+    .shared = 32 << 10,
+    .push_bytes = 128,
+};
+
+static pestle_status_t device_for(const vulkan_t* v, const char* cpu,
+                                  const vulkan_device_t** out_device) {
+  bool native = !cpu || !strcmp(cpu, "native");
+  *out_device = native && v->device_count ? &v->device[0] : &k_generic;
+  if (native || !strcmp(cpu, "generic")) return NULL;
+  return PESTLE_PLUGIN_ERROR(
+      v->host, UNSUPPORTED,
+      "vulkan knows no device '%s': try native or generic", cpu);
+}
+
+static pestle_ctext_target_t target_of(const vulkan_device_t* d) {
+  uint32_t push = d->push_bytes < 256 ? d->push_bytes : 256;
+  pestle_ctext_target_t t = {.dialect = &pestle_vulkan_dialect,
+                             .features = d->features,
+                             .thread_lanes = THREADS,
+                             .argument_limit = push / 8};
+  memcpy(t.max_groups, d->groups, sizeof t.max_groups);
+  return t;
+}
+
+static pestle_status_t describe(void* self, const char* cpu,
+                                pestle_target_caps_t* out_caps) {
+  const vulkan_device_t* d;
+  PESTLE_TRY(device_for(self, cpu, &d));
+  pestle_ctext_target_t target = target_of(d);
+  pestle_target_caps_t caps = {
+      .struct_size = sizeof caps,
+      .name = "vulkan",
+      .device_type = PESTLE_DEVICE_VULKAN,
+      .vector_bytes = 16,
+      .vector_registers = 64,
+      .max_lanes = 4,
+      .cores = 16,
+      .l1_bytes = 32 << 10,
+      .l2_bytes = 1 << 20,
+      .scratch_bytes = d->shared < 48 << 10 ? d->shared : 48 << 10,
+      .subgroup = d->features & PESTLE_CTEXT_HAS_SUBGROUP ? d->subgroup : 32,
+      .max_group_lanes = d->group_lanes < 1024 ? d->group_lanes : 1024,
+      .flags = PESTLE_TARGET_LANES,
+      .register_bytes_lane = 512,
+      .register_bytes_group = 128 << 10,
+  };
+  if (d->features & PESTLE_CTEXT_HAS_FMA) caps.flags |= PESTLE_TARGET_FMA;
+  memcpy(caps.max_lanes_axis, d->lanes, sizeof caps.max_lanes_axis);
+  memcpy(caps.max_groups_axis, d->groups, sizeof caps.max_groups_axis);
+  snprintf(caps.cpu, sizeof caps.cpu, "%.63s", d->name);
+  pestle_ctext_describe(&target, &caps);
+  size_t size = out_caps->struct_size;
+  if (size == 0 || size > sizeof caps) size = sizeof caps;
+  memcpy(out_caps, &caps, size);
+  out_caps->struct_size = size;
+  return NULL;
+}
+
+static pestle_status_t toolchain_id(void* self, const char** out_text) {
+  *out_text = ((vulkan_t*)self)->toolchain;
+  return NULL;
+}
+
+static const char* cpu_option(const pestle_kernel_options_t* options) {
+  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
+}
+
+static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
+                                  const pestle_kernel_options_t* options,
+                                  pestle_ctext_kernel_t* out_printed) {
+  const vulkan_device_t* d;
+  PESTLE_TRY(device_for(v, cpu_option(options), &d));
+  pestle_ctext_target_t target = target_of(d);
+  return pestle_ctext_print(v->host, &target, kernel, out_printed);
+}
+
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  const vulkan_t* v = self;
+  const pestle_host_t* host = v->host;
+  pestle_ctext_kernel_t printed;
+  pestle_blob_t words = {NULL, 0};
+  *out_artifact = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(print_text(v, kernel, options, &printed));
+  pestle_ctext_artifact_t a =
+      pestle_ctext_artifact_of("vulkan", kernel, &printed);
+  pestle_status_t status = pestle_vulkan_compile_glsl(
+      host, a.name, printed.text.data, printed.text.size, &words);
+  if (!status) {
+    a.text_size = 0;
+    a.binary = words.data;
+    a.binary_size = words.size;
+    status = pestle_ctext_artifact_pack(host, &a, out_artifact);
+    host->free(host->self, words.data, words.size);
+  }
+  host->free(host->self, printed.text.data, printed.text.size);
+  return status;
+}
+
+static pestle_status_t print(void* self, const pestle_kir_t* kernel,
+                             const pestle_kernel_options_t* options,
+                             pestle_text_t kind, pestle_blob_t* out_text) {
+  const vulkan_t* v = self;
+  const pestle_host_t* host = v->host;
+  pestle_ctext_kernel_t printed;
+  pestle_blob_t words;
+  char name[256];
+  *out_text = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(print_text(v, kernel, options, &printed));
+  if (kind == PESTLE_TEXT_SOURCE) {
+    *out_text = printed.text;
+    return NULL;
+  }
+  pestle_ctext_name(kernel, name, sizeof name);
+  pestle_status_t status = pestle_vulkan_compile_glsl(
+      host, name, printed.text.data, printed.text.size, &words);
+  host->free(host->self, printed.text.data, printed.text.size);
+  if (status) return status;
+  status = pestle_vulkan_disassemble(host, words.data, words.size, out_text);
+  host->free(host->self, words.data, words.size);
+  return status;
+}
+
+static const pestle_target_api_t k_target = {
+    .struct_size = sizeof k_target,
+    .describe = describe,
+    .toolchain_id = toolchain_id,
+    .compile = compile,
+    .print = print,
+};
+
+// --- Entry points ---
+
+static int32_t score_of(const vulkan_t* v) {
+  if (!v->device_count) return 0;
+  return v->device[0].is_gpu ? SCORE_GPU : SCORE_CPU;
+}
+
+static int32_t score(char* why, size_t capacity) {
+  vulkan_t v;
+  memset(&v, 0, sizeof v);
+  if (capacity) *why = 0;
+  pestle_vulkan_start(&v, why, capacity);
+  int32_t result = score_of(&v);
+  pestle_vulkan_stop(&v);
+  return result;
+}
+
+static void deinit(void* self) {
+  vulkan_t* v = self;
+  pestle_vulkan_stop(v);
+  v->host->free(v->host->self, v, sizeof *v);
+}
+
+static const pestle_backend_t* init(const pestle_host_t* host,
+                                    pestle_status_t* out_status) {
+  char why[256] = "";
+  *out_status = NULL;
+  vulkan_t* v = host->alloc(host->self, sizeof *v);
+  if (!v) {
+    *out_status =
+        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start vulkan");
+    return NULL;
+  }
+  memset(v, 0, sizeof *v);
+  v->host = host;
+  pestle_vulkan_start(v, why, sizeof why);
+  const vulkan_device_t* d = v->device_count ? &v->device[0] : &k_generic;
+  // SPIR-V is the driver's own matter: what it is printed for is the device.
+  snprintf(v->toolchain, sizeof v->toolchain,
+           "vulkan %s device=%s features=%x push=%u groups=%u",
+           PESTLE_PLUGIN_BUILD_ID, d->name, d->features, d->push_bytes,
+           d->groups[0]);
+  v->backend = (pestle_backend_t){
+      .struct_size = sizeof v->backend,
+      .name = "vulkan",
+      .device_type = PESTLE_DEVICE_VULKAN,
+      .score = score_of(v),
+      .device_count = v->device_count,
+      .self = v,
+      .target = &k_target,
+      .device = &pestle_vulkan_device_api,
+      .deinit = deinit,
+  };
+  return &v->backend;
+}
+
+PESTLE_BACKEND_IMPL("vulkan", PESTLE_PLUGIN_BUILD_ID, init)
+PESTLE_BACKEND_SCORE_IMPL(score)
