@@ -580,10 +580,13 @@ static void put_registers(ctext_t* p, pestle_plugin_text_t* out) {
 
 static void put_shared_array(ctext_t* p, pestle_plugin_text_t* out,
                              const char* type, const char* name,
-                             unsigned long long count) {
-  char number[32];
+                             unsigned long long count, unsigned size) {
+  char number[32], at[32];
   snprintf(number, sizeof number, "%llu", count);
-  const char* pairs[] = {"type", type, "name", name, "count", number, NULL};
+  snprintf(at, sizeof at, "%llu", (unsigned long long)p->shared_bytes);
+  p->shared_bytes += (count * size + 63) / 64 * 64;
+  const char* pairs[] = {"type", type, "name", name, "count",
+                         number, "at", at,     NULL};
   pestle_plugin_text_format(out, "%s%s\n", p->d->shared_outside ? "" : "  ",
                             pestle_ctext_expand(p, p->d->shared, pairs));
 }
@@ -595,13 +598,17 @@ static void put_shared(ctext_t* p, pestle_plugin_text_t* out) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_SHARED) continue;
     put_shared_array(p, out, p->d->memory[pestle_ctext_memory(p, u->dtype)],
-                     p->name[b], u->count);
+                     p->name[b], u->count,
+                     pestle_dtype_size((pestle_dtype_t)u->dtype));
   }
   for (unsigned c = 0; c < PESTLE_CTEXT_CLASSES; ++c) {
     if (!(p->exchanges >> c & 1)) continue;
     const char* type = p->d->value[c];
+    bool wide =
+        c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64 || c == PESTLE_CTEXT_F64;
     put_shared_array(p, out, type,
-                     pestle_ctext_format(p, "pestle_exchange_%s", type), lanes);
+                     pestle_ctext_format(p, "pestle_exchange_%s", type), lanes,
+                     wide ? 8 : 4);
   }
 }
 
@@ -783,6 +790,10 @@ static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
   pestle_plugin_text_t text = {.host = p->host};
   if (!p->status) put_kernel(p, &text);
   if (!p->status) check_features(p);
+  if (!p->status && p->shared_bytes > UINT32_MAX) {
+    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                      "its group shares more than 4 GiB");
+  }
   if (p->status) {
     pestle_plugin_text_deinit(&text);
     return p->status;
@@ -790,6 +801,7 @@ static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
   memcpy(out->group, p->groups, sizeof out->group);
   memcpy(out->lane, p->lane, sizeof out->lane);
   out->table = p->table;
+  out->shared_bytes = (uint32_t)p->shared_bytes;
   return pestle_plugin_text_take(&text, &out->text);
 }
 
@@ -797,7 +809,7 @@ pestle_status_t pestle_ctext_print(const pestle_host_t* host,
                                    const pestle_ctext_target_t* target,
                                    const pestle_kir_t* kernel,
                                    pestle_ctext_kernel_t* out_kernel) {
-  *out_kernel = (pestle_ctext_kernel_t){{NULL, 0}, {0}, {0}, false};
+  *out_kernel = (pestle_ctext_kernel_t){{NULL, 0}, {0}, {0}, false, 0};
   pestle_plugin_arena_t arena = {.host = host};
   ctext_t* p = pestle_plugin_arena_alloc(&arena, 1, sizeof *p);
   if (!p) {

@@ -84,7 +84,7 @@ typedef struct pestle_ctext_dialect_t {
   const char* restricted;  // what $restrict is where no other buffer overlaps
   const char* parameter;   // $name, $n
   const char* parameter_use;  // $name
-  const char* shared;         // $type, $name, $count
+  const char* shared;         // $type, $name, $count, $at: bytes before it
   bool shared_outside;        // declared before the kernel
   const char* group[3];       // ids, as the cast to int takes them
   const char* lane[3];
@@ -102,6 +102,7 @@ typedef struct pestle_ctext_dialect_t {
   // f16 to f32 and back: bodies of helpers, NULL: by integer arithmetic.
   const char* decode_f16;  // of `uint a`
   const char* encode_f16;  // of `float a`, to nearest even
+  const char* encode_bf16;
 } pestle_ctext_dialect_t;
 
 typedef struct pestle_ctext_target_t {
@@ -118,6 +119,7 @@ typedef struct pestle_ctext_kernel_t {
   uint32_t group[3];   // work-groups; one of them 0: nothing to launch
   uint32_t lane[3];    // lanes of each
   bool table;  // arguments are in a table in memory, whose address is passed
+  uint32_t shared_bytes;  // of all shared arrays, each at a multiple of 64
 } pestle_ctext_kernel_t;
 
 // UNSUPPORTED names what |target| cannot express.

@@ -424,6 +424,7 @@ static void put_helper(ctext_t* p, const helper_t* h,
 
 static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
   if (helper == HELPER_F16_TO) return p->d->decode_f16;
+  if (helper == HELPER_BF16_FROM) return p->d->encode_bf16;
   return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
 }
 

@@ -106,6 +106,7 @@ typedef struct ctext_t {
   bool wide_index;  // INDEX has 64 bits
   bool has_lanes;
   bool table;
+  uint64_t shared_bytes;  // of the shared arrays that are printed
   uint32_t lane[3], groups[3];
   int depth;
   ctext_region_t region[CTEXT_MAX_DEPTH];
