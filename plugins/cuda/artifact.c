@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cuda/artifact.h"
+
+#include <string.h>
+
+#include "plugins/common/error.h"
+
+#define MAGIC UINT64_C(0x3130414455435350)  // "PSCUDA01"
+enum { MOST_ARGUMENTS = 512, MOST_LANES = 1024 };
+
+typedef struct header_t {
+  uint64_t magic;
+  char name[128];
+  char arch[16];
+  uint32_t is_ptx;
+  uint32_t group[3], lane[3];
+  uint32_t arg_count, param_count;
+  uint32_t dynamic_shared;
+  uint64_t code_size;
+  uint64_t check;  // of the code
+} header_t;
+
+// FNV-1a over words of 8 bytes.
+static uint64_t sum_of(const void* data, size_t size) {
+  const unsigned char* at = data;
+  uint64_t sum = UINT64_C(0xcbf29ce484222325);
+  for (; size >= 8; at += 8, size -= 8) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    sum = (sum ^ word) * UINT64_C(0x100000001b3);
+    sum ^= sum >> 29;
+  }
+  for (; size; ++at, --size)
+    sum = (sum ^ *at) * UINT64_C(0x100000001b3);
+  return sum;
+}
+
+pestle_status_t pestle_cuda_artifact_pack(const pestle_host_t* host,
+                                          const cuda_artifact_t* a,
+                                          pestle_blob_t* out_blob) {
+  header_t h = {.magic = MAGIC,
+                .is_ptx = a->is_ptx,
+                .arg_count = a->arg_count,
+                .param_count = a->param_count,
+                .dynamic_shared = a->dynamic_shared,
+                .code_size = a->code_size,
+                .check = sum_of(a->code, a->code_size)};
+  memcpy(h.name, a->name, sizeof h.name);
+  memcpy(h.arch, a->arch, sizeof h.arch);
+  memcpy(h.group, a->group, sizeof h.group);
+  memcpy(h.lane, a->lane, sizeof h.lane);
+  *out_blob = (pestle_blob_t){NULL, 0};
+  if (a->arg_count + a->param_count > MOST_ARGUMENTS) {
+    return PESTLE_PLUGIN_ERROR(
+        host, UNSUPPORTED,
+        "cuda: kernel %s has %u arguments, and at most %d can be passed",
+        a->name, (unsigned)(a->arg_count + a->param_count), MOST_ARGUMENTS);
+  }
+  size_t size = sizeof h + a->code_size;
+  char* data = host->alloc(host->self, size);
+  if (!data) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no memory for an artifact of %zu bytes",
+                               size);
+  }
+  memcpy(data, &h, sizeof h);
+  memcpy(data + sizeof h, a->code, a->code_size);
+  *out_blob = (pestle_blob_t){data, size};
+  return NULL;
+}
+
+static const char* what_is_wrong(const header_t* h, const char* code,
+                                 size_t size) {
+  uint64_t lanes = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (!h->lane[i] || h->lane[i] > MOST_LANES) return "its lanes";
+    lanes *= h->lane[i];
+  }
+  if (lanes > MOST_LANES) return "its lanes";
+  if (h->arg_count > MOST_ARGUMENTS ||
+      h->param_count > MOST_ARGUMENTS - h->arg_count) {
+    return "its arguments";
+  }
+  if (!memchr(h->name, 0, sizeof h->name)) return "its name";
+  if (!memchr(h->arch, 0, sizeof h->arch)) return "its architecture";
+  if (h->code_size != size || !size) return "its size";
+  if (h->check != sum_of(code, size)) return "its code";
+  if (h->is_ptx && code[size - 1]) return "its text";
+  return NULL;
+}
+
+pestle_status_t pestle_cuda_artifact_open(const pestle_host_t* host,
+                                          const void* data, size_t size,
+                                          cuda_artifact_t* out_artifact) {
+  header_t h;
+  memset(out_artifact, 0, sizeof *out_artifact);
+  if (size < sizeof h) {
+    return PESTLE_PLUGIN_ERROR(
+        host, MALFORMED, "cuda: an artifact of %zu bytes is too short", size);
+  }
+  memcpy(&h, data, sizeof h);
+  if (h.magic != MAGIC) {
+    return PESTLE_PLUGIN_ERROR(
+        host, INCOMPATIBLE,
+        "cuda: the artifact is of another backend or an older build; compile "
+        "the module again");
+  }
+  const char* code = (const char*)data + sizeof h;
+  const char* wrong = what_is_wrong(&h, code, size - sizeof h);
+  if (wrong) {
+    return PESTLE_PLUGIN_ERROR(host, MALFORMED,
+                               "cuda: the artifact is damaged: %s", wrong);
+  }
+  *out_artifact = (cuda_artifact_t){.is_ptx = h.is_ptx != 0,
+                                    .arg_count = h.arg_count,
+                                    .param_count = h.param_count,
+                                    .dynamic_shared = h.dynamic_shared,
+                                    .code = code,
+                                    .code_size = size - sizeof h};
+  memcpy(out_artifact->name, h.name, sizeof h.name);
+  memcpy(out_artifact->arch, h.arch, sizeof h.arch);
+  memcpy(out_artifact->group, h.group, sizeof h.group);
+  memcpy(out_artifact->lane, h.lane, sizeof h.lane);
+  return NULL;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The artifact: how to launch a kernel, and its cubin or PTX. Whoever hands one
+// to load() may have damaged it: open() checks all that it reads.
+#ifndef PESTLE_PLUGINS_CUDA_ARTIFACT_H_
+#define PESTLE_PLUGINS_CUDA_ARTIFACT_H_
+
+#include "pestle/plugin.h"
+
+typedef struct cuda_artifact_t {
+  char name[128];  // of the kernel in its text
+  char arch[16];   // that it was made for: "sm_90a"
+  bool is_ptx;
+  uint32_t group[3], lane[3];
+  uint32_t arg_count, param_count;
+  uint32_t dynamic_shared;  // bytes
+  const void* code;         // borrowed; PTX ends with a 0
+  size_t code_size;
+} cuda_artifact_t;
+
+PESTLE_NODISCARD pestle_status_t pestle_cuda_artifact_pack(
+    const pestle_host_t* host, const cuda_artifact_t* artifact,
+    pestle_blob_t* out_blob);
+// INCOMPATIBLE or MALFORMED when |data| is none.
+PESTLE_NODISCARD pestle_status_t
+pestle_cuda_artifact_open(const pestle_host_t* host, const void* data,
+                          size_t size, cuda_artifact_t* out_artifact);
+
+#endif  // PESTLE_PLUGINS_CUDA_ARTIFACT_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the backend "cuda" share.
+#ifndef PESTLE_PLUGINS_CUDA_BACKEND_H_
+#define PESTLE_PLUGINS_CUDA_BACKEND_H_
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pestle/plugin.h"
+#include "plugins/common/error.h"
+#include "plugins/cuda/arch.h"
+#include "plugins/cuda/driver.h"
+
+enum { CUDA_MAX_DEVICES = 64, CUDA_LIVE_CHAINS = 1024, CUDA_SIZE_CLASSES = 64 };
+
+// --- Memory of a device: memory.c ---
+
+// An allocation of the driver. In use, kept, or freed while work was queued.
+typedef struct cuda_block_t {
+  struct cuda_block_t* next;
+  CUdeviceptr data;
+  size_t size;   // of the driver's allocation
+  size_t asked;  // what allocate() was asked for
+} cuda_block_t;
+
+// Blocks that are free once some events have come.
+typedef struct cuda_ticket_t {
+  struct cuda_ticket_t* next;
+  cuda_block_t* blocks;
+  uint64_t work;  // how much the device had been given by then
+  uint32_t count, room;
+  CUevent event[];
+} cuda_ticket_t;
+
+typedef struct cuda_memory_t {
+  pthread_mutex_t lock;
+  cuda_block_t* live[CUDA_LIVE_CHAINS];   // by address
+  cuda_block_t* kept[CUDA_SIZE_CLASSES];  // by the logarithm of the size
+  cuda_ticket_t* waiting;                 // the latest first
+  uint64_t active, peak, cached, waits;   // bytes; |waits|: in |waiting|
+  uint64_t limit, cache_limit;
+} cuda_memory_t;
+
+// --- Devices ---
+
+struct cuda_t;
+
+typedef struct cuda_device_t {
+  struct cuda_t* owner;
+  int32_t index;
+  CUdevice id;
+  char name[128], uuid[48], pci[32];
+  char arch[16];   // "sm_90a"
+  int capability;  // 90
+  int units, group_lanes, shared, shared_most, registers;
+  int clock_khz, memory_khz, bus_bits;
+  bool waits_for_values;  // the device can wait for a number in memory
+  uint64_t l2, total;
+  pthread_mutex_t start;  // of the next four, which the first use fills
+  CUcontext context;
+  CUstream own;  // of work without a stream; each use waits for it
+  CUmodule helpers;
+  CUfunction copy;
+  cuda_memory_t memory;
+  pthread_mutex_t streams_lock;
+  pestle_device_stream_t* streams;
+  atomic_uint_fast64_t work;  // counts what is queued on any stream
+} cuda_device_t;
+
+// One for each host that calls init.
+typedef struct cuda_t {
+  pestle_backend_t backend;
+  const pestle_host_t* host;
+  cuda_driver_t driver;
+  bool has_driver;
+  char why[256];  // it has none
+  char toolchain[1024];
+  int32_t device_count, device_room;
+  cuda_device_t* device;
+} cuda_t;
+
+// NOT_FOUND beyond the last.
+pestle_status_t pestle_cuda_device(cuda_t* cuda, int32_t index,
+                                   cuda_device_t** out_device);
+// Makes the device's context current for the calls that follow, starting it at
+// first. Every success is followed by leave().
+pestle_status_t pestle_cuda_enter(cuda_device_t* device);
+void pestle_cuda_leave(const cuda_device_t* device);
+
+// The status of a call that failed; |what| names it.
+PESTLE_NODISCARD pestle_status_t pestle_cuda_failed(const cuda_device_t* device,
+                                                    CUresult result,
+                                                    const char* file, int line,
+                                                    const char* what);
+#define PESTLE_CUDA_TRY(device, function, arguments)                 \
+  do {                                                               \
+    CUresult result_ = (device)->owner->driver.function arguments;   \
+    if (result_) {                                                   \
+      return pestle_cuda_failed(device, result_, __FILE__, __LINE__, \
+                                #function);                          \
+    }                                                                \
+  } while (0)
+
+pestle_status_t pestle_cuda_start_devices(cuda_t* cuda);
+void pestle_cuda_stop_devices(cuda_t* cuda);
+
+void pestle_cuda_memory_init(cuda_device_t* device);
+// Everything back to the driver.
+void pestle_cuda_memory_deinit(cuda_device_t* device);
+
+// --- Streams: stream.c ---
+
+// Pinned memory that a stream's copies from and to pageable memory go through.
+typedef struct cuda_slot_t {
+  cuda_device_t* device;
+  char* data;
+  CUevent event;  // NULL: never used
+  void* to;       // of a copy to the host: where the bytes go
+  size_t size;
+} cuda_slot_t;
+
+enum { CUDA_SLOTS = 16, CUDA_SLOT_BYTES = 256 << 10 };
+
+struct pestle_device_stream_s {
+  pestle_device_stream_t* next;
+  cuda_device_t* device;
+  CUstream handle;
+  atomic_uint_fast64_t queued;  // device->work of the last that was queued
+  atomic_uint_fast64_t done;    // up to there all is done
+  atomic_bool recording;
+  pthread_mutex_t lock;  // of the slots
+  char* pinned;
+  unsigned next_slot;
+  cuda_slot_t slot[CUDA_SLOTS];
+};
+
+// Notes that something is queued on |stream|.
+static inline void cuda_queued(pestle_device_stream_t* stream) {
+  uint64_t work = atomic_fetch_add(&stream->device->work, 1) + 1;
+  atomic_store(&stream->queued, work);
+}
+static inline bool cuda_is_busy(const pestle_device_stream_t* stream) {
+  return atomic_load(&stream->queued) != atomic_load(&stream->done);
+}
+
+// UNSUPPORTED while |stream| records: |what| cannot be part of a recording.
+pestle_status_t pestle_cuda_refuse_recording(
+    const pestle_device_stream_t* stream, const char* what);
+
+// Fill their slots of the table.
+void pestle_cuda_memory_slots(pestle_device_api_t* api);
+void pestle_cuda_stream_slots(pestle_device_api_t* api);
+void pestle_cuda_copy_slots(pestle_device_api_t* api);
+void pestle_cuda_event_slots(pestle_device_api_t* api);
+void pestle_cuda_graph_slots(pestle_device_api_t* api);
+void pestle_cuda_load_slots(pestle_device_api_t* api);
+
+// Frees the slots of a stream on which nothing is queued.
+void pestle_cuda_staging_deinit(pestle_device_stream_t* stream);
+// Queues a copy within the device as a kernel: what a recording takes, where
+// the driver's own copies are slow.
+pestle_status_t pestle_cuda_copy_kernel(const cuda_device_t* device,
+                                        CUstream stream, CUdeviceptr from,
+                                        CUdeviceptr to, size_t size);
+// In PTX; any driver since CUDA 11 takes it.
+extern const char* const pestle_cuda_copy_ptx;
+
+extern const pestle_target_api_t pestle_cuda_target;
+
+static inline CUdeviceptr cuda_address(const void* data) {
+  return (CUdeviceptr)(uintptr_t)data;
+}
+static inline void* cuda_pointer(CUdeviceptr address) {
+  return (void*)(uintptr_t)address;
+}
+
+#endif  // PESTLE_PLUGINS_CUDA_BACKEND_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA C without any header: NVRTC knows all of it. What a group shares lies in
+// one array whose size the launch gives, since one with a size of its own is
+// limited to 48 KiB. PESTLE_SHIM is defined where a CPU runs the text.
+#include "plugins/cuda/dialect.h"
+
+const pestle_ctext_dialect_t pestle_cuda_dialect = {
+    .name = "CUDA C",
+    .prelude = "",
+    .value = {"bool", "int", "unsigned int", "long long", "unsigned long long",
+              "float", "double"},
+    .memory = {"signed char", "unsigned char", "short", "unsigned short", "int",
+               "unsigned int", "long long", "unsigned long long", "float",
+               "double"},
+    .vector2 = {"char2", "uchar2", "short2", "ushort2", "int2", "uint2",
+                "longlong2", "ulonglong2", "float2", "double2"},
+    .vector4 = {"char4", "uchar4", "short4", "ushort4", "int4", "uint4", NULL,
+                NULL, "float4", NULL},
+    .suffix = {"", "", "u", "ll", "ull", "f", ""},
+    .function = "static __device__ __forceinline__ ",
+    .exact = "",
+    .inner = "",
+    .kernel =
+        "extern __shared__ __align__(128) unsigned char pestle_shared[];\n"
+        "\n"
+        "extern \"C\" __global__ void __launch_bounds__($lanes)\n"
+        "$name(\n    ",
+    .kernel_end = ") {\n",
+    .argument = "$type* $restrict$name",
+    .argument_in = "const $type* $restrict$name",
+    .restricted = "__restrict__ ",
+    .parameter = "long long $name",
+    .parameter_use = "$name",
+    .shared = "$type* const $name = ($type*)(pestle_shared + $at);",
+    .group = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
+    .lane = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
+    .group_count = {"gridDim.x", "gridDim.y", "gridDim.z"},
+    .barrier = "__syncthreads()",
+    .shuffle_xor = "__shfl_xor_sync(0xffffffffu, $v, $m)",
+    .unroll = "#pragma unroll",
+    .bits = {"__float_as_uint", "(unsigned long long)__double_as_longlong"},
+    .real = {"__uint_as_float", "__longlong_as_double"},
+    .vector_read = "*(const $type*)&$name[$at]",
+    .vector_write = "*($type*)&$name[$at] = $v",
+    .vector_make = "make_$type($v)",
+    .row = {[PESTLE_OP_ABS] = "fabs($a)",
+            [PESTLE_OP_FLOOR] = "floor($a)",
+            [PESTLE_OP_CEIL] = "ceil($a)",
+            [PESTLE_OP_ROUND_EVEN] = "rint($a)",
+            [PESTLE_OP_ROUND_AFZ] = "round($a)",
+            [PESTLE_OP_TRUNC] = "trunc($a)",
+            [PESTLE_OP_SQRT] = "sqrt($a)"},
+    .decode_f16 =
+        "$fn$float $name($uint a) {\n"
+        "#ifdef PESTLE_SHIM\n"
+        "  return pestle_shim_from_f16(a);\n"
+        "#else\n"
+        "  float r;\n"
+        "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : "
+        "\"h\"((unsigned short)a));\n"
+        "  return r;\n"
+        "#endif\n}\n",
+    .encode_f16 =
+        "$fn$uint $name($float a) {\n"
+        "#ifdef PESTLE_SHIM\n"
+        "  return pestle_shim_to_f16(a);\n"
+        "#else\n"
+        "  unsigned short r;\n"
+        "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a));\n"
+        "  return r;\n"
+        "#endif\n}\n",
+    .encode_bf16 =
+        "$fn$uint $name($float a) {\n"
+        "#if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800\n"
+        "  $uint bits = $bits32(a);\n"
+        "  if ((bits & 0x7fffffff$u) > 0x7f800000$u) return 0x7fff$u;\n"
+        "  return (bits + 0x7fff$u + ((bits >> 16) & 1$u)) >> 16;\n"
+        "#else\n"
+        "  unsigned short r;\n"
+        "  asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a));\n"
+        "  return r;\n"
+        "#endif\n}\n",
+};

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA C as the printer of C-family text sees it.
+#ifndef PESTLE_PLUGINS_CUDA_DIALECT_H_
+#define PESTLE_PLUGINS_CUDA_DIALECT_H_
+
+#include "plugins/common/ctext.h"
+
+extern const pestle_ctext_dialect_t pestle_cuda_dialect;
+
+#endif  // PESTLE_PLUGINS_CUDA_DIALECT_H_

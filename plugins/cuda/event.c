@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events, which hold a number that only grows, and fences. A signal by a stream
+// is an event of the driver that is recorded there, with the number that it
+// stands for: a mark. Who waits for a number waits for a mark that is at least
+// as large; it may be queued only later: then the host waits for it on a
+// condition, and a stream for a word in memory that the signals write.
+#include <string.h>
+
+#include "plugins/cuda/backend.h"
+
+typedef struct mark_t {
+  struct mark_t* next;
+  CUevent event;
+  uint64_t value;
+  unsigned holders;
+} mark_t;
+
+struct pestle_device_event_s {
+  cuda_device_t* device;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  uint64_t number;          // that is known to be reached
+  mark_t* marks;            // those above it, in the order of their queueing
+  volatile uint64_t* word;  // pinned; NULL until a stream must wait for it
+  CUdeviceptr word_address;
+  unsigned promises;  // functions that streams will call to raise the number
+};
+
+// --- Marks ---
+
+static void drop_mark(pestle_device_event_t* event, mark_t* mark) {
+  const cuda_t* cuda = event->device->owner;
+  if (--mark->holders) return;
+  (void)cuda->driver.cuEventDestroy_v2(mark->event);
+  cuda->host->free(cuda->host->self, mark, sizeof *mark);
+}
+
+// The lock is held.
+static void raise_to(pestle_device_event_t* event, uint64_t value) {
+  if (value <= event->number) return;
+  event->number = value;
+  if (event->word && *event->word < value) *event->word = value;
+  for (mark_t** at = &event->marks; *at;) {
+    mark_t* mark = *at;
+    if (mark->value > value) {
+      at = &mark->next;
+      continue;
+    }
+    *at = mark->next;
+    drop_mark(event, mark);
+  }
+  pthread_cond_broadcast(&event->changed);
+}
+
+// Looks which marks have come.
+static void look(pestle_device_event_t* event) {
+  const cuda_driver_t* driver = &event->device->owner->driver;
+  uint64_t reached = 0;
+  for (const mark_t* m = event->marks; m; m = m->next) {
+    // What a lost device would have signalled has come: its streams tell why.
+    if (driver->cuEventQuery(m->event) != CUDA_ERROR_NOT_READY &&
+        m->value > reached) {
+      reached = m->value;
+    }
+  }
+  raise_to(event, reached);
+}
+
+static mark_t* mark_for(const pestle_device_event_t* event, uint64_t value) {
+  mark_t* m = event->marks;
+  while (m && m->value < value)
+    m = m->next;
+  return m;
+}
+
+// --- Life ---
+
+static pestle_status_t event_create(void* self, int32_t device,
+                                    pestle_device_event_t** out_event) {
+  const pestle_host_t* host = ((cuda_t*)self)->host;
+  cuda_device_t* d;
+  *out_event = NULL;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  pestle_device_event_t* event = host->alloc(host->self, sizeof *event);
+  if (!event) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no host memory for an event");
+  }
+  memset(event, 0, sizeof *event);
+  event->device = d;
+  pthread_mutex_init(&event->lock, NULL);
+  pthread_cond_init(&event->changed, NULL);
+  *out_event = event;
+  return NULL;
+}
+
+static void event_destroy(void* self, pestle_device_event_t* event) {
+  const cuda_t* cuda = self;
+  if (!event) return;
+  pestle_status_t status = pestle_cuda_enter(event->device);
+  pthread_mutex_lock(&event->lock);
+  // Streams that wait for what never came go on.
+  if (event->word) *event->word = INT64_MAX;
+  while (event->promises)
+    pthread_cond_wait(&event->changed, &event->lock);
+  raise_to(event, INT64_MAX);
+  pthread_mutex_unlock(&event->lock);
+  if (event->word) {
+    (void)cuda->driver.cuMemFreeHost((void*)(uintptr_t)event->word);
+  }
+  if (!status) pestle_cuda_leave(event->device);
+  if (status) cuda->host->status_release(cuda->host->self, status);
+  pthread_mutex_destroy(&event->lock);
+  pthread_cond_destroy(&event->changed);
+  cuda->host->free(cuda->host->self, event, sizeof *event);
+}
+
+// --- Signals ---
+
+typedef struct promise_t {
+  pestle_device_event_t* event;
+  uint64_t value;
+} promise_t;
+
+// Called in the stream's order by a thread of the driver, which must not call
+// the driver: marks are left to whoever looks next.
+static void keep_promise(void* user) {
+  promise_t* promise = user;
+  pestle_device_event_t* event = promise->event;
+  const pestle_host_t* host = event->device->owner->host;
+  pthread_mutex_lock(&event->lock);
+  if (*event->word < promise->value) *event->word = promise->value;
+  --event->promises;
+  pthread_cond_broadcast(&event->changed);
+  pthread_mutex_unlock(&event->lock);
+  host->free(host->self, promise, sizeof *promise);
+}
+
+// The word grows too where a stream may be waiting for it. The lock is held.
+static pestle_status_t promise_word(pestle_device_event_t* event,
+                                    const pestle_device_stream_t* stream,
+                                    uint64_t value) {
+  const cuda_t* cuda = event->device->owner;
+  promise_t* promise = cuda->host->alloc(cuda->host->self, sizeof *promise);
+  if (!promise) {
+    return PESTLE_PLUGIN_ERROR(cuda->host, OUT_OF_MEMORY,
+                               "cuda: no host memory to signal an event");
+  }
+  *promise = (promise_t){event, value};
+  CUresult result =
+      cuda->driver.cuLaunchHostFunc(stream->handle, keep_promise, promise);
+  if (!result) {
+    ++event->promises;
+    return NULL;
+  }
+  cuda->host->free(cuda->host->self, promise, sizeof *promise);
+  return pestle_cuda_failed(stream->device, result, __FILE__, __LINE__,
+                            "cuLaunchHostFunc");
+}
+
+static pestle_status_t make_mark(const cuda_device_t* d, CUstream stream,
+                                 uint64_t value, mark_t** out_mark) {
+  const cuda_t* cuda = d->owner;
+  mark_t* mark = cuda->host->alloc(cuda->host->self, sizeof *mark);
+  if (!mark) {
+    return PESTLE_PLUGIN_ERROR(cuda->host, OUT_OF_MEMORY,
+                               "cuda: no host memory to signal an event");
+  }
+  *mark = (mark_t){.value = value, .holders = 1};
+  CUresult result =
+      cuda->driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING);
+  if (!result) {
+    result = cuda->driver.cuEventRecord(mark->event, stream);
+    if (result) (void)cuda->driver.cuEventDestroy_v2(mark->event);
+  }
+  if (result) {
+    cuda->host->free(cuda->host->self, mark, sizeof *mark);
+    return pestle_cuda_failed(d, result, __FILE__, __LINE__, "cuEventRecord");
+  }
+  *out_mark = mark;
+  return NULL;
+}
+
+// The lock is held; the stream's device is current.
+static pestle_status_t signal_by(pestle_device_event_t* event,
+                                 pestle_device_stream_t* stream,
+                                 uint64_t value) {
+  mark_t* mark;
+  PESTLE_TRY(make_mark(stream->device, stream->handle, value, &mark));
+  mark_t** end = &event->marks;
+  while (*end)
+    end = &(*end)->next;
+  *end = mark;
+  cuda_queued(stream);
+  pthread_cond_broadcast(&event->changed);
+  return event->word ? promise_word(event, stream, value) : NULL;
+}
+
+static pestle_status_t event_signal(void* self, pestle_device_event_t* event,
+                                    pestle_device_stream_t* stream,
+                                    uint64_t value) {
+  (void)self;
+  cuda_device_t* d = stream ? stream->device : event->device;
+  if (stream) {
+    PESTLE_TRY(pestle_cuda_refuse_recording(stream, "a signal"));
+  }
+  PESTLE_TRY(pestle_cuda_enter(d));
+  pestle_status_t status = NULL;
+  pthread_mutex_lock(&event->lock);
+  look(event);
+  if (stream) {
+    status = signal_by(event, stream, value);
+  } else {
+    raise_to(event, value);
+  }
+  pthread_mutex_unlock(&event->lock);
+  pestle_cuda_leave(d);
+  return status;
+}
+
+static bool event_is_signalled(void* self, pestle_device_event_t* event,
+                               uint64_t value) {
+  const cuda_t* cuda = self;
+  pestle_status_t status = pestle_cuda_enter(event->device);
+  if (status) {
+    cuda->host->status_release(cuda->host->self, status);
+    return false;
+  }
+  pthread_mutex_lock(&event->lock);
+  if (event->number < value) look(event);
+  bool is = event->number >= value;
+  pthread_mutex_unlock(&event->lock);
+  pestle_cuda_leave(event->device);
+  return is;
+}
+
+// --- Waits ---
+
+// Waits for |mark| without the lock, which is held before and after.
+static pestle_status_t wait_for_mark(pestle_device_event_t* event,
+                                     mark_t* mark) {
+  const cuda_device_t* d = event->device;
+  uint64_t value = mark->value;
+  ++mark->holders;
+  pthread_mutex_unlock(&event->lock);
+  CUresult result = d->owner->driver.cuEventSynchronize(mark->event);
+  pthread_mutex_lock(&event->lock);
+  drop_mark(event, mark);
+  raise_to(event, value);
+  if (!result) return NULL;
+  return pestle_cuda_failed(d, result, __FILE__, __LINE__,
+                            "cuEventSynchronize");
+}
+
+static pestle_status_t event_wait(void* self, pestle_device_event_t* event,
+                                  uint64_t value) {
+  pestle_status_t status = NULL;
+  (void)self;
+  PESTLE_TRY(pestle_cuda_enter(event->device));
+  pthread_mutex_lock(&event->lock);
+  while (!status && event->number < value) {
+    mark_t* mark = mark_for(event, value);
+    if (mark) {
+      status = wait_for_mark(event, mark);
+    } else {
+      pthread_cond_wait(&event->changed, &event->lock);
+    }
+  }
+  pthread_mutex_unlock(&event->lock);
+  pestle_cuda_leave(event->device);
+  return status;
+}
+
+// Nothing that was queued will signal |value|: the stream looks at the word.
+static pestle_status_t wait_for_word(pestle_device_event_t* event,
+                                     const pestle_device_stream_t* stream,
+                                     uint64_t value) {
+  const cuda_device_t* d = stream->device;
+  if (!d->waits_for_values) {
+    return PESTLE_PLUGIN_ERROR(
+        d->owner->host, UNSUPPORTED,
+        "cuda: device %d (%s) cannot wait for a signal that is queued only "
+        "later; queue the signal first",
+        (int)d->index, d->name);
+  }
+  if (!event->word) {
+    void* word = NULL;
+    PESTLE_CUDA_TRY(d, cuMemHostAlloc,
+                    (&word, sizeof *event->word,
+                     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+    CUresult result = d->owner->driver.cuMemHostGetDevicePointer_v2(
+        &event->word_address, word, 0);
+    if (result) {
+      (void)d->owner->driver.cuMemFreeHost(word);
+      return pestle_cuda_failed(d, result, __FILE__, __LINE__,
+                                "cuMemHostGetDevicePointer_v2");
+    }
+    event->word = word;
+    *event->word = event->number;
+  }
+  PESTLE_CUDA_TRY(
+      d, cuStreamWaitValue64_v2,
+      (stream->handle, event->word_address, value, CU_STREAM_WAIT_VALUE_GEQ));
+  return NULL;
+}
+
+static pestle_status_t wait_by(pestle_device_event_t* event,
+                               pestle_device_stream_t* stream, uint64_t value) {
+  look(event);
+  if (event->number >= value) return NULL;
+  const mark_t* mark = mark_for(event, value);
+  if (mark) {
+    PESTLE_CUDA_TRY(stream->device, cuStreamWaitEvent,
+                    (stream->handle, mark->event, 0));
+  } else {
+    PESTLE_TRY(wait_for_word(event, stream, value));
+  }
+  cuda_queued(stream);
+  return NULL;
+}
+
+static pestle_status_t event_wait_stream(void* self,
+                                         pestle_device_event_t* event,
+                                         pestle_device_stream_t* stream,
+                                         uint64_t value) {
+  (void)self;
+  PESTLE_TRY(pestle_cuda_refuse_recording(stream, "a wait"));
+  PESTLE_TRY(pestle_cuda_enter(stream->device));
+  pthread_mutex_lock(&event->lock);
+  pestle_status_t status = wait_by(event, stream, value);
+  pthread_mutex_unlock(&event->lock);
+  pestle_cuda_leave(stream->device);
+  return status;
+}
+
+// --- Fences ---
+
+struct pestle_device_fence_s {
+  cuda_device_t* device;
+  pthread_mutex_t lock;
+  CUevent last;  // NULL: never updated
+};
+
+static pestle_status_t fence_create(void* self, int32_t device,
+                                    pestle_device_fence_t** out_fence) {
+  const pestle_host_t* host = ((cuda_t*)self)->host;
+  cuda_device_t* d;
+  *out_fence = NULL;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  pestle_device_fence_t* fence = host->alloc(host->self, sizeof *fence);
+  if (!fence) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no host memory for a fence");
+  }
+  memset(fence, 0, sizeof *fence);
+  fence->device = d;
+  pthread_mutex_init(&fence->lock, NULL);
+  *out_fence = fence;
+  return NULL;
+}
+
+static void fence_destroy(void* self, pestle_device_fence_t* fence) {
+  const cuda_t* cuda = self;
+  if (!fence) return;
+  if (fence->last) (void)cuda->driver.cuEventDestroy_v2(fence->last);
+  pthread_mutex_destroy(&fence->lock);
+  cuda->host->free(cuda->host->self, fence, sizeof *fence);
+}
+
+// Waits that are queued keep to what the event stood for then.
+static pestle_status_t update(pestle_device_fence_t* fence,
+                              const pestle_device_stream_t* stream) {
+  const cuda_device_t* d = stream->device;
+  if (!fence->last) {
+    PESTLE_CUDA_TRY(d, cuEventCreate, (&fence->last, CU_EVENT_DISABLE_TIMING));
+  }
+  PESTLE_CUDA_TRY(d, cuEventRecord, (fence->last, stream->handle));
+  return NULL;
+}
+
+// An event of the driver makes what was written visible everywhere.
+static pestle_status_t fence_update(void* self, pestle_device_fence_t* fence,
+                                    pestle_device_stream_t* stream, void* data,
+                                    bool cross_device) {
+  (void)self, (void)data, (void)cross_device;
+  PESTLE_TRY(pestle_cuda_refuse_recording(stream, "an update of a fence"));
+  PESTLE_TRY(pestle_cuda_enter(stream->device));
+  pthread_mutex_lock(&fence->lock);
+  pestle_status_t status = update(fence, stream);
+  pthread_mutex_unlock(&fence->lock);
+  if (!status) cuda_queued(stream);
+  pestle_cuda_leave(stream->device);
+  return status;
+}
+
+static pestle_status_t wait_fence(const pestle_device_fence_t* fence,
+                                  const pestle_device_stream_t* stream) {
+  if (!fence->last) return NULL;
+  PESTLE_CUDA_TRY(stream->device, cuStreamWaitEvent,
+                  (stream->handle, fence->last, 0));
+  return NULL;
+}
+
+static pestle_status_t fence_wait(void* self, pestle_device_fence_t* fence,
+                                  pestle_device_stream_t* stream, void* data) {
+  (void)self, (void)data;
+  PESTLE_TRY(pestle_cuda_refuse_recording(stream, "a wait for a fence"));
+  PESTLE_TRY(pestle_cuda_enter(stream->device));
+  pthread_mutex_lock(&fence->lock);
+  pestle_status_t status = wait_fence(fence, stream);
+  pthread_mutex_unlock(&fence->lock);
+  if (!status) cuda_queued(stream);
+  pestle_cuda_leave(stream->device);
+  return status;
+}
+
+void pestle_cuda_event_slots(pestle_device_api_t* api) {
+  api->event_create = event_create;
+  api->event_destroy = event_destroy;
+  api->event_wait = event_wait;
+  api->event_wait_stream = event_wait_stream;
+  api->event_signal = event_signal;
+  api->event_is_signalled = event_is_signalled;
+  api->fence_create = fence_create;
+  api->fence_destroy = fence_destroy;
+  api->fence_update = fence_update;
+  api->fence_wait = fence_wait;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Artifacts become kernels of a device: a cubin as it is, PTX through the
+// driver's own compiler.
+#include "plugins/cuda/load.h"
+
+#include <string.h>
+
+#include "plugins/cuda/artifact.h"
+
+static pestle_status_t check_arch(const cuda_device_t* d,
+                                  const cuda_artifact_t* a) {
+  bool own;
+  int number = pestle_cuda_arch_number(a->arch, &own);
+  bool runs = a->is_ptx ? number && (own ? number == d->capability
+                                         : number <= d->capability)
+                        : pestle_cuda_arch_runs(a->arch, d->capability);
+  if (runs) return NULL;
+  return PESTLE_PLUGIN_ERROR(
+      d->owner->host, INCOMPATIBLE,
+      "cuda: kernel %s was compiled for %s, and device %d (%s) is an %s; "
+      "compile with --target-cpu %s",
+      a->name, a->arch, (int)d->index, d->name, d->arch, d->arch);
+}
+
+static pestle_status_t load_module(const cuda_device_t* d,
+                                   const cuda_artifact_t* a,
+                                   pestle_loaded_t* loaded) {
+  char log[512] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, (void*)(uintptr_t)(sizeof log - 1)};
+  CUresult result = d->owner->driver.cuModuleLoadDataEx(
+      &loaded->module, a->code, a->is_ptx ? 2 : 0, options, values);
+  if (!result) return NULL;
+  loaded->module = NULL;
+  char what[768];
+  snprintf(what, sizeof what, "loading kernel %s (%s for %s)%s%s", a->name,
+           a->is_ptx ? "PTX" : "a cubin", a->arch, *log ? ": " : "", log);
+  return pestle_cuda_failed(d, result, __FILE__, __LINE__, what);
+}
+
+// Above 48 KiB a kernel must be allowed what it asks for.
+static pestle_status_t allow_shared(const cuda_device_t* d,
+                                    const pestle_loaded_t* loaded) {
+  if (loaded->dynamic_shared <= (uint32_t)d->shared) return NULL;
+  if (loaded->dynamic_shared > (uint32_t)d->shared_most) {
+    return PESTLE_PLUGIN_ERROR(
+        d->owner->host, INCOMPATIBLE,
+        "cuda: kernel %s shares %u bytes in a group, and device %d (%s) has %d",
+        loaded->name, (unsigned)loaded->dynamic_shared, (int)d->index, d->name,
+        d->shared_most);
+  }
+  PESTLE_CUDA_TRY(
+      d, cuFuncSetAttribute,
+      (loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+       (int)loaded->dynamic_shared));
+  return NULL;
+}
+
+static pestle_status_t fill(const cuda_device_t* d, const cuda_artifact_t* a,
+                            pestle_loaded_t* loaded) {
+  PESTLE_TRY(check_arch(d, a));
+  PESTLE_TRY(load_module(d, a, loaded));
+  PESTLE_CUDA_TRY(d, cuModuleGetFunction,
+                  (&loaded->function, loaded->module, a->name));
+  return allow_shared(d, loaded);
+}
+
+static void discard(const cuda_device_t* d, pestle_loaded_t* loaded) {
+  const pestle_host_t* host = d->owner->host;
+  if (loaded->module) (void)d->owner->driver.cuModuleUnload(loaded->module);
+  host->free(host->self, loaded, sizeof *loaded);
+}
+
+static pestle_status_t load(void* self, int32_t device, const void* artifact,
+                            size_t size, pestle_loaded_t** out_loaded) {
+  const pestle_host_t* host = ((cuda_t*)self)->host;
+  cuda_device_t* d;
+  cuda_artifact_t a;
+  *out_loaded = NULL;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  PESTLE_TRY(pestle_cuda_artifact_open(host, artifact, size, &a));
+  pestle_loaded_t* loaded = host->alloc(host->self, sizeof *loaded);
+  if (!loaded) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no host memory to load a kernel");
+  }
+  *loaded = (pestle_loaded_t){.device = d,
+                              .arg_count = a.arg_count,
+                              .param_count = a.param_count,
+                              .dynamic_shared = a.dynamic_shared};
+  memcpy(loaded->name, a.name, sizeof loaded->name);
+  memcpy(loaded->group, a.group, sizeof loaded->group);
+  memcpy(loaded->lane, a.lane, sizeof loaded->lane);
+  pestle_status_t status = pestle_cuda_enter(d);
+  if (!status) {
+    status = fill(d, &a, loaded);
+    if (status) discard(d, loaded);
+    pestle_cuda_leave(d);
+  } else {
+    host->free(host->self, loaded, sizeof *loaded);
+  }
+  if (!status) *out_loaded = loaded;
+  return status;
+}
+
+static void unload(void* self, pestle_loaded_t* loaded) {
+  cuda_t* cuda = self;
+  if (!loaded) return;
+  cuda_device_t* d = &cuda->device[loaded->device->index];
+  pestle_status_t status = pestle_cuda_enter(d);
+  if (status) {
+    cuda->host->status_release(cuda->host->self, status);
+    loaded->module = NULL;  // its context is gone, and it with it
+  }
+  discard(d, loaded);
+  if (!status) pestle_cuda_leave(d);
+}
+
+void pestle_cuda_load_slots(pestle_device_api_t* api) {
+  api->load = load;
+  api->unload = unload;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PESTLE_PLUGINS_CUDA_LOAD_H_
+#define PESTLE_PLUGINS_CUDA_LOAD_H_
+
+#include <stdio.h>
+
+#include "plugins/cuda/backend.h"
+
+// A kernel on a device.
+struct pestle_loaded_s {
+  const cuda_device_t* device;
+  CUmodule module;
+  CUfunction function;
+  uint32_t group[3], lane[3];
+  uint32_t arg_count, param_count;
+  uint32_t dynamic_shared;
+  char name[128];
+};
+
+#endif  // PESTLE_PLUGINS_CUDA_LOAD_H_

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and launches on them.
+#include <string.h>
+
+#include "plugins/cuda/backend.h"
+#include "plugins/cuda/load.h"
+
+pestle_status_t pestle_cuda_refuse_recording(
+    const pestle_device_stream_t* stream, const char* what) {
+  if (!atomic_load(&stream->recording)) return NULL;
+  return PESTLE_PLUGIN_ERROR(stream->device->owner->host, UNSUPPORTED,
+                             "cuda: a recording cannot hold %s", what);
+}
+
+// --- Life ---
+
+static void link_stream(pestle_device_stream_t* stream) {
+  cuda_device_t* d = stream->device;
+  pthread_mutex_lock(&d->streams_lock);
+  stream->next = d->streams;
+  d->streams = stream;
+  pthread_mutex_unlock(&d->streams_lock);
+}
+
+static void unlink_stream(const pestle_device_stream_t* stream) {
+  cuda_device_t* d = stream->device;
+  pthread_mutex_lock(&d->streams_lock);
+  pestle_device_stream_t** at = &d->streams;
+  while (*at && *at != stream)
+    at = &(*at)->next;
+  if (*at) *at = stream->next;
+  pthread_mutex_unlock(&d->streams_lock);
+}
+
+static pestle_status_t stream_create(void* self, int32_t device,
+                                     pestle_device_stream_t** out_stream) {
+  const pestle_host_t* host = ((cuda_t*)self)->host;
+  cuda_device_t* d;
+  *out_stream = NULL;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  PESTLE_TRY(pestle_cuda_enter(d));
+  pestle_device_stream_t* stream = host->alloc(host->self, sizeof *stream);
+  CUstream handle = NULL;
+  CUresult result =
+      stream ? d->owner->driver.cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING)
+             : CUDA_SUCCESS;
+  pestle_cuda_leave(d);
+  if (!stream) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no host memory for a stream");
+  }
+  if (result) {
+    host->free(host->self, stream, sizeof *stream);
+    return pestle_cuda_failed(d, result, __FILE__, __LINE__, "cuStreamCreate");
+  }
+  memset(stream, 0, sizeof *stream);
+  stream->device = d;
+  stream->handle = handle;
+  pthread_mutex_init(&stream->lock, NULL);
+  link_stream(stream);
+  *out_stream = stream;
+  return NULL;
+}
+
+static pestle_status_t synchronize(pestle_device_stream_t* stream) {
+  const cuda_device_t* d = stream->device;
+  uint64_t queued = atomic_load(&stream->queued);
+  PESTLE_CUDA_TRY(d, cuStreamSynchronize, (stream->handle));
+  atomic_store(&stream->done, queued);
+  return NULL;
+}
+
+static pestle_status_t stream_synchronize(void* self,
+                                          pestle_device_stream_t* stream) {
+  (void)self;
+  PESTLE_TRY(pestle_cuda_refuse_recording(stream, "a wait for it"));
+  PESTLE_TRY(pestle_cuda_enter(stream->device));
+  pestle_status_t status = synchronize(stream);
+  pestle_cuda_leave(stream->device);
+  return status;
+}
+
+static void stream_destroy(void* self, pestle_device_stream_t* stream) {
+  const pestle_host_t* host = ((cuda_t*)self)->host;
+  if (!stream) return;
+  cuda_device_t* d = stream->device;
+  const cuda_driver_t* driver = &d->owner->driver;
+  unlink_stream(stream);
+  pestle_status_t status = pestle_cuda_enter(d);
+  if (!status) {
+    CUgraph graph = NULL;
+    if (atomic_load(&stream->recording) &&
+        !driver->cuStreamEndCapture(stream->handle, &graph) && graph) {
+      (void)driver->cuGraphDestroy(graph);
+    }
+    (void)driver->cuStreamSynchronize(stream->handle);
+    pestle_cuda_staging_deinit(stream);
+    (void)driver->cuStreamDestroy_v2(stream->handle);
+    pestle_cuda_leave(d);
+  }
+  if (status) host->status_release(host->self, status);
+  pthread_mutex_destroy(&stream->lock);
+  host->free(host->self, stream, sizeof *stream);
+}
+
+// --- Launches ---
+
+enum { MOST_ARGUMENTS = 512 };  // 4 KiB, which every device takes
+
+static pestle_status_t check_launch(const cuda_device_t* d,
+                                    const pestle_launch_t* launch) {
+  const pestle_loaded_t* loaded = launch->loaded;
+  if (loaded->device != d) {
+    return PESTLE_PLUGIN_ERROR(
+        d->owner->host, INVALID_ARGUMENT,
+        "cuda: kernel %s was loaded on device %d and is launched on device %d",
+        loaded->name, (int)loaded->device->index, (int)d->index);
+  }
+  if (launch->buffer_count == loaded->arg_count &&
+      launch->param_count == loaded->param_count) {
+    return NULL;
+  }
+  return PESTLE_PLUGIN_ERROR(
+      d->owner->host, INVALID_ARGUMENT,
+      "cuda: kernel %s has %u buffers and %u parameters, not %u and %u",
+      loaded->name, (unsigned)loaded->arg_count, (unsigned)loaded->param_count,
+      (unsigned)launch->buffer_count, (unsigned)launch->param_count);
+}
+
+static pestle_status_t enqueue(const cuda_device_t* d, CUstream stream,
+                               const pestle_launch_t* launch) {
+  const pestle_loaded_t* k = launch->loaded;
+  void* arguments[MOST_ARGUMENTS];
+  // The driver copies what they point to before it returns.
+  for (uint32_t i = 0; i < k->arg_count; ++i)
+    arguments[i] = (void*)(uintptr_t)&launch->buffers[i];
+  for (uint32_t i = 0; i < k->param_count; ++i)
+    arguments[k->arg_count + i] = (void*)(uintptr_t)&launch->params[i];
+  CUresult result = d->owner->driver.cuLaunchKernel(
+      k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
+      k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);
+  if (!result) return NULL;
+  char what[256];
+  snprintf(what, sizeof what,
+           "the launch of kernel %s with %ux%ux%u groups of "
+           "%ux%ux%u lanes",
+           k->name, k->group[0], k->group[1], k->group[2], k->lane[0],
+           k->lane[1], k->lane[2]);
+  return pestle_cuda_failed(d, result, __FILE__, __LINE__, what);
+}
+
+static pestle_status_t run(const cuda_device_t* d,
+                           const pestle_launch_t* launch) {
+  PESTLE_TRY(enqueue(d, d->own, launch));
+  PESTLE_CUDA_TRY(d, cuStreamSynchronize, (d->own));
+  return NULL;
+}
+
+static pestle_status_t launch(void* self, int32_t device,
+                              pestle_device_stream_t* stream,
+                              const pestle_launch_t* launch) {
+  cuda_device_t* d;
+  const uint32_t* group = launch->loaded->group;
+  PESTLE_TRY(pestle_cuda_device(self, device, &d));
+  PESTLE_TRY(check_launch(d, launch));
+  if (!group[0] || !group[1] || !group[2]) return NULL;
+  PESTLE_TRY(pestle_cuda_enter(d));
+  pestle_status_t status =
+      stream ? enqueue(d, stream->handle, launch) : run(d, launch);
+  if (stream && !status) cuda_queued(stream);
+  pestle_cuda_leave(d);
+  return status;
+}
+
+void pestle_cuda_stream_slots(pestle_device_api_t* api) {
+  api->stream_create = stream_create;
+  api->stream_synchronize = stream_synchronize;
+  api->stream_destroy = stream_destroy;
+  api->launch = launch;
+}

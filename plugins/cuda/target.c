@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler half: what a target is like, Kernel IR to CUDA C to artifacts.
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/cuda/artifact.h"
+#include "plugins/cuda/backend.h"
+#include "plugins/cuda/dialect.h"
+#include "plugins/cuda/nvrtc.h"
+#include "plugins/cuda/property.h"
+#include "plugins/cuda/sass.h"
+
+enum { THREAD_LANES = 128, GROUP_LANES = 1024, SUBGROUP = 32 };
+
+// --- Targets ---
+
+static cuda_arch_t arch_of(const cuda_device_t* d) {
+  cuda_arch_t arch = {.capability = d->capability,
+                      .shared = (uint32_t)d->shared_most,
+                      .registers = (uint32_t)d->registers,
+                      .units = (uint32_t)d->units,
+                      .l2 = d->l2,
+                      .memory = pestle_cuda_bandwidth(d)};
+  memcpy(arch.name, d->arch, sizeof arch.name);
+  return arch;
+}
+
+// The one that |cpu| names; NULL: the first device's, or one that most devices
+// of today run where there is none.
+static pestle_status_t find_arch(const cuda_t* cuda, const char* cpu,
+                                 cuda_arch_t* out_arch) {
+  bool native = !cpu || !strcmp(cpu, "native");
+  const cuda_device_t* d = cuda->device_count ? &cuda->device[0] : NULL;
+  if (d && (native || !strcmp(cpu, d->arch))) {
+    *out_arch = arch_of(d);
+    return NULL;
+  }
+  if (pestle_cuda_arch_find(native ? "sm_80" : cpu, out_arch)) return NULL;
+  char names[256];
+  pestle_cuda_arch_names(names, sizeof names);
+  return PESTLE_PLUGIN_ERROR(cuda->host, UNSUPPORTED,
+                             "cuda knows no '%s': try native or one of %s", cpu,
+                             names);
+}
+
+static pestle_ctext_target_t text_target(void) {
+  return (pestle_ctext_target_t){
+      .dialect = &pestle_cuda_dialect,
+      .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
+                  PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
+                  PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
+                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV,
+      .max_groups = {INT32_MAX, 65535, 65535},
+      .thread_lanes = THREAD_LANES,
+      .argument_limit = UINT32_MAX};
+}
+
+static void list_features(const cuda_arch_t* arch, char* text,
+                          size_t capacity) {
+  static const struct {
+    int since;
+    const char* name;
+  } rows[] = {{75, "f16,shfl"},
+              {80, ",bf16,cp.async,mma.sync"},
+              {90, ",clusters,tma"},
+              {100, ",tcgen"}};
+  size_t at = 0;
+  text[0] = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (arch->capability < rows[i].since || at >= capacity) break;
+    int size = snprintf(text + at, capacity - at, "%s", rows[i].name);
+    at += size > 0 ? (size_t)size : 0;
+  }
+}
+
+static pestle_status_t describe(void* self, const char* cpu,
+                                pestle_target_caps_t* out_caps) {
+  cuda_arch_t arch;
+  PESTLE_TRY(find_arch(self, cpu, &arch));
+  pestle_ctext_target_t target = text_target();
+  pestle_target_caps_t caps = {.struct_size = sizeof caps,
+                               .name = "cuda",
+                               .device_type = PESTLE_DEVICE_CUDA,
+                               .vector_bytes = 16,
+                               .vector_registers = 255,
+                               .max_lanes = 16,
+                               .cores = arch.units,
+                               .l1_bytes = 128 << 10,
+                               .l2_bytes = arch.l2,
+                               .scratch_bytes = arch.shared,
+                               .subgroup = SUBGROUP,
+                               .max_group_lanes = GROUP_LANES,
+                               .flags = PESTLE_TARGET_FMA | PESTLE_TARGET_LANES,
+                               .max_lanes_axis = {GROUP_LANES, GROUP_LANES, 64},
+                               .max_groups_axis = {INT32_MAX, 65535, 65535},
+                               .register_bytes_lane = 255 * 4,
+                               .register_bytes_group = arch.registers,
+                               .memory_bytes_second = arch.memory};
+  memcpy(caps.cpu, arch.name, sizeof arch.name);
+  list_features(&arch, caps.features, sizeof caps.features);
+  pestle_ctext_describe(&target, &caps);
+  size_t size = out_caps->struct_size;
+  if (size == 0 || size > sizeof caps) size = sizeof caps;
+  memcpy(out_caps, &caps, size);
+  out_caps->struct_size = size;
+  return NULL;
+}
+
+static pestle_status_t toolchain_id(void* self, const char** out_text) {
+  *out_text = ((const cuda_t*)self)->toolchain;
+  return NULL;
+}
+
+// --- Texts ---
+
+static pestle_status_t arch_for(const cuda_t* cuda,
+                                const pestle_kernel_options_t* options,
+                                cuda_arch_t* out_arch) {
+  const char* cpu = options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
+  return find_arch(cuda, cpu, out_arch);
+}
+
+static pestle_status_t print_text(const cuda_t* cuda,
+                                  const pestle_kir_t* kernel,
+                                  pestle_ctext_kernel_t* out_printed) {
+  pestle_ctext_target_t target = text_target();
+  return pestle_ctext_print(cuda->host, &target, kernel, out_printed);
+}
+
+// |printed|'s text as a C string of host->alloc(), of printed->text.size + 1.
+static char* c_string(const pestle_host_t* host,
+                      const pestle_ctext_kernel_t* printed) {
+  char* text = host->alloc(host->self, printed->text.size + 1);
+  if (!text) return NULL;
+  memcpy(text, printed->text.data, printed->text.size);
+  text[printed->text.size] = 0;
+  return text;
+}
+
+static pestle_status_t build(const pestle_host_t* host,
+                             const pestle_kir_t* kernel,
+                             const pestle_ctext_kernel_t* printed,
+                             const char* arch, bool want_ptx,
+                             cuda_artifact_t* out_artifact,
+                             pestle_blob_t* out_code) {
+  cuda_artifact_t a = {.arg_count = kernel->arg_count,
+                       .param_count = kernel->param_count,
+                       .dynamic_shared = printed->shared_bytes};
+  pestle_ctext_name(kernel, a.name, sizeof a.name);
+  memcpy(a.group, printed->group, sizeof a.group);
+  memcpy(a.lane, printed->lane, sizeof a.lane);
+  char* text = c_string(host, printed);
+  if (!text) {
+    return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                               "cuda: no memory for a kernel's text");
+  }
+  cuda_compile_t job = {a.name, text, arch, want_ptx};
+  pestle_status_t status =
+      pestle_cuda_nvrtc_compile(host, &job, out_code, &a.is_ptx, a.arch);
+  host->free(host->self, text, printed->text.size + 1);
+  a.code = out_code->data;
+  a.code_size = out_code->size;
+  *out_artifact = a;
+  return status;
+}
+
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  const cuda_t* cuda = self;
+  const pestle_host_t* host = cuda->host;
+  cuda_arch_t arch;
+  cuda_artifact_t a;
+  pestle_ctext_kernel_t printed;
+  pestle_blob_t code = {NULL, 0};
+  *out_artifact = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(arch_for(cuda, options, &arch));
+  PESTLE_TRY(print_text(cuda, kernel, &printed));
+  pestle_status_t status =
+      build(host, kernel, &printed, arch.name, false, &a, &code);
+  if (!status) status = pestle_cuda_artifact_pack(host, &a, out_artifact);
+  if (code.data) host->free(host->self, code.data, code.size);
+  host->free(host->self, printed.text.data, printed.text.size);
+  return status;
+}
+
+// PTX, and the machine code where a disassembler is installed.
+static pestle_status_t print_asm(const cuda_t* cuda, const pestle_kir_t* kernel,
+                                 const pestle_ctext_kernel_t* printed,
+                                 const char* arch, pestle_blob_t* out_text) {
+  const pestle_host_t* host = cuda->host;
+  pestle_plugin_text_t out = {.host = host};
+  pestle_blob_t ptx = {NULL, 0}, code = {NULL, 0};
+  cuda_artifact_t a;
+  PESTLE_TRY(build(host, kernel, printed, arch, true, &a, &ptx));
+  pestle_plugin_text_append(&out, ptx.data, ptx.size - 1);
+  host->free(host->self, ptx.data, ptx.size);
+  pestle_status_t status = build(host, kernel, printed, arch, false, &a, &code);
+  if (!status && !a.is_ptx) pestle_cuda_disassemble(&code, &out);
+  if (code.data) host->free(host->self, code.data, code.size);
+  if (!status) return pestle_plugin_text_take(&out, out_text);
+  pestle_plugin_text_deinit(&out);
+  return status;
+}
+
+static pestle_status_t print(void* self, const pestle_kir_t* kernel,
+                             const pestle_kernel_options_t* options,
+                             pestle_text_t kind, pestle_blob_t* out_text) {
+  const cuda_t* cuda = self;
+  cuda_arch_t arch;
+  pestle_ctext_kernel_t printed;
+  *out_text = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(arch_for(cuda, options, &arch));
+  PESTLE_TRY(print_text(cuda, kernel, &printed));
+  if (kind == PESTLE_TEXT_SOURCE) {
+    *out_text = printed.text;
+    return NULL;
+  }
+  pestle_status_t status =
+      print_asm(cuda, kernel, &printed, arch.name, out_text);
+  cuda->host->free(cuda->host->self, printed.text.data, printed.text.size);
+  return status;
+}
+
+const pestle_target_api_t pestle_cuda_target = {
+    .struct_size = sizeof pestle_cuda_target,
+    .describe = describe,
+    .toolchain_id = toolchain_id,
+    .compile = compile,
+    .print = print,
+};

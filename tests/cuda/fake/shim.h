@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA C that plugins/cuda printed needs to be C++ for a CPU. The text of a
+// kernel follows, then pestle_shim_call() of it; see nvrtc.c.
+#define PESTLE_SHIM 1
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __restrict__ __restrict
+typedef decltype(sizeof(0)) pestle_size_t;
+struct pestle_dim_t {
+  unsigned x, y, z;
+};
+struct pestle_shim_t {
+  pestle_dim_t thread, block, group_size, grid;
+  void (*barrier)();
+  unsigned long (*shuffle_xor)(unsigned long value, unsigned mask);
+};
+static pestle_shim_t* pestle_shim;
+#define threadIdx pestle_shim->thread
+#define blockIdx pestle_shim->block
+#define blockDim pestle_shim->group_size
+#define gridDim pestle_shim->grid
+static inline void __syncthreads() {
+  pestle_shim->barrier();
+}
+template <class T>
+static inline T __shfl_xor_sync(unsigned, T value, int mask) {
+  unsigned long bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  bits = pestle_shim->shuffle_xor(bits, (unsigned)mask);
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <class To, class From>
+static inline To pestle_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "as many bits");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+static inline unsigned __float_as_uint(float a) {
+  return pestle_bits<unsigned>(a);
+}
+static inline float __uint_as_float(unsigned a) {
+  return pestle_bits<float>(a);
+}
+static inline long long __double_as_longlong(double a) {
+  return pestle_bits<long long>(a);
+}
+static inline double __longlong_as_double(long long a) {
+  return pestle_bits<double>(a);
+}
+static inline float pestle_shim_from_f16(unsigned a) {
+  return (float)pestle_bits<_Float16>((unsigned short)a);
+}
+static inline unsigned pestle_shim_to_f16(float a) {
+  return pestle_bits<unsigned short>((_Float16)a);
+}
+
+#define PESTLE_MATH1(name)              \
+  static inline float name(float a) {   \
+    return __builtin_##name##f(a);      \
+  }                                     \
+  static inline double name(double a) { \
+    return __builtin_##name(a);         \
+  }
+PESTLE_MATH1(fabs)
+PESTLE_MATH1(floor)
+PESTLE_MATH1(ceil)
+PESTLE_MATH1(rint)
+PESTLE_MATH1(round)
+PESTLE_MATH1(trunc)
+PESTLE_MATH1(sqrt)
+static inline float fma(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+static inline double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+#define PESTLE_MATH2(type)                 \
+  static inline type max(type a, type b) { \
+    return a > b ? a : b;                  \
+  }                                        \
+  static inline type min(type a, type b) { \
+    return a < b ? a : b;                  \
+  }
+PESTLE_MATH2(int)
+PESTLE_MATH2(unsigned)
+PESTLE_MATH2(long long)
+PESTLE_MATH2(unsigned long long)
+
+// A vector is aligned to all of it, as on the device: the sanitizer looks.
+#define PESTLE_VECTORS(name, type)                                       \
+  struct alignas(2 * sizeof(type)) name##2 {                             \
+    type x, y;                                                           \
+  };                                                                     \
+  struct alignas(4 * sizeof(type)) name##4 {                             \
+    type x, y, z, w;                                                     \
+  };                                                                     \
+  static inline name##2 make_##name##2(type x, type y) {                 \
+    return {x, y};                                                       \
+  }                                                                      \
+  static inline name##4 make_##name##4(type x, type y, type z, type w) { \
+    return {x, y, z, w};                                                 \
+  }
+PESTLE_VECTORS(char, signed char)
+PESTLE_VECTORS(uchar, unsigned char)
+PESTLE_VECTORS(short, short)
+PESTLE_VECTORS(ushort, unsigned short)
+PESTLE_VECTORS(int, int)
+PESTLE_VECTORS(uint, unsigned)
+PESTLE_VECTORS(longlong, long long)
+PESTLE_VECTORS(ulonglong, unsigned long long)
+PESTLE_VECTORS(float, float)
+PESTLE_VECTORS(double, double)
+
+// Calls |kernel| with what |arguments| point to.
+template <class T>
+struct pestle_plain_t {
+  typedef T type;
+};
+template <class T>
+struct pestle_plain_t<const T> {
+  typedef T type;
+};
+template <pestle_size_t... I>
+struct pestle_indices_t {};
+template <pestle_size_t N, pestle_size_t... I>
+struct pestle_make_t : pestle_make_t<N - 1, N - 1, I...> {};
+template <pestle_size_t... I>
+struct pestle_make_t<0, I...> {
+  typedef pestle_indices_t<I...> type;
+};
+template <class... A, pestle_size_t... I>
+static inline void pestle_call(void (*kernel)(A...), void** arguments,
+                               pestle_indices_t<I...>) {
+  kernel(*(typename pestle_plain_t<A>::type*)arguments[I]...);
+}
+template <class... A>
+static inline void pestle_call(void (*kernel)(A...), void** arguments) {
+  pestle_call(kernel, arguments, typename pestle_make_t<sizeof...(A)>::type());
+}
+template <class... A>
+constexpr unsigned pestle_count(void (*)(A...)) {
+  return sizeof...(A);
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_flow.h"
+
+int main(void) {
+  const struct CMUnitTest tests[] = {GPU_FLOW_TESTS};
+  gpu_setup("cuda");
+  return cmocka_run_group_tests(tests, NULL, gpu_teardown);
+}
