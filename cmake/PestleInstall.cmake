@@ -34,6 +34,10 @@ endif()
 if(TARGET pestle_command)
   install(TARGETS pestle_command
           RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  if(TARGET pestle_conform)
+    install(TARGETS pestle_conform
+            RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dev)
+  endif()
 endif()
 
 install(EXPORT pestleTargets NAMESPACE pestle:: DESTINATION "${package_dir}"

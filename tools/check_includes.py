@@ -25,7 +25,9 @@ ALLOWED = {
     "plugins/cuda": ["plugins/common"],
     "plugins/vulkan": ["plugins/common"],
     "plugins/metal": ["plugins/common"],
+    "plugins/example": [],
     "tools": ["base"],
+    "tools/conform": ["base", "ir"],
     "include/pestle": [],
 }
 # Headers of the operating system. Plugins load drivers and code: they may.

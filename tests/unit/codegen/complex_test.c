@@ -2,131 +2,14 @@
 // Arithmetic on complex numbers, through the whole compiler on each device,
 // against the reference evaluator, which computes in long double. Ops that move
 // and fold complex numbers are in the sweep of conform_ops.h.
-#include <math.h>
-#include <stdlib.h>
-
-#include "ir/graph.h"
-#include "ir/ref/ref.h"
-#include "pestle/pestle.h"
 #include "test.h"
+// The assertions of cmocka first.
+#include "tools/conform/complex.h"
 
 static pestle_context_t* context;
 static const char* const devices[] = {"ref", "llvm"};
 
-typedef struct case_t {
-  pestle_op_t op;
-  // How far the result may be from the right one, in roundoffs of its size: of
-  // the whole number, since a part may cancel. From the formulas' steps, each of
-  // up to 2 ulp; the error of a power is that of its exponent, |b log a| at most
-  // 30 here.
-  double steps;
-  double reach;  // of operands; of logistic below its pole at i pi
-} case_t;
-
-static const case_t cases[] = {
-    {PESTLE_OP_ADD, 1, 1e3},      {PESTLE_OP_SUBTRACT, 1, 1e3},
-    {PESTLE_OP_MULTIPLY, 4, 1e3}, {PESTLE_OP_DIVIDE, 10, 1e3},
-    {PESTLE_OP_POWER, 200, 3},    {PESTLE_OP_NEGATE, 0, 1e3},
-    {PESTLE_OP_ABS, 6, 1e18},     {PESTLE_OP_SIGN, 8, 1e18},
-    {PESTLE_OP_EQ, 0, 2},         {PESTLE_OP_NE, 0, 2},
-    {PESTLE_OP_SQRT, 8, 1e18},    {PESTLE_OP_RSQRT, 20, 1e18},
-    {PESTLE_OP_CBRT, 16, 1e3},    {PESTLE_OP_EXP, 8, 40},
-    {PESTLE_OP_EXPM1, 12, 40},    {PESTLE_OP_LOG, 10, 1e9},
-    {PESTLE_OP_LOG1P, 10, 1e9},   {PESTLE_OP_LOGISTIC, 24, 3},
-    {PESTLE_OP_TANH, 32, 40},     {PESTLE_OP_SINE, 20, 40},
-    {PESTLE_OP_COSINE, 20, 40},   {PESTLE_OP_TAN, 32, 40},
-};
-
-// --- Data ---
-
-static double random_unit(uint32_t* state) {
-  *state ^= *state << 13;
-  *state ^= *state >> 17;
-  *state ^= *state << 5;
-  return (double)*state / 2147483648.0 - 1;
-}
-
-// Sizes of all orders up to the reach; zeros of both signs, parts alone, whole
-// numbers.
-static double random_part(uint32_t* state, double reach) {
-  static const double edges[] = {0.0, -0.0, 1, -1, 0.5, -2};
-  double pick = random_unit(state), value = random_unit(state);
-  if (pick > 0.5) return edges[(size_t)(fabs(value) * 5.99)];
-  if (pick > 0) return value * reach;
-  return value * pow(2, -20 * fabs(random_unit(state)));
-}
-
-static void put(pestle_dtype_t part, void* data, size_t at, double value) {
-  if (part == PESTLE_F32) {
-    ((float*)data)[at] = (float)value;
-  } else {
-    ((double*)data)[at] = value;
-  }
-}
-
-static double get(pestle_dtype_t part, const void* data, size_t at) {
-  return part == PESTLE_F32 ? (double)((const float*)data)[at]
-                            : ((const double*)data)[at];
-}
-
-enum { COUNT = 4099 };
-
-static void* make_data(pestle_dtype_t part, double reach, uint32_t seed) {
-  void* data = aligned_alloc(64, (COUNT * 16 + 127) / 64 * 64);
-  for (size_t i = 0; i < 2 * COUNT; ++i)
-    put(part, data, i, random_part(&seed, reach));
-  return data;
-}
-
-// --- One op ---
-
-static pestle_module_t* make_module(const case_t* c, pestle_dtype_t dtype) {
-  pestle_module_t* module;
-  pestle_function_t* f;
-  uint32_t n = pestle_op_info(c->op)->operands;
-  pestle_type_t type = pestle_type_make(dtype, 1, (int64_t[]){COUNT});
-  assert_ok(pestle_module_create(context, "m", &module));
-  assert_ok(pestle_module_add_function(
-      module, "main", (pestle_type_t[]){type, type}, NULL, n, &f));
-  pestle_builder_t b = pestle_builder_make(f);
-  pestle_value_t* args[2] = {pestle_function_argument(f, 0),
-                             pestle_function_argument(f, n - 1)};
-  pestle_node_t* node;
-  pestle_node_spec_t spec = {.op = c->op, .operands = args, .operand_count = n};
-  assert_ok(pestle_node_create(&b, &spec, &node));
-  pestle_value_t* y = &node->results[0];
-  assert_ok(pestle_op_return(&b, &y, 1, NULL));
-  return module;
-}
-
-// The largest distance in roundoffs of the right result's size.
-static double distance(pestle_dtype_t dtype, const void* want, const void* got,
-                       size_t* at) {
-  pestle_dtype_t part = pestle_dtype_part(dtype);
-  size_t n = part == dtype ? 1 : 2;
-  double u = part == PESTLE_F32 ? 0x1p-24 : 0x1p-53, worst = 0;
-  double least = part == PESTLE_F32 ? 0x1p-126 : 0x1p-1022;
-  for (size_t i = 0; i < COUNT; ++i) {
-    double size = 0, off = 0;
-    for (size_t k = 0; k < n; ++k) {
-      double w = get(part, want, n * i + k), g = get(part, got, n * i + k);
-      if (w == g || (isnan(w) && isnan(g))) continue;
-      off = fmax(off, isfinite(w) && isfinite(g) ? fabs(w - g) : INFINITY);
-    }
-    for (size_t k = 0; k < n; ++k)
-      size = fmax(size, fabs(get(part, want, n * i + k)));
-    if (off == 0) continue;
-    // Below the smallest normal number steps are no smaller.
-    double steps = off / (u * fmax(size, least));
-    if (steps > worst) {
-      worst = steps;
-      *at = i;
-    }
-  }
-  return worst;
-}
-
-static bool run_on(const case_t* c, pestle_module_t* module,
+static bool run_on(const complex_case_t* c, pestle_module_t* module,
                    pestle_dtype_t dtype, const char* spec, void* const* inputs,
                    const void* want) {
   pestle_device_t* device;
@@ -141,7 +24,7 @@ static bool run_on(const case_t* c, pestle_module_t* module,
       .struct_size = sizeof(options), .no_cache = true, .verify = true};
   assert_ok(pestle_compile(context, module, device, &options, &plan));
   assert_ok(pestle_executable_create(context, plan, device, &exe));
-  int64_t shape[1] = {COUNT};
+  int64_t shape[1] = {COMPLEX_COUNT};
   pestle_tensor_t in[2], out = {0};
   size_t n = pestle_executable_input_count(exe), at = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -155,9 +38,9 @@ static bool run_on(const case_t* c, pestle_module_t* module,
   pestle_dtype_t type = pestle_dtype_from_dlpack(out.dtype);
   double steps = 0;
   if (type == PESTLE_I1) {
-    if (memcmp(want, out.data, COUNT)) steps = INFINITY;
+    if (memcmp(want, out.data, COMPLEX_COUNT)) steps = INFINITY;
   } else {
-    steps = distance(type, want, out.data, &at);
+    steps = complex_distance(type, want, out.data, &at);
   }
   if (steps > c->steps) {
     pestle_dtype_t part = pestle_dtype_part(dtype);
@@ -165,14 +48,16 @@ static bool run_on(const case_t* c, pestle_module_t* module,
         "%s of %s on %s: %g roundoffs at %zu: a (%.9g, %.9g), b (%.9g, "
         "%.9g)\n",
         pestle_op_info(c->op)->name, pestle_dtype_info(dtype)->name, spec,
-        steps, at, get(part, inputs[0], 2 * at),
-        get(part, inputs[0], 2 * at + 1), get(part, inputs[1], 2 * at),
-        get(part, inputs[1], 2 * at + 1));
+        steps, at, complex_get(part, inputs[0], 2 * at),
+        complex_get(part, inputs[0], 2 * at + 1),
+        complex_get(part, inputs[1], 2 * at),
+        complex_get(part, inputs[1], 2 * at + 1));
     if (type != PESTLE_I1) {
       size_t k = part == type ? at : 2 * at;
       print_error("  is (%.9g, %.9g), should be (%.9g, %.9g)\n",
-                  get(part, out.data, k), get(part, out.data, k + 1),
-                  get(part, want, k), get(part, want, k + 1));
+                  complex_get(part, out.data, k),
+                  complex_get(part, out.data, k + 1),
+                  complex_get(part, want, k), complex_get(part, want, k + 1));
     }
   }
   pestle_tensor_release(exe, &out);
@@ -182,15 +67,15 @@ static bool run_on(const case_t* c, pestle_module_t* module,
 }
 
 static void test_op(void** state) {
-  const case_t* c = *state;
+  const complex_case_t* c = *state;
   bool ok = true;
   for (int d = PESTLE_C64; d <= PESTLE_C128; ++d) {
     pestle_dtype_t dtype = (pestle_dtype_t)d;
-    pestle_module_t* module = make_module(c, dtype);
+    pestle_module_t* module = complex_module(context, c, dtype);
     pestle_dtype_t part = pestle_dtype_part(dtype);
-    void* inputs[2] = {make_data(part, c->reach, 1),
-                       make_data(part, c->reach, 2)};
-    void* want = make_data(part, 1, 3);
+    void* inputs[2] = {complex_data(part, c->reach, 1),
+                       complex_data(part, c->reach, 2)};
+    void* want = complex_data(part, 1, 3);
     assert_ok(pestle_ref_evaluate_function(pestle_allocator_system(),
                                            pestle_module_entry(module),
                                            (const void* const*)inputs, &want));
@@ -209,8 +94,9 @@ static void test_table(void** state) {
   (void)state;
   for (unsigned op = 0; op < PESTLE_SCALAR_COUNT; ++op) {
     bool found = op == PESTLE_OP_SELECT;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
-      found = found || (unsigned)cases[i].op == op;
+    for (size_t i = 0; i < sizeof(complex_cases) / sizeof(complex_cases[0]);
+         ++i)
+      found = found || (unsigned)complex_cases[i].op == op;
     bool takes =
         (pestle_op_info((pestle_op_t)op)->kinds & PESTLE_KIND_COMPLEX) != 0;
     if (takes != found) fail_msg("%s", pestle_op_info((pestle_op_t)op)->name);
@@ -296,12 +182,12 @@ static void fill(const pestle_type_t* type, uint32_t seed, void* data) {
   pestle_dtype_t part = pestle_dtype_part(type->dtype);
   size_t n = pestle_type_bytes(type) / pestle_dtype_size(part);
   for (size_t i = 0; i < n; ++i) {
-    double value = random_unit(&seed);
+    double value = complex_random(&seed);
     if (part == PESTLE_I32) {
       ((int32_t*)data)[i] = (int32_t)(fabs(value) * 8);
     } else {
       // Quarters: many are equal.
-      put(part, data, i, floor(value * 4) / 4);
+      complex_put(part, data, i, floor(value * 4) / 4);
     }
   }
 }
@@ -361,7 +247,8 @@ static void test_program(void** state) {
           assert_int_equal(((int32_t*)want[i])[k], ((int32_t*)out[i].data)[k]);
           continue;
         }
-        double w = get(part, want[i], k), g = get(part, out[i].data, k);
+        double w = complex_get(part, want[i], k),
+               g = complex_get(part, out[i].data, k);
         assert_true(fabs(w - g) <= 1e-6 * (1 + fabs(w)));
       }
       pestle_tensor_release(exe, &out[i]);
@@ -393,7 +280,7 @@ static int teardown(void** state) {
 }
 
 enum {
-  CASES = sizeof(cases) / sizeof(cases[0]),
+  CASES = sizeof(complex_cases) / sizeof(complex_cases[0]),
   PROGRAMS = sizeof(programs) / sizeof(programs[0]),
 };
 
@@ -402,10 +289,10 @@ int main(void) {
   size_t n = 0;
   tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_table);
   for (size_t i = 0; i < CASES; ++i) {
-    tests[n++] =
-        (struct CMUnitTest){.name = pestle_op_info(cases[i].op)->name,
-                            .test_func = test_op,
-                            .initial_state = (void*)(uintptr_t)&cases[i]};
+    tests[n++] = (struct CMUnitTest){
+        .name = pestle_op_info(complex_cases[i].op)->name,
+        .test_func = test_op,
+        .initial_state = (void*)(uintptr_t)&complex_cases[i]};
   }
   for (size_t i = 0; i < PROGRAMS; ++i) {
     tests[n++] =
