@@ -211,6 +211,11 @@ static pestle_status_t describe(void* self, const char* cpu,
     if ((KINDS) & kind) caps.op_dtypes[PESTLE_KIR_##NAME] |= kinds[kind]; \
   }
 #include "pestle/scalar.def"
+  static const unsigned moves[] = {PESTLE_KIR_LOAD,   PESTLE_KIR_STORE,
+                                   PESTLE_KIR_GATHER, PESTLE_KIR_SCATTER,
+                                   PESTLE_KIR_ALLOC,  PESTLE_KIR_BITCAST};
+  for (size_t i = 0; i < sizeof moves / sizeof *moves; ++i)
+    caps.op_dtypes[moves[i]] |= EXAMPLE_MOVED;
   caps.op_dtypes[PESTLE_KIR_SHUFFLE] = 0;
 #if PESTLE_ABI_MINOR >= 1
   caps.op_dtypes[PESTLE_KIR_SG_REDUCE] = 0;

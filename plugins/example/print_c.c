@@ -43,6 +43,10 @@ static const char* c_type(unsigned dtype) {
   switch (dtype) {
     case PESTLE_I1:
     case PESTLE_U8:
+    case PESTLE_F8E4M3FN:
+    case PESTLE_F8E5M2:
+    case PESTLE_F8E4M3FNUZ:
+    case PESTLE_F8E5M2FNUZ:
       return "uint8_t";
     case PESTLE_I8:
       return "int8_t";
@@ -54,6 +58,8 @@ static const char* c_type(unsigned dtype) {
     case PESTLE_INDEX:
       return "int64_t";
     case PESTLE_U16:
+    case PESTLE_BF16:
+    case PESTLE_F16:
       return "uint16_t";
     case PESTLE_U32:
       return "uint32_t";

@@ -24,6 +24,10 @@ void example_text_append(example_text_t* text, const char* format, ...)
    1u << PESTLE_INDEX)
 #define EXAMPLE_FLOATS (1u << PESTLE_F32 | 1u << PESTLE_F64)
 #define EXAMPLE_DTYPES (1u << PESTLE_I1 | EXAMPLE_INTS | EXAMPLE_FLOATS)
+// C has no type for these, so they are moved as bits and nothing else.
+#define EXAMPLE_MOVED                                             \
+  (1u << PESTLE_BF16 | 1u << PESTLE_F16 | 1u << PESTLE_F8E4M3FN | \
+   1u << PESTLE_F8E5M2 | 1u << PESTLE_F8E4M3FNUZ | 1u << PESTLE_F8E5M2FNUZ)
 
 // Prints |kernel| as a C file with one function `kernel`. NULL, or a static text
 // that says what the printer lacks.

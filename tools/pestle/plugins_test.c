@@ -30,7 +30,8 @@ static pestle_status_t search_path(cli_t* cli, const char** out_text) {
   const char* folder;
   for (size_t i = 0; (folder = pestle_context_search_path(cli->context, i));
        ++i) {
-    pestle_strbuf_appendf(&text, "%s%s", i ? ":" : "", folder);
+    if (!pestle_file_exists(folder)) continue;
+    pestle_strbuf_appendf(&text, "%s%s", text.size ? ":" : "", folder);
   }
   pestle_status_t status = pestle_strbuf_status(&text);
   if (!status) *out_text = cli_copy(cli, pestle_strbuf_view(&text));
