@@ -40,7 +40,7 @@ OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
 TABLES = {"runtime": {"plugins/plugins.def"}}
 
 # Programs, not libraries: their files name each other without a folder.
-LOCAL = {"tools"}
+LOCAL = {"tools", "plugins/example"}
 
 GENERATED = {"pestle_build_id.h", "pestle_plugin_build_id.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/ops.md from scalar.def, ops.def, kir.def and onnx_ops.def.
+"""Writes docs/ops.md from scalar.def, ops.def, kir.def, onnx_ops.def and
+docs/support/.
 
 gen_op_docs.py            writes it
 gen_op_docs.py --check    exit 1 when it is not what the tables say
@@ -165,6 +166,21 @@ def document():
     parts.append("\n## ONNX ops (`onnx_ops.def`)\n\n"
                  "What the importer takes; forms that it refuses are named "
                  "when they are met.\n\n" + onnx_ops())  # fmt: skip
+    parts.append(support())
+    return "".join(parts)
+
+
+def support():
+    """What 'pestle plugins test NAME --markdown' printed for each target."""
+    parts = ["\n## Which target compiles what\n\n"
+             "One matrix a target, as `pestle plugins test NAME --markdown` "
+             "prints it into docs/support/: P pass, F right by the fallback "
+             "backend, U unsupported, W wrong, each against the reference "
+             "evaluator.\n"]  # fmt: skip
+    for path in sorted((ROOT / "docs/support").glob("*.md")):
+        text = path.read_text()
+        text = re.sub(r"^<!--.*-->\n", "", text)
+        parts.append(f"\n### `{path.stem}`\n\n{text}")
     return "".join(parts)
 
 

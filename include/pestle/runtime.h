@@ -133,11 +133,12 @@ PESTLE_API int32_t pestle_context_device_count(pestle_context_t* context,
 PESTLE_API bool pestle_context_is_available(pestle_context_t* context,
                                             const char* type);
 
-// The folders that are searched, in order: those of PESTLE_BACKEND_PATH or the
-// option backend_path alone, else pestle/backends and then backends/ beside the
-// library. Never the current folder. Text |index| is borrowed from the context;
-// NULL past the last.
+// How many folders are searched: those of PESTLE_BACKEND_PATH or the option
+// backend_path alone, else pestle/backends and then backends/ beside the library.
+// Never the current folder.
 PESTLE_API size_t pestle_context_search_path_count(pestle_context_t* context);
+// Folder |index| in the order of the search; NULL past the last. Borrowed from the
+// context.
 PESTLE_API const char* pestle_context_search_path(pestle_context_t* context,
                                                   size_t index);
 // Replaces them for the loads that follow. The texts are copied.
