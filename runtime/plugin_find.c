@@ -47,7 +47,7 @@ pestle_status_t pestle_context_backend_info(pestle_context_t* context,
     info.score = plugin->score;
     info.device_count = plugin->device_count;
     info.reason = plugin->reason;
-    info.verdict = plugin->verdict;
+    info.verdict = (int32_t)plugin->verdict;
     info.backend = plugin->backend;
   }
   pestle_mutex_unlock(&registry->mutex);

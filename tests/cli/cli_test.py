@@ -263,6 +263,35 @@ class CommandLine(Case):
         self.assertNotIn("llvm", text)
         self.assertRegex(text, r"(?m)^default: ref$")
 
+    def test_plugins_why(self):
+        bad = os.path.join(self.folder, "libpestle-bad.so")
+        with open(bad, "w") as file:
+            file.write("no library")
+        text = self.succeed("plugins", "--why", "--backend-path", self.folder)
+        self.assertIn("searched:\n         " + self.folder, text)
+        self.assertIn("not loadable: " + bad, text)
+        self.assertRegex(text, r"(?m)^ +used: score 1 is above 0, build ref-1$")
+        self.assertRegex(text, r"(?m)^ +cpu:0 is ref$")
+        self.fail_with(2, "takes list or test", "plugins", "lists")
+        self.fail_with(2, "takes no argument, not 'x'", "plugins", "list", "x")
+
+    def test_plugins_test(self):
+        self.fail_with(2, "wants one plugin", "plugins", "test")
+        if not os.path.exists(os.path.join(BUILD, "pestle-conform")):
+            self.skipTest("the conformance kit is not built")
+        text = self.succeed("plugins", "test", "ref", "--ops", "add,transpose")
+        self.assertRegex(text, r"(?m)^add +P +P +P .*P$")
+        self.assertRegex(text, r"(?m)^transpose +P .*P$")
+        self.assertRegex(text, r"(?m)^42 cells .* pass 42, fallback 0, "
+                               "unsupported 0, WRONG 0$")  # fmt: skip
+        text = self.succeed("plugins", "test", "ref", "--ops", "add",
+                            "--markdown")  # fmt: skip
+        self.assertIn("| `add` | P |", text)
+        self.fail_with(2, "there is no op 'ad'", "plugins", "test", "ref",
+                       "--ops", "ad")  # fmt: skip
+        self.fail_with(4, r"libpestle-nobody\[-VARIANT\].so", "plugins", "test",
+                       "nobody")  # fmt: skip
+
     def test_closed_stdout(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("there is no /dev/full")

@@ -15,23 +15,23 @@
 
 // What a function may do instead of returning. The kernel sends the signal, so
 // that no compiler and no sanitizer sees it coming.
-static inline void misbehave_crash(void) {
+__attribute__((unused)) static inline void misbehave_crash(void) {
   raise(SIGSEGV);
 }
-static inline void misbehave_abort(void) {
+__attribute__((unused)) static inline void misbehave_abort(void) {
   abort();
 }
-static inline void misbehave_exit(void) {
+__attribute__((unused)) static inline void misbehave_exit(void) {
   exit(0);
 }
-static inline void misbehave_quit(void) {
+__attribute__((unused)) static inline void misbehave_quit(void) {
   _exit(3);
 }
-static inline void misbehave_hang(void) {
+__attribute__((unused)) static inline void misbehave_hang(void) {
   for (;;)
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 }
-static inline void misbehave_print(void) {
+__attribute__((unused)) static inline void misbehave_print(void) {
   printf("a plugin that prints\n");
   fflush(stdout);
 }
