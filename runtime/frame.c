@@ -15,14 +15,17 @@ static bool is_busy(const pestle_executable_t* e, const pestle_frame_t* frame) {
 pestle_status_t pestle_frame_wait(const pestle_executable_t* e,
                                   pestle_frame_t* frame) {
   if (!frame->queued) return NULL;
+  PESTLE_TRY(pestle_device_api(e->home)->event_wait(
+      e->home->backend->self, frame->done, frame->done_count));
   frame->queued = false;
-  return pestle_device_api(e->home)->event_wait(e->home->backend->self,
-                                                frame->done, frame->done_count);
+  return NULL;
 }
 
 static void destroy_remote(pestle_executable_t* e, pestle_frame_t* frame) {
-  // A device that is lost does nothing any more either.
-  pestle_status_release(pestle_frame_wait(e, frame));
+  // What fails twice is a device that is lost: it does nothing any more.
+  pestle_status_t status = pestle_frame_wait(e, frame);
+  if (status) pestle_status_release(pestle_frame_wait(e, frame));
+  pestle_status_release(status);
   pestle_queue_deinit(&frame->own);
   pestle_recordings_destroy(e, frame);
   if (frame->done) {

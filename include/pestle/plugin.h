@@ -281,6 +281,7 @@ typedef struct pestle_device_api_t {
   // Events hold a number that only grows; 0 at first. On cpu devices too.
   pestle_status_t (*event_create)(void* self, int32_t device,
                                   pestle_device_event_t** out_event);
+  // What is queued may still use it: the backend sees to that; so for fences.
   void (*event_destroy)(void* self, pestle_device_event_t* event);
   // Waits until the number is at least |value|: the caller, or |stream|.
   pestle_status_t (*event_wait)(void* self, pestle_device_event_t* event,
@@ -327,6 +328,7 @@ typedef struct pestle_device_api_t {
                                pestle_device_graph_t** out_graph);
   pestle_status_t (*graph_launch)(void* self, pestle_device_graph_t* graph,
                                   pestle_device_stream_t* stream);
+  // No launch of it runs any more.
   void (*graph_destroy)(void* self, pestle_device_graph_t* graph);
 } pestle_device_api_t;
 

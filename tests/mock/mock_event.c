@@ -5,9 +5,25 @@
 #include "mock/mock_internal.h"
 
 struct pestle_device_fence_s {
-  pestle_device_event_t event;
+  pestle_device_event_t* event;
   uint64_t given;  // under the lock
 };
+
+void mock_event_drop(pestle_device_event_t* event) {
+  if (!--event->users) free(event);
+}
+
+static pestle_device_event_t* make_event(void) {
+  pestle_device_event_t* event = calloc(1, sizeof(*event));
+  if (event) event->users = 1;
+  return event;
+}
+
+static void drop_owner(pestle_device_event_t* event) {
+  pthread_mutex_lock(&mock_lock);
+  mock_event_drop(event);
+  pthread_mutex_unlock(&mock_lock);
+}
 
 // --- Events ---
 
@@ -16,7 +32,7 @@ static pestle_status_t event_create(void* self, int32_t device,
   (void)device;
   *out_event = NULL;
   PESTLE_TRY(mock_enter(self, MOCK_EVENT_CREATE));
-  *out_event = calloc(1, sizeof(**out_event));
+  *out_event = make_event();
   if (!*out_event) {
     return MOCK_ERROR(mock_host(self), OUT_OF_MEMORY, "out of host memory");
   }
@@ -28,7 +44,7 @@ static void event_destroy(void* self, pestle_device_event_t* event) {
   (void)self;
   atomic_fetch_add(&mock_state()->calls[MOCK_EVENT_DESTROY], 1);
   atomic_fetch_sub(&mock_state()->live_events, 1);
-  free(event);
+  drop_owner(event);
 }
 
 static pestle_status_t event_wait(void* self, pestle_device_event_t* event,
@@ -85,10 +101,13 @@ static pestle_status_t fence_create(void* self, int32_t device,
   (void)device;
   *out_fence = NULL;
   PESTLE_TRY(mock_enter(self, MOCK_FENCE_CREATE));
-  *out_fence = calloc(1, sizeof(**out_fence));
+  pestle_device_event_t* event = make_event();
+  *out_fence = event ? calloc(1, sizeof(**out_fence)) : NULL;
   if (!*out_fence) {
+    free(event);
     return MOCK_ERROR(mock_host(self), OUT_OF_MEMORY, "out of host memory");
   }
+  (*out_fence)->event = event;
   atomic_fetch_add(&mock_state()->live_fences, 1);
   return NULL;
 }
@@ -97,6 +116,7 @@ static void fence_destroy(void* self, pestle_device_fence_t* fence) {
   (void)self;
   atomic_fetch_add(&mock_state()->calls[MOCK_FENCE_DESTROY], 1);
   atomic_fetch_sub(&mock_state()->live_fences, 1);
+  drop_owner(fence->event);
   free(fence);
 }
 
@@ -108,7 +128,7 @@ static pestle_status_t fence_update(void* self, pestle_device_fence_t* fence,
   pthread_mutex_lock(&mock_lock);
   uint64_t value = ++fence->given;
   pthread_mutex_unlock(&mock_lock);
-  return push(self, stream, MOCK_OP_SIGNAL, &fence->event, value);
+  return push(self, stream, MOCK_OP_SIGNAL, fence->event, value);
 }
 
 static pestle_status_t fence_wait(void* self, pestle_device_fence_t* fence,
@@ -118,7 +138,7 @@ static pestle_status_t fence_wait(void* self, pestle_device_fence_t* fence,
   pthread_mutex_lock(&mock_lock);
   uint64_t value = fence->given;
   pthread_mutex_unlock(&mock_lock);
-  return push(self, stream, MOCK_OP_WAIT, &fence->event, value);
+  return push(self, stream, MOCK_OP_WAIT, fence->event, value);
 }
 
 void mock_event_slots(pestle_device_api_t* api) {

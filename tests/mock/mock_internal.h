@@ -69,7 +69,10 @@ bool mock_busy(int32_t device);
 
 struct pestle_device_event_s {
   uint64_t value;
+  unsigned users;  // its owner, and what is queued
 };
+// Drops a user; the last one frees it. The lock is held.
+void mock_event_drop(pestle_device_event_t* event);
 void mock_event_slots(pestle_device_api_t* api);
 
 // --- mock_load.c ---

@@ -74,6 +74,7 @@ static void do_op(pestle_device_stream_t* s, mock_op_t* op) {
   }
   if (op->kind == MOCK_OP_LAUNCH) atomic_fetch_sub(&op->loaded->queued, 1);
   if (op->kind == MOCK_OP_GRAPH) --op->graph->queued;
+  if (op->event) mock_event_drop(op->event);
 }
 
 static void* stream_main(void* argument) {
@@ -177,6 +178,7 @@ pestle_status_t mock_push(void* self, pestle_device_stream_t* s,
   } else {
     if (op->kind == MOCK_OP_LAUNCH) atomic_fetch_add(&op->loaded->queued, 1);
     if (op->kind == MOCK_OP_GRAPH) ++op->graph->queued;
+    if (op->event) ++op->event->users;
     *s->tail = copy;
     s->tail = &copy->next;
     pthread_cond_broadcast(&mock_changed);
