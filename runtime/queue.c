@@ -33,9 +33,9 @@ bool pestle_device_has_graphs(const pestle_device_t* device) {
          PESTLE_HAS(api, queue_copy);
 }
 
+// The registry takes no device half without load() and unload().
 static const char* missing_slot(const pestle_device_api_t* api) {
   if (!api) return "device half";
-  if (!PESTLE_HAS(api, load) || !PESTLE_HAS(api, unload)) return "load()";
   if (!PESTLE_HAS(api, launch)) return "launch()";
   if (!PESTLE_HAS(api, allocate)) return "allocate()";
   if (!PESTLE_HAS(api, deallocate)) return "deallocate()";
@@ -215,6 +215,12 @@ pestle_status_t pestle_queue_to_host(const pestle_queue_t* queue,
 static pestle_status_t copy_overlapping(const pestle_queue_t* queue,
                                         const void* from, void* to,
                                         size_t size) {
+  if (queue->records) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "a recording cannot hold a copy of %zu bytes onto "
+                        "themselves",
+                        size);
+  }
   pestle_allocator_t allocator = queue->device->context->allocator;
   void* host = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
   if (!host) return PESTLE_OOM();

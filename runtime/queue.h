@@ -12,6 +12,7 @@
 typedef struct pestle_queue_t {
   pestle_device_t* device;
   pestle_device_stream_t* stream;
+  bool records;  // what is queued becomes a recording: nothing may wait
 } pestle_queue_t;
 
 static inline const pestle_device_api_t* pestle_device_api(

@@ -58,8 +58,10 @@ static pestle_status_t record(
   const pestle_device_api_t* api = pestle_device_api(e->home);
   void* self = e->home->backend->self;
   *out_graph = NULL;
+  pestle_queue_t recorder = *queue;
+  recorder.records = true;
   PESTLE_TRY(api->graph_begin(self, queue->stream));
-  pestle_status_t status = walk(e, frame, queue);
+  pestle_status_t status = walk(e, frame, &recorder);
   // In any case, or the stream would go on recording.
   pestle_device_graph_t* graph = NULL;
   status =

@@ -2,12 +2,9 @@
 // A kernel that the home's backend refused: it runs on a CPU, on copies of what
 // it is bound to. Bindings that overlap are one copy, so that a kernel that
 // works in place does so here too; what it wrote is copied back.
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bits.h"
-#include "base/thread.h"
 #include "runtime/executable.h"
+#include "runtime/fpu_x86.h"
 
 // The home's memory that |step| touches, in order and apart. Constants are on
 // the host already.
@@ -114,7 +111,9 @@ pestle_status_t pestle_launch_staged(pestle_executable_t* e,
   }
   PESTLE_TRY(copy_in(frame, queue, count));
   bind(e, frame, step, count);
+  pestle_fpu_t fpu = pestle_fpu_enter();
   int32_t trap = pestle_launch_host(e, frame, step, frame->stage_buffers, cap);
+  pestle_fpu_leave(fpu);
   if (trap) return pestle_step_trapped(e, step, trap);
   return copy_back(e, frame, queue, step);
 }

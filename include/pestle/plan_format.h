@@ -72,7 +72,9 @@ typedef struct pestle_plan_constant_ref_t {
   uint32_t reserved;
 } pestle_plan_constant_ref_t;
 
-// A device that steps run on, and what it must have.
+// A device that steps run on, and what it must have. On the first one lie arena,
+// inputs, outputs and constants. If it is no CPU, there may be CPUs beside it:
+// what their kernels are bound to is copied there and, if written, back.
 typedef struct pestle_plan_device_t {
   pestle_plan_str_t backend;  // "llvm"
   int32_t device_type;
@@ -138,8 +140,8 @@ typedef struct pestle_plan_kernel_t {
 typedef enum pestle_plan_step_kind_e {
   // a kernel: |kernel|, bindings [first, first + count) in arg_slot order
   PESTLE_PLAN_LAUNCH = 0,
-  // copy bindings[first] to bindings[first + 1] (equal sizes, may be on
-  // different devices)
+  // copy bindings[first] to bindings[first + 1] (equal sizes), where the plan's
+  // first device has them
   PESTLE_PLAN_COPY = 1,
   // go on at step |target|
   PESTLE_PLAN_JUMP = 2,

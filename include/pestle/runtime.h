@@ -210,7 +210,8 @@ PESTLE_API size_t pestle_buffer_size(const pestle_buffer_t* buffer);
 // The device that it is on. Borrowed from the context.
 PESTLE_API pestle_device_t* pestle_buffer_device(const pestle_buffer_t* buffer);
 // Copies |size| bytes of the host at |data| (may be NULL when |size| is 0) to
-// byte |offset| of |buffer| and returns when it is done. INVALID_ARGUMENT: a
+// byte |offset| of |buffer| and returns when it is done. Waits for no stream that
+// uses the buffer. INVALID_ARGUMENT: a
 // range outside of the buffer; UNSUPPORTED: a backend without copies.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_buffer_write(
     pestle_buffer_t* buffer, size_t offset, const void* data, size_t size);

@@ -368,6 +368,48 @@ static void call_buffer_data(things_t* t) {
   (void)t;
   assert_null(pestle_buffer_data(NULL));
 }
+static void call_buffer_host_data(things_t* t) {
+  (void)t;
+  assert_null(pestle_buffer_host_data(NULL));
+}
+static void call_buffer_copy(things_t* t) {
+  BAD(pestle_buffer_copy(NULL, 0, t->buffer, 0, 1));
+  BAD(pestle_buffer_copy(t->buffer, 0, NULL, 0, 1));
+}
+static void call_fence_create(things_t* t) {
+  pestle_fence_t* fence;
+  BAD(pestle_fence_create(NULL, &fence));
+  assert_null(fence);
+  BAD(pestle_fence_create(t->device, NULL));
+}
+static void call_fence_release(things_t* t) {
+  (void)t;
+  pestle_fence_release(NULL);
+}
+static void call_fence_update(things_t* t) {
+  pestle_fence_t* fence;
+  assert_ok(pestle_fence_create(t->device, &fence));
+  BAD(pestle_fence_update(NULL, t->stream, t->buffer, false));
+  BAD(pestle_fence_update(fence, NULL, t->buffer, false));
+  BAD(pestle_fence_update(fence, t->stream, NULL, false));
+  pestle_fence_release(fence);
+}
+static void call_fence_wait(things_t* t) {
+  pestle_fence_t* fence;
+  assert_ok(pestle_fence_create(t->device, &fence));
+  BAD(pestle_fence_wait(NULL, t->stream, t->buffer));
+  BAD(pestle_fence_wait(fence, t->stream, NULL));
+  pestle_fence_release(fence);
+}
+static void call_tensor_read(things_t* t) {
+  char data[4];
+  pestle_tensor_t tensor = {.data = data, .dtype = {2, 32, 1}};
+  BAD(pestle_tensor_read(NULL, &tensor, data, 4));
+  BAD(pestle_tensor_read(t->executable, NULL, data, 4));
+  BAD(pestle_tensor_read(t->executable, &tensor, NULL, 4));
+  tensor.data = NULL;
+  BAD(pestle_tensor_read(t->executable, &tensor, data, 4));
+}
 static void call_buffer_size(things_t* t) {
   (void)t;
   assert_int_equal(pestle_buffer_size(NULL), 0);
@@ -840,7 +882,7 @@ static const row_t rows[] = {
     ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
     ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)
     ROW(stream_synchronize) ROW(event_create) ROW(event_release)
-    ROW(event_record) ROW(event_wait) ROW(event_is_signalled)
+    ROW(event_record) ROW(event_wait) ROW(event_is_signalled) ROW(buffer_host_data) ROW(buffer_copy) ROW(fence_create) ROW(fence_release) ROW(fence_update) ROW(fence_wait) ROW(tensor_read)
     ROW(plan_create) ROW(plan_retain) ROW(plan_release) ROW(plan_data)
     ROW(plan_save) ROW(plan_load) ROW(constant_get) ROW(constant_release)
     ROW(constant_data) ROW(executable_create) ROW(executable_retain)

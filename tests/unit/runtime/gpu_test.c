@@ -270,6 +270,44 @@ static void test_empty(void** state) {
   gpu_context_end(context);
 }
 
+// Copies at home, one of them onto itself: y = x moved on by 8 elements. That
+// is no recording, which could not wait in between.
+static void test_copies(void** state) {
+  (void)state;
+  pestle_context_t* context = gpu_context(NULL);
+  static plan_writer_t w;
+  plan_begin(&w, "shift");
+  gpu_plan_device(&w, "mock");
+  plan_input(&w, "x", PESTLE_F32, 2, gpu_dims);
+  plan_output(&w, "y", PESTLE_F32, 2, gpu_dims);
+  (void)plan_arena(&w, 2 * GPU_BYTES);
+  uint32_t first = plan_bind(&w, PESTLE_PLAN_INPUT, 0, 0, GPU_BYTES);
+  plan_bind(&w, PESTLE_PLAN_ARENA, 0, 0, GPU_BYTES);
+  plan_step(&w, PESTLE_PLAN_COPY, 0, first, 2, 0);
+  first = plan_bind(&w, PESTLE_PLAN_ARENA, 0, 0, GPU_BYTES);
+  plan_bind(&w, PESTLE_PLAN_ARENA, 0, 32, GPU_BYTES);
+  plan_step(&w, PESTLE_PLAN_COPY, 0, first, 2, 0);
+  first = plan_bind(&w, PESTLE_PLAN_ARENA, 0, 0, GPU_BYTES);
+  plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  plan_step(&w, PESTLE_PLAN_COPY, 0, first, 2, 0);
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  pestle_executable_t* e = fixture_executable(context, &w);
+  float x[GPU_COUNT], y[GPU_COUNT];
+  for (int i = 0; i < GPU_COUNT; ++i)
+    x[i] = (float)i;
+  for (int run = 0; run < 4; ++run) {
+    memset(y, 0, sizeof(y));
+    pestle_tensor_t in = gpu_host_view(x), out = gpu_host_view(y);
+    assert_ok(GPU_RUN(e, NULL, in, out, NULL));
+    for (int i = 0; i < GPU_COUNT; ++i)
+      assert_true(y[i] == x[i < 8 ? i : i - 8]);
+  }
+  assert_int_equal(gpu_calls(MOCK_GRAPH_BEGIN), 1);
+  assert_int_equal(gpu_calls(MOCK_GRAPH_LAUNCH), 0);
+  pestle_executable_release(e);
+  gpu_context_end(context);
+}
+
 // --- Steps that the host must see ---
 
 // n is counted down to 0 in a loop, y = x + 1 + ... + 1; then a switch on n.
@@ -692,10 +730,11 @@ int main(void) {
       TEST(test_buffers),      TEST(test_host_views),
       TEST(test_device_views), TEST(test_odd_device_views),
       TEST(test_donated),      TEST(test_empty),
-      TEST(test_jumps),        TEST(test_bounded),
-      TEST(test_staged),       TEST(test_traps),
-      TEST(test_other_device), TEST(test_mixed),
-      TEST(test_constants),    TEST(test_profile),
+      TEST(test_copies),       TEST(test_jumps),
+      TEST(test_bounded),      TEST(test_staged),
+      TEST(test_traps),        TEST(test_other_device),
+      TEST(test_mixed),        TEST(test_constants),
+      TEST(test_profile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
