@@ -58,6 +58,7 @@ void* pestle_buffer_host_data(const pestle_buffer_t* buffer) {
   if (!buffer) return NULL;
   const pestle_device_t* device = buffer->device;
   if (pestle_device_is_cpu(device)) return buffer->block->data;
+  if (pestle_device_is_of_parent(device)) return NULL;
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!PESTLE_HAS(api, buffer_raw_ptr)) return NULL;
   return api->buffer_raw_ptr(device->backend->self, device->local_index,

@@ -30,6 +30,7 @@ pestle_status_t pestle_device_create(pestle_context_t* context,
   device->backend = plugin->backend;
   device->name = copy;
   device->local_index = local_index;
+  device->fork_count = atomic_load(&context->fork_count);
   device->dl.device_type = plugin->device_type;
   // All CPU devices share the host's memory, which DLPack numbers 0.
   device->dl.device_id =

@@ -44,6 +44,7 @@ struct pestle_device_s {
   const pestle_backend_t* backend;
   const char* name;  // "llvm", "cuda:1"
   int32_t local_index;
+  unsigned fork_count;  // of the context when it was made
   pestle_dl_device_t dl;
   pestle_device_memory_t memory;
 };

@@ -5,6 +5,7 @@
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/platform.h"
+#include "runtime/queue.h"
 
 // Blocks from this size on are laid out for huge pages.
 #define HUGE_BLOCK (2 * PESTLE_HUGE_PAGE)
@@ -102,7 +103,7 @@ static pestle_status_t make_data(pestle_device_t* device,
 static void free_data(pestle_device_t* device, pestle_block_t* block) {
   pestle_allocator_t allocator = device->context->allocator;
   const pestle_device_allocator_t* own = &device->context->device_allocator;
-  if (!block->data) {
+  if (!block->data || pestle_device_is_of_parent(device)) {
   } else if (own->deallocate) {
     own->deallocate(own->self, pestle_device_dl(device), block->data,
                     block->size, block->alignment);
@@ -152,6 +153,7 @@ static void give_spare(pestle_device_t* device, pestle_block_t* block) {
 
 static pestle_status_t make_remote(pestle_device_t* device, size_t size,
                                    pestle_block_t** out_block) {
+  PESTLE_TRY(pestle_device_check_fork(device));
   pestle_block_t* block = take_spare(device);
   if (!block) return PESTLE_OOM();
   *block = (pestle_block_t){.size = size ? pestle_align_up(size, 64) : 64};

@@ -20,7 +20,7 @@ struct pestle_event_s {
 
 static void destroy(pestle_event_t* event) {
   pestle_context_t* context = event->context;
-  if (event->native) {
+  if (event->native && !pestle_device_is_of_parent(event->device)) {
     pestle_device_api(event->device)
         ->event_destroy(event->device->backend->self, event->native);
   }
@@ -44,8 +44,11 @@ pestle_status_t pestle_event_create(pestle_device_t* device,
   pestle_mutex_init(&event->mutex);
   pestle_cond_init(&event->signalled_more);
   if (!pestle_device_is_cpu(device) && pestle_device_has_events(device)) {
-    pestle_status_t status = pestle_device_api(device)->event_create(
-        device->backend->self, device->local_index, &event->native);
+    pestle_status_t status = pestle_device_check_fork(device);
+    if (!status) {
+      status = pestle_device_api(device)->event_create(
+          device->backend->self, device->local_index, &event->native);
+    }
     if (status) {
       destroy(event);
       return pestle_status_annotate(status, "while making an event of %s",
@@ -86,6 +89,7 @@ uint64_t pestle_event_ticket(pestle_event_t* event) {
 
 pestle_status_t pestle_event_signal(pestle_event_t* event, uint64_t ticket) {
   if (event->native) {
+    PESTLE_TRY(pestle_device_check_fork(event->device));
     return pestle_device_api(event->device)
         ->event_signal(event->device->backend->self, event->native, NULL,
                        ticket);
@@ -99,6 +103,7 @@ pestle_status_t pestle_event_signal(pestle_event_t* event, uint64_t ticket) {
 
 pestle_status_t pestle_event_wait_for(pestle_event_t* event, uint64_t ticket) {
   if (event->native) {
+    PESTLE_TRY(pestle_device_check_fork(event->device));
     return pestle_device_api(event->device)
         ->event_wait(event->device->backend->self, event->native, ticket);
   }
@@ -137,6 +142,7 @@ bool pestle_event_is_signalled(const pestle_event_t* event) {
   pestle_event_t* inside = (pestle_event_t*)(uintptr_t)event;
   if (event->native) {
     uint64_t ticket = pestle_event_ticket(inside);
+    if (pestle_device_is_of_parent(event->device)) return false;
     return ticket && pestle_device_api(event->device)
                          ->event_is_signalled(event->device->backend->self,
                                               event->native, ticket);

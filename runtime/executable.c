@@ -283,7 +283,10 @@ void pestle_executable_retain(pestle_executable_t* executable) {
 }
 
 void pestle_executable_release(pestle_executable_t* executable) {
-  if (executable && pestle_refcount_release(&executable->refcount)) {
+  if (!executable || !pestle_refcount_release(&executable->refcount)) return;
+  pestle_context_enter(executable->context);
+  // Of a device of the parent's there is nothing here that could be torn down.
+  if (!executable->home || !pestle_device_is_of_parent(executable->home)) {
     destroy(executable);
   }
 }

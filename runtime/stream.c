@@ -156,7 +156,7 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
                         device->name, device->plugin->name);
   }
   pestle_context_t* context = device->context;
-  pestle_context_enter(context);
+  PESTLE_TRY(pestle_device_check_fork(device));
   pestle_stream_t* stream =
       pestle_alloc_zero(context->allocator, sizeof(*stream));
   if (!stream) return PESTLE_OOM();

@@ -4,7 +4,8 @@
 //
 // Threads: context, device, plan and executable may be used from any threads at
 // once; buffers, streams and events need outside order. After fork() the child
-// may use a context of the parent's; pools start anew in it.
+// may use a context of the parent's; pools start anew in it. Devices other than
+// CPUs that the parent had opened are UNAVAILABLE there.
 #ifndef PESTLE_RUNTIME_H_
 #define PESTLE_RUNTIME_H_
 
@@ -297,10 +298,11 @@ pestle_event_wait(pestle_event_t* event, pestle_stream_t* stream);
 // Whether the latest recording is done. Does not wait.
 PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
 
-// A fence orders the use of one buffer between streams of |device|: like an
-// event, and it tells the backend whose memory is to be seen by whom. Of one
-// device; use it from one thread at a time.
+// Orders the use of one buffer between streams: like an event, and it tells the
+// backend whose memory is to be seen by whom.
 typedef struct pestle_fence_s pestle_fence_t;
+
+// A fence of |device|, without an update yet. Use it from one thread at a time.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_fence_create(pestle_device_t* device, pestle_fence_t** out_fence);
 // Drops the fence, when no stream waits for it. NULL is allowed.
