@@ -432,6 +432,7 @@ static void reduce_lanes(ctext_t* p, uint32_t id) {
 static void instruction(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   p->id = id;
+  if (pestle_ctext_tile(p, id)) return;
   switch (n->op) {
     case PESTLE_KIR_FOR:
       if (n->arg[3] >= PESTLE_KIR_LANE_X) {
@@ -540,6 +541,13 @@ static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
     put(out, pestle_ctext_expand(p, pattern, pairs));
     ++n;
   }
+  for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
+    if (pestle_kir_buffer(p->k, b)->scope != PESTLE_KIR_TENSOR_MAP) continue;
+    put(out, n++ ? between : "");
+    put(out,
+        pestle_ctext_format(p, "const __grid_constant__ pestle_tensor_map %s",
+                            p->name[b]));
+  }
   return n;
 }
 
@@ -565,6 +573,7 @@ static void put_registers(ctext_t* p, pestle_plugin_text_t* out) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     bool tile = u->scope == PESTLE_KIR_PRIVATE;
+    if (u->scope == PESTLE_KIR_TENSOR_MAP) continue;
     if (!tile && (u->scope != PESTLE_KIR_SHARED || p->has_lanes)) continue;
     pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
     const char* type = tile ? pestle_ctext_type(p, c)
@@ -714,6 +723,7 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
                          "n",        count, NULL};
   put_head(p, out, pairs);
   pestle_ctext_helpers(p, out);
+  pestle_ctext_tile_functions(p, out);
   if (p->d->blocks) put_blocks(p, out);
   if (p->d->shared_outside) put_shared(p, out);
   put(out, pestle_ctext_expand(p, p->d->kernel, pairs));

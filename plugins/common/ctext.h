@@ -56,6 +56,7 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_FMA64 = 32,        // that of f64
   PESTLE_CTEXT_HAS_SUBGROUP = 64,     // shuffle_xor within a subgroup
   PESTLE_CTEXT_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
+  PESTLE_CTEXT_HAS_TILES = 512,       // tile copies and wgmma, as PTX
   PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 

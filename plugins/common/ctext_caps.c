@@ -106,5 +106,8 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   caps->op_dtypes[PESTLE_KIR_SG_REDUCE] = ints | wide_floats | bools;
   caps->op_dtypes[PESTLE_KIR_BARRIER] = all | BIT(NONE);
   caps->op_dtypes[PESTLE_KIR_TRAP_IF] = 0;
+  bool tiles = t->features & PESTLE_CTEXT_HAS_TILES;
+  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_REGISTERS; ++op)
+    caps->op_dtypes[op] = tiles ? all : 0;
   caps->storage_dtypes = storage(t);
 }

@@ -4,6 +4,7 @@
 //   ctext.c         the walk: regions, loops, the kernel's frame
 //   ctext_value.c   values: constants, lanes, names, what is printed in place
 //   ctext_row.c     scalar rows and casts as expressions
+//   ctext_tile.c    tiles in shared memory, and matrix units
 //   ctext_memory.c  loads, stores, gathers, scatters, private elements
 //   ctext_helper.c  functions that the text may call, printed when it does
 //   ctext_range.c   whether indices fit 32 bits
@@ -129,6 +130,14 @@ const char* pestle_ctext_format(ctext_t* p, const char* format, ...);
 // |pattern| with each $key replaced; |pairs|: key, text, ..., NULL.
 const char* pestle_ctext_expand(ctext_t* p, const char* pattern,
                                 const char* const* pairs);
+
+// --- ctext_tile.c ---
+
+// Prints instruction |id| if it is of tiles in shared memory.
+bool pestle_ctext_tile(ctext_t* p, uint32_t id);
+// Functions that these call, where there are any.
+void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out);
+bool pestle_ctext_has_tiles(const ctext_t* p);
 
 // --- ctext_value.c ---
 

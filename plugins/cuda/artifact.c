@@ -5,7 +5,7 @@
 
 #include "plugins/common/error.h"
 
-#define MAGIC UINT64_C(0x3130414455435350)  // "PSCUDA01"
+#define MAGIC UINT64_C(0x3230414455435350)  // "PSCUDA02"
 enum { MOST_ARGUMENTS = 512, MOST_LANES = 1024 };
 
 typedef struct header_t {
@@ -16,6 +16,8 @@ typedef struct header_t {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
+  uint32_t map_count;
+  cuda_map_t map[CUDA_MAPS];
   uint64_t code_size;
   uint64_t check;  // of the code
 } header_t;
@@ -43,8 +45,10 @@ pestle_status_t pestle_cuda_artifact_pack(const pestle_host_t* host,
                 .arg_count = a->arg_count,
                 .param_count = a->param_count,
                 .dynamic_shared = a->dynamic_shared,
+                .map_count = a->map_count,
                 .code_size = a->code_size,
                 .check = sum_of(a->code, a->code_size)};
+  memcpy(h.map, a->map, sizeof h.map);
   memcpy(h.name, a->name, sizeof h.name);
   memcpy(h.arch, a->arch, sizeof h.arch);
   memcpy(h.group, a->group, sizeof h.group);
@@ -81,6 +85,13 @@ static const char* what_is_wrong(const header_t* h, const char* code,
       h->param_count > MOST_ARGUMENTS - h->arg_count) {
     return "its arguments";
   }
+  if (h->map_count > CUDA_MAPS) return "its tensor maps";
+  for (uint32_t i = 0; i < h->map_count; ++i) {
+    const cuda_map_t* map = &h->map[i];
+    if (map->slot >= h->arg_count || map->rank < 1 || map->rank > 5) {
+      return "its tensor maps";
+    }
+  }
   if (!memchr(h->name, 0, sizeof h->name)) return "its name";
   if (!memchr(h->arch, 0, sizeof h->arch)) return "its architecture";
   if (h->code_size != size || !size) return "its size";
@@ -115,8 +126,10 @@ pestle_status_t pestle_cuda_artifact_open(const pestle_host_t* host,
                                     .arg_count = h.arg_count,
                                     .param_count = h.param_count,
                                     .dynamic_shared = h.dynamic_shared,
+                                    .map_count = h.map_count,
                                     .code = code,
                                     .code_size = size - sizeof h};
+  memcpy(out_artifact->map, h.map, sizeof h.map);
   memcpy(out_artifact->name, h.name, sizeof h.name);
   memcpy(out_artifact->arch, h.arch, sizeof h.arch);
   memcpy(out_artifact->group, h.group, sizeof h.group);

@@ -6,6 +6,16 @@
 
 #include "pestle/plugin.h"
 
+// A tensor map that a launch makes: how |slot|'s buffer is seen by boxes.
+typedef struct cuda_map_t {
+  uint32_t slot, rank, swizzle, dtype;
+  uint64_t offset;     // elements
+  uint64_t stride[5];  // elements; the first is 1
+  uint32_t extent[5], box[5];
+} cuda_map_t;
+
+enum { CUDA_MAPS = 4 };
+
 typedef struct cuda_artifact_t {
   char name[128];  // of the kernel in its text
   char arch[16];   // that it was made for: "sm_90a"
@@ -13,7 +23,9 @@ typedef struct cuda_artifact_t {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;  // bytes
-  const void* code;         // borrowed; PTX ends with a 0
+  uint32_t map_count;
+  cuda_map_t map[CUDA_MAPS];
+  const void* code;  // borrowed; PTX ends with a 0
   size_t code_size;
 } cuda_artifact_t;
 

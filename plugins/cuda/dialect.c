@@ -21,7 +21,7 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
     .exact = "",
     .inner = "",
     .kernel =
-        "extern __shared__ __align__(128) unsigned char pestle_shared[];\n"
+        "extern __shared__ __align__(1024) unsigned char pestle_shared[];\n"
         "\n"
         "extern \"C\" __global__ void __launch_bounds__($lanes)\n"
         "$name(\n    ",

@@ -18,6 +18,15 @@ typedef unsigned CUstreamCaptureMode;
 typedef unsigned CUjit_option;
 typedef unsigned long long CUdeviceptr;
 typedef uint64_t cuuint64_t;
+typedef uint32_t cuuint32_t;
+typedef unsigned CUtensorMapDataType;
+typedef unsigned CUtensorMapInterleave;
+typedef unsigned CUtensorMapSwizzle;
+typedef unsigned CUtensorMapL2promotion;
+typedef unsigned CUtensorMapFloatOOBfill;
+typedef struct CUtensorMap_st {
+  _Alignas(64) cuuint64_t opaque[16];
+} CUtensorMap;
 typedef struct CUctx_st* CUcontext;
 typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;

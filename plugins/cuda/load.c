@@ -88,7 +88,9 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
   *loaded = (pestle_loaded_t){.device = d,
                               .arg_count = a.arg_count,
                               .param_count = a.param_count,
-                              .dynamic_shared = a.dynamic_shared};
+                              .dynamic_shared = a.dynamic_shared,
+                              .map_count = a.map_count};
+  memcpy(loaded->map, a.map, sizeof loaded->map);
   memcpy(loaded->name, a.name, sizeof loaded->name);
   memcpy(loaded->group, a.group, sizeof loaded->group);
   memcpy(loaded->lane, a.lane, sizeof loaded->lane);

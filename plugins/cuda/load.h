@@ -3,6 +3,7 @@
 #define PESTLE_PLUGINS_CUDA_LOAD_H_
 
 #include <stdio.h>
+#include "plugins/cuda/artifact.h"
 
 #include "plugins/cuda/backend.h"
 
@@ -14,6 +15,8 @@ struct pestle_loaded_s {
   uint32_t group[3], lane[3];
   uint32_t arg_count, param_count;
   uint32_t dynamic_shared;
+  uint32_t map_count;
+  cuda_map_t map[CUDA_MAPS];
   char name[128];
 };
 

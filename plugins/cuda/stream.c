@@ -127,15 +127,43 @@ static pestle_status_t check_launch(const cuda_device_t* d,
       (unsigned)launch->buffer_count, (unsigned)launch->param_count);
 }
 
+// The view of a buffer where it lies now.
+static pestle_status_t make_map(const cuda_device_t* d,
+                                const pestle_launch_t* launch,
+                                const cuda_map_t* map, CUtensorMap* out_map) {
+  static const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  uint64_t size = pestle_dtype_size((pestle_dtype_t)map->dtype);
+  cuuint64_t extent[5], stride[5];
+  for (uint32_t i = 0; i < map->rank; ++i) {
+    extent[i] = map->extent[i];
+    if (i) stride[i - 1] = map->stride[i] * size;
+  }
+  char* base = (char*)launch->buffers[map->slot] + map->offset * size;
+  CUtensorMapDataType type = map->dtype == PESTLE_F16
+                                 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  PESTLE_CUDA_TRY(
+      d, cuTensorMapEncodeTiled,
+      (out_map, type, map->rank, base, extent, stride, map->box, steps,
+       CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  return NULL;
+}
+
 static pestle_status_t enqueue(const cuda_device_t* d, CUstream stream,
                                const pestle_launch_t* launch) {
   const pestle_loaded_t* k = launch->loaded;
-  void* arguments[MOST_ARGUMENTS];
+  void* arguments[MOST_ARGUMENTS + CUDA_MAPS];
+  CUtensorMap maps[CUDA_MAPS];
   // The driver copies what they point to before it returns.
   for (uint32_t i = 0; i < k->arg_count; ++i)
     arguments[i] = (void*)(uintptr_t)&launch->buffers[i];
   for (uint32_t i = 0; i < k->param_count; ++i)
     arguments[k->arg_count + i] = (void*)(uintptr_t)&launch->params[i];
+  for (uint32_t i = 0; i < k->map_count; ++i) {
+    PESTLE_TRY(make_map(d, launch, &k->map[i], &maps[i]));
+    arguments[k->arg_count + k->param_count + i] = &maps[i];
+  }
   CUresult result = d->owner->driver.cuLaunchKernel(
       k->function, k->group[0], k->group[1], k->group[2], k->lane[0],
       k->lane[1], k->lane[2], k->dynamic_shared, stream, arguments, NULL);

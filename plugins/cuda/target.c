@@ -43,13 +43,19 @@ static pestle_status_t find_arch(const cuda_t* cuda, const char* cpu,
                              names);
 }
 
-static pestle_ctext_target_t text_target(void) {
+// Tile copies and wgmma are of this architecture alone.
+static bool has_tiles(const char* arch) {
+  return !strcmp(arch, "sm_90a");
+}
+
+static pestle_ctext_target_t text_target(const char* arch) {
   return (pestle_ctext_target_t){
       .dialect = &pestle_cuda_dialect,
       .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
                   PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
                   PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
-                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV,
+                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
+                  (has_tiles(arch) ? PESTLE_CTEXT_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREAD_LANES,
       .argument_limit = UINT32_MAX};
@@ -73,11 +79,26 @@ static void list_features(const cuda_arch_t* arch, char* text,
   }
 }
 
+static void list_units(pestle_target_caps_t* caps) {
+  static const pestle_dtype_t dtypes[] = {PESTLE_BF16, PESTLE_F16};
+  for (size_t i = 0; i < 2; ++i) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
+                             .a = (uint8_t)dtypes[i],
+                             .b = (uint8_t)dtypes[i],
+                             .c = PESTLE_F32,
+                             .m = 64,
+                             .n = 256,
+                             .k = 16,
+                             .lanes = 128};
+  }
+}
+
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   cuda_arch_t arch;
   PESTLE_TRY(find_arch(self, cpu, &arch));
-  pestle_ctext_target_t target = text_target();
+  pestle_ctext_target_t target = text_target(arch.name);
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
                                .name = "cuda",
                                .device_type = PESTLE_DEVICE_CUDA,
@@ -98,6 +119,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .memory_bytes_second = arch.memory};
   memcpy(caps.cpu, arch.name, sizeof arch.name);
   list_features(&arch, caps.features, sizeof caps.features);
+  if (has_tiles(arch.name)) list_units(&caps);
   pestle_ctext_describe(&target, &caps);
   size_t size = out_caps->struct_size;
   if (size == 0 || size > sizeof caps) size = sizeof caps;
@@ -120,10 +142,10 @@ static pestle_status_t arch_for(const cuda_t* cuda,
   return find_arch(cuda, cpu, out_arch);
 }
 
-static pestle_status_t print_text(const cuda_t* cuda,
+static pestle_status_t print_text(const cuda_t* cuda, const char* arch,
                                   const pestle_kir_t* kernel,
                                   pestle_ctext_kernel_t* out_printed) {
-  pestle_ctext_target_t target = text_target();
+  pestle_ctext_target_t target = text_target(arch);
   return pestle_ctext_print(cuda->host, &target, kernel, out_printed);
 }
 
@@ -137,18 +159,48 @@ static char* c_string(const pestle_host_t* host,
   return text;
 }
 
+// What the kernel's tensor maps are to be made of.
+static pestle_status_t take_maps(const pestle_host_t* host,
+                                 const pestle_kir_t* k, cuda_artifact_t* a) {
+  for (uint32_t b = 0; b < k->buffer_count; ++b) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(k, b);
+    if (u->scope != PESTLE_KIR_TENSOR_MAP) continue;
+    if (a->map_count == CUDA_MAPS) {
+      return PESTLE_PLUGIN_ERROR(host, UNSUPPORTED,
+                                 "cuda: kernel %s has more than %d tensor maps",
+                                 a->name, CUDA_MAPS);
+    }
+    const uint32_t* word = &k->table_word[k->table[u->layout - 1].first];
+    cuda_map_t* map = &a->map[a->map_count++];
+    *map = (cuda_map_t){.slot = pestle_kir_buffer(k, word[0])->arg_slot,
+                        .rank = word[1],
+                        .swizzle = word[2],
+                        .dtype = u->dtype,
+                        .offset = word[3] | (uint64_t)word[4] << 32};
+    for (uint32_t i = 0; i < map->rank; ++i) {
+      const uint32_t* dim = &word[5 + 4 * i];
+      map->extent[i] = dim[0];
+      map->box[i] = dim[1];
+      map->stride[i] = dim[2] | (uint64_t)dim[3] << 32;
+    }
+  }
+  return NULL;
+}
+
 static pestle_status_t build(const pestle_host_t* host,
                              const pestle_kir_t* kernel,
                              const pestle_ctext_kernel_t* printed,
                              const char* arch, bool want_ptx,
                              cuda_artifact_t* out_artifact,
                              pestle_blob_t* out_code) {
-  cuda_artifact_t a = {.arg_count = kernel->arg_count,
+  cuda_artifact_t a = {.map_count = 0,
+                       .arg_count = kernel->arg_count,
                        .param_count = kernel->param_count,
                        .dynamic_shared = printed->shared_bytes};
   pestle_ctext_name(kernel, a.name, sizeof a.name);
   memcpy(a.group, printed->group, sizeof a.group);
   memcpy(a.lane, printed->lane, sizeof a.lane);
+  PESTLE_TRY(take_maps(host, kernel, &a));
   char* text = c_string(host, printed);
   if (!text) {
     return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
@@ -175,7 +227,7 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   pestle_blob_t code = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
-  PESTLE_TRY(print_text(cuda, kernel, &printed));
+  PESTLE_TRY(print_text(cuda, arch.name, kernel, &printed));
   pestle_status_t status =
       build(host, kernel, &printed, arch.name, false, &a, &code);
   if (!status) status = pestle_cuda_artifact_pack(host, &a, out_artifact);
@@ -211,7 +263,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
   pestle_ctext_kernel_t printed;
   *out_text = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
-  PESTLE_TRY(print_text(cuda, kernel, &printed));
+  PESTLE_TRY(print_text(cuda, arch.name, kernel, &printed));
   if (kind == PESTLE_TEXT_SOURCE) {
     *out_text = printed.text;
     return NULL;
