@@ -366,11 +366,12 @@ static void serial_loop(ctext_t* p, uint32_t id) {
 // --- Reductions over a subgroup ---
 
 // Where the language has none: through memory that the group shares.
-static const char* exchange(ctext_t* p, const char* place, const char* type,
-                            unsigned distance) {
+static const char* exchange(ctext_t* p, const char* place,
+                            pestle_ctext_class_t c, unsigned distance) {
+  const char* type = pestle_ctext_type(p, c);
   const char* own = "pestle_lane";
   p->uses_shuffle = true;
-  const char* array = pestle_ctext_format(p, "pestle_exchange_%s", type);
+  const char* array = pestle_ctext_format(p, "pestle_exchange_%u", c);
   pestle_ctext_line(p, "%s[%s] = %s;", array, own, place);
   pestle_ctext_line(p, "%s;", p->d->barrier);
   const char* name = pestle_ctext_format(p, "t%u", p->temporaries++);
@@ -389,7 +390,7 @@ static const char* passed(ctext_t* p, pestle_ctext_class_t c, const char* own,
       wide ? PESTLE_CTEXT_HAS_SUBGROUP64 : PESTLE_CTEXT_HAS_SUBGROUP;
   if (!p->d->shuffle_xor || !(p->target->features & needs)) {
     p->exchanges |= 1u << c;
-    return exchange(p, own, type, distance);
+    return exchange(p, own, c, distance);
   }
   const char* far = pestle_ctext_format(p, "%u", distance);
   const char* pairs[] = {"v", pestle_ctext_bare(p, own), "m", far, NULL};
@@ -616,7 +617,7 @@ static void put_shared(ctext_t* p, pestle_plugin_text_t* out) {
     bool wide =
         c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64 || c == PESTLE_CTEXT_F64;
     put_shared_array(p, out, type,
-                     pestle_ctext_format(p, "pestle_exchange_%s", type), lanes,
+                     pestle_ctext_format(p, "pestle_exchange_%u", c), lanes,
                      wide ? 8 : 4);
   }
 }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Metal shading language as the printer of C-family text sees it.
+#ifndef PESTLE_PLUGINS_METAL_DIALECT_H_
+#define PESTLE_PLUGINS_METAL_DIALECT_H_
+
+#include "plugins/common/ctext.h"
+
+extern const pestle_ctext_dialect_t pestle_metal_dialect;
+
+#endif  // PESTLE_PLUGINS_METAL_DIALECT_H_

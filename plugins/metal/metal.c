@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend "metal": Kernel IR to the Metal shading language. The artifact is
+// the text, which Metal compiles when it is loaded. Needs no device and no Mac.
+#include "plugins/metal/metal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pestle_plugin_build_id.h"
+#include "plugins/metal/dialect.h"
+
+enum { THREADS = 64, GROUP_LANES = 1024, SUBGROUP = 32, SHARED = 32 << 10 };
+
+// What all GPUs of Apple have.
+static const pestle_ctext_target_t k_printer = {
+    .dialect = &pestle_metal_dialect,
+    .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
+                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
+                PESTLE_CTEXT_HAS_SUBGROUP,
+    .max_groups = {INT32_MAX, INT32_MAX, INT32_MAX},
+    .thread_lanes = THREADS,
+    .argument_limit = UINT32_MAX,
+};
+
+// --- The compiler half ---
+
+static pestle_status_t check_cpu(const metal_t* m, const char* cpu) {
+  if (!cpu || !strcmp(cpu, "native") || !strcmp(cpu, "apple")) return NULL;
+  return PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED,
+                             "metal knows no GPU '%s': try native or apple",
+                             cpu);
+}
+
+static pestle_status_t describe(void* self, const char* cpu,
+                                pestle_target_caps_t* out_caps) {
+  PESTLE_TRY(check_cpu(self, cpu));
+  pestle_target_caps_t caps = {
+      .struct_size = sizeof caps,
+      .name = "metal",
+      .cpu = "apple",
+      .device_type = PESTLE_DEVICE_METAL,
+      .vector_bytes = 16,
+      .vector_registers = 64,
+      .max_lanes = 4,
+      .cores = 10,
+      .l1_bytes = 32 << 10,
+      .l2_bytes = 1 << 20,
+      .scratch_bytes = SHARED,
+      .subgroup = SUBGROUP,
+      .max_group_lanes = GROUP_LANES,
+      .flags = PESTLE_TARGET_FMA | PESTLE_TARGET_LANES,
+      .max_lanes_axis = {GROUP_LANES, GROUP_LANES, GROUP_LANES},
+      .max_groups_axis = {INT32_MAX, INT32_MAX, INT32_MAX},
+      .register_bytes_lane = 512,
+      .register_bytes_group = 208 << 10,
+  };
+  pestle_ctext_describe(&k_printer, &caps);
+  size_t size = out_caps->struct_size;
+  if (size == 0 || size > sizeof caps) size = sizeof caps;
+  memcpy(out_caps, &caps, size);
+  out_caps->struct_size = size;
+  return NULL;
+}
+
+static pestle_status_t toolchain_id(void* self, const char** out_text) {
+  *out_text = ((metal_t*)self)->toolchain;
+  return NULL;
+}
+
+static const char* cpu_option(const pestle_kernel_options_t* options) {
+  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
+}
+
+// Metal's argument table.
+enum { MAX_ARGUMENTS = 31 };
+
+static pestle_status_t print_text(const metal_t* m, const pestle_kir_t* kernel,
+                                  const pestle_kernel_options_t* options,
+                                  pestle_ctext_kernel_t* out_printed) {
+  PESTLE_TRY(check_cpu(m, cpu_option(options)));
+  uint32_t count = kernel->arg_count + kernel->param_count;
+  if (count > MAX_ARGUMENTS) {
+    return PESTLE_PLUGIN_ERROR(
+        m->host, UNSUPPORTED, "kernel %s has %u arguments, metal takes %d",
+        pestle_kir_string(kernel, kernel->name), count, MAX_ARGUMENTS);
+  }
+  return pestle_ctext_print(m->host, &k_printer, kernel, out_printed);
+}
+
+static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
+                               const pestle_kernel_options_t* options,
+                               pestle_blob_t* out_artifact) {
+  const metal_t* m = self;
+  pestle_ctext_kernel_t printed;
+  *out_artifact = (pestle_blob_t){NULL, 0};
+  PESTLE_TRY(print_text(m, kernel, options, &printed));
+  pestle_ctext_artifact_t a =
+      pestle_ctext_artifact_of("metal", kernel, &printed);
+  pestle_status_t status =
+      pestle_ctext_artifact_pack(m->host, &a, out_artifact);
+  m->host->free(m->host->self, printed.text.data, printed.text.size);
+  return status;
+}
+
+static pestle_status_t print(void* self, const pestle_kir_t* kernel,
+                             const pestle_kernel_options_t* options,
+                             pestle_text_t kind, pestle_blob_t* out_text) {
+  const metal_t* m = self;
+  pestle_ctext_kernel_t printed;
+  *out_text = (pestle_blob_t){NULL, 0};
+  if (kind != PESTLE_TEXT_SOURCE) {
+    return PESTLE_PLUGIN_ERROR(
+        m->host, UNSUPPORTED,
+        "metal hands source to its driver: there is no assembly to print");
+  }
+  PESTLE_TRY(print_text(m, kernel, options, &printed));
+  *out_text = printed.text;
+  return NULL;
+}
+
+static const pestle_target_api_t k_target = {
+    .struct_size = sizeof k_target,
+    .describe = describe,
+    .toolchain_id = toolchain_id,
+    .compile = compile,
+    .print = print,
+};
+
+// --- Entry points ---
+
+static int32_t score(char* why, size_t capacity) {
+  if (capacity) *why = 0;
+  return 1;  // as a target it serves everywhere
+}
+
+static void deinit(void* self) {
+  metal_t* m = self;
+  pestle_metal_stop(m);
+  m->host->free(m->host->self, m, sizeof *m);
+}
+
+static const pestle_backend_t* init(const pestle_host_t* host,
+                                    pestle_status_t* out_status) {
+  metal_t* m = host->alloc(host->self, sizeof *m);
+  *out_status = NULL;
+  if (!m) {
+    *out_status =
+        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start metal");
+    return NULL;
+  }
+  memset(m, 0, sizeof *m);
+  m->host = host;
+  *out_status = pestle_metal_start(m);
+  if (*out_status) {
+    host->free(host->self, m, sizeof *m);
+    return NULL;
+  }
+  snprintf(m->toolchain, sizeof m->toolchain, "metal %s device=%s",
+           PESTLE_PLUGIN_BUILD_ID, m->device.name);
+  m->backend = (pestle_backend_t){
+      .struct_size = sizeof m->backend,
+      .name = "metal",
+      .device_type = PESTLE_DEVICE_METAL,
+      .score = m->device.score,
+      .device_count = m->device.count,
+      .self = m,
+      .target = &k_target,
+      .device = m->device.api,
+      .deinit = deinit,
+  };
+  return &m->backend;
+}
+
+PESTLE_BACKEND_IMPL("metal", PESTLE_PLUGIN_BUILD_ID, init)
+PESTLE_BACKEND_SCORE_IMPL(score)

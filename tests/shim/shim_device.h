@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend whose compiler half is a plugin's, or a dialect alone, and whose
+// device half runs the printed text on this CPU: clang++ compiles it as C++
+// with a header of tests/shim, the lanes are fibres. So the tests of devices
+// serve for languages that no device here speaks. It proves that the text means
+// what it should, not that another compiler takes it.
+#ifndef PESTLE_TESTS_SHIM_SHIM_DEVICE_H_
+#define PESTLE_TESTS_SHIM_SHIM_DEVICE_H_
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/error.h"
+#include "shim/simt.h"
+
+typedef struct shim_language_t {
+  const char* target;   // of artifacts: "metal"
+  const char* include;  // the header that stands for the language's library
+  bool passes_places;   // group and lane are arguments
+} shim_language_t;
+
+static shim_language_t shim_language;
+static const pestle_host_t* shim_host;
+
+struct pestle_loaded_s {
+  void* library;
+  void (*run)(void* data);
+  uint32_t group[3], lane[3];
+  uint32_t arg_count, param_count;
+};
+
+struct pestle_device_stream_s {
+  int unused;
+};
+
+static inline void shim_write_source(const char* path,
+                                     const pestle_ctext_artifact_t* a) {
+  FILE* f = fopen(path, "w");
+  assert_non_null(f);
+  fprintf(f, "#include \"%s\"\n", shim_language.include);
+  fwrite(a->text, 1, a->text_size, f);
+  fputs(
+      "#undef kernel\n#undef device\n#undef constant\n"
+      "#include \"run.h\"\n"
+      "extern \"C\" __attribute__((visibility(\"default\"))) void\n"
+      "pestle_shim_run(void* data) {\n"
+      "  const pestle_call_t& c = *(const pestle_call_t*)data;\n",
+      f);
+  if (shim_language.passes_places) {
+    fputs(
+        "  simt_place_t g = simt->group(), l = simt->lane();\n"
+        "  uint3 group = {g.x, g.y, g.z}, lane = {l.x, l.y, l.z};\n",
+        f);
+  }
+  fprintf(f, "  %s(", a->name);
+  for (uint32_t i = 0; i < a->arg_count; ++i)
+    fprintf(f, "%spestle_any_t{c.buffers[%u]}", i ? ", " : "", i);
+  for (uint32_t i = 0; i < a->param_count; ++i)
+    fprintf(f, ", c.params[%u]", i);
+  fputs(shim_language.passes_places ? ", group, lane);\n}\n" : ");\n}\n", f);
+  fclose(f);
+}
+
+static inline pestle_status_t shim_compile(const char* folder,
+                                           const char* compiler) {
+  char command[2048];
+  snprintf(command, sizeof command,
+           "%s -std=c++17 -O1 -fPIC -shared -fvisibility=hidden "
+           "-ffp-contract=off -Xclang -ffloat16-excess-precision=none "
+           "-fwrapv -march=native "
+           "-Wno-everything -I%s/tests/shim -o %s/k.so %s/k.cpp 2>%s/log",
+           compiler, getenv("PESTLE_SOURCE_DIR"), folder, folder, folder);
+  if (system(command) == 0) return NULL;
+  snprintf(command, sizeof command, "head -c 3000 %s/log >&2", folder);
+  (void)!system(command);
+  return PESTLE_PLUGIN_ERROR(shim_host, INTERNAL,
+                             "clang++ does not take what was printed");
+}
+
+static inline pestle_status_t shim_load(void* self, int32_t device,
+                                        const void* artifact, size_t size,
+                                        pestle_loaded_t** out_loaded) {
+  pestle_ctext_artifact_t a;
+  char folder[] = "/tmp/pestle-shim-XXXXXX", path[64], command[80];
+  (void)self, (void)device;
+  *out_loaded = NULL;
+  PESTLE_TRY(pestle_ctext_artifact_open(shim_host, shim_language.target,
+                                        artifact, size, &a));
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/k.cpp", folder);
+  shim_write_source(path, &a);
+  pestle_status_t status = shim_compile(folder, "clang++-19");
+  void* library = NULL;
+  if (!status) {
+    snprintf(path, sizeof path, "%s/k.so", folder);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) print_error("%s\n", dlerror());
+    assert_non_null(library);
+  }
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  if (status) return status;
+  void (*start)(const simt_t*);
+  pestle_loaded_t* loaded = malloc(sizeof *loaded);
+  loaded->library = library;
+  *(void**)&loaded->run = dlsym(library, "pestle_shim_run");
+  *(void**)&start = dlsym(library, "pestle_shim_init");
+  assert_true(loaded->run && start);
+  start(&simt_functions);
+  memcpy(loaded->group, a.group, sizeof a.group);
+  memcpy(loaded->lane, a.lane, sizeof a.lane);
+  loaded->arg_count = a.arg_count;
+  loaded->param_count = a.param_count;
+  *out_loaded = loaded;
+  return NULL;
+}
+
+static inline void shim_unload(void* self, pestle_loaded_t* loaded) {
+  (void)self;
+  dlclose(loaded->library);
+  free(loaded);
+}
+
+static inline pestle_status_t shim_launch(void* self, int32_t device,
+                                          pestle_device_stream_t* stream,
+                                          const pestle_launch_t* launch) {
+  const pestle_loaded_t* k = launch->loaded;
+  struct {
+    void* const* buffers;
+    const int64_t* params;
+  } call = {launch->buffers, launch->params};
+  (void)self, (void)device, (void)stream;
+  if (simt_run(k->group, k->lane, k->run, &call)) return NULL;
+  return PESTLE_PLUGIN_ERROR(shim_host, INTERNAL,
+                             "the lanes of a group met different barriers");
+}
+
+static inline pestle_status_t shim_allocate(void* self, int32_t device,
+                                            size_t size, void** out_data) {
+  (void)self, (void)device;
+  *out_data = aligned_alloc(64, (size + 63) & ~(size_t)63);
+  return NULL;
+}
+static inline void shim_deallocate(void* self, int32_t device, void* data,
+                                   size_t size) {
+  (void)self, (void)device, (void)size;
+  free(data);
+}
+static inline pestle_status_t shim_copy(void* self,
+                                        pestle_device_stream_t* stream,
+                                        const void* from, void* to,
+                                        size_t size) {
+  (void)self, (void)stream;
+  memcpy(to, from, size);
+  return NULL;
+}
+static inline pestle_status_t shim_stream_create(
+    void* self, int32_t device, pestle_device_stream_t** out_stream) {
+  (void)self, (void)device;
+  *out_stream = calloc(1, sizeof **out_stream);
+  return NULL;
+}
+static inline pestle_status_t shim_synchronize(void* self,
+                                               pestle_device_stream_t* s) {
+  (void)self, (void)s;
+  return NULL;
+}
+static inline void shim_stream_destroy(void* self, pestle_device_stream_t* s) {
+  (void)self;
+  free(s);
+}
+
+static const pestle_device_api_t shim_device_api = {
+    .struct_size = sizeof shim_device_api,
+    .load = shim_load,
+    .unload = shim_unload,
+    .allocate = shim_allocate,
+    .deallocate = shim_deallocate,
+    .stream_create = shim_stream_create,
+    .stream_synchronize = shim_synchronize,
+    .stream_destroy = shim_stream_destroy,
+    .launch = shim_launch,
+    .queue_from_host = shim_copy,
+    .queue_to_host = shim_copy,
+};
+
+static inline bool shim_has_compiler(void) {
+  return system("clang++-19 --version >/dev/null 2>&1") == 0;
+}
+
+#endif  // PESTLE_TESTS_SHIM_SHIM_DEVICE_H_
