@@ -63,9 +63,45 @@ const char* pestle_ctext_bare(ctext_t* p, const char* text) {
   return pestle_ctext_format(p, "%.*s", (int)(size - 2), text + 1);
 }
 
+// What |text| casts, when that is all it is: a cast of an |outer| one that was
+// cast from |c| just before. NULL else.
+static const char* cast_back(ctext_t* p, pestle_ctext_class_t c,
+                             pestle_ctext_class_t outer, const char* text) {
+  const char* form = p->d->constructors ? "%s(%s(" : "((%s)((%s)(";
+  const char* begin =
+      pestle_ctext_format(p, form, p->d->value[outer], p->d->value[c]);
+  size_t size = strlen(text);
+  size_t from = p->d->constructors ? strlen(p->d->value[outer])
+                                   : strlen(p->d->value[outer]) + 3;
+  if (strncmp(text, begin, strlen(begin)) != 0) return NULL;
+  const char* rest = text + from;
+  size_t left = size - from - (p->d->constructors ? 0 : 1);
+  if (!is_wrapped(rest, left)) return NULL;
+  const char* inner = pestle_ctext_format(p, "%.*s", (int)left - 2, rest + 1);
+  // The inner cast must be the whole of it.
+  size_t name = p->d->constructors ? strlen(p->d->value[c]) : 0;
+  if (p->d->constructors) {
+    return is_wrapped(inner + name, strlen(inner) - name) ? inner : NULL;
+  }
+  return pestle_ctext_format(p, "(%s)", inner);
+}
+
+static bool is_number(const char* text) {
+  return *text && text[strspn(text, "0123456789")] == 0;
+}
+
 const char* pestle_ctext_cast(ctext_t* p, pestle_ctext_class_t c,
                               const char* text) {
   const char* type = pestle_ctext_type(p, c);
+  bool is_u32 = c == PESTLE_CTEXT_U32;
+  if (is_u32 || c == PESTLE_CTEXT_I32) {
+    const char* back =
+        cast_back(p, c, is_u32 ? PESTLE_CTEXT_I32 : PESTLE_CTEXT_U32, text);
+    if (back) return back;
+  }
+  if (is_u32 && is_number(text)) {
+    return pestle_ctext_format(p, "%s%s", text, p->d->suffix[c]);
+  }
   if (p->d->constructors) {
     return pestle_ctext_format(p, "%s(%s)", type, pestle_ctext_bare(p, text));
   }

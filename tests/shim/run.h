@@ -10,6 +10,14 @@ struct pestle_any_t {
   }
 };
 
+struct pestle_block_t {
+  const void* data;
+  template <class T>
+  operator const T&() const {
+    return *(const T*)data;
+  }
+};
+
 struct pestle_call_t {
   void* const* buffers;
   const int64_t* params;

@@ -8,6 +8,7 @@
 #define PESTLE_TESTS_SHIM_SHIM_DEVICE_H_
 
 #include <dlfcn.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ typedef struct shim_language_t {
   const char* target;   // of artifacts: "metal"
   const char* include;  // the header that stands for the language's library
   bool passes_places;   // group and lane are arguments
+  bool blocks;          // of SPIRV-Cross: all arguments are one struct
 } shim_language_t;
 
 static shim_language_t shim_language;
@@ -36,10 +38,87 @@ struct pestle_device_stream_s {
   int unused;
 };
 
+// Metal's compiler refuses a pointer or a reference that does not say where it
+// points to; C++ does not care.
+static inline void shim_lint(const char* text, size_t size) {
+  const char* pattern =
+      "(^|[ (,;])((device|constant|threadgroup|thread) )?(const )?"
+      "(u?char|u?short|u?int|u?long|float|half|bool)[24]? ?[*&]";
+  regex_t regex;
+  regmatch_t match[6];
+  char* copy = calloc(1, size + 1);
+  memcpy(copy, text, size);
+  assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED), 0);
+  int found = 0;
+  for (const char* at = copy; regexec(&regex, at, 6, match, 0) == 0;
+       at += match[0].rm_eo) {
+    ++found;
+    if (match[3].rm_so < 0) {
+      print_error("no address space: %.60s\n", at + match[0].rm_so);
+      fail();
+    }
+  }
+  assert_true(found > 0);
+  regfree(&regex);
+  free(copy);
+}
+
+// The arguments of a kernel that the printer made: buffers, parameters, places.
+static inline void shim_write_call(FILE* f, const pestle_ctext_artifact_t* a) {
+  fprintf(f, "  %s(", a->name);
+  for (uint32_t i = 0; i < a->arg_count; ++i)
+    fprintf(f, "%spestle_any_t{c.buffers[%u]}", i ? ", " : "", i);
+  for (uint32_t i = 0; i < a->param_count; ++i)
+    fprintf(f, ", c.params[%u]", i);
+  fputs(shim_language.passes_places ? ", group, lane);\n}\n" : ");\n}\n", f);
+}
+
+// SPIRV-Cross puts them into a struct, and places in an order of its own.
+static inline void shim_write_block_call(FILE* f,
+                                         const pestle_ctext_artifact_t* a) {
+  static const char* const what[][2] = {
+      {"[[buffer(0)]]", "pestle_block_t{at}"},
+      {"threadgroup_position_in_grid", "group"},
+      {"thread_position_in_threadgroup", "lane"}};
+  char* text = calloc(1, a->text_size + 1);
+  memcpy(text, a->text, a->text_size);
+  const char* at = strstr(text, "kernel void main0(");
+  assert_non_null(at);
+  fputs("  unsigned long long block[64], *at = block;\n", f);
+  for (uint32_t i = 0; i < a->arg_count; ++i)
+    fprintf(f, "  block[%u] = (unsigned long long)c.buffers[%u];\n", i, i);
+  for (uint32_t i = 0; i < a->param_count; ++i)
+    fprintf(f, "  block[%u] = c.params[%u];\n", a->arg_count + i, i);
+  if (a->table) {
+    fputs(
+        "  unsigned long long table = (unsigned long long)block;\n"
+        "  at = &table;\n",
+        f);
+  }
+  fputs("  main0(", f);
+  for (bool first = true;; first = false) {
+    const char* best = NULL;
+    size_t which = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      const char* found = strstr(at, what[i][0]);
+      if (found && (!best || found < best)) {
+        best = found;
+        which = i;
+      }
+    }
+    if (!best) break;
+    fprintf(f, "%s%s", first ? "" : ", ", what[which][1]);
+    at = best + 1;
+  }
+  fputs(");\n}\n", f);
+  free(text);
+}
+
 static inline void shim_write_source(const char* path,
                                      const pestle_ctext_artifact_t* a) {
   FILE* f = fopen(path, "w");
   assert_non_null(f);
+  if (shim_language.blocks) fputs("#define PESTLE_SPIRV_CROSS 1\n", f);
   fprintf(f, "#include \"%s\"\n", shim_language.include);
   fwrite(a->text, 1, a->text_size, f);
   fputs(
@@ -55,12 +134,11 @@ static inline void shim_write_source(const char* path,
         "  uint3 group = {g.x, g.y, g.z}, lane = {l.x, l.y, l.z};\n",
         f);
   }
-  fprintf(f, "  %s(", a->name);
-  for (uint32_t i = 0; i < a->arg_count; ++i)
-    fprintf(f, "%spestle_any_t{c.buffers[%u]}", i ? ", " : "", i);
-  for (uint32_t i = 0; i < a->param_count; ++i)
-    fprintf(f, ", c.params[%u]", i);
-  fputs(shim_language.passes_places ? ", group, lane);\n}\n" : ");\n}\n", f);
+  if (shim_language.blocks) {
+    shim_write_block_call(f, a);
+  } else {
+    shim_write_call(f, a);
+  }
   fclose(f);
 }
 
@@ -89,6 +167,8 @@ static inline pestle_status_t shim_load(void* self, int32_t device,
   *out_loaded = NULL;
   PESTLE_TRY(pestle_ctext_artifact_open(shim_host, shim_language.target,
                                         artifact, size, &a));
+  bool is_metal = shim_language.passes_places && !shim_language.blocks;
+  if (is_metal) shim_lint(a.text, a.text_size);
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/k.cpp", folder);
   shim_write_source(path, &a);

@@ -27,7 +27,7 @@ static inline void shim_start(shim_language_t language) {
 // The plugin's own target; what stands for its device is this CPU.
 static inline void metal_setup(void) {
   gpu_setup("metal");
-  shim_start((shim_language_t){"metal", "metal_stdlib", true});
+  shim_start((shim_language_t){"metal", "metal_stdlib", true, false});
   shim_backend = *gpu;
   shim_backend.device = &shim_device_api;
   gpu = &shim_backend;
@@ -77,7 +77,7 @@ static const pestle_target_api_t cuda_target = {
 };
 
 static inline void cuda_setup(void) {
-  shim_start((shim_language_t){"cuda", "cuda_shim.h", false});
+  shim_start((shim_language_t){"cuda", "cuda_shim.h", false, false});
   shim_backend = (pestle_backend_t){.struct_size = sizeof shim_backend,
                                     .name = "cuda",
                                     .device_count = 1,

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device half on Apple's systems. It has been written without a Mac at hand
+// and has not been compiled or run: README.md says so. Memory is shared between
+// CPU and GPU; an address is where the CPU sees a buffer.
+#import <Foundation/Foundation.h>
+#import <Metal/Metal.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/metal/metal.h"
+
+typedef struct block_t {
+  struct block_t* next;
+  void* address;
+  size_t size;
+  CFTypeRef buffer;  // id<MTLBuffer>, retained
+} block_t;
+
+typedef struct native_t {
+  CFTypeRef device;  // id<MTLDevice>
+  CFTypeRef queue;   // id<MTLCommandQueue>
+  pthread_mutex_t lock;
+  block_t* blocks;
+  uint64_t active, peak, limit;
+} native_t;
+
+struct pestle_loaded_s {
+  CFTypeRef pipeline;  // id<MTLComputePipelineState>
+  MTLSize group, lane;
+  uint32_t arg_count, param_count;
+};
+
+struct pestle_device_stream_s {
+  CFTypeRef queue;
+  CFTypeRef last;  // id<MTLCommandBuffer>, or NULL
+};
+
+struct pestle_device_event_s {
+  CFTypeRef event;  // id<MTLSharedEvent>
+};
+
+static native_t* native_of(void* self) {
+  return ((metal_t*)self)->native;
+}
+static id<MTLDevice> device_of(void* self) {
+  return (__bridge id<MTLDevice>)native_of(self)->device;
+}
+
+static pestle_status_t failed(void* self, const char* what, NSError* error) {
+  const metal_t* m = self;
+  return PESTLE_PLUGIN_ERROR(
+      m->host, INTERNAL, "metal: %s: %s", what,
+      error ? error.localizedDescription.UTF8String : "no reason given");
+}
+
+// --- Memory ---
+
+static pestle_status_t allocate(void* self, int32_t device, size_t size,
+                                void** out_data) {
+  const metal_t* m = self;
+  native_t* n = native_of(self);
+  (void)device;
+  *out_data = NULL;
+  if (!size) size = 1;
+  pthread_mutex_lock(&n->lock);
+  bool fits = n->active + size <= n->limit;
+  pthread_mutex_unlock(&n->lock);
+  block_t* b = fits ? m->host->alloc(m->host->self, sizeof *b) : NULL;
+  id<MTLBuffer> buffer =
+      b ? [device_of(self) newBufferWithLength:size
+                                       options:MTLResourceStorageModeShared]
+        : nil;
+  if (!buffer) {
+    if (b) m->host->free(m->host->self, b, sizeof *b);
+    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                               "metal has no %zu bytes more", size);
+  }
+  pthread_mutex_lock(&n->lock);
+  *b = (block_t){n->blocks, buffer.contents, size, CFBridgingRetain(buffer)};
+  n->blocks = b;
+  n->active += size;
+  if (n->active > n->peak) n->peak = n->active;
+  pthread_mutex_unlock(&n->lock);
+  *out_data = b->address;
+  return NULL;
+}
+
+// A command buffer keeps what it uses until it is done.
+static void deallocate(void* self, int32_t device, void* data, size_t size) {
+  const metal_t* m = self;
+  native_t* n = native_of(self);
+  block_t* found = NULL;
+  (void)device, (void)size;
+  pthread_mutex_lock(&n->lock);
+  for (block_t** at = &n->blocks; *at; at = &(*at)->next) {
+    if ((*at)->address != data) continue;
+    found = *at;
+    *at = found->next;
+    n->active -= found->size;
+    break;
+  }
+  pthread_mutex_unlock(&n->lock);
+  if (!found) return;
+  CFRelease(found->buffer);
+  m->host->free(m->host->self, found, sizeof *found);
+}
+
+static id<MTLBuffer> buffer_at(native_t* n, const void* data,
+                               NSUInteger* out_offset) {
+  id<MTLBuffer> buffer = nil;
+  pthread_mutex_lock(&n->lock);
+  for (const block_t* b = n->blocks; b && !buffer; b = b->next) {
+    const char *at = data, *from = b->address;
+    if (at < from || at > from + b->size) continue;
+    buffer = (__bridge id<MTLBuffer>)b->buffer;
+    *out_offset = (NSUInteger)(at - from);
+  }
+  pthread_mutex_unlock(&n->lock);
+  return buffer;
+}
+
+static void* buffer_raw_ptr(void* self, int32_t device, void* data) {
+  (void)self, (void)device;
+  return data;
+}
+
+static pestle_status_t copy_from_host(void* self, int32_t device,
+                                      const void* from, void* to,
+                                      size_t size) {
+  (void)self, (void)device;
+  memcpy(to, from, size);
+  return NULL;
+}
+static pestle_status_t copy_to_host(void* self, int32_t device,
+                                    const void* from, void* to, size_t size) {
+  (void)self, (void)device;
+  memcpy(to, from, size);
+  return NULL;
+}
+
+// --- Kernels ---
+
+static pestle_status_t load(void* self, int32_t device, const void* artifact,
+                            size_t size, pestle_loaded_t** out_loaded) {
+  const metal_t* m = self;
+  pestle_ctext_artifact_t a;
+  NSError* error = nil;
+  (void)device;
+  *out_loaded = NULL;
+  PESTLE_TRY(
+      pestle_ctext_artifact_open(m->host, "metal", artifact, size, &a));
+  @autoreleasepool {
+    MTLCompileOptions* options = [MTLCompileOptions new];
+    options.fastMathEnabled = NO;
+    NSString* text = [[NSString alloc] initWithBytes:a.text
+                                              length:a.text_size
+                                            encoding:NSUTF8StringEncoding];
+    id<MTLLibrary> library = [device_of(self) newLibraryWithSource:text
+                                                           options:options
+                                                             error:&error];
+    if (!library) return failed(self, "the text does not compile", error);
+    id<MTLFunction> function =
+        [library newFunctionWithName:@(a.name)];
+    if (!function) return failed(self, "the text has no such kernel", nil);
+    id<MTLComputePipelineState> pipeline =
+        [device_of(self) newComputePipelineStateWithFunction:function
+                                                       error:&error];
+    if (!pipeline) return failed(self, "no pipeline", error);
+    pestle_loaded_t* loaded = m->host->alloc(m->host->self, sizeof *loaded);
+    if (!loaded) {
+      return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                                 "no memory to load a kernel");
+    }
+    *loaded = (pestle_loaded_t){
+        .pipeline = CFBridgingRetain(pipeline),
+        .group = MTLSizeMake(a.group[0], a.group[1], a.group[2]),
+        .lane = MTLSizeMake(a.lane[0], a.lane[1], a.lane[2]),
+        .arg_count = a.arg_count,
+        .param_count = a.param_count};
+    *out_loaded = loaded;
+  }
+  return NULL;
+}
+
+static void unload(void* self, pestle_loaded_t* loaded) {
+  const metal_t* m = self;
+  if (!loaded) return;
+  CFRelease(loaded->pipeline);
+  m->host->free(m->host->self, loaded, sizeof *loaded);
+}
+
+static pestle_status_t encode(void* self, id<MTLComputeCommandEncoder> encoder,
+                              const pestle_launch_t* launch) {
+  const metal_t* m = self;
+  const pestle_loaded_t* k = launch->loaded;
+  [encoder setComputePipelineState:(__bridge id<MTLComputePipelineState>)
+                                       k->pipeline];
+  for (uint32_t i = 0; i < k->arg_count; ++i) {
+    NSUInteger offset = 0;
+    id<MTLBuffer> buffer =
+        buffer_at(native_of(self), launch->buffers[i], &offset);
+    if (!buffer) {
+      return PESTLE_PLUGIN_ERROR(m->host, INVALID_ARGUMENT,
+                                 "argument %u, %p, is in no buffer of metal", i,
+                                 launch->buffers[i]);
+    }
+    [encoder setBuffer:buffer offset:offset atIndex:i];
+  }
+  for (uint32_t i = 0; i < k->param_count; ++i) {
+    [encoder setBytes:&launch->params[i]
+               length:sizeof(int64_t)
+              atIndex:k->arg_count + i];
+  }
+  [encoder dispatchThreadgroups:k->group threadsPerThreadgroup:k->lane];
+  return NULL;
+}
+
+static void remember(pestle_device_stream_t* stream, id<MTLCommandBuffer> b) {
+  if (stream->last) CFRelease(stream->last);
+  stream->last = CFBridgingRetain(b);
+}
+
+static pestle_status_t launch(void* self, int32_t device,
+                              pestle_device_stream_t* stream,
+                              const pestle_launch_t* what) {
+  native_t* n = native_of(self);
+  pestle_status_t status = NULL;
+  (void)device;
+  if (!what->loaded->group.width || !what->loaded->group.height ||
+      !what->loaded->group.depth) {
+    return NULL;
+  }
+  @autoreleasepool {
+    id<MTLCommandQueue> queue =
+        (__bridge id<MTLCommandQueue>)(stream ? stream->queue : n->queue);
+    id<MTLCommandBuffer> commands = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+    status = encode(self, encoder, what);
+    [encoder endEncoding];
+    if (status) return status;
+    [commands commit];
+    if (stream) {
+      remember(stream, commands);
+    } else {
+      [commands waitUntilCompleted];
+      if (commands.error) status = failed(self, "a launch", commands.error);
+    }
+  }
+  return status;
+}
+
+// --- Streams ---
+
+static pestle_status_t stream_create(void* self, int32_t device,
+                                     pestle_device_stream_t** out_stream) {
+  const metal_t* m = self;
+  (void)device;
+  pestle_device_stream_t* s = m->host->alloc(m->host->self, sizeof *s);
+  id<MTLCommandQueue> queue = s ? [device_of(self) newCommandQueue] : nil;
+  *out_stream = NULL;
+  if (!queue) {
+    if (s) m->host->free(m->host->self, s, sizeof *s);
+    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                               "no memory for a stream");
+  }
+  *s = (pestle_device_stream_t){CFBridgingRetain(queue), NULL};
+  *out_stream = s;
+  return NULL;
+}
+
+static pestle_status_t stream_synchronize(void* self,
+                                          pestle_device_stream_t* stream) {
+  if (!stream->last) return NULL;
+  id<MTLCommandBuffer> last = (__bridge id<MTLCommandBuffer>)stream->last;
+  [last waitUntilCompleted];
+  pestle_status_t status =
+      last.error ? failed(self, "queued work", last.error) : NULL;
+  CFRelease(stream->last);
+  stream->last = NULL;
+  return status;
+}
+
+static void stream_destroy(void* self, pestle_device_stream_t* stream) {
+  const metal_t* m = self;
+  if (!stream) return;
+  pestle_status_t status = stream_synchronize(self, stream);
+  if (status) m->host->status_release(m->host->self, status);
+  CFRelease(stream->queue);
+  m->host->free(m->host->self, stream, sizeof *stream);
+}
+
+// --- Events ---
+
+static pestle_status_t event_create(void* self, int32_t device,
+                                    pestle_device_event_t** out_event) {
+  const metal_t* m = self;
+  (void)device;
+  pestle_device_event_t* e = m->host->alloc(m->host->self, sizeof *e);
+  id<MTLSharedEvent> event = e ? [device_of(self) newSharedEvent] : nil;
+  *out_event = NULL;
+  if (!event) {
+    if (e) m->host->free(m->host->self, e, sizeof *e);
+    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                               "no memory for an event");
+  }
+  e->event = CFBridgingRetain(event);
+  *out_event = e;
+  return NULL;
+}
+
+static void event_destroy(void* self, pestle_device_event_t* event) {
+  const metal_t* m = self;
+  if (!event) return;
+  CFRelease(event->event);
+  m->host->free(m->host->self, event, sizeof *event);
+}
+
+static bool event_is_signalled(void* self, pestle_device_event_t* event,
+                               uint64_t value) {
+  (void)self;
+  return ((__bridge id<MTLSharedEvent>)event->event).signaledValue >= value;
+}
+
+static pestle_status_t event_wait(void* self, pestle_device_event_t* event,
+                                  uint64_t value) {
+  dispatch_semaphore_t done = dispatch_semaphore_create(0);
+  MTLSharedEventListener* listener = [MTLSharedEventListener new];
+  if (event_is_signalled(self, event, value)) return NULL;
+  [(__bridge id<MTLSharedEvent>)event->event
+      notifyListener:listener
+             atValue:value
+               block:^(id<MTLSharedEvent> which, uint64_t now) {
+                 (void)which, (void)now;
+                 dispatch_semaphore_signal(done);
+               }];
+  dispatch_semaphore_wait(done, DISPATCH_TIME_FOREVER);
+  return NULL;
+}
+
+static pestle_status_t event_wait_stream(void* self,
+                                         pestle_device_event_t* event,
+                                         pestle_device_stream_t* stream,
+                                         uint64_t value) {
+  (void)self;
+  @autoreleasepool {
+    id<MTLCommandBuffer> commands =
+        [(__bridge id<MTLCommandQueue>)stream->queue commandBuffer];
+    [commands encodeWaitForEvent:(__bridge id<MTLSharedEvent>)event->event
+                           value:value];
+    [commands commit];
+    remember(stream, commands);
+  }
+  return NULL;
+}
+
+static pestle_status_t event_signal(void* self, pestle_device_event_t* event,
+                                    pestle_device_stream_t* stream,
+                                    uint64_t value) {
+  id<MTLSharedEvent> shared = (__bridge id<MTLSharedEvent>)event->event;
+  (void)self;
+  if (!stream) {
+    if (value > shared.signaledValue) shared.signaledValue = value;
+    return NULL;
+  }
+  @autoreleasepool {
+    id<MTLCommandBuffer> commands =
+        [(__bridge id<MTLCommandQueue>)stream->queue commandBuffer];
+    [commands encodeSignalEvent:shared value:value];
+    [commands commit];
+    remember(stream, commands);
+  }
+  return NULL;
+}
+
+// --- Copies on a stream: memory is shared, so the CPU moves the bytes ---
+
+static pestle_status_t queue_copy(void* self, pestle_device_stream_t* stream,
+                                  const void* from, void* to, size_t size) {
+  PESTLE_TRY(stream_synchronize(self, stream));
+  memmove(to, from, size);
+  return NULL;
+}
+
+// --- Numbers ---
+
+static pestle_status_t memory_get(void* self, int32_t device,
+                                  pestle_memory_t what, uint64_t* out_bytes) {
+  const metal_t* m = self;
+  native_t* n = native_of(self);
+  (void)device;
+  pthread_mutex_lock(&n->lock);
+  uint64_t active = n->active, peak = n->peak, limit = n->limit;
+  pthread_mutex_unlock(&n->lock);
+  *out_bytes = 0;
+  switch (what) {
+    case PESTLE_MEMORY_ACTIVE:
+      *out_bytes = active;
+      return NULL;
+    case PESTLE_MEMORY_PEAK:
+      *out_bytes = peak;
+      return NULL;
+    case PESTLE_MEMORY_LIMIT:
+      *out_bytes = limit;
+      return NULL;
+    case PESTLE_MEMORY_TOTAL:
+      *out_bytes = device_of(self).recommendedMaxWorkingSetSize;
+      return NULL;
+    case PESTLE_MEMORY_CACHE:
+    case PESTLE_MEMORY_CACHE_LIMIT:
+      return NULL;
+    case PESTLE_MEMORY_WIRED_LIMIT:
+      break;
+  }
+  return PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED, "metal has no such number");
+}
+
+static const pestle_device_api_t k_api = {
+    .struct_size = sizeof k_api,
+    .load = load,
+    .unload = unload,
+    .allocate = allocate,
+    .deallocate = deallocate,
+    .copy_from_host = copy_from_host,
+    .copy_to_host = copy_to_host,
+    .buffer_raw_ptr = buffer_raw_ptr,
+    .stream_create = stream_create,
+    .stream_synchronize = stream_synchronize,
+    .stream_destroy = stream_destroy,
+    .launch = launch,
+    .queue_from_host = queue_copy,
+    .queue_to_host = queue_copy,
+    .queue_copy = queue_copy,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_wait = event_wait,
+    .event_wait_stream = event_wait_stream,
+    .event_signal = event_signal,
+    .event_is_signalled = event_is_signalled,
+    .memory_get = memory_get,
+};
+
+pestle_status_t pestle_metal_start(metal_t* m) {
+  id<MTLDevice> device = MTLCreateSystemDefaultDevice();
+  native_t* n = m->host->alloc(m->host->self, sizeof *n);
+  if (!device || !n) {
+    if (n) m->host->free(m->host->self, n, sizeof *n);
+    return PESTLE_PLUGIN_ERROR(m->host, NOT_FOUND, "there is no Metal device");
+  }
+  memset(n, 0, sizeof *n);
+  n->device = CFBridgingRetain(device);
+  n->queue = CFBridgingRetain([device newCommandQueue]);
+  n->limit = device.recommendedMaxWorkingSetSize;
+  pthread_mutex_init(&n->lock, NULL);
+  m->native = n;
+  m->device = (pestle_metal_device_t){.count = 1, .score = 100, .api = &k_api};
+  snprintf(m->device.name, sizeof m->device.name, "%s", device.name.UTF8String);
+  return NULL;
+}
+
+void pestle_metal_stop(metal_t* m) {
+  native_t* n = m->native;
+  if (!n) return;
+  CFRelease(n->queue);
+  CFRelease(n->device);
+  pthread_mutex_destroy(&n->lock);
+  m->host->free(m->host->self, n, sizeof *n);
+}
