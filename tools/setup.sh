@@ -13,6 +13,11 @@ cd "$(dirname "$0")/.."
 build_packages=(gcc libc6-dev binutils cmake ninja-build git libxxhash-dev
   llvm-19-dev)
 test_packages=(g++ pkgconf libcmocka-dev llvm-19-tools python3 python3-venv)
+# What the plugins for graphics cards are built with, and drivers that run their
+# kernels on a CPU.
+gpu_packages=(libvulkan-dev libshaderc-dev spirv-tools mesa-vulkan-drivers
+  vulkan-validationlayers ocl-icd-libopencl1 pocl-opencl-icd
+  libspirv-cross-c-shared-dev clang-19)
 check_packages=(clang-19 libclang-rt-19-dev)
 format_packages=(clang-format-19)
 
@@ -20,8 +25,9 @@ packages=("${build_packages[@]}")
 case "${1:-}" in
   build) ;;
   demo) packages+=(python3 python3-venv) ;;
-  test) packages+=("${test_packages[@]}") ;;
-  check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
+  test) packages+=("${test_packages[@]}" "${gpu_packages[@]}") ;;
+  check) packages+=("${test_packages[@]}" "${gpu_packages[@]}"
+    "${check_packages[@]}") ;;
   format) packages=("${format_packages[@]}") ;;
   *)
     echo "usage: tools/setup.sh build|demo|test|check|format" >&2

@@ -200,11 +200,16 @@ static bool is_taken(const char* name) {
   for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
     if (!strcmp(words[i], name)) return true;
   }
-  // Names of values and temporaries end in numbers.
-  size_t size = strlen(name);
-  return size && name[size - 1] >= '0' && name[size - 1] <= '9' &&
-         (strchr(name, '_') || name[0] == 'v' || name[0] == 't' ||
-          name[0] == 'p');
+  // Values without a name of their own, temporaries and parameters.
+  bool lettered = name[0] == 'v' || name[0] == 't' || name[0] == 'p';
+  return lettered && name[1] && name[1 + strspn(name + 1, "0123456789")] == 0;
+}
+
+// Names of values end in an underscore and a number: buffers' must not.
+static void drop_number(char* name) {
+  char* last = strrchr(name, '_');
+  if (!last || !last[1] || last[1 + strspn(last + 1, "0123456789")]) return;
+  memmove(last, last + 1, strlen(last));
 }
 
 static const char* identifier(ctext_t* p, const char* given) {
@@ -231,7 +236,7 @@ static void name_buffers(ctext_t* p) {
     for (uint32_t c = 0; c < b && !taken; ++c) {
       taken = !strcmp(name, p->name[c]);
     }
-    if (taken) name = pestle_ctext_format(p, "%s_b%u_", name, b);
+    if (taken) name = pestle_ctext_format(p, "%s_buffer%u", name, b);
     bool global = u->scope == PESTLE_KIR_GLOBAL;
     p->name[b] = name;
     p->base[b] = name;

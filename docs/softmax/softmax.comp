@@ -1,0 +1,285 @@
+#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_EXT_shader_subgroup_extended_types_int64 : require
+layout(local_size_x = 256, local_size_y = 1, local_size_z = 1) in;
+// Kernel softmax_0
+// softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,
+//     multiply
+// inline broadcast_in_dim subtract exponential divide broadcast_in_dim_2 multiply
+// reorder y a b
+// bind y.a group.x
+// split y.b 1024
+// split y.bi 4
+// reorder y a bo bio bii
+// bind y.bio lane.x
+// vectorise y.bii
+// at r, y.a
+// store r private
+// split r.k 1024
+// split r.ki 4
+// rfactor r.kio reassoc
+// rfactor r.kii reassoc
+// reorder r a ko kio kii
+// bind r.kio lane.x
+// vectorise r.kii
+// at r_2, y.a
+// store r_2 private
+// split r_2.k 1024
+// split r_2.ki 4
+// rfactor r_2.kio reassoc
+// rfactor r_2.kii reassoc
+// reorder r_2 a ko kio kii
+// bind r_2.kio lane.x
+// vectorise r_2.kii
+
+float pestle_max_f32(float a, float b) {
+  if (a > b) return a;
+  if (a < b) return b;
+  if (a == b) return uintBitsToFloat(floatBitsToUint(a) & floatBitsToUint(b));
+  return a + b;
+}
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer pestle_float_in { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer pestle_vec4_in { vec4 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer pestle_float { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer pestle_vec4 { vec4 v[]; };
+layout(push_constant, std430) uniform pestle_arguments {
+  pestle_float_in x;
+  pestle_float y;
+};
+shared float part[8];
+shared float part_2_b7_[8];
+void main() {
+  pestle_vec4_in x_v4 = pestle_vec4_in(x);
+  pestle_vec4 y_v4 = pestle_vec4(y);
+  precise float r;
+  precise float acc[4];
+  precise float r_2_b5_;
+  precise float acc_2_b6_[4];
+  int g_2 = int(gl_WorkGroupID.x);
+  int lx_4 = int(gl_LocalInvocationID.x);
+  acc[0] = uintBitsToFloat(0xff800000u);
+  acc[1] = uintBitsToFloat(0xff800000u);
+  acc[2] = uintBitsToFloat(0xff800000u);
+  acc[3] = uintBitsToFloat(0xff800000u);
+  bool v10 = lx_4 < 250;
+  if (v10) {
+    precise float v12_0 = acc[0];
+    precise float v12_1 = acc[1];
+    precise float v12_2 = acc[2];
+    precise float v12_3 = acc[3];
+    int t0 = lx_4 * 4 + (g_2 * 1000);
+    vec4 t1 = x_v4.v[(t0) / 4];
+    acc[0] = pestle_max_f32(v12_0, t1.x);
+    acc[1] = pestle_max_f32(v12_1, t1.y);
+    acc[2] = pestle_max_f32(v12_2, t1.z);
+    acc[3] = pestle_max_f32(v12_3, t1.w);
+  }
+  precise float v19_0 = acc[0];
+  precise float v19_1 = acc[1];
+  precise float v19_2 = acc[2];
+  precise float v19_3 = acc[3];
+  precise float t2 = pestle_max_f32(v19_0, v19_2);
+  precise float t3 = pestle_max_f32(v19_1, v19_3);
+  precise float t4 = pestle_max_f32(t2, t3);
+  float t5 = subgroupShuffleXor(t4, 16u);
+  precise float t6 = pestle_max_f32(t4, t5);
+  float t7 = subgroupShuffleXor(t6, 8u);
+  precise float t8 = pestle_max_f32(t6, t7);
+  float t9 = subgroupShuffleXor(t8, 4u);
+  precise float t10 = pestle_max_f32(t8, t9);
+  float t11 = subgroupShuffleXor(t10, 2u);
+  precise float t12 = pestle_max_f32(t10, t11);
+  float t13 = subgroupShuffleXor(t12, 1u);
+  precise float v21 = pestle_max_f32(t12, t13);
+  bool v24 = 0 == (lx_4 - lx_4 / 32 * 32);
+  if (v24) {
+    part[lx_4 / 32] = v21;
+  }
+  memoryBarrierBuffer(); barrier();
+  precise float v30 = part[0];
+  precise float v32 = part[1];
+  precise float v34 = part[2];
+  precise float v36 = part[3];
+  precise float v38 = part[4];
+  precise float v40 = part[5];
+  precise float v42 = part[6];
+  precise float v44 = part[7];
+  precise float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
+  precise float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
+  r = pestle_max_f32(v49, v50);
+  acc_2_b6_[0] = uintBitsToFloat(0x80000000u);
+  acc_2_b6_[1] = uintBitsToFloat(0x80000000u);
+  acc_2_b6_[2] = uintBitsToFloat(0x80000000u);
+  acc_2_b6_[3] = uintBitsToFloat(0x80000000u);
+  if (v10) {
+    precise float v58_0 = acc_2_b6_[0];
+    precise float v58_1 = acc_2_b6_[1];
+    precise float v58_2 = acc_2_b6_[2];
+    precise float v58_3 = acc_2_b6_[3];
+    int t14 = lx_4 * 4 + (g_2 * 1000);
+    vec4 t15 = x_v4.v[(t14) / 4];
+    precise float v62 = r;
+    precise float v64_0 = t15.x - v62;
+    precise float v64_1 = t15.y - v62;
+    precise float v64_2 = t15.z - v62;
+    precise float v64_3 = t15.w - v62;
+    precise float v67_0 = (v64_0 > 89.0f) ? 89.0f : v64_0;
+    precise float v67_1 = (v64_1 > 89.0f) ? 89.0f : v64_1;
+    precise float v67_2 = (v64_2 > 89.0f) ? 89.0f : v64_2;
+    precise float v67_3 = (v64_3 > 89.0f) ? 89.0f : v64_3;
+    precise float v70_0 = (v67_0 < (-104.0f)) ? (-104.0f) : v67_0;
+    precise float v70_1 = (v67_1 < (-104.0f)) ? (-104.0f) : v67_1;
+    precise float v70_2 = (v67_2 < (-104.0f)) ? (-104.0f) : v67_2;
+    precise float v70_3 = (v67_3 < (-104.0f)) ? (-104.0f) : v67_3;
+    precise float v73_0 = fma(v70_0, 1.442695f, 12582912.0f);
+    precise float v73_1 = fma(v70_1, 1.442695f, 12582912.0f);
+    precise float v73_2 = fma(v70_2, 1.442695f, 12582912.0f);
+    precise float v73_3 = fma(v70_3, 1.442695f, 12582912.0f);
+    precise float v74_0 = v73_0 - 12582912.0f;
+    precise float v74_1 = v73_1 - 12582912.0f;
+    precise float v74_2 = v73_2 - 12582912.0f;
+    precise float v74_3 = v73_3 - 12582912.0f;
+    precise float v78_0 = fma(v74_0, -1.4286068e-06f, fma(v74_0, -0.69314575f, v70_0));
+    precise float v78_1 = fma(v74_1, -1.4286068e-06f, fma(v74_1, -0.69314575f, v70_1));
+    precise float v78_2 = fma(v74_2, -1.4286068e-06f, fma(v74_2, -0.69314575f, v70_2));
+    precise float v78_3 = fma(v74_3, -1.4286068e-06f, fma(v74_3, -0.69314575f, v70_3));
+    precise float v83_0 = fma(fma(0.0013814552f, v78_0, 0.008368733f), v78_0, 0.041668333f);
+    precise float v83_1 = fma(fma(0.0013814552f, v78_1, 0.008368733f), v78_1, 0.041668333f);
+    precise float v83_2 = fma(fma(0.0013814552f, v78_2, 0.008368733f), v78_2, 0.041668333f);
+    precise float v83_3 = fma(fma(0.0013814552f, v78_3, 0.008368733f), v78_3, 0.041668333f);
+    precise float v89_0 = fma(v78_0 * v78_0, fma(fma(v83_0, v78_0, 0.16666521f), v78_0, 0.49999994f), v78_0);
+    precise float v89_1 = fma(v78_1 * v78_1, fma(fma(v83_1, v78_1, 0.16666521f), v78_1, 0.49999994f), v78_1);
+    precise float v89_2 = fma(v78_2 * v78_2, fma(fma(v83_2, v78_2, 0.16666521f), v78_2, 0.49999994f), v78_2);
+    precise float v89_3 = fma(v78_3 * v78_3, fma(fma(v83_3, v78_3, 0.16666521f), v78_3, 0.49999994f), v78_3);
+    int v90_0 = int(floatBitsToUint(v73_0));
+    int v90_1 = int(floatBitsToUint(v73_1));
+    int v90_2 = int(floatBitsToUint(v73_2));
+    int v90_3 = int(floatBitsToUint(v73_3));
+    int v95_0 = int(uint(v90_0 >> 1) << 23);
+    int v95_1 = int(uint(v90_1 >> 1) << 23);
+    int v95_2 = int(uint(v90_2 >> 1) << 23);
+    int v95_3 = int(uint(v90_3 >> 1) << 23);
+    precise float v101_0 = uintBitsToFloat(uint((int(uint(v90_0) << 23) - v95_0) + 1065353216));
+    precise float v101_1 = uintBitsToFloat(uint((int(uint(v90_1) << 23) - v95_1) + 1065353216));
+    precise float v101_2 = uintBitsToFloat(uint((int(uint(v90_2) << 23) - v95_2) + 1065353216));
+    precise float v101_3 = uintBitsToFloat(uint((int(uint(v90_3) << 23) - v95_3) + 1065353216));
+    precise float v103_0 = v89_0 + 1.0f;
+    precise float v103_1 = v89_1 + 1.0f;
+    precise float v103_2 = v89_2 + 1.0f;
+    precise float v103_3 = v89_3 + 1.0f;
+    precise float v106_0 = v58_0 + (v101_0 * (uintBitsToFloat(uint(v95_0 + 1065353216)) * v103_0));
+    precise float v106_1 = v58_1 + (v101_1 * (uintBitsToFloat(uint(v95_1 + 1065353216)) * v103_1));
+    precise float v106_2 = v58_2 + (v101_2 * (uintBitsToFloat(uint(v95_2 + 1065353216)) * v103_2));
+    precise float v106_3 = v58_3 + (v101_3 * (uintBitsToFloat(uint(v95_3 + 1065353216)) * v103_3));
+    acc_2_b6_[0] = v106_0;
+    acc_2_b6_[1] = v106_1;
+    acc_2_b6_[2] = v106_2;
+    acc_2_b6_[3] = v106_3;
+  }
+  precise float v109_0 = acc_2_b6_[0];
+  precise float v109_1 = acc_2_b6_[1];
+  precise float v109_2 = acc_2_b6_[2];
+  precise float v109_3 = acc_2_b6_[3];
+  precise float t16 = v109_0 + v109_2;
+  precise float t17 = v109_1 + v109_3;
+  precise float t18 = t16 + t17;
+  float t19 = subgroupShuffleXor(t18, 16u);
+  precise float t20 = t18 + t19;
+  float t21 = subgroupShuffleXor(t20, 8u);
+  precise float t22 = t20 + t21;
+  float t23 = subgroupShuffleXor(t22, 4u);
+  precise float t24 = t22 + t23;
+  float t25 = subgroupShuffleXor(t24, 2u);
+  precise float t26 = t24 + t25;
+  float t27 = subgroupShuffleXor(t26, 1u);
+  precise float v111 = t26 + t27;
+  if (v24) {
+    part_2_b7_[lx_4 / 32] = v111;
+  }
+  memoryBarrierBuffer(); barrier();
+  precise float v117 = part_2_b7_[0];
+  precise float v118 = part_2_b7_[1];
+  precise float v119 = part_2_b7_[2];
+  precise float v120 = part_2_b7_[3];
+  precise float v121 = part_2_b7_[4];
+  precise float v122 = part_2_b7_[5];
+  precise float v123 = part_2_b7_[6];
+  precise float v124 = part_2_b7_[7];
+  precise float v125 = v117 + v118;
+  precise float v126 = v119 + v120;
+  precise float v127 = v121 + v122;
+  precise float v128 = v123 + v124;
+  precise float v129 = v125 + v126;
+  precise float v130 = v127 + v128;
+  precise float v131 = v129 + v130;
+  precise float v133 = v131 + 0.0f;
+  r_2_b5_ = v133;
+  precise float v136 = r_2_b5_;
+  precise float v137 = 1.0f / v136;
+  if (v10) {
+    int v140 = lx_4 * 4 + (g_2 * 1000);
+    vec4 t28 = x_v4.v[(v140) / 4];
+    precise float v142 = r;
+    precise float v144_0 = t28.x - v142;
+    precise float v144_1 = t28.y - v142;
+    precise float v144_2 = t28.z - v142;
+    precise float v144_3 = t28.w - v142;
+    precise float v147_0 = (v144_0 > 89.0f) ? 89.0f : v144_0;
+    precise float v147_1 = (v144_1 > 89.0f) ? 89.0f : v144_1;
+    precise float v147_2 = (v144_2 > 89.0f) ? 89.0f : v144_2;
+    precise float v147_3 = (v144_3 > 89.0f) ? 89.0f : v144_3;
+    precise float v150_0 = (v147_0 < (-104.0f)) ? (-104.0f) : v147_0;
+    precise float v150_1 = (v147_1 < (-104.0f)) ? (-104.0f) : v147_1;
+    precise float v150_2 = (v147_2 < (-104.0f)) ? (-104.0f) : v147_2;
+    precise float v150_3 = (v147_3 < (-104.0f)) ? (-104.0f) : v147_3;
+    precise float v153_0 = fma(v150_0, 1.442695f, 12582912.0f);
+    precise float v153_1 = fma(v150_1, 1.442695f, 12582912.0f);
+    precise float v153_2 = fma(v150_2, 1.442695f, 12582912.0f);
+    precise float v153_3 = fma(v150_3, 1.442695f, 12582912.0f);
+    precise float v154_0 = v153_0 - 12582912.0f;
+    precise float v154_1 = v153_1 - 12582912.0f;
+    precise float v154_2 = v153_2 - 12582912.0f;
+    precise float v154_3 = v153_3 - 12582912.0f;
+    precise float v158_0 = fma(v154_0, -1.4286068e-06f, fma(v154_0, -0.69314575f, v150_0));
+    precise float v158_1 = fma(v154_1, -1.4286068e-06f, fma(v154_1, -0.69314575f, v150_1));
+    precise float v158_2 = fma(v154_2, -1.4286068e-06f, fma(v154_2, -0.69314575f, v150_2));
+    precise float v158_3 = fma(v154_3, -1.4286068e-06f, fma(v154_3, -0.69314575f, v150_3));
+    precise float v163_0 = fma(fma(0.0013814552f, v158_0, 0.008368733f), v158_0, 0.041668333f);
+    precise float v163_1 = fma(fma(0.0013814552f, v158_1, 0.008368733f), v158_1, 0.041668333f);
+    precise float v163_2 = fma(fma(0.0013814552f, v158_2, 0.008368733f), v158_2, 0.041668333f);
+    precise float v163_3 = fma(fma(0.0013814552f, v158_3, 0.008368733f), v158_3, 0.041668333f);
+    precise float v169_0 = fma(v158_0 * v158_0, fma(fma(v163_0, v158_0, 0.16666521f), v158_0, 0.49999994f), v158_0);
+    precise float v169_1 = fma(v158_1 * v158_1, fma(fma(v163_1, v158_1, 0.16666521f), v158_1, 0.49999994f), v158_1);
+    precise float v169_2 = fma(v158_2 * v158_2, fma(fma(v163_2, v158_2, 0.16666521f), v158_2, 0.49999994f), v158_2);
+    precise float v169_3 = fma(v158_3 * v158_3, fma(fma(v163_3, v158_3, 0.16666521f), v158_3, 0.49999994f), v158_3);
+    int v170_0 = int(floatBitsToUint(v153_0));
+    int v170_1 = int(floatBitsToUint(v153_1));
+    int v170_2 = int(floatBitsToUint(v153_2));
+    int v170_3 = int(floatBitsToUint(v153_3));
+    int v175_0 = int(uint(v170_0 >> 1) << 23);
+    int v175_1 = int(uint(v170_1 >> 1) << 23);
+    int v175_2 = int(uint(v170_2 >> 1) << 23);
+    int v175_3 = int(uint(v170_3 >> 1) << 23);
+    precise float v181_0 = uintBitsToFloat(uint((int(uint(v170_0) << 23) - v175_0) + 1065353216));
+    precise float v181_1 = uintBitsToFloat(uint((int(uint(v170_1) << 23) - v175_1) + 1065353216));
+    precise float v181_2 = uintBitsToFloat(uint((int(uint(v170_2) << 23) - v175_2) + 1065353216));
+    precise float v181_3 = uintBitsToFloat(uint((int(uint(v170_3) << 23) - v175_3) + 1065353216));
+    precise float v183_0 = v169_0 + 1.0f;
+    precise float v183_1 = v169_1 + 1.0f;
+    precise float v183_2 = v169_2 + 1.0f;
+    precise float v183_3 = v169_3 + 1.0f;
+    precise float v187_0 = (v181_0 * (uintBitsToFloat(uint(v175_0 + 1065353216)) * v183_0)) * v137;
+    precise float v187_1 = (v181_1 * (uintBitsToFloat(uint(v175_1 + 1065353216)) * v183_1)) * v137;
+    precise float v187_2 = (v181_2 * (uintBitsToFloat(uint(v175_2 + 1065353216)) * v183_2)) * v137;
+    precise float v187_3 = (v181_3 * (uintBitsToFloat(uint(v175_3 + 1065353216)) * v183_3)) * v137;
+    y_v4.v[(v140) / 4] = vec4(v187_0, v187_1, v187_2, v187_3);
+  }
+}
