@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# All that is tested and measured on a machine with an NVIDIA GPU, from bundles
+# that bundle.sh made elsewhere. Needs a driver and NVRTC; the benches also torch
+# and jax for python3. Ends with one table; the exit status tells whether
+# everything that ran was right.
+#
+#   run.sh [-s STAGES] BUNDLE...
+#
+# STAGES: facts,unit,parity,models,sanitize,bench (all but bench by default).
+# BUNDLE: folders base, more, ... Halves of one model are joined, also when they
+# come in two calls on one machine. Results go to $OUT, or ./h200_out.
+set -u
+stages=facts,unit,parity,models,sanitize
+if [[ ${1:-} == -s ]]; then
+  stages=$2
+  shift 2
+fi
+OUT=$(realpath -m "${OUT:-h200_out}")
+mkdir -p "$OUT"
+table=$OUT/table.txt
+: >"$table"
+base=
+for bundle in "$@"; do
+  [[ -x $bundle/bin/pestle ]] && base=$(realpath "$bundle")
+done
+if [[ -z $base ]]; then
+  echo "run.sh: none of the bundles has bin/pestle: name base too" >&2
+  exit 2
+fi
+export LD_LIBRARY_PATH=$base/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PESTLE_BACKEND_PATH=$base/backends
+export PESTLE_CACHE_DIR=${PESTLE_CACHE_DIR:-/tmp/pestle_h200_cache}
+device=${PESTLE_H200_DEVICE:-cuda}
+
+has() { [[ ,$stages, == *,$1,* ]]; }
+# row STAGE NAME RESULT DETAIL...
+row() {
+  local stage=$1 name=$2 result=$3
+  shift 3
+  printf '%-9s %-22s %-5s %s\n' "$stage" "$name" "$result" "$*" |
+    tee -a "$table"
+}
+# judge STAGE NAME SECONDS COMMAND...: its output goes to a log of its own.
+judge() {
+  local stage=$1 name=$2 seconds=$3 start log rc
+  shift 3
+  log=$OUT/$stage.$name.log
+  start=$(date +%s.%N)
+  timeout -k 5 "$seconds" "$@" >"$log" 2>&1
+  rc=$?
+  local took
+  took=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN {printf "%.1f s", b - a}')
+  case $rc in
+    0) row "$stage" "$name" ok "$took" ;;
+    77) row "$stage" "$name" skip "$took: $(tail -n 1 "$log")" ;;
+    124 | 137) row "$stage" "$name" SLOW "more than $seconds s" ;;
+    *) row "$stage" "$name" FAIL "$took, exit $rc: $(grep -v '^$' "$log" |
+      tail -n 1 | cut -c1-300)" ;;
+  esac
+}
+
+if has facts; then
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader \
+    2>&1 | while read -r line; do row facts gpu info "$line"; done
+  judge facts devices 60 "$base/bin/pestle" plugins --why
+  cat "$OUT/facts.devices.log"
+fi
+
+if has unit; then
+  for program in "$base"/bin/test_cuda_*; do
+    # Those of the driver of threads ask for it themselves and skip.
+    judge unit "$(basename "$program")" 400 "$program"
+  done
+fi
+
+if has parity; then
+  if "$base/bin/pestle" plugins --help 2>&1 | grep -q 'plugins test'; then
+    judge parity kit 580 "$base/bin/pestle" plugins test "$device"
+    tail -n 12 "$OUT/parity.kit.log"
+  else
+    row parity kit skip "this build has no conformance kit"
+  fi
+fi
+
+# Models of all bundles, halves joined.
+joined=/tmp/pestle_h200_parts
+for bundle in "$@"; do
+  for part in "$bundle"/models/*/model.onnx.0?; do
+    [[ -e $part ]] || continue
+    name=$(basename "$(dirname "$part")")
+    mkdir -p "$joined/$name"
+    cp -r "$(dirname "$part")"/* "$joined/$name/"
+    if [[ -e $joined/$name/model.onnx.00 && -e $joined/$name/model.onnx.01 ]]; then
+      cat "$joined/$name"/model.onnx.0? >"$joined/$name/model.onnx"
+    fi
+  done
+done
+
+# As tests/models: 1e-3 of the value plus 1e-5.
+model_command() {
+  command=("$base/bin/pestle" run "$folder/model.onnx" --device "$device"
+    --inputs "$folder/inputs" --compare "$folder/expected")
+}
+# The median of "run_ms": [...].
+median_of() {
+  sed 's/.*"run_ms": *\[\([^]]*\)\].*/\1/' "$1" | tr ',' '\n' | sort -g |
+    awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'
+}
+if has models; then
+  for bundle in "$@" "$joined"; do
+    for folder in "$bundle"/models/* "$bundle"/*; do
+      [[ -e $folder/model.onnx && -d $folder/expected ]] || continue
+      name=$(basename "$folder")
+      model_command
+      judge models "$name" 280 "${command[@]}"
+      timeout 120 "$base/bin/pestle" run "$folder/model.onnx" --device "$device" \
+        --inputs "$folder/inputs" --bench ${PESTLE_H200_RUNS:-50} >"$OUT/models.$name.bench" 2>&1 &&
+        row models "$name" time "$(median_of "$OUT/models.$name.bench") ms a run"
+    done
+  done
+fi
+
+if has sanitize; then
+  if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck; do
+      judge sanitize "flow_$tool" 280 compute-sanitizer --tool "$tool" \
+        --error-exitcode 9 "$base/bin/test_cuda_flow"
+    done
+    for folder in "$base"/models/*; do
+      [[ -e $folder/model.onnx ]] || continue
+      # The three smallest: memory accesses of each kernel are checked.
+      (($(stat -c %s "$folder/model.onnx") < 4000000)) || continue
+      model_command
+      judge sanitize "$(basename "$folder")" 280 compute-sanitizer \
+        --tool memcheck --error-exitcode 9 "${command[@]}"
+    done
+  else
+    row sanitize all skip "there is no compute-sanitizer here"
+  fi
+fi
+
+if has bench; then
+  judge bench peers 560 python3 "$base/bench/bench.py" --base "$base" \
+    --out "$OUT"
+  cat "$OUT/bench.peers.log"
+fi
+
+echo
+echo "=== all of it"
+cat "$table"
+! grep -qE ' (FAIL|SLOW) ' "$table"
