@@ -132,10 +132,14 @@ pestle_status_t pestle_context_device(pestle_context_t* context,
                         "backend, with or without a number: cpu, gpu:1, ref",
                         spec);
   }
-  PESTLE_TRY(pestle_context_load_backends(context));
+  PESTLE_TRY(pestle_registry_load_for(context, name.data, name.size));
   pestle_context_enter(context);
-  *out_device =
-      pestle_registry_find(&context->registry, name.data, name.size, index);
+  pestle_registry_t* registry = &context->registry;
+  *out_device = pestle_registry_find(registry, name.data, name.size, index);
+  if (*out_device) return NULL;
+  // What is not there may be of a backend that was put off.
+  PESTLE_TRY(pestle_context_load_backends(context));
+  *out_device = pestle_registry_find(registry, name.data, name.size, index);
   return *out_device ? NULL : not_found(context, spec, name);
 }
 
@@ -145,9 +149,11 @@ pestle_status_t pestle_context_fallback(pestle_context_t* context,
   if (out_device) *out_device = NULL;
   PESTLE_REQUIRE(context && device && out_device,
                  "a context, a device and a place for its fallback");
-  PESTLE_TRY(pestle_context_load_backends(context));
-  pestle_context_enter(context);
   int32_t type = device->backend->device_type;
+  PESTLE_TRY(type == PESTLE_DEVICE_CPU
+                 ? pestle_registry_load_for(context, "cpu", 3)
+                 : pestle_context_load_backends(context));
+  pestle_context_enter(context);
   pestle_device_t* found = pestle_registry_fallback(&context->registry, type);
   // What no backend of the type takes runs on the host.
   if (!found && type != PESTLE_DEVICE_CPU) {

@@ -142,7 +142,7 @@ int32_t pestle_context_device_count(pestle_context_t* context,
                                     const char* type) {
   if (!context || !type) return 0;
   // Out of memory: what is there is counted.
-  pestle_status_release(pestle_context_load_backends(context));
+  pestle_status_release(pestle_registry_load_for(context, type, strlen(type)));
   pestle_context_enter(context);
   pestle_registry_t* registry = &context->registry;
   int32_t count = 0;

@@ -137,6 +137,12 @@ static pestle_status_t find_functions(pestle_arena_t* arena,
   return NULL;
 }
 
+// Whether it says of itself that its devices are no cpus.
+static bool is_other(const pestle_backend_abi_info_t* info) {
+  return PESTLE_HAS(info, device_type) &&
+         info->device_type != PESTLE_DEVICE_CPU;
+}
+
 pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
                                    pestle_plugin_t* plugin,
                                    pestle_plugin_at_fn_t at, void* user) {
@@ -168,6 +174,8 @@ pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
   PESTLE_TRY(pestle_plugin_check_abi(arena, info, plugin));
   if (plugin->is_refused) return NULL;
   PESTLE_TRY(take_identity(arena, info, plugin));
+  plugin->is_put_off = plugin->cpu_only && is_other(info);
+  if (plugin->is_put_off) return NULL;
   if (at) at(user, "pestle_backend_score");
   return ask_score(arena, plugin);
 }
@@ -196,7 +204,7 @@ pestle_status_t pestle_plugin_probe(pestle_context_t* context,
 pestle_status_t pestle_plugin_probe_static(
     pestle_arena_t* arena, pestle_backend_abi_info_fn_t abi_info,
     pestle_backend_score_fn_t score, pestle_backend_init_fn_t init,
-    pestle_plugin_t** out_plugin) {
+    bool cpu_only, pestle_plugin_t** out_plugin) {
   pestle_plugin_t* plugin = NULL;
   PESTLE_TRY(make_row(arena, "", &plugin));
   *out_plugin = plugin;
@@ -208,6 +216,8 @@ pestle_status_t pestle_plugin_probe_static(
   if (plugin->is_refused) return NULL;
   PESTLE_TRY(take_identity(arena, info, plugin));
   plugin->label = plugin->name;
+  plugin->is_put_off = cpu_only && is_other(info);
+  if (plugin->is_put_off) return NULL;
   return ask_score(arena, plugin);
 }
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/require.h"
+#include "base/str.h"
 #include "pestle/runtime.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -144,6 +145,7 @@ static void log_rows(pestle_registry_t* registry, size_t first) {
 typedef struct request_t {
   const pestle_backend_filter_t* filter;  // or NULL
   const char* name;                       // of the only backend, or NULL
+  bool cpu_only;                          // those of other devices can wait
   pestle_plugins_t rows;                  // the candidates
 } request_t;
 
@@ -163,7 +165,8 @@ static pestle_status_t take_static(pestle_registry_t* registry,
   pestle_plugin_t* plugin;
   pestle_arena_t* arena = &registry->arena;
   PESTLE_TRY(pestle_plugin_probe_static(arena, row->abi_info, row->score,
-                                        row->init, &plugin));
+                                        row->init, request->cpu_only, &plugin));
+  if (plugin->is_put_off) return NULL;
   plugin->is_built_in = row->is_built_in;
   const pestle_plugin_t* running = find_running(registry, plugin->name);
   if (running && !*running->path) return NULL;
@@ -179,9 +182,11 @@ static pestle_status_t take_file(pestle_registry_t* registry, const char* path,
   pestle_arena_t* arena = &registry->arena;
   PESTLE_TRY(pestle_plugin_row(arena, path, &plugin));
   if (request->name && strcmp(plugin->name, request->name) != 0) return NULL;
+  plugin->cpu_only = request->cpu_only;
   PESTLE_TRY(pestle_plugin_filter_name(request->filter, arena, plugin));
   if (!plugin->is_refused) {
     PESTLE_TRY(pestle_plugin_probe(registry->context, arena, plugin));
+    if (plugin->is_put_off) return NULL;
     PESTLE_TRY(pestle_plugin_filter_candidate(request->filter, arena, plugin));
   }
   return pestle_vec_push(&request->rows, plugin) ? NULL : PESTLE_OOM();
@@ -249,15 +254,10 @@ static pestle_status_t add_rows(pestle_registry_t* registry,
   return NULL;
 }
 
-// |implicit|: a load that nobody asked for, done once.
-static pestle_status_t load_locked(pestle_registry_t* registry, bool implicit,
+static pestle_status_t load_locked(pestle_registry_t* registry, bool files,
+                                   bool cpu_only,
                                    const pestle_backend_filter_t* filter) {
-  if (implicit &&
-      atomic_load_explicit(&registry->loaded, memory_order_relaxed)) {
-    return NULL;
-  }
-  bool files = !implicit || !registry->context->manual_backends;
-  request_t request = {.filter = filter};
+  request_t request = {.filter = filter, .cpu_only = cpu_only};
   pestle_vec_init(&request.rows, registry->context->allocator);
   int64_t begin = pestle_context_trace_begin(registry->context);
   pestle_status_t status = probe_all(registry, true, files, &request);
@@ -265,23 +265,47 @@ static pestle_status_t load_locked(pestle_registry_t* registry, bool implicit,
   pestle_context_trace_end(registry->context, begin, "load", "load backends",
                            NULL);
   pestle_vec_deinit(&request.rows);
-  if (!status) {
+  if (status) return status;
+  atomic_store_explicit(&registry->loaded_cpu, true, memory_order_release);
+  if (!cpu_only) {
     atomic_store_explicit(&registry->loaded, true, memory_order_release);
   }
+  return NULL;
+}
+
+// A load that nobody asked for, done once.
+static pestle_status_t load_once(pestle_context_t* context, bool cpu_only) {
+  pestle_registry_t* registry = &context->registry;
+  const atomic_bool* done =
+      cpu_only ? &registry->loaded_cpu : &registry->loaded;
+  if (atomic_load_explicit(done, memory_order_acquire)) return NULL;
+  pestle_context_enter(context);
+  pestle_mutex_lock(&registry->mutex);
+  pestle_status_t status = NULL;
+  if (!atomic_load_explicit(done, memory_order_relaxed)) {
+    status = load_locked(registry, !context->manual_backends, cpu_only, NULL);
+  }
+  pestle_mutex_unlock(&registry->mutex);
   return status;
 }
 
 pestle_status_t pestle_context_load_backends(pestle_context_t* context) {
   PESTLE_REQUIRE(context, "a context");
-  pestle_registry_t* registry = &context->registry;
-  if (atomic_load_explicit(&registry->loaded, memory_order_acquire)) {
-    return NULL;
+  return load_once(context, false);
+}
+
+pestle_status_t pestle_registry_load_for(pestle_context_t* context,
+                                         const char* spec_name,
+                                         size_t spec_size) {
+  pestle_str_t spec = pestle_str_make(spec_name, spec_size);
+  // A child that tries a file starts it, whatever its type.
+  if (!context->probe_backends && !pestle_str_equal_c(spec, "gpu")) {
+    PESTLE_TRY(load_once(context, true));
+    if (pestle_registry_find(&context->registry, spec_name, spec_size, 0)) {
+      return NULL;
+    }
   }
-  pestle_context_enter(context);
-  pestle_mutex_lock(&registry->mutex);
-  pestle_status_t status = load_locked(registry, true, NULL);
-  pestle_mutex_unlock(&registry->mutex);
-  return status;
+  return load_once(context, false);
 }
 
 static pestle_status_t read_filter(const pestle_backend_filter_t* user,
@@ -312,7 +336,7 @@ pestle_status_t pestle_context_load_all(pestle_context_t* context,
   pestle_context_enter(context);
   pestle_registry_t* registry = &context->registry;
   pestle_mutex_lock(&registry->mutex);
-  pestle_status_t status = load_locked(registry, false, &own);
+  pestle_status_t status = load_locked(registry, true, false, &own);
   pestle_mutex_unlock(&registry->mutex);
   return status;
 }
@@ -419,7 +443,7 @@ pestle_status_t pestle_context_add_backend(
   pestle_mutex_lock(&registry->mutex);
   pestle_plugin_t* plugin;
   pestle_status_t status = pestle_plugin_probe_static(
-      &registry->arena, abi_info, score, init, &plugin);
+      &registry->arena, abi_info, score, init, false, &plugin);
   if (!status) status = add_one(registry, plugin);
   pestle_mutex_unlock(&registry->mutex);
   return status;
@@ -438,6 +462,7 @@ void pestle_registry_init(pestle_context_t* context,
   out_registry->context = context;
   pestle_mutex_init(&out_registry->mutex);
   atomic_init(&out_registry->loaded, false);
+  atomic_init(&out_registry->loaded_cpu, false);
   pestle_arena_init(context->allocator, &out_registry->arena);
   pestle_vec_init(&out_registry->plugins, context->allocator);
   pestle_vec_init(&out_registry->devices, context->allocator);
@@ -468,7 +493,7 @@ void pestle_registry_after_fork(pestle_registry_t* registry) {
     // A thread of the parent was at work here and may have left anything:
     // start with an empty registry. What the parent's devices need stays.
     pestle_mutex_init(&registry->mutex);
-    if (!atomic_load(&registry->loaded)) {
+    if (!atomic_load(&registry->loaded_cpu)) {
       pestle_context_t* context = registry->context;
       pestle_registry_init(context, registry);
     }

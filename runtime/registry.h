@@ -47,7 +47,9 @@ typedef struct pestle_plugin_t {
   bool is_own;       // has the host's build id
   bool is_built_in;  // linked in with the library itself: filters spare it
   bool is_refused;
-  bool any_name;  // asked for by its path, so that its file may have any name
+  bool cpu_only;    // of another type: it is put off
+  bool is_put_off;  // says that it is, before its score was asked for
+  bool any_name;    // asked for by its path, so that its file may have any name
   pestle_dynlib_t library;  // NULL: linked in, or not opened yet
   pestle_backend_abi_info_fn_t abi_info;
   pestle_backend_score_fn_t score_fn;
@@ -61,7 +63,8 @@ typedef PESTLE_VEC(const char*) pestle_paths_t;
 typedef struct pestle_registry_t {
   pestle_context_t* context;
   pestle_mutex_t mutex;
-  atomic_bool loaded;  // the search path was gone through
+  atomic_bool loaded;      // the search path was gone through
+  atomic_bool loaded_cpu;  // for backends of cpu devices
   pestle_arena_t arena;
   pestle_plugins_t plugins;
   PESTLE_VEC(struct pestle_device_s*) devices;
@@ -78,6 +81,11 @@ void pestle_registry_after_fork(pestle_registry_t* registry);
 PESTLE_NODISCARD pestle_status_t pestle_registry_add_static(
     pestle_context_t* context, pestle_backend_abi_info_fn_t abi_info,
     pestle_backend_init_fn_t init);
+
+// Loads what it takes to find the device type or backend |spec_name|: for those
+// of cpu devices no driver of another is woken.
+PESTLE_NODISCARD pestle_status_t pestle_registry_load_for(
+    pestle_context_t* context, const char* spec_name, size_t spec_size);
 
 // --- plugin_find.c: looking. None needs a lock of the caller ---
 
@@ -112,7 +120,7 @@ PESTLE_NODISCARD pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
 PESTLE_NODISCARD pestle_status_t pestle_plugin_probe_static(
     pestle_arena_t* arena, pestle_backend_abi_info_fn_t abi_info,
     pestle_backend_score_fn_t score, pestle_backend_init_fn_t init,
-    pestle_plugin_t** out_plugin);
+    bool cpu_only, pestle_plugin_t** out_plugin);
 // Initialises a candidate that was not refused; sets |backend| or |reason|. |at|
 // may be NULL.
 PESTLE_NODISCARD pestle_status_t pestle_plugin_start(pestle_context_t* context,

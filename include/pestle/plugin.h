@@ -55,6 +55,9 @@ typedef struct pestle_backend_abi_info_t {
   // pestle_build_id() of the Pestle that it was built with, or NULL. Of two
   // files with equal scores the host takes the one that has its own.
   const char* host_build_id;
+  // pestle_device_type_t of its devices; 0: it says so when it starts. Who asks
+  // for a cpu need not wait until a driver is found.
+  int32_t device_type;
 } pestle_backend_abi_info_t;
 
 // The host's services. Outlives the plugin's use.
@@ -384,6 +387,11 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #ifndef PESTLE_BACKEND_HOST_ID
 #define PESTLE_BACKEND_HOST_ID NULL
 #endif
+// Define it, before PESTLE_BACKEND_IMPL at the latest, as the backend's device
+// type.
+#ifndef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE 0
+#endif
 
 // What this translation unit was built as, for abi_info.
 #define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
@@ -397,7 +405,8 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
    sizeof(pestle_kir_t),                          \
    id,                                            \
    backend_name,                                  \
-   PESTLE_BACKEND_HOST_ID}
+   PESTLE_BACKEND_HOST_ID,                        \
+   PESTLE_BACKEND_DEVICE_TYPE}
 
 // The names of the entry points. A backend that is linked into the host, beside
 // others, is compiled with PESTLE_BACKEND_PREFIX=cuda, say: its functions are

@@ -430,5 +430,9 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   return &state->backend;
 }
 
+// Who asks for a gpu need not start this one. Hosts before minor version 1 do not
+// look.
+#undef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_CPU
 PESTLE_BACKEND_IMPL("example", "example-1", init)
 PESTLE_BACKEND_SCORE_IMPL(score)

@@ -187,5 +187,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   return &state->backend;
 }
 
+#undef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_CPU
 PESTLE_BACKEND_IMPL("llvm", PESTLE_PLUGIN_BUILD_ID, init)
 PESTLE_BACKEND_SCORE_IMPL(score)

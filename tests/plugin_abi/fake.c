@@ -113,6 +113,9 @@ const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
       .sizeof_buffer = FAKE_BUFFER_SIZE,
       .sizeof_kir = FAKE_KIR_SIZE,
       .build_id = FAKE_ID,
+#ifdef FAKE_SAYS_TYPE
+      .device_type = FAKE_DEVICE_TYPE,
+#endif
 #ifdef FAKE_OWN
       .host_build_id = PESTLE_BUILD_ID,
 #endif

@@ -223,6 +223,28 @@ static void test_indices(void** state) {
   pestle_context_release(context);
 }
 
+// Who asks for a cpu does not wake what says that it is none; it is there as soon
+// as somebody asks for it, or for all.
+static void test_put_off(void** state) {
+  (void)state;
+  static const char* const asks[] = {"cpu", "high", "ref", "cpu:1"};
+  for (size_t i = 0; i < 4; ++i) {
+    pestle_context_t* context = open_with(REGISTRY_FOLDER, false);
+    pestle_device_t* device;
+    assert_ok(pestle_context_device(context, asks[i], &device));
+    assert_int_equal(pestle_context_device_count(context, "cpu"), 3);
+    assert_null(strstr(log_text, "backend gpub: score"));
+    // This one does not say.
+    assert_non_null(strstr(log_text, "backend gpua: score"));
+    assert_ok(pestle_context_device(context, i % 2 ? "gpub" : "gpu", &device));
+    assert_string_equal(pestle_device_name(device), "gpub");
+    assert_non_null(strstr(log_text, "backend gpub: score"));
+    expect_index(context, "gpua:1", 2);
+    assert_string_equal(running(context), "thab");
+    pestle_context_release(context);
+  }
+}
+
 // A load when there are buffers: they and their devices stay what they were,
 // and only the numbers go up.
 static void test_late_load(void** state) {
@@ -371,9 +393,9 @@ int main(void) {
       cmocka_unit_test(test_all),          cmocka_unit_test(test_globs),
       cmocka_unit_test(test_filters),      cmocka_unit_test(test_best),
       cmocka_unit_test(test_search_paths), cmocka_unit_test(test_log_levels),
-      cmocka_unit_test(test_indices),      cmocka_unit_test(test_late_load),
-      cmocka_unit_test(test_properties),   cmocka_unit_test(test_cpu_memory),
-      cmocka_unit_test(test_gpu_memory),
+      cmocka_unit_test(test_indices),      cmocka_unit_test(test_put_off),
+      cmocka_unit_test(test_late_load),    cmocka_unit_test(test_properties),
+      cmocka_unit_test(test_cpu_memory),   cmocka_unit_test(test_gpu_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
