@@ -19,6 +19,8 @@ FORBIDDEN = {
     "printf", "puts", "putchar", "perror", "stdout", "stderr",
     "__printf_chk", "vprintf",
 }
+# Ends children that it made itself, and nothing else.
+MAY_EXIT = "runtime/plugin_child_posix.c"
 PLUGIN_EXPORTS = {
     "pestle_backend_abi_info", "pestle_backend_score", "pestle_backend_init",
     # GDB looks for these two names.
@@ -102,6 +104,16 @@ def check_exports(source, build, exported, run_only, problems):
         problems.append(f"libpestle.so does not export {name} of {path}")
 
 
+def exits(source):
+    """The library's files that call _exit(), but for the one that may."""
+    for folder in ("base", "ir", "frontend", "passes", "codegen", "runtime"):
+        for path in sorted((source / folder).rglob("*.c")):
+            name = path.relative_to(source).as_posix()
+            text = path.read_text(encoding="utf-8")
+            if name != MAY_EXIT and re.search(r"\b_exit\(", text):
+                yield f"{name} calls _exit"
+
+
 def check_library(source, build, problems):
     library = build / "libpestle.so"
     if soname(library) != "libpestle.so.0":
@@ -112,8 +124,9 @@ def check_library(source, build, problems):
     run_only = "PESTLE_RUNTIME_ONLY:BOOL=ON" in cache
     check_exports(source, build, defined, run_only, problems)
     for _, name in symbols(library, "--undefined-only"):
-        if name in FORBIDDEN:
+        if name in FORBIDDEN - {"_exit"}:
             problems.append(f"libpestle.so calls {name}")
+    problems += exits(source)
     for name in needed(library):
         if not NEEDED.match(name):
             problems.append(f"libpestle.so needs {name}")

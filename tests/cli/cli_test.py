@@ -268,8 +268,8 @@ class CommandLine(Case):
         with open(bad, "w") as file:
             file.write("no library")
         text = self.succeed("plugins", "--why", "--backend-path", self.folder)
-        self.assertIn("searched:\n         " + self.folder, text)
-        self.assertIn("not loadable: " + bad, text)
+        self.assertIn(f"searched:\n         {self.folder}", text)
+        self.assertIn(f"not loadable: {bad}", text)
         self.assertRegex(text, r"(?m)^ +used: score 1 is above 0, build ref-1$")
         self.assertRegex(text, r"(?m)^ +cpu:0 is ref$")
         self.fail_with(2, "takes list or test", "plugins", "lists")
