@@ -84,5 +84,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   return &cuda->backend;
 }
 
+#undef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_CUDA
 PESTLE_BACKEND_IMPL("cuda", PESTLE_PLUGIN_BUILD_ID, init)
 PESTLE_BACKEND_SCORE_IMPL(score)

@@ -171,5 +171,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   return &m->backend;
 }
 
+#undef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_METAL
 PESTLE_BACKEND_IMPL("metal", PESTLE_PLUGIN_BUILD_ID, init)
 PESTLE_BACKEND_SCORE_IMPL(score)

@@ -214,5 +214,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   return &v->backend;
 }
 
+#undef PESTLE_BACKEND_DEVICE_TYPE
+#define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_VULKAN
 PESTLE_BACKEND_IMPL("vulkan", PESTLE_PLUGIN_BUILD_ID, init)
 PESTLE_BACKEND_SCORE_IMPL(score)
