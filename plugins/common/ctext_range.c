@@ -53,7 +53,8 @@ static range_t of_dtype(unsigned dtype) {
 static range_t divided(range_t a, range_t b, bool remainder) {
   if (b.lo < 1 || !is_bounded(a)) return everything;
   if (!remainder) {
-    return (range_t){least(a.lo, a.lo / b.lo), most(a.hi, a.hi / b.lo)};
+    return (range_t){a.lo < 0 ? a.lo / b.lo - 1 : a.lo / b.hi,
+                     a.hi < 0 ? a.hi / b.hi : a.hi / b.lo};
   }
   return (range_t){a.lo < 0 ? -(b.hi - 1) : 0, least(most(a.hi, 0), b.hi - 1)};
 }

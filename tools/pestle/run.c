@@ -16,7 +16,13 @@ typedef struct run_t {
   pestle_tensor_t* input_views;
   pestle_tensor_t* output_views;
   double create_ms;
+  double queued_ms;  // of a run among others on a stream; 0: not measured
   PESTLE_VEC(double) run_ms;
+  // --bench on a device other than a CPU: everything lies there.
+  pestle_device_t* device;
+  pestle_stream_t* stream;
+  pestle_buffer_t** buffers;  // of inputs, then outputs
+  size_t buffer_count;
 } run_t;
 
 static double since_ms(int64_t begin_ns) {
@@ -33,6 +39,7 @@ static pestle_status_t create(run_t* run, const char* path) {
   int64_t load = pestle_clock_ns();
   PESTLE_TRY(pestle_executable_create(cli->context, run->plan, device,
                                       &run->executable));
+  run->device = device;
   cli->times.load_ms = since_ms(load);
   run->create_ms = since_ms(begin);
   if (!cli->text[CLI_SAVE_PLAN]) return NULL;
@@ -194,7 +201,86 @@ static pestle_status_t run_once(run_t* run) {
                                run->output_views, run->outputs.size, &options);
 }
 
+// --- On a device ---
+
+// A buffer of the device in place of what |view| has on the host.
+static pestle_status_t move_view(run_t* run, const cli_array_t* array,
+                                 bool writes, pestle_tensor_t* view) {
+  size_t size = (size_t)array->count * pestle_dtype_size(array->dtype);
+  pestle_buffer_t* buffer;
+  PESTLE_TRY(pestle_buffer_create(run->device, size, &buffer));
+  run->buffers[run->buffer_count++] = buffer;
+  if (writes) PESTLE_TRY(pestle_buffer_write(buffer, 0, array->data, size));
+  view->data = pestle_buffer_data(buffer);
+  view->device = pestle_device_dl(run->device);
+  return NULL;
+}
+
+static bool has_bounds(const run_t* run) {
+  for (size_t i = 0; i < run->outputs.size; ++i) {
+    if (pestle_executable_output(run->executable, i).bounded) return true;
+  }
+  return false;
+}
+
+static pestle_status_t move_to_device(run_t* run) {
+  size_t inputs = pestle_executable_input_count(run->executable);
+  size_t outputs = run->outputs.size;
+  run->buffers = PESTLE_ARENA_ARRAY(&run->cli->arena, pestle_buffer_t*,
+                                    inputs + outputs + 1);
+  if (!run->buffers) return PESTLE_OOM();
+  for (size_t i = 0; i < inputs; ++i) {
+    pestle_io_info_t info = pestle_executable_input(run->executable, i);
+    const cli_array_t* array = cli_inputs_find(&run->inputs, i, info.name);
+    PESTLE_TRY(move_view(run, array, true, &run->input_views[i]));
+  }
+  for (size_t i = 0; i < outputs; ++i) {
+    PESTLE_TRY(
+        move_view(run, &run->outputs.data[i], false, &run->output_views[i]));
+  }
+  return pestle_stream_create(run->device, &run->stream);
+}
+
+static pestle_status_t queue_once(run_t* run) {
+  return pestle_executable_run(run->executable, run->stream, run->input_views,
+                               pestle_executable_input_count(run->executable),
+                               run->output_views, run->outputs.size, NULL);
+}
+
+// Each run with the wait for it, then as many that follow each other.
+static pestle_status_t bench_on_device(run_t* run) {
+  int64_t count = run->cli->count[CLI_BENCH];
+  PESTLE_TRY(move_to_device(run));
+  for (int i = 0; i < 3; ++i)  // the second one may be recorded
+    PESTLE_TRY(queue_once(run));
+  PESTLE_TRY(pestle_stream_synchronize(run->stream));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t begin = pestle_clock_ns();
+    PESTLE_TRY(queue_once(run));
+    PESTLE_TRY(pestle_stream_synchronize(run->stream));
+    double ms = since_ms(begin);
+    if (!pestle_vec_push(&run->run_ms, ms)) return PESTLE_OOM();
+  }
+  int64_t begin = pestle_clock_ns();
+  for (int64_t i = 0; i < count; ++i)
+    PESTLE_TRY(queue_once(run));
+  PESTLE_TRY(pestle_stream_synchronize(run->stream));
+  run->queued_ms = since_ms(begin) / (double)count;
+  size_t inputs = pestle_executable_input_count(run->executable);
+  for (size_t i = 0; i < run->outputs.size; ++i) {
+    pestle_buffer_t* buffer = run->buffers[inputs + i];
+    PESTLE_TRY(pestle_buffer_read(buffer, 0, run->outputs.data[i].data,
+                                  pestle_buffer_size(buffer)));
+  }
+  return NULL;
+}
+
 static pestle_status_t run_all(run_t* run) {
+  bool far = run->device &&
+             pestle_device_dl(run->device).device_type != PESTLE_DEVICE_CPU;
+  if (run->cli->text[CLI_BENCH] && far && !has_bounds(run)) {
+    return bench_on_device(run);
+  }
   PESTLE_TRY(run_once(run));  // the warm-up of --bench
   for (int64_t i = 0; i < run->cli->count[CLI_BENCH]; ++i) {
     int64_t begin = pestle_clock_ns();
@@ -223,6 +309,10 @@ static pestle_status_t print_bench(const run_t* run) {
     pestle_json_f64(&json, run->run_ms.data[i]);
   }
   pestle_json_end_array(&json);
+  if (run->queued_ms > 0) {
+    pestle_json_key(&json, "queued_ms");
+    pestle_json_f64(&json, run->queued_ms);
+  }
   pestle_json_key(&json, "peak_rss_kb");
   pestle_json_i64(&json, cli_peak_rss_kb());
   pestle_json_key(&json, "import_ms");
@@ -262,6 +352,9 @@ static void run_deinit(run_t* run) {
   for (size_t i = 0; i < run->outputs.size; ++i) {
     cli_array_deinit(&run->outputs.data[i]);
   }
+  pestle_stream_release(run->stream);
+  for (size_t i = 0; i < run->buffer_count; ++i)
+    pestle_buffer_release(run->buffers[i]);
   pestle_vec_deinit(&run->outputs);
   pestle_vec_deinit(&run->run_ms);
   pestle_executable_release(run->executable);

@@ -873,3 +873,16 @@ EXPORT CUresult cuGetExportTable(const void** table, const CUuuid* id) {
   *table = NULL;
   return CUDA_ERROR_NOT_SUPPORTED;
 }
+
+// Kernels with tiles do not run here: their text is PTX.
+EXPORT CUresult cuTensorMapEncodeTiled(
+    CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
+    const cuuint64_t* extents, const cuuint64_t* strides,
+    const cuuint32_t* boxes, const cuuint32_t* steps,
+    CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+    CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  (void)map, (void)type, (void)rank, (void)base, (void)extents, (void)strides;
+  (void)boxes, (void)steps, (void)interleave, (void)swizzle, (void)promotion;
+  (void)fill;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
