@@ -67,16 +67,13 @@ pestle_status_t pestle_infer_rms_norm(pestle_infer_t* in) {
   return infer_norm(in);
 }
 
-// C1 to C7 of the StableHLO spec: x, and four numbers for each feature.
-pestle_status_t pestle_infer_batch_norm_inference(pestle_infer_t* in) {
-  if (in->spec->operand_count != 5) {
-    return PESTLE_BAD("%zu operands are given, the op takes 5",
-                      in->spec->operand_count);
-  }
+// x, then numbers for each feature: |count| operands in all.
+static pestle_status_t check_features(const pestle_infer_t* in, size_t first,
+                                      size_t count) {
   const pestle_type_t* x = pestle_in_type(in, 0);
   PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_feature_index, 0, x->rank));
   int64_t axis = pestle_in_i64(in, PESTLE_ATTR_feature_index);
-  for (size_t i = 1; i < 5; ++i) {
+  for (size_t i = first; i < count; ++i) {
     PESTLE_TRY(pestle_need_same_dtype(in, 0, i));
     PESTLE_TRY(pestle_need_rank(in, i, 1));
     const pestle_type_t* type = pestle_in_type(in, i);
@@ -87,7 +84,44 @@ pestle_status_t pestle_infer_batch_norm_inference(pestle_infer_t* in) {
         i, pestle_type_text(type).text, (long long)axis,
         pestle_type_text(x).text);
   }
+  return NULL;
+}
+
+static pestle_status_t need_operands(const pestle_infer_t* in, size_t count) {
+  if (in->spec->operand_count == count) return NULL;
+  return PESTLE_BAD("%zu operands are given, the op takes %zu",
+                    in->spec->operand_count, count);
+}
+
+// C1 to C7 of the StableHLO spec: x, and four numbers for each feature.
+pestle_status_t pestle_infer_batch_norm_inference(pestle_infer_t* in) {
+  PESTLE_TRY(need_operands(in, 5));
+  PESTLE_TRY(check_features(in, 1, 5));
   return infer_like(in);
+}
+
+// The result like x, and two of a number for each feature.
+static pestle_status_t emit_features(pestle_infer_t* in) {
+  PESTLE_TRY(infer_like(in));
+  PESTLE_TRY(pestle_emit(in, pestle_in_type(in, 1)));
+  return pestle_emit(in, pestle_in_type(in, 1));
+}
+
+pestle_status_t pestle_infer_batch_norm_training(pestle_infer_t* in) {
+  PESTLE_TRY(check_features(in, 1, 3));
+  return emit_features(in);
+}
+
+pestle_status_t pestle_infer_batch_norm_grad(pestle_infer_t* in) {
+  PESTLE_TRY(need_operands(in, 5));
+  PESTLE_TRY(check_features(in, 1, 4));
+  PESTLE_TRY(pestle_need_same_dtype(in, 0, 4));
+  const pestle_type_t *x = pestle_in_type(in, 0), *g = pestle_in_type(in, 4);
+  if (!pestle_shapes_agree(x, g)) {
+    return PESTLE_BAD("operand 0 is %s, operand 4 is %s: shapes must be equal",
+                      pestle_type_text(x).text, pestle_type_text(g).text);
+  }
+  return emit_features(in);
 }
 
 // --- Activations ---

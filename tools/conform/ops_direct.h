@@ -415,6 +415,45 @@ static inline bool build_batch_norm(instance_t* t) {
   return true;
 }
 
+// Sums of up to as many terms as a feature has, divided by deviations of 0.3 at
+// least (epsilon is 0.1) and their cubes.
+static inline bool build_batch_training(instance_t* t) {
+  bool grad = t->row->op == PESTLE_OP_BATCH_NORM_GRAD;
+  t->what = t->variant ? "last axis" : "first axis";
+  int32_t rank = t->shape->rank, axis = t->variant ? rank - 1 : 0;
+  // The mean of nothing is NaN here and there.
+  if (!rank || !pestle_type_count(&(pestle_type_t){
+                   .rank = rank,
+                   .dtype = PESTLE_F32,
+                   .dims = {dim(t, 0), dim(t, 1), dim(t, 2), dim(t, 3)}})) {
+    return false;
+  }
+  pestle_type_t x = shaped(t);
+  double terms = (double)(pestle_type_count(&x) / x.dims[axis]);
+  wide_check(t, CHECK_ABSOLUTE, 60 * (1 + terms));
+  static const fill_t fills[] = {FILL_UNIT, FILL_SCALE, FILL_UNIT, FILL_SCALE,
+                                 FILL_UNIT};
+  pestle_type_t along = type_of(t->dtype, 1, &x.dims[axis]);
+  pestle_type_t types[] = {x, along, along, along, x};
+  pestle_value_t *operands[5], *y[3];
+  size_t count = grad ? 5 : 3;
+  begin(t, types, count);
+  for (size_t i = 0; i < count; ++i) {
+    t->fill[i] = fills[i];
+    operands[i] = arg(t, i);
+  }
+  if (grad) {
+    pestle_batch_norm_grad_attrs_t attrs = {sizeof(attrs), 0.1, axis};
+    assert_ok(pestle_op_batch_norm_grad(&t->b, operands, 5, &attrs, y, 3));
+  } else {
+    pestle_batch_norm_training_attrs_t attrs = {sizeof(attrs), 0.1, axis};
+    assert_ok(pestle_op_batch_norm_training(&t->b, operands[0], operands[1],
+                                            operands[2], &attrs, y, 3));
+  }
+  finish(t, y, 3);
+  return true;
+}
+
 // --- Random numbers ---
 
 // 4-bit integers have no bits of their own: they are cut from 8.

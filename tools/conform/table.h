@@ -75,6 +75,8 @@ static const row_t rows[] = {
     {PESTLE_OP_COMPLEX, FLOATS, 1, build_complex},
     {PESTLE_OP_REAL, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
     {PESTLE_OP_FFT, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, FFTS, build_fft},
+    {PESTLE_OP_BATCH_NORM_TRAINING, FLOATS, 2, build_batch_training},
+    {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, 2, build_batch_training},
     {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT, 4, build_rng_bits},
     {PESTLE_OP_RNG, PESTLE_KIND_REAL, 2, build_rng},
     {PESTLE_OP_IMAG, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX, 1, build_part},
