@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rules of cholesky and triangular_solve.
+// Type rules of cholesky, triangular_solve, lu, solve and inverse.
 #include <string.h>
 
 #include "base/mem.h"
@@ -46,6 +46,59 @@ pestle_status_t pestle_infer_triangular_solve(pestle_infer_t* in) {
         "'transpose_a' is '%s': it must be NO_TRANSPOSE, "
         "TRANSPOSE or ADJOINT",
         how);
+  }
+  return pestle_emit(in, b);
+}
+
+pestle_status_t pestle_infer_lu(pestle_infer_t* in) {
+  pestle_type_t type = *pestle_in_type(in, 0);
+  if ((type.dtype != PESTLE_F32 && type.dtype != PESTLE_F64) || type.rank < 2) {
+    return PESTLE_BAD(
+        "operand 0 is %s: it must be matrices, of rank 2 or more, of f32 or "
+        "f64",
+        pestle_type_text(&type).text);
+  }
+  PESTLE_TRY(pestle_emit(in, &type));
+  int64_t rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1];
+  if ((rows == 0) != (columns == 0)) {
+    return PESTLE_BAD(
+        "operand 0 is %s: a matrix without rows or columns has no "
+        "factors",
+        pestle_type_text(&type).text);
+  }
+  // One more axis is gone: the columns.
+  pestle_type_t order = type;
+  order.dtype = PESTLE_I32;
+  --order.rank;
+  pestle_type_t pivots = order;
+  bool known = pestle_dim_known(rows) && pestle_dim_known(columns);
+  pivots.dims[order.rank - 1] = !known           ? PESTLE_DIM_DYNAMIC
+                                : rows < columns ? rows
+                                                 : columns;
+  PESTLE_TRY(pestle_emit(in, &pivots));
+  return pestle_emit(in, &order);
+}
+
+pestle_status_t pestle_infer_inverse(pestle_infer_t* in) {
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(check_square(in));
+  return pestle_emit(in, pestle_in_type(in, 0));
+}
+
+pestle_status_t pestle_infer_solve(pestle_infer_t* in) {
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(check_square(in));
+  PESTLE_TRY(pestle_need_same_dtype(in, 0, 1));
+  const pestle_type_t *a = pestle_in_type(in, 0), *b = pestle_in_type(in, 1);
+  PESTLE_TRY(pestle_need_rank(in, 1, a->rank));
+  bool fits = true;
+  for (int i = 0; i < a->rank - 1; ++i)
+    fits = fits && pestle_dims_agree(a->dims[i], b->dims[i]);
+  if (!fits) {
+    return PESTLE_BAD(
+        "operand 0 is %s, operand 1 is %s: all axes but the last "
+        "must have the same extents",
+        pestle_type_text(a).text, pestle_type_text(b).text);
   }
   return pestle_emit(in, b);
 }

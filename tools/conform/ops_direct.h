@@ -392,6 +392,45 @@ static inline bool build_solve(instance_t* t) {
   return true;
 }
 
+// The rows of a dominant diagonal upside down: each step finds its pivot at the
+// other end, whatever is rounded before.
+static inline pestle_value_t* turned_over(instance_t* t, pestle_value_t* a) {
+  int64_t axis = a->type->rank - 2;
+  pestle_reverse_attrs_t attrs = {sizeof(attrs), i64s(&axis, 1)};
+  assert_ok(pestle_op_reverse(&t->b, a, &attrs, &a));
+  return a;
+}
+
+// Variant 0: as it is; 1: upside down; of lu 2: more rows, 3: more columns.
+// solve and inverse take narrow floats and compute in f32.
+static inline bool build_lu(instance_t* t) {
+  static const char* const names[] = {"", "upside down", "tall", "wide"};
+  bool lu = t->row->op == PESTLE_OP_LU, solves = t->row->op == PESTLE_OP_SOLVE;
+  t->what = names[t->variant];
+  int64_t n = order_of(t), more = n ? 3 : 0;
+  pestle_type_t types[2] = {matrices(t, n + (t->variant == 2 ? more : 0),
+                                     n + (t->variant == 3 ? more : 0)),
+                            matrices(t, n, dim(t, 0) + 1)};
+  t->fill[0] = t->fill[1] = FILL_UNIT;
+  t->check = CHECK_ABSOLUTE;
+  t->terms = 80;
+  begin(t, types, solves ? 2 : 1);
+  pestle_value_t *a = with_diagonal(t, arg(t, 0), 24), *y[3];
+  if (t->variant) a = turned_over(t, a);
+  if (lu) {
+    pestle_type_t wide = *a->type;
+    if (wide.dtype != PESTLE_F64) wide.dtype = PESTLE_F32;
+    assert_ok(pestle_op_convert(&t->b, a, NULL, wide, &a));
+    assert_ok(pestle_op_lu(&t->b, a, NULL, y, 3));
+  } else if (solves) {
+    assert_ok(pestle_op_solve(&t->b, a, arg(t, 1), NULL, y));
+  } else {
+    assert_ok(pestle_op_inverse(&t->b, a, NULL, y));
+  }
+  finish(t, y, lu ? 3 : 1);
+  return true;
+}
+
 // With |x| <= 1, a deviation of 0.77 at least and factors of 1.5 at most, six
 // roundings of numbers up to 4.
 static inline bool build_batch_norm(instance_t* t) {
