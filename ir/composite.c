@@ -53,6 +53,20 @@ pv_t* pestle_decompose_log_softmax(pestle_steps_t* s) {
                 PESTLE_SUB(s, d, pestle_step_spread(s, log, dimensions_of(s))));
 }
 
+// logsumexp(x) = m + log(sum(exp(x - m))), m = max(x) where that is finite, else
+// 0: rows of -inf alone, and of inf, are what they are.
+pv_t* pestle_decompose_logsumexp(pestle_steps_t* s) {
+  pv_t* x = input(s);
+  pv_t* max =
+      pestle_step_reduce(s, PESTLE_OP_MAXIMUM, x, dimensions_of(s), -INFINITY);
+  pv_t* finite = pestle_step1(s, PESTLE_OP_IS_FINITE, max);
+  max = pestle_step3(s, PESTLE_OP_SELECT, finite, max,
+                     pestle_step_splat(s, max, 0));
+  pv_t* d = PESTLE_SUB(s, x, pestle_step_spread(s, max, dimensions_of(s)));
+  pv_t* total = sum(s, pestle_step1(s, PESTLE_OP_EXP, d));
+  return output(s, PESTLE_ADD(s, max, pestle_step1(s, PESTLE_OP_LOG, total)));
+}
+
 static pv_t* mean(pestle_steps_t* s, pv_t* x) {
   pestle_i64s_t dimensions = dimensions_of(s);
   double count = 1;

@@ -24,6 +24,19 @@ pestle_status_t pestle_infer_log_softmax(pestle_infer_t* in) {
   return infer_along(in);
 }
 
+pestle_status_t pestle_infer_logsumexp(pestle_infer_t* in) {
+  bool gone[PESTLE_MAX_RANK] = {false};
+  pestle_type_t type = *pestle_in_type(in, 0);
+  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_axes(in, PESTLE_ATTR_dimensions, type.rank, gone));
+  int32_t rank = type.rank;
+  type.rank = 0;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (!gone[i]) type.dims[type.rank++] = type.dims[i];
+  }
+  return pestle_emit(in, &type);
+}
+
 // --- Norms ---
 
 // Operand |operand| has the element type of x and the shape of the axes that

@@ -159,6 +159,68 @@ pestle_status_t pestle_ref_rms_norm(const pestle_ref_call_t* call) {
   return rows(call, rms_norm_row, PESTLE_NODE_F64(call->node, epsilon));
 }
 
+// Element |index| of an array of any real dtype.
+static double real_at(pestle_dtype_t dtype, const void* data, size_t index) {
+  uint64_t wide[1];
+  double value;
+  pestle_ref_load_wide(
+      dtype, (const char*)data + index * pestle_dtype_size(dtype), 1, wide);
+  switch (pestle_ref_wide_class(dtype)) {
+    case PESTLE_REF_I64:
+      return (double)(int64_t)wide[0];
+    case PESTLE_REF_U64:
+      return (double)wide[0];
+    case PESTLE_REF_F32:
+    case PESTLE_REF_F64:
+    case PESTLE_REF_NONE:
+      break;
+  }
+  memcpy(&value, wide, sizeof(value));
+  return value;
+}
+
+// Where element |at| of x is summed, the dimensions being gone.
+static int64_t sum_place(const pestle_type_t* x, pestle_i64s_t dimensions,
+                         int64_t at) {
+  int64_t place = 0, step = 1;
+  for (int i = x->rank - 1; i >= 0; --i) {
+    bool gone = false;
+    for (size_t d = 0; d < dimensions.count; ++d)
+      gone = gone || dimensions.data[d] == i;
+    if (!gone) place += at % x->dims[i] * step;
+    if (!gone) step *= x->dims[i];
+    at /= x->dims[i];
+  }
+  return place;
+}
+
+pestle_status_t pestle_ref_logsumexp(const pestle_ref_call_t* call) {
+  const pestle_type_t* x = pestle_ref_operand_type(call, 0);
+  const pestle_type_t* type = pestle_ref_result_type(call, 0);
+  pestle_i64s_t dimensions = PESTLE_NODE_I64S(call->node, dimensions);
+  size_t count = (size_t)pestle_type_count(type);
+  double* max = pestle_alloc_array(call->allocator, 2 * count + 1, 8);
+  if (!max) return PESTLE_OOM();
+  double* sum = max + count;
+  for (size_t i = 0; i < count; ++i) {
+    max[i] = -INFINITY;
+    sum[i] = 0;
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t i = 0; i < pestle_type_count(x); ++i) {
+      int64_t at = sum_place(x, dimensions, i);
+      double v = real_at(x->dtype, call->operands[0], (size_t)i);
+      if (pass) sum[at] += exp(v - (isfinite(max[at]) ? max[at] : 0));
+      if (!pass && v > max[at]) max[at] = v;
+    }
+  }
+  for (size_t i = 0; i < count; ++i)
+    sum[i] = log(sum[i]) + (isfinite(max[i]) ? max[i] : 0);
+  pestle_ref_store_f64(type->dtype, sum, count, call->results[0]);
+  pestle_dealloc(call->allocator, max, (2 * count + 1) * 8);
+  return NULL;
+}
+
 // --- Activations ---
 
 typedef double (*map_fn_t)(double x, double p, double q);
@@ -214,26 +276,6 @@ pestle_status_t pestle_ref_hard_sigmoid(const pestle_ref_call_t* call) {
 }
 
 // --- Quantisation ---
-
-// Element |index| of an array of any real dtype.
-static double real_at(pestle_dtype_t dtype, const void* data, size_t index) {
-  uint64_t wide[1];
-  double value;
-  pestle_ref_load_wide(
-      dtype, (const char*)data + index * pestle_dtype_size(dtype), 1, wide);
-  switch (pestle_ref_wide_class(dtype)) {
-    case PESTLE_REF_I64:
-      return (double)(int64_t)wide[0];
-    case PESTLE_REF_U64:
-      return (double)wide[0];
-    case PESTLE_REF_F32:
-    case PESTLE_REF_F64:
-    case PESTLE_REF_NONE:
-      break;
-  }
-  memcpy(&value, wide, sizeof(value));
-  return value;
-}
 
 // Rounds |value| to |dtype|; what does not fit becomes the nearest that does.
 static void store_saturated(pestle_dtype_t dtype, double value, void* data,

@@ -636,7 +636,11 @@ static inline bool build_soft(instance_t* t) {
              fold_terms(t, axes, n) + 24);
   t->fill[0] = FILL_SPREAD;
   pestle_value_t *x = begin_unary(t), *y;
-  if (log) {
+  if (t->row->op == PESTLE_OP_LOGSUMEXP) {
+    t->check = CHECK_ABSOLUTE;
+    pestle_logsumexp_attrs_t attrs = {sizeof(attrs), i64s(axes, n)};
+    assert_ok(pestle_op_logsumexp(&t->b, x, &attrs, &y));
+  } else if (log) {
     pestle_log_softmax_attrs_t attrs = {sizeof(attrs), i64s(axes, n)};
     assert_ok(pestle_op_log_softmax(&t->b, x, &attrs, &y));
   } else {

@@ -56,6 +56,7 @@ static const row_t rows[] = {
     {PESTLE_OP_FUSION, ANY_KIND, 2, build_fusion},
     {PESTLE_OP_SOFTMAX, FLOATS, AXIS_CHOICES, build_soft},
     {PESTLE_OP_LOG_SOFTMAX, FLOATS, AXIS_CHOICES, build_soft},
+    {PESTLE_OP_LOGSUMEXP, FLOATS, AXIS_CHOICES, build_soft},
     {PESTLE_OP_LAYER_NORM, FLOATS, AXIS_CHOICES, build_norm},
     {PESTLE_OP_RMS_NORM, FLOATS, AXIS_CHOICES, build_norm},
     {PESTLE_OP_GELU, FLOATS, 2, build_activation},
