@@ -150,13 +150,20 @@ bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
   bool through_f64 = op == PESTLE_OP_SINE || op == PESTLE_OP_COSINE ||
                      op == PESTLE_OP_TAN || op == PESTLE_OP_ATAN2 ||
                      op == PESTLE_OP_POWER || op == PESTLE_OP_CBRT ||
-                     op == PESTLE_OP_REMAINDER;
+                     op == PESTLE_OP_REMAINDER || op == PESTLE_OP_SINC;
   *out_needs_f64 = through_f64 || dtype == PESTLE_F64;
   if (dtype != PESTLE_F32 && dtype != PESTLE_F64) return false;
   return through_f64 || op == PESTLE_OP_RSQRT || op == PESTLE_OP_EXP ||
          op == PESTLE_OP_EXPM1 || op == PESTLE_OP_LOG ||
          op == PESTLE_OP_LOG1P || op == PESTLE_OP_LOGISTIC ||
          op == PESTLE_OP_TANH || op == PESTLE_OP_ERF;
+}
+
+// sin(x) / x, and 1 at zero.
+static vm_id_t sinc(vm_t v, vm_id_t sine, vm_id_t x) {
+  vm_id_t quotient = vm_div(v, sine, x);
+  vm_id_t is_zero = vm_op2f(v, PESTLE_OP_EQ, x, 0.0);
+  return vm_select(v, is_zero, vm_const(v, 1.0), quotient);
 }
 
 static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
@@ -174,6 +181,7 @@ static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2_f64(v, a[0], a[1]);
   if (op == PESTLE_OP_POWER) return pestle_vm_pow_f64(v, a[0], a[1]);
   if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt_f64(v, a[0]);
+  if (op == PESTLE_OP_SINC) return sinc(v, pestle_vm_sine_f64(v, a[0]), a[0]);
   return pestle_vm_fmod_f64(v, a[0], a[1]);
 }
 
@@ -192,6 +200,7 @@ static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2(v, a[0], a[1]);
   if (op == PESTLE_OP_POWER) return pestle_vm_pow(v, a[0], a[1]);
   if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt(v, a[0]);
+  if (op == PESTLE_OP_SINC) return sinc(v, pestle_vm_sine(v, a[0]), a[0]);
   return pestle_vm_fmod(v, a[0], a[1]);
 }
 
