@@ -96,6 +96,9 @@ PESTLE_NODISCARD pestle_status_t cli_own_path(pestle_arena_t* arena,
 // be run. |arguments| end with NULL.
 PESTLE_NODISCARD pestle_status_t cli_become(const char* path,
                                             const char* const* arguments);
+// Runs |command| in the shell: its exit code, or 128 and the signal that ended
+// it.
+int cli_run_command(const char* command);
 
 // --- Verbs ---
 
@@ -104,6 +107,8 @@ PESTLE_NODISCARD pestle_status_t cli_compile(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_opt(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_dump(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_explain(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_diff(cli_t* cli, int* out_exit);
+PESTLE_NODISCARD pestle_status_t cli_reduce(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit);
 PESTLE_NODISCARD pestle_status_t cli_cache(cli_t* cli, int* out_exit);

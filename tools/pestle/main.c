@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "pestle/version.h"
 
-enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64 };
+enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64, F = 128, M = 256 };
 typedef enum kind_e { FLAG, TEXT, COUNT, BYTES, LIST } kind_t;
 
 typedef struct option_t {
@@ -39,6 +39,11 @@ static const verb_t verbs[] = {
     {"dump", D, "MODEL", cli_dump, "show a model at a stage of compilation"},
     {"explain", E, "MODEL", cli_explain,
      "say why: which ops share a kernel, its layouts and schedule, the cache"},
+    {"diff", F, "MODEL WAY WAY", cli_diff,
+     "run a model in two ways (ref, llvm,strict ...) and say whether the "
+     "results agree; if not, after which pass or at which kernel they part"},
+    {"reduce", M, "MODEL [WAY [WAY]] --check COMMAND", cli_reduce,
+     "make a model that fails as small as it still fails"},
     {"plugins", P, "list|test FILE|NAME", cli_plugins,
      "list the backends and their devices; hold one against the reference"},
     {"cache", C, "stats|list|verify|clear|prune", cli_cache,

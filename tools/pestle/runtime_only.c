@@ -45,4 +45,14 @@ pestle_status_t cli_dump(cli_t* cli, int* out_exit) {
   return NO_COMPILER("'pestle dump'");
 }
 
+pestle_status_t cli_diff(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle diff'");
+}
+
+pestle_status_t cli_reduce(cli_t* cli, int* out_exit) {
+  (void)cli, (void)out_exit;
+  return NO_COMPILER("'pestle reduce'");
+}
+
 #endif

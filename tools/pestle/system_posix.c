@@ -2,9 +2,11 @@
 // What the command asks of the operating system and base/ does not offer.
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -63,4 +65,11 @@ pestle_status_t cli_become(const char* path, const char* const* arguments) {
   }
   execv(path, copies);
   return PESTLE_ERROR(IO, "cannot run '%s': %s", path, strerror(errno));
+}
+
+int cli_run_command(const char* command) {
+  fflush(stdout);
+  int state = system(command);
+  if (state == -1) return 127;
+  return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
 }
