@@ -250,6 +250,13 @@ static bool is_shapeless(const pestle_value_t* value) {
          pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM);
 }
 
+// Whether operand |i| is a scalar beside others, which serves any shape; one of
+// scalars alone may be the reshaped operand.
+static bool is_beside(const pestle_node_t* node, uint32_t i) {
+  if (operand(node, i)->type->rank > 0) return false;
+  return quantises(node) ? i > 0 : node->results[0].type->rank > 0;
+}
+
 // The reshape among the operands that should come after |node|: that of a dot,
 // or one that no other operand minds. NULL if there is none.
 static const pestle_node_t* find_reshape(const pestle_node_t* node) {
@@ -258,6 +265,7 @@ static const pestle_node_t* find_reshape(const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_value_t* v = operand(node, i);
     const pestle_node_t* n = v->node;
+    if (is_beside(node, i)) continue;
     if (n && n->op == PESTLE_OP_RESHAPE) {
       if (is_dot_result(operand(n, 0))) return n;
       bool same = !found || pestle_pass_same_dims(operand(n, 0)->type,
@@ -280,16 +288,11 @@ static pestle_status_t sink(pestle_node_t* node, bool* changed,
       "works before the reshape that it read, which would part it from the "
       "op before");
   pestle_type_t type = *operand(reshape, 0)->type;
-  bool scalar = node->results[0].type->rank == 0;
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *operands[3], *inner, *result;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = operand(node, i);
-    // A scalar beside the reshaped operand serves any shape; one of scalars
-    // alone may be the reshaped operand.
-    if (operands[i]->type->rank == 0 && (quantises(node) ? i > 0 : !scalar)) {
-      continue;
-    }
+    if (is_beside(node, i)) continue;
     pestle_value_t* before =
         pestle_pass_through(operands[i], PESTLE_OP_RESHAPE);
     if (before && pestle_pass_same_dims(before->type, &type)) {

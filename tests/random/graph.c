@@ -22,7 +22,8 @@ static value_t* grow_structured(graph_t* g) {
   const row_t* row = &structured_rows[pick(g, (uint32_t)structured_row_count)];
   if (is_control(row->op) && (g->flat || g->depth > 1)) return NULL;
   pestle_dtype_t dtype = pick_dtype(g, row->kinds);
-  return dtype ? row->build(g, dtype) : NULL;
+  if (!dtype || row->without >> dtype & 1) return NULL;
+  return row->build(g, dtype);
 }
 
 void grow(graph_t* g, uint32_t count) {
@@ -102,7 +103,10 @@ graph_t* graph_make(pestle_context_t* context, uint64_t seed,
   graph_t* g = calloc(1, sizeof(*g));
   g->context = context;
   g->seed = seed;
-  g->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 77;
+  // Far from the steps of pick(), or the next seed's numbers were this one's but
+  // the first.
+  g->random = (seed + 1) * UINT64_C(0xd1342543de82ef95);
+  g->random ^= g->random >> 29;
   g->counts = counts;
   g->limit = one_in(g, 10) ? 8000 : one_in(g, 4) ? 1500 : 400;
   g->wanted = one_in(g, 8) ? 50 + pick(g, 16) : 9 + pick(g, 16);

@@ -428,12 +428,19 @@ static bool attention(const case_t* c) {
          composite(c, 2 * columns + 9 * depth + 24, 0);
 }
 
-// Up to 20 products of numbers that a few roundings change; each is rounded to
-// the type.
-static bool linear_algebra(const case_t* c) {
-  pestle_dtype_t dtype = dtype_of(c->out[0]);
-  double narrow = is_narrow(dtype) ? roundoff(dtype) * 0x1p24 : 1;
-  return composite(c, 40 * narrow, 0);
+// n products of numbers that a few roundings change, each rounded to the type.
+// What is solved for is 1/24 in size, and so is what was rounded before it was
+// divided by 24.
+static bool linear_algebra(const case_t* c, double size) {
+  value_t* out = c->out[0];
+  pestle_dtype_t dtype = dtype_of(out);
+  const pestle_type_t* a = c->in[0]->value->type;
+  double n = (double)a->dims[a->rank - 1];
+  double u = is_narrow(dtype) ? roundoff(dtype) : unit_of(dtype);
+  if (c->special || out->special || c->radius > 0) return false;
+  out->radius =
+      (2 * n + 2) * u * (size + out->largest) + 2 * ulp_at(dtype, out->largest);
+  return true;
 }
 
 static bool moves(const case_t* c) {
@@ -492,14 +499,16 @@ static bool structured(const case_t* c) {
     case PESTLE_OP_ATTENTION:
       return attention(c);
     case PESTLE_OP_CHOLESKY:
+      return linear_algebra(c, 1);
     case PESTLE_OP_TRIANGULAR_SOLVE:
-      return linear_algebra(c);
+      return linear_algebra(c, 1.0 / 23);
     default:
       return bits_only(c);
   }
 }
 
-// A radius that is no longer small beside the values tells nothing.
+// A radius that is no longer small beside the values tells little of what is
+// made of them.
 static bool is_sharp(const value_t* v) {
   pestle_dtype_t dtype = dtype_of(v);
   if (v->radius == 0) return true;
@@ -526,7 +535,8 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
   for (uint32_t i = 0; i < node->result_count; ++i) {
     out[i]->constant = known;
     if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
-    if (!is_sharp(out[i])) return false;
+    if (out[i]->radius > out[i]->largest) return false;
+    out[i]->leaf = !is_sharp(out[i]);
   }
   return true;
 }

@@ -240,8 +240,9 @@ static bool declares(pestle_op_t op, pestle_dtype_t dtype) {
   if (pestle_op_is_scalar(op))
     return pestle_dtype_is(dtype, pestle_op_info(op)->kinds);
   for (size_t i = 0; i < structured_row_count; ++i) {
-    if (structured_rows[i].op == op)
-      return pestle_dtype_is(dtype, structured_rows[i].kinds);
+    if (structured_rows[i].op != op) continue;
+    return pestle_dtype_is(dtype, structured_rows[i].kinds) &&
+           !(structured_rows[i].without >> dtype & 1);
   }
   return false;
 }

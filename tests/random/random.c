@@ -440,12 +440,14 @@ value_t* add(graph_t* g, const spec_t* spec, value_t** results) {
     pestle_node_erase(node);
     return NULL;
   }
-  pestle_dtype_t dtype = node->operand_count ? operands[0]->type->dtype
-                                             : node->results[0].type->dtype;
-  // What a select or an index counts for is the data that it moves.
-  if (spec->op == PESTLE_OP_SELECT || node->op == PESTLE_OP_IF ||
-      node->op == PESTLE_OP_CASE)
-    dtype = node->results[0].type->dtype;
+  // What an index, a flag or a counter stands beside is the data that it moves.
+  bool control = spec->op == PESTLE_OP_SELECT || spec->op == PESTLE_OP_IF ||
+                 spec->op == PESTLE_OP_CASE;
+  const pestle_value_t* data = spec->op == PESTLE_OP_WHILE ? &node->results[1]
+                               : control || !node->operand_count
+                                   ? &node->results[0]
+                                   : operands[0];
+  pestle_dtype_t dtype = data->type->dtype;
   if (g->counts) ++g->counts->by_op[spec->op][dtype];
   ++g->ops;
   for (size_t i = 0; i < spec->operand_count; ++i)

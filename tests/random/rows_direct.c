@@ -227,20 +227,23 @@ static value_t* matrix(graph_t* g, pestle_dtype_t dtype, int64_t batch,
   return add(g, &s, NULL);
 }
 
-static int64_t order(graph_t* g) {
+// Smaller where roundings are large.
+static int64_t order(graph_t* g, pestle_dtype_t dtype) {
   static const int64_t orders[] = {1, 2, 3, 5, 8, 13, 16, 20};
-  return orders[pick(g, 8)];
+  return orders[pick(g, pestle_dtype_size(dtype) == 1 ? 2
+                        : is_narrow(dtype)            ? 4
+                                                      : 8)];
 }
 
 value_t* row_cholesky(graph_t* g, pestle_dtype_t dtype) {
   spec_t s = SPEC(CHOLESKY);
-  spec_operand(&s, matrix(g, dtype, 1 + pick(g, 2), order(g)));
+  spec_operand(&s, matrix(g, dtype, 1 + pick(g, 2), order(g, dtype)));
   spec_bool(&s, PESTLE_ATTR_lower, one_in(g, 2));
   return add(g, &s, NULL);
 }
 
 value_t* row_triangular_solve(graph_t* g, pestle_dtype_t dtype) {
-  int64_t batch = 1 + pick(g, 2), n = order(g), m = 1 + pick(g, 5);
+  int64_t batch = 1 + pick(g, 2), n = order(g, dtype), m = 1 + pick(g, 5);
   bool left = one_in(g, 2);
   int64_t dims[] = {batch, left ? n : m, left ? m : n};
   spec_t s = SPEC(TRIANGULAR_SOLVE);

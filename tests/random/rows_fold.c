@@ -466,14 +466,11 @@ value_t* row_quantize(graph_t* g, pestle_dtype_t dtype) {
   return quantisation(g, x, dtype, quantised_dtype(g), PESTLE_OP_QUANTIZE);
 }
 
-// |dtype| is the quantised one where there is such.
+// |dtype| is the quantised one.
 value_t* row_dequantize(graph_t* g, pestle_dtype_t dtype) {
-  bool narrow = pestle_dtype_info(dtype)->bits <= 16 && dtype != PESTLE_I1 &&
-                dtype != PESTLE_F16 && dtype != PESTLE_BF16;
-  pestle_dtype_t q = narrow || dtype == PESTLE_I32 ? dtype : quantised_dtype(g);
-  pestle_dtype_t scale =
-      is_float(dtype) && q != dtype ? dtype : pick_dtype(g, PESTLE_KIND_FLOAT);
-  return quantisation(g, any_of(g, q, true, 0), scale, q, PESTLE_OP_DEQUANTIZE);
+  return quantisation(g, any_of(g, dtype, true, 0),
+                      pick_dtype(g, PESTLE_KIND_FLOAT), dtype,
+                      PESTLE_OP_DEQUANTIZE);
 }
 
 value_t* row_attention(graph_t* g, pestle_dtype_t dtype) {
