@@ -229,6 +229,22 @@ static pestle_status_t place_between(chain_t* c, uint32_t under,
   return NULL;
 }
 
+// What is kept between the second contraction and the result, since it is read
+// more than once: its rows of the block.
+static pestle_status_t place_behind(chain_t* c, uint32_t owner, uint32_t loop) {
+  pestle_sketch_t* k = c->k;
+  uint32_t outer;
+  for (uint32_t i = owner + 1; i < k->anchor; ++i) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
+    if (s->inlined || s->at_stage >= 0) continue;
+    PESTLE_TRY(place(c, i, k->anchor, loop));
+    s = pestle_sketch_stage(k, i);
+    PESTLE_TRY(
+        pestle_sketch_vectorise(k, i, s->roots[s->map_count - 1], 1, &outer));
+  }
+  return NULL;
+}
+
 // Folds that step with the owner: their rows in lanes.
 static pestle_status_t finish_carried(chain_t* c) {
   pestle_sketch_t* k = c->k;
@@ -297,6 +313,7 @@ static pestle_status_t schedule(chain_t* c) {
     PESTLE_TRY(place(c, owner, k->anchor, block_loop));
     PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
   }
+  PESTLE_TRY(place_behind(c, owner, block_loop));
   PESTLE_TRY(place_between(c, under, loop));
   PESTLE_TRY(finish_carried(c));
   PESTLE_TRY(place_scores(c, &under, loop));
