@@ -15,6 +15,7 @@
 //
 // dynamic_update_slice is the same with one window, which is moved inside and
 // replaces what is there: its axes are all in the groups.
+#include "base/fault.h"
 #include "codegen/direct.h"
 
 #define MAX_INPUTS 31
@@ -231,7 +232,8 @@ static pk_t find_start(scatter_t* s, position_t* at) {
         d->k, at->index, 1, pestle_direct_index(d, (int64_t)i * s->index_step));
     pk_t start = pestle_kir_cast(d->k, pestle_direct_load(d, s->starts, from),
                                  PESTLE_INDEX);
-    pk_t inside = pestle_direct_clamp(d, start, 0, s->limit[axis]);
+    int64_t most = s->limit[axis] - PESTLE_FAULT(wrong_scatter_bound);
+    pk_t inside = pestle_direct_clamp(d, start, 0, most < 0 ? 0 : most);
     fits = pestle_direct_op(d, PESTLE_OP_AND, fits,
                             pestle_direct_op(d, PESTLE_OP_EQ, start, inside));
     at->input = pestle_kir_madi(d->k, inside, s->input_stride[axis], at->input);

@@ -15,6 +15,7 @@
 // operands move with the elements that are compared, so that memory is walked
 // in order. There is no branch in the merge: which side comes next is not to be
 // foretold.
+#include "base/fault.h"
 #include "codegen/direct.h"
 
 #define MAX_OPERANDS (PESTLE_KERNEL_MAX_ARGS / 2)
@@ -61,6 +62,23 @@ static pestle_status_t merge_one(sort_t* s, const place_t* from,
     pairs[2 * i + 1] = pestle_direct_load(d, from->buffers[i], at_left);
   }
   PESTLE_TRY(pestle_direct_region(d, 0, pairs, &first));
+  if (PESTLE_FAULT(wrong_tie_order)) {
+    // Unless the left one comes strictly first.
+    for (uint32_t i = 0; i < s->count; ++i) {
+      pk_t other = pairs[2 * i];
+      pairs[2 * i] = pairs[2 * i + 1];
+      pairs[2 * i + 1] = other;
+    }
+    PESTLE_TRY(pestle_direct_region(d, 0, pairs, &first));
+    first =
+        pestle_direct_select(d, first, pestle_kir_int(d->k, PESTLE_I1, 1, 0),
+                             pestle_kir_int(d->k, PESTLE_I1, 1, 1));
+    for (uint32_t i = 0; i < s->count; ++i) {
+      pk_t other = pairs[2 * i];
+      pairs[2 * i] = pairs[2 * i + 1];
+      pairs[2 * i + 1] = other;
+    }
+  }
   pk_t done = pestle_direct_op(d, PESTLE_OP_GE, left, middle);
   pk_t some = pestle_direct_op(d, PESTLE_OP_LT, right, end);
   pk_t takes_right = pestle_direct_op(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions and memory accesses of a stage, at one point of the loop tree.
+#include "base/fault.h"
 #include "codegen/emit_internal.h"
 
 static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
@@ -254,6 +255,11 @@ static pestle_kir_id_t emit_op(pestle_emit_t* e, const pestle_expr_t* x) {
   pestle_kir_id_t args[3] = {PESTLE_KIR_NONE, PESTLE_KIR_NONE, PESTLE_KIR_NONE};
   for (int i = 0; i < 3; ++i) {
     if (x->args[i]) args[i] = pestle_emit_expr(e, x->args[i]);
+  }
+  if (x->op == PESTLE_OP_SUBTRACT && PESTLE_FAULT(swapped_operands)) {
+    pestle_kir_id_t first = args[0];
+    args[0] = args[1];
+    args[1] = first;
   }
   return pestle_kir_scalar(e->k, (pestle_op_t)x->op, args[0], args[1], args[2]);
 }

@@ -2,6 +2,7 @@
 // Folds: accumulators are set, updated in the fold's loops, combined, written.
 #include <math.h>
 
+#include "base/fault.h"
 #include "codegen/emit_internal.h"
 #include "codegen/schedule.h"
 #include "ir/neutral.h"
@@ -143,6 +144,7 @@ static void row_update(pestle_emit_t* e, uint32_t stage,
                        const pestle_nest_stage_t* s, fold_t* f) {
   pestle_kir_id_t acc = load_acc(e, stage, f, 0);
   bool masked = f->vector_fold && e->valid < (int64_t)e->lanes;
+  if (PESTLE_FAULT(dropped_tail_mask)) masked = false;
   const pestle_expr_t* x = s->values[0];
   pestle_kir_id_t next;
   if (f->fused && !masked) {
@@ -221,6 +223,7 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
 
 static bool init_is_neutral(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->inits[0];
+  if (PESTLE_FAULT(wrong_reduction_start)) return true;
   if (x->kind != PESTLE_EXPR_CONST) return false;
   pestle_dtype_t dtype = (pestle_dtype_t)x->dtype;
   double f;

@@ -4,6 +4,7 @@
 // any f32, rounded when it is stored); a 4-bit integer becomes one of 8 bits.
 // Where the target cannot even cast, or cannot load the dtype, the bits are
 // made by integer arithmetic (legalise_bits.c) and memory is seen as integers.
+#include "base/fault.h"
 #include "base/half.h"
 #include "codegen/legalise_bits.h"
 
@@ -83,6 +84,7 @@ static bool needed(pestle_rewrite_t* r) {
 static pestle_kir_id_t wrap_nibble(pestle_rewrite_t* r, pestle_dtype_t d,
                                    pestle_kir_id_t x) {
   vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
+  if (PESTLE_FAULT(lost_wrap)) return x;
   if (d == PESTLE_U4) return vm_op2i(v, PESTLE_OP_AND, x, 15);
   x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 4);
   return vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 4);
@@ -105,7 +107,9 @@ static pestle_kir_id_t decode(pestle_rewrite_t* r, pestle_dtype_t d,
 static pestle_kir_id_t round_to(pestle_rewrite_t* r, pestle_dtype_t d,
                                 pestle_kir_id_t x) {
   if (is_nibble(d)) return wrap_nibble(r, d, x);
-  if (r->numerics == PESTLE_NUMERICS_FAST) return x;
+  if (r->numerics == PESTLE_NUMERICS_FAST || PESTLE_FAULT(lost_rounding)) {
+    return x;
+  }
   if (can_cast(r, d)) {
     return pestle_kir_cast(r->to, pestle_kir_cast(r->to, x, d), PESTLE_F32);
   }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "codegen/lower_internal.h"
 
 static pestle_dtype_t accumulator(pestle_dtype_t dtype) {
@@ -261,7 +262,8 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
       at = pestle_lin_add(nest, at,
                           pestle_lin_scale(nest, fold[f++], dilation.data[d]));
     }
-    at = pestle_lin_add(nest, at, pestle_lin_const(nest, -padding.data[2 * d]));
+    int64_t low = padding.data[2 * d + PESTLE_FAULT(wrong_window_padding)];
+    at = pestle_lin_add(nest, at, pestle_lin_const(nest, -low));
     index[d] = pestle_lower_spread(nest, at, base.data[d], in->dims[d], &guard);
   }
   if (op == PESTLE_OP_COUNT) {
@@ -463,7 +465,8 @@ static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
   c->x[xd] = pestle_lin_add(nest, pestle_lin_scale(nest, c->map[yd], stride),
                             pestle_lin_scale(nest, c->fold[i], dilation));
-  c->w[wd] = PESTLE_NODE_I64S(node, window_reversal).data[i]
+  bool turned = PESTLE_NODE_I64S(node, window_reversal).data[i];
+  c->w[wd] = turned && !PESTLE_FAULT(lost_window_reversal)
                  ? pestle_lin_add(nest, pestle_lin_scale(nest, c->fold[i], -1),
                                   pestle_lin_const(nest, taps - 1))
                  : c->fold[i];

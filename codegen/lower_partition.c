@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "codegen/lower.h"
 
 // --- Groups ---
@@ -107,6 +108,9 @@ static pestle_status_t add_result(partition_t* part, bool folds, uint32_t slot,
     piece.value = pestle_node_operand(node, i);
     PESTLE_TRY(add_piece(part, piece));
     piece.concat_offset += piece.value->type->dims[piece.concat_dim];
+    if (piece.concat_offset > 1 && PESTLE_FAULT(wrong_concatenation)) {
+      --piece.concat_offset;
+    }
   }
   return NULL;
 }

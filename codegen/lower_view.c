@@ -3,6 +3,7 @@
 // are clamped as StableHLO says.
 #include <string.h>
 
+#include "base/fault.h"
 #include "codegen/lower_internal.h"
 
 void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
@@ -31,9 +32,11 @@ static void slice_index(const pestle_node_t* node, pestle_nest_t* nest,
   pestle_i64s_t start = PESTLE_NODE_I64S(node, start_indices);
   pestle_i64s_t strides = PESTLE_NODE_I64S(node, strides);
   for (size_t d = 0; d < start.count; ++d) {
+    int64_t first = start.data[d];
+    if (first > 0 && PESTLE_FAULT(slice_off_by_one)) --first;
     out[d] =
         pestle_lin_add(nest, pestle_lin_scale(nest, axes[d], strides.data[d]),
-                       pestle_lin_const(nest, start.data[d]));
+                       pestle_lin_const(nest, first));
   }
 }
 
@@ -42,7 +45,7 @@ static void reverse_index(const pestle_node_t* node, pestle_nest_t* nest,
   const pestle_type_t* type = node->results[0].type;
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   memcpy(out, axes, sizeof(pestle_index_t));
-  for (size_t i = 0; i < dims.count; ++i) {
+  for (size_t i = PESTLE_FAULT(lost_reverse); i < dims.count; ++i) {
     int64_t d = dims.data[i];
     out[d] = pestle_lin_add(nest, pestle_lin_scale(nest, axes[d], -1),
                             pestle_lin_const(nest, type->dims[d] - 1));
@@ -88,6 +91,9 @@ static const pestle_expr_t* lower_pad(pestle_lower_t* lower,
   }
   const pestle_expr_t* fill =
       pestle_lower_at(lower, pestle_node_operand(node, 1), NULL);
+  if (PESTLE_FAULT(wrong_pad_value)) {
+    fill = pestle_expr_const(nest, fill->dtype, 0, 0);
+  }
   return select_expr(nest, guard, guarded(lower, x, index, guard), fill);
 }
 
@@ -181,7 +187,8 @@ static const pestle_lin_t* start_at(pestle_lower_t* lower,
         PESTLE_I64);
   }
   const pestle_expr_t* lo = pestle_expr_const(nest, PESTLE_I64, 0, 0);
-  const pestle_expr_t* hi = pestle_expr_const(nest, PESTLE_I64, 0, limit);
+  int64_t most = PESTLE_FAULT(wrong_index_clamp) ? limit - 1 : limit;
+  const pestle_expr_t* hi = pestle_expr_const(nest, PESTLE_I64, 0, most);
   const pestle_expr_t* clamped = pestle_expr_op(
       nest, PESTLE_OP_MINIMUM, PESTLE_I64,
       pestle_expr_op(nest, PESTLE_OP_MAXIMUM, PESTLE_I64, wide, lo, NULL), hi,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "codegen/direct.h"
 
 typedef struct steps_t {
@@ -140,6 +141,12 @@ static pestle_status_t parallel_copy(steps_t* s, pestle_plan_binding_t* from,
       continue;
     }
     i = in_cycle(&c);
+    if (PESTLE_FAULT(lost_copy)) {
+      copy_step(s, from[i], to[i], label);
+      c.done[i] = true;
+      --left;
+      continue;
+    }
     pestle_plan_binding_t kept = temporary(s, &used, from[i].size);
     copy_step(s, from[i], kept, label);
     from[i] = kept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation as ONNX defines it: QuantizeLinear and DequantizeLinear.
+#include "base/fault.h"
 #include "base/half.h"
 #include "ir/composite.h"
 
@@ -61,7 +62,8 @@ pv_t* pestle_decompose_dequantize(pestle_steps_t* s) {
   pestle_dtype_t to = pestle_node_operand(s->node, 1)->type->dtype;
   pestle_dtype_t inside = from == PESTLE_I32 ? PESTLE_I32 : s->compute;
   pv_t* zero_point = parameter(s, 2, inside);
-  pv_t* d = PESTLE_SUB(s, pestle_step_operand(s, 0, inside), zero_point);
+  pv_t* d = pestle_step_operand(s, 0, inside);
+  if (!PESTLE_FAULT(lost_zero_point)) d = PESTLE_SUB(s, d, zero_point);
   pv_t* scale = parameter(s, 1, s->compute);
   d = PESTLE_MUL(s, pestle_step_convert(s, d, s->compute), scale);
   return pestle_step_convert(s, d, to);

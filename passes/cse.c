@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "passes/util.h"
@@ -65,6 +66,7 @@ static uint64_t hash_attr(uint64_t hash, const pestle_attr_t* attr) {
     case PESTLE_ATTR_KIND_STR:
       return mix(hash, pestle_hash64(attr->as.str, strlen(attr->as.str)));
     case PESTLE_ATTR_KIND_I64S:
+      if (PESTLE_FAULT(cse_without_attributes)) return hash;
       for (size_t i = 0; i < attr->as.i64s.count; ++i) {
         hash = mix(hash, (uint64_t)attr->as.i64s.data[i]);
       }
@@ -96,7 +98,8 @@ static bool equal_attr(const pestle_attr_t* a, const pestle_attr_t* b) {
     case PESTLE_ATTR_KIND_STR:
       return !strcmp(a->as.str, b->as.str);
     case PESTLE_ATTR_KIND_I64S:
-      return pestle_pass_i64s_equal(a->as.i64s, b->as.i64s);
+      return PESTLE_FAULT(cse_without_attributes) ||
+             pestle_pass_i64s_equal(a->as.i64s, b->as.i64s);
     case PESTLE_ATTR_KIND_TYPE:
       return pestle_type_equal(a->as.type, b->as.type);
     case PESTLE_ATTR_KIND_ELEMENTS:

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "passes/fuse.h"
 #include "passes/util.h"
 
@@ -67,6 +68,7 @@ static void sort_contracted(side_t* lhs, side_t* rhs) {
     for (size_t j = i; j > 0 && lhs->contract[j] < lhs->contract[j - 1]; --j) {
       int64_t l = lhs->contract[j], r = rhs->contract[j];
       lhs->contract[j] = lhs->contract[j - 1];
+      if (PESTLE_FAULT(unsorted_contraction)) r = rhs->contract[j - 1];
       rhs->contract[j] = rhs->contract[j - 1];
       lhs->contract[j - 1] = l;
       rhs->contract[j - 1] = r;

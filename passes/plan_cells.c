@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives every value of the function and of the bodies in it a cell and every
 // cell the interval in which it is live.
+#include "base/fault.h"
 #include "base/mem.h"
 #include "passes/fuse.h"
 #include "passes/plan.h"
@@ -139,7 +140,7 @@ static void extend(const pestle_planner_t* p, const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_value_t* v = pestle_node_operand(node, i);
     pestle_cell_t* cell = pestle_plan_cell_of(p, v);
-    int64_t last = last_read(v, node);
+    int64_t last = last_read(v, node) - PESTLE_FAULT(short_lifetime);
     if (last > cell->end) cell->end = last;
   }
 }

@@ -2,6 +2,7 @@
 // Lets a result take the storage of an operand that dies: of a fusion that
 // reads the operand only where it writes, of an op that changes its operand, and
 // of a loop whose state begins as a value that nobody needs afterwards.
+#include "base/fault.h"
 #include "base/mem.h"
 #include "passes/fuse.h"
 #include "passes/plan.h"
@@ -54,6 +55,7 @@ static const pestle_planned_t* planned(const pestle_planner_t* p,
 static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
                       int64_t position) {
   const pestle_cell_t* cell = pestle_plan_cell_of(p, value);
+  if (PESTLE_FAULT(early_in_place)) position = cell->end;
   return cell->storage == PESTLE_STORAGE_ARENA && cell->end == position &&
          cell->begin < position && planned(p, value)->offset == 0 &&
          cell->size == (int64_t)pestle_type_bytes(value->type);

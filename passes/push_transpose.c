@@ -454,7 +454,8 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
     case PESTLE_OP_GATHER:
       return push_gather(p, out);
     default:
-      return pestle_fuse_is_elementwise(p->node)
+      // A map's region would have to be copied.
+      return pestle_fuse_is_elementwise(p->node) && !p->node->region_count
                  ? push_all(p, out)
                  : stay(p, PESTLE_LAYOUT_NO_FORM);
   }

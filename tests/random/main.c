@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle-random [--device NAME] [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
 //               [--timeout SECONDS] [--counts] [--least N] [--until-failure]
-//               [--print SEED] [--dump FOLDER]
+//               [--print SEED] [--dump FOLDER] [--optional]
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
 // wrong. --counts prints how often each op met each dtype; --least fails where
-// it was less than N times; --dump writes the module and inputs of what fails.
+// it was less than N times; --dump writes the module and inputs of what fails;
+// with --optional a device that is not there is exit code 77, which skips a
+// test.
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,7 +28,7 @@ typedef struct settings_t {
   uint64_t first, last, print;
   int jobs, timeout;
   uint64_t least;
-  bool counts, until_failure, printing;
+  bool counts, until_failure, printing, optional;
 } settings_t;
 
 // Shared by the workers.
@@ -129,20 +131,22 @@ static void print_module(const graph_t* g, const char* folder) {
 
 // --- Workers ---
 
-static pestle_context_t* open_device(const char* name,
+static pestle_context_t* open_device(const settings_t* s,
                                      pestle_device_t** out_device) {
   pestle_context_t* context;
   pestle_context_options_t options = {.struct_size = sizeof(options),
                                       .use_environment = true,
                                       .no_cache = true};
   pestle_status_t status = pestle_context_create(&options, &context);
-  if (!status) status = pestle_context_device(context, name, out_device);
+  if (!status) status = pestle_context_device(context, s->device, out_device);
   if (!status) return context;
+  bool missing = pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND ||
+                 pestle_status_code(status) == PESTLE_STATUS_UNAVAILABLE;
   char text[1024];
   pestle_status_format(status, text, sizeof(text));
   fprintf(stderr, "pestle-random: %s\n", text);
   pestle_status_release(status);
-  exit(2);
+  exit(s->optional && missing ? 77 : 2);
 }
 
 static bool run_seed(const settings_t* s, pestle_context_t* context,
@@ -167,7 +171,7 @@ static bool run_seed(const settings_t* s, pestle_context_t* context,
 
 static void work(const settings_t* s, shared_t* shared, int job) {
   pestle_device_t* device;
-  pestle_context_t* context = open_device(s->device, &device);
+  pestle_context_t* context = open_device(s, &device);
   for (int i = 0; i < GRAPHS_A_WORKER && !atomic_load(&shared->stop); ++i) {
     uint64_t seed = atomic_fetch_add(&shared->next, 1);
     if (seed > s->last) break;
@@ -195,7 +199,9 @@ static pid_t start(const settings_t* s, shared_t* shared, int job) {
 static bool note_end(const settings_t* s, shared_t* shared, int job,
                      int state) {
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return false;
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 2) exit(2);
+  bool no_device =
+      WIFEXITED(state) && (WEXITSTATUS(state) == 2 || WEXITSTATUS(state) == 77);
+  if (no_device) exit(WEXITSTATUS(state));
   uint64_t seed = shared->current[job];
   atomic_fetch_add(&shared->crashes, 1);
   if (s->until_failure) atomic_store(&shared->stop, true);
@@ -346,6 +352,8 @@ static void parse(int argc, char** argv, settings_t* s) {
       s->least = strtoull(value_of(argc, argv, &i), NULL, 10);
     } else if (!strcmp(a, "--counts")) {
       s->counts = true;
+    } else if (!strcmp(a, "--optional")) {
+      s->optional = true;
     } else if (!strcmp(a, "--until-failure")) {
       s->until_failure = true;
     } else if (!strcmp(a, "--dump")) {
@@ -369,7 +377,7 @@ int main(int argc, char** argv) {
   if (!rows_are_complete()) return 3;
   if (s.printing) {
     pestle_device_t* device;
-    pestle_context_t* context = open_device(s.device, &device);
+    pestle_context_t* context = open_device(&s, &device);
     bool same = run_seed(&s, context, device, s.print, NULL);
     pestle_context_release(context);
     return same ? 0 : 1;

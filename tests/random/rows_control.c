@@ -164,6 +164,10 @@ static pestle_region_t* loop_body(graph_t* g, loop_t* l,
   grow(g, 2 + pick(g, 5));
   for (size_t i = 1; i <= l->count; ++i) {
     next[i] = of_type(g, &types[i], false);
+    // States that change places need a copy in between.
+    size_t other = 1 + pick(g, (uint32_t)l->count);
+    if (one_in(g, 2) && pestle_type_equal(&types[i], &types[other]))
+      next[i] = args[other];
     if (!next[i]) next[i] = args[i];
   }
   end_block(g, next, l->count + 1);

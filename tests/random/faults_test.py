@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves the random graphs: each fault that is planted in the compiler is found
+within 2,000 of them, and without one nothing is.
+
+    tests/random/faults_test.py [FAULT...]
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+GRAPHS = 2000
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def planted():
+    """The names of PESTLE_FAULT(name) in the sources."""
+    names = set()
+    for folder in ("ir", "passes", "codegen"):
+        for path in sorted((SOURCE / folder).glob("*.c")):
+            names.update(re.findall(r"PESTLE_FAULT\((\w+)\)",
+                                    path.read_text()))
+    return sorted(names)
+
+
+def run(program, fault, graphs):
+    """The first seed that differs, or None, and the line that says so."""
+    env = dict(os.environ)
+    if fault:
+        env["PESTLE_FAULT"] = fault
+    # A fault may well make a loop that does not end.
+    command = [program, "--device", "llvm", "--seeds", str(graphs),
+               "--until-failure", "--timeout", "20"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True,
+                          check=False)
+    found = re.search(r"^seed (\d+) on .*$", done.stdout, re.M)
+    if not found and done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return (int(found[1]), found[0]) if found else (None, "")
+
+
+def main():
+    build = pathlib.Path(os.environ["PESTLE_BUILD_DIR"])
+    program = build / "tests" / "bin" / "pestle-random-faults"
+    if not list((build / "backends").glob("libpestle-llvm-*")):
+        print("the llvm backend is not built")
+        return 77
+    names = sys.argv[1:] or planted()
+    missed = []
+    for name in names:
+        seed, line = run(program, name, GRAPHS)
+        print(f"{name:24} {seed or 'MISSED':>6}  {line[:110]}", flush=True)
+        if seed is None:
+            missed.append(name)
+    if len(names) < 20 and not sys.argv[1:]:
+        missed.append(f"only {len(names)} faults are planted")
+    seed, line = run(program, None, 50)
+    if seed is not None:
+        missed.append(f"without a fault: {line}")
+    print(f"{len(names)} faults planted; missed: {', '.join(missed) or 'none'}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
