@@ -89,7 +89,8 @@ class Case(unittest.TestCase):
 
 class CommandLine(Case):
     def test_help_lists_every_option(self):
-        verbs = {"R": "run", "D": "dump", "P": "plugins", "C": "cache",
+        verbs = {"F": "diff", "M": "reduce",
+                 "R": "run", "D": "dump", "P": "plugins", "C": "cache",
                  "O": "opt", "K": "compile", "E": "explain"}  # fmt: skip
         options = read_options()
         self.assertGreater(len(options), 25)

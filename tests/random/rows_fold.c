@@ -242,7 +242,7 @@ value_t* row_dot_general(graph_t* g, pestle_dtype_t dtype) {
     uint32_t k = pick(g, 4);
     if (k == 0)
       batch[nb++] = i;
-    else if (k == 1 || (i == type->rank - 1 && !nc))
+    else if (k < 3 || (i == type->rank - 1 && !nc))
       sums[nc++] = i;
     else
       free_axes[nf++] = i;
@@ -263,6 +263,14 @@ value_t* row_dot_general(graph_t* g, pestle_dtype_t dtype) {
     lhs_c[i] = sums[i];
     rhs_c[i] = places[nb + i];
     other[places[nb + i]] = type->dims[sums[i]];
+  }
+  // Pairs of summed axes may be in any order.
+  if (nc > 1 && one_in(g, 2)) {
+    int64_t l = lhs_c[0], r = rhs_c[0];
+    lhs_c[0] = lhs_c[nc - 1];
+    rhs_c[0] = rhs_c[nc - 1];
+    lhs_c[nc - 1] = l;
+    rhs_c[nc - 1] = r;
   }
   for (int32_t i = 0; i < own; ++i)
     other[places[nb + nc + i]] = extents[pick(g, 7)];

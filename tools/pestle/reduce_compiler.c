@@ -319,6 +319,29 @@ static pestle_status_t drop_arguments(reduce_t* r) {
   return try_edit(r, &edit, &kept);
 }
 
+// --- Functions that nobody calls ---
+
+static pestle_status_t drop_functions(reduce_t* r) {
+  for (size_t i = 0; i < r->text.lines.size; ++i) {
+    pestle_str_t line = r->text.lines.data[i];
+    if (i == r->text.header ||
+        !pestle_str_starts_with(line, PESTLE_STR("  func.func"))) {
+      continue;
+    }
+    lines_t l;
+    bool kept;
+    PESTLE_TRY(lines_make(r, &l));
+    for (size_t k = i; k < r->text.lines.size; ++k) {
+      l.remove[k] = true;
+      if (pestle_str_equal_c(r->text.lines.data[k], "  }")) break;
+    }
+    cli_ir_edit_t edit = {.remove = l.remove};
+    PESTLE_TRY(try_edit(r, &edit, &kept));
+    if (kept) --i;  // another function has its place now
+  }
+  return NULL;
+}
+
 // --- Extents ---
 
 static bool is_digit(char c) {
@@ -424,6 +447,7 @@ static pestle_status_t reduce_all(reduce_t* r) {
   for (int64_t before = -1; before != r->kept && r->tries < r->limit;) {
     before = r->kept;
     PESTLE_TRY(drop_results(r));
+    PESTLE_TRY(drop_functions(r));
     PESTLE_TRY(make_arguments(r));
     PESTLE_TRY(forward_operands(r));
     PESTLE_TRY(make_constants(r));
@@ -457,6 +481,12 @@ static pestle_status_t append_diff(reduce_t* r, const char* a, const char* b,
   append_quoted(out, self);
   pestle_strbuf_append_c(out, " diff --quick --seed ");
   pestle_strbuf_append_i64(out, cli->count[CLI_SEED]);
+  for (int i = 0; i < 2; ++i) {
+    const char* value = cli->text[i ? CLI_ATOL : CLI_RTOL];
+    if (!value) continue;
+    pestle_strbuf_append_c(out, i ? " --atol " : " --rtol ");
+    append_quoted(out, value);
+  }
   if (cli->text[CLI_BACKENDS]) {
     pestle_strbuf_append_c(out, " --backend-path ");
     append_quoted(out, cli->text[CLI_BACKENDS]);

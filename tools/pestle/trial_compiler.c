@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
+
 // --- Ways ---
 
 static pestle_status_t with_commas(cli_t* cli, pestle_str_t text,
@@ -163,6 +165,13 @@ static bool differs(const cli_array_t* a, const cli_array_t* b, int64_t i,
   return x != y && !(fabs(x - y) <= atol + rtol * fabs(y));
 }
 
+// Two steps of narrow types are more than the usual tolerance.
+static double least_rtol(pestle_dtype_t dtype) {
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return 0;
+  uint64_t one = pestle_float_encode(dtype, 1);
+  return 2 * (pestle_float_decode(dtype, one + 1) - 1);
+}
+
 static pestle_status_t tolerance(const cli_t* cli, cli_option_t option,
                                  double otherwise, double* out) {
   *out = otherwise;
@@ -183,8 +192,9 @@ pestle_status_t cli_trial_compare(cli_t* cli, const cli_arrays_t* a,
   for (size_t k = 0; k < a->size && k < b->size; ++k) {
     const cli_array_t *x = &a->data[k], *y = &b->data[k];
     int64_t wrong = 0, first = 0;
+    double by = cli->text[CLI_RTOL] ? rtol : fmax(rtol, least_rtol(x->dtype));
     for (int64_t i = 0; i < x->count && i < y->count; ++i) {
-      if (!differs(x, y, i, rtol, atol)) continue;
+      if (!differs(x, y, i, by, atol)) continue;
       if (!wrong++) first = i;
     }
     if (!wrong) continue;
