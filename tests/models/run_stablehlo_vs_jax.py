@@ -64,7 +64,8 @@ ONNX = {"i1": "bool", "bf16": "bfloat16", "f16": "float16", "f32": "float32",
         **{d: f"uint{BITS[d]}" for d in UNSIGNED}}
 KINDS = {"K_ALL": list(NUMPY), "K_NUM": list(NUMPY), "K_BITS": ["i1", *INTS],
          "K_SIGNED": [*SIGNED, *FLOATS], "K_FLOAT": list(FLOATS),
-         "K_INT": INTS, "PESTLE_KIND_REAL": REALS}
+         "K_INT": INTS, "K_FIELD": REALS, "K_PLANE": list(FLOATS),
+         "PESTLE_KIND_REAL": REALS}  # complex types are left out
 
 
 def tensor(shape, dtype):
@@ -135,19 +136,16 @@ class Program:
                 f"{self.body}\nfunc.return {out} : {types} }} }}")
 
 
-def generic(op, operands, types, results, attrs="", regions=""):
-    names = ", ".join(f"%r{i}" for i in range(len(results)))
-    made = results[0] if len(results) == 1 else f"({', '.join(results)})"
+def generic(op, operands, types, result, attrs="", regions=""):
     attrs = f" <{{{attrs}}}>" if attrs else ""
-    return (f'{names} = "{op}"({", ".join(operands)}){attrs}{regions} : '
-            f"({', '.join(types)}) -> {made}").replace(
-                names, names if len(results) == 1 else names, 1)
+    return (f'%r0 = "{op}"({", ".join(operands)}){attrs}{regions} : '
+            f"({', '.join(types)}) -> {result}")
 
 
 def simple(op, dtype, args, result, attrs="", what="", regions="", tolerance=0):
     """An op whose operands are the arguments, with one result."""
     body = generic(op, [f"%a{i}" for i in range(len(args))],
-                   [tensor(s, d) for s, d, _ in args], [result], attrs, regions)
+                   [tensor(s, d) for s, d, _ in args], result, attrs, regions)
     return Program(op, dtype, what, args, body, [result], tolerance)
 
 
@@ -622,8 +620,11 @@ def run_all(options):
     skipped = collections.Counter()
     refused = collections.defaultdict(list)
     xla, rng = Xla(), np.random.default_rng(7)
-    batch, inputs, expected, counts = [], [], [], collections.Counter()
-    covered, bad = set(), []
+    covered, bad, counts = set(), [], collections.Counter()
+
+    def report(line):
+        print(line, flush=True)
+        bad.append(line)
 
     def judge(items, results):
         for p, arrays, want, got in items:
@@ -632,7 +633,7 @@ def run_all(options):
             counts["different" if text else "same"] += 1
             covered.add((p.op, p.dtype))
             if text:
-                bad.append(f"{p.name()}: {text}")
+                report(f"{p.name()}: {text}")
 
     def flush(part):
         """Runs a batch; one that fails is halved until the program is found."""
@@ -646,14 +647,14 @@ def run_all(options):
             flush(part[len(part) // 2:])
         elif error:
             counts["failed"] += 1
-            bad.append(f"{part[0][0].name()}: {error[:300]}")
+            report(f"{part[0][0].name()}: {error[:300]}")
         else:
             judge([(p, a, w, g) for (p, a, w), g in zip(part, results)],
                   results)
 
     part = []
     for p in programs(skipped):
-        if options.only and options.only not in p.op:
+        if options.only and not re.search(options.only, p.op):
             continue
         arrays = [values(rng, s, d, fill) for s, d, fill in p.args]
         try:
@@ -673,7 +674,7 @@ def run_all(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="llvm")
-    parser.add_argument("--only", help="part of an op's name")
+    parser.add_argument("--only", help="a pattern that an op's name must have")
     parser.add_argument("--refused", action="store_true",
                         help="list what XLA refuses")
     build = pathlib.Path(os.environ.get("PESTLE_BUILD_DIR",
@@ -684,8 +685,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         options.folder = options.keep or os.path.join(folder, "batch")
         counts, covered, bad, skipped, refused = run_all(options)
-    for line in bad:
-        print(line)
     for reason, n in skipped.items():
         print(f"left out: {reason}")
     left = sum(map(len, refused.values()))

@@ -283,10 +283,8 @@ static bool print_counts(const settings_t* s, const counts_t* c) {
     }
     if (s->counts) printf("\n");
   }
-  printf(
-      "%zu pairs of op and dtype, each at least %llu times; complex types "
-      "are left out\n",
-      pairs, (unsigned long long)fewest);
+  printf("%zu pairs of op and dtype, each at least %llu times\n", pairs,
+         (unsigned long long)fewest);
   return rare == 0;
 }
 
@@ -302,7 +300,21 @@ static void merge(counts_t* all, const counts_t* c) {
   all->long_graphs += c->long_graphs;
 }
 
-// Every op that runs has a row here: only terminators have none of their own.
+// Ops that take or make complex numbers, which graphs do not hold yet, and the
+// generators, which tests/unit/codegen holds to the published numbers.
+static const pestle_op_t left_out[] = {
+    PESTLE_OP_COMPLEX, PESTLE_OP_REAL, PESTLE_OP_IMAG,
+    PESTLE_OP_FFT,     PESTLE_OP_RNG,  PESTLE_OP_RNG_BIT_GENERATOR};
+enum { LEFT_OUT = sizeof(left_out) / sizeof(left_out[0]) };
+
+static void print_left_out(void) {
+  printf("left out: complex types");
+  for (size_t i = 0; i < LEFT_OUT; ++i)
+    printf(", %s", pestle_op_info(left_out[i])->name);
+  printf("\n");
+}
+
+// Every op that runs has a row here or is left out: only terminators have none.
 static bool rows_are_complete(void) {
   bool complete = true;
   for (unsigned op = PESTLE_SCALAR_COUNT; op < PESTLE_OP_COUNT; ++op) {
@@ -310,6 +322,8 @@ static bool rows_are_complete(void) {
     bool found = info->flags & PESTLE_OP_FLAG_TERMINATOR;
     for (size_t i = 0; i < structured_row_count; ++i)
       found |= structured_rows[i].op == (pestle_op_t)op;
+    for (size_t i = 0; i < LEFT_OUT; ++i)
+      found |= left_out[i] == (pestle_op_t)op;
     if (found) continue;
     printf("op '%s' has no row in tests/random\n", info->name);
     complete = false;
@@ -390,6 +404,7 @@ int main(int argc, char** argv) {
   counts_t* all = calloc(1, sizeof(*all));
   for (int j = 0; j < s.jobs; ++j)
     merge(all, &shared->counts[j]);
+  print_left_out();
   bool often = print_counts(&s, all);
   unsigned failures = atomic_load(&shared->failures);
   unsigned crashes = atomic_load(&shared->crashes);
