@@ -92,7 +92,16 @@ install_python() {
   cp tools/requirements.txt "$stamp"
 }
 
+# Tests that want more are skipped without it.
+install_check_python() {
+  [[ -n ${PESTLE_PYTHON:-} ]] && return
+  build/venv/bin/python -m pip install -q --disable-pip-version-check \
+    -r tools/requirements-check.txt ||
+    say "without jax the comparison with XLA is skipped"
+}
+
 install_packages
 case "$1" in
-  test | check) install_python ;;
+  test) install_python ;;
+  check) install_python && install_check_python ;;
 esac
