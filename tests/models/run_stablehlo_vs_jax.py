@@ -78,10 +78,30 @@ EDGES = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -7, 10, 88, -88, 1e-3,
          1e10, -1e10, 3e38, np.inf, -np.inf, np.nan, 0.25, 100.25, -0.99]
 
 
+def neutral(op, dtype):
+    """What a fold may take in any number of times, as the specification lets
+    it: XLA drops it where no axis is folded."""
+    if op in ("add", "or", "xor", "multiply"):
+        return int(op == "multiply")
+    if dtype == "i1":
+        return int(op in ("minimum", "and"))
+    if op == "and":
+        return -1 if dtype in SIGNED else (1 << BITS[dtype]) - 1
+    if dtype in FLOATS:
+        return -16 if op == "maximum" else 16
+    low = -(1 << (BITS[dtype] - 1)) if dtype in SIGNED else 0
+    return low if op == "maximum" else low + (1 << BITS[dtype]) - 1
+
+
 def values(rng, shape, dtype, fill):
-    """An array; |fill|: edges, grid, unit, scale, or ('index', limit)."""
+    """An array; |fill|: edges, grid, unit, scale, ('index', limit), or
+    ('neutral', op)."""
     n = int(np.prod(shape, dtype=np.int64))
     kind = NUMPY[dtype]
+    if isinstance(fill, tuple) and fill[0] == "neutral":
+        wide = (np.uint64 if dtype in UNSIGNED else np.float64
+                if dtype in FLOATS else np.int64)
+        return np.full(shape, neutral(fill[1], dtype), wide).astype(kind)
     if dtype == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
     if isinstance(fill, tuple):
@@ -307,7 +327,7 @@ def folds(d):
             ulps = 8 if op == "multiply" and floats else 1 if floats else 0
             fill = "scale" if op == "multiply" else "grid"
             yield simple("stablehlo.reduce", d, [((3, 5), d, fill),
-                         ((), d, fill)], tensor(shape, d),
+                         ((), d, ("neutral", op))], tensor(shape, d),
                          f"dimensions = {array(dims)}", f"{op} {dims}",
                          region(d, f"stablehlo.{op}"), ulps)
     for op, (size, stride, base, dil, pad) in itertools.product(
@@ -315,7 +335,7 @@ def folds(d):
                                  (2, 1, 2, 1, (1, 0)), (2, 1, 1, 2, (0, 2)))):
         n = ((9 - 1) * base + 1 + sum(pad) - ((size - 1) * dil + 1)) // stride
         yield simple("stablehlo.reduce_window", d, [((2, 9), d, "grid"),
-                     ((), d, "grid")], tensor((2, n + 1), d),
+                     ((), d, ("neutral", op))], tensor((2, n + 1), d),
                      f"window_dimensions = {array([1, size])}, window_strides = "
                      f"{array([1, stride])}, base_dilations = "
                      f"{array([1, base])}, window_dilations = {array([1, dil])},"
