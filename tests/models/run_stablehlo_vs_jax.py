@@ -324,7 +324,9 @@ def folds(d):
         for dims in ([0], [1], [0, 1], []):
             shape = [n for i, n in enumerate((3, 5)) if i not in dims]
             # Products of few numbers near 1 are rounded in any order.
-            ulps = 8 if op == "multiply" and floats else 1 if floats else 0
+            # XLA rounds partial sums of 8 bits too.
+            rounds = op == "multiply" or (op == "add" and BITS[d] == 8)
+            ulps = 8 if rounds and floats else 1 if floats else 0
             fill = "scale" if op == "multiply" else "grid"
             yield simple("stablehlo.reduce", d, [((3, 5), d, fill),
                          ((), d, ("neutral", op))], tensor(shape, d),
@@ -458,7 +460,7 @@ def floats_only(d):
     yield simple("stablehlo.batch_norm_inference", d, [((4, 6), d, "unit"),
                  ((6,), d, "scale"), ((6,), d, "unit"), ((6,), d, "unit"),
                  ((6,), d, "scale")], tensor((4, 6), d),
-                 "epsilon = 1.000000e-01 : f32, feature_index = 1 : i64",
+                 "epsilon = 1.250000e-01 : f32, feature_index = 1 : i64",
                  tolerance=64)
 
 
