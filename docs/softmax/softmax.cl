@@ -43,12 +43,12 @@ void pestle_softmax_0(
   __global const float* x = (__global const float*)(x_base + x_at);
   __global float* y = (__global float*)(y_base + y_at);
   __local float part[8];
-  __local float part_2_b7_[8];
+  __local float part2[8];
   __local float pestle_exchange_5[256];
   float r;
   float acc[4];
-  float r_2_b5_;
-  float acc_2_b6_[4];
+  float r2;
+  float acc2[4];
   int pestle_lane = (((int)(get_local_id(2))) * 1 + ((int)(get_local_id(1)))) * 256 + ((int)(get_local_id(0)));
   int g_2 = (int)(get_group_id(0));
   int lx_4 = (int)(get_local_id(0));
@@ -117,15 +117,15 @@ void pestle_softmax_0(
   float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
   float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
   r = pestle_max_f32(v49, v50);
-  acc_2_b6_[0] = as_float(0x80000000u);
-  acc_2_b6_[1] = as_float(0x80000000u);
-  acc_2_b6_[2] = as_float(0x80000000u);
-  acc_2_b6_[3] = as_float(0x80000000u);
+  acc2[0] = as_float(0x80000000u);
+  acc2[1] = as_float(0x80000000u);
+  acc2[2] = as_float(0x80000000u);
+  acc2[3] = as_float(0x80000000u);
   if (v10) {
-    float v58_0 = acc_2_b6_[0];
-    float v58_1 = acc_2_b6_[1];
-    float v58_2 = acc_2_b6_[2];
-    float v58_3 = acc_2_b6_[3];
+    float v58_0 = acc2[0];
+    float v58_1 = acc2[1];
+    float v58_2 = acc2[2];
+    float v58_3 = acc2[3];
     int t14 = lx_4 * 4 + (g_2 * 1000);
     float4 t15 = vload4(0, &x[t14]);
     float v62 = r;
@@ -181,15 +181,15 @@ void pestle_softmax_0(
     float v105_1 = as_float((uint)((int)(((uint)(v96_1)) + 1065353216u))) * v104_1;
     float v105_2 = as_float((uint)((int)(((uint)(v96_2)) + 1065353216u))) * v104_2;
     float v105_3 = as_float((uint)((int)(((uint)(v96_3)) + 1065353216u))) * v104_3;
-    acc_2_b6_[0] = v58_0 + v105_0;
-    acc_2_b6_[1] = v58_1 + v105_1;
-    acc_2_b6_[2] = v58_2 + v105_2;
-    acc_2_b6_[3] = v58_3 + v105_3;
+    acc2[0] = v58_0 + v105_0;
+    acc2[1] = v58_1 + v105_1;
+    acc2[2] = v58_2 + v105_2;
+    acc2[3] = v58_3 + v105_3;
   }
-  float v109_0 = acc_2_b6_[0];
-  float v109_1 = acc_2_b6_[1];
-  float v109_2 = acc_2_b6_[2];
-  float v109_3 = acc_2_b6_[3];
+  float v109_0 = acc2[0];
+  float v109_1 = acc2[1];
+  float v109_2 = acc2[2];
+  float v109_3 = acc2[3];
   float t16 = v109_0 + v109_2;
   float t17 = v109_1 + v109_3;
   float t18 = t16 + t17;
@@ -219,20 +219,20 @@ void pestle_softmax_0(
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   float v111 = t26 + t27;
   if (v24) {
-    part_2_b7_[lx_4 / 32] = v111;
+    part2[lx_4 / 32] = v111;
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  float v117 = part_2_b7_[0];
-  float v118 = part_2_b7_[1];
-  float v119 = part_2_b7_[2];
-  float v120 = part_2_b7_[3];
-  float v121 = part_2_b7_[4];
-  float v122 = part_2_b7_[5];
-  float v123 = part_2_b7_[6];
-  float v124 = part_2_b7_[7];
+  float v117 = part2[0];
+  float v118 = part2[1];
+  float v119 = part2[2];
+  float v120 = part2[3];
+  float v121 = part2[4];
+  float v122 = part2[5];
+  float v123 = part2[6];
+  float v124 = part2[7];
   float v131 = ((v117 + v118) + (v119 + v120)) + ((v121 + v122) + (v123 + v124));
-  r_2_b5_ = v131 + 0.0f;
-  float v136 = r_2_b5_;
+  r2 = v131 + 0.0f;
+  float v136 = r2;
   float v137 = 1.0f / v136;
   if (v10) {
     int v140 = lx_4 * 4 + (g_2 * 1000);

@@ -55,14 +55,14 @@ layout(push_constant, std430) uniform pestle_arguments {
   pestle_float y;
 };
 shared float part[8];
-shared float part_2_b7_[8];
+shared float part2[8];
 void main() {
   pestle_vec4_in x_v4 = pestle_vec4_in(x);
   pestle_vec4 y_v4 = pestle_vec4(y);
   precise float r;
   precise float acc[4];
-  precise float r_2_b5_;
-  precise float acc_2_b6_[4];
+  precise float r2;
+  precise float acc2[4];
   int g_2 = int(gl_WorkGroupID.x);
   int lx_4 = int(gl_LocalInvocationID.x);
   acc[0] = uintBitsToFloat(0xff800000u);
@@ -115,15 +115,15 @@ void main() {
   precise float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
   precise float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
   r = pestle_max_f32(v49, v50);
-  acc_2_b6_[0] = uintBitsToFloat(0x80000000u);
-  acc_2_b6_[1] = uintBitsToFloat(0x80000000u);
-  acc_2_b6_[2] = uintBitsToFloat(0x80000000u);
-  acc_2_b6_[3] = uintBitsToFloat(0x80000000u);
+  acc2[0] = uintBitsToFloat(0x80000000u);
+  acc2[1] = uintBitsToFloat(0x80000000u);
+  acc2[2] = uintBitsToFloat(0x80000000u);
+  acc2[3] = uintBitsToFloat(0x80000000u);
   if (v10) {
-    precise float v58_0 = acc_2_b6_[0];
-    precise float v58_1 = acc_2_b6_[1];
-    precise float v58_2 = acc_2_b6_[2];
-    precise float v58_3 = acc_2_b6_[3];
+    precise float v58_0 = acc2[0];
+    precise float v58_1 = acc2[1];
+    precise float v58_2 = acc2[2];
+    precise float v58_3 = acc2[3];
     int t14 = lx_4 * 4 + (g_2 * 1000);
     vec4 t15 = x_v4.v[(t14) / 4];
     precise float v62 = r;
@@ -179,15 +179,15 @@ void main() {
     precise float v106_1 = v58_1 + (v101_1 * (uintBitsToFloat(uint(v95_1 + 1065353216)) * v103_1));
     precise float v106_2 = v58_2 + (v101_2 * (uintBitsToFloat(uint(v95_2 + 1065353216)) * v103_2));
     precise float v106_3 = v58_3 + (v101_3 * (uintBitsToFloat(uint(v95_3 + 1065353216)) * v103_3));
-    acc_2_b6_[0] = v106_0;
-    acc_2_b6_[1] = v106_1;
-    acc_2_b6_[2] = v106_2;
-    acc_2_b6_[3] = v106_3;
+    acc2[0] = v106_0;
+    acc2[1] = v106_1;
+    acc2[2] = v106_2;
+    acc2[3] = v106_3;
   }
-  precise float v109_0 = acc_2_b6_[0];
-  precise float v109_1 = acc_2_b6_[1];
-  precise float v109_2 = acc_2_b6_[2];
-  precise float v109_3 = acc_2_b6_[3];
+  precise float v109_0 = acc2[0];
+  precise float v109_1 = acc2[1];
+  precise float v109_2 = acc2[2];
+  precise float v109_3 = acc2[3];
   precise float t16 = v109_0 + v109_2;
   precise float t17 = v109_1 + v109_3;
   precise float t18 = t16 + t17;
@@ -202,17 +202,17 @@ void main() {
   float t27 = subgroupShuffleXor(t26, 1u);
   precise float v111 = t26 + t27;
   if (v24) {
-    part_2_b7_[lx_4 / 32] = v111;
+    part2[lx_4 / 32] = v111;
   }
   memoryBarrierBuffer(); barrier();
-  precise float v117 = part_2_b7_[0];
-  precise float v118 = part_2_b7_[1];
-  precise float v119 = part_2_b7_[2];
-  precise float v120 = part_2_b7_[3];
-  precise float v121 = part_2_b7_[4];
-  precise float v122 = part_2_b7_[5];
-  precise float v123 = part_2_b7_[6];
-  precise float v124 = part_2_b7_[7];
+  precise float v117 = part2[0];
+  precise float v118 = part2[1];
+  precise float v119 = part2[2];
+  precise float v120 = part2[3];
+  precise float v121 = part2[4];
+  precise float v122 = part2[5];
+  precise float v123 = part2[6];
+  precise float v124 = part2[7];
   precise float v125 = v117 + v118;
   precise float v126 = v119 + v120;
   precise float v127 = v121 + v122;
@@ -221,8 +221,8 @@ void main() {
   precise float v130 = v127 + v128;
   precise float v131 = v129 + v130;
   precise float v133 = v131 + 0.0f;
-  r_2_b5_ = v133;
-  precise float v136 = r_2_b5_;
+  r2 = v133;
+  precise float v136 = r2;
   precise float v137 = 1.0f / v136;
   if (v10) {
     int v140 = lx_4 * 4 + (g_2 * 1000);

@@ -50,11 +50,11 @@ kernel void pestle_softmax_0(
     uint3 group_id [[threadgroup_position_in_grid]],
     uint3 lane_id [[thread_position_in_threadgroup]]) {
   PESTLE_TG(float, part, [8]);
-  PESTLE_TG(float, part_2_b7_, [8]);
+  PESTLE_TG(float, part2, [8]);
   float r;
   float acc[4];
-  float r_2_b5_;
-  float acc_2_b6_[4];
+  float r2;
+  float acc2[4];
   int g_2 = int(group_id.x);
   int lx_4 = int(lane_id.x);
   acc[0] = as_type<float>(0xff800000u);
@@ -107,15 +107,15 @@ kernel void pestle_softmax_0(
   float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
   float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
   r = pestle_max_f32(v49, v50);
-  acc_2_b6_[0] = as_type<float>(0x80000000u);
-  acc_2_b6_[1] = as_type<float>(0x80000000u);
-  acc_2_b6_[2] = as_type<float>(0x80000000u);
-  acc_2_b6_[3] = as_type<float>(0x80000000u);
+  acc2[0] = as_type<float>(0x80000000u);
+  acc2[1] = as_type<float>(0x80000000u);
+  acc2[2] = as_type<float>(0x80000000u);
+  acc2[3] = as_type<float>(0x80000000u);
   if (v10) {
-    float v58_0 = acc_2_b6_[0];
-    float v58_1 = acc_2_b6_[1];
-    float v58_2 = acc_2_b6_[2];
-    float v58_3 = acc_2_b6_[3];
+    float v58_0 = acc2[0];
+    float v58_1 = acc2[1];
+    float v58_2 = acc2[2];
+    float v58_3 = acc2[3];
     int t14 = lx_4 * 4 + (g_2 * 1000);
     float4 t15 = *(device const float4*)&x[t14];
     float v62 = r;
@@ -167,15 +167,15 @@ kernel void pestle_softmax_0(
     float v104_1 = as_type<float>(uint(int(uint(v95_1) + 1065353216u))) * (v89_1 + 1.0f);
     float v104_2 = as_type<float>(uint(int(uint(v95_2) + 1065353216u))) * (v89_2 + 1.0f);
     float v104_3 = as_type<float>(uint(int(uint(v95_3) + 1065353216u))) * (v89_3 + 1.0f);
-    acc_2_b6_[0] = v58_0 + (as_type<float>(uint(v99_0)) * v104_0);
-    acc_2_b6_[1] = v58_1 + (as_type<float>(uint(v99_1)) * v104_1);
-    acc_2_b6_[2] = v58_2 + (as_type<float>(uint(v99_2)) * v104_2);
-    acc_2_b6_[3] = v58_3 + (as_type<float>(uint(v99_3)) * v104_3);
+    acc2[0] = v58_0 + (as_type<float>(uint(v99_0)) * v104_0);
+    acc2[1] = v58_1 + (as_type<float>(uint(v99_1)) * v104_1);
+    acc2[2] = v58_2 + (as_type<float>(uint(v99_2)) * v104_2);
+    acc2[3] = v58_3 + (as_type<float>(uint(v99_3)) * v104_3);
   }
-  float v109_0 = acc_2_b6_[0];
-  float v109_1 = acc_2_b6_[1];
-  float v109_2 = acc_2_b6_[2];
-  float v109_3 = acc_2_b6_[3];
+  float v109_0 = acc2[0];
+  float v109_1 = acc2[1];
+  float v109_2 = acc2[2];
+  float v109_3 = acc2[3];
   float t16 = v109_0 + v109_2;
   float t17 = v109_1 + v109_3;
   float t18 = t16 + t17;
@@ -190,20 +190,20 @@ kernel void pestle_softmax_0(
   float t27 = simd_shuffle_xor(t26, ushort(1));
   float v111 = t26 + t27;
   if (v24) {
-    part_2_b7_[lx_4 / 32] = v111;
+    part2[lx_4 / 32] = v111;
   }
   threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
-  float v117 = part_2_b7_[0];
-  float v118 = part_2_b7_[1];
-  float v119 = part_2_b7_[2];
-  float v120 = part_2_b7_[3];
-  float v121 = part_2_b7_[4];
-  float v122 = part_2_b7_[5];
-  float v123 = part_2_b7_[6];
-  float v124 = part_2_b7_[7];
+  float v117 = part2[0];
+  float v118 = part2[1];
+  float v119 = part2[2];
+  float v120 = part2[3];
+  float v121 = part2[4];
+  float v122 = part2[5];
+  float v123 = part2[6];
+  float v124 = part2[7];
   float v131 = ((v117 + v118) + (v119 + v120)) + ((v121 + v122) + (v123 + v124));
-  r_2_b5_ = v131 + 0.0f;
-  float v136 = r_2_b5_;
+  r2 = v131 + 0.0f;
+  float v136 = r2;
   float v137 = 1.0f / v136;
   if (v10) {
     int v140 = lx_4 * 4 + (g_2 * 1000);

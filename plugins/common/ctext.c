@@ -218,6 +218,7 @@ static const char* identifier(ctext_t* p, const char* given) {
   while (size && name[size - 1] == '_')
     --size;
   name[size] = 0;
+  drop_number(name);
   return pestle_ctext_format(p, "%s", size ? name : "b");
 }
 

@@ -10,12 +10,13 @@
 
 static const simt_t* simt;
 
+#define PESTLE_SHIM 1
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 
 #define PESTLE_VECTORS(T, name)                                     \
   struct alignas(2 * sizeof(T)) name##2 {                           \
@@ -80,4 +81,11 @@ static inline unsigned max(unsigned a, unsigned b) {
 }
 static inline unsigned min(unsigned a, unsigned b) {
   return a < b ? a : b;
+}
+
+static inline float pestle_shim_from_f16(unsigned a) {
+  return float(pestle_same_bits<_Float16>((unsigned short)a));
+}
+static inline unsigned pestle_shim_to_f16(float a) {
+  return pestle_same_bits<unsigned short>(_Float16(a));
 }

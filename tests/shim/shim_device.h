@@ -124,6 +124,9 @@ static inline void shim_write_source(const char* path,
   fputs(
       "#undef kernel\n#undef device\n#undef constant\n"
       "#include \"run.h\"\n"
+      "#ifdef PESTLE_SHIM\n"
+      "unsigned char pestle_shared[1 << 18];\n"
+      "#endif\n"
       "extern \"C\" __attribute__((visibility(\"default\"))) void\n"
       "pestle_shim_run(void* data) {\n"
       "  const pestle_call_t& c = *(const pestle_call_t*)data;\n",

@@ -4,7 +4,7 @@
 #define PESTLE_TESTS_UNIT_PLUGINS_GPU_SHIM_H_
 
 #include "gpu_kernel.h"
-#include "plugins/common/ctext_cuda.h"
+#include "plugins/cuda/dialect.h"
 #include "shim/shim_device.h"
 
 static pestle_backend_t shim_backend;
@@ -37,7 +37,7 @@ static inline void metal_setup(void) {
 // --- CUDA: the dialect alone ---
 
 static const pestle_ctext_target_t cuda_printer = {
-    .dialect = &pestle_ctext_cuda_dialect,
+    .dialect = &pestle_cuda_dialect,
     .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
                 PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
                 PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
