@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma OPENCL FP_CONTRACT OFF
 // Kernel softmax_0
 // softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; kernel softmax_0 for x86-64-v3
 ; softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,
 ;     multiply

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <metal_stdlib>
 using namespace metal;
 #if defined(__METAL_VERSION__) && __METAL_VERSION__ >= 320

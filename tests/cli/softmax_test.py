@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/softmax: one kernel in every language, as the command prints it.
-BLESS=1 writes the files anew. A target that this machine does not offer is left
+"""docs/softmax: one kernel in every language, as the command prints it under a
+line with the licence. BLESS=1 writes the files anew. A target that this machine does not offer is left
 out."""
 import os
 import subprocess
@@ -27,11 +27,13 @@ for ending, target, cpu in targets:
         print(f"left out: {target}: {run.stderr.strip()}")
         continue
     path = f"{folder}/softmax.{ending}"
+    comment = ";" if ending == "ll" else "//"
+    text = f"{comment} SPDX-License-Identifier: Apache-2.0\n{run.stdout}"
     if os.environ.get("BLESS") == "1":
         with open(path, "w", encoding="utf-8") as file:
-            file.write(run.stdout)
+            file.write(text)
     with open(path, encoding="utf-8") as file:
-        if file.read() != run.stdout:
+        if file.read() != text:
             failed.append(f"{path} is not what the command prints; BLESS=1")
     compared += 1
 print("\n".join(failed))

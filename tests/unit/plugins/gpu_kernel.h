@@ -22,7 +22,7 @@ enum { MAX_ARGUMENTS = 96 };
 static const pestle_backend_t* gpu;
 static const pestle_backend_t* ref_backend;
 static pestle_target_caps_t caps;
-static unsigned gpu_most_arguments = MAX_ARGUMENTS;
+static __attribute__((unused)) unsigned gpu_most_arguments = MAX_ARGUMENTS;
 
 // Mesa's driver for CPUs, of the Vulkan drivers that a machine has, unless the
 // environment names another.
