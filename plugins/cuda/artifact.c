@@ -19,13 +19,12 @@ typedef struct header_t {
   uint32_t map_count;
   cuda_map_t map[CUDA_MAPS];
   uint64_t code_size;
-  uint64_t check;  // of the code
+  uint64_t check;  // of all else
 } header_t;
 
 // FNV-1a over words of 8 bytes.
-static uint64_t sum_of(const void* data, size_t size) {
+static uint64_t add_up(uint64_t sum, const void* data, size_t size) {
   const unsigned char* at = data;
-  uint64_t sum = UINT64_C(0xcbf29ce484222325);
   for (; size >= 8; at += 8, size -= 8) {
     uint64_t word;
     memcpy(&word, at, 8);
@@ -37,22 +36,33 @@ static uint64_t sum_of(const void* data, size_t size) {
   return sum;
 }
 
+static uint64_t sum_of(const header_t* header, const void* code,
+                       size_t code_size) {
+  header_t h;
+  memcpy(&h, header, sizeof h);  // gaps between its members too
+  h.check = 0;
+  return add_up(add_up(UINT64_C(0xcbf29ce484222325), &h, sizeof h), code,
+                code_size);
+}
+
 pestle_status_t pestle_cuda_artifact_pack(const pestle_host_t* host,
                                           const cuda_artifact_t* a,
                                           pestle_blob_t* out_blob) {
-  header_t h = {.magic = MAGIC,
-                .is_ptx = a->is_ptx,
-                .arg_count = a->arg_count,
-                .param_count = a->param_count,
-                .dynamic_shared = a->dynamic_shared,
-                .map_count = a->map_count,
-                .code_size = a->code_size,
-                .check = sum_of(a->code, a->code_size)};
+  header_t h;
+  memset(&h, 0, sizeof h);
+  h.magic = MAGIC;
+  h.is_ptx = a->is_ptx;
+  h.arg_count = a->arg_count;
+  h.param_count = a->param_count;
+  h.dynamic_shared = a->dynamic_shared;
+  h.map_count = a->map_count;
+  h.code_size = a->code_size;
   memcpy(h.map, a->map, sizeof h.map);
   memcpy(h.name, a->name, sizeof h.name);
   memcpy(h.arch, a->arch, sizeof h.arch);
   memcpy(h.group, a->group, sizeof h.group);
   memcpy(h.lane, a->lane, sizeof h.lane);
+  h.check = sum_of(&h, a->code, a->code_size);
   *out_blob = (pestle_blob_t){NULL, 0};
   if (a->arg_count + a->param_count > MOST_ARGUMENTS) {
     return PESTLE_PLUGIN_ERROR(
@@ -95,7 +105,7 @@ static const char* what_is_wrong(const header_t* h, const char* code,
   if (!memchr(h->name, 0, sizeof h->name)) return "its name";
   if (!memchr(h->arch, 0, sizeof h->arch)) return "its architecture";
   if (h->code_size != size || !size) return "its size";
-  if (h->check != sum_of(code, size)) return "its code";
+  if (h->check != sum_of(h, code, size)) return "its sum";
   if (h->is_ptx && code[size - 1]) return "its text";
   return NULL;
 }
