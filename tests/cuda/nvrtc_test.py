@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import warnings
 
 BUILD = os.environ["PESTLE_BUILD_DIR"]
 SOURCE = pathlib.Path(os.environ["PESTLE_SOURCE_DIR"])
@@ -47,19 +48,22 @@ def compile_module(path, arch, folder):
     return why if ours else False
 
 
-def node_cases():
-    """The cases of ONNX's suite that Pestle's tests name, in a fixed disorder."""
+def node_cases(folder, count):
+    """|count| cases of ONNX's suite that Pestle's tests name, always the same."""
     try:
-        import onnx.backend.test
+        import onnx
+        from onnx.backend.test.loader import load_model_tests
     except ImportError:
         return []
-    data = pathlib.Path(onnx.backend.test.__file__).parent / "data"
     with open(SOURCE / "tests/models/node_tests.txt", encoding="utf-8") as file:
-        names = [line.split()[0] for line in file if line.strip()]
-    paths = [data / (name if "/" in name else f"node/{name}") / "model.onnx"
-             for name in names if not name.startswith("#")]
-    paths = [path for path in paths if path.exists()]
-    random.Random(1).shuffle(paths)
+        names = {line.split()[0] for line in file if line.strip()}
+    warnings.simplefilter("ignore")
+    cases = [case for case in load_model_tests(kind="node")
+             if case.name in names and case.model]
+    paths = []
+    for case in random.Random(1).sample(cases, min(count, len(cases))):
+        paths.append(f"{folder}/{case.name}.onnx")
+        onnx.save(case.model, paths[-1])
     return paths
 
 
@@ -75,9 +79,9 @@ def modules(cases):
 
 def main():
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-    cases = node_cases()
     failures = compiled = other = 0
     with tempfile.TemporaryDirectory() as folder:
+        cases = node_cases(folder, count * len(ARCHS))
         for i, arch in enumerate(ARCHS):
             # Other cases for each: what is wrong is seldom so for one alone.
             for path in modules(cases[i * count:(i + 1) * count]):
