@@ -104,6 +104,8 @@ typedef struct pestle_ctext_dialect_t {
   const char* decode_f16;  // of `uint a`
   const char* encode_f16;  // of `float a`, to nearest even
   const char* encode_bf16;
+  // Of two floats: NaN if one is, -0 below 0.
+  const char *max_f32, *min_f32;
 } pestle_ctext_dialect_t;
 
 typedef struct pestle_ctext_target_t {

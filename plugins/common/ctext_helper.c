@@ -425,6 +425,8 @@ static void put_helper(ctext_t* p, const helper_t* h,
 static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
   if (helper == HELPER_F16_TO) return p->d->decode_f16;
   if (helper == HELPER_BF16_FROM) return p->d->encode_bf16;
+  if (helper == HELPER_MAX_F32) return p->d->max_f32;
+  if (helper == HELPER_MIN_F32) return p->d->min_f32;
   return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
 }
 

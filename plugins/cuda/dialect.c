@@ -4,6 +4,26 @@
 // limited to 48 KiB. PESTLE_SHIM is defined where a CPU runs the text.
 #include "plugins/cuda/dialect.h"
 
+// One instruction since sm_80; its zeros and NaNs are those of the op.
+#define EXTREME(instruction, less, more, join)        \
+  "$fn$float $name($float a, $float b) {\n"           \
+  "#if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800\n" \
+  "  if (a " more                                     \
+  " b) return a;\n"                                   \
+  "  if (a " less                                     \
+  " b) return b;\n"                                   \
+  "  if (a == b) {\n"                                 \
+  "    return $real32($bits32(a) " join               \
+  " $bits32(b));\n  }\n"                              \
+  "  return a + b;\n"                                 \
+  "#else\n"                                           \
+  "  float r;\n"                                      \
+  "  asm(\"" instruction                              \
+  " %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), "           \
+  "\"f\"(b));\n"                                      \
+  "  return r;\n"                                     \
+  "#endif\n}\n"
+
 const pestle_ctext_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
@@ -69,6 +89,8 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
         "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a));\n"
         "  return r;\n"
         "#endif\n}\n",
+    .max_f32 = EXTREME("max.NaN.f32", "<", ">", "&"),
+    .min_f32 = EXTREME("min.NaN.f32", ">", "<", "|"),
     .encode_bf16 =
         "$fn$uint $name($float a) {\n"
         "#if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800\n"

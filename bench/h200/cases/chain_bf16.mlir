@@ -1,0 +1,20 @@
+// A chain of ten cheap ops, 256M bf16.
+func.func @main(%x: tensor<268435456xbf16>) -> tensor<268435456xbf16> {
+  %a = stablehlo.constant dense<1.01> : tensor<268435456xbf16>
+  %b = stablehlo.constant dense<0.1> : tensor<268435456xbf16>
+  %z = stablehlo.constant dense<0.0> : tensor<268435456xbf16>
+  %d = stablehlo.constant dense<0.3> : tensor<268435456xbf16>
+  %three = stablehlo.constant dense<3.0> : tensor<268435456xbf16>
+  %half = stablehlo.constant dense<0.5> : tensor<268435456xbf16>
+  %0 = stablehlo.multiply %x, %a : tensor<268435456xbf16>
+  %1 = stablehlo.add %0, %b : tensor<268435456xbf16>
+  %2 = stablehlo.maximum %1, %z : tensor<268435456xbf16>
+  %3 = stablehlo.multiply %2, %x : tensor<268435456xbf16>
+  %4 = stablehlo.subtract %3, %d : tensor<268435456xbf16>
+  %5 = stablehlo.maximum %4, %x : tensor<268435456xbf16>
+  %6 = stablehlo.add %5, %x : tensor<268435456xbf16>
+  %7 = stablehlo.abs %6 : tensor<268435456xbf16>
+  %8 = stablehlo.minimum %7, %three : tensor<268435456xbf16>
+  %9 = stablehlo.multiply %8, %half : tensor<268435456xbf16>
+  return %9 : tensor<268435456xbf16>
+}

@@ -1,0 +1,20 @@
+// A chain of ten cheap ops, 256M f32.
+func.func @main(%x: tensor<268435456xf32>) -> tensor<268435456xf32> {
+  %a = stablehlo.constant dense<1.01> : tensor<268435456xf32>
+  %b = stablehlo.constant dense<0.1> : tensor<268435456xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<268435456xf32>
+  %d = stablehlo.constant dense<0.3> : tensor<268435456xf32>
+  %three = stablehlo.constant dense<3.0> : tensor<268435456xf32>
+  %half = stablehlo.constant dense<0.5> : tensor<268435456xf32>
+  %0 = stablehlo.multiply %x, %a : tensor<268435456xf32>
+  %1 = stablehlo.add %0, %b : tensor<268435456xf32>
+  %2 = stablehlo.maximum %1, %z : tensor<268435456xf32>
+  %3 = stablehlo.multiply %2, %x : tensor<268435456xf32>
+  %4 = stablehlo.subtract %3, %d : tensor<268435456xf32>
+  %5 = stablehlo.maximum %4, %x : tensor<268435456xf32>
+  %6 = stablehlo.add %5, %x : tensor<268435456xf32>
+  %7 = stablehlo.abs %6 : tensor<268435456xf32>
+  %8 = stablehlo.minimum %7, %three : tensor<268435456xf32>
+  %9 = stablehlo.multiply %8, %half : tensor<268435456xf32>
+  return %9 : tensor<268435456xf32>
+}
