@@ -205,6 +205,13 @@ static bool is_taken(const char* name) {
   return lettered && name[1] && name[1 + strspn(name + 1, "0123456789")] == 0;
 }
 
+// Names of values end in an underscore and a number: buffers' must not.
+static void drop_number(char* name) {
+  char* last = strrchr(name, '_');
+  if (!last || !last[1] || last[1 + strspn(last + 1, "0123456789")]) return;
+  memmove(last, last + 1, strlen(last));
+}
+
 static const char* identifier(ctext_t* p, const char* given) {
   char name[48];
   size_t size = 0;

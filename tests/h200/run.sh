@@ -7,7 +7,7 @@
 #
 #   run.sh [-s STAGES] BUNDLE...
 #
-# STAGES: facts,unit,parity,models,sanitize,bench (all but bench by default).
+# STAGES: facts,unit,parity,models,sanitize (the default), random, bench.
 # BUNDLE: folders base, more, ... Halves of one model are joined, also when they
 # come in two calls on one machine. Results go to $OUT, or ./h200_out.
 set -u
@@ -81,6 +81,12 @@ if has parity; then
   else
     row parity kit skip "this build has no conformance kit"
   fi
+fi
+
+if has random; then
+  judge random graphs 500 "$base/bin/pestle-random" --device "$device" \
+    --seeds "${PESTLE_H200_SEEDS:-300}" --jobs 8
+  tail -n 5 "$OUT/random.graphs.log"
 fi
 
 # Models of all bundles, halves joined.
