@@ -339,12 +339,12 @@ static void artifacts(void** state) {
                    PESTLE_KIR_NONE, 0);
   pestle_kir_end(&b);
   assert_ok(pestle_kir_finish(&b));
-  pestle_kernel_options_t options = {sizeof options, "sm_80", false};
+  pestle_kernel_options_t options = {sizeof options, "sm_90", false};
   assert_ok(gpu->target->compile(gpu->self, &b.view, &options, &blob));
   assert_error(d->load(gpu->self, 0, blob.data, blob.size, &loaded),
-               INCOMPATIBLE, "was compiled for sm_80");
+               INCOMPATIBLE, "was compiled for sm_90");
   // Each byte of the head, and of the code, is looked at.
-  for (size_t at = 0; at < blob.size; at += at < 208 ? 1 : 997) {
+  for (size_t at = 0; at < blob.size; at += at < 1500 ? 1 : 997) {
     unsigned char* byte = (unsigned char*)blob.data + at;
     *byte ^= 0x81;
     pestle_status_t status =
@@ -353,7 +353,7 @@ static void artifacts(void** state) {
     pestle_status_release(status);
     *byte ^= 0x81;
   }
-  for (size_t size = 0; size < 300; ++size)
+  for (size_t size = 0; size < 2000; ++size)
     assert_true(pestle_status_code(
                     d->load(gpu->self, 0, blob.data, size, &loaded)) != 0);
   host_free(NULL, blob.data, blob.size);

@@ -5,7 +5,7 @@
 // of its kernels included. The environment says what the devices are:
 //
 //   FAKE_CUDA_DEVICES      how many (1)
-//   FAKE_CUDA_CAPABILITY   90, say
+//   FAKE_CUDA_CAPABILITY   80 (the text has no matrix units of later ones)
 //   FAKE_CUDA_MEMORY       MiB of each (4096)
 #ifndef PESTLE_TESTS_CUDA_FAKE_FAKE_H_
 #define PESTLE_TESTS_CUDA_FAKE_FAKE_H_

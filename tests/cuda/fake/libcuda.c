@@ -173,7 +173,7 @@ CUresult cuDeviceTotalMem_v2(size_t* size, CUdevice device) {
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what,
                               CUdevice device) {
-  int capability = (int)number("FAKE_CUDA_CAPABILITY", 90);
+  int capability = (int)number("FAKE_CUDA_CAPABILITY", 80);
   NOTE();
   *value =
       what == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK               ? 1024
