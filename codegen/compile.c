@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "codegen/explain.h"
@@ -57,6 +58,10 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
                         (unsigned long long)caps.l1_bytes,
                         (unsigned long long)caps.l2_bytes,
                         (unsigned long long)caps.l3_bytes, caps.cores);
+  pestle_hash128_t target = pestle_hash128(&caps, sizeof(caps));
+  pestle_strbuf_appendf(key, "target %016llx%016llx\n",
+                        (unsigned long long)target.high,
+                        (unsigned long long)target.low);
   // What a strict context refuses another one may have put into the cache.
   pestle_strbuf_appendf(key, "fallback %s\nstrict %d\n",
                         fallback ? pestle_device_backend_id(fallback) : "",

@@ -179,7 +179,10 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     }
   }
   bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
-              any_fold(k) && !nest->frugal && !pestle_sketch_has_lanes(k);
+              any_fold(k) && !nest->frugal;
+  if (pestle_sketch_has_lanes(k)) {
+    keep = keep && pestle_sketch_keeps_rows(k, longest_fold(k));
+  }
   for (uint32_t s = 0; s < n; ++s) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     if (st->is_fold || s == k->anchor) continue;

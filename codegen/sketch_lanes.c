@@ -23,6 +23,10 @@ enum {
   LONG_ROW_VECTORS = 16,
   // Lanes of a group of short rows.
   GROUP_LANES = 128,
+  // Rows from here on are kept rather than made twice, if they take a part of
+  // the shared memory: so many groups of a unit may.
+  KEPT_ROW = 1024,
+  KEPT_GROUPS = 4,
   // A fold shorter than this is a thread's alone.
   LEAST_FOLD = 32,
 };
@@ -147,28 +151,65 @@ static pestle_status_t rows_first(pestle_sketch_t* k, const bool* row,
   return pestle_schedule_reorder(k->nest, k->anchor, order, n);
 }
 
-static pestle_status_t place(pestle_sketch_t* k, uint32_t id, uint32_t leaf) {
+static bool is_placed(const pestle_sketch_t* k, uint32_t id) {
+  return id == k->anchor || k->nest->stages.data[id].inlined;
+}
+
+// All stages under loop |leaf| of the last one: only then is known what is read
+// of each of them there.
+static pestle_status_t place_all(pestle_sketch_t* k, uint32_t leaf) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    PESTLE_TRY(pestle_schedule_at(k->nest, s, k->anchor, leaf));
+  }
+  return NULL;
+}
+
+// In registers where loops are unrolled, else in shared memory.
+static pestle_status_t store(pestle_sketch_t* k, uint32_t id) {
   bool registers;
-  PESTLE_TRY(pestle_schedule_at(k->nest, id, k->anchor, leaf));
   PESTLE_TRY(pestle_nest_private_fits(k->nest, id, &registers));
   return pestle_schedule_store(
       k->nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
 }
 
-static bool is_placed(const pestle_sketch_t* k, uint32_t id) {
-  return id == k->anchor || k->nest->stages.data[id].inlined;
+bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (f->is_fold && !folds_together(k, f)) return false;
+  }
+  return length >= KEPT_ROW &&
+         length * PESTLE_SKETCH_ELEMENT <=
+             (int64_t)k->caps->scratch_bytes / KEPT_GROUPS;
+}
+
+// What rows would have kept is made where it is read.
+static pestle_status_t inline_kept(pestle_sketch_t* k) {
+  size_t n = k->nest->stages.size;
+  bool any = false;
+  bool* inlined = pestle_arena_alloc_zero(k->nest->arena, n, 1);
+  if (!inlined) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);
+  }
+  for (uint32_t s = 0; s < n; ++s) {
+    inlined[s] = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_fold;
+    any = any || inlined[s];
+  }
+  return any ? pestle_schedule_inline(k->nest, inlined) : NULL;
 }
 
 // Every result, or row of results, is one thread's.
 static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
+  PESTLE_TRY(inline_kept(k));
   uint32_t rows;
   PESTLE_TRY(rows_first(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
   PESTLE_TRY(bind_all(k, rows));
   pestle_sketch_note(k, "points: a thread folds what it needs alone");
+  PESTLE_TRY(place_all(k, leaf));
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    if (!is_placed(k, s)) PESTLE_TRY(place(k, s, leaf));
+    if (!is_placed(k, s)) PESTLE_TRY(store(k, s));
   }
   return NULL;
 }
@@ -234,7 +275,10 @@ static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
                                  bool fold) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  int64_t vector = moves_vectors(k, s, axis) ? shape->vector : 1;
+  // Results of a fold side by side: their loops stand around the fold's, where
+  // no vector can.
+  bool around = s->is_fold && !fold;
+  int64_t vector = moves_vectors(k, s, axis) && !around ? shape->vector : 1;
   uint32_t outer, inner, lane, v = 0;
   PESTLE_TRY(pestle_schedule_split(nest, stage, axis, shape->lanes * vector,
                                    &outer, &inner));
@@ -253,27 +297,29 @@ static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
   uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
   for (uint32_t i = 0; i < s->order_count; ++i) {
     bool moved = s->order[i] == lane || (vector > 1 && s->order[i] == v);
-    if (!moved) order[n++] = s->order[i];
+    bool folds = nest->axes.data[s->order[i]].fold;
+    if (!moved && !(around && folds)) order[n++] = s->order[i];
   }
   order[n++] = lane;
   if (vector > 1) order[n++] = v;
+  for (uint32_t i = 0; i < s->order_count && around; ++i) {
+    if (nest->axes.data[s->order[i]].fold) order[n++] = s->order[i];
+  }
   PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
   PESTLE_TRY(pestle_schedule_mark(nest, stage, lane, PESTLE_MARK_LANE_X));
   if (vector == 1) return NULL;
   return pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR);
 }
 
-static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
-                                       uint32_t leaf,
+static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
                                        const row_shape_t* shape) {
-  PESTLE_TRY(place(k, id, leaf));
+  PESTLE_TRY(store(k, id));
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   bool shared =
       k->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_SHARED;
   if (shared) {  // several elements of a row: a lane has some of them
     uint32_t last = s->roots[s->map_count - 1];
-    row_shape_t one = {shape->lanes, 1, 1};
-    return split_row(k, id, last, &one, false);
+    return split_row(k, id, last, shape, false);
   }
   if (!s->is_fold) return NULL;
   int32_t axis = pestle_sketch_contiguous_fold(k, s);
@@ -333,8 +379,9 @@ static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   if (n) {
     PESTLE_TRY(split_row(k, k->anchor, roots[n - 1], &shape, false));
   }
+  PESTLE_TRY(place_all(k, leaf));
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
-    if (!is_placed(k, s)) PESTLE_TRY(place_row_stage(k, s, leaf, &shape));
+    if (!is_placed(k, s)) PESTLE_TRY(split_row_stage(k, s, &shape));
   }
   return NULL;
 }
@@ -351,7 +398,8 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
     const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
-    if (!f->is_fold || !folds_together(k, f)) return false;
+    if (!f->is_fold) continue;
+    if (!folds_together(k, f)) return false;
     int64_t n = pestle_sketch_fold_extent(k, f);
     if (n > longest) longest = n;
     contiguous = contiguous || pestle_sketch_contiguous_fold(k, f) >= 0;

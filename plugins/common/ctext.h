@@ -91,11 +91,13 @@ typedef struct pestle_ctext_dialect_t {
   const char* lane[3];
   const char* group_count[3];
   const char* barrier;
-  const char* shuffle_xor;   // $v, $m; NULL: through shared memory
-  const char* unroll;        // a line of its own before the loop; ""
-  const char* bits[2];       // f32 to u32, f64 to u64
-  const char* real[2];       // and back
-  const char* vector_read;   // $type, $name, $at, $n: lanes
+  const char* shuffle_xor;  // $v, $m; NULL: through shared memory
+  const char* unroll;       // a line of its own before the loop; ""
+  const char* bits[2];      // f32 to u32, f64 to u64
+  const char* real[2];      // and back
+  bool shared_vectors;      // shared memory moves by them too
+  const char* vector8;      // of four 32-bit words: eight of 16 bits move; NULL
+  const char* vector_read;  // $type, $name, $at, $n: lanes
   const char* vector_write;  // and $v
   const char* vector_make;   // $type, $v: the lanes
   // An expression over $a, $b for floats of both sizes; NULL: not native.

@@ -118,13 +118,18 @@ static void store_private(ctext_t* p, uint32_t id) {
 
 // --- Vectors ---
 
-// Lanes that move at once: 1, 2 or 4.
+// Lanes that move at once: 1, 2, 4 or 8.
 static unsigned run_of(const ctext_t* p, const access_t* a) {
   const pestle_kir_inst_t* n = ctext_inst(p, a->id);
   unsigned size = pestle_dtype_size((pestle_dtype_t)a->dtype);
   unsigned align = 1u << n->align_log2;
   const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, a->buffer);
-  if (a->lanewise || u->scope != PESTLE_KIR_GLOBAL || p->wide_index) return 1;
+  bool moves = u->scope == PESTLE_KIR_GLOBAL ||
+               (u->scope == PESTLE_KIR_SHARED && p->d->shared_vectors);
+  if (a->lanewise || !moves || p->wide_index) return 1;
+  if (a->lanes % 8 == 0 && align >= 8 * size && size == 2 && p->d->vector8) {
+    return 8;
+  }
   if (a->lanes % 4 == 0 && align >= 4 * size && size <= 4 &&
       p->d->vector4[a->memory]) {
     return 4;
@@ -137,7 +142,17 @@ static unsigned run_of(const ctext_t* p, const access_t* a) {
 
 static const char* vector_of(const ctext_t* p, const access_t* a,
                              unsigned run) {
+  if (run == 8) return p->d->vector8;
   return run == 4 ? p->d->vector4[a->memory] : p->d->vector2[a->memory];
+}
+
+// Element |i| of eight in the four words of |whole|.
+static const char* half_of(ctext_t* p, const access_t* a, const char* whole,
+                           unsigned i) {
+  static const char* const member[] = {"x", "y", "z", "w"};
+  const char* type = p->d->memory[a->memory];
+  return pestle_ctext_format(p, i % 2 ? "(%s)(%s.%s >> 16)" : "(%s)(%s.%s)",
+                             type, whole, member[i / 2]);
 }
 
 // Statements that give |to| what lies at the access.
@@ -155,8 +170,10 @@ static void read_runs(ctext_t* p, const access_t* a, unsigned run,
     pestle_ctext_line(p, "%s %s = %s;", type, whole,
                       pestle_ctext_expand(p, p->d->vector_read, pairs));
     for (unsigned i = 0; i < run; ++i) {
-      to[l + i] =
-          from_memory(p, a, pestle_ctext_format(p, "%s.%s", whole, member[i]));
+      const char* part = run < 8
+                             ? pestle_ctext_format(p, "%s.%s", whole, member[i])
+                             : half_of(p, a, whole, i);
+      to[l + i] = from_memory(p, a, part);
     }
   }
 }
@@ -168,8 +185,17 @@ static void write_runs(ctext_t* p, const access_t* a, unsigned run,
   for (unsigned l = 0; l < a->lanes; l += run) {
     const char* list = "";
     for (unsigned i = 0; i < run; ++i) {
-      list = pestle_ctext_format(p, "%s%s%s", list, i ? ", " : "",
-                                 to_memory(p, a, from[l + i]));
+      const char* part = to_memory(p, a, from[l + i]);
+      const char* join = i ? ", " : "";
+      if (run == 8) {
+        // Two of them in a word.
+        const char* u32 = p->d->value[PESTLE_CTEXT_U32];
+        const char* u16 = p->d->memory[PESTLE_CTEXT_M_U16];
+        part = pestle_ctext_format(p, "(%s)(%s)(%s)%s", u32, u16, part,
+                                   i % 2 ? " << 16" : "");
+        if (i % 2) join = " | ";
+      }
+      list = pestle_ctext_format(p, "%s%s%s", list, join, part);
     }
     const char* type = vector_of(p, a, run);
     const char* made[] = {"type", type, "v", list, NULL};

@@ -60,6 +60,8 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
     .unroll = "#pragma unroll",
     .bits = {"__float_as_uint", "(unsigned long long)__double_as_longlong"},
     .real = {"__uint_as_float", "__longlong_as_double"},
+    .shared_vectors = true,
+    .vector8 = "uint4",
     .vector_read = "*(const $type*)&$name[$at]",
     .vector_write = "*($type*)&$name[$at] = $v",
     .vector_make = "make_$type($v)",

@@ -48,8 +48,9 @@ static inline void check_some_rows(pestle_dtype_t dtype, unsigned lanes,
     if (op < first || op >= end) continue;
     if (!pestle_dtype_is(dtype, row_kinds(op))) continue;
     if (has_row(op, dtype) != has) continue;
-    // It is made of f64: a target without f64 lacks it.
-    if (op == PESTLE_OP_CBRT && !has && !has_row(PESTLE_OP_FMA, PESTLE_F64)) {
+    // They are made of f64: a target without f64 lacks them.
+    bool wide = op == PESTLE_OP_CBRT || op == PESTLE_OP_SINC;
+    if (wide && !has && !has_row(PESTLE_OP_FMA, PESTLE_F64)) {
       continue;
     }
     bool test = op == PESTLE_OP_IS_FINITE || op == PESTLE_OP_IS_NAN ||
