@@ -6,9 +6,9 @@
 #
 #   bundle.sh BUILD_DIR OUT_DIR [MODELS_DIR PYTHON]
 #
-# OUT_DIR/base has the programs and, with MODELS_DIR (fetch_models.py fills one:
-# static/NAME.onnx, inputs/NAME/), the small models; OUT_DIR/more the others;
-# OUT_DIR/large1 and large2 halves of one that is larger. PYTHON has
+# OUT_DIR/base has the programs, which every call needs. With MODELS_DIR
+# (fetch_models.py fills one: static/NAME.onnx, inputs/NAME/) OUT_DIR/small and
+# more have models; large1 and large2 are halves of one that is larger. PYTHON has
 # onnxruntime, which computes the expected outputs.
 set -eu
 build=$(realpath "$1")
@@ -20,8 +20,7 @@ here=$(dirname "$(realpath "$0")")
 limit=$((46 * 1000 * 1000))
 
 rm -rf "$out"
-mkdir -p "$out/base/bin" "$out/base/lib" "$out/base/backends" \
-  "$out/base/models"
+mkdir -p "$out/base/bin" "$out/base/lib" "$out/base/backends"
 cp "$build/pestle" "$out/base/bin/"
 cp -a "$build"/libpestle.so* "$out/base/lib/"
 cp "$build/backends/libpestle-cuda.so" "$out/base/backends/"
@@ -55,7 +54,7 @@ add_model() {
     cp -r "$stage/inputs" "$stage/expected" "$out/large1/models/$name/"
   else
     cp "$file" "$stage/model.onnx"
-    for part in base more more2 more3; do
+    for part in small more more2 more3; do
       mkdir -p "$out/$part/models"
       if (($(size_of "$out/$part") + $(size_of "$stage") < limit)); then
         break

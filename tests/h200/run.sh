@@ -8,8 +8,9 @@
 #   run.sh [-s STAGES] BUNDLE...
 #
 # STAGES: facts,unit,parity,models,sanitize (the default), random, bench.
-# BUNDLE: folders base, more, ... Halves of one model are joined, also when they
-# come in two calls on one machine. Results go to $OUT, or ./h200_out.
+# BUNDLE: base, and any of small, more, large1, large2. Halves of one model are joined, also when they
+# come in two calls on one machine. $OUT, or ./h200_out, gets table.txt and
+# logs.tgz.
 set -u
 stages=facts,unit,parity,models,sanitize
 if [[ ${1:-} == -s ]]; then
@@ -17,6 +18,7 @@ if [[ ${1:-} == -s ]]; then
   shift 2
 fi
 OUT=$(realpath -m "${OUT:-h200_out}")
+logs=$(mktemp -d)
 mkdir -p "$OUT"
 table=$OUT/table.txt
 : >"$table"
@@ -45,7 +47,7 @@ row() {
 judge() {
   local stage=$1 name=$2 seconds=$3 start log rc
   shift 3
-  log=$OUT/$stage.$name.log
+  log=$logs/$stage.$name.log
   start=$(date +%s.%N)
   timeout -k 5 "$seconds" "$@" >"$log" 2>&1
   rc=$?
@@ -64,7 +66,7 @@ if has facts; then
   nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader \
     2>&1 | while read -r line; do row facts gpu info "$line"; done
   judge facts devices 60 "$base/bin/pestle" plugins --why
-  cat "$OUT/facts.devices.log"
+  cat "$logs/facts.devices.log"
 fi
 
 if has unit; then
@@ -77,7 +79,7 @@ fi
 if has parity; then
   if "$base/bin/pestle" plugins --help 2>&1 | grep -q 'plugins test'; then
     judge parity kit 580 "$base/bin/pestle" plugins test "$device"
-    tail -n 12 "$OUT/parity.kit.log"
+    tail -n 12 "$logs/parity.kit.log"
   else
     row parity kit skip "this build has no conformance kit"
   fi
@@ -86,7 +88,7 @@ fi
 if has random; then
   judge random graphs 500 "$base/bin/pestle-random" --device "$device" \
     --seeds "${PESTLE_H200_SEEDS:-300}" --jobs 8
-  tail -n 5 "$OUT/random.graphs.log"
+  tail -n 5 "$logs/random.graphs.log"
 fi
 
 # Models of all bundles, halves joined.
@@ -121,8 +123,8 @@ if has models; then
       model_command
       judge models "$name" 280 "${command[@]}"
       timeout 120 "$base/bin/pestle" run "$folder/model.onnx" --device "$device" \
-        --inputs "$folder/inputs" --bench ${PESTLE_H200_RUNS:-50} >"$OUT/models.$name.bench" 2>&1 &&
-        row models "$name" time "$(median_of "$OUT/models.$name.bench") ms a run"
+        --inputs "$folder/inputs" --bench ${PESTLE_H200_RUNS:-50} >"$logs/models.$name.bench" 2>&1 &&
+        row models "$name" time "$(median_of "$logs/models.$name.bench") ms a run"
     done
   done
 fi
@@ -133,13 +135,15 @@ if has sanitize; then
       judge sanitize "flow_$tool" 280 compute-sanitizer --tool "$tool" \
         --error-exitcode 9 "$base/bin/test_cuda_flow"
     done
-    for folder in "$base"/models/*; do
-      [[ -e $folder/model.onnx ]] || continue
-      # The three smallest: memory accesses of each kernel are checked.
-      (($(stat -c %s "$folder/model.onnx") < 4000000)) || continue
-      model_command
-      judge sanitize "$(basename "$folder")" 280 compute-sanitizer \
-        --tool memcheck --error-exitcode 9 "${command[@]}"
+    for bundle in "$@"; do
+      for folder in "$bundle"/models/*; do
+        [[ -e $folder/model.onnx ]] || continue
+        # The smallest: each access of each kernel is checked.
+        (($(stat -c %s "$folder/model.onnx") < 4000000)) || continue
+        model_command
+        judge sanitize "$(basename "$folder")" 280 compute-sanitizer \
+          --tool memcheck --error-exitcode 9 "${command[@]}"
+      done
     done
   else
     row sanitize all skip "there is no compute-sanitizer here"
@@ -149,9 +153,10 @@ fi
 if has bench; then
   judge bench peers 560 python3 "$base/bench/bench.py" --base "$base" \
     --out "$OUT"
-  cat "$OUT/bench.peers.log"
+  cat "$logs/bench.peers.log"
 fi
 
+tar -C "$logs" -czf "$OUT/logs.tgz" . && rm -rf "$logs"
 echo
 echo "=== all of it"
 cat "$table"
