@@ -57,9 +57,8 @@ static void look(pestle_device_event_t* event) {
   const cuda_driver_t* driver = &event->device->owner->driver;
   uint64_t reached = 0;
   for (const mark_t* m = event->marks; m; m = m->next) {
-    // What a lost device would have signalled has come: its streams tell why.
-    if (driver->cuEventQuery(m->event) != CUDA_ERROR_NOT_READY &&
-        m->value > reached) {
+    // Of a lost device nothing comes any more: waits for it say why.
+    if (m->value > reached && !driver->cuEventQuery(m->event)) {
       reached = m->value;
     }
   }
@@ -246,8 +245,10 @@ static pestle_status_t wait_for_mark(pestle_device_event_t* event,
   CUresult result = d->owner->driver.cuEventSynchronize(mark->event);
   pthread_mutex_lock(&event->lock);
   drop_mark(event, mark);
-  raise_to(event, value);
-  if (!result) return NULL;
+  if (!result) {
+    raise_to(event, value);
+    return NULL;
+  }
   return pestle_cuda_failed(d, result, __FILE__, __LINE__,
                             "cuEventSynchronize");
 }

@@ -423,6 +423,15 @@ static void events_of_two(void** state) {
   assert_true(d->event_is_signalled(gpu->self, event, 5));
   assert_ok(d->event_signal(gpu->self, event, NULL, 2));  // it only grows
   assert_true(d->event_is_signalled(gpu->self, event, 5));
+  // A wait that fails is not taken for one that is done.
+  fake_hold(1);
+  assert_ok(d->event_signal(gpu->self, event, a, 6));
+  fake_fail("cuEventSynchronize", 1, LOST);
+  assert_error(d->event_wait(gpu->self, event, 6), UNAVAILABLE,
+               "cuEventSynchronize");
+  assert_false(d->event_is_signalled(gpu->self, event, 6));
+  fake_hold(0);
+  assert_ok(d->event_wait(gpu->self, event, 6));
   // A stream that waits for what never comes goes on when the event ends.
   assert_ok(d->event_wait_stream(gpu->self, event, a, 9));
   assert_ok(d->event_wait_stream(gpu->self, event, b, 8));
