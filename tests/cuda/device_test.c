@@ -461,6 +461,7 @@ int main(void) {
       cmocka_unit_test(every_call_fails), cmocka_unit_test(artifacts),
       cmocka_unit_test(much_shared),      cmocka_unit_test(events_of_two)};
   (void)bad_arguments, (void)events_order, (void)events_late;
+  (void)gpu_most_arguments;
   (void)fences_order, (void)memory_numbers;
   setenv("FAKE_CUDA_DEVICES", "2", 1);
   find_fake();
