@@ -45,6 +45,15 @@ typedef struct cuda_memory_t {
 
 struct cuda_t;
 
+// A number in pinned memory that streams wait for: event.c. One whose event has
+// ended is used again when no stream waits for it any more.
+typedef struct cuda_word_t {
+  struct cuda_word_t* next;
+  volatile uint64_t* value;
+  CUdeviceptr address;
+  atomic_uint waiting;  // streams
+} cuda_word_t;
+
 typedef struct cuda_device_t {
   struct cuda_t* owner;
   int32_t index;
@@ -64,6 +73,7 @@ typedef struct cuda_device_t {
   cuda_memory_t memory;
   pthread_mutex_t streams_lock;
   pestle_device_stream_t* streams;
+  cuda_word_t* words;         // without an event; of the streams' lock too
   atomic_uint_fast64_t work;  // counts what is queued on any stream
 } cuda_device_t;
 
@@ -155,6 +165,7 @@ void pestle_cuda_event_slots(pestle_device_api_t* api);
 void pestle_cuda_graph_slots(pestle_device_api_t* api);
 void pestle_cuda_load_slots(pestle_device_api_t* api);
 
+void pestle_cuda_words_deinit(cuda_device_t* device);
 // Frees the slots of a stream on which nothing is queued.
 void pestle_cuda_staging_deinit(pestle_device_stream_t* stream);
 // Queues a copy within the device as a kernel: what a recording takes, where

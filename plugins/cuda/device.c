@@ -127,6 +127,7 @@ void pestle_cuda_leave(const cuda_device_t* d) {
 static void stop(cuda_device_t* d) {
   const cuda_driver_t* driver = &d->owner->driver;
   if (d->context && !driver->cuCtxPushCurrent_v2(d->context)) {
+    pestle_cuda_words_deinit(d);
     pestle_cuda_memory_deinit(d);
     (void)driver->cuModuleUnload(d->helpers);
     (void)driver->cuStreamDestroy_v2(d->own);

@@ -19,10 +19,9 @@ struct pestle_device_event_s {
   cuda_device_t* device;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  uint64_t number;          // that is known to be reached
-  mark_t* marks;            // those above it, in the order of their queueing
-  volatile uint64_t* word;  // pinned; NULL until a stream must wait for it
-  CUdeviceptr word_address;
+  uint64_t number;    // that is known to be reached
+  mark_t* marks;      // those above it, in the order of their queueing
+  cuda_word_t* word;  // NULL until a stream must wait for it
   unsigned promises;  // functions that streams will call to raise the number
 };
 
@@ -39,7 +38,7 @@ static void drop_mark(pestle_device_event_t* event, mark_t* mark) {
 static void raise_to(pestle_device_event_t* event, uint64_t value) {
   if (value <= event->number) return;
   event->number = value;
-  if (event->word && *event->word < value) *event->word = value;
+  if (event->word && *event->word->value < value) *event->word->value = value;
   for (mark_t** at = &event->marks; *at;) {
     mark_t* mark = *at;
     if (mark->value > value) {
@@ -72,6 +71,76 @@ static mark_t* mark_for(const pestle_device_event_t* event, uint64_t value) {
   return m;
 }
 
+// --- Words ---
+
+static cuda_word_t* take_spare(cuda_device_t* d) {
+  cuda_word_t* found = NULL;
+  pthread_mutex_lock(&d->streams_lock);
+  for (cuda_word_t** at = &d->words; *at && !found; at = &(*at)->next) {
+    if (atomic_load(&(*at)->waiting)) continue;
+    found = *at;
+    *at = found->next;
+    break;
+  }
+  pthread_mutex_unlock(&d->streams_lock);
+  return found;
+}
+
+static void give_word(cuda_device_t* d, cuda_word_t* word) {
+  pthread_mutex_lock(&d->streams_lock);
+  word->next = d->words;
+  d->words = word;
+  pthread_mutex_unlock(&d->streams_lock);
+}
+
+static void free_word(const cuda_device_t* d, cuda_word_t* word) {
+  const pestle_host_t* host = d->owner->host;
+  if (word->value) {
+    (void)d->owner->driver.cuMemFreeHost((void*)(uintptr_t)word->value);
+  }
+  host->free(host->self, word, sizeof *word);
+}
+
+void pestle_cuda_words_deinit(cuda_device_t* d) {
+  while (d->words) {
+    cuda_word_t* word = d->words;
+    d->words = word->next;
+    free_word(d, word);
+  }
+}
+
+static pestle_status_t pin_word(const cuda_device_t* d, cuda_word_t* word) {
+  void* value = NULL;
+  PESTLE_CUDA_TRY(d, cuMemHostAlloc,
+                  (&value, sizeof *word->value,
+                   CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  word->value = value;
+  PESTLE_CUDA_TRY(d, cuMemHostGetDevicePointer_v2, (&word->address, value, 0));
+  return NULL;
+}
+
+static pestle_status_t take_word(cuda_device_t* d, uint64_t number,
+                                 cuda_word_t** out_word) {
+  const pestle_host_t* host = d->owner->host;
+  cuda_word_t* word = take_spare(d);
+  if (!word) {
+    word = host->alloc(host->self, sizeof *word);
+    if (!word) {
+      return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
+                                 "cuda: no host memory to wait for an event");
+    }
+    memset(word, 0, sizeof *word);
+    pestle_status_t status = pin_word(d, word);
+    if (status) {
+      free_word(d, word);
+      return status;
+    }
+  }
+  *word->value = number;
+  *out_word = word;
+  return NULL;
+}
+
 // --- Life ---
 
 static pestle_status_t event_create(void* self, int32_t device,
@@ -99,14 +168,12 @@ static void event_destroy(void* self, pestle_device_event_t* event) {
   pestle_status_t status = pestle_cuda_enter(event->device);
   pthread_mutex_lock(&event->lock);
   // Streams that wait for what never came go on.
-  if (event->word) *event->word = INT64_MAX;
+  if (event->word) *event->word->value = INT64_MAX;
   while (event->promises)
     pthread_cond_wait(&event->changed, &event->lock);
   raise_to(event, INT64_MAX);
   pthread_mutex_unlock(&event->lock);
-  if (event->word) {
-    (void)cuda->driver.cuMemFreeHost((void*)(uintptr_t)event->word);
-  }
+  if (event->word) give_word(event->device, event->word);
   if (!status) pestle_cuda_leave(event->device);
   if (status) cuda->host->status_release(cuda->host->self, status);
   pthread_mutex_destroy(&event->lock);
@@ -128,7 +195,9 @@ static void keep_promise(void* user) {
   pestle_device_event_t* event = promise->event;
   const pestle_host_t* host = event->device->owner->host;
   pthread_mutex_lock(&event->lock);
-  if (*event->word < promise->value) *event->word = promise->value;
+  if (*event->word->value < promise->value) {
+    *event->word->value = promise->value;
+  }
   --event->promises;
   pthread_cond_broadcast(&event->changed);
   pthread_mutex_unlock(&event->lock);
@@ -272,6 +341,12 @@ static pestle_status_t event_wait(void* self, pestle_device_event_t* event,
   return status;
 }
 
+// Called by the driver when a stream is past its wait.
+static void has_passed(void* user) {
+  cuda_word_t* word = user;
+  atomic_fetch_sub(&word->waiting, 1);
+}
+
 // Nothing that was queued will signal |value|: the stream looks at the word.
 static pestle_status_t wait_for_word(pestle_device_event_t* event,
                                      const pestle_device_stream_t* stream,
@@ -285,23 +360,19 @@ static pestle_status_t wait_for_word(pestle_device_event_t* event,
         (int)d->index, d->name);
   }
   if (!event->word) {
-    void* word = NULL;
-    PESTLE_CUDA_TRY(d, cuMemHostAlloc,
-                    (&word, sizeof *event->word,
-                     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-    CUresult result = d->owner->driver.cuMemHostGetDevicePointer_v2(
-        &event->word_address, word, 0);
-    if (result) {
-      (void)d->owner->driver.cuMemFreeHost(word);
-      return pestle_cuda_failed(d, result, __FILE__, __LINE__,
-                                "cuMemHostGetDevicePointer_v2");
-    }
-    event->word = word;
-    *event->word = event->number;
+    PESTLE_TRY(take_word(event->device, event->number, &event->word));
   }
-  PESTLE_CUDA_TRY(
-      d, cuStreamWaitValue64_v2,
-      (stream->handle, event->word_address, value, CU_STREAM_WAIT_VALUE_GEQ));
+  cuda_word_t* word = event->word;
+  atomic_fetch_add(&word->waiting, 1);
+  CUresult result = d->owner->driver.cuStreamWaitValue64_v2(
+      stream->handle, word->address, value, CU_STREAM_WAIT_VALUE_GEQ);
+  if (result) {
+    atomic_fetch_sub(&word->waiting, 1);
+    return pestle_cuda_failed(d, result, __FILE__, __LINE__,
+                              "cuStreamWaitValue64_v2");
+  }
+  // Should this fail, the word is never used again, which harms nobody.
+  PESTLE_CUDA_TRY(d, cuLaunchHostFunc, (stream->handle, has_passed, word));
   return NULL;
 }
 
