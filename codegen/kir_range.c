@@ -394,7 +394,16 @@ void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
                          : PESTLE_KIR_UNKNOWN;
   if (*out_lo >= 0 && *out_hi < (int64_t)buffer->count) return;
   size_t mark = r->guard.size;
-  if (mask != PESTLE_KIR_NONE) pestle_kir_guards_push(r, mask, true);
+  if (mask != PESTLE_KIR_NONE) {
+    // A part of a long vector that lies past the end.
+    const pestle_kir_inst_t* off = pestle_kir_inst(r->k, mask);
+    if (off->op == PESTLE_KIR_CONST && !pestle_kir_const_int(off)) {
+      *out_lo = 0;
+      *out_hi = -1;
+      return;
+    }
+    pestle_kir_guards_push(r, mask, true);
+  }
   if (never(r, mark, lanes)) {
     *out_lo = 0;
     *out_hi = -1;

@@ -12,6 +12,7 @@
 // bind y.bio lane.x
 // vectorise y.bii
 // at r, y.a
+// at r_2, y.a
 // store r private
 // split r.k 1024
 // split r.ki 4
@@ -20,7 +21,6 @@
 // reorder r a ko kio kii
 // bind r.kio lane.x
 // vectorise r.kii
-// at r_2, y.a
 // store r_2 private
 // split r_2.k 1024
 // split r_2.ki 4

@@ -22,6 +22,7 @@ layout(local_size_x = 256, local_size_y = 1, local_size_z = 1) in;
 // bind y.bio lane.x
 // vectorise y.bii
 // at r, y.a
+// at r_2, y.a
 // store r private
 // split r.k 1024
 // split r.ki 4
@@ -30,7 +31,6 @@ layout(local_size_x = 256, local_size_y = 1, local_size_z = 1) in;
 // reorder r a ko kio kii
 // bind r.kio lane.x
 // vectorise r.kii
-// at r_2, y.a
 // store r_2 private
 // split r_2.k 1024
 // split r_2.ki 4

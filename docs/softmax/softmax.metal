@@ -20,6 +20,7 @@ using namespace metal;
 // bind y.bio lane.x
 // vectorise y.bii
 // at r, y.a
+// at r_2, y.a
 // store r private
 // split r.k 1024
 // split r.ki 4
@@ -28,7 +29,6 @@ using namespace metal;
 // reorder r a ko kio kii
 // bind r.kio lane.x
 // vectorise r.kii
-// at r_2, y.a
 // store r_2 private
 // split r_2.k 1024
 // split r_2.ki 4
