@@ -102,6 +102,7 @@ typedef struct pestle_ctext_dialect_t {
   const char* vector_make;   // $type, $v: the lanes
   // An expression over $a, $b for floats of both sizes; NULL: not native.
   const char* row[PESTLE_SCALAR_COUNT];
+  const char* widen_i32;  // i32 $a to i64, where a cast cannot be trusted
   // f16 to f32 and back: bodies of helpers, NULL: by integer arithmetic.
   const char* decode_f16;  // of `uint a`
   const char* encode_f16;  // of `float a`, to nearest even

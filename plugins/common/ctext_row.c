@@ -392,6 +392,13 @@ const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
   if (ctext_is_float(from) && !ctext_is_float(to)) {
     return float_to_int(p, from, to, x);
   }
+  if (a == PESTLE_CTEXT_I32 && b == PESTLE_CTEXT_I64 && p->d->widen_i32) {
+    const char* own = pestle_ctext_atom(p, a, x);
+    const char* pairs[] = {"a", own, NULL};
+    pestle_ctext_type(p, b);
+    x = pestle_ctext_expand(p, p->d->widen_i32, pairs);
+    a = b;
+  }
   if (a != b) x = pestle_ctext_cast(p, b, x);
   if (ctext_is_float(to)) return x;
   // A narrower or as narrow but otherwise signed type.

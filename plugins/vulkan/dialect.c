@@ -45,6 +45,9 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .barrier = "memoryBarrierBuffer(); barrier()",
     .shuffle_xor = "subgroupShuffleXor($v, $mu)",
     .unroll = "[[unroll]]",
+    // Mesa 22.3 takes the comparison of a widened number with 0 for one of
+    // unsigned numbers: a negative index is not clamped then.
+    .widen_i32 = "packInt2x32(ivec2($a, $a >> 31))",
     .bits = {"floatBitsToUint", "doubleBitsToUint64"},
     .real = {"uintBitsToFloat", "uint64BitsToDouble"},
     .vector_read = "$name_v$n.v[($at) / $n]",
