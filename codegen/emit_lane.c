@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes of a group: their loops, folds across them, who writes what all have.
+#include "base/bits.h"
 #include "codegen/emit_internal.h"
-
-static int64_t next_pow2(int64_t n) {
-  int64_t p = 1;
-  while (p < n)
-    p *= 2;
-  return p;
-}
 
 // The longest lane loop of each kind.
 static void count_lanes(pestle_emit_t* e) {
@@ -25,8 +19,8 @@ static void count_lanes(pestle_emit_t* e) {
   int64_t subgroup = e->nest->subgroup;
   int64_t* x = &e->lane_count[0];
   if (*x <= 1 && e->lane_count[1] <= 1) return;
-  *x = subgroup > 1 && *x > subgroup ? (*x + subgroup - 1) / subgroup * subgroup
-                                     : next_pow2(*x);
+  *x = subgroup > 1 && *x > subgroup ? pestle_ceil_div(*x, subgroup) * subgroup
+                                     : (int64_t)pestle_next_pow2((uint64_t)*x);
 }
 
 void pestle_emit_open_lanes(pestle_emit_t* e) {
@@ -108,7 +102,8 @@ static pestle_kir_id_t fold_parts(const across_t* a) {
 // power of two of parts are folded onto each other.
 static pestle_kir_id_t fold_tree(across_t* a, pestle_kir_id_t value) {
   pestle_emit_t* e = a->e;
-  int64_t lanes = e->lane_count[0], half = next_pow2(lanes) / 2;
+  int64_t lanes = e->lane_count[0],
+          half = (int64_t)pestle_next_pow2((uint64_t)lanes) / 2;
   make_part(a, pestle_kir_type_of(e->k, value), lanes);
   if (e->serial_loops) pestle_emit_barrier(e);
   store_part(a, e->lane_id[0], value);

@@ -13,6 +13,7 @@
 //
 // The sums of a warpgroup's 64 rows: lane l of warp w has, of rows 16 w + l / 4
 // and that + 8, columns 8 j + 2 (l % 4) and the next.
+#include "base/bits.h"
 #include "codegen/emit_internal.h"
 #include "codegen/tensorise.h"
 
@@ -38,10 +39,6 @@ typedef struct tiles_t {
   pestle_kir_id_t lane, in_warpgroup, warpgroup, group;
   pestle_kir_id_t round, batch, row, column;  // of the tile at hand
 } tiles_t;
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 static pestle_kir_id_t op(const tiles_t* t, pestle_op_t row, pestle_kir_id_t a,
                           pestle_kir_id_t b) {
@@ -434,11 +431,11 @@ static void plan_tiles(tiles_t* t) {
   t->consumers = t->rows / CHUNK;
   t->lanes = WARPGROUP * (1 + t->consumers);
   t->slots = MOST_SLOTS;
-  t->tiles_m = ceil_div(t->p.m, t->rows);
-  t->tiles_n = ceil_div(t->p.n, t->columns);
+  t->tiles_m = pestle_ceil_div(t->p.m, t->rows);
+  t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
   t->count = t->tiles_m * t->tiles_n * t->p.batch;
   t->groups = t->count < nest->groups ? t->count : nest->groups;
-  t->steps = ceil_div(t->p.k, TAPS);
+  t->steps = pestle_ceil_div(t->p.k, TAPS);
   for (t->strip = STRIP; t->tiles_m % t->strip; t->strip /= 2) {
   }
 }

@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -48,15 +49,9 @@ void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...) {
   pestle_strbuf_append_char(k->nest->why, '\n');
 }
 
-static int64_t next_pow2(int64_t n) {
-  int64_t p = 1;
-  while (p < n)
-    p *= 2;
-  return p;
-}
-
 int64_t pestle_sketch_lanes(const pestle_sketch_t* k, int64_t extent) {
-  return pestle_sketch_min(k->lanes, next_pow2(extent));
+  return pestle_sketch_min(k->lanes,
+                           (int64_t)pestle_next_pow2((uint64_t)extent));
 }
 
 // --- Costs ---

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "codegen/sketch.h"
 #include "codegen/tensorise.h"
 
@@ -30,13 +31,6 @@ enum {
   // A fold shorter than this is a thread's alone.
   LEAST_FOLD = 32,
 };
-
-static int64_t next_pow2(int64_t n) {
-  int64_t p = 1;
-  while (p < n)
-    p *= 2;
-  return p;
-}
 
 // --- Vectors ---
 
@@ -109,7 +103,8 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
     lanes /= 2;
   if (!moves_vectors(k, s, last)) lanes = 1;
   if (lanes > pestle_sketch_extent(k, last)) {
-    lanes = next_pow2(pestle_sketch_extent(k, last)) / 2;
+    lanes =
+        (int64_t)pestle_next_pow2((uint64_t)pestle_sketch_extent(k, last)) / 2;
   }
   pestle_sketch_note(
       k, "map: a thread has %" PRId64 " results that lie side by side",
@@ -249,7 +244,7 @@ static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
   int64_t length = longest_row(k, row);
   int64_t vectors = (length + shape.vector - 1) / shape.vector;
   int64_t most = k->caps->max_group_lanes;
-  shape.lanes = next_pow2(vectors);
+  shape.lanes = (int64_t)pestle_next_pow2((uint64_t)vectors);
   int64_t want =
       vectors > ROW_LANES * LONG_ROW_VECTORS ? LONG_ROW_LANES : ROW_LANES;
   if (shape.lanes > want) shape.lanes = want;
