@@ -9,11 +9,15 @@ static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
 
 // --- Memory ---
 
+static bool is_private(const pestle_nest_tensor_t* t) {
+  return t->place == PESTLE_PLACE_PRIVATE || t->place == PESTLE_PLACE_LANES;
+}
+
 uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor) {
   if (e->buffer[tensor] != PESTLE_KIR_NONE) return e->buffer[tensor];
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   pestle_kir_scope_t scope =
-      t->place == PESTLE_PLACE_PRIVATE ? PESTLE_KIR_PRIVATE : PESTLE_KIR_SHARED;
+      is_private(t) ? PESTLE_KIR_PRIVATE : PESTLE_KIR_SHARED;
   e->buffer[tensor] = pestle_kir_add_buffer(
       e->k, t->name, scope, t->type.dtype,
       scope == PESTLE_KIR_PRIVATE && e->vector_axis >= 0 ? e->lanes : 1, 1, 0);
@@ -36,16 +40,37 @@ const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
   return flat;
 }
 
+// The element of a private buffer that |flat| is in: one has |lanes| of them,
+// which stand for the remainder. Of a row that lanes share, the lane's own.
+static pestle_kir_id_t private_index(pestle_emit_t* e,
+                                     const pestle_nest_tensor_t* t,
+                                     unsigned lanes, const pestle_lin_t* flat) {
+  pestle_nest_t* nest = e->nest;
+  int64_t divisor = lanes;
+  for (uint32_t i = 0; t->place == PESTLE_PLACE_LANES && i < flat->count; ++i) {
+    const pestle_term_t* term = &flat->terms[i];
+    if (term->atom->kind != PESTLE_ATOM_AXIS ||
+        nest->axes.data[term->atom->axis].mark != PESTLE_MARK_LANE_X) {
+      continue;
+    }
+    const pestle_lin_t* lane = pestle_lin_axis(nest, term->atom->axis);
+    flat =
+        pestle_lin_add(nest, flat, pestle_lin_scale(nest, lane, -term->coef));
+    break;
+  }
+  if (t->place == PESTLE_PLACE_LANES) divisor = t->apart;
+  if (divisor > 1) flat = pestle_lin_div(nest, flat, divisor);
+  return pestle_emit_scalar_index(e, flat);
+}
+
 static pestle_kir_id_t load_private(pestle_emit_t* e, uint32_t tensor,
                                     const pestle_lin_t* flat) {
   uint32_t buffer = e->buffer[tensor];
   unsigned lanes = e->k->buffer.data[buffer].lanes;
-  if (lanes > 1) {
-    // The lane stands for the remainder: what is left counts whole vectors.
-    flat = pestle_lin_div(e->nest, flat, (int64_t)lanes);
-  }
-  return pestle_kir_load(e->k, buffer, lanes, pestle_emit_scalar_index(e, flat),
-                         PESTLE_KIR_NONE, 0);
+  return pestle_kir_load(
+      e->k, buffer, lanes,
+      private_index(e, &e->nest->tensors.data[tensor], lanes, flat),
+      PESTLE_KIR_NONE, 0);
 }
 
 // Whether |guard| holds only where |flat| is one of |count| elements.
@@ -156,7 +181,7 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
                        pestle_emit_resolve(e, x->index[0]), x->guard);
   }
   const pestle_lin_t* flat = pestle_emit_local(e, tensor, x->index);
-  if (t->place == PESTLE_PLACE_PRIVATE) return load_private(e, tensor, flat);
+  if (is_private(t)) return load_private(e, tensor, flat);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      flat, x->guard);
 }
@@ -164,8 +189,7 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_lin_t* resolved) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  if (t->place == PESTLE_PLACE_PRIVATE)
-    return load_private(e, tensor, resolved);
+  if (is_private(t)) return load_private(e, tensor, resolved);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      resolved, NULL);
 }
@@ -178,12 +202,9 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   if (vector && pestle_kir_lanes_of(e->k, value) == 1) {
     value = pestle_kir_splat(e->k, value, e->lanes);
   }
-  if (t->place == PESTLE_PLACE_PRIVATE) {
+  if (is_private(t)) {
     unsigned lanes = e->k->buffer.data[buffer].lanes;
-    if (lanes > 1) {
-      resolved = pestle_lin_div(e->nest, resolved, (int64_t)lanes);
-    }
-    pestle_kir_store(e->k, buffer, pestle_emit_scalar_index(e, resolved), value,
+    pestle_kir_store(e->k, buffer, private_index(e, t, lanes, resolved), value,
                      PESTLE_KIR_NONE, 0);
     return;
   }

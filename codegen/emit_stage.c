@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stage: its buffers, what is placed under its loops, its statements.
+#include "base/bits.h"
 #include "codegen/emit_internal.h"
 
 // --- Statements ---
@@ -85,7 +86,8 @@ static unsigned lanes_of(const pestle_emit_t* e, const pestle_nest_stage_t* s) {
 static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
                         uint32_t tensor) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
-  bool private_ = t->place == PESTLE_PLACE_PRIVATE;
+  bool owned = t->place == PESTLE_PLACE_LANES;
+  bool private_ = t->place == PESTLE_PLACE_PRIVATE || owned;
   unsigned lanes = private_ ? lanes_of(e, s) : 1;
   if (e->buffer[tensor] == PESTLE_KIR_NONE) {
     e->buffer[tensor] = pestle_kir_add_buffer(
@@ -95,7 +97,11 @@ static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
   if (e->k->failed) return;
   pestle_kir_buffer_t* b = &e->k->buffer.data[e->buffer[tensor]];
   uint64_t count = (uint64_t)e->box[tensor].count;
-  if (private_) count /= lanes;
+  if (owned) {
+    count = (uint64_t)pestle_ceil_div((int64_t)count, t->apart);
+  } else if (private_) {
+    count /= lanes;
+  }
   if (b->count < count) b->count = count;
   if (private_) pestle_kir_alloc(e->k, e->buffer[tensor]);
 }

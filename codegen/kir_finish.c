@@ -193,7 +193,8 @@ static void mark_live(finish_t* f, const uint8_t* read) {
     f->live[i] = f->live[i] == 2;
 }
 
-// Private and shared buffers that some live instruction reads.
+// Private and shared buffers that some live instruction reads, or takes the
+// address of.
 static void find_read_buffers(const finish_t* f, uint8_t* read) {
   const pestle_kir_builder_t* k = f->k;
   for (size_t b = 0; b < k->buffer.size; ++b) {
@@ -202,7 +203,8 @@ static void find_read_buffers(const finish_t* f, uint8_t* read) {
   for (uint32_t i = 0; i < f->count; ++i) {
     const pestle_kir_inst_t* inst = &k->inst.data[i];
     if (f->live[i] &&
-        (inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_GATHER) &&
+        (inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_GATHER ||
+         inst->op == PESTLE_KIR_REF) &&
         inst->arg[0] < k->buffer.size) {
       read[inst->arg[0]] = 1;
     }

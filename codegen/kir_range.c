@@ -130,6 +130,18 @@ static fact_t bits_and(unsigned type, fact_t x, fact_t y) {
   return f;
 }
 
+// Of OR and XOR: no bit is set above the highest of either.
+static fact_t bits_or(unsigned type, fact_t x, fact_t y) {
+  fact_t f = whole(type);
+  if (x.lo < 0 || y.lo < 0) return f;
+  int64_t most = x.hi > y.hi ? x.hi : y.hi;
+  f.lo = 0;
+  if (most < INT64_MAX / 4) {
+    f.hi = (int64_t)pestle_next_pow2((uint64_t)most + 1) - 1;
+  }
+  return f;
+}
+
 // |value| where the select's condition is |sense|.
 static fact_t chosen(pestle_kir_ranges_t* r, const pestle_kir_inst_t* inst,
                      uint32_t value, bool sense) {
@@ -171,6 +183,7 @@ static fact_t scalar(pestle_kir_ranges_t* r, const pestle_kir_inst_t* inst,
   if (op == PESTLE_OP_CLAMP) return minimum(maximum(y, x), z);
   if (op == PESTLE_OP_REMAINDER) return remainder_of(type, x, y);
   if (op == PESTLE_OP_AND) return bits_and(type, x, y);
+  if (op == PESTLE_OP_OR || op == PESTLE_OP_XOR) return bits_or(type, x, y);
   if (op == PESTLE_OP_SIGN) return result(type, x.lo < 0 ? -1 : 0, 1);
   if (!known(x) || !known(y)) return whole(type);
   if (op == PESTLE_OP_ADD) {

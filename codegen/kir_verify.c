@@ -315,11 +315,14 @@ static pestle_status_t check_ref(verify_t* v) {
   return check_bounds(v);
 }
 
-static pestle_status_t check_tile_load(const verify_t* v) {
+// To or from.
+static pestle_status_t check_tile_copy(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
   PESTLE_TRY(expect(v, 2, PESTLE_ADDR, 1));
-  PESTLE_TRY(expect(v, 3, PESTLE_ADDR, 1));
+  if (inst->op == PESTLE_KIR_TILE_LOAD) {
+    PESTLE_TRY(expect(v, 3, PESTLE_ADDR, 1));
+  }
   if (pestle_kir_buffer(v->k, inst->arg[1])->scope == PESTLE_KIR_TENSOR_MAP) {
     return NULL;
   }
@@ -520,7 +523,10 @@ static pestle_status_t check_plain(verify_t* v) {
       PESTLE_TRY(expect(v, 0, PESTLE_ADDR, 1));
       return expect(v, 1, PESTLE_INDEX, 1);
     case PESTLE_KIR_TILE_LOAD:
-      return check_tile_load(v);
+    case PESTLE_KIR_TILE_STORE:
+      return check_tile_copy(v);
+    case PESTLE_KIR_SYNC:
+      return expect(v, 0, PESTLE_INDEX, 1);
     case PESTLE_KIR_WGMMA:
       return check_wgmma(v);
     case PESTLE_KIR_SG_REDUCE:

@@ -103,6 +103,7 @@ typedef enum pestle_place_e {
   PESTLE_PLACE_NONE,  // inlined, or not placed yet
   PESTLE_PLACE_PRIVATE,
   PESTLE_PLACE_SHARED,
+  PESTLE_PLACE_LANES,  // registers of the lane that writes and reads them
   PESTLE_PLACE_GLOBAL,
 } pestle_place_t;
 
@@ -122,6 +123,8 @@ typedef struct pestle_nest_tensor_t {
   bool streamed;  // OUTPUT: its stores go past the caches
   uint32_t slot;
   int32_t stage;  // that writes it, or -1
+  // LANES: elements from one run of a lane to its next, see schedule_lanes.c.
+  int64_t apart;
   int32_t alias;  // OUTPUT: input slot that it overwrites in place, or -1
   const pestle_elements_t* elements;  // INPUT beyond the group's operands
   // INPUT after a pack row: read through this layout, zero-padded.
@@ -210,6 +213,7 @@ typedef struct pestle_nest_t {
   int32_t tensorised;  // a stage that matrix units make; -1: none
   int64_t tile_rows, tile_columns;  // of it, a group
   int64_t groups;                   // that run side by side
+  int64_t group_bytes;              // of shared memory that one has
   pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

@@ -122,6 +122,9 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
     t->place = PESTLE_PLACE_PRIVATE;
   } else if (pestle_scan_accept_word(&p->s, "shared")) {
     t->place = PESTLE_PLACE_SHARED;
+  } else if (pestle_scan_accept_word(&p->s, "lanes")) {
+    t->place = PESTLE_PLACE_LANES;
+    PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->apart));
   }
   return NULL;
 }

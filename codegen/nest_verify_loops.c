@@ -176,9 +176,15 @@ static pestle_status_t check_place(const verify_t* v) {
   }
   for (uint32_t i = 0; i < s->value_count; ++i) {
     uint8_t place = nest->tensors.data[s->tensors[i]].place;
-    if (place != PESTLE_PLACE_PRIVATE && place != PESTLE_PLACE_SHARED) {
-      return broken(v, "'%s' has no scope",
-                    nest->tensors.data[s->tensors[i]].name);
+    const pestle_nest_tensor_t* t = &nest->tensors.data[s->tensors[i]];
+    int64_t apart = 0;
+    if (place < PESTLE_PLACE_PRIVATE || place > PESTLE_PLACE_LANES) {
+      return broken(v, "'%s' has no scope", t->name);
+    }
+    if (place != PESTLE_PLACE_LANES) continue;
+    PESTLE_TRY(pestle_nest_owned(v->nest, v->stage, &apart));
+    if (apart != t->apart || !apart) {
+      return broken(v, "lanes read of '%s' what others wrote", t->name);
     }
   }
   return NULL;

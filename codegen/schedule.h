@@ -137,6 +137,11 @@ PESTLE_NODISCARD pestle_status_t pestle_nest_copies(pestle_nest_t* nest,
                                                     int64_t* out_copies);
 // Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
 // as far as places are known.
+// Sets |*out_apart| when lanes read of the placed |stage| what they wrote there
+// themselves: elements from one run of a lane to its next. 0 else.
+PESTLE_NODISCARD pestle_status_t pestle_nest_owned(pestle_nest_t* nest,
+                                                   uint32_t stage,
+                                                   int64_t* out_apart);
 PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,
                                                           uint32_t stage,
                                                           bool* out_fits);

@@ -144,8 +144,9 @@ pestle_status_t pestle_schedule_at(pestle_nest_t* nest, uint32_t stage,
 pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
                                       pestle_place_t place) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  if (place != PESTLE_PLACE_PRIVATE && place != PESTLE_PLACE_SHARED) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "store %s: private or shared",
+  int64_t apart = 0;
+  if (place < PESTLE_PLACE_PRIVATE || place > PESTLE_PLACE_LANES) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "store %s: private, shared or lanes",
                         s->name);
   }
   for (uint32_t v = 0; v < s->value_count; ++v) {
@@ -164,8 +165,18 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
                           s->name);
     }
   }
+  if (place == PESTLE_PLACE_LANES) {
+    PESTLE_TRY(pestle_nest_owned(nest, stage, &apart));
+    if (!apart) {
+      return PESTLE_ERROR(INVALID_ARGUMENT,
+                          "store %s lanes: not all that reads it shares its "
+                          "row among lanes as it does, in unrolled steps",
+                          s->name);
+    }
+  }
   for (uint32_t v = 0; v < s->value_count; ++v) {
     nest->tensors.data[s->tensors[v]].place = (uint8_t)place;
+    nest->tensors.data[s->tensors[v]].apart = apart;
   }
   int64_t where = place;
   return pestle_schedule_record(nest, PESTLE_PRIM_STORE, s->name, NULL, 0,

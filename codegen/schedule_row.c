@@ -15,7 +15,7 @@ static const prim_t prims[PESTLE_PRIM_COUNT] = {
 };
 
 // By pestle_place_t; rows store in these alone.
-static const char* const places[] = {NULL, "private", "shared"};
+static const char* const places[] = {NULL, "private", "shared", "lanes"};
 enum { PLACE_COUNT = sizeof(places) / sizeof(places[0]) };
 
 // What loops are bound to, in the order of pestle_mark_t from GROUP on.
@@ -61,7 +61,7 @@ static void print_field(printer_t* p, char field) {
   } else if (field == 'P') {
     int64_t place = row->ints[p->integer++ & 1];
     pestle_strbuf_append_c(
-        p->out, place == 1 || place == 2 ? places[place] : "nowhere");
+        p->out, place > 0 && place < PLACE_COUNT ? places[place] : "nowhere");
   } else if (field == 'R') {
     bool reassoc = row->ints[p->integer++ & 1] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
@@ -104,7 +104,7 @@ static pestle_status_t read_place(reader_t* r) {
     r->row.ints[r->row.int_count++ & 1] = i;
     return NULL;
   }
-  return pestle_scan_error(r->s, "expected private or shared");
+  return pestle_scan_error(r->s, "expected private, shared or lanes");
 }
 
 static pestle_status_t read_axis(reader_t* r) {

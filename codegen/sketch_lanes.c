@@ -28,6 +28,8 @@ enum {
   // the shared memory: so many groups of a unit may.
   KEPT_ROW = 1024,
   KEPT_GROUPS = 4,
+  // Of a lane's registers, such a part may hold them instead.
+  LANE_SHARE = 4,
   // A fold shorter than this is a thread's alone.
   LEAST_FOLD = 32,
 };
@@ -336,6 +338,59 @@ static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
   return split_row(k, id, (uint32_t)axis, shape, true);
 }
 
+// The axis of |stage| that its lanes walk in steps: UINT32_MAX: none.
+static uint32_t steps_of(const pestle_sketch_t* k, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  const pestle_nest_axis_t* axes = k->nest->axes.data;
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    const pestle_nest_axis_t* a = &axes[s->roots[i]];
+    if (a->outer < 0) continue;
+    const pestle_nest_axis_t* lane = &axes[a->inner];
+    if (lane->outer >= 0) lane = &axes[lane->outer];
+    if (lane->mark == PESTLE_MARK_LANE_X) return (uint32_t)a->outer;
+  }
+  return UINT32_MAX;
+}
+
+// Bytes of registers that the rows in shared memory would take of a lane.
+static int64_t kept_bytes(const pestle_sketch_t* k, const row_shape_t* shape) {
+  int64_t bytes = 0;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
+    const pestle_nest_tensor_t* t = &k->nest->tensors.data[st->tensors[0]];
+    if (st->inlined || t->place != PESTLE_PLACE_SHARED) continue;
+    int64_t length = pestle_sketch_extent(k, st->roots[st->map_count - 1]);
+    bytes += pestle_ceil_div(length, shape->lanes * shape->vector) *
+             shape->vector * PESTLE_SKETCH_ELEMENT;
+  }
+  return bytes;
+}
+
+// Rows that each lane reads where it wrote them stay in its registers, if those
+// are enough for steps to be unrolled.
+static pestle_status_t keep_in_lanes(pestle_sketch_t* k,
+                                     const row_shape_t* shape) {
+  int64_t bytes = kept_bytes(k, shape);
+  if (!bytes || bytes * LANE_SHARE > (int64_t)k->caps->register_bytes_lane) {
+    return NULL;
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    uint32_t steps = steps_of(k, s);
+    if (pestle_sketch_stage(k, s)->inlined || steps == UINT32_MAX) continue;
+    PESTLE_TRY(pestle_schedule_mark(k->nest, s, steps, PESTLE_MARK_UNROLL));
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
+    uint8_t place = k->nest->tensors.data[st->tensors[0]].place;
+    int64_t apart;
+    if (st->inlined || place != PESTLE_PLACE_SHARED) continue;
+    PESTLE_TRY(pestle_nest_owned(k->nest, s, &apart));
+    if (!apart) continue;
+    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_LANES));
+  }
+  return NULL;
+}
+
 static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   pestle_nest_t* nest = k->nest;
   row_shape_t shape = shape_rows(k, row);
@@ -378,7 +433,7 @@ static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
     if (!is_placed(k, s)) PESTLE_TRY(split_row_stage(k, s, &shape));
   }
-  return NULL;
+  return keep_in_lanes(k, &shape);
 }
 
 // --- The choice ---
@@ -479,6 +534,7 @@ static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
   if (fold < 0) return NULL;
   int64_t columns = tile_columns(k, &p);
   k->nest->groups = k->caps->cores;
+  k->nest->group_bytes = k->caps->scratch_bytes;
   pestle_sketch_note(k,
                      "tensorise: matrix units multiply tiles of %d x %" PRId64
                      ", whose operands are copied ahead of them",

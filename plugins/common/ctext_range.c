@@ -59,6 +59,17 @@ static range_t divided(range_t a, range_t b, bool remainder) {
   return (range_t){a.lo < 0 ? -(b.hi - 1) : 0, least(most(a.hi, 0), b.hi - 1)};
 }
 
+// Of or and xor: no bit is set above the highest of either.
+static range_t joined(range_t a, range_t b) {
+  if (!is_bounded(a) || !is_bounded(b) || a.lo < 0 || b.lo < 0) {
+    return everything;
+  }
+  int64_t hi = 1;
+  while (hi <= most(a.hi, b.hi))
+    hi *= 2;
+  return (range_t){0, hi - 1};
+}
+
 static range_t of_scalar(unsigned op, range_t a, range_t b, range_t c) {
   switch (op) {
     case PESTLE_KIR_ADD:
@@ -83,6 +94,9 @@ static range_t of_scalar(unsigned op, range_t a, range_t b, range_t c) {
     case PESTLE_KIR_AND:
       if (b.lo >= 0) return (range_t){0, b.hi};
       return everything;
+    case PESTLE_KIR_OR:
+    case PESTLE_KIR_XOR:
+      return joined(a, b);
     default:
       return everything;
   }

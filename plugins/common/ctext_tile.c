@@ -58,6 +58,22 @@ static const char functions[] =
     "\"r\"(arrives)\n"
     "      : \"memory\");\n"
     "}\n"
+    "static __device__ __forceinline__ void pestle_tile_store(\n"
+    "    unsigned int from, const pestle_tensor_map* map, int x, int y) {\n"
+    "  asm volatile(\"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group\"\n"
+    "      \" [%0, {%1, %2}], [%3];\\n\"\n"
+    "      \"cp.async.bulk.commit_group;\"\n"
+    "      :: \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(from) : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_tile_store(\n"
+    "    unsigned int from, const pestle_tensor_map* map, int x, int y, int z) "
+    "{\n"
+    "  asm volatile(\"cp.async.bulk.tensor.3d.global.shared::cta.bulk_group\"\n"
+    "      \" [%0, {%1, %2, %3}], [%4];\\n\"\n"
+    "      \"cp.async.bulk.commit_group;\"\n"
+    "      :: \"l\"(map), \"r\"(x), \"r\"(y), \"r\"(z), \"r\"(from)\n"
+    "      : \"memory\");\n"
+    "}\n"
     "// What wgmma takes for a tile with rows of 128 bytes, swizzled: "
     "|leading|\n"
     "// is the distance of its columns of rows, in 16 bytes.\n"
@@ -141,17 +157,23 @@ static void ref(ctext_t* p, uint32_t id) {
   pestle_ctext_alias(p, id, lane, 1);
 }
 
-static void tile_load(ctext_t* p, const pestle_kir_inst_t* n) {
+static const char* coordinates(ctext_t* p, uint32_t coord) {
   const char* at = "";
-  uint32_t coord = n->arg[2];
   while (ctext_inst(p, coord)->op == PESTLE_KIR_COORD) {
     const pestle_kir_inst_t* c = ctext_inst(p, coord);
     at = pestle_ctext_format(p, "%s%s, ", at, value(p, c->arg[0]));
     coord = c->arg[1];
   }
-  pestle_ctext_line(p, "pestle_tile_load(%s, &%s, %s%s, %s);",
-                    value(p, n->arg[0]), p->name[n->arg[1]], at,
-                    value(p, coord), value(p, n->arg[3]));
+  return pestle_ctext_format(p, "%s%s", at, value(p, coord));
+}
+
+static void tile_copy(ctext_t* p, const pestle_kir_inst_t* n) {
+  bool loads = n->op == PESTLE_KIR_TILE_LOAD;
+  const char* at = value(p, n->arg[0]);
+  const char* to = coordinates(p, n->arg[2]);
+  pestle_ctext_line(p, "pestle_tile_%s(%s, &%s, %s%s%s);",
+                    loads ? "load" : "store", at, p->name[n->arg[1]], to,
+                    loads ? ", " : "", loads ? value(p, n->arg[3]) : "");
 }
 
 static void wgmma(ctext_t* p, const pestle_kir_inst_t* n) {
@@ -172,7 +194,7 @@ static void registers(ctext_t* p, const pestle_kir_inst_t* n) {
 
 bool pestle_ctext_tile(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
-  if (n->op < PESTLE_KIR_REF || n->op > PESTLE_KIR_REGISTERS) return false;
+  if (n->op < PESTLE_KIR_REF || n->op > PESTLE_KIR_SYNC) return false;
   if (!(p->target->features & PESTLE_CTEXT_HAS_TILES)) {
     pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
                       "the device has no such units");
@@ -203,7 +225,25 @@ bool pestle_ctext_tile(ctext_t* p, uint32_t id) {
                         "fence.proxy.async;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_TILE_LOAD:
-      tile_load(p, n);
+    case PESTLE_KIR_TILE_STORE:
+      tile_copy(p, n);
+      break;
+    case PESTLE_KIR_TILE_WAIT:
+      pestle_ctext_line(p,
+                        "asm volatile(\"cp.async.bulk.wait_group.read %u;\" "
+                        "::: \"memory\");",
+                        n->arg[0]);
+      break;
+    case PESTLE_KIR_TILE_FENCE:
+      pestle_ctext_line(
+          p,
+          "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
+      break;
+    case PESTLE_KIR_SYNC:
+      pestle_ctext_line(p,
+                        "asm volatile(\"bar.sync %%0, %u;\" :: \"r\"((unsigned "
+                        "int)(%s)) : \"memory\");",
+                        n->arg[1], value(p, n->arg[0]));
       break;
     case PESTLE_KIR_WGMMA:
       wgmma(p, n);

@@ -139,8 +139,9 @@ static pestle_status_t make_map(const cuda_device_t* d,
     if (i) stride[i - 1] = map->stride[i] * size;
   }
   char* base = (char*)launch->buffers[map->slot] + map->offset * size;
-  CUtensorMapDataType type = map->dtype == PESTLE_F16
-                                 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+  CUtensorMapDataType type =
+      map->dtype == PESTLE_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+      : map->dtype == PESTLE_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                  : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   PESTLE_CUDA_TRY(
       d, cuTensorMapEncodeTiled,

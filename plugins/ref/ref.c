@@ -51,7 +51,7 @@ static void describe_ops(pestle_target_caps_t* caps) {
 #define PESTLE_KIR(NAME, code, ...) caps->op_dtypes[code] = all;
 #include "pestle/kir.def"
   // Tiles in shared memory have no meaning here.
-  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_REGISTERS; ++op)
+  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = 0;
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
   caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
@@ -68,6 +68,7 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   strncpy(caps->cpu, cpu, sizeof caps->cpu - 1);
   caps->vector_bytes = 16;
   caps->scratch_bytes = 48 << 10;
+  caps->register_bytes_lane = 1 << 10;
   caps->subgroup = !strcmp(number, "8") ? 8 : !strcmp(number, "1") ? 1 : 32;
   caps->max_group_lanes = 1024;
   caps->cores = 4;

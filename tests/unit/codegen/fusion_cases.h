@@ -207,6 +207,53 @@ static const case_t cases[] = {
      " -> tensor<4x53xf32>\n"
      "      %y = stablehlo.divide %e, %sb : tensor<4x53xf32>",
      "%y : tensor<4x53xf32>", 1e-6},
+    // Rows that targets with lanes keep: in registers where lanes share them
+    // alike, with and without a last step for some, and in shared memory.
+    {"softmax_kept", "x: tensor<3x2048xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<3x2048xf32>, tensor<f32>) -> "
+     "tensor<3xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x2048xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<3x2048xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<3x2048xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<3x2048xf32>, tensor<f32>) -> tensor<3xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x2048xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<3x2048xf32>",
+     "%y : tensor<3x2048xf32>", 1e-6},
+    {"softmax_kept_rest", "x: tensor<3x1032xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<3x1032xf32>, tensor<f32>) -> "
+     "tensor<3xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x1032xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<3x1032xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<3x1032xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<3x1032xf32>, tensor<f32>) -> tensor<3xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x1032xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<3x1032xf32>",
+     "%y : tensor<3x1032xf32>", 1e-6},
+    {"softmax_kept_odd", "x: tensor<3x1025xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<3x1025xf32>, tensor<f32>) -> "
+     "tensor<3xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x1025xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<3x1025xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<3x1025xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<3x1025xf32>, tensor<f32>) -> tensor<3xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<3xf32>)"
+     " -> tensor<3x1025xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<3x1025xf32>",
+     "%y : tensor<3x1025xf32>", 1e-6},
     {"layer_norm", "x: tensor<6x39xf32>, g: tensor<39xf32>",
      "      %n = stablehlo.constant dense<39.0> : tensor<6xf32>\n" SUM(
          "s", "0.0", "1", "x",

@@ -180,6 +180,23 @@ static void test_clamps(void** state) {
       "%314 = add %313, %310 : indexx4\n%315 = gather @y[%314] : f32x4\n");
 }
 
+// No bit of an xor is above the highest of either operand.
+static void test_joined_bits(void** state) {
+  (void)state;
+  GOOD(
+      "%310 = remainder %300, %4 : index\n%311 = xor %310, %7 : index\n"
+      "%312 = load @x[%311] : f32\n");
+  GOOD(
+      "%310 = remainder %300, %4 : index\n%311 = or %310, %4 : index\n"
+      "%312 = load @x[%311] : f32\n");
+  BAD("%310 = remainder %300, %4 : index\n%311 = xor %310, %8 : index\n"
+      "%312 = load @x[%311] : f32\n",
+      "leave @x");
+  BAD("%310 = subtract %300, %1 : index\n%311 = or %310, %1 : index\n"
+      "%312 = load @x[%311] : f32\n",
+      "not bounded");
+}
+
 static void test_private(void** state) {
   (void)state;
   GOOD(
@@ -195,9 +212,10 @@ static void test_private(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_structure), cmocka_unit_test(test_types),
-      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_conditions),
-      cmocka_unit_test(test_clamps),    cmocka_unit_test(test_private),
+      cmocka_unit_test(test_structure),   cmocka_unit_test(test_types),
+      cmocka_unit_test(test_bounds),      cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_clamps),      cmocka_unit_test(test_private),
+      cmocka_unit_test(test_joined_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -387,6 +387,31 @@ static void test_at(void** state) {
          "inline mb d sb y\nat r, y_2.a\nat e, y_2.a\nat r_2, y_2.a");
 }
 
+// A row of 53 that three lanes share alike, in vectors of one element.
+#define SHARED_ROWS                                                       \
+  "inline mb d sb y\nbind y_2.a group.x\n"                                \
+  "split y_2.b 8\nreorder y_2 a bo bi\nbind y_2.bi lane.x\n"              \
+  "at r, y_2.a\nat e, y_2.a\nat r_2, y_2.a\nstore r private\n"            \
+  "split e.b 8\nreorder e a bo bi\nbind e.bi lane.x\nstore r_2 private\n" \
+  "store e shared\n"
+#define SHARED_SUM                          \
+  "split r_2.k 8\nrfactor r_2.ki reassoc\n" \
+  "reorder r_2 a ko ki\nbind r_2.ki lane.x\n"
+#define UNROLLED "unroll y_2.bo\nunroll e.bo\n"
+
+static void test_store_lanes(void** state) {
+  (void)state;
+  accept("softmax", 0,
+         SHARED_ROWS SHARED_SUM UNROLLED "unroll r_2.ko\nstore e lanes");
+  // The steps of all have to be unrolled, and the sum must have its lanes.
+  refuse("softmax", 0, SHARED_ROWS SHARED_SUM UNROLLED, "store e lanes",
+         "not all that reads it shares its row");
+  refuse("softmax", 0, SHARED_ROWS UNROLLED, "store e lanes",
+         "not all that reads it shares its row");
+  refuse("gemm_even", 0, "at c, y.a", "store c lanes",
+         "not all that reads it shares its row");
+}
+
 static void test_store(void** state) {
   (void)state;
   accept("gemm_even", 0,
@@ -594,7 +619,7 @@ static void test_row_errors(void** state) {
   malformed("split y.a 4\nsplit y b", "f.rows:2:9: expected '.'");
   malformed("split y.a", "f.rows:1:10: expected an integer");
   malformed("split y.a 4 5", "f.rows:1:13: expected the end of the row");
-  malformed("store c global", "f.rows:1:9: expected private or shared");
+  malformed("store c global", "f.rows:1:9: expected private, shared or lanes");
   malformed("bind y.a lanes", "f.rows:1:10: expected group.x, lane.x or");
   malformed("reorder y", "expected the name of a loop");
   malformed("}", "f.rows:1:1: expected a schedule row");
@@ -620,6 +645,7 @@ int main(void) {
       cmocka_unit_test(test_online_is_legal),
       cmocka_unit_test(test_transpose_is_legal),
       cmocka_unit_test(test_stream_is_legal),
+      cmocka_unit_test(test_store_lanes),
       cmocka_unit_test(test_row_errors)};
   size_t n = 0;
   while (tests[n].name)
