@@ -64,6 +64,11 @@ static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
   }
 }
 
+static uint32_t pair_row(const pestle_ctext_target_t* t, unsigned op) {
+  bool pairs = t->features & PESTLE_CTEXT_HAS_PAIRS;
+  return pairs && pestle_ctext_pair_row(op) ? BIT(BF16) | BIT(F16) : 0;
+}
+
 static uint32_t int_row(unsigned op) {
   switch (op) {
     case PESTLE_OP_POWER:
@@ -78,7 +83,7 @@ static uint32_t int_row(unsigned op) {
 
 static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
                     unsigned kind) {
-  uint32_t bits = float_row(t, op) | int_row(op);
+  uint32_t bits = float_row(t, op) | pair_row(t, op) | int_row(op);
   // A select moves any bits.
   if (op == PESTLE_OP_SELECT) return values(t);
   return bits & kinds(kind) & values(t);
@@ -107,7 +112,7 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   caps->op_dtypes[PESTLE_KIR_BARRIER] = all | BIT(NONE);
   caps->op_dtypes[PESTLE_KIR_TRAP_IF] = 0;
   bool tiles = t->features & PESTLE_CTEXT_HAS_TILES;
-  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_REGISTERS; ++op)
+  for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
   caps->storage_dtypes = storage(t);
 }

@@ -12,6 +12,17 @@ typedef struct helper_t {
   ctext_helper_t needs[3];  // further ones, until HELPER_COUNT
 } helper_t;
 
+// Texts are the dialect's.
+#define PAIR(first, pair, row, type) \
+  [first + pair] = {"pestle_" row "_" type, "", NONE}
+#define PAIRS(first, type)                      \
+  PAIR(first, CTEXT_PAIR_ADD, "add", type),     \
+      PAIR(first, CTEXT_PAIR_SUB, "sub", type), \
+      PAIR(first, CTEXT_PAIR_MUL, "mul", type), \
+      PAIR(first, CTEXT_PAIR_MAX, "max", type), \
+      PAIR(first, CTEXT_PAIR_MIN, "min", type), \
+      PAIR(first, CTEXT_PAIR_FMA, "fma", type), \
+      PAIR(first, CTEXT_PAIR_PACK, "pack", type)
 #define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
 #define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}
 
@@ -345,6 +356,8 @@ static const helper_t helpers[HELPER_COUNT] = {
     [HELPER_E5M2FNUZ_TO] = {"pestle_e5m2fnuz_to_f32",
                             WIDEN("2", "16", "0x80", "0x80", "0"),
                             ONE(HELPER_WIDEN)},
+    PAIRS(HELPER_BF16X2_ADD, "bf16x2"),
+    PAIRS(HELPER_F16X2_ADD, "f16x2"),
 };
 
 const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper) {
@@ -390,6 +403,7 @@ static void put_token(ctext_t* p, pestle_plugin_text_t* out,
 static void put_helper(ctext_t* p, const helper_t* h,
                        pestle_plugin_text_t* out) {
   const pestle_ctext_dialect_t* d = p->d;
+  bool f16 = strstr(h->name, "_f16") != NULL;
   const token_t tokens[] = {
       {"fn", -1, d->function},
       {"name", -1, h->name},
@@ -408,6 +422,9 @@ static void put_helper(ctext_t* p, const helper_t* h,
       {"real32", -1, d->real[0]},
       {"real64", -1, d->real[1]},
       {"exact", -1, d->exact},
+      {"type", -1, f16 ? "f16" : "bf16"},
+      {"one", -1, f16 ? "0x3c003c00" : "0x3f803f80"},
+      {"minus", -1, f16 ? "0xbc00bc00" : "0xbf80bf80"},
   };
   const char* at = h->text;
   while (*at) {
@@ -422,7 +439,15 @@ static void put_helper(ctext_t* p, const helper_t* h,
   pestle_plugin_text_append(out, "\n", 1);
 }
 
+static bool is_pair(ctext_helper_t helper) {
+  return helper >= HELPER_BF16X2_ADD && helper <= HELPER_F16X2_PACK;
+}
+
 static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
+  if (is_pair(helper)) {
+    bool f16 = helper >= HELPER_F16X2_ADD;
+    return p->d->pair[helper - (f16 ? HELPER_F16X2_ADD : HELPER_BF16X2_ADD)];
+  }
   if (helper == HELPER_F16_TO) return p->d->decode_f16;
   if (helper == HELPER_BF16_FROM) return p->d->encode_bf16;
   if (helper == HELPER_MAX_F32) return p->d->max_f32;

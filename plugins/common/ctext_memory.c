@@ -155,6 +155,59 @@ static const char* half_of(ctext_t* p, const access_t* a, const char* whole,
                              type, whole, member[i / 2]);
 }
 
+// Words of two floats move as they are: |run| lanes are run / 2 of them.
+static bool moves_words(const ctext_t* p, const access_t* a, unsigned run) {
+  return run > 1 && pestle_ctext_has_pairs(p, a->dtype);
+}
+
+static const char* words_type(const ctext_t* p, unsigned run) {
+  return run == 8   ? p->d->vector4[PESTLE_CTEXT_M_U32]
+         : run == 4 ? p->d->vector2[PESTLE_CTEXT_M_U32]
+                    : p->d->memory[PESTLE_CTEXT_M_U32];
+}
+
+static void read_words(ctext_t* p, const access_t* a, unsigned run) {
+  static const char* const member[] = {"x", "y", "z", "w"};
+  const char** words = pestle_ctext_lanes(p, a->lanes / 2);
+  p->runs[a->buffer] |= (uint8_t)run;
+  for (unsigned l = 0; l < a->lanes; l += run) {
+    const char* at = pestle_ctext_bare(p, plus(p, a->index, l));
+    const char* type = words_type(p, run);
+    const char* pairs[] = {"type", type, "name", p->name[a->buffer],
+                           "at",   at,   NULL};
+    const char* whole = pestle_ctext_format(p, "t%u", p->temporaries++);
+    pestle_ctext_line(p, "%s %s = %s;", type, whole,
+                      pestle_ctext_expand(p, p->d->vector_read, pairs));
+    for (unsigned w = 0; w < run / 2; ++w) {
+      words[l / 2 + w] =
+          run == 2 ? whole : pestle_ctext_format(p, "%s.%s", whole, member[w]);
+    }
+  }
+  pestle_ctext_alias_pairs(p, a->id, words, a->lanes);
+}
+
+static void write_words(ctext_t* p, const access_t* a, unsigned run,
+                        uint32_t from) {
+  p->runs[a->buffer] |= (uint8_t)run;
+  for (unsigned l = 0; l < a->lanes; l += run) {
+    const char* list = "";
+    for (unsigned w = 0; w < run / 2; ++w) {
+      const char* word = pestle_ctext_pair(p, from, l / 2 + w);
+      list = pestle_ctext_format(p, "%s%s%s", list, w ? ", " : "",
+                                 pestle_ctext_bare(p, word));
+    }
+    const char* type = words_type(p, run);
+    const char* made[] = {"type", type, "v", list, NULL};
+    const char* whole =
+        run == 2 ? list : pestle_ctext_expand(p, p->d->vector_make, made);
+    const char* at = pestle_ctext_bare(p, plus(p, a->index, l));
+    const char* pairs[] = {"type", type,  "name", p->name[a->buffer], "at", at,
+                           "v",    whole, NULL};
+    pestle_ctext_line(p, "%s;",
+                      pestle_ctext_expand(p, p->d->vector_write, pairs));
+  }
+}
+
 // Statements that give |to| what lies at the access.
 static void read_runs(ctext_t* p, const access_t* a, unsigned run,
                       const char** to) {
@@ -271,6 +324,10 @@ static void load(ctext_t* p, const access_t* a) {
     load_masked(p, a, run);
     return;
   }
+  if (moves_words(p, a, run)) {
+    read_words(p, a, run);
+    return;
+  }
   const char** lane = pestle_ctext_lanes(p, a->lanes);
   if (run > 1) {
     read_runs(p, a, run, lane);
@@ -301,6 +358,10 @@ static void store(ctext_t* p, const access_t* a) {
   const char** value = pestle_ctext_lanes(p, a->lanes);
   uint32_t from = ctext_inst(p, a->id)->arg[2];
   bool masked = a->mask != PESTLE_KIR_NONE;
+  if (!masked && moves_words(p, a, run)) {
+    write_words(p, a, run, from);
+    return;
+  }
   const char* all = masked && run > 1 ? all_on(p, a) : NULL;
   for (unsigned l = 0; l < a->lanes; ++l) {
     value[l] = pestle_ctext_get(p, from, l);

@@ -241,7 +241,7 @@ const char* pestle_ctext_get(ctext_t* p, uint32_t id, unsigned lane) {
 
 void pestle_ctext_alias(ctext_t* p, uint32_t id, const char** lanes,
                         unsigned count) {
-  p->value[id] = (ctext_value_t){lanes, count == 1};
+  p->value[id] = (ctext_value_t){lanes, NULL, count == 1};
 }
 
 static const char* name_of(ctext_t* p, uint32_t id) {
@@ -411,7 +411,7 @@ static void move_lanes(ctext_t* p, uint32_t id) {
                                        : n->arg[1]);
   }
   if (insert) lane[n->arg[2]] = pestle_ctext_get(p, n->arg[1], 0);
-  p->value[id] = (ctext_value_t){lane, lanes == 1};
+  p->value[id] = (ctext_value_t){lane, NULL, lanes == 1};
 }
 
 static void iota(ctext_t* p, uint32_t id) {
@@ -482,6 +482,7 @@ static void elementwise(ctext_t* p, uint32_t id) {
     if (letters[a] == 'v' && !x->uniform) uniform = false;
   }
   if (p->fused[id] != PESTLE_KIR_NONE) uniform = n->lanes == 1;
+  if (pestle_ctext_by_pairs(p, id, uniform)) return;
   unsigned lanes = uniform ? 1 : n->lanes;
   const char** lane = pestle_ctext_lanes(p, lanes);
   for (unsigned l = 0; l < lanes; ++l)

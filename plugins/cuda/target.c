@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler half: what a target is like, Kernel IR to CUDA C to artifacts.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plugins/cuda/artifact.h"
@@ -48,6 +49,11 @@ static bool has_tiles(const char* arch) {
   return !strcmp(arch, "sm_90a");
 }
 
+// Words of two floats, since sm_80.
+static bool has_pairs(const char* arch) {
+  return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
+}
+
 static pestle_ctext_target_t text_target(const char* arch) {
   return (pestle_ctext_target_t){
       .dialect = &pestle_cuda_dialect,
@@ -55,6 +61,7 @@ static pestle_ctext_target_t text_target(const char* arch) {
                   PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
                   PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
                   PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
+                  (has_pairs(arch) ? PESTLE_CTEXT_HAS_PAIRS : 0u) |
                   (has_tiles(arch) ? PESTLE_CTEXT_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREAD_LANES,

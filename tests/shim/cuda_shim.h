@@ -83,6 +83,8 @@ static inline unsigned min(unsigned a, unsigned b) {
   return a < b ? a : b;
 }
 
+#include "pairs.h"
+
 static inline float pestle_shim_from_f16(unsigned a) {
   return float(pestle_same_bits<_Float16>((unsigned short)a));
 }

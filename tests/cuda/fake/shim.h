@@ -54,6 +54,8 @@ static inline long long __double_as_longlong(double a) {
 static inline double __longlong_as_double(long long a) {
   return pestle_bits<double>(a);
 }
+#include "../../shim/pairs.h"
+
 static inline float pestle_shim_from_f16(unsigned a) {
   return (float)pestle_bits<_Float16>((unsigned short)a);
 }

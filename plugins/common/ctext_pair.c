@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats of 16 bits computed with as they are, two of them in a word, where the
+// dialect has functions for that. A value of an even number of lanes is then
+// words; its lanes are halves of them, for what asks for lanes.
+#include "plugins/common/ctext_internal.h"
+
+static ctext_helper_t helper_of(unsigned dtype, ctext_pair_t pair) {
+  ctext_helper_t first =
+      dtype == PESTLE_BF16 ? HELPER_BF16X2_ADD : HELPER_F16X2_ADD;
+  return (ctext_helper_t)(first + (unsigned)pair);
+}
+
+bool pestle_ctext_has_pairs(const ctext_t* p, unsigned dtype) {
+  return (p->target->features & PESTLE_CTEXT_HAS_PAIRS) &&
+         (dtype == PESTLE_BF16 || dtype == PESTLE_F16);
+}
+
+bool pestle_ctext_pair_row(unsigned op) {
+  switch (op) {
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_SUBTRACT:
+    case PESTLE_OP_MULTIPLY:
+    case PESTLE_OP_MAXIMUM:
+    case PESTLE_OP_MINIMUM:
+    case PESTLE_OP_FMA:
+    case PESTLE_OP_NEGATE:
+    case PESTLE_OP_ABS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static ctext_pair_t pair_of(unsigned op) {
+  return op == PESTLE_OP_ADD        ? CTEXT_PAIR_ADD
+         : op == PESTLE_OP_SUBTRACT ? CTEXT_PAIR_SUB
+         : op == PESTLE_OP_MULTIPLY ? CTEXT_PAIR_MUL
+         : op == PESTLE_OP_MAXIMUM  ? CTEXT_PAIR_MAX
+         : op == PESTLE_OP_MINIMUM  ? CTEXT_PAIR_MIN
+                                    : CTEXT_PAIR_FMA;
+}
+
+// Row |op| of words.
+static const char* row_of(ctext_t* p, unsigned op, unsigned dtype,
+                          const char* const* x) {
+  const char* u = p->d->suffix[PESTLE_CTEXT_U32];
+  if (op == PESTLE_OP_ABS) {
+    return pestle_ctext_format(p, "(%s & 0x7fff7fff%s)", x[0], u);
+  }
+  if (op == PESTLE_OP_NEGATE) {
+    return pestle_ctext_format(p, "(%s ^ 0x80008000%s)", x[0], u);
+  }
+  ctext_pair_t pair = pair_of(op);
+  const char* name = pestle_ctext_call(p, helper_of(dtype, pair));
+  const char* a = pestle_ctext_bare(p, x[0]);
+  const char* b = pestle_ctext_bare(p, x[1]);
+  if (pair != CTEXT_PAIR_FMA) {
+    return pestle_ctext_format(p, "%s(%s, %s)", name, a, b);
+  }
+  return pestle_ctext_format(p, "%s(%s, %s, %s)", name, a, b,
+                             pestle_ctext_bare(p, x[2]));
+}
+
+static bool is_bits(const char* text, unsigned long* out) {
+  char* end;
+  if (strncmp(text, "0x", 2) != 0) return false;
+  *out = strtoul(text, &end, 16);
+  return end != text && strspn(end, "uU") == strlen(end);
+}
+
+// Both halves of a word are |text|.
+static const char* twice(ctext_t* p, const char* text) {
+  unsigned long bits;
+  const char* u = p->d->suffix[PESTLE_CTEXT_U32];
+  if (is_bits(text, &bits)) {
+    return pestle_ctext_format(p, "0x%lx%s", bits << 16 | bits, u);
+  }
+  return pestle_ctext_atom(p, PESTLE_CTEXT_U32,
+                           pestle_ctext_format(p, "(%s * 0x10001%s)", text, u));
+}
+
+const char* pestle_ctext_pair(ctext_t* p, uint32_t id, unsigned word) {
+  ctext_value_t* value = &p->value[id];
+  if (value->pair) return value->pair[value->uniform ? 0 : word];
+  if (value->uniform) {
+    const char** one = pestle_ctext_lanes(p, 1);
+    one[0] = twice(p, pestle_ctext_get(p, id, 0));
+    // The name lives where it was made; a constant's text everywhere.
+    if (ctext_inst(p, id)->op == PESTLE_KIR_CONST) value->pair = one;
+    return one[0];
+  }
+  return pestle_ctext_format(p, "(%s | %s << 16)",
+                             pestle_ctext_get(p, id, 2 * word),
+                             pestle_ctext_get(p, id, 2 * word + 1));
+}
+
+void pestle_ctext_alias_pairs(ctext_t* p, uint32_t id, const char** words,
+                              unsigned lanes) {
+  const char** lane = pestle_ctext_lanes(p, lanes);
+  const char* u = p->d->suffix[PESTLE_CTEXT_U32];
+  for (unsigned l = 0; l < lanes; ++l) {
+    lane[l] = l % 2
+                  ? pestle_ctext_format(p, "(%s >> 16)", words[l / 2])
+                  : pestle_ctext_format(p, "(%s & 0xffff%s)", words[l / 2], u);
+  }
+  p->value[id] = (ctext_value_t){lane, words, false};
+}
+
+static void define(ctext_t* p, uint32_t id, const char** words,
+                   unsigned lanes) {
+  for (unsigned w = 0; w < lanes / 2; ++w)
+    words[w] = pestle_ctext_atom(p, PESTLE_CTEXT_U32, words[w]);
+  pestle_ctext_alias_pairs(p, id, words, lanes);
+}
+
+// Two f32 rounded at once.
+static bool pack(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const pestle_kir_inst_t* from = ctext_inst(p, n->arg[0]);
+  if (from->type != PESTLE_F32 || p->value[n->arg[0]].uniform) return false;
+  const char* name = pestle_ctext_call(p, helper_of(n->type, CTEXT_PAIR_PACK));
+  const char** words = pestle_ctext_lanes(p, n->lanes / 2u);
+  for (unsigned w = 0; w < n->lanes / 2u; ++w) {
+    const char* low = pestle_ctext_get(p, n->arg[0], 2 * w);
+    const char* high = pestle_ctext_get(p, n->arg[0], 2 * w + 1);
+    words[w] =
+        pestle_ctext_format(p, "%s(%s, %s)", name, pestle_ctext_bare(p, low),
+                            pestle_ctext_bare(p, high));
+  }
+  define(p, id, words, n->lanes);
+  return true;
+}
+
+// The same in all lanes: computed in the lower half.
+static void one_row(ctext_t* p, uint32_t id, unsigned op) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* letters = pestle_kir_op_info(n->op).operands;
+  const char* x[3] = {"0", "0", "0"};
+  const char** lane = pestle_ctext_lanes(p, 1);
+  for (int a = 0; letters[a] && a < 3; ++a)
+    x[a] = pestle_ctext_get(p, n->arg[a], 0);
+  lane[0] = pestle_ctext_format(p, "(%s & 0xffff%s)", row_of(p, op, n->type, x),
+                                p->d->suffix[PESTLE_CTEXT_U32]);
+  pestle_ctext_define(p, id, lane, 1);
+}
+
+bool pestle_ctext_by_pairs(ctext_t* p, uint32_t id, bool uniform) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* letters = pestle_kir_op_info(n->op).operands;
+  if (!pestle_ctext_has_pairs(p, n->type)) return false;
+  bool even = n->lanes % 2 == 0 && !uniform;
+  if (n->op == PESTLE_KIR_CAST) return even && pack(p, id);
+  if (n->op < PESTLE_KIR_SCALAR_BASE) return false;
+  unsigned op = n->op - PESTLE_KIR_SCALAR_BASE;
+  if (!pestle_ctext_pair_row(op)) return false;
+  if (uniform) {
+    one_row(p, id, op);
+    return true;
+  }
+  if (!even) return false;
+  const char** words = pestle_ctext_lanes(p, n->lanes / 2u);
+  for (unsigned w = 0; w < n->lanes / 2u; ++w) {
+    const char* x[3] = {"0", "0", "0"};
+    for (int a = 0; letters[a] && a < 3; ++a)
+      x[a] = pestle_ctext_pair(p, n->arg[a], w);
+    words[w] = row_of(p, op, n->type, x);
+  }
+  define(p, id, words, n->lanes);
+  return true;
+}
+
+// A lane by itself, of an odd number of them or of a fold.
+const char* pestle_ctext_half_row(ctext_t* p, unsigned op, unsigned dtype,
+                                  const char* const* x) {
+  return pestle_ctext_format(p, "(%s & 0xffff%s)", row_of(p, op, dtype, x),
+                             p->d->suffix[PESTLE_CTEXT_U32]);
+}
