@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rules of cholesky, triangular_solve, lu, solve and inverse.
+// Type rules of cholesky, triangular_solve, lu, solve, inverse, qr, eigh, svd.
 #include <string.h>
 
 #include "base/mem.h"
@@ -50,14 +50,26 @@ pestle_status_t pestle_infer_triangular_solve(pestle_infer_t* in) {
   return pestle_emit(in, b);
 }
 
+// Operand 0 is [batch.., m, n] of f32 or f64.
+static pestle_status_t check_matrices(const pestle_infer_t* in) {
+  const pestle_type_t* type = pestle_in_type(in, 0);
+  if ((type->dtype == PESTLE_F32 || type->dtype == PESTLE_F64) &&
+      type->rank >= 2) {
+    return NULL;
+  }
+  return PESTLE_BAD(
+      "operand 0 is %s: it must be matrices, of rank 2 or more, of f32 or f64",
+      pestle_type_text(type).text);
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+  if (!pestle_dim_known(a) || !pestle_dim_known(b)) return PESTLE_DIM_DYNAMIC;
+  return a < b ? a : b;
+}
+
 pestle_status_t pestle_infer_lu(pestle_infer_t* in) {
   pestle_type_t type = *pestle_in_type(in, 0);
-  if ((type.dtype != PESTLE_F32 && type.dtype != PESTLE_F64) || type.rank < 2) {
-    return PESTLE_BAD(
-        "operand 0 is %s: it must be matrices, of rank 2 or more, of f32 or "
-        "f64",
-        pestle_type_text(&type).text);
-  }
+  PESTLE_TRY(check_matrices(in));
   PESTLE_TRY(pestle_emit(in, &type));
   int64_t rows = type.dims[type.rank - 2], columns = type.dims[type.rank - 1];
   if ((rows == 0) != (columns == 0)) {
@@ -71,10 +83,7 @@ pestle_status_t pestle_infer_lu(pestle_infer_t* in) {
   order.dtype = PESTLE_I32;
   --order.rank;
   pestle_type_t pivots = order;
-  bool known = pestle_dim_known(rows) && pestle_dim_known(columns);
-  pivots.dims[order.rank - 1] = !known           ? PESTLE_DIM_DYNAMIC
-                                : rows < columns ? rows
-                                                 : columns;
+  pivots.dims[order.rank - 1] = smaller(rows, columns);
   PESTLE_TRY(pestle_emit(in, &pivots));
   return pestle_emit(in, &order);
 }
@@ -101,4 +110,48 @@ pestle_status_t pestle_infer_solve(pestle_infer_t* in) {
         pestle_type_text(a).text, pestle_type_text(b).text);
   }
   return pestle_emit(in, b);
+}
+
+// Operand 0 with other matrices.
+static pestle_status_t emit_matrices(pestle_infer_t* in, int64_t rows,
+                                     int64_t columns) {
+  pestle_type_t type = *pestle_in_type(in, 0);
+  type.dims[type.rank - 2] = rows;
+  type.dims[type.rank - 1] = columns;
+  return pestle_emit(in, &type);
+}
+
+// With vectors for matrices.
+static pestle_status_t emit_vectors(pestle_infer_t* in, int64_t count) {
+  pestle_type_t type = *pestle_in_type(in, 0);
+  type.dims[--type.rank - 1] = count;
+  return pestle_emit(in, &type);
+}
+
+pestle_status_t pestle_infer_qr(pestle_infer_t* in) {
+  PESTLE_TRY(check_matrices(in));
+  const pestle_type_t* a = pestle_in_type(in, 0);
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
+  int64_t k = pestle_in_attr(in, PESTLE_ATTR_full)->as.b ? m : smaller(m, n);
+  PESTLE_TRY(emit_matrices(in, m, k));
+  return emit_matrices(in, k, n);
+}
+
+pestle_status_t pestle_infer_eigh(pestle_infer_t* in) {
+  PESTLE_TRY(check_matrices(in));
+  PESTLE_TRY(check_square(in));
+  const pestle_type_t* a = pestle_in_type(in, 0);
+  PESTLE_TRY(emit_vectors(in, a->dims[a->rank - 1]));
+  return pestle_emit(in, a);
+}
+
+pestle_status_t pestle_infer_svd(pestle_infer_t* in) {
+  PESTLE_TRY(check_matrices(in));
+  const pestle_type_t* a = pestle_in_type(in, 0);
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
+  int64_t k = smaller(m, n);
+  bool full = pestle_in_attr(in, PESTLE_ATTR_full)->as.b;
+  PESTLE_TRY(emit_matrices(in, m, full ? m : k));
+  PESTLE_TRY(emit_vectors(in, k));
+  return emit_matrices(in, full ? n : k, n);
 }

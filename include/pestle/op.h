@@ -102,7 +102,7 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(scatter_dims_to_operand_dims) X(unique_indices) X(exponent_bits)            \
   X(mantissa_bits) X(lower) X(left_side) X(unit_diagonal) X(transpose_a) \
   X(feature_index) X(fft_type) X(fft_length) X(rng_algorithm)         \
-  X(output_type) X(rng_distribution)
+  X(output_type) X(rng_distribution) X(full)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

@@ -313,6 +313,9 @@ static const pestle_op_t left_out[] = {PESTLE_OP_COMPLEX,
                                        PESTLE_OP_SOLVE,
                                        PESTLE_OP_INVERSE,
                                        PESTLE_OP_LOGSUMEXP,
+                                       PESTLE_OP_QR,
+                                       PESTLE_OP_EIGH,
+                                       PESTLE_OP_SVD,
                                        PESTLE_OP_BATCH_NORM_TRAINING,
                                        PESTLE_OP_BATCH_NORM_GRAD};
 enum { LEFT_OUT = sizeof(left_out) / sizeof(left_out[0]) };

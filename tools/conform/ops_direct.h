@@ -431,6 +431,94 @@ static inline bool build_lu(instance_t* t) {
   return true;
 }
 
+// --- Factors, which are judged by what they are factors of ---
+
+// x y, or x transpose(y), of matrices [batch.., m, k].
+static inline pestle_value_t* product(instance_t* t, pestle_value_t* x,
+                                      pestle_value_t* y, bool turned) {
+  pestle_type_t type = *x->type;
+  int64_t batch[PESTLE_MAX_RANK], last = type.rank - 1, before = last - 1;
+  for (int64_t i = 0; i < before; ++i)
+    batch[i] = i;
+  type.dims[last] = y->type->dims[turned ? before : last];
+  pestle_dot_general_attrs_t attrs = {
+      sizeof(attrs), i64s(batch, (int32_t)before), i64s(batch, (int32_t)before),
+      i64s(&last, 1), i64s(turned ? &last : &before, 1)};
+  pestle_value_t* out;
+  assert_ok(pestle_op_dot_general(&t->b, x, y, &attrs, type, &out));
+  return out;
+}
+
+static inline pestle_value_t* turned_matrix(instance_t* t, pestle_value_t* x) {
+  int64_t order[PESTLE_MAX_RANK], rank = x->type->rank;
+  for (int64_t i = 0; i < rank; ++i)
+    order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+  pestle_transpose_attrs_t attrs = {sizeof(attrs), i64s(order, (int32_t)rank)};
+  assert_ok(pestle_op_transpose(&t->b, x, &attrs, &x));
+  return x;
+}
+
+// Columns of x times the elements of d.
+static inline pestle_value_t* times_columns(instance_t* t, pestle_value_t* x,
+                                            pestle_value_t* d) {
+  int64_t axes[PESTLE_MAX_RANK], rank = x->type->rank;
+  for (int64_t i = 0; i < rank - 1; ++i)
+    axes[i] = i < rank - 2 ? i : rank - 1;
+  pestle_broadcast_in_dim_attrs_t attrs = {sizeof(attrs),
+                                           i64s(axes, (int32_t)rank - 1)};
+  assert_ok(pestle_op_broadcast_in_dim(&t->b, d, &attrs, *x->type, &d));
+  assert_ok(pestle_op_multiply(&t->b, x, d, &x));
+  return x;
+}
+
+// Variant 0: square, 1: all of q, u and v, or the lower half; 2: tall, 3: wide.
+// Vectors of which there is no first order are not compared, but their product
+// is. Numbers are at most 1, a matrix of 23 x 20 at most 21 in size, its factors
+// and their products wrong by some tens of roundings of that.
+static inline bool build_factors(instance_t* t) {
+  static const char* const names[] = {"", "full or lower", "tall", "wide"};
+  t->what = names[t->variant];
+  int64_t n = order_of(t), more = n ? 3 : 0;
+  bool full = t->variant == 1;
+  pestle_type_t type = matrices(t, n + (t->variant == 2 ? more : 0),
+                                n + (t->variant == 3 ? more : 0));
+  t->fill[0] = FILL_UNIT;
+  t->check = CHECK_ABSOLUTE;
+  t->terms = 20 * 21;
+  begin(t, &type, 1);
+  pestle_value_t *a = arg(t, 0), *y[3], *out[3];
+  type.dtype = t->dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+  assert_ok(pestle_op_convert(&t->b, a, NULL, type, &a));
+  size_t count = 3;
+  if (t->row->op == PESTLE_OP_QR) {
+    pestle_qr_attrs_t attrs = {sizeof(attrs), full};
+    assert_ok(pestle_op_qr(&t->b, a, &attrs, y, 2));
+    out[0] = product(t, y[0], y[1], false);
+    count = 2;
+  } else if (t->row->op == PESTLE_OP_EIGH) {
+    pestle_eigh_attrs_t attrs = {sizeof(attrs), full};
+    assert_ok(pestle_op_eigh(&t->b, a, &attrs, y, 2));
+    out[0] = times_columns(t, y[1], y[0]);
+    out[0] = product(t, out[0], y[1], true);
+    out[2] = y[0];
+    y[0] = y[1];
+  } else {
+    pestle_svd_attrs_t attrs = {sizeof(attrs), false};
+    pestle_svd_attrs_t all = {sizeof(attrs), true};
+    assert_ok(pestle_op_svd(&t->b, a, &attrs, y, 3));
+    out[0] = times_columns(t, y[0], y[1]);
+    out[0] = product(t, out[0], y[2], false);
+    out[2] = y[1];
+    if (full) assert_ok(pestle_op_svd(&t->b, a, &all, y, 3));
+    if (t->variant == 3) y[0] = turned_matrix(t, y[2]);
+  }
+  // What stands upright.
+  y[0] = turned_matrix(t, y[0]);
+  out[1] = product(t, y[0], y[0], true);
+  finish(t, out, count);
+  return true;
+}
+
 // With |x| <= 1, a deviation of 0.77 at least and factors of 1.5 at most, six
 // roundings of numbers up to 4.
 static inline bool build_batch_norm(instance_t* t) {

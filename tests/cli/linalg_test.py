@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""qr, eigh and svd against what they are defined by and against numpy: values
+within roundings of the matrix's size, vectors by what they reconstruct, stand
+upright on and by their sign."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+build = os.environ["PESTLE_BUILD_DIR"]
+devices = os.environ.get("PESTLE_LINALG_DEVICES", "llvm,ref").split(",")
+NAMES = {"float32": "f32", "float64": "f64"}
+failures = []
+ran = 0
+
+
+def tensor(a):
+    dims = "".join(f"{d}x" for d in a.shape)
+    return f"tensor<{dims}{NAMES[str(a.dtype)]}>"
+
+
+def results(op, a, flag):
+    """Empty arrays of the shapes of the results."""
+    batch, (m, n) = a.shape[:-2], a.shape[-2:]
+    k = min(m, n)
+    full = flag and op != "eigh"
+    shapes = {
+        "qr": [(m, m if full else k), (m if full else k, n)],
+        "eigh": [(n,), (n, n)],
+        "svd": [(m, m if full else k), (k,), (n if full else k, n)],
+    }[op]
+    return [np.empty(batch + s, a.dtype) for s in shapes]
+
+
+def run(op, a, flag, device):
+    types = [tensor(y) for y in results(op, a, flag)]
+    key = "lower" if op == "eigh" else "full"
+    word = "true" if flag else "false"
+    names = ", ".join(f"%y#{i}" for i in range(len(types)))
+    joined = ", ".join(types)
+    text = (f"func.func public @main(%x: {tensor(a)}) -> ({joined}) {{\n"
+            f'  %y:{len(types)} = "pestle.{op}"(%x) <{{{key} = {word}}}> : '
+            f"({tensor(a)}) -> ({joined})\n"
+            f"  return {names} : {joined}\n}}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        (path / "m.mlir").write_text(text, encoding="utf-8")
+        np.save(path / "x.npy", a)
+        done = subprocess.run(
+            [f"{build}/pestle", "run", f"{path}/m.mlir", "--device", device,
+             "--input", f"x={path}/x.npy", "--outputs", f"{path}/out",
+             "--no-cache"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+        if done.returncode:
+            return done.stdout
+        return [np.load(path / "out" / f"output_{i}.npy")
+                for i in range(len(types))]
+
+
+def turned(x):
+    return np.swapaxes(x, -1, -2)
+
+
+def off(x, y):
+    """The largest difference; 0 for nothing, NaN where only one is NaN."""
+    if x.size == 0:
+        return 0.0
+    return float(np.max(np.abs(x - y)))
+
+
+def signed(columns):
+    """Whether the leading component of each column is not negative."""
+    size = np.abs(columns)
+    if size.size == 0:
+        return True
+    large = size >= 0.75 * size.max(axis=-2, keepdims=True)
+    first = np.argmax(large, axis=-2)[..., None, :]
+    return bool(np.all(np.take_along_axis(columns, first, axis=-2) >= 0))
+
+
+def upright(q):
+    return off(turned(q) @ q, np.eye(q.shape[-1]))
+
+
+def judge(op, a, flag, out):
+    """What is wrong, as a list of sentences."""
+    wrong = []
+    wide = [y.astype(np.float64) for y in out]
+    x = a.astype(np.float64)
+    n = max(a.shape[-2:])
+    eps = np.finfo(a.dtype).eps
+    if a.size and not np.isfinite(x).all():
+        # Matrices that are not finite are NaN, others are not.
+        for y in wide:
+            bad = ~np.isfinite(x).all(axis=(-1, -2))
+            nan = np.isnan(y).all(axis=tuple(range(bad.ndim, y.ndim)))
+            some = np.isnan(y).any(axis=tuple(range(bad.ndim, y.ndim)))
+            if not (np.array_equal(nan, bad) and np.array_equal(some, bad)):
+                wrong.append("NaN is not where it should be")
+        return wrong
+    if op == "eigh":
+        half = np.tril(x) if flag else np.triu(x)
+        x = half + turned(half) - x * np.eye(n)
+    size = float(np.max(np.linalg.norm(x, 2, axis=(-2, -1)))) if x.size else 1
+    # Roundings of numbers as large as the matrix, and denormals for ever.
+    least = 8 * n * eps * size + 4 * n * float(np.finfo(a.dtype).tiny)
+
+    def check(what, error, bound):
+        if not error <= bound:
+            wrong.append(f"{what} is off by {error:.3g}, not {bound:.3g}")
+
+    if op == "qr":
+        q, r = wide
+        check("q r", off(q @ r, x), least)
+        check("q'q", upright(q), 8 * n * eps)
+        check("below r's diagonal", off(np.tril(r, -1), 0), 0)
+        if (np.diagonal(r, axis1=-2, axis2=-1) < 0).any():
+            wrong.append("r has a negative diagonal")
+    elif op == "eigh":
+        w, v = wide
+        check("v w v'", off((v * w[..., None, :]) @ turned(v), x), least)
+        check("v'v", upright(v), 8 * n * eps)
+        if x.size:
+            check("w", off(w, np.linalg.eigvalsh(x)), least)
+        if (np.diff(w) < 0).any():
+            wrong.append("w does not ascend")
+        if not signed(v):
+            wrong.append("v has another sign")
+    else:
+        u, s, v = wide
+        k = s.shape[-1]
+        check("u s v", off((u[..., :k] * s[..., None, :]) @ v[..., :k, :], x),
+              least)
+        check("u'u", upright(u), 8 * n * eps)
+        check("v v'", upright(turned(v)), 8 * n * eps)
+        if x.size:
+            check("s", off(s, np.linalg.svd(x, compute_uv=False)), least)
+        if (np.diff(s) > 0).any() or (s < 0).any():
+            wrong.append("s does not descend to 0")
+        if not signed(u[..., :k]):
+            wrong.append("u has another sign")
+    return wrong
+
+
+def matrices():
+    """Name and matrix, square ones first."""
+    rng = np.random.default_rng(6)
+    even = rng.standard_normal((4, 4))
+    yield "random 4", even
+    yield "random 23", rng.standard_normal((23, 23))
+    yield "batched 5", rng.standard_normal((2, 3, 5, 5))
+    yield "one number", np.array([[-3.0]])
+    yield "two", np.array([[0.0, 1.0], [1.0, 0.0]])
+    yield "unit 6", np.eye(6)
+    yield "zeros 3", np.zeros((3, 3))
+    yield "0 x 0", np.zeros((0, 0))
+    yield "no matrices", np.zeros((0, 3, 3))
+    basis = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    yield "repeated", (basis * [1, 1, 1, 5, 5, -2, -2, -2]) @ basis.T
+    yield "wide range", (basis * 10.0 ** np.arange(-6, 10, 2)) @ basis.T
+    yield "rank 2", basis[:, :2] @ basis[:2, :]
+    yield "large numbers", even * 1e37
+    yield "small numbers", even * 1e-36
+    bad = np.stack([even, even, even])
+    bad[1, 2, 3] = bad[1, 3, 2] = np.nan
+    bad[2, 0, 0] = np.inf
+    yield "NaN and infinity", bad
+
+
+def oblong():
+    rng = np.random.default_rng(7)
+    yield "tall", rng.standard_normal((9, 4))
+    yield "wide", rng.standard_normal((3, 10))
+    yield "column", rng.standard_normal((5, 1))
+    yield "row", rng.standard_normal((1, 6))
+    yield "batched tall", rng.standard_normal((3, 6, 5))
+    yield "tall of rank 1", np.ones((6, 3))
+    yield "3 x 0", np.zeros((3, 0))
+    yield "0 x 4", np.zeros((0, 4))
+    yield "columns of many sizes", (rng.standard_normal((7, 5)) *
+                                    10.0 ** -np.arange(0, 10, 2))
+
+
+def one(op, name, a, flag, device):
+    global ran
+    out = run(op, a, flag, device)
+    what = f"{op} {'full/lower ' if flag else ''}{name} {a.dtype} on {device}"
+    wrong = [out] if isinstance(out, str) else judge(op, a, flag, out)
+    failures.extend(f"{what}: {w}" for w in wrong)
+    ran += 1
+
+
+only = sys.argv[1:]
+for at in devices:
+    for index, (title, matrix) in enumerate(list(matrices()) + list(oblong())):
+        square = matrix.shape[-1] == matrix.shape[-2]
+        for operation in ["qr", "eigh", "svd"]:
+            if only and operation not in only:
+                continue
+            if operation == "eigh" and not square:
+                continue
+            # Half of the cases in each dtype, a third with the flag, so that
+            # each meets each.
+            kinds = [np.float32, np.float64]
+            if "numbers" not in title:
+                kinds = [kinds[index % 2]]
+            for kind in kinds:
+                one(operation, title, matrix.astype(kind), index % 3 == 1, at)
+print("\n".join(failures))
+print(f"{ran} cases, {len(failures)} failures")
+sys.exit(1 if failures or not ran else 0)
