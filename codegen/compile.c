@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "codegen/custom.h"
 #include "codegen/explain.h"
 #include "codegen/steps.h"
 #include "ir/signature.h"
@@ -83,6 +84,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
     const char* name = f->result_names[i];
     pestle_strbuf_appendf(key, "output %s\n", name ? name : "");
   }
+  PESTLE_TRY(pestle_custom_calls_key(c->context, c->module, key));
   c->key_head = key->size;
   PESTLE_TRY(pestle_module_canonical(c->module, key, c->signature));
   return pestle_strbuf_status(key);

@@ -202,6 +202,7 @@ static pestle_status_t check_op(verify_t* v, const pestle_expr_t* e) {
     case PESTLE_RULE_CLAMP:
     case PESTLE_RULE_INFER:
     case PESTLE_RULE_TYPED:
+    case PESTLE_RULE_TYPES:
       break;
   }
   for (uint32_t i = 0; i < 3; ++i) {

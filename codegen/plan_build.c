@@ -21,6 +21,8 @@ void pestle_plan_build_init(pestle_allocator_t allocator,
   pestle_vec_init(&out_plan->kernels, allocator);
   pestle_vec_init(&out_plan->bindings, allocator);
   pestle_vec_init(&out_plan->steps, allocator);
+  pestle_vec_init(&out_plan->calls, allocator);
+  pestle_vec_init(&out_plan->call_tensors, allocator);
   pestle_vec_init(&out_plan->constants, allocator);
   pestle_strbuf_append_char(&out_plan->strings, 0);
 }
@@ -38,6 +40,8 @@ void pestle_plan_build_deinit(pestle_plan_build_t* plan) {
   pestle_vec_deinit(&plan->kernels);
   pestle_vec_deinit(&plan->bindings);
   pestle_vec_deinit(&plan->steps);
+  pestle_vec_deinit(&plan->calls);
+  pestle_vec_deinit(&plan->call_tensors);
   pestle_vec_deinit(&plan->constants);
 }
 
@@ -303,6 +307,9 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   h.constant_refs =
       place(end, plan->constants.size, sizeof(pestle_plan_constant_ref_t));
   h.code = place(end, code_size, 1);
+  h.calls = place(end, plan->calls.size, sizeof(pestle_plan_call_t));
+  h.call_tensors =
+      place(end, plan->call_tensors.size, sizeof(pestle_plan_tensor_t));
   return h;
 }
 
@@ -317,6 +324,9 @@ static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
   fill(data, h->kernels, plan->kernels.data, sizeof(pestle_plan_kernel_t));
   fill(data, h->bindings, plan->bindings.data, sizeof(pestle_plan_binding_t));
   fill(data, h->steps, plan->steps.data, sizeof(pestle_plan_step_t));
+  fill(data, h->calls, plan->calls.data, sizeof(pestle_plan_call_t));
+  fill(data, h->call_tensors, plan->call_tensors.data,
+       sizeof(pestle_plan_tensor_t));
   fill_code(data + h->code.offset, plan, kernels);
   memcpy(data, h, sizeof(*h));
   h->checksum = pestle_hash64(data + PESTLE_PLAN_CHECKED_FROM,
@@ -380,8 +390,8 @@ static void print_binding(const pestle_plan_binding_t* b,
 
 void pestle_plan_build_print(const pestle_plan_build_t* plan,
                              pestle_strbuf_t* out) {
-  static const char* const kinds[] = {"launch",       "copy",       "jump",
-                                      "jump_if_zero", "jump_table", "end"};
+  static const char* const kinds[] = {
+      "launch", "copy", "jump", "jump_if_zero", "jump_table", "end", "call"};
   pestle_strbuf_appendf(
       out,
       "plan: %zu steps, %zu kernels, arena %lld bytes (lower bound %lld), "
@@ -394,6 +404,9 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
     if (s->kind == PESTLE_PLAN_LAUNCH) {
       pestle_strbuf_appendf(
           out, "%s ", plan->strings.data + plan->kernels.data[s->kernel].name);
+    } else if (s->kind == PESTLE_PLAN_CALL) {
+      pestle_strbuf_appendf(
+          out, "%s ", plan->strings.data + plan->calls.data[s->kernel].name);
     } else if (s->kind >= PESTLE_PLAN_JUMP && s->kind < PESTLE_PLAN_END) {
       pestle_strbuf_appendf(out, "-> %u ", s->target);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "codegen/custom.h"
 #include "codegen/direct.h"
 
 typedef struct steps_t {
@@ -274,6 +275,60 @@ static pestle_status_t direct_steps(steps_t* s, const pestle_node_t* node) {
   return NULL;
 }
 
+// --- Calls ---
+
+static void describe_tensor(steps_t* s, const pestle_type_t* type) {
+  pestle_plan_tensor_t t = {.dtype = (uint8_t)type->dtype,
+                            .rank = (uint8_t)type->rank};
+  memcpy(t.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
+  if (!pestle_vec_push(&s->plan->call_tensors, t)) s->plan->failed = true;
+}
+
+// The step of call |call|, whose tensors are those of |node|.
+static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
+                                 pestle_plan_call_t call) {
+  uint32_t count = node->operand_count + node->result_count;
+  pestle_plan_binding_t* b =
+      PESTLE_ARENA_ARRAY(s->kernels->arena, pestle_plan_binding_t, count + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a call");
+  call.operand_count = node->operand_count;
+  call.result_count = node->result_count;
+  call.first = (uint32_t)s->plan->call_tensors.size;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* value = pestle_node_operand(node, i);
+    describe_tensor(s, value->type);
+    b[i] = binding_of(s, value);
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    describe_tensor(s, node->results[i].type);
+    b[node->operand_count + i] = binding_of(s, &node->results[i]);
+    b[node->operand_count + i].flags = PESTLE_PLAN_WRITTEN;
+  }
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_CALL,
+                             .kernel = (uint32_t)s->plan->calls.size,
+                             .first = pestle_plan_bind(s->plan, b, count),
+                             .count = count,
+                             .label = call.name};
+  if (!pestle_vec_push(&s->plan->calls, call)) s->plan->failed = true;
+  (void)pestle_plan_step(s->plan, step);
+  return NULL;
+}
+
+static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
+  const char* name = PESTLE_NODE_STR(node, call_target_name);
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  PESTLE_TRY(pestle_context_custom_call(s->kernels->context, name, &info));
+  pestle_plan_call_t call = {
+      .kind = PESTLE_PLAN_CALL_CUSTOM,
+      .name = pestle_plan_string(s->plan, name),
+      .version = pestle_plan_string(s->plan, info.version),
+      .config =
+          pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
+      .dictionary = pestle_plan_string(
+          s->plan, PESTLE_NODE_STR(node, backend_dictionary))};
+  return call_step(s, node, call);
+}
+
 // --- Control flow ---
 
 static uint32_t next_step(const steps_t* s) {
@@ -400,6 +455,8 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       return if_steps(s, node);
     case PESTLE_OP_CASE:
       return case_steps(s, node);
+    case PESTLE_OP_CUSTOM_CALL:
+      return custom_steps(s, node);
     case PESTLE_OP_SLICE:
       // Left outside only where it is contiguous: a place in its source.
       return NULL;

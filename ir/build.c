@@ -152,6 +152,9 @@ static pestle_status_t check_attrs(pestle_builder_t* builder, pestle_op_t op,
   spec.region_count = region_count;
 #define SPEC_TYPE_INFER
 #define SPEC_TYPE_TYPED spec.type = &type;
+#define SPEC_TYPE_TYPES \
+  spec.types = types;   \
+  spec.type_count = type_count;
 #define BUILD_RESULTS_0 build_none(builder, &spec)
 #define BUILD_RESULTS_1 build_one(builder, &spec, out)
 #define BUILD_RESULTS_V build_many(builder, &spec, out, out_capacity)

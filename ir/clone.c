@@ -127,6 +127,9 @@ static pestle_status_t emit_at(pestle_cloner_t* cloner,
   if (pestle_op_info(spec.op)->rule == PESTLE_RULE_TYPED) {
     spec.type = node->results[0].type;
   }
+  if (pestle_op_info(spec.op)->rule == PESTLE_RULE_TYPES) {
+    PESTLE_TRY(pestle_node_result_types(cloner->target, node, &spec));
+  }
   if (callee) {
     attrs[0] = node->attrs[0];
     attrs[0].as.str = callee;

@@ -308,6 +308,18 @@ static pestle_status_t read_results(loader_t* l, results_t* r) {
   return NULL;
 }
 
+static pestle_status_t state_types(loader_t* l, const results_t* r,
+                                   pestle_node_spec_t* spec) {
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&l->scratch, pestle_type_t, r->count + 1);
+  if (!types) return PESTLE_OOM();
+  for (size_t i = 0; i < r->count; ++i)
+    types[i] = *r->types[i];
+  spec->types = types;
+  spec->type_count = r->count;
+  return NULL;
+}
+
 static pestle_status_t place_error(const loader_t* l, pestle_status_t status) {
   pestle_status_code_t code = pestle_status_code(status);
   if (code != PESTLE_STATUS_INVALID_ARGUMENT) return status;
@@ -331,6 +343,9 @@ static pestle_status_t read_node(loader_t* l, pestle_builder_t* builder) {
   builder->loc.column = (uint32_t)pestle_get_uint(&l->in);
   if (l->in.failed) return damaged("an operation");
   spec.type = results.count ? results.types[0] : NULL;
+  if (pestle_op_info(spec.op)->rule == PESTLE_RULE_TYPES) {
+    PESTLE_TRY(state_types(l, &results, &spec));
+  }
   pestle_status_t status = pestle_node_create(builder, &spec, &node);
   if (status) return place_error(l, status);
   if (results.count != node->result_count) return damaged("results");

@@ -204,6 +204,8 @@ typedef struct pestle_node_spec_t {
   pestle_region_t* const* regions;
   size_t region_count;
   const pestle_type_t* type;
+  const pestle_type_t* types;  // of all results, of an op whose row is TYPES
+  size_t type_count;
   bool share_elements;
   const pestle_module_t* module;  // where the callee of a call is looked up;
                                   // pestle_node_create() fills it in
@@ -280,6 +282,10 @@ const pestle_attr_t* pestle_node_attr(const pestle_node_t* node,
 // for before |node| is erased or moved.
 pestle_node_t* pestle_region_next(const pestle_region_t* root,
                                   const pestle_node_t* node);
+
+// Whether |node| does more than give results: it must neither be left out nor
+// change places with another such op. So does what its regions hold.
+bool pestle_node_has_effect(const pestle_node_t* node);
 
 const char* pestle_attr_name_text(pestle_attr_name_t name);
 // One attribute row of an op.

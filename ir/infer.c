@@ -101,6 +101,7 @@ static pestle_status_t run_rule(pestle_infer_t* in) {
       return infer_clamp(in);
     case PESTLE_RULE_INFER:
     case PESTLE_RULE_TYPED:
+    case PESTLE_RULE_TYPES:
       return run_structured(in);
   }
   return PESTLE_ERROR(INTERNAL, "a row has no type rule");

@@ -149,3 +149,33 @@ pestle_status_t pestle_infer_fusion(pestle_infer_t* in) {
   PESTLE_TRY(pestle_in_return(in, 0, &node));
   return emit_returned(in, node);
 }
+
+static pestle_status_t check_custom_type(const char* what, size_t index,
+                                         const pestle_type_t* type) {
+  if (!pestle_type_is_complex(type)) return NULL;
+  return PESTLE_BAD("%s %zu is %s: complex numbers cannot be passed", what,
+                    index, pestle_type_text(type).text);
+}
+
+pestle_status_t pestle_infer_custom_call(pestle_infer_t* in) {
+  const pestle_node_spec_t* spec = in->spec;
+  if (!*pestle_in_attr(in, PESTLE_ATTR_call_target_name)->as.str) {
+    return PESTLE_BAD("'call_target_name' is empty");
+  }
+  if (*pestle_in_attr(in, PESTLE_ATTR_backend_config)->as.str &&
+      *pestle_in_attr(in, PESTLE_ATTR_backend_dictionary)->as.str) {
+    return PESTLE_BAD(
+        "the configuration is a string and a dictionary; give one of them");
+  }
+  if (spec->type_count && !spec->types) {
+    return PESTLE_BAD("the result types are missing");
+  }
+  for (size_t i = 0; i < spec->operand_count; ++i) {
+    PESTLE_TRY(check_custom_type("operand", i, pestle_in_type(in, i)));
+  }
+  for (size_t i = 0; i < spec->type_count; ++i) {
+    PESTLE_TRY(check_custom_type("result", i, &spec->types[i]));
+    PESTLE_TRY(pestle_emit(in, &spec->types[i]));
+  }
+  return NULL;
+}

@@ -237,3 +237,16 @@ pestle_status_t pestle_node_create(pestle_builder_t* builder,
   if (!status) return NULL;
   return pestle_op_wrap_error(spec->op, &builder->loc, builder->module, status);
 }
+
+pestle_status_t pestle_node_result_types(pestle_module_t* module,
+                                         const pestle_node_t* node,
+                                         pestle_node_spec_t* spec) {
+  pestle_type_t* types =
+      PESTLE_ARENA_ARRAY(&module->arena, pestle_type_t, node->result_count + 1);
+  if (!types) return PESTLE_OOM();
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    types[i] = *node->results[i].type;
+  spec->types = types;
+  spec->type_count = node->result_count;
+  return NULL;
+}

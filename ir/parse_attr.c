@@ -67,6 +67,12 @@ pestle_status_t pestle_parse_dict(pestle_parser_t* p, char close,
     }
   }
   pestle_parse_leave(p);
+  if (close == '}' && pestle_parse_at(p, close)) {
+    const pestle_str_t* end = &pestle_parse_token(p)->whole;
+    const char* begin = out_value->at.whole.data;
+    out_value->text =
+        pestle_str_make(begin, (size_t)(end->data + end->size - begin));
+  }
   return pestle_parse_expect(p, close);
 }
 
@@ -240,7 +246,10 @@ static pestle_status_t read_word(pestle_parser_t* p,
   if (pestle_parse_at_word(p, "array")) return read_array(p, out);
   if (pestle_parse_at_word(p, "dense")) {
     out->kind = PESTLE_VALUE_ELEMENTS;
-    return pestle_parse_dense(p, &out->elements);
+    p->allows_index = true;
+    pestle_status_t status = pestle_parse_dense(p, &out->elements);
+    p->allows_index = false;
+    return status;
   }
   if (pestle_parse_at_word(p, "tensor")) {
     out->kind = PESTLE_VALUE_TYPE;

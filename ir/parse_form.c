@@ -262,6 +262,21 @@ static pestle_status_t parse_composite(pestle_parser_t* p,
   return types_after_dict(p, o);
 }
 
+// "@f(%0, %1) {..}"
+static pestle_status_t parse_custom_call(pestle_parser_t* p,
+                                         pestle_parse_op_t* o) {
+  pestle_attr_t a = {.name = PESTLE_ATTR_call_target_name,
+                     .kind = PESTLE_ATTR_KIND_STR};
+  pestle_str_t name;
+  PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
+  a.as.str = name.data;
+  PESTLE_TRY(pestle_parse_push_attr(p, o, &a));
+  PESTLE_TRY(pestle_parse_expect(p, '('));
+  PESTLE_TRY(pestle_parse_operands(p, o));
+  PESTLE_TRY(pestle_parse_expect(p, ')'));
+  return types_after_dict(p, o);
+}
+
 // "@f(%0, %1)"
 static pestle_status_t parse_call(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_str_t name;
@@ -326,6 +341,7 @@ pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
   if (o->op == PESTLE_OP_REDUCE) return pestle_parse_reduce(p, o);
   if (o->op == PESTLE_OP_WHILE) return pestle_parse_while(p, o);
   if (o->op == PESTLE_OP_CALL) return parse_call(p, o);
+  if (o->op == PESTLE_OP_CUSTOM_CALL) return parse_custom_call(p, o);
   if (o->op == PESTLE_OP_RETURN) return parse_return(p, o);
   return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                             "'%s' is written in the generic form, its name in "

@@ -224,6 +224,64 @@ static pestle_status_t apply_composite(pestle_parser_t* p, pestle_parse_op_t* o,
   return NULL;
 }
 
+// [n-1, .., 1, 0], the one in which tensors lie here.
+static bool is_row_major(const pestle_parse_value_t* layout) {
+  if (layout->kind != PESTLE_VALUE_ELEMENTS) return false;
+  const pestle_elements_t* e = &layout->elements;
+  int64_t rank = pestle_type_count(&e->type);
+  if (!pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) return rank == 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (element_i64(e, (size_t)i) != rank - 1 - i) return false;
+  }
+  return true;
+}
+
+static pestle_status_t no_support(const pestle_parser_t* p,
+                                  const pestle_parse_entry_t* e,
+                                  const char* why) {
+  return pestle_parse_error(p, &e->value.at, PESTLE_STATUS_UNSUPPORTED,
+                            "'stablehlo.custom_call' with '%.*s' %s",
+                            (int)e->key.size, e->key.data, why);
+}
+
+// Of a custom call: a configuration that is a dictionary, under either name; what
+// would have to be empty or as it is anyway.
+static pestle_status_t apply_custom(pestle_parser_t* p, pestle_parse_op_t* o,
+                                    const pestle_parse_entry_t* e,
+                                    bool* out_done) {
+  const pestle_parse_value_t* value = &e->value;
+  bool layouts = pestle_str_equal_c(e->key, "operand_layouts") ||
+                 pestle_str_equal_c(e->key, "result_layouts");
+  *out_done = true;
+  if (value->kind == PESTLE_VALUE_DICT &&
+      (pestle_str_equal_c(e->key, "backend_config") ||
+       pestle_str_equal_c(e->key, "mhlo.backend_config"))) {
+    pestle_attr_t a = {.name = PESTLE_ATTR_backend_dictionary,
+                       .kind = PESTLE_ATTR_KIND_STR};
+    a.as.str = pestle_arena_strndup(&p->scratch, value->text);
+    return a.as.str ? pestle_parse_push_attr(p, o, &a) : PESTLE_OOM();
+  }
+  if (layouts && value->kind == PESTLE_VALUE_LIST) {
+    for (const pestle_parse_entry_t* l = value->entries; l; l = l->next) {
+      if (is_row_major(&l->value)) continue;
+      return no_support(p, e, "other than row-major: transpose what is passed");
+    }
+    return NULL;
+  }
+  if (pestle_str_equal_c(e->key, "output_operand_aliases")) {
+    if (value->kind == PESTLE_VALUE_LIST && !value->entry_count) return NULL;
+    return no_support(p, e,
+                      "is not supported: results have memory of their own; "
+                      "leave the aliases out and let the function copy");
+  }
+  if (pestle_str_equal_c(e->key, "called_computations")) {
+    if (value->kind == PESTLE_VALUE_LIST && !value->entry_count) return NULL;
+    return no_support(p, e, "is not supported: functions cannot be passed");
+  }
+  *out_done = false;
+  return NULL;
+}
+
 // StableHLO's packed attributes; |*out_done| says whether |key| was one.
 static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_entry_t* e,
@@ -265,7 +323,9 @@ static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
 static pestle_status_t apply_entry(pestle_parser_t* p, pestle_parse_op_t* o,
                                    const pestle_parse_entry_t* e) {
   size_t count;
-  bool done;
+  bool done = false;
+  if (o->op == PESTLE_OP_CUSTOM_CALL) PESTLE_TRY(apply_custom(p, o, e, &done));
+  if (done) return NULL;
   const pestle_attr_row_t* rows = pestle_op_attr_rows(o->op, &count);
   for (size_t i = 0; i < count; ++i) {
     const char* name = pestle_attr_name_text((pestle_attr_name_t)rows[i].name);

@@ -88,6 +88,7 @@ typedef struct pestle_parser_t {
   const char *begin, *end;
   pestle_lexer_t lexer;
   int depth;
+  bool allows_index;       // data of attributes: read as i64
   pestle_arena_t scratch;  // rewound after each op
   pestle_arena_t kept;     // until the end
   pestle_module_t* module;
@@ -201,7 +202,7 @@ typedef struct pestle_parse_value_t {
   bool b;
   int64_t i64;
   double f64;
-  pestle_str_t text;
+  pestle_str_t text;  // of a dictionary {..}: as it was written
   pestle_type_t type;
   pestle_elements_t elements;
   pestle_parse_entry_t* entries;  // LIST (keys empty) and DICT

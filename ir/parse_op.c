@@ -275,7 +275,9 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
       .attr_count = o->attr_count,
       .regions = o->regions,
       .region_count = o->region_count,
-      .type = o->result_types.count ? &o->result_types.data[0] : NULL};
+      .type = o->result_types.count ? &o->result_types.data[0] : NULL,
+      .types = o->result_types.data,
+      .type_count = o->result_types.count};
   pestle_status_t status = pestle_node_create(o->builder, &spec, out_node);
   if (status) return place_error(p, o, status);
   // Set afterwards, so that errors do not name the place twice.

@@ -78,6 +78,7 @@ static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
     memcpy(name, start, size);
     name[size] = 0;
     *out = pestle_dtype_from_name(name);
+    if (*out == PESTLE_INDEX && p->allows_index) *out = PESTLE_I64;
   }
   if (*out != PESTLE_NONE) return NULL;
   pestle_token_t here = p->lexer.token;

@@ -347,6 +347,17 @@ static void print_call(printer_t* p, const pestle_node_t* node,
   print_function_type(p, node);
 }
 
+static void print_custom_call(printer_t* p, const pestle_node_t* node) {
+  put(p, "stablehlo.custom_call ");
+  pestle_print_symbol(PESTLE_NODE_STR(node, call_target_name), p->out);
+  put(p, "(");
+  print_operands(p, node, 0, node->operand_count);
+  put(p, ")");
+  pestle_print_custom_dict(node, p->out);
+  put(p, " : ");
+  print_function_type(p, node);
+}
+
 static void print_return(printer_t* p, const pestle_node_t* node,
                          bool in_function) {
   bool generic = p->flags & PESTLE_PRINT_GENERIC;
@@ -408,6 +419,8 @@ static void print_pretty(printer_t* p, const pestle_node_t* node, int depth,
     print_while(p, node, depth);
   } else if (op == PESTLE_OP_CALL) {
     print_call(p, node, in_function);
+  } else if (op == PESTLE_OP_CUSTOM_CALL) {
+    print_custom_call(p, node);
   } else {
     print_generic(p, node, depth);
   }

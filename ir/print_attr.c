@@ -283,11 +283,12 @@ static void print_params(const pestle_node_t* node, const uint16_t* names,
 
 typedef struct dict_t {
   pestle_strbuf_t* out;
+  const char* opening;
   bool open;
 } dict_t;
 
 static void dict_key(dict_t* dict, const char* key) {
-  pestle_strbuf_append_c(dict->out, dict->open ? ", " : " <{");
+  pestle_strbuf_append_c(dict->out, dict->open ? ", " : dict->opening);
   dict->open = true;
   pestle_strbuf_append_c(dict->out, key);
   pestle_strbuf_append_c(dict->out, " = ");
@@ -430,20 +431,43 @@ static void print_attr(const pestle_attr_t* a, unsigned flags,
   }
 }
 
+// A dictionary is written as it came, under the name that it came by.
+static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
+                      unsigned flags, dict_t* dict) {
+  const pestle_attr_t* a =
+      pestle_node_attr(node, (pestle_attr_name_t)row->name);
+  if (!row->required && is_default((pestle_op_t)node->op, a)) return;
+  if (a->name == PESTLE_ATTR_backend_dictionary) {
+    dict_key(dict, "backend_config");
+    pestle_strbuf_append_c(dict->out, a->as.str);
+    return;
+  }
+  dict_key(dict, pestle_attr_name_text((pestle_attr_name_t)row->name));
+  print_attr(a, flags, dict->out);
+}
+
+void pestle_print_custom_dict(const pestle_node_t* node, pestle_strbuf_t* out) {
+  dict_t dict = {.out = out, .opening = " {"};
+  size_t count;
+  const pestle_attr_row_t* rows =
+      pestle_op_attr_rows((pestle_op_t)node->op, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i].name == PESTLE_ATTR_call_target_name) continue;
+    print_row(node, &rows[i], 0, &dict);
+  }
+  if (dict.open) pestle_strbuf_append_char(out, '}');
+}
+
 void pestle_print_properties(const pestle_node_t* node, unsigned flags,
                              pestle_strbuf_t* out) {
-  dict_t dict = {.out = out};
+  dict_t dict = {.out = out, .opening = " <{"};
   size_t row_count;
   const pestle_attr_row_t* rows =
       pestle_op_attr_rows((pestle_op_t)node->op, &row_count);
   print_packed(node, &dict);
   for (size_t i = 0; i < row_count; ++i) {
     if (is_packed((pestle_op_t)node->op, rows[i].name)) continue;
-    const pestle_attr_t* a =
-        pestle_node_attr(node, (pestle_attr_name_t)rows[i].name);
-    if (!rows[i].required && is_default((pestle_op_t)node->op, a)) continue;
-    dict_key(&dict, pestle_attr_name_text((pestle_attr_name_t)rows[i].name));
-    print_attr(a, flags, out);
+    print_row(node, &rows[i], flags, &dict);
   }
   if (dict.open) pestle_strbuf_append_c(out, "}>");
 }

@@ -44,6 +44,8 @@ void pestle_print_keyword(const pestle_node_t* node, const char* keyword,
 // form has them, or nothing.
 void pestle_print_properties(const pestle_node_t* node, unsigned flags,
                              pestle_strbuf_t* out);
+// " {..}" of a custom call, whose name stands elsewhere; or nothing.
+void pestle_print_custom_dict(const pestle_node_t* node, pestle_strbuf_t* out);
 // "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 void pestle_print_conv_dims(const pestle_node_t* node, pestle_strbuf_t* out);
 // "[[1, 1], [0, 0]]" from pairs.

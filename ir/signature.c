@@ -145,15 +145,10 @@ static pestle_status_t walk_from(walk_t* w, const pestle_node_t* root) {
   return NULL;
 }
 
-static bool has_effect(const pestle_node_t* node) {
-  return (pestle_op_info((pestle_op_t)node->op)->flags &
-          PESTLE_OP_FLAG_EFFECT) != 0;
-}
-
 static pestle_status_t walk_block(walk_t* w, order_t* order) {
   pestle_arena_t* arena = &w->c->arena;
   for (const pestle_node_t* n = w->block->first; n; n = n->next) {
-    if (has_effect(n)) PESTLE_TRY(walk_from(w, n));
+    if (pestle_node_has_effect(n)) PESTLE_TRY(walk_from(w, n));
   }
   if (w->block->last) PESTLE_TRY(walk_from(w, w->block->last));
   order->node_count = w->done.size;

@@ -148,12 +148,18 @@ static void run_rule(verifier_t* v, const pestle_node_t* node,
   size_t capacity = node->result_count, count;
   pestle_allocator_t allocator = v->module->arena.allocator;
   pestle_type_t* types =
-      pestle_alloc_array(allocator, capacity, sizeof(pestle_type_t));
+      pestle_alloc_array(allocator, 2 * capacity, sizeof(pestle_type_t));
   if (!types) {
     v->failed = true;
     return;
   }
-  pestle_status_t status = pestle_infer_types(spec, types, capacity, &count);
+  // Types that are stated are those that are there.
+  pestle_node_spec_t stated = *spec;
+  stated.types = types + capacity;
+  stated.type_count = capacity;
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    types[capacity + i] = *node->results[i].type;
+  pestle_status_t status = pestle_infer_types(&stated, types, capacity, &count);
   if (status) {
     v->failed |= pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
     find(v, node, "%s", pestle_status_message(status));
@@ -161,7 +167,7 @@ static void run_rule(verifier_t* v, const pestle_node_t* node,
   } else {
     check_result_types(v, node, types, count);
   }
-  pestle_dealloc(allocator, types, capacity * sizeof(pestle_type_t));
+  pestle_dealloc(allocator, types, 2 * capacity * sizeof(pestle_type_t));
 }
 
 static void check_types(verifier_t* v, const pestle_node_t* node,

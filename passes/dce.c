@@ -8,14 +8,11 @@
 #include "passes/util.h"
 
 static bool is_dead(const pestle_node_t* node) {
-  if (pestle_pass_info(node)->flags &
-      (PESTLE_OP_FLAG_TERMINATOR | PESTLE_OP_FLAG_EFFECT)) {
-    return false;
-  }
+  if (pestle_pass_info(node)->flags & PESTLE_OP_FLAG_TERMINATOR) return false;
   for (uint32_t i = 0; i < node->result_count; ++i) {
     if (node->results[i].use_count) return false;
   }
-  return true;
+  return !pestle_node_has_effect(node);
 }
 
 static void sweep(pestle_block_t* block, bool* changed) {

@@ -39,6 +39,7 @@ typedef struct sched_t {
   uint32_t* root_of;  // by value number
   uint32_t* maker;    // by value number: op, or UINT32_MAX
   uint32_t value_count;
+  uint32_t marks;  // number of the first op's mark
   uint32_t *users, *order, *ready;
   bool changed;
 } sched_t;
@@ -78,6 +79,10 @@ static void number_values(sched_t* s) {
       n->results[r].scratch = s->value_count++;
     }
   }
+  // One more for each op: that it was there, which the next op with an effect
+  // waits for.
+  s->marks = s->value_count;
+  s->value_count += s->count;
 }
 
 static void make_roots(sched_t* s) {
@@ -100,6 +105,7 @@ static void make_roots(sched_t* s) {
         s->roots[v->scratch].bytes = (int64_t)pestle_type_bytes(v->type);
       }
     }
+    s->maker[s->marks + i] = i;
   }
 }
 
@@ -111,6 +117,7 @@ static pestle_status_t build(sched_t* s) {
     needs += list_needs(s, n, NULL);
   }
   s->ops = PESTLE_ARENA_ARRAY(arena, op_t, s->count + 1);
+  needs += s->count;
   s->needs = PESTLE_ARENA_ARRAY(arena, uint32_t, needs + 1);
   s->users = PESTLE_ARENA_ARRAY(arena, uint32_t, needs + 1);
   s->roots = PESTLE_ARENA_ARRAY(arena, root_t, s->value_count + 1);
@@ -122,9 +129,15 @@ static pestle_status_t build(sched_t* s) {
       !s->maker || !s->order || !s->ready) {
     return PESTLE_OOM();
   }
-  uint32_t at = 0, i = 0;
+  uint32_t at = 0, i = 0, last = UINT32_MAX;
   for (pestle_node_t* n = s->block->first; n; n = n->next) {
     uint32_t end = at + list_needs(s, n, s->needs + at);
+    // Barriers and generators need no order among themselves.
+    if (!(pestle_pass_info(n)->flags & PESTLE_OP_FLAG_EFFECT) &&
+        pestle_node_has_effect(n)) {
+      if (last != UINT32_MAX) s->needs[end++] = s->marks + last;
+      last = i;
+    }
     s->ops[i++] = (op_t){.node = n, .need_begin = at, .need_end = end};
     at = end;
   }

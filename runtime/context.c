@@ -86,6 +86,7 @@ static void destroy(pestle_context_t* context) {
   pestle_pool_deinit(&context->pool);
   pestle_context_close_trace(context);
   pestle_registry_deinit(&context->registry);
+  pestle_custom_calls_deinit(context);
   pestle_fork_mark_deinit(&context->fork_mark);
   pestle_free_str(allocator, context->default_device);
   pestle_free_str(allocator, context->backend_path);
@@ -130,6 +131,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       options.cache_bytes ? options.cache_bytes : PESTLE_CACHE_BYTES;
   context->build_id = pestle_build_id_u64();
   pestle_fork_mark_init(&context->fork_mark);
+  atomic_init(&context->custom_calls, NULL);
   atomic_init(&context->fork_count, 0);
   pestle_host_init(context, &context->host);
   pestle_pool_init(

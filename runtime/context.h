@@ -14,6 +14,9 @@
 #include "runtime/pool.h"
 #include "runtime/registry.h"
 
+// One function for custom calls.
+typedef struct pestle_custom_entry_t pestle_custom_entry_t;
+
 struct pestle_context_s {
   pestle_refcount_t refcount;
   pestle_allocator_t allocator;
@@ -44,6 +47,7 @@ struct pestle_context_s {
   pestle_device_constants_t device_constants;
   atomic_uint_fast64_t stream_count;  // that were made: their numbers
   pestle_plan_cache_t plan_cache;
+  _Atomic(pestle_custom_entry_t*) custom_calls;
 };
 
 // Resets pools and locks when this is the first call in a forked child.
@@ -65,6 +69,10 @@ PESTLE_NODISCARD pestle_status_t pestle_context_read_environment(
 // The folder of the cache that the user has when none was named, or NULL.
 PESTLE_NODISCARD pestle_status_t pestle_context_default_cache_dir(
     pestle_allocator_t allocator, char** out_folder);
+
+// --- custom_call.c ---
+
+void pestle_custom_calls_deinit(pestle_context_t* context);
 
 // --- trace.c ---
 

@@ -71,6 +71,7 @@ static pestle_status_t fill_patches(pestle_executable_t* e) {
 static size_t bindings_of(const pestle_plan_step_t* step) {
   switch ((pestle_plan_step_kind_t)step->kind) {
     case PESTLE_PLAN_LAUNCH:
+    case PESTLE_PLAN_CALL:
       return step->count;
     case PESTLE_PLAN_COPY:
       return 2;
@@ -125,9 +126,13 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
     const pestle_plan_step_t* step = &e->steps[i];
     bool launch = step->kind == PESTLE_PLAN_LAUNCH;
     bool staged = launch && e->kernels[step->kernel].staged;
-    if (staged) measure_stage(e, step);
+    bool call = step->kind == PESTLE_PLAN_CALL;
+    if (staged || (call && e->calls[step->kernel].staged)) {
+      measure_stage(e, step);
+    }
     queued += launch || step->kind == PESTLE_PLAN_COPY;
-    records = records && !staged && step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
+    records = records && !staged && !call &&
+              step->kind != PESTLE_PLAN_JUMP_IF_ZERO &&
               step->kind != PESTLE_PLAN_JUMP_TABLE;
   }
   e->records = records && queued > 1 && pestle_device_has_graphs(e->home);
@@ -230,6 +235,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(fill_patches(e));
   scan_steps(e, h->steps.count);
   PESTLE_TRY(pestle_executable_find_devices(e, device));
+  PESTLE_TRY(pestle_executable_find_calls(e));
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);

@@ -19,6 +19,7 @@
 #define PESTLE_RUNTIME_EXECUTABLE_H_
 
 #include "base/arena.h"
+#include "pestle/custom_call.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/plan.h"
@@ -44,6 +45,17 @@ typedef struct pestle_exec_kernel_t {
   int32_t threads;  // at most so many are worth waking; 1: the caller alone
   bool staged;      // runs on a CPU away from home
 } pestle_exec_kernel_t;
+
+// A call of a plan.
+typedef struct pestle_exec_call_t {
+  pestle_custom_call_fn_t function;
+  void* user;
+  const char *name, *config, *dictionary;
+  bool device_memory;
+  bool staged;               // its tensors are copied to the host
+  pestle_tensor_t* tensors;  // operands, then results; without addresses
+  uint32_t operand_count, result_count;
+} pestle_exec_call_t;
 
 // A binding that a run resolves: bindings[binding] = io base + offset.
 typedef struct pestle_exec_patch_t {
@@ -79,6 +91,7 @@ typedef struct pestle_frame_t {
   bool* copied;     // not to be used in place, though it could be
   bool* donated;    // of inputs
   bool* allocated;  // of outputs: made by this run
+  pestle_tensor_t* tensors;  // of the call that runs
 
   // -- away from the host --
   pestle_queue_t own;           // of runs that wait
@@ -109,6 +122,9 @@ struct pestle_executable_s {
   pestle_exec_io_t* io;  // inputs, then outputs
   pestle_exec_kernel_t* kernels;
   size_t kernel_count;
+  pestle_exec_call_t* calls;
+  size_t call_count;
+  size_t call_args;                 // most tensors that one has
   const pestle_plan_step_t* steps;  // in the plan
   const pestle_plan_binding_t* bindings;
   size_t binding_count;
@@ -141,6 +157,18 @@ void pestle_executable_unload_kernels(pestle_executable_t* executable);
 // checks that they can run it.
 PESTLE_NODISCARD pestle_status_t pestle_executable_find_devices(
     pestle_executable_t* executable, pestle_device_t* device);
+
+// --- call.c ---
+
+// Finds the functions of the plan's calls; the devices are set.
+PESTLE_NODISCARD pestle_status_t
+pestle_executable_find_calls(pestle_executable_t* executable);
+// Calls, with the tensors at |buffers|; |queue| is NULL where the home is a CPU.
+PESTLE_NODISCARD pestle_status_t pestle_call(pestle_executable_t* executable,
+                                             pestle_frame_t* frame,
+                                             const pestle_queue_t* queue,
+                                             const pestle_plan_step_t* step,
+                                             void* const* buffers);
 
 // --- frame.c ---
 
@@ -196,6 +224,11 @@ pestle_execute_device(pestle_executable_t* executable, pestle_frame_t* frame,
 PESTLE_NODISCARD pestle_status_t pestle_launch_staged(
     pestle_executable_t* executable, pestle_frame_t* frame,
     const pestle_queue_t* queue, const pestle_plan_step_t* step, int32_t cap);
+
+// Calls a function that wants the host's memory, in the same way.
+PESTLE_NODISCARD pestle_status_t
+pestle_call_staged(pestle_executable_t* executable, pestle_frame_t* frame,
+                   const pestle_queue_t* queue, const pestle_plan_step_t* step);
 
 // --- recording.c ---
 

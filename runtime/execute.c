@@ -191,6 +191,8 @@ static pestle_status_t run_step(pestle_executable_t* e, pestle_frame_t* frame,
     case PESTLE_PLAN_COPY:
       copy(e, frame, step);
       return NULL;
+    case PESTLE_PLAN_CALL:
+      return pestle_call(e, frame, NULL, step, frame->bindings + step->first);
     case PESTLE_PLAN_JUMP:
       *out_next = step->target;
       return NULL;

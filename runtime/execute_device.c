@@ -27,6 +27,18 @@ static pestle_status_t launch(pestle_executable_t* e, pestle_frame_t* frame,
       pestle_plan_text(e->plan, step->label), e->home->name);
 }
 
+// A function that wants no stream, or has none, is called when all before it is
+// done.
+static pestle_status_t call(pestle_executable_t* e, pestle_frame_t* frame,
+                            const pestle_queue_t* queue,
+                            const pestle_plan_step_t* step) {
+  if (e->calls[step->kernel].staged) {
+    return pestle_call_staged(e, frame, queue, step);
+  }
+  if (!queue->stream) PESTLE_TRY(pestle_queue_wait(queue));
+  return pestle_call(e, frame, queue, step, frame->bindings + step->first);
+}
+
 static pestle_status_t jump(pestle_executable_t* e, pestle_frame_t* frame,
                             const pestle_queue_t* queue, uint32_t index,
                             uint32_t* out_next) {
@@ -48,6 +60,8 @@ static pestle_status_t queue_step(pestle_executable_t* e, pestle_frame_t* frame,
   switch ((pestle_plan_step_kind_t)step->kind) {
     case PESTLE_PLAN_LAUNCH:
       return launch(e, frame, queue, step, cap);
+    case PESTLE_PLAN_CALL:
+      return call(e, frame, queue, step);
     case PESTLE_PLAN_COPY:
       return pestle_queue_copy(queue, frame->bindings[step->first],
                                frame->bindings[step->first + 1],

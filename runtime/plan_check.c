@@ -37,6 +37,8 @@ typedef struct checker_t {
   const pestle_plan_binding_t* bindings;
   const pestle_plan_step_t* steps;
   const pestle_plan_constant_ref_t* constants;
+  const pestle_plan_call_t* calls;
+  const pestle_plan_tensor_t* tensors;
 } checker_t;
 
 // --- Header ---
@@ -112,6 +114,8 @@ static pestle_status_t check_sections(checker_t* c) {
   PLAN_SECTION(bindings, pestle_plan_binding_t)
   PLAN_SECTION(steps, pestle_plan_step_t)
   PLAN_SECTION(constant_refs, pestle_plan_constant_ref_t)
+  PLAN_SECTION(calls, pestle_plan_call_t)
+  PLAN_SECTION(call_tensors, pestle_plan_tensor_t)
 #undef PLAN_SECTION
   c->strings = c->data + h->strings.offset;
   if (!h->strings.count || c->strings[0] || c->strings[h->strings.count - 1]) {
@@ -129,6 +133,8 @@ static pestle_status_t check_sections(checker_t* c) {
   c->bindings = PLAN_RECORDS(bindings, pestle_plan_binding_t);
   c->steps = PLAN_RECORDS(steps, pestle_plan_step_t);
   c->constants = PLAN_RECORDS(constant_refs, pestle_plan_constant_ref_t);
+  c->calls = PLAN_RECORDS(calls, pestle_plan_call_t);
+  c->tensors = PLAN_RECORDS(call_tensors, pestle_plan_tensor_t);
   return NULL;
 }
 
@@ -291,7 +297,71 @@ static pestle_status_t check_bindings(const checker_t* c) {
   return NULL;
 }
 
+static pestle_status_t check_tensor(const checker_t* c, uint64_t index) {
+  const pestle_plan_tensor_t* t = &c->tensors[index];
+  int64_t count, bytes;
+  if (t->dtype != PESTLE_NONE && t->dtype < PESTLE_INDEX &&
+      t->rank <= PESTLE_MAX_RANK &&
+      pestle_checked_count(t->dims, t->rank, &count) &&
+      pestle_checked_mul_i64(count, pestle_dtype_size((pestle_dtype_t)t->dtype),
+                             &bytes) &&
+      bytes <= LARGEST_SIZE) {
+    return NULL;
+  }
+  return MALFORMED("tensor %" PRIu64 " of the plan's calls is none", index);
+}
+
+static pestle_status_t check_calls(const checker_t* c) {
+  const pestle_plan_header_t* h = c->header;
+  for (uint64_t i = 0; i < h->call_tensors.count; ++i)
+    PESTLE_TRY(check_tensor(c, i));
+  for (uint64_t i = 0; i < h->calls.count; ++i) {
+    const pestle_plan_call_t* call = &c->calls[i];
+    const pestle_plan_str_t texts[] = {call->name, call->version, call->config,
+                                       call->dictionary};
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); ++t) {
+      PESTLE_TRY(check_text(c, "call", i, texts[t]));
+    }
+    uint64_t used = (uint64_t)call->operand_count + call->result_count;
+    if (call->kind != PESTLE_PLAN_CALL_CUSTOM ||
+        call->first > h->call_tensors.count ||
+        used > h->call_tensors.count - call->first) {
+      return MALFORMED("call %" PRIu64
+                       " of the plan is of no kind that this Pestle knows, or "
+                       "has tensors that do not exist",
+                       i);
+    }
+  }
+  return NULL;
+}
+
 // --- Steps ---
+
+static uint64_t tensor_bytes(const pestle_plan_tensor_t* t) {
+  int64_t count = 0;
+  (void)pestle_checked_count(t->dims, t->rank, &count);
+  return (uint64_t)count * pestle_dtype_size((pestle_dtype_t)t->dtype);
+}
+
+static const char* call_fault(const checker_t* c,
+                              const pestle_plan_step_t* step) {
+  if (step->kernel >= c->header->calls.count) return "names no call";
+  const pestle_plan_call_t* call = &c->calls[step->kernel];
+  if (step->count != call->operand_count + call->result_count) {
+    return "does not fit its call's tensors";
+  }
+  for (uint32_t i = 0; i < step->count; ++i) {
+    const pestle_plan_binding_t* b = &c->bindings[step->first + i];
+    if (b->size != tensor_bytes(&c->tensors[call->first + i])) {
+      return "has a binding of another size than its tensor";
+    }
+    bool result = i >= call->operand_count;
+    if (result != (b->flags == PESTLE_PLAN_WRITTEN)) {
+      return "writes to an operand, or does not write a result";
+    }
+  }
+  return NULL;
+}
 
 // What speaks against the step, as a static text, or NULL.
 static const char* step_fault(const checker_t* c, uint64_t index) {
@@ -340,6 +410,8 @@ static const char* step_fault(const checker_t* c, uint64_t index) {
         return "jumps out of the plan";
       }
       return NULL;
+    case PESTLE_PLAN_CALL:
+      return call_fault(c, step);
     case PESTLE_PLAN_END:
       return NULL;
     default:
@@ -376,5 +448,6 @@ pestle_status_t pestle_plan_check(const void* data, size_t size, bool verify) {
   PESTLE_TRY(check_kernels(&c));
   PESTLE_TRY(check_constants(&c));
   PESTLE_TRY(check_bindings(&c));
+  PESTLE_TRY(check_calls(&c));
   return check_steps(&c);
 }

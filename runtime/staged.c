@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that the home's backend refused: it runs on a CPU, on copies of what
-// it is bound to. Bindings that overlap are one copy, so that a kernel that
+// A kernel that the home's backend refused, or a call of a function that takes the
+// host's memory: it runs on a CPU, on copies of what it is bound to. Bindings that overlap are one copy, so that a kernel that
 // works in place does so here too; what it wrote is copied back.
 #include "base/bits.h"
 #include "runtime/executable.h"
@@ -99,18 +99,35 @@ static pestle_status_t copy_back(const pestle_executable_t* e,
   return NULL;
 }
 
+// Brings to the host what |step| is bound to.
+static pestle_status_t bring(pestle_executable_t* e, pestle_frame_t* frame,
+                             const pestle_queue_t* queue,
+                             const pestle_plan_step_t* step) {
+  size_t count = find_stages(e, frame, step);
+  if (place_stages(frame->stages, count) > e->stage_size) {
+    return PESTLE_ERROR(INTERNAL, "step '%s' stages more than was planned",
+                        pestle_plan_text(e->plan, step->label));
+  }
+  PESTLE_TRY(copy_in(frame, queue, count));
+  bind(e, frame, step, count);
+  return NULL;
+}
+
+pestle_status_t pestle_call_staged(pestle_executable_t* e,
+                                   pestle_frame_t* frame,
+                                   const pestle_queue_t* queue,
+                                   const pestle_plan_step_t* step) {
+  PESTLE_TRY(bring(e, frame, queue, step));
+  PESTLE_TRY(pestle_call(e, frame, queue, step, frame->stage_buffers));
+  return copy_back(e, frame, queue, step);
+}
+
 pestle_status_t pestle_launch_staged(pestle_executable_t* e,
                                      pestle_frame_t* frame,
                                      const pestle_queue_t* queue,
                                      const pestle_plan_step_t* step,
                                      int32_t cap) {
-  size_t count = find_stages(e, frame, step);
-  if (place_stages(frame->stages, count) > e->stage_size) {
-    return PESTLE_ERROR(INTERNAL, "kernel '%s' stages more than was planned",
-                        e->kernels[step->kernel].name);
-  }
-  PESTLE_TRY(copy_in(frame, queue, count));
-  bind(e, frame, step, count);
+  PESTLE_TRY(bring(e, frame, queue, step));
   pestle_fpu_t fpu = pestle_fpu_enter();
   int32_t trap = pestle_launch_host(e, frame, step, frame->stage_buffers, cap);
   pestle_fpu_leave(fpu);

@@ -203,6 +203,7 @@ PESTLE_API pestle_value_t* pestle_block_argument(pestle_block_t* block,
 #define PESTLE_REGIONS_V , pestle_region_t *const *regions, size_t region_count
 #define PESTLE_TYPE_INFER
 #define PESTLE_TYPE_TYPED , pestle_type_t type
+#define PESTLE_TYPE_TYPES , const pestle_type_t *types, size_t type_count
 #define PESTLE_RESULTS_0
 #define PESTLE_RESULTS_1 , pestle_value_t** out
 #define PESTLE_RESULTS_V , pestle_value_t **out, size_t out_capacity

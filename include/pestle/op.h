@@ -30,6 +30,7 @@ typedef enum pestle_rule_e {
   PESTLE_RULE_CLAMP,
   PESTLE_RULE_INFER,  // structured: results follow from operands and attributes
   PESTLE_RULE_TYPED,  // structured: the caller states the result type
+  PESTLE_RULE_TYPES,  // structured: the caller states all result types
 } pestle_rule_t;
 
 typedef enum pestle_fuse_class_e {
@@ -102,7 +103,8 @@ static inline bool pestle_op_is_scalar(pestle_op_t op) {
   X(scatter_dims_to_operand_dims) X(unique_indices) X(exponent_bits)            \
   X(mantissa_bits) X(lower) X(left_side) X(unit_diagonal) X(transpose_a) \
   X(feature_index) X(fft_type) X(fft_length) X(rng_algorithm)         \
-  X(output_type) X(rng_distribution) X(full)
+  X(output_type) X(rng_distribution) X(full) X(call_target_name) \
+  X(has_side_effect) X(backend_config) X(backend_dictionary) X(api_version)
 // clang-format on
 
 typedef enum pestle_attr_name_e {

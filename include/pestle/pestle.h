@@ -32,6 +32,7 @@
 #include "pestle/allocator.h"
 #include "pestle/compile.h"
 #include "pestle/context.h"
+#include "pestle/custom_call.h"
 #include "pestle/graph.h"
 #include "pestle/import.h"
 #include "pestle/runtime.h"

@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 3u
+#define PESTLE_PLAN_VERSION 4u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -58,6 +58,8 @@ typedef struct pestle_plan_header_t {
   pestle_plan_section_t steps;          // pestle_plan_step_t
   pestle_plan_section_t constant_refs;  // pestle_plan_constant_ref_t
   pestle_plan_section_t code;           // bytes; artifacts
+  pestle_plan_section_t calls;          // pestle_plan_call_t
+  pestle_plan_section_t call_tensors;   // pestle_plan_tensor_t
 } pestle_plan_header_t;
 
 // A packed constant: in the plan, or found by its content where the plan is
@@ -137,6 +139,30 @@ typedef struct pestle_plan_kernel_t {
   uint64_t flops, bytes;  // for profiles
 } pestle_plan_kernel_t;
 
+typedef enum pestle_plan_call_kind_e {
+  // A function that the context has under |name| (pestle/custom_call.h).
+  PESTLE_PLAN_CALL_CUSTOM = 0,
+} pestle_plan_call_kind_t;
+
+// A function that is found by its name where the plan is loaded.
+typedef struct pestle_plan_call_t {
+  uint32_t kind;  // pestle_plan_call_kind_t
+  pestle_plan_str_t name;
+  pestle_plan_str_t version;     // which it must have
+  pestle_plan_str_t config;      // a string
+  pestle_plan_str_t dictionary;  // the text of one
+  uint32_t operand_count, result_count;
+  uint32_t first;  // into call_tensors: the operands', then the results'
+} pestle_plan_call_t;
+
+// What a call's bindings are: dense, row-major.
+typedef struct pestle_plan_tensor_t {
+  uint8_t dtype;
+  uint8_t rank;
+  uint16_t reserved[3];
+  int64_t dims[PESTLE_MAX_RANK];
+} pestle_plan_tensor_t;
+
 typedef enum pestle_plan_step_kind_e {
   // a kernel: |kernel|, bindings [first, first + count) in arg_slot order
   PESTLE_PLAN_LAUNCH = 0,
@@ -151,6 +177,9 @@ typedef enum pestle_plan_step_kind_e {
   // of the |count| steps from |target| on, which are jumps
   PESTLE_PLAN_JUMP_TABLE = 4,
   PESTLE_PLAN_END = 5,
+  // a call: number |kernel|, bindings [first, first + count) of its operands and
+  // then its results
+  PESTLE_PLAN_CALL = 6,
 } pestle_plan_step_kind_t;
 
 typedef struct pestle_plan_step_t {

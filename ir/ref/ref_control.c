@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
+#include "pestle/custom_call.h"
 
 // --- while ---
 
@@ -98,4 +99,66 @@ pestle_status_t pestle_ref_optimization_barrier(const pestle_ref_call_t* call) {
 pestle_status_t pestle_ref_return(const pestle_ref_call_t* call) {
   (void)call;
   return NULL;
+}
+
+// --- custom_call: the context's function, on the host ---
+
+static pestle_status_t view(pestle_arena_t* arena, const pestle_type_t* type,
+                            const void* data, pestle_tensor_t* out) {
+  size_t rank = (size_t)type->rank;
+  int64_t* shape = PESTLE_ARENA_ARRAY(arena, int64_t, 2 * rank + 1);
+  if (!shape) return PESTLE_OOM();
+  int64_t step = 1;
+  for (size_t i = rank; i-- > 0;) {
+    shape[i] = type->dims[i];
+    shape[rank + i] = step;
+    step *= shape[i];
+  }
+  *out = (pestle_tensor_t){.data = (void*)(uintptr_t)data,
+                           .device = {PESTLE_DEVICE_CPU, 0},
+                           .ndim = type->rank,
+                           .dtype = pestle_dtype_to_dlpack(type->dtype),
+                           .shape = shape,
+                           .strides = shape + rank};
+  return NULL;
+}
+
+static pestle_status_t call_out(const pestle_ref_call_t* call,
+                                pestle_arena_t* arena) {
+  const pestle_node_t* node = call->node;
+  const char* name = PESTLE_NODE_STR(node, call_target_name);
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  uint32_t inputs = node->operand_count, outputs = node->result_count;
+  pestle_tensor_t* tensors =
+      PESTLE_ARENA_ARRAY(arena, pestle_tensor_t, inputs + outputs + 1);
+  if (!tensors) return PESTLE_OOM();
+  PESTLE_TRY(pestle_context_custom_call(node->block->region->module->context,
+                                        name, &info));
+  for (uint32_t i = 0; i < inputs; ++i) {
+    PESTLE_TRY(view(arena, pestle_ref_operand_type(call, i), call->operands[i],
+                    &tensors[i]));
+  }
+  for (uint32_t i = 0; i < outputs; ++i) {
+    PESTLE_TRY(view(arena, pestle_ref_result_type(call, i), call->results[i],
+                    &tensors[inputs + i]));
+  }
+  pestle_custom_call_t given = {
+      .struct_size = sizeof(given),
+      .name = name,
+      .config = PESTLE_NODE_STR(node, backend_config),
+      .dictionary = PESTLE_NODE_STR(node, backend_dictionary),
+      .inputs = tensors,
+      .input_count = inputs,
+      .outputs = tensors + inputs,
+      .output_count = outputs};
+  return pestle_status_annotate(info.function(info.user, &given),
+                                "in custom call '%s'", name);
+}
+
+pestle_status_t pestle_ref_custom_call(const pestle_ref_call_t* call) {
+  pestle_arena_t arena;
+  pestle_arena_init(call->allocator, &arena);
+  pestle_status_t status = call_out(call, &arena);
+  pestle_arena_deinit(&arena);
+  return status;
 }

@@ -221,6 +221,27 @@ static void call_context_load_all(things_t* t) {
   (void)t;
   BAD(pestle_context_load_all(NULL, NULL));
 }
+static pestle_status_t no_call(void* user, const pestle_custom_call_t* call) {
+  (void)user, (void)call;
+  return NULL;
+}
+static void call_context_register_custom_call(things_t* t) {
+  BAD(pestle_context_register_custom_call(NULL, "f", no_call, NULL, NULL));
+  BAD(pestle_context_register_custom_call(t->context, NULL, no_call, NULL,
+                                          NULL));
+  BAD(pestle_context_register_custom_call(t->context, "f", NULL, NULL, NULL));
+  pestle_custom_call_options_t unset = {.struct_size = 0};
+  BAD(pestle_context_register_custom_call(t->context, "f", no_call, NULL,
+                                          &unset));
+}
+static void call_context_custom_call(things_t* t) {
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  BAD(pestle_context_custom_call(NULL, "f", &info));
+  BAD(pestle_context_custom_call(t->context, NULL, &info));
+  BAD(pestle_context_custom_call(t->context, "f", NULL));
+  info.struct_size = 0;
+  BAD(pestle_context_custom_call(t->context, "f", &info));
+}
 static void call_context_load_best(things_t* t) {
   BAD(pestle_context_load_best(NULL, "ref"));
   BAD(pestle_context_load_best(t->context, NULL));
@@ -829,6 +850,7 @@ static void call_optimize(things_t* t) {
 #define NONE_V , NULL, 1
 #define NO_TYPE_INFER
 #define NO_TYPE_TYPED , f32x4
+#define NO_TYPE_TYPES , NULL, 1
 #define NO_RESULT_0
 #define NO_RESULT_1 , NULL
 #define NO_RESULT_V , NULL, 0
@@ -867,7 +889,8 @@ static const row_t rows[] = {
     ROW(context_release) ROW(context_allocator) ROW(context_is_strict)
     ROW(context_threads) ROW(context_cache_dir) ROW(context_free)
     ROW(context_log) ROW(context_load_backends) ROW(context_backend_count)
-    ROW(context_load_all) ROW(context_load_best) ROW(context_add_backend)
+    ROW(context_load_all) ROW(context_load_best) ROW(context_custom_call)
+    ROW(context_register_custom_call) ROW(context_add_backend)
     ROW(context_backend) ROW(context_device_count) ROW(context_is_available)
     ROW(context_search_path_count) ROW(context_search_path)
     ROW(context_set_search_paths) ROW(device_index) ROW(device_property)

@@ -316,6 +316,7 @@ static const pestle_op_t left_out[] = {PESTLE_OP_COMPLEX,
                                        PESTLE_OP_QR,
                                        PESTLE_OP_EIGH,
                                        PESTLE_OP_SVD,
+                                       PESTLE_OP_CUSTOM_CALL,
                                        PESTLE_OP_BATCH_NORM_TRAINING,
                                        PESTLE_OP_BATCH_NORM_GRAD};
 enum { LEFT_OUT = sizeof(left_out) / sizeof(left_out[0]) };

@@ -54,7 +54,7 @@ static void all_unsupported_at_once(void** state) {
   assert_error(pestle_module_parse(context, text, size, "unsup.mlir", &module),
                UNSUPPORTED,
                "'stablehlo.cross_replica_sum' (32:10), "
-               "'stablehlo.custom_call' (41:12)");
+               "'stablehlo.async_call' (41:12)");
   free(text);
   pestle_context_release(context);
 }

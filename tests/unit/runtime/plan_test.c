@@ -156,7 +156,7 @@ static void test_sentences(void** state) {
   static plan_writer_t w;
   EXPECT(w.header.magic[0] = 'X', MALFORMED, "not a plan");
   EXPECT(w.header.version = PESTLE_PLAN_VERSION + 1, INCOMPATIBLE,
-         "format version 4");
+         "format version 5");
   EXPECT(w.header.arena_size = 65, MALFORMED, "arena of 65");
   EXPECT(w.header.arena_size = -64, MALFORMED, "arena of -64");
   EXPECT(w.header.name = 9999, MALFORMED, "text outside");
@@ -193,6 +193,71 @@ static void test_sentences(void** state) {
   EXPECT(w.steps[8].kind = PESTLE_PLAN_COPY, MALFORMED, "step 8");
   EXPECT(w.steps[8].kind = 99, MALFORMED, "unknown kind");
   EXPECT(w.steps[8] = w.steps[0], MALFORMED, "not its end");
+  pestle_context_release(context);
+}
+
+// The plan above with a call of input 0 that gives the i32.
+static void write_call(plan_writer_t* w) {
+  write_rich(w);
+  w->tensors[0] =
+      (pestle_plan_tensor_t){.dtype = PESTLE_F32, .rank = w->inputs[0].rank};
+  memcpy(w->tensors[0].dims, w->inputs[0].dims, sizeof(w->inputs[0].dims));
+  w->tensors[1] = (pestle_plan_tensor_t){.dtype = PESTLE_I32};
+  w->header.call_tensors.count = 2;
+  w->calls[0] = (pestle_plan_call_t){
+      .name = plan_text(w, "f"), .operand_count = 1, .result_count = 1};
+  w->header.calls.count = 1;
+  uint32_t first = plan_bind(w, PESTLE_PLAN_INPUT, 0, 0, 64);
+  uint32_t result = plan_bind(w, PESTLE_PLAN_ARENA, 0, 0, 4);
+  w->bindings[result].flags = PESTLE_PLAN_WRITTEN;
+  w->steps[8].kind = PESTLE_PLAN_CALL;
+  w->steps[8].first = first;
+  w->steps[8].count = 2;
+  plan_step(w, PESTLE_PLAN_END, 0, 0, 0, 0);  // 9
+}
+
+static void test_calls(void** state) {
+  (void)state;
+  pestle_context_t* context = fixture_context(NULL);
+  static plan_writer_t w;
+  size_t size;
+  write_call(&w);
+  char* data = plan_finish(&w, &size);
+  assert_ok(try_plan(context, data, size));
+  free(data);
+#define EXPECT_CALL(change, text)                                 \
+  do {                                                            \
+    write_call(&w);                                               \
+    (void)(change);                                               \
+    data = plan_finish(&w, &size);                                \
+    assert_error(try_plan(context, data, size), MALFORMED, text); \
+    free(data);                                                   \
+  } while (0)
+  EXPECT_CALL(w.calls[0].name = 9999, "call 0 has a text");
+  EXPECT_CALL(w.calls[0].config = 9999, "call 0 has a text");
+  EXPECT_CALL(w.calls[0].kind = 7, "no kind");
+  EXPECT_CALL(w.calls[0].first = 1, "tensors that do not exist");
+  EXPECT_CALL(w.calls[0].operand_count = UINT32_MAX, "do not exist");
+  EXPECT_CALL(w.tensors[0].dtype = PESTLE_INDEX, "tensor 0");
+  EXPECT_CALL(w.tensors[0].rank = 17, "tensor 0");
+  EXPECT_CALL(w.tensors[0].dims[0] = -1, "tensor 0");
+  EXPECT_CALL(w.tensors[1].dtype = PESTLE_I64, "another size");
+  EXPECT_CALL(w.steps[8].kernel = 1, "names no call");
+  EXPECT_CALL(w.steps[8].count = 1, "does not fit its call");
+  EXPECT_CALL(w.steps[8].first = 9999, "do not exist");
+  EXPECT_CALL(w.bindings[w.steps[8].first + 1].flags = 0, "does not write");
+  EXPECT_CALL(w.calls[0].operand_count = 2 + 0 * (w.calls[0].result_count = 0),
+              "does not write a result");
+  // No function of that name is here.
+  write_call(&w);
+  data = plan_finish(&w, &size);
+  pestle_plan_t* plan;
+  pestle_executable_t* e;
+  assert_ok(pestle_plan_create(context, data, size, NULL, NULL, &plan));
+  assert_error(pestle_executable_create(context, plan, NULL, &e), NOT_FOUND,
+               "calls 'f'");
+  pestle_plan_release(plan);
+  free(data);
   pestle_context_release(context);
 }
 
@@ -236,11 +301,9 @@ static void test_save_and_load(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sound),
-      cmocka_unit_test(test_cut_and_flipped),
-      cmocka_unit_test(test_lies),
-      cmocka_unit_test(test_sentences),
-      cmocka_unit_test(test_save_and_load),
+      cmocka_unit_test(test_sound), cmocka_unit_test(test_cut_and_flipped),
+      cmocka_unit_test(test_lies),  cmocka_unit_test(test_sentences),
+      cmocka_unit_test(test_calls), cmocka_unit_test(test_save_and_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

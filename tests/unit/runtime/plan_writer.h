@@ -22,6 +22,8 @@ typedef struct plan_writer_t {
   pestle_plan_kernel_t kernels[PLAN_WRITER_MAX];
   pestle_plan_binding_t bindings[PLAN_WRITER_MAX];
   pestle_plan_step_t steps[PLAN_WRITER_MAX];
+  pestle_plan_call_t calls[PLAN_WRITER_MAX];
+  pestle_plan_tensor_t tensors[PLAN_WRITER_MAX];
   char constants[4096];
   size_t constant_size;
   pestle_plan_constant_ref_t refs[PLAN_WRITER_MAX];  // the first: |constants|
@@ -204,6 +206,8 @@ static inline uint64_t plan_lay_out(plan_writer_t* w, char* base) {
   w->refs[0].size = w->constant_size;
   plan_place(base, &size, &h->constant_refs, w->refs, sizeof(w->refs[0]));
   plan_place(base, &size, &h->code, w->code, 1);
+  plan_place(base, &size, &h->calls, w->calls, sizeof(w->calls[0]));
+  plan_place(base, &size, &h->call_tensors, w->tensors, sizeof(w->tensors[0]));
   return size;
 }
 

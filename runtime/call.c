@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that call a function which is found by its name: see pestle/custom_call.h.
+#include <string.h>
+
+#include "base/str.h"
+#include "runtime/executable.h"
+#include "runtime/fpu_x86.h"
+
+// --- Finding ---
+
+// What a function sees of a tensor, but for its address.
+static pestle_status_t describe(pestle_executable_t* e,
+                                const pestle_plan_tensor_t* record,
+                                pestle_dl_device_t device,
+                                pestle_tensor_t* out) {
+  size_t rank = record->rank;
+  int64_t* shape = PESTLE_ARENA_ARRAY(&e->arena, int64_t, 2 * rank + 1);
+  if (!shape) return PESTLE_OOM();
+  int64_t step = 1;
+  for (size_t i = rank; i-- > 0;) {
+    shape[i] = record->dims[i];
+    shape[rank + i] = step;
+    step *= shape[i];
+  }
+  *out = (pestle_tensor_t){
+      .device = device,
+      .ndim = (int32_t)rank,
+      .dtype = pestle_dtype_to_dlpack((pestle_dtype_t)record->dtype),
+      .shape = shape,
+      .strides = shape + rank};
+  return NULL;
+}
+
+static pestle_status_t describe_all(pestle_executable_t* e,
+                                    const pestle_plan_call_t* record,
+                                    pestle_exec_call_t* call) {
+  const pestle_plan_tensor_t* tensors =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_tensor_t, call_tensors);
+  size_t count = (size_t)record->operand_count + record->result_count;
+  call->tensors = PESTLE_ARENA_ARRAY(&e->arena, pestle_tensor_t, count + 1);
+  if (!call->tensors) return PESTLE_OOM();
+  pestle_dl_device_t device = call->staged ? e->host->dl : e->home->dl;
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(
+        describe(e, &tensors[record->first + i], device, &call->tensors[i]));
+  }
+  if (e->call_args < count) e->call_args = count;
+  return NULL;
+}
+
+// Names that the context lacks go to |missing|.
+static pestle_status_t find(pestle_executable_t* e,
+                            const pestle_plan_call_t* record,
+                            pestle_exec_call_t* call,
+                            pestle_strbuf_t* missing) {
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  call->name = pestle_plan_text(e->plan, record->name);
+  call->config = pestle_plan_text(e->plan, record->config);
+  call->dictionary = pestle_plan_text(e->plan, record->dictionary);
+  call->operand_count = record->operand_count;
+  call->result_count = record->result_count;
+  pestle_status_t status =
+      pestle_context_custom_call(e->context, call->name, &info);
+  if (status) {
+    pestle_status_release(status);
+    // Once, though there be several calls of it.
+    for (const pestle_exec_call_t* c = e->calls; c < call; ++c) {
+      if (!strcmp(c->name, call->name)) return NULL;
+    }
+    pestle_strbuf_appendf(missing, missing->size ? ", '%s'" : "'%s'",
+                          call->name);
+    return NULL;
+  }
+  const char* version = pestle_plan_text(e->plan, record->version);
+  if (strcmp(version, info.version) != 0) {
+    return PESTLE_ERROR(
+        INCOMPATIBLE,
+        "plan '%s' was compiled for custom call '%s' of "
+        "version '%s', the context has '%s'; compile the model "
+        "again",
+        pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name),
+        call->name, version, info.version);
+  }
+  call->function = info.function;
+  call->user = info.user;
+  call->device_memory = info.device_memory;
+  call->staged = e->remote && !info.device_memory;
+  return describe_all(e, record, call);
+}
+
+static pestle_status_t find_all(pestle_executable_t* e,
+                                pestle_strbuf_t* missing) {
+  const pestle_plan_call_t* records =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_call_t, calls);
+  for (size_t i = 0; i < e->call_count; ++i)
+    PESTLE_TRY(find(e, &records[i], &e->calls[i], missing));
+  PESTLE_TRY(pestle_strbuf_status(missing));
+  if (!missing->size) return NULL;
+  return PESTLE_ERROR(
+      NOT_FOUND,
+      "plan '%s' calls %s, for which the context has no function; give it one "
+      "under each name with pestle_context_register_custom_call()",
+      pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name),
+      pestle_strbuf_cstr(missing));
+}
+
+pestle_status_t pestle_executable_find_calls(pestle_executable_t* e) {
+  e->call_count = pestle_plan_header(e->plan)->calls.count;
+  if (!e->call_count) return NULL;
+  e->calls = PESTLE_ARENA_ARRAY(&e->arena, pestle_exec_call_t, e->call_count);
+  if (!e->calls) return PESTLE_OOM();
+  memset(e->calls, 0, e->call_count * sizeof(*e->calls));
+  pestle_strbuf_t missing;
+  pestle_strbuf_init(e->context->allocator, &missing);
+  pestle_status_t status = find_all(e, &missing);
+  pestle_strbuf_deinit(&missing);
+  return status;
+}
+
+// --- Calling ---
+
+static void trace(const pestle_executable_t* e, const pestle_plan_step_t* step,
+                  int64_t begin_ns) {
+  pestle_trace_span_t span = {.category = "call",
+                              .name = pestle_step_trace_label(e, step),
+                              .begin_ns = begin_ns};
+  pestle_trace_add(e->context->trace, &span);
+}
+
+pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,
+                            const pestle_queue_t* queue,
+                            const pestle_plan_step_t* step,
+                            void* const* buffers) {
+  const pestle_exec_call_t* call = &e->calls[step->kernel];
+  size_t count = (size_t)call->operand_count + call->result_count;
+  if (count) {
+    memcpy(frame->tensors, call->tensors, count * sizeof(*frame->tensors));
+  }
+  for (size_t i = 0; i < count; ++i)
+    frame->tensors[i].data = buffers[i];
+  pestle_custom_call_t given = {
+      .struct_size = sizeof(given),
+      .name = call->name,
+      .config = call->config,
+      .dictionary = call->dictionary,
+      .inputs = frame->tensors,
+      .input_count = call->operand_count,
+      .outputs = frame->tensors + call->operand_count,
+      .output_count = call->result_count,
+      .stream = queue && !call->staged ? (void*)queue->stream : NULL};
+  int64_t begin_ns = e->context->trace ? pestle_clock_ns() : 0;
+  pestle_fpu_t fpu = pestle_fpu_enter();
+  pestle_status_t status = call->function(call->user, &given);
+  pestle_fpu_leave(fpu);
+  if (e->context->trace) trace(e, step, begin_ns);
+  return pestle_status_annotate(status, "in custom call '%s'", call->name);
+}

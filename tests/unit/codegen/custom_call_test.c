@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: Apache-2.0
+// stablehlo.custom_call from its text to runs on every device that is there.
+#include "pestle/custom_call.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "ir/graph.h"
+#include "ir/ref/ref.h"
+#include "pestle/pestle.h"
+#include "test.h"
+
+enum { MAX_ARRAYS = 4, ELEMENTS = 24 };
+
+// --- Functions ---
+
+static int64_t count_of(const pestle_tensor_t* t) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < t->ndim; ++i)
+    count *= t->shape[i];
+  return count;
+}
+
+// By the number that is its configuration; also what it is told, and where.
+static pestle_status_t scale(void* user, const pestle_custom_call_t* call) {
+  const pestle_tensor_t* x = &call->inputs[0];
+  const float* from = x->data;
+  float *to = call->outputs[0].data, by = strtof(call->config, NULL);
+  (void)user;
+  assert_true(call->struct_size >= sizeof(*call));
+  assert_string_equal(call->name, "scale");
+  assert_int_equal(call->input_count, 1);
+  assert_int_equal(call->output_count, 1);
+  assert_int_equal(x->device.device_type, PESTLE_DEVICE_CPU);
+  assert_int_equal(x->device.device_id, 0);
+  assert_null(call->stream);
+  assert_int_equal(x->byte_offset, 0);
+  assert_int_equal(pestle_dtype_from_dlpack(x->dtype), PESTLE_F32);
+  int64_t step = 1;
+  for (int32_t i = x->ndim; i-- > 0; step *= x->shape[i])
+    assert_int_equal(x->strides[i], step);
+  for (int64_t i = 0; i < count_of(x); ++i)
+    to[i] = by * from[i];
+  return NULL;
+}
+
+// Sums of rows, and how many there are.
+static pestle_status_t sums(void* user, const pestle_custom_call_t* call) {
+  const pestle_tensor_t* x = &call->inputs[0];
+  int64_t rows = x->shape[0], columns = x->shape[1];
+  (void)user;
+  assert_string_equal(call->dictionary, "{axis = 1 : i64, a = \"} {\"}");
+  assert_string_equal(call->config, "");
+  for (int64_t i = 0; i < rows; ++i) {
+    float sum = 0;
+    for (int64_t j = 0; j < columns; ++j)
+      sum += ((const float*)x->data)[i * columns + j];
+    ((float*)call->outputs[0].data)[i] = sum;
+  }
+  *(int32_t*)call->outputs[1].data = (int32_t)rows;
+  return NULL;
+}
+
+// Appends its configuration to a text.
+static pestle_status_t note(void* user, const pestle_custom_call_t* call) {
+  strcat(user, call->config);
+  for (size_t i = 0; i < call->output_count; ++i)
+    *(int32_t*)call->outputs[i].data = 7;
+  return NULL;
+}
+
+static pestle_status_t fail_on_purpose(void* user,
+                                       const pestle_custom_call_t* call) {
+  (void)user, (void)call;
+  return pestle_status_make(PESTLE_STATUS_RESOURCE_EXHAUSTED, NULL, 0,
+                            "the function has had enough");
+}
+
+// --- Running ---
+
+static const char* const devices[] = {"llvm", "ref", "opencl", "vulkan"};
+
+static char g_notes[256];
+
+static pestle_context_t* make_context(const char* cache, const char* version) {
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .threads = 2,
+                                      .no_cache = !cache,
+                                      .cache_dir = cache};
+  options.backend_path = getenv("PESTLE_BACKEND_PATH");
+  pestle_custom_call_options_t with = {.struct_size = sizeof(with),
+                                       .version = version};
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(&options, &c));
+  assert_ok(
+      pestle_context_register_custom_call(c, "scale", scale, NULL, &with));
+  assert_ok(pestle_context_register_custom_call(c, "sums", sums, NULL, NULL));
+  assert_ok(
+      pestle_context_register_custom_call(c, "note", note, g_notes, NULL));
+  assert_ok(pestle_context_register_custom_call(c, "fail", fail_on_purpose,
+                                                NULL, NULL));
+  g_notes[0] = 0;
+  return c;
+}
+
+static pestle_module_t* parse(pestle_context_t* c, const char* text) {
+  pestle_module_t* module;
+  assert_ok(pestle_module_parse(c, text, strlen(text), NULL, &module));
+  return module;
+}
+
+// A device of that name, or NULL.
+static pestle_device_t* find_device(pestle_context_t* c, const char* name) {
+  pestle_device_t* device = NULL;
+  pestle_status_release(pestle_context_device(c, name, &device));
+  return device;
+}
+
+typedef union cell_t {
+  float f[ELEMENTS];
+  int32_t i[ELEMENTS];
+} cell_t;
+
+static cell_t g_in[MAX_ARRAYS], g_out[MAX_ARRAYS];
+
+static void fill_inputs(void) {
+  for (int a = 0; a < MAX_ARRAYS; ++a) {
+    for (int i = 0; i < ELEMENTS; ++i)
+      g_in[a].f[i] = (float)(i - 5) / 4;
+  }
+  memset(g_out, 0x55, sizeof(g_out));
+}
+
+static pestle_status_t run_plan(pestle_context_t* c, pestle_plan_t* plan,
+                                pestle_device_t* device) {
+  pestle_executable_t* e;
+  pestle_tensor_t views[2 * MAX_ARRAYS];
+  PESTLE_TRY(pestle_executable_create(c, plan, device, &e));
+  size_t inputs = pestle_executable_input_count(e);
+  size_t outputs = pestle_executable_output_count(e);
+  fill_inputs();
+  for (size_t i = 0; i < inputs + outputs; ++i) {
+    bool in = i < inputs;
+    pestle_io_info_t io = in ? pestle_executable_input(e, i)
+                             : pestle_executable_output(e, i - inputs);
+    views[i] = (pestle_tensor_t){
+        .data = in ? g_in[i].f : g_out[i - inputs].f,
+        .device = {PESTLE_DEVICE_CPU, 0},
+        .ndim = io.rank,
+        .dtype = pestle_dtype_to_dlpack((pestle_dtype_t)io.dtype),
+        .shape = (int64_t*)(uintptr_t)io.dims};
+  }
+  // Twice: what is done once may be remembered.
+  pestle_status_t status = NULL;
+  for (int i = 0; i < 2 && !status; ++i) {
+    g_notes[0] = 0;
+    status = pestle_executable_run(e, NULL, views, inputs, views + inputs,
+                                   outputs, NULL);
+  }
+  pestle_executable_release(e);
+  return status;
+}
+
+static pestle_status_t run_on(pestle_context_t* c, pestle_device_t* device,
+                              const char* text) {
+  pestle_plan_t* plan;
+  pestle_module_t* module = parse(c, text);
+  pestle_status_t status = pestle_compile(c, module, device, NULL, &plan);
+  pestle_module_release(module);
+  if (status) return status;
+  status = run_plan(c, plan, device);
+  pestle_plan_release(plan);
+  return status;
+}
+
+#define F6 "tensor<2x3xf32>"
+#define SCALE(result, x, by)                                              \
+  result " = stablehlo.custom_call @scale(" x ") {backend_config = \"" by \
+         "\"} : (" F6 ") -> " F6 "\n"
+
+// --- Values ---
+
+static const char chain[] =
+    "func.func @main(%x: " F6 ") -> (" F6
+    ", tensor<2xf32>, tensor<i32>) {\n"
+    "%a = stablehlo.negate %x : " F6 "\n" SCALE("%b", "%a", "-3")  //
+    "%c = stablehlo.add %b, %x : " F6 "\n"                         //
+    SCALE("%d", "%c", "0.5")                                       //
+    "%e:2 = \"stablehlo.custom_call\"(%d) <{call_target_name = \"sums\", "
+    "backend_config = {axis = 1 : i64, a = \"} {\"}}> : (" F6
+    ") -> (tensor<2xf32>, tensor<i32>)\n"
+    "%k = stablehlo.constant dense<2.0> : " F6 "\n"  //
+    SCALE("%l", "%k", "4")                           //
+    "%m = stablehlo.add %l, %d : " F6
+    "\n"
+    "return %m, %e#0, %e#1 : " F6 ", tensor<2xf32>, tensor<i32>\n}";
+
+// x -> 2 x + 8, sums of 2 x, the number of rows.
+static void check_chain(void) {
+  for (int i = 0; i < 6; ++i)
+    assert_float_equal(g_out[0].f[i], 2 * g_in[0].f[i] + 8, 1e-6);
+  for (int i = 0; i < 2; ++i) {
+    const float* row = g_in[0].f + 3 * (ptrdiff_t)i;
+    assert_float_equal(g_out[1].f[i], 2 * (row[0] + row[1] + row[2]), 1e-6);
+  }
+  assert_int_equal(g_out[2].i[0], 2);
+}
+
+static void computes(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, NULL);
+  size_t ran = 0;
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    assert_ok(run_on(c, device, chain));
+    check_chain();
+    ++ran;
+  }
+  assert_true(ran >= 1);
+  pestle_context_release(c);
+}
+
+static void is_evaluated(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module = parse(c, chain);
+  const void* in[] = {g_in[0].f};
+  void* out[] = {g_out[0].f, g_out[1].f, g_out[2].f};
+  fill_inputs();
+  assert_ok(pestle_ref_evaluate_function(pestle_allocator_system(),
+                                         pestle_module_entry(module), in, out));
+  check_chain();
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
+// --- Effects ---
+
+#define NOTE(result, text, effect)                     \
+  result                                               \
+      "stablehlo.custom_call @note() {backend_config " \
+      "= \"" text "\"" effect "} : () -> "
+#define EFFECT ", has_side_effect = true"
+
+static void effects_stay_in_order(void** state) {
+  (void)state;
+  static const char text[] =
+      "func.func @main(%x: tensor<i32>) -> (tensor<i32>, tensor<4xi32>) {\n"  //
+      NOTE("", "a", EFFECT) "()\n"                                            //
+      NOTE("%dead = ", "lost", "") "tensor<i32>\n"                            //
+      NOTE("%u = ", "b", EFFECT) "tensor<i32>\n"                              //
+      "%zero = stablehlo.constant dense<0> : tensor<i32>\n"
+      "%w = stablehlo.while(%i = %zero) : tensor<i32>\n"
+      "cond {\n"
+      "%three = stablehlo.constant dense<3> : tensor<i32>\n"
+      "%t = stablehlo.compare LT, %i, %three, SIGNED : (tensor<i32>, "
+      "tensor<i32>) -> tensor<i1>\n"
+      "stablehlo.return %t : tensor<i1>\n"
+      "} do {\n"                    //
+      NOTE("", "c", EFFECT) "()\n"  //
+      "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+      "%n = stablehlo.add %i, %one : tensor<i32>\n"
+      "stablehlo.return %n : tensor<i32>\n"
+      "}\n"
+      "func.call @more() : () -> ()\n"  //
+      NOTE("%v = ", "e", EFFECT)
+      "tensor<i32>\n"  //
+      NOTE("%p = ", "(pure)", "")
+      "tensor<i32>\n"
+      "%y = stablehlo.add %p, %v : tensor<i32>\n"
+      "%z = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<i32>) -> "
+      "tensor<4xi32>\n"
+      "return %x, %z : tensor<i32>, tensor<4xi32>\n}\n"
+      "func.func private @more() {\n"  //
+      NOTE("", "d", EFFECT) "()\nreturn\n}\n";
+  pestle_context_t* c = make_context(NULL, NULL);
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    assert_ok(run_on(c, device, text));
+    // The pure one comes where its result is needed, the lost one never.
+    char seen[64] = "";
+    const char* pure = strstr(g_notes, "(pure)");
+    assert_non_null(pure);
+    strncat(seen, g_notes, (size_t)(pure - g_notes));
+    strcat(seen, pure + strlen("(pure)"));
+    assert_string_equal(seen, "abcccde");
+    assert_int_equal(g_out[1].i[3], 14);
+  }
+  pestle_context_release(c);
+}
+
+// --- Failures ---
+
+static void failures_are_told(void** state) {
+  (void)state;
+  static const char failing[] =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "%y = stablehlo.custom_call @fail(%x) : (tensor<2xf32>) -> "
+      "tensor<2xf32>\nreturn %y : tensor<2xf32>\n}";
+  static const char unknown[] =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "%y = stablehlo.custom_call @left(%x) : (tensor<2xf32>) -> "
+      "tensor<2xf32>\n"
+      "%z = stablehlo.custom_call @right(%y) : (tensor<2xf32>) -> "
+      "tensor<2xf32>\n"
+      "%w = stablehlo.custom_call @left(%z) : (tensor<2xf32>) -> "
+      "tensor<2xf32>\nreturn %w : tensor<2xf32>\n}";
+  pestle_context_t* c = make_context(NULL, NULL);
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    assert_error(run_on(c, device, failing), RESOURCE_EXHAUSTED,
+                 "the function has had enough");
+    assert_error(run_on(c, device, failing), RESOURCE_EXHAUSTED,
+                 "in custom call 'fail'");
+    assert_error(run_on(c, device, unknown), NOT_FOUND,
+                 "calls 'left', 'right', for which the context has no");
+  }
+  pestle_context_release(c);
+}
+
+static void names_are_checked(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, "1");
+  char name[300] = "", version[100] = "";
+  memset(name, 'n', 256);
+  memset(version, 'v', 64);
+  pestle_custom_call_options_t options = {.struct_size = sizeof(options),
+                                          .version = version};
+#define REGISTER(what, with) \
+  pestle_context_register_custom_call(c, what, note, NULL, with)
+  assert_error(REGISTER("scale", NULL), INVALID_ARGUMENT, "'scale' already");
+  assert_error(REGISTER("", NULL), INVALID_ARGUMENT, "1 to 255 bytes");
+  assert_error(REGISTER(name, NULL), INVALID_ARGUMENT, "has 256");
+  assert_error(REGISTER("v", &options), INVALID_ARGUMENT, "64 bytes");
+  name[255] = version[63] = 0;
+  assert_ok(REGISTER(name, &options));
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  assert_ok(pestle_context_custom_call(c, name, &info));
+  assert_true(info.function == note);
+  assert_string_equal(info.version, version);
+  assert_false(info.device_memory);
+  assert_error(pestle_context_custom_call(c, "none", &info), NOT_FOUND,
+               "no custom call 'none'");
+  assert_null(info.function);
+  pestle_context_release(c);
+}
+
+// --- Plans ---
+
+static void plans_find_their_functions(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, "1");
+  pestle_module_t* module = parse(c, chain);
+  pestle_plan_t* plan;
+  char path[] = "/tmp/pestle-custom-XXXXXX";
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  assert_ok(pestle_compile(c, module, NULL, NULL, &plan));
+  assert_ok(pestle_plan_save(plan, path));
+  pestle_plan_release(plan);
+  pestle_module_release(module);
+  pestle_context_release(c);
+
+  c = make_context(NULL, "1");
+  assert_ok(pestle_plan_load(c, path, &plan));
+  assert_ok(run_plan(c, plan, NULL));
+  check_chain();
+  pestle_plan_release(plan);
+  pestle_context_release(c);
+
+  c = make_context(NULL, "2");
+  assert_ok(pestle_plan_load(c, path, &plan));
+  assert_error(run_plan(c, plan, NULL), INCOMPATIBLE,
+               "custom call 'scale' of version '1', the context has '2'");
+  pestle_plan_release(plan);
+  pestle_context_release(c);
+
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .no_cache = true};
+  options.backend_path = getenv("PESTLE_BACKEND_PATH");
+  assert_ok(pestle_context_create(&options, &c));
+  assert_ok(pestle_plan_load(c, path, &plan));
+  assert_error(run_plan(c, plan, NULL), NOT_FOUND,
+               "calls 'scale', 'sums', for which the context has no");
+  pestle_plan_release(plan);
+  pestle_context_release(c);
+  unlink(path);
+}
+
+static bool g_missed;
+
+static void look(void* user, pestle_log_level_t level, const char* message) {
+  (void)user, (void)level;
+  g_missed = g_missed || strstr(message, "compiled '") != NULL;
+}
+
+// Whether |text| had to be compiled.
+static bool is_compiled(const char* folder, const char* version,
+                        const char* text) {
+  pestle_context_options_t options = {.struct_size = sizeof(options),
+                                      .cache_dir = folder,
+                                      .log = look,
+                                      .log_level = PESTLE_LOG_INFO};
+  options.backend_path = getenv("PESTLE_BACKEND_PATH");
+  pestle_custom_call_options_t with = {.struct_size = sizeof(with),
+                                       .version = version};
+  pestle_context_t* c;
+  assert_ok(pestle_context_create(&options, &c));
+  assert_ok(
+      pestle_context_register_custom_call(c, "scale", scale, NULL, &with));
+  assert_ok(pestle_context_register_custom_call(c, "sums", sums, NULL, NULL));
+  g_missed = false;
+  assert_ok(run_on(c, NULL, text));
+  pestle_context_release(c);
+  return g_missed;
+}
+
+static void versions_are_in_the_key(void** state) {
+  (void)state;
+  char folder[] = "/tmp/pestle-custom-cache-XXXXXX", command[128];
+  assert_non_null(mkdtemp(folder));
+  assert_true(is_compiled(folder, "1", chain));
+  assert_false(is_compiled(folder, "1", chain));
+  check_chain();
+  assert_true(is_compiled(folder, "2", chain));
+  check_chain();
+  // So is the configuration.
+  char other[sizeof(chain)];
+  memcpy(other, chain, sizeof(chain));
+  char* at = strstr(other, "\"0.5\"");
+  assert_non_null(at);
+  memcpy(at, "\"1.5\"", 5);
+  assert_true(is_compiled(folder, "1", other));
+  snprintf(command, sizeof(command), "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+// --- Text ---
+
+#define ONE(attributes)                                         \
+  "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n" \
+  "  %0 = stablehlo.custom_call @scale(%x)" attributes          \
+  " : (tensor<2x2xf32>) -> tensor<2x2xf32>\n  return %0 : "     \
+  "tensor<2x2xf32>\n}\n"
+
+static void reads_back(const char* text, const char* expected) {
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module = parse(c, text);
+  char* printed;
+  size_t size;
+  assert_ok(pestle_module_print(module, 0, &printed, &size));
+  if (!strstr(printed, expected)) print_error("%s\n", printed);
+  assert_non_null(strstr(printed, expected));
+  pestle_module_t *again = parse(c, printed), *copy, *loaded;
+  uint64_t before[2], after[2];
+  assert_ok(pestle_module_signature(module, before));
+  assert_ok(pestle_module_signature(again, after));
+  assert_memory_equal(before, after, sizeof(before));
+  assert_ok(pestle_module_clone(module, &copy));
+  assert_ok(pestle_module_verify(copy));
+  assert_ok(pestle_module_signature(copy, after));
+  assert_memory_equal(before, after, sizeof(before));
+  void* bytes;
+  size_t byte_count;
+  assert_ok(pestle_module_serialize(module, &bytes, &byte_count));
+  assert_ok(pestle_module_deserialize(c, bytes, byte_count, &loaded));
+  assert_ok(pestle_module_signature(loaded, after));
+  assert_memory_equal(before, after, sizeof(before));
+  pestle_context_free(c, bytes, byte_count);
+  pestle_context_free(c, printed, size + 1);
+  pestle_module_release(module);
+  pestle_module_release(again);
+  pestle_module_release(copy);
+  pestle_module_release(loaded);
+  pestle_context_release(c);
+}
+
+static void text(void** state) {
+  (void)state;
+  reads_back(chain,
+             "stablehlo.custom_call @sums(%d) {backend_config = {axis = "
+             "1 : i64, a = \"} {\"}} : (tensor<2x3xf32>) -> "
+             "(tensor<2xf32>, tensor<i32>)");
+  reads_back(ONE(" {api_version = 2 : i32, has_side_effect = true, "
+                 "backend_config = \"a\\22b\", operand_layouts = [dense<[1, "
+                 "0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : "
+                 "tensor<2xindex>], output_operand_aliases = [], "
+                 "called_computations = []}"),
+             "@scale(%x) {has_side_effect = true, backend_config = "
+             "\"a\\\"b\", api_version = 2 : i64}");
+  // As JAX writes it.
+  reads_back(ONE(" {backend_config = \"\", mhlo.backend_config = {uplo = 76 : "
+                 "ui8}, mhlo.frontend_attributes = {a = \"0\"}}"),
+             "{backend_config = {uplo = 76 : ui8}}");
+  reads_back(ONE(""), "@scale(%x) : (tensor");
+}
+
+static void refuses(const char* module_text, pestle_status_code_t code,
+                    const char* why) {
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module = NULL;
+  pestle_status_t status =
+      pestle_module_parse(c, module_text, strlen(module_text), NULL, &module);
+  if (!strstr(pestle_status_message(status), why)) {
+    print_error("%s\n", pestle_status_message(status));
+  }
+  assert_int_equal(pestle_status_code(status), code);
+  assert_non_null(strstr(pestle_status_message(status), why));
+  pestle_status_release(status);
+  pestle_context_release(c);
+}
+
+static void refusals(void** state) {
+  (void)state;
+  refuses(ONE(" {output_operand_aliases = [#stablehlo.output_operand_alias<"
+              "output_tuple_indices = [], operand_index = 0, "
+              "operand_tuple_indices = []>]}"),
+          PESTLE_STATUS_UNSUPPORTED, "results have memory of their own");
+  refuses(ONE(" {operand_layouts = [dense<[0, 1]> : tensor<2xindex>]}"),
+          PESTLE_STATUS_UNSUPPORTED, "other than row-major");
+  refuses(ONE(" {called_computations = [@main]}"), PESTLE_STATUS_UNSUPPORTED,
+          "functions cannot be passed");
+  refuses(ONE(" {backend_config = \"a\", mhlo.backend_config = {b}}"),
+          PESTLE_STATUS_MALFORMED, "a string and a dictionary");
+  refuses(ONE(" {sharding = 1 : i64}"), PESTLE_STATUS_UNSUPPORTED,
+          "has no attribute 'sharding'");
+  refuses(
+      "func.func @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xf32> {\n"
+      "%0 = stablehlo.custom_call @scale(%x) : (tensor<2xcomplex<f32>>) -> "
+      "tensor<2xf32>\nreturn %0 : tensor<2xf32>\n}",
+      PESTLE_STATUS_MALFORMED, "complex numbers cannot be passed");
+}
+
+// --- Device memory ---
+
+typedef struct place_t {
+  int32_t type;
+  bool stream;
+} place_t;
+
+// Notes where its tensors lie, which it cannot read.
+static pestle_status_t look_where(void* user,
+                                  const pestle_custom_call_t* call) {
+  *(place_t*)user =
+      (place_t){call->inputs[0].device.device_type, call->stream != NULL};
+  assert_non_null(call->inputs[0].data);
+  assert_non_null(call->outputs[0].data);
+  return NULL;
+}
+
+static void device_memory_is_passed_on(void** state) {
+  (void)state;
+  static const char where[] =
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "%a = stablehlo.negate %x : tensor<2xf32>\n"
+      "%y = stablehlo.custom_call @where(%a) : (tensor<2xf32>) -> "
+      "tensor<2xf32>\n"
+      "%z = stablehlo.negate %y : tensor<2xf32>\n"
+      "return %z : tensor<2xf32>\n}";
+  pestle_context_t* c = make_context(NULL, NULL);
+  place_t place;
+  pestle_custom_call_options_t options = {.struct_size = sizeof(options),
+                                          .device_memory = true};
+  assert_ok(pestle_context_register_custom_call(c, "where", look_where, &place,
+                                                &options));
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    place = (place_t){-1, false};
+    assert_ok(run_on(c, device, where));
+    assert_int_equal(place.type, pestle_device_dl(device).device_type);
+    assert_int_equal(place.stream,
+                     pestle_device_dl(device).device_type != PESTLE_DEVICE_CPU);
+  }
+  pestle_context_release(c);
+}
+
+// --- Threads ---
+
+enum { THREADS = 6, ROUNDS = 20 };
+
+typedef struct job_t {
+  pestle_context_t* context;
+  pestle_executable_t* executable;
+  int number;
+  bool good;
+} job_t;
+
+// Runs a call while others add functions.
+static void work(void* arg) {
+  job_t* job = arg;
+  int64_t dims[] = {2, 3}, two[] = {2};
+  job->good = true;
+  for (int round = 0; round < ROUNDS; ++round) {
+    char name[32];
+    snprintf(name, sizeof(name), "f%d.%d", job->number, round);
+    pestle_status_t status = pestle_context_register_custom_call(
+        job->context, name, note, NULL, NULL);
+    // One of all threads gets this name.
+    pestle_status_release(pestle_context_register_custom_call(
+        job->context, "shared", note, NULL, NULL));
+    float x[6] = {1, 2, 3, 4, 5, 6}, y[6], sum[2];
+    int32_t rows;
+    pestle_dl_device_t cpu = {PESTLE_DEVICE_CPU, 0};
+    pestle_dl_dtype_t f32 = pestle_dtype_to_dlpack(PESTLE_F32);
+    pestle_tensor_t in = {x, cpu, 2, f32, dims, NULL, 0};
+    pestle_tensor_t out[] = {
+        {y, cpu, 2, f32, dims, NULL, 0},
+        {sum, cpu, 1, f32, two, NULL, 0},
+        {&rows, cpu, 0, pestle_dtype_to_dlpack(PESTLE_I32), NULL, NULL, 0}};
+    if (!status) {
+      status =
+          pestle_executable_run(job->executable, NULL, &in, 1, out, 3, NULL);
+    }
+    pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+    if (!status) status = pestle_context_custom_call(job->context, name, &info);
+    job->good = job->good && !status && y[5] == 20 && rows == 2;
+    pestle_status_release(status);
+  }
+}
+
+static void threads(void** state) {
+  (void)state;
+  pestle_context_t* c = make_context(NULL, NULL);
+  pestle_module_t* module = parse(c, chain);
+  pestle_plan_t* plan;
+  pestle_executable_t* e;
+  pestle_thread_t handles[THREADS];
+  job_t jobs[THREADS];
+  assert_ok(pestle_compile(c, module, NULL, NULL, &plan));
+  assert_ok(pestle_executable_create(c, plan, NULL, &e));
+  for (int i = 0; i < THREADS; ++i) {
+    jobs[i] = (job_t){c, e, i, false};
+    assert_ok(pestle_thread_start(work, &jobs[i], "custom", &handles[i]));
+  }
+  for (int i = 0; i < THREADS; ++i)
+    pestle_thread_join(&handles[i]);
+  for (int i = 0; i < THREADS; ++i)
+    assert_true(jobs[i].good);
+  pestle_executable_release(e);
+  pestle_plan_release(plan);
+  pestle_module_release(module);
+  pestle_context_release(c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(computes),
+      cmocka_unit_test(is_evaluated),
+      cmocka_unit_test(effects_stay_in_order),
+      cmocka_unit_test(failures_are_told),
+      cmocka_unit_test(names_are_checked),
+      cmocka_unit_test(plans_find_their_functions),
+      cmocka_unit_test(versions_are_in_the_key),
+      cmocka_unit_test(text),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(device_memory_is_passed_on),
+      cmocka_unit_test(threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
