@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "codegen/custom.h"
 #include "codegen/explain.h"
+#include "codegen/library.h"
 #include "codegen/steps.h"
 #include "ir/signature.h"
 #include "passes/pass.h"
@@ -38,6 +39,11 @@ static const char* numerics_name(pestle_numerics_t numerics) {
       return "fast";
   }
   return "?";
+}
+
+// A library has its own order of sums.
+static bool uses_libraries(const compilation_t* c) {
+  return c->options.numerics != PESTLE_NUMERICS_STRICT;
 }
 
 static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
@@ -85,6 +91,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
     pestle_strbuf_appendf(key, "output %s\n", name ? name : "");
   }
   PESTLE_TRY(pestle_custom_calls_key(c->context, c->module, key));
+  if (uses_libraries(c)) pestle_libraries_key(c->device, key);
   c->key_head = key->size;
   PESTLE_TRY(pestle_module_canonical(c->module, key, c->signature));
   return pestle_strbuf_status(key);
@@ -244,6 +251,9 @@ static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
   pestle_status_t status =
       pestle_kernels_init(c->context, c->device, &c->options, &arena, &kernels);
   if (!status) status = dump_module(c, PESTLE_STAGE_GRAPH, module);
+  if (!status && uses_libraries(c)) {
+    status = pestle_libraries_apply(c->device, module, c->remarks);
+  }
   if (!status) {
     status = pestle_passes_run(c->context, &kernels.targets[0].caps,
                                &c->options, module, c->remarks);

@@ -405,8 +405,11 @@ void pestle_plan_build_print(const pestle_plan_build_t* plan,
       pestle_strbuf_appendf(
           out, "%s ", plan->strings.data + plan->kernels.data[s->kernel].name);
     } else if (s->kind == PESTLE_PLAN_CALL) {
-      pestle_strbuf_appendf(
-          out, "%s ", plan->strings.data + plan->calls.data[s->kernel].name);
+      const pestle_plan_call_t* call = &plan->calls.data[s->kernel];
+      bool library = call->kind == PESTLE_PLAN_CALL_LIBRARY;
+      const char* text = plan->strings.data;
+      pestle_strbuf_appendf(out, "%s%s%s ", library ? text + call->version : "",
+                            library ? "." : "", text + call->name);
     } else if (s->kind >= PESTLE_PLAN_JUMP && s->kind < PESTLE_PLAN_END) {
       pestle_strbuf_appendf(out, "-> %u ", s->target);
     }

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "codegen/custom.h"
 #include "codegen/direct.h"
+#include "codegen/library.h"
 
 typedef struct steps_t {
   pestle_kernels_t* kernels;
@@ -314,8 +315,23 @@ static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
   return NULL;
 }
 
+static pestle_status_t library_steps(steps_t* s, const pestle_node_t* node,
+                                     const char* name) {
+  pestle_plan_call_t call = {
+      .kind = PESTLE_PLAN_CALL_LIBRARY,
+      .name = pestle_plan_string(s->plan, name),
+      .version =
+          pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
+      .flags = (uint32_t)PESTLE_NODE_I64(node, api_version)};
+  return call_step(s, node, call);
+}
+
 static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
   const char* name = PESTLE_NODE_STR(node, call_target_name);
+  size_t own = strlen(PESTLE_LIBRARY_CALL);
+  if (!strncmp(name, PESTLE_LIBRARY_CALL, own)) {
+    return library_steps(s, node, name + own);
+  }
   pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
   PESTLE_TRY(pestle_context_custom_call(s->kernels->context, name, &info));
   pestle_plan_call_t call = {

@@ -48,6 +48,81 @@ static pestle_status_t describe_all(pestle_executable_t* e,
   return NULL;
 }
 
+static const char* plan_name(const pestle_executable_t* e) {
+  return pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name);
+}
+
+// --- Libraries ---
+
+static pestle_status_t describe_views(pestle_executable_t* e,
+                                      const pestle_plan_call_t* record,
+                                      pestle_exec_call_t* call) {
+  const pestle_plan_tensor_t* tensors =
+      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_tensor_t, call_tensors);
+  size_t count = (size_t)call->operand_count + call->result_count;
+  call->views = PESTLE_ARENA_ARRAY(&e->arena, pestle_library_view_t, count + 1);
+  if (!call->views) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_plan_tensor_t* t = &tensors[record->first + i];
+    const pestle_tensor_t* view = &call->tensors[i];
+    int64_t size = pestle_dtype_size((pestle_dtype_t)t->dtype);
+    int64_t* strides = PESTLE_ARENA_ARRAY(&e->arena, int64_t, t->rank + 1);
+    if (!strides) return PESTLE_OOM();
+    for (int32_t axis = 0; axis < t->rank; ++axis)
+      strides[axis] = view->strides[axis] * size;
+    call->views[i] = (pestle_library_view_t){.dtype = t->dtype,
+                                             .rank = t->rank,
+                                             .dims = view->shape,
+                                             .strides = strides};
+  }
+  return NULL;
+}
+
+static pestle_library_op_t op_of(const pestle_exec_call_t* call,
+                                 const pestle_library_view_t* views) {
+  return (pestle_library_op_t){.struct_size = sizeof(pestle_library_op_t),
+                               .name = call->name,
+                               .flags = call->flags,
+                               .operand_count = call->operand_count,
+                               .result_count = call->result_count,
+                               .operands = views,
+                               .results = views + call->operand_count};
+}
+
+// On a CPU any backend of that type serves, else the home's own.
+static const pestle_backend_t* find_backend(pestle_executable_t* e,
+                                            const char* name) {
+  if (e->remote) {
+    return strcmp(name, e->home->plugin->name) ? NULL : e->home->backend;
+  }
+  // Out of memory: what is there is looked through.
+  pestle_status_release(pestle_registry_load_for(e->context, "cpu", 3));
+  return pestle_registry_backend(&e->context->registry, name);
+}
+
+static pestle_status_t find_library(pestle_executable_t* e,
+                                    const pestle_plan_call_t* record,
+                                    pestle_exec_call_t* call) {
+  const char* name = pestle_plan_text(e->plan, record->version);
+  call->library = find_backend(e, name);
+  call->flags = record->flags;
+  call->device_memory = true;
+  PESTLE_TRY(describe_all(e, record, call));
+  PESTLE_TRY(describe_views(e, record, call));
+  pestle_library_op_t op = op_of(call, call->views);
+  if (call->library && PESTLE_HAS(call->library, library) &&
+      call->library->library->takes(call->library->self, &op)) {
+    return NULL;
+  }
+  return PESTLE_ERROR(NOT_FOUND,
+                      "plan '%s' has '%s' done by the library of backend "
+                      "'%s', which %s; compile the model again",
+                      plan_name(e), call->name, name,
+                      call->library ? "does not take it" : "is not here");
+}
+
+// --- Custom calls ---
+
 // Names that the context lacks go to |missing|.
 static pestle_status_t find(pestle_executable_t* e,
                             const pestle_plan_call_t* record,
@@ -59,13 +134,18 @@ static pestle_status_t find(pestle_executable_t* e,
   call->dictionary = pestle_plan_text(e->plan, record->dictionary);
   call->operand_count = record->operand_count;
   call->result_count = record->result_count;
+  if (record->kind == PESTLE_PLAN_CALL_LIBRARY) {
+    return find_library(e, record, call);
+  }
   pestle_status_t status =
       pestle_context_custom_call(e->context, call->name, &info);
   if (status) {
     pestle_status_release(status);
     // Once, though there be several calls of it.
     for (const pestle_exec_call_t* c = e->calls; c < call; ++c) {
-      if (!strcmp(c->name, call->name)) return NULL;
+      if (!c->function && !c->library && !strcmp(c->name, call->name)) {
+        return NULL;
+      }
     }
     pestle_strbuf_appendf(missing, missing->size ? ", '%s'" : "'%s'",
                           call->name);
@@ -100,8 +180,7 @@ static pestle_status_t find_all(pestle_executable_t* e,
       NOT_FOUND,
       "plan '%s' calls %s, for which the context has no function; give it one "
       "under each name with pestle_context_register_custom_call()",
-      pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name),
-      pestle_strbuf_cstr(missing));
+      plan_name(e), pestle_strbuf_cstr(missing));
 }
 
 pestle_status_t pestle_executable_find_calls(pestle_executable_t* e) {
@@ -127,31 +206,59 @@ static void trace(const pestle_executable_t* e, const pestle_plan_step_t* step,
   pestle_trace_add(e->context->trace, &span);
 }
 
-pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,
-                            const pestle_queue_t* queue,
-                            const pestle_plan_step_t* step,
-                            void* const* buffers) {
-  const pestle_exec_call_t* call = &e->calls[step->kernel];
+static pestle_status_t call_library(const pestle_executable_t* e,
+                                    pestle_frame_t* frame,
+                                    const pestle_exec_call_t* call,
+                                    pestle_device_stream_t* stream,
+                                    void* const* buffers) {
+  size_t count = (size_t)call->operand_count + call->result_count;
+  memcpy(frame->views, call->views, count * sizeof(*frame->views));
+  for (size_t i = 0; i < count; ++i)
+    frame->views[i].data = buffers[i];
+  pestle_library_op_t op = op_of(call, frame->views);
+  int32_t device = e->remote ? e->home->local_index : 0;
+  return pestle_status_annotate(
+      call->library->library->run(call->library->self, device, stream, &op),
+      "in '%s' by the library of backend '%s'", call->name,
+      call->library->name);
+}
+
+static pestle_status_t call_custom(pestle_frame_t* frame,
+                                   const pestle_exec_call_t* call,
+                                   pestle_device_stream_t* stream,
+                                   void* const* buffers) {
   size_t count = (size_t)call->operand_count + call->result_count;
   if (count) {
     memcpy(frame->tensors, call->tensors, count * sizeof(*frame->tensors));
   }
   for (size_t i = 0; i < count; ++i)
     frame->tensors[i].data = buffers[i];
-  pestle_custom_call_t given = {
-      .struct_size = sizeof(given),
-      .name = call->name,
-      .config = call->config,
-      .dictionary = call->dictionary,
-      .inputs = frame->tensors,
-      .input_count = call->operand_count,
-      .outputs = frame->tensors + call->operand_count,
-      .output_count = call->result_count,
-      .stream = queue && !call->staged ? (void*)queue->stream : NULL};
+  pestle_custom_call_t given = {.struct_size = sizeof(given),
+                                .name = call->name,
+                                .config = call->config,
+                                .dictionary = call->dictionary,
+                                .inputs = frame->tensors,
+                                .input_count = call->operand_count,
+                                .outputs = frame->tensors + call->operand_count,
+                                .output_count = call->result_count,
+                                .stream = (void*)stream};
+  return pestle_status_annotate(call->function(call->user, &given),
+                                "in custom call '%s'", call->name);
+}
+
+pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,
+                            const pestle_queue_t* queue,
+                            const pestle_plan_step_t* step,
+                            void* const* buffers) {
+  const pestle_exec_call_t* call = &e->calls[step->kernel];
+  pestle_device_stream_t* stream =
+      queue && !call->staged ? queue->stream : NULL;
   int64_t begin_ns = e->context->trace ? pestle_clock_ns() : 0;
   pestle_fpu_t fpu = pestle_fpu_enter();
-  pestle_status_t status = call->function(call->user, &given);
+  pestle_status_t status = call->library
+                               ? call_library(e, frame, call, stream, buffers)
+                               : call_custom(frame, call, stream, buffers);
   pestle_fpu_leave(fpu);
   if (e->context->trace) trace(e, step, begin_ns);
-  return pestle_status_annotate(status, "in custom call '%s'", call->name);
+  return status;
 }

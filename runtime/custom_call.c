@@ -34,6 +34,12 @@ static pestle_status_t check_texts(const char* name, const char* version) {
                         "has %zu",
                         NAME_BYTES - 1, name, strlen(name));
   }
+  if (!strncmp(name, "pestle.", 7)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "custom call '%s' has a name that begins with "
+                        "'pestle.', as Pestle's own do; choose another one",
+                        name);
+  }
   if (strlen(version) < VERSION_BYTES) return NULL;
   return PESTLE_ERROR(INVALID_ARGUMENT,
                       "the version of custom call '%s' has %zu bytes, more "

@@ -48,8 +48,11 @@ typedef struct pestle_exec_kernel_t {
 
 // A call of a plan.
 typedef struct pestle_exec_call_t {
-  pestle_custom_call_fn_t function;
+  pestle_custom_call_fn_t function;  // NULL: an op of |library|
   void* user;
+  const pestle_backend_t* library;
+  pestle_library_view_t* views;  // of the same tensors
+  uint32_t flags;
   const char *name, *config, *dictionary;
   bool device_memory;
   bool staged;               // its tensors are copied to the host
@@ -91,7 +94,8 @@ typedef struct pestle_frame_t {
   bool* copied;     // not to be used in place, though it could be
   bool* donated;    // of inputs
   bool* allocated;  // of outputs: made by this run
-  pestle_tensor_t* tensors;  // of the call that runs
+  pestle_tensor_t* tensors;      // of the call that runs
+  pestle_library_view_t* views;  // or these
 
   // -- away from the host --
   pestle_queue_t own;           // of runs that wait

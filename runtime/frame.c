@@ -71,6 +71,8 @@ static size_t lay_out(const pestle_executable_t* e, char* base,
   frame->donated = carve(base, &size, e->input_count);
   frame->allocated = carve(base, &size, e->output_count);
   frame->tensors = carve(base, &size, e->call_args * sizeof(pestle_tensor_t));
+  frame->views =
+      carve(base, &size, e->call_args * sizeof(pestle_library_view_t));
   if (!e->remote) return size;
   frame->host_offsets = carve(base, &size, e->io_count * sizeof(size_t));
   frame->stage_buffers = carve(base, &size, e->stage_args * sizeof(void*));

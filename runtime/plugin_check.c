@@ -205,6 +205,18 @@ static pestle_status_t check_device(pestle_arena_t* arena,
   return NULL;
 }
 
+static pestle_status_t check_library(pestle_arena_t* arena,
+                                     const pestle_library_api_t* library,
+                                     pestle_plugin_t* plugin) {
+  if (plugin->is_refused) return NULL;
+  PESTLE_TRY(check_length(arena, plugin, "the length of pestle_library_api_t",
+                          SIZE_UP_TO(pestle_library_api_t, run),
+                          library->struct_size));
+  if (plugin->is_refused) return NULL;
+  if (!library->takes) return refuse_slot(arena, plugin, "library.takes");
+  return library->run ? NULL : refuse_slot(arena, plugin, "library.run");
+}
+
 static bool is_device_type(int32_t type) {
   static const int32_t types[] = {PESTLE_DEVICE_CPU,    PESTLE_DEVICE_CUDA,
                                   PESTLE_DEVICE_OPENCL, PESTLE_DEVICE_VULKAN,
@@ -252,8 +264,10 @@ pestle_status_t pestle_plugin_check_tables(pestle_arena_t* arena,
   const pestle_device_api_t* device = backend->device;
   PESTLE_TRY(check_target(arena, target, plugin));
   PESTLE_TRY(check_device(arena, device, plugin));
+  bool library = PESTLE_HAS(backend, library);
+  if (library) PESTLE_TRY(check_library(arena, backend->library, plugin));
   if (plugin->is_refused) return NULL;
-  if ((!target && !device) || !backend->name ||
+  if ((!target && !device && !library) || !backend->name ||
       strncmp(backend->name, plugin->name, LONGEST_NAME + 1) != 0) {
     return pestle_plugin_refuse(
         arena, plugin, PESTLE_VERDICT_TABLES,

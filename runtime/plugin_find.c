@@ -65,7 +65,11 @@ const pestle_backend_t* pestle_context_backend(pestle_context_t* context,
   // Out of memory: what is there is looked through.
   pestle_status_release(pestle_context_load_backends(context));
   pestle_context_enter(context);
-  pestle_registry_t* registry = &context->registry;
+  return pestle_registry_backend(&context->registry, name);
+}
+
+const pestle_backend_t* pestle_registry_backend(pestle_registry_t* registry,
+                                                const char* name) {
   const pestle_backend_t* found = NULL;
   pestle_mutex_lock(&registry->mutex);
   for (size_t i = 0; i < registry->plugins.size && !found; ++i) {
@@ -74,6 +78,50 @@ const pestle_backend_t* pestle_context_backend(pestle_context_t* context,
   }
   pestle_mutex_unlock(&registry->mutex);
   return found;
+}
+
+// --- Libraries ---
+
+// A library that ops on |device| may be given to.
+static bool serves(const pestle_plugin_t* plugin,
+                   const pestle_device_t* device) {
+  const pestle_backend_t* backend = plugin->backend;
+  if (!backend || !PESTLE_HAS(backend, library)) return false;
+  return backend == device->backend ||
+         (pestle_device_is_cpu(device) &&
+          backend->device_type == PESTLE_DEVICE_CPU);
+}
+
+// Whether row |i| is asked before row |j|.
+static bool asked_before(const pestle_registry_t* registry, size_t i,
+                         size_t j) {
+  int32_t a = registry->plugins.data[i]->backend->score;
+  int32_t b = registry->plugins.data[j]->backend->score;
+  return a != b ? a > b : i < j;
+}
+
+const pestle_backend_t* pestle_device_library(const pestle_device_t* device,
+                                              size_t index,
+                                              const char** out_id) {
+  if (out_id) *out_id = "";
+  if (!device) return NULL;
+  pestle_context_enter(device->context);
+  pestle_registry_t* registry = &device->context->registry;
+  const pestle_plugin_t* found = NULL;
+  pestle_mutex_lock(&registry->mutex);
+  size_t count = registry->plugins.size;
+  for (size_t i = 0; i < count && !found; ++i) {
+    if (!serves(registry->plugins.data[i], device)) continue;
+    size_t before = 0;
+    for (size_t j = 0; j < count; ++j) {
+      before += j != i && serves(registry->plugins.data[j], device) &&
+                asked_before(registry, j, i);
+    }
+    if (before == index) found = registry->plugins.data[i];
+  }
+  pestle_mutex_unlock(&registry->mutex);
+  if (found && out_id) *out_id = found->id;
+  return found ? found->backend : NULL;
 }
 
 // --- Devices ---

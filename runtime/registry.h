@@ -95,6 +95,10 @@ struct pestle_device_s* pestle_registry_find(pestle_registry_t* registry,
                                              const char* spec_name,
                                              size_t spec_size, int64_t index);
 
+// The running backend of that name, or NULL.
+const pestle_backend_t* pestle_registry_backend(pestle_registry_t* registry,
+                                                const char* name);
+
 // The best device of |type| whose backend is a fallback, or NULL.
 struct pestle_device_s* pestle_registry_fallback(pestle_registry_t* registry,
                                                  int32_t type);

@@ -24,6 +24,7 @@ ALLOWED = {
     "plugins/llvm": ["plugins/common"],
     "plugins/cuda": ["plugins/common"],
     "plugins/vulkan": ["plugins/common"],
+    "plugins/lapack": ["plugins/common"],
     "plugins/metal": ["plugins/common"],
     "plugins/example": [],
     "tools": ["base"],

@@ -77,7 +77,8 @@ typedef struct pestle_custom_call_info_t {
 // Gives |function| a |name|, for as long as the context lives: at most 255 bytes,
 // not empty; both texts are copied, |user| is passed on and must stay valid.
 // |options| may be NULL. May be called at any time, from any thread.
-// INVALID_ARGUMENT: a name that is taken, a text that is too long.
+// INVALID_ARGUMENT: a name that is taken or begins with "pestle.", a text that is
+// too long.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_register_custom_call(
     pestle_context_t* context, const char* name,
     pestle_custom_call_fn_t function, void* user,

@@ -142,17 +142,20 @@ typedef struct pestle_plan_kernel_t {
 typedef enum pestle_plan_call_kind_e {
   // A function that the context has under |name| (pestle/custom_call.h).
   PESTLE_PLAN_CALL_CUSTOM = 0,
+  // The op |name| by the library of backend |version| (pestle/plugin.h).
+  PESTLE_PLAN_CALL_LIBRARY = 1,
 } pestle_plan_call_kind_t;
 
 // A function that is found by its name where the plan is loaded.
 typedef struct pestle_plan_call_t {
   uint32_t kind;  // pestle_plan_call_kind_t
   pestle_plan_str_t name;
-  pestle_plan_str_t version;     // which it must have
+  pestle_plan_str_t version;     // which it must have; of a library, whose
   pestle_plan_str_t config;      // a string
   pestle_plan_str_t dictionary;  // the text of one
   uint32_t operand_count, result_count;
   uint32_t first;  // into call_tensors: the operands', then the results'
+  uint32_t flags;  // of a library op: pestle_library_flag_t
 } pestle_plan_call_t;
 
 // What a call's bindings are: dense, row-major.

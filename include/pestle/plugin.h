@@ -29,7 +29,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 1u
+#define PESTLE_ABI_MINOR 2u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -335,6 +335,53 @@ typedef struct pestle_device_api_t {
   void (*graph_destroy)(void* self, pestle_device_graph_t* graph);
 } pestle_device_api_t;
 
+// -- minor 2: library ops --
+
+// A tensor of a library op: the element at index i lies at |data| plus the sum
+// of i[axis] * strides[axis]. Frozen.
+typedef struct pestle_library_view_t {
+  void* data;              // NULL when takes() is asked
+  int32_t dtype;           // pestle_dtype_t
+  int32_t rank;            // at most PESTLE_MAX_RANK
+  const int64_t* dims;     // in elements
+  const int64_t* strides;  // in bytes
+} pestle_library_view_t;
+
+// Attributes of the op that are true, by their names in ops.def.
+typedef enum pestle_library_flag_e {
+  PESTLE_LIBRARY_FULL = 1,
+  PESTLE_LIBRARY_LOWER = 2,
+  PESTLE_LIBRARY_LEFT_SIDE = 4,
+  PESTLE_LIBRARY_UNIT_DIAGONAL = 8,
+  PESTLE_LIBRARY_TRANSPOSE = 16,  // transpose_a is not NO_TRANSPOSE
+} pestle_library_flag_t;
+
+// One op on its operands and results. All is borrowed during the call.
+typedef struct pestle_library_op_t {
+  size_t struct_size;
+  const char* name;  // as in ops.def: "qr", whose row says what it means
+  uint32_t flags;    // pestle_library_flag_t
+  uint32_t operand_count, result_count;
+  const pestle_library_view_t* operands;
+  const pestle_library_view_t* results;
+} pestle_library_op_t;
+
+// Whole ops that a backend has ready-made, for devices of its type: those of its
+// own, and on cpu, whose devices share the host's memory, those of all backends.
+// An op that one takes is a step of the plan instead of kernels.
+typedef struct pestle_library_api_t {
+  size_t struct_size;
+  // Whether run() does |op| on tensors of these types, extents and strides. Has
+  // no side effects and opens nothing; the answer may not change in a process.
+  bool (*takes)(void* self, const pestle_library_op_t* op);
+  // Does it; results and operands do not overlap. |device| is the backend's own
+  // number, 0 on cpu. On other devices the work is queued on |stream|, or done
+  // when the function returns where that is NULL.
+  pestle_status_t (*run)(void* self, int32_t device,
+                         pestle_device_stream_t* stream,
+                         const pestle_library_op_t* op);
+} pestle_library_api_t;
+
 // Bits of pestle_backend_t.flags.
 typedef enum pestle_backend_flag_e {
   // Takes every kernel that is legal for what it describes, and lacks no op:
@@ -342,7 +389,8 @@ typedef enum pestle_backend_flag_e {
   PESTLE_BACKEND_FALLBACK = 1,
 } pestle_backend_flag_t;
 
-// A backend: either half may be NULL.
+// A backend: either half may be NULL, and from minor 2 on both when it has a
+// library; then it has no devices.
 typedef struct pestle_backend_t {
   size_t struct_size;
   const char* name;     // "llvm", "ref"
@@ -356,6 +404,8 @@ typedef struct pestle_backend_t {
   // afterwards, its code stays mapped. May be NULL or missing.
   void (*deinit)(void* self);
   uint32_t flags;  // pestle_backend_flag_t; missing: none
+  // -- minor 2 --
+  const pestle_library_api_t* library;  // or NULL
 } pestle_backend_t;
 
 // Types of the entry points.

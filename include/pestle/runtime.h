@@ -176,6 +176,11 @@ PESTLE_API const pestle_backend_t* pestle_device_backend(
     const pestle_device_t* device);
 // "name build-id": what a plan key holds about the backend. Borrowed.
 PESTLE_API const char* pestle_device_backend_id(const pestle_device_t* device);
+// The |index|-th backend whose library ops on |device| may be given to, best
+// score first (pestle_library_api_t); NULL past the last. |out_id| (may be NULL)
+// becomes "name build-id". Borrowed. Of backends that are loaded already.
+PESTLE_API const pestle_backend_t* pestle_device_library(
+    const pestle_device_t* device, size_t index, const char** out_id);
 // What the device's target can do, for |cpu| or (NULL) this machine.
 // |out_caps|->struct_size must be set. UNSUPPORTED: a CPU that the target does
 // not know, or a backend without a compiler half.

@@ -328,6 +328,13 @@ static void call_context_device(things_t* t) {
   assert_null(device);
   BAD(pestle_context_device(t->context, "ref", NULL));
 }
+static void call_device_library(things_t* t) {
+  const char* id = NULL;
+  (void)t;
+  assert_null(pestle_device_library(NULL, 0, &id));
+  assert_string_equal(id, "");
+  assert_null(pestle_device_library(t->device, 99, NULL));
+}
 static void call_context_fallback(things_t* t) {
   pestle_device_t* device;
   BAD(pestle_context_fallback(NULL, t->device, &device));
@@ -900,7 +907,7 @@ static const row_t rows[] = {
     ROW(context_fallback)
     ROW(context_trace_begin) ROW(context_trace_end)
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)
-    ROW(device_backend) ROW(device_backend_id) ROW(device_caps)
+    ROW(device_backend) ROW(device_library) ROW(device_backend_id) ROW(device_caps)
     ROW(device_memory_stats) ROW(buffer_create) ROW(buffer_retain)
     ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
     ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)

@@ -337,6 +337,7 @@ static void names_are_checked(void** state) {
   assert_error(REGISTER("", NULL), INVALID_ARGUMENT, "1 to 255 bytes");
   assert_error(REGISTER(name, NULL), INVALID_ARGUMENT, "has 256");
   assert_error(REGISTER("v", &options), INVALID_ARGUMENT, "64 bytes");
+  assert_error(REGISTER("pestle.f", NULL), INVALID_ARGUMENT, "'pestle.'");
   name[255] = version[63] = 0;
   assert_ok(REGISTER(name, &options));
   pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
