@@ -229,6 +229,10 @@ static pestle_status_t read_number(pestle_parser_t* p,
     out->kind = PESTLE_VALUE_FLOAT;
   }
   p->lexer = here;
+  // 0.1 : f32 is the f32 that is nearest.
+  if (pestle_parse_take(p, ':') && pestle_parse_at_word(p, "f32"))
+    out->f64 = (double)(float)out->f64;
+  p->lexer = here;
   return skip_type_suffix(p);
 }
 

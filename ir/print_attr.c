@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants and attributes as text.
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -374,9 +375,57 @@ static bool is_default(pestle_op_t op, const pestle_attr_t* a) {
   return false;
 }
 
-static void print_f64(double value, pestle_strbuf_t* out) {
+// StableHLO's text needs what Pestle knows a default of.
+static bool is_needed(pestle_op_t op, unsigned name) {
+  return op == PESTLE_OP_MAP ||
+         (op == PESTLE_OP_TRIANGULAR_SOLVE && name != PESTLE_ATTR_transpose_a);
+}
+
+static bool is_left_out(pestle_op_t op, const pestle_attr_row_t* row,
+                        const pestle_attr_t* a) {
+  // The second result's type says it.
+  if (row->name == PESTLE_ATTR_output_type) return true;
+  return !row->required && is_default(op, a) && !is_needed(op, row->name);
+}
+
+static bool is_of_stablehlo(pestle_op_t op) {
+  return !strncmp(pestle_op_info(op)->mlir, "stablehlo.", 10);
+}
+
+// StableHLO has f32 attributes alone: a number that is none stays what it is, and
+// the text is Pestle's own.
+static void print_f64(double value, bool stablehlo, pestle_strbuf_t* out) {
+  bool fits = stablehlo && fabs(value) <= FLT_MAX &&
+              memcmp(&value, &(double){(double)(float)value}, 8) == 0;
   print_float(PESTLE_F64, &value, out);
-  pestle_strbuf_append_c(out, " : f64");
+  pestle_strbuf_append_c(out, fits ? " : f32" : " : f64");
+}
+
+// What is one of StableHLO's enumerations; NULL: a string.
+static const char* enumeration_of(unsigned name) {
+  switch (name) {
+    case PESTLE_ATTR_transpose_a:
+      return "transpose";
+    case PESTLE_ATTR_fft_type:
+      return "fft_type";
+    case PESTLE_ATTR_rng_algorithm:
+      return "rng_algorithm";
+    case PESTLE_ATTR_rng_distribution:
+      return "rng_distribution";
+    default:
+      return NULL;
+  }
+}
+
+static void print_str(const pestle_attr_t* a, pestle_strbuf_t* out) {
+  const char* enumeration = enumeration_of(a->name);
+  if (enumeration) {
+    pestle_strbuf_appendf(out, "#stablehlo<%s %s>", enumeration, a->as.str);
+  } else if (a->name == PESTLE_ATTR_callee) {
+    pestle_print_symbol(a->as.str, out);
+  } else {
+    pestle_strbuf_append_quoted(out, pestle_str(a->as.str));
+  }
 }
 
 static void print_i64s_attr(const pestle_attr_t* a, pestle_strbuf_t* out) {
@@ -395,7 +444,7 @@ static void print_i64s_attr(const pestle_attr_t* a, pestle_strbuf_t* out) {
   }
 }
 
-static void print_attr(const pestle_attr_t* a, unsigned flags,
+static void print_attr(pestle_op_t op, const pestle_attr_t* a, unsigned flags,
                        pestle_strbuf_t* out) {
   switch ((pestle_attr_kind_t)a->kind) {
     case PESTLE_ATTR_KIND_BOOL:
@@ -406,16 +455,10 @@ static void print_attr(const pestle_attr_t* a, unsigned flags,
       pestle_strbuf_append_c(out, " : i64");
       return;
     case PESTLE_ATTR_KIND_F64:
-      print_f64(a->as.f64, out);
+      print_f64(a->as.f64, is_of_stablehlo(op), out);
       return;
     case PESTLE_ATTR_KIND_STR:
-      if (a->name == PESTLE_ATTR_transpose_a) {
-        pestle_strbuf_appendf(out, "#stablehlo<transpose %s>", a->as.str);
-      } else if (a->name == PESTLE_ATTR_callee) {
-        pestle_print_symbol(a->as.str, out);
-      } else {
-        pestle_strbuf_append_quoted(out, pestle_str(a->as.str));
-      }
+      print_str(a, out);
       return;
     case PESTLE_ATTR_KIND_I64S:
       print_i64s_attr(a, out);
@@ -436,14 +479,14 @@ static void print_row(const pestle_node_t* node, const pestle_attr_row_t* row,
                       unsigned flags, dict_t* dict) {
   const pestle_attr_t* a =
       pestle_node_attr(node, (pestle_attr_name_t)row->name);
-  if (!row->required && is_default((pestle_op_t)node->op, a)) return;
+  if (is_left_out((pestle_op_t)node->op, row, a)) return;
   if (a->name == PESTLE_ATTR_backend_dictionary) {
     dict_key(dict, "backend_config");
     pestle_strbuf_append_c(dict->out, a->as.str);
     return;
   }
   dict_key(dict, pestle_attr_name_text((pestle_attr_name_t)row->name));
-  print_attr(a, flags, dict->out);
+  print_attr((pestle_op_t)node->op, a, flags, dict->out);
 }
 
 void pestle_print_custom_dict(const pestle_node_t* node, pestle_strbuf_t* out) {

@@ -8,7 +8,7 @@
 // CHECK:      "stablehlo.scatter"(%{{.*}}, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}> ({
 // CHECK:      stablehlo.reduce_precision %{{.*}}, format = e5m10 : tensor<5x3xf32>
 // CHECK:      stablehlo.cholesky %{{.*}}, lower = true : tensor<3x3xf32>
-// CHECK:      "stablehlo.triangular_solve"(%{{.*}}, %{{.*}}) <{lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}>
+// CHECK:      "stablehlo.triangular_solve"(%{{.*}}, %{{.*}}) <{left_side = false, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}>
 func.func @main(%x: tensor<5x3xf32>, %i: tensor<2x1xi32>, %u: tensor<2x3xf32>) -> tensor<5x3xf32> {
   %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
