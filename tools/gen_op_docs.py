@@ -77,7 +77,7 @@ def code(text):
 
 
 def scalar_ops():
-    plane = {r[0]: r[2] for r in rows("ir/complex.def", "PESTLE_COMPLEX")}
+    plane = {r[0]: r[4] for r in rows("ir/complex.def", "PESTLE_COMPLEX")}
     lines = []
     for r in rows("include/pestle/scalar.def", "PESTLE_SCALAR"):
         name, op, mlir, arity, rule, takes, flag, f, s, u = r
@@ -89,6 +89,72 @@ def scalar_ops():
     head = ["in text", "builder", "rule", "takes", "flags", "floats",
             "signed", "unsigned", "complex"]  # fmt: skip
     return table(head, lines)
+
+
+def accuracy():
+    """Steps of the type; a scalar row on floats without a line has none."""
+    stated = {r[0]: r[1:] for r in rows("ir/accuracy.def", "PESTLE_ACCURACY")}
+    plane = {r[0]: r[2:4] for r in rows("ir/complex.def", "PESTLE_COMPLEX")}
+    lines, exact = [], []
+    for r in rows("include/pestle/scalar.def", "PESTLE_SCALAR"):
+        name, op, takes = r[0], r[1], r[5]
+        floats = not re.search("BITS|INT", takes)
+        z = plane.get(name, ["", ""])
+        if name in stated:
+            lines.append([f"`{op}`", *stated[name], *z])
+        elif name in plane and z[0] != "0":
+            lines.append([f"`{op}`", "0", "0", "0", "0", *z])
+        elif floats:
+            exact.append(f"`{op}`")
+    head = ["op", "f8", "bf16, f16", "f32", "f64", "complex", "of parts up to"]
+    text = table(head, lines)
+    text += "\nCorrectly rounded, the same bits everywhere: " + ", ".join(exact)
+    text += ".\n\nWhere a target's compiler has the function:\n\n"
+    text += table(["target", "op", "f32", "by"],
+                  [[f"`{t}`", f"`{n.lower()}`", ulp, source.strip('"')]
+                   for t, n, ulp, source in rows("ir/accuracy.def",
+                                                 "PESTLE_ACCURACY_OF")])
+    text += "\n" + table(["op", "at most off by"],
+                          [[f"`{n.lower()}`", bound.strip('"')]
+                           for n, bound in rows("ir/accuracy.def",
+                                                "PESTLE_ACCURACY_BY")])
+    return text
+
+
+ACCURACY = """
+How far a result may be from the exact one rounded to the type, in steps of the
+type (ulp); of complex numbers in roundoffs (half ulp) of the number's size. The
+tables are `ir/accuracy.def` and `ir/complex.def`. The bounds of the scalar ops are
+held by tests/unit/codegen/accuracy (llvm, ref: all pairs of 8-bit floats, all
+16-bit ones, samples with special values of f32 and f64, against long double) and
+math_long (every f32); GPU targets run the same expansions but for those named
+below. Those of the others are what tests/random allows around the reference: u is
+the roundoff of f32, 2^-24 (of f64 2^-53), n the elements that are summed, m the
+largest operand.
+
+Numerics `default` may contract a product into the sum that takes it (one rounding
+less) and sums in any order; `strict` does neither.
+
+Edges, on every target:
+
+- A NaN operand makes a NaN, in `maximum`, `minimum` and `clamp` too (comparisons:
+  false, `ne`: true; `power` of 1, or to 0, is 1); which NaN's bits is not said.
+- `maximum(-0, +0)` is +0, `minimum` -0; zeros keep the sign that IEEE 754 gives
+  them. Of complex results a zero's sign is not said.
+- Subnormal numbers are kept, but by OpenCL devices without `CL_FP_DENORM`.
+- Overflow is infinity; where the type has none (f8E4M3FN, f8E4M3FNUZ,
+  f8E5M2FNUZ) it is NaN.
+- Integers wrap. A quotient by 0 is -1 (unsigned: all ones) and its remainder the
+  dividend; the least number over -1 is itself, with remainder 0. A shift by the
+  width or more is 0, or the sign. A negative exponent rounds towards 0.
+- Floats become integers towards 0; what does not fit becomes the nearest end,
+  NaN 0.
+- Indices of slices are clamped; a window of gather is clamped, of scatter left
+  out.
+- Sums over nothing are the initial value; extents of 0 and rank 0 are as any
+  other.
+
+"""
 
 
 def attributes():
@@ -159,6 +225,7 @@ def document():
                  "Shared by the graph IR and the Kernel IR. The expressions "
                  "are the meaning.\n\n" + scalar_ops())  # fmt: skip
     parts.append("\n## Tensor ops (`ops.def`)\n\n" + tensor_ops())
+    parts.append("\n## Accuracy\n" + ACCURACY + accuracy())
     parts.append("\n## Kernel ops (`kir.def`)\n\n"
                  "Operands: v value, o value or none, b buffer, i immediate. "
                  "Classes: P pure, M reads memory, S side effect, B L E begin, "

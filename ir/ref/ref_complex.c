@@ -74,8 +74,8 @@ static kind_t evaluate(pestle_op_t op, z_t a, z_t b, outcome_t* out) {
 #define SET_LINE(expr) (out->x = (expr), LINE)
 #define SET_FLAG(expr) (out->flag = (expr), FLAG)
   switch ((int)op) {
-#define PESTLE_COMPLEX(NAME, RESULT, expr) \
-  case PESTLE_OP_##NAME:                   \
+#define PESTLE_COMPLEX(NAME, RESULT, STEPS, REACH, expr) \
+  case PESTLE_OP_##NAME:                                 \
     return SET_##RESULT(expr);
 #include "ir/complex.def"
   }

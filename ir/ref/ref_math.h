@@ -26,8 +26,10 @@ static inline double pestle_ref_rsqrt(double a) {
 static inline double pestle_ref_cbrt(double a) {
   return (double)cbrtl((long double)a);
 }
+// By the exponential that does not overflow: the result may be subnormal.
 static inline double pestle_ref_logistic(double a) {
-  return 1.0 / (1.0 + exp(-a));
+  double e = exp(-fabs(a));
+  return (signbit(a) ? e : 1.0) / (1.0 + e);
 }
 #define cbrt pestle_ref_cbrt
 #define rsqrt pestle_ref_rsqrt

@@ -49,7 +49,8 @@
   " : (b) < (a) ? (b) : signbit(a) ? (a) : (b))\n"                            \
   "#define F_SIGN(a) (isnan(a) || (a) == 0 ? (a) : (a) > 0 ? 1 : -1)\n"       \
   "static inline double rsqrt(double a) { return 1 / sqrt(a); }\n"            \
-  "static inline double logistic(double a) { return 1 / (1 + exp(-a)); }\n"   \
+  "static inline double logistic(double a) {\n"                               \
+  "  double e = exp(-fabs(a)); return (signbit(a) ? e : 1) / (1 + e); }\n"    \
   "static inline float f32_fma(float a, float b, float c) {\n"                \
   "  return fmaf(a, b, c);\n}\n"                                              \
   "static inline float as_f32(uint32_t b) {\n"                                \

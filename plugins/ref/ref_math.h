@@ -16,7 +16,9 @@ static inline double d_rsqrt(double a) {
   return 1.0 / sqrt(a);
 }
 static inline double d_logistic(double a) {
-  return 1.0 / (1.0 + exp(-a));
+  // By the exponential that does not overflow: the result may be subnormal.
+  double e = exp(-fabs(a));
+  return (signbit(a) ? e : 1.0) / (1.0 + e);
 }
 
 // f32: exact functions directly, the others in f64 and rounded.

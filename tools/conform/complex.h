@@ -15,26 +15,14 @@
 
 typedef struct complex_case_t {
   pestle_op_t op;
-  // How far the result may be from the right one, in roundoffs of its size: of
-  // the whole number, since a part may cancel. From the formulas' steps, each of
-  // up to 2 ulp; the error of a power is that of its exponent, |b log a| at most
-  // 30 here.
-  double steps;
-  double reach;  // of operands; of logistic below its pole at i pi
+  double steps;  // see complex.def
+  double reach;
 } complex_case_t;
 
 static const complex_case_t complex_cases[] = {
-    {PESTLE_OP_ADD, 1, 1e3},      {PESTLE_OP_SUBTRACT, 1, 1e3},
-    {PESTLE_OP_MULTIPLY, 4, 1e3}, {PESTLE_OP_DIVIDE, 10, 1e3},
-    {PESTLE_OP_POWER, 200, 3},    {PESTLE_OP_NEGATE, 0, 1e3},
-    {PESTLE_OP_ABS, 6, 1e18},     {PESTLE_OP_SIGN, 8, 1e18},
-    {PESTLE_OP_EQ, 0, 2},         {PESTLE_OP_NE, 0, 2},
-    {PESTLE_OP_SQRT, 8, 1e18},    {PESTLE_OP_RSQRT, 20, 1e18},
-    {PESTLE_OP_CBRT, 16, 1e3},    {PESTLE_OP_EXP, 8, 40},
-    {PESTLE_OP_EXPM1, 12, 40},    {PESTLE_OP_LOG, 10, 1e9},
-    {PESTLE_OP_LOG1P, 10, 1e9},   {PESTLE_OP_LOGISTIC, 24, 3},
-    {PESTLE_OP_TANH, 32, 40},     {PESTLE_OP_SINE, 20, 40},
-    {PESTLE_OP_COSINE, 20, 40},   {PESTLE_OP_TAN, 32, 40},
+#define PESTLE_COMPLEX(NAME, RESULT, STEPS, REACH, expr) \
+  {PESTLE_OP_##NAME, STEPS, REACH},
+#include "ir/complex.def"
 };
 
 // --- Data ---
