@@ -11,11 +11,17 @@ static bool is_control(pestle_op_t op) {
   return class == PESTLE_FUSE_CONTROL || class == PESTLE_FUSE_FUSION;
 }
 
+static bool left_out[PESTLE_OP_COUNT][PESTLE_DTYPE_COUNT];
+
+void leave_out(pestle_op_t op, pestle_dtype_t dtype) {
+  for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d)
+    left_out[op][d] |= dtype == PESTLE_NONE || d == (int)dtype;
+}
+
 static value_t* grow_scalar(graph_t* g) {
   pestle_op_t op = (pestle_op_t)pick(g, PESTLE_SCALAR_COUNT);
-  unsigned kinds = pestle_op_info(op)->kinds & ~(unsigned)PESTLE_KIND_COMPLEX;
-  pestle_dtype_t dtype = pick_dtype(g, kinds);
-  return dtype ? build_scalar(g, op, dtype) : NULL;
+  pestle_dtype_t dtype = pick_dtype(g, pestle_op_info(op)->kinds);
+  return dtype && !left_out[op][dtype] ? build_scalar(g, op, dtype) : NULL;
 }
 
 static value_t* grow_structured(graph_t* g) {
@@ -23,6 +29,7 @@ static value_t* grow_structured(graph_t* g) {
   if (is_control(row->op) && (g->flat || g->depth > 1)) return NULL;
   pestle_dtype_t dtype = pick_dtype(g, row->kinds);
   if (!dtype || row->without >> dtype & 1) return NULL;
+  if (left_out[row->op][dtype]) return NULL;
   return row->build(g, dtype);
 }
 
@@ -69,7 +76,7 @@ static void pick_shapes(graph_t* g) {
 
 static void pick_palette(graph_t* g) {
   for (int i = 0; i < PALETTE; ++i) {
-    g->palette[i] = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_F64));
+    g->palette[i] = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_C128));
   }
   if (one_in(g, 3)) g->palette[0] = PESTLE_F32;
 }
@@ -98,8 +105,8 @@ static void count_graph(graph_t* g) {
   ++g->counts->sizes[g->ops < 512 ? g->ops : 511];
 }
 
-graph_t* graph_make(pestle_context_t* context, uint64_t seed,
-                    counts_t* counts) {
+graph_t* graph_make(pestle_context_t* context, uint64_t seed, counts_t* counts,
+                    bool for_peer) {
   graph_t* g = calloc(1, sizeof(*g));
   g->context = context;
   g->seed = seed;
@@ -112,6 +119,8 @@ graph_t* graph_make(pestle_context_t* context, uint64_t seed,
   g->wanted = one_in(g, 8) ? 50 + pick(g, 16) : 9 + pick(g, 16);
   g->numerics = one_in(g, 3) ? PESTLE_NUMERICS_STRICT : PESTLE_NUMERICS_DEFAULT;
   g->no_fuse = one_in(g, 12);
+  g->peer = for_peer;
+  if (for_peer) g->numerics = PESTLE_NUMERICS_DEFAULT;
   pick_palette(g);
   pick_shapes(g);
   expect(g, pestle_module_create(context, "random", &g->module));

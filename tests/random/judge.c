@@ -59,7 +59,7 @@ static pestle_dtype_t dtype_of(const value_t* v) {
 static double least(value_t* v) {
   const double* x = numbers(v);
   double m = INFINITY;
-  for (int64_t i = 0; i < count_of(v); ++i)
+  for (int64_t i = 0; i < number_count(v); ++i)
     m = fmin(m, fabs(x[i]));
   return m;
 }
@@ -95,7 +95,7 @@ static bool are_apart(value_t* a, value_t* b) {
 static double quantum(value_t* v) {
   const double* x = numbers(v);
   int least_bit = 2000;
-  for (int64_t i = 0; i < count_of(v); ++i) {
+  for (int64_t i = 0; i < number_count(v); ++i) {
     if (x[i] == 0 || !isfinite(x[i])) continue;
     int e, zeros = 0;
     int64_t m = (int64_t)ldexp(frexp(x[i], &e), 53);
@@ -109,7 +109,88 @@ static double quantum(value_t* v) {
 }
 
 static double unit_of(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
+  return pestle_dtype_part(dtype) == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+// --- Elementwise on complex numbers ---
+
+static double steps_of(pestle_op_t op, double* reach) {
+  switch ((int)op) {
+#define PESTLE_COMPLEX(NAME, RESULT, STEPS, REACH, expr) \
+  case PESTLE_OP_##NAME:                                 \
+    *reach = REACH;                                      \
+    return STEPS;
+#include "ir/complex.def"
+  }
+  *reach = 0;
+  return 0;
+}
+
+// Of parts that are no number of grids: the formulas' own underflows.
+static bool is_tiny(value_t* v) {
+  const double* x = numbers(v);
+  for (int64_t i = 0; i < number_count(v); ++i) {
+    if (x[i] != 0 && fabs(x[i]) < 1e-6) return true;
+  }
+  return false;
+}
+
+// What one op adds to the radius: a number's size bounds the error of each part,
+// and no size is more than sqrt(2) times the largest part.
+static bool complex_steps(const case_t* c, double* out) {
+  value_t *y = c->out[0], *const *in = c->in;
+  pestle_op_t op = (pestle_op_t)c->node->op;
+  double reach, steps = steps_of(op, &reach), u = unit_of(dtype_of(in[0]));
+  *out = 0;
+  // Each part is rounded once, as is a real number.
+  bool parts = op == PESTLE_OP_ADD || op == PESTLE_OP_SUBTRACT ||
+               op == PESTLE_OP_NEGATE || op == PESTLE_OP_SELECT;
+  if (parts || !has_floats(dtype_of(y))) return true;
+  if (c->special || y->special) return false;
+  for (uint32_t i = 0; i < c->node->operand_count; ++i) {
+    if (in[i]->largest > reach || is_tiny(in[i])) return false;
+  }
+  // Products without a rounding, and their sums.
+  if (op == PESTLE_OP_MULTIPLY && 2 * in[0]->largest * in[1]->largest * u <=
+                                      quantum(in[0]) * quantum(in[1])) {
+    return true;
+  }
+  // Below the least normal number steps are no smaller; a zero's sign is not said.
+  bool wide = pestle_dtype_part(dtype_of(y)) == PESTLE_F64;
+  *out = 1.5 * steps * u * fmax(y->largest, wide ? 0x1p-1022 : 0x1p-126);
+  return true;
+}
+
+static bool scalar_complex(const case_t* c) {
+  value_t *out = c->out[0], *const *in = c->in;
+  double own, ra = in[0]->radius;
+  double rb = c->node->operand_count > 1 ? in[1]->radius : 0;
+  out->radius = 0;
+  if (!complex_steps(c, &own)) return false;
+  if (c->radius == 0) {
+    out->radius = own;
+    return true;
+  }
+  switch ((int)c->node->op) {
+    case PESTLE_OP_NEGATE:
+    case PESTLE_OP_SELECT:
+      out->radius = c->radius;
+      return true;
+    case PESTLE_OP_ADD:
+    case PESTLE_OP_SUBTRACT:
+      out->radius = ra + rb;
+      break;
+    case PESTLE_OP_MULTIPLY:
+      out->radius = 2 * ((in[0]->largest + ra) * rb + in[1]->largest * ra);
+      break;
+    case PESTLE_OP_ABS:
+      out->radius = 1.5 * ra;
+      break;
+    default:
+      return false;
+  }
+  out->radius += own + ulp_at(dtype_of(out), out->largest + out->radius);
+  return true;
 }
 
 // --- Elementwise ---
@@ -250,17 +331,19 @@ static bool convert(const case_t* c) {
   pestle_dtype_t from = dtype_of(x), to = dtype_of(out);
   out->radius = 0;
   if (x->radius == 0) return true;
+  if (is_complex(from) && !has_floats(to)) return false;
   if (to == PESTLE_I1) return least(x) > x->radius;
-  if (!is_float(to)) return far_from_jumps(x, false);
+  if (!has_floats(to)) return far_from_jumps(x, false);
   out->radius = x->radius;
-  if (pestle_dtype_info(to)->bits <= pestle_dtype_info(from)->bits)
+  if (roundoff(to) >= roundoff(from))
     out->radius += ulp_at(to, out->largest + x->radius);
   return true;
 }
 
 // --- Sums ---
 
-// The largest element of what |node| makes of the magnitudes of its operands.
+// The largest element of what |node| makes of the magnitudes of its operands; of
+// a complex number it is that of both parts, as a real one.
 static double sum_of_sizes(const case_t* c) {
   const pestle_node_t* node = c->node;
   void* operands[MAX_OPERANDS];
@@ -271,8 +354,11 @@ static double sum_of_sizes(const case_t* c) {
     const double* x = numbers(c->in[k]);
     operands[k] = calloc(n + 1, size);
     for (size_t i = 0; x && i < n; ++i) {
-      uint64_t bits = pestle_float_encode(type->dtype, fabs(x[i]));
-      memcpy((char*)operands[k] + i * size, &bits, size);
+      uint64_t bits[2] = {0};
+      double sum = is_complex(type->dtype) ? fabs(x[2 * i]) + fabs(x[2 * i + 1])
+                                           : fabs(x[i]);
+      bits[0] = pestle_float_encode(pestle_dtype_part(type->dtype), sum);
+      memcpy((char*)operands[k] + i * size, bits, size);
     }
   }
   const pestle_type_t* type = node->results[0].type;
@@ -284,8 +370,10 @@ static double sum_of_sizes(const case_t* c) {
   double most = 0;
   for (size_t i = 0; i < n; ++i) {
     uint64_t bits = 0;
-    memcpy(&bits, result + i * size, size);
-    most = fmax(most, fabs(pestle_float_decode(type->dtype, bits)));
+    size_t part = pestle_dtype_size(pestle_dtype_part(type->dtype));
+    memcpy(&bits, result + i * size, part);
+    double real = pestle_float_decode(pestle_dtype_part(type->dtype), bits);
+    most = fmax(most, fabs(real));
   }
   for (uint32_t k = 0; k < node->operand_count; ++k)
     free(operands[k]);
@@ -300,8 +388,9 @@ static bool sum(const case_t* c, double terms, double grain, double carried,
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
   double u = unit_of(dtype), sizes = sum_of_sizes(c);
+  bool wide = pestle_dtype_part(dtype) == PESTLE_F64;
   // A partial sum may overflow in one order and not in another.
-  if (sizes > (dtype == PESTLE_F64 ? 1e300 : 1e37)) return false;
+  if (sizes > (wide ? 1e300 : 1e37)) return false;
   if (c->special || out->special || !isfinite(sizes)) {
     // Which of several infinities or NaNs comes first does not show.
     out->radius = 0;
@@ -310,9 +399,21 @@ static bool sum(const case_t* c, double terms, double grain, double carried,
   }
   if (carried == 0 && !scaled && sizes <= grain / u) return true;
   // Both sides round in an order of their own.
-  double levels = dtype == PESTLE_F64 ? 2 : 1;
+  double levels = wide ? 2 : 1;
   out->radius = levels * terms * u * sizes + carried +
                 ulp_at(dtype, out->largest + carried);
+  return true;
+}
+
+// Each product is off by a few roundoffs of its size, and sizes multiply.
+static bool complex_product(const case_t* c, double terms) {
+  value_t* out = c->out[0];
+  double reach, steps = steps_of(PESTLE_OP_MULTIPLY, &reach);
+  if (c->special || out->special || c->in[0]->largest > 16 ||
+      is_tiny(c->in[0])) {
+    return false;
+  }
+  out->radius = 1.5 * steps * terms * unit_of(dtype_of(out)) * out->largest;
   return true;
 }
 
@@ -322,7 +423,7 @@ static bool fold(const case_t* c, double terms) {
   value_t* out = c->out[0];
   for (uint32_t i = 0; i < node->result_count; ++i)
     c->out[i]->radius = 0;
-  if (!is_float(dtype_of(out))) return c->radius == 0;
+  if (!has_floats(dtype_of(out))) return c->radius == 0;
   if (op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM) {
     out->radius = c->radius;
     return true;
@@ -332,6 +433,8 @@ static bool fold(const case_t* c, double terms) {
     return sum(c, terms, grain, terms * c->radius, false);
   }
   if (c->radius > 0) return false;
+  if (op == PESTLE_OP_MULTIPLY && is_complex(dtype_of(out)))
+    return complex_product(c, terms);
   if (op == PESTLE_OP_MULTIPLY) return sum(c, terms, 0, 0, true);
   // A body of several ops is folded in order, each step rounded to the type:
   // those that choose are exact.
@@ -360,9 +463,13 @@ static double reduced(const case_t* c) {
 static bool contraction(const case_t* c, double terms) {
   value_t *a = c->in[0], *b = c->in[1];
   c->out[0]->radius = 0;
-  if (!is_float(dtype_of(c->out[0]))) return true;
+  if (!has_floats(dtype_of(c->out[0]))) return true;
   double carried =
       terms * ((a->largest + a->radius) * b->radius + b->largest * a->radius);
+  if (is_complex(dtype_of(a))) {  // two products a part
+    carried *= 2;
+    terms *= 2;
+  }
   // A factor beside constant weights may be folded into them.
   bool scaled =
       (a->constant || b->constant) && c->g->numerics != PESTLE_NUMERICS_STRICT;
@@ -428,9 +535,9 @@ static bool attention(const case_t* c) {
          composite(c, 2 * columns + 9 * depth + 24, 0);
 }
 
-// n products of numbers that a few roundings change, each rounded to the type.
-// What is solved for is 1/24 in size, and so is what was rounded before it was
-// divided by 24.
+// Of an element n - 1 products are subtracted, and it is divided once, each rounded
+// to the type. What is solved for is 1/24 in size, and so is what was rounded
+// before it was divided by 24.
 static bool linear_algebra(const case_t* c, double size) {
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
@@ -438,14 +545,63 @@ static bool linear_algebra(const case_t* c, double size) {
   double n = (double)a->dims[a->rank - 1];
   double u = is_narrow(dtype) ? roundoff(dtype) : unit_of(dtype);
   if (c->special || out->special || c->radius > 0) return false;
-  out->radius =
-      (2 * n + 2) * u * (size + out->largest) + 2 * ulp_at(dtype, out->largest);
+  out->radius = (2 * n - 1) * u * (size + out->largest) +
+                (n > 1 ? 2 : 1) * ulp_at(dtype, out->largest);
+  return true;
+}
+
+// Of a matrix with 24 on its diagonal and at most 1 beside it, whose condition is
+// no more than this; forward and back again.
+static bool factorised(const case_t* c, double size) {
+  value_t* out = c->out[0];
+  const pestle_type_t* a = c->in[0]->value->type;
+  double n = (double)a->dims[a->rank - 1], u = unit_of(dtype_of(out));
+  double condition = (24 + n) / (24 - n);
+  for (uint32_t i = 1; i < c->node->result_count; ++i)
+    c->out[i]->radius = 0;
+  if (c->special || out->special || c->radius > 0) return false;
+  out->radius = (3 * n + 8) * u * condition * (size + out->largest) +
+                2 * ulp_at(dtype_of(out), out->largest);
+  return true;
+}
+
+// A transform of n points multiplies and adds a few times a factor of n, with
+// factors of its own that are rounded, numbers of the size of sqrt(n).
+static bool transform(const case_t* c) {
+  value_t *x = c->in[0], *out = c->out[0];
+  pestle_i64s_t lengths = PESTLE_NODE_I64S(c->node, fft_length);
+  double points = product(lengths), u = unit_of(dtype_of(out));
+  const char* kind = PESTLE_NODE_STR(c->node, fft_type);
+  double scale = *kind == 'I' ? 1 / fmax(points, 1) : 1;
+  out->radius = 0;
+  if (count_of(out) == 0) return true;
+  if (c->special || out->special) return false;
+  out->radius = 6 * log2(2 * points) * u *
+                    (scale * sqrt(points) * x->largest + out->largest) +
+                scale * 2 * points * x->radius;
+  return true;
+}
+
+// Sums of up to as many terms as a feature has, divided by deviations of 0.3 at
+// least (epsilon is 0.125) and their cubes.
+static bool batch_norm_sums(const case_t* c) {
+  const pestle_type_t* x = c->in[0]->value->type;
+  int64_t features = x->dims[PESTLE_NODE_I64(c->node, feature_index)];
+  if (!pestle_type_count(x) || c->special || c->radius > 0) return false;
+  double terms = (double)(pestle_type_count(x) / features);
+  for (uint32_t i = 0; i < c->node->result_count; ++i) {
+    value_t* out = c->out[i];
+    pestle_dtype_t dtype = dtype_of(out);
+    if (out->special) return false;
+    out->radius = 60 * (1 + terms) * unit_of(dtype) * (1 + out->largest) +
+                  2 * ulp_at(dtype, out->largest);
+  }
   return true;
 }
 
 static bool moves(const case_t* c) {
   for (uint32_t i = 0; i < c->node->result_count; ++i)
-    c->out[i]->radius = is_float(dtype_of(c->out[i])) ? c->radius : 0;
+    c->out[i]->radius = has_floats(dtype_of(c->out[i])) ? c->radius : 0;
   return true;
 }
 
@@ -469,6 +625,9 @@ static bool structured(const case_t* c) {
     case PESTLE_OP_DYNAMIC_SLICE:
     case PESTLE_OP_DYNAMIC_UPDATE_SLICE:
     case PESTLE_OP_GATHER:
+    case PESTLE_OP_COMPLEX:
+    case PESTLE_OP_REAL:
+    case PESTLE_OP_IMAG:
       return moves(c);
     case PESTLE_OP_BITCAST_CONVERT:  // a NaN's bits are not said
       return !c->special && bits_only(c);
@@ -498,6 +657,18 @@ static bool structured(const case_t* c) {
       return composite(c, 24 * (1 + largest_of(c)), 0);
     case PESTLE_OP_ATTENTION:
       return attention(c);
+    case PESTLE_OP_LOGSUMEXP:
+      return softmax(c);
+    case PESTLE_OP_LU:
+      return factorised(c, 1);
+    case PESTLE_OP_SOLVE:
+    case PESTLE_OP_INVERSE:
+      return factorised(c, 0);
+    case PESTLE_OP_FFT:
+      return transform(c);
+    case PESTLE_OP_BATCH_NORM_TRAINING:
+    case PESTLE_OP_BATCH_NORM_GRAD:
+      return batch_norm_sums(c);
     case PESTLE_OP_CHOLESKY:
       return linear_algebra(c, 1);
     case PESTLE_OP_TRIANGULAR_SOLVE:
@@ -516,6 +687,15 @@ static bool is_sharp(const value_t* v) {
   return v->radius <= part * v->largest;
 }
 
+static bool has_subnormals(value_t* v) {
+  const double* x = numbers(v);
+  bool wide = pestle_dtype_part(dtype_of(v)) == PESTLE_F64;
+  for (int64_t i = 0; x && i < number_count(v); ++i) {
+    if (x[i] != 0 && fabs(x[i]) < (wide ? 0x1p-1022 : 0x1p-126)) return true;
+  }
+  return false;
+}
+
 bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
            value_t* const* out) {
   case_t c = {.g = g, .node = node, .in = in, .out = out};
@@ -527,12 +707,22 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
   }
   bool is_scalar = pestle_op_is_scalar((pestle_op_t)node->op);
   if (c.special && c.radius > 0) return false;
-  if (is_scalar && c.radius == 0) {
+  bool planar =
+      node->operand_count && is_complex(dtype_of(in[node->operand_count - 1]));
+  if (is_scalar && planar) {
+    if (!scalar_complex(&c)) return false;
+  } else if (is_scalar && c.radius == 0) {
     if (!scalar_exact(&c)) return false;
   } else if (!(is_scalar ? scalar_near(&c) : structured(&c))) {
     return false;
   }
+  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
+  bool rough =
+      info->flags & PESTLE_OP_FLAG_TRANS || info->fuse == PESTLE_FUSE_COMPOSITE;
   for (uint32_t i = 0; i < node->result_count; ++i) {
+    // XLA takes subnormal numbers for 0.
+    if (g->peer && has_subnormals(out[i])) return false;
+    if (g->peer && rough) out[i]->radius *= 5;  // 10 ulp for 2
     out[i]->constant = known;
     if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
     if (out[i]->radius > out[i]->largest) return false;

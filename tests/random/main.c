@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle-random [--device NAME] [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
-//               [--timeout SECONDS] [--counts] [--least N] [--until-failure]
+//               [--timeout SECONDS] [--counts] [--sizes] [--least N]
+//               [--until-failure]
 //               [--print SEED] [--dump FOLDER] [--optional]
+//               [--for-peer FOLDER] [--without OP:DTYPE,OP..]
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
-// wrong. --counts prints how often each op met each dtype; --least fails where
-// it was less than N times; --dump writes the module and inputs of what fails;
-// with --optional a device that is not there is exit code 77, which skips a
-// test.
+// wrong. --counts prints how often each op met each dtype, --sizes how many graphs
+// have how many ops; --least fails where a pair was met less than N times; --dump
+// writes the module and inputs of what fails; with --optional a device that is
+// not there is exit code 77, which skips a test. --for-peer runs nothing and
+// writes each graph for another compiler (peer.c), --without leaves ops out.
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,11 +27,11 @@
 enum { MAX_JOBS = 64, GRAPHS_A_WORKER = 400 };
 
 typedef struct settings_t {
-  const char *device, *dump;
+  const char *device, *dump, *peer;
   uint64_t first, last, print;
   int jobs, timeout;
   uint64_t least;
-  bool counts, until_failure, printing, optional;
+  bool counts, sizes, until_failure, printing, optional;
 } settings_t;
 
 // Shared by the workers.
@@ -78,6 +81,10 @@ static const char* numpy_name(pestle_dtype_t dtype) {
       return "<f4";
     case PESTLE_F64:
       return "<f8";
+    case PESTLE_C64:
+      return "<c8";
+    case PESTLE_C128:
+      return "<c16";
     case PESTLE_BF16:
       return "<V2";
     default:
@@ -152,7 +159,12 @@ static pestle_context_t* open_device(const settings_t* s,
 static bool run_seed(const settings_t* s, pestle_context_t* context,
                      pestle_device_t* device, uint64_t seed, counts_t* counts) {
   char text[2048] = "";
-  graph_t* g = graph_make(context, seed, counts);
+  graph_t* g = graph_make(context, seed, counts, s->peer != NULL);
+  if (s->peer) {
+    write_for_peer(g, s->peer);
+    graph_free(g);
+    return true;
+  }
   if (s->printing) print_module(g, NULL);
   outcome_t outcome = run_graph(g, device, text, sizeof(text));
   if (outcome != SAME) {
@@ -262,13 +274,21 @@ static uint64_t median(const counts_t* c) {
   return 512;
 }
 
+static void print_sizes(const counts_t* c) {
+  printf("sizes:");
+  for (int n = 0; n < 512; ++n) {
+    if (c->sizes[n]) printf(" %d:%llu", n, (unsigned long long)c->sizes[n]);
+  }
+  printf("\n");
+}
+
 // Each op on each dtype; true: all of them often enough.
 static bool print_counts(const settings_t* s, const counts_t* c) {
   size_t pairs = 0, rare = 0;
   uint64_t fewest = UINT64_MAX;
   for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
-    if (s->counts) printf("%-24s", pestle_op_info((pestle_op_t)op)->name);
-    for (int d = PESTLE_I1; d <= PESTLE_F64; ++d) {
+    if (s->counts) printf("%-24s ", pestle_op_info((pestle_op_t)op)->name);
+    for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
       if (!declares((pestle_op_t)op, (pestle_dtype_t)d)) continue;
       uint64_t n = c->by_op[op][d];
       ++pairs;
@@ -300,31 +320,16 @@ static void merge(counts_t* all, const counts_t* c) {
   all->long_graphs += c->long_graphs;
 }
 
-// Ops that take or make complex numbers, which graphs do not hold yet, and the
-// generators, which tests/unit/codegen holds to the published numbers; ops that
-// only the sweep of tools/conform has yet.
-static const pestle_op_t left_out[] = {PESTLE_OP_COMPLEX,
-                                       PESTLE_OP_REAL,
-                                       PESTLE_OP_IMAG,
-                                       PESTLE_OP_FFT,
-                                       PESTLE_OP_RNG,
-                                       PESTLE_OP_RNG_BIT_GENERATOR,
-                                       PESTLE_OP_LU,
-                                       PESTLE_OP_SOLVE,
-                                       PESTLE_OP_INVERSE,
-                                       PESTLE_OP_LOGSUMEXP,
-                                       PESTLE_OP_QR,
-                                       PESTLE_OP_EIGH,
-                                       PESTLE_OP_SVD,
-                                       PESTLE_OP_CUSTOM_CALL,
-                                       PESTLE_OP_BATCH_NORM_TRAINING,
-                                       PESTLE_OP_BATCH_NORM_GRAD};
+// Ops that graphs do not hold: the sweep of tools/conform has them, and
+// custom_call is whatever its function does.
+static const pestle_op_t left_out[] = {PESTLE_OP_QR, PESTLE_OP_EIGH,
+                                       PESTLE_OP_SVD, PESTLE_OP_CUSTOM_CALL};
 enum { LEFT_OUT = sizeof(left_out) / sizeof(left_out[0]) };
 
 static void print_left_out(void) {
-  printf("left out: complex types");
+  printf("left out:");
   for (size_t i = 0; i < LEFT_OUT; ++i)
-    printf(", %s", pestle_op_info(left_out[i])->name);
+    printf("%s %s", i ? "," : "", pestle_op_info(left_out[i])->name);
   printf("\n");
 }
 
@@ -365,6 +370,33 @@ static void parse_seeds(const char* text, settings_t* s) {
   }
 }
 
+static void parse_without(const char* text) {
+  while (*text) {
+    size_t n = strcspn(text, ":,"), m = 0;
+    const char* dtype = text + n;
+    if (*dtype == ':') m = strcspn(++dtype, ",");
+    bool found = false;
+    for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
+      const char* name = pestle_op_info((pestle_op_t)op)->name;
+      if (strlen(name) != n || strncmp(name, text, n)) continue;
+      for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+        const char* its = pestle_dtype_info((pestle_dtype_t)d)->name;
+        bool same =
+            m == 0 ? d == 0 : strlen(its) == m && !strncmp(its, dtype, m);
+        if (same) leave_out((pestle_op_t)op, (pestle_dtype_t)d);
+        found |= same;
+      }
+    }
+    if (!found) {
+      fprintf(stderr, "pestle-random: --without %s: no such op or dtype\n",
+              text);
+      exit(2);
+    }
+    text = m ? dtype + m : text + n;
+    if (*text) ++text;
+  }
+}
+
 static void parse(int argc, char** argv, settings_t* s) {
   for (int i = 1; i < argc; ++i) {
     const char* a = argv[i];
@@ -380,12 +412,18 @@ static void parse(int argc, char** argv, settings_t* s) {
       s->least = strtoull(value_of(argc, argv, &i), NULL, 10);
     } else if (!strcmp(a, "--counts")) {
       s->counts = true;
+    } else if (!strcmp(a, "--sizes")) {
+      s->sizes = true;
     } else if (!strcmp(a, "--optional")) {
       s->optional = true;
     } else if (!strcmp(a, "--until-failure")) {
       s->until_failure = true;
     } else if (!strcmp(a, "--dump")) {
       s->dump = value_of(argc, argv, &i);
+    } else if (!strcmp(a, "--for-peer")) {
+      s->peer = value_of(argc, argv, &i);
+    } else if (!strcmp(a, "--without")) {
+      parse_without(value_of(argc, argv, &i));
     } else if (!strcmp(a, "--print")) {
       s->print = strtoull(value_of(argc, argv, &i), NULL, 10);
       s->printing = true;
@@ -420,6 +458,7 @@ int main(int argc, char** argv) {
     merge(all, &shared->counts[j]);
   print_left_out();
   bool often = print_counts(&s, all);
+  if (s.sizes) print_sizes(all);
   unsigned failures = atomic_load(&shared->failures);
   unsigned crashes = atomic_load(&shared->crashes);
   printf(

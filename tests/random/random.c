@@ -38,12 +38,22 @@ bool is_narrow(pestle_dtype_t dtype) {
   return is_float(dtype) && pestle_dtype_size(dtype) < 4;
 }
 
+bool is_complex(pestle_dtype_t dtype) {
+  return pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
+}
+
+bool has_floats(pestle_dtype_t dtype) {
+  return pestle_dtype_is(dtype, PESTLE_KIND_FLOAT | PESTLE_KIND_COMPLEX);
+}
+
 double roundoff(pestle_dtype_t dtype) {
+  dtype = pestle_dtype_part(dtype);
   uint64_t one = pestle_float_encode(dtype, 1);
   return (pestle_float_decode(dtype, one + 1) - 1) / 2;
 }
 
 double ulp_at(pestle_dtype_t dtype, double x) {
+  dtype = pestle_dtype_part(dtype);
   double least = pestle_float_decode(dtype, 1);
   if (x == 0 || !isfinite(x)) return least;
   int exponent;
@@ -63,10 +73,15 @@ int64_t count_of(const value_t* v) {
   return pestle_type_count(v->value->type);
 }
 
+int64_t number_count(const value_t* v) {
+  return count_of(v) * (is_complex(v->value->type->dtype) ? 2 : 1);
+}
+
 const double* numbers(value_t* v) {
   pestle_dtype_t dtype = v->value->type->dtype;
-  if (v->wide || !is_float(dtype)) return v->wide;
-  size_t n = (size_t)count_of(v), size = pestle_dtype_size(dtype);
+  if (v->wide || !has_floats(dtype)) return v->wide;
+  dtype = pestle_dtype_part(dtype);
+  size_t n = (size_t)number_count(v), size = pestle_dtype_size(dtype);
   v->wide = malloc((n + 1) * sizeof(double));
   for (size_t i = 0; i < n; ++i) {
     uint64_t bits = 0;
@@ -79,7 +94,7 @@ const double* numbers(value_t* v) {
 void note_range(value_t* v) {
   const double* x = numbers(v);
   if (!x) return;
-  int64_t n = count_of(v);
+  int64_t n = number_count(v);
   v->largest = 0;
   v->special = false;
   for (int64_t i = 0; i < n; ++i) {
@@ -100,7 +115,7 @@ pestle_dtype_t pick_dtype(graph_t* g, unsigned kinds) {
   }
   if (n && !one_in(g, 16)) return fits[pick(g, n)];
   n = 0;
-  for (int d = PESTLE_I1; d <= PESTLE_F64; ++d) {
+  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
     if (pestle_dtype_is((pestle_dtype_t)d, kinds))
       fits[n++] = (pestle_dtype_t)d;
   }
@@ -146,8 +161,10 @@ static uint64_t float_bits(graph_t* g, pestle_dtype_t dtype, fill_t fill) {
       0,     -0.0, 1,   -1,   INFINITY, -INFINITY, NAN,  0.5,  2.5,   -3.5,
       127.5, 300,  7e4, -2e9, 3e9,      1e19,      -1e6, 1e-8, 1e-40, 255.5};
   if (one_in(g, 3)) {
-    return pestle_float_encode(
-        dtype, edges[pick(g, sizeof(edges) / sizeof(edges[0]))]);
+    double edge = edges[pick(g, sizeof(edges) / sizeof(edges[0]))];
+    // XLA takes subnormal numbers for 0.
+    if (g->peer && edge == 1e-40) edge = 1;
+    return pestle_float_encode(dtype, edge);
   }
   return pestle_float_encode(dtype, unit * 200 - 100);
 }
@@ -175,12 +192,13 @@ static uint64_t int_bits(graph_t* g, pestle_dtype_t dtype, fill_t fill,
 
 static void fill_data(graph_t* g, const pestle_type_t* type, fill_t fill,
                       int64_t limit, void* data) {
+  pestle_dtype_t dtype = pestle_dtype_part(type->dtype);
   size_t n = (size_t)pestle_type_count(type);
-  size_t size = pestle_dtype_size(type->dtype);
+  size_t size = pestle_dtype_size(dtype);
+  if (is_complex(type->dtype)) n *= 2;
   for (size_t i = 0; i < n; ++i) {
-    uint64_t bits = is_float(type->dtype)
-                        ? float_bits(g, type->dtype, fill)
-                        : int_bits(g, type->dtype, fill, limit);
+    uint64_t bits = is_float(dtype) ? float_bits(g, dtype, fill)
+                                    : int_bits(g, dtype, fill, limit);
     memcpy((char*)data + i * size, &bits, size);
   }
 }
@@ -226,12 +244,18 @@ value_t* constant(graph_t* g, pestle_type_t type, fill_t fill) {
   return v;
 }
 
+uint64_t splat_bits(pestle_dtype_t dtype, double number) {
+  dtype = pestle_dtype_part(dtype);
+  if (is_float(dtype)) return pestle_float_encode(dtype, number);
+  uint64_t bits = (uint64_t)(int64_t)number;
+  if (dtype == PESTLE_I1) bits &= 1;
+  if (dtype == PESTLE_U4) bits &= 15;
+  return bits;
+}
+
 value_t* splat(graph_t* g, pestle_type_t type, double number) {
-  uint64_t bits = is_float(type.dtype) ? pestle_float_encode(type.dtype, number)
-                                       : (uint64_t)(int64_t)number;
-  if (type.dtype == PESTLE_I1) bits &= 1;
-  if (type.dtype == PESTLE_U4) bits &= 15;
-  return constant_of(g, type, &bits, true);
+  uint64_t bits[2] = {splat_bits(type.dtype, number), 0};
+  return constant_of(g, type, bits, true);
 }
 
 value_t* fresh(graph_t* g, pestle_type_t type, fill_t fill, int64_t limit) {
@@ -250,7 +274,7 @@ value_t* fresh(graph_t* g, pestle_type_t type, fill_t fill, int64_t limit) {
 
 static fill_t pick_fill(graph_t* g, pestle_dtype_t dtype) {
   uint32_t k = pick(g, 16);
-  if (!is_float(dtype)) return k < 5 ? FILL_EDGES : FILL_GRID;
+  if (!has_floats(dtype)) return k < 5 ? FILL_EDGES : FILL_GRID;
   return k == 0  ? FILL_EDGES
          : k < 5 ? FILL_UNIT
          : k < 7 ? FILL_SCALE
@@ -387,6 +411,11 @@ void spec_str(spec_t* s, pestle_attr_name_t name, const char* value) {
   spec_attr(s, name, PESTLE_ATTR_KIND_STR)->as.str = value;
 }
 
+void spec_type(spec_t* s, pestle_attr_name_t name, pestle_type_t type) {
+  s->attr_type = type;
+  spec_attr(s, name, PESTLE_ATTR_KIND_TYPE)->as.type = &s->attr_type;
+}
+
 void spec_i64s(spec_t* s, pestle_attr_name_t name, const int64_t* data,
                int32_t count) {
   spec_attr(s, name, PESTLE_ATTR_KIND_I64S)->as.i64s =
@@ -395,6 +424,7 @@ void spec_i64s(spec_t* s, pestle_attr_name_t name, const int64_t* data,
 
 // Results that are too large for what comes after are returned only.
 static double range_of(pestle_dtype_t dtype) {
+  dtype = pestle_dtype_part(dtype);
   if (dtype == PESTLE_F32 || dtype == PESTLE_F64 || dtype == PESTLE_BF16)
     return 1e6;
   return dtype == PESTLE_F16 ? 2000 : 64;
@@ -402,7 +432,7 @@ static double range_of(pestle_dtype_t dtype) {
 
 static void settle(graph_t* g, value_t* v) {
   pestle_dtype_t dtype = v->value->type->dtype;
-  if (is_float(dtype) && (v->special || v->largest > range_of(dtype)))
+  if (has_floats(dtype) && (v->special || v->largest > range_of(dtype)))
     v->leaf = true;
   keep(g, v);
 }
@@ -443,7 +473,9 @@ value_t* add(graph_t* g, const spec_t* spec, value_t** results) {
   // What an index, a flag or a counter stands beside is the data that it moves.
   bool control = spec->op == PESTLE_OP_SELECT || spec->op == PESTLE_OP_IF ||
                  spec->op == PESTLE_OP_CASE;
-  const pestle_value_t* data = spec->op == PESTLE_OP_WHILE ? &node->results[1]
+  bool second =
+      spec->op == PESTLE_OP_WHILE || spec->op == PESTLE_OP_RNG_BIT_GENERATOR;
+  const pestle_value_t* data = second ? &node->results[1]
                                : control || !node->operand_count
                                    ? &node->results[0]
                                    : operands[0];

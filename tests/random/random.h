@@ -10,7 +10,8 @@
 //   - Integers, booleans and what only moves elements: 0, the same bits.
 //   - A float op without TRANS on operands of radius 0 is correctly rounded: 0.
 //     TRANS ones are within 2 ulp (f32, f64), or 1 where a narrower type is
-//     rounded from f32.
+//     rounded from f32. On complex numbers a row of ir/complex.def says how many
+//     roundoffs of the number's size it may be off.
 //   - A sum of n terms of which all partial sums are exact in f32 (f64): 0, in
 //     any order. Else n roundings of the sum of the terms' sizes.
 //   - Numerics other than strict may contract a product into the sum that takes
@@ -36,8 +37,8 @@
 typedef struct value_t {
   pestle_value_t* value;
   void* data;      // what ir/ref makes of it
-  double* wide;    // floats of |data|, made when first asked for
-  double radius;   // of each element of a right result around |data|
+  double* wide;    // floats of |data|, or parts, made when first asked for
+  double radius;   // of each element, or part, of a right result around |data|
   double largest;  // magnitude of a finite element
   bool special;    // some element is not finite
   bool leaf;       // to be returned only
@@ -86,6 +87,7 @@ typedef struct graph_t {
   uint32_t functions;
   counts_t* counts;  // or NULL
   bool broken;       // an op that the generator built was refused
+  bool peer;         // for another compiler: see graph_make()
 } graph_t;
 
 // What inputs hold.
@@ -105,11 +107,17 @@ bool one_in(graph_t* g, uint32_t n);
 bool is_float(pestle_dtype_t dtype);
 bool is_int(pestle_dtype_t dtype);
 bool is_narrow(pestle_dtype_t dtype);
+bool is_complex(pestle_dtype_t dtype);
+// Whether elements are floats or pairs of them.
+bool has_floats(pestle_dtype_t dtype);
+// Of numbers of that dtype, or of their parts.
 double roundoff(pestle_dtype_t dtype);
 // The step of |dtype| at |x|.
 double ulp_at(pestle_dtype_t dtype, double x);
 int64_t count_of(const value_t* v);
+// Floats, or parts of complex numbers; NULL of others.
 const double* numbers(value_t* v);
+int64_t number_count(const value_t* v);
 
 pestle_type_t type_of(pestle_dtype_t dtype, int32_t rank, const int64_t* dims);
 pestle_type_t scalar_of(pestle_dtype_t dtype);
@@ -123,6 +131,8 @@ void keep(graph_t* g, value_t* v);
 value_t* fresh(graph_t* g, pestle_type_t type, fill_t fill, int64_t limit);
 value_t* constant(graph_t* g, pestle_type_t type, fill_t fill);
 value_t* splat(graph_t* g, pestle_type_t type, double number);
+// An element of |number|, or its real part.
+uint64_t splat_bits(pestle_dtype_t dtype, double number);
 // A value of |dtype| in sight or a new one; |exact|: of radius 0; its rank is
 // at least |rank|.
 value_t* any_of(graph_t* g, pestle_dtype_t dtype, bool exact, int32_t rank);
@@ -140,6 +150,7 @@ typedef struct spec_t {
   pestle_region_t* regions[8];
   size_t region_count;
   pestle_type_t type;  // of TYPED ops
+  pestle_type_t attr_type;
   bool typed;
   value_t* given[MAX_OPERANDS];  // what the results of ops with bodies are
 } spec_t;
@@ -150,6 +161,7 @@ void spec_i64(spec_t* s, pestle_attr_name_t name, int64_t value);
 void spec_f64(spec_t* s, pestle_attr_name_t name, double value);
 void spec_bool(spec_t* s, pestle_attr_name_t name, bool value);
 void spec_str(spec_t* s, pestle_attr_name_t name, const char* value);
+void spec_type(spec_t* s, pestle_attr_name_t name, pestle_type_t type);
 void spec_i64s(spec_t* s, pestle_attr_name_t name, const int64_t* data,
                int32_t count);
 // Builds the op, evaluates and judges it. Its first result, and all in
@@ -200,7 +212,12 @@ void raw_return(graph_t* g, pestle_builder_t* b, pestle_value_t* const* values,
 // Adds |count| ops at the builder's place.
 void grow(graph_t* g, uint32_t count);
 // The graph of |seed|; NULL when the generator is wrong (it says why).
-graph_t* graph_make(pestle_context_t* context, uint64_t seed, counts_t* counts);
+// |for_peer|: with radii for XLA, whose approximations are within 8 ulp where a
+// row says 2 (the worst seen: tan of f32, 6), and that contracts always.
+graph_t* graph_make(pestle_context_t* context, uint64_t seed, counts_t* counts,
+                    bool for_peer);
+// No graph has |op| on |dtype| from now on; NONE: on any.
+void leave_out(pestle_op_t op, pestle_dtype_t dtype);
 void graph_free(graph_t* g);
 
 // --- run.c ---
@@ -209,5 +226,12 @@ typedef enum outcome_t { SAME, DIFFERENT, REFUSED } outcome_t;
 // Compiles and runs |g| on |device| and compares; |text| says what is wrong.
 outcome_t run_graph(graph_t* g, pestle_device_t* device, char* text,
                     size_t size);
+
+// --- peer.c ---
+
+// SEED.mlir, StableHLO alone, SEED.txt, which says what SEED.bin holds: a line an
+// input, an output (dtype, extents, where, radius, op) and an op. What |g| was
+// is gone.
+void write_for_peer(graph_t* g, const char* folder);
 
 #endif  // PESTLE_TESTS_RANDOM_RANDOM_H_

@@ -4,40 +4,45 @@
 
 enum {
   REALS = PESTLE_KIND_BOOL | PESTLE_KIND_REAL,
+  ALL = REALS | PESTLE_KIND_COMPLEX,
   NUMBERS = PESTLE_KIND_REAL,
+  FIELD = NUMBERS | PESTLE_KIND_COMPLEX,
   FLOATS = PESTLE_KIND_FLOAT,
 };
 
 #define BIT(NAME) (UINT32_C(1) << PESTLE_##NAME)
+#define NARROW                                                       \
+  (BIT(F8E4M3FN) | BIT(F8E5M2) | BIT(F8E4M3FNUZ) | BIT(F8E5M2FNUZ) | \
+   BIT(BF16) | BIT(F16))
 #define UNQUANTISED \
   (BIT(I64) | BIT(U32) | BIT(U64) | BIT(BF16) | BIT(F16) | BIT(F32) | BIT(F64))
 
 // clang-format off
 const row_t structured_rows[] = {
-    {PESTLE_OP_CONSTANT, REALS, 0, row_constant},
-    {PESTLE_OP_IOTA, NUMBERS, 0, row_iota},
-    {PESTLE_OP_CONVERT, REALS, 0, row_convert},
-    {PESTLE_OP_BITCAST_CONVERT, REALS, 0, row_bitcast_convert},
-    {PESTLE_OP_BROADCAST_IN_DIM, REALS, 0, row_broadcast_in_dim},
-    {PESTLE_OP_RESHAPE, REALS, 0, row_reshape},
-    {PESTLE_OP_TRANSPOSE, REALS, 0, row_transpose},
-    {PESTLE_OP_SLICE, REALS, 0, row_slice},
-    {PESTLE_OP_REVERSE, REALS, 0, row_reverse},
-    {PESTLE_OP_PAD, REALS, 0, row_pad},
-    {PESTLE_OP_CONCATENATE, REALS, 0, row_concatenate},
-    {PESTLE_OP_DYNAMIC_SLICE, REALS, 0, row_dynamic_slice},
-    {PESTLE_OP_DYNAMIC_UPDATE_SLICE, REALS, 0, row_dynamic_update_slice},
-    {PESTLE_OP_GATHER, REALS, 0, row_gather},
-    {PESTLE_OP_REDUCE, REALS, 0, row_reduce},
-    {PESTLE_OP_REDUCE_WINDOW, REALS, 0, row_reduce_window},
-    {PESTLE_OP_DOT_GENERAL, NUMBERS, 0, row_dot_general},
-    {PESTLE_OP_CONVOLUTION, NUMBERS, 0, row_convolution},
-    {PESTLE_OP_WHILE, REALS, 0, row_while},
-    {PESTLE_OP_IF, REALS, 0, row_if},
-    {PESTLE_OP_CASE, REALS, 0, row_case},
-    {PESTLE_OP_CALL, REALS, 0, row_call},
-    {PESTLE_OP_OPTIMIZATION_BARRIER, REALS, 0, row_optimization_barrier},
-    {PESTLE_OP_FUSION, REALS, 0, row_fusion},
+    {PESTLE_OP_CONSTANT, ALL, 0, row_constant},
+    {PESTLE_OP_IOTA, FIELD, 0, row_iota},
+    {PESTLE_OP_CONVERT, ALL, 0, row_convert},
+    {PESTLE_OP_BITCAST_CONVERT, ALL, 0, row_bitcast_convert},
+    {PESTLE_OP_BROADCAST_IN_DIM, ALL, 0, row_broadcast_in_dim},
+    {PESTLE_OP_RESHAPE, ALL, 0, row_reshape},
+    {PESTLE_OP_TRANSPOSE, ALL, 0, row_transpose},
+    {PESTLE_OP_SLICE, ALL, 0, row_slice},
+    {PESTLE_OP_REVERSE, ALL, 0, row_reverse},
+    {PESTLE_OP_PAD, ALL, 0, row_pad},
+    {PESTLE_OP_CONCATENATE, ALL, 0, row_concatenate},
+    {PESTLE_OP_DYNAMIC_SLICE, ALL, 0, row_dynamic_slice},
+    {PESTLE_OP_DYNAMIC_UPDATE_SLICE, ALL, 0, row_dynamic_update_slice},
+    {PESTLE_OP_GATHER, ALL, 0, row_gather},
+    {PESTLE_OP_REDUCE, ALL, 0, row_reduce},
+    {PESTLE_OP_REDUCE_WINDOW, ALL, 0, row_reduce_window},
+    {PESTLE_OP_DOT_GENERAL, FIELD, 0, row_dot_general},
+    {PESTLE_OP_CONVOLUTION, FIELD, 0, row_convolution},
+    {PESTLE_OP_WHILE, ALL, 0, row_while},
+    {PESTLE_OP_IF, ALL, 0, row_if},
+    {PESTLE_OP_CASE, ALL, 0, row_case},
+    {PESTLE_OP_CALL, ALL, 0, row_call},
+    {PESTLE_OP_OPTIMIZATION_BARRIER, ALL, 0, row_optimization_barrier},
+    {PESTLE_OP_FUSION, ALL, 0, row_fusion},
     {PESTLE_OP_SOFTMAX, FLOATS, 0, row_softmax},
     {PESTLE_OP_LOG_SOFTMAX, FLOATS, 0, row_log_softmax},
     {PESTLE_OP_LAYER_NORM, FLOATS, 0, row_layer_norm},
@@ -56,6 +61,19 @@ const row_t structured_rows[] = {
     {PESTLE_OP_MAP, REALS, 0, row_map},
     {PESTLE_OP_BATCH_NORM_INFERENCE, FLOATS, 0, row_batch_norm_inference},
     {PESTLE_OP_REDUCE_PRECISION, FLOATS, 0, row_reduce_precision},
+    {PESTLE_OP_COMPLEX, FLOATS, NARROW, row_complex},
+    {PESTLE_OP_REAL, FLOATS | PESTLE_KIND_COMPLEX, 0, row_real},
+    {PESTLE_OP_IMAG, FLOATS | PESTLE_KIND_COMPLEX, 0, row_imag},
+    {PESTLE_OP_FFT, FLOATS | PESTLE_KIND_COMPLEX, NARROW, row_fft},
+    {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT, BIT(I4) | BIT(U4),
+     row_rng_bit_generator},
+    {PESTLE_OP_RNG, NUMBERS, 0, row_rng},
+    {PESTLE_OP_LU, FLOATS, NARROW, row_lu},
+    {PESTLE_OP_SOLVE, FLOATS, 0, row_solve},
+    {PESTLE_OP_INVERSE, FLOATS, 0, row_inverse},
+    {PESTLE_OP_LOGSUMEXP, FLOATS, 0, row_logsumexp},
+    {PESTLE_OP_BATCH_NORM_TRAINING, FLOATS, 0, row_batch_norm_training},
+    {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, 0, row_batch_norm_grad},
 };
 // clang-format on
 const size_t structured_row_count =
@@ -84,7 +102,7 @@ static value_t* build_clamp(graph_t* g, pestle_dtype_t dtype) {
   value_t* x = any_of(g, dtype, false, 0);
   pestle_type_t bound = *type_at(x);
   if (one_in(g, 2)) bound.rank = 0;
-  value_t* low = one_in(g, 2) ? splat(g, bound, is_float(dtype) ? -1 : 0)
+  value_t* low = one_in(g, 2) ? splat(g, bound, has_floats(dtype) ? -1 : 0)
                               : partner(g, &bound, false);
   bound = *type_at(x);
   if (one_in(g, 2)) bound.rank = 0;
@@ -138,7 +156,7 @@ value_t* row_convert(graph_t* g, pestle_dtype_t dtype) {
   value_t* x = any_of(g, dtype, one_in(g, 2), 0);
   spec_operand(&s, x);
   s.type = *type_at(x);
-  s.type.dtype = pick_dtype(g, REALS);
+  s.type.dtype = pick_dtype(g, ALL);
   s.typed = true;
   return add(g, &s, NULL);
 }
@@ -150,7 +168,16 @@ value_t* row_bitcast_convert(graph_t* g, pestle_dtype_t dtype) {
   s.type = *type_at(x);
   s.typed = true;
   for (int tries = 0; tries < 40; ++tries) {
-    pestle_dtype_t to = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_F64));
+    pestle_dtype_t to = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_C128));
+    // To XLA an i1 has 8 bits.
+    if (g->peer && to == PESTLE_I1) continue;
+    // A complex number is read as its parts alone.
+    bool pairs = is_complex(dtype) || is_complex(to);
+    if (pairs && dtype != to &&
+        (is_complex(dtype) == is_complex(to) ||
+         pestle_dtype_part(dtype) != pestle_dtype_part(to))) {
+      continue;
+    }
     unsigned other = pestle_dtype_info(to)->bits;
     s.type = *type_at(x);
     s.type.dtype = to;
@@ -168,6 +195,28 @@ value_t* row_bitcast_convert(graph_t* g, pestle_dtype_t dtype) {
     return add(g, &s, NULL);
   }
   return NULL;
+}
+
+// --- Complex numbers ---
+
+value_t* row_complex(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(COMPLEX);
+  value_t* x = any_of(g, dtype, false, 0);
+  spec_operand(&s, x);
+  spec_operand(&s, partner(g, type_at(x), false));
+  return add(g, &s, NULL);
+}
+
+value_t* row_real(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(REAL);
+  spec_operand(&s, any_of(g, dtype, false, 0));
+  return add(g, &s, NULL);
+}
+
+value_t* row_imag(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(IMAG);
+  spec_operand(&s, any_of(g, dtype, false, 0));
+  return add(g, &s, NULL);
 }
 
 // --- Views ---

@@ -84,7 +84,9 @@ static value_t* branches(graph_t* g, pestle_op_t op, pestle_dtype_t dtype,
   value_t *like[3], *made[4][3];
   size_t count = 1 + pick(g, 2);
   for (size_t i = 0; i < count; ++i)
-    like[i] = any_of(g, i ? pick_dtype(g, PESTLE_KIND_REAL) : dtype, false, 0);
+    like[i] = any_of(
+        g, i ? pick_dtype(g, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX) : dtype,
+        false, 0);
   spec_t s = {.op = op};
   spec_operand(&s, which);
   for (size_t i = 0; i < n; ++i)
@@ -207,10 +209,14 @@ value_t* row_while(graph_t* g, pestle_dtype_t dtype) {
   value_t *init[MAX_STATE + 1], *given[MAX_STATE + 1];
   init[0] = splat(g, scalar_of(PESTLE_I32), 0);
   for (size_t i = 1; i <= l.count; ++i) {
-    init[i] = i > 1 && one_in(g, 2)
-                  ? partner(g, type_at(init[1]), false)
-                  : any_of(g, i > 1 ? pick_dtype(g, PESTLE_KIND_REAL) : dtype,
-                           false, 0);
+    init[i] =
+        i > 1 && one_in(g, 2)
+            ? partner(g, type_at(init[1]), false)
+            : any_of(g,
+                     i > 1
+                         ? pick_dtype(g, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX)
+                         : dtype,
+                     false, 0);
   }
   for (size_t i = 0; i <= l.count; ++i) {
     if (init[i]->special) return NULL;

@@ -81,6 +81,7 @@ static pestle_region_t* pick_region(graph_t* g, pestle_dtype_t dtype) {
   static const pestle_op_t ops[] = {PESTLE_OP_ADD, PESTLE_OP_MAXIMUM,
                                     PESTLE_OP_MULTIPLY};
   if (one_in(g, 3)) return replace_region(g, dtype);
+  if (is_complex(dtype)) return fold_region(g, PESTLE_OP_ADD, dtype);
   return fold_region(g, ops[pick(g, 3)], dtype);
 }
 
@@ -200,7 +201,7 @@ value_t* row_select_and_scatter(graph_t* g, pestle_dtype_t dtype) {
   return add(g, &s, NULL);
 }
 
-// --- cholesky, triangular_solve ---
+// --- cholesky, triangular_solve, lu ---
 
 // Of |n| x |n| with 24 on the diagonal and at most 1 beside it, so that it is
 // well conditioned, symmetric or not.
@@ -254,5 +255,40 @@ value_t* row_triangular_solve(graph_t* g, pestle_dtype_t dtype) {
   spec_bool(&s, PESTLE_ATTR_unit_diagonal, false);
   spec_str(&s, PESTLE_ATTR_transpose_a,
            one_in(g, 2) ? "TRANSPOSE" : "NO_TRANSPOSE");
+  return add(g, &s, NULL);
+}
+
+// A matrix, upside down one time in two: then each step finds its pivot at the
+// other end, whatever is rounded before.
+static value_t* pivoted(graph_t* g, pestle_dtype_t dtype, int64_t batch) {
+  value_t* a = matrix(g, dtype, batch, order(g, dtype));
+  if (!a || one_in(g, 2)) return a;
+  int64_t axis = 1;
+  spec_t s = SPEC(REVERSE);
+  spec_operand(&s, a);
+  spec_i64s(&s, PESTLE_ATTR_dimensions, &axis, 1);
+  return add(g, &s, NULL);
+}
+
+value_t* row_lu(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(LU);
+  spec_operand(&s, pivoted(g, dtype, 1 + pick(g, 2)));
+  return add(g, &s, NULL);
+}
+
+value_t* row_inverse(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(INVERSE);
+  spec_operand(&s, pivoted(g, dtype, 1 + pick(g, 2)));
+  return add(g, &s, NULL);
+}
+
+value_t* row_solve(graph_t* g, pestle_dtype_t dtype) {
+  int64_t batch = 1 + pick(g, 2);
+  value_t* a = pivoted(g, dtype, batch);
+  if (!a) return NULL;
+  int64_t dims[] = {batch, type_at(a)->dims[1], 1 + pick(g, 5)};
+  spec_t s = SPEC(SOLVE);
+  spec_operand(&s, a);
+  spec_operand(&s, fresh(g, type_of(dtype, 3, dims), FILL_UNIT, 0));
   return add(g, &s, NULL);
 }

@@ -26,12 +26,9 @@ pestle_value_t* raw(graph_t* g, pestle_builder_t* b, pestle_op_t op,
 
 pestle_value_t* raw_splat(graph_t* g, pestle_builder_t* b, pestle_dtype_t dtype,
                           double number) {
-  uint64_t bits = is_float(dtype) ? pestle_float_encode(dtype, number)
-                                  : (uint64_t)(int64_t)number;
-  if (dtype == PESTLE_I1) bits &= 1;
-  if (dtype == PESTLE_U4) bits &= 15;
+  uint64_t bits[2] = {splat_bits(dtype, number), 0};
   pestle_constant_attrs_t attrs = {
-      sizeof(attrs), {scalar_of(dtype), &bits, pestle_dtype_size(dtype), true}};
+      sizeof(attrs), {scalar_of(dtype), bits, pestle_dtype_size(dtype), true}};
   pestle_value_t* out;
   expect(g, pestle_op_constant(b, &attrs, &out));
   return out;
@@ -99,12 +96,17 @@ static pestle_op_t pick_fold(graph_t* g, pestle_dtype_t dtype) {
   static const pestle_op_t ops[] = {
       PESTLE_OP_ADD,      PESTLE_OP_ADD, PESTLE_OP_MAXIMUM, PESTLE_OP_MINIMUM,
       PESTLE_OP_MULTIPLY, PESTLE_OP_AND, PESTLE_OP_OR,      PESTLE_OP_XOR};
+  if (is_complex(dtype))
+    return one_in(g, 4) ? PESTLE_OP_MULTIPLY : PESTLE_OP_ADD;
   return ops[pick(g, is_float(dtype) ? 5 : 8)];
 }
 
 static value_t* fold_start(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   pestle_type_t s = scalar_of(dtype);
-  if (one_in(g, 3)) return fresh(g, s, FILL_GRID, 9);
+  // The specification lets a fold take its start in any number of times.
+  bool again = op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM ||
+               op == PESTLE_OP_AND || op == PESTLE_OP_OR;
+  if (one_in(g, 3) && (again || !g->peer)) return fresh(g, s, FILL_GRID, 9);
   if (is_float(dtype) && op == PESTLE_OP_MAXIMUM) return splat(g, s, -64);
   if (is_float(dtype) && op == PESTLE_OP_MINIMUM) return splat(g, s, 64);
   if (op == PESTLE_OP_MULTIPLY) return splat(g, s, 1);
@@ -170,6 +172,8 @@ static value_t* reduce_two(graph_t* g, pestle_dtype_t dtype) {
 
 value_t* row_reduce(graph_t* g, pestle_dtype_t dtype) {
   uint32_t kind = pick(g, 8);
+  // A region of one op alone means the same in any order.
+  if (is_complex(dtype) || (g->peer && kind == 1)) kind = 7;
   if (kind == 0) return reduce_two(g, dtype);
   value_t* x = any_of(g, dtype, kind == 1, one_in(g, 8) ? 0 : 1);
   int64_t axes[PESTLE_MAX_RANK];
@@ -205,7 +209,7 @@ value_t* row_reduce_window(graph_t* g, pestle_dtype_t dtype) {
     padding[2 * i + 1] = running ? 0 : slides ? pick(g, 3) : 0;
     if (slides && n > 3 && one_in(g, 8)) padding[2 * i] = -1;
   }
-  bool in_order = one_in(g, 8);
+  bool in_order = one_in(g, 8) && !is_complex(dtype) && !g->peer;
   pestle_op_t op = in_order ? PESTLE_OP_ADD : pick_fold(g, dtype);
   spec_t s = SPEC(REDUCE_WINDOW);
   spec_operand(&s, x);
@@ -224,7 +228,7 @@ value_t* row_reduce_window(graph_t* g, pestle_dtype_t dtype) {
 
 // A sum's element type: narrow ones are summed in a wider one too.
 static pestle_dtype_t sum_dtype(graph_t* g, pestle_dtype_t dtype) {
-  if (one_in(g, 2)) return dtype;
+  if (one_in(g, 2) || is_complex(dtype)) return dtype;
   if (is_float(dtype)) return dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
   return pestle_dtype_size(dtype) == 8 ? dtype : PESTLE_I32;
 }
@@ -399,6 +403,10 @@ value_t* row_log_softmax(graph_t* g, pestle_dtype_t dtype) {
   return over_axes(g, PESTLE_OP_LOG_SOFTMAX, dtype);
 }
 
+value_t* row_logsumexp(graph_t* g, pestle_dtype_t dtype) {
+  return over_axes(g, PESTLE_OP_LOGSUMEXP, dtype);
+}
+
 static value_t* norm(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   value_t* x = any_of(g, dtype, true, 1);
   const pestle_type_t* type = type_at(x);
@@ -513,9 +521,37 @@ value_t* row_batch_norm_inference(graph_t* g, pestle_dtype_t dtype) {
   spec_operand(&s, x);
   for (int i = 0; i < 4; ++i)
     spec_operand(&s, fresh(g, along, fills[i], 0));
-  spec_f64(&s, PESTLE_ATTR_epsilon, 0.1);
+  spec_f64(&s, PESTLE_ATTR_epsilon, 0.125);
   spec_i64(&s, PESTLE_ATTR_feature_index, axis);
   return add(g, &s, NULL);
+}
+
+// x in [-1, 1], so that deviations and sums have a bound.
+static value_t* batch_norm(graph_t* g, spec_t* s, pestle_dtype_t dtype) {
+  bool grad = s->op == PESTLE_OP_BATCH_NORM_GRAD;
+  value_t* x = any_of(g, dtype, true, 1);
+  pestle_type_t type = *type_at(x);
+  if (!(x->largest <= 1)) x = fresh(g, type, FILL_UNIT, 0);
+  int64_t axis = pick(g, (uint32_t)type.rank);
+  pestle_type_t along = type_of(dtype, 1, &type.dims[axis]);
+  static const fill_t fills[] = {FILL_SCALE, FILL_UNIT, FILL_SCALE};
+  spec_operand(s, x);
+  for (int i = 0; i < (grad ? 3 : 2); ++i)
+    spec_operand(s, fresh(g, along, fills[i], 0));
+  if (grad) spec_operand(s, fresh(g, type, FILL_UNIT, 0));
+  spec_f64(s, PESTLE_ATTR_epsilon, 0.125);
+  spec_i64(s, PESTLE_ATTR_feature_index, axis);
+  return add(g, s, NULL);
+}
+
+value_t* row_batch_norm_training(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(BATCH_NORM_TRAINING);
+  return batch_norm(g, &s, dtype);
+}
+
+value_t* row_batch_norm_grad(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(BATCH_NORM_GRAD);
+  return batch_norm(g, &s, dtype);
 }
 
 value_t* row_reduce_precision(graph_t* g, pestle_dtype_t dtype) {

@@ -15,7 +15,7 @@ static uint64_t bits_at(const void* data, size_t size, int64_t i) {
 
 static bool agrees(const value_t* v, uint64_t want, uint64_t got) {
   if (want == got) return true;
-  pestle_dtype_t dtype = v->value->type->dtype;
+  pestle_dtype_t dtype = pestle_dtype_part(v->value->type->dtype);
   if (!is_float(dtype)) return false;
   double w = pestle_float_decode(dtype, want);
   double x = pestle_float_decode(dtype, got);
@@ -26,9 +26,10 @@ static bool agrees(const value_t* v, uint64_t want, uint64_t got) {
 static bool compare(const value_t* v, const pestle_tensor_t* got, size_t output,
                     char* text, size_t text_size) {
   const pestle_type_t* type = v->value->type;
-  size_t size = pestle_dtype_size(type->dtype);
+  pestle_dtype_t dtype = pestle_dtype_part(type->dtype);
+  size_t size = pestle_dtype_size(dtype);
   const char* data = (const char*)got->data + got->byte_offset;
-  int64_t count = pestle_type_count(type), wrong = 0, at = 0;
+  int64_t count = number_count(v), wrong = 0, at = 0;
   for (int64_t i = 0; i < count; ++i) {
     if (agrees(v, bits_at(v->data, size, i), bits_at(data, size, i))) continue;
     if (!wrong++) at = i;
@@ -38,17 +39,17 @@ static bool compare(const value_t* v, const pestle_tensor_t* got, size_t output,
   const char* op = v->value->node
                        ? pestle_op_info((pestle_op_t)v->value->node->op)->name
                        : "argument";
-  snprintf(text, text_size,
-           "output %zu (%s, %s): %lld of %lld wrong, first [%lld] is %.17g "
-           "(0x%llx), should be %.17g (0x%llx) within %g",
-           output, op, pestle_dtype_info(type->dtype)->name, (long long)wrong,
-           (long long)count, (long long)at,
-           is_float(type->dtype) ? pestle_float_decode(type->dtype, has)
-                                 : (double)(int64_t)has,
-           (unsigned long long)has,
-           is_float(type->dtype) ? pestle_float_decode(type->dtype, want)
-                                 : (double)(int64_t)want,
-           (unsigned long long)want, v->radius);
+  snprintf(
+      text, text_size,
+      "output %zu (%s, %s): %lld of %lld wrong, first [%lld] is %.17g "
+      "(0x%llx), should be %.17g (0x%llx) within %g",
+      output, op, pestle_dtype_info(type->dtype)->name, (long long)wrong,
+      (long long)count, (long long)at,
+      is_float(dtype) ? pestle_float_decode(dtype, has) : (double)(int64_t)has,
+      (unsigned long long)has,
+      is_float(dtype) ? pestle_float_decode(dtype, want)
+                      : (double)(int64_t)want,
+      (unsigned long long)want, v->radius);
   return false;
 }
 
