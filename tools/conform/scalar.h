@@ -84,10 +84,11 @@ static inline double scalar_ulps(pestle_dtype_t dtype, uint64_t a, uint64_t b) {
   }
   unsigned bits = pestle_dtype_info(dtype)->bits;
   uint64_t sign = 1ull << (bits - 1), mask = sign - 1;
-  double p = (double)(a & mask), q = (double)(b & mask);
+  // As integers: those of f64 are no f64.
+  int64_t p = (int64_t)(a & mask), q = (int64_t)(b & mask);
   if (a & sign) p = -p;
   if (b & sign) q = -q;
-  return fabs(p - q);
+  return fabs((double)(p - q));
 }
 
 // --- One op ---
