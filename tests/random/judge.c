@@ -706,6 +706,11 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
     known = known && in[i]->constant;
   }
   bool is_scalar = pestle_op_is_scalar((pestle_op_t)node->op);
+  // jaxlib's folder dies of integer quotients of constants by 0.
+  bool quotient =
+      node->op == PESTLE_OP_DIVIDE || node->op == PESTLE_OP_REMAINDER;
+  if (g->peer && quotient && known && !has_floats(dtype_of(in[0])))
+    return false;
   if (c.special && c.radius > 0) return false;
   bool planar =
       node->operand_count && is_complex(dtype_of(in[node->operand_count - 1]));

