@@ -319,7 +319,7 @@ static pestle_status_t check_static(const pestle_module_t* module) {
                         "(--shape or --dim on the command line)",
                         i, name ? name : "", module->name);
   }
-  return NULL;
+  return pestle_module_check_values(module);
 }
 
 static void copy_options(const pestle_compile_options_t* options,

@@ -350,6 +350,8 @@ static pestle_status_t clone_into(pestle_cloner_t* cloner,
   PESTLE_TRY(pestle_module_keep_module(target, source));
   target->specialize = source->specialize;
   target->specialize_self = source->specialize_self;
+  PESTLE_TRY(pestle_module_set_value_arguments(target, source->value_arguments,
+                                               source->value_argument_count));
   for (pestle_function_t* f = source->first; f; f = f->next) {
     PESTLE_TRY(clone_signature(cloner, f));
   }

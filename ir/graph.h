@@ -124,11 +124,17 @@ struct pestle_module_s {
   pestle_keep_alive_t* keep_alive;
   struct pestle_interner_t* interner;  // types and strings
   // A module whose shapes are not all known may instead know how to make
-  // itself for given argument types (ONNX: imports again). NULL: the generic
-  // way, pestle_module_specialize() infers every type anew.
+  // itself for given argument types (ONNX: imports again); it has no body.
+  // |values| has an entry an argument, without data where nothing is known, or
+  // is NULL. NULL: the generic way, pestle_module_specialize() infers every
+  // type anew.
   pestle_status_t (*specialize)(void* self, const pestle_type_t* types,
-                                size_t count, pestle_module_t** out_module);
+                                const pestle_elements_t* values, size_t count,
+                                pestle_module_t** out_module);
   void* specialize_self;  // kept alive with pestle_module_keep_alive
+  // The arguments whose values decide shapes, ascending; in the arena.
+  const uint32_t* value_arguments;
+  uint32_t value_argument_count;
 };
 
 // --- Modules ---
@@ -136,6 +142,28 @@ struct pestle_module_s {
 // Runs release(self) when the module dies.
 PESTLE_NODISCARD pestle_status_t pestle_module_keep_alive(
     pestle_module_t* module, void (*release)(void* self), void* self);
+// pestle_module_specialize() with what is known of the arguments' values (NULL:
+// nothing; an entry without data: nothing of that argument).
+PESTLE_NODISCARD pestle_status_t
+pestle_module_specialize_as(pestle_module_t* module, const pestle_type_t* types,
+                            const pestle_elements_t* values, size_t count,
+                            pestle_module_t** out_module);
+// Notes that the values of the arguments |indices| decide shapes.
+PESTLE_NODISCARD pestle_status_t pestle_module_set_value_arguments(
+    pestle_module_t* module, const uint32_t* indices, size_t count);
+// INVALID_ARGUMENT: the values of these inputs are needed; says how to give
+// them.
+PESTLE_NODISCARD pestle_status_t pestle_module_values_missing(
+    pestle_allocator_t allocator, const char* const* names,
+    const pestle_type_t* types, size_t count);
+// The same of the module's own value arguments.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_check_values(const pestle_module_t* module);
+// Copies the elements of a host view, in row-major order, into |arena|.
+// INVALID_ARGUMENT when it is none that can be read.
+PESTLE_NODISCARD pestle_status_t
+pestle_elements_copy_view(pestle_arena_t* arena, const pestle_tensor_t* view,
+                          pestle_elements_t* out_elements);
 // A deep copy; constant data stays shared (the copy retains the original).
 PESTLE_NODISCARD pestle_status_t
 pestle_module_clone(pestle_module_t* module, pestle_module_t** out_module);

@@ -235,6 +235,34 @@ static pestle_status_t specialize(pestle_module_t* source,
   return NULL;
 }
 
+static pestle_status_t check_entry(pestle_module_t* module,
+                                   const pestle_function_t** out_entry) {
+  *out_entry = pestle_module_entry(module);
+  if (*out_entry) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");
+}
+
+pestle_status_t pestle_module_specialize_as(pestle_module_t* module,
+                                            const pestle_type_t* types,
+                                            const pestle_elements_t* values,
+                                            size_t count,
+                                            pestle_module_t** out_module) {
+  const pestle_function_t* entry;
+  bool equal = false;
+  PESTLE_TRY(check_entry(module, &entry));
+  PESTLE_TRY(check_arguments(entry, types, count, &equal));
+  if (module->specialize) {
+    return module->specialize(module->specialize_self, types, values, count,
+                              out_module);
+  }
+  if (equal) {
+    pestle_module_retain(module);
+    *out_module = module;
+    return NULL;
+  }
+  return specialize(module, entry, types, count, out_module);
+}
+
 pestle_status_t pestle_module_specialize(pestle_module_t* module,
                                          const pestle_type_t* types,
                                          size_t count,
@@ -243,20 +271,5 @@ pestle_status_t pestle_module_specialize(pestle_module_t* module,
   PESTLE_REQUIRE(
       module && (types || !count) && out_module,
       "a module, the arguments' types and a place for the new module");
-  const pestle_function_t* entry = pestle_module_entry(module);
-  if (!entry) {
-    return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");
-  }
-  bool equal = false;
-  PESTLE_TRY(check_arguments(entry, types, count, &equal));
-  if (equal) {
-    pestle_module_retain(module);
-    *out_module = module;
-    return NULL;
-  }
-  if (module->specialize) {
-    return module->specialize(module->specialize_self, types, count,
-                              out_module);
-  }
-  return specialize(module, entry, types, count, out_module);
+  return pestle_module_specialize_as(module, types, NULL, count, out_module);
 }

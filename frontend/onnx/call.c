@@ -144,11 +144,13 @@ static const pestle_elements_t* known_input(pestle_onnx_call_t* call,
   }
   const pestle_elements_t* elements = pestle_value_constant(value);
   if (!elements) {
+    pestle_onnx_need(call, value);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "its %s, '%.*s', must be known while importing; if it is "
-                     "or depends on an input of the model, fix that input with "
-                     "--const NAME=VALUE",
-                     what, PESTLE_STR_ARG(input_name(call, index)));
+                     "its %s, '%.*s', must be known while importing, and does "
+                     "not follow from inputs of the model that have at most %d "
+                     "elements",
+                     what, PESTLE_STR_ARG(input_name(call, index)),
+                     PESTLE_VALUE_ARGUMENT_MAX);
   }
   return elements;
 }

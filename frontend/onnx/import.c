@@ -199,6 +199,7 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
                                           const pestle_type_t* types,
                                           size_t count,
                                           const pestle_control_t* control,
+                                          bool* out_needed,
                                           pestle_module_t** out_module) {
   *out_module = NULL;
   char name[64];
@@ -208,6 +209,7 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .source = source,
       .model = &source->model,
       .control = control,
+      .needed = out_needed,
       .opset = pestle_onnx_opset(&source->model, pestle_str("")),
       .fold_budget = (size_t)128 << 20,
       .fold_work = (size_t)512 << 20,
@@ -228,7 +230,8 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
 // --- Symbolic modules ---
 
 static pestle_status_t specialize(void* self, const pestle_type_t* types,
-                                  size_t count, pestle_module_t** out_module) {
+                                  const pestle_elements_t* values, size_t count,
+                                  pestle_module_t** out_module) {
   kept_t* kept = self;
   *out_module = NULL;
   PESTLE_TRY(pestle_onnx_check_types(kept->source, types, count));
@@ -237,13 +240,37 @@ static pestle_status_t specialize(void* self, const pestle_type_t* types,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "argument %zu still has a dimension without extent", i);
   }
-  return pestle_onnx_import_static(kept->source, types, count, NULL,
+  return pestle_onnx_import_values(kept->source, types, values, count, NULL,
                                    out_module);
+}
+
+// What is more than elements can be given for is no list of extents or axes.
+static bool may_be_value(const pestle_type_t* type) {
+  return !pestle_type_is_static(type) ||
+         pestle_type_count(type) <= PESTLE_VALUE_ARGUMENT_MAX;
+}
+
+static pestle_status_t note_values(pestle_onnx_source_t* source,
+                                   pestle_arena_t* arena,
+                                   const pestle_type_t* types, size_t count,
+                                   const bool* needed,
+                                   pestle_module_t* module) {
+  bool* flags = pestle_arena_alloc_zero(arena, count + 1, sizeof(bool));
+  uint32_t* indices = PESTLE_ARENA_ARRAY(arena, uint32_t, count + 1);
+  if (!flags || !indices) return PESTLE_OOM();
+  PESTLE_TRY(pestle_onnx_expect_values(source, flags, count));
+  size_t found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    bool expected = flags[i] && may_be_value(&types[i]);
+    if (expected || (needed && needed[i])) indices[found++] = (uint32_t)i;
+  }
+  return pestle_module_set_value_arguments(module, indices, found);
 }
 
 static pestle_status_t make_symbolic(pestle_onnx_source_t* source,
                                      pestle_arena_t* arena,
                                      const pestle_type_t* types, size_t count,
+                                     const bool* needed,
                                      pestle_module_t* module) {
   kept_t* kept;
   PESTLE_TRY(keep(source, module, &kept));
@@ -253,13 +280,14 @@ static pestle_status_t make_symbolic(pestle_onnx_source_t* source,
   PESTLE_TRY(pestle_onnx_check_ops(&probe));
   module->specialize = specialize;
   module->specialize_self = kept;
+  PESTLE_TRY(note_values(source, arena, types, count, needed, module));
   pestle_function_t* function;
   return add_function(source, module, arena, types, count, &function);
 }
 
 pestle_status_t pestle_onnx_import_symbolic(pestle_onnx_source_t* source,
                                             const pestle_type_t* types,
-                                            size_t count,
+                                            size_t count, const bool* needed,
                                             pestle_module_t** out_module) {
   *out_module = NULL;
   pestle_module_t* module;
@@ -268,7 +296,8 @@ pestle_status_t pestle_onnx_import_symbolic(pestle_onnx_source_t* source,
   PESTLE_TRY(pestle_module_create(source->context, name, &module));
   pestle_arena_t arena;
   pestle_arena_init(pestle_context_allocator(source->context), &arena);
-  pestle_status_t status = make_symbolic(source, &arena, types, count, module);
+  pestle_status_t status =
+      make_symbolic(source, &arena, types, count, needed, module);
   pestle_arena_deinit(&arena);
   if (status) {
     pestle_module_release(module);

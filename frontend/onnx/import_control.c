@@ -75,11 +75,12 @@ static bool same_types(pestle_onnx_call_t* call, pestle_value_t** a,
                        pestle_value_t** b) {
   for (size_t i = 0; i < call->output_count; ++i) {
     if (pestle_type_equal(a[i]->type, b[i]->type)) continue;
+    pestle_onnx_need(call, call->inputs[0]);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "its condition is not known while importing and its "
-                     "branches give output %zu different shapes; fix the input "
-                     "that it depends on with --const NAME=VALUE",
-                     i);
+                     "its branches give output %zu different shapes, and its "
+                     "condition is neither known while importing nor follows "
+                     "from inputs of the model that have at most %d elements",
+                     i, PESTLE_VALUE_ARGUMENT_MAX);
     return false;
   }
   return true;

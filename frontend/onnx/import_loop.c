@@ -216,6 +216,7 @@ static bool trip_follows(pestle_onnx_call_t* call,
   const pestle_elements_t* known =
       goes_on ? pestle_value_constant(goes_on) : NULL;
   if (goes_on && !known) {
+    pestle_onnx_need(call, goes_on);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "its trips have to be written out, and whether it goes on "
                      "is not known while importing");
@@ -419,10 +420,11 @@ void pestle_onnx_import_loop(pestle_onnx_call_t* call) {
   } else if (known_trips(&r, limit, condition)) {
     run_known(&r, values);
   } else if (r.outs || !r.keeps_types) {
+    pestle_onnx_need(call, limit);
+    pestle_onnx_need(call, condition);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "how many trips it makes is not known while importing, "
-                     "and %s; if an input of the model decides it, fix that "
-                     "with --const NAME=VALUE",
+                     "and %s",
                      r.outs ? "its scan outputs have a row for each"
                             : "its body changes the types of what it carries");
   } else {

@@ -314,6 +314,7 @@ static bool read_numbers(pestle_onnx_call_t* call, size_t index,
   pestle_value_t* value = pestle_onnx_input(call, index);
   const pestle_elements_t* known = value ? pestle_value_constant(value) : NULL;
   if (!known || pestle_type_count(&known->type) != (int64_t)wanted) {
+    if (!known) pestle_onnx_need(call, value);
     pestle_onnx_fail(
         call, known ? PESTLE_STATUS_MALFORMED : PESTLE_STATUS_UNSUPPORTED,
         "its %s must be known while importing and hold %zu "

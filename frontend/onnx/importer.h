@@ -28,6 +28,8 @@ typedef struct pestle_onnx_import_t {
   pestle_module_t* module;
   pestle_onnx_files_t* files;  // the module's
   int64_t opset;               // of ai.onnx
+  // The arguments whose elements the import could not do without, or NULL.
+  bool* needed;
   // What folding may still add to memory, and read and write, in bytes.
   size_t fold_budget, fold_work;
   // How many nodes the bodies of loops may still be copied to.
@@ -69,6 +71,7 @@ typedef struct pestle_onnx_op_t {
   const char* domain;
   int16_t since, until;                         // opsets, both included
   uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
+  uint8_t known;  // bit i: the elements of input i must be known
   pestle_onnx_fn_t fn;
 } pestle_onnx_op_t;
 
@@ -150,6 +153,9 @@ int64_t pestle_onnx_axis(pestle_onnx_call_t* call, int64_t axis, int64_t rank);
 // |what| names it in the error. Empty on error.
 pestle_i64s_t pestle_onnx_input_ints(pestle_onnx_call_t* call, size_t index,
                                      const char* what);
+// Notes that the import fails because the elements of |value| (may be NULL) are
+// not known: those of the arguments that it is computed from would do.
+void pestle_onnx_need(pestle_onnx_call_t* call, const pestle_value_t* value);
 // The one number that input |index| holds, or |missing|.
 double pestle_onnx_input_float(pestle_onnx_call_t* call, size_t index,
                                const char* what, double missing);

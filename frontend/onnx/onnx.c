@@ -28,10 +28,17 @@ static pestle_status_t make_module(pestle_onnx_source_t* source,
   PESTLE_TRY(pestle_onnx_argument_types(source, options, types, &count));
   for (size_t i = 0; i < count; ++i) {
     if (pestle_type_is_static(&types[i])) continue;
-    return pestle_onnx_import_symbolic(source, types, count, out_module);
+    return pestle_onnx_import_symbolic(source, types, count, NULL, out_module);
   }
-  return pestle_onnx_import_static(
-      source, types, count, options ? options->control : NULL, out_module);
+  bool* needed =
+      pestle_arena_alloc_zero(&source->arena, count + 1, sizeof(bool));
+  if (!needed) return PESTLE_OOM();
+  pestle_status_t status = pestle_onnx_import_static(
+      source, types, count, options ? options->control : NULL, needed,
+      out_module);
+  if (!pestle_onnx_asks_for_values(status, types, needed, count)) return status;
+  pestle_status_release(status);
+  return pestle_onnx_import_symbolic(source, types, count, needed, out_module);
 }
 
 pestle_status_t pestle_import_check_options(

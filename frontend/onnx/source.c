@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "frontend/onnx/tensor.h"
+#include "ir/graph.h"
 
 pestle_status_t pestle_onnx_source_create(pestle_context_t* context,
                                           const char* file, const char* folder,
@@ -38,9 +39,11 @@ void pestle_onnx_source_release(void* self) {
   if (!source) return;
   if (__atomic_sub_fetch(&source->refs, 1, __ATOMIC_ACQ_REL)) return;
   pestle_context_t* context = source->context;
+  pestle_onnx_source_t* parent = source->parent;
   pestle_file_unmap(&source->mapping);
   pestle_arena_deinit(&source->arena);
   pestle_dealloc(pestle_context_allocator(context), source, sizeof(*source));
+  pestle_onnx_source_release(parent);
   pestle_context_release(context);
 }
 
@@ -56,51 +59,20 @@ static const pestle_onnx_value_info_t* find_input(
   return NULL;
 }
 
-// Copies a strided view to row-major order.
-static void copy_view(const pestle_tensor_t* view, size_t size, int64_t count,
-                      char* out) {
-  int64_t index[PESTLE_MAX_RANK] = {0};
-  const char* base = (const char*)view->data + view->byte_offset;
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t offset = 0, stride = 1;
-    for (int32_t axis = view->ndim - 1; axis >= 0; --axis) {
-      offset += index[axis] * (view->strides ? view->strides[axis] : stride);
-      stride *= view->shape[axis];
-    }
-    memcpy(out + (size_t)i * size, base + offset * (int64_t)size, size);
-    for (int32_t axis = view->ndim - 1; axis >= 0; --axis) {
-      if (++index[axis] < view->shape[axis]) break;
-      index[axis] = 0;
-    }
-  }
-}
-
 static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
                                  const pestle_tensor_t* view,
                                  pestle_elements_t* out) {
-  pestle_dtype_t dtype =
-      view ? pestle_dtype_from_dlpack(view->dtype) : PESTLE_NONE;
-  int64_t count;
-  size_t size;
-  if (dtype == PESTLE_NONE || view->ndim < 0 || view->ndim > PESTLE_MAX_RANK ||
-      !view->data || (view->ndim && !view->shape) ||
-      view->device.device_type != PESTLE_DEVICE_CPU ||
-      !pestle_checked_count(view->shape, (size_t)view->ndim, &count) ||
-      !pestle_checked_mul((size_t)count, pestle_dtype_size(dtype), &size)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "the constant for input '%s' is not a host tensor that "
-                        "can be read",
-                        name);
+  pestle_status_t status =
+      view ? pestle_elements_copy_view(arena, view, out)
+           : PESTLE_ERROR(INVALID_ARGUMENT, "there is none");
+  if (pestle_status_code(status) != PESTLE_STATUS_INVALID_ARGUMENT) {
+    return status;
   }
-  char* data =
-      pestle_arena_alloc(arena, size ? size : 1, PESTLE_BUFFER_ALIGNMENT);
-  if (!data) return PESTLE_OOM();
-  copy_view(view, pestle_dtype_size(dtype), count, data);
-  *out = (pestle_elements_t){
-      .type = {.dtype = dtype, .rank = view->ndim}, .data = data, .size = size};
-  for (int32_t i = 0; i < view->ndim; ++i)
-    out->type.dims[i] = view->shape[i];
-  return NULL;
+  pestle_status_release(status);
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "the constant for input '%s' is not a host tensor that "
+                      "can be read",
+                      name);
 }
 
 // A lone number stands for every element of the input, so that the command line
@@ -227,4 +199,50 @@ pestle_status_t pestle_onnx_source_bind(
     source->bound_count = i + 1;
   }
   return NULL;
+}
+
+static pestle_status_t copy_bound(pestle_arena_t* arena,
+                                  const pestle_onnx_bound_t* from,
+                                  pestle_onnx_bound_t* out) {
+  *out = *from;
+  out->elements.data = pestle_arena_copy(
+      arena, from->elements.data, from->elements.size, PESTLE_BUFFER_ALIGNMENT);
+  return out->elements.data || !from->elements.size ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t add_bound(pestle_onnx_source_t* source,
+                                 const pestle_onnx_bound_t* more,
+                                 size_t count) {
+  const pestle_onnx_source_t* parent = source->parent;
+  source->bound = PESTLE_ARENA_ARRAY(&source->arena, pestle_onnx_bound_t,
+                                     parent->bound_count + count + 1);
+  if (!source->bound) return PESTLE_OOM();
+  for (size_t i = 0; i < parent->bound_count; ++i)
+    source->bound[source->bound_count++] = parent->bound[i];
+  for (size_t i = 0; i < count; ++i) {
+    PESTLE_TRY(copy_bound(&source->arena, &more[i],
+                          &source->bound[source->bound_count]));
+    ++source->bound_count;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_onnx_source_extend(pestle_onnx_source_t* parent,
+                                          const pestle_onnx_bound_t* more,
+                                          size_t count,
+                                          pestle_onnx_source_t** out_source) {
+  PESTLE_TRY(pestle_onnx_source_create(parent->context, parent->file,
+                                       parent->folder, out_source));
+  pestle_onnx_source_t* source = *out_source;
+  pestle_onnx_source_retain(parent);
+  source->parent = parent;
+  source->data = parent->data;
+  source->size = parent->size;
+  source->model = parent->model;
+  pestle_status_t status = add_bound(source, more, count);
+  if (status) {
+    pestle_onnx_source_release(source);
+    *out_source = NULL;
+  }
+  return status;
 }

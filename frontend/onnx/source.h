@@ -19,6 +19,8 @@ typedef struct pestle_onnx_bound_t {
 typedef struct pestle_onnx_source_t {
   uint32_t refs;  // atomic
   pestle_context_t* context;
+  // Of one with more constants: what it shares the model with, else NULL.
+  struct pestle_onnx_source_t* parent;
   pestle_arena_t arena;  // the model, the copies of names and bindings
   pestle_mapping_t mapping;
   const char* file;    // for locations and messages
@@ -40,6 +42,12 @@ void pestle_onnx_source_release(void* self);
 // Copies the --const bindings of |options|, checked against the model.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(
     pestle_onnx_source_t* source, const pestle_import_options_t* options);
+
+// |parent|, which it keeps alive, with |count| constants more, whose elements
+// are copied.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_source_extend(
+    pestle_onnx_source_t* parent, const pestle_onnx_bound_t* more, size_t count,
+    pestle_onnx_source_t** out_source);
 
 // Checks struct_size and that what is counted is there. NULL is fine.
 PESTLE_NODISCARD pestle_status_t
@@ -72,14 +80,33 @@ pestle_onnx_check_types(const pestle_onnx_source_t* source,
 
 // --- The import (import.c) ---
 
-// Makes the module for argument types without dynamic dims.
+// Makes the module for argument types without dynamic dims. |out_needed| (NULL:
+// nobody asks) has a place for each: true where the import failed since it
+// could not do without that argument's elements.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_import_static(
     pestle_onnx_source_t* source, const pestle_type_t* types, size_t count,
+    const pestle_control_t* control, bool* out_needed,
+    pestle_module_t** out_module);
+// The same with those of |values| (NULL, or an entry an argument, without data
+// where nothing is known) as constants that the import cannot do without.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_import_values(
+    pestle_onnx_source_t* source, const pestle_type_t* types,
+    const pestle_elements_t* values, size_t count,
     const pestle_control_t* control, pestle_module_t** out_module);
 // Makes a module without a body that imports itself when it is specialised.
+// |needed| as above, or NULL: what the ops and names of the model let expect.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_import_symbolic(
     pestle_onnx_source_t* source, const pestle_type_t* types, size_t count,
-    pestle_module_t** out_module);
+    const bool* needed, pestle_module_t** out_module);
+// Whether it is the elements of arguments that |status|, of an import that left
+// |needed|, asks for, and all of them short enough to be given.
+bool pestle_onnx_asks_for_values(pestle_status_t status,
+                                 const pestle_type_t* types, const bool* needed,
+                                 size_t count);
+// Adds to |needed| the arguments that inputs which an op must know
+// (onnx_ops.def) are computed from by name.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_expect_values(
+    const pestle_onnx_source_t* source, bool* needed, size_t count);
 // CANCELLED or DEADLINE_EXCEEDED when |control| (may be NULL) says so; reports
 // progress.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_check_control(

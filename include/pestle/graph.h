@@ -18,6 +18,7 @@
 #include "pestle/context.h"
 #include "pestle/op.h"
 #include "pestle/status.h"
+#include "pestle/tensor.h"
 #include "pestle/types.h"
 
 PESTLE_EXTERN_C_BEGIN
@@ -109,6 +110,53 @@ pestle_module_verify(const pestle_module_t* module);
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_module_specialize(pestle_module_t* module, const pestle_type_t* types,
                          size_t count, pestle_module_t** out_module);
+
+// --- Arguments whose values decide shapes ---
+//
+// An ONNX model may take shapes, axes, pads, a k or scales as inputs. The shapes
+// of its tensors then follow from the values of those inputs, and code is made
+// for one set of values at a time:
+//
+//   pestle_import_onnx_file(context, path, NULL, &model);      // once
+//   if (pestle_module_value_argument_count(model)) {
+//     pestle_module_specialize_values(model, inputs, count, &module);
+//     pestle_compile(context, module, NULL, NULL, &plan);      // or a cache hit
+//   }
+//
+// What is specialised has the values as constants and no longer as arguments.
+// They are part of its signature, and so of the key of the plan cache: values
+// that were seen before cost an import and a look into the cache.
+
+// The most elements of an argument whose value is specialised on. Each value is
+// a plan of its own, with the value in its key: what has more elements than any
+// list of axes, extents or scales is data.
+#define PESTLE_VALUE_ARGUMENT_MAX 1024
+
+// How many arguments of the entry pestle_module_specialize_values() must be
+// given the values of. Where dimensions are not known either, it is how many
+// seem to decide shapes; then it may turn out that a value more or less is
+// needed. 0 for a module that has its body. Any thread.
+PESTLE_API size_t
+pestle_module_value_argument_count(const pestle_module_t* module);
+// Which argument the |index|-th of them is, ascending; SIZE_MAX past the last.
+// Any thread.
+PESTLE_API size_t pestle_module_value_argument(const pestle_module_t* module,
+                                               size_t index);
+
+// pestle_module_specialize() for these inputs: a view for each argument of the
+// entry, whose shape and dtype are the argument's, and whose elements, if |data|
+// is not NULL and there are at most PESTLE_VALUE_ARGUMENT_MAX, may be used where
+// the model needs them. Those that were needed are no arguments of
+// |*out_module|; the others keep their names and order. Views are borrowed
+// during the call, their elements copied. A module that is not made by an import
+// of ONNX is specialised by the shapes alone. |module| stays as it is and may be
+// used from any threads. INVALID_ARGUMENT: a shape or dtype does not fit, a view
+// that is needed is not readable on the host, or values are needed that were
+// not given, all of which are named; UNSUPPORTED: an argument that is needed
+// has more elements; else what an import fails with.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_module_specialize_values(
+    pestle_module_t* module, const pestle_tensor_t* inputs, size_t count,
+    pestle_module_t** out_module);
 
 // --- Text and binary forms ---
 

@@ -47,7 +47,9 @@ typedef struct pestle_import_options_t {
 // the module lives: large initializers are not copied. Inputs whose dims are
 // not all fixed make a symbolic module: its argument types have dynamic dims,
 // it has no body yet, and pestle_module_specialize() (or running it) makes the
-// static one. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
+// static one. So does a model whose shapes follow from the values of inputs:
+// pestle_module_specialize_values() takes those, unless |options| has them as
+// constants. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
 // the model, or |path| is no regular file; NOT_FOUND: no such file, or a binding
 // names nothing that the model has (what there is, is listed); MALFORMED: damaged or illegal, with
 // the node; UNSUPPORTED: every unsupported op at once, with its nodes.

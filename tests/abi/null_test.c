@@ -711,6 +711,23 @@ static void call_module_specialize(things_t* t) {
   BAD(pestle_module_specialize(t->module, NULL, 1, &module));
   BAD(pestle_module_specialize(t->module, &f32x4, 1, NULL));
 }
+static void call_module_specialize_values(things_t* t) {
+  pestle_module_t* module;
+  pestle_tensor_t none = {0};
+  BAD(pestle_module_specialize_values(NULL, &none, 1, &module));
+  assert_null(module);
+  BAD(pestle_module_specialize_values(t->module, NULL, 1, &module));
+  BAD(pestle_module_specialize_values(t->module, &none, 1, &module));
+  BAD(pestle_module_specialize_values(t->module, &none, 1, NULL));
+}
+static void call_module_value_argument_count(things_t* t) {
+  (void)t;
+  assert_int_equal(pestle_module_value_argument_count(NULL), 0);
+}
+static void call_module_value_argument(things_t* t) {
+  assert_true(pestle_module_value_argument(NULL, 0) == SIZE_MAX);
+  assert_true(pestle_module_value_argument(t->module, 0) == SIZE_MAX);
+}
 static void call_module_print(things_t* t) {
   char* out;
   size_t size;
@@ -923,7 +940,9 @@ static const row_t rows[] = {
     ROW(module_retain) ROW(module_release) ROW(module_add_function)
     ROW(module_entry) ROW(function_argument_count) ROW(function_argument)
     ROW(function_argument_name) ROW(value_type) ROW(module_verify)
-    ROW(module_specialize) ROW(module_print) ROW(module_parse)
+    ROW(module_specialize) ROW(module_specialize_values)
+    ROW(module_value_argument_count) ROW(module_value_argument)
+    ROW(module_print) ROW(module_parse)
     ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
     ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file)
     ROW(import_onnx_file) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)

@@ -1389,10 +1389,49 @@ class Models(Case):
         """':numbers' takes short lists of any dtype and leaves tensors alone."""
         self.save([("Resize", ["x", "", "s"], ["y"], "r")], [1, 2], [("s", [2])])
         run = ["run", "m.onnx", "--input", "x=1x2xf32=3", "--input", "s=2xf32=2"]
-        done = self.run_pestle(*run, "--const", ":integers")
-        self.assertIn("must be known while importing", done.stderr)
-        text = self.succeed(*run, "--const", ":numbers")
-        self.assertIn("f32 of 2x4", text)
+        for kind in (":integers", ":numbers"):
+            text = self.succeed(*run, "--const", kind)
+            self.assertIn("f32 of 2x4", text)
+
+    def test_values_that_decide_shapes(self):
+        """Inputs that shapes follow from: 'run' has them at hand, by name or by
+        number, and others must be given them."""
+        from onnx import TensorProto
+
+        h = self.helper
+        inputs = [h.make_tensor_value_info("k", TensorProto.INT64, [1]),
+                  h.make_tensor_value_info("x", TensorProto.FLOAT, ["n"]),
+                  h.make_tensor_value_info("to", TensorProto.INT64, [2])]  # fmt: skip
+        y = h.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        nodes = [h.make_node("Tile", ["x", "k"], ["t"]),
+                 h.make_node("Reshape", ["t", "to"], ["y"])]  # fmt: skip
+        model = h.make_model(h.make_graph(nodes, "g", inputs, [y]),
+                             opset_imports=[h.make_opsetid("", 18)],
+                             ir_version=9)  # fmt: skip
+        self.write("m.onnx", model.SerializeToString())
+        x, to = "2xf32=1.5", "2xi64=2"
+        for given in (["k=1xi64=2", f"x={x}", f"to={to}"],
+                      ["0=1xi64=2", f"1={x}", f"2={to}"],
+                      [f"to={to}", f"1={x}", "k=1xi64=2"]):  # fmt: skip
+            options = [o for text in given for o in ("--input", text)]
+            text = self.succeed("run", "m.onnx", *options)
+            self.assertIn("f32 of 2x2", text)
+            self.assertIn("[1.5, 1.5, 1.5, 1.5]", text)
+            text = self.succeed("diff", "m.onnx", "ref", "ref", *options)
+            self.assertIn("agree", text)
+        options[-1] = "k=1xi64=3"
+        self.fail_with(4, "6 elements", "run", "m.onnx", *options)
+        options[-1] = "k=1xi64=2"
+        self.fail_with(2, "given twice for 'x'", "run", "m.onnx", *options,
+                       "--input", f"x={x}")  # fmt: skip
+        need = r"'k' \(tensor<1xi64>\), 'to' \(tensor<2xi64>\); give.*--const"
+        for verb in (["compile", "-o", "a.plan"], ["dump"], ["explain"],
+                     ["opt"], ["run", "--input", f"x={x}"]):  # fmt: skip
+            self.fail_with(4, need, verb[0], "m.onnx", *verb[1:], "--shape",
+                           "x=2")  # fmt: skip
+        const = ["--const", "k=2", "--const", "to=2"]
+        self.succeed("compile", "m.onnx", "--shape", "x=2", *const, "-o",
+                     "a.plan")  # fmt: skip
 
     def test_constant_number_is_of_the_input(self):
         """A lone number has the dtype and the shape of the input."""

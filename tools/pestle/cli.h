@@ -184,14 +184,24 @@ typedef struct cli_inputs_t {
   cli_arrays_t arrays;
   PESTLE_VEC(cli_lazy_t) lazy;
   PESTLE_VEC(const char*) output_files;  // of io.txt, by index; may be NULL
+  // The model's inputs before some were specialised on, in the arena; none when
+  // none was.
+  const char** names;
+  size_t name_count;
 } cli_inputs_t;
 
 PESTLE_NODISCARD pestle_status_t cli_inputs_read(cli_t* cli,
                                                  cli_inputs_t* out_inputs);
 void cli_inputs_deinit(cli_inputs_t* inputs);
+// Which of the model's inputs, as numbers on the command line count them, input
+// |index| of the executable, called |name|, is.
+size_t cli_inputs_number(const cli_inputs_t* inputs, size_t index,
+                         const char* name);
 // The given array for input |index| called |name| (may be NULL), or NULL.
 cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name);
+// Whether an input that cli_inputs_find() does not find can be made.
+bool cli_inputs_has(const cli_inputs_t* inputs, size_t index, const char* name);
 // The array for an input of a known type: found, or made from a lazy value.
 PESTLE_NODISCARD pestle_status_t cli_inputs_bind(cli_inputs_t* inputs,
                                                  size_t index,

@@ -219,6 +219,8 @@ pestle_status_t cli_inputs_read(cli_t* cli, cli_inputs_t* out_inputs) {
   pestle_vec_init(&out_inputs->arrays, a);
   pestle_vec_init(&out_inputs->lazy, a);
   pestle_vec_init(&out_inputs->output_files, a);
+  out_inputs->names = NULL;
+  out_inputs->name_count = 0;
   return read_all(cli, out_inputs);
 }
 
@@ -240,8 +242,17 @@ static bool is_number(const char* name, size_t index) {
          number == (int64_t)index;
 }
 
+size_t cli_inputs_number(const cli_inputs_t* inputs, size_t index,
+                         const char* name) {
+  for (size_t i = 0; name && i < inputs->name_count; ++i) {
+    if (!strcmp(inputs->names[i], name)) return i;
+  }
+  return index;
+}
+
 cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
                              const char* name) {
+  index = cli_inputs_number(inputs, index, name);
   for (size_t i = 0; name && name[0] && i < inputs->arrays.size; ++i) {
     cli_array_t* a = &inputs->arrays.data[i];
     bool is_other = a->is_made && a->index != (int64_t)index;
@@ -268,6 +279,7 @@ static pestle_status_t missing(size_t index, const pestle_io_info_t* info) {
 
 static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
                                    const char* name) {
+  index = cli_inputs_number(inputs, index, name);
   // A name goes before a number: "0" may be what another input is called.
   for (size_t i = 0; i < inputs->lazy.size; ++i) {
     if (!strcmp(inputs->lazy.data[i].name, name)) return &inputs->lazy.data[i];
@@ -278,6 +290,11 @@ static const cli_lazy_t* find_lazy(const cli_inputs_t* inputs, size_t index,
     }
   }
   return NULL;
+}
+
+bool cli_inputs_has(const cli_inputs_t* inputs, size_t index,
+                    const char* name) {
+  return find_lazy(inputs, index, name) != NULL;
 }
 
 pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
@@ -295,7 +312,7 @@ pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
   PESTLE_TRY(cli_array_init(info->dtype, info->rank, info->dims, &array));
   PESTLE_TRY(push_array(inputs, &array));
   *out_array = &pestle_vec_last(&inputs->arrays);
-  (*out_array)->index = (int64_t)index;
+  (*out_array)->index = (int64_t)cli_inputs_number(inputs, index, info->name);
   (*out_array)->is_made = true;
   PESTLE_TRY(cli_array_set_name(*out_array, pestle_str(info->name)));
   return cli_fill(*out_array, lazy->value);

@@ -202,12 +202,17 @@ static bool is_bound(const bindings_t* b, const char* name) {
   return is_const_bound(b, name);
 }
 
-// The shapes of named inputs: an ONNX model need not even say their ranks.
+// The shapes of named inputs: an ONNX model need not even say their ranks. What
+// is given by number finds its input once that is imported.
 static pestle_status_t add_inputs(cli_t* cli, const cli_inputs_t* inputs,
                                   bindings_t* b) {
   for (size_t i = 0; i < inputs->arrays.size; ++i) {
     const cli_array_t* a = &inputs->arrays.data[i];
-    if (!a->name || is_bound(b, a->name)) continue;
+    int64_t number;
+    if (!a->name || is_bound(b, a->name) ||
+        pestle_str_parse_i64(pestle_str(a->name), &number)) {
+      continue;
+    }
     PESTLE_TRY(push_shape(cli, a->name, a->rank, a->dims, b));
   }
   return NULL;
@@ -276,12 +281,76 @@ static pestle_status_t check_static(const cli_t* cli, pestle_function_t* f,
   return status;
 }
 
+// The value of argument |i|, if it is given, for a model whose shapes may follow
+// from it.
+static pestle_status_t known_value(pestle_function_t* f, size_t i,
+                                   const pestle_type_t* type, bool is_wanted,
+                                   cli_inputs_t* inputs,
+                                   pestle_tensor_t* out_view) {
+  char unnamed[32];
+  const char* name = input_name(f, i, unnamed);
+  cli_array_t* given = inputs ? cli_inputs_find(inputs, i, name) : NULL;
+  pestle_io_info_t info = {name, type->dtype, type->rank, type->dims, false};
+  if (inputs && !given && is_wanted && cli_inputs_has(inputs, i, name)) {
+    PESTLE_TRY(cli_inputs_bind(inputs, i, &info, &given));
+  }
+  *out_view = (pestle_tensor_t){.ndim = type->rank,
+                                .dtype = pestle_dtype_to_dlpack(type->dtype),
+                                .shape = (int64_t*)type->dims};
+  if (!given) return NULL;
+  cli_array_retype(given, type->dtype);
+  *out_view = cli_array_view(given);
+  return NULL;
+}
+
+static bool is_value_argument(const pestle_module_t* module, size_t index) {
+  for (size_t i = 0; i < pestle_module_value_argument_count(module); ++i) {
+    if (pestle_module_value_argument(module, i) == index) return true;
+  }
+  return false;
+}
+
+// Numbers of the command line go on counting all inputs of the model.
+static pestle_status_t keep_names(cli_t* cli, pestle_function_t* f,
+                                  cli_inputs_t* inputs, size_t count) {
+  inputs->names = PESTLE_ARENA_ARRAY(&cli->arena, const char*, count + 1);
+  if (!inputs->names) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    char unnamed[32];
+    inputs->names[i] = cli_copy(cli, pestle_str(input_name(f, i, unnamed)));
+    if (!inputs->names[i]) return PESTLE_OOM();
+  }
+  inputs->name_count = count;
+  return NULL;
+}
+
+static pestle_status_t specialize_as(cli_t* cli, cli_inputs_t* inputs,
+                                     const pestle_type_t* types, size_t count,
+                                     pestle_module_t* module,
+                                     pestle_module_t** out_module) {
+  pestle_function_t* f = pestle_module_entry(module);
+  pestle_tensor_t* views =
+      PESTLE_ARENA_ARRAY(&cli->arena, pestle_tensor_t, count + 1);
+  if (!views) return PESTLE_OOM();
+  // Making one array may move the others.
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < count; ++i) {
+      PESTLE_TRY(known_value(f, i, &types[i], is_value_argument(module, i),
+                             inputs, &views[i]));
+    }
+  }
+  PESTLE_TRY(pestle_module_specialize_values(module, views, count, out_module));
+  pestle_function_t* made = pestle_module_entry(*out_module);
+  if (!inputs || pestle_function_argument_count(made) == count) return NULL;
+  return keep_names(cli, f, inputs, count);
+}
+
 static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
                                   pestle_module_t** module) {
   pestle_function_t* f = pestle_module_entry(*module);
   if (!f) return PESTLE_ERROR(MALFORMED, "the model has no function to run");
   size_t count = pestle_function_argument_count(f);
-  bool was_static = true;
+  bool was_static = !pestle_module_value_argument_count(*module);
   pestle_type_t* types =
       PESTLE_ARENA_ARRAY(&cli->arena, pestle_type_t, count + 1);
   if (!types) return PESTLE_OOM();
@@ -295,8 +364,13 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
     PESTLE_TRY(known_type(f, i, inputs, &types[i]));
   }
   PESTLE_TRY(check_static(cli, f, types, count));
-  pestle_module_t* out;
-  PESTLE_TRY(pestle_module_specialize(*module, types, count, &out));
+  pestle_module_t* out = NULL;
+  pestle_status_t status =
+      specialize_as(cli, inputs, types, count, *module, &out);
+  if (status) {
+    pestle_module_release(out);
+    return status;
+  }
   pestle_module_release(*module);
   *module = out;
   return NULL;

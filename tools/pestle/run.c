@@ -52,11 +52,14 @@ static pestle_status_t create(run_t* run, const char* path) {
 // folder may be more than it needs (--const makes an input a constant).
 static pestle_status_t check_names(const run_t* run, const char* name) {
   size_t count = pestle_executable_input_count(run->executable);
+  size_t known = run->inputs.name_count;
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_allocator_system(), &names);
   int64_t number;
   bool is_found = pestle_str_parse_i64(pestle_str(name), &number) &&
-                  number >= 0 && (size_t)number < count;
+                  number >= 0 && (size_t)number < (known ? known : count);
+  for (size_t i = 0; i < known; ++i)
+    is_found = is_found || !strcmp(run->inputs.names[i], name);
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(run->executable, i);
     is_found = is_found || !strcmp(info.name, name);
@@ -94,7 +97,9 @@ static pestle_status_t check_same(const run_t* run, size_t index) {
     if (pestle_str_equal_c(name, info.name)) {
       by_name = run->cli->list[CLI_INPUT].data[i];
     } else if (pestle_str_parse_i64(name, &number) &&
-               number == (int64_t)index && !is_name(run, name)) {
+               number ==
+                   (int64_t)cli_inputs_number(&run->inputs, index, info.name) &&
+               !is_name(run, name)) {
       by_number = run->cli->list[CLI_INPUT].data[i];
     }
   }

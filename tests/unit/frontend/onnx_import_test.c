@@ -284,7 +284,11 @@ static void makes_inputs_constant(void** state) {
   pb_t model = onnx_model(13, &g);
   onnx_test_t t;
   onnx_begin(&t);
-  assert_error(onnx_import(&t, &model), UNSUPPORTED, "--const NAME=VALUE");
+  assert_ok(onnx_import(&t, &model));
+  assert_int_equal(pestle_module_value_argument_count(t.module), 1);
+  assert_int_equal(pestle_module_value_argument(t.module, 0), 1);
+  pestle_module_release(t.module);
+  t.module = NULL;
   int64_t six = 6, extent = 1, count = 1;
   pestle_tensor_t value = {.data = &six,
                            .device = {PESTLE_DEVICE_CPU, 0},
@@ -300,6 +304,191 @@ static void makes_inputs_constant(void** state) {
   assert_int_equal(count, 1);
   onnx_end(&t);
   pb_free(&model);
+}
+
+// --- Values that decide shapes ---
+
+static pestle_tensor_t host_view(void* data, pestle_dtype_t dtype, int32_t rank,
+                                 int64_t* dims) {
+  return (pestle_tensor_t){.data = data,
+                           .device = {PESTLE_DEVICE_CPU, 0},
+                           .ndim = rank,
+                           .dtype = pestle_dtype_to_dlpack(dtype),
+                           .shape = dims};
+}
+
+// y = reshape(pad(x, [before, after]), shape), |before| being what node "n"
+// computes from "p", and z = x + q, for whose sake q stays an argument.
+static pb_t value_model(const char* x_dims) {
+  pb_t g = {0}, axis = {0};
+  onnx_input(&g, "p", ONNX_INT64, "1");
+  onnx_input(&g, "x", ONNX_FLOAT, x_dims);
+  onnx_input(&g, "q", ONNX_FLOAT, "1");
+  onnx_input(&g, "shape", ONNX_INT64, "2");
+  onnx_node(&g, "Neg", "n", "p", "minus", NULL);
+  onnx_node(&g, "Abs", "a", "minus", "before", NULL);
+  onnx_attr_int(&axis, "axis", 0);
+  onnx_node(&g, "Concat", "c", "before,p", "pads", &axis);
+  onnx_node(&g, "Pad", "pad", "x,pads", "padded", NULL);
+  onnx_node(&g, "Reshape", "r", "padded,shape", "y", NULL);
+  onnx_node(&g, "Add", "add", "x,q", "z", NULL);
+  onnx_output(&g, "y");
+  onnx_output(&g, "z");
+  return onnx_model(13, &g);
+}
+
+static void specialises_by_value(void** state) {
+  (void)state;
+  pb_t model = value_model("n");
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  pb_free(&model);
+  assert_int_equal(pestle_module_value_argument_count(t.module), 2);
+  assert_int_equal(pestle_module_value_argument(t.module, 0), 0);
+  assert_int_equal(pestle_module_value_argument(t.module, 1), 3);
+  assert_true(pestle_module_value_argument(t.module, 2) == SIZE_MAX);
+  int64_t p = 1, shape[2] = {2, 3}, one = 1, pair = 2, four = 4;
+  float x[4] = {1, 2, 3, 4}, q = 10, y[6], z[4];
+  pestle_tensor_t inputs[4] = {host_view(&p, PESTLE_I64, 1, &one),
+                               host_view(x, PESTLE_F32, 1, &four),
+                               host_view(&q, PESTLE_F32, 1, &one),
+                               host_view(shape, PESTLE_I64, 1, &pair)};
+  pestle_module_t *made, *other;
+  assert_ok(pestle_module_specialize_values(t.module, inputs, 4, &made));
+  pestle_function_t* f = pestle_module_entry(made);
+  assert_int_equal(pestle_module_value_argument_count(made), 0);
+  assert_int_equal(pestle_function_argument_count(f), 2);
+  assert_string_equal(pestle_function_argument_name(f, 0), "x");
+  assert_string_equal(pestle_function_argument_name(f, 1), "q");
+  assert_ok(pestle_ref_evaluate_function(pestle_test_allocator(&t.memory), f,
+                                         (const void*[]){x, &q},
+                                         (void*[]){y, z}));
+  for (int i = 0; i < 6; ++i)
+    assert_true(y[i] == (i >= 1 && i < 5 ? (float)i : 0));
+  for (int i = 0; i < 4; ++i)
+    assert_true(z[i] == x[i] + 10);
+  // Another value is another module with another signature; one of the same
+  // value has the same, for which the place of the elements does not matter.
+  uint64_t a[2], b[2], c[2];
+  assert_ok(pestle_module_signature(made, a));
+  pestle_module_release(made);
+  int64_t turned[4] = {3, 0, 2, 0}, back = -2;
+  inputs[3].data = &turned[2];
+  inputs[3].strides = &back;
+  assert_ok(pestle_module_specialize_values(t.module, inputs, 4, &made));
+  assert_ok(pestle_module_signature(made, b));
+  shape[0] = 3;
+  shape[1] = 2;
+  inputs[3] = host_view(shape, PESTLE_I64, 1, &pair);
+  assert_ok(pestle_module_specialize_values(t.module, inputs, 4, &other));
+  assert_ok(pestle_module_signature(other, c));
+  assert_memory_equal(a, b, sizeof(a));
+  assert_memory_not_equal(a, c, sizeof(a));
+  pestle_module_release(other);
+  pestle_module_release(made);
+  // Only what decides shapes has to be there.
+  inputs[1].data = inputs[2].data = NULL;
+  assert_ok(pestle_module_specialize_values(t.module, inputs, 4, &made));
+  pestle_module_release(made);
+  onnx_end(&t);
+}
+
+// Whoever wants a body is told of all the values that are missing, at once.
+static void lists_missing_values(void** state) {
+  (void)state;
+  pb_t model = value_model("4");
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  pb_free(&model);
+  static const char all[] =
+      "'p' (tensor<1xi64>), 'shape' (tensor<2xi64>); give";
+  assert_error(pestle_module_check_values(t.module), INVALID_ARGUMENT, all);
+  pestle_function_t* f = pestle_module_entry(t.module);
+  pestle_type_t types[4];
+  pestle_tensor_t inputs[4];
+  for (size_t i = 0; i < 4; ++i) {
+    types[i] = pestle_value_type(pestle_function_argument(f, i));
+    inputs[i] = host_view(NULL, types[i].dtype, types[i].rank, types[i].dims);
+  }
+  pestle_module_t* made;
+  assert_error(pestle_module_specialize(t.module, types, 4, &made),
+               INVALID_ARGUMENT, all);
+  assert_null(made);
+  int64_t p = 1;
+  inputs[0].data = &p;
+  assert_error(pestle_module_specialize_values(t.module, inputs, 4, &made),
+               INVALID_ARGUMENT, ": 'shape' (tensor<2xi64>); give");
+  inputs[0].ndim = 0;
+  assert_error(pestle_module_specialize_values(t.module, inputs, 4, &made),
+               INVALID_ARGUMENT, "'p'");
+  pestle_module_t* copy;
+  assert_ok(pestle_module_clone(t.module, &copy));
+  assert_int_equal(pestle_module_value_argument_count(copy), 2);
+  pestle_module_release(copy);
+  onnx_end(&t);
+}
+
+// What is too long for a list of extents is data, not a value.
+static void refuses_long_values(void** state) {
+  (void)state;
+  for (int over = 0; over < 2; ++over) {
+    pb_t g = {0};
+    char dims[16];
+    snprintf(dims, sizeof(dims), "%d", PESTLE_VALUE_ARGUMENT_MAX + over);
+    onnx_input(&g, "x", ONNX_INT64, dims);
+    onnx_node(&g, "ReduceMax", "m", "x", "top", NULL);
+    onnx_node(&g, "ConstantOfShape", "c", "top", "y", NULL);
+    onnx_output(&g, "y");
+    pb_t model = onnx_model(13, &g);
+    if (over) {
+      onnx_fails(model, UNSUPPORTED, "at most 1024 elements");
+      continue;
+    }
+    onnx_test_t t;
+    onnx_begin(&t);
+    assert_ok(onnx_import(&t, &model));
+    assert_int_equal(pestle_module_value_argument_count(t.module), 1);
+    onnx_end(&t);
+    pb_free(&model);
+  }
+}
+
+// A branch or a number of trips that an argument decides, where no name says so.
+static void needs_values_of_conditions(void** state) {
+  (void)state;
+  pb_t g = {0}, attrs = {0};
+  const char* inputs[] = {"one", "two"};
+  const char* names[] = {"then_branch", "else_branch"};
+  onnx_input(&g, "c", ONNX_BOOL, "");
+  onnx_input(&g, "one", ONNX_FLOAT, "1");
+  onnx_input(&g, "two", ONNX_FLOAT, "2");
+  for (int i = 0; i < 2; ++i) {
+    pb_t branch = {0};
+    onnx_node(&branch, "Neg", "", inputs[i], "out", NULL);
+    onnx_output(&branch, "out");
+    onnx_attr_message(&attrs, names[i], 5, 6, branch);
+  }
+  onnx_node(&g, "If", "choice", "c", "y", &attrs);
+  onnx_output(&g, "y");
+  pb_t model = onnx_model(13, &g);
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, &model));
+  pb_free(&model);
+  assert_int_equal(pestle_module_value_argument_count(t.module), 1);
+  assert_int_equal(pestle_module_value_argument(t.module, 0), 0);
+  bool no = false;
+  int64_t one = 1, pair = 2;
+  pestle_tensor_t views[] = {host_view(&no, PESTLE_I1, 0, NULL),
+                             host_view(NULL, PESTLE_F32, 1, &one),
+                             host_view(NULL, PESTLE_F32, 1, &pair)};
+  pestle_module_t* made;
+  assert_ok(pestle_module_specialize_values(t.module, views, 3, &made));
+  assert_int_equal(onnx_count(made, PESTLE_OP_IF), 0);
+  pestle_module_release(made);
+  onnx_end(&t);
 }
 
 // A lone number takes the input's dtype and rank.
@@ -552,6 +741,10 @@ int main(void) {
       cmocka_unit_test(binds_dims_and_shapes),
       cmocka_unit_test(refuses_wrong_shapes),
       cmocka_unit_test(makes_inputs_constant),
+      cmocka_unit_test(specialises_by_value),
+      cmocka_unit_test(lists_missing_values),
+      cmocka_unit_test(refuses_long_values),
+      cmocka_unit_test(needs_values_of_conditions),
       cmocka_unit_test(converts_a_lone_number),
       cmocka_unit_test(obeys_control),
       cmocka_unit_test(keeps_an_if),

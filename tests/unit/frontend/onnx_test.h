@@ -259,6 +259,18 @@ static inline pestle_status_t onnx_import(onnx_test_t* t, const pb_t* model) {
     pb_free(&(model));                                    \
   } while (0)
 
+// Imports |model|, whose shapes must follow from the value of argument |index|,
+// and frees it.
+static inline void onnx_wants_value(pb_t* model, size_t index) {
+  onnx_test_t t;
+  onnx_begin(&t);
+  assert_ok(onnx_import(&t, model));
+  assert_int_equal(pestle_module_value_argument_count(t.module), 1);
+  assert_int_equal(pestle_module_value_argument(t.module, 0), index);
+  onnx_end(&t);
+  pb_free(model);
+}
+
 // Imports |model|, runs it on |arguments| and frees it.
 static inline void onnx_run(pb_t* model, const void* const* arguments,
                             void* const* results) {
