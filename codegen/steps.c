@@ -539,6 +539,7 @@ static pestle_status_t interface_of(steps_t* s,
   }
   const pestle_node_t* ret = block->last;
   for (uint32_t i = 0; i < ret->operand_count; ++i) {
+    if (pestle_function_shape_of(function, i) >= 0) continue;
     const char* name =
         i < function->result_name_count ? function->result_names[i] : NULL;
     char number[32];
@@ -551,6 +552,29 @@ static pestle_status_t interface_of(steps_t* s,
   return ok ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning the interface");
 }
 
+// Where result |i| is copied to: an output, or, of extents, a place in the arena
+// of their own, where the end of a run finds them.
+static pestle_plan_binding_t result_place(steps_t* s,
+                                          const pestle_function_t* function,
+                                          uint32_t i, uint64_t size) {
+  int64_t of = pestle_function_shape_of(function, i);
+  if (of < 0) {
+    return (pestle_plan_binding_t){
+        .storage = PESTLE_PLAN_OUTPUT, .index = i, .size = size};
+  }
+  pestle_plan_binding_t b = {
+      .storage = PESTLE_PLAN_ARENA, .offset = s->plan->spare, .size = size};
+  s->plan->spare += (size + PESTLE_BUFFER_ALIGNMENT - 1) /
+                    PESTLE_BUFFER_ALIGNMENT * PESTLE_BUFFER_ALIGNMENT;
+  if (s->plan->arena_size < (int64_t)s->plan->spare) {
+    s->plan->arena_size = (int64_t)s->plan->spare;
+  }
+  pestle_plan_io_t* io = &s->plan->outputs.data[of];
+  io->bounded = 1;
+  io->shape_offset = (int64_t)b.offset;
+  return b;
+}
+
 pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
                                    pestle_plan_build_t* plan,
                                    const pestle_placements_t* placements,
@@ -558,18 +582,20 @@ pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
   steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
   plan->spare = (uint64_t)plan->arena_size;
   const pestle_block_t* block = function->body->block;
-  PESTLE_TRY(interface_of(&s, function));
-  PESTLE_TRY(block_steps(&s, block));
   const pestle_node_t* ret = block->last;
   uint32_t n = ret->operand_count;
   pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
       kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
   if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
+  PESTLE_TRY(interface_of(&s, function));
+  // Before the steps: what they use for a while lies behind.
   for (uint32_t i = 0; i < n; ++i) {
-    b[i] = binding_of(&s, pestle_node_operand(ret, i));
-    b[n + i] = (pestle_plan_binding_t){
-        .storage = PESTLE_PLAN_OUTPUT, .index = i, .size = b[i].size};
+    uint64_t size = pestle_type_bytes(pestle_node_operand(ret, i)->type);
+    b[n + i] = result_place(&s, function, i, size);
   }
+  PESTLE_TRY(block_steps(&s, block));
+  for (uint32_t i = 0; i < n; ++i)
+    b[i] = binding_of(&s, pestle_node_operand(ret, i));
   PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
   (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
   return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;

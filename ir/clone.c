@@ -289,6 +289,10 @@ pestle_status_t pestle_cloner_add_function(pestle_cloner_t* cloner,
     PESTLE_TRY(
         pestle_function_set_result_name(copy, i, source->result_names[i]));
   }
+  for (uint32_t i = 0; i < source->result_shape_count; ++i) {
+    int64_t of = pestle_function_shape_of(source, i);
+    if (of >= 0) PESTLE_TRY(pestle_function_set_shape_of(copy, i, (size_t)of));
+  }
   *out_function = copy;
   return NULL;
 }

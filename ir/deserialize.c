@@ -390,12 +390,16 @@ static pestle_status_t read_signature(loader_t* l) {
       PESTLE_ARENA_ARRAY(&l->scratch, pestle_type_t, result_count);
   const char** result_names =
       PESTLE_ARENA_ARRAY(&l->scratch, const char*, result_count);
-  if (!results || !result_names) return PESTLE_OOM();
+  uint64_t* shapes = PESTLE_ARENA_ARRAY(&l->scratch, uint64_t, result_count);
+  if (!results || !result_names || !shapes) return PESTLE_OOM();
+  bool sound = true;
   for (size_t i = 0; i < result_count; ++i) {
     results[i] = *get_type(l);
     result_names[i] = get_string(l);
+    shapes[i] = pestle_get_uint(&l->in);
+    sound = sound && shapes[i] <= i;
   }
-  if (l->in.failed || !name || !*name ||
+  if (l->in.failed || !sound || !name || !*name ||
       pestle_module_find_function(l->module, name)) {
     return damaged("a function's signature");
   }
@@ -406,6 +410,9 @@ static pestle_status_t read_signature(loader_t* l) {
   if (!known) return NULL;
   PESTLE_TRY(pestle_function_declare_results(f, results, result_count));
   for (size_t i = 0; i < result_count; ++i) {
+    if (shapes[i]) {
+      PESTLE_TRY(pestle_function_set_shape_of(f, i, (size_t)(shapes[i] - 1)));
+    }
     if (!result_names[i]) continue;
     PESTLE_TRY(pestle_function_set_result_name(f, i, result_names[i]));
   }

@@ -258,6 +258,34 @@ pestle_status_t pestle_function_set_result_name(pestle_function_t* function,
   return NULL;
 }
 
+pestle_status_t pestle_function_set_shape_of(pestle_function_t* function,
+                                             size_t index, size_t of) {
+  if (index >= UINT32_MAX || of >= index) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "result %zu cannot hold the extents of result %zu",
+                        index, of);
+  }
+  if (index >= function->result_shape_count) {
+    uint32_t* all =
+        PESTLE_ARENA_ARRAY(&function->module->arena, uint32_t, index + 1);
+    if (!all) return PESTLE_OOM();
+    for (size_t i = 0; i <= index; ++i) {
+      all[i] =
+          i < function->result_shape_count ? function->result_shape_of[i] : 0;
+    }
+    function->result_shape_of = all;
+    function->result_shape_count = (uint32_t)(index + 1);
+  }
+  function->result_shape_of[index] = (uint32_t)of + 1;
+  return NULL;
+}
+
+int64_t pestle_function_shape_of(const pestle_function_t* function,
+                                 size_t index) {
+  if (index >= function->result_shape_count) return -1;
+  return (int64_t)function->result_shape_of[index] - 1;
+}
+
 pestle_status_t pestle_function_declare_results(pestle_function_t* function,
                                                 const pestle_type_t* types,
                                                 size_t count) {

@@ -101,6 +101,12 @@ struct pestle_function_s {
   const char** argument_names;
   const char** result_names;  // set by pestle_function_set_result_name
   uint32_t result_name_count;
+  // What the results hold: 0: a tensor; i + 1: an i64 for each axis of result i,
+  // how many of its elements along it are real. The tensors come first, of which
+  // such a one is laid out by its type, its bound. Text form: result attribute
+  // {pestle.shape_of = i : i64}.
+  uint32_t* result_shape_of;  // set by pestle_function_set_shape_of
+  uint32_t result_shape_count;
   // Result types stated before the body is there, so that calls may come first;
   // the body's return says them otherwise. See pestle_function_declare_results.
   bool results_declared;
@@ -171,6 +177,12 @@ pestle_function_t* pestle_module_find_function(pestle_module_t* module,
                                                const char* name);
 PESTLE_NODISCARD pestle_status_t pestle_function_set_result_name(
     pestle_function_t* function, size_t index, const char* name);
+// Result |index| holds the real extents of result |of|.
+PESTLE_NODISCARD pestle_status_t pestle_function_set_shape_of(
+    pestle_function_t* function, size_t index, size_t of);
+// The result whose real extents result |index| holds; -1: it is a tensor.
+int64_t pestle_function_shape_of(const pestle_function_t* function,
+                                 size_t index);
 // States the result types that the body, which may be built later, will return.
 // Only a call that is built before its callee's body needs it.
 PESTLE_NODISCARD pestle_status_t pestle_function_declare_results(

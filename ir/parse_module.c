@@ -12,6 +12,7 @@ typedef struct signature_t {
   const char** argument_names;  // pestle.name; an entry for each argument
   pestle_parse_types_t results;
   const char** result_names;
+  uint32_t* result_shapes;  // pestle.shape_of + 1, or 0
 } signature_t;
 
 // The string under "pestle.name", or NULL.
@@ -20,14 +21,24 @@ static const char* name_in(const pestle_parse_value_t* dict) {
   return v && v->kind == PESTLE_VALUE_STRING ? v->text.data : NULL;
 }
 
+// The number under "pestle.shape_of" + 1, or 0.
+static uint32_t shape_in(const pestle_parse_value_t* dict) {
+  const pestle_parse_value_t* v = pestle_parse_find(dict, "pestle.shape_of");
+  bool fits =
+      v && v->kind == PESTLE_VALUE_INT && v->i64 >= 0 && v->i64 < UINT32_MAX;
+  return fits ? (uint32_t)v->i64 + 1 : 0;
+}
+
 // "{pestle.name = "x"}" when it is there.
-static pestle_status_t optional_name(pestle_parser_t* p,
-                                     const char** out_name) {
+static pestle_status_t optional_attrs(pestle_parser_t* p, const char** out_name,
+                                      uint32_t* out_shape) {
   pestle_parse_value_t dict;
   *out_name = NULL;
+  *out_shape = 0;
   if (!pestle_parse_at(p, '{')) return NULL;
   PESTLE_TRY(pestle_parse_dict(p, '}', &dict));
   *out_name = name_in(&dict);
+  *out_shape = shape_in(&dict);
   return NULL;
 }
 
@@ -49,8 +60,9 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   do {
     pestle_type_t type;
     const char* name;
+    uint32_t unused;
     PESTLE_TRY(pestle_parse_argument(p, a, &type));
-    PESTLE_TRY(optional_name(p, &name));
+    PESTLE_TRY(optional_attrs(p, &name, &unused));
     PESTLE_TRY(pestle_parse_skip_loc(p));
     PESTLE_TRY(
         push_name(p, &s->argument_names, a->types.count, &capacity, name));
@@ -63,16 +75,20 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
 static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   pestle_type_t type;
   const char* name = NULL;
-  size_t capacity = 0;
+  uint32_t shape = 0;
+  size_t capacity = 0, shape_capacity = 0;
   if (!pestle_parse_at_kind(p, PESTLE_TOKEN_ARROW)) return NULL;
   pestle_parse_advance(p);
   bool parentheses = pestle_parse_take(p, '(');
   if (parentheses && pestle_parse_take(p, ')')) return NULL;
   do {
     PESTLE_TRY(pestle_parse_type(p, &type));
-    if (parentheses) PESTLE_TRY(optional_name(p, &name));
+    if (parentheses) PESTLE_TRY(optional_attrs(p, &name, &shape));
     PESTLE_TRY(
         push_name(p, &s->result_names, s->results.count, &capacity, name));
+    PESTLE_TRY(pestle_parse_grow(p, &s->result_shapes, s->results.count,
+                                 &shape_capacity, sizeof(uint32_t)));
+    s->result_shapes[s->results.count] = shape;
     PESTLE_TRY(pestle_parse_push_type(p, &s->results, &type));
   } while (parentheses && pestle_parse_take(p, ','));
   return parentheses ? pestle_parse_expect(p, ')') : NULL;
@@ -100,6 +116,9 @@ static pestle_status_t declare(pestle_parser_t* p, const pestle_token_t* at,
   PESTLE_TRY(
       pestle_function_declare_results(f, s->results.data, s->results.count));
   for (size_t i = 0; i < s->results.count; ++i) {
+    if (s->result_shapes[i]) {
+      PESTLE_TRY(pestle_function_set_shape_of(f, i, s->result_shapes[i] - 1));
+    }
     if (!s->result_names[i]) continue;
     PESTLE_TRY(pestle_function_set_result_name(f, i, s->result_names[i]));
   }
@@ -167,21 +186,28 @@ static pestle_status_t parse_function(pestle_parser_t* p) {
 
 // --- The generic form of functions and modules ---
 
-// The names in arg_attrs or res_attrs: a list of dictionaries.
+// What is in arg_attrs or res_attrs: a list of dictionaries.
 static pestle_status_t attr_names(pestle_parser_t* p,
                                   const pestle_parse_value_t* dict,
                                   const char* key, size_t count,
-                                  const char*** out_names) {
+                                  const char*** out_names,
+                                  uint32_t** out_shapes) {
   const char** names = PESTLE_ARENA_ARRAY(&p->scratch, const char*, count);
-  if (!names) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i)
+  uint32_t* shapes = PESTLE_ARENA_ARRAY(&p->scratch, uint32_t, count);
+  if (!names || !shapes) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
     names[i] = NULL;
+    shapes[i] = 0;
+  }
   const pestle_parse_value_t* list = pestle_parse_find(dict, key);
   const pestle_parse_entry_t* e = list ? list->entries : NULL;
   for (size_t i = 0; i < count && e; ++i, e = e->next) {
-    if (e->value.kind == PESTLE_VALUE_DICT) names[i] = name_in(&e->value);
+    if (e->value.kind != PESTLE_VALUE_DICT) continue;
+    names[i] = name_in(&e->value);
+    shapes[i] = shape_in(&e->value);
   }
   *out_names = names;
+  *out_shapes = shapes;
   return NULL;
 }
 
@@ -233,10 +259,11 @@ static pestle_status_t generic_function(pestle_parser_t* p) {
   s.is_private = seen && !pestle_str_equal_c(seen->text, "public");
   s.arguments.types = type->inputs;
   s.results = type->outputs;
-  PESTLE_TRY(
-      attr_names(p, &dict, "arg_attrs", type->inputs.count, &s.argument_names));
-  PESTLE_TRY(
-      attr_names(p, &dict, "res_attrs", type->outputs.count, &s.result_names));
+  uint32_t* unused;
+  PESTLE_TRY(attr_names(p, &dict, "arg_attrs", type->inputs.count,
+                        &s.argument_names, &unused));
+  PESTLE_TRY(attr_names(p, &dict, "res_attrs", type->outputs.count,
+                        &s.result_names, &s.result_shapes));
   PESTLE_TRY(declare(p, &at, &s, &f));
   if (!pestle_parse_at(p, '{')) return pestle_parse_expected(p, "'{'");
   PESTLE_TRY(note_body(p, f, NULL));

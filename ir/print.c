@@ -467,10 +467,18 @@ static void print_node(printer_t* p, const pestle_node_t* node, int depth,
 
 // --- Functions and modules ---
 
-static void print_name_attr(printer_t* p, const char* name) {
-  if (!name) return;
-  put(p, " {pestle.name = ");
-  pestle_strbuf_append_quoted(p->out, pestle_str(name));
+// |shape_of|: -1 for none.
+static void print_io_attrs(printer_t* p, const char* name, int64_t shape_of) {
+  if (!name && shape_of < 0) return;
+  put(p, " {");
+  if (name) {
+    put(p, "pestle.name = ");
+    pestle_strbuf_append_quoted(p->out, pestle_str(name));
+  }
+  if (shape_of >= 0) {
+    pestle_strbuf_appendf(p->out, "%spestle.shape_of = %lld : i64",
+                          name ? ", " : "", (long long)shape_of);
+  }
   put(p, "}");
 }
 
@@ -482,7 +490,7 @@ static void print_arguments(printer_t* p, const pestle_function_t* f) {
     print_value(p, block->arguments[i]);
     put(p, ": ");
     pestle_type_print(block->arguments[i]->type, p->out);
-    print_name_attr(p, f->argument_names ? f->argument_names[i] : NULL);
+    print_io_attrs(p, f->argument_names ? f->argument_names[i] : NULL, -1);
   }
   put(p, ")");
 }
@@ -494,12 +502,13 @@ static void print_function_results(printer_t* p, const pestle_function_t* f) {
   for (size_t i = 0; i < count && i < f->result_name_count; ++i) {
     named |= f->result_names[i] != NULL;
   }
-  bool parentheses = named || count != 1;
+  bool parentheses = named || count != 1;  // no lone result is a shape
   put(p, parentheses ? " -> (" : " -> ");
   for (size_t i = 0; i < count; ++i) {
     if (i) put(p, ", ");
     pestle_type_print(pestle_function_result_type(f, i), p->out);
-    if (i < f->result_name_count) print_name_attr(p, f->result_names[i]);
+    print_io_attrs(p, i < f->result_name_count ? f->result_names[i] : NULL,
+                   pestle_function_shape_of(f, i));
   }
   if (parentheses) put(p, ")");
 }

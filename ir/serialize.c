@@ -206,6 +206,7 @@ static void put_signature(writer_t* w, const pestle_function_t* f) {
   for (size_t i = 0; i < results; ++i) {
     put_type(w, pestle_function_result_type(f, i));
     put_string(w, i < f->result_name_count ? f->result_names[i] : NULL);
+    pestle_put_uint(&w->body, (uint64_t)(pestle_function_shape_of(f, i) + 1));
   }
 }
 

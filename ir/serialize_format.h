@@ -14,7 +14,7 @@
 #define PESTLE_IR_SERIALIZE_FORMAT_H_
 
 #define PESTLE_BINARY_MAGIC "PSTLGRPH"
-#define PESTLE_BINARY_VERSION 1
+#define PESTLE_BINARY_VERSION 2
 #define PESTLE_BINARY_HEADER 64
 #define PESTLE_BINARY_ALIGNMENT 64
 // Regions nested deeper than this are refused on both sides.

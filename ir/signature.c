@@ -394,6 +394,13 @@ static pestle_status_t put_queue(canon_t* c, size_t* done) {
     order_t* order;
     PESTLE_TRY(order_block(c, block, 0, &order));
     PESTLE_TRY(put_block(c, block));
+    const pestle_function_t* f = c->queue.data[*done];
+    for (uint32_t i = 0; i < f->result_shape_count; ++i) {
+      if (!f->result_shape_of[i]) continue;
+      pestle_put_text(c->out, "shape of");
+      pestle_put_uint(c->out, i);
+      pestle_put_uint(c->out, f->result_shape_of[i]);
+    }
   }
   return pestle_strbuf_status(c->out);
 }

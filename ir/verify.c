@@ -342,6 +342,28 @@ static void walk(verifier_t* v, levels_t* levels, const pestle_region_t* body) {
 
 // --- Functions ---
 
+// Extents come behind the tensors that they are of, an i64 for each axis.
+static void check_shapes(verifier_t* v, const pestle_function_t* function) {
+  size_t count;
+  if (!pestle_function_result_count(function, &count)) return;
+  bool any = false;
+  for (size_t i = 0; i < count || i < function->result_shape_count; ++i) {
+    int64_t of = pestle_function_shape_of(function, i);
+    if (of < 0 && !any) continue;
+    any = true;
+    const pestle_type_t* type =
+        i < count ? pestle_function_result_type(function, i) : NULL;
+    bool fits = type && of >= 0 && (size_t)of < i &&
+                pestle_function_shape_of(function, (size_t)of) < 0 &&
+                type->dtype == PESTLE_I64 && type->rank == 1;
+    const pestle_type_t* bound =
+        fits ? pestle_function_result_type(function, (size_t)of) : NULL;
+    if (bound && type->dims[0] == bound->rank) continue;
+    find(v, NULL, "result %zu is no list of the extents of a result before it",
+         i);
+  }
+}
+
 static void check_function(verifier_t* v, const pestle_function_t* function,
                            levels_t* levels) {
   v->function = function;
@@ -355,6 +377,7 @@ static void check_function(verifier_t* v, const pestle_function_t* function,
     find(v, NULL, "the body is empty");
   }
   walk(v, levels, body);
+  if (body->block->last) check_shapes(v, function);
   if (!function->results_declared || !body->block->last) return;
   size_t count;
   (void)pestle_function_result_count(function, &count);

@@ -37,6 +37,8 @@ static void place_result(pestle_planner_t* p, const pestle_value_t* value,
 static void place_results(pestle_planner_t* p) {
   const pestle_node_t* end = p->function->body->block->last;
   for (uint32_t i = 0; i < end->operand_count; ++i) {
+    // Extents stay with the run, which cuts an output to them.
+    if (pestle_function_shape_of(p->function, i) >= 0) continue;
     place_result(p, pestle_node_operand(end, i), i);
   }
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "frontend/onnx/emit.h"
+#include "frontend/onnx/bounded.h"
 
 static pestle_status_t find_inputs(pestle_onnx_call_t* call) {
   pestle_onnx_import_t* import = call->import;
@@ -83,7 +83,9 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
       &call->import->arena, (node->output_count + 1) * sizeof(pestle_value_t*),
       16);
   if (!call->outputs) return PESTLE_OOM();
-  op->fn(call);
+  pestle_onnx_check_bounded(call, op);
+  if (!call->status) op->fn(call);
+  if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
   if (call->status) return call->status;
   return define_outputs(call);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One import: a module for given argument types.
 #include "base/mem.h"
-#include "frontend/onnx/emit.h"
+#include "frontend/onnx/bounded.h"
 
 // What a module keeps of its import: the source and the external files.
 typedef struct kept_t {
@@ -116,13 +116,35 @@ static void erase_unused(pestle_block_t* block) {
   }
 }
 
+// Behind the |*count| results, which have room for as many again, the real
+// extents of those that have some.
+static pestle_status_t add_shapes(pestle_onnx_import_t* import,
+                                  pestle_function_t* function,
+                                  pestle_builder_t* builder,
+                                  pestle_value_t** results, size_t* count) {
+  static const pestle_onnx_node_t node = {
+      .op_type = {"output", sizeof("output") - 1}};
+  pestle_onnx_call_t call = {
+      .import = import, .builder = builder, .node = &node};
+  size_t outputs = *count;
+  for (size_t i = 0; i < outputs; ++i) {
+    if (!pestle_onnx_real(import, results[i])) continue;
+    results[*count] = pestle_onnx_real_shape(&call, results[i]);
+    if (!results[*count]) return call.status;
+    PESTLE_TRY(pestle_function_set_shape_of(function, (*count)++, i));
+  }
+  return NULL;
+}
+
 static pestle_status_t finish(pestle_onnx_import_t* import,
                               pestle_function_t* function,
                               pestle_builder_t* builder,
                               pestle_value_t** results) {
   const pestle_onnx_graph_t* graph = &import->model->graph;
   builder->loc.name = NULL;
-  PESTLE_TRY(pestle_op_return(builder, results, graph->output_count, NULL));
+  size_t count = graph->output_count;
+  PESTLE_TRY(add_shapes(import, function, builder, results, &count));
+  PESTLE_TRY(pestle_op_return(builder, results, count, NULL));
   for (size_t i = 0; i < graph->output_count; ++i) {
     const char* name =
         pestle_arena_strndup(&import->arena, graph->outputs[i].name);
@@ -137,7 +159,8 @@ static pestle_status_t import_body(pestle_onnx_import_t* import,
                                    pestle_function_t* function) {
   const pestle_onnx_graph_t* graph = &import->model->graph;
   pestle_value_t** results = pestle_arena_alloc_zero(
-      &import->arena, (graph->output_count + 1) * sizeof(pestle_value_t*), 16);
+      &import->arena, (2 * graph->output_count + 1) * sizeof(pestle_value_t*),
+      16);
   if (!results) return PESTLE_OOM();
   pestle_builder_t builder = pestle_builder_make(function);
   builder.loc.file = import->source->file;
@@ -215,9 +238,11 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .fold_work = (size_t)512 << 20,
       .loop_nodes = (size_t)1 << 18};
   pestle_arena_init(import.allocator, &import.arena);
+  pestle_map_init(import.allocator, &import.real);
   pestle_status_t status =
       pestle_module_create(source->context, name, &import.module);
   if (!status) status = import_into(&import, types, count);
+  pestle_map_deinit(&import.real);
   pestle_arena_deinit(&import.arena);
   if (status) {
     if (import.module) pestle_module_release(import.module);

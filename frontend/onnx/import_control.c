@@ -2,6 +2,7 @@
 // If: the branch that a constant condition chooses is imported in place; any
 // other condition makes a stablehlo.if.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static const pestle_onnx_graph_t* branch_of(pestle_onnx_call_t* call,
@@ -64,6 +65,11 @@ static pestle_region_t* branch_region(pestle_onnx_call_t* call,
       .module = module, .block = block, .loc = call->builder->loc};
   if (!pestle_onnx_import_subgraph(call, graph, &builder, NULL, values))
     return NULL;
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    if (!pestle_onnx_leaves_whole(call, values[i], "an output of a branch")) {
+      return NULL;
+    }
+  }
   if (pestle_onnx_keep(call, pestle_op_return(&builder, values,
                                               graph->output_count, NULL))) {
     return NULL;

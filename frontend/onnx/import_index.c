@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices, padding and computed indices.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 // --- Slice ---
@@ -77,10 +78,20 @@ void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
     int64_t axis = pestle_onnx_axis(
         call, list.axes.count ? list.axes.data[i] : (int64_t)i, rank_of(x));
     if (call->status) return;
+    if (pestle_onnx_real_size(call->import, call->inputs[0], axis)) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "it cuts axis %lld, whose extent only a run tells",
+                       (long long)axis);
+      return;
+    }
     x = slice_one(call, x, axis, list.starts.data[i], list.ends.data[i],
                   list.steps.count ? list.steps.data[i] : 1);
   }
   call->outputs[0] = x;
+  for (int32_t i = 0; x && i < rank_of(x); ++i) {
+    pestle_onnx_set_real(
+        call, x, i, pestle_onnx_real_size(call->import, call->inputs[0], i));
+  }
 }
 
 // --- Pad ---
@@ -316,6 +327,32 @@ static pestle_value_t* gather_known(pestle_onnx_call_t* call, pestle_value_t* x,
       call, pestle_onnx_take_list(call, x, list, count, axis), rank, dims);
 }
 
+// The real extents of what |rank| axes of indices choose from axes
+// [axis, axis + width) of the data. Indices behind the real ones choose
+// something; those into an axis whose extent only a run tells may count from its
+// end.
+static void choose_real(pestle_onnx_call_t* call, int64_t axis, int64_t width,
+                        int32_t rank) {
+  const pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
+  int64_t at = 0;
+  for (int64_t i = 0; i < rank_of(x); ++i) {
+    pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
+    if (i == axis) at += rank;
+    if (i < axis || i >= axis + width) {
+      pestle_onnx_set_real(call, call->outputs[0], at++, size);
+    } else if (size) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "it chooses along axis %lld, whose extent only a run "
+                       "tells, so that negative indices mean nothing yet",
+                       (long long)i);
+    }
+  }
+  for (int32_t i = 0; i < rank; ++i) {
+    pestle_onnx_set_real(call, call->outputs[0], axis + i,
+                         pestle_onnx_real_size(call->import, indices, i));
+  }
+}
+
 void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
   int64_t axis =
@@ -332,10 +369,11 @@ void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
   if (pestle_value_constant(indices) &&
       pestle_type_count(pestle_onnx_type(indices)) <= 65536) {
     call->outputs[0] = gather_known(call, x, indices, axis);
-    return;
+  } else {
+    call->outputs[0] = pestle_onnx_take(
+        call, x, wrap_indices(call, indices, pestle_onnx_dim(x, axis)), axis);
   }
-  indices = wrap_indices(call, indices, pestle_onnx_dim(x, axis));
-  call->outputs[0] = pestle_onnx_take(call, x, indices, axis);
+  if (!call->status) choose_real(call, axis, 1, rank_of(indices));
 }
 
 // Every axis but |axis| is a batch of its own.
@@ -398,7 +436,17 @@ void pestle_onnx_import_gather_nd(pestle_onnx_call_t* call) {
     how.batch[i] = i;
     how.sizes[i] = i < batches + width ? 1 : pestle_onnx_dim(x, i);
   }
+  bool is_bounded = pestle_onnx_real(call->import, x) ||
+                    pestle_onnx_real(call->import, call->inputs[1]);
+  if (is_bounded && (batches || pestle_onnx_real_size(
+                                    call->import, call->inputs[1], vector))) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "extents that only a run tells are taken along axes of "
+                     "the index vectors alone, and without batches");
+    return;
+  }
   call->outputs[0] = pestle_onnx_gather(call, x, indices, &how);
+  if (!call->status) choose_real(call, 0, width, (int32_t)vector);
 }
 
 // values[1] where the index is the position on the new axis, else values[0].

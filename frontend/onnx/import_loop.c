@@ -7,6 +7,7 @@
 // The body's types are not declared reliably, so that it is imported once into
 // a region that is thrown away.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 // Nodes times trips that are written out rather than looped over.
@@ -91,8 +92,12 @@ static bool run_body(const repeat_t* r, pestle_value_t* i,
                                    values)) {
     return false;
   }
-  for (size_t k = 0; k < r->states + r->outs; ++k)
+  for (size_t k = 0; k < r->states + r->outs; ++k) {
     states[k] = values[first + k];
+    if (!pestle_onnx_leaves_whole(call, states[k], "an output of its body")) {
+      return false;
+    }
+  }
   *goes_on = r->is_loop ? pestle_onnx_reshape(call, values[0], 0, NULL) : NULL;
   return !call->status;
 }

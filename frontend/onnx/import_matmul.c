@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and Einsum.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
+
+// Rows behind the real ones give rows behind them; nothing else may be bounded.
+static void keep_rows(pestle_onnx_call_t* call) {
+  const pestle_onnx_import_t* import = call->import;
+  const pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  if (!pestle_onnx_real(import, a) && !pestle_onnx_real(import, b)) return;
+  int32_t last = rank_of(a) - 1;
+  if (pestle_onnx_real(import, b) || rank_of(b) > 2 ||
+      pestle_onnx_real_size(import, a, last)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "extents that only a run tells are taken along rows of "
+                     "its first matrix alone, and with one second matrix");
+    return;
+  }
+  for (int32_t i = 0; i < last; ++i) {
+    pestle_onnx_set_real(call, call->outputs[0], i,
+                         pestle_onnx_real_size(import, a, i));
+  }
+}
 
 void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_matmul(call, call->inputs[0], call->inputs[1],
                                         dtype_of(call->inputs[0]));
+  if (!call->status) keep_rows(call);
 }
 
 // Transposed operands are contracted over their other axis, not moved.

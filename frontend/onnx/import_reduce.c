@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, arg-max and running sums.
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
@@ -27,7 +28,15 @@ typedef struct reduction_t {
   int64_t axes[PESTLE_MAX_RANK];
   size_t count;
   bool keep_dims;
+  const pestle_onnx_real_t* real;  // of input 0, or NULL
 } reduction_t;
+
+static uint32_t axis_bits(const reduction_t* how) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < how->count; ++i)
+    bits |= 1u << how->axes[i];
+  return bits;
+}
 
 // Reads the axes; those of ReduceSum became an input at opset 13, the others'
 // at 18.
@@ -40,26 +49,65 @@ static reduction_t read_reduction(pestle_onnx_call_t* call, int64_t as_input) {
   if (!given && pestle_onnx_int(call, "noop_with_empty_axes", 0)) {
     result.count = 0;
   }
+  result.real = pestle_onnx_real(call->import, call->inputs[0]);
   return result;
 }
 
+// What changes no result of a fold by |op|.
+static pestle_value_t* neutral(pestle_onnx_call_t* call, pestle_op_t op,
+                               pestle_dtype_t dtype) {
+  pestle_type_t scalar = {.dtype = dtype};
+  if (op == PESTLE_OP_MAXIMUM) return pestle_onnx_lowest(call, &scalar);
+  if (op == PESTLE_OP_MINIMUM) return pestle_onnx_highest(call, &scalar);
+  return pestle_onnx_scalar(call, dtype, op == PESTLE_OP_MULTIPLY);
+}
+
+// Notes what is real of |y|, which axes of input 0 were folded to.
+static void finish(pestle_onnx_call_t* call, const reduction_t* how,
+                   pestle_value_t* y) {
+  call->outputs[0] = y;
+  uint32_t folded = axis_bits(how);
+  int32_t at = 0;
+  for (int32_t i = 0; how->real && i < rank_of(call->inputs[0]); ++i) {
+    bool gone = folded >> i & 1;
+    if (!gone) pestle_onnx_set_real(call, y, at, how->real->sizes[i]);
+    at += !gone || how->keep_dims;
+  }
+}
+
+// |x| is what was made of input 0 element by element.
 static pestle_value_t* reduce(pestle_onnx_call_t* call, pestle_op_t op,
                               const reduction_t* how, pestle_value_t* x) {
+  pestle_value_t* mask = pestle_onnx_real_mask(call, pestle_onnx_type(x),
+                                               how->real, axis_bits(how));
+  if (mask) {
+    x = pestle_onnx_select(call, mask, x, neutral(call, op, dtype_of(x)));
+  }
   return pestle_onnx_reduce(call, op, x, how->axes, how->count, how->keep_dims);
 }
 
-static double element_count(const reduction_t* how, const pestle_value_t* x) {
+// |sum| over how many elements of |x| were folded to one.
+static pestle_value_t* mean_of(pestle_onnx_call_t* call, const reduction_t* how,
+                               const pestle_value_t* x, pestle_value_t* sum) {
   double count = 1;
+  pestle_value_t* real = NULL;
   for (size_t i = 0; i < how->count; ++i) {
-    count *= (double)pestle_onnx_dim(x, how->axes[i]);
+    pestle_value_t* size = how->real ? how->real->sizes[how->axes[i]] : NULL;
+    if (!size) count *= (double)pestle_onnx_dim(x, how->axes[i]);
+    if (size) real = real ? mul(call, real, size) : size;
   }
-  return count;
+  if (!real) return pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sum, count);
+  // The product may be more than a narrow float holds on its way.
+  real = pestle_onnx_convert(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_MULTIPLY, real, count),
+      dtype_of(x));
+  return quotient(call, sum, real);
 }
 
-#define SIMPLE(fn, OP, as_input)                                            \
-  void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {           \
-    reduction_t how = read_reduction(call, as_input);                       \
-    call->outputs[0] = reduce(call, PESTLE_OP_##OP, &how, call->inputs[0]); \
+#define SIMPLE(fn, OP, as_input)                                             \
+  void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {            \
+    reduction_t how = read_reduction(call, as_input);                        \
+    finish(call, &how, reduce(call, PESTLE_OP_##OP, &how, call->inputs[0])); \
   }
 SIMPLE(sum, ADD, 13)
 SIMPLE(prod, MULTIPLY, 18)
@@ -70,35 +118,36 @@ void pestle_onnx_import_reduce_mean(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, x);
-  call->outputs[0] =
-      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, sum, element_count(&how, x));
+  finish(call, &how, mean_of(call, &how, x, sum));
 }
 
 void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* magnitude =
       pestle_onnx_unary(call, PESTLE_OP_ABS, call->inputs[0]);
-  call->outputs[0] = reduce(call, PESTLE_OP_ADD, &how, magnitude);
+  finish(call, &how, reduce(call, PESTLE_OP_ADD, &how, magnitude));
 }
 
-static pestle_value_t* sum_of_squares(pestle_onnx_call_t* call) {
+static pestle_value_t* sum_of_squares(pestle_onnx_call_t* call,
+                                      const reduction_t* how) {
   pestle_value_t* x = call->inputs[0];
-  reduction_t how = read_reduction(call, 18);
-  return reduce(call, PESTLE_OP_ADD, &how, mul(call, x, x));
+  return reduce(call, PESTLE_OP_ADD, how, mul(call, x, x));
 }
 
 void pestle_onnx_import_reduce_sum_square(pestle_onnx_call_t* call) {
-  call->outputs[0] = sum_of_squares(call);
+  reduction_t how = read_reduction(call, 18);
+  finish(call, &how, sum_of_squares(call, &how));
 }
 
 // Integers take the root as floats.
 void pestle_onnx_import_reduce_l2(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
-  pestle_value_t* sum = pestle_onnx_convert(call, sum_of_squares(call),
+  reduction_t how = read_reduction(call, 18);
+  pestle_value_t* sum = pestle_onnx_convert(call, sum_of_squares(call, &how),
                                             is_float ? dtype : PESTLE_F64);
-  call->outputs[0] = pestle_onnx_convert(
-      call, pestle_onnx_unary(call, PESTLE_OP_SQRT, sum), dtype);
+  sum = pestle_onnx_unary(call, PESTLE_OP_SQRT, sum);
+  finish(call, &how, pestle_onnx_convert(call, sum, dtype));
 }
 
 static pestle_value_t* log_as(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -112,7 +161,7 @@ static pestle_value_t* log_as(pestle_onnx_call_t* call, pestle_value_t* x,
 void pestle_onnx_import_reduce_log_sum(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, call->inputs[0]);
-  call->outputs[0] = log_as(call, sum, dtype_of(call->inputs[0]));
+  finish(call, &how, log_as(call, sum, dtype_of(call->inputs[0])));
 }
 
 // max + log(sum(exp(x - max))), with a max of -inf or inf taken as 0.
@@ -147,7 +196,7 @@ void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
     }
     result = pestle_onnx_reshape(call, result, rank, dims);
   }
-  call->outputs[0] = pestle_onnx_convert(call, result, dtype);
+  finish(call, &how, pestle_onnx_convert(call, result, dtype));
 }
 
 // --- Arg-max ---
@@ -164,21 +213,29 @@ static void arg_extreme(pestle_onnx_call_t* call, pestle_op_t op) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "it needs an axis");
     return;
   }
-  pestle_value_t* top = pestle_onnx_reduce(call, op, x, &axis, 1, true);
+  reduction_t how = {.axes = {axis},
+                     .count = 1,
+                     .keep_dims = true,
+                     .real = pestle_onnx_real(call->import, x)};
+  pestle_value_t* top = reduce(call, op, &how, x);
   pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, x, top);
   if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
     hit = pestle_onnx_binary(call, PESTLE_OP_OR, hit,
                              pestle_onnx_unary(call, PESTLE_OP_IS_NAN, x));
   }
+  pestle_value_t* mask = pestle_onnx_real_mask(call, pestle_onnx_type(x),
+                                               how.real, axis_bits(&how));
+  if (mask) hit = pestle_onnx_binary(call, PESTLE_OP_AND, hit, mask);
   pestle_type_t index = *pestle_onnx_type(x);
   index.dtype = PESTLE_I64;
   pestle_value_t* none = last ? pestle_onnx_splat_int(call, &index, -1)
                               : pestle_onnx_highest(call, &index);
   pestle_value_t* places =
       pestle_onnx_select(call, hit, pestle_onnx_iota(call, &index, axis), none);
-  call->outputs[0] =
-      pestle_onnx_reduce(call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM,
-                         places, &axis, 1, keep);
+  how.keep_dims = keep;
+  finish(call, &how,
+         pestle_onnx_reduce(call, last ? PESTLE_OP_MAXIMUM : PESTLE_OP_MINIMUM,
+                            places, &axis, 1, keep));
 }
 
 void pestle_onnx_import_arg_max(pestle_onnx_call_t* call) {
@@ -192,6 +249,22 @@ void pestle_onnx_import_arg_min(pestle_onnx_call_t* call) {
 // --- Running sums ---
 
 // A window as long as the axis, padded in front: position i sees [0, i].
+static pestle_value_t* running(pestle_onnx_call_t* call, pestle_op_t op,
+                               pestle_value_t* x, int64_t axis, bool exclusive,
+                               bool reverse) {
+  int64_t extent = pestle_onnx_dim(x, axis);
+  pestle_onnx_window_t window = {0};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    window.size[i] = i == axis ? extent : 1;
+    window.strides[i] = window.dilations[i] = 1;
+  }
+  // Exclusive sums see one element less: the window moves by one.
+  int64_t before = exclusive ? extent : extent - 1, after = exclusive ? -1 : 0;
+  window.padding[2 * axis] = reverse ? after : before;
+  window.padding[2 * axis + 1] = reverse ? before : after;
+  return pestle_onnx_reduce_window(call, op, x, &window);
+}
+
 static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
   pestle_value_t* x = call->inputs[0];
   pestle_i64s_t axes = pestle_onnx_input_ints(call, 1, "axis");
@@ -202,21 +275,16 @@ static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
   int64_t axis = pestle_onnx_axis(call, axes.data[0], rank_of(x));
   bool exclusive = pestle_onnx_int(call, "exclusive", 0) != 0;
   bool reverse = pestle_onnx_int(call, "reverse", 0) != 0;
-  int64_t extent = pestle_onnx_dim(x, axis);
-  if (call->status || extent == 0) {
+  if (call->status || pestle_onnx_dim(x, axis) == 0) {
     call->outputs[0] = x;
     return;
   }
-  pestle_onnx_window_t window = {0};
-  for (int32_t i = 0; i < rank_of(x); ++i) {
-    window.size[i] = i == axis ? extent : 1;
-    window.strides[i] = window.dilations[i] = 1;
-  }
-  // Exclusive sums see one element less: the window moves by one.
-  int64_t before = exclusive ? extent : extent - 1, after = exclusive ? -1 : 0;
-  window.padding[2 * axis] = reverse ? after : before;
-  window.padding[2 * axis + 1] = reverse ? before : after;
-  call->outputs[0] = pestle_onnx_reduce_window(call, op, x, &window);
+  call->outputs[0] = running(call, op, x, axis, exclusive, reverse);
+}
+
+pestle_value_t* pestle_onnx_running_sum(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, int64_t axis) {
+  return running(call, PESTLE_OP_ADD, x, axis, false, false);
 }
 
 void pestle_onnx_import_cum_sum(pestle_onnx_call_t* call) {

@@ -2,6 +2,7 @@
 // Updates of elements whose positions are data: each is one stablehlo.scatter.
 #include "base/checked.h"
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 typedef struct scatter_t {
@@ -44,6 +45,18 @@ static pestle_value_t* scatter(pestle_onnx_call_t* call, pestle_value_t* data,
       .regions = &region,
       .region_count = 1};
   return pestle_onnx_emit(call, &spec);
+}
+
+pestle_value_t* pestle_onnx_scatter_list(pestle_onnx_call_t* call,
+                                         pestle_value_t* data,
+                                         pestle_value_t* indices,
+                                         pestle_value_t* updates,
+                                         pestle_op_t op) {
+  scatter_t how = {.inserted_count = 1,
+                   .mapped_count = 1,
+                   .vector = 1,
+                   .unique = op == PESTLE_OP_COUNT};
+  return scatter(call, data, indices, updates, op, &how);
 }
 
 // The op that attribute 'reduction' names.
@@ -144,6 +157,34 @@ void pestle_onnx_import_scatter_elements(pestle_onnx_call_t* call) {
 
 // --- ScatterND ---
 
+// Index vectors that are not real are led outside of the data, where updates
+// are left out.
+static pestle_value_t* lead_outside(pestle_onnx_call_t* call,
+                                    pestle_value_t* indices) {
+  const pestle_onnx_import_t* import = call->import;
+  const pestle_value_t* updates = call->inputs[2];
+  int32_t last = rank_of(indices) - 1;
+  bool fits = !pestle_onnx_real(import, call->inputs[0]) &&
+              !pestle_onnx_real_size(import, indices, last);
+  for (int32_t i = 0; fits && i < rank_of(updates); ++i) {
+    pestle_value_t* size =
+        i < last ? pestle_onnx_real_size(import, indices, i) : NULL;
+    fits = size == pestle_onnx_real_size(import, updates, i);
+  }
+  if (!fits) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "extents that only a run tells must be those of "
+                            "its index vectors and updates alike");
+  }
+  pestle_value_t* mask =
+      pestle_onnx_real_mask(call, pestle_onnx_type(indices),
+                            pestle_onnx_real(import, indices), UINT32_MAX);
+  if (!mask) return indices;
+  pestle_type_t scalar = {.dtype = dtype_of(indices)};
+  return pestle_onnx_select(call, mask, indices,
+                            pestle_onnx_highest(call, &scalar));
+}
+
 void pestle_onnx_import_scatter_nd(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
   int64_t rank = rank_of(x), vector = rank_of(indices) - 1;
@@ -166,7 +207,8 @@ void pestle_onnx_import_scatter_nd(pestle_onnx_call_t* call) {
     how.window[i] = vector + i;
     extents[i] = (double)pestle_onnx_dim(x, i);
   }
-  indices = wrap(call, indices, pestle_onnx_numbers(call, &type, extents));
+  indices = wrap(call, lead_outside(call, indices),
+                 pestle_onnx_numbers(call, &type, extents));
   call->outputs[0] = scatter(call, x, indices, call->inputs[2], op, &how);
 }
 

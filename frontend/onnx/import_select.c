@@ -1,51 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops whose results are as long as their inputs' elements say. What is known
-// while importing decides it then; anything else is refused.
+// while importing decides it then; else the result has as many elements as there
+// could be at most, the chosen ones in front, and a real extent (bounded.h).
+//
+//   flags   [0 1 1 0 1]          running sum - 1   [. 0 1 . 2]
+//   places  [1 2 4 0 0], of which 3 are real: each flagged position is scattered
+//           to where the running sum says, the others to nowhere
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
-// The constant behind input |index|, or NULL with an error kept.
+// The constant behind input |index| if it is known and not too long.
 static const pestle_elements_t* known_elements(pestle_onnx_call_t* call,
                                                size_t index) {
   const pestle_elements_t* known = pestle_value_constant(call->inputs[index]);
-  if (!known) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "the extent of its result depends on the elements of "
-                     "input %zu, which must be known while importing; if it is "
-                     "or depends on an input of the model, fix that input with "
-                     "--const NAME=VALUE",
-                     index);
-  } else if (pestle_type_count(&known->type) > PESTLE_ONNX_MAX_INDICES) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "input %zu has more than %lld elements", index,
-                     (long long)PESTLE_ONNX_MAX_INDICES);
-  } else {
-    return known;
-  }
-  return NULL;
+  bool is_short =
+      known && pestle_type_count(&known->type) <= PESTLE_ONNX_MAX_INDICES;
+  return is_short ? known : NULL;
+}
+
+// --- Places of flags ---
+
+// False, with an error kept, for more elements than an i32 numbers.
+static bool can_number(pestle_onnx_call_t* call, int64_t count) {
+  if (count <= INT32_MAX) return !call->status;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "it chooses among %lld elements; at most 2^31 - 1 can be "
+                   "numbered",
+                   (long long)count);
+  return false;
+}
+
+static pestle_type_t i32_list(int64_t count) {
+  return (pestle_type_t){.dtype = PESTLE_I32, .rank = 1, .dims = {count}};
+}
+
+static pestle_value_t* i32_iota(pestle_onnx_call_t* call, int64_t count) {
+  pestle_type_t type = i32_list(count);
+  return pestle_onnx_iota(call, &type, 0);
+}
+
+static pestle_value_t* i32_zeros(pestle_onnx_call_t* call, int64_t count) {
+  pestle_type_t type = i32_list(count);
+  return pestle_onnx_splat_int(call, &type, 0);
+}
+
+static pestle_value_t* sum_all(pestle_onnx_call_t* call, pestle_value_t* list) {
+  int64_t axis = 0;
+  return pestle_onnx_convert(
+      call, pestle_onnx_reduce(call, PESTLE_OP_ADD, list, &axis, 1, false),
+      PESTLE_I64);
+}
+
+// The positions of |flags|, an i1 list, in front of a list as long, i32, and how
+// many there are, i64.
+static pestle_value_t* places_of(pestle_onnx_call_t* call,
+                                 pestle_value_t* flags,
+                                 pestle_value_t** out_count) {
+  int64_t count = pestle_onnx_dim(flags, 0);
+  pestle_value_t* ones = pestle_onnx_convert(call, flags, PESTLE_I32);
+  pestle_value_t* at = pestle_onnx_binary_f(
+      call, PESTLE_OP_SUBTRACT, pestle_onnx_running_sum(call, ones, 0), 1);
+  pestle_type_t scalar = {.dtype = PESTLE_I32};
+  at = pestle_onnx_select(call, flags, at,
+                          pestle_onnx_splat_int(call, &scalar, count));
+  *out_count = sum_all(call, ones);
+  return pestle_onnx_scatter_list(call, i32_zeros(call, count), at,
+                                  i32_iota(call, count), PESTLE_OP_COUNT);
 }
 
 static bool is_set(const pestle_elements_t* elements, int64_t i) {
   return pestle_onnx_element_f64(elements, (size_t)i) != 0;
 }
 
+// |flags| without those of |x| that are not real.
+static pestle_value_t* real_flags(pestle_onnx_call_t* call, pestle_value_t* x,
+                                  pestle_value_t* flags) {
+  pestle_value_t* mask = pestle_onnx_real_mask(
+      call, pestle_onnx_type(x), pestle_onnx_real(call->import, x), UINT32_MAX);
+  return mask ? pestle_onnx_binary(call, PESTLE_OP_AND, flags, mask) : flags;
+}
+
+static void compress_by(pestle_onnx_call_t* call, pestle_value_t* x,
+                        int64_t axis) {
+  pestle_value_t *flags = call->inputs[1], *count;
+  if (!can_number(call, pestle_onnx_dim(flags, 0))) return;
+  flags = real_flags(call, flags, pestle_onnx_convert(call, flags, PESTLE_I1));
+  pestle_value_t* places = places_of(call, flags, &count);
+  call->outputs[0] = pestle_onnx_take(call, x, places, axis);
+  pestle_onnx_set_real(call, call->outputs[0], axis, count);
+}
+
 // The places along an axis where the condition holds.
 void pestle_onnx_import_compress(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
+  const pestle_value_t* given = call->inputs[1];
   const pestle_elements_t* condition = known_elements(call, 1);
-  if (!condition) return;
   int64_t axis = 0, count = pestle_type_count(pestle_onnx_type(x));
+  if (pestle_onnx_real(call->import, x)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "the extents of its data are known after a run only");
+    return;
+  }
   if (pestle_onnx_has(call, "axis")) {
     axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
   } else {
     x = pestle_onnx_reshape(call, x, 1, &count);
   }
-  int64_t length = pestle_type_count(&condition->type), used = 0;
-  if (call->status || condition->type.rank != 1 ||
+  int64_t length = pestle_type_count(pestle_onnx_type(given)), used = 0;
+  if (call->status || rank_of(given) != 1 ||
       length > pestle_onnx_dim(x, axis)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its condition has %lld elements for an axis of %lld",
                      (long long)length, (long long)pestle_onnx_dim(x, axis));
+    return;
+  }
+  if (!condition) {
+    compress_by(call, x, axis);
     return;
   }
   int64_t* places =
@@ -59,10 +130,50 @@ void pestle_onnx_import_compress(pestle_onnx_call_t* call) {
            : pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
 }
 
+// Row |axis| of the result: coordinates of |places| in |type|.
+static pestle_value_t* coordinates(pestle_onnx_call_t* call,
+                                   const pestle_type_t* type, int32_t axis,
+                                   pestle_value_t* places) {
+  int64_t stride = 1, row[] = {1, pestle_onnx_dim(places, 0)};
+  for (int32_t i = axis + 1; i < type->rank; ++i)
+    stride *= type->dims[i];
+  places = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, places, (double)stride);
+  if (axis > 0) {
+    places = pestle_onnx_binary_f(call, PESTLE_OP_REMAINDER, places,
+                                  (double)type->dims[axis]);
+  }
+  return pestle_onnx_reshape(call, places, 2, row);
+}
+
+static void find_non_zero(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *real, *rows[PESTLE_MAX_RANK];
+  const pestle_type_t* type = pestle_onnx_type(x);
+  int64_t count = pestle_type_count(type);
+  int32_t rank = type->rank ? type->rank : 1;
+  if (!can_number(call, count)) return;
+  if (count == 0) {
+    pestle_type_t none = {.dtype = PESTLE_I64, .rank = 2, .dims = {rank, 0}};
+    call->outputs[0] = pestle_onnx_splat_int(call, &none, 0);
+    return;
+  }
+  pestle_value_t* flags =
+      real_flags(call, x, pestle_onnx_convert(call, x, PESTLE_I1));
+  flags = pestle_onnx_reshape(call, flags, 1, &count);
+  pestle_value_t* places = places_of(call, flags, &real);
+  for (int32_t i = 0; i < rank; ++i)
+    rows[i] = coordinates(call, type, i, places);
+  call->outputs[0] = pestle_onnx_convert(
+      call, pestle_onnx_concat(call, rows, (size_t)rank, 0), PESTLE_I64);
+  pestle_onnx_set_real(call, call->outputs[0], 1, real);
+}
+
 // The indices of what is not 0: a row for each axis.
 void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
   const pestle_elements_t* x = known_elements(call, 0);
-  if (!x) return;
+  if (!x) {
+    find_non_zero(call);
+    return;
+  }
   int64_t count = pestle_type_count(&x->type), found = 0;
   int32_t rank = x->type.rank ? x->type.rank : 1;
   for (int64_t i = 0; i < count; ++i)
@@ -84,4 +195,378 @@ void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
   call->outputs[0] = pestle_onnx_reshape(
       call, pestle_onnx_int_list(call, indices, (size_t)(found * rank)), 2,
       dims);
+}
+
+// --- Unique ---
+
+// What is told apart: |rows| of |width| elements.
+typedef struct unique_t {
+  pestle_value_t* x;  // [rows, width], or [rows] without an axis
+  int64_t rows, width;
+  pestle_value_t *at, *starts;    // in order: where each was, whether it is new
+  pestle_value_t *group, *count;  // in order: which, and how many there are
+  pestle_value_t *first, *counts;  // of each group
+} unique_t;
+
+// One column: the order by it, of rows that are in order by those behind it.
+static void sort_column(pestle_onnx_call_t* call, void* self,
+                        pestle_value_t* trip, pestle_value_t** values) {
+  unique_t* u = self;
+  pestle_type_t type = {.dtype = PESTLE_I64};
+  pestle_value_t* last = pestle_onnx_splat_int(call, &type, u->width - 1);
+  pestle_value_t* columns =
+      pestle_onnx_transpose(call, u->x, (const int64_t[]){1, 0});
+  pestle_value_t* column =
+      pestle_onnx_row(call, columns, sub(call, last, trip));
+  column = pestle_onnx_take(call, column, values[0], 0);
+  (void)pestle_onnx_sort(call, false, 0, &column, &values[0]);
+}
+
+// Whether |x|, in order, differs from what is before it; the first one does.
+static pestle_value_t* differs(pestle_onnx_call_t* call, const unique_t* u,
+                               pestle_value_t* x) {
+  pestle_value_t* before[] = {
+      pestle_onnx_slice_axis(call, x, 0, 0, 1, 1),
+      pestle_onnx_slice_axis(call, x, 0, 0, u->rows - 1, 1)};
+  pestle_value_t* other =
+      u->rows > 1 ? pestle_onnx_concat(call, before, 2, 0) : before[0];
+  pestle_value_t* differ = pestle_onnx_binary(call, PESTLE_OP_NE, x, other);
+  if (pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
+    // All NaN are one.
+    pestle_value_t* number = pestle_onnx_binary(
+        call, PESTLE_OP_OR, pestle_onnx_binary(call, PESTLE_OP_EQ, x, x),
+        pestle_onnx_binary(call, PESTLE_OP_EQ, other, other));
+    differ = pestle_onnx_binary(call, PESTLE_OP_AND, differ, number);
+  }
+  int64_t axis = 1;
+  if (rank_of(x) == 2) {
+    differ = pestle_onnx_reduce(call, PESTLE_OP_OR, differ, &axis, 1, false);
+  }
+  pestle_value_t* is_first =
+      pestle_onnx_binary_f(call, PESTLE_OP_EQ, i32_iota(call, u->rows), 0);
+  return pestle_onnx_binary(call, PESTLE_OP_OR, differ, is_first);
+}
+
+static void find_groups(pestle_onnx_call_t* call, unique_t* u) {
+  pestle_value_t* sorted = u->x;
+  u->at = i32_iota(call, u->rows);
+  if (rank_of(u->x) == 1) {
+    (void)pestle_onnx_sort(call, false, 0, &sorted, &u->at);
+  } else {
+    pestle_onnx_for(call, u->width, &u->at, 1, sort_column, u);
+    sorted = pestle_onnx_take(call, u->x, u->at, 0);
+  }
+  if (call->status) return;
+  u->starts = differs(call, u, sorted);
+  pestle_value_t* ones = pestle_onnx_convert(call, u->starts, PESTLE_I32);
+  u->group = pestle_onnx_binary_f(call, PESTLE_OP_SUBTRACT,
+                                  pestle_onnx_running_sum(call, ones, 0), 1);
+  u->count = sum_all(call, ones);
+  // The order is stable: the first of a group comes first.
+  pestle_type_t scalar = {.dtype = PESTLE_I32};
+  pestle_value_t* nowhere = pestle_onnx_splat_int(call, &scalar, u->rows);
+  pestle_value_t* to = pestle_onnx_select(call, u->starts, u->group, nowhere);
+  u->first = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), to, u->at,
+                                      PESTLE_OP_COUNT);
+  pestle_type_t list = i32_list(u->rows);
+  u->counts = pestle_onnx_scatter_list(call, i32_zeros(call, u->rows), u->group,
+                                       pestle_onnx_splat_int(call, &list, 1),
+                                       PESTLE_OP_ADD);
+}
+
+// Numbers the groups by where they occur first.
+static void order_by_occurrence(pestle_onnx_call_t* call, unique_t* u) {
+  pestle_value_t* numbers = i32_iota(call, u->rows);
+  pestle_value_t* is_real =
+      pestle_onnx_binary(call, PESTLE_OP_LT, numbers,
+                         pestle_onnx_convert(call, u->count, PESTLE_I32));
+  pestle_type_t scalar = {.dtype = PESTLE_I32};
+  pestle_value_t* key = pestle_onnx_select(
+      call, is_real, u->first, pestle_onnx_splat_int(call, &scalar, u->rows));
+  pestle_value_t* order = numbers;
+  if (!pestle_onnx_sort(call, false, 0, &key, &order)) return;
+  pestle_value_t* rank = pestle_onnx_scatter_list(
+      call, i32_zeros(call, u->rows), order, numbers, PESTLE_OP_COUNT);
+  u->first = pestle_onnx_take(call, u->first, order, 0);
+  u->counts = pestle_onnx_take(call, u->counts, order, 0);
+  u->group = pestle_onnx_take(call, rank, u->group, 0);
+}
+
+static void empty_unique(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_type_t none = {.dtype = PESTLE_I64, .rank = 1, .dims = {0}};
+  call->outputs[0] = x;
+  for (size_t i = 1; i < call->output_count; ++i)
+    call->outputs[i] = pestle_onnx_splat_int(call, &none, 0);
+}
+
+// |x| with |axis| in front, as rows of all the others.
+static pestle_value_t* as_rows(pestle_onnx_call_t* call, pestle_value_t* x,
+                               int64_t axis, unique_t* u) {
+  int64_t order[PESTLE_MAX_RANK], dims[2];
+  order[0] = axis;
+  for (int64_t i = 0, at = 1; i < rank_of(x); ++i) {
+    if (i != axis) order[at++] = i;
+  }
+  dims[0] = u->rows = pestle_onnx_dim(x, axis);
+  dims[1] = u->width =
+      u->rows ? pestle_type_count(pestle_onnx_type(x)) / u->rows : 0;
+  return pestle_onnx_reshape(call, pestle_onnx_transpose(call, x, order), 2,
+                             dims);
+}
+
+void pestle_onnx_import_unique(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  unique_t u = {.width = 1};
+  bool is_flat = !pestle_onnx_has(call, "axis");
+  int64_t axis = 0;
+  if (is_flat) {
+    u.rows = pestle_type_count(pestle_onnx_type(x));
+    u.x = x = pestle_onnx_reshape(call, x, 1, &u.rows);
+  } else {
+    axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
+    if (call->status) return;
+    u.x = as_rows(call, x, axis, &u);
+  }
+  if (!can_number(call, u.rows)) return;
+  if (!u.rows) {
+    empty_unique(call, x);
+    return;
+  }
+  find_groups(call, &u);
+  if (!pestle_onnx_int(call, "sorted", 1)) order_by_occurrence(call, &u);
+  pestle_value_t* results[] = {
+      pestle_onnx_take(call, x, u.first, axis), u.first,
+      pestle_onnx_scatter_list(call, i32_zeros(call, u.rows), u.at, u.group,
+                               PESTLE_OP_COUNT),
+      u.counts};
+  for (size_t i = 0; i < call->output_count; ++i) {
+    call->outputs[i] =
+        i ? pestle_onnx_convert(call, results[i], PESTLE_I64) : results[0];
+    if (i != 2) {
+      pestle_onnx_set_real(call, call->outputs[i], i ? 0 : axis, u.count);
+    }
+  }
+}
+
+// --- NonMaxSuppression ---
+
+// Everything has an axis of boxes in front, in order of their scores, and one of
+// pairs of a batch and a class behind.
+typedef struct suppress_t {
+  int64_t batches, classes, boxes, pairs;
+  pestle_value_t *low[2], *high[2], *area;  // corners
+  pestle_value_t *overlap, *limit;          // thresholds; |limit| i32
+} suppress_t;
+
+static pestle_value_t* both(pestle_onnx_call_t* call, pestle_value_t* a,
+                            pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_AND, a, b);
+}
+
+static pestle_value_t* greater(pestle_onnx_call_t* call, pestle_value_t* a,
+                               pestle_value_t* b) {
+  return pestle_onnx_binary(call, PESTLE_OP_GT, a, b);
+}
+
+static pestle_value_t* positive(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_GT, x, 0);
+}
+
+// Which boxes overlap box |i| of their pair too much.
+static pestle_value_t* overlaps(pestle_onnx_call_t* call, const suppress_t* s,
+                                pestle_value_t* i) {
+  pestle_value_t *common = NULL, *result = NULL;
+  for (int k = 0; k < 2; ++k) {
+    pestle_value_t* low =
+        pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, s->low[k],
+                           pestle_onnx_row(call, s->low[k], i));
+    pestle_value_t* high =
+        pestle_onnx_binary(call, PESTLE_OP_MINIMUM, s->high[k],
+                           pestle_onnx_row(call, s->high[k], i));
+    pestle_value_t* some = greater(call, high, low);
+    result = result ? both(call, result, some) : some;
+    common =
+        common ? mul(call, common, sub(call, high, low)) : sub(call, high, low);
+  }
+  pestle_value_t* own = pestle_onnx_row(call, s->area, i);
+  pestle_value_t* all = sub(call, add(call, own, s->area), common);
+  result = both(call, result, positive(call, common));
+  result = both(call, result, positive(call, own));
+  result = both(call, result, positive(call, s->area));
+  result = both(call, result, positive(call, all));
+  return both(call, result,
+              greater(call, quotient(call, common, all), s->overlap));
+}
+
+// Carried: which boxes are left, i1 [boxes, pairs], and how many are chosen.
+static void suppress(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
+                     pestle_value_t** values) {
+  const suppress_t* s = self;
+  pestle_type_t type = {
+      .dtype = PESTLE_I64, .rank = 2, .dims = {s->boxes, s->pairs}};
+  pestle_value_t* chosen =
+      both(call, pestle_onnx_row(call, values[0], i),
+           pestle_onnx_binary(call, PESTLE_OP_LT, values[1], s->limit));
+  pestle_value_t* gone = both(call, overlaps(call, s, i), chosen);
+  pestle_value_t* left =
+      both(call, values[0], pestle_onnx_unary(call, PESTLE_OP_NOT, gone));
+  pestle_value_t* is_own = pestle_onnx_binary(
+      call, PESTLE_OP_EQ, pestle_onnx_iota(call, &type, 0), i);
+  pestle_value_t* wide =
+      pestle_onnx_broadcast(call, chosen, 2, (int64_t[]){s->boxes, s->pairs});
+  values[0] = pestle_onnx_select(call, is_own, wide, left);
+  values[1] =
+      add(call, values[1], pestle_onnx_convert(call, chosen, PESTLE_I32));
+}
+
+// Coordinate |k| of all boxes in order, [boxes, pairs]: |boxes| is
+// [batches, classes, boxes, 4].
+static pestle_value_t* coordinate(pestle_onnx_call_t* call, const suppress_t* s,
+                                  pestle_value_t* boxes, int64_t k) {
+  pestle_value_t* x = pestle_onnx_slice_axis(call, boxes, 3, k, k + 1, 1);
+  x = pestle_onnx_reshape(call, x, 2, (int64_t[]){s->pairs, s->boxes});
+  return pestle_onnx_transpose(call, x, (const int64_t[]){1, 0});
+}
+
+static void read_corners(pestle_onnx_call_t* call, suppress_t* s,
+                         pestle_value_t* boxes) {
+  bool is_center = pestle_onnx_int(call, "center_point_box", 0) != 0;
+  for (int64_t k = 0; k < 2; ++k) {
+    pestle_value_t* a = coordinate(call, s, boxes, k);
+    pestle_value_t* b = coordinate(call, s, boxes, k + 2);
+    if (is_center) {
+      b = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, b, 2);
+      s->low[k] = sub(call, a, b);
+      s->high[k] = add(call, a, b);
+    } else {
+      s->low[k] = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, a, b);
+      s->high[k] = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, a, b);
+    }
+  }
+  s->area = mul(call, sub(call, s->high[0], s->low[0]),
+                sub(call, s->high[1], s->low[1]));
+}
+
+// The number that input |index| holds, or |missing|, as |dtype|.
+static pestle_value_t* threshold(pestle_onnx_call_t* call, size_t index,
+                                 pestle_dtype_t dtype, double missing) {
+  pestle_value_t* given = pestle_onnx_input(call, index);
+  if (!given || !pestle_type_count(pestle_onnx_type(given))) {
+    return pestle_onnx_scalar(call, dtype, missing);
+  }
+  return pestle_onnx_convert(call, pestle_onnx_reshape(call, given, 0, NULL),
+                             dtype);
+}
+
+// How many boxes of a pair may be chosen at most; |s->limit| may be less.
+static int64_t read_limit(pestle_onnx_call_t* call, suppress_t* s) {
+  pestle_value_t* limit = threshold(call, 2, PESTLE_I64, 0);
+  pestle_type_t type = {.dtype = PESTLE_I64};
+  limit = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, limit,
+                             pestle_onnx_splat_int(call, &type, s->boxes));
+  limit = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, limit,
+                             pestle_onnx_splat_int(call, &type, 0));
+  s->limit = pestle_onnx_convert(call, limit, PESTLE_I32);
+  const pestle_elements_t* known = limit ? pestle_value_constant(limit) : NULL;
+  return known ? pestle_onnx_element_i64(known, 0) : s->boxes;
+}
+
+// The rows of the result, of what is chosen at |places|, numbered by pairs and
+// then by scores.
+static void number_boxes(pestle_onnx_call_t* call, const suppress_t* s,
+                         pestle_value_t* order, pestle_value_t* places,
+                         pestle_value_t* count) {
+  int64_t all = s->pairs * s->boxes, most = pestle_onnx_dim(places, 0);
+  pestle_value_t* columns[3];
+  columns[0] = pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, places,
+                                    (double)(s->classes * s->boxes));
+  columns[1] = pestle_onnx_binary_f(
+      call, PESTLE_OP_REMAINDER,
+      pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, places, (double)s->boxes),
+      (double)s->classes);
+  columns[2] = pestle_onnx_take(call, pestle_onnx_reshape(call, order, 1, &all),
+                                places, 0);
+  for (int i = 0; i < 3; ++i) {
+    columns[i] = pestle_onnx_reshape(call, columns[i], 2, (int64_t[]){most, 1});
+  }
+  call->outputs[0] = pestle_onnx_convert(
+      call, pestle_onnx_concat(call, columns, 3, 1), PESTLE_I64);
+  pestle_onnx_set_real(call, call->outputs[0], 0, count);
+}
+
+// The boxes in order of |scores|, which is put in order too.
+static pestle_value_t* order_boxes(pestle_onnx_call_t* call,
+                                   pestle_value_t** scores,
+                                   pestle_value_t** out_order) {
+  pestle_type_t type = *pestle_onnx_type(*scores);
+  type.dtype = PESTLE_I32;
+  *out_order = pestle_onnx_iota(call, &type, 2);
+  if (!pestle_onnx_sort(call, true, 2, scores, out_order)) return NULL;
+  pestle_onnx_gather_t how = {.vector = 3,
+                              .offset_count = 1,
+                              .offsets = {3},
+                              .mapped_count = 1,
+                              .mapped = {1},
+                              .batch_count = 1,
+                              .batch = {0},
+                              .sizes = {1, 1, 4}};
+  return pestle_onnx_gather(call, call->inputs[0], *out_order, &how);
+}
+
+static bool read_suppression(pestle_onnx_call_t* call, suppress_t* s) {
+  const pestle_value_t *boxes = call->inputs[0], *scores = call->inputs[1];
+  s->batches = pestle_onnx_dim(boxes, 0);
+  s->boxes = pestle_onnx_dim(boxes, 1);
+  s->classes = pestle_onnx_dim(scores, 1);
+  s->pairs = s->batches * s->classes;
+  if (rank_of(boxes) == 3 && rank_of(scores) == 3 &&
+      pestle_onnx_dim(boxes, 2) == 4 &&
+      pestle_onnx_dim(scores, 0) == s->batches &&
+      pestle_onnx_dim(scores, 2) == s->boxes &&
+      pestle_dtype_is(dtype_of(boxes), PESTLE_KIND_FLOAT) &&
+      dtype_of(boxes) == dtype_of(scores)) {
+    return can_number(call, pestle_type_count(pestle_onnx_type(scores)));
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "its boxes must be [batches, boxes, 4] and its scores "
+                   "[batches, classes, boxes]");
+  return false;
+}
+
+// Each box in order of its score is chosen unless one that was chosen before
+// overlaps it too much: a trip a box, over all pairs at once.
+void pestle_onnx_import_non_max_suppression(pestle_onnx_call_t* call) {
+  suppress_t s = {0};
+  if (!read_suppression(call, &s)) return;
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  int64_t most = read_limit(call, &s), all = s.pairs * s.boxes;
+  if (!most || !all) {
+    pestle_type_t none = {.dtype = PESTLE_I64, .rank = 2, .dims = {0, 3}};
+    call->outputs[0] = pestle_onnx_splat_int(call, &none, 0);
+    return;
+  }
+  pestle_value_t *scores = call->inputs[1], *order, *count;
+  pestle_value_t* boxes = order_boxes(call, &scores, &order);
+  if (!boxes) return;
+  read_corners(call, &s, boxes);
+  s.overlap = threshold(call, 3, dtype, 0);
+  pestle_type_t flags = {
+      .dtype = PESTLE_I1, .rank = 2, .dims = {s.pairs, s.boxes}};
+  pestle_value_t* left = pestle_onnx_splat_int(call, &flags, 1);
+  pestle_value_t* least = pestle_onnx_input(call, 4);
+  if (least && pestle_type_count(pestle_onnx_type(least))) {
+    left = pestle_onnx_reshape(
+        call, greater(call, scores, threshold(call, 4, dtype, 0)), 2,
+        flags.dims);
+  }
+  pestle_value_t* values[] = {
+      pestle_onnx_transpose(call, left, (const int64_t[]){1, 0}),
+      i32_zeros(call, s.pairs)};
+  pestle_onnx_for(call, s.boxes, values, 2, suppress, &s);
+  left = pestle_onnx_transpose(call, values[0], (const int64_t[]){1, 0});
+  pestle_value_t* places =
+      places_of(call, pestle_onnx_reshape(call, left, 1, &all), &count);
+  number_boxes(call, &s, order,
+               pestle_onnx_slice_axis(call, places, 0, 0, s.pairs * most, 1),
+               count);
 }

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static bool check_rank(pestle_onnx_call_t* call, int64_t rank) {
@@ -123,12 +124,24 @@ void pestle_onnx_import_shape(pestle_onnx_call_t* call) {
   if (end < 0) end = end + rank < 0 ? 0 : end + rank;
   if (start > rank) start = rank;
   if (end > rank) end = rank;
+  if (pestle_onnx_real(call->import, call->inputs[0]) && end > start) {
+    pestle_value_t* shape = pestle_onnx_real_shape(call, call->inputs[0]);
+    call->outputs[0] = pestle_onnx_slice_axis(call, shape, 0, start, end, 1);
+    return;
+  }
   call->outputs[0] = pestle_onnx_int_list(
       call, type->dims + start, end > start ? (size_t)(end - start) : 0);
 }
 
 void pestle_onnx_import_size(pestle_onnx_call_t* call) {
   pestle_type_t type = {.dtype = PESTLE_I64};
+  if (pestle_onnx_real(call->import, call->inputs[0])) {
+    int64_t axis = 0;
+    call->outputs[0] = pestle_onnx_reduce(
+        call, PESTLE_OP_MULTIPLY, pestle_onnx_real_shape(call, call->inputs[0]),
+        &axis, 1, false);
+    return;
+  }
   call->outputs[0] = pestle_onnx_splat_int(
       call, &type, pestle_type_count(pestle_onnx_type(call->inputs[0])));
 }
@@ -283,11 +296,19 @@ void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
   bool given;
   size_t count = pestle_onnx_axes(call, 13, rank, axes, &given);
   int32_t kept = 0;
+  pestle_value_t* sizes[PESTLE_MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) {
     bool squeezed = !given && pestle_onnx_dim(x, i) == 1;
     for (size_t j = 0; given && j < count; ++j)
       squeezed |= axes[j] == i;
+    pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
+    if (size && (squeezed || !given)) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "whether axis %lld has the extent 1 only a run tells",
+                       (long long)i);
+    }
     if (!squeezed) {
+      sizes[kept] = size;
       dims[kept++] = pestle_onnx_dim(x, i);
     } else if (pestle_onnx_dim(x, i) != 1) {
       pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -295,9 +316,10 @@ void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
                        (long long)pestle_onnx_dim(x, i));
     }
   }
-  if (!call->status) {
-    call->outputs[0] = pestle_onnx_reshape(call, x, kept, dims);
-  }
+  if (call->status) return;
+  call->outputs[0] = pestle_onnx_reshape(call, x, kept, dims);
+  for (int32_t i = 0; i < kept; ++i)
+    pestle_onnx_set_real(call, call->outputs[0], i, sizes[i]);
 }
 
 void pestle_onnx_import_unsqueeze(pestle_onnx_call_t* call) {
@@ -322,6 +344,11 @@ void pestle_onnx_import_unsqueeze(pestle_onnx_call_t* call) {
     dims[i] = added[i] ? 1 : pestle_onnx_dim(x, from++);
   }
   call->outputs[0] = pestle_onnx_reshape(call, x, (int32_t)rank, dims);
+  for (int64_t i = 0, from = 0; i < rank; ++i) {
+    if (added[i]) continue;
+    pestle_onnx_set_real(call, call->outputs[0], i,
+                         pestle_onnx_real_size(call->import, x, from++));
+  }
 }
 
 void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
@@ -340,9 +367,32 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
     return;
   }
   call->outputs[0] = pestle_onnx_transpose(call, x, perm.data);
+  for (int64_t i = 0; !call->status && i < rank; ++i) {
+    pestle_onnx_set_real(call, call->outputs[0], i,
+                         pestle_onnx_real_size(call->import, x, perm.data[i]));
+  }
 }
 
 // --- Joining, cutting, repeating ---
+
+// Along the axis that is joined all must be known, along others all alike.
+static void join_real(pestle_onnx_call_t* call, int32_t axis, bool is_joined) {
+  pestle_value_t* size =
+      pestle_onnx_real_size(call->import, call->inputs[0], axis);
+  bool alike = true;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    alike = alike &&
+            size == pestle_onnx_real_size(call->import, call->inputs[i], axis);
+  }
+  if (!alike || (is_joined && size && call->input_count > 1)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "along axis %d only a run tells how long its inputs are, "
+                     "and so where the next begins or whether they fit",
+                     axis);
+    return;
+  }
+  pestle_onnx_set_real(call, call->outputs[0], axis, size);
+}
 
 void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   int64_t missing = call->opset < 4 ? 1 : 0;
@@ -351,6 +401,8 @@ void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   if (call->status) return;
   call->outputs[0] =
       pestle_onnx_concat(call, call->inputs, call->input_count, axis);
+  for (int32_t i = 0; !call->status && i < rank_of(call->outputs[0]); ++i)
+    join_real(call, i, i == axis);
 }
 
 // The sizes of the parts: given, or as equal as they can be.

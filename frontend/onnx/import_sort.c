@@ -52,6 +52,30 @@ static pestle_region_t* comparator(pestle_onnx_call_t* call, bool largest,
   return region;
 }
 
+bool pestle_onnx_sort(pestle_onnx_call_t* call, bool largest, int64_t axis,
+                      pestle_value_t** x, pestle_value_t** at) {
+  pestle_value_t* operands[] = {*x, *at};
+  pestle_region_t* region =
+      *x && *at ? comparator(call, largest, dtype_of(*x)) : NULL;
+  if (!region) return false;
+  pestle_attr_t attrs[] = {i64_attr(PESTLE_ATTR_dimension, axis),
+                           {.name = PESTLE_ATTR_is_stable,
+                            .kind = PESTLE_ATTR_KIND_BOOL,
+                            .as.b = true}};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_SORT,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 2,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
+  if (!node) return false;
+  *x = pestle_node_result(node, 0);
+  *at = pestle_node_result(node, 1);
+  return true;
+}
+
 // How many are wanted: an attribute before opset 10, then an input.
 static int64_t read_k(pestle_onnx_call_t* call, int64_t extent) {
   int64_t k = -1;
@@ -86,25 +110,10 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
   }
   pestle_type_t positions = *pestle_onnx_type(x);
   positions.dtype = PESTLE_I32;
-  pestle_value_t* operands[] = {x, pestle_onnx_iota(call, &positions, axis)};
-  pestle_region_t* region = comparator(call, largest, dtype_of(x));
-  if (!operands[1] || !region) return;
-  pestle_attr_t attrs[] = {i64_attr(PESTLE_ATTR_dimension, axis),
-                           {.name = PESTLE_ATTR_is_stable,
-                            .kind = PESTLE_ATTR_KIND_BOOL,
-                            .as.b = true}};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_SORT,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = 2,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
-  if (!node) return;
+  pestle_value_t* y[] = {x, pestle_onnx_iota(call, &positions, axis)};
+  if (!pestle_onnx_sort(call, largest, axis, &y[0], &y[1])) return;
   for (size_t i = 0; i < call->output_count; ++i) {
-    pestle_value_t* y = pestle_onnx_slice_axis(
-        call, pestle_node_result(node, i), axis, 0, k, 1);
-    call->outputs[i] = i ? pestle_onnx_convert(call, y, PESTLE_I64) : y;
+    y[i] = pestle_onnx_slice_axis(call, y[i], axis, 0, k, 1);
+    call->outputs[i] = i ? pestle_onnx_convert(call, y[i], PESTLE_I64) : y[i];
   }
 }

@@ -32,6 +32,7 @@ typedef struct pestle_onnx_import_t {
   bool* needed;
   // What folding may still add to memory, and read and write, in bytes.
   size_t fold_budget, fold_work;
+  pestle_map_t real;  // value -> pestle_onnx_real_t* (bounded.h)
   // How many nodes the bodies of loops may still be copied to.
   size_t loop_nodes;
 } pestle_onnx_import_t;
@@ -64,6 +65,13 @@ typedef struct pestle_onnx_call_t {
   pestle_status_t status;  // the first error
 } pestle_onnx_call_t;
 
+// How an op takes inputs whose real extents only a run tells (bounded.h).
+typedef enum pestle_onnx_bounded_e {
+  PESTLE_ONNX_WHOLE,  // not at all
+  PESTLE_ONNX_MAP,    // elementwise
+  PESTLE_ONNX_OWN,    // its importer knows
+} pestle_onnx_bounded_t;
+
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
 
 typedef struct pestle_onnx_op_t {
@@ -71,7 +79,8 @@ typedef struct pestle_onnx_op_t {
   const char* domain;
   int16_t since, until;                         // opsets, both included
   uint8_t min_inputs, max_inputs, max_outputs;  // 255: any number
-  uint8_t known;  // bit i: the elements of input i must be known
+  uint8_t known;    // bit i: the elements of input i must be known
+  uint8_t bounded;  // pestle_onnx_bounded_t
   pestle_onnx_fn_t fn;
 } pestle_onnx_op_t;
 

@@ -6,7 +6,7 @@
 #include "frontend/onnx/emit.h"
 
 #define PESTLE_ONNX_OP(name, domain, since, until, min_in, max_in, max_out, \
-                       known, fn)                                           \
+                       known, bounded, fn)                                  \
   void pestle_onnx_import_##fn(pestle_onnx_call_t* call);
 #include "frontend/onnx/onnx_ops.def"
 
@@ -25,6 +25,20 @@ pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call);
 // are none. |out_axes| has room for PESTLE_MAX_RANK.
 size_t pestle_onnx_axes(pestle_onnx_call_t* call, int64_t as_input,
                         int64_t rank, int64_t* out_axes, bool* out_given);
+// The running sum of |x| along |axis|.
+pestle_value_t* pestle_onnx_running_sum(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, int64_t axis);
+// Sorts |*x| along |axis|, stably and with NaN as the largest, and |*at|, i32 of
+// its shape, with it.
+bool pestle_onnx_sort(pestle_onnx_call_t* call, bool largest, int64_t axis,
+                      pestle_value_t** x, pestle_value_t** at);
+// data[indices[i]] = updates[i], or += with ADD, for lists; what is outside of
+// |data| is left out. With ADD alone may indices be equal.
+pestle_value_t* pestle_onnx_scatter_list(pestle_onnx_call_t* call,
+                                         pestle_value_t* data,
+                                         pestle_value_t* indices,
+                                         pestle_value_t* updates,
+                                         pestle_op_t op);
 // The activation called |name| ("Sigmoid", "Tanh", ... of the recurrent ops).
 pestle_value_t* pestle_onnx_activation(pestle_onnx_call_t* call,
                                        pestle_str_t name, double alpha,

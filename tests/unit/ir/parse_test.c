@@ -332,6 +332,74 @@ static void names_and_visibility(void** state) {
   pestle_context_release(context);
 }
 
+static const char bounded[] =
+    "module {\n  func.func public @f(%a: tensor<2x3xf32>, %n: tensor<2xi64>) "
+    "-> "
+    "(tensor<2x3xf32> {pestle.name = \"out\"}, tensor<2xi64> "
+    "{pestle.shape_of = 0 : i64}) {\n"
+    "    return %a, %n : tensor<2x3xf32>, tensor<2xi64>\n  }\n}\n";
+
+// How much of a result is real survives text, bytes and copies, and is part of
+// what the module means.
+static void shapes_of_results(void** state) {
+  (void)state;
+  pestle_context_t* context = text_context();
+  pestle_module_t* module = text_parse(context, bounded);
+  pestle_module_t *copy, *loaded, *plain;
+  char *text, *other;
+  void* data;
+  size_t size, other_size, data_size;
+  uint64_t a[2], b[2];
+  assert_int_equal(pestle_function_shape_of(pestle_module_entry(module), 0),
+                   -1);
+  assert_int_equal(pestle_function_shape_of(pestle_module_entry(module), 1), 0);
+  assert_ok(pestle_module_verify(module));
+  assert_ok(pestle_module_print(module, 0, &text, &size));
+  assert_string_equal(text, bounded);
+  assert_ok(pestle_module_clone(module, &copy));
+  assert_ok(pestle_module_serialize(copy, &data, &data_size));
+  assert_ok(pestle_module_deserialize(context, data, data_size, &loaded));
+  assert_ok(pestle_module_print(loaded, 0, &other, &other_size));
+  assert_string_equal(other, text);
+  plain = text_parse(context,
+                     "func.func @f(%a: tensor<2x3xf32>, %n: tensor<2xi64>) -> "
+                     "(tensor<2x3xf32>, tensor<2xi64>) {"
+                     " return %a, %n : tensor<2x3xf32>, tensor<2xi64> }");
+  assert_ok(pestle_module_signature(loaded, a));
+  assert_ok(pestle_module_signature(plain, b));
+  assert_memory_not_equal(a, b, sizeof(a));
+  pestle_context_free(context, other, other_size + 1);
+  pestle_context_free(context, data, data_size);
+  pestle_context_free(context, text, size + 1);
+  pestle_module_release(plain);
+  pestle_module_release(loaded);
+  pestle_module_release(copy);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
+static void refuses_shapes_of_nothing(void** state) {
+  (void)state;
+  static const char* const results[] = {
+      "(tensor<2x3xf32>, tensor<3xi64> {pestle.shape_of = 0 : i64})",
+      "(tensor<2x3xf32>, tensor<2xi32> {pestle.shape_of = 0 : i64})",
+  };
+  static const char* const types[] = {"tensor<3xi64>", "tensor<2xi32>"};
+  pestle_context_t* context = text_context();
+  for (int i = 0; i < 2; ++i) {
+    char text[512];
+    pestle_module_t* module;
+    snprintf(text, sizeof(text),
+             "func.func @f(%%a: tensor<2x3xf32>, %%n: %s) -> %s {"
+             " return %%a, %%n : tensor<2x3xf32>, %s }",
+             types[i], results[i], types[i]);
+    assert_error(
+        pestle_module_parse(context, text, strlen(text), NULL, &module),
+        MALFORMED, "no list of the extents");
+  }
+  pestle_context_release(context);
+}
+
 static pestle_status_t parse_all(pestle_allocator_t allocator,
                                  const char* text) {
   pestle_context_options_t options = {.struct_size = sizeof(options),
@@ -385,6 +453,8 @@ int main(void) {
       cmocka_unit_test(locations),
       cmocka_unit_test(constants),
       cmocka_unit_test(names_and_visibility),
+      cmocka_unit_test(shapes_of_results),
+      cmocka_unit_test(refuses_shapes_of_nothing),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

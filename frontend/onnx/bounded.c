@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bookkeeping of bounded values: which axes of which values have a real
+// extent beside their bound, and which ops may see such values. An op that says
+// nothing about them (onnx_ops.def) is refused one: none computes with what lies
+// behind the real elements by accident.
+#include "frontend/onnx/bounded.h"
+
+#include "base/mem.h"
+
+const pestle_onnx_real_t* pestle_onnx_real(const pestle_onnx_import_t* import,
+                                           const pestle_value_t* value) {
+  const pestle_map_value_t* slot =
+      pestle_map_find_u64(&import->real, (uintptr_t)value);
+  return slot ? slot->ptr : NULL;
+}
+
+pestle_value_t* pestle_onnx_real_size(const pestle_onnx_import_t* import,
+                                      const pestle_value_t* value,
+                                      int64_t axis) {
+  const pestle_onnx_real_t* real = pestle_onnx_real(import, value);
+  return real ? real->sizes[axis] : NULL;
+}
+
+void pestle_onnx_set_real(pestle_onnx_call_t* call, pestle_value_t* value,
+                          int64_t axis, pestle_value_t* size) {
+  pestle_onnx_import_t* import = call->import;
+  if (!value || !size || call->status) return;
+  pestle_onnx_real_t* real =
+      (pestle_onnx_real_t*)pestle_onnx_real(import, value);
+  if (!real) {
+    real = pestle_arena_alloc_zero(&import->arena, sizeof(*real), 16);
+    if (!real ||
+        !pestle_map_set_u64_ptr(&import->real, (uintptr_t)value, real)) {
+      pestle_onnx_keep(call, PESTLE_OOM());
+      return;
+    }
+  }
+  real->sizes[axis] = size;
+}
+
+pestle_value_t* pestle_onnx_real_shape(pestle_onnx_call_t* call,
+                                       pestle_value_t* value) {
+  const int64_t one[] = {1};
+  const pestle_type_t scalar = {.dtype = PESTLE_I64};
+  pestle_value_t* parts[PESTLE_MAX_RANK];
+  int32_t rank = rank_of(value);
+  for (int32_t i = 0; i < rank; ++i) {
+    pestle_value_t* size = pestle_onnx_real_size(call->import, value, i);
+    if (!size) {
+      size = pestle_onnx_splat_int(call, &scalar, pestle_onnx_dim(value, i));
+    }
+    parts[i] = pestle_onnx_reshape(call, size, 1, one);
+  }
+  return pestle_onnx_concat(call, parts, (size_t)rank, 0);
+}
+
+pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
+                                      const pestle_type_t* type,
+                                      const pestle_onnx_real_t* real,
+                                      uint32_t axes) {
+  pestle_type_t index = *type;
+  index.dtype = PESTLE_I64;
+  pestle_value_t* mask = NULL;
+  for (int32_t i = 0; real && i < type->rank; ++i) {
+    if (!real->sizes[i] || !(axes >> i & 1)) continue;
+    pestle_value_t* inside = pestle_onnx_binary(
+        call, PESTLE_OP_LT, pestle_onnx_iota(call, &index, i), real->sizes[i]);
+    mask =
+        mask ? pestle_onnx_binary(call, PESTLE_OP_AND, mask, inside) : inside;
+  }
+  return mask;
+}
+
+static int32_t first_axis(const pestle_onnx_real_t* real) {
+  int32_t axis = 0;
+  while (axis < PESTLE_MAX_RANK - 1 && !real->sizes[axis])
+    ++axis;
+  return axis;
+}
+
+void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
+                               const pestle_onnx_op_t* op) {
+  for (size_t i = 0; op->bounded == PESTLE_ONNX_WHOLE && i < call->input_count;
+       ++i) {
+    const pestle_onnx_real_t* real =
+        call->inputs[i] ? pestle_onnx_real(call->import, call->inputs[i])
+                        : NULL;
+    if (!real) continue;
+    int32_t axis = first_axis(real);
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "how long its input %zu, '%.*s', is along axis %d (at "
+                     "most %lld) is known after a run only, and %s would "
+                     "compute with what lies behind that",
+                     i, PESTLE_STR_ARG(call->node->inputs[i]), axis,
+                     (long long)pestle_onnx_dim(call->inputs[i], axis),
+                     op->name);
+    return;
+  }
+}
+
+// Axis |axis| of the result, counted from the end: 0 is the last.
+static void broadcast_axis(pestle_onnx_call_t* call, int32_t axis,
+                           pestle_value_t** out_size) {
+  bool any_whole = false;
+  *out_size = NULL;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    pestle_value_t* x = call->inputs[i];
+    if (!x || rank_of(x) <= axis) continue;
+    int32_t own = rank_of(x) - 1 - axis;
+    pestle_value_t* size = pestle_onnx_real_size(call->import, x, own);
+    any_whole = any_whole || (!size && pestle_onnx_dim(x, own) != 1);
+    if (size && *out_size && size != *out_size) any_whole = true;
+    if (size) *out_size = size;
+  }
+  if (!*out_size || !any_whole) return;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "its inputs differ in how long they are along an axis, for "
+                   "at least one of them is so long as only a run tells");
+}
+
+void pestle_onnx_broadcast_real(pestle_onnx_call_t* call) {
+  pestle_value_t* y = call->outputs[0];
+  bool any = false;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    any = any ||
+          (call->inputs[i] && pestle_onnx_real(call->import, call->inputs[i]));
+  }
+  for (int32_t axis = 0; any && axis < rank_of(y); ++axis) {
+    pestle_value_t* size;
+    broadcast_axis(call, axis, &size);
+    pestle_onnx_set_real(call, y, rank_of(y) - 1 - axis, size);
+  }
+}
+
+bool pestle_onnx_leaves_whole(pestle_onnx_call_t* call,
+                              const pestle_value_t* value, const char* what) {
+  if (!value || !pestle_onnx_real(call->import, value)) return !call->status;
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "%s has an extent that is known after a run only; it must "
+                   "not leave the body that makes it",
+                   what);
+  return false;
+}
