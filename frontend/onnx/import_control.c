@@ -136,3 +136,13 @@ void pestle_onnx_import_if(pestle_onnx_call_t* call) {
   pestle_onnx_import_subgraph(call, taken ? then_graph : else_graph,
                               call->builder, NULL, call->outputs);
 }
+
+// --- Optionals ---
+
+// An optional is a tensor that is there, or an input that is left out: those
+// that only a run tells are no tensors.
+void pestle_onnx_import_has_element(pestle_onnx_call_t* call) {
+  pestle_type_t type = {.dtype = PESTLE_I1};
+  call->outputs[0] =
+      pestle_onnx_splat_int(call, &type, pestle_onnx_input(call, 0) != NULL);
+}

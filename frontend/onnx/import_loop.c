@@ -400,10 +400,12 @@ static bool loop_over_known(repeat_t* r, pestle_value_t** values,
     return false;
   }
   r->endless = true;
-  if (!known_trips(r, limit, condition) || r->trips < 1 ||
-      r->trips > MOST_COPIES) {
+  if (!known_trips(r, limit, condition)) {
+    pestle_onnx_need(call, limit);
+    pestle_onnx_need(call, condition);
     return false;
   }
+  if (r->trips < 1 || r->trips > MOST_COPIES) return false;
   pestle_status_release(call->status);
   call->status = NULL;
   write_out(r, values);
