@@ -54,7 +54,8 @@ typedef struct check_t {
   pestle_arena_t arena;
   missing_t* first;
   size_t kinds;
-  size_t at_top;  // nodes of the main graph among them
+  size_t* visits;  // of each function; a body is looked at once
+  size_t at_top;   // nodes of the main graph among them
 } check_t;
 
 static pestle_status_t note_missing(check_t* check,
@@ -84,18 +85,37 @@ static pestle_status_t note_missing(check_t* check,
 }
 
 static pestle_status_t check_graph(check_t* check,
+                                   const pestle_onnx_model_t* model,
+                                   const pestle_onnx_graph_t* graph,
+                                   bool is_top);
+
+static pestle_status_t check_function(check_t* check,
+                                      const pestle_onnx_model_t* model,
+                                      const pestle_onnx_function_t* function,
+                                      bool is_top) {
+  if (check->visits[function - model->functions]++) return NULL;
+  pestle_onnx_model_t inner = pestle_onnx_function_model(model, function);
+  return check_graph(check, &inner, &function->body, is_top);
+}
+
+static pestle_status_t check_graph(check_t* check,
+                                   const pestle_onnx_model_t* model,
                                    const pestle_onnx_graph_t* graph,
                                    bool is_top) {
   for (size_t i = 0; i < graph->node_count; ++i) {
     const pestle_onnx_node_t* node = &graph->nodes[i];
-    int64_t opset = pestle_onnx_opset(check->import->model, node->domain);
-    if (!pestle_onnx_op_find(node, opset)) {
+    int64_t opset = pestle_onnx_opset(model, node->domain);
+    const pestle_onnx_function_t* function =
+        pestle_onnx_find_function(model, node);
+    if (function) {
+      PESTLE_TRY(check_function(check, model, function, is_top));
+    } else if (!pestle_onnx_op_find(node, opset)) {
       PESTLE_TRY(note_missing(check, node, opset));
       check->at_top += is_top;
     }
     for (uint32_t j = 0; j < node->attr_count; ++j) {
       if (!node->attrs[j].graph) continue;
-      PESTLE_TRY(check_graph(check, node->attrs[j].graph, false));
+      PESTLE_TRY(check_graph(check, model, node->attrs[j].graph, false));
     }
   }
   return NULL;
@@ -156,7 +176,12 @@ static pestle_status_t missing_error(const check_t* check) {
 pestle_status_t pestle_onnx_check_ops(const pestle_onnx_import_t* import) {
   check_t check = {.import = import};
   pestle_arena_init(import->allocator, &check.arena);
-  pestle_status_t status = check_graph(&check, &import->model->graph, true);
+  const pestle_onnx_model_t* model = import->model;
+  check.visits = pestle_arena_alloc_zero(
+      &check.arena, (model->function_count + 1) * sizeof(size_t), 16);
+  pestle_status_t status = check.visits
+                               ? check_graph(&check, model, &model->graph, true)
+                               : PESTLE_OOM();
   if (!status && check.at_top) status = missing_error(&check);
   pestle_arena_deinit(&check.arena);
   return status;

@@ -73,19 +73,25 @@ static pestle_status_t check_counts(const pestle_onnx_call_t* call,
   return NULL;
 }
 
+// Calls |function|, or if that is NULL the importer of |op|.
 static pestle_status_t run_importer(pestle_onnx_call_t* call,
-                                    const pestle_onnx_op_t* op) {
+                                    const pestle_onnx_op_t* op,
+                                    const pestle_onnx_function_t* function) {
   const pestle_onnx_node_t* node = call->node;
-  PESTLE_TRY(check_counts(call, op));
+  if (!function) PESTLE_TRY(check_counts(call, op));
   PESTLE_TRY(find_inputs(call));
   call->output_count = node->output_count;
   call->outputs = pestle_arena_alloc_zero(
       &call->import->arena, (node->output_count + 1) * sizeof(pestle_value_t*),
       16);
   if (!call->outputs) return PESTLE_OOM();
-  pestle_onnx_check_bounded(call, op);
-  if (!call->status) op->fn(call);
-  if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
+  if (function) {
+    pestle_onnx_call_function(call, function);
+  } else {
+    pestle_onnx_check_bounded(call, op);
+    if (!call->status) op->fn(call);
+    if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
+  }
   if (call->status) return call->status;
   return define_outputs(call);
 }
@@ -114,14 +120,16 @@ static pestle_status_t import_node(pestle_onnx_import_t* import,
       .node = node,
       .opset = pestle_onnx_opset(import->model, node->domain)};
   PESTLE_TRY(set_location(&call));
+  const pestle_onnx_function_t* function =
+      pestle_onnx_find_function(import->model, node);
   const pestle_onnx_op_t* op = pestle_onnx_op_find(node, call.opset);
-  if (!op) {
+  if (!op && !function) {
     char where[512];
     return PESTLE_ERROR(
         UNSUPPORTED, "%s: Pestle cannot import this op",
         pestle_onnx_describe(node, call.opset, where, sizeof(where)));
   }
-  return run_importer(&call, op);
+  return run_importer(&call, op, function);
 }
 
 pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,

@@ -33,8 +33,9 @@ typedef struct pestle_onnx_import_t {
   // What folding may still add to memory, and read and write, in bytes.
   size_t fold_budget, fold_work;
   pestle_map_t real;  // value -> pestle_onnx_real_t* (bounded.h)
-  // How many nodes the bodies of loops may still be copied to.
+  // How many nodes the bodies of loops and functions may still be copied to.
   size_t loop_nodes;
+  int function_depth;  // calls around what is being imported
 } pestle_onnx_import_t;
 
 // What a name stands for: a value, or a stored tensor that becomes a constant
@@ -124,6 +125,18 @@ pestle_onnx_check_ops(const pestle_onnx_import_t* import);
 // The opset of |domain|; 0 when the model imports none.
 int64_t pestle_onnx_opset(const pestle_onnx_model_t* model,
                           pestle_str_t domain);
+
+// --- Functions of the model (function.c) ---
+
+// The function that |node| calls, or NULL.
+const pestle_onnx_function_t* pestle_onnx_find_function(
+    const pestle_onnx_model_t* model, const pestle_onnx_node_t* node);
+// |model| as the body of |function| sees it: with its opsets.
+pestle_onnx_model_t pestle_onnx_function_model(
+    const pestle_onnx_model_t* model, const pestle_onnx_function_t* function);
+// Imports the body in place of the call.
+void pestle_onnx_call_function(pestle_onnx_call_t* call,
+                               const pestle_onnx_function_t* function);
 
 // --- Calls (call.c) ---
 

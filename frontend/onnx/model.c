@@ -297,6 +297,8 @@ static pestle_status_t read_attr_single(const pestle_proto_t* message,
       return NULL;
     case 20:
       return pestle_proto_read_i64(message, field, type);
+    case 21:
+      return pestle_proto_read_str(message, field, &out->reference);
     default:
       return NULL;
   }
@@ -374,6 +376,8 @@ static pestle_status_t read_node_field(const pestle_proto_t* message,
     }
     case 7:
       return pestle_proto_read_str(message, field, &out->domain);
+    case 8:
+      return pestle_proto_read_str(message, field, &out->overload);
     default:
       return NULL;
   }
@@ -473,6 +477,64 @@ static pestle_status_t read_opset(pestle_proto_t message,
   return NULL;
 }
 
+// --- Functions ---
+
+static pestle_status_t read_function_field(const pestle_proto_t* message,
+                                           const pestle_proto_field_t* field,
+                                           pestle_arena_t* arena,
+                                           pestle_onnx_function_t* out) {
+  pestle_onnx_graph_t* body = &out->body;
+  pestle_proto_t inner;
+  switch (field->number) {
+    case 1:
+      return pestle_proto_read_str(message, field, &body->name);
+    case 4:
+      return pestle_proto_read_str(message, field,
+                                   &body->inputs[body->input_count++].name);
+    case 5:
+      return pestle_proto_read_str(message, field,
+                                   &body->outputs[body->output_count++].name);
+    case 7:
+      PESTLE_TRY(enter(message, field, &inner));
+      body->nodes[body->node_count].index = (uint32_t)body->node_count;
+      return read_node(inner, 1, arena, &body->nodes[body->node_count++]);
+    case 9:
+      PESTLE_TRY(enter(message, field, &inner));
+      return read_opset(inner, &out->opsets[out->opset_count++]);
+    case 10:
+      return pestle_proto_read_str(message, field, &out->domain);
+    case 11:
+      PESTLE_TRY(enter(message, field, &inner));
+      return read_attr(inner, 1, arena, &out->defaults[out->default_count++]);
+    case 13:
+      return pestle_proto_read_str(message, field, &out->overload);
+    default:
+      return NULL;
+  }
+}
+
+static pestle_status_t read_function(pestle_proto_t message,
+                                     pestle_arena_t* arena,
+                                     pestle_onnx_function_t* out) {
+  size_t counts[5];
+  PESTLE_TRY(
+      count_fields(message, (const uint32_t[]){4, 5, 7, 9, 11}, 5, counts));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->body.inputs));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->body.outputs));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->body.nodes));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[3], &out->opsets));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[4], &out->defaults));
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) break;
+    PESTLE_TRY(read_function_field(&message, &field, arena, out));
+  }
+  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  return NULL;
+}
+
 pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
                                        pestle_arena_t* arena,
                                        pestle_onnx_model_t* out_model) {
@@ -487,7 +549,7 @@ pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
                         "one",
                         counts[1]);
   }
-  out_model->function_count = counts[2];
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out_model->functions));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out_model->opsets));
   for (;;) {
     pestle_proto_field_t field;
@@ -505,6 +567,10 @@ pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
       PESTLE_TRY(enter(&message, &field, &body));
       PESTLE_TRY(
           read_opset(body, &out_model->opsets[out_model->opset_count++]));
+    } else if (field.number == 25) {
+      PESTLE_TRY(enter(&message, &field, &body));
+      PESTLE_TRY(read_function(
+          body, arena, &out_model->functions[out_model->function_count++]));
     }
   }
 }

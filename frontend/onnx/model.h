@@ -40,6 +40,7 @@ typedef enum pestle_onnx_attr_kind_e {
 
 typedef struct pestle_onnx_attr_t {
   pestle_str_t name;
+  pestle_str_t reference;  // in a function: the attribute that has the value
   pestle_onnx_attr_kind_t kind;
   float f;
   int64_t i;
@@ -53,7 +54,7 @@ typedef struct pestle_onnx_attr_t {
 } pestle_onnx_attr_t;
 
 typedef struct pestle_onnx_node_t {
-  pestle_str_t name, op_type, domain;
+  pestle_str_t name, op_type, domain, overload;
   pestle_str_t* inputs;  // an empty name is an omitted optional input
   pestle_str_t* outputs;
   pestle_onnx_attr_t* attrs;
@@ -93,8 +94,19 @@ typedef struct pestle_onnx_opset_t {
   int64_t version;
 } pestle_onnx_opset_t;
 
+// onnx.FunctionProto: |body|.name is the op, its inputs and outputs have names
+// alone.
+typedef struct pestle_onnx_function_t {
+  pestle_str_t domain, overload;
+  pestle_onnx_graph_t body;
+  pestle_onnx_opset_t* opsets;
+  pestle_onnx_attr_t* defaults;  // of attributes that a call may leave out
+  size_t opset_count, default_count;
+} pestle_onnx_function_t;
+
 typedef struct pestle_onnx_model_t {
   int64_t ir_version;
+  pestle_onnx_function_t* functions;
   pestle_onnx_opset_t* opsets;
   size_t opset_count, function_count;
   pestle_onnx_graph_t graph;

@@ -111,8 +111,11 @@ static pestle_status_t read_graph(expect_t* e,
   for (size_t i = 0; i < graph->node_count; ++i) {
     const pestle_onnx_node_t* node = &graph->nodes[i];
     PESTLE_TRY(note_producers(e, node));
+    // Names inside of a function are its own: an attempt tells what it needs.
     const pestle_onnx_op_t* op =
-        pestle_onnx_op_find(node, pestle_onnx_opset(model, node->domain));
+        pestle_onnx_find_function(model, node)
+            ? NULL
+            : pestle_onnx_op_find(node, pestle_onnx_opset(model, node->domain));
     for (uint32_t k = 0; op && k < node->input_count && k < 8; ++k) {
       if (op->known >> k & 1) PESTLE_TRY(expect_name(e, node->inputs[k]));
     }

@@ -1393,6 +1393,112 @@ class Models(Case):
             text = self.succeed(*run, "--const", kind)
             self.assertIn("f32 of 2x4", text)
 
+    def save_functions(self, functions, nodes, **attributes):
+        """A model of x [2, 3] and y whose nodes call |functions|."""
+        from onnx import TensorProto
+
+        h = self.helper
+        x = h.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+        y = h.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        opsets = [h.make_opsetid("", 18), h.make_opsetid("mine", 1)]
+        graph = h.make_graph(nodes, "g", [x], [y])
+        model = h.make_model(graph, opset_imports=opsets, ir_version=10,
+                             functions=functions)  # fmt: skip
+        return self.write("m.onnx", model.SerializeToString())
+
+    def test_functions(self):
+        """Functions of the model: attributes that are given, left out and
+        handed on, inputs left out, names of their own, another opset."""
+        from onnx import AttributeProto, helper as h
+
+        def reference(node, name, source, kind):
+            attr = AttributeProto(name=name, ref_attr_name=source, type=kind)
+            node.attribute.append(attr)
+            return node
+
+        leaky = reference(h.make_node("LeakyRelu", ["a"], ["t"]), "alpha",
+                          "slope", AttributeProto.FLOAT)  # fmt: skip
+        # Opset 12: the axes of ReduceSum are an attribute.
+        total = reference(h.make_node("ReduceSum", ["t"], ["x"]), "axes",
+                          "over", AttributeProto.INTS)  # fmt: skip
+        clip = h.make_node("Clip", ["x", "", "most"], ["out"])
+        inner = h.make_function(
+            "mine", "Inner", ["a", "most"], ["out"], [leaky, total, clip],
+            [h.make_opsetid("", 12)], ["slope"],
+            [h.make_attribute("over", [1])])  # fmt: skip
+        call = reference(
+            h.make_node("Inner", ["b"], ["x"], domain="mine"),
+            "slope", "alpha", AttributeProto.FLOAT)  # fmt: skip
+        outer = h.make_function(
+            "mine", "Outer", ["b"], ["x"], [call],
+            [h.make_opsetid("", 18), h.make_opsetid("mine", 1)],
+            ["alpha"])  # fmt: skip
+        two = h.make_node("Constant", [], ["two"], value_float=2.0)
+        run = ["run", "m.onnx", "--input", "x=x.npy"]
+        import numpy
+
+        numpy.save(self.folder / "x.npy",
+                   numpy.float32([[1, -2, 3], [-4, -5, 6]]))  # fmt: skip
+        for nodes, found in (
+            ([h.make_node("Outer", ["x"], ["y"], domain="mine", alpha=0.5)],
+             "[3, 1.5]"),
+            ([two, h.make_node("Inner", ["x", "two"], ["y"], domain="mine",
+                               slope=0.5, over=[0])], "[-1, -3.5, 2]"),
+            ([h.make_node("Inner", ["x"], ["y"], domain="mine")],
+             "[3.98, 5.91]"),  # LeakyRelu's own 0.01
+        ):  # fmt: skip
+            self.save_functions([inner, outer], nodes)
+            self.assertIn(found, self.succeed(*run))
+        for node, code, sentence in (
+            (h.make_node("Outer", ["x", "x"], ["y"], domain="mine"), 4,
+             "2 inputs and 1 outputs, the function 1 and 1"),
+            (h.make_node("Loose", ["x"], ["y"], domain="mine"), 3,
+             "mine::Loose"),
+        ):  # fmt: skip
+            self.save_functions([inner, outer], [node])
+            self.fail_with(code, sentence, *run)
+        itself = h.make_function(
+            "mine", "Self", ["a"], ["b"],
+            [h.make_node("Self", ["a"], ["b"], domain="mine")],
+            [h.make_opsetid("mine", 1)])  # fmt: skip
+        bad = h.make_function(
+            "mine", "Bad", ["a"], ["b"],
+            [h.make_node("NoSuchOp", ["a"], ["b"])],
+            [h.make_opsetid("", 18)])  # fmt: skip
+        for function, name, code, sentence in (
+            (itself, "Self", 4, "more than 64 deep"),
+            (bad, "Bad", 3, "NoSuchOp"),
+        ):
+            node = h.make_node(name, ["x"], ["y"], domain="mine")
+            self.save_functions([function], [node])
+            self.fail_with(code, sentence, *run)
+
+    def test_extents_after_a_run(self):
+        """An output whose extent depends on elements has its real shape in
+        files, text and comparisons."""
+        import numpy
+
+        self.save([("NonZero", ["x"], ["y"], "n")], [2, 3])
+        for ones in ([0, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 2], [1] * 6):
+            x = numpy.float32(ones).reshape(2, 3)
+            numpy.save(self.folder / "x.npy", x)
+            wanted = numpy.stack(numpy.nonzero(x))
+            run = ["run", "m.onnx", "--input", "x=x.npy"]
+            self.assertIn(f"i64 of 2x{wanted.shape[1]}", self.succeed(*run))
+            self.succeed(*run, "--outputs", "out")
+            found = numpy.load(self.folder / "out/output_0.npy")
+            numpy.testing.assert_array_equal(found, wanted)
+            self.succeed(*run, "--compare", "out")
+            text = self.succeed("diff", "m.onnx", "ref", "ref,no-fuse",
+                                "--input", "x=x.npy")  # fmt: skip
+            self.assertIn("agree", text)
+        numpy.save(self.folder / "out/output_0.npy", wanted[:, :2])
+        self.fail_with(1, "is i64 of 2x6, expected i64 of 2x2", *run,
+                       "--compare", "out")  # fmt: skip
+        self.succeed("compile", "m.onnx", "-o", "a.plan")
+        text = self.succeed("run", "a.plan", "--input", "x=x.npy")
+        self.assertIn("i64 of 2x6", text)
+
     def test_values_that_decide_shapes(self):
         """Inputs that shapes follow from: 'run' has them at hand, by name or by
         number, and others must be given them."""
