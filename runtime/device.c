@@ -17,7 +17,7 @@ pestle_status_t pestle_device_create(pestle_context_t* context,
                                      int32_t local_index, int32_t type_index,
                                      pestle_device_t** out_device) {
   char name[96];
-  if (plugin->device_count == 1) {
+  if (plugin->device_count <= 1) {
     (void)snprintf(name, sizeof(name), "%s", plugin->name);
   } else {
     (void)snprintf(name, sizeof(name), "%s:%d", plugin->name, (int)local_index);
@@ -143,6 +143,19 @@ pestle_status_t pestle_context_device(pestle_context_t* context,
   return *out_device ? NULL : not_found(context, spec, name);
 }
 
+pestle_status_t pestle_context_target(pestle_context_t* context,
+                                      const char* spec,
+                                      pestle_device_t** out_device) {
+  pestle_status_t missing = pestle_context_device(context, spec, out_device);
+  if (pestle_status_code(missing) != PESTLE_STATUS_NOT_FOUND) return missing;
+  if (!spec) spec = context->default_device;
+  pestle_status_t status =
+      pestle_registry_target(&context->registry, pestle_str(spec), out_device);
+  if (!status && !*out_device) return missing;
+  pestle_status_release(missing);
+  return status;
+}
+
 pestle_status_t pestle_context_fallback(pestle_context_t* context,
                                         const pestle_device_t* device,
                                         pestle_device_t** out_device) {
@@ -171,6 +184,10 @@ const char* pestle_device_name(const pestle_device_t* device) {
 
 pestle_dl_device_t pestle_device_dl(const pestle_device_t* device) {
   return device ? device->dl : (pestle_dl_device_t){0, 0};
+}
+
+bool pestle_device_is_target(const pestle_device_t* device) {
+  return device && device->plugin->as_target;
 }
 
 const pestle_backend_t* pestle_device_backend(const pestle_device_t* device) {
@@ -218,7 +235,7 @@ pestle_status_t pestle_device_property(pestle_device_t* device, uint32_t index,
   }
   const pestle_device_api_t* api = device->backend->device;
   pestle_device_property_t property = {.struct_size = sizeof(property)};
-  if (!PESTLE_HAS(api, property)) {
+  if (!api || !PESTLE_HAS(api, property)) {
     return PESTLE_ERROR(NOT_FOUND, "%s has no properties", device->name);
   }
   PESTLE_TRY(api->property(device->backend->self, device->local_index, index,

@@ -41,6 +41,7 @@ typedef struct pestle_device_memory_t {
 struct pestle_device_s {
   pestle_context_t* context;
   const pestle_plugin_t* plugin;
+  pestle_plugin_t* own_plugin;  // of a device that only compiles: its row
   const pestle_backend_t* backend;
   const char* name;  // "llvm", "cuda:1"
   int32_t local_index;

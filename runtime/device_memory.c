@@ -153,7 +153,7 @@ static void give_spare(pestle_device_t* device, pestle_block_t* block) {
 
 static pestle_status_t make_remote(pestle_device_t* device, size_t size,
                                    pestle_block_t** out_block) {
-  PESTLE_TRY(pestle_device_check_fork(device));
+  PESTLE_TRY(pestle_device_check_open(device));
   pestle_block_t* block = take_spare(device);
   if (!block) return PESTLE_OOM();
   *block = (pestle_block_t){.size = size ? pestle_align_up(size, 64) : 64};

@@ -44,7 +44,7 @@ pestle_status_t pestle_event_create(pestle_device_t* device,
   pestle_mutex_init(&event->mutex);
   pestle_cond_init(&event->signalled_more);
   if (!pestle_device_is_cpu(device) && pestle_device_has_events(device)) {
-    pestle_status_t status = pestle_device_check_fork(device);
+    pestle_status_t status = pestle_device_check_open(device);
     if (!status) {
       status = pestle_device_api(device)->event_create(
           device->backend->self, device->local_index, &event->native);
@@ -89,7 +89,7 @@ uint64_t pestle_event_ticket(pestle_event_t* event) {
 
 pestle_status_t pestle_event_signal(pestle_event_t* event, uint64_t ticket) {
   if (event->native) {
-    PESTLE_TRY(pestle_device_check_fork(event->device));
+    PESTLE_TRY(pestle_device_check_open(event->device));
     return pestle_device_api(event->device)
         ->event_signal(event->device->backend->self, event->native, NULL,
                        ticket);
@@ -103,7 +103,7 @@ pestle_status_t pestle_event_signal(pestle_event_t* event, uint64_t ticket) {
 
 pestle_status_t pestle_event_wait_for(pestle_event_t* event, uint64_t ticket) {
   if (event->native) {
-    PESTLE_TRY(pestle_device_check_fork(event->device));
+    PESTLE_TRY(pestle_device_check_open(event->device));
     return pestle_device_api(event->device)
         ->event_wait(event->device->backend->self, event->native, ticket);
   }

@@ -80,7 +80,7 @@ pestle_status_t pestle_fence_update(pestle_fence_t* fence,
   if (pestle_buffer_device(buffer) != device) {
     return wrong_device(fence, "buffer", pestle_buffer_device(buffer));
   }
-  PESTLE_TRY(pestle_device_check_fork(device));
+  PESTLE_TRY(pestle_device_check_open(device));
   if (fence->native) {
     PESTLE_TRY(pestle_device_api(device)->fence_update(
         device->backend->self, fence->native, pestle_stream_native(stream),
@@ -95,7 +95,7 @@ pestle_status_t pestle_fence_wait(pestle_fence_t* fence,
                                   pestle_buffer_t* buffer) {
   PESTLE_REQUIRE(fence && buffer, "a fence and a buffer");
   if (!fence->updated) return NULL;
-  PESTLE_TRY(pestle_device_check_fork(fence->device));
+  PESTLE_TRY(pestle_device_check_open(fence->device));
   const pestle_device_t* device = fence->device;
   bool native = fence->native && stream &&
                 pestle_stream_device(stream)->backend == device->backend;

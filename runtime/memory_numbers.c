@@ -158,7 +158,8 @@ pestle_status_t pestle_device_memory_set(pestle_device_t* device,
   }
   pestle_context_enter(device->context);
   const pestle_device_api_t* api = device->backend->device;
-  bool is_own = pestle_device_is_cpu(device) || !PESTLE_HAS(api, memory_set);
+  bool is_own =
+      pestle_device_is_cpu(device) || !api || !PESTLE_HAS(api, memory_set);
   uint64_t before = 0;
   PESTLE_TRY(pestle_device_memory_get(device, what, &before));
   if (out_before) *out_before = before;

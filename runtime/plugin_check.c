@@ -8,8 +8,6 @@
 #include "runtime/context.h"
 #include "runtime/registry.h"
 
-// No table is longer: a size beyond it is not one.
-#define LONGEST_TABLE ((size_t)1 << 16)
 #define LONGEST_NAME ((size_t)32)
 #define LONGEST_BUILD_ID ((size_t)256)
 #define MOST_DEVICES 1024
@@ -129,12 +127,12 @@ pestle_status_t pestle_plugin_check_abi(pestle_arena_t* arena,
         "%zu; rebuild the plugin with the headers of this Pestle",
         where, least, info->struct_size);
   }
-  if (info->struct_size > LONGEST_TABLE) {
+  if (info->struct_size > PESTLE_LONGEST_TABLE) {
     return pestle_plugin_refuse(
         arena, plugin, PESTLE_VERDICT_ABI,
         "%s: pestle_backend_abi_info says that it has %zu bytes; expected at "
         "most %zu, so it holds something else",
-        where, info->struct_size, LONGEST_TABLE);
+        where, info->struct_size, PESTLE_LONGEST_TABLE);
   }
   if (info->abi_major != PESTLE_ABI_MAJOR) {
     return refuse_number(arena, plugin, PESTLE_VERDICT_ABI,
@@ -159,7 +157,7 @@ pestle_status_t pestle_plugin_check_abi(pestle_arena_t* arena,
 static pestle_status_t check_length(pestle_arena_t* arena,
                                     pestle_plugin_t* plugin, const char* what,
                                     size_t least, size_t found) {
-  if (found >= least && found <= LONGEST_TABLE) return NULL;
+  if (found >= least && found <= PESTLE_LONGEST_TABLE) return NULL;
   return refuse_number(arena, plugin, PESTLE_VERDICT_TABLES, what, least,
                        found);
 }
@@ -243,6 +241,13 @@ static pestle_status_t check_numbers(pestle_arena_t* arena,
         arena, plugin, PESTLE_VERDICT_TABLES,
         "%s: it says that it has %d devices; expected at most %d", where,
         (int)backend->device_count, MOST_DEVICES);
+  }
+  if (plugin->as_target && backend->target) return NULL;  // its devices: none
+  if (plugin->is_target && !backend->device_count && backend->score <= 0) {
+    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_SCORE,
+                                "%s: not for this machine: it has started, but "
+                                "found no device",
+                                where);
   }
   if (backend->score <= 0 || backend->device_count < 0) {
     return pestle_plugin_refuse(

@@ -21,7 +21,7 @@ enum { REPORT_STEP = 0x50455354, REPORT_RESULT = 0x50455355 };
 // What the child sends, in one write each: less than a pipe tears apart.
 typedef struct report_t {
   int32_t kind;
-  int32_t verdict, score, is_own;
+  int32_t verdict, score, is_own, is_target;
   char step[64];
   char name[40];
   char build_id[264];
@@ -96,6 +96,7 @@ static void run_child(child_t* child, pestle_context_t* context,
   report->verdict = plugin->is_refused ? (int32_t)plugin->verdict : 0;
   report->score = plugin->score;
   report->is_own = plugin->is_own;
+  report->is_target = plugin->is_target;
   (void)snprintf(report->name, sizeof(report->name), "%s", plugin->name);
   (void)snprintf(report->build_id, sizeof(report->build_id), "%s",
                  plugin->build_id);
@@ -144,6 +145,7 @@ static pestle_status_t take_result(pestle_arena_t* arena,
                                    pestle_plugin_t* plugin) {
   plugin->score = report->score;
   plugin->is_own = report->is_own != 0;
+  plugin->is_target = report->is_target != 0;
   if (report->verdict) {
     return pestle_plugin_refuse(
         arena, plugin, (pestle_verdict_t)report->verdict, "%s", report->reason);

@@ -49,6 +49,8 @@ pestle_status_t pestle_context_backend_info(pestle_context_t* context,
     info.reason = plugin->reason;
     info.verdict = (int32_t)plugin->verdict;
     info.backend = plugin->backend;
+    info.is_target =
+        plugin->is_target && plugin->verdict == PESTLE_VERDICT_SCORE;
   }
   pestle_mutex_unlock(&registry->mutex);
   if (index >= count) {
@@ -207,7 +209,7 @@ bool pestle_context_is_available(pestle_context_t* context, const char* type) {
 }
 
 int32_t pestle_device_index(const pestle_device_t* device) {
-  if (!device) return -1;
+  if (!device || device->plugin->as_target) return -1;
   const char* type = pestle_device_is_cpu(device) ? "cpu" : "gpu";
   pestle_context_enter(device->context);
   pestle_registry_t* registry = &device->context->registry;

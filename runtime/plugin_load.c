@@ -143,6 +143,10 @@ static bool is_other(const pestle_backend_abi_info_t* info) {
          info->device_type != PESTLE_DEVICE_CPU;
 }
 
+static bool works_alone(const pestle_backend_abi_info_t* info) {
+  return PESTLE_HAS(info, flags) && (info->flags & PESTLE_BACKEND_TARGET_ALONE);
+}
+
 pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
                                    pestle_plugin_t* plugin,
                                    pestle_plugin_at_fn_t at, void* user) {
@@ -174,8 +178,9 @@ pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
   PESTLE_TRY(pestle_plugin_check_abi(arena, info, plugin));
   if (plugin->is_refused) return NULL;
   PESTLE_TRY(take_identity(arena, info, plugin));
+  plugin->is_target = works_alone(info);
   plugin->is_put_off = plugin->cpu_only && is_other(info);
-  if (plugin->is_put_off) return NULL;
+  if (plugin->is_put_off || plugin->as_target) return NULL;
   if (at) at(user, "pestle_backend_score");
   return ask_score(arena, plugin);
 }
@@ -216,6 +221,7 @@ pestle_status_t pestle_plugin_probe_static(
   if (plugin->is_refused) return NULL;
   PESTLE_TRY(take_identity(arena, info, plugin));
   plugin->label = plugin->name;
+  plugin->is_target = works_alone(info);
   plugin->is_put_off = cpu_only && is_other(info);
   if (plugin->is_put_off) return NULL;
   return ask_score(arena, plugin);
@@ -238,6 +244,12 @@ static pestle_status_t refuse_start(pestle_arena_t* arena,
                               pestle_plugin_where(plugin), why);
 }
 
+// Ends what init() gave. A table whose length is none is not looked into.
+static void end_backend(const pestle_backend_t* backend) {
+  bool is_table = backend->struct_size <= PESTLE_LONGEST_TABLE;
+  if (is_table && PESTLE_HAS(backend, deinit)) backend->deinit(backend->self);
+}
+
 pestle_status_t pestle_plugin_start(pestle_context_t* context,
                                     pestle_arena_t* arena,
                                     pestle_plugin_t* plugin,
@@ -252,8 +264,11 @@ pestle_status_t pestle_plugin_start(pestle_context_t* context,
   const pestle_backend_t* backend = init(&context->host, &failure);
   if (at) at(user, "what pestle_backend_init gave");
   if (!backend || failure) return refuse_start(arena, failure, plugin);
-  PESTLE_TRY(pestle_plugin_check_tables(arena, backend, plugin));
-  if (plugin->is_refused) return NULL;
+  pestle_status_t status = pestle_plugin_check_tables(arena, backend, plugin);
+  if (status || plugin->is_refused) {
+    end_backend(backend);
+    return status;
+  }
   plugin->backend = backend;
   plugin->device_type = backend->device_type;
   plugin->score = backend->score;
@@ -264,5 +279,5 @@ pestle_status_t pestle_plugin_start(pestle_context_t* context,
 void pestle_plugin_stop(pestle_plugin_t* plugin) {
   const pestle_backend_t* backend = plugin->backend;
   plugin->backend = NULL;
-  if (backend && PESTLE_HAS(backend, deinit)) backend->deinit(backend->self);
+  if (backend && !plugin->is_of_parent) end_backend(backend);
 }

@@ -341,8 +341,7 @@ pestle_status_t pestle_context_load_all(pestle_context_t* context,
   return status;
 }
 
-// A refusal of what was asked for by name, as an error.
-static pestle_status_t refusal(const pestle_plugin_t* plugin) {
+pestle_status_t pestle_plugin_refusal(const pestle_plugin_t* plugin) {
   switch (plugin->verdict) {
     case PESTLE_VERDICT_UNLOADABLE:
     case PESTLE_VERDICT_SCORE:
@@ -369,7 +368,7 @@ static pestle_status_t add_asked(pestle_registry_t* registry,
     refused = request->rows.data[i];
     if (refused->backend) return NULL;
   }
-  return refused ? refusal(refused) : NULL;
+  return refused ? pestle_plugin_refusal(refused) : NULL;
 }
 
 static pestle_status_t load_best_locked(pestle_registry_t* registry,
@@ -466,6 +465,7 @@ void pestle_registry_init(pestle_context_t* context,
   pestle_arena_init(context->allocator, &out_registry->arena);
   pestle_vec_init(&out_registry->plugins, context->allocator);
   pestle_vec_init(&out_registry->devices, context->allocator);
+  pestle_vec_init(&out_registry->targets, context->allocator);
   pestle_vec_init(&out_registry->search_paths, context->allocator);
   out_registry->has_search_paths = false;
 }
@@ -475,10 +475,18 @@ void pestle_registry_deinit(pestle_registry_t* registry) {
   for (size_t i = 0; i < registry->devices.size; ++i) {
     pestle_device_destroy(registry->devices.data[i]);
   }
+  for (size_t i = 0; i < registry->targets.size; ++i) {
+    pestle_device_destroy(registry->targets.data[i]);
+  }
   for (size_t i = 0; i < registry->plugins.size; ++i) {
     pestle_plugin_stop(registry->plugins.data[i]);
   }
+  // Their rows are in no list.
+  for (size_t i = 0; i < registry->targets.size; ++i) {
+    pestle_plugin_stop(registry->targets.data[i]->own_plugin);
+  }
   pestle_vec_deinit(&registry->devices);
+  pestle_vec_deinit(&registry->targets);
   pestle_vec_deinit(&registry->plugins);
   pestle_vec_deinit(&registry->search_paths);
   pestle_arena_deinit(&registry->arena);
@@ -500,5 +508,12 @@ void pestle_registry_after_fork(pestle_registry_t* registry) {
   }
   for (size_t i = 0; i < registry->devices.size; ++i) {
     pestle_device_after_fork(registry->devices.data[i]);
+  }
+  // What a backend of another device type holds is the driver's, threads and
+  // files of the parent: the child never gives it back.
+  for (size_t i = 0; i < registry->plugins.size; ++i) {
+    pestle_plugin_t* plugin = registry->plugins.data[i];
+    plugin->is_of_parent |=
+        plugin->backend && plugin->device_type != PESTLE_DEVICE_CPU;
   }
 }

@@ -38,8 +38,13 @@ bool pestle_device_is_of_parent(const pestle_device_t* device) {
          device->fork_count != atomic_load(&device->context->fork_count);
 }
 
-pestle_status_t pestle_device_check_fork(const pestle_device_t* device) {
+pestle_status_t pestle_device_check_open(const pestle_device_t* device) {
   pestle_context_enter(device->context);
+  if (device->plugin->as_target) {
+    return PESTLE_ERROR(UNAVAILABLE,
+                        "device %s compiles and does nothing else here: %s",
+                        device->name, device->plugin->reason);
+  }
   if (!pestle_device_is_of_parent(device)) return NULL;
   return PESTLE_ERROR(UNAVAILABLE,
                       "device %s was opened before fork(), which its backend "
@@ -59,7 +64,7 @@ static const char* missing_slot(const pestle_device_api_t* api) {
 }
 
 pestle_status_t pestle_device_check_runs(const pestle_device_t* device) {
-  PESTLE_TRY(pestle_device_check_fork(device));
+  PESTLE_TRY(pestle_device_check_open(device));
   const char* missing = missing_slot(pestle_device_api(device));
   if (!missing) return NULL;
   return PESTLE_ERROR(UNSUPPORTED,
@@ -110,7 +115,7 @@ pestle_status_t pestle_device_write(const pestle_device_t* device,
     memmove(to, from, size);
     return NULL;
   }
-  PESTLE_TRY(pestle_device_check_fork(device));
+  PESTLE_TRY(pestle_device_check_open(device));
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!PESTLE_HAS(api, copy_from_host)) {
     return no_copies(device, "copy_from_host()");
@@ -128,7 +133,7 @@ pestle_status_t pestle_device_read(const pestle_device_t* device,
     memmove(to, from, size);
     return NULL;
   }
-  PESTLE_TRY(pestle_device_check_fork(device));
+  PESTLE_TRY(pestle_device_check_open(device));
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!PESTLE_HAS(api, copy_to_host)) {
     return no_copies(device, "copy_to_host()");
@@ -168,7 +173,7 @@ pestle_status_t pestle_device_copy(pestle_device_t* from_device,
   if (pestle_device_is_cpu(to_device)) {
     return pestle_device_read(from_device, from, to, size);
   }
-  PESTLE_TRY(pestle_device_check_fork(from_device));
+  PESTLE_TRY(pestle_device_check_open(from_device));
   const pestle_device_api_t* api = pestle_device_api(from_device);
   if (from_device->backend != to_device->backend ||
       !PESTLE_HAS(api, copy_device)) {

@@ -27,9 +27,9 @@ bool pestle_device_has_graphs(const pestle_device_t* device);
 // Whether the device is no CPU and was opened before fork(): its driver and its
 // threads are the parent's. Nothing of it is used in the child, or freed.
 bool pestle_device_is_of_parent(const pestle_device_t* device);
-// NULL, or UNAVAILABLE for such a device.
+// NULL, or UNAVAILABLE for such a device and for one that only compiles.
 PESTLE_NODISCARD pestle_status_t
-pestle_device_check_fork(const pestle_device_t* device);
+pestle_device_check_open(const pestle_device_t* device);
 // NULL, or UNSUPPORTED with the name of what a device must offer to run plans
 // and does not.
 PESTLE_NODISCARD pestle_status_t

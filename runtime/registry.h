@@ -50,6 +50,9 @@ typedef struct pestle_plugin_t {
   bool cpu_only;    // of another type: it is put off
   bool is_put_off;  // says that it is, before its score was asked for
   bool any_name;    // asked for by its path, so that its file may have any name
+  bool is_target;   // its compiler half works where the score is 0
+  bool as_target;   // started for that alone; |reason| is why
+  bool is_of_parent;  // started before fork(): its deinit() is the parent's
   pestle_dynlib_t library;  // NULL: linked in, or not opened yet
   pestle_backend_abi_info_fn_t abi_info;
   pestle_backend_score_fn_t score_fn;
@@ -68,6 +71,7 @@ typedef struct pestle_registry_t {
   pestle_arena_t arena;
   pestle_plugins_t plugins;
   PESTLE_VEC(struct pestle_device_s*) devices;
+  PESTLE_VEC(struct pestle_device_s*) targets;  // devices that only compile
   pestle_paths_t search_paths;
   bool has_search_paths;
 } pestle_registry_t;
@@ -134,6 +138,9 @@ PESTLE_NODISCARD pestle_status_t pestle_plugin_start(pestle_context_t* context,
                                                      void* user);
 // Undoes it, as far as the backend can.
 void pestle_plugin_stop(pestle_plugin_t* plugin);
+// A refusal of what was asked for by name, as an error.
+PESTLE_NODISCARD pestle_status_t
+pestle_plugin_refusal(const pestle_plugin_t* plugin);
 // Sets the reason.
 PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
     pestle_plugin_refuse(pestle_arena_t* arena, pestle_plugin_t* plugin,
@@ -141,7 +148,18 @@ PESTLE_NODISCARD PESTLE_PRINTF(4, 5) pestle_status_t
 // The row's path, or words for one that is linked in.
 const char* pestle_plugin_where(const pestle_plugin_t* plugin);
 
+// --- plugin_target.c ---
+
+// The device that compiles for backend |name| without being one, started if
+// need be; NULL when no backend of that name offers it.
+PESTLE_NODISCARD pestle_status_t
+pestle_registry_target(pestle_registry_t* registry, pestle_str_t name,
+                       struct pestle_device_s** out_device);
+
 // --- plugin_check.c: what a plugin says of itself ---
+
+// No table is longer: a size beyond it is not one.
+#define PESTLE_LONGEST_TABLE ((size_t)1 << 16)
 
 PESTLE_NODISCARD pestle_status_t pestle_plugin_check_abi(
     pestle_arena_t* arena, const pestle_backend_abi_info_t* info,

@@ -374,7 +374,7 @@ pestle_status_t pestle_executable_run(
                         "pestle_executable_run needs an executable, not NULL");
   }
   pestle_context_enter(e->context);
-  if (e->remote) PESTLE_TRY(pestle_device_check_fork(e->home));
+  if (e->remote) PESTLE_TRY(pestle_device_check_open(e->home));
   PESTLE_TRY(check_counts(e, inputs, input_count, outputs, output_count));
   PESTLE_TRY(read_options(options, &run));
   pestle_frame_t* frame;

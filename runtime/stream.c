@@ -148,6 +148,7 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
                                      pestle_stream_t** out_stream) {
   if (out_stream) *out_stream = NULL;
   PESTLE_REQUIRE(device && out_stream, "a device and a place for the stream");
+  PESTLE_TRY(pestle_device_check_open(device));
   if (!pestle_device_is_cpu(device) && !pestle_device_has_streams(device)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "device %s offers no streams: its backend '%s' lacks "
@@ -156,7 +157,6 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
                         device->name, device->plugin->name);
   }
   pestle_context_t* context = device->context;
-  PESTLE_TRY(pestle_device_check_fork(device));
   pestle_stream_t* stream =
       pestle_alloc_zero(context->allocator, sizeof(*stream));
   if (!stream) return PESTLE_OOM();

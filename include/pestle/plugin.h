@@ -58,7 +58,16 @@ typedef struct pestle_backend_abi_info_t {
   // pestle_device_type_t of its devices; 0: it says so when it starts. Who asks
   // for a cpu need not wait until a driver is found.
   int32_t device_type;
+  uint32_t flags;  // pestle_backend_abi_flag_t; missing: none
 } pestle_backend_abi_info_t;
+
+// Bits of pestle_backend_abi_info_t.flags.
+typedef enum pestle_backend_abi_flag_e {
+  // Its target half works on any machine: where its score is 0 init() may be
+  // called all the same, to describe, print and compile by. It then gives a
+  // table without devices, whose score may be 0, and wakes no driver.
+  PESTLE_BACKEND_TARGET_ALONE = 1,
+} pestle_backend_abi_flag_t;
 
 // The host's services. Outlives the plugin's use.
 typedef struct pestle_host_t {
@@ -442,6 +451,10 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
 #ifndef PESTLE_BACKEND_DEVICE_TYPE
 #define PESTLE_BACKEND_DEVICE_TYPE 0
 #endif
+// Likewise: pestle_backend_abi_flag_t.
+#ifndef PESTLE_BACKEND_ABI_FLAGS
+#define PESTLE_BACKEND_ABI_FLAGS 0
+#endif
 
 // What this translation unit was built as, for abi_info.
 #define PESTLE_BACKEND_ABI_INFO(backend_name, id) \
@@ -456,7 +469,8 @@ typedef const pestle_backend_t* (*pestle_backend_init_fn_t)(
    id,                                            \
    backend_name,                                  \
    PESTLE_BACKEND_HOST_ID,                        \
-   PESTLE_BACKEND_DEVICE_TYPE}
+   PESTLE_BACKEND_DEVICE_TYPE,                    \
+   PESTLE_BACKEND_ABI_FLAGS}
 
 // The names of the entry points. A backend that is linked into the host, beside
 // others, is compiled with PESTLE_BACKEND_PREFIX=cuda, say: its functions are

@@ -55,6 +55,7 @@ typedef struct pestle_backend_info_t {
   const char* reason;               // why it is not usable; "" when it is
   int32_t verdict;                  // pestle_verdict_t
   const pestle_backend_t* backend;  // NULL: not loaded
+  bool is_target;  // refused as a device, but pestle_context_target() takes it
 } pestle_backend_info_t;
 
 // A candidate as a filter sees it. Borrowed during the call.
@@ -152,6 +153,16 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_set_search_paths(
 // |spec| that is not understood; NOT_FOUND lists what there is.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_device(
     pestle_context_t* context, const char* spec, pestle_device_t** out_device);
+// The same to compile for. Where the backend of that name is not for this
+// machine (PESTLE_VERDICT_SCORE), but says that its compiler half works anywhere
+// (PESTLE_BACKEND_TARGET_ALONE), it is started for that alone: the device has a
+// description and compiles, is counted and found nowhere else, its number is -1,
+// and whatever needs its memory or runs on it is UNAVAILABLE, with the reason.
+// Fails as pestle_context_device() does, and with what its start says.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_context_target(
+    pestle_context_t* context, const char* spec, pestle_device_t** out_device);
+// Whether |device| only compiles; false for NULL.
+PESTLE_API bool pestle_device_is_target(const pestle_device_t* device);
 // The best device of |device|'s type whose backend takes what others refuse
 // (PESTLE_BACKEND_FALLBACK), else such a CPU device; or NULL: there is none, or
 // |device| is of that backend itself. Borrowed, as above.

@@ -10,6 +10,8 @@
 
 #include "plugins/metal/metal.h"
 
+enum { SCORE = 100 };
+
 typedef struct block_t {
   struct block_t* next;
   void* address;
@@ -440,12 +442,20 @@ static const pestle_device_api_t k_api = {
     .memory_get = memory_get,
 };
 
+int32_t pestle_metal_score(char* why, size_t capacity) {
+  if (MTLCreateSystemDefaultDevice()) return SCORE;
+  if (capacity) snprintf(why, capacity, "there is no Metal device");
+  return 0;
+}
+
 pestle_status_t pestle_metal_start(metal_t* m) {
   id<MTLDevice> device = MTLCreateSystemDefaultDevice();
+  m->device = (pestle_metal_device_t){.name = "none"};
+  if (!device) return NULL;
   native_t* n = m->host->alloc(m->host->self, sizeof *n);
-  if (!device || !n) {
-    if (n) m->host->free(m->host->self, n, sizeof *n);
-    return PESTLE_PLUGIN_ERROR(m->host, NOT_FOUND, "there is no Metal device");
+  if (!n) {
+    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                               "no memory for a Metal device");
   }
   memset(n, 0, sizeof *n);
   n->device = CFBridgingRetain(device);
@@ -453,7 +463,7 @@ pestle_status_t pestle_metal_start(metal_t* m) {
   n->limit = device.recommendedMaxWorkingSetSize;
   pthread_mutex_init(&n->lock, NULL);
   m->native = n;
-  m->device = (pestle_metal_device_t){.count = 1, .score = 100, .api = &k_api};
+  m->device = (pestle_metal_device_t){.count = 1, .score = SCORE, .api = &k_api};
   snprintf(m->device.name, sizeof m->device.name, "%s", device.name.UTF8String);
   return NULL;
 }

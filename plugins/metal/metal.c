@@ -128,11 +128,6 @@ static const pestle_target_api_t k_target = {
 
 // --- Entry points ---
 
-static int32_t score(char* why, size_t capacity) {
-  if (capacity) *why = 0;
-  return 1;  // as a target it serves everywhere
-}
-
 static void deinit(void* self) {
   metal_t* m = self;
   pestle_metal_stop(m);
@@ -173,5 +168,7 @@ static const pestle_backend_t* init(const pestle_host_t* host,
 
 #undef PESTLE_BACKEND_DEVICE_TYPE
 #define PESTLE_BACKEND_DEVICE_TYPE PESTLE_DEVICE_METAL
+#undef PESTLE_BACKEND_ABI_FLAGS
+#define PESTLE_BACKEND_ABI_FLAGS PESTLE_BACKEND_TARGET_ALONE
 PESTLE_BACKEND_IMPL("metal", PESTLE_PLUGIN_BUILD_ID, init)
-PESTLE_BACKEND_SCORE_IMPL(score)
+PESTLE_BACKEND_SCORE_IMPL(pestle_metal_score)

@@ -24,7 +24,9 @@ typedef struct metal_t {
   void* native;  // device.m's own
 } metal_t;
 
-// Fills |m->device|; what it starts, pestle_metal_stop() ends.
+// What pestle_backend_score() says.
+int32_t pestle_metal_score(char* why, size_t capacity);
+// Fills |m->device|, without a device where there is none; what it starts, pestle_metal_stop() ends.
 pestle_status_t pestle_metal_start(metal_t* m);
 void pestle_metal_stop(metal_t* m);
 

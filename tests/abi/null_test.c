@@ -335,6 +335,16 @@ static void call_device_library(things_t* t) {
   assert_string_equal(id, "");
   assert_null(pestle_device_library(t->device, 99, NULL));
 }
+static void call_context_target(things_t* t) {
+  pestle_device_t* device;
+  BAD(pestle_context_target(NULL, "ref", &device));
+  assert_null(device);
+  BAD(pestle_context_target(t->context, "ref", NULL));
+}
+static void call_device_is_target(things_t* t) {
+  assert_false(pestle_device_is_target(NULL));
+  assert_false(pestle_device_is_target(t->device));
+}
 static void call_context_fallback(things_t* t) {
   pestle_device_t* device;
   BAD(pestle_context_fallback(NULL, t->device, &device));
@@ -921,6 +931,7 @@ static const row_t rows[] = {
     ROW(device_memory_get) ROW(device_memory_set) ROW(context_memory_get)
     ROW(context_memory_set)
     ROW(context_backend_info) ROW(context_load_backend) ROW(context_device)
+    ROW(context_target) ROW(device_is_target)
     ROW(context_fallback)
     ROW(context_trace_begin) ROW(context_trace_end)
     ROW(context_parallel_for) ROW(device_name) ROW(device_dl)

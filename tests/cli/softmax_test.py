@@ -12,7 +12,8 @@ source = os.environ["PESTLE_SOURCE_DIR"]
 folder = f"{source}/docs/softmax"
 # The file's ending, the target and what it is printed for.
 targets = [("ll", "llvm", "x86-64-v3"), ("cl", "opencl", "generic"),
-           ("comp", "vulkan", "generic"), ("metal", "metal", "apple")]
+           ("comp", "vulkan", "generic"), ("metal", "metal", "apple"),
+           ("cu", "cuda", "sm_80")]
 compared, failed = 0, []
 environment = dict(os.environ)
 for ending, target, cpu in targets:

@@ -116,6 +116,9 @@ const pestle_backend_abi_info_t* pestle_backend_abi_info(void) {
 #ifdef FAKE_SAYS_TYPE
       .device_type = FAKE_DEVICE_TYPE,
 #endif
+#ifdef FAKE_ALONE
+      .flags = PESTLE_BACKEND_TARGET_ALONE,
+#endif
 #ifdef FAKE_OWN
       .host_build_id = PESTLE_BUILD_ID,
 #endif
@@ -236,6 +239,13 @@ static pestle_status_t allocate(void* self, int32_t device, size_t size,
 #endif
 #endif
 
+#ifdef FAKE_DEINIT
+static void deinit(void* self) {
+  const pestle_host_t* host = self;
+  host->log(host->self, 3, "fake backend " FAKE_NAME " ends");
+}
+#endif
+
 #ifndef FAKE_NO_INIT
 PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(
     const pestle_host_t* host, pestle_status_t* out_status);
@@ -323,6 +333,9 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
 #ifndef FAKE_NO_HALVES
       .target = &target,
       .device = &device,
+#endif
+#ifdef FAKE_DEINIT
+      .deinit = deinit,
 #endif
   };
   // The table is one for all hosts; only its properties look at |self|.

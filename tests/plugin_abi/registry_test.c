@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a caller can say about loading: which files, from where, when; and what
 // the registry then answers about backends, devices and their memory.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "test.h"
 // Ours.
 #include "pestle/runtime.h"
@@ -388,6 +391,134 @@ static void test_gpu_memory(void** state) {
   pestle_context_release(context);
 }
 
+// --- Targets without a device ---
+
+static void expect_alone(pestle_context_t* context, const char* name,
+                         const char* why) {
+  pestle_device_t *device, *again;
+  pestle_buffer_t* buffer;
+  pestle_stream_t* stream;
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  uint64_t bytes;
+  assert_error(pestle_context_device(context, name, &device), NOT_FOUND, why);
+  assert_ok(pestle_context_target(context, name, &device));
+  assert_true(pestle_device_is_target(device));
+  assert_string_equal(pestle_device_name(device), name);
+  assert_ok(pestle_device_caps(device, NULL, &caps));
+  assert_null(pestle_device_backend(device)->device);
+  assert_int_equal(pestle_device_dl(device).device_type, PESTLE_DEVICE_CUDA);
+  // Once; and it is in no list of devices.
+  assert_ok(pestle_context_target(context, name, &again));
+  assert_ptr_equal(device, again);
+  assert_error(pestle_context_device(context, name, &again), NOT_FOUND, why);
+  assert_null(pestle_context_backend(context, name));
+  assert_int_equal(pestle_context_device_count(context, name), 0);
+  assert_int_equal(pestle_device_index(device), -1);
+  assert_non_null(strstr(reason_of(context, name), why));
+  // It holds nothing and runs nothing.
+  assert_error(pestle_buffer_create(device, 8, &buffer), UNAVAILABLE, why);
+  assert_error(pestle_stream_create(device, &stream), UNAVAILABLE, why);
+  pestle_status_release(
+      pestle_device_memory_get(device, PESTLE_MEMORY_TOTAL, &bytes));
+  pestle_status_release(
+      pestle_device_memory_set(device, PESTLE_MEMORY_CACHE, 0, NULL));
+  pestle_device_property_t property = {.struct_size = sizeof(property)};
+  assert_code(pestle_device_property(device, 0, &property), NOT_FOUND);
+}
+
+static size_t count_in_log(const char* text) {
+  size_t count = 0;
+  for (const char* at = log_text; (at = strstr(at, text)); ++at)
+    ++count;
+  return count;
+}
+
+static void test_targets(void** state) {
+  (void)state;
+  pestle_device_t* device;
+  pestle_context_t* context = open_with(ALONE_FOLDER, false);
+  expect_alone(context, "alone", "no flux capacitor");
+  expect_alone(context, "empty", "found no device");
+  assert_int_equal(pestle_context_device_count(context, "gpu"), 1);
+  pestle_backend_info_t info = {.struct_size = sizeof(info)};
+  for (size_t i = 0; i < pestle_context_backend_count(context); ++i) {
+    assert_ok(pestle_context_backend_info(context, i, &info));
+    bool expected = !strcmp(info.name, "alone") || !strcmp(info.name, "liar") ||
+                    !strcmp(info.name, "empty");
+    assert_int_equal(info.is_target, expected);
+  }
+  // One that has devices is itself; what does not offer it stays unusable; and
+  // of what does offer it the tables are judged.
+  assert_ok(pestle_context_target(context, "gpuy", &device));
+  assert_false(pestle_device_is_target(device));
+  assert_ok(pestle_context_target(context, "cpu", &device));
+  assert_error(pestle_context_target(context, "needs", &device), NOT_FOUND,
+               "no flux capacitor");
+  assert_null(device);
+  assert_error(pestle_context_target(context, "liar", &device), INCOMPATIBLE,
+               "length of pestle_target_api_t differs");
+  assert_null(device);
+  assert_code(pestle_context_target(context, "alone:0x", &device),
+              INVALID_ARGUMENT);
+  // A load afterwards judges it anew, and leaves what was started.
+  assert_ok(pestle_context_load_all(context, NULL));
+  assert_ok(pestle_context_target(context, "alone", &device));
+  assert_ok(pestle_device_caps(
+      device, NULL, &(pestle_target_caps_t){.struct_size = sizeof(size_t)}));
+  pestle_context_release(context);
+  assert_int_equal(count_in_log("fake backend alone ends"), 1);
+  assert_int_equal(count_in_log("fake backend needs ends"), 0);
+}
+
+// --- Ends ---
+
+// What init() gave is ended whether it was taken or not.
+static void test_refused_end(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(ALONE_FOLDER, false);
+  assert_ok(pestle_context_load_backends(context));
+  assert_non_null(strstr(reason_of(context, "ends"), "with -1 devices"));
+  assert_int_equal(count_in_log("fake backend ends ends"), 1);
+  assert_int_equal(count_in_log("fake backend cpux ends"), 0);
+  pestle_context_release(context);
+  assert_int_equal(count_in_log("fake backend ends ends"), 1);
+  assert_int_equal(count_in_log("fake backend cpux ends"), 1);
+  assert_int_equal(count_in_log("fake backend gpuy ends"), 1);
+}
+
+// A child ends what is of the host's memory alone, and never what a driver of
+// the parent's holds; the parent ends its own after the child is gone.
+static int end_in_child(pestle_context_t* context) {
+  pestle_device_t* device;
+  pestle_buffer_t* buffer;
+  assert_ok(pestle_context_device(context, "gpuy", &device));
+  assert_error(pestle_buffer_create(device, 8, &buffer), UNAVAILABLE, "fork()");
+  log_text[0] = 0;
+  pestle_context_release(context);
+  bool right = count_in_log("fake backend cpux ends") == 1 &&
+               count_in_log("fake backend gpuy ends") == 0;
+  if (!right) print_error("%s", log_text);
+  // A context of the child's own ends all that it started.
+  context = open_with(ALONE_FOLDER, false);
+  assert_ok(pestle_context_load_backends(context));
+  pestle_context_release(context);
+  return right && count_in_log("fake backend gpuy ends") == 1 ? 0 : 1;
+}
+
+static void test_fork_end(void** state) {
+  (void)state;
+  pestle_context_t* context = open_with(ALONE_FOLDER, false);
+  assert_ok(pestle_context_load_backends(context));
+  pid_t child = fork();
+  if (!child) _exit(end_in_child(context));
+  int end;
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  log_text[0] = 0;
+  pestle_context_release(context);
+  assert_int_equal(count_in_log("fake backend gpuy ends"), 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all),          cmocka_unit_test(test_globs),
@@ -396,6 +527,8 @@ int main(void) {
       cmocka_unit_test(test_indices),      cmocka_unit_test(test_put_off),
       cmocka_unit_test(test_late_load),    cmocka_unit_test(test_properties),
       cmocka_unit_test(test_cpu_memory),   cmocka_unit_test(test_gpu_memory),
+      cmocka_unit_test(test_targets),      cmocka_unit_test(test_refused_end),
+      cmocka_unit_test(test_fork_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,29 @@ static pestle_status_t open_trace(cli_t* cli) {
                                 "while opening --trace %s", path);
 }
 
+// "--target cuda:sm_90a" is "--target cuda --target-cpu sm_90a"; "cuda:1" is a
+// device's number.
+static pestle_status_t split_target(cli_t* cli) {
+  pestle_str_t name, cpu;
+  int64_t number;
+  const char* target = cli->text[CLI_TARGET];
+  if (!target || !pestle_str_split(pestle_str(target), ':', &name, &cpu) ||
+      !name.size || !cpu.size || pestle_str_parse_i64(cpu, &number)) {
+    return NULL;
+  }
+  if (cli->text[CLI_TARGET_CPU]) {
+    return CLI_USAGE_ERROR(
+        "--target %s and --target-cpu %s name two; leave one out", target,
+        cli->text[CLI_TARGET_CPU]);
+  }
+  cli->text[CLI_TARGET] = cli_copy(cli, name);
+  cli->text[CLI_TARGET_CPU] = cli_copy(cli, cpu);
+  if (cli->text[CLI_TARGET] && cli->text[CLI_TARGET_CPU]) return NULL;
+  return PESTLE_OOM();
+}
+
 pestle_status_t cli_open_context(cli_t* cli) {
+  PESTLE_TRY(split_target(cli));
   PESTLE_TRY(open_trace(cli));
   pestle_context_options_t options = {
       .struct_size = sizeof(options),
@@ -115,10 +137,11 @@ pestle_status_t cli_as_usage(pestle_status_t status,
 }
 
 pestle_status_t cli_device(cli_t* cli, pestle_device_t** out_device) {
-  const char* name = cli->text[CLI_DEVICE];
-  if (cli->text[CLI_TARGET]) name = cli->text[CLI_TARGET];
+  const char* target = cli->text[CLI_TARGET];
   pestle_status_t status =
-      pestle_context_device(cli->context, name, out_device);
+      target ? pestle_context_target(cli->context, target, out_device)
+             : pestle_context_device(cli->context, cli->text[CLI_DEVICE],
+                                     out_device);
   status = cli_as_usage(status, PESTLE_STATUS_INVALID_ARGUMENT);
   return cli_as_usage(status, PESTLE_STATUS_NOT_FOUND);
 }

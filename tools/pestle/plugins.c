@@ -105,6 +105,10 @@ static size_t group_size(cli_t* cli, const char* name) {
 static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
   if (info->verdict != PESTLE_VERDICT_LOADED) {
     printf("         %s: %s\n", verdict_name(info->verdict), info->reason);
+    if (info->is_target) {
+      printf("         compiles all the same: 'pestle compile --target %s'\n",
+             info->name);
+    }
     return;
   }
   size_t others = group_size(cli, info->name);

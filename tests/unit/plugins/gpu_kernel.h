@@ -35,8 +35,9 @@ static inline void gpu_choose_driver(void) {
 }
 
 // Group setup. Without the plugin or a device of its the test is skipped.
-static inline void gpu_setup(const char* name) {
-  char path[1024], why[512] = "";
+// Opens backend |name|; whether it has a device, with why not.
+static inline bool gpu_open(const char* name, char* why, size_t capacity) {
+  char path[1024];
   const char* folder = getenv("PESTLE_BACKEND_PATH");
   pestle_status_t status;
   gpu_choose_driver();
@@ -54,18 +55,14 @@ static inline void gpu_setup(const char* name) {
   *(void**)&init = dlsym(library, "pestle_backend_init");
   assert_non_null(score);
   assert_non_null(init);
-  bool usable = score(why, sizeof why) > 0;
+  bool usable = score(why, capacity) > 0;
   gpu = init(&test_host, &status);
   assert_ok(status);
-  if (!usable || gpu->device_count == 0) {
-    print_message("skipped: %s\n", why);
-    if (gpu->deinit) gpu->deinit(gpu->self);
-    exit(77);
-  }
   caps.struct_size = sizeof caps;
   assert_ok(gpu->target->describe(gpu->self, NULL, &caps));
   ref_backend = pestle_ref_backend_init(&test_host, &status);
   assert_ok(status);
+  return usable && gpu->device_count;
 }
 
 static inline int gpu_teardown(void** state) {
@@ -74,6 +71,14 @@ static inline int gpu_teardown(void** state) {
   if (ref_backend->deinit) ref_backend->deinit(ref_backend->self);
   pestle_test_allocator_check(&host_memory);
   return 0;
+}
+
+static inline void gpu_setup(const char* name) {
+  char why[512] = "";
+  if (gpu_open(name, why, sizeof why)) return;
+  print_message("skipped: %s\n", why);
+  (void)gpu_teardown(NULL);
+  exit(77);
 }
 
 // --- Running ---

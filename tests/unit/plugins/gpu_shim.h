@@ -26,7 +26,8 @@ static inline void shim_start(shim_language_t language) {
 
 // The plugin's own target; what stands for its device is this CPU.
 static inline void metal_setup(void) {
-  gpu_setup("metal");
+  char why[512];
+  (void)gpu_open("metal", why, sizeof why);
   shim_start((shim_language_t){"metal", "metal_stdlib", true, false});
   shim_backend = *gpu;
   shim_backend.device = &shim_device_api;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel softmax_0
+// softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,
+//     multiply
+// inline broadcast_in_dim subtract exponential divide broadcast_in_dim_2 multiply
+// reorder y a b
+// bind y.a group.x
+// split y.b 1024
+// split y.bi 4
+// reorder y a bo bio bii
+// bind y.bio lane.x
+// vectorise y.bii
+// at r, y.a
+// at r_2, y.a
+// store r private
+// split r.k 1024
+// split r.ki 4
+// rfactor r.kio reassoc
+// rfactor r.kii reassoc
+// reorder r a ko kio kii
+// bind r.kio lane.x
+// vectorise r.kii
+// store r_2 private
+// split r_2.k 1024
+// split r_2.ki 4
+// rfactor r_2.kio reassoc
+// rfactor r_2.kii reassoc
+// reorder r_2 a ko kio kii
+// bind r_2.kio lane.x
+// vectorise r_2.kii
+
+static __device__ __forceinline__ float pestle_max_f32(float a, float b) {
+#if defined(PESTLE_SHIM) || __CUDA_ARCH__ < 800
+  if (a > b) return a;
+  if (a < b) return b;
+  if (a == b) {
+    return __uint_as_float(__float_as_uint(a) & __float_as_uint(b));
+  }
+  return a + b;
+#else
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#endif
+}
+
+extern __shared__ __align__(1024) unsigned char pestle_shared[];
+
+extern "C" __global__ void __launch_bounds__(256)
+pestle_softmax_0(
+    const float* __restrict__ x,
+    float* __restrict__ y) {
+  float* const part = (float*)(pestle_shared + 0);
+  float* const part2 = (float*)(pestle_shared + 64);
+  float r;
+  float acc[4];
+  float r2;
+  float acc2[4];
+  int g_2 = (int)(blockIdx.x);
+  int lx_4 = (int)(threadIdx.x);
+  acc[0] = __uint_as_float(0xff800000u);
+  acc[1] = __uint_as_float(0xff800000u);
+  acc[2] = __uint_as_float(0xff800000u);
+  acc[3] = __uint_as_float(0xff800000u);
+  bool v10 = lx_4 < 250;
+  if (v10) {
+    float v12_0 = acc[0];
+    float v12_1 = acc[1];
+    float v12_2 = acc[2];
+    float v12_3 = acc[3];
+    int t0 = lx_4 * 4 + (g_2 * 1000);
+    float4 t1 = *(const float4*)&x[t0];
+    acc[0] = pestle_max_f32(v12_0, t1.x);
+    acc[1] = pestle_max_f32(v12_1, t1.y);
+    acc[2] = pestle_max_f32(v12_2, t1.z);
+    acc[3] = pestle_max_f32(v12_3, t1.w);
+  }
+  float v19_0 = acc[0];
+  float v19_1 = acc[1];
+  float v19_2 = acc[2];
+  float v19_3 = acc[3];
+  float t2 = pestle_max_f32(v19_0, v19_2);
+  float t3 = pestle_max_f32(v19_1, v19_3);
+  float t4 = pestle_max_f32(t2, t3);
+  float t5 = __shfl_xor_sync(0xffffffffu, t4, 16);
+  float t6 = pestle_max_f32(t4, t5);
+  float t7 = __shfl_xor_sync(0xffffffffu, t6, 8);
+  float t8 = pestle_max_f32(t6, t7);
+  float t9 = __shfl_xor_sync(0xffffffffu, t8, 4);
+  float t10 = pestle_max_f32(t8, t9);
+  float t11 = __shfl_xor_sync(0xffffffffu, t10, 2);
+  float t12 = pestle_max_f32(t10, t11);
+  float t13 = __shfl_xor_sync(0xffffffffu, t12, 1);
+  float v21 = pestle_max_f32(t12, t13);
+  bool v24 = 0 == (lx_4 % 32);
+  if (v24) {
+    part[lx_4 / 32] = v21;
+  }
+  __syncthreads();
+  float v30 = part[0];
+  float v32 = part[1];
+  float v34 = part[2];
+  float v36 = part[3];
+  float v38 = part[4];
+  float v40 = part[5];
+  float v42 = part[6];
+  float v44 = part[7];
+  float v49 = pestle_max_f32(pestle_max_f32(v30, v32), pestle_max_f32(v34, v36));
+  float v50 = pestle_max_f32(pestle_max_f32(v38, v40), pestle_max_f32(v42, v44));
+  r = pestle_max_f32(v49, v50);
+  acc2[0] = __uint_as_float(0x80000000u);
+  acc2[1] = __uint_as_float(0x80000000u);
+  acc2[2] = __uint_as_float(0x80000000u);
+  acc2[3] = __uint_as_float(0x80000000u);
+  if (v10) {
+    float v58_0 = acc2[0];
+    float v58_1 = acc2[1];
+    float v58_2 = acc2[2];
+    float v58_3 = acc2[3];
+    int t14 = lx_4 * 4 + (g_2 * 1000);
+    float4 t15 = *(const float4*)&x[t14];
+    float v62 = r;
+    float v64_0 = t15.x - v62;
+    float v64_1 = t15.y - v62;
+    float v64_2 = t15.z - v62;
+    float v64_3 = t15.w - v62;
+    float v67_0 = (v64_0 > 89.0f) ? 89.0f : v64_0;
+    float v67_1 = (v64_1 > 89.0f) ? 89.0f : v64_1;
+    float v67_2 = (v64_2 > 89.0f) ? 89.0f : v64_2;
+    float v67_3 = (v64_3 > 89.0f) ? 89.0f : v64_3;
+    float v70_0 = (v67_0 < (-104.0f)) ? (-104.0f) : v67_0;
+    float v70_1 = (v67_1 < (-104.0f)) ? (-104.0f) : v67_1;
+    float v70_2 = (v67_2 < (-104.0f)) ? (-104.0f) : v67_2;
+    float v70_3 = (v67_3 < (-104.0f)) ? (-104.0f) : v67_3;
+    float v73_0 = fma(v70_0, 1.442695f, 12582912.0f);
+    float v73_1 = fma(v70_1, 1.442695f, 12582912.0f);
+    float v73_2 = fma(v70_2, 1.442695f, 12582912.0f);
+    float v73_3 = fma(v70_3, 1.442695f, 12582912.0f);
+    float v74_0 = v73_0 - 12582912.0f;
+    float v74_1 = v73_1 - 12582912.0f;
+    float v74_2 = v73_2 - 12582912.0f;
+    float v74_3 = v73_3 - 12582912.0f;
+    float v78_0 = fma(v74_0, -1.4286068e-06f, fma(v74_0, -0.69314575f, v70_0));
+    float v78_1 = fma(v74_1, -1.4286068e-06f, fma(v74_1, -0.69314575f, v70_1));
+    float v78_2 = fma(v74_2, -1.4286068e-06f, fma(v74_2, -0.69314575f, v70_2));
+    float v78_3 = fma(v74_3, -1.4286068e-06f, fma(v74_3, -0.69314575f, v70_3));
+    float v83_0 = fma(fma(0.0013814552f, v78_0, 0.008368733f), v78_0, 0.041668333f);
+    float v83_1 = fma(fma(0.0013814552f, v78_1, 0.008368733f), v78_1, 0.041668333f);
+    float v83_2 = fma(fma(0.0013814552f, v78_2, 0.008368733f), v78_2, 0.041668333f);
+    float v83_3 = fma(fma(0.0013814552f, v78_3, 0.008368733f), v78_3, 0.041668333f);
+    float v89_0 = fma(v78_0 * v78_0, fma(fma(v83_0, v78_0, 0.16666521f), v78_0, 0.49999994f), v78_0);
+    float v89_1 = fma(v78_1 * v78_1, fma(fma(v83_1, v78_1, 0.16666521f), v78_1, 0.49999994f), v78_1);
+    float v89_2 = fma(v78_2 * v78_2, fma(fma(v83_2, v78_2, 0.16666521f), v78_2, 0.49999994f), v78_2);
+    float v89_3 = fma(v78_3 * v78_3, fma(fma(v83_3, v78_3, 0.16666521f), v78_3, 0.49999994f), v78_3);
+    int v90_0 = (int)(__float_as_uint(v73_0));
+    int v90_1 = (int)(__float_as_uint(v73_1));
+    int v90_2 = (int)(__float_as_uint(v73_2));
+    int v90_3 = (int)(__float_as_uint(v73_3));
+    int v95_0 = (int)(((unsigned int)(v90_0 >> 1)) << 23);
+    int v95_1 = (int)(((unsigned int)(v90_1 >> 1)) << 23);
+    int v95_2 = (int)(((unsigned int)(v90_2 >> 1)) << 23);
+    int v95_3 = (int)(((unsigned int)(v90_3 >> 1)) << 23);
+    int v96_0 = (int)(((unsigned int)((int)(((unsigned int)(v90_0)) << 23))) - ((unsigned int)(v95_0)));
+    int v96_1 = (int)(((unsigned int)((int)(((unsigned int)(v90_1)) << 23))) - ((unsigned int)(v95_1)));
+    int v96_2 = (int)(((unsigned int)((int)(((unsigned int)(v90_2)) << 23))) - ((unsigned int)(v95_2)));
+    int v96_3 = (int)(((unsigned int)((int)(((unsigned int)(v90_3)) << 23))) - ((unsigned int)(v95_3)));
+    float v100_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v95_0)) + 1065353216u)));
+    float v100_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v95_1)) + 1065353216u)));
+    float v100_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v95_2)) + 1065353216u)));
+    float v100_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v95_3)) + 1065353216u)));
+    float v101_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v96_0)) + 1065353216u)));
+    float v101_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v96_1)) + 1065353216u)));
+    float v101_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v96_2)) + 1065353216u)));
+    float v101_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v96_3)) + 1065353216u)));
+    acc2[0] = v58_0 + (v101_0 * (v100_0 * (v89_0 + 1.0f)));
+    acc2[1] = v58_1 + (v101_1 * (v100_1 * (v89_1 + 1.0f)));
+    acc2[2] = v58_2 + (v101_2 * (v100_2 * (v89_2 + 1.0f)));
+    acc2[3] = v58_3 + (v101_3 * (v100_3 * (v89_3 + 1.0f)));
+  }
+  float v109_0 = acc2[0];
+  float v109_1 = acc2[1];
+  float v109_2 = acc2[2];
+  float v109_3 = acc2[3];
+  float t16 = v109_0 + v109_2;
+  float t17 = v109_1 + v109_3;
+  float t18 = t16 + t17;
+  float t19 = __shfl_xor_sync(0xffffffffu, t18, 16);
+  float t20 = t18 + t19;
+  float t21 = __shfl_xor_sync(0xffffffffu, t20, 8);
+  float t22 = t20 + t21;
+  float t23 = __shfl_xor_sync(0xffffffffu, t22, 4);
+  float t24 = t22 + t23;
+  float t25 = __shfl_xor_sync(0xffffffffu, t24, 2);
+  float t26 = t24 + t25;
+  float t27 = __shfl_xor_sync(0xffffffffu, t26, 1);
+  float v111 = t26 + t27;
+  if (v24) {
+    part2[lx_4 / 32] = v111;
+  }
+  __syncthreads();
+  float v117 = part2[0];
+  float v118 = part2[1];
+  float v119 = part2[2];
+  float v120 = part2[3];
+  float v121 = part2[4];
+  float v122 = part2[5];
+  float v123 = part2[6];
+  float v124 = part2[7];
+  float v131 = ((v117 + v118) + (v119 + v120)) + ((v121 + v122) + (v123 + v124));
+  r2 = v131 + 0.0f;
+  float v136 = r2;
+  float v137 = 1.0f / v136;
+  if (v10) {
+    int v140 = lx_4 * 4 + (g_2 * 1000);
+    float4 t28 = *(const float4*)&x[v140];
+    float v142 = r;
+    float v144_0 = t28.x - v142;
+    float v144_1 = t28.y - v142;
+    float v144_2 = t28.z - v142;
+    float v144_3 = t28.w - v142;
+    float v147_0 = (v144_0 > 89.0f) ? 89.0f : v144_0;
+    float v147_1 = (v144_1 > 89.0f) ? 89.0f : v144_1;
+    float v147_2 = (v144_2 > 89.0f) ? 89.0f : v144_2;
+    float v147_3 = (v144_3 > 89.0f) ? 89.0f : v144_3;
+    float v150_0 = (v147_0 < (-104.0f)) ? (-104.0f) : v147_0;
+    float v150_1 = (v147_1 < (-104.0f)) ? (-104.0f) : v147_1;
+    float v150_2 = (v147_2 < (-104.0f)) ? (-104.0f) : v147_2;
+    float v150_3 = (v147_3 < (-104.0f)) ? (-104.0f) : v147_3;
+    float v153_0 = fma(v150_0, 1.442695f, 12582912.0f);
+    float v153_1 = fma(v150_1, 1.442695f, 12582912.0f);
+    float v153_2 = fma(v150_2, 1.442695f, 12582912.0f);
+    float v153_3 = fma(v150_3, 1.442695f, 12582912.0f);
+    float v154_0 = v153_0 - 12582912.0f;
+    float v154_1 = v153_1 - 12582912.0f;
+    float v154_2 = v153_2 - 12582912.0f;
+    float v154_3 = v153_3 - 12582912.0f;
+    float v158_0 = fma(v154_0, -1.4286068e-06f, fma(v154_0, -0.69314575f, v150_0));
+    float v158_1 = fma(v154_1, -1.4286068e-06f, fma(v154_1, -0.69314575f, v150_1));
+    float v158_2 = fma(v154_2, -1.4286068e-06f, fma(v154_2, -0.69314575f, v150_2));
+    float v158_3 = fma(v154_3, -1.4286068e-06f, fma(v154_3, -0.69314575f, v150_3));
+    float v163_0 = fma(fma(0.0013814552f, v158_0, 0.008368733f), v158_0, 0.041668333f);
+    float v163_1 = fma(fma(0.0013814552f, v158_1, 0.008368733f), v158_1, 0.041668333f);
+    float v163_2 = fma(fma(0.0013814552f, v158_2, 0.008368733f), v158_2, 0.041668333f);
+    float v163_3 = fma(fma(0.0013814552f, v158_3, 0.008368733f), v158_3, 0.041668333f);
+    float v169_0 = fma(v158_0 * v158_0, fma(fma(v163_0, v158_0, 0.16666521f), v158_0, 0.49999994f), v158_0);
+    float v169_1 = fma(v158_1 * v158_1, fma(fma(v163_1, v158_1, 0.16666521f), v158_1, 0.49999994f), v158_1);
+    float v169_2 = fma(v158_2 * v158_2, fma(fma(v163_2, v158_2, 0.16666521f), v158_2, 0.49999994f), v158_2);
+    float v169_3 = fma(v158_3 * v158_3, fma(fma(v163_3, v158_3, 0.16666521f), v158_3, 0.49999994f), v158_3);
+    int v170_0 = (int)(__float_as_uint(v153_0));
+    int v170_1 = (int)(__float_as_uint(v153_1));
+    int v170_2 = (int)(__float_as_uint(v153_2));
+    int v170_3 = (int)(__float_as_uint(v153_3));
+    int v175_0 = (int)(((unsigned int)(v170_0 >> 1)) << 23);
+    int v175_1 = (int)(((unsigned int)(v170_1 >> 1)) << 23);
+    int v175_2 = (int)(((unsigned int)(v170_2 >> 1)) << 23);
+    int v175_3 = (int)(((unsigned int)(v170_3 >> 1)) << 23);
+    int v176_0 = (int)(((unsigned int)((int)(((unsigned int)(v170_0)) << 23))) - ((unsigned int)(v175_0)));
+    int v176_1 = (int)(((unsigned int)((int)(((unsigned int)(v170_1)) << 23))) - ((unsigned int)(v175_1)));
+    int v176_2 = (int)(((unsigned int)((int)(((unsigned int)(v170_2)) << 23))) - ((unsigned int)(v175_2)));
+    int v176_3 = (int)(((unsigned int)((int)(((unsigned int)(v170_3)) << 23))) - ((unsigned int)(v175_3)));
+    float v180_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v175_0)) + 1065353216u)));
+    float v180_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v175_1)) + 1065353216u)));
+    float v180_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v175_2)) + 1065353216u)));
+    float v180_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v175_3)) + 1065353216u)));
+    float v181_0 = __uint_as_float((unsigned int)((int)(((unsigned int)(v176_0)) + 1065353216u)));
+    float v181_1 = __uint_as_float((unsigned int)((int)(((unsigned int)(v176_1)) + 1065353216u)));
+    float v181_2 = __uint_as_float((unsigned int)((int)(((unsigned int)(v176_2)) + 1065353216u)));
+    float v181_3 = __uint_as_float((unsigned int)((int)(((unsigned int)(v176_3)) + 1065353216u)));
+    *(float4*)&y[v140] = make_float4(((v181_0 * (v180_0 * (v169_0 + 1.0f))) * v137), ((v181_1 * (v180_1 * (v169_1 + 1.0f))) * v137), ((v181_2 * (v180_2 * (v169_2 + 1.0f))) * v137), ((v181_3 * (v180_3 * (v169_3 + 1.0f))) * v137));
+  }
+}
