@@ -57,7 +57,7 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_SUBGROUP = 64,     // shuffle_xor within a subgroup
   PESTLE_CTEXT_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
   PESTLE_CTEXT_HAS_TILES = 512,       // tile copies and wgmma, as PTX
-  PESTLE_CTEXT_HAS_PAIRS = 1024,      // sums of f16 and bf16, two in a word
+  PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
   PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 
@@ -111,7 +111,7 @@ typedef struct pestle_ctext_dialect_t {
   // Functions of words of two floats of $type, f16 or bf16: add, sub, mul, max,
   // min, fma, and one that packs two f32; $one and $minus are a word of 1 and of
   // -1. NULL: they are not computed with.
-  const char* pair[7];
+  const char* half[7];
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
 } pestle_ctext_dialect_t;

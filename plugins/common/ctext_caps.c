@@ -64,9 +64,9 @@ static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
   }
 }
 
-static uint32_t pair_row(const pestle_ctext_target_t* t, unsigned op) {
-  bool pairs = t->features & PESTLE_CTEXT_HAS_PAIRS;
-  return pairs && pestle_ctext_pair_row(op) ? BIT(BF16) | BIT(F16) : 0;
+static uint32_t half_row(const pestle_ctext_target_t* t, unsigned op) {
+  bool pairs = t->features & PESTLE_CTEXT_HAS_HALVES;
+  return pairs && pestle_ctext_half_op(op) ? BIT(BF16) | BIT(F16) : 0;
 }
 
 static uint32_t int_row(unsigned op) {
@@ -83,7 +83,7 @@ static uint32_t int_row(unsigned op) {
 
 static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
                     unsigned kind) {
-  uint32_t bits = float_row(t, op) | pair_row(t, op) | int_row(op);
+  uint32_t bits = float_row(t, op) | half_row(t, op) | int_row(op);
   // A select moves any bits.
   if (op == PESTLE_OP_SELECT) return values(t);
   return bits & kinds(kind) & values(t);

@@ -13,16 +13,16 @@ typedef struct helper_t {
 } helper_t;
 
 // Texts are the dialect's.
-#define PAIR(first, pair, row, type) \
+#define HALF(first, pair, row, type) \
   [first + pair] = {"pestle_" row "_" type, "", NONE}
-#define PAIRS(first, type)                      \
-  PAIR(first, CTEXT_PAIR_ADD, "add", type),     \
-      PAIR(first, CTEXT_PAIR_SUB, "sub", type), \
-      PAIR(first, CTEXT_PAIR_MUL, "mul", type), \
-      PAIR(first, CTEXT_PAIR_MAX, "max", type), \
-      PAIR(first, CTEXT_PAIR_MIN, "min", type), \
-      PAIR(first, CTEXT_PAIR_FMA, "fma", type), \
-      PAIR(first, CTEXT_PAIR_PACK, "pack", type)
+#define HALVES(first, type)                     \
+  HALF(first, CTEXT_HALF_ADD, "add", type),     \
+      HALF(first, CTEXT_HALF_SUB, "sub", type), \
+      HALF(first, CTEXT_HALF_MUL, "mul", type), \
+      HALF(first, CTEXT_HALF_MAX, "max", type), \
+      HALF(first, CTEXT_HALF_MIN, "min", type), \
+      HALF(first, CTEXT_HALF_FMA, "fma", type), \
+      HALF(first, CTEXT_HALF_PACK, "pack", type)
 #define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
 #define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}
 
@@ -356,8 +356,8 @@ static const helper_t helpers[HELPER_COUNT] = {
     [HELPER_E5M2FNUZ_TO] = {"pestle_e5m2fnuz_to_f32",
                             WIDEN("2", "16", "0x80", "0x80", "0"),
                             ONE(HELPER_WIDEN)},
-    PAIRS(HELPER_BF16X2_ADD, "bf16x2"),
-    PAIRS(HELPER_F16X2_ADD, "f16x2"),
+    HALVES(HELPER_BF16X2_ADD, "bf16x2"),
+    HALVES(HELPER_F16X2_ADD, "f16x2"),
 };
 
 const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper) {
@@ -439,14 +439,14 @@ static void put_helper(ctext_t* p, const helper_t* h,
   pestle_plugin_text_append(out, "\n", 1);
 }
 
-static bool is_pair(ctext_helper_t helper) {
+static bool is_half(ctext_helper_t helper) {
   return helper >= HELPER_BF16X2_ADD && helper <= HELPER_F16X2_PACK;
 }
 
 static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
-  if (is_pair(helper)) {
+  if (is_half(helper)) {
     bool f16 = helper >= HELPER_F16X2_ADD;
-    return p->d->pair[helper - (f16 ? HELPER_F16X2_ADD : HELPER_BF16X2_ADD)];
+    return p->d->half[helper - (f16 ? HELPER_F16X2_ADD : HELPER_BF16X2_ADD)];
   }
   if (helper == HELPER_F16_TO) return p->d->decode_f16;
   if (helper == HELPER_BF16_FROM) return p->d->encode_bf16;

@@ -4,7 +4,7 @@
 //   ctext.c         the walk: regions, loops, the kernel's frame
 //   ctext_value.c   values: constants, lanes, names, what is printed in place
 //   ctext_row.c     scalar rows and casts as expressions
-//   ctext_pair.c    floats of 16 bits, two in a word
+//   ctext_half.c    floats of 16 bits, two in a word
 //   ctext_tile.c    tiles in shared memory, and matrix units
 //   ctext_memory.c  loads, stores, gathers, scatters, private elements
 //   ctext_helper.c  functions that the text may call, printed when it does
@@ -22,15 +22,15 @@
 #include "plugins/common/memory.h"
 
 // What is done with two floats of 16 bits in a word.
-typedef enum ctext_pair_e {
-  CTEXT_PAIR_ADD,
-  CTEXT_PAIR_SUB,
-  CTEXT_PAIR_MUL,
-  CTEXT_PAIR_MAX,
-  CTEXT_PAIR_MIN,
-  CTEXT_PAIR_FMA,
-  CTEXT_PAIR_PACK,  // of two f32, the first one low
-} ctext_pair_t;
+typedef enum ctext_half_e {
+  CTEXT_HALF_ADD,
+  CTEXT_HALF_SUB,
+  CTEXT_HALF_MUL,
+  CTEXT_HALF_MAX,
+  CTEXT_HALF_MIN,
+  CTEXT_HALF_FMA,
+  CTEXT_HALF_PACK,  // of two f32, the first one low
+} ctext_half_t;
 
 // Functions that the text may call. A later one may call earlier ones.
 typedef enum ctext_helper_e {
@@ -82,16 +82,16 @@ typedef enum ctext_helper_e {
   HELPER_E4M3FNUZ_TO,
   HELPER_E5M2FNUZ_FROM,
   HELPER_E5M2FNUZ_TO,
-  HELPER_BF16X2_ADD,  // in the order of ctext_pair_t
-  HELPER_BF16X2_PACK = HELPER_BF16X2_ADD + CTEXT_PAIR_PACK,
+  HELPER_BF16X2_ADD,  // in the order of ctext_half_t
+  HELPER_BF16X2_PACK = HELPER_BF16X2_ADD + CTEXT_HALF_PACK,
   HELPER_F16X2_ADD,
-  HELPER_F16X2_PACK = HELPER_F16X2_ADD + CTEXT_PAIR_PACK,
+  HELPER_F16X2_PACK = HELPER_F16X2_ADD + CTEXT_HALF_PACK,
   HELPER_COUNT,
 } ctext_helper_t;
 
 typedef struct ctext_value_t {
   const char** lane;  // texts: one, or one a lane
-  const char** pair;  // of words of two lanes each, where it is made of them
+  const char** word;  // of words of two lanes each, where it is made of them
   bool uniform;       // one for all lanes
 } ctext_value_t;
 
@@ -203,17 +203,17 @@ const char* pestle_ctext_bitcast(ctext_t* p, unsigned from, unsigned to,
 const char* pestle_ctext_fma(ctext_t* p, pestle_ctext_class_t c, const char* a,
                              const char* b, const char* x);
 
-// --- ctext_pair.c ---
+// --- ctext_half.c ---
 
 // Whether values of |dtype| are words of two lanes.
-bool pestle_ctext_has_pairs(const ctext_t* p, unsigned dtype);
-bool pestle_ctext_pair_row(unsigned op);
+bool pestle_ctext_has_halves(const ctext_t* p, unsigned dtype);
+bool pestle_ctext_half_op(unsigned op);
 // Prints the row or cast |id| by words, where that can be.
-bool pestle_ctext_by_pairs(ctext_t* p, uint32_t id, bool uniform);
+bool pestle_ctext_by_halves(ctext_t* p, uint32_t id, bool uniform);
 // Lanes 2 |word| and the next of value |id|.
-const char* pestle_ctext_pair(ctext_t* p, uint32_t id, unsigned word);
+const char* pestle_ctext_word(ctext_t* p, uint32_t id, unsigned word);
 // Words that stand for themselves wherever they are used.
-void pestle_ctext_alias_pairs(ctext_t* p, uint32_t id, const char** words,
+void pestle_ctext_alias_words(ctext_t* p, uint32_t id, const char** words,
                               unsigned lanes);
 const char* pestle_ctext_half_row(ctext_t* p, unsigned op, unsigned dtype,
                                   const char* const* x);

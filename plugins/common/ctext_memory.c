@@ -157,7 +157,7 @@ static const char* half_of(ctext_t* p, const access_t* a, const char* whole,
 
 // Words of two floats move as they are: |run| lanes are run / 2 of them.
 static bool moves_words(const ctext_t* p, const access_t* a, unsigned run) {
-  return run > 1 && pestle_ctext_has_pairs(p, a->dtype);
+  return run > 1 && pestle_ctext_has_halves(p, a->dtype);
 }
 
 static const char* words_type(const ctext_t* p, unsigned run) {
@@ -183,7 +183,7 @@ static void read_words(ctext_t* p, const access_t* a, unsigned run) {
           run == 2 ? whole : pestle_ctext_format(p, "%s.%s", whole, member[w]);
     }
   }
-  pestle_ctext_alias_pairs(p, a->id, words, a->lanes);
+  pestle_ctext_alias_words(p, a->id, words, a->lanes);
 }
 
 static void write_words(ctext_t* p, const access_t* a, unsigned run,
@@ -192,7 +192,7 @@ static void write_words(ctext_t* p, const access_t* a, unsigned run,
   for (unsigned l = 0; l < a->lanes; l += run) {
     const char* list = "";
     for (unsigned w = 0; w < run / 2; ++w) {
-      const char* word = pestle_ctext_pair(p, from, l / 2 + w);
+      const char* word = pestle_ctext_word(p, from, l / 2 + w);
       list = pestle_ctext_format(p, "%s%s%s", list, w ? ", " : "",
                                  pestle_ctext_bare(p, word));
     }

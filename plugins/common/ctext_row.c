@@ -302,7 +302,7 @@ const char* pestle_ctext_row(ctext_t* p, unsigned op, unsigned dtype,
     return two(p, x[0], compare[op - PESTLE_OP_EQ], x[1]);
   }
   if (ctext_is_float(dtype)) return float_row(p, op, dtype, x);
-  if (pestle_ctext_has_pairs(p, dtype)) {
+  if (pestle_ctext_has_halves(p, dtype)) {
     return pestle_ctext_half_row(p, op, dtype, x);
   }
   return int_row(p, op, dtype, x, known);

@@ -482,7 +482,7 @@ static void elementwise(ctext_t* p, uint32_t id) {
     if (letters[a] == 'v' && !x->uniform) uniform = false;
   }
   if (p->fused[id] != PESTLE_KIR_NONE) uniform = n->lanes == 1;
-  if (pestle_ctext_by_pairs(p, id, uniform)) return;
+  if (pestle_ctext_by_halves(p, id, uniform)) return;
   unsigned lanes = uniform ? 1 : n->lanes;
   const char** lane = pestle_ctext_lanes(p, lanes);
   for (unsigned l = 0; l < lanes; ++l)

@@ -26,7 +26,7 @@
 
 // Words of two floats, since sm_80. Sums and products have instructions of their
 // own since sm_90, and before are fused ones with 1, -1 or -0.
-#define PAIR(arguments, row, names, instruction, operands) \
+#define HALF(arguments, row, names, instruction, operands) \
   "$fn$uint $name(" arguments                              \
   ") {\n"                                                  \
   "#ifdef PESTLE_SHIM\n"                                   \
@@ -39,10 +39,10 @@
   "#endif\n}\n"
 #define ASM2(name) "  asm(\"" name ".$typex2 %0, %1, %2;\""
 #define ASM3(name) "  asm(\"" name ".$typex2 %0, %1, %2, %3;\""
-#define PAIR2(row, name) \
-  PAIR("$uint a, $uint b", row, "a, b", ASM2(name), "\"r\"(a), \"r\"(b)")
-#define PAIR_SUM(row, fused)                                      \
-  PAIR("$uint a, $uint b", row, "a, b",                           \
+#define HALF2(row, name) \
+  HALF("$uint a, $uint b", row, "a, b", ASM2(name), "\"r\"(a), \"r\"(b)")
+#define HALF_SUM(row, fused)                                      \
+  HALF("$uint a, $uint b", row, "a, b",                           \
        "#if __CUDA_ARCH__ < 900\n" ASM3(                          \
            "fma.rn") " : \"=r\"(r) : " fused                      \
                      ");\n  return r;\n#endif\n" ASM2(row ".rn"), \
@@ -115,13 +115,13 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
         "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a));\n"
         "  return r;\n"
         "#endif\n}\n",
-    .pair = {PAIR_SUM("add", "\"r\"(a), \"r\"($one$u), \"r\"(b)"),
-             PAIR_SUM("sub", "\"r\"(b), \"r\"($minus$u), \"r\"(a)"),
-             PAIR_SUM("mul", "\"r\"(a), \"r\"(b), \"r\"(0x80008000$u)"),
-             PAIR2("max", "max.NaN"), PAIR2("min", "min.NaN"),
-             PAIR("$uint a, $uint b, $uint c", "fma", "a, b, c", ASM3("fma.rn"),
+    .half = {HALF_SUM("add", "\"r\"(a), \"r\"($one$u), \"r\"(b)"),
+             HALF_SUM("sub", "\"r\"(b), \"r\"($minus$u), \"r\"(a)"),
+             HALF_SUM("mul", "\"r\"(a), \"r\"(b), \"r\"(0x80008000$u)"),
+             HALF2("max", "max.NaN"), HALF2("min", "min.NaN"),
+             HALF("$uint a, $uint b, $uint c", "fma", "a, b, c", ASM3("fma.rn"),
                   "\"r\"(a), \"r\"(b), \"r\"(c)"),
-             PAIR("$float low, $float high", "pack", "low, high",
+             HALF("$float low, $float high", "pack", "low, high",
                   "  asm(\"cvt.rn.$typex2.f32 %0, %1, %2;\"",
                   "\"f\"(high), \"f\"(low)")},
     .max_f32 = EXTREME("max.NaN.f32", "<", ">", "&"),

@@ -50,7 +50,7 @@ static bool has_tiles(const char* arch) {
 }
 
 // Words of two floats, since sm_80.
-static bool has_pairs(const char* arch) {
+static bool has_halves(const char* arch) {
   return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
 }
 
@@ -61,7 +61,7 @@ static pestle_ctext_target_t text_target(const char* arch) {
                   PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
                   PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
                   PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
-                  (has_pairs(arch) ? PESTLE_CTEXT_HAS_PAIRS : 0u) |
+                  (has_halves(arch) ? PESTLE_CTEXT_HAS_HALVES : 0u) |
                   (has_tiles(arch) ? PESTLE_CTEXT_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREAD_LANES,

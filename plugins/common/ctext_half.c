@@ -4,18 +4,18 @@
 // words; its lanes are halves of them, for what asks for lanes.
 #include "plugins/common/ctext_internal.h"
 
-static ctext_helper_t helper_of(unsigned dtype, ctext_pair_t pair) {
+static ctext_helper_t helper_of(unsigned dtype, ctext_half_t pair) {
   ctext_helper_t first =
       dtype == PESTLE_BF16 ? HELPER_BF16X2_ADD : HELPER_F16X2_ADD;
   return (ctext_helper_t)(first + (unsigned)pair);
 }
 
-bool pestle_ctext_has_pairs(const ctext_t* p, unsigned dtype) {
-  return (p->target->features & PESTLE_CTEXT_HAS_PAIRS) &&
+bool pestle_ctext_has_halves(const ctext_t* p, unsigned dtype) {
+  return (p->target->features & PESTLE_CTEXT_HAS_HALVES) &&
          (dtype == PESTLE_BF16 || dtype == PESTLE_F16);
 }
 
-bool pestle_ctext_pair_row(unsigned op) {
+bool pestle_ctext_half_op(unsigned op) {
   switch (op) {
     case PESTLE_OP_ADD:
     case PESTLE_OP_SUBTRACT:
@@ -31,13 +31,13 @@ bool pestle_ctext_pair_row(unsigned op) {
   }
 }
 
-static ctext_pair_t pair_of(unsigned op) {
-  return op == PESTLE_OP_ADD        ? CTEXT_PAIR_ADD
-         : op == PESTLE_OP_SUBTRACT ? CTEXT_PAIR_SUB
-         : op == PESTLE_OP_MULTIPLY ? CTEXT_PAIR_MUL
-         : op == PESTLE_OP_MAXIMUM  ? CTEXT_PAIR_MAX
-         : op == PESTLE_OP_MINIMUM  ? CTEXT_PAIR_MIN
-                                    : CTEXT_PAIR_FMA;
+static ctext_half_t half_of_op(unsigned op) {
+  return op == PESTLE_OP_ADD        ? CTEXT_HALF_ADD
+         : op == PESTLE_OP_SUBTRACT ? CTEXT_HALF_SUB
+         : op == PESTLE_OP_MULTIPLY ? CTEXT_HALF_MUL
+         : op == PESTLE_OP_MAXIMUM  ? CTEXT_HALF_MAX
+         : op == PESTLE_OP_MINIMUM  ? CTEXT_HALF_MIN
+                                    : CTEXT_HALF_FMA;
 }
 
 // Row |op| of words.
@@ -50,11 +50,11 @@ static const char* row_of(ctext_t* p, unsigned op, unsigned dtype,
   if (op == PESTLE_OP_NEGATE) {
     return pestle_ctext_format(p, "(%s ^ 0x80008000%s)", x[0], u);
   }
-  ctext_pair_t pair = pair_of(op);
+  ctext_half_t pair = half_of_op(op);
   const char* name = pestle_ctext_call(p, helper_of(dtype, pair));
   const char* a = pestle_ctext_bare(p, x[0]);
   const char* b = pestle_ctext_bare(p, x[1]);
-  if (pair != CTEXT_PAIR_FMA) {
+  if (pair != CTEXT_HALF_FMA) {
     return pestle_ctext_format(p, "%s(%s, %s)", name, a, b);
   }
   return pestle_ctext_format(p, "%s(%s, %s, %s)", name, a, b,
@@ -79,14 +79,14 @@ static const char* twice(ctext_t* p, const char* text) {
                            pestle_ctext_format(p, "(%s * 0x10001%s)", text, u));
 }
 
-const char* pestle_ctext_pair(ctext_t* p, uint32_t id, unsigned word) {
+const char* pestle_ctext_word(ctext_t* p, uint32_t id, unsigned word) {
   ctext_value_t* value = &p->value[id];
-  if (value->pair) return value->pair[value->uniform ? 0 : word];
+  if (value->word) return value->word[value->uniform ? 0 : word];
   if (value->uniform) {
     const char** one = pestle_ctext_lanes(p, 1);
     one[0] = twice(p, pestle_ctext_get(p, id, 0));
     // The name lives where it was made; a constant's text everywhere.
-    if (ctext_inst(p, id)->op == PESTLE_KIR_CONST) value->pair = one;
+    if (ctext_inst(p, id)->op == PESTLE_KIR_CONST) value->word = one;
     return one[0];
   }
   return pestle_ctext_format(p, "(%s | %s << 16)",
@@ -94,7 +94,7 @@ const char* pestle_ctext_pair(ctext_t* p, uint32_t id, unsigned word) {
                              pestle_ctext_get(p, id, 2 * word + 1));
 }
 
-void pestle_ctext_alias_pairs(ctext_t* p, uint32_t id, const char** words,
+void pestle_ctext_alias_words(ctext_t* p, uint32_t id, const char** words,
                               unsigned lanes) {
   const char** lane = pestle_ctext_lanes(p, lanes);
   const char* u = p->d->suffix[PESTLE_CTEXT_U32];
@@ -110,7 +110,7 @@ static void define(ctext_t* p, uint32_t id, const char** words,
                    unsigned lanes) {
   for (unsigned w = 0; w < lanes / 2; ++w)
     words[w] = pestle_ctext_atom(p, PESTLE_CTEXT_U32, words[w]);
-  pestle_ctext_alias_pairs(p, id, words, lanes);
+  pestle_ctext_alias_words(p, id, words, lanes);
 }
 
 // Two f32 rounded at once.
@@ -118,7 +118,7 @@ static bool pack(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   const pestle_kir_inst_t* from = ctext_inst(p, n->arg[0]);
   if (from->type != PESTLE_F32 || p->value[n->arg[0]].uniform) return false;
-  const char* name = pestle_ctext_call(p, helper_of(n->type, CTEXT_PAIR_PACK));
+  const char* name = pestle_ctext_call(p, helper_of(n->type, CTEXT_HALF_PACK));
   const char** words = pestle_ctext_lanes(p, n->lanes / 2u);
   for (unsigned w = 0; w < n->lanes / 2u; ++w) {
     const char* low = pestle_ctext_get(p, n->arg[0], 2 * w);
@@ -144,15 +144,15 @@ static void one_row(ctext_t* p, uint32_t id, unsigned op) {
   pestle_ctext_define(p, id, lane, 1);
 }
 
-bool pestle_ctext_by_pairs(ctext_t* p, uint32_t id, bool uniform) {
+bool pestle_ctext_by_halves(ctext_t* p, uint32_t id, bool uniform) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   const char* letters = pestle_kir_op_info(n->op).operands;
-  if (!pestle_ctext_has_pairs(p, n->type)) return false;
+  if (!pestle_ctext_has_halves(p, n->type)) return false;
   bool even = n->lanes % 2 == 0 && !uniform;
   if (n->op == PESTLE_KIR_CAST) return even && pack(p, id);
   if (n->op < PESTLE_KIR_SCALAR_BASE) return false;
   unsigned op = n->op - PESTLE_KIR_SCALAR_BASE;
-  if (!pestle_ctext_pair_row(op)) return false;
+  if (!pestle_ctext_half_op(op)) return false;
   if (uniform) {
     one_row(p, id, op);
     return true;
@@ -162,7 +162,7 @@ bool pestle_ctext_by_pairs(ctext_t* p, uint32_t id, bool uniform) {
   for (unsigned w = 0; w < n->lanes / 2u; ++w) {
     const char* x[3] = {"0", "0", "0"};
     for (int a = 0; letters[a] && a < 3; ++a)
-      x[a] = pestle_ctext_pair(p, n->arg[a], w);
+      x[a] = pestle_ctext_word(p, n->arg[a], w);
     words[w] = row_of(p, op, n->type, x);
   }
   define(p, id, words, n->lanes);
