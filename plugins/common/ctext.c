@@ -290,10 +290,21 @@ static void set_name(ctext_t* p, uint32_t id, const char* name) {
   pestle_ctext_alias(p, id, lane, 1);
 }
 
+// What moves the variable of a loop on.
+static const char* advanced(ctext_t* p, pestle_ctext_class_t c,
+                            const char* name, int64_t step) {
+  if (p->pairs && c == PESTLE_CTEXT_I64) {
+    return pestle_ctext_format(
+        p, "%s = %s", name,
+        pestle_ctext_sum(p, c, name, pestle_ctext_int(p, c, step)));
+  }
+  return pestle_ctext_format(p, "%s += %lld", name, (long long)step);
+}
+
 // A loop over what the device runs side by side: from |first| on, |step| apart
 // where that does not reach all of |extent|.
-static void bound_loop(ctext_t* p, uint32_t id, const char* first,
-                       const char* step, bool guarded, const char* end) {
+static void bound_loop(ctext_t* p, uint32_t id, const char* first, int64_t step,
+                       bool guarded, const char* end) {
   pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
   const char* type = pestle_ctext_type(p, c);
   const char* name = loop_name(p, id);
@@ -304,8 +315,10 @@ static void bound_loop(ctext_t* p, uint32_t id, const char* first,
     return;
   }
   if (step) {
-    pestle_ctext_line(p, "for (%s %s = %s; %s < %s; %s += %s) {", type, name,
-                      pestle_ctext_bare(p, first), name, extent, name, step);
+    pestle_ctext_line(p, "for (%s %s = %s; %s; %s) {", type, name,
+                      pestle_ctext_bare(p, first),
+                      pestle_ctext_less(p, c, name, extent),
+                      advanced(p, c, name, step));
   } else {
     pestle_ctext_line(p, "%s %s = %s;", type, name,
                       pestle_ctext_bare(p, first));
@@ -314,7 +327,7 @@ static void bound_loop(ctext_t* p, uint32_t id, const char* first,
       p->region[p->region_count++] = (ctext_region_t){id, NULL};
       return;
     }
-    pestle_ctext_line(p, "if (%s < %s) {", name, extent);
+    pestle_ctext_line(p, "if (%s) {", pestle_ctext_less(p, c, name, extent));
   }
   open_region(p, id, end);
 }
@@ -323,18 +336,18 @@ static void group_loop(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   unsigned axis = n->arg[3] - PESTLE_KIR_GROUP_X;
   pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
-  const char* group = pestle_ctext_cast(p, c, p->d->group[axis]);
+  const char* group = pestle_ctext_id(p, c, p->d->group[axis]);
   uint32_t most = p->target->max_groups[axis], lanes = 1;
   bool threads = !p->has_lanes && axis == 0;
   if (threads) {
     lanes = p->lane[0];
-    group = pestle_ctext_format(p, "(%s * %u + %s)", group, lanes,
-                                pestle_ctext_cast(p, c, p->d->lane[0]));
+    group = pestle_ctext_product(p, c, group, pestle_ctext_int(p, c, lanes));
+    group = pestle_ctext_sum(p, c, group, pestle_ctext_id(p, c, p->d->lane[0]));
   }
-  const char* step = NULL;
+  int64_t step = 0;
   if (p->groups[axis] > most) {
     p->groups[axis] = most;
-    step = pestle_ctext_format(p, "%lld", (long long)most * lanes);
+    step = (int64_t)most * lanes;
   }
   bool exact = (int64_t)p->groups[axis] * lanes == p->k->group[axis];
   // Lanes that are still in one round must not meet the next one's memory.
@@ -347,25 +360,26 @@ static void lane_loop(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
   const char* lane = p->d->lane[n->arg[3] - PESTLE_KIR_LANE_X];
-  bound_loop(p, id, pestle_ctext_cast(p, c, lane), NULL, false, "");
+  bound_loop(p, id, pestle_ctext_id(p, c, lane), 0, false, "");
 }
 
 static void serial_loop(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   const char* name = loop_name(p, id);
-  const char* type = pestle_ctext_type(p, pestle_ctext_class(p, PESTLE_INDEX));
+  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+  const char* type = pestle_ctext_type(p, c);
+  bool plain = !p->pairs || c != PESTLE_CTEXT_I64;
   const char* lo = pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[0], 0));
   const char* hi = pestle_ctext_get(p, n->arg[1], 0);
   set_name(p, id, name);
   if (n->arg[3] == PESTLE_KIR_UNROLL && *p->d->unroll) {
     pestle_ctext_line(p, "%s", p->d->unroll);
   }
-  const char* step =
-      n->arg[2] == 1
-          ? pestle_ctext_format(p, "++%s", name)
-          : pestle_ctext_format(p, "%s += %d", name, (int)(int32_t)n->arg[2]);
-  pestle_ctext_line(p, "for (%s %s = %s; %s < %s; %s) {", type, name, lo, name,
-                    hi, step);
+  const char* step = n->arg[2] == 1 && plain
+                         ? pestle_ctext_format(p, "++%s", name)
+                         : advanced(p, c, name, (int32_t)n->arg[2]);
+  pestle_ctext_line(p, "for (%s %s = %s; %s; %s) {", type, name, lo,
+                    pestle_ctext_less(p, c, name, hi), step);
   open_region(p, id, "");
 }
 
@@ -391,7 +405,7 @@ static const char* exchange(ctext_t* p, const char* place,
 static const char* passed(ctext_t* p, pestle_ctext_class_t c, const char* own,
                           unsigned distance) {
   const char* type = pestle_ctext_type(p, c);
-  bool wide = c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64;
+  bool wide = (c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64) && !p->pairs;
   unsigned needs =
       wide ? PESTLE_CTEXT_HAS_SUBGROUP64 : PESTLE_CTEXT_HAS_SUBGROUP;
   if (!p->d->shuffle_xor || !(p->target->features & needs)) {
@@ -535,12 +549,12 @@ static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
       bool reads = u && (u->flags & PESTLE_KIR_READONLY);
       pattern = reads ? p->d->argument_in : p->d->argument;
       name = u ? p->name[b] : pestle_ctext_format(p, "unused_%u_", s);
-      type = p->d->memory[u ? pestle_ctext_memory(p, u->dtype)
-                            : PESTLE_CTEXT_M_U32];
+      type = pestle_ctext_memory_type(
+          p, u ? pestle_ctext_memory(p, u->dtype) : PESTLE_CTEXT_M_U32);
       if (!u || !shares_alias(p, b)) limit = p->d->restricted;
     } else {
       name = pestle_ctext_format(p, "p%u", s - p->k->arg_count);
-      pestle_ctext_type(p, PESTLE_CTEXT_I64);
+      type = pestle_ctext_type(p, PESTLE_CTEXT_I64);
     }
     const char* pairs[] = {"type", type,       "name", name, "n",
                            number, "restrict", limit,  NULL};
@@ -566,7 +580,7 @@ static void put_openings(ctext_t* p, pestle_plugin_text_t* out) {
     if (u->scope != PESTLE_KIR_GLOBAL || !p->d->opening) continue;
     bool reads = u->flags & PESTLE_KIR_READONLY;
     const char* pairs[] = {
-        "type",  p->d->memory[pestle_ctext_memory(p, u->dtype)],
+        "type",  pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype)),
         "name",  p->name[b],
         "const", reads ? "const " : "",
         NULL};
@@ -583,8 +597,9 @@ static void put_registers(ctext_t* p, pestle_plugin_text_t* out) {
     if (u->scope == PESTLE_KIR_TENSOR_MAP) continue;
     if (!tile && (u->scope != PESTLE_KIR_SHARED || p->has_lanes)) continue;
     pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
-    const char* type = tile ? pestle_ctext_type(p, c)
-                            : p->d->memory[pestle_ctext_memory(p, u->dtype)];
+    const char* type =
+        tile ? pestle_ctext_type(p, c)
+             : pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype));
     unsigned long long count =
         (unsigned long long)u->count * (tile ? u->lanes : 1);
     const char* exact = tile && ctext_is_float(u->dtype) ? p->d->exact : "";
@@ -613,13 +628,13 @@ static void put_shared(ctext_t* p, pestle_plugin_text_t* out) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_SHARED) continue;
-    put_shared_array(p, out, p->d->memory[pestle_ctext_memory(p, u->dtype)],
-                     p->name[b], u->count,
-                     pestle_dtype_size((pestle_dtype_t)u->dtype));
+    put_shared_array(
+        p, out, pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype)),
+        p->name[b], u->count, pestle_dtype_size((pestle_dtype_t)u->dtype));
   }
   for (unsigned c = 0; c < PESTLE_CTEXT_CLASSES; ++c) {
     if (!(p->exchanges >> c & 1)) continue;
-    const char* type = p->d->value[c];
+    const char* type = pestle_ctext_type(p, (pestle_ctext_class_t)c);
     bool wide =
         c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64 || c == PESTLE_CTEXT_F64;
     put_shared_array(p, out, type,
@@ -649,9 +664,26 @@ static void put_head(ctext_t* p, pestle_plugin_text_t* out,
   put(out, "\n");
 }
 
+// A block for elements of |type|, unless the same was printed before: two words
+// are an integer of 64 bits or a vector of two.
+static void put_block(ctext_t* p, pestle_plugin_text_t* out, const char* type,
+                      unsigned align, bool reads, const char** seen) {
+  const char* name =
+      pestle_ctext_format(p, "pestle_%s%s", type, reads ? "_in" : "");
+  for (; *seen; ++seen) {
+    if (!strcmp(*seen, name)) return;
+  }
+  *seen = name;
+  pestle_plugin_text_format(
+      out,
+      "layout(buffer_reference, std430, buffer_reference_align = %u) "
+      "%sbuffer %s { %s v[]; };\n",
+      align, reads ? "readonly " : "", name, type);
+}
+
 // The blocks of GLSL: one type an element's, and the members.
 static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
-  bool seen[2][PESTLE_CTEXT_MEMORIES][5] = {{{false}}};
+  const char* seen[2 * 3 * PESTLE_CTEXT_MEMORIES + 1] = {NULL};
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_GLOBAL) continue;
@@ -660,16 +692,10 @@ static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
     unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
     for (unsigned run = 1; run <= 4; run *= 2) {
       if (run > 1 && !(p->runs[b] & run)) continue;
-      if (seen[reads][m][run]) continue;
-      seen[reads][m][run] = true;
-      const char* type = run == 1   ? p->d->memory[m]
+      const char* type = run == 1   ? pestle_ctext_memory_type(p, m)
                          : run == 2 ? p->d->vector2[m]
                                     : p->d->vector4[m];
-      pestle_plugin_text_format(
-          out,
-          "layout(buffer_reference, std430, buffer_reference_align = %u) "
-          "%sbuffer pestle_%s%s { %s v[]; };\n",
-          size * run, reads ? "readonly " : "", type, reads ? "_in" : "", type);
+      put_block(p, out, type, size * run, reads, seen);
     }
   }
   const char* open = p->table
@@ -698,7 +724,8 @@ static void put_references(ctext_t* p, pestle_plugin_text_t* out) {
     pestle_ctext_memory_t m = pestle_ctext_memory(p, u->dtype);
     if (p->table) {
       pestle_plugin_text_format(out, "  pestle_%s%s %s = pestle_at.%s;\n",
-                                p->d->memory[m], end, p->name[b], p->name[b]);
+                                pestle_ctext_memory_type(p, m), end, p->name[b],
+                                p->name[b]);
     }
     for (unsigned run = 2; run <= 4; run *= 2) {
       if (!(p->runs[b] & run)) continue;
@@ -710,7 +737,7 @@ static void put_references(ctext_t* p, pestle_plugin_text_t* out) {
   }
   for (uint32_t i = 0; p->table && i < p->k->param_count; ++i) {
     pestle_plugin_text_format(out, "  %s p%u = pestle_at.p%u;\n",
-                              p->d->value[PESTLE_CTEXT_I64], i, i);
+                              pestle_ctext_type(p, PESTLE_CTEXT_I64), i, i);
   }
 }
 
@@ -771,6 +798,10 @@ static bool prepare(ctext_t* p) {
 static void check_features(ctext_t* p) {
   unsigned has = p->target->features;
   const char* missing = NULL;
+  for (uint32_t b = 0; p->pairs && b < p->k->buffer_count; ++b) {
+    if (pestle_kir_buffer(p->k, b)->count > INT32_MAX)
+      missing = "64-bit integers, and a buffer more than 32 bits count";
+  }
   if (p->uses_i64 && !(has & PESTLE_CTEXT_HAS_INT64))
     missing = "64-bit integers";
   if (p->uses_f64 && !(has & PESTLE_CTEXT_HAS_F64)) missing = "f64";
@@ -836,6 +867,7 @@ pestle_status_t pestle_ctext_print(const pestle_host_t* host,
   p->host = host;
   p->target = target;
   p->d = target->dialect;
+  p->pairs = p->d->pair && !(target->features & PESTLE_CTEXT_HAS_INT64);
   p->k = kernel;
   p->arena.host = host;
   p->out.host = host;

@@ -12,6 +12,7 @@
 //   - i8 and i16 live in 32-bit registers, wrapped after each op; floats of
 //     16 and 8 bits are their bits there, and only casts look into them. i1 is
 //     a bool. INDEX has 32 bits where all of the kernel's fit.
+//   - 64-bit integers that the device lacks are pairs of words (ctext_pair.c).
 //   - Every float op rounds by itself: mul and add that both say `contract`
 //     are printed as fma(), and the toolchain is told to contract nothing.
 #ifndef PESTLE_PLUGINS_COMMON_CTEXT_H_
@@ -84,7 +85,7 @@ typedef struct pestle_ctext_dialect_t {
   const char* argument_in;
   const char* opening;     // of each in the kernel: $type, $name, $const; NULL
   const char* restricted;  // what $restrict is where no other buffer overlaps
-  const char* parameter;   // $name, $n
+  const char* parameter;   // $type, $name, $n
   const char* parameter_use;  // $name
   const char* shared;         // $type, $name, $count, $at: bytes before it
   bool shared_outside;        // declared before the kernel
@@ -103,6 +104,9 @@ typedef struct pestle_ctext_dialect_t {
   const char* vector_make;   // $type, $v: the lanes
   // An expression over $a, $b for floats of both sizes; NULL: not native.
   const char* row[PESTLE_SCALAR_COUNT];
+  // Two words of 32 bits with members .x and .y, where 64-bit integers may be
+  // lacking; what makes one of (low, high); f64 to one and back. NULL: none.
+  const char *pair, *pair_make, *pair_bits, *pair_real;
   const char* widen_i32;  // i32 $a to i64, where a cast cannot be trusted
   // f16 to f32 and back: bodies of helpers, NULL: by integer arithmetic.
   const char* decode_f16;  // of `uint a`

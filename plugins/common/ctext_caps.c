@@ -16,8 +16,12 @@ static uint32_t kinds(unsigned kind) {
 // Dtypes that a value may have.
 static uint32_t values(const pestle_ctext_target_t* t) {
   uint32_t all = kinds(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
-  if (!(t->features & PESTLE_CTEXT_HAS_INT64)) all &= ~(BIT(I64) | BIT(U64));
-  if (!(t->features & PESTLE_CTEXT_HAS_F64)) all &= ~BIT(F64);
+  // Without them integers are pairs of words, if the dialect has those, and the
+  // bits of an f64 too.
+  bool int64 = t->features & PESTLE_CTEXT_HAS_INT64;
+  bool f64 = t->features & PESTLE_CTEXT_HAS_F64;
+  if (!int64 && !t->dialect->pair) all &= ~(BIT(I64) | BIT(U64));
+  if (!f64 || (!int64 && !t->dialect->pair_bits)) all &= ~BIT(F64);
   return all;
 }
 

@@ -6,12 +6,6 @@
 // sums and products must not be contracted.
 #include "plugins/common/ctext_internal.h"
 
-typedef struct helper_t {
-  const char* name;
-  const char* text;
-  ctext_helper_t needs[3];  // further ones, until HELPER_COUNT
-} helper_t;
-
 // Texts are the dialect's.
 #define HALF(first, pair, row, type) \
   [first + pair] = {"pestle_" row "_" type, "", NONE}
@@ -102,7 +96,7 @@ typedef struct helper_t {
   "  return pestle_widen(a, " mantissa ", " bias ", " sign "$u, " first \
   "$u, " minus "$u);\n}\n"
 
-static const helper_t helpers[HELPER_COUNT] = {
+static const ctext_helper_text_t helpers[HELPER_COUNT] = {
     [HELPER_DIV_I32] = {"pestle_div_i32", DIV_S("int", "uint", "u"), NONE},
     [HELPER_DIV_U32] = {"pestle_div_u32", DIV_U("uint", "u"), NONE},
     [HELPER_DIV_I64] = {"pestle_div_i64", DIV_S("long", "ulong", "ul"), NONE},
@@ -156,6 +150,16 @@ static const helper_t helpers[HELPER_COUNT] = {
          "    x >>= 1 - e;\n  }\n"
          "  return $real32(sign | x);\n}\n",
          NONE},
+    [HELPER_ODD_SUM] =
+        {"pestle_odd_sum",
+         "// A sum whose last bit is 1 where |rest| says that it is not "
+         "exact.\n"
+         "$fn$double $name($double s, $double rest) {\n"
+         "  $ulong bits = $bits64(s);\n"
+         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul) {\n"
+         "    bits += (rest > 0.0$d) == (s > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
+         "  return $real64(bits);\n}\n",
+         NONE},
     [HELPER_FMA_F32] =
         {"pestle_fma_f32",
          "// a * b + c rounded once: the product is exact in f64, the sum is\n"
@@ -166,12 +170,9 @@ static const helper_t helpers[HELPER_COUNT] = {
          "  $exact$double s = p + x;\n"
          "  $exact$double t = s - p;\n"
          "  $exact$double rest = (p - (s - t)) + (x - t);\n"
-         "  $ulong bits = $bits64(s);\n"
          "  $exact$double none = s - s;\n"
-         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul && none == 0.0$d) {\n"
-         "    bits += (rest > 0.0$d) == (s > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
-         "  return $float($real64(bits));\n}\n",
-         NONE},
+         "  return $float(none == 0.0$d ? pestle_odd_sum(s, rest) : s);\n}\n",
+         ONE(HELPER_ODD_SUM)},
     [HELPER_FMA_F64] =
         {"pestle_fma_f64",
          "// The product and the sum as pairs without error, by halves of 26\n"
@@ -197,11 +198,8 @@ static const helper_t helpers[HELPER_COUNT] = {
          "  $exact$double f = (p - (s - t)) + (c - t);\n"
          "  $exact$double r = e + f, q = r - e;\n"
          "  $exact$double rest = (e - (r - q)) + (f - q);\n"
-         "  $ulong bits = $bits64(r);\n"
-         "  if (rest != 0.0$d && (bits & 1$ul) == 0$ul) {\n"
-         "    bits += (rest > 0.0$d) == (r > 0.0$d) ? 1$ul : ~0$ul;\n  }\n"
-         "  return s + $real64(bits);\n}\n",
-         NONE},
+         "  return s + pestle_odd_sum(r, rest);\n}\n",
+         ONE(HELPER_ODD_SUM)},
     [HELPER_F32_TO_I32] = {"pestle_f32_to_i32",
                            TO_INT("float", "int", "-2147483648.0f",
                                   "(-2147483647 - 1)", "2147483648.0f",
@@ -360,8 +358,15 @@ static const helper_t helpers[HELPER_COUNT] = {
     HALVES(HELPER_F16X2_ADD, "f16x2"),
 };
 
+static const ctext_helper_text_t* helper_of(const ctext_t* p,
+                                            ctext_helper_t helper) {
+  const ctext_helper_text_t* own =
+      p->pairs ? pestle_ctext_pair_helper(helper) : NULL;
+  return own ? own : &helpers[helper];
+}
+
 const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper) {
-  const helper_t* h = &helpers[helper];
+  const ctext_helper_text_t* h = helper_of(p, helper);
   p->helper[helper] = true;
   for (int i = 0; i < 3 && h->needs[i] != HELPER_COUNT; ++i) {
     pestle_ctext_call(p, h->needs[i]);
@@ -400,13 +405,16 @@ static void put_token(ctext_t* p, pestle_plugin_text_t* out,
   pestle_plugin_text_append(out, text, strlen(text));
 }
 
-static void put_helper(ctext_t* p, const helper_t* h,
+static void put_helper(ctext_t* p, const ctext_helper_text_t* h,
                        pestle_plugin_text_t* out) {
   const pestle_ctext_dialect_t* d = p->d;
   bool f16 = strstr(h->name, "_f16") != NULL;
   const token_t tokens[] = {
       {"fn", -1, d->function},
       {"name", -1, h->name},
+      {"bool", PESTLE_CTEXT_BOOL, NULL},
+      {"pair", -1, d->pair},
+      {"make", -1, d->pair_make},
       {"int", PESTLE_CTEXT_I32, NULL},
       {"uint", PESTLE_CTEXT_U32, NULL},
       {"long", PESTLE_CTEXT_I64, NULL},
@@ -418,9 +426,9 @@ static void put_helper(ctext_t* p, const helper_t* h,
       {"ul", -1, d->suffix[PESTLE_CTEXT_U64]},
       {"d", -1, d->suffix[PESTLE_CTEXT_F64]},
       {"bits32", -1, d->bits[0]},
-      {"bits64", -1, d->bits[1]},
+      {"bits64", -1, p->pairs ? d->pair_bits : d->bits[1]},
       {"real32", -1, d->real[0]},
-      {"real64", -1, d->real[1]},
+      {"real64", -1, p->pairs ? d->pair_real : d->real[1]},
       {"exact", -1, d->exact},
       {"type", -1, f16 ? "f16" : "bf16"},
       {"one", -1, f16 ? "0x3c003c00" : "0x3f803f80"},
@@ -458,7 +466,7 @@ static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
 void pestle_ctext_helpers(ctext_t* p, pestle_plugin_text_t* out) {
   for (unsigned i = 0; i < HELPER_COUNT; ++i) {
     if (!p->helper[i]) continue;
-    helper_t h = helpers[i];
+    ctext_helper_text_t h = *helper_of(p, (ctext_helper_t)i);
     const char* own = own_text(p, (ctext_helper_t)i);
     if (own) h.text = own;
     put_helper(p, &h, out);

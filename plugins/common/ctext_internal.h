@@ -3,6 +3,7 @@
 //
 //   ctext.c         the walk: regions, loops, the kernel's frame
 //   ctext_value.c   values: constants, lanes, names, what is printed in place
+//   ctext_pair.c    64-bit integers as pairs of 32-bit words
 //   ctext_row.c     scalar rows and casts as expressions
 //   ctext_half.c    floats of 16 bits, two in a word
 //   ctext_tile.c    tiles in shared memory, and matrix units
@@ -34,25 +35,37 @@ typedef enum ctext_half_e {
 
 // Functions that the text may call. A later one may call earlier ones.
 typedef enum ctext_helper_e {
+  HELPER_PAIR_ADD,
+  HELPER_PAIR_SUB,
+  HELPER_PAIR_MUL,
+  HELPER_PAIR_EQ,
+  HELPER_PAIR_LT_U,
+  HELPER_PAIR_LT_S,
+  HELPER_PAIR_FROM_I32,
+  HELPER_PAIR_U_TO_F32,
+  HELPER_PAIR_S_TO_F32,
+  HELPER_PAIR_U_TO_F64,
+  HELPER_PAIR_S_TO_F64,
   HELPER_DIV_I32,
   HELPER_DIV_U32,
-  HELPER_DIV_I64,
   HELPER_DIV_U64,
+  HELPER_DIV_I64,
   HELPER_REM_I32,
   HELPER_REM_U32,
   HELPER_REM_I64,
   HELPER_REM_U64,
   HELPER_SHL_U32,
   HELPER_SHL_U64,
-  HELPER_SAR_I32,
-  HELPER_SAR_I64,
   HELPER_SHR_U32,
   HELPER_SHR_U64,
+  HELPER_SAR_I32,
+  HELPER_SAR_I64,
   HELPER_MAX_F32,
   HELPER_MAX_F64,
   HELPER_MIN_F32,
   HELPER_MIN_F64,
   HELPER_REM_F32,
+  HELPER_ODD_SUM,
   HELPER_FMA_F32,
   HELPER_FMA_F64,
   HELPER_F32_TO_I32,
@@ -89,6 +102,12 @@ typedef enum ctext_helper_e {
   HELPER_COUNT,
 } ctext_helper_t;
 
+typedef struct ctext_helper_text_t {
+  const char* name;
+  const char* text;
+  ctext_helper_t needs[3];  // further ones, until HELPER_COUNT
+} ctext_helper_text_t;
+
 typedef struct ctext_value_t {
   const char** lane;  // texts: one, or one a lane
   const char** word;  // of words of two lanes each, where it is made of them
@@ -122,6 +141,7 @@ typedef struct ctext_t {
   bool helper[HELPER_COUNT];
   bool uses_i64, uses_f64, uses_shuffle;
   bool wide_index;  // INDEX has 64 bits
+  bool pairs;       // 64-bit integers are two words
   bool has_lanes;
   bool table;
   uint64_t shared_bytes;  // of the shared arrays that are printed
@@ -161,6 +181,8 @@ bool pestle_ctext_has_tiles(const ctext_t* p);
 pestle_ctext_class_t pestle_ctext_class(const ctext_t* p, unsigned dtype);
 pestle_ctext_memory_t pestle_ctext_memory(const ctext_t* p, unsigned dtype);
 const char* pestle_ctext_type(ctext_t* p, pestle_ctext_class_t c);
+const char* pestle_ctext_memory_type(const ctext_t* p,
+                                     pestle_ctext_memory_t memory);
 // |text| of any class as one of |c|.
 const char* pestle_ctext_cast(ctext_t* p, pestle_ctext_class_t c,
                               const char* text);
@@ -217,6 +239,31 @@ void pestle_ctext_alias_words(ctext_t* p, uint32_t id, const char** words,
                               unsigned lanes);
 const char* pestle_ctext_half_row(ctext_t* p, unsigned op, unsigned dtype,
                                   const char* const* x);
+
+// --- ctext_pair.c; where p->pairs ---
+
+// The text of |helper| where it is of pairs, or NULL.
+const ctext_helper_text_t* pestle_ctext_pair_helper(ctext_helper_t helper);
+const char* pestle_ctext_pair(ctext_t* p, uint64_t value);
+// Between classes one of which has 64 bits; none is a bool, floats are only
+// cast to.
+const char* pestle_ctext_pair_cast(ctext_t* p, pestle_ctext_class_t from,
+                                   pestle_ctext_class_t to, const char* x);
+const char* pestle_ctext_pair_row(ctext_t* p, unsigned op,
+                                  pestle_ctext_class_t c, const char* const* x);
+
+// Of indices, pairs or not. A product and a comparison stand without
+// parentheses.
+const char* pestle_ctext_sum(ctext_t* p, pestle_ctext_class_t c, const char* a,
+                             const char* b);
+const char* pestle_ctext_product(ctext_t* p, pestle_ctext_class_t c,
+                                 const char* a, const char* b);
+const char* pestle_ctext_less(ctext_t* p, pestle_ctext_class_t c, const char* a,
+                              const char* b);
+// The number of a group or lane as one of class |c|.
+const char* pestle_ctext_id(ctext_t* p, pestle_ctext_class_t c, const char* id);
+// The low word of a pair; what is none as it is.
+const char* pestle_ctext_narrow(ctext_t* p, unsigned dtype, const char* at);
 
 // --- ctext_memory.c ---
 

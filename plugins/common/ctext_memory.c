@@ -20,7 +20,7 @@ typedef struct access_t {
 
 static const char* subscript(ctext_t* p, const char* base, const char* at) {
   // Arrays of GLSL have indices of 32 bits, which a buffer's size fits.
-  if (p->d->blocks && p->wide_index) {
+  if (p->d->blocks && p->wide_index && !p->pairs) {
     at = pestle_ctext_cast(p, PESTLE_CTEXT_I32, at);
   }
   return pestle_ctext_format(p, "%s[%s]", base, pestle_ctext_bare(p, at));
@@ -36,8 +36,11 @@ static const char* plus(ctext_t* p, const char* index, unsigned lane) {
 }
 
 static const char* element(ctext_t* p, const access_t* a, unsigned lane) {
-  const char* at = a->lanewise ? pestle_ctext_get(p, a->index_id, lane)
-                               : plus(p, a->index, lane);
+  const char* at = plus(p, a->index, lane);
+  if (a->lanewise) {
+    at = pestle_ctext_narrow(p, ctext_inst(p, a->index_id)->type,
+                             pestle_ctext_get(p, a->index_id, lane));
+  }
   if (a->lanewise && p->d->blocks) {
     at = pestle_ctext_cast(p, PESTLE_CTEXT_I32, at);
     return pestle_ctext_format(p, "%s[%s]", a->base, at);
@@ -64,7 +67,7 @@ static const char* from_memory(ctext_t* p, const access_t* a, const char* x) {
 }
 
 static const char* to_memory(ctext_t* p, const access_t* a, const char* x) {
-  const char* type = p->d->memory[a->memory];
+  const char* type = pestle_ctext_memory_type(p, a->memory);
   if (a->c == PESTLE_CTEXT_BOOL) x = pestle_ctext_format(p, "(%s ? 1 : 0)", x);
   if (same_type(a->memory, a->c)) return x;
   if (p->d->constructors) {
@@ -86,7 +89,8 @@ const char* pestle_ctext_element(ctext_t* p, uint32_t buffer, uint32_t index,
   const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, buffer);
   int64_t known;
   if (u->count * u->lanes == 1) return p->name[buffer];
-  const char* at = pestle_ctext_get(p, index, 0);
+  const char* at =
+      pestle_ctext_narrow(p, PESTLE_INDEX, pestle_ctext_get(p, index, 0));
   if (pestle_ctext_known(p, index, &known)) {
     return pestle_ctext_format(p, "%s[%lld]", p->name[buffer],
                                (long long)(known * u->lanes + lane));
@@ -127,6 +131,7 @@ static unsigned run_of(const ctext_t* p, const access_t* a) {
   bool moves = u->scope == PESTLE_KIR_GLOBAL ||
                (u->scope == PESTLE_KIR_SHARED && p->d->shared_vectors);
   if (a->lanewise || !moves || p->wide_index) return 1;
+  if (p->pairs && size == 8 && a->dtype != PESTLE_F64) return 1;
   if (a->lanes % 8 == 0 && align >= 8 * size && size == 2 && p->d->vector8) {
     return 8;
   }
@@ -150,7 +155,7 @@ static const char* vector_of(const ctext_t* p, const access_t* a,
 static const char* half_of(ctext_t* p, const access_t* a, const char* whole,
                            unsigned i) {
   static const char* const member[] = {"x", "y", "z", "w"};
-  const char* type = p->d->memory[a->memory];
+  const char* type = pestle_ctext_memory_type(p, a->memory);
   return pestle_ctext_format(p, i % 2 ? "(%s)(%s.%s >> 16)" : "(%s)(%s.%s)",
                              type, whole, member[i / 2]);
 }
@@ -405,9 +410,13 @@ void pestle_ctext_access(ctext_t* p, uint32_t id) {
                 .index_id = n->arg[1],
                 .lanewise = lanewise,
                 .stores = stores};
+  bool narrowed = p->pairs && p->wide_index;
+  if (narrowed && !lanewise) {
+    a.index = pestle_ctext_narrow(p, PESTLE_INDEX, a.index);
+  }
   if (a.lanes > 1 && !lanewise) {
-    a.index =
-        pestle_ctext_atom(p, pestle_ctext_class(p, PESTLE_INDEX), a.index);
+    pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+    a.index = pestle_ctext_atom(p, narrowed ? PESTLE_CTEXT_I32 : c, a.index);
   }
   if (stores) {
     store(p, &a);

@@ -298,6 +298,9 @@ const char* pestle_ctext_row(ctext_t* p, unsigned op, unsigned dtype,
     return pestle_ctext_format(p, "(%s ? %s : %s)", x[0], x[1], x[2]);
   }
   if (dtype == PESTLE_I1) return bool_row(p, op, x);
+  if (p->pairs && is_wide(pestle_ctext_class(p, dtype))) {
+    return pestle_ctext_pair_row(p, op, pestle_ctext_class(p, dtype), x);
+  }
   if (op >= PESTLE_OP_EQ && op <= PESTLE_OP_GE) {
     return two(p, x[0], compare[op - PESTLE_OP_EQ], x[1]);
   }
@@ -359,6 +362,14 @@ static const char* float_to_int(ctext_t* p, unsigned from, unsigned to,
   return extreme(p, c, r, pestle_ctext_int(p, c, half - 1), false);
 }
 
+// |x| of class |a| as one of |b|.
+static const char* cast(ctext_t* p, class_t a, class_t b, const char* x) {
+  if (p->pairs && (is_wide(a) || is_wide(b))) {
+    return pestle_ctext_pair_cast(p, a, b, x);
+  }
+  return pestle_ctext_cast(p, b, x);
+}
+
 const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
                                  const char* x) {
   class_t a = pestle_ctext_class(p, from), b = pestle_ctext_class(p, to);
@@ -373,6 +384,10 @@ const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
       from = PESTLE_F32;
     }
     return call1(p, narrow_helper(to, true), odd_f32(p, from, x));
+  }
+  if (to == PESTLE_I1 && p->pairs && is_wide(a)) {
+    const char* pair[2] = {x, pestle_ctext_pair(p, 0)};
+    return pestle_ctext_pair_row(p, PESTLE_OP_NE, a, pair);
   }
   if (to == PESTLE_I1) {
     return two(p, x, "!=",
@@ -395,14 +410,15 @@ const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
   if (ctext_is_float(from) && !ctext_is_float(to)) {
     return float_to_int(p, from, to, x);
   }
-  if (a == PESTLE_CTEXT_I32 && b == PESTLE_CTEXT_I64 && p->d->widen_i32) {
+  if (a == PESTLE_CTEXT_I32 && b == PESTLE_CTEXT_I64 && p->d->widen_i32 &&
+      !p->pairs) {
     const char* own = pestle_ctext_atom(p, a, x);
     const char* pairs[] = {"a", own, NULL};
     pestle_ctext_type(p, b);
     x = pestle_ctext_expand(p, p->d->widen_i32, pairs);
     a = b;
   }
-  if (a != b) x = pestle_ctext_cast(p, b, x);
+  if (a != b) x = cast(p, a, b, x);
   if (ctext_is_float(to)) return x;
   // A narrower or as narrow but otherwise signed type.
   bool held = width_of(from) < width_of(to) &&
@@ -420,11 +436,11 @@ const char* pestle_ctext_bitcast(ctext_t* p, unsigned from, unsigned to,
   }
   if (ctext_is_float(to)) {
     class_t u = to == PESTLE_F64 ? PESTLE_CTEXT_U64 : PESTLE_CTEXT_U32;
-    if (a != u) x = pestle_ctext_cast(p, u, x);
+    if (a != u) x = cast(p, a, u, x);
     return pestle_ctext_real(p, b, x);
   }
   if (a == PESTLE_CTEXT_BOOL) return x;
-  if (a != b) x = pestle_ctext_cast(p, b, x);
+  if (a != b) x = cast(p, a, b, x);
   // Narrow floats and unsigned types hold the same bits in a register.
   return is_signed(a) || is_signed(b) ? wrap(p, to, x) : x;
 }

@@ -39,8 +39,16 @@ pestle_ctext_memory_t pestle_ctext_memory(const ctext_t* p, unsigned dtype) {
   }
 }
 
+const char* pestle_ctext_memory_type(const ctext_t* p,
+                                     pestle_ctext_memory_t memory) {
+  bool wide = memory == PESTLE_CTEXT_M_I64 || memory == PESTLE_CTEXT_M_U64;
+  return p->pairs && wide ? p->d->pair : p->d->memory[memory];
+}
+
 const char* pestle_ctext_type(ctext_t* p, pestle_ctext_class_t c) {
-  if (c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64) p->uses_i64 = true;
+  bool wide = c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64;
+  if (wide && p->pairs) return p->d->pair;
+  if (wide) p->uses_i64 = true;
   if (c == PESTLE_CTEXT_F64) p->uses_f64 = true;
   return p->d->value[c];
 }
@@ -110,14 +118,16 @@ const char* pestle_ctext_cast(ctext_t* p, pestle_ctext_class_t c,
 
 const char* pestle_ctext_bits(ctext_t* p, pestle_ctext_class_t c,
                               const char* text) {
-  return pestle_ctext_format(p, "%s(%s)", p->d->bits[c == PESTLE_CTEXT_F64],
-                             pestle_ctext_bare(p, text));
+  bool f64 = c == PESTLE_CTEXT_F64;
+  const char* name = f64 && p->pairs ? p->d->pair_bits : p->d->bits[f64];
+  return pestle_ctext_format(p, "%s(%s)", name, pestle_ctext_bare(p, text));
 }
 
 const char* pestle_ctext_real(ctext_t* p, pestle_ctext_class_t c,
                               const char* text) {
-  return pestle_ctext_format(p, "%s(%s)", p->d->real[c == PESTLE_CTEXT_F64],
-                             pestle_ctext_bare(p, text));
+  bool f64 = c == PESTLE_CTEXT_F64;
+  const char* name = f64 && p->pairs ? p->d->pair_real : p->d->real[f64];
+  return pestle_ctext_format(p, "%s(%s)", name, pestle_ctext_bare(p, text));
 }
 
 // --- Constants ---
@@ -126,6 +136,9 @@ const char* pestle_ctext_int(ctext_t* p, pestle_ctext_class_t c,
                              int64_t value) {
   const char* suffix = p->d->suffix[c];
   pestle_ctext_type(p, c);
+  if (p->pairs && (c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64)) {
+    return pestle_ctext_pair(p, (uint64_t)value);
+  }
   switch (c) {
     case PESTLE_CTEXT_BOOL:
       return value ? "true" : "false";
@@ -339,18 +352,18 @@ static void madi(ctext_t* p, uint32_t id) {
   const char* scaled = a;
   if (by == 0) scaled = NULL;
   if (by != 0 && by != 1) {
-    scaled = pestle_ctext_format(p, "%s * %s", a, pestle_ctext_int(p, c, by));
+    scaled = pestle_ctext_product(p, c, a, pestle_ctext_int(p, c, by));
   }
   const char* add = pestle_ctext_get(p, n->arg[2], 0);
   if (!scaled) {
     lane[0] = add;
   } else if (known && rest == 0) {
     lane[0] = by == 1 ? scaled : pestle_ctext_format(p, "(%s)", scaled);
-  } else if (known && rest < 0 && rest > INT32_MIN) {
+  } else if (known && rest < 0 && rest > INT32_MIN && !p->pairs) {
     lane[0] = pestle_ctext_format(p, "(%s - %s)", scaled,
                                   pestle_ctext_int(p, c, -rest));
   } else {
-    lane[0] = pestle_ctext_format(p, "(%s + %s)", scaled, add);
+    lane[0] = pestle_ctext_sum(p, c, scaled, add);
   }
   pestle_ctext_define(p, id, lane, 1);
 }
@@ -363,8 +376,12 @@ static void mask(ctext_t* p, uint32_t id) {
   const char** lane = pestle_ctext_lanes(p, n->lanes);
   if (n->lanes > 1) index = pestle_ctext_atom(p, c, index);
   for (unsigned l = 0; l < n->lanes; ++l) {
-    lane[l] = l ? pestle_ctext_format(p, "(%s + %u < %s)", index, l, limit)
-                : pestle_ctext_format(p, "(%s < %s)", index, limit);
+    const char* at =
+        l ? pestle_ctext_bare(
+                p, pestle_ctext_sum(p, c, index, pestle_ctext_int(p, c, l)))
+          : index;
+    lane[l] =
+        pestle_ctext_format(p, "(%s)", pestle_ctext_less(p, c, at, limit));
   }
   pestle_ctext_define(p, id, lane, n->lanes);
 }

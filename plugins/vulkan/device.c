@@ -43,9 +43,7 @@ static unsigned printer_features(const features_t* has, VkDriverId driver,
   unsigned bits = 0;
   const VkSubgroupFeatureFlags shuffles = VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   if (has->all.features.shaderInt64) bits |= PESTLE_CTEXT_HAS_INT64;
-  if (has->all.features.shaderFloat64 && has->all.features.shaderInt64) {
-    bits |= PESTLE_CTEXT_HAS_F64;
-  }
+  if (has->all.features.shaderFloat64) bits |= PESTLE_CTEXT_HAS_F64;
   if (has->v12.storageBuffer8BitAccess && has->v12.shaderInt8) {
     bits |= PESTLE_CTEXT_HAS_STORAGE8;
   }

@@ -35,7 +35,7 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .argument = "  pestle_$type $name;\n",
     .argument_in = "  pestle_$type_in $name;\n",
     .restricted = "",
-    .parameter = "  int64_t $name;\n",
+    .parameter = "  $type $name;\n",
     .parameter_use = "$name",
     .shared = "shared $type $name[$count];",
     .shared_outside = true,
@@ -47,6 +47,10 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .unroll = "[[unroll]]",
     // Mesa 22.3 takes the comparison of a widened number with 0 for one of
     // unsigned numbers: a negative index is not clamped then.
+    .pair = "uvec2",
+    .pair_make = "uvec2",
+    .pair_bits = "unpackDouble2x32",
+    .pair_real = "packDouble2x32",
     .widen_i32 = "packInt2x32(ivec2($a, $a >> 31))",
     .bits = {"floatBitsToUint", "doubleBitsToUint64"},
     .real = {"uintBitsToFloat", "uint64BitsToDouble"},

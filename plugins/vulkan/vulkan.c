@@ -30,23 +30,34 @@ static const vulkan_device_t k_generic = {
     .push_bytes = 128,
 };
 
+// The native one as if it had no 64-bit integers: what is printed for devices
+// without them runs on any.
+static bool is_without_int64(const char* cpu) {
+  return cpu && !strcmp(cpu, "noint64");
+}
+
 static pestle_status_t device_for(const vulkan_t* v, const char* cpu,
                                   const vulkan_device_t** out_device) {
-  bool native = !cpu || !strcmp(cpu, "native");
+  bool native = !cpu || !strcmp(cpu, "native") || is_without_int64(cpu);
   *out_device = native && v->device_count ? &v->device[0] : &k_generic;
   if (native || !strcmp(cpu, "generic")) return NULL;
   return PESTLE_PLUGIN_ERROR(
       v->host, UNSUPPORTED,
-      "vulkan knows no device '%s': try native or generic", cpu);
+      "vulkan knows no device '%s': try native, noint64 or generic", cpu);
 }
 
-static pestle_ctext_target_t target_of(const vulkan_device_t* d) {
+static pestle_ctext_target_t target_of(const vulkan_device_t* d,
+                                       const char* cpu) {
   uint32_t push = d->push_bytes < 256 ? d->push_bytes : 256;
   pestle_ctext_target_t t = {.dialect = &pestle_vulkan_dialect,
                              .features = d->features,
                              .thread_lanes = THREADS,
                              .argument_limit = push / 8};
   memcpy(t.max_groups, d->groups, sizeof t.max_groups);
+  if (is_without_int64(cpu)) {
+    t.features &=
+        ~(unsigned)(PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_SUBGROUP64);
+  }
   return t;
 }
 
@@ -54,7 +65,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   const vulkan_device_t* d;
   PESTLE_TRY(device_for(self, cpu, &d));
-  pestle_ctext_target_t target = target_of(d);
+  pestle_ctext_target_t target = target_of(d, cpu);
   pestle_target_caps_t caps = {
       .struct_size = sizeof caps,
       .name = "vulkan",
@@ -75,7 +86,8 @@ static pestle_status_t describe(void* self, const char* cpu,
   if (d->features & PESTLE_CTEXT_HAS_FMA) caps.flags |= PESTLE_TARGET_FMA;
   memcpy(caps.max_lanes_axis, d->lanes, sizeof caps.max_lanes_axis);
   memcpy(caps.max_groups_axis, d->groups, sizeof caps.max_groups_axis);
-  snprintf(caps.cpu, sizeof caps.cpu, "%.63s", d->name);
+  snprintf(caps.cpu, sizeof caps.cpu, "%.50s%s", d->name,
+           is_without_int64(cpu) ? ", noint64" : "");
   pestle_ctext_describe(&target, &caps);
   size_t size = out_caps->struct_size;
   if (size == 0 || size > sizeof caps) size = sizeof caps;
@@ -97,8 +109,9 @@ static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
   const vulkan_device_t* d;
-  PESTLE_TRY(device_for(v, cpu_option(options), &d));
-  pestle_ctext_target_t target = target_of(d);
+  const char* cpu = cpu_option(options);
+  PESTLE_TRY(device_for(v, cpu, &d));
+  pestle_ctext_target_t target = target_of(d, cpu);
   return pestle_ctext_print(v->host, &target, kernel, out_printed);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pestle-random [--device NAME] [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
+// pestle-random [--device NAME] [--target-cpu CPU]
+//               [--seeds FIRST..LAST | --seeds COUNT] [--jobs N]
 //               [--timeout SECONDS] [--counts] [--sizes] [--least N]
 //               [--until-failure]
 //               [--print SEED] [--dump FOLDER] [--optional]
@@ -27,7 +28,7 @@
 enum { MAX_JOBS = 64, GRAPHS_A_WORKER = 400 };
 
 typedef struct settings_t {
-  const char *device, *dump, *peer;
+  const char *device, *cpu, *dump, *peer;
   uint64_t first, last, print;
   int jobs, timeout;
   uint64_t least;
@@ -166,7 +167,7 @@ static bool run_seed(const settings_t* s, pestle_context_t* context,
     return true;
   }
   if (s->printing) print_module(g, NULL);
-  outcome_t outcome = run_graph(g, device, text, sizeof(text));
+  outcome_t outcome = run_graph(g, device, s->cpu, text, sizeof(text));
   if (outcome != SAME) {
     char line[3072];
     int n = snprintf(line, sizeof(line), "seed %llu on %s%s%s: %s\n",
@@ -402,6 +403,8 @@ static void parse(int argc, char** argv, settings_t* s) {
     const char* a = argv[i];
     if (!strcmp(a, "--device")) {
       s->device = value_of(argc, argv, &i);
+    } else if (!strcmp(a, "--target-cpu")) {
+      s->cpu = value_of(argc, argv, &i);
     } else if (!strcmp(a, "--seeds")) {
       parse_seeds(value_of(argc, argv, &i), s);
     } else if (!strcmp(a, "--jobs")) {

@@ -224,8 +224,8 @@ void graph_free(graph_t* g);
 
 typedef enum outcome_t { SAME, DIFFERENT, REFUSED } outcome_t;
 // Compiles and runs |g| on |device| and compares; |text| says what is wrong.
-outcome_t run_graph(graph_t* g, pestle_device_t* device, char* text,
-                    size_t size);
+outcome_t run_graph(graph_t* g, pestle_device_t* device, const char* cpu,
+                    char* text, size_t size);
 
 // --- peer.c ---
 

@@ -87,12 +87,13 @@ static outcome_t execute(graph_t* g, pestle_executable_t* exe, char* text,
   return outcome;
 }
 
-outcome_t run_graph(graph_t* g, pestle_device_t* device, char* text,
-                    size_t size) {
+outcome_t run_graph(graph_t* g, pestle_device_t* device, const char* cpu,
+                    char* text, size_t size) {
   pestle_plan_t* plan;
   pestle_executable_t* exe;
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_cache = true,
+                                      .target_cpu = cpu,
                                       .no_fuse = g->no_fuse,
                                       .verify = g->seed % 8 == 0,
                                       .round_trip = g->seed % 32 == 0,

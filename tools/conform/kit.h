@@ -13,6 +13,7 @@
 typedef enum kit_state_e {
   KIT_NONE = 0,     // the op does not take the dtype
   KIT_PASS,         // compiled by the backend, and right
+  KIT_COMPILED,     // compiled by a target that has no device here: not run
   KIT_FALLBACK,     // right, but a kernel was built for the fallback backend
   KIT_UNSUPPORTED,  // neither
   KIT_WRONG,        // compiled, and wrong; or it failed in another way
@@ -27,8 +28,10 @@ typedef struct kit_cell_t {
 
 typedef struct kit_t {
   const char* backend;  // its name
+  const char* cpu;      // compiled for, or NULL: the device's own
   pestle_context_t *strict, *lenient;
-  kit_cell_t* cell;  // the one at work
+  bool compiles_only;  // the backend has no device here
+  kit_cell_t* cell;    // the one at work
   kit_cell_t cells[PESTLE_OP_COUNT][PESTLE_DTYPE_COUNT];
 } kit_t;
 
@@ -38,7 +41,7 @@ extern kit_t kit;
 void kit_note(kit_state_t state, const char* format, ...) PESTLE_PRINTF(2, 3);
 
 // Compiles |module| for the backend, or with its fallback: KIT_PASS or
-// KIT_FALLBACK and an executable, else what it is, which is noted.
+// KIT_FALLBACK and an executable, else what it is, which is noted, and NULL.
 kit_state_t kit_compile(pestle_module_t* module, const char* what,
                         pestle_executable_t** out_executable);
 

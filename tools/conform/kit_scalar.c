@@ -52,7 +52,7 @@ static void run_shape(const op_case_t* c, const scalar_shape_t* s) {
   pestle_executable_t* executable;
   pestle_tensor_t out;
   kit_state_t state = kit_compile(module, "", &executable);
-  if (state <= KIT_FALLBACK) {
+  if (executable) {
     if (run(executable, inputs, &out)) {
       int64_t at = 0;
       double worst = scalar_compare(y->type, want, out.data, &at);
@@ -79,7 +79,7 @@ static void run_complex(const complex_case_t* c, pestle_dtype_t dtype) {
   pestle_executable_t* executable;
   pestle_tensor_t out;
   kit_state_t state = kit_compile(module, "", &executable);
-  if (state <= KIT_FALLBACK) {
+  if (executable) {
     if (run(executable, inputs, &out)) {
       size_t at = 0;
       pestle_dtype_t result = pestle_dtype_from_dlpack(out.dtype);

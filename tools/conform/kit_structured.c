@@ -20,7 +20,7 @@ static void run_built(instance_t* t, const expected_t* e) {
   snprintf(what, sizeof(what), "%s%son %s", t->what, *t->what ? " " : "",
            t->shape->name);
   kit_state_t state = kit_compile(t->module, what, &executable);
-  if (state > KIT_FALLBACK) return;
+  if (!executable) return;
   failed = false;
   run_views(t, "dense", executable, e, VIEW_DENSE);
   run_views(t, "gaps", executable, e, VIEW_GAPS);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle-conform: what 'pestle plugins test' runs.
 //
-// usage: pestle-conform FILE.so|NAME FOLDERS [--ops A,B,C] [--markdown]
+// usage: pestle-conform FILE.so|NAME FOLDERS [--ops A,B,C] [--target-cpu CPU]
+//                       [--markdown]
 //
 // Exit code 0: nothing was wrong; 1: something was; others as pestle's.
 #include <stdarg.h>
@@ -15,9 +16,9 @@
 
 kit_t kit;
 
-static const char* const state_names[] = {"", "pass", "fallback", "unsupported",
-                                          "WRONG"};
-static const char state_letters[] = ".PFUW";
+static const char* const state_names[] = {"",         "pass",        "compiled",
+                                          "fallback", "unsupported", "WRONG"};
+static const char state_letters[] = ".PCFUW";
 
 void kit_note(kit_state_t state, const char* format, ...) {
   kit_cell_t* cell = kit.cell;
@@ -35,20 +36,27 @@ static pestle_status_t compile_in(pestle_context_t* context,
                                   pestle_executable_t** out_executable) {
   pestle_device_t* device;
   pestle_plan_t* plan;
-  PESTLE_TRY(pestle_context_device(context, kit.backend, &device));
-  pestle_compile_options_t options = {
-      .struct_size = sizeof(options), .no_cache = true, .verify = true};
+  PESTLE_TRY(pestle_context_target(context, kit.backend, &device));
+  kit.compiles_only = pestle_device_is_target(device);
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .no_cache = true,
+                                      .verify = true,
+                                      .target_cpu = kit.cpu};
   PESTLE_TRY(pestle_compile(context, module, device, &options, &plan));
-  pestle_status_t status =
-      pestle_executable_create(context, plan, device, out_executable);
+  pestle_status_t status = NULL;
+  if (!kit.compiles_only) {
+    status = pestle_executable_create(context, plan, device, out_executable);
+  }
   pestle_plan_release(plan);
   return status;
 }
 
 kit_state_t kit_compile(pestle_module_t* module, const char* what,
                         pestle_executable_t** out_executable) {
+  *out_executable = NULL;
   pestle_status_t status = compile_in(kit.strict, module, out_executable);
-  if (!status) return KIT_PASS;
+  if (!status && kit.compiles_only) kit_note(KIT_COMPILED, "%s", "");
+  if (!status) return kit.compiles_only ? KIT_COMPILED : KIT_PASS;
   const char* colon = *what ? ": " : "";
   bool lacks = pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED;
   if (!lacks) {
@@ -97,7 +105,16 @@ static pestle_status_t open_context(const char* plugin, const char* folders,
     return pestle_context_load_backend(*out_context, plugin);
   }
   if (pestle_context_backend(*out_context, plugin)) return NULL;
-  return pestle_context_load_best(*out_context, plugin);
+  pestle_status_t status = pestle_context_load_best(*out_context, plugin);
+  pestle_device_t* device;
+  // Without a device it may compile all the same.
+  pestle_status_t target =
+      status ? pestle_context_target(*out_context, plugin, &device) : NULL;
+  bool compiles = status && !target;
+  pestle_status_release(target);
+  if (!compiles) return status;
+  pestle_status_release(status);
+  return NULL;
 }
 
 // The name of the backend in the file |plugin|.
@@ -231,17 +248,20 @@ static void print_counts(bool markdown) {
     for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d)
       instances += kit.cells[op][d].instances;
   }
+  const char* state = kit.compiles_only ? "compiled, not run," : "pass";
   printf(
-      "%s%zu cells of op and dtype, %zu instances: pass %zu, fallback %zu, "
+      "%s%zu cells of op and dtype, %zu instances: %s %zu, fallback %zu, "
       "unsupported %zu, WRONG %zu\n",
-      markdown ? "\n" : "", cells, instances, counts[KIT_PASS],
-      counts[KIT_FALLBACK], counts[KIT_UNSUPPORTED], counts[KIT_WRONG]);
+      markdown ? "\n" : "", cells, instances, state,
+      counts[kit.compiles_only ? KIT_COMPILED : KIT_PASS], counts[KIT_FALLBACK],
+      counts[KIT_UNSUPPORTED], counts[KIT_WRONG]);
 }
 
 // Each cell that is no pass, worst first.
 static void print_list(bool markdown) {
-  if (markdown && count_state(KIT_PASS) != 0) printf("\n");
-  for (int s = KIT_WRONG; s > KIT_PASS; --s) {
+  if (markdown && count_state(KIT_PASS) + count_state(KIT_COMPILED) != 0)
+    printf("\n");
+  for (int s = KIT_WRONG; s > KIT_COMPILED; --s) {
     for (unsigned op = 0; op < PESTLE_OP_COUNT; ++op) {
       for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
         const kit_cell_t* cell = &kit.cells[op][d];
@@ -272,6 +292,8 @@ int main(int argc, char** argv) {
       markdown = true;
     } else if (!strcmp(argv[i], "--ops") && i + 1 < argc) {
       list = argv[++i];
+    } else if (!strcmp(argv[i], "--target-cpu") && i + 1 < argc) {
+      kit.cpu = argv[++i];
     } else {
       argc = 0;
     }
