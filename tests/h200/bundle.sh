@@ -24,18 +24,33 @@ mkdir -p "$out/base/bin" "$out/base/lib" "$out/base/backends"
 cp "$build/pestle" "$out/base/bin/"
 cp -a "$build"/libpestle.so* "$out/base/lib/"
 cp "$build/backends/libpestle-cuda.so" "$out/base/backends/"
-for program in "$build"/tests/bin/test_cuda_* \
+for program in "$build"/tests/bin/test_cuda_* "$build/pestle-conform" \
+  "$build"/tests/bin/test_plugins_vulkan_{rows,casts,flow,stream,math} \
   "$build/tests/bin/pestle-random" "$build/bin/bench_device"; do
   if [[ -x $program ]]; then cp "$program" "$out/base/bin/"; fi
 done
 cmocka=$(ldd "$build/tests/bin/test_cuda_rows" | awk '/cmocka/ {print $3}')
 cp "$cmocka" "$out/base/lib/"
 cp "$here/run.sh" "$out/base/"
+git -C "$here" describe --always --dirty --abbrev=12 >"$out/base/commit" ||
+  echo unknown >"$out/base/commit"
+# For Vulkan, in a folder of their own that run.sh puts first for that stage
+# alone (other programs there have a C++ library of theirs): the plugin, the
+# loader, and what of C++ the plugin's compiler of shaders needs.
+if [[ -e $build/backends/libpestle-vulkan.so ]]; then
+  mkdir -p "$out/base/vulkan/backends"
+  cp "$build/backends/libpestle-vulkan.so" "$out/base/vulkan/backends/"
+  loader=$(ldconfig -p | awk '/libvulkan.so.1 .*x86-64/ {print $NF; exit}')
+  for library in $loader $(ldd "$build/backends/libpestle-vulkan.so" |
+    awk '/libstdc|libgcc_s/ {print $3}'); do
+    cp -L "$library" "$out/base/vulkan/"
+  done
+fi
 mkdir -p "$out/base/bench"
 cp "$here"/../../bench/h200/*.py "$out/base/bench/" 2>/dev/null || true
 cp -r "$here/../../bench/h200/cases" "$out/base/bench/" 2>/dev/null || true
 strip --strip-unneeded "$out"/base/bin/* "$out"/base/lib/*.so* \
-  "$out"/base/backends/*.so 2>/dev/null || true
+  "$out"/base/backends/*.so "$out"/base/vulkan/backends/*.so 2>/dev/null || true
 
 size_of() { du -sb "$1" | cut -f1; }
 

@@ -7,10 +7,11 @@
 #
 #   run.sh [-s STAGES] BUNDLE...
 #
-# STAGES: facts,unit,parity,models,sanitize (the default), random, bench.
+# STAGES: facts,unit,parity,models,sanitize (the default), random, bench, vulkan.
+# PESTLE_H200_ICD names the file by which a Vulkan loader finds the driver.
 # BUNDLE: base, and any of small, more, large1, large2. Halves of one model are joined, also when they
-# come in two calls on one machine. $OUT, or ./h200_out, gets table.txt and
-# logs.tgz.
+# come in two calls on one machine. $OUT, or ./h200_out, gets table.txt, logs.tgz
+# and, of parity, cuda.md: what docs/support/ keeps of this machine and commit.
 set -u
 stages=facts,unit,parity,models,sanitize
 if [[ ${1:-} == -s ]]; then
@@ -62,6 +63,22 @@ judge() {
   esac
 }
 
+# What docs/support/ keeps of the kit's output |from|.
+write_matrix() {
+  local from=$1 to=$2 gpu
+  gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader \
+    2>/dev/null | head -n 1)
+  gpu=${gpu:-a device that nvidia-smi does not know, unknown}
+  grep -q '^| op |' "$from" || return
+  {
+    echo '<!-- SPDX-License-Identifier: Apache-2.0 -->'
+    echo "On ${gpu%%,*}, driver${gpu##*,}, commit $(cat "$base/commit")."
+    echo
+    sed -n '/^| op |/,$p' "$from"
+  } >"$to"
+  row parity matrix ok "$to"
+}
+
 if has facts; then
   nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader \
     2>&1 | while read -r line; do row facts gpu info "$line"; done
@@ -78,8 +95,9 @@ fi
 
 if has parity; then
   if "$base/bin/pestle" plugins --help 2>&1 | grep -q 'plugins test'; then
-    judge parity kit 580 "$base/bin/pestle" plugins test "$device"
-    tail -n 12 "$logs/parity.kit.log"
+    judge parity kit 580 "$base/bin/pestle" plugins test "$device" --markdown
+    grep -E '^[0-9]+ cells' "$logs/parity.kit.log"
+    write_matrix "$logs/parity.kit.log" "$OUT/cuda.md"
   else
     row parity kit skip "this build has no conformance kit"
   fi
@@ -89,6 +107,56 @@ if has random; then
   judge random graphs 500 "$base/bin/pestle-random" --device "$device" \
     --seeds "${PESTLE_H200_SEEDS:-300}" --jobs 8
   tail -n 5 "$logs/random.graphs.log"
+fi
+
+# Vulkan on the same device. Where the driver brings its half for Vulkan without
+# saying so to a loader, which this machine need not have, it is said here.
+find_icd() {
+  local file library
+  for file in /etc/vulkan/icd.d/*nvidia*.json /usr/share/vulkan/icd.d/*nvidia*.json; do
+    [[ -e $file ]] && echo "$file" && return
+  done
+  for library in libGLX_nvidia.so.0 libEGL_nvidia.so.0; do
+    if ldconfig -p | grep -q "$library" ||
+      ls /usr/lib*/"$library" /usr/lib*/*/"$library" >/dev/null 2>&1; then
+      file=$logs/nvidia_icd.json
+      echo "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\":" \
+        "\"$library\", \"api_version\": \"1.2.0\"}}" >"$file"
+      echo "$file" && return
+    fi
+  done
+}
+if has vulkan; then
+  icd=${PESTLE_H200_ICD:-$(find_icd)}
+  vulkan=(env "VK_ICD_FILENAMES=$icd" "VK_DRIVER_FILES=$icd"
+    "LD_LIBRARY_PATH=$base/vulkan:$LD_LIBRARY_PATH"
+    "PESTLE_BACKEND_PATH=$base/vulkan/backends")
+  if [[ ! -d $base/vulkan ]]; then
+    row vulkan all skip "the bundle has no vulkan: that build left it out"
+  elif [[ -z $icd ]]; then
+    row vulkan all skip "the driver here has no Vulkan half: no icd.d, neither" \
+      "libGLX_nvidia.so.0 nor libEGL_nvidia.so.0"
+  else
+    judge vulkan devices 60 "${vulkan[@]}" "$base/bin/pestle" plugins --why
+    cat "$logs/vulkan.devices.log"
+    if grep -q '^vulkan  *vulkan ' "$logs/vulkan.devices.log"; then
+      for program in "$base"/bin/test_plugins_vulkan_*; do
+        [[ -x $program ]] || continue
+        judge vulkan "$(basename "$program" | cut -c21-)" 300 "${vulkan[@]}" "$program"
+      done
+      judge vulkan random 300 "${vulkan[@]}" "$base/bin/pestle-random" \
+        --device vulkan --seeds 0..99 --jobs 8
+      judge vulkan noint64 300 "${vulkan[@]}" "$base/bin/pestle-random" \
+        --device vulkan --target-cpu noint64 --seeds 0..99 --jobs 8
+      judge vulkan kit 580 "${vulkan[@]}" "$base/bin/pestle" plugins test vulkan \
+        --markdown
+      grep -E '^[0-9]+ cells|^- ' "$logs/vulkan.kit.log" | head -n 40
+      write_matrix "$logs/vulkan.kit.log" "$OUT/vulkan.md"
+    else
+      row vulkan all skip "$(grep -A1 '^vulkan' "$logs/vulkan.devices.log" |
+        tail -n 1 | cut -c1-300)"
+    fi
+  fi
 fi
 
 # Models of all bundles, halves joined.
