@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pestle_plugin_build_id.h"
+#include "plugins/common/slots.h"
 #include "plugins/cuda/backend.h"
 #include "plugins/cuda/nvrtc.h"
 #include "plugins/cuda/property.h"
@@ -55,14 +56,8 @@ static pestle_status_t start(cuda_t* cuda) {
 
 static const pestle_backend_t* init(const pestle_host_t* host,
                                     pestle_status_t* out_status) {
-  *out_status = NULL;
-  cuda_t* cuda = host->alloc(host->self, sizeof *cuda);
-  if (!cuda) {
-    *out_status =
-        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start cuda");
-    return NULL;
-  }
-  memset(cuda, 0, sizeof *cuda);
+  cuda_t* cuda = pestle_plugin_state(host, sizeof *cuda, "cuda", out_status);
+  if (!cuda) return NULL;
   cuda->host = host;
   *out_status = start(cuda);
   if (*out_status) {

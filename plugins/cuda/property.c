@@ -4,29 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct row_t {
-  const char *name, *text;
-  int64_t integer;
-} row_t;
-
-static pestle_status_t fill(const cuda_device_t* d, const row_t* rows,
-                            size_t count, uint32_t index,
-                            pestle_device_property_t* out_property) {
-  if (index >= count) {
-    return PESTLE_PLUGIN_ERROR(d->owner->host, NOT_FOUND,
-                               "cuda: a device has %zu properties", count);
-  }
-  pestle_device_property_t p = {.struct_size = sizeof p,
-                                .is_text = rows[index].text != NULL,
-                                .integer = rows[index].integer};
-  snprintf(p.name, sizeof p.name, "%s", rows[index].name);
-  if (p.is_text) snprintf(p.text, sizeof p.text, "%s", rows[index].text);
-  size_t size = out_property->struct_size;
-  if (size == 0 || size > sizeof p) size = sizeof p;
-  memcpy(out_property, &p, size);
-  out_property->struct_size = size;
-  return NULL;
-}
+#include "plugins/common/slots.h"
 
 pestle_status_t pestle_cuda_property(void* self, int32_t device, uint32_t index,
                                      pestle_device_property_t* out_property) {
@@ -37,7 +15,7 @@ pestle_status_t pestle_cuda_property(void* self, int32_t device, uint32_t index,
   snprintf(capability, sizeof capability, "%d.%d", d->capability / 10,
            d->capability % 10);
   (void)d->owner->driver.cuDriverGetVersion(&version);
-  const row_t rows[] = {
+  const pestle_plugin_property_t rows[] = {
       {"name", d->name, 0},
       {"compute_capability", capability, 0},
       {"target_cpu", d->arch, 0},
@@ -53,5 +31,7 @@ pestle_status_t pestle_cuda_property(void* self, int32_t device, uint32_t index,
       {"memory_bytes_second", NULL, (int64_t)pestle_cuda_bandwidth(d)},
       {"clock_khz", NULL, d->clock_khz},
   };
-  return fill(d, rows, sizeof rows / sizeof *rows, index, out_property);
+  return pestle_plugin_give_property(d->owner->host, "cuda", rows,
+                                     sizeof rows / sizeof *rows, index,
+                                     out_property);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugins/common/slots.h"
 #include "plugins/cuda/artifact.h"
 #include "plugins/cuda/backend.h"
 #include "plugins/cuda/dialect.h"
@@ -128,10 +129,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   list_features(&arch, caps.features, sizeof caps.features);
   if (has_tiles(arch.name)) list_units(&caps);
   pestle_ctext_describe(&target, &caps);
-  size_t size = out_caps->struct_size;
-  if (size == 0 || size > sizeof caps) size = sizeof caps;
-  memcpy(out_caps, &caps, size);
-  out_caps->struct_size = size;
+  pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
 
@@ -145,8 +143,7 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
 static pestle_status_t arch_for(const cuda_t* cuda,
                                 const pestle_kernel_options_t* options,
                                 cuda_arch_t* out_arch) {
-  const char* cpu = options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
-  return find_arch(cuda, cpu, out_arch);
+  return find_arch(cuda, pestle_plugin_cpu_option(options), out_arch);
 }
 
 static pestle_status_t print_text(const cuda_t* cuda, const char* arch,

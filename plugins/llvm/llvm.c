@@ -7,6 +7,7 @@
 
 #include "pestle_plugin_build_id.h"
 #include "plugins/common/error.h"
+#include "plugins/common/slots.h"
 #include "plugins/llvm/artifact.h"
 #include "plugins/llvm/compile.h"
 #include "plugins/llvm/llvm_version.h"
@@ -67,17 +68,13 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
-static const char* cpu_option(const pestle_kernel_options_t* options) {
-  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
-}
-
 static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                const pestle_kernel_options_t* options,
                                pestle_blob_t* out_artifact) {
   state_t* state = self;
   pestle_llvm_cpu_t cpu;
   *out_artifact = (pestle_blob_t){0};
-  PESTLE_TRY(find_cpu(state, cpu_option(options), &cpu));
+  PESTLE_TRY(find_cpu(state, pestle_plugin_cpu_option(options), &cpu));
   return pestle_llvm_compile(state->host, &cpu, kernel, out_artifact);
 }
 
@@ -87,7 +84,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
   state_t* state = self;
   pestle_llvm_cpu_t cpu;
   *out_text = (pestle_blob_t){0};
-  PESTLE_TRY(find_cpu(state, cpu_option(options), &cpu));
+  PESTLE_TRY(find_cpu(state, pestle_plugin_cpu_option(options), &cpu));
   return pestle_llvm_print(state->host, &cpu, kernel, kind, out_text);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pestle_plugin_build_id.h"
+#include "plugins/common/slots.h"
 #include "plugins/metal/dialect.h"
 
 enum { THREADS = 64, GROUP_LANES = 1024, SUBGROUP = 32, SHARED = 32 << 10 };
@@ -55,10 +56,7 @@ static pestle_status_t describe(void* self, const char* cpu,
       .register_bytes_group = 208 << 10,
   };
   pestle_ctext_describe(&k_printer, &caps);
-  size_t size = out_caps->struct_size;
-  if (size == 0 || size > sizeof caps) size = sizeof caps;
-  memcpy(out_caps, &caps, size);
-  out_caps->struct_size = size;
+  pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
 
@@ -67,17 +65,13 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
-static const char* cpu_option(const pestle_kernel_options_t* options) {
-  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
-}
-
 // Metal's argument table.
 enum { MAX_ARGUMENTS = 31 };
 
 static pestle_status_t print_text(const metal_t* m, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
-  PESTLE_TRY(check_cpu(m, cpu_option(options)));
+  PESTLE_TRY(check_cpu(m, pestle_plugin_cpu_option(options)));
   uint32_t count = kernel->arg_count + kernel->param_count;
   if (count > MAX_ARGUMENTS) {
     return PESTLE_PLUGIN_ERROR(
@@ -136,14 +130,8 @@ static void deinit(void* self) {
 
 static const pestle_backend_t* init(const pestle_host_t* host,
                                     pestle_status_t* out_status) {
-  metal_t* m = host->alloc(host->self, sizeof *m);
-  *out_status = NULL;
-  if (!m) {
-    *out_status =
-        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start metal");
-    return NULL;
-  }
-  memset(m, 0, sizeof *m);
+  metal_t* m = pestle_plugin_state(host, sizeof *m, "metal", out_status);
+  if (!m) return NULL;
   m->host = host;
   *out_status = pestle_metal_start(m);
   if (*out_status) {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "plugins/common/ctext_artifact.h"
+#include "plugins/common/slots.h"
 #include "plugins/opencl/opencl.h"
 
 struct pestle_loaded_s {
@@ -707,10 +708,7 @@ static pestle_status_t property(void* self, int32_t device, uint32_t index,
   opencl_t* o = self;
   opencl_device_t* d;
   PESTLE_TRY(device_of(o, device, &d));
-  const struct {
-    const char *name, *text;
-    int64_t integer;
-  } rows[] = {
+  const pestle_plugin_property_t rows[] = {
       {"name", d->name, 0},
       {"vendor", d->vendor, 0},
       {"version", d->version, 0},
@@ -720,20 +718,8 @@ static pestle_status_t property(void* self, int32_t device, uint32_t index,
       {"shared_bytes", NULL, (int64_t)d->shared},
       {"max_group_lanes", NULL, d->group_lanes},
   };
-  if (index >= sizeof rows / sizeof *rows) {
-    return PESTLE_PLUGIN_ERROR(o->host, NOT_FOUND, "opencl has %zu properties",
-                               sizeof rows / sizeof *rows);
-  }
-  pestle_device_property_t p = {.struct_size = sizeof p,
-                                .is_text = rows[index].text != NULL,
-                                .integer = rows[index].integer};
-  snprintf(p.name, sizeof p.name, "%s", rows[index].name);
-  if (p.is_text) snprintf(p.text, sizeof p.text, "%s", rows[index].text);
-  size_t size = out_property->struct_size;
-  if (size == 0 || size > sizeof p) size = sizeof p;
-  memcpy(out_property, &p, size);
-  out_property->struct_size = size;
-  return NULL;
+  return pestle_plugin_give_property(
+      o->host, "opencl", rows, sizeof rows / sizeof *rows, index, out_property);
 }
 
 const pestle_device_api_t pestle_opencl_device_api = {

@@ -9,6 +9,7 @@
 
 #include "pestle_plugin_build_id.h"
 #include "plugins/common/ctext_artifact.h"
+#include "plugins/common/slots.h"
 #include "plugins/opencl/dialect.h"
 
 enum { SCORE_GPU = 100, SCORE_CPU = 10, GENERIC_LANES = 256, THREADS = 64 };
@@ -188,10 +189,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   if (d && !d->keeps_denormals) caps.flags |= PESTLE_TARGET_FLUSHES_DENORMALS;
   snprintf(caps.cpu, sizeof caps.cpu, "%.63s", d ? d->name : "generic");
   pestle_ctext_describe(&target, &caps);
-  size_t size = out_caps->struct_size;
-  if (size == 0 || size > sizeof caps) size = sizeof caps;
-  memcpy(out_caps, &caps, size);
-  out_caps->struct_size = size;
+  pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
 
@@ -200,14 +198,10 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
-static const char* cpu_option(const pestle_kernel_options_t* options) {
-  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
-}
-
 static pestle_status_t print_text(const opencl_t* o, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
-  const char* cpu = cpu_option(options);
+  const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(check_cpu(o, cpu));
   pestle_ctext_target_t target = pestle_opencl_target(device_for(o, cpu));
   return pestle_ctext_print(o->host, &target, kernel, out_printed);
@@ -271,7 +265,8 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   PESTLE_TRY(print_text(o, kernel, options, &printed));
   pestle_ctext_artifact_t a =
       pestle_ctext_artifact_of("opencl", kernel, &printed);
-  const opencl_device_t* device = device_for(o, cpu_option(options));
+  const opencl_device_t* device =
+      device_for(o, pestle_plugin_cpu_option(options));
   pestle_status_t status = NULL;
   if (device) {
     cl_program_t program;
@@ -350,14 +345,8 @@ static void deinit(void* self) {
 static const pestle_backend_t* init(const pestle_host_t* host,
                                     pestle_status_t* out_status) {
   char why[256] = "";
-  *out_status = NULL;
-  opencl_t* o = host->alloc(host->self, sizeof *o);
-  if (!o) {
-    *out_status =
-        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start opencl");
-    return NULL;
-  }
-  memset(o, 0, sizeof *o);
+  opencl_t* o = pestle_plugin_state(host, sizeof *o, "opencl", out_status);
+  if (!o) return NULL;
   o->host = host;
   o->cl = &o->functions;
   if (open_library(&o->functions, why, sizeof why)) start_devices(o);

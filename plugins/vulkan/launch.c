@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plugins/common/ctext_artifact.h"
+#include "plugins/common/slots.h"
 #include "plugins/vulkan/vulkan.h"
 
 enum { MAX_PUSH = 256 };
@@ -186,10 +187,7 @@ pestle_status_t pestle_vulkan_property(void* self, int32_t device,
                                v->device_count, device);
   }
   const vulkan_device_t* d = &v->device[device];
-  const struct {
-    const char *name, *text;
-    int64_t integer;
-  } rows[] = {
+  const pestle_plugin_property_t rows[] = {
       {"name", d->name, 0},
       {"driver", d->driver, 0},
       {"vendor_id", NULL, d->vendor},
@@ -200,18 +198,6 @@ pestle_status_t pestle_vulkan_property(void* self, int32_t device,
       {"subgroup_lanes", NULL, d->subgroup},
       {"max_group_lanes", NULL, d->group_lanes},
   };
-  if (index >= sizeof rows / sizeof *rows) {
-    return PESTLE_PLUGIN_ERROR(v->host, NOT_FOUND, "vulkan has %zu properties",
-                               sizeof rows / sizeof *rows);
-  }
-  pestle_device_property_t p = {.struct_size = sizeof p,
-                                .is_text = rows[index].text != NULL,
-                                .integer = rows[index].integer};
-  snprintf(p.name, sizeof p.name, "%s", rows[index].name);
-  if (p.is_text) snprintf(p.text, sizeof p.text, "%.255s", rows[index].text);
-  size_t size = out_property->struct_size;
-  if (size == 0 || size > sizeof p) size = sizeof p;
-  memcpy(out_property, &p, size);
-  out_property->struct_size = size;
-  return NULL;
+  return pestle_plugin_give_property(
+      v->host, "vulkan", rows, sizeof rows / sizeof *rows, index, out_property);
 }

@@ -8,6 +8,7 @@
 
 #include "pestle_plugin_build_id.h"
 #include "plugins/common/ctext_artifact.h"
+#include "plugins/common/slots.h"
 #include "plugins/vulkan/dialect.h"
 #include "plugins/vulkan/shader.h"
 
@@ -89,10 +90,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   snprintf(caps.cpu, sizeof caps.cpu, "%.50s%s", d->name,
            is_without_int64(cpu) ? ", noint64" : "");
   pestle_ctext_describe(&target, &caps);
-  size_t size = out_caps->struct_size;
-  if (size == 0 || size > sizeof caps) size = sizeof caps;
-  memcpy(out_caps, &caps, size);
-  out_caps->struct_size = size;
+  pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
 
@@ -101,15 +99,11 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
-static const char* cpu_option(const pestle_kernel_options_t* options) {
-  return options && PESTLE_HAS(options, cpu) ? options->cpu : NULL;
-}
-
 static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
   const vulkan_device_t* d;
-  const char* cpu = cpu_option(options);
+  const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(device_for(v, cpu, &d));
   pestle_ctext_target_t target = target_of(d, cpu);
   return pestle_ctext_print(v->host, &target, kernel, out_printed);
@@ -197,14 +191,8 @@ static void deinit(void* self) {
 static const pestle_backend_t* init(const pestle_host_t* host,
                                     pestle_status_t* out_status) {
   char why[256] = "";
-  *out_status = NULL;
-  vulkan_t* v = host->alloc(host->self, sizeof *v);
-  if (!v) {
-    *out_status =
-        PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY, "no memory to start vulkan");
-    return NULL;
-  }
-  memset(v, 0, sizeof *v);
+  vulkan_t* v = pestle_plugin_state(host, sizeof *v, "vulkan", out_status);
+  if (!v) return NULL;
   v->host = host;
   pestle_vulkan_start(v, why, sizeof why);
   const vulkan_device_t* d = v->device_count ? &v->device[0] : &k_generic;
