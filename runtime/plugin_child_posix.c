@@ -36,9 +36,12 @@ typedef struct child_t {
 } child_t;
 
 static void send_report(child_t* child, int32_t kind) {
+  // As bytes: gcc takes the report's address for that of its first member.
+  unsigned char bytes[sizeof(report_t)];
   child->report.kind = kind;
-  ssize_t size = write(child->pipe, &child->report, sizeof(child->report));
-  if (size != (ssize_t)sizeof(child->report)) _exit(125);
+  memcpy(bytes, &child->report, sizeof(bytes));
+  ssize_t size = write(child->pipe, bytes, sizeof(bytes));
+  if (size != (ssize_t)sizeof(bytes)) _exit(125);
 }
 
 static void at_step(void* user, const char* step) {
