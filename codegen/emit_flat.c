@@ -115,7 +115,8 @@ static void join_aliases(pestle_emit_t* e) {
 
 static bool alloc_tables(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  size_t axes = nest->axes.size + 1, tensors = nest->tensors.size + 1;
+  size_t axes = nest->axes.size + 1 + PESTLE_EMIT_OWN_AXES;
+  size_t tensors = nest->tensors.size + 1;
   e->memo_count = nest->expr_count;
   e->buffer = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, tensors);
   e->box = pestle_arena_alloc_zero(nest->arena, tensors * sizeof(*e->box),
@@ -158,6 +159,8 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
   uint32_t last = (uint32_t)nest->stages.size - 1;
   if (nest->tensorised >= 0) {
     status = pestle_emit_tensor(&e, last);
+  } else if (nest->tiled >= 0) {
+    status = pestle_emit_tile(&e);
   } else {
     emit_anchor(&e, last);
   }

@@ -81,6 +81,12 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
                                                     uint32_t stage);
 
+// --- emit_tile.c ---
+// The same by groups that keep boxes in shared memory. Axes that it adds to the
+// nest, this many, have places in the tables.
+enum { PESTLE_EMIT_OWN_AXES = 6 };
+PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
+
 // --- emit_lane.c ---
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes
 // closes them.

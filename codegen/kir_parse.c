@@ -296,7 +296,13 @@ static pestle_status_t parse_operands(parse_t* p, pestle_kir_inst_t* inst) {
       inst->op == PESTLE_KIR_PREFETCH) {
     return parse_access(p, inst);
   }
-  return parse_plain(p, letters, inst);
+  PESTLE_TRY(parse_plain(p, letters, inst));
+  if (inst->op != PESTLE_KIR_COPY_ASYNC) return NULL;
+  int64_t lanes;
+  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_KIR_MAX_LANES, &lanes));
+  inst->lanes = (uint8_t)lanes;
+  return NULL;
 }
 
 // --- Instructions ---

@@ -184,6 +184,10 @@ static void print_operands(const pestle_kir_t* k, const pestle_kir_inst_t* inst,
     print_access(k, inst, out);
   } else {
     print_plain(k, inst, letters, out);
+    // It has no value whose type would say so.
+    if (inst->op == PESTLE_KIR_COPY_ASYNC) {
+      pestle_strbuf_appendf(out, ", %u", inst->lanes);
+    }
   }
 }
 

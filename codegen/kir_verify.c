@@ -342,6 +342,71 @@ static pestle_status_t check_wgmma(const verify_t* v) {
   return NULL;
 }
 
+// --- Fragments, and copies past the registers ---
+
+static pestle_status_t check_mma(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->type != PESTLE_F32 || inst->lanes != 4 ||
+      inst->arg[3] > PESTLE_KIR_MMA_F16) {
+    return broken(v, "the sums must be f32x4, of bf16 or f16");
+  }
+  PESTLE_TRY(expect(v, 0, PESTLE_U32, 4));
+  PESTLE_TRY(expect(v, 1, PESTLE_U32, 2));
+  return expect(v, 2, PESTLE_F32, 4);
+}
+
+// |count| elements from operand |a| on, a multiple of them, lie in |buffer|.
+static pestle_status_t check_run(const verify_t* v, int a, uint32_t buffer,
+                                 int64_t count) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, buffer);
+  const pestle_kir_fact_range_t* f =
+      &v->ranges.fact.data[inst_of(v, v->id)->arg[a]];
+  PESTLE_TRY(expect(v, a, PESTLE_INDEX, 1));
+  if (pestle_kir_ranges_dead(&v->ranges) ||
+      f->hi <= (int64_t)u->count - count) {
+    return NULL;
+  }
+  return broken(v, "elements up to %lld leave @%s of %llu",
+                (long long)f->hi + count - 1, pestle_kir_string(v->k, u->name),
+                (unsigned long long)u->count);
+}
+
+static pestle_status_t check_ldmatrix(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  if (inst->type != PESTLE_U32 || inst->lanes > 4 || inst->lanes == 3 ||
+      inst->arg[2] > 1) {
+    return broken(v, "the result must be one, two or four words of u32");
+  }
+  if (u->scope != PESTLE_KIR_SHARED ||
+      pestle_dtype_size((pestle_dtype_t)u->dtype) != 2) {
+    return broken(v, "the buffer must be shared, of elements of two bytes");
+  }
+  if (v->ranges.fact.data[inst->arg[1]].lo < 0) {
+    return broken(v, "the index may be below 0");
+  }
+  return check_run(v, 1, inst->arg[0], 8);
+}
+
+static pestle_status_t check_copy_async(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* to = pestle_kir_buffer(v->k, inst->arg[0]);
+  const pestle_kir_buffer_t* from = pestle_kir_buffer(v->k, inst->arg[2]);
+  unsigned bytes = inst->lanes * pestle_dtype_size((pestle_dtype_t)to->dtype);
+  if (to->scope != PESTLE_KIR_SHARED || from->scope != PESTLE_KIR_GLOBAL ||
+      to->dtype != from->dtype) {
+    return broken(v, "it copies from a global buffer to a shared one alike");
+  }
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    return broken(v, "it copies 4, 8 or 16 bytes, not %u", bytes);
+  }
+  if (v->ranges.fact.data[inst->arg[1]].lo < 0) {
+    return broken(v, "the index may be below 0");
+  }
+  PESTLE_TRY(check_run(v, 1, inst->arg[0], inst->lanes));
+  return check_run(v, 3, inst->arg[2], inst->lanes);
+}
+
 // --- Regions ---
 
 static bool is_group_axis(uint32_t axis) {
@@ -423,8 +488,9 @@ static bool varies(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const char* letters = pestle_kir_op_info(inst->op).operands;
   if (inst->op == PESTLE_KIR_FOR && is_lane_axis(inst->arg[3])) return true;
-  if (inst->op == PESTLE_KIR_LOAD &&
-      pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_PRIVATE) {
+  if (inst->op == PESTLE_KIR_MMA || inst->op == PESTLE_KIR_LDMATRIX ||
+      (inst->op == PESTLE_KIR_LOAD &&
+       pestle_kir_buffer(v->k, inst->arg[0])->scope == PESTLE_KIR_PRIVATE)) {
     return true;
   }
   for (int a = 0; letters[a]; ++a) {
@@ -532,6 +598,14 @@ static pestle_status_t check_plain(verify_t* v) {
     case PESTLE_KIR_SG_REDUCE:
       PESTLE_TRY(check_collective(v));
       return check_sg_reduce(v);
+    case PESTLE_KIR_MMA:
+      PESTLE_TRY(check_collective(v));
+      return check_mma(v);
+    case PESTLE_KIR_LDMATRIX:
+      PESTLE_TRY(check_collective(v));
+      return check_ldmatrix(v);
+    case PESTLE_KIR_COPY_ASYNC:
+      return check_copy_async(v);
     case PESTLE_KIR_BARRIER:
       return check_collective(v);
     case PESTLE_KIR_CAST:

@@ -201,6 +201,14 @@ typedef struct pestle_nest_stage_t {
                      // before the loops of at_stage
 } pestle_nest_stage_t;
 
+// What the row tile says; codegen/tile.h.
+typedef struct pestle_nest_tile_t {
+  int64_t m, n, k;  // rows, columns and taps of a group's step
+  int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
+  int64_t slots;    // of shared memory, a step each
+  bool units;       // by matrix units
+} pestle_nest_tile_t;
+
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
@@ -214,6 +222,10 @@ typedef struct pestle_nest_t {
   int64_t tile_rows, tile_columns;  // of it, a group
   int64_t groups;                   // that run side by side
   int64_t group_bytes;              // of shared memory that one has
+  int32_t
+      tiled;  // a stage that groups make in tiles of shared memory; -1: none
+  pestle_nest_tile_t tile;
+  bool async_copies;       // shared memory is filled past the registers
   pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

@@ -4,6 +4,7 @@
 
 #include "codegen/schedule_internal.h"
 #include "codegen/tensorise.h"
+#include "codegen/tile.h"
 
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {
@@ -31,7 +32,7 @@ pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
     row.names = pestle_arena_copy(
         nest->arena, names, name_count * sizeof(*names), _Alignof(const char*));
   }
-  for (size_t i = 0; i < int_count && i < 2; ++i)
+  for (size_t i = 0; i < int_count && i < PESTLE_PRIM_INTS; ++i)
     row.ints[i] = ints[i];
   if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
     pestle_nest_fail_memory(nest);
@@ -191,6 +192,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_TRANSPOSE:
     case PESTLE_PRIM_STREAM:
     case PESTLE_PRIM_TENSORISE:
+    case PESTLE_PRIM_TILE:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -211,6 +213,13 @@ static uint32_t least_names(pestle_prim_t prim) {
       return 1;
   }
   return 1;
+}
+
+static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
+                                  const pestle_schedule_row_t* row) {
+  const int64_t* i = row->ints;
+  pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], i[6] != 0};
+  return pestle_schedule_tile(nest, stage, &tile);
 }
 
 pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
@@ -247,6 +256,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_TENSORISE:
       return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
+    case PESTLE_PRIM_TILE:
+      return apply_tile(nest, stage, row);
     case PESTLE_PRIM_PARTIAL:
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:

@@ -57,17 +57,21 @@ static void print_field(printer_t* p, char field) {
     if (p->name < row->name_count) pestle_strbuf_append_char(p->out, '.');
     print_name(p);
   } else if (field == 'i') {
-    pestle_strbuf_append_i64(p->out, row->ints[p->integer++ & 1]);
+    pestle_strbuf_append_i64(p->out,
+                             row->ints[p->integer++ % PESTLE_PRIM_INTS]);
   } else if (field == 'P') {
-    int64_t place = row->ints[p->integer++ & 1];
+    int64_t place = row->ints[p->integer++ % PESTLE_PRIM_INTS];
     pestle_strbuf_append_c(
         p->out, place > 0 && place < PLACE_COUNT ? places[place] : "nowhere");
   } else if (field == 'R') {
-    bool reassoc = row->ints[p->integer++ & 1] != 0;
+    bool reassoc = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
+  } else if (field == 'U') {
+    bool units = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
+    if (units) pestle_strbuf_append_c(p->out, " units");
   } else if (field == 'G') {
-    pestle_strbuf_append_c(p->out,
-                           axes[row->ints[p->integer++ & 1] % AXIS_COUNT]);
+    pestle_strbuf_append_c(
+        p->out, axes[row->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
   } else if (field == 'E') {
     pestle_strbuf_append_c(p->out, "scratch");
   } else {
@@ -101,7 +105,7 @@ static pestle_status_t read_name(reader_t* r, const char* what) {
 static pestle_status_t read_place(reader_t* r) {
   for (int i = 1; i < PLACE_COUNT; ++i) {
     if (!pestle_scan_accept_word(r->s, places[i])) continue;
-    r->row.ints[r->row.int_count++ & 1] = i;
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = i;
     return NULL;
   }
   return pestle_scan_error(r->s, "expected private, shared or lanes");
@@ -119,7 +123,7 @@ static pestle_status_t read_axis(reader_t* r) {
   } else {
     PESTLE_TRY(pestle_scan_expect_word(r->s, "x"));
   }
-  r->row.ints[r->row.int_count++ & 1] = axis;
+  r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = axis;
   return NULL;
 }
 
@@ -144,12 +148,17 @@ static pestle_status_t read_field(reader_t* r, char field) {
   }
   if (field == 'i') {
     return pestle_scan_int(r->s, INT64_MIN, INT64_MAX,
-                           &r->row.ints[r->row.int_count++ & 1]);
+                           &r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS]);
   }
   if (field == 'P') return read_place(r);
   if (field == 'R') {
-    r->row.ints[r->row.int_count++ & 1] =
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
         pestle_scan_accept_word(r->s, "reassoc");
+    return NULL;
+  }
+  if (field == 'U') {
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
+        pestle_scan_accept_word(r->s, "units");
     return NULL;
   }
   if (field == 'G') {

@@ -10,6 +10,7 @@
 //   pack S.n t 64               stage S t             epilogue S scratch
 //   partial S.k 64 reassoc      online O.k reassoc : M L
 //   transpose S                 stream S              tensorise S 128 256
+//   tile S 128 128 32 64 32 4 units
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -21,7 +22,7 @@
 // X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
 // the next name, '*' all names that are left, '?' one more name after '.' or
 // none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
-// "group.x", "lane.x" or "lane.y", 'E' "scratch"; other characters stand for themselves.
+// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'U' " units" or nothing; other characters stand for themselves.
 // clang-format off
 #define PESTLE_PRIMS(X)                                                       \
   X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \
@@ -32,7 +33,8 @@
   X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
   X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
   X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
-  X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i")
+  X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
+  X(TILE, "tile", "s i i i i i iU")
 // clang-format on
 
 typedef enum pestle_prim_e {
@@ -42,13 +44,16 @@ typedef enum pestle_prim_e {
       PESTLE_PRIM_COUNT
 } pestle_prim_t;
 
+enum { PESTLE_PRIM_INTS = 8 };
+
 typedef struct pestle_schedule_row_t {
   uint8_t prim;  // pestle_prim_t
   uint8_t int_count;
   uint32_t name_count;
   const char* stage;         // NULL for INLINE
   const char* const* names;  // axes, stages or a tensor, by the form
-  int64_t ints[2];           // factor; pestle_place_t; whether to reassociate
+  // Factor; pestle_place_t; whether to reassociate; sizes of a tile.
+  int64_t ints[PESTLE_PRIM_INTS];
 } pestle_schedule_row_t;
 
 typedef PESTLE_VEC(pestle_schedule_row_t) pestle_schedule_rows_t;

@@ -211,6 +211,11 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k,
 
 // Targets with lanes have schedules of their own.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
+// A product of boxes in shared memory, where that is estimated to be faster than
+// a lane for each result; |*out_done|: it was taken.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_staged(pestle_sketch_t* k,
+                                                      uint32_t fold,
+                                                      bool* out_done);
 // Whether lanes keep a row of so many elements in memory that they share.
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length);
 static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {

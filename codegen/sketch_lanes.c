@@ -497,15 +497,21 @@ static int64_t tile_columns(const pestle_sketch_t* k,
   return columns;
 }
 
-// The only fold, where it is a product that the target has units for and that
-// fills a tile.
-static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
-  int32_t fold = -1;
+// The only stage that is not inlined.
+static int32_t only_stage(const pestle_sketch_t* k) {
+  int32_t found = -1;
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (is_placed(k, s)) continue;
-    if (fold >= 0) return -1;
-    fold = (int32_t)s;
+    if (found >= 0) return -1;
+    found = (int32_t)s;
   }
+  return found;
+}
+
+// That one, where it is a product that the target has units for and that fills
+// a tile.
+static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
+  int32_t fold = only_stage(k);
   if (fold < 0 || !k->reassociate ||
       !pestle_tensorise_match(k->nest, (uint32_t)fold, out) ||
       !has_unit(k, out->dtype) || out->m < TILE_ROWS / 2 ||
@@ -528,10 +534,14 @@ static pestle_status_t fuse_rows(pestle_sketch_t* k) {
 static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
   pestle_product_t p;
   *out_done = false;
-  if (!k->caps->intrinsic_count) return NULL;
+  int32_t only = only_stage(k);
+  if (only < 0 ||
+      !pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only))) {
+    return NULL;
+  }
   PESTLE_TRY(fuse_rows(k));
   int32_t fold = find_product(k, &p);
-  if (fold < 0) return NULL;
+  if (fold < 0) return pestle_sketch_staged(k, (uint32_t)only, out_done);
   int64_t columns = tile_columns(k, &p);
   k->nest->groups = k->caps->cores;
   k->nest->group_bytes = k->caps->scratch_bytes;

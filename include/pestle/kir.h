@@ -18,7 +18,8 @@
 //     y before x, lo 0, step 1, at most one a kind: all that is not pure stands in
 //     them. Each lane of a group runs the body (single program, many lanes). A
 //     private buffer is each lane's own; a shared one is the group's. BARRIER and
-//     SG_REDUCE are reached by all lanes of a group together: loops around them
+//     SG_REDUCE, MMA and LDMATRIX too, are reached by all lanes of a group
+//     together: loops around them
 //     have bounds and IFs conditions that are the same in every lane. What one
 //     lane writes to shared or global memory, others see after a barrier.
 //  6. Extents, strides and offsets are constants; only what changes between
@@ -74,6 +75,17 @@ enum {
   PESTLE_KIR_WGMMA_A_TRANSPOSED = 0x10000,
   PESTLE_KIR_WGMMA_B_TRANSPOSED = 0x20000,
   PESTLE_KIR_WGMMA_F16 = 0x40000,  // operands are f16, else bf16
+};
+
+// MMA's immediate. Sums are m x n = 16 x 8 of f32, a is 16 x 16 and b 16 x 8 of
+// 16-bit floats, two to a word, lower k in the lower half. With g = lane / 4 and
+// t = lane % 4: word 0 of a is row g, k = 2 t and 2 t + 1; word 1 row g + 8;
+// words 2 and 3 the same rows, k + 8. Word 0 of b is column g, k = 2 t and
+// 2 t + 1; word 1 k + 8. Sums 0 and 1 are row g, columns 2 t and 2 t + 1; sums 2
+// and 3 row g + 8.
+enum {
+  PESTLE_KIR_MMA_BF16 = 0,
+  PESTLE_KIR_MMA_F16 = 1,
 };
 
 typedef enum pestle_kir_axis_e {

@@ -147,7 +147,7 @@ typedef enum pestle_target_flag_e {
   PESTLE_TARGET_INTERPRETED = 4,  // time per instruction, not per lane
   // Runs groups of lanes side by side; its kernels have LANE loops and barriers.
   PESTLE_TARGET_LANES = 8,
-  PESTLE_TARGET_ASYNC_COPY = 16,  // global to shared, past the registers
+  PESTLE_TARGET_ASYNC_COPY = 16,  // COPY_ASYNC: to shared, past the registers
 } pestle_target_flag_t;
 
 // Texts that a target may print for a kernel.

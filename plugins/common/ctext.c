@@ -453,7 +453,7 @@ static void reduce_lanes(ctext_t* p, uint32_t id) {
 static void instruction(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   p->id = id;
-  if (pestle_ctext_tile(p, id)) return;
+  if (pestle_ctext_tile(p, id) || pestle_ctext_unit(p, id)) return;
   switch (n->op) {
     case PESTLE_KIR_FOR:
       if (n->arg[3] >= PESTLE_KIR_LANE_X) {
@@ -758,6 +758,7 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
   put_head(p, out, pairs);
   pestle_ctext_helpers(p, out);
   pestle_ctext_tile_functions(p, out);
+  pestle_ctext_unit_functions(p, out);
   if (p->d->blocks) put_blocks(p, out);
   if (p->d->shared_outside) put_shared(p, out);
   put(out, pestle_ctext_expand(p, p->d->kernel, pairs));

@@ -59,6 +59,7 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
   PESTLE_CTEXT_HAS_TILES = 512,       // tile copies and wgmma, as PTX
   PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
+  PESTLE_CTEXT_HAS_MMA = 2048,        // mma.sync, ldmatrix, cp.async, as PTX
   PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 

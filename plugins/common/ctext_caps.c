@@ -118,5 +118,8 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   bool tiles = t->features & PESTLE_CTEXT_HAS_TILES;
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
+  bool units = t->features & PESTLE_CTEXT_HAS_MMA;
+  for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT; ++op)
+    caps->op_dtypes[op] = units ? all : 0;
   caps->storage_dtypes = storage(t);
 }

@@ -7,6 +7,7 @@
 //   ctext_row.c     scalar rows and casts as expressions
 //   ctext_half.c    floats of 16 bits, two in a word
 //   ctext_tile.c    tiles in shared memory, and matrix units
+//   ctext_unit.c    matrix units of a subgroup, copies past the registers
 //   ctext_memory.c  loads, stores, gathers, scatters, private elements
 //   ctext_helper.c  functions that the text may call, printed when it does
 //   ctext_range.c   whether indices fit 32 bits
@@ -175,6 +176,12 @@ bool pestle_ctext_tile(ctext_t* p, uint32_t id);
 // Functions that these call, where there are any.
 void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out);
 bool pestle_ctext_has_tiles(const ctext_t* p);
+
+// --- ctext_unit.c ---
+
+// The same of the matrix units of a subgroup and what feeds them.
+bool pestle_ctext_unit(ctext_t* p, uint32_t id);
+void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out);
 
 // --- ctext_value.c ---
 

@@ -55,6 +55,11 @@ static bool has_halves(const char* arch) {
   return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
 }
 
+// mma.sync, ldmatrix and cp.async came with this one.
+static bool has_units(const char* arch) {
+  return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
+}
+
 static pestle_ctext_target_t text_target(const char* arch) {
   return (pestle_ctext_target_t){
       .dialect = &pestle_cuda_dialect,
@@ -63,6 +68,7 @@ static pestle_ctext_target_t text_target(const char* arch) {
                   PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
                   PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
                   (has_halves(arch) ? PESTLE_CTEXT_HAS_HALVES : 0u) |
+                  (has_units(arch) ? PESTLE_CTEXT_HAS_MMA : 0u) |
                   (has_tiles(arch) ? PESTLE_CTEXT_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREAD_LANES,
@@ -87,9 +93,21 @@ static void list_features(const cuda_arch_t* arch, char* text,
   }
 }
 
-static void list_units(pestle_target_caps_t* caps) {
+static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
   static const pestle_dtype_t dtypes[] = {PESTLE_BF16, PESTLE_F16};
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2 && has_units(arch->name); ++i) {
+    caps->flags |= PESTLE_TARGET_ASYNC_COPY;
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                             .a = (uint8_t)dtypes[i],
+                             .b = (uint8_t)dtypes[i],
+                             .c = PESTLE_F32,
+                             .m = 16,
+                             .n = 8,
+                             .k = 16,
+                             .lanes = SUBGROUP};
+  }
+  for (size_t i = 0; i < 2 && has_tiles(arch->name); ++i) {
     caps->intrinsic[caps->intrinsic_count++] =
         (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
                              .a = (uint8_t)dtypes[i],
@@ -127,7 +145,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .memory_bytes_second = arch.memory};
   memcpy(caps.cpu, arch.name, sizeof arch.name);
   list_features(&arch, caps.features, sizeof caps.features);
-  if (has_tiles(arch.name)) list_units(&caps);
+  list_units(&arch, &caps);
   pestle_ctext_describe(&target, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;

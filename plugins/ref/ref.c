@@ -9,7 +9,7 @@
 
 #include "plugins/ref/ref_internal.h"
 
-#define BUILD_ID "ref-1"
+#define BUILD_ID "ref-2"
 
 pestle_status_t pestle_ref_plugin_status(const pestle_host_t* host,
                                          pestle_status_code_t code,
@@ -53,14 +53,17 @@ static void describe_ops(pestle_target_caps_t* caps) {
   // Tiles in shared memory have no meaning here.
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = 0;
+  bool units = caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT && !units; ++op)
+    caps->op_dtypes[op] = 0;
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
   caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
 #include "pestle/scalar.def"
 }
 
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
-// does, so that kernels with lanes run anywhere: "simt" has subgroups of 32,
-// "simt8" of 8, "simt1" none.
+// does, so that kernels with lanes run anywhere: "simt" has subgroups of 32
+// and their matrix units, "simt8" subgroups of 8, "simt1" none.
 #define SIMT "simt"
 
 static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
@@ -73,6 +76,21 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->max_group_lanes = 1024;
   caps->cores = 4;
   caps->flags |= PESTLE_TARGET_LANES;
+  if (caps->subgroup != 32) return;
+  // "simt" has matrix units and copies past the registers as well.
+  static const uint8_t dtypes[] = {PESTLE_BF16, PESTLE_F16};
+  caps->flags |= PESTLE_TARGET_ASYNC_COPY;
+  for (int i = 0; i < 2; ++i) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                             .a = dtypes[i],
+                             .b = dtypes[i],
+                             .c = PESTLE_F32,
+                             .m = 16,
+                             .n = 8,
+                             .k = 16,
+                             .lanes = 32};
+  }
 }
 
 static pestle_status_t describe(void* self, const char* cpu,

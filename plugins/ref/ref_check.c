@@ -217,6 +217,46 @@ static pestle_status_t check_for(const check_t* c) {
   return NULL;
 }
 
+static pestle_status_t check_mma(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  if (inst->type != PESTLE_F32 || inst->lanes != 4 ||
+      inst->arg[3] > PESTLE_KIR_MMA_F16) {
+    return bad(c, "no such product");
+  }
+  PESTLE_TRY(operand(c, 0, PESTLE_U32, 4));
+  PESTLE_TRY(operand(c, 1, PESTLE_U32, 2));
+  return operand(c, 2, PESTLE_F32, 4);
+}
+
+static pestle_status_t check_ldmatrix(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(c->k, inst->arg[0]);
+  if (inst->type != PESTLE_U32 || inst->lanes > 4 || inst->arg[2] > 1 ||
+      u->scope != PESTLE_KIR_SHARED ||
+      pestle_dtype_size((pestle_dtype_t)u->dtype) != 2) {
+    return bad(c, "no such matrices");
+  }
+  return operand(c, 1, PESTLE_INDEX, 1);
+}
+
+static pestle_status_t check_copy(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_buffer_t* to = pestle_kir_buffer(c->k, inst->arg[0]);
+  const pestle_kir_buffer_t* from = pestle_kir_buffer(c->k, inst->arg[2]);
+  if (to->scope != PESTLE_KIR_SHARED || from->scope != PESTLE_KIR_GLOBAL ||
+      to->dtype != from->dtype) {
+    return bad(c, "no such copy");
+  }
+  PESTLE_TRY(operand(c, 1, PESTLE_INDEX, 1));
+  return operand(c, 3, PESTLE_INDEX, 1);
+}
+
+// Lanes of whole subgroups of 32.
+static pestle_status_t check_subgroups(const check_t* c) {
+  uint32_t all = c->k->lane[0] * c->k->lane[1] * c->k->lane[2];
+  return all % 32 ? bad(c, "the lanes are no whole subgroups") : NULL;
+}
+
 static pestle_status_t check_row(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
   if (inst->op >= PESTLE_KIR_SCALAR_BASE) return check_scalar(c);
@@ -246,6 +286,14 @@ static pestle_status_t check_row(const check_t* c) {
       return check_reduce(c);
     case PESTLE_KIR_SG_REDUCE:
       return check_sg_reduce(c);
+    case PESTLE_KIR_MMA:
+      PESTLE_TRY(check_subgroups(c));
+      return check_mma(c);
+    case PESTLE_KIR_LDMATRIX:
+      PESTLE_TRY(check_subgroups(c));
+      return check_ldmatrix(c);
+    case PESTLE_KIR_COPY_ASYNC:
+      return check_copy(c);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(c);

@@ -94,6 +94,9 @@ typedef enum ref_kind_e {
   REF_STEP_LANE_INDEX,  // of this lane along axis |imm|
   REF_STEP_BARRIER,     // the other lanes come here first
   REF_STEP_SG_REDUCE,
+  REF_STEP_MMA,
+  REF_STEP_LDMATRIX,
+  REF_STEP_COPY,  // at once: who waits for it finds it done
 } ref_kind_t;
 
 #define REF_NO_MASK UINT32_MAX
@@ -159,6 +162,14 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
 pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
                                           const pestle_kir_t* kernel,
                                           pestle_loaded_t** out_loaded);
+
+// What lanes of a subgroup do together, on their frames, |frame_size| apart;
+// |matrix| is the shared memory. False: an access left its buffer.
+bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
+                           size_t frame_size, uint32_t lanes);
+bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
+                                size_t frame_size, uint32_t lanes,
+                                const unsigned char* shared);
 
 int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
                               const int64_t* params, int64_t begin, int64_t end,

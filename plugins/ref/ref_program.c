@@ -273,6 +273,35 @@ static void add_index(decode_t* d, uint32_t id) {
   }
 }
 
+// Matrix units, and copies to shared memory.
+static void add_unit(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  bool copies = inst->op == PESTLE_KIR_COPY_ASYNC;
+  ref_kind_t kind = copies                       ? REF_STEP_COPY
+                    : inst->op == PESTLE_KIR_MMA ? REF_STEP_MMA
+                                                 : REF_STEP_LDMATRIX;
+  ref_step_t* step = add_step(d, kind);
+  if (!copies) take_value(d, id, step);
+  if (kind == REF_STEP_MMA) {
+    step->a = d->offset[inst->arg[0]];
+    step->b = d->offset[inst->arg[1]];
+    step->c = d->offset[inst->arg[2]];
+    step->imm = inst->arg[3];
+    return;
+  }
+  const pestle_kir_buffer_t* tile = pestle_kir_buffer(d->k, inst->arg[0]);
+  step->lanes = inst->lanes;
+  step->a = d->offset[inst->arg[1]];
+  step->place = d->place[inst->arg[0]];
+  step->count = tile->count;
+  step->size = pestle_dtype_size((pestle_dtype_t)tile->dtype);
+  step->imm = copies ? 0 : inst->arg[2];
+  if (!copies) return;
+  step->b = d->offset[inst->arg[3]];
+  step->target = d->place[inst->arg[2]];
+  step->arg = pestle_kir_buffer(d->k, inst->arg[2])->count;
+}
+
 // --- Regions ---
 
 static void open_region(decode_t* d, uint32_t id) {
@@ -388,7 +417,12 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
       step->arg = pestle_dtype_info((pestle_dtype_t)inst->type)->bits;
       return NULL;
     }
-    default:  // alloc, prefetch
+    case PESTLE_KIR_MMA:
+    case PESTLE_KIR_LDMATRIX:
+    case PESTLE_KIR_COPY_ASYNC:
+      add_unit(d, id);
+      return NULL;
+    default:  // alloc, prefetch, copies that are done already
       return NULL;
   }
 }

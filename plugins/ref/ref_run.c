@@ -205,9 +205,35 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
     case REF_STEP_LANE_INDEX:
     case REF_STEP_BARRIER:
     case REF_STEP_SG_REDUCE:
+    case REF_STEP_MMA:
+    case REF_STEP_LDMATRIX:
+    case REF_STEP_COPY:
       break;
   }
   return true;
+}
+
+// A run of elements from a global buffer to a shared one; zeros from below 0.
+static bool copy_run(const machine_t* m, const ref_step_t* s) {
+  int64_t to = *slot_i64(m, s->a), from = *slot_i64(m, s->b);
+  size_t bytes = (size_t)s->lanes * s->size;
+  uint64_t most = s->arg;  // elements of the global buffer
+  if (to < 0 || (uint64_t)to >= s->count || s->count - (uint64_t)to < s->lanes)
+    return false;
+  unsigned char* at = m->scratch + s->place + (size_t)to * s->size;
+  if (from < 0) {
+    memset(at, 0, bytes);
+    return true;
+  }
+  if ((uint64_t)from >= most || most - (uint64_t)from < s->lanes) return false;
+  const unsigned char* data = m->buffers[s->target];
+  memcpy(at, data + (size_t)from * s->size, bytes);
+  return true;
+}
+
+static bool is_meeting(const ref_step_t* s) {
+  return s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE ||
+         s->kind == REF_STEP_MMA || s->kind == REF_STEP_LDMATRIX;
 }
 
 // Runs from |*pc| on, to the end or past what lanes do together.
@@ -228,8 +254,10 @@ static int32_t run_steps(const machine_t* m, uint32_t* at) {
       if (*slot_u64(m, s->a)) return (int32_t)s->imm;
     } else if (s->kind == REF_STEP_LANE_INDEX) {
       *slot_i64(m, s->out) = m->lane[s->imm];
-    } else if (s->kind == REF_STEP_BARRIER || s->kind == REF_STEP_SG_REDUCE) {
+    } else if (is_meeting(s)) {
       break;
+    } else if (s->kind == REF_STEP_COPY) {
+      if (!copy_run(m, s)) return REF_TRAP_BOUNDS;
     } else if (!first_index(m, s, s->kind == REF_STEP_GROUP)) {
       pc = s->target;
     }
@@ -292,11 +320,18 @@ static int32_t run_group(lanes_t* l, unsigned char* frames) {
       if (l->pc[i] != l->pc[0]) return REF_TRAP_APART;
     }
     const ref_step_t* s = &program->steps[l->pc[0] - 1];
+    bool within = true;
     if (s->kind == REF_STEP_SG_REDUCE) {
       reduce_lanes(l, frames, s);
+    } else if (s->kind == REF_STEP_MMA) {
+      within = pestle_ref_plugin_mma(s, frames, l->frame_size, l->count);
+    } else if (s->kind == REF_STEP_LDMATRIX) {
+      within = pestle_ref_plugin_ldmatrix(s, frames, l->frame_size, l->count,
+                                          l->m.scratch);
     } else if (s->kind != REF_STEP_BARRIER) {
       return 0;
     }
+    if (!within) return REF_TRAP_BOUNDS;
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """NVRTC takes what plugins/cuda prints, for each architecture: the modules of
-tests/golden/codegen, cases of ONNX's own test suite, and small models where the
+tests/golden/codegen and of modules/, cases of ONNX's own test suite, and small models where the
 folder PESTLE_MODELS has them. Needs libnvrtc, no driver: the target compiles
 without one, and nothing is run. Exits 77, "skipped", without NVRTC.
 
@@ -68,6 +68,7 @@ def node_cases(folder, count):
 
 def modules(cases):
     yield from sorted((SOURCE / "tests/golden/codegen").glob("*.mlir"))
+    yield from sorted((SOURCE / "tests/cuda/modules").glob("*.mlir"))
     yield from cases
     models = os.environ.get("PESTLE_MODELS")
     for name in MODELS if models else []:

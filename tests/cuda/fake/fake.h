@@ -38,6 +38,12 @@ typedef struct fake_shim_t {
   void (*barrier)(void);
   // The |value| of the lane whose number differs in the bits of |mask|.
   uint64_t (*shuffle_xor)(uint64_t value, unsigned mask);
+  // Words of each lane of a subgroup, to all of them.
+  void (*share)(const unsigned* words, unsigned count, unsigned* all);
+  // Copies past the registers, made when they are waited for. No |from|: zeros.
+  void (*copy)(void* to, const void* from, unsigned bytes);
+  void (*copy_commit)(void);
+  void (*copy_wait)(unsigned batches);
 } fake_shim_t;
 
 typedef void (*fake_entry_t)(fake_shim_t* shim, void** arguments);

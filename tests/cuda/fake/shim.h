@@ -17,6 +17,10 @@ struct pestle_shim_t {
   pestle_dim_t thread, block, group_size, grid;
   void (*barrier)();
   unsigned long (*shuffle_xor)(unsigned long value, unsigned mask);
+  void (*share)(const unsigned* words, unsigned count, unsigned* all);
+  void (*copy)(void* to, const void* from, unsigned bytes);
+  void (*copy_commit)();
+  void (*copy_wait)(unsigned batches);
 };
 static pestle_shim_t* pestle_shim;
 #define threadIdx pestle_shim->thread
@@ -33,6 +37,55 @@ static inline T __shfl_xor_sync(unsigned, T value, int mask) {
   bits = pestle_shim->shuffle_xor(bits, (unsigned)mask);
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+// What a subgroup does together: each lane sees the words of all 32.
+static inline unsigned pestle_shim_lane() {
+  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x % 32 +
+         threadIdx.x;
+}
+template <int Trans, int N>
+static inline void pestle_shim_ldmatrix(unsigned (&d)[N], const void* at) {
+  unsigned own[2], all[64], lane = pestle_shim_lane() % 32;
+  unsigned long bits = (unsigned long)at;
+  own[0] = (unsigned)bits;
+  own[1] = (unsigned)(bits >> 32);
+  if (lane < 8 * N && bits % 16) __builtin_trap();
+  pestle_shim->share(own, 2, all);
+  for (int q = 0; q < N; ++q) {
+    const unsigned short* row[8];
+    for (int r = 0; r < 8; ++r) {
+      const unsigned* from = &all[2 * (8 * q + r)];
+      row[r] = (const unsigned short*)(from[0] | (unsigned long)from[1] << 32);
+    }
+    unsigned g = lane / 4, t = 2 * (lane % 4);
+    unsigned low = Trans ? row[t][g] : row[g][t];
+    unsigned high = Trans ? row[t + 1][g] : row[g][t + 1];
+    d[q] = low | high << 16;
+  }
+}
+template <int N>
+static inline void pestle_ldmatrix(unsigned (&d)[N], const void* at) {
+  pestle_shim_ldmatrix<0>(d, at);
+}
+template <int N>
+static inline void pestle_ldmatrix_trans(unsigned (&d)[N], const void* at) {
+  pestle_shim_ldmatrix<1>(d, at);
+}
+
+// Copies are made when they are waited for, and no earlier.
+template <int bytes>
+static inline void pestle_copy_async(void* to, const void* from, bool reads) {
+  if ((unsigned long)to % bytes) __builtin_trap();
+  if (reads && (unsigned long)from % bytes) __builtin_trap();
+  pestle_shim->copy(to, reads ? from : nullptr, bytes);
+}
+static inline void pestle_copy_commit() {
+  pestle_shim->copy_commit();
+}
+template <int batches>
+static inline void pestle_copy_wait() {
+  pestle_shim->copy_wait(batches);
 }
 
 template <class To, class From>
@@ -61,6 +114,37 @@ static inline float pestle_shim_from_f16(unsigned a) {
 }
 static inline unsigned pestle_shim_to_f16(float a) {
   return pestle_bits<unsigned short>((_Float16)a);
+}
+
+template <bool F16>
+static inline float pestle_shim_half(unsigned word, int high) {
+  unsigned bits = high ? word >> 16 : word & 0xffff;
+  return F16 ? pestle_shim_from_f16(bits) : __uint_as_float(bits << 16);
+}
+// Sums in the order of k.
+template <bool F16>
+static inline void pestle_shim_mma(float (&d)[4], const unsigned (&own)[6]) {
+  unsigned all[32 * 6], lane = pestle_shim_lane() % 32;
+  pestle_shim->share(own, 6, all);
+  for (unsigned i = 0; i < 4; ++i) {
+    unsigned row = lane / 4, high = i / 2, column = 2 * (lane % 4) + i % 2;
+    for (unsigned k = 0; k < 16; ++k) {
+      unsigned t = k % 8 / 2, later = k / 8;
+      unsigned a = all[6 * (4 * row + t) + high + 2 * later];
+      unsigned b = all[6 * (4 * column + t) + 4 + later];
+      d[i] += pestle_shim_half<F16>(a, k % 2) * pestle_shim_half<F16>(b, k % 2);
+    }
+  }
+}
+static inline void pestle_mma_bf16(float (&d)[4], unsigned a0, unsigned a1,
+                                   unsigned a2, unsigned a3, unsigned b0,
+                                   unsigned b1) {
+  pestle_shim_mma<false>(d, {a0, a1, a2, a3, b0, b1});
+}
+static inline void pestle_mma_f16(float (&d)[4], unsigned a0, unsigned a1,
+                                  unsigned a2, unsigned a3, unsigned b0,
+                                  unsigned b1) {
+  pestle_shim_mma<true>(d, {a0, a1, a2, a3, b0, b1});
 }
 
 #define PESTLE_MATH1(name)              \

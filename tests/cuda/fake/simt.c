@@ -38,11 +38,22 @@ __asm__(
 enum { STACK = 128 << 10, MOST_LANES = 1024, SUBGROUP = 32 };
 typedef enum state_t { READY, AT_BARRIER, AT_EXCHANGE, DONE } state_t;
 
+enum { MOST_WORDS = 8, MOST_COPIES = 256 };
+
+typedef struct copy_t {
+  void* to;
+  const void* from;
+  unsigned bytes, batch;
+} copy_t;
+
 typedef struct fibre_t {
   void* stack_pointer;
   char* stack;
   state_t state;
   uint64_t value;  // that it gives in an exchange
+  unsigned words[MOST_WORDS];
+  copy_t copies[MOST_COPIES];  // that are under way
+  unsigned copy_count, batch;
 } fibre_t;
 
 static struct {
@@ -120,8 +131,48 @@ static uint64_t shuffle_xor(uint64_t value, unsigned mask) {
   return result;
 }
 
+static void share(const unsigned* words, unsigned count, unsigned* all) {
+  unsigned own = g.current, first = own / SUBGROUP * SUBGROUP;
+  if (count > MOST_WORDS) abort();
+  memcpy(g.fibre[own].words, words, count * sizeof *words);
+  leave(AT_EXCHANGE);
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    const fibre_t* f = &g.fibre[first + i < g.count ? first + i : own];
+    memcpy(all + i * count, f->words, count * sizeof *words);
+  }
+  leave(AT_EXCHANGE);  // nobody overwrites what another has yet to read
+  come_back();
+}
+
+static void copy(void* to, const void* from, unsigned bytes) {
+  fibre_t* f = &g.fibre[g.current];
+  if (f->copy_count == MOST_COPIES) abort();
+  f->copies[f->copy_count++] = (copy_t){to, from, bytes, f->batch};
+}
+
+static void copy_commit(void) {
+  ++g.fibre[g.current].batch;
+}
+
+static void copy_wait(unsigned batches) {
+  fibre_t* f = &g.fibre[g.current];
+  unsigned kept = 0;
+  for (unsigned i = 0; i < f->copy_count; ++i) {
+    const copy_t* c = &f->copies[i];
+    if (c->batch + batches >= f->batch) {
+      f->copies[kept++] = *c;
+    } else if (c->from) {
+      memcpy(c->to, c->from, c->bytes);
+    } else {
+      memset(c->to, 0, c->bytes);
+    }
+  }
+  f->copy_count = kept;
+}
+
 static void start_fibre(unsigned index) {
   fibre_t* f = &g.fibre[index];
+  f->copy_count = f->batch = 0;
   f->stack = g.stacks + (size_t)index * STACK;
   f->state = READY;
   // Stacks that begin at equal offsets would share a set of the cache.
@@ -222,7 +273,11 @@ int fake_run(const fake_launch_t* launch) {
   g.shim = (fake_shim_t){.group_size = launch->group,
                          .grid = launch->grid,
                          .barrier = barrier,
-                         .shuffle_xor = shuffle_xor};
+                         .shuffle_xor = shuffle_xor,
+                         .share = share,
+                         .copy = copy,
+                         .copy_commit = copy_commit,
+                         .copy_wait = copy_wait};
   int ok = run_all(launch);
   pthread_mutex_unlock(&lock);
   return ok;

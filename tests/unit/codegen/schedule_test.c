@@ -615,7 +615,7 @@ static void malformed(const char* text, const char* message) {
 
 static void test_row_errors(void** state) {
   (void)state;
-  malformed("tile y.a 4", "f.rows:1:1: expected a schedule row");
+  malformed("cut y.a 4", "f.rows:1:1: expected a schedule row");
   malformed("split y.a 4\nsplit y b", "f.rows:2:9: expected '.'");
   malformed("split y.a", "f.rows:1:10: expected an integer");
   malformed("split y.a 4 5", "f.rows:1:13: expected the end of the row");

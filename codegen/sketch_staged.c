@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by groups of lanes that share boxes of both operands: which tile, by
+// an estimate of cycles, and whether at all.
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "codegen/sketch.h"
+#include "codegen/tile.h"
+
+enum {
+  // Cycles of one execution unit. What a group waits for before its first
+  // product and after its last.
+  GROUP_CYCLES = 1200,
+  STEP_CYCLES = 40,      // a barrier and the first loads of a step
+  UNIT_PRODUCTS = 1024,  // of bf16 a cycle
+  LANE_PRODUCTS = 128,   // of f32
+  SHARED_BYTES = 128,    // a cycle
+  GLOBAL_BYTES = 48,
+  POINT_PRODUCTS = 16,     // where each result is one lane's
+  LINE_BYTES = 32,         // that memory moves at least
+  POINTS_PER_UNIT = 1024,  // below so many, and from so many taps on, results
+  LONG_FOLD = 128,         // are folded by several lanes: sketch_lanes.c
+  LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
+};
+
+typedef struct staged_t {
+  pestle_sketch_t* k;
+  pestle_tile_product_t p;
+  bool units;
+} staged_t;
+
+static const pestle_nest_tile_t by_units[] = {
+    {128, 256, 32, 64, 64, 4, true}, {256, 128, 32, 64, 64, 4, true},
+    {128, 128, 32, 64, 64, 4, true}, {128, 128, 32, 64, 32, 4, true},
+    {128, 64, 32, 64, 32, 4, true},  {64, 128, 32, 32, 64, 4, true},
+    {64, 64, 32, 32, 32, 4, true},   {32, 128, 32, 32, 32, 4, true},
+    {32, 64, 32, 16, 32, 4, true},   {32, 32, 32, 16, 16, 4, true},
+    {16, 128, 64, 16, 32, 4, true},  {16, 64, 64, 16, 16, 4, true},
+    {64, 16, 64, 16, 16, 4, true},   {16, 32, 32, 16, 8, 4, true},
+};
+
+static const pestle_nest_tile_t by_lanes[] = {
+    {128, 128, 8, 8, 8, 2, false}, {128, 64, 8, 8, 4, 2, false},
+    {64, 128, 8, 4, 8, 2, false},  {64, 64, 16, 4, 4, 2, false},
+    {32, 64, 16, 2, 4, 2, false},  {64, 32, 16, 4, 2, 2, false},
+    {32, 32, 16, 2, 4, 2, false},  {16, 32, 16, 1, 4, 2, false},
+    {16, 16, 16, 1, 2, 2, false},
+};
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
+  for (uint32_t i = 0; i < k->caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &k->caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_MMA && x->a == dtype && x->b == dtype &&
+        x->c == PESTLE_F32 && x->m == 16 && x->n == 8 && x->k == 16 &&
+        x->lanes == 32 && k->caps->subgroup == 32) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// --- Cycles ---
+
+static double most(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double least(double a, double b) {
+  return a < b ? a : b;
+}
+
+// What two rows of fragments, or of a lane's sums, cost to read a tap.
+static double shared_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
+  double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
+  double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
+  // A subgroup's lanes share what they read: 4 of them in each direction.
+  if (!s->units) parts /= 4;
+  return parts * bytes / SHARED_BYTES;
+}
+
+static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
+  const pestle_tile_product_t* p = &s->p;
+  double bytes = pestle_dtype_size(p->a.dtype);
+  double tiles = (double)pestle_ceil_div(p->m.all, t->m) *
+                 (double)pestle_ceil_div(p->n.all, t->n) * (double)p->batch.all;
+  double cores = s->k->caps->cores ? s->k->caps->cores : 1;
+  double waves = tiles / cores;
+  if (waves < 1) waves = 1;
+  if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
+  double rate = s->units ? UNIT_PRODUCTS : LANE_PRODUCTS * 4 / bytes;
+  // Not all that a lane waits for is hidden behind other lanes' products.
+  double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
+  double tap = most(products, shared) + least(products, shared) / 2;
+  tap = most(tap, (double)(t->m + t->n) * bytes / GLOBAL_BYTES);
+  double steps = (double)pestle_ceil_div(p->k.all, t->k);
+  double result = (double)(t->m * t->n) * 4 / GLOBAL_BYTES;
+  return waves *
+         (steps * ((double)t->k * tap + STEP_CYCLES) + result + GROUP_CYCLES);
+}
+
+// Without a tile. Few results are folded by lanes side by side along the taps,
+// which read a line of memory each where columns lie side by side instead.
+static double point_cycles(const staged_t* s) {
+  const pestle_tile_product_t* p = &s->p;
+  double cores = s->k->caps->cores ? s->k->caps->cores : 1;
+  double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
+  double taps = results * (double)p->k.all;
+  bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_FOLD;
+  bool across = few && !p->b.along_taps && p->n.all > 1;
+  return taps / (cores * POINT_PRODUCTS) +
+         (across ? taps * LINE_BYTES / (cores * GLOBAL_BYTES) : 0);
+}
+
+// --- The choice ---
+
+// As many slots as two groups of a unit have room for.
+static bool fit(const staged_t* s, pestle_nest_tile_t* t) {
+  const pestle_target_caps_t* caps = s->k->caps;
+  int64_t room = caps->scratch_bytes;
+  if (room >= LARGE_SCRATCH) room /= 2;
+  bool ahead = s->p.a.read && s->p.b.read &&
+               (caps->flags & PESTLE_TARGET_ASYNC_COPY) && s->units;
+  if (!ahead) t->slots = 2;
+  while (t->k > 16 && t->k >= 2 * s->p.k.all)
+    t->k /= 2;
+  if (t->k >= s->p.k.all) t->slots = 2;
+  while (t->slots > 2 && pestle_tile_bytes(t, &s->p) > room)
+    --t->slots;
+  // Registers: sums, and as much again for what is multiplied.
+  int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
+  if (!s->units && sums > 256) return false;
+  return pestle_tile_bytes(t, &s->p) <= (int64_t)caps->scratch_bytes &&
+         pestle_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
+         pestle_tile_lanes(t) >= (int64_t)caps->subgroup;
+}
+
+static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
+  size_t count = s->units ? sizeof by_units / sizeof *by_units
+                          : sizeof by_lanes / sizeof *by_lanes;
+  const pestle_nest_tile_t* menu = s->units ? by_units : by_lanes;
+  double best = point_cycles(s);
+  bool found = false;
+  for (size_t i = 0; i < count; ++i) {
+    pestle_nest_tile_t t = menu[i];
+    if (!fit(s, &t)) continue;
+    double cycles = tile_cycles(s, &t);
+    if (cycles >= best) continue;
+    best = cycles;
+    *out = t;
+    found = true;
+  }
+  return found;
+}
+
+pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
+                                     bool* out_done) {
+  staged_t s = {.k = k};
+  pestle_nest_tile_t tile;
+  *out_done = false;
+  if (k->nest->frugal || k->caps->max_group_lanes < 32) return NULL;
+  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  s.units = k->reassociate && k->caps->intrinsic_count &&
+            pestle_tile_match(k->nest, fold, true, &s.p) &&
+            has_unit(k, s.p.a.dtype);
+  if (!s.units && !pestle_tile_match(k->nest, fold, false, &s.p)) {
+    return pestle_nest_status(k->nest);
+  }
+  if (!choose(&s, &tile)) return NULL;
+  pestle_sketch_note(
+      k,
+      "tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
+      " sums from boxes of %" PRId64 " taps in shared memory, %s",
+      pestle_tile_lanes(&tile), tile.m, tile.n, tile.k,
+      tile.units ? "by matrix units of a subgroup" : "each lane some of them");
+  *out_done = true;
+  return pestle_schedule_tile(k->nest, fold, &tile);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row tile: a sum of products by groups of lanes that keep boxes of both
+// operands in shared memory and sums in registers.
+//
+// Axes of the product fall into four kinds, each counted as one number, last
+// axis fastest: batch axes, on which both operands depend, rows (of a alone),
+// columns (of b alone) and taps, which are folded. A convolution is one too.
+#ifndef PESTLE_CODEGEN_TILE_H_
+#define PESTLE_CODEGEN_TILE_H_
+
+#include "codegen/nest.h"
+
+typedef struct pestle_tile_axes_t {
+  uint32_t count;
+  uint32_t fold[PESTLE_NEST_MAX_AXES];  // roots of the fold
+  int32_t last[PESTLE_NEST_MAX_AXES];   // the same of the last stage; -1: none
+  int64_t extent[PESTLE_NEST_MAX_AXES];
+  int64_t all;  // their product
+} pestle_tile_axes_t;
+
+// An operand as it is kept in shared memory. It lies in runs: |run| elements
+// side by side along the last of its rows or taps.
+typedef struct pestle_tile_side_t {
+  const pestle_expr_t* value;
+  pestle_dtype_t dtype;
+  bool along_taps;
+  int64_t run;
+  // Where runs can be copied as they lie: the read, and what must hold for it
+  // not to be zeros instead (or NULL). Else NULL.
+  const pestle_expr_t *read, *guard;
+} pestle_tile_side_t;
+
+typedef struct pestle_tile_product_t {
+  uint32_t fold, last;  // stages
+  pestle_tile_axes_t batch, m, n, k;
+  pestle_tile_side_t a, b;
+  pestle_dtype_t sums;
+} pestle_tile_product_t;
+
+// Whether stage |fold| is such a product, which the last stage reads where it
+// was made. |units|: of two bf16 or f16, summed in f32, which are kept as they
+// are; else operands are kept in the dtype of the sums.
+bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, bool units,
+                       pestle_tile_product_t* out_product);
+
+// tile S m n k r c slots [units]: a group makes m x n sums, k taps a step, a
+// lane r x c of them; by matrix units a subgroup does. More than two slots in
+// shared memory are filled by copies past the registers. INVALID_ARGUMENT: no
+// such product, or no such tile.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_tile(
+    pestle_nest_t* nest, uint32_t stage, const pestle_nest_tile_t* tile);
+
+// Lanes of a group of |tile|.
+static inline int64_t pestle_tile_lanes(const pestle_nest_tile_t* tile) {
+  return tile->m / tile->r * (tile->n / tile->c) * (tile->units ? 32 : 1);
+}
+// Elements of shared memory from one row (or tap) of a kept box to the next.
+static inline int64_t pestle_tile_pitch(const pestle_nest_tile_t* tile,
+                                        const pestle_tile_side_t* side,
+                                        int64_t rows) {
+  if (tile->units) return (side->along_taps ? tile->k : rows) + 8;
+  return rows + 4;
+}
+// Elements of one slot.
+static inline int64_t pestle_tile_slot(const pestle_nest_tile_t* tile,
+                                       const pestle_tile_side_t* side,
+                                       int64_t rows) {
+  bool by_rows = tile->units && side->along_taps;
+  return pestle_tile_pitch(tile, side, rows) * (by_rows ? rows : tile->k);
+}
+static inline int64_t pestle_tile_bytes(const pestle_nest_tile_t* tile,
+                                        const pestle_tile_product_t* p) {
+  return tile->slots *
+         (int64_t)(pestle_dtype_size(p->a.dtype) *
+                       (uint64_t)pestle_tile_slot(tile, &p->a, tile->m) +
+                   pestle_dtype_size(p->b.dtype) *
+                       (uint64_t)pestle_tile_slot(tile, &p->b, tile->n));
+}
+
+#endif  // PESTLE_CODEGEN_TILE_H_

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix units of a subgroup and what feeds them, as CUDA C since sm_80 (PTX
+// ISA: mma.sync.m16n8k16, ldmatrix, cp.async). Where a CPU runs the text, the
+// functions are its own: PESTLE_SHIM.
+#include "plugins/common/ctext_internal.h"
+
+static const char address[] =
+    "#ifndef PESTLE_SHIM\n"
+    "static __device__ __forceinline__ unsigned int pestle_shared_at(\n"
+    "    const void* at) {\n"
+    "  unsigned long long wide;\n"
+    "  asm(\"cvta.to.shared.u64 %0, %1;\" : \"=l\"(wide) : \"l\"(at));\n"
+    "  return (unsigned int)wide;\n"
+    "}\n"
+    "#endif\n";
+
+static const char load_matrices[] =
+    "#ifndef PESTLE_SHIM\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix(\n"
+    "    unsigned int (&d)[4], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 \"\n"
+    "      \"{%0, %1, %2, %3}, [%4];\" : \"=r\"(d[0]), \"=r\"(d[1]),\n"
+    "      \"=r\"(d[2]), \"=r\"(d[3]) : \"r\"(pestle_shared_at(at))\n"
+    "      : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix_trans(\n"
+    "    unsigned int (&d)[4], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 \"\n"
+    "      \"{%0, %1, %2, %3}, [%4];\" : \"=r\"(d[0]), \"=r\"(d[1]),\n"
+    "      \"=r\"(d[2]), \"=r\"(d[3]) : \"r\"(pestle_shared_at(at))\n"
+    "      : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix(\n"
+    "    unsigned int (&d)[2], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 \"\n"
+    "      \"{%0, %1}, [%2];\" : \"=r\"(d[0]), \"=r\"(d[1])\n"
+    "      : \"r\"(pestle_shared_at(at)) : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix_trans(\n"
+    "    unsigned int (&d)[2], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 \"\n"
+    "      \"{%0, %1}, [%2];\" : \"=r\"(d[0]), \"=r\"(d[1])\n"
+    "      : \"r\"(pestle_shared_at(at)) : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix(\n"
+    "    unsigned int (&d)[1], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\"\n"
+    "      : \"=r\"(d[0]) : \"r\"(pestle_shared_at(at)) : \"memory\");\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_ldmatrix_trans(\n"
+    "    unsigned int (&d)[1], const void* at) {\n"
+    "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, \"\n"
+    "      \"[%1];\" : \"=r\"(d[0]) : \"r\"(pestle_shared_at(at)) : "
+    "\"memory\");\n"
+    "}\n"
+    "#endif\n";
+
+// |from| is what may be read where nothing is: the hardware then reads none.
+static const char copies[] =
+    "#ifndef PESTLE_SHIM\n"
+    "template <int bytes>\n"
+    "static __device__ __forceinline__ void pestle_copy_async(\n"
+    "    void* to, const void* from, bool reads) {\n"
+    "  int size = reads ? bytes : 0;\n"
+    "  if (bytes == 16) {\n"
+    "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"\n"
+    "        :: \"r\"(pestle_shared_at(to)), \"l\"(from), \"r\"(size)\n"
+    "        : \"memory\");\n"
+    "  } else {\n"
+    "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2, %3;\"\n"
+    "        :: \"r\"(pestle_shared_at(to)), \"l\"(from), \"n\"(bytes), "
+    "\"r\"(size)\n"
+    "        : \"memory\");\n"
+    "  }\n"
+    "}\n"
+    "static __device__ __forceinline__ void pestle_copy_commit() {\n"
+    "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n"
+    "}\n"
+    "template <int batches>\n"
+    "static __device__ __forceinline__ void pestle_copy_wait() {\n"
+    "  asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(batches) : "
+    "\"memory\");\n"
+    "}\n"
+    "#endif\n";
+
+static void put(pestle_plugin_text_t* out, const char* text) {
+  pestle_plugin_text_append(out, text, strlen(text));
+}
+
+static const char* mma_name(uint32_t how) {
+  return how == PESTLE_KIR_MMA_F16 ? "f16" : "bf16";
+}
+
+static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
+  pestle_plugin_text_format(
+      out,
+      "#ifndef PESTLE_SHIM\n"
+      "static __device__ __forceinline__ void pestle_mma_%s(\n"
+      "    float (&d)[4], unsigned int a0, unsigned int a1, unsigned int a2,\n"
+      "    unsigned int a3, unsigned int b0, unsigned int b1) {\n"
+      "  asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 \"\n"
+      "      \"{%%0, %%1, %%2, %%3}, {%%4, %%5, %%6, %%7}, {%%8, %%9}, \"\n"
+      "      \"{%%0, %%1, %%2, %%3};\"\n"
+      "      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n"
+      "      : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), "
+      "\"r\"(b1));\n"
+      "}\n"
+      "#endif\n",
+      mma_name(how), mma_name(how), mma_name(how));
+}
+
+void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
+  bool matrices = false, copied = false, mma[2] = {false, false};
+  for (uint32_t i = 0; i < p->k->inst_count; ++i) {
+    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    matrices = matrices || n->op == PESTLE_KIR_LDMATRIX;
+    copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
+    if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] & 1] = true;
+  }
+  if (matrices || copied) put(out, address);
+  if (matrices) put(out, load_matrices);
+  if (copied) put(out, copies);
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (mma[i]) put_mma(i, out);
+  }
+  if (matrices || copied || mma[0] || mma[1]) put(out, "\n");
+}
+
+// --- Instructions ---
+
+static const char* value(ctext_t* p, uint32_t id) {
+  return pestle_ctext_bare(p, pestle_ctext_get(p, id, 0));
+}
+
+// Its lanes are elements of an array.
+static const char* name_array(ctext_t* p, uint32_t id, const char* type) {
+  unsigned count = ctext_inst(p, id)->lanes;
+  const char* name = pestle_ctext_format(p, "f_%u", id);
+  const char** lane = pestle_ctext_lanes(p, count);
+  for (unsigned l = 0; l < count; ++l)
+    lane[l] = pestle_ctext_format(p, "%s[%u]", name, l);
+  pestle_ctext_line(p, "%s %s[%u];", type, name, count);
+  pestle_ctext_alias(p, id, lane, count);
+  return name;
+}
+
+static void mma(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* sum[4];
+  const char* list = "";
+  for (unsigned l = 0; l < 4; ++l)
+    sum[l] = pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[2], l));
+  for (unsigned l = 0; l < 6; ++l) {
+    const char* x = l < 4 ? pestle_ctext_get(p, n->arg[0], l)
+                          : pestle_ctext_get(p, n->arg[1], l - 4);
+    list = pestle_ctext_format(p, "%s, %s", list, pestle_ctext_bare(p, x));
+  }
+  const char* name = name_array(p, id, pestle_ctext_type(p, PESTLE_CTEXT_F32));
+  for (unsigned l = 0; l < 4; ++l)
+    pestle_ctext_line(p, "%s[%u] = %s;", name, l, sum[l]);
+  pestle_ctext_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name, list);
+}
+
+static void ldmatrix(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* at = value(p, n->arg[1]);
+  const char* name = name_array(p, id, pestle_ctext_type(p, PESTLE_CTEXT_U32));
+  pestle_ctext_line(p, "pestle_ldmatrix%s(%s, &%s[%s]);",
+                    n->arg[2] ? "_trans" : "", name, p->name[n->arg[0]], at);
+}
+
+static void copy_async(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
+  const pestle_kir_inst_t* from = ctext_inst(p, n->arg[3]);
+  unsigned bytes = n->lanes * pestle_dtype_size((pestle_dtype_t)u->dtype);
+  const char *at = value(p, n->arg[3]), *reads = "true";
+  // A choice that is below 0 where nothing is read says so itself.
+  if (from->op != PESTLE_KIR_MADI && from->op != PESTLE_KIR_CONST) {
+    at = pestle_ctext_atom(p, pestle_ctext_class(p, PESTLE_INDEX),
+                           pestle_ctext_get(p, n->arg[3], 0));
+    reads = pestle_ctext_format(p, "%s >= 0", at);
+    at = pestle_ctext_format(p, "%s < 0 ? 0 : %s", at, at);
+  }
+  pestle_ctext_line(p, "pestle_copy_async<%u>(&%s[%s], &%s[%s], %s);", bytes,
+                    p->name[n->arg[0]], value(p, n->arg[1]), p->name[n->arg[2]],
+                    at, reads);
+}
+
+bool pestle_ctext_unit(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  if (n->op < PESTLE_KIR_MMA || n->op > PESTLE_KIR_COPY_WAIT) return false;
+  if (!(p->target->features & PESTLE_CTEXT_HAS_MMA)) {
+    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                      "the device has no such units");
+  } else if (n->op == PESTLE_KIR_MMA) {
+    mma(p, id);
+  } else if (n->op == PESTLE_KIR_LDMATRIX) {
+    ldmatrix(p, id);
+  } else if (n->op == PESTLE_KIR_COPY_ASYNC) {
+    copy_async(p, id);
+  } else if (n->op == PESTLE_KIR_COPY_COMMIT) {
+    pestle_ctext_line(p, "pestle_copy_commit();");
+  } else {
+    pestle_ctext_line(p, "pestle_copy_wait<%u>();", n->arg[0]);
+  }
+  return true;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of small matrices by the 32 lanes of a subgroup, as kir.h and kir.def
+// lay them out.
+#include <string.h>
+
+#include "plugins/ref/ref_internal.h"
+
+enum { SUBGROUP = 32 };
+
+static uint64_t word_of(const unsigned char* slots, unsigned word) {
+  uint64_t bits;
+  memcpy(&bits, slots + 8 * word, sizeof bits);
+  return bits;
+}
+
+// Elements of both operands of one product, as f32.
+typedef struct fragments_t {
+  float a[16][16], b[16][8];  // row, k; k, column
+} fragments_t;
+
+static void take_words(const ref_step_t* s, const unsigned char* frame,
+                       unsigned lane, fragments_t* f) {
+  unsigned dtype = s->imm == PESTLE_KIR_MMA_F16 ? PESTLE_F16 : PESTLE_BF16;
+  unsigned g = lane / 4, t = lane % 4;
+  for (unsigned w = 0; w < 4; ++w) {
+    uint64_t bits = word_of(frame + s->a, w);
+    for (unsigned h = 0; h < 2; ++h) {
+      f->a[g + 8 * (w % 2)][2 * t + 8 * (w / 2) + h] =
+          pestle_ref_plugin_decode(dtype, (uint32_t)(bits >> 16 * h) & 0xffff);
+    }
+  }
+  for (unsigned w = 0; w < 2; ++w) {
+    uint64_t bits = word_of(frame + s->b, w);
+    for (unsigned h = 0; h < 2; ++h) {
+      f->b[2 * t + 8 * w + h][g] =
+          pestle_ref_plugin_decode(dtype, (uint32_t)(bits >> 16 * h) & 0xffff);
+    }
+  }
+}
+
+static void give_sums(const ref_step_t* s, unsigned char* frame, unsigned lane,
+                      const fragments_t* f) {
+  float sum[4];
+  memcpy(sum, frame + s->c, sizeof sum);
+  for (unsigned i = 0; i < 4; ++i) {
+    unsigned row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+    for (unsigned k = 0; k < 16; ++k)
+      sum[i] += f->a[row][k] * f->b[k][column];
+  }
+  memcpy(frame + s->out, sum, sizeof sum);
+}
+
+bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
+                           size_t frame_size, uint32_t lanes) {
+  fragments_t f;
+  for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
+    unsigned char* own = frames + first * frame_size;
+    for (unsigned i = 0; i < SUBGROUP; ++i)
+      take_words(s, own + i * frame_size, i, &f);
+    for (unsigned i = 0; i < SUBGROUP; ++i)
+      give_sums(s, own + i * frame_size, i, &f);
+  }
+  return true;
+}
+
+static uint64_t element(const unsigned char* tile, int64_t index) {
+  uint16_t bits;
+  memcpy(&bits, tile + 2 * index, sizeof bits);
+  return bits;
+}
+
+bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
+                                size_t frame_size, uint32_t lanes,
+                                const unsigned char* shared) {
+  const unsigned char* tile = shared + s->place;
+  for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
+    int64_t row[SUBGROUP];
+    for (unsigned i = 0; i < SUBGROUP; ++i) {
+      memcpy(&row[i], frames + (first + i) * frame_size + s->a, sizeof row[i]);
+      if (i >= 8 * s->lanes) continue;
+      if (row[i] < 0 || (uint64_t)row[i] >= s->count ||
+          s->count - (uint64_t)row[i] < 8) {
+        return false;
+      }
+    }
+    for (unsigned i = 0; i < SUBGROUP; ++i) {
+      unsigned char* out = frames + (first + i) * frame_size + s->out;
+      unsigned g = i / 4, t = 2 * (i % 4);
+      for (unsigned q = 0; q < s->lanes; ++q) {
+        const int64_t* m = &row[8 * q];
+        uint64_t low =
+            s->imm ? element(tile, m[t] + g) : element(tile, m[g] + t);
+        uint64_t high =
+            s->imm ? element(tile, m[t + 1] + g) : element(tile, m[g] + t + 1);
+        uint64_t bits = low | high << 16;
+        memcpy(out + 8 * q, &bits, sizeof bits);
+      }
+    }
+  }
+  return true;
+}

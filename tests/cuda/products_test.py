@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Products of plugins/cuda on the fake driver of this folder: each module of
+modules/ gets the schedule that its first lines name, and computes what llvm
+does.
+
+usage: products_test.py FAKE_DRIVER_FOLDER FAKE_NVRTC_FOLDER
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+BUILD = os.environ["PESTLE_BUILD_DIR"]
+MODULES = pathlib.Path(__file__).parent / "modules"
+
+
+def pestle(*words):
+    values = dict(os.environ)
+    values["LD_LIBRARY_PATH"] = ":".join(sys.argv[1:3])
+    values["PESTLE_BACKEND_PATH"] = f"{BUILD}/backends"
+    values["PESTLE_NO_CACHE"] = "1"
+    return subprocess.run([f"{BUILD}/pestle", *words], capture_output=True,
+                          text=True, env=values)
+
+
+def check(path):
+    text = path.read_text(encoding="utf-8")
+    wanted = re.search(r"^// schedule: (.*)$", text, re.M).group(1)
+    done = pestle("dump", str(path), "--stage", "schedule", "--device", "cuda")
+    if not re.search(wanted, done.stdout, re.M):
+        return f"no '{wanted}' in\n{done.stdout}{done.stderr}"
+    done = pestle("diff", str(path), "llvm", "cuda", "--quick")
+    if done.returncode or "fallback" in done.stderr:
+        return done.stdout + done.stderr
+    return None
+
+
+def main():
+    paths = sorted(MODULES.glob("*.mlir"))
+    failures = 0
+    for path in paths:
+        why = check(path)
+        failures += why is not None
+        if why:
+            print(f"{path.name}: {why}")
+    print(f"{len(paths)} modules, {failures} failures")
+    sys.exit(1 if failures or len(paths) < 7 else 0)
+
+
+if __name__ == "__main__":
+    main()

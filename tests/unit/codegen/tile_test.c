@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by groups of lanes that share boxes of their operands: every fusion
+// case that is one, under every kind of tile, run by the interpreter against the
+// evaluator on the graph; what the sketch chooses; what is refused.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/half.h"
+#include "codegen/tile.h"
+#include "ir/ref/ref.h"
+#include "unit/codegen/kir_test.h"
+#include "unit/codegen/nest_test.h"
+
+// --- Products of narrow floats ---
+
+#define DOT(name, a, b, dims, y, tolerance)                        \
+  {name, "a: tensor<" a ">, b: tensor<" b ">",                     \
+   "      %y = stablehlo.dot_general %a, %b, " dims ": (tensor<" a \
+   ">, tensor<" b ">) -> tensor<" y ">",                           \
+   "%y : tensor<" y ">", tolerance}
+#define NN "contracting_dims = [1] x [0] "
+#define NT "contracting_dims = [1] x [1] "
+#define BATCHED "batching_dims = [0] x [0], contracting_dims = [2] x [1] "
+
+// Sums are f32: their error is that of another order, 1e-6 of the largest. A
+// bf16 result is rounded once more, to 2^-9.
+static const case_t narrow[] = {
+    DOT("even", "32x64xbf16", "64x32xbf16", NN, "32x32xf32", 1e-6),
+    DOT("even_f16", "32x64xf16", "64x32xf16", NN, "32x32xf32", 1e-6),
+    DOT("rest", "37x40xbf16", "40x50xbf16", NN, "37x50xf32", 1e-6),
+    DOT("rest_nt", "37x40xbf16", "50x40xbf16", NT, "37x50xf32", 1e-6),
+    DOT("odd", "19x23xf16", "23x21xf16", NN, "19x21xf32", 1e-6),
+    DOT("odd_nt", "19x23xbf16", "21x23xbf16", NT, "19x21xf32", 1e-6),
+    DOT("few_taps", "20x4xbf16", "4x24xbf16", NN, "20x24xf32", 1e-6),
+    DOT("one_row", "1x64xbf16", "64x40xbf16", NN, "1x40xf32", 1e-6),
+    DOT("narrow_result", "16x64xbf16", "64x24xbf16", NN, "16x24xbf16", 4e-3),
+    DOT("batches", "3x9x20xbf16", "3x20x18xbf16", BATCHED, "3x9x18xf32", 1e-6),
+    {"conv", "x: tensor<1x7x6x16xbf16>, w: tensor<3x3x16x24xbf16>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x7x6x16xbf16>, "
+     "tensor<3x3x16x24xbf16>) -> tensor<1x7x6x24xf32>",
+     "%y : tensor<1x7x6x24xf32>", 1e-6},
+    {"epilogue",
+     "a: tensor<20x32xbf16>, b: tensor<32x40xbf16>, c: "
+     "tensor<20x40xf32>",
+     "      %d = stablehlo.dot_general %a, %b, " NN
+     ": (tensor<20x32xbf16>, tensor<32x40xbf16>) -> tensor<20x40xf32>\n"
+     "      %e = stablehlo.add %d, %c : tensor<20x40xf32>\n"
+     "      %y = stablehlo.tanh %e : tensor<20x40xf32>",
+     "%y : tensor<20x40xf32>", 1e-5},
+};
+
+static const pestle_nest_tile_t tiles[] = {
+    {16, 16, 16, 1, 2, 2, false},  {16, 32, 8, 2, 4, 2, false},
+    {32, 16, 4, 8, 1, 2, false},   {32, 32, 16, 4, 8, 2, false},
+    {16, 16, 16, 16, 8, 2, true},  {32, 32, 32, 16, 16, 2, true},
+    {16, 64, 32, 16, 32, 3, true}, {32, 16, 16, 32, 16, 4, true},
+};
+
+enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
+
+// --- Data ---
+
+static void fill(const pestle_type_t* type, void* data, uint32_t seed) {
+  uint32_t state = seed * 77 + 5;
+  size_t size = pestle_dtype_size(type->dtype);
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    state = state * 1664525u + 1013904223u;
+    double v = (double)(state >> 8) / (1 << 24) * 2 - 1;
+    uint64_t bits = (uint64_t)(int64_t)(v * 9);
+    if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
+      bits = pestle_float_encode(type->dtype, v);
+    } else if (type->dtype == PESTLE_I1) {
+      bits = v > 0;
+    }
+    memcpy((char*)data + (size_t)i * size, &bits, size);
+  }
+}
+
+static double element(const pestle_type_t* type, const void* data, int64_t i) {
+  size_t size = pestle_dtype_size(type->dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char*)data + (size_t)i * size, size);
+  bool f = pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT);
+  return f ? pestle_float_decode(type->dtype, bits) : (double)(int64_t)bits;
+}
+
+static void compare(const case_t* c, const char* how, const pestle_type_t* type,
+                    const void* want, const void* got) {
+  double scale = 1e-30;
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    double w = fabs(element(type, want, i));
+    if (isfinite(w) && w > scale) scale = w;
+  }
+  for (int64_t i = 0; i < pestle_type_count(type); ++i) {
+    double w = element(type, want, i), g = element(type, got, i);
+    if (w == g || (isnan(w) && isnan(g))) continue;
+    if (fabs(w - g) <= c->tolerance * scale) continue;
+    fail_msg("%s, %s: element %lld is %.9g, should be %.9g", c->name, how,
+             (long long)i, g, w);
+  }
+}
+
+// --- Running ---
+
+typedef struct run_t {
+  lowering_t l;
+  void* inputs[16];
+  void* want[8];
+} run_t;
+
+static void open_run(const case_t* c, run_t* r) {
+  lowering_open(c, &r->l);
+  pestle_node_t* f = r->l.fusion;
+  for (uint32_t i = 0; i < f->operand_count; ++i) {
+    const pestle_type_t* type = pestle_node_operand(f, i)->type;
+    r->inputs[i] = malloc(pestle_type_bytes(type) + 64);
+    fill(type, r->inputs[i], i);
+  }
+  for (uint32_t i = 0; i < f->result_count; ++i)
+    r->want[i] = calloc(1, pestle_type_bytes(f->results[i].type) + 64);
+  assert_ok(pestle_ref_evaluate_node(pestle_allocator_system(), f,
+                                     (const void* const*)r->inputs, r->want));
+}
+
+static void close_run(run_t* r) {
+  for (uint32_t i = 0; i < r->l.fusion->operand_count; ++i)
+    free(r->inputs[i]);
+  for (uint32_t i = 0; i < r->l.fusion->result_count; ++i)
+    free(r->want[i]);
+  lowering_close(&r->l);
+}
+
+// All that is no fold in its readers; the only fold, or -1.
+static int32_t prepare(run_t* r, pestle_nest_t* nest) {
+  bool inlined[64] = {false};
+  int32_t fold = -1;
+  bool any = false;
+  lowering_nest(&r->l, 0, 0, nest);
+  uint32_t last = (uint32_t)nest->stages.size - 1;
+  for (uint32_t s = 0; s < last && s < 64; ++s) {
+    bool folds = pestle_nest_stage(nest, s)->is_fold;
+    if (folds && fold >= 0) return -1;
+    if (folds) fold = (int32_t)s;
+    inlined[s] = !folds;
+    any = any || !folds;
+  }
+  if (any) assert_ok(pestle_schedule_inline(nest, inlined));
+  return fold;
+}
+
+static void run_nest(run_t* r, pestle_nest_t* nest, const char* how) {
+  pestle_kir_builder_t flat, again;
+  pestle_emitted_t args;
+  pestle_strbuf_t text, back;
+  void *buffers[64], *got[8];
+  int32_t trap = 0;
+  pestle_node_t* f = r->l.fusion;
+  pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
+  assert_ok(pestle_emit_flat(nest, PESTLE_NUMERICS_DEFAULT, &flat, &args));
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_strbuf_init(pestle_allocator_system(), &back);
+  assert_ok(pestle_kir_print(&flat.view, &text));
+  if (getenv("PESTLE_TEST_PRINT")) fputs(pestle_strbuf_cstr(&text), stderr);
+  assert_ok(pestle_kir_verify(&flat.view));
+  assert_ok(pestle_kir_parse(pestle_allocator_system(), text.data, text.size,
+                             "kernel", &again));
+  assert_ok(pestle_kir_print(&again.view, &back));
+  assert_string_equal(pestle_strbuf_cstr(&text), pestle_strbuf_cstr(&back));
+  for (uint32_t i = 0; i < f->result_count; ++i) {
+    got[i] = calloc(1, pestle_type_bytes(f->results[i].type) + 64);
+  }
+  for (uint32_t i = 0; i < args.count; ++i) {
+    const pestle_nest_tensor_t* t = &nest->tensors.data[args.tensors[i]];
+    buffers[i] = t->kind == PESTLE_TENSOR_OUTPUT ? got[t->slot]
+                 : t->elements ? (void*)(uintptr_t)t->elements->data
+                               : r->inputs[t->slot];
+  }
+  assert_ok(
+      kir_test_run(&again.view, buffers, NULL, 0, again.view.group[0], &trap));
+  assert_int_equal(trap, 0);
+  for (uint32_t i = 0; i < f->result_count; ++i) {
+    compare(r->l.c, how, f->results[i].type, r->want[i], got[i]);
+    free(got[i]);
+  }
+  pestle_strbuf_deinit(&text);
+  pestle_strbuf_deinit(&back);
+  pestle_kir_deinit(&again);
+  pestle_kir_deinit(&flat);
+}
+
+// |tile| on the case, with copies past the registers or without. False: the
+// case is no such product.
+static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
+  pestle_nest_t nest;
+  pestle_tile_product_t p;
+  pestle_nest_tile_t t = *tile;
+  char how[64];
+  int32_t fold = prepare(r, &nest);
+  bool fits =
+      fold >= 0 && pestle_tile_match(&nest, (uint32_t)fold, t.units, &p);
+  if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
+  snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
+           t.units ? " units" : "", async ? " async" : "");
+  if (fits) {
+    assert_ok(pestle_schedule_tile(&nest, (uint32_t)fold, &t));
+    nest.async_copies = async;
+    run_nest(r, &nest, how);
+  }
+  pestle_nest_deinit(&nest);
+  return fits;
+}
+
+static int run_all(const case_t* c, bool units) {
+  run_t r;
+  int count = 0;
+  open_run(c, &r);
+  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; ++i) {
+    if (r.l.group_count != 1 || tiles[i].units != units) continue;
+    count += run_tile(&r, &tiles[i], i % 2);
+    count += run_tile(&r, &tiles[i], !(i % 2));
+  }
+  close_run(&r);
+  return count;
+}
+
+static void test_units(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
+    assert_int_equal(run_all(&narrow[i], true), 8);
+}
+
+static void test_narrow_by_lanes(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
+    assert_int_equal(run_all(&narrow[i], false), 8);
+}
+
+static int64_t elements_of(const case_t* c) {
+  lowering_t l;
+  int64_t elements = 0;
+  lowering_open(c, &l);
+  for (uint32_t i = 0; i < l.fusion->operand_count; ++i)
+    elements += pestle_type_count(pestle_node_operand(l.fusion, i)->type);
+  lowering_close(&l);
+  return elements;
+}
+
+// Of the cases that all of codegen is tested on, those that are products.
+static void test_cases(void** state) {
+  int products = 0;
+  (void)state;
+  for (size_t i = 0; i < FUSION_COUNT; ++i) {
+    if (elements_of(&cases[i]) > MOST_ELEMENTS) continue;
+    products += run_all(&cases[i], false) > 0;
+  }
+  assert_in_range(products, 20, FUSION_COUNT);
+}
+
+// --- What is refused ---
+
+static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
+                    const char* why) {
+  run_t r;
+  pestle_nest_t nest;
+  open_run(c, &r);
+  int32_t fold = prepare(&r, &nest);
+  assert_true(fold >= 0);
+  assert_error(pestle_schedule_tile(&nest, (uint32_t)fold, tile),
+               INVALID_ARGUMENT, why);
+  pestle_nest_deinit(&nest);
+  close_run(&r);
+}
+
+static void test_refused(void** state) {
+  (void)state;
+  const case_t* f32 = find_case("gemm_even");
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 16, 8, 2, true},
+          "of f16 or bf16");
+  refuses(f32, &(pestle_nest_tile_t){24, 16, 16, 1, 2, 2, false},
+          "powers of two");
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 3, 2, 2, false},
+          "whole parts of r and c");
+  refuses(f32, &(pestle_nest_tile_t){64, 64, 16, 1, 1, 2, false},
+          "at most 1024 lanes");
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 1, 2, 3, false},
+          "more than two slots");
+  refuses(&narrow[0], &(pestle_nest_tile_t){16, 16, 8, 16, 8, 2, true},
+          "powers of two");
+  // Runs of one element of two bytes are copied by no instruction.
+  refuses(&narrow[5], &(pestle_nest_tile_t){16, 16, 16, 16, 8, 3, true},
+          "can be copied as they lie");
+}
+
+// --- What the sketch chooses ---
+
+static pestle_target_caps_t lanes_caps(bool units) {
+  pestle_target_caps_t caps = {.struct_size = sizeof caps,
+                               .vector_bytes = 16,
+                               .vector_registers = 255,
+                               .max_lanes = 16,
+                               .cores = 100,
+                               .scratch_bytes = 160 << 10,
+                               .subgroup = 32,
+                               .max_group_lanes = 1024,
+                               .flags = PESTLE_TARGET_LANES};
+  if (!units) return caps;
+  caps.flags |= PESTLE_TARGET_ASYNC_COPY;
+  caps.intrinsic_count = 1;
+  caps.intrinsic[0] = (pestle_intrinsic_t){PESTLE_INTRINSIC_MMA,
+                                           PESTLE_BF16,
+                                           PESTLE_BF16,
+                                           PESTLE_F32,
+                                           16,
+                                           8,
+                                           16,
+                                           32};
+  return caps;
+}
+
+static void chooses(const case_t* c, bool units, const char* rows) {
+  lowering_t l;
+  pestle_nest_t nest;
+  pestle_strbuf_t text;
+  pestle_target_caps_t caps = lanes_caps(units);
+  lowering_open(c, &l);
+  lowering_nest(&l, 0, 0, &nest);
+  assert_ok(pestle_sketch(&nest, &caps, true));
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_schedule_print(&nest, &text);
+  if (!strstr(pestle_strbuf_cstr(&text), rows)) {
+    fail_msg("%s: no '%s' in\n%s", c->name, rows, pestle_strbuf_cstr(&text));
+  }
+  pestle_strbuf_deinit(&text);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
+static void test_choice(void** state) {
+  (void)state;
+  static const case_t large =
+      DOT("large", "4096x4096xbf16", "4096x4096xbf16", NN, "4096x4096xbf16", 0);
+  static const case_t thin =
+      DOT("thin", "16x4096xbf16", "4096x4096xbf16", NN, "16x4096xbf16", 0);
+  static const case_t tiny =
+      DOT("tiny", "8x8xbf16", "8x8xbf16", NN, "8x8xbf16", 0);
+  static const case_t wide =
+      DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
+  chooses(&large, true, "tile c 128 128 32 64 64 4 units");
+  chooses(&thin, true, "tile c 16 64 64 16 16 4 units");
+  chooses(&tiny, true, "bind y.a group.x");
+  chooses(&large, false, "tile c 128 128 8 8 8 2\n");
+  chooses(&wide, true, "tile c 128 128 8 8 8 2\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_units),  cmocka_unit_test(test_narrow_by_lanes),
+      cmocka_unit_test(test_cases),  cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_choice),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
