@@ -321,6 +321,17 @@ void pestle_emit_unscope(pestle_emit_t* e, size_t scope) {
   }
 }
 
+void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
+                      pestle_kir_id_t id) {
+  if (x->id >= e->memo_count) return;
+  pestle_memo_undo_t u = {x->id, e->memo[x->id]};
+  if (!pestle_vec_push(&e->undo, u)) {
+    pestle_nest_fail_memory(e->nest);
+    return;
+  }
+  e->memo[x->id] = id;
+}
+
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x) {
   if (e->nest->failed) {  // expressions may lack parts; nothing is kept
     e->k->failed = true;
@@ -330,14 +341,7 @@ pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x) {
     return e->memo[x->id];
   }
   pestle_kir_id_t id = emit_now(e, x);
-  if (x->id < e->memo_count) {
-    pestle_memo_undo_t u = {x->id, e->memo[x->id]};
-    if (!pestle_vec_push(&e->undo, u)) {
-      pestle_nest_fail_memory(e->nest);
-      return id;
-    }
-    e->memo[x->id] = id;
-  }
+  pestle_emit_take(e, x, id);
   return id;
 }
 

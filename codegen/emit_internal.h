@@ -87,6 +87,11 @@ PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
 enum { PESTLE_EMIT_OWN_AXES = 6 };
 PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
 
+// --- emit_exchange.c ---
+// A map whose tiles pass through shared memory.
+PESTLE_NODISCARD pestle_status_t pestle_emit_exchange(pestle_emit_t* e,
+                                                      uint32_t stage);
+
 // --- emit_lane.c ---
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes
 // closes them.
@@ -164,6 +169,9 @@ pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
 
 // --- emit_expr.c ---
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
+// |x| is |id|, until the scope closes.
+void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
+                      pestle_kir_id_t id);
 // Evaluates now what depends on open axes only, so that inner loops reuse it.
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of

@@ -225,8 +225,9 @@ typedef struct pestle_nest_t {
   int32_t
       tiled;  // a stage that groups make in tiles of shared memory; -1: none
   pestle_nest_tile_t tile;
-  bool async_copies;       // shared memory is filled past the registers
-  pestle_strbuf_t* why;    // gets a line for each choice; NULL: nobody asks
+  int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
+  bool async_copies;     // shared memory is filled past the registers
+  pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;

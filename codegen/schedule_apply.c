@@ -2,6 +2,7 @@
 // From rows to the functions that they stand for, and back.
 #include <string.h>
 
+#include "codegen/exchange.h"
 #include "codegen/schedule_internal.h"
 #include "codegen/tensorise.h"
 #include "codegen/tile.h"
@@ -123,6 +124,9 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   uint32_t tensor = 0, axis = 0, copy;
   bool packs = row->prim == PESTLE_PRIM_PACK;
   PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
+  if (row->prim == PESTLE_PRIM_EXCHANGE) {
+    return pestle_schedule_exchange(nest, stage, tensor);
+  }
   if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
   PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
   return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
@@ -208,6 +212,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
     case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_EXCHANGE:
     case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_COUNT:
       return 1;
@@ -238,6 +243,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_store(nest, stage, (pestle_place_t)row->ints[0]);
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_EXCHANGE:
       return apply_data(nest, stage, row);
     case PESTLE_PRIM_EPILOGUE:
       return pestle_schedule_epilogue_scratch(nest, stage, &copy);

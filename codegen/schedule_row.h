@@ -10,7 +10,7 @@
 //   pack S.n t 64               stage S t             epilogue S scratch
 //   partial S.k 64 reassoc      online O.k reassoc : M L
 //   transpose S                 stream S              tensorise S 128 256
-//   tile S 128 128 32 64 32 4 units
+//   tile S 128 128 32 64 32 4 units               exchange S t
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -34,7 +34,8 @@
   X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
   X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
   X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
-  X(TILE, "tile", "s i i i i i iU")
+  X(TILE, "tile", "s i i i i i iU")                \
+  X(EXCHANGE, "exchange", "s n")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "codegen/exchange.h"
 #include "codegen/sketch.h"
 #include "codegen/tensorise.h"
 
@@ -91,8 +92,36 @@ static pestle_status_t fuse_axes(pestle_sketch_t* k) {
   return NULL;
 }
 
+// Lanes that pass tiles to each other, where an argument lies along another axis
+// than the results; |*out_done|: it was taken.
+static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
+  pestle_exchange_t x;
+  *out_done = false;
+  if (k->nest->frugal ||
+      k->caps->max_group_lanes < PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS ||
+      !pestle_exchange_match(k->nest, &x)) {
+    return pestle_nest_status(k->nest);
+  }
+  const pestle_nest_tensor_t* t = &k->nest->tensors.data[x.read->i];
+  if (x.side * pestle_exchange_pitch(&x) *
+          (int64_t)pestle_dtype_size(t->type.dtype) >
+      (int64_t)k->caps->scratch_bytes) {
+    return NULL;
+  }
+  pestle_sketch_note(k,
+                     "exchange: '%s' lies along another axis than the results; "
+                     "tiles of %" PRId64 " x %" PRId64
+                     " of it pass through shared memory",
+                     t->name, x.side, x.side);
+  *out_done = true;
+  return pestle_schedule_exchange(k->nest, k->anchor, (uint32_t)x.read->i);
+}
+
 static pestle_status_t map_lanes(pestle_sketch_t* k) {
+  bool done;
   PESTLE_TRY(fuse_axes(k));
+  PESTLE_TRY(exchange(k, &done));
+  if (done) return NULL;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
   if (!s->root_count) return NULL;
   uint32_t last = s->roots[s->root_count - 1];

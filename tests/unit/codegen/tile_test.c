@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by groups of lanes that share boxes of their operands: every fusion
 // case that is one, under every kind of tile, run by the interpreter against the
-// evaluator on the graph; what the sketch chooses; what is refused.
+// evaluator on the graph; what the sketch chooses; what is refused. Maps whose
+// tiles pass through shared memory likewise.
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "codegen/exchange.h"
 #include "codegen/tile.h"
 #include "ir/ref/ref.h"
 #include "unit/codegen/kir_test.h"
@@ -259,6 +261,60 @@ static void test_cases(void** state) {
   assert_in_range(products, 20, FUSION_COUNT);
 }
 
+// --- Maps that are read along one axis and written along another ---
+
+#define TURN(name, from, to, dims)                                           \
+  {name, "a: tensor<" from ">, b: tensor<" to ">",                           \
+   "      %t = stablehlo.transpose %a, dims = " dims " : (tensor<" from      \
+   ">) -> tensor<" to ">\n      %y = stablehlo.add %t, %b : tensor<" to ">", \
+   "%y : tensor<" to ">", 0}
+
+static const case_t turned[] = {
+    TURN("f32", "33x70xf32", "70x33xf32", "[1, 0]"),
+    TURN("f32_whole", "64x32xf32", "32x64xf32", "[1, 0]"),
+    TURN("f64", "40x9xf64", "9x40xf64", "[1, 0]"),
+    TURN("bf16", "34x70xbf16", "70x34xbf16", "[1, 0]"),
+    TURN("bf16_odd", "35x70xbf16", "70x35xbf16", "[1, 0]"),
+    TURN("i8", "36x132xi8", "132x36xi8", "[1, 0]"),
+    TURN("batches", "3x20x34xf32", "3x34x20xf32", "[0, 2, 1]"),
+    TURN("outward", "4x5x36xi16", "36x4x5xi16", "[2, 0, 1]"),
+};
+
+static bool run_exchange(const case_t* c) {
+  run_t r;
+  pestle_nest_t nest;
+  pestle_exchange_t x;
+  bool done = false;
+  open_run(c, &r);
+  if (r.l.group_count == 1) {
+    int32_t fold = prepare(&r, &nest);
+    uint32_t last = (uint32_t)nest.stages.size - 1;
+    done = fold < 0 && pestle_exchange_match(&nest, &x);
+    if (done) {
+      assert_ok(pestle_schedule_exchange(&nest, last, (uint32_t)x.read->i));
+      run_nest(&r, &nest, "exchange");
+    }
+    pestle_nest_deinit(&nest);
+  }
+  close_run(&r);
+  return done;
+}
+
+static void test_exchange(void** state) {
+  int others = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof turned / sizeof *turned; ++i) {
+    // The last one's results are 5 in a row: too few.
+    bool taken = run_exchange(&turned[i]);
+    assert_int_equal(taken, i + 1 < sizeof turned / sizeof *turned);
+  }
+  for (size_t i = 0; i < FUSION_COUNT; ++i) {
+    if (elements_of(&cases[i]) > MOST_ELEMENTS) continue;
+    others += run_exchange(&cases[i]);
+  }
+  assert_in_range(others, 1, FUSION_COUNT);
+}
+
 // --- What is refused ---
 
 static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
@@ -359,7 +415,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_units),  cmocka_unit_test(test_narrow_by_lanes),
       cmocka_unit_test(test_cases),  cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_choice), cmocka_unit_test(test_exchange),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
