@@ -84,8 +84,12 @@ PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
 // --- emit_tile.c ---
 // The same by groups that keep boxes in shared memory. Axes that it adds to the
 // nest, this many, have places in the tables.
-enum { PESTLE_EMIT_OWN_AXES = 6 };
+enum { PESTLE_EMIT_OWN_AXES = 10 };
 PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
+
+// --- emit_attend.c ---
+// Attention in one pass.
+PESTLE_NODISCARD pestle_status_t pestle_emit_attend(pestle_emit_t* e);
 
 // --- emit_exchange.c ---
 // A map whose tiles pass through shared memory.

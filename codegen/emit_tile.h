@@ -67,6 +67,18 @@ void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot);
 
 // --- emit_tile_sums.c ---
 void pestle_tile_start_sums(tile_t* t);
+// A loop that is unrolled: |count| steps.
+pestle_kir_id_t pestle_tile_unroll(tile_t* t, const char* name, int64_t count);
+// Where in |box| lane |in| of a subgroup points for its fragments, whose rows or
+// columns begin at |first|.
+pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
+                                        pestle_kir_id_t in, bool is_a,
+                                        pestle_kir_id_t first);
+// |count| fragments of 16 rows or columns, of step |u| of 16 taps, to buffer
+// |to|; |from| is the lane's place in the slot.
+void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
+                                int64_t count, pestle_kir_id_t from,
+                                pestle_kir_id_t u);
 // Sums += the boxes of |slot|.
 void pestle_tile_multiply(tile_t* t, pestle_kir_id_t slot);
 

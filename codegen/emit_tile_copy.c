@@ -41,6 +41,7 @@ static run_t open_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t i) {
   pestle_kir_id_t number = pestle_kir_madi(t->k, i, t->lanes, t->lane);
   if (box->runs % t->lanes) {
     pestle_kir_if(t->k, pestle_tile_op(t, PESTLE_OP_LT, number, box->runs));
+    number = pestle_tile_min(t, number, box->runs - 1);
   }
   return (run_t){pestle_tile_op(t, PESTLE_OP_REMAINDER, number, per),
                  pestle_tile_op(t, PESTLE_OP_DIVIDE, number, per)};

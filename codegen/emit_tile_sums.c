@@ -9,8 +9,7 @@ static uint32_t add_private(tile_t* t, const char* name, pestle_dtype_t dtype,
                                (unsigned)lanes, count, 0);
 }
 
-static pestle_kir_id_t open_unrolled(tile_t* t, const char* name,
-                                     int64_t count) {
+pestle_kir_id_t pestle_tile_unroll(tile_t* t, const char* name, int64_t count) {
   pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
   pestle_kir_id_t end = pestle_kir_index(t->k, count);
   return pestle_kir_for(t->k, name, zero, end, 1, PESTLE_KIR_UNROLL);
@@ -18,7 +17,7 @@ static pestle_kir_id_t open_unrolled(tile_t* t, const char* name,
 
 static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
   pestle_kir_alloc(t->k, t->sums);
-  pestle_kir_id_t i = open_unrolled(t, "i", count);
+  pestle_kir_id_t i = pestle_tile_unroll(t, "i", count);
   pestle_kir_store(t->k, t->sums, i,
                    pestle_kir_const(t->k, t->p.sums, lanes, 0, 0),
                    PESTLE_KIR_NONE, 0);
@@ -30,9 +29,9 @@ static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
 // Where lane |in| of a subgroup points for LDMATRIX: rows of 8 elements, along
 // taps (|by_rows|) or across them. Of a, matrices are two of rows, then of taps;
 // of b two of taps, then of columns.
-static pestle_kir_id_t fragment_at(tile_t* t, const tile_box_t* box,
-                                   pestle_kir_id_t in, bool is_a,
-                                   pestle_kir_id_t first) {
+pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
+                                        pestle_kir_id_t in, bool is_a,
+                                        pestle_kir_id_t first) {
   pestle_kir_id_t low = pestle_tile_op(t, PESTLE_OP_REMAINDER, in, 8);
   pestle_kir_id_t half = pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 8);
   pestle_kir_id_t second = pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 16);
@@ -59,8 +58,8 @@ static void start_units(tile_t* t) {
       pestle_tile_op(t, PESTLE_OP_REMAINDER, subgroup, across);
   t->row = pestle_kir_madi(k, down, t->t->r, zero);
   t->column = pestle_kir_madi(k, right, t->t->c, zero);
-  t->from_a = fragment_at(t, &t->a, in, true, t->row);
-  t->from_b = fragment_at(t, &t->b, in, false, t->column);
+  t->from_a = pestle_tile_fragment_at(t, &t->a, in, true, t->row);
+  t->from_b = pestle_tile_fragment_at(t, &t->b, in, false, t->column);
   // What a lane has of its subgroup's sums begins here.
   t->row =
       pestle_kir_madi(k, pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 4), 1, t->row);
@@ -75,14 +74,14 @@ static void start_units(tile_t* t) {
 }
 
 // Fragments of step |u| of the slot, of |count| times 16 rows or columns.
-static void load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
-                           int64_t count, pestle_kir_id_t from,
-                           pestle_kir_id_t u) {
+void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
+                                int64_t count, pestle_kir_id_t from,
+                                pestle_kir_id_t u) {
   pestle_kir_builder_t* k = t->k;
   int64_t row = box->by_rows ? box->pitch : 1;
   int64_t tap = box->by_rows ? 1 : box->pitch;
   pestle_kir_alloc(k, to);
-  pestle_kir_id_t i = open_unrolled(t, "i", count);
+  pestle_kir_id_t i = pestle_tile_unroll(t, "i", count);
   pestle_kir_id_t at = pestle_kir_madi(k, u, 16 * tap, from);
   at = pestle_kir_madi(k, i, 16 * row, at);
   unsigned words = k->failed ? 1 : k->buffer.data[to].lanes;
@@ -126,11 +125,11 @@ static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
   int64_t rows = t->t->r / 16, columns = t->t->c == 8 ? 1 : t->t->c / 16;
   pestle_kir_id_t a = pestle_kir_madi(t->k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t b = pestle_kir_madi(t->k, slot, t->b.slot, t->from_b);
-  pestle_kir_id_t u = open_unrolled(t, "u", t->t->k / 16);
-  load_fragments(t, &t->a, t->fragment_a, rows, a, u);
-  load_fragments(t, &t->b, t->fragment_b, columns, b, u);
-  pestle_kir_id_t i = open_unrolled(t, "i", rows);
-  pestle_kir_id_t j = open_unrolled(t, "j", columns);
+  pestle_kir_id_t u = pestle_tile_unroll(t, "u", t->t->k / 16);
+  pestle_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
+  pestle_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
+  pestle_kir_id_t i = pestle_tile_unroll(t, "i", rows);
+  pestle_kir_id_t j = pestle_tile_unroll(t, "j", columns);
   multiply_fragments(t, i, j);
   pestle_kir_end(t->k);
   pestle_kir_end(t->k);
@@ -184,7 +183,7 @@ static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
   pestle_kir_id_t b[MOST];
   int64_t chunks = t->t->r / t->row_vector, vectors = t->t->c / t->vector;
   int64_t down = t->t->m / chunks, across = t->t->n / vectors;
-  pestle_kir_id_t u = open_unrolled(t, "u", t->t->k);
+  pestle_kir_id_t u = pestle_tile_unroll(t, "u", t->t->k);
   pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t from_b = pestle_kir_madi(k, slot, t->b.slot, t->from_b);
   from_a = pestle_kir_madi(k, u, t->a.pitch, from_a);

@@ -225,6 +225,7 @@ typedef struct pestle_nest_t {
   int32_t
       tiled;  // a stage that groups make in tiles of shared memory; -1: none
   pestle_nest_tile_t tile;
+  int32_t attended;      // the output of attention that is one pass; -1
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks

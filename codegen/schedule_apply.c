@@ -2,6 +2,7 @@
 // From rows to the functions that they stand for, and back.
 #include <string.h>
 
+#include "codegen/attend.h"
 #include "codegen/exchange.h"
 #include "codegen/schedule_internal.h"
 #include "codegen/tensorise.h"
@@ -197,6 +198,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_STREAM:
     case PESTLE_PRIM_TENSORISE:
     case PESTLE_PRIM_TILE:
+    case PESTLE_PRIM_ATTEND:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -262,6 +264,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_TENSORISE:
       return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
+    case PESTLE_PRIM_ATTEND:
+      return pestle_schedule_attend(nest, stage, row->ints[0]);
     case PESTLE_PRIM_TILE:
       return apply_tile(nest, stage, row);
     case PESTLE_PRIM_PARTIAL:

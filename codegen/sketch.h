@@ -216,6 +216,11 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_staged(pestle_sketch_t* k,
                                                       uint32_t fold,
                                                       bool* out_done);
+// What was kept for rows that lanes share is made where it is read.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k);
+// Attention in one pass by matrix units, where it is that and there are such.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_attend(pestle_sketch_t* k,
+                                                      bool* out_done);
 // Whether lanes keep a row of so many elements in memory that they share.
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length);
 static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {

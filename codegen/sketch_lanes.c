@@ -210,7 +210,7 @@ bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length) {
 }
 
 // What rows would have kept is made where it is read.
-static pestle_status_t inline_kept(pestle_sketch_t* k) {
+pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
   size_t n = k->nest->stages.size;
   bool any = false;
   bool* inlined = pestle_arena_alloc_zero(k->nest->arena, n, 1);
@@ -226,7 +226,7 @@ static pestle_status_t inline_kept(pestle_sketch_t* k) {
 
 // Every result, or row of results, is one thread's.
 static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
-  PESTLE_TRY(inline_kept(k));
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
   uint32_t rows;
   PESTLE_TRY(rows_first(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
@@ -590,6 +590,8 @@ pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
   if (!folds) return map_lanes(k);
   bool done;
   PESTLE_TRY(tensorise(k, &done));
+  if (done) return NULL;
+  PESTLE_TRY(pestle_sketch_attend(k, &done));
   if (done) return NULL;
   bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/bits.h"
+#include "codegen/attend.h"
 #include "codegen/sketch.h"
 #include "codegen/tile.h"
 
@@ -150,6 +151,39 @@ static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
     found = true;
   }
   return found;
+}
+
+pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
+  enum { LEAST = 16, MOST_KEYS = 64 };
+  pestle_attend_t a;
+  *out_done = false;
+  if (k->nest->frugal || !k->reassociate || !k->caps->intrinsic_count ||
+      k->caps->max_group_lanes < PESTLE_ATTEND_LANES ||
+      !pestle_attend_resembles(k->nest)) {
+    return NULL;
+  }
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
+  if (!pestle_attend_match(k->nest, &a) || !has_unit(k, a.q.dtype) ||
+      a.rows.all < LEAST || a.keys.all < LEAST) {
+    return pestle_nest_status(k->nest);
+  }
+  int64_t keys = MOST_KEYS;
+  while (keys > 16 &&
+         (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes ||
+          keys / 2 >= a.keys.all)) {
+    keys /= 2;
+  }
+  if (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes) {
+    return NULL;
+  }
+  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  pestle_sketch_note(k,
+                     "attend: one pass over the keys, %" PRId64
+                     " at once; matrix units make scores and results, which "
+                     "stay in registers",
+                     keys);
+  *out_done = true;
+  return pestle_schedule_attend(k->nest, a.output, keys);
 }
 
 pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,

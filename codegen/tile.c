@@ -180,7 +180,10 @@ static void find_copy(pestle_nest_t* nest, pestle_tile_side_t* side,
   for (uint32_t i = 0; i < at->count; ++i) {
     const pestle_term_t* t = &at->terms[i];
     bool own = t->atom->kind == PESTLE_ATOM_AXIS && t->atom->axis == axis;
-    aligned = aligned && t->atom->kind == PESTLE_ATOM_AXIS &&
+    // Nothing that a run would have to look at is divided or looked up.
+    bool nested = false;
+    if (t->atom->lin) (void)pestle_lin_coef(at, axis, &nested);
+    aligned = aligned && !nested && !t->atom->value &&
               (own || t->coef % side->run == 0);
   }
   look_t l;
@@ -209,16 +212,36 @@ static void find_runs(pestle_nest_t* nest, const pestle_tile_axes_t* rows,
 
 // --- Is it one? ---
 
+bool pestle_tile_is_narrow(const pestle_expr_t* x) {
+  return x->kind == PESTLE_EXPR_CAST && x->dtype == PESTLE_F32 &&
+         (x->args[0]->dtype == PESTLE_BF16 || x->args[0]->dtype == PESTLE_F16);
+}
+
 static bool take_side(const pestle_expr_t* x, bool units,
                       pestle_tile_side_t* side) {
   if (units) {
-    if (x->kind != PESTLE_EXPR_CAST || x->dtype != PESTLE_F32) return false;
+    if (!pestle_tile_is_narrow(x)) return false;
     x = x->args[0];
-    if (x->dtype != PESTLE_BF16 && x->dtype != PESTLE_F16) return false;
   }
   side->value = x;
   side->dtype = (pestle_dtype_t)x->dtype;
   return true;
+}
+
+bool pestle_tile_depends(pestle_nest_t* nest, const pestle_expr_t* x,
+                         uint32_t axis) {
+  look_t l;
+  return !look(nest, x, &l) || l.axis[axis];
+}
+
+bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
+                      const pestle_tile_axes_t* rows,
+                      const pestle_tile_axes_t* taps, pestle_tile_side_t* out) {
+  look_t l;
+  *out = (pestle_tile_side_t){.run = 1};
+  if (!take_side(x, true, out) || !look(nest, x, &l) || !l.inputs) return false;
+  find_runs(nest, rows, taps, out);
+  return !nest->failed;
 }
 
 static bool sums_products(const pestle_nest_stage_t* s) {

@@ -43,6 +43,17 @@ typedef struct pestle_tile_product_t {
 bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, bool units,
                        pestle_tile_product_t* out_product);
 
+// Whether |axis| stands somewhere in |x|.
+bool pestle_tile_depends(pestle_nest_t* nest, const pestle_expr_t* x,
+                         uint32_t axis);
+// Whether |x| is a cast of bf16 or f16 to f32.
+bool pestle_tile_is_narrow(const pestle_expr_t* x);
+// |x| as the operand of matrix units that has these rows and taps: a cast of
+// bf16 or f16 that reads arguments alone. False: it is none.
+bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
+                      const pestle_tile_axes_t* rows,
+                      const pestle_tile_axes_t* taps, pestle_tile_side_t* out);
+
 // tile S m n k r c slots [units]: a group makes m x n sums, k taps a step, a
 // lane r x c of them; by matrix units a subgroup does. More than two slots in
 // shared memory are filled by copies past the registers. INVALID_ARGUMENT: no

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of plugins/cuda on the fake driver of this folder: each module of
-modules/ gets the schedule that its first lines name, and computes what llvm
-does.
+"""Products, attention and transposes of plugins/cuda on the fake driver of this
+folder: each module of modules/ gets the schedule that its first lines name, and
+computes what llvm does, there and where else they say.
 
 usage: products_test.py FAKE_DRIVER_FOLDER FAKE_NVRTC_FOLDER
 """
@@ -32,9 +32,10 @@ def check(path):
     done = pestle("dump", str(path), "--stage", "schedule", "--device", "cuda")
     if not re.search(wanted, done.stdout, re.M):
         return f"no '{wanted}' in\n{done.stdout}{done.stderr}"
-    done = pestle("diff", str(path), "llvm", "cuda", "--quick")
-    if done.returncode or "fallback" in done.stderr:
-        return done.stdout + done.stderr
+    for way in ["cuda"] + re.findall(r"^// also: (.*)$", text, re.M):
+        done = pestle("diff", str(path), "llvm", way, "--quick")
+        if done.returncode or "fallback" in done.stderr:
+            return done.stdout + done.stderr
     return None
 
 
@@ -47,7 +48,7 @@ def main():
         if why:
             print(f"{path.name}: {why}")
     print(f"{len(paths)} modules, {failures} failures")
-    sys.exit(1 if failures or len(paths) < 7 else 0)
+    sys.exit(1 if failures or len(paths) < 12 else 0)
 
 
 if __name__ == "__main__":

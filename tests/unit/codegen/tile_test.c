@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "codegen/attend.h"
 #include "codegen/exchange.h"
 #include "codegen/tile.h"
 #include "ir/ref/ref.h"
@@ -315,6 +316,116 @@ static void test_exchange(void** state) {
   assert_in_range(others, 1, FUSION_COUNT);
 }
 
+// --- Attention in one pass ---
+
+#define ATTENTION(name, T, S, N, E, D)                                        \
+  {name,                                                                      \
+   "q: tensor<2x" S "x" E "x" T ">, k: tensor<2x" N "x" E "x" T               \
+   ">, v: tensor<2x" N "x" D "x" T ">",                                       \
+   "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], "     \
+   "contracting_dims = [2] x [2] : (tensor<2x" S "x" E "x" T ">, tensor<2x" N \
+   "x" E "x" T ">) -> tensor<2x" S "x" N                                      \
+   "xf32>\n"                                                                  \
+   "      %c = stablehlo.constant dense<0.25> : tensor<2x" S "x" N            \
+   "xf32>\n"                                                                  \
+   "      %x = stablehlo.multiply %s, %c : tensor<2x" S "x" N                 \
+   "xf32>\n"                                                                  \
+   "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"          \
+   "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "      \
+   "across dimensions = [2] : (tensor<2x" S "x" N                             \
+   "xf32>, tensor<f32>) -> tensor<2x" S                                       \
+   "xf32>\n"                                                                  \
+   "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x" S  \
+   "xf32>) -> tensor<2x" S "x" N                                              \
+   "xf32>\n"                                                                  \
+   "      %d = stablehlo.subtract %x, %mb : tensor<2x" S "x" N                \
+   "xf32>\n"                                                                  \
+   "      %e = stablehlo.exponential %d : tensor<2x" S "x" N                  \
+   "xf32>\n"                                                                  \
+   "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"                 \
+   "      %l = stablehlo.reduce(%e init: %z) applies stablehlo.add across "   \
+   "dimensions = [2] : (tensor<2x" S "x" N                                    \
+   "xf32>, tensor<f32>) -> tensor<2x" S                                       \
+   "xf32>\n"                                                                  \
+   "      %w = stablehlo.convert %v : (tensor<2x" N "x" D "x" T               \
+   ">) -> tensor<2x" N "x" D                                                  \
+   "xf32>\n"                                                                  \
+   "      %o = stablehlo.dot_general %e, %w, batching_dims = [0] x [0], "     \
+   "contracting_dims = [2] x [1] : (tensor<2x" S "x" N "xf32>, tensor<2x" N   \
+   "x" D "xf32>) -> tensor<2x" S "x" D                                        \
+   "xf32>\n"                                                                  \
+   "      %lb = stablehlo.broadcast_in_dim %l, dims = [0, 1] : (tensor<2x" S  \
+   "xf32>) -> tensor<2x" S "x" D                                              \
+   "xf32>\n"                                                                  \
+   "      %y = stablehlo.divide %o, %lb : tensor<2x" S "x" D "xf32>",         \
+   "%y : tensor<2x" S "x" D "xf32>", 1e-5}
+
+// Weights have 16 bits or more, each within 2^-17: 8e-6 of a weighted mean.
+static const case_t attentions[] = {
+    ATTENTION("attention", "bf16", "64", "64", "32", "32"),
+    ATTENTION("attention_f16", "f16", "70", "90", "40", "24"),
+    ATTENTION("attention_odd", "bf16", "17", "83", "17", "19"),
+    ATTENTION("attention_few_keys", "f16", "20", "5", "16", "48"),
+};
+
+static void run_attend(const case_t* c, int64_t keys, bool async) {
+  run_t r;
+  pestle_nest_t nest;
+  pestle_attend_t a;
+  bool inlined[64] = {false};
+  open_run(c, &r);
+  assert_int_equal(r.l.group_count, 1);
+  lowering_nest(&r.l, 0, 0, &nest);
+  assert_true(pestle_attend_resembles(&nest));
+  for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
+    inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
+  assert_ok(pestle_schedule_inline(&nest, inlined));
+  assert_true(pestle_attend_match(&nest, &a));
+  assert_error(pestle_schedule_attend(&nest, a.scores, keys), INVALID_ARGUMENT,
+               "the output of attention");
+  assert_error(pestle_schedule_attend(&nest, a.output, 48), INVALID_ARGUMENT,
+               "16, 32 or 64 keys");
+  assert_ok(pestle_schedule_attend(&nest, a.output, keys));
+  nest.async_copies = async;
+  run_nest(&r, &nest, "attend");
+  pestle_nest_deinit(&nest);
+  close_run(&r);
+}
+
+static void test_attend(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof attentions / sizeof *attentions; ++i) {
+    run_attend(&attentions[i], 16 << i % 3, i % 2);
+    run_attend(&attentions[i], 64, !(i % 2));
+  }
+}
+
+// What looks like it and is not: the maximum of other scores than those that
+// are weighted.
+static void test_attend_not(void** state) {
+  (void)state;
+  run_t r;
+  pestle_nest_t nest;
+  pestle_attend_t a;
+  char body[4096];
+  case_t c = attentions[0];
+  const char* at = strstr(c.body, "%d = stablehlo.subtract %x");
+  assert_non_null(at);
+  snprintf(body, sizeof body, "%.*s%%d = stablehlo.subtract %%s%s",
+           (int)(at - c.body), c.body,
+           at + strlen("%d = stablehlo.subtract %x"));
+  c.body = body;
+  open_run(&c, &r);
+  bool inlined[64] = {false};
+  lowering_nest(&r.l, 0, 0, &nest);
+  for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
+    inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
+  assert_ok(pestle_schedule_inline(&nest, inlined));
+  assert_false(pestle_attend_match(&nest, &a));
+  pestle_nest_deinit(&nest);
+  close_run(&r);
+}
+
 // --- What is refused ---
 
 static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
@@ -416,6 +527,7 @@ int main(void) {
       cmocka_unit_test(test_units),  cmocka_unit_test(test_narrow_by_lanes),
       cmocka_unit_test(test_cases),  cmocka_unit_test(test_refused),
       cmocka_unit_test(test_choice), cmocka_unit_test(test_exchange),
+      cmocka_unit_test(test_attend), cmocka_unit_test(test_attend_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
