@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""qr, eigh and svd against what they are defined by and against numpy: values
-within roundings of the matrix's size, vectors by what they reconstruct, stand
-upright on and by their sign."""
+"""Linear algebra against what it is defined by and against numpy: values within
+roundings of the matrix's size, vectors by what they reconstruct, stand upright
+on and by their sign. By kernels, and by LAPACK where libpestle-lapack has one."""
 import os
 import pathlib
 import subprocess
@@ -13,7 +13,9 @@ import numpy as np
 
 build = os.environ["PESTLE_BUILD_DIR"]
 devices = os.environ.get("PESTLE_LINALG_DEVICES", "llvm,ref").split(",")
-NAMES = {"float32": "f32", "float64": "f64"}
+backends = os.environ.get("PESTLE_BACKEND_PATH", f"{build}/backends")
+plain = tempfile.TemporaryDirectory()  # all backends but lapack
+NAMES = {"float32": "f32", "float64": "f64", "int32": "i32"}
 failures = []
 ran = 0
 
@@ -23,11 +25,31 @@ def tensor(a):
     return f"tensor<{dims}{NAMES[str(a.dtype)]}>"
 
 
+for folder in backends.split(":"):
+    for file in pathlib.Path(folder).glob("libpestle-*"):
+        if "lapack" not in file.name:
+            (pathlib.Path(plain.name) / file.name).symlink_to(file)
+
+
+def command(arguments, lapack):
+    """Runs the command with or without the library."""
+    environment = dict(os.environ)
+    environment["PESTLE_BACKEND_PATH"] = backends if lapack else plain.name
+    return subprocess.run([f"{build}/pestle"] + arguments,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, env=environment)
+
+
 def results(op, a, flag):
     """Empty arrays of the shapes of the results."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     k = min(m, n)
     full = flag and op != "eigh"
+    if op in ("cholesky", "inverse", "triangular_solve", "solve"):
+        return [np.empty(a.shape, a.dtype)]
+    if op == "lu":
+        return [np.empty(a.shape, a.dtype), np.empty(batch + (k,), np.int32),
+                np.empty(batch + (m,), np.int32)]
     shapes = {
         "qr": [(m, m if full else k), (m if full else k, n)],
         "eigh": [(n,), (n, n)],
@@ -36,26 +58,44 @@ def results(op, a, flag):
     return [np.empty(batch + s, a.dtype) for s in shapes]
 
 
-def run(op, a, flag, device):
-    types = [tensor(y) for y in results(op, a, flag)]
-    key = "lower" if op == "eigh" else "full"
+def attributes(op, flag):
     word = "true" if flag else "false"
+    if op == "triangular_solve":
+        turned_ = "TRANSPOSE" if flag else "NO_TRANSPOSE"
+        return (f" <{{left_side = {word}, lower = true, unit_diagonal = false,"
+                f" transpose_a = #stablehlo<transpose {turned_}>}}>")
+    if op in ("lu", "solve", "inverse"):
+        return ""
+    key = "lower" if op in ("eigh", "cholesky") else "full"
+    return f" <{{{key} = {word}}}>"
+
+
+def run(op, a, flag, device, lapack):
+    types = [tensor(y) for y in results(op, a, flag)]
+    two = op in ("solve", "triangular_solve")  # b is a itself, upside down
+    name = ("stablehlo." if op in ("cholesky", "triangular_solve")
+            else "pestle.") + op
+    b = np.ascontiguousarray(a[..., ::-1, :])
+    operands = "%x, %b" if two else "%x"
+    given = f"{tensor(a)}, {tensor(a)}" if two else tensor(a)
+    arguments = (f"%x: {tensor(a)}, %b: {tensor(a)}" if two
+                 else f"%x: {tensor(a)}")
     names = ", ".join(f"%y#{i}" for i in range(len(types)))
     joined = ", ".join(types)
-    text = (f"func.func public @main(%x: {tensor(a)}) -> ({joined}) {{\n"
-            f'  %y:{len(types)} = "pestle.{op}"(%x) <{{{key} = {word}}}> : '
-            f"({tensor(a)}) -> ({joined})\n"
+    text = (f"func.func public @main({arguments}) -> ({joined}) {{\n"
+            f'  %y:{len(types)} = "{name}"({operands}){attributes(op, flag)} '
+            f": ({given}) -> ({joined})\n"
             f"  return {names} : {joined}\n}}\n")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
         (path / "m.mlir").write_text(text, encoding="utf-8")
         np.save(path / "x.npy", a)
-        done = subprocess.run(
-            [f"{build}/pestle", "run", f"{path}/m.mlir", "--device", device,
-             "--input", f"x={path}/x.npy", "--outputs", f"{path}/out",
-             "--no-cache"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False)
+        np.save(path / "b.npy", b)
+        more = ["--input", f"b={path}/b.npy"] if two else []
+        done = command(
+            ["run", f"{path}/m.mlir", "--device", device, "--input",
+             f"x={path}/x.npy", "--outputs", f"{path}/out", "--no-cache"] +
+            more, lapack)
         if done.returncode:
             return done.stdout
         return [np.load(path / "out" / f"output_{i}.npy")
@@ -85,6 +125,47 @@ def signed(columns):
 
 def upright(q):
     return off(turned(q) @ q, np.eye(q.shape[-1]))
+
+
+def judge_product(op, a, flag, out):
+    """The ops whose result is judged by a product; the matrix is sound, or
+    singular: then the result is not finite."""
+    x = a.astype(np.float64)
+    y = out[0].astype(np.float64)
+    n = x.shape[-1]
+    eps = np.finfo(a.dtype).eps
+    b = x[..., ::-1, :]
+    if op == "lu":
+        m, k = x.shape[-2], min(x.shape[-2:])
+        lower = np.tril(y, -1)[..., :, :k] + np.eye(m, k)
+        want = np.take_along_axis(x, out[2][..., :, None].astype(np.int64),
+                                  axis=-2)
+        error = off(lower @ np.triu(y)[..., :k, :], want)
+        order = np.broadcast_to(np.arange(m), out[2].shape).copy()
+        for index in np.ndindex(*out[2].shape[:-1]):
+            for step, other in enumerate(out[1][index]):
+                order[index][[step, other]] = order[index][[other, step]]
+        if not np.array_equal(order, out[2]):
+            return ["the order is not what the pivots make"]
+        if (np.abs(lower) > 1 + 8 * eps).any():
+            return ["a pivot is not the largest"]
+        size = np.abs(want).max(initial=0)
+        bound = 8 * n * eps * size
+    elif op == "cholesky":
+        error = off(y @ turned(y) if flag else turned(y) @ y, x)
+        bound = 8 * n * eps * np.abs(x).max(initial=0)
+        if off(np.triu(y, 1) if flag else np.tril(y, -1), 0):
+            return ["the other half is not zero"]
+    elif op == "triangular_solve":
+        half = np.tril(x)
+        error = off(turned(half) @ y if flag else y @ half, b)
+        bound = 8 * n * eps * (1 + np.abs(y).max(initial=0)) * np.abs(
+            x).max(initial=0)
+    else:
+        error = off(x @ y, b if op == "solve" else np.eye(n))
+        bound = 16 * n * eps * (1 + np.abs(y).max(initial=0)) * max(
+            1, np.abs(x).max(initial=0))
+    return [] if error <= bound else [f"off by {error:.3g}, not {bound:.3g}"]
 
 
 def judge(op, a, flag, out):
@@ -186,17 +267,38 @@ def oblong():
                                     10.0 ** -np.arange(0, 10, 2))
 
 
-def one(op, name, a, flag, device):
+def one(op, name, a, flag, device, lapack):
     global ran
-    out = run(op, a, flag, device)
-    what = f"{op} {'full/lower ' if flag else ''}{name} {a.dtype} on {device}"
-    wrong = [out] if isinstance(out, str) else judge(op, a, flag, out)
+    out = run(op, a, flag, device, lapack)
+    what = (f"{op} {'full/lower/left ' if flag else ''}{name} {a.dtype} on "
+            f"{device}{' by LAPACK' if lapack else ''}")
+    if isinstance(out, str):
+        wrong = [out]
+    elif name == "singular":
+        wrong = [] if not np.isfinite(out[0]).all() else ["it is finite"]
+    elif op in ("qr", "eigh", "svd"):
+        wrong = judge(op, a, flag, out)
+    else:
+        wrong = judge_product(op, a, flag, out)
     failures.extend(f"{what}: {w}" for w in wrong)
     ran += 1
 
 
+def sound():
+    """Matrices with a large diagonal, symmetric, and one that is singular."""
+    rng = np.random.default_rng(8)
+    for name, shape in [("4", (4, 4)), ("20", (20, 20)), ("batched",
+                                                          (3, 5, 5)),
+                        ("1", (1, 1)), ("0 x 0", (0, 0))]:
+        x = rng.standard_normal(shape)
+        yield name, x + turned(x) + 4 * shape[-1] * np.eye(shape[-1])
+    yield "singular", np.zeros((3, 3))
+
+
 only = sys.argv[1:]
-for at in devices:
+
+
+def factors(device, lapack):
     for index, (title, matrix) in enumerate(list(matrices()) + list(oblong())):
         square = matrix.shape[-1] == matrix.shape[-2]
         for operation in ["qr", "eigh", "svd"]:
@@ -210,7 +312,40 @@ for at in devices:
             if "numbers" not in title:
                 kinds = [kinds[index % 2]]
             for kind in kinds:
-                one(operation, title, matrix.astype(kind), index % 3 == 1, at)
+                one(operation, title, matrix.astype(kind), index % 3 == 1,
+                    device, lapack)
+
+
+def products(device, lapack):
+    for index, (title, matrix) in enumerate(sound()):
+        for number, operation in enumerate(
+            ["lu", "cholesky", "triangular_solve", "solve", "inverse"]):
+            if only and operation not in only:
+                continue
+            # lu and cholesky of zeros are zeros and NaN: not infinite.
+            if title == "singular" and operation == "lu":
+                continue
+            kind = [np.float32, np.float64][(index + number) % 2]
+            for flag in [False, True][:1 + (operation in ("cholesky",
+                                                         "triangular_solve"))]:
+                one(operation, title, matrix.astype(kind), flag, device,
+                    lapack)
+    rng = np.random.default_rng(9)
+    for shape in [(7, 4), (3, 6), (2, 5, 3)]:
+        if not only or "lu" in only:
+            one("lu", "oblong", rng.standard_normal(shape), False, device,
+                lapack)
+
+
+for at in devices:
+    factors(at, False)
+    products(at, False)
+listed = command(["plugins", "--why"], True).stdout
+if "libpestle-lapack" in listed and "used" in listed.split("lapack ", 1)[-1]:
+    factors(devices[0], True)
+    products(devices[0], True)
+else:
+    print("LAPACK is left out: libpestle-lapack finds no liblapack.so.3")
 print("\n".join(failures))
 print(f"{ran} cases, {len(failures)} failures")
 sys.exit(1 if failures or not ran else 0)

@@ -246,6 +246,31 @@ static void deinit(void* self) {
 }
 #endif
 
+#ifdef FAKE_LIBRARY
+#ifndef FAKE_LIBRARY_SIZE
+#define FAKE_LIBRARY_SIZE sizeof(pestle_library_api_t)
+#endif
+static bool takes_none(void* self, const pestle_library_op_t* op) {
+  (void)self, (void)op;
+  return false;
+}
+static pestle_status_t run_none(void* self, int32_t device,
+                                pestle_device_stream_t* stream,
+                                const pestle_library_op_t* op) {
+  (void)self, (void)device, (void)stream, (void)op;
+  return NULL;
+}
+static const pestle_library_api_t library = {
+    .struct_size = FAKE_LIBRARY_SIZE,
+#ifndef FAKE_NO_TAKES
+    .takes = takes_none,
+#endif
+#ifndef FAKE_NO_RUN
+    .run = run_none,
+#endif
+};
+#endif
+
 #ifndef FAKE_NO_INIT
 PESTLE_EXPORT const pestle_backend_t* pestle_backend_init(
     const pestle_host_t* host, pestle_status_t* out_status);
@@ -337,7 +362,14 @@ const pestle_backend_t* pestle_backend_init(const pestle_host_t* host,
 #ifdef FAKE_DEINIT
       .deinit = deinit,
 #endif
+#ifdef FAKE_LIBRARY
+      .library = &library,
+#endif
   };
+#ifdef FAKE_LIBRARY
+  // What a case leaves out of the table is not used.
+  (void)takes_none, (void)run_none;
+#endif
   // The table is one for all hosts; only its properties look at |self|.
   backend.self = (void*)(uintptr_t)host;
   return &backend;

@@ -48,6 +48,11 @@ static void test_refusals(void** state) {
       {"silent", "it gave no reason"},
       {"table", "length of pestle_backend_t differs"},
       {"halves", "with neither half"},
+      {"notakes", "library.takes is NULL"},
+      {"norun", "library.run is NULL"},
+      {"shortlib",
+       "length of pestle_library_api_t differs: expected 24, found "
+       "16"},
       {"other", "a table named 'another'"},
       {"noscore", "not usable here: its score is 0"},
       {"unresolved", "pestle_no_such_function"},
@@ -78,9 +83,9 @@ static void test_accepted(void** state) {
   (void)state;
   pestle_context_t* context = open_context(FAKE_FOLDER);
   assert_ok(pestle_context_load_backends(context));
-  static const char* const good[] = {"good",    "short", "oldkir",
-                                     "pick-v2", "gpux",  "longer"};
-  for (size_t i = 0; i < 6; ++i) {
+  static const char* const good[] = {"good",    "onlylib", "short", "oldkir",
+                                     "pick-v2", "gpux",    "longer"};
+  for (size_t i = 0; i < sizeof(good) / sizeof(*good); ++i) {
     assert_string_equal(row_of(context, good[i]).reason, "");
   }
   pestle_device_t* device;

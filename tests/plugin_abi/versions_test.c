@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: one compiled with the headers of
-// minor version 0, whose tables end where they ended then, and one that is
-// newer, with tables that are longer than this host knows. And two variants of
+// Plugins of other minor versions in this host: two compiled with the headers of
+// minor versions 0 and 1, whose tables end where they ended then, and one that
+// is newer, with tables that are longer than this host knows. And two variants of
 // one backend side by side.
 #include <math.h>
 
@@ -61,9 +61,21 @@ static void run_on(pestle_context_t* context, const char* name) {
   pestle_module_release(module);
 }
 
+// Its tables have no slot for a library.
+static void test_minor1_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "1");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_true(backend->struct_size < sizeof(pestle_backend_t));
+  assert_false(PESTLE_HAS(backend, library));
+  run_on(context, "example");
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
-  pestle_context_t* context = open_context(OLD_FOLDER);
+  pestle_context_t* context = open_context(OLD_FOLDER "0");
   const pestle_backend_t* backend = pestle_context_backend(context, "example");
   assert_non_null(backend);
   assert_true(backend->device->struct_size < sizeof(pestle_device_api_t));
@@ -126,6 +138,7 @@ static void test_two_variants(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_old_plugin),
+      cmocka_unit_test(test_minor1_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),
