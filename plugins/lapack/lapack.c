@@ -29,6 +29,15 @@ static bool fits(const pestle_library_view_t* view) {
   return count <= INT32_MAX / 16;
 }
 
+// Many small matrices are faster in vectors across them: 10,000 of 3 x 3 took
+// eigh 29 ms here and 12 to 16 ms by kernels, 1,000 of 8 x 8 about the same.
+static bool is_left_to_kernels(const pestle_library_view_t* a) {
+  int64_t batch = 1;
+  for (int32_t i = 0; i < a->rank - 2; ++i)
+    batch *= a->dims[i];
+  return batch >= 64 && a->dims[a->rank - 2] <= 8 && a->dims[a->rank - 1] <= 8;
+}
+
 static bool takes(void* self, const pestle_library_op_t* op) {
   (void)self;
   const pestle_library_view_t* a = op->operands;
@@ -39,6 +48,7 @@ static bool takes(void* self, const pestle_library_op_t* op) {
       op->operand_count + op->result_count > LAPACK_TENSORS) {
     return false;
   }
+  if (is_left_to_kernels(a)) return false;
   for (uint32_t i = 0; i < op->operand_count; ++i) {
     if (op->operands[i].dtype != a->dtype || !fits(&op->operands[i])) {
       return false;
