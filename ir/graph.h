@@ -268,6 +268,12 @@ PESTLE_NODISCARD pestle_status_t
 pestle_node_clone(pestle_builder_t* builder, const pestle_node_t* node,
                   pestle_value_t* const* operands, pestle_node_t** out_node);
 
+// Sets the stated types of |spec| to those that |node|'s results have, in
+// |module|'s memory: for a copy of an op whose row is TYPES.
+PESTLE_NODISCARD pestle_status_t
+pestle_node_result_types(pestle_module_t* module, const pestle_node_t* node,
+                         pestle_node_spec_t* spec);
+
 // A builder that inserts before |node| with its location.
 pestle_builder_t pestle_builder_before(pestle_node_t* node);
 pestle_builder_t pestle_builder_after(pestle_node_t* node);

@@ -167,7 +167,8 @@ pestle_status_t pestle_infer_custom_call(pestle_infer_t* in) {
     return PESTLE_BAD(
         "the configuration is a string and a dictionary; give one of them");
   }
-  if (spec->type_count && !spec->types) {
+  // Who states one type has not heard of several.
+  if ((spec->type_count || spec->type) && !spec->types) {
     return PESTLE_BAD("the result types are missing");
   }
   for (size_t i = 0; i < spec->operand_count; ++i) {

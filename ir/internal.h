@@ -62,10 +62,4 @@ static inline const pestle_region_t* pestle_value_region(
   return block ? block->region : NULL;
 }
 
-// Sets the stated types of |spec| to those that |node|'s results have, in
-// |module|'s memory.
-PESTLE_NODISCARD pestle_status_t
-pestle_node_result_types(pestle_module_t* module, const pestle_node_t* node,
-                         pestle_node_spec_t* spec);
-
 #endif  // PESTLE_IR_INTERNAL_H_

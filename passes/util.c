@@ -393,6 +393,10 @@ static pestle_status_t copy_with(pestle_copier_t* copier,
       .share_elements = true};
   pestle_builder_t b = copier->builder;
   b.loc = node->loc;
+  if (pestle_pass_info(node)->rule == PESTLE_RULE_TYPES) {
+    spec.type = NULL;
+    PESTLE_TRY(pestle_node_result_types(b.module, node, &spec));
+  }
   PESTLE_TRY(pestle_node_create(&b, &spec, out_node));
   for (uint32_t i = 0; i < node->result_count; ++i) {
     pestle_value_t* result = pestle_node_result(*out_node, i);

@@ -223,6 +223,50 @@ static void computes(void** state) {
   pestle_context_release(c);
 }
 
+// In a function that is inlined, and in a loop: copies of the op.
+static void is_copied(void** state) {
+  (void)state;
+  static const char text[] =
+      "func.func @main(%x: " F6 ") -> (" F6
+      ", tensor<2xf32>, tensor<i32>) {\n"
+      "%r:3 = call @f(%x) : (" F6 ") -> (" F6
+      ", tensor<2xf32>, tensor<i32>)\n"
+      "return %r#0, %r#1, %r#2 : " F6
+      ", tensor<2xf32>, tensor<i32>\n}\n"
+      "func.func private @f(%x: " F6 ") -> (" F6
+      ", tensor<2xf32>, tensor<i32>) {\n"
+      "%zero = stablehlo.constant dense<0> : tensor<i32>\n"
+      "%w:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, " F6
+      "\n"
+      "cond {\n"
+      "%three = stablehlo.constant dense<3> : tensor<i32>\n"
+      "%t = stablehlo.compare LT, %i, %three, SIGNED : (tensor<i32>, "
+      "tensor<i32>) -> tensor<i1>\n"
+      "stablehlo.return %t : tensor<i1>\n"
+      "} do {\n" SCALE("%n", "%v", "2")  //
+      "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+      "%j = stablehlo.add %i, %one : tensor<i32>\n"
+      "stablehlo.return %j, %n : tensor<i32>, " F6
+      "\n"
+      "}\n"
+      "%e:2 = \"stablehlo.custom_call\"(%x) <{call_target_name = \"sums\", "
+      "backend_config = {axis = 1 : i64, a = \"} {\"}}> : (" F6
+      ") -> (tensor<2xf32>, tensor<i32>)\n"
+      "return %w#1, %e#0, %e#1 : " F6 ", tensor<2xf32>, tensor<i32>\n}";
+  pestle_context_t* c = make_context(NULL, NULL);
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    assert_ok(run_on(c, device, text));
+    for (int k = 0; k < 6; ++k)
+      assert_float_equal(g_out[0].f[k], 8 * g_in[0].f[k], 1e-6);
+    const float* row = g_in[0].f + 3;
+    assert_float_equal(g_out[1].f[1], row[0] + row[1] + row[2], 1e-6);
+    assert_int_equal(g_out[2].i[0], 2);
+  }
+  pestle_context_release(c);
+}
+
 static void is_evaluated(void** state) {
   (void)state;
   pestle_context_t* c = make_context(NULL, NULL);
@@ -654,6 +698,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(computes),
       cmocka_unit_test(is_evaluated),
+      cmocka_unit_test(is_copied),
       cmocka_unit_test(effects_stay_in_order),
       cmocka_unit_test(failures_are_told),
       cmocka_unit_test(names_are_checked),
