@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ir/accuracy.h"
 #include "ir/ref/ref.h"
 #include "random/random.h"
 
@@ -208,12 +209,10 @@ static bool products_are_exact(const case_t* c) {
 static bool scalar_exact(const case_t* c) {
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
-  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)c->node->op);
   out->radius = 0;
   if (!is_float(dtype)) return true;
-  if (info->flags & PESTLE_OP_FLAG_TRANS) {
-    out->radius = (is_narrow(dtype) ? 1 : 2) * ulp_at(dtype, out->largest);
-  }
+  out->radius = pestle_accuracy_steps((pestle_op_t)c->node->op, dtype) *
+                ulp_at(dtype, out->largest);
   bool contracts = c->node->op == PESTLE_OP_MULTIPLY && !is_narrow(dtype) &&
                    c->g->numerics != PESTLE_NUMERICS_STRICT;
   if (contracts && !products_are_exact(c)) {

@@ -9,9 +9,8 @@
 //
 //   - Integers, booleans and what only moves elements: 0, the same bits.
 //   - A float op without TRANS on operands of radius 0 is correctly rounded: 0.
-//     TRANS ones are within 2 ulp (f32, f64), or 1 where a narrower type is
-//     rounded from f32. On complex numbers a row of ir/complex.def says how many
-//     roundoffs of the number's size it may be off.
+//     TRANS ones are as many ulp off as ir/accuracy.def says, those on complex
+//     numbers as many roundoffs of the number's size as ir/complex.def does.
 //   - A sum of n terms of which all partial sums are exact in f32 (f64): 0, in
 //     any order. Else n roundings of the sum of the terms' sizes.
 //   - Numerics other than strict may contract a product into the sum that takes

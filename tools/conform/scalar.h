@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "ir/accuracy.h"
 #include "ir/graph.h"
 #include "ir/ref/ref.h"
 #include "pestle/pestle.h"
@@ -130,11 +131,8 @@ static inline pestle_module_t* scalar_module(pestle_context_t* context,
 }
 
 static inline double scalar_allowed(const op_case_t* c) {
-  bool trans = pestle_op_info(c->op)->flags & PESTLE_OP_FLAG_TRANS;
-  if (!trans || !pestle_dtype_is(c->dtype, PESTLE_KIND_FLOAT)) return 0;
-  // f32 and f64 within 2 ulp; narrower types are rounded from f32 and may fall
-  // to the neighbour.
-  return c->dtype == PESTLE_F32 || c->dtype == PESTLE_F64 ? 2 : 1;
+  if (!pestle_dtype_is(c->dtype, PESTLE_KIND_FLOAT)) return 0;
+  return pestle_accuracy_steps(c->op, c->dtype);
 }
 
 static inline double scalar_compare(const pestle_type_t* type, const char* want,

@@ -11,28 +11,12 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ir/accuracy.h"
 #include "ir/graph.h"
 #include "pestle/pestle.h"
 #include "test.h"
 
 enum { COUNT = 65536, MOST_OPS = 64 };
-
-// --- The table ---
-
-// Steps that |op| may be off on |dtype|.
-static int64_t allowed(pestle_op_t op, pestle_dtype_t dtype) {
-  int which = pestle_dtype_size(dtype) == 1   ? 0
-              : pestle_dtype_size(dtype) == 2 ? 1
-              : dtype == PESTLE_F32           ? 2
-                                              : 3;
-  switch ((int)op) {
-#define PESTLE_ACCURACY(NAME, F8, HALF, F32, F64) \
-  case PESTLE_OP_##NAME:                          \
-    return (int64_t[]){F8, HALF, F32, F64}[which];
-#include "ir/accuracy.def"
-  }
-  return 0;
-}
 
 // --- Exact results ---
 
@@ -385,7 +369,7 @@ static bool batch_judge(const char* device, batch_t* b) {
       }
     }
     if (worst > b->worst[k]) b->worst[k] = worst;
-    if (worst <= allowed(b->ops[k], b->dtype)) continue;
+    if (worst <= pestle_accuracy_steps(b->ops[k], b->dtype)) continue;
     uint64_t want = 0, got = 0;
     memcpy(&want, (char*)b->want[k] + at * size, size);
     memcpy(&got, (char*)b->got[k] + at * size, size);
@@ -445,7 +429,7 @@ static void check_table(void) {
   for (unsigned op = 0; op < PESTLE_SCALAR_COUNT; ++op) {
     bool trans =
         (pestle_op_info((pestle_op_t)op)->flags & PESTLE_OP_FLAG_TRANS) != 0;
-    if (trans != (allowed((pestle_op_t)op, PESTLE_F32) > 0))
+    if (trans != (pestle_accuracy_steps((pestle_op_t)op, PESTLE_F32) > 0))
       fail_msg("%s in ir/accuracy.def", pestle_op_info((pestle_op_t)op)->name);
   }
 }
