@@ -564,6 +564,25 @@ static bool factorised(const case_t* c, double size) {
   return true;
 }
 
+// Of qr both factors are near, in the matrix's condition. Values of eigh and svd
+// are within roundings of the matrix's size; their vectors are as near as values
+// lie apart, which is not asked: no graph takes or returns them.
+static bool factors(const case_t* c) {
+  const pestle_node_t* node = c->node;
+  const pestle_type_t* a = c->in[0]->value->type;
+  double n = (double)a->dims[a->rank - 1], u = unit_of(dtype_of(c->in[0]));
+  double condition = node->op == PESTLE_OP_QR ? (24 + n) / (24 - n) : 1;
+  uint32_t values = node->op == PESTLE_OP_SVD;
+  if (c->special || c->radius > 0) return false;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    value_t* out = c->out[i];
+    if (out->special) return false;
+    out->radius = 2 * (3 * n + 8) * u * condition * (1 + out->largest);
+    if (node->op != PESTLE_OP_QR && i != values) out->radius = INFINITY;
+  }
+  return true;
+}
+
 // A transform of n points multiplies and adds a few times a factor of n, with
 // factors of its own that are rounded, numbers of the size of sqrt(n).
 static bool transform(const case_t* c) {
@@ -658,6 +677,10 @@ static bool structured(const case_t* c) {
       return attention(c);
     case PESTLE_OP_LOGSUMEXP:
       return softmax(c);
+    case PESTLE_OP_QR:
+    case PESTLE_OP_EIGH:
+    case PESTLE_OP_SVD:
+      return factors(c);
     case PESTLE_OP_LU:
       return factorised(c, 1);
     case PESTLE_OP_SOLVE:
@@ -729,6 +752,7 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
     if (g->peer && rough) out[i]->radius *= 5;  // 10 ulp for 2
     out[i]->constant = known;
     if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
+    if (isinf(out[i]->radius)) continue;  // not said
     if (out[i]->radius > out[i]->largest) return false;
     out[i]->leaf = !is_sharp(out[i]);
   }

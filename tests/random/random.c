@@ -434,7 +434,7 @@ static void settle(graph_t* g, value_t* v) {
   pestle_dtype_t dtype = v->value->type->dtype;
   if (has_floats(dtype) && (v->special || v->largest > range_of(dtype)))
     v->leaf = true;
-  keep(g, v);
+  if (isfinite(v->radius)) keep(g, v);
 }
 
 value_t* add(graph_t* g, const spec_t* spec, value_t** results) {
@@ -488,5 +488,5 @@ value_t* add(graph_t* g, const spec_t* spec, value_t** results) {
     settle(g, out[i]);
     if (results) results[i] = out[i];
   }
-  return out[0];
+  return isfinite(out[0]->radius) ? out[0] : out[1];
 }

@@ -163,7 +163,7 @@ void spec_str(spec_t* s, pestle_attr_name_t name, const char* value);
 void spec_type(spec_t* s, pestle_attr_name_t name, pestle_type_t type);
 void spec_i64s(spec_t* s, pestle_attr_name_t name, const int64_t* data,
                int32_t count);
-// Builds the op, evaluates and judges it. Its first result, and all in
+// Builds the op, evaluates and judges it. Its first result that is said, and all in
 // |results| if not NULL; NULL where it is ill-conditioned and was taken out.
 value_t* add(graph_t* g, const spec_t* spec, value_t** results);
 // Ends a generator that has built what Pestle refuses.

@@ -292,3 +292,23 @@ value_t* row_solve(graph_t* g, pestle_dtype_t dtype) {
   spec_operand(&s, fresh(g, type_of(dtype, 3, dims), FILL_UNIT, 0));
   return add(g, &s, NULL);
 }
+
+static value_t* factors(graph_t* g, pestle_op_t op, pestle_attr_name_t flag,
+                        pestle_dtype_t dtype) {
+  spec_t s = {.op = op};
+  spec_operand(&s, pivoted(g, dtype, 1 + pick(g, 2)));
+  spec_bool(&s, flag, one_in(g, 2));
+  return add(g, &s, NULL);
+}
+
+value_t* row_qr(graph_t* g, pestle_dtype_t dtype) {
+  return factors(g, PESTLE_OP_QR, PESTLE_ATTR_full, dtype);
+}
+
+value_t* row_eigh(graph_t* g, pestle_dtype_t dtype) {
+  return factors(g, PESTLE_OP_EIGH, PESTLE_ATTR_lower, dtype);
+}
+
+value_t* row_svd(graph_t* g, pestle_dtype_t dtype) {
+  return factors(g, PESTLE_OP_SVD, PESTLE_ATTR_full, dtype);
+}
