@@ -356,6 +356,12 @@ PESTLE_NODISCARD PESTLE_PRINTF(3, 4) pestle_status_t
     pestle_node_error(const pestle_node_t* node, pestle_status_code_t code,
                       const char* format, ...);
 
+// Sets the stated types of |spec| to those that |node|'s results have, in
+// |module|'s memory.
+PESTLE_NODISCARD pestle_status_t
+pestle_node_result_types(pestle_module_t* module, const pestle_node_t* node,
+                         pestle_node_spec_t* spec);
+
 // --- Composites ---
 
 // The most results that a composite has.

@@ -391,6 +391,9 @@ static pestle_status_t copy_with(pestle_copier_t* copier,
       .region_count = node->region_count,
       .type = node->result_count ? node->results[0].type : NULL,
       .share_elements = true};
+  if (pestle_op_info(spec.op)->rule == PESTLE_RULE_TYPES) {
+    PESTLE_TRY(pestle_node_result_types(copier->builder.module, node, &spec));
+  }
   pestle_builder_t b = copier->builder;
   b.loc = node->loc;
   if (pestle_pass_info(node)->rule == PESTLE_RULE_TYPES) {
