@@ -59,8 +59,8 @@ WITHOUT = [
     ("sign", UNSIGNED, "not in StableHLO"),
     ("bitcast_convert", ["i1", *COMPLEX], "an i1 of XLA has 8 bits, and a "
      "complex number is no pair of its parts"),
-    ("reduce", F8, "XLA rounds each partial sum to 8 bits"),
-    ("reduce_window", F8, "the same"),
+    ("reduce", [*F8, "bf16", "f16"], "XLA rounds each partial sum to the type"),
+    ("reduce_window", [*F8, "bf16", "f16"], "the same"),
     ("popcnt", ["i4"], "XLA counts the copies of the sign in the other bits"),
     ("count_leading_zeros", ["i4"], "the same"),
     ("power", INTS, "XLA multiplies negative exponents out and takes large "
