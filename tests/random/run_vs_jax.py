@@ -55,6 +55,7 @@ WITHOUT = [
     ("fma", ["f64"], "StableHLO has none, and no type wide enough to say it"),
     ("rng_bit_generator", INTS[:5], "XLA makes unsigned bits of signed ones"),
     ("subtract", ["i1"], "not in StableHLO"),
+    ("add", ["i1"], "jaxlib's folder adds constants modulo 2, XLA ors"),
     ("abs", UNSIGNED, "not in StableHLO"),
     ("sign", UNSIGNED, "not in StableHLO"),
     ("bitcast_convert", ["i1", *COMPLEX], "an i1 of XLA has 8 bits, and a "
