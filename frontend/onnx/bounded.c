@@ -80,8 +80,8 @@ static int32_t first_axis(const pestle_onnx_real_t* real) {
 
 void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
                                const pestle_onnx_op_t* op) {
-  for (size_t i = 0; op->bounded == PESTLE_ONNX_WHOLE && i < call->input_count;
-       ++i) {
+  bool refuses = op->bounded == PESTLE_ONNX_WHOLE;
+  for (size_t i = 0; refuses && i < call->input_count; ++i) {
     const pestle_onnx_real_t* real =
         call->inputs[i] ? pestle_onnx_real(call->import, call->inputs[i])
                         : NULL;

@@ -11,12 +11,17 @@ static pestle_status_t find_inputs(pestle_onnx_call_t* call) {
   call->input_count = node->input_count;
   call->inputs = pestle_arena_alloc_zero(
       &import->arena, (node->input_count + 1) * sizeof(pestle_value_t*), 16);
-  if (!call->inputs) return PESTLE_OOM();
+  call->sequences = pestle_arena_alloc_zero(
+      &import->arena, (node->input_count + 1) * sizeof(void*), 16);
+  if (!call->inputs || !call->sequences) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->input_count; ++i) {
     if (!node->inputs[i].size) continue;
     PESTLE_TRY(pestle_onnx_scope_find(import, call->scope, node->inputs[i],
                                       &call->inputs[i]));
     if (call->inputs[i]) continue;
+    call->sequences[i] =
+        pestle_onnx_scope_sequence(call->scope, node->inputs[i]);
+    if (call->sequences[i]) continue;
     char where[512];
     return PESTLE_ERROR(
         MALFORMED,
@@ -32,6 +37,11 @@ static pestle_status_t define_outputs(pestle_onnx_call_t* call) {
   char where[512];
   for (uint32_t i = 0; i < node->output_count; ++i) {
     if (!node->outputs[i].size) continue;
+    if (call->made[i]) {
+      PESTLE_TRY(pestle_onnx_scope_define_sequence(
+          call->import, call->scope, node->outputs[i], call->made[i]));
+      continue;
+    }
     if (!call->outputs[i]) {
       return PESTLE_ERROR(
           UNSUPPORTED, "%s: its output %u, '%.*s', is not supported",
@@ -73,6 +83,22 @@ static pestle_status_t check_counts(const pestle_onnx_call_t* call,
   return NULL;
 }
 
+static pestle_status_t check_sequences(const pestle_onnx_call_t* call,
+                                       const pestle_onnx_op_t* op) {
+  if (op && op->bounded == PESTLE_ONNX_LIST) return NULL;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    if (!call->sequences[i]) continue;
+    char where[512];
+    return PESTLE_ERROR(
+        UNSUPPORTED,
+        "%s: its input %zu, '%.*s', is a sequence; sequences are taken by ops "
+        "on sequences alone",
+        pestle_onnx_describe(call->node, call->opset, where, sizeof(where)), i,
+        PESTLE_STR_ARG(call->node->inputs[i]));
+  }
+  return NULL;
+}
+
 // Calls |function|, or if that is NULL the importer of |op|.
 static pestle_status_t run_importer(pestle_onnx_call_t* call,
                                     const pestle_onnx_op_t* op,
@@ -80,6 +106,10 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
   const pestle_onnx_node_t* node = call->node;
   if (!function) PESTLE_TRY(check_counts(call, op));
   PESTLE_TRY(find_inputs(call));
+  PESTLE_TRY(check_sequences(call, function ? NULL : op));
+  call->made = pestle_arena_alloc_zero(
+      &call->import->arena, (node->output_count + 1) * sizeof(void*), 16);
+  if (!call->made) return PESTLE_OOM();
   call->output_count = node->output_count;
   call->outputs = pestle_arena_alloc_zero(
       &call->import->arena, (node->output_count + 1) * sizeof(pestle_value_t*),
@@ -147,6 +177,12 @@ pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
     pestle_str_t name = graph->outputs[i].name;
     PESTLE_TRY(pestle_onnx_scope_find(import, scope, name, &out_values[i]));
     if (out_values[i]) continue;
+    if (pestle_onnx_scope_sequence(scope, name)) {
+      return PESTLE_ERROR(UNSUPPORTED,
+                          "output '%.*s' of graph '%.*s' is a sequence; those "
+                          "of a graph must be tensors",
+                          PESTLE_STR_ARG(name), PESTLE_STR_ARG(graph->name));
+    }
     return PESTLE_ERROR(MALFORMED,
                         "output '%.*s' of graph '%.*s' is made by no node",
                         PESTLE_STR_ARG(name), PESTLE_STR_ARG(graph->name));

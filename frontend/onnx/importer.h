@@ -38,11 +38,18 @@ typedef struct pestle_onnx_import_t {
   int function_depth;  // calls around what is being imported
 } pestle_onnx_import_t;
 
-// What a name stands for: a value, or a stored tensor that becomes a constant
-// when it is first read.
+// A sequence whose length is known, of tensors that need not be.
+typedef struct pestle_onnx_sequence_t {
+  size_t count;
+  pestle_value_t** values;
+} pestle_onnx_sequence_t;
+
+// What a name stands for: a value, a stored tensor that becomes a constant when
+// it is first read, or a sequence.
 typedef struct pestle_onnx_symbol_t {
   pestle_value_t* value;
   const pestle_onnx_tensor_t* tensor;
+  const pestle_onnx_sequence_t* sequence;
 } pestle_onnx_symbol_t;
 
 typedef struct pestle_onnx_scope_t {
@@ -58,8 +65,10 @@ typedef struct pestle_onnx_call_t {
   pestle_onnx_scope_t* scope;
   pestle_builder_t* builder;  // where ops go: the scope's, or that of a region
   const pestle_onnx_node_t* node;
-  int64_t opset;            // of the node's domain
-  pestle_value_t** inputs;  // NULL where omitted
+  int64_t opset;                             // of the node's domain
+  pestle_value_t** inputs;                   // NULL where omitted or a sequence
+  const pestle_onnx_sequence_t** sequences;  // NULL where none
+  const pestle_onnx_sequence_t** made;       // outputs that are sequences
   size_t input_count;
   pestle_value_t** outputs;  // to be filled; nobody reads those without a name
   size_t output_count;
@@ -71,6 +80,7 @@ typedef enum pestle_onnx_bounded_e {
   PESTLE_ONNX_WHOLE,  // not at all
   PESTLE_ONNX_MAP,    // elementwise
   PESTLE_ONNX_OWN,    // its importer knows
+  PESTLE_ONNX_LIST,   // its importer knows, of tensors and of sequences
 } pestle_onnx_bounded_t;
 
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);
@@ -101,6 +111,13 @@ void pestle_onnx_scope_deinit(pestle_onnx_scope_t* scope);
 PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define(
     pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
     pestle_value_t* value);
+// The same of a sequence.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define_sequence(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
+    const pestle_onnx_sequence_t* sequence);
+// The sequence called |name| here or in a scope around, or NULL.
+const pestle_onnx_sequence_t* pestle_onnx_scope_sequence(
+    const pestle_onnx_scope_t* scope, pestle_str_t name);
 // The value of |name| here or in a scope around; |*out_value| is NULL when
 // there is none.
 PESTLE_NODISCARD pestle_status_t

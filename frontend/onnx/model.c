@@ -207,12 +207,19 @@ static pestle_status_t read_tensor_type(pestle_proto_t message,
   return shape.base ? read_shape(shape, arena, out) : NULL;
 }
 
-// onnx.TypeProto.
+// onnx.TypeProto. An optional tensor that is given is a tensor.
 static pestle_status_t read_type(pestle_proto_t message, pestle_arena_t* arena,
                                  pestle_onnx_value_info_t* out) {
-  pestle_proto_t tensor = {0};
-  const want_t want = {1, WANT_MESSAGE, &tensor};
-  PESTLE_TRY(read_fields(message, &want, 1));
+  pestle_proto_t tensor = {0}, optional = {0}, element = {0};
+  const want_t wants[] = {{1, WANT_MESSAGE, &tensor},
+                          {9, WANT_MESSAGE, &optional}};
+  PESTLE_TRY(read_fields(message, wants, 2));
+  if (optional.base) {
+    const want_t inner = {1, WANT_MESSAGE, &element};
+    PESTLE_TRY(read_fields(optional, &inner, 1));
+    const want_t want = {1, WANT_MESSAGE, &tensor};
+    if (element.base) PESTLE_TRY(read_fields(element, &want, 1));
+  }
   return tensor.base ? read_tensor_type(tensor, arena, out) : NULL;
 }
 

@@ -67,6 +67,22 @@ pestle_status_t pestle_onnx_scope_define(pestle_onnx_import_t* import,
                     (pestle_onnx_symbol_t){.value = value});
 }
 
+pestle_status_t pestle_onnx_scope_define_sequence(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
+    const pestle_onnx_sequence_t* sequence) {
+  return put_symbol(import, scope, name,
+                    (pestle_onnx_symbol_t){.sequence = sequence});
+}
+
+const pestle_onnx_sequence_t* pestle_onnx_scope_sequence(
+    const pestle_onnx_scope_t* scope, pestle_str_t name) {
+  for (; scope; scope = scope->parent) {
+    const pestle_map_value_t* slot = pestle_map_find_str(&scope->symbols, name);
+    if (slot) return ((const pestle_onnx_symbol_t*)slot->ptr)->sequence;
+  }
+  return NULL;
+}
+
 // Writes the constant of a stored tensor into |scope|'s block.
 static pestle_status_t materialize(pestle_onnx_import_t* import,
                                    pestle_onnx_scope_t* scope,

@@ -491,6 +491,69 @@ static void needs_values_of_conditions(void** state) {
   onnx_end(&t);
 }
 
+// --- Sequences ---
+
+// [x, x + x] with what node |op| makes of "s", a sequence of both.
+static pb_t sequence_model(const char* op, const char* inputs, pb_t* attrs) {
+  pb_t g = {0};
+  const int64_t places[] = {0, 1, 2, -1, -3};
+  const char* names[] = {"p0", "p1", "p2", "last", "before"};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  for (int i = 0; i < 5; ++i)
+    onnx_int_list(&g, names[i], 1, &places[i]);
+  onnx_node(&g, "Add", "add", "x,x", "twice", NULL);
+  onnx_node(&g, "SequenceConstruct", "make", "x,twice", "s", NULL);
+  onnx_node(&g, "SequenceInsert", "in", "s,x,p1", "s3", NULL);  // x, x, twice
+  onnx_node(&g, op, "op", inputs, "y", attrs);
+  onnx_output(&g, "y");
+  return onnx_model(13, &g);
+}
+
+static void knows_sequences(void** state) {
+  (void)state;
+  const float x[2] = {1, 2};
+  float y[2];
+  static const struct {
+    const char* inputs;
+    float factor;
+  } rows[] = {{"s,p0", 1},  {"s,p1", 2},  {"s,last", 2},
+              {"s3,p1", 1}, {"s3,p2", 2}, {"s3,before", 1}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    pb_t model = sequence_model("SequenceAt", rows[i].inputs, NULL);
+    onnx_run(&model, (const void*[]){x}, (void*[]){y});
+    assert_float_equal(y[1], 2 * rows[i].factor, 0);
+  }
+  int64_t length;
+  pb_t model = sequence_model("SequenceLength", "s3", NULL);
+  onnx_run(&model, (const void*[]){x}, (void*[]){&length});
+  assert_int_equal(length, 3);
+}
+
+static void refuses_sequences_elsewhere(void** state) {
+  (void)state;
+  pb_t attrs = {0};
+  pb_t model = sequence_model("SequenceAt", "s,p2", NULL);
+  onnx_fails(model, MALFORMED, "outside of a sequence of 2");
+  model = sequence_model("SequenceErase", "s", NULL);
+  onnx_fails(model, UNSUPPORTED, "output 'y' of graph '' is a sequence");
+  model = sequence_model("Neg", "s", NULL);
+  onnx_fails(model, UNSUPPORTED, "'s', is a sequence");
+  model = sequence_model("SequenceAt", "x,p0", NULL);
+  onnx_fails(model, MALFORMED, "is no sequence");
+  onnx_attr_int(&attrs, "axis", 3);
+  model = sequence_model("ConcatFromSequence", "s3", &attrs);
+  onnx_fails(model, MALFORMED, "axis 3 is outside");
+  const int64_t three = 3;
+  pb_t g = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "4");
+  onnx_int_list(&g, "three", 1, &three);
+  onnx_node(&g, "SplitToSequence", "cut", "x,three", "s", NULL);
+  onnx_node(&g, "SequenceLength", "n", "s", "y", NULL);
+  onnx_output(&g, "y");
+  model = onnx_model(13, &g);
+  onnx_fails(model, MALFORMED, "do not make up the 4 elements of axis 0");
+}
+
 // A lone number takes the input's dtype and rank.
 static void converts_a_lone_number(void** state) {
   (void)state;
@@ -745,6 +808,8 @@ int main(void) {
       cmocka_unit_test(lists_missing_values),
       cmocka_unit_test(refuses_long_values),
       cmocka_unit_test(needs_values_of_conditions),
+      cmocka_unit_test(knows_sequences),
+      cmocka_unit_test(refuses_sequences_elsewhere),
       cmocka_unit_test(converts_a_lone_number),
       cmocka_unit_test(obeys_control),
       cmocka_unit_test(keeps_an_if),

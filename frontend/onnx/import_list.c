@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequences of tensors, as lists of values that are known while importing: they
+// are built, asked and taken apart with no code to run. Positions and lengths
+// must be known; a sequence is no input or output of a model, a loop or a
+// branch.
+#include "base/mem.h"
+#include "frontend/onnx/bounded.h"
+#include "frontend/onnx/ops.h"
+
+static pestle_onnx_sequence_t* make_sequence(pestle_onnx_call_t* call,
+                                             size_t count) {
+  pestle_onnx_sequence_t* s = pestle_onnx_scratch(call, sizeof(*s));
+  if (!s) return NULL;
+  s->count = count;
+  s->values = pestle_onnx_scratch(call, (count + 1) * sizeof(*s->values));
+  return s->values ? s : NULL;
+}
+
+// Sequence |index|, or NULL with an error kept.
+static const pestle_onnx_sequence_t* sequence_of(pestle_onnx_call_t* call,
+                                                 size_t index) {
+  const pestle_onnx_sequence_t* s =
+      index < call->input_count ? call->sequences[index] : NULL;
+  if (!s) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its input %zu is no sequence", index);
+  }
+  return s;
+}
+
+// The position that input |index| gives among |count|, |missing| without it;
+// -1 with an error kept.
+static int64_t position(pestle_onnx_call_t* call, size_t index, int64_t count,
+                        int64_t missing) {
+  if (!pestle_onnx_input(call, index)) return missing;
+  pestle_i64s_t list = pestle_onnx_input_ints(call, index, "position");
+  int64_t at = list.count == 1 ? list.data[0] : count;
+  if (at < 0) at += count;
+  if (call->status || (at >= 0 && at < count)) return call->status ? -1 : at;
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "its position is outside of a sequence of %lld",
+                   (long long)count);
+  return -1;
+}
+
+void pestle_onnx_import_sequence_empty(pestle_onnx_call_t* call) {
+  call->made[0] = make_sequence(call, 0);
+}
+
+void pestle_onnx_import_sequence_construct(pestle_onnx_call_t* call) {
+  pestle_onnx_sequence_t* s = make_sequence(call, call->input_count);
+  for (size_t i = 0; s && i < s->count; ++i) {
+    s->values[i] = call->inputs[i];
+    if (s->values[i]) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "its input %zu is no tensor", i);
+  }
+  call->made[0] = s;
+}
+
+void pestle_onnx_import_sequence_length(pestle_onnx_call_t* call) {
+  const pestle_onnx_sequence_t* s = sequence_of(call, 0);
+  pestle_type_t type = {.dtype = PESTLE_I64};
+  if (s) {
+    call->outputs[0] = pestle_onnx_splat_int(call, &type, (int64_t)s->count);
+  }
+}
+
+void pestle_onnx_import_sequence_at(pestle_onnx_call_t* call) {
+  const pestle_onnx_sequence_t* s = sequence_of(call, 0);
+  int64_t at = s ? position(call, 1, (int64_t)s->count, -1) : -1;
+  if (at >= 0) call->outputs[0] = s->values[at];
+}
+
+void pestle_onnx_import_sequence_insert(pestle_onnx_call_t* call) {
+  const pestle_onnx_sequence_t* s = sequence_of(call, 0);
+  if (!s) return;
+  // Behind the last is a place too, which a negative position cannot name.
+  int64_t count = (int64_t)s->count, at = count;
+  if (pestle_onnx_input(call, 2)) {
+    pestle_i64s_t list = pestle_onnx_input_ints(call, 2, "position");
+    bool is_end = list.count == 1 && list.data[0] == count;
+    if (!is_end) at = position(call, 2, count, count);
+  }
+  pestle_onnx_sequence_t* to = make_sequence(call, s->count + 1);
+  if (!to || at < 0 || call->status) return;
+  for (int64_t i = 0; i <= count; ++i) {
+    to->values[i] = i < at    ? s->values[i]
+                    : i == at ? call->inputs[1]
+                              : s->values[i - 1];
+  }
+  call->made[0] = to;
+}
+
+void pestle_onnx_import_sequence_erase(pestle_onnx_call_t* call) {
+  const pestle_onnx_sequence_t* s = sequence_of(call, 0);
+  if (!s) return;
+  int64_t count = (int64_t)s->count;
+  int64_t at = position(call, 1, count, count - 1);
+  pestle_onnx_sequence_t* to =
+      at < 0 ? NULL : make_sequence(call, s->count - 1);
+  for (int64_t i = 0; to && i < count - 1; ++i)
+    to->values[i] = s->values[i < at ? i : i + 1];
+  if (at < 0) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "the sequence is empty");
+  }
+  call->made[0] = to;
+}
+
+// |x| with a new axis of 1 in place |axis|.
+static pestle_value_t* with_axis(pestle_onnx_call_t* call, pestle_value_t* x,
+                                 int64_t axis) {
+  int64_t dims[PESTLE_MAX_RANK + 1];
+  for (int64_t i = 0, from = 0; i <= rank_of(x); ++i)
+    dims[i] = i == axis ? 1 : pestle_onnx_dim(x, from++);
+  return pestle_onnx_reshape(call, x, rank_of(x) + 1, dims);
+}
+
+void pestle_onnx_import_concat_from_sequence(pestle_onnx_call_t* call) {
+  const pestle_onnx_sequence_t* s = sequence_of(call, 0);
+  if (!s || !s->count) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "the sequence is empty");
+    return;
+  }
+  bool is_new = pestle_onnx_int(call, "new_axis", 0) != 0;
+  int64_t rank = rank_of(s->values[0]) + is_new;
+  int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank);
+  pestle_value_t** parts = pestle_onnx_scratch(call, s->count * sizeof(*parts));
+  if (!parts || call->status) return;
+  for (size_t i = 0; i < s->count; ++i) {
+    parts[i] = s->values[i];
+    if (pestle_onnx_real(call->import, parts[i])) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "how long element %zu is, is known after a run only", i);
+      return;
+    }
+    if (is_new) parts[i] = with_axis(call, parts[i], axis);
+  }
+  call->outputs[0] = pestle_onnx_concat(call, parts, s->count, axis);
+}
+
+// --- SplitToSequence ---
+
+// Where the parts end, from input 1: lengths, a length of all but the last, or,
+// without it, 1.
+static pestle_i64s_t part_lengths(pestle_onnx_call_t* call, int64_t extent) {
+  pestle_i64s_t list = {0};
+  int64_t length = 1;
+  if (pestle_onnx_input(call, 1)) {
+    list = pestle_onnx_input_ints(call, 1, "split");
+    if (call->status || rank_of(call->inputs[1]) == 1) return list;
+    length = list.count == 1 ? list.data[0] : 0;
+  }
+  if (length < 1 || extent / length > 65536) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "it splits %lld elements into parts of %lld",
+                     (long long)extent, (long long)length);
+    return (pestle_i64s_t){0};
+  }
+  size_t count = (size_t)((extent + length - 1) / length);
+  int64_t* lengths = pestle_onnx_scratch(call, (count + 1) * sizeof(int64_t));
+  for (size_t i = 0; lengths && i < count; ++i) {
+    int64_t left = extent - (int64_t)i * length;
+    lengths[i] = left < length ? left : length;
+  }
+  return (pestle_i64s_t){lengths, lengths ? count : 0};
+}
+
+void pestle_onnx_import_split_to_sequence(pestle_onnx_call_t* call) {
+  pestle_value_t* x = call->inputs[0];
+  if (!x) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its input 0 is no tensor");
+    return;
+  }
+  int64_t axis =
+      pestle_onnx_axis(call, pestle_onnx_int(call, "axis", 0), rank_of(x));
+  bool drops =
+      !pestle_onnx_input(call, 1) && pestle_onnx_int(call, "keepdims", 1) == 0;
+  int64_t extent = pestle_onnx_dim(x, axis), at = 0;
+  pestle_i64s_t lengths = {0};
+  if (!call->status) lengths = part_lengths(call, extent);
+  pestle_onnx_sequence_t* s = make_sequence(call, lengths.count);
+  if (!s || call->status) return;
+  for (size_t i = 0; i < lengths.count; ++i) {
+    int64_t length = lengths.data[i];
+    if (length < 0 || length > extent - at) break;
+    pestle_value_t* part =
+        pestle_onnx_slice_axis(call, x, axis, at, at + length, 1);
+    int64_t dims[PESTLE_MAX_RANK];
+    int32_t rank = 0;
+    for (int32_t k = 0; drops && k < rank_of(x); ++k) {
+      if (k != axis) dims[rank++] = pestle_onnx_dim(x, k);
+    }
+    s->values[i] = drops ? pestle_onnx_reshape(call, part, rank, dims) : part;
+    at += length;
+  }
+  if (at != extent) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its parts do not make up the %lld elements of axis %lld",
+                     (long long)extent, (long long)axis);
+  }
+  call->made[0] = s;
+}
