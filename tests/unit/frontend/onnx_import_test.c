@@ -705,6 +705,55 @@ static void survives_failing_memory(void** state) {
   pb_free(&model);
 }
 
+// An import that stops, a module that asks for a value, and one that is made
+// with it, of sequences and of extents that only a run tells.
+static pestle_status_t import_with_values(onnx_test_t* t, const pb_t* model) {
+  PESTLE_TRY(onnx_import(t, model));
+  int64_t times = 2, one = 1, pair = 2;
+  pestle_tensor_t views[] = {host_view(NULL, PESTLE_F32, 1, &pair),
+                             host_view(&times, PESTLE_I64, 1, &one)};
+  pestle_module_t* made;
+  PESTLE_TRY(pestle_module_specialize_values(t->module, views, 2, &made));
+  pestle_module_t* copy;
+  pestle_status_t status = pestle_module_clone(made, &copy);
+  pestle_module_release(made);
+  if (!status) pestle_module_release(copy);
+  return status;
+}
+
+static void survives_failing_memory_with_values(void** state) {
+  (void)state;
+  pb_t g = {0}, axis = {0};
+  onnx_input(&g, "x", ONNX_FLOAT, "2");
+  onnx_input(&g, "times", ONNX_INT64, "1");
+  onnx_node(&g, "Tile", "", "x,times", "four", NULL);
+  onnx_node(&g, "SequenceConstruct", "", "four,x", "list", NULL);
+  onnx_node(&g, "SequenceErase", "", "list", "rest", NULL);
+  onnx_attr_int(&axis, "axis", 0);
+  onnx_node(&g, "ConcatFromSequence", "", "rest", "again", &axis);
+  onnx_node(&g, "Unique", "", "again", "y,first", NULL);
+  onnx_node(&g, "ReduceMax", "", "y", "top", NULL);
+  onnx_output(&g, "y");
+  onnx_output(&g, "top");
+  pb_t model = onnx_model(11, &g);
+  bool failed = true;
+  for (size_t k = 1; failed; ++k) {
+    onnx_test_t t;
+    onnx_begin(&t);
+    size_t before = atomic_load(&t.memory.request_count);
+    atomic_store(&t.memory.fail_at, before + k);
+    pestle_status_t status = import_with_values(&t, &model);
+    failed = pestle_test_allocator_failed(&t.memory);
+    if (failed) {
+      assert_code(status, OUT_OF_MEMORY);
+    } else {
+      assert_ok(status);
+    }
+    onnx_end(&t);
+  }
+  pb_free(&model);
+}
+
 // --- Where runtimes differ: docs/onnx.md ---
 
 static void check_pad(const char* mode, int64_t low, int64_t high, size_t count,
@@ -817,6 +866,7 @@ int main(void) {
       cmocka_unit_test(bounds_the_nesting),
       cmocka_unit_test(refuses_what_is_no_model),
       cmocka_unit_test(survives_failing_memory),
+      cmocka_unit_test(survives_failing_memory_with_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
