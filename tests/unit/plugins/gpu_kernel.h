@@ -24,6 +24,9 @@ static const pestle_backend_t* ref_backend;
 static pestle_target_caps_t caps;
 static __attribute__((unused)) unsigned gpu_most_arguments = MAX_ARGUMENTS;
 
+// What kernels are compiled for; NULL: the device's own.
+static const char* gpu_cpu;
+
 // Mesa's driver for CPUs, of the Vulkan drivers that a machine has, unless the
 // environment names another.
 static inline void gpu_choose_driver(void) {
@@ -59,7 +62,7 @@ static inline bool gpu_open(const char* name, char* why, size_t capacity) {
   gpu = init(&test_host, &status);
   assert_ok(status);
   caps.struct_size = sizeof caps;
-  assert_ok(gpu->target->describe(gpu->self, NULL, &caps));
+  assert_ok(gpu->target->describe(gpu->self, gpu_cpu, &caps));
   ref_backend = pestle_ref_backend_init(&test_host, &status);
   assert_ok(status);
   return usable && gpu->device_count;
@@ -140,7 +143,7 @@ static inline void run_on_ref(const pestle_kir_t* k, buffers_t* a,
 static inline pestle_loaded_t* gpu_load(const pestle_kir_t* k) {
   pestle_blob_t blob;
   pestle_loaded_t* loaded;
-  pestle_kernel_options_t options = {sizeof options, NULL, false};
+  pestle_kernel_options_t options = {sizeof options, gpu_cpu, false};
   pestle_status_t status = gpu->target->compile(gpu->self, k, &options, &blob);
   if (status && gpu->target->print(gpu->self, k, &options, PESTLE_TEXT_SOURCE,
                                    &blob) == NULL) {
@@ -181,7 +184,7 @@ static inline void run_on_gpu(const pestle_kir_t* k, buffers_t* a,
 }
 
 static inline void print_failed(const pestle_kir_t* k) {
-  pestle_kernel_options_t options = {sizeof options, NULL, false};
+  pestle_kernel_options_t options = {sizeof options, gpu_cpu, false};
   pestle_blob_t text;
   if (gpu->target->print(gpu->self, k, &options, PESTLE_TEXT_SOURCE, &text)) {
     return;
