@@ -4,7 +4,8 @@
 and that works here: nothing may be wrong, and the matrix must be the one in
 docs. BLESS=1 writes it.
 
-  support_check.py            all ops; what has no device here is compiled
+  support_check.py [NAME...]  all ops; what has no device here is compiled;
+                              NAME: these alone, with BLESS=1 new ones too
   support_check.py --sample   a few ops, and all of what is compiled in seconds
 
 A matrix of a machine that is not this one (cuda's is written by tests/h200) is
@@ -105,14 +106,16 @@ def main():
     sample = "--sample" in sys.argv
     ops = ["--ops", SAMPLE] if sample else []
     here, problems = backends(), []
-    for path in sorted(DOCS.glob("*.md")):
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    paths = [DOCS / f"{name}.md" for name in names]
+    for path in sorted(paths or DOCS.glob("*.md")):
         name = path.stem
         if name not in here:
             print(f"{name}: not here")
             continue
         whole = not sample or (name in QUICK and not here[name])
         problems.append(compare(path, [] if whole else ops, here[name]))
-        if name == "vulkan" and here[name]:
+        if name == "vulkan" and here[name] and not os.environ.get("BLESS"):
             problems.append(compare(path, ops + ["--target-cpu", "noint64"],
                                     True))
     problems = [problem for problem in problems if problem]
