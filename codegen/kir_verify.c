@@ -376,7 +376,7 @@ static pestle_status_t check_ldmatrix(const verify_t* v) {
   const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
   if (inst->type != PESTLE_U32 || inst->lanes > 4 || inst->lanes == 3 ||
       inst->arg[2] > 1) {
-    return broken(v, "the result must be one, two or four words of u32");
+    return broken(v, "the result must be one, two or four words of ui32");
   }
   if (u->scope != PESTLE_KIR_SHARED ||
       pestle_dtype_size((pestle_dtype_t)u->dtype) != 2) {

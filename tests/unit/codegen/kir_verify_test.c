@@ -210,12 +210,66 @@ static void test_private(void** state) {
   BAD("alloc @x\n", "not private");
 }
 
+// What lanes of a subgroup multiply together, and how it gets there.
+static void test_units(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(\n    @g : global bf16[64] readonly,\n"
+      "    @s : shared bf16[64],\n    @w : shared f32[64]) {\n"
+      "%0 = const 0 : index\n%1 = const 1 : index\n%32 = const 32 : index\n"
+      "%56 = const 56 : index\n%57 = const 57 : index\n"
+      "%90 = const 0 : ui32x4\n%91 = const 0 : ui32x2\n"
+      "%92 = const 0.0 : f32x4\n%93 = const 0.0 : f32x2\n"
+      "%95 = const -1 : index\n"
+      "%97 = for %0 to %1 step 1 group.x : index {\n"
+      "%98 = for %0 to %32 step 1 lane.x : index {\n";
+  static const struct {
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {"%99 = mma %90, %91, %92, 0 : f32x4\n", NULL},
+      {"%99 = mma %90, %91, %92, 2 : f32x4\n", "of bf16 or f16"},
+      {"%99 = mma %90, %90, %92, 0 : f32x4\n", "operand 1 is"},
+      {"%99 = mma %90, %91, %93, 0 : f32x2\n", "must be f32x4"},
+      {"%99 = eq %98, %0 : i1\nif %99 {\n"
+       "%100 = mma %90, %91, %92, 0 : f32x4\n}\n",
+       "not every lane gets here"},
+      {"%99 = ldmatrix @s, %56, 1 : ui32x4\n", NULL},
+      {"%99 = ldmatrix @s, %57, 0 : ui32x4\n", "up to 64 leave @s"},
+      {"%99 = ldmatrix @s, %95, 0 : ui32x4\n", "below 0"},
+      {"%99 = ldmatrix @w, %0, 0 : ui32x4\n", "elements of two bytes"},
+      {"%99 = ldmatrix @g, %0, 0 : ui32x4\n", "must be shared"},
+      {"%99 = ldmatrix @s, %0, 0 : f32x4\n", "words of ui32"},
+      {"copy_async @s, %56, @g, %56, 8\ncopy_commit\ncopy_wait 0\n", NULL},
+      {"copy_async @s, %56, @g, %95, 8\n", NULL},  // zeros
+      {"copy_async @s, %57, @g, %56, 8\n", "up to 64 leave @s"},
+      {"copy_async @s, %56, @g, %57, 8\n", "up to 64 leave @g"},
+      {"copy_async @s, %95, @g, %0, 8\n", "below 0"},
+      {"copy_async @s, %0, @g, %0, 1\n", "4, 8 or 16 bytes, not 2"},
+      {"copy_async @w, %0, @g, %0, 4\n", "to a shared one alike"},
+      {"copy_async @s, %0, @s, %0, 8\n", "from a global buffer"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    char text[2048];
+    pestle_kir_builder_t k;
+    snprintf(text, sizeof text, "%s%s}\n}\n}\n", head, rows[i].body);
+    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                               "body", &k));
+    pestle_status_t status = pestle_kir_verify(&k.view);
+    if (rows[i].rule) {
+      assert_error(status, INTERNAL, rows[i].rule);
+    } else {
+      assert_ok(status);
+    }
+    pestle_kir_deinit(&k);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_structure),   cmocka_unit_test(test_types),
       cmocka_unit_test(test_bounds),      cmocka_unit_test(test_conditions),
       cmocka_unit_test(test_clamps),      cmocka_unit_test(test_private),
-      cmocka_unit_test(test_joined_bits),
+      cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_units),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
