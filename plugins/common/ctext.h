@@ -114,9 +114,9 @@ typedef struct pestle_ctext_dialect_t {
   const char* encode_f16;  // of `float a`, to nearest even
   const char* encode_bf16;
   // Functions of words of two floats of $type, f16 or bf16: add, sub, mul, max,
-  // min, fma, and one that packs two f32; $one and $minus are a word of 1 and of
+  // min, and one that packs two f32; $one and $minus are a word of 1 and of
   // -1. NULL: they are not computed with.
-  const char* half[7];
+  const char* half[6];
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
 } pestle_ctext_dialect_t;

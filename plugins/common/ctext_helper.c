@@ -15,7 +15,6 @@
       HALF(first, CTEXT_HALF_MUL, "mul", type), \
       HALF(first, CTEXT_HALF_MAX, "max", type), \
       HALF(first, CTEXT_HALF_MIN, "min", type), \
-      HALF(first, CTEXT_HALF_FMA, "fma", type), \
       HALF(first, CTEXT_HALF_PACK, "pack", type)
 #define NONE {HELPER_COUNT, HELPER_COUNT, HELPER_COUNT}
 #define ONE(a) {a, HELPER_COUNT, HELPER_COUNT}

@@ -30,7 +30,6 @@ typedef enum ctext_half_e {
   CTEXT_HALF_MUL,
   CTEXT_HALF_MAX,
   CTEXT_HALF_MIN,
-  CTEXT_HALF_FMA,
   CTEXT_HALF_PACK,  // of two f32, the first one low
 } ctext_half_t;
 

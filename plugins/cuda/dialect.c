@@ -119,8 +119,6 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
              HALF_SUM("sub", "\"r\"(b), \"r\"($minus$u), \"r\"(a)"),
              HALF_SUM("mul", "\"r\"(a), \"r\"(b), \"r\"(0x80008000$u)"),
              HALF2("max", "max.NaN"), HALF2("min", "min.NaN"),
-             HALF("$uint a, $uint b, $uint c", "fma", "a, b, c", ASM3("fma.rn"),
-                  "\"r\"(a), \"r\"(b), \"r\"(c)"),
              HALF("$float low, $float high", "pack", "low, high",
                   "  asm(\"cvt.rn.$typex2.f32 %0, %1, %2;\"",
                   "\"f\"(high), \"f\"(low)")},

@@ -77,18 +77,6 @@ PESTLE_PAIR2(sub, x - y)
 PESTLE_PAIR2(mul, x* y)
 PESTLE_PAIR2(max, pestle_pair_extreme(x, y, true))
 PESTLE_PAIR2(min, pestle_pair_extreme(x, y, false))
-static inline unsigned pestle_shim_bf16x2_fma(unsigned a, unsigned b,
-                                              unsigned c) {
-  return pestle_shim_pair<pestle_pair_bf16>(
-      [](double x, double y, double z) { return __builtin_fma(x, y, z); }, a, b,
-      c);
-}
-static inline unsigned pestle_shim_f16x2_fma(unsigned a, unsigned b,
-                                             unsigned c) {
-  return pestle_shim_pair<pestle_pair_f16>(
-      [](double x, double y, double z) { return __builtin_fma(x, y, z); }, a, b,
-      c);
-}
 static inline unsigned pestle_shim_bf16x2_pack(float low, float high) {
   return pestle_pair_bf16::to((double)low) | pestle_pair_bf16::to((double)high)
                                                  << 16;
