@@ -27,7 +27,10 @@ static pestle_plan_binding_t constant_binding(steps_t* s,
 static const pestle_value_t* source_of(const pestle_value_t* value) {
   for (const pestle_node_t* n = value->node; n; n = value->node) {
     bool barrier = n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
-    if (!barrier && n->op != PESTLE_OP_RESHAPE && n->op != PESTLE_OP_SLICE) {
+    // Of complex numbers, whose parts are as they are.
+    bool bits = n->op == PESTLE_OP_BITCAST_CONVERT;
+    if (!barrier && !bits && n->op != PESTLE_OP_RESHAPE &&
+        n->op != PESTLE_OP_SLICE) {
       break;
     }
     value = pestle_node_operand(n, barrier ? value->index : 0);

@@ -453,6 +453,9 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
       return push_transpose(p, out);
     case PESTLE_OP_GATHER:
       return push_gather(p, out);
+    case PESTLE_OP_BATCH_NORM_INFERENCE:
+      // Only its first operand has the axes, one of which it names.
+      return stay(p, PESTLE_LAYOUT_NO_FORM);
     default:
       // A map's region would have to be copied.
       return pestle_fuse_is_elementwise(p->node) && !p->node->region_count

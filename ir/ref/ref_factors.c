@@ -110,8 +110,9 @@ static double make_reflection(double* a, int64_t m, int64_t n, int64_t k) {
   alpha = a[k * n + k] / size;
   double beta = sqrt(alpha * alpha + rest);
   if (alpha >= 0) beta = -beta;
+  // By |size| first: where that is subnormal, a product with it has few bits.
   for (int64_t i = k + 1; i < m; ++i)
-    a[i * n + k] /= size * (alpha - beta);
+    a[i * n + k] = a[i * n + k] / size / (alpha - beta);
   a[k * n + k] = beta * size;
   return (beta - alpha) / beta;
 }

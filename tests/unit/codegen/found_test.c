@@ -44,6 +44,22 @@ static const found_t found[] = {
      "  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<5xi32>) -> tensor<3x5xi32>"
      "  %1 = stablehlo.bitcast_convert %0 : (tensor<3x5xi32>) -> tensor<3x5x4xi8>"
      "  return %1 : tensor<3x5x4xi8> }"},
+    {"complex zeros beside a constant",
+     "func.func @main(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<2x3xcomplex<f64>>) {"
+     "  %0 = stablehlo.constant dense<[5, 6, 7, 8]> : tensor<4xi32>"
+     "  %1 = stablehlo.optimization_barrier %0 : tensor<4xi32>"
+     "  %2 = stablehlo.add %1, %x : tensor<4xi32>"
+     "  %3 = stablehlo.iota dim = 1 : tensor<2x3xcomplex<f64>>"
+     "  %4 = stablehlo.subtract %3, %3 : tensor<2x3xcomplex<f64>>"
+     "  return %2, %4 : tensor<4xi32>, tensor<2x3xcomplex<f64>> }"},
+    {"batch norm behind a transpose that moves down",
+     "func.func @main(%x: tensor<2x6x5x3xf32>, %w: tensor<4x6x1x1xf32>, %p: tensor<4xf32>) -> tensor<2x4x5x3xf32> {"
+     "  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x6x5x3xf32>, tensor<4x6x1x1xf32>) -> tensor<2x4x5x3xf32>"
+     "  %1 = stablehlo.abs %p : tensor<4xf32>"
+     "  %2 = \"stablehlo.batch_norm_inference\"(%0, %p, %p, %p, %1) <{epsilon = 0.125 : f32, feature_index = 1 : i64}> : "
+     "(tensor<2x4x5x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x5x3xf32>"
+     "  return %2 : tensor<2x4x5x3xf32> }"},
     {"a barrier of constants, one read and one returned",
      "func.func @main(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) {"
      "  %0 = stablehlo.constant dense<[5, 6, 7, 8]> : tensor<4xi32>"
