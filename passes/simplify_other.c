@@ -216,6 +216,17 @@ static pestle_status_t with_padding(pestle_builder_t* b,
   return status;
 }
 
+// Windows of padding alone: nothing is read.
+pestle_status_t pestle_rule_convolution_empty(pestle_builder_t* b,
+                                              pestle_node_t* node,
+                                              pestle_value_t** out) {
+  if (pestle_type_count(operand(node, 0)->type) ||
+      !pestle_type_count(node->results[0].type)) {
+    return NULL;
+  }
+  return pestle_pass_splat(b, node->results[0].type, 0, out);
+}
+
 pestle_status_t pestle_rule_convolution_pad(pestle_builder_t* b,
                                             pestle_node_t* node,
                                             pestle_value_t** out) {
