@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "passes/simplify.h"
 #include "passes/util.h"
 
@@ -173,7 +174,10 @@ pestle_status_t pestle_rule_abs_sign(pestle_builder_t* b, pestle_node_t* node,
                                      pestle_value_t** out) {
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_NEGATE);
   // What is negated without a sign is another number.
-  if (pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_UNSIGNED)) x = NULL;
+  if (pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_UNSIGNED) &&
+      !PESTLE_FAULT(sign_of_unsigned)) {
+    x = NULL;
+  }
   if (x) return pestle_pass_unary(b, PESTLE_OP_ABS, x, out);
   if (pestle_pass_is(operand(node, 0), PESTLE_OP_ABS)) *out = operand(node, 0);
   return NULL;

@@ -33,10 +33,32 @@ static value_t* grow_structured(graph_t* g) {
   return row->build(g, dtype);
 }
 
+// Rows of one operand on one another's results: what rewriting knows of pairs of
+// them seldom shows else.
+static void grow_chain(graph_t* g) {
+  pestle_op_t ops[PESTLE_SCALAR_COUNT];
+  uint32_t n = 0, length = 2 + pick(g, 3);
+  pestle_dtype_t dtype = g->palette[pick(g, PALETTE)];
+  for (uint32_t op = 0; op < PESTLE_SCALAR_COUNT; ++op) {
+    const pestle_op_info_t* info = pestle_op_info((pestle_op_t)op);
+    bool fits = info->operands == 1 && pestle_dtype_is(dtype, info->kinds);
+    if (fits && !left_out[op][dtype]) ops[n++] = (pestle_op_t)op;
+  }
+  value_t* v = any_of(g, dtype, one_in(g, 2), 0);
+  for (uint32_t i = 0; n && v && i < length; ++i) {
+    if (v->leaf || v->value->type->dtype != dtype) break;
+    spec_t s = {.op = ops[pick(g, n)]};
+    spec_operand(&s, v);
+    v = add(g, &s, NULL);
+  }
+}
+
 void grow(graph_t* g, uint32_t count) {
   uint32_t until = g->ops + count;
   for (uint32_t tries = 0; g->ops < until && tries < 8 * count + 8; ++tries) {
-    if (g->elementwise || pick(g, 100) < 52)
+    if (one_in(g, 16))
+      grow_chain(g);
+    else if (g->elementwise || pick(g, 100) < 52)
       grow_scalar(g);
     else
       grow_structured(g);

@@ -109,6 +109,17 @@ static double quantum(value_t* v) {
   return least_bit == 2000 ? 1 : ldexp(1, least_bit);
 }
 
+// The radius of zeros whose sign an op leaves open: far below any other number.
+#define EITHER_ZERO 0x1p-1000
+
+static bool has_zero(value_t* v, bool negative) {
+  const double* x = numbers(v);
+  for (int64_t i = 0; i < number_count(v); ++i) {
+    if (x[i] == 0 && (!negative || signbit(x[i]))) return true;
+  }
+  return false;
+}
+
 static double unit_of(pestle_dtype_t dtype) {
   return pestle_dtype_part(dtype) == PESTLE_F64 ? 0x1p-53 : 0x1p-24;
 }
@@ -396,7 +407,12 @@ static bool sum(const case_t* c, double terms, double grain, double carried,
     if (carried > 0) return false;
     if (sizes <= out->largest || !isfinite(sizes)) sizes = out->largest * terms;
   }
-  if (carried == 0 && !scaled && sizes <= grain / u) return true;
+  if (carried == 0 && !scaled && sizes <= grain / u) {
+    // A start of 0 may be left out, and so may all terms but one.
+    bool kept = terms > 2 && !has_zero(c->in[0], true);
+    if (!kept && has_zero(out, false)) out->radius = EITHER_ZERO;
+    return true;
+  }
   // Both sides round in an order of their own.
   double levels = wide ? 2 : 1;
   out->radius = levels * terms * u * sizes + carried +
@@ -597,6 +613,7 @@ static bool transform(const case_t* c) {
   out->radius = 6 * log2(2 * points) * u *
                     (scale * sqrt(points) * x->largest + out->largest) +
                 scale * 2 * points * x->radius;
+  if (has_zero(out, false)) out->radius = fmax(out->radius, EITHER_ZERO);
   return true;
 }
 
@@ -704,7 +721,7 @@ static bool structured(const case_t* c) {
 // made of them.
 static bool is_sharp(const value_t* v) {
   pestle_dtype_t dtype = dtype_of(v);
-  if (v->radius == 0) return true;
+  if (v->radius <= EITHER_ZERO) return true;
   double part = is_narrow(dtype) ? fmax(8 * roundoff(dtype), 0.02) : 1e-3;
   return v->radius <= part * v->largest;
 }
@@ -755,7 +772,7 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
     out[i]->constant = known;
     if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
     if (isinf(out[i]->radius)) continue;  // not said
-    if (out[i]->radius > out[i]->largest) return false;
+    if (out[i]->radius > fmax(out[i]->largest, EITHER_ZERO)) return false;
     out[i]->leaf = !is_sharp(out[i]);
   }
   return true;
