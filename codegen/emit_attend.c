@@ -34,12 +34,6 @@ typedef struct attend_t {
   pestle_kir_id_t batch, row, quad;
 } attend_t;
 
-static pestle_kir_id_t op_i(const attend_t* t, pestle_op_t op,
-                            pestle_kir_id_t a, int64_t b) {
-  return pestle_kir_scalar(t->k, op, a, pestle_kir_index(t->k, b),
-                           PESTLE_KIR_NONE);
-}
-
 static pestle_kir_id_t op2(const attend_t* t, pestle_op_t op, pestle_kir_id_t a,
                            pestle_kir_id_t b) {
   return pestle_kir_scalar(t->k, op, a, b, PESTLE_KIR_NONE);
@@ -74,15 +68,6 @@ static pestle_kir_id_t pick(const attend_t* t, pestle_kir_id_t a,
   return pestle_kir_shuffle(t->k, a, b, lane, count);
 }
 
-static pestle_kir_id_t lane_of(const attend_t* t, pestle_kir_id_t a,
-                               uint32_t lane) {
-  return pestle_kir_put(
-      t->k, (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT,
-                                .type = (uint8_t)pestle_kir_type_of(t->k, a),
-                                .lanes = 1,
-                                .arg = {a, lane}});
-}
-
 // What both rows have, for the four sums of a fragment.
 static pestle_kir_id_t by_rows(const attend_t* t, uint32_t buffer) {
   pestle_kir_id_t low = pestle_kir_splat(t->k, get(t, buffer, at(t, 0)), 2);
@@ -99,7 +84,7 @@ static uint32_t registers(attend_t* t, const char* name, pestle_dtype_t dtype,
 static void fill(attend_t* t, uint32_t buffer, int64_t count, double value) {
   unsigned lanes = t->k->failed ? 1 : t->k->buffer.data[buffer].lanes;
   pestle_kir_alloc(t->k, buffer);
-  pestle_kir_id_t i = pestle_tile_unroll(&t->s, "i", count);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", count);
   put(t, buffer, i, pestle_kir_float(t->k, PESTLE_F32, lanes, value));
   pestle_kir_end(t->k);
 }
@@ -131,9 +116,9 @@ static void make_scores(attend_t* t, pestle_kir_id_t slot) {
   int64_t wide = t->keys / 16;
   fill(t, t->scores, t->keys / 8, 0);
   pestle_kir_id_t from = pestle_kir_madi(t->k, slot, t->s.b.slot, t->s.from_b);
-  pestle_kir_id_t u = pestle_tile_unroll(&t->s, "u", t->taps / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->taps / 16);
   pestle_tile_load_fragments(&t->s, &t->s.b, t->part, wide, from, u);
-  pestle_kir_id_t j = pestle_tile_unroll(&t->s, "j", wide);
+  pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", wide);
   mma_pair(t, t->scores, j, get(t, t->query, u), get(t, t->part, j));
   pestle_kir_end(t->k);
   pestle_kir_end(t->k);
@@ -187,8 +172,8 @@ static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
   int64_t width = t->width_keys, keys = a->keys.all / width;
   pestle_kir_id_t exists = PESTLE_KIR_NONE;
   if (a->keys.all % t->keys) {
-    exists = op_i(t, PESTLE_OP_LT, key, keys);
-    key = op_i(t, PESTLE_OP_MINIMUM, key, keys - 1);
+    exists = pestle_kir_scalar_i(t->k, PESTLE_OP_LT, key, keys);
+    key = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, key, keys - 1);
   }
   size_t scope = pestle_emit_scope(t->e);
   pestle_tile_coords(&t->s, &a->x_rows, false, row, 1, 0, 0);
@@ -216,21 +201,16 @@ static pestle_kir_id_t x_of_pair(attend_t* t, pestle_kir_id_t row,
   pestle_kir_id_t x[2];
   for (uint32_t l = 0; l < 2; ++l) {
     pestle_kir_id_t each = pestle_kir_madi(t->k, key, 2, at(t, l));
-    x[l] = emit_x(t, row, each, lane_of(t, two, l));
+    x[l] = emit_x(t, row, each, pestle_kir_extract(t->k, two, l));
   }
-  return pestle_kir_put(
-      t->k,
-      (pestle_kir_inst_t){.op = PESTLE_KIR_INSERT,
-                          .type = PESTLE_F32,
-                          .lanes = 2,
-                          .arg = {pestle_kir_splat(t->k, x[0], 2), x[1], 1}});
+  return pestle_kir_pair(t->k, x[0], x[1]);
 }
 
 static void take_maximum(attend_t* t, pestle_kir_id_t step) {
   pestle_kir_builder_t* k = t->k;
   for (int64_t h = 0; h < 2; ++h)
     put(t, t->next, at(t, h), get(t, t->most, at(t, h)));
-  pestle_kir_id_t i = pestle_tile_unroll(&t->s, "i", t->keys / 8);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->keys / 8);
   pestle_kir_id_t sum = get(t, t->scores, i);
   pestle_kir_id_t key = pestle_kir_madi(k, i, 4, t->quad);
   key = pestle_kir_madi(k, step, t->keys / 2, key);
@@ -238,11 +218,12 @@ static void take_maximum(attend_t* t, pestle_kir_id_t step) {
   for (uint32_t h = 0; h < 2; ++h) {
     pestle_kir_id_t row = pestle_kir_madi(k, t->row, 1, at(t, 8 * h));
     if (t->a.rows.all % PESTLE_ATTEND_ROWS) {
-      row = op_i(t, PESTLE_OP_MINIMUM, row, t->a.rows.all - 1);
+      row = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, t->a.rows.all - 1);
     }
     x[h] = x_of_pair(t, row, key, pick(t, sum, sum, 2 * h, 1, 2));
     pestle_kir_id_t most =
-        op2(t, PESTLE_OP_MAXIMUM, lane_of(t, x[h], 0), lane_of(t, x[h], 1));
+        op2(t, PESTLE_OP_MAXIMUM, pestle_kir_extract(k, x[h], 0),
+            pestle_kir_extract(k, x[h], 1));
     put(t, t->next, at(t, h),
         op2(t, PESTLE_OP_MAXIMUM, get(t, t->next, at(t, h)), most));
   }
@@ -269,7 +250,7 @@ static void rescale(attend_t* t) {
         op2(t, PESTLE_OP_MULTIPLY, get(t, t->all, at(t, h)), scale));
   }
   pestle_kir_id_t scale = by_rows(t, t->scale);
-  pestle_kir_id_t i = pestle_tile_unroll(&t->s, "i", t->columns / 8);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->columns / 8);
   put(t, t->sums, i, op2(t, PESTLE_OP_MULTIPLY, get(t, t->sums, i), scale));
   pestle_kir_end(k);
 }
@@ -294,7 +275,8 @@ static void make_weights(attend_t* t, pestle_kir_id_t u) {
         op1(t, PESTLE_OP_EXP, op2(t, PESTLE_OP_SUBTRACT, x, safe));
     for (uint32_t h = 0; h < 2; ++h) {
       pestle_kir_id_t two =
-          op2(t, PESTLE_OP_ADD, lane_of(t, w, 2 * h), lane_of(t, w, 2 * h + 1));
+          op2(t, PESTLE_OP_ADD, pestle_kir_extract(k, w, 2 * h),
+              pestle_kir_extract(k, w, 2 * h + 1));
       put(t, t->all, at(t, h),
           op2(t, PESTLE_OP_ADD, get(t, t->all, at(t, h)), two));
     }
@@ -312,10 +294,10 @@ static void add_values(attend_t* t, pestle_kir_id_t slot) {
   pestle_kir_builder_t* k = t->k;
   int64_t wide = t->columns / 16;
   pestle_kir_id_t from = pestle_kir_madi(k, slot, t->o.b.slot, t->o.from_b);
-  pestle_kir_id_t u = pestle_tile_unroll(&t->s, "u", t->keys / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->keys / 16);
   make_weights(t, u);
   pestle_tile_load_fragments(&t->o, &t->o.b, t->part, wide, from, u);
-  pestle_kir_id_t j = pestle_tile_unroll(&t->s, "j", wide);
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", wide);
   pestle_kir_id_t v = get(t, t->part, j);
   for (int64_t i = 0; i < 2; ++i)
     mma_pair(t, t->sums, j, get(t, t->weights, at(t, i)), v);
@@ -336,16 +318,10 @@ static void arrive(attend_t* t, pestle_kir_id_t slot) {
   pestle_tile_put(&t->o, &t->o.b, slot);
 }
 
-static void act(attend_t* t, pestle_kir_op_t op) {
-  (void)pestle_kir_put(
-      t->k,
-      (pestle_kir_inst_t){.op = (uint16_t)op, .type = PESTLE_NONE, .lanes = 1});
-}
-
 static void meet(attend_t* t) {
   if (t->s.a.copies || t->s.b.copies || t->o.b.copies) {
-    act(t, PESTLE_KIR_COPY_COMMIT);
-    act(t, PESTLE_KIR_COPY_WAIT);
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
   }
   pestle_kir_barrier(t->k);
 }
@@ -358,7 +334,7 @@ static void take_query(attend_t* t) {
   arrive(t, zero);
   meet(t);
   pestle_kir_alloc(t->k, t->query);
-  pestle_kir_id_t u = pestle_tile_unroll(&t->s, "u", t->taps / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->taps / 16);
   int64_t tap = t->s.a.by_rows ? 1 : t->s.a.pitch;
   pestle_kir_id_t from = pestle_kir_madi(t->k, u, 16 * tap, t->s.from_a);
   put(t, t->query, u,
@@ -381,9 +357,9 @@ static void take_blocks(attend_t* t) {
   pestle_kir_id_t step = pestle_kir_for(k, "block", at(t, 0), at(t, t->steps),
                                         1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t next = pestle_kir_madi(k, step, 1, at(t, 1));
-  pestle_kir_id_t more = op_i(t, PESTLE_OP_LT, next, t->steps);
-  pestle_kir_id_t slot = op_i(t, PESTLE_OP_REMAINDER, step, 2);
-  pestle_kir_id_t other = op_i(t, PESTLE_OP_REMAINDER, next, 2);
+  pestle_kir_id_t more = pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps);
+  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, 2);
+  pestle_kir_id_t other = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, 2);
   if (t->steps > 1) {
     pestle_kir_if(k, more);
     fetch(t, next, other);
@@ -414,8 +390,9 @@ static void emit_vector(attend_t* t, pestle_kir_id_t row,
   int64_t width = t->width_columns, columns = a->y_columns.all / width;
   bool rest = a->y_columns.all % t->columns != 0;
   if (rest) {
-    pestle_kir_if(t->k, op_i(t, PESTLE_OP_LT, column, columns));
-    column = op_i(t, PESTLE_OP_MINIMUM, column, columns - 1);
+    pestle_kir_if(t->k,
+                  pestle_kir_scalar_i(t->k, PESTLE_OP_LT, column, columns));
+    column = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, column, columns - 1);
   }
   size_t scope = pestle_emit_scope(e);
   pestle_tile_coords(&t->s, &a->y_rows, false, row, 1, 0, 0);
@@ -449,11 +426,11 @@ static void give_results(attend_t* t) {
   for (uint32_t h = 0; h < 2; ++h) {
     pestle_kir_id_t row = pestle_kir_madi(k, t->row, 1, at(t, 8 * h));
     if (rest) {
-      pestle_kir_if(k, op_i(t, PESTLE_OP_LT, row, rows));
-      row = op_i(t, PESTLE_OP_MINIMUM, row, rows - 1);
+      pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, row, rows));
+      row = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, rows - 1);
     }
     put(t, t->total, at(t, 0), total[h]);
-    pestle_kir_id_t j = pestle_tile_unroll(&t->s, "j", t->columns / 8);
+    pestle_kir_id_t j = pestle_kir_unroll(k, "j", t->columns / 8);
     pestle_kir_id_t sum = get(t, t->sums, j);
     pestle_kir_id_t column = pestle_kir_madi(k, j, 4, t->quad);
     if (t->width_columns == 2) {
@@ -461,7 +438,7 @@ static void give_results(attend_t* t) {
     } else {
       for (uint32_t l = 0; l < 2; ++l) {
         emit_vector(t, row, pestle_kir_madi(k, column, 2, at(t, l)),
-                    lane_of(t, sum, 2 * h + l));
+                    pestle_kir_extract(k, sum, 2 * h + l));
       }
     }
     pestle_kir_end(k);
@@ -547,19 +524,20 @@ static void open_groups(attend_t* t) {
       k, "g", at(t, 0), at(t, tiles * a->batch.all), 1, PESTLE_KIR_GROUP_X);
   pestle_kir_id_t lane = pestle_kir_for(
       k, "lane", at(t, 0), at(t, PESTLE_ATTEND_LANES), 1, PESTLE_KIR_LANE_X);
-  pestle_kir_id_t tile = op_i(t, PESTLE_OP_REMAINDER, g, tiles);
-  t->batch = op_i(t, PESTLE_OP_DIVIDE, g, tiles);
+  pestle_kir_id_t tile = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, tiles);
+  t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, tiles);
   t->s.lane = t->o.lane = lane;
   t->s.a.tile = tile;
   t->o.b.tile = at(t, 0);
-  pestle_kir_id_t subgroup = op_i(t, PESTLE_OP_DIVIDE, lane, 32);
-  pestle_kir_id_t in = op_i(t, PESTLE_OP_REMAINDER, lane, 32);
+  pestle_kir_id_t subgroup = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, 32);
+  pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane, 32);
   pestle_kir_id_t first = pestle_kir_madi(k, subgroup, SUBGROUP_ROWS, at(t, 0));
   t->s.from_a = pestle_tile_fragment_at(&t->s, &t->s.a, in, true, first);
   t->s.from_b = pestle_tile_fragment_at(&t->s, &t->s.b, in, false, at(t, 0));
   t->o.from_b = pestle_tile_fragment_at(&t->o, &t->o.b, in, false, at(t, 0));
-  t->quad = op_i(t, PESTLE_OP_REMAINDER, in, 4);
-  t->row = pestle_kir_madi(k, op_i(t, PESTLE_OP_DIVIDE, in, 4), 1, first);
+  t->quad = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4);
+  t->row = pestle_kir_madi(k, pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4),
+                           1, first);
   t->row = pestle_kir_madi(k, tile, PESTLE_ATTEND_ROWS, t->row);
   const pestle_tile_axes_t* const batches[] = {&a->batch, &a->x_batch,
                                                &a->v_batch, &a->y_batch};

@@ -23,12 +23,6 @@ typedef struct exchange_t {
   pestle_kir_id_t turned_tile, last_tile, along, row;
 } exchange_t;
 
-static pestle_kir_id_t op_i(const exchange_t* t, pestle_op_t op,
-                            pestle_kir_id_t a, int64_t b) {
-  pestle_kir_id_t c = pestle_kir_index(t->k, b);
-  return pestle_kir_scalar(t->k, op, a, c, PESTLE_KIR_NONE);
-}
-
 static int64_t extent_of(const exchange_t* t, uint32_t axis) {
   return t->e->nest->axes.data[axis].full_extent;
 }
@@ -79,27 +73,29 @@ static void open_groups(exchange_t* t) {
   end = pestle_kir_index(k, PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS);
   pestle_kir_id_t lane =
       pestle_kir_for(k, "lane", zero, end, 1, PESTLE_KIR_LANE_X);
-  t->along = op_i(t, PESTLE_OP_REMAINDER, lane, PESTLE_EXCHANGE_ALONG);
-  t->row = op_i(t, PESTLE_OP_DIVIDE, lane, PESTLE_EXCHANGE_ALONG);
-  t->last_tile = op_i(t, PESTLE_OP_REMAINDER, g, t->tiles_last);
-  g = op_i(t, PESTLE_OP_DIVIDE, g, t->tiles_last);
-  t->turned_tile = op_i(t, PESTLE_OP_REMAINDER, g, t->tiles_turned);
-  g = op_i(t, PESTLE_OP_DIVIDE, g, t->tiles_turned);
+  t->along =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane, PESTLE_EXCHANGE_ALONG);
+  t->row =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, PESTLE_EXCHANGE_ALONG);
+  t->last_tile = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, t->tiles_last);
+  g = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, t->tiles_last);
+  t->turned_tile =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, t->tiles_turned);
+  g = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, t->tiles_turned);
   for (uint32_t i = t->y->map_count; i-- > 0;) {
     uint32_t axis = t->y->roots[i];
     if (axis == t->last || axis == t->x.turned) continue;
-    set_coord(t, axis, op_i(t, PESTLE_OP_REMAINDER, g, extent_of(t, axis)));
-    g = op_i(t, PESTLE_OP_DIVIDE, g, extent_of(t, axis));
+    set_coord(
+        t, axis,
+        pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, extent_of(t, axis)));
+    g = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, extent_of(t, axis));
   }
 }
 
 // The rows of a tile that a lane takes; |*out_row| is which.
 static void open_rows(const exchange_t* t, pestle_kir_id_t* out_row) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  pestle_kir_id_t end =
-      pestle_kir_index(t->k, t->x.side / PESTLE_EXCHANGE_ROWS);
   pestle_kir_id_t i =
-      pestle_kir_for(t->k, "i", zero, end, 1, PESTLE_KIR_UNROLL);
+      pestle_kir_unroll(t->k, "i", t->x.side / PESTLE_EXCHANGE_ROWS);
   *out_row = pestle_kir_madi(t->k, i, PESTLE_EXCHANGE_ROWS, t->row);
 }
 
@@ -113,11 +109,12 @@ static void take_tile(const exchange_t* t) {
   open_rows(t, &row);
   size_t scope = pestle_emit_scope(t->e);
   pestle_kir_id_t at = pestle_kir_madi(k, t->last_tile, t->x.side, row);
-  if (columns % t->x.side) at = op_i(t, PESTLE_OP_MINIMUM, at, columns - 1);
+  if (columns % t->x.side)
+    at = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, at, columns - 1);
   set_coord(t, t->last, at);
   at = pestle_kir_madi(k, t->turned_tile, PESTLE_EXCHANGE_ALONG, t->along);
   if (runs % PESTLE_EXCHANGE_ALONG) {
-    at = op_i(t, PESTLE_OP_MINIMUM, at, runs - 1);
+    at = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, at, runs - 1);
   }
   set_vector(t, t->x.turned, at);
   pestle_kir_id_t value = pestle_emit_expr(t->e, t->x.read);
@@ -158,14 +155,14 @@ static void give_results(const exchange_t* t) {
   pestle_kir_id_t run =
       pestle_kir_madi(k, t->last_tile, PESTLE_EXCHANGE_ALONG, t->along);
   if (rest_runs) {
-    pestle_kir_if(k, op_i(t, PESTLE_OP_LT, run, runs));
-    run = op_i(t, PESTLE_OP_MINIMUM, run, runs - 1);
+    pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, run, runs));
+    run = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, run, runs - 1);
   }
   open_rows(t, &row);
   pestle_kir_id_t turned = pestle_kir_madi(k, t->turned_tile, t->x.side, row);
   if (rest_rows) {
-    pestle_kir_if(k, op_i(t, PESTLE_OP_LT, turned, rows));
-    turned = op_i(t, PESTLE_OP_MINIMUM, turned, rows - 1);
+    pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, turned, rows));
+    turned = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, turned, rows - 1);
   }
   size_t scope = pestle_emit_scope(e);
   set_coord(t, t->x.turned, turned);

@@ -71,11 +71,6 @@ static void store_part(const across_t* a, pestle_kir_id_t column,
                    PESTLE_KIR_NONE, 0);
 }
 
-static pestle_kir_id_t lane_op(pestle_emit_t* e, pestle_op_t op, int64_t by) {
-  pestle_kir_id_t divisor = pestle_kir_index(e->k, by);
-  return pestle_kir_scalar(e->k, op, e->lane_id[0], divisor, PESTLE_KIR_NONE);
-}
-
 static void make_part(across_t* a, pestle_dtype_t dtype, int64_t width) {
   a->width = width;
   a->part = pestle_kir_add_buffer(a->e->k, "part", PESTLE_KIR_SHARED, dtype, 1,
@@ -111,9 +106,8 @@ static pestle_kir_id_t fold_tree(across_t* a, pestle_kir_id_t value) {
     int64_t pairs = lanes > 2 * half ? half : lanes - half;
     pestle_emit_barrier(e);
     if (pairs <= 0) continue;
-    pestle_kir_id_t end = pestle_kir_index(e->k, pairs);
-    pestle_kir_if(e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, e->lane_id[0],
-                                          end, PESTLE_KIR_NONE));
+    pestle_kir_if(
+        e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_LT, e->lane_id[0], pairs));
     pestle_kir_id_t far =
         pestle_kir_madi(e->k, e->lane_id[0], 1, pestle_kir_index(e->k, half));
     pestle_kir_id_t low = load_part(a, e->lane_id[0]);
@@ -141,11 +135,12 @@ pestle_kir_id_t pestle_emit_fold_across(pestle_emit_t* e, pestle_op_t op,
   if (lanes <= subgroup) return value;
   make_part(&a, pestle_kir_type_of(e->k, value), lanes / subgroup);
   if (e->serial_loops) pestle_emit_barrier(e);
-  pestle_kir_id_t in_subgroup = lane_op(e, PESTLE_OP_REMAINDER, subgroup);
-  pestle_kir_if(e->k,
-                pestle_kir_scalar(e->k, PESTLE_OP_EQ, in_subgroup,
-                                  pestle_kir_index(e->k, 0), PESTLE_KIR_NONE));
-  store_part(&a, lane_op(e, PESTLE_OP_DIVIDE, subgroup), value);
+  pestle_kir_id_t in_subgroup =
+      pestle_kir_scalar_i(e->k, PESTLE_OP_REMAINDER, e->lane_id[0], subgroup);
+  pestle_kir_if(e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_EQ, in_subgroup, 0));
+  store_part(
+      &a, pestle_kir_scalar_i(e->k, PESTLE_OP_DIVIDE, e->lane_id[0], subgroup),
+      value);
   pestle_kir_end(e->k);
   pestle_emit_barrier(e);
   return fold_parts(&a);
@@ -167,8 +162,7 @@ bool pestle_emit_open_writer(pestle_emit_t* e, uint32_t stage) {
     }
     if (bound) continue;
     pestle_kir_id_t first =
-        pestle_kir_scalar(e->k, PESTLE_OP_EQ, e->lane_id[d],
-                          pestle_kir_index(e->k, 0), PESTLE_KIR_NONE);
+        pestle_kir_scalar_i(e->k, PESTLE_OP_EQ, e->lane_id[d], 0);
     only = only == PESTLE_KIR_NONE
                ? first
                : pestle_kir_scalar(e->k, PESTLE_OP_AND, only, first,

@@ -118,9 +118,8 @@ static void open_group_peeled(pestle_emit_walk_t* w, const uint32_t* leaves,
     open_fixed(w, leaves, count, 0);
     return;
   }
-  pestle_kir_if(
-      e->k, pestle_kir_scalar(e->k, PESTLE_OP_LT, e->axis_id[leaves[0]],
-                              pestle_kir_index(e->k, full), PESTLE_KIR_NONE));
+  pestle_kir_if(e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_LT,
+                                          e->axis_id[leaves[0]], full));
   pestle_emit_set_extent(e->nest, inner, factor);
   open_loop(w, leaves, count, full);
   pestle_kir_else(e->k);
@@ -171,9 +170,7 @@ static void open_lanes(pestle_emit_walk_t* w, const uint32_t* leaves,
 }
 
 static pestle_kir_id_t lane_below(pestle_emit_t* e, int dim, int64_t limit) {
-  pestle_kir_id_t end = pestle_kir_index(e->k, limit);
-  return pestle_kir_scalar(e->k, PESTLE_OP_LT, e->lane_id[dim], end,
-                           PESTLE_KIR_NONE);
+  return pestle_kir_scalar_i(e->k, PESTLE_OP_LT, e->lane_id[dim], limit);
 }
 
 // A lane loop of |full| whole steps and, where |rest|, a shorter one.

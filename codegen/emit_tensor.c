@@ -35,20 +35,6 @@ pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
   return pestle_kir_scalar(t->e->k, row, a, b, PESTLE_KIR_NONE);
 }
 
-pestle_kir_id_t pestle_tiles_op_i(const pestle_tiles_t* t, pestle_op_t row,
-                                  pestle_kir_id_t a, int64_t b) {
-  pestle_kir_id_t c = pestle_kir_index(t->e->k, b);
-  return pestle_tiles_op(t, row, a, c);
-}
-
-void pestle_tiles_act(const pestle_tiles_t* t, pestle_kir_op_t code, uint32_t a,
-                      uint32_t b, uint32_t c, uint32_t d) {
-  (void)pestle_kir_put(t->e->k, (pestle_kir_inst_t){.op = (uint16_t)code,
-                                                    .type = PESTLE_NONE,
-                                                    .lanes = 1,
-                                                    .arg = {a, b, c, d}});
-}
-
 pestle_kir_id_t pestle_tiles_address(const pestle_tiles_t* t,
                                      pestle_kir_op_t code, uint32_t a,
                                      uint32_t b) {
@@ -155,19 +141,19 @@ static void open_tiles(pestle_tiles_t* t) {
   pestle_kir_id_t tile = pestle_kir_for(k, "tile", t->group, end,
                                         (int32_t)t->groups, PESTLE_KIR_SERIAL);
   int64_t of_batch = t->tiles_m * t->tiles_n;
-  t->round = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, tile, t->groups);
-  t->batch = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, tile, of_batch);
+  t->round = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, t->groups);
+  t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, of_batch);
   pestle_kir_id_t in_batch =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, tile, of_batch);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, of_batch);
   int64_t of_strip = t->strip * t->tiles_n;
   pestle_kir_id_t strip =
-      pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, in_batch, of_strip);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_batch, of_strip);
   pestle_kir_id_t in_strip =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, in_batch, of_strip);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_batch, of_strip);
   pestle_kir_id_t row =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, in_strip, t->strip);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_strip, t->strip);
   t->row = pestle_kir_madi(k, strip, t->strip, row);
-  t->column = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, in_strip, t->strip);
+  t->column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_strip, t->strip);
 }
 
 typedef struct step_t {
@@ -182,11 +168,12 @@ static step_t open_steps(const pestle_tiles_t* t) {
   pestle_kir_id_t i =
       pestle_kir_for(k, "step", zero, end, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t all = pestle_kir_madi(k, t->round, t->steps, i);
-  pestle_kir_id_t turn = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, all, t->slots);
+  pestle_kir_id_t turn =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, all, t->slots);
   step_t s;
   s.taps = pestle_kir_madi(k, i, TAPS, zero);
-  s.slot = pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, all, t->slots);
-  s.phase = pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, turn, 2);
+  s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, all, t->slots);
+  s.phase = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, 2);
   return s;
 }
 
@@ -212,24 +199,24 @@ static void copy_boxes(const pestle_tiles_t* t, const step_t* s,
     pestle_kir_id_t to = pestle_tiles_ref(
         t, tile,
         pestle_kir_madi(k, base, 1, pestle_kir_index(k, i * CHUNK * TAPS)));
-    pestle_tiles_act(t, PESTLE_KIR_TILE_LOAD, to, map, at, arrives);
+    pestle_kir_act(k, PESTLE_KIR_TILE_LOAD, to, map, at, arrives);
   }
 }
 
 static void emit_copies(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
-  pestle_tiles_act(t, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
-  pestle_kir_if(k, pestle_tiles_op_i(t, PESTLE_OP_EQ, t->in_warpgroup, 0));
+  pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
   open_tiles(t);
   step_t s = open_steps(t);
   pestle_kir_id_t free_phase =
       pestle_tiles_op(t, PESTLE_OP_SUBTRACT, pestle_kir_index(k, 1), s.phase);
-  pestle_tiles_act(t, PESTLE_KIR_MBAR_WAIT,
-                   pestle_tiles_ref(t, t->empty, s.slot), free_phase, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->empty, s.slot),
+                 free_phase, 0, 0);
   pestle_kir_id_t arrives = pestle_tiles_ref(t, t->full, s.slot);
   int64_t bytes =
       (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
-  pestle_tiles_act(t, PESTLE_KIR_MBAR_EXPECT, arrives, (uint32_t)bytes, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_EXPECT, arrives, (uint32_t)bytes, 0, 0);
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
              pestle_kir_madi(k, t->row, t->rows, zero), arrives);
@@ -256,14 +243,13 @@ static pestle_kir_id_t operand_at(const pestle_tiles_t* t, const step_t* s,
 static void multiply(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   step_t s = open_steps(t);
-  pestle_tiles_act(t, PESTLE_KIR_MBAR_WAIT,
-                   pestle_tiles_ref(t, t->full, s.slot), s.phase, 0, 0);
-  pestle_tiles_act(t, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->full, s.slot),
+                 s.phase, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t end = pestle_kir_index(k, TAPS / STEP_TAPS);
   pestle_kir_id_t own = pestle_kir_madi(k, t->warpgroup, CHUNK * TAPS,
                                         pestle_kir_index(k, -CHUNK * TAPS));
-  pestle_kir_id_t u = pestle_kir_for(k, "u", zero, end, 1, PESTLE_KIR_UNROLL);
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", TAPS / STEP_TAPS);
   pestle_kir_id_t a = operand_at(t, &s, &t->p.a, t->tile_a, t->rows, own, u);
   pestle_kir_id_t b =
       operand_at(t, &s, &t->p.b, t->tile_b, t->columns, zero, u);
@@ -271,13 +257,13 @@ static void multiply(const pestle_tiles_t* t) {
   if (!along_taps(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
   if (!along_taps(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
   if (t->p.dtype == PESTLE_F16) how |= PESTLE_KIR_WGMMA_F16;
-  pestle_tiles_act(t, PESTLE_KIR_WGMMA, t->sums, a, b, how);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA, t->sums, a, b, how);
   pestle_kir_end(k);
-  pestle_tiles_act(t, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
-  pestle_tiles_act(t, PESTLE_KIR_WGMMA_WAIT, 0, 0, 0, 0);
-  pestle_kir_if(k, pestle_tiles_op_i(t, PESTLE_OP_EQ, t->in_warpgroup, 0));
-  pestle_tiles_act(t, PESTLE_KIR_MBAR_ARRIVE,
-                   pestle_tiles_ref(t, t->empty, s.slot), 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_WAIT, 0, 0, 0, 0);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
+  pestle_kir_act(k, PESTLE_KIR_MBAR_ARRIVE,
+                 pestle_tiles_ref(t, t->empty, s.slot), 0, 0, 0);
   pestle_kir_end(k);
   pestle_kir_end(k);
 }
@@ -285,9 +271,7 @@ static void multiply(const pestle_tiles_t* t) {
 static void clear_sums(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_alloc(k, t->sums);
-  pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t end = pestle_kir_index(k, t->columns / 2);
-  pestle_kir_id_t i = pestle_kir_for(k, "i", zero, end, 1, PESTLE_KIR_UNROLL);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->columns / 2);
   pestle_kir_store(k, t->sums, i, pestle_kir_float(k, PESTLE_F32, 1, 0),
                    PESTLE_KIR_NONE, 0);
   pestle_kir_end(k);
@@ -297,8 +281,8 @@ static void emit_products(pestle_tiles_t* t) {
   int64_t registers = (REGISTER_FILE - PESTLE_WARPGROUP * COPY_REGISTERS) /
                       (PESTLE_WARPGROUP * t->consumers);
   if (registers > 232) registers = 232;
-  pestle_tiles_act(t, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8), 0, 0,
-                   0);
+  pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
+                 0, 0, 0);
   open_tiles(t);
   clear_sums(t);
   multiply(t);
@@ -311,16 +295,15 @@ static void emit_products(pestle_tiles_t* t) {
 
 static void init_barriers(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
-  pestle_kir_if(k, pestle_tiles_op_i(t, PESTLE_OP_EQ, t->lane, 0));
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->lane, 0));
   for (int64_t s = 0; s < t->slots; ++s) {
     pestle_kir_id_t slot = pestle_kir_index(k, s);
-    pestle_tiles_act(t, PESTLE_KIR_MBAR_INIT,
-                     pestle_tiles_ref(t, t->full, slot), 1, 0, 0);
-    pestle_tiles_act(t, PESTLE_KIR_MBAR_INIT,
-                     pestle_tiles_ref(t, t->empty, slot),
-                     (uint32_t)t->consumers, 0, 0);
+    pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->full, slot),
+                   1, 0, 0);
+    pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->empty, slot),
+                   (uint32_t)t->consumers, 0, 0);
   }
-  pestle_tiles_act(t, PESTLE_KIR_MBAR_FENCE, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_FENCE, 0, 0, 0, 0);
   pestle_kir_end(k);
   pestle_kir_barrier(k);
 }
@@ -373,10 +356,10 @@ pestle_status_t pestle_emit_tensor(pestle_emit_t* e, uint32_t stage) {
   t.lane = pestle_kir_for(k, "lane", zero, lanes, 1, PESTLE_KIR_LANE_X);
   init_barriers(&t);
   t.warpgroup =
-      pestle_tiles_op_i(&t, PESTLE_OP_DIVIDE, t.lane, PESTLE_WARPGROUP);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t.lane, PESTLE_WARPGROUP);
   t.in_warpgroup =
-      pestle_tiles_op_i(&t, PESTLE_OP_REMAINDER, t.lane, PESTLE_WARPGROUP);
-  pestle_kir_if(k, pestle_tiles_op_i(&t, PESTLE_OP_LT, t.warpgroup, 1));
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t.lane, PESTLE_WARPGROUP);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, t.warpgroup, 1));
   emit_copies(&t);
   pestle_kir_else(k);
   emit_products(&t);

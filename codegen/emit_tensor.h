@@ -32,12 +32,7 @@ typedef struct pestle_tiles_t {
 
 pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
                                 pestle_kir_id_t a, pestle_kir_id_t b);
-pestle_kir_id_t pestle_tiles_op_i(const pestle_tiles_t* t, pestle_op_t row,
-                                  pestle_kir_id_t a, int64_t b);
-// An instruction for its effect.
-void pestle_tiles_act(const pestle_tiles_t* t, pestle_kir_op_t code, uint32_t a,
-                      uint32_t b, uint32_t c, uint32_t d);
-// One whose value is an address.
+// An instruction whose value is an address.
 pestle_kir_id_t pestle_tiles_address(const pestle_tiles_t* t,
                                      pestle_kir_op_t code, uint32_t a,
                                      uint32_t b);

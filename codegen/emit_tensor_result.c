@@ -121,12 +121,7 @@ static pestle_kir_id_t load_pair(const pestle_tiles_t* t, pestle_kir_id_t j,
         pestle_kir_madi(k, j, 2 * PAIR, pestle_kir_index(k, PAIR * half + i));
     sum[i] = pestle_kir_load(k, t->sums, 1, at, PESTLE_KIR_NONE, 0);
   }
-  return pestle_kir_put(
-      k, (pestle_kir_inst_t){
-             .op = PESTLE_KIR_INSERT,
-             .type = PESTLE_F32,
-             .lanes = PAIR,
-             .arg = {pestle_kir_splat(k, sum[0], PAIR), sum[1], 1}});
+  return pestle_kir_pair(k, sum[0], sum[1]);
 }
 
 // Element of a strip that pair |j| of the lane's row begins at. The swizzle puts
@@ -140,21 +135,21 @@ static pestle_kir_id_t staged_at(const pestle_tiles_t* t, const strip_t* s,
       PESTLE_TILE_CHUNK / (int64_t)pestle_dtype_size(result_dtype(t));
   int64_t chunks = 8 / of_chunk;  // that a quad's pairs fill
   pestle_kir_id_t in_warp =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
   pestle_kir_id_t warp =
-      pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
-  pestle_kir_id_t quad = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, in_warp, 4);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
+  pestle_kir_id_t quad = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_warp, 4);
   pestle_kir_id_t in_quad =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, in_warp, 4);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_warp, 4);
   pestle_kir_id_t row = pestle_kir_madi(
       k, warp, 16,
       pestle_kir_madi(k, quad, 1, pestle_kir_index(k, ROWS_APART * half)));
   pestle_kir_id_t in_chunk = in_quad, chunk = pestle_kir_madi(k, j, 1, zero);
   if (chunks > 1) {
-    in_chunk = pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, in_quad, 4 / chunks);
+    in_chunk = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_quad, 4 / chunks);
     chunk = pestle_kir_madi(
         k, j, chunks,
-        pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, in_quad, 4 / chunks));
+        pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_quad, 4 / chunks));
   }
   chunk = pestle_tiles_op(t, PESTLE_OP_XOR, chunk, quad);
   pestle_kir_id_t at = pestle_kir_madi(k, row, strip_columns(t), s->slot);
@@ -190,13 +185,14 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   const pestle_nest_axis_t* n = &e->nest->axes.data[t->p.n_axis];
   bool rest_m = t->p.m % t->rows != 0, rest_n = t->p.n % t->columns != 0;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  if (rest_m) pestle_kir_if(k, pestle_tiles_op_i(t, PESTLE_OP_LT, row, t->p.m));
-  pestle_kir_id_t end = pestle_kir_index(k, s->count);
-  pestle_kir_id_t i = pestle_kir_for(k, "j", zero, end, 1, PESTLE_KIR_UNROLL);
+  if (rest_m)
+    pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, row, t->p.m));
+  pestle_kir_id_t i = pestle_kir_unroll(k, "j", s->count);
   pestle_kir_id_t j = pestle_kir_madi(k, i, 1, s->first);
   pestle_kir_id_t column = pestle_kir_madi(k, j, 4, s->column);
   if (rest_n) {
-    pestle_kir_if(k, pestle_tiles_op_i(t, PESTLE_OP_LT, column, t->p.n / PAIR));
+    pestle_kir_if(k,
+                  pestle_kir_scalar_i(k, PESTLE_OP_LT, column, t->p.n / PAIR));
   }
   size_t scope = pestle_emit_scope(e);
   if (t->p.batch_axis != UINT32_MAX) open_axis(e, t->p.batch_axis, t->batch);
@@ -230,12 +226,13 @@ static void emit_halves(const pestle_tiles_t* t, const strip_t* s,
 }
 
 static void sync_warpgroup(const pestle_tiles_t* t) {
-  pestle_tiles_act(t, PESTLE_KIR_SYNC, t->warpgroup, PESTLE_WARPGROUP, 0, 0);
+  pestle_kir_act(t->e->k, PESTLE_KIR_SYNC, t->warpgroup, PESTLE_WARPGROUP, 0,
+                 0);
 }
 
 static void open_leader(const pestle_tiles_t* t) {
   pestle_kir_if(t->e->k,
-                pestle_tiles_op_i(t, PESTLE_OP_EQ, t->in_warpgroup, 0));
+                pestle_kir_scalar_i(t->e->k, PESTLE_OP_EQ, t->in_warpgroup, 0));
 }
 
 // Copies the strip to its place in the result; what lies outside is left out.
@@ -255,9 +252,9 @@ static void copy_strip(const pestle_tiles_t* t, const strip_t* s,
     rest = pestle_tiles_address(t, PESTLE_KIR_COORD, row, t->batch);
   }
   open_leader(t);
-  pestle_tiles_act(t, PESTLE_KIR_TILE_STORE,
-                   pestle_tiles_ref(t, t->staged, s->slot), t->map_y,
-                   pestle_tiles_address(t, PESTLE_KIR_COORD, column, rest), 0);
+  pestle_kir_act(k, PESTLE_KIR_TILE_STORE,
+                 pestle_tiles_ref(t, t->staged, s->slot), t->map_y,
+                 pestle_tiles_address(t, PESTLE_KIR_COORD, column, rest), 0);
   pestle_kir_end(k);
 }
 
@@ -266,20 +263,19 @@ static void emit_strips(const pestle_tiles_t* t, pestle_kir_id_t row,
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   int64_t eights = strip_columns(t) / 8, elements = strip_elements(t);
-  pestle_kir_id_t end = pestle_kir_index(k, t->columns / strip_columns(t));
   pestle_kir_id_t i =
-      pestle_kir_for(k, "strip", zero, end, 1, PESTLE_KIR_UNROLL);
-  pestle_kir_id_t slot = pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, i, STRIPS);
+      pestle_kir_unroll(k, "strip", t->columns / strip_columns(t));
+  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, i, STRIPS);
   slot = pestle_kir_madi(k, slot, elements,
                          pestle_kir_index(k, -STRIPS * elements));
   strip_t s = {pestle_kir_madi(k, i, eights, zero), eights, column,
                pestle_kir_madi(k, t->warpgroup, STRIPS * elements, slot)};
   open_leader(t);
-  pestle_tiles_act(t, PESTLE_KIR_TILE_WAIT, STRIPS - 1, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_TILE_WAIT, STRIPS - 1, 0, 0, 0);
   pestle_kir_end(k);
   sync_warpgroup(t);
   emit_halves(t, &s, row);
-  pestle_tiles_act(t, PESTLE_KIR_TILE_FENCE, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_TILE_FENCE, 0, 0, 0, 0);
   sync_warpgroup(t);
   copy_strip(t, &s, i);
   pestle_kir_end(k);
@@ -288,12 +284,12 @@ static void emit_strips(const pestle_tiles_t* t, pestle_kir_id_t row,
 void pestle_tiles_results(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t in_warp =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
   pestle_kir_id_t warp =
-      pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
-  pestle_kir_id_t quad = pestle_tiles_op_i(t, PESTLE_OP_DIVIDE, in_warp, 4);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
+  pestle_kir_id_t quad = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_warp, 4);
   pestle_kir_id_t in_quad =
-      pestle_tiles_op_i(t, PESTLE_OP_REMAINDER, in_warp, 4);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_warp, 4);
   pestle_kir_id_t row = pestle_kir_madi(k, warp, 16, quad);
   row = pestle_kir_madi(
       k, t->warpgroup, PESTLE_WARPGROUP_ROWS,
@@ -313,6 +309,6 @@ void pestle_tiles_results(const pestle_tiles_t* t) {
 void pestle_tiles_finish(const pestle_tiles_t* t) {
   if (!t->staged_bytes) return;
   open_leader(t);
-  pestle_tiles_act(t, PESTLE_KIR_TILE_WAIT, 0, 0, 0, 0);
+  pestle_kir_act(t->e->k, PESTLE_KIR_TILE_WAIT, 0, 0, 0, 0);
   pestle_kir_end(t->e->k);
 }

@@ -6,21 +6,8 @@
 
 enum { STRIP = 8 };  // rows of tiles that share columns of b in the cache
 
-pestle_kir_id_t pestle_tile_op(const tile_t* t, pestle_op_t op,
-                               pestle_kir_id_t a, int64_t b) {
-  pestle_kir_id_t c = pestle_kir_index(t->k, b);
-  return pestle_kir_scalar(t->k, op, a, c, PESTLE_KIR_NONE);
-}
-
 pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b) {
-  return pestle_tile_op(t, PESTLE_OP_MINIMUM, a, b);
-}
-
-static void act(const tile_t* t, pestle_kir_op_t op, uint32_t imm) {
-  (void)pestle_kir_put(
-      t->k,
-      (pestle_kir_inst_t){
-          .op = (uint16_t)op, .type = PESTLE_NONE, .lanes = 1, .arg = {imm}});
+  return pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, a, b);
 }
 
 // --- Coordinates ---
@@ -60,8 +47,8 @@ void pestle_tile_coords(tile_t* t, const pestle_tile_axes_t* axes, bool last,
     if (runs) extent /= run;
     pestle_kir_id_t id = number;
     if (left > extent) {
-      id = pestle_tile_op(t, PESTLE_OP_REMAINDER, number, extent);
-      number = pestle_tile_op(t, PESTLE_OP_DIVIDE, number, extent);
+      id = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, number, extent);
+      number = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, number, extent);
     }
     left /= extent;
     if (runs) {
@@ -87,28 +74,29 @@ static void steps_ahead(tile_t* t) {
       pestle_tile_fetch(t, &t->a, at, at);
       pestle_tile_fetch(t, &t->b, at, at);
     }
-    act(t, PESTLE_KIR_COPY_COMMIT, 0);
+    pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
   }
   pestle_kir_id_t step =
       pestle_kir_for(k, "step", zero, end, 1, PESTLE_KIR_SERIAL);
-  act(t, PESTLE_KIR_COPY_WAIT, (uint32_t)slots - 2);
+  pestle_kir_act(k, PESTLE_KIR_COPY_WAIT, (uint32_t)slots - 2, 0, 0, 0);
   pestle_kir_barrier(k);
   pestle_kir_id_t next =
       pestle_kir_madi(k, step, 1, pestle_kir_index(k, slots - 1));
-  pestle_kir_if(k, pestle_tile_op(t, PESTLE_OP_LT, next, t->steps));
-  pestle_kir_id_t to = pestle_tile_op(t, PESTLE_OP_REMAINDER, next, slots);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps));
+  pestle_kir_id_t to = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, slots);
   pestle_tile_fetch(t, &t->a, next, to);
   pestle_tile_fetch(t, &t->b, next, to);
   pestle_kir_end(k);
-  act(t, PESTLE_KIR_COPY_COMMIT, 0);
-  pestle_tile_multiply(t, pestle_tile_op(t, PESTLE_OP_REMAINDER, step, slots));
+  pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+  pestle_tile_multiply(
+      t, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, slots));
   pestle_kir_end(k);
 }
 
 static void finish_copies(tile_t* t) {
   if (t->a.copies || t->b.copies) {
-    act(t, PESTLE_KIR_COPY_COMMIT, 0);
-    act(t, PESTLE_KIR_COPY_WAIT, 0);
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
   }
   pestle_kir_barrier(t->k);
 }
@@ -130,9 +118,9 @@ static void steps_by_two(tile_t* t) {
   pestle_kir_id_t step =
       pestle_kir_for(k, "step", zero, end, 1, PESTLE_KIR_SERIAL);
   pestle_kir_id_t next = pestle_kir_madi(k, step, 1, pestle_kir_index(k, 1));
-  pestle_kir_id_t more = pestle_tile_op(t, PESTLE_OP_LT, next, t->steps);
-  pestle_kir_id_t slot = pestle_tile_op(t, PESTLE_OP_REMAINDER, step, 2);
-  pestle_kir_id_t other = pestle_tile_op(t, PESTLE_OP_REMAINDER, next, 2);
+  pestle_kir_id_t more = pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps);
+  pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, 2);
+  pestle_kir_id_t other = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, 2);
   pestle_kir_if(k, more);
   pestle_tile_fetch(t, &t->a, next, other);
   pestle_tile_fetch(t, &t->b, next, other);
@@ -164,18 +152,18 @@ static void open_groups(tile_t* t) {
   pestle_kir_id_t in_batch = g;
   t->batch = zero;
   if (t->p.batch.all > 1) {
-    t->batch = pestle_tile_op(t, PESTLE_OP_DIVIDE, g, of_batch);
-    in_batch = pestle_tile_op(t, PESTLE_OP_REMAINDER, g, of_batch);
+    t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, of_batch);
+    in_batch = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, of_batch);
   }
   int64_t of_strip = strip * tiles_n;
   pestle_kir_id_t number =
-      pestle_tile_op(t, PESTLE_OP_DIVIDE, in_batch, of_strip);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_batch, of_strip);
   pestle_kir_id_t in_strip =
-      pestle_tile_op(t, PESTLE_OP_REMAINDER, in_batch, of_strip);
-  t->a.tile =
-      pestle_kir_madi(k, number, strip,
-                      pestle_tile_op(t, PESTLE_OP_REMAINDER, in_strip, strip));
-  t->b.tile = pestle_tile_op(t, PESTLE_OP_DIVIDE, in_strip, strip);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_batch, of_strip);
+  t->a.tile = pestle_kir_madi(
+      k, number, strip,
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_strip, strip));
+  t->b.tile = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_strip, strip);
 }
 
 // Axes that exist here alone: the run of a coordinate, and a lane of it.

@@ -43,9 +43,6 @@ typedef struct tile_t {
   pestle_kir_id_t from_a, from_b;  // where in a slot this lane's part begins
 } tile_t;
 
-// a op b on indices.
-pestle_kir_id_t pestle_tile_op(const tile_t* t, pestle_op_t op,
-                               pestle_kir_id_t a, int64_t b);
 pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b);
 // |number| taken apart into coordinates of |axes|, of the fold or of the |last|
 // stage. Along the last of them it counts runs of |run|, if that is not 1: the
@@ -67,8 +64,6 @@ void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot);
 
 // --- emit_tile_sums.c ---
 void pestle_tile_start_sums(tile_t* t);
-// A loop that is unrolled: |count| steps.
-pestle_kir_id_t pestle_tile_unroll(tile_t* t, const char* name, int64_t count);
 // Where in |box| lane |in| of a subgroup points for its fragments, whose rows or
 // columns begin at |first|.
 pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,

@@ -40,21 +40,16 @@ static run_t open_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t i) {
   int64_t per = (s->along_taps ? t->t->k : box->rows) / s->run;
   pestle_kir_id_t number = pestle_kir_madi(t->k, i, t->lanes, t->lane);
   if (box->runs % t->lanes) {
-    pestle_kir_if(t->k, pestle_tile_op(t, PESTLE_OP_LT, number, box->runs));
+    pestle_kir_if(t->k,
+                  pestle_kir_scalar_i(t->k, PESTLE_OP_LT, number, box->runs));
     number = pestle_tile_min(t, number, box->runs - 1);
   }
-  return (run_t){pestle_tile_op(t, PESTLE_OP_REMAINDER, number, per),
-                 pestle_tile_op(t, PESTLE_OP_DIVIDE, number, per)};
+  return (run_t){pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, number, per),
+                 pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, number, per)};
 }
 
 static void close_run(tile_t* t, const tile_box_t* box) {
   if (box->runs % t->lanes) pestle_kir_end(t->k);
-}
-
-static pestle_kir_id_t each_run(tile_t* t, const tile_box_t* box) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  pestle_kir_id_t end = pestle_kir_index(t->k, box->each);
-  return pestle_kir_for(t->k, "i", zero, end, 1, PESTLE_KIR_UNROLL);
 }
 
 // Sets the coordinates of the run in |step|. What comes back is whether its
@@ -73,7 +68,7 @@ static pestle_kir_id_t set_coords(tile_t* t, const tile_box_t* box,
   pestle_kir_id_t exists = PESTLE_KIR_NONE;
   if (box->axes->all % box->rows) row = pestle_tile_min(t, row, rows - 1);
   if (t->p.k.all % t->t->k) {
-    exists = pestle_tile_op(t, PESTLE_OP_LT, tap, taps);
+    exists = pestle_kir_scalar_i(t->k, PESTLE_OP_LT, tap, taps);
     tap = pestle_tile_min(t, tap, taps - 1);
   }
   pestle_tile_coords(t, box->axes, false, row, row_run, box->run_axis,
@@ -156,7 +151,7 @@ static void hold_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t exists,
 void pestle_tile_fetch(tile_t* t, const tile_box_t* box, pestle_kir_id_t step,
                        pestle_kir_id_t slot) {
   if (!box->copies) pestle_kir_alloc(t->k, box->held);
-  pestle_kir_id_t i = each_run(t, box);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", box->each);
   run_t r = open_run(t, box, i);
   size_t scope = pestle_emit_scope(t->e);
   bool lanes = !box->copies && box->side->run > 1;
@@ -176,21 +171,14 @@ void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot) {
   const pestle_tile_side_t* s = box->side;
   pestle_kir_builder_t* k = t->k;
   if (box->copies) return;
-  pestle_kir_id_t i = each_run(t, box);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", box->each);
   run_t r = open_run(t, box, i);
   pestle_kir_id_t value =
       pestle_kir_load(k, box->held, (unsigned)s->run, i, PESTLE_KIR_NONE, 0);
   pestle_kir_id_t at = place_of(t, box, &r, slot);
   if (s->along_taps && !box->by_rows) {
     for (int64_t l = 0; l < s->run; ++l) {
-      pestle_kir_id_t lane = value;
-      if (s->run > 1) {
-        lane =
-            pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT,
-                                                  .type = s->dtype,
-                                                  .lanes = 1,
-                                                  .arg = {value, (uint32_t)l}});
-      }
+      pestle_kir_id_t lane = pestle_kir_extract(k, value, (uint32_t)l);
       pestle_kir_id_t to =
           pestle_kir_madi(k, at, 1, pestle_kir_index(k, l * box->pitch));
       pestle_kir_store(k, box->buffer, to, lane, PESTLE_KIR_NONE, 0);

@@ -46,7 +46,8 @@ static void emit_vector(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
   int64_t columns = t->p.n.all / width;
   bool rest = t->p.n.all % t->t->n != 0;
   if (rest) {
-    pestle_kir_if(t->k, pestle_tile_op(t, PESTLE_OP_LT, column, columns));
+    pestle_kir_if(t->k,
+                  pestle_kir_scalar_i(t->k, PESTLE_OP_LT, column, columns));
     column = pestle_tile_min(t, column, columns - 1);
   }
   size_t scope = pestle_emit_scope(e);
@@ -81,10 +82,7 @@ static pestle_kir_id_t lanes_of(tile_t* t, pestle_kir_id_t value,
     lane[i] = first + i;
   if (count == pestle_kir_lanes_of(t->k, value)) return value;
   if (count > 1) return pestle_kir_shuffle(t->k, value, value, lane, count);
-  return pestle_kir_put(t->k, (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT,
-                                                  .type = t->p.sums,
-                                                  .lanes = 1,
-                                                  .arg = {value, first}});
+  return pestle_kir_extract(t->k, value, first);
 }
 
 // A vector of sums from |first| of |value| on, whole or element by element.
@@ -105,18 +103,12 @@ static void emit_columns(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
 
 static pestle_kir_id_t open_row(tile_t* t, pestle_kir_id_t row) {
   if (t->p.m.all % t->t->m == 0) return row;
-  pestle_kir_if(t->k, pestle_tile_op(t, PESTLE_OP_LT, row, t->p.m.all));
+  pestle_kir_if(t->k, pestle_kir_scalar_i(t->k, PESTLE_OP_LT, row, t->p.m.all));
   return pestle_tile_min(t, row, t->p.m.all - 1);
 }
 
 static void close_row(tile_t* t) {
   if (t->p.m.all % t->t->m) pestle_kir_end(t->k);
-}
-
-static pestle_kir_id_t unrolled(tile_t* t, const char* name, int64_t count) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  pestle_kir_id_t end = pestle_kir_index(t->k, count);
-  return pestle_kir_for(t->k, name, zero, end, 1, PESTLE_KIR_UNROLL);
 }
 
 // Fragments: two rows, 8 apart, of two columns each.
@@ -125,14 +117,14 @@ static void results_of_units(tile_t* t, int64_t width) {
   int64_t columns = t->t->c / 8;
   pestle_kir_id_t first_row = pestle_kir_madi(k, t->a.tile, t->t->m, t->row);
   pestle_kir_id_t first_column =
-      pestle_tile_op(t, PESTLE_OP_DIVIDE, t->column, 2);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->column, 2);
   first_column = pestle_kir_madi(k, t->b.tile, t->t->n / 2, first_column);
-  pestle_kir_id_t i = unrolled(t, "i", t->t->r / 16);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->t->r / 16);
   for (uint32_t half = 0; half < 2; ++half) {
     pestle_kir_id_t row =
         pestle_kir_madi(k, first_row, 1, pestle_kir_index(k, 8 * half));
     row = open_row(t, pestle_kir_madi(k, i, 16, row));
-    pestle_kir_id_t j = unrolled(t, "j", columns);
+    pestle_kir_id_t j = pestle_kir_unroll(k, "j", columns);
     pestle_kir_id_t at = pestle_kir_madi(k, i, columns, j);
     pestle_kir_id_t sum =
         pestle_kir_load(k, t->sums, 4, at, PESTLE_KIR_NONE, 0);
@@ -150,14 +142,14 @@ static void results_of_lanes(tile_t* t, int64_t width) {
   int64_t down = t->t->m / chunks, across = t->t->n / vectors;
   pestle_kir_id_t first_row = pestle_kir_madi(k, t->a.tile, t->t->m, t->row);
   pestle_kir_id_t first_column =
-      pestle_tile_op(t, PESTLE_OP_DIVIDE, t->column, t->vector);
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->column, t->vector);
   first_column =
       pestle_kir_madi(k, t->b.tile, t->t->n / t->vector, first_column);
-  pestle_kir_id_t i = unrolled(t, "i", chunks);
-  pestle_kir_id_t l = unrolled(t, "l", t->row_vector);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", chunks);
+  pestle_kir_id_t l = pestle_kir_unroll(k, "l", t->row_vector);
   pestle_kir_id_t row = pestle_kir_madi(k, i, down, first_row);
   row = open_row(t, pestle_kir_madi(k, l, 1, row));
-  pestle_kir_id_t j = unrolled(t, "j", vectors);
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", vectors);
   pestle_kir_id_t at =
       pestle_kir_madi(k, pestle_kir_madi(k, i, t->row_vector, l), vectors, j);
   pestle_kir_id_t sum =

@@ -9,15 +9,9 @@ static uint32_t add_private(tile_t* t, const char* name, pestle_dtype_t dtype,
                                (unsigned)lanes, count, 0);
 }
 
-pestle_kir_id_t pestle_tile_unroll(tile_t* t, const char* name, int64_t count) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  pestle_kir_id_t end = pestle_kir_index(t->k, count);
-  return pestle_kir_for(t->k, name, zero, end, 1, PESTLE_KIR_UNROLL);
-}
-
 static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
   pestle_kir_alloc(t->k, t->sums);
-  pestle_kir_id_t i = pestle_tile_unroll(t, "i", count);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", count);
   pestle_kir_store(t->k, t->sums, i,
                    pestle_kir_const(t->k, t->p.sums, lanes, 0, 0),
                    PESTLE_KIR_NONE, 0);
@@ -32,10 +26,10 @@ static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
 pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
                                         pestle_kir_id_t in, bool is_a,
                                         pestle_kir_id_t first) {
-  pestle_kir_id_t low = pestle_tile_op(t, PESTLE_OP_REMAINDER, in, 8);
-  pestle_kir_id_t half = pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 8);
-  pestle_kir_id_t second = pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 16);
-  half = pestle_tile_op(t, PESTLE_OP_REMAINDER, half, 2);
+  pestle_kir_id_t low = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, in, 8);
+  pestle_kir_id_t half = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 8);
+  pestle_kir_id_t second = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 16);
+  half = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, half, 2);
   int64_t row = box->by_rows ? box->pitch : 1;
   int64_t tap = box->by_rows ? 1 : box->pitch;
   bool one = !is_a && t->t->c == 8;  // column of fragments
@@ -51,20 +45,22 @@ static void start_units(tile_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t across = t->t->n / t->t->c;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t subgroup = pestle_tile_op(t, PESTLE_OP_DIVIDE, t->lane, 32);
-  pestle_kir_id_t in = pestle_tile_op(t, PESTLE_OP_REMAINDER, t->lane, 32);
-  pestle_kir_id_t down = pestle_tile_op(t, PESTLE_OP_DIVIDE, subgroup, across);
+  pestle_kir_id_t subgroup =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, 32);
+  pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);
+  pestle_kir_id_t down =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, subgroup, across);
   pestle_kir_id_t right =
-      pestle_tile_op(t, PESTLE_OP_REMAINDER, subgroup, across);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, subgroup, across);
   t->row = pestle_kir_madi(k, down, t->t->r, zero);
   t->column = pestle_kir_madi(k, right, t->t->c, zero);
   t->from_a = pestle_tile_fragment_at(t, &t->a, in, true, t->row);
   t->from_b = pestle_tile_fragment_at(t, &t->b, in, false, t->column);
   // What a lane has of its subgroup's sums begins here.
-  t->row =
-      pestle_kir_madi(k, pestle_tile_op(t, PESTLE_OP_DIVIDE, in, 4), 1, t->row);
-  t->column = pestle_kir_madi(k, pestle_tile_op(t, PESTLE_OP_REMAINDER, in, 4),
-                              2, t->column);
+  t->row = pestle_kir_madi(k, pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4),
+                           1, t->row);
+  t->column = pestle_kir_madi(
+      k, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4), 2, t->column);
   int64_t fragments = t->t->r / 16 * (t->t->c / 8);
   t->sums = add_private(t, "sums", PESTLE_F32, 4, fragments);
   t->fragment_a = add_private(t, "part_a", PESTLE_U32, 4, t->t->r / 16);
@@ -81,7 +77,7 @@ void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
   int64_t row = box->by_rows ? box->pitch : 1;
   int64_t tap = box->by_rows ? 1 : box->pitch;
   pestle_kir_alloc(k, to);
-  pestle_kir_id_t i = pestle_tile_unroll(t, "i", count);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", count);
   pestle_kir_id_t at = pestle_kir_madi(k, u, 16 * tap, from);
   at = pestle_kir_madi(k, i, 16 * row, at);
   unsigned words = k->failed ? 1 : k->buffer.data[to].lanes;
@@ -125,11 +121,11 @@ static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
   int64_t rows = t->t->r / 16, columns = t->t->c == 8 ? 1 : t->t->c / 16;
   pestle_kir_id_t a = pestle_kir_madi(t->k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t b = pestle_kir_madi(t->k, slot, t->b.slot, t->from_b);
-  pestle_kir_id_t u = pestle_tile_unroll(t, "u", t->t->k / 16);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->t->k / 16);
   pestle_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
   pestle_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
-  pestle_kir_id_t i = pestle_tile_unroll(t, "i", rows);
-  pestle_kir_id_t j = pestle_tile_unroll(t, "j", columns);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", rows);
+  pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", columns);
   multiply_fragments(t, i, j);
   pestle_kir_end(t->k);
   pestle_kir_end(t->k);
@@ -144,9 +140,10 @@ static void start_lanes(tile_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t across = t->t->n / t->t->c;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
-  pestle_kir_id_t down = pestle_tile_op(t, PESTLE_OP_DIVIDE, t->lane, across);
+  pestle_kir_id_t down =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, across);
   pestle_kir_id_t right =
-      pestle_tile_op(t, PESTLE_OP_REMAINDER, t->lane, across);
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, across);
   t->row = pestle_kir_madi(k, down, t->row_vector, zero);
   t->column = pestle_kir_madi(k, right, t->vector, zero);
   t->from_a = t->row;
@@ -183,7 +180,7 @@ static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
   pestle_kir_id_t b[MOST];
   int64_t chunks = t->t->r / t->row_vector, vectors = t->t->c / t->vector;
   int64_t down = t->t->m / chunks, across = t->t->n / vectors;
-  pestle_kir_id_t u = pestle_tile_unroll(t, "u", t->t->k);
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->t->k);
   pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t from_b = pestle_kir_madi(k, slot, t->b.slot, t->from_b);
   from_a = pestle_kir_madi(k, u, t->a.pitch, from_a);
@@ -193,13 +190,7 @@ static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
   for (int64_t i = 0; i < chunks; ++i) {
     pestle_kir_id_t a = load_chunk(t, &t->a, from_a, i * down, t->row_vector);
     for (int64_t l = 0; l < t->row_vector; ++l) {
-      pestle_kir_id_t one = a;
-      if (t->row_vector > 1) {
-        one = pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_EXTRACT,
-                                                    .type = t->p.sums,
-                                                    .lanes = 1,
-                                                    .arg = {a, (uint32_t)l}});
-      }
+      pestle_kir_id_t one = pestle_kir_extract(k, a, (uint32_t)l);
       if (t->vector > 1) one = pestle_kir_splat(k, one, (unsigned)t->vector);
       for (int64_t j = 0; j < vectors && j < MOST; ++j)
         add_product(t, one, b[j], (i * t->row_vector + l) * vectors + j);

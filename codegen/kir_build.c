@@ -164,6 +164,14 @@ static pestle_kir_inst_t make(unsigned op, pestle_dtype_t type, unsigned lanes,
                              .arg = {a, b}};
 }
 
+void pestle_kir_act(pestle_kir_builder_t* k, pestle_kir_op_t op, uint32_t a,
+                    uint32_t b, uint32_t c, uint32_t d) {
+  pestle_kir_inst_t inst = make(op, PESTLE_NONE, 1, a, b);
+  inst.arg[2] = c;
+  inst.arg[3] = d;
+  pestle_kir_put(k, inst);
+}
+
 // --- Constants ---
 
 static pestle_kir_id_t put_bits(pestle_kir_builder_t* k, pestle_dtype_t type,
@@ -215,6 +223,13 @@ pestle_kir_id_t pestle_kir_for(pestle_kir_builder_t* k, const char* name,
   uint32_t offset = pestle_kir_intern(k, name, true);
   inst.name = offset <= UINT16_MAX ? (uint16_t)offset : 0;
   return pestle_kir_put(k, inst);
+}
+
+pestle_kir_id_t pestle_kir_unroll(pestle_kir_builder_t* k, const char* name,
+                                  int64_t count) {
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t end = pestle_kir_index(k, count);
+  return pestle_kir_for(k, name, zero, end, 1, PESTLE_KIR_UNROLL);
 }
 
 void pestle_kir_if(pestle_kir_builder_t* k, pestle_kir_id_t condition) {
@@ -413,6 +428,21 @@ pestle_kir_id_t pestle_kir_splat(pestle_kir_builder_t* k, pestle_kir_id_t a,
   }
   return pestle_kir_put(
       k, make(PESTLE_KIR_SPLAT, (pestle_dtype_t)inst.type, lanes, a, 0));
+}
+
+pestle_kir_id_t pestle_kir_extract(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                   uint32_t lane) {
+  if (pestle_kir_lanes_of(k, a) == 1) return a;
+  return pestle_kir_put(
+      k, make(PESTLE_KIR_EXTRACT, pestle_kir_type_of(k, a), 1, a, lane));
+}
+
+pestle_kir_id_t pestle_kir_pair(pestle_kir_builder_t* k, pestle_kir_id_t low,
+                                pestle_kir_id_t high) {
+  pestle_kir_inst_t inst = make(PESTLE_KIR_INSERT, pestle_kir_type_of(k, low),
+                                2, pestle_kir_splat(k, low, 2), high);
+  inst.arg[2] = 1;
+  return pestle_kir_put(k, inst);
 }
 
 pestle_kir_id_t pestle_kir_mask(pestle_kir_builder_t* k, pestle_kir_id_t index,

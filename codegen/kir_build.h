@@ -37,6 +37,9 @@ uint32_t pestle_kir_add_buffer(pestle_kir_builder_t* k, const char* name,
                                unsigned lanes, int64_t count, unsigned flags);
 
 pestle_kir_id_t pestle_kir_put(pestle_kir_builder_t* k, pestle_kir_inst_t inst);
+// An instruction for its effect, without a value.
+void pestle_kir_act(pestle_kir_builder_t* k, pestle_kir_op_t op, uint32_t a,
+                    uint32_t b, uint32_t c, uint32_t d);
 pestle_kir_id_t pestle_kir_index(pestle_kir_builder_t* k, int64_t value);
 pestle_kir_id_t pestle_kir_int(pestle_kir_builder_t* k, pestle_dtype_t type,
                                unsigned lanes, int64_t value);
@@ -48,6 +51,9 @@ pestle_kir_id_t pestle_kir_const(pestle_kir_builder_t* k, pestle_dtype_t type,
 pestle_kir_id_t pestle_kir_for(pestle_kir_builder_t* k, const char* name,
                                pestle_kir_id_t lo, pestle_kir_id_t hi,
                                int32_t step, pestle_kir_axis_t axis);
+// A loop of |count| steps from 0 on, each a copy of its own.
+pestle_kir_id_t pestle_kir_unroll(pestle_kir_builder_t* k, const char* name,
+                                  int64_t count);
 void pestle_kir_if(pestle_kir_builder_t* k, pestle_kir_id_t condition);
 void pestle_kir_else(pestle_kir_builder_t* k);
 void pestle_kir_end(pestle_kir_builder_t* k);
@@ -70,6 +76,9 @@ pestle_kir_id_t pestle_kir_gather(pestle_kir_builder_t* k, uint32_t buffer,
 pestle_kir_id_t pestle_kir_scalar(pestle_kir_builder_t* k, pestle_op_t op,
                                   pestle_kir_id_t a, pestle_kir_id_t b,
                                   pestle_kir_id_t c);
+// One of two operands, of which the second is the index |b|.
+pestle_kir_id_t pestle_kir_scalar_i(pestle_kir_builder_t* k, pestle_op_t op,
+                                    pestle_kir_id_t a, int64_t b);
 pestle_kir_id_t pestle_kir_cast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                 pestle_dtype_t type);
 pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
@@ -78,6 +87,12 @@ pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
 pestle_kir_id_t pestle_kir_shuffle(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                    pestle_kir_id_t b, const uint32_t* lanes,
                                    unsigned count);
+// Lane |lane| of |a|; what has one lane is that lane.
+pestle_kir_id_t pestle_kir_extract(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                   uint32_t lane);
+// Two lanes from one value each.
+pestle_kir_id_t pestle_kir_pair(pestle_kir_builder_t* k, pestle_kir_id_t low,
+                                pestle_kir_id_t high);
 pestle_kir_id_t pestle_kir_splat(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                  unsigned lanes);
 pestle_kir_id_t pestle_kir_mask(pestle_kir_builder_t* k, pestle_kir_id_t index,

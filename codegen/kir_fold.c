@@ -245,3 +245,9 @@ pestle_kir_id_t pestle_kir_scalar(pestle_kir_builder_t* k, pestle_op_t op,
     inst.arg[i] = v[i];
   return pestle_kir_put(k, inst);
 }
+
+pestle_kir_id_t pestle_kir_scalar_i(pestle_kir_builder_t* k, pestle_op_t op,
+                                    pestle_kir_id_t a, int64_t b) {
+  pestle_kir_id_t c = pestle_kir_index(k, b);
+  return pestle_kir_scalar(k, op, a, c, PESTLE_KIR_NONE);
+}
