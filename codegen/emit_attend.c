@@ -150,19 +150,6 @@ static void show(attend_t* t, uint32_t stage, uint32_t buffer,
   }
 }
 
-static void open_vector(attend_t* t, uint32_t lane_axis, int64_t width) {
-  if (width == 1) return;
-  t->e->vector_axis = (int32_t)lane_axis;
-  t->e->lanes = (unsigned)width;
-  t->e->valid = width;
-}
-
-static void close_vector(attend_t* t) {
-  t->e->vector_axis = -1;
-  t->e->lanes = 1;
-  t->e->valid = 1;
-}
-
 // x of |scores|, |width| of them from |key| (in vectors) on.
 static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
                               pestle_kir_id_t key, pestle_kir_id_t scores) {
@@ -181,9 +168,9 @@ static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
                      t->key_lane);
   show(t, a->scores, t->pair, kinds, 3, t->key_run, width);
   put(t, t->pair, at(t, 0), scores);
-  open_vector(t, t->key_lane, width);
+  pestle_emit_open_vector(t->e, t->key_lane, width);
   pestle_kir_id_t x = pestle_emit_expr(t->e, a->x);
-  close_vector(t);
+  pestle_emit_close_vector(t->e);
   pestle_emit_unscope(t->e, scope);
   if (pestle_kir_lanes_of(t->k, x) < width) {
     x = pestle_kir_splat(t->k, x, (unsigned)width);
@@ -401,12 +388,12 @@ static void emit_vector(attend_t* t, pestle_kir_id_t row,
   show(t, a->output, t->pair, kinds, 3, t->column_run, width);
   show(t, a->total, t->total, kinds, 2, 0, 1);
   put(t, t->pair, at(t, 0), sums);
-  open_vector(t, t->column_lane, width);
+  pestle_emit_open_vector(t->e, t->column_lane, width);
   for (uint32_t v = 0; v < y->value_count; ++v) {
     pestle_kir_id_t value = pestle_emit_expr(e, y->values[v]);
     pestle_emit_store_stage(e, a->last, v, value);
   }
-  close_vector(t);
+  pestle_emit_close_vector(t->e);
   pestle_emit_unscope(e, scope);
   if (rest) pestle_kir_end(t->k);
 }

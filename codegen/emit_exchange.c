@@ -44,15 +44,7 @@ static void set_vector(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
       pestle_lin_add(e->nest, pestle_lin_scale(e->nest, run, t->x.vector),
                      pestle_lin_axis(e->nest, t->lane_axis));
   e->axis_id[t->run_axis] = id;
-  e->vector_axis = (int32_t)t->lane_axis;
-  e->lanes = (unsigned)t->x.vector;
-  e->valid = t->x.vector;
-}
-
-static void end_vector(const exchange_t* t) {
-  t->e->vector_axis = -1;
-  t->e->lanes = 1;
-  t->e->valid = 1;
+  pestle_emit_open_vector(e, t->lane_axis, t->x.vector);
 }
 
 // --- Groups ---
@@ -118,7 +110,7 @@ static void take_tile(const exchange_t* t) {
   }
   set_vector(t, t->x.turned, at);
   pestle_kir_id_t value = pestle_emit_expr(t->e, t->x.read);
-  end_vector(t);
+  pestle_emit_close_vector(t->e);
   pestle_emit_unscope(t->e, scope);
   at = pestle_kir_madi(
       k, row, pestle_exchange_pitch(&t->x),
@@ -172,7 +164,7 @@ static void give_results(const exchange_t* t) {
     pestle_kir_id_t value = pestle_emit_expr(e, t->y->values[v]);
     pestle_emit_store_stage(e, t->stage, v, value);
   }
-  end_vector(t);
+  pestle_emit_close_vector(t->e);
   pestle_emit_unscope(e, scope);
   if (rest_rows) pestle_kir_end(k);
   pestle_kir_end(k);

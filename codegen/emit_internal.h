@@ -73,6 +73,10 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count);
 // Gives |axis| and what it was split into another extent.
 void pestle_emit_set_extent(pestle_nest_t* nest, uint32_t axis, int64_t extent);
+// From here on values have |width| lanes, which lie along |axis|; with one lane
+// they stay single. Of what was opened last pestle_emit_close_vector() is the end.
+void pestle_emit_open_vector(pestle_emit_t* e, uint32_t axis, int64_t width);
+void pestle_emit_close_vector(pestle_emit_t* e);
 // Hoists all values of the walk's stage.
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 

@@ -55,6 +55,19 @@ static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_unscope(e, scope);
 }
 
+void pestle_emit_open_vector(pestle_emit_t* e, uint32_t axis, int64_t width) {
+  if (width == 1) return;
+  e->vector_axis = (int32_t)axis;
+  e->lanes = (unsigned)width;
+  e->valid = width;
+}
+
+void pestle_emit_close_vector(pestle_emit_t* e) {
+  e->vector_axis = -1;
+  e->lanes = 1;
+  e->valid = 1;
+}
+
 static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
                         uint32_t count) {
   pestle_emit_t* e = w->e;
@@ -65,14 +78,13 @@ static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
     return;
   }
   size_t scope = pestle_emit_scope(e);
-  e->vector_axis = (int32_t)axis;
-  e->lanes = (unsigned)a->full_extent;
+  pestle_emit_open_vector(e, axis, a->full_extent);
   e->valid = a->extent;
   e->open[axis] = true;
   e->value[axis] = pestle_lin_axis(e->nest, axis);
   inside(w, leaves, count);
   e->open[axis] = false;
-  e->vector_axis = -1;
+  pestle_emit_close_vector(e);
   pestle_emit_unscope(e, scope);
 }
 

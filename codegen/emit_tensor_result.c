@@ -198,16 +198,14 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   if (t->p.batch_axis != UINT32_MAX) open_axis(e, t->p.batch_axis, t->batch);
   open_axis(e, t->p.m_axis, row);
   open_axis(e, (uint32_t)n->outer, column);
-  e->vector_axis = n->inner;
-  e->lanes = PAIR;
-  e->valid = PAIR;
+  pestle_emit_open_vector(e, (uint32_t)n->inner, PAIR);
   e->open[n->inner] = true;
   e->value[n->inner] = pestle_lin_axis(e->nest, (uint32_t)n->inner);
   pestle_emit_coords(e, t->last);
   show_pair(t);
   pestle_kir_store(k, t->pair, zero, load_pair(t, j, half), PESTLE_KIR_NONE, 0);
   store_pair(t, s, i, half);
-  e->vector_axis = -1;
+  pestle_emit_close_vector(e);
   pestle_emit_unscope(e, scope);
   if (rest_n) pestle_kir_end(k);
   pestle_kir_end(k);

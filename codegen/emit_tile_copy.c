@@ -128,15 +128,9 @@ static void hold_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t exists,
                      pestle_kir_id_t i) {
   pestle_emit_t* e = t->e;
   const pestle_tile_side_t* s = box->side;
-  if (s->run > 1) {
-    e->vector_axis = (int32_t)box->lane_axis;
-    e->lanes = (unsigned)s->run;
-    e->valid = s->run;
-  }
+  pestle_emit_open_vector(e, box->lane_axis, s->run);
   pestle_kir_id_t value = pestle_emit_expr(e, s->value);
-  e->vector_axis = -1;
-  e->lanes = 1;
-  e->valid = 1;
+  pestle_emit_close_vector(e);
   if (pestle_kir_lanes_of(t->k, value) < s->run) {
     value = pestle_kir_splat(t->k, value, (unsigned)s->run);
   }

@@ -58,18 +58,12 @@ static void emit_vector(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
   show(t, width);
   pestle_kir_store(t->k, t->shown, pestle_kir_index(t->k, 0), sums,
                    PESTLE_KIR_NONE, 0);
-  if (width > 1) {
-    e->vector_axis = (int32_t)t->lane_axis;
-    e->lanes = (unsigned)width;
-    e->valid = width;
-  }
+  pestle_emit_open_vector(e, t->lane_axis, width);
   for (uint32_t v = 0; v < y->value_count; ++v) {
     pestle_kir_id_t value = pestle_emit_expr(e, y->values[v]);
     pestle_emit_store_stage(e, t->p.last, v, value);
   }
-  e->vector_axis = -1;
-  e->lanes = 1;
-  e->valid = 1;
+  pestle_emit_close_vector(e);
   pestle_emit_unscope(e, scope);
   if (rest) pestle_kir_end(t->k);
 }
