@@ -62,11 +62,7 @@ static bool is_at(const pestle_nest_t* nest, const pestle_expr_t* read,
     if (nest->axes.data[axis].full_extent == 1 && !at->count && !at->constant) {
       continue;
     }
-    if (at->count != 1 || at->constant || at->terms[0].coef != 1 ||
-        at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
-        at->terms[0].atom->axis != axis) {
-      return false;
-    }
+    if (pestle_lin_is_axis(at) != (int32_t)axis) return false;
   }
   return true;
 }
@@ -109,8 +105,7 @@ static bool find_stages(pestle_nest_t* nest, pestle_attend_t* out) {
   for (uint32_t s = 0; s <= last; ++s) {
     const pestle_nest_stage_t* x = pestle_nest_stage(nest, s);
     for (uint32_t i = 0; i < x->root_count && !x->inlined; ++i) {
-      const pestle_nest_axis_t* a = &nest->axes.data[x->roots[i]];
-      if (a->outer >= 0 || a->block_axis >= 0 || a->full_extent < 1) {
+      if (!pestle_nest_axis_is_whole(&nest->axes.data[x->roots[i]])) {
         return false;
       }
     }

@@ -46,8 +46,9 @@ bool pestle_exchange_match(pestle_nest_t* nest, pestle_exchange_t* out) {
     return false;
   }
   for (uint32_t i = 0; i < f.s->root_count; ++i) {
-    const pestle_nest_axis_t* a = &nest->axes.data[f.s->roots[i]];
-    if (a->outer >= 0 || a->block_axis >= 0 || a->full_extent < 1) return false;
+    if (!pestle_nest_axis_is_whole(&nest->axes.data[f.s->roots[i]])) {
+      return false;
+    }
   }
   unsigned size = pestle_dtype_size(nest->tensors.data[f.read->i].type.dtype);
   int64_t rows = nest->axes.data[f.turned].full_extent;

@@ -32,6 +32,12 @@ bool pestle_lin_equal(const pestle_lin_t* a, const pestle_lin_t* b) {
   return true;
 }
 
+int32_t pestle_lin_is_axis(const pestle_lin_t* a) {
+  if (a->count != 1 || a->constant || a->terms[0].coef != 1) return -1;
+  const pestle_atom_t* atom = a->terms[0].atom;
+  return atom->kind == PESTLE_ATOM_AXIS ? (int32_t)atom->axis : -1;
+}
+
 static bool atom_equal(const pestle_atom_t* a, const pestle_atom_t* b) {
   if (a->kind != b->kind) return false;
   switch ((pestle_atom_kind_t)a->kind) {

@@ -173,6 +173,11 @@ static inline int64_t pestle_nest_axis_span(const pestle_nest_axis_t* a) {
                                                          : a->full_extent;
 }
 
+// Whether the axis has one loop, over all of its extent, and steps.
+static inline bool pestle_nest_axis_is_whole(const pestle_nest_axis_t* a) {
+  return a->outer < 0 && a->block_axis < 0 && a->full_extent > 0;
+}
+
 #define PESTLE_NEST_MAX_AXES 24
 
 typedef struct pestle_nest_stage_t {
@@ -271,6 +276,8 @@ bool pestle_lin_equal(const pestle_lin_t* a, const pestle_lin_t* b);
 static inline bool pestle_lin_is_const(const pestle_lin_t* a) {
   return a->count == 0;
 }
+// The axis that |a| is, once and without anything beside it, or -1.
+int32_t pestle_lin_is_axis(const pestle_lin_t* a);
 // A form of exactly these terms, of distinct atoms, and an atom as given: for
 // the parser, which must not simplify what it reads.
 const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,

@@ -125,13 +125,11 @@ static bool is_multiple(const boxer_t* b, const pestle_lin_t* from,
 static bool quotient_values(boxer_t* b, const pestle_atom_t* atom,
                             const pestle_lin_t** out_origin,
                             int64_t* out_count) {
-  const pestle_lin_t* of = atom->lin;
-  if (atom->kind != PESTLE_ATOM_DIV || of->count != 1 || of->constant ||
-      of->terms[0].coef != 1 || of->terms[0].atom->kind != PESTLE_ATOM_AXIS) {
-    return false;
-  }
+  if (atom->kind != PESTLE_ATOM_DIV) return false;
+  int32_t axis = pestle_lin_is_axis(atom->lin);
+  if (axis < 0) return false;
   const pestle_lin_t* from;
-  int64_t last = axis_values(b, of->terms[0].atom->axis, &from) - 1;
+  int64_t last = axis_values(b, (uint32_t)axis, &from) - 1;
   if (!is_multiple(b, from, atom->divisor)) last += atom->divisor - 1;
   *out_origin = pestle_lin_div(b->nest, from, atom->divisor);
   *out_count = last / atom->divisor + 1;

@@ -47,16 +47,13 @@ static void look_at_read(void* user, const pestle_expr_t* x) {
   look_t* k = user;
   if ((uint32_t)x->i != k->tensor) return;
   const pestle_nest_stage_t* s = &k->nest->stages.data[k->stage];
-  const pestle_lin_t* at = x->index[x->index_count - 1];
+  int32_t axis =
+      x->guard ? -1 : pestle_lin_is_axis(x->index[x->index_count - 1]);
   owners_t own;
-  bool plain = !x->guard && at->count == 1 && !at->constant &&
-               at->terms[0].coef == 1 &&
-               at->terms[0].atom->kind == PESTLE_ATOM_AXIS;
-  uint32_t axis = plain ? at->terms[0].atom->axis : 0;
   bool root = false;
-  for (uint32_t i = 0; plain && i < s->root_count; ++i)
-    root = root || s->roots[i] == axis;
-  if (!root || !find_owners(k->nest, axis, &own) ||
+  for (uint32_t i = 0; i < s->root_count; ++i)
+    root = root || (int32_t)s->roots[i] == axis;
+  if (!root || !find_owners(k->nest, (uint32_t)axis, &own) ||
       own.lanes != k->owners.lanes || own.vector != k->owners.vector) {
     k->alike = false;
   }

@@ -86,10 +86,8 @@ static bool reads_own_row(const online_t* o, const pestle_nest_stage_t* f,
   }
   for (uint32_t i = 0; i < e->index_count; ++i) {
     if (o->nest->tensors.data[o->tensor].type.dims[i] == 1) continue;
-    const pestle_lin_t* at = e->index[i];
-    if (i + 1 >= f->map_count || at->constant || at->count != 1 ||
-        at->terms[0].coef != 1 || at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
-        at->terms[0].atom->axis != f->roots[i + 1]) {
+    if (i + 1 >= f->map_count ||
+        pestle_lin_is_axis(e->index[i]) != (int32_t)f->roots[i + 1]) {
       return false;
     }
   }

@@ -53,11 +53,6 @@ static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t taps) {
          x->batch_stride % RUN == 0 && other != 0;
 }
 
-static bool is_whole_axis(const pestle_nest_t* nest, uint32_t axis) {
-  const pestle_nest_axis_t* a = &nest->axes.data[axis];
-  return a->outer < 0 && a->block_axis < 0;
-}
-
 // The last stage reads the sums at its own axes.
 static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, fold);
@@ -68,14 +63,12 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
       pestle_schedule_find_read(nest, last, f->tensors[0]);
   if (!read || read->guard) return false;
   for (uint32_t i = 0; i < f->map_count; ++i) {
-    bool nested;
     const pestle_nest_axis_t* own = &nest->axes.data[y->roots[i]];
     if (own->full_extent != nest->axes.data[f->roots[i]].full_extent) {
       return false;
     }
     if (own->full_extent == 1) continue;
-    if (pestle_lin_coef(read->index[i], y->roots[i], &nested) != 1 || nested ||
-        read->index[i]->count != 1 || read->index[i]->constant) {
+    if (pestle_lin_is_axis(read->index[i]) != (int32_t)y->roots[i]) {
       return false;
     }
   }
@@ -95,7 +88,9 @@ bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
     return false;
   }
   for (uint32_t i = 0; i < s->root_count; ++i) {
-    if (!is_whole_axis(nest, s->roots[i])) return false;
+    if (!pestle_nest_axis_is_whole(&nest->axes.data[s->roots[i]])) {
+      return false;
+    }
   }
   side_t a = {.nest = nest, .s = s}, b = {.nest = nest, .s = s};
   if (!read_side(x->args[0], &a) || !read_side(x->args[1], &b) ||

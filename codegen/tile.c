@@ -74,12 +74,8 @@ static int32_t last_axis(const pestle_nest_t* nest, const pestle_expr_t* read,
                          uint32_t d, int64_t extent) {
   const pestle_lin_t* at = read->index[d];
   if (extent == 1) return at->count || at->constant ? -2 : -1;
-  if (at->count != 1 || at->constant || at->terms[0].coef != 1 ||
-      at->terms[0].atom->kind != PESTLE_ATOM_AXIS) {
-    return -2;
-  }
-  uint32_t axis = at->terms[0].atom->axis;
-  return nest->axes.data[axis].full_extent == extent ? (int32_t)axis : -2;
+  int32_t axis = pestle_lin_is_axis(at);
+  return axis >= 0 && nest->axes.data[axis].full_extent == extent ? axis : -2;
 }
 
 // All results are of sums: no axis of the last stage is left over.
@@ -109,7 +105,7 @@ static bool sort_axes(pestle_nest_t* nest, const look_t* a, const look_t* b,
   for (uint32_t i = 0; i < f->root_count; ++i) {
     uint32_t axis = f->roots[i];
     const pestle_nest_axis_t* x = &nest->axes.data[axis];
-    if (x->outer >= 0 || x->block_axis >= 0 || x->full_extent < 1) return false;
+    if (!pestle_nest_axis_is_whole(x)) return false;
     if (i >= f->map_count) {
       add_axis(nest, axis, -1, &p->k);
       continue;
