@@ -91,6 +91,12 @@ PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
 enum { PESTLE_EMIT_OWN_AXES = 10 };
 PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
 
+// The row and column of tile |number| of |rows| x |columns| of them: strips of
+// rows, column by column, so that neighbours share what they read.
+void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
+                        int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
+                        pestle_kir_id_t* out_column);
+
 // --- emit_attend.c ---
 // Attention in one pass.
 PESTLE_NODISCARD pestle_status_t pestle_emit_attend(pestle_emit_t* e);

@@ -27,7 +27,6 @@ enum {
   BARRIER_BYTES = 256,
   REGISTER_FILE = 65536,
   COPY_REGISTERS = 40,
-  STRIP = 8,  // rows of tiles that share columns of b in the cache
 };
 
 pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
@@ -133,8 +132,7 @@ static void add_buffers(pestle_tiles_t* t) {
 
 // --- Tiles in turn ---
 
-// Opens the loop over this group's tiles, and says which one it is. Strips of
-// |strip| rows of tiles, column by column: neighbours share what they read.
+// Opens the loop over this group's tiles, and says which one it is.
 static void open_tiles(pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t end = pestle_kir_index(k, t->count);
@@ -145,15 +143,7 @@ static void open_tiles(pestle_tiles_t* t) {
   t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, of_batch);
   pestle_kir_id_t in_batch =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, of_batch);
-  int64_t of_strip = t->strip * t->tiles_n;
-  pestle_kir_id_t strip =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_batch, of_strip);
-  pestle_kir_id_t in_strip =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_batch, of_strip);
-  pestle_kir_id_t row =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_strip, t->strip);
-  t->row = pestle_kir_madi(k, strip, t->strip, row);
-  t->column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_strip, t->strip);
+  pestle_emit_strips(k, in_batch, t->tiles_m, t->tiles_n, &t->row, &t->column);
 }
 
 typedef struct step_t {
@@ -335,8 +325,6 @@ static void plan_tiles(pestle_tiles_t* t) {
   t->groups = t->count < nest->groups ? t->count : nest->groups;
   t->steps = pestle_ceil_div(t->p.k, TAPS);
   plan_slots(t);
-  for (t->strip = STRIP; t->tiles_m % t->strip; t->strip /= 2) {
-  }
 }
 
 pestle_status_t pestle_emit_tensor(pestle_emit_t* e, uint32_t stage) {

@@ -20,7 +20,7 @@ typedef struct pestle_tiles_t {
   uint32_t fold, last;
   int64_t rows, columns;  // of a tile
   int64_t consumers, lanes, slots;
-  int64_t tiles_m, tiles_n, count, groups, steps, strip;
+  int64_t tiles_m, tiles_n, count, groups, steps;
   uint32_t map_a, map_b, tile_a, tile_b, full, empty, sums, pair;
   int64_t staged_bytes;  // of shared memory where results wait; 0: nowhere
   uint32_t map_y, staged;

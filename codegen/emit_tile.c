@@ -4,8 +4,6 @@
 #include "codegen/emit_tile.h"
 #include "base/bits.h"
 
-enum { STRIP = 8 };  // rows of tiles that share columns of b in the cache
-
 pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b) {
   return pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, a, b);
 }
@@ -136,14 +134,26 @@ static void steps_by_two(tile_t* t) {
 
 // --- Groups ---
 
-// Strips of rows of tiles, column by column: neighbours share what they read.
+void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
+                        int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
+                        pestle_kir_id_t* out_column) {
+  int64_t strip = 8;  // rows that share columns of b in the cache
+  while (rows % strip)
+    strip /= 2;
+  pestle_kir_id_t which =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, strip * columns);
+  pestle_kir_id_t in =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, strip * columns);
+  pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, strip);
+  *out_row = pestle_kir_madi(k, which, strip, row);
+  *out_column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, strip);
+}
+
 static void open_groups(tile_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t tiles_m = pestle_ceil_div(t->p.m.all, t->t->m);
   int64_t tiles_n = pestle_ceil_div(t->p.n.all, t->t->n);
-  int64_t strip = STRIP, of_batch = tiles_m * tiles_n;
-  while (tiles_m % strip)
-    strip /= 2;
+  int64_t of_batch = tiles_m * tiles_n;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t end = pestle_kir_index(k, of_batch * t->p.batch.all);
   pestle_kir_id_t g = pestle_kir_for(k, "g", zero, end, 1, PESTLE_KIR_GROUP_X);
@@ -155,15 +165,7 @@ static void open_groups(tile_t* t) {
     t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, of_batch);
     in_batch = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, of_batch);
   }
-  int64_t of_strip = strip * tiles_n;
-  pestle_kir_id_t number =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_batch, of_strip);
-  pestle_kir_id_t in_strip =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_batch, of_strip);
-  t->a.tile = pestle_kir_madi(
-      k, number, strip,
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_strip, strip));
-  t->b.tile = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_strip, strip);
+  pestle_emit_strips(k, in_batch, tiles_m, tiles_n, &t->a.tile, &t->b.tile);
 }
 
 // Axes that exist here alone: the run of a coordinate, and a lane of it.
