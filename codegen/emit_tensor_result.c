@@ -11,8 +11,15 @@
 
 enum { STRIPS = 2, PAIR = 2, ROWS_APART = 8 };
 
+// Which of its warpgroup's lanes a lane is.
+typedef struct seat_t {
+  pestle_kir_id_t warp;           // of the warpgroup's four
+  pestle_kir_id_t quad, in_quad;  // of the warp's eight; of its four lanes
+} seat_t;
+
 // Where the pairs of one strip of a tile are.
 typedef struct strip_t {
+  seat_t seat;
   pestle_kir_id_t first;  // eight columns each
   int64_t count;
   pestle_kir_id_t column;  // of the lane's first pair, in pairs
@@ -134,24 +141,21 @@ static pestle_kir_id_t staged_at(const pestle_tiles_t* t, const strip_t* s,
   int64_t of_chunk =
       PESTLE_TILE_CHUNK / (int64_t)pestle_dtype_size(result_dtype(t));
   int64_t chunks = 8 / of_chunk;  // that a quad's pairs fill
-  pestle_kir_id_t in_warp =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
-  pestle_kir_id_t warp =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
-  pestle_kir_id_t quad = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_warp, 4);
-  pestle_kir_id_t in_quad =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_warp, 4);
-  pestle_kir_id_t row = pestle_kir_madi(
-      k, warp, 16,
-      pestle_kir_madi(k, quad, 1, pestle_kir_index(k, ROWS_APART * half)));
-  pestle_kir_id_t in_chunk = in_quad, chunk = pestle_kir_madi(k, j, 1, zero);
+  const seat_t* seat = &s->seat;
+  pestle_kir_id_t row =
+      pestle_kir_madi(k, seat->warp, 16,
+                      pestle_kir_madi(k, seat->quad, 1,
+                                      pestle_kir_index(k, ROWS_APART * half)));
+  pestle_kir_id_t in_chunk = seat->in_quad;
+  pestle_kir_id_t chunk = pestle_kir_madi(k, j, 1, zero);
   if (chunks > 1) {
-    in_chunk = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_quad, 4 / chunks);
+    in_chunk =
+        pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, seat->in_quad, 4 / chunks);
     chunk = pestle_kir_madi(
         k, j, chunks,
-        pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_quad, 4 / chunks));
+        pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, seat->in_quad, 4 / chunks));
   }
-  chunk = pestle_tiles_op(t, PESTLE_OP_XOR, chunk, quad);
+  chunk = pestle_tiles_op(t, PESTLE_OP_XOR, chunk, seat->quad);
   pestle_kir_id_t at = pestle_kir_madi(k, row, strip_columns(t), s->slot);
   at = pestle_kir_madi(k, chunk, of_chunk, at);
   return pestle_kir_madi(k, in_chunk, PAIR, at);
@@ -256,8 +260,8 @@ static void copy_strip(const pestle_tiles_t* t, const strip_t* s,
   pestle_kir_end(k);
 }
 
-static void emit_strips(const pestle_tiles_t* t, pestle_kir_id_t row,
-                        pestle_kir_id_t column) {
+static void emit_strips(const pestle_tiles_t* t, const seat_t* seat,
+                        pestle_kir_id_t row, pestle_kir_id_t column) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   int64_t eights = strip_columns(t) / 8, elements = strip_elements(t);
@@ -266,7 +270,7 @@ static void emit_strips(const pestle_tiles_t* t, pestle_kir_id_t row,
   pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, i, STRIPS);
   slot = pestle_kir_madi(k, slot, elements,
                          pestle_kir_index(k, -STRIPS * elements));
-  strip_t s = {pestle_kir_madi(k, i, eights, zero), eights, column,
+  strip_t s = {*seat, pestle_kir_madi(k, i, eights, zero), eights, column,
                pestle_kir_madi(k, t->warpgroup, STRIPS * elements, slot)};
   open_leader(t);
   pestle_kir_act(k, PESTLE_KIR_TILE_WAIT, STRIPS - 1, 0, 0, 0);
@@ -283,24 +287,24 @@ void pestle_tiles_results(const pestle_tiles_t* t) {
   pestle_kir_builder_t* k = t->e->k;
   pestle_kir_id_t in_warp =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->in_warpgroup, 32);
-  pestle_kir_id_t warp =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
-  pestle_kir_id_t quad = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_warp, 4);
-  pestle_kir_id_t in_quad =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_warp, 4);
-  pestle_kir_id_t row = pestle_kir_madi(k, warp, 16, quad);
+  seat_t seat;
+  seat.warp = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->in_warpgroup, 32);
+  seat.quad = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in_warp, 4);
+  seat.in_quad = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in_warp, 4);
+  pestle_kir_id_t row = pestle_kir_madi(k, seat.warp, 16, seat.quad);
   row = pestle_kir_madi(
       k, t->warpgroup, PESTLE_WARPGROUP_ROWS,
       pestle_kir_madi(k, row, 1, pestle_kir_index(k, -PESTLE_WARPGROUP_ROWS)));
   row = pestle_kir_madi(k, t->row, t->rows, row);
   pestle_kir_id_t column =
-      pestle_kir_madi(k, t->column, t->columns / PAIR, in_quad);
+      pestle_kir_madi(k, t->column, t->columns / PAIR, seat.in_quad);
   pestle_kir_alloc(k, t->pair);
   if (t->staged_bytes) {
-    emit_strips(t, row, column);
+    emit_strips(t, &seat, row, column);
     return;
   }
-  strip_t s = {pestle_kir_index(k, 0), t->columns / 8, column, PESTLE_KIR_NONE};
+  strip_t s = {seat, pestle_kir_index(k, 0), t->columns / 8, column,
+               PESTLE_KIR_NONE};
   emit_halves(t, &s, row);
 }
 
