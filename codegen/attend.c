@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/bits.h"
 #include "codegen/schedule_internal.h"
 
 enum { MOST_COLUMNS = 128 };  // of q, k and v: what registers hold
@@ -245,8 +244,8 @@ bool pestle_attend_resembles(pestle_nest_t* nest) {
 // --- The row ---
 
 int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys) {
-  int64_t taps = (a->taps.all + 15) / 16 * 16;
-  int64_t columns = (a->v_columns.all + 15) / 16 * 16;
+  int64_t taps = pestle_attend_pad(a->taps.all);
+  int64_t columns = pestle_attend_pad(a->v_columns.all);
   pestle_nest_tile_t s = {
       .m = PESTLE_ATTEND_ROWS, .n = keys, .k = taps, .units = true};
   pestle_nest_tile_t o = {.n = columns, .k = keys, .units = true};

@@ -4,6 +4,7 @@
 #ifndef PESTLE_CODEGEN_ATTEND_H_
 #define PESTLE_CODEGEN_ATTEND_H_
 
+#include "base/bits.h"
 #include "codegen/tile.h"
 
 // scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
@@ -27,6 +28,11 @@ bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out);
 
 // Rows of a group, 16 a subgroup; lanes of it.
 enum { PESTLE_ATTEND_ROWS = 64, PESTLE_ATTEND_LANES = 128 };
+
+// Whole fragments' taps or columns that hold |count| of them.
+static inline int64_t pestle_attend_pad(int64_t count) {
+  return (int64_t)pestle_align_up((size_t)count, 16);
+}
 
 // Bytes of shared memory where |keys| are taken at once.
 int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys);

@@ -540,8 +540,8 @@ pestle_status_t pestle_emit_attend(pestle_emit_t* e) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);
   }
-  t.taps = pestle_ceil_div(t.a.taps.all, 16) * 16;
-  t.columns = pestle_ceil_div(t.a.v_columns.all, 16) * 16;
+  t.taps = pestle_attend_pad(t.a.taps.all);
+  t.columns = pestle_attend_pad(t.a.v_columns.all);
   t.steps = pestle_ceil_div(t.a.keys.all, t.keys);
   make_products(&t, tiles);
   add_registers(&t);

@@ -280,7 +280,7 @@ static pestle_status_t take_totals(pestle_kir_builder_t* k) {
         bytes > UINT32_MAX) {
       bytes = UINT32_MAX;
     }
-    shared += (bytes + 63) & ~UINT64_C(63);
+    shared += pestle_align_up(bytes, 64);
     if (shared > UINT32_MAX) {
       return PESTLE_ERROR(RESOURCE_EXHAUSTED,
                           "kernel %s: shared buffers pass 4 GiB",

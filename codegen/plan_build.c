@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -105,7 +106,7 @@ pestle_plan_binding_t pestle_plan_constant(pestle_plan_build_t* plan,
     v->u64 = plan->constants.size;
     pestle_plan_constant_t c = {
         .arg = *arg, .key = {key.low, key.high}, .size = constant_bytes(arg)};
-    plan->constant_size += (c.size + 63) / 64 * 64;
+    plan->constant_size += pestle_align_up(c.size, PESTLE_BUFFER_ALIGNMENT);
     if (!pestle_vec_push(&plan->constants, c)) {
       plan->failed = true;
       return b;
@@ -192,7 +193,7 @@ static void place_constants(const pestle_plan_build_t* plan, uint64_t* end,
       continue;
     }
     refs[i].offset = *end;
-    *end += (c->size + 63) / 64 * 64;
+    *end += pestle_align_up(c->size, PESTLE_BUFFER_ALIGNMENT);
   }
 }
 
@@ -230,7 +231,7 @@ uint32_t pestle_plan_step(pestle_plan_build_t* plan, pestle_plan_step_t step) {
 static pestle_plan_section_t place(uint64_t* end, uint64_t count,
                                    uint64_t size) {
   pestle_plan_section_t s = {*end, count};
-  *end += (count * size + 63) / 64 * 64;
+  *end += pestle_align_up(count * size, PESTLE_BUFFER_ALIGNMENT);
   return s;
 }
 
@@ -253,7 +254,7 @@ static void place_code(pestle_plan_build_t* plan,
     }
     p->code_offset = end;
     p->code_size = k->code.size;
-    end += (k->code.size + 63) / 64 * 64;
+    end += pestle_align_up(k->code.size, PESTLE_BUFFER_ALIGNMENT);
   }
   *out_size = end;
 }
@@ -272,7 +273,8 @@ static void fill_code(uint8_t* code, const pestle_plan_build_t* plan,
 static int64_t scratch_size(const pestle_plan_build_t* plan) {
   int64_t most = 0;
   for (size_t i = 0; i < plan->kernels.size; ++i) {
-    int64_t n = ((int64_t)plan->kernels.data[i].shared_bytes + 63) / 64 * 64;
+    int64_t n = (int64_t)pestle_align_up(plan->kernels.data[i].shared_bytes,
+                                         PESTLE_BUFFER_ALIGNMENT);
     if (n > most) most = n;
   }
   return most;
@@ -296,7 +298,7 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   h.name = pestle_plan_string(plan, name);
   uint64_t code_size;
   place_code(plan, kernels, &code_size);
-  *end = (sizeof(h) + 63) / 64 * 64;
+  *end = pestle_align_up(sizeof(h), PESTLE_BUFFER_ALIGNMENT);
   h.strings = place(end, plan->strings.size, 1);
   h.devices = place(end, plan->devices.size, sizeof(pestle_plan_device_t));
   h.inputs = place(end, plan->inputs.size, sizeof(pestle_plan_io_t));

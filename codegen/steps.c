@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fault.h"
 #include "codegen/custom.h"
 #include "codegen/direct.h"
@@ -84,8 +85,7 @@ static pestle_plan_binding_t temporary(steps_t* s, uint64_t* used,
   pestle_plan_binding_t b = {.storage = PESTLE_PLAN_ARENA,
                              .offset = s->plan->spare + *used,
                              .size = size};
-  *used += (size + PESTLE_BUFFER_ALIGNMENT - 1) / PESTLE_BUFFER_ALIGNMENT *
-           PESTLE_BUFFER_ALIGNMENT;
+  *used += pestle_align_up(size, PESTLE_BUFFER_ALIGNMENT);
   int64_t end = (int64_t)(s->plan->spare + *used);
   if (s->plan->arena_size < end) s->plan->arena_size = end;
   return b;
@@ -567,8 +567,7 @@ static pestle_plan_binding_t result_place(steps_t* s,
   }
   pestle_plan_binding_t b = {
       .storage = PESTLE_PLAN_ARENA, .offset = s->plan->spare, .size = size};
-  s->plan->spare += (size + PESTLE_BUFFER_ALIGNMENT - 1) /
-                    PESTLE_BUFFER_ALIGNMENT * PESTLE_BUFFER_ALIGNMENT;
+  s->plan->spare += pestle_align_up(size, PESTLE_BUFFER_ALIGNMENT);
   if (s->plan->arena_size < (int64_t)s->plan->spare) {
     s->plan->arena_size = (int64_t)s->plan->spare;
   }
