@@ -306,11 +306,8 @@ static void arrive(attend_t* t, pestle_kir_id_t slot) {
 }
 
 static void meet(attend_t* t) {
-  if (t->s.a.copies || t->s.b.copies || t->o.b.copies) {
-    pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
-    pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
-  }
-  pestle_kir_barrier(t->k);
+  bool copies = t->s.a.copies || t->s.b.copies || t->o.b.copies;
+  pestle_tile_meet(&t->s, copies);
 }
 
 static void take_query(attend_t* t) {

@@ -91,24 +91,17 @@ static void steps_ahead(tile_t* t) {
   pestle_kir_end(k);
 }
 
-static void finish_copies(tile_t* t) {
-  if (t->a.copies || t->b.copies) {
-    pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
-    pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
-  }
-  pestle_kir_barrier(t->k);
-}
-
 // The next slot is fetched while this one is multiplied, and put after it.
 static void steps_by_two(tile_t* t) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t end = pestle_kir_index(k, t->steps);
+  bool copies = t->a.copies || t->b.copies;
   pestle_tile_fetch(t, &t->a, zero, zero);
   pestle_tile_fetch(t, &t->b, zero, zero);
   pestle_tile_put(t, &t->a, zero);
   pestle_tile_put(t, &t->b, zero);
-  finish_copies(t);
+  pestle_tile_meet(t, copies);
   if (t->steps == 1) {
     pestle_tile_multiply(t, zero);
     return;
@@ -128,7 +121,7 @@ static void steps_by_two(tile_t* t) {
   pestle_tile_put(t, &t->a, other);
   pestle_tile_put(t, &t->b, other);
   pestle_kir_end(k);
-  finish_copies(t);
+  pestle_tile_meet(t, copies);
   pestle_kir_end(k);
 }
 

@@ -62,6 +62,10 @@ void pestle_tile_fetch(tile_t* t, const tile_box_t* box, pestle_kir_id_t step,
 // From registers to |slot|, where it did not go past them.
 void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot);
 
+// Waits until what was fetched and put is seen by all lanes; |copies|: some of
+// it goes past the registers.
+void pestle_tile_meet(const tile_t* t, bool copies);
+
 // --- emit_tile_sums.c ---
 void pestle_tile_start_sums(tile_t* t);
 // Where in |box| lane |in| of a subgroup points for its fragments, whose rows or

@@ -185,3 +185,11 @@ void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot) {
   close_run(t, box);
   pestle_kir_end(k);
 }
+
+void pestle_tile_meet(const tile_t* t, bool copies) {
+  if (copies) {
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
+    pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);
+  }
+  pestle_kir_barrier(t->k);
+}
