@@ -182,7 +182,7 @@ static pestle_status_t check_place(const verify_t* v) {
       return broken(v, "'%s' has no scope", t->name);
     }
     if (place != PESTLE_PLACE_LANES) continue;
-    PESTLE_TRY(pestle_nest_owned(v->nest, v->stage, &apart));
+    PESTLE_TRY(pestle_nest_owned(v->nest, v->stage, false, &apart));
     if (apart != t->apart || !apart) {
       return broken(v, "lanes read of '%s' what others wrote", t->name);
     }

@@ -135,13 +135,15 @@ enum {
 PESTLE_NODISCARD pestle_status_t pestle_nest_copies(pestle_nest_t* nest,
                                                     uint32_t stage,
                                                     int64_t* out_copies);
-// Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
-// as far as places are known.
 // Sets |*out_apart| when lanes read of the placed |stage| what they wrote there
-// themselves: elements from one run of a lane to its next. 0 else.
+// themselves: elements from one run of a lane to its next. 0 else. The steps in
+// which lanes walk it must be unrolled; |if_unrolled| asks as if they were.
 PESTLE_NODISCARD pestle_status_t pestle_nest_owned(pestle_nest_t* nest,
                                                    uint32_t stage,
+                                                   bool if_unrolled,
                                                    int64_t* out_apart);
+// Clears |*out_fits| when a loop that is not unrolled walks the box of |stage|,
+// as far as places are known.
 PESTLE_NODISCARD pestle_status_t pestle_nest_private_fits(pestle_nest_t* nest,
                                                           uint32_t stage,
                                                           bool* out_fits);

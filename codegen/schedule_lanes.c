@@ -12,9 +12,10 @@ typedef struct owners_t {
   int64_t lanes, vector;
 } owners_t;
 
-// How the lanes of a group share |axis|, whose steps must be unrolled.
+// How the lanes of a group share |axis|, whose steps must be unrolled, or are
+// taken to be.
 static bool find_owners(const pestle_nest_t* nest, uint32_t axis,
-                        owners_t* out) {
+                        bool if_unrolled, owners_t* out) {
   const pestle_nest_axis_t* axes = nest->axes.data;
   const pestle_nest_axis_t* a = &axes[axis];
   if (a->outer < 0 || a->block_axis >= 0) return false;
@@ -31,7 +32,8 @@ static bool find_owners(const pestle_nest_t* nest, uint32_t axis,
   out->lanes = a->factor / out->vector;
   return step->outer < 0 && lane->outer < 0 &&
          lane->mark == PESTLE_MARK_LANE_X && a->factor % out->vector == 0 &&
-         (step->mark == PESTLE_MARK_UNROLL || step->full_extent == 1) &&
+         (if_unrolled || step->mark == PESTLE_MARK_UNROLL ||
+          step->full_extent == 1) &&
          a->full_extent % out->vector == 0;
 }
 
@@ -39,7 +41,7 @@ typedef struct look_t {
   const pestle_nest_t* nest;
   uint32_t tensor, stage;
   owners_t owners;
-  bool alike;
+  bool if_unrolled, alike;
 } look_t;
 
 // Whether a read is of the lane's own elements.
@@ -53,7 +55,7 @@ static void look_at_read(void* user, const pestle_expr_t* x) {
   bool root = false;
   for (uint32_t i = 0; i < s->root_count; ++i)
     root = root || (int32_t)s->roots[i] == axis;
-  if (!root || !find_owners(k->nest, (uint32_t)axis, &own) ||
+  if (!root || !find_owners(k->nest, (uint32_t)axis, k->if_unrolled, &own) ||
       own.lanes != k->owners.lanes || own.vector != k->owners.vector) {
     k->alike = false;
   }
@@ -74,13 +76,17 @@ static pestle_status_t look_at_stage(pestle_nest_t* nest, look_t* look) {
 }
 
 pestle_status_t pestle_nest_owned(pestle_nest_t* nest, uint32_t stage,
-                                  int64_t* out_apart) {
+                                  bool if_unrolled, int64_t* out_apart) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  look_t look = {.nest = nest, .tensor = s->tensors[0], .alike = true};
+  look_t look = {.nest = nest,
+                 .tensor = s->tensors[0],
+                 .if_unrolled = if_unrolled,
+                 .alike = true};
   *out_apart = 0;
   if (s->is_fold || s->value_count != 1 || !s->map_count || s->transposed ||
       s->write_index[0] || s->at_stage < 0 ||
-      !find_owners(nest, s->roots[s->map_count - 1], &look.owners)) {
+      !find_owners(nest, s->roots[s->map_count - 1], if_unrolled,
+                   &look.owners)) {
     return NULL;
   }
   pestle_nest_box_t* boxes;

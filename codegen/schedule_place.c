@@ -166,7 +166,7 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
     }
   }
   if (place == PESTLE_PLACE_LANES) {
-    PESTLE_TRY(pestle_nest_owned(nest, stage, &apart));
+    PESTLE_TRY(pestle_nest_owned(nest, stage, false, &apart));
     if (!apart) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
                           "store %s lanes: not all that reads it shares its "

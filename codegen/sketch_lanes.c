@@ -395,27 +395,39 @@ static int64_t kept_bytes(const pestle_sketch_t* k, const row_shape_t* shape) {
   return bytes;
 }
 
-// Rows that each lane reads where it wrote them stay in its registers, if those
-// are enough for steps to be unrolled.
+// Whether each lane reads the row of |stage| where it wrote it, if steps are
+// unrolled.
+static pestle_status_t is_own_row(const pestle_sketch_t* k, uint32_t stage,
+                                  bool* out_own) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  uint8_t place = k->nest->tensors.data[s->tensors[0]].place;
+  int64_t apart = 0;
+  if (!s->inlined && place == PESTLE_PLACE_SHARED) {
+    PESTLE_TRY(pestle_nest_owned(k->nest, stage, true, &apart));
+  }
+  *out_own = apart != 0;
+  return NULL;
+}
+
+// Such rows stay in registers, if those are enough for steps to be unrolled.
 static pestle_status_t keep_in_lanes(pestle_sketch_t* k,
                                      const row_shape_t* shape) {
   int64_t bytes = kept_bytes(k, shape);
+  bool any = false, own;
   if (!bytes || bytes * LANE_SHARE > (int64_t)k->caps->register_bytes_lane) {
     return NULL;
   }
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+  for (uint32_t s = 0; s < k->nest->stages.size && !any; ++s) {
+    PESTLE_TRY(is_own_row(k, s, &any));
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size && any; ++s) {
     uint32_t steps = steps_of(k, s);
     if (pestle_sketch_stage(k, s)->inlined || steps == UINT32_MAX) continue;
     PESTLE_TRY(pestle_schedule_mark(k->nest, s, steps, PESTLE_MARK_UNROLL));
   }
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
-    uint8_t place = k->nest->tensors.data[st->tensors[0]].place;
-    int64_t apart;
-    if (st->inlined || place != PESTLE_PLACE_SHARED) continue;
-    PESTLE_TRY(pestle_nest_owned(k->nest, s, &apart));
-    if (!apart) continue;
-    PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_LANES));
+  for (uint32_t s = 0; s < k->nest->stages.size && any; ++s) {
+    PESTLE_TRY(is_own_row(k, s, &own));
+    if (own) PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_LANES));
   }
   return NULL;
 }
