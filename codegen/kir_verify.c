@@ -8,6 +8,11 @@
 #include "base/bits.h"
 #include "codegen/kir_range.h"
 
+enum {  // of groups_seen
+  LANE_LOOPS =
+      1 << PESTLE_KIR_LANE_X | 1 << PESTLE_KIR_LANE_Y | 1 << PESTLE_KIR_LANE_Z,
+};
+
 typedef struct verify_t {
   const pestle_kir_t* k;
   pestle_kir_ranges_t ranges;
@@ -452,7 +457,7 @@ static pestle_status_t check_lane_loop(verify_t* v) {
   }
   unsigned bit = 1u << inst->arg[3];
   // z before y before x.
-  if (v->groups_seen & (bit | (bit - 1)) & 0xe0) {
+  if (v->groups_seen & (bit | (bit - 1)) & LANE_LOOPS) {
     return broken(v, "lane loops are one of each kind, z before y before x");
   }
   v->groups_seen |= bit;
@@ -641,7 +646,7 @@ static pestle_status_t check_place(verify_t* v, char klass) {
   if (klass == 'M' || klass == 'S') {
     v->body_seen = true;
     if (!v->groups_open) return broken(v, "it stands outside the group loops");
-    if (v->groups_seen & 0xe0 && !v->lanes_open) {
+    if (v->groups_seen & LANE_LOOPS && !v->lanes_open) {
       return broken(v, "it stands outside the lane loops");
     }
   }
