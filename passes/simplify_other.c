@@ -216,7 +216,8 @@ static pestle_status_t with_padding(pestle_builder_t* b,
   return status;
 }
 
-// Windows of padding alone: nothing is read.
+// Windows of padding alone, which ir/ref leaves out and kernels multiply as
+// zeros: without this what is infinite in |w| would make NaNs of them.
 pestle_status_t pestle_rule_convolution_empty(pestle_builder_t* b,
                                               pestle_node_t* node,
                                               pestle_value_t** out) {
