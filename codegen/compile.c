@@ -100,7 +100,8 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
 // --- The pipeline ---
 
 static pestle_plan_binding_t placed(const void* plan,
-                                    const pestle_value_t* value) {
+                                    const pestle_value_t* value,
+                                    const pestle_value_t** out_root) {
   static const uint16_t storages[] = {
       [PESTLE_STORAGE_NONE] = PESTLE_PLAN_ARENA,
       [PESTLE_STORAGE_ARENA] = PESTLE_PLAN_ARENA,
@@ -109,6 +110,7 @@ static pestle_plan_binding_t placed(const void* plan,
       [PESTLE_STORAGE_CONSTANT] = PESTLE_PLAN_CONSTANT};
   const pestle_placement_t* p =
       &((const pestle_memory_plan_t*)plan)->placements[value->scratch];
+  *out_root = p->root;
   return (pestle_plan_binding_t){.storage = storages[p->storage],
                                  .index = p->index,
                                  .offset = (uint64_t)p->offset,

@@ -24,30 +24,17 @@ static pestle_plan_binding_t constant_binding(steps_t* s,
   return pestle_plan_constant(s->plan, &arg);
 }
 
-// What |value| shows without a copy.
-static const pestle_value_t* source_of(const pestle_value_t* value) {
-  for (const pestle_node_t* n = value->node; n; n = value->node) {
-    bool barrier = n->op == PESTLE_OP_OPTIMIZATION_BARRIER;
-    // Of complex numbers, whose parts are as they are.
-    bool bits = n->op == PESTLE_OP_BITCAST_CONVERT;
-    if (!barrier && !bits && n->op != PESTLE_OP_RESHAPE &&
-        n->op != PESTLE_OP_SLICE) {
-      break;
-    }
-    value = pestle_node_operand(n, barrier ? value->index : 0);
-  }
-  return value;
-}
-
 static pestle_plan_binding_t binding_of(steps_t* s,
                                         const pestle_value_t* value) {
   const pestle_elements_t* e = pestle_value_constant(value);
   if (e) return constant_binding(s, e);
-  pestle_plan_binding_t b = s->placements->binding(s->placements->plan, value);
+  const pestle_value_t* root;
+  pestle_plan_binding_t b =
+      s->placements->binding(s->placements->plan, value, &root);
   if (b.storage != PESTLE_PLAN_CONSTANT) return b;
   // A part of a constant: constants get their places as they are asked for, not
   // from the planner.
-  e = pestle_value_constant(source_of(value));
+  e = pestle_value_constant(root);
   if (!e) return b;
   pestle_plan_binding_t whole = constant_binding(s, e);
   whole.offset += b.offset;

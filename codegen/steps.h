@@ -9,9 +9,11 @@
 // only compile.c sees passes/.
 typedef struct pestle_placements_t {
   const void* plan;
-  // The binding of |value|, which is planned and no constant.
+  // The binding of |value|, which is planned and no constant. What it is a part
+  // of, if not of itself, is |*out_root|.
   pestle_plan_binding_t (*binding)(const void* plan,
-                                   const pestle_value_t* value);
+                                   const pestle_value_t* value,
+                                   const pestle_value_t** out_root);
 } pestle_placements_t;
 
 // What input |index| is called: its name in the source, else its SSA name, else
