@@ -167,8 +167,12 @@ static pestle_status_t push_all(const push_t* p, pestle_value_t** out) {
   for (uint32_t i = 0; i < p->node->operand_count; ++i) {
     PESTLE_TRY(before(p, operand(p->node, i), &operands[i]));
   }
-  pestle_attr_t* dimension = find_attr(p, &e, PESTLE_ATTR_dimension);
-  if (dimension) dimension->as.i64 = p->perm[dimension->as.i64];
+  const pestle_attr_name_t dims[] = {PESTLE_ATTR_dimension,
+                                     PESTLE_ATTR_feature_index};
+  for (int i = 0; i < 2; ++i) {
+    pestle_attr_t* dim = find_attr(p, &e, dims[i]);
+    if (dim) dim->as.i64 = p->perm[dim->as.i64];
+  }
   pestle_attr_t* axis = find_attr(p, &e, PESTLE_ATTR_axis);
   if (axis && operand(p->node, 1)->type->rank == 1) {
     axis->as.i64 = p->perm[axis->as.i64];
@@ -453,9 +457,6 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
       return push_transpose(p, out);
     case PESTLE_OP_GATHER:
       return push_gather(p, out);
-    case PESTLE_OP_BATCH_NORM_INFERENCE:
-      // Only its first operand has the axes, one of which it names.
-      return stay(p, PESTLE_LAYOUT_NO_FORM);
     default:
       // A map's region would have to be copied.
       return pestle_fuse_is_elementwise(p->node) && !p->node->region_count
