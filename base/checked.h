@@ -60,4 +60,14 @@ static inline bool pestle_checked_count(const int64_t* dims, size_t rank,
   return true;
 }
 
+// Row-major strides of |rank| extents whose count is known to fit; the last is
+// |unit|. An extent of 0 counts as 1: strides of nothing are those of something.
+static inline void pestle_dense_strides(const int64_t* dims, size_t rank,
+                                        int64_t unit, int64_t* out_strides) {
+  for (size_t i = rank; i-- > 0;) {
+    out_strides[i] = unit;
+    if (dims[i] > 1) unit *= dims[i];
+  }
+}
+
 #endif  // PESTLE_BASE_CHECKED_H_

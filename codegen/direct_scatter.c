@@ -15,6 +15,7 @@
 //
 // dynamic_update_slice is the same with one window, which is moved inside and
 // replaces what is there: its axes are all in the groups.
+#include "base/checked.h"
 #include "base/fault.h"
 #include "codegen/direct.h"
 
@@ -52,11 +53,7 @@ typedef struct scatter_t {
 } scatter_t;
 
 static void strides_of(const pestle_type_t* type, int64_t* out) {
-  int64_t stride = 1;
-  for (int32_t i = type->rank; i-- > 0;) {
-    out[i] = stride;
-    stride *= type->dims[i];
-  }
+  pestle_dense_strides(type->dims, (size_t)type->rank, 1, out);
 }
 
 static bool contains(pestle_i64s_t set, int64_t value) {

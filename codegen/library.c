@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/mem.h"
 
 // Few enough to look at them all; the most tensors that one of them has.
@@ -65,9 +66,8 @@ static bool add_view(question_t* q, size_t at, const pestle_type_t* type) {
       !pestle_type_count(type)) {
     return false;
   }
-  int64_t step = pestle_dtype_size(type->dtype);
-  for (int32_t i = type->rank; i-- > 0; step *= type->dims[i])
-    q->strides[at][i] = step;
+  pestle_dense_strides(type->dims, (size_t)type->rank,
+                       pestle_dtype_size(type->dtype), q->strides[at]);
   q->views[at] = (pestle_library_view_t){.dtype = (int32_t)type->dtype,
                                          .rank = type->rank,
                                          .dims = type->dims,

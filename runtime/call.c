@@ -2,6 +2,7 @@
 // Steps that call a function which is found by its name: see pestle/custom_call.h.
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/str.h"
 #include "runtime/executable.h"
 #include "runtime/fpu_x86.h"
@@ -16,12 +17,8 @@ static pestle_status_t describe(pestle_executable_t* e,
   size_t rank = record->rank;
   int64_t* shape = PESTLE_ARENA_ARRAY(&e->arena, int64_t, 2 * rank + 1);
   if (!shape) return PESTLE_OOM();
-  int64_t step = 1;
-  for (size_t i = rank; i-- > 0;) {
-    shape[i] = record->dims[i];
-    shape[rank + i] = step;
-    step *= shape[i];
-  }
+  memcpy(shape, record->dims, rank * sizeof(*shape));
+  pestle_dense_strides(shape, rank, 1, shape + rank);
   *out = (pestle_tensor_t){
       .device = device,
       .ndim = (int32_t)rank,
@@ -31,18 +28,37 @@ static pestle_status_t describe(pestle_executable_t* e,
   return NULL;
 }
 
+// The same for a library, whose strides are in bytes.
+static pestle_status_t describe_view(pestle_executable_t* e,
+                                     const pestle_plan_tensor_t* record,
+                                     pestle_library_view_t* out) {
+  int64_t* strides = PESTLE_ARENA_ARRAY(&e->arena, int64_t, record->rank + 1);
+  if (!strides) return PESTLE_OOM();
+  pestle_dense_strides(record->dims, (size_t)record->rank,
+                       pestle_dtype_size((pestle_dtype_t)record->dtype),
+                       strides);
+  *out = (pestle_library_view_t){.dtype = record->dtype,
+                                 .rank = record->rank,
+                                 .dims = record->dims,
+                                 .strides = strides};
+  return NULL;
+}
+
 static pestle_status_t describe_all(pestle_executable_t* e,
                                     const pestle_plan_call_t* record,
                                     pestle_exec_call_t* call) {
   const pestle_plan_tensor_t* tensors =
       PESTLE_PLAN_RECORDS(e->plan, pestle_plan_tensor_t, call_tensors);
   size_t count = (size_t)record->operand_count + record->result_count;
-  call->tensors = PESTLE_ARENA_ARRAY(&e->arena, pestle_tensor_t, count + 1);
-  if (!call->tensors) return PESTLE_OOM();
+  bool library = record->kind == PESTLE_PLAN_CALL_LIBRARY;
   pestle_dl_device_t device = call->staged ? e->host->dl : e->home->dl;
+  call->tensors = PESTLE_ARENA_ARRAY(&e->arena, pestle_tensor_t, count + 1);
+  call->views = PESTLE_ARENA_ARRAY(&e->arena, pestle_library_view_t, count + 1);
+  if (!call->tensors || !call->views) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
-    PESTLE_TRY(
-        describe(e, &tensors[record->first + i], device, &call->tensors[i]));
+    const pestle_plan_tensor_t* t = &tensors[record->first + i];
+    PESTLE_TRY(describe(e, t, device, &call->tensors[i]));
+    if (library) PESTLE_TRY(describe_view(e, t, &call->views[i]));
   }
   if (e->call_args < count) e->call_args = count;
   return NULL;
@@ -53,30 +69,6 @@ static const char* plan_name(const pestle_executable_t* e) {
 }
 
 // --- Libraries ---
-
-static pestle_status_t describe_views(pestle_executable_t* e,
-                                      const pestle_plan_call_t* record,
-                                      pestle_exec_call_t* call) {
-  const pestle_plan_tensor_t* tensors =
-      PESTLE_PLAN_RECORDS(e->plan, pestle_plan_tensor_t, call_tensors);
-  size_t count = (size_t)call->operand_count + call->result_count;
-  call->views = PESTLE_ARENA_ARRAY(&e->arena, pestle_library_view_t, count + 1);
-  if (!call->views) return PESTLE_OOM();
-  for (size_t i = 0; i < count; ++i) {
-    const pestle_plan_tensor_t* t = &tensors[record->first + i];
-    const pestle_tensor_t* view = &call->tensors[i];
-    int64_t size = pestle_dtype_size((pestle_dtype_t)t->dtype);
-    int64_t* strides = PESTLE_ARENA_ARRAY(&e->arena, int64_t, t->rank + 1);
-    if (!strides) return PESTLE_OOM();
-    for (int32_t axis = 0; axis < t->rank; ++axis)
-      strides[axis] = view->strides[axis] * size;
-    call->views[i] = (pestle_library_view_t){.dtype = t->dtype,
-                                             .rank = t->rank,
-                                             .dims = view->shape,
-                                             .strides = strides};
-  }
-  return NULL;
-}
 
 static pestle_library_op_t op_of(const pestle_exec_call_t* call,
                                  const pestle_library_view_t* views) {
@@ -108,7 +100,6 @@ static pestle_status_t find_library(pestle_executable_t* e,
   call->flags = record->flags;
   call->device_memory = true;
   PESTLE_TRY(describe_all(e, record, call));
-  PESTLE_TRY(describe_views(e, record, call));
   pestle_library_op_t op = op_of(call, call->views);
   if (call->library && PESTLE_HAS(call->library, library) &&
       call->library->library->takes(call->library->self, &op)) {

@@ -161,11 +161,7 @@ pestle_status_t pestle_view_check(const pestle_tensor_t* view,
 
 void pestle_view_dense_strides(int32_t rank, const int64_t* dims,
                                int64_t* out_strides) {
-  int64_t stride = 1;
-  for (int32_t i = rank; i-- > 0;) {
-    out_strides[i] = stride;
-    if (dims[i] > 1) stride *= dims[i];
-  }
+  pestle_dense_strides(dims, (size_t)rank, 1, out_strides);
 }
 
 // --- Copies ---

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
 #include "pestle/custom_call.h"
@@ -108,12 +109,8 @@ static pestle_status_t view(pestle_arena_t* arena, const pestle_type_t* type,
   size_t rank = (size_t)type->rank;
   int64_t* shape = PESTLE_ARENA_ARRAY(arena, int64_t, 2 * rank + 1);
   if (!shape) return PESTLE_OOM();
-  int64_t step = 1;
-  for (size_t i = rank; i-- > 0;) {
-    shape[i] = type->dims[i];
-    shape[rank + i] = step;
-    step *= shape[i];
-  }
+  memcpy(shape, type->dims, rank * sizeof(*shape));
+  pestle_dense_strides(shape, rank, 1, shape + rank);
   *out = (pestle_tensor_t){.data = (void*)(uintptr_t)data,
                            .device = {PESTLE_DEVICE_CPU, 0},
                            .ndim = type->rank,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
 
@@ -174,11 +175,8 @@ static void reduce_simple(const pestle_ref_call_t* call,
 static pestle_status_t reduce_any(const pestle_ref_call_t* call, fold_t* fold) {
   const pestle_type_t* type = pestle_ref_operand_type(call, 0);
   pestle_i64s_t axes = PESTLE_NODE_I64S(call->node, dimensions);
-  int64_t strides[PESTLE_MAX_RANK], stride = 1;
-  for (int i = type->rank - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= type->dims[i];
-  }
+  int64_t strides[PESTLE_MAX_RANK];
+  pestle_dense_strides(type->dims, (size_t)type->rank, 1, strides);
   int64_t kept[PESTLE_MAX_RANK], kept_stride[PESTLE_MAX_RANK];
   int64_t folded[PESTLE_MAX_RANK], folded_stride[PESTLE_MAX_RANK];
   int kept_rank = 0, folded_rank = 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "base/mem.h"
 #include "ir/ref/ref_internal.h"
 
@@ -35,11 +36,7 @@ static bool contains(pestle_i64s_t set, int64_t value) {
 }
 
 static void element_strides(const pestle_type_t* type, int64_t* out) {
-  int64_t stride = 1;
-  for (int i = type->rank - 1; i >= 0; --i) {
-    out[i] = stride;
-    stride *= type->dims[i];
-  }
+  pestle_dense_strides(type->dims, (size_t)type->rank, 1, out);
 }
 
 static void add_batch(scatter_t* s, int64_t extent, int64_t update,

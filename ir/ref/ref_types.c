@@ -3,6 +3,7 @@
 // boxes of elements about.
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/half.h"
 #include "ir/ref/ref_internal.h"
 
@@ -174,11 +175,8 @@ void pestle_ref_store_wide(pestle_dtype_t dtype, const void* source,
 // --- Boxes ---
 
 void pestle_ref_strides(const pestle_type_t* type, int64_t* out_strides) {
-  int64_t stride = pestle_dtype_size(type->dtype);
-  for (int i = type->rank - 1; i >= 0; --i) {
-    out_strides[i] = stride;
-    stride *= type->dims[i];
-  }
+  pestle_dense_strides(type->dims, (size_t)type->rank,
+                       pestle_dtype_size(type->dtype), out_strides);
 }
 
 bool pestle_ref_next(int rank, const int64_t* dims, int64_t* index) {

@@ -214,6 +214,16 @@ static void test_checked(void** state) {
   assert_false(pestle_checked_count(dynamic, 2, &extent));
 }
 
+static void test_dense_strides(void** state) {
+  (void)state;
+  const int64_t dims[] = {5, 0, 3, 1, 2};
+  int64_t strides[5] = {0};
+  pestle_dense_strides(dims, 5, 4, strides);
+  const int64_t want[] = {24, 24, 8, 8, 4};
+  assert_memory_equal(strides, want, sizeof want);
+  pestle_dense_strides(NULL, 0, 4, NULL);
+}
+
 static void test_bits(void** state) {
   (void)state;
   assert_int_equal(pestle_popcount(UINT64_MAX), 64);
@@ -269,6 +279,7 @@ int main(void) {
       cmocka_unit_test(test_overflow),
       cmocka_unit_test(test_known_values),
       cmocka_unit_test(test_checked),
+      cmocka_unit_test(test_dense_strides),
       cmocka_unit_test(test_bits),
       cmocka_unit_test(test_dtypes),
   };
