@@ -89,6 +89,27 @@ static pestle_status_t read_fields(pestle_proto_t message, const want_t* wants,
   }
 }
 
+// What is done with a field of a message, which becomes |to|.
+typedef pestle_status_t (*take_t)(const pestle_proto_t* message,
+                                  const pestle_proto_field_t* field, int depth,
+                                  pestle_arena_t* arena, void* to);
+
+static pestle_status_t take_fields(pestle_proto_t message, take_t take,
+                                   int depth, pestle_arena_t* arena, void* to) {
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
+    if (!more) return NULL;
+    PESTLE_TRY(take(&message, &field, depth, arena, to));
+  }
+}
+
+// The domain of ONNX's own operators has two names.
+static void shorten_domain(pestle_str_t* domain) {
+  if (pestle_str_equal_c(*domain, "ai.onnx")) domain->size = 0;
+}
+
 // --- Tensors ---
 
 // onnx.StringStringEntryProto of external_data.
@@ -361,10 +382,10 @@ static pestle_status_t read_attr(pestle_proto_t message, int depth,
   return NULL;
 }
 
-static pestle_status_t read_node_field(const pestle_proto_t* message,
-                                       const pestle_proto_field_t* field,
-                                       int depth, pestle_arena_t* arena,
-                                       pestle_onnx_node_t* out) {
+static pestle_status_t take_node(const pestle_proto_t* message,
+                                 const pestle_proto_field_t* field, int depth,
+                                 pestle_arena_t* arena, void* to) {
+  pestle_onnx_node_t* out = to;
   switch (field->number) {
     case 1:
       return pestle_proto_read_str(message, field,
@@ -398,14 +419,8 @@ static pestle_status_t read_node(pestle_proto_t message, int depth,
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->inputs));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->outputs));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->attrs));
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    PESTLE_TRY(read_node_field(&message, &field, depth, arena, out));
-  }
-  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  PESTLE_TRY(take_fields(message, take_node, depth, arena, out));
+  shorten_domain(&out->domain);
   return NULL;
 }
 
@@ -419,10 +434,10 @@ const pestle_onnx_attr_t* pestle_onnx_node_attr(const pestle_onnx_node_t* node,
 
 // --- Graphs ---
 
-static pestle_status_t read_graph_field(const pestle_proto_t* message,
-                                        const pestle_proto_field_t* field,
-                                        int depth, pestle_arena_t* arena,
-                                        pestle_onnx_graph_t* out) {
+static pestle_status_t take_graph(const pestle_proto_t* message,
+                                  const pestle_proto_field_t* field, int depth,
+                                  pestle_arena_t* arena, void* to) {
+  pestle_onnx_graph_t* out = to;
   pestle_proto_t body;
   switch (field->number) {
     case 1:
@@ -464,13 +479,7 @@ static pestle_status_t read_graph(pestle_proto_t message, int depth,
   PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->initializers));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->inputs));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[3], &out->outputs));
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) return NULL;
-    PESTLE_TRY(read_graph_field(&message, &field, depth, arena, out));
-  }
+  return take_fields(message, take_graph, depth, arena, out);
 }
 
 // --- The model ---
@@ -480,16 +489,17 @@ static pestle_status_t read_opset(pestle_proto_t message,
   const want_t wants[] = {{1, WANT_STR, &out->domain},
                           {2, WANT_I64, &out->version}};
   PESTLE_TRY(read_fields(message, wants, 2));
-  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  shorten_domain(&out->domain);
   return NULL;
 }
 
 // --- Functions ---
 
-static pestle_status_t read_function_field(const pestle_proto_t* message,
-                                           const pestle_proto_field_t* field,
-                                           pestle_arena_t* arena,
-                                           pestle_onnx_function_t* out) {
+static pestle_status_t take_function(const pestle_proto_t* message,
+                                     const pestle_proto_field_t* field,
+                                     int depth, pestle_arena_t* arena,
+                                     void* to) {
+  pestle_onnx_function_t* out = to;
   pestle_onnx_graph_t* body = &out->body;
   pestle_proto_t inner;
   switch (field->number) {
@@ -504,7 +514,7 @@ static pestle_status_t read_function_field(const pestle_proto_t* message,
     case 7:
       PESTLE_TRY(enter(message, field, &inner));
       body->nodes[body->node_count].index = (uint32_t)body->node_count;
-      return read_node(inner, 1, arena, &body->nodes[body->node_count++]);
+      return read_node(inner, depth, arena, &body->nodes[body->node_count++]);
     case 9:
       PESTLE_TRY(enter(message, field, &inner));
       return read_opset(inner, &out->opsets[out->opset_count++]);
@@ -512,7 +522,8 @@ static pestle_status_t read_function_field(const pestle_proto_t* message,
       return pestle_proto_read_str(message, field, &out->domain);
     case 11:
       PESTLE_TRY(enter(message, field, &inner));
-      return read_attr(inner, 1, arena, &out->defaults[out->default_count++]);
+      return read_attr(inner, depth, arena,
+                       &out->defaults[out->default_count++]);
     case 13:
       return pestle_proto_read_str(message, field, &out->overload);
     default:
@@ -531,15 +542,31 @@ static pestle_status_t read_function(pestle_proto_t message,
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->body.nodes));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[3], &out->opsets));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[4], &out->defaults));
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) break;
-    PESTLE_TRY(read_function_field(&message, &field, arena, out));
-  }
-  if (pestle_str_equal_c(out->domain, "ai.onnx")) out->domain.size = 0;
+  PESTLE_TRY(take_fields(message, take_function, 1, arena, out));
+  shorten_domain(&out->domain);
   return NULL;
+}
+
+static pestle_status_t take_model(const pestle_proto_t* message,
+                                  const pestle_proto_field_t* field, int depth,
+                                  pestle_arena_t* arena, void* to) {
+  pestle_onnx_model_t* out = to;
+  pestle_proto_t body;
+  switch (field->number) {
+    case 1:
+      return pestle_proto_read_i64(message, field, &out->ir_version);
+    case 7:
+      PESTLE_TRY(enter(message, field, &body));
+      return read_graph(body, depth, arena, &out->graph);
+    case 8:
+      PESTLE_TRY(enter(message, field, &body));
+      return read_opset(body, &out->opsets[out->opset_count++]);
+    case 25:
+      PESTLE_TRY(enter(message, field, &body));
+      return read_function(body, arena, &out->functions[out->function_count++]);
+    default:
+      return NULL;
+  }
 }
 
 pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
@@ -558,26 +585,5 @@ pestle_status_t pestle_onnx_model_read(const void* data, size_t size,
   }
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out_model->functions));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out_model->opsets));
-  for (;;) {
-    pestle_proto_field_t field;
-    bool more;
-    PESTLE_TRY(pestle_proto_next(&message, &field, &more));
-    if (!more) return NULL;
-    pestle_proto_t body;
-    if (field.number == 1) {
-      PESTLE_TRY(
-          pestle_proto_read_i64(&message, &field, &out_model->ir_version));
-    } else if (field.number == 7) {
-      PESTLE_TRY(enter(&message, &field, &body));
-      PESTLE_TRY(read_graph(body, 0, arena, &out_model->graph));
-    } else if (field.number == 8) {
-      PESTLE_TRY(enter(&message, &field, &body));
-      PESTLE_TRY(
-          read_opset(body, &out_model->opsets[out_model->opset_count++]));
-    } else if (field.number == 25) {
-      PESTLE_TRY(enter(&message, &field, &body));
-      PESTLE_TRY(read_function(
-          body, arena, &out_model->functions[out_model->function_count++]));
-    }
-  }
+  return take_fields(message, take_model, 0, arena, out_model);
 }
