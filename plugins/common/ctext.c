@@ -505,10 +505,6 @@ static void instruction(ctext_t* p, uint32_t id) {
 
 // --- The frame ---
 
-static void put(pestle_plugin_text_t* out, const char* text) {
-  pestle_plugin_text_append(out, text, strlen(text));
-}
-
 static const pestle_kir_buffer_t* buffer_of_slot(const ctext_t* p,
                                                  uint32_t slot,
                                                  uint32_t* out_buffer) {
@@ -558,14 +554,15 @@ static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
     }
     const char* pairs[] = {"type", type,       "name", name, "n",
                            number, "restrict", limit,  NULL};
-    put(out, n ? between : "");
-    put(out, pestle_ctext_expand(p, pattern, pairs));
+    pestle_plugin_text_put(out, n ? between : "");
+    pestle_plugin_text_put(out, pestle_ctext_expand(p, pattern, pairs));
     ++n;
   }
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     if (pestle_kir_buffer(p->k, b)->scope != PESTLE_KIR_TENSOR_MAP) continue;
-    put(out, n++ ? between : "");
-    put(out,
+    pestle_plugin_text_put(out, n++ ? between : "");
+    pestle_plugin_text_put(
+        out,
         pestle_ctext_format(p, "const __grid_constant__ pestle_tensor_map %s",
                             p->name[b]));
   }
@@ -657,11 +654,11 @@ static void put_lane_number(ctext_t* p, pestle_plugin_text_t* out) {
 static void put_head(ctext_t* p, pestle_plugin_text_t* out,
                      const char* const* pairs) {
   const char* note = pestle_kir_string(p->k, p->k->note);
-  put(out, pestle_ctext_expand(p, p->d->prelude, pairs));
+  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->prelude, pairs));
   pestle_plugin_text_format(out, "// Kernel %s\n",
                             pestle_kir_string(p->k, p->k->name));
   pestle_plugin_text_comment(out, "// ", note);
-  put(out, "\n");
+  pestle_plugin_text_put(out, "\n");
 }
 
 // A block for elements of |type|, unless the same was printed before: two words
@@ -704,11 +701,12 @@ static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
                          : "layout(push_constant, std430) uniform "
                            "pestle_arguments {\n";
   if (p->k->arg_count + p->k->param_count == 0) return;
-  put(out, open);
+  pestle_plugin_text_put(out, open);
   put_arguments(p, out, "");
-  put(out, "};\n");
+  pestle_plugin_text_put(out, "};\n");
   if (p->table) {
-    put(out,
+    pestle_plugin_text_put(
+        out,
         "layout(push_constant, std430) uniform pestle_arguments { "
         "pestle_table pestle_at; };\n");
   }
@@ -761,11 +759,11 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
   pestle_ctext_unit_functions(p, out);
   if (p->d->blocks) put_blocks(p, out);
   if (p->d->shared_outside) put_shared(p, out);
-  put(out, pestle_ctext_expand(p, p->d->kernel, pairs));
+  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->kernel, pairs));
   pestle_plugin_text_append(out, arguments.data, arguments.size);
   if (arguments.failed) out->failed = true;
   pestle_plugin_text_deinit(&arguments);
-  put(out, pestle_ctext_expand(p, p->d->kernel_end, pairs));
+  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->kernel_end, pairs));
   put_openings(p, out);
   if (p->d->blocks) put_references(p, out);
   if (!p->d->shared_outside) put_shared(p, out);
@@ -773,7 +771,7 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
   put_lane_number(p, out);
   pestle_plugin_text_append(out, p->out.data, p->out.size);
   if (p->out.failed) out->failed = true;
-  put(out, "}\n");
+  pestle_plugin_text_put(out, "}\n");
 }
 
 // --- All of it ---

@@ -401,7 +401,7 @@ static void put_token(ctext_t* p, pestle_plugin_text_t* out,
       text = pestle_ctext_format(p, "(%s)", text);
     }
   }
-  pestle_plugin_text_append(out, text, strlen(text));
+  pestle_plugin_text_put(out, text);
 }
 
 static void put_helper(ctext_t* p, const ctext_helper_text_t* h,

@@ -83,10 +83,6 @@ static const char functions[] =
     "         64ull << 32 | 1ull << 62;\n"
     "}\n";
 
-static void put(pestle_plugin_text_t* out, const char* text) {
-  pestle_plugin_text_append(out, text, strlen(text));
-}
-
 static const char* wgmma_name(ctext_t* p, uint32_t how) {
   return pestle_ctext_format(p, "pestle_wgmma_%s%s_n%u_%s",
                              how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t" : "n",
@@ -115,7 +111,7 @@ static void put_wgmma(ctext_t* p, uint32_t how, pestle_plugin_text_t* out) {
   for (unsigned i = 0; i < sums; ++i) {
     pestle_plugin_text_format(out, "%s\"+f\"(d[%u])", i ? ", " : "", i);
   }
-  put(out, "\n      : \"l\"(a), \"l\"(b));\n}\n");
+  pestle_plugin_text_put(out, "\n      : \"l\"(a), \"l\"(b));\n}\n");
 }
 
 bool pestle_ctext_has_tiles(const ctext_t* p) {
@@ -128,7 +124,7 @@ bool pestle_ctext_has_tiles(const ctext_t* p) {
 void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out) {
   uint32_t seen[4], count = 0;
   if (!pestle_ctext_has_tiles(p)) return;
-  put(out, functions);
+  pestle_plugin_text_put(out, functions);
   for (uint32_t i = 0; i < p->k->inst_count && count < 4; ++i) {
     const pestle_kir_inst_t* n = ctext_inst(p, i);
     bool known = n->op != PESTLE_KIR_WGMMA;
@@ -138,7 +134,7 @@ void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out) {
     seen[count++] = n->arg[3];
     put_wgmma(p, n->arg[3], out);
   }
-  put(out, "\n");
+  pestle_plugin_text_put(out, "\n");
 }
 
 // --- Instructions ---

@@ -83,10 +83,6 @@ static const char copies[] =
     "}\n"
     "#endif\n";
 
-static void put(pestle_plugin_text_t* out, const char* text) {
-  pestle_plugin_text_append(out, text, strlen(text));
-}
-
 static const char* mma_name(uint32_t how) {
   return how == PESTLE_KIR_MMA_F16 ? "f16" : "bf16";
 }
@@ -117,13 +113,13 @@ void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
     if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] & 1] = true;
   }
-  if (matrices || copied) put(out, address);
-  if (matrices) put(out, load_matrices);
-  if (copied) put(out, copies);
+  if (matrices || copied) pestle_plugin_text_put(out, address);
+  if (matrices) pestle_plugin_text_put(out, load_matrices);
+  if (copied) pestle_plugin_text_put(out, copies);
   for (uint32_t i = 0; i < 2; ++i) {
     if (mma[i]) put_mma(i, out);
   }
-  if (matrices || copied || mma[0] || mma[1]) put(out, "\n");
+  if (matrices || copied || mma[0] || mma[1]) pestle_plugin_text_put(out, "\n");
 }
 
 // --- Instructions ---

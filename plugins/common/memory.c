@@ -63,6 +63,10 @@ void pestle_plugin_text_append(pestle_plugin_text_t* text, const char* data,
   text->size += size;
 }
 
+void pestle_plugin_text_put(pestle_plugin_text_t* text, const char* string) {
+  pestle_plugin_text_append(text, string, strlen(string));
+}
+
 void pestle_plugin_text_format(pestle_plugin_text_t* text, const char* format,
                                ...) {
   va_list args, again;
@@ -84,7 +88,7 @@ void pestle_plugin_text_comment(pestle_plugin_text_t* text, const char* prefix,
                                 const char* data) {
   while (*data) {
     size_t size = strcspn(data, "\n");
-    pestle_plugin_text_append(text, prefix, strlen(prefix));
+    pestle_plugin_text_put(text, prefix);
     pestle_plugin_text_append(text, data, size);
     pestle_plugin_text_append(text, "\n", 1);
     data += size;

@@ -29,6 +29,7 @@ typedef struct pestle_plugin_text_t {
 
 void pestle_plugin_text_append(pestle_plugin_text_t* text, const char* data,
                                size_t size);
+void pestle_plugin_text_put(pestle_plugin_text_t* text, const char* string);
 PESTLE_PRINTF(2, 3)
 void pestle_plugin_text_format(pestle_plugin_text_t* text, const char* format,
                                ...);

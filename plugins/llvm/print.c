@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel's LLVM IR and assembly as text for people.
-#include <string.h>
-
 #include "plugins/llvm/compile.h"
 #include "plugins/llvm/guard.h"
 
@@ -19,7 +17,7 @@ static pestle_status_t print_job(pestle_llvm_job_t* job, pestle_text_t kind,
   switch (kind) {
     case PESTLE_TEXT_SOURCE: {
       char* text = e->ll->PrintModuleToString(e->module);
-      pestle_plugin_text_append(out, text, strlen(text));
+      pestle_plugin_text_put(out, text);
       e->ll->DisposeMessage(text);
       return NULL;
     }
