@@ -2,34 +2,18 @@
 #include "plugins/lapack/lapack_api.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "plugins/common/find.h"
 
 #define SONAME "liblapack.so.3"
-
-static bool readable(const char* folder, size_t size, char* path,
-                     size_t capacity) {
-  int length = snprintf(path, capacity, "%.*s/" SONAME, (int)size, folder);
-  return size && length > 0 && (size_t)length < capacity &&
-         access(path, R_OK) == 0;
-}
 
 bool pestle_lapack_find(char* path, size_t capacity) {
   static const char* const folders[] = {"/usr/lib/x86_64-linux-gnu",
                                         "/lib/x86_64-linux-gnu", "/usr/lib64",
                                         "/usr/lib", "/usr/local/lib"};
-  const char* list = getenv("LD_LIBRARY_PATH");
-  while (list && *list) {
-    size_t size = strcspn(list, ":");
-    if (readable(list, size, path, capacity)) return true;
-    list += size + (list[size] == ':');
-  }
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i) {
-    if (readable(folders[i], strlen(folders[i]), path, capacity)) return true;
-  }
-  return false;
+  return pestle_plugin_find(SONAME, folders, sizeof folders / sizeof *folders,
+                            path, capacity);
 }
 
 // A function of the library or of the BLAS that it is linked with.

@@ -4,20 +4,12 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "plugins/common/find.h"
 #include "plugins/llvm/llvm_api.h"
 #include "plugins/llvm/llvm_version.h"
-
-static bool readable(const char* folder, size_t size, char* path,
-                     size_t capacity) {
-  int length = snprintf(path, capacity, "%.*s/%s", (int)size, folder,
-                        PESTLE_LLVM_SONAME);
-  return size && length > 0 && (size_t)length < capacity &&
-         access(path, R_OK) == 0;
-}
 
 bool pestle_llvm_find(char* path, size_t capacity) {
   static const char* const folders[] = {
@@ -28,16 +20,8 @@ bool pestle_llvm_find(char* path, size_t capacity) {
       "/usr/lib",
       "/usr/local/lib",
   };
-  const char* list = getenv("LD_LIBRARY_PATH");
-  while (list && *list) {
-    size_t size = strcspn(list, ":");
-    if (readable(list, size, path, capacity)) return true;
-    list += size + (list[size] == ':');
-  }
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i) {
-    if (readable(folders[i], strlen(folders[i]), path, capacity)) return true;
-  }
-  return false;
+  return pestle_plugin_find(PESTLE_LLVM_SONAME, folders,
+                            sizeof folders / sizeof *folders, path, capacity);
 }
 
 static bool read_at(int file, void* data, size_t size, uint64_t offset) {
