@@ -93,30 +93,30 @@ static void list_features(const cuda_arch_t* arch, char* text,
   }
 }
 
-static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
+// A unit of |lanes| that multiplies bf16, and one that multiplies f16.
+static void add_units(pestle_target_caps_t* caps, pestle_intrinsic_kind_t kind,
+                      uint16_t m, uint16_t n, uint16_t lanes) {
   static const pestle_dtype_t dtypes[] = {PESTLE_BF16, PESTLE_F16};
-  for (size_t i = 0; i < 2 && has_units(arch->name); ++i) {
-    caps->flags |= PESTLE_TARGET_ASYNC_COPY;
+  for (size_t i = 0; i < 2; ++i) {
     caps->intrinsic[caps->intrinsic_count++] =
-        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+        (pestle_intrinsic_t){.kind = (uint8_t)kind,
                              .a = (uint8_t)dtypes[i],
                              .b = (uint8_t)dtypes[i],
                              .c = PESTLE_F32,
-                             .m = 16,
-                             .n = 8,
+                             .m = m,
+                             .n = n,
                              .k = 16,
-                             .lanes = SUBGROUP};
+                             .lanes = lanes};
   }
-  for (size_t i = 0; i < 2 && has_tiles(arch->name); ++i) {
-    caps->intrinsic[caps->intrinsic_count++] =
-        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_WGMMA,
-                             .a = (uint8_t)dtypes[i],
-                             .b = (uint8_t)dtypes[i],
-                             .c = PESTLE_F32,
-                             .m = 64,
-                             .n = 256,
-                             .k = 16,
-                             .lanes = 128};
+}
+
+static void list_units(const cuda_arch_t* arch, pestle_target_caps_t* caps) {
+  if (has_units(arch->name)) {
+    caps->flags |= PESTLE_TARGET_ASYNC_COPY;
+    add_units(caps, PESTLE_INTRINSIC_MMA, 16, 8, SUBGROUP);
+  }
+  if (has_tiles(arch->name)) {
+    add_units(caps, PESTLE_INTRINSIC_WGMMA, 64, 256, 4 * SUBGROUP);
   }
 }
 
