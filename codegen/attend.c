@@ -247,8 +247,8 @@ int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys) {
   int64_t taps = pestle_attend_pad(a->taps.all);
   int64_t columns = pestle_attend_pad(a->v_columns.all);
   pestle_nest_tile_t s = {
-      .m = PESTLE_ATTEND_ROWS, .n = keys, .k = taps, .units = true};
-  pestle_nest_tile_t o = {.n = columns, .k = keys, .units = true};
+      .m = PESTLE_ATTEND_ROWS, .n = keys, .k = taps, .units = PESTLE_TILE_MMA};
+  pestle_nest_tile_t o = {.n = columns, .k = keys, .units = PESTLE_TILE_MMA};
   return 2 * (pestle_tile_slot(&s, &a->q, s.m) +
               2 * pestle_tile_slot(&s, &a->k, s.n) +
               2 * pestle_tile_slot(&o, &a->v, o.n));
@@ -268,7 +268,7 @@ pestle_status_t pestle_schedule_attend(pestle_nest_t* nest, uint32_t stage,
                         name, (int)MOST_COLUMNS);
   }
   nest->attended = (int32_t)stage;
-  nest->tile = (pestle_nest_tile_t){.n = keys, .units = true};
+  nest->tile = (pestle_nest_tile_t){.n = keys, .units = PESTLE_TILE_MMA};
   const uint32_t kept[] = {a.scores, a.maximum, a.total, a.output};
   for (int i = 0; i < 4; ++i) {
     nest->tensors.data[tensor_of(nest, kept[i])].place = PESTLE_PLACE_PRIVATE;

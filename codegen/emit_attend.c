@@ -460,7 +460,7 @@ static void make_products(attend_t* t, pestle_nest_tile_t* tiles) {
                                   .r = SUBGROUP_ROWS,
                                   .c = t->keys,
                                   .slots = 1,
-                                  .units = true};
+                                  .units = PESTLE_TILE_MMA};
   tiles[1] = tiles[0];
   tiles[1].n = tiles[1].c = t->columns;
   tiles[1].k = t->keys;

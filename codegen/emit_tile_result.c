@@ -105,23 +105,23 @@ static void close_row(tile_t* t) {
   if (t->p.m.all % t->t->m) pestle_kir_end(t->k);
 }
 
-// Fragments: two rows, 8 apart, of two columns each.
+// Fragments: two rows, 8 apart, of two columns each, or one such row.
 static void results_of_units(tile_t* t, int64_t width) {
   pestle_kir_builder_t* k = t->k;
-  int64_t columns = t->t->c / 8;
+  int64_t columns = t->t->c / 8, rows = pestle_tile_unit_rows(t->t->units);
   pestle_kir_id_t first_row = pestle_kir_madi(k, t->a.tile, t->t->m, t->row);
   pestle_kir_id_t first_column =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->column, 2);
   first_column = pestle_kir_madi(k, t->b.tile, t->t->n / 2, first_column);
-  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->t->r / 16);
-  for (uint32_t half = 0; half < 2; ++half) {
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->t->r / rows);
+  for (uint32_t half = 0; half < rows / 8; ++half) {
     pestle_kir_id_t row =
         pestle_kir_madi(k, first_row, 1, pestle_kir_index(k, 8 * half));
-    row = open_row(t, pestle_kir_madi(k, i, 16, row));
+    row = open_row(t, pestle_kir_madi(k, i, rows, row));
     pestle_kir_id_t j = pestle_kir_unroll(k, "j", columns);
     pestle_kir_id_t at = pestle_kir_madi(k, i, columns, j);
     pestle_kir_id_t sum =
-        pestle_kir_load(k, t->sums, 4, at, PESTLE_KIR_NONE, 0);
+        pestle_kir_load(k, t->sums, (unsigned)rows / 4, at, PESTLE_KIR_NONE, 0);
     pestle_kir_id_t column = pestle_kir_madi(k, j, 4, first_column);
     emit_columns(t, row, column, sum, 2 * half, width);
     pestle_kir_end(k);

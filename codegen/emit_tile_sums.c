@@ -41,26 +41,39 @@ pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
   return pestle_kir_madi(t->k, second, 8 * (is_a ? tap : row), at);
 }
 
-static void start_units(tile_t* t) {
+// A lane's number in its subgroup, and where the part of the tile begins that
+// this one makes.
+typedef struct seat_t {
+  pestle_kir_id_t in, row, column;
+} seat_t;
+
+static seat_t find_seat(const tile_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t across = t->t->n / t->t->c;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t subgroup =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, 32);
-  pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);
+  seat_t seat;
+  seat.in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);
   pestle_kir_id_t down =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, subgroup, across);
   pestle_kir_id_t right =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, subgroup, across);
-  t->row = pestle_kir_madi(k, down, t->t->r, zero);
-  t->column = pestle_kir_madi(k, right, t->t->c, zero);
-  t->from_a = pestle_tile_fragment_at(t, &t->a, in, true, t->row);
-  t->from_b = pestle_tile_fragment_at(t, &t->b, in, false, t->column);
+  seat.row = pestle_kir_madi(k, down, t->t->r, zero);
+  seat.column = pestle_kir_madi(k, right, t->t->c, zero);
+  return seat;
+}
+
+static void start_units(tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  seat_t seat = find_seat(t);
+  t->from_a = pestle_tile_fragment_at(t, &t->a, seat.in, true, seat.row);
+  t->from_b = pestle_tile_fragment_at(t, &t->b, seat.in, false, seat.column);
   // What a lane has of its subgroup's sums begins here.
-  t->row = pestle_kir_madi(k, pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4),
-                           1, t->row);
-  t->column = pestle_kir_madi(
-      k, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4), 2, t->column);
+  t->row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, seat.in, 4);
+  t->row = pestle_kir_madi(k, t->row, 1, seat.row);
+  t->column = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, seat.in, 4);
+  t->column = pestle_kir_madi(k, t->column, 2, seat.column);
   int64_t fragments = t->t->r / 16 * (t->t->c / 8);
   t->sums = add_private(t, "sums", PESTLE_F32, 4, fragments);
   t->fragment_a = add_private(t, "part_a", PESTLE_U32, 4, t->t->r / 16);
@@ -130,6 +143,114 @@ static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
   pestle_kir_end(t->k);
   pestle_kir_end(t->k);
   pestle_kir_end(t->k);
+}
+
+// --- By matrix units of 8 x 8: fragments are two elements a lane, side by side
+// in a row ---
+
+// Where lane |in| of a subgroup has its elements: a row, and the first column.
+static void place_in_matrix(tile_t* t, pestle_kir_id_t in,
+                            pestle_kir_id_t* out_row,
+                            pestle_kir_id_t* out_column) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t half = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 2);
+  half = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, half, 4);
+  pestle_kir_id_t down = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 16);
+  *out_row = pestle_kir_madi(k, down, 4, half);
+  pestle_kir_id_t right = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 8);
+  right = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, right, 2);
+  pestle_kir_id_t pair = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 2);
+  pair = pestle_kir_madi(k, pair, 2, pestle_kir_index(k, 0));
+  *out_column = pestle_kir_madi(k, right, 4, pair);
+}
+
+// Elements from one row (or column) of a box to the next, and from a tap.
+static int64_t row_step(const tile_box_t* box) {
+  return box->by_rows ? box->pitch : 1;
+}
+static int64_t tap_step(const tile_box_t* box) {
+  return box->by_rows ? 1 : box->pitch;
+}
+
+static void start_matrices(tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t rows = t->t->r / 8, columns = t->t->c / 8;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0), row, column;
+  seat_t seat = find_seat(t);
+  place_in_matrix(t, seat.in, &row, &column);
+  t->row = pestle_kir_madi(k, row, 1, seat.row);
+  t->column = pestle_kir_madi(k, column, 1, seat.column);
+  // Of a rows and taps, of b taps and columns.
+  pestle_kir_id_t at = pestle_kir_madi(k, t->row, row_step(&t->a), zero);
+  t->from_a = pestle_kir_madi(k, column, tap_step(&t->a), at);
+  at = pestle_kir_madi(k, t->column, row_step(&t->b), zero);
+  t->from_b = pestle_kir_madi(k, row, tap_step(&t->b), at);
+  t->sums = add_private(t, "sums", PESTLE_F32, 2, rows * columns);
+  t->fragment_a = add_private(t, "part_a", PESTLE_F32, 2, rows);
+  t->fragment_b = add_private(t, "part_b", PESTLE_F32, 2, columns);
+  clear_sums(t, rows * columns, 2);
+}
+
+// A lane's two elements from |at| on, |step| apart, in f32.
+static pestle_kir_id_t load_pair(tile_t* t, const tile_box_t* box,
+                                 pestle_kir_id_t at, int64_t step) {
+  static const uint32_t both[2] = {0, 1};
+  pestle_kir_builder_t* k = t->k;
+  unsigned bytes = pestle_dtype_size(box->side->dtype);
+  pestle_kir_id_t pair;
+  if (step == 1) {
+    pair = pestle_kir_load(k, box->buffer, 2, at, PESTLE_KIR_NONE, 2 * bytes);
+  } else {
+    pestle_kir_id_t one =
+        pestle_kir_load(k, box->buffer, 1, at, PESTLE_KIR_NONE, 0);
+    at = pestle_kir_madi(k, at, 1, pestle_kir_index(k, step));
+    pestle_kir_id_t other =
+        pestle_kir_load(k, box->buffer, 1, at, PESTLE_KIR_NONE, 0);
+    pair = pestle_kir_shuffle(k, one, other, both, 2);
+  }
+  return pestle_kir_cast(k, pair, PESTLE_F32);
+}
+
+// |count| fragments of step |u| of 8 taps.
+static void load_matrices(tile_t* t, const tile_box_t* box, uint32_t to,
+                          int64_t count, pestle_kir_id_t from,
+                          pestle_kir_id_t u, bool is_a) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_alloc(k, to);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", count);
+  pestle_kir_id_t at = pestle_kir_madi(k, u, 8 * tap_step(box), from);
+  at = pestle_kir_madi(k, i, 8 * row_step(box), at);
+  pestle_kir_id_t pair =
+      load_pair(t, box, at, is_a ? tap_step(box) : row_step(box));
+  pestle_kir_store(k, to, i, pair, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+}
+
+static void multiply_matrices(tile_t* t, pestle_kir_id_t slot) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t rows = t->t->r / 8, columns = t->t->c / 8;
+  pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
+  pestle_kir_id_t from_b = pestle_kir_madi(k, slot, t->b.slot, t->from_b);
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->t->k / 8);
+  load_matrices(t, &t->a, t->fragment_a, rows, from_a, u, true);
+  load_matrices(t, &t->b, t->fragment_b, columns, from_b, u, false);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", rows);
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", columns);
+  pestle_kir_id_t a =
+      pestle_kir_load(k, t->fragment_a, 2, i, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t b =
+      pestle_kir_load(k, t->fragment_b, 2, j, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t at = pestle_kir_madi(k, i, columns, j);
+  pestle_kir_id_t sum = pestle_kir_load(k, t->sums, 2, at, PESTLE_KIR_NONE, 0);
+  sum = pestle_kir_put(
+      k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
+                             .type = PESTLE_F32,
+                             .lanes = 2,
+                             .arg = {a, b, sum, PESTLE_KIR_MMA_F32_8X8}});
+  pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
 }
 
 // --- By lanes ---
@@ -202,16 +323,20 @@ static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
 // --- Either ---
 
 void pestle_tile_start_sums(tile_t* t) {
-  if (t->t->units) {
+  if (t->t->units == PESTLE_TILE_MMA) {
     start_units(t);
+  } else if (t->t->units == PESTLE_TILE_MMA8) {
+    start_matrices(t);
   } else {
     start_lanes(t);
   }
 }
 
 void pestle_tile_multiply(tile_t* t, pestle_kir_id_t slot) {
-  if (t->t->units) {
+  if (t->t->units == PESTLE_TILE_MMA) {
     multiply_by_units(t, slot);
+  } else if (t->t->units == PESTLE_TILE_MMA8) {
+    multiply_matrices(t, slot);
   } else {
     multiply_by_lanes(t, slot);
   }

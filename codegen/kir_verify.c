@@ -351,6 +351,14 @@ static pestle_status_t check_wgmma(const verify_t* v) {
 
 static pestle_status_t check_mma(const verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->arg[3] == PESTLE_KIR_MMA_F32_8X8) {
+    if (inst->type != PESTLE_F32 || inst->lanes != 2) {
+      return broken(v, "the sums of 8 x 8 must be f32x2");
+    }
+    for (int a = 0; a < 3; ++a)
+      PESTLE_TRY(expect(v, a, PESTLE_F32, 2));
+    return NULL;
+  }
   if (inst->type != PESTLE_F32 || inst->lanes != 4 ||
       inst->arg[3] > PESTLE_KIR_MMA_F16) {
     return broken(v, "the sums must be f32x4, of bf16 or f16");

@@ -206,12 +206,19 @@ typedef struct pestle_nest_stage_t {
                      // before the loops of at_stage
 } pestle_nest_stage_t;
 
+// Which matrix units of a subgroup make a tile, as the row tile names them.
+typedef enum pestle_tile_units_e {
+  PESTLE_TILE_LANES = 0,  // none: its lanes do
+  PESTLE_TILE_MMA = 1,    // "units": 16 x 8, 16 taps of f16 or bf16
+  PESTLE_TILE_MMA8 = 2,   // "units8": 8 x 8, 8 taps of f32
+} pestle_tile_units_t;
+
 // What the row tile says; codegen/tile.h.
 typedef struct pestle_nest_tile_t {
   int64_t m, n, k;  // rows, columns and taps of a group's step
   int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
   int64_t slots;    // of shared memory, a step each
-  bool units;       // by matrix units
+  uint8_t units;    // pestle_tile_units_t
 } pestle_nest_tile_t;
 
 typedef struct pestle_nest_t {

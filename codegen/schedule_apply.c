@@ -225,7 +225,10 @@ static uint32_t least_names(pestle_prim_t prim) {
 static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
                                   const pestle_schedule_row_t* row) {
   const int64_t* i = row->ints;
-  pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], i[6] != 0};
+  uint8_t units = i[6] == 2   ? PESTLE_TILE_MMA8
+                  : i[6] != 0 ? PESTLE_TILE_MMA
+                              : PESTLE_TILE_LANES;
+  pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
   return pestle_schedule_tile(nest, stage, &tile);
 }
 

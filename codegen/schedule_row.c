@@ -67,8 +67,8 @@ static void print_field(printer_t* p, char field) {
     bool reassoc = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
   } else if (field == 'U') {
-    bool units = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
-    if (units) pestle_strbuf_append_c(p->out, " units");
+    int64_t units = row->ints[p->integer++ % PESTLE_PRIM_INTS];
+    if (units) pestle_strbuf_append_c(p->out, units > 1 ? " units8" : " units");
   } else if (field == 'G') {
     pestle_strbuf_append_c(
         p->out, axes[row->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
@@ -158,7 +158,9 @@ static pestle_status_t read_field(reader_t* r, char field) {
   }
   if (field == 'U') {
     r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
-        pestle_scan_accept_word(r->s, "units");
+        pestle_scan_accept_word(r->s, "units8")  ? 2
+        : pestle_scan_accept_word(r->s, "units") ? 1
+                                                 : 0;
     return NULL;
   }
   if (field == 'G') {

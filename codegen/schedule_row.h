@@ -23,7 +23,8 @@
 // X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
 // the next name, '*' all names that are left, '?' one more name after '.' or
 // none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
-// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'U' " units" or nothing; other characters stand for themselves.
+// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'U' " units", " units8" or
+// nothing; other characters stand for themselves.
 // clang-format off
 #define PESTLE_PRIMS(X)                                                       \
   X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \

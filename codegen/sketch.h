@@ -216,6 +216,11 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_staged(pestle_sketch_t* k,
                                                       uint32_t fold,
                                                       bool* out_done);
+// Whether the target has matrix units of |kind| and shape that multiply |dtype|
+// and add up f32.
+bool pestle_sketch_has_unit(const pestle_sketch_t* k,
+                            pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
+                            unsigned m, unsigned n, unsigned taps);
 // What was kept for rows that lanes share is made where it is read.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k);
 // Attention in one pass by matrix units, where it is that and there are such.

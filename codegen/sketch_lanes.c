@@ -514,18 +514,6 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
 
 enum { TILE_ROWS = 128, MOST_COLUMNS = 256, LEAST_COLUMNS = 64 };
 
-static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
-  uint32_t count = k->caps->intrinsic_count;
-  for (uint32_t i = 0; i < count && i < 16; ++i) {
-    const pestle_intrinsic_t* x = &k->caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_WGMMA && x->a == dtype && x->b == dtype &&
-        x->c == PESTLE_F32) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // The widest tile of which there is one for each unit, if any.
 static int64_t tile_columns(const pestle_sketch_t* k,
                             const pestle_product_t* p) {
@@ -555,8 +543,9 @@ static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
   int32_t fold = only_stage(k);
   if (fold < 0 || !k->reassociate ||
       !pestle_tensorise_match(k->nest, (uint32_t)fold, out) ||
-      !has_unit(k, out->dtype) || out->m < TILE_ROWS / 2 ||
-      out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
+      !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, out->dtype, 64, 256,
+                              16) ||
+      out->m < TILE_ROWS / 2 || out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
     return -1;
   }
   return fold;

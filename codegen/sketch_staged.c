@@ -27,37 +27,73 @@ enum {
 typedef struct staged_t {
   pestle_sketch_t* k;
   pestle_tile_product_t p;
-  bool units;
+  uint8_t units;  // pestle_tile_units_t
 } staged_t;
 
 static const pestle_nest_tile_t by_units[] = {
-    {128, 256, 32, 64, 64, 4, true}, {256, 128, 32, 64, 64, 4, true},
-    {128, 128, 32, 64, 64, 4, true}, {128, 128, 32, 64, 32, 4, true},
-    {128, 64, 32, 64, 32, 4, true},  {64, 128, 32, 32, 64, 4, true},
-    {64, 64, 32, 32, 32, 4, true},   {32, 128, 32, 32, 32, 4, true},
-    {32, 64, 32, 16, 32, 4, true},   {32, 32, 32, 16, 16, 4, true},
-    {16, 128, 64, 16, 32, 4, true},  {16, 64, 64, 16, 16, 4, true},
-    {64, 16, 64, 16, 16, 4, true},   {16, 32, 32, 16, 8, 4, true},
+    {128, 256, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {256, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {128, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {128, 128, 32, 64, 32, 4, PESTLE_TILE_MMA},
+    {128, 64, 32, 64, 32, 4, PESTLE_TILE_MMA},
+    {64, 128, 32, 32, 64, 4, PESTLE_TILE_MMA},
+    {64, 64, 32, 32, 32, 4, PESTLE_TILE_MMA},
+    {32, 128, 32, 32, 32, 4, PESTLE_TILE_MMA},
+    {32, 64, 32, 16, 32, 4, PESTLE_TILE_MMA},
+    {32, 32, 32, 16, 16, 4, PESTLE_TILE_MMA},
+    {16, 128, 64, 16, 32, 4, PESTLE_TILE_MMA},
+    {16, 64, 64, 16, 16, 4, PESTLE_TILE_MMA},
+    {64, 16, 64, 16, 16, 4, PESTLE_TILE_MMA},
+    {16, 32, 32, 16, 8, 4, PESTLE_TILE_MMA},
 };
 
 static const pestle_nest_tile_t by_lanes[] = {
-    {128, 128, 8, 8, 8, 2, false}, {128, 64, 8, 8, 4, 2, false},
-    {64, 128, 8, 4, 8, 2, false},  {64, 64, 16, 4, 4, 2, false},
-    {32, 64, 16, 2, 4, 2, false},  {64, 32, 16, 4, 2, 2, false},
-    {32, 32, 16, 2, 4, 2, false},  {16, 32, 16, 1, 4, 2, false},
-    {16, 16, 16, 1, 2, 2, false},
+    {128, 128, 8, 8, 8, 2, PESTLE_TILE_LANES},
+    {128, 64, 8, 8, 4, 2, PESTLE_TILE_LANES},
+    {64, 128, 8, 4, 8, 2, PESTLE_TILE_LANES},
+    {64, 64, 16, 4, 4, 2, PESTLE_TILE_LANES},
+    {32, 64, 16, 2, 4, 2, PESTLE_TILE_LANES},
+    {64, 32, 16, 4, 2, 2, PESTLE_TILE_LANES},
+    {32, 32, 16, 2, 4, 2, PESTLE_TILE_LANES},
+    {16, 32, 16, 1, 4, 2, PESTLE_TILE_LANES},
+    {16, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
 };
 
-static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
-  for (uint32_t i = 0; i < k->caps->intrinsic_count && i < 16; ++i) {
-    const pestle_intrinsic_t* x = &k->caps->intrinsic[i];
-    if (x->kind == PESTLE_INTRINSIC_MMA && x->a == dtype && x->b == dtype &&
-        x->c == PESTLE_F32 && x->m == 16 && x->n == 8 && x->k == 16 &&
-        x->lanes == 32 && k->caps->subgroup == 32) {
+static const pestle_nest_tile_t by_units8[] = {
+    {64, 64, 16, 32, 32, 2, PESTLE_TILE_MMA8},
+    {64, 32, 32, 32, 16, 2, PESTLE_TILE_MMA8},
+    {32, 64, 32, 16, 32, 2, PESTLE_TILE_MMA8},
+    {32, 32, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {16, 64, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {64, 16, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {16, 32, 32, 8, 16, 2, PESTLE_TILE_MMA8},
+    {8, 64, 32, 8, 16, 2, PESTLE_TILE_MMA8},
+    {16, 16, 32, 8, 8, 2, PESTLE_TILE_MMA8},
+    {8, 32, 32, 8, 8, 2, PESTLE_TILE_MMA8},
+};
+
+bool pestle_sketch_has_unit(const pestle_sketch_t* k,
+                            pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
+                            unsigned m, unsigned n, unsigned taps) {
+  const pestle_target_caps_t* caps = k->caps;
+  // Fragments are those of subgroups of 32.
+  unsigned lanes = kind == PESTLE_INTRINSIC_WGMMA ? 128 : 32;
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == kind && x->a == dtype && x->b == dtype &&
+        x->c == PESTLE_F32 && x->m == m && x->n == n && x->k == taps &&
+        x->lanes == lanes && caps->subgroup == 32) {
       return true;
     }
   }
   return false;
+}
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
+}
+static bool has_unit8(const pestle_sketch_t* k) {
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, PESTLE_F32, 8, 8, 8);
 }
 
 // --- Cycles ---
@@ -88,7 +124,9 @@ static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
   if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
-  double rate = s->units ? UNIT_PRODUCTS : LANE_PRODUCTS * 4 / bytes;
+  double rate = s->units == PESTLE_TILE_MMA    ? UNIT_PRODUCTS
+                : s->units == PESTLE_TILE_MMA8 ? LANE_PRODUCTS
+                                               : LANE_PRODUCTS * 4 / bytes;
   // Not all that a lane waits for is hidden behind other lanes' products.
   double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
   double tap = most(products, shared) + least(products, shared) / 2;
@@ -122,7 +160,8 @@ static bool fit(const staged_t* s, pestle_nest_tile_t* t) {
   bool ahead = s->p.a.read && s->p.b.read &&
                (caps->flags & PESTLE_TARGET_ASYNC_COPY) && s->units;
   if (!ahead) t->slots = 2;
-  while (t->k > 16 && t->k >= 2 * s->p.k.all)
+  int64_t least = s->units ? pestle_tile_unit_rows(s->units) : 16;
+  while (t->k > least && t->k >= 2 * s->p.k.all)
     t->k /= 2;
   if (t->k >= s->p.k.all) t->slots = 2;
   while (t->slots > 2 && pestle_tile_bytes(t, &s->p) > room)
@@ -136,13 +175,18 @@ static bool fit(const staged_t* s, pestle_nest_tile_t* t) {
 }
 
 static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
-  size_t count = s->units ? sizeof by_units / sizeof *by_units
-                          : sizeof by_lanes / sizeof *by_lanes;
-  const pestle_nest_tile_t* menu = s->units ? by_units : by_lanes;
+  static const struct {
+    const pestle_nest_tile_t* tile;
+    size_t count;
+  } menu[] = {
+      [PESTLE_TILE_LANES] = {by_lanes, sizeof by_lanes / sizeof *by_lanes},
+      [PESTLE_TILE_MMA] = {by_units, sizeof by_units / sizeof *by_units},
+      [PESTLE_TILE_MMA8] = {by_units8, sizeof by_units8 / sizeof *by_units8},
+  };
   double best = point_cycles(s);
   bool found = false;
-  for (size_t i = 0; i < count; ++i) {
-    pestle_nest_tile_t t = menu[i];
+  for (size_t i = 0; i < menu[s->units].count; ++i) {
+    pestle_nest_tile_t t = menu[s->units].tile[i];
     if (!fit(s, &t)) continue;
     double cycles = tile_cycles(s, &t);
     if (cycles >= best) continue;
@@ -157,7 +201,8 @@ pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
   enum { LEAST = 16, MOST_KEYS = 64 };
   pestle_attend_t a;
   *out_done = false;
-  if (k->nest->frugal || !k->reassociate || !k->caps->intrinsic_count ||
+  bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
+  if (k->nest->frugal || !k->reassociate || !units ||
       k->caps->max_group_lanes < PESTLE_ATTEND_LANES ||
       !pestle_attend_resembles(k->nest)) {
     return NULL;
@@ -186,6 +231,25 @@ pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
   return pestle_schedule_attend(k->nest, a.output, keys);
 }
 
+// The best units that the target has for |fold|, or none. False: it is no such
+// product.
+static bool find_units(staged_t* s, uint32_t fold) {
+  pestle_nest_t* nest = s->k->nest;
+  bool any = s->k->reassociate && s->k->caps->intrinsic_count;
+  s->units = PESTLE_TILE_MMA;
+  if (any && pestle_tile_match(nest, fold, s->units, &s->p) &&
+      has_unit(s->k, s->p.a.dtype)) {
+    return true;
+  }
+  s->units = PESTLE_TILE_MMA8;
+  if (any && has_unit8(s->k) &&
+      pestle_tile_match(nest, fold, s->units, &s->p)) {
+    return true;
+  }
+  s->units = PESTLE_TILE_LANES;
+  return pestle_tile_match(nest, fold, s->units, &s->p);
+}
+
 pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
                                      bool* out_done) {
   staged_t s = {.k = k};
@@ -193,12 +257,7 @@ pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
   *out_done = false;
   if (k->nest->frugal || k->caps->max_group_lanes < 32) return NULL;
   k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  s.units = k->reassociate && k->caps->intrinsic_count &&
-            pestle_tile_match(k->nest, fold, true, &s.p) &&
-            has_unit(k, s.p.a.dtype);
-  if (!s.units && !pestle_tile_match(k->nest, fold, false, &s.p)) {
-    return pestle_nest_status(k->nest);
-  }
+  if (!find_units(&s, fold)) return pestle_nest_status(k->nest);
   if (!choose(&s, &tile)) return NULL;
   pestle_sketch_note(
       k,

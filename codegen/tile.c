@@ -6,7 +6,7 @@
 #include "base/bits.h"
 #include "codegen/schedule_internal.h"
 
-enum { RUN_BYTES = 16, MOST_LANES = 1024, UNIT_ROWS = 16, UNIT_TAPS = 16 };
+enum { RUN_BYTES = 16, MOST_LANES = 1024 };
 
 // --- What an expression depends on ---
 
@@ -213,12 +213,11 @@ bool pestle_tile_is_narrow(const pestle_expr_t* x) {
          (x->args[0]->dtype == PESTLE_BF16 || x->args[0]->dtype == PESTLE_F16);
 }
 
-static bool take_side(const pestle_expr_t* x, bool units,
+static bool take_side(const pestle_expr_t* x, uint8_t units,
                       pestle_tile_side_t* side) {
-  if (units) {
-    if (!pestle_tile_is_narrow(x)) return false;
-    x = x->args[0];
-  }
+  bool narrow = units && pestle_tile_is_narrow(x);
+  if (units == PESTLE_TILE_MMA && !narrow) return false;
+  if (narrow) x = x->args[0];
   side->value = x;
   side->dtype = (pestle_dtype_t)x->dtype;
   return true;
@@ -235,7 +234,8 @@ bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
                       const pestle_tile_axes_t* taps, pestle_tile_side_t* out) {
   look_t l;
   *out = (pestle_tile_side_t){.run = 1};
-  if (!take_side(x, true, out) || !look(nest, x, &l) || !l.inputs) return false;
+  if (!take_side(x, PESTLE_TILE_MMA, out) || !look(nest, x, &l) || !l.inputs)
+    return false;
   find_runs(nest, rows, taps, out);
   return !nest->failed;
 }
@@ -250,7 +250,7 @@ static bool sums_products(const pestle_nest_stage_t* s) {
          is_zero(s->inits[0]);
 }
 
-bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, bool units,
+bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
                        pestle_tile_product_t* out) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
   *out = (pestle_tile_product_t){.fold = fold,
@@ -259,7 +259,8 @@ bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, bool units,
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;
   if ((units && out->sums != PESTLE_F32) || !take_side(x[0], units, &out->a) ||
-      !take_side(x[1], units, &out->b) || out->a.dtype != out->b.dtype) {
+      !take_side(x[1], units, &out->b) ||
+      (units != PESTLE_TILE_MMA8 && out->a.dtype != out->b.dtype)) {
     return false;
   }
   look_t a, b;
@@ -297,8 +298,11 @@ static bool is_tile(const pestle_nest_tile_t* t) {
     return pestle_is_pow2((uint64_t)t->r) && pestle_is_pow2((uint64_t)t->c) &&
            t->r * t->c <= 128 && t->slots == 2;
   }
-  return t->r % UNIT_ROWS == 0 && t->k % UNIT_TAPS == 0 &&
-         (t->c == 8 || t->c % 16 == 0) && t->r * t->c <= 64 * 64;
+  int64_t unit = pestle_tile_unit_rows(t->units);
+  bool columns =
+      t->units == PESTLE_TILE_MMA ? t->c == 8 || t->c % 16 == 0 : t->c % 8 == 0;
+  return t->units <= PESTLE_TILE_MMA8 && t->r % unit == 0 && t->k % unit == 0 &&
+         columns && t->r * t->c <= 64 * 64;
 }
 
 pestle_status_t pestle_schedule_tile(pestle_nest_t* nest, uint32_t stage,
@@ -310,7 +314,10 @@ pestle_status_t pestle_schedule_tile(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tile %s: it must be a sum of products that the last "
                         "stage reads where it was made%s",
-                        name, tile->units ? ", of f16 or bf16" : "");
+                        name,
+                        tile->units == PESTLE_TILE_MMA    ? ", of f16 or bf16"
+                        : tile->units == PESTLE_TILE_MMA8 ? ", in f32"
+                                                          : "");
   }
   if (!is_tile(tile) || (tile->slots > 2 && (!p.a.read || !p.b.read))) {
     return PESTLE_ERROR(

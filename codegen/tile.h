@@ -38,9 +38,10 @@ typedef struct pestle_tile_product_t {
 } pestle_tile_product_t;
 
 // Whether stage |fold| is such a product, which the last stage reads where it
-// was made. |units|: of two bf16 or f16, summed in f32, which are kept as they
-// are; else operands are kept in the dtype of the sums.
-bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, bool units,
+// was made. Operands are kept in the dtype of the sums. For |units|, a
+// pestle_tile_units_t, sums are f32 and operands of bf16 and f16 are kept as they
+// are, MMA's both alike; it has no others.
+bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
                        pestle_tile_product_t* out_product);
 
 // Whether |axis| stands somewhere in |x|.
@@ -54,13 +55,17 @@ bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
                       const pestle_tile_axes_t* rows,
                       const pestle_tile_axes_t* taps, pestle_tile_side_t* out);
 
-// tile S m n k r c slots [units]: a group makes m x n sums, k taps a step, a
-// lane r x c of them; by matrix units a subgroup does. More than two slots in
-// shared memory are filled by copies past the registers. INVALID_ARGUMENT: no
-// such product, or no such tile.
+// tile S m n k r c slots [units | units8]: a group makes m x n sums, k taps a
+// step, a lane r x c of them; by matrix units a subgroup does. More than two
+// slots in shared memory are filled by copies past the registers.
+// INVALID_ARGUMENT: no such product, or no such tile.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_tile(
     pestle_nest_t* nest, uint32_t stage, const pestle_nest_tile_t* tile);
 
+// Rows of a product of such units, and its taps; all have 8 columns.
+static inline int64_t pestle_tile_unit_rows(uint8_t units) {
+  return units == PESTLE_TILE_MMA8 ? 8 : 16;
+}
 // Lanes of a group of |tile|.
 static inline int64_t pestle_tile_lanes(const pestle_nest_tile_t* tile) {
   return tile->m / tile->r * (tile->n / tile->c) * (tile->units ? 32 : 1);
@@ -69,7 +74,9 @@ static inline int64_t pestle_tile_lanes(const pestle_nest_tile_t* tile) {
 static inline int64_t pestle_tile_pitch(const pestle_nest_tile_t* tile,
                                         const pestle_tile_side_t* side,
                                         int64_t rows) {
-  if (tile->units) return (side->along_taps ? tile->k : rows) + 8;
+  // 16 bytes more: rows that are read together lie in different banks.
+  int64_t more = 16 / (int64_t)pestle_dtype_size(side->dtype);
+  if (tile->units) return (side->along_taps ? tile->k : rows) + more;
   return rows + 4;
 }
 // Elements of one slot.

@@ -77,15 +77,19 @@ enum {
   PESTLE_KIR_WGMMA_F16 = 0x40000,  // operands are f16, else bf16
 };
 
-// MMA's immediate. Sums are m x n = 16 x 8 of f32, a is 16 x 16 and b 16 x 8 of
-// 16-bit floats, two to a word, lower k in the lower half. With g = lane / 4 and
-// t = lane % 4: word 0 of a is row g, k = 2 t and 2 t + 1; word 1 row g + 8;
-// words 2 and 3 the same rows, k + 8. Word 0 of b is column g, k = 2 t and
-// 2 t + 1; word 1 k + 8. Sums 0 and 1 are row g, columns 2 t and 2 t + 1; sums 2
-// and 3 row g + 8.
+// MMA's immediate: which product. Of BF16 and F16, sums are m x n = 16 x 8 of
+// f32, a is 16 x 16 and b 16 x 8 of 16-bit floats, two to a word, lower k in the
+// lower half. With g = lane / 4 and t = lane % 4: word 0 of a is row g, k = 2 t
+// and 2 t + 1; word 1 row g + 8; words 2 and 3 the same rows, k + 8. Word 0 of b
+// is column g, k = 2 t and 2 t + 1; word 1 k + 8. Sums 0 and 1 are row g, columns
+// 2 t and 2 t + 1; sums 2 and 3 row g + 8.
+// Of F32_8X8 all three are 8 x 8 of f32, two elements a lane, side by side in
+// row 4 (lane / 16) + lane / 2 % 4, from column 4 (lane / 8 % 2) + 2 (lane % 2)
+// on; rows of b are k, and so are columns of a.
 enum {
   PESTLE_KIR_MMA_BF16 = 0,
   PESTLE_KIR_MMA_F16 = 1,
+  PESTLE_KIR_MMA_F32_8X8 = 2,
 };
 
 typedef enum pestle_kir_axis_e {

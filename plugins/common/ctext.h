@@ -60,6 +60,7 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_TILES = 512,       // tile copies and wgmma, as PTX
   PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
   PESTLE_CTEXT_HAS_MMA = 2048,        // mma.sync, ldmatrix, cp.async, as PTX
+  PESTLE_CTEXT_HAS_MMA8 = 4096,       // the dialect's |mma8|
   PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 
@@ -117,6 +118,9 @@ typedef struct pestle_ctext_dialect_t {
   // min, and one that packs two f32; $one and $minus are a word of 1 and of
   // -1. NULL: they are not computed with.
   const char* half[6];
+  // A function pestle_mma8(a0, a1, b0, b1, c0, c1) of a subgroup's 32 lanes: what
+  // MMA_F32_8X8 of kir.h says, a vector of two floats. NULL: none.
+  const char* mma8;
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
 } pestle_ctext_dialect_t;

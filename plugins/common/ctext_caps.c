@@ -119,7 +119,9 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
   bool units = t->features & PESTLE_CTEXT_HAS_MMA;
+  bool small = t->features & PESTLE_CTEXT_HAS_MMA8;
   for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT; ++op)
     caps->op_dtypes[op] = units ? all : 0;
+  if (small) caps->op_dtypes[PESTLE_KIR_MMA] = all;
   caps->storage_dtypes = storage(t);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix units of a subgroup and what feeds them, as CUDA C since sm_80 (PTX
-// ISA: mma.sync.m16n8k16, ldmatrix, cp.async). Where a CPU runs the text, the
-// functions are its own: PESTLE_SHIM.
+// ISA: mma.sync.m16n8k16, ldmatrix, cp.async), and products of 8 x 8 by a function
+// of the dialect. Where a CPU runs CUDA C, its functions are the CPU's own:
+// PESTLE_SHIM.
 #include "plugins/common/ctext_internal.h"
 
 static const char address[] =
@@ -106,12 +107,12 @@ static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
 }
 
 void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
-  bool matrices = false, copied = false, mma[2] = {false, false};
+  bool matrices = false, copied = false, mma[3] = {false, false, false};
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
     const pestle_kir_inst_t* n = ctext_inst(p, i);
     matrices = matrices || n->op == PESTLE_KIR_LDMATRIX;
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
-    if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] & 1] = true;
+    if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] % 3] = true;
   }
   if (matrices || copied) pestle_plugin_text_put(out, address);
   if (matrices) pestle_plugin_text_put(out, load_matrices);
@@ -119,7 +120,10 @@ void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
   for (uint32_t i = 0; i < 2; ++i) {
     if (mma[i]) put_mma(i, out);
   }
-  if (matrices || copied || mma[0] || mma[1]) pestle_plugin_text_put(out, "\n");
+  if (mma[PESTLE_KIR_MMA_F32_8X8] && p->d->mma8)
+    pestle_plugin_text_put(out, p->d->mma8);
+  if (matrices || copied || mma[0] || mma[1] || mma[2])
+    pestle_plugin_text_put(out, "\n");
 }
 
 // --- Instructions ---
@@ -157,6 +161,23 @@ static void mma(ctext_t* p, uint32_t id) {
   pestle_ctext_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name, list);
 }
 
+static void mma8(ctext_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = ctext_inst(p, id);
+  const char* list = "";
+  for (unsigned l = 0; l < 6; ++l) {
+    const char* x = pestle_ctext_get(p, n->arg[l / 2], l % 2);
+    list = pestle_ctext_format(p, "%s%s%s", list, l ? ", " : "",
+                               pestle_ctext_bare(p, x));
+  }
+  const char* name = pestle_ctext_format(p, "f_%u", id);
+  const char** lane = pestle_ctext_lanes(p, 2);
+  lane[0] = pestle_ctext_format(p, "%s.x", name);
+  lane[1] = pestle_ctext_format(p, "%s.y", name);
+  pestle_ctext_line(p, "%s %s = pestle_mma8(%s);",
+                    p->d->vector2[PESTLE_CTEXT_M_F32], name, list);
+  pestle_ctext_alias(p, id, lane, 2);
+}
+
 static void ldmatrix(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   const char* at = value(p, n->arg[1]);
@@ -186,9 +207,13 @@ static void copy_async(ctext_t* p, uint32_t id) {
 bool pestle_ctext_unit(ctext_t* p, uint32_t id) {
   const pestle_kir_inst_t* n = ctext_inst(p, id);
   if (n->op < PESTLE_KIR_MMA || n->op > PESTLE_KIR_COPY_WAIT) return false;
-  if (!(p->target->features & PESTLE_CTEXT_HAS_MMA)) {
+  bool small = n->op == PESTLE_KIR_MMA && n->arg[3] == PESTLE_KIR_MMA_F32_8X8;
+  unsigned needs = small ? PESTLE_CTEXT_HAS_MMA8 : PESTLE_CTEXT_HAS_MMA;
+  if (!(p->target->features & needs)) {
     pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
                       "the device has no such units");
+  } else if (small) {
+    mma8(p, id);
   } else if (n->op == PESTLE_KIR_MMA) {
     mma(p, id);
   } else if (n->op == PESTLE_KIR_LDMATRIX) {

@@ -13,7 +13,7 @@ int32_t pestle_metal_score(char* why, size_t capacity) {
 }
 
 pestle_status_t pestle_metal_start(metal_t* m) {
-  m->device = (pestle_metal_device_t){.name = "none"};
+  m->device = (pestle_metal_device_t){.name = "none", .units = true};
   return NULL;
 }
 

@@ -62,6 +62,21 @@ const pestle_ctext_dialect_t pestle_metal_dialect = {
             [PESTLE_OP_TAN] = "precise::tan($a)",
             [PESTLE_OP_ATAN2] = "precise::atan2($a, $b)",
             [PESTLE_OP_POWER] = "precise::pow($a, $b)"},
+    // Which lane has which elements is not in Metal's specification: see
+    // docs/adr/012-fragments-of-metal.md.
+    .mma8 =
+        "static inline float2 pestle_mma8(float a0, float a1, float b0,\n"
+        "                                 float b1, float c0, float c1) {\n"
+        "  simdgroup_float8x8 a, b, c;\n"
+        "  a.thread_elements()[0] = a0;\n"
+        "  a.thread_elements()[1] = a1;\n"
+        "  b.thread_elements()[0] = b0;\n"
+        "  b.thread_elements()[1] = b1;\n"
+        "  c.thread_elements()[0] = c0;\n"
+        "  c.thread_elements()[1] = c1;\n"
+        "  simdgroup_multiply_accumulate(c, a, b, c);\n"
+        "  return float2(c.thread_elements()[0], c.thread_elements()[1]);\n"
+        "}\n",
     .decode_f16 =
         "$fn$float $name($uint a) {\n"
         "  return $float(as_type<half>(ushort(a)));\n}\n",

@@ -12,29 +12,54 @@
 
 enum { THREADS = 64, GROUP_LANES = 1024, SUBGROUP = 32, SHARED = 32 << 10 };
 
-// What all GPUs of Apple have.
-static const pestle_ctext_target_t k_printer = {
-    .dialect = &pestle_metal_dialect,
-    .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
-                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
-                PESTLE_CTEXT_HAS_SUBGROUP,
-    .max_groups = {INT32_MAX, INT32_MAX, INT32_MAX},
-    .thread_lanes = THREADS,
-    .argument_limit = UINT32_MAX,
-};
+// What all GPUs of Apple have, and matrix units, which came with the M1.
+static pestle_ctext_target_t printer_of(bool units) {
+  return (pestle_ctext_target_t){
+      .dialect = &pestle_metal_dialect,
+      .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
+                  PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
+                  PESTLE_CTEXT_HAS_SUBGROUP |
+                  (units ? PESTLE_CTEXT_HAS_MMA8 : 0u),
+      .max_groups = {INT32_MAX, INT32_MAX, INT32_MAX},
+      .thread_lanes = THREADS,
+      .argument_limit = UINT32_MAX,
+  };
+}
 
 // --- The compiler half ---
 
-static pestle_status_t check_cpu(const metal_t* m, const char* cpu) {
-  if (!cpu || !strcmp(cpu, "native") || !strcmp(cpu, "apple")) return NULL;
-  return PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED,
-                             "metal knows no GPU '%s': try native or apple",
-                             cpu);
+// Whether |cpu|, or the device at hand, has matrix units.
+static pestle_status_t read_cpu(const metal_t* m, const char* cpu,
+                                bool* out_units) {
+  bool native = !cpu || !strcmp(cpu, "native"), old = false;
+  if (!native) old = !strcmp(cpu, "apple6");
+  *out_units = native ? m->device.units : !old;
+  if (native || old || !strcmp(cpu, "apple")) return NULL;
+  return PESTLE_PLUGIN_ERROR(
+      m->host, UNSUPPORTED,
+      "metal knows no GPU '%s': try native, apple, or apple6, which is before "
+      "the M1 and has no matrix units",
+      cpu);
+}
+
+// Everything is a product of f32: narrow operands are that exactly.
+static void list_units(pestle_target_caps_t* caps) {
+  snprintf(caps->features, sizeof caps->features, "simdgroup_matrix");
+  caps->intrinsic[caps->intrinsic_count++] =
+      (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                           .a = PESTLE_F32,
+                           .b = PESTLE_F32,
+                           .c = PESTLE_F32,
+                           .m = 8,
+                           .n = 8,
+                           .k = 8,
+                           .lanes = SUBGROUP};
 }
 
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
-  PESTLE_TRY(check_cpu(self, cpu));
+  bool units;
+  PESTLE_TRY(read_cpu(self, cpu, &units));
   pestle_target_caps_t caps = {
       .struct_size = sizeof caps,
       .name = "metal",
@@ -55,7 +80,10 @@ static pestle_status_t describe(void* self, const char* cpu,
       .register_bytes_lane = 512,
       .register_bytes_group = 208 << 10,
   };
-  pestle_ctext_describe(&k_printer, &caps);
+  pestle_ctext_target_t printer = printer_of(units);
+  if (!units) snprintf(caps.cpu, sizeof caps.cpu, "apple6");
+  if (units) list_units(&caps);
+  pestle_ctext_describe(&printer, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
@@ -71,14 +99,16 @@ enum { MAX_ARGUMENTS = 31 };
 static pestle_status_t print_text(const metal_t* m, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
-  PESTLE_TRY(check_cpu(m, pestle_plugin_cpu_option(options)));
+  bool units;
+  PESTLE_TRY(read_cpu(m, pestle_plugin_cpu_option(options), &units));
+  pestle_ctext_target_t printer = printer_of(units);
   uint32_t count = kernel->arg_count + kernel->param_count;
   if (count > MAX_ARGUMENTS) {
     return PESTLE_PLUGIN_ERROR(
         m->host, UNSUPPORTED, "kernel %s has %u arguments, metal takes %d",
         pestle_kir_string(kernel, kernel->name), count, MAX_ARGUMENTS);
   }
-  return pestle_ctext_print(m->host, &k_printer, kernel, out_printed);
+  return pestle_ctext_print(m->host, &printer, kernel, out_printed);
 }
 
 static pestle_status_t compile(void* self, const pestle_kir_t* kernel,

@@ -53,8 +53,10 @@ static void describe_ops(pestle_target_caps_t* caps) {
   // Tiles in shared memory have no meaning here.
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = 0;
-  bool units = caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT && !units; ++op)
+  bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  if (!caps->intrinsic_count) caps->op_dtypes[PESTLE_KIR_MMA] = 0;
+  for (unsigned op = PESTLE_KIR_LDMATRIX; op <= PESTLE_KIR_COPY_WAIT && !copies;
+       ++op)
     caps->op_dtypes[op] = 0;
 #define PESTLE_SCALAR(NAME, op, mlir, n, RULE, KINDS, ...) \
   caps->op_dtypes[PESTLE_KIR_##NAME] = dtypes_of(KINDS);
@@ -63,7 +65,8 @@ static void describe_ops(pestle_target_caps_t* caps) {
 
 // Interprets alike on every CPU. Under these names it describes itself as a GPU
 // does, so that kernels with lanes run anywhere: "simt" has subgroups of 32
-// and their matrix units, "simt8" subgroups of 8, "simt1" none.
+// and matrix units as NVIDIA's, "simtm" such as Apple's, "simt8" subgroups of 8,
+// "simt1" none.
 #define SIMT "simt"
 
 static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
@@ -77,6 +80,18 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->cores = 4;
   caps->flags |= PESTLE_TARGET_LANES;
   if (caps->subgroup != 32) return;
+  if (!strcmp(number, "m")) {
+    caps->intrinsic[caps->intrinsic_count++] =
+        (pestle_intrinsic_t){.kind = PESTLE_INTRINSIC_MMA,
+                             .a = PESTLE_F32,
+                             .b = PESTLE_F32,
+                             .c = PESTLE_F32,
+                             .m = 8,
+                             .n = 8,
+                             .k = 8,
+                             .lanes = 32};
+    return;
+  }
   // "simt" has matrix units and copies past the registers as well.
   static const uint8_t dtypes[] = {PESTLE_BF16, PESTLE_F16};
   caps->flags |= PESTLE_TARGET_ASYNC_COPY;

@@ -219,13 +219,16 @@ static pestle_status_t check_for(const check_t* c) {
 
 static pestle_status_t check_mma(const check_t* c) {
   const pestle_kir_inst_t* inst = inst_of(c, c->id);
-  if (inst->type != PESTLE_F32 || inst->lanes != 4 ||
-      inst->arg[3] > PESTLE_KIR_MMA_F16) {
+  bool small = inst->arg[3] == PESTLE_KIR_MMA_F32_8X8;
+  pestle_dtype_t type = small ? PESTLE_F32 : PESTLE_U32;
+  unsigned sums = small ? 2 : 4;
+  if (inst->type != PESTLE_F32 || inst->lanes != sums ||
+      inst->arg[3] > PESTLE_KIR_MMA_F32_8X8) {
     return bad(c, "no such product");
   }
-  PESTLE_TRY(operand(c, 0, PESTLE_U32, 4));
-  PESTLE_TRY(operand(c, 1, PESTLE_U32, 2));
-  return operand(c, 2, PESTLE_F32, 4);
+  PESTLE_TRY(operand(c, 0, type, sums));
+  PESTLE_TRY(operand(c, 1, type, 2));
+  return operand(c, 2, PESTLE_F32, sums);
 }
 
 static pestle_status_t check_ldmatrix(const check_t* c) {

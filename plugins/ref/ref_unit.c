@@ -50,9 +50,35 @@ static void give_sums(const ref_step_t* s, unsigned char* frame, unsigned lane,
   memcpy(frame + s->out, sum, sizeof sum);
 }
 
+// Matrices of 8 x 8, whose elements a lane has at |row| and |column| and beside.
+static void multiply_8x8(const ref_step_t* s, unsigned char* frames,
+                         size_t frame_size) {
+  float a[8][8], b[8][8];
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    unsigned row = i / 16 * 4 + i / 2 % 4, column = i / 8 % 2 * 4 + i % 2 * 2;
+    memcpy(&a[row][column], frames + i * frame_size + s->a, 2 * sizeof(float));
+    memcpy(&b[row][column], frames + i * frame_size + s->b, 2 * sizeof(float));
+  }
+  for (unsigned i = 0; i < SUBGROUP; ++i) {
+    unsigned row = i / 16 * 4 + i / 2 % 4, column = i / 8 % 2 * 4 + i % 2 * 2;
+    float sum[2];
+    memcpy(sum, frames + i * frame_size + s->c, sizeof sum);
+    for (unsigned k = 0; k < 8; ++k) {
+      sum[0] += a[row][k] * b[k][column];
+      sum[1] += a[row][k] * b[k][column + 1];
+    }
+    memcpy(frames + i * frame_size + s->out, sum, sizeof sum);
+  }
+}
+
 bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,
                            size_t frame_size, uint32_t lanes) {
   fragments_t f;
+  if (s->imm == PESTLE_KIR_MMA_F32_8X8) {
+    for (uint32_t first = 0; first < lanes; first += SUBGROUP)
+      multiply_8x8(s, frames + first * frame_size, frame_size);
+    return true;
+  }
   for (uint32_t first = 0; first < lanes; first += SUBGROUP) {
     unsigned char* own = frames + first * frame_size;
     for (unsigned i = 0; i < SUBGROUP; ++i)

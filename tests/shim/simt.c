@@ -6,7 +6,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK = 256 << 10, MAX_EXCHANGE = 16 };
+enum { STACK = 256 << 10, MAX_EXCHANGE = 16, SUBGROUP = 32 };
 
 typedef enum fibre_state_t { RUNS, AT_BARRIER, PASSES, DONE } fibre_state_t;
 
@@ -47,6 +47,16 @@ static void exchange(void* value, uint32_t size, uint32_t distance) {
   leave(PASSES);  // nobody overwrites what others still read
 }
 
+static void gather(const void* value, uint32_t size, void* out) {
+  fibre_t* f = &g.fibre[g.current];
+  uint32_t first = (uint32_t)(f - g.fibre) / SUBGROUP * SUBGROUP;
+  memcpy(f->value, value, size);
+  leave(PASSES);
+  for (uint32_t i = 0; i < SUBGROUP && first + i < g.count; ++i)
+    memcpy((char*)out + i * size, g.fibre[first + i].value, size);
+  leave(PASSES);
+}
+
 static simt_place_t group(void) {
   return g.group;
 }
@@ -54,7 +64,7 @@ static simt_place_t lane(void) {
   return g.fibre[g.current].place;
 }
 
-const simt_t simt_functions = {barrier, exchange, group, lane};
+const simt_t simt_functions = {barrier, exchange, gather, group, lane};
 
 static void enter(void) {
   g.body(g.data);

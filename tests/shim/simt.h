@@ -21,6 +21,9 @@ typedef struct simt_t {
   // |size| bytes at |value| become those of the lane whose number differs in
   // the bits of |distance|. All lanes of the group call it.
   void (*exchange)(void* value, uint32_t size, uint32_t distance);
+  // |size| bytes at |value| of each of the 32 lanes of this one's subgroup, in
+  // their order. All lanes of the group call it.
+  void (*gather)(const void* value, uint32_t size, void* out);
   simt_place_t (*group)(void);
   simt_place_t (*lane)(void);
 } simt_t;

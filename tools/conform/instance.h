@@ -565,7 +565,7 @@ static inline void run_all_views(const instance_t* t, const char* device,
   }
 }
 
-static const char* const simt_kinds[] = {"simt1", "simt", "simt8"};
+static const char* const simt_kinds[] = {"simt1", "simt", "simtm", "simt8"};
 
 static inline pestle_status_t compile(const instance_t* t, const char* spec,
                                       pestle_context_t* context,
@@ -577,7 +577,7 @@ static inline pestle_status_t compile(const instance_t* t, const char* spec,
                                       .verify = true,
                                       .no_fuse = !strcmp(t->how, "no_fuse")};
   if (!strcmp(t->how, "strict")) options.numerics = PESTLE_NUMERICS_STRICT;
-  if (!strcmp(spec, "simt")) options.target_cpu = simt_kinds[t->arg_count % 3];
+  if (!strcmp(spec, "simt")) options.target_cpu = simt_kinds[t->arg_count % 4];
   PESTLE_TRY(pestle_compile(context, t->module, device, &options, &plan));
   assert_ok(pestle_executable_create(context, plan, device, out_exe));
   pestle_plan_release(plan);

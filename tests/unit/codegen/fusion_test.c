@@ -207,9 +207,10 @@ static void run_case(const case_t* c) {
   for (uint32_t i = 0; i < r.fusion->operand_count; ++i) {
     elements += pestle_type_count(pestle_node_operand(r.fusion, i)->type);
   }
-  static const char* const kinds[] = {"simt", "simt8", "simt1"};
+  static const char* const kinds[] = {"simt", "simt8", "simt1", "simtm"};
   if (elements <= MOST_FOR_LANES) {
     run_on(&r, ref_backend, kinds[elements % 3], want, false);
+    run_on(&r, ref_backend, kinds[3], want, false);
   }
   for (uint32_t i = 0; i < r.fusion->operand_count; ++i)
     free(r.inputs[i]);

@@ -227,7 +227,12 @@ static void test_units(void** state) {
     const char *body, *rule;  // NULL: it is sound
   } rows[] = {
       {"%99 = mma %90, %91, %92, 0 : f32x4\n", NULL},
-      {"%99 = mma %90, %91, %92, 2 : f32x4\n", "of bf16 or f16"},
+      {"%99 = mma %90, %91, %92, 3 : f32x4\n", "of bf16 or f16"},
+      {"%99 = mma %93, %93, %93, 2 : f32x2\n", NULL},
+      {"%99 = mma %93, %93, %93, 2 : f32x4\n", "8 x 8 must be f32x2"},
+      {"%99 = mma %91, %93, %93, 2 : f32x2\n", "operand 0 is"},
+      {"%99 = mma %93, %92, %93, 2 : f32x2\n", "operand 1 is"},
+      {"%99 = mma %93, %93, %92, 2 : f32x2\n", "operand 2 is"},
       {"%99 = mma %90, %90, %92, 0 : f32x4\n", "operand 1 is"},
       {"%99 = mma %90, %91, %93, 0 : f32x2\n", "must be f32x4"},
       {"%99 = eq %98, %0 : i1\nif %99 {\n"

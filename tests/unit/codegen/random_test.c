@@ -119,6 +119,7 @@ static void test_interpreted(void** state) {
 static void test_lanes(void** state) {
   (void)state;
   run_all("simt", false);
+  run_all("simtm", false);
 }
 
 static void test_no_fuse(void** state) {

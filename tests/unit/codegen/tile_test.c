@@ -56,10 +56,18 @@ static const case_t narrow[] = {
 };
 
 static const pestle_nest_tile_t tiles[] = {
-    {16, 16, 16, 1, 2, 2, false},  {16, 32, 8, 2, 4, 2, false},
-    {32, 16, 4, 8, 1, 2, false},   {32, 32, 16, 4, 8, 2, false},
-    {16, 16, 16, 16, 8, 2, true},  {32, 32, 32, 16, 16, 2, true},
-    {16, 64, 32, 16, 32, 3, true}, {32, 16, 16, 32, 16, 4, true},
+    {16, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
+    {16, 32, 8, 2, 4, 2, PESTLE_TILE_LANES},
+    {32, 16, 4, 8, 1, 2, PESTLE_TILE_LANES},
+    {32, 32, 16, 4, 8, 2, PESTLE_TILE_LANES},
+    {16, 16, 16, 16, 8, 2, PESTLE_TILE_MMA},
+    {32, 32, 32, 16, 16, 2, PESTLE_TILE_MMA},
+    {16, 64, 32, 16, 32, 3, PESTLE_TILE_MMA},
+    {32, 16, 16, 32, 16, 4, PESTLE_TILE_MMA},
+    {8, 8, 8, 8, 8, 2, PESTLE_TILE_MMA8},
+    {32, 32, 16, 16, 16, 2, PESTLE_TILE_MMA8},
+    {16, 64, 32, 8, 32, 3, PESTLE_TILE_MMA8},
+    {64, 16, 8, 16, 8, 2, PESTLE_TILE_MMA8},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -206,7 +214,10 @@ static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
       fold >= 0 && pestle_tile_match(&nest, (uint32_t)fold, t.units, &p);
   if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
   snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
-           t.units ? " units" : "", async ? " async" : "");
+           t.units == PESTLE_TILE_MMA    ? " units"
+           : t.units == PESTLE_TILE_MMA8 ? " units8"
+                                         : "",
+           async ? " async" : "");
   if (fits) {
     assert_ok(pestle_schedule_tile(&nest, (uint32_t)fold, &t));
     nest.async_copies = async;
@@ -216,7 +227,7 @@ static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
   return fits;
 }
 
-static int run_all(const case_t* c, bool units) {
+static int run_all(const case_t* c, pestle_tile_units_t units) {
   run_t r;
   int count = 0;
   open_run(c, &r);
@@ -232,13 +243,19 @@ static int run_all(const case_t* c, bool units) {
 static void test_units(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], true), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_MMA), 8);
 }
 
 static void test_narrow_by_lanes(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], false), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_LANES), 8);
+}
+
+static void test_narrow_by_units8(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
+    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_MMA8), 8);
 }
 
 static int64_t elements_of(const case_t* c) {
@@ -253,13 +270,15 @@ static int64_t elements_of(const case_t* c) {
 
 // Of the cases that all of codegen is tested on, those that are products.
 static void test_cases(void** state) {
-  int products = 0;
+  int products = 0, by_units8 = 0;
   (void)state;
   for (size_t i = 0; i < FUSION_COUNT; ++i) {
     if (elements_of(&cases[i]) > MOST_ELEMENTS) continue;
-    products += run_all(&cases[i], false) > 0;
+    products += run_all(&cases[i], PESTLE_TILE_LANES) > 0;
+    by_units8 += run_all(&cases[i], PESTLE_TILE_MMA8) > 0;
   }
   assert_in_range(products, 20, FUSION_COUNT);
+  assert_in_range(by_units8, 15, products);
 }
 
 // --- Maps that are read along one axis and written along another ---
@@ -444,20 +463,22 @@ static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
 static void test_refused(void** state) {
   (void)state;
   const case_t* f32 = find_case("gemm_even");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 16, 8, 2, true},
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 16, 8, 2, PESTLE_TILE_MMA},
           "of f16 or bf16");
-  refuses(f32, &(pestle_nest_tile_t){24, 16, 16, 1, 2, 2, false},
+  refuses(f32, &(pestle_nest_tile_t){24, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
           "powers of two");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 3, 2, 2, false},
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 3, 2, 2, PESTLE_TILE_LANES},
           "whole parts of r and c");
-  refuses(f32, &(pestle_nest_tile_t){64, 64, 16, 1, 1, 2, false},
+  refuses(f32, &(pestle_nest_tile_t){64, 64, 16, 1, 1, 2, PESTLE_TILE_LANES},
           "at most 1024 lanes");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 1, 2, 3, false},
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 1, 2, 3, PESTLE_TILE_LANES},
           "more than two slots");
-  refuses(&narrow[0], &(pestle_nest_tile_t){16, 16, 8, 16, 8, 2, true},
+  refuses(&narrow[0],
+          &(pestle_nest_tile_t){16, 16, 8, 16, 8, 2, PESTLE_TILE_MMA},
           "powers of two");
   // Runs of one element of two bytes are copied by no instruction.
-  refuses(&narrow[5], &(pestle_nest_tile_t){16, 16, 16, 16, 8, 3, true},
+  refuses(&narrow[5],
+          &(pestle_nest_tile_t){16, 16, 16, 16, 8, 3, PESTLE_TILE_MMA},
           "can be copied as they lie");
 }
 
@@ -524,10 +545,15 @@ static void test_choice(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_units),  cmocka_unit_test(test_narrow_by_lanes),
-      cmocka_unit_test(test_cases),  cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_choice), cmocka_unit_test(test_exchange),
-      cmocka_unit_test(test_attend), cmocka_unit_test(test_attend_not),
+      cmocka_unit_test(test_units),
+      cmocka_unit_test(test_narrow_by_lanes),
+      cmocka_unit_test(test_cases),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_exchange),
+      cmocka_unit_test(test_attend),
+      cmocka_unit_test(test_attend_not),
+      cmocka_unit_test(test_narrow_by_units8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
