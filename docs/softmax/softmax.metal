@@ -6,7 +6,8 @@ using namespace metal;
 #pragma METAL fp contract(off)
 #endif
 #ifndef PESTLE_TG
-#define PESTLE_TG(T, n, d) threadgroup T n d
+#define PESTLE_TG(T, n, d) \
+  threadgroup __attribute__((aligned(16))) T n d
 #endif
 // Kernel softmax_0
 // softmax: reduce, broadcast_in_dim, subtract, exponential, reduce, divide, broadcast_in_dim,

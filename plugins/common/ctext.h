@@ -103,7 +103,9 @@ typedef struct pestle_ctext_dialect_t {
   const char* vector8;      // of four 32-bit words: eight of 16 bits move; NULL
   const char* vector_read;  // $type, $name, $at, $n: lanes
   const char* vector_write;  // and $v
-  const char* vector_make;   // $type, $v: the lanes
+  // The same in shared memory, where that is another address space.
+  const char *shared_read, *shared_write;
+  const char* vector_make;  // $type, $v: the lanes
   // An expression over $a, $b for floats of both sizes; NULL: not native.
   const char* row[PESTLE_SCALAR_COUNT];
   // Two words of 32 bits with members .x and .y, where 64-bit integers may be

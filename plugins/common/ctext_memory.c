@@ -151,6 +151,16 @@ static const char* vector_of(const ctext_t* p, const access_t* a,
   return run == 4 ? p->d->vector4[a->memory] : p->d->vector2[a->memory];
 }
 
+// How a vector is read, and written, where the access is.
+static const char* read_form(const ctext_t* p, const access_t* a) {
+  bool shared = pestle_kir_buffer(p->k, a->buffer)->scope == PESTLE_KIR_SHARED;
+  return shared && p->d->shared_read ? p->d->shared_read : p->d->vector_read;
+}
+static const char* write_form(const ctext_t* p, const access_t* a) {
+  bool shared = pestle_kir_buffer(p->k, a->buffer)->scope == PESTLE_KIR_SHARED;
+  return shared && p->d->shared_write ? p->d->shared_write : p->d->vector_write;
+}
+
 // Element |i| of eight in the four words of |whole|.
 static const char* half_of(ctext_t* p, const access_t* a, const char* whole,
                            unsigned i) {
@@ -182,7 +192,7 @@ static void read_words(ctext_t* p, const access_t* a, unsigned run) {
                            "at",   at,   NULL};
     const char* whole = pestle_ctext_format(p, "t%u", p->temporaries++);
     pestle_ctext_line(p, "%s %s = %s;", type, whole,
-                      pestle_ctext_expand(p, p->d->vector_read, pairs));
+                      pestle_ctext_expand(p, read_form(p, a), pairs));
     for (unsigned w = 0; w < run / 2; ++w) {
       words[l / 2 + w] =
           run == 2 ? whole : pestle_ctext_format(p, "%s.%s", whole, member[w]);
@@ -209,7 +219,7 @@ static void write_words(ctext_t* p, const access_t* a, unsigned run,
     const char* pairs[] = {"type", type,  "name", p->name[a->buffer], "at", at,
                            "v",    whole, NULL};
     pestle_ctext_line(p, "%s;",
-                      pestle_ctext_expand(p, p->d->vector_write, pairs));
+                      pestle_ctext_expand(p, write_form(p, a), pairs));
   }
 }
 
@@ -226,7 +236,7 @@ static void read_runs(ctext_t* p, const access_t* a, unsigned run,
                            "n",    digit, NULL};
     const char* whole = pestle_ctext_format(p, "t%u", p->temporaries++);
     pestle_ctext_line(p, "%s %s = %s;", type, whole,
-                      pestle_ctext_expand(p, p->d->vector_read, pairs));
+                      pestle_ctext_expand(p, read_form(p, a), pairs));
     for (unsigned i = 0; i < run; ++i) {
       const char* part = run < 8
                              ? pestle_ctext_format(p, "%s.%s", whole, member[i])
@@ -263,7 +273,7 @@ static void write_runs(ctext_t* p, const access_t* a, unsigned run,
                            "at",   at,    "v",    whole,
                            "n",    digit, NULL};
     pestle_ctext_line(p, "%s;",
-                      pestle_ctext_expand(p, p->d->vector_write, pairs));
+                      pestle_ctext_expand(p, write_form(p, a), pairs));
   }
 }
 

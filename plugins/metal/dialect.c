@@ -15,7 +15,8 @@ const pestle_ctext_dialect_t pestle_metal_dialect = {
         "#pragma METAL fp contract(off)\n"
         "#endif\n"
         "#ifndef PESTLE_TG\n"
-        "#define PESTLE_TG(T, n, d) threadgroup T n d\n"
+        "#define PESTLE_TG(T, n, d) \\\n"
+        "  threadgroup __attribute__((aligned(16))) T n d\n"
         "#endif\n",
     .value = {"bool", "int", "uint", "long", "ulong", "float", "double"},
     .memory = {"char", "uchar", "short", "ushort", "int", "uint", "long",
@@ -47,8 +48,11 @@ const pestle_ctext_dialect_t pestle_metal_dialect = {
     .unroll = "#pragma unroll",
     .bits = {"as_type<uint>", "as_type<ulong>"},
     .real = {"as_type<float>", "as_type<double>"},
+    .shared_vectors = true,
     .vector_read = "*(device const $type*)&$name[$at]",
     .vector_write = "*(device $type*)&$name[$at] = $v",
+    .shared_read = "*(threadgroup const $type*)&$name[$at]",
+    .shared_write = "*(threadgroup $type*)&$name[$at] = $v",
     .vector_make = "$type($v)",
     .row = {[PESTLE_OP_ABS] = "fabs($a)",
             [PESTLE_OP_FLOOR] = "floor($a)",

@@ -202,6 +202,25 @@ static void run_nest(run_t* r, pestle_nest_t* nest, const char* how) {
   pestle_kir_deinit(&flat);
 }
 
+// The rows of |nest| make the same tile of |again|.
+static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
+  pestle_schedule_rows_t rows;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_schedule_print(nest, &text);
+  pestle_vec_init(&rows, again->allocator);
+  assert_ok(pestle_schedule_rows_parse(again->arena, pestle_strbuf_cstr(&text),
+                                       text.size, "rows", &rows));
+  for (size_t i = 0; i < rows.size; ++i)
+    assert_ok(pestle_schedule_apply(again, &rows.data[i]));
+  assert_int_equal(again->tiled, nest->tiled);
+  assert_int_equal(again->tile.units, nest->tile.units);
+  assert_int_equal(again->tile.k, nest->tile.k);
+  assert_int_equal(again->tile.slots, nest->tile.slots);
+  pestle_vec_deinit(&rows);
+  pestle_strbuf_deinit(&text);
+}
+
 // |tile| on the case, with copies past the registers or without. False: the
 // case is no such product.
 static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
@@ -219,7 +238,11 @@ static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
                                          : "",
            async ? " async" : "");
   if (fits) {
+    pestle_nest_t again;
     assert_ok(pestle_schedule_tile(&nest, (uint32_t)fold, &t));
+    lowering_nest(&r->l, 0, 0, &again);
+    replay_tile(&nest, &again);
+    pestle_nest_deinit(&again);
     nest.async_copies = async;
     run_nest(r, &nest, how);
   }
@@ -476,6 +499,13 @@ static void test_refused(void** state) {
   refuses(&narrow[0],
           &(pestle_nest_tile_t){16, 16, 8, 16, 8, 2, PESTLE_TILE_MMA},
           "powers of two");
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 8, 4, 8, 2, PESTLE_TILE_MMA8},
+          "whole parts of r and c");
+  refuses(f32, &(pestle_nest_tile_t){16, 16, 4, 8, 8, 2, PESTLE_TILE_MMA8},
+          "powers of two");
+  refuses(find_case("gemm_i32"),
+          &(pestle_nest_tile_t){16, 16, 8, 8, 8, 2, PESTLE_TILE_MMA8},
+          "in f32");
   // Runs of one element of two bytes are copied by no instruction.
   refuses(&narrow[5],
           &(pestle_nest_tile_t){16, 16, 16, 16, 8, 3, PESTLE_TILE_MMA},
@@ -484,7 +514,7 @@ static void test_refused(void** state) {
 
 // --- What the sketch chooses ---
 
-static pestle_target_caps_t lanes_caps(bool units) {
+static pestle_target_caps_t lanes_caps(pestle_tile_units_t units) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
                                .vector_bytes = 16,
                                .vector_registers = 255,
@@ -495,8 +525,14 @@ static pestle_target_caps_t lanes_caps(bool units) {
                                .max_group_lanes = 1024,
                                .flags = PESTLE_TARGET_LANES};
   if (!units) return caps;
-  caps.flags |= PESTLE_TARGET_ASYNC_COPY;
   caps.intrinsic_count = 1;
+  if (units == PESTLE_TILE_MMA8) {
+    caps.scratch_bytes = 32 << 10;
+    caps.intrinsic[0] = (pestle_intrinsic_t){
+        PESTLE_INTRINSIC_MMA, PESTLE_F32, PESTLE_F32, PESTLE_F32, 8, 8, 8, 32};
+    return caps;
+  }
+  caps.flags |= PESTLE_TARGET_ASYNC_COPY;
   caps.intrinsic[0] = (pestle_intrinsic_t){PESTLE_INTRINSIC_MMA,
                                            PESTLE_BF16,
                                            PESTLE_BF16,
@@ -508,7 +544,8 @@ static pestle_target_caps_t lanes_caps(bool units) {
   return caps;
 }
 
-static void chooses(const case_t* c, bool units, const char* rows) {
+static void chooses(const case_t* c, pestle_tile_units_t units,
+                    const char* rows) {
   lowering_t l;
   pestle_nest_t nest;
   pestle_strbuf_t text;
@@ -536,11 +573,24 @@ static void test_choice(void** state) {
       DOT("tiny", "8x8xbf16", "8x8xbf16", NN, "8x8xbf16", 0);
   static const case_t wide =
       DOT("wide", "4096x4096xf32", "4096x4096xf32", NN, "4096x4096xf32", 0);
-  chooses(&large, true, "tile c 128 128 32 64 64 4 units");
-  chooses(&thin, true, "tile c 16 64 64 16 16 4 units");
-  chooses(&tiny, true, "bind y.a group.x");
-  chooses(&large, false, "tile c 128 128 8 8 8 2\n");
-  chooses(&wide, true, "tile c 128 128 8 8 8 2\n");
+  static const case_t mixed = {
+      "mixed", "a: tensor<512x512xbf16>, b: tensor<512x512xf32>",
+      "      %w = stablehlo.convert %a : (tensor<512x512xbf16>) -> "
+      "tensor<512x512xf32>\n"
+      "      %y = stablehlo.dot_general %w, %b, " NN
+      ": (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>",
+      "%y : tensor<512x512xf32>", 0};
+  chooses(&large, PESTLE_TILE_MMA, "tile c 128 128 32 64 64 4 units\n");
+  chooses(&thin, PESTLE_TILE_MMA, "tile c 16 64 64 16 16 4 units\n");
+  chooses(&tiny, PESTLE_TILE_MMA, "bind y.a group.x");
+  chooses(&large, PESTLE_TILE_LANES, "tile c 128 128 8 8 8 2\n");
+  chooses(&wide, PESTLE_TILE_MMA, "tile c 128 128 8 8 8 2\n");
+  chooses(&large, PESTLE_TILE_MMA8, "tile c 64 64 16 32 32 2 units8\n");
+  chooses(&wide, PESTLE_TILE_MMA8, "tile c 64 64 16 32 32 2 units8\n");
+  chooses(&mixed, PESTLE_TILE_MMA8, " units8\n");
+  chooses(&mixed, PESTLE_TILE_MMA, " 2\n");
+  chooses(&thin, PESTLE_TILE_MMA8, " units8\n");
+  chooses(&tiny, PESTLE_TILE_MMA8, "bind y.a group.x");
 }
 
 int main(void) {

@@ -236,11 +236,29 @@ static void test_refused(void** state) {
   lowering_close(&l);
 }
 
+// What Metal's compiler would refuse and C++ takes.
+static void test_lint(void** state) {
+  static const char* const bad[] = {
+      "void f(float* x)", "void f(simdgroup_float8x8& x)",
+      "void f(thread float* x, const simdgroup_matrix<float, 8, 8>& y)",
+      "void f(float (&x)[2])", "*(ushort4*)&a[0]"};
+  static const char* const good[] = {
+      "void f(thread simdgroup_float8x8& x)", "void f(thread float (&x)[2])",
+      "*(threadgroup ushort4*)&a[0]", "void f(device const float* x)"};
+  int count;
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
+    assert_non_null(shim_homeless(bad[i], &count));
+  for (size_t i = 0; i < sizeof good / sizeof *good; ++i) {
+    assert_null(shim_homeless(good[i], &count));
+    assert_int_equal(count, 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tiles),
-      cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_unknown),
+      cmocka_unit_test(test_lint),    cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_choice),  cmocka_unit_test(test_unknown),
       cmocka_unit_test(test_refused),
   };
   metal_setup();
