@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device half on Apple's systems. It has been written without a Mac at hand
-// and has not been compiled or run: README.md says so. Memory is shared between
-// CPU and GPU; an address is where the CPU sees a buffer.
+// and has not been run, nor compiled but for its syntax: README.md says so.
+// Memory is shared between CPU and GPU; an address is where the CPU sees a
+// buffer.
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 #include <pthread.h>
@@ -9,8 +10,9 @@
 #include <string.h>
 
 #include "plugins/metal/metal.h"
+#include "plugins/metal/probe.h"
 
-enum { SCORE = 100 };
+enum { SCORE = 100, SUBGROUP = 32 };
 
 typedef struct block_t {
   struct block_t* next;
@@ -35,7 +37,7 @@ struct pestle_loaded_s {
 
 struct pestle_device_stream_s {
   CFTypeRef queue;
-  CFTypeRef last;  // id<MTLCommandBuffer>, or NULL
+  CFTypeRef queued;  // NSMutableArray of what may not be done, or has failed
 };
 
 struct pestle_device_event_s {
@@ -108,18 +110,21 @@ static void deallocate(void* self, int32_t device, void* data, size_t size) {
   m->host->free(m->host->self, found, sizeof *found);
 }
 
+// The end of a block is an address of it where no other one begins there: that of
+// no elements, so that any offset will do.
 static id<MTLBuffer> buffer_at(native_t* n, const void* data,
                                NSUInteger* out_offset) {
-  id<MTLBuffer> buffer = nil;
+  id<MTLBuffer> buffer = nil, ends = nil;
   pthread_mutex_lock(&n->lock);
   for (const block_t* b = n->blocks; b && !buffer; b = b->next) {
     const char *at = data, *from = b->address;
-    if (at < from || at > from + b->size) continue;
+    if (at == from + b->size) ends = (__bridge id<MTLBuffer>)b->buffer;
+    if (at < from || at >= from + b->size) continue;
     buffer = (__bridge id<MTLBuffer>)b->buffer;
     *out_offset = (NSUInteger)(at - from);
   }
   pthread_mutex_unlock(&n->lock);
-  return buffer;
+  return buffer ? buffer : ends;
 }
 
 static void* buffer_raw_ptr(void* self, int32_t device, void* data) {
@@ -128,8 +133,7 @@ static void* buffer_raw_ptr(void* self, int32_t device, void* data) {
 }
 
 static pestle_status_t copy_from_host(void* self, int32_t device,
-                                      const void* from, void* to,
-                                      size_t size) {
+                                      const void* from, void* to, size_t size) {
   (void)self, (void)device;
   memcpy(to, from, size);
   return NULL;
@@ -143,6 +147,48 @@ static pestle_status_t copy_to_host(void* self, int32_t device,
 
 // --- Kernels ---
 
+// A pipeline of kernel |name| in |text|, or nil with the reason in |*out_why|.
+static id<MTLComputePipelineState> build(id<MTLDevice> device, NSString* text,
+                                         NSString* name, const char** out_why,
+                                         NSError** out_error) {
+  MTLCompileOptions* options = [MTLCompileOptions new];
+  options.fastMathEnabled = NO;
+  *out_why = "the artifact is no text";
+  if (!text || !name) return nil;
+  *out_why = "the text does not compile";
+  id<MTLLibrary> library = [device newLibraryWithSource:text
+                                                options:options
+                                                  error:out_error];
+  if (!library) return nil;
+  *out_why = "the text has no such kernel";
+  id<MTLFunction> function = [library newFunctionWithName:name];
+  if (!function) return nil;
+  *out_why = "no pipeline";
+  return [device newComputePipelineStateWithFunction:function error:out_error];
+}
+
+// What was compiled for lanes and subgroups that this GPU may not have for it.
+static pestle_status_t check_lanes(const metal_t* m,
+                                   const pestle_ctext_artifact_t* a,
+                                   id<MTLComputePipelineState> pipeline) {
+  uint64_t lanes = (uint64_t)a->lane[0] * a->lane[1] * a->lane[2];
+  if (lanes > pipeline.maxTotalThreadsPerThreadgroup) {
+    return PESTLE_PLUGIN_ERROR(
+        m->host, INCOMPATIBLE,
+        "kernel %s has groups of %llu lanes, this GPU runs it with at most "
+        "%llu",
+        a->name, (unsigned long long)lanes,
+        (unsigned long long)pipeline.maxTotalThreadsPerThreadgroup);
+  }
+  if (pipeline.threadExecutionWidth != SUBGROUP) {
+    return PESTLE_PLUGIN_ERROR(
+        m->host, INCOMPATIBLE,
+        "kernel %s is for subgroups of %d lanes, this GPU has %llu", a->name,
+        SUBGROUP, (unsigned long long)pipeline.threadExecutionWidth);
+  }
+  return NULL;
+}
+
 static pestle_status_t load(void* self, int32_t device, const void* artifact,
                             size_t size, pestle_loaded_t** out_loaded) {
   const metal_t* m = self;
@@ -150,25 +196,19 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
   NSError* error = nil;
   (void)device;
   *out_loaded = NULL;
-  PESTLE_TRY(
-      pestle_ctext_artifact_open(m->host, "metal", artifact, size, &a));
+  PESTLE_TRY(pestle_ctext_artifact_open(m->host, "metal", artifact, size, &a));
   @autoreleasepool {
-    MTLCompileOptions* options = [MTLCompileOptions new];
-    options.fastMathEnabled = NO;
+    const char* why;
     NSString* text = [[NSString alloc] initWithBytes:a.text
                                               length:a.text_size
                                             encoding:NSUTF8StringEncoding];
-    id<MTLLibrary> library = [device_of(self) newLibraryWithSource:text
-                                                           options:options
-                                                             error:&error];
-    if (!library) return failed(self, "the text does not compile", error);
-    id<MTLFunction> function =
-        [library newFunctionWithName:@(a.name)];
-    if (!function) return failed(self, "the text has no such kernel", nil);
+    NSString* name = [[NSString alloc] initWithBytes:a.name
+                                              length:strlen(a.name)
+                                            encoding:NSUTF8StringEncoding];
     id<MTLComputePipelineState> pipeline =
-        [device_of(self) newComputePipelineStateWithFunction:function
-                                                       error:&error];
-    if (!pipeline) return failed(self, "no pipeline", error);
+        build(device_of(self), text, name, &why, &error);
+    if (!pipeline) return failed(self, why, error);
+    PESTLE_TRY(check_lanes(m, &a, pipeline));
     pestle_loaded_t* loaded = m->host->alloc(m->host->self, sizeof *loaded);
     if (!loaded) {
       return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
@@ -196,8 +236,9 @@ static pestle_status_t encode(void* self, id<MTLComputeCommandEncoder> encoder,
                               const pestle_launch_t* launch) {
   const metal_t* m = self;
   const pestle_loaded_t* k = launch->loaded;
-  [encoder setComputePipelineState:(__bridge id<MTLComputePipelineState>)
-                                       k->pipeline];
+  id<MTLComputePipelineState> pipeline =
+      (__bridge id<MTLComputePipelineState>)k->pipeline;
+  [encoder setComputePipelineState:pipeline];
   for (uint32_t i = 0; i < k->arg_count; ++i) {
     NSUInteger offset = 0;
     id<MTLBuffer> buffer =
@@ -219,8 +260,13 @@ static pestle_status_t encode(void* self, id<MTLComputeCommandEncoder> encoder,
 }
 
 static void remember(pestle_device_stream_t* stream, id<MTLCommandBuffer> b) {
-  if (stream->last) CFRelease(stream->last);
-  stream->last = CFBridgingRetain(b);
+  NSMutableArray<id<MTLCommandBuffer>>* queued =
+      (__bridge NSMutableArray*)stream->queued;
+  while (queued.count &&
+         [queued objectAtIndex:0].status == MTLCommandBufferStatusCompleted) {
+    [queued removeObjectAtIndex:0];
+  }
+  [queued addObject:b];
 }
 
 static pestle_status_t launch(void* self, int32_t device,
@@ -266,20 +312,25 @@ static pestle_status_t stream_create(void* self, int32_t device,
     return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
                                "no memory for a stream");
   }
-  *s = (pestle_device_stream_t){CFBridgingRetain(queue), NULL};
+  *s = (pestle_device_stream_t){CFBridgingRetain(queue),
+                                CFBridgingRetain([NSMutableArray new])};
   *out_stream = s;
   return NULL;
 }
 
 static pestle_status_t stream_synchronize(void* self,
                                           pestle_device_stream_t* stream) {
-  if (!stream->last) return NULL;
-  id<MTLCommandBuffer> last = (__bridge id<MTLCommandBuffer>)stream->last;
-  [last waitUntilCompleted];
-  pestle_status_t status =
-      last.error ? failed(self, "queued work", last.error) : NULL;
-  CFRelease(stream->last);
-  stream->last = NULL;
+  NSMutableArray<id<MTLCommandBuffer>>* queued =
+      (__bridge NSMutableArray*)stream->queued;
+  pestle_status_t status = NULL;
+  @autoreleasepool {
+    for (NSUInteger i = 0; i < queued.count; ++i) {
+      id<MTLCommandBuffer> b = [queued objectAtIndex:i];
+      [b waitUntilCompleted];
+      if (b.error && !status) status = failed(self, "queued work", b.error);
+    }
+    [queued removeAllObjects];
+  }
   return status;
 }
 
@@ -288,6 +339,7 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
   if (!stream) return;
   pestle_status_t status = stream_synchronize(self, stream);
   if (status) m->host->status_release(m->host->self, status);
+  CFRelease(stream->queued);
   CFRelease(stream->queue);
   m->host->free(m->host->self, stream, sizeof *stream);
 }
@@ -326,9 +378,11 @@ static bool event_is_signalled(void* self, pestle_device_event_t* event,
 
 static pestle_status_t event_wait(void* self, pestle_device_event_t* event,
                                   uint64_t value) {
-  dispatch_semaphore_t done = dispatch_semaphore_create(0);
-  MTLSharedEventListener* listener = [MTLSharedEventListener new];
   if (event_is_signalled(self, event, value)) return NULL;
+  dispatch_semaphore_t done = dispatch_semaphore_create(0);
+  // It must be there when it is told, not only until it was last named.
+  __attribute__((objc_precise_lifetime)) MTLSharedEventListener* listener =
+      [MTLSharedEventListener new];
   [(__bridge id<MTLSharedEvent>)event->event
       notifyListener:listener
              atValue:value
@@ -417,6 +471,29 @@ static pestle_status_t memory_get(void* self, int32_t device,
   return PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED, "metal has no such number");
 }
 
+static pestle_status_t memory_set(void* self, int32_t device,
+                                  pestle_memory_t what, uint64_t bytes,
+                                  uint64_t* out_before) {
+  const metal_t* m = self;
+  native_t* n = native_of(self);
+  uint64_t before = 0;
+  PESTLE_TRY(memory_get(self, device, what, &before));
+  if (out_before) *out_before = before;
+  // There is no cache to give back or to bound.
+  if (what == PESTLE_MEMORY_CACHE || what == PESTLE_MEMORY_CACHE_LIMIT) {
+    return NULL;
+  }
+  if (what != PESTLE_MEMORY_PEAK && what != PESTLE_MEMORY_LIMIT) {
+    return PESTLE_PLUGIN_ERROR(m->host, UNSUPPORTED,
+                               "metal lets nobody set that number");
+  }
+  pthread_mutex_lock(&n->lock);
+  if (what == PESTLE_MEMORY_PEAK) n->peak = n->active;
+  if (what == PESTLE_MEMORY_LIMIT) n->limit = bytes;
+  pthread_mutex_unlock(&n->lock);
+  return NULL;
+}
+
 static const pestle_device_api_t k_api = {
     .struct_size = sizeof k_api,
     .load = load,
@@ -440,7 +517,41 @@ static const pestle_device_api_t k_api = {
     .event_signal = event_signal,
     .event_is_signalled = event_is_signalled,
     .memory_get = memory_get,
+    .memory_set = memory_set,
 };
+
+// --- The device ---
+
+// Whether the GPU has matrix units, with fragments as docs/adr/012 says.
+static bool has_units(id<MTLDevice> device, id<MTLCommandQueue> queue) {
+  char text[4096];
+  const char* why;
+  NSError* error = nil;
+  if (![device supportsFamily:MTLGPUFamilyApple7] ||
+      pestle_metal_probe_text(text, sizeof text) > sizeof text) {
+    return false;
+  }
+  id<MTLComputePipelineState> pipeline =
+      build(device, @(text), @PESTLE_METAL_PROBE_NAME, &why, &error);
+  id<MTLBuffer> buffer =
+      [device newBufferWithLength:PESTLE_METAL_PROBE_FLOATS * sizeof(float)
+                          options:MTLResourceStorageModeShared];
+  id<MTLCommandBuffer> commands = [queue commandBuffer];
+  if (!pipeline || !buffer || !commands ||
+      pipeline.threadExecutionWidth != SUBGROUP) {
+    return false;
+  }
+  pestle_metal_probe_fill(buffer.contents);
+  id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+  [encoder setComputePipelineState:pipeline];
+  [encoder setBuffer:buffer offset:0 atIndex:0];
+  [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1)
+          threadsPerThreadgroup:MTLSizeMake(PESTLE_METAL_PROBE_LANES, 1, 1)];
+  [encoder endEncoding];
+  [commands commit];
+  [commands waitUntilCompleted];
+  return !commands.error && pestle_metal_probe_agrees(buffer.contents);
+}
 
 int32_t pestle_metal_score(char* why, size_t capacity) {
   if (MTLCreateSystemDefaultDevice()) return SCORE;
@@ -449,22 +560,30 @@ int32_t pestle_metal_score(char* why, size_t capacity) {
 }
 
 pestle_status_t pestle_metal_start(metal_t* m) {
-  id<MTLDevice> device = MTLCreateSystemDefaultDevice();
-  m->device = (pestle_metal_device_t){.name = "none"};
-  if (!device) return NULL;
-  native_t* n = m->host->alloc(m->host->self, sizeof *n);
-  if (!n) {
-    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
-                               "no memory for a Metal device");
+  // Without a device, kernels are compiled for the common one.
+  m->device = (pestle_metal_device_t){.name = "none", .units = true};
+  @autoreleasepool {
+    id<MTLDevice> device = MTLCreateSystemDefaultDevice();
+    if (!device) return NULL;
+    id<MTLCommandQueue> queue = [device newCommandQueue];
+    native_t* n = queue ? m->host->alloc(m->host->self, sizeof *n) : NULL;
+    if (!n) {
+      return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
+                                 "no memory for a Metal device");
+    }
+    memset(n, 0, sizeof *n);
+    n->device = CFBridgingRetain(device);
+    n->queue = CFBridgingRetain(queue);
+    n->limit = device.recommendedMaxWorkingSetSize;
+    pthread_mutex_init(&n->lock, NULL);
+    m->native = n;
+    m->device = (pestle_metal_device_t){.count = 1,
+                                        .score = SCORE,
+                                        .units = has_units(device, queue),
+                                        .api = &k_api};
+    snprintf(m->device.name, sizeof m->device.name, "%s",
+             device.name.UTF8String);
   }
-  memset(n, 0, sizeof *n);
-  n->device = CFBridgingRetain(device);
-  n->queue = CFBridgingRetain([device newCommandQueue]);
-  n->limit = device.recommendedMaxWorkingSetSize;
-  pthread_mutex_init(&n->lock, NULL);
-  m->native = n;
-  m->device = (pestle_metal_device_t){.count = 1, .score = SCORE, .api = &k_api};
-  snprintf(m->device.name, sizeof m->device.name, "%s", device.name.UTF8String);
   return NULL;
 }
 

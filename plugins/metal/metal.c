@@ -168,8 +168,8 @@ static const pestle_backend_t* init(const pestle_host_t* host,
     host->free(host->self, m, sizeof *m);
     return NULL;
   }
-  snprintf(m->toolchain, sizeof m->toolchain, "metal %s device=%s",
-           PESTLE_PLUGIN_BUILD_ID, m->device.name);
+  snprintf(m->toolchain, sizeof m->toolchain, "metal %s device=%s units=%d",
+           PESTLE_PLUGIN_BUILD_ID, m->device.name, m->device.units);
   m->backend = (pestle_backend_t){
       .struct_size = sizeof m->backend,
       .name = "metal",

@@ -10,6 +10,7 @@
 #include "gpu_kernel.h"
 #include "gpu_shim.h"
 #include "ir/ref/ref.h"
+#include "plugins/metal/probe.h"
 #include "unit/codegen/nest_test.h"
 
 #define DOT(name, a, b, dims, y)                                   \
@@ -236,6 +237,51 @@ static void test_refused(void** state) {
   lowering_close(&l);
 }
 
+// --- What a GPU is asked before ---
+
+// The probe on the stand-in, whose text has |from| replaced by |to|.
+static bool probe_agrees(const char* from, const char* to) {
+  char text[4096], changed[4200];
+  pestle_blob_t blob;
+  pestle_loaded_t* loaded;
+  size_t size = pestle_metal_probe_text(text, sizeof text);
+  assert_in_range(size, 100, sizeof text);
+  const char* at = strstr(text, from);
+  assert_non_null(at);
+  snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to,
+           at + strlen(from));
+  pestle_ctext_artifact_t a = {.target = "metal",
+                               .name = PESTLE_METAL_PROBE_NAME,
+                               .group = {1, 1, 1},
+                               .lane = {PESTLE_METAL_PROBE_LANES, 1, 1},
+                               .arg_count = 1,
+                               .text = changed,
+                               .text_size = strlen(changed)};
+  assert_ok(pestle_ctext_artifact_pack(&test_host, &a, &blob));
+  assert_ok(gpu->device->load(gpu->self, 0, blob.data, blob.size, &loaded));
+  host_free(NULL, blob.data, blob.size);
+  float x[PESTLE_METAL_PROBE_FLOATS];
+  void* slots[1] = {x};
+  pestle_metal_probe_fill(x);
+  assert_false(pestle_metal_probe_agrees(x));
+  pestle_launch_t launch = {sizeof launch, loaded, slots, 1, 0, NULL};
+  assert_ok(gpu->device->launch(gpu->self, 0, NULL, &launch));
+  gpu->device->unload(gpu->self, loaded);
+  return pestle_metal_probe_agrees(x);
+}
+
+static void test_probe(void** state) {
+  (void)state;
+  assert_true(probe_agrees("", ""));
+  // Other layouts: rows by columns, pairs apart, a lane off.
+  assert_false(probe_agrees("(lane / 16) * 4 + (lane / 2) % 4", "lane / 4"));
+  assert_false(probe_agrees("((lane / 8) % 2) * 4", "((lane / 8) % 2)"));
+  assert_false(probe_agrees("int lane = int(lane_id.x)",
+                            "int lane = int(lane_id.x) ^ 1"));
+  // What multiplies, but does not add.
+  assert_false(probe_agrees("float(at), float(at + 1)", "0.0f, 0.0f"));
+}
+
 // What Metal's compiler would refuse and C++ takes.
 static void test_lint(void** state) {
   static const char* const bad[] = {
@@ -257,9 +303,9 @@ static void test_lint(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lint),    cmocka_unit_test(test_tiles),
-      cmocka_unit_test(test_choice),  cmocka_unit_test(test_unknown),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_lint),    cmocka_unit_test(test_probe),
+      cmocka_unit_test(test_tiles),   cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_unknown), cmocka_unit_test(test_refused),
   };
   metal_setup();
   return cmocka_run_group_tests(tests, NULL, gpu_teardown);
