@@ -438,9 +438,15 @@ pestle_status_t pestle_rule_convert_convert(pestle_builder_t* b,
                                             pestle_node_t* node,
                                             pestle_value_t** out) {
   pestle_value_t* x = pestle_pass_through(operand(node, 0), PESTLE_OP_CONVERT);
-  if (!x || !is_lossless(x->type->dtype, operand(node, 0)->type->dtype)) {
-    return NULL;
-  }
+  if (!x) return NULL;
+  pestle_dtype_t from = x->type->dtype, to = type_of(node)->dtype;
+  pestle_dtype_t between = operand(node, 0)->type->dtype;
+  if (!is_lossless(from, between)) return NULL;
+  // Floats stop at the ends of an integer's range, where integers wrap.
+  bool wraps = !pestle_dtype_is(from, PESTLE_KIND_FLOAT) &&
+               pestle_dtype_is(between, PESTLE_KIND_FLOAT) &&
+               pestle_dtype_is(to, PESTLE_KIND_INT);
+  if (wraps && !is_lossless(from, to)) return NULL;
   return pestle_pass_convert(b, x, type_of(node)->dtype, out);
 }
 

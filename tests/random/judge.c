@@ -352,9 +352,22 @@ static bool convert(const case_t* c) {
 
 // --- Sums ---
 
-// The largest element of what |node| makes of the magnitudes of its operands; of
-// a complex number it is that of both parts, as a real one.
-static double sum_of_sizes(const case_t* c) {
+static double as_is(double size) {
+  return size;
+}
+
+static double not_below_1(double size) {
+  return fmax(size, 1);
+}
+
+// Of what makes a product small.
+static double not_above_1(double size) {
+  return size > 0 && size < 1 ? 1 / size : 1;
+}
+
+// The largest element of what |node| makes of |of| the magnitudes of its operands;
+// of a complex number it is that of both parts, as a real one.
+static double result_of_sizes(const case_t* c, double (*of)(double)) {
   const pestle_node_t* node = c->node;
   void* operands[MAX_OPERANDS];
   for (uint32_t k = 0; k < node->operand_count; ++k) {
@@ -367,7 +380,7 @@ static double sum_of_sizes(const case_t* c) {
       uint64_t bits[2] = {0};
       double sum = is_complex(type->dtype) ? fabs(x[2 * i]) + fabs(x[2 * i + 1])
                                            : fabs(x[i]);
-      bits[0] = pestle_float_encode(pestle_dtype_part(type->dtype), sum);
+      bits[0] = pestle_float_encode(pestle_dtype_part(type->dtype), of(sum));
       memcpy((char*)operands[k] + i * size, bits, size);
     }
   }
@@ -389,6 +402,18 @@ static double sum_of_sizes(const case_t* c) {
     free(operands[k]);
   free(result);
   return most;
+}
+
+static double sum_of_sizes(const case_t* c) {
+  return result_of_sizes(c, as_is);
+}
+
+// Whether products of any of the elements are in their type's range.
+static bool products_stay(const case_t* c) {
+  bool wide = pestle_dtype_part(dtype_of(c->out[0])) == PESTLE_F64;
+  double most = wide ? 1e300 : 1e37;
+  return result_of_sizes(c, not_below_1) < most &&
+         result_of_sizes(c, not_above_1) < most;
 }
 
 // |terms| summed, of which one grain is the least; |carried| comes from the
@@ -448,6 +473,7 @@ static bool fold(const case_t* c, double terms) {
     return sum(c, terms, grain, terms * c->radius, false);
   }
   if (c->radius > 0) return false;
+  if (op == PESTLE_OP_MULTIPLY && !products_stay(c)) return false;
   if (op == PESTLE_OP_MULTIPLY && is_complex(dtype_of(out)))
     return complex_product(c, terms);
   if (op == PESTLE_OP_MULTIPLY) return sum(c, terms, 0, 0, true);
@@ -672,8 +698,8 @@ static bool structured(const case_t* c) {
       return fold(c, product(PESTLE_NODE_I64S(c->node, window_dimensions)) + 1);
     case PESTLE_OP_DOT_GENERAL:
       return contraction(c, dot_terms(c));
-    case PESTLE_OP_CONVOLUTION:
-      return contraction(c, conv_terms(c));
+    case PESTLE_OP_CONVOLUTION:  // 0 * inf in padding: not said
+      return !c->in[1]->special && contraction(c, conv_terms(c));
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
       return softmax(c);

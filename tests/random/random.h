@@ -13,7 +13,8 @@
 //     numbers as many roundoffs of the number's size as ir/complex.def does.
 //   - A sum of n terms of which all partial sums are exact in f32 (f64): 0, in
 //     any order. Else n roundings of the sum of the terms' sizes. A start of 0 may
-//     be left out of it: the sign of a zero is not said where a term is -0.
+//     be left out of it: the sign of a zero is not said where a term is -0. Nor
+//     is what a convolution's padding makes of weights that are not finite.
 //   - Numerics other than strict may contract a product into the sum that takes
 //     it: half an ulp of the product.
 //   - An operand's radius is carried on by what the op's derivative can make of

@@ -134,6 +134,12 @@ static void test_signed_zeros_and_nan(void** state) {
               "%f = stablehlo.convert %x : (tensor<4xi32>) -> tensor<4xf32>\n"
               "%r = stablehlo.convert %f : (tensor<4xf32>) -> tensor<4xi32>\n"
               "return %r : tensor<4xi32>\n}\n");
+  // -1 as a float stops at 0, as an integer it wraps to 255.
+  expect_kept(context,
+              "func.func @main(%x: tensor<4xi8>) -> tensor<4xui8> {\n"
+              "%f = stablehlo.convert %x : (tensor<4xi8>) -> tensor<4xf32>\n"
+              "%r = stablehlo.convert %f : (tensor<4xf32>) -> tensor<4xui8>\n"
+              "return %r : tensor<4xui8>\n}\n");
   pestle_context_release(context);
 }
 
