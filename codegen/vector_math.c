@@ -21,14 +21,8 @@
 #define LN2_LOW 0x1.7f7d1cp-20
 #define MAGIC 0x1.8p+23
 
-typedef struct exp_parts_t {
-  vm_id_t q;          // e^r - 1
-  vm_id_t low, high;  // 2^n is their product
-} exp_parts_t;
-
-// |x| within [-104, 89] or NaN.
-static exp_parts_t exp_parts(vm_t v, vm_id_t x) {
-  exp_parts_t e;
+vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x) {
+  vm_exp_t e;
   vm_t i = vm_as(v, PESTLE_I32);
   vm_id_t scale = vm_const(v, LOG2E);
   vm_id_t z = vm_fma_const(v, x, scale, MAGIC);
@@ -55,7 +49,7 @@ static exp_parts_t exp_parts(vm_t v, vm_id_t x) {
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 89.0);
   x = vm_at_least(v, x, -104.0);
-  exp_parts_t e = exp_parts(v, x);
+  vm_exp_t e = pestle_vm_exp_parts(v, x);
   vm_id_t p = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
   p = vm_mul(v, p, e.low);
   return vm_mul(v, p, e.high);
@@ -67,7 +61,7 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
 vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
   vm_id_t bounded = vm_at_most(v, x, 89.0);
   bounded = vm_at_least(v, bounded, -20.0);
-  exp_parts_t e = exp_parts(v, bounded);
+  vm_exp_t e = pestle_vm_exp_parts(v, bounded);
   vm_id_t half = vm_op2f(v, PESTLE_OP_MULTIPLY, e.low, 0.5);
   half = vm_mul(v, half, e.high);
   vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, half, 0.5);
@@ -87,7 +81,7 @@ vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
   vm_id_t a = vm_neg(v, x);
   a = vm_at_most(v, a, 104.0);
   a = vm_at_least(v, a, -104.0);
-  exp_parts_t e = exp_parts(v, a);
+  vm_exp_t e = pestle_vm_exp_parts(v, a);
   vm_id_t high = vm_bits(v, e.high, PESTLE_I32);
   vm_id_t twice_bias = vm_int(i, 0x7f000000);
   vm_id_t c = vm_sub(i, twice_bias, high);
@@ -106,7 +100,7 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t a = vm_abs(v, x);
   vm_id_t twice = vm_add(v, a, a);
   twice = vm_at_most(v, twice, 20.0);
-  exp_parts_t e = exp_parts(v, twice);
+  vm_exp_t e = pestle_vm_exp_parts(v, twice);
   vm_id_t s = vm_mul(v, e.low, e.high);
   vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
   below = vm_fma(v, s, e.q, below);
@@ -130,7 +124,7 @@ vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
   vm_id_t p = VM_POLY(v, t, poly_erfc_f32);
   p = vm_mul(v, p, t);
   p = vm_neg(v, p);
-  exp_parts_t e = exp_parts(v, p);
+  vm_exp_t e = pestle_vm_exp_parts(v, p);
   vm_id_t s = vm_mul(v, e.low, e.high);
   vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, s, 1.0);
   vm_id_t large = vm_fma(v, s, e.q, rest);
@@ -156,7 +150,8 @@ bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
   return through_f64 || op == PESTLE_OP_RSQRT || op == PESTLE_OP_EXP ||
          op == PESTLE_OP_EXPM1 || op == PESTLE_OP_LOG ||
          op == PESTLE_OP_LOG1P || op == PESTLE_OP_LOGISTIC ||
-         op == PESTLE_OP_TANH || op == PESTLE_OP_ERF;
+         op == PESTLE_OP_TANH || op == PESTLE_OP_ERF || op == PESTLE_OP_ERFC ||
+         op == PESTLE_OP_ERF_INV;
 }
 
 // sin(x) / x, and 1 at zero.
@@ -172,6 +167,8 @@ static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic_f64(v, a[0]);
   if (op == PESTLE_OP_TANH) return pestle_vm_tanh_f64(v, a[0]);
   if (op == PESTLE_OP_ERF) return pestle_vm_erf_f64(v, a[0]);
+  if (op == PESTLE_OP_ERFC) return pestle_vm_erfc_f64(v, a[0]);
+  if (op == PESTLE_OP_ERF_INV) return pestle_vm_erf_inv_f64(v, a[0]);
   if (op == PESTLE_OP_LOG) return pestle_vm_log_f64(v, a[0]);
   if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p_f64(v, a[0]);
   if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);
@@ -191,6 +188,8 @@ static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic(v, a[0]);
   if (op == PESTLE_OP_TANH) return pestle_vm_tanh(v, a[0]);
   if (op == PESTLE_OP_ERF) return pestle_vm_erf(v, a[0]);
+  if (op == PESTLE_OP_ERFC) return pestle_vm_erfc(v, a[0]);
+  if (op == PESTLE_OP_ERF_INV) return pestle_vm_erf_inv(v, a[0]);
   if (op == PESTLE_OP_LOG) return pestle_vm_log(v, a[0]);
   if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p(v, a[0]);
   if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);

@@ -53,11 +53,6 @@ static inline vm_pair_t vm_pair_quotient(vm_t v, vm_pair_t above,
 
 // --- vector_math_f64.c ---
 
-// e^x as (1 + q) * low * high.
-typedef struct vm_exp_t {
-  vm_id_t q, low, high;
-} vm_exp_t;
-
 // |x| within [-746, 746] or NaN.
 vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_exp_f64(vm_t v, vm_id_t x);
@@ -65,6 +60,17 @@ vm_id_t pestle_vm_expm1_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_tanh_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf_f64(vm_t v, vm_id_t x);
+
+// --- vector_math_erf.c ---
+
+vm_id_t pestle_vm_erfc_f64(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_erf_inv_f64(vm_t v, vm_id_t x);
+
+// --- vector_math_log.c ---
+
+// log of |x| in f32, normal and positive: what the sum of the exponent's part
+// and the rest loses is the second part.
+vm_pair_t pestle_vm_log_pair(vm_t v, vm_id_t x);
 
 // --- vector_math_f64_log.c ---
 

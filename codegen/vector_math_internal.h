@@ -139,12 +139,20 @@ static inline vm_id_t vm_tile_get(vm_t v, uint32_t tile) {
 
 // --- Between the files ---
 
-// e^a as (1 + q) * s1 * s2, with q and the scales of exp's reduction.
+// e^x as (1 + q) * low * high.
+typedef struct vm_exp_t {
+  vm_id_t q, low, high;
+} vm_exp_t;
+
+// |x| within [-104, 89] or NaN.
+vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_erfc(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_erf_inv(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_log(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_log1p(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_rsqrt(vm_t v, vm_id_t x);

@@ -4,10 +4,11 @@
 // x = 2^n (1 + f) with f in [-1/3, 1/3], found by integer arithmetic on the
 // bits; log(x) = n ln2 + f + f^2 p(f). Near 1, n is 0 and f exact, so that the
 // result's precision is relative.
-#include "codegen/vector_math_internal.h"
+#include "codegen/vector_math_f64.h"
 #include "codegen/vector_math_poly.h"
 
 #define LN2 0x1.62e430p-1
+#define LN2_REST -0x1.05c6100000000p-29
 #define TWO_THIRDS 0x3f2aaaab
 
 // The exponent's part of |bits| of a positive normal float, as a multiple of
@@ -39,6 +40,27 @@ static vm_id_t log_edges(vm_t v, vm_id_t u, vm_id_t r) {
   vm_id_t pole = vm_const(v, -(double)INFINITY);
   vm_id_t zero = vm_op2f(v, PESTLE_OP_EQ, u, 0.0);
   return vm_select(v, zero, pole, r);
+}
+
+vm_pair_t pestle_vm_log_pair(vm_t v, vm_id_t x) {
+  vm_t i = vm_as(v, PESTLE_I32);
+  vm_pair_t r;
+  vm_id_t bits = vm_bits(v, x, PESTLE_I32);
+  vm_id_t e = exponent_of(v, bits);
+  vm_id_t m = vm_sub(i, bits, e);
+  vm_id_t f = vm_bits(v, m, PESTLE_F32);
+  f = vm_op2f(v, PESTLE_OP_SUBTRACT, f, 1.0);
+  vm_id_t n = vm_cast(v, e, PESTLE_F32);
+  n = vm_op2f(v, PESTLE_OP_MULTIPLY, n, 0x1p-23);
+  vm_id_t p = VM_POLY(v, f, poly_log_f32);
+  vm_id_t square = vm_mul(v, f, f);
+  p = vm_fma(v, square, p, f);
+  r.hi = vm_scale_add(v, n, LN2, p);
+  vm_id_t minus = vm_neg(v, r.hi);
+  r.lo = vm_scale_add(v, n, LN2, minus);
+  r.lo = vm_add(v, r.lo, p);
+  r.lo = vm_scale_add(v, n, LN2_REST, r.lo);
+  return r;
 }
 
 // Denormals are scaled by 2^23. At most 0.95 ulp.

@@ -39,6 +39,9 @@ pv_t* pestle_step_convert(pestle_steps_t* s, pv_t* a, pestle_dtype_t dtype);
 // |op| folded over the axes |dimensions| of |a|, from |initial| on.
 pv_t* pestle_step_reduce(pestle_steps_t* s, pestle_op_t op, pv_t* a,
                          pestle_i64s_t dimensions, double initial);
+// The same from a value of rank 0.
+pv_t* pestle_step_fold(pestle_steps_t* s, pestle_op_t op, pv_t* a,
+                       pestle_i64s_t dimensions, pv_t* initial);
 // |a| in the shape of operand 0: its axis i becomes axis axes.data[i].
 pv_t* pestle_step_broadcast(pestle_steps_t* s, pv_t* a, pestle_i64s_t axes);
 // The same for what was reduced over |dimensions|.

@@ -104,7 +104,13 @@ pv_t* pestle_step_reduce(pestle_steps_t* s, pestle_op_t op, pv_t* a,
                          pestle_i64s_t dimensions, double initial) {
   if (!a) return NULL;
   pestle_type_t scalar = pestle_type_make(a->type->dtype, 0, NULL);
-  pv_t* operands[2] = {a, splat(s, &scalar, initial)};
+  return pestle_step_fold(s, op, a, dimensions, splat(s, &scalar, initial));
+}
+
+pv_t* pestle_step_fold(pestle_steps_t* s, pestle_op_t op, pv_t* a,
+                       pestle_i64s_t dimensions, pv_t* initial) {
+  if (!a) return NULL;
+  pv_t* operands[2] = {a, initial};
   pestle_region_t* region = NULL;
   if (!s->status) {
     s->status = fold_region(s, op, a->type->dtype, &region);

@@ -105,6 +105,38 @@ def safe(f, at_zero):
 
 LN2 = mp.log(2)
 
+
+def scaled_erfc(q, k):
+    """(1 + 2 a) e^(a^2) erfc(a) of a = k (1 + q) / (1 - q): nearly constant."""
+    a = k * (1 + q) / (1 - q)
+    return (1 + 2 * a) * mp.exp(a * a) * mp.erfc(a)
+
+
+def erf_inverse(w):
+    """y / x with erf(y) = x and w = -log(1 - x^2)."""
+    if w < mp.mpf("1e-25"):
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    if w < 1:
+        return mp.erfinv(x) / x
+    want = -w - mp.log(1 + x)  # log(1 - x)
+    y = mp.sqrt(w) * mp.mpf("0.9")
+    for _ in range(100):
+        c = mp.erfc(y)
+        step = (mp.log(c) - want) * c * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
+        y += step
+        if abs(step) < mp.mpf("1e-40"):
+            return y / x
+    raise ArithmeticError("Newton's method does not end")
+
+
+def inverse_fit(name, bits, count, variable, constant, lo, hi, text):
+    """A polynomial of w or of its root, that is |variable| of what is fitted."""
+    g = lambda u: erf_inverse(variable(u))
+    return (name, bits, range(count), lambda u: g(u) - mp.mpf(constant),
+            lambda u: 1 / g(u), lo, hi, text)
+
+
 # name, bits, powers, g, weight, lo, hi, what is fitted (for the comment)
 FITS = [
     (
@@ -140,6 +172,23 @@ FITS = [
         lambda t: -mp.log(mp.erfc(t)) / t,
         lambda t: t * mp.erfc(t) / mp.erf(t), "0.92", "4.01",
         "erfc(t) = e^(-t p(t)), 0.93 <= t <= 4",
+    ),
+    (
+        "erfcx_f32", 24, range(11),
+        lambda q: scaled_erfc(q, 3) - mp.mpf("1.25"),
+        lambda q: 1 / scaled_erfc(q, 3),
+        "-1", "0.5453",
+        "(1 + 2 a) e^(a^2) erfc(a) = 1.25 + p((a - 3) / (a + 3)), 0 <= a <= 10.19",
+    ),
+    inverse_fit(
+        "erf_inv_f32", 24, 10, lambda u: u + mp.mpf("1.25"), "0.875",
+        "-1.25", "2.751",
+        "erf_inv(x) = x (0.875 + p(w - 1.25)), w = -log(1 - x^2) <= 4",
+    ),
+    inverse_fit(
+        "erf_inv_tail_f32", 24, 13, lambda u: (u + 3)**2, "2.75",
+        "-1.001", "1.03",
+        "erf_inv(x) = x (2.75 + p(sqrt(w) - 3)), 4 <= w <= 16.2",
     ),
     (
         "sin_f64", 53, range(4),
@@ -230,6 +279,28 @@ FITS_F64 = [
         lambda u: -mp.log(mp.erfc(u + 3)) / (u + 3),
         lambda u: (u + 3) * mp.erfc(u + 3) / mp.erf(u + 3), "-2.001", "3",
         "erfc(t) = e^(-t p(t - 3)), 1 <= t <= 6",
+    ),
+    (
+        "erfcx_full", 53, range(24),
+        lambda q: scaled_erfc(q, 4) - mp.mpf("1.25"),
+        lambda q: 1 / scaled_erfc(q, 4),
+        "-1", "0.7445",
+        "(1 + 2 a) e^(a^2) erfc(a) = 1.25 + p((a - 4) / (a + 4)), 0 <= a <= 27.3",
+    ),
+    inverse_fit(
+        "erf_inv_full", 53, 23, lambda u: u + mp.mpf("1.25"), "0.875",
+        "-1.25", "2.751",
+        "erf_inv(x) = x (0.875 + p(w - 1.25)), w = -log(1 - x^2) <= 4",
+    ),
+    inverse_fit(
+        "erf_inv_middle_full", 53, 25, lambda u: (u + 3)**2, "2.75",
+        "-1.001", "1.001",
+        "erf_inv(x) = x (2.75 + p(sqrt(w) - 3)), 4 <= w <= 16",
+    ),
+    inverse_fit(
+        "erf_inv_tail_full", 53, 19, lambda u: (u + 5)**2, "4.75",
+        "-1.0001", "1.01",
+        "erf_inv(x) = x (4.75 + p(sqrt(w) - 5)), 16 <= w <= 36.1",
     ),
     (
         "sin_full", 53, range(6),

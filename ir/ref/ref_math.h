@@ -15,7 +15,8 @@
 #define PESTLE_REF_MATH1(X)                                                  \
   X(fabs)                                                                    \
   X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt) X(exp) X(expm1) \
-      X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf) X(rsqrt) X(logistic)
+      X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf) X(rsqrt) X(logistic)   \
+      X(erfc) X(erf_inv)
 // clang-format on
 #define PESTLE_REF_MATH2(X) X(fmod) X(pow) X(atan2)
 
@@ -31,6 +32,25 @@ static inline double pestle_ref_logistic(double a) {
   double e = exp(-fabs(a));
   return (signbit(a) ? e : 1.0) / (1.0 + e);
 }
+// Newton's method with Halley's second term in long double, from a formula of
+// Winitzki's that is right to 2 parts in 1,000: three steps triple its digits
+// beyond those of a long double. Near 1 on the other end, 1 - |x|, which is
+// exact there, and with the complement, whose digits are all its own.
+static inline double pestle_ref_erf_inv(double x) {
+  long double a = fabsl((long double)x), rest = 1 - a;
+  if (!(a < 1)) return a > 1 ? (double)NAN : x / (double)rest;
+  if (a < 1e-300L) return (double)(x * 0.886226925452758013649L);
+  long double log_rest = log1pl(-a * a), half = 4.330746750799873L;
+  half += log_rest / 2;
+  long double y = sqrtl(sqrtl(half * half - log_rest / 0.147L) - half);
+  for (int i = 0; i < 4; ++i) {
+    long double error = a < 0.5L ? erfl(y) - a : rest - erfcl(y);
+    error *= 0.886226925452758013649L * expl(y * y);
+    y -= error / (1 + y * error);
+  }
+  return (double)copysignl(y, (long double)x);
+}
+#define erf_inv pestle_ref_erf_inv
 #define cbrt pestle_ref_cbrt
 #define rsqrt pestle_ref_rsqrt
 #define logistic pestle_ref_logistic
@@ -54,6 +74,7 @@ PESTLE_REF_MATH2(PESTLE_REF_DEFINE2)
 #undef PESTLE_REF_DEFINE2
 #undef PESTLE_REF_MATH1
 #undef PESTLE_REF_MATH2
+#undef erf_inv
 #undef cbrt
 #undef rsqrt
 #undef logistic

@@ -51,6 +51,19 @@
   "static inline double rsqrt(double a) { return 1 / sqrt(a); }\n"            \
   "static inline double logistic(double a) {\n"                               \
   "  double e = exp(-fabs(a)); return (signbit(a) ? e : 1) / (1 + e); }\n"    \
+  "static inline double erf_inv(double x) {\n"                                \
+  "  long double a = fabsl(x), low = 0, high = 6;\n"                          \
+  "  if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;\n"                     \
+  "  if (a < 1e-300L) return (double)(x * 0.886226925452758013649L);\n"       \
+  "  for (int i = 0; i < 12; ++i) {\n"                                        \
+  "    long double y = (low + high) / 2;\n"                                   \
+  "    if (a < 0.5L ? erfl(y) < a : erfcl(y) > 1 - a) low = y;\n"             \
+  "    else high = y;\n  }\n"                                                 \
+  "  long double y = fmaxl(low, a * 0.886226925452758013649L);\n"             \
+  "  for (int i = 0; i < 8; ++i)\n"                                           \
+  "    y += (a < 0.5L ? a - erfl(y) : erfcl(y) - (1 - a)) * expl(y * y) *\n"  \
+  "         0.886226925452758013649L;\n"                                      \
+  "  return (double)copysignl(y, x);\n}\n"                                    \
   "static inline float f32_fma(float a, float b, float c) {\n"                \
   "  return fmaf(a, b, c);\n}\n"                                              \
   "static inline float as_f32(uint32_t b) {\n"                                \

@@ -20,6 +20,29 @@ static inline double d_logistic(double a) {
   double e = exp(-fabs(a));
   return (signbit(a) ? e : 1.0) / (1.0 + e);
 }
+// The root of erf(y) = |x|, of erfc(y) = 1 - |x| where that is the exact one:
+// halves an interval until Newton's steps converge, and takes those.
+static inline double d_erf_inv(double x) {
+  long double a = fabsl((long double)x), low = 0, high = 6, y = 0;
+  if (!(a <= 1)) return NAN;
+  if (a == 1) return x * INFINITY;
+  if (a < 1e-300L) return (double)(x * 0.886226925452758013649L);
+  for (int i = 0; i < 12; ++i) {
+    y = (low + high) / 2;
+    if (a < 0.5L ? erfl(y) < a : erfcl(y) > 1 - a) {
+      low = y;
+    } else {
+      high = y;
+    }
+  }
+  // From the left, where the curve bends towards the axis, no step goes too far.
+  y = low > 0 ? low : a * 0.886226925452758013649L;
+  for (int i = 0; i < 8; ++i) {
+    long double miss = a < 0.5L ? a - erfl(y) : erfcl(y) - (1 - a);
+    y += miss * expl(y * y) * 0.886226925452758013649L;
+  }
+  return (double)copysignl(y, (long double)x);
+}
 
 // f32: exact functions directly, the others in f64 and rounded.
 #define F32_EXACT1(name)                    \
@@ -49,6 +72,8 @@ F32_VIA1(sin, sin)
 F32_VIA1(cos, cos)
 F32_VIA1(tan, tan)
 F32_VIA1(erf, erf)
+F32_VIA1(erfc, erfc)
+F32_VIA1(erf_inv, d_erf_inv)
 #undef F32_EXACT1
 #undef F32_VIA1
 static inline float f32_fmod(float a, float b) {
@@ -83,6 +108,8 @@ static inline float f32_fma(float a, float b, float c) {
 #define f64_cos cos
 #define f64_tan tan
 #define f64_erf erf
+#define f64_erfc erfc
+#define f64_erf_inv d_erf_inv
 #define f64_fmod fmod
 #define f64_pow pow
 #define f64_atan2 atan2

@@ -11,6 +11,7 @@ rows.
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -149,49 +150,11 @@ def adaptive(x, out, fold):
     return x.astype(np.float32)
 
 
-def adaptive_text(shape, out, maximum):
-    """The same by slices, folds and a concatenation an axis; a mean over an axis
-    is a sum divided by what was summed."""
-    lines, now, dims, count = [], "%a0", list(shape), 0
-    op = "maximum" if maximum else "add"
-    lines.append("%init = stablehlo.constant dense<" +
-                 ("0xFF800000" if maximum else "0.0") + "> : tensor<f32>")
-    text = lambda d: "tensor<" + "".join(f"{n}x" for n in d) + "f32>"
-    for axis, m in zip(range(2, len(shape)), out):
-        n, parts = dims[axis], []
-        for k in range(m):
-            low, high = k * n // m, -(-(k + 1) * n // m)
-            part, folded = list(dims), list(dims)
-            part[axis], folded[axis] = high - low, 1
-            less = dims[:axis] + dims[axis + 1:]
-            ranges = ", ".join(f"{low}:{high}" if a == axis else f"0:{d}"
-                               for a, d in enumerate(dims))
-            s = f"{axis}_{k}"
-            lines.append(f"%s{s} = stablehlo.slice {now} [{ranges}] : "
-                         f"({text(dims)}) -> {text(part)}")
-            lines.append(f"%f{s} = stablehlo.reduce(%s{s} init: %init) applies "
-                         f"stablehlo.{op} across dimensions = [{axis}] : "
-                         f"({text(part)}, tensor<f32>) -> {text(less)}")
-            lines.append(f"%p{s} = stablehlo.reshape %f{s} : ({text(less)}) -> "
-                         f"{text(folded)}")
-            value = f"%p{s}"
-            if not maximum:
-                lines.append(f"%n{s} = stablehlo.constant dense<{high - low}.0>"
-                             f" : {text(folded)}")
-                lines.append(f"%m{s} = stablehlo.divide {value}, %n{s} : "
-                             f"{text(folded)}")
-                value = f"%m{s}"
-            parts.append((value, text(folded)))
-        dims[axis] = m
-        count += 1
-        last = axis == len(shape) - 1
-        name = "%r0" if last else f"%c{axis}"
-        lines.append(f"{name} = stablehlo.concatenate "
-                     f"{', '.join(p[0] for p in parts)}, dim = {axis} : "
-                     f"({', '.join(p[1] for p in parts)}) -> {text(dims)}")
-        now = name
-    body = "\n".join(lines).replace("{", "{{").replace("}", "}}")
-    return Text("slice, reduce, concatenate", body)
+def adaptive_attrs(out):
+    axes = ", ".join(str(2 + k) for k in range(len(out)))
+    sizes = ", ".join(map(str, out))
+    return (f"dimensions = array<i64: {axes}>, output_sizes = array<i64: "
+            f"{sizes}>")
 
 
 def reduce_text(op, start):
@@ -259,6 +222,10 @@ def table():
             yield name, hlo(op, 1), [operand.astype(np.float32)], fn(
                 operand.astype(np.float32))
     yield "Erf", row("chlo.erf")(1), [x], each(math.erf, x)
+    yield "Erfc", row("chlo.erfc")(1), [x], each(math.erfc, x)
+    yield "ErfInv", row("chlo.erf_inv")(1), [x / 3], each(
+        lambda v: statistics.NormalDist().inv_cdf((1 + float(v)) / 2) /
+        math.sqrt(2), x / 3)
     yield "Trunc", row("pestle.trunc")(1), [x], np.trunc(x)
     nans = np.where(one, x, np.float32(np.nan)).astype(np.float32)
     yield "IsNaN", row("pestle.is_nan")(1), [nans], np.isnan(nans)
@@ -371,10 +338,10 @@ def table():
         yield f"AvgPool{k}D", Onnx("AveragePool", **kernel), [image], pooled(
             image, size, np.mean, (2,) * k)
         out = (3, 4, 5)[:k]
-        yield f"AdaptiveMaxPool{k}D", adaptive_text(
-            image.shape, out, True), [image], adaptive(image, out, np.max)
-        yield f"AdaptiveAvgPool{k}D", adaptive_text(
-            image.shape, out, False), [image], adaptive(image, out, np.mean)
+        yield f"AdaptiveMaxPool{k}D", with_attrs(
+            "pestle.adaptive_max_pool", adaptive_attrs(out)), [image], adaptive(image, out, np.max)
+        yield f"AdaptiveAvgPool{k}D", with_attrs(
+            "pestle.adaptive_average_pool", adaptive_attrs(out)), [image], adaptive(image, out, np.mean)
         yield f"GlobalMaxPool{k}D", Onnx("GlobalMaxPool"), [
             image], image.max(tuple(range(2, 2 + k)), keepdims=True)
         yield f"GlobalAvgPool{k}D", Onnx("GlobalAveragePool"), [

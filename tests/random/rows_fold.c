@@ -409,6 +409,41 @@ value_t* row_logsumexp(graph_t* g, pestle_dtype_t dtype) {
   return over_axes(g, PESTLE_OP_LOGSUMEXP, dtype);
 }
 
+// Windows that divide their axis, that overlap, and of an element or two; |even|:
+// all of 1, 2 or 4 elements.
+static int64_t pool_size(graph_t* g, int64_t extent, bool even) {
+  uint32_t count = (uint32_t)(extent < 9 ? extent + 2 : 9);
+  if (extent == 0) return 0;
+  if (extent % 4 == 0 && one_in(g, 3)) return extent / 4;
+  if (extent % 2 == 0 && one_in(g, 3)) return extent / 2;
+  if (!even) return 1 + pick(g, count);
+  return extent < 9 ? extent + pick(g, (uint32_t)extent) : extent;
+}
+
+static value_t* pool(graph_t* g, pestle_op_t op, value_t* x, bool even) {
+  const pestle_type_t* type = type_at(x);
+  int64_t axes[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  int32_t n = pick_axes(g, type->rank, axes);
+  for (int32_t i = 0; i < n; ++i)
+    sizes[i] = pool_size(g, type->dims[axes[i]], even);
+  spec_t s = {.op = op};
+  spec_operand(&s, x);
+  spec_i64s(&s, PESTLE_ATTR_dimensions, axes, n);
+  spec_i64s(&s, PESTLE_ATTR_output_sizes, sizes, n);
+  return add(g, &s, NULL);
+}
+
+// Of numbers with few bits: sums are exact in any order, and the mean is rounded
+// once. In narrow types it would be rounded twice but for such windows.
+value_t* row_adaptive_average_pool(graph_t* g, pestle_dtype_t dtype) {
+  return pool(g, PESTLE_OP_ADAPTIVE_AVERAGE_POOL,
+              fresh(g, pick_shape(g, dtype), FILL_GRID, 0), is_narrow(dtype));
+}
+
+value_t* row_adaptive_max_pool(graph_t* g, pestle_dtype_t dtype) {
+  return pool(g, PESTLE_OP_ADAPTIVE_MAX_POOL, any_of(g, dtype, true, 1), false);
+}
+
 static value_t* norm(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   value_t* x = any_of(g, dtype, true, 1);
   const pestle_type_t* type = type_at(x);

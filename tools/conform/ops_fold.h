@@ -683,6 +683,43 @@ static inline bool build_soft(instance_t* t) {
   return true;
 }
 
+// One element, about half of them, or a few more than there are: windows that
+// divide the axis, that overlap, and of one or two elements.
+static const char* const pool_sizes[] = {"one", "half", "more"};
+enum { POOLS = 3 * AXIS_CHOICES };
+
+static inline bool build_adaptive(instance_t* t) {
+  static char name[64];
+  uint32_t how = t->variant / AXIS_CHOICES;
+  int64_t axes[PESTLE_MAX_RANK], sizes[PESTLE_MAX_RANK];
+  int32_t n = fold_axes(t, t->variant % AXIS_CHOICES, axes);
+  double terms = 1;
+  snprintf(name, sizeof(name), "onto %s, %s", pool_sizes[how],
+           axis_choices[t->variant % AXIS_CHOICES]);
+  t->what = name;
+  for (int32_t i = 0; i < n; ++i) {
+    int64_t extent = t->shape->dims[axes[i]];
+    sizes[i] = how == 0 ? 1 : how == 1 ? (extent + 1) / 2 : extent + 2;
+    if (extent == 0) sizes[i] = 0;
+    terms *= (double)(sizes[i] ? extent / sizes[i] + 2 : 1);
+  }
+  bool average = t->row->op == PESTLE_OP_ADAPTIVE_AVERAGE_POOL;
+  if (average) t->fill[0] = FILL_UNIT;
+  wide_check(t, average ? CHECK_ABSOLUTE : CHECK_VALUES, terms + 2);
+  pestle_value_t *x = begin_unary(t), *y;
+  if (average) {
+    pestle_adaptive_average_pool_attrs_t attrs = {sizeof(attrs), i64s(axes, n),
+                                                  i64s(sizes, n)};
+    assert_ok(pestle_op_adaptive_average_pool(&t->b, x, &attrs, &y));
+  } else {
+    pestle_adaptive_max_pool_attrs_t attrs = {sizeof(attrs), i64s(axes, n),
+                                              i64s(sizes, n)};
+    assert_ok(pestle_op_adaptive_max_pool(&t->b, x, &attrs, &y));
+  }
+  finish1(t, y);
+  return true;
+}
+
 typedef struct attention_case_t {
   const char* name;
   int64_t depth, width;

@@ -15,6 +15,7 @@
 #include "ir/graph.h"
 #include "pestle/pestle.h"
 #include "test.h"
+#include "unit/codegen/erf_inverse.h"
 
 enum { COUNT = 65536, MOST_OPS = 64 };
 
@@ -43,6 +44,8 @@ WIDE(sin, sinl(a))
 WIDE(cos, cosl(a))
 WIDE(tan, tanl(a))
 WIDE(erf, erfl(a))
+WIDE(erfc, erfcl(a))
+WIDE(erf_inv, erf_inverse(a))
 #undef WIDE
 
 static long double wide_pow(long double a, long double b) {

@@ -11,6 +11,7 @@
 #include "ir/graph.h"
 #include "pestle/pestle.h"
 #include "test.h"
+#include "unit/codegen/erf_inverse.h"
 
 enum { SWEEP_BLOCK = 1 << 20 };
 
@@ -19,6 +20,10 @@ static double sweep_logistic(double x) {
 }
 static double sweep_rsqrt(double x) {
   return 1 / sqrt(x);
+}
+
+static double sweep_erf_inv(double x) {
+  return (double)erf_inverse((long double)x);
 }
 
 typedef struct sweep_case_t {
@@ -33,6 +38,7 @@ static const sweep_case_t sweep_cases[] = {
     {PESTLE_OP_SINE, sin},  {PESTLE_OP_COSINE, cos},
     {PESTLE_OP_TAN, tan},   {PESTLE_OP_ERF, erf},
     {PESTLE_OP_CBRT, cbrt}, {PESTLE_OP_RSQRT, sweep_rsqrt},
+    {PESTLE_OP_ERFC, erfc}, {PESTLE_OP_ERF_INV, sweep_erf_inv},
 };
 enum { SWEEP_CASES = sizeof(sweep_cases) / sizeof(sweep_cases[0]) };
 

@@ -5,6 +5,7 @@
 // bits more. Prints the largest error of each in units of the last place.
 #include <math.h>
 
+#include "unit/codegen/erf_inverse.h"
 #include "unit/codegen/kir_test.h"
 
 enum { LANES = 64, SAMPLES = 1 << 19 };
@@ -179,6 +180,14 @@ static void test_unary(void** state) {
       {"erf", PESTLE_OP_ERF, erfl, 2, 0, 0},
       {"erf", PESTLE_OP_ERF, erfl, 2, -1.5, 1.5},
       {"erf", PESTLE_OP_ERF, erfl, 2, -6.5, 6.5},
+      {"erfc", PESTLE_OP_ERFC, erfcl, 2, 0, 0},
+      {"erfc", PESTLE_OP_ERFC, erfcl, 2, -7, 1},
+      {"erfc", PESTLE_OP_ERFC, erfcl, 2, 0, 27.3},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inverse, 2, 0, 0},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inverse, 2, -1, 1},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inverse, 2, 0.99, 1},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inverse, 2, 1 - 1e-7, 1},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inverse, 2, 1 - 1e-12, 1},
   };
   double* x = malloc(SAMPLES * sizeof *x);
   double* z = malloc(SAMPLES * sizeof *z);

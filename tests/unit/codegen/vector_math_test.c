@@ -4,6 +4,7 @@
 // functions. Prints the largest error of each in units of the last place.
 #include <math.h>
 
+#include "unit/codegen/erf_inverse.h"
 #include "unit/codegen/kir_test.h"
 
 enum { LANES = 64, SAMPLES = 1 << 20 };
@@ -146,6 +147,9 @@ typedef struct case_t {
 static double rsqrt_exact(double x) {
   return 1.0 / sqrt(x);
 }
+static double erf_inv_exact(double x) {
+  return (double)erf_inverse((long double)x);
+}
 static double logistic_exact(double x) {
   return 1.0 / (1.0 + exp(-x));
 }
@@ -174,6 +178,8 @@ static void test_unary(void** state) {
       {"cbrt", PESTLE_OP_CBRT, cbrt, 0.52},
       {"rsqrt", PESTLE_OP_RSQRT, rsqrt_exact, 2},
       {"erf", PESTLE_OP_ERF, erf, 2},
+      {"erfc", PESTLE_OP_ERFC, erfc, 2},
+      {"erf_inv", PESTLE_OP_ERF_INV, erf_inv_exact, 2},
   };
   float* x = malloc(SAMPLES * sizeof *x);
   float* z = malloc(SAMPLES * sizeof *z);
@@ -211,6 +217,10 @@ static void test_ranges(void** state) {
       {{"cosine", PESTLE_OP_COSINE, cos, 0.52}, -100, 100},
       {{"tan", PESTLE_OP_TAN, tan, 0.52}, -10, 10},
       {{"erf", PESTLE_OP_ERF, erf, 2}, -4.2, 4.2},
+      {{"erfc", PESTLE_OP_ERFC, erfc, 2}, -4.2, 1},
+      {{"erfc", PESTLE_OP_ERFC, erfc, 2}, 0, 10.3},
+      {{"erf_inv", PESTLE_OP_ERF_INV, erf_inv_exact, 2}, -1, 1},
+      {{"erf_inv", PESTLE_OP_ERF_INV, erf_inv_exact, 2}, 0.99, 1},
   };
   float* x = malloc(SAMPLES * sizeof *x);
   float* z = malloc(SAMPLES * sizeof *z);

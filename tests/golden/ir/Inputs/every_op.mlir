@@ -54,6 +54,10 @@ module @every_op {
     %36 = stablehlo.reduce(%35 init: %lo) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>
     %37 = stablehlo.broadcast_in_dim %36, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
     %38 = stablehlo.compare GE, %37, %35 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    %39 = chlo.erfc %2 : tensor<2x3xf32> -> tensor<2x3xf32>
+    %40 = "chlo.erf_inv"(%39) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %41 = "pestle.adaptive_average_pool"(%40) <{dimensions = array<i64: 1>, output_sizes = array<i64: 2>}> : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    %42 = "pestle.adaptive_max_pool"(%41) <{dimensions = array<i64: 0, 1>, output_sizes = array<i64: 1, 5>}> : (tensor<2x2xf32>) -> tensor<1x5xf32>
     return %35 : tensor<2x3xf32>
   }
   func.func @dynamic(%arg0: tensor<?x3xf32>) -> tensor<?x3xf32> {
