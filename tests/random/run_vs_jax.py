@@ -66,6 +66,11 @@ WITHOUT = [
     ("count_leading_zeros", ["i4"], "the same"),
     ("power", INTS, "XLA multiplies negative exponents out and takes large "
      "unsigned ones for negative ones"),
+    # Against the C library's: 64 ulp at 8.73 in f32, 510 at 23.95 in f64, and
+    # 37 at 0.9998 in f32, more in f64 near 1.
+    ("erfc", [*F8, "f32", "f64"], "refused on f8; XLA is hundreds of ulp off "
+     "where it is small"),
+    ("erf_inv", ["f32", "f64"], "XLA is dozens of ulp off near 1"),
     ("cbrt", COMPLEX, "refused: 'floating for cbrt operation'"),
 ]
 
