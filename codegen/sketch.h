@@ -141,9 +141,15 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_turn(pestle_sketch_t* k,
                                                     uint32_t tensor,
                                                     uint32_t turned,
                                                     uint32_t* out_tiles);
-// The anchor's loops down to |last_leaf| run in groups.
+// The anchor's loops down to |last_leaf| run in groups; the first |count| do.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
                                                            uint32_t last_leaf);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_first(pestle_sketch_t* k,
+                                                          uint32_t count);
+// Map axes of the anchor that lie behind each other become one, but for the
+// last |kept|.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k,
+                                                         uint32_t kept);
 // The fold inside its tile: fold loops, then the unrolled tile.
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_tile_t* t);
@@ -184,6 +190,9 @@ pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,
                                        uint32_t axis);
 // Whether stage |id| is read by the anchor at exactly the anchor's axes.
 bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id);
+// Whether the fold |s| may be taken in another order than it says.
+bool pestle_sketch_reorders(const pestle_sketch_t* k,
+                            const pestle_nest_stage_t* s);
 // Lanes and unrolled partial results along |axis| of fold |id|, where it may
 // be folded in another order.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
@@ -252,6 +261,15 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_chain(pestle_sketch_t* k);
 // on which folds depend; these come first.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k,
                                                         bool* row);
+// Puts the loops of these axes, |*out_rows| of them, first.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_rows_first(pestle_sketch_t* k,
+                                                          const bool* row,
+                                                          uint32_t* out_rows);
+// The same; where there are none, one step of a loop made from another axis
+// stands for them.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_row_groups(pestle_sketch_t* k,
+                                                          const bool* row,
+                                                          uint32_t* out_rows);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_rows(pestle_sketch_t* k,
                                                     const bool* row);
 // Folds along strided axes over contiguous columns, at position |p|; the

@@ -279,13 +279,11 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
 
 pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
                                           uint32_t last_leaf) {
-  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  for (uint32_t i = 0; i < y->order_count; ++i) {
-    PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, y->order[i],
-                                    PESTLE_MARK_GROUP));
-    if (y->order[i] == last_leaf) break;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t count = 0;
+  while (count < y->order_count && y->order[count++] != last_leaf) {
   }
-  return NULL;
+  return pestle_sketch_bind_first(k, count);
 }
 
 // Padded copies: the box that one tile reads, in scratch.

@@ -2,7 +2,6 @@
 // Folds, one or several, without a tile of accumulators: along contiguous rows,
 // partial results in lanes; along strided axes, columns in lanes.
 #include <inttypes.h>
-#include <string.h>
 
 #include "codegen/sketch.h"
 
@@ -104,23 +103,27 @@ pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
   return NULL;
 }
 
+bool pestle_sketch_reorders(const pestle_sketch_t* k,
+                            const pestle_nest_stage_t* s) {
+  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
+  return s->fold != PESTLE_OP_COUNT &&
+         (exact || k->reassociate ||
+          !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
+}
+
 pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
                                          uint32_t axis) {
   pestle_nest_t* nest = k->nest;
   int64_t extent = pestle_nest_axis_span(&nest->axes.data[axis]);
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
-  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
-  if (!exact && !k->reassociate && s->fold != PESTLE_OP_COUNT &&
-      pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT)) {
+  bool reorders = pestle_sketch_reorders(k, s);
+  if (!reorders && s->fold != PESTLE_OP_COUNT) {
     pestle_sketch_note(k,
                        "'%s' adds one element after the other: strict numerics "
                        "keep the order",
                        s->name);
   }
-  bool ok = s->fold != PESTLE_OP_COUNT && extent >= 2 &&
-            (exact || k->reassociate ||
-             !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
-  if (!ok) return NULL;
+  if (!reorders || extent < 2) return NULL;
   int64_t lanes = pestle_sketch_lanes(k, extent);
   int64_t parts = pestle_sketch_min(FOLD_PARTS, extent / lanes);
   if (parts < 1) parts = 1;
@@ -239,39 +242,40 @@ static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
   return pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1], 1, &outer);
 }
 
+pestle_status_t pestle_sketch_rows_first(pestle_sketch_t* k, const bool* row,
+                                         uint32_t* out_rows) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) order[n++] = y->roots[i];
+  }
+  *out_rows = n;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (!row[i]) order[n++] = y->roots[i];
+  }
+  return pestle_schedule_reorder(k->nest, k->anchor, order, n);
+}
+
+pestle_status_t pestle_sketch_row_groups(pestle_sketch_t* k, const bool* row,
+                                         uint32_t* out_rows) {
+  PESTLE_TRY(pestle_sketch_rows_first(k, row, out_rows));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  if (*out_rows || !y->root_count) return NULL;
+  uint32_t outer, inner, axis = y->order[0];
+  *out_rows = 1;
+  return pestle_schedule_split(k->nest, k->anchor, axis,
+                               pestle_sketch_extent(k, axis), &outer, &inner);
+}
+
 // Orders the anchor's loops rows first, binds the rows, and puts every other
 // stage under the innermost row loop. Without rows there is one group.
 pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
   pestle_nest_t* nest = k->nest;
-  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0, rows;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i]) order[n++] = y->roots[i];
-  }
-  rows = n;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (!row[i]) order[n++] = y->roots[i];
-  }
-  if (n && !rows) {
-    // Whole-tensor folds: one group whose loop is made from an axis of the
-    // anchor split by its whole extent. The split refuses a stage that has
-    // PESTLE_NEST_MAX_AXES loops, so one more fits |order|.
-    uint32_t outer, inner;
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, order[0],
-                                     pestle_sketch_extent(k, order[0]), &outer,
-                                     &inner));
-    order[0] = inner;
-    memmove(&order[1], &order[0], n * sizeof(order[0]));
-    order[0] = outer;
-    ++n;
-    rows = 1;
-  }
-  uint32_t row_leaf = rows ? order[rows - 1] : UINT32_MAX;
-  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
-  for (uint32_t i = 0; i < rows; ++i) {
-    PESTLE_TRY(
-        pestle_schedule_mark(nest, k->anchor, order[i], PESTLE_MARK_GROUP));
-  }
+  uint32_t rows;
+  PESTLE_TRY(pestle_sketch_row_groups(k, row, &rows));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t row_leaf = rows ? y->order[rows - 1] : UINT32_MAX;
+  PESTLE_TRY(pestle_sketch_bind_first(k, rows));
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
     uint32_t levels;
     if (s == k->anchor || nest->stages.data[s].inlined) continue;
@@ -283,10 +287,11 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
       PESTLE_TRY(place_row_stage(k, s, row_leaf));
     }
   }
-  if (n == rows) return NULL;
+  y = pestle_sketch_stage(k, k->anchor);
+  if (y->order_count == rows) return NULL;
   uint32_t outer;
-  return pestle_sketch_vectorise(k, k->anchor, order[n - 1], ROW_UNROLL,
-                                 &outer);
+  return pestle_sketch_vectorise(k, k->anchor, y->order[y->order_count - 1],
+                                 ROW_UNROLL, &outer);
 }
 
 // --- Column folds: several folds along strided axes, contiguous rows ---

@@ -74,24 +74,6 @@ static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 
 // --- Maps ---
 
-static pestle_status_t bind_all(pestle_sketch_t* k, uint32_t count) {
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
-  for (uint32_t i = 0; i < count; ++i) {
-    PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, s->order[i],
-                                    PESTLE_MARK_GROUP));
-  }
-  return NULL;
-}
-
-static pestle_status_t fuse_axes(pestle_sketch_t* k) {
-  for (uint32_t i = 0; i + 1 < pestle_sketch_stage(k, k->anchor)->map_count;) {
-    bool done = false;
-    PESTLE_TRY(pestle_schedule_fuse(k->nest, k->anchor, i, &done));
-    if (!done) ++i;
-  }
-  return NULL;
-}
-
 // Lanes that pass tiles to each other, where an argument lies along another axis
 // than the results; |*out_done|: it was taken.
 static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
@@ -119,7 +101,7 @@ static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
 
 static pestle_status_t map_lanes(pestle_sketch_t* k) {
   bool done;
-  PESTLE_TRY(fuse_axes(k));
+  PESTLE_TRY(pestle_sketch_fuse_axes(k, 0));
   PESTLE_TRY(exchange(k, &done));
   if (done) return NULL;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
@@ -146,9 +128,10 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
         pestle_schedule_split(k->nest, k->anchor, last, lanes, &outer, &inner));
     PESTLE_TRY(
         pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_VECTOR));
-    return bind_all(k, pestle_sketch_stage(k, k->anchor)->order_count - 1);
+    return pestle_sketch_bind_first(
+        k, pestle_sketch_stage(k, k->anchor)->order_count - 1);
   }
-  return bind_all(k, s->order_count);
+  return pestle_sketch_bind_first(k, s->order_count);
 }
 
 // --- Folds ---
@@ -156,25 +139,7 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
 // Whether lanes may fold |s| together.
 static bool folds_together(const pestle_sketch_t* k,
                            const pestle_nest_stage_t* s) {
-  bool exact = s->fold != PESTLE_OP_ADD && s->fold != PESTLE_OP_MULTIPLY;
-  return s->fold != PESTLE_OP_COUNT && s->value_count == 1 &&
-         (exact || k->reassociate ||
-          !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT));
-}
-
-// Axes on which folds depend first; |*out_rows| of them.
-static pestle_status_t rows_first(pestle_sketch_t* k, const bool* row,
-                                  uint32_t* out_rows) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i]) order[n++] = y->roots[i];
-  }
-  *out_rows = n;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (!row[i]) order[n++] = y->roots[i];
-  }
-  return pestle_schedule_reorder(k->nest, k->anchor, order, n);
+  return s->value_count == 1 && pestle_sketch_reorders(k, s);
 }
 
 static bool is_placed(const pestle_sketch_t* k, uint32_t id) {
@@ -228,10 +193,10 @@ pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
 static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   uint32_t rows;
-  PESTLE_TRY(rows_first(k, row, &rows));
+  PESTLE_TRY(pestle_sketch_rows_first(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
-  PESTLE_TRY(bind_all(k, rows));
+  PESTLE_TRY(pestle_sketch_bind_first(k, rows));
   pestle_sketch_note(k, "points: a thread folds what it needs alone");
   PESTLE_TRY(place_all(k, leaf));
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
@@ -436,15 +401,7 @@ static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   pestle_nest_t* nest = k->nest;
   row_shape_t shape = shape_rows(k, row);
   uint32_t count;
-  PESTLE_TRY(rows_first(k, row, &count));
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  if (!count && y->root_count) {
-    // One group, whose loop is made from an axis of the anchor.
-    uint32_t outer, inner, axis = y->order[0];
-    PESTLE_TRY(pestle_schedule_split(
-        nest, k->anchor, axis, pestle_sketch_extent(k, axis), &outer, &inner));
-    count = 1;
-  }
+  PESTLE_TRY(pestle_sketch_row_groups(k, row, &count));
   pestle_sketch_note(k,
                      "rows: a group of %" PRId64 " x %" PRId64
                      " lanes has %" PRId64 " rows",
@@ -461,9 +418,9 @@ static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
   } else if (count) {
     leaf = pestle_sketch_stage(k, k->anchor)->order[count - 1];
   }
-  PESTLE_TRY(bind_all(k, bound));
+  PESTLE_TRY(pestle_sketch_bind_first(k, bound));
   uint32_t roots[PESTLE_NEST_MAX_AXES], n = 0;
-  y = pestle_sketch_stage(k, k->anchor);
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   for (uint32_t i = count + (shape.rows > 1); i < y->order_count; ++i) {
     roots[n++] = y->order[i];
   }
@@ -551,16 +508,6 @@ static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
   return fold;
 }
 
-// Axes of rows that lie behind each other are one.
-static pestle_status_t fuse_rows(pestle_sketch_t* k) {
-  for (uint32_t i = 0; i + 2 < pestle_sketch_stage(k, k->anchor)->map_count;) {
-    bool done = false;
-    PESTLE_TRY(pestle_schedule_fuse(k->nest, k->anchor, i, &done));
-    if (!done) ++i;
-  }
-  return NULL;
-}
-
 static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
   pestle_product_t p;
   *out_done = false;
@@ -569,7 +516,7 @@ static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
       !pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only))) {
     return NULL;
   }
-  PESTLE_TRY(fuse_rows(k));
+  PESTLE_TRY(pestle_sketch_fuse_axes(k, 1));
   int32_t fold = find_product(k, &p);
   if (fold < 0) return pestle_sketch_staged(k, (uint32_t)only, out_done);
   int64_t columns = tile_columns(k, &p);

@@ -16,33 +16,39 @@ enum {
   LIGHT_UNROLL = 4,
 };
 
-static pestle_status_t fuse_axes(pestle_sketch_t* k, uint32_t stage) {
-  for (uint32_t i = 0; i + 1 < pestle_sketch_stage(k, stage)->map_count;) {
+pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k, uint32_t kept) {
+  for (uint32_t i = 0;
+       i + 1 + kept < pestle_sketch_stage(k, k->anchor)->map_count;) {
     bool done = false;
-    PESTLE_TRY(pestle_schedule_fuse(k->nest, stage, i, &done));
+    PESTLE_TRY(pestle_schedule_fuse(k->nest, k->anchor, i, &done));
     if (!done) ++i;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_sketch_bind_first(pestle_sketch_t* k, uint32_t count) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = 0; i < count; ++i) {
+    PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, s->order[i],
+                                    PESTLE_MARK_GROUP));
   }
   return NULL;
 }
 
 // Marks leading loops as group loops while each iteration keeps enough to do;
 // |first_inner| is the position that must stay inside.
-static pestle_status_t bind_leading(pestle_sketch_t* k, uint32_t stage,
-                                    uint32_t first_inner, int64_t least) {
+static pestle_status_t bind_leading(pestle_sketch_t* k, uint32_t first_inner,
+                                    int64_t least) {
   int64_t inner = 1;
   uint32_t count = first_inner;
-  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
   for (uint32_t i = first_inner; i < s->order_count; ++i) {
     inner *= pestle_sketch_extent(k, s->order[i]);
   }
   while (count > 1 && inner < least) {
     inner *= pestle_sketch_extent(k, s->order[--count]);
   }
-  for (uint32_t i = 0; i < count; ++i) {
-    PESTLE_TRY(
-        pestle_schedule_mark(k->nest, stage, s->order[i], PESTLE_MARK_GROUP));
-  }
-  return NULL;
+  return pestle_sketch_bind_first(k, count);
 }
 
 pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
@@ -76,12 +82,12 @@ static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
   uint32_t first_inner = 0;
   while (y->order[first_inner] != tiles)
     ++first_inner;
-  return bind_leading(k, k->anchor, first_inner, LEAST_ELEMENTS);
+  return bind_leading(k, first_inner, LEAST_ELEMENTS);
 }
 
 pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
-  PESTLE_TRY(fuse_axes(k, k->anchor));
+  PESTLE_TRY(pestle_sketch_fuse_axes(k, 0));
   int32_t across;
   uint32_t turned;
   PESTLE_TRY(pestle_sketch_find_across(k, k->anchor, &across, &turned));
@@ -115,5 +121,5 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   uint32_t outer;
   PESTLE_TRY(pestle_sketch_vectorise(k, k->anchor, piece,
                                      heavy ? 1 : LIGHT_UNROLL, &outer));
-  return bind_leading(k, k->anchor, first_inner, LEAST_ELEMENTS);
+  return bind_leading(k, first_inner, LEAST_ELEMENTS);
 }
