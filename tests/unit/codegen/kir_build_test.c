@@ -55,6 +55,40 @@ static void test_run(void** state) {
   pestle_kir_deinit(&k);
 }
 
+// y is x, an element at a time; z has the halves of each pair changed.
+static void test_pairs(void** state) {
+  (void)state;
+  float x[6] = {0, 1, 2, 3, 4, 5}, y[6], z[6];
+  pestle_kir_builder_t k;
+  begin(&k);
+  uint32_t from = pestle_kir_add_buffer(&k, "x", PESTLE_KIR_GLOBAL, PESTLE_F32,
+                                        1, 6, PESTLE_KIR_READONLY);
+  uint32_t each =
+      pestle_kir_add_buffer(&k, "y", PESTLE_KIR_GLOBAL, PESTLE_F32, 1, 6, 0);
+  uint32_t both =
+      pestle_kir_add_buffer(&k, "z", PESTLE_KIR_GLOBAL, PESTLE_F32, 1, 6, 0);
+  id_t_ g = group(&k, 3);
+  id_t_ at = pestle_kir_scalar_i(&k, PESTLE_OP_MULTIPLY, g, 2);
+  id_t_ pair = pestle_kir_load(&k, from, 2, at, PESTLE_KIR_NONE, 0);
+  id_t_ low = pestle_kir_extract(&k, pair, 0);
+  id_t_ high = pestle_kir_extract(&k, pair, 1);
+  assert_int_equal(pestle_kir_extract(&k, low, 0), low);
+  pestle_kir_store(&k, both, at, pestle_kir_pair(&k, high, low),
+                   PESTLE_KIR_NONE, 0);
+  id_t_ u = pestle_kir_unroll(&k, "u", 2);
+  id_t_ own = pestle_kir_madi(&k, u, 1, at);
+  pestle_kir_store(&k, each, own,
+                   pestle_kir_load(&k, from, 1, own, PESTLE_KIR_NONE, 0),
+                   PESTLE_KIR_NONE, 0);
+  pestle_kir_end(&k);
+  pestle_kir_end(&k);
+  kir_test_run_ok(&k, (void*[]){x, y, z});
+  const float turned[6] = {1, 0, 3, 2, 5, 4};
+  assert_memory_equal(y, x, sizeof x);
+  assert_memory_equal(z, turned, sizeof turned);
+  pestle_kir_deinit(&k);
+}
+
 static void test_print(void** state) {
   (void)state;
   pestle_kir_builder_t k;
@@ -211,9 +245,10 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_run),  cmocka_unit_test(test_print),
-      cmocka_unit_test(test_fold), cmocka_unit_test(test_finish),
-      cmocka_unit_test(test_hash), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_run),           cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_print),         cmocka_unit_test(test_fold),
+      cmocka_unit_test(test_finish),        cmocka_unit_test(test_hash),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
