@@ -75,6 +75,24 @@ static inline void shim_lint(const char* text, size_t size) {
   free(copy);
 }
 
+// Whether clang takes |text| as C++ for OpenCL, whose address spaces are Metal's:
+// it refuses what the lint lets pass, a wrong one. What it says goes to stderr
+// if |loud|.
+static inline bool shim_spaces_agree(const char* text, size_t size, bool loud) {
+  char path[] = "/tmp/pestle-spaces-XXXXXX", command[1024];
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  assert_int_equal(write(file, text, size), (ssize_t)size);
+  close(file);
+  snprintf(command, sizeof command,
+           "clang++-19 -x clcpp -cl-std=CLC++2021 -target spir64 -fsyntax-only "
+           "-Wno-everything -I%s/tests/shim/spaces %s%s",
+           getenv("PESTLE_SOURCE_DIR"), path, loud ? " >&2" : " 2>/dev/null");
+  bool agree = system(command) == 0;
+  unlink(path);
+  return agree;
+}
+
 // The arguments of a kernel that the printer made: buffers, parameters, places.
 static inline void shim_write_call(FILE* f, const pestle_ctext_artifact_t* a) {
   fprintf(f, "  %s(", a->name);
@@ -183,7 +201,10 @@ static inline pestle_status_t shim_load(void* self, int32_t device,
   PESTLE_TRY(pestle_ctext_artifact_open(shim_host, shim_language.target,
                                         artifact, size, &a));
   bool is_metal = shim_language.passes_places && !shim_language.blocks;
-  if (is_metal) shim_lint(a.text, a.text_size);
+  if (is_metal) {
+    shim_lint(a.text, a.text_size);
+    assert_true(shim_spaces_agree(a.text, a.text_size, true));
+  }
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/k.cpp", folder);
   shim_write_source(path, &a);

@@ -299,6 +299,20 @@ static void test_lint(void** state) {
     assert_null(shim_homeless(good[i], &count));
     assert_int_equal(count, 1);
   }
+  // One that is there and wrong.
+  static const char* const spaces[] = {"device", "device", "thread"};
+  for (size_t i = 0; i < 3; ++i) {
+    char text[512];
+    int size =
+        snprintf(text, sizeof text,
+                 "#include <metal_stdlib>\nusing namespace metal;\n"
+                 "kernel void f(device float* x [[buffer(0)]]) {\n"
+                 "  threadgroup float t[4];\n  x[0] = t[0];\n"
+                 "  *(device float2*)&x[0] = *(%s const float2*)&%s[0];\n"
+                 "}\n",
+                 spaces[i], i == 1 ? "t" : "x");
+    assert_int_equal(shim_spaces_agree(text, (size_t)size, false), i == 0);
+  }
 }
 
 int main(void) {
