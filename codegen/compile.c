@@ -54,7 +54,7 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
   PESTLE_TRY(pestle_device_caps(c->device, c->options.target_cpu, &caps));
   PESTLE_TRY(pestle_context_fallback(c->context, c->device, &fallback));
   if (backend->target) {
-    PESTLE_TRY(backend->target->toolchain_id(backend->self, &toolchain));
+    PESTLE_TRY(pestle_kernel_toolchain(backend, &toolchain));
   }
   pestle_strbuf_appendf(
       key, "pestle %s\nbackend %s\ntoolchain %s\ncpu %s\nfeatures %s\n",

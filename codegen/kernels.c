@@ -47,6 +47,19 @@ static pestle_status_t open_target(pestle_device_t* device, const char* cpu,
   return pestle_device_caps(device, cpu, &out->caps);
 }
 
+pestle_status_t pestle_kernel_toolchain(const pestle_backend_t* backend,
+                                        const char** out_text) {
+  *out_text = NULL;
+  PESTLE_TRY(backend->target->toolchain_id(backend->self, out_text));
+  if (*out_text) return NULL;
+  *out_text = "";
+  return PESTLE_ERROR(
+      INTERNAL,
+      "backend '%s' says that toolchain_id() has succeeded, but "
+      "it gave no text; mend the backend",
+      backend->name);
+}
+
 pestle_status_t pestle_kernels_init(pestle_context_t* context,
                                     pestle_device_t* device,
                                     const pestle_compile_options_t* options,
@@ -462,6 +475,12 @@ static void compile_one(pestle_kernels_t* ks, pestle_kernel_t* k) {
   pestle_blob_t code = {0};
   k->status = t->backend->target->compile(t->backend->self, &k->legal.view,
                                           &options, &code);
+  if (!k->status && (!code.data || !code.size)) {
+    k->status = PESTLE_ERROR(INTERNAL,
+                             "backend '%s' says that compile() has succeeded, "
+                             "but it gave no artifact; mend the backend",
+                             t->backend->name);
+  }
   if (k->status) {
     k->status =
         pestle_status_annotate(k->status, "compiling kernel '%s'", k->name);
@@ -524,6 +543,7 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
                                  pestle_stage_t stage, pestle_text_t kind) {
   if (!pestle_wants_dump(ks->options, stage)) return NULL;
   const pestle_kernel_target_t* t = &ks->targets[k->device];
+  if (!PESTLE_HAS(t->backend->target, print)) return NULL;
   pestle_kernel_options_t options = {
       .struct_size = sizeof(options),
       .cpu = k->device == 0 ? ks->options->target_cpu : NULL,

@@ -67,6 +67,10 @@ typedef struct pestle_kernels_t {
   PESTLE_VEC(pestle_kernel_t*) list;
 } pestle_kernels_t;
 
+// The text by which plan keys tell the backend's toolchain; borrowed from it.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernel_toolchain(const pestle_backend_t* backend, const char** out_text);
+
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_init(pestle_context_t* context, pestle_device_t* device,
                     const pestle_compile_options_t* options,

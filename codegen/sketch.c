@@ -34,6 +34,7 @@ enum {
   STREAMED_HALVES = 3,
   // For targets that do not say: the fewest of any SIMD target (SSE, AVX).
   DEFAULT_REGISTERS = 16,
+  LEAST_REGISTERS = 4,  // of which accumulators have their share
   // The smallest of recent x86 cores.
   DEFAULT_L1 = 32 << 10,
   DEFAULT_L2 = 512 << 10,
@@ -322,11 +323,13 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .anchor = (uint32_t)nest->stages.size - 1,
       .registers =
           caps->vector_registers ? caps->vector_registers : DEFAULT_REGISTERS,
-      .lanes =
-          caps->vector_bytes ? caps->vector_bytes / PESTLE_SKETCH_ELEMENT : 1,
+      .lanes = caps->vector_bytes > PESTLE_SKETCH_ELEMENT
+                   ? caps->vector_bytes / PESTLE_SKETCH_ELEMENT
+                   : 1,
       .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : DEFAULT_L1,
       .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
       .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
+  if (k.registers < LEAST_REGISTERS) k.registers = LEAST_REGISTERS;
   PESTLE_TRY(inline_maps(&k));
   if (pestle_sketch_has_lanes(&k)) {
     nest->subgroup = caps->subgroup;

@@ -593,7 +593,7 @@ pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
 static pestle_status_t describe_device(const pestle_kernel_target_t* t,
                                        pestle_plan_build_t* plan) {
   const char* toolchain = "";
-  PESTLE_TRY(t->backend->target->toolchain_id(t->backend->self, &toolchain));
+  PESTLE_TRY(pestle_kernel_toolchain(t->backend, &toolchain));
   pestle_plan_device_t d = {
       .backend = pestle_plan_string(plan, t->backend->name),
       .device_type = t->backend->device_type,

@@ -220,6 +220,7 @@ pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
   caps.name[sizeof(caps.name) - 1] = 0;
   caps.cpu[sizeof(caps.cpu) - 1] = 0;
   caps.features[sizeof(caps.features) - 1] = 0;
+  PESTLE_TRY(pestle_plugin_check_caps(&caps, device->plugin->name));
   caps.struct_size = size;
   memcpy(out_caps, &caps, size < sizeof(caps) ? size : sizeof(caps));
   return NULL;

@@ -96,6 +96,9 @@ static pestle_status_t make_data(pestle_device_t* device,
   pestle_status_t status = api->allocate(
       device->backend->self, device->local_index, block->size, &block->data);
   if (status) block->data = NULL;
+  if (!status) {
+    status = pestle_device_check_made(device, "allocate()", block->data);
+  }
   return pestle_status_annotate(status, "while allocating %zu bytes on %s",
                                 block->size, device->name);
 }
@@ -157,7 +160,9 @@ static pestle_status_t make_remote(pestle_device_t* device, size_t size,
   pestle_block_t* block = take_spare(device);
   if (!block) return PESTLE_OOM();
   *block = (pestle_block_t){.size = size ? pestle_align_up(size, 64) : 64};
-  pestle_status_t status = make_data(device, block);
+  // A limit that the backend does not keep itself.
+  pestle_status_t status = pestle_memory_check_limit(device, block->size);
+  if (!status) status = make_data(device, block);
   if (status) {
     give_spare(device, block);
     return status;

@@ -48,6 +48,11 @@ pestle_status_t pestle_event_create(pestle_device_t* device,
     if (!status) {
       status = pestle_device_api(device)->event_create(
           device->backend->self, device->local_index, &event->native);
+      if (status) event->native = NULL;
+    }
+    if (!status) {
+      status =
+          pestle_device_check_made(device, "event_create()", event->native);
     }
     if (status) {
       destroy(event);

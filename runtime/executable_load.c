@@ -158,11 +158,17 @@ static pestle_status_t load_kernel(pestle_executable_t* e,
   const char* code = e->plan->data + pestle_plan_header(e->plan)->code.offset +
                      record->code_offset;
   const pestle_backend_t* backend = kernel->device->backend;
+  pestle_loaded_t* loaded = NULL;
   PESTLE_TRY(backend->device->load(backend->self, kernel->device->local_index,
-                                   code, record->code_size, &kernel->loaded));
+                                   code, record->code_size, &loaded));
+  PESTLE_TRY(pestle_device_check_made(kernel->device, "load()", loaded));
+  kernel->loaded = loaded;
   if (!pestle_device_is_cpu(kernel->device)) return NULL;
-  return backend->device->cpu_entry(backend->self, kernel->loaded,
-                                    &kernel->entry, &kernel->entry_self);
+  PESTLE_TRY(backend->device->cpu_entry(backend->self, kernel->loaded,
+                                        &kernel->entry, &kernel->entry_self));
+  bool has_entry = kernel->entry != NULL;
+  return pestle_device_check_made(kernel->device, "cpu_entry()",
+                                  has_entry ? kernel->loaded : NULL);
 }
 
 static int32_t useful_threads(const pestle_executable_t* e,

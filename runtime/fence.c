@@ -46,6 +46,11 @@ pestle_status_t pestle_fence_create(pestle_device_t* device,
   if (!status && has_fences(device)) {
     status = pestle_device_api(device)->fence_create(
         device->backend->self, device->local_index, &fence->native);
+    if (status) fence->native = NULL;
+    if (!status) {
+      status =
+          pestle_device_check_made(device, "fence_create()", fence->native);
+    }
   }
   if (status) {
     destroy(fence);

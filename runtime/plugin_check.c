@@ -11,6 +11,8 @@
 #define LONGEST_NAME ((size_t)32)
 #define LONGEST_BUILD_ID ((size_t)256)
 #define MOST_DEVICES 1024
+#define MOST_VECTOR_BYTES 1024u
+#define MOST_SUBGROUP 1024u
 
 #define SIZE_UP_TO(Type, field) \
   (offsetof(Type, field) + sizeof(((Type*)NULL)->field))
@@ -282,4 +284,52 @@ pestle_status_t pestle_plugin_check_tables(pestle_arena_t* arena,
         target || device ? "something in it" : "neither half", plugin->name);
   }
   return check_numbers(arena, backend, plugin);
+}
+
+// --- What a target says of itself ---
+
+static pestle_status_t odd_caps(const char* name, const char* field,
+                                uint32_t found, const char* expected) {
+  return PESTLE_ERROR(INCOMPATIBLE,
+                      "backend '%s' describes a target with %s %u; expected "
+                      "%s, so mend its describe()",
+                      name, field, found, expected);
+}
+
+static bool is_power_of_two(uint32_t n) {
+  return n && !(n & (n - 1));
+}
+
+pestle_status_t pestle_plugin_check_caps(const pestle_target_caps_t* caps,
+                                         const char* name) {
+  const uint32_t intrinsics =
+      sizeof(caps->intrinsic) / sizeof(caps->intrinsic[0]);
+  if (!caps->max_lanes) {
+    return odd_caps(name, "max_lanes", 0, "at least 1");
+  }
+  if (caps->vector_bytes && (!is_power_of_two(caps->vector_bytes) ||
+                             caps->vector_bytes > MOST_VECTOR_BYTES)) {
+    return odd_caps(name, "vector_bytes", caps->vector_bytes,
+                    "0 or a power of two up to 1024");
+  }
+  if (caps->subgroup &&
+      (!is_power_of_two(caps->subgroup) || caps->subgroup > MOST_SUBGROUP)) {
+    return odd_caps(name, "subgroup", caps->subgroup,
+                    "0 or a power of two up to 1024");
+  }
+  if (caps->intrinsic_count > intrinsics) {
+    return odd_caps(name, "intrinsic_count", caps->intrinsic_count,
+                    "at most 16");
+  }
+  if (!(caps->flags & PESTLE_TARGET_LANES)) return NULL;
+  if (!caps->max_group_lanes) {
+    return odd_caps(name, "max_group_lanes", 0,
+                    "at least 1 beside PESTLE_TARGET_LANES");
+  }
+  for (size_t axis = 0; axis < 3; ++axis) {
+    if (caps->max_lanes_axis[axis] && caps->max_groups_axis[axis]) continue;
+    return odd_caps(name, "max_lanes_axis or max_groups_axis", 0,
+                    "at least 1 on each axis beside PESTLE_TARGET_LANES");
+  }
+  return NULL;
 }

@@ -18,14 +18,17 @@
 
 enum { REPORT_STEP = 0x50455354, REPORT_RESULT = 0x50455355 };
 
-// What the child sends, in one write each: less than a pipe tears apart.
+// What the child sends. |info| is what the plugin says of itself; its texts
+// follow, since its own pointers mean nothing here.
 typedef struct report_t {
   int32_t kind;
   int32_t verdict, score, is_own, is_target;
   char step[64];
   char name[40];
   char build_id[264];
-  char reason[1024];
+  char host_build_id[264];
+  char reason[PESTLE_PLUGIN_REASON];
+  pestle_backend_abi_info_t info;
 } report_t;
 
 // --- The child ---
@@ -40,14 +43,30 @@ static void send_report(child_t* child, int32_t kind) {
   unsigned char bytes[sizeof(report_t)];
   child->report.kind = kind;
   memcpy(bytes, &child->report, sizeof(bytes));
-  ssize_t size = write(child->pipe, bytes, sizeof(bytes));
-  if (size != (ssize_t)sizeof(bytes)) _exit(125);
+  for (size_t sent = 0; sent < sizeof(bytes);) {
+    ssize_t size = write(child->pipe, bytes + sent, sizeof(bytes) - sent);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) _exit(125);
+    sent += (size_t)size;
+  }
 }
 
 static void at_step(void* user, const char* step) {
   child_t* child = user;
   (void)snprintf(child->report.step, sizeof(child->report.step), "%s", step);
   send_report(child, REPORT_STEP);
+}
+
+static void ask_properties(const pestle_backend_t* backend, int32_t device) {
+  bool more = true;
+  // As 'pestle plugins' does, which stops there too.
+  for (uint32_t i = 0; more && i < 256; ++i) {
+    pestle_device_property_t property = {.struct_size = sizeof(property)};
+    pestle_status_t status =
+        backend->device->property(backend->self, device, i, &property);
+    more = !status;
+    pestle_status_release(status);
+  }
 }
 
 // What a host asks of every backend that it lists.
@@ -62,9 +81,23 @@ static void ask_backend(child_t* child, const pestle_backend_t* backend) {
   if (!device || !PESTLE_HAS(device, property)) return;
   at_step(child, "device.property");
   for (int32_t i = 0; i < backend->device_count; ++i) {
-    pestle_device_property_t property = {.struct_size = sizeof(property)};
-    pestle_status_release(device->property(backend->self, i, 0, &property));
+    ask_properties(backend, i);
   }
+}
+
+// What the plugin says of itself, as far as it is that long.
+static void copy_info(const pestle_plugin_t* plugin, report_t* report) {
+  const pestle_backend_abi_info_t* info = plugin->abi_info();
+  size_t size = info->struct_size;
+  if (size > sizeof(report->info)) size = sizeof(report->info);
+  memcpy(&report->info, info, size);
+  report->info.struct_size = size;
+  (void)snprintf(report->name, sizeof(report->name), "%s", plugin->name);
+  (void)snprintf(report->build_id, sizeof(report->build_id), "%s",
+                 plugin->build_id);
+  if (!PESTLE_HAS(info, host_build_id)) return;
+  (void)snprintf(report->host_build_id, sizeof(report->host_build_id), "%.*s",
+                 (int)sizeof(report->host_build_id) - 1, info->host_build_id);
 }
 
 static void try_backend(child_t* child, pestle_context_t* context,
@@ -74,9 +107,20 @@ static void try_backend(child_t* child, pestle_context_t* context,
     int32_t score = plugin->score;
     status = pestle_plugin_start(context, arena, plugin, at_step, child);
     if (plugin->backend) ask_backend(child, plugin->backend);
+    at_step(child, "deinit");
+    pestle_plugin_stop(plugin);
     plugin->score = score;
   }
   if (status) _exit(124);
+}
+
+// The parent's input is not a plugin's to read, its output is data: what a
+// constructor prints is no part of it.
+static void close_streams(void) {
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  (void)dup2(null, STDIN_FILENO);
+  (void)dup2(null, STDOUT_FILENO);
 }
 
 static void run_child(child_t* child, pestle_context_t* context,
@@ -89,9 +133,7 @@ static void run_child(child_t* child, pestle_context_t* context,
   (void)setpgid(0, 0);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-  // The parent's output is data: what a constructor prints is no part of it.
-  int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (null >= 0) (void)dup2(null, STDOUT_FILENO);
+  close_streams();
   context->log = NULL;
   context->trace = NULL;
   try_backend(child, context, arena, plugin);
@@ -100,9 +142,7 @@ static void run_child(child_t* child, pestle_context_t* context,
   report->score = plugin->score;
   report->is_own = plugin->is_own;
   report->is_target = plugin->is_target;
-  (void)snprintf(report->name, sizeof(report->name), "%s", plugin->name);
-  (void)snprintf(report->build_id, sizeof(report->build_id), "%s",
-                 plugin->build_id);
+  if (!plugin->is_refused) copy_info(plugin, report);
   (void)snprintf(report->reason, sizeof(report->reason), "%s", plugin->reason);
   send_report(child, REPORT_RESULT);
   _exit(0);
@@ -136,9 +176,11 @@ static bool is_report(report_t* report) {
   report->step[sizeof(report->step) - 1] = 0;
   report->name[sizeof(report->name) - 1] = 0;
   report->build_id[sizeof(report->build_id) - 1] = 0;
+  report->host_build_id[sizeof(report->host_build_id) - 1] = 0;
   report->reason[sizeof(report->reason) - 1] = 0;
   bool is_result = report->kind == REPORT_RESULT && report->verdict >= 0 &&
-                   report->verdict <= PESTLE_VERDICT_PROBE;
+                   report->verdict <= PESTLE_VERDICT_PROBE &&
+                   report->info.struct_size <= sizeof(report->info);
   return report->kind == REPORT_STEP || is_result;
 }
 
@@ -155,35 +197,58 @@ static pestle_status_t take_result(pestle_arena_t* arena,
   }
   const char* name = pestle_arena_strdup(arena, report->name);
   const char* build_id = pestle_arena_strdup(arena, report->build_id);
-  if (!name || !build_id) return PESTLE_OOM();
+  const char* host_id = pestle_arena_strdup(arena, report->host_build_id);
+  if (!name || !build_id || !host_id) return PESTLE_OOM();
   plugin->name = name;
   plugin->build_id = build_id;
+  plugin->said = report->info;
+  plugin->said.name = name;
+  plugin->said.build_id = build_id;
+  plugin->said.host_build_id = *host_id ? host_id : NULL;
   return NULL;
 }
 
 // The child ended, or was ended, in |step| without a result.
 static pestle_status_t refuse_end(pestle_arena_t* arena, const char* step,
-                                  bool too_late, int32_t timeout_ms, int end,
-                                  pestle_plugin_t* plugin) {
+                                  bool too_late, int32_t timeout_ms,
+                                  const int* end, pestle_plugin_t* plugin) {
   char what[256];
   if (too_late) {
     (void)snprintf(what, sizeof(what), "did not come back from %s within %d ms",
                    step, (int)timeout_ms);
-  } else if (WIFSIGNALED(end)) {
+  } else if (!end) {
+    (void)snprintf(what, sizeof(what),
+                   "crashed or ended the process in %s (this process waits for "
+                   "no children, so it is not known which)",
+                   step);
+  } else if (WIFSIGNALED(*end)) {
     (void)snprintf(what, sizeof(what), "crashed in %s (signal %d, %s)", step,
-                   WTERMSIG(end), strsignal(WTERMSIG(end)));
-  } else if (WIFEXITED(end) && WEXITSTATUS(end) == 124) {
+                   WTERMSIG(*end), strsignal(WTERMSIG(*end)));
+  } else if (WIFEXITED(*end) && WEXITSTATUS(*end) == 124) {
     return PESTLE_OOM();
   } else {
     (void)snprintf(what, sizeof(what),
                    "ended the process in %s (exit status %d)", step,
-                   WEXITSTATUS(end));
+                   WEXITSTATUS(*end));
   }
   return pestle_plugin_refuse(
       arena, plugin, PESTLE_VERDICT_PROBE,
       "%s: %s, in a child process that tried it; expected it to return, so "
       "mend or remove the plugin",
       plugin->path, what);
+}
+
+// Whether |child| ends until |deadline|. It is not waited for. Where nobody
+// waits for children (SIGCHLD is ignored) one that is gone has ended.
+static bool has_ended(pid_t child, int64_t deadline) {
+  for (;;) {
+    siginfo_t info = {.si_pid = 0};
+    int failed = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (failed && errno != EINTR) return true;
+    if (!failed && info.si_pid == child) return true;
+    if (now_ms() >= deadline) return false;
+    (void)poll(NULL, 0, 1);
+  }
 }
 
 static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
@@ -197,12 +262,17 @@ static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
     if (report.kind == REPORT_RESULT) break;
     memcpy(step, report.step, sizeof(step));
   }
+  // One that closed the pipe, or left it to a process that it started, may have
+  // ended or not.
+  bool ended = got != 1 && has_ended(child, got ? now_ms() : deadline);
+  if (got != 1) got = ended ? 0 : -1;
   // With what it started. A child that ended is still there until it is waited
   // for, so the number is its own.
   (void)kill(-child, SIGKILL);
   (void)kill(child, SIGKILL);
   int end = 0;
-  while (waitpid(child, &end, 0) < 0 && errno == EINTR) {
+  pid_t waited;
+  while ((waited = waitpid(child, &end, 0)) < 0 && errno == EINTR) {
   }
   if (got == 1 && report.kind == REPORT_RESULT && is_report(&report)) {
     return take_result(arena, &report, plugin);
@@ -213,7 +283,8 @@ static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
                                 "%s; mend or remove the plugin",
                                 plugin->path, step);
   }
-  return refuse_end(arena, step, got < 0, timeout_ms, end, plugin);
+  return refuse_end(arena, step, got < 0, timeout_ms,
+                    waited == child ? &end : NULL, plugin);
 }
 
 pestle_status_t pestle_plugin_try_in_child(pestle_context_t* context,

@@ -66,19 +66,13 @@ pestle_status_t pestle_plugin_filter_candidate(
   if (!filter || !filter->accept || plugin->is_built_in || plugin->is_refused) {
     return NULL;
   }
-  // A candidate that was tried in a child is not open here: what it says of
-  // itself is repeated.
-  pestle_backend_abi_info_t info = {.struct_size = sizeof(info),
-                                    .abi_major = PESTLE_ABI_MAJOR,
-                                    .sanitizers = PESTLE_SANITIZERS_,
-                                    .kir_abi_major = PESTLE_KIR_ABI_MAJOR,
-                                    .build_id = plugin->build_id,
-                                    .name = plugin->name};
+  // A candidate that was tried in a child is not open here: what it said there
+  // is repeated.
   pestle_candidate_t candidate = {
       .struct_size = sizeof(candidate),
       .name = plugin->name,
       .path = plugin->path,
-      .abi_info = plugin->abi_info ? plugin->abi_info() : &info,
+      .abi_info = plugin->abi_info ? plugin->abi_info() : &plugin->said,
       .score = plugin->score};
   if (filter->accept(filter->user, &candidate)) return NULL;
   return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_FILTERED,

@@ -20,7 +20,7 @@ pestle_status_t pestle_plugin_refuse(pestle_arena_t* arena,
                                      pestle_plugin_t* plugin,
                                      pestle_verdict_t verdict,
                                      const char* format, ...) {
-  char text[1024];
+  char text[PESTLE_PLUGIN_REASON];
   va_list args;
   va_start(args, format);
   int size = vsnprintf(text, sizeof(text), format, args);
@@ -157,6 +157,13 @@ pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
         "looked at; load it again when it is complete",
         plugin->path);
   }
+  // A file that is cut short meanwhile ends the process that looks into it.
+  if (at) at(user, "the look at its headers");
+  const char* odd = pestle_plugin_inspect(plugin->real_path);
+  if (odd) {
+    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_UNLOADABLE,
+                                "%s %s", plugin->path, odd);
+  }
   pestle_dynlib_t library;
   if (at) at(user, "its constructors");
   pestle_status_t status = pestle_dynlib_open(plugin->real_path, &library);
@@ -194,11 +201,6 @@ pestle_status_t pestle_plugin_probe(pestle_context_t* context,
   if (reason) {
     return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_UNTRUSTED,
                                 "%s: %s", plugin->path, reason);
-  }
-  reason = pestle_plugin_inspect(plugin->real_path);
-  if (reason) {
-    return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_UNLOADABLE,
-                                "%s %s", plugin->path, reason);
   }
   if (context->probe_backends) {
     return pestle_plugin_try_in_child(context, arena, plugin);

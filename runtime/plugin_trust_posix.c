@@ -36,7 +36,7 @@ static bool is_trusted_owner(pestle_arena_t* arena, uid_t owner) {
 
 static const char* format_reason(pestle_arena_t* arena, const char* format,
                                  const char* what) {
-  char text[512];
+  char text[PESTLE_PLUGIN_REASON];
   (void)snprintf(text, sizeof(text), format, what);
   return pestle_arena_strdup(arena, text);
 }

@@ -73,6 +73,15 @@ pestle_status_t pestle_device_check_runs(const pestle_device_t* device) {
                       device->plugin->name, device->name, missing);
 }
 
+pestle_status_t pestle_device_check_made(const pestle_device_t* device,
+                                         const char* slot, const void* made) {
+  if (made) return NULL;
+  return PESTLE_ERROR(INTERNAL,
+                      "backend '%s' of device %s says that %s has succeeded, "
+                      "but it gave nothing; mend the backend",
+                      device->plugin->name, device->name, slot);
+}
+
 // --- Life ---
 
 pestle_status_t pestle_queue_init(pestle_device_t* device,
@@ -82,6 +91,10 @@ pestle_status_t pestle_queue_init(pestle_device_t* device,
   if (pestle_device_has_streams(device)) {
     pestle_status_t status = pestle_device_api(device)->stream_create(
         device->backend->self, device->local_index, &queue.stream);
+    if (!status) {
+      status =
+          pestle_device_check_made(device, "stream_create()", queue.stream);
+    }
     if (status) {
       return pestle_status_annotate(
           status, "while making a stream of device %s", device->name);

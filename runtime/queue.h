@@ -35,6 +35,11 @@ pestle_device_check_open(const pestle_device_t* device);
 PESTLE_NODISCARD pestle_status_t
 pestle_device_check_runs(const pestle_device_t* device);
 
+// INTERNAL when |made|, which |slot| of the device's backend is to have made, is
+// NULL: a backend that succeeds and gives nothing.
+PESTLE_NODISCARD pestle_status_t pestle_device_check_made(
+    const pestle_device_t* device, const char* slot, const void* made);
+
 // A queue with a stream of its own where the device offers streams.
 PESTLE_NODISCARD pestle_status_t pestle_queue_init(pestle_device_t* device,
                                                    pestle_queue_t* out_queue);

@@ -70,6 +70,7 @@ static pestle_status_t record(
     api->graph_destroy(self, graph);
     graph = NULL;
   }
+  if (!status) status = pestle_device_check_made(e->home, "graph_end()", graph);
   *out_graph = graph;
   return status;
 }

@@ -12,6 +12,9 @@
 #include "pestle/plugin.h"
 #include "pestle/runtime.h"
 
+// Bytes of a reason: the longest path and a sentence.
+#define PESTLE_PLUGIN_REASON 5376
+
 // What plugin files are called here: prefix, name[-variant], suffix.
 #if defined(_WIN32)
 #define PESTLE_PLUGIN_PREFIX "pestle-"
@@ -55,6 +58,7 @@ typedef struct pestle_plugin_t {
   bool is_of_parent;  // started before fork(): its deinit() is the parent's
   pestle_dynlib_t library;  // NULL: linked in, or not opened yet
   pestle_backend_abi_info_fn_t abi_info;
+  pestle_backend_abi_info_t said;  // what a child's abi_info gave
   pestle_backend_score_fn_t score_fn;
   pestle_backend_init_fn_t init;    // NULL: not opened yet
   const pestle_backend_t* backend;  // NULL: not loaded
@@ -167,6 +171,11 @@ PESTLE_NODISCARD pestle_status_t pestle_plugin_check_abi(
 PESTLE_NODISCARD pestle_status_t pestle_plugin_check_tables(
     pestle_arena_t* arena, const pestle_backend_t* backend,
     pestle_plugin_t* plugin);
+
+// INCOMPATIBLE when |caps|, which backend |name| filled, describe no target: a
+// number that schedules would divide by, or run past the end of an array with.
+PESTLE_NODISCARD pestle_status_t
+pestle_plugin_check_caps(const pestle_target_caps_t* caps, const char* name);
 
 // --- plugin_filter.c ---
 

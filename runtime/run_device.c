@@ -230,8 +230,11 @@ static pestle_status_t leave_queued(const device_run_t* r, uint64_t stream) {
   const pestle_device_t* home = r->e->home;
   const pestle_device_api_t* api = pestle_device_api(home);
   if (!frame->done) {
-    PESTLE_TRY(api->event_create(home->backend->self, home->local_index,
-                                 &frame->done));
+    pestle_device_event_t* event = NULL;
+    PESTLE_TRY(
+        api->event_create(home->backend->self, home->local_index, &event));
+    PESTLE_TRY(pestle_device_check_made(home, "event_create()", event));
+    frame->done = event;
   }
   PESTLE_TRY(api->event_signal(home->backend->self, frame->done,
                                r->queue->stream, frame->done_count + 1));

@@ -31,6 +31,28 @@ __attribute__((unused)) static inline void misbehave_hang(void) {
   for (;;)
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 }
+// The report's pipe among them, so that the host hears no more of it.
+__attribute__((unused)) static inline void misbehave_close(void) {
+  for (int file = 3; file < 64; ++file)
+    close(file);
+  misbehave_hang();
+}
+// What it leaves behind holds the pipe, and is in no group of its own.
+__attribute__((unused)) static inline void misbehave_leave(void) {
+  if (fork()) raise(SIGBUS);
+  setsid();
+  nanosleep(&(struct timespec){.tv_sec = 8}, NULL);
+  _exit(0);
+}
+__attribute__((unused)) static inline void misbehave_flood(void) {
+  static const char zeros[8192];
+  for (;;) {
+    for (int file = 3; file < 64; ++file) {
+      ssize_t size = write(file, zeros, sizeof(zeros));
+      (void)size;
+    }
+  }
+}
 __attribute__((unused)) static inline void misbehave_print(void) {
   printf("a plugin that prints\n");
   fflush(stdout);
@@ -85,6 +107,9 @@ __attribute__((constructor)) static void at_load(void) {
 #endif
 #ifndef FAKE_TABLE_NAME
 #define FAKE_TABLE_NAME FAKE_NAME
+#endif
+#ifndef FAKE_PROPERTY_AT
+#define FAKE_PROPERTY_AT 0
 #endif
 #ifndef FAKE_TABLE_SCORE
 #define FAKE_TABLE_SCORE FAKE_SCORE
@@ -156,6 +181,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   MISBEHAVE(FAKE_DESCRIBES);
 #endif
   memset(out_caps, 0, sizeof(*out_caps));
+  out_caps->max_lanes = 1;
   return NULL;
 }
 
@@ -185,8 +211,8 @@ static void unload(void* self, pestle_loaded_t* loaded) {
 #if defined(FAKE_PROPERTIES)
 static pestle_status_t property(void* self, int32_t device, uint32_t index,
                                 pestle_device_property_t* out_property) {
-  (void)self, (void)device, (void)index, (void)out_property;
-  MISBEHAVE(FAKE_PROPERTIES);
+  (void)self, (void)device, (void)out_property;
+  if (index == FAKE_PROPERTY_AT) MISBEHAVE(FAKE_PROPERTIES);
   return NULL;
 }
 #endif
@@ -242,6 +268,9 @@ static pestle_status_t allocate(void* self, int32_t device, size_t size,
 #ifdef FAKE_DEINIT
 static void deinit(void* self) {
   const pestle_host_t* host = self;
+#ifdef FAKE_DEINITS
+  MISBEHAVE(FAKE_DEINITS);
+#endif
   host->log(host->self, 3, "fake backend " FAKE_NAME " ends");
 }
 #endif

@@ -4,6 +4,7 @@
 // its own, and the host survives them all.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include "test.h"
 // Ours.
 #include "pestle/runtime.h"
+#include "pestle/version.h"
 
 enum { NOBODY = 65534, STRANGER = 54321 };
 
@@ -108,6 +110,12 @@ static const case_t cases[] = {
     {"garbage", DEAD, "crashed in what pestle_backend_init gave"},
     {"describecrash", DEAD, "crashed in target.describe"},
     {"propertycrash", DEAD, "crashed in device.property"},
+    {"lateabort", DEAD, "crashed in device.property (signal 6, "},
+    {"deinitcrash", DEAD, "crashed in deinit (signal 11, "},
+    {"deinithang", DEAD, "did not come back from deinit within 2000"},
+    {"describeclose", DEAD, "did not come back from target.describe within"},
+    {"scoreleave", DEAD, "crashed in pestle_backend_score (signal 7, "},
+    {"scoreflood", DEAD, "wrote into a pipe that is not its own in"},
     {"zinfo", WRONG, "exports no pestle_backend_abi_info"},
     {"zinit", WRONG, "exports no pestle_backend_init"},
     {"zunresolved", DEAD, "pestle_no_such_function"},
@@ -172,6 +180,79 @@ static void test_targets(void** state) {
                  UNAVAILABLE, rows[i][1]);
     assert_null(device);
   }
+  pestle_context_release(context);
+}
+
+// What a filter sees of a file that was tried in a child is what it says itself.
+static bool note_candidate(void* user, const pestle_candidate_t* candidate) {
+  if (strcmp(candidate->name, "talker") != 0) return true;
+  const pestle_backend_abi_info_t* info = candidate->abi_info;
+  assert_int_equal(candidate->score, 77);
+  assert_string_equal(candidate->path,
+                      in(temporary, "talk/libpestle-talker.so"));
+  assert_int_equal(info->struct_size, sizeof(*info));
+  assert_int_equal(info->abi_major, PESTLE_ABI_MAJOR);
+  assert_int_equal(info->abi_minor, 1);
+  assert_int_equal(info->sizeof_inst, sizeof(pestle_kir_inst_t));
+  assert_int_equal(info->sizeof_kir, sizeof(pestle_kir_t));
+  assert_string_equal(info->name, "talker");
+  assert_string_equal(info->build_id, "fake-1");
+  assert_string_equal(info->host_build_id, pestle_build_id());
+  assert_int_equal(info->device_type, PESTLE_DEVICE_CUDA);
+  ++*(int*)user;
+  return false;
+}
+
+static void test_filter(void** state) {
+  (void)state;
+  int calls = 0;
+  const char* folder = in(temporary, "talk");
+  assert_int_equal(mkdir(folder, 0755), 0);
+  assert_int_equal(
+      symlink(zoo_file("talker"), in(temporary, "talk/libpestle-talker.so")),
+      0);
+  pestle_context_t* context = open_context(folder);
+  pestle_backend_filter_t filter = {
+      .struct_size = sizeof(filter), .accept = note_candidate, .user = &calls};
+  assert_ok(pestle_context_load_all(context, &filter));
+  assert_int_equal(calls, 1);
+  pestle_context_release(context);
+}
+
+// A host that leaves its children to the system is told less, but not wrongly.
+static void test_ignored_children(void** state) {
+  (void)state;
+  void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+  pestle_context_t* context = open_context("/nonexistent");
+  assert_error(pestle_context_load_backend(context, zoo_file("scorecrash")),
+               UNAVAILABLE,
+               "crashed or ended the process in pestle_backend_sc");
+  assert_error(pestle_context_load_backend(context, zoo_file("scorehang")),
+               UNAVAILABLE, "did not come back from pestle_backend_score");
+  assert_ok(pestle_context_load_backend(context, zoo_file("tame")));
+  signal(SIGCHLD, before);
+  pestle_context_release(context);
+}
+
+// The sentence of a file far down is whole.
+static void test_long_path(void** state) {
+  (void)state;
+  char path[1400], line[3200];
+  int size = snprintf(path, sizeof(path), "%s", temporary);
+  for (int i = 0; i < 6; ++i) {
+    size += snprintf(path + size, sizeof(path) - (size_t)size, "/%0190d", i);
+  }
+  snprintf(line, sizeof(line), "mkdir -m 755 -p '%s' && cp '%s' '%s'", path,
+           zoo_file("scoreabort"), path);
+  assert_int_equal(system(line), 0);
+  snprintf(path + size, sizeof(path) - (size_t)size,
+           "/libpestle-scoreabort.so");
+  pestle_context_t* context = open_context("/nonexistent");
+  pestle_status_t status = pestle_context_load_backend(context, path);
+  assert_non_null(strstr(pestle_status_message(status), path));
+  assert_non_null(
+      strstr(pestle_status_message(status), "mend or remove the pl"));
+  pestle_status_release(status);
   pestle_context_release(context);
 }
 
@@ -446,10 +527,17 @@ static int remove_folder(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_plugins),        cmocka_unit_test(test_targets),
-      cmocka_unit_test(test_files),          cmocka_unit_test(test_trust),
-      cmocka_unit_test(test_strangers_file), cmocka_unit_test(test_unreadable),
-      cmocka_unit_test(test_swaps),          cmocka_unit_test(test_command),
+      cmocka_unit_test(test_plugins),
+      cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_ignored_children),
+      cmocka_unit_test(test_files),
+      cmocka_unit_test(test_trust),
+      cmocka_unit_test(test_strangers_file),
+      cmocka_unit_test(test_unreadable),
+      cmocka_unit_test(test_swaps),
+      cmocka_unit_test(test_command),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

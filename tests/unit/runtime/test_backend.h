@@ -180,7 +180,8 @@ static pestle_status_t test_backend_describe(void* self, const char* cpu,
   *out_caps = (pestle_target_caps_t){.struct_size = sizeof(*out_caps),
                                      .name = "test",
                                      .cpu = "testcpu",
-                                     .features = "+sse2,+avx2,+fma"};
+                                     .features = "+sse2,+avx2,+fma",
+                                     .max_lanes = 1};
   return NULL;
 }
 
