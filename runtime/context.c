@@ -105,6 +105,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   pestle_context_options_t options;
   const char* default_device = NULL;
   PESTLE_TRY(check_options(user, &options));
+  bool own_path = options.backend_path != NULL;
   if (options.use_environment) {
     PESTLE_TRY(pestle_context_read_environment(&options, &default_device));
   }
@@ -121,6 +122,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->strict = options.strict;
   context->no_cache = options.no_cache;
   context->manual_backends = options.manual_backends;
+  context->environment_path = !own_path;
   context->probe_backends = options.probe_backends;
   context->probe_timeout_ms =
       options.probe_timeout_ms ? options.probe_timeout_ms : 5000;
@@ -206,7 +208,7 @@ void pestle_context_log(pestle_context_t* context, pestle_log_level_t level,
                         const char* format, ...) {
   if (!context || !format) return;
   if (!context->log || level > context->log_level) return;
-  char message[2048];
+  char message[PESTLE_PLUGIN_REASON + 256];
   va_list args;
   va_start(args, format);
   int size = vsnprintf(message, sizeof(message), format, args);

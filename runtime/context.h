@@ -31,6 +31,7 @@ struct pestle_context_s {
   int32_t threads;
   char* cache_dir;               // NULL: no cache on disk
   char* backend_path;            // NULL: the built-in search
+  bool environment_path;         // it is not an option of the caller's
   char* default_device;          // what NULL names; never NULL itself
   pestle_trace_t* trace;         // NULL: off, also in a child of fork()
   pestle_trace_t* trace_memory;  // what texts in executables may point into

@@ -13,6 +13,10 @@
 
 static pestle_status_t add_folder(pestle_registry_t* registry,
                                   pestle_str_t folder) {
+  for (size_t i = 0; i < registry->search_paths.size; ++i) {
+    const char* other = registry->search_paths.data[i];
+    if (pestle_str_equal_c(folder, other)) return NULL;
+  }
   const char* copy = pestle_arena_strndup(&registry->arena, folder);
   if (!copy || !pestle_vec_push(&registry->search_paths, copy)) {
     return PESTLE_OOM();
@@ -21,10 +25,21 @@ static pestle_status_t add_folder(pestle_registry_t* registry,
 }
 
 static pestle_status_t add_listed(pestle_registry_t* registry) {
-  pestle_str_t rest = pestle_str(registry->context->backend_path);
+  pestle_context_t* context = registry->context;
+  pestle_str_t rest = pestle_str(context->backend_path);
   pestle_str_t field;
   while (pestle_str_next(&rest, ':', &field)) {
-    if (field.size) PESTLE_TRY(add_folder(registry, field));
+    if (!field.size) continue;
+    // A variable outlives many changes of the folder that it would be of.
+    if (context->environment_path && field.data[0] != '/') {
+      pestle_context_log(context, PESTLE_LOG_WARN,
+                         "PESTLE_BACKEND_PATH has the folder '%.*s', which "
+                         "depends on the current one and is not searched; "
+                         "write it from / on",
+                         PESTLE_STR_ARG(field));
+      continue;
+    }
+    PESTLE_TRY(add_folder(registry, field));
   }
   return NULL;
 }

@@ -15,7 +15,7 @@ static bool readable(const char* folder, size_t size, const char* name,
 
 bool pestle_plugin_find(const char* name, const char* const* folders,
                         size_t folder_count, char* path, size_t capacity) {
-  const char* list = getenv("LD_LIBRARY_PATH");
+  const char* list = secure_getenv("LD_LIBRARY_PATH");
   while (list && *list) {
     size_t size = strcspn(list, ":");
     if (readable(list, size, name, path, capacity)) return true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context and the device that the options ask for, and small helpers.
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -13,17 +12,18 @@ static void log_message(void* user, pestle_log_level_t level,
                         const char* message) {
   const cli_t* cli = user;
   if (level > cli->log_level) return;
-  // 'pestle plugins' prints what the log would say.
-  if (!cli->text[CLI_LOG] && !strcmp(cli->verb, "plugins")) return;
+  // 'pestle plugins' prints what the log would say about them.
+  bool is_listed = !strncmp(message, "backend ", strlen("backend "));
+  if (is_listed && !cli->text[CLI_LOG] && !strcmp(cli->verb, "plugins")) return;
   fprintf(stderr, "pestle: %s: %s\n", levels[level], message);
 }
 
 static pestle_status_t read_log_level(cli_t* cli,
                                       pestle_context_options_t* options) {
   const char* text = cli->text[CLI_LOG];
-  const char* environment = getenv("PESTLE_LOG");
+  const char* environment = cli_environment("PESTLE_LOG");
   cli->log_level = PESTLE_LOG_WARN;
-  if (!text && (!environment || !environment[0])) {
+  if (!text && !environment) {
     options->log_level = PESTLE_LOG_WARN;
     return NULL;
   }
@@ -69,7 +69,7 @@ static pestle_status_t read_cache_size(const cli_t* cli,
 // waits for the file.
 static pestle_status_t open_trace(cli_t* cli) {
   const char* asked = cli->text[CLI_TRACE];
-  const char* path = asked ? asked : getenv("PESTLE_TRACE");
+  const char* path = asked ? asked : cli_environment("PESTLE_TRACE");
   if (!path || !path[0]) return NULL;
   PESTLE_TRY(cli_check_trace(cli, path));
   if (!asked) return NULL;

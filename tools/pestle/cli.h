@@ -79,8 +79,15 @@ void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
 // --- The system (system_posix.c) ---
 
 bool cli_is_terminal(FILE* file);
-// Lets writes beyond the limit on files fail, with a sentence.
-void cli_ignore_limit_signal(void);
+// Lets writes beyond the limit on files fail, with a sentence, and has children
+// waited for, whatever the parent did about either.
+void cli_set_signals(void);
+// Ends the process without running what libraries have for its end: of those that
+// 'pestle plugins' opens nothing is known. Comes back under sanitizers, which
+// look for leaks there.
+void cli_leave(int code);
+// A variable that is set to something; NULL with raised privileges.
+const char* cli_environment(const char* name);
 // The most memory that the process had resident.
 int64_t cli_peak_rss_kb(void);
 // How arrays of |size| bytes are aligned, and the wish that large ones lie on

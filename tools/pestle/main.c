@@ -293,8 +293,8 @@ static pestle_status_t read_flag(const char* name, const char* value,
 static pestle_status_t read_environment(cli_t* cli) {
   static const int read[] = {CLI_DEVICE, CLI_NO_FUSE};
   for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
-    const char* value = getenv(options[read[i]].environment);
-    if (!value || !value[0] || cli->text[read[i]]) continue;
+    const char* value = cli_environment(options[read[i]].environment);
+    if (!value || cli->text[read[i]]) continue;
     if (options[read[i]].kind == FLAG) {
       bool is_set = false;
       PESTLE_TRY(read_flag(options[read[i]].environment, value, &is_set));
@@ -417,11 +417,12 @@ static int run_name(const char* name, int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-  cli_ignore_limit_signal();
+  cli_set_signals();
   int code = run_name(argc > 1 ? argv[1] : "", argc, argv);
   if (fflush(stdout) != 0 || ferror(stdout)) {
     cli_say_error("stdout could not be written");
     if (code == CLI_DONE) code = CLI_RESOURCES;
   }
+  if (argc > 1 && !strcmp(argv[1], "plugins")) cli_leave(code);
   return code;
 }

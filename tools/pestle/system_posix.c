@@ -12,8 +12,20 @@
 #include "base/file.h"
 #include "cli.h"
 
-void cli_ignore_limit_signal(void) {
+void cli_set_signals(void) {
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
+}
+
+void cli_leave(int code) {
+  if (PESTLE_SANITIZERS_) return;
+  fflush(NULL);
+  _exit(code);
+}
+
+const char* cli_environment(const char* name) {
+  const char* value = secure_getenv(name);
+  return value && value[0] ? value : NULL;
 }
 
 bool cli_is_terminal(FILE* file) {

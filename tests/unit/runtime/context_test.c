@@ -269,6 +269,12 @@ static void test_devices(void** state) {
   assert_ok(pestle_context_device(context, NULL, &device));
   assert_string_equal(pestle_device_name(device), "ref");
   pestle_context_release(context);
+  // Neither the current folder nor one that depends on it, and none twice.
+  setenv("PESTLE_BACKEND_PATH", ".:/nonexistent::below:../up:/nonexistent", 1);
+  assert_ok(create_from_environment(&context));
+  assert_int_equal(pestle_context_search_path_count(context), 1);
+  assert_string_equal(pestle_context_search_path(context, 0), "/nonexistent");
+  pestle_context_release(context);
   clear_environment();
 }
 
