@@ -71,6 +71,25 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
   return mask;
 }
 
+void pestle_onnx_copy_real(pestle_onnx_call_t* call, pestle_value_t* value,
+                           const pestle_value_t* from) {
+  if (!value || value == from) return;
+  for (int32_t i = 0; i < rank_of(value) && i < rank_of(from); ++i) {
+    pestle_onnx_set_real(call, value, i,
+                         pestle_onnx_real_size(call->import, from, i));
+  }
+}
+
+pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, uint32_t axes,
+                                        pestle_value_t* filler) {
+  pestle_value_t* mask =
+      x ? pestle_onnx_real_mask(call, pestle_onnx_type(x),
+                                pestle_onnx_real(call->import, x), axes)
+        : NULL;
+  return mask ? pestle_onnx_select(call, mask, x, filler) : x;
+}
+
 static int32_t first_axis(const pestle_onnx_real_t* real) {
   int32_t axis = 0;
   while (axis < PESTLE_MAX_RANK - 1 && !real->sizes[axis])
@@ -78,15 +97,49 @@ static int32_t first_axis(const pestle_onnx_real_t* real) {
   return axis;
 }
 
+// The axis behind 0 that has one, or PESTLE_MAX_RANK.
+static int32_t next_axis(const pestle_onnx_real_t* real) {
+  int32_t axis = 1;
+  while (axis < PESTLE_MAX_RANK && !real->sizes[axis])
+    ++axis;
+  return axis;
+}
+
+void pestle_onnx_keep_real(pestle_onnx_call_t* call,
+                           const pestle_onnx_op_t* op) {
+  const pestle_value_t* x = call->input_count ? call->inputs[0] : NULL;
+  bool rows = op->bounded == PESTLE_ONNX_ROWS;
+  if (!x || call->status || !pestle_onnx_real(call->import, x)) return;
+  for (size_t i = 0; i < call->output_count; ++i) {
+    pestle_value_t* y = call->outputs[i];
+    if (!y) continue;
+    if (pestle_onnx_dim(y, 0) != pestle_onnx_dim(x, 0) ||
+        (!rows && rank_of(y) != rank_of(x))) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "its output %zu does not keep axis 0, whose extent only "
+                       "a run tells",
+                       i);
+      return;
+    }
+    pestle_value_t* size = pestle_onnx_real_size(call->import, x, 0);
+    if (rows) pestle_onnx_set_real(call, y, 0, size);
+    if (!rows) pestle_onnx_copy_real(call, y, x);
+  }
+}
+
 void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
                                const pestle_onnx_op_t* op) {
-  bool refuses = op->bounded == PESTLE_ONNX_WHOLE;
-  for (size_t i = 0; refuses && i < call->input_count; ++i) {
+  bool whole = op->bounded == PESTLE_ONNX_WHOLE;
+  bool first =
+      op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP;
+  for (size_t i = 0; (whole || first) && i < call->input_count; ++i) {
     const pestle_onnx_real_t* real =
         call->inputs[i] ? pestle_onnx_real(call->import, call->inputs[i])
                         : NULL;
-    if (!real) continue;
+    if (!real || (op->bounded == PESTLE_ONNX_KEEP && i == 0)) continue;
     int32_t axis = first_axis(real);
+    if (op->bounded == PESTLE_ONNX_ROWS && i == 0) axis = next_axis(real);
+    if (axis == PESTLE_MAX_RANK) continue;
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "how long its input %zu, '%.*s', is along axis %d (at "
                      "most %lld) is known after a run only, and %s would "
@@ -109,7 +162,9 @@ static void broadcast_axis(pestle_onnx_call_t* call, int32_t axis,
     int32_t own = rank_of(x) - 1 - axis;
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, own);
     any_whole = any_whole || (!size && pestle_onnx_dim(x, own) != 1);
-    if (size && *out_size && size != *out_size) any_whole = true;
+    if (size && *out_size && !pestle_onnx_same_size(size, *out_size)) {
+      any_whole = true;
+    }
     if (size) *out_size = size;
   }
   if (!*out_size || !any_whole) return;

@@ -35,10 +35,58 @@ pestle_value_t* pestle_onnx_real_mask(pestle_onnx_call_t* call,
 // Refuses the call when it has such an input that its op cannot take.
 void pestle_onnx_check_bounded(pestle_onnx_call_t* call,
                                const pestle_onnx_op_t* op);
+// Notes what is real of the results of ops of kind ROWS and KEEP.
+void pestle_onnx_keep_real(pestle_onnx_call_t* call,
+                           const pestle_onnx_op_t* op);
 // The real extents of elementwise results with numpy's broadcasting.
 void pestle_onnx_broadcast_real(pestle_onnx_call_t* call);
+// The real extents of |value| as those of |from|, axis by axis.
+void pestle_onnx_copy_real(pestle_onnx_call_t* call, pestle_value_t* value,
+                           const pestle_value_t* from);
+// |x| with |filler|, of rank 0, where it is not real along |axes|, a bit each.
+pestle_value_t* pestle_onnx_fill_unreal(pestle_onnx_call_t* call,
+                                        pestle_value_t* x, uint32_t axes,
+                                        pestle_value_t* filler);
 // Refuses |value| where it leaves a body that runs later: |what| it is.
 bool pestle_onnx_leaves_whole(pestle_onnx_call_t* call,
                               const pestle_value_t* value, const char* what);
+
+// --- Extents as numbers (bounded_size.c): i64 of rank 0 ---
+
+// What |value| really has along |axis|, a constant where its type says it.
+pestle_value_t* pestle_onnx_size(pestle_onnx_call_t* call,
+                                 const pestle_value_t* value, int64_t axis);
+pestle_value_t* pestle_onnx_size_number(pestle_onnx_call_t* call,
+                                        int64_t number);
+// |size| * |factor|.
+pestle_value_t* pestle_onnx_size_times(pestle_onnx_call_t* call,
+                                       pestle_value_t* size, int64_t factor);
+// The product of the sizes along axes [begin, end); NULL where the type says it.
+pestle_value_t* pestle_onnx_size_product(pestle_onnx_call_t* call,
+                                         const pestle_value_t* value,
+                                         int64_t begin, int64_t end);
+// Whether both are the same number in each run: the same value, or the same
+// arithmetic on such.
+bool pestle_onnx_same_size(const pestle_value_t* a, const pestle_value_t* b);
+
+// --- Moving what is bounded (bounded_move.c) ---
+
+// numpy's x[start:end:step] along |axis|, whose extent only a run tells. Notes
+// the result's along that axis.
+pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, int64_t axis,
+                                       int64_t start, int64_t end,
+                                       int64_t step);
+// Joins values along |axis|, some of whose extents there only a run tells, and
+// notes the result's.
+pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
+                                        pestle_value_t* const* values,
+                                        size_t count, int64_t axis);
+// |x| as |rank| axes of at most |dims|, really |sizes|, NULL where |dims| says
+// it. There are as many real elements as of |x|, in their order. Notes |sizes|.
+pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,
+                                         pestle_value_t* x, int32_t rank,
+                                         const int64_t* dims,
+                                         pestle_value_t* const* sizes);
 
 #endif  // PESTLE_FRONTEND_ONNX_BOUNDED_H_

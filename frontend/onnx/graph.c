@@ -121,6 +121,9 @@ static pestle_status_t run_importer(pestle_onnx_call_t* call,
     pestle_onnx_check_bounded(call, op);
     if (!call->status) op->fn(call);
     if (op->bounded == PESTLE_ONNX_MAP) pestle_onnx_broadcast_real(call);
+    if (op->bounded == PESTLE_ONNX_ROWS || op->bounded == PESTLE_ONNX_KEEP) {
+      pestle_onnx_keep_real(call, op);
+    }
   }
   if (call->status) return call->status;
   return define_outputs(call);

@@ -2,6 +2,7 @@
 // Activations and softmax.
 #include <math.h>
 
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static pestle_value_t* composite_f64(pestle_onnx_call_t* call, pestle_op_t op,
@@ -267,6 +268,18 @@ void pestle_onnx_import_clip(pestle_onnx_call_t* call) {
 
 // --- Softmax ---
 
+// |x| with what changes no softmax where it is not real along |axis|, or from
+// there on.
+static pestle_value_t* without_unreal(pestle_onnx_call_t* call,
+                                      pestle_value_t* x, int64_t axis,
+                                      bool flattens) {
+  uint32_t axes = flattens ? UINT32_MAX << axis : UINT32_C(1) << axis;
+  pestle_type_t scalar = {.dtype = dtype_of(x)};
+  if (!pestle_onnx_real(call->import, x)) return x;
+  return pestle_onnx_fill_unreal(call, x, axes,
+                                 pestle_onnx_lowest(call, &scalar));
+}
+
 // Before opset 13 all axes from |axis| on were one: the tensor was seen as a
 // matrix.
 static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
@@ -282,7 +295,9 @@ static void softmax(pestle_onnx_call_t* call, pestle_op_t op) {
   }
   if (flattens && axis == rank) axis = rank - 1;
   axis = pestle_onnx_axis(call, axis, rank);
-  if (!flattens || axis == rank - 1 || call->status) {
+  if (call->status) return;
+  x = without_unreal(call, x, axis, flattens);
+  if (!flattens || axis == rank - 1) {
     call->outputs[0] = pestle_onnx_softmax(call, op, x, axis);
     return;
   }
@@ -310,6 +325,7 @@ void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
   int64_t axis = pestle_onnx_axis(
       call, pestle_onnx_int(call, "axis", flattens ? 1 : -1), rank);
   if (call->status) return;
+  x = without_unreal(call, x, axis, flattens);
   int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
                      pestle_onnx_dims_product(x, axis, rank)};
   pestle_value_t* y = flattens ? pestle_onnx_reshape(call, x, 2, dims) : x;

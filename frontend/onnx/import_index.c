@@ -78,20 +78,17 @@ void pestle_onnx_import_slice(pestle_onnx_call_t* call) {
     int64_t axis = pestle_onnx_axis(
         call, list.axes.count ? list.axes.data[i] : (int64_t)i, rank_of(x));
     if (call->status) return;
-    if (pestle_onnx_real_size(call->import, call->inputs[0], axis)) {
-      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "it cuts axis %lld, whose extent only a run tells",
-                       (long long)axis);
-      return;
-    }
-    x = slice_one(call, x, axis, list.starts.data[i], list.ends.data[i],
-                  list.steps.count ? list.steps.data[i] : 1);
+    int64_t start = list.starts.data[i], end = list.ends.data[i];
+    int64_t step = list.steps.count ? list.steps.data[i] : 1;
+    pestle_value_t* y =
+        pestle_onnx_real_size(call->import, x, axis)
+            ? pestle_onnx_slice_real(call, x, axis, start, end, step)
+            : slice_one(call, x, axis, start, end, step);
+    if (!pestle_onnx_real_size(call->import, x, axis))
+      pestle_onnx_copy_real(call, y, x);
+    x = y;
   }
   call->outputs[0] = x;
-  for (int32_t i = 0; x && i < rank_of(x); ++i) {
-    pestle_onnx_set_real(
-        call, x, i, pestle_onnx_real_size(call->import, call->inputs[0], i));
-  }
 }
 
 // --- Pad ---
@@ -149,18 +146,13 @@ static pestle_value_t* pad_gather(pestle_onnx_call_t* call, pestle_value_t* x,
   return pestle_onnx_take_list(call, x, indices, (size_t)count, axis);
 }
 
-static pestle_value_t* pad_constant(pestle_onnx_call_t* call, pestle_value_t* x,
-                                    const int64_t* low, const int64_t* high) {
-  pestle_value_t* value = NULL;
+static pestle_value_t* padding_value(pestle_onnx_call_t* call) {
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
   if (call->opset < 11) {
-    value = pestle_onnx_scalar(call, dtype_of(x),
-                               pestle_onnx_float(call, "value", 0));
-  } else if (pestle_onnx_input(call, 2)) {
-    value = pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
-  } else {
-    value = pestle_onnx_scalar(call, dtype_of(x), 0);
+    return pestle_onnx_scalar(call, dtype, pestle_onnx_float(call, "value", 0));
   }
-  return pestle_onnx_pad(call, x, value, low, high, NULL);
+  if (!pestle_onnx_input(call, 2)) return pestle_onnx_scalar(call, dtype, 0);
+  return pestle_onnx_reshape(call, call->inputs[2], 0, NULL);
 }
 
 // Spreads |pads| (all lows, then all highs, of |axes| or of every axis).
@@ -228,13 +220,50 @@ static pestle_value_t* pad_axis(pestle_onnx_call_t* call, pestle_value_t* x,
              : pad_gather(call, x, mode, axis, low, high);
 }
 
+// Behind the end of an axis that only a run tells the padding begins sooner.
+static void pad_real(pestle_onnx_call_t* call, const int64_t* low,
+                     const int64_t* high) {
+  pestle_value_t *x = call->inputs[0], *y = call->outputs[0];
+  if (!y || !pestle_onnx_real(call->import, x)) return;
+  pestle_type_t index = *pestle_onnx_type(y);
+  index.dtype = PESTLE_I64;
+  pestle_value_t* value = padding_value(call);
+  pestle_value_t* sizes[PESTLE_MAX_RANK] = {NULL};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    sizes[i] = pestle_onnx_real_size(call->import, x, i);
+    if (!sizes[i] || (!low[i] && !high[i])) continue;
+    pestle_value_t* end =
+        add(call, sizes[i], pestle_onnx_size_number(call, low[i]));
+    if (high[i] > 0) {
+      pestle_value_t* inside = pestle_onnx_binary(
+          call, PESTLE_OP_LT, pestle_onnx_iota(call, &index, i), end);
+      y = pestle_onnx_select(call, inside, y, value);
+    }
+    sizes[i] = pestle_onnx_binary(
+        call, PESTLE_OP_MAXIMUM,
+        add(call, end, pestle_onnx_size_number(call, high[i])),
+        pestle_onnx_size_number(call, 0));
+  }
+  call->outputs[0] = y;
+  for (int32_t i = 0; y != x && i < rank_of(x); ++i)
+    pestle_onnx_set_real(call, y, i, sizes[i]);
+}
+
 void pestle_onnx_import_pad(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
   pestle_str_t mode = pestle_onnx_string(call, "mode", "constant");
   if (!read_pads(call, low, high)) return;
   if (pestle_str_equal_c(mode, "constant")) {
-    call->outputs[0] = pad_constant(call, x, low, high);
+    call->outputs[0] =
+        pestle_onnx_pad(call, x, padding_value(call), low, high, NULL);
+    pad_real(call, low, high);
+    return;
+  }
+  if (pestle_onnx_real(call->import, x)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it repeats elements of a tensor whose extents only a run "
+                     "tells");
     return;
   }
   if (!pestle_str_equal_c(mode, "reflect") &&
@@ -283,11 +312,16 @@ void pestle_onnx_import_center_crop_pad(pestle_onnx_call_t* call) {
 
 // --- Gather ---
 
-// Indices below zero count from the end.
+// Indices below zero count from the end of |axis| of |x|, the real one.
 static pestle_value_t* wrap_indices(pestle_onnx_call_t* call,
-                                    pestle_value_t* indices, int64_t extent) {
+                                    pestle_value_t* indices,
+                                    const pestle_value_t* x, int64_t axis) {
+  pestle_value_t* size = pestle_onnx_real_size(call->import, x, axis);
   pestle_value_t* shifted =
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices, (double)extent);
+      size ? add(call, indices,
+                 pestle_onnx_convert(call, size, dtype_of(indices)))
+           : pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices,
+                                  (double)pestle_onnx_dim(x, axis));
   return pestle_onnx_select(
       call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
       indices);
@@ -329,8 +363,7 @@ static pestle_value_t* gather_known(pestle_onnx_call_t* call, pestle_value_t* x,
 
 // The real extents of what |rank| axes of indices choose from axes
 // [axis, axis + width) of the data. Indices behind the real ones choose
-// something; those into an axis whose extent only a run tells may count from its
-// end.
+// something.
 static void choose_real(pestle_onnx_call_t* call, int64_t axis, int64_t width,
                         int32_t rank) {
   const pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
@@ -338,14 +371,8 @@ static void choose_real(pestle_onnx_call_t* call, int64_t axis, int64_t width,
   for (int64_t i = 0; i < rank_of(x); ++i) {
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
     if (i == axis) at += rank;
-    if (i < axis || i >= axis + width) {
+    if (i < axis || i >= axis + width)
       pestle_onnx_set_real(call, call->outputs[0], at++, size);
-    } else if (size) {
-      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "it chooses along axis %lld, whose extent only a run "
-                       "tells, so that negative indices mean nothing yet",
-                       (long long)i);
-    }
   }
   for (int32_t i = 0; i < rank; ++i) {
     pestle_onnx_set_real(call, call->outputs[0], axis + i,
@@ -367,11 +394,12 @@ void pestle_onnx_import_gather(pestle_onnx_call_t* call) {
     return;
   }
   if (pestle_value_constant(indices) &&
+      !pestle_onnx_real_size(call->import, x, axis) &&
       pestle_type_count(pestle_onnx_type(indices)) <= 65536) {
     call->outputs[0] = gather_known(call, x, indices, axis);
   } else {
-    call->outputs[0] = pestle_onnx_take(
-        call, x, wrap_indices(call, indices, pestle_onnx_dim(x, axis)), axis);
+    call->outputs[0] =
+        pestle_onnx_take(call, x, wrap_indices(call, indices, x, axis), axis);
   }
   if (!call->status) choose_real(call, axis, 1, rank_of(indices));
 }
@@ -388,7 +416,7 @@ void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
   }
   pestle_onnx_gather_t how = {
       .vector = rank, .mapped_count = 1, .mapped = {axis}};
-  indices = wrap_indices(call, indices, pestle_onnx_dim(x, axis));
+  indices = wrap_indices(call, indices, x, axis);
   for (int64_t i = 0; i < rank; ++i) {
     how.sizes[i] = 1;
     if (i == axis) continue;
@@ -396,19 +424,22 @@ void pestle_onnx_import_gather_elements(pestle_onnx_call_t* call) {
     x = pestle_onnx_slice_axis(call, x, i, 0, pestle_onnx_dim(indices, i), 1);
   }
   call->outputs[0] = pestle_onnx_gather(call, x, indices, &how);
+  pestle_onnx_copy_real(call, call->outputs[0], call->inputs[1]);
 }
 
 // The extents by which the columns of GatherND's index vectors wrap.
 static pestle_value_t* wrap_vectors(pestle_onnx_call_t* call, pestle_value_t* x,
                                     pestle_value_t* indices, int64_t batches,
                                     int64_t width) {
-  pestle_type_t type = {.dtype = dtype_of(indices), .rank = 1, .dims = {width}};
-  double extents[PESTLE_MAX_RANK];
+  const int64_t one[] = {1};
+  pestle_value_t* extents[PESTLE_MAX_RANK];
   for (int64_t i = 0; i < width; ++i) {
-    extents[i] = (double)pestle_onnx_dim(x, batches + i);
+    extents[i] = pestle_onnx_convert(
+        call, pestle_onnx_size(call, x, batches + i), dtype_of(indices));
+    extents[i] = pestle_onnx_reshape(call, extents[i], 1, one);
   }
   pestle_value_t* shifted =
-      add(call, indices, pestle_onnx_numbers(call, &type, extents));
+      add(call, indices, pestle_onnx_concat(call, extents, (size_t)width, 0));
   return pestle_onnx_select(
       call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0), shifted,
       indices);
@@ -469,8 +500,10 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
     type.dims[i] = i == axis ? (int64_t)depth : pestle_onnx_dim(indices, at);
     if (i != axis) axes[at++] = i;
   }
-  indices = wrap_indices(call, pestle_onnx_convert(call, indices, PESTLE_I64),
-                         (int64_t)depth);
+  indices = pestle_onnx_convert(call, indices, PESTLE_I64);
+  indices = pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_LT, indices, 0),
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, indices, depth), indices);
   indices = pestle_onnx_broadcast_in(call, indices, type.rank, type.dims, axes);
   pestle_value_t* hit = pestle_onnx_binary(call, PESTLE_OP_EQ, indices,
                                            pestle_onnx_iota(call, &type, axis));
@@ -480,4 +513,10 @@ void pestle_onnx_import_one_hot(pestle_onnx_call_t* call) {
         call, pestle_onnx_slice_axis(call, values, 0, i, i + 1, 1), 0, NULL);
   }
   call->outputs[0] = pestle_onnx_select(call, hit, parts[1], parts[0]);
+  for (int64_t i = 0, at = 0; i < rank; ++i) {
+    if (i == axis) continue;
+    pestle_onnx_set_real(
+        call, call->outputs[0], i,
+        pestle_onnx_real_size(call->import, call->inputs[0], at++));
+  }
 }

@@ -29,6 +29,26 @@ void pestle_onnx_import_matmul(pestle_onnx_call_t* call) {
   if (!call->status) keep_rows(call);
 }
 
+// Which of A's axes becomes rows may be bounded, and C's with it.
+static void gemm_real(pestle_onnx_call_t* call, int64_t a_axis,
+                      const pestle_value_t* c) {
+  const pestle_onnx_import_t* import = call->import;
+  const pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
+  pestle_value_t* rows = pestle_onnx_real_size(import, a, 1 - a_axis);
+  bool fits =
+      !pestle_onnx_real_size(import, a, a_axis) && !pestle_onnx_real(import, b);
+  if (c && pestle_onnx_real(import, c)) {
+    fits = fits && rank_of(c) == 2 && !pestle_onnx_real_size(import, c, 1) &&
+           pestle_onnx_same_size(pestle_onnx_real_size(import, c, 0), rows);
+  }
+  if (!fits) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "an extent that only a run tells must be that of rows of "
+                     "its first matrix alone");
+  }
+  pestle_onnx_set_real(call, call->outputs[0], 0, rows);
+}
+
 // Transposed operands are contracted over their other axis, not moved.
 void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
   pestle_value_t *a = call->inputs[0], *b = call->inputs[1];
@@ -48,6 +68,7 @@ void pestle_onnx_import_gemm(pestle_onnx_call_t* call) {
   if (alpha != 1) y = times(call, y, alpha);
   if (c && beta != 1) c = times(call, c, beta);
   call->outputs[0] = c ? add(call, y, c) : y;
+  gemm_real(call, a_axis, pestle_onnx_input(call, 2));
 }
 
 // --- Einsum ---

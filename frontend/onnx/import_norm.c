@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations.
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static pestle_value_t* mean_over(pestle_onnx_call_t* call, pestle_value_t* x,
@@ -88,8 +89,14 @@ static size_t trailing_axes(pestle_onnx_call_t* call, const pestle_value_t* x,
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank);
   if (call->status) return 0;
-  for (int64_t i = axis; i < rank; ++i)
+  for (int64_t i = axis; i < rank; ++i) {
     axes[i - axis] = i;
+    if (!pestle_onnx_real_size(call->import, x, i)) continue;
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it normalises axis %lld, whose extent only a run tells",
+                     (long long)i);
+    return 0;
+  }
   return (size_t)(rank - axis);
 }
 
@@ -253,6 +260,8 @@ void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
                      (long long)p);
     return;
   }
+  x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
+                              pestle_onnx_scalar(call, dtype_of(x), 0));
   pestle_value_t* magnitude =
       p == 1 ? pestle_onnx_unary(call, PESTLE_OP_ABS, x) : mul(call, x, x);
   pestle_value_t* norm =

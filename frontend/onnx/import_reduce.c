@@ -279,7 +279,12 @@ static void cumulate(pestle_onnx_call_t* call, pestle_op_t op) {
     call->outputs[0] = x;
     return;
   }
+  if (reverse) {  // it begins behind the real ones
+    x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
+                                neutral(call, op, dtype_of(x)));
+  }
   call->outputs[0] = running(call, op, x, axis, exclusive, reverse);
+  pestle_onnx_copy_real(call, call->outputs[0], call->inputs[0]);
 }
 
 pestle_value_t* pestle_onnx_running_sum(pestle_onnx_call_t* call,

@@ -6,6 +6,7 @@
 // gather.
 #include <math.h>
 
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 #define MOST_GATHERS 64
@@ -461,10 +462,26 @@ static pestle_value_t* near_plane(const sampler_t* s) {
   return over_channels(call, near);
 }
 
+// How many regions there are may be what only a run tells.
+static bool regions_fit(pestle_onnx_call_t* call) {
+  const pestle_onnx_import_t* import = call->import;
+  const pestle_value_t *rois = call->inputs[1], *images = call->inputs[2];
+  if (!pestle_onnx_real(import, call->inputs[0]) &&
+      !pestle_onnx_real_size(import, rois, 1) &&
+      pestle_onnx_same_size(pestle_onnx_real_size(import, rois, 0),
+                            pestle_onnx_real_size(import, images, 0))) {
+    return true;
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "an extent that only a run tells must be the number of its "
+                   "regions and of their images");
+  return false;
+}
+
 void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   rois_t r = {.call = call};
-  if (!read_rois(&r)) return;
+  if (!read_rois(&r) || !regions_fit(call)) return;
   pestle_dtype_t dtype = dtype_of(x);
   sampler_t s = {.call = call, .axes = 2, .taps = 2, .padding = PAD_BORDER};
   s.x = flat_planes(call, pestle_onnx_convert(call, x, work_dtype(dtype)));
@@ -491,6 +508,8 @@ void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
     y = times(call, y, 1 / (double)(r.samples * r.samples));
   }
   call->outputs[0] = pestle_onnx_convert(call, y, dtype);
+  pestle_onnx_set_real(call, call->outputs[0], 0,
+                       pestle_onnx_real_size(call->import, call->inputs[1], 0));
 }
 
 // --- MaxRoiPool ---

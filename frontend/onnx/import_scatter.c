@@ -89,6 +89,32 @@ static pestle_value_t* wrap(pestle_onnx_call_t* call, pestle_value_t* indices,
                             indices);
 }
 
+// Indices, or index vectors along axis |vector|, that are not real are led
+// outside of the data, where updates are left out.
+static pestle_value_t* lead_outside(pestle_onnx_call_t* call,
+                                    pestle_value_t* indices, int32_t vector) {
+  const pestle_onnx_import_t* import = call->import;
+  const pestle_value_t* updates = call->inputs[2];
+  bool fits = vector >= rank_of(indices) ||
+              !pestle_onnx_real_size(import, indices, vector);
+  for (int32_t i = 0; fits && i < rank_of(updates); ++i) {
+    pestle_value_t* size = i < vector && i < rank_of(indices)
+                               ? pestle_onnx_real_size(import, indices, i)
+                               : NULL;
+    fits =
+        pestle_onnx_same_size(size, pestle_onnx_real_size(import, updates, i));
+  }
+  if (!fits) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "extents that only a run tells must be those of "
+                            "its indices and updates alike");
+  }
+  pestle_type_t scalar = {.dtype = dtype_of(indices)};
+  if (!pestle_onnx_real(import, indices)) return indices;
+  return pestle_onnx_fill_unreal(call, indices, UINT32_MAX,
+                                 pestle_onnx_highest(call, &scalar));
+}
+
 // --- ScatterElements ---
 
 // Elements of |part| come first along each axis, those of |whole| remain.
@@ -146,44 +172,17 @@ void pestle_onnx_import_scatter_elements(pestle_onnx_call_t* call) {
     part = pestle_onnx_slice_axis(call, part, i, 0, pestle_onnx_dim(indices, i),
                                   1);
   }
-  indices = wrap(call, indices,
-                 pestle_onnx_scalar(call, dtype_of(indices),
-                                    (double)pestle_onnx_dim(x, axis)));
+  indices = wrap(call, lead_outside(call, indices, (int32_t)rank),
+                 pestle_onnx_convert(call, pestle_onnx_size(call, x, axis),
+                                     dtype_of(indices)));
   part = scatter(call, part, indices, updates, op, &how);
   bool whole = part && pestle_type_count(pestle_onnx_type(part)) ==
                            pestle_type_count(pestle_onnx_type(x));
   call->outputs[0] = whole ? part : put_back(call, x, part);
+  pestle_onnx_copy_real(call, call->outputs[0], x);
 }
 
 // --- ScatterND ---
-
-// Index vectors that are not real are led outside of the data, where updates
-// are left out.
-static pestle_value_t* lead_outside(pestle_onnx_call_t* call,
-                                    pestle_value_t* indices) {
-  const pestle_onnx_import_t* import = call->import;
-  const pestle_value_t* updates = call->inputs[2];
-  int32_t last = rank_of(indices) - 1;
-  bool fits = !pestle_onnx_real(import, call->inputs[0]) &&
-              !pestle_onnx_real_size(import, indices, last);
-  for (int32_t i = 0; fits && i < rank_of(updates); ++i) {
-    pestle_value_t* size =
-        i < last ? pestle_onnx_real_size(import, indices, i) : NULL;
-    fits = size == pestle_onnx_real_size(import, updates, i);
-  }
-  if (!fits) {
-    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                            "extents that only a run tells must be those of "
-                            "its index vectors and updates alike");
-  }
-  pestle_value_t* mask =
-      pestle_onnx_real_mask(call, pestle_onnx_type(indices),
-                            pestle_onnx_real(import, indices), UINT32_MAX);
-  if (!mask) return indices;
-  pestle_type_t scalar = {.dtype = dtype_of(indices)};
-  return pestle_onnx_select(call, mask, indices,
-                            pestle_onnx_highest(call, &scalar));
-}
 
 void pestle_onnx_import_scatter_nd(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *indices = call->inputs[1];
@@ -194,6 +193,11 @@ void pestle_onnx_import_scatter_nd(pestle_onnx_call_t* call) {
       vector + rank - width > PESTLE_MAX_RANK) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "its index vectors do not fit its data");
+    return;
+  }
+  if (pestle_onnx_real(call->import, x)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "the extents of its data are known after a run only");
     return;
   }
   scatter_t how = {.window_count = (size_t)(rank - width),
@@ -207,7 +211,7 @@ void pestle_onnx_import_scatter_nd(pestle_onnx_call_t* call) {
     how.window[i] = vector + i;
     extents[i] = (double)pestle_onnx_dim(x, i);
   }
-  indices = wrap(call, lead_outside(call, indices),
+  indices = wrap(call, lead_outside(call, indices, (int32_t)vector),
                  pestle_onnx_numbers(call, &type, extents));
   call->outputs[0] = scatter(call, x, indices, call->inputs[2], op, &how);
 }

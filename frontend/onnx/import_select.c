@@ -533,6 +533,30 @@ static bool read_suppression(pestle_onnx_call_t* call, suppress_t* s) {
   return false;
 }
 
+// |left| [pairs, boxes] without boxes that are not real; |order| says which they
+// are.
+static pestle_value_t* only_real_boxes(pestle_onnx_call_t* call,
+                                       pestle_value_t* left,
+                                       pestle_value_t* order) {
+  const pestle_onnx_import_t* import = call->import;
+  pestle_value_t* size = pestle_onnx_real_size(import, call->inputs[0], 1);
+  for (int32_t i = 0; i < 3; ++i) {
+    bool fits =
+        pestle_onnx_same_size(pestle_onnx_real_size(import, call->inputs[1], i),
+                              i == 2 ? size : NULL) &&
+        (i == 1 || !pestle_onnx_real_size(import, call->inputs[0], i));
+    if (fits) continue;
+    return pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                            "extents that only a run tells must be those of "
+                            "its boxes and their scores alike");
+  }
+  if (!size) return left;
+  order = pestle_onnx_reshape(call, order, 2, pestle_onnx_type(left)->dims);
+  pestle_value_t* real = pestle_onnx_binary(
+      call, PESTLE_OP_LT, order, pestle_onnx_convert(call, size, PESTLE_I32));
+  return both(call, left, real);
+}
+
 // Each box in order of its score is chosen unless one that was chosen before
 // overlaps it too much: a trip a box, over all pairs at once.
 void pestle_onnx_import_non_max_suppression(pestle_onnx_call_t* call) {
@@ -559,6 +583,7 @@ void pestle_onnx_import_non_max_suppression(pestle_onnx_call_t* call) {
         call, greater(call, scores, threshold(call, 4, dtype, 0)), 2,
         flags.dims);
   }
+  left = only_real_boxes(call, left, order);
   pestle_value_t* values[] = {
       pestle_onnx_transpose(call, left, (const int64_t[]){1, 0}),
       i32_zeros(call, s.pairs)};

@@ -267,6 +267,65 @@ static bool resolve_reshape(pestle_onnx_call_t* call, const pestle_type_t* from,
   return false;
 }
 
+// What a reshape of |x| that copies some axes, a bit each, has beside them.
+typedef struct leftover_t {
+  int64_t whole;         // elements that the type says
+  int64_t bound;         // at most as many times
+  pestle_value_t* size;  // really as many times; NULL for once
+} leftover_t;
+
+static leftover_t read_leftover(pestle_onnx_call_t* call,
+                                const pestle_value_t* x, uint32_t copied) {
+  leftover_t left = {.whole = 1, .bound = 1};
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    pestle_value_t* real = pestle_onnx_real_size(call->import, x, i);
+    if (!real) left.whole *= pestle_onnx_dim(x, i);
+    if (!real || copied >> i & 1) continue;
+    left.bound *= pestle_onnx_dim(x, i);
+    left.size = left.size ? mul(call, left.size, real) : real;
+  }
+  return left;
+}
+
+// Extents that only a run tells are copied, or go to the axis that is left free.
+static void reshape_bounded(pestle_onnx_call_t* call, pestle_i64s_t wanted,
+                            bool allow_zero) {
+  pestle_value_t *x = call->inputs[0], *sizes[PESTLE_MAX_RANK] = {NULL};
+  int64_t dims[PESTLE_MAX_RANK], known = 1;
+  uint32_t copied = 0;
+  size_t free_axis = wanted.count;
+  for (size_t i = 0; i < wanted.count; ++i) {
+    dims[i] = wanted.data[i];
+    if (dims[i] == 0 && !allow_zero && (int32_t)i < rank_of(x)) {
+      dims[i] = pestle_onnx_dim(x, (int64_t)i);
+      sizes[i] = pestle_onnx_real_size(call->import, x, (int64_t)i);
+      if (sizes[i]) copied |= 1u << i;
+    }
+    if (dims[i] == -1) free_axis = i;
+    if (dims[i] >= 0 && !sizes[i]) known *= dims[i];
+  }
+  leftover_t left = read_leftover(call, x, copied);
+  bool is_free = free_axis < wanted.count;
+  if (is_free ? !known || left.whole % known
+              : left.size || left.whole != known) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     is_free ? "whether its elements fill rows of %lld only a "
+                               "run tells"
+                             : "whether it has %lld elements, as its "
+                               "shape says, only a run tells",
+                     (long long)known);
+    return;
+  }
+  if (is_free) {
+    dims[free_axis] = left.whole / known * left.bound;
+    sizes[free_axis] =
+        left.size ? pestle_onnx_size_times(call, left.size, left.whole / known)
+                  : NULL;
+  }
+  call->outputs[0] =
+      pestle_onnx_reshape_real(call, x, (int32_t)wanted.count, dims, sizes);
+}
+
 void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
   pestle_i64s_t wanted = call->opset < 5
                              ? pestle_onnx_ints(call, "shape")
@@ -274,11 +333,17 @@ void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
   int64_t dims[PESTLE_MAX_RANK];
   bool allow_zero = pestle_onnx_int(call, "allowzero", 0) != 0;
   if (!check_rank(call, (int64_t)wanted.count)) return;
-  if (resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
-                      allow_zero, dims)) {
-    call->outputs[0] =
-        pestle_onnx_reshape(call, call->inputs[0], (int32_t)wanted.count, dims);
+  // What the bounds cannot be, what is there cannot be either.
+  if (!resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
+                       allow_zero, dims)) {
+    return;
   }
+  if (pestle_onnx_real(call->import, call->inputs[0])) {
+    reshape_bounded(call, wanted, allow_zero);
+    return;
+  }
+  call->outputs[0] =
+      pestle_onnx_reshape(call, call->inputs[0], (int32_t)wanted.count, dims);
 }
 
 void pestle_onnx_import_flatten(pestle_onnx_call_t* call) {
@@ -287,7 +352,13 @@ void pestle_onnx_import_flatten(pestle_onnx_call_t* call) {
   if (axis != rank) axis = pestle_onnx_axis(call, axis, rank);
   int64_t dims[2] = {pestle_onnx_dims_product(x, 0, axis),
                      pestle_onnx_dims_product(x, axis, rank)};
-  call->outputs[0] = pestle_onnx_reshape(call, x, 2, dims);
+  if (!pestle_onnx_real(call->import, x)) {
+    call->outputs[0] = pestle_onnx_reshape(call, x, 2, dims);
+    return;
+  }
+  pestle_value_t* sizes[2] = {pestle_onnx_size_product(call, x, 0, axis),
+                              pestle_onnx_size_product(call, x, axis, rank)};
+  call->outputs[0] = pestle_onnx_reshape_real(call, x, 2, dims, sizes);
 }
 
 void pestle_onnx_import_squeeze(pestle_onnx_call_t* call) {
@@ -375,19 +446,20 @@ void pestle_onnx_import_transpose(pestle_onnx_call_t* call) {
 
 // --- Joining, cutting, repeating ---
 
-// Along the axis that is joined all must be known, along others all alike.
-static void join_real(pestle_onnx_call_t* call, int32_t axis, bool is_joined) {
+// Along other axes than the one that is joined they are all alike.
+static void join_real(pestle_onnx_call_t* call, int32_t axis) {
   pestle_value_t* size =
       pestle_onnx_real_size(call->import, call->inputs[0], axis);
   bool alike = true;
   for (size_t i = 0; i < call->input_count; ++i) {
-    alike = alike &&
-            size == pestle_onnx_real_size(call->import, call->inputs[i], axis);
+    pestle_value_t* other =
+        pestle_onnx_real_size(call->import, call->inputs[i], axis);
+    alike = alike && pestle_onnx_same_size(size, other);
   }
-  if (!alike || (is_joined && size && call->input_count > 1)) {
+  if (!alike) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "along axis %d only a run tells how long its inputs are, "
-                     "and so where the next begins or whether they fit",
+                     "and so whether they fit",
                      axis);
     return;
   }
@@ -399,10 +471,18 @@ void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
   int64_t axis = pestle_onnx_axis(call, pestle_onnx_int(call, "axis", missing),
                                   rank_of(call->inputs[0]));
   if (call->status) return;
+  bool bounded = false;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    bounded =
+        bounded || pestle_onnx_real_size(call->import, call->inputs[i], axis);
+  }
   call->outputs[0] =
-      pestle_onnx_concat(call, call->inputs, call->input_count, axis);
-  for (int32_t i = 0; !call->status && i < rank_of(call->outputs[0]); ++i)
-    join_real(call, i, i == axis);
+      bounded
+          ? pestle_onnx_concat_real(call, call->inputs, call->input_count, axis)
+          : pestle_onnx_concat(call, call->inputs, call->input_count, axis);
+  for (int32_t i = 0; !call->status && i < rank_of(call->outputs[0]); ++i) {
+    if (i != axis) join_real(call, i);
+  }
 }
 
 // The sizes of the parts: given, or as equal as they can be.
@@ -442,11 +522,18 @@ void pestle_onnx_import_split(pestle_onnx_call_t* call) {
   size_t parts = call->output_count;
   int64_t* sizes = pestle_onnx_scratch(call, (parts + 1) * sizeof(int64_t));
   if (!sizes || call->status || !parts) return;
+  if (pestle_onnx_real_size(call->import, x, axis)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "only a run tells how long axis %lld is, which it splits",
+                     (long long)axis);
+    return;
+  }
   if (!split_sizes(call, pestle_onnx_dim(x, axis), sizes, parts)) return;
   int64_t at = 0;
   for (size_t i = 0; i < parts; ++i) {
     call->outputs[i] =
         pestle_onnx_slice_axis(call, x, axis, at, at + sizes[i], 1);
+    pestle_onnx_copy_real(call, call->outputs[i], x);
     at += sizes[i];
   }
 }
@@ -458,7 +545,23 @@ void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
       !pestle_onnx_common_shape(call, pestle_onnx_type(x), &wanted, &type)) {
     return;
   }
+  int32_t more = type.rank - rank_of(x);
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    int32_t at = i + more - (type.rank - wanted.rank);
+    if (pestle_onnx_real_size(call->import, x, i) && at >= 0 &&
+        wanted.dims[at] != 1) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "whether axis %d of its input has %lld elements only a "
+                       "run tells",
+                       i, (long long)wanted.dims[at]);
+      return;
+    }
+  }
   call->outputs[0] = pestle_onnx_broadcast(call, x, type.rank, type.dims);
+  for (int32_t i = 0; call->outputs[0] != x && i < rank_of(x); ++i) {
+    pestle_onnx_set_real(call, call->outputs[0], i + more,
+                         pestle_onnx_real_size(call->import, x, i));
+  }
 }
 
 // [a, b] repeated (m, n) times is [1, a, 1, b] broadcast to [m, a, n, b].
@@ -476,6 +579,11 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
   int64_t dims[2 * PESTLE_MAX_RANK], axes[PESTLE_MAX_RANK];
   pestle_type_t type = *pestle_onnx_type(x);
   for (int32_t i = 0; i < rank; ++i) {
+    if (pestle_onnx_real_size(call->import, x, i) && repeats.data[i] != 1) {
+      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                       "it repeats axis %d, whose extent only a run tells", i);
+      return;
+    }
     if (repeats.data[i] != 1) dims[wide++] = repeats.data[i];
     axes[i] = wide;
     dims[wide++] = type.dims[i];
@@ -489,6 +597,7 @@ void pestle_onnx_import_tile(pestle_onnx_call_t* call) {
   if (!check_rank(call, wide)) return;
   pestle_value_t* tiled = pestle_onnx_broadcast_in(call, x, wide, dims, axes);
   call->outputs[0] = pestle_onnx_reshape(call, tiled, rank, type.dims);
+  pestle_onnx_copy_real(call, call->outputs[0], x);
 }
 
 void pestle_onnx_import_trilu(pestle_onnx_call_t* call) {

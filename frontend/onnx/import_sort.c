@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TopK: a stable sort with the positions beside, and its beginning.
+#include <math.h>
+
 #include "base/mem.h"
+#include "frontend/onnx/bounded.h"
 #include "frontend/onnx/ops.h"
 
 static pestle_value_t* scalar_op(pestle_onnx_call_t* call, pestle_builder_t* b,
@@ -93,6 +96,30 @@ static int64_t read_k(pestle_onnx_call_t* call, int64_t extent) {
   return k;
 }
 
+// What comes last of all, behind equals that are real: the order is stable.
+static pestle_value_t* last_one(pestle_onnx_call_t* call, pestle_dtype_t dtype,
+                                bool largest) {
+  pestle_type_t scalar = {.dtype = dtype};
+  if (largest) return pestle_onnx_lowest(call, &scalar);
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT))
+    return pestle_onnx_highest(call, &scalar);
+  return pestle_onnx_scalar(call, dtype, (double)NAN);
+}
+
+// Of an axis whose extent only a run tells there are at most |k|.
+static void top_real(pestle_onnx_call_t* call, pestle_value_t* y, int64_t axis,
+                     int64_t k) {
+  const pestle_value_t* x = call->inputs[0];
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
+    if (size && i == axis && k < pestle_onnx_dim(x, i)) {
+      size = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, size,
+                                pestle_onnx_size_number(call, k));
+    }
+    pestle_onnx_set_real(call, y, i, size);
+  }
+}
+
 void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axis =
@@ -110,10 +137,15 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
   }
   pestle_type_t positions = *pestle_onnx_type(x);
   positions.dtype = PESTLE_I32;
+  if (pestle_onnx_real_size(call->import, x, axis)) {
+    x = pestle_onnx_fill_unreal(call, x, UINT32_C(1) << axis,
+                                last_one(call, dtype_of(x), largest));
+  }
   pestle_value_t* y[] = {x, pestle_onnx_iota(call, &positions, axis)};
   if (!pestle_onnx_sort(call, largest, axis, &y[0], &y[1])) return;
   for (size_t i = 0; i < call->output_count; ++i) {
     y[i] = pestle_onnx_slice_axis(call, y[i], axis, 0, k, 1);
     call->outputs[i] = i ? pestle_onnx_convert(call, y[i], PESTLE_I64) : y[i];
+    top_real(call, call->outputs[i], axis, k);
   }
 }

@@ -81,6 +81,8 @@ typedef enum pestle_onnx_bounded_e {
   PESTLE_ONNX_MAP,    // elementwise
   PESTLE_ONNX_OWN,    // its importer knows
   PESTLE_ONNX_LIST,   // its importer knows, of tensors and of sequences
+  PESTLE_ONNX_ROWS,   // along axis 0 of input 0, which each result keeps
+  PESTLE_ONNX_KEEP,   // in input 0, whose axes each result keeps
 } pestle_onnx_bounded_t;
 
 typedef void (*pestle_onnx_fn_t)(pestle_onnx_call_t* call);

@@ -93,7 +93,31 @@ class Chain:
     # --- Steps: from a list to a list or, at the end, anything else ---
 
     def step(self, x):
-        kind = self.rng.integers(6)
+        kind = self.rng.integers(11)
+        if kind == 6:
+            start, end = (int(v) for v in self.rng.integers(-9, 40, 2))
+            step = int(self.rng.choice([1, 1, 2, 3, -1, -2]))
+            return self.node("Slice", [x] + [
+                self.store(np.int64([v])) for v in (start, end, 0, step)])
+        if kind == 7:
+            fixed = self.data(np.float32([7, -2]))
+            parts = self.rng.permutation([x, x, fixed])[:2]
+            return self.node("Concat", list(parts), axis=0)
+        if kind == 8:
+            pair = self.node("Expand", [
+                self.node("Unsqueeze", [x, self.store(np.int64([1]))]),
+                self.store(np.int64([1, 2]))])
+            shape = self.rng.choice([-1, 1])
+            flat = self.node("Reshape", [
+                pair, self.store(np.int64([shape, -1 if shape == 1 else 1]))])
+            return self.node("Reshape", [flat, self.store(np.int64([-1]))])
+        if kind == 9:
+            return self.node("Pad", [x, self.store(self.rng.integers(0, 3, 2)),
+                                     self.data(np.float32(4))])
+        if kind == 10:
+            small = self.node("Sign", [x])
+            return self.node("CumSum", [small, self.store(np.int64(0))],
+                             reverse=int(self.rng.integers(2)))
         if kind == 0:
             op = self.rng.choice(["Abs", "Neg", "Relu", "Sign", "Floor"])
             return self.node(op, [x])
@@ -114,7 +138,16 @@ class Chain:
         return self.node("Cast", [near], to=TensorProto.FLOAT)
 
     def end(self, x):
-        kind = self.rng.integers(7)
+        kind = self.rng.integers(9)
+        if kind == 7:
+            some = self.node("Concat", [x, self.data(np.float32([1, 0.5]))],
+                             axis=0)
+            return self.node("Softmax", [some], axis=0)
+        if kind == 8:
+            pair = self.node("Concat", [x, self.data(np.float32([-1, 2]))],
+                             axis=0)
+            return self.node("TopK", [pair, self.store(np.int64([2]))], 2,
+                             largest=int(self.rng.integers(2)))[0]
         if kind == 0:
             return self.node("Shape", [x])
         if kind == 1:

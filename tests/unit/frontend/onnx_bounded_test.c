@@ -173,15 +173,20 @@ static void refuses_what_it_would_spoil(void** state) {
   static const struct {
     const char *op, *inputs, *sentence;
   } rows[] = {
-      {"Softmax", "y", "Softmax would compute with what lies behind"},
-      {"TopK", "y,one", "TopK would compute"},
-      {"CumSum", "y,zero", "known after a run only"},
-      {"Reshape", "y,seven", "(at most 7)"},
+      {"MeanVarianceNormalization", "y",
+       "would compute with what lies behind that"},
+      {"Det", "at", "(at most 7) is known after a run only"},
+      {"Reshape", "y,seven", "whether it has 7 elements"},
+      {"Reshape", "y,rows", "fill rows of 7"},
       {"Add", "y,x", "differ in how long they are"},
-      {"Concat", "y,y", "where the next begins"},
-      {"Slice", "y,zero,one", "it cuts axis 0"},
-      {"Gather", "y,one", "chooses along axis 0"},
-      {"Split", "y", "known after a run only"},
+      {"Where", "keep,y,y", "differ in how long they are"},
+      {"Expand", "y,seven", "whether axis 0 of its input has 7 elements"},
+      {"Tile", "y,seven", "it repeats axis 0"},
+      {"LayerNormalization", "y,one", "it normalises axis 0"},
+      {"Gemm", "wide,at", "rows of its first matrix alone"},
+      {"Conv", "wide,wide", "known after a run only"},
+      {"ScatterElements", "x,places,y", "of its indices and updates alike"},
+      {"Split", "y", "axis 0 is, which it splits"},
       {"MatMul", "y,x", "rows of its first matrix alone"},
       {"Squeeze", "y", "only a run tells"},
   };
@@ -190,11 +195,15 @@ static void refuses_what_it_would_spoil(void** state) {
     const int64_t zero = 0, one = 1, seven = 7;
     onnx_int_list(&g, "zero", 1, &zero);
     onnx_int_list(&g, "one", 1, &one);
+    const int64_t two[] = {-1, 7}, places[COUNT] = {0};
     onnx_int_list(&g, "seven", 1, &seven);
-    if (!strcmp(rows[i].op, "Concat")) onnx_attr_int(&attrs, "axis", 0);
+    onnx_int_list(&g, "rows", 2, two);
+    onnx_int_list(&g, "places", COUNT, places);
+    onnx_node(&g, "Transpose", "w", "at", "wide", NULL);
+    onnx_input(&g, "keep", ONNX_BOOL, "7");
     onnx_node(&g, rows[i].op, "bad", rows[i].inputs, "z", &attrs);
     onnx_output(&g, "z");
-    pb_t model = onnx_model(13, &g);
+    pb_t model = onnx_model(18, &g);
     onnx_fails(model, UNSUPPORTED, rows[i].sentence);
   }
 }

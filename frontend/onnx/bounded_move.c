@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of values whose extents only a run tells: slices, joins, reshapes. Where
+// the real elements stay where they are it is the plain op on bounds; else one
+// gather, whose places are computed from the sizes. Places that are not real may
+// be anything: a gather clamps them.
+//
+//   concat of [a a . .] and [b b .]   of 2 and 2:  a a . . b b .
+//                                     places       0 1 4 5 . . .
+#include "frontend/onnx/bounded.h"
+
+// 0, 1, .. along a new list of |count|, i64.
+static pestle_value_t* numbers(pestle_onnx_call_t* call, int64_t count) {
+  const pestle_type_t type = {.dtype = PESTLE_I64, .rank = 1, .dims = {count}};
+  return pestle_onnx_iota(call, &type, 0);
+}
+
+static pestle_value_t* least(pestle_onnx_call_t* call, pestle_value_t* a,
+                             int64_t b) {
+  return pestle_onnx_binary(call, PESTLE_OP_MINIMUM, a,
+                            pestle_onnx_size_number(call, b));
+}
+
+static pestle_value_t* most(pestle_onnx_call_t* call, pestle_value_t* a,
+                            int64_t b) {
+  return pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, a,
+                            pestle_onnx_size_number(call, b));
+}
+
+// --- Slices ---
+
+typedef struct cut_t {
+  int64_t start, end, step;  // as they are written
+  int64_t bound;             // of the axis
+  pestle_value_t* size;      // of the axis
+} cut_t;
+
+// |at| as numpy counts along an axis of |size|: within [0, size], or backwards
+// within [-1, size - 1].
+static pestle_value_t* place(pestle_onnx_call_t* call, const cut_t* cut,
+                             int64_t at) {
+  int64_t low = cut->step < 0 ? -1 : 0;
+  pestle_value_t* number = pestle_onnx_size_number(call, at);
+  if (at < 0) return most(call, add(call, cut->size, number), low);
+  if (low == 0 && at >= cut->bound) return cut->size;
+  if (low == 0 && at == 0) return number;
+  pestle_value_t* last =
+      low ? add(call, cut->size, pestle_onnx_size_number(call, -1)) : cut->size;
+  return least(call, last, at);
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+// How many places there are at most between start and end, step 1.
+static int64_t most_places(const cut_t* cut) {
+  int64_t n = cut->bound, s = cut->start, e = cut->end, count;
+  if (cut->step < 0) {  // the mirror image, whose numbers are -1 - them
+    int64_t from = s >= 0 ? smaller(s, n - 1) + 1 : n;
+    if (s >= 0 && e >= 0) {
+      count = from - 1 - smaller(e, n - 1);
+    } else if (s < 0 && e >= 0) {
+      count = larger(n + s, -1) - smaller(e, n - 1);
+    } else if (s >= 0) {
+      count = smaller(from, -1 - e);
+    } else {
+      count = s - e;
+    }
+  } else if (s >= 0) {
+    count = (e >= 0 ? smaller(e, n) : larger(n + e, 0)) - smaller(s, n);
+  } else {
+    count = e >= 0 ? smaller(-s, e) : e - s;
+  }
+  return smaller(larger(count, 0), n);
+}
+
+// Numbers that are far outside mean no more than those just outside.
+static cut_t read_cut(pestle_onnx_call_t* call, const pestle_value_t* x,
+                      int64_t axis, int64_t start, int64_t end, int64_t step) {
+  int64_t n = pestle_onnx_dim(x, axis), far = n + 1;
+  return (cut_t){.start = smaller(larger(start, -far), far),
+                 .end = smaller(larger(end, -far), far),
+                 .step = smaller(larger(step, -far), far),
+                 .bound = n,
+                 .size = pestle_onnx_real_size(call->import, x, axis)};
+}
+
+// A value of its own that is |x|, so that other sizes can be noted for it.
+static pestle_value_t* apart(pestle_onnx_call_t* call, pestle_value_t* x) {
+  if (!x) return NULL;
+  return pestle_onnx_emit(call, &(pestle_node_spec_t){.op = PESTLE_OP_RESHAPE,
+                                                      .operands = &x,
+                                                      .operand_count = 1,
+                                                      .type = x->type});
+}
+
+pestle_value_t* pestle_onnx_slice_real(pestle_onnx_call_t* call,
+                                       pestle_value_t* x, int64_t axis,
+                                       int64_t start, int64_t end,
+                                       int64_t step) {
+  if (step == 0) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED, "its step is 0");
+  }
+  cut_t cut = read_cut(call, x, axis, start, end, step);
+  int64_t size = cut.step < 0 ? -cut.step : cut.step;
+  int64_t places = most_places(&cut), count = (places + size - 1) / size;
+  if (count == 0) {  // which a type can say
+    pestle_value_t* none = pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
+    for (int32_t i = 0; i < rank_of(x); ++i) {
+      if (i == axis) continue;
+      pestle_onnx_set_real(call, none, i,
+                           pestle_onnx_real_size(call->import, x, i));
+    }
+    return none;
+  }
+  pestle_value_t* first = place(call, &cut, cut.start);
+  pestle_value_t* last = place(call, &cut, cut.end);
+  pestle_value_t* real = cut.start == 0 && cut.step > 0 ? last
+                         : cut.step > 0                 ? sub(call, last, first)
+                                        : sub(call, first, last);
+  if (cut.start || cut.step < 0) real = most(call, real, 0);
+  if (size > 1) {
+    real = add(call, real, pestle_onnx_size_number(call, size - 1));
+    real = quotient(call, real, pestle_onnx_size_number(call, size));
+  }
+  pestle_value_t* y;
+  if (cut.step > 0 && cut.start >= 0) {
+    y = pestle_onnx_slice_axis(call, x, axis, cut.start, cut.start + places,
+                               smaller(cut.step, places));
+  } else {
+    pestle_value_t* at = mul(call, numbers(call, count),
+                             pestle_onnx_size_number(call, cut.step));
+    y = pestle_onnx_take(call, x, most(call, add(call, at, first), 0), axis);
+  }
+  if (y == x && pestle_onnx_same_size(real, cut.size)) return y;
+  if (y == x) y = apart(call, y);
+  pestle_onnx_copy_real(call, y, x);
+  pestle_onnx_set_real(call, y, axis, real);
+  return y;
+}
+
+// --- Joins ---
+
+pestle_value_t* pestle_onnx_concat_real(pestle_onnx_call_t* call,
+                                        pestle_value_t* const* values,
+                                        size_t count, int64_t axis) {
+  pestle_value_t* y = pestle_onnx_concat(call, values, count, axis);
+  pestle_value_t *end = NULL, *at = NULL;
+  for (size_t i = 0; y && i < count; ++i) {
+    pestle_value_t* size = pestle_onnx_size(call, values[i], axis);
+    end = end ? add(call, end, size) : size;
+    if (i + 1 == count) break;
+    if (!pestle_onnx_real_size(call->import, values[i], axis)) continue;
+    // What comes behind this one moves up by as much as it lacks.
+    int64_t bound = pestle_onnx_dim(values[i], axis);
+    pestle_value_t* place = numbers(call, pestle_onnx_dim(y, axis));
+    pestle_value_t* gap = sub(call, pestle_onnx_size_number(call, bound), size);
+    gap = pestle_onnx_select(call,
+                             pestle_onnx_binary(call, PESTLE_OP_GE, place, end),
+                             gap, pestle_onnx_size_number(call, 0));
+    at = add(call, at ? at : place, gap);
+  }
+  if (at) y = pestle_onnx_take(call, y, at, axis);
+  if (y == values[0]) return y;  // of one
+  pestle_onnx_set_real(call, y, axis, end);
+  return y;
+}
+
+// --- Reshapes ---
+
+// A run of axes: from the first whose extent is not always 1.
+typedef struct group_t {
+  pestle_value_t* size;  // of the axis that is bounded
+  int64_t inner;         // elements behind one place of it
+  bool is_first;         // nothing but ones is before it
+  int bounded;           // how many axes are
+} group_t;
+
+static void take_axis(group_t* g, int64_t dim, pestle_value_t* size) {
+  if (size) {
+    ++g->bounded;
+    g->size = size;
+    g->inner = 1;
+  } else if (g->bounded) {
+    g->inner *= dim;
+  } else {
+    g->is_first = g->is_first && dim == 1;
+  }
+}
+
+// Whether the real elements of both runs lie alike.
+static bool lie_alike(pestle_onnx_call_t* call, const group_t* from,
+                      const group_t* to) {
+  if (!from->bounded && !to->bounded) return true;
+  return from->bounded == 1 && to->bounded == 1 && from->is_first &&
+         to->is_first && to->inner && from->inner % to->inner == 0 &&
+         pestle_onnx_same_size(
+             to->size,
+             pestle_onnx_size_times(call, from->size, from->inner / to->inner));
+}
+
+// Whether a reshape of the bounds moves no real element: the axes fall into runs
+// of equal products, in each of which it is the outermost that is bounded.
+static bool is_plain(pestle_onnx_call_t* call, const pestle_value_t* x,
+                     int32_t rank, const int64_t* dims,
+                     pestle_value_t* const* sizes) {
+  int32_t i = 0, j = 0;
+  while (i < rank_of(x) || j < rank) {
+    group_t from = {.is_first = true}, to = {.is_first = true};
+    int64_t a = 1, b = 1;
+    bool begins = true;
+    while (begins || a != b) {
+      bool takes_from = begins || a < b, takes_to = begins || b < a;
+      begins = false;
+      if (takes_from && i < rank_of(x)) {
+        take_axis(&from, pestle_onnx_dim(x, i),
+                  pestle_onnx_real_size(call->import, x, i));
+        a *= pestle_onnx_dim(x, i++);
+      }
+      if (takes_to && j < rank) {
+        take_axis(&to, dims[j], sizes[j]);
+        b *= dims[j++];
+      }
+      bool stuck = a < b ? i == rank_of(x) : b < a && j == rank;
+      if (!a || !b || stuck) return false;
+    }
+    if (!lie_alike(call, &from, &to)) return false;
+  }
+  return true;
+}
+
+// The place among the real elements of each place of |type|, really |sizes|.
+static pestle_value_t* ranks(pestle_onnx_call_t* call,
+                             const pestle_type_t* type,
+                             pestle_value_t* const* sizes) {
+  pestle_value_t *at = pestle_onnx_splat_int(call, type, 0), *stride = NULL;
+  for (int32_t i = type->rank - 1; i >= 0; --i) {
+    pestle_value_t* along = pestle_onnx_iota(call, type, i);
+    at = add(call, at, stride ? mul(call, along, stride) : along);
+    pestle_value_t* size =
+        sizes[i] ? sizes[i] : pestle_onnx_size_number(call, type->dims[i]);
+    stride = stride ? mul(call, stride, size) : size;
+  }
+  return at;
+}
+
+// Where the real elements numbered |at| lie in |x|, seen as a list.
+static pestle_value_t* places(pestle_onnx_call_t* call, const pestle_value_t* x,
+                              pestle_value_t* at) {
+  pestle_value_t* place = NULL;
+  int64_t stride = 1;
+  for (int32_t i = rank_of(x) - 1; i >= 0; --i) {
+    pestle_value_t* size = most(call, pestle_onnx_size(call, x, i), 1);
+    pestle_value_t* index =
+        i ? pestle_onnx_binary(call, PESTLE_OP_REMAINDER, at, size) : at;
+    index = pestle_onnx_size_times(call, index, stride);
+    place = place ? add(call, place, index) : index;
+    at = quotient(call, at, size);
+    stride *= pestle_onnx_dim(x, i);
+  }
+  return place;
+}
+
+pestle_value_t* pestle_onnx_reshape_real(pestle_onnx_call_t* call,
+                                         pestle_value_t* x, int32_t rank,
+                                         const int64_t* dims,
+                                         pestle_value_t* const* sizes) {
+  pestle_type_t type = {.dtype = PESTLE_I64, .rank = rank};
+  for (int32_t i = 0; i < rank; ++i)
+    type.dims[i] = dims[i];
+  if (call->status || pestle_onnx_keep(call, pestle_type_check(&type)))
+    return NULL;
+  int64_t count = pestle_type_count(pestle_onnx_type(x));
+  pestle_value_t* y;
+  if (is_plain(call, x, rank, dims, sizes)) {
+    y = pestle_onnx_reshape(call, x, rank, dims);
+  } else if (!count || !pestle_type_count(&type)) {
+    type.dtype = dtype_of(x);
+    y = pestle_onnx_splat(call, &type, 0);
+  } else {
+    pestle_value_t* list = pestle_onnx_reshape(call, x, 1, &count);
+    y = pestle_onnx_take(call, list, places(call, x, ranks(call, &type, sizes)),
+                         0);
+  }
+  if (y == x) return y;  // each axis is what it was
+  for (int32_t i = 0; i < rank; ++i)
+    pestle_onnx_set_real(call, y, i, sizes[i]);
+  return y;
+}
