@@ -252,6 +252,13 @@ pestle_status_t pestle_context_memory_set(pestle_context_t* context,
   if (out_before) *out_before = 0;
   PESTLE_TRY(pestle_context_load_backends(context));
   sum_t sum = {.what = what, .bytes = bytes};
+  if (!is_number(what) || what == PESTLE_MEMORY_ACTIVE ||
+      what == PESTLE_MEMORY_TOTAL) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "no device has %s (%d) that could be set; limits, "
+                        "the peak and what is kept can",
+                        name_of(what), (int)what);
+  }
   PESTLE_TRY(visit_all(context, count_backend, &sum));
   bool to_all = what == PESTLE_MEMORY_PEAK || what == PESTLE_MEMORY_CACHE;
   bool is_gpu = sum.backend && sum.backend->device_type != PESTLE_DEVICE_CPU;

@@ -364,6 +364,8 @@ static void test_gpu_memory(void** state) {
   // With two backends a limit for all means nothing, but these do.
   assert_error(pestle_context_memory_set(context, PESTLE_MEMORY_LIMIT, 9, NULL),
                INVALID_ARGUMENT, "there are 2 gpu backends");
+  assert_error(pestle_context_memory_set(context, PESTLE_MEMORY_TOTAL, 9, NULL),
+               UNSUPPORTED, "total memory (6) that could be set");
   assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_CACHE, 0, &bytes));
   assert_int_equal(bytes, 1002 + 1012 + 5002);
   assert_ok(pestle_context_memory_set(context, PESTLE_MEMORY_PEAK, 0, NULL));

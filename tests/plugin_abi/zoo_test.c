@@ -506,6 +506,29 @@ static void test_command(void** state) {
   assert_non_null(strstr(text, "used: score 3"));
 }
 
+// The kit opens what it tests, but not before a child has: it has an exit code of
+// its own, and a sentence.
+static void test_kit(void** state) {
+  (void)state;
+  static const char* const rows[][2] = {
+      {"scorequit",
+       "ended the process in pestle_backend_score (exit status 3)"},
+      {"deinitcrash", "crashed in deinit (signal 11"},
+      {"tame", "unsupported: add on f32"}};
+  static char text[1 << 15];
+  char options[600], kit[600];
+  snprintf(kit, sizeof(kit), "%s/pestle-conform", getenv("PESTLE_BUILD_DIR"));
+  if (!getenv("PESTLE_BUILD_DIR") || access(kit, X_OK) != 0) skip();
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    snprintf(options, sizeof(options), "test --ops add '%s' 2>&1",
+             zoo_file(rows[i][0]));
+    int end = run_command(options, text, sizeof(text));
+    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == (i < 2 ? 4 : 0));
+    if (!strstr(text, rows[i][1])) print_error("%s\n", text);
+    assert_non_null(strstr(text, rows[i][1]));
+  }
+}
+
 // --- All ---
 
 static int make_folder(void** state) {
@@ -538,6 +561,7 @@ int main(void) {
       cmocka_unit_test(test_unreadable),
       cmocka_unit_test(test_swaps),
       cmocka_unit_test(test_command),
+      cmocka_unit_test(test_kit),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -89,6 +89,18 @@ static void log_message(void* user, pestle_log_level_t level,
   fprintf(stderr, "pestle-conform: %s\n", message);
 }
 
+// The name of the backend in the file |plugin|, as a device or to compile for.
+static const char* name_of(pestle_context_t* context, const char* plugin) {
+  size_t count = pestle_context_backend_count(context);
+  for (size_t i = 0; i < count && is_file(plugin); ++i) {
+    pestle_backend_info_t info = {.struct_size = sizeof(info)};
+    pestle_status_release(pestle_context_backend_info(context, i, &info));
+    bool is_usable = info.backend || info.is_target;
+    if (is_usable && !strcmp(info.path, plugin)) return info.name;
+  }
+  return plugin;
+}
+
 static pestle_status_t open_context(const char* plugin, const char* folders,
                                     bool strict,
                                     pestle_context_t** out_context) {
@@ -99,33 +111,25 @@ static pestle_status_t open_context(const char* plugin, const char* folders,
                                       .strict = strict,
                                       .no_cache = true,
                                       .manual_backends = true,
+                                      .probe_backends = true,
                                       .backend_path = folders};
   PESTLE_TRY(pestle_context_create(&options, out_context));
-  if (is_file(plugin)) {
-    return pestle_context_load_backend(*out_context, plugin);
+  if (!is_file(plugin) && pestle_context_backend(*out_context, plugin)) {
+    return NULL;
   }
-  if (pestle_context_backend(*out_context, plugin)) return NULL;
-  pestle_status_t status = pestle_context_load_best(*out_context, plugin);
+  pestle_status_t status =
+      is_file(plugin) ? pestle_context_load_backend(*out_context, plugin)
+                      : pestle_context_load_best(*out_context, plugin);
   pestle_device_t* device;
   // Without a device it may compile all the same.
+  const char* name = name_of(*out_context, plugin);
   pestle_status_t target =
-      status ? pestle_context_target(*out_context, plugin, &device) : NULL;
+      status ? pestle_context_target(*out_context, name, &device) : NULL;
   bool compiles = status && !target;
   pestle_status_release(target);
   if (!compiles) return status;
   pestle_status_release(status);
   return NULL;
-}
-
-// The name of the backend in the file |plugin|.
-static const char* name_of(const char* plugin) {
-  size_t count = pestle_context_backend_count(kit.strict);
-  for (size_t i = 0; i < count && is_file(plugin); ++i) {
-    pestle_backend_info_t info = {.struct_size = sizeof(info)};
-    pestle_status_release(pestle_context_backend_info(kit.strict, i, &info));
-    if (info.backend && !strcmp(info.path, plugin)) return info.name;
-  }
-  return plugin;
 }
 
 // --- Which ops ---
@@ -309,7 +313,7 @@ int main(int argc, char** argv) {
   if (status) {
     code = fail(status);
   } else {
-    kit.backend = name_of(argv[1]);
+    kit.backend = name_of(kit.strict, argv[1]);
     run_ops(list);
     print_matrix(markdown);
     print_counts(markdown);
