@@ -320,6 +320,17 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_bind(pestle_parser_t* p,
 size_t pestle_parse_scope_begin(pestle_parser_t* p);
 void pestle_parse_scope_end(pestle_parser_t* p, size_t mark);
 
+// --- parse_chlo.c ---
+
+// The names of ops that are read as formulas of one float operand; NULL behind
+// the last.
+const char* pestle_parse_chlo_name(size_t index);
+// Puts the formula of |o|, if it is such an op, in the place of |*node|, a unary
+// op on its operand.
+PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
+                                                   const pestle_parse_op_t* o,
+                                                   pestle_node_t** node);
+
 // --- parse_region.c ---
 
 // Names and types of block arguments as they are read.
