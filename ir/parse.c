@@ -17,7 +17,8 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
   if (!pestle_map_set_str(&p->ops, PESTLE_STR("func.return"),
                           PESTLE_OP_RETURN) ||
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.square"),
-                          PESTLE_OP_MULTIPLY)) {
+                          PESTLE_OP_MULTIPLY) ||
+      !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.top_k"), PESTLE_OP_SORT)) {
     return PESTLE_OOM();
   }
   // Read as an op of theirs that takes and gives the same.

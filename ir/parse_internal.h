@@ -331,6 +331,14 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                                    const pestle_parse_op_t* o,
                                                    pestle_node_t** node);
 
+// --- parse_top_k.c ---
+
+// What follows the name chlo.top_k, and its two results.
+PESTLE_NODISCARD pestle_status_t pestle_parse_top_k(pestle_parser_t* p,
+                                                    pestle_parse_op_t* o,
+                                                    bool generic,
+                                                    pestle_value_t** out);
+
 // --- parse_region.c ---
 
 // Names and types of block arguments as they are read.

@@ -401,6 +401,28 @@ static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
                                 &o->operand_types.data[0]);
 }
 
+// Two names for two results, or one for both, which then must be those of one
+// node.
+static pestle_status_t parse_top_k(pestle_parser_t* p, pestle_parse_op_t* o,
+                                   bool generic, const result_names_t* names) {
+  pestle_value_t* values[2];
+  PESTLE_TRY(pestle_parse_top_k(p, o, generic, values));
+  pestle_node_t* node = values[1]->node;
+  if (names->count == 2 && names->counts[0] == 1 && names->counts[1] == 1) {
+    for (size_t i = 0; i < 2; ++i) {
+      PESTLE_TRY(pestle_parse_bind(p, &names->names[i], names->names[i].text,
+                                   values[i], 1));
+    }
+  } else {
+    pestle_value_t* both[2];
+    PESTLE_TRY(
+        pestle_op_optimization_barrier(o->builder, values, 2, NULL, both, 2));
+    node = both[0]->node;
+    PESTLE_TRY(bind_results(p, o, names, node));
+  }
+  return pestle_parse_node_loc(p, node);
+}
+
 static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
                                  const pestle_function_t* function) {
   result_names_t names = {0};
@@ -414,6 +436,8 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.op));
   pestle_parse_advance(p);
+  if (pestle_str_equal_c(o.at.text, "chlo.top_k"))
+    return parse_top_k(p, &o, generic, &names);
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
   if (pestle_str_equal_c(o.at.text, "chlo.square")) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ops of CHLO that are read as formulas (ir/parse_chlo.c), on ref and llvm: over
-their range and on edges, against the C library's doubles. Exits 77 without numpy.
+their range and on edges, against the C library's doubles; top_k in both forms of
+text. Exits 77 without numpy.
 
     chlo_test.py    prints the largest error of each
 """
@@ -87,8 +88,45 @@ def worst_of(x, want, got):
     return ulps[at], x[at], got[at], want[at]
 
 
+# NaN is the largest, of equals (of which zeros are two) the first comes first.
+ROWS = np.array([[1, math.nan, 3, 3, -math.inf],
+                 [math.inf, 2, -0.0, 0.0, math.nan]], np.float32)
+TOP = {2: [[math.nan, 3], [math.nan, math.inf]],
+       5: [[math.nan, 3, 3, 1, -math.inf], [math.nan, math.inf, 2, -0.0, 0.0]],
+       0: [[], []]}
+PLACES = {2: [[1, 2], [4, 0]], 5: [[1, 2, 3, 0, 4], [4, 0, 1, 2, 3]],
+          0: [[], []]}
+
+
+def check_top_k(k, generic, device, folder):
+    a, v, i = "tensor<2x5xf32>", f"tensor<2x{k}xf32>", f"tensor<2x{k}xi32>"
+    line = (f'%0:2 = "chlo.top_k"(%x) <{{k = {k} : i64}}> : ({a}) -> ({v}, {i})'
+            if generic else f"%v, %i = chlo.top_k(%x, k = {k}) : {a} -> ({v}, {i})")
+    out = "%0#0, %0#1" if generic else "%v, %i"
+    with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
+        file.write(f"func.func @main(%x: {a}) -> ({v}, {i}) {{\n  {line}\n"
+                   f"  return {out} : {v}, {i}\n}}\n")
+    np.save(f"{folder}/x.npy", ROWS)
+    subprocess.run([PESTLE, "run", f"{folder}/m.mlir", "--input",
+                    f"x={folder}/x.npy", "--outputs", f"{folder}/out",
+                    "--device", device, "--no-cache"], check=True)
+    got = [np.load(f"{folder}/out/output_{n}.npy") for n in range(2)]
+    want = np.array(TOP[k], np.float32).reshape(2, k)
+    right = np.array_equal(got[0], want, equal_nan=True) and np.array_equal(
+        np.signbit(got[0][want == 0]), np.signbit(want[want == 0]))
+    right = right and np.array_equal(got[1], np.array(PLACES[k]).reshape(2, k))
+    if not right:
+        print(f"top_k {k} {device}: {got}")
+    return right
+
+
 def main():
     bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for k in TOP:
+            for device in ("ref", "llvm"):
+                for generic in (False, True):
+                    bad += not check_top_k(k, generic, device, folder)
     with tempfile.TemporaryDirectory() as folder:
         for op, (fn, low, high) in OPS.items():
             for dtype in (np.float16, np.float32, np.float64):
