@@ -77,6 +77,10 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   caps->register_bytes_lane = 1 << 10;
   caps->subgroup = !strcmp(number, "8") ? 8 : !strcmp(number, "1") ? 1 : 32;
   caps->max_group_lanes = 1024;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    caps->max_lanes_axis[axis] = 1024;
+    caps->max_groups_axis[axis] = INT32_MAX;
+  }
   caps->cores = 4;
   caps->flags |= PESTLE_TARGET_LANES;
   if (caps->subgroup != 32) return;
