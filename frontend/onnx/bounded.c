@@ -36,6 +36,12 @@ void pestle_onnx_set_real(pestle_onnx_call_t* call, pestle_value_t* value,
     }
   }
   real->sizes[axis] = size;
+  const pestle_map_value_t* bound =
+      pestle_map_find_u64(&import->bounds, (uintptr_t)size);
+  int64_t dim = pestle_onnx_dim(value, axis);
+  if (bound && (int64_t)bound->u64 <= dim) return;
+  if (!pestle_map_set_u64(&import->bounds, (uintptr_t)size, (uint64_t)dim))
+    pestle_onnx_keep(call, PESTLE_OOM());
 }
 
 pestle_value_t* pestle_onnx_real_shape(pestle_onnx_call_t* call,

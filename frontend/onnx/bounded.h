@@ -69,6 +69,17 @@ pestle_value_t* pestle_onnx_size_product(pestle_onnx_call_t* call,
 // arithmetic on such.
 bool pestle_onnx_same_size(const pestle_value_t* a, const pestle_value_t* b);
 
+// --- Shapes that are computed from such extents (bounded_shape.c) ---
+
+typedef struct pestle_onnx_extent_t {
+  int64_t dim;           // the number, or the bound of |size|
+  pestle_value_t* size;  // NULL for a number
+} pestle_onnx_extent_t;
+// The elements of input |index|, at most PESTLE_MAX_RANK, where they are numbers
+// and sizes. False where all are known, or one is neither.
+bool pestle_onnx_extents(pestle_onnx_call_t* call, size_t index,
+                         pestle_onnx_extent_t* out, size_t* out_count);
+
 // --- Moving what is bounded (bounded_move.c) ---
 
 // numpy's x[start:end:step] along |axis|, whose extent only a run tells. Notes

@@ -239,9 +239,11 @@ pestle_status_t pestle_onnx_import_static(pestle_onnx_source_t* source,
       .loop_nodes = (size_t)1 << 18};
   pestle_arena_init(import.allocator, &import.arena);
   pestle_map_init(import.allocator, &import.real);
+  pestle_map_init(import.allocator, &import.bounds);
   pestle_status_t status =
       pestle_module_create(source->context, name, &import.module);
   if (!status) status = import_into(&import, types, count);
+  pestle_map_deinit(&import.bounds);
   pestle_map_deinit(&import.real);
   pestle_arena_deinit(&import.arena);
   if (status) {

@@ -106,13 +106,21 @@ void pestle_onnx_import_constant_of_shape(pestle_onnx_call_t* call) {
                      "attribute 'value' must hold one element");
     return;
   }
-  if (!read_dims(call, pestle_onnx_input_ints(call, 0, "shape"), &value.type)) {
-    return;
-  }
+  pestle_onnx_extent_t extents[PESTLE_MAX_RANK];
+  int64_t dims[PESTLE_MAX_RANK];
+  size_t rank = 0;
+  bool sized = pestle_onnx_extents(call, 0, extents, &rank);
+  for (size_t i = 0; i < rank; ++i)
+    dims[i] = extents[i].dim;
+  pestle_i64s_t list = sized ? (pestle_i64s_t){dims, rank}
+                             : pestle_onnx_input_ints(call, 0, "shape");
+  if (!read_dims(call, list, &value.type)) return;
   int64_t count = pestle_type_count(&value.type);
   value.splat = count > 1;
   if (count == 0) value.size = 0;
   call->outputs[0] = pestle_onnx_constant(call, &value);
+  for (size_t i = 0; i < rank; ++i)
+    pestle_onnx_set_real(call, call->outputs[0], (int64_t)i, extents[i].size);
 }
 
 void pestle_onnx_import_shape(pestle_onnx_call_t* call) {
@@ -168,8 +176,42 @@ static pestle_value_t* make_range(pestle_onnx_call_t* call,
              ends[0]);
 }
 
+// From a number up to a size by whole steps; false where it is something else.
+static bool range_to_size(pestle_onnx_call_t* call) {
+  pestle_onnx_extent_t limit;
+  size_t count;
+  const pestle_elements_t* start = pestle_value_constant(call->inputs[0]);
+  const pestle_elements_t* step = pestle_value_constant(call->inputs[2]);
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  if (!start || !step || !pestle_dtype_is(dtype, PESTLE_KIND_SIGNED) ||
+      pestle_type_count(&start->type) != 1 ||
+      pestle_type_count(&step->type) != 1 ||
+      !pestle_onnx_extents(call, 1, &limit, &count) || !limit.size) {
+    return false;
+  }
+  int64_t from = pestle_onnx_element_i64(start, 0);
+  int64_t by = pestle_onnx_element_i64(step, 0);
+  if (by < 1 || by > INT32_MAX || from < INT32_MIN || from > INT32_MAX)
+    return false;
+  // ceil((limit - from) / by), at least 0.
+  int64_t most = limit.dim - from + by - 1;
+  pestle_type_t type = {
+      .dtype = dtype, .rank = 1, .dims = {most > 0 ? most / by : 0}};
+  if (pestle_onnx_keep(call, pestle_type_check(&type))) return true;
+  pestle_value_t* size =
+      add(call, limit.size, pestle_onnx_size_number(call, by - 1 - from));
+  size = pestle_onnx_binary(call, PESTLE_OP_MAXIMUM, size,
+                            pestle_onnx_size_number(call, 0));
+  size = quotient(call, size, pestle_onnx_size_number(call, by));
+  call->outputs[0] = make_range(call, &type);
+  pestle_onnx_set_real(call, call->outputs[0], 0,
+                       from || by > 1 ? size : limit.size);
+  return true;
+}
+
 void pestle_onnx_import_range(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  if (range_to_size(call)) return;
   // Narrow floats cannot count far: they do it in f32.
   bool narrow =
       pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) && pestle_dtype_size(dtype) < 4;
@@ -287,51 +329,97 @@ static leftover_t read_leftover(pestle_onnx_call_t* call,
   return left;
 }
 
-// Extents that only a run tells are copied, or go to the axis that is left free.
-static void reshape_bounded(pestle_onnx_call_t* call, pestle_i64s_t wanted,
+// Which bounded axis of |x|, not yet |copied|, extent |e| is, or is a multiple of;
+// -1 where it is none.
+static int32_t axis_of(pestle_onnx_call_t* call, const pestle_value_t* x,
+                       const pestle_onnx_extent_t* e, uint32_t copied,
+                       int64_t* factor) {
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    pestle_value_t* real = pestle_onnx_real_size(call->import, x, i);
+    int64_t dim = pestle_onnx_dim(x, i);
+    if (!real || copied >> i & 1 || !dim) continue;
+    *factor = e->dim / dim;
+    pestle_value_t* times = pestle_onnx_size_times(call, real, *factor);
+    if (pestle_onnx_same_size(e->size, times)) return i;
+  }
+  return -1;
+}
+
+// Extents that only a run tells are copied, by 0 or as they are computed, or go
+// to the axis that is left free.
+static void reshape_bounded(pestle_onnx_call_t* call,
+                            const pestle_onnx_extent_t* wanted, size_t count,
                             bool allow_zero) {
   pestle_value_t *x = call->inputs[0], *sizes[PESTLE_MAX_RANK] = {NULL};
-  int64_t dims[PESTLE_MAX_RANK], known = 1;
+  int64_t dims[PESTLE_MAX_RANK], known = 1, factor;
   uint32_t copied = 0;
-  size_t free_axis = wanted.count;
-  for (size_t i = 0; i < wanted.count; ++i) {
-    dims[i] = wanted.data[i];
-    if (dims[i] == 0 && !allow_zero && (int32_t)i < rank_of(x)) {
-      dims[i] = pestle_onnx_dim(x, (int64_t)i);
-      sizes[i] = pestle_onnx_real_size(call->import, x, (int64_t)i);
-      if (sizes[i]) copied |= 1u << i;
+  size_t free_axis = count;
+  for (size_t i = 0; i < count; ++i) {
+    dims[i] = wanted[i].dim;
+    sizes[i] = wanted[i].size;
+    int32_t from = -1;
+    if (sizes[i]) {
+      from = axis_of(call, x, &wanted[i], copied, &factor);
+      if (from < 0) {
+        pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                         "extent %zu of its shape is computed from what only a "
+                         "run tells, and is none of its input's",
+                         i);
+        return;
+      }
+    } else if (dims[i] == 0 && !allow_zero && (int32_t)i < rank_of(x)) {
+      from = (int32_t)i;
+      dims[i] = pestle_onnx_dim(x, from);
+      sizes[i] = pestle_onnx_real_size(call->import, x, from);
+    }
+    if (sizes[i]) copied |= 1u << from;
+    bool is_number = !sizes[i] && dims[i] != -1;
+    if (is_number) factor = dims[i];
+    if (dims[i] < -1 || (dims[i] == -1 && free_axis < count) ||
+        ((is_number || wanted[i].size) &&
+         !pestle_checked_mul_i64(known, factor, &known))) {
+      pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                       "extent %lld of axis %zu of the new shape makes no "
+                       "sense",
+                       (long long)dims[i], i);
+      return;
     }
     if (dims[i] == -1) free_axis = i;
-    if (dims[i] >= 0 && !sizes[i]) known *= dims[i];
   }
   leftover_t left = read_leftover(call, x, copied);
-  bool is_free = free_axis < wanted.count;
+  bool is_free = free_axis < count;
   if (is_free ? !known || left.whole % known
               : left.size || left.whole != known) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      is_free ? "whether its elements fill rows of %lld only a "
                                "run tells"
-                             : "whether it has %lld elements, as its "
-                               "shape says, only a run tells",
+                             : "whether it has %lld elements, as its shape "
+                               "says, only a run tells",
                      (long long)known);
     return;
   }
   if (is_free) {
-    dims[free_axis] = left.whole / known * left.bound;
+    int64_t rows = left.whole / known;
+    dims[free_axis] = rows * left.bound;
     sizes[free_axis] =
-        left.size ? pestle_onnx_size_times(call, left.size, left.whole / known)
-                  : NULL;
+        left.size ? pestle_onnx_size_times(call, left.size, rows) : NULL;
   }
   call->outputs[0] =
-      pestle_onnx_reshape_real(call, x, (int32_t)wanted.count, dims, sizes);
+      pestle_onnx_reshape_real(call, x, (int32_t)count, dims, sizes);
 }
 
 void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
+  pestle_onnx_extent_t extents[PESTLE_MAX_RANK];
+  size_t count;
+  bool allow_zero = pestle_onnx_int(call, "allowzero", 0) != 0;
+  if (call->opset >= 5 && pestle_onnx_extents(call, 1, extents, &count)) {
+    reshape_bounded(call, extents, count, allow_zero);
+    return;
+  }
   pestle_i64s_t wanted = call->opset < 5
                              ? pestle_onnx_ints(call, "shape")
                              : pestle_onnx_input_ints(call, 1, "shape");
   int64_t dims[PESTLE_MAX_RANK];
-  bool allow_zero = pestle_onnx_int(call, "allowzero", 0) != 0;
   if (!check_rank(call, (int64_t)wanted.count)) return;
   // What the bounds cannot be, what is there cannot be either.
   if (!resolve_reshape(call, pestle_onnx_type(call->inputs[0]), wanted,
@@ -339,7 +427,9 @@ void pestle_onnx_import_reshape(pestle_onnx_call_t* call) {
     return;
   }
   if (pestle_onnx_real(call->import, call->inputs[0])) {
-    reshape_bounded(call, wanted, allow_zero);
+    for (size_t i = 0; i < wanted.count; ++i)
+      extents[i] = (pestle_onnx_extent_t){.dim = wanted.data[i]};
+    reshape_bounded(call, extents, wanted.count, allow_zero);
     return;
   }
   call->outputs[0] =
@@ -538,29 +628,62 @@ void pestle_onnx_import_split(pestle_onnx_call_t* call) {
   }
 }
 
-void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  pestle_type_t wanted = {.dtype = dtype_of(x)}, type;
-  if (!read_dims(call, pestle_onnx_input_ints(call, 1, "shape"), &wanted) ||
-      !pestle_onnx_common_shape(call, pestle_onnx_type(x), &wanted, &type)) {
-    return;
+// The extents that it asks for, of which some may be sizes.
+static bool read_expansion(pestle_onnx_call_t* call, pestle_type_t* wanted,
+                           pestle_value_t** sizes) {
+  pestle_onnx_extent_t extents[PESTLE_MAX_RANK];
+  size_t count = 0;
+  if (!pestle_onnx_extents(call, 1, extents, &count)) {
+    return read_dims(call, pestle_onnx_input_ints(call, 1, "shape"), wanted);
   }
-  int32_t more = type.rank - rank_of(x);
+  int64_t dims[PESTLE_MAX_RANK];
+  for (size_t i = 0; i < count; ++i) {
+    dims[i] = extents[i].dim;
+    sizes[i] = extents[i].size;
+  }
+  return read_dims(call, (pestle_i64s_t){dims, count}, wanted);
+}
+
+// An axis that has one element is repeated; else both sides are known to be equal.
+static bool expansion_fits(pestle_onnx_call_t* call, int32_t axis,
+                           pestle_value_t* size, int64_t dim,
+                           pestle_value_t* wanted, int64_t wanted_dim) {
+  bool is_one = !size && dim == 1, asks_one = !wanted && wanted_dim == 1;
+  if (is_one || asks_one || (!size && !wanted) ||
+      pestle_onnx_same_size(size, wanted)) {
+    return true;
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                   "whether axis %d of its input has %lld elements only a run "
+                   "tells",
+                   axis, (long long)wanted_dim);
+  return false;
+}
+
+void pestle_onnx_import_expand(pestle_onnx_call_t* call) {
+  pestle_value_t *x = call->inputs[0], *sizes[PESTLE_MAX_RANK] = {NULL};
+  pestle_type_t wanted = {.dtype = dtype_of(x)}, type;
+  if (!read_expansion(call, &wanted, sizes)) return;
+  int32_t rank = rank_of(x) > wanted.rank ? rank_of(x) : wanted.rank;
+  int32_t more = rank - rank_of(x), skipped = rank - wanted.rank;
   for (int32_t i = 0; i < rank_of(x); ++i) {
-    int32_t at = i + more - (type.rank - wanted.rank);
-    if (pestle_onnx_real_size(call->import, x, i) && at >= 0 &&
-        wanted.dims[at] != 1) {
-      pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                       "whether axis %d of its input has %lld elements only a "
-                       "run tells",
-                       i, (long long)wanted.dims[at]);
+    int32_t at = i + more - skipped;
+    if (at >= 0 &&
+        !expansion_fits(call, i, pestle_onnx_real_size(call->import, x, i),
+                        pestle_onnx_dim(x, i), sizes[at], wanted.dims[at])) {
       return;
     }
   }
-  call->outputs[0] = pestle_onnx_broadcast(call, x, type.rank, type.dims);
-  for (int32_t i = 0; call->outputs[0] != x && i < rank_of(x); ++i) {
-    pestle_onnx_set_real(call, call->outputs[0], i + more,
-                         pestle_onnx_real_size(call->import, x, i));
+  if (!pestle_onnx_common_shape(call, pestle_onnx_type(x), &wanted, &type)) {
+    return;
+  }
+  pestle_value_t* y = pestle_onnx_broadcast(call, x, type.rank, type.dims);
+  call->outputs[0] = y;
+  for (int32_t i = 0; y != x && i < rank; ++i) {
+    pestle_value_t* own =
+        i >= more ? pestle_onnx_real_size(call->import, x, i - more) : NULL;
+    pestle_onnx_set_real(call, y, i,
+                         own || i < skipped ? own : sizes[i - skipped]);
   }
 }
 

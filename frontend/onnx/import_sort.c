@@ -79,10 +79,19 @@ bool pestle_onnx_sort(pestle_onnx_call_t* call, bool largest, int64_t axis,
   return true;
 }
 
-// How many are wanted: an attribute before opset 10, then an input.
-static int64_t read_k(pestle_onnx_call_t* call, int64_t extent) {
+// How many are wanted: an attribute before opset 10, then an input, of which
+// |*size| may be what only a run tells.
+static int64_t read_k(pestle_onnx_call_t* call, int64_t extent,
+                      pestle_value_t** size) {
   int64_t k = -1;
-  if (call->opset < 10) {
+  pestle_onnx_extent_t given;
+  size_t count;
+  *size = NULL;
+  if (call->opset >= 10 && pestle_onnx_extents(call, 1, &given, &count) &&
+      count == 1) {
+    *size = given.size;
+    k = given.dim < extent ? given.dim : extent;
+  } else if (call->opset < 10) {
     k = pestle_onnx_int(call, "k", -1);
   } else {
     pestle_i64s_t list = pestle_onnx_input_ints(call, 1, "k");
@@ -108,13 +117,17 @@ static pestle_value_t* last_one(pestle_onnx_call_t* call, pestle_dtype_t dtype,
 
 // Of an axis whose extent only a run tells there are at most |k|.
 static void top_real(pestle_onnx_call_t* call, pestle_value_t* y, int64_t axis,
-                     int64_t k) {
+                     int64_t k, pestle_value_t* wanted) {
   const pestle_value_t* x = call->inputs[0];
   for (int32_t i = 0; i < rank_of(x); ++i) {
     pestle_value_t* size = pestle_onnx_real_size(call->import, x, i);
     if (size && i == axis && k < pestle_onnx_dim(x, i)) {
       size = pestle_onnx_binary(call, PESTLE_OP_MINIMUM, size,
                                 pestle_onnx_size_number(call, k));
+    }
+    if (i == axis && wanted) {
+      size = size ? pestle_onnx_binary(call, PESTLE_OP_MINIMUM, size, wanted)
+                  : wanted;
     }
     pestle_onnx_set_real(call, y, i, size);
   }
@@ -126,7 +139,8 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
   bool largest = pestle_onnx_int(call, "largest", 1) != 0;
   int64_t extent = pestle_onnx_dim(x, axis);
-  int64_t k = read_k(call, extent);
+  pestle_value_t* wanted;
+  int64_t k = read_k(call, extent, &wanted);
   if (call->status) return;
   if (extent > INT32_MAX) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
@@ -146,6 +160,6 @@ void pestle_onnx_import_top_k(pestle_onnx_call_t* call) {
   for (size_t i = 0; i < call->output_count; ++i) {
     y[i] = pestle_onnx_slice_axis(call, y[i], axis, 0, k, 1);
     call->outputs[i] = i ? pestle_onnx_convert(call, y[i], PESTLE_I64) : y[i];
-    top_real(call, call->outputs[i], axis, k);
+    top_real(call, call->outputs[i], axis, k, wanted);
   }
 }

@@ -338,10 +338,39 @@ def detector(g, y, rows, wide, other):
             g.Concat(scores, g.Neg(scores), axis=0), g.Softmax(corners, axis=1)]
 
 
+@case
+def computed_shapes(g, y, rows, wide, other):
+    """Shape, Gather, Unsqueeze, Concat before what takes a shape."""
+    scalar = g.Gather(g.Shape(rows), np.int64(0))
+    n, k = g.Unsqueeze(scalar, [0]), g.Shape(other)
+    whole = g.Cast(g.Cast(n, to=TensorProto.INT32), to=TensorProto.INT64)
+    places = g.Range(np.int64(0), scalar, np.int64(1))
+    table = g.Mul(g.Unsqueeze(y, [1]), g.Unsqueeze(other, [0]))
+    return [g.Reshape(rows, g.Concat(n, [2, 2], axis=0)),
+            g.Reshape(rows, g.Concat([2], whole, [2], axis=0)),
+            g.Reshape(rows, g.Concat(g.Mul(n, [2]), [2], axis=0)),
+            g.Reshape(wide, g.Concat([3], n, [2], axis=0)),
+            g.Reshape(table, g.Concat(k, n, [1], axis=0)),
+            g.Expand(f(1, 2, 3, 4), g.Shape(rows)),
+            g.Expand(g.Unsqueeze(y, [1]), g.Concat(n, [3], axis=0)),
+            g.Expand(g.Unsqueeze(y, [1]), g.Concat(n, k, axis=0)),
+            g.Expand(f(5), k), g.Expand(f(1, 2), g.Concat(k, n, [1], axis=0)),
+            g.ConstantOfShape(n), g.ConstantOfShape(g.Concat([2], k, axis=0)),
+            g.ConstantOfShape(g.Add(n, k)), g.ConstantOfShape(g.Div(n, [2])),
+            places, g.Range(np.int64(2), scalar, np.int64(3)),
+            g.Range(np.int64(-3), scalar, np.int64(2)),
+            g.Add(g.Cast(places, to=TensorProto.FLOAT), y),
+            g.Concat(places, g.Range(np.int64(0), np.int64(3), np.int64(1)),
+                     axis=0),
+            *g.TopK("x", g.Min(n, [3]), outputs=2),
+            *g.TopK(y, g.Min(n, [2]), outputs=2),
+            *g.TopK("x", n, axis=0, largest=0, outputs=2)]
+
+
 # What needs an element, and of which case onnx.reference is not the judge.
 AT_LEAST = {"reshapes_beside_a_copy": 1, "soft_along": 1, "top_along": 2, "gathers_along": 2, "regions": 1,
             "detector": 1}
-BY_RUNTIME = {"norms", "boxes", "regions", "top", "top_along", "images"}
+BY_RUNTIME = {"norms", "computed_shapes", "boxes", "regions", "top", "top_along", "images"}
 
 
 def model_of(name):
