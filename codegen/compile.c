@@ -234,6 +234,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
                                 pestle_module_entry(module)));
   if (c->remarks) PESTLE_TRY(pestle_explain_kernels(kernels, c->remarks));
   PESTLE_TRY(pestle_kernels_compile(kernels));
+  if (c->remarks) PESTLE_TRY(pestle_explain_refused(kernels));
   PESTLE_TRY(pestle_steps_finish(kernels, build, &placements));
   PESTLE_TRY(dump_plan(c, module, &memory, build));
   begin = pestle_context_trace_begin(c->context);

@@ -286,8 +286,9 @@ static void print_twin(const pestle_kernels_t* ks, uint32_t index,
 static pestle_status_t explain_kernel(const pestle_kernels_t* ks,
                                       const pestle_remarks_t* remarks,
                                       uint32_t index) {
-  const pestle_kernel_t* k = ks->list.data[index];
+  pestle_kernel_t* k = ks->list.data[index];
   if (!k->explain_why) return PESTLE_OOM();
+  k->explained = k->device != 0;
   pestle_strbuf_t out;
   pestle_strbuf_init(ks->list.allocator, &out);
   pestle_strbuf_appendf(&out, "kernel %" PRIu32 ": %s\n", index, k->name);
@@ -432,6 +433,24 @@ static pestle_status_t explain_summary(const pestle_kernels_t* ks,
   print_reasons(remarks, &out);
   pestle_status_t status = pestle_strbuf_status(&out);
   if (!status) send(ks, "summary", &out);
+  pestle_strbuf_deinit(&out);
+  return status;
+}
+
+pestle_status_t pestle_explain_refused(const pestle_kernels_t* kernels) {
+  pestle_strbuf_t out;
+  pestle_strbuf_init(kernels->list.allocator, &out);
+  for (uint32_t i = 0; i < kernels->list.size; ++i) {
+    const pestle_kernel_t* k = kernels->list.data[i];
+    if (!k->device || k->explained) continue;
+    if (!out.size) pestle_strbuf_append_c(&out, "refused\n");
+    begin_line("fallback", &out);
+    pestle_strbuf_appendf(&out, "'%s' runs kernel %" PRIu32 ", %s: %s\n",
+                          kernels->targets[1].backend->name, i, k->name,
+                          k->refused ? k->refused : "");
+  }
+  pestle_status_t status = pestle_strbuf_status(&out);
+  if (!status && out.size) send(kernels, "refused", &out);
   pestle_strbuf_deinit(&out);
   return status;
 }

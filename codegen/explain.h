@@ -18,6 +18,11 @@ void pestle_explain_note(pestle_kernels_t* kernels, const pestle_nest_t* nest,
 PESTLE_NODISCARD pestle_status_t pestle_explain_kernels(
     const pestle_kernels_t* kernels, const pestle_remarks_t* remarks);
 
+// Sends the text "refused", if there is anything in it: kernels that the target
+// took by its description and refused when it was to compile them.
+PESTLE_NODISCARD pestle_status_t
+pestle_explain_refused(const pestle_kernels_t* kernels);
+
 // Sends the text "cache": whether the plan of |key| is in the cache; if not,
 // what else the entry of the same module was made with that comes nearest. The
 // first |head_size| bytes are lines of "what value", the others the module.

@@ -359,6 +359,18 @@ static bool is_refusal(const pestle_kernels_t* ks, const pestle_kernel_t* k,
          pestle_status_code(why) == PESTLE_STATUS_UNSUPPORTED;
 }
 
+// A refusal that would have been none without strict says so.
+static pestle_status_t say_strict(const pestle_kernels_t* ks,
+                                  const pestle_kernel_t* k,
+                                  pestle_status_t why) {
+  bool is_strict = ks->has_fallback && ks->strict && k->device == 0 &&
+                   pestle_status_code(why) == PESTLE_STATUS_UNSUPPORTED;
+  if (!is_strict) return why;
+  return pestle_status_annotate(
+      why, "backend '%s' refuses it, and without strict it would go to '%s'",
+      ks->targets[0].backend->name, ks->targets[1].backend->name);
+}
+
 // Builds |k| for the fallback; |why| stays the caller's.
 static pestle_status_t fall_back(pestle_kernels_t* ks, pestle_kernel_t* k,
                                  pestle_status_t why) {
@@ -419,6 +431,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
     status = fall_back(ks, k, why);
     pestle_status_release(why);
   }
+  status = say_strict(ks, k, status);
   status = finish_kernel(ks, k, status);
   pestle_context_trace_end(ks->context, begin, "lower", k->name, ops);
   return status;
@@ -589,7 +602,7 @@ static pestle_status_t compile_all(pestle_kernels_t* ks, uint32_t* order,
       if (k->status && !is_refusal(ks, k, k->status)) {
         pestle_status_t status = k->status;
         k->status = NULL;
-        return status;
+        return say_strict(ks, k, status);
       }
     }
     // The flag may have been lowered again; kernels were skipped all the same.

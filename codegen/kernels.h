@@ -44,6 +44,7 @@ typedef struct pestle_kernel_t {
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule
   const char* refused;      // what the target said; of the fallback's
+  bool explained;           // before it was compiled, as the fallback's
   uint64_t explain_ops;
   bool compiled;           // its code is there; of |unique| only
   pestle_blob_t code;      // of the host's allocator

@@ -32,7 +32,8 @@ typedef enum pestle_stage_e {
   PESTLE_STAGE_PLAN,      // steps, bindings, memory plan
   PESTLE_STAGE_TIMES,     // pass and compile timings
   // Why it is so, for people: "cache", "layouts", one a kernel, "summary", all
-  // before kernels are compiled. The wording may change.
+  // before kernels are compiled; then "refused", if the target refused some that
+  // it had seemed to take. The wording may change.
   PESTLE_STAGE_EXPLAIN,
   PESTLE_STAGE_COUNT
 } pestle_stage_t;

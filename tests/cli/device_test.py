@@ -72,6 +72,15 @@ class Device(Case):
         self.assertGreater(kinds.count("kernel"), 1)
         said = self.run_on("mock", "--strict", code=3, env=refuse).stderr
         self.assertIn("a kernel that is refused", said)
+        self.assertIn("backend 'mock' refuses it, and without strict it would "
+                      "go to 'ref'", said)  # fmt: skip
+        refuse["PESTLE_BACKEND_PATH"] = str(self.backends)
+        for args, text in [[], "'ref' runs kernel "], [["--strict"], "refused"]:
+            done = self.run_pestle("explain", "m.mlir", "--device", "mock",
+                                   *args, env=refuse)  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("\nrefused\n", done.stdout)
+            self.assertIn(text, done.stdout)
 
     def test_saved_plan(self):
         self.run_on("ref", "--outputs", "out")

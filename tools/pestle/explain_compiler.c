@@ -9,11 +9,13 @@ typedef struct explain_t {
   const char* kernel;  // number or name; NULL: everything
   size_t kernels;      // seen
   size_t shown;
+  bool complete;   // all that is known before kernels are compiled
   int32_t cancel;  // all was received
 } explain_t;
 
 static bool is_kernel(const char* name) {
-  static const char* const others[] = {"cache", "layouts", "summary"};
+  static const char* const others[] = {"cache", "layouts", "summary",
+                                       "refused"};
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
     if (!strcmp(others[i], name)) return false;
   }
@@ -40,8 +42,12 @@ static void receive(void* user, pestle_stage_t stage, const char* name,
     ++e->shown;
   }
   e->kernels += kernel;
-  // Kernels need not be compiled for it.
-  if (!strcmp(name, "summary")) e->cancel = 1;
+  if (strcmp(name, "summary") != 0) return;
+  // What the target refuses only when it compiles is known after that; of one
+  // kernel nobody asks for it.
+  e->complete = true;
+  e->cancel = e->kernel != NULL;
+  fflush(stdout);
 }
 
 static pestle_status_t explain(cli_t* cli, explain_t* e,
@@ -57,7 +63,10 @@ static pestle_status_t explain(cli_t* cli, explain_t* e,
   pestle_status_t status =
       cli_compile_module(cli, module, device, options, &plan);
   pestle_plan_release(plan);
-  if (e->cancel) {
+  if (e->complete) {
+    if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
+      printf("\nrefused\n  %s\n", pestle_status_message(status));
+    }
     pestle_status_release(status);
     status = NULL;
   }
