@@ -5,6 +5,7 @@
 // further up are not judged, else nothing below a sticky /tmp would load.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,6 +73,35 @@ static pestle_status_t judge_folder(pestle_arena_t* arena, const char* path,
   return judge(arena, &info, "its folder", out_reason);
 }
 
+// What the link |path| says, from its folder on; NULL: it is none.
+static pestle_status_t follow(pestle_arena_t* arena, const char* path,
+                              const char** out_next) {
+  char text[PATH_MAX];
+  *out_next = NULL;
+  ssize_t size = readlink(path, text, sizeof(text) - 1);
+  if (size < 0) return NULL;
+  text[size] = 0;
+  if (text[0] == '/') {
+    *out_next = pestle_arena_strdup(arena, text);
+  } else {
+    const char* folder = pestle_arena_strndup(arena, pestle_path_folder(path));
+    *out_next = folder ? pestle_path_join(arena, folder, text) : NULL;
+  }
+  return *out_next ? NULL : PESTLE_OOM();
+}
+
+// The folder of |path| and, if that is a link, of each that it leads to. It has
+// been resolved, so it leads in no circle but one that was made since.
+static pestle_status_t judge_links(pestle_arena_t* arena, const char* path,
+                                   const char** out_reason) {
+  for (int links = 0; path && links < 64; ++links) {
+    PESTLE_TRY(judge_folder(arena, path, out_reason));
+    if (*out_reason) return NULL;
+    PESTLE_TRY(follow(arena, path, &path));
+  }
+  return NULL;
+}
+
 static void make_stamp(const struct stat* info, pestle_file_stamp_t* stamp) {
   *stamp = (pestle_file_stamp_t){
       .device = (uint64_t)info->st_dev,
@@ -119,8 +149,8 @@ pestle_status_t pestle_plugin_trust(pestle_arena_t* arena, const char* path,
     pestle_status_release(status);
     return *out_reason ? NULL : PESTLE_OOM();
   }
-  // The folder with the link, then that with the file.
-  PESTLE_TRY(judge_folder(arena, path, out_reason));
+  // The folders with the links, then that with the file.
+  PESTLE_TRY(judge_links(arena, path, out_reason));
   if (*out_reason) return NULL;
   PESTLE_TRY(judge_folder(arena, *out_real_path, out_reason));
   if (*out_reason) return NULL;

@@ -354,6 +354,12 @@ static void test_trust(void** state) {
   assert_int_equal(symlink("public/libpestle-tame.so", link), 0);
   pestle_status_t status = pestle_context_load_backend(context, link);
   assert_error(status, UNAVAILABLE, "its folder may be written by others");
+  // A link there that leads on, to a file in a good one.
+  assert_int_equal(symlink(zoo_file("tame"), in(folder, "middle.so")), 0);
+  link = in(temporary, "libpestle-chain.so");
+  assert_int_equal(symlink("public/middle.so", link), 0);
+  status = pestle_context_load_backend(context, link);
+  assert_error(status, UNAVAILABLE, "its folder may be written by others");
   // A folder further up is not judged.
   assert_int_equal(mkdir(in(folder, "own"), 0755), 0);
   path = in(folder, "own/libpestle-tame.so");
