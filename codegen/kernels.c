@@ -569,7 +569,9 @@ static pestle_status_t dump_text(pestle_kernels_t* ks, const pestle_kernel_t* k,
     return NULL;
   }
   PESTLE_TRY(status);
-  pestle_dump(ks->options, stage, k->name, text.data, text.size);
+  if (!text.data) text.size = 0;
+  pestle_dump(ks->options, stage, k->name, text.data ? text.data : "",
+              text.size);
   pestle_free_aligned(ks->list.allocator, text.data, text.size,
                       PESTLE_BUFFER_ALIGNMENT);
   return NULL;

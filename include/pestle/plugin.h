@@ -116,13 +116,13 @@ typedef struct pestle_target_caps_t {
   char cpu[64];           // "znver4": what |target_cpu| named or the host's
   char features[1024];    // "+avx512f,+fma,...": needed by what is compiled
   int32_t device_type;    // pestle_device_type_t
-  uint32_t vector_bytes;  // widest native vector; 0: scalar only
+  uint32_t vector_bytes;  // widest vector, a power of two; 0: scalar only
   uint32_t vector_registers;
-  uint32_t max_lanes;  // longest value that is accepted
+  uint32_t max_lanes;  // longest value that is accepted, at least 1
   uint32_t cores;
   uint64_t l1_bytes, l2_bytes, l3_bytes;
   uint32_t scratch_bytes;  // largest sum of shared buffers
-  uint32_t subgroup;       // lanes of a subgroup; 0: none
+  uint32_t subgroup;       // lanes of a subgroup, a power of two; 0: none
   uint32_t max_group_lanes;
   uint32_t flags;  // pestle_target_flag_t
   // op_dtypes[op]: bit d set when the target compiles the op (code of kir.h)
