@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device half on Apple's systems. It has been written without a Mac at hand
-// and has not been run, nor compiled but for its syntax: README.md says so.
-// Memory is shared between CPU and GPU; an address is where the CPU sees a
+// and has been run against stand-ins for Apple's frameworks alone: README.md says
+// so. Memory is shared between CPU and GPU; an address is where the CPU sees a
 // buffer.
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plugins/common/slots.h"
 #include "plugins/metal/metal.h"
 #include "plugins/metal/probe.h"
 
@@ -38,10 +39,19 @@ struct pestle_loaded_s {
 struct pestle_device_stream_s {
   CFTypeRef queue;
   CFTypeRef queued;  // NSMutableArray of what may not be done, or has failed
+  // Where the CPU copies on behalf of the stream: odd numbers say that it has
+  // come so far, even ones that the copy is done.
+  CFTypeRef gate, listener;  // id<MTLSharedEvent>, MTLSharedEventListener
+  uint64_t passed;
 };
 
 struct pestle_device_event_s {
   CFTypeRef event;  // id<MTLSharedEvent>
+};
+
+struct pestle_device_fence_s {
+  CFTypeRef event;  // id<MTLSharedEvent>
+  uint64_t updates;
 };
 
 static native_t* native_of(void* self) {
@@ -58,14 +68,20 @@ static pestle_status_t failed(void* self, const char* what, NSError* error) {
       error ? error.localizedDescription.UTF8String : "no reason given");
 }
 
+static pestle_status_t check_device(const metal_t* m, int32_t device) {
+  if (device == 0) return NULL;
+  return PESTLE_PLUGIN_ERROR(m->host, NOT_FOUND, "metal has 1 device and no %d",
+                             device);
+}
+
 // --- Memory ---
 
 static pestle_status_t allocate(void* self, int32_t device, size_t size,
                                 void** out_data) {
   const metal_t* m = self;
   native_t* n = native_of(self);
-  (void)device;
   *out_data = NULL;
+  PESTLE_TRY(check_device(m, device));
   if (!size) size = 1;
   pthread_mutex_lock(&n->lock);
   bool fits = n->active + size <= n->limit;
@@ -132,16 +148,47 @@ static void* buffer_raw_ptr(void* self, int32_t device, void* data) {
   return data;
 }
 
+// Whether |size| bytes from |data| on are of one block.
+static pestle_status_t check_range(const metal_t* m, const void* data,
+                                   size_t size) {
+  native_t* n = m->native;
+  const char* at = data;
+  bool found = false;
+  pthread_mutex_lock(&n->lock);
+  for (const block_t* b = n->blocks; b && !found; b = b->next) {
+    const char* from = b->address;
+    found = at >= from && at <= from + b->size &&
+            size <= b->size - (size_t)(at - from);
+  }
+  pthread_mutex_unlock(&n->lock);
+  if (found) return NULL;
+  return PESTLE_PLUGIN_ERROR(m->host, INVALID_ARGUMENT,
+                             "%p with %zu bytes is in no buffer of metal", data,
+                             size);
+}
+
 static pestle_status_t copy_from_host(void* self, int32_t device,
                                       const void* from, void* to, size_t size) {
-  (void)self, (void)device;
+  PESTLE_TRY(check_device(self, device));
+  PESTLE_TRY(check_range(self, to, size));
   memcpy(to, from, size);
   return NULL;
 }
 static pestle_status_t copy_to_host(void* self, int32_t device,
                                     const void* from, void* to, size_t size) {
-  (void)self, (void)device;
+  PESTLE_TRY(check_device(self, device));
+  PESTLE_TRY(check_range(self, from, size));
   memcpy(to, from, size);
+  return NULL;
+}
+static pestle_status_t copy_device(void* self, int32_t from_device,
+                                   const void* from, int32_t to_device,
+                                   void* to, size_t size) {
+  PESTLE_TRY(check_device(self, from_device));
+  PESTLE_TRY(check_device(self, to_device));
+  PESTLE_TRY(check_range(self, from, size));
+  PESTLE_TRY(check_range(self, to, size));
+  memmove(to, from, size);
   return NULL;
 }
 
@@ -194,8 +241,8 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
   const metal_t* m = self;
   pestle_ctext_artifact_t a;
   NSError* error = nil;
-  (void)device;
   *out_loaded = NULL;
+  PESTLE_TRY(check_device(m, device));
   PESTLE_TRY(pestle_ctext_artifact_open(m->host, "metal", artifact, size, &a));
   @autoreleasepool {
     const char* why;
@@ -269,12 +316,38 @@ static void remember(pestle_device_stream_t* stream, id<MTLCommandBuffer> b) {
   [queued addObject:b];
 }
 
+// Whether all that was queued is done, and well.
+static bool is_idle(const pestle_device_stream_t* stream) {
+  NSMutableArray<id<MTLCommandBuffer>>* queued =
+      (__bridge NSMutableArray*)stream->queued;
+  if (!queued.count) return true;
+  return [queued objectAtIndex:queued.count - 1].status ==
+         MTLCommandBufferStatusCompleted;
+}
+
+// Has |stream| wait for |event| (an id<MTLSharedEvent>) or signal it.
+static void queue_event(pestle_device_stream_t* stream, CFTypeRef event,
+                        uint64_t value, bool signals) {
+  @autoreleasepool {
+    id<MTLSharedEvent> shared = (__bridge id<MTLSharedEvent>)event;
+    id<MTLCommandBuffer> commands =
+        [(__bridge id<MTLCommandQueue>)stream->queue commandBuffer];
+    if (signals) {
+      [commands encodeSignalEvent:shared value:value];
+    } else {
+      [commands encodeWaitForEvent:shared value:value];
+    }
+    [commands commit];
+    remember(stream, commands);
+  }
+}
+
 static pestle_status_t launch(void* self, int32_t device,
                               pestle_device_stream_t* stream,
                               const pestle_launch_t* what) {
   native_t* n = native_of(self);
   pestle_status_t status = NULL;
-  (void)device;
+  PESTLE_TRY(check_device(self, device));
   if (!what->loaded->group.width || !what->loaded->group.height ||
       !what->loaded->group.depth) {
     return NULL;
@@ -303,17 +376,20 @@ static pestle_status_t launch(void* self, int32_t device,
 static pestle_status_t stream_create(void* self, int32_t device,
                                      pestle_device_stream_t** out_stream) {
   const metal_t* m = self;
-  (void)device;
+  *out_stream = NULL;
+  PESTLE_TRY(check_device(m, device));
   pestle_device_stream_t* s = m->host->alloc(m->host->self, sizeof *s);
   id<MTLCommandQueue> queue = s ? [device_of(self) newCommandQueue] : nil;
-  *out_stream = NULL;
-  if (!queue) {
+  id<MTLSharedEvent> gate = queue ? [device_of(self) newSharedEvent] : nil;
+  if (!gate) {
     if (s) m->host->free(m->host->self, s, sizeof *s);
     return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
                                "no memory for a stream");
   }
-  *s = (pestle_device_stream_t){CFBridgingRetain(queue),
-                                CFBridgingRetain([NSMutableArray new])};
+  *s = (pestle_device_stream_t){
+      CFBridgingRetain(queue), CFBridgingRetain([NSMutableArray new]),
+      CFBridgingRetain(gate), CFBridgingRetain([MTLSharedEventListener new]),
+      0};
   *out_stream = s;
   return NULL;
 }
@@ -339,6 +415,8 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
   if (!stream) return;
   pestle_status_t status = stream_synchronize(self, stream);
   if (status) m->host->status_release(m->host->self, status);
+  CFRelease(stream->listener);
+  CFRelease(stream->gate);
   CFRelease(stream->queued);
   CFRelease(stream->queue);
   m->host->free(m->host->self, stream, sizeof *stream);
@@ -349,10 +427,10 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
 static pestle_status_t event_create(void* self, int32_t device,
                                     pestle_device_event_t** out_event) {
   const metal_t* m = self;
-  (void)device;
+  *out_event = NULL;
+  PESTLE_TRY(check_device(m, device));
   pestle_device_event_t* e = m->host->alloc(m->host->self, sizeof *e);
   id<MTLSharedEvent> event = e ? [device_of(self) newSharedEvent] : nil;
-  *out_event = NULL;
   if (!event) {
     if (e) m->host->free(m->host->self, e, sizeof *e);
     return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY,
@@ -399,14 +477,7 @@ static pestle_status_t event_wait_stream(void* self,
                                          pestle_device_stream_t* stream,
                                          uint64_t value) {
   (void)self;
-  @autoreleasepool {
-    id<MTLCommandBuffer> commands =
-        [(__bridge id<MTLCommandQueue>)stream->queue commandBuffer];
-    [commands encodeWaitForEvent:(__bridge id<MTLSharedEvent>)event->event
-                           value:value];
-    [commands commit];
-    remember(stream, commands);
-  }
+  queue_event(stream, event->event, value, false);
   return NULL;
 }
 
@@ -419,22 +490,104 @@ static pestle_status_t event_signal(void* self, pestle_device_event_t* event,
     if (value > shared.signaledValue) shared.signaledValue = value;
     return NULL;
   }
-  @autoreleasepool {
-    id<MTLCommandBuffer> commands =
-        [(__bridge id<MTLCommandQueue>)stream->queue commandBuffer];
-    [commands encodeSignalEvent:shared value:value];
-    [commands commit];
-    remember(stream, commands);
+  queue_event(stream, event->event, value, true);
+  return NULL;
+}
+
+// --- Fences: one event, whose number is that of the last update ---
+
+static pestle_status_t fence_create(void* self, int32_t device,
+                                    pestle_device_fence_t** out_fence) {
+  const metal_t* m = self;
+  *out_fence = NULL;
+  PESTLE_TRY(check_device(m, device));
+  pestle_device_fence_t* f = m->host->alloc(m->host->self, sizeof *f);
+  id<MTLSharedEvent> event = f ? [device_of(self) newSharedEvent] : nil;
+  if (!event) {
+    if (f) m->host->free(m->host->self, f, sizeof *f);
+    return PESTLE_PLUGIN_ERROR(m->host, OUT_OF_MEMORY, "no memory for a fence");
   }
+  *f = (pestle_device_fence_t){CFBridgingRetain(event), 0};
+  *out_fence = f;
+  return NULL;
+}
+
+static void fence_destroy(void* self, pestle_device_fence_t* fence) {
+  const metal_t* m = self;
+  if (!fence) return;
+  CFRelease(fence->event);
+  m->host->free(m->host->self, fence, sizeof *fence);
+}
+
+// Updates of two streams may be done in any order, and the number never falls:
+// the second one waits for the first.
+static pestle_status_t fence_update(void* self, pestle_device_fence_t* fence,
+                                    pestle_device_stream_t* stream, void* data,
+                                    bool cross_device) {
+  native_t* n = native_of(self);
+  (void)data, (void)cross_device;  // memory is shared, and coherent
+  pthread_mutex_lock(&n->lock);
+  uint64_t number = ++fence->updates;
+  pthread_mutex_unlock(&n->lock);
+  if (number > 1) queue_event(stream, fence->event, number - 1, false);
+  queue_event(stream, fence->event, number, true);
+  return NULL;
+}
+
+static pestle_status_t fence_wait(void* self, pestle_device_fence_t* fence,
+                                  pestle_device_stream_t* stream, void* data) {
+  native_t* n = native_of(self);
+  (void)data;
+  pthread_mutex_lock(&n->lock);
+  uint64_t number = fence->updates;
+  pthread_mutex_unlock(&n->lock);
+  if (number) queue_event(stream, fence->event, number, false);
   return NULL;
 }
 
 // --- Copies on a stream: memory is shared, so the CPU moves the bytes ---
 
+// At once, where the stream has nothing to do; else when it has come so far,
+// and the stream then waits for that.
+static void move(pestle_device_stream_t* stream, const void* from, void* to,
+                 size_t size) {
+  id<MTLSharedEvent> gate = (__bridge id<MTLSharedEvent>)stream->gate;
+  uint64_t here = stream->passed + 1;
+  if (is_idle(stream)) {
+    memmove(to, from, size);
+    return;
+  }
+  stream->passed += 2;
+  [gate notifyListener:(__bridge MTLSharedEventListener*)stream->listener
+               atValue:here
+                 block:^(id<MTLSharedEvent> which, uint64_t now) {
+                   (void)now;
+                   memmove(to, from, size);
+                   which.signaledValue = here + 1;
+                 }];
+  queue_event(stream, stream->gate, here, true);
+  queue_event(stream, stream->gate, here + 1, false);
+}
+
+static pestle_status_t queue_from_host(void* self,
+                                       pestle_device_stream_t* stream,
+                                       const void* from, void* to,
+                                       size_t size) {
+  PESTLE_TRY(check_range(self, to, size));
+  move(stream, from, to, size);
+  return NULL;
+}
+static pestle_status_t queue_to_host(void* self, pestle_device_stream_t* stream,
+                                     const void* from, void* to, size_t size) {
+  PESTLE_TRY(check_range(self, from, size));
+  move(stream, from, to, size);
+  return NULL;
+}
 static pestle_status_t queue_copy(void* self, pestle_device_stream_t* stream,
                                   const void* from, void* to, size_t size) {
-  PESTLE_TRY(stream_synchronize(self, stream));
-  memmove(to, from, size);
+  PESTLE_TRY(check_range(self, from, size));
+  PESTLE_TRY(check_range(self, to, size));
+  move(stream, from, to, size);
   return NULL;
 }
 
@@ -444,11 +597,11 @@ static pestle_status_t memory_get(void* self, int32_t device,
                                   pestle_memory_t what, uint64_t* out_bytes) {
   const metal_t* m = self;
   native_t* n = native_of(self);
-  (void)device;
+  *out_bytes = 0;
+  PESTLE_TRY(check_device(m, device));
   pthread_mutex_lock(&n->lock);
   uint64_t active = n->active, peak = n->peak, limit = n->limit;
   pthread_mutex_unlock(&n->lock);
-  *out_bytes = 0;
   switch (what) {
     case PESTLE_MEMORY_ACTIVE:
       *out_bytes = active;
@@ -494,6 +647,21 @@ static pestle_status_t memory_set(void* self, int32_t device,
   return NULL;
 }
 
+static pestle_status_t property(void* self, int32_t device, uint32_t index,
+                                pestle_device_property_t* out_property) {
+  const metal_t* m = self;
+  PESTLE_TRY(check_device(m, device));
+  const pestle_plugin_property_t rows[] = {
+      {"name", m->device.name, 0},
+      {"target_cpu", m->device.units ? "apple" : "apple6", 0},
+      {"matrix_units", NULL, m->device.units},
+      {"memory_bytes", NULL,
+       (int64_t)device_of(self).recommendedMaxWorkingSetSize},
+  };
+  return pestle_plugin_give_property(
+      m->host, "metal", rows, sizeof rows / sizeof *rows, index, out_property);
+}
+
 static const pestle_device_api_t k_api = {
     .struct_size = sizeof k_api,
     .load = load,
@@ -502,13 +670,14 @@ static const pestle_device_api_t k_api = {
     .deallocate = deallocate,
     .copy_from_host = copy_from_host,
     .copy_to_host = copy_to_host,
+    .copy_device = copy_device,
     .buffer_raw_ptr = buffer_raw_ptr,
     .stream_create = stream_create,
     .stream_synchronize = stream_synchronize,
     .stream_destroy = stream_destroy,
     .launch = launch,
-    .queue_from_host = queue_copy,
-    .queue_to_host = queue_copy,
+    .queue_from_host = queue_from_host,
+    .queue_to_host = queue_to_host,
     .queue_copy = queue_copy,
     .event_create = event_create,
     .event_destroy = event_destroy,
@@ -516,8 +685,13 @@ static const pestle_device_api_t k_api = {
     .event_wait_stream = event_wait_stream,
     .event_signal = event_signal,
     .event_is_signalled = event_is_signalled,
+    .fence_create = fence_create,
+    .fence_destroy = fence_destroy,
+    .fence_update = fence_update,
+    .fence_wait = fence_wait,
     .memory_get = memory_get,
     .memory_set = memory_set,
+    .property = property,
 };
 
 // --- The device ---
@@ -531,8 +705,9 @@ static bool has_units(id<MTLDevice> device, id<MTLCommandQueue> queue) {
       pestle_metal_probe_text(text, sizeof text) > sizeof text) {
     return false;
   }
+  NSString* name = [NSString stringWithUTF8String:PESTLE_METAL_PROBE_NAME];
   id<MTLComputePipelineState> pipeline =
-      build(device, @(text), @PESTLE_METAL_PROBE_NAME, &why, &error);
+      build(device, @(text), name, &why, &error);
   id<MTLBuffer> buffer =
       [device newBufferWithLength:PESTLE_METAL_PROBE_FLOATS * sizeof(float)
                           options:MTLResourceStorageModeShared];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plugins/metal/device.m takes from Apple's Foundation and libdispatch,
 // declared as their documentation does: for a compiler to check its syntax and
-// its types where there is no Mac. Nothing of it can be linked.
+// its types where there is no Mac. The variables are those of fake_metal.m.
 #ifndef PESTLE_TESTS_SHIM_FOUNDATION_H_
 #define PESTLE_TESTS_SHIM_FOUNDATION_H_
 
@@ -20,14 +20,18 @@ typedef const void* CFTypeRef;
 @protocol NSObject
 @end
 __attribute__((objc_root_class))
-@interface NSObject<NSObject>
+@interface NSObject<NSObject> {
+  Class isa;
+}
 + (instancetype)alloc;
 + (instancetype)new;
 - (instancetype)init;
 @end
 
 enum { NSUTF8StringEncoding = 4 };
-@interface NSString : NSObject
+@interface NSString : NSObject {
+  char* _text;
+}
 @property(readonly) const char* UTF8String;
 + (instancetype)stringWithUTF8String:(const char*)text;
 - (instancetype)initWithBytes:(const void*)bytes
@@ -35,11 +39,18 @@ enum { NSUTF8StringEncoding = 4 };
                      encoding:(NSUInteger)encoding;
 @end
 
-@interface NSError : NSObject
+@interface NSError : NSObject {
+ @public
+  NSString* _why;
+}
 @property(readonly, copy) NSString* localizedDescription;
 @end
 
-@interface NSMutableArray<T> : NSObject
+enum { MOST_OBJECTS = 4096 };
+@interface NSMutableArray<T> : NSObject {
+  __unsafe_unretained id _object[MOST_OBJECTS];
+  NSUInteger _count;
+}
 @property(readonly) NSUInteger count;
 - (T)objectAtIndex:(NSUInteger)index;
 - (void)addObject:(T)object;

@@ -75,7 +75,9 @@ typedef void (^MTLSharedEventNotificationBlock)(id<MTLSharedEvent>, uint64_t);
                  block:(MTLSharedEventNotificationBlock)block;
 @end
 
-@interface MTLCompileOptions : NSObject
+@interface MTLCompileOptions : NSObject {
+  BOOL _fast;
+}
 @property(readwrite) BOOL fastMathEnabled;
 @end
 @protocol MTLDevice <NSObject>
