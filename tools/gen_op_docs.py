@@ -151,6 +151,8 @@ Edges, on every target:
   NaN 0.
 - Indices of slices are clamped; a window of gather is clamped, of scatter left
   out.
+- What only moves elements (slices, gathers, sorts, control flow) gives them as they
+  are.
 - Sums over nothing are the initial value; extents of 0 and rank 0 are as any
   other.
 
