@@ -321,15 +321,10 @@ pestle_status_t pestle_plugin_check_caps(const pestle_target_caps_t* caps,
     return odd_caps(name, "intrinsic_count", caps->intrinsic_count,
                     "at most 16");
   }
-  if (!(caps->flags & PESTLE_TARGET_LANES)) return NULL;
-  if (!caps->max_group_lanes) {
+  // What lies along which axis is the backend's own matter: 0 there is allowed.
+  if (caps->flags & PESTLE_TARGET_LANES && !caps->max_group_lanes) {
     return odd_caps(name, "max_group_lanes", 0,
                     "at least 1 beside PESTLE_TARGET_LANES");
-  }
-  for (size_t axis = 0; axis < 3; ++axis) {
-    if (caps->max_lanes_axis[axis] && caps->max_groups_axis[axis]) continue;
-    return odd_caps(name, "max_lanes_axis or max_groups_axis", 0,
-                    "at least 1 on each axis beside PESTLE_TARGET_LANES");
   }
   return NULL;
 }
