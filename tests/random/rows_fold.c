@@ -154,6 +154,7 @@ static value_t* reduce_two(graph_t* g, pestle_dtype_t dtype) {
   pestle_type_t type = *type_at(x), at = type;
   int64_t axes[PESTLE_MAX_RANK];
   int32_t n = pick_axes(g, type.rank, axes);
+  if (g->peer && !n) return NULL;  // as in row_reduce()
   at.dtype = PESTLE_I32;
   spec_t iota = SPEC(IOTA);
   iota.type = at;

@@ -62,6 +62,8 @@ WITHOUT = [
      "complex number is no pair of its parts"),
     ("reduce", [*F8, "bf16", "f16"], "XLA rounds each partial sum to the type"),
     ("reduce_window", [*F8, "bf16", "f16"], "the same"),
+    ("dot_general", F8, "XLA sums them in f16"),
+    ("convolution", F8, "the same"),
     ("popcnt", ["i4"], "XLA counts the copies of the sign in the other bits"),
     ("count_leading_zeros", ["i4"], "the same"),
     ("shift_right_logical", ["i4"], "XLA shifts those copies in"),
