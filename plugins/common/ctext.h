@@ -61,7 +61,7 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
   PESTLE_CTEXT_HAS_MMA = 2048,        // mma.sync, ldmatrix, cp.async, as PTX
   PESTLE_CTEXT_HAS_MMA8 = 4096,       // the dialect's |mma8|
-  PESTLE_CTEXT_HAS_EXACT_DIV = 128    // f32 / and sqrt() are correctly rounded
+  PESTLE_CTEXT_HAS_EXACT_DIV = 128    // / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 
 // In the strings $name stands for what is named beside each of them.

@@ -2,8 +2,9 @@
 // Functions that the text may call, for what no language says as scalar.def
 // does. One text serves all: $int $uint $long $ulong $float $double are types
 // and, before a parenthesis, casts; $u $l $ul $d suffixes of literals; $bits32
-// $real32 $bits64 $real64 the casts of bits; $exact stands before floats whose
-// sums and products must not be contracted.
+// $real32 $bits64 $real64 the casts of bits; $words and $double_of those of an
+// f64 and a $pair of two words, which $make makes; $exact stands before floats
+// whose sums and products must not be contracted.
 #include "plugins/common/ctext_internal.h"
 
 // Texts are the dialect's.
@@ -86,6 +87,33 @@
   "$fn$float $name($" T     \
   " a) {\n"                 \
   "  return a < 0 ? -" odd "(0$" u " - $" U "(a)) : " odd "($" U "(a));\n}\n"
+// What is no quotient of two numbers above 0: |x| and |y| are magnitudes.
+#define SPECIAL_QUOTIENT(x, y, inf, nan, huge, zero)                        \
+  "  if (" x " > " inf " || " y " > " inf " || (" x " == " y " && (" x      \
+  " == 0$u || " x " == " inf "))) {\n    return " nan ";\n  }\n  if (" x    \
+  " == " inf " || " y " == 0$u) return " huge ";\n  if (" x " == 0$u || " y \
+  " == " inf ") return " zero ";\n"
+#define SPECIAL_F32                                                   \
+  SPECIAL_QUOTIENT("x", "y", "0x7f800000$u", "$real32(0x7fc00000$u)", \
+                   "$real32(sign | 0x7f800000$u)", "$real32(sign)")
+#define SPECIAL_F64                                               \
+  SPECIAL_QUOTIENT("m", "n", "0x7ff00000$u",                      \
+                   "$double_of($make(0$u, 0x7ff80000$u))",        \
+                   "$double_of($make(0$u, sign | 0x7ff00000$u))", \
+                   "$double_of($make(0$u, sign))")
+// The words |x| of a magnitude become its mantissa of 53 bits.
+#define MANTISSA64(x, e)                                 \
+  "  if (" e " != 0) " x ".y = (" x                      \
+  ".y & 0xfffff$u) | 0x100000$u;\n"                      \
+  "  else " e                                            \
+  " = 1;\n"                                              \
+  "  for (; " x ".y < 0x100000$u; --" e                  \
+  ") {\n"                                                \
+  "    " x " = $make(" x ".x << 1, (" x ".y << 1) | (" x \
+  ".x >> 31));\n"                                        \
+  "  }\n"
+#define X_F64 MANTISSA64("x", "e")
+#define Y_F64 MANTISSA64("y", "f")
 #define NARROW(mantissa, bias, sign, nan, limit, minus)              \
   "$fn$uint $name($float a) {\n"                                     \
   "  return pestle_narrow($bits32(a), " mantissa ", " bias ", " sign \
@@ -148,6 +176,134 @@ static const ctext_helper_text_t helpers[HELPER_COUNT] = {
          "  } else {\n"
          "    x >>= 1 - e;\n  }\n"
          "  return $real32(sign | x);\n}\n",
+         NONE},
+    [HELPER_DIV_F32] =
+        {"pestle_div_f32",
+         "// Rounded once, whatever / is: it guesses 25 bits of the quotient "
+         "of\n"
+         "// the mantissas, whose rest, exact in 32 bits, puts them right.\n"
+         "$fn$float $name($float a, $float b) {\n"
+         "  $uint x = $bits32(a), y = $bits32(b);\n"
+         "  $uint sign = (x ^ y) & 0x80000000$u;\n"
+         "  x &= 0x7fffffff$u;\n"
+         "  y &= 0x7fffffff$u;\n" SPECIAL_F32
+         "  $int e = $int(x >> 23), f = $int(y >> 23);\n"
+         "  x = e == 0 ? x << 1 : (x & 0x7fffff$u) | 0x800000$u;\n"
+         "  y = f == 0 ? y << 1 : (y & 0x7fffff$u) | 0x800000$u;\n"
+         "  for (; x < 0x800000$u; --e) x <<= 1;\n"
+         "  for (; y < 0x800000$u; --f) y <<= 1;\n"
+         "  e += 127 - f;\n"
+         "  if (x < y) {\n"
+         "    x <<= 1;\n"
+         "    --e;\n  }\n"
+         "  if (e > 254) return $real32(sign | 0x7f800000$u);\n"
+         "  $uint q = $uint($float(x) / $float(y) * 16777216.0f);\n"
+         "  $int rest = $int((x << 24) - q * y), by = $int(y);\n"
+         "  for (; rest < 0; rest += by) q -= 1$u;\n"
+         "  for (; rest >= by; rest -= by) q += 1$u;\n"
+         "  q = (q << 1) | (rest != 0 ? 1$u : 0$u);\n"
+         "  if (e < 1) {\n"
+         "    $int far = e < -26 ? 27 : 1 - e;\n"
+         "    $uint low = q & ((1$u << far) - 1$u);\n"
+         "    q = (q >> far) | (low != 0$u ? 1$u : 0$u);\n"
+         "    e = 1;\n  }\n"
+         "  $uint up = (q & 2$u) != 0$u && (q & 5$u) != 0$u ? 1$u : 0$u;\n"
+         "  return $real32(sign | (($uint(e - 1) << 23) + (q >> 2) + up));\n"
+         "}\n",
+         NONE},
+    [HELPER_DIV_F64] =
+        {"pestle_div_f64",
+         "// Rounded once, by long division of the mantissas in two words: no\n"
+         "// digit of f64's / is promised.\n"
+         "$fn$double $name($double a, $double b) {\n"
+         "  $pair x = $words(a), y = $words(b);\n"
+         "  $uint sign = (x.y ^ y.y) & 0x80000000$u;\n"
+         "  x.y &= 0x7fffffff$u;\n"
+         "  y.y &= 0x7fffffff$u;\n"
+         "  $uint m = x.y | (x.x != 0$u ? 1$u : 0$u);\n"
+         "  $uint n = y.y | (y.x != 0$u ? 1$u : 0$u);\n" SPECIAL_F64
+         "  $int e = $int(x.y >> 20), f = $int(y.y >> 20);\n" X_F64 Y_F64
+         "  e += 1023 - f;\n"
+         "  if (x.y < y.y || (x.y == y.y && x.x < y.x)) {\n"
+         "    x = $make(x.x << 1, (x.y << 1) | (x.x >> 31));\n"
+         "    --e;\n  }\n"
+         "  if (e > 2046) return $double_of($make(0$u, sign | 0x7ff00000$u));\n"
+         "  $pair q = $make(0$u, 0$u);\n"
+         "  for ($int i = 0; i < 54; ++i) {\n"
+         "    q = $make(q.x << 1, (q.y << 1) | (q.x >> 31));\n"
+         "    if (x.y > y.y || (x.y == y.y && x.x >= y.x)) {\n"
+         "      x = $make(x.x - y.x, x.y - y.y - (x.x < y.x ? 1$u : 0$u));\n"
+         "      q.x |= 1$u;\n    }\n"
+         "    x = $make(x.x << 1, (x.y << 1) | (x.x >> 31));\n  }\n"
+         "  $uint rest = (x.x | x.y) != 0$u ? 1$u : 0$u;\n"
+         "  q = $make((q.x << 1) | rest, (q.y << 1) | (q.x >> 31));\n"
+         "  if (e < -55) e = -55;\n"
+         "  for (; e < 1; ++e) {\n"
+         "    q = $make((q.x >> 1) | (q.x & 1$u) | (q.y << 31), q.y >> 1);\n"
+         "  }\n"
+         "  $uint up = (q.x & 2$u) != 0$u && (q.x & 5$u) != 0$u ? 1$u : 0$u;\n"
+         "  q = $make((q.x >> 2) | (q.y << 30), q.y >> 2);\n"
+         "  q.x += up;\n"
+         "  if (q.x < up) q.y += 1$u;\n"
+         "  return $double_of($make(q.x, sign | (q.y + ($uint(e - 1) << "
+         "20))));\n"
+         "}\n",
+         NONE},
+    [HELPER_SQRT_F32] =
+        {"pestle_sqrt_f32",
+         "// Rounded once, whatever sqrt() is: it guesses 25 bits of the\n"
+         "// mantissa's root, whose rest, exact in 32 bits, puts them right. "
+         "No\n"
+         "// root lies half-way.\n"
+         "$fn$float $name($float a) {\n"
+         "  $uint x = $bits32(a);\n"
+         "  if (x > 0x80000000$u) return $real32(0x7fc00000$u);\n"
+         "  if (x == 0$u || x >= 0x7f800000$u) return a;\n"
+         "  $int e = $int(x >> 23);\n"
+         "  x = e == 0 ? x << 1 : (x & 0x7fffff$u) | 0x800000$u;\n"
+         "  for (; x < 0x800000$u; --e) x <<= 1;\n"
+         "  if ((e & 1) == 0) {\n"
+         "    x <<= 1;\n"
+         "    --e;\n  }\n"
+         "  $uint s = $uint(sqrt($float(x << 1)) * 4096.0f);\n"
+         "  $int rest = $int((x << 25) - s * s);\n"
+         "  for (; rest < 0; rest += $int(2$u * s + 1$u)) s -= 1$u;\n"
+         "  for (; rest > $int(2$u * s); s += 1$u) rest -= $int(2$u * s + "
+         "1$u);\n"
+         "  $uint m = (s >> 1) + (s & 1$u);\n"
+         "  return $real32(($uint((e + 127) / 2 - 1) << 23) + m);\n}\n",
+         NONE},
+    [HELPER_SQRT_F64] =
+        {"pestle_sqrt_f64",
+         "// Rounded once, two bits of the mantissa at a time: no digit of "
+         "f64's\n"
+         "// sqrt() is promised.\n"
+         "$fn$double $name($double a) {\n"
+         "  $pair x = $words(a);\n"
+         "  $uint n = x.y | (x.x != 0$u ? 1$u : 0$u);\n"
+         "  if (n > 0x80000000$u) return $double_of($make(0$u, "
+         "0x7ff80000$u));\n"
+         "  if (n == 0$u || n >= 0x7ff00000$u) return a;\n"
+         "  $int e = $int(x.y >> 20);\n" X_F64 "  $int by = 10;\n"
+         "  if ((e & 1) == 0) {\n"
+         "    by = 11;\n"
+         "    --e;\n  }\n"
+         "  x = $make(x.x << by, (x.y << by) | (x.x >> (32 - by)));\n"
+         "  $pair r = $make(0$u, 0$u), s = $make(0$u, 0$u);\n"
+         "  for ($int i = 0; i < 54; ++i) {\n"
+         "    r = $make((r.x << 2) | (x.y >> 30), (r.y << 2) | (r.x >> 30));\n"
+         "    x = $make(x.x << 2, (x.y << 2) | (x.x >> 30));\n"
+         "    $pair t = $make((s.x << 2) | 1$u, (s.y << 2) | (s.x >> 30));\n"
+         "    s = $make(s.x << 1, (s.y << 1) | (s.x >> 31));\n"
+         "    if (r.y > t.y || (r.y == t.y && r.x >= t.x)) {\n"
+         "      r = $make(r.x - t.x, r.y - t.y - (r.x < t.x ? 1$u : 0$u));\n"
+         "      s.x |= 1$u;\n    }\n  }\n"
+         "  $uint up = s.x & 1$u;\n"
+         "  s = $make((s.x >> 1) | (s.y << 31), s.y >> 1);\n"
+         "  s.x += up;\n"
+         "  if (s.x < up) s.y += 1$u;\n"
+         "  return $double_of($make(s.x, s.y + ($uint((e + 1023) / 2 - 1) << "
+         "20)));\n}\n",
          NONE},
     [HELPER_ODD_SUM] =
         {"pestle_odd_sum",
@@ -428,6 +584,8 @@ static void put_helper(ctext_t* p, const ctext_helper_text_t* h,
       {"bits64", -1, p->pairs ? d->pair_bits : d->bits[1]},
       {"real32", -1, d->real[0]},
       {"real64", -1, p->pairs ? d->pair_real : d->real[1]},
+      {"words", -1, d->pair_bits},
+      {"double_of", -1, d->pair_real},
       {"exact", -1, d->exact},
       {"type", -1, f16 ? "f16" : "bf16"},
       {"one", -1, f16 ? "0x3c003c00" : "0x3f803f80"},

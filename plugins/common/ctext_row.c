@@ -257,6 +257,14 @@ static const char* float_row(ctext_t* p, unsigned op, unsigned dtype,
   bool f64 = c == PESTLE_CTEXT_F64;
   const char *a = x[0], *b = x[1];
   const char* native = p->d->row[op];
+  if (!(p->target->features & PESTLE_CTEXT_HAS_EXACT_DIV)) {
+    if (op == PESTLE_OP_DIVIDE) {
+      return call2(p, f64 ? HELPER_DIV_F64 : HELPER_DIV_F32, a, b);
+    }
+    if (op == PESTLE_OP_SQRT) {
+      return call1(p, f64 ? HELPER_SQRT_F64 : HELPER_SQRT_F32, a);
+    }
+  }
   if (native) {
     const char* pairs[] = {"a", pestle_ctext_bare(p, a), "b",
                            pestle_ctext_bare(p, b), NULL};

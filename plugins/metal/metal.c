@@ -18,7 +18,7 @@ static pestle_ctext_target_t printer_of(bool units) {
       .dialect = &pestle_metal_dialect,
       .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
                   PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
-                  PESTLE_CTEXT_HAS_SUBGROUP |
+                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
                   (units ? PESTLE_CTEXT_HAS_MMA8 : 0u),
       .max_groups = {INT32_MAX, INT32_MAX, INT32_MAX},
       .thread_lanes = THREADS,

@@ -73,7 +73,7 @@ static void describe_device(const pestle_opencl_api_t* cl, opencl_device_t* d) {
   uint64_t f32 = number_of(cl, d->id, CL_DEVICE_SINGLE_FP_CONFIG);
   uint64_t f64 = number_of(cl, d->id, CL_DEVICE_DOUBLE_FP_CONFIG);
   d->features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
-                PESTLE_CTEXT_HAS_STORAGE16;
+                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_EXACT_DIV;
   // fma() of OpenCL is fused wherever it is; the bit says that it is fast.
   d->features |= PESTLE_CTEXT_HAS_FMA;
   if (f64) d->features |= PESTLE_CTEXT_HAS_F64 | PESTLE_CTEXT_HAS_FMA64;
@@ -132,7 +132,8 @@ pestle_ctext_target_t pestle_opencl_target(const opencl_device_t* device) {
       .dialect = &pestle_opencl_dialect,
       .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
                   PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
-                  PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64,
+                  PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
+                  PESTLE_CTEXT_HAS_EXACT_DIV,
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREADS,
       .argument_limit = UINT32_MAX};

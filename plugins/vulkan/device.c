@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plugins/vulkan/shader.h"
 #include "plugins/vulkan/vulkan.h"
 
 // --- What a device can do ---
@@ -57,9 +58,32 @@ static unsigned printer_features(const features_t* has, VkDriverId driver,
       bits |= PESTLE_CTEXT_HAS_SUBGROUP64;
     }
   }
-  // Vulkan lets fma() round twice, and Mesa's CPU driver does.
-  if (driver != VK_DRIVER_ID_MESA_LLVMPIPE) {
+  // Vulkan lets fma() round twice, and Mesa's CPU driver does. It lets / and
+  // sqrt() be 2.5 ulp off, and NVIDIA's driver is 1; Mesa's are the CPU's own,
+  // which are exact, and its compiler is slow at the helpers.
+  if (driver == VK_DRIVER_ID_MESA_LLVMPIPE) {
+    bits |= PESTLE_CTEXT_HAS_EXACT_DIV;
+  } else {
     bits |= PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64;
+  }
+  return bits;
+}
+
+static unsigned floats_of(const VkPhysicalDeviceVulkan12Properties* p) {
+  const struct {
+    VkBool32 has;
+    pestle_vulkan_floats_t bit;
+  } rows[] = {
+      {p->shaderSignedZeroInfNanPreserveFloat32, PESTLE_VULKAN_KEEPS_NAN_32},
+      {p->shaderSignedZeroInfNanPreserveFloat64, PESTLE_VULKAN_KEEPS_NAN_64},
+      {p->shaderDenormPreserveFloat32, PESTLE_VULKAN_KEEPS_DENORMALS_32},
+      {p->shaderDenormPreserveFloat64, PESTLE_VULKAN_KEEPS_DENORMALS_64},
+      {p->shaderRoundingModeRTEFloat32, PESTLE_VULKAN_ROUNDS_TO_EVEN_32},
+      {p->shaderRoundingModeRTEFloat64, PESTLE_VULKAN_ROUNDS_TO_EVEN_64},
+  };
+  unsigned bits = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (rows[i].has) bits |= (unsigned)rows[i].bit;
   }
   return bits;
 }
@@ -127,6 +151,7 @@ static bool describe_device(const vulkan_t* v, vulkan_device_t* d) {
   d->api = p.properties.apiVersion;
   d->is_gpu = p.properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
   d->features = printer_features(&has, p12.driverID, &p11);
+  d->floats = floats_of(&p12);
   d->subgroup = p11.subgroupSize;
   d->group_lanes = l->maxComputeWorkGroupInvocations;
   d->shared = l->maxComputeSharedMemorySize;

@@ -5,10 +5,22 @@
 
 #include "pestle/plugin.h"
 
-// The words go to |out_words|, a blob of the host.
+// What a module asks of floats: each bit one that the device must have
+// (VkPhysicalDeviceFloatControlsProperties).
+typedef enum pestle_vulkan_floats_e {
+  PESTLE_VULKAN_KEEPS_NAN_32 = 1,  // infinities and -0 too
+  PESTLE_VULKAN_KEEPS_NAN_64 = 2,
+  PESTLE_VULKAN_KEEPS_DENORMALS_32 = 4,
+  PESTLE_VULKAN_KEEPS_DENORMALS_64 = 8,
+  PESTLE_VULKAN_ROUNDS_TO_EVEN_32 = 16,
+  PESTLE_VULKAN_ROUNDS_TO_EVEN_64 = 32,
+  PESTLE_VULKAN_ALL_FLOATS = 63,
+} pestle_vulkan_floats_t;
+
+// |floats|: pestle_vulkan_floats_t. The words go to |out_words|, a blob of the host.
 PESTLE_NODISCARD pestle_status_t pestle_vulkan_compile_glsl(
     const pestle_host_t* host, const char* name, const void* text, size_t size,
-    pestle_blob_t* out_words);
+    unsigned floats, pestle_blob_t* out_words);
 // The words as assembly.
 PESTLE_NODISCARD pestle_status_t
 pestle_vulkan_disassemble(const pestle_host_t* host, const void* words,

@@ -23,6 +23,7 @@ static const vulkan_device_t k_generic = {
                 PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
                 PESTLE_CTEXT_HAS_FMA64 | PESTLE_CTEXT_HAS_F64 |
                 PESTLE_CTEXT_HAS_SUBGROUP,
+    .floats = PESTLE_VULKAN_ALL_FLOATS,
     .subgroup = 32,
     .group_lanes = 1024,
     .lanes = {1024, 1024, 64},
@@ -31,8 +32,8 @@ static const vulkan_device_t k_generic = {
     .push_bytes = 128,
 };
 
-// The native one as if it had no 64-bit integers: what is printed for devices
-// without them runs on any.
+// The native one as if it had no 64-bit integers and no exact division: what is
+// printed for devices without them runs on any.
 static bool is_without_int64(const char* cpu) {
   return cpu && !strcmp(cpu, "noint64");
 }
@@ -57,7 +58,8 @@ static pestle_ctext_target_t target_of(const vulkan_device_t* d,
   memcpy(t.max_groups, d->groups, sizeof t.max_groups);
   if (is_without_int64(cpu)) {
     t.features &=
-        ~(unsigned)(PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_SUBGROUP64);
+        ~(unsigned)(PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_SUBGROUP64 |
+                    PESTLE_CTEXT_HAS_EXACT_DIV);
   }
   return t;
 }
@@ -99,6 +101,16 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
   return NULL;
 }
 
+static pestle_status_t assemble(const vulkan_t* v, const char* name,
+                                const pestle_ctext_kernel_t* printed,
+                                const pestle_kernel_options_t* options,
+                                pestle_blob_t* out_words) {
+  const vulkan_device_t* d;
+  PESTLE_TRY(device_for(v, pestle_plugin_cpu_option(options), &d));
+  return pestle_vulkan_compile_glsl(v->host, name, printed->text.data,
+                                    printed->text.size, d->floats, out_words);
+}
+
 static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
                                   pestle_ctext_kernel_t* out_printed) {
@@ -120,8 +132,7 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   PESTLE_TRY(print_text(v, kernel, options, &printed));
   pestle_ctext_artifact_t a =
       pestle_ctext_artifact_of("vulkan", kernel, &printed);
-  pestle_status_t status = pestle_vulkan_compile_glsl(
-      host, a.name, printed.text.data, printed.text.size, &words);
+  pestle_status_t status = assemble(v, a.name, &printed, options, &words);
   if (!status) {
     a.text_size = 0;
     a.binary = words.data;
@@ -148,8 +159,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
     return NULL;
   }
   pestle_ctext_name(kernel, name, sizeof name);
-  pestle_status_t status = pestle_vulkan_compile_glsl(
-      host, name, printed.text.data, printed.text.size, &words);
+  pestle_status_t status = assemble(v, name, &printed, options, &words);
   host->free(host->self, printed.text.data, printed.text.size);
   if (status) return status;
   status = pestle_vulkan_disassemble(host, words.data, words.size, out_text);
@@ -198,9 +208,9 @@ static const pestle_backend_t* init(const pestle_host_t* host,
   const vulkan_device_t* d = v->device_count ? &v->device[0] : &k_generic;
   // SPIR-V is the driver's own matter: what it is printed for is the device.
   snprintf(v->toolchain, sizeof v->toolchain,
-           "vulkan %s device=%s features=%x push=%u groups=%u",
-           PESTLE_PLUGIN_BUILD_ID, d->name, d->features, d->push_bytes,
-           d->groups[0]);
+           "vulkan %s device=%s features=%x floats=%x push=%u groups=%u",
+           PESTLE_PLUGIN_BUILD_ID, d->name, d->features, d->floats,
+           d->push_bytes, d->groups[0]);
   v->backend = (pestle_backend_t){
       .struct_size = sizeof v->backend,
       .name = "vulkan",

@@ -89,6 +89,7 @@ typedef struct vulkan_device_t {
   char name[256], driver[256];
   uint32_t driver_version, vendor, api;
   unsigned features;  // pestle_ctext_feature_t
+  unsigned floats;    // pestle_vulkan_floats_t
   bool is_gpu;
   uint32_t subgroup, group_lanes, lanes[3], groups[3], shared;
   uint32_t push_bytes, family;
