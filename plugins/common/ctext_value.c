@@ -303,11 +303,13 @@ static bool is_atom(const char* text) {
   return true;
 }
 
-// A sum is not printed in place where the language contracts what is not said
-// to be exact: it says so of variables.
+// Sums and quotients are not printed in place where the language contracts what is
+// not said to be exact, or takes a quotient by a constant for a product: it says so
+// of variables. (Not more than these: glslang follows each such variable.)
 static bool must_be_named(const ctext_t* p, const pestle_kir_inst_t* n) {
   if (!*p->d->exact || !ctext_is_float(n->type)) return false;
-  return n->op == PESTLE_KIR_ADD || n->op == PESTLE_KIR_SUBTRACT;
+  return n->op == PESTLE_KIR_ADD || n->op == PESTLE_KIR_SUBTRACT ||
+         n->op == PESTLE_KIR_DIVIDE;
 }
 
 void pestle_ctext_define(ctext_t* p, uint32_t id, const char** lanes,

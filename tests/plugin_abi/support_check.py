@@ -30,6 +30,9 @@ NOTE = {"opencl": "On PoCL, which runs it on the CPU.\n\n",
                  "(tests/shim).\n\n"}  # fmt: skip
 # Wide integers in each way that they are used, and reductions.
 SAMPLE = "remainder,popcnt,convert,rng_bit_generator,gather,reduce"
+# Of what takes a second to compile each kernel.
+SLOW_SAMPLE = "popcnt,rng_bit_generator"
+SLOW = {"opencl", "vulkan"}
 # Compiled in seconds: these are whole in the sample too.
 QUICK = {"metal"}
 # A variable that makes it certain which driver answers.
@@ -113,6 +116,8 @@ def main():
         if name not in here:
             print(f"{name}: not here")
             continue
+        if sample:
+            ops = ["--ops", SLOW_SAMPLE if name in SLOW else SAMPLE]
         whole = not sample or (name in QUICK and not here[name])
         problems.append(compare(path, [] if whole else ops, here[name]))
         if name == "vulkan" and here[name] and not os.environ.get("BLESS"):

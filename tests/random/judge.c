@@ -528,6 +528,17 @@ static double dot_terms(const case_t* c) {
   return n + 1;
 }
 
+static bool is_padded(const pestle_node_t* conv) {
+  pestle_i64s_t padding = PESTLE_NODE_I64S(conv, padding);
+  pestle_i64s_t dilation = PESTLE_NODE_I64S(conv, lhs_dilation);
+  bool padded = false;
+  for (size_t i = 0; i < padding.count; ++i)
+    padded |= padding.data[i] > 0;
+  for (size_t i = 0; i < dilation.count; ++i)
+    padded |= dilation.data[i] > 1;
+  return padded;
+}
+
 static double conv_terms(const case_t* c) {
   const pestle_type_t* kernel = c->in[1]->value->type;
   int64_t out =
@@ -701,8 +712,10 @@ static bool structured(const case_t* c) {
       return fold(c, product(PESTLE_NODE_I64S(c->node, window_dimensions)) + 1);
     case PESTLE_OP_DOT_GENERAL:
       return contraction(c, dot_terms(c));
-    case PESTLE_OP_CONVOLUTION:  // 0 * inf in padding: not said
-      return !c->in[1]->special && contraction(c, conv_terms(c));
+    case PESTLE_OP_CONVOLUTION:
+      // What 0 * inf in padding and between dilated elements makes is not said.
+      return !(c->in[1]->special && is_padded(c->node)) &&
+             contraction(c, conv_terms(c));
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
       return softmax(c);

@@ -349,7 +349,7 @@ value_t* row_convolution(graph_t* g, pestle_dtype_t dtype) {
     stride[i] = one_in(g, 3) ? 2 : 1;
     base[i] = one_in(g, 6) ? 2 : 1;
     dilation[i] = one_in(g, 6) ? 2 : 1;
-    turned[i] = one_in(g, 6);
+    turned[i] = one_in(g, 2);
     padding[2 * i] = one_in(g, 2) ? size / 2 : one_in(g, 6) && n > 2 ? -1 : 0;
     padding[2 * i + 1] = one_in(g, 2) ? size / 2 : 0;
     spaces[i] = first + i;

@@ -160,7 +160,7 @@ static inline int sweep_teardown(void** state) {
 #define COMPLEX (BIT(C64) | BIT(C128))
 
 static const gap_t gaps[] = {
-    {PESTLE_OP_BITCAST_CONVERT, NULL, COMPLEX, BY_TARGETS, 1,
+    {PESTLE_OP_BITCAST_CONVERT, NULL, COMPLEX, BY_TARGETS, 2,
      "widths of complex "},
 };
 enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) };

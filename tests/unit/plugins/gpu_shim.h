@@ -40,9 +40,10 @@ static inline void metal_setup(void) {
 static const pestle_ctext_target_t cuda_printer = {
     .dialect = &pestle_cuda_dialect,
     .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
-                PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
-                PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
-                PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_SUBGROUP64,
+                PESTLE_CTEXT_HAS_EXACT_DIV | PESTLE_CTEXT_HAS_STORAGE8 |
+                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
+                PESTLE_CTEXT_HAS_FMA64 | PESTLE_CTEXT_HAS_SUBGROUP |
+                PESTLE_CTEXT_HAS_SUBGROUP64,
     .max_groups = {INT32_MAX, 65535, 65535},
     .thread_lanes = 64,
     .argument_limit = UINT32_MAX};
