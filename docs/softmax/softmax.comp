@@ -47,6 +47,44 @@ float pestle_max_f32(float a, float b) {
   return a + b;
 }
 
+// Rounded once, whatever / is: it guesses 25 bits of the quotient of
+// the mantissas, whose rest, exact in 32 bits, puts them right.
+float pestle_div_f32(float a, float b) {
+  uint x = floatBitsToUint(a), y = floatBitsToUint(b);
+  uint sign = (x ^ y) & 0x80000000u;
+  x &= 0x7fffffffu;
+  y &= 0x7fffffffu;
+  if (x > 0x7f800000u || y > 0x7f800000u || (x == y && (x == 0u || x == 0x7f800000u))) {
+    return uintBitsToFloat(0x7fc00000u);
+  }
+  if (x == 0x7f800000u || y == 0u) return uintBitsToFloat(sign | 0x7f800000u);
+  if (x == 0u || y == 0x7f800000u) return uintBitsToFloat(sign);
+  int e = int(x >> 23), f = int(y >> 23);
+  x = e == 0 ? x << 1 : (x & 0x7fffffu) | 0x800000u;
+  y = f == 0 ? y << 1 : (y & 0x7fffffu) | 0x800000u;
+  for (; x < 0x800000u; --e) x <<= 1;
+  for (; y < 0x800000u; --f) y <<= 1;
+  e += 127 - f;
+  if (x < y) {
+    x <<= 1;
+    --e;
+  }
+  if (e > 254) return uintBitsToFloat(sign | 0x7f800000u);
+  uint q = uint(float(x) / float(y) * 16777216.0f);
+  int rest = int((x << 24) - q * y), by = int(y);
+  for (; rest < 0; rest += by) q -= 1u;
+  for (; rest >= by; rest -= by) q += 1u;
+  q = (q << 1) | (rest != 0 ? 1u : 0u);
+  if (e < 1) {
+    int far = e < -26 ? 27 : 1 - e;
+    uint low = q & ((1u << far) - 1u);
+    q = (q >> far) | (low != 0u ? 1u : 0u);
+    e = 1;
+  }
+  uint up = (q & 2u) != 0u && (q & 5u) != 0u ? 1u : 0u;
+  return uintBitsToFloat(sign | ((uint(e - 1) << 23) + (q >> 2) + up));
+}
+
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer pestle_float_in { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer pestle_vec4_in { vec4 v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer pestle_float { float v[]; };
@@ -224,7 +262,7 @@ void main() {
   precise float v133 = v131 + 0.0f;
   r2 = v133;
   precise float v136 = r2;
-  precise float v137 = 1.0f / v136;
+  precise float v137 = pestle_div_f32(1.0f, v136);
   if (v10) {
     int v140 = lx_4 * 4 + (g_2 * 1000);
     vec4 t28 = x_v4.v[(v140) / 4];
