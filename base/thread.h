@@ -94,6 +94,15 @@ int pestle_cpu_count(void);
 // Physical cores among them. At least 1.
 int pestle_core_count(void);
 
+// The processor that the calling thread runs on now; -1 where the system does
+// not say.
+int pestle_thread_cpu(void);
+enum { PESTLE_CPU_WORDS = 16 };
+// Moves the calling thread to a processor that it may use and whose bit in
+// |taken| is not set, at once; where it may run later stays as it was. Without
+// such a processor nothing happens.
+void pestle_thread_step_aside(const uint64_t taken[PESTLE_CPU_WORDS]);
+
 // Changes when a child is made by fork(): whoever owns threads compares it to
 // find out that they are gone.
 int64_t pestle_process_id(void);

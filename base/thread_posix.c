@@ -138,6 +138,24 @@ void pestle_thread_sleep_ns(int64_t nanoseconds) {
   }
 }
 
+int pestle_thread_cpu(void) {
+  return sched_getcpu();
+}
+
+void pestle_thread_step_aside(const uint64_t taken[PESTLE_CPU_WORDS]) {
+  cpu_set_t mine, others;
+  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) return;
+  others = mine;
+  for (size_t i = 0; i < (size_t)PESTLE_CPU_WORDS * 64 && i < CPU_SETSIZE;
+       ++i) {
+    if (taken[i / 64] >> (i % 64) & 1) CPU_CLR(i, &others);
+  }
+  if (!CPU_COUNT(&others)) return;
+  if (sched_setaffinity(0, sizeof(others), &others) == 0) {
+    (void)sched_setaffinity(0, sizeof(mine), &mine);
+  }
+}
+
 void pestle_cpu_relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -9,13 +9,16 @@
 // the gap between two kernels of a run, short enough not to be seen in a
 // process's time.
 enum { SPIN_COUNT = 400, SPIN_YIELDS = 4 };
+// A worker steps aside at most so often.
+enum { ASIDE_NS = 2000000 };
 
 struct pestle_pool_job_t {
   pestle_pool_fn_t fn;
   void* arg;
   int64_t count;
   int32_t cap;
-  atomic_int joined;  // participants so far
+  atomic_int joined;                         // participants so far
+  _Atomic(uint64_t) cpus[PESTLE_CPU_WORDS];  // a bit for where each one runs
   _Alignas(64) _Atomic(int64_t) next;
 };
 
@@ -28,9 +31,40 @@ static void work_off(pestle_pool_job_t* job, int32_t participant) {
   }
 }
 
+// --- Places ---
+
+// Notes where this participant runs; whether another one was there already.
+static bool take_cpu(pestle_pool_job_t* job) {
+  int cpu = pestle_thread_cpu();
+  if (cpu < 0 || cpu >= PESTLE_CPU_WORDS * 64) return false;
+  uint64_t bit = 1ull << (cpu % 64);
+  return atomic_fetch_or_explicit(&job->cpus[cpu / 64], bit,
+                                  memory_order_relaxed) &
+         bit;
+}
+
+// Two participants on one processor take turns, each at half its speed, until
+// the system's balancer sees it; while other processes keep the processors busy
+// that was never, as measured (two cores, load 10: a product of 512^3 took as
+// long with two threads as with one, for a second and more). So a worker that
+// meets another participant goes to a processor that has none.
+static void find_cpu(pestle_pool_job_t* job, int64_t* moved_ns) {
+  if (!take_cpu(job)) return;
+  int64_t now = pestle_clock_ns();
+  if (now - *moved_ns < ASIDE_NS) return;
+  *moved_ns = now;
+  uint64_t taken[PESTLE_CPU_WORDS];
+  for (int i = 0; i < PESTLE_CPU_WORDS; ++i) {
+    taken[i] = atomic_load_explicit(&job->cpus[i], memory_order_relaxed);
+  }
+  pestle_thread_step_aside(taken);
+  (void)take_cpu(job);
+}
+
 // --- Workers ---
 
-static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
+static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot,
+                       int64_t* moved_ns) {
   if (!atomic_load_explicit(&slot->job, memory_order_relaxed)) return;
   // Sequentially consistent, as is the submitter's withdrawal: either we see
   // that the job is gone, or the submitter sees us.
@@ -39,7 +73,10 @@ static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
   if (job) {
     int32_t participant =
         atomic_fetch_add_explicit(&job->joined, 1, memory_order_relaxed);
-    if (participant < job->cap) work_off(job, participant);
+    if (participant < job->cap) {
+      find_cpu(job, moved_ns);
+      work_off(job, participant);
+    }
   }
   if (atomic_fetch_sub(&slot->visitors, 1) != 1) return;
   if (!atomic_load(&slot->waiting)) return;
@@ -77,11 +114,12 @@ static void sleep_for_work(pestle_pool_t* pool, unsigned epoch) {
 
 static void worker_main(void* argument) {
   pestle_pool_t* pool = argument;
+  int64_t moved_ns = 0;
   if (pool->trace) pestle_trace_name_thread(pool->trace, "pestle worker");
   while (!atomic_load(&pool->stop)) {
     unsigned epoch = atomic_load(&pool->epoch);
     for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
-      visit_slot(pool, &pool->slots[i]);
+      visit_slot(pool, &pool->slots[i], &moved_ns);
     }
     if (atomic_load(&pool->stop)) return;
     if (!spin_for_work(pool, epoch)) sleep_for_work(pool, epoch);
@@ -171,6 +209,8 @@ void pestle_pool_run(pestle_pool_t* pool, int64_t count, int32_t cap,
   pestle_pool_job_t job = {.fn = fn, .arg = arg, .count = count, .cap = cap};
   atomic_init(&job.joined, 1);
   atomic_init(&job.next, 0);
+  for (int i = 0; i < PESTLE_CPU_WORDS; ++i)
+    atomic_init(&job.cpus[i], 0);
   if (cap > 1 && pool->hook.parallel_for) {
     // One task a participant, so that the cap and the numbers hold whatever
     // threads the application uses.
@@ -182,7 +222,10 @@ void pestle_pool_run(pestle_pool_t* pool, int64_t count, int32_t cap,
     start_threads(pool, cap - 1);
     slot = take_slot(pool);
   }
-  if (slot) publish(pool, slot, &job);
+  if (slot) {
+    (void)take_cpu(&job);
+    publish(pool, slot, &job);
+  }
   work_off(&job, 0);
   if (slot) withdraw(pool, slot);
 }
