@@ -11,23 +11,44 @@
 enum { SPIN_COUNT = 400, SPIN_YIELDS = 4 };
 // A worker steps aside at most so often.
 enum { ASIDE_NS = 2000000 };
+// Parts of a job that participants begin with.
+enum { MOST_PARTS = 16 };
+
+// Pieces that follow each other. Who has none left takes from the next part.
+typedef struct part_t {
+  _Alignas(64) _Atomic(int64_t) next;
+  int64_t end;
+} part_t;
 
 struct pestle_pool_job_t {
   pestle_pool_fn_t fn;
   void* arg;
-  int64_t count;
-  int32_t cap;
+  int32_t cap, part_count;
   atomic_int joined;                         // participants so far
   _Atomic(uint64_t) cpus[PESTLE_CPU_WORDS];  // a bit for where each one runs
-  _Alignas(64) _Atomic(int64_t) next;
+  part_t parts[MOST_PARTS];
 };
 
+// Each participant has a part of its own first, and the same one in the next
+// job of as many pieces: what one kernel wrote is in the cache of whoever reads
+// it in the next.
 static void work_off(pestle_pool_job_t* job, int32_t participant) {
-  for (;;) {
-    int64_t piece =
-        atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-    if (piece >= job->count) return;
-    job->fn(job->arg, participant, piece);
+  for (int32_t i = 0; i < job->part_count; ++i) {
+    part_t* part = &job->parts[(participant + i) % job->part_count];
+    for (;;) {
+      int64_t piece =
+          atomic_fetch_add_explicit(&part->next, 1, memory_order_relaxed);
+      if (piece >= part->end) break;
+      job->fn(job->arg, participant, piece);
+    }
+  }
+}
+
+static void share_out(pestle_pool_job_t* job, int64_t count) {
+  job->part_count = job->cap < MOST_PARTS ? job->cap : MOST_PARTS;
+  for (int32_t i = 0; i < job->part_count; ++i) {
+    atomic_init(&job->parts[i].next, count * i / job->part_count);
+    job->parts[i].end = count * (i + 1) / job->part_count;
   }
 }
 
@@ -206,9 +227,12 @@ void pestle_pool_run(pestle_pool_t* pool, int64_t count, int32_t cap,
   if (count <= 0) return;
   if (cap <= 0 || cap > pool->size) cap = pool->size;
   if (cap > count) cap = (int32_t)count;
-  pestle_pool_job_t job = {.fn = fn, .arg = arg, .count = count, .cap = cap};
+  pestle_pool_job_t job;
+  job.fn = fn;
+  job.arg = arg;
+  job.cap = cap;
+  share_out(&job, count);
   atomic_init(&job.joined, 1);
-  atomic_init(&job.next, 0);
   for (int i = 0; i < PESTLE_CPU_WORDS; ++i)
     atomic_init(&job.cpus[i], 0);
   if (cap > 1 && pool->hook.parallel_for) {
