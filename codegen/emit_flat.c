@@ -161,6 +161,8 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
     status = pestle_emit_tensor(&e, last);
   } else if (nest->tiled >= 0) {
     status = pestle_emit_tile(&e);
+  } else if (nest->winograd >= 0) {
+    status = pestle_emit_winograd(&e);
   } else if (nest->attended >= 0) {
     status = pestle_emit_attend(&e);
   } else if (nest->exchanged >= 0) {

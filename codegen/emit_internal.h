@@ -88,7 +88,7 @@ PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
 // --- emit_tile.c ---
 // The same by groups that keep boxes in shared memory. Axes that it adds to the
 // nest, this many, have places in the tables.
-enum { PESTLE_EMIT_OWN_AXES = 10 };
+enum { PESTLE_EMIT_OWN_AXES = 16 };
 PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
 
 // The row and column of tile |number| of |rows| x |columns| of them: strips of
@@ -96,6 +96,10 @@ PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
 void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
                         int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
                         pestle_kir_id_t* out_column);
+
+// --- emit_winograd.c ---
+// A convolution by factors.
+PESTLE_NODISCARD pestle_status_t pestle_emit_winograd(pestle_emit_t* e);
 
 // --- emit_attend.c ---
 // Attention in one pass.

@@ -112,6 +112,10 @@ typedef enum pestle_place_e {
 // which it counts |scale|; elements whose coordinate reaches |limit| are zero.
 typedef struct pestle_pack_axis_t {
   int64_t coef, extent, scale, limit;
+  // Of three taps by |coef|: not elements but the |extent| factors that the row
+  // winograd makes of them.
+  bool winograd;
+  uint8_t reserved[7];  // zero: hashed as bytes
 } pestle_pack_axis_t;
 
 typedef struct pestle_nest_tensor_t {
@@ -221,6 +225,14 @@ typedef struct pestle_nest_tile_t {
   uint8_t units;    // pestle_tile_units_t
 } pestle_nest_tile_t;
 
+// What the row winograd says; codegen/winograd.h.
+typedef struct pestle_nest_winograd_t {
+  int64_t tiles_high, tiles_wide;  // of a group
+  int64_t rows, vectors, lanes;    // of a tile of the products
+  bool looped;                     // the last stage is, over a tile
+  int64_t panels;                  // of features, that a group makes
+} pestle_nest_winograd_t;
+
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
@@ -237,6 +249,8 @@ typedef struct pestle_nest_t {
   int32_t
       tiled;  // a stage that groups make in tiles of shared memory; -1: none
   pestle_nest_tile_t tile;
+  int32_t winograd;  // a convolution by factors; -1: none
+  pestle_nest_winograd_t winograd_how;
   int32_t attended;      // the output of attention that is one pass; -1
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers

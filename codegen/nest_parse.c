@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/nest_parse_internal.h"
+#include "codegen/winograd.h"
 
 // --- Types and tensors ---
 
@@ -55,6 +56,10 @@ static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
   if (__builtin_mul_overflow(t->packed_elements, a->extent,
                              &t->packed_elements)) {
     return pestle_scan_error(s, "expected fewer than 2^63 elements");
+  }
+  a->winograd = pestle_scan_accept_word(s, "winograd");
+  if (a->winograd && a->extent != PESTLE_WINOGRAD_IN) {
+    return pestle_scan_error(s, "expected %d factors", PESTLE_WINOGRAD_IN);
   }
   if (!pestle_scan_accept_word(s, "of")) return NULL;
   PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
@@ -458,6 +463,10 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
   PESTLE_TRY(pestle_scan_expect(s, '}'));
   pestle_scan_skip(s);
   if (s->at < s->size) return pestle_scan_error(s, "expected the end");
+  // What this row did is nowhere else but in the packed weights.
+  for (size_t i = 0; i < p->nest->rows.size; ++i) {
+    pestle_winograd_read_row(p->nest, &p->nest->rows.data[i]);
+  }
   return resolve_places(p);
 }
 

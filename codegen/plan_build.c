@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "codegen/winograd.h"
 #include "pestle/version.h"
 
 void pestle_plan_build_init(pestle_allocator_t allocator,
@@ -128,12 +129,34 @@ typedef struct packer_t {
   const uint8_t* source;
   uint8_t* target;
   size_t size;
+  int64_t factor[2], tap[2];  // of winograd dims: which factor; source steps
+  uint32_t factors;           // of them so far
 } packer_t;
+
+// A factor of two winograd dims, from 3 x 3 elements of f32 from |from| on.
+static float winograd_factor(const packer_t* p, int64_t from) {
+  double sum = 0;
+  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
+    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
+      int64_t at = from + k * p->tap[0] + l * p->tap[1];
+      float x;
+      if (p->arg->elements->splat) at = 0;
+      memcpy(&x, p->source + (size_t)at * sizeof(x), sizeof(x));
+      sum += pestle_winograd_weight(p->factor[0], k) *
+             pestle_winograd_weight(p->factor[1], l) * (double)x;
+    }
+  }
+  return (float)sum;
+}
 
 static void pack_dims(packer_t* p, uint32_t dim, int64_t from,
                       int64_t coordinate, int64_t limit) {
   if (dim == p->arg->pack_count) {
-    if (!limit || coordinate < limit) {
+    bool exists = !limit || coordinate < limit;
+    if (exists && p->factors) {
+      float value = winograd_factor(p, from);
+      memcpy(p->target, &value, sizeof(value));
+    } else if (exists) {
       copy_element(p->target, p->source + (size_t)from * p->size, p->size);
     } else {
       memset(p->target, 0, p->size);
@@ -142,21 +165,37 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from,
     return;
   }
   const pestle_pack_axis_t* a = &p->arg->pack[dim];
+  if (a->winograd) {
+    uint32_t n = p->factors++ & 1;
+    p->tap[n] = a->coef;
+    for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n])
+      pack_dims(p, dim + 1, from, coordinate, limit);
+    --p->factors;
+    return;
+  }
   for (int64_t i = 0; i < a->extent; ++i) {
     pack_dims(p, dim + 1, from + i * a->coef, coordinate + i * a->scale,
               a->limit ? a->limit : limit);
   }
 }
 
+static bool makes_factors(const pestle_kernel_arg_t* arg) {
+  for (uint32_t i = 0; arg->pack && i < arg->pack_count; ++i) {
+    if (arg->pack[i].winograd) return true;
+  }
+  return false;
+}
+
 static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
   const pestle_elements_t* e = c->arg.elements;
   size_t size = pestle_dtype_size(e->type.dtype);
-  if (e->splat) {
+  if (e->splat && !makes_factors(&c->arg)) {
     for (uint64_t i = 0; i < c->size; i += size) {
       copy_element(target + i, e->data, size);
     }
   } else if (c->arg.pack) {
-    packer_t p = {&c->arg, e->data, target, size};
+    packer_t p = {
+        .arg = &c->arg, .source = e->data, .target = target, .size = size};
     pack_dims(&p, 0, c->arg.pack_offset, 0, 0);
   } else if (c->size) {
     memcpy(target, e->data, c->size);

@@ -7,6 +7,7 @@
 #include "codegen/schedule_internal.h"
 #include "codegen/tensorise.h"
 #include "codegen/tile.h"
+#include "codegen/winograd.h"
 
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {
@@ -199,6 +200,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_TENSORISE:
     case PESTLE_PRIM_TILE:
     case PESTLE_PRIM_ATTEND:
+    case PESTLE_PRIM_WINOGRAD:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -230,6 +232,13 @@ static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
                               : PESTLE_TILE_LANES;
   pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
   return pestle_schedule_tile(nest, stage, &tile);
+}
+
+static pestle_status_t apply_winograd(pestle_nest_t* nest, uint32_t stage,
+                                      const pestle_schedule_row_t* row) {
+  pestle_nest_winograd_t how;
+  pestle_winograd_read_ints(row->ints, &how);
+  return pestle_schedule_winograd(nest, stage, &how);
 }
 
 pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
@@ -271,6 +280,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_attend(nest, stage, row->ints[0]);
     case PESTLE_PRIM_TILE:
       return apply_tile(nest, stage, row);
+    case PESTLE_PRIM_WINOGRAD:
+      return apply_winograd(nest, stage, row);
     case PESTLE_PRIM_PARTIAL:
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:

@@ -98,17 +98,21 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       const pestle_nest_axis_t* a = &nest->axes.data[s->roots[i]];
       int64_t c = pestle_lin_coef(flat, s->roots[i], &nested);
       if (s->roots[i] == axis || a->fold != folds || !c) continue;
-      add_pack(t, (pestle_pack_axis_t){c, a->extent, 0, 0}, index,
+      add_pack(t, (pestle_pack_axis_t){.coef = c, .extent = a->extent}, index,
                pestle_lin_axis(nest, s->roots[i]));
     }
     if (folds) break;
     add_pack(t,
-             (pestle_pack_axis_t){coef * factor, (n + factor - 1) / factor,
-                                  factor, n},
+             (pestle_pack_axis_t){.coef = coef * factor,
+                                  .extent = (n + factor - 1) / factor,
+                                  .scale = factor,
+                                  .limit = n},
              index, pestle_lin_div(nest, coordinate, factor));
   }
-  add_pack(t, (pestle_pack_axis_t){coef, factor, 1, n}, index,
-           pestle_lin_mod(nest, coordinate, factor));
+  add_pack(t,
+           (pestle_pack_axis_t){
+               .coef = coef, .extent = factor, .scale = 1, .limit = n},
+           index, pestle_lin_mod(nest, coordinate, factor));
   const pestle_lin_t* packed = pestle_lin_const(nest, 0);
   t->packed_elements = 1;
   for (uint32_t i = 0; i < t->pack_count; ++i) {

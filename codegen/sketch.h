@@ -247,6 +247,12 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
 bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
                                                     uint32_t fold);
+// A convolution by Winograd's algorithm, where that is estimated to be clearly
+// cheaper than |cycles|; |*out_done|: it was taken.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k,
+                                                        uint32_t fold,
+                                                        double cycles,
+                                                        bool* out_done);
 // A matrix times few vectors, read once, as it lies: by rows of it.
 bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dots(pestle_sketch_t* k,

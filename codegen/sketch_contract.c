@@ -464,6 +464,9 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     int64_t block;
     pestle_contract_t c = describe(k, &t, &axis, &block);
     x = pestle_sketch_choose(k, &c);
+    bool done;
+    PESTLE_TRY(pestle_sketch_winograd(k, fold, x.cycles, &done));
+    if (done) return NULL;
     t.rows = x.rows;
     t.vectors = x.vectors;
     t.above = x.above;
