@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution over an input with |s| - 1 zeros between its elements (a
+// transposed one, or the gradient of one with strides) multiplies mostly by
+// those zeros. Outputs whose position leaves the same rest, their phase, meet
+// the same taps, and these alone are elements of the input: each phase is an
+// ordinary convolution with every s-th tap.
+//
+//   %0 = convolution %x, %w            %0 = convolution %x, %w'
+//        lhs_dilate 2, [.., 4, I, O]        lhs_dilate 1, [.., 2, I, 2 O]
+//   %1 = maximum %0, 0           ->    %1 = maximum %0, 0
+//                                      %2 = slice (reshape (transpose
+//                                             (reshape %1)))
+//
+// With t = j s + s - 1 - r the tap |t| of the convolution's window, position
+// q s + r - shift of its result adds up x[q - low + j] w[t] over j: phases whose
+// |s| divides the window have as many taps, and become features side by side.
+// Others would have to multiply by a zero weight, which would be seen where x
+// is infinite: they are convolutions of their own, whose results are
+// interleaved. Each element adds up the same products in the same order as
+// before, so that strict numerics take it too.
+//
+// What follows elementwise is done before the phases are interleaved, so that
+// it stays in the convolution's kernel.
+#include <string.h>
+
+#include "passes/fuse.h"
+#include "passes/util.h"
+
+enum {
+  MAX_SPATIAL = 3,
+  // Convolutions that take the place of one.
+  MAX_PARTS = 16,
+  MAX_OPERANDS = 4,
+};
+
+// One spatial dim of the convolution.
+typedef struct dim_t {
+  int64_t in, out, taps;  // extents of input, output, window
+  int64_t step;           // lhs_dilation; 1: the dim is left as it is
+  bool merged;            // its phases are features
+  bool reversed;
+  int64_t count;  // positions of a phase
+  int64_t low;    // padding in front of them
+  int64_t shift;  // interleaved positions that come before the result's first
+} dim_t;
+
+typedef struct split_t {
+  pestle_builder_t* b;
+  const pestle_node_t* node;
+  dim_t dims[MAX_SPATIAL];
+  int32_t rank;  // spatial dims
+  int64_t batch, groups;
+  int64_t in, out;  // features of a group
+  int64_t parts;    // convolutions
+  int64_t phases;   // features that each has for one of the result's
+  bool one_part;    // all others have no taps
+} split_t;
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+// --- What it is ---
+
+static bool is_channels_last(const pestle_node_t* n, int64_t spatial) {
+  bool last =
+      PESTLE_NODE_I64(n, input_batch_dimension) == 0 &&
+      PESTLE_NODE_I64(n, input_feature_dimension) == spatial + 1 &&
+      PESTLE_NODE_I64(n, output_batch_dimension) == 0 &&
+      PESTLE_NODE_I64(n, output_feature_dimension) == spatial + 1 &&
+      PESTLE_NODE_I64(n, kernel_input_feature_dimension) == spatial &&
+      PESTLE_NODE_I64(n, kernel_output_feature_dimension) == spatial + 1;
+  for (int64_t i = 0; i < spatial && last; ++i) {
+    last = PESTLE_NODE_I64S(n, input_spatial_dimensions).data[i] == i + 1 &&
+           PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i] == i + 1 &&
+           PESTLE_NODE_I64S(n, kernel_spatial_dimensions).data[i] == i;
+  }
+  return last;
+}
+
+static int64_t positive_rest(int64_t a, int64_t s) {
+  int64_t rest = a % s;
+  return rest < 0 ? rest + s : rest;
+}
+
+// How dim |i| is split; false: it is not.
+static bool read_dim(split_t* p, int32_t i) {
+  const pestle_node_t* n = p->node;
+  dim_t* d = &p->dims[i];
+  d->in = operand(n, 0)->type->dims[i + 1];
+  d->out = n->results[0].type->dims[i + 1];
+  d->taps = operand(n, 1)->type->dims[i];
+  d->step = PESTLE_NODE_I64S(n, lhs_dilation).data[i];
+  d->reversed = PESTLE_NODE_I64S(n, window_reversal).data[i] != 0;
+  d->count = d->out;
+  if (d->step == 1) return true;
+  if (PESTLE_NODE_I64S(n, window_strides).data[i] != 1 ||
+      (PESTLE_NODE_I64S(n, rhs_dilation).data[i] != 1 && d->taps != 1)) {
+    return false;
+  }
+  int64_t low = PESTLE_NODE_I64S(n, padding).data[2 * i];
+  d->merged = d->taps % d->step == 0;
+  d->shift = positive_rest(d->step - 1 - low, d->step);
+  d->low = (d->shift + low - (d->step - 1)) / d->step;
+  d->count = (d->out - 1 + d->shift) / d->step + 1;
+  *(d->merged ? &p->phases : &p->parts) *= d->step;
+  return true;
+}
+
+// Whether |node| has zeros between its inputs, and phases instead.
+static bool read_split(const pestle_node_t* node, split_t* p) {
+  const pestle_type_t* out = node->results[0].type;
+  *p = (split_t){.node = node, .rank = out->rank - 2, .parts = 1, .phases = 1};
+  if (p->rank < 1 || p->rank > MAX_SPATIAL || !pestle_type_count(out) ||
+      !pestle_type_count(operand(node, 0)->type) ||
+      !pestle_type_count(operand(node, 1)->type) ||
+      pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) ||
+      !is_channels_last(node, p->rank) ||
+      PESTLE_NODE_I64(node, batch_group_count) != 1) {
+    return false;
+  }
+  p->batch = out->dims[0];
+  p->groups = PESTLE_NODE_I64(node, feature_group_count);
+  p->in = operand(node, 1)->type->dims[p->rank];
+  p->out = out->dims[p->rank + 1] / p->groups;
+  int64_t filled = 1;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    if (!read_dim(p, i)) return false;
+    const dim_t* d = &p->dims[i];
+    if (d->step > 1 && !d->merged) {
+      filled *= d->taps < d->step ? d->taps : d->step;
+    }
+  }
+  p->one_part = p->parts > 1 && filled == 1 && p->phases == 1;
+  return filled <= MAX_PARTS && (p->one_part || p->parts <= MAX_PARTS);
+}
+
+// --- Weights ---
+
+static pestle_status_t reverse(const split_t* p, pestle_value_t* x,
+                               const int64_t* dims, size_t count,
+                               pestle_value_t** out) {
+  *out = x;
+  if (!count) return NULL;
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, count);
+  return pestle_pass_make(p->b, PESTLE_OP_REVERSE, &x, 1, &attr, 1, NULL, out);
+}
+
+static pestle_status_t slice(const split_t* p, pestle_value_t* x,
+                             const int64_t* start, const int64_t* limit,
+                             const int64_t* strides, pestle_value_t** out) {
+  int32_t rank = x->type->rank;
+  bool whole = true;
+  for (int32_t i = 0; i < rank; ++i) {
+    whole = whole && start[i] == 0 && limit[i] == x->type->dims[i] &&
+            strides[i] == 1;
+  }
+  *out = x;
+  if (whole) return NULL;
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(start_indices, start, rank),
+                           PESTLE_SET_I64S(limit_indices, limit, rank),
+                           PESTLE_SET_I64S(strides, strides, rank)};
+  return pestle_pass_make(p->b, PESTLE_OP_SLICE, &x, 1, attrs, 3, NULL, out);
+}
+
+// The window the right way round, and of the dims that are not merged the taps
+// of |phase|.
+static pestle_status_t take_taps(const split_t* p, const int64_t* phase,
+                                 pestle_value_t** out) {
+  pestle_value_t* w = operand(p->node, 1);
+  int64_t turned[MAX_SPATIAL], start[PESTLE_MAX_RANK] = {0};
+  int64_t limit[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (int32_t i = 0; i < w->type->rank; ++i) {
+    limit[i] = w->type->dims[i];
+    strides[i] = 1;
+    if (i >= p->rank || p->dims[i].step == 1) continue;
+    if (p->dims[i].reversed) turned[count++] = i;
+    if (p->dims[i].merged) continue;
+    start[i] = p->dims[i].step - 1 - phase[i];
+    strides[i] = p->dims[i].step;
+  }
+  PESTLE_TRY(reverse(p, w, turned, count, &w));
+  return slice(p, w, start, limit, strides, out);
+}
+
+// The merged dims' phases as features: [taps.., in, groups, phases.., out].
+static pestle_status_t merge_phases(const split_t* p, pestle_value_t* w,
+                                    pestle_value_t** out) {
+  *out = w;
+  if (p->phases == 1) return NULL;
+  // [taps / step, step, .., in, groups, out], the steps last first.
+  pestle_type_t type = pestle_type_make(w->type->dtype, 0, NULL);
+  int64_t perm[PESTLE_MAX_RANK], steps[MAX_SPATIAL];
+  int32_t n = 0;
+  size_t count = 0;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    int64_t step = p->dims[i].merged ? p->dims[i].step : 1;
+    perm[n++] = type.rank;
+    type.dims[type.rank++] = w->type->dims[i] / step;
+    if (step == 1) continue;
+    steps[count++] = type.rank;
+    type.dims[type.rank++] = step;
+  }
+  perm[n++] = type.rank;
+  type.dims[type.rank++] = p->in;
+  if (p->groups > 1) {
+    perm[n++] = type.rank;
+    type.dims[type.rank++] = p->groups;
+  }
+  for (size_t i = 0; i < count; ++i)
+    perm[n++] = steps[i];
+  perm[n++] = type.rank;
+  type.dims[type.rank++] = p->out;
+  PESTLE_TRY(pestle_pass_reshape(p->b, w, &type, &w));
+  PESTLE_TRY(reverse(p, w, steps, count, &w));
+  PESTLE_TRY(pestle_pass_transpose(p->b, w, perm, &w));
+  pestle_type_t flat = pestle_type_make(w->type->dtype, p->rank, type.dims);
+  for (int32_t i = 0; i < p->rank; ++i)
+    flat.dims[i] = w->type->dims[i];
+  flat.dims[flat.rank++] = p->in;
+  flat.dims[flat.rank++] = p->groups * p->phases * p->out;
+  return pestle_pass_reshape(p->b, w, &flat, out);
+}
+
+// --- Convolutions ---
+
+// The type of one part's result.
+static pestle_type_t part_type(const split_t* p, pestle_dtype_t dtype) {
+  pestle_type_t type = pestle_type_make(dtype, 0, NULL);
+  type.dims[type.rank++] = p->batch;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    type.dims[type.rank++] = p->dims[i].count;
+  }
+  type.dims[type.rank++] = p->groups * p->phases * p->out;
+  return type;
+}
+
+// Taps that |phase| has in dim |i|.
+static int64_t taps_of(const split_t* p, int32_t i, const int64_t* phase) {
+  const dim_t* d = &p->dims[i];
+  if (d->step == 1) return d->taps;
+  if (d->merged) return d->taps / d->step;
+  int64_t first = d->step - 1 - phase[i];
+  return first < d->taps ? (d->taps - first + d->step - 1) / d->step : 0;
+}
+
+static pestle_status_t make_part(const split_t* p, const int64_t* phase,
+                                 pestle_value_t** out) {
+  pestle_type_t type = part_type(p, p->node->results[0].type->dtype);
+  int64_t ones[MAX_SPATIAL], dilate[MAX_SPATIAL], turned[MAX_SPATIAL];
+  int64_t padding[2 * MAX_SPATIAL];
+  for (int32_t i = 0; i < p->rank; ++i) {
+    const dim_t* d = &p->dims[i];
+    bool split = d->step > 1;
+    int64_t taps = taps_of(p, i, phase);
+    if (!taps) return pestle_pass_splat(p->b, &type, 0, out);
+    ones[i] = 1;
+    dilate[i] = split ? 1 : PESTLE_NODE_I64S(p->node, rhs_dilation).data[i];
+    turned[i] = !split && d->reversed;
+    memcpy(&padding[2 * i], &PESTLE_NODE_I64S(p->node, padding).data[2 * i],
+           2 * sizeof(int64_t));
+    if (!split) continue;
+    padding[2 * i] = d->low;
+    padding[2 * i + 1] = d->count - 1 + taps - d->in - d->low;
+  }
+  pestle_value_t* operands[2] = {operand(p->node, 0), NULL};
+  PESTLE_TRY(take_taps(p, phase, &operands[1]));
+  PESTLE_TRY(merge_phases(p, operands[1], &operands[1]));
+  pestle_attr_t attrs[24];
+  if (p->node->attr_count > 24) {
+    return PESTLE_ERROR(INTERNAL, "a convolution has too many attributes");
+  }
+  memcpy(attrs, p->node->attrs, p->node->attr_count * sizeof(attrs[0]));
+  for (uint32_t i = 0; i < p->node->attr_count; ++i) {
+    size_t n = (size_t)p->rank;
+    if (attrs[i].name == PESTLE_ATTR_lhs_dilation)
+      attrs[i].as.i64s = (pestle_i64s_t){ones, n};
+    if (attrs[i].name == PESTLE_ATTR_rhs_dilation)
+      attrs[i].as.i64s = (pestle_i64s_t){dilate, n};
+    if (attrs[i].name == PESTLE_ATTR_window_reversal)
+      attrs[i].as.i64s = (pestle_i64s_t){turned, n};
+    if (attrs[i].name == PESTLE_ATTR_padding)
+      attrs[i].as.i64s = (pestle_i64s_t){padding, 2 * n};
+  }
+  return pestle_pass_make(p->b, PESTLE_OP_CONVOLUTION, operands, 2, attrs,
+                          p->node->attr_count, &type, out);
+}
+
+// The next phase of the dims that are not merged, last dim fastest.
+static void next_phase(const split_t* p, int64_t* phase) {
+  for (int32_t i = p->rank; i-- > 0;) {
+    if (p->dims[i].step == 1 || p->dims[i].merged) continue;
+    if (++phase[i] < p->dims[i].step) return;
+    phase[i] = 0;
+  }
+}
+
+// --- What follows ---
+
+// |value|, which repeats one number a feature, for the features of the phases.
+// NULL: it is something else.
+static pestle_status_t repeat_features(const split_t* p, pestle_value_t* value,
+                                       pestle_value_t** out) {
+  *out = NULL;
+  pestle_type_t type = part_type(p, value->type->dtype);
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (e && e->splat) {
+    pestle_elements_t wide = *e;
+    wide.type = type;
+    return pestle_pass_constant(p->b, &wide, out);
+  }
+  const pestle_node_t* n = value->node;
+  int64_t last = p->rank + 1, feature = last, count = 1;
+  for (; n && n->op == PESTLE_OP_TRANSPOSE; n = operand(n, 0)->node) {
+    feature = PESTLE_NODE_I64S(n, permutation).data[feature];
+  }
+  if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
+  pestle_value_t* x = operand(n, 0);
+  pestle_i64s_t dims = PESTLE_NODE_I64S(n, broadcast_dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (x->type->dims[i] != 1 && dims.data[i] != feature) return NULL;
+    count *= x->type->dims[i];
+  }
+  if (count == 1) {
+    pestle_type_t none = pestle_type_make(x->type->dtype, 0, NULL);
+    PESTLE_TRY(pestle_pass_reshape(p->b, x, &none, &x));
+    return pestle_pass_broadcast(p->b, x, &type, NULL, out);
+  }
+  int64_t in[2] = {p->groups, p->out};
+  int64_t wide[3] = {p->groups, p->phases, p->out};
+  int64_t flat = p->groups * p->phases * p->out;
+  pestle_type_t pair = pestle_type_make(x->type->dtype, 2, in);
+  pestle_type_t triple = pestle_type_make(x->type->dtype, 3, wide);
+  pestle_type_t row = pestle_type_make(x->type->dtype, 1, &flat);
+  PESTLE_TRY(pestle_pass_reshape(p->b, x, &pair, &x));
+  PESTLE_TRY(pestle_pass_broadcast(p->b, x, &triple, (int64_t[]){0, 2}, &x));
+  PESTLE_TRY(pestle_pass_reshape(p->b, x, &row, &x));
+  return pestle_pass_broadcast(p->b, x, &type, &last, out);
+}
+
+// Whether the phases can go on through |n|, the only reader of |of|.
+static pestle_status_t operands_of(const split_t* p, const pestle_node_t* n,
+                                   const pestle_value_t* of,
+                                   pestle_value_t** out, bool* out_ok) {
+  *out_ok = false;
+  if (!pestle_fuse_is_elementwise(n) || n->region_count ||
+      n->result_count != 1 || n->operand_count > MAX_OPERANDS ||
+      n->op == PESTLE_OP_QUANTIZE || n->op == PESTLE_OP_DEQUANTIZE ||
+      n->op == PESTLE_OP_BATCH_NORM_INFERENCE ||
+      n->op == PESTLE_OP_BITCAST_CONVERT || n->block != p->node->block ||
+      !pestle_pass_same_dims(n->results[0].type, of->type)) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < n->operand_count; ++i) {
+    out[i] = operand(n, i);
+    if (out[i] == of || !out[i]->type->rank) continue;
+    if (!pestle_pass_same_dims(out[i]->type, of->type)) return NULL;
+    PESTLE_TRY(repeat_features(p, out[i], &out[i]));
+    if (!out[i]) return NULL;
+  }
+  *out_ok = true;
+  return NULL;
+}
+
+// Does what follows the convolution elementwise to its parts; |*last| is the
+// last op that was taken.
+static pestle_status_t take_followers(split_t* p, pestle_value_t** parts,
+                                      pestle_node_t** last) {
+  for (;;) {
+    pestle_value_t* of = &(*last)->results[0];
+    if (of->use_count != 1) return NULL;
+    pestle_node_t* n = of->uses->user;
+    pestle_builder_t b = pestle_builder_before(n);
+    pestle_value_t* operands[MAX_OPERANDS];
+    bool ok;
+    p->b = &b;
+    PESTLE_TRY(operands_of(p, n, of, operands, &ok));
+    if (!ok) return NULL;
+    pestle_type_t type = part_type(p, n->results[0].type->dtype);
+    for (int64_t i = 0; i < p->parts; ++i) {
+      pestle_value_t* now[MAX_OPERANDS];
+      for (uint32_t o = 0; o < n->operand_count; ++o) {
+        now[o] = operands[o] == of ? parts[i] : operands[o];
+      }
+      PESTLE_TRY(pestle_pass_make(p->b, (pestle_op_t)n->op, now,
+                                  n->operand_count, n->attrs, n->attr_count,
+                                  &type, &parts[i]));
+    }
+    *last = n;
+  }
+}
+
+// --- The result ---
+
+// [batch * q0, q1.., parts, features] of all parts.
+static pestle_status_t join_parts(const split_t* p, pestle_value_t** parts,
+                                  pestle_value_t** out) {
+  pestle_type_t type = pestle_type_make(parts[0]->type->dtype, 0, NULL);
+  type.dims[type.rank++] = p->batch * p->dims[0].count;
+  for (int32_t i = 1; i < p->rank; ++i) {
+    type.dims[type.rank++] = p->dims[i].count;
+  }
+  type.dims[type.rank++] = 1;
+  type.dims[type.rank++] = p->groups * p->phases * p->out;
+  for (int64_t i = 0; i < p->parts; ++i) {
+    PESTLE_TRY(pestle_pass_reshape(p->b, parts[i], &type, &parts[i]));
+  }
+  *out = parts[0];
+  if (p->parts == 1) return NULL;
+  pestle_attr_t attr = PESTLE_SET_I64(dimension, p->rank);
+  return pestle_pass_make(p->b, PESTLE_OP_CONCATENATE, parts, (size_t)p->parts,
+                          &attr, 1, NULL, out);
+}
+
+// Puts the phases between each other and cuts out what is asked for.
+static pestle_status_t interleave(const split_t* p, pestle_value_t** parts,
+                                  pestle_value_t** out) {
+  pestle_value_t* x;
+  PESTLE_TRY(join_parts(p, parts, &x));
+  pestle_type_t type = pestle_type_make(x->type->dtype, p->rank, x->type->dims);
+  int64_t perm[PESTLE_MAX_RANK], at[MAX_SPATIAL] = {0}, group = -1;
+  int32_t n = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int32_t i = 0; i < p->rank; ++i) {
+      if (p->dims[i].step == 1 || p->dims[i].merged != (pass == 1)) continue;
+      at[i] = type.rank;
+      type.dims[type.rank++] = p->dims[i].step;
+    }
+    if (pass || p->groups == 1) continue;
+    group = type.rank;
+    type.dims[type.rank++] = p->groups;
+  }
+  type.dims[type.rank++] = p->out;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    perm[n++] = i;
+    if (at[i]) perm[n++] = at[i];
+  }
+  if (group >= 0) perm[n++] = group;
+  perm[n++] = type.rank - 1;
+  PESTLE_TRY(pestle_pass_reshape(p->b, x, &type, &x));
+  PESTLE_TRY(pestle_pass_transpose(p->b, x, perm, &x));
+  pestle_type_t whole = *p->node->results[0].type;
+  int64_t start[PESTLE_MAX_RANK] = {0}, limit[PESTLE_MAX_RANK];
+  int64_t strides[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < whole.rank; ++i) {
+    bool inner = i > 0 && i <= p->rank && p->dims[i - 1].step > 1;
+    strides[i] = 1;
+    if (inner) start[i] = p->dims[i - 1].shift;
+    limit[i] = start[i] + whole.dims[i];
+    if (inner) whole.dims[i] = p->dims[i - 1].count * p->dims[i - 1].step;
+  }
+  PESTLE_TRY(pestle_pass_reshape(p->b, x, &whole, &x));
+  return slice(p, x, start, limit, strides, out);
+}
+
+// The only phase that has taps, with zeros between its elements.
+static pestle_status_t spread(const split_t* p, pestle_value_t* x,
+                              const int64_t* phase, pestle_value_t** out) {
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  int64_t between[PESTLE_MAX_RANK] = {0};
+  int32_t rank = x->type->rank;
+  for (int32_t i = 0; i < p->rank; ++i) {
+    const dim_t* d = &p->dims[i];
+    if (d->step == 1) continue;
+    low[i + 1] = phase[i] - d->shift;
+    between[i + 1] = d->step - 1;
+    high[i + 1] = d->out - (d->count - 1) * d->step - 1 - low[i + 1];
+  }
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(edge_padding_low, low, rank),
+                           PESTLE_SET_I64S(edge_padding_high, high, rank),
+                           PESTLE_SET_I64S(interior_padding, between, rank)};
+  pestle_type_t scalar = pestle_type_make(x->type->dtype, 0, NULL);
+  pestle_value_t* operands[2] = {x, NULL};
+  PESTLE_TRY(pestle_pass_splat(p->b, &scalar, 0, &operands[1]));
+  return pestle_pass_make(p->b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL,
+                          out);
+}
+
+// --- The pass ---
+
+static void remark(pestle_remarks_t* remarks, const split_t* p) {
+  pestle_remarks_add_on(
+      remarks, "split_dilation", p->node, "phases",
+      p->one_part ? "most of its results meet no element of the input: the "
+                    "others alone are computed"
+      : p->parts == 1
+          ? "the zeros between its inputs are left out: each phase of its "
+            "results is so many features more of one convolution"
+          : "the zeros between its inputs are left out: phases of its results "
+            "that meet fewer taps are convolutions of their own");
+}
+
+static pestle_status_t split(split_t* p, pestle_node_t** last) {
+  pestle_builder_t b = pestle_builder_before(*last);
+  int64_t phase[MAX_SPATIAL] = {0};
+  pestle_value_t *parts[MAX_PARTS], *out;
+  p->b = &b;
+  if (p->one_part) {
+    // The only tap is at the step's end; where the result ends before that, the
+    // last position of the phase is not asked for.
+    for (int32_t i = 0; i < p->rank; ++i) {
+      dim_t* d = &p->dims[i];
+      phase[i] = d->step - 1;
+      int64_t reach = d->out - 1 + d->shift - phase[i];
+      if (reach >= 0) d->count = reach / d->step + 1;
+    }
+    PESTLE_TRY(make_part(p, phase, &parts[0]));
+    PESTLE_TRY(spread(p, parts[0], phase, &out));
+  } else {
+    for (int64_t i = 0; i < p->parts; ++i, next_phase(p, phase)) {
+      PESTLE_TRY(make_part(p, phase, &parts[i]));
+    }
+    PESTLE_TRY(take_followers(p, parts, last));
+    b = pestle_builder_before(*last);
+    p->b = &b;
+    PESTLE_TRY(interleave(p, parts, &out));
+  }
+  pestle_pass_replace(*last, &out);
+  return NULL;
+}
+
+typedef struct split_pass_t {
+  pestle_remarks_t* remarks;
+  bool changed;
+} split_pass_t;
+
+static pestle_status_t split_block(void* user, pestle_module_t* module,
+                                   pestle_block_t* block) {
+  split_pass_t* s = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    split_t p;
+    if (n->op != PESTLE_OP_CONVOLUTION || !read_split(n, &p)) continue;
+    remark(s->remarks, &p);
+    pestle_node_t* last = n;
+    PESTLE_TRY(split(&p, &last));
+    if (last == next) next = n->next;
+    s->changed = true;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_split_dilation(pestle_pass_context_t* ctx,
+                                           pestle_module_t* module,
+                                           bool* out_changed) {
+  split_pass_t s = {.remarks = ctx->remarks};
+  PESTLE_TRY(pestle_pass_each_block(module, split_block, &s));
+  if (s.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &s.changed));
+  *out_changed = s.changed;
+  return NULL;
+}
