@@ -207,11 +207,15 @@ static void finish_box(pestle_emit_t* e, uint32_t p) {
   if (leaf && leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold) {
     lanes = leaf->full_extent;
   }
+  // Whole vectors are stored along the dim whose elements lie beside each other.
+  int32_t inner = type->rank - 1;
+  while (inner > 0 && type->dims[inner] == 1)
+    --inner;
   for (int32_t d = type->rank - 1; d >= 0; --d) {
     pestle_emit_set_extent(nest, s->roots[d], box->extent[d]);
     box->stride[d] = box->count;
     int64_t extent = box->extent[d];
-    if (d == type->rank - 1) extent = (extent + lanes - 1) / lanes * lanes;
+    if (d == inner) extent = (extent + lanes - 1) / lanes * lanes;
     box->count *= extent > 0 ? extent : 1;
   }
   set_blocks(e, s, box);

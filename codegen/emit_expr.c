@@ -73,19 +73,44 @@ static pestle_kir_id_t load_private(pestle_emit_t* e, uint32_t tensor,
       PESTLE_KIR_NONE, 0);
 }
 
+// What is left of an index once the tests of a guard are taken from it, each as
+// often as the index moves where the test does.
+typedef struct within_t {
+  pestle_emit_t* e;
+  const pestle_lin_t* rest;
+  int64_t lo, hi;  // of what was taken
+} within_t;
+
+static void take_tests(within_t* w, const pestle_expr_t* guard) {
+  if (guard->kind == PESTLE_EXPR_OP && guard->op == PESTLE_OP_AND) {
+    take_tests(w, guard->args[0]);
+    take_tests(w, guard->args[1]);
+    return;
+  }
+  if (guard->kind != PESTLE_EXPR_INSIDE) return;
+  const pestle_lin_t* inside = pestle_emit_resolve(w->e, guard->lin);
+  for (uint32_t i = 0; i < inside->count; ++i) {
+    const pestle_term_t* t = &inside->terms[i];
+    bool nested;
+    if (t->atom->kind != PESTLE_ATOM_AXIS || !t->coef) continue;
+    int64_t coef = pestle_lin_coef(w->rest, t->atom->axis, &nested);
+    int64_t times = coef / t->coef;
+    if (nested || times <= 0 || coef % t->coef) continue;
+    w->rest = pestle_lin_add(w->e->nest, w->rest,
+                             pestle_lin_scale(w->e->nest, inside, -times));
+    w->lo += times * guard->lo;
+    w->hi += times * (guard->hi - 1);
+    return;
+  }
+}
+
 // Whether |guard| holds only where |flat| is one of |count| elements.
 static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
                                const pestle_lin_t* flat, int64_t count) {
-  if (guard->kind == PESTLE_EXPR_OP && guard->op == PESTLE_OP_AND) {
-    return guard_keeps_within(e, guard->args[0], flat, count) ||
-           guard_keeps_within(e, guard->args[1], flat, count);
-  }
-  if (guard->kind != PESTLE_EXPR_INSIDE) return false;
-  const pestle_lin_t* inside = pestle_emit_resolve(e, guard->lin);
-  pestle_range_t rest = pestle_lin_range(
-      e->nest,
-      pestle_lin_add(e->nest, flat, pestle_lin_scale(e->nest, inside, -1)));
-  return rest.lo + guard->lo >= 0 && rest.hi + guard->hi <= count;
+  within_t w = {.e = e, .rest = flat};
+  take_tests(&w, guard);
+  pestle_range_t rest = pestle_lin_range(e->nest, w.rest);
+  return rest.lo + w.lo >= 0 && rest.hi + w.hi < count;
 }
 
 // What the address of a whole vector at |flat| is a multiple of, in bytes: at
