@@ -124,6 +124,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->manual_backends = options.manual_backends;
   context->environment_path = !own_path;
   context->probe_backends = options.probe_backends;
+  context->remember_probes = options.remember_probes;
   context->probe_timeout_ms =
       options.probe_timeout_ms ? options.probe_timeout_ms : 5000;
   context->threads = options.threads ? options.threads : pestle_core_count();

@@ -26,7 +26,7 @@ struct pestle_context_s {
   pestle_log_level_t log_level;
   bool strict;
   bool no_cache;
-  bool manual_backends, probe_backends;
+  bool manual_backends, probe_backends, remember_probes;
   int32_t probe_timeout_ms;
   int32_t threads;
   char* cache_dir;               // NULL: no cache on disk

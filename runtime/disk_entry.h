@@ -16,6 +16,8 @@
 #define PESTLE_DISK_ENTRY_VERSION 1u
 // Files of constants (constant.h) lie beside the entries.
 #define PESTLE_CONSTANT_FILE_PREFIX "c-"
+// So does what is remembered of plugins that were tried (plugin_tried.c).
+#define PESTLE_TRIED_FILE_PREFIX "t-"
 
 typedef struct pestle_disk_entry_t {
   char magic[8];
@@ -36,6 +38,7 @@ typedef enum pestle_disk_name_e {
   PESTLE_DISK_TEMPORARY,  // a writer is at work on it, or left it behind
   PESTLE_DISK_PLAN,
   PESTLE_DISK_CONSTANT,
+  PESTLE_DISK_TRIED,
 } pestle_disk_name_t;
 
 // What |name| is the name of, and the hash in it.

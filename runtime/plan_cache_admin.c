@@ -9,6 +9,9 @@
 #include "runtime/disk_entry.h"
 #include "runtime/plan.h"
 
+// What is known of a plugin that was not tried for so long is let go: it may be
+// gone, and costs a child to know again.
+#define UNUSED_NS ((int64_t)90 * 24 * 3600 * 1000000000)
 // A writer's file that is older was left behind by a crash; so was a constant
 // whose plan has not come by then.
 #define STALE_NS ((int64_t)3600 * 1000000000)
@@ -75,6 +78,11 @@ static void close_folder(folder_t* folder) {
   pestle_arena_deinit(&folder->arena);
 }
 
+// Whether it is of plans.
+static bool is_entry(const file_t* file) {
+  return file->kind == PESTLE_DISK_PLAN || file->kind == PESTLE_DISK_CONSTANT;
+}
+
 // --- Statistics ---
 
 pestle_status_t pestle_cache_stats(pestle_context_t* context,
@@ -103,7 +111,7 @@ pestle_status_t pestle_cache_stats(pestle_context_t* context,
   folder_t folder;
   pestle_status_t status = open_folder(context, &folder);
   for (size_t i = 0; i < folder.count && !status; ++i) {
-    if (folder.files[i].kind == PESTLE_DISK_TEMPORARY) continue;
+    if (!is_entry(&folder.files[i])) continue;
     ++*(folder.files[i].kind == PESTLE_DISK_PLAN ? &stats.disk_entries
                                                  : &stats.disk_constants);
     stats.disk_bytes += folder.files[i].size;
@@ -200,7 +208,7 @@ pestle_status_t pestle_cache_visit(pestle_context_t* context, bool verify,
   pestle_status_t status = open_folder(context, &folder);
   for (size_t i = 0; i < folder.count && !status; ++i) {
     const file_t* file = &folder.files[i];
-    if (file->kind == PESTLE_DISK_TEMPORARY) continue;
+    if (!is_entry(file)) continue;
     pestle_mapping_t mapping;
     pestle_status_t fault = check_file(context, file, verify, &mapping);
     visit(user, file->name, fault ? "" : model_of(file, mapping), file->size,
@@ -308,7 +316,7 @@ static pestle_status_t remove_file(cut_t* c, file_t* file) {
   if (file->removed) return NULL;
   file->removed = true;
   PESTLE_TRY(pestle_file_remove(file->path));
-  if (file->kind == PESTLE_DISK_TEMPORARY) return NULL;
+  if (!is_entry(file)) return NULL;
   c->total -= file->size;
   ++c->removed;
   // Constants go with the last plan that refers to them.
@@ -371,12 +379,15 @@ static void leave_young(cut_t* c) {
   }
 }
 
-static pestle_status_t cut_temporaries(cut_t* c, int64_t stale) {
+// Files that are not of plans; sums those that are. An empty cache has neither.
+static pestle_status_t cut_others(cut_t* c, int64_t now, bool all) {
   for (size_t i = 0; i < c->folder.count; ++i) {
     file_t* file = &c->folder.files[i];
-    if (file->kind != PESTLE_DISK_TEMPORARY) {
+    bool tried = file->kind == PESTLE_DISK_TRIED;
+    int64_t kept_ns = tried ? UNUSED_NS : STALE_NS;
+    if (is_entry(file)) {
       c->total += file->size;
-    } else if (file->used_ns < stale) {
+    } else if (file->used_ns < now - kept_ns || (tried && all)) {
       PESTLE_TRY(remove_file(c, file));
     }
   }
@@ -384,17 +395,17 @@ static pestle_status_t cut_temporaries(cut_t* c, int64_t stale) {
 }
 
 static pestle_status_t cut(cut_t* c, uint64_t keep_bytes, bool verify) {
-  int64_t stale = pestle_wall_clock_ns() - STALE_NS;
+  int64_t now = pestle_wall_clock_ns();
   PESTLE_TRY(open_folder(c->context, &c->folder));
   if (c->folder.count) {
     qsort(c->folder.files, c->folder.count, sizeof(file_t), compare_files);
   }
-  PESTLE_TRY(cut_temporaries(c, stale));
+  PESTLE_TRY(cut_others(c, now, verify && !keep_bytes));
   // The common case opens no file.
   if (c->total <= keep_bytes && !verify) return NULL;
   PESTLE_TRY(link_files(c));
   // A plan without one of its constants is not sound.
-  PESTLE_TRY(cut_constants(c, stale, verify));
+  PESTLE_TRY(cut_constants(c, now - STALE_NS, verify));
   leave_young(c);
   PESTLE_TRY(cut_oversized(c, keep_bytes));
   return cut_plans(c, keep_bytes, verify);

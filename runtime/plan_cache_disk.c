@@ -26,9 +26,11 @@ char* pestle_disk_entry_path(pestle_arena_t* arena, const char* folder,
 pestle_disk_name_t pestle_disk_entry_name(const char* name,
                                           pestle_hash128_t* out_hash) {
   pestle_str_t text = pestle_str(name);
-  pestle_str_t prefix = PESTLE_STR(PESTLE_CONSTANT_FILE_PREFIX);
-  bool constant = pestle_str_starts_with(text, prefix);
-  if (constant) text = pestle_str_slice(text, prefix.size, text.size);
+  bool constant =
+      pestle_str_starts_with(text, PESTLE_STR(PESTLE_CONSTANT_FILE_PREFIX));
+  bool tried =
+      pestle_str_starts_with(text, PESTLE_STR(PESTLE_TRIED_FILE_PREFIX));
+  if (constant || tried) text = pestle_str_slice(text, 2, text.size);
   size_t digits = PESTLE_HASH128_HEX_SIZE - 1;
   if (!pestle_hash128_from_hex(pestle_str_slice(text, 0, digits), out_hash)) {
     return PESTLE_DISK_OTHER;
@@ -38,6 +40,7 @@ pestle_disk_name_t pestle_disk_entry_name(const char* name,
     return PESTLE_DISK_TEMPORARY;
   }
   if (rest.size) return PESTLE_DISK_OTHER;
+  if (tried) return PESTLE_DISK_TRIED;
   return constant ? PESTLE_DISK_CONSTANT : PESTLE_DISK_PLAN;
 }
 

@@ -22,7 +22,7 @@ enum { REPORT_STEP = 0x50455354, REPORT_RESULT = 0x50455355 };
 // follow, since its own pointers mean nothing here.
 typedef struct report_t {
   int32_t kind;
-  int32_t verdict, score, is_own, is_target;
+  int32_t verdict, score, is_own, is_target, is_put_off;
   char step[64];
   char name[40];
   char build_id[264];
@@ -103,7 +103,7 @@ static void copy_info(const pestle_plugin_t* plugin, report_t* report) {
 static void try_backend(child_t* child, pestle_context_t* context,
                         pestle_arena_t* arena, pestle_plugin_t* plugin) {
   pestle_status_t status = pestle_plugin_open(arena, plugin, at_step, child);
-  if (!status && !plugin->is_refused) {
+  if (!status && !plugin->is_refused && !plugin->is_put_off) {
     int32_t score = plugin->score;
     status = pestle_plugin_start(context, arena, plugin, at_step, child);
     if (plugin->backend) ask_backend(child, plugin->backend);
@@ -142,6 +142,7 @@ static void run_child(child_t* child, pestle_context_t* context,
   report->score = plugin->score;
   report->is_own = plugin->is_own;
   report->is_target = plugin->is_target;
+  report->is_put_off = plugin->is_put_off;
   if (!plugin->is_refused) copy_info(plugin, report);
   (void)snprintf(report->reason, sizeof(report->reason), "%s", plugin->reason);
   send_report(child, REPORT_RESULT);
@@ -191,6 +192,7 @@ static pestle_status_t take_result(pestle_arena_t* arena,
   plugin->score = report->score;
   plugin->is_own = report->is_own != 0;
   plugin->is_target = report->is_target != 0;
+  plugin->is_put_off = report->is_put_off != 0;
   if (report->verdict) {
     return pestle_plugin_refuse(
         arena, plugin, (pestle_verdict_t)report->verdict, "%s", report->reason);

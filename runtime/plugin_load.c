@@ -192,6 +192,56 @@ pestle_status_t pestle_plugin_open(pestle_arena_t* arena,
   return ask_score(arena, plugin);
 }
 
+// --- Trying ---
+
+// From what a file that is not a crashed one came back.
+static pestle_tried_t came_back_from(const pestle_plugin_t* plugin) {
+  pestle_tried_t tried = PESTLE_TRIED_OPENED;
+  if (plugin->is_put_off) return tried;
+  if (!plugin->is_refused) {
+    tried |= plugin->as_target ? PESTLE_TRIED_TARGET
+                               : PESTLE_TRIED_SCORED | PESTLE_TRIED_STARTED;
+  } else if (plugin->verdict == PESTLE_VERDICT_SCORE) {
+    tried |= PESTLE_TRIED_SCORED;
+  } else {
+    return 0;
+  }
+  return tried;
+}
+
+static pestle_status_t try_in_child(pestle_context_t* context,
+                                    pestle_arena_t* arena,
+                                    pestle_plugin_t* plugin) {
+  pestle_context_log(context, PESTLE_LOG_DEBUG, "backend tried in a child: %s",
+                     plugin->path);
+  int64_t begin = pestle_context_trace_begin(context);
+  pestle_status_t status = pestle_plugin_try_in_child(context, arena, plugin);
+  pestle_context_trace_end(context, begin, "load", "try in a child",
+                           plugin->path);
+  PESTLE_TRY(status);
+  return pestle_plugin_note_tried(context, arena, plugin,
+                                  came_back_from(plugin));
+}
+
+// What came back from a step in a child may take that step here; what it has
+// not taken yet, a child takes first.
+static pestle_status_t try_file(pestle_context_t* context,
+                                pestle_arena_t* arena,
+                                pestle_plugin_t* plugin) {
+  pestle_tried_t tried;
+  PESTLE_TRY(pestle_plugin_tried(context, arena, plugin, &tried));
+  pestle_tried_t start = PESTLE_TRIED_STARTED;
+  pestle_tried_t open = PESTLE_TRIED_SCORED;
+  if (plugin->as_target) start = open = start | PESTLE_TRIED_TARGET;
+  if (plugin->cpu_only) open |= PESTLE_TRIED_OPENED;
+  if (tried & (start | open)) {
+    PESTLE_TRY(pestle_plugin_open(arena, plugin, NULL, NULL));
+    bool is_done = (tried & start) || plugin->is_refused || plugin->is_put_off;
+    if (is_done) return NULL;
+  }
+  return try_in_child(context, arena, plugin);
+}
+
 pestle_status_t pestle_plugin_probe(pestle_context_t* context,
                                     pestle_arena_t* arena,
                                     pestle_plugin_t* plugin) {
@@ -202,9 +252,7 @@ pestle_status_t pestle_plugin_probe(pestle_context_t* context,
     return pestle_plugin_refuse(arena, plugin, PESTLE_VERDICT_UNTRUSTED,
                                 "%s: %s", plugin->path, reason);
   }
-  if (context->probe_backends) {
-    return pestle_plugin_try_in_child(context, arena, plugin);
-  }
+  if (context->probe_backends) return try_file(context, arena, plugin);
   return pestle_plugin_open(arena, plugin, NULL, NULL);
 }
 

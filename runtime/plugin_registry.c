@@ -146,6 +146,7 @@ typedef struct request_t {
   const pestle_backend_filter_t* filter;  // or NULL
   const char* name;                       // of the only backend, or NULL
   bool cpu_only;                          // those of other devices can wait
+  bool is_second;                         // a load has gone before this one
   pestle_plugins_t rows;                  // the candidates
 } request_t;
 
@@ -175,9 +176,21 @@ static pestle_status_t take_static(pestle_registry_t* registry,
   return pestle_vec_push(&request->rows, plugin) ? NULL : PESTLE_OOM();
 }
 
+// Whether a child that tried the file did not survive it.
+static bool has_killed(const pestle_registry_t* registry, const char* path) {
+  for (size_t i = 0; i < registry->plugins.size; ++i) {
+    const pestle_plugin_t* plugin = registry->plugins.data[i];
+    bool killed = plugin->verdict == PESTLE_VERDICT_PROBE;
+    if (killed && !strcmp(plugin->path, path)) return true;
+  }
+  return false;
+}
+
 static pestle_status_t take_file(pestle_registry_t* registry, const char* path,
                                  request_t* request) {
   if (find_running_file(registry, path)) return NULL;
+  // One that hangs takes its time once, not for each type of device.
+  if (request->is_second && has_killed(registry, path)) return NULL;
   pestle_plugin_t* plugin;
   pestle_arena_t* arena = &registry->arena;
   PESTLE_TRY(pestle_plugin_row(arena, path, &plugin));
@@ -255,9 +268,10 @@ static pestle_status_t add_rows(pestle_registry_t* registry,
 }
 
 static pestle_status_t load_locked(pestle_registry_t* registry, bool files,
-                                   bool cpu_only,
+                                   bool cpu_only, bool is_second,
                                    const pestle_backend_filter_t* filter) {
-  request_t request = {.filter = filter, .cpu_only = cpu_only};
+  request_t request = {
+      .filter = filter, .cpu_only = cpu_only, .is_second = is_second};
   pestle_vec_init(&request.rows, registry->context->allocator);
   int64_t begin = pestle_context_trace_begin(registry->context);
   pestle_status_t status = probe_all(registry, true, files, &request);
@@ -283,7 +297,10 @@ static pestle_status_t load_once(pestle_context_t* context, bool cpu_only) {
   pestle_mutex_lock(&registry->mutex);
   pestle_status_t status = NULL;
   if (!atomic_load_explicit(done, memory_order_relaxed)) {
-    status = load_locked(registry, !context->manual_backends, cpu_only, NULL);
+    bool is_second =
+        atomic_load_explicit(&registry->loaded_cpu, memory_order_relaxed);
+    status = load_locked(registry, !context->manual_backends, cpu_only,
+                         is_second, NULL);
   }
   pestle_mutex_unlock(&registry->mutex);
   return status;
@@ -298,8 +315,7 @@ pestle_status_t pestle_registry_load_for(pestle_context_t* context,
                                          const char* spec_name,
                                          size_t spec_size) {
   pestle_str_t spec = pestle_str_make(spec_name, spec_size);
-  // A child that tries a file starts it, whatever its type.
-  if (!context->probe_backends && !pestle_str_equal_c(spec, "gpu")) {
+  if (!pestle_str_equal_c(spec, "gpu")) {
     PESTLE_TRY(load_once(context, true));
     if (pestle_registry_find(&context->registry, spec_name, spec_size, 0)) {
       return NULL;
@@ -336,7 +352,7 @@ pestle_status_t pestle_context_load_all(pestle_context_t* context,
   pestle_context_enter(context);
   pestle_registry_t* registry = &context->registry;
   pestle_mutex_lock(&registry->mutex);
-  pestle_status_t status = load_locked(registry, true, false, &own);
+  pestle_status_t status = load_locked(registry, true, false, false, &own);
   pestle_mutex_unlock(&registry->mutex);
   return status;
 }

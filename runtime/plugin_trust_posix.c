@@ -108,7 +108,9 @@ static void make_stamp(const struct stat* info, pestle_file_stamp_t* stamp) {
       .inode = (uint64_t)info->st_ino,
       .size = (uint64_t)info->st_size,
       .modified_ns =
-          (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec};
+          (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec,
+      .changed_ns =
+          (int64_t)info->st_ctim.tv_sec * 1000000000 + info->st_ctim.tv_nsec};
 }
 
 // The file's own state, by a handle, so that nothing changes between the looks.

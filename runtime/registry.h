@@ -30,8 +30,17 @@
 // Which file a path meant when it was judged.
 typedef struct pestle_file_stamp_t {
   uint64_t device, inode, size;
-  int64_t modified_ns;
+  int64_t modified_ns, changed_ns;
 } pestle_file_stamp_t;
+
+// From what a plugin file came back in a child process: a set of these.
+enum {
+  PESTLE_TRIED_OPENED = 1,   // its constructors and what it says of itself
+  PESTLE_TRIED_SCORED = 2,   // its score, good or not
+  PESTLE_TRIED_STARTED = 4,  // its start, questions, its end
+  PESTLE_TRIED_TARGET = 8,   // the same, as a compiler alone
+};
+typedef uint32_t pestle_tried_t;
 
 // A backend that was found: loaded, or refused for |reason|.
 typedef struct pestle_plugin_t {
@@ -215,6 +224,19 @@ bool pestle_plugin_is_same(const char* path, const pestle_file_stamp_t* stamp);
 // that says so or does not survive it. Sets name, build id and score.
 PESTLE_NODISCARD pestle_status_t pestle_plugin_try_in_child(
     pestle_context_t* context, pestle_arena_t* arena, pestle_plugin_t* plugin);
+
+// --- plugin_tried.c: what came back is remembered in the folder of the cache ---
+
+// From what the row's file, which is judged, has come back in children so far;
+// 0 when that is not remembered, or nothing may be.
+PESTLE_NODISCARD pestle_status_t
+pestle_plugin_tried(pestle_context_t* context, pestle_arena_t* arena,
+                    const pestle_plugin_t* plugin, pestle_tried_t* out_tried);
+// Remembers |tried| too; 0: forgets all that is known of the file. That it
+// cannot be written is no error.
+PESTLE_NODISCARD pestle_status_t
+pestle_plugin_note_tried(pestle_context_t* context, pestle_arena_t* arena,
+                         const pestle_plugin_t* plugin, pestle_tried_t tried);
 
 // --- plugin_search.c ---
 

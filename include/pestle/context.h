@@ -85,6 +85,12 @@ typedef struct pestle_context_options_t {
   // threads run. A child gets |probe_timeout_ms| (default 5000).
   bool probe_backends;
   int32_t probe_timeout_ms;
+  // With |probe_backends|: a file that came back is remembered in the folder of
+  // the plan cache (never one that did not) and opened without a child until it,
+  // its path or this library changes. What changes around it, a variable or a
+  // driver, is not seen; a child that does not come back is what forgets it.
+  // Without a folder, or with |no_cache|, there is always a child.
+  bool remember_probes;
 } pestle_context_options_t;
 
 // Creates a context. |options| may be NULL: all defaults. INVALID_ARGUMENT when

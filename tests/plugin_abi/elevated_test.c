@@ -30,6 +30,8 @@ static int look(void) {
   for (size_t i = 0; i < pestle_context_search_path_count(context); ++i) {
     if (strstr(pestle_context_search_path(context, i), "planted")) found = 2;
   }
+  // Nor is anything remembered in a folder that the variables name.
+  if (pestle_context_cache_dir(context)) found = 4;
   status = pestle_context_device(context, NULL, &device);
   if (status || strcmp(pestle_device_name(device), "ref") != 0) found = 3;
   pestle_status_release(status);
@@ -59,6 +61,8 @@ static void test_elevated(void** state) {
   pid_t child = fork();
   if (!child) {
     setenv("PESTLE_BACKEND_PATH", "/planted", 1);
+    setenv("PESTLE_CACHE_DIR", "/tmp/planted", 1);
+    setenv("HOME", "/tmp/planted", 1);
     setenv("PESTLE_THREADS", "four", 1);
     setenv("PESTLE_DEVICE", "planted", 1);
     execl(copy, copy, "--look", (char*)NULL);

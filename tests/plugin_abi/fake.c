@@ -57,6 +57,18 @@ __attribute__((unused)) static inline void misbehave_print(void) {
   printf("a plugin that prints\n");
   fflush(stdout);
 }
+// A line for each process that opens it.
+__attribute__((unused)) static inline void misbehave_note(void) {
+  const char* path = getenv("FAKE_NOTES");
+  FILE* notes = path ? fopen(path, "a") : NULL;
+  if (!notes) return;
+  fprintf(notes, FAKE_NAME " %d\n", (int)getpid());
+  fclose(notes);
+}
+// For what goes wrong by what lies around a file.
+__attribute__((unused)) static inline void misbehave_if_told(void) {
+  if (getenv("FAKE_CRASH")) misbehave_crash();
+}
 #define MISBEHAVE_(how) misbehave_##how()
 #define MISBEHAVE(how) MISBEHAVE_(how)
 

@@ -40,6 +40,11 @@ MODEL = """module @torture {
 HIT = "hit on disk"
 
 
+def plans_in(folder):
+    """Less constants and what is remembered of plugins."""
+    return [p for p in folder.iterdir() if p.name[:2] not in ("c-", "t-")]
+
+
 class Torture:
     def __init__(self, folder, counts, chance):
         self.folder = pathlib.Path(folder)
@@ -186,7 +191,7 @@ class Torture:
     def damage_of(self, how):
         self.fresh()
         files = {path.name: path.read_bytes() for path in self.cache.iterdir()}
-        plan = next(name for name in files if not name.startswith("c-"))
+        plan = next(name for name in files if name[:2] not in ("c-", "t-"))
         constants = [name for name in files if name.startswith("c-")]
         if not constants:
             raise AssertionError(f"no file of a constant in {list(files)}")
@@ -283,7 +288,7 @@ class Torture:
         self.expect_miss("not kept on disk", 1, cache=cache, **how)
         self.expect_hit(cache=cache, **how)
         cache.chmod(0o700)
-        entry = next(p for p in cache.iterdir() if p.name[:2] != "c-")
+        entry = plans_in(cache)[0]
         entry.chmod(0o666)
         self.expect_miss("may be written by group", cache=cache, **how)
         self.expect_hit(cache=cache, **how)
@@ -293,7 +298,7 @@ class Torture:
         self.run()
         self.cache.chmod(0o755)
         self.expect_miss("belongs to another user", cache=self.cache, **how)
-        entry = next(p for p in cache.iterdir() if p.name[:2] != "c-")
+        entry = plans_in(cache)[0]
         os.chown(entry, 0, 0)
         self.expect_miss("belongs to another user", cache=cache, **how)
         self.expect_hit(cache=cache, **how)
@@ -307,11 +312,9 @@ class Torture:
         """What another build, CPU or libLLVM wrote, under the name that this
         one looks for: the key in it is compared, not only its hash."""
         self.fresh()
-        names = {p.name for p in self.cache.iterdir() if p.name[:2] != "c-"}
-        mine = self.cache / names.pop()
+        mine = plans_in(self.cache)[0]
         self.run(1)
-        foreign = next(p for p in self.cache.iterdir()
-                       if p.name[:2] != "c-" and p != mine)
+        foreign = next(p for p in plans_in(self.cache) if p != mine)
         mine.write_bytes(foreign.read_bytes())
         self.expect_miss("made for another key")
         self.expect_hit()
@@ -346,8 +349,7 @@ class Torture:
         return ""
 
     def entry_key(self):
-        return b"".join(p.read_bytes() for p in self.cache.iterdir()
-                        if p.name[:2] != "c-")
+        return b"".join(p.read_bytes() for p in plans_in(self.cache))
 
     def other_llvm(self, key):
         """libLLVM with another build id in it, found before the system's."""

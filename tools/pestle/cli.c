@@ -118,8 +118,9 @@ pestle_status_t cli_open_context(cli_t* cli) {
       .trace_file = cli->text[CLI_TRACE],
   };
   options.no_cache = cli->text[CLI_NO_CACHE] != NULL;
-  // What lists plugins must outlive each of them.
-  options.probe_backends = !strcmp(cli->verb, "plugins");
+  // The command outlives every plugin; what lists them tries each one anew.
+  options.probe_backends = true;
+  options.remember_probes = strcmp(cli->verb, "plugins") != 0;
   PESTLE_TRY(read_log_level(cli, &options));
   PESTLE_TRY(read_threads(cli, &options));
   PESTLE_TRY(read_cache_size(cli, &options));
