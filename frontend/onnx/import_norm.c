@@ -37,17 +37,84 @@ static normal_t normalize(pestle_onnx_call_t* call, pestle_value_t* x,
 
 // --- Batch ---
 
+// |running| moved towards |current| [1, c, 1 ...].
+static pestle_value_t* move_towards(pestle_onnx_call_t* call,
+                                    pestle_value_t* running,
+                                    pestle_value_t* current, double momentum) {
+  if (!running || !current) return NULL;
+  pestle_dtype_t dtype = dtype_of(running);
+  int64_t features = pestle_onnx_dim(running, 0);
+  current = pestle_onnx_reshape(call, current, 1, &features);
+  running = pestle_onnx_convert(call, running, dtype_of(current));
+  return pestle_onnx_convert(call,
+                             add(call, times(call, running, momentum),
+                                 times(call, current, 1 - momentum)),
+                             dtype);
+}
+
+// By the batch's own statistics, which move the running ones.
+static void train_batch_norm(pestle_onnx_call_t* call, double epsilon) {
+  pestle_value_t* x = call->inputs[0];
+  pestle_dtype_t dtype = dtype_of(x);
+  if (pestle_onnx_real(call->import, x)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
+                     "it trains over extents that only a run tells");
+    return;
+  }
+  for (int i = 1; i < 5; ++i) {
+    if (rank_of(call->inputs[i]) == 1 &&
+        pestle_onnx_dim(call->inputs[i], 0) == pestle_onnx_dim(x, 1)) {
+      continue;
+    }
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its input %d must have an element for each channel", i);
+    return;
+  }
+  if (dtype != PESTLE_F64) x = pestle_onnx_convert(call, x, PESTLE_F32);
+  int64_t axes[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (int32_t i = 0; i < rank_of(x); ++i) {
+    if (i != 1) axes[count++] = i;
+  }
+  pestle_value_t* mean = mean_over(call, x, axes, count);
+  pestle_value_t* centred = sub(call, x, mean);
+  pestle_value_t* variance =
+      mean_over(call, mul(call, centred, centred), axes, count);
+  pestle_value_t* inverse = pestle_onnx_unary(
+      call, PESTLE_OP_RSQRT,
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
+  pestle_value_t* side[2];
+  for (int i = 0; i < 2; ++i) {
+    side[i] = pestle_onnx_convert(call, call->inputs[1 + i], dtype_of(x));
+    side[i] = pestle_onnx_along(call, side[i], x, 1);
+  }
+  pestle_value_t* y = mul(call, mul(call, centred, inverse), side[0]);
+  call->outputs[0] = pestle_onnx_convert(call, add(call, y, side[1]), dtype);
+  double momentum = pestle_onnx_float(call, "momentum", 0.9);
+  if (pestle_onnx_wants(call, 1)) {
+    call->outputs[1] = move_towards(call, call->inputs[3], mean, momentum);
+  }
+  if (pestle_onnx_wants(call, 2)) {
+    call->outputs[2] = move_towards(call, call->inputs[4], variance, momentum);
+  }
+}
+
 // Statistics are constants in practice, so that the list arithmetic folds and a
 // multiply and an add an element are left.
 void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   double epsilon = pestle_onnx_float(call, "epsilon", 1e-5);
-  bool training = call->opset >= 14 ? pestle_onnx_int(call, "training_mode", 0)
-                                    : pestle_onnx_wants(call, 1);
-  if (training || rank_of(x) < 1 || !pestle_onnx_int(call, "spatial", 1)) {
+  bool trains = call->opset >= 14 && pestle_onnx_int(call, "training_mode", 0);
+  if (trains && rank_of(x) > 1) {
+    train_batch_norm(call, epsilon);
+    return;
+  }
+  // Before opset 14 other outputs than the first said that it trains.
+  if (trains || pestle_onnx_wants(call, 1) || rank_of(x) < 1 ||
+      !pestle_onnx_int(call, "spatial", 1)) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "only inference over channels is supported (no training "
-                     "outputs, spatial = 1)");
+                     "only inference over channels is supported, and training "
+                     "of at least 2 dimensions from opset 14 on (spatial = 1)");
     return;
   }
   pestle_value_t* variance =
@@ -132,7 +199,11 @@ void pestle_onnx_import_layer_norm(pestle_onnx_call_t* call) {
     call->outputs[0] = pestle_onnx_emit(call, &spec);
     return;
   }
-  normal_t normal = normalize(call, x, axes, count, epsilon);
+  // Statistics are at least f32 (stash_type), also as outputs.
+  pestle_value_t* wide = pestle_onnx_convert(
+      call, x, dtype_of(x) == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32);
+  normal_t normal = normalize(call, wide, axes, count, epsilon);
+  normal.result = pestle_onnx_convert(call, normal.result, dtype_of(x));
   call->outputs[0] = add(call, mul(call, normal.result, factor), offset);
   if (pestle_onnx_wants(call, 1)) call->outputs[1] = normal.mean;
   if (pestle_onnx_wants(call, 2)) call->outputs[2] = normal.inverse;

@@ -417,9 +417,18 @@ static void resize(pestle_onnx_call_t* call, resize_t* how) {
   pestle_dtype_t dtype = dtype_of(x);
   bool wide = dtype == PESTLE_F32 || dtype == PESTLE_F64 ||
               how->filter == FILTER_NEAREST;
-  if (!wide) x = pestle_onnx_convert(call, x, PESTLE_F32);
+  // f32 does not hold all integers of 32 bits.
+  bool is_integer = !pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
+  bool needs_f64 = is_integer && pestle_dtype_size(dtype) > 2;
+  if (!wide) {
+    x = pestle_onnx_convert(call, x, needs_f64 ? PESTLE_F64 : PESTLE_F32);
+  }
   for (int64_t axis = rank_of(x) - 1; axis >= 0 && !call->status; --axis) {
     x = resize_axis(call, x, how, axis);
+  }
+  // To the nearest integer, as the evaluator; the conversion saturates.
+  if (!wide && is_integer) {
+    x = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, x);
   }
   call->outputs[0] = pestle_onnx_convert(call, x, dtype);
 }

@@ -388,14 +388,21 @@ static pestle_value_t* roi_edge(const rois_t* r, int64_t column) {
                               r->half_pixel ? 0.5 : 0);
 }
 
+// How long the regions are along one axis (0: y), and where they start.
+static pestle_value_t* roi_length(const rois_t* r, int axis,
+                                  pestle_value_t** out_start) {
+  pestle_onnx_call_t* call = r->call;
+  *out_start = roi_edge(r, 1 - axis);
+  pestle_value_t* length = sub(call, roi_edge(r, 3 - axis), *out_start);
+  if (r->half_pixel) return length;
+  return pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, length, 1);
+}
+
 // Where the samples of one axis (0: y) lie: [count, bins * samples].
 static pestle_value_t* roi_axis(const rois_t* r, int axis) {
   pestle_onnx_call_t* call = r->call;
-  pestle_value_t* start = roi_edge(r, 1 - axis);
-  pestle_value_t* length = sub(call, roi_edge(r, 3 - axis), start);
-  if (!r->half_pixel) {
-    length = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, length, 1);
-  }
+  pestle_value_t* start;
+  pestle_value_t* length = roi_length(r, axis, &start);
   int64_t count = r->bins[axis] * r->samples;
   pestle_type_t type = {
       .dtype = dtype_of(r->rois), .rank = 2, .dims = {1, count}};
@@ -429,19 +436,15 @@ static bool read_rois(rois_t* r) {
                                          "half_pixel"),
                       "half_pixel");
   bool sane = r->bins[0] > 0 && r->bins[1] > 0 && r->bins[0] < 1 << 15 &&
-              r->bins[1] < 1 << 15 && r->samples < 1 << 10;
+              r->bins[1] < 1 << 15 && r->samples >= 0 && r->samples < 1 << 10;
   if (!sane || rank_of(x) != 4 || rank_of(rois) != 2 ||
       pestle_onnx_dim(rois, 1) != 4 || rank_of(call->inputs[2]) != 1 ||
       pestle_onnx_dim(call->inputs[2], 0) != r->count ||
       !pestle_dtype_is(dtype_of(x), PESTLE_KIND_FLOAT)) {
     pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                      "it needs an NCHW input, regions [count, 4], an index for "
-                     "each and a positive output size");
-  } else if (r->samples < 1) {
-    pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                     "attribute 'sampling_ratio' is %lld: as many samples as "
-                     "each region asks for are not supported",
-                     (long long)r->samples);
+                     "each, a positive output size and a sampling ratio of 0 "
+                     "to 1023");
   }
   r->rois = pestle_onnx_convert(call, rois, work_dtype(dtype_of(x)));
   return !call->status;
@@ -478,6 +481,129 @@ static bool regions_fit(pestle_onnx_call_t* call) {
   return false;
 }
 
+// What the samples at |s|->at are: [count, channels, points].
+static pestle_value_t* sample_near(sampler_t* s) {
+  pestle_onnx_call_t* call = s->call;
+  pestle_value_t* near = near_plane(s);
+  for (int i = 0; i < 2; ++i)
+    s->at[i] = clamp_to(call, s->at[i], 0, (double)(s->extents[i] - 1));
+  pestle_value_t* y = sample(s);
+  return pestle_onnx_select(call, near, y, splat_like(call, y, 0));
+}
+
+// --- As many samples as each region asks for ---
+//
+// A trip takes one sample of each bin of all regions that have so many.
+
+#define MOST_SAMPLES (1 << 15)
+
+typedef struct adaptive_t {
+  rois_t* rois;
+  sampler_t* sampler;
+  pestle_value_t *start[2], *bin[2];  // of an axis (0: y): [count, 1]
+  pestle_value_t* samples[2];         // of a bin along it: i64 [count, 1]
+  pestle_value_t* all;                // of a bin: i64 [count, 1]
+} adaptive_t;
+
+static pestle_value_t* at_least_one(pestle_onnx_call_t* call,
+                                    pestle_value_t* x) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, 1);
+}
+
+static void ask_regions(adaptive_t* a) {
+  pestle_onnx_call_t* call = a->rois->call;
+  for (int i = 0; i < 2; ++i) {
+    pestle_value_t* length = roi_length(a->rois, i, &a->start[i]);
+    a->bin[i] = times(call, length, 1 / (double)a->rois->bins[i]);
+    pestle_value_t* wanted = pestle_onnx_unary(call, PESTLE_OP_CEIL, a->bin[i]);
+    a->samples[i] = pestle_onnx_convert(
+        call, clamp_to(call, wanted, 0, MOST_SAMPLES), PESTLE_I64);
+  }
+  a->all = mul(call, a->samples[0], a->samples[1]);
+}
+
+// Where sample |number| (i64 [count, 1]) of each bin lies: [count, bins].
+static pestle_value_t* sample_places(const adaptive_t* a, int axis,
+                                     pestle_value_t* number) {
+  pestle_onnx_call_t* call = a->rois->call;
+  pestle_dtype_t dtype = dtype_of(a->bin[axis]);
+  pestle_type_t type = {
+      .dtype = dtype, .rank = 2, .dims = {1, a->rois->bins[axis]}};
+  pestle_value_t* part = pestle_onnx_binary_f(
+      call, PESTLE_OP_ADD, pestle_onnx_convert(call, number, dtype), 0.5);
+  part = quotient(
+      call, part,
+      pestle_onnx_convert(call, at_least_one(call, a->samples[axis]), dtype));
+  part = add(call, pestle_onnx_iota(call, &type, 1), part);
+  return add(call, a->start[axis], mul(call, a->bin[axis], part));
+}
+
+// |x| [count, 1], beside channels and points.
+static pestle_value_t* of_regions(const adaptive_t* a, pestle_value_t* x) {
+  int64_t dims[] = {a->rois->count, 1, 1};
+  return pestle_onnx_reshape(a->rois->call, x, 3, dims);
+}
+
+static void take_sample(pestle_onnx_call_t* call, void* self, pestle_value_t* i,
+                        pestle_value_t** values) {
+  const adaptive_t* a = self;
+  sampler_t s = *a->sampler;
+  pestle_value_t* row = at_least_one(call, a->samples[1]);
+  pestle_value_t* number[] = {
+      quotient(call, i, row),
+      pestle_onnx_binary(call, PESTLE_OP_REMAINDER, i, row)};
+  for (int k = 0; k < 2; ++k)
+    s.at[k] = roi_points(a->rois, sample_places(a, k, number[k]), k);
+  pestle_value_t* y = sample_near(&s);
+  pestle_value_t* is_one =
+      of_regions(a, pestle_onnx_binary(call, PESTLE_OP_LT, i, a->all));
+  pestle_value_t* both = pestle_onnx_binary(
+      call, s.takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD, values[0], y);
+  values[0] = pestle_onnx_select(call, is_one, both, values[0]);
+}
+
+// [count, channels, bins]
+static pestle_value_t* sample_adaptively(rois_t* r, sampler_t* s) {
+  pestle_onnx_call_t* call = r->call;
+  adaptive_t a = {.rois = r, .sampler = s};
+  r->samples = 1;
+  ask_regions(&a);
+  static const int64_t axes[] = {0, 1};
+  pestle_value_t* most =
+      pestle_onnx_reduce(call, PESTLE_OP_MAXIMUM, a.all, axes, 2, false);
+  pestle_type_t type = {
+      .dtype = dtype_of(s->x),
+      .rank = 3,
+      .dims = {r->count, pestle_onnx_dim(s->x, 1), r->bins[0] * r->bins[1]}};
+  pestle_value_t* y = s->takes_maximum ? pestle_onnx_lowest(call, &type)
+                                       : pestle_onnx_splat(call, &type, 0);
+  pestle_onnx_for_below(call, most, &y, 1, take_sample, &a);
+  pestle_value_t* all = of_regions(&a, a.all);
+  if (!s->takes_maximum) {
+    all = at_least_one(call, pestle_onnx_convert(call, all, type.dtype));
+    return quotient(call, y, all);
+  }
+  // A region without a sample gives 0.
+  pestle_value_t* has = pestle_onnx_binary_f(call, PESTLE_OP_GT, all, 0);
+  return pestle_onnx_select(call, has, y, splat_like(call, y, 0));
+}
+
+// [count, channels, bins]
+static pestle_value_t* sample_evenly(const rois_t* r, sampler_t* s) {
+  pestle_onnx_call_t* call = r->call;
+  for (int i = 0; i < 2; ++i)
+    s->at[i] = roi_points(r, roi_axis(r, i), i);
+  int64_t dims[] = {r->count,   pestle_onnx_dim(s->x, 1),
+                    r->bins[0], r->samples,
+                    r->bins[1], r->samples};
+  static const int64_t folded[] = {3, 5};
+  pestle_value_t* y = pestle_onnx_reduce(
+      call, s->takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD,
+      pestle_onnx_reshape(call, sample_near(s), 6, dims), folded, 2, false);
+  if (s->takes_maximum) return y;
+  return times(call, y, 1 / (double)(r->samples * r->samples));
+}
+
 void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   rois_t r = {.call = call};
@@ -488,25 +614,12 @@ void pestle_onnx_import_roi_align(pestle_onnx_call_t* call) {
   s.image = pestle_onnx_convert(call, call->inputs[2], PESTLE_I64);
   s.takes_maximum =
       pestle_str_equal_c(pestle_onnx_string(call, "mode", "avg"), "max");
-  for (int i = 0; i < 2; ++i) {
-    s.extents[i] = pestle_onnx_dim(x, 2 + i);
-    s.at[i] = roi_points(&r, roi_axis(&r, i), i);
-  }
-  pestle_value_t* near = near_plane(&s);
   for (int i = 0; i < 2; ++i)
-    s.at[i] = clamp_to(call, s.at[i], 0, (double)(s.extents[i] - 1));
-  pestle_value_t* y = sample(&s);
-  y = pestle_onnx_select(call, near, y, splat_like(call, y, 0));
-  int64_t dims[] = {r.count,   pestle_onnx_dim(x, 1),
-                    r.bins[0], r.samples,
-                    r.bins[1], r.samples};
-  static const int64_t folded[] = {3, 5};
-  y = pestle_onnx_reduce(
-      call, s.takes_maximum ? PESTLE_OP_MAXIMUM : PESTLE_OP_ADD,
-      pestle_onnx_reshape(call, y, 6, dims), folded, 2, false);
-  if (!s.takes_maximum) {
-    y = times(call, y, 1 / (double)(r.samples * r.samples));
-  }
+    s.extents[i] = pestle_onnx_dim(x, 2 + i);
+  pestle_value_t* y =
+      r.samples ? sample_evenly(&r, &s) : sample_adaptively(&r, &s);
+  int64_t dims[] = {r.count, pestle_onnx_dim(x, 1), r.bins[0], r.bins[1]};
+  y = pestle_onnx_reshape(call, y, 4, dims);
   call->outputs[0] = pestle_onnx_convert(call, y, dtype);
   pestle_onnx_set_real(call, call->outputs[0], 0,
                        pestle_onnx_real_size(call->import, call->inputs[1], 0));

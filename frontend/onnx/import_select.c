@@ -149,7 +149,7 @@ static void find_non_zero(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *real, *rows[PESTLE_MAX_RANK];
   const pestle_type_t* type = pestle_onnx_type(x);
   int64_t count = pestle_type_count(type);
-  int32_t rank = type->rank ? type->rank : 1;
+  int32_t rank = type->rank;
   if (!can_number(call, count)) return;
   if (count == 0) {
     pestle_type_t none = {.dtype = PESTLE_I64, .rank = 2, .dims = {rank, 0}};
@@ -167,15 +167,32 @@ static void find_non_zero(pestle_onnx_call_t* call) {
   pestle_onnx_set_real(call, call->outputs[0], 1, real);
 }
 
+static void non_zero_scalar(pestle_onnx_call_t* call,
+                            const pestle_elements_t* known) {
+  pestle_type_t none = {.dtype = PESTLE_I64, .rank = 2, .dims = {0, 1}};
+  if (known) none.dims[1] = is_set(known, 0);
+  call->outputs[0] = pestle_onnx_splat_int(call, &none, 0);
+  if (known) return;
+  pestle_value_t* is_one =
+      pestle_onnx_convert(call, call->inputs[0], PESTLE_I1);
+  pestle_onnx_set_real(call, call->outputs[0], 1,
+                       pestle_onnx_convert(call, is_one, PESTLE_I64));
+}
+
 // The indices of what is not 0: a row for each axis.
 void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
   const pestle_elements_t* x = known_elements(call, 0);
+  // A scalar has no axes: 0 rows, and a column if it is not 0.
+  if (!rank_of(call->inputs[0])) {
+    non_zero_scalar(call, x);
+    return;
+  }
   if (!x) {
     find_non_zero(call);
     return;
   }
   int64_t count = pestle_type_count(&x->type), found = 0;
-  int32_t rank = x->type.rank ? x->type.rank : 1;
+  int32_t rank = x->type.rank;
   for (int64_t i = 0; i < count; ++i)
     found += is_set(x, i);
   int64_t* indices =
@@ -184,7 +201,7 @@ void pestle_onnx_import_non_zero(pestle_onnx_call_t* call) {
     if (!is_set(x, i)) continue;
     int64_t rest = i;
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
-      int64_t extent = x->type.rank ? x->type.dims[axis] : 1;
+      int64_t extent = x->type.dims[axis];
       indices[axis * found + at] = rest % extent;
       rest /= extent;
     }

@@ -104,6 +104,7 @@ bool pestle_onnx_finish_region(pestle_onnx_call_t* call,
 
 typedef struct loop_t {
   int64_t trips;
+  pestle_value_t* limit;  // instead: i64 of rank 0, or NULL
   size_t count;  // of values, and of types but for the counter in front
   pestle_type_t* types;
   pestle_value_t** values;
@@ -119,7 +120,7 @@ static pestle_region_t* condition(pestle_onnx_call_t* call,
   if (region) {
     pestle_value_t* goes_on = pestle_onnx_binary(
         call, PESTLE_OP_LT, pestle_block_argument(inner.block, 0),
-        index_scalar(call, loop->trips));
+        loop->limit ? loop->limit : index_scalar(call, loop->trips));
     if (!pestle_onnx_finish_region(call, &goes_on, 1)) region = NULL;
   }
   call->builder = outer;
@@ -187,6 +188,17 @@ static void emit_while(pestle_onnx_call_t* call, const loop_t* loop) {
     loop->values[i - 1] = pestle_node_result(node, i);
 }
 
+static void run_loop(pestle_onnx_call_t* call, loop_t loop,
+                     pestle_value_t** values, size_t count,
+                     pestle_onnx_body_fn_t body, void* self) {
+  loop.count = count;
+  loop.values = values;
+  loop.body = body;
+  loop.self = self;
+  loop.types = pestle_onnx_scratch(call, (count + 1) * sizeof(pestle_type_t));
+  if (loop.types) emit_while(call, &loop);
+}
+
 void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
                      pestle_value_t** values, size_t count,
                      pestle_onnx_body_fn_t body, void* self) {
@@ -195,11 +207,12 @@ void pestle_onnx_for(pestle_onnx_call_t* call, int64_t trips,
     body(call, self, index_scalar(call, 0), values);
     return;
   }
-  loop_t loop = {.trips = trips,
-                 .count = count,
-                 .values = values,
-                 .body = body,
-                 .self = self};
-  loop.types = pestle_onnx_scratch(call, (count + 1) * sizeof(pestle_type_t));
-  if (loop.types) emit_while(call, &loop);
+  run_loop(call, (loop_t){.trips = trips}, values, count, body, self);
+}
+
+void pestle_onnx_for_below(pestle_onnx_call_t* call, pestle_value_t* limit,
+                           pestle_value_t** values, size_t count,
+                           pestle_onnx_body_fn_t body, void* self) {
+  if (call->status || !limit) return;
+  run_loop(call, (loop_t){.limit = limit}, values, count, body, self);
 }

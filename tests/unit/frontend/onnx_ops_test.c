@@ -274,6 +274,48 @@ static void test_roi_align(void** state) {
             "0.3645833");
 }
 
+// Without a ratio each region asks for its own count of samples; one that is
+// turned around asks for none, and gives 0.
+static void test_roi_align_adaptive(void** state) {
+  (void)state;
+#define REGIONS                                                               \
+  "f32[1,2,4,5]=1.25,-1.75,-1.25,-1,-1.25,1.25,1.5,0.25,-2,-1.75,-0.75,"      \
+  "-0.25,0.5,0,-1,-1.5,0.75,1,-2,-1.75,-0.25,-0.5,1.75,0,-0.25,-0.25,0.75,"   \
+  "0.25,-1.5,1,1,2,1.25,-1,-0.75,0.75,0.75,0.75,1.5,-1 f32[3,4]=0,0,3,3.5,1," \
+  "0.5,2,2.25,2,2,1,1 i64[3]=0,0,0"
+  onnx_case("RoiAlign", 16, "output_height=2 output_width=1", REGIONS,
+            "f32[3,2,2,1]=0.05989583,0.0859375,0.2994792,1.046875,-0.328125,"
+            "0.953125,0.046875,1.140625,0,0,0,0");
+  onnx_case("RoiAlign", 16, "output_height=2 output_width=1 mode:max", REGIONS,
+            "f32[3,2,2,1]=1.25,0.5625,1.75,1.375,0.65625,1.03125,0.328125,"
+            "0.625,0,0,0,0");
+}
+
+// Running statistics move; f16 has those of f32.
+static void test_norm_statistics(void** state) {
+  (void)state;
+  onnx_case("BatchNormalization", 15, "training_mode=1 momentum=0.75",
+            "f32[2,2,3]=1.75,-2,-1.75,2,2,-0.75,-1.5,-0.75,-2,1.75,0.75,0.25 "
+            "f32[2]=-1,0 f32[2]=-1.25,1.25 f32[2]=0,-2 f32[2]=1,1",
+            "f32[2,2,3]=-3.367661,-0.5230416,-0.712683,1.25,1.25,1.25,"
+            "-0.9023242,-1.471248,-0.5230416,1.25,1.25,1.25 "
+            "f32[2]=-0.2604167,-1.25 f32[2]=1.184462,1.010417");
+  onnx_case("LayerNormalization", 17, "",
+            "f16[2,3]=0,15.75,15.75,-11.25,4.5,4.5 f16[3]=-1,-0.75,0 "
+            "f16[3]=1,-1,1",
+            "f16[2,3]=2.414062,-1.530273,1,2.414062,-1.530273,1 "
+            "f32[2,1]=10.5,-0.75 f32[2,1]=0.134687,0.134687");
+}
+
+// Integers are interpolated as floats, and rounded to the nearest.
+static void test_resize_integers(void** state) {
+  (void)state;
+  onnx_case("Resize", 19, "mode:linear",
+            "i8[2,3]=5,-33,-64,-105,27,41 - !f32[2]=2,1.5",
+            "i8[4,4]=5,-14,-38,-59,-22,-20,-21,-34,-78,-33,12,14,-105,-39,29,"
+            "39");
+}
+
 static void test_deform_conv(void** state) {
   (void)state;
   onnx_case("DeformConv", 19, "kernel_shape=[2,2] pads=[0,0,0,0]",
@@ -491,6 +533,9 @@ static void test_non_zero(void** state) {
   onnx_case("NonZero", 13, "", "!f32[2,3]=1,0,-2,0,0,0.5",
             "i64[2,3]=0,0,1,0,2,2");
   onnx_case("NonZero", 13, "", "!i64[2]=0,0", "i64[1,0]");
+  // Of a scalar there is no row, and a column if it is not 0.
+  onnx_case("NonZero", 13, "", "!f32[]=2", "i64[0,1]");
+  onnx_case("NonZero", 13, "", "!i64[]=0", "i64[0,0]");
 }
 
 // These numbers are ONNX Runtime's.
@@ -526,6 +571,9 @@ int main(void) {
       cmocka_unit_test(test_grid_sample),
       cmocka_unit_test(test_affine_grid),
       cmocka_unit_test(test_roi_align),
+      cmocka_unit_test(test_roi_align_adaptive),
+      cmocka_unit_test(test_norm_statistics),
+      cmocka_unit_test(test_resize_integers),
       cmocka_unit_test(test_deform_conv),
       cmocka_unit_test(test_windows),
       cmocka_unit_test(test_dft),
