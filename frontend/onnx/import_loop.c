@@ -2,7 +2,8 @@
 // Loop and Scan. A number of trips that is known gives pestle_onnx_for, with a
 // row of each scan output stored a trip; few trips of a small body, or a body
 // that changes the types of what it carries, are written out. Any other Loop is
-// a while, and has no scan outputs, since its trips would decide their extent.
+// a while; its scan outputs have a row for each trip that there may be, of which
+// those are real that were made.
 //
 // The body's types are not declared reliably, so that it is imported once into
 // a region that is thrown away.
@@ -14,6 +15,8 @@
 #define SMALL_WORK 64
 // The most trips of a body that changes its types.
 #define MOST_COPIES 256
+// The most rows of a scan output that a run may cut short.
+#define MOST_ROWS 16777216
 
 typedef struct repeat_t {
   pestle_onnx_call_t* call;
@@ -286,30 +289,50 @@ static pestle_region_t* while_condition(repeat_t* r, const pestle_type_t* types,
   return region;
 }
 
+// A trip: |next| holds counter, condition, states and scan outputs, and gets
+// what they are behind it.
+static bool while_trip(const repeat_t* r, pestle_value_t** next) {
+  pestle_onnx_call_t* call = r->call;
+  size_t count = r->states + r->outs;
+  pestle_value_t *i = next[0], **rows = next + 2 + r->states;
+  pestle_value_t** trip =
+      pestle_onnx_scratch(call, (count + 1) * sizeof(pestle_value_t*));
+  if (!trip) return false;
+  for (size_t k = 0; k < r->states; ++k)
+    trip[k] = next[k + 2];
+  if (!run_body(r, i, next[1], trip, &next[1])) return false;
+  for (size_t k = 0; k < r->states; ++k)
+    next[k + 2] = trip[k];
+  for (size_t k = 0; k < r->outs; ++k)
+    rows[k] = pestle_onnx_store_row(call, rows[k], trip[r->states + k], i);
+  next[0] = add(call, i, scalar_i64(call, 1));
+  next[1] = pestle_onnx_convert(call, next[1], PESTLE_I1);
+  return true;
+}
+
 static pestle_region_t* while_body(repeat_t* r, const pestle_type_t* types,
                                    size_t count) {
   pestle_onnx_call_t* call = r->call;
   pestle_builder_t inner, *outer = call->builder;
   pestle_value_t** next =
-      pestle_onnx_scratch(call, (count + 1) * sizeof(pestle_value_t*));
+      pestle_onnx_scratch(call, count * sizeof(pestle_value_t*));
   pestle_region_t* region =
       next ? pestle_onnx_enter_region(call, types, count, &inner) : NULL;
   if (!region) return NULL;
   for (size_t k = 0; k < count; ++k)
     next[k] = pestle_block_argument(inner.block, k);
-  pestle_value_t* i = next[0];
-  if (!run_body(r, i, next[1], next + 2, &next[1])) region = NULL;
-  next[0] = add(call, i, scalar_i64(call, 1));
-  next[1] = pestle_onnx_convert(call, next[1], PESTLE_I1);
-  if (region && !pestle_onnx_finish_region(call, next, count)) region = NULL;
+  if (!while_trip(r, next) || !pestle_onnx_finish_region(call, next, count)) {
+    region = NULL;
+  }
   call->builder = outer;
   return region;
 }
 
+// With scan outputs r->trips is how many rows they have room for.
 static void run_while(repeat_t* r, pestle_value_t** values,
                       pestle_value_t* limit, pestle_value_t* condition) {
   pestle_onnx_call_t* call = r->call;
-  size_t count = r->states + 2;
+  size_t count = r->states + r->outs + 2;
   pestle_value_t** operands =
       pestle_onnx_scratch(call, count * sizeof(pestle_value_t*));
   pestle_type_t* types =
@@ -319,10 +342,12 @@ static void run_while(repeat_t* r, pestle_value_t** values,
   operands[1] = condition ? condition : scalar_true(call);
   for (size_t k = 0; k < r->states; ++k)
     operands[k + 2] = values[k];
+  for (size_t k = 0; k < r->outs; ++k)
+    operands[k + 2 + r->states] = empty_rows(r, k);
   for (size_t k = 0; k < count; ++k)
     types[k] = *pestle_onnx_type(operands[k]);
   pestle_region_t* regions[2];
-  regions[0] = while_condition(r, types, count, limit);
+  regions[0] = call->status ? NULL : while_condition(r, types, count, limit);
   regions[1] = regions[0] ? while_body(r, types, count) : NULL;
   if (!regions[1]) return;
   pestle_node_spec_t spec = {.op = PESTLE_OP_WHILE,
@@ -331,8 +356,12 @@ static void run_while(repeat_t* r, pestle_value_t** values,
                              .regions = regions,
                              .region_count = 2};
   pestle_node_t* node = pestle_onnx_emit_node(call, &spec);
-  for (size_t k = 0; node && k < r->states; ++k)
+  for (size_t k = 0; node && k < r->states + r->outs; ++k)
     values[k] = pestle_node_result(node, k + 2);
+  for (size_t k = 0; node && k < r->outs; ++k) {
+    pestle_onnx_set_real(call, values[r->states + k], 0,
+                         pestle_node_result(node, 0));
+  }
 }
 
 static const pestle_onnx_graph_t* body_of(pestle_onnx_call_t* call) {
@@ -383,10 +412,17 @@ static bool known_trips(repeat_t* r, const pestle_value_t* limit,
     r->trips = 0;
     return true;
   }
-  if (!most || (condition && !starts) || !r->endless) return false;
-  r->trips = pestle_onnx_element_i64(most, 0);
+  r->trips = most ? pestle_onnx_element_i64(most, 0) : 0;
   if (r->trips < 0) r->trips = 0;
-  return true;
+  if (most && !r->trips) return true;
+  return most && (!condition || starts) && r->endless;
+}
+
+// Whether the body decides when it ends, and at most r->trips are made: then
+// there is room for a row of each.
+static bool bounded_trips(repeat_t* r, const pestle_value_t* limit) {
+  return !r->endless && limit && pestle_value_constant(limit) &&
+         r->trips <= MOST_ROWS;
 }
 
 // A body that cannot be imported for any trip may be for each: what it computes
@@ -426,13 +462,14 @@ void pestle_onnx_import_loop(pestle_onnx_call_t* call) {
     if (!loop_over_known(&r, values, limit, condition)) return;
   } else if (known_trips(&r, limit, condition)) {
     run_known(&r, values);
-  } else if (r.outs || !r.keeps_types) {
+  } else if ((r.outs && !bounded_trips(&r, limit)) || !r.keeps_types) {
     pestle_onnx_need(call, limit);
-    pestle_onnx_need(call, condition);
+    if (r.endless || !r.keeps_types) pestle_onnx_need(call, condition);
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "how many trips it makes is not known while importing, "
                      "and %s",
-                     r.outs ? "its scan outputs have a row for each"
+                     r.outs ? "its scan outputs have a row for each, up to "
+                              "16777216"
                             : "its body changes the types of what it carries");
   } else {
     run_while(&r, values, limit, condition);

@@ -84,9 +84,8 @@ static void wants_the_count_of_rows(void** state) {
   onnx_wants_value(&model, 1);
 }
 
-// Doubles until the sum passes 100.
-static void loops_on_a_condition(void** state) {
-  (void)state;
+// Doubles until the sum passes 100; the sums are a scan output where |scans|.
+static pb_t doubling_body(bool scans) {
   pb_t body = {0};
   int64_t axis = 0;
   float bound = 100;
@@ -102,12 +101,47 @@ static void loops_on_a_condition(void** state) {
   onnx_node(&body, "Less", "less", "total,bound", "c_out", NULL);
   onnx_output(&body, "c_out");
   onnx_output(&body, "s_out");
-  pb_t model = loop_model(body, 0, COUNT_NONE, "y");
+  if (scans) {
+    onnx_node(&body, "Neg", "row", "total", "row_out", NULL);
+    onnx_output(&body, "row_out");
+  }
+  return body;
+}
+
+static void loops_on_a_condition(void** state) {
+  (void)state;
+  pb_t model = loop_model(doubling_body(false), 0, COUNT_NONE, "y");
   assert_int_equal(count_whiles(&model), 1);
   float x[2] = {1, 2}, y[2];
   onnx_run(&model, (const void*[]){x}, (void*[]){y});
   assert_float_equal(y[0], 64, 0);
   assert_float_equal(y[1], 128, 0);
+}
+
+// A row for each trip that the limit allows; those that were made are real.
+static void keeps_rows_up_to_a_limit(void** state) {
+  (void)state;
+  const int64_t limits[] = {1, 3, 50};
+  for (int k = 0; k < 3; ++k) {
+    pb_t model =
+        loop_model(doubling_body(true), limits[k], COUNT_KNOWN, "y,rows");
+    assert_int_equal(count_whiles(&model), 1);
+    float x[2] = {1, 2}, y[2], rows[50];
+    int64_t extent;
+    onnx_run(&model, (const void*[]){x}, (void*[]){y, rows, &extent});
+    int64_t trips = limits[k] < 6 ? limits[k] : 6;
+    assert_int_equal(extent, trips);
+    assert_float_equal(y[1], (float)(2 << trips), 0);
+    for (int64_t i = 0; i < trips; ++i)
+      assert_float_equal(rows[i], -3 * (float)(2 << i), 0);
+  }
+  pb_t model = loop_model(doubling_body(true), 0, COUNT_KNOWN, "y,rows");
+  assert_int_equal(count_whiles(&model), 0);
+  pb_free(&model);
+  model = loop_model(doubling_body(true), INT64_MAX, COUNT_KNOWN, "y,rows");
+  onnx_fails(model, UNSUPPORTED, "have a row for each, up to 16777216");
+  model = loop_model(doubling_body(true), 0, COUNT_INPUT, "y,rows");
+  onnx_wants_value(&model, 1);
 }
 
 // Each trip appends to the state, so that no two have the same types.
@@ -233,6 +267,7 @@ int main(void) {
       cmocka_unit_test(loops_as_an_input_says),
       cmocka_unit_test(wants_the_count_of_rows),
       cmocka_unit_test(loops_on_a_condition),
+      cmocka_unit_test(keeps_rows_up_to_a_limit),
       cmocka_unit_test(writes_out_what_grows),
       cmocka_unit_test(bounds_what_is_written_out),
       cmocka_unit_test(refuses_a_body_that_does_not_fit),
