@@ -106,6 +106,7 @@ static void box_visit(void* user, const pestle_expr_t* x) {
     if (x->guard || !box_of_lin(e, at, &origin, &extent)) {
       whole_dim(e, b->box, d, type->dims[d]);
     } else {
+      if (x->words && d + 1 == type->rank) extent += x->words - 1;
       join_dim(e, b->box, d, type->dims[d], origin, extent, !b->any);
     }
   }

@@ -201,12 +201,20 @@ static int64_t element_count(const pestle_nest_tensor_t* t) {
 static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   uint32_t tensor = (uint32_t)x->i;
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
+  if (x->words && t->kind == PESTLE_TENSOR_INPUT) {
+    return pestle_emit_words(e, x, e->buffer[tensor], element_count(t),
+                             pestle_emit_resolve(e, x->index[0]));
+  }
   if (t->kind == PESTLE_TENSOR_INPUT) {
     return load_memory(e, e->buffer[tensor], element_count(t),
                        pestle_emit_resolve(e, x->index[0]), x->guard);
   }
   const pestle_lin_t* flat = pestle_emit_local(e, tensor, x->index);
   if (is_private(t)) return load_private(e, tensor, flat);
+  if (x->words) {
+    return pestle_emit_words(e, x, pestle_emit_buffer(e, tensor),
+                             e->box[tensor].count, flat);
+  }
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      flat, x->guard);
 }
@@ -331,6 +339,8 @@ static pestle_kir_id_t emit_now(pestle_emit_t* e, const pestle_expr_t* x) {
       return e->acc_ids[x->i];
     case PESTLE_EXPR_VAL:
       return e->val_ids[x->i];
+    case PESTLE_EXPR_DOT:
+      return pestle_emit_dot(e, x, PESTLE_KIR_NONE);
   }
   return PESTLE_KIR_NONE;
 }

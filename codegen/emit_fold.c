@@ -147,7 +147,9 @@ static void row_update(pestle_emit_t* e, uint32_t stage,
   if (PESTLE_FAULT(dropped_tail_mask)) masked = false;
   const pestle_expr_t* x = s->values[0];
   pestle_kir_id_t next;
-  if (f->fused && !masked) {
+  if (x->kind == PESTLE_EXPR_DOT && !masked) {
+    next = pestle_emit_dot(e, x, acc);
+  } else if (f->fused && !masked) {
     pestle_kir_id_t a = to_lanes(e, pestle_emit_expr(e, x->args[0]), f->lanes);
     pestle_kir_id_t b = to_lanes(e, pestle_emit_expr(e, x->args[1]), f->lanes);
     next = pestle_kir_scalar(e->k, PESTLE_OP_FMA, a, b, acc);

@@ -185,6 +185,15 @@ pestle_kir_id_t pestle_emit_clamp(pestle_emit_t* e, pestle_kir_id_t index,
 // The lane mask of the open vector axis for an access at |index|, or NONE.
 pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
 
+// --- emit_words.c ---
+// A short dot product, added to |sum| or to 0 where that is NONE.
+pestle_kir_id_t pestle_emit_dot(pestle_emit_t* e, const pestle_expr_t* x,
+                                pestle_kir_id_t sum);
+// Words of neighbouring elements of |buffer|, |count| elements long, at |flat|.
+pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
+                                  uint32_t buffer, int64_t count,
+                                  const pestle_lin_t* flat);
+
 // --- emit_expr.c ---
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 // |x| is |id|, until the scope closes.

@@ -517,3 +517,23 @@ pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
   return pestle_kir_put(
       k, make(PESTLE_KIR_BITCAST, type, pestle_kir_lanes_of(k, a), a, 0));
 }
+
+// --- Short dot products ---
+
+pestle_kir_id_t pestle_kir_load_words(pestle_kir_builder_t* k, uint32_t buffer,
+                                      unsigned lanes, pestle_kir_id_t index) {
+  return pestle_kir_put(
+      k, make(PESTLE_KIR_LOAD_WORDS, PESTLE_I32, lanes, buffer, index));
+}
+
+pestle_kir_id_t pestle_kir_dot(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                               pestle_kir_id_t b, pestle_kir_id_t sum,
+                               unsigned kinds) {
+  pestle_dtype_t type = pestle_kir_type_of(k, sum);
+  pestle_kir_inst_t inst =
+      make(type == PESTLE_F32 ? PESTLE_KIR_DOT2 : PESTLE_KIR_DOT4, type,
+           pestle_kir_lanes_of(k, sum), a, b);
+  inst.arg[2] = sum;
+  if (type != PESTLE_F32) inst.arg[3] = kinds;
+  return pestle_kir_put(k, inst);
+}

@@ -81,6 +81,13 @@ pestle_kir_id_t pestle_kir_scalar_i(pestle_kir_builder_t* k, pestle_op_t op,
                                     pestle_kir_id_t a, int64_t b);
 pestle_kir_id_t pestle_kir_cast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                 pestle_dtype_t type);
+// |lanes| words of neighbouring elements from |index| on.
+pestle_kir_id_t pestle_kir_load_words(pestle_kir_builder_t* k, uint32_t buffer,
+                                      unsigned lanes, pestle_kir_id_t index);
+// Short dot products of words, of the type and lanes of |sum|. |kinds|: of DOT4.
+pestle_kir_id_t pestle_kir_dot(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                               pestle_kir_id_t b, pestle_kir_id_t sum,
+                               unsigned kinds);
 pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                    pestle_dtype_t type);
 // Lanes of (a, b) concatenated, |count| of them, picked by |lanes|.

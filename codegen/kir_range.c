@@ -398,9 +398,14 @@ void pestle_kir_ranges_access(pestle_kir_ranges_t* r, uint32_t id,
   bool stores = inst->op == PESTLE_KIR_STORE || inst->op == PESTLE_KIR_SCATTER;
   bool lanewise =
       inst->op == PESTLE_KIR_GATHER || inst->op == PESTLE_KIR_SCATTER;
-  uint32_t mask =
-      inst->op == PESTLE_KIR_REF ? PESTLE_KIR_NONE : inst->arg[stores ? 3 : 2];
+  bool words = inst->op == PESTLE_KIR_LOAD_WORDS;
+  uint32_t mask = inst->op == PESTLE_KIR_REF || words
+                      ? PESTLE_KIR_NONE
+                      : inst->arg[stores ? 3 : 2];
   unsigned lanes = buffer->scope == PESTLE_KIR_PRIVATE ? 1 : inst->lanes;
+  if (words) {
+    lanes *= 4 / (unsigned)pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+  }
   fact_t index = r->fact.data[inst->arg[1]];
   *out_lo = index.lo;
   *out_hi = known(index) ? index.hi + (lanewise ? 0 : (int64_t)lanes - 1)

@@ -307,6 +307,36 @@ static pestle_status_t check_access(verify_t* v) {
   return check_bounds(v);
 }
 
+// --- Short dot products ---
+
+static pestle_status_t check_dot(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  bool floats = inst->op == PESTLE_KIR_DOT2;
+  if (inst->type != (floats ? PESTLE_F32 : PESTLE_I32)) {
+    return broken(v, "the sums must be %s", floats ? "f32" : "i32");
+  }
+  PESTLE_TRY(expect(v, 0, PESTLE_I32, inst->lanes));
+  PESTLE_TRY(expect(v, 1, PESTLE_I32, inst->lanes));
+  PESTLE_TRY(expect(v, 2, inst->type, inst->lanes));
+  if (floats || inst->arg[3] <= 3) return NULL;
+  return broken(v, "no such signedness");
+}
+
+static pestle_status_t check_load_words(verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
+  unsigned bits = pestle_dtype_info((pestle_dtype_t)u->dtype)->bits;
+  PESTLE_TRY(expect(v, 1, PESTLE_INDEX, 1));
+  if (inst->type != PESTLE_I32) return broken(v, "words are i32");
+  if (u->scope > PESTLE_KIR_SHARED || size > 2 || bits != 8 * size) {
+    return broken(v,
+                  "the buffer must be in memory, of elements of one or two "
+                  "bytes");
+  }
+  return check_bounds(v);
+}
+
 // --- Tiles ---
 
 static pestle_status_t check_ref(verify_t* v) {
@@ -619,6 +649,11 @@ static pestle_status_t check_plain(verify_t* v) {
       return check_ldmatrix(v);
     case PESTLE_KIR_COPY_ASYNC:
       return check_copy_async(v);
+    case PESTLE_KIR_DOT2:
+    case PESTLE_KIR_DOT4:
+      return check_dot(v);
+    case PESTLE_KIR_LOAD_WORDS:
+      return check_load_words(v);
     case PESTLE_KIR_BARRIER:
       return check_collective(v);
     case PESTLE_KIR_CAST:

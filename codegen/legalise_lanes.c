@@ -175,7 +175,7 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   bool splits = lanes > most;
   if (splits &&
       (most == 0 || lanes % most || lanes / most > PESTLE_REWRITE_PARTS ||
-       inst->op == PESTLE_KIR_SHUFFLE)) {
+       inst->op == PESTLE_KIR_SHUFFLE || inst->op == PESTLE_KIR_LOAD_WORDS)) {
     return pestle_rewrite_unsupported(r, inst);
   }
   switch (inst->op) {

@@ -169,13 +169,51 @@ static bool expand(pestle_rewrite_t* r, pestle_op_t op, const vm_id_t a[3],
   return true;
 }
 
+// --- Short dot products ---
+
+static bool is_dot(unsigned op) {
+  return op == PESTLE_KIR_DOT2 || op == PESTLE_KIR_DOT4;
+}
+
+// Element |i| of each word of |x|: a byte as i32, a bf16 as f32.
+static vm_id_t word_element(vm_t v, vm_id_t x, unsigned op, unsigned i,
+                            bool is_signed) {
+  unsigned bits = op == PESTLE_KIR_DOT2 ? 16 : 8;
+  if (32 - bits * (i + 1)) {
+    x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, (int64_t)(32 - bits * (i + 1)));
+  }
+  if (op == PESTLE_KIR_DOT2) {
+    x = vm_op2i(v, PESTLE_OP_AND, x, (int64_t)INT32_MIN >> 15);
+    return vm_bits(v, x, PESTLE_F32);
+  }
+  return vm_op2i(v,
+                 is_signed ? PESTLE_OP_SHIFT_RIGHT_ARITHMETIC
+                           : PESTLE_OP_SHIFT_RIGHT_LOGICAL,
+                 x, 24);
+}
+
+// A product and a sum for each element.
+static vm_id_t expand_dot(pestle_rewrite_t* r, const pestle_kir_inst_t* inst) {
+  bool floats = inst->op == PESTLE_KIR_DOT2;
+  vm_t words = {r->to, PESTLE_I32, inst->lanes};
+  vm_t sums = {r->to, floats ? PESTLE_F32 : PESTLE_I32, inst->lanes};
+  vm_id_t sum = inst->arg[2];
+  for (unsigned i = 0; i < (floats ? 2u : 4u); ++i) {
+    vm_id_t a = word_element(words, inst->arg[0], inst->op, i,
+                             inst->arg[3] & PESTLE_KIR_DOT4_A_SIGNED);
+    vm_id_t b = word_element(words, inst->arg[1], inst->op, i,
+                             inst->arg[3] & PESTLE_KIR_DOT4_B_SIGNED);
+    sum = vm_add(sums, sum, vm_mul(sums, a, b));
+  }
+  return sum;
+}
+
 static bool needed(pestle_rewrite_t* r) {
   pestle_op_t op;
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
-    if (pestle_kir_is_scalar(inst->op, &op) && !pestle_rewrite_legal(r, inst)) {
-      return true;
-    }
+    bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op);
+    if (row && !pestle_rewrite_legal(r, inst)) return true;
   }
   return false;
 }
@@ -191,6 +229,8 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
     bool done = expand(r, op, mapped.arg, &value);
     r->to->facts = 0;
     if (!done) return pestle_rewrite_unsupported(r, inst);
+  } else if (is_dot(inst->op) && !pestle_rewrite_legal(r, inst)) {
+    value = expand_dot(r, &mapped);
   } else {
     value = pestle_rewrite_put(r, mapped);
   }

@@ -149,6 +149,16 @@ const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
   return e;
 }
 
+const pestle_expr_t* pestle_expr_dot(pestle_nest_t* nest, pestle_dtype_t dtype,
+                                     unsigned kinds, const pestle_expr_t* a,
+                                     const pestle_expr_t* b) {
+  pestle_expr_t* e = pestle_expr_make(nest, PESTLE_EXPR_DOT, dtype);
+  e->i = kinds;
+  e->args[0] = a;
+  e->args[1] = b;
+  return e;
+}
+
 void pestle_substitution_init(pestle_nest_t* nest,
                               const pestle_lin_t* const* map,
                               pestle_substitution_t* out_how) {

@@ -74,6 +74,8 @@ typedef enum pestle_expr_kind_e {
   PESTLE_EXPR_INSIDE,  // i1: lo <= lin < hi
   PESTLE_EXPR_ACC,     // general folds: accumulator i
   PESTLE_EXPR_VAL,     // general folds: the new value i
+  PESTLE_EXPR_DOT,     // of words args[0] and args[1]: DOT2 where it is f32,
+                       // DOT4 with i as its immediate where it is i32
 } pestle_expr_kind_t;
 
 struct pestle_expr_t {
@@ -89,6 +91,10 @@ struct pestle_expr_t {
   const pestle_lin_t* const* index;  // READ
   uint32_t index_count;
   const pestle_expr_t* guard;  // READ, or NULL
+  // READ: the i32 of so many elements, the first in the lowest bits; 0: one
+  // element. They are |lo| elements apart; element |j| is 0 where |lin| + j, the
+  // coordinate that they are neighbours along, reaches |hi|.
+  uint8_t words;
 };
 
 // --- Tensors, axes, stages ---
@@ -112,6 +118,7 @@ typedef enum pestle_place_e {
 // which it counts |scale|; elements whose coordinate reaches |limit| are zero.
 typedef struct pestle_pack_axis_t {
   int64_t coef, extent, scale, limit;
+  int64_t taps;  // 1: the split coordinate is that of the taps, not the columns
   // Of three taps by |coef|: not elements but the |extent| factors that the row
   // winograd makes of them.
   bool winograd;
@@ -135,6 +142,7 @@ typedef struct pestle_nest_tensor_t {
   uint32_t pack_count;
   pestle_pack_axis_t* pack;
   int64_t pack_offset;  // of the source's first element
+  int64_t pack_words;  // elements in one of the packed, an i32; 0: they are one
   int64_t packed_elements;
 } pestle_nest_tensor_t;
 
@@ -341,6 +349,10 @@ const pestle_expr_t* pestle_expr_op(pestle_nest_t* nest, pestle_op_t op,
 const pestle_expr_t* pestle_expr_cast(pestle_nest_t* nest,
                                       const pestle_expr_t* a,
                                       pestle_dtype_t dtype);
+// A short dot product of the words |a| and |b|: f32 of two, i32 of four.
+const pestle_expr_t* pestle_expr_dot(pestle_nest_t* nest, pestle_dtype_t dtype,
+                                     unsigned kinds, const pestle_expr_t* a,
+                                     const pestle_expr_t* b);
 const pestle_expr_t* pestle_expr_inside(pestle_nest_t* nest,
                                         const pestle_lin_t* lin, int64_t lo,
                                         int64_t hi);

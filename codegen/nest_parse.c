@@ -64,7 +64,9 @@ static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
   if (!pestle_scan_accept_word(s, "of")) return NULL;
   PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
   PESTLE_TRY(pestle_scan_expect_word(s, "by"));
-  return pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->scale);
+  PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->scale));
+  a->taps = pestle_scan_accept_word(s, "taps");
+  return NULL;
 }
 
 static pestle_status_t parse_pack(pestle_nest_parser_t* p,
@@ -79,7 +81,11 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
   do {
     PESTLE_TRY(parse_pack_axis(p, t));
   } while (pestle_scan_accept(&p->s, ','));
-  return pestle_scan_expect(&p->s, ']');
+  PESTLE_TRY(pestle_scan_expect(&p->s, ']'));
+  if (!pestle_scan_accept_word(&p->s, "words")) return NULL;
+  PESTLE_TRY(pestle_scan_int(&p->s, 2, 4, &t->pack_words));
+  t->packed_elements /= t->pack_words;
+  return NULL;
 }
 
 static pestle_status_t parse_argument(pestle_nest_parser_t* p,

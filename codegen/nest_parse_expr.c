@@ -168,6 +168,21 @@ static pestle_status_t make(pestle_nest_parser_t* p, pestle_expr_t from,
   return NULL;
 }
 
+// "words 4 by STEP of LIN below LIMIT", after the first word.
+static pestle_status_t parse_words(pestle_nest_parser_t* p, pestle_expr_t* e) {
+  int64_t words;
+  PESTLE_TRY(pestle_scan_int(&p->s, 2, 4, &words));
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "by"));
+  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &e->lo));
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "of"));
+  PESTLE_TRY(pestle_nest_parse_lin(p, &e->lin));
+  PESTLE_TRY(pestle_scan_expect_word(&p->s, "below"));
+  PESTLE_TRY(pestle_scan_int(&p->s, 1, INT64_MAX, &e->hi));
+  e->words = (uint8_t)words;
+  e->dtype = PESTLE_I32;
+  return NULL;
+}
+
 static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
                                   const pestle_expr_t** out) {
   pestle_expr_t e = {.kind = PESTLE_EXPR_READ};
@@ -189,6 +204,10 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
                                PESTLE_MAX_RANK);
     }
     PESTLE_TRY(pestle_nest_parse_lin(p, &index[e.index_count++]));
+    if (p->height > height) height = p->height;
+  }
+  if (pestle_scan_accept_word(&p->s, "words")) {
+    PESTLE_TRY(parse_words(p, &e));
     if (p->height > height) height = p->height;
   }
   p->height = 0;
@@ -291,6 +310,15 @@ static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
     e.kind = PESTLE_EXPR_INDEX;
     PESTLE_TRY(pestle_nest_parse_lin(p, &e.lin));
     PESTLE_TRY(pestle_scan_expect(&p->s, ')'));
+    return make(p, e, out);
+  }
+  static const char* const dots[] = {"dot_uu", "dot_su", "dot_us", "dot_ss",
+                                     "dot"};
+  for (int64_t i = 0; i < 5; ++i) {
+    if (strcmp(name, dots[i])) continue;
+    e.kind = PESTLE_EXPR_DOT;
+    e.i = i & 3;
+    PESTLE_TRY(parse_args(p, &e, 2, 2));
     return make(p, e, out);
   }
   bool cast = !strcmp(name, "cast");

@@ -273,6 +273,12 @@ static void print_read(printer_t* p, const pestle_expr_t* e) {
     print_lin(p, e->index[i]);
   }
   pestle_strbuf_append_char(p->out, ']');
+  if (e->words) {
+    pestle_strbuf_appendf(p->out, " words %u by %lld of ", e->words,
+                          (long long)e->lo);
+    print_lin(p, e->lin);
+    pestle_strbuf_appendf(p->out, " below %lld", (long long)e->hi);
+  }
   if (!e->guard) return;
   pestle_strbuf_append_c(p->out, " if ");
   print_expr(p, e->guard);
@@ -309,6 +315,9 @@ static void print_inside(printer_t* p, const pestle_expr_t* e) {
   pestle_strbuf_append_char(p->out, ')');
 }
 
+// By DOT4's immediate: "dot_us" is of bytes without a sign and bytes with one.
+static const char* const dot_names[] = {"dot_uu", "dot_su", "dot_us", "dot_ss"};
+
 static void print_expr(printer_t* p, const pestle_expr_t* e) {
   if (p->notes[e->id].label) {
     pestle_strbuf_appendf(p->out, "%%%u", p->notes[e->id].label - 1);
@@ -344,6 +353,10 @@ static void print_expr(printer_t* p, const pestle_expr_t* e) {
                             e->kind == PESTLE_EXPR_ACC ? "acc" : "val",
                             dtype_name(e->dtype), (long long)e->i);
       return;
+    case PESTLE_EXPR_DOT:
+      print_call(p, e->dtype == PESTLE_F32 ? "dot" : dot_names[e->i & 3], e,
+                 true);
+      return;
   }
 }
 
@@ -360,8 +373,12 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
     if (!a->limit) continue;
     pestle_strbuf_appendf(out, " of %lld by %lld", (long long)a->limit,
                           (long long)a->scale);
+    if (a->taps) pestle_strbuf_append_c(out, " taps");
   }
   pestle_strbuf_append_char(out, ']');
+  if (t->pack_words) {
+    pestle_strbuf_appendf(out, " words %lld", (long long)t->pack_words);
+  }
 }
 
 static void print_tensor(printer_t* p, const pestle_nest_tensor_t* t) {

@@ -150,7 +150,17 @@ static pestle_status_t check_read(verify_t* v, const pestle_expr_t* e) {
   if (t->kind == PESTLE_TENSOR_OUTPUT) {
     return broken(v, "it reads the result '%s'", t->name);
   }
-  if (e->dtype != t->type.dtype ||
+  pestle_dtype_t element = t->type.dtype;
+  if (e->words) {
+    if (e->words * pestle_dtype_size(element) != sizeof(int32_t) || !e->lin ||
+        (!flat && e->lo != 1) || e->guard) {
+      return broken(v, "it reads words of %u elements of '%s'", e->words,
+                    t->name);
+    }
+    PESTLE_TRY(check_lin(v, e->lin));
+    element = PESTLE_I32;
+  }
+  if (e->dtype != element ||
       e->index_count != (flat ? 1 : (uint32_t)t->type.rank)) {
     return broken(v, "it reads '%s' with %u indices as %s", t->name,
                   e->index_count, type_name(e->dtype));
@@ -227,6 +237,16 @@ static pestle_status_t check_accumulator(verify_t* v, const pestle_expr_t* e) {
                 type_name(e->dtype));
 }
 
+static pestle_status_t check_dot(verify_t* v, const pestle_expr_t* e) {
+  bool words = e->args[0] && e->args[1] && e->args[0]->dtype == PESTLE_I32 &&
+               e->args[1]->dtype == PESTLE_I32;
+  bool kind = e->dtype == PESTLE_F32
+                  ? e->i == 0
+                  : e->dtype == PESTLE_I32 && e->i >= 0 && e->i <= 3;
+  if (words && kind) return NULL;
+  return broken(v, "a short dot product takes words, and is f32 or i32");
+}
+
 static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {
   switch ((pestle_expr_kind_t)e->kind) {
     case PESTLE_EXPR_CONST:
@@ -251,6 +271,8 @@ static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {
     case PESTLE_EXPR_ACC:
     case PESTLE_EXPR_VAL:
       return check_accumulator(v, e);
+    case PESTLE_EXPR_DOT:
+      return check_dot(v, e);
   }
   return broken(v, "an expression of no kind");
 }

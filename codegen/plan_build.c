@@ -129,6 +129,7 @@ typedef struct packer_t {
   const uint8_t* source;
   uint8_t* target;
   size_t size;
+  int64_t coordinate[2], limit[2];  // of columns and taps
   int64_t factor[2], tap[2];  // of winograd dims: which factor; source steps
   uint32_t factors;           // of them so far
 } packer_t;
@@ -149,14 +150,16 @@ static float winograd_factor(const packer_t* p, int64_t from) {
   return (float)sum;
 }
 
-static void pack_dims(packer_t* p, uint32_t dim, int64_t from,
-                      int64_t coordinate, int64_t limit) {
+static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   if (dim == p->arg->pack_count) {
-    bool exists = !limit || coordinate < limit;
-    if (exists && p->factors) {
+    bool inside = true;
+    for (int i = 0; i < 2; ++i) {
+      inside = inside && (!p->limit[i] || p->coordinate[i] < p->limit[i]);
+    }
+    if (inside && p->factors) {
       float value = winograd_factor(p, from);
       memcpy(p->target, &value, sizeof(value));
-    } else if (exists) {
+    } else if (inside) {
       copy_element(p->target, p->source + (size_t)from * p->size, p->size);
     } else {
       memset(p->target, 0, p->size);
@@ -169,14 +172,18 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from,
     uint32_t n = p->factors++ & 1;
     p->tap[n] = a->coef;
     for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n])
-      pack_dims(p, dim + 1, from, coordinate, limit);
+      pack_dims(p, dim + 1, from);
     --p->factors;
     return;
   }
+  int which = a->taps != 0;
+  int64_t start = p->coordinate[which];
+  if (a->limit) p->limit[which] = a->limit;
   for (int64_t i = 0; i < a->extent; ++i) {
-    pack_dims(p, dim + 1, from + i * a->coef, coordinate + i * a->scale,
-              a->limit ? a->limit : limit);
+    p->coordinate[which] = start + i * a->scale;
+    pack_dims(p, dim + 1, from + i * a->coef);
   }
+  p->coordinate[which] = start;
 }
 
 static bool makes_factors(const pestle_kernel_arg_t* arg) {
@@ -196,7 +203,7 @@ static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
   } else if (c->arg.pack) {
     packer_t p = {
         .arg = &c->arg, .source = e->data, .target = target, .size = size};
-    pack_dims(&p, 0, c->arg.pack_offset, 0, 0);
+    pack_dims(&p, 0, c->arg.pack_offset);
   } else if (c->size) {
     memcpy(target, e->data, c->size);
   }

@@ -74,6 +74,27 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_partial(
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_online(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
                        const uint32_t* folds, uint32_t count, bool reassociate);
+// dot S.k n: each step of fold axis |axis| takes |taps| neighbouring taps of a
+// sum of products, as words of 32 bits: 2 of bf16, added as f32, or 4 of bytes,
+// added as i32. Past the axis' end they are 0. Float sums need reassociation.
+// Rows of S follow this one, but for inline.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_dot(pestle_nest_t* nest,
+                                                     uint32_t stage,
+                                                     uint32_t axis,
+                                                     int64_t taps,
+                                                     bool reassociate);
+// How many taps of |axis| that row takes of |stage| at a time; 0: it is not
+// legal, but for the reassociation.
+int64_t pestle_nest_dot_taps(const pestle_nest_t* nest, uint32_t stage,
+                             uint32_t axis);
+// flip S: S folds such words of bytes that have a sign on both sides, or have
+// none. The bytes of the operand that does not move along the last map axis are
+// moved by 128, to the other kind, and 128 times the sums of the other operand's,
+// a stage of its own, |*out_sums|, are taken off where S is read. Exact, since
+// sums wrap.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_flip(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t* out_sums);
 // pack t by n f: the constant |tensor|, read once in |stage| by an affine
 // index, is laid out [other map axes][n/f][fold axes][f] when the plan is made.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,

@@ -142,6 +142,14 @@ static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
                                  row->ints[1] != 0, &partial);
 }
 
+static pestle_status_t apply_dot(pestle_nest_t* nest, uint32_t stage,
+                                 const pestle_schedule_row_t* row) {
+  uint32_t axis;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_dot(nest, stage, axis, row->ints[0],
+                             row->ints[1] != 0);
+}
+
 static pestle_status_t apply_online(pestle_nest_t* nest, uint32_t stage,
                                     const pestle_schedule_row_t* row) {
   uint32_t axis, folds[PESTLE_MAX_RANK];
@@ -201,6 +209,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_TILE:
     case PESTLE_PRIM_ATTEND:
     case PESTLE_PRIM_WINOGRAD:
+    case PESTLE_PRIM_FLIP:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -218,6 +227,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_STAGE:
     case PESTLE_PRIM_EXCHANGE:
     case PESTLE_PRIM_PARTIAL:
+    case PESTLE_PRIM_DOT:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -282,6 +292,10 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_tile(nest, stage, row);
     case PESTLE_PRIM_WINOGRAD:
       return apply_winograd(nest, stage, row);
+    case PESTLE_PRIM_DOT:
+      return apply_dot(nest, stage, row);
+    case PESTLE_PRIM_FLIP:
+      return pestle_schedule_flip(nest, stage, &copy);
     case PESTLE_PRIM_PARTIAL:
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:

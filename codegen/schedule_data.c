@@ -76,6 +76,14 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   for (uint32_t i = 0; ok && i < read->index[0]->count; ++i) {
     ok = read->index[0]->terms[i].atom->kind == PESTLE_ATOM_AXIS;
   }
+  if (ok && read->words) {
+    const pestle_lin_t* along = read->lin;
+    ok = !along->constant && along->count <= 1;
+    if (ok && along->count) {
+      ok = along->terms[0].coef == read->words &&
+           along->terms[0].atom->kind == PESTLE_ATOM_AXIS;
+    }
+  }
   if (!ok) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "pack %s: it needs a constant that is read once by an "
@@ -83,9 +91,12 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                         t->name);
   }
   const pestle_lin_t* flat = read->index[0];
-  const pestle_lin_t* index[PESTLE_NEST_MAX_AXES + 2] = {0};
+  const pestle_lin_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
+  // Of words, the fold axis that they go along.
+  bool walks = read->words && read->lin->count;
+  uint32_t taps = walks ? read->lin->terms[0].atom->axis : UINT32_MAX;
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
-                               PESTLE_NEST_MAX_AXES + 2);
+                               PESTLE_NEST_MAX_AXES + 3);
   if (!t->pack) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
   t->pack_offset = flat->constant;
   bool nested;
@@ -98,8 +109,13 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       const pestle_nest_axis_t* a = &nest->axes.data[s->roots[i]];
       int64_t c = pestle_lin_coef(flat, s->roots[i], &nested);
       if (s->roots[i] == axis || a->fold != folds || !c) continue;
-      add_pack(t, (pestle_pack_axis_t){.coef = c, .extent = a->extent}, index,
-               pestle_lin_axis(nest, s->roots[i]));
+      pestle_pack_axis_t dim = {.coef = c, .extent = a->extent};
+      if (read->words && s->roots[i] == taps) {
+        dim.scale = read->words;
+        dim.limit = read->hi;
+        dim.taps = 1;
+      }
+      add_pack(t, dim, index, pestle_lin_axis(nest, s->roots[i]));
     }
     if (folds) break;
     add_pack(t,
@@ -119,6 +135,17 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
     packed = pestle_lin_add(
         nest, pestle_lin_scale(nest, packed, t->pack[i].extent), index[i]);
     t->packed_elements *= t->pack[i].extent;
+  }
+  if (read->words) {
+    // What follows each other in a word is the innermost dim; the kernel reads
+    // words.
+    t->pack[t->pack_count++] = (pestle_pack_axis_t){.coef = read->lo,
+                                                    .extent = read->words,
+                                                    .scale = 1,
+                                                    .limit = read->hi,
+                                                    .taps = 1};
+    t->pack_words = read->words;
+    t->type.dtype = PESTLE_I32;
   }
   pestle_expr_t* other =
       pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
@@ -262,7 +289,9 @@ int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage) {
       pestle_lin_coef(read->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 1 || last == 0) return -1;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    if (pestle_lin_coef(read->index[0], s->roots[i], &nested) == 1 && !nested) {
+    int64_t unit = read->words && read->lo == 1 ? read->words : 1;
+    if (pestle_lin_coef(read->index[0], s->roots[i], &nested) == unit &&
+        !nested) {
       return (int32_t)i;
     }
   }

@@ -45,8 +45,10 @@ typedef struct pestle_contract_t {
   int64_t block;          // of taps, where they may be cut; else 0
   // The operand that moves along the innermost axis:
   bool copyable;  // a panel of it may be copied into scratch
+  bool words;     // it must be: its elements are gathered into words
   bool strided;   // it lies along another axis
   bool aliasing;  // its rows fall into few cache sets
+  bool dots;      // taps are words of several
   // The rows of the other one are a large power of two apart.
   bool row_aliasing;
   // What is padded in scratch; rank 0: nothing.
@@ -82,6 +84,8 @@ typedef struct pestle_operand_t {
   int32_t tensor;
   int64_t stride;  // elements, along the axis
   bool unit, constant;
+  bool words;     // its elements are gathered into words
+  int64_t size;   // bytes of an element
   bool aliasing;  // rows a large power of two apart fall into few cache sets
 } pestle_operand_t;
 
@@ -230,6 +234,23 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_staged(pestle_sketch_t* k,
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
                             pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
                             unsigned m, unsigned n, unsigned taps);
+// Makes short dot products of the sum of products |fold|, where the target has
+// them and its operands lie so.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_dot(pestle_sketch_t* k,
+                                                   uint32_t fold);
+// Whether they are of bytes of one kind on both sides, which flip brings to what
+// targets have.
+bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s);
+// That row, where it is wanted; |*out_sums| is the stage that it adds, behind
+// which |t|'s fold and the anchor move up by one, or -1.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_flip(pestle_sketch_t* k,
+                                                    pestle_tile_t* t,
+                                                    int32_t* out_sums);
+// Loops for it, under loop |leaf| of the anchor.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_place_sums(pestle_sketch_t* k,
+                                                          uint32_t sums,
+                                                          int64_t lanes,
+                                                          uint32_t leaf);
 // What was kept for rows that lanes share is made where it is read.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k);
 // Attention in one pass by matrix units, where it is that and there are such.

@@ -9,9 +9,9 @@ enum {
   // A plain fold of so few taps has so many vectors in its tile.
   SHORT_FOLD = 32,
   FOLD_TILE = 8,
-  // f32 rows this far apart share their cache sets: L1d has 64 sets of 64 byte
+  // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
   // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
-  ALIASING_ELEMENTS = 512,
+  ALIASING_BYTES = 2048,
   // Columns of the panel whose blocks of taps are a quarter of L2: as many as a
   // tile has, in vectors. Measured with 1 MiB of L2 and 64 columns, 1024 taps in
   // one block: 95 % of the FMA peak; 4096 taps of operands that crowd L3: 66 %.
@@ -28,9 +28,12 @@ enum {
 };
 
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s) {
-  return s->is_fold && s->fold == PESTLE_OP_ADD && s->value_count == 1 &&
-         s->values[0]->kind == PESTLE_EXPR_OP &&
-         s->values[0]->op == PESTLE_OP_MULTIPLY;
+  if (!s->is_fold || s->fold != PESTLE_OP_ADD || s->value_count != 1) {
+    return false;
+  }
+  const pestle_expr_t* e = s->values[0];
+  return e->kind == PESTLE_EXPR_DOT ||
+         (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_MULTIPLY);
 }
 
 bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id) {
@@ -66,12 +69,14 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   o->tensor = (int32_t)e->i;
   o->stride = coef;
   o->unit = coef == 1 && !nested;
+  o->words = e->words != 0;
+  o->size = pestle_dtype_size(t->type.dtype);
   o->constant = t->constant;
   for (uint32_t i = 0; i < e->index[0]->count; ++i) {
     const pestle_term_t* term = &e->index[0]->terms[i];
     if (term->atom->kind == PESTLE_ATOM_AXIS &&
         o->k->nest->axes.data[term->atom->axis].fold) {
-      o->aliasing = o->aliasing || term->coef % ALIASING_ELEMENTS == 0;
+      o->aliasing = o->aliasing || term->coef * o->size % ALIASING_BYTES == 0;
     }
   }
   if (nested || e->guard) o->tensor = -1;
@@ -453,6 +458,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     *((int32_t)i == t->row ? &c.height : &c.batch) *= extent;
   }
+  c.dots = s->values[0]->kind == PESTLE_EXPR_DOT;
   c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
             PESTLE_SKETCH_ELEMENT;
   pestle_sketch_describe_box(k, t, &c);
@@ -460,6 +466,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->frugal;
     c.strided = !o.unit;
+    c.words = o.words;
     c.aliasing = o.aliasing;
   }
   if (t->row < 0) return c;
@@ -467,8 +474,10 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
     pestle_operand_t row =
         pestle_sketch_operand(k, s->values[0]->args[side], s->roots[t->row]);
     c.row_aliasing =
-        c.row_aliasing || (row.stride && row.stride % ALIASING_ELEMENTS == 0);
+        c.row_aliasing ||
+        (row.stride && row.stride * row.size % ALIASING_BYTES == 0);
   }
+  if (pestle_sketch_wants_flip(s)) return c;  // the sums are of all taps
   int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
   c.block = find_blocks(k, t->fold, most, out_axis, out_block);
   return c;
@@ -492,6 +501,7 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
+  if (product) PESTLE_TRY(pestle_sketch_dot(k, fold));
   pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
   pestle_choice_t x = {0};
   if (product) {
@@ -540,6 +550,8 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   if (product) {
     PESTLE_TRY(feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &staged));
   }
+  int32_t sums = -1;
+  if (product) PESTLE_TRY(pestle_sketch_flip(k, &leaf, &sums));
   t.fold = leaf.fold + levels;
   int32_t copy = -1;
   pestle_sketch_note(
@@ -571,6 +583,11 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
   }
   uint32_t group_leaf = tile_leaf;
+  if (sums >= 0) {
+    PESTLE_TRY(
+        pestle_sketch_place_sums(k, (uint32_t)sums, t.lanes, panel_leaf));
+    group_leaf = panel_leaf;
+  }
   if (staged >= 0) {
     uint32_t id = (uint32_t)staged;
     PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));

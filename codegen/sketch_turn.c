@@ -46,8 +46,9 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   uint32_t row = s->roots[turned], last = s->roots[s->map_count - 1];
+  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
   int64_t lanes =
-      turn_lanes(k, nest->tensors.data[tensor].type.dtype,
+      turn_lanes(k, read ? (pestle_dtype_t)read->dtype : PESTLE_NONE,
                  pestle_sketch_extent(k, row), pestle_sketch_extent(k, last));
   uint32_t copy, tiles;
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
@@ -84,11 +85,12 @@ static void across_visit(void* user, const pestle_expr_t* e) {
       pestle_lin_coef(e->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    if (pestle_lin_coef(e->index[0], s->roots[i], &nested) != 1 || nested) {
+    int64_t unit = e->words && e->lo == 1 ? e->words : 1;
+    if (pestle_lin_coef(e->index[0], s->roots[i], &nested) != unit || nested) {
       continue;
     }
     int64_t columns = pestle_sketch_extent(a->k, s->roots[s->map_count - 1]);
-    if (!turn_lanes(a->k, t->type.dtype,
+    if (!turn_lanes(a->k, (pestle_dtype_t)e->dtype,
                     pestle_sketch_extent(a->k, s->roots[i]), columns)) {
       continue;
     }

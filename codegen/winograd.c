@@ -92,6 +92,7 @@ static void look(forms_t* f, const pestle_expr_t* x) {
       return;
     case PESTLE_EXPR_INDEX:
     case PESTLE_EXPR_BITCAST:
+    case PESTLE_EXPR_DOT:
     case PESTLE_EXPR_ACC:
     case PESTLE_EXPR_VAL:
       f->ok = false;

@@ -92,6 +92,12 @@ enum {
   PESTLE_KIR_MMA_F32_8X8 = 2,
 };
 
+// DOT4's immediate: which operand's bytes are signed; the others are not.
+enum {
+  PESTLE_KIR_DOT4_A_SIGNED = 1,
+  PESTLE_KIR_DOT4_B_SIGNED = 2,
+};
+
 typedef enum pestle_kir_axis_e {
   PESTLE_KIR_SERIAL = 0,
   PESTLE_KIR_UNROLL = 1,

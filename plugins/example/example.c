@@ -220,6 +220,10 @@ static pestle_status_t describe(void* self, const char* cpu,
 #if PESTLE_ABI_MINOR >= 1
   caps.op_dtypes[PESTLE_KIR_SG_REDUCE] = 0;
 #endif
+#if PESTLE_ABI_MINOR >= 2
+  for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_LOAD_WORDS; ++op)
+    caps.op_dtypes[op] = 0;
+#endif
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;
   if (size > sizeof caps) size = sizeof caps;

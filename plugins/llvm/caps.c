@@ -34,6 +34,8 @@ static uint32_t op_dtypes(pestle_kir_op_t op) {
     case PESTLE_KIR_FOR:
     case PESTLE_KIR_MADI:
       return index;
+    case PESTLE_KIR_LOAD_WORDS:
+      return PESTLE_LLVM_DTYPE(I32);
     case PESTLE_KIR_MASK:
       return index | PESTLE_LLVM_DTYPE(I1);
     case PESTLE_KIR_IF:
@@ -82,6 +84,13 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
                              sizeof caps.features);
   for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
     caps.op_dtypes[ops[i]] = op_dtypes((pestle_kir_op_t)ops[i]);
+  }
+  const uint64_t bytes = PESTLE_LLVM_BIT(AVX512VNNI) | PESTLE_LLVM_BIT(AVXVNNI);
+  if (cpu->features & bytes) {
+    caps.op_dtypes[PESTLE_KIR_DOT4] = PESTLE_LLVM_DTYPE(I32);
+  }
+  if (cpu->features & PESTLE_LLVM_BIT(AVX512BF16)) {
+    caps.op_dtypes[PESTLE_KIR_DOT2] = PESTLE_LLVM_DTYPE(F32);
   }
   // The host may know a shorter table.
   size_t size = out_caps->struct_size;

@@ -339,6 +339,7 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
       emit_alloc(e, n->arg[0]);
       return;
     case PESTLE_KIR_LOAD:
+    case PESTLE_KIR_LOAD_WORDS:
     case PESTLE_KIR_STORE:
     case PESTLE_KIR_GATHER:
     case PESTLE_KIR_SCATTER:
@@ -354,6 +355,10 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
     case PESTLE_KIR_REDUCE:
     case PESTLE_KIR_SHUFFLE:
       pestle_llvm_emit_lane(e, id);
+      return;
+    case PESTLE_KIR_DOT2:
+    case PESTLE_KIR_DOT4:
+      pestle_llvm_emit_dot(e, id);
       return;
     case PESTLE_KIR_CAST:
       emit_cast(e, id);

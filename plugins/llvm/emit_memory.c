@@ -152,6 +152,20 @@ static void load(pestle_llvm_emit_t* e, uint32_t id) {
   pestle_llvm_set(e, id, from_memory(e, dtype, v));
 }
 
+// Words of neighbouring elements: only the elements are aligned.
+static void load_words(pestle_llvm_emit_t* e, uint32_t id) {
+  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, n->arg[0]);
+  LLVMTypeRef type = pestle_llvm_vector(e, e->i32, n->lanes);
+  LLVMValueRef v =
+      e->ll->BuildLoad2(e->b, type, address(e, n->arg[0], n->arg[1]), "");
+  e->ll->SetAlignment(v, pestle_dtype_size((pestle_dtype_t)u->dtype));
+  if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
+    e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
+  }
+  pestle_llvm_set(e, id, v);
+}
+
 // Streaming stores want whole aligned vectors; others would be cut up.
 static bool may_stream(const pestle_llvm_emit_t* e,
                        const pestle_kir_buffer_t* u, unsigned lanes,
@@ -309,6 +323,7 @@ static void scatter(pestle_llvm_emit_t* e, uint32_t id) {
 void pestle_llvm_emit_memory(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
   if (n->op == PESTLE_KIR_LOAD) load(e, id);
+  if (n->op == PESTLE_KIR_LOAD_WORDS) load_words(e, id);
   if (n->op == PESTLE_KIR_STORE) store(e, id);
   if (n->op == PESTLE_KIR_GATHER) gather(e, id);
   if (n->op == PESTLE_KIR_SCATTER) scatter(e, id);

@@ -254,6 +254,28 @@ static pestle_status_t check_copy(const check_t* c) {
   return operand(c, 3, PESTLE_INDEX, 1);
 }
 
+static pestle_status_t check_dot(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  bool floats = inst->op == PESTLE_KIR_DOT2;
+  if (inst->type != (floats ? PESTLE_F32 : PESTLE_I32) ||
+      (!floats && inst->arg[3] > 3)) {
+    return bad(c, "no such product");
+  }
+  PESTLE_TRY(operand(c, 0, PESTLE_I32, inst->lanes));
+  PESTLE_TRY(operand(c, 1, PESTLE_I32, inst->lanes));
+  return operand(c, 2, inst->type, inst->lanes);
+}
+
+static pestle_status_t check_load_words(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(c->k, inst->arg[0]);
+  if (inst->type != PESTLE_I32 || u->scope > PESTLE_KIR_SHARED ||
+      pestle_dtype_size((pestle_dtype_t)u->dtype) > 2) {
+    return bad(c, "no such words");
+  }
+  return operand(c, 1, PESTLE_INDEX, 1);
+}
+
 // Lanes of whole subgroups of 32.
 static pestle_status_t check_subgroups(const check_t* c) {
   uint32_t all = c->k->lane[0] * c->k->lane[1] * c->k->lane[2];
@@ -297,6 +319,11 @@ static pestle_status_t check_row(const check_t* c) {
       return check_ldmatrix(c);
     case PESTLE_KIR_COPY_ASYNC:
       return check_copy(c);
+    case PESTLE_KIR_DOT2:
+    case PESTLE_KIR_DOT4:
+      return check_dot(c);
+    case PESTLE_KIR_LOAD_WORDS:
+      return check_load_words(c);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(c);

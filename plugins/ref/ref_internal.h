@@ -85,6 +85,7 @@ typedef enum ref_kind_e {
   REF_STEP_SCATTER,
   REF_STEP_PRIVATE_LOAD,
   REF_STEP_PRIVATE_STORE,
+  REF_STEP_LOAD_WORDS,
   REF_STEP_FOR,
   REF_STEP_GROUP,
   REF_STEP_NEXT,  // the end of a loop
@@ -162,6 +163,14 @@ pestle_status_t pestle_ref_plugin_check(const pestle_host_t* host,
 pestle_status_t pestle_ref_plugin_program(const pestle_host_t* host,
                                           const pestle_kir_t* kernel,
                                           pestle_loaded_t** out_loaded);
+
+// Short dot products as kir.def has them: |arg| is DOT4's immediate. Of DOT2
+// the sums are made from the lower element on, each rounded to f32; denormals
+// are kept.
+void pestle_ref_plugin_dot2(void* out, const void* a, const void* b,
+                            const void* c, size_t count, uint64_t arg);
+void pestle_ref_plugin_dot4(void* out, const void* a, const void* b,
+                            const void* c, size_t count, uint64_t arg);
 
 // What lanes of a subgroup do together, on their frames, |frame_size| apart;
 // |matrix| is the shared memory. False: an access left its buffer.

@@ -302,6 +302,32 @@ static void add_unit(decode_t* d, uint32_t id) {
   step->arg = pestle_kir_buffer(d->k, inst->arg[2])->count;
 }
 
+// Words of neighbouring elements.
+static void add_load_words(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
+  ref_step_t* step = add_step(d, REF_STEP_LOAD_WORDS);
+  take_value(d, id, step);
+  step->scope = buffer->scope;
+  step->a = d->offset[inst->arg[1]];
+  step->place = d->place[inst->arg[0]];
+  step->count = buffer->count;
+  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+}
+
+static void add_dot(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  ref_step_t* step = add_step(d, REF_STEP_VALUE);
+  take_value(d, id, step);
+  step->a = d->offset[inst->arg[0]];
+  step->b = d->offset[inst->arg[1]];
+  step->c = d->offset[inst->arg[2]];
+  bool floats = inst->op == PESTLE_KIR_DOT2;
+  step->fn = floats ? pestle_ref_plugin_dot2 : pestle_ref_plugin_dot4;
+  step->arg = inst->arg[3];
+  if (floats) step->fix = NULL;
+}
+
 // --- Regions ---
 
 static void open_region(decode_t* d, uint32_t id) {
@@ -372,6 +398,13 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     case PESTLE_KIR_GATHER:
     case PESTLE_KIR_SCATTER:
       add_access(d, id);
+      return NULL;
+    case PESTLE_KIR_LOAD_WORDS:
+      add_load_words(d, id);
+      return NULL;
+    case PESTLE_KIR_DOT2:
+    case PESTLE_KIR_DOT4:
+      add_dot(d, id);
       return NULL;
     case PESTLE_KIR_SPLAT:
     case PESTLE_KIR_EXTRACT:

@@ -57,6 +57,21 @@ static bool move_lanes(const machine_t* m, const ref_step_t* s, bool lanewise,
   return true;
 }
 
+// Bytes as they lie: words of 32 bits, each sign-extended to a slot.
+static bool load_words(const machine_t* m, const ref_step_t* s) {
+  uint64_t at = (uint64_t)*slot_i64(m, s->a);
+  uint64_t elements = 4 / s->size * (uint64_t)s->lanes;
+  if (at >= s->count || s->count - at < elements) return false;
+  const unsigned char* from = base_of(m, s);
+  from += at * s->size;
+  for (uint32_t lane = 0; lane < s->lanes; ++lane) {
+    int32_t word;
+    memcpy(&word, from + 4 * (size_t)lane, sizeof word);
+    slot_i64(m, s->out)[lane] = word;
+  }
+  return true;
+}
+
 static bool move_run(const machine_t* m, const ref_step_t* s, bool stores) {
   if (s->b != REF_NO_MASK) {
     const uint64_t* mask = slot_u64(m, s->b);
@@ -196,6 +211,8 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
       return move_private(m, s, false);
     case REF_STEP_PRIVATE_STORE:
       return move_private(m, s, true);
+    case REF_STEP_LOAD_WORDS:
+      return load_words(m, s);
     case REF_STEP_FOR:
     case REF_STEP_GROUP:
     case REF_STEP_NEXT:

@@ -125,3 +125,43 @@ bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
   }
   return true;
 }
+
+// --- Short dot products ---
+
+void pestle_ref_plugin_dot2(void* out_, const void* a_, const void* b_,
+                            const void* c_, size_t count, uint64_t arg) {
+  const uint64_t *a = a_, *b = b_;
+  const float* c = c_;
+  float* out = out_;
+  (void)arg;
+  for (size_t i = 0; i < count; ++i) {
+    float sum = c[i];
+    for (unsigned h = 0; h < 2; ++h) {
+      uint32_t x = (uint32_t)(a[i] >> 16 * h) & 0xffff;
+      uint32_t y = (uint32_t)(b[i] >> 16 * h) & 0xffff;
+      float product = pestle_ref_plugin_decode(PESTLE_BF16, x) *
+                      pestle_ref_plugin_decode(PESTLE_BF16, y);
+      sum += product;
+    }
+    out[i] = sum;
+  }
+}
+
+static int32_t byte_of(uint64_t word, unsigned i, bool is_signed) {
+  int32_t value = (int32_t)(word >> 8 * i & 0xff);
+  return is_signed && value > 127 ? value - 256 : value;
+}
+
+void pestle_ref_plugin_dot4(void* out_, const void* a_, const void* b_,
+                            const void* c_, size_t count, uint64_t arg) {
+  const uint64_t *a = a_, *b = b_, *c = c_;
+  int64_t* out = out_;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t sum = (uint32_t)c[i];
+    for (unsigned e = 0; e < 4; ++e) {
+      sum += (uint32_t)(byte_of(a[i], e, arg & PESTLE_KIR_DOT4_A_SIGNED) *
+                        byte_of(b[i], e, arg & PESTLE_KIR_DOT4_B_SIGNED));
+    }
+    out[i] = (int32_t)sum;
+  }
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bytes stay products of bytes, summed as i32, where the target
+// multiplies four of them at a time (DOT4): zero points, scales and widening
+// conversions go behind the contraction.
+//
+//   %0 = subtract (convert %x : i32), zx            %0 = dot_general %x, %w : i32
+//   %1 = dot_general %0, (convert %w : i32)    ->   %1 = subtract %0, zx * sums of w
+//
+//   %0 = dequantize %x, sx, zx                      %0 = dot_general %x, %w : i32
+//   %1 = dequantize %w, sw, 0                  ->   %1 = subtract %0, zx * sums of w
+//   %2 = dot_general %0, %1                         %2 = (convert %1) * (sx * sw)
+//
+// The first is exact, in arithmetic that wraps. The second is more exact than
+// what it replaces, since sums of integers are not rounded, but not the same:
+// it is left out under PESTLE_NUMERICS_STRICT, where sums could overflow, and
+// where no operand is constant. Padding of a convolution becomes explicit when
+// there is a zero point, which is what it is padded with.
+#include <string.h>
+
+#include "base/mem.h"
+#include "passes/util.h"
+#include "pestle/kir.h"
+
+// Products of two bytes are at most this large.
+#define LARGEST_PRODUCT ((int64_t)255 * 255)
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+static bool is_bytes(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I8 || dtype == PESTLE_U8;
+}
+
+// --- Operands ---
+
+// (bytes - zero) * scale.
+typedef struct side_t {
+  pestle_value_t* bytes;
+  const pestle_elements_t* narrow;  // bytes that fit a constant of i32, which
+                                    // are made when they are needed
+  pestle_dtype_t narrow_dtype;
+  pestle_value_t* zero;   // one number of the bytes' dtype; NULL: 0
+  pestle_value_t* scale;  // f32, one number or a list along |axis|; NULL: 1
+  int64_t axis;
+  bool constant;
+} side_t;
+
+// Takes a zero point, unless it is known to be 0. One number, of |dtype|.
+static bool take_zero(pestle_value_t* zero, pestle_dtype_t dtype,
+                      side_t* side) {
+  int64_t value;
+  if (pestle_pass_splat_i64(zero, &value) && value == 0) return true;
+  const pestle_elements_t* e = pestle_value_constant(zero);
+  size_t i = 0, count = e ? (size_t)pestle_type_count(&e->type) : 0;
+  while (i < count && !e->splat && !pestle_pass_element_i64(e, i))
+    ++i;
+  if (i && i == count) return true;
+  if (pestle_type_count(zero->type) != 1 || zero->type->dtype != dtype) {
+    return false;
+  }
+  side->zero = zero;
+  return true;
+}
+
+// The byte dtype that holds all elements, or NONE.
+static pestle_dtype_t dtype_that_holds(const pestle_elements_t* e) {
+  size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
+  int64_t lo = 0, hi = 0;
+  for (size_t i = 0; i < count; ++i) {
+    int64_t v = pestle_pass_element_i64(e, i);
+    if (v < lo) lo = v;
+    if (v > hi) hi = v;
+  }
+  if (lo >= -128 && hi <= 127) return PESTLE_I8;
+  return lo >= 0 && hi <= 255 ? PESTLE_U8 : PESTLE_NONE;
+}
+
+// |value| as it is, or widened.
+static bool read_bytes(pestle_value_t* value, side_t* out) {
+  pestle_value_t* from = pestle_pass_through(value, PESTLE_OP_CONVERT);
+  if (is_bytes(value->type->dtype)) from = value;
+  if (from && is_bytes(from->type->dtype)) {
+    out->bytes = from;
+    out->constant = pestle_value_constant(from) != NULL;
+    return true;
+  }
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (!e || value->type->dtype != PESTLE_I32) return false;
+  out->narrow_dtype = dtype_that_holds(e);
+  out->narrow = e;
+  out->constant = true;
+  return out->narrow_dtype != PESTLE_NONE;
+}
+
+// The one number behind a value that repeats it, before it was widened.
+static pestle_value_t* one_number(pestle_value_t* value) {
+  for (;;) {
+    pestle_value_t* from =
+        pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
+    if (!from) from = pestle_pass_through(value, PESTLE_OP_RESHAPE);
+    if (!from) from = pestle_pass_through(value, PESTLE_OP_CONVERT);
+    if (!from) return value;
+    value = from;
+  }
+}
+
+static bool read_integers(pestle_value_t* value, side_t* out) {
+  *out = (side_t){0};
+  if (read_bytes(value, out)) return true;
+  const pestle_node_t* n = value->node;
+  *out = (side_t){0};
+  return n && n->op == PESTLE_OP_SUBTRACT && value->type->dtype == PESTLE_I32 &&
+         read_bytes(operand(n, 0), out) && out->bytes &&
+         take_zero(one_number(operand(n, 1)), out->bytes->type->dtype, out);
+}
+
+static bool read_quantised(pestle_value_t* value, side_t* out) {
+  const pestle_node_t* n = value->node;
+  *out = (side_t){0};
+  if (!n || n->op != PESTLE_OP_DEQUANTIZE || value->type->dtype != PESTLE_F32 ||
+      !is_bytes(operand(n, 0)->type->dtype)) {
+    return false;
+  }
+  out->bytes = operand(n, 0);
+  out->constant = pestle_value_constant(out->bytes) != NULL;
+  out->scale = operand(n, 1);
+  out->axis = PESTLE_NODE_I64(n, axis);
+  return take_zero(operand(n, 2), out->bytes->type->dtype, out);
+}
+
+static pestle_status_t make_bytes(pestle_builder_t* b, side_t* side) {
+  if (side->bytes) return NULL;
+  const pestle_elements_t* e = side->narrow;
+  size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
+  uint8_t* data = pestle_arena_alloc(&b->module->arena, count ? count : 1, 64);
+  if (!data) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    data[i] = (uint8_t)pestle_pass_element_i64(e, i);
+  }
+  pestle_elements_t made = {e->type, data, count, e->splat};
+  made.type.dtype = side->narrow_dtype;
+  return pestle_pass_constant(b, &made, &side->bytes);
+}
+
+// --- Contractions ---
+
+typedef struct product_t {
+  pestle_builder_t b;
+  pestle_node_t* node;
+  side_t side[2];
+  bool floats;
+  int64_t taps;
+  // Of each side, the axes that are folded, and, by axis, where the others are
+  // in the result; -1: nowhere, or in several places.
+  bool folded[2][PESTLE_MAX_RANK];
+  int64_t place[2][PESTLE_MAX_RANK];
+} product_t;
+
+static void place_dot(product_t* p) {
+  pestle_i64s_t batch[2] = {PESTLE_NODE_I64S(p->node, lhs_batching_dimensions),
+                            PESTLE_NODE_I64S(p->node, rhs_batching_dimensions)};
+  pestle_i64s_t taps[2] = {
+      PESTLE_NODE_I64S(p->node, lhs_contracting_dimensions),
+      PESTLE_NODE_I64S(p->node, rhs_contracting_dimensions)};
+  int64_t next = (int64_t)batch[0].count;
+  for (int s = 0; s < 2; ++s) {
+    const pestle_type_t* type = operand(p->node, (size_t)s)->type;
+    for (size_t i = 0; i < batch[s].count; ++i) {
+      p->place[s][batch[s].data[i]] = (int64_t)i;
+    }
+    for (size_t i = 0; i < taps[s].count; ++i) {
+      p->folded[s][taps[s].data[i]] = true;
+    }
+    for (int32_t d = 0; d < type->rank; ++d) {
+      if (p->folded[s][d] || pestle_pass_i64s_has(batch[s], d)) continue;
+      p->place[s][d] = next++;
+    }
+  }
+  p->taps = 1;
+  for (size_t i = 0; i < taps[0].count; ++i) {
+    p->taps *= operand(p->node, 0)->type->dims[taps[0].data[i]];
+  }
+}
+
+// Inputs are not placed: each is in many windows.
+static void place_convolution(product_t* p) {
+  const pestle_type_t* w = operand(p->node, 1)->type;
+  int64_t feature = PESTLE_NODE_I64(p->node, kernel_output_feature_dimension);
+  p->taps = 1;
+  for (int32_t d = 0; d < w->rank; ++d) {
+    p->folded[1][d] = d != feature;
+    if (d != feature) p->taps *= w->dims[d];
+  }
+  p->place[1][feature] = PESTLE_NODE_I64(p->node, output_feature_dimension);
+}
+
+static bool has_padding(const pestle_node_t* node) {
+  return !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, padding), 0);
+}
+
+// Whether what a side has can be taken behind the contraction.
+static bool is_taken(const product_t* p, int s) {
+  const side_t* side = &p->side[s];
+  bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
+  if (convolution && side->zero &&
+      (s == 1 || PESTLE_NODE_I64(p->node, batch_group_count) != 1 ||
+       !pestle_pass_i64s_all(PESTLE_NODE_I64S(p->node, lhs_dilation), 1))) {
+    return false;
+  }
+  if (!side->scale || pestle_type_count(side->scale->type) == 1) return true;
+  return side->scale->type->rank == 1 && p->place[s][side->axis] >= 0 &&
+         !p->folded[s][side->axis];
+}
+
+static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
+  *out = (product_t){.b = pestle_builder_before(node), .node = node};
+  pestle_dtype_t dtype = node->results[0].type->dtype;
+  out->floats = dtype == PESTLE_F32 && may_round;
+  if (dtype != PESTLE_I32 && !out->floats) return false;
+  memset(out->place, 0xff, sizeof out->place);
+  for (int s = 0; s < 2; ++s) {
+    pestle_value_t* value = operand(node, (size_t)s);
+    if (!pestle_type_is_static(value->type)) return false;
+    if (!(out->floats ? read_quantised(value, &out->side[s])
+                      : read_integers(value, &out->side[s]))) {
+      return false;
+    }
+  }
+  if (node->op == PESTLE_OP_CONVOLUTION) {
+    place_convolution(out);
+  } else {
+    place_dot(out);
+  }
+  if (!is_taken(out, 0) || !is_taken(out, 1)) return false;
+  if (!out->floats) return true;
+  return (out->side[0].constant || out->side[1].constant) &&
+         out->taps <= INT32_MAX / LARGEST_PRODUCT;
+}
+
+// --- What goes behind ---
+
+// |value|, which has the dims of |side| that are not folded, over the result.
+static pestle_status_t spread(product_t* p, int s, pestle_value_t* value,
+                              pestle_value_t** out) {
+  int64_t dims[PESTLE_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
+    if (!p->folded[s][d]) dims[rank++] = p->place[s][d];
+  }
+  return pestle_pass_broadcast(&p->b, value, p->node->results[0].type, dims,
+                               out);
+}
+
+static pestle_status_t spread_number(product_t* p, pestle_value_t* value,
+                                     const pestle_type_t* type,
+                                     pestle_value_t** out) {
+  pestle_type_t scalar = pestle_type_make(value->type->dtype, 0, NULL);
+  PESTLE_TRY(pestle_pass_reshape(&p->b, value, &scalar, &value));
+  return pestle_pass_broadcast(&p->b, value, type, NULL, out);
+}
+
+// The sums of side |s| over what is folded, as i32, over the result.
+static pestle_status_t make_sums(product_t* p, int s, pestle_value_t** out) {
+  pestle_value_t *operands[2], *wide;
+  pestle_region_t* region;
+  int64_t dims[PESTLE_MAX_RANK];
+  size_t count = 0;
+  for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
+    if (p->folded[s][d]) dims[count++] = d;
+  }
+  PESTLE_TRY(
+      pestle_pass_convert(&p->b, p->side[s].bytes, PESTLE_I32, &operands[0]));
+  PESTLE_TRY(
+      pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &operands[1]));
+  PESTLE_TRY(
+      pestle_pass_fold_region(&p->b, PESTLE_OP_ADD, PESTLE_I32, &region));
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, count);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(&p->b, &spec, &node));
+  wide = &node->results[0];
+  return spread(p, s, wide, out);
+}
+
+// The zero point of side |s| as i32, over |type|.
+static pestle_status_t wide_zero(product_t* p, int s, const pestle_type_t* type,
+                                 pestle_value_t** out) {
+  pestle_value_t* wide;
+  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].zero, PESTLE_I32, &wide));
+  return spread_number(p, wide, type, out);
+}
+
+// sums - zero of x * sums of w - zero of w * sums of x + taps * both zeros.
+static pestle_status_t take_off_zeros(product_t* p, pestle_value_t** sums) {
+  const pestle_type_t type = *(*sums)->type;
+  pestle_value_t *zero[2] = {NULL, NULL}, *term;
+  for (int s = 0; s < 2; ++s) {
+    if (!p->side[s].zero) continue;
+    PESTLE_TRY(wide_zero(p, s, &type, &zero[s]));
+    PESTLE_TRY(make_sums(p, 1 - s, &term));
+    PESTLE_TRY(
+        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, term, zero[s], &term));
+    PESTLE_TRY(
+        pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *sums, term, sums));
+  }
+  if (!zero[0] || !zero[1]) return NULL;
+  PESTLE_TRY(pestle_pass_splat(&p->b, &type, (double)p->taps, &term));
+  for (int s = 0; s < 2; ++s) {
+    PESTLE_TRY(
+        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, term, zero[s], &term));
+  }
+  return pestle_pass_binary(&p->b, PESTLE_OP_ADD, *sums, term, sums);
+}
+
+static pestle_status_t multiply_scales(product_t* p, pestle_value_t** real) {
+  const pestle_type_t type = *(*real)->type;
+  pestle_value_t *factor[2], *both;
+  // One number first: of the product of two, few are computed.
+  bool lists[2];
+  for (int s = 0; s < 2; ++s) {
+    lists[s] = pestle_type_count(p->side[s].scale->type) != 1;
+  }
+  if (lists[0] != lists[1]) {
+    int list = lists[1];
+    pestle_value_t* scale = p->side[list].scale;
+    PESTLE_TRY(
+        spread_number(p, p->side[1 - list].scale, scale->type, &factor[0]));
+    PESTLE_TRY(
+        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, factor[0], scale, &both));
+    PESTLE_TRY(pestle_pass_broadcast(
+        &p->b, both, &type, &p->place[list][p->side[list].axis], &both));
+    return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *real, both, real);
+  }
+  for (int s = 0; s < 2; ++s) {
+    pestle_value_t* scale = p->side[s].scale;
+    if (lists[s]) {
+      PESTLE_TRY(pestle_pass_broadcast(
+          &p->b, scale, &type, &p->place[s][p->side[s].axis], &factor[s]));
+    } else {
+      PESTLE_TRY(spread_number(p, scale, &type, &factor[s]));
+    }
+  }
+  PESTLE_TRY(pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, factor[0], factor[1],
+                                &both));
+  return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *real, both, real);
+}
+
+// --- The contraction ---
+
+// |x| with the padding of the convolution made of its zero point.
+static pestle_status_t pad_input(product_t* p, pestle_value_t** x) {
+  int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
+  int64_t none[PESTLE_MAX_RANK] = {0};
+  pestle_i64s_t axes = PESTLE_NODE_I64S(p->node, input_spatial_dimensions);
+  pestle_i64s_t padding = PESTLE_NODE_I64S(p->node, padding);
+  for (size_t i = 0; i < axes.count; ++i) {
+    low[axes.data[i]] = padding.data[2 * i];
+    high[axes.data[i]] = padding.data[2 * i + 1];
+  }
+  pestle_value_t *operands[2] = {*x, p->side[0].zero}, *zero;
+  pestle_type_t scalar = pestle_type_make((*x)->type->dtype, 0, NULL);
+  PESTLE_TRY(pestle_pass_reshape(&p->b, operands[1], &scalar, &zero));
+  operands[1] = zero;
+  int32_t rank = (*x)->type->rank;
+  pestle_attr_t attrs[3] = {PESTLE_SET_I64S(edge_padding_low, low, rank),
+                            PESTLE_SET_I64S(edge_padding_high, high, rank),
+                            PESTLE_SET_I64S(interior_padding, none, rank)};
+  return pestle_pass_make(&p->b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, x);
+}
+
+static pestle_status_t contract(product_t* p, pestle_value_t** out) {
+  pestle_value_t* operands[2] = {p->side[0].bytes, p->side[1].bytes};
+  pestle_type_t type = *p->node->results[0].type;
+  type.dtype = PESTLE_I32;
+  bool pads = p->node->op == PESTLE_OP_CONVOLUTION && p->side[0].zero &&
+              has_padding(p->node);
+  pestle_attr_t* attrs = PESTLE_ARENA_ARRAY(&p->b.module->arena, pestle_attr_t,
+                                            (size_t)p->node->attr_count + 1);
+  if (!attrs) return PESTLE_OOM();
+  memcpy(attrs, p->node->attrs, p->node->attr_count * sizeof(*attrs));
+  int64_t none[2 * PESTLE_MAX_RANK] = {0};
+  for (uint32_t i = 0; pads && i < p->node->attr_count; ++i) {
+    if (attrs[i].name == PESTLE_ATTR_padding) attrs[i].as.i64s.data = none;
+  }
+  if (pads) PESTLE_TRY(pad_input(p, &operands[0]));
+  return pestle_pass_make(&p->b, (pestle_op_t)p->node->op, operands, 2, attrs,
+                          p->node->attr_count, &type, out);
+}
+
+static pestle_status_t rewrite(product_t* p, pestle_value_t** out) {
+  p->b.loc = p->node->loc;
+  for (int s = 0; s < 2; ++s)
+    PESTLE_TRY(make_bytes(&p->b, &p->side[s]));
+  PESTLE_TRY(contract(p, out));
+  PESTLE_TRY(take_off_zeros(p, out));
+  if (!p->floats) return NULL;
+  PESTLE_TRY(pestle_pass_convert(&p->b, *out, PESTLE_F32, out));
+  return multiply_scales(p, out);
+}
+
+// --- The pass ---
+
+typedef struct walk_t {
+  pestle_pass_context_t* ctx;
+  bool may_round;
+  bool* changed;
+} walk_t;
+
+static bool is_news(const product_t* p) {
+  return p->floats || p->side[0].bytes != operand(p->node, 0) ||
+         p->side[1].bytes != operand(p->node, 1);
+}
+
+static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
+                                     pestle_block_t* block) {
+  walk_t* w = user;
+  (void)module;
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op != PESTLE_OP_DOT_GENERAL && n->op != PESTLE_OP_CONVOLUTION) {
+      continue;
+    }
+    product_t p;
+    pestle_value_t* out;
+    if (!read_product(n, w->may_round, &p) || !is_news(&p)) continue;
+    PESTLE_TRY(rewrite(&p, &out));
+    pestle_pass_replace(n, &out);
+    *w->changed = true;
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_integer_products(pestle_pass_context_t* ctx,
+                                             pestle_module_t* module,
+                                             bool* out_changed) {
+  if (!ctx->caps->op_dtypes[PESTLE_KIR_DOT4]) return NULL;
+  walk_t w = {ctx, ctx->options->numerics != PESTLE_NUMERICS_STRICT,
+              out_changed};
+  PESTLE_TRY(pestle_pass_each_block(module, rewrite_block, &w));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short dot products: vpdpbusd and vdpbf16ps.
+//
+// vpdpbusd multiplies bytes without a sign by bytes with one; its four products
+// are added in 32 bits that wrap (vpdpbusds saturates, and is not used). With
+// two operands of one kind, flipping the top bit of one's bytes moves it by 128:
+// what that adds, 128 times the sum of the other's bytes, is taken off again.
+#include "plugins/llvm/emit.h"
+
+enum { MOST_LANES = 16 };
+
+// |v| of |lanes| lanes from |first| on, |count| of them; those behind are 0.
+static LLVMValueRef slice(pestle_llvm_emit_t* e, LLVMValueRef v, unsigned lanes,
+                          unsigned first, unsigned count) {
+  LLVMValueRef at[MOST_LANES];
+  if (lanes == count) return v;
+  LLVMTypeRef type = e->ll->TypeOf(v);
+  if (lanes == 1) {
+    LLVMTypeRef wide = e->ll->VectorType(type, count);
+    return e->ll->BuildInsertElement(e->b, e->ll->ConstNull(wide), v,
+                                     pestle_llvm_i64(e, 0), "");
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    at[i] = pestle_llvm_i32(e, first + i < lanes ? first + i : lanes);
+  }
+  return e->ll->BuildShuffleVector(e->b, v, e->ll->ConstNull(type),
+                                   e->ll->ConstVector(at, count), "");
+}
+
+static const char* width_name(unsigned lanes, const char* const names[3]) {
+  return names[lanes == 4 ? 0 : lanes == 8 ? 1 : 2];
+}
+
+// sum + the products of u's bytes and s's.
+static LLVMValueRef mixed(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef u,
+                          LLVMValueRef s, LLVMValueRef sum) {
+  static const char* const names[] = {"llvm.x86.avx512.vpdpbusd.128",
+                                      "llvm.x86.avx512.vpdpbusd.256",
+                                      "llvm.x86.avx512.vpdpbusd.512"};
+  LLVMValueRef args[] = {sum, u, s};
+  return pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args, 3);
+}
+
+static LLVMValueRef dot4(pestle_llvm_emit_t* e, unsigned lanes, unsigned kinds,
+                         LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum) {
+  const pestle_llvm_api_t* ll = e->ll;
+  bool a_signed = kinds & PESTLE_KIR_DOT4_A_SIGNED;
+  bool b_signed = kinds & PESTLE_KIR_DOT4_B_SIGNED;
+  if (!a_signed && b_signed) return mixed(e, lanes, a, b, sum);
+  if (a_signed && !b_signed) return mixed(e, lanes, b, a, sum);
+  LLVMValueRef top = pestle_llvm_int(e, e->i32, lanes, (int32_t)0x80808080u);
+  LLVMValueRef flipped = ll->BuildXor(e->b, a, top, "");
+  LLVMValueRef zero = ll->ConstNull(ll->TypeOf(sum));
+  if (a_signed) {
+    // a + 128 is what was multiplied; 128 without a sign is top.
+    LLVMValueRef extra = mixed(e, lanes, top, b, zero);
+    return ll->BuildSub(e->b, mixed(e, lanes, flipped, b, sum), extra, "");
+  }
+  // a - 128; top with a sign is -128.
+  LLVMValueRef extra = mixed(e, lanes, b, top, zero);
+  return ll->BuildSub(e->b, mixed(e, lanes, b, flipped, sum), extra, "");
+}
+
+static LLVMValueRef dot2(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef a,
+                         LLVMValueRef b, LLVMValueRef sum) {
+  static const char* const names[] = {"llvm.x86.avx512bf16.dpbf16ps.128",
+                                      "llvm.x86.avx512bf16.dpbf16ps.256",
+                                      "llvm.x86.avx512bf16.dpbf16ps.512"};
+  LLVMTypeRef pairs =
+      e->ll->VectorType(e->ll->BFloatTypeInContext(e->context), 2 * lanes);
+  LLVMValueRef args[] = {sum, e->ll->BuildBitCast(e->b, a, pairs, ""),
+                         e->ll->BuildBitCast(e->b, b, pairs, "")};
+  return pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args, 3);
+}
+
+// The vectors of |n| from lane |first| on.
+static LLVMValueRef part(pestle_llvm_emit_t* e, const pestle_kir_inst_t* n,
+                         unsigned first, unsigned count) {
+  LLVMValueRef x[3];
+  for (int a = 0; a < 3; ++a) {
+    x[a] = slice(e, pestle_llvm_get(e, n->arg[a]), n->lanes, first, count);
+  }
+  if (n->op == PESTLE_KIR_DOT2) return dot2(e, count, x[0], x[1], x[2]);
+  return dot4(e, count, n->arg[3], x[0], x[1], x[2]);
+}
+
+void pestle_llvm_emit_dot(pestle_llvm_emit_t* e, uint32_t id) {
+  const pestle_llvm_api_t* ll = e->ll;
+  const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
+  unsigned most = pestle_llvm_has_v4(e->cpu->features) ? MOST_LANES : 8;
+  unsigned count = 4;
+  while (count < n->lanes && count < most)
+    count *= 2;
+  if (count == n->lanes) {
+    pestle_llvm_set(e, id, part(e, n, 0, count));
+    return;
+  }
+  LLVMValueRef all = NULL;
+  for (unsigned first = 0; first < n->lanes; first += count) {
+    LLVMValueRef made = part(e, n, first, count);
+    for (unsigned i = 0; i < count && first + i < n->lanes; ++i) {
+      LLVMValueRef one =
+          ll->BuildExtractElement(e->b, made, pestle_llvm_i64(e, i), "");
+      if (n->lanes == 1) {
+        all = one;
+        break;
+      }
+      if (!all) all = ll->GetPoison(ll->VectorType(ll->TypeOf(one), n->lanes));
+      all = ll->BuildInsertElement(e->b, all, one,
+                                   pestle_llvm_i64(e, first + i), "");
+    }
+  }
+  pestle_llvm_set(e, id, all);
+}
