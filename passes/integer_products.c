@@ -12,8 +12,8 @@
 //
 // The first is exact, in arithmetic that wraps. The second is more exact than
 // what it replaces, since sums of integers are not rounded, but not the same:
-// it is left out under PESTLE_NUMERICS_STRICT, where sums could overflow, and
-// where no operand is constant. Padding of a convolution becomes explicit when
+// it is left out under PESTLE_NUMERICS_STRICT, and where sums could overflow.
+// Padding of a convolution becomes explicit when
 // there is a zero point, which is what it is padded with.
 #include <string.h>
 
@@ -43,7 +43,6 @@ typedef struct side_t {
   pestle_value_t* zero;   // one number of the bytes' dtype; NULL: 0
   pestle_value_t* scale;  // f32, one number or a list along |axis|; NULL: 1
   int64_t axis;
-  bool constant;
 } side_t;
 
 // Takes a zero point, unless it is known to be 0. One number, of |dtype|.
@@ -82,14 +81,12 @@ static bool read_bytes(pestle_value_t* value, side_t* out) {
   if (is_bytes(value->type->dtype)) from = value;
   if (from && is_bytes(from->type->dtype)) {
     out->bytes = from;
-    out->constant = pestle_value_constant(from) != NULL;
     return true;
   }
   const pestle_elements_t* e = pestle_value_constant(value);
   if (!e || value->type->dtype != PESTLE_I32) return false;
   out->narrow_dtype = dtype_that_holds(e);
   out->narrow = e;
-  out->constant = true;
   return out->narrow_dtype != PESTLE_NONE;
 }
 
@@ -123,7 +120,6 @@ static bool read_quantised(pestle_value_t* value, side_t* out) {
     return false;
   }
   out->bytes = operand(n, 0);
-  out->constant = pestle_value_constant(out->bytes) != NULL;
   out->scale = operand(n, 1);
   out->axis = PESTLE_NODE_I64(n, axis);
   return take_zero(operand(n, 2), out->bytes->type->dtype, out);
@@ -233,9 +229,7 @@ static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
     place_dot(out);
   }
   if (!is_taken(out, 0) || !is_taken(out, 1)) return false;
-  if (!out->floats) return true;
-  return (out->side[0].constant || out->side[1].constant) &&
-         out->taps <= INT32_MAX / LARGEST_PRODUCT;
+  return !out->floats || out->taps <= INT32_MAX / LARGEST_PRODUCT;
 }
 
 // --- What goes behind ---
