@@ -40,7 +40,8 @@ typedef struct side_t {
   const pestle_elements_t* narrow;  // bytes that fit a constant of i32, which
                                     // are made when they are needed
   pestle_dtype_t narrow_dtype;
-  pestle_value_t* zero;   // one number of the bytes' dtype; NULL: 0
+  pestle_value_t* zero;   // one number of the bytes' dtype; NULL: see |known|
+  int64_t known;          // the zero point, a constant of another dtype
   pestle_value_t* scale;  // f32, one number or a list along |axis|; NULL: 1
   int64_t axis;
 } side_t;
@@ -55,6 +56,13 @@ static bool take_zero(pestle_value_t* zero, pestle_dtype_t dtype,
   while (i < count && !e->splat && !pestle_pass_element_i64(e, i))
     ++i;
   if (i && i == count) return true;
+  bool is_known = pestle_pass_splat_i64(zero, &value);
+  int64_t lowest = dtype == PESTLE_I8 ? -128 : 0;
+  if (is_known && zero->type->dtype == PESTLE_I32 && value >= lowest &&
+      value <= lowest + 255) {
+    side->known = value;
+    return true;
+  }
   if (pestle_type_count(zero->type) != 1 || zero->type->dtype != dtype) {
     return false;
   }
@@ -125,8 +133,18 @@ static bool read_quantised(pestle_value_t* value, side_t* out) {
   return take_zero(operand(n, 2), out->bytes->type->dtype, out);
 }
 
+static bool has_zero(const side_t* side) {
+  return side->zero || side->known;
+}
+
+static pestle_status_t make_zero(pestle_builder_t* b, side_t* side) {
+  if (!side->known) return NULL;
+  pestle_type_t scalar = pestle_type_make(side->bytes->type->dtype, 0, NULL);
+  return pestle_pass_splat(b, &scalar, (double)side->known, &side->zero);
+}
+
 static pestle_status_t make_bytes(pestle_builder_t* b, side_t* side) {
-  if (side->bytes) return NULL;
+  if (side->bytes) return make_zero(b, side);
   const pestle_elements_t* e = side->narrow;
   size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
   uint8_t* data = pestle_arena_alloc(&b->module->arena, count ? count : 1, 64);
@@ -199,7 +217,7 @@ static bool has_padding(const pestle_node_t* node) {
 static bool is_taken(const product_t* p, int s) {
   const side_t* side = &p->side[s];
   bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
-  if (convolution && side->zero &&
+  if (convolution && has_zero(side) &&
       (s == 1 || PESTLE_NODE_I64(p->node, batch_group_count) != 1 ||
        !pestle_pass_i64s_all(PESTLE_NODE_I64S(p->node, lhs_dilation), 1))) {
     return false;
