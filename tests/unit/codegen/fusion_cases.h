@@ -303,6 +303,19 @@ static const case_t cases[] = {
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<12x16xf32>, tensor<16x128xf32>) -> tensor<12x128xf32>",
      "%y : tensor<12x128xf32>", 1e-6},
+    {"dot_bytes", "a: tensor<13x30xi8>, b: tensor<71x30xi8>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] "
+     ": (tensor<13x30xi8>, tensor<71x30xi8>) -> tensor<13x71xi32>",
+     "%y : tensor<13x71xi32>", 0},
+    {"dot_mixed", "a: tensor<2x7x16xui8>, b: tensor<2x16x33xi8>",
+     "      %y = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], "
+     "contracting_dims = [2] x [1] : (tensor<2x7x16xui8>, "
+     "tensor<2x16x33xi8>) -> tensor<2x7x33xi32>",
+     "%y : tensor<2x7x33xi32>", 0},
+    {"dot_bf16", "a: tensor<13x29xbf16>, b: tensor<29x71xbf16>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<13x29xbf16>, tensor<29x71xbf16>) -> tensor<13x71xf32>",
+     "%y : tensor<13x71xf32>", 1e-6},
     {"gemm_tanh", "a: tensor<13x29xf32>, b: tensor<29x71xf32>",
      "      %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xf32>, tensor<29x71xf32>) -> tensor<13x71xf32>\n"

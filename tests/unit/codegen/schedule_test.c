@@ -439,6 +439,23 @@ static void test_stage_and_pack(void** state) {
          "it needs a constant");
 }
 
+static void test_dots_are_legal(void** state) {
+  (void)state;
+  accept("dot_bytes", 0, "dot c.k 4\nat c, y.a");
+  accept("dot_bytes", 0, "dot c.k 4\nflip c\nat c, y.a\nat cb, y.a");
+  accept("dot_mixed", 2,
+         "dot c.k 4\npack c.c ob 16\nat c, y.a\nstore c shared");
+  accept("dot_bf16", 0, "dot c.k 2 reassoc\nat c, y.a");
+  refuse("dot_bytes", 0, "", "dot c.k 2", "of two bf16, or of four bytes");
+  refuse("dot_bytes", 0, "", "dot c.a 4", "along that whole fold axis");
+  refuse("dot_bytes", 0, "split c.k 8", "dot c.ko 4", "before other rows");
+  refuse("dot_bytes", 0, "dot c.k 4", "dot c.k 4", "before other rows");
+  refuse("dot_bf16", 0, "", "dot c.k 2", "reassociation for float sums");
+  refuse("gemm_even", 0, "", "dot c.k 2 reassoc", "of two bf16");
+  refuse("dot_bytes", 0, "", "flip c", "must fold short dot products");
+  refuse("dot_mixed", 0, "dot c.k 4", "flip c", "that have a sign, or have");
+}
+
 static void test_marks(void** state) {
   (void)state;
   accept("gemm_even", 0, "bind y.a group.x\nbind y.b group.x");
@@ -633,6 +650,7 @@ int main(void) {
       cmocka_unit_test(test_at),
       cmocka_unit_test(test_store),
       cmocka_unit_test(test_stage_and_pack),
+      cmocka_unit_test(test_dots_are_legal),
       cmocka_unit_test(test_marks),
       cmocka_unit_test(test_copies),
       cmocka_unit_test(test_sticky),

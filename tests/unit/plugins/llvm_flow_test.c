@@ -477,6 +477,38 @@ static void contraction(void** state) {
   }
 }
 
+// --- Short dot products ---
+
+// DOT4 of every pair of kinds over words of random bytes, which LOAD_WORDS reads
+// at any byte. DOT2 rounds its own way: tests/unit/codegen/dot_test.c.
+static void dots(void** state) {
+  (void)state;
+  pestle_target_caps_t caps = {.struct_size = sizeof caps};
+  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  if (!caps.op_dtypes[PESTLE_KIR_DOT4]) skip();
+  static const unsigned lane_counts[] = {1, 2, 4, 7, 8, 16, 32};
+  for (unsigned run = 0; run < 7 * 4; ++run) {
+    unsigned lanes = lane_counts[run / 4];
+    pestle_kir_builder_t b = kernel("dots");
+    uint32_t x = global(&b, "x", PESTLE_U8, 600, PESTLE_KIR_READONLY);
+    uint32_t y = global(&b, "y", PESTLE_I16, 300, PESTLE_KIR_READONLY);
+    uint32_t z = global(&b, "z", PESTLE_I32, 4 * 32, 0);
+    pestle_kir_id_t g = group(&b, 4);
+    pestle_kir_id_t p = pestle_kir_load_words(
+        &b, x, lanes, pestle_kir_madi(&b, g, 4 * 32 + 1, NONE));
+    pestle_kir_id_t q = pestle_kir_load_words(
+        &b, y, lanes, pestle_kir_madi(&b, g, 2 * 32 + 3, NONE));
+    pestle_kir_id_t at = pestle_kir_madi(&b, g, 32, NONE);
+    pestle_kir_id_t sum = pestle_kir_load(&b, z, lanes, at, NONE, 0);
+    sum = pestle_kir_dot(&b, p, q, sum, run % 4);
+    pestle_kir_store(&b, z, at, sum, NONE, 0);
+    pestle_kir_end(&b);
+    llvm_cpu_count = 1;  // others may lack it
+    check_kernel(&b, fill_any, NULL);
+    llvm_cpu_count = 2;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tile),        cmocka_unit_test(ifs_in_loops),
@@ -484,7 +516,7 @@ int main(void) {
       cmocka_unit_test(lane_moves),  cmocka_unit_test(gathers),
       cmocka_unit_test(scatters),    cmocka_unit_test(memory_kinds),
       cmocka_unit_test(aliases),     cmocka_unit_test(traps),
-      cmocka_unit_test(contraction),
+      cmocka_unit_test(contraction), cmocka_unit_test(dots),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
