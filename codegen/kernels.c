@@ -176,13 +176,18 @@ static void estimate(const pestle_nest_t* nest, pestle_kernel_t* k) {
     }
     bool product = s->is_fold && s->values[0]->kind == PESTLE_EXPR_OP &&
                    s->values[0]->op == PESTLE_OP_MULTIPLY;
-    k->flops += points * (product ? 2 : 1);
-    work += points * (product ? 1 : 4);
+    // A short dot product is one step, of two or four products.
+    bool dot = s->is_fold && s->values[0]->kind == PESTLE_EXPR_DOT;
+    uint64_t taps = s->acc_dtype == PESTLE_F32 ? 2 : 4;
+    k->flops += points * (dot ? 2 * taps : product ? 2 : 1);
+    work += points * (product || dot ? 1 : 4);
   }
   k->work_ns = work / 32 + 1;
   for (size_t t = 0; t < nest->tensors.size; ++t) {
-    if (nest->tensors.data[t].kind == PESTLE_TENSOR_STAGE) continue;
-    k->bytes += pestle_type_bytes(&nest->tensors.data[t].type);
+    const pestle_nest_tensor_t* x = &nest->tensors.data[t];
+    if (x->kind == PESTLE_TENSOR_STAGE) continue;
+    uint64_t bytes = pestle_type_bytes(&x->type);
+    k->bytes += x->pack_words ? bytes / (uint64_t)x->pack_words : bytes;
   }
 }
 
