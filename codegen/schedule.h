@@ -74,6 +74,15 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_partial(
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_online(pestle_nest_t* nest, uint32_t stage, uint32_t axis,
                        const uint32_t* folds, uint32_t count, bool reassociate);
+// join S.k l: the fold axis |outer| and the one behind it, |inner|, become one,
+// as long as both. What S reads moves as far for a step of the first as for the
+// whole of the second; the order of what is added stays.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_join(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t outer,
+                                                      uint32_t inner);
+bool pestle_nest_may_join(pestle_nest_t* nest, uint32_t stage, uint32_t outer,
+                          uint32_t inner);
 // dot S.k n: each step of fold axis |axis| takes |taps| neighbouring taps of a
 // sum of products, as words of 32 bits: 2 of bf16, added as f32, or 4 of bytes,
 // added as i32. Past the axis' end they are 0. Float sums need reassociation.

@@ -178,6 +178,8 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
   switch ((int)row->prim) {
     case PESTLE_PRIM_FUSE:
       return apply_fuse(nest, stage, axes);
+    case PESTLE_PRIM_JOIN:
+      return pestle_schedule_join(nest, stage, axes[0], axes[1]);
     case PESTLE_PRIM_SPLIT:
       return pestle_schedule_split(nest, stage, axes[0], row->ints[0],
                                    &unused[0], &unused[1]);
@@ -214,6 +216,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_ONLINE:
+    case PESTLE_PRIM_JOIN:
       return 2;
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_SPLIT:
@@ -272,6 +275,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_EPILOGUE:
       return pestle_schedule_epilogue_scratch(nest, stage, &copy);
     case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_JOIN:
     case PESTLE_PRIM_SPLIT:
     case PESTLE_PRIM_REORDER:
     case PESTLE_PRIM_SERIAL:

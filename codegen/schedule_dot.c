@@ -1,12 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that make short dot products of a fold's taps: dot and flip.
+// Rows that make short dot products of a fold's taps: join, dot and flip.
 //
+//   join S.k l    two fold axes are one, where all that is read moves by as much
+//                 for a step of k as for the whole of l: windows of few features
 //   dot S.k 4     c[m, n] += a[m, k] * b[k, n]  becomes, with k a quarter as
 //                 long, c[m, n] += dot(word of a[m, 4 k ...], word of b[4 k ...])
 //   flip S        where both operands' bytes have a sign, or neither has, a's
 //                 top bits are flipped, which moves its bytes by 128, and 128
 //                 times the sums of b's columns are taken off what was folded
 #include "codegen/schedule_internal.h"
+
+// --- join ---
+
+typedef struct joined_t {
+  uint32_t outer, inner;
+  int64_t extent;  // of the inner axis
+  bool legal;
+} joined_t;
+
+static void joined_visit(void* user, const pestle_expr_t* e) {
+  joined_t* j = user;
+  if (e->guard || e->lin) j->legal = false;
+  for (uint32_t d = 0; d < e->index_count; ++d) {
+    bool nested[2];
+    int64_t o = pestle_lin_coef(e->index[d], j->outer, &nested[0]);
+    int64_t i = pestle_lin_coef(e->index[d], j->inner, &nested[1]);
+    if (nested[0] || nested[1] || o != i * j->extent) j->legal = false;
+  }
+}
+
+bool pestle_nest_may_join(pestle_nest_t* nest, uint32_t stage, uint32_t outer,
+                          uint32_t inner) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  const pestle_nest_axis_t *o = &nest->axes.data[outer],
+                           *i = &nest->axes.data[inner];
+  bool adjacent = false;
+  for (uint32_t r = s->map_count; r + 1 < s->root_count; ++r) {
+    adjacent = adjacent || (s->roots[r] == outer && s->roots[r + 1] == inner);
+  }
+  const pestle_expr_t* e = s->values[0];
+  if (!adjacent || s->order_count != s->root_count || s->at_stage >= 0 ||
+      s->value_count != 1 || !pestle_nest_axis_is_whole(o) ||
+      !pestle_nest_axis_is_whole(i) || o->peel_last || i->peel_last ||
+      e->kind != PESTLE_EXPR_OP || e->op != PESTLE_OP_MULTIPLY) {
+    return false;
+  }
+  // Nothing but reads may depend on the axes.
+  for (int a = 0; a < 2; ++a) {
+    const pestle_expr_t* x = e->args[a];
+    while (x->kind == PESTLE_EXPR_CAST)
+      x = x->args[0];
+    if (x->kind != PESTLE_EXPR_READ) return false;
+  }
+  joined_t j = {outer, inner, i->extent, true};
+  pestle_status_t status = pestle_expr_visit_reads(nest, e, joined_visit, &j);
+  if (status) pestle_nest_fail(nest, status);
+  return !status && j.legal;
+}
+
+static void drop_axis(uint32_t* list, uint32_t* count, uint32_t axis) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < *count; ++i) {
+    if (list[i] != axis) list[n++] = list[i];
+  }
+  *count = n;
+}
+
+pestle_status_t pestle_schedule_join(pestle_nest_t* nest, uint32_t stage,
+                                     uint32_t outer, uint32_t inner) {
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  const char* names[2] = {pestle_schedule_axis_name(nest, outer),
+                          pestle_schedule_axis_name(nest, inner)};
+  if (!pestle_nest_may_join(nest, stage, outer, inner)) {
+    PESTLE_TRY(pestle_nest_status(nest));
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "join %s.%s %s: they must be neighbouring fold axes of a product, "
+        "before other rows, and a step of the first must move all that is "
+        "read as far as the whole of the second",
+        s->name, names[0], names[1]);
+  }
+  const pestle_lin_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  if (!map) return PESTLE_OOM();
+  pestle_nest_axis_t* i = &nest->axes.data[inner];
+  i->extent = i->full_extent = i->extent * nest->axes.data[outer].extent;
+  nest->axes.data[outer].stage = -1;  // its name is free again
+  map[outer] = pestle_lin_const(nest, 0);
+  map[inner] = pestle_lin_axis(nest, inner);
+  pestle_substitution_t how;
+  pestle_substitution_init(nest, map, &how);
+  s->values[0] = pestle_expr_substitute(nest, &how, s->values[0]);
+  drop_axis(s->roots, &s->root_count, outer);
+  drop_axis(s->order, &s->order_count, outer);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return pestle_schedule_record(nest, PESTLE_PRIM_JOIN, s->name, names, 2, NULL,
+                                0);
+}
 
 // --- dot ---
 

@@ -11,8 +11,8 @@
 //   partial S.k 64 reassoc      online O.k reassoc : M L
 //   transpose S                 stream S              tensorise S 128 256
 //   tile S 128 128 32 64 32 4 units               exchange S t
-//   attend S 64           dot S.k 4             flip S
-//   winograd S 1 14 6 4 16 0 1
+//   attend S 64                 winograd S 1 14 6 4 16 0 1
+//   dot S.k 4                   flip S                join S.k l
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -39,8 +39,8 @@
   X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
   X(TILE, "tile", "s i i i i i iU")                \
   X(EXCHANGE, "exchange", "s n") \
-  X(ATTEND, "attend", "s i") X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") \
-  X(WINOGRAD, "winograd", "s i i i i i i i")
+  X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
+  X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n")
 // clang-format on
 
 typedef enum pestle_prim_e {

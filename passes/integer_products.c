@@ -23,6 +23,8 @@
 
 // Products of two bytes are at most this large.
 #define LARGEST_PRODUCT ((int64_t)255 * 255)
+// Bytes that are multiplied at a time.
+#define WORD 4
 
 static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
   return pestle_node_operand(node, index);
@@ -366,6 +368,19 @@ static pestle_status_t multiply_scales(product_t* p, pestle_value_t** real) {
 
 // --- The contraction ---
 
+// Whether padding is a step of its own. That of few features is too, although it
+// is of zeros: their taps then lie behind each other, as those of words do.
+static bool pads_apart(const product_t* p) {
+  if (p->node->op != PESTLE_OP_CONVOLUTION || !has_padding(p->node)) {
+    return false;
+  }
+  int64_t feature = PESTLE_NODE_I64(p->node, input_feature_dimension);
+  bool few = operand(p->node, 0)->type->dims[feature] % WORD != 0 &&
+             PESTLE_NODE_I64(p->node, feature_group_count) == 1 &&
+             pestle_pass_i64s_all(PESTLE_NODE_I64S(p->node, lhs_dilation), 1);
+  return p->side[0].zero || few;
+}
+
 // |x| with the padding of the convolution made of its zero point.
 static pestle_status_t pad_input(product_t* p, pestle_value_t** x) {
   int64_t low[PESTLE_MAX_RANK] = {0}, high[PESTLE_MAX_RANK] = {0};
@@ -378,6 +393,9 @@ static pestle_status_t pad_input(product_t* p, pestle_value_t** x) {
   }
   pestle_value_t *operands[2] = {*x, p->side[0].zero}, *zero;
   pestle_type_t scalar = pestle_type_make((*x)->type->dtype, 0, NULL);
+  if (!operands[1]) {
+    PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, 0, &operands[1]));
+  }
   PESTLE_TRY(pestle_pass_reshape(&p->b, operands[1], &scalar, &zero));
   operands[1] = zero;
   int32_t rank = (*x)->type->rank;
@@ -391,8 +409,7 @@ static pestle_status_t contract(product_t* p, pestle_value_t** out) {
   pestle_value_t* operands[2] = {p->side[0].bytes, p->side[1].bytes};
   pestle_type_t type = *p->node->results[0].type;
   type.dtype = PESTLE_I32;
-  bool pads = p->node->op == PESTLE_OP_CONVOLUTION && p->side[0].zero &&
-              has_padding(p->node);
+  bool pads = pads_apart(p);
   pestle_attr_t* attrs = PESTLE_ARENA_ARRAY(&p->b.module->arena, pestle_attr_t,
                                             (size_t)p->node->attr_count + 1);
   if (!attrs) return PESTLE_OOM();

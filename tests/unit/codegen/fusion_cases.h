@@ -312,6 +312,12 @@ static const case_t cases[] = {
      "contracting_dims = [2] x [1] : (tensor<2x7x16xui8>, "
      "tensor<2x16x33xi8>) -> tensor<2x7x33xi32>",
      "%y : tensor<2x7x33xi32>", 0},
+    {"conv_bytes", "x: tensor<1x6x9x3xui8>, w: tensor<3x3x3x20xi8>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [1, 2]} {batch_group_count "
+     "= 1 : i64, feature_group_count = 1 : i64} : (tensor<1x6x9x3xui8>, "
+     "tensor<3x3x3x20xi8>) -> tensor<1x4x4x20xi32>",
+     "%y : tensor<1x4x4x20xi32>", 0},
     {"dot_bf16", "a: tensor<13x29xbf16>, b: tensor<29x71xbf16>",
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<13x29xbf16>, tensor<29x71xbf16>) -> tensor<13x71xf32>",

@@ -446,6 +446,10 @@ static void test_dots_are_legal(void** state) {
   accept("dot_mixed", 2,
          "dot c.k 4\npack c.c ob 16\nat c, y.a\nstore c shared");
   accept("dot_bf16", 0, "dot c.k 2 reassoc\nat c, y.a");
+  accept("conv_bytes", 0, "join c.l m\ndot c.m 4\nat c, y.a");
+  refuse("conv_bytes", 0, "", "join c.k l", "as far as the whole of the");
+  refuse("conv_bytes", 0, "", "join c.k m", "neighbouring fold axes");
+  refuse("conv_bytes", 0, "dot c.m 4", "join c.l m", "before other rows");
   refuse("dot_bytes", 0, "", "dot c.k 2", "of two bf16, or of four bytes");
   refuse("dot_bytes", 0, "", "dot c.a 4", "along that whole fold axis");
   refuse("dot_bytes", 0, "split c.k 8", "dot c.ko 4", "before other rows");
