@@ -234,13 +234,14 @@ static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
 static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
                                   bool* out_done) {
   *out_done = true;
-  if (pestle_sketch_dots_fits(k, fold)) {
+  bool words = pestle_sketch_prefers_dot(k, fold);
+  if (!words && pestle_sketch_dots_fits(k, fold)) {
     pestle_sketch_note(k,
                        "dots: few vectors times a matrix, whose rows are "
                        "read in order");
     return pestle_sketch_dots(k, fold);
   }
-  if (pestle_sketch_thin_fits(k, fold)) {
+  if (!words && pestle_sketch_thin_fits(k, fold)) {
     pestle_sketch_note(k,
                        "thin: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");

@@ -238,6 +238,8 @@ bool pestle_sketch_has_unit(const pestle_sketch_t* k,
 // them and its operands lie so.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dot(pestle_sketch_t* k,
                                                    uint32_t fold);
+// Whether that is worth copying a matrix that other forms read as it lies.
+bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t fold);
 // Whether they are of bytes of one kind on both sides, which flip brings to what
 // targets have.
 bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s);

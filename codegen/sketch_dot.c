@@ -116,11 +116,11 @@ static pestle_status_t join_taps(pestle_sketch_t* k, uint32_t fold) {
   return pestle_schedule_join(k->nest, fold, outer, inner);
 }
 
-pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t fold) {
-  PESTLE_TRY(join_taps(k, fold));
+// The fold axis along which words are taken, |*out_taps| taps each, or -1.
+static int32_t choose_axis(pestle_sketch_t* k, uint32_t fold,
+                           int64_t* out_taps) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
   int32_t best = -1;
-  int64_t taps = 0;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     uint32_t axis = s->roots[i];
     int64_t n = pestle_nest_dot_taps(k->nest, fold, axis);
@@ -134,8 +134,25 @@ pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t fold) {
       continue;
     }
     best = (int32_t)axis;
-    taps = n;
+    *out_taps = n;
   }
+  return best;
+}
+
+bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t fold) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+  int64_t taps, rows = 1;
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    rows *= pestle_sketch_extent(k, s->roots[i]);
+  }
+  return pestle_sketch_is_product(s) && s->map_count &&
+         choose_axis(k, fold, &taps) >= 0 && rows >= 2 * least_rows(taps);
+}
+
+pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t fold) {
+  PESTLE_TRY(join_taps(k, fold));
+  int64_t taps = 0;
+  int32_t best = choose_axis(k, fold, &taps);
   if (best < 0) return NULL;
   pestle_sketch_note(k,
                      "%" PRId64
