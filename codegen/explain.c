@@ -8,8 +8,6 @@
 #include "codegen/direct.h"
 
 enum {
-  // What a function like exp counts, in additions. A guess: 10 to 40.
-  FUNCTION_OPS = 20,
   // Bytes of a stream that one core takes a cycle, from what was measured on the
   // machine of the baselines at some 3.7 GHz: 118, 98 and 47 GB/s. (Panels that
   // a contraction reads between multiply-adds come slower: sketch_cost.c.)
@@ -26,53 +24,13 @@ static void send(const pestle_kernels_t* ks, const char* name,
               text->size);
 }
 
-// --- What a kernel computes ---
-
-typedef struct work_t {
-  uint8_t* seen;
-  uint64_t ops;
-} work_t;
-
-static void count_ops(work_t* w, const pestle_expr_t* e) {
-  if (w->seen[e->id]) return;
-  w->seen[e->id] = 1;
-  if (e->kind == PESTLE_EXPR_OP) {
-    bool function =
-        pestle_op_info((pestle_op_t)e->op)->flags & PESTLE_OP_FLAG_TRANS;
-    w->ops += function ? FUNCTION_OPS : 1;
-  }
-  for (int i = 0; i < 3; ++i) {
-    if (e->args[i]) count_ops(w, e->args[i]);
-  }
-}
-
-static uint64_t ops_of(const pestle_nest_t* nest, uint8_t* seen) {
-  uint64_t total = 0;
-  for (size_t i = 0; i < nest->stages.size; ++i) {
-    const pestle_nest_stage_t* s = &nest->stages.data[i];
-    if (s->inlined) continue;
-    work_t w = {.seen = seen, .ops = s->is_fold};
-    uint64_t points = 1;
-    memset(seen, 0, nest->expr_count + 1);
-    for (uint32_t v = 0; v < s->value_count; ++v)
-      count_ops(&w, s->values[v]);
-    for (uint32_t r = 0; r < s->root_count; ++r) {
-      points *= (uint64_t)nest->axes.data[s->roots[r]].full_extent;
-    }
-    total += points * w.ops;
-  }
-  return total;
-}
-
-void pestle_explain_note(pestle_kernels_t* kernels, const pestle_nest_t* nest,
-                         const pestle_strbuf_t* why, pestle_kernel_t* k) {
-  pestle_arena_t* arena = kernels->arena;
-  uint8_t* seen = pestle_arena_alloc(arena, nest->expr_count + 1, 1);
-  k->explain_ops = seen ? ops_of(nest, seen) : 0;
+void pestle_explain_note(pestle_kernels_t* kernels, const pestle_strbuf_t* why,
+                         pestle_kernel_t* k) {
+  k->explain_ops = k->flops;
   // Without memory the text is missing; pestle_explain_kernels() says so.
-  k->explain_why = seen && !why->failed
-                       ? pestle_arena_strdup(arena, pestle_strbuf_cstr(why))
-                       : NULL;
+  k->explain_why = why->failed ? NULL
+                               : pestle_arena_strdup(kernels->arena,
+                                                     pestle_strbuf_cstr(why));
 }
 
 // --- One kernel ---

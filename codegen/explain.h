@@ -8,10 +8,10 @@
 #include "codegen/nest.h"
 #include "ir/remark.h"
 
-// Keeps, in the arena of |kernels|, what is told of |k|: the lines in |why| and
-// how much it computes, for a scheduled |nest|.
-void pestle_explain_note(pestle_kernels_t* kernels, const pestle_nest_t* nest,
-                         const pestle_strbuf_t* why, pestle_kernel_t* k);
+// Keeps, in the arena of |kernels|, what is told of |k|, which is measured: the
+// lines in |why| and how much it computes.
+void pestle_explain_note(pestle_kernels_t* kernels, const pestle_strbuf_t* why,
+                         pestle_kernel_t* k);
 
 // Sends the texts of PESTLE_STAGE_EXPLAIN to the caller's dump: "layouts", one
 // a kernel, "summary".

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "codegen/decide.h"
 #include "codegen/direct.h"
 #include "codegen/explain.h"
 #include "codegen/nest_verify.h"
@@ -164,33 +165,6 @@ static void make_name(const pestle_node_t* node, uint32_t index, char out[48]) {
   snprintf(out, 48, "%s_%u", clean, index);
 }
 
-// Points computed, and what a point costs: the measure for pieces and profiles.
-static void estimate(const pestle_nest_t* nest, pestle_kernel_t* k) {
-  uint64_t work = 0;
-  for (size_t i = 0; i < nest->stages.size; ++i) {
-    const pestle_nest_stage_t* s = &nest->stages.data[i];
-    if (s->inlined) continue;
-    uint64_t points = 1;
-    for (uint32_t r = 0; r < s->root_count; ++r) {
-      points *= (uint64_t)nest->axes.data[s->roots[r]].full_extent;
-    }
-    bool product = s->is_fold && s->values[0]->kind == PESTLE_EXPR_OP &&
-                   s->values[0]->op == PESTLE_OP_MULTIPLY;
-    // A short dot product is one step, of two or four products.
-    bool dot = s->is_fold && s->values[0]->kind == PESTLE_EXPR_DOT;
-    uint64_t taps = s->acc_dtype == PESTLE_F32 ? 2 : 4;
-    k->flops += points * (dot ? 2 * taps : product ? 2 : 1);
-    work += points * (product || dot ? 1 : 4);
-  }
-  k->work_ns = work / 32 + 1;
-  for (size_t t = 0; t < nest->tensors.size; ++t) {
-    const pestle_nest_tensor_t* x = &nest->tensors.data[t];
-    if (x->kind == PESTLE_TENSOR_STAGE) continue;
-    uint64_t bytes = pestle_type_bytes(&x->type);
-    k->bytes += x->pack_words ? bytes / (uint64_t)x->pack_words : bytes;
-  }
-}
-
 static void bind_args(const pestle_nest_t* nest, const pestle_node_t* fusion,
                       const pestle_emitted_t* emitted, pestle_kernel_t* k) {
   k->arg_count = emitted->count;
@@ -262,6 +236,55 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
   }
 }
 
+// Threads are worth waking, or not: a decision, though the runtime makes it, by
+// the kernel's estimated time.
+static void decide_threads(const pestle_target_caps_t* caps,
+                           pestle_nest_t* nest, pestle_kernel_t* k) {
+  // What the runtime takes for a thread's worth (NS_PER_THREAD).
+  enum { NS_A_THREAD = 8000 };
+  static const pestle_option_t options[] = {{"one", PESTLE_NOT_ESTIMATED},
+                                            {"all", PESTLE_NOT_ESTIMATED}};
+  bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
+  if (lanes || caps->cores < 2 || k->legal.view.group[0] < 2) return;
+  uint64_t useful = k->work_ns / NS_A_THREAD;
+  if (useful < 2 && k->work_ns * 16 < NS_A_THREAD) return;  // surely one
+  // Between them the estimate has its say as it is.
+  bool usual = useful >= 2;
+  bool all = pestle_decide(nest, "threads", options, 2, usual) == 1;
+  if (all == usual) return;
+  k->work_ns = all ? (uint64_t)caps->cores * NS_A_THREAD : 1;
+}
+
+// What the plan keeps to be shown: ops, decisions, and the schedule's rows.
+static pestle_status_t keep_note(pestle_kernels_t* ks, pestle_nest_t* nest,
+                                 pestle_kernel_t* k) {
+  pestle_strbuf_t decisions, note;
+  pestle_strbuf_init(ks->list.allocator, &decisions);
+  pestle_strbuf_init(ks->list.allocator, &note);
+  pestle_decisions_print(nest, &decisions);
+  pestle_strbuf_appendf(&note, "%s\n%s\n", k->ops,
+                        pestle_strbuf_cstr(&decisions));
+  pestle_schedule_print(nest, &note);
+  k->decisions = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&decisions));
+  k->note = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&note));
+  pestle_status_t status = pestle_strbuf_status(&note);
+  if (!status) status = pestle_strbuf_status(&decisions);
+  if (!status && (!k->decisions || !k->note)) status = PESTLE_OOM();
+  pestle_strbuf_deinit(&decisions);
+  pestle_strbuf_deinit(&note);
+  return status;
+}
+
+// What is known of a kernel once its nest is scheduled and emitted.
+static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
+                                pestle_nest_t* nest, pestle_kernel_t* k) {
+  k->device = device;
+  PESTLE_TRY(pestle_kernel_measure(nest, k));
+  decide_threads(&ks->targets[device].caps, nest, k);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return keep_note(ks, nest, k);
+}
+
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again without any.
 static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
@@ -307,9 +330,9 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
                                     &target->caps, numerics, &k->legal);
   }
   if (!status && !too_much) {
-    k->device = device;
-    estimate(&nest, k);
-    if (explains) pestle_explain_note(ks, &nest, &why, k);
+    status = conclude(ks, device, &nest, k);
+    pestle_decisions_explain(&nest, NULL);
+    if (explains) pestle_explain_note(ks, &why, k);
     bind_args(&nest, k->node, &emitted, k);
   }
   pestle_kir_deinit(&flat);
@@ -348,6 +371,8 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   k->flops = 0;
   k->bytes = bytes_of_args(k->node);
   k->explain_ops = direct.steps;
+  k->note = k->ops;
+  k->decisions = "";
   k->explain_why = "none: the op writes its kernel itself\n";
   return status;
 }

@@ -40,7 +40,12 @@ typedef struct pestle_kernel_t {
   pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
   uint32_t arg_count;
   uint32_t unique;
+  // |flops|: operations; a function like exp counts 20. |bytes|: what it must
+  // read and write once. 0 flops: not counted.
   uint64_t work_ns, flops, bytes;
+  // The arena's: "kind=name ..." (decide.h), and lines for profiles and traces:
+  // ops, decisions, the schedule's rows.
+  const char *decisions, *note;
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule
   const char* refused;      // what the target said; of the fallback's
@@ -92,6 +97,10 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_add_direct(
 // built anew for the fallback, which may change their arguments.
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_compile(pestle_kernels_t* kernels);
+
+// Counts what |k|, made from the scheduled |nest|, computes and moves.
+PESTLE_NODISCARD pestle_status_t pestle_kernel_measure(pestle_nest_t* nest,
+                                                       pestle_kernel_t* k);
 
 // Whether the caller wants to see |stage|, and showing it.
 bool pestle_wants_dump(const pestle_compile_options_t* options,

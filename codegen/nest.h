@@ -241,6 +241,19 @@ typedef struct pestle_nest_winograd_t {
   int64_t panels;                  // of features, that a group makes
 } pestle_nest_winograd_t;
 
+// One way that a choice may be made, see decide.h. The name has no blanks.
+typedef struct pestle_option_t {
+  char name[28];
+  double cost;  // estimated cycles of one core; PESTLE_NOT_ESTIMATED
+} pestle_option_t;
+
+// A choice that was made.
+typedef struct pestle_decision_t {
+  const char* kind;
+  const pestle_option_t* options;
+  uint32_t count, usual, taken;
+} pestle_decision_t;
+
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
@@ -263,6 +276,10 @@ typedef struct pestle_nest_t {
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
+  const char* wanted;    // "kind=name kind=name": decide.h; NULL: the usual
+  bool lists_options;    // somebody wants to see what was not taken
+  bool strange;          // a choice has no option of the wanted name
+  PESTLE_VEC(pestle_decision_t) decisions;
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;

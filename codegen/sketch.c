@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -32,6 +33,8 @@ enum {
   // with 32 MiB of L3 and a kernel behind it that reads the result: 32 MiB lose
   // 6 %, 48 MiB are even, 64 MiB gain 9 %; without a reader, 20 to 40 %.
   STREAMED_HALVES = 3,
+  // Below this share of it nobody need ask.
+  STREAMED_LEAST = 4,
   // For targets that do not say: the fewest of any SIMD target (SSE, AVX).
   DEFAULT_REGISTERS = 16,
   LEAST_REGISTERS = 4,  // of which accumulators have their share
@@ -239,18 +242,21 @@ static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
     pestle_sketch_note(k,
                        "dots: few vectors times a matrix, whose rows are "
                        "read in order");
+    pestle_decide_only(k->nest, "form", "dots");
     return pestle_sketch_dots(k, fold);
   }
   if (!words && pestle_sketch_thin_fits(k, fold)) {
     pestle_sketch_note(k,
                        "thin: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");
+    pestle_decide_only(k->nest, "form", "thin");
     return pestle_sketch_thin(k, fold);
   }
   if (pestle_sketch_tile_fits(k, fold)) {
     pestle_sketch_note(k,
                        "tile of accumulators: one fold, whose results lie side "
                        "by side along the innermost dimension");
+    pestle_decide_only(k->nest, "form", "tile");
     return pestle_sketch_tile(k, fold);
   }
   *out_done = false;
@@ -269,6 +275,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   }
   if (count == 0) {
     pestle_sketch_note(k, "map: nothing is folded");
+    pestle_decide_only(nest, "form", "map");
     return pestle_sketch_map(k);
   }
   if (count == 1 && fold >= 0) {
@@ -280,6 +287,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
     pestle_sketch_note(k,
                        "chain: two contractions with folds of rows between "
                        "them; the scores never lie in memory");
+    pestle_decide_only(nest, "form", "chain");
     return pestle_sketch_chain(k);
   }
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);
@@ -292,9 +300,11 @@ static pestle_status_t choose(pestle_sketch_t* k) {
                        " folds along dimensions with a stride; columns that "
                        "lie side by side are folded together",
                        count);
+    pestle_decide_only(nest, "form", "columns");
     return pestle_sketch_columns(k, row, column);
   }
   pestle_sketch_note(k, "rows: %s", why_rows(k, count, fold));
+  pestle_decide_only(nest, "form", "rows");
   return pestle_sketch_rows(k, row);
 }
 
@@ -307,10 +317,13 @@ static pestle_status_t stream_results(pestle_sketch_t* k) {
     bytes += pestle_type_bytes(&k->nest->tensors.data[y->tensors[v]].type);
   }
   const char* why;
-  if (!k->caps->l3_bytes || bytes < k->caps->l3_bytes / 2 * STREAMED_HALVES ||
+  uint64_t l3 = k->caps->l3_bytes;
+  if (!l3 || bytes < l3 / STREAMED_LEAST ||
       !pestle_nest_may_stream(k->nest, k->anchor, &why)) {
     return NULL;
   }
+  bool usual = bytes >= l3 / 2 * STREAMED_HALVES;
+  if (!pestle_decide_flag(k->nest, "stream", usual)) return NULL;
   return pestle_schedule_stream(k->nest, k->anchor);
 }
 

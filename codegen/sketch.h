@@ -11,9 +11,21 @@ enum {
   PESTLE_SKETCH_ELEMENT = 4,
 };
 
+// A way to run a contraction: the tile, its vector operand in scratch or where
+// it lies, taps in blocks (0: in one), rows of windows that share a padded box
+// (0: each tile has its own), and what that costs on one core.
+typedef struct pestle_choice_t {
+  int64_t rows, vectors;
+  bool copied;
+  int64_t block, above;
+  double cycles;
+} pestle_choice_t;
+typedef PESTLE_VEC(pestle_choice_t) pestle_choices_t;
+
 typedef struct pestle_sketch_t {
   pestle_nest_t* nest;
   const pestle_target_caps_t* caps;
+  pestle_choices_t* tried;  // gets what the cost model looks at, or NULL
   bool reassociate;
   uint32_t anchor;
   int64_t lanes;  // of f32 in a native vector
@@ -57,16 +69,6 @@ typedef struct pestle_contract_t {
   int64_t rows_above;  // rows of windows that could share a box
   bool own;            // each column has inputs of its own: depthwise
 } pestle_contract_t;
-
-// A way to run it: the tile, its vector operand in scratch or where it lies,
-// taps in blocks (0: in one), rows of windows that share a padded box (0: each
-// tile has its own), and what that costs on one core.
-typedef struct pestle_choice_t {
-  int64_t rows, vectors;
-  bool copied;
-  int64_t block, above;
-  double cycles;
-} pestle_choice_t;
 
 // How the reads of a stage move along an axis.
 typedef struct pestle_stride_t {
@@ -120,6 +122,9 @@ pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
 int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s);
 
+// How many vectors of an axis of |extent| stand side by side: a decision.
+int64_t pestle_sketch_vectors(pestle_sketch_t* k, int64_t extent,
+                              int64_t usual);
 // Splits |axis| into |*out_outer|, |unroll| vectors at most, and lanes.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k,
                                                          uint32_t stage,
@@ -170,6 +175,13 @@ int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
                                  const pestle_choice_t* x);
 pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
                                      const pestle_contract_t* c);
+// The same as a decision of the nest (decide.h), which may want another tile.
+pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
+                                          const pestle_contract_t* c);
+// Whether what follows a fold works in registers (or on a copy in scratch).
+bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual);
+// Tells who lists options that |x| was looked at.
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x);
 // Keeps |text| in the nest, for its printer, and frees it.
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_keep_choice(pestle_sketch_t* k, pestle_strbuf_t* text);
@@ -185,7 +197,7 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                                    int64_t columns, int64_t above);
 
 // A tile of accumulators for |width| columns and |height| rows of products.
-pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
+pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
                                       int64_t height);
 // A sum of products.
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);

@@ -3,6 +3,7 @@
 // registers. GEMM, convolution, pooling, column sums.
 #include <inttypes.h>
 
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -508,10 +509,14 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     uint32_t axis;
     int64_t block;
     pestle_contract_t c = describe(k, &t, &axis, &block);
-    x = pestle_sketch_choose(k, &c);
     bool done;
+    x = pestle_sketch_choose(k, &c);
     PESTLE_TRY(pestle_sketch_winograd(k, fold, x.cycles, &done));
-    if (done) return NULL;
+    if (done) {
+      pestle_decide_only(nest, "by", "winograd");
+      return NULL;
+    }
+    x = pestle_sketch_choose_tile(k, &c);
     t.rows = x.rows;
     t.vectors = x.vectors;
     t.above = x.above;
@@ -528,6 +533,9 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     }
   }
   if (!product) {
+    const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+    t.vectors = pestle_sketch_vectors(
+        k, pestle_sketch_extent(k, y->roots[y->map_count - 1]), t.vectors);
     t.rows = fold_rows(k, &t);
     pestle_sketch_note(k,
                        "tile of %" PRId64 " row%s x %" PRId64
@@ -539,6 +547,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   bool registers =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
       t.rows * t.vectors <= INLINE_EPILOGUE || nest->frugal;
+  registers = pestle_sketch_inline_epilogue(k, registers);
   int32_t staged = -1;
   uint32_t levels;
   PESTLE_TRY(pestle_sketch_cascade(k, fold, product ? PRODUCT_CHAIN : SUM_CHAIN,

@@ -237,6 +237,7 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
     int64_t bytes = taps * x.vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
     if (copied && bytes > most_copied) continue;
     x.cycles = cost(k, c, &x);
+    pestle_sketch_tried(k, &x);
     if (!best->rows || x.cycles < best->cycles * BETTER) {
       *best = x;
     }
@@ -295,6 +296,7 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
     pestle_choice_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
     if (cut.cycles < best.cycles * BETTER) block = c->block;
   }
+  if (k->tried) pestle_vec_clear(k->tried);
   best = best_tile(k, c, block, spread_cycles);
   best.cycles = pestle_sketch_cycles(k, c, &best);
   return best;

@@ -332,6 +332,8 @@ pestle_status_t pestle_sketch_columns(pestle_sketch_t* k, const bool* row,
   t.vectors = pestle_sketch_min(
       COLUMN_VECTORS,
       (pestle_sketch_extent(k, column) + t.lanes - 1) / t.lanes);
+  t.vectors =
+      pestle_sketch_vectors(k, pestle_sketch_extent(k, column), t.vectors);
   pestle_sketch_note(k, "%" PRId64 " vectors of %" PRId64 " columns at once",
                      t.vectors, t.lanes);
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column, t.vectors * t.lanes,

@@ -2,6 +2,7 @@
 // Maps: fused axes, split, vectors along the innermost.
 #include <inttypes.h>
 
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -10,8 +11,9 @@ enum {
   // bound is the cost of starting an iteration. Measured: 1024 and 16384 are the
   // same within noise for a multiply-add of 16k and of 1M elements, one thread.
   GROUP_ELEMENTS = 4096,
-  // When leading axes have less inside, the next one goes inside too.
-  LEAST_ELEMENTS = GROUP_ELEMENTS / 2,
+  // When leading axes have less inside than this part of it, the next one goes
+  // inside too.
+  LEAST_PART = 2,
   // Vectors of a light body side by side: FMA latency is 4 cycles.
   LIGHT_UNROLL = 4,
 };
@@ -82,7 +84,36 @@ static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
   uint32_t first_inner = 0;
   while (y->order[first_inner] != tiles)
     ++first_inner;
-  return bind_leading(k, first_inner, LEAST_ELEMENTS);
+  return bind_leading(k, first_inner, GROUP_ELEMENTS / LEAST_PART);
+}
+
+int64_t pestle_sketch_vectors(pestle_sketch_t* k, int64_t extent,
+                              int64_t usual) {
+  int64_t lanes = pestle_sketch_lanes(k, extent), values[4];
+  uint32_t count = 0;
+  for (int64_t v = 1; v <= 8; v *= 2) {
+    if (v == usual || (v - 1) * lanes < extent) values[count++] = v;
+  }
+  return pestle_decide_number(k->nest, "vectors", values, count, usual);
+}
+
+// Elements that a step of the group loop has, for |total|.
+static int64_t group_elements(pestle_sketch_t* k, int64_t total) {
+  static const int64_t values[] = {GROUP_ELEMENTS / 4, GROUP_ELEMENTS,
+                                   GROUP_ELEMENTS * 4, GROUP_ELEMENTS * 16};
+  uint32_t count = 0;
+  while (count < 4 && values[count] / 4 < total)
+    ++count;
+  if (count < 2) return GROUP_ELEMENTS;
+  return pestle_decide_number(k->nest, "group", values, count, GROUP_ELEMENTS);
+}
+
+static int64_t count_elements(const pestle_sketch_t* k,
+                              const pestle_nest_stage_t* s) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < s->root_count; ++i)
+    n *= pestle_sketch_extent(k, s->roots[i]);
+  return n;
 }
 
 pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
@@ -97,20 +128,21 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   uint32_t last = s->roots[s->root_count - 1];
   bool heavy = pestle_sketch_transcendental(k, s);
   int64_t extent = pestle_sketch_extent(k, last);
+  int64_t vectors = pestle_sketch_vectors(k, extent, heavy ? 1 : LIGHT_UNROLL);
+  int64_t group = group_elements(k, count_elements(k, s));
   pestle_sketch_note(
       k,
       "%" PRId64 " lanes of %" PRIu32 "-byte vectors along %" PRId64
-      " elements, %d vectors side by side: %s",
-      pestle_sketch_lanes(k, extent), k->caps->vector_bytes, extent,
-      heavy ? 1 : LIGHT_UNROLL,
+      " elements, %" PRId64 " vectors side by side: %s",
+      pestle_sketch_lanes(k, extent), k->caps->vector_bytes, extent, vectors,
       heavy ? "a function of tens of instructions fills the units alone"
             : "an operation takes 4 cycles and one starts in each");
   uint32_t piece = last;
   uint32_t first_inner = s->root_count - 1;
-  if (extent > GROUP_ELEMENTS) {
+  if (extent > group) {
     uint32_t outer;
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, last, GROUP_ELEMENTS,
-                                     &outer, &piece));
+    PESTLE_TRY(
+        pestle_schedule_split(nest, k->anchor, last, group, &outer, &piece));
     ++first_inner;
   } else if (s->root_count == 1) {
     uint32_t outer;
@@ -119,7 +151,6 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
     ++first_inner;
   }
   uint32_t outer;
-  PESTLE_TRY(pestle_sketch_vectorise(k, k->anchor, piece,
-                                     heavy ? 1 : LIGHT_UNROLL, &outer));
-  return bind_leading(k, first_inner, LEAST_ELEMENTS);
+  PESTLE_TRY(pestle_sketch_vectorise(k, k->anchor, piece, vectors, &outer));
+  return bind_leading(k, first_inner, group / LEAST_PART);
 }

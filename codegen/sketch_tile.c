@@ -25,7 +25,7 @@ static int32_t row_position(const pestle_sketch_t* k,
   return s->map_count > 1 ? (int32_t)s->map_count - 2 : -1;
 }
 
-pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
+pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
                                       int64_t height) {
   pestle_tile_t t = {.row = -1, .lanes = pestle_sketch_lanes(k, width)};
   pestle_contract_t c = {.lanes = t.lanes,
@@ -33,7 +33,7 @@ pestle_tile_t pestle_sketch_size_tile(const pestle_sketch_t* k, int64_t width,
                          .height = height,
                          .batch = CHAIN_BATCH,
                          .taps = CHAIN_TAPS};
-  pestle_choice_t x = pestle_sketch_choose(k, &c);
+  pestle_choice_t x = pestle_sketch_choose_tile(k, &c);
   t.rows = x.rows;
   t.vectors = x.vectors;
   pestle_sketch_note(k,

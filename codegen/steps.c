@@ -612,7 +612,7 @@ static void describe_kernel(const pestle_kernel_t* k,
   const pestle_kir_t* kir = &k->legal.view;
   pestle_plan_kernel_t p = {
       .name = pestle_plan_string(plan, k->name),
-      .note = pestle_plan_string(plan, pestle_kir_string(kir, kir->note)),
+      .note = pestle_plan_string(plan, k->note),
       .device = k->device,
       .arg_count = k->arg_count,
       .param_count = kir->param_count,

@@ -127,16 +127,19 @@ typedef struct pestle_plan_binding_t {
 // A kernel as compiled. Identical kernels are one record.
 typedef struct pestle_plan_kernel_t {
   pestle_plan_str_t name;
-  pestle_plan_str_t note;  // graph ops and schedule
-  uint32_t device;         // index into devices
+  // Lines: graph ops with their sources, decisions of the schedule, its rows.
+  pestle_plan_str_t note;
+  uint32_t device;  // index into devices
   uint32_t arg_count, param_count;
   uint32_t shared_bytes;
   uint64_t code_offset;  // into the code section
   uint64_t code_size;
-  int64_t group[3];       // extents; a CPU runs [0, group[0]) in pieces
-  uint64_t work;          // estimated ns of the whole launch on one thread
-  uint64_t hash[2];       // of the Kernel IR
-  uint64_t flops, bytes;  // for profiles
+  int64_t group[3];  // extents; a CPU runs [0, group[0]) in pieces
+  uint64_t work;     // estimated ns of the whole launch on one thread
+  uint64_t hash[2];  // of the Kernel IR
+  // For profiles: operations (0: not counted; a function like exp counts 20),
+  // and what it must read and write once.
+  uint64_t flops, bytes;
 } pestle_plan_kernel_t;
 
 typedef enum pestle_plan_call_kind_e {

@@ -409,7 +409,8 @@ typedef struct pestle_run_options_t {
   size_t donated_count;
   const struct pestle_control_t* control;  // or NULL
   // Called after each step when not NULL (profiles): ns of CLOCK_MONOTONIC. A
-  // device other than a CPU is waited for after each step then.
+  // device other than a CPU is waited for after each step then. What the step
+  // is, pestle_executable_step() says.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
   int32_t output_place;  // pestle_output_place_t
@@ -448,6 +449,45 @@ pestle_executable_input(const pestle_executable_t* executable, size_t index);
 // What output |index| will be; past the last the name is "" and all else 0.
 PESTLE_API pestle_io_info_t
 pestle_executable_output(const pestle_executable_t* executable, size_t index);
+
+typedef enum pestle_step_kind_e {
+  PESTLE_STEP_KERNEL = 0,
+  PESTLE_STEP_COPY = 1,  // of one value to another's place
+  PESTLE_STEP_CALL = 2,  // a library's op, or a custom call
+  PESTLE_STEP_JUMP = 3,  // of loops and branches; the end too
+} pestle_step_kind_t;
+
+// What a step is: with the times that pestle_run_options_t.on_step receives, a
+// profile. Zero-initialise and set |struct_size|. Strings are the executable's.
+typedef struct pestle_step_info_t {
+  size_t struct_size;
+  int32_t kind;         // pestle_step_kind_t
+  const char* name;     // of kernel or call; "" for a jump
+  const char* backend;  // that runs it: "llvm"
+  bool fallback;        // the plan's device refused it
+  int32_t threads;      // that take part at most; 0: the device's business
+  // Graph ops and, in brackets, nodes of the model that they come from; and what
+  // was decided about the kernel's schedule, "kind=value ...". Not terminated.
+  const char* ops;
+  size_t ops_size;
+  const char* schedule;
+  size_t schedule_size;
+  // Operations: a multiply-add is two, a function like exp 20; 0: not counted.
+  uint64_t flops;
+  // That it must read and write, once each, however good the caches; and how
+  // many of these lie in constants (weights).
+  uint64_t bytes, constant_bytes;
+} pestle_step_info_t;
+
+// How many steps a run may take: on_step numbers them from 0 on. A loop takes
+// some more than once, a branch leaves some out.
+PESTLE_API size_t
+pestle_executable_step_count(const pestle_executable_t* executable);
+// Fills |*out_info|, whose struct_size must be set. Any threads may ask.
+// INVALID_ARGUMENT: no such step.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_executable_step(const pestle_executable_t* executable, size_t index,
+                       pestle_step_info_t* out_info);
 
 // Runs once. |inputs| and |outputs| are views in the executable's order. An
 // input view may have any element strides; a contiguous one whose data is

@@ -98,7 +98,7 @@ class CommandLine(Case):
             text = self.succeed(verb, "--help")
             for name, (environment, bits) in options.items():
                 dash = "-" if len(name) == 1 else "--"
-                listed = re.search(rf"(?m)^  {dash}{name}( |$)", text)
+                listed = re.search(rf"(?m)^  {dash}{name}( |$|\[=)", text)
                 self.assertEqual(bool(listed), bit in bits, (verb, name))
                 if bit in bits and environment:
                     self.assertIn(environment, text)

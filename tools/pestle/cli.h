@@ -231,6 +231,39 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
                                                      cli_arrays_t* outputs,
                                                      bool* out_equal);
 
+// --- Profiles (profile.c, limits_compiler.c) ---
+
+// What a machine does at most, as kernels that Pestle compiles measured it once
+// with |threads| threads. Operations and bytes a second; 0: not known.
+typedef struct cli_limits_t {
+  double flops, l2, l3, memory;
+  uint64_t l2_bytes, l3_bytes;
+  int32_t threads;
+  bool was_measured;  // now; else read from the cache folder
+} cli_limits_t;
+
+// The limits of |device| (NULL: the default). All 0 where kernels are
+// interpreted, and in a build without the compiler.
+PESTLE_NODISCARD pestle_status_t cli_limits(cli_t* cli, pestle_device_t* device,
+                                            cli_limits_t* out_limits);
+// The name of this machine, cut to |capacity|.
+void cli_host_name(char* out_name, size_t capacity);
+
+// What is profiled: an executable and its views. |reset| is called before each
+// run.
+typedef struct cli_profile_t {
+  pestle_executable_t* executable;
+  pestle_device_t* device;
+  pestle_tensor_t *inputs, *outputs;
+  size_t input_count, output_count;
+  void (*reset)(void* user);
+  void* user;
+} cli_profile_t;
+
+// --profile: runs, and prints the table or writes the JSON.
+PESTLE_NODISCARD pestle_status_t cli_profile(cli_t* cli,
+                                             const cli_profile_t* profile);
+
 // --- Models (model.c, model_compiler.c) ---
 
 // Whether |path| is a saved plan, whole or damaged.

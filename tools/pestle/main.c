@@ -6,7 +6,7 @@
 #include "pestle/version.h"
 
 enum { R = 1, D = 2, P = 4, C = 8, O = 16, K = 32, E = 64, F = 128, M = 256 };
-typedef enum kind_e { FLAG, TEXT, COUNT, BYTES, LIST } kind_t;
+typedef enum kind_e { FLAG, MAYBE, TEXT, COUNT, BYTES, LIST } kind_t;
 
 typedef struct option_t {
   const char* name;
@@ -71,8 +71,9 @@ static void print_options(FILE* out, unsigned bits) {
     const option_t* o = &options[i];
     if (!(o->verbs & bits)) continue;
     bool dash = strlen(o->name) == 1;
+    const char* space = o->kind == MAYBE ? "" : " ";
     fprintf(out, "  %s%s%s%s\n        %s%s%s%s\n", dash ? "-" : "--", o->name,
-            o->argument[0] ? " " : "", o->argument, o->help,
+            o->argument[0] ? space : "", o->argument, o->help,
             o->environment[0] ? " (also " : "", o->environment,
             o->environment[0] ? ")" : "");
   }
@@ -116,7 +117,8 @@ static void print_man_option(FILE* out, const option_t* o) {
   fprintf(out, ".TP\n.B ");
   print_roff(out, strlen(o->name) == 1 ? "-" : "--");
   print_roff(out, o->name);
-  fprintf(out, o->argument[0] ? " %s\n" : "\n", o->argument);
+  const char* space = o->argument[0] && o->kind != MAYBE ? " " : "";
+  fprintf(out, "%s%s\n", space, o->argument);
   print_roff(out, o->help);
   fputc('\n', out);
 }
@@ -189,6 +191,7 @@ static int find_option(const char* name, size_t size, unsigned bits) {
 static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
   switch (options[i].kind) {
     case FLAG:
+    case MAYBE:
     case TEXT:
       cli->text[i] = value;
       return NULL;
@@ -238,11 +241,12 @@ static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
           "%s --help'",
           cli->verb, (int)size, name, cli->verb);
     }
-    const char* value = "1";
+    bool alone = options[option].kind == MAYBE && !equals;
+    const char* value = alone ? "" : "1";
     if (options[option].kind == FLAG && equals) {
       return CLI_USAGE_ERROR("--%s takes no value", options[option].name);
     }
-    if (options[option].kind != FLAG) {
+    if (options[option].kind != FLAG && !alone) {
       if (equals) {
         value = equals + 1;
       } else if (i + 1 < argc) {

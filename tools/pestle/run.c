@@ -280,7 +280,27 @@ static pestle_status_t bench_on_device(run_t* run) {
   return NULL;
 }
 
+static void reset_run(void* user) {
+  reset_extents(user);
+}
+
+static pestle_status_t profile(run_t* run) {
+  cli_profile_t p = {
+      .executable = run->executable,
+      .device = run->device,
+      .inputs = run->input_views,
+      .outputs = run->output_views,
+      .input_count = pestle_executable_input_count(run->executable),
+      .output_count = run->outputs.size,
+      .reset = reset_run,
+      .user = run};
+  PESTLE_TRY(cli_profile(run->cli, &p));
+  count_elements(run);
+  return NULL;
+}
+
 static pestle_status_t run_all(run_t* run) {
+  if (run->cli->text[CLI_PROFILE]) return profile(run);
   bool far = run->device &&
              pestle_device_dl(run->device).device_type != PESTLE_DEVICE_CPU;
   if (run->cli->text[CLI_BENCH] && far && !has_bounds(run)) {
@@ -339,7 +359,8 @@ static pestle_status_t deliver(run_t* run, int* out_exit) {
     PESTLE_TRY(cli_outputs_write(cli, &run->inputs, cli->text[CLI_OUTPUTS],
                                  &run->outputs));
   }
-  if (cli->text[CLI_BENCH]) PESTLE_TRY(print_bench(run));
+  bool profiled = cli->text[CLI_PROFILE] != NULL;
+  if (cli->text[CLI_BENCH] && !profiled) PESTLE_TRY(print_bench(run));
   if (cli->text[CLI_COMPARE]) {
     bool is_equal = true;
     PESTLE_TRY(cli_outputs_compare(cli, &run->inputs, cli->text[CLI_COMPARE],
@@ -347,7 +368,7 @@ static pestle_status_t deliver(run_t* run, int* out_exit) {
     if (!is_equal) *out_exit = CLI_CHECK_FAILED;
   }
   if (!cli->text[CLI_OUTPUTS] && !cli->text[CLI_BENCH] &&
-      !cli->text[CLI_COMPARE]) {
+      !cli->text[CLI_COMPARE] && !profiled) {
     cli_outputs_print(&run->outputs);
   }
   return NULL;

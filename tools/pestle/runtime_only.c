@@ -25,6 +25,13 @@ pestle_status_t cli_read_pb(cli_t* cli, const char* path,
   return NO_COMPILER(path);
 }
 
+pestle_status_t cli_limits(cli_t* cli, pestle_device_t* device,
+                           cli_limits_t* out_limits) {
+  (void)cli, (void)device;
+  *out_limits = (cli_limits_t){.flops = 0};
+  return NULL;
+}
+
 pestle_status_t cli_compile(cli_t* cli, int* out_exit) {
   (void)cli, (void)out_exit;
   return NO_COMPILER("'pestle compile'");

@@ -28,6 +28,12 @@ const char* cli_environment(const char* name) {
   return value && value[0] ? value : NULL;
 }
 
+void cli_host_name(char* out_name, size_t capacity) {
+  if (!capacity) return;
+  if (gethostname(out_name, capacity)) out_name[0] = 0;
+  out_name[capacity - 1] = 0;
+}
+
 bool cli_is_terminal(FILE* file) {
   return isatty(fileno(file)) == 1;
 }

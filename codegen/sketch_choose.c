@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile of a contraction as a choice between options (decide.h): what
+// sketch_cost.c looked at, each with its estimate, and the cheapest of them as
+// the usual one.
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "codegen/decide.h"
+#include "codegen/sketch.h"
+
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
+  if (k->tried && !pestle_vec_push(k->tried, *x)) {
+    pestle_nest_fail_memory(k->nest);
+  }
+}
+
+static bool same(const pestle_choice_t* a, const pestle_choice_t* b) {
+  return a->rows == b->rows && a->vectors == b->vectors &&
+         a->copied == b->copied && a->block == b->block && a->above == b->above;
+}
+
+// "8x3", "8x3+panel", "8x3+box7", "8x3+block512".
+static pestle_option_t option_of(const pestle_choice_t* x) {
+  pestle_option_t o = {.cost = x->cycles};
+  char above[12] = "", block[12] = "";
+  if (x->above) (void)snprintf(above, sizeof(above), "+box%d", (int)x->above);
+  if (x->block) (void)snprintf(block, sizeof(block), "+block%d", (int)x->block);
+  (void)snprintf(o.name, sizeof(o.name), "%dx%d%s%.8s%.10s", (int)x->rows,
+                 (int)x->vectors, x->copied ? "+panel" : "", above, block);
+  return o;
+}
+
+static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
+                            const pestle_choices_t* tried,
+                            const pestle_choice_t* usual) {
+  uint32_t at = UINT32_MAX, n = (uint32_t)tried->size;
+  pestle_option_t* options =
+      PESTLE_ARENA_ARRAY(k->nest->arena, pestle_option_t, n + 1);
+  if (!options) {
+    pestle_nest_fail_memory(k->nest);
+    return *usual;
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    options[i] = option_of(&tried->data[i]);
+    if (same(&tried->data[i], usual)) at = i;
+  }
+  if (at == UINT32_MAX) options[at = n++] = option_of(usual);
+  uint32_t taken = pestle_decide(k->nest, "tile", options, n, at);
+  if (taken == at) return *usual;
+  pestle_choice_t x = tried->data[taken];
+  x.cycles = pestle_sketch_cycles(k, c, &x);
+  return x;
+}
+
+pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
+                                          const pestle_contract_t* c) {
+  pestle_choices_t tried;
+  pestle_vec_init(&tried, k->nest->allocator);
+  if (pestle_decide_lists(k->nest)) k->tried = &tried;
+  pestle_choice_t x = pestle_sketch_choose(k, c);
+  k->tried = NULL;
+  x = pick(k, c, &tried, &x);
+  pestle_vec_deinit(&tried);
+  return x;
+}
+
+bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual) {
+  static const pestle_option_t options[] = {
+      {"scratch", PESTLE_NOT_ESTIMATED}, {"registers", PESTLE_NOT_ESTIMATED}};
+  if (k->nest->frugal) return usual;
+  return pestle_decide(k->nest, "epilogue", options, 2, usual) == 1;
+}
