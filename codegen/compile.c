@@ -12,7 +12,9 @@
 #include "codegen/custom.h"
 #include "codegen/explain.h"
 #include "codegen/library.h"
+#include "codegen/lock.h"
 #include "codegen/steps.h"
+#include "codegen/tune.h"
 #include "ir/signature.h"
 #include "passes/pass.h"
 #include "pestle/version.h"
@@ -25,6 +27,8 @@ typedef struct compilation_t {
   uint64_t signature[2];
   size_t key_head;            // bytes of the key before the module
   pestle_remarks_t* remarks;  // NULL: nobody asks why
+  pestle_lock_t* lock;        // NULL: the usual schedules
+  bool tuning;                // the lock is made, and no plan
 } compilation_t;
 
 // --- The key: every input that can change the plan ---
@@ -79,6 +83,12 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
       c->options.passes ? c->options.passes : "",
       c->options.skip_passes ? c->options.skip_passes : "",
       c->options.stop_after, (long long)c->options.fold_limit);
+  if (c->lock) {
+    pestle_lock_place_t place = pestle_kernels_place(c->context, &caps);
+    pestle_lock_append_key(c->lock, place.target, place.cpu, place.threads,
+                           key);
+    pestle_strbuf_appendf(key, "frozen %d\n", c->options.frozen);
+  }
   // Names are no part of the signature, but the plan carries them.
   const pestle_function_t* f = pestle_module_entry(c->module);
   for (size_t i = 0; i < f->body->block->argument_count; ++i) {
@@ -232,6 +242,10 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   pestle_placements_t placements = {&memory, placed};
   PESTLE_TRY(pestle_steps_build(kernels, build, &placements,
                                 pestle_module_entry(module)));
+  if (c->tuning) {
+    return pestle_tune(kernels, c->options.tune_seconds, c->lock);
+  }
+  PESTLE_TRY(pestle_kernels_check_lock(kernels));
   if (c->remarks) PESTLE_TRY(pestle_explain_kernels(kernels, c->remarks));
   PESTLE_TRY(pestle_kernels_compile(kernels));
   if (c->remarks) PESTLE_TRY(pestle_explain_refused(kernels));
@@ -253,6 +267,8 @@ static pestle_status_t compile_module(compilation_t* c, pestle_module_t* module,
   pestle_plan_build_init(allocator, &build);
   pestle_status_t status =
       pestle_kernels_init(c->context, c->device, &c->options, &arena, &kernels);
+  kernels.lock = c->lock;
+  kernels.frozen = c->options.frozen;
   if (!status) status = dump_module(c, PESTLE_STAGE_GRAPH, module);
   if (!status && uses_libraries(c)) {
     status = pestle_libraries_apply(c->device, module, c->remarks);
@@ -356,6 +372,84 @@ pestle_status_t pestle_optimize(pestle_context_t* context,
   return pestle_passes_run(context, &caps, &own, module, NULL);
 }
 
+// --- The lock ---
+
+static pestle_status_t check_lock_options(
+    const pestle_compile_options_t* options) {
+  double seconds = options->tune_seconds;
+  if (!(seconds >= 0 && seconds <= 1e6)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t.tune_seconds is %g; expected "
+                        "0 to a million",
+                        seconds);
+  }
+  if ((seconds > 0 || options->frozen) && !options->lock_path) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t has %s, but no lock_path",
+                        options->frozen ? "frozen" : "tune_seconds");
+  }
+  if (seconds > 0 && options->frozen) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "pestle_compile_options_t has frozen and tune_seconds: "
+                        "what is frozen is not measured anew");
+  }
+  return NULL;
+}
+
+static pestle_status_t read_lock(compilation_t* c) {
+  const char* path = c->options.lock_path;
+  pestle_status_t status = pestle_lock_read(path, c->lock);
+  if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND &&
+      c->options.tune_seconds > 0) {
+    pestle_status_release(status);
+    return NULL;
+  }
+  return pestle_status_annotate(status, "while reading the lock '%s'", path);
+}
+
+// Measures what the lock lacks, and writes it.
+static pestle_status_t tune(compilation_t* c) {
+  pestle_module_t* copy;
+  pestle_plan_t* none = NULL;
+  pestle_compile_options_t shown = c->options;
+  PESTLE_TRY(pestle_module_clone(c->module, &copy));
+  c->tuning = true;
+  c->options.dump = NULL;
+  pestle_status_t status = compile_module(c, copy, &none);
+  c->options.dump = shown.dump;
+  c->tuning = false;
+  pestle_module_release(copy);
+  if (status || !c->lock->changed) return status;
+  return pestle_status_annotate(
+      pestle_lock_write(c->lock, c->options.lock_path),
+      "while writing the lock '%s'", c->options.lock_path);
+}
+
+static pestle_status_t compile_checked(compilation_t* c,
+                                       pestle_plan_t** out_plan) {
+  pestle_context_t* context = c->context;
+  pestle_strbuf_t key;
+  if (c->options.tune_seconds > 0) PESTLE_TRY(tune(c));
+  pestle_strbuf_init(pestle_context_allocator(context), &key);
+  int64_t begin = pestle_context_trace_begin(context);
+  pestle_status_t status = append_key(c, &key);
+  pestle_context_trace_end(context, begin, "cache", "cache key", NULL);
+  // Who wants to see the stages must compile.
+  if (!status && pestle_wants_dump(&c->options, PESTLE_STAGE_EXPLAIN)) {
+    status = explain(c, pestle_strbuf_view(&key), out_plan);
+  } else if (!status && (c->options.no_cache || c->options.dump)) {
+    status = make(c, out_plan);
+  } else if (!status) {
+    const char* reason = "";
+    status = pestle_plan_cache_get(context, key.data, key.size, make, c,
+                                   out_plan, &reason);
+    pestle_context_log(context, PESTLE_LOG_DEBUG, "plan of '%s': %s",
+                       c->module->name, reason ? reason : "");
+  }
+  pestle_strbuf_deinit(&key);
+  return status;
+}
+
 pestle_status_t pestle_compile(pestle_context_t* context,
                                pestle_module_t* module, pestle_device_t* device,
                                const pestle_compile_options_t* options,
@@ -373,23 +467,13 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   copy_options(options, &c.options);
   PESTLE_TRY(pestle_module_verify(module));
   PESTLE_TRY(check_static(module));
-  pestle_strbuf_t key;
-  pestle_strbuf_init(pestle_context_allocator(context), &key);
-  int64_t begin = pestle_context_trace_begin(context);
-  pestle_status_t status = append_key(&c, &key);
-  pestle_context_trace_end(context, begin, "cache", "cache key", NULL);
-  // Who wants to see the stages must compile.
-  if (!status && pestle_wants_dump(&c.options, PESTLE_STAGE_EXPLAIN)) {
-    status = explain(&c, pestle_strbuf_view(&key), out_plan);
-  } else if (!status && (c.options.no_cache || c.options.dump)) {
-    status = make(&c, out_plan);
-  } else if (!status) {
-    const char* reason = "";
-    status = pestle_plan_cache_get(context, key.data, key.size, make, &c,
-                                   out_plan, &reason);
-    pestle_context_log(context, PESTLE_LOG_DEBUG, "plan of '%s': %s",
-                       module->name, reason ? reason : "");
-  }
-  pestle_strbuf_deinit(&key);
+  PESTLE_TRY(check_lock_options(&c.options));
+  if (!c.options.lock_path) return compile_checked(&c, out_plan);
+  pestle_lock_t lock;
+  pestle_lock_init(pestle_context_allocator(context), &lock);
+  c.lock = &lock;
+  pestle_status_t status = read_lock(&c);
+  if (!status) status = compile_checked(&c, out_plan);
+  pestle_lock_deinit(&lock);
   return status;
 }

@@ -72,6 +72,7 @@ pestle_status_t pestle_kernels_init(pestle_context_t* context,
   out_kernels->arena = arena;
   out_kernels->strict = pestle_context_is_strict(context);
   pestle_vec_init(&out_kernels->list, pestle_context_allocator(context));
+  pestle_strbuf_init(out_kernels->list.allocator, &out_kernels->missing);
   PESTLE_TRY(
       open_target(device, options->target_cpu, &out_kernels->targets[0]));
   pestle_device_t* fallback = NULL;
@@ -92,6 +93,87 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
     pestle_dealloc(allocator, k, sizeof(*k));
   }
   pestle_vec_deinit(&kernels->list);
+  pestle_strbuf_deinit(&kernels->missing);
+}
+
+// --- The lock ---
+
+pestle_lock_place_t pestle_kernels_place(pestle_context_t* context,
+                                         const pestle_target_caps_t* caps) {
+  pestle_lock_place_t place = {.threads = pestle_context_threads(context)};
+  pestle_lock_field(caps->name, place.target, sizeof(place.target));
+  pestle_lock_field(caps->cpu, place.cpu, sizeof(place.cpu));
+  return place;
+}
+
+static const pestle_lock_line_t* find_line(const pestle_kernels_t* ks,
+                                           const pestle_kernel_t* k) {
+  if (!ks->lock || !k->key[0]) return NULL;
+  pestle_lock_place_t place =
+      pestle_kernels_place(ks->context, &ks->targets[0].caps);
+  return pestle_lock_find(ks->lock, k->key, place.target, place.cpu,
+                          place.threads);
+}
+
+// What |nest|, lowered, wants: what the tuner tries, else the lock's line.
+static pestle_status_t set_wanted(const pestle_kernels_t* ks,
+                                  pestle_nest_t* nest, uint32_t device,
+                                  pestle_kernel_t* k) {
+  k->key[0] = 0;
+  if (!ks->lock || device) return NULL;
+  nest->lists_options = true;
+  PESTLE_TRY(pestle_nest_key(nest, (int)ks->options->numerics, k->key));
+  const pestle_lock_line_t* line = find_line(ks, k);
+  nest->wanted = k->wanted ? k->wanted : line ? line->decisions : NULL;
+  return NULL;
+}
+
+// Keeps what there was to choose from, in the arena.
+static pestle_status_t keep_choices(pestle_kernels_t* ks, pestle_nest_t* nest,
+                                    pestle_kernel_t* k) {
+  size_t count = nest->decisions.size;
+  k->open = pestle_decisions_open(nest);
+  k->strange = nest->strange;
+  k->choice_count = 0;
+  if (!ks->lock || !count) return NULL;
+  k->choices = pestle_arena_copy(ks->arena, nest->decisions.data,
+                                 count * sizeof(pestle_decision_t),
+                                 _Alignof(pestle_decision_t));
+  if (!k->choices) return PESTLE_OOM();
+  k->choice_count = count;
+  return NULL;
+}
+
+// Notes that the lock has no line for |k|, or one that does not fit it.
+static void note_missing(pestle_kernels_t* ks, const pestle_kernel_t* k) {
+  enum { MOST = 100 };
+  if (!ks->lock || !k->open || k->wanted) return;
+  bool found = find_line(ks, k) != NULL;
+  if (found && !k->strange) return;
+  if (found) {
+    pestle_context_log(ks->context, PESTLE_LOG_WARN,
+                       "kernel '%s': its line %s of the lock is of another "
+                       "version and names choices that there are not; the "
+                       "usual ones are taken",
+                       k->name, k->key);
+  }
+  if (ks->missing_count++ >= MOST) return;
+  pestle_strbuf_appendf(&ks->missing, "%s'%s' (%s%s)",
+                        ks->missing_count > 1 ? ", " : "", k->name,
+                        found ? "does not fit: " : "", k->key);
+}
+
+pestle_status_t pestle_kernels_check_lock(const pestle_kernels_t* kernels) {
+  if (!kernels->frozen || !kernels->missing_count) return NULL;
+  PESTLE_TRY(pestle_strbuf_status(&kernels->missing));
+  pestle_lock_place_t place =
+      pestle_kernels_place(kernels->context, &kernels->targets[0].caps);
+  return PESTLE_ERROR(
+      NOT_FOUND,
+      "the lock is frozen and lacks %zu kernels for %s %s with %d threads: %s; "
+      "run with --tune SECONDS to add them, or leave out --frozen",
+      kernels->missing_count, place.target, place.cpu, (int)place.threads,
+      pestle_strbuf_cstr(&kernels->missing));
 }
 
 // --- One kernel ---
@@ -238,13 +320,16 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
 
 // Threads are worth waking, or not: a decision, though the runtime makes it, by
 // the kernel's estimated time.
-static void decide_threads(const pestle_target_caps_t* caps,
+static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
                            pestle_nest_t* nest, pestle_kernel_t* k) {
   // What the runtime takes for a thread's worth (NS_PER_THREAD).
   enum { NS_A_THREAD = 8000 };
   static const pestle_option_t options[] = {{"one", PESTLE_NOT_ESTIMATED},
                                             {"all", PESTLE_NOT_ESTIMATED}};
+  const pestle_target_caps_t* caps = &ks->targets[device].caps;
   bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
+  // A lock is for a number of threads, a plan without one is not.
+  if (ks->lock && pestle_context_threads(ks->context) < 2) return;
   if (lanes || caps->cores < 2 || k->legal.view.group[0] < 2) return;
   uint64_t useful = k->work_ns / NS_A_THREAD;
   if (useful < 2 && k->work_ns * 16 < NS_A_THREAD) return;  // surely one
@@ -280,8 +365,9 @@ static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
                                 pestle_nest_t* nest, pestle_kernel_t* k) {
   k->device = device;
   PESTLE_TRY(pestle_kernel_measure(nest, k));
-  decide_threads(&ks->targets[device].caps, nest, k);
+  decide_threads(ks, device, nest, k);
   PESTLE_TRY(pestle_nest_status(nest));
+  PESTLE_TRY(keep_choices(ks, nest, k));
   return keep_note(ks, nest, k);
 }
 
@@ -306,6 +392,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   pestle_status_t status =
       pestle_lower_group(k->node, k->group, k->aliases, numerics, &nest);
   if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
+  if (!status) status = set_wanted(ks, &nest, device, k);
   if (!status) {
     status =
         pestle_sketch(&nest, &target->caps, numerics != PESTLE_NUMERICS_STRICT);
@@ -331,7 +418,8 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   }
   if (!status && !too_much) {
     status = conclude(ks, device, &nest, k);
-    pestle_decisions_explain(&nest, NULL);
+    const pestle_lock_line_t* line = find_line(ks, k);
+    pestle_decisions_explain(&nest, line ? line->measured : NULL);
     if (explains) pestle_explain_note(ks, &why, k);
     bind_args(&nest, k->node, &emitted, k);
   }
@@ -438,7 +526,8 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
 static pestle_status_t add_kernel(pestle_kernels_t* ks,
                                   const pestle_node_t* node,
                                   const pestle_kernel_group_t* group,
-                                  const int32_t* aliases, const char* ops) {
+                                  const int32_t* aliases, const char* ops,
+                                  const char* wanted) {
   pestle_kernel_t* k =
       pestle_alloc_zero(ks->list.allocator, sizeof(pestle_kernel_t));
   if (!k) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
@@ -450,6 +539,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
   k->group = group;
   k->aliases = aliases;
   k->ops = ops;
+  k->wanted = wanted;
   k->unique = (uint32_t)ks->list.size - 1;
   make_name(node, k->unique, k->name);
   // An empty kernel until legalisation fills it, so that it can be freed.
@@ -464,6 +554,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
   }
   status = say_strict(ks, k, status);
   status = finish_kernel(ks, k, status);
+  if (!status) note_missing(ks, k);
   pestle_context_trace_end(ks->context, begin, "lower", k->name, ops);
   return status;
 }
@@ -487,7 +578,14 @@ pestle_status_t pestle_kernels_add_direct(pestle_kernels_t* kernels,
   const char* ops;
   *out_index = (uint32_t)kernels->list.size;
   PESTLE_TRY(note_of(kernels, node, &ops));
-  return add_kernel(kernels, node, NULL, NULL, ops);
+  return add_kernel(kernels, node, NULL, NULL, ops, NULL);
+}
+
+pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,
+                                        const pestle_kernel_t* like,
+                                        const char* wanted) {
+  return add_kernel(kernels, like->node, like->group, like->aliases, like->ops,
+                    wanted);
 }
 
 pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
@@ -503,7 +601,7 @@ pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
   PESTLE_TRY(note_of(kernels, fusion, &ops));
   for (uint32_t g = 0; g < count; ++g) {
     ++*out_count;
-    PESTLE_TRY(add_kernel(kernels, fusion, &groups[g], aliases, ops));
+    PESTLE_TRY(add_kernel(kernels, fusion, &groups[g], aliases, ops, NULL));
   }
   return NULL;
 }

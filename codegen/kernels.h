@@ -4,6 +4,7 @@
 #define PESTLE_CODEGEN_KERNELS_H_
 
 #include "codegen/emit_flat.h"
+#include "codegen/lock.h"
 #include "codegen/lower.h"
 #include "pestle/compile.h"
 
@@ -46,6 +47,14 @@ typedef struct pestle_kernel_t {
   // The arena's: "kind=name ..." (decide.h), and lines for profiles and traces:
   // ops, decisions, the schedule's rows.
   const char *decisions, *note;
+  // Where a lock is used or made: the nest's key ("" for a direct op), what was
+  // to choose from (the arena's), and whether there was anything.
+  char key[PESTLE_LOCK_KEY];
+  const pestle_decision_t* choices;
+  size_t choice_count;
+  bool open;
+  bool strange;        // |wanted| or the lock's line names what there is not
+  const char* wanted;  // decisions to take, in place of the lock's; or NULL
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule
   const char* refused;      // what the target said; of the fallback's
@@ -70,6 +79,12 @@ typedef struct pestle_kernels_t {
   pestle_arena_t* arena;  // for nests and arguments, until the plan is made
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
+  // NULL: the usual decisions. What it lacks is counted and, up to some, named
+  // in |missing|, of which it is an error if |frozen|.
+  const pestle_lock_t* lock;
+  bool frozen;
+  size_t missing_count;
+  pestle_strbuf_t missing;
   PESTLE_VEC(pestle_kernel_t*) list;
 } pestle_kernels_t;
 
@@ -90,6 +105,19 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
                                                     const int32_t* aliases,
                                                     uint32_t* out_first,
                                                     uint32_t* out_count);
+// The fields of a line of a lock that say for what machine it is.
+typedef struct pestle_lock_place_t {
+  char target[32], cpu[64];
+  int64_t threads;
+} pestle_lock_place_t;
+pestle_lock_place_t pestle_kernels_place(pestle_context_t* context,
+                                         const pestle_target_caps_t* caps);
+// NOT_FOUND if the lock must have all kernels and lacks some, which it names.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_check_lock(const pestle_kernels_t* kernels);
+// Appends a kernel that is made as |like| was, with the decisions |wanted|.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
+    pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);
 // Appends the kernel of |node|, which is of class DIRECT.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add_direct(
     pestle_kernels_t* kernels, const pestle_node_t* node, uint32_t* out_index);

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/mem.h"
 #include "codegen/custom.h"
 #include "codegen/direct.h"
 #include "codegen/library.h"
@@ -641,4 +642,59 @@ pestle_status_t pestle_steps_finish(pestle_kernels_t* kernels,
   PESTLE_TRY(describe_device(&kernels->targets[0], plan));
   if (fallback) PESTLE_TRY(describe_device(&kernels->targets[1], plan));
   return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning kernels") : NULL;
+}
+
+// --- One kernel alone ---
+
+// The place of |value| among |ios|, by |name|; it is appended where it is new.
+static uint32_t single_io(pestle_plan_build_t* plan, bool result, uint32_t slot,
+                          const pestle_type_t* type) {
+  steps_t s = {.plan = plan};
+  char name[24];
+  snprintf(name, sizeof(name), "%c%u", result ? 'r' : 'o', slot);
+  pestle_plan_str_t text = pestle_plan_string(plan, name);
+  size_t count = result ? plan->outputs.size : plan->inputs.size;
+  for (uint32_t i = 0; i < count; ++i) {
+    const pestle_plan_io_t* io =
+        result ? &plan->outputs.data[i] : &plan->inputs.data[i];
+    if (io->name == text) return i;
+  }
+  pestle_plan_io_t io = io_of(&s, type, name);
+  bool ok = result ? pestle_vec_push(&plan->outputs, io)
+                   : pestle_vec_push(&plan->inputs, io);
+  if (!ok) plan->failed = true;
+  return (uint32_t)count;
+}
+
+static pestle_plan_binding_t single_binding(pestle_plan_build_t* plan,
+                                            const pestle_kernel_t* k,
+                                            const pestle_kernel_arg_t* a) {
+  if (a->kind == PESTLE_ARG_CONSTANT) return pestle_plan_constant(plan, a);
+  bool result = a->kind == PESTLE_ARG_RESULT;
+  const pestle_type_t* type = result
+                                  ? k->node->results[a->slot].type
+                                  : pestle_node_operand(k->node, a->slot)->type;
+  return (pestle_plan_binding_t){
+      .storage = result ? PESTLE_PLAN_OUTPUT : PESTLE_PLAN_INPUT,
+      .flags = result ? PESTLE_PLAN_WRITTEN : 0,
+      .index = single_io(plan, result, a->slot, type),
+      .size = pestle_type_bytes(type)};
+}
+
+pestle_status_t pestle_steps_single(const pestle_kernels_t* kernels,
+                                    pestle_plan_build_t* plan) {
+  const pestle_kernel_t* k = kernels->list.data[0];
+  pestle_plan_binding_t b[PESTLE_KERNEL_MAX_ARGS];
+  for (uint32_t i = 0; i < k->arg_count; ++i)
+    b[i] = single_binding(plan, k, &k->args[i]);
+  describe_kernel(k, plan);
+  pestle_plan_step_t launch = {.kind = PESTLE_PLAN_LAUNCH,
+                               .first = pestle_plan_bind(plan, b, k->arg_count),
+                               .count = k->arg_count,
+                               .label = pestle_plan_string(plan, k->name)};
+  pestle_plan_step_t end = {.kind = PESTLE_PLAN_END};
+  (void)pestle_plan_step(plan, launch);
+  (void)pestle_plan_step(plan, end);
+  PESTLE_TRY(describe_device(&kernels->targets[0], plan));
+  return plan->failed ? PESTLE_OOM() : NULL;
 }

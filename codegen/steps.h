@@ -32,4 +32,10 @@ PESTLE_NODISCARD pestle_status_t
 pestle_steps_finish(pestle_kernels_t* kernels, pestle_plan_build_t* plan,
                     const pestle_placements_t* placements);
 
+// A plan of one launch, of the only kernel of |kernels|, which is compiled:
+// inputs are the operands that it reads ("o0", by number), outputs its results
+// ("r0").
+PESTLE_NODISCARD pestle_status_t
+pestle_steps_single(const pestle_kernels_t* kernels, pestle_plan_build_t* plan);
+
 #endif  // PESTLE_CODEGEN_STEPS_H_

@@ -60,6 +60,16 @@ typedef struct pestle_compile_options_t {
   void* dump_user;
   int64_t fold_limit;  // largest folded constant in bytes; 0: 64 MiB
   const pestle_control_t* control;  // or NULL
+  // -- schedules that were measured (docs/tuning.md) --
+  // The file of the lock: the schedules that it has for this target, CPU and
+  // number of threads are taken instead of those that the cost model would
+  // choose. Results are the same bits with any lock and without. NULL: none.
+  const char* lock_path;
+  // Before compiling, measure kernels that the lock lacks for about so long, and
+  // write what was found to the lock, which need not exist. 0: off.
+  double tune_seconds;
+  // A kernel that the lock lacks is an error, which names all of them.
+  bool frozen;
 } pestle_compile_options_t;
 
 // Compiles |module|, all of whose dimensions must be known, for |device| (NULL:
@@ -69,7 +79,11 @@ typedef struct pestle_compile_options_t {
 // INVALID_ARGUMENT: a dimension is not known, NOT_FOUND: a pass that an option
 // names, MALFORMED: the module breaks a rule (pestle_module_verify()),
 // UNSUPPORTED: an op, dtype or CPU that neither target nor fallback has,
-// CANCELLED and DEADLINE_EXCEEDED: as options->control says.
+// CANCELLED and DEADLINE_EXCEEDED: as options->control says. With a lock also
+// NOT_FOUND: no such file, or |frozen| and kernels that it lacks; MALFORMED: a
+// damaged line; UNSUPPORTED: to tune for a target without a device here; IO: the
+// lock cannot be written; INVALID_ARGUMENT: |tune_seconds| or |frozen| without
+// |lock_path|, or both. Two that tune one lock at once: the last one's is kept.
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_compile(
     pestle_context_t* context, pestle_module_t* module, pestle_device_t* device,
     const pestle_compile_options_t* options, pestle_plan_t** out_plan);

@@ -859,6 +859,15 @@ static void call_compile(things_t* t) {
   BAD(pestle_compile(t->context, t->module, t->device, NULL, NULL));
   pestle_compile_options_t options = {0};
   BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options = (pestle_compile_options_t){.struct_size = sizeof(options)};
+  options.frozen = true;  // without a lock
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options.lock_path = "no.lock";
+  options.tune_seconds = 1;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
+  options.frozen = false;
+  options.tune_seconds = -1;
+  BAD(pestle_compile(t->context, t->module, t->device, &options, &plan));
 }
 static void call_optimize(things_t* t) {
   pestle_compile_options_t options = {0};

@@ -115,6 +115,9 @@ static pestle_status_t check_plan_options(const cli_t* cli) {
               {CLI_NUMERICS, "numerics"},
               {CLI_PRINT_AFTER, "print-after"},
               {CLI_TIME_PASSES, "time-passes"},
+              {CLI_TUNE, "tune"},
+              {CLI_LOCK, "lock"},
+              {CLI_FROZEN, "frozen"},
               {CLI_SKIP, "skip-passes"}};
   if (cli->list[CLI_DIM].size || cli->list[CLI_SHAPE].size ||
       cli->list[CLI_CONST].size) {

@@ -505,6 +505,34 @@ static void print_stage(void* user, pestle_stage_t stage, const char* name,
           PESTLE_STR_ARG(pestle_str_make(text, size)));
 }
 
+// What is not asked for is used where it is there.
+static pestle_status_t read_lock_options(cli_t* cli,
+                                         pestle_compile_options_t* options) {
+  static const char usual[] = "pestle.lock";
+  bool tunes = cli->text[CLI_TUNE] != NULL;
+  options->frozen = cli->text[CLI_FROZEN] != NULL;
+  options->tune_seconds = (double)cli->count[CLI_TUNE];
+  options->lock_path = cli->text[CLI_LOCK];
+  if (tunes && (cli->count[CLI_TUNE] < 1 || cli->count[CLI_TUNE] > 1000000)) {
+    return CLI_USAGE_ERROR("--tune wants 1 to 1000000 seconds, not '%s'",
+                           cli->text[CLI_TUNE]);
+  }
+  if (tunes && options->frozen) {
+    return CLI_USAGE_ERROR(
+        "--tune and --frozen: what is frozen is not measured anew");
+  }
+  if (options->lock_path) return NULL;
+  bool wanted = tunes || options->frozen;
+  // What compares two ways to compile, or none at all, is not to depend on it.
+  const char* verb = cli->verb;
+  if (!strcmp(verb, "opt") || !strcmp(verb, "diff") ||
+      !strcmp(verb, "reduce")) {
+    return NULL;
+  }
+  if (wanted || pestle_file_exists(usual)) options->lock_path = usual;
+  return NULL;
+}
+
 pestle_status_t cli_compile_options(cli_t* cli,
                                     pestle_compile_options_t* out_options) {
   PESTLE_TRY(check_passes(cli, CLI_PASSES, "passes", false));
@@ -534,6 +562,7 @@ pestle_status_t cli_compile_options(cli_t* cli,
     out_options->dump_stages |= 1u << PESTLE_STAGE_TIMES;
   }
   if (out_options->dump_stages) out_options->dump = print_stage;
+  PESTLE_TRY(read_lock_options(cli, out_options));
   return read_numerics(cli, &out_options->numerics);
 }
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// pestle.lock as text: order, round trip, each kind of damage, random damage;
+// keys of nests.
+#include "codegen/lock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/decide.h"
+#include "test.h"
+
+#define KEY1 "0123456789abcdef0123456789abcdef"
+#define KEY2 "1123456789abcdef0123456789abcdef"
+#define LINE2 KEY2 " llvm znver4 2 0.1.0 - form=tile tile=8x3+panel\n"
+#define LINE1 KEY1 " llvm znver4 2 0.1.0 tile:8x3=1.5 form=map vectors=4\n"
+#define HEAD "pestle.lock 1\n"
+
+static void with(const char* text, pestle_lock_t* out_lock) {
+  pestle_lock_init(pestle_allocator_system(), out_lock);
+  assert_ok(pestle_lock_parse("the.lock", pestle_str(text), out_lock));
+}
+
+static void assert_bad(const char* text, const char* why) {
+  pestle_lock_t lock;
+  pestle_lock_init(pestle_allocator_system(), &lock);
+  pestle_status_t status =
+      pestle_lock_parse("the.lock", pestle_str(text), &lock);
+  assert_int_equal(pestle_status_code(status), PESTLE_STATUS_MALFORMED);
+  if (!strstr(pestle_status_message(status), why)) {
+    fail_msg("'%s' lacks '%s'", pestle_status_message(status), why);
+  }
+  pestle_status_release(status);
+  pestle_lock_deinit(&lock);
+}
+
+static void test_sorted(void** state) {
+  (void)state;
+  pestle_lock_t lock;
+  pestle_strbuf_t text;
+  with(HEAD "# why\n\n" LINE2 LINE1, &lock);
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_lock_print(&lock, &text);
+  assert_string_equal(pestle_strbuf_cstr(&text), HEAD LINE1 LINE2);
+  const pestle_lock_line_t* line =
+      pestle_lock_find(&lock, KEY2, "llvm", "znver4", 2);
+  assert_non_null(line);
+  assert_string_equal(line->decisions, "form=tile tile=8x3+panel");
+  assert_null(pestle_lock_find(&lock, KEY2, "llvm", "znver4", 1));
+  assert_null(pestle_lock_find(&lock, KEY2, "llvm", "znver3", 2));
+  assert_null(pestle_lock_find(&lock, KEY2, "ref", "znver4", 2));
+  pestle_strbuf_deinit(&text);
+  pestle_lock_deinit(&lock);
+}
+
+static void test_put(void** state) {
+  (void)state;
+  pestle_lock_t lock;
+  pestle_strbuf_t text;
+  with(HEAD LINE2, &lock);
+  pestle_lock_line_t line = {.key = KEY1,
+                             .target = "llvm",
+                             .cpu = "znver4",
+                             .threads = 2,
+                             .version = "0.1.0",
+                             .measured = "-",
+                             .decisions = "a=b"};
+  assert_ok(pestle_lock_put(&lock, &line));
+  line.measured = "tile:8x3=1.5";
+  line.decisions = "form=map vectors=4";
+  assert_ok(pestle_lock_put(&lock, &line));
+  assert_true(lock.changed);
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_lock_print(&lock, &text);
+  assert_string_equal(pestle_strbuf_cstr(&text), HEAD LINE1 LINE2);
+  pestle_strbuf_deinit(&text);
+  pestle_lock_deinit(&lock);
+}
+
+static void test_damage(void** state) {
+  (void)state;
+  assert_bad("", "is empty");
+  assert_bad("pestle.lock 2\n", "the.lock:1: expected 'pestle.lock 1'");
+  assert_bad("<<<<<<< ours\n" HEAD, "the.lock:1:");
+  assert_bad(HEAD LINE1 "=======\n" LINE2, "the.lock:3: expected KEY");
+  assert_bad(HEAD "0123 llvm znver4 2 0.1.0 - a=b\n", "32 hex digits");
+  assert_bad(HEAD "0123456789ABCDEF0123456789ABCDEF llvm c 2 0.1.0 - a=b\n",
+             "32 hex digits");
+  assert_bad(HEAD KEY1 " llvm znver4 two 0.1.0 - a=b\n", "number of threads");
+  assert_bad(HEAD KEY1 " llvm znver4 0 0.1.0 - a=b\n", "number of threads");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 -\n", "expected KEY");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a\n", "expected decisions");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a=\n", "expected decisions");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a=\x01\n", "the.lock:2: a byte");
+  assert_bad(HEAD LINE1 LINE2 LINE1, "two lines begin '" KEY1);
+}
+
+// Whatever a file holds, it is a lock that prints as it was read, or MALFORMED.
+static void test_random_damage(void** state) {
+  (void)state;
+  static const char whole[] = HEAD LINE1 LINE2;
+  uint64_t random = 1;
+  uint32_t sound = 0;
+  for (int round = 0; round < 20000; ++round) {
+    char text[sizeof(whole)];
+    memcpy(text, whole, sizeof(whole));
+    for (int i = 0; i <= round % 3; ++i) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      static const char bytes[] = "\n =:0af#-\x80\x01z";
+      size_t at = (random >> 33) % (sizeof(whole) - 1);
+      text[at] = bytes[(random >> 20) % (sizeof(bytes) - 1)];
+    }
+    pestle_lock_t lock, again;
+    pestle_lock_init(pestle_allocator_system(), &lock);
+    pestle_status_t status =
+        pestle_lock_parse("the.lock", pestle_str(text), &lock);
+    if (status) {
+      assert_code(status, MALFORMED);
+    } else {
+      pestle_strbuf_t a, b;
+      pestle_strbuf_init(pestle_allocator_system(), &a);
+      pestle_strbuf_init(pestle_allocator_system(), &b);
+      pestle_lock_print(&lock, &a);
+      with(pestle_strbuf_cstr(&a), &again);
+      pestle_lock_print(&again, &b);
+      assert_string_equal(pestle_strbuf_cstr(&a), pestle_strbuf_cstr(&b));
+      pestle_strbuf_deinit(&a);
+      pestle_strbuf_deinit(&b);
+      pestle_lock_deinit(&again);
+      ++sound;
+    }
+    pestle_lock_deinit(&lock);
+  }
+  assert_true(sound > 100 && sound < 19000);
+}
+
+// --- Decisions ---
+
+static void test_decisions(void** state) {
+  (void)state;
+  pestle_arena_t arena;
+  pestle_nest_t nest;
+  pestle_strbuf_t text;
+  static const pestle_option_t options[] = {{"a", 2}, {"b", 1}};
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  pestle_nest_init(pestle_allocator_system(), &arena, "n", &nest);
+  nest.wanted = "form=x form.2=b size=3 stream=maybe";
+  assert_int_equal(pestle_decide(&nest, "form", options, 2, 1), 1);
+  assert_true(nest.strange);
+  nest.strange = false;
+  assert_int_equal(pestle_decide(&nest, "form", options, 2, 0), 1);
+  assert_int_equal(
+      pestle_decide_number(&nest, "size", (int64_t[]){1, 2, 3}, 3, 2), 3);
+  assert_false(nest.strange);
+  assert_true(pestle_decide_flag(&nest, "stream", true));
+  assert_true(nest.strange);
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_decisions_print(&nest, &text);
+  assert_string_equal(pestle_strbuf_cstr(&text),
+                      "form=b form.2=b size=3 stream=yes");
+  assert_true(pestle_decisions_open(&nest));
+  pestle_strbuf_deinit(&text);
+  pestle_nest_deinit(&nest);
+  pestle_arena_deinit(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sorted),    cmocka_unit_test(test_put),
+      cmocka_unit_test(test_damage),    cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_decisions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
