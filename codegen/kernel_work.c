@@ -33,11 +33,12 @@ static void count_ops(work_t* w, const pestle_expr_t* e) {
   }
 }
 
+// A partial fold walks one block of its fold axis for each step of another.
 static uint64_t points_of(const pestle_nest_t* nest,
                           const pestle_nest_stage_t* s) {
   uint64_t points = 1;
   for (uint32_t r = 0; r < s->root_count; ++r) {
-    points *= (uint64_t)nest->axes.data[s->roots[r]].full_extent;
+    points *= (uint64_t)pestle_nest_axis_span(&nest->axes.data[s->roots[r]]);
   }
   return points;
 }

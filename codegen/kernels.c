@@ -323,9 +323,7 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
 static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
                            pestle_nest_t* nest, pestle_kernel_t* k) {
   // What the runtime takes for a thread's worth (NS_PER_THREAD).
-  enum { NS_A_THREAD = 8000 };
-  static const pestle_option_t options[] = {{"one", PESTLE_NOT_ESTIMATED},
-                                            {"all", PESTLE_NOT_ESTIMATED}};
+  enum { NS_A_THREAD = 8000, WAKING_NS = 2000 };
   const pestle_target_caps_t* caps = &ks->targets[device].caps;
   bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
   // A lock is for a number of threads, a plan without one is not.
@@ -335,6 +333,9 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
   if (useful < 2 && k->work_ns * 16 < NS_A_THREAD) return;  // surely one
   // Between them the estimate has its say as it is.
   bool usual = useful >= 2;
+  double one = (double)k->work_ns;
+  pestle_option_t options[] = {{"one", one},
+                               {"all", one / (double)caps->cores + WAKING_NS}};
   bool all = pestle_decide(nest, "threads", options, 2, usual) == 1;
   if (all == usual) return;
   k->work_ns = all ? (uint64_t)caps->cores * NS_A_THREAD : 1;

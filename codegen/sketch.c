@@ -233,6 +233,18 @@ static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
                "wants";
 }
 
+// The form is the first that fits: which others would.
+static void note_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
+  bool thin = strcmp(form, "thin") && pestle_sketch_thin_fits(k, fold);
+  bool tile = strcmp(form, "tile") && pestle_sketch_tile_fits(k, fold);
+  pestle_decide_only(k->nest, "form", form);
+  if (thin || tile) {
+    pestle_sketch_note(k, "choice of form: %s, by rule; lost: %s%s%s", form,
+                       thin ? "thin" : "", thin && tile ? ", " : "",
+                       tile ? "tile" : "");
+  }
+}
+
 // The forms for one fold; |*out_done|: one was taken.
 static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
                                   bool* out_done) {
@@ -242,14 +254,14 @@ static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
     pestle_sketch_note(k,
                        "dots: few vectors times a matrix, whose rows are "
                        "read in order");
-    pestle_decide_only(k->nest, "form", "dots");
+    note_form(k, fold, "dots");
     return pestle_sketch_dots(k, fold);
   }
   if (!words && pestle_sketch_thin_fits(k, fold)) {
     pestle_sketch_note(k,
                        "thin: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");
-    pestle_decide_only(k->nest, "form", "thin");
+    note_form(k, fold, "thin");
     return pestle_sketch_thin(k, fold);
   }
   if (pestle_sketch_tile_fits(k, fold)) {

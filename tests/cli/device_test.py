@@ -70,6 +70,15 @@ class Device(Case):
         kinds = [event.get("cat") for event in trace["traceEvents"]]
         self.assertEqual(kinds.count("fallback"), 1)
         self.assertGreater(kinds.count("kernel"), 1)
+        profile = json.loads(
+            self.run_on("mock", "--profile=json", "--bench", "2",
+                        env=refuse).stdout
+        )  # fmt: skip
+        (row,) = [r for r in profile["steps"] if r["kind"] == "fallback"]
+        self.assertEqual(row["backend"], "ref")
+        self.assertIn("exponential", row["ops"])
+        on = {r["backend"] for r in profile["steps"] if r["kind"] == "kernel"}
+        self.assertEqual(on, {"mock"})
         said = self.run_on("mock", "--strict", code=3, env=refuse).stderr
         self.assertIn("a kernel that is refused", said)
         self.assertIn("backend 'mock' refuses it, and without strict it would "
