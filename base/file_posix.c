@@ -232,9 +232,8 @@ static void sync_folder_of(const char* path) {
   close(handle);
 }
 
-pestle_status_t pestle_file_write_atomic(const char* path,
-                                         const pestle_str_t* parts,
-                                         size_t part_count) {
+static pestle_status_t replace_file(const char* path, const pestle_str_t* parts,
+                                    size_t part_count, bool lasts) {
   path_buffer_t temporary;
   int handle;
   struct stat there;
@@ -250,15 +249,27 @@ pestle_status_t pestle_file_write_atomic(const char* path,
   for (size_t i = 0; i < part_count && !status; ++i) {
     status = write_all(handle, path, parts[i]);
   }
-  if (!status && fsync(handle)) status = WRITE_ERROR("write", path);
+  if (!status && lasts && fsync(handle)) status = WRITE_ERROR("write", path);
   status = close_written(handle, path, status);
   if (!status) status = pestle_file_rename(temporary.text, path);
   if (status) {
     unlink(temporary.text);
     return status;
   }
-  sync_folder_of(path);
+  if (lasts) sync_folder_of(path);
   return NULL;
+}
+
+pestle_status_t pestle_file_write_atomic(const char* path,
+                                         const pestle_str_t* parts,
+                                         size_t part_count) {
+  return replace_file(path, parts, part_count, true);
+}
+
+pestle_status_t pestle_file_write_cached(const char* path,
+                                         const pestle_str_t* parts,
+                                         size_t part_count) {
+  return replace_file(path, parts, part_count, false);
 }
 
 pestle_status_t pestle_file_write(const char* path, pestle_str_t data) {

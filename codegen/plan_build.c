@@ -132,7 +132,17 @@ typedef struct packer_t {
   int64_t coordinate[2], limit[2];  // of columns and taps
   int64_t factor[2], tap[2];  // of winograd dims: which factor; source steps
   uint32_t factors;           // of them so far
+  double weights[PESTLE_WINOGRAD_TAPS][PESTLE_WINOGRAD_TAPS];  // of these two
 } packer_t;
+
+static void weigh(packer_t* p) {
+  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
+    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
+      p->weights[k][l] = pestle_winograd_weight(p->factor[0], k) *
+                         pestle_winograd_weight(p->factor[1], l);
+    }
+  }
+}
 
 // A factor of two winograd dims, from 3 x 3 elements of f32 from |from| on.
 static float winograd_factor(const packer_t* p, int64_t from) {
@@ -143,11 +153,46 @@ static float winograd_factor(const packer_t* p, int64_t from) {
       float x;
       if (p->arg->elements->splat) at = 0;
       memcpy(&x, p->source + (size_t)at * sizeof(x), sizeof(x));
-      sum += pestle_winograd_weight(p->factor[0], k) *
-             pestle_winograd_weight(p->factor[1], l) * (double)x;
+      sum += p->weights[k][l] * (double)x;
     }
   }
   return (float)sum;
+}
+
+static void copy_words(uint8_t* to, const uint8_t* from, int64_t step,
+                       int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    memcpy(to + i * 4, from + i * step * 4, 4);
+}
+
+// A whole innermost dim: millions of elements cost as much as their bytes, not a
+// call each. The target is zero beyond what exists.
+static void pack_run(packer_t* p, const pestle_pack_axis_t* a, int64_t from) {
+  int which = a->taps != 0;
+  int64_t most = a->limit ? a->limit : p->limit[which], count = a->extent;
+  int64_t coordinate = p->coordinate[which];
+  if (p->limit[!which] && p->coordinate[!which] >= p->limit[!which]) count = 0;
+  if (most) {
+    int64_t left = most > coordinate ? most - coordinate : 0;
+    // With a step of none all stand where the first one does.
+    int64_t inside = a->scale ? (left + a->scale - 1) / a->scale : count;
+    if (!left) inside = 0;
+    if (inside < count) count = inside;
+  }
+  const uint8_t* source = p->source + (size_t)from * p->size;
+  if (a->coef == 1) {
+    if (count) memcpy(p->target, source, (size_t)count * p->size);
+  } else if (p->size == 4) {
+    copy_words(p->target, source, a->coef, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      copy_element(p->target + (size_t)i * p->size,
+                   source + i * a->coef * (int64_t)p->size, p->size);
+    }
+  }
+  size_t rest = (size_t)(a->extent - count) * p->size;
+  if (rest) memset(p->target + (size_t)count * p->size, 0, rest);
+  p->target += (size_t)a->extent * p->size;
 }
 
 static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
@@ -171,9 +216,16 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   if (a->winograd) {
     uint32_t n = p->factors++ & 1;
     p->tap[n] = a->coef;
-    for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n])
+    for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n]) {
+      if (n) weigh(p);
       pack_dims(p, dim + 1, from);
+    }
     --p->factors;
+    return;
+  }
+  bool last = dim + 1 == p->arg->pack_count;
+  if (last && !p->factors && a->scale >= 0) {
+    pack_run(p, a, from);
     return;
   }
   int which = a->taps != 0;
@@ -214,16 +266,39 @@ static void pack_constant(void* user, void* target, size_t size) {
   write_constant(user, target);
 }
 
-// Hands large constants to the context, which may have them packed already.
+typedef struct sharing_t {
+  pestle_context_t* context;
+  pestle_plan_build_t* plan;
+  pestle_status_t* status;  // by constant
+} sharing_t;
+
+static void share_task(void* user, int64_t index) {
+  const sharing_t* s = user;
+  pestle_plan_constant_t* c = &s->plan->constants.data[index];
+  if (c->size < PESTLE_PLAN_EXTERNAL_CONSTANT) return;
+  s->status[index] = pestle_constant_get(s->context, c->key, (size_t)c->size,
+                                         pack_constant, c, &c->shared);
+}
+
+// Hands large constants to the context, which may have them packed already;
+// packing, hashing and writing them to the disk is what takes its time.
 static pestle_status_t share_constants(pestle_context_t* context,
                                        pestle_plan_build_t* plan) {
-  for (size_t i = 0; i < plan->constants.size; ++i) {
-    pestle_plan_constant_t* c = &plan->constants.data[i];
-    if (c->size < PESTLE_PLAN_EXTERNAL_CONSTANT) continue;
-    PESTLE_TRY(pestle_constant_get(context, c->key, (size_t)c->size,
-                                   pack_constant, c, &c->shared));
+  size_t count = plan->constants.size, bytes = count * sizeof(pestle_status_t);
+  sharing_t s = {.context = context, .plan = plan};
+  s.status = pestle_alloc_zero(plan->allocator, bytes);
+  if (!s.status) return PESTLE_OOM();
+  pestle_context_parallel_for(context, (int64_t)count, share_task, &s);
+  pestle_status_t status = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    if (status) {
+      pestle_status_release(s.status[i]);
+    } else {
+      status = s.status[i];
+    }
   }
-  return NULL;
+  pestle_dealloc(plan->allocator, s.status, bytes);
+  return status;
 }
 
 // Places the constants that stay in the plan, behind one another.

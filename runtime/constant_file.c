@@ -144,7 +144,7 @@ static pestle_status_t keep(pestle_context_t* context, pestle_arena_t* arena,
       pestle_str_make((const char*)&header, sizeof(header)),
       pestle_str_make(data, size),
   };
-  return pestle_file_write_atomic(path, parts, 2);
+  return pestle_file_write_cached(path, parts, 2);
 }
 
 pestle_status_t pestle_constant_file_keep(pestle_context_t* context,

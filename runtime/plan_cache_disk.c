@@ -217,7 +217,7 @@ static pestle_status_t write_entry(const char* path, pestle_str_t key,
   pestle_hash128_t hash = pestle_hasher_finish(&hasher);
   header.checksum[0] = hash.low;
   header.checksum[1] = hash.high;
-  return pestle_file_write_atomic(path, parts, 4);
+  return pestle_file_write_cached(path, parts, 4);
 }
 
 pestle_status_t pestle_disk_cache_prepare(pestle_context_t* context) {

@@ -278,7 +278,7 @@ static void save(const char* path, cli_limits_t* l) {
   }
   pestle_str_t part = pestle_strbuf_view(&text);
   if (!text.failed) {
-    pestle_status_release(pestle_file_write_atomic(path, &part, 1));
+    pestle_status_release(pestle_file_write_cached(path, &part, 1));
   }
   pestle_strbuf_deinit(&text);
 }
