@@ -402,6 +402,7 @@ static pestle_status_t read_lock(compilation_t* c) {
   if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND &&
       c->options.tune_seconds > 0) {
     pestle_status_release(status);
+    c->lock->changed = true;  // also if there is nothing to choose
     return NULL;
   }
   return pestle_status_annotate(status, "while reading the lock '%s'", path);

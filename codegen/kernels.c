@@ -146,7 +146,6 @@ static pestle_status_t keep_choices(pestle_kernels_t* ks, pestle_nest_t* nest,
 
 // Notes that the lock has no line for |k|, or one that does not fit it.
 static void note_missing(pestle_kernels_t* ks, const pestle_kernel_t* k) {
-  enum { MOST = 100 };
   if (!ks->lock || !k->open || k->wanted) return;
   bool found = find_line(ks, k) != NULL;
   if (found && !k->strange) return;
@@ -157,7 +156,7 @@ static void note_missing(pestle_kernels_t* ks, const pestle_kernel_t* k) {
                        "usual ones are taken",
                        k->name, k->key);
   }
-  if (ks->missing_count++ >= MOST) return;
+  ++ks->missing_count;
   pestle_strbuf_appendf(&ks->missing, "%s'%s' (%s%s)",
                         ks->missing_count > 1 ? ", " : "", k->name,
                         found ? "does not fit: " : "", k->key);

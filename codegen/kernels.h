@@ -79,8 +79,8 @@ typedef struct pestle_kernels_t {
   pestle_arena_t* arena;  // for nests and arguments, until the plan is made
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
-  // NULL: the usual decisions. What it lacks is counted and, up to some, named
-  // in |missing|, of which it is an error if |frozen|.
+  // NULL: the usual decisions. What it lacks is counted, and named in
+  // |missing|; it is an error if |frozen|.
   const pestle_lock_t* lock;
   bool frozen;
   size_t missing_count;
