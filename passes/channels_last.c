@@ -83,12 +83,33 @@ static void set_attr_i64s(pestle_attr_t* attrs, size_t count,
   }
 }
 
-enum { MAX_ATTRS = 24 };
+enum {
+  MAX_ATTRS = 24,
+  // Of so few input features a line of a plane holds more than one of pixels.
+  FEW_FEATURES = 4,
+};
+
+// Whether the input may stay as it is: where a CPU has lanes along the features
+// of the result, single elements of the input are repeated, and where they lie
+// does not matter. With few features the copy into a padded box is along the
+// width then, by whole vectors.
+static bool keeps_input(const pestle_node_t* node, const layout_t* l,
+                        const pestle_target_caps_t* caps) {
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  bool came_turned = x->node && x->node->op == PESTLE_OP_TRANSPOSE &&
+                     x->node->scratch == PESTLE_MOVABLE;
+  return !(caps->flags & PESTLE_TARGET_LANES) && !came_turned &&
+         x->type->dims[l->lhs[l->rank - 1]] <= FEW_FEATURES &&
+         l->lhs[l->rank - 1] == 1 && l->lhs[0] == 0 &&
+         node->results[0].type->dims[l->out[l->rank - 1]] > FEW_FEATURES &&
+         PESTLE_NODE_I64(node, feature_group_count) == 1 &&
+         PESTLE_NODE_I64(node, batch_group_count) == 1;
+}
 
 static pestle_status_t make_convolution(pestle_builder_t* b,
                                         const pestle_node_t* node,
-                                        const layout_t* l, pestle_value_t* x,
-                                        pestle_value_t* w,
+                                        const layout_t* l, bool input,
+                                        pestle_value_t* x, pestle_value_t* w,
                                         pestle_value_t** out) {
   pestle_attr_t attrs[MAX_ATTRS];
   size_t count = node->attr_count, spatial = (size_t)l->rank - 2;
@@ -100,10 +121,12 @@ static pestle_status_t make_convolution(pestle_builder_t* b,
     first[i] = (int64_t)i;
   }
   int64_t last = l->rank - 1;
-  set_attr_i64(attrs, count, PESTLE_ATTR_input_batch_dimension, 0);
-  set_attr_i64(attrs, count, PESTLE_ATTR_input_feature_dimension, last);
-  set_attr_i64s(attrs, count, PESTLE_ATTR_input_spatial_dimensions, middle,
-                spatial);
+  if (input) {
+    set_attr_i64(attrs, count, PESTLE_ATTR_input_batch_dimension, 0);
+    set_attr_i64(attrs, count, PESTLE_ATTR_input_feature_dimension, last);
+    set_attr_i64s(attrs, count, PESTLE_ATTR_input_spatial_dimensions, middle,
+                  spatial);
+  }
   set_attr_i64(attrs, count, PESTLE_ATTR_kernel_input_feature_dimension,
                last - 1);
   set_attr_i64(attrs, count, PESTLE_ATTR_kernel_output_feature_dimension, last);
@@ -260,10 +283,19 @@ static void remark_left(pestle_remarks_t* remarks,
   }
 }
 
-static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed,
-                                           pestle_remarks_t* remarks) {
+typedef struct channels_last_t {
+  const pestle_target_caps_t* caps;
+  bool strict;
+  bool changed;
+  pestle_remarks_t* remarks;
+} channels_last_t;
+
+static pestle_status_t convert_convolution(channels_last_t* c,
+                                           pestle_node_t* node) {
+  pestle_remarks_t* remarks = c->remarks;
   layout_t l = read_layout(node);
-  if (is_iota(l.lhs, l.rank) && is_iota(l.rhs, l.rank) &&
+  bool kept = keeps_input(node, &l, c->caps);
+  if ((kept || is_iota(l.lhs, l.rank)) && is_iota(l.rhs, l.rank) &&
       is_iota(l.out, l.rank)) {
     pestle_remarks_add_on(remarks, "channels_last", node, "channels-last",
                           "has its features innermost as it is");
@@ -278,25 +310,20 @@ static pestle_status_t convert_convolution(pestle_node_t* node, bool* changed,
   }
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t *x, *w, *result;
-  PESTLE_TRY(pestle_layout_transpose(&b, operand(node, 0), l.lhs, &x));
+  x = operand(node, 0);
+  if (!kept) PESTLE_TRY(pestle_layout_transpose(&b, x, l.lhs, &x));
   PESTLE_TRY(pestle_pass_transpose(&b, operand(node, 1), l.rhs, &w));
-  PESTLE_TRY(make_convolution(&b, node, &l, x, w, &result));
+  PESTLE_TRY(make_convolution(&b, node, &l, !kept, x, w, &result));
   int64_t back[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < l.rank; ++i)
     back[l.out[i]] = i;
   PESTLE_TRY(pestle_layout_transpose(&b, result, back, &result));
   pestle_pass_replace(node, &result);
-  *changed = true;
+  c->changed = true;
   return NULL;
 }
 
 // --- The pass ---
-
-typedef struct channels_last_t {
-  bool strict;
-  bool changed;
-  pestle_remarks_t* remarks;
-} channels_last_t;
 
 static pestle_status_t convert_block(void* user, pestle_module_t* module,
                                      pestle_block_t* block) {
@@ -307,7 +334,7 @@ static pestle_status_t convert_block(void* user, pestle_module_t* module,
   for (pestle_node_t *n = block->first, *next; n; n = next) {
     next = n->next;
     if (n->op == PESTLE_OP_CONVOLUTION) {
-      PESTLE_TRY(convert_convolution(n, &c->changed, c->remarks));
+      PESTLE_TRY(convert_convolution(c, n));
       continue;
     }
     pestle_builder_t b = pestle_builder_before(n);
@@ -333,6 +360,7 @@ pestle_status_t pestle_pass_channels_last(pestle_pass_context_t* ctx,
                                           pestle_module_t* module,
                                           bool* out_changed) {
   channels_last_t c = {
+      .caps = ctx->caps,
       .strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT,
       .remarks = ctx->remarks};
   PESTLE_TRY(pestle_pass_each_block(module, convert_block, &c));
