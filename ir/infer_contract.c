@@ -9,8 +9,9 @@
 static pestle_status_t check_dtypes(const pestle_infer_t* in,
                                     pestle_dtype_t result) {
   static const unsigned families[] = {PESTLE_KIND_INT, PESTLE_KIND_FLOAT,
-                                      PESTLE_KIND_COMPLEX};
-  PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX));
+                                      PESTLE_KIND_COMPLEX, PESTLE_KIND_BOOL};
+  PESTLE_TRY(pestle_need_kind(
+      in, 0, PESTLE_KIND_REAL | PESTLE_KIND_COMPLEX | PESTLE_KIND_BOOL));
   pestle_dtype_t a = pestle_in_type(in, 0)->dtype;
   pestle_dtype_t b = pestle_in_type(in, 1)->dtype;
   bool integers = pestle_dtype_is(a, PESTLE_KIND_INT) &&

@@ -352,7 +352,7 @@ def contractions(d):
     outs = [d]
     if floats and d != "f64":
         outs = ["f32"] if BITS[d] < 32 else [d]
-    elif not floats and BITS[d] < 32:
+    elif not floats and d != "i1" and BITS[d] < 32:
         outs = [d, "i32" if d in SIGNED else "ui32"]
     for out in outs:
         for lhs, rhs, lb, rb, lc, rc, shape in (
@@ -505,8 +505,7 @@ def programs(skipped):
         yield from folds(d)
         yield from control(d)
         yield from direct(d)
-        if d != "i1":
-            yield from contractions(d)
+        yield from contractions(d)
         if d in FLOATS:
             yield from floats_only(d)
             yield from linear_algebra(d)

@@ -159,6 +159,22 @@ static const found_t found[] = {
      "  %1 = stablehlo.reshape %0 : (tensor<1x1xf32>) -> tensor<f32>"
      "  %2 = stablehlo.clamp %1, %x, %c : (tensor<f32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>"
      "  return %2 : tensor<2x3xf32> }"},
+    {"a contraction of flags",
+     "func.func @main(%a: tensor<20x9xi32>, %b: tensor<9x30xi32>) -> tensor<20x30xi1> {"
+     "  %c = stablehlo.constant dense<5> : tensor<20x9xi32>"
+     "  %d = stablehlo.constant dense<3> : tensor<9x30xi32>"
+     "  %p = stablehlo.compare GE, %a, %c : (tensor<20x9xi32>, tensor<20x9xi32>) -> tensor<20x9xi1>"
+     "  %q = stablehlo.compare EQ, %b, %d : (tensor<9x30xi32>, tensor<9x30xi32>) -> tensor<9x30xi1>"
+     "  %0 = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<20x9xi1>, tensor<9x30xi1>) -> tensor<20x30xi1>"
+     "  return %0 : tensor<20x30xi1> }"},
+    {"a convolution of flags",
+     "func.func @main(%a: tensor<2x3x9xi32>, %b: tensor<4x3x3xi32>) -> tensor<2x4x9xi1> {"
+     "  %c = stablehlo.constant dense<6> : tensor<2x3x9xi32>"
+     "  %d = stablehlo.constant dense<3> : tensor<4x3x3xi32>"
+     "  %p = stablehlo.compare GE, %a, %c : (tensor<2x3x9xi32>, tensor<2x3x9xi32>) -> tensor<2x3x9xi1>"
+     "  %q = stablehlo.compare GE, %b, %d : (tensor<4x3x3xi32>, tensor<4x3x3xi32>) -> tensor<4x3x3xi1>"
+     "  %0 = stablehlo.convolution(%p, %q) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x9xi1>, tensor<4x3x3xi1>) -> tensor<2x4x9xi1>"
+     "  return %0 : tensor<2x4x9xi1> }"},
 };
 // clang-format on
 enum { FOUND = sizeof(found) / sizeof(found[0]) };
