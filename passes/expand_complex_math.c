@@ -183,6 +183,7 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   y = OP1(ABS, z.im);
   pv_t* u = OP2(DIVIDE, y, times(s, t, 2));
   u = choose(s, is_zero(s, t), t, u);
+  u = choose(s, OP2(EQ, y, NUMBER(y, INFINITY)), y, u);
   t = OP2(MULTIPLY, t, back);
   u = OP2(MULTIPLY, u, back);
   pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));

@@ -167,6 +167,14 @@ static const found_t found[] = {
      "  %q = stablehlo.compare EQ, %b, %d : (tensor<9x30xi32>, tensor<9x30xi32>) -> tensor<9x30xi1>"
      "  %0 = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<20x9xi1>, tensor<9x30xi1>) -> tensor<20x30xi1>"
      "  return %0 : tensor<20x30xi1> }"},
+    {"a root far along the imaginary axis",
+     "func.func @main(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {"
+     "  %c = stablehlo.constant dense<0xFF800000> : tensor<16xf32>"
+     "  %z = stablehlo.complex %x, %c : tensor<16xcomplex<f32>>"
+     "  %0 = stablehlo.sqrt %z : tensor<16xcomplex<f32>>"
+     "  %1 = stablehlo.real %0 : (tensor<16xcomplex<f32>>) -> tensor<16xf32>"
+     "  %2 = stablehlo.imag %0 : (tensor<16xcomplex<f32>>) -> tensor<16xf32>"
+     "  return %1, %2 : tensor<16xf32>, tensor<16xf32> }"},
     {"a convolution of flags",
      "func.func @main(%a: tensor<2x3x9xi32>, %b: tensor<4x3x3xi32>) -> tensor<2x4x9xi1> {"
      "  %c = stablehlo.constant dense<6> : tensor<2x3x9xi32>"
