@@ -110,9 +110,11 @@ static void rows_of_windows_share_boxes(void** state) {
   assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
                   PESTLE_SKETCH_ELEMENT <=
               k.l2 / 4);
-  // A dense window copies its inputs for many columns.
+  // A dense window copies its inputs for many columns: it gains less, so fewer
+  // rows do.
   c.own = false;
-  assert_int_equal(pestle_sketch_choose(&k, &c).above, 0);
+  int64_t shared = x.above;
+  assert_in_range(pestle_sketch_choose(&k, &c).above, 1, shared);
 }
 
 // A copied panel is one piece of work: many cores want more of them.
