@@ -28,6 +28,9 @@ typedef struct pestle_mapping_t {
 PESTLE_NODISCARD pestle_status_t pestle_file_map(const char* path,
                                                  pestle_mapping_t* out_mapping);
 void pestle_file_unmap(pestle_mapping_t* mapping);
+// Gives the pages that were read so far back to the system; they are there
+// again when they are looked at.
+void pestle_file_forget(const pestle_mapping_t* mapping);
 
 // Reads a regular file of at most |limit| bytes (RESOURCE_EXHAUSTED above it)
 // into a block of |out_size| + 1 bytes that ends with a zero byte, to be freed

@@ -120,6 +120,11 @@ void pestle_file_unmap(pestle_mapping_t* mapping) {
   *mapping = (pestle_mapping_t){0};
 }
 
+void pestle_file_forget(const pestle_mapping_t* mapping) {
+  if (!mapping->size) return;
+  (void)madvise((void*)(uintptr_t)mapping->data, mapping->size, MADV_DONTNEED);
+}
+
 typedef PESTLE_VEC(char) bytes_t;
 
 // Reads to the end of the file: it may be a pipe, or grow meanwhile.

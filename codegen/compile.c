@@ -104,6 +104,8 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
   if (uses_libraries(c)) pestle_libraries_key(c->device, key);
   c->key_head = key->size;
   PESTLE_TRY(pestle_module_canonical(c->module, key, c->signature));
+  // All of it was read for its hash. A plan that is found needs none of it.
+  pestle_module_relax(c->module);
   return pestle_strbuf_status(key);
 }
 

@@ -146,10 +146,25 @@ void pestle_module_release(pestle_module_t* module) {
 pestle_status_t pestle_module_keep_alive(pestle_module_t* module,
                                          void (*release)(void* self),
                                          void* self) {
+  return pestle_module_keep_relaxed(module, release, NULL, self);
+}
+
+void pestle_module_relax(const pestle_module_t* module) {
+  const pestle_keep_alive_t* keep = module->keep_alive;
+  for (; keep; keep = keep->next) {
+    if (keep->relax) keep->relax(keep->self);
+  }
+}
+
+pestle_status_t pestle_module_keep_relaxed(pestle_module_t* module,
+                                           void (*release)(void* self),
+                                           void (*relax)(void* self),
+                                           void* self) {
   pestle_keep_alive_t* keep =
       PESTLE_ARENA_NEW(&module->arena, pestle_keep_alive_t);
   if (!keep) return PESTLE_OOM();
   keep->release = release;
+  keep->relax = relax;
   keep->self = self;
   keep->next = module->keep_alive;
   module->keep_alive = keep;

@@ -117,6 +117,7 @@ struct pestle_function_s {
 
 typedef struct pestle_keep_alive_t {
   void (*release)(void* self);
+  void (*relax)(void* self);  // or NULL
   void* self;
   struct pestle_keep_alive_t* next;
 } pestle_keep_alive_t;
@@ -148,6 +149,13 @@ struct pestle_module_s {
 // Runs release(self) when the module dies.
 PESTLE_NODISCARD pestle_status_t pestle_module_keep_alive(
     pestle_module_t* module, void (*release)(void* self), void* self);
+// The same for what can give memory back that is not needed for the time being,
+// pages of a mapped file: relax(self), from any thread, any number of times.
+PESTLE_NODISCARD pestle_status_t
+pestle_module_keep_relaxed(pestle_module_t* module, void (*release)(void* self),
+                           void (*relax)(void* self), void* self);
+// Asks all that the module keeps to do so.
+void pestle_module_relax(const pestle_module_t* module);
 // pestle_module_specialize() with what is known of the arguments' values (NULL:
 // nothing; an entry without data: nothing of that argument).
 PESTLE_NODISCARD pestle_status_t

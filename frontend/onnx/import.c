@@ -18,6 +18,15 @@ static void release_kept(void* self) {
   pestle_onnx_source_release(source);
 }
 
+static void relax_kept(void* self) {
+  const kept_t* kept = self;
+  for (const pestle_onnx_file_t* f = kept->files.first; f; f = f->next)
+    pestle_file_forget(&f->mapping);
+  const pestle_onnx_source_t* source = kept->source;
+  for (; source; source = source->parent)
+    pestle_file_forget(&source->mapping);
+}
+
 static pestle_status_t keep(pestle_onnx_source_t* source,
                             pestle_module_t* module, kept_t** out_kept) {
   pestle_allocator_t allocator = pestle_context_allocator(source->context);
@@ -26,7 +35,8 @@ static pestle_status_t keep(pestle_onnx_source_t* source,
   pestle_onnx_files_init(allocator, source->folder, &kept->files);
   kept->source = source;
   pestle_onnx_source_retain(source);
-  pestle_status_t status = pestle_module_keep_alive(module, release_kept, kept);
+  pestle_status_t status =
+      pestle_module_keep_relaxed(module, release_kept, relax_kept, kept);
   if (status) {
     release_kept(kept);
     return status;

@@ -71,15 +71,15 @@ static inline const case_t* find_case(const char* name) {
 
 // A machine with 16 registers of 16 floats, roughly, and short dot products.
 static inline pestle_target_caps_t test_caps(void) {
-  pestle_target_caps_t caps = {.struct_size = sizeof(caps),
-                               .vector_bytes = 64,
-                               .vector_registers = 32,
-                               .max_lanes = 64,
-                               .scratch_bytes = 4u << 20};
-  caps.op_dtypes[PESTLE_KIR_DOT2] = 1u << PESTLE_F32;
-  caps.op_dtypes[PESTLE_KIR_DOT4] = 1u << PESTLE_I32;
-  caps.op_dtypes[PESTLE_KIR_LOAD_WORDS] = 1u << PESTLE_I32;
-  return caps;
+  pestle_target_caps_t t = {.struct_size = sizeof(t),
+                            .vector_bytes = 64,
+                            .vector_registers = 32,
+                            .max_lanes = 64,
+                            .scratch_bytes = 4u << 20};
+  t.op_dtypes[PESTLE_KIR_DOT2] = 1u << PESTLE_F32;
+  t.op_dtypes[PESTLE_KIR_DOT4] = 1u << PESTLE_I32;
+  t.op_dtypes[PESTLE_KIR_LOAD_WORDS] = 1u << PESTLE_I32;
+  return t;
 }
 
 // The nest's text, to be freed with pestle_strbuf_deinit().

@@ -464,12 +464,20 @@ static void keeps_alive(void** state) {
   (void)state;
   BEGIN(t, T0(F32));
   int released = 0;
+  int relaxed = 0;
   assert_ok(pestle_module_keep_alive(t.module, count_release, &released));
+  assert_ok(pestle_module_keep_relaxed(t.module, count_release, count_release,
+                                       &relaxed));
+  pestle_module_relax(t.module);
+  pestle_module_relax(t.module);
+  assert_int_equal(released, 0);
+  assert_int_equal(relaxed, 2);
   pestle_module_retain(t.module);
   pestle_module_release(t.module);
   assert_int_equal(released, 0);
   ir_test_end(&t);
   assert_int_equal(released, 1);
+  assert_int_equal(relaxed, 3);
   pestle_module_release(NULL);
 }
 
