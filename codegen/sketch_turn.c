@@ -11,7 +11,9 @@ enum {
 
 static int64_t turn_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
                           int64_t rows, int64_t columns) {
-  if (pestle_dtype_size(dtype) != PESTLE_SKETCH_ELEMENT) return 0;
+  // Shorter elements have as many lanes, of a part of a vector: 256 x 3136 bytes
+  // 295 us by gathers, 43 turned; 512 x 768 bf16 223, 25.
+  if (pestle_dtype_size(dtype) > PESTLE_SKETCH_ELEMENT) return 0;
   int64_t lanes = pestle_sketch_lanes(k, pestle_sketch_min(rows, columns));
   return lanes >= LEAST_LANES ? lanes : 0;
 }
