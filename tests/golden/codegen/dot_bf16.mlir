@@ -2,7 +2,7 @@
 // is read by words that turn in registers on their way to scratch.
 // RUN: %golden %s.schedule -- %pestle dump %s --stage schedule --target ref
 // RUN: %golden %s.kernels -- %pestle dump %s --stage kernels --target ref
-func.func @main(%a: tensor<4x8xbf16>, %b: tensor<8x8xbf16>) -> tensor<4x8xf32> {
-  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xf32>
-  return %0 : tensor<4x8xf32>
+func.func @main(%a: tensor<16x8xbf16>, %b: tensor<8x8xbf16>) -> tensor<16x8xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<16x8xbf16>, tensor<8x8xbf16>) -> tensor<16x8xf32>
+  return %0 : tensor<16x8xf32>
 }
