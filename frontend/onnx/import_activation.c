@@ -336,8 +336,13 @@ void pestle_onnx_import_hardmax(pestle_onnx_call_t* call) {
   index.dtype = PESTLE_I64;
   pestle_value_t* none = pestle_onnx_highest(call, &index);
   pestle_value_t* place = pestle_onnx_iota(call, &index, axis);
-  pestle_value_t* places = pestle_onnx_select(
-      call, pestle_onnx_binary(call, PESTLE_OP_EQ, y, top), place, none);
+  pestle_value_t* is_top = pestle_onnx_binary(call, PESTLE_OP_EQ, y, top);
+  // NaN is the largest.
+  if (pestle_dtype_is(dtype_of(y), PESTLE_KIND_FLOAT)) {
+    is_top = pestle_onnx_binary(call, PESTLE_OP_OR, is_top,
+                                pestle_onnx_unary(call, PESTLE_OP_IS_NAN, y));
+  }
+  pestle_value_t* places = pestle_onnx_select(call, is_top, place, none);
   pestle_value_t* first =
       pestle_onnx_reduce(call, PESTLE_OP_MINIMUM, places, &axis, 1, true);
   pestle_value_t* hit = pestle_onnx_convert(

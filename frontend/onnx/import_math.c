@@ -61,6 +61,8 @@ void pestle_onnx_import_reciprocal(pestle_onnx_call_t* call) {
 }
 
 // --- Trigonometric and hyperbolic ---
+//
+// Computed in f32 at least, and without overflow before the result does.
 
 // sqrt((1 - x)(1 + x))
 static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
@@ -70,70 +72,113 @@ static pestle_value_t* cathetus(pestle_onnx_call_t* call, pestle_value_t* x) {
                            mul(call, sub(call, one, x), more));
 }
 
-void pestle_onnx_import_asin(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  call->outputs[0] =
-      pestle_onnx_binary(call, PESTLE_OP_ATAN2, x, cathetus(call, x));
+static pestle_value_t* plus(pestle_onnx_call_t* call, pestle_value_t* x,
+                            double number) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_ADD, x, number);
 }
 
-void pestle_onnx_import_acos(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  call->outputs[0] =
-      pestle_onnx_binary(call, PESTLE_OP_ATAN2, cathetus(call, x), x);
+// |far| where |x| > |limit|, else |near|.
+static pestle_value_t* above(pestle_onnx_call_t* call, pestle_value_t* x,
+                             double limit, pestle_value_t* far,
+                             pestle_value_t* near) {
+  return pestle_onnx_select(
+      call, pestle_onnx_binary_f(call, PESTLE_OP_GT, x, limit), far, near);
 }
 
-void pestle_onnx_import_atan(pestle_onnx_call_t* call) {
-  call->outputs[0] =
-      pestle_onnx_binary_f(call, PESTLE_OP_ATAN2, call->inputs[0], 1);
+// |size| with the sign of |x|, of which it is an odd function.
+static pestle_value_t* signed_as(pestle_onnx_call_t* call, pestle_value_t* size,
+                                 pestle_value_t* x) {
+  return mul(call, size, pestle_onnx_unary(call, PESTLE_OP_SIGN, x));
 }
 
-void pestle_onnx_import_sinh(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_EXPM1, x);
-  pestle_value_t* down = pestle_onnx_unary(
-      call, PESTLE_OP_EXPM1, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
-  call->outputs[0] = times(call, sub(call, up, down), 0.5);
+static pestle_value_t* asin_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return pestle_onnx_binary(call, PESTLE_OP_ATAN2, x, cathetus(call, x));
 }
 
-void pestle_onnx_import_cosh(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_EXP, x);
-  pestle_value_t* down = pestle_onnx_unary(
-      call, PESTLE_OP_EXP, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
-  call->outputs[0] = times(call, add(call, up, down), 0.5);
+static pestle_value_t* acos_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return pestle_onnx_binary(call, PESTLE_OP_ATAN2, cathetus(call, x), x);
 }
 
-// sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))
-void pestle_onnx_import_asinh(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  pestle_value_t* one = splat_like(call, x, 1);
-  pestle_value_t* square = mul(call, x, x);
+static pestle_value_t* atan_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  return pestle_onnx_binary_f(call, PESTLE_OP_ATAN2, x, 1);
+}
+
+// e^a / 2
+static pestle_value_t* half_exp(pestle_onnx_call_t* call, pestle_value_t* a) {
   pestle_value_t* root =
-      pestle_onnx_unary(call, PESTLE_OP_SQRT, add(call, one, square));
-  pestle_value_t* more = quotient(call, square, add(call, one, root));
-  pestle_value_t* magnitude =
-      add(call, pestle_onnx_unary(call, PESTLE_OP_ABS, x), more);
-  pestle_value_t* size = pestle_onnx_unary(call, PESTLE_OP_LOG1P, magnitude);
-  call->outputs[0] =
-      mul(call, pestle_onnx_unary(call, PESTLE_OP_SIGN, x), size);
+      pestle_onnx_unary(call, PESTLE_OP_EXP, times(call, a, 0.5));
+  return mul(call, times(call, root, 0.5), root);
 }
 
-void pestle_onnx_import_acosh(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
-  pestle_value_t* one = splat_like(call, x, 1);
-  pestle_value_t* more = add(call, x, one);
-  pestle_value_t* root = pestle_onnx_unary(call, PESTLE_OP_SQRT,
-                                           mul(call, sub(call, x, one), more));
-  call->outputs[0] = pestle_onnx_unary(call, PESTLE_OP_LOG, add(call, x, root));
+// (e + e / (e + 1)) / 2 with e = e^|x| - 1; from 22 on e^|x| / 2.
+static pestle_value_t* sinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* e = pestle_onnx_unary(call, PESTLE_OP_EXPM1, a);
+  pestle_value_t* sum = add(call, e, quotient(call, e, plus(call, e, 1)));
+  pestle_value_t* size =
+      above(call, a, 22, half_exp(call, a), times(call, sum, 0.5));
+  return signed_as(call, size, x);
 }
 
-void pestle_onnx_import_atanh(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
+static pestle_value_t* cosh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* e = pestle_onnx_unary(call, PESTLE_OP_EXP, a);
+  pestle_value_t* back = quotient(call, splat_like(call, e, 0.5), e);
+  return above(call, a, 22, half_exp(call, a),
+               add(call, times(call, e, 0.5), back));
+}
+
+// log1p(a + a^2 / (1 + sqrt(1 + a^2))), a = |x|; from 2^28 on log(a) + log(2).
+static pestle_value_t* asinh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* a = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  pestle_value_t* square = mul(call, a, a);
+  pestle_value_t* root =
+      pestle_onnx_unary(call, PESTLE_OP_SQRT, plus(call, square, 1));
+  pestle_value_t* more = quotient(call, square, plus(call, root, 1));
+  pestle_value_t* near =
+      pestle_onnx_unary(call, PESTLE_OP_LOG1P, add(call, a, more));
+  pestle_value_t* far =
+      plus(call, pestle_onnx_unary(call, PESTLE_OP_LOG, a), log(2));
+  return signed_as(call, above(call, a, 0x1p28, far, near), x);
+}
+
+// log1p(t + sqrt(t (t + 2))), t = x - 1; NaN below 1.
+static pestle_value_t* acosh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_value_t* t = plus(call, x, -1);
+  pestle_value_t* root =
+      pestle_onnx_unary(call, PESTLE_OP_SQRT, mul(call, t, plus(call, t, 2)));
+  pestle_value_t* near =
+      pestle_onnx_unary(call, PESTLE_OP_LOG1P, add(call, t, root));
+  pestle_value_t* far =
+      plus(call, pestle_onnx_unary(call, PESTLE_OP_LOG, x), log(2));
+  pestle_value_t* less = pestle_onnx_binary_f(call, PESTLE_OP_LT, x, 1);
+  return pestle_onnx_select(call, less, splat_like(call, x, (double)NAN),
+                            above(call, x, 0x1p28, far, near));
+}
+
+// (log1p(x) - log1p(-x)) / 2: both have one sign, nothing cancels.
+static pestle_value_t* atanh_of(pestle_onnx_call_t* call, pestle_value_t* x) {
   pestle_value_t* up = pestle_onnx_unary(call, PESTLE_OP_LOG1P, x);
   pestle_value_t* down = pestle_onnx_unary(
       call, PESTLE_OP_LOG1P, pestle_onnx_unary(call, PESTLE_OP_NEGATE, x));
-  call->outputs[0] = times(call, sub(call, up, down), 0.5);
+  return times(call, sub(call, up, down), 0.5);
 }
+
+#define FORMULA(fn)                                                        \
+  void pestle_onnx_import_##fn(pestle_onnx_call_t* call) {                 \
+    pestle_value_t* x = call->inputs[0];                                   \
+    pestle_dtype_t dtype = dtype_of(x);                                    \
+    if (dtype != PESTLE_F64) x = pestle_onnx_convert(call, x, PESTLE_F32); \
+    call->outputs[0] = pestle_onnx_convert(call, fn##_of(call, x), dtype); \
+  }
+FORMULA(asin)
+FORMULA(acos)
+FORMULA(atan)
+FORMULA(sinh)
+FORMULA(cosh)
+FORMULA(asinh)
+FORMULA(acosh)
+FORMULA(atanh)
 
 // --- Powers and remainders ---
 

@@ -307,6 +307,24 @@ static void test_norm_statistics(void** state) {
             "f32[2,1]=10.5,-0.75 f32[2,1]=0.134687,0.134687");
 }
 
+// No square on the way overflows, and f16 is computed as f32.
+static void test_hyperbolic(void** state) {
+  (void)state;
+  onnx_case("Asinh", 9, "", "f32[5]=inf,-inf,1e20,-3e38,1e-20",
+            "f32[5]=inf,-inf,46.74485,-89.28999,1e-20");
+  onnx_case("Acosh", 9, "", "f32[4]=inf,1e20,1,1.000001",
+            "f32[4]=inf,46.74485,0,0.001381067");
+  onnx_case("Sinh", 9, "", "f32[3]=89,-89,inf",
+            "f32[3]=2.2448061e38,-2.2448061e38,inf");
+  onnx_case("Cosh", 9, "", "f32[2]=89,-inf", "f32[2]=2.2448061e38,inf");
+  onnx_case("Asinh", 22, "", "f16[3]=300,-60000,inf",
+            "f16[3]=6.3984375,-11.695312,inf");
+  onnx_case("Acosh", 22, "", "f16[2]=300,60000", "f16[2]=6.3984375,11.695312");
+  // NaN is the largest, once.
+  onnx_case("Hardmax", 13, "", "f32[2,3]=nan,0,1,2,nan,nan",
+            "f32[2,3]=1,0,0,0,1,0");
+}
+
 // Integers are interpolated as floats, and rounded to the nearest.
 static void test_resize_integers(void** state) {
   (void)state;
@@ -574,6 +592,7 @@ int main(void) {
       cmocka_unit_test(test_roi_align_adaptive),
       cmocka_unit_test(test_norm_statistics),
       cmocka_unit_test(test_resize_integers),
+      cmocka_unit_test(test_hyperbolic),
       cmocka_unit_test(test_deform_conv),
       cmocka_unit_test(test_windows),
       cmocka_unit_test(test_dft),
