@@ -2,6 +2,8 @@
 // Elementwise ops with numpy's broadcasting.
 #include "frontend/onnx/emit.h"
 
+#include "frontend/onnx/bounded.h"
+
 const pestle_type_t* pestle_onnx_type(const pestle_value_t* value) {
   static const pestle_type_t none = {.dtype = PESTLE_F32};
   return value ? value->type : &none;
@@ -76,4 +78,39 @@ pestle_value_t* pestle_onnx_convert(pestle_onnx_call_t* call, pestle_value_t* a,
                              .operand_count = 1,
                              .type = &type};
   return pestle_onnx_emit(call, &spec);
+}
+
+// --- Narrow floats ---
+
+static bool is_narrow(const pestle_value_t* value) {
+  return value && pestle_dtype_is(dtype_of(value), PESTLE_KIND_FLOAT) &&
+         pestle_dtype_size(dtype_of(value)) < 4;
+}
+
+void pestle_onnx_in_f32(pestle_onnx_call_t* call,
+                        void (*import)(pestle_onnx_call_t* call)) {
+  if (!call->input_count || !is_narrow(call->inputs[0])) {
+    import(call);
+    return;
+  }
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  pestle_value_t** given = call->inputs;
+  pestle_value_t** wide =
+      pestle_onnx_scratch(call, call->input_count * sizeof(*wide));
+  if (!wide) return;
+  for (size_t i = 0; i < call->input_count; ++i) {
+    wide[i] = given[i];
+    if (!is_narrow(given[i])) continue;
+    wide[i] = pestle_onnx_convert(call, given[i], PESTLE_F32);
+    pestle_onnx_copy_real(call, wide[i], given[i]);
+  }
+  call->inputs = wide;
+  import(call);
+  call->inputs = given;
+  for (size_t i = 0; i < call->output_count; ++i) {
+    pestle_value_t* y = call->outputs[i];
+    if (!y || dtype_of(y) != PESTLE_F32) continue;
+    call->outputs[i] = pestle_onnx_convert(call, y, dtype);
+    pestle_onnx_copy_real(call, call->outputs[i], y);
+  }
 }

@@ -115,6 +115,11 @@ static inline pestle_value_t* times(pestle_onnx_call_t* call, pestle_value_t* a,
   return pestle_onnx_binary_f(call, PESTLE_OP_MULTIPLY, a, factor);
 }
 
+// Imports by |import| with inputs of narrow floats as f32, and the outputs
+// converted back: for what sums before it divides, which need not fit.
+void pestle_onnx_in_f32(pestle_onnx_call_t* call,
+                        void (*import)(pestle_onnx_call_t* call));
+
 // --- Moving (move.c) ---
 
 // The shape that numpy's broadcasting of |a| and |b| gives; false (and an error

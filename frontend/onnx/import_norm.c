@@ -117,15 +117,18 @@ void pestle_onnx_import_batch_norm(pestle_onnx_call_t* call) {
                      "of at least 2 dimensions from opset 14 on (spatial = 1)");
     return;
   }
-  pestle_value_t* variance =
-      pestle_onnx_convert(call, call->inputs[4], dtype_of(call->inputs[1]));
-  pestle_value_t* mean =
-      pestle_onnx_convert(call, call->inputs[3], dtype_of(call->inputs[1]));
+  // Variances may be more than a narrow scale's type holds.
+  pestle_value_t* side[4];
+  for (int i = 0; i < 4; ++i) {
+    pestle_dtype_t given = dtype_of(call->inputs[1]);
+    side[i] = pestle_onnx_convert(call, call->inputs[1 + i],
+                                  given == PESTLE_F64 ? given : PESTLE_F32);
+  }
   pestle_value_t* deviation = pestle_onnx_unary(
       call, PESTLE_OP_SQRT,
-      pestle_onnx_binary_f(call, PESTLE_OP_ADD, variance, epsilon));
-  pestle_value_t* factor = quotient(call, call->inputs[1], deviation);
-  pestle_value_t* offset = sub(call, call->inputs[2], mul(call, mean, factor));
+      pestle_onnx_binary_f(call, PESTLE_OP_ADD, side[3], epsilon));
+  pestle_value_t* factor = quotient(call, side[0], deviation);
+  pestle_value_t* offset = sub(call, side[1], mul(call, side[2], factor));
   int64_t axis = rank_of(x) > 1 ? 1 : 0;
   pestle_dtype_t dtype = dtype_of(x);
   factor = pestle_onnx_convert(call, factor, dtype);
@@ -243,7 +246,7 @@ static size_t spatial_axes(const pestle_value_t* x, int32_t first,
   return count;
 }
 
-void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
+static void instance_norm(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axes[PESTLE_MAX_RANK];
   size_t count = spatial_axes(x, 2, axes);
@@ -252,6 +255,10 @@ void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
   pestle_value_t* offset = pestle_onnx_along(call, call->inputs[2], x, 1);
   pestle_value_t* factor = pestle_onnx_along(call, call->inputs[1], x, 1);
   call->outputs[0] = add(call, mul(call, normal.result, factor), offset);
+}
+
+void pestle_onnx_import_instance_norm(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, instance_norm);
 }
 
 // One number a group, repeated for each of its channels.
@@ -269,7 +276,7 @@ static pestle_value_t* per_channel(pestle_onnx_call_t* call,
   return pestle_onnx_reshape(call, wide, 1, (const int64_t[]){dims[0] * each});
 }
 
-void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
+static void group_norm(pestle_onnx_call_t* call) {
   pestle_value_t *x = call->inputs[0], *factor = call->inputs[1];
   pestle_value_t* offset = call->inputs[2];
   int64_t groups = pestle_onnx_int(call, "num_groups", 0);
@@ -299,7 +306,11 @@ void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
   call->outputs[0] = add(call, mul(call, y, factor), offset);
 }
 
-void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {
+void pestle_onnx_import_group_norm(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, group_norm);
+}
+
+static void mean_variance_norm(pestle_onnx_call_t* call) {
   static const int64_t usual[] = {0, 2, 3};
   pestle_value_t* x = call->inputs[0];
   pestle_i64s_t list = pestle_onnx_ints(call, "axes");
@@ -319,9 +330,13 @@ void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {
   call->outputs[0] = quotient(call, centred, deviation);
 }
 
+void pestle_onnx_import_mean_variance_norm(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, mean_variance_norm);
+}
+
 // --- Across one axis ---
 
-void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
+static void lp_norm(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t axis =
       pestle_onnx_axis(call, pestle_onnx_int(call, "axis", -1), rank_of(x));
@@ -345,8 +360,12 @@ void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
   call->outputs[0] = quotient(call, x, norm);
 }
 
+void pestle_onnx_import_lp_norm(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, lp_norm);
+}
+
 // x / (bias + alpha / size * sum of squares over nearby channels) ^ beta
-void pestle_onnx_import_lrn(pestle_onnx_call_t* call) {
+static void lrn(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   int64_t size = pestle_onnx_int(call, "size", 0);
   double alpha = pestle_onnx_float(call, "alpha", 1e-4);
@@ -370,4 +389,8 @@ void pestle_onnx_import_lrn(pestle_onnx_call_t* call) {
       call, PESTLE_OP_ADD, times(call, sum, alpha / (double)size), bias);
   call->outputs[0] = quotient(
       call, x, pestle_onnx_binary_f(call, PESTLE_OP_POWER, base, beta));
+}
+
+void pestle_onnx_import_lrn(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, lrn);
 }

@@ -221,7 +221,7 @@ static pestle_value_t* axis_counts(pestle_onnx_call_t* call,
   return pestle_onnx_numbers(call, &type, counts);
 }
 
-void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
+static void average_pool(pestle_onnx_call_t* call) {
   pestle_onnx_space_t space;
   pestle_onnx_window_t window;
   int64_t grown[PESTLE_MAX_RANK];
@@ -242,6 +242,10 @@ void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
   }
   call->outputs[0] =
       whole == 1 ? y : pestle_onnx_binary_f(call, PESTLE_OP_DIVIDE, y, whole);
+}
+
+void pestle_onnx_import_average_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, average_pool);
 }
 
 // sum(|x|^p)^(1/p) of whatever |fold| sums.
@@ -297,20 +301,28 @@ static pestle_value_t* fold_planes(pestle_onnx_call_t* call, pestle_op_t op,
   return pestle_onnx_reduce(call, op, x, axes, (size_t)rank - 2, true);
 }
 
-void pestle_onnx_import_global_average_pool(pestle_onnx_call_t* call) {
+static void global_average_pool(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   call->outputs[0] = pestle_onnx_binary_f(
       call, PESTLE_OP_DIVIDE, fold_planes(call, PESTLE_OP_ADD, x),
       (double)pestle_onnx_dims_product(x, 2, rank_of(x)));
 }
 
+void pestle_onnx_import_global_average_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, global_average_pool);
+}
+
 void pestle_onnx_import_global_max_pool(pestle_onnx_call_t* call) {
   call->outputs[0] = fold_planes(call, PESTLE_OP_MAXIMUM, call->inputs[0]);
 }
 
-void pestle_onnx_import_global_lp_pool(pestle_onnx_call_t* call) {
+static void global_lp_pool(pestle_onnx_call_t* call) {
   double p = read_p(call);
   call->outputs[0] = root_of(
       call,
       fold_planes(call, PESTLE_OP_ADD, power_of(call, call->inputs[0], p)), p);
+}
+
+void pestle_onnx_import_global_lp_pool(pestle_onnx_call_t* call) {
+  pestle_onnx_in_f32(call, global_lp_pool);
 }

@@ -325,6 +325,21 @@ static void test_hyperbolic(void** state) {
             "f32[2,3]=1,0,0,0,1,0");
 }
 
+// Sums and squares on the way are f32, which f16 would not hold.
+static void test_sums_of_narrow_floats(void** state) {
+  (void)state;
+  onnx_case("GlobalAveragePool", 1, "", "f16[1,1,3]=60000,60000,30000",
+            "f16[1,1,1]=50000");
+  onnx_case("AveragePool", 19, "kernel_shape=[2]",
+            "f16[1,1,3]=60000,60000,30000", "f16[1,1,2]=60000,45000");
+  onnx_case("InstanceNormalization", 6, "",
+            "f16[1,1,2]=2000,-2000 f16[1]=1 f16[1]=0", "f16[1,1,2]=1,-1");
+  onnx_case("LpNormalization", 1, "", "f16[2]=3000,4000", "f16[2]=0.6,0.8");
+  onnx_case("BatchNormalization", 15, "",
+            "f16[1,1,2]=2000,-2000 f16[1]=1 f16[1]=0 f32[1]=0 f32[1]=4e6",
+            "f16[1,1,2]=1,-1");
+}
+
 // Integers are interpolated as floats, and rounded to the nearest.
 static void test_resize_integers(void** state) {
   (void)state;
@@ -593,6 +608,7 @@ int main(void) {
       cmocka_unit_test(test_norm_statistics),
       cmocka_unit_test(test_resize_integers),
       cmocka_unit_test(test_hyperbolic),
+      cmocka_unit_test(test_sums_of_narrow_floats),
       cmocka_unit_test(test_deform_conv),
       cmocka_unit_test(test_windows),
       cmocka_unit_test(test_dft),
