@@ -39,7 +39,8 @@ typedef struct pestle_tile_t {
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
   int64_t
-      above;  // steps of the axis before |row| that share a padded box; or 0
+      above;    // steps of the axis before |row| that share a padded box; or 0
+  bool slides;  // neighbours along |row| share what their windows read
 } pestle_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and
@@ -192,6 +193,9 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
 // Fills in what |c| says of padded boxes.
 void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
                                 pestle_contract_t* c);
+// Whether each column has inputs of its own, of which the next row's window reads
+// half or more again.
+bool pestle_sketch_slides(const pestle_contract_t* c);
 // Elements of the box of so many rows, columns, and rows of windows.
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                                    int64_t columns, int64_t above);

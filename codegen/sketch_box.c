@@ -62,3 +62,11 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
   }
   return elements;
 }
+
+bool pestle_sketch_slides(const pestle_contract_t* c) {
+  bool slides = false;
+  for (int32_t d = 0; d < c->box_rank; ++d) {
+    slides |= c->box[d].row > 0 && 2 * c->box[d].row <= c->box[d].base;
+  }
+  return c->own && slides;
+}

@@ -9,6 +9,8 @@
 enum {
   // A plain fold of so few taps has so many vectors in its tile.
   SHORT_FOLD = 32,
+  // Taps of a row of a sliding window that are unrolled.
+  MOST_SLIDE = 8,
   FOLD_TILE = 8,
   // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
   // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
@@ -217,6 +219,19 @@ static pestle_status_t tile_axes(pestle_sketch_t* k, const pestle_tile_t* t,
   return NULL;
 }
 
+// The last fold axis that is longer than one step: of a window's taps those along
+// its rows. Unrolled within each result, each element is loaded once for all
+// windows that it is in. Measured for depthwise 3x3 of 144 features at 56 x 56:
+// 146 -> 116 us.
+static int32_t slide_axis(const pestle_sketch_t* k,
+                          const pestle_nest_stage_t* s) {
+  for (uint32_t i = s->root_count; i-- > s->map_count;) {
+    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
+    if (extent > 1) return extent <= MOST_SLIDE ? (int32_t)s->roots[i] : -1;
+  }
+  return -1;
+}
+
 pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
                                         const pestle_tile_t* t) {
   uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
@@ -225,11 +240,18 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
   for (uint32_t i = 0; i + 1 < c->map_count; ++i) {
     if ((int32_t)i != t->row) order[n++] = c->roots[i];
   }
+  int32_t slide = t->slides ? slide_axis(k, c) : -1;
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
-    order[n++] = c->roots[i];
+    if ((int32_t)c->roots[i] != slide) order[n++] = c->roots[i];
   }
   for (uint32_t i = 0; i < tile_count; ++i)
     order[n++] = tile[i];
+  if (slide >= 0) {
+    order[n] = order[n - 1];
+    order[n++ - 1] = (uint32_t)slide;
+    PESTLE_TRY(pestle_schedule_mark(k->nest, t->fold, (uint32_t)slide,
+                                    PESTLE_MARK_UNROLL));
+  }
   PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
   return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
 }
@@ -520,6 +542,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.rows = x.rows;
     t.vectors = x.vectors;
     t.above = x.above;
+    t.slides = pestle_sketch_slides(&c);
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
     pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {

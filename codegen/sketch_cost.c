@@ -86,7 +86,10 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
   // FMAs take broadcasts out of memory themselves, where words are broadcast by
   // an instruction each: of 512^3 bf16 a tile of 8x1 measured 70 % of the peak.
   double loads = (double)vectors + (double)rows / (c->dots ? 1 : 2);
-  if (c->own) loads = (double)(vectors + rows * vectors);
+  // Of a window that slides along the row only what is new is read.
+  if (c->own) {
+    loads = pestle_sketch_slides(c) ? fma : (double)(vectors + rows * vectors);
+  }
   if (c->strided && !x->copied) {
     loads = (double)(vectors * c->lanes) + (double)rows / 2;
   }
@@ -276,6 +279,8 @@ static pestle_choice_t best_tile(const pestle_sketch_t* k,
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
   int64_t widest = budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS;
   int64_t across = (c->width + c->lanes - 1) / c->lanes;
+  // What several windows share stays in registers for one vector of columns.
+  if (pestle_sketch_slides(c)) widest = 1;
   for (int64_t v = pestle_sketch_min(across, widest); v >= 1; --v) {
     int64_t most = pestle_sketch_min(budget / v, MOST_ROWS);
     for (int64_t r = pestle_sketch_min(c->height, most); r >= 1; --r) {
