@@ -10,7 +10,7 @@
 // Gray use it (Fast Algorithms for Convolutional Neural Networks, 2015). The
 // points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their error in f32 is the
 // least of what was tried, 1.7 times that of the taps' own sum (64 channels,
-// docs/adr/013); 0, 1, -1, 2, -2 has 4.7 times.
+// docs/adr/014); 0, 1, -1, 2, -2 has 4.7 times.
 #ifndef PESTLE_CODEGEN_WINOGRAD_H_
 #define PESTLE_CODEGEN_WINOGRAD_H_
 
