@@ -44,6 +44,10 @@ static pestle_status_t device_of(opencl_t* o, int32_t index,
 
 // --- Memory ---
 
+// Addresses are reserved for a byte more than a block has: its end, which a view
+// of nothing may have as its place, is then no other block's begin.
+enum { END = 1 };
+
 static pestle_status_t allocate(void* self, int32_t device, size_t size,
                                 void** out_data) {
   opencl_t* o = self;
@@ -64,14 +68,14 @@ static pestle_status_t allocate(void* self, int32_t device, size_t size,
   void* address = MAP_FAILED;
   cl_mem_t memory = NULL;
   if (block) {
-    address = mmap(NULL, size, PROT_NONE,
+    address = mmap(NULL, size + END, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory =
         o->cl->CreateBuffer(d->context, CL_MEM_READ_WRITE, size, NULL, &error);
   }
   if (!block || address == MAP_FAILED || !memory) {
     if (memory) o->cl->ReleaseMemObject(memory);
-    if (address != MAP_FAILED) munmap(address, size);
+    if (address != MAP_FAILED) munmap(address, size + END);
     if (block) o->host->free(o->host->self, block, sizeof *block);
     pthread_mutex_lock(&d->lock);
     if (fits) d->active -= size;
@@ -107,7 +111,7 @@ static void deallocate(void* self, int32_t device, void* data, size_t size) {
   pthread_mutex_unlock(&d->lock);
   if (!found) return;
   o->cl->ReleaseMemObject(found->memory);
-  munmap(found->address, found->size);
+  munmap(found->address, found->size + END);
   o->host->free(o->host->self, found, sizeof *found);
 }
 
