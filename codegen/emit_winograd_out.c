@@ -74,11 +74,11 @@ static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
 }
 
 static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
-                              pestle_kir_id_t i, int64_t extent, uint32_t axis,
-                              pestle_kir_id_t* out_id) {
+                              pestle_kir_id_t i, int64_t extent,
+                              uint32_t axis) {
   pestle_kir_id_t at = pestle_kir_madi(t->k, tile, N, i);
-  *out_id = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, at, extent - 1);
-  t->e->axis_id[axis] = *out_id;
+  t->e->axis_id[axis] =
+      pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, at, extent - 1);
   return pestle_kir_scalar_i(t->k, PESTLE_OP_LT, at, extent);
 }
 
@@ -93,10 +93,10 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
     pestle_kir_store(k, t->shown, pestle_kir_index(k, i * lanes),
                      z[i / N][i % N], PESTLE_KIR_NONE, 0);
   }
-  pestle_kir_id_t i = pestle_wino_for(t, "i", N), unused;
-  pestle_kir_id_t row = exists(t, high, i, w->height, t->px_high, &unused);
+  pestle_kir_id_t i = pestle_wino_for(t, "i", N);
+  pestle_kir_id_t row = exists(t, high, i, w->height, t->px_high);
   pestle_kir_id_t j = pestle_wino_for(t, "j", N);
-  pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide, &unused);
+  pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide);
   pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, row, column));
   size_t scope = pestle_emit_scope(e);
   set_coord(t, w->high, w->last_high, pestle_lin_axis(e->nest, t->px_high));

@@ -347,6 +347,11 @@ const pestle_lin_t* pestle_lin_substitute(pestle_nest_t* nest,
 // Coefficient of |axis| outside of DIV, MOD and VALUE; |*out_nested| when it
 // also stands inside one of these.
 int64_t pestle_lin_coef(const pestle_lin_t* a, uint32_t axis, bool* out_nested);
+// Whether |axis| stands anywhere in |a|.
+static inline bool pestle_lin_depends(const pestle_lin_t* a, uint32_t axis) {
+  bool nested;
+  return pestle_lin_coef(a, axis, &nested) != 0 || nested;
+}
 // The row-major flat index of |index| in |type|.
 const pestle_lin_t* pestle_lin_flatten(pestle_nest_t* nest,
                                        const pestle_type_t* type,

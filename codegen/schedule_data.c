@@ -196,11 +196,6 @@ void pestle_schedule_move_before(pestle_nest_t* nest, uint32_t stage) {
   }
 }
 
-static bool depends(const pestle_lin_t* a, uint32_t axis) {
-  bool nested;
-  return pestle_lin_coef(a, axis, &nested) != 0 || nested;
-}
-
 static bool is_overwritten(const pestle_nest_t* nest, uint32_t tensor) {
   for (size_t i = 0; i < nest->tensors.size; ++i) {
     const pestle_nest_tensor_t* t = &nest->tensors.data[i];
@@ -233,7 +228,8 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
       bool last_map = i + 1 == s->map_count;
       bool fold = i >= s->map_count;
       uint32_t when = fold ? 1 : last_map ? 2 : 0;
-      if (when != pass || !depends(read->index[0], s->roots[i])) continue;
+      if (when != pass || !pestle_lin_depends(read->index[0], s->roots[i]))
+        continue;
       if (domain.rank == PESTLE_MAX_RANK) {
         return PESTLE_ERROR(INVALID_ARGUMENT, "stage %s: too many axes", name);
       }

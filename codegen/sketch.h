@@ -9,6 +9,9 @@ enum {
   // Sizes below are counted in f32, the dtype of nearly every kernel that is
   // bound by memory; a wider dtype has fewer lanes when it is legalised.
   PESTLE_SKETCH_ELEMENT = 4,
+  // Bytes a cycle that one core reads from L2 and from L3.
+  PESTLE_SKETCH_L2_RATE = 32,
+  PESTLE_SKETCH_L3_RATE = 20,
 };
 
 // A way to run a contraction: the tile, its vector operand in scratch or where

@@ -19,10 +19,8 @@ static const double DOT_LATENCY = 6;
 // This share of their loads shows beside them. Measured, 512^3 bf16 in one run:
 // 6x4 1161 us, 8x2 1181, 12x2 1246.
 static const double DOT_LOAD_SHARE = 0.15;
-// Bytes a cycle that one core reads from L2, from L3, and where the operands
-// crowd L3: from a mixture of it and memory.
-static const double L2_RATE = 32;
-static const double L3_RATE = 20;
+// Bytes a cycle that one core reads where the operands crowd L3: from a mixture of
+// it and memory.
 static const double CROWDED_RATE = 5;
 // Of what is hidden behind something longer, this share shows all the same: of
 // the panel, which is read in order, and of the other operand's rows, a line of
@@ -73,7 +71,7 @@ enum {
 
 // Bytes a cycle of what does not fit L2.
 static double far_rate(const pestle_sketch_t* k, const pestle_contract_t* c) {
-  return c->bytes <= k->l3 / 2 ? L3_RATE : CROWDED_RATE;
+  return c->bytes <= k->l3 / 2 ? PESTLE_SKETCH_L3_RATE : CROWDED_RATE;
 }
 
 // Cycles of one tap of a tile of |rows| x |vectors|.
@@ -105,7 +103,7 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
   int64_t taps = x->block ? x->block : c->taps;
   int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
   if (panel <= k->l1 / 2) return compute;
-  double rate = panel <= k->l2 / 2 ? L2_RATE : far_rate(k, c);
+  double rate = panel <= k->l2 / 2 ? PESTLE_SKETCH_L2_RATE : far_rate(k, c);
   // Rows of the operand itself that are a large power of two apart use half of
   // the sets at best.
   if (c->aliasing && !x->copied) rate /= 2;

@@ -26,8 +26,6 @@ enum {
   MOST_ROWS = 14,
 };
 
-// Bytes a cycle from L2 and from L3, as in sketch_cost.c.
-static const double L2_RATE = 32, L3_RATE = 20;
 // Scratch of a group is this share of L2 at most.
 static const double SCRATCH_OF_L2 = 0.75;
 // Products lose this share of the peak to their loops.
@@ -104,7 +102,8 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
       tiles * ((double)(w->inputs / h->lanes) * IN_CYCLES * shares +
                vectors * OUT_CYCLES);
   double bytes = (double)weight_bytes(w, h);
-  double rate = bytes <= (double)k->l2 / 2 ? L2_RATE : L3_RATE;
+  double rate = bytes <= (double)k->l2 / 2 ? PESTLE_SKETCH_L2_RATE
+                                           : PESTLE_SKETCH_L3_RATE;
   double traffic = bytes / rate * (double)groups;
   double hidden = traffic < products
                       ? traffic * HIDDEN_SHARE

@@ -68,10 +68,9 @@ static void add_axis(const pestle_nest_t* nest, uint32_t fold, int32_t last,
   axes->all *= axes->extent[axes->count++];
 }
 
-// The axis of the last stage at which it reads axis |d| of the sums: -1 where
-// that has one element, -2 where there is none such.
-static int32_t last_axis(const pestle_nest_t* nest, const pestle_expr_t* read,
-                         uint32_t d, int64_t extent) {
+int32_t pestle_tile_last_axis(const pestle_nest_t* nest,
+                              const pestle_expr_t* read, uint32_t d,
+                              int64_t extent) {
   const pestle_lin_t* at = read->index[d];
   if (extent == 1) return at->count || at->constant ? -2 : -1;
   int32_t axis = pestle_lin_is_axis(at);
@@ -110,7 +109,7 @@ static bool sort_axes(pestle_nest_t* nest, const look_t* a, const look_t* b,
       add_axis(nest, axis, -1, &p->k);
       continue;
     }
-    int32_t last = last_axis(nest, read, i, x->full_extent);
+    int32_t last = pestle_tile_last_axis(nest, read, i, x->full_extent);
     if (last == -2) return false;
     bool both = a->axis[axis] && b->axis[axis];
     add_axis(nest, axis, last,
@@ -240,7 +239,7 @@ bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
   return !nest->failed;
 }
 
-static bool sums_products(const pestle_nest_stage_t* s) {
+bool pestle_tile_sums_products(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->is_fold ? s->values[0] : NULL;
   return x && s->fold == PESTLE_OP_ADD && !s->combine && s->value_count == 1 &&
          s->root_count > s->map_count && x->kind == PESTLE_EXPR_OP &&
@@ -255,7 +254,7 @@ bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
   *out = (pestle_tile_product_t){.fold = fold,
                                  .last = (uint32_t)nest->stages.size - 1};
-  if (!sums_products(s)) return false;
+  if (!pestle_tile_sums_products(s)) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;
   if ((units && out->sums != PESTLE_F32) || !take_side(x[0], units, &out->a) ||

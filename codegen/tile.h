@@ -44,6 +44,13 @@ typedef struct pestle_tile_product_t {
 bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
                        pestle_tile_product_t* out_product);
 
+// The axis of the last stage at which |read| of its has axis |d| of the sums: -1
+// where that has one element, -2 where there is none such.
+int32_t pestle_tile_last_axis(const pestle_nest_t* nest,
+                              const pestle_expr_t* read, uint32_t d,
+                              int64_t extent);
+// Whether |s| adds up products, from 0 on, in numbers of 32 bits or more.
+bool pestle_tile_sums_products(const pestle_nest_stage_t* s);
 // Whether |axis| stands somewhere in |x|.
 bool pestle_tile_depends(pestle_nest_t* nest, const pestle_expr_t* x,
                          uint32_t axis);

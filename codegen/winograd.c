@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "codegen/schedule_internal.h"
+#include "codegen/tile.h"
 
 double pestle_winograd_weight(int64_t i, int64_t tap) {
   if (i == 0) return tap == 0;
@@ -26,26 +27,17 @@ typedef struct forms_t {
   bool ok;
 } forms_t;
 
-static bool has_axis(const pestle_lin_t* lin, uint32_t axis) {
-  bool nested;
-  return pestle_lin_coef(lin, axis, &nested) != 0 || nested;
-}
-
 // Nothing is divided or looked up in it, and a tap moves as its map axis does.
 static bool steps_alike(const pestle_lin_t* lin, const pestle_winograd_t* w) {
   bool nested;
   for (uint32_t i = 0; i < lin->count; ++i) {
     if (lin->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
   }
-  return !has_axis(lin, w->features) &&
+  return !pestle_lin_depends(lin, w->features) &&
          pestle_lin_coef(lin, w->high, &nested) ==
              pestle_lin_coef(lin, w->tap_high, &nested) &&
          pestle_lin_coef(lin, w->wide, &nested) ==
              pestle_lin_coef(lin, w->tap_wide, &nested);
-}
-
-static int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
 }
 
 // Narrows the tiles that are known to be inside by lo <= lin < hi.
@@ -63,8 +55,8 @@ static void narrow(forms_t* f, const pestle_expr_t* x) {
     return;
   }
   int64_t reach = (step / PESTLE_WINOGRAD_OUT) * (PESTLE_WINOGRAD_IN - 1);
-  int64_t first = -floor_div(x->lin->constant - x->lo, step);
-  int64_t last = floor_div(x->hi - 1 - x->lin->constant - reach, step);
+  int64_t first = -pestle_floor_div(x->lin->constant - x->lo, step);
+  int64_t last = pestle_floor_div(x->hi - 1 - x->lin->constant - reach, step);
   if (inside[0] < first) inside[0] = first;
   if (inside[1] > last + 1) inside[1] = last + 1;
   if (inside[1] < inside[0]) inside[1] = inside[0];
@@ -99,22 +91,18 @@ static void look(forms_t* f, const pestle_expr_t* x) {
   }
 }
 
-typedef struct first_read_t {
-  const pestle_expr_t* read;
-} first_read_t;
-
 static void take_read(void* user, const pestle_expr_t* x) {
-  first_read_t* f = user;
-  f->read = x;
+  const pestle_expr_t** read = user;
+  *read = x;
 }
 
 // A read of |x|, or NULL.
 static const pestle_expr_t* some_read(pestle_nest_t* nest,
                                       const pestle_expr_t* x) {
-  first_read_t f = {NULL};
-  pestle_status_t status = pestle_expr_visit_reads(nest, x, take_read, &f);
+  const pestle_expr_t* read = NULL;
+  pestle_status_t status = pestle_expr_visit_reads(nest, x, take_read, &read);
   if (status) pestle_nest_fail(nest, status);
-  return f.read;
+  return read;
 }
 
 // |x|, or what the padded copy that it reads is made of.
@@ -195,15 +183,6 @@ static bool find_taps(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   return true;
 }
 
-// The last stage's axis for map axis |d| of the fold; -2: there is none such.
-static int32_t last_axis(const pestle_nest_t* nest, const pestle_expr_t* read,
-                         uint32_t d, int64_t extent) {
-  const pestle_lin_t* at = read->index[d];
-  if (extent == 1) return at->count || at->constant ? -2 : -1;
-  int32_t axis = pestle_lin_is_axis(at);
-  return axis >= 0 && extent_of(nest, (uint32_t)axis) == extent ? axis : -2;
-}
-
 static bool find_last(pestle_nest_t* nest, const pestle_nest_stage_t* s,
                       pestle_winograd_t* w) {
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, w->last);
@@ -216,7 +195,7 @@ static bool find_last(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   for (uint32_t d = 0; d < s->map_count; ++d) {
     uint32_t axis = s->roots[d];
     int64_t extent = extent_of(nest, axis);
-    int32_t last = last_axis(nest, w->read, d, extent);
+    int32_t last = pestle_tile_last_axis(nest, w->read, d, extent);
     if (last == -2) return false;
     covered *= extent;
     if (axis == w->high) {
@@ -236,14 +215,6 @@ static bool find_last(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   return covered == all && w->last_features >= 0;
 }
 
-static bool sums_products(const pestle_nest_stage_t* s) {
-  const pestle_expr_t* x = s->is_fold ? s->values[0] : NULL;
-  return x && s->fold == PESTLE_OP_ADD && !s->combine && s->value_count == 1 &&
-         s->acc_dtype == PESTLE_F32 && x->kind == PESTLE_EXPR_OP &&
-         x->op == PESTLE_OP_MULTIPLY && x->dtype == PESTLE_F32 &&
-         s->inits[0]->kind == PESTLE_EXPR_CONST && s->inits[0]->f == 0;
-}
-
 static bool axes_are_whole(const pestle_nest_t* nest,
                            const pestle_nest_stage_t* s) {
   for (uint32_t i = 0; i < s->root_count; ++i) {
@@ -257,8 +228,9 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
   *w = (pestle_winograd_t){.fold = fold,
                            .last = (uint32_t)nest->stages.size - 1};
-  if (!sums_products(s) || s->map_count < 3 ||
-      s->root_count != s->map_count + 3 || !axes_are_whole(nest, s)) {
+  if (!pestle_tile_sums_products(s) || s->acc_dtype != PESTLE_F32 ||
+      s->map_count < 3 || s->root_count != s->map_count + 3 ||
+      !axes_are_whole(nest, s)) {
     return false;
   }
   const pestle_expr_t* const* side = s->values[0]->args;
@@ -274,7 +246,7 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
   }
   const pestle_lin_t* u = side[weights]->index[0];
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    if (has_axis(u, s->roots[i])) return false;
+    if (pestle_lin_depends(u, s->roots[i])) return false;
   }
   w->height = extent_of(nest, w->high);
   w->width = extent_of(nest, w->wide);

@@ -276,30 +276,16 @@ static pestle_status_t spread_number(product_t* p, pestle_value_t* value,
 
 // The sums of side |s| over what is folded, as i32, over the result.
 static pestle_status_t make_sums(product_t* p, int s, pestle_value_t** out) {
-  pestle_value_t *operands[2], *wide;
-  pestle_region_t* region;
+  pestle_value_t *bytes, *zero, *wide;
   int64_t dims[PESTLE_MAX_RANK];
   size_t count = 0;
   for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
     if (p->folded[s][d]) dims[count++] = d;
   }
+  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].bytes, PESTLE_I32, &bytes));
+  PESTLE_TRY(pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
   PESTLE_TRY(
-      pestle_pass_convert(&p->b, p->side[s].bytes, PESTLE_I32, &operands[0]));
-  PESTLE_TRY(
-      pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &operands[1]));
-  PESTLE_TRY(
-      pestle_pass_fold_region(&p->b, PESTLE_OP_ADD, PESTLE_I32, &region));
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, count);
-  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(&p->b, &spec, &node));
-  wide = &node->results[0];
+      pestle_pass_fold(&p->b, PESTLE_OP_ADD, bytes, zero, dims, count, &wide));
   return spread(p, s, wide, out);
 }
 

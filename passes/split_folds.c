@@ -201,27 +201,6 @@ static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
   return at;
 }
 
-static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t op,
-                                 pestle_value_t* x, pestle_value_t* init,
-                                 const int64_t* dims, size_t dim_count,
-                                 pestle_value_t** out) {
-  pestle_region_t* region;
-  PESTLE_TRY(pestle_pass_fold_region(b, op, x->type->dtype, &region));
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
-  pestle_value_t* operands[2] = {x, init};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = &attr,
-                             .attr_count = 1,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 0);
-  return NULL;
-}
-
 // --- Folds by one op ---
 
 static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
@@ -246,8 +225,8 @@ static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
   size_t count = inner_dims(dims, &cut, inner);
   PESTLE_TRY(pestle_pass_neutral(&b, op, x->type->dtype, &neutral));
   PESTLE_TRY(cut_value(&b, x, &cut, neutral, &x));
-  PESTLE_TRY(make_fold(&b, op, x, neutral, inner, count, &x));
-  PESTLE_TRY(make_fold(&b, op, x, init, &outer, 1, &x));
+  PESTLE_TRY(pestle_pass_fold(&b, op, x, neutral, inner, count, &x));
+  PESTLE_TRY(pestle_pass_fold(&b, op, x, init, &outer, 1, &x));
   PESTLE_TRY(pestle_pass_convert(&b, x, dtype, &x));
   pestle_pass_replace(node, &x);
   s->changed = true;
@@ -487,7 +466,7 @@ static pestle_status_t split_dot(split_t* s, pestle_node_t* node) {
   pestle_type_t scalar = pestle_type_make(x->type->dtype, 0, NULL);
   int64_t dim = (int64_t)lhs.batch.count;
   PESTLE_TRY(pestle_pass_splat(&b, &scalar, 0, &zero));
-  PESTLE_TRY(make_fold(&b, PESTLE_OP_ADD, x, zero, &dim, 1, &x));
+  PESTLE_TRY(pestle_pass_fold(&b, PESTLE_OP_ADD, x, zero, &dim, 1, &x));
   PESTLE_TRY(pestle_pass_convert(&b, x, whole->dtype, &x));
   pestle_pass_replace(node, &x);
   s->changed = true;

@@ -156,6 +156,27 @@ pestle_status_t pestle_pass_fold_region(pestle_builder_t* around,
   return pestle_op_return(&b, &result, 1, NULL);
 }
 
+pestle_status_t pestle_pass_fold(pestle_builder_t* b, pestle_op_t op,
+                                 pestle_value_t* x, pestle_value_t* init,
+                                 const int64_t* dims, size_t dim_count,
+                                 pestle_value_t** out) {
+  pestle_region_t* region;
+  PESTLE_TRY(pestle_pass_fold_region(b, op, x->type->dtype, &region));
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
+  pestle_value_t* operands[2] = {x, init};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = &attr,
+                             .attr_count = 1,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(b, &spec, &node));
+  *out = pestle_node_result(node, 0);
+  return NULL;
+}
+
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) return false;

@@ -96,6 +96,11 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_neutral(pestle_builder_t* b,
 PESTLE_NODISCARD pestle_status_t
 pestle_pass_fold_region(pestle_builder_t* around, pestle_op_t op,
                         pestle_dtype_t dtype, pestle_region_t** out_region);
+// |x| folded by |op| along |dims|, from |init| on.
+PESTLE_NODISCARD pestle_status_t
+pestle_pass_fold(pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
+                 pestle_value_t* init, const int64_t* dims, size_t dim_count,
+                 pestle_value_t** out);
 // Whether the terms of a fold by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);
