@@ -371,11 +371,16 @@ static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
   return keep_note(ks, nest, k);
 }
 
+// Attempts at a schedule whose scratch fits: each but the last counts on half the
+// L2 of the one before, the last keeps nothing in scratch.
+enum { FRUGAL_ATTEMPT = 3 };
+
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
-// more scratch than the target has is made again without any.
+// more scratch than the target has is made again with less.
 static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
-                                   bool frugal, pestle_kernel_t* k) {
+                                   uint32_t attempt, pestle_kernel_t* k) {
   const pestle_kernel_target_t* target = &ks->targets[device];
+  bool frugal = attempt >= FRUGAL_ATTEMPT;
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_nest_t nest;
   pestle_kir_builder_t flat;
@@ -387,6 +392,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   if (explains) nest.why = &why;
   nest.ops = k->ops;
   nest.frugal = frugal;
+  nest.halvings = frugal ? 0 : attempt;
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
@@ -427,7 +433,10 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   pestle_strbuf_deinit(&full_note);
   pestle_strbuf_deinit(&why);
   pestle_nest_deinit(&nest);
-  return too_much ? build_group(ks, device, true, k) : status;
+  if (!too_much) return status;
+  // Lanes count on shared memory alone, which no share of an L2 makes less of.
+  bool has_lanes = target->caps.max_group_lanes > 1;
+  return build_group(ks, device, has_lanes ? FRUGAL_ATTEMPT : attempt + 1, k);
 }
 
 static uint64_t bytes_of_args(const pestle_node_t* node) {
@@ -467,7 +476,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
 
 static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
                                  pestle_kernel_t* k) {
-  return k->group ? build_group(ks, device, false, k)
+  return k->group ? build_group(ks, device, 0, k)
                   : build_direct(ks, device, k);
 }
 

@@ -261,6 +261,7 @@ typedef struct pestle_nest_t {
   const char* ops;     // graph ops and sources, for the note
   const char* choice;  // why this schedule, lines for people, or NULL
   bool frugal;         // the sketch keeps nothing in scratch
+  uint32_t halvings;   // of the L2 that the sketch counts on
   uint32_t subgroup;   // lanes of a subgroup that fold together; 0: none
   bool wide_moves;     // vectors in memory say what they are aligned to
   int32_t tensorised;  // a stage that matrix units make; -1: none

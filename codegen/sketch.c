@@ -355,6 +355,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : DEFAULT_L1,
       .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
       .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
+  k.l2 >>= nest->halvings;
   if (k.registers < LEAST_REGISTERS) k.registers = LEAST_REGISTERS;
   PESTLE_TRY(inline_maps(&k));
   if (pestle_sketch_has_lanes(&k)) {

@@ -4,7 +4,8 @@
 
 #include "plugins/llvm/emit.h"
 
-enum { SCRATCH_BYTES = 1 << 20 };
+// Schedules take shares of the L2 and keep them in scratch, which is as large.
+enum { SCRATCH_BYTES = 1 << 20, MOST_SCRATCH_BYTES = 4 << 20 };
 
 // The dtypes of the ops that are no scalar rows.
 static uint32_t op_dtypes(pestle_kir_op_t op) {
@@ -54,6 +55,11 @@ static uint32_t op_dtypes(pestle_kir_op_t op) {
   return 0;
 }
 
+static uint32_t scratch_bytes(uint64_t l2) {
+  if (l2 < SCRATCH_BYTES) return SCRATCH_BYTES;
+  return l2 < MOST_SCRATCH_BYTES ? (uint32_t)l2 : MOST_SCRATCH_BYTES;
+}
+
 void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
                       pestle_target_caps_t* out_caps) {
   static const uint16_t ops[] = {
@@ -75,7 +81,7 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
       .l1_bytes = cpu->l1_bytes,
       .l2_bytes = cpu->l2_bytes,
       .l3_bytes = cpu->l3_bytes,
-      .scratch_bytes = SCRATCH_BYTES,
+      .scratch_bytes = scratch_bytes(cpu->l2_bytes),
       .max_group_lanes = 1,
       .flags = PESTLE_TARGET_FMA,
   };
