@@ -9,10 +9,14 @@ enum {
   // Sizes below are counted in f32, the dtype of nearly every kernel that is
   // bound by memory; a wider dtype has fewer lanes when it is legalised.
   PESTLE_SKETCH_ELEMENT = 4,
-  // Bytes a cycle that one core reads from L2 and from L3.
-  PESTLE_SKETCH_L2_RATE = 32,
-  PESTLE_SKETCH_L3_RATE = 20,
 };
+
+// What one core does a cycle: vectors multiplied and added, loaded, broadcast;
+// bytes of what lies in L2, in L3 and where operands crowd L3; and the cycles
+// until a multiply-add's result is ready.
+typedef struct pestle_core_rates_t {
+  double fmas, loads, broadcasts, l2, l3, crowded, latency;
+} pestle_core_rates_t;
 
 // A way to run a contraction: the tile, its vector operand in scratch or where
 // it lies, taps in blocks (0: in one), rows of windows that share a padded box
@@ -64,6 +68,7 @@ typedef struct pestle_contract_t {
   bool words;     // it must be: its elements are gathered into words
   bool strided;   // it lies along another axis
   bool aliasing;  // its rows fall into few cache sets
+  int64_t pitch;  // bytes from one of its rows to the next; 0: several
   bool dots;      // taps are words of several
   // The rows of the other one are a large power of two apart.
   bool row_aliasing;
@@ -93,7 +98,11 @@ typedef struct pestle_operand_t {
   bool words;     // its elements are gathered into words
   int64_t size;   // bytes of an element
   bool aliasing;  // rows a large power of two apart fall into few cache sets
+  int64_t pitch;  // bytes that the axis of taps moves by; 0: several axes do
 } pestle_operand_t;
+
+// Of the target, or the usual ones where it states none.
+pestle_core_rates_t pestle_sketch_rates(const pestle_target_caps_t* caps);
 
 static inline pestle_nest_stage_t* pestle_sketch_stage(const pestle_sketch_t* k,
                                                        uint32_t id) {

@@ -75,11 +75,14 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   o->words = e->words != 0;
   o->size = pestle_dtype_size(t->type.dtype);
   o->constant = t->constant;
+  int taps = 0;
   for (uint32_t i = 0; i < e->index[0]->count; ++i) {
     const pestle_term_t* term = &e->index[0]->terms[i];
     if (term->atom->kind == PESTLE_ATOM_AXIS &&
         o->k->nest->axes.data[term->atom->axis].fold) {
-      o->aliasing = o->aliasing || term->coef * o->size % ALIASING_BYTES == 0;
+      int64_t pitch = term->coef * o->size;
+      o->aliasing = o->aliasing || pitch % ALIASING_BYTES == 0;
+      o->pitch = taps++ ? 0 : pitch;
     }
   }
   if (nested || e->guard) o->tensor = -1;
@@ -491,6 +494,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
     c.strided = !o.unit;
     c.words = o.words;
     c.aliasing = o.aliasing;
+    c.pitch = o.pitch;
   }
   if (t->row < 0) return c;
   for (int side = 0; side < 2; ++side) {

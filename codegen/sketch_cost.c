@@ -2,9 +2,10 @@
 // What a contraction costs in cycles of one core, from the target description,
 // and the cheapest way to run it. A model of four terms: multiply-adds, loads,
 // traffic from the cache that holds the vector operand's panel, and what is
-// done once per tile or panel. Where a term has a number, it was measured on the
-// machine of the baselines (Zen 4, one thread, 118.2 GFLOP/s); only the ratios
-// between candidates matter. Shares of the peak, measured / as the model says:
+// done once per tile or panel. Rates are the target's; where it states none, and
+// where a term has another number, they were measured on the machine of the
+// baselines (Zen 4, one thread, 118.2 GFLOP/s); only the ratios between candidates
+// matter. Shares of the peak, measured / as the model says:
 //
 //   tile of 168x256x384   1x4 48/47  2x4 93/93  3x4 95/96  4x4 and up 99/97
 //   rows 4 KiB apart      6x4 95/97  8x3 96/97  12x2 88/86
@@ -12,19 +13,21 @@
 //                         66 (6x4) / 31, 47; blocks of 1024 taps 91/94
 #include "codegen/sketch.h"
 
-// An FMA's result is ready after so many cycles, and one starts every cycle.
-static const double FMA_LATENCY = 4;
-// A short dot product's, of bf16; of bytes it is as an FMA's.
-static const double DOT_LATENCY = 6;
+// Of a core whose target states no rates.
+static const pestle_core_rates_t usual_rates = {.fmas = 1,
+                                                .loads = 1,
+                                                .broadcasts = 2,
+                                                .l2 = 32,
+                                                .l3 = 20,
+                                                // a mixture of it and memory
+                                                .crowded = 5,
+                                                .latency = 4};
+// A short dot product of bf16 takes so much longer than an FMA; of bytes it does
+// not.
+static const double DOT_LATENCY = 2;
 // This share of their loads shows beside them. Measured, 512^3 bf16 in one run:
 // 6x4 1161 us, 8x2 1181, 12x2 1246.
 static const double DOT_LOAD_SHARE = 0.15;
-// Bytes a cycle that one core reads where the operands crowd L3: from a mixture of
-// it and memory.
-static const double CROWDED_RATE = 5;
-// Of what is hidden behind something longer, this share shows all the same: of
-// the panel, which is read in order, and of the other operand's rows, a line of
-// each at a time.
 static const double HIDDEN_SHARE = 0.07;
 static const double ROW_SHARE = 0.5;
 // Each tail is one more copy of the tile's code.
@@ -39,6 +42,10 @@ enum {
   // Rows a large power of two apart share one set of L1d, of 8 lines: with more
   // rows they evict each other, a quarter of a cycle for each row and tap.
   L1_WAYS = 8,
+  LINE_BYTES = 64,
+  // Of an L1 that is looked up by the offset in a page, as all of x86 are.
+  L1_SETS = 64,
+  L2_WAYS = 8,
   EVICTION_QUARTERS = 1,
   // Lines that the first reading of a run of lines loses. Measured with a right
   // side of 16 MiB whose rows are 8 KiB apart: 2 vectors wide 1.5 bytes a cycle,
@@ -69,27 +76,88 @@ enum {
 
 // --- The model ---
 
+static double stated(uint32_t rate, double unit, double usual) {
+  return rate ? (double)rate / unit : usual;
+}
+
+pestle_core_rates_t pestle_sketch_rates(const pestle_target_caps_t* caps) {
+  const pestle_core_rates_t* u = &usual_rates;
+  return (pestle_core_rates_t){
+      .fmas = stated(caps->fma_rate, 16, u->fmas),
+      .loads = stated(caps->load_rate, 16, u->loads),
+      .broadcasts = stated(caps->broadcast_rate, 16, u->broadcasts),
+      .l2 = stated(caps->l2_rate, 1, u->l2),
+      .l3 = stated(caps->l3_rate, 1, u->l3),
+      .crowded = stated(caps->memory_rate, 1, u->crowded),
+      .latency = stated(caps->fma_cycles, 1, u->latency)};
+}
+
 // Bytes a cycle of what does not fit L2.
-static double far_rate(const pestle_sketch_t* k, const pestle_contract_t* c) {
-  return c->bytes <= k->l3 / 2 ? PESTLE_SKETCH_L3_RATE : CROWDED_RATE;
+static double far_rate(const pestle_core_rates_t* rates,
+                       const pestle_sketch_t* k, const pestle_contract_t* c) {
+  return c->bytes <= k->l3 / 2 ? rates->l3 : rates->crowded;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Whether a panel of |taps| rows of |lines| lines fits a cache of |sets| sets,
+// read where it lies: rows |pitch| bytes apart may fall into few of them.
+static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch, int64_t taps,
+                      int64_t lines) {
+  if (!pitch || pitch % LINE_BYTES || !sets) return true;
+  int64_t apart = greatest_divisor(pitch / LINE_BYTES, sets);
+  int64_t used = pestle_sketch_min(sets, sets / apart * lines);
+  return taps * lines <= used * ways;
+}
+
+// Bytes a cycle at which a tile reads its panel of |taps| taps; 0: from L1, beside
+// everything else.
+static double panel_rate(const pestle_core_rates_t* rates,
+                         const pestle_sketch_t* k, const pestle_contract_t* c,
+                         const pestle_choice_t* x, int64_t taps) {
+  int64_t lines = x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / LINE_BYTES;
+  int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
+  int64_t pitch = x->copied || lines < 1 ? 0 : c->pitch;
+  int64_t l1_ways = k->l1 / (L1_SETS * LINE_BYTES);
+  if (panel <= k->l1 / 2 && sets_hold(L1_SETS, l1_ways, pitch, taps, lines)) {
+    return 0;
+  }
+  int64_t l2_sets = k->l2 / (L2_WAYS * LINE_BYTES);
+  bool near =
+      panel <= k->l2 / 2 && sets_hold(l2_sets, L2_WAYS, pitch, taps, lines);
+  double rate = near ? rates->l2 : far_rate(rates, k, c);
+  // Rows of the operand itself that are a large power of two apart use half of
+  // the sets at best.
+  return c->aliasing && !x->copied ? rate / 2 : rate;
 }
 
 // Cycles of one tap of a tile of |rows| x |vectors|.
 static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                          const pestle_choice_t* x, int64_t rows,
                          int64_t vectors) {
-  double fma = (double)(rows * vectors);
-  double latency = c->dots ? DOT_LATENCY : FMA_LATENCY;
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  double fma = (double)(rows * vectors) / rates.fmas;
+  double latency = rates.latency + (c->dots ? DOT_LATENCY : 0);
   if (fma < latency) fma = latency;
   // FMAs take broadcasts out of memory themselves, where words are broadcast by
   // an instruction each: of 512^3 bf16 a tile of 8x1 measured 70 % of the peak.
-  double loads = (double)vectors + (double)rows / (c->dots ? 1 : 2);
+  double broadcasts = (double)rows / (c->dots ? 1 : rates.broadcasts);
+  double loads = (double)vectors / rates.loads + broadcasts;
   // Of a window that slides along the row only what is new is read.
   if (c->own) {
-    loads = pestle_sketch_slides(c) ? fma : (double)(vectors + rows * vectors);
+    loads = pestle_sketch_slides(c)
+                ? fma
+                : (double)(vectors + rows * vectors) / rates.loads;
   }
   if (c->strided && !x->copied) {
-    loads = (double)(vectors * c->lanes) + (double)rows / 2;
+    loads = (double)(vectors * c->lanes) / rates.loads + broadcasts;
   }
   double compute = fma > loads ? fma : loads;
   if (c->dots) compute += loads * DOT_LOAD_SHARE;
@@ -97,16 +165,12 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
     compute += (double)(rows * EVICTION_QUARTERS) / 4;
   }
   if (c->height * c->taps * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
-    compute +=
-        (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_SHARE / far_rate(k, c);
+    compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_SHARE /
+               far_rate(&rates, k, c);
   }
   int64_t taps = x->block ? x->block : c->taps;
-  int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
-  if (panel <= k->l1 / 2) return compute;
-  double rate = panel <= k->l2 / 2 ? PESTLE_SKETCH_L2_RATE : far_rate(k, c);
-  // Rows of the operand itself that are a large power of two apart use half of
-  // the sets at best.
-  if (c->aliasing && !x->copied) rate /= 2;
+  double rate = panel_rate(&rates, k, c, x, taps);
+  if (rate == 0) return compute;
   double traffic = (double)(vectors * c->lanes * PESTLE_SKETCH_ELEMENT) / rate;
   return compute > traffic ? compute + traffic * HIDDEN_SHARE
                            : traffic + compute * HIDDEN_SHARE;
@@ -175,8 +239,9 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
     cycles += elements * (c->strided ? TURN_EIGHTHS : COPY_EIGHTHS) / 8;
   }
   if (c->taps * c->width * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
+    pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
     cycles += elements * (double)PESTLE_SKETCH_ELEMENT * first_share(c, x) /
-              far_rate(k, c);
+              far_rate(&rates, k, c);
   }
   cycles *= (double)c->batch;
   if (tail) cycles += cycles * TAIL_SHARE;

@@ -32,6 +32,10 @@ enum {
   // against this: by one vector 4 MiB 1.2, 16 MiB 1.5; by four and eight 16 MiB
   // 0.6 to 1.2, 24 MiB 1.8, 32 MiB 1.7.
   LEAST_L2S = 8,
+  // Where L3 is no faster than this times memory (22 and 11 GB/s of a Sapphire
+  // Rapids), what no L2 holds is far: so many times the L2.
+  FAST_L3 = 3,
+  FAR_L2S = 2,
   // Rows that are read side by side: one stream each. Measured: 4 and 16 are
   // within 10 %.
   SIDE_ROWS = 8,
@@ -250,7 +254,9 @@ bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold) {
   if (!find_thin(k, fold, &t) || !t.matrix.unit || t.matrix.constant) {
     return false;
   }
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t least = t.rows > 1 ? k->l3 / 2 + 1 : LEAST_L2S * k->l2;
+  if (rates.l3 < rates.crowded * FAST_L3) least = FAR_L2S * k->l2;
   return t.at + 1 == (int32_t)pestle_sketch_stage(k, fold)->map_count &&
          t.elements * PESTLE_SKETCH_ELEMENT >= least;
 }

@@ -102,8 +102,8 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
       tiles * ((double)(w->inputs / h->lanes) * IN_CYCLES * shares +
                vectors * OUT_CYCLES);
   double bytes = (double)weight_bytes(w, h);
-  double rate = bytes <= (double)k->l2 / 2 ? PESTLE_SKETCH_L2_RATE
-                                           : PESTLE_SKETCH_L3_RATE;
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  double rate = bytes <= (double)k->l2 / 2 ? rates.l2 : rates.l3;
   double traffic = bytes / rate * (double)groups;
   double hidden = traffic < products
                       ? traffic * HIDDEN_SHARE

@@ -29,7 +29,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 2u
+#define PESTLE_ABI_MINOR 3u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -139,6 +139,15 @@ typedef struct pestle_target_caps_t {
   uint32_t storage_dtypes;        // bit d: buffers may hold dtype d
   uint32_t intrinsic_count;
   pestle_intrinsic_t intrinsic[16];  // matrix units
+  // -- minor 3 --
+  // What one core does in a cycle at best, in sixteenths (16: one), with vectors
+  // of vector_bytes; 0: unknown. Only ratios between schedules follow from them.
+  uint32_t fma_rate;        // multiply-adds that start
+  uint32_t load_rate;       // vectors loaded from L1
+  uint32_t broadcast_rate;  // elements loaded into all lanes of a vector
+  uint32_t fma_cycles;      // until a multiply-add's result is ready; cycles
+  // Bytes a cycle that one core reads from a cache, and from memory.
+  uint32_t l2_rate, l3_rate, memory_rate;
 } pestle_target_caps_t;
 
 typedef enum pestle_target_flag_e {

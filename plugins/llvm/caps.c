@@ -85,6 +85,14 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
       .max_group_lanes = 1,
       .flags = PESTLE_TARGET_FMA,
   };
+  pestle_llvm_rates_t rates = pestle_llvm_rates(cpu->tune, caps.vector_bytes);
+  caps.fma_rate = rates.fma;
+  caps.load_rate = rates.load;
+  caps.broadcast_rate = rates.broadcast;
+  caps.fma_cycles = rates.fma_cycles;
+  caps.l2_rate = rates.l2;
+  caps.l3_rate = rates.l3;
+  caps.memory_rate = rates.memory;
   strncpy(caps.cpu, cpu->name, sizeof caps.cpu - 1);
   pestle_llvm_feature_string(cpu->features, '+', caps.features,
                              sizeof caps.features);

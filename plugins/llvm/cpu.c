@@ -105,6 +105,23 @@ const char* pestle_llvm_cpu_names(void) {
   return k_names;
 }
 
+pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes) {
+  static const struct {
+    const char* tune;
+    uint32_t vector_bytes;
+    pestle_llvm_rates_t rates;
+  } known[] = {
+#define RATES(tune, vector_bytes, ...) {tune, vector_bytes, {__VA_ARGS__}},
+#include "plugins/llvm/features.def"
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+    if (known[i].vector_bytes == vector_bytes && !strcmp(known[i].tune, tune)) {
+      return known[i].rates;
+    }
+  }
+  return (pestle_llvm_rates_t){0};
+}
+
 typedef struct model_t {
   char vendor;  // A or I
   uint16_t family, first, last;
@@ -144,6 +161,15 @@ static const model_t k_models[] = {
     {'I', 0x06, 0xad, 0xae, "graniterapids"},
 };
 
+// A hypervisor may name a model of another kind: AMX is of servers, from this one
+// on.
+static const char* believed(const char* name) {
+  uint32_t regs[4];
+  query(7, 0, regs);
+  bool amx = regs[EDX] >> 24 & 1;
+  return amx && strcmp(name, "graniterapids") ? "sapphirerapids" : name;
+}
+
 static const char* host_model(void) {
   uint32_t regs[4];
   query(0, 0, regs);
@@ -157,7 +183,7 @@ static const char* host_model(void) {
     const model_t* m = &k_models[i];
     if (m->family == family && m->first <= model && model <= m->last &&
         (m->vendor == 'A' ? amd : intel)) {
-      return m->name;
+      return believed(m->name);
     }
   }
   return NULL;

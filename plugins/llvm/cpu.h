@@ -34,6 +34,14 @@ typedef enum pestle_llvm_feature_e {
 #define PESTLE_LLVM_SET_ZEN4 (PESTLE_LLVM_SET_ICX | PESTLE_LLVM_BIT(AVX512BF16))
 #define PESTLE_LLVM_SET_SPR (PESTLE_LLVM_SET_ZEN4 | PESTLE_LLVM_BIT(AVXVNNI))
 
+// Of one core, as the last fields of pestle_target_caps_t; all 0: not known.
+typedef struct pestle_llvm_rates_t {
+  uint32_t fma, load, broadcast, fma_cycles, l2, l3, memory;
+} pestle_llvm_rates_t;
+
+// Those of the CPU whose tuning |tune| names, with vectors of |vector_bytes|.
+pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes);
+
 typedef struct pestle_llvm_cpu_t {
   const char* name;   // as LLVM calls it; static
   const char* tune;   // LLVM's scheduling model; static

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: two compiled with the headers of
-// minor versions 0 and 1, whose tables end where they ended then, and one that
+// Plugins of other minor versions in this host: three compiled with the headers of
+// minor versions 0 to 2, whose tables end where they ended then, and one that
 // is newer, with tables that are longer than this host knows. And two variants of
 // one backend side by side.
 #include <math.h>
@@ -73,6 +73,20 @@ static void test_minor1_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Its description of a target states no rates.
+static void test_minor2_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "2");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+  assert_ok(backend->target->describe(backend->self, NULL, &caps));
+  assert_int_equal(caps.struct_size, offsetof(pestle_target_caps_t, fma_rate));
+  assert_int_equal(caps.fma_rate, 0);
+  run_on(context, "example");
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -139,6 +153,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_old_plugin),
       cmocka_unit_test(test_minor1_plugin),
+      cmocka_unit_test(test_minor2_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),

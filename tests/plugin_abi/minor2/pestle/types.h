@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types. One row declares one; enum, names, sizes and DLPack codes are
+// expanded from it. Shared by the graph IR, the kernel IR and the runtime.
+#ifndef PESTLE_TYPES_H_
+#define PESTLE_TYPES_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pestle/export.h"
+
+PESTLE_EXTERN_C_BEGIN
+
+// The most axes that a tensor may have.
+#define PESTLE_MAX_RANK 16
+
+// An extent that is not known until the module is specialised; prints as '?'.
+#define PESTLE_DIM_DYNAMIC INT64_MIN
+
+// Bit sets of pestle_dtype_info_t.kind.
+typedef enum pestle_dtype_kind_e {
+  PESTLE_KIND_BOOL = 1,
+  PESTLE_KIND_SIGNED = 2,
+  PESTLE_KIND_UNSIGNED = 4,
+  PESTLE_KIND_FLOAT = 8,
+  PESTLE_KIND_COMPLEX = 16,
+  PESTLE_KIND_OPAQUE = 32,  // kernel IR only: addresses and barriers
+  PESTLE_KIND_INT = PESTLE_KIND_SIGNED | PESTLE_KIND_UNSIGNED,
+  PESTLE_KIND_REAL = PESTLE_KIND_INT | PESTLE_KIND_FLOAT,
+} pestle_dtype_kind_t;
+
+// X(NAME, mlir name, value bits, bytes that an element takes in a tensor, kind,
+// DLPack code, DLPack bits). i1 takes a byte (0 or 1); i4 and u4 take a byte
+// each in unpacked tensors (sign- or zero-extended). Values are stable.
+// INDEX, ADDR and MBAR exist in the kernel IR only. DLPack codes are those of
+// dlpack.h 1.x: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 8 e4m3...
+#define PESTLE_DTYPES(X)                            \
+  X(NONE, "none", 0, 0, OPAQUE, 3, 0)               \
+  X(I1, "i1", 1, 1, BOOL, 6, 8)                     \
+  X(I4, "i4", 4, 1, SIGNED, 0, 4)                   \
+  X(I8, "i8", 8, 1, SIGNED, 0, 8)                   \
+  X(I16, "i16", 16, 2, SIGNED, 0, 16)               \
+  X(I32, "i32", 32, 4, SIGNED, 0, 32)               \
+  X(I64, "i64", 64, 8, SIGNED, 0, 64)               \
+  X(U4, "ui4", 4, 1, UNSIGNED, 1, 4)                \
+  X(U8, "ui8", 8, 1, UNSIGNED, 1, 8)                \
+  X(U16, "ui16", 16, 2, UNSIGNED, 1, 16)            \
+  X(U32, "ui32", 32, 4, UNSIGNED, 1, 32)            \
+  X(U64, "ui64", 64, 8, UNSIGNED, 1, 64)            \
+  X(F8E4M3FN, "f8E4M3FN", 8, 1, FLOAT, 10, 8)       \
+  X(F8E5M2, "f8E5M2", 8, 1, FLOAT, 12, 8)           \
+  X(F8E4M3FNUZ, "f8E4M3FNUZ", 8, 1, FLOAT, 11, 8)   \
+  X(F8E5M2FNUZ, "f8E5M2FNUZ", 8, 1, FLOAT, 13, 8)   \
+  X(BF16, "bf16", 16, 2, FLOAT, 4, 16)              \
+  X(F16, "f16", 16, 2, FLOAT, 2, 16)                \
+  X(F32, "f32", 32, 4, FLOAT, 2, 32)                \
+  X(F64, "f64", 64, 8, FLOAT, 2, 64)                \
+  X(C64, "complex<f32>", 64, 8, COMPLEX, 5, 64)     \
+  X(C128, "complex<f64>", 128, 16, COMPLEX, 5, 128) \
+  X(INDEX, "index", 64, 8, SIGNED, 3, 64)           \
+  X(ADDR, "addr", 64, 8, OPAQUE, 3, 64)             \
+  X(MBAR, "mbar", 64, 8, OPAQUE, 3, 64)
+
+typedef enum pestle_dtype_e {
+#define PESTLE_DTYPE_ENUM_(NAME, ...) PESTLE_##NAME,
+  PESTLE_DTYPES(PESTLE_DTYPE_ENUM_)
+#undef PESTLE_DTYPE_ENUM_
+      PESTLE_DTYPE_COUNT
+} pestle_dtype_t;
+
+// Frozen.
+typedef struct pestle_dtype_info_t {
+  const char* name;     // as MLIR spells it
+  uint8_t bits;         // of the value
+  uint8_t size;         // bytes of an element in a tensor
+  uint8_t kind;         // pestle_dtype_kind_t
+  uint8_t dlpack_code;  // DLDataTypeCode
+  uint8_t dlpack_bits;
+} pestle_dtype_info_t;
+
+// The row of |dtype|; of NONE when |dtype| is out of range. Header-only, so
+// that a plugin, which links against nothing of the host, can use it too.
+static inline const pestle_dtype_info_t* pestle_dtype_info(
+    pestle_dtype_t dtype) {
+  static const pestle_dtype_info_t rows[] = {
+#define PESTLE_DTYPE_ROW_(NAME, name, bits, size, kind, code, dl_bits) \
+  {name, bits, size, PESTLE_KIND_##kind, code, dl_bits},
+      PESTLE_DTYPES(PESTLE_DTYPE_ROW_)
+#undef PESTLE_DTYPE_ROW_
+  };
+  return &rows[(unsigned)dtype < PESTLE_DTYPE_COUNT ? dtype : PESTLE_NONE];
+}
+
+// Bytes that an element takes in a tensor; 0 for NONE and out of range.
+static inline unsigned pestle_dtype_size(pestle_dtype_t dtype) {
+  return pestle_dtype_info(dtype)->size;
+}
+
+// The dtype that MLIR spells |name| (also "si32" for i32), or NONE, also for
+// NULL.
+PESTLE_API pestle_dtype_t pestle_dtype_from_name(const char* name);
+
+// Whether |dtype| is of one of |kinds| (pestle_dtype_kind_t bits).
+static inline bool pestle_dtype_is(pestle_dtype_t dtype, unsigned kinds) {
+  return (pestle_dtype_info(dtype)->kind & kinds) != 0;
+}
+
+// What a device is, with DLPack's numbers.
+typedef enum pestle_device_type_e {
+  PESTLE_DEVICE_CPU = 1,
+  PESTLE_DEVICE_CUDA = 2,
+  PESTLE_DEVICE_OPENCL = 4,
+  PESTLE_DEVICE_VULKAN = 7,
+  PESTLE_DEVICE_METAL = 8,
+  PESTLE_DEVICE_EXT = 12,
+} pestle_device_type_t;
+
+PESTLE_EXTERN_C_END
+
+#endif  // PESTLE_TYPES_H_
