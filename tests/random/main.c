@@ -440,7 +440,7 @@ static void parse(int argc, char** argv, settings_t* s) {
 
 int main(int argc, char** argv) {
   settings_t s = {
-      .device = "llvm", .first = 1, .last = 100, .jobs = 2, .timeout = 120};
+      .device = "llvm", .first = 1, .last = 100, .jobs = 2, .timeout = 400};
   parse(argc, argv, &s);
   if (!rows_are_complete()) return 3;
   if (s.printing) {
