@@ -3,26 +3,7 @@
 
 #include <string.h>
 
-// A format by its numbers. Magnitudes (the bits without the sign) are ordered
-// like the values that they stand for: every one up to |max| is finite, and
-// what rounds to a larger one becomes |overflow|.
-typedef struct format_t {
-  unsigned sign_shift;
-  unsigned mantissa_bits;
-  int bias;
-  uint32_t max;
-  uint32_t overflow;   // inf, or NaN where there is none
-  uint32_t nan;        // quiet
-  bool has_inf;        // and NaNs with payloads above it
-  bool unsigned_zero;  // neither -0 nor -NaN: |nan| has the sign bit's code
-} format_t;
-
-static const format_t f16 = {15, 10, 15, 0x7bff, 0x7c00, 0x7e00, true, false};
-static const format_t bf16 = {15, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, true, false};
-static const format_t e4m3fn = {7, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
-static const format_t e5m2 = {7, 2, 15, 0x7b, 0x7c, 0x7e, true, false};
-static const format_t e4m3fnuz = {7, 3, 8, 0x7f, 0x80, 0x80, false, true};
-static const format_t e5m2fnuz = {7, 2, 16, 0x7f, 0x80, 0x80, false, true};
+typedef pestle_float_format_t format_t;
 
 enum { F64_MANTISSA_BITS = 52, F64_BIAS = 1023, F64_SPECIAL = 2047 };
 
@@ -50,13 +31,18 @@ static uint64_t shift_rounded(uint64_t mantissa, unsigned shift) {
 }
 
 // The magnitude of a number that is neither inf nor NaN.
-static uint32_t encode_finite(const format_t* format, int exponent,
+static uint64_t encode_finite(const format_t* format, int exponent,
                               uint64_t mantissa) {
   // Denormals of f64 are below half of every format's least number.
   if (exponent == 0) return 0;
   mantissa |= UINT64_C(1) << F64_MANTISSA_BITS;
   int field = exponent - F64_BIAS + format->bias;
-  unsigned shift = F64_MANTISSA_BITS - format->mantissa_bits;
+  unsigned shift = F64_MANTISSA_BITS - (unsigned)format->mantissa_bits;
+  if (format->specials == PESTLE_FLOAT_SCALE) {
+    // Field 0 is a power of two like any other, and the least number.
+    ++field;
+    if (field < 1) return 0;
+  }
   if (field < 1) {
     shift += (unsigned)(1 - field);
     field = 1;
@@ -65,27 +51,33 @@ static uint32_t encode_finite(const format_t* format, int exponent,
   // its field back, a denormal 0, and a carry moves on by itself.
   uint64_t magnitude = ((uint64_t)(field - 1) << format->mantissa_bits) +
                        shift_rounded(mantissa, shift);
-  return magnitude > format->max ? format->overflow : (uint32_t)magnitude;
+  if (format->specials == PESTLE_FLOAT_SCALE) --magnitude;
+  return magnitude >= format->limit ? format->limit : magnitude;
 }
 
-static uint32_t encode(const format_t* format, double value) {
+static uint64_t encode(const format_t* format, double value) {
   uint64_t bits = bits_of(value);
-  uint32_t sign = (uint32_t)(bits >> 63) << format->sign_shift;
+  bool negative = bits >> 63;
+  uint64_t sign = negative ? format->sign : 0;
   int exponent = (int)(bits >> F64_MANTISSA_BITS & F64_SPECIAL);
   uint64_t mantissa = bits & ((UINT64_C(1) << F64_MANTISSA_BITS) - 1);
-  uint32_t magnitude;
+  uint64_t magnitude;
+  if (format->specials == PESTLE_FLOAT_SCALE && (negative || value == 0)) {
+    return format->nan;
+  }
   if (exponent != F64_SPECIAL) {
     magnitude = encode_finite(format, exponent, mantissa);
   } else if (mantissa == 0) {
-    magnitude = format->overflow;
+    magnitude = format->limit;
   } else {
     magnitude = format->nan;
-    if (format->has_inf) {
-      unsigned shift = F64_MANTISSA_BITS - format->mantissa_bits;
-      magnitude |= (uint32_t)(mantissa >> shift);
+    if (format->specials == PESTLE_FLOAT_IEEE) {
+      unsigned shift = F64_MANTISSA_BITS - (unsigned)format->mantissa_bits;
+      magnitude |= mantissa >> shift;
     }
   }
-  if (format->unsigned_zero && (magnitude == 0 || magnitude == format->nan)) {
+  if (format->specials == PESTLE_FLOAT_UNSIGNED &&
+      (magnitude == 0 || magnitude == format->nan)) {
     sign = 0;
   }
   return sign | magnitude;
@@ -95,107 +87,76 @@ static double decode_nan(uint64_t sign, uint64_t payload) {
   return double_of(sign << 63 | UINT64_C(0x7ff8000000000000) | payload);
 }
 
-static double decode(const format_t* format, uint32_t bits) {
-  if (format->unsigned_zero && bits == format->nan) return decode_nan(0, 0);
-  uint64_t sign = bits >> format->sign_shift & 1;
-  uint32_t magnitude = bits & ((1u << format->sign_shift) - 1);
-  uint32_t mantissa = magnitude & ((1u << format->mantissa_bits) - 1);
-  if (magnitude > format->max) {
-    if (format->has_inf && magnitude == format->overflow) {
+static double decode(const format_t* format, uint64_t bits) {
+  uint64_t all = (format->sign ? format->sign << 1 : format->limit + 1) - 1;
+  bits &= all;
+  bool none = format->specials == PESTLE_FLOAT_UNSIGNED;
+  if (none && bits == format->nan) return decode_nan(0, 0);
+  uint64_t sign = (bits & format->sign) != 0;
+  uint64_t magnitude = bits & ~format->sign;
+  uint64_t mantissa = magnitude & ((UINT64_C(1) << format->mantissa_bits) - 1);
+  if (magnitude >= format->limit) {
+    if (format->specials == PESTLE_FLOAT_IEEE && magnitude == format->limit) {
       return double_of(sign << 63 | UINT64_C(0x7ff0000000000000));
     }
-    return decode_nan(sign, (uint64_t)mantissa
-                                << (F64_MANTISSA_BITS - format->mantissa_bits));
+    return decode_nan(sign,
+                      mantissa << (F64_MANTISSA_BITS - format->mantissa_bits));
   }
   int field = (int)(magnitude >> format->mantissa_bits);
-  if (field == 0) {
+  if (field == 0 && format->specials != PESTLE_FLOAT_SCALE) {
     field = 1;
   } else {
-    mantissa |= 1u << format->mantissa_bits;
+    mantissa |= UINT64_C(1) << format->mantissa_bits;
   }
-  int exponent = field - format->bias - (int)format->mantissa_bits;
+  int exponent = field - format->bias - format->mantissa_bits;
   double scale =
       double_of((uint64_t)(exponent + F64_BIAS) << F64_MANTISSA_BITS);
-  double value = mantissa * scale;  // exact
+  double value = (double)mantissa * scale;  // exact
   return sign ? -value : value;
 }
 
 uint16_t pestle_f16_from_f32(float value) {
-  return (uint16_t)encode(&f16, (double)value);
+  return (uint16_t)encode(pestle_float_format(PESTLE_F16), (double)value);
 }
 uint16_t pestle_bf16_from_f32(float value) {
-  return (uint16_t)encode(&bf16, (double)value);
+  return (uint16_t)encode(pestle_float_format(PESTLE_BF16), (double)value);
 }
 uint8_t pestle_f8e4m3fn_from_f32(float value) {
-  return (uint8_t)encode(&e4m3fn, (double)value);
+  return (uint8_t)encode(pestle_float_format(PESTLE_F8E4M3FN), (double)value);
 }
 uint8_t pestle_f8e5m2_from_f32(float value) {
-  return (uint8_t)encode(&e5m2, (double)value);
+  return (uint8_t)encode(pestle_float_format(PESTLE_F8E5M2), (double)value);
 }
 uint8_t pestle_f8e4m3fnuz_from_f32(float value) {
-  return (uint8_t)encode(&e4m3fnuz, (double)value);
+  return (uint8_t)encode(pestle_float_format(PESTLE_F8E4M3FNUZ), (double)value);
 }
 uint8_t pestle_f8e5m2fnuz_from_f32(float value) {
-  return (uint8_t)encode(&e5m2fnuz, (double)value);
+  return (uint8_t)encode(pestle_float_format(PESTLE_F8E5M2FNUZ), (double)value);
 }
 
 float pestle_f16_to_f32(uint16_t bits) {
-  return (float)decode(&f16, bits);
+  return (float)decode(pestle_float_format(PESTLE_F16), bits);
 }
 float pestle_bf16_to_f32(uint16_t bits) {
-  return (float)decode(&bf16, bits);
+  return (float)decode(pestle_float_format(PESTLE_BF16), bits);
 }
 float pestle_f8e4m3fn_to_f32(uint8_t bits) {
-  return (float)decode(&e4m3fn, bits);
+  return (float)decode(pestle_float_format(PESTLE_F8E4M3FN), bits);
 }
 float pestle_f8e5m2_to_f32(uint8_t bits) {
-  return (float)decode(&e5m2, bits);
+  return (float)decode(pestle_float_format(PESTLE_F8E5M2), bits);
 }
 float pestle_f8e4m3fnuz_to_f32(uint8_t bits) {
-  return (float)decode(&e4m3fnuz, bits);
+  return (float)decode(pestle_float_format(PESTLE_F8E4M3FNUZ), bits);
 }
 float pestle_f8e5m2fnuz_to_f32(uint8_t bits) {
-  return (float)decode(&e5m2fnuz, bits);
+  return (float)decode(pestle_float_format(PESTLE_F8E5M2FNUZ), bits);
 }
 
 // NULL for F32, F64 and what is no float.
 static const format_t* format_of(pestle_dtype_t dtype) {
-  switch (dtype) {
-    case PESTLE_F16:
-      return &f16;
-    case PESTLE_BF16:
-      return &bf16;
-    case PESTLE_F8E4M3FN:
-      return &e4m3fn;
-    case PESTLE_F8E5M2:
-      return &e5m2;
-    case PESTLE_F8E4M3FNUZ:
-      return &e4m3fnuz;
-    case PESTLE_F8E5M2FNUZ:
-      return &e5m2fnuz;
-    case PESTLE_NONE:
-    case PESTLE_I1:
-    case PESTLE_I4:
-    case PESTLE_I8:
-    case PESTLE_I16:
-    case PESTLE_I32:
-    case PESTLE_I64:
-    case PESTLE_U4:
-    case PESTLE_U8:
-    case PESTLE_U16:
-    case PESTLE_U32:
-    case PESTLE_U64:
-    case PESTLE_F32:
-    case PESTLE_F64:
-    case PESTLE_C64:
-    case PESTLE_C128:
-    case PESTLE_INDEX:
-    case PESTLE_ADDR:
-    case PESTLE_MBAR:
-    case PESTLE_DTYPE_COUNT:
-      return NULL;
-  }
-  return NULL;
+  if (dtype == PESTLE_F32 || dtype == PESTLE_F64) return NULL;
+  return pestle_float_format(dtype);
 }
 
 uint64_t pestle_float_encode(pestle_dtype_t dtype, double value) {
@@ -211,7 +172,7 @@ uint64_t pestle_float_encode(pestle_dtype_t dtype, double value) {
 
 double pestle_float_decode(pestle_dtype_t dtype, uint64_t bits) {
   const format_t* format = format_of(dtype);
-  if (format) return decode(format, (uint32_t)bits);
+  if (format) return decode(format, bits);
   if (dtype == PESTLE_F64) return double_of(bits);
   if (dtype != PESTLE_F32) return 0;
   uint32_t narrow_bits = (uint32_t)bits;
@@ -222,4 +183,9 @@ double pestle_float_decode(pestle_dtype_t dtype, uint64_t bits) {
 
 double pestle_float_round(pestle_dtype_t dtype, double value) {
   return pestle_float_decode(dtype, pestle_float_encode(dtype, value));
+}
+
+double pestle_float_max(pestle_dtype_t dtype) {
+  const format_t* format = pestle_float_format(dtype);
+  return format ? pestle_float_decode(dtype, format->limit - 1) : 0;
 }

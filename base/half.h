@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small floating-point formats, converted by software: f16, bf16 and the
-// four f8 formats. Rounds to nearest even, once, from f64 as well as from f32.
+// The small floating-point formats of PESTLE_FLOAT_FORMATS, converted by
+// software: f16, bf16 and those of 8 bits. Rounds to nearest even, once, from f64
+// as well as from f32.
 //
 //            exponent mantissa bias  inf  -0   too large gives  NaN
 //   f16          5       10     15   yes  yes  inf
@@ -9,6 +10,13 @@
 //   e5m2         5        2     15   yes  yes  inf
 //   e4m3fnuz     4        3      8   no   no   NaN              0x80 alone
 //   e5m2fnuz     5        2     16   no   no   NaN              0x80 alone
+//   e3m4         3        4      3   yes  yes  inf
+//   e4m3         4        3      7   yes  yes  inf
+//   e4m3b11fnuz  4        3     11   no   no   NaN              0x80 alone
+//   e8m0fnu      8        0    127   no   no   NaN              0xff alone
+//
+// e8m0fnu has powers of two alone: zeros and negative numbers are NaN, what is
+// below the least becomes the least, and 1.5 * 2^n goes up.
 //
 // A format without inf takes inf as NaN, one without -0 takes it as 0, as
 // StableHLO and ml_dtypes have it. NaNs keep sign and leading payload bits
@@ -39,6 +47,8 @@ float pestle_f8e5m2fnuz_to_f32(uint8_t bits);
 // |dtype|, and back. 0 when |dtype| is not of kind FLOAT.
 uint64_t pestle_float_encode(pestle_dtype_t dtype, double value);
 double pestle_float_decode(pestle_dtype_t dtype, uint64_t bits);
+// The largest finite value of a float |dtype|; 0 for other dtypes.
+double pestle_float_max(pestle_dtype_t dtype);
 // |value| rounded to |dtype| and widened again.
 double pestle_float_round(pestle_dtype_t dtype, double value);
 

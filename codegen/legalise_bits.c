@@ -1,33 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrow floats by integer arithmetic: see legalise_bits.h. The formats are
-// those of base/half.h.
+// those of PESTLE_FLOAT_FORMATS.
 #include "codegen/legalise_bits.h"
 
-typedef struct format_t {
-  int mantissa, bias, width;
-  int64_t limit;  // the first magnitude past the finite ones
-  bool infinite;  // which is inf there
-  bool fnuz;      // no -0: the sign bit alone is the NaN
-} format_t;
-
-static format_t format_of(pestle_dtype_t dtype) {
-  if (dtype == PESTLE_F16) {
-    return (format_t){10, 15, 16, 0x7c00, true, false};
-  }
-  if (dtype == PESTLE_BF16) {
-    return (format_t){7, 127, 16, 0x7f80, true, false};
-  }
-  if (dtype == PESTLE_F8E4M3FN) {
-    return (format_t){3, 7, 8, 0x7f, false, false};
-  }
-  if (dtype == PESTLE_F8E5M2) {
-    return (format_t){2, 15, 8, 0x7c, true, false};
-  }
-  if (dtype == PESTLE_F8E4M3FNUZ) {
-    return (format_t){3, 8, 8, 0x80, false, true};
-  }
-  return (format_t){2, 16, 8, 0x80, false, true};
-}
+typedef pestle_float_format_t format_t;
 
 // Normal results: the bits are rounded in place by adding a half less one and
 // the last bit that stays, then the exponent's bias is changed. Results below
@@ -35,7 +11,7 @@ static format_t format_of(pestle_dtype_t dtype) {
 // format's is, and the sum's bits are counted from there.
 static vm_id_t round_magnitude(vm_t f, vm_t u, const format_t* format,
                                vm_id_t size) {
-  int drop = 23 - format->mantissa;
+  int drop = 23 - format->mantissa_bits;
   vm_id_t bits = vm_bits(f, size, PESTLE_U32);
   vm_id_t last = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, bits, drop);
   last = vm_op2i(u, PESTLE_OP_AND, last, 1);
@@ -44,10 +20,10 @@ static vm_id_t round_magnitude(vm_t f, vm_t u, const format_t* format,
   normal = vm_add(u, normal, last);
   normal = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, normal, drop);
   if (format->bias == 127) return normal;
-  int64_t rebias = (int64_t)(127 - format->bias) << format->mantissa;
+  int64_t rebias = (int64_t)(127 - format->bias) << format->mantissa_bits;
   normal = vm_op2i(u, PESTLE_OP_SUBTRACT, normal, rebias);
   double least = ldexp(1.0, 1 - format->bias);
-  double anchor = ldexp(1.0, 24 - format->bias - format->mantissa);
+  double anchor = ldexp(1.0, 24 - format->bias - format->mantissa_bits);
   vm_id_t sum = vm_op2f(f, PESTLE_OP_ADD, size, anchor);
   vm_id_t zero = vm_const(f, anchor);
   vm_id_t from = vm_bits(f, zero, PESTLE_U32);
@@ -57,63 +33,99 @@ static vm_id_t round_magnitude(vm_t f, vm_t u, const format_t* format,
   return vm_select(u, is_small, small, normal);
 }
 
+// Powers of two alone: half of one goes up, what is below the least becomes the
+// least. Zeros, negative numbers and what is too large are the NaN.
+static vm_id_t encode_scale(vm_t f, const format_t* format, vm_id_t x) {
+  vm_t u = vm_as(f, PESTLE_U32);
+  vm_id_t bits = vm_bits(f, x, PESTLE_U32);
+  vm_id_t r = vm_op2i(u, PESTLE_OP_ADD, bits, 0x400000);
+  r = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, r, 23);
+  vm_id_t least = vm_op2i(u, PESTLE_OP_LT, bits, 0x600000);
+  vm_id_t nan = vm_int(u, (int64_t)format->nan);
+  vm_id_t zero = vm_int(u, 0);
+  r = vm_op2(u, PESTLE_OP_MINIMUM, r, nan);
+  r = vm_select(u, least, zero, r);
+  vm_id_t before = vm_op2i(u, PESTLE_OP_SUBTRACT, bits, 1);
+  vm_id_t none = vm_op2i(u, PESTLE_OP_GE, before, 0x7fffffff);
+  r = vm_select(u, none, nan, r);
+  return vm_cast(u, r, PESTLE_U8);
+}
+
+static vm_id_t decode_scale(vm_t u, const format_t* format, vm_id_t code) {
+  vm_id_t r = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, code, 23);
+  vm_id_t is_least = vm_op2i(u, PESTLE_OP_EQ, code, 0);
+  vm_id_t is_nan = vm_op2i(u, PESTLE_OP_EQ, code, (int64_t)format->nan);
+  vm_id_t least = vm_int(u, 0x00400000), nan = vm_int(u, 0x7fc00000);
+  r = vm_select(u, is_least, least, r);
+  r = vm_select(u, is_nan, nan, r);
+  return vm_bits(u, r, PESTLE_F32);
+}
+
 pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
                                    pestle_dtype_t dtype, pestle_kir_id_t x) {
-  format_t format = format_of(dtype);
+  const format_t* format = pestle_float_format(dtype);
+  int width = (int)pestle_dtype_info(dtype)->bits;
   vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, x)};
   vm_t u = vm_as(f, PESTLE_U32);
-  int64_t sign_bit = INT64_C(1) << (format.width - 1);
+  int64_t sign_bit = (int64_t)format->sign;
+  if (format->specials == PESTLE_FLOAT_SCALE) return encode_scale(f, format, x);
+  bool fnuz = format->specials == PESTLE_FLOAT_UNSIGNED;
   vm_id_t size = vm_abs(f, x);
-  vm_id_t r = round_magnitude(f, u, &format, size);
-  vm_id_t limit = vm_int(u, format.limit);
-  vm_id_t nan = vm_int(
-      u, format.infinite ? format.limit | INT64_C(1) << (format.mantissa - 1)
-                         : format.limit);
+  vm_id_t r = round_magnitude(f, u, format, size);
+  vm_id_t limit = vm_int(u, (int64_t)format->limit);
+  vm_id_t nan = vm_int(u, (int64_t)format->nan);
   vm_id_t is_nan = vm_op2(f, PESTLE_OP_NE, x, x);
   vm_id_t too_large = vm_op2(u, PESTLE_OP_GE, r, limit);
   r = vm_select(u, too_large, limit, r);
   r = vm_select(u, is_nan, nan, r);
   vm_id_t sign = vm_bits(f, x, PESTLE_U32);
-  sign = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, sign, 32 - format.width);
+  sign = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, sign, 32 - width);
   sign = vm_op2i(u, PESTLE_OP_AND, sign, sign_bit);
-  if (format.fnuz) {
+  if (fnuz) {
     // Zero and NaN have no sign of their own.
     vm_id_t none = vm_int(u, 0);
     vm_id_t is_zero = vm_op2(u, PESTLE_OP_EQ, r, none);
     sign = vm_select(u, is_zero, none, sign);
   }
   r = vm_op2(u, PESTLE_OP_OR, r, sign);
-  return vm_cast(u, r, format.width == 8 ? PESTLE_U8 : PESTLE_U16);
+  return vm_cast(u, r, width == 8 ? PESTLE_U8 : PESTLE_U16);
 }
 
 // The bits moved to where f32 has them make a number that is too small by a
 // power of two, denormals included; inf and NaN are put right afterwards.
 pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
                                    pestle_dtype_t dtype, pestle_kir_id_t bits) {
-  format_t format = format_of(dtype);
+  const format_t* format = pestle_float_format(dtype);
+  int width = (int)pestle_dtype_info(dtype)->bits;
   vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, bits)};
   vm_t u = vm_as(f, PESTLE_U32);
-  int64_t sign_bit = INT64_C(1) << (format.width - 1);
+  int64_t sign_bit = (int64_t)format->sign;
   bits = vm_cast(u, bits, PESTLE_U32);
+  if (format->specials == PESTLE_FLOAT_SCALE) {
+    return decode_scale(u, format, bits);
+  }
+  bool fnuz = format->specials == PESTLE_FLOAT_UNSIGNED;
+  bool infinite = format->specials == PESTLE_FLOAT_IEEE;
   if (dtype == PESTLE_BF16) {
     bits = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, bits, 16);
     return vm_bits(u, bits, PESTLE_F32);
   }
   vm_id_t size = vm_op2i(u, PESTLE_OP_AND, bits, sign_bit - 1);
-  vm_id_t high = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, size, 23 - format.mantissa);
+  vm_id_t high =
+      vm_op2i(u, PESTLE_OP_SHIFT_LEFT, size, 23 - format->mantissa_bits);
   vm_id_t r = vm_bits(u, high, PESTLE_F32);
-  r = vm_op2f(f, PESTLE_OP_MULTIPLY, r, ldexp(1.0, 127 - format.bias));
+  r = vm_op2f(f, PESTLE_OP_MULTIPLY, r, ldexp(1.0, 127 - format->bias));
   vm_id_t code = vm_bits(f, r, PESTLE_U32);
-  if (!format.fnuz) {
-    vm_id_t special = vm_op2i(u, PESTLE_OP_GE, size, format.limit);
-    vm_id_t top = vm_op2i(u, PESTLE_OP_OR, high,
-                          format.infinite ? 0x7f800000 : 0x7fc00000);
+  if (!fnuz) {
+    vm_id_t special = vm_op2i(u, PESTLE_OP_GE, size, (int64_t)format->limit);
+    vm_id_t top =
+        vm_op2i(u, PESTLE_OP_OR, high, infinite ? 0x7f800000 : 0x7fc00000);
     code = vm_select(u, special, top, code);
   }
   vm_id_t sign = vm_op2i(u, PESTLE_OP_AND, bits, sign_bit);
-  sign = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, sign, 32 - format.width);
+  sign = vm_op2i(u, PESTLE_OP_SHIFT_LEFT, sign, 32 - width);
   code = vm_op2(u, PESTLE_OP_OR, code, sign);
-  if (format.fnuz) {
+  if (fnuz) {
     vm_id_t nan = vm_int(u, 0xffc00000);
     vm_id_t is_nan = vm_op2i(u, PESTLE_OP_EQ, bits, sign_bit);
     code = vm_select(u, is_nan, nan, code);

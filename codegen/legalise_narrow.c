@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dtypes that a target stores but does not compute with. A value of a narrow
 // float becomes an f32 that the narrow type has exactly (with `fast` numerics
-// any f32, rounded when it is stored); a 4-bit integer becomes one of 8 bits.
+// any f32, rounded when it is stored); an integer of 2 or 4 bits one of 8 bits.
 // Where the target cannot even cast, or cannot load the dtype, the bits are
 // made by integer arithmetic (legalise_bits.c) and memory is seen as integers.
 #include "base/fault.h"
@@ -12,8 +12,14 @@ static bool is_narrow_float(pestle_dtype_t d) {
   return pestle_dtype_is(d, PESTLE_KIND_FLOAT) && d != PESTLE_F32 &&
          d != PESTLE_F64;
 }
-static bool is_nibble(pestle_dtype_t d) {
-  return d == PESTLE_I4 || d == PESTLE_U4;
+static bool is_small_int(pestle_dtype_t d) {
+  return pestle_dtype_is_sub_byte(d);
+}
+static bool is_signed(pestle_dtype_t d) {
+  return pestle_dtype_is(d, PESTLE_KIND_SIGNED);
+}
+static unsigned width_of(pestle_dtype_t d) {
+  return pestle_dtype_info(d)->bits;
 }
 static bool widens(const pestle_rewrite_t* r, unsigned dtype) {
   return r->widened >> dtype & 1;
@@ -23,8 +29,8 @@ static bool widens(const pestle_rewrite_t* r, unsigned dtype) {
 static pestle_dtype_t value_type(const pestle_rewrite_t* r,
                                  pestle_dtype_t dtype) {
   if (!widens(r, dtype)) return dtype;
-  if (dtype == PESTLE_I4) return PESTLE_I8;
-  return dtype == PESTLE_U4 ? PESTLE_U8 : PESTLE_F32;
+  if (!is_small_int(dtype)) return PESTLE_F32;
+  return is_signed(dtype) ? PESTLE_I8 : PESTLE_U8;
 }
 
 static bool can_move(const pestle_rewrite_t* r, pestle_dtype_t d) {
@@ -50,7 +56,7 @@ static pestle_dtype_t memory_type(const pestle_rewrite_t* r,
 
 static void note(pestle_rewrite_t* r, unsigned dtype) {
   pestle_dtype_t d = (pestle_dtype_t)dtype;
-  if (is_narrow_float(d) || is_nibble(d)) r->widened |= UINT32_C(1) << dtype;
+  if (is_narrow_float(d) || is_small_int(d)) r->widened |= UINT32_C(1) << dtype;
 }
 
 // A dtype is widened as a whole as soon as one instruction on it is illegal, or
@@ -74,20 +80,26 @@ static bool needed(pestle_rewrite_t* r) {
     storage = storage || (d == PESTLE_I1 && !can_move(r, d));
   }
   // They are each other's bits.
-  const uint32_t nibbles = UINT32_C(1) << PESTLE_I4 | UINT32_C(1) << PESTLE_U4;
-  if (r->widened & nibbles) r->widened |= nibbles;
+  const uint32_t pairs[] = {
+      UINT32_C(1) << PESTLE_I4 | UINT32_C(1) << PESTLE_U4,
+      UINT32_C(1) << PESTLE_I2 | UINT32_C(1) << PESTLE_U2,
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+    if (r->widened & pairs[i]) r->widened |= pairs[i];
+  }
   return r->widened || storage;
 }
 
 // --- Rounding ---
 
-static pestle_kir_id_t wrap_nibble(pestle_rewrite_t* r, pestle_dtype_t d,
-                                   pestle_kir_id_t x) {
+static pestle_kir_id_t wrap_small(pestle_rewrite_t* r, pestle_dtype_t d,
+                                  pestle_kir_id_t x) {
   vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
   if (PESTLE_FAULT(lost_wrap)) return x;
-  if (d == PESTLE_U4) return vm_op2i(v, PESTLE_OP_AND, x, 15);
-  x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 4);
-  return vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 4);
+  int64_t width = width_of(d);
+  if (!is_signed(d)) return vm_op2i(v, PESTLE_OP_AND, x, (1 << width) - 1);
+  x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 8 - width);
+  return vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 8 - width);
 }
 
 // Bits of |d|, from and to the f32 that stands for it.
@@ -106,7 +118,7 @@ static pestle_kir_id_t decode(pestle_rewrite_t* r, pestle_dtype_t d,
 // An f32, or 8-bit integer, brought to what |d| has.
 static pestle_kir_id_t round_to(pestle_rewrite_t* r, pestle_dtype_t d,
                                 pestle_kir_id_t x) {
-  if (is_nibble(d)) return wrap_nibble(r, d, x);
+  if (is_small_int(d)) return wrap_small(r, d, x);
   if (r->numerics == PESTLE_NUMERICS_FAST || PESTLE_FAULT(lost_rounding)) {
     return x;
   }
@@ -122,7 +134,9 @@ static bool is_closed(pestle_op_t op, pestle_dtype_t d) {
       op == PESTLE_OP_MINIMUM || op == PESTLE_OP_CLAMP) {
     return true;
   }
-  if (d == PESTLE_F8E4M3FNUZ || d == PESTLE_F8E5M2FNUZ || is_nibble(d)) {
+  if (is_small_int(d)) return false;
+  pestle_float_specials_t specials = pestle_float_format(d)->specials;
+  if (specials == PESTLE_FLOAT_UNSIGNED || specials == PESTLE_FLOAT_SCALE) {
     return false;
   }
   return op == PESTLE_OP_NEGATE || op == PESTLE_OP_ABS ||
@@ -136,7 +150,7 @@ static bool is_closed(pestle_op_t op, pestle_dtype_t d) {
 static pestle_kir_id_t rewrite_const(pestle_rewrite_t* r,
                                      const pestle_kir_inst_t* inst) {
   pestle_dtype_t d = (pestle_dtype_t)inst->type;
-  if (is_nibble(d)) {
+  if (is_small_int(d)) {
     return pestle_kir_int(r->to, value_type(r, d), inst->lanes,
                           pestle_kir_const_int(inst));
   }
@@ -144,31 +158,34 @@ static pestle_kir_id_t rewrite_const(pestle_rewrite_t* r,
   return pestle_kir_float(r->to, PESTLE_F32, inst->lanes, value);
 }
 
-// Rows that ask for an integer's width take the four bits as they are: without
-// the copies of the sign, or with them where a ui4 is shifted as if it had one.
-static void take_nibble(pestle_rewrite_t* r, pestle_op_t op, pestle_dtype_t d,
-                        pestle_kir_inst_t* mapped) {
+// Rows that ask for an integer's width take its bits as they are: without the
+// copies of the sign, or with them where an unsigned one is shifted as if it had
+// one.
+static void take_small(pestle_rewrite_t* r, pestle_op_t op, pestle_dtype_t d,
+                       pestle_kir_inst_t* mapped) {
   pestle_kir_id_t x = mapped->arg[0];
   vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
-  if (op == PESTLE_OP_SHIFT_RIGHT_ARITHMETIC && d == PESTLE_U4) {
-    x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 4);
-    mapped->arg[0] = vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 4);
-  } else if (d == PESTLE_I4 && (op == PESTLE_OP_CLZ || op == PESTLE_OP_POPCNT ||
-                                op == PESTLE_OP_SHIFT_RIGHT_LOGICAL)) {
-    mapped->arg[0] = vm_op2i(v, PESTLE_OP_AND, x, 15);
+  int64_t width = width_of(d);
+  bool counts = op == PESTLE_OP_CLZ || op == PESTLE_OP_POPCNT ||
+                op == PESTLE_OP_SHIFT_RIGHT_LOGICAL;
+  if (op == PESTLE_OP_SHIFT_RIGHT_ARITHMETIC && !is_signed(d)) {
+    x = vm_op2i(v, PESTLE_OP_SHIFT_LEFT, x, 8 - width);
+    mapped->arg[0] = vm_op2i(v, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, x, 8 - width);
+  } else if (is_signed(d) && counts) {
+    mapped->arg[0] = vm_op2i(v, PESTLE_OP_AND, x, (1 << width) - 1);
   }
 }
 
 static pestle_kir_id_t rewrite_scalar(pestle_rewrite_t* r, pestle_op_t op,
                                       pestle_kir_inst_t mapped) {
   pestle_dtype_t d = (pestle_dtype_t)mapped.type;
-  bool nibble = is_nibble(d) && widens(r, d);
-  if (nibble) take_nibble(r, op, d, &mapped);
+  bool small = is_small_int(d) && widens(r, d);
+  if (small) take_small(r, op, d, &mapped);
   mapped.type = (uint8_t)value_type(r, d);
   pestle_kir_id_t id = pestle_rewrite_put(r, mapped);
-  if (nibble && op == PESTLE_OP_CLZ) {
+  if (small && op == PESTLE_OP_CLZ) {
     vm_t v = {r->to, value_type(r, d), pestle_kir_lanes_of(r->to, id)};
-    id = vm_op2i(v, PESTLE_OP_SUBTRACT, id, 4);
+    id = vm_op2i(v, PESTLE_OP_SUBTRACT, id, 8 - (int64_t)width_of(d));
   }
   return widens(r, d) && !is_closed(op, d) ? round_to(r, d, id) : id;
 }
@@ -180,7 +197,8 @@ static pestle_kir_id_t rewrite_reduce(pestle_rewrite_t* r,
   pestle_op_t op = (pestle_op_t)mapped.arg[1];
   pestle_kir_id_t x = mapped.arg[0];
   mapped.type = (uint8_t)value_type(r, d);
-  if (is_closed(op, d) || is_nibble(d) || r->numerics == PESTLE_NUMERICS_FAST) {
+  if (is_closed(op, d) || is_small_int(d) ||
+      r->numerics == PESTLE_NUMERICS_FAST) {
     return round_to(r, d, pestle_kir_put(r->to, mapped));
   }
   for (unsigned n = pestle_kir_lanes_of(r->to, x); n > 1; n /= 2) {
@@ -194,16 +212,17 @@ static pestle_kir_id_t rewrite_reduce(pestle_rewrite_t* r,
   return x;
 }
 
-// To a nibble: floats saturate.
-static pestle_kir_id_t cast_to_nibble(pestle_rewrite_t* r, pestle_dtype_t d,
-                                      pestle_kir_id_t x) {
+// To an integer of 2 or 4 bits: floats saturate.
+static pestle_kir_id_t cast_to_small(pestle_rewrite_t* r, pestle_dtype_t d,
+                                     pestle_kir_id_t x) {
   pestle_dtype_t from = pestle_kir_type_of(r->to, x);
   vm_t v = {r->to, from, pestle_kir_lanes_of(r->to, x)};
   if (!pestle_dtype_is(from, PESTLE_KIND_FLOAT)) {
-    return wrap_nibble(r, d, vm_cast(v, x, value_type(r, d)));
+    return wrap_small(r, d, vm_cast(v, x, value_type(r, d)));
   }
-  x = vm_at_most(v, x, d == PESTLE_I4 ? 7 : 15);
-  x = vm_at_least(v, x, d == PESTLE_I4 ? -8 : 0);
+  unsigned value_bits = width_of(d) - is_signed(d);
+  x = vm_at_most(v, x, (1 << value_bits) - 1);
+  x = vm_at_least(v, x, is_signed(d) ? -(1 << value_bits) : 0);
   return vm_cast(v, x, value_type(r, d));
 }
 
@@ -234,8 +253,8 @@ static pestle_kir_id_t rewrite_cast(pestle_rewrite_t* r,
                                     pestle_kir_inst_t mapped) {
   pestle_dtype_t d = (pestle_dtype_t)mapped.type;
   if (!widens(r, d)) return pestle_rewrite_put(r, mapped);
-  return is_nibble(d) ? cast_to_nibble(r, d, mapped.arg[0])
-                      : cast_to_float(r, d, mapped.arg[0]);
+  return is_small_int(d) ? cast_to_small(r, d, mapped.arg[0])
+                         : cast_to_float(r, d, mapped.arg[0]);
 }
 
 static pestle_kir_id_t rewrite_bitcast(pestle_rewrite_t* r,
@@ -251,7 +270,7 @@ static pestle_kir_id_t rewrite_bitcast(pestle_rewrite_t* r,
     return decode(r, to, pestle_kir_bitcast(r->to, x, bits));
   }
   x = pestle_kir_bitcast(r->to, x, value_type(r, to));
-  return is_nibble(to) && widens(r, to) ? wrap_nibble(r, to, x) : x;
+  return is_small_int(to) && widens(r, to) ? wrap_small(r, to, x) : x;
 }
 
 // --- Memory ---
@@ -335,8 +354,8 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   } else {
     mapped.type = (uint8_t)value_type(r, (pestle_dtype_t)inst->type);
     value = pestle_rewrite_put(r, mapped);
-    if (is_nibble((pestle_dtype_t)inst->type)) {
-      value = wrap_nibble(r, (pestle_dtype_t)inst->type, value);
+    if (is_small_int((pestle_dtype_t)inst->type)) {
+      value = wrap_small(r, (pestle_dtype_t)inst->type, value);
     }
   }
   pestle_rewrite_set(r, id, value);

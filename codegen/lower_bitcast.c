@@ -13,20 +13,8 @@ static unsigned bits_of(pestle_dtype_t dtype) {
 
 // The unsigned integer that |dtype|'s bits are; i1 stands for itself.
 static pestle_dtype_t unsigned_of(pestle_dtype_t dtype) {
-  switch (bits_of(dtype)) {
-    case 4:
-      return PESTLE_U4;
-    case 8:
-      return PESTLE_U8;
-    case 16:
-      return PESTLE_U16;
-    case 32:
-      return PESTLE_U32;
-    case 64:
-      return PESTLE_U64;
-    default:
-      return dtype;
-  }
+  pestle_dtype_t number = pestle_dtype_unsigned(bits_of(dtype));
+  return number ? number : dtype;
 }
 
 // What shifts of |dtype|'s bits are done in: whole bytes.

@@ -3,7 +3,6 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "ir/composite.h"
-#include "ir/float_format.h"
 
 // --- map ---
 
@@ -108,14 +107,14 @@ static pv_t* round_mantissa(pestle_steps_t* s, pv_t* bits, unsigned cut) {
 static pv_t* clip_exponent(pestle_steps_t* s, pv_t* bits,
                            const pestle_float_format_t* f,
                            int64_t exponent_bits) {
-  uint64_t sign = UINT64_C(1) << (f->exponent_bits + f->mantissa_bits);
+  uint64_t sign = f->sign;
   uint64_t field = (sign - 1) & ~((UINT64_C(1) << f->mantissa_bits) - 1);
   uint64_t bias = (UINT64_C(1) << (f->exponent_bits - 1)) - 1;
   uint64_t reach = (UINT64_C(1) << (exponent_bits - 1)) - 1;
   pv_t* exponent = pestle_step2(s, PESTLE_OP_AND, bits, number(s, bits, field));
   pv_t* zero = pestle_step2(s, PESTLE_OP_AND, bits, number(s, bits, sign));
   pv_t* infinity =
-      pestle_step2(s, PESTLE_OP_OR, zero, number(s, bits, f->infinity));
+      pestle_step2(s, PESTLE_OP_OR, zero, number(s, bits, f->limit));
   pv_t* over =
       pestle_step2(s, PESTLE_OP_GT, exponent,
                    number(s, bits, (bias + reach) << f->mantissa_bits));
@@ -133,21 +132,20 @@ pv_t* pestle_decompose_reduce_precision(pestle_steps_t* s) {
   bool wide = pestle_dtype_size(dtype) > 1;
   pv_t* x = pestle_step_operand(s, 0, wide ? dtype : PESTLE_F32);
   if (!x) return NULL;
-  pestle_float_format_t f = pestle_float_format(x->type->dtype);
+  const pestle_float_format_t* f = pestle_float_format(x->type->dtype);
   int64_t exponent = PESTLE_NODE_I64(s->node, exponent_bits);
   int64_t mantissa = PESTLE_NODE_I64(s->node, mantissa_bits);
   pestle_type_t type = *x->type;
-  type.dtype = f.bits;
+  type.dtype = pestle_dtype_unsigned(pestle_dtype_info(x->type->dtype)->bits);
   pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &x, 1, &type);
-  uint64_t sign = UINT64_C(1) << (f.exponent_bits + f.mantissa_bits);
-  pv_t* infinity =
-      pestle_step2(s, PESTLE_OP_OR, number(s, bits, f.infinity),
-                   pestle_step2(s, PESTLE_OP_AND, bits, number(s, bits, sign)));
+  pv_t* infinity = pestle_step2(
+      s, PESTLE_OP_OR, number(s, bits, f->limit),
+      pestle_step2(s, PESTLE_OP_AND, bits, number(s, bits, f->sign)));
   pv_t* kept = mantissa ? bits : infinity;
-  if (mantissa < f.mantissa_bits) {
-    bits = round_mantissa(s, bits, (unsigned)(f.mantissa_bits - mantissa));
+  if (mantissa < f->mantissa_bits) {
+    bits = round_mantissa(s, bits, (unsigned)(f->mantissa_bits - mantissa));
   }
-  if (exponent < f.exponent_bits) bits = clip_exponent(s, bits, &f, exponent);
+  if (exponent < f->exponent_bits) bits = clip_exponent(s, bits, f, exponent);
   pv_t* is_nan = pestle_step1(s, PESTLE_OP_IS_NAN, x);
   bits = pestle_step3(s, PESTLE_OP_SELECT, is_nan, kept, bits);
   pv_t* y = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &bits, 1, x->type);

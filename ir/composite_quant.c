@@ -12,21 +12,10 @@ static pv_t* parameter(pestle_steps_t* s, size_t index, pestle_dtype_t dtype) {
   return pestle_step_broadcast(s, value, (pestle_i64s_t){&axis, (size_t)rank});
 }
 
-// The largest finite value of an f8 format, which is its largest but for
-// infinities and NaN; the lowest is its negative.
-static double f8_max(pestle_dtype_t dtype) {
-  double max = 0;
-  for (uint64_t bits = 0; bits < 0x80; ++bits) {
-    double value = pestle_float_decode(dtype, bits);
-    if (value > max && value < 1e6) max = value;
-  }
-  return max;
-}
-
 static void range_of(pestle_dtype_t dtype, double* out_low, double* out_high) {
   int bits = pestle_dtype_info(dtype)->bits;
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    *out_high = f8_max(dtype);
+    *out_high = pestle_float_max(dtype);
     *out_low = -*out_high;
   } else if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) {
     *out_high = (double)((INT64_C(1) << (bits - 1)) - 1);

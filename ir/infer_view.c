@@ -15,11 +15,13 @@ static pestle_status_t check_bytes(const pestle_elements_t* value) {
   int low = 0, high = 0;
   if (value->type.dtype == PESTLE_I1) {
     high = 1;
-  } else if (value->type.dtype == PESTLE_U4) {
-    high = 15;
-  } else if (value->type.dtype == PESTLE_I4) {
-    low = -8;
-    high = 7;
+  } else if (pestle_dtype_is_sub_byte(value->type.dtype)) {
+    const pestle_dtype_info_t* info = pestle_dtype_info(value->type.dtype);
+    high = (1 << info->bits) - 1;
+    if (info->kind == PESTLE_KIND_SIGNED) {
+      high /= 2;
+      low = -high - 1;
+    }
   } else {
     return NULL;
   }

@@ -82,7 +82,9 @@ static pestle_status_t read_int(dense_t* d, pestle_dtype_t dtype,
                 is_signed)) {
     return does_not_fit(p, &t, dtype);
   }
-  if (dtype == PESTLE_I4) value = ((value & 15) ^ 8) - 8;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    value = pestle_dtype_extend(dtype, (uint8_t)value);
+  }
   store(d, dtype, offset, (uint64_t)value);
   return NULL;
 }
@@ -141,9 +143,8 @@ static void unpack_bools(const unsigned char* packed, size_t count, char* out) {
 static void clean_bytes(pestle_elements_t* e, char* data) {
   for (size_t i = 0; i < e->size; ++i) {
     if (e->type.dtype == PESTLE_I1) data[i] = data[i] != 0;
-    if (e->type.dtype == PESTLE_U4) data[i] = (char)(data[i] & 15);
-    if (e->type.dtype == PESTLE_I4) {
-      data[i] = (char)(((data[i] & 15) ^ 8) - 8);
+    if (pestle_dtype_is_sub_byte(e->type.dtype)) {
+      data[i] = (char)pestle_dtype_extend(e->type.dtype, (uint8_t)data[i]);
     }
   }
 }

@@ -41,11 +41,6 @@ size_t pestle_type_bytes(const pestle_type_t* type) {
   return (size_t)pestle_type_count(type) * pestle_dtype_size(type->dtype);
 }
 
-static bool is_tensor_dtype(pestle_dtype_t dtype) {
-  return (unsigned)dtype < PESTLE_DTYPE_COUNT && dtype != PESTLE_INDEX &&
-         !pestle_dtype_is(dtype, PESTLE_KIND_OPAQUE);
-}
-
 // Dynamic extents are left out of the product: what is known must fit. Zeros
 // are too, since strides are products of the other extents.
 static bool size_fits(const pestle_type_t* type) {
@@ -58,7 +53,7 @@ static bool size_fits(const pestle_type_t* type) {
 }
 
 pestle_status_t pestle_type_check(const pestle_type_t* type) {
-  if (!is_tensor_dtype(type->dtype)) {
+  if (!pestle_dtype_is_stored(type->dtype)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "a tensor cannot have the element type %s",
                         pestle_dtype_info(type->dtype)->name);

@@ -170,7 +170,7 @@ static pestle_status_t check_devices(const checker_t* c) {
 static pestle_status_t check_io(const checker_t* c, const char* what,
                                 uint64_t index, const pestle_plan_io_t* io) {
   PESTLE_TRY(check_text(c, what, index, io->name));
-  if (io->dtype == PESTLE_NONE || io->dtype >= PESTLE_INDEX ||
+  if (!pestle_dtype_is_stored((pestle_dtype_t)io->dtype) ||
       io->rank > PESTLE_MAX_RANK || io->bounded > 1) {
     return MALFORMED("%s %" PRIu64 " of the plan has dtype %u and rank %u",
                      what, index, io->dtype, io->rank);
@@ -300,7 +300,7 @@ static pestle_status_t check_bindings(const checker_t* c) {
 static pestle_status_t check_tensor(const checker_t* c, uint64_t index) {
   const pestle_plan_tensor_t* t = &c->tensors[index];
   int64_t count, bytes;
-  if (t->dtype != PESTLE_NONE && t->dtype < PESTLE_INDEX &&
+  if (pestle_dtype_is_stored((pestle_dtype_t)t->dtype) &&
       t->rank <= PESTLE_MAX_RANK &&
       pestle_checked_count(t->dims, t->rank, &count) &&
       pestle_checked_mul_i64(count, pestle_dtype_size((pestle_dtype_t)t->dtype),

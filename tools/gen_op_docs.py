@@ -142,8 +142,8 @@ Edges, on every target:
 - `maximum(-0, +0)` is +0, `minimum` -0; zeros keep the sign that IEEE 754 gives
   them. Of complex results a zero's sign is not said.
 - Subnormal numbers are kept, but by OpenCL devices without `CL_FP_DENORM`.
-- Overflow is infinity; where the type has none (f8E4M3FN, f8E4M3FNUZ,
-  f8E5M2FNUZ) it is NaN.
+- Overflow is infinity; where the type has none (f8E4M3FN, f8E8M0FNU, FNUZ types)
+  it is NaN. f8E8M0FNU has powers of two alone: zeros and negative numbers are NaN.
 - Integers wrap. A quotient by 0 is -1 (unsigned: all ones) and its remainder the
   dividend; the least number over -1 is itself, with remainder 0. A shift by the
   width or more is 0, or the sign. A negative exponent rounds towards 0.

@@ -2,6 +2,7 @@
 // Constants made from numbers.
 #include <math.h>
 
+#include "base/half.h"
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 
@@ -119,14 +120,13 @@ static pestle_value_t* extreme(pestle_onnx_call_t* call,
   const pestle_dtype_info_t* info = pestle_dtype_info(type->dtype);
   uint64_t bits = 0;
   if (info->kind == PESTLE_KIND_FLOAT) {
-    bool finite = type->dtype == PESTLE_F8E4M3FN ||
-                  type->dtype == PESTLE_F8E4M3FNUZ ||
-                  type->dtype == PESTLE_F8E5M2FNUZ;
-    double top = type->dtype == PESTLE_F8E4M3FN     ? 448.0
-                 : type->dtype == PESTLE_F8E4M3FNUZ ? 240.0
-                                                    : 57344.0;
-    double value = finite ? top : (double)INFINITY;
-    return pestle_onnx_splat(call, type, high ? value : -value);
+    const pestle_float_format_t* format = pestle_float_format(type->dtype);
+    bool infinite = format->specials == PESTLE_FLOAT_IEEE;
+    double value = infinite ? (double)INFINITY : pestle_float_max(type->dtype);
+    if (high || format->sign) {
+      return pestle_onnx_splat(call, type, high ? value : -value);
+    }
+    return pestle_onnx_splat(call, type, pestle_float_decode(type->dtype, 0));
   }
   if (info->kind == PESTLE_KIND_SIGNED) {
     bits = UINT64_C(1) << (info->bits - 1);

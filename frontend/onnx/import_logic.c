@@ -2,6 +2,7 @@
 // Comparisons, booleans, bits and conversions.
 #include <math.h>
 
+#include "base/half.h"
 #include "frontend/onnx/ops.h"
 
 #define BINARY(fn, OP)                                            \
@@ -67,23 +68,79 @@ void pestle_onnx_import_where(pestle_onnx_call_t* call) {
 
 // --- Conversions ---
 
+// |x| as |dtype|, which has as many bits.
+static pestle_value_t* bitcast(pestle_onnx_call_t* call, pestle_value_t* x,
+                               pestle_dtype_t dtype) {
+  if (call->status) return NULL;
+  pestle_type_t type = *pestle_onnx_type(x);
+  type.dtype = dtype;
+  pestle_node_spec_t spec = {.op = PESTLE_OP_BITCAST_CONVERT,
+                             .operands = &x,
+                             .operand_count = 1,
+                             .type = &type};
+  return pestle_onnx_emit(call, &spec);
+}
+
 // The largest finite value of the f8 formats; 0 for other dtypes.
 static double f8_limit(pestle_dtype_t dtype) {
-  if (dtype == PESTLE_F8E4M3FN) return 448;
-  if (dtype == PESTLE_F8E4M3FNUZ) return 240;
-  if (dtype == PESTLE_F8E5M2 || dtype == PESTLE_F8E5M2FNUZ) return 57344;
-  return 0;
+  return pestle_dtype_size(dtype) == 1 ? pestle_float_max(dtype) : 0;
+}
+
+// To powers of two, on the bits of f32: the exponent, which |round_mode| steps
+// up by the mantissa. As the operator has it, a sign is dropped and 0 becomes the
+// least one.
+static pestle_value_t* cast_to_scale(pestle_onnx_call_t* call,
+                                     pestle_value_t* x) {
+  pestle_str_t mode = pestle_onnx_string(call, "round_mode", "up");
+  bool up = pestle_str_equal_c(mode, "up");
+  bool near = pestle_str_equal_c(mode, "nearest");
+  if (!up && !near && !pestle_str_equal_c(mode, "down")) {
+    return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                            "attribute 'round_mode' is '%.*s', it should be "
+                            "up, down or nearest",
+                            PESTLE_STR_ARG(mode));
+  }
+  x = pestle_onnx_convert(call, x, PESTLE_F32);
+  x = pestle_onnx_unary(call, PESTLE_OP_ABS, x);
+  if (call->status) return NULL;
+  pestle_type_t type = *pestle_onnx_type(x);
+  type.dtype = PESTLE_U32;
+  pestle_value_t* bits = bitcast(call, x, PESTLE_U32);
+  // Half a power below the least normal number is not more than half of it.
+  int64_t carry = up ? 0x7fffff : near ? 0x400000 : 0;
+  pestle_value_t* code = pestle_onnx_binary(
+      call, PESTLE_OP_ADD, bits, pestle_onnx_splat_int(call, &type, carry));
+  if (near) {
+    pestle_value_t* is_small = pestle_onnx_binary(
+        call, PESTLE_OP_LE, bits, pestle_onnx_splat_int(call, &type, 0x400000));
+    code = pestle_onnx_select(call, is_small, bits, code);
+  }
+  code = pestle_onnx_binary(call, PESTLE_OP_SHIFT_RIGHT_LOGICAL, code,
+                            pestle_onnx_splat_int(call, &type, 23));
+  bool saturate = pestle_onnx_int(call, "saturate", 1) != 0;
+  code = pestle_onnx_binary(
+      call, PESTLE_OP_MINIMUM, code,
+      pestle_onnx_splat_int(call, &type, saturate ? 254 : 255));
+  pestle_value_t* is_special = pestle_onnx_binary(
+      call, PESTLE_OP_GE, bits, pestle_onnx_splat_int(call, &type, 0x7f800000));
+  code = pestle_onnx_select(call, is_special,
+                            pestle_onnx_splat_int(call, &type, 255), code);
+  code = pestle_onnx_convert(call, code, PESTLE_U8);
+  return bitcast(call, code, PESTLE_F8E8M0FNU);
 }
 
 pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
                                  pestle_dtype_t dtype) {
+  if (dtype == PESTLE_F8E8M0FNU) {
+    return dtype_of(x) == dtype ? x : cast_to_scale(call, x);
+  }
   double limit = f8_limit(dtype);
   if (limit != 0 && pestle_onnx_int(call, "saturate", 1)) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, limit);
     x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -limit);
   }
-  // ONNX wraps what does not fit four bits, StableHLO saturates floats.
-  if (pestle_dtype_info(dtype)->bits == 4) {
+  // ONNX wraps what does not fit few bits, StableHLO saturates floats.
+  if (pestle_dtype_is_sub_byte(dtype)) {
     x = pestle_onnx_convert(call, x, PESTLE_I32);
   }
   return pestle_onnx_convert(call, x, dtype);
@@ -125,9 +182,5 @@ void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {
     call->outputs[0] = pestle_onnx_convert(call, x, type.dtype);
     return;
   }
-  pestle_node_spec_t spec = {.op = PESTLE_OP_BITCAST_CONVERT,
-                             .operands = &x,
-                             .operand_count = 1,
-                             .type = &type};
-  call->outputs[0] = pestle_onnx_emit(call, &spec);
+  call->outputs[0] = bitcast(call, x, type.dtype);
 }

@@ -50,9 +50,9 @@ static const dtype_row_t dtype_rows[] = {
     {"UINT4", PESTLE_U4, FIELD_INT32},
     {"INT4", PESTLE_I4, FIELD_INT32},
     {"FLOAT4E2M1", PESTLE_NONE, FIELD_NONE},
-    {"FLOAT8E8M0", PESTLE_NONE, FIELD_NONE},
-    {"UINT2", PESTLE_NONE, FIELD_NONE},
-    {"INT2", PESTLE_NONE, FIELD_NONE},
+    {"FLOAT8E8M0", PESTLE_F8E8M0FNU, FIELD_INT32},
+    {"UINT2", PESTLE_U2, FIELD_INT32},
+    {"INT2", PESTLE_I2, FIELD_INT32},
 };
 
 static const dtype_row_t* dtype_row(int64_t data_type) {
@@ -202,25 +202,25 @@ static pestle_status_t size_mismatch(const pestle_onnx_tensor_t* tensor,
                       PESTLE_STR_ARG(tensor->name), found, unit, wanted);
 }
 
-static bool is_nibbles(pestle_dtype_t dtype) {
-  return pestle_dtype_info(dtype)->bits == 4;
+// Whether a byte holds several elements, the first in its lowest bits.
+static bool is_packed(pestle_dtype_t dtype) {
+  return pestle_dtype_is_sub_byte(dtype);
 }
 
-// Element |index| of packed 4-bit data, low nibble first.
-static uint8_t nibble(pestle_dtype_t dtype, const uint8_t* bytes,
-                      size_t index) {
-  unsigned value = ((unsigned)bytes[index / 2] >> (index % 2 ? 4 : 0)) & 15u;
-  if (dtype == PESTLE_I4 && value > 7) value |= 0xf0u;
-  return (uint8_t)value;
+static size_t packed_bytes(pestle_dtype_t dtype, size_t count) {
+  size_t each = 8 / pestle_dtype_info(dtype)->bits;
+  return count / each + (count % each != 0);
 }
 
-static pestle_status_t unpack_nibbles(pestle_dtype_t dtype,
-                                      const uint8_t* bytes, size_t count,
-                                      pestle_arena_t* arena, const void** out) {
+static pestle_status_t unpack(pestle_dtype_t dtype, const uint8_t* bytes,
+                              size_t count, pestle_arena_t* arena,
+                              const void** out) {
   uint8_t* data = PESTLE_ARENA_ARRAY(arena, uint8_t, count);
   if (!data) return PESTLE_OOM();
+  size_t bits = pestle_dtype_info(dtype)->bits, each = 8 / bits;
   for (size_t i = 0; i < count; ++i)
-    data[i] = nibble(dtype, bytes, i);
+    data[i] = pestle_dtype_extend(
+        dtype, (uint8_t)(bytes[i / each] >> (i % each * bits)));
   *out = data;
   return NULL;
 }
@@ -230,14 +230,13 @@ static pestle_status_t from_raw(const pestle_onnx_tensor_t* tensor,
                                 pestle_elements_t* out) {
   pestle_dtype_t dtype = out->type.dtype;
   size_t size = pestle_dtype_size(dtype), count = out->size / size;
-  size_t wanted = is_nibbles(dtype) ? count / 2 + count % 2 : out->size;
+  size_t wanted = is_packed(dtype) ? packed_bytes(dtype, count) : out->size;
   if (raw.size != wanted) {
     return size_mismatch(tensor, "bytes", raw.size, wanted);
   }
   if (!count) return NULL;
-  if (is_nibbles(dtype)) {
-    return unpack_nibbles(dtype, (const uint8_t*)raw.data, count, arena,
-                          &out->data);
+  if (is_packed(dtype)) {
+    return unpack(dtype, (const uint8_t*)raw.data, count, arena, &out->data);
   }
   // A bool of any byte but 0 and 1 would not survive being compared as a byte.
   if (pestle_is_aligned(raw.data, size) && dtype != PESTLE_I1) {
@@ -294,7 +293,7 @@ static pestle_status_t from_typed(const pestle_onnx_tensor_t* tensor,
   size_t size = pestle_dtype_size(dtype), count = out->size / size;
   size_t wanted = count;
   if (pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX)) wanted = count * 2;
-  if (is_nibbles(dtype)) wanted = count / 2 + count % 2;
+  if (is_packed(dtype)) wanted = packed_bytes(dtype, count);
   size_t found;
   PESTLE_TRY(walk_typed(tensor, field, kind, NULL, 0, &found));
   if (found != wanted) return size_mismatch(tensor, "values", found, wanted);
@@ -306,9 +305,9 @@ static pestle_status_t from_typed(const pestle_onnx_tensor_t* tensor,
   out->data = data;
   if (kind != PESTLE_PROTO_I64) return NULL;
   uint8_t* bytes = data;
-  if (is_nibbles(dtype)) {
+  if (is_packed(dtype)) {
     narrow(data, found, 1, false, bytes);
-    return unpack_nibbles(dtype, bytes, count, arena, &out->data);
+    return unpack(dtype, bytes, count, arena, &out->data);
   }
   narrow(data, count, size, dtype == PESTLE_I1, bytes);
   return NULL;
@@ -326,7 +325,7 @@ pestle_status_t pestle_onnx_tensor_elements(const pestle_onnx_tensor_t* tensor,
     pestle_str_t bytes;
     PESTLE_TRY(read_external(tensor, files, &bytes));
     if (tensor->length.size == 0 && bytes.size > out_elements->size &&
-        !is_nibbles(out_elements->type.dtype)) {
+        !is_packed(out_elements->type.dtype)) {
       bytes.size = out_elements->size;
     }
     return from_raw(tensor, bytes, arena, out_elements);

@@ -163,8 +163,9 @@ static void recut_bits(const pestle_dtype_info_t* from,
       have -= take;
       done += take;
     }
-    if (to->kind == PESTLE_KIND_SIGNED && to->bits == 4) {
-      value = (value ^ 8) - 8;
+    if (to->kind == PESTLE_KIND_SIGNED && to->bits < 8) {
+      uint64_t sign = UINT64_C(1) << (to->bits - 1);
+      value = (value ^ sign) - sign;
     }
     memcpy(target + i * to->size, &value, to->size);
   }

@@ -47,16 +47,9 @@ typedef struct format_t {
 
 // f8 is computed in f32.
 static format_t format_of(pestle_dtype_t dtype) {
-  switch ((int)dtype) {
-    case PESTLE_F64:
-      return (format_t){11, 52, -1022};
-    case PESTLE_F16:
-      return (format_t){5, 10, -14};
-    case PESTLE_BF16:
-      return (format_t){8, 7, -126};
-    default:
-      return (format_t){8, 23, -126};
-  }
+  const pestle_float_format_t* f =
+      pestle_float_format(pestle_dtype_size(dtype) == 1 ? PESTLE_F32 : dtype);
+  return (format_t){f->exponent_bits, f->mantissa_bits, 1 - f->bias};
 }
 
 // Rounds a finite |x| to |mantissa_bits|, ties to the even one. Of no bits at all

@@ -129,16 +129,14 @@ static void load_unsigned(size_t size, const void* source, size_t count,
 static void store_int(pestle_dtype_t dtype, const uint64_t* source,
                       size_t count, void* out) {
   size_t size = pestle_dtype_size(dtype);
-  if (dtype == PESTLE_I1 || dtype == PESTLE_U4) {
-    uint64_t mask = dtype == PESTLE_I1 ? 1 : 15;
+  if (dtype == PESTLE_I1) {
     uint8_t* to = out;
     for (size_t i = 0; i < count; ++i)
-      to[i] = (uint8_t)(source[i] & mask);
-  } else if (dtype == PESTLE_I4) {
-    int8_t* to = out;
-    for (size_t i = 0; i < count; ++i) {
-      to[i] = (int8_t)((int)((source[i] & 15) ^ 8) - 8);
-    }
+      to[i] = source[i] & 1;
+  } else if (pestle_dtype_is_sub_byte(dtype)) {
+    uint8_t* to = out;
+    for (size_t i = 0; i < count; ++i)
+      to[i] = pestle_dtype_extend(dtype, (uint8_t)source[i]);
   } else if (size == 1) {
     LOAD_LOOP(uint64_t, uint8_t);
   } else if (size == 2) {

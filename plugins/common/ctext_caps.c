@@ -93,6 +93,18 @@ static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
   return bits & kinds(kind) & values(t);
 }
 
+// Narrow floats that the printer has no helpers for, which legalisation converts
+// by bits.
+static uint32_t by_bits(void) {
+  uint32_t all = 0;
+  for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (ctext_is_narrow_float(d) && !pestle_ctext_casts(d)) {
+      all |= UINT32_C(1) << d;
+    }
+  }
+  return all;
+}
+
 void pestle_ctext_describe(const pestle_ctext_target_t* t,
                            pestle_target_caps_t* caps) {
   uint32_t all = values(t);
@@ -109,6 +121,7 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   caps->op_dtypes[PESTLE_KIR_STORE] = memory;
   caps->op_dtypes[PESTLE_KIR_GATHER] = memory;
   caps->op_dtypes[PESTLE_KIR_SCATTER] = memory;
+  caps->op_dtypes[PESTLE_KIR_CAST] &= ~by_bits();
   caps->op_dtypes[PESTLE_KIR_PARAM] = ints;
   caps->op_dtypes[PESTLE_KIR_IOTA] = ints;
   caps->op_dtypes[PESTLE_KIR_REDUCE] = ints | wide_floats | bools;

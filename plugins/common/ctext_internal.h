@@ -302,6 +302,8 @@ static inline bool ctext_is_narrow_float(unsigned dtype) {
   return pestle_dtype_is((pestle_dtype_t)dtype, PESTLE_KIND_FLOAT) &&
          dtype != PESTLE_F32 && dtype != PESTLE_F64;
 }
+// Whether the printer casts the narrow float |dtype|.
+bool pestle_ctext_casts(unsigned dtype);
 static inline bool ctext_is_float(unsigned dtype) {
   return dtype == PESTLE_F32 || dtype == PESTLE_F64;
 }

@@ -333,9 +333,15 @@ static ctext_helper_t narrow_helper(unsigned dtype, bool from_f32) {
       return from_f32 ? HELPER_E5M2_FROM : HELPER_E5M2_TO;
     case PESTLE_F8E4M3FNUZ:
       return from_f32 ? HELPER_E4M3FNUZ_FROM : HELPER_E4M3FNUZ_TO;
-    default:
+    case PESTLE_F8E5M2FNUZ:
       return from_f32 ? HELPER_E5M2FNUZ_FROM : HELPER_E5M2FNUZ_TO;
+    default:
+      return HELPER_COUNT;
   }
+}
+
+bool pestle_ctext_casts(unsigned dtype) {
+  return narrow_helper(dtype, true) != HELPER_COUNT;
 }
 
 // An f32 that rounds to any float of at most 16 bits as |x| itself does.

@@ -43,10 +43,6 @@ static const char* c_type(unsigned dtype) {
   switch (dtype) {
     case PESTLE_I1:
     case PESTLE_U8:
-    case PESTLE_F8E4M3FN:
-    case PESTLE_F8E5M2:
-    case PESTLE_F8E4M3FNUZ:
-    case PESTLE_F8E5M2FNUZ:
       return "uint8_t";
     case PESTLE_I8:
       return "int8_t";
@@ -58,8 +54,6 @@ static const char* c_type(unsigned dtype) {
     case PESTLE_INDEX:
       return "int64_t";
     case PESTLE_U16:
-    case PESTLE_BF16:
-    case PESTLE_F16:
       return "uint16_t";
     case PESTLE_U32:
       return "uint32_t";
@@ -69,6 +63,14 @@ static const char* c_type(unsigned dtype) {
       return "float";
     case PESTLE_F64:
       return "double";
+#define EXAMPLE_CASE_8(NAME, ...) \
+  case PESTLE_##NAME:             \
+    return "uint8_t";
+#define EXAMPLE_CASE_16(NAME, ...) \
+  case PESTLE_##NAME:              \
+    return "uint16_t";
+      PESTLE_FLOAT_FORMATS_8(EXAMPLE_CASE_8)
+      PESTLE_FLOAT_FORMATS_16(EXAMPLE_CASE_16)
     default:
       return NULL;
   }

@@ -247,7 +247,10 @@ static LLVMValueRef constant(pestle_llvm_emit_t* e,
   }
   int64_t value = pestle_kir_const_int(n);
   if (dtype == PESTLE_I1) value &= 1;
-  if (dtype == PESTLE_U4) value &= 15;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    // Extended as |dtype| says; the type cuts a sign's copies off.
+    value = (int8_t)pestle_dtype_extend(dtype, (uint8_t)value);
+  }
   return pestle_llvm_int(e, e->type[dtype], n->lanes, value);
 }
 

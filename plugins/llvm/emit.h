@@ -13,8 +13,8 @@
 //     accesses are displacements off one address. It is made into a value
 //     where it is used and never remembered, since the place may not dominate
 //     the next use.
-//  4. Small floats (f16, bf16, f8) are the integers of their bits, i4 and ui4
-//     are bytes kept sign- or zero-extended, i1 is LLVM's i1 in values and a
+//  4. Small floats (f16, bf16, f8) are the integers of their bits, i2 to
+//     ui4 are bytes kept sign- or zero-extended, i1 is LLVM's i1 in values and a
 //     byte in memory.
 //  5. A failure is kept in |status|; emission goes on with poison until the
 //     walk looks at it after the instruction.
@@ -146,14 +146,14 @@ void pestle_llvm_emit_dot(pestle_llvm_emit_t* e, uint32_t id);
 #define PESTLE_LLVM_DTYPE(NAME) (1u << PESTLE_##NAME)
 #define PESTLE_LLVM_FLOATS (PESTLE_LLVM_DTYPE(F32) | PESTLE_LLVM_DTYPE(F64))
 #define PESTLE_LLVM_HALVES (PESTLE_LLVM_DTYPE(F16) | PESTLE_LLVM_DTYPE(BF16))
-#define PESTLE_LLVM_F8S                                      \
-  (PESTLE_LLVM_DTYPE(F8E4M3FN) | PESTLE_LLVM_DTYPE(F8E5M2) | \
-   PESTLE_LLVM_DTYPE(F8E4M3FNUZ) | PESTLE_LLVM_DTYPE(F8E5M2FNUZ))
+#define PESTLE_LLVM_OR_(NAME, ...) | PESTLE_LLVM_DTYPE(NAME)
+#define PESTLE_LLVM_F8S (0u PESTLE_FLOAT_FORMATS_8(PESTLE_LLVM_OR_))
 #define PESTLE_LLVM_INTS                                                     \
   (PESTLE_LLVM_DTYPE(I4) | PESTLE_LLVM_DTYPE(I8) | PESTLE_LLVM_DTYPE(I16) |  \
    PESTLE_LLVM_DTYPE(I32) | PESTLE_LLVM_DTYPE(I64) | PESTLE_LLVM_DTYPE(U4) | \
    PESTLE_LLVM_DTYPE(U8) | PESTLE_LLVM_DTYPE(U16) | PESTLE_LLVM_DTYPE(U32) | \
-   PESTLE_LLVM_DTYPE(U64) | PESTLE_LLVM_DTYPE(INDEX))
+   PESTLE_LLVM_DTYPE(U64) | PESTLE_LLVM_DTYPE(I2) | PESTLE_LLVM_DTYPE(U2) |  \
+   PESTLE_LLVM_DTYPE(INDEX))
 #define PESTLE_LLVM_BITS (PESTLE_LLVM_INTS | PESTLE_LLVM_DTYPE(I1))
 #define PESTLE_LLVM_ALL_DTYPES \
   (PESTLE_LLVM_FLOATS | PESTLE_LLVM_HALVES | PESTLE_LLVM_F8S | PESTLE_LLVM_BITS)
@@ -193,7 +193,7 @@ uint32_t pestle_llvm_cast_dtypes(void);
 LLVMValueRef pestle_llvm_emit_cast(pestle_llvm_emit_t* e, pestle_dtype_t from,
                                    pestle_dtype_t to, unsigned lanes,
                                    unsigned facts, LLVMValueRef v);
-// |v| of i4 or ui4 extended from its low four bits; others as they are.
+// |v| of i2, ui2, i4 or ui4 extended from its low bits; others as they are.
 LLVMValueRef pestle_llvm_normalise(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
                                    unsigned lanes, LLVMValueRef v);
 

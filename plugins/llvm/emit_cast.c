@@ -26,12 +26,14 @@ uint32_t pestle_llvm_cast_dtypes(void) {
 
 LLVMValueRef pestle_llvm_normalise(pestle_llvm_emit_t* e, pestle_dtype_t dtype,
                                    unsigned lanes, LLVMValueRef v) {
-  if (dtype == PESTLE_U4) {
-    return e->ll->BuildAnd(e->b, v, pestle_llvm_int(e, e->i8, lanes, 15), "");
+  if (!pestle_dtype_is_sub_byte(dtype)) return v;
+  int64_t bits = pestle_dtype_info(dtype)->bits;
+  if (!is_signed(dtype)) {
+    LLVMValueRef mask = pestle_llvm_int(e, e->i8, lanes, (1 << bits) - 1);
+    return e->ll->BuildAnd(e->b, v, mask, "");
   }
-  if (dtype != PESTLE_I4) return v;
-  LLVMValueRef four = pestle_llvm_int(e, e->i8, lanes, 4);
-  return e->ll->BuildAShr(e->b, e->ll->BuildShl(e->b, v, four, ""), four, "");
+  LLVMValueRef rest = pestle_llvm_int(e, e->i8, lanes, 8 - bits);
+  return e->ll->BuildAShr(e->b, e->ll->BuildShl(e->b, v, rest, ""), rest, "");
 }
 
 // --- f16, bf16 ---

@@ -173,10 +173,11 @@ static LLVMValueRef bit_not(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   return normal(e, a, e->ll->BuildNot(e->b, a->x[0], ""));
 }
 
-// The value's own bits, zero-extended: differs from it for i4 alone.
+// The value's own bits, zero-extended: differs from it for i2 and i4 alone.
 static LLVMValueRef raw_bits(pestle_llvm_emit_t* e, args_t* a) {
-  if (a->dtype != PESTLE_I4) return a->x[0];
-  return e->ll->BuildAnd(e->b, a->x[0], number(e, a, 15), "");
+  if (!is_signed(a) || !pestle_dtype_is_sub_byte(a->dtype)) return a->x[0];
+  LLVMValueRef mask = number(e, a, (INT64_C(1) << width(a)) - 1);
+  return e->ll->BuildAnd(e->b, a->x[0], mask, "");
 }
 
 // Whether the amount is below the width; a negative one is a large unsigned.
@@ -202,8 +203,9 @@ static LLVMValueRef shift_arithmetic(pestle_llvm_emit_t* e, row_t* row,
   (void)row;
   LLVMValueRef x = a->x[0];
   // The sign of a ui4 is its bit 3.
-  if (a->dtype == PESTLE_U4) {
-    x = pestle_llvm_normalise(e, PESTLE_I4, a->lanes, x);
+  if (pestle_dtype_is_sub_byte(a->dtype) && !is_signed(a)) {
+    pestle_dtype_t with_sign = a->dtype == PESTLE_U2 ? PESTLE_I2 : PESTLE_I4;
+    x = pestle_llvm_normalise(e, with_sign, a->lanes, x);
   }
   LLVMValueRef last = number(e, a, width(a) - 1);
   LLVMValueRef by = e->ll->BuildSelect(e->b, in_width(e, a), a->x[1], last, "");
@@ -211,7 +213,8 @@ static LLVMValueRef shift_arithmetic(pestle_llvm_emit_t* e, row_t* row,
 }
 static LLVMValueRef popcnt(pestle_llvm_emit_t* e, row_t* row, args_t* a) {
   (void)row;
-  return pestle_llvm_unary(e, "llvm.ctpop", raw_bits(e, a));
+  // An i2 wraps both of its bits.
+  return normal(e, a, pestle_llvm_unary(e, "llvm.ctpop", raw_bits(e, a)));
 }
 static LLVMValueRef leading_zeros(pestle_llvm_emit_t* e, row_t* row,
                                   args_t* a) {
@@ -220,8 +223,9 @@ static LLVMValueRef leading_zeros(pestle_llvm_emit_t* e, row_t* row,
   LLVMTypeRef type = e->ll->TypeOf(x);
   LLVMValueRef args[] = {x, e->ll->ConstInt(e->type[PESTLE_I1], 0, 0)};
   LLVMValueRef r = pestle_llvm_intrinsic(e, "llvm.ctlz", &type, 1, args, 2);
-  if (width(a) != 4) return r;
-  return e->ll->BuildSub(e->b, r, number(e, a, 4), "");
+  if (!pestle_dtype_is_sub_byte(a->dtype)) return r;
+  r = e->ll->BuildSub(e->b, r, number(e, a, 8 - width(a)), "");
+  return normal(e, a, r);
 }
 
 // --- The table ---

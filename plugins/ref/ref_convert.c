@@ -7,106 +7,104 @@
 
 // --- Floats of at most 16 bits ---
 
-typedef struct format_t {
-  int mantissa, bias;
-  uint32_t sign;   // the bit
-  uint32_t limit;  // the first magnitude past the finite ones
-  bool infinite;   // |limit| is inf; NaNs follow it
-  bool fnuz;       // no -0: the sign bit alone is the NaN
-} format_t;
+typedef pestle_float_format_t format_t;
 
-static format_t format_of(unsigned dtype) {
-  switch (dtype) {
-    case PESTLE_BF16:
-      return (format_t){7, 127, 0x8000, 0x7f80, true, false};
-    case PESTLE_F8E4M3FN:
-      return (format_t){3, 7, 0x80, 0x7f, false, false};
-    case PESTLE_F8E5M2:
-      return (format_t){2, 15, 0x80, 0x7c, true, false};
-    case PESTLE_F8E4M3FNUZ:
-      return (format_t){3, 8, 0x80, 0x80, false, true};
-    case PESTLE_F8E5M2FNUZ:
-      return (format_t){2, 16, 0x80, 0x80, false, true};
-    default:
-      return (format_t){10, 15, 0x8000, 0x7c00, true, false};
-  }
+static const format_t* format_of(unsigned dtype) {
+  return pestle_float_format((pestle_dtype_t)dtype);
 }
 
 // What is too large, or was no number.
-static uint32_t special(const format_t* f, uint32_t sign, bool nan,
+static uint64_t special(const format_t* f, uint64_t sign, bool nan,
                         uint64_t mantissa) {
-  if (f->fnuz) return f->sign;
-  if (!f->infinite) return sign | f->limit;
-  if (!nan) return sign | f->limit;
+  if (f->specials == PESTLE_FLOAT_UNSIGNED) return f->nan;
+  if (f->specials != PESTLE_FLOAT_IEEE || !nan) return sign | f->limit;
   // Quiet, with the leading bits of the payload.
-  uint32_t payload = (uint32_t)(mantissa >> (52 - f->mantissa));
-  return sign | f->limit | payload | 1u << (f->mantissa - 1);
+  return sign | f->nan | mantissa >> (52 - f->mantissa_bits);
+}
+
+// Powers of two from the least, which smaller ones become, on; 1.5 goes up.
+static uint64_t encode_scale(const format_t* f, double value) {
+  int exponent;
+  if (!(value > 0) || isinf(value)) return f->nan;
+  double fraction = frexp(value, &exponent);  // from 1/2 on
+  exponent += f->bias - (fraction < 0.75);
+  if (exponent < 0) return 0;
+  return (uint64_t)exponent < f->limit ? (uint64_t)exponent : f->nan;
 }
 
 uint32_t pestle_ref_plugin_encode(unsigned dtype, double value) {
-  format_t f = format_of(dtype);
+  const format_t* f = format_of(dtype);
+  if (f->specials == PESTLE_FLOAT_SCALE)
+    return (uint32_t)encode_scale(f, value);
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  uint32_t sign = bits >> 63 ? f.sign : 0;
+  uint64_t sign = bits >> 63 ? f->sign : 0;
   uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
   int exponent = (int)(bits >> 52 & 0x7ff);
-  if (exponent == 0x7ff) return special(&f, sign, mantissa != 0, mantissa);
-  int biased = exponent - 1023 + f.bias;
+  if (exponent == 0x7ff) {
+    return (uint32_t)special(f, sign, mantissa != 0, mantissa);
+  }
+  int biased = exponent - 1023 + f->bias;
   uint64_t result = 0;
   // Denormal doubles, and what is under half of the least, round to zero.
-  if (exponent && biased >= -f.mantissa) {
-    int drop = 52 - f.mantissa + (biased < 1 ? 1 - biased : 0);
+  if (exponent && biased >= -f->mantissa_bits) {
+    int drop = 52 - f->mantissa_bits + (biased < 1 ? 1 - biased : 0);
     uint64_t whole = mantissa | UINT64_C(1) << 52;
     uint64_t rest = whole & ((UINT64_C(1) << drop) - 1);
     uint64_t half = UINT64_C(1) << (drop - 1);
     result = whole >> drop;
     result += rest > half || (rest == half && (result & 1));
     // The leading bit counts as one step of the exponent.
-    if (biased > 1) result += (uint64_t)(biased - 1) << f.mantissa;
+    if (biased > 1) result += (uint64_t)(biased - 1) << f->mantissa_bits;
   }
-  if (result >= f.limit) return special(&f, sign, false, 0);
-  if (f.fnuz && result == 0) return 0;
-  return sign | (uint32_t)result;
+  if (result >= f->limit) return (uint32_t)special(f, sign, false, 0);
+  if (f->specials == PESTLE_FLOAT_UNSIGNED && result == 0) return 0;
+  return (uint32_t)(sign | result);
 }
 
 // Loads, stores and bitcasts only move a value: a NaN keeps the bits that the
 // format has for it, signalling ones too, which going through f64 would not.
 static uint32_t encode_moved(unsigned dtype, float value) {
   if (!isnan(value)) return pestle_ref_plugin_encode(dtype, (double)value);
-  format_t f = format_of(dtype);
+  const format_t* f = format_of(dtype);
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if (f.fnuz) return f.sign;
-  uint32_t sign = bits >> 31 ? f.sign : 0;
-  if (!f.infinite) return sign | f.limit;
-  uint32_t payload = (bits & 0x7fffff) >> (23 - f.mantissa);
+  if (f->specials == PESTLE_FLOAT_UNSIGNED) return (uint32_t)f->nan;
+  uint64_t sign = bits >> 31 ? f->sign : 0;
+  if (f->specials != PESTLE_FLOAT_IEEE) return (uint32_t)(sign | f->limit);
+  uint64_t payload = (bits & 0x7fffff) >> (23 - f->mantissa_bits);
   // What arithmetic made of wider bits may have none in the leading places.
-  return sign | f.limit | (payload ? payload : 1u << (f.mantissa - 1));
+  return (uint32_t)(sign | (payload ? f->limit | payload : f->nan));
 }
 
 float pestle_ref_plugin_decode(unsigned dtype, uint32_t code) {
-  format_t f = format_of(dtype);
-  code &= 2 * f.sign - 1;  // a bitcast's may be a sign-extended integer
-  uint32_t magnitude = code & (f.sign - 1);
-  uint32_t sign = (code & f.sign) ? 0x80000000u : 0;
-  uint32_t bits;
+  const format_t* f = format_of(dtype);
+  uint32_t bits, sign_bit = (uint32_t)f->sign, limit = (uint32_t)f->limit;
+  int to_left = 23 - f->mantissa_bits;
+  // A bitcast's may be a sign-extended integer.
+  code &= (UINT32_C(1) << pestle_dtype_info((pestle_dtype_t)dtype)->bits) - 1;
+  uint32_t magnitude = code & ~sign_bit;
+  uint32_t sign = (code & sign_bit) ? 0x80000000u : 0;
+  bool scale = f->specials == PESTLE_FLOAT_SCALE;
+  bool infinite = f->specials == PESTLE_FLOAT_IEEE;
   float value;
-  bool nan = f.fnuz       ? code == f.sign
-             : f.infinite ? magnitude > f.limit
-                          : magnitude >= f.limit;
+  bool nan = f->specials == PESTLE_FLOAT_UNSIGNED ? code == sign_bit
+             : infinite                           ? magnitude > limit
+                                                  : magnitude >= limit;
   if (nan) {
-    bits = sign | 0x7f800000u | magnitude << (23 - f.mantissa);
-    if (!f.infinite) bits |= 0x00400000u;
-  } else if (magnitude >= f.limit) {
+    bits = sign | 0x7f800000u | magnitude << to_left;
+    if (!infinite) bits |= 0x00400000u;
+  } else if (magnitude >= limit) {
     bits = sign | 0x7f800000u;
-  } else if (magnitude >> f.mantissa) {
-    bits = sign | ((magnitude << (23 - f.mantissa)) +
-                   ((uint32_t)(127 - f.bias) << 23));
-  } else if (f.bias == 127) {
-    bits = sign | magnitude << (23 - f.mantissa);
+  } else if (magnitude >> f->mantissa_bits) {
+    bits = sign | ((magnitude << to_left) + ((uint32_t)(127 - f->bias) << 23));
+  } else if (scale) {
+    return ldexpf(1, -f->bias);
+  } else if (f->bias == 127) {
+    bits = sign | magnitude << to_left;
   } else {
     // Denormal there, normal here.
-    value = ldexpf((float)magnitude, 1 - f.bias - f.mantissa);
+    value = ldexpf((float)magnitude, 1 - f->bias - f->mantissa_bits);
     return sign ? -value : value;
   }
   memcpy(&value, &bits, sizeof value);
@@ -314,26 +312,29 @@ ref_fn_t pestle_ref_plugin_bitcast(unsigned from, unsigned to) {
 #define ENCODE(dtype) encode_moved(dtype, v)
 
 MOVE(i1, uint8_t, uint64_t, x & 1, v & 1)
-MOVE(i4, int8_t, int64_t, (int)((x & 15) ^ 8) - 8, v)
 MOVE(i8, int8_t, int64_t, x, v)
 MOVE(i16, int16_t, int64_t, x, v)
 MOVE(i32, int32_t, int64_t, x, v)
 MOVE(i64, int64_t, int64_t, x, v)
-MOVE(u4, uint8_t, uint64_t, x & 15, v & 15)
 MOVE(u8, uint8_t, uint64_t, x, v)
 MOVE(u16, uint16_t, uint64_t, x, v)
 MOVE(u32, uint32_t, uint64_t, x, v)
 MOVE(u64, uint64_t, uint64_t, x, v)
-MOVE(e4m3fn, uint8_t, float, DECODE(PESTLE_F8E4M3FN), ENCODE(PESTLE_F8E4M3FN))
-MOVE(e5m2, uint8_t, float, DECODE(PESTLE_F8E5M2), ENCODE(PESTLE_F8E5M2))
-MOVE(e4m3fnuz, uint8_t, float, DECODE(PESTLE_F8E4M3FNUZ),
-     ENCODE(PESTLE_F8E4M3FNUZ))
-MOVE(e5m2fnuz, uint8_t, float, DECODE(PESTLE_F8E5M2FNUZ),
-     ENCODE(PESTLE_F8E5M2FNUZ))
-MOVE(bf16, uint16_t, float, DECODE(PESTLE_BF16), ENCODE(PESTLE_BF16))
-MOVE(f16, uint16_t, float, DECODE(PESTLE_F16), ENCODE(PESTLE_F16))
+#define SMALL(NAME, E, T)                                             \
+  MOVE(NAME, E, T, (E)pestle_dtype_extend(PESTLE_##NAME, (uint8_t)x), \
+       pestle_dtype_extend(PESTLE_##NAME, (uint8_t)v))
+SMALL(I2, int8_t, int64_t)
+SMALL(U2, uint8_t, uint64_t)
+SMALL(I4, int8_t, int64_t)
+SMALL(U4, uint8_t, uint64_t)
 MOVE(f32, float, float, x, v)
 MOVE(f64, double, double, x, v)
+#define MOVE_8(NAME, ...) \
+  MOVE(NAME, uint8_t, float, DECODE(PESTLE_##NAME), ENCODE(PESTLE_##NAME))
+#define MOVE_16(NAME, ...) \
+  MOVE(NAME, uint16_t, float, DECODE(PESTLE_##NAME), ENCODE(PESTLE_##NAME))
+PESTLE_FLOAT_FORMATS_8(MOVE_8)
+PESTLE_FLOAT_FORMATS_16(MOVE_16)
 
 typedef struct move_row_t {
   ref_move_t load, store;
@@ -341,26 +342,20 @@ typedef struct move_row_t {
 
 static const move_row_t moves[PESTLE_DTYPE_COUNT] = {
     [PESTLE_I1] = {load_i1, store_i1},
-    [PESTLE_I4] = {load_i4, store_i4},
     [PESTLE_I8] = {load_i8, store_i8},
     [PESTLE_I16] = {load_i16, store_i16},
     [PESTLE_I32] = {load_i32, store_i32},
     [PESTLE_I64] = {load_i64, store_i64},
-    [PESTLE_U4] = {load_u4, store_u4},
     [PESTLE_U8] = {load_u8, store_u8},
     [PESTLE_U16] = {load_u16, store_u16},
     [PESTLE_U32] = {load_u32, store_u32},
     [PESTLE_U64] = {load_u64, store_u64},
-    [PESTLE_F8E4M3FN] = {load_e4m3fn, store_e4m3fn},
-    [PESTLE_F8E5M2] = {load_e5m2, store_e5m2},
-    [PESTLE_F8E4M3FNUZ] = {load_e4m3fnuz, store_e4m3fnuz},
-    [PESTLE_F8E5M2FNUZ] = {load_e5m2fnuz, store_e5m2fnuz},
-    [PESTLE_BF16] = {load_bf16, store_bf16},
-    [PESTLE_F16] = {load_f16, store_f16},
     [PESTLE_F32] = {load_f32, store_f32},
     [PESTLE_F64] = {load_f64, store_f64},
     [PESTLE_INDEX] = {load_i64, store_i64},
-};
+#define MOVE_ROW(NAME, ...) [PESTLE_##NAME] = {load_##NAME, store_##NAME},
+    MOVE_ROW(I2, ) MOVE_ROW(U2, ) MOVE_ROW(I4, ) MOVE_ROW(U4, )
+        PESTLE_FLOAT_FORMATS_8(MOVE_ROW) PESTLE_FLOAT_FORMATS_16(MOVE_ROW)};
 
 ref_move_t pestle_ref_plugin_load(unsigned dtype) {
   return dtype < PESTLE_DTYPE_COUNT ? moves[dtype].load : NULL;

@@ -98,7 +98,7 @@ static void pick_shapes(graph_t* g) {
 
 static void pick_palette(graph_t* g) {
   for (int i = 0; i < PALETTE; ++i) {
-    g->palette[i] = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_C128));
+    g->palette[i] = pick_any_dtype(g);
   }
   if (one_in(g, 3)) g->palette[0] = PESTLE_F32;
 }

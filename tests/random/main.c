@@ -63,6 +63,7 @@ static const char* numpy_name(pestle_dtype_t dtype) {
       return "|b1";
     case PESTLE_I8:
     case PESTLE_I4:
+    case PESTLE_I2:
       return "|i1";
     case PESTLE_I16:
       return "<i2";
@@ -289,7 +290,8 @@ static bool print_counts(const settings_t* s, const counts_t* c) {
   uint64_t fewest = UINT64_MAX;
   for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
     if (s->counts) printf("%-24s ", pestle_op_info((pestle_op_t)op)->name);
-    for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+    for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+      if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
       if (!declares((pestle_op_t)op, (pestle_dtype_t)d)) continue;
       uint64_t n = c->by_op[op][d];
       ++pairs;

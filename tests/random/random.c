@@ -107,6 +107,14 @@ void note_range(value_t* v) {
 
 // --- Types ---
 
+pestle_dtype_t pick_any_dtype(graph_t* g) {
+  for (;;) {
+    pestle_dtype_t dtype =
+        (pestle_dtype_t)(1 + pick(g, PESTLE_DTYPE_COUNT - 1));
+    if (pestle_dtype_is_stored(dtype)) return dtype;
+  }
+}
+
 pestle_dtype_t pick_dtype(graph_t* g, unsigned kinds) {
   pestle_dtype_t fits[PESTLE_DTYPE_COUNT];
   uint32_t n = 0;
@@ -115,7 +123,8 @@ pestle_dtype_t pick_dtype(graph_t* g, unsigned kinds) {
   }
   if (n && !one_in(g, 16)) return fits[pick(g, n)];
   n = 0;
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     if (pestle_dtype_is((pestle_dtype_t)d, kinds))
       fits[n++] = (pestle_dtype_t)d;
   }
@@ -183,9 +192,8 @@ static uint64_t int_bits(graph_t* g, pestle_dtype_t dtype, fill_t fill,
   } else {
     bits = (bits >> 8) % 19 - (has_sign ? 9 : 0);
   }
-  if (info->bits == 4) {  // kept sign- or zero-extended in a byte
-    bits &= 15;
-    if (has_sign) bits = (bits ^ 8) - 8;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    bits = pestle_dtype_extend(dtype, (uint8_t)bits);
   }
   return bits;
 }
@@ -249,7 +257,9 @@ uint64_t splat_bits(pestle_dtype_t dtype, double number) {
   if (is_float(dtype)) return pestle_float_encode(dtype, number);
   uint64_t bits = (uint64_t)(int64_t)number;
   if (dtype == PESTLE_I1) bits &= 1;
-  if (dtype == PESTLE_U4) bits &= 15;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    bits = pestle_dtype_extend(dtype, (uint8_t)bits);
+  }
   return bits;
 }
 

@@ -11,9 +11,8 @@ enum {
 };
 
 #define BIT(NAME) (UINT32_C(1) << PESTLE_##NAME)
-#define NARROW                                                       \
-  (BIT(F8E4M3FN) | BIT(F8E5M2) | BIT(F8E4M3FNUZ) | BIT(F8E5M2FNUZ) | \
-   BIT(BF16) | BIT(F16))
+#define OR_BIT(NAME, ...) | BIT(NAME)
+#define NARROW (0u PESTLE_FLOAT_FORMATS_8(OR_BIT) | BIT(BF16) | BIT(F16))
 #define UNQUANTISED \
   (BIT(I64) | BIT(U32) | BIT(U64) | BIT(BF16) | BIT(F16) | BIT(F32) | BIT(F64))
 
@@ -65,8 +64,8 @@ const row_t structured_rows[] = {
     {PESTLE_OP_REAL, FLOATS | PESTLE_KIND_COMPLEX, 0, row_real},
     {PESTLE_OP_IMAG, FLOATS | PESTLE_KIND_COMPLEX, 0, row_imag},
     {PESTLE_OP_FFT, FLOATS | PESTLE_KIND_COMPLEX, NARROW, row_fft},
-    {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT, BIT(I4) | BIT(U4),
-     row_rng_bit_generator},
+    {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT,
+     BIT(I4) | BIT(U4) | BIT(I2) | BIT(U2), row_rng_bit_generator},
     {PESTLE_OP_RNG, NUMBERS, 0, row_rng},
     {PESTLE_OP_LU, FLOATS, NARROW, row_lu},
     {PESTLE_OP_SOLVE, FLOATS, 0, row_solve},
@@ -173,7 +172,7 @@ value_t* row_bitcast_convert(graph_t* g, pestle_dtype_t dtype) {
   s.type = *type_at(x);
   s.typed = true;
   for (int tries = 0; tries < 40; ++tries) {
-    pestle_dtype_t to = (pestle_dtype_t)(PESTLE_I1 + pick(g, PESTLE_C128));
+    pestle_dtype_t to = pick_any_dtype(g);
     // To XLA an i1 has 8 bits.
     if (g->peer && to == PESTLE_I1) continue;
     // A complex number is read as its parts alone.

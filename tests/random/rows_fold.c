@@ -495,10 +495,10 @@ value_t* row_hard_sigmoid(graph_t* g, pestle_dtype_t dtype) {
 
 static pestle_dtype_t quantised_dtype(graph_t* g) {
   static const pestle_dtype_t dtypes[] = {
-      PESTLE_I8,         PESTLE_U8,        PESTLE_I16,      PESTLE_U16,
-      PESTLE_I4,         PESTLE_U4,        PESTLE_F8E4M3FN, PESTLE_F8E5M2,
-      PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ};
-  return dtypes[pick(g, 10)];
+      PESTLE_I8,         PESTLE_U8,         PESTLE_I16,      PESTLE_U16,
+      PESTLE_I4,         PESTLE_U4,         PESTLE_F8E4M3FN, PESTLE_F8E5M2,
+      PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I2,       PESTLE_U2};
+  return dtypes[pick(g, sizeof(dtypes) / sizeof(dtypes[0]))];
 }
 
 static value_t* quantisation(graph_t* g, value_t* x, pestle_dtype_t scale,

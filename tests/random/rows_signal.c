@@ -63,11 +63,14 @@ value_t* row_rng(graph_t* g, pestle_dtype_t dtype) {
   pestle_value_t *shape, *y, *low, *high;
   expect(g, pestle_op_constant(&g->b, &dims, &shape));
   pestle_rng_attrs_t attrs = {sizeof(attrs), normal ? "NORMAL" : "UNIFORM"};
-  pestle_value_t* a = splat(g, scalar_of(dtype), 1)->value;
-  pestle_value_t* b = splat(g, scalar_of(dtype), 3)->value;
+  // Those of an i2 end at 1.
+  double first = dtype == PESTLE_I2 ? -2 : 1;
+  double last = dtype == PESTLE_I2 ? 1 : 3;
+  pestle_value_t* a = splat(g, scalar_of(dtype), first)->value;
+  pestle_value_t* b = splat(g, scalar_of(dtype), last)->value;
   expect(g, pestle_op_rng(&g->b, a, b, shape, &attrs, type, &y));
   // f8 rounds 37 to 36 or 40.
-  double least = normal ? -40 : 1, most = normal ? 40 : 3;
+  double least = normal ? -40 : first, most = normal ? 40 : last;
   pestle_value_t* bounds[] = {splat(g, type, least)->value,
                               splat(g, type, most)->value};
   low = raw(g, &g->b, PESTLE_OP_GE, y, bounds[0], NULL);

@@ -192,9 +192,8 @@ static inline uint64_t int_bits(pestle_dtype_t dtype, fill_t fill,
   }
   if (bits % 7 == 0) bits = (uint64_t)(bits & 8 ? 0 : -1) << (bits / 7 & 63);
   if (info->bits == 1) return bits >> 5 & 1;
-  if (info->bits == 4) {  // kept sign- or zero-extended in a byte
-    bits &= 15;
-    if (info->kind == PESTLE_KIND_SIGNED) bits = (bits ^ 8) - 8;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    bits = pestle_dtype_extend(dtype, (uint8_t)bits);
   }
   return bits;
 }

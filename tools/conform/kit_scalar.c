@@ -103,7 +103,8 @@ static void run_complex(const complex_case_t* c, pestle_dtype_t dtype) {
 void kit_run_scalar(pestle_op_t op) {
   unsigned kinds = pestle_op_info(op)->kinds;
   size_t last = sizeof(scalar_shapes) / sizeof(scalar_shapes[0]) - 1;
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     op_case_t c = {op, (pestle_dtype_t)d};
     if (!pestle_dtype_is(c.dtype, kinds)) continue;
     kit.cell = &kit.cells[op][d];

@@ -72,7 +72,8 @@ void kit_run_structured(pestle_op_t op) {
   lenient_context = kit.lenient;
   for (size_t r = 0; r < ROWS; ++r) {
     if (rows[r].op != op) continue;
-    for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+    for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+      if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
       pestle_dtype_t dtype = (pestle_dtype_t)d;
       if (!pestle_dtype_is(dtype, rows[r].kinds)) continue;
       kit.cell = &kit.cells[op][d];

@@ -194,6 +194,14 @@ static const char* column(int dtype) {
       return "e4m3z";
     case PESTLE_F8E5M2FNUZ:
       return "e5m2z";
+    case PESTLE_F8E3M4:
+      return "e3m4";
+    case PESTLE_F8E4M3:
+      return "e4m3i";
+    case PESTLE_F8E4M3B11FNUZ:
+      return "e4m3b";
+    case PESTLE_F8E8M0FNU:
+      return "e8m0";
     case PESTLE_C64:
       return "c64";
     case PESTLE_C128:
@@ -206,7 +214,8 @@ static const char* column(int dtype) {
 static void print_row(unsigned op, bool markdown) {
   const char* name = pestle_op_info((pestle_op_t)op)->name;
   printf(markdown ? "| `%s` |" : "%-24s", name);
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     kit_state_t state = kit.cells[op][d].state;
     if (markdown) {
       printf(" %c |", state == KIT_NONE ? ' ' : state_letters[state]);
@@ -219,13 +228,16 @@ static void print_row(unsigned op, bool markdown) {
 
 static void print_matrix(bool markdown) {
   printf(markdown ? "| op |" : "%-24s", markdown ? "" : "op");
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d)
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     printf(markdown ? " %s |" : " %s", column(d));
+  }
   printf("\n");
   if (markdown) {
     printf("|---|");
-    for (int d = PESTLE_I1; d <= PESTLE_C128; ++d)
-      printf("---|");
+    for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+      if (pestle_dtype_is_stored((pestle_dtype_t)d)) printf("---|");
+    }
     printf("\n");
   }
   for (unsigned op = 0; op < PESTLE_OP_COUNT; ++op) {

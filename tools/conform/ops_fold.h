@@ -41,7 +41,9 @@ static inline pestle_value_t* splat(pestle_builder_t* b,
                       ? pestle_float_encode(type->dtype, (double)value)
                       : (uint64_t)value;
   if (type->dtype == PESTLE_I1) bits &= 1;
-  if (type->dtype == PESTLE_U4) bits &= 15;
+  if (pestle_dtype_is_sub_byte(type->dtype)) {
+    bits = pestle_dtype_extend(type->dtype, (uint8_t)bits);
+  }
   pestle_value_t* y;
   pestle_constant_attrs_t attrs = {
       sizeof(attrs), {*type, &bits, pestle_dtype_size(type->dtype), true}};
@@ -319,12 +321,17 @@ static inline pestle_i64s_t dot_axes(const char* which, const char* own,
 }
 
 static inline pestle_dtype_t other_sign(pestle_dtype_t dtype) {
-  int step = PESTLE_U4 - PESTLE_I4;
+  unsigned bits = pestle_dtype_info(dtype)->bits;
   if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) {
-    return (pestle_dtype_t)((int)dtype + step);
+    return pestle_dtype_unsigned(bits);
   }
   if (!pestle_dtype_is(dtype, PESTLE_KIND_UNSIGNED)) return dtype;
-  return (pestle_dtype_t)((int)dtype - step);
+  return dtype == PESTLE_U2    ? PESTLE_I2
+         : dtype == PESTLE_U4  ? PESTLE_I4
+         : dtype == PESTLE_U8  ? PESTLE_I8
+         : dtype == PESTLE_U16 ? PESTLE_I16
+         : dtype == PESTLE_U32 ? PESTLE_I32
+                               : PESTLE_I64;
 }
 
 static inline bool build_dot(instance_t* t) {
@@ -842,7 +849,8 @@ static inline bool build_activation(instance_t* t) {
 static const pestle_dtype_t quantized[] = {
     PESTLE_I8,         PESTLE_U8,         PESTLE_I16,      PESTLE_U16,
     PESTLE_I4,         PESTLE_U4,         PESTLE_F8E4M3FN, PESTLE_F8E5M2,
-    PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I32};
+    PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I32,      PESTLE_I2,
+    PESTLE_U2};
 enum { QUANTIZED = sizeof(quantized) / sizeof(quantized[0]) };
 
 static inline bool build_quantisation(instance_t* t) {

@@ -95,7 +95,8 @@ static inline bool build_convert(instance_t* t) {
   t->check = CHECK_VALUES;
   pestle_value_t *x = begin_unary(t), *y[MAX_RESULTS];
   size_t n = 0;
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     pestle_type_t type = shaped(t);
     type.dtype = (pestle_dtype_t)d;
     if (is_complex(type.dtype) != (t->variant == 1)) continue;
@@ -120,7 +121,8 @@ static inline bool build_bitcast(instance_t* t) {
   unsigned n = parts[t->variant], bits = pestle_dtype_info(t->dtype)->bits;
   pestle_dtype_t to[MAX_RESULTS];
   size_t count = 0;
-  for (int d = PESTLE_I1; d <= PESTLE_C128; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
+    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     pestle_dtype_t dtype = (pestle_dtype_t)d;
     unsigned other = pestle_dtype_info(dtype)->bits;
     bool fits = wider ? other == bits * n : other * n == bits;

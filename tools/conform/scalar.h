@@ -54,9 +54,8 @@ static inline uint64_t scalar_bits(pestle_dtype_t dtype, int64_t i,
   const pestle_dtype_info_t* info = pestle_dtype_info(dtype);
   uint64_t bits = edge ? (uint64_t)(r & 1 ? 0 : -1) << (r % info->bits)
                        : (uint64_t)(int64_t)(isfinite(v) ? v : 7);
-  if (info->bits == 4) {  // kept sign- or zero-extended in a byte
-    bits &= 15;
-    if (info->kind == PESTLE_KIND_SIGNED && bits & 8) bits |= 0xf0;
+  if (pestle_dtype_is_sub_byte(dtype)) {
+    bits = pestle_dtype_extend(dtype, (uint8_t)bits);
   }
   return bits;
 }

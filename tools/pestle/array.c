@@ -68,25 +68,19 @@ pestle_tensor_t cli_array_view(cli_array_t* array) {
 
 // --- Elements ---
 
-static bool is_four_bit(pestle_dtype_t dtype) {
-  return dtype == PESTLE_I4 || dtype == PESTLE_U4;
-}
-
 void cli_array_retype(cli_array_t* array, pestle_dtype_t dtype) {
   bool is_stored_so =
       (array->dtype == PESTLE_U16 && dtype == PESTLE_BF16) ||
       (array->dtype == PESTLE_U8 && pestle_dtype_size(dtype) == 1 &&
-       (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) || is_four_bit(dtype)));
+       (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) ||
+        pestle_dtype_is_sub_byte(dtype)));
   if (!is_stored_so) return;
   array->dtype = dtype;
-  if (!is_four_bit(dtype)) return;
-  // Files hold the low nibble, tensors a byte that is extended.
+  if (!pestle_dtype_is_sub_byte(dtype)) return;
+  // Files hold the low bits, tensors a byte that is extended.
   uint8_t* bytes = array->data;
-  for (int64_t i = 0; i < array->count; ++i) {
-    uint8_t nibble = bytes[i] & 15;
-    bool is_negative = dtype == PESTLE_I4 && nibble > 7;
-    bytes[i] = is_negative ? (uint8_t)(nibble | 0xf0) : nibble;
-  }
+  for (int64_t i = 0; i < array->count; ++i)
+    bytes[i] = pestle_dtype_extend(dtype, bytes[i]);
 }
 
 static uint64_t load_bits(const cli_array_t* array, int64_t index) {
@@ -243,6 +237,9 @@ pestle_dtype_t cli_dtype(pestle_str_t name) {
       {"int32", PESTLE_I32},
       {"int64", PESTLE_I64},
       {"uint4", PESTLE_U4},
+      {"int2", PESTLE_I2},
+      {"uint2", PESTLE_U2},
+      {"u2", PESTLE_U2},
       {"uint8", PESTLE_U8},
       {"uint16", PESTLE_U16},
       {"uint32", PESTLE_U32},
@@ -260,6 +257,10 @@ pestle_dtype_t cli_dtype(pestle_str_t name) {
       {"float8_e5m2", PESTLE_F8E5M2},
       {"float8_e4m3fnuz", PESTLE_F8E4M3FNUZ},
       {"float8_e5m2fnuz", PESTLE_F8E5M2FNUZ},
+      {"float8_e3m4", PESTLE_F8E3M4},
+      {"float8_e4m3", PESTLE_F8E4M3},
+      {"float8_e4m3b11fnuz", PESTLE_F8E4M3B11FNUZ},
+      {"float8_e8m0fnu", PESTLE_F8E8M0FNU},
       {"complex64", PESTLE_C64},
       {"complex128", PESTLE_C128},
   };
@@ -271,10 +272,7 @@ pestle_dtype_t cli_dtype(pestle_str_t name) {
   memcpy(text, name.data, name.size);
   text[name.size] = 0;
   pestle_dtype_t dtype = pestle_dtype_from_name(text);
-  bool is_stored = pestle_dtype_size(dtype) &&
-                   !pestle_dtype_is(dtype, PESTLE_KIND_OPAQUE) &&
-                   dtype != PESTLE_INDEX;
-  return is_stored ? dtype : PESTLE_NONE;
+  return pestle_dtype_is_stored(dtype) ? dtype : PESTLE_NONE;
 }
 
 static bool is_digit(char c) {

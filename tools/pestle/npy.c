@@ -202,12 +202,12 @@ static void write_header(const cli_array_t* array, pestle_strbuf_t* out) {
 }
 
 static void write_elements(const cli_array_t* array, pestle_strbuf_t* out) {
-  bool is_four_bit = array->dtype == PESTLE_I4 || array->dtype == PESTLE_U4;
+  unsigned mask = (1u << pestle_dtype_info(array->dtype)->bits % 8) - 1;
   size_t size = (size_t)array->count * pestle_dtype_size(array->dtype);
   pestle_strbuf_append_bytes(out, array->data, size);
-  if (!is_four_bit || out->failed) return;
+  if (!pestle_dtype_is_sub_byte(array->dtype) || out->failed) return;
   for (size_t i = out->size - size; i < out->size; ++i)
-    out->data[i] &= 15;
+    out->data[i] = (char)((unsigned char)out->data[i] & mask);
 }
 
 pestle_status_t cli_npy_write(const char* path, const cli_array_t* array) {

@@ -44,6 +44,12 @@ static const char* onnx_name(pestle_dtype_t dtype) {
       "complex128",
       "float8_e4m3fnuz",
       "float8_e5m2fnuz",
+      "int2",
+      "uint2",
+      "float8_e3m4",
+      "float8_e4m3",
+      "float8_e4m3b11fnuz",
+      "float8_e8m0fnu",
   };
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (cli_dtype(pestle_str(names[i])) == dtype) return names[i];

@@ -24,6 +24,9 @@ static const spec_t specs[] = {
     {PESTLE_F8E5M2, 8, 5, 2, 15, IEEE, 57344},
     {PESTLE_F8E4M3FNUZ, 8, 4, 3, 8, UNSIGNED_ZERO, 240},
     {PESTLE_F8E5M2FNUZ, 8, 5, 2, 16, UNSIGNED_ZERO, 57344},
+    {PESTLE_F8E3M4, 8, 3, 4, 3, IEEE, 15.5},
+    {PESTLE_F8E4M3, 8, 4, 3, 7, IEEE, 240},
+    {PESTLE_F8E4M3B11FNUZ, 8, 4, 3, 11, UNSIGNED_ZERO, 30},
 };
 enum { SPEC_COUNT = sizeof(specs) / sizeof(specs[0]) };
 
@@ -111,6 +114,31 @@ static void test_round_at_every_boundary(void** state) {
       }
     }
   }
+}
+
+// Powers of two from 2^-127 on, and what is no such number.
+static void test_scale(void** state) {
+  (void)state;
+  const pestle_dtype_t scale = PESTLE_F8E8M0FNU;
+  for (uint32_t code = 0; code < 255; ++code) {
+    double value = ldexp(1, (int)code - 127);
+    assert_true(pestle_float_decode(scale, code) == value);
+    assert_int_equal(pestle_float_encode(scale, value), code);
+    assert_int_equal(pestle_float_encode(scale, nextafter(1.5 * value, 0)),
+                     code);
+    // Halves go up, beyond the largest to NaN.
+    assert_int_equal(pestle_float_encode(scale, 1.5 * value), code + 1);
+    assert_int_equal(pestle_float_encode(scale, -value), 255);
+  }
+  assert_true(isnan(pestle_float_decode(scale, 255)));
+  const double none[] = {0.0, -0.0, (double)NAN, (double)INFINITY, 0x1p128};
+  for (int i = 0; i < 5; ++i)
+    assert_int_equal(pestle_float_encode(scale, none[i]), 255);
+  const double less[] = {0x1p-128, 0x1.8p-128, 1e-300, 5e-324};
+  for (int i = 0; i < 4; ++i)
+    assert_int_equal(pestle_float_encode(scale, less[i]), 0);
+  assert_true(pestle_float_max(scale) == 0x1p127);
+  assert_true(pestle_float_max(PESTLE_F8E4M3B11FNUZ) == 30);
 }
 
 static void test_overflow(void** state) {
@@ -277,6 +305,7 @@ int main(void) {
       cmocka_unit_test(test_decode_every_code),
       cmocka_unit_test(test_round_at_every_boundary),
       cmocka_unit_test(test_overflow),
+      cmocka_unit_test(test_scale),
       cmocka_unit_test(test_known_values),
       cmocka_unit_test(test_checked),
       cmocka_unit_test(test_dense_strides),

@@ -40,7 +40,9 @@ static void fill(pestle_dtype_t dtype, void* data, uint64_t seed) {
     } else {
       if (bits & 2) bits = (uint64_t)small;
       if (width < 8) bits &= (UINT64_C(1) << width) - 1;
-      if (dtype == PESTLE_I4) bits = (bits ^ 8) - 8;
+      if (pestle_dtype_is_sub_byte(dtype)) {
+        bits = (uint64_t)(int8_t)pestle_dtype_extend(dtype, (uint8_t)bits);
+      }
     }
     memcpy((char*)data + i * size, &bits, size);
   }
@@ -210,9 +212,20 @@ static void drop(pestle_target_caps_t* caps, pestle_dtype_t dtype, int level) {
 
 static void test_narrow(void** state) {
   (void)state;
-  const pestle_dtype_t dtypes[] = {
-      PESTLE_F16,        PESTLE_BF16,       PESTLE_F8E4M3FN, PESTLE_F8E5M2,
-      PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I4,       PESTLE_U4};
+  const pestle_dtype_t dtypes[] = {PESTLE_F16,
+                                   PESTLE_BF16,
+                                   PESTLE_F8E4M3FN,
+                                   PESTLE_F8E5M2,
+                                   PESTLE_F8E4M3FNUZ,
+                                   PESTLE_F8E5M2FNUZ,
+                                   PESTLE_I4,
+                                   PESTLE_U4,
+                                   PESTLE_I2,
+                                   PESTLE_U2,
+                                   PESTLE_F8E3M4,
+                                   PESTLE_F8E4M3,
+                                   PESTLE_F8E4M3B11FNUZ,
+                                   PESTLE_F8E8M0FNU};
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; ++d) {
     for (int level = 0; level < 3; ++level) {
       pestle_target_caps_t caps = full_caps();
@@ -222,7 +235,7 @@ static void test_narrow(void** state) {
                        op == PESTLE_OP_SHIFT_LEFT ||
                        op == PESTLE_OP_SHIFT_RIGHT_ARITHMETIC ||
                        op == PESTLE_OP_SHIFT_RIGHT_LOGICAL;
-        bool nibble = dtypes[d] == PESTLE_I4 || dtypes[d] == PESTLE_U4;
+        bool nibble = pestle_dtype_is_sub_byte(dtypes[d]);
         if (!takes((pestle_op_t)op, dtypes[d]) || (nibble && bitwise)) continue;
         compare((pestle_op_t)op, dtypes[d], &caps);
       }
@@ -243,7 +256,7 @@ static const char mixed_format[] =
     "    %%5 = ne %%3, %%3 : i1x8\n"
     "    store @m[%%0], %%5 align 1\n"
     "    %%6 = load @m[%%0] : i1x8 align 1\n"
-    "    %%7 = const 2 : %sx8\n"
+    "    %%7 = const 1 : %sx8\n"
     "    %%8 = select %%6, %%7, %%4 : %sx8\n"
     "    %%9 = reduce %%8, add : %s\n"
     "    store @r[%%0], %%9 align 1\n"
@@ -261,6 +274,7 @@ static void compare_mixed(pestle_dtype_t from, pestle_dtype_t to) {
   const char* t = pestle_dtype_info(to)->name;
   const char* b = pestle_dtype_size(to) == 1 ? "ui8" : "ui16";
   if (to == PESTLE_I4 || to == PESTLE_U4) b = to == PESTLE_I4 ? "ui4" : "i4";
+  if (to == PESTLE_I2 || to == PESTLE_U2) b = to == PESTLE_I2 ? "ui2" : "i2";
   if (pestle_dtype_size(to) > 2) b = pestle_dtype_size(to) == 4 ? "i32" : "i64";
   snprintf(text, sizeof text, mixed_format, f, t, t, b, f, t, t, t, t, t, t, b);
   pestle_kir_builder_t k, legal;
@@ -269,9 +283,11 @@ static void compare_mixed(pestle_dtype_t from, pestle_dtype_t to) {
   assert_ok(pestle_kir_verify(&k.view));
   for (int level = 0; level < 3; ++level) {
     pestle_target_caps_t caps = full_caps();
-    const pestle_dtype_t lacks[] = {PESTLE_F16,      PESTLE_BF16, PESTLE_F8E5M2,
-                                    PESTLE_F8E4M3FN, PESTLE_I4,   PESTLE_U4};
-    for (int i = 0; i < 6; ++i)
+    const pestle_dtype_t lacks[] = {
+        PESTLE_F16, PESTLE_BF16,     PESTLE_F8E5M2,        PESTLE_F8E4M3FN,
+        PESTLE_I4,  PESTLE_U4,       PESTLE_F8E4M3B11FNUZ, PESTLE_I2,
+        PESTLE_U2,  PESTLE_F8E8M0FNU};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; ++i)
       drop(&caps, lacks[i], level);
     if (level == 2) caps.op_dtypes[PESTLE_KIR_STORE] &= ~(1u << PESTLE_I1);
     assert_ok(
@@ -303,8 +319,9 @@ static void compare_mixed(pestle_dtype_t from, pestle_dtype_t to) {
 static void test_mixed(void** state) {
   (void)state;
   const pestle_dtype_t dtypes[] = {
-      PESTLE_F16, PESTLE_BF16, PESTLE_F8E4M3FN, PESTLE_F8E5M2, PESTLE_I4,
-      PESTLE_U4,  PESTLE_F32,  PESTLE_F64,      PESTLE_I32,    PESTLE_I8};
+      PESTLE_F16, PESTLE_BF16, PESTLE_F8E4M3FN,      PESTLE_F8E5M2,   PESTLE_I4,
+      PESTLE_U4,  PESTLE_F32,  PESTLE_F64,           PESTLE_I32,      PESTLE_I8,
+      PESTLE_I2,  PESTLE_U2,   PESTLE_F8E4M3B11FNUZ, PESTLE_F8E8M0FNU};
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; ++i) {
     for (size_t j = 0; j < sizeof dtypes / sizeof *dtypes; ++j) {
       if (dtypes[j] == PESTLE_I8) continue;

@@ -87,6 +87,21 @@ static void reads_nibbles(void** state) {
   expect(typed, PESTLE_I4, (const int8_t[]){1, -1, -8, 7}, 4);
 }
 
+// Four to a byte, the first in the lowest bits.
+static void reads_pairs_of_bits(void** state) {
+  (void)state;
+  const int64_t five[1] = {5};
+  const uint8_t raw[2] = {0xb1, 0x02};
+  expect(onnx_tensor("t", 26, 1, five, raw, 2), PESTLE_I2,
+         (const int8_t[]){1, 0, -1, -2, -2}, 5);
+  expect(onnx_tensor("t", 25, 1, five, raw, 2), PESTLE_U2,
+         (const uint8_t[]){1, 0, 3, 2, 2}, 5);
+  pb_t typed = onnx_tensor("t", 26, 1, five, NULL, 0);
+  pb_int(&typed, 5, 0xb1);
+  pb_int(&typed, 5, 1);
+  expect(typed, PESTLE_I2, (const int8_t[]){1, 0, -1, -2, 1}, 5);
+}
+
 static void reads_nothing(void** state) {
   (void)state;
   const int64_t dims[2] = {0, 5};
@@ -213,6 +228,7 @@ int main(void) {
       cmocka_unit_test(reads_raw_data),
       cmocka_unit_test(reads_typed_data),
       cmocka_unit_test(reads_nibbles),
+      cmocka_unit_test(reads_pairs_of_bits),
       cmocka_unit_test(reads_nothing),
       cmocka_unit_test(refuses_wrong_sizes),
       cmocka_unit_test(reads_external_data),

@@ -28,8 +28,9 @@ static pestle_status_t scalar(ir_test_t* t, pestle_op_t op, size_t count,
 // Every scalar row, with every dtype: what its kinds say, and nothing else.
 static void scalar_rows(void** state) {
   (void)state;
-  for (int d = PESTLE_I1; d < PESTLE_INDEX; ++d) {
+  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
     pestle_dtype_t dtype = (pestle_dtype_t)d;
+    if (!pestle_dtype_is_stored(dtype)) continue;
     pestle_type_t type = pestle_type_make(dtype, 2, (int64_t[]){2, 3});
     BEGIN(t, type, type, type);
     BEGIN(u, T(I1, 2, 3), type, type);

@@ -76,8 +76,9 @@ static inline void fill_any(const char* name, pestle_dtype_t dtype, void* data,
       bits %= 50;
     }
     if (dtype == PESTLE_I1) bits &= 1;
-    if (dtype == PESTLE_U4) bits &= 15;
-    if (dtype == PESTLE_I4) bits = ((bits & 15) ^ 8) - 8;
+    if (pestle_dtype_is_sub_byte(dtype)) {
+      bits = pestle_dtype_extend(dtype, (uint8_t)bits);
+    }
     memcpy((char*)data + i * size, &bits, size);
   }
 }
@@ -94,13 +95,12 @@ static inline bool same_element(pestle_dtype_t dtype, const void* a,
     return isnan(*(const float*)a) && isnan(*(const float*)b);
   if (dtype == PESTLE_F64)
     return isnan(*(const double*)a) && isnan(*(const double*)b);
-  if (dtype == PESTLE_F16)
-    return (x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00;
-  if (dtype == PESTLE_BF16)
-    return (x & 0x7fff) > 0x7f80 && (y & 0x7fff) > 0x7f80;
-  if (dtype == PESTLE_F8E4M3FN) return (x & 0x7f) == 0x7f && (y & 0x7f) == 0x7f;
-  if (dtype == PESTLE_F8E5M2) return (x & 0x7f) > 0x7c && (y & 0x7f) > 0x7c;
-  return false;
+  // One NaN alone has equal bits.
+  const pestle_float_format_t* f = pestle_float_format(dtype);
+  if (!f || !f->sign || f->specials == PESTLE_FLOAT_UNSIGNED) return false;
+  bool infinite = f->specials == PESTLE_FLOAT_IEEE;
+  uint64_t last = f->limit - !infinite;  // that is no NaN
+  return (x & ~f->sign) > last && (y & ~f->sign) > last;
 }
 
 // --- Building ---
