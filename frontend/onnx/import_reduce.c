@@ -104,6 +104,15 @@ static pestle_value_t* mean_of(pestle_onnx_call_t* call, const reduction_t* how,
   return quotient(call, sum, real);
 }
 
+// |x| in what its sums are taken in: f32 for narrower floats, since a sum may pass
+// what they hold where the mean, the root or the logarithm does not.
+static pestle_value_t* for_sums(pestle_onnx_call_t* call, pestle_value_t* x) {
+  pestle_dtype_t dtype = dtype_of(x);
+  bool narrow = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
+                pestle_dtype_size(dtype) < pestle_dtype_size(PESTLE_F32);
+  return narrow ? pestle_onnx_convert(call, x, PESTLE_F32) : x;
+}
+
 #define SIMPLE(fn, OP, as_input)                                             \
   void pestle_onnx_import_reduce_##fn(pestle_onnx_call_t* call) {            \
     reduction_t how = read_reduction(call, as_input);                        \
@@ -115,10 +124,12 @@ SIMPLE(max, MAXIMUM, 18)
 SIMPLE(min, MINIMUM, 18)
 
 void pestle_onnx_import_reduce_mean(pestle_onnx_call_t* call) {
-  pestle_value_t* x = call->inputs[0];
+  pestle_dtype_t dtype = dtype_of(call->inputs[0]);
+  pestle_value_t* x = for_sums(call, call->inputs[0]);
   reduction_t how = read_reduction(call, 18);
   pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, x);
-  finish(call, &how, mean_of(call, &how, x, sum));
+  pestle_value_t* mean = mean_of(call, &how, x, sum);
+  finish(call, &how, pestle_onnx_convert(call, mean, dtype));
 }
 
 void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
@@ -130,13 +141,14 @@ void pestle_onnx_import_reduce_l1(pestle_onnx_call_t* call) {
 
 static pestle_value_t* sum_of_squares(pestle_onnx_call_t* call,
                                       const reduction_t* how) {
-  pestle_value_t* x = call->inputs[0];
+  pestle_value_t* x = for_sums(call, call->inputs[0]);
   return reduce(call, PESTLE_OP_ADD, how, mul(call, x, x));
 }
 
 void pestle_onnx_import_reduce_sum_square(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
-  finish(call, &how, sum_of_squares(call, &how));
+  pestle_value_t* sum = sum_of_squares(call, &how);
+  finish(call, &how, pestle_onnx_convert(call, sum, dtype_of(call->inputs[0])));
 }
 
 // Integers take the root as floats.
@@ -144,8 +156,8 @@ void pestle_onnx_import_reduce_l2(pestle_onnx_call_t* call) {
   pestle_dtype_t dtype = dtype_of(call->inputs[0]);
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
   reduction_t how = read_reduction(call, 18);
-  pestle_value_t* sum = pestle_onnx_convert(call, sum_of_squares(call, &how),
-                                            is_float ? dtype : PESTLE_F64);
+  pestle_value_t* sum = sum_of_squares(call, &how);
+  if (!is_float) sum = pestle_onnx_convert(call, sum, PESTLE_F64);
   sum = pestle_onnx_unary(call, PESTLE_OP_SQRT, sum);
   finish(call, &how, pestle_onnx_convert(call, sum, dtype));
 }
@@ -153,14 +165,15 @@ void pestle_onnx_import_reduce_l2(pestle_onnx_call_t* call) {
 static pestle_value_t* log_as(pestle_onnx_call_t* call, pestle_value_t* x,
                               pestle_dtype_t dtype) {
   bool is_float = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT);
-  x = pestle_onnx_convert(call, x, is_float ? dtype : PESTLE_F64);
+  if (!is_float) x = pestle_onnx_convert(call, x, PESTLE_F64);
   return pestle_onnx_convert(call, pestle_onnx_unary(call, PESTLE_OP_LOG, x),
                              dtype);
 }
 
 void pestle_onnx_import_reduce_log_sum(pestle_onnx_call_t* call) {
   reduction_t how = read_reduction(call, 18);
-  pestle_value_t* sum = reduce(call, PESTLE_OP_ADD, &how, call->inputs[0]);
+  pestle_value_t* sum =
+      reduce(call, PESTLE_OP_ADD, &how, for_sums(call, call->inputs[0]));
   finish(call, &how, log_as(call, sum, dtype_of(call->inputs[0])));
 }
 
@@ -168,9 +181,9 @@ void pestle_onnx_import_reduce_log_sum(pestle_onnx_call_t* call) {
 void pestle_onnx_import_reduce_log_sum_exp(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_dtype_t dtype = dtype_of(x);
-  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    x = pestle_onnx_convert(call, x, PESTLE_F64);
-  }
+  x = pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)
+          ? for_sums(call, x)
+          : pestle_onnx_convert(call, x, PESTLE_F64);
   reduction_t how = read_reduction(call, 18), kept = how;
   kept.keep_dims = true;
   pestle_value_t* top = reduce(call, PESTLE_OP_MAXIMUM, &kept, x);
