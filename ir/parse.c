@@ -21,6 +21,12 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
       !pestle_map_set_str(&p->ops, PESTLE_STR("chlo.top_k"), PESTLE_OP_SORT)) {
     return PESTLE_OOM();
   }
+  for (size_t i = 0; pestle_parse_tuple_name(i); ++i) {
+    if (!pestle_map_set_str(&p->ops, pestle_str(pestle_parse_tuple_name(i)),
+                            PESTLE_OP_OPTIMIZATION_BARRIER)) {
+      return PESTLE_OOM();
+    }
+  }
   // Read as an op of theirs that takes and gives the same.
   for (size_t i = 0; pestle_parse_chlo_name(i); ++i) {
     if (!pestle_map_set_str(&p->ops, pestle_str(pestle_parse_chlo_name(i)),

@@ -67,11 +67,19 @@ typedef struct pestle_parse_fixup_t {
   pestle_parse_loc_t loc;
 } pestle_parse_fixup_t;
 
+// A value as it is written: a tensor, or a tuple of several.
+typedef struct pestle_parse_part_t {
+  pestle_value_t** leaves;
+  size_t count;
+  const char* nest;  // of pestle_parse_form_t; NULL of a tensor
+} pestle_parse_part_t;
+
 // What a name stands for: |count| results of one op, or one argument.
 typedef struct pestle_parse_binding_t {
   pestle_str_t name;
   pestle_value_t* values;
   size_t count;
+  const pestle_parse_part_t* parts;  // instead of |values| if not NULL
 } pestle_parse_binding_t;
 
 // A function whose body is still to be read.
@@ -79,6 +87,8 @@ typedef struct pestle_parse_body_t {
   pestle_function_t* function;
   pestle_lexer_t start;       // at the body's opening brace
   const pestle_str_t* names;  // of the arguments; NULL: in ^bb0
+  const char** nests;         // of each name
+  size_t name_count;
 } pestle_parse_body_t;
 
 typedef struct pestle_parser_t {
@@ -154,12 +164,26 @@ static inline void pestle_parse_leave(pestle_parser_t* p) {
 
 PESTLE_NODISCARD pestle_status_t pestle_parse_type(pestle_parser_t* p,
                                                    pestle_type_t* out_type);
+// How a type is written: one tensor, or a tuple of |leaves| tensors that |nest|
+// has as "(tt(t))", where a token is "()".
+typedef struct pestle_parse_form_t {
+  const char* nest;  // NULL of a tensor
+  size_t leaves;
+} pestle_parse_form_t;
+
+// Tuples are taken apart as they are read: |data| has their tensors.
 typedef struct pestle_parse_types_t {
   pestle_type_t* data;  // in the scratch arena
   size_t count, capacity;
+  pestle_parse_form_t* forms;  // of what was read as types, in order
+  size_t form_count, form_capacity;
+  bool nested;  // some form is no tensor
 } pestle_parse_types_t;
 PESTLE_NODISCARD pestle_status_t pestle_parse_push_type(
     pestle_parser_t* p, pestle_parse_types_t* types, const pestle_type_t* type);
+// A tensor, a tuple or a token.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_type_form(pestle_parser_t* p, pestle_parse_types_t* types);
 // "A, B" without brackets, at least one.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_type_list(pestle_parser_t* p, pestle_parse_types_t* types);
@@ -268,6 +292,8 @@ typedef struct pestle_parse_op_t {
   pestle_builder_t* builder;
   pestle_value_t** operands;
   size_t operand_count, operand_capacity;
+  pestle_parse_form_t* forms;  // of the operands as they are written
+  size_t form_count, form_capacity;
   bool typed;     // |operand_types| were written
   bool directed;  // a comparison whose direction was read
   bool total;     // a comparison of floats in total order
@@ -284,8 +310,7 @@ static inline bool pestle_parse_is_composite(const pestle_parse_op_t* o) {
          pestle_str_equal_c(o->at.text, "stablehlo.composite");
 }
 
-PESTLE_NODISCARD pestle_status_t
-pestle_parse_operand(pestle_parser_t* p, pestle_value_t** out_value);
+// One as it is written: all tensors of a tuple.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_push_operand(pestle_parser_t* p, pestle_parse_op_t* o);
 // "%a, %b", possibly none.
@@ -317,8 +342,25 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_bind(pestle_parser_t* p,
                                                    pestle_str_t name,
                                                    pestle_value_t* values,
                                                    size_t count);
+// The same of |count| values as they are written, each of |forms|, whose tensors
+// are |leaves| one after the other.
+PESTLE_NODISCARD pestle_status_t pestle_parse_bind_forms(
+    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t name,
+    pestle_value_t** leaves, const pestle_parse_form_t* forms, size_t count);
 size_t pestle_parse_scope_begin(pestle_parser_t* p);
 void pestle_parse_scope_end(pestle_parser_t* p, size_t mark);
+
+// --- parse_tuple.c ---
+
+// Ops that are resolved as they are read: tuples, tokens, an extent. The names end
+// with NULL.
+const char* pestle_parse_tuple_name(size_t index);
+bool pestle_parse_is_tuple(pestle_str_t name);
+// What follows the name of |o|; its one result is bound to |name|, if not NULL.
+PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
+                                                    pestle_parse_op_t* o,
+                                                    bool generic,
+                                                    const pestle_token_t* name);
 
 // --- parse_chlo.c ---
 
@@ -347,12 +389,14 @@ typedef struct pestle_parse_arguments_t {
   size_t name_capacity;
   pestle_parse_types_t types;
 } pestle_parse_arguments_t;
-// "%arg0: A", whose name goes to |a|; its type is the caller's to push.
-PESTLE_NODISCARD pestle_status_t pestle_parse_argument(
-    pestle_parser_t* p, pestle_parse_arguments_t* a, pestle_type_t* out_type);
+// "%arg0:", whose name goes to |a->names[at]|.
+PESTLE_NODISCARD pestle_status_t pestle_parse_argument_name(
+    pestle_parser_t* p, pestle_parse_arguments_t* a, size_t at);
 // "(%a: A, %b: B)"; more than once to append.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_arguments(pestle_parser_t* p, pestle_parse_arguments_t* arguments);
+PESTLE_NODISCARD pestle_status_t pestle_parse_bind_argument(
+    pestle_parser_t* p, const pestle_token_t* at, pestle_value_t* value);
 // Binds a block's arguments and gives them their wished names.
 PESTLE_NODISCARD pestle_status_t pestle_parse_bind_arguments(
     pestle_parser_t* p, const pestle_token_t* names, pestle_block_t* block);

@@ -51,6 +51,11 @@ static pestle_status_t push_name(pestle_parser_t* p, const char*** names,
   return NULL;
 }
 
+// Whether the type that was read last is a tuple.
+static bool is_nested(const pestle_parse_types_t* types) {
+  return types->forms[types->form_count - 1].nest != NULL;
+}
+
 // "(%arg0: A {..} loc(..), %arg1: B)"
 static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   pestle_parse_arguments_t* a = &s->arguments;
@@ -58,22 +63,23 @@ static pestle_status_t signature_arguments(pestle_parser_t* p, signature_t* s) {
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    pestle_type_t type;
     const char* name;
     uint32_t unused;
-    PESTLE_TRY(pestle_parse_argument(p, a, &type));
+    size_t leaf = a->types.count;
+    PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.form_count));
+    PESTLE_TRY(pestle_parse_type_form(p, &a->types));
     PESTLE_TRY(optional_attrs(p, &name, &unused));
     PESTLE_TRY(pestle_parse_skip_loc(p));
-    PESTLE_TRY(
-        push_name(p, &s->argument_names, a->types.count, &capacity, name));
-    PESTLE_TRY(pestle_parse_push_type(p, &a->types, &type));
+    if (is_nested(&a->types)) name = NULL;
+    for (; leaf < a->types.count; ++leaf) {
+      PESTLE_TRY(push_name(p, &s->argument_names, leaf, &capacity, name));
+    }
   } while (pestle_parse_take(p, ','));
   return pestle_parse_expect(p, ')');
 }
 
 // "-> A", "-> (A {..}, B)", or nothing
 static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
-  pestle_type_t type;
   const char* name = NULL;
   uint32_t shape = 0;
   size_t capacity = 0, shape_capacity = 0;
@@ -82,14 +88,17 @@ static pestle_status_t signature_results(pestle_parser_t* p, signature_t* s) {
   bool parentheses = pestle_parse_take(p, '(');
   if (parentheses && pestle_parse_take(p, ')')) return NULL;
   do {
-    PESTLE_TRY(pestle_parse_type(p, &type));
+    size_t leaf = s->results.count;
+    PESTLE_TRY(pestle_parse_type_form(p, &s->results));
     if (parentheses) PESTLE_TRY(optional_attrs(p, &name, &shape));
-    PESTLE_TRY(
-        push_name(p, &s->result_names, s->results.count, &capacity, name));
-    PESTLE_TRY(pestle_parse_grow(p, &s->result_shapes, s->results.count,
-                                 &shape_capacity, sizeof(uint32_t)));
-    s->result_shapes[s->results.count] = shape;
-    PESTLE_TRY(pestle_parse_push_type(p, &s->results, &type));
+    bool nested = is_nested(&s->results);
+    for (; leaf < s->results.count; ++leaf) {
+      PESTLE_TRY(push_name(p, &s->result_names, leaf, &capacity,
+                           nested ? NULL : name));
+      PESTLE_TRY(pestle_parse_grow(p, &s->result_shapes, leaf, &shape_capacity,
+                                   sizeof(uint32_t)));
+      s->result_shapes[leaf] = nested ? 0 : shape;
+    }
   } while (parentheses && pestle_parse_take(p, ','));
   return parentheses ? pestle_parse_expect(p, ')') : NULL;
 }
@@ -144,13 +153,20 @@ static pestle_status_t skip_body(pestle_parser_t* p) {
 static pestle_status_t note_body(pestle_parser_t* p, pestle_function_t* f,
                                  const pestle_parse_arguments_t* arguments) {
   pestle_parse_body_t body = {.function = f};
-  size_t count = arguments ? arguments->types.count : 0;
+  size_t count = arguments ? arguments->types.form_count : 0;
   if (arguments) {
     pestle_str_t* names = PESTLE_ARENA_ARRAY(&p->kept, pestle_str_t, count);
-    if (!names) return PESTLE_OOM();
-    for (size_t i = 0; i < count; ++i)
+    const char** nests = PESTLE_ARENA_ARRAY(&p->kept, const char*, count);
+    if (!names || !nests) return PESTLE_OOM();
+    for (size_t i = 0; i < count; ++i) {
+      const char* nest = arguments->types.forms[i].nest;
       names[i] = arguments->names[i].text;
+      nests[i] = nest ? pestle_arena_strdup(&p->kept, nest) : NULL;
+      if (nest && !nests[i]) return PESTLE_OOM();
+    }
     body.names = names;
+    body.nests = nests;
+    body.name_count = count;
   }
   pestle_lexer_t open = p->lexer;
   PESTLE_TRY(skip_body(p));
@@ -388,14 +404,23 @@ static pestle_status_t labelled_arguments(pestle_parser_t* p,
 static pestle_status_t known_arguments(pestle_parser_t* p,
                                        const pestle_parse_body_t* body,
                                        pestle_block_t* block) {
-  pestle_token_t* names =
-      PESTLE_ARENA_ARRAY(&p->scratch, pestle_token_t, block->argument_count);
-  if (!names) return PESTLE_OOM();
-  for (uint32_t i = 0; i < block->argument_count; ++i) {
-    names[i] = body->start.token;
-    names[i].text = body->names[i];
+  uint32_t leaf = 0;
+  for (size_t i = 0; i < body->name_count; ++i) {
+    pestle_token_t name = body->start.token;
+    pestle_parse_form_t form = {.nest = body->nests[i]};
+    name.text = body->names[i];
+    if (!form.nest) {
+      PESTLE_TRY(pestle_parse_bind_argument(p, &name, block->arguments[leaf]));
+      ++leaf;
+      continue;
+    }
+    for (const char* c = form.nest; *c; ++c)
+      form.leaves += *c == 't';
+    PESTLE_TRY(pestle_parse_bind_forms(p, &name, name.text,
+                                       block->arguments + leaf, &form, 1));
+    leaf += (uint32_t)form.leaves;
   }
-  return pestle_parse_bind_arguments(p, names, block);
+  return NULL;
 }
 
 pestle_status_t pestle_parse_function_body(pestle_parser_t* p,

@@ -30,13 +30,39 @@ pestle_status_t pestle_parse_bind(pestle_parser_t* p, const pestle_token_t* at,
                               name.size > 60 ? 60 : (int)name.size, name.data);
   }
   slot->u64 = p->bindings.size;
-  pestle_parse_binding_t binding = {name, values, count};
+  pestle_parse_binding_t binding = {name, values, count, NULL};
   if (!pestle_vec_push(&p->bindings, binding)) return PESTLE_OOM();
   return NULL;
 }
 
-pestle_status_t pestle_parse_operand(pestle_parser_t* p,
-                                     pestle_value_t** out_value) {
+pestle_status_t pestle_parse_bind_forms(
+    pestle_parser_t* p, const pestle_token_t* at, pestle_str_t name,
+    pestle_value_t** leaves, const pestle_parse_form_t* forms, size_t count) {
+  size_t leaf_count = 0, next = 0;
+  for (size_t i = 0; i < count; ++i)
+    leaf_count += forms[i].leaves;
+  pestle_parse_part_t* parts =
+      PESTLE_ARENA_ARRAY(&p->kept, pestle_parse_part_t, count);
+  pestle_value_t** kept =
+      PESTLE_ARENA_ARRAY(&p->kept, pestle_value_t*, leaf_count + 1);
+  if (!parts || !kept) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i) {
+    parts[i] =
+        (pestle_parse_part_t){.leaves = kept + next, .count = forms[i].leaves};
+    for (size_t k = 0; k < forms[i].leaves; ++k, ++next)
+      kept[next] = leaves[next];
+    if (!forms[i].nest) continue;
+    parts[i].nest = pestle_arena_strdup(&p->kept, forms[i].nest);
+    if (!parts[i].nest) return PESTLE_OOM();
+  }
+  PESTLE_TRY(pestle_parse_bind(p, at, name, NULL, count));
+  p->bindings.data[p->bindings.size - 1].parts = parts;
+  return NULL;
+}
+
+// The value that the token names; the leaves of a tuple.
+static pestle_status_t find_part(pestle_parser_t* p, pestle_value_t** room,
+                                 pestle_parse_part_t* out_part) {
   const pestle_token_t* t = pestle_parse_token(p);
   if (t->kind != PESTLE_TOKEN_VALUE) {
     return pestle_parse_expected(p, "a value such as %0");
@@ -56,7 +82,9 @@ pestle_status_t pestle_parse_operand(pestle_parser_t* p,
                               b->name.size > 60 ? 60 : (int)b->name.size,
                               b->name.data, b->count);
   }
-  *out_value = &b->values[index];
+  *room = b->parts ? NULL : &b->values[index];
+  *out_part = b->parts ? b->parts[index]
+                       : (pestle_parse_part_t){.leaves = room, .count = 1};
   pestle_parse_advance(p);
   return NULL;
 }
@@ -65,10 +93,17 @@ pestle_status_t pestle_parse_operand(pestle_parser_t* p,
 
 pestle_status_t pestle_parse_push_operand(pestle_parser_t* p,
                                           pestle_parse_op_t* o) {
-  PESTLE_TRY(pestle_parse_grow(p, &o->operands, o->operand_count,
-                               &o->operand_capacity, sizeof(*o->operands)));
-  PESTLE_TRY(pestle_parse_operand(p, &o->operands[o->operand_count]));
-  ++o->operand_count;
+  pestle_value_t* room;
+  pestle_parse_part_t part;
+  PESTLE_TRY(find_part(p, &room, &part));
+  for (size_t i = 0; i < part.count; ++i) {
+    PESTLE_TRY(pestle_parse_grow(p, &o->operands, o->operand_count,
+                                 &o->operand_capacity, sizeof(*o->operands)));
+    o->operands[o->operand_count++] = part.leaves[i];
+  }
+  PESTLE_TRY(pestle_parse_grow(p, &o->forms, o->form_count, &o->form_capacity,
+                               sizeof(*o->forms)));
+  o->forms[o->form_count++] = (pestle_parse_form_t){part.nest, part.count};
   return NULL;
 }
 
@@ -114,8 +149,8 @@ static pestle_status_t push_result_type(pestle_parser_t* p,
 static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_types_t* list) {
   const pestle_op_info_t* info = pestle_op_info(o->op);
-  const pestle_type_t* last = &list->data[list->count - 1];
-  if (o->op == PESTLE_OP_SELECT) {
+  const pestle_type_t* last = list->count ? &list->data[list->count - 1] : NULL;
+  if (o->op == PESTLE_OP_SELECT && last) {
     // "P, T", or "T" for three operands of one type.
     o->typed = list->count <= 2;
     PESTLE_TRY(pestle_parse_push_type(p, &o->operand_types, &list->data[0]));
@@ -130,6 +165,9 @@ static pestle_status_t spread_types(pestle_parser_t* p, pestle_parse_op_t* o,
     for (size_t i = 0; info->results && i < list->count; ++i) {
       PESTLE_TRY(push_result_type(p, o, &list->data[i]));
     }
+    o->result_types.forms = list->forms;
+    o->result_types.form_count = list->form_count;
+    o->result_types.nested = list->nested;
     return NULL;
   }
   if (list->count != 1) {
@@ -339,11 +377,41 @@ static pestle_status_t read_result_names(pestle_parser_t* p,
   return pestle_parse_expect(p, '=');
 }
 
+// Of results some of which are tuples or tokens.
+static pestle_status_t bind_nested(pestle_parser_t* p,
+                                   const pestle_parse_op_t* o,
+                                   const result_names_t* r,
+                                   pestle_node_t* node) {
+  const pestle_parse_types_t* types = &o->result_types;
+  size_t next = 0, leaf = 0;
+  pestle_value_t** leaves =
+      PESTLE_ARENA_ARRAY(&p->scratch, pestle_value_t*, node->result_count + 1);
+  if (!leaves) return PESTLE_OOM();
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    leaves[i] = &node->results[i];
+  for (size_t i = 0; i < r->count; ++i) {
+    size_t count = (size_t)r->counts[i];
+    if (r->counts[i] <= 0 || count > types->form_count - next) {
+      return pestle_parse_error(
+          p, &o->at, PESTLE_STATUS_MALFORMED,
+          "'%s' has %zu results, not as many as are named",
+          pestle_op_info(o->op)->mlir, types->form_count);
+    }
+    PESTLE_TRY(pestle_parse_bind_forms(p, &r->names[i], r->names[i].text,
+                                       leaves + leaf, types->forms + next,
+                                       count));
+    for (size_t k = 0; k < count; ++k)
+      leaf += types->forms[next++].leaves;
+  }
+  return NULL;
+}
+
 static pestle_status_t bind_results(pestle_parser_t* p,
                                     const pestle_parse_op_t* o,
                                     const result_names_t* r,
                                     pestle_node_t* node) {
   uint32_t next = 0;
+  if (o->result_types.nested) return bind_nested(p, o, r, node);
   for (size_t i = 0; i < r->count; ++i) {
     int64_t count = r->counts[i];
     if (count <= 0 || count > node->result_count - next) {
@@ -438,6 +506,11 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   pestle_parse_advance(p);
   if (pestle_str_equal_c(o.at.text, "chlo.top_k"))
     return parse_top_k(p, &o, generic, &names);
+  if (pestle_parse_is_tuple(o.at.text)) {
+    bool one = names.count == 1 && names.counts[0] == 1;
+    if (names.count && !one) return pestle_parse_expected(p, "one result");
+    return pestle_parse_tuple(p, &o, generic, one ? names.names : NULL);
+  }
   PESTLE_TRY(generic ? pestle_parse_generic(p, &o)
                      : pestle_parse_pretty(p, &o));
   if (pestle_str_equal_c(o.at.text, "chlo.square")) {

@@ -3,18 +3,17 @@
 #include "ir/parse_internal.h"
 #include "ir/text.h"
 
-pestle_status_t pestle_parse_argument(pestle_parser_t* p,
-                                      pestle_parse_arguments_t* a,
-                                      pestle_type_t* out_type) {
-  PESTLE_TRY(pestle_parse_grow(p, &a->names, a->types.count, &a->name_capacity,
+pestle_status_t pestle_parse_argument_name(pestle_parser_t* p,
+                                           pestle_parse_arguments_t* a,
+                                           size_t at) {
+  PESTLE_TRY(pestle_parse_grow(p, &a->names, at, &a->name_capacity,
                                sizeof(*a->names)));
   if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
     return pestle_parse_expected(p, "an argument such as %arg0");
   }
-  a->names[a->types.count] = *pestle_parse_token(p);
+  a->names[at] = *pestle_parse_token(p);
   pestle_parse_advance(p);
-  PESTLE_TRY(pestle_parse_expect(p, ':'));
-  return pestle_parse_type(p, out_type);
+  return pestle_parse_expect(p, ':');
 }
 
 pestle_status_t pestle_parse_arguments(pestle_parser_t* p,
@@ -23,24 +22,30 @@ pestle_status_t pestle_parse_arguments(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    PESTLE_TRY(pestle_parse_argument(p, a, &type));
+    PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.count));
+    PESTLE_TRY(pestle_parse_type(p, &type));
     PESTLE_TRY(pestle_parse_push_type(p, &a->types, &type));
     PESTLE_TRY(pestle_parse_skip_loc(p));
   } while (pestle_parse_take(p, ','));
   return pestle_parse_expect(p, ')');
 }
 
+pestle_status_t pestle_parse_bind_argument(pestle_parser_t* p,
+                                           const pestle_token_t* at,
+                                           pestle_value_t* value) {
+  PESTLE_TRY(pestle_parse_bind(p, at, at->text, value, 1));
+  if (!pestle_text_is_wish(at->text)) return NULL;
+  char* name = pestle_arena_strndup(&p->scratch, at->text);
+  if (!name) return PESTLE_OOM();
+  value->name = pestle_module_intern_string(p->module, name);
+  return value->name ? NULL : PESTLE_OOM();
+}
+
 pestle_status_t pestle_parse_bind_arguments(pestle_parser_t* p,
                                             const pestle_token_t* names,
                                             pestle_block_t* block) {
   for (uint32_t i = 0; i < block->argument_count; ++i) {
-    pestle_value_t* value = block->arguments[i];
-    PESTLE_TRY(pestle_parse_bind(p, &names[i], names[i].text, value, 1));
-    if (!pestle_text_is_wish(names[i].text)) continue;
-    char* name = pestle_arena_strndup(&p->scratch, names[i].text);
-    if (!name) return PESTLE_OOM();
-    value->name = pestle_module_intern_string(p->module, name);
-    if (!value->name) return PESTLE_OOM();
+    PESTLE_TRY(pestle_parse_bind_argument(p, &names[i], block->arguments[i]));
   }
   return NULL;
 }
@@ -89,7 +94,13 @@ pestle_status_t pestle_parse_while(pestle_parser_t* p, pestle_parse_op_t* o) {
     a.names[o->operand_count] = *pestle_parse_token(p);
     pestle_parse_advance(p);
     PESTLE_TRY(pestle_parse_expect(p, '='));
+    size_t before = o->operand_count;
     PESTLE_TRY(pestle_parse_push_operand(p, o));
+    if (o->operand_count != before + 1 || o->forms[o->form_count - 1].nest) {
+      return pestle_parse_error(p, &a.names[before], PESTLE_STATUS_UNSUPPORTED,
+                                "tuples and tokens that a while carries are "
+                                "not supported: carry their tensors");
+    }
   }
   pestle_parse_advance(p);
   if (o->operand_count) PESTLE_TRY(pestle_parse_op_types(p, o));

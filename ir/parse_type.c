@@ -147,12 +147,74 @@ pestle_status_t pestle_parse_push_type(pestle_parser_t* p,
   return NULL;
 }
 
-pestle_status_t pestle_parse_type_list(pestle_parser_t* p,
+// --- Tuples and tokens ---
+
+typedef struct nest_t {
+  char* text;
+  size_t size, capacity;
+} nest_t;
+
+static pestle_status_t push_sign(pestle_parser_t* p, nest_t* nest, char sign) {
+  PESTLE_TRY(pestle_parse_grow(p, &nest->text, nest->size, &nest->capacity, 1));
+  nest->text[nest->size++] = sign;
+  return NULL;
+}
+
+static pestle_status_t read_nested(pestle_parser_t* p,
+                                   pestle_parse_types_t* types, nest_t* nest) {
+  pestle_type_t type;
+  if (pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) &&
+      pestle_str_equal_c(pestle_parse_token(p)->text, "stablehlo.token")) {
+    pestle_parse_advance(p);
+    PESTLE_TRY(push_sign(p, nest, '('));
+    return push_sign(p, nest, ')');
+  }
+  if (!pestle_parse_take_word(p, "tuple")) {
+    PESTLE_TRY(pestle_parse_type(p, &type));
+    PESTLE_TRY(pestle_parse_push_type(p, types, &type));
+    return push_sign(p, nest, 't');
+  }
+  PESTLE_TRY(pestle_parse_enter(p));
+  PESTLE_TRY(pestle_parse_expect(p, '<'));
+  PESTLE_TRY(push_sign(p, nest, '('));
+  if (!pestle_parse_at(p, '>')) {
+    do {
+      PESTLE_TRY(read_nested(p, types, nest));
+    } while (pestle_parse_take(p, ','));
+  }
+  pestle_parse_leave(p);
+  PESTLE_TRY(pestle_parse_expect(p, '>'));
+  return push_sign(p, nest, ')');
+}
+
+pestle_status_t pestle_parse_type_form(pestle_parser_t* p,
                                        pestle_parse_types_t* types) {
-  do {
+  pestle_parse_form_t form = {.leaves = types->count};
+  if (pestle_parse_at_kind(p, PESTLE_TOKEN_BANG) ||
+      pestle_parse_at_word(p, "tuple")) {
+    nest_t nest = {0};
+    PESTLE_TRY(read_nested(p, types, &nest));
+    PESTLE_TRY(push_sign(p, &nest, 0));
+    types->nested = types->nested || nest.text[0] == '(';
+    if (nest.text[0] == '(') form.nest = nest.text;
+  } else {
     pestle_type_t type;
     PESTLE_TRY(pestle_parse_type(p, &type));
     PESTLE_TRY(pestle_parse_push_type(p, types, &type));
+  }
+  form.leaves = types->count - form.leaves;
+  PESTLE_TRY(pestle_parse_grow(p, &types->forms, types->form_count,
+                               &types->form_capacity, sizeof(form)));
+  types->forms[types->form_count++] = form;
+  return NULL;
+}
+
+// --- Lists ---
+
+pestle_status_t pestle_parse_type_list(pestle_parser_t* p,
+                                       pestle_parse_types_t* types) {
+  do {
+    PESTLE_TRY(pestle_parse_type_form(p, types));
   } while (pestle_parse_take(p, ','));
   return NULL;
 }
@@ -172,9 +234,7 @@ pestle_status_t pestle_parse_function_type(pestle_parser_t* p,
   PESTLE_TRY(type_tuple(p, operands));
   PESTLE_TRY(pestle_parse_expect_arrow(p));
   if (pestle_parse_at(p, '(')) return type_tuple(p, results);
-  pestle_type_t type;
-  PESTLE_TRY(pestle_parse_type(p, &type));
-  return pestle_parse_push_type(p, results, &type);
+  return pestle_parse_type_form(p, results);
 }
 
 bool pestle_parse_types_agree(const pestle_type_t* a, const pestle_type_t* b) {

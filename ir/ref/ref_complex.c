@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "ir/ref/ref_internal.h"
 
 typedef long double _Complex z_t;
@@ -159,7 +160,10 @@ pestle_status_t pestle_ref_imag(const pestle_ref_call_t* call) {
   if (pestle_type_is_complex(pestle_ref_operand_type(call, 0))) {
     copy_parts(call, 0, 1, 2, 0, 1);
   } else if (pestle_type_count(type)) {
-    memset(call->results[0], 0, pestle_type_bytes(type));
+    // A format without a zero has its NaN there.
+    uint64_t zero = pestle_float_encode(type->dtype, 0);
+    pestle_ref_fill(call->results[0], pestle_dtype_size(type->dtype),
+                    (size_t)pestle_type_count(type), &zero);
   }
   return NULL;
 }
