@@ -66,7 +66,8 @@ const row_t structured_rows[] = {
     {PESTLE_OP_FFT, FLOATS | PESTLE_KIND_COMPLEX, NARROW, row_fft},
     {PESTLE_OP_RNG_BIT_GENERATOR, PESTLE_KIND_INT,
      BIT(I4) | BIT(U4) | BIT(I2) | BIT(U2), row_rng_bit_generator},
-    {PESTLE_OP_RNG, NUMBERS, 0, row_rng},
+    // Powers of two round to the upper end.
+    {PESTLE_OP_RNG, NUMBERS, BIT(F8E8M0FNU), row_rng},
     {PESTLE_OP_LU, FLOATS, NARROW, row_lu},
     {PESTLE_OP_SOLVE, FLOATS, 0, row_solve},
     {PESTLE_OP_INVERSE, FLOATS, 0, row_inverse},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random instances of transforms and of the generators of random numbers.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "random/random.h"
 
 static const pestle_type_t* type_at(const value_t* v) {
@@ -71,7 +73,8 @@ value_t* row_rng(graph_t* g, pestle_dtype_t dtype) {
   pestle_value_t* b = splat(g, scalar_of(dtype), last)->value;
   expect(g, pestle_op_rng(&g->b, a, b, shape, &attrs, type, &y));
   // f8 rounds 37 to 36 or 40.
-  double least = normal ? -40 : first, most = normal ? 40 : last;
+  double reach = is_float(dtype) ? fmin(40, pestle_float_max(dtype)) : 40;
+  double least = normal ? -reach : first, most = normal ? reach : last;
   pestle_value_t* bounds[] = {splat(g, type, least)->value,
                               splat(g, type, most)->value};
   low = raw(g, &g->b, PESTLE_OP_GE, y, bounds[0], NULL);
