@@ -476,8 +476,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
 
 static pestle_status_t build_for(pestle_kernels_t* ks, uint32_t device,
                                  pestle_kernel_t* k) {
-  return k->group ? build_group(ks, device, 0, k)
-                  : build_direct(ks, device, k);
+  return k->group ? build_group(ks, device, 0, k) : build_direct(ks, device, k);
 }
 
 // Whether what the target said of a kernel sends it to the fallback.

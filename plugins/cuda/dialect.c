@@ -93,7 +93,6 @@ const pestle_ctext_dialect_t pestle_cuda_dialect = {
             [PESTLE_OP_FLOOR] = "floor($a)",
             [PESTLE_OP_CEIL] = "ceil($a)",
             [PESTLE_OP_ROUND_EVEN] = "rint($a)",
-            [PESTLE_OP_ROUND_AFZ] = "round($a)",
             [PESTLE_OP_TRUNC] = "trunc($a)",
             [PESTLE_OP_SQRT] = "sqrt($a)"},
     .decode_f16 =

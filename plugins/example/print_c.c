@@ -39,41 +39,20 @@ void example_text_append(example_text_t* text, const char* format, ...) {
 
 // --- Types ---
 
+// Of floats that C lacks the type of their bits, which are moved and no more.
 static const char* c_type(unsigned dtype) {
-  switch (dtype) {
-    case PESTLE_I1:
-    case PESTLE_U8:
-      return "uint8_t";
-    case PESTLE_I8:
-      return "int8_t";
-    case PESTLE_I16:
-      return "int16_t";
-    case PESTLE_I32:
-      return "int32_t";
-    case PESTLE_I64:
-    case PESTLE_INDEX:
-      return "int64_t";
-    case PESTLE_U16:
-      return "uint16_t";
-    case PESTLE_U32:
-      return "uint32_t";
-    case PESTLE_U64:
-      return "uint64_t";
-    case PESTLE_F32:
-      return "float";
-    case PESTLE_F64:
-      return "double";
-#define EXAMPLE_CASE_8(NAME, ...) \
-  case PESTLE_##NAME:             \
-    return "uint8_t";
-#define EXAMPLE_CASE_16(NAME, ...) \
-  case PESTLE_##NAME:              \
-    return "uint16_t";
-      PESTLE_FLOAT_FORMATS_8(EXAMPLE_CASE_8)
-      PESTLE_FLOAT_FORMATS_16(EXAMPLE_CASE_16)
-    default:
-      return NULL;
+  static const char* const ints[2][4] = {
+      {"int8_t", "int16_t", "int32_t", "int64_t"},
+      {"uint8_t", "uint16_t", "uint32_t", "uint64_t"}};
+  const pestle_dtype_info_t* info = pestle_dtype_info((pestle_dtype_t)dtype);
+  if (!(EXAMPLE_DTYPES >> dtype & 1) && !(EXAMPLE_MOVED >> dtype & 1) &&
+      dtype != PESTLE_INDEX) {
+    return NULL;
   }
+  if (dtype == PESTLE_F32) return "float";
+  if (dtype == PESTLE_F64) return "double";
+  int at = info->size == 8 ? 3 : info->size == 4 ? 2 : info->size / 2;
+  return ints[info->kind != PESTLE_KIND_SIGNED][at];
 }
 
 static unsigned kind_of(unsigned dtype) {

@@ -25,9 +25,15 @@ void example_text_append(example_text_t* text, const char* format, ...)
 #define EXAMPLE_FLOATS (1u << PESTLE_F32 | 1u << PESTLE_F64)
 #define EXAMPLE_DTYPES (1u << PESTLE_I1 | EXAMPLE_INTS | EXAMPLE_FLOATS)
 // C has no type for these, so they are moved as bits and nothing else.
+#if PESTLE_ABI_MINOR >= 3
 #define EXAMPLE_OR_(NAME, ...) | 1u << PESTLE_##NAME
 #define EXAMPLE_MOVED \
   (0u PESTLE_FLOAT_FORMATS_8(EXAMPLE_OR_) PESTLE_FLOAT_FORMATS_16(EXAMPLE_OR_))
+#else
+#define EXAMPLE_MOVED                                             \
+  (1u << PESTLE_BF16 | 1u << PESTLE_F16 | 1u << PESTLE_F8E4M3FN | \
+   1u << PESTLE_F8E5M2 | 1u << PESTLE_F8E4M3FNUZ | 1u << PESTLE_F8E5M2FNUZ)
+#endif
 
 // Prints |kernel| as a C file with one function `kernel`. NULL, or a static text
 // that says what the printer lacks.

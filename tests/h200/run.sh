@@ -94,7 +94,7 @@ if has unit; then
 fi
 
 if has parity; then
-  if "$base/bin/pestle" plugins --help 2>&1 | grep -q 'plugins test'; then
+  if [[ -x $base/bin/pestle-conform ]]; then
     judge parity kit 580 "$base/bin/pestle" plugins test "$device" --markdown
     grep -E '^[0-9]+ cells' "$logs/parity.kit.log"
     write_matrix "$logs/parity.kit.log" "$OUT/cuda.md"
