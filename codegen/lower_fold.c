@@ -406,6 +406,13 @@ static int64_t padded_extent(const pestle_node_t* node, size_t i) {
   return last + 1;
 }
 
+// A padded copy has zeros, which formats of scales lack: theirs is of f32.
+static pestle_dtype_t padded_dtype(pestle_dtype_t dtype) {
+  const pestle_float_format_t* format = pestle_float_format(dtype);
+  bool has_zero = !format || format->specials != PESTLE_FLOAT_SCALE;
+  return has_zero ? dtype : PESTLE_F32;
+}
+
 static const pestle_expr_t* padded_body(pestle_lower_t* lower,
                                         const pestle_node_t* node,
                                         pestle_index_t axes, size_t spatial) {
@@ -425,6 +432,7 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
   const pestle_lowered_t* v = &lower->values[x->scratch];
   const pestle_expr_t* read =
       v->splat ? v->splat : pestle_expr_read(nest, v->tensor, index, guard);
+  read = pestle_expr_cast(nest, read, padded_dtype(read->dtype));
   const pestle_expr_t* zero = pestle_expr_const(nest, read->dtype, 0, 0);
   if (!guard) return read;
   if (guard->kind == PESTLE_EXPR_CONST) return guard->i ? read : zero;
@@ -437,6 +445,7 @@ static pestle_lowered_t conv_input(pestle_lower_t* lower,
   const pestle_value_t* x = pestle_node_operand(node, 0);
   if (!needs_padding(node, spatial)) return lower->values[x->scratch];
   pestle_type_t type = *x->type;
+  type.dtype = padded_dtype(type.dtype);
   for (size_t i = 0; i < spatial; ++i) {
     int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
     type.dims[d] = padded_extent(node, i);

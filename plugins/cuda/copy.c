@@ -88,9 +88,13 @@ static pestle_status_t read_slot(pestle_device_stream_t* stream,
 // --- Queued copies ---
 
 static bool is_pinned(const cuda_device_t* d, const void* data) {
+  // Of several attributes, since of one alone it is an error that the driver does
+  // not know the memory, which compute-sanitizer tells.
   unsigned type = 0;
-  return !d->owner->driver.cuPointerGetAttribute(
-             &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, cuda_address(data)) &&
+  CUpointer_attribute what[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  void* values[] = {&type};
+  return !d->owner->driver.cuPointerGetAttributes(1, what, values,
+                                                  cuda_address(data)) &&
          type == CU_MEMORYTYPE_HOST;
 }
 

@@ -268,9 +268,29 @@ def check_int_pairs(device):
     return bad
 
 
+def check_padding(device):
+    """Windows that reach over the border add nothing, in the format without a
+    zero as well."""
+    x = np.random.default_rng(3).integers(124, 131, 9, np.uint8)
+    types = "tensor<1x9x1xf8E8M0FNU>", "tensor<3x1x1xf8E8M0FNU>"
+    text = f"""func.func @main(%x: {types[0]}) -> tensor<1x9x1xf32> {{
+  %w = stablehlo.constant dense<2.0> : {types[1]}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{pad = [[1, 1]]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({types[0]}, {types[1]}) -> tensor<1x9x1xf32>
+  return %0 : tensor<1x9x1xf32>
+}}
+"""
+    got, = run(text, {"x": x.reshape(1, 9, 1)}, 1, device)
+    want = np.convolve(np.exp2(x.astype(np.float32) - 127), [2, 2, 2], "same")
+    bad = int((got.ravel() != want).sum())
+    if bad:
+        print(f"{device}: padded f8E8M0FNU: {got.ravel()} for {want}")
+    return bad
+
+
 def main():
     bad = 0
-    checks = (check_conversions, check_float_pairs, check_int_pairs)
+    checks = (check_conversions, check_float_pairs, check_int_pairs,
+              check_padding)
     for check, device in itertools.product(checks, DEVICES):
         bad += check(device)
     print(f"{bad} are wrong")

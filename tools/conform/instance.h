@@ -15,7 +15,8 @@
 #include "pestle/pestle.h"
 #include "tools/conform/check.h"
 
-enum { MAX_ARGS = 8, MAX_RESULTS = 24 };
+// A result for each dtype, and a few more.
+enum { MAX_ARGS = 8, MAX_RESULTS = PESTLE_DTYPE_COUNT + 8 };
 
 typedef struct shape_t {
   const char* name;

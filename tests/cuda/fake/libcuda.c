@@ -313,19 +313,18 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* data,
   *address = (CUdeviceptr)(uintptr_t)data;
   return 0;
 }
-CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what,
-                               CUdeviceptr data) {
-  CUresult result = CUDA_ERROR_INVALID_VALUE;
-  (void)what;
+// Of memory that it does not know 0, and no error.
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what,
+                                void** values, CUdeviceptr data) {
   NEED();
   pthread_mutex_lock(&lock);
   int at = block_of((const char*)(uintptr_t)data, 0);
-  if (at >= 0) {
-    *(unsigned*)value = blocks[at].host ? 1 : 2;
-    result = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (what[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) continue;
+    *(unsigned*)values[i] = at < 0 ? 0 : blocks[at].host ? 1 : 2;
   }
   pthread_mutex_unlock(&lock);
-  return result;
+  return 0;
 }
 
 static CUresult check_range(CUdeviceptr data, size_t size) {
