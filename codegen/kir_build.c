@@ -537,3 +537,9 @@ pestle_kir_id_t pestle_kir_dot(pestle_kir_builder_t* k, pestle_kir_id_t a,
   if (type != PESTLE_F32) inst.arg[3] = kinds;
   return pestle_kir_put(k, inst);
 }
+
+pestle_kir_id_t pestle_kir_scale(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                 pestle_kir_id_t b) {
+  return pestle_kir_put(k, make(PESTLE_KIR_SCALE, pestle_kir_type_of(k, a),
+                                pestle_kir_lanes_of(k, a), a, b));
+}

@@ -85,6 +85,9 @@ pestle_kir_id_t pestle_kir_cast(pestle_kir_builder_t* k, pestle_kir_id_t a,
 pestle_kir_id_t pestle_kir_load_words(pestle_kir_builder_t* k, uint32_t buffer,
                                       unsigned lanes, pestle_kir_id_t index);
 // Short dot products of words, of the type and lanes of |sum|. |kinds|: of DOT4.
+// a 2^b: SCALE.
+pestle_kir_id_t pestle_kir_scale(pestle_kir_builder_t* k, pestle_kir_id_t a,
+                                 pestle_kir_id_t b);
 pestle_kir_id_t pestle_kir_dot(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                pestle_kir_id_t b, pestle_kir_id_t sum,
                                unsigned kinds);

@@ -322,6 +322,13 @@ static pestle_status_t check_dot(const verify_t* v) {
   return broken(v, "no such signedness");
 }
 
+static pestle_status_t check_scale(const verify_t* v) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  if (inst->type != PESTLE_F32) return broken(v, "what is scaled must be f32");
+  PESTLE_TRY(expect(v, 0, PESTLE_F32, inst->lanes));
+  return expect(v, 1, PESTLE_F32, inst->lanes);
+}
+
 static pestle_status_t check_load_words(verify_t* v) {
   const pestle_kir_inst_t* inst = inst_of(v, v->id);
   const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
@@ -654,6 +661,8 @@ static pestle_status_t check_plain(verify_t* v) {
       return check_dot(v);
     case PESTLE_KIR_LOAD_WORDS:
       return check_load_words(v);
+    case PESTLE_KIR_SCALE:
+      return check_scale(v);
     case PESTLE_KIR_BARRIER:
       return check_collective(v);
     case PESTLE_KIR_CAST:

@@ -65,7 +65,7 @@ pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
                                    pestle_dtype_t dtype, pestle_kir_id_t x) {
   const format_t* format = pestle_float_format(dtype);
   int width = (int)pestle_dtype_info(dtype)->bits;
-  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, x)};
+  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, x), false};
   vm_t u = vm_as(f, PESTLE_U32);
   int64_t sign_bit = (int64_t)format->sign;
   if (format->specials == PESTLE_FLOAT_SCALE) return encode_scale(f, format, x);
@@ -97,7 +97,7 @@ pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
                                    pestle_dtype_t dtype, pestle_kir_id_t bits) {
   const format_t* format = pestle_float_format(dtype);
   int width = (int)pestle_dtype_info(dtype)->bits;
-  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, bits)};
+  vm_t f = {k, PESTLE_F32, pestle_kir_lanes_of(k, bits), false};
   vm_t u = vm_as(f, PESTLE_U32);
   int64_t sign_bit = (int64_t)format->sign;
   bits = vm_cast(u, bits, PESTLE_U32);
@@ -135,7 +135,7 @@ pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
 
 pestle_kir_id_t pestle_bits_odd_f32(pestle_kir_builder_t* k,
                                     pestle_kir_id_t x) {
-  vm_t d = {k, PESTLE_F64, pestle_kir_lanes_of(k, x)};
+  vm_t d = {k, PESTLE_F64, pestle_kir_lanes_of(k, x), false};
   vm_t u = vm_as(d, PESTLE_U32);
   vm_id_t near = vm_cast(d, x, PESTLE_F32);
   vm_id_t back = vm_cast(d, near, PESTLE_F64);

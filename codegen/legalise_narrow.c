@@ -94,7 +94,8 @@ static bool needed(pestle_rewrite_t* r) {
 
 static pestle_kir_id_t wrap_small(pestle_rewrite_t* r, pestle_dtype_t d,
                                   pestle_kir_id_t x) {
-  vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
+  vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x),
+            false};
   if (PESTLE_FAULT(lost_wrap)) return x;
   int64_t width = width_of(d);
   if (!is_signed(d)) return vm_op2i(v, PESTLE_OP_AND, x, (1 << width) - 1);
@@ -164,7 +165,8 @@ static pestle_kir_id_t rewrite_const(pestle_rewrite_t* r,
 static void take_small(pestle_rewrite_t* r, pestle_op_t op, pestle_dtype_t d,
                        pestle_kir_inst_t* mapped) {
   pestle_kir_id_t x = mapped->arg[0];
-  vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x)};
+  vm_t v = {r->to, pestle_kir_type_of(r->to, x), pestle_kir_lanes_of(r->to, x),
+            false};
   int64_t width = width_of(d);
   bool counts = op == PESTLE_OP_CLZ || op == PESTLE_OP_POPCNT ||
                 op == PESTLE_OP_SHIFT_RIGHT_LOGICAL;
@@ -184,7 +186,7 @@ static pestle_kir_id_t rewrite_scalar(pestle_rewrite_t* r, pestle_op_t op,
   mapped.type = (uint8_t)value_type(r, d);
   pestle_kir_id_t id = pestle_rewrite_put(r, mapped);
   if (small && op == PESTLE_OP_CLZ) {
-    vm_t v = {r->to, value_type(r, d), pestle_kir_lanes_of(r->to, id)};
+    vm_t v = {r->to, value_type(r, d), pestle_kir_lanes_of(r->to, id), false};
     id = vm_op2i(v, PESTLE_OP_SUBTRACT, id, 8 - (int64_t)width_of(d));
   }
   return widens(r, d) && !is_closed(op, d) ? round_to(r, d, id) : id;
@@ -216,7 +218,7 @@ static pestle_kir_id_t rewrite_reduce(pestle_rewrite_t* r,
 static pestle_kir_id_t cast_to_small(pestle_rewrite_t* r, pestle_dtype_t d,
                                      pestle_kir_id_t x) {
   pestle_dtype_t from = pestle_kir_type_of(r->to, x);
-  vm_t v = {r->to, from, pestle_kir_lanes_of(r->to, x)};
+  vm_t v = {r->to, from, pestle_kir_lanes_of(r->to, x), false};
   if (!pestle_dtype_is(from, PESTLE_KIND_FLOAT)) {
     return wrap_small(r, d, vm_cast(v, x, value_type(r, d)));
   }
@@ -279,7 +281,7 @@ static pestle_kir_id_t from_memory(pestle_rewrite_t* r, pestle_dtype_t d,
                                    pestle_kir_id_t x) {
   if (d == PESTLE_I1) {
     vm_t v = {r->to, pestle_kir_type_of(r->to, x),
-              pestle_kir_lanes_of(r->to, x)};
+              pestle_kir_lanes_of(r->to, x), false};
     return v.dtype == PESTLE_I1 ? x : vm_op2i(v, PESTLE_OP_NE, x, 0);
   }
   if (!is_narrow_float(d) || !widens(r, d)) return x;

@@ -135,13 +135,14 @@ static vm_id_t is_finite(vm_t v, vm_id_t x) {
 static bool expand(pestle_rewrite_t* r, pestle_op_t op, const vm_id_t a[3],
                    pestle_kir_id_t* out_id) {
   vm_t v = {r->to, pestle_kir_type_of(r->to, a[0]),
-            pestle_kir_lanes_of(r->to, a[0])};
+            pestle_kir_lanes_of(r->to, a[0]), false};
   bool fractions = is_float(v.dtype), needs_f64;
   if (pestle_vector_math_has(op, v.dtype, &needs_f64)) {
     if (needs_f64 && !pestle_rewrite_can_row(r, PESTLE_OP_FMA, PESTLE_F64)) {
       return false;
     }
-    return pestle_vector_math(r->to, op, a, out_id);
+    bool scales = pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32);
+    return pestle_vector_math(r->to, op, a, scales, out_id);
   }
   if (op == PESTLE_OP_SIGN) {
     *out_id = sign(v, a[0]);
@@ -195,8 +196,8 @@ static vm_id_t word_element(vm_t v, vm_id_t x, unsigned op, unsigned i,
 // A product and a sum for each element.
 static vm_id_t expand_dot(pestle_rewrite_t* r, const pestle_kir_inst_t* inst) {
   bool floats = inst->op == PESTLE_KIR_DOT2;
-  vm_t words = {r->to, PESTLE_I32, inst->lanes};
-  vm_t sums = {r->to, floats ? PESTLE_F32 : PESTLE_I32, inst->lanes};
+  vm_t words = {r->to, PESTLE_I32, inst->lanes, false};
+  vm_t sums = {r->to, floats ? PESTLE_F32 : PESTLE_I32, inst->lanes, false};
   vm_id_t sum = inst->arg[2];
   for (unsigned i = 0; i < (floats ? 2u : 4u); ++i) {
     vm_id_t a = word_element(words, inst->arg[0], inst->op, i,

@@ -4,8 +4,9 @@
 // e^x = 2^n e^r with n = rint(x / ln2) and r = x - n ln2 in [-ln2/2, ln2/2]
 // (Cody and Waite: ln2 in two parts, so that n * high is exact under fma), and
 // e^r = 1 + q, q = r + r^2 p(r). The n comes out of the low bits of a float to
-// which 1.5 * 2^23 was added, so no conversion is needed, and 2^n is applied in
-// two halves, so that denormal results are rounded once and overflow is inf.
+// which 1.5 * 2^23 was added, so no conversion is needed. Where the target has no
+// SCALE, 2^n is applied in two halves, so that denormal results are rounded once
+// and overflow is inf: six more instructions, and a product.
 //
 // The errors given with each function are measured over 2^25 bit patterns
 // spread over f32 and as many numbers where it bends (vector_math_test.c takes
@@ -21,18 +22,10 @@
 #define LN2_LOW 0x1.7f7d1cp-20
 #define MAGIC 0x1.8p+23
 
-vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x) {
-  vm_exp_t e;
+// 2^n in two halves: n stands in the low bits of |z|; the magic has none that
+// stay.
+static void halve_power(vm_t v, vm_id_t z, vm_exp_t* e) {
   vm_t i = vm_as(v, PESTLE_I32);
-  vm_id_t scale = vm_const(v, LOG2E);
-  vm_id_t z = vm_fma_const(v, x, scale, MAGIC);
-  vm_id_t n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC);
-  vm_id_t r = vm_scale_add(v, n, -LN2_HIGH, x);
-  r = vm_scale_add(v, n, -LN2_LOW, r);
-  vm_id_t p = VM_POLY(v, r, poly_exp_f32);
-  vm_id_t square = vm_mul(v, r, r);
-  e.q = vm_fma(v, square, p, r);
-  // n stands in the low bits of z; the magic has none that stay.
   vm_id_t bits = vm_bits(v, z, PESTLE_I32);
   vm_id_t all = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, bits, 23);
   vm_id_t half = vm_op2i(i, PESTLE_OP_SHIFT_RIGHT_ARITHMETIC, bits, 1);
@@ -40,9 +33,39 @@ vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x) {
   vm_id_t rest = vm_sub(i, all, half);
   half = vm_op2i(i, PESTLE_OP_ADD, half, 0x3f800000);
   rest = vm_op2i(i, PESTLE_OP_ADD, rest, 0x3f800000);
-  e.low = vm_bits(v, half, PESTLE_F32);
-  e.high = vm_bits(v, rest, PESTLE_F32);
+  e->low = vm_bits(v, half, PESTLE_F32);
+  e->high = vm_bits(v, rest, PESTLE_F32);
+}
+
+// e^r - 1, where r = x - |times| n ln2: |times| is 1, or -1 where |n| is -n.
+static vm_id_t reduced(vm_t v, vm_id_t x, vm_id_t n, double times) {
+  vm_id_t r = vm_scale_add(v, n, -times * LN2_HIGH, x);
+  r = vm_scale_add(v, n, -times * LN2_LOW, r);
+  vm_id_t p = VM_POLY(v, r, poly_exp_f32);
+  vm_id_t square = vm_mul(v, r, r);
+  return vm_fma(v, square, p, r);
+}
+
+vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x) {
+  vm_exp_t e = {0, 0, 0, 0};
+  vm_id_t scale = vm_const(v, LOG2E);
+  vm_id_t z = vm_fma_const(v, x, scale, MAGIC);
+  e.n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC);
+  e.q = reduced(v, x, e.n, 1);
+  if (!v.scales) halve_power(v, z, &e);
   return e;
+}
+
+vm_id_t pestle_vm_times_power(vm_t v, vm_id_t y, vm_exp_t e) {
+  if (v.scales) return pestle_kir_scale(v.k, y, e.n);
+  y = vm_mul(v, y, e.low);
+  return vm_mul(v, y, e.high);
+}
+
+vm_id_t pestle_vm_power(vm_t v, vm_exp_t e) {
+  if (!v.scales) return vm_mul(v, e.low, e.high);
+  vm_id_t one = vm_const(v, 1.0);
+  return pestle_kir_scale(v.k, one, e.n);
 }
 
 // At most 1.02 ulp.
@@ -51,8 +74,7 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_least(v, x, -104.0);
   vm_exp_t e = pestle_vm_exp_parts(v, x);
   vm_id_t p = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
-  p = vm_mul(v, p, e.low);
-  return vm_mul(v, p, e.high);
+  return pestle_vm_times_power(v, p, e);
 }
 
 // 2^n q + (2^n - 1), halved on the way, since 2^128 is no float; where x is so
@@ -62,8 +84,8 @@ vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
   vm_id_t bounded = vm_at_most(v, x, 89.0);
   bounded = vm_at_least(v, bounded, -20.0);
   vm_exp_t e = pestle_vm_exp_parts(v, bounded);
-  vm_id_t half = vm_op2f(v, PESTLE_OP_MULTIPLY, e.low, 0.5);
-  half = vm_mul(v, half, e.high);
+  vm_id_t half = vm_const(v, 0.5);
+  half = pestle_vm_times_power(v, half, e);
   vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, half, 0.5);
   vm_id_t p = vm_fma(v, half, e.q, rest);
   p = vm_add(v, p, p);
@@ -72,11 +94,34 @@ vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x) {
   return vm_select(v, small, x, p);
 }
 
+// 1 / (1 + e^-x) with e^-x = (1 + q) 2^n and c = 2^-n: c / (c + 1 + q). What a
+// small c loses in the first sum is added with q. Nothing overflows, and what is denormal on the left are c and the result, of one
+// division.
+static vm_id_t logistic_by_scale(vm_t v, vm_id_t x) {
+  x = vm_at_most(v, x, 30.0);
+  x = vm_at_least(v, x, -104.0);
+  vm_id_t a = vm_neg(v, x);
+  vm_id_t scale = vm_const(v, LOG2E);
+  vm_id_t z = vm_fma_const(v, a, scale, MAGIC);
+  vm_id_t magic = vm_const(v, MAGIC);
+  vm_id_t minus_n = vm_sub(v, magic, z);
+  vm_id_t q = reduced(v, a, minus_n, -1);
+  vm_id_t one = vm_const(v, 1.0);
+  vm_id_t c = pestle_kir_scale(v.k, one, minus_n);
+  vm_id_t sum = vm_add(v, c, one);
+  vm_id_t lost = vm_sub(v, sum, one);
+  lost = vm_sub(v, c, lost);
+  lost = vm_add(v, lost, q);
+  sum = vm_add(v, sum, lost);
+  return vm_div(v, c, sum);
+}
+
 // 1 / (1 + e^-x). With e^-x = (1 + q) s1 s2 that is c / (c + s1 + s1 q), c =
 // 1 / s2: the sum c + s1 is exact, or what it loses is added later, and nothing
 // overflows, so that the denormal results on the left are those of one
 // division. At most 1.7 ulp.
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x) {
+  if (v.scales) return logistic_by_scale(v, x);
   vm_t i = vm_as(v, PESTLE_I32);
   vm_id_t a = vm_neg(v, x);
   a = vm_at_most(v, a, 104.0);
@@ -101,7 +146,7 @@ vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x) {
   vm_id_t twice = vm_add(v, a, a);
   twice = vm_at_most(v, twice, 20.0);
   vm_exp_t e = pestle_vm_exp_parts(v, twice);
-  vm_id_t s = vm_mul(v, e.low, e.high);
+  vm_id_t s = pestle_vm_power(v, e);
   vm_id_t below = vm_op2f(v, PESTLE_OP_ADD, s, 1.0);
   below = vm_fma(v, s, e.q, below);
   vm_id_t two = vm_const(v, -2.0);
@@ -125,7 +170,7 @@ vm_id_t pestle_vm_erf(vm_t v, vm_id_t x) {
   p = vm_mul(v, p, t);
   p = vm_neg(v, p);
   vm_exp_t e = pestle_vm_exp_parts(v, p);
-  vm_id_t s = vm_mul(v, e.low, e.high);
+  vm_id_t s = pestle_vm_power(v, e);
   vm_id_t rest = vm_op2f(v, PESTLE_OP_SUBTRACT, s, 1.0);
   vm_id_t large = vm_fma(v, s, e.q, rest);
   large = vm_neg(v, large);
@@ -204,13 +249,14 @@ static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
 }
 
 bool pestle_vector_math(pestle_kir_builder_t* k, pestle_op_t op,
-                        const pestle_kir_id_t v[3], pestle_kir_id_t* out_id) {
+                        const pestle_kir_id_t v[3], bool scales,
+                        pestle_kir_id_t* out_id) {
   bool needs_f64;
   pestle_dtype_t dtype = pestle_kir_type_of(k, v[0]);
   if (!pestle_vector_math_has(op, dtype, &needs_f64)) return false;
   uint8_t facts = k->facts;
   k->facts = 0;
-  vm_t m = {k, dtype, pestle_kir_lanes_of(k, v[0])};
+  vm_t m = {k, dtype, pestle_kir_lanes_of(k, v[0]), scales};
   *out_id = dtype == PESTLE_F64 ? expand_f64(m, op, v) : expand(m, op, v);
   k->facts = facts;
   return true;

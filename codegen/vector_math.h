@@ -15,9 +15,11 @@
 // Appends |op| on |v| (f32 or f64, one lane number) to |k| and puts the result into
 // |out_id|. False, with nothing appended, when the row or its dtype has no
 // expansion here. Leaves k->facts as it was; its own instructions have none,
-// since contraction or reassociation would undo them.
+// since contraction or reassociation would undo them. |scales|: the target has
+// SCALE on f32.
 bool pestle_vector_math(pestle_kir_builder_t* k, pestle_op_t op,
-                        const pestle_kir_id_t v[3], pestle_kir_id_t* out_id);
+                        const pestle_kir_id_t v[3], bool scales,
+                        pestle_kir_id_t* out_id);
 
 // Whether |op| on |dtype| has one, and whether it computes in f64 on the way.
 bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,

@@ -70,8 +70,12 @@ static vm_id_t complementary(vm_t v, vm_id_t x, vm_id_t a, vm_id_t p,
   vm_exp_t e =
       wide ? pestle_vm_exp_parts_f64(v, minus) : pestle_vm_exp_parts(v, minus);
   vm_id_t r = scaled(v, p, e, low, a);
-  r = vm_mul(v, r, e.low);
-  r = vm_mul(v, r, e.high);
+  if (wide) {
+    r = vm_mul(v, r, e.low);
+    r = vm_mul(v, r, e.high);
+  } else {
+    r = pestle_vm_times_power(v, r, e);
+  }
   vm_id_t two = vm_const(v, 2.0);
   vm_id_t mirrored = vm_sub(v, two, r);
   vm_id_t negative = vm_op2f(v, PESTLE_OP_LT, x, 0.0);

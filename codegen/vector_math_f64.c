@@ -9,7 +9,7 @@
 #define LOG2E 0x1.71547652b82fep+0
 
 vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x) {
-  vm_exp_t e;
+  vm_exp_t e = {0, 0, 0, 0};
   vm_t i = vm_as(v, PESTLE_I64);
   vm_id_t scale = vm_const(v, LOG2E);
   vm_id_t z = vm_fma_const(v, x, scale, VM_MAGIC);

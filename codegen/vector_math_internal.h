@@ -18,6 +18,7 @@ typedef struct vm_t {
   pestle_kir_builder_t* k;
   pestle_dtype_t dtype;  // of constants
   unsigned lanes;
+  bool scales;  // f32 has SCALE
 } vm_t;
 
 static inline vm_t vm_as(vm_t v, pestle_dtype_t dtype) {
@@ -139,13 +140,16 @@ static inline vm_id_t vm_tile_get(vm_t v, uint32_t tile) {
 
 // --- Between the files ---
 
-// e^x as (1 + q) * low * high.
+// e^x as (1 + q) * 2^n, which is low * high where there is no SCALE.
 typedef struct vm_exp_t {
-  vm_id_t q, low, high;
+  vm_id_t q, n, low, high;
 } vm_exp_t;
 
 // |x| within [-104, 89] or NaN.
 vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x);
+// y 2^n of those parts, rounded once where all is as it should be, and 2^n.
+vm_id_t pestle_vm_times_power(vm_t v, vm_id_t y, vm_exp_t e);
+vm_id_t pestle_vm_power(vm_t v, vm_exp_t e);
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x);

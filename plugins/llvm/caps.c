@@ -103,6 +103,7 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
   if (cpu->features & bytes) {
     caps.op_dtypes[PESTLE_KIR_DOT4] = PESTLE_LLVM_DTYPE(I32);
   }
+  if (zmm) caps.op_dtypes[PESTLE_KIR_SCALE] = PESTLE_LLVM_DTYPE(F32);
   if (cpu->features & PESTLE_LLVM_BIT(AVX512BF16)) {
     caps.op_dtypes[PESTLE_KIR_DOT2] = PESTLE_LLVM_DTYPE(F32);
   }

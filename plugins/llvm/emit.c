@@ -361,6 +361,7 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
       return;
     case PESTLE_KIR_DOT2:
     case PESTLE_KIR_DOT4:
+    case PESTLE_KIR_SCALE:
       pestle_llvm_emit_dot(e, id);
       return;
     case PESTLE_KIR_CAST:

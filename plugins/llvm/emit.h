@@ -136,7 +136,7 @@ bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id, int64_t* out_value);
 
 void pestle_llvm_emit_memory(pestle_llvm_emit_t* e, uint32_t id);
 
-// --- emit_dot.c: DOT2, DOT4 ---
+// --- emit_dot.c: DOT2, DOT4, SCALE ---
 
 void pestle_llvm_emit_dot(pestle_llvm_emit_t* e, uint32_t id);
 

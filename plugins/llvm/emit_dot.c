@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short dot products: vpdpbusd and vdpbf16ps.
+// What is an instruction of x86 and none of LLVM's: short dot products, which
+// are vpdpbusd and vdpbf16ps, and vscalefps.
 //
 // vpdpbusd multiplies bytes without a sign by bytes with one; its four products
 // are added in 32 bits that wrap (vpdpbusds saturates, and is not used). With
@@ -73,13 +74,29 @@ static LLVMValueRef dot2(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef a,
   return pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args, 3);
 }
 
+// vscalefps, all lanes, rounded as the thread rounds.
+static LLVMValueRef scale(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef a,
+                          LLVMValueRef b) {
+  static const char* const names[] = {"llvm.x86.avx512.mask.scalef.ps.128",
+                                      "llvm.x86.avx512.mask.scalef.ps.256",
+                                      "llvm.x86.avx512.mask.scalef.ps.512"};
+  const pestle_llvm_api_t* ll = e->ll;
+  LLVMTypeRef mask = ll->IntTypeInContext(e->context, lanes < 8 ? 8 : lanes);
+  LLVMValueRef args[] = {a, b, a, ll->ConstAllOnes(mask),
+                         pestle_llvm_i32(e, 4)};
+  return pestle_llvm_intrinsic(e, width_name(lanes, names), NULL, 0, args,
+                               lanes == 16 ? 5 : 4);
+}
+
 // The vectors of |n| from lane |first| on.
 static LLVMValueRef part(pestle_llvm_emit_t* e, const pestle_kir_inst_t* n,
                          unsigned first, unsigned count) {
   LLVMValueRef x[3];
-  for (int a = 0; a < 3; ++a) {
+  int operands = n->op == PESTLE_KIR_SCALE ? 2 : 3;
+  for (int a = 0; a < operands; ++a) {
     x[a] = slice(e, pestle_llvm_get(e, n->arg[a]), n->lanes, first, count);
   }
+  if (n->op == PESTLE_KIR_SCALE) return scale(e, count, x[0], x[1]);
   if (n->op == PESTLE_KIR_DOT2) return dot2(e, count, x[0], x[1], x[2]);
   return dot4(e, count, n->arg[3], x[0], x[1], x[2]);
 }

@@ -276,6 +276,13 @@ static pestle_status_t check_load_words(const check_t* c) {
   return operand(c, 1, PESTLE_INDEX, 1);
 }
 
+static pestle_status_t check_scale(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  if (inst->type != PESTLE_F32) return bad(c, "not f32");
+  PESTLE_TRY(operand(c, 0, PESTLE_F32, inst->lanes));
+  return operand(c, 1, PESTLE_F32, inst->lanes);
+}
+
 // Lanes of whole subgroups of 32.
 static pestle_status_t check_subgroups(const check_t* c) {
   uint32_t all = c->k->lane[0] * c->k->lane[1] * c->k->lane[2];
@@ -324,6 +331,8 @@ static pestle_status_t check_row(const check_t* c) {
       return check_dot(c);
     case PESTLE_KIR_LOAD_WORDS:
       return check_load_words(c);
+    case PESTLE_KIR_SCALE:
+      return check_scale(c);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(c);

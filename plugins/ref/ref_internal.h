@@ -172,6 +172,10 @@ void pestle_ref_plugin_dot2(void* out, const void* a, const void* b,
 void pestle_ref_plugin_dot4(void* out, const void* a, const void* b,
                             const void* c, size_t count, uint64_t arg);
 
+// a 2^b as kir.def has it.
+void pestle_ref_plugin_scale(void* out, const void* a, const void* b,
+                             const void* c, size_t count, uint64_t arg);
+
 // What lanes of a subgroup do together, on their frames, |frame_size| apart;
 // |matrix| is the shared memory. False: an access left its buffer.
 bool pestle_ref_plugin_mma(const ref_step_t* s, unsigned char* frames,

@@ -328,6 +328,16 @@ static void add_dot(decode_t* d, uint32_t id) {
   if (floats) step->fix = NULL;
 }
 
+static void add_scale(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  ref_step_t* step = add_step(d, REF_STEP_VALUE);
+  take_value(d, id, step);
+  step->a = d->offset[inst->arg[0]];
+  step->b = d->offset[inst->arg[1]];
+  step->fn = pestle_ref_plugin_scale;
+  step->fix = NULL;
+}
+
 // --- Regions ---
 
 static void open_region(decode_t* d, uint32_t id) {
@@ -405,6 +415,9 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     case PESTLE_KIR_DOT2:
     case PESTLE_KIR_DOT4:
       add_dot(d, id);
+      return NULL;
+    case PESTLE_KIR_SCALE:
+      add_scale(d, id);
       return NULL;
     case PESTLE_KIR_SPLAT:
     case PESTLE_KIR_EXTRACT:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of small matrices by the 32 lanes of a subgroup, as kir.h and kir.def
 // lay them out.
+#include <math.h>
 #include <string.h>
 
 #include "plugins/ref/ref_internal.h"
@@ -124,6 +125,19 @@ bool pestle_ref_plugin_ldmatrix(const ref_step_t* s, unsigned char* frames,
     }
   }
   return true;
+}
+
+// --- Powers of two ---
+
+void pestle_ref_plugin_scale(void* out_, const void* a_, const void* b_,
+                             const void* c, size_t count, uint64_t arg) {
+  const float *a = a_, *b = b_;
+  float* out = out_;
+  (void)c;
+  (void)arg;
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = isnan(b[i]) ? b[i] : ldexpf(a[i], (int)b[i]);
+  }
 }
 
 // --- Short dot products ---

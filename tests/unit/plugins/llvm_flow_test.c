@@ -509,14 +509,47 @@ static void dots(void** state) {
   }
 }
 
+// --- Powers of two ---
+
+// SCALE by every power up to its bound, of random bits: denormals, infinities and
+// NaN among them.
+static void powers_of_two(void** state) {
+  (void)state;
+  pestle_target_caps_t caps = {.struct_size = sizeof caps};
+  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  if (!caps.op_dtypes[PESTLE_KIR_SCALE]) skip();
+  static const unsigned lane_counts[] = {1, 2, 4, 7, 8, 16, 32};
+  for (unsigned run = 0; run < 2 * 7; ++run) {
+    unsigned lanes = lane_counts[run / 2];
+    pestle_kir_builder_t b = kernel("powers");
+    uint32_t x = global(&b, "x", PESTLE_F32, 8 * 32, PESTLE_KIR_READONLY);
+    uint32_t y = global(&b, "y", PESTLE_I8, 8 * 32, PESTLE_KIR_READONLY);
+    uint32_t z = global(&b, "z", PESTLE_F32, 8 * 32, 0);
+    pestle_kir_id_t g = group(&b, 8);
+    pestle_kir_id_t at = pestle_kir_madi(&b, g, 32, NONE);
+    pestle_kir_id_t p = pestle_kir_load(&b, x, lanes, at, NONE, 0);
+    pestle_kir_id_t q = pestle_kir_load(&b, y, lanes, at, NONE, 0);
+    q = pestle_kir_cast(&b, q, PESTLE_F32);
+    pestle_kir_id_t step =
+        pestle_kir_float(&b, PESTLE_F32, lanes, run % 2 ? 8.0 : 1.0);
+    q = pestle_kir_scalar(&b, PESTLE_OP_MULTIPLY, q, step, NONE);
+    pestle_kir_store(&b, z, at, pestle_kir_scale(&b, p, q), NONE, 0);
+    pestle_kir_end(&b);
+    llvm_cpu_count = 1;  // others may lack it
+    check_kernel(&b, fill_any, NULL);
+    llvm_cpu_count = 2;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tile),        cmocka_unit_test(ifs_in_loops),
-      cmocka_unit_test(masked_tile), cmocka_unit_test(reductions),
-      cmocka_unit_test(lane_moves),  cmocka_unit_test(gathers),
-      cmocka_unit_test(scatters),    cmocka_unit_test(memory_kinds),
-      cmocka_unit_test(aliases),     cmocka_unit_test(traps),
-      cmocka_unit_test(contraction), cmocka_unit_test(dots),
+      cmocka_unit_test(tile),          cmocka_unit_test(ifs_in_loops),
+      cmocka_unit_test(masked_tile),   cmocka_unit_test(reductions),
+      cmocka_unit_test(lane_moves),    cmocka_unit_test(gathers),
+      cmocka_unit_test(scatters),      cmocka_unit_test(memory_kinds),
+      cmocka_unit_test(aliases),       cmocka_unit_test(traps),
+      cmocka_unit_test(contraction),   cmocka_unit_test(dots),
+      cmocka_unit_test(powers_of_two),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
