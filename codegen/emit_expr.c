@@ -2,6 +2,7 @@
 // Expressions and memory accesses of a stage, at one point of the loop tree.
 #include "base/fault.h"
 #include "codegen/emit_internal.h"
+#include "codegen/schedule.h"
 
 static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
   return pestle_emit_mask(e, pestle_kir_index(e->k, 0));
@@ -217,6 +218,26 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
   }
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
                      flat, x->guard);
+}
+
+void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
+    const pestle_nest_ahead_t* a = &s->ahead[i];
+    const pestle_expr_t* read =
+        pestle_schedule_find_read(e->nest, stage, a->read);
+    if (!read) return;
+    const pestle_lin_t* at =
+        pestle_lin_add(e->nest, pestle_emit_resolve(e, read->index[0]),
+                       pestle_lin_const(e->nest, a->by));
+    pestle_emit_index_t index = pestle_emit_index(e, at);
+    if (index.vector != PESTLE_KIR_NONE) return;
+    pestle_kir_put(
+        e->k, (pestle_kir_inst_t){.op = PESTLE_KIR_PREFETCH,
+                                  .type = PESTLE_NONE,
+                                  .lanes = 1,
+                                  .arg = {e->buffer[a->tensor], index.scalar}});
+  }
 }
 
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,

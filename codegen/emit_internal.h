@@ -203,6 +203,8 @@ void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of
 // the tensor's box.
+// What |stage| asks for ahead of its use, at the open coordinates.
+void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_lin_t* resolved);
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,

@@ -54,6 +54,7 @@ static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
     }
     if (writer) pestle_kir_end(e->k);
   }
+  pestle_emit_ahead(e, stage);
   pestle_emit_unscope(e, scope);
 }
 

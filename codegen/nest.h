@@ -192,6 +192,14 @@ static inline bool pestle_nest_axis_is_whole(const pestle_nest_axis_t* a) {
 
 #define PESTLE_NEST_MAX_AXES 24
 
+// The row prefetch: where a stage reads argument |read|, argument |tensor| is asked
+// for, |by| elements behind the same place.
+typedef struct pestle_nest_ahead_t {
+  uint32_t read, tensor;
+  int64_t by;
+} pestle_nest_ahead_t;
+#define PESTLE_NEST_MAX_AHEAD 2
+
 typedef struct pestle_nest_stage_t {
   const char* name;
   uint32_t map_count, root_count;
@@ -216,6 +224,8 @@ typedef struct pestle_nest_stage_t {
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage
+  uint32_t ahead_count;
+  pestle_nest_ahead_t ahead[PESTLE_NEST_MAX_AHEAD];
 } pestle_nest_stage_t;
 
 // Which matrix units of a subgroup make a tile, as the row tile names them.

@@ -385,6 +385,31 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
   return NULL;
 }
 
+static pestle_status_t parse_argument_name(pestle_nest_parser_t* p,
+                                           uint32_t* out_tensor) {
+  const char* name;
+  PESTLE_TRY(pestle_scan_name(&p->s, "an argument", &name));
+  int32_t tensor = pestle_nest_parse_find_tensor(p, name);
+  *out_tensor = (uint32_t)tensor;
+  if (tensor >= 0) return NULL;
+  return pestle_scan_error(&p->s, "expected an argument, not '%s'", name);
+}
+
+static pestle_status_t parse_ahead(pestle_nest_parser_t* p,
+                                   pestle_nest_stage_t* s) {
+  while (pestle_scan_accept_word(&p->s, "prefetch")) {
+    if (s->ahead_count == PESTLE_NEST_MAX_AHEAD) {
+      return pestle_scan_error(&p->s, "expected at most %d arguments",
+                               PESTLE_NEST_MAX_AHEAD);
+    }
+    pestle_nest_ahead_t* a = &s->ahead[s->ahead_count++];
+    PESTLE_TRY(parse_argument_name(p, &a->read));
+    PESTLE_TRY(parse_argument_name(p, &a->tensor));
+    PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->by));
+  }
+  return NULL;
+}
+
 static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   pestle_nest_stage_t s = {
       .fold = PESTLE_OP_COUNT, .at_stage = -1, .at_axis = -1};
@@ -401,9 +426,11 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   PESTLE_TRY(parse_roots(p, &s, false));
   s.keep = pestle_scan_accept_word(&p->s, "keep");
   s.transposed = pestle_scan_accept_word(&p->s, "transposed");
+  PESTLE_TRY(parse_ahead(p, &s));
   if (!s.keep && pestle_scan_peek(&p->s) != '{') {
     PESTLE_TRY(parse_fold(p, &s));
     s.keep = pestle_scan_accept_word(&p->s, "keep");
+    PESTLE_TRY(parse_ahead(p, &s));
   }
   PESTLE_TRY(pestle_scan_expect(&p->s, '{'));
   while (!pestle_scan_accept(&p->s, '}')) {

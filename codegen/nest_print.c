@@ -441,6 +441,12 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
   }
   if (s->keep) pestle_strbuf_append_c(p->out, " keep");
   if (s->transposed) pestle_strbuf_append_c(p->out, " transposed");
+  for (uint32_t i = 0; i < s->ahead_count; ++i) {
+    const pestle_nest_ahead_t* a = &s->ahead[i];
+    pestle_strbuf_appendf(
+        p->out, " prefetch %s %s %lld", p->nest->tensors.data[a->read].name,
+        p->nest->tensors.data[a->tensor].name, (long long)a->by);
+  }
   pestle_strbuf_append_c(p->out, " {\n");
 }
 

@@ -286,6 +286,15 @@ static pestle_status_t check_streamed(const verify_t* v) {
   return NULL;
 }
 
+static pestle_status_t check_ahead(const verify_t* v) {
+  for (uint32_t i = 0; i < v->s->ahead_count; ++i) {
+    if (!pestle_nest_may_prefetch(v->nest, v->stage, &v->s->ahead[i])) {
+      return broken(v, "it cannot ask for that ahead of time");
+    }
+  }
+  return NULL;
+}
+
 static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_order(v));
   for (uint32_t i = 0; i < v->s->order_count; ++i) {
@@ -294,6 +303,7 @@ static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_parts(v));
   PESTLE_TRY(check_turned(v));
   PESTLE_TRY(check_streamed(v));
+  PESTLE_TRY(check_ahead(v));
   if (v->stage == v->anchor) {
     return v->s->at_stage < 0 ? NULL
                               : broken(v,

@@ -128,7 +128,17 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
 // overwrite no argument, and whole vectors of them are aligned.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stream(pestle_nest_t* nest,
                                                         uint32_t stage);
-// Whether |stage| may have that row; else |*out_why| is a sentence's end.
+// prefetch S t u n: where S reads argument |read|, once and by an affine index,
+// argument |tensor| is asked for, |by| elements behind the same place, to be written
+// if it is a result. It may lie behind the end: it is a hint.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest,
+                                                          uint32_t stage,
+                                                          uint32_t read,
+                                                          uint32_t tensor,
+                                                          int64_t by);
+bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
+                              const pestle_nest_ahead_t* ahead);
+// Whether |stage| may have the row stream; else |*out_why| is a sentence's end.
 bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);
 // The position among the map axes of |stage|, which reads one argument, of the

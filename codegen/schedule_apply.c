@@ -134,6 +134,14 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
 }
 
+static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,
+                                      const pestle_schedule_row_t* row) {
+  uint32_t read, tensor;
+  PESTLE_TRY(find_tensor(nest, row->names[0], &read));
+  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
+  return pestle_schedule_prefetch(nest, stage, read, tensor, row->ints[0]);
+}
+
 static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
                                      const pestle_schedule_row_t* row) {
   uint32_t axis, partial;
@@ -217,6 +225,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_ONLINE:
     case PESTLE_PRIM_JOIN:
+    case PESTLE_PRIM_PREFETCH:
       return 2;
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_SPLIT:
@@ -304,6 +313,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_partial(nest, stage, row);
     case PESTLE_PRIM_ONLINE:
       return apply_online(nest, stage, row);
+    case PESTLE_PRIM_PREFETCH:
+      return apply_prefetch(nest, stage, row);
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_COUNT:
       break;

@@ -13,6 +13,7 @@
 //   tile S 128 128 32 64 32 4 units               exchange S t
 //   attend S 64                 winograd S 1 14 6 4 16 0 1
 //   dot S.k 4                   flip S                join S.k l
+//   prefetch S t u 1024
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -40,7 +41,8 @@
   X(TILE, "tile", "s i i i i i iU")                \
   X(EXCHANGE, "exchange", "s n") \
   X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
-  X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n")
+  X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
+  X(PREFETCH, "prefetch", "s n n i")
 // clang-format on
 
 typedef enum pestle_prim_e {

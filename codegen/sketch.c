@@ -317,6 +317,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   }
   pestle_sketch_note(k, "rows: %s", why_rows(k, count, fold));
   pestle_decide_only(nest, "form", "rows");
+  k->row = row;
   return pestle_sketch_rows(k, row);
 }
 
@@ -364,5 +365,6 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
     return pestle_sketch_with_lanes(&k);
   }
   PESTLE_TRY(choose(&k));
-  return stream_results(&k);
+  PESTLE_TRY(stream_results(&k));
+  return k.row ? pestle_sketch_prefetch(&k, k.row) : NULL;
 }

@@ -38,6 +38,7 @@ typedef struct pestle_sketch_t {
   int64_t lanes;  // of f32 in a native vector
   int64_t registers;
   int64_t l1, l2, l3;  // bytes of cache
+  const bool* row;     // of the form rows: which axes these are; else NULL
 } pestle_sketch_t;
 
 // A tile of accumulators: rows x vectors x lanes of |fold|'s result.
@@ -327,6 +328,10 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_rows_first(pestle_sketch_t* k,
 PESTLE_NODISCARD pestle_status_t pestle_sketch_row_groups(pestle_sketch_t* k,
                                                           const bool* row,
                                                           uint32_t* out_rows);
+// Of a kernel in that form, when all else is scheduled: what is asked for before it
+// is needed.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_prefetch(pestle_sketch_t* k,
+                                                        const bool* row);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_rows(pestle_sketch_t* k,
                                                     const bool* row);
 // Folds along strided axes over contiguous columns, at position |p|; the

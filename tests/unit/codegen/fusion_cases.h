@@ -254,6 +254,22 @@ static const case_t cases[] = {
      " -> tensor<3x1025xf32>\n"
      "      %y = stablehlo.divide %e, %sb : tensor<3x1025xf32>",
      "%y : tensor<3x1025xf32>", 1e-6},
+    // Rows that a small cache does not hold, and that are asked for ahead.
+    {"softmax_rows", "x: tensor<20x256xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<20x256xf32>, tensor<f32>) -> "
+     "tensor<20xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<20xf32>)"
+     " -> tensor<20x256xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<20x256xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<20x256xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<20x256xf32>, tensor<f32>) -> tensor<20xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<20xf32>)"
+     " -> tensor<20x256xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<20x256xf32>",
+     "%y : tensor<20x256xf32>", 1e-6},
     {"layer_norm", "x: tensor<6x39xf32>, g: tensor<39xf32>",
      "      %n = stablehlo.constant dense<39.0> : tensor<6xf32>\n" SUM(
          "s", "0.0", "1", "x",

@@ -25,9 +25,9 @@ static void test_round_trip(void** state) {
   lowering_t l;
   lowering_open(c, &l);
   pestle_target_caps_t caps = test_caps();
-  for (uint32_t pass = 0; pass < 3; ++pass) {
-    // As if nothing fitted in a cache.
-    caps.l2_bytes = caps.l3_bytes = pass == 2 ? 2 : 0;
+  for (uint32_t pass = 0; pass < 4; ++pass) {
+    // As if nothing fitted in a cache, or a few rows did.
+    caps.l2_bytes = caps.l3_bytes = pass == 2 ? 2 : pass == 3 ? 8 << 10 : 0;
     for (uint32_t g = 0; g < l.group_count; ++g) {
       pestle_nest_t nest, copy, scheduled;
       lowering_nest(&l, g, pass == 1 ? 2 : 0, &nest);

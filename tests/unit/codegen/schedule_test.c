@@ -12,7 +12,8 @@
 
 // Caches that nothing fits in: all results are streamed where that is legal, all
 // matrices are large.
-enum { SMALL_CACHE = 2 };
+// Or a few rows: what several walks read is asked for ahead.
+enum { SMALL_CACHE = 2, FEW_ROWS = 8 << 10 };
 
 // --- Replay ---
 
@@ -60,6 +61,8 @@ static void test_replay(void** state) {
     replay(&l, g, 0, &caps);
     replay(&l, g, 2, &caps);
     caps.l2_bytes = caps.l3_bytes = SMALL_CACHE;
+    replay(&l, g, 0, &caps);
+    caps.l2_bytes = caps.l3_bytes = FEW_ROWS;
     replay(&l, g, 0, &caps);
     caps = test_caps();
   }
@@ -361,6 +364,10 @@ static void test_fuse(void** state) {
 static void test_inline(void** state) {
   (void)state;
   accept("softmax", 0, "inline mb d e sb y");
+  accept("softmax", 0, "inline mb d\nprefetch e ox ox 53");
+  refuse("softmax", 0, "", "prefetch e ox ox 53", "it must read the argument");
+  refuse("softmax", 0, "inline mb d", "prefetch e e ox 53",
+         "it must read the argument");
   accept("softmax", 0, "inline y\ninline mb\ninline e d");
   refuse("softmax", 0, "", "inline r", "only map stages");
   refuse("softmax", 0, "", "inline y q", "there is no stage 'q'");

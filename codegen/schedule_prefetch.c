@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row prefetch: what a later step reads or writes is asked for while this one
+// computes, so that memory and arithmetic take turns no longer.
+#include "codegen/schedule_internal.h"
+
+static bool is_argument(const pestle_nest_tensor_t* t) {
+  return t->kind != PESTLE_TENSOR_STAGE;
+}
+
+bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
+                              const pestle_nest_ahead_t* a) {
+  const pestle_nest_tensor_t* tensors = nest->tensors.data;
+  if (a->read >= nest->tensors.size || a->tensor >= nest->tensors.size ||
+      tensors[a->read].kind != PESTLE_TENSOR_INPUT ||
+      !is_argument(&tensors[a->tensor])) {
+    return false;
+  }
+  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, a->read);
+  if (!read || read->words || read->guard) return false;
+  for (uint32_t i = 0; i < read->index[0]->count; ++i) {
+    if (read->index[0]->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
+  }
+  return true;
+}
+
+pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest, uint32_t stage,
+                                         uint32_t read, uint32_t tensor,
+                                         int64_t by) {
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  pestle_nest_ahead_t a = {.read = read, .tensor = tensor, .by = by};
+  if (s->ahead_count == PESTLE_NEST_MAX_AHEAD ||
+      !pestle_nest_may_prefetch(nest, stage, &a)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "prefetch %s: it must read the argument once, by an "
+                        "affine index, and fetch %d arguments at most",
+                        s->name, PESTLE_NEST_MAX_AHEAD);
+  }
+  s->ahead[s->ahead_count++] = a;
+  const char* names[] = {nest->tensors.data[read].name,
+                         nest->tensors.data[tensor].name};
+  return pestle_schedule_record(nest, PESTLE_PRIM_PREFETCH, s->name, names, 2,
+                                &by, 1);
+}
