@@ -20,11 +20,20 @@ void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 PESTLE_NODISCARD pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
                                                         const bool* inlined);
 // fuse a b -> a: two adjacent root map axes become one. Returns without change
-// and |*out_done| false where an index would need div or mod afterwards.
+// and |*out_done| false where an index would need div or mod afterwards. Of a
+// tensor that the stage keeps in the kernel two dims become one, too: its readers
+// then read it at one sum.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t outer_root,
                                                       bool* out_done);
+// Whether that can be done. Reads of the tensor |aligned| (-1: none) are taken to
+// follow: its dims lie along the same axes.
+PESTLE_NODISCARD pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest,
+                                                      uint32_t stage,
+                                                      uint32_t outer_root,
+                                                      int32_t aligned,
+                                                      bool* out_may);
 // split a f -> o i: emission peels the tail. |a| a leaf; f > 0.
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_split(pestle_nest_t* nest, uint32_t stage, uint32_t axis,

@@ -163,55 +163,156 @@ static bool any_nested(pestle_nest_t* nest, const pestle_expr_t* e,
   return n.found;
 }
 
-pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
-                                     uint32_t outer_root, bool* out_done) {
-  *out_done = false;
-  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+// Two axes of a stage and the one that they become.
+typedef struct pair_t {
+  uint32_t a, b, fused;
+  int64_t steps;  // of b
+  const pestle_lin_t** map;
+} pair_t;
+
+static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
+                                 uint32_t outer_root, pair_t* p) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   if (outer_root + 1 >= s->map_count || s->order_count != s->root_count) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "fuse %s: axes must be adjacent unsplit map axes",
                         s->name);
   }
-  uint32_t a = s->roots[outer_root], b = s->roots[outer_root + 1];
-  int64_t eb = nest->axes.data[b].extent;
-  int64_t ea = nest->axes.data[a].extent;
-  uint32_t fused = pestle_nest_add_axis(
+  p->a = s->roots[outer_root];
+  p->b = s->roots[outer_root + 1];
+  p->steps = nest->axes.data[p->b].extent;
+  p->fused = pestle_nest_add_axis(
       nest,
-      pestle_schedule_derived_name(nest, pestle_schedule_axis_name(nest, a),
-                                   pestle_schedule_axis_name(nest, b)),
-      (int32_t)stage, false, ea * eb);
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+      pestle_schedule_derived_name(nest, pestle_schedule_axis_name(nest, p->a),
+                                   pestle_schedule_axis_name(nest, p->b)),
+      (int32_t)stage, false, nest->axes.data[p->a].extent * p->steps);
+  p->map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*p->map), _Alignof(pestle_lin_t*));
   PESTLE_TRY(pestle_nest_status(nest));
-  if (!map) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
-  const pestle_lin_t* both = pestle_lin_axis(nest, fused);
-  map[a] = pestle_lin_div(nest, both, eb);
-  map[b] = pestle_lin_mod(nest, both, eb);
-  pestle_substitution_t how;
-  pestle_substitution_init(nest, map, &how);
+  if (!p->map) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
+  }
+  const pestle_lin_t* both = pestle_lin_axis(nest, p->fused);
+  p->map[p->a] = pestle_lin_div(nest, both, p->steps);
+  p->map[p->b] = pestle_lin_mod(nest, both, p->steps);
+  return NULL;
+}
+
+// The values of a stage and where they are written, over the one axis.
+typedef struct fused_values_t {
   const pestle_expr_t* values[PESTLE_MAX_RANK];
-  const pestle_lin_t* writes[PESTLE_MAX_RANK];
-  if (s->value_count > PESTLE_MAX_RANK) return NULL;
+  const pestle_lin_t* writes[PESTLE_MAX_RANK];  // NULL: a dim an axis
+} fused_values_t;
+
+// Whether no index needs a division. |how| has the pair's map.
+static bool fuse_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
+                        const pair_t* p, pestle_substitution_t* how,
+                        fused_values_t* out) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    if (!s->write_index[v]) return NULL;  // a dim an axis: nothing to gain
-    values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
-    writes[v] = pestle_lin_substitute(nest, &how, s->write_index[v][0]);
-    if (lin_uses_nested(writes[v], fused) ||
-        any_nested(nest, values[v], fused)) {
-      nest->axes.data[fused].stage = -1;
-      return pestle_nest_status(nest);
+    out->writes[v] = NULL;
+    out->values[v] = pestle_expr_substitute(nest, how, s->values[v]);
+    if (s->write_index[v]) {
+      out->writes[v] = pestle_lin_substitute(nest, how, s->write_index[v][0]);
+      if (lin_uses_nested(out->writes[v], p->fused)) return false;
+    }
+    if (any_nested(nest, out->values[v], p->fused)) return false;
+  }
+  return true;
+}
+
+// The dim of a stage's own tensor that two of its dims become.
+typedef struct merged_t {
+  pestle_nest_t* nest;
+  uint32_t tensor, dim;
+  int64_t steps;
+} merged_t;
+
+static const pestle_expr_t* merge_read(void* user, const pestle_expr_t* e) {
+  const merged_t* m = user;
+  if ((uint32_t)e->i != m->tensor) return NULL;
+  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  for (uint32_t d = 0, n = 0; d < e->index_count; ++d) {
+    index[n++] = e->index[d];
+    if (d == m->dim + 1) {
+      --n;
+      index[n - 1] = pestle_lin_add(
+          m->nest, pestle_lin_scale(m->nest, index[n - 1], m->steps),
+          e->index[d]);
     }
   }
-  PESTLE_TRY(pestle_nest_status(nest));
+  return pestle_expr_read(m->nest, m->tensor, index, e->guard);
+}
+
+// The tensor that |stage| keeps in the kernel has one dim for two: its readers
+// follow.
+static void merge_dims(pestle_nest_t* nest, uint32_t stage, uint32_t dim,
+                       int64_t steps) {
+  merged_t m = {nest, pestle_nest_stage(nest, stage)->tensors[0], dim, steps};
+  pestle_type_t* type = &nest->tensors.data[m.tensor].type;
+  type->dims[dim] *= type->dims[dim + 1];
+  for (int32_t d = (int32_t)dim + 1; d + 1 < type->rank; ++d)
+    type->dims[d] = type->dims[d + 1];
+  --type->rank;
+  for (uint32_t q = stage + 1; q < nest->stages.size && !nest->failed; ++q) {
+    pestle_nest_stage_t* s = pestle_nest_stage(nest, q);
+    if (s->inlined) continue;
+    pestle_substitution_t how;
+    pestle_substitution_init(nest, NULL, &how);
+    how.read = merge_read;
+    how.user = &m;
+    for (uint32_t v = 0; v < s->value_count; ++v) {
+      s->values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
+      if (s->is_fold) {
+        s->inits[v] = pestle_expr_substitute(nest, &how, s->inits[v]);
+      }
+    }
+  }
+}
+
+static pestle_status_t take_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
+                                   const fused_values_t* f) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
+    s->values[v] = f->values[v];
+    if (!f->writes[v]) continue;
     const pestle_lin_t** index =
         PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
     if (!index) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
-    index[0] = writes[v];
-    s->values[v] = values[v];
+    index[0] = f->writes[v];
     s->write_index[v] = index;
   }
-  s->roots[outer_root] = fused;
+  return NULL;
+}
+
+// Whether it writes one tensor that has no other place than the kernel.
+static bool writes_stage(const pestle_nest_t* nest,
+                         const pestle_nest_stage_t* s) {
+  return s->value_count == 1 && !s->write_index[0] &&
+         nest->tensors.data[s->tensors[0]].kind == PESTLE_TENSOR_STAGE;
+}
+
+pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
+                                     uint32_t outer_root, bool* out_done) {
+  *out_done = false;
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  pair_t p;
+  PESTLE_TRY(make_pair(nest, stage, outer_root, &p));
+  s = pestle_nest_stage(nest, stage);
+  bool inner = writes_stage(nest, s);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    if (!s->write_index[v] && !inner) return NULL;
+  }
+  if (s->value_count > PESTLE_MAX_RANK) return NULL;
+  pestle_substitution_t how;
+  pestle_substitution_init(nest, p.map, &how);
+  fused_values_t f;
+  if (!fuse_values(nest, s, &p, &how, &f)) {
+    nest->axes.data[p.fused].stage = -1;
+    return pestle_nest_status(nest);
+  }
+  PESTLE_TRY(pestle_nest_status(nest));
+  PESTLE_TRY(take_values(nest, s, &f));
+  if (inner) merge_dims(nest, stage, outer_root, p.steps);
+  s->roots[outer_root] = p.fused;
   for (uint32_t i = outer_root + 1; i + 1 < s->root_count; ++i) {
     s->roots[i] = s->roots[i + 1];
   }
@@ -221,6 +322,38 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
   s->order_count = s->root_count;
   *out_done = true;
   return pestle_schedule_record_names(nest, PESTLE_PRIM_FUSE, stage,
-                                      pestle_schedule_axis_name(nest, a),
-                                      pestle_schedule_axis_name(nest, b));
+                                      pestle_schedule_axis_name(nest, p.a),
+                                      pestle_schedule_axis_name(nest, p.b));
+}
+
+// A read of the tensor stands for a constant: it moves as the axes do.
+static const pestle_expr_t* forget_read(void* user, const pestle_expr_t* e) {
+  const merged_t* m = user;
+  if ((uint32_t)e->i != m->tensor) return NULL;
+  return pestle_expr_const(m->nest, (pestle_dtype_t)e->dtype, 0, 0);
+}
+
+pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest, uint32_t stage,
+                                     uint32_t outer_root, int32_t aligned,
+                                     bool* out_may) {
+  *out_may = false;
+  pair_t p;
+  PESTLE_TRY(make_pair(nest, stage, outer_root, &p));
+  nest->axes.data[p.fused].stage = -1;
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  bool inner = writes_stage(nest, s);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    if (!s->write_index[v] && !inner) return NULL;
+  }
+  if (s->value_count > PESTLE_MAX_RANK) return NULL;
+  merged_t m = {.nest = nest, .tensor = (uint32_t)aligned};
+  pestle_substitution_t how;
+  pestle_substitution_init(nest, p.map, &how);
+  if (aligned >= 0) {
+    how.read = forget_read;
+    how.user = &m;
+  }
+  fused_values_t f;
+  *out_may = fuse_values(nest, s, &p, &how, &f);
+  return pestle_nest_status(nest);
 }

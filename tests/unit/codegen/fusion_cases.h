@@ -558,6 +558,38 @@ static const case_t cases[] = {
      "(tensor<2x9x11x5xf32>, tensor<3x3x5x36xf32>) -> "
      "tensor<2x7x9x36xf32>",
      "%y : tensor<2x7x9x36xf32>", 1e-6},
+    {"conv_point", "x: tensor<2x5x7x6xf32>, w: tensor<1x1x6x37xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], "
+     "window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], "
+     "rhs_dilate = [1, 1], reverse = [false, false]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} "
+     ": (tensor<2x5x7x6xf32>, tensor<1x1x6x37xf32>) -> tensor<2x5x7x37xf32>",
+     "%y : tensor<2x5x7x37xf32>", 1e-5},
+    {"conv_point_planes", "x: tensor<2x6x7x11xf32>, w: tensor<5x6x1x1xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], "
+     "window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], "
+     "rhs_dilate = [1, 1], reverse = [false, false]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} "
+     ": (tensor<2x6x7x11xf32>, tensor<5x6x1x1xf32>) -> tensor<2x5x7x11xf32>",
+     "%y : tensor<2x5x7x11xf32>", 1e-5},
+    {"conv_depthwise_planes", "x: tensor<2x3x9x37xf32>, w: tensor<3x1x3x3xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], "
+     "window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], "
+     "rhs_dilate = [1, 1], reverse = [false, false]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 3 : i64} "
+     ": (tensor<2x3x9x37xf32>, tensor<3x1x3x3xf32>) -> tensor<2x3x9x37xf32>",
+     "%y : tensor<2x3x9x37xf32>", 1e-5},
+    {"conv_depthwise_planes5", "x: tensor<1x3x17x20xf32>, w: tensor<3x1x5x5xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], "
+     "window = {stride = [1, 1], pad = [[3, 0], [0, 1]], lhs_dilate = [1, 1], "
+     "rhs_dilate = [1, 1], reverse = [false, false]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 3 : i64} "
+     ": (tensor<1x3x17x20xf32>, tensor<3x1x5x5xf32>) -> tensor<1x3x16x17xf32>",
+     "%y : tensor<1x3x16x17xf32>", 1e-5},
     {"conv_depthwise", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x1x20xf32>",
      "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
      "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
