@@ -170,7 +170,9 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
                                    const pestle_expr_t* condition) {
   pestle_kir_id_t guard =
       condition ? pestle_emit_expr(e, condition) : PESTLE_KIR_NONE;
-  bool guarded = guard != PESTLE_KIR_NONE;
+  int64_t holds;
+  bool guarded = guard != PESTLE_KIR_NONE &&
+                 !(pestle_kir_is_int(e->k, guard, &holds) && holds);
   bool varies = guarded && pestle_kir_lanes_of(e->k, guard) > 1;
   pestle_emit_index_t at = pestle_emit_index(e, flat);
   if (at.vector == PESTLE_KIR_NONE && !varies && at.step == 0) {
@@ -467,6 +469,12 @@ static void hoist(pestle_emit_t* e, const pestle_expr_t* x, uint32_t mark) {
   for (int i = 0; i < 3; ++i) {
     if (x->args[i]) hoist(e, x->args[i], mark);
   }
+}
+
+bool pestle_emit_is_open(pestle_emit_t* e, const pestle_expr_t* x) {
+  ++e->epoch;
+  return (x->id >= e->memo_count || e->memo[x->id] == PESTLE_KIR_NONE) &&
+         expr_is_open(e, x);
 }
 
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x) {

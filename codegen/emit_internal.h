@@ -199,6 +199,8 @@ pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
 // |x| is |id|, until the scope closes.
 void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
                       pestle_kir_id_t id);
+// Whether |x| was not evaluated yet and depends on open axes only.
+bool pestle_emit_is_open(pestle_emit_t* e, const pestle_expr_t* x);
 // Evaluates now what depends on open axes only, so that inner loops reuse it.
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of

@@ -25,6 +25,121 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w) {
   }
 }
 
+// --- Borders ---
+
+enum { MOST_CUTS = 8 };
+
+// Calls visit(user, test) for each test that chooses between what a padded copy
+// reads and its border.
+static void visit_tests(const pestle_expr_t* x,
+                        void (*visit)(void* user, const pestle_expr_t* test),
+                        void* user) {
+  if (x->kind == PESTLE_EXPR_INSIDE) visit(user, x);
+  if (x->kind != PESTLE_EXPR_OP) return;
+  if (x->op == PESTLE_OP_SELECT) visit_tests(x->args[0], visit, user);
+  if (x->op != PESTLE_OP_AND) return;
+  visit_tests(x->args[0], visit, user);
+  visit_tests(x->args[1], visit, user);
+}
+
+// Steps of a loop at which a test changes.
+typedef struct cuts_t {
+  pestle_emit_t* e;
+  uint32_t axis;
+  int64_t at[MOST_CUTS];
+  uint32_t count;
+} cuts_t;
+
+static void add_cut(cuts_t* c, int64_t at) {
+  if (at <= 0 || at >= c->e->nest->axes.data[c->axis].extent) return;
+  uint32_t i = c->count;
+  for (uint32_t j = 0; j < c->count; ++j) {
+    if (c->at[j] == at) return;
+  }
+  if (c->count == MOST_CUTS) return;
+  ++c->count;
+  for (; i > 0 && c->at[i - 1] > at; --i)
+    c->at[i] = c->at[i - 1];
+  c->at[i] = at;
+}
+
+static void cut_visit(void* user, const pestle_expr_t* test) {
+  cuts_t* c = user;
+  const pestle_lin_t* at = pestle_emit_resolve(c->e, test->lin);
+  if (at->count != 1 || at->terms[0].coef != 1 ||
+      at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
+      at->terms[0].atom->axis != c->axis) {
+    return;
+  }
+  add_cut(c, test->lo - at->constant);
+  add_cut(c, test->hi - at->constant);
+}
+
+// A padded copy: where its border begins and ends along |axis|, so that no step
+// has to ask. Not where lanes or groups share the steps.
+static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
+  pestle_emit_t* e = w->e;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, w->stage);
+  *out = (cuts_t){.e = e, .axis = axis};
+  if (!w->attach || !s->keep || s->is_fold ||
+      e->nest->axes.data[axis].mark != PESTLE_MARK_SERIAL) {
+    return;
+  }
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  pestle_emit_coords(e, w->stage);
+  visit_tests(s->values[0], cut_visit, out);
+  e->open[axis] = false;
+}
+
+// The test of a padded copy that holds or does not for all of the loops that are
+// not open yet.
+typedef struct open_test_t {
+  pestle_emit_t* e;
+  const pestle_expr_t* test;
+} open_test_t;
+
+static void open_test_visit(void* user, const pestle_expr_t* test) {
+  open_test_t* t = user;
+  if (!t->test && pestle_emit_is_open(t->e, test)) t->test = test;
+}
+
+static const pestle_expr_t* find_open_test(const pestle_emit_walk_t* w) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(w->e->nest, w->stage);
+  open_test_t t = {.e = w->e};
+  if (!w->attach || !s->keep || s->is_fold || w->e->vector_axis >= 0) {
+    return NULL;
+  }
+  visit_tests(s->values[0], open_test_visit, &t);
+  return t.test;
+}
+
+// The loops that are left, once for steps on which a test of a padded copy holds
+// and once for the others. False: there is no such test.
+static bool walk_both(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count) {
+  pestle_emit_t* e = w->e;
+  const pestle_expr_t* test = find_open_test(w);
+  int64_t known;
+  if (!test) return false;
+  pestle_kir_id_t holds = pestle_emit_expr(e, test);
+  if (pestle_kir_is_int(e->k, holds, &known) ||
+      pestle_kir_lanes_of(e->k, holds) != 1) {
+    return false;
+  }
+  pestle_kir_if(e->k, holds);
+  for (int64_t value = 1; value >= 0; --value) {
+    size_t scope = pestle_emit_scope(e);
+    pestle_emit_take(e, test, pestle_kir_int(e->k, PESTLE_I1, 1, value));
+    pestle_emit_hoist_stage(w);
+    pestle_emit_walk(w, leaves + 1, count - 1);
+    pestle_emit_unscope(e, scope);
+    if (value) pestle_kir_else(e->k);
+  }
+  pestle_kir_end(e->k);
+  return true;
+}
+
 // The axis has a value now: emit what belongs under it, then the other loops.
 static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
                    uint32_t count) {
@@ -34,9 +149,12 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
     pestle_emit_open_carried(e, w->stage, leaves[0], true);
     pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
     pestle_emit_coords(e, w->stage);
-    if (count > 1) pestle_emit_hoist_stage(w);
   }
-  pestle_emit_walk(w, leaves + 1, count - 1);
+  bool serial = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_SERIAL;
+  if (count < 2 || !serial || !walk_both(w, leaves, count)) {
+    if (w->attach && count > 1) pestle_emit_hoist_stage(w);
+    pestle_emit_walk(w, leaves + 1, count - 1);
+  }
   if (w->attach) {
     pestle_emit_set_ready(e, w->stage, (int32_t)leaves[0], false);
     pestle_emit_open_carried(e, w->stage, leaves[0], false);
@@ -88,14 +206,15 @@ static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_unscope(e, scope);
 }
 
-static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
-                      uint32_t count, int64_t trips) {
+// |trips| steps from |first| on.
+static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
+                       uint32_t count, int64_t first, int64_t trips) {
   pestle_emit_t* e = w->e;
   uint32_t axis = leaves[0];
   pestle_nest_axis_t* a = &e->nest->axes.data[axis];
   if (trips <= 0) return;
   if (trips == 1 && a->mark != PESTLE_MARK_GROUP) {
-    open_fixed(w, leaves, count, 0);
+    open_fixed(w, leaves, count, first);
     return;
   }
   int64_t before = a->extent;
@@ -112,12 +231,34 @@ static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
   }
   e->open[axis] = true;
   e->value[axis] = pestle_lin_axis(e->nest, axis);
+  if (first) {
+    e->value[axis] = pestle_lin_add(e->nest, e->value[axis],
+                                    pestle_lin_const(e->nest, first));
+  }
   inside(w, leaves, count);
   if (!group) pestle_kir_end(e->k);
   e->serial_loops -= serial;
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);
   e->nest->axes.data[axis].extent = before;
+}
+
+static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count, int64_t trips) {
+  open_steps(w, leaves, count, 0, trips);
+}
+
+// A padded copy's border and what is within it, each in a loop of its own.
+static void open_parts(pestle_emit_walk_t* w, const uint32_t* leaves,
+                       uint32_t count, int64_t trips) {
+  cuts_t cuts;
+  find_cuts(w, leaves[0], &cuts);
+  int64_t from = 0;
+  for (uint32_t i = 0; i <= cuts.count; ++i) {
+    int64_t to = i < cuts.count ? cuts.at[i] : trips;
+    open_steps(w, leaves, count, from, to - from);
+    from = to;
+  }
 }
 
 // A group axis has its index already: its rest is a branch.
@@ -257,5 +398,5 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
     open_fixed(w, leaves, count, last);
     return;
   }
-  open_loop(w, leaves, count, a->extent);
+  open_parts(w, leaves, count, a->extent);
 }

@@ -49,6 +49,7 @@ typedef struct pestle_tile_t {
   int64_t
       above;    // steps of the axis before |row| that share a padded box; or 0
   bool slides;  // neighbours along |row| share what their windows read
+  bool planes;  // a padded box is for all columns
 } pestle_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and
@@ -78,6 +79,9 @@ typedef struct pestle_contract_t {
   int32_t box_rank;
   int64_t rows_above;  // rows of windows that could share a box
   bool own;            // each column has inputs of its own: depthwise
+  // Windows slide along the columns, too, over planes that they do not share: a
+  // box is a plane, whose columns all tiles read.
+  bool planes;
 } pestle_contract_t;
 
 // How the reads of a stage move along an axis.

@@ -28,7 +28,7 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
   const pestle_expr_t* read =
       pestle_schedule_find_read(k->nest, t->fold, tensor);
   if (!read) return;
-  bool above = false;
+  bool above = false, alone = false, across = false;
   c->box_rank = (int32_t)read->index_count;
   for (uint32_t d = 0; d < read->index_count; ++d) {
     pestle_box_dim_t* dim = &c->box[d];
@@ -38,7 +38,10 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
     }
     c->own |= dim->column > 0;
     above |= dim->above > 0;
+    alone |= dim->above > 0 && dim->base == 1;
+    across |= dim->column > 0 && dim->base > 1;
   }
+  c->planes = alone && across;
   if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->row - 1]);
 }
 

@@ -9,8 +9,12 @@
 enum {
   // A plain fold of so few taps has so many vectors in its tile.
   SHORT_FOLD = 32,
-  // Taps of a row of a sliding window that are unrolled.
+  // Taps of a sliding window that are unrolled: of a row, of all.
   MOST_SLIDE = 8,
+  MOST_TAPS = 32,
+  FEW_TAPS = 4,
+  // Vectors of a row of a plane that are copied side by side.
+  MOST_COPIED = 8,
   FOLD_TILE = 8,
   // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
   // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
@@ -222,39 +226,89 @@ static pestle_status_t tile_axes(pestle_sketch_t* k, const pestle_tile_t* t,
   return NULL;
 }
 
-// The last fold axis that is longer than one step: of a window's taps those along
-// its rows. Unrolled within each result, each element is loaded once for all
-// windows that it is in. Measured for depthwise 3x3 of 144 features at 56 x 56:
-// 146 -> 116 us.
-static int32_t slide_axis(const pestle_sketch_t* k,
-                          const pestle_nest_stage_t* s) {
-  for (uint32_t i = s->root_count; i-- > s->map_count;) {
-    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
-    if (extent > 1) return extent <= MOST_SLIDE ? (int32_t)s->roots[i] : -1;
+// The fold axis that moves a window as the tile's rows do. Unrolled within each
+// result, each element is loaded once for all windows that it is in. Measured for
+// depthwise 3x3 of 144 features at 56 x 56: 146 -> 116 us.
+typedef struct slide_t {
+  const pestle_sketch_t* k;
+  const pestle_nest_stage_t* s;
+  uint32_t row;
+  int32_t axis;
+} slide_t;
+
+static void slide_visit(void* user, const pestle_expr_t* e) {
+  slide_t* f = user;
+  bool nested;
+  for (uint32_t d = 0; d < e->index_count && e->index_count > 1; ++d) {
+    if (!pestle_lin_coef(e->index[d], f->row, &nested)) continue;
+    for (uint32_t i = f->s->map_count; i < f->s->root_count; ++i) {
+      int64_t extent = pestle_sketch_extent(f->k, f->s->roots[i]);
+      if (extent > 1 && extent <= MOST_SLIDE &&
+          pestle_lin_coef(e->index[d], f->s->roots[i], &nested)) {
+        f->axis = (int32_t)f->s->roots[i];
+      }
+    }
   }
-  return -1;
+}
+
+// Those of the fold's axes that are unrolled within each result: the one along
+// which windows slide and, as sums keep their order, what is behind it.
+static uint32_t slide_axes(const pestle_sketch_t* k, const pestle_tile_t* t,
+                           uint32_t* out) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
+  if (!t->slides || t->row < 0) return 0;
+  slide_t f = {k, s, s->roots[t->row], -1};
+  pestle_status_t st =
+      pestle_expr_visit_reads(k->nest, s->values[0], slide_visit, &f);
+  if (st) pestle_nest_fail(k->nest, st);
+  uint32_t n = 0;
+  int64_t taps = 1;
+  for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
+    bool behind = n > 0 && extent > 1;
+    if ((int32_t)s->roots[i] != f.axis && !behind) continue;
+    out[n++] = s->roots[i];
+    taps *= extent;
+  }
+  return taps <= MOST_TAPS ? n : 0;
+}
+
+static bool is_among(const uint32_t* axes, uint32_t count, uint32_t axis) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (axes[i] == axis) return true;
+  }
+  return false;
 }
 
 pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
                                         const pestle_tile_t* t) {
   uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
+  uint32_t slide[PESTLE_NEST_MAX_AXES];
   PESTLE_TRY(tile_axes(k, t, t->fold, tile, &tile_count));
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   for (uint32_t i = 0; i + 1 < c->map_count; ++i) {
     if ((int32_t)i != t->row) order[n++] = c->roots[i];
   }
-  int32_t slide = t->slides ? slide_axis(k, c) : -1;
+  uint32_t slides = slide_axes(k, t, slide);
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
-    if ((int32_t)c->roots[i] != slide) order[n++] = c->roots[i];
+    if (!is_among(slide, slides, c->roots[i])) order[n++] = c->roots[i];
   }
-  for (uint32_t i = 0; i < tile_count; ++i)
+  // So few taps behind each other, as of few features, are no loop.
+  uint32_t last = c->roots[c->root_count - 1];
+  if (t->row >= 0 && c->root_count > c->map_count && !slides &&
+      pestle_sketch_extent(k, last) <= FEW_TAPS &&
+      pestle_sketch_is_product(c)) {
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, t->fold, last, PESTLE_MARK_UNROLL));
+  }
+  for (uint32_t i = 0; i + 1 < tile_count; ++i)
     order[n++] = tile[i];
-  if (slide >= 0) {
-    order[n] = order[n - 1];
-    order[n++ - 1] = (uint32_t)slide;
-    PESTLE_TRY(pestle_schedule_mark(k->nest, t->fold, (uint32_t)slide,
-                                    PESTLE_MARK_UNROLL));
+  for (uint32_t i = 0; i < slides; ++i) {
+    order[n++] = slide[i];
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, t->fold, slide[i], PESTLE_MARK_UNROLL));
   }
+  order[n++] = tile[tile_count - 1];
   PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
   return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
 }
@@ -287,10 +341,11 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
     bool split = t->above && (int32_t)i == t->row - 1;
     if ((int32_t)i != t->row) order[n++] = split ? ho : y->roots[i];
   }
+  if (t->above && t->planes) order[n++] = hi;
   order[n++] = nt;
-  if (t->above) order[n++] = hi;
+  if (t->above && !t->planes) order[n++] = hi;
   if (rows) order[n++] = mt;
-  *out_panel_leaf = nt;
+  *out_panel_leaf = t->above && t->planes ? hi : nt;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
   if (rows) order[n++] = mi;
@@ -339,7 +394,7 @@ static pestle_status_t copy_axis(pestle_sketch_t* k, uint32_t stage,
 
 // Padded copies: the box that one tile reads, in scratch.
 static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
-                                  uint32_t tile_leaf) {
+                                  uint32_t tile_leaf, bool planes) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
     if (!st->keep || st->inlined) continue;
@@ -347,7 +402,9 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
     PESTLE_TRY(pestle_schedule_at(k->nest, s, under, tile_leaf));
     PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_SHARED));
     PESTLE_TRY(copy_axis(k, s, &axis));
-    PESTLE_TRY(pestle_sketch_vectorise(k, s, axis, 1, &outer));
+    // Of a whole row the masks at both ends are constants.
+    PESTLE_TRY(
+        pestle_sketch_vectorise(k, s, axis, planes ? MOST_COPIED : 1, &outer));
   }
   return NULL;
 }
@@ -457,7 +514,7 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   PESTLE_TRY(pestle_schedule_at(nest, sum, k->anchor, anchor_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
   PESTLE_TRY(pestle_schedule_at(nest, tile.fold, sum, tile_leaf));
-  PESTLE_TRY(place_kept(k, sum, tile_leaf));
+  PESTLE_TRY(place_kept(k, sum, tile_leaf, false));
   if (staged >= 0) {
     PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)staged, sum, block_leaf));
     PESTLE_TRY(
@@ -547,6 +604,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.vectors = x.vectors;
     t.above = x.above;
     t.slides = pestle_sketch_slides(&c);
+    t.planes = c.planes;
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
     pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {
@@ -632,6 +690,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     group_leaf = panel_leaf;
   }
   if (t.above) group_leaf = panel_leaf;
-  PESTLE_TRY(place_kept(k, k->anchor, t.above ? panel_leaf : tile_leaf));
+  PESTLE_TRY(place_kept(k, k->anchor, t.above ? panel_leaf : tile_leaf,
+                        t.above && t.planes));
   return pestle_sketch_bind_groups(k, group_leaf);
 }

@@ -215,7 +215,12 @@ static double column_cycles(const pestle_sketch_t* k,
     cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
               tile_cycles(c, x, blocks, tail, vectors);
   }
-  if (x->above) {
+  if (x->above && c->planes) {
+    // All columns share it.
+    int64_t across = (c->width + c->lanes - 1) / c->lanes;
+    cycles +=
+        box_cycles(c, c->height, across, 1) * (double)vectors / (double)across;
+  } else if (x->above) {
     // One of |above| rows.
     int64_t boxes = (c->rows_above + x->above - 1) / x->above;
     cycles += box_cycles(c, c->height, vectors, x->above) * (double)boxes /
@@ -258,7 +263,7 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (x->block) rows = pestle_sketch_block_rows(k, c, x);
   if (x->above) {
     int64_t boxes = (c->rows_above + x->above - 1) / x->above;
-    return c->batch / c->rows_above * boxes * across;
+    return c->batch / c->rows_above * boxes * (c->planes ? 1 : across);
   }
   if (x->copied && !x->block) rows = c->height;
   return c->batch * across * ((c->height + rows - 1) / rows);
@@ -323,11 +328,13 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (k->caps->scratch_bytes) {
     most = pestle_sketch_min(most, k->caps->scratch_bytes / 2);
   }
-  for (int64_t above = MOST_ABOVE; above > 0 && c->rows_above > 1; above /= 2) {
+  int64_t first = c->planes ? 1 : MOST_ABOVE;
+  for (int64_t above = first; above > 0 && c->rows_above > 1; above /= 2) {
     int64_t parts = (c->rows_above + above - 1) / above;
     x.above = (c->rows_above + parts - 1) / parts;
+    int64_t columns = c->planes ? c->width : x.vectors * c->lanes;
     int64_t elements =
-        pestle_sketch_box_elements(c, c->height, x.vectors * c->lanes, x.above);
+        pestle_sketch_box_elements(c, c->height, columns, x.above);
     if (elements * PESTLE_SKETCH_ELEMENT <= most) {
       try_copies(k, c, cost, x, best);
     }
