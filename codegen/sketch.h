@@ -50,6 +50,7 @@ typedef struct pestle_tile_t {
       above;    // steps of the axis before |row| that share a padded box; or 0
   bool slides;  // neighbours along |row| share what their windows read
   bool planes;  // a padded box is for all columns
+  bool across;  // tiles of columns are within those of rows
 } pestle_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and

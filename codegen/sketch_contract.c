@@ -342,9 +342,10 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
     if ((int32_t)i != t->row) order[n++] = split ? ho : y->roots[i];
   }
   if (t->above && t->planes) order[n++] = hi;
-  order[n++] = nt;
+  if (!t->across) order[n++] = nt;
   if (t->above && !t->planes) order[n++] = hi;
   if (rows) order[n++] = mt;
+  if (t->across) order[n++] = nt;
   *out_panel_leaf = t->above && t->planes ? hi : nt;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
@@ -582,6 +583,18 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
   return (extent + tiles - 1) / tiles;
 }
 
+// Whether column tiles are within row tiles: all panels stay in L1, and results
+// that no cache holds are written in the order in which they lie. Measured, 1x1 of
+// 16 to 96 features at 112 x 112: 734 -> 395 us.
+static bool results_in_order(const pestle_sketch_t* k,
+                             const pestle_contract_t* c,
+                             const pestle_choice_t* x) {
+  int64_t panels = c->taps * c->width * PESTLE_SKETCH_ELEMENT;
+  int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
+  return !x->copied && !x->above && !x->block && !c->box_rank && !c->dots &&
+         panels <= k->l1 / 2 && results > k->l2;
+}
+
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
@@ -605,6 +618,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.above = x.above;
     t.slides = pestle_sketch_slides(&c);
     t.planes = c.planes;
+    t.across = results_in_order(k, &c, &x);
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
     pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {
