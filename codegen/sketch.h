@@ -81,7 +81,7 @@ typedef struct pestle_contract_t {
   int64_t rows_above;  // rows of windows that could share a box
   bool own;            // each column has inputs of its own: depthwise
   // Windows slide along the columns, too, over planes that they do not share: a
-  // box is a plane, whose columns all tiles read.
+  // box is of a tile's rows, all columns of which its tiles read.
   bool planes;
 } pestle_contract_t;
 

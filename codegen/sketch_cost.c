@@ -216,10 +216,11 @@ static double column_cycles(const pestle_sketch_t* k,
               tile_cycles(c, x, blocks, tail, vectors);
   }
   if (x->above && c->planes) {
-    // All columns share it.
+    // All columns of a tile's rows share it.
     int64_t across = (c->width + c->lanes - 1) / c->lanes;
-    cycles +=
-        box_cycles(c, c->height, across, 1) * (double)vectors / (double)across;
+    int64_t tiles = (c->height + x->rows - 1) / x->rows;
+    cycles += box_cycles(c, x->rows, across, 1) * (double)(tiles * vectors) /
+              (double)across;
   } else if (x->above) {
     // One of |above| rows.
     int64_t boxes = (c->rows_above + x->above - 1) / x->above;
@@ -276,7 +277,8 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (x->block) rows = pestle_sketch_block_rows(k, c, x);
   if (x->above) {
     int64_t boxes = (c->rows_above + x->above - 1) / x->above;
-    return c->batch / c->rows_above * boxes * (c->planes ? 1 : across);
+    if (c->planes) across = (c->height + rows - 1) / rows;
+    return c->batch / c->rows_above * boxes * across;
   }
   if (x->copied && !x->block) rows = c->height;
   return c->batch * across * ((c->height + rows - 1) / rows);
@@ -346,8 +348,8 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
     int64_t parts = (c->rows_above + above - 1) / above;
     x.above = (c->rows_above + parts - 1) / parts;
     int64_t columns = c->planes ? c->width : x.vectors * c->lanes;
-    int64_t elements =
-        pestle_sketch_box_elements(c, c->height, columns, x.above);
+    int64_t elements = pestle_sketch_box_elements(
+        c, c->planes ? x.rows : c->height, columns, x.above);
     if (elements * PESTLE_SKETCH_ELEMENT <= most) {
       try_copies(k, c, cost, x, best);
     }

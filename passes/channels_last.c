@@ -156,7 +156,7 @@ static bool is_planar(const layout_t* l) {
 // Whether its kernel works on planes as well as on features: lanes go along the
 // width where a feature is made of one plane, along all of a plane where there
 // is one tap. Measured, one thread of a Sapphire Rapids: depthwise 3x3 of 144
-// features at 56 x 56 858 us turned at both ends, 270 as it lies; 1x1 of 64 to
+// features at 56 x 56 858 us turned at both ends, 212 as it lies; 1x1 of 64 to
 // 256 features 1410, 811.
 static bool suits_planes(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {

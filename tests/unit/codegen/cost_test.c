@@ -147,6 +147,30 @@ static void rates_are_the_target_s(void** state) {
   assert_false(pestle_sketch_choose(&k, &c).copied);
 }
 
+// 3x3 of 512 features at 7 x 7: the weights, which only L3 holds, are read once for
+// the rows that share a box, not once a row.
+static void rows_of_windows_share_panels(void** state) {
+  (void)state;
+  pestle_sketch_t k = wide();
+  pestle_contract_t c = {.lanes = 16,
+                         .width = 512,
+                         .height = 7,
+                         .batch = 7,
+                         .taps = 9 * 512,
+                         .bytes = 4 * 9 * 512 * 512,
+                         .box = {{.base = 1},
+                                 {.base = 3, .above = 1},
+                                 {.base = 3, .row = 1},
+                                 {.base = 512}},
+                         .box_rank = 4,
+                         .rows_above = 7};
+  pestle_choice_t shared = {.rows = 7, .vectors = 1, .above = 7};
+  pestle_choice_t alone = {.rows = 7, .vectors = 1};
+  double weights = (double)c.bytes / 20;
+  assert_true(pestle_sketch_cycles(&k, &c, &alone) >
+              pestle_sketch_cycles(&k, &c, &shared) + 5 * weights);
+}
+
 // A copied panel is one piece of work: many cores want more of them.
 static void cores_want_pieces(void** state) {
   (void)state;
@@ -184,6 +208,7 @@ int main(void) {
       cmocka_unit_test(across_is_copied),
       cmocka_unit_test(rates_are_the_target_s),
       cmocka_unit_test(rows_of_windows_share_boxes),
+      cmocka_unit_test(rows_of_windows_share_panels),
       cmocka_unit_test(cores_want_pieces),
       cmocka_unit_test(cores_leave_blocks_alone),
   };
