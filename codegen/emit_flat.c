@@ -163,6 +163,8 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
     status = pestle_emit_tile(&e);
   } else if (nest->winograd >= 0) {
     status = pestle_emit_winograd(&e);
+  } else if (nest->mreg >= 0) {
+    status = pestle_emit_mreg(&e);
   } else if (nest->attended >= 0) {
     status = pestle_emit_attend(&e);
   } else if (nest->exchanged >= 0) {

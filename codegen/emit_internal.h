@@ -101,6 +101,10 @@ void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
 // A convolution by factors.
 PESTLE_NODISCARD pestle_status_t pestle_emit_winograd(pestle_emit_t* e);
 
+// --- emit_mreg.c ---
+// A product by matrix registers.
+PESTLE_NODISCARD pestle_status_t pestle_emit_mreg(pestle_emit_t* e);
+
 // --- emit_attend.c ---
 // Attention in one pass.
 PESTLE_NODISCARD pestle_status_t pestle_emit_attend(pestle_emit_t* e);

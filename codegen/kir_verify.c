@@ -457,6 +457,47 @@ static pestle_status_t check_copy_async(const verify_t* v) {
   return check_run(v, 3, inst->arg[2], inst->lanes);
 }
 
+// --- Matrix registers ---
+
+static pestle_status_t check_register(const verify_t* v, int a) {
+  uint32_t number = inst_of(v, v->id)->arg[a];
+  if (number < PESTLE_KIR_MREGS) return NULL;
+  return broken(v, "there is no matrix register %u", number);
+}
+
+static pestle_status_t check_mreg_access(const verify_t* v, bool stores) {
+  const pestle_kir_inst_t* inst = inst_of(v, v->id);
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(v->k, inst->arg[0]);
+  int64_t row =
+      PESTLE_KIR_MREG_ROW_BYTES / pestle_dtype_size((pestle_dtype_t)u->dtype);
+  int64_t stride = (int32_t)inst->arg[2];
+  PESTLE_TRY(check_register(v, 3));
+  if (u->scope != PESTLE_KIR_SHARED &&
+      (stores || u->scope != PESTLE_KIR_GLOBAL)) {
+    return broken(v, "the buffer must be %s",
+                  stores ? "shared" : "global or shared");
+  }
+  if (stride < row) return broken(v, "its rows overlap");
+  if (v->ranges.fact.data[inst->arg[1]].lo < 0) {
+    return broken(v, "the index may be below 0");
+  }
+  return check_run(v, 1, inst->arg[0],
+                   (PESTLE_KIR_MREG_ROWS - 1) * stride + row);
+}
+
+static pestle_status_t check_mreg_mma(const verify_t* v) {
+  const uint32_t* arg = inst_of(v, v->id)->arg;
+  for (int a = 0; a < 3; ++a)
+    PESTLE_TRY(check_register(v, a));
+  if (arg[0] == arg[1] || arg[0] == arg[2] || arg[1] == arg[2]) {
+    return broken(v, "its registers must be three");
+  }
+  bool bytes =
+      arg[3] >= PESTLE_KIR_MREG_BYTES && arg[3] < 2 * PESTLE_KIR_MREG_BYTES;
+  if (bytes || arg[3] == PESTLE_KIR_MREG_BF16) return NULL;
+  return broken(v, "there is no such product");
+}
+
 // --- Regions ---
 
 static bool is_group_axis(uint32_t axis) {
@@ -663,6 +704,14 @@ static pestle_status_t check_plain(verify_t* v) {
       return check_load_words(v);
     case PESTLE_KIR_SCALE:
       return check_scale(v);
+    case PESTLE_KIR_MREG_ZERO:
+      return check_register(v, 0);
+    case PESTLE_KIR_MREG_LOAD:
+      return check_mreg_access(v, false);
+    case PESTLE_KIR_MREG_STORE:
+      return check_mreg_access(v, true);
+    case PESTLE_KIR_MREG_MMA:
+      return check_mreg_mma(v);
     case PESTLE_KIR_BARRIER:
       return check_collective(v);
     case PESTLE_KIR_CAST:

@@ -15,6 +15,7 @@ void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
   out_nest->tiled = -1;
   out_nest->exchanged = -1;
   out_nest->winograd = -1;
+  out_nest->mreg = -1;
   out_nest->attended = -1;
   pestle_vec_init(&out_nest->tensors, allocator);
   pestle_vec_init(&out_nest->axes, allocator);

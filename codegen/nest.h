@@ -233,6 +233,7 @@ typedef enum pestle_tile_units_e {
   PESTLE_TILE_LANES = 0,  // none: its lanes do
   PESTLE_TILE_MMA = 1,    // "units": 16 x 8, 16 taps of f16 or bf16
   PESTLE_TILE_MMA8 = 2,   // "units8": 8 x 8, 8 taps of f32
+  PESTLE_TILE_MREG = 3,   // of the row matrix: bf16 in f32, or bytes in i32
 } pestle_tile_units_t;
 
 // What the row tile says; codegen/tile.h.
@@ -250,6 +251,11 @@ typedef struct pestle_nest_winograd_t {
   bool looped;                     // the last stage is, over a tile
   int64_t panels;                  // of features, that a group makes
 } pestle_nest_winograd_t;
+
+// What the row matrix says; codegen/mreg.h.
+typedef struct pestle_nest_mreg_t {
+  int64_t rows, columns;  // of a group
+} pestle_nest_mreg_t;
 
 // One way that a choice may be made, see decide.h. The name has no blanks.
 typedef struct pestle_option_t {
@@ -283,6 +289,8 @@ typedef struct pestle_nest_t {
   pestle_nest_tile_t tile;
   int32_t winograd;  // a convolution by factors; -1: none
   pestle_nest_winograd_t winograd_how;
+  int32_t mreg;  // a product by matrix registers; -1: none
+  pestle_nest_mreg_t mreg_how;
   int32_t attended;      // the output of attention that is one pass; -1
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers

@@ -4,6 +4,7 @@
 // the same again. Everything is bounded: nesting, depth, names, counts.
 #include <string.h>
 
+#include "codegen/mreg.h"
 #include "codegen/nest_parse_internal.h"
 #include "codegen/winograd.h"
 
@@ -496,8 +497,9 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
   PESTLE_TRY(pestle_scan_expect(s, '}'));
   pestle_scan_skip(s);
   if (s->at < s->size) return pestle_scan_error(s, "expected the end");
-  // What this row did is nowhere else but in the packed weights.
+  // What these rows did is nowhere else but in the packed weights.
   for (size_t i = 0; i < p->nest->rows.size; ++i) {
+    pestle_mreg_read_row(p->nest, &p->nest->rows.data[i]);
     pestle_winograd_read_row(p->nest, &p->nest->rows.data[i]);
   }
   return resolve_places(p);

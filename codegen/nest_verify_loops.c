@@ -334,7 +334,7 @@ pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
       .nest = nest, .caps = caps, .anchor = (uint32_t)nest->stages.size - 1};
   // Its loops are those of the row; the row checked what it needs.
   if (nest->tensorised >= 0 || nest->tiled >= 0 || nest->exchanged >= 0 ||
-      nest->attended >= 0 || nest->winograd >= 0) {
+      nest->attended >= 0 || nest->winograd >= 0 || nest->mreg >= 0) {
     return NULL;
   }
   for (uint32_t i = 0; i <= v.anchor; ++i) {

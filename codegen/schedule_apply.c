@@ -4,6 +4,7 @@
 
 #include "codegen/attend.h"
 #include "codegen/exchange.h"
+#include "codegen/mreg.h"
 #include "codegen/schedule_internal.h"
 #include "codegen/tensorise.h"
 #include "codegen/tile.h"
@@ -219,6 +220,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_TILE:
     case PESTLE_PRIM_ATTEND:
     case PESTLE_PRIM_WINOGRAD:
+    case PESTLE_PRIM_MREG:
     case PESTLE_PRIM_FLIP:
       return 0;
     case PESTLE_PRIM_FUSE:
@@ -305,6 +307,10 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_tile(nest, stage, row);
     case PESTLE_PRIM_WINOGRAD:
       return apply_winograd(nest, stage, row);
+    case PESTLE_PRIM_MREG:
+      return pestle_schedule_mreg(
+          nest, stage,
+          &(pestle_nest_mreg_t){.rows = row->ints[0], .columns = row->ints[1]});
     case PESTLE_PRIM_DOT:
       return apply_dot(nest, stage, row);
     case PESTLE_PRIM_FLIP:

@@ -601,6 +601,12 @@ static bool results_in_order(const pestle_sketch_t* k,
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
+  bool done = false;
+  if (product) PESTLE_TRY(pestle_sketch_mreg(k, fold, &done));
+  if (done) {
+    pestle_decide_only(nest, "by", "matrix");
+    return NULL;
+  }
   if (product) PESTLE_TRY(pestle_sketch_dot(k, fold));
   pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
   pestle_choice_t x = {0};
@@ -608,7 +614,6 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     uint32_t axis;
     int64_t block;
     pestle_contract_t c = describe(k, &t, &axis, &block);
-    bool done;
     x = pestle_sketch_choose(k, &c);
     PESTLE_TRY(pestle_sketch_winograd(k, fold, x.cycles, &done));
     if (done) {

@@ -35,7 +35,9 @@ static void look_expr(look_t* l, const pestle_expr_t* x) {
   }
   if (x->kind == PESTLE_EXPR_READ) {
     const pestle_nest_tensor_t* t = &l->nest->tensors.data[x->i];
-    if (t->kind != PESTLE_TENSOR_INPUT || t->pack) l->inputs = false;
+    // After the row matrix its constant is packed.
+    bool packed = t->pack && l->nest->mreg < 0;
+    if (t->kind != PESTLE_TENSOR_INPUT || packed) l->inputs = false;
   }
   if (x->lin) look_lin(l, x->lin);
   for (uint32_t i = 0; i < x->index_count; ++i)
@@ -212,10 +214,21 @@ bool pestle_tile_is_narrow(const pestle_expr_t* x) {
          (x->args[0]->dtype == PESTLE_BF16 || x->args[0]->dtype == PESTLE_F16);
 }
 
+// What matrix registers multiply: a cast of bf16 to f32, or of bytes to i32.
+static bool is_matrix_factor(const pestle_expr_t* x) {
+  if (x->kind != PESTLE_EXPR_CAST) return false;
+  pestle_dtype_t from = (pestle_dtype_t)x->args[0]->dtype;
+  if (x->dtype == PESTLE_F32) return from == PESTLE_BF16;
+  return x->dtype == PESTLE_I32 && (from == PESTLE_I8 || from == PESTLE_U8);
+}
+
 static bool take_side(const pestle_expr_t* x, uint8_t units,
                       pestle_tile_side_t* side) {
-  bool narrow = units && pestle_tile_is_narrow(x);
-  if (units == PESTLE_TILE_MMA && !narrow) return false;
+  bool narrow = units == PESTLE_TILE_MREG ? is_matrix_factor(x)
+                                          : units && pestle_tile_is_narrow(x);
+  if ((units == PESTLE_TILE_MMA || units == PESTLE_TILE_MREG) && !narrow) {
+    return false;
+  }
   if (narrow) x = x->args[0];
   side->value = x;
   side->dtype = (pestle_dtype_t)x->dtype;
@@ -257,9 +270,11 @@ bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
   if (!pestle_tile_sums_products(s)) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;
-  if ((units && out->sums != PESTLE_F32) || !take_side(x[0], units, &out->a) ||
-      !take_side(x[1], units, &out->b) ||
-      (units != PESTLE_TILE_MMA8 && out->a.dtype != out->b.dtype)) {
+  bool ints = units == PESTLE_TILE_MREG && out->sums == PESTLE_I32;
+  bool mixes = units == PESTLE_TILE_MMA8 || units == PESTLE_TILE_MREG;
+  if ((units && out->sums != PESTLE_F32 && !ints) ||
+      !take_side(x[0], units, &out->a) || !take_side(x[1], units, &out->b) ||
+      (!mixes && out->a.dtype != out->b.dtype)) {
     return false;
   }
   look_t a, b;

@@ -40,7 +40,8 @@ typedef struct pestle_tile_product_t {
 // Whether stage |fold| is such a product, which the last stage reads where it
 // was made. Operands are kept in the dtype of the sums. For |units|, a
 // pestle_tile_units_t, sums are f32 and operands of bf16 and f16 are kept as they
-// are, MMA's both alike; it has no others.
+// are, MMA's both alike; it has no others. Of MREG they are of bf16 for f32, and of
+// bytes for i32.
 bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
                        pestle_tile_product_t* out_product);
 

@@ -98,6 +98,16 @@ enum {
   PESTLE_KIR_DOT4_B_SIGNED = 2,
 };
 
+// Matrix registers, and MREG_MMA's immediate: which product. Of bytes the bits of
+// DOT4 say whose have a sign.
+enum {
+  PESTLE_KIR_MREGS = 8,
+  PESTLE_KIR_MREG_ROWS = 16,
+  PESTLE_KIR_MREG_ROW_BYTES = 64,
+  PESTLE_KIR_MREG_BF16 = 0,
+  PESTLE_KIR_MREG_BYTES = 4,  // + PESTLE_KIR_DOT4_A_SIGNED, _B_SIGNED
+};
+
 typedef enum pestle_kir_axis_e {
   PESTLE_KIR_SERIAL = 0,
   PESTLE_KIR_UNROLL = 1,

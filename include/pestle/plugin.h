@@ -107,6 +107,7 @@ typedef enum pestle_intrinsic_kind_e {
   PESTLE_INTRINSIC_NONE = 0,
   PESTLE_INTRINSIC_MMA = 1,    // operands in registers of a subgroup
   PESTLE_INTRINSIC_WGMMA = 2,  // operands in shared memory, four subgroups
+  PESTLE_INTRINSIC_MREG = 3,   // operands in matrix registers of a thread
 } pestle_intrinsic_kind_t;
 
 // What a target can do: data, so that nothing above plugins/ asks for a name.

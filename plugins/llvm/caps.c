@@ -60,6 +60,29 @@ static uint32_t scratch_bytes(uint64_t l2) {
   return l2 < MOST_SCRATCH_BYTES ? (uint32_t)l2 : MOST_SCRATCH_BYTES;
 }
 
+// Products of 16 x 16 by matrix registers.
+static void add_matrix(pestle_target_caps_t* caps) {
+  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_MMA; ++op)
+    caps->op_dtypes[op] = PESTLE_LLVM_ALL_DTYPES | PESTLE_LLVM_DTYPE(NONE);
+  static const uint8_t bytes[] = {PESTLE_I8, PESTLE_U8};
+  pestle_intrinsic_t unit = {.kind = PESTLE_INTRINSIC_MREG,
+                             .a = PESTLE_BF16,
+                             .b = PESTLE_BF16,
+                             .c = PESTLE_F32,
+                             .m = 16,
+                             .n = 16,
+                             .k = 32,
+                             .lanes = 1};
+  caps->intrinsic[caps->intrinsic_count++] = unit;
+  unit.c = PESTLE_I32;
+  unit.k = 64;
+  for (int i = 0; i < 4; ++i) {
+    unit.a = bytes[i & 1];
+    unit.b = bytes[i >> 1];
+    caps->intrinsic[caps->intrinsic_count++] = unit;
+  }
+}
+
 void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
                       pestle_target_caps_t* out_caps) {
   static const uint16_t ops[] = {
@@ -107,6 +130,7 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
   if (cpu->features & PESTLE_LLVM_BIT(AVX512BF16)) {
     caps.op_dtypes[PESTLE_KIR_DOT2] = PESTLE_LLVM_DTYPE(F32);
   }
+  if (pestle_llvm_has_matrix(cpu->features)) add_matrix(&caps);
   // The host may know a shorter table.
   size_t size = out_caps->struct_size;
   if (size == 0 || size > sizeof caps) size = sizeof caps;

@@ -4,6 +4,8 @@
 #include <cpuid.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "plugins/llvm/llvm_version.h"
 
@@ -29,13 +31,27 @@ static void query(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]) {
   __cpuid_count(leaf, subleaf, regs[EAX], regs[EBX], regs[ECX], regs[EDX]);
 }
 
-// 0: the OS saves neither, 1: ymm, 2: zmm and mask registers too.
+// Linux saves the tiles' 8 KiB only for who asks before the first use; all
+// threads of the process may use them then. False where the hypervisor or the
+// system does not give them, or some thread's signal stack is too small.
+static bool ask_for_tiles(void) {
+#ifdef __linux__
+  enum { ASK = 0x1023, TILE_DATA = 18 };  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+
+// 0: the OS saves neither, 1: ymm, 2: zmm and mask registers too, 3: tiles too.
 static int saved_state(void) {
   uint32_t regs[4], low, high;
   query(1, 0, regs);
   if (!(regs[ECX] >> 27 & 1)) return 0;  // no XGETBV
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 0x06) != 0x06 ? 0 : (low & 0xe0) != 0xe0 ? 1 : 2;
+  if ((low & 0x06) != 0x06) return 0;
+  if ((low & 0xe0) != 0xe0) return 1;
+  return (low & 0x60000) != 0x60000 || !ask_for_tiles() ? 2 : 3;
 }
 
 static uint64_t host_features(void) {
@@ -49,9 +65,11 @@ static uint64_t host_features(void) {
       features |= UINT64_C(1) << i;
     }
   }
-  if (pestle_llvm_has_v4(features)) return features;
+  int most = pestle_llvm_has_matrix(features) ? 3
+             : pestle_llvm_has_v4(features)   ? 2
+                                              : 1;
   for (unsigned i = 0; i < PESTLE_LLVM_FEATURE_COUNT; ++i) {
-    if (k_features[i].state == 2) features &= ~(UINT64_C(1) << i);
+    if (k_features[i].state > most) features &= ~(UINT64_C(1) << i);
   }
   return features;
 }

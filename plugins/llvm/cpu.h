@@ -33,7 +33,11 @@ typedef enum pestle_llvm_feature_e {
    PESTLE_LLVM_BIT(AVX512BITALG) | PESTLE_LLVM_BIT(AVX512VPOPCNTDQ) | \
    PESTLE_LLVM_BIT(PRFCHW))
 #define PESTLE_LLVM_SET_ZEN4 (PESTLE_LLVM_SET_ICX | PESTLE_LLVM_BIT(AVX512BF16))
-#define PESTLE_LLVM_SET_SPR (PESTLE_LLVM_SET_ZEN4 | PESTLE_LLVM_BIT(AVXVNNI))
+#define PESTLE_LLVM_SET_ZEN5 (PESTLE_LLVM_SET_ZEN4 | PESTLE_LLVM_BIT(AVXVNNI))
+#define PESTLE_LLVM_SET_MATRIX                           \
+  (PESTLE_LLVM_BIT(AMXTILE) | PESTLE_LLVM_BIT(AMXBF16) | \
+   PESTLE_LLVM_BIT(AMXINT8))
+#define PESTLE_LLVM_SET_SPR (PESTLE_LLVM_SET_ZEN5 | PESTLE_LLVM_SET_MATRIX)
 
 // Of one core, as the last fields of pestle_target_caps_t; all 0: not known.
 typedef struct pestle_llvm_rates_t {
@@ -52,7 +56,8 @@ typedef struct pestle_llvm_cpu_t {
 } pestle_llvm_cpu_t;
 
 // The machine's. Features that the OS does not save are absent. AVX-512 is all
-// of F, BW, CD, DQ and VL or nothing.
+// of F, BW, CD, DQ and VL or nothing, and so are matrix registers with their
+// products of bf16 and bytes. The system is asked to let this process use those.
 void pestle_llvm_cpu_host(pestle_llvm_cpu_t* out_cpu);
 // False when |name| is not in features.def.
 bool pestle_llvm_cpu_named(const char* name, pestle_llvm_cpu_t* out_cpu);
@@ -68,6 +73,12 @@ static inline bool pestle_llvm_has_v3(uint64_t features) {
 }
 static inline bool pestle_llvm_has_v4(uint64_t features) {
   return (features & PESTLE_LLVM_SET_V4) == PESTLE_LLVM_SET_V4;
+}
+
+// Kernels of matrix registers work on vectors of AVX-512 beside them.
+static inline bool pestle_llvm_has_matrix(uint64_t features) {
+  return pestle_llvm_has_v4(features) &&
+         (features & PESTLE_LLVM_SET_MATRIX) == PESTLE_LLVM_SET_MATRIX;
 }
 
 #endif  // PESTLE_PLUGINS_LLVM_CPU_H_

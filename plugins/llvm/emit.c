@@ -309,7 +309,9 @@ static void emit_alloc(pestle_llvm_emit_t* e, uint32_t buffer) {
   }
 }
 
-static void fence_streams(pestle_llvm_emit_t* e) {
+// What comes before a return.
+static void end_kernel(pestle_llvm_emit_t* e) {
+  pestle_llvm_close_matrix(e);
   // Streaming stores are not ordered by what hands the work on.
   if (e->streamed) {
     pestle_llvm_intrinsic(e, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
@@ -324,7 +326,7 @@ static void emit_trap(pestle_llvm_emit_t* e, const pestle_kir_inst_t* n) {
       ll->AppendBasicBlockInContext(e->context, e->body, "");
   ll->BuildCondBr(e->b, pestle_llvm_get(e, n->arg[0]), trap, rest);
   ll->PositionBuilderAtEnd(e->b, trap);
-  fence_streams(e);
+  end_kernel(e);
   ll->BuildRet(e->b, pestle_llvm_i32(e, (int32_t)n->arg[1]));
   ll->PositionBuilderAtEnd(e->b, rest);
 }
@@ -363,6 +365,12 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
     case PESTLE_KIR_DOT4:
     case PESTLE_KIR_SCALE:
       pestle_llvm_emit_dot(e, id);
+      return;
+    case PESTLE_KIR_MREG_ZERO:
+    case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STORE:
+    case PESTLE_KIR_MREG_MMA:
+      pestle_llvm_emit_matrix(e, id);
       return;
     case PESTLE_KIR_CAST:
       emit_cast(e, id);
@@ -413,8 +421,10 @@ static pestle_status_t region(pestle_llvm_emit_t* e, uint32_t pc,
 static pestle_status_t emit_all(pestle_llvm_emit_t* e) {
   PESTLE_TRY(pestle_llvm_analyse(e));
   PESTLE_TRY(pestle_llvm_emit_module(e));
+  pestle_llvm_open_matrix(e);
+  if (e->status) return e->status;
   PESTLE_TRY(region(e, 0, e->k->inst_count));
-  fence_streams(e);
+  end_kernel(e);
   e->ll->BuildRet(e->b, pestle_llvm_i32(e, 0));
   return NULL;
 }

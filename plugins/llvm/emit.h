@@ -66,6 +66,7 @@ typedef struct pestle_llvm_emit_t {
 
   uint64_t emitted;  // instructions of the kernel walked
   bool streamed;     // a nontemporal store was made: fence before returning
+  bool has_matrix;   // the kernel uses matrix registers
 } pestle_llvm_emit_t;
 
 // Emits |e->k| into a new module of |e->context|; |e| holds host, ll, k, cpu,
@@ -135,10 +136,21 @@ bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id, int64_t* out_value);
 // --- emit_memory.c: LOAD, STORE, GATHER, SCATTER, PREFETCH ---
 
 void pestle_llvm_emit_memory(pestle_llvm_emit_t* e, uint32_t id);
+// The address of an element of a buffer in memory, one lane.
+LLVMValueRef pestle_llvm_address(pestle_llvm_emit_t* e, uint32_t buffer,
+                                 uint32_t index);
 
 // --- emit_dot.c: DOT2, DOT4, SCALE ---
 
 void pestle_llvm_emit_dot(pestle_llvm_emit_t* e, uint32_t id);
+
+// --- emit_matrix.c: MREG_ZERO, _LOAD, _STORE, _MMA ---
+
+// Where the kernel has such rows: makes the registers ready before its body, and
+// gives them back before it returns.
+void pestle_llvm_open_matrix(pestle_llvm_emit_t* e);
+void pestle_llvm_close_matrix(pestle_llvm_emit_t* e);
+void pestle_llvm_emit_matrix(pestle_llvm_emit_t* e, uint32_t id);
 
 // --- emit_row.c, emit_float.c, emit_int.c: scalar rows ---
 

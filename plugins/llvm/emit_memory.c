@@ -7,8 +7,8 @@
 // Of element |index| of |buffer|: the variable part first, so that all unrolled
 // accesses share it, then the constant as a displacement. The half-way point
 // may lie outside of the buffer, hence no inbounds when there are two steps.
-static LLVMValueRef address(pestle_llvm_emit_t* e, uint32_t buffer,
-                            uint32_t index) {
+LLVMValueRef pestle_llvm_address(pestle_llvm_emit_t* e, uint32_t buffer,
+                                 uint32_t index) {
   const pestle_llvm_api_t* ll = e->ll;
   const pestle_llvm_value_t* at = &e->value[index];
   LLVMTypeRef type = pestle_llvm_memory_type(
@@ -136,7 +136,7 @@ static void load(pestle_llvm_emit_t* e, uint32_t id) {
   if (kind == MASK_NONE) {
     v = e->ll->ConstNull(type);
   } else {
-    LLVMValueRef p = address(e, n->arg[0], n->arg[1]);
+    LLVMValueRef p = pestle_llvm_address(e, n->arg[0], n->arg[1]);
     unsigned align = 1u << n->align_log2;
     if (kind == MASK_ALL) {
       v = e->ll->BuildLoad2(e->b, type, p, "");
@@ -157,8 +157,8 @@ static void load_words(pestle_llvm_emit_t* e, uint32_t id) {
   const pestle_kir_inst_t* n = pestle_llvm_inst(e, id);
   const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, n->arg[0]);
   LLVMTypeRef type = pestle_llvm_vector(e, e->i32, n->lanes);
-  LLVMValueRef v =
-      e->ll->BuildLoad2(e->b, type, address(e, n->arg[0], n->arg[1]), "");
+  LLVMValueRef v = e->ll->BuildLoad2(
+      e->b, type, pestle_llvm_address(e, n->arg[0], n->arg[1]), "");
   e->ll->SetAlignment(v, pestle_dtype_size((pestle_dtype_t)u->dtype));
   if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
     e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
@@ -199,7 +199,7 @@ static void store(pestle_llvm_emit_t* e, uint32_t id) {
   LLVMValueRef mask;
   mask_kind_t kind = mask_kind(e, n->arg[3], &mask);
   if (kind == MASK_NONE) return;
-  LLVMValueRef p = address(e, n->arg[0], n->arg[1]);
+  LLVMValueRef p = pestle_llvm_address(e, n->arg[0], n->arg[1]);
   unsigned align = 1u << n->align_log2;
   v = to_memory(e, dtype, lanes, v);
   if (kind == MASK_SOME) {

@@ -54,7 +54,11 @@ static void describe_ops(pestle_target_caps_t* caps) {
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = 0;
   bool copies = caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  if (!caps->intrinsic_count) caps->op_dtypes[PESTLE_KIR_MMA] = 0;
+  bool lanes = caps->flags & PESTLE_TARGET_LANES;
+  if (!caps->intrinsic_count || !lanes) caps->op_dtypes[PESTLE_KIR_MMA] = 0;
+  bool matrix = caps->intrinsic_count && !lanes;
+  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_MMA; ++op)
+    caps->op_dtypes[op] = matrix ? all | UINT32_C(1) << PESTLE_NONE : 0;
   for (unsigned op = PESTLE_KIR_LDMATRIX; op <= PESTLE_KIR_COPY_WAIT && !copies;
        ++op)
     caps->op_dtypes[op] = 0;
@@ -112,6 +116,31 @@ static void describe_lanes(const char* cpu, pestle_target_caps_t* caps) {
   }
 }
 
+// Under this name it has the matrix registers of CPUs, so that kernels of these
+// run anywhere.
+#define MATRIX "matrix"
+
+static void describe_matrix(pestle_target_caps_t* caps) {
+  static const uint8_t bytes[] = {PESTLE_I8, PESTLE_U8};
+  strncpy(caps->cpu, MATRIX, sizeof caps->cpu - 1);
+  pestle_intrinsic_t unit = {.kind = PESTLE_INTRINSIC_MREG,
+                             .a = PESTLE_BF16,
+                             .b = PESTLE_BF16,
+                             .c = PESTLE_F32,
+                             .m = 16,
+                             .n = 16,
+                             .k = 32,
+                             .lanes = 1};
+  caps->intrinsic[caps->intrinsic_count++] = unit;
+  unit.c = PESTLE_I32;
+  unit.k = 64;
+  for (int i = 0; i < 4; ++i) {
+    unit.a = bytes[i & 1];
+    unit.b = bytes[i >> 1];
+    caps->intrinsic[caps->intrinsic_count++] = unit;
+  }
+}
+
 static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
@@ -129,6 +158,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                .flags = PESTLE_TARGET_INTERPRETED};
   (void)self;
   if (cpu && !strncmp(cpu, SIMT, strlen(SIMT))) describe_lanes(cpu, &caps);
+  if (cpu && !strcmp(cpu, MATRIX)) describe_matrix(&caps);
   describe_ops(&caps);
   // A host of an older minor version has a shorter record.
   size_t size = out_caps->struct_size;

@@ -283,6 +283,27 @@ static pestle_status_t check_scale(const check_t* c) {
   return operand(c, 1, PESTLE_F32, inst->lanes);
 }
 
+static pestle_status_t check_mreg(const check_t* c) {
+  const pestle_kir_inst_t* inst = inst_of(c, c->id);
+  uint32_t lanes = c->k->lane[0] * c->k->lane[1] * c->k->lane[2];
+  if (lanes != 1) return bad(c, "the registers are those of one lane");
+  if (inst->op == PESTLE_KIR_MREG_ZERO || inst->op == PESTLE_KIR_MREG_MMA) {
+    int count = inst->op == PESTLE_KIR_MREG_ZERO ? 1 : 3;
+    for (int a = 0; a < count; ++a) {
+      if (inst->arg[a] >= PESTLE_KIR_MREGS) return bad(c, "no such register");
+    }
+    return count == 3 && inst->arg[3] >= 2 * PESTLE_KIR_MREG_BYTES
+               ? bad(c, "no such product")
+               : NULL;
+  }
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(c->k, inst->arg[0]);
+  if (u->scope > PESTLE_KIR_SHARED || inst->arg[3] >= PESTLE_KIR_MREGS ||
+      (int32_t)inst->arg[2] <= 0) {
+    return bad(c, "no such rows");
+  }
+  return operand(c, 1, PESTLE_INDEX, 1);
+}
+
 // Lanes of whole subgroups of 32.
 static pestle_status_t check_subgroups(const check_t* c) {
   uint32_t all = c->k->lane[0] * c->k->lane[1] * c->k->lane[2];
@@ -333,6 +354,11 @@ static pestle_status_t check_row(const check_t* c) {
       return check_load_words(c);
     case PESTLE_KIR_SCALE:
       return check_scale(c);
+    case PESTLE_KIR_MREG_ZERO:
+    case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STORE:
+    case PESTLE_KIR_MREG_MMA:
+      return check_mreg(c);
     case PESTLE_KIR_CAST:
     case PESTLE_KIR_BITCAST:
       return check_cast(c);

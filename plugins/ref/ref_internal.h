@@ -86,6 +86,10 @@ typedef enum ref_kind_e {
   REF_STEP_PRIVATE_LOAD,
   REF_STEP_PRIVATE_STORE,
   REF_STEP_LOAD_WORDS,
+  REF_STEP_MREG_ZERO,
+  REF_STEP_MREG_LOAD,
+  REF_STEP_MREG_STORE,
+  REF_STEP_MREG_MMA,
   REF_STEP_FOR,
   REF_STEP_GROUP,
   REF_STEP_NEXT,  // the end of a loop
@@ -128,6 +132,7 @@ struct pestle_loaded_s {
   const unsigned char* constants;
   const uint32_t* words;  // of shuffle tables
   uint32_t lane[3];       // lanes of a group
+  bool has_registers;     // of matrices
 };
 
 // What an entry returns when it had to stop, beside ids of traps.
@@ -175,6 +180,12 @@ void pestle_ref_plugin_dot4(void* out, const void* a, const void* b,
 // a 2^b as kir.def has it.
 void pestle_ref_plugin_scale(void* out, const void* a, const void* b,
                              const void* c, size_t count, uint64_t arg);
+
+// Matrix registers of a thread, behind each other, and their product: |numbers|
+// is c, a, b and MREG_MMA's immediate, a byte each from the lowest on. Sums of
+// bf16 are made from the first tap on, as DOT2's.
+enum { REF_MREG_BYTES = PESTLE_KIR_MREG_ROWS * PESTLE_KIR_MREG_ROW_BYTES };
+void pestle_ref_plugin_mreg_mma(unsigned char* registers, uint64_t numbers);
 
 // What lanes of a subgroup do together, on their frames, |frame_size| apart;
 // |matrix| is the shared memory. False: an access left its buffer.

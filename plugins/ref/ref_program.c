@@ -23,6 +23,7 @@ typedef struct decode_t {
   ref_step_t* steps;
   unsigned char* constants;
   uint32_t step_count, depth;
+  bool has_registers;
 } decode_t;
 
 static uint64_t align_up(uint64_t value, uint64_t alignment) {
@@ -302,6 +303,33 @@ static void add_unit(decode_t* d, uint32_t id) {
   step->arg = pestle_kir_buffer(d->k, inst->arg[2])->count;
 }
 
+// Matrix registers.
+static void add_mreg(decode_t* d, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
+  d->has_registers = true;
+  if (inst->op == PESTLE_KIR_MREG_MMA) {
+    ref_step_t* step = add_step(d, REF_STEP_MREG_MMA);
+    for (unsigned a = 0; a < 4; ++a)
+      step->arg |= (uint64_t)inst->arg[a] << 8 * a;
+    return;
+  }
+  if (inst->op == PESTLE_KIR_MREG_ZERO) {
+    add_step(d, REF_STEP_MREG_ZERO)->imm = inst->arg[0];
+    return;
+  }
+  const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
+  ref_step_t* step =
+      add_step(d, inst->op == PESTLE_KIR_MREG_LOAD ? REF_STEP_MREG_LOAD
+                                                   : REF_STEP_MREG_STORE);
+  step->scope = buffer->scope;
+  step->a = d->offset[inst->arg[1]];
+  step->place = d->place[inst->arg[0]];
+  step->count = buffer->count;
+  step->size = pestle_dtype_size((pestle_dtype_t)buffer->dtype);
+  step->arg = inst->arg[2];
+  step->imm = inst->arg[3];
+}
+
 // Words of neighbouring elements.
 static void add_load_words(decode_t* d, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(d->k, id);
@@ -409,6 +437,12 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
     case PESTLE_KIR_SCATTER:
       add_access(d, id);
       return NULL;
+    case PESTLE_KIR_MREG_ZERO:
+    case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STORE:
+    case PESTLE_KIR_MREG_MMA:
+      add_mreg(d, id);
+      return NULL;
     case PESTLE_KIR_LOAD_WORDS:
       add_load_words(d, id);
       return NULL;
@@ -505,7 +539,8 @@ static pestle_status_t make_program(decode_t* d) {
                         .steps = d->steps,
                         .constants = d->constants,
                         .words = (const uint32_t*)(const void*)(memory + words),
-                        .lane = {k->lane[0], k->lane[1], k->lane[2]}};
+                        .lane = {k->lane[0], k->lane[1], k->lane[2]},
+                        .has_registers = d->has_registers};
   if (status) d->host->free(d->host->self, memory, total);
   return status;
 }

@@ -16,6 +16,7 @@ typedef struct machine_t {
   unsigned char* scratch;
   int64_t begin, end;
   int64_t lane[3];
+  unsigned char* registers;  // PESTLE_KIR_MREGS, where groups have one lane
 } machine_t;
 
 static int64_t* slot_i64(const machine_t* m, uint32_t offset) {
@@ -68,6 +69,23 @@ static bool load_words(const machine_t* m, const ref_step_t* s) {
     int32_t word;
     memcpy(&word, from + 4 * (size_t)lane, sizeof word);
     slot_i64(m, s->out)[lane] = word;
+  }
+  return true;
+}
+
+// Rows of a matrix register, |arg| elements apart in memory.
+static bool move_register(const machine_t* m, const ref_step_t* s,
+                          bool stores) {
+  enum { ROWS = PESTLE_KIR_MREG_ROWS, BYTES = PESTLE_KIR_MREG_ROW_BYTES };
+  uint64_t at = (uint64_t)*slot_i64(m, s->a);
+  uint64_t reach = (ROWS - 1) * s->arg + BYTES / s->size;
+  if (at >= s->count || s->count - at < reach) return false;
+  unsigned char* memory = base_of(m, s);
+  unsigned char* rows = m->registers + (size_t)s->imm * REF_MREG_BYTES;
+  for (size_t row = 0; row < ROWS; ++row) {
+    unsigned char* there = memory + (at + row * s->arg) * s->size;
+    unsigned char* here = rows + row * BYTES;
+    memcpy(stores ? there : here, stores ? here : there, BYTES);
   }
   return true;
 }
@@ -213,6 +231,16 @@ static inline bool run_plain(const machine_t* m, const ref_step_t* s) {
       return move_private(m, s, true);
     case REF_STEP_LOAD_WORDS:
       return load_words(m, s);
+    case REF_STEP_MREG_ZERO:
+      memset(m->registers + (size_t)s->imm * REF_MREG_BYTES, 0, REF_MREG_BYTES);
+      return true;
+    case REF_STEP_MREG_LOAD:
+      return move_register(m, s, false);
+    case REF_STEP_MREG_STORE:
+      return move_register(m, s, true);
+    case REF_STEP_MREG_MMA:
+      pestle_ref_plugin_mreg_mma(m->registers, s->arg);
+      return true;
     case REF_STEP_FOR:
     case REF_STEP_GROUP:
     case REF_STEP_NEXT:
@@ -376,7 +404,10 @@ static int32_t run_groups(const pestle_loaded_t* program, machine_t m,
 static int32_t run_in(const pestle_loaded_t* program, unsigned char* frame,
                       void* const* buffers, const int64_t* params,
                       int64_t begin, int64_t end, void* scratch) {
-  machine_t m = {program, frame, buffers, params, scratch, begin, end, {0}};
+  alignas(64) unsigned char registers[PESTLE_KIR_MREGS * REF_MREG_BYTES];
+  machine_t m = {program, frame, buffers, params,   scratch,
+                 begin,   end,   {0},     registers};
+  if (program->has_registers) memset(registers, 0, sizeof registers);
   uint32_t pc = 0, count = program->step_count;
   int32_t trap = 0;
   memcpy(frame, program->constants, program->constant_size);
@@ -401,7 +432,8 @@ int32_t pestle_ref_plugin_run(const void* self, void* const* buffers,
   size_t size = (size_t)program->frame_size;
   uint32_t lanes = program->lane[0] * program->lane[1] * program->lane[2];
   if (lanes > 1) {
-    machine_t m = {program, NULL, buffers, params, scratch, begin, end, {0}};
+    machine_t m = {program, NULL, buffers, params, scratch,
+                   begin,   end,  {0},     NULL};
     return run_groups(program, m, lanes);
   }
   if (size <= SMALL_FRAME) {

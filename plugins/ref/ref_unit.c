@@ -179,3 +179,45 @@ void pestle_ref_plugin_dot4(void* out_, const void* a_, const void* b_,
     out[i] = (int32_t)sum;
   }
 }
+
+// --- Matrix registers ---
+
+// By words, as DOT2 and DOT4 take them: word r of a row of a, spread over all
+// columns, with row r of b.
+void pestle_ref_plugin_mreg_mma(unsigned char* registers, uint64_t numbers) {
+  enum { SIDE = PESTLE_KIR_MREG_ROWS };
+  unsigned char* c = registers + (numbers & 0xff) * REF_MREG_BYTES;
+  const unsigned char* a = registers + (numbers >> 8 & 0xff) * REF_MREG_BYTES;
+  const unsigned char* b = registers + (numbers >> 16 & 0xff) * REF_MREG_BYTES;
+  unsigned kind = (unsigned)(numbers >> 24);
+  bool bytes = kind >= PESTLE_KIR_MREG_BYTES;
+  for (size_t row = 0; row < SIDE; ++row) {
+    for (size_t word = 0; word < SIDE; ++word) {
+      int32_t x;
+      int64_t left[SIDE], right[SIDE], whole[SIDE];
+      float sums[SIDE];
+      unsigned char* to = c + row * PESTLE_KIR_MREG_ROW_BYTES;
+      memcpy(&x, a + row * PESTLE_KIR_MREG_ROW_BYTES + 4 * word, sizeof x);
+      for (size_t i = 0; i < SIDE; ++i) {
+        int32_t y, sum;
+        memcpy(&y, b + word * PESTLE_KIR_MREG_ROW_BYTES + 4 * i, sizeof y);
+        memcpy(&sum, to + 4 * i, sizeof sum);
+        left[i] = x;
+        right[i] = y;
+        whole[i] = sum;
+      }
+      if (bytes) {
+        pestle_ref_plugin_dot4(whole, left, right, whole, SIDE,
+                               kind % PESTLE_KIR_MREG_BYTES);
+        for (size_t i = 0; i < SIDE; ++i) {
+          int32_t sum = (int32_t)(uint32_t)(uint64_t)whole[i];
+          memcpy(to + 4 * i, &sum, sizeof sum);
+        }
+      } else {
+        memcpy(sums, to, sizeof sums);
+        pestle_ref_plugin_dot2(sums, left, right, sums, SIDE, 0);
+        memcpy(to, sums, sizeof sums);
+      }
+    }
+  }
+}

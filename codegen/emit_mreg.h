@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the emit_mreg*.c files; nobody else includes it. The kernel is
+//
+//   for each block of rows and columns: a group
+//     rows of a in scratch, where registers cannot be loaded from it
+//     for each panel of columns:
+//       its taps, word by word, in scratch, but of a constant
+//                                               (emit_mreg_pack.c)
+//       for each tile of rows:
+//         the sums, in registers, then in scratch    (emit_mreg.c)
+//         the last stage, vector by vector
+#ifndef PESTLE_CODEGEN_EMIT_MREG_H_
+#define PESTLE_CODEGEN_EMIT_MREG_H_
+
+#include "codegen/emit_internal.h"
+#include "codegen/mreg.h"
+
+enum { PESTLE_MREG_LANES = 16 };  // of a vector of sums
+
+// An axis in vectors: its coordinate is |vector| times their lanes and a lane.
+typedef struct mx_axis_t {
+  uint32_t vector, lane;
+  int64_t lanes;
+} mx_axis_t;
+
+typedef struct mx_t {
+  pestle_emit_t* e;
+  pestle_kir_builder_t* k;
+  const pestle_nest_mreg_t* how;
+  pestle_mreg_t m;
+  pestle_dtype_t bits;         // of operands in scratch
+  uint32_t rows, panel, sums;  // scratch
+  int64_t pitch;               // elements of a row of a in scratch
+  mx_axis_t taps, columns, results;
+  pestle_kir_id_t block_row, block_column, batch;  // of this group
+} mx_t;
+
+// A loop from 0 to |count|, or none for one step: 0.
+pestle_kir_id_t pestle_mx_for(mx_t* t, const char* name, int64_t count);
+void pestle_mx_end(mx_t* t, int64_t count);
+pestle_kir_id_t pestle_mx_add(mx_t* t, pestle_kir_id_t a, int64_t b);
+// Fixes |axis|.
+void pestle_mx_fix(mx_t* t, uint32_t axis, pestle_kir_id_t id);
+// Fixes all axes of |axes|, of the fold or of the last stage, at the place
+// |number|.
+void pestle_mx_place(mx_t* t, const pestle_tile_axes_t* axes, bool last,
+                     pestle_kir_id_t number);
+// From here on values are vectors along |axis|, which is |own|; |valid| lanes of
+// vector |number| exist. pestle_emit_close_vector() is the end.
+void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
+                    pestle_kir_id_t number, int64_t valid);
+
+// Copies |count| rows from number |first| on to the start of the scratch.
+void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count);
+// Puts panel |number|, of |columns| columns, into scratch.
+void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number, int64_t columns);
+
+#endif  // PESTLE_CODEGEN_EMIT_MREG_H_

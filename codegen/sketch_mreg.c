@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by matrix registers, where the target has them.
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "codegen/mreg.h"
+#include "codegen/sketch.h"
+
+enum {
+  // Fewer results or taps are vectors' work.
+  LEAST_ROWS = 8,
+  LEAST_COLUMNS = 8,
+  LEAST_TAPS = 16,
+  // Groups, so that each of some threads has one.
+  GROUPS = 8,
+  LEAST_BLOCK = 128,
+};
+
+// Of the L2 a's block takes this share at most.
+static const double BLOCK_OF_L2 = 0.5;
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t a,
+                     pestle_dtype_t b) {
+  for (uint32_t i = 0; i < k->caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &k->caps->intrinsic[i];
+    if (x->kind == PESTLE_INTRINSIC_MREG && x->a == a && x->b == b) return true;
+  }
+  return false;
+}
+
+static bool has_registers(const pestle_sketch_t* k) {
+  return k->caps->op_dtypes[PESTLE_KIR_MREG_MMA] != 0 &&
+         k->caps->intrinsic_count > 0;
+}
+
+// The dtype that |x| casts, or NONE.
+static pestle_dtype_t cast_from(const pestle_expr_t* x) {
+  return x->kind == PESTLE_EXPR_CAST ? (pestle_dtype_t)x->args[0]->dtype
+                                     : PESTLE_NONE;
+}
+
+// Whether it is worth looking closer, which inlines what was kept for other
+// schedules.
+static bool resembles(pestle_sketch_t* k, uint32_t fold) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
+  if (!pestle_sketch_is_product(s) || !s->map_count) return false;
+  const pestle_expr_t* const* x = s->values[0]->args;
+  if (!has_unit(k, cast_from(x[0]), cast_from(x[1]))) return false;
+  if (s->acc_dtype == PESTLE_F32 && !k->reassociate) return false;
+  int64_t all[3] = {1, 1, 1};  // of a alone, of b alone
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    bool a = pestle_tile_depends(k->nest, x[0], s->roots[i]);
+    bool b = pestle_tile_depends(k->nest, x[1], s->roots[i]);
+    if (a != b) all[b] *= pestle_sketch_extent(k, s->roots[i]);
+  }
+  return all[0] >= LEAST_ROWS && all[1] >= LEAST_COLUMNS &&
+         pestle_sketch_fold_extent(k, s) >= LEAST_TAPS;
+}
+
+static int64_t groups(const pestle_mreg_t* m, const pestle_nest_mreg_t* how) {
+  return m->p.batch.all * pestle_ceil_div(m->p.m.all, how->rows) *
+         pestle_ceil_div(m->p.n.all, how->columns);
+}
+
+static int64_t even_block(int64_t all, int64_t most, int64_t tile) {
+  int64_t tiles = pestle_ceil_div(all, tile), each = most / tile;
+  if (each < 1) each = 1;
+  return pestle_ceil_div(tiles, pestle_ceil_div(tiles, each)) * tile;
+}
+
+// Rows: as many as the L2 has room for. Columns: all where a is copied, which
+// then is once; else a panel, so that a panel is in the L1 when it is used.
+static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
+                                  const pestle_mreg_t* m) {
+  int64_t element = 4 / m->word;
+  int64_t bytes = (int64_t)((double)k->l2 * BLOCK_OF_L2);
+  if (!m->direct && k->caps->scratch_bytes) {
+    bytes = pestle_sketch_min(bytes, k->caps->scratch_bytes / 2);
+  }
+  int64_t most = bytes / (pestle_mreg_pitch(m) * element);
+  pestle_nest_mreg_t how = {
+      .rows = even_block(m->p.m.all, most, m->tile_rows),
+      .columns = m->direct ? m->tile_columns
+                           : pestle_mreg_panels(m) * m->tile_columns};
+  while (groups(m, &how) < GROUPS && how.rows >= 2 * LEAST_BLOCK) {
+    how.rows = even_block(m->p.m.all, how.rows / 2, m->tile_rows);
+  }
+  return how;
+}
+
+pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k, uint32_t fold,
+                                   bool* out_done) {
+  pestle_mreg_t m;
+  *out_done = false;
+  if (!has_registers(k) || k->nest->frugal || !resembles(k, fold)) {
+    return pestle_nest_status(k->nest);
+  }
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
+  if (!pestle_mreg_match(k->nest, fold, &m)) {
+    return pestle_nest_status(k->nest);
+  }
+  pestle_nest_mreg_t how = size_up(k, &m);
+  int64_t scratch = k->caps->scratch_bytes;
+  if (scratch && pestle_mreg_scratch(&m, &how) > scratch) return NULL;
+  pestle_sketch_note(k,
+                     "matrix registers: groups of %" PRId64 " x %" PRId64
+                     " sums, tiles of %" PRId64 " x %" PRId64 "; %s, %s",
+                     how.rows, how.columns, m.tile_rows, m.tile_columns,
+                     m.direct ? "rows are loaded where they lie"
+                              : "rows are copied into scratch",
+                     m.constant ? "columns were packed with the plan"
+                                : "columns are packed in scratch");
+  *out_done = true;
+  return pestle_schedule_mreg(k->nest, fold, &how);
+}
