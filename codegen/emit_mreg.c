@@ -11,6 +11,9 @@ enum {
   // Registers: sums of up to 2 x 2 tiles, then a's, then b's.
   REGISTER_A = 4,
   REGISTER_B = 6,
+  // A block of b of so many bytes is not in the L1, and is fetched so many ahead.
+  FAR_BYTES = 24 << 10,
+  AHEAD_BYTES = 4 << 10,
 };
 
 _Static_assert((int)LANES == (int)SIDE, "a vector is a register's row");
@@ -97,7 +100,24 @@ typedef struct mx_tile_t {
   pestle_kir_id_t a_at, b_at;
   int64_t a_stride;
   int64_t down, across;  // registers
+  uint32_t sums;         // where they go
+  pestle_kir_id_t sums_at;
+  int64_t sums_stride;
 } mx_tile_t;
+
+// What is loaded from b so many bytes later. Its registers follow each other
+// from panel to panel, but faster than the hardware fetches them by itself.
+static void prefetch(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t registers = t->m.tile_columns / SIDE, element = 4 / t->m.word;
+  int64_t size = registers * SIDE * t->m.step;
+  pestle_kir_id_t line =
+      pestle_kir_unroll(k, "line", registers * PESTLE_KIR_MREG_ROWS);
+  pestle_kir_id_t at = pestle_mx_add(t, x->b_at, AHEAD_BYTES / element);
+  at = pestle_kir_madi(k, line, t->m.step, pestle_kir_madi(k, s, size, at));
+  pestle_kir_act(k, PESTLE_KIR_PREFETCH, x->b, at, 0, 0);
+  pestle_kir_end(k);
+}
 
 static void multiply(mx_t* t, const mx_tile_t* x) {
   const pestle_mreg_t* m = &t->m;
@@ -109,6 +129,7 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
   }
   int64_t steps = m->taps / m->step;
   pestle_kir_id_t s = pestle_mx_for(t, "s", steps);
+  if (t->ahead) prefetch(t, x, s);
   for (int64_t i = 0; i < x->down; ++i) {
     pestle_kir_id_t at = pestle_mx_add(t, x->a_at, i * SIDE * x->a_stride);
     load(t, x->a, pestle_kir_madi(k, s, m->step, at), x->a_stride,
@@ -127,27 +148,82 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
   pestle_mx_end(t, steps);
   for (int64_t i = 0; i < x->down; ++i) {
     for (int64_t j = 0; j < x->across; ++j) {
-      int64_t at = i * SIDE * m->tile_columns + j * SIDE;
-      pestle_kir_act(k, PESTLE_KIR_MREG_STORE, t->sums, pestle_kir_index(k, at),
-                     (uint32_t)m->tile_columns, (uint32_t)(2 * i + j));
+      pestle_kir_id_t at =
+          pestle_mx_add(t, x->sums_at, i * SIDE * x->sums_stride + j * SIDE);
+      pestle_kir_act(k, PESTLE_KIR_MREG_STORE, x->sums, at,
+                     (uint32_t)x->sums_stride, (uint32_t)(2 * i + j));
     }
   }
 }
 
 // --- The last stage ---
 
+static const pestle_expr_t* read_of_sums(mx_t* t) {
+  const pestle_nest_stage_t* f = pestle_nest_stage(t->e->nest, t->m.p.fold);
+  return pestle_schedule_find_read(t->e->nest, t->m.p.last, f->tensors[0]);
+}
+
+// All values first: results may overwrite arguments that others read.
 static void finish(mx_t* t, pestle_kir_id_t value) {
   pestle_emit_t* e = t->e;
-  const pestle_nest_stage_t* f = pestle_nest_stage(e->nest, t->m.p.fold);
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, t->m.p.last);
-  const pestle_expr_t* read =
-      pestle_schedule_find_read(e->nest, t->m.p.last, f->tensors[0]);
+  const pestle_expr_t* read = read_of_sums(t);
+  pestle_kir_id_t ids[PESTLE_MAX_RANK];
   if (!read) return;
   pestle_emit_take(e, read, value);
-  for (uint32_t v = 0; v < y->value_count; ++v) {
-    pestle_kir_id_t result = pestle_emit_expr(e, y->values[v]);
-    pestle_emit_store_stage(e, t->m.p.last, v, result);
+  for (uint32_t first = 0; first < y->value_count; first += PESTLE_MAX_RANK) {
+    uint32_t left = y->value_count - first;
+    uint32_t count = left < PESTLE_MAX_RANK ? left : PESTLE_MAX_RANK;
+    for (uint32_t v = 0; v < count; ++v)
+      ids[v] = pestle_emit_expr(e, y->values[first + v]);
+    for (uint32_t v = 0; v < count; ++v)
+      pestle_emit_store_stage(e, t->m.p.last, first + v, ids[v]);
   }
+}
+
+// Whether the sums are the result, and registers can be stored into it: its rows
+// |result_stride| elements apart.
+static void look_at_result(mx_t* t) {
+  const pestle_nest_t* nest = t->e->nest;
+  const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, t->m.p.last);
+  const pestle_nest_tensor_t* z = &nest->tensors.data[y->tensors[0]];
+  bool nested;
+  if (y->value_count != 1 || y->values[0] != read_of_sums(t) ||
+      !y->write_index[0] || z->kind != PESTLE_TENSOR_OUTPUT || z->streamed ||
+      z->type.dtype != t->m.p.sums) {
+    return;
+  }
+  const pestle_lin_t* at = y->write_index[0][0];
+  const pestle_tile_axes_t* rows = &t->m.p.m;
+  int64_t next = 0, stride = 0;
+  for (uint32_t i = rows->count; i-- > 0;) {
+    if (rows->extent[i] == 1) continue;
+    int64_t step = pestle_lin_coef(at, (uint32_t)rows->last[i], &nested);
+    if (nested || (next && step != next)) return;
+    if (!stride) stride = step;
+    next = step * rows->extent[i];
+  }
+  int64_t column = pestle_lin_coef(at, (uint32_t)t->m.last_column, &nested);
+  if (column != 1 || nested || stride < LANES || stride > INT32_MAX / 64) {
+    return;
+  }
+  t->result_stride = stride;
+}
+
+// Element of the result at |row| and the first column of |panel|.
+static pestle_kir_id_t place_in_result(mx_t* t, pestle_kir_id_t row,
+                                       pestle_kir_id_t panel) {
+  pestle_emit_t* e = t->e;
+  const pestle_mreg_t* m = &t->m;
+  const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, m->p.last);
+  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
+  pestle_mx_place(t, &m->p.batch, true, t->batch);
+  pestle_mx_place(t, &m->p.m, true, zero);
+  pestle_mx_place(t, &m->p.n, true, zero);
+  pestle_kir_id_t at =
+      pestle_emit_scalar_index(e, pestle_emit_resolve(e, y->write_index[0][0]));
+  at = pestle_kir_madi(t->k, row, t->result_stride, at);
+  return pestle_kir_madi(t->k, panel, m->tile_columns, at);
 }
 
 // Of |count| rows from number |first| on and |columns| columns of |panel|.
@@ -163,10 +239,7 @@ static void results(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
   if (m->p.m.all % m->tile_rows) row = least(t, row, m->p.m.all - 1);
   pestle_mx_place(t, &m->p.batch, true, t->batch);
   pestle_mx_place(t, &m->p.m, true, row);
-  for (uint32_t i = 0; i < m->p.n.count; ++i) {
-    if (m->p.n.last[i] >= 0)
-      pestle_mx_fix(t, (uint32_t)m->p.n.last[i], pestle_kir_index(k, 0));
-  }
+  pestle_mx_place(t, &m->p.n, true, pestle_kir_index(k, 0));
   int64_t vectors = pestle_ceil_div(columns, LANES);
   for (int64_t v = 0; v < vectors; ++v) {
     size_t inner = pestle_emit_scope(e);
@@ -186,115 +259,60 @@ static void results(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
 
 // --- Tiles ---
 
-// The rows of a tile from number |row| on, which lie in a, or at |at| in
-// scratch.
-static void one_tile(mx_t* t, mx_tile_t* x, pestle_kir_id_t row,
-                     pestle_kir_id_t count, pestle_kir_id_t panel,
-                     int64_t columns) {
-  x->down = t->m.tile_rows / SIDE;
-  x->across = pestle_ceil_div(columns, SIDE);
-  multiply(t, x);
-  results(t, row, count, panel, columns);
-}
+// Rows of a tile: the first, how many, and where registers are loaded from.
+typedef struct mx_rows_t {
+  pestle_kir_id_t first, count;
+  bool whole;  // a tile's
+  uint32_t buffer;
+  pestle_kir_id_t at;
+  int64_t stride;
+} mx_rows_t;
 
-// Tiles of registers that are loaded from a: the last rows of all, fewer than a
-// tile's, are copied.
-static void direct_tile(mx_t* t, mx_tile_t* x, pestle_kir_id_t row,
-                        pestle_kir_id_t panel, int64_t columns) {
-  pestle_emit_t* e = t->e;
+// One tile with panel |number| of the block, |panel| of all.
+static void one_tile(mx_t* t, const mx_rows_t* rows, pestle_kir_id_t number,
+                     pestle_kir_id_t panel, int64_t columns) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
-  int64_t all = m->p.m.all, rest = all % m->tile_rows;
-  bool cut = all % t->how->rows != 0;
-  if (cut) {
-    pestle_kir_if(k, below(t, row, all - m->tile_rows + 1));
-  }
-  const pestle_expr_t* a = m->p.a.value;
-  pestle_kir_id_t whole = cut ? least(t, row, all - m->tile_rows) : row;
-  size_t scope = pestle_emit_scope(e);
-  for (uint32_t i = 0; i < m->p.m.count; ++i)
-    pestle_mx_fix(t, m->p.m.fold[i], pestle_kir_index(k, 0));
-  for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
-  pestle_mx_place(t, &m->p.batch, false, t->batch);
-  pestle_kir_id_t from =
-      pestle_emit_scalar_index(e, pestle_emit_resolve(e, a->index[0]));
-  pestle_emit_unscope(e, scope);
-  x->a = e->buffer[a->i];
-  x->a_at = pestle_kir_madi(k, whole, m->a_stride, from);
-  x->a_stride = m->a_stride;
-  one_tile(t, x, whole, pestle_kir_index(k, m->tile_rows), panel, columns);
-  if (cut && rest) {
-    pestle_kir_else(k);
-    pestle_kir_id_t last = pestle_kir_index(k, all - rest);
-    pestle_kir_id_t count = pestle_kir_index(k, rest);
-    pestle_kir_if(k, below(t, row, all));
-    pestle_mx_pack_rows(t, last, count);
-    x->a = t->rows;
-    x->a_at = pestle_kir_index(k, 0);
-    x->a_stride = t->pitch;
-    one_tile(t, x, last, count, panel, columns);
-    pestle_kir_end(k);
-  }
-  if (cut) pestle_kir_end(k);
-}
-
-static void copied_tile(mx_t* t, mx_tile_t* x, pestle_kir_id_t i,
-                        pestle_kir_id_t row, pestle_kir_id_t panel,
-                        int64_t columns) {
-  pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
-  int64_t all = m->p.m.all;
-  bool cut = all % t->how->rows != 0;
-  pestle_kir_id_t count = pestle_kir_index(k, m->tile_rows);
-  if (cut) {
-    pestle_kir_if(k, below(t, row, all));
-    row = least(t, row, (all - 1) / m->tile_rows * m->tile_rows);
-    count = least(t, pestle_kir_madi(k, row, -1, pestle_kir_index(k, all)),
-                  m->tile_rows);
-  }
-  x->a = t->rows;
-  x->a_at =
-      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, i, m->tile_rows * t->pitch);
-  x->a_stride = t->pitch;
-  one_tile(t, x, row, count, panel, columns);
-  if (cut) pestle_kir_end(k);
-}
-
-// All rows of the group with one panel.
-static void one_panel(mx_t* t, pestle_kir_id_t panel, int64_t columns) {
-  pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
-  mx_tile_t x = {.b = t->panel, .b_at = pestle_kir_index(k, 0)};
+  mx_tile_t x = {.a = rows->buffer,
+                 .b = t->panel,
+                 .a_at = rows->at,
+                 .a_stride = rows->stride,
+                 .down = m->tile_rows / SIDE,
+                 .across = pestle_ceil_div(columns, SIDE)};
   if (m->constant) {
     x.b = t->e->buffer[m->p.b.value->i];
-    x.b_at = pestle_kir_scalar_i(
-        k, PESTLE_OP_MULTIPLY,
-        pestle_kir_madi(k, t->batch, pestle_mreg_panels(m), panel),
-        pestle_mreg_panel(m));
-  } else {
-    pestle_mx_pack_panel(t, panel, columns);
+    number = pestle_kir_madi(k, t->batch, pestle_mreg_panels(m), panel);
   }
-  int64_t tiles = t->how->rows / m->tile_rows;
-  pestle_kir_id_t i = pestle_mx_for(t, "i", tiles);
-  pestle_kir_id_t row = pestle_kir_madi(k, i, m->tile_rows, t->block_row);
-  if (m->direct) {
-    direct_tile(t, &x, row, panel, columns);
-  } else {
-    copied_tile(t, &x, i, row, panel, columns);
+  x.b_at =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
+  bool direct = t->result_stride && rows->whole && columns == m->tile_columns;
+  x.sums = t->sums;
+  x.sums_at = pestle_kir_index(k, 0);
+  x.sums_stride = m->tile_columns;
+  if (direct) {
+    const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, m->p.last);
+    x.sums = pestle_emit_buffer(t->e, y->tensors[0]);
+    x.sums_at = place_in_result(t, rows->first, panel);
+    x.sums_stride = t->result_stride;
   }
-  pestle_mx_end(t, tiles);
+  multiply(t, &x);
+  if (!direct) results(t, rows->first, rows->count, panel, columns);
 }
 
-// The panels of this group; the last of all may have fewer columns.
-static void panels(mx_t* t) {
+// Calls |each| for the panels of this group; the last of all may have fewer
+// columns.
+typedef void (*mx_each_t)(mx_t* t, const mx_rows_t* rows,
+                          pestle_kir_id_t number, pestle_kir_id_t panel,
+                          int64_t columns);
+
+static void panels(mx_t* t, const mx_rows_t* rows, mx_each_t each) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t all = pestle_mreg_panels(m), rest = m->p.n.all % m->tile_columns;
   int64_t whole = m->p.n.all / m->tile_columns;
   int64_t count = t->how->columns / m->tile_columns;
-  pestle_kir_id_t panel = pestle_mx_for(t, "panel", count);
-  panel = pestle_kir_madi(k, t->block_column, count, panel);
+  pestle_kir_id_t number = pestle_mx_for(t, "panel", count);
+  pestle_kir_id_t panel = pestle_kir_madi(k, t->block_column, count, number);
   bool cut = all % count != 0;
   if (cut) {
     pestle_kir_if(k, below(t, panel, all));
@@ -303,13 +321,79 @@ static void panels(mx_t* t) {
   bool both = rest && whole;
   if (both) pestle_kir_if(k, below(t, panel, whole));
   if (whole) {
-    one_panel(t, both ? least(t, panel, whole - 1) : panel, m->tile_columns);
+    each(t, rows, number, both ? least(t, panel, whole - 1) : panel,
+         m->tile_columns);
   }
   if (both) pestle_kir_else(k);
-  if (rest) one_panel(t, pestle_kir_index(k, whole), rest);
+  if (rest) each(t, rows, number, pestle_kir_index(k, whole), rest);
   if (both) pestle_kir_end(k);
   if (cut) pestle_kir_end(k);
   pestle_mx_end(t, count);
+}
+
+static void pack_panel(mx_t* t, const mx_rows_t* rows, pestle_kir_id_t number,
+                       pestle_kir_id_t panel, int64_t columns) {
+  (void)rows;
+  pestle_mx_pack_panel(t, number, panel, columns);
+}
+
+// Element of a at which row 0 of the batch begins.
+static pestle_kir_id_t start_of_rows(mx_t* t) {
+  pestle_emit_t* e = t->e;
+  const pestle_mreg_t* m = &t->m;
+  size_t scope = pestle_emit_scope(e);
+  for (uint32_t i = 0; i < m->p.m.count; ++i)
+    pestle_mx_fix(t, m->p.m.fold[i], pestle_kir_index(t->k, 0));
+  for (uint32_t i = 0; i < m->p.k.count; ++i)
+    pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(t->k, 0));
+  pestle_mx_place(t, &m->p.batch, false, t->batch);
+  const pestle_expr_t* a = m->p.a.value;
+  pestle_kir_id_t from =
+      pestle_emit_scalar_index(e, pestle_emit_resolve(e, a->index[0]));
+  pestle_emit_unscope(e, scope);
+  return from;
+}
+
+// |count| rows from |first| on, a constant number or up to a tile's, copied.
+static void copied_rows(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
+                        bool whole) {
+  mx_rows_t rows = {first,   count, whole, t->rows, pestle_kir_index(t->k, 0),
+                    t->pitch};
+  pestle_mx_pack_rows(t, first, count);
+  panels(t, &rows, one_tile);
+}
+
+// A tile of rows from |row| on; of the last of all there may be fewer, which are
+// copied even where whole tiles are loaded from a.
+static void tile_of_rows(mx_t* t, pestle_kir_id_t row) {
+  pestle_kir_builder_t* k = t->k;
+  const pestle_mreg_t* m = &t->m;
+  int64_t all = m->p.m.all, side = m->tile_rows, whole = all / side * side;
+  bool cut = all % t->how->rows != 0;
+  if (cut && whole) pestle_kir_if(k, below(t, row, whole));
+  if (whole) {
+    mx_rows_t rows = {cut ? least(t, row, whole - side) : row,
+                      pestle_kir_index(k, side),
+                      true,
+                      0,
+                      0,
+                      m->a_stride};
+    if (m->direct) {
+      rows.buffer = t->e->buffer[m->p.a.value->i];
+      rows.at = pestle_kir_madi(k, rows.first, m->a_stride, start_of_rows(t));
+      panels(t, &rows, one_tile);
+    } else {
+      copied_rows(t, rows.first, rows.count, true);
+    }
+  }
+  if (all > whole) {
+    if (whole) pestle_kir_else(k);
+    pestle_kir_if(k, below(t, row, all));
+    copied_rows(t, pestle_kir_index(k, whole), pestle_kir_index(k, all - whole),
+                false);
+    pestle_kir_end(k);
+  }
+  if (cut && whole) pestle_kir_end(k);
 }
 
 // --- Groups ---
@@ -341,12 +425,12 @@ static uint32_t scratch(mx_t* t, const char* name, pestle_dtype_t dtype,
 static void add_scratch(mx_t* t) {
   const pestle_mreg_t* m = &t->m;
   bool some = m->p.m.all % m->tile_rows != 0;
-  int64_t rows = !m->direct ? t->how->rows : some ? m->tile_rows : 0;
+  int64_t rows = !m->direct || some ? m->tile_rows : 0;
   t->pitch = pestle_mreg_pitch(m);
   // Vectors of a row's end reach into the next one.
   if (rows) t->rows = scratch(t, "rows", t->bits, rows * t->pitch + m->step);
   if (!m->constant) {
-    t->panel = scratch(t, "panel", t->bits, pestle_mreg_panel(m));
+    t->panel = scratch(t, "panel", t->bits, t->how->columns * m->taps);
   }
   t->sums = scratch(t, "sums", m->p.sums, m->tile_rows * m->tile_columns);
 }
@@ -361,6 +445,8 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   }
   const pestle_mreg_t* m = &t.m;
   t.bits = m->word == 2 ? PESTLE_U16 : PESTLE_U8;
+  t.ahead = t.how->columns * m->taps * (4 / m->word) > FAR_BYTES;
+  look_at_result(&t);
   add_scratch(&t);
   t.taps =
       add_axis(&t, "tap_v", "tap_l", m->tap[m->tap_count - 1].extent, m->step);
@@ -368,16 +454,11 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   t.results = add_axis(&t, "y_v", "y_l", m->p.n.all, LANES);
   if (nest->failed) return NULL;
   open_group(&t);
-  if (!m->direct) {
-    pestle_kir_id_t count = pestle_kir_index(t.k, t.how->rows);
-    if (m->p.m.all % t.how->rows) {
-      pestle_kir_id_t left = pestle_kir_madi(t.k, t.block_row, -1,
-                                             pestle_kir_index(t.k, m->p.m.all));
-      count = least(&t, left, t.how->rows);
-    }
-    pestle_mx_pack_rows(&t, t.block_row, count);
-  }
-  panels(&t);
+  if (!m->constant) panels(&t, NULL, pack_panel);
+  int64_t tiles = t.how->rows / m->tile_rows;
+  pestle_kir_id_t i = pestle_mx_for(&t, "i", tiles);
+  tile_of_rows(&t, pestle_kir_madi(t.k, i, m->tile_rows, t.block_row));
+  pestle_mx_end(&t, tiles);
   pestle_kir_end(e->k);
   return NULL;
 }

@@ -2,11 +2,11 @@
 // Shared by the emit_mreg*.c files; nobody else includes it. The kernel is
 //
 //   for each block of rows and columns: a group
-//     rows of a in scratch, where registers cannot be loaded from it
-//     for each panel of columns:
-//       its taps, word by word, in scratch, but of a constant
+//     its columns' taps, word by word, in scratch, but of a constant
 //                                               (emit_mreg_pack.c)
-//       for each tile of rows:
+//     for each tile of rows:
+//       its rows in scratch, where registers cannot be loaded from a
+//       for each panel of columns:
 //         the sums, in registers, then in scratch    (emit_mreg.c)
 //         the last stage, vector by vector
 #ifndef PESTLE_CODEGEN_EMIT_MREG_H_
@@ -30,6 +30,8 @@ typedef struct mx_t {
   pestle_mreg_t m;
   pestle_dtype_t bits;         // of operands in scratch
   uint32_t rows, panel, sums;  // scratch
+  bool ahead;                  // b is fetched ahead
+  int64_t result_stride;       // of whole tiles that are stored as they are; 0
   int64_t pitch;               // elements of a row of a in scratch
   mx_axis_t taps, columns, results;
   pestle_kir_id_t block_row, block_column, batch;  // of this group
@@ -52,7 +54,8 @@ void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
 
 // Copies |count| rows from number |first| on to the start of the scratch.
 void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count);
-// Puts panel |number|, of |columns| columns, into scratch.
-void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number, int64_t columns);
+// Puts |panel|, of |columns| columns, into scratch as its panel |number|.
+void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,
+                          pestle_kir_id_t panel, int64_t columns);
 
 #endif  // PESTLE_CODEGEN_EMIT_MREG_H_

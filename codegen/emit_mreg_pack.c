@@ -117,6 +117,18 @@ static pestle_kir_id_t words(mx_t* t, const pestle_kir_id_t* row,
   return pestle_kir_shuffle(t->k, low, high, lane, count);
 }
 
+// The line of the next panel. Rows of b are as far apart as pages, for which the
+// hardware fetches nothing by itself.
+static void fetch_next(mx_t* t) {
+  const pestle_expr_t* b = t->m.p.b.value;
+  if (b->kind != PESTLE_EXPR_READ || b->guard) return;
+  pestle_emit_index_t at =
+      pestle_emit_index(t->e, pestle_emit_resolve(t->e, b->index[0]));
+  if (at.vector != PESTLE_KIR_NONE || at.step != 1) return;
+  pestle_kir_act(t->k, PESTLE_KIR_PREFETCH, t->e->buffer[b->i],
+                 pestle_mx_add(t, at.scalar, t->m.tile_columns), 0, 0);
+}
+
 // One row of the panel's registers: |taps| taps from |tap| on, zeros behind
 // them.
 static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
@@ -129,6 +141,7 @@ static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
     pestle_mx_fix(t, m->tap[0].axis, pestle_mx_add(t, tap, j));
     row[j] = j < taps ? operand(t, &m->p.b, false)
                       : pestle_kir_int(k, t->bits, t->e->lanes, 0);
+    if (j < taps) fetch_next(t);
   }
   pestle_emit_close_vector(t->e);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
@@ -152,7 +165,8 @@ static void clear_words(mx_t* t, int64_t first, int64_t end, int64_t columns,
   pestle_mx_end(t, end - first);
 }
 
-static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns) {
+static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns,
+                         pestle_kir_id_t base) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
@@ -162,15 +176,15 @@ static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns) {
     pestle_kir_id_t r = pestle_mx_for(t, "r", SIDE);
     pestle_kir_id_t tap = pestle_kir_madi(
         k, s, m->step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->word));
-    pestle_kir_id_t at = pestle_kir_madi(
-        k, s, step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->step));
+    pestle_kir_id_t at =
+        pestle_kir_madi(k, s, step, pestle_kir_madi(k, r, m->step, base));
     pack_words(t, number, tap, m->word, columns, at);
     pestle_mx_end(t, SIDE);
     pestle_mx_end(t, whole);
   }
   if (!rest) return;
   int64_t full = rest / m->word, more = rest % m->word;
-  pestle_kir_id_t from = pestle_kir_index(k, whole * step);
+  pestle_kir_id_t from = pestle_mx_add(t, base, whole * step);
   if (full) {
     pestle_kir_id_t r = pestle_mx_for(t, "r", full);
     pestle_kir_id_t tap =
@@ -232,7 +246,8 @@ static void turn_register(mx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
   }
 }
 
-static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns) {
+static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns,
+                      pestle_kir_id_t base) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
@@ -242,7 +257,7 @@ static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns) {
   pestle_kir_id_t column =
       pestle_kir_madi(k, number, m->tile_columns,
                       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, i, SIDE));
-  pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, i, size);
+  pestle_kir_id_t at = pestle_kir_madi(k, i, size, base);
   if (whole) {
     pestle_kir_id_t s = pestle_mx_for(t, "s", whole);
     turn_register(t, column, s, m->step,
@@ -256,9 +271,12 @@ static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns) {
   pestle_mx_end(t, used);
 }
 
-void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number, int64_t columns) {
+void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,
+                          pestle_kir_id_t panel, int64_t columns) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
+  pestle_kir_id_t at =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
   size_t scope = pestle_emit_scope(t->e);
   pestle_mx_place(t, &m->p.batch, false, t->batch);
   for (uint32_t i = 0; i < m->p.n.count; ++i)
@@ -266,9 +284,9 @@ void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number, int64_t columns) {
   for (uint32_t i = 0; i < m->p.k.count; ++i)
     pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
   if (m->p.b.along_taps) {
-    pack_taps(t, number, columns);
+    pack_taps(t, panel, columns, at);
   } else {
-    pack_columns(t, number, columns);
+    pack_columns(t, panel, columns, at);
   }
   pestle_emit_unscope(t->e, scope);
 }

@@ -472,10 +472,10 @@ static pestle_status_t check_mreg_access(const verify_t* v, bool stores) {
       PESTLE_KIR_MREG_ROW_BYTES / pestle_dtype_size((pestle_dtype_t)u->dtype);
   int64_t stride = (int32_t)inst->arg[2];
   PESTLE_TRY(check_register(v, 3));
-  if (u->scope != PESTLE_KIR_SHARED &&
-      (stores || u->scope != PESTLE_KIR_GLOBAL)) {
-    return broken(v, "the buffer must be %s",
-                  stores ? "shared" : "global or shared");
+  bool written = stores && (u->flags & PESTLE_KIR_READONLY);
+  if (u->scope > PESTLE_KIR_SHARED || written) {
+    return broken(v, "the buffer must be in memory%s",
+                  stores ? ", and no argument that is only read" : "");
   }
   if (stride < row) return broken(v, "its rows overlap");
   if (v->ranges.fact.data[inst->arg[1]].lo < 0) {

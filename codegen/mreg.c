@@ -191,18 +191,13 @@ int64_t pestle_mreg_pitch(const pestle_mreg_t* m) {
   return (m->taps / m->step | 1) * m->step;
 }
 
-static int64_t scratch_rows(const pestle_mreg_t* m,
-                            const pestle_nest_mreg_t* how) {
-  if (!m->direct) return how->rows;
-  return m->p.m.all % m->tile_rows ? m->tile_rows : 0;
-}
-
 int64_t pestle_mreg_scratch(const pestle_mreg_t* m,
                             const pestle_nest_mreg_t* how) {
   int64_t element = 4 / m->word;
-  int64_t rows = scratch_rows(m, how) * pestle_mreg_pitch(m) + m->step;
-  int64_t panel = m->constant ? 0 : pestle_mreg_panel(m);
-  return (rows + panel) * element + m->tile_rows * m->tile_columns * 4 + 256;
+  bool copies = !m->direct || m->p.m.all % m->tile_rows;
+  int64_t rows = copies ? m->tile_rows * pestle_mreg_pitch(m) + m->step : 0;
+  int64_t columns = m->constant ? 0 : how->columns * m->taps;
+  return (rows + columns) * element + m->tile_rows * m->tile_columns * 4 + 256;
 }
 
 // --- The row ---

@@ -11,13 +11,12 @@ enum {
   LEAST_ROWS = 8,
   LEAST_COLUMNS = 8,
   LEAST_TAPS = 16,
-  // Groups, so that each of some threads has one.
-  GROUPS = 8,
+  // Rows or columns of a block that is not cut for more groups' sake.
   LEAST_BLOCK = 128,
 };
 
-// Of the L2 a's block takes this share at most.
-static const double BLOCK_OF_L2 = 0.5;
+// Of the L2 a block of columns takes this share at most.
+static const double BLOCK_OF_L2 = 0.25;
 
 static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t a,
                      pestle_dtype_t b) {
@@ -68,21 +67,26 @@ static int64_t even_block(int64_t all, int64_t most, int64_t tile) {
   return pestle_ceil_div(tiles, pestle_ceil_div(tiles, each)) * tile;
 }
 
-// Rows: as many as the L2 has room for. Columns: all where a is copied, which
-// then is once; else a panel, so that a panel is in the L1 when it is used.
+// Columns: as many as the L2 has room for, all rows pass them by. Where that
+// makes few groups, first those of fewer columns, which are still packed once;
+// then of fewer rows.
 static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
                                   const pestle_mreg_t* m) {
-  int64_t element = 4 / m->word;
   int64_t bytes = (int64_t)((double)k->l2 * BLOCK_OF_L2);
-  if (!m->direct && k->caps->scratch_bytes) {
+  if (k->caps->scratch_bytes) {
     bytes = pestle_sketch_min(bytes, k->caps->scratch_bytes / 2);
   }
-  int64_t most = bytes / (pestle_mreg_pitch(m) * element);
+  int64_t most = bytes / (m->taps * (4 / m->word));
   pestle_nest_mreg_t how = {
-      .rows = even_block(m->p.m.all, most, m->tile_rows),
-      .columns = m->direct ? m->tile_columns
-                           : pestle_mreg_panels(m) * m->tile_columns};
-  while (groups(m, &how) < GROUPS && how.rows >= 2 * LEAST_BLOCK) {
+      .rows = pestle_ceil_div(m->p.m.all, m->tile_rows) * m->tile_rows,
+      .columns = even_block(m->p.n.all, most, m->tile_columns)};
+  int64_t cores = k->caps->cores, wanted = cores > 1 ? 4 * cores : 1;
+  // Rows are copied for each block of columns.
+  while (groups(m, &how) < wanted && how.columns >= 2 * LEAST_BLOCK) {
+    how.columns = even_block(m->p.n.all, how.columns / 2, m->tile_columns);
+  }
+  while (groups(m, &how) < wanted && how.rows >= 2 * m->tile_rows &&
+         (m->constant || how.rows >= 2 * LEAST_BLOCK)) {
     how.rows = even_block(m->p.m.all, how.rows / 2, m->tile_rows);
   }
   return how;
