@@ -461,6 +461,9 @@ static pestle_status_t check_copy_async(const verify_t* v) {
 
 static pestle_status_t check_register(const verify_t* v, int a) {
   uint32_t number = inst_of(v, v->id)->arg[a];
+  if (v->groups_seen & LANE_LOOPS) {
+    return broken(v, "matrix registers are those of a thread, not of lanes");
+  }
   if (number < PESTLE_KIR_MREGS) return NULL;
   return broken(v, "there is no matrix register %u", number);
 }

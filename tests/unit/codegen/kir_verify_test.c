@@ -210,6 +210,54 @@ static void test_private(void** state) {
   BAD("alloc @x\n", "not private");
 }
 
+// What a thread multiplies in matrix registers.
+static void test_matrix_registers(void** state) {
+  (void)state;
+  const char* const head =
+      "kernel @k(\n    @g : global bf16[1024] readonly,\n"
+      "    @o : global f32[1024],\n    @s : shared ui8[2048]) {\n"
+      "%0 = const 0 : index\n%1 = const 1 : index\n%512 = const 512 : index\n"
+      "%513 = const 513 : index\n%95 = const -1 : index\n"
+      "%97 = for %0 to %1 step 1 group.x : index {\n";
+  static const struct {
+    const char *body, *rule;  // NULL: it is sound
+  } rows[] = {
+      {"mreg_zero 7\n", NULL},
+      {"mreg_zero 8\n", "no matrix register 8"},
+      {"mreg_load @g, %512, 32, 0\n", NULL},
+      {"mreg_load @g, %513, 32, 0\n", "up to 1024 leave @g"},
+      {"mreg_load @g, %0, 68, 0\n", "up to 1051 leave @g"},
+      {"mreg_load @g, %95, 32, 0\n", "below 0"},
+      {"mreg_load @g, %0, 31, 0\n", "rows overlap"},
+      {"mreg_load @g, %0, 32, 8\n", "no matrix register 8"},
+      {"mreg_load @s, %512, 64, 3\n", NULL},
+      {"mreg_store @s, %0, 64, 3\n", NULL},
+      {"mreg_store @o, %512, 32, 3\n", NULL},
+      {"mreg_store @g, %0, 32, 3\n", "only read"},
+      {"mreg_mma 0, 1, 2, 0\n", NULL},
+      {"mreg_mma 0, 1, 2, 7\n", NULL},
+      {"mreg_mma 0, 1, 1, 0\n", "must be three"},
+      {"mreg_mma 0, 8, 1, 0\n", "no matrix register 8"},
+      {"mreg_mma 0, 1, 2, 1\n", "no such product"},
+      {"%98 = for %0 to %1 step 1 lane.x : index {\nmreg_zero 0\n}\n",
+       "not of lanes"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    char text[2048];
+    pestle_kir_builder_t k;
+    snprintf(text, sizeof text, "%s%s}\n}\n", head, rows[i].body);
+    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                               "body", &k));
+    pestle_status_t status = pestle_kir_verify(&k.view);
+    if (rows[i].rule) {
+      assert_error(status, INTERNAL, rows[i].rule);
+    } else {
+      assert_ok(status);
+    }
+    pestle_kir_deinit(&k);
+  }
+}
+
 // What lanes of a subgroup multiply together, and how it gets there.
 static void test_units(void** state) {
   (void)state;
@@ -271,10 +319,15 @@ static void test_units(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_structure),   cmocka_unit_test(test_types),
-      cmocka_unit_test(test_bounds),      cmocka_unit_test(test_conditions),
-      cmocka_unit_test(test_clamps),      cmocka_unit_test(test_private),
-      cmocka_unit_test(test_joined_bits), cmocka_unit_test(test_units),
+      cmocka_unit_test(test_structure),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_clamps),
+      cmocka_unit_test(test_private),
+      cmocka_unit_test(test_joined_bits),
+      cmocka_unit_test(test_units),
+      cmocka_unit_test(test_matrix_registers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -541,6 +541,55 @@ static void powers_of_two(void** state) {
   }
 }
 
+// --- Matrix registers ---
+
+static void mreg(pestle_kir_builder_t* b, pestle_kir_op_t op, uint32_t buffer,
+                 pestle_kir_id_t at, uint32_t stride, uint32_t number) {
+  pestle_kir_act(b, op, buffer, at, stride, number);
+}
+
+// Bytes of every pair of kinds: 2 x 1 registers of sums, rows that lie apart, and
+// sums that were there before. bf16 rounds its own way: tests/cli/mreg_test.py.
+static void matrix_registers(void** state) {
+  (void)state;
+  pestle_target_caps_t caps = {.struct_size = sizeof caps};
+  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  if (!caps.op_dtypes[PESTLE_KIR_MREG_MMA]) {
+    print_message("the CPU has no matrix registers\n");
+    skip();
+  }
+  enum { ROW = 72, GROUPS = 3, SUMS = 32 * 16 };
+  for (uint32_t kinds = 0; kinds < 4; ++kinds) {
+    pestle_kir_builder_t b = kernel("matrix");
+    uint32_t x =
+        global(&b, "x", PESTLE_U8, GROUPS * 32 * ROW, PESTLE_KIR_READONLY);
+    uint32_t y = global(&b, "y", PESTLE_I8, GROUPS * 1024, PESTLE_KIR_READONLY);
+    uint32_t z = global(&b, "z", PESTLE_I32, GROUPS * SUMS, 0);
+    pestle_kir_id_t g = group(&b, GROUPS);
+    pestle_kir_id_t to = pestle_kir_madi(&b, g, SUMS, NONE);
+    pestle_kir_id_t half =
+        pestle_kir_madi(&b, g, SUMS, pestle_kir_index(&b, SUMS / 2));
+    pestle_kir_id_t a = pestle_kir_madi(&b, g, 32 * ROW, NONE);
+    pestle_kir_id_t a2 =
+        pestle_kir_madi(&b, g, 32 * ROW, pestle_kir_index(&b, 16 * ROW));
+    mreg(&b, PESTLE_KIR_MREG_LOAD, z, to, 16, 0);
+    pestle_kir_act(&b, PESTLE_KIR_MREG_ZERO, 1, 0, 0, 0);
+    mreg(&b, PESTLE_KIR_MREG_LOAD, x, a, ROW, 4);
+    mreg(&b, PESTLE_KIR_MREG_LOAD, x, a2, ROW, 5);
+    mreg(&b, PESTLE_KIR_MREG_LOAD, y, pestle_kir_madi(&b, g, 1024, NONE), 64,
+         7);
+    uint32_t kind = PESTLE_KIR_MREG_BYTES + kinds;
+    pestle_kir_act(&b, PESTLE_KIR_MREG_MMA, 0, 4, 7, kind);
+    pestle_kir_act(&b, PESTLE_KIR_MREG_MMA, 1, 5, 7, kind);
+    mreg(&b, PESTLE_KIR_MREG_STORE, z, to, 16, 0);
+    mreg(&b, PESTLE_KIR_MREG_STORE, z, half, 16, 1);
+    pestle_kir_end(&b);
+    llvm_cpu_count = 1;  // others may lack it
+    check_kernel(&b, fill_any, NULL);
+    llvm_cpu_count = 2;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tile),          cmocka_unit_test(ifs_in_loops),
@@ -550,6 +599,7 @@ int main(void) {
       cmocka_unit_test(aliases),       cmocka_unit_test(traps),
       cmocka_unit_test(contraction),   cmocka_unit_test(dots),
       cmocka_unit_test(powers_of_two),
+      cmocka_unit_test(matrix_registers),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
