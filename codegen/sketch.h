@@ -306,8 +306,8 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
                                                     uint32_t fold);
 // By matrix registers, where the target has them; |*out_done|: it was taken.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k,
-                                                      uint32_t fold,
-                                                      bool* out_done);
+                                                    uint32_t fold,
+                                                    bool* out_done);
 // A convolution by Winograd's algorithm, where that is estimated to be clearly
 // cheaper than |cycles|; |*out_done|: it was taken.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k,

@@ -7,16 +7,22 @@
 #include "codegen/sketch.h"
 
 enum {
-  // Fewer results or taps are vectors' work.
-  LEAST_ROWS = 8,
-  LEAST_COLUMNS = 8,
-  LEAST_TAPS = 16,
   // Rows or columns of a block that is not cut for more groups' sake.
   LEAST_BLOCK = 128,
 };
 
 // Of the L2 a block of columns takes this share at most.
 static const double BLOCK_OF_L2 = 0.25;
+
+// Cycles, measured on Sapphire Rapids: of making the registers ready; of a step of
+// a tile by its loads, of a tile's sums, of a row that is copied and of each vector
+// of it, of a vector of results, of a tap of a panel that is packed.
+static const double CALL = 400, LOAD = 17, TILE = 60, ROW = 2, MOVE = 2,
+                    RESULT = 2, PACK = 6;
+// Without the registers: products a cycle, of a vector of results, of a tap of 32
+// columns that is packed.
+static const double BYTE_PRODUCTS = 110, BF16_PRODUCTS = 16, VECTOR = 1.5,
+                    WORDS = 2.6;
 
 static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t a,
                      pestle_dtype_t b) {
@@ -38,22 +44,80 @@ static pestle_dtype_t cast_from(const pestle_expr_t* x) {
                                      : PESTLE_NONE;
 }
 
-// Whether it is worth looking closer, which inlines what was kept for other
-// schedules.
+typedef struct sizes_t {
+  int64_t rows, columns, taps, batch;
+  bool bytes, constant;  // the columns' operand is
+} sizes_t;
+
+static void find_constant(void* user, const pestle_expr_t* x) {
+  const pestle_expr_t** read = user;
+  *read = x;
+}
+
+static bool is_constant(pestle_sketch_t* k, const pestle_expr_t* side) {
+  const pestle_expr_t* read = NULL;
+  pestle_status_t status =
+      pestle_expr_visit_reads(k->nest, side, find_constant, &read);
+  if (status) pestle_nest_fail(k->nest, status);
+  return read && k->nest->tensors.data[read->i].constant;
+}
+
+static double cycles_with(const sizes_t* s) {
+  int64_t step = s->bytes ? 64 : 32;
+  int64_t down = s->rows > 16 ? 2 : 1, across = s->columns > 16 ? 2 : 1;
+  double steps = (double)pestle_ceil_div(s->taps, step);
+  double panels = (double)pestle_ceil_div(s->columns, 16 * across);
+  double tiles = (double)pestle_ceil_div(s->rows, 16 * down) * panels;
+  double loads = (double)(down + across);
+  double each = tiles * (steps * loads * LOAD + TILE);
+  each += (double)s->rows * (ROW + steps * MOVE);
+  each += (double)(s->rows * pestle_ceil_div(s->columns, 16)) * RESULT;
+  if (!s->constant) each += panels * steps * (double)step * PACK;
+  return CALL + (double)s->batch * each;
+}
+
+static double cycles_without(const sizes_t* s) {
+  int64_t word = s->bytes ? 4 : 2;
+  double vectors = (double)pestle_ceil_div(s->columns, 16);
+  double taps = (double)(pestle_ceil_div(s->taps, word) * word);
+  double products = (double)s->rows * vectors * 16 * taps;
+  double each = products / (s->bytes ? BYTE_PRODUCTS : BF16_PRODUCTS) +
+                (double)s->rows * vectors * VECTOR;
+  if (!s->constant) each += vectors / 2 * taps * WORDS;
+  return (double)s->batch * each;
+}
+
+// Whether it is a product of what the registers multiply, and estimated to be worth
+// it. What follows inlines what was kept for other schedules.
 static bool resembles(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
   if (!pestle_sketch_is_product(s) || !s->map_count) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   if (!has_unit(k, cast_from(x[0]), cast_from(x[1]))) return false;
   if (s->acc_dtype == PESTLE_F32 && !k->reassociate) return false;
-  int64_t all[3] = {1, 1, 1};  // of a alone, of b alone
+  int64_t all[2] = {1, 1};
+  sizes_t z = {.batch = 1, .bytes = s->acc_dtype == PESTLE_I32};
+  int columns = -1;  // whose operand has the last axis that is longer than 1
   for (uint32_t i = 0; i < s->map_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     bool a = pestle_tile_depends(k->nest, x[0], s->roots[i]);
     bool b = pestle_tile_depends(k->nest, x[1], s->roots[i]);
-    if (a != b) all[b] *= pestle_sketch_extent(k, s->roots[i]);
+    if (extent == 1) continue;
+    columns = a == b ? -1 : b;
+    *(a == b ? &z.batch : &all[b]) *= extent;
   }
-  return all[0] >= LEAST_ROWS && all[1] >= LEAST_COLUMNS &&
-         pestle_sketch_fold_extent(k, s) >= LEAST_TAPS;
+  if (columns < 0) return false;
+  z.columns = all[columns];
+  z.rows = all[1 - columns];
+  z.taps = pestle_sketch_fold_extent(k, s);
+  z.constant = is_constant(k, x[columns]);
+  if (k->caps->flags & PESTLE_TARGET_INTERPRETED) return true;
+  double with = cycles_with(&z), without = cycles_without(&z);
+  if (with < without) return true;
+  pestle_sketch_note(k,
+                     "not by matrix registers: %.3g cycles, %.3g without them",
+                     with, without);
+  return false;
 }
 
 static int64_t groups(const pestle_mreg_t* m, const pestle_nest_mreg_t* how) {
