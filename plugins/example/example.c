@@ -221,11 +221,11 @@ static pestle_status_t describe(void* self, const char* cpu,
   caps.op_dtypes[PESTLE_KIR_SG_REDUCE] = 0;
 #endif
 #if PESTLE_ABI_MINOR >= 2
-  for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_SCALE; ++op)
+  for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_DOT4; ++op)
     caps.op_dtypes[op] = 0;
 #endif
 #if PESTLE_ABI_MINOR >= 3
-  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_MMA; ++op)
+  for (unsigned op = PESTLE_KIR_SCALE; op <= PESTLE_KIR_MREG_MMA; ++op)
     caps.op_dtypes[op] = 0;
 #endif
   // A host of an older minor version has a shorter record.
