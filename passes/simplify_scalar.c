@@ -161,6 +161,10 @@ pestle_status_t pestle_rule_negate_negate(pestle_builder_t* b,
                                           pestle_node_t* node,
                                           pestle_value_t** out) {
   (void)b;
+  // What has no negative numbers is NaN once negated.
+  const pestle_float_format_t* format =
+      pestle_float_format(type_of(node)->dtype);
+  if (format && format->specials == PESTLE_FLOAT_SCALE) return NULL;
   return drop_twice(node, out);
 }
 

@@ -384,10 +384,21 @@ static const char* cast(ctext_t* p, class_t a, class_t b, const char* x) {
   return pestle_ctext_cast(p, b, x);
 }
 
+// Formats that legalisation converts by bits, which this kernel did not pass.
+static bool lacks_helper(unsigned dtype) {
+  return ctext_is_narrow_float(dtype) && !pestle_ctext_casts(dtype);
+}
+
 const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
                                  const char* x) {
   class_t a = pestle_ctext_class(p, from), b = pestle_ctext_class(p, to);
   if (from == to) return x;
+  if (lacks_helper(from) || lacks_helper(to)) {
+    return pestle_ctext_fail(
+        p, PESTLE_STATUS_UNSUPPORTED, "the target casts no %s",
+        pestle_dtype_info((pestle_dtype_t)(lacks_helper(to) ? to : from))
+            ->name);
+  }
   if (ctext_is_narrow_float(from)) {
     x = call1(p, narrow_helper(from, false), x);
     return pestle_ctext_convert(p, PESTLE_F32, to, x);

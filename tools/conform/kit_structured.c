@@ -73,9 +73,8 @@ void kit_run_structured(pestle_op_t op) {
   for (size_t r = 0; r < ROWS; ++r) {
     if (rows[r].op != op) continue;
     for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
-      if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
       pestle_dtype_t dtype = (pestle_dtype_t)d;
-      if (!pestle_dtype_is(dtype, rows[r].kinds)) continue;
+      if (!row_takes(&rows[r], dtype)) continue;
       kit.cell = &kit.cells[op][d];
       for (uint32_t v = 0; v < rows[r].variants; ++v)
         run_variant(&rows[r], dtype, v);

@@ -211,9 +211,8 @@ static inline void run_row(const row_t* row, uint32_t share) {
   const char* only = getenv("PESTLE_TEST_DTYPE");
   sweep.failed_before = sweep.failures;
   for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
     pestle_dtype_t dtype = (pestle_dtype_t)d;
-    if (!pestle_dtype_is(dtype, row->kinds)) continue;
+    if (!row_takes(row, dtype)) continue;
     if (only && strcmp(only, pestle_dtype_info(dtype)->name)) continue;
     // A pick may meet nothing but variants that do not go with their shapes.
     uint32_t ran = run_dtype(row, dtype, share);

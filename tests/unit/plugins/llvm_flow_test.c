@@ -598,8 +598,7 @@ int main(void) {
       cmocka_unit_test(scatters),      cmocka_unit_test(memory_kinds),
       cmocka_unit_test(aliases),       cmocka_unit_test(traps),
       cmocka_unit_test(contraction),   cmocka_unit_test(dots),
-      cmocka_unit_test(powers_of_two),
-      cmocka_unit_test(matrix_registers),
+      cmocka_unit_test(powers_of_two), cmocka_unit_test(matrix_registers),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
