@@ -769,6 +769,7 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
   if (!p->d->shared_outside) put_shared(p, out);
   put_registers(p, out);
   put_lane_number(p, out);
+  pestle_ctext_put_zeros(p, out);
   pestle_plugin_text_append(out, p->out.data, p->out.size);
   if (p->out.failed) out->failed = true;
   pestle_plugin_text_put(out, "}\n");

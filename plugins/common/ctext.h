@@ -61,7 +61,10 @@ typedef enum pestle_ctext_feature_e {
   PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
   PESTLE_CTEXT_HAS_MMA = 2048,        // mma.sync, ldmatrix, cp.async, as PTX
   PESTLE_CTEXT_HAS_MMA8 = 4096,       // the dialect's |mma8|
-  PESTLE_CTEXT_HAS_EXACT_DIV = 128    // / and sqrt() are correctly rounded
+  // Its compiler takes x + 0 for x, x * 0 and 0 / x for 0 and x / 0 for
+  // anything, exact or not: zeros are hidden from it (ctext_zero.c).
+  PESTLE_CTEXT_FOLDS_ZEROS = 8192,
+  PESTLE_CTEXT_HAS_EXACT_DIV = 128  // / and sqrt() are correctly rounded
 } pestle_ctext_feature_t;
 
 // In the strings $name stands for what is named beside each of them.

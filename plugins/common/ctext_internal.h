@@ -144,6 +144,7 @@ typedef struct ctext_t {
   unsigned exchanges;  // bits of classes that lanes pass through shared memory
   bool helper[HELPER_COUNT];
   bool uses_i64, uses_f64, uses_shuffle;
+  unsigned zeros;   // bits of classes of which a hidden zero is named
   bool wide_index;  // INDEX has 64 bits
   bool pairs;       // 64-bit integers are two words
   bool has_lanes;
@@ -221,6 +222,15 @@ const char* pestle_ctext_bits(ctext_t* p, pestle_ctext_class_t c,
                               const char* text);
 const char* pestle_ctext_real(ctext_t* p, pestle_ctext_class_t c,
                               const char* text);
+
+// --- ctext_zero.c ---
+
+// 0 of class |c|, U32, F32 or F64, as an operand.
+const char* pestle_ctext_zero(ctext_t* p, pestle_ctext_class_t c);
+// Whether zeros must be hidden from the target's compiler.
+bool pestle_ctext_hides_zeros(const ctext_t* p);
+// The names of those that were asked for.
+void pestle_ctext_put_zeros(ctext_t* p, pestle_plugin_text_t* out);
 
 // --- ctext_row.c ---
 

@@ -77,8 +77,8 @@ static const char* to_memory(ctext_t* p, const access_t* a, const char* x) {
 }
 
 static const char* zero_of(ctext_t* p, pestle_ctext_class_t c) {
-  if (c == PESTLE_CTEXT_F32) return "0.0f";
-  if (c == PESTLE_CTEXT_F64) return pestle_ctext_cast(p, c, "0.0f");
+  if (c == PESTLE_CTEXT_F32 || c == PESTLE_CTEXT_F64)
+    return pestle_ctext_zero(p, c);
   return pestle_ctext_int(p, c, 0);
 }
 

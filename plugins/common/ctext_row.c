@@ -428,7 +428,7 @@ const char* pestle_ctext_convert(ctext_t* p, unsigned from, unsigned to,
     const char* zero = pestle_ctext_int(p, b, 0);
     if (ctext_is_float(to)) {
       one = to == PESTLE_F32 ? "1.0f" : pestle_ctext_cast(p, b, "1.0f");
-      zero = to == PESTLE_F32 ? "0.0f" : pestle_ctext_cast(p, b, "0.0f");
+      zero = pestle_ctext_zero(p, b);
     }
     return pestle_ctext_format(p, "(%s ? %s : %s)", x, one, zero);
   }

@@ -188,7 +188,12 @@ static const char* real(ctext_t* p, unsigned dtype, double value) {
   bool is_double = dtype == PESTLE_F64;
   bool plain = is_double ? isnormal(value) : isnormal(f);
   bool zero = is_double ? bits == 0 : short_bits == 0;
-  pestle_ctext_type(p, is_double ? PESTLE_CTEXT_F64 : PESTLE_CTEXT_F32);
+  pestle_ctext_class_t c = is_double ? PESTLE_CTEXT_F64 : PESTLE_CTEXT_F32;
+  pestle_ctext_type(p, c);
+  if ((is_double ? value : (double)f) == 0 && pestle_ctext_hides_zeros(p)) {
+    return pestle_ctext_format(p, signbit(value) ? "(-%s)" : "%s",
+                               pestle_ctext_zero(p, c));
+  }
   if (plain || zero)
     return decimal(p, is_double ? value : (double)f, is_double);
   if (is_double) {
@@ -208,10 +213,13 @@ const char* pestle_ctext_const(ctext_t* p, const pestle_kir_inst_t* inst) {
     return real(p, dtype, pestle_kir_const_float(inst));
   }
   if (ctext_is_narrow_float(dtype)) {
-    uint64_t bits = pestle_plugin_float_bits((pestle_dtype_t)dtype,
-                                             pestle_kir_const_float(inst));
-    return pestle_ctext_format(p, "0x%x%s", (unsigned)bits,
-                               p->d->suffix[PESTLE_CTEXT_U32]);
+    double value = pestle_kir_const_float(inst);
+    uint64_t bits = pestle_plugin_float_bits((pestle_dtype_t)dtype, value);
+    const char* text = pestle_ctext_format(p, "0x%x%s", (unsigned)bits,
+                                           p->d->suffix[PESTLE_CTEXT_U32]);
+    if (value != 0 || !pestle_ctext_hides_zeros(p)) return text;
+    return pestle_ctext_format(p, "(%s | %s)", text,
+                               pestle_ctext_zero(p, PESTLE_CTEXT_U32));
   }
   int64_t value = pestle_kir_const_int(inst);
   unsigned width = pestle_dtype_info((pestle_dtype_t)dtype)->bits;

@@ -63,7 +63,7 @@ static unsigned printer_features(const features_t* has, VkDriverId driver,
   // are, since its compiler is slow at the helpers, though they are not always
   // exact: a pool's division was 1 ulp off in one of 100 random graphs.
   if (driver == VK_DRIVER_ID_MESA_LLVMPIPE) {
-    bits |= PESTLE_CTEXT_HAS_EXACT_DIV;
+    bits |= PESTLE_CTEXT_HAS_EXACT_DIV | PESTLE_CTEXT_FOLDS_ZEROS;
   } else {
     bits |= PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64;
   }

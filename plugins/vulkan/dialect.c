@@ -42,6 +42,8 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .group = {"gl_WorkGroupID.x", "gl_WorkGroupID.y", "gl_WorkGroupID.z"},
     .lane = {"gl_LocalInvocationID.x", "gl_LocalInvocationID.y",
              "gl_LocalInvocationID.z"},
+    .group_count = {"gl_NumWorkGroups.x", "gl_NumWorkGroups.y",
+                    "gl_NumWorkGroups.z"},
     .barrier = "memoryBarrierBuffer(); barrier()",
     .shuffle_xor = "subgroupShuffleXor($v, $mu)",
     .unroll = "[[unroll]]",

@@ -211,9 +211,48 @@ static inline void rows_by_constants(void** state) {
   }
 }
 
+// Sums, products and quotients of floats with constants on either side, with
+// themselves and with a false that became 0: no compiler may take x + 0 for x
+// where x may be -0, x * 0 or 0 / x for 0 where it may be -0 or NaN, or x / 0 for
+// what it likes.
+static inline void check_float_constants(pestle_dtype_t t) {
+  static const pestle_op_t ops[] = {PESTLE_OP_ADD, PESTLE_OP_SUBTRACT,
+                                    PESTLE_OP_MULTIPLY, PESTLE_OP_DIVIDE};
+  enum { OPS = sizeof ops / sizeof *ops, WITH = 5, ALL = 2 * WITH * OPS };
+  pestle_kir_builder_t b = kernel("float_constants");
+  uint32_t in = global(&b, "in", t, COUNT, PESTLE_KIR_READONLY);
+  uint32_t out = global(&b, "out", t, COUNT * ALL, 0);
+  pestle_kir_id_t none = PESTLE_KIR_NONE;
+  pestle_kir_id_t g = group(&b, COUNT);
+  pestle_kir_id_t x = pestle_kir_load(&b, in, 1, g, none, 0);
+  pestle_kir_id_t never = pestle_kir_scalar(&b, PESTLE_OP_LT, x, x, none);
+  const pestle_kir_id_t with[WITH] = {
+      pestle_kir_float(&b, t, 1, 0.0), pestle_kir_float(&b, t, 1, -0.0),
+      pestle_kir_float(&b, t, 1, 1.0), x, pestle_kir_cast(&b, never, t)};
+  for (unsigned i = 0; i < ALL; ++i) {
+    pestle_op_t op = ops[i / 2 / WITH];
+    pestle_kir_id_t c = with[i / 2 % WITH];
+    pestle_kir_id_t r =
+        pestle_kir_scalar(&b, op, i % 2 ? c : x, i % 2 ? x : c, none);
+    pestle_kir_id_t at =
+        pestle_kir_madi(&b, g, ALL, pestle_kir_index(&b, (int64_t)i));
+    pestle_kir_store(&b, out, at, r, none, 0);
+  }
+  pestle_kir_end(&b);
+  check_legalised(&b, fill_any, NULL);
+}
+
+static inline void floats_by_constants(void** state) {
+  (void)state;
+  check_float_constants(PESTLE_F32);
+  if (is_value(PESTLE_F64)) check_float_constants(PESTLE_F64);
+  if (is_value(PESTLE_BF16)) check_float_constants(PESTLE_BF16);
+}
+
 #define GPU_ROW_TESTS cmocka_unit_test(rows_native)
-#define GPU_CAST_TESTS \
-  cmocka_unit_test(casts), cmocka_unit_test(rows_by_constants)
+#define GPU_CAST_TESTS                                          \
+  cmocka_unit_test(casts), cmocka_unit_test(rows_by_constants), \
+      cmocka_unit_test(floats_by_constants)
 #define GPU_MATH_TESTS cmocka_unit_test(rows_legalised)
 #define GPU_MATH_LONG_TESTS \
   cmocka_unit_test(rows_legalised_f64), cmocka_unit_test(rows_legalised_narrow)
