@@ -40,9 +40,11 @@ except ImportError as error:
     sys.exit(77)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-INTS = ["i4", "i8", "i16", "i32", "i64", "ui4", "ui8", "ui16", "ui32", "ui64"]
-UNSIGNED = INTS[5:]
-F8 = ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"]
+SIGNED = ["i2", "i4", "i8", "i16", "i32", "i64"]
+UNSIGNED = ["ui2", "ui4", "ui8", "ui16", "ui32", "ui64"]
+INTS = SIGNED + UNSIGNED
+F8 = ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E3M4", "f8E4M3",
+      "f8E4M3B11FNUZ", "f8E8M0FNU"]
 COMPLEX = ["complex<f32>", "complex<f64>"]
 
 # (op, dtypes, why): dtypes of the first operand; none: all.
@@ -53,7 +55,7 @@ WITHOUT = [
     ("inverse", [], "the same"),
     ("rng", [], "which numbers come is not said"),
     ("fma", ["f64"], "StableHLO has none, and no type wide enough to say it"),
-    ("rng_bit_generator", INTS[:5], "XLA makes unsigned bits of signed ones"),
+    ("rng_bit_generator", SIGNED, "XLA makes unsigned bits of signed ones"),
     ("subtract", ["i1"], "not in StableHLO"),
     ("add", ["i1"], "jaxlib's folder adds constants modulo 2, XLA ors"),
     ("abs", UNSIGNED, "not in StableHLO"),
@@ -64,9 +66,9 @@ WITHOUT = [
     ("reduce_window", [*F8, "bf16", "f16"], "the same"),
     ("dot_general", F8, "XLA sums them in f16"),
     ("convolution", F8, "the same"),
-    ("popcnt", ["i4"], "XLA counts the copies of the sign in the other bits"),
-    ("count_leading_zeros", ["i4"], "the same"),
-    ("shift_right_logical", ["i4"], "XLA shifts those copies in"),
+    ("popcnt", ["i2", "i4"], "XLA counts the copies of the sign in the other bits"),
+    ("count_leading_zeros", ["i2", "i4"], "the same"),
+    ("shift_right_logical", ["i2", "i4"], "XLA shifts those copies in"),
     ("log_plus_one", ["f64"], "near -0.5 XLA is 60 ulp off"),
     ("power", INTS, "XLA multiplies negative exponents out and takes large "
      "unsigned ones for negative ones"),
@@ -84,8 +86,11 @@ NUMPY = {
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
-    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz, "bf16": ml_dtypes.bfloat16,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f8E3M4": ml_dtypes.float8_e3m4, "f8E4M3": ml_dtypes.float8_e4m3,
+    "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu, "bf16": ml_dtypes.bfloat16,
+    "i2": ml_dtypes.int2, "ui2": ml_dtypes.uint2, "f16": np.float16, "f32": np.float32, "f64": np.float64,
     "complex<f32>": np.complex64, "complex<f64>": np.complex128,
 }  # fmt: skip
 

@@ -102,14 +102,15 @@ static inline bool is_complex(pestle_dtype_t dtype) {
 }
 
 // Whether instances of |row| are of |dtype|. Of scales half of what fills a
-// product's operands is NaN, which a window's padding times it makes of it, and
-// random numbers are rounded to the end of their range.
+// product's operands is NaN, which a window's padding times it makes of it and
+// which no pivot is larger than; random numbers are rounded to the end of their
+// range.
 static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
   const pestle_float_format_t* format = pestle_float_format(dtype);
   bool scales = format && format->specials == PESTLE_FLOAT_SCALE;
   return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
-         !(scales &&
-           (row->op == PESTLE_OP_CONVOLUTION || row->op == PESTLE_OP_RNG));
+         !(scales && (row->op == PESTLE_OP_CONVOLUTION ||
+                      row->op == PESTLE_OP_LU || row->op == PESTLE_OP_RNG));
 }
 
 static inline bool is_float(pestle_dtype_t dtype) {
