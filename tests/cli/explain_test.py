@@ -35,11 +35,35 @@ func.func @main(%x: tensor<1x8x16x16xf32>, %w: tensor<16x8x3x3xf32>)
 """
 
 
+ATTENTION = """\
+func.func @main(%q: tensor<1x12x1024x64xf32>, %k: tensor<1x12x1024x64xf32>,
+    %v: tensor<1x12x1024x64xf32>) -> tensor<1x12x1024x64xf32> {
+  %0 = "pestle.attention"(%q, %k, %v) <{scale = 0.125 : f64}> :
+      (tensor<1x12x1024x64xf32>, tensor<1x12x1024x64xf32>,
+       tensor<1x12x1024x64xf32>) -> tensor<1x12x1024x64xf32>
+  return %0 : tensor<1x12x1024x64xf32>
+}
+"""
+
+
 def read_reasons():
     """code -> sentence."""
     text = (SOURCE / "passes/fuse_reasons.def").read_text()
     rows = re.findall(r'^PESTLE_FUSE_REASON\(\w+, "([^"]+)", "([^"]+)"', text, re.M)
     return dict(rows)
+
+
+class Scratch(Case):
+    @unittest.skipUnless(has_compiler(), "no backend that compiles")
+    def test_fits_every_cpu(self):
+        """Schedules take shares of the L2, and scratch is as large: one without
+        any takes a hundred times as long."""
+        path = self.write("attention.mlir", ATTENTION)
+        for cpu in ("x86-64-v3", "znver4", "sapphirerapids"):
+            with self.subTest(cpu):
+                text = self.succeed("explain", path, "--target-cpu", cpu)
+                self.assertIn("attention", text)
+                self.assertNotIn("nothing is kept in scratch", text)
 
 
 class Fusion(Case):
