@@ -67,7 +67,7 @@ WITHOUT = [
     ("dot_general", F8, "XLA sums them in f16"),
     ("convolution", F8, "the same"),
     ("popcnt", ["i2", "i4"], "XLA counts the copies of the sign in the other bits"),
-    ("count_leading_zeros", ["i2", "i4"], "the same"),
+    ("count_leading_zeros", ["i2", "i4", "ui2"], "the same"),
     ("shift_right_logical", ["i2", "i4"], "XLA shifts those copies in"),
     ("log_plus_one", ["f64"], "near -0.5 XLA is 60 ulp off"),
     ("power", INTS, "XLA multiplies negative exponents out and takes large "
