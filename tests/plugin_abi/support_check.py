@@ -100,7 +100,8 @@ def compare(path, options, runs):
     # Where nothing is run, what passed is only compiled.
     for op, line in got.items():
         has = want.get(op, "").replace(" P ", " C ") if not runs else want.get(op)
-        if has != line:
+        # A matrix may be of before the last dtypes, which are columns at the end.
+        if not has or not line.startswith(has):
             return f"{path}: {op} is\n{line}\nnot\n{has}"
     return None
 
