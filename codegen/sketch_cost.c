@@ -28,6 +28,9 @@ static const double DOT_LATENCY = 2;
 // This share of their loads shows beside them. Measured, 512^3 bf16 in one run:
 // 6x4 1161 us, 8x2 1181, 12x2 1246.
 static const double DOT_LOAD_SHARE = 0.15;
+// Of what is hidden behind something longer, this share shows all the same: of
+// the panel, which is read in order, and of the other operand's rows, a line of
+// each at a time.
 static const double HIDDEN_SHARE = 0.07;
 static const double ROW_SHARE = 0.5;
 // Each tail is one more copy of the tile's code.
