@@ -8,7 +8,8 @@
 #   run.sh [-s STAGES] BUNDLE...
 #
 # STAGES: facts,unit,parity,models,sanitize (the default), random, bench, vulkan.
-# PESTLE_H200_ICD names the file by which a Vulkan loader finds the driver.
+# PESTLE_H200_JOBS: processes at once of the kit and of random graphs (default: the
+# cores). PESTLE_H200_ICD names the file by which a Vulkan loader finds the driver.
 # BUNDLE: base, and any of small, more, large1, large2. Halves of one model are joined, also when they
 # come in two calls on one machine. $OUT, or ./h200_out, gets table.txt, logs.tgz
 # and, of parity, cuda.md: what docs/support/ keeps of this machine and commit.
@@ -35,6 +36,7 @@ export LD_LIBRARY_PATH=$base/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PESTLE_BACKEND_PATH=$base/backends
 export PESTLE_CACHE_DIR=${PESTLE_CACHE_DIR:-/tmp/pestle_h200_cache}
 device=${PESTLE_H200_DEVICE:-cuda}
+jobs=${PESTLE_H200_JOBS:-$(nproc)}
 
 has() { [[ ,$stages, == *,$1,* ]]; }
 # row STAGE NAME RESULT DETAIL...
@@ -95,7 +97,8 @@ fi
 
 if has parity; then
   if [[ -x $base/bin/pestle-conform ]]; then
-    judge parity kit 580 "$base/bin/pestle" plugins test "$device" --markdown
+    judge parity kit 580 "$base/bin/pestle" plugins test "$device" --markdown \
+      --jobs "$jobs"
     grep -E '^[0-9]+ cells' "$logs/parity.kit.log"
     write_matrix "$logs/parity.kit.log" "$OUT/cuda.md"
   else
@@ -105,7 +108,7 @@ fi
 
 if has random; then
   judge random graphs 500 "$base/bin/pestle-random" --device "$device" \
-    --seeds "${PESTLE_H200_SEEDS:-300}" --jobs 8
+    --seeds "${PESTLE_H200_SEEDS:-300}" --jobs "$jobs"
   tail -n 5 "$logs/random.graphs.log"
 fi
 
@@ -145,11 +148,11 @@ if has vulkan; then
         judge vulkan "$(basename "$program" | cut -c21-)" 300 "${vulkan[@]}" "$program"
       done
       judge vulkan random 300 "${vulkan[@]}" "$base/bin/pestle-random" \
-        --device vulkan --seeds 0..99 --jobs 8
+        --device vulkan --seeds 0..99 --jobs "$jobs"
       judge vulkan noint64 300 "${vulkan[@]}" "$base/bin/pestle-random" \
-        --device vulkan --target-cpu noint64 --seeds 0..99 --jobs 8
+        --device vulkan --target-cpu noint64 --seeds 0..99 --jobs "$jobs"
       judge vulkan kit 580 "${vulkan[@]}" "$base/bin/pestle" plugins test vulkan \
-        --markdown
+        --markdown --jobs "$jobs"
       grep -E '^[0-9]+ cells|^- ' "$logs/vulkan.kit.log" | head -n 40
       write_matrix "$logs/vulkan.kit.log" "$OUT/vulkan.md"
     else

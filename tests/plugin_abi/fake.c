@@ -194,6 +194,18 @@ static pestle_status_t describe(void* self, const char* cpu,
 #endif
   memset(out_caps, 0, sizeof(*out_caps));
   out_caps->max_lanes = 1;
+#ifdef FAKE_COMPILES
+  // It claims all of f32, so that it is asked for kernels.
+  out_caps->max_group_lanes = 1;
+  out_caps->cores = 1;
+  out_caps->vector_registers = 16;
+  out_caps->scratch_bytes = 1 << 20;
+  for (int op = 0;
+       op < (int)(sizeof(out_caps->op_dtypes) / sizeof(out_caps->op_dtypes[0]));
+       ++op)
+    out_caps->op_dtypes[op] =
+        1u << PESTLE_F32 | 1u << PESTLE_INDEX | 1u << PESTLE_I1;
+#endif
   return NULL;
 }
 
@@ -207,6 +219,9 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                const pestle_kernel_options_t* options,
                                pestle_blob_t* out_artifact) {
   (void)self, (void)kernel, (void)options, (void)out_artifact;
+#ifdef FAKE_COMPILES
+  MISBEHAVE(FAKE_COMPILES);
+#endif
   return NULL;
 }
 

@@ -70,7 +70,7 @@ def rows(text):
 
 def run_kit(name, options):
     done = subprocess.run([PESTLE, "plugins", "test", name, "--markdown",
-                           *options], capture_output=True, text=True,
+                           "--jobs", str(os.cpu_count()), *options], capture_output=True, text=True,
                           check=False, env=environment())
     print(name, *options)
     said = done.stdout[done.stdout.rfind("|\n") + 2:].strip()

@@ -513,25 +513,35 @@ static void test_command(void** state) {
 }
 
 // The kit opens what it tests, but not before a child has: it has an exit code of
-// its own, and a sentence.
+// its own, and a sentence. What ends the process in an op is wrong in that op.
 static void test_kit(void** state) {
   (void)state;
-  static const char* const rows[][2] = {
-      {"scorequit",
+  static const struct {
+    const char* name;
+    int code;
+    const char* text;
+  } rows[] = {
+      {"scorequit", 4,
        "ended the process in pestle_backend_score (exit status 3)"},
-      {"deinitcrash", "crashed in deinit (signal 11"},
-      {"tame", "unsupported: add on f32"}};
+      {"deinitcrash", 4, "crashed in deinit (signal 11"},
+      {"compilecrash", 1,
+       "WRONG: add on f32: the backend ended the process: signal 11"},
+      {"compilequit", 1,
+       "WRONG: add on f32: the backend ended the process: exit status 3"},
+      {"tame", 0, "unsupported: add on f32"}};
   static char text[1 << 15];
   char options[600], kit[600];
   snprintf(kit, sizeof(kit), "%s/pestle-conform", getenv("PESTLE_BUILD_DIR"));
   if (!getenv("PESTLE_BUILD_DIR") || access(kit, X_OK) != 0) skip();
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-    snprintf(options, sizeof(options), "test --ops add '%s' 2>&1",
-             zoo_file(rows[i][0]));
+    snprintf(options, sizeof(options), "test --ops add --jobs 3 '%s' 2>&1",
+             zoo_file(rows[i].name));
     int end = run_command(options, text, sizeof(text));
-    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == (i < 2 ? 4 : 0));
-    if (!strstr(text, rows[i][1])) print_error("%s\n", text);
-    assert_non_null(strstr(text, rows[i][1]));
+    if (!WIFEXITED(end) || WEXITSTATUS(end) != rows[i].code ||
+        !strstr(text, rows[i].text))
+      print_error("%s: %d\n%s\n", rows[i].name, end, text);
+    assert_true(WIFEXITED(end) && WEXITSTATUS(end) == rows[i].code);
+    assert_non_null(strstr(text, rows[i].text));
   }
 }
 

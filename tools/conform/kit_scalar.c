@@ -100,24 +100,20 @@ static void run_complex(const complex_case_t* c, pestle_dtype_t dtype) {
   pestle_module_release(module);
 }
 
-void kit_run_scalar(pestle_op_t op) {
-  unsigned kinds = pestle_op_info(op)->kinds;
+void kit_run_scalar(pestle_op_t op, pestle_dtype_t dtype) {
   size_t last = sizeof(scalar_shapes) / sizeof(scalar_shapes[0]) - 1;
-  for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (!pestle_dtype_is_stored((pestle_dtype_t)d)) continue;
-    op_case_t c = {op, (pestle_dtype_t)d};
-    if (!pestle_dtype_is(c.dtype, kinds)) continue;
-    kit.cell = &kit.cells[op][d];
-    bool complex = pestle_dtype_is(c.dtype, PESTLE_KIND_COMPLEX);
-    size_t i = 0, count = sizeof(complex_cases) / sizeof(complex_cases[0]);
-    while (complex && i < count && complex_cases[i].op != op)
-      ++i;
-    // What only moves complex numbers is no case of arithmetic.
-    if (complex && i < count) {
-      run_complex(&complex_cases[i], c.dtype);
-      continue;
-    }
-    run_shape(&c, &scalar_shapes[0]);
-    run_shape(&c, &scalar_shapes[last]);
+  op_case_t c = {op, dtype};
+  if (!pestle_dtype_is_stored(dtype)) return;
+  if (!pestle_dtype_is(dtype, pestle_op_info(op)->kinds)) return;
+  bool complex = pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
+  size_t i = 0, count = sizeof(complex_cases) / sizeof(complex_cases[0]);
+  while (complex && i < count && complex_cases[i].op != op)
+    ++i;
+  // What only moves complex numbers is no case of arithmetic.
+  if (complex && i < count) {
+    run_complex(&complex_cases[i], dtype);
+    return;
   }
+  run_shape(&c, &scalar_shapes[0]);
+  run_shape(&c, &scalar_shapes[last]);
 }

@@ -67,17 +67,12 @@ static void run_variant(const row_t* row, pestle_dtype_t dtype,
   }
 }
 
-void kit_run_structured(pestle_op_t op) {
+void kit_run_structured(pestle_op_t op, pestle_dtype_t dtype) {
   strict_context = kit.strict;
   lenient_context = kit.lenient;
   for (size_t r = 0; r < ROWS; ++r) {
-    if (rows[r].op != op) continue;
-    for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
-      pestle_dtype_t dtype = (pestle_dtype_t)d;
-      if (!row_takes(&rows[r], dtype)) continue;
-      kit.cell = &kit.cells[op][d];
-      for (uint32_t v = 0; v < rows[r].variants; ++v)
-        run_variant(&rows[r], dtype, v);
-    }
+    if (rows[r].op != op || !row_takes(&rows[r], dtype)) continue;
+    for (uint32_t v = 0; v < rows[r].variants; ++v)
+      run_variant(&rows[r], dtype, v);
   }
 }

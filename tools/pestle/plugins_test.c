@@ -49,7 +49,7 @@ pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit) {
   const char *kit, *folders = "";
   PESTLE_TRY(find_kit(cli, &kit));
   PESTLE_TRY(search_path(cli, &folders));
-  const char* arguments[10] = {kit, cli->args.data[1], folders};
+  const char* arguments[12] = {kit, cli->args.data[1], folders};
   size_t count = 3;
   if (cli->text[CLI_MARKDOWN]) arguments[count++] = "--markdown";
   if (cli->text[CLI_OPS]) {
@@ -59,6 +59,10 @@ pestle_status_t cli_plugins_test(cli_t* cli, int* out_exit) {
   if (cli->text[CLI_TARGET_CPU]) {
     arguments[count++] = "--target-cpu";
     arguments[count++] = cli->text[CLI_TARGET_CPU];
+  }
+  if (cli->text[CLI_JOBS]) {
+    arguments[count++] = "--jobs";
+    arguments[count++] = cli->text[CLI_JOBS];
   }
   return cli_become(kit, arguments);
 }
