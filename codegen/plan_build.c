@@ -159,26 +159,54 @@ static float winograd_factor(const packer_t* p, int64_t from) {
   return (float)sum;
 }
 
+// As many factors from elements in a row as fit registers: |p->weights| are the
+// same for all of them. The sum of each goes in the order of winograd_factor().
+enum { FACTORS_AT_ONCE = 16 };
+
+static void winograd_factors(const packer_t* p, int64_t from, float* target) {
+  double sums[FACTORS_AT_ONCE] = {0};
+  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
+    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
+      int64_t at = from + k * p->tap[0] + l * p->tap[1];
+      float x[FACTORS_AT_ONCE];
+      memcpy(x, p->source + (size_t)at * sizeof(*x), sizeof(x));
+      for (int i = 0; i < FACTORS_AT_ONCE; ++i)
+        sums[i] += p->weights[k][l] * (double)x[i];
+    }
+  }
+  for (int i = 0; i < FACTORS_AT_ONCE; ++i)
+    target[i] = (float)sums[i];
+}
+
 static void copy_words(uint8_t* to, const uint8_t* from, int64_t step,
                        int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     memcpy(to + i * 4, from + i * step * 4, 4);
 }
 
-// A whole innermost dim: millions of elements cost as much as their bytes, not a
-// call each. The target is zero beyond what exists.
-static void pack_run(packer_t* p, const pestle_pack_axis_t* a, int64_t from) {
+// How many elements of the innermost dim |a| exist; the target is zero beyond.
+static int64_t count_run(const packer_t* p, const pestle_pack_axis_t* a) {
   int which = a->taps != 0;
   int64_t most = a->limit ? a->limit : p->limit[which], count = a->extent;
-  int64_t coordinate = p->coordinate[which];
-  if (p->limit[!which] && p->coordinate[!which] >= p->limit[!which]) count = 0;
-  if (most) {
-    int64_t left = most > coordinate ? most - coordinate : 0;
-    // With a step of none all stand where the first one does.
-    int64_t inside = a->scale ? (left + a->scale - 1) / a->scale : count;
-    if (!left) inside = 0;
-    if (inside < count) count = inside;
-  }
+  if (p->limit[!which] && p->coordinate[!which] >= p->limit[!which]) return 0;
+  if (!most) return count;
+  int64_t left = most - p->coordinate[which];
+  if (left <= 0) return 0;
+  // With a step of none all stand where the first one does.
+  int64_t inside = a->scale ? (left + a->scale - 1) / a->scale : count;
+  return inside < count ? inside : count;
+}
+
+static void end_run(packer_t* p, const pestle_pack_axis_t* a, int64_t count) {
+  size_t rest = (size_t)(a->extent - count) * p->size;
+  if (rest) memset(p->target + (size_t)count * p->size, 0, rest);
+  p->target += (size_t)a->extent * p->size;
+}
+
+// A whole innermost dim: millions of elements cost as much as their bytes, not a
+// call each.
+static void pack_run(packer_t* p, const pestle_pack_axis_t* a, int64_t from) {
+  int64_t count = count_run(p, a);
   const uint8_t* source = p->source + (size_t)from * p->size;
   if (a->coef == 1) {
     if (count) memcpy(p->target, source, (size_t)count * p->size);
@@ -190,9 +218,24 @@ static void pack_run(packer_t* p, const pestle_pack_axis_t* a, int64_t from) {
                    source + i * a->coef * (int64_t)p->size, p->size);
     }
   }
-  size_t rest = (size_t)(a->extent - count) * p->size;
-  if (rest) memset(p->target + (size_t)count * p->size, 0, rest);
-  p->target += (size_t)a->extent * p->size;
+  end_run(p, a, count);
+}
+
+static void pack_factors(packer_t* p, const pestle_pack_axis_t* a,
+                         int64_t from) {
+  int64_t count = count_run(p, a), i = 0;
+  while (a->coef == 1 && !p->arg->elements->splat &&
+         count - i >= FACTORS_AT_ONCE) {
+    float values[FACTORS_AT_ONCE];
+    winograd_factors(p, from + i, values);
+    memcpy(p->target + (size_t)i * p->size, values, sizeof(values));
+    i += FACTORS_AT_ONCE;
+  }
+  for (; i < count; ++i) {
+    float value = winograd_factor(p, from + i * a->coef);
+    memcpy(p->target + (size_t)i * p->size, &value, sizeof(value));
+  }
+  end_run(p, a, count);
 }
 
 static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
@@ -224,8 +267,12 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
     return;
   }
   bool last = dim + 1 == p->arg->pack_count;
-  if (last && !p->factors && a->scale >= 0) {
-    pack_run(p, a, from);
+  if (last && a->scale >= 0) {
+    if (p->factors) {
+      pack_factors(p, a, from);
+    } else {
+      pack_run(p, a, from);
+    }
     return;
   }
   int which = a->taps != 0;
@@ -318,16 +365,32 @@ static void place_constants(const pestle_plan_build_t* plan, uint64_t* end,
   }
 }
 
-static void fill_constants(uint8_t* data, const pestle_plan_build_t* plan,
+typedef struct filling_t {
+  uint8_t* data;
+  const pestle_plan_build_t* plan;
+  pestle_plan_constant_ref_t* refs;
+} filling_t;
+
+static void fill_task(void* user, int64_t index) {
+  const filling_t* f = user;
+  pestle_plan_constant_ref_t* ref = &f->refs[index];
+  if (ref->external) return;
+  uint8_t* target = f->data + ref->offset;
+  size_t padded = pestle_align_up(ref->size, PESTLE_BUFFER_ALIGNMENT);
+  write_constant(&f->plan->constants.data[index], target);
+  memset(target + ref->size, 0, padded - ref->size);
+  pestle_hash128_t hash = pestle_hash128(target, (size_t)ref->size);
+  ref->hash[0] = hash.low;
+  ref->hash[1] = hash.high;
+}
+
+// Constants are packed and hashed by all threads: they are most of a plan.
+static void fill_constants(pestle_context_t* context, uint8_t* data,
+                           const pestle_plan_build_t* plan,
                            pestle_plan_constant_ref_t* refs) {
-  for (size_t i = 0; i < plan->constants.size; ++i) {
-    if (refs[i].external) continue;
-    write_constant(&plan->constants.data[i], data + refs[i].offset);
-    pestle_hash128_t hash =
-        pestle_hash128(data + refs[i].offset, (size_t)refs[i].size);
-    refs[i].hash[0] = hash.low;
-    refs[i].hash[1] = hash.high;
-  }
+  filling_t f = {data, plan, refs};
+  pestle_context_parallel_for(context, (int64_t)plan->constants.size, fill_task,
+                              &f);
 }
 
 // --- Bindings and steps ---
@@ -436,7 +499,7 @@ static pestle_plan_header_t make_header(pestle_plan_build_t* plan,
   return h;
 }
 
-// Fills |data|, which is zero but for the records of the constants.
+// Fills the head of |data|, which is zero but for the records of the constants.
 static void fill_plan(uint8_t* data, pestle_plan_header_t* h,
                       const pestle_plan_build_t* plan,
                       const pestle_kernels_t* kernels) {
@@ -467,6 +530,7 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
   if (plan->failed || plan->strings.failed) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "writing the plan of '%s'", name);
   }
+  size_t head = (size_t)end;
   place_constants(plan, &end, refs);
   h.size = end;
   uint8_t* data = pestle_alloc_aligned(plan->allocator, (size_t)end,
@@ -475,8 +539,8 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
     return PESTLE_ERROR(OUT_OF_MEMORY, "the plan of '%s' needs %llu bytes",
                         name, (unsigned long long)end);
   }
-  memset(data, 0, (size_t)end);
-  fill_constants(data, plan, refs);
+  memset(data, 0, head);
+  fill_constants(kernels->context, data, plan, refs);
   fill(data, h.constant_refs, refs, sizeof(*refs));
   fill_plan(data, &h, plan, kernels);
   *out_data = data;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of any dtype to and from the widest type of their kind, and moving
 // boxes of elements about.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -209,6 +210,41 @@ static void copy_row(size_t element_size, int64_t count, char* target,
   }
 }
 
+typedef struct copy_axis_t {
+  int64_t n, t, s;  // extent, strides in bytes of target and source
+} copy_axis_t;
+
+// Axes that lie behind each other in both arrays are one axis.
+static int merge_axes(int rank, const int64_t* dims, const int64_t* t,
+                      const int64_t* s, copy_axis_t* out_axes) {
+  int merged = 0;
+  for (int i = 0; i < rank; ++i) {
+    if (dims[i] == 1) continue;
+    copy_axis_t* last = merged ? &out_axes[merged - 1] : NULL;
+    if (last && last->t == dims[i] * t[i] && last->s == dims[i] * s[i]) {
+      *last = (copy_axis_t){last->n * dims[i], t[i], s[i]};
+    } else {
+      out_axes[merged++] = (copy_axis_t){dims[i], t[i], s[i]};
+    }
+  }
+  return merged;
+}
+
+// By their steps in the source, the longest first.
+static void order_axes(copy_axis_t* axes, int count) {
+  for (int i = 1; i < count; ++i) {
+    copy_axis_t axis = axes[i];
+    int at = i;
+    for (; at > 0 && llabs(axes[at - 1].s) < llabs(axis.s); --at)
+      axes[at] = axes[at - 1];
+    axes[at] = axis;
+  }
+}
+
+// A transposition goes by strips of rows: what a strip reads of the source lies
+// in so many lines, each of which stays in the cache until it is used up.
+enum { CACHE_LINE = 64, STRIP = 64 };
+
 void pestle_ref_copy_strided(size_t element_size, int rank, const int64_t* dims,
                              char* target, const int64_t* target_strides,
                              const char* source,
@@ -216,35 +252,31 @@ void pestle_ref_copy_strided(size_t element_size, int rank, const int64_t* dims,
   for (int i = 0; i < rank; ++i) {
     if (dims[i] <= 0) return;
   }
-  // Axes that lie behind each other in both arrays are one axis.
-  int64_t n[PESTLE_MAX_RANK], t[PESTLE_MAX_RANK], s[PESTLE_MAX_RANK];
-  int merged = 0;
-  for (int i = 0; i < rank; ++i) {
-    if (dims[i] == 1) continue;
-    if (merged && t[merged - 1] == dims[i] * target_strides[i] &&
-        s[merged - 1] == dims[i] * source_strides[i]) {
-      n[merged - 1] *= dims[i];
-    } else {
-      n[merged++] = dims[i];
-    }
-    t[merged - 1] = target_strides[i];
-    s[merged - 1] = source_strides[i];
-  }
-  if (!merged) {
+  copy_axis_t axes[PESTLE_MAX_RANK];
+  int outer = merge_axes(rank, dims, target_strides, source_strides, axes) - 1;
+  if (outer < 0) {
     memcpy(target, source, element_size);
     return;
   }
-  int inner = merged - 1;
-  int64_t index[PESTLE_MAX_RANK] = {0};
-  do {
-    int64_t to = 0, from = 0;
-    for (int i = 0; i < inner; ++i) {
-      to += index[i] * t[i];
-      from += index[i] * s[i];
-    }
-    copy_row(element_size, n[inner], target + to, t[inner], source + from,
-             s[inner]);
-  } while (pestle_ref_next(inner, n, index));
+  copy_axis_t row = axes[outer];
+  int64_t strip = row.n, n[PESTLE_MAX_RANK], index[PESTLE_MAX_RANK] = {0};
+  if (llabs(row.s) >= CACHE_LINE && row.n > STRIP) {
+    strip = STRIP;
+    order_axes(axes, outer);
+  }
+  for (int i = 0; i < outer; ++i)
+    n[i] = axes[i].n;
+  for (int64_t at = 0; at < row.n; at += strip) {
+    int64_t count = row.n - at < strip ? row.n - at : strip;
+    do {
+      int64_t to = at * row.t, from = at * row.s;
+      for (int i = 0; i < outer; ++i) {
+        to += index[i] * axes[i].t;
+        from += index[i] * axes[i].s;
+      }
+      copy_row(element_size, count, target + to, row.t, source + from, row.s);
+    } while (pestle_ref_next(outer, n, index));
+  }
 }
 
 void pestle_ref_fill(void* target, size_t element_size, size_t count,

@@ -760,6 +760,38 @@ static void every_allocation_may_fail(void** state) {
   pestle_context_release(context);
 }
 
+// Rows longer than the strips that transpositions go by, and all orders of axes.
+static void long_transpositions(void** state) {
+  (void)state;
+  enum { A = 3, B = 67, C = 130 };
+  static const int orders[][3] = {
+      {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  static const int64_t dims[] = {A, B, C};
+  static int32_t from[A * B * C], to[A * B * C];
+  for (int32_t i = 0; i < A * B * C; ++i)
+    from[i] = i;
+  for (size_t o = 0; o < sizeof(orders) / sizeof(orders[0]); ++o) {
+    const int* p = orders[o];
+    char text[400];
+    snprintf(text, sizeof(text),
+             "func.func @f(%%x: tensor<3x67x130xi32>) -> tensor<%dx%dx%dxi32> "
+             "{\n%%r = stablehlo.transpose %%x, dims = [%d, %d, %d] : "
+             "(tensor<3x67x130xi32>) -> tensor<%dx%dx%dxi32>\n"
+             "return %%r : tensor<%dx%dx%dxi32>\n}",
+             (int)dims[p[0]], (int)dims[p[1]], (int)dims[p[2]], p[0], p[1],
+             p[2], (int)dims[p[0]], (int)dims[p[1]], (int)dims[p[2]],
+             (int)dims[p[0]], (int)dims[p[1]], (int)dims[p[2]]);
+    evaluate(text, (const void*[]){from}, (void*[]){to});
+    int64_t at[3], i = 0;
+    for (at[p[0]] = 0; at[p[0]] < dims[p[0]]; ++at[p[0]]) {
+      for (at[p[1]] = 0; at[p[1]] < dims[p[1]]; ++at[p[1]]) {
+        for (at[p[2]] = 0; at[p[2]] < dims[p[2]]; ++at[p[2]])
+          assert_int_equal(to[i++], (at[0] * B + at[1]) * C + at[2]);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats),
@@ -772,6 +804,7 @@ int main(void) {
       cmocka_unit_test(complex_conversions),
       cmocka_unit_test(bitcasts),
       cmocka_unit_test(moves),
+      cmocka_unit_test(long_transpositions),
       cmocka_unit_test(pads),
       cmocka_unit_test(gathers),
       cmocka_unit_test(reductions),
