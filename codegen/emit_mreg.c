@@ -18,17 +18,6 @@ enum {
 
 _Static_assert((int)LANES == (int)SIDE, "a vector is a register's row");
 
-pestle_kir_id_t pestle_mx_for(mx_t* t, const char* name, int64_t count) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  if (count == 1) return zero;
-  return pestle_kir_for(t->k, name, zero, pestle_kir_index(t->k, count), 1,
-                        PESTLE_KIR_SERIAL);
-}
-
-void pestle_mx_end(mx_t* t, int64_t count) {
-  if (count != 1) pestle_kir_end(t->k);
-}
-
 pestle_kir_id_t pestle_mx_add(mx_t* t, pestle_kir_id_t a, int64_t b) {
   return pestle_kir_madi(t->k, a, 1, pestle_kir_index(t->k, b));
 }
@@ -128,7 +117,7 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
       pestle_kir_act(k, PESTLE_KIR_MREG_ZERO, (uint32_t)i, 0, 0, 0);
   }
   int64_t steps = m->taps / m->step;
-  pestle_kir_id_t s = pestle_mx_for(t, "s", steps);
+  pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", steps);
   if (t->ahead) prefetch(t, x, s);
   for (int64_t i = 0; i < x->down; ++i) {
     pestle_kir_id_t at = pestle_mx_add(t, x->a_at, i * SIDE * x->a_stride);
@@ -145,7 +134,7 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
                      m->kind);
     }
   }
-  pestle_mx_end(t, steps);
+  pestle_kir_end_repeat(t->k, steps);
   for (int64_t i = 0; i < x->down; ++i) {
     for (int64_t j = 0; j < x->across; ++j) {
       pestle_kir_id_t at =
@@ -311,7 +300,7 @@ static void panels(mx_t* t, const mx_rows_t* rows, mx_each_t each) {
   int64_t all = pestle_mreg_panels(m), rest = m->p.n.all % m->tile_columns;
   int64_t whole = m->p.n.all / m->tile_columns;
   int64_t count = t->how->columns / m->tile_columns;
-  pestle_kir_id_t number = pestle_mx_for(t, "panel", count);
+  pestle_kir_id_t number = pestle_kir_repeat(t->k, "panel", count);
   pestle_kir_id_t panel = pestle_kir_madi(k, t->block_column, count, number);
   bool cut = all % count != 0;
   if (cut) {
@@ -328,7 +317,7 @@ static void panels(mx_t* t, const mx_rows_t* rows, mx_each_t each) {
   if (rest) each(t, rows, number, pestle_kir_index(k, whole), rest);
   if (both) pestle_kir_end(k);
   if (cut) pestle_kir_end(k);
-  pestle_mx_end(t, count);
+  pestle_kir_end_repeat(t->k, count);
 }
 
 static void pack_panel(mx_t* t, const mx_rows_t* rows, pestle_kir_id_t number,
@@ -456,9 +445,9 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   open_group(&t);
   if (!m->constant) panels(&t, NULL, pack_panel);
   int64_t tiles = t.how->rows / m->tile_rows;
-  pestle_kir_id_t i = pestle_mx_for(&t, "i", tiles);
+  pestle_kir_id_t i = pestle_kir_repeat(t.k, "i", tiles);
   tile_of_rows(&t, pestle_kir_madi(t.k, i, m->tile_rows, t.block_row));
-  pestle_mx_end(&t, tiles);
+  pestle_kir_end_repeat(t.k, tiles);
   pestle_kir_end(e->k);
   return NULL;
 }

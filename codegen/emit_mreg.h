@@ -37,9 +37,6 @@ typedef struct mx_t {
   pestle_kir_id_t block_row, block_column, batch;  // of this group
 } mx_t;
 
-// A loop from 0 to |count|, or none for one step: 0.
-pestle_kir_id_t pestle_mx_for(mx_t* t, const char* name, int64_t count);
-void pestle_mx_end(mx_t* t, int64_t count);
 pestle_kir_id_t pestle_mx_add(mx_t* t, pestle_kir_id_t a, int64_t b);
 // Fixes |axis|.
 void pestle_mx_fix(mx_t* t, uint32_t axis, pestle_kir_id_t id);

@@ -39,12 +39,12 @@ static void pack_run(mx_t* t, pestle_kir_id_t at) {
   const pestle_mreg_tap_t* tap = &t->m.tap[t->m.tap_count - 1];
   int64_t whole = tap->extent / t->m.step, rest = tap->extent % t->m.step;
   if (whole) {
-    pestle_kir_id_t v = pestle_mx_for(t, "v", whole);
+    pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", whole);
     pestle_mx_open(t, tap->axis, &t->taps, v, t->m.step);
     pestle_kir_store(k, t->rows, pestle_kir_madi(k, v, t->m.step, at),
                      operand(t, &t->m.p.a, true), PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
-    pestle_mx_end(t, whole);
+    pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
     pestle_mx_open(t, tap->axis, &t->taps, pestle_kir_index(k, whole), rest);
@@ -75,7 +75,7 @@ void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first,
   }
   for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
     const pestle_mreg_tap_t* tap = &m->tap[i];
-    pestle_kir_id_t step = pestle_mx_for(t, "k", tap->extent);
+    pestle_kir_id_t step = pestle_kir_repeat(t->k, "k", tap->extent);
     pestle_mx_fix(t, tap->axis, step);
     at = pestle_kir_madi(k, step, tap->apart, at);
   }
@@ -88,7 +88,7 @@ void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first,
     pestle_emit_close_vector(t->e);
   }
   for (uint32_t i = m->tap_count - 1; i-- > 0;)
-    pestle_mx_end(t, m->tap[i].extent);
+    pestle_kir_end_repeat(t->k, m->tap[i].extent);
   pestle_emit_unscope(t->e, scope);
   pestle_kir_end(k);
 }
@@ -155,14 +155,14 @@ static void clear_words(mx_t* t, int64_t first, int64_t end, int64_t columns,
                         pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
   if (first >= end) return;
-  pestle_kir_id_t r = pestle_mx_for(t, "r", end - first);
+  pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", end - first);
   at =
       pestle_kir_madi(k, r, t->m.step, pestle_mx_add(t, at, first * t->m.step));
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
     pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * SIDE * t->m.step),
                      zeros(t), PESTLE_KIR_NONE, 0);
   }
-  pestle_mx_end(t, end - first);
+  pestle_kir_end_repeat(t->k, end - first);
 }
 
 static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns,
@@ -172,26 +172,26 @@ static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns,
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t step = m->step * m->tile_columns;
   if (whole) {
-    pestle_kir_id_t s = pestle_mx_for(t, "s", whole);
-    pestle_kir_id_t r = pestle_mx_for(t, "r", SIDE);
+    pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", whole);
+    pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", SIDE);
     pestle_kir_id_t tap = pestle_kir_madi(
         k, s, m->step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->word));
     pestle_kir_id_t at =
         pestle_kir_madi(k, s, step, pestle_kir_madi(k, r, m->step, base));
     pack_words(t, number, tap, m->word, columns, at);
-    pestle_mx_end(t, SIDE);
-    pestle_mx_end(t, whole);
+    pestle_kir_end_repeat(t->k, SIDE);
+    pestle_kir_end_repeat(t->k, whole);
   }
   if (!rest) return;
   int64_t full = rest / m->word, more = rest % m->word;
   pestle_kir_id_t from = pestle_mx_add(t, base, whole * step);
   if (full) {
-    pestle_kir_id_t r = pestle_mx_for(t, "r", full);
+    pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", full);
     pestle_kir_id_t tap =
         pestle_kir_madi(k, r, m->word, pestle_kir_index(k, whole * m->step));
     pack_words(t, number, tap, m->word, columns,
                pestle_kir_madi(k, r, m->step, from));
-    pestle_mx_end(t, full);
+    pestle_kir_end_repeat(t->k, full);
   }
   if (more) {
     pack_words(t, number, pestle_kir_index(k, whole * m->step + full * m->word),
@@ -253,22 +253,22 @@ static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns,
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t size = SIDE * m->step, across = m->tile_columns / SIDE;
   int64_t used = pestle_ceil_div(columns, SIDE);
-  pestle_kir_id_t i = pestle_mx_for(t, "j", used);
+  pestle_kir_id_t i = pestle_kir_repeat(t->k, "j", used);
   pestle_kir_id_t column =
       pestle_kir_madi(k, number, m->tile_columns,
                       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, i, SIDE));
   pestle_kir_id_t at = pestle_kir_madi(k, i, size, base);
   if (whole) {
-    pestle_kir_id_t s = pestle_mx_for(t, "s", whole);
+    pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", whole);
     turn_register(t, column, s, m->step,
                   pestle_kir_madi(k, s, across * size, at));
-    pestle_mx_end(t, whole);
+    pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
     turn_register(t, column, pestle_kir_index(k, whole), rest,
                   pestle_mx_add(t, at, whole * across * size));
   }
-  pestle_mx_end(t, used);
+  pestle_kir_end_repeat(t->k, used);
 }
 
 void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,

@@ -13,17 +13,6 @@ enum {
 
 _Static_assert((int)OWN_AXES <= (int)PESTLE_EMIT_OWN_AXES, "they have places");
 
-pestle_kir_id_t pestle_wino_for(wino_t* t, const char* name, int64_t count) {
-  pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  if (count == 1) return zero;
-  return pestle_kir_for(t->k, name, zero, pestle_kir_index(t->k, count), 1,
-                        PESTLE_KIR_SERIAL);
-}
-
-void pestle_wino_end(wino_t* t, int64_t count) {
-  if (count != 1) pestle_kir_end(t->k);
-}
-
 pestle_kir_id_t pestle_wino_number(wino_t* t, pestle_kir_id_t r,
                                    pestle_kir_id_t s) {
   return pestle_kir_madi(t->k, r, t->how->tiles_wide, s);
@@ -71,7 +60,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   pestle_kir_id_t weights = pestle_kir_madi(k, panel, PESTLE_WINOGRAD_ALL, p);
   weights =
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, weights, t->w.inputs * width);
-  pestle_kir_id_t c = pestle_wino_for(t, "c", t->w.inputs);
+  pestle_kir_id_t c = pestle_kir_repeat(t->k, "c", t->w.inputs);
   pestle_kir_id_t b[PESTLE_WINOGRAD_VECTORS];
   for (int64_t v = 0; v < vectors; ++v) {
     pestle_kir_id_t at = pestle_kir_madi(
@@ -93,7 +82,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
                        PESTLE_KIR_NONE, 0);
     }
   }
-  pestle_wino_end(t, t->w.inputs);
+  pestle_kir_end_repeat(t->k, t->w.inputs);
   pestle_kir_id_t to = pestle_kir_madi(
       k, tile, width,
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, p, t->sum_pitch));
@@ -108,19 +97,19 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
 
 static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   int64_t rows = t->how->rows, whole = t->tiles / rows, rest = t->tiles % rows;
-  pestle_kir_id_t p = pestle_wino_for(t, "p", PESTLE_WINOGRAD_ALL);
+  pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", PESTLE_WINOGRAD_ALL);
   if (whole) {
-    pestle_kir_id_t i = pestle_wino_for(t, "i", whole);
+    pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", whole);
     multiply_rows(t, p, panel,
                   pestle_kir_scalar_i(t->k, PESTLE_OP_MULTIPLY, i, rows), rows,
                   vectors);
-    pestle_wino_end(t, whole);
+    pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
     multiply_rows(t, p, panel, pestle_kir_index(t->k, whole * rows), rest,
                   vectors);
   }
-  pestle_wino_end(t, PESTLE_WINOGRAD_ALL);
+  pestle_kir_end_repeat(t->k, PESTLE_WINOGRAD_ALL);
 }
 
 // One panel of |vectors| vectors, of the last of which |valid| lanes exist.
@@ -143,7 +132,7 @@ static void panels(wino_t* t) {
     one_panel(t, last, vectors, rest - (vectors - 1) * lanes);
     return;
   }
-  pestle_kir_id_t panel = pestle_wino_for(t, "panel", t->how->panels);
+  pestle_kir_id_t panel = pestle_kir_repeat(t->k, "panel", t->how->panels);
   panel = pestle_kir_madi(k, t->panels, t->how->panels, panel);
   if (rest) {
     pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, panel, whole));
@@ -155,7 +144,7 @@ static void panels(wino_t* t) {
     one_panel(t, last, vectors, rest - (vectors - 1) * lanes);
     pestle_kir_end(k);
   }
-  pestle_wino_end(t, t->how->panels);
+  pestle_kir_end_repeat(t->k, t->how->panels);
 }
 
 // --- Groups ---

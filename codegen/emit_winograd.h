@@ -30,9 +30,6 @@ typedef struct wino_t {
   pestle_kir_id_t panels;                // which of those of a group's share
 } wino_t;
 
-// A loop of |count| steps, or none: 0.
-pestle_kir_id_t pestle_wino_for(wino_t* t, const char* name, int64_t count);
-void pestle_wino_end(wino_t* t, int64_t count);
 // The number of tile (r, s) in its group, and its place in the image.
 pestle_kir_id_t pestle_wino_number(wino_t* t, pestle_kir_id_t r,
                                    pestle_kir_id_t s);

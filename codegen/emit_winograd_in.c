@@ -82,7 +82,7 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
   int64_t lanes = t->how->lanes, vectors = t->w.inputs / lanes;
   enum { N = PESTLE_WINOGRAD_IN };
   pestle_kir_id_t d[N], rows[N][N], out[N];
-  pestle_kir_id_t v = pestle_wino_for(t, "v", vectors);
+  pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", vectors);
   pestle_wino_open_vector(t, v, vectors, lanes);
   const pestle_lin_t* channel = pestle_lin_axis(e->nest, t->vector);
   e->coord[t->w.channels] =
@@ -107,7 +107,7 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
     }
   }
   pestle_emit_close_vector(e);
-  pestle_wino_end(t, vectors);
+  pestle_kir_end_repeat(t->k, vectors);
 }
 
 // Sets |axis| to |tile| as counted from the first that is inside; whether it
@@ -127,8 +127,8 @@ void pestle_wino_inputs(wino_t* t) {
   const pestle_winograd_t* w = &t->w;
   bool some = w->inside_high[1] > w->inside_high[0] &&
               w->inside_wide[1] > w->inside_wide[0];
-  pestle_kir_id_t r = pestle_wino_for(t, "r", t->how->tiles_high);
-  pestle_kir_id_t s = pestle_wino_for(t, "s", t->how->tiles_wide);
+  pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", t->how->tiles_high);
+  pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", t->how->tiles_wide);
   pestle_kir_id_t number = pestle_wino_number(t, r, s);
   place_t at = {false, pestle_kir_madi(k, t->tile_high, 1, r),
                 pestle_kir_madi(k, t->tile_wide, 1, s)};
@@ -143,6 +143,6 @@ void pestle_wino_inputs(wino_t* t) {
   }
   tile_inputs(t, &at, number);
   if (some) pestle_kir_end(k);
-  pestle_wino_end(t, t->how->tiles_wide);
-  pestle_wino_end(t, t->how->tiles_high);
+  pestle_kir_end_repeat(t->k, t->how->tiles_wide);
+  pestle_kir_end_repeat(t->k, t->how->tiles_high);
 }

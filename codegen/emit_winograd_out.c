@@ -93,9 +93,9 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
     pestle_kir_store(k, t->shown, pestle_kir_index(k, i * lanes),
                      z[i / N][i % N], PESTLE_KIR_NONE, 0);
   }
-  pestle_kir_id_t i = pestle_wino_for(t, "i", N);
+  pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", N);
   pestle_kir_id_t row = exists(t, high, i, w->height, t->px_high);
-  pestle_kir_id_t j = pestle_wino_for(t, "j", N);
+  pestle_kir_id_t j = pestle_kir_repeat(t->k, "j", N);
   pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide);
   pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, row, column));
   size_t scope = pestle_emit_scope(e);
@@ -107,8 +107,8 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
          pestle_kir_load(k, t->shown, (unsigned)lanes, at, PESTLE_KIR_NONE, 0));
   pestle_emit_unscope(e, scope);
   pestle_kir_end(k);
-  pestle_wino_end(t, N);
-  pestle_wino_end(t, N);
+  pestle_kir_end_repeat(t->k, N);
+  pestle_kir_end_repeat(t->k, N);
 }
 
 // One vector of features of one tile.
@@ -170,8 +170,8 @@ void pestle_wino_results(wino_t* t, pestle_kir_id_t first, int64_t vectors,
   const pestle_winograd_t* w = &t->w;
   bool rest =
       w->tiles_high % t->how->tiles_high || w->tiles_wide % t->how->tiles_wide;
-  pestle_kir_id_t r = pestle_wino_for(t, "r", t->how->tiles_high);
-  pestle_kir_id_t s = pestle_wino_for(t, "s", t->how->tiles_wide);
+  pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", t->how->tiles_high);
+  pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", t->how->tiles_wide);
   pestle_kir_id_t number = pestle_wino_number(t, r, s);
   pestle_kir_id_t high = pestle_kir_madi(k, t->tile_high, 1, r);
   pestle_kir_id_t wide = pestle_kir_madi(k, t->tile_wide, 1, s);
@@ -184,15 +184,15 @@ void pestle_wino_results(wino_t* t, pestle_kir_id_t first, int64_t vectors,
   }
   int64_t whole = valid == t->how->lanes ? vectors : vectors - 1;
   if (whole) {
-    pestle_kir_id_t v = pestle_wino_for(t, "v", whole);
+    pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", whole);
     tile_results(t, number, high, wide, first, v, t->how->lanes);
-    pestle_wino_end(t, whole);
+    pestle_kir_end_repeat(t->k, whole);
   }
   if (whole < vectors) {
     tile_results(t, number, high, wide, first, pestle_kir_index(k, whole),
                  valid);
   }
   if (rest) pestle_kir_end(k);
-  pestle_wino_end(t, t->how->tiles_wide);
-  pestle_wino_end(t, t->how->tiles_high);
+  pestle_kir_end_repeat(t->k, t->how->tiles_wide);
+  pestle_kir_end_repeat(t->k, t->how->tiles_high);
 }

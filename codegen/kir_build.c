@@ -225,6 +225,18 @@ pestle_kir_id_t pestle_kir_for(pestle_kir_builder_t* k, const char* name,
   return pestle_kir_put(k, inst);
 }
 
+pestle_kir_id_t pestle_kir_repeat(pestle_kir_builder_t* k, const char* name,
+                                  int64_t count) {
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  if (count == 1) return zero;
+  return pestle_kir_for(k, name, zero, pestle_kir_index(k, count), 1,
+                        PESTLE_KIR_SERIAL);
+}
+
+void pestle_kir_end_repeat(pestle_kir_builder_t* k, int64_t count) {
+  if (count != 1) pestle_kir_end(k);
+}
+
 pestle_kir_id_t pestle_kir_unroll(pestle_kir_builder_t* k, const char* name,
                                   int64_t count) {
   pestle_kir_id_t zero = pestle_kir_index(k, 0);

@@ -51,6 +51,10 @@ pestle_kir_id_t pestle_kir_const(pestle_kir_builder_t* k, pestle_dtype_t type,
 pestle_kir_id_t pestle_kir_for(pestle_kir_builder_t* k, const char* name,
                                pestle_kir_id_t lo, pestle_kir_id_t hi,
                                int32_t step, pestle_kir_axis_t axis);
+// A loop of |count| steps from 0 on, and its end; nothing where it is one step.
+pestle_kir_id_t pestle_kir_repeat(pestle_kir_builder_t* k, const char* name,
+                                  int64_t count);
+void pestle_kir_end_repeat(pestle_kir_builder_t* k, int64_t count);
 // A loop of |count| steps from 0 on, each a copy of its own.
 pestle_kir_id_t pestle_kir_unroll(pestle_kir_builder_t* k, const char* name,
                                   int64_t count);
