@@ -52,7 +52,13 @@ static uint64_t encode_finite(const format_t* format, int exponent,
   uint64_t magnitude = ((uint64_t)(field - 1) << format->mantissa_bits) +
                        shift_rounded(mantissa, shift);
   if (format->specials == PESTLE_FLOAT_SCALE) --magnitude;
-  return magnitude >= format->limit ? format->limit : magnitude;
+  return magnitude;
+}
+
+// What is too large in |format|.
+static uint64_t overflow(const format_t* format) {
+  bool stays = format->specials == PESTLE_FLOAT_NUMBERS;
+  return format->limit - stays;
 }
 
 static uint64_t encode(const format_t* format, double value) {
@@ -67,8 +73,9 @@ static uint64_t encode(const format_t* format, double value) {
   }
   if (exponent != F64_SPECIAL) {
     magnitude = encode_finite(format, exponent, mantissa);
+    if (magnitude >= format->limit) magnitude = overflow(format);
   } else if (mantissa == 0) {
-    magnitude = format->limit;
+    magnitude = overflow(format);
   } else {
     magnitude = format->nan;
     if (format->specials == PESTLE_FLOAT_IEEE) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small floating-point formats of PESTLE_FLOAT_FORMATS, converted by
-// software: f16, bf16 and those of 8 bits. Rounds to nearest even, once, from f64
+// software: f16, bf16 and those of 8 bits and less. Rounds to nearest even, once, from f64
 // as well as from f32.
 //
 //            exponent mantissa bias  inf  -0   too large gives  NaN
@@ -14,12 +14,16 @@
 //   e4m3         4        3      7   yes  yes  inf
 //   e4m3b11fnuz  4        3     11   no   no   NaN              0x80 alone
 //   e8m0fnu      8        0    127   no   no   NaN              0xff alone
+//   e2m1fn       2        1      1   no   yes  6                none
+//   e2m3fn       2        3      1   no   yes  7.5              none
+//   e3m2fn       3        2      3   no   yes  28               none
 //
 // e8m0fnu has powers of two alone: zeros and negative numbers are NaN, what is
 // below the least becomes the least, and 1.5 * 2^n goes up.
 //
 // A format without inf takes inf as NaN, one without -0 takes it as 0, as
-// StableHLO and ml_dtypes have it. NaNs keep sign and leading payload bits
+// StableHLO and ml_dtypes have it. One without NaN takes that as -0 whatever its
+// sign, as XLA does, and inf as its largest number. NaNs keep sign and leading payload bits
 // where the format has room and come out quiet.
 #ifndef PESTLE_BASE_HALF_H_
 #define PESTLE_BASE_HALF_H_

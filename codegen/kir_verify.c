@@ -201,8 +201,8 @@ static pestle_status_t check_cast(const verify_t* v) {
                   type_name(inst->type));
   }
   if (inst->op == PESTLE_KIR_BITCAST &&
-      pestle_dtype_info((pestle_dtype_t)inst->type)->bits !=
-          pestle_dtype_info((pestle_dtype_t)from->type)->bits) {
+      !pestle_kir_same_bits((pestle_dtype_t)inst->type,
+                            (pestle_dtype_t)from->type)) {
     return broken(v, "%s and %s differ in bits", type_name(from->type),
                   type_name(inst->type));
   }

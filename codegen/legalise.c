@@ -6,7 +6,8 @@
 
 bool pestle_rewrite_can(const pestle_rewrite_t* r, unsigned op,
                         pestle_dtype_t dtype) {
-  return op < PESTLE_KIR_OP_LIMIT && r->caps->op_dtypes[op] >> dtype & 1;
+  return op < PESTLE_KIR_OP_LIMIT &&
+         (r->caps->op_dtypes[op] & pestle_dtype_bit(dtype)) != 0;
 }
 
 pestle_dtype_t pestle_rewrite_dtype(const pestle_kir_t* k,

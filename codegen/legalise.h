@@ -3,7 +3,7 @@
 // target lacks something that the kernel uses. A pass sees one instruction
 // after the other and appends what stands for it; nothing is edited in place.
 //
-//   legalise_narrow.c  floats of 16 and 8 bits, 4-bit integers, i1 in memory
+//   legalise_narrow.c  floats of 16 bits and less, integers below 8, i1 in memory
 //   legalise_row.c     scalar rows out of other rows
 //   legalise_lanes.c   long vectors cut up
 //
@@ -22,7 +22,7 @@ typedef struct pestle_rewrite_t {
   pestle_numerics_t numerics;
   pestle_kir_builder_t* to;
   PESTLE_VEC(pestle_kir_id_t) map;  // by id in |from|; lanes: parts of each
-  uint32_t widened;                 // dtypes that the narrow pass replaces
+  uint64_t widened;                 // dtypes that the narrow pass replaces
 } pestle_rewrite_t;
 
 typedef struct pestle_rewrite_pass_t {

@@ -72,11 +72,12 @@ pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
   bool fnuz = format->specials == PESTLE_FLOAT_UNSIGNED;
   vm_id_t size = vm_abs(f, x);
   vm_id_t r = round_magnitude(f, u, format, size);
-  vm_id_t limit = vm_int(u, (int64_t)format->limit);
+  // NaN without a place of its own is -0, whose sign the number's may join.
+  bool stays = format->specials == PESTLE_FLOAT_NUMBERS;
+  vm_id_t most = vm_int(u, (int64_t)(format->limit - stays));
   vm_id_t nan = vm_int(u, (int64_t)format->nan);
   vm_id_t is_nan = vm_op2(f, PESTLE_OP_NE, x, x);
-  vm_id_t too_large = vm_op2(u, PESTLE_OP_GE, r, limit);
-  r = vm_select(u, too_large, limit, r);
+  r = vm_op2(u, PESTLE_OP_MINIMUM, r, most);
   r = vm_select(u, is_nan, nan, r);
   vm_id_t sign = vm_bits(f, x, PESTLE_U32);
   sign = vm_op2i(u, PESTLE_OP_SHIFT_RIGHT_LOGICAL, sign, 32 - width);
@@ -88,7 +89,7 @@ pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
     sign = vm_select(u, is_zero, none, sign);
   }
   r = vm_op2(u, PESTLE_OP_OR, r, sign);
-  return vm_cast(u, r, width == 8 ? PESTLE_U8 : PESTLE_U16);
+  return vm_cast(u, r, width <= 8 ? PESTLE_U8 : PESTLE_U16);
 }
 
 // The bits moved to where f32 has them make a number that is too small by a
@@ -116,7 +117,7 @@ pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
   vm_id_t r = vm_bits(u, high, PESTLE_F32);
   r = vm_op2f(f, PESTLE_OP_MULTIPLY, r, ldexp(1.0, 127 - format->bias));
   vm_id_t code = vm_bits(f, r, PESTLE_U32);
-  if (!fnuz) {
+  if (!fnuz && format->specials != PESTLE_FLOAT_NUMBERS) {
     vm_id_t special = vm_op2i(u, PESTLE_OP_GE, size, (int64_t)format->limit);
     vm_id_t top =
         vm_op2i(u, PESTLE_OP_OR, high, infinite ? 0x7f800000 : 0x7fc00000);

@@ -13,7 +13,7 @@ static bool is_narrow_float(pestle_dtype_t d) {
          d != PESTLE_F64;
 }
 static bool is_small_int(pestle_dtype_t d) {
-  return pestle_dtype_is_sub_byte(d);
+  return pestle_dtype_is(d, PESTLE_KIND_INT) && pestle_dtype_is_sub_byte(d);
 }
 static bool is_signed(pestle_dtype_t d) {
   return pestle_dtype_is(d, PESTLE_KIND_SIGNED);
@@ -56,8 +56,9 @@ static pestle_dtype_t memory_type(const pestle_rewrite_t* r,
 
 static void note(pestle_rewrite_t* r, unsigned dtype) {
   pestle_dtype_t d = (pestle_dtype_t)dtype;
-  if (is_narrow_float(d) || is_small_int(d)) r->widened |= UINT32_C(1) << dtype;
+  if (is_narrow_float(d) || is_small_int(d)) r->widened |= UINT64_C(1) << dtype;
 }
+_Static_assert(PESTLE_DTYPE_COUNT <= 64, "dtypes are bits of 64");
 
 // A dtype is widened as a whole as soon as one instruction on it is illegal, or
 // when numerics say that arithmetic on it should not round.
@@ -79,10 +80,15 @@ static bool needed(pestle_rewrite_t* r) {
     }
     storage = storage || (d == PESTLE_I1 && !can_move(r, d));
   }
+  // No target sees these, not even buffers that nothing reads.
+  for (uint32_t b = 0; b < r->from->buffer_count; ++b) {
+    unsigned d = pestle_kir_buffer(r->from, b)->dtype;
+    if (d >= PESTLE_PLUGIN_DTYPES) note(r, d);
+  }
   // They are each other's bits.
-  const uint32_t pairs[] = {
-      UINT32_C(1) << PESTLE_I4 | UINT32_C(1) << PESTLE_U4,
-      UINT32_C(1) << PESTLE_I2 | UINT32_C(1) << PESTLE_U2,
+  const uint64_t pairs[] = {
+      UINT64_C(1) << PESTLE_I4 | UINT64_C(1) << PESTLE_U4,
+      UINT64_C(1) << PESTLE_I2 | UINT64_C(1) << PESTLE_U2,
   };
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
     if (r->widened & pairs[i]) r->widened |= pairs[i];
@@ -129,6 +135,13 @@ static pestle_kir_id_t round_to(pestle_rewrite_t* r, pestle_dtype_t d,
   return pestle_bits_decode(r->to, d, pestle_bits_encode(r->to, d, x));
 }
 
+// Whether the numbers of |d| end with an integer, so that what is rounded to one
+// is one of them.
+static bool ends_with_integer(pestle_dtype_t d) {
+  double most = pestle_float_max(d);
+  return floor(most) >= most;
+}
+
 // Rows whose result any float format with a -0 has when it has the operands.
 static bool is_closed(pestle_op_t op, pestle_dtype_t d) {
   if (op == PESTLE_OP_SELECT || op == PESTLE_OP_MAXIMUM ||
@@ -140,10 +153,11 @@ static bool is_closed(pestle_op_t op, pestle_dtype_t d) {
   if (specials == PESTLE_FLOAT_UNSIGNED || specials == PESTLE_FLOAT_SCALE) {
     return false;
   }
+  bool rounds = op == PESTLE_OP_FLOOR || op == PESTLE_OP_CEIL ||
+                op == PESTLE_OP_ROUND_EVEN || op == PESTLE_OP_ROUND_AFZ;
   return op == PESTLE_OP_NEGATE || op == PESTLE_OP_ABS ||
-         op == PESTLE_OP_SIGN || op == PESTLE_OP_FLOOR ||
-         op == PESTLE_OP_CEIL || op == PESTLE_OP_ROUND_EVEN ||
-         op == PESTLE_OP_ROUND_AFZ || op == PESTLE_OP_TRUNC;
+         op == PESTLE_OP_SIGN || op == PESTLE_OP_TRUNC ||
+         (rounds && ends_with_integer(d));
 }
 
 // --- Instructions ---
@@ -259,6 +273,15 @@ static pestle_kir_id_t rewrite_cast(pestle_rewrite_t* r,
                          : cast_to_float(r, d, mapped.arg[0]);
 }
 
+// The bits of |x| as |dtype|. What takes some of a byte's bits is cast, which cuts
+// the others off.
+static pestle_kir_id_t to_bits(pestle_rewrite_t* r, pestle_dtype_t dtype,
+                               pestle_kir_id_t x) {
+  unsigned width = width_of(pestle_kir_type_of(r->to, x));
+  return width == width_of(dtype) ? pestle_kir_bitcast(r->to, x, dtype)
+                                  : pestle_kir_cast(r->to, x, dtype);
+}
+
 static pestle_kir_id_t rewrite_bitcast(pestle_rewrite_t* r,
                                        const pestle_kir_inst_t* inst,
                                        pestle_kir_inst_t mapped) {
@@ -269,9 +292,9 @@ static pestle_kir_id_t rewrite_bitcast(pestle_rewrite_t* r,
   if (is_narrow_float(from) && widens(r, from)) x = encode(r, from, x);
   if (is_narrow_float(to) && widens(r, to)) {
     pestle_dtype_t bits = pestle_dtype_size(to) == 1 ? PESTLE_U8 : PESTLE_U16;
-    return decode(r, to, pestle_kir_bitcast(r->to, x, bits));
+    return decode(r, to, to_bits(r, bits, x));
   }
-  x = pestle_kir_bitcast(r->to, x, value_type(r, to));
+  x = to_bits(r, value_type(r, to), x);
   return is_small_int(to) && widens(r, to) ? wrap_small(r, to, x) : x;
 }
 

@@ -63,7 +63,7 @@ typedef struct question_t {
 
 static bool add_view(question_t* q, size_t at, const pestle_type_t* type) {
   if (!pestle_type_is_static(type) || pestle_type_is_complex(type) ||
-      !pestle_type_count(type)) {
+      !pestle_type_count(type) || !pestle_dtype_bit(type->dtype)) {
     return false;
   }
   pestle_dense_strides(type->dims, (size_t)type->rank,
@@ -75,7 +75,8 @@ static bool add_view(question_t* q, size_t at, const pestle_type_t* type) {
   return true;
 }
 
-// What a library is asked; false for what none is: tensors without elements.
+// What a library is asked; false for what none is: tensors without elements, of
+// types that plugins do not see.
 static bool make_question(const pestle_node_t* node, question_t* q) {
   if (node->operand_count + node->result_count > MAX_TENSORS) return false;
   q->op =

@@ -11,8 +11,13 @@ static unsigned bits_of(pestle_dtype_t dtype) {
   return pestle_dtype_info(dtype)->bits;
 }
 
-// The unsigned integer that |dtype|'s bits are; i1 stands for itself.
+// The unsigned integer that |dtype|'s bits are, of floats below a byte the byte;
+// i1 stands for itself.
 static pestle_dtype_t unsigned_of(pestle_dtype_t dtype) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
+      pestle_dtype_is_sub_byte(dtype)) {
+    return PESTLE_U8;
+  }
   pestle_dtype_t number = pestle_dtype_unsigned(bits_of(dtype));
   return number ? number : dtype;
 }

@@ -12,7 +12,7 @@ enum {
 };
 
 static bool has_op(const pestle_sketch_t* k, unsigned op, pestle_dtype_t type) {
-  return k->caps->op_dtypes[op] >> type & 1;
+  return (k->caps->op_dtypes[op] & pestle_dtype_bit((pestle_dtype_t)type)) != 0;
 }
 
 static bool target_has(const pestle_sketch_t* k, int64_t taps) {

@@ -419,6 +419,11 @@ static unsigned significant_bits(pestle_dtype_t dtype) {
   return dtype == PESTLE_BF16 ? 8 : 0;
 }
 
+static bool has_zero(pestle_dtype_t dtype) {
+  const pestle_float_format_t* format = pestle_float_format(dtype);
+  return !format || format->specials != PESTLE_FLOAT_SCALE;
+}
+
 // Whether every value of |from| is one of |to|.
 static bool is_lossless(pestle_dtype_t from, pestle_dtype_t to) {
   const pestle_dtype_info_t* f = pestle_dtype_info(from);
@@ -426,7 +431,7 @@ static bool is_lossless(pestle_dtype_t from, pestle_dtype_t to) {
   if ((f->kind | t->kind) & (PESTLE_KIND_COMPLEX | PESTLE_KIND_OPAQUE)) {
     return false;
   }
-  if (from == PESTLE_I1) return true;
+  if (from == PESTLE_I1) return has_zero(to);
   if (to == PESTLE_I1) return false;
   if (t->kind == PESTLE_KIND_FLOAT) {
     // f16 holds 2^15, so 11 bits of an integer always fit.

@@ -198,6 +198,19 @@ const char* pestle_device_backend_id(const pestle_device_t* device) {
   return device ? device->plugin->id : "";
 }
 
+// Bits of dtypes that |plugin|'s headers did not have stand for nothing: i2 is
+// the first of minor version 3.
+static void forget_unknown(const pestle_plugin_t* plugin,
+                           pestle_target_caps_t* caps) {
+  uint32_t known = (UINT32_C(1) << PESTLE_PLUGIN_DTYPES) - 1;
+  if (plugin->abi_info && plugin->abi_info()->abi_minor < 3) {
+    known = (UINT32_C(1) << PESTLE_I2) - 1;
+  }
+  for (unsigned op = 0; op < PESTLE_KIR_OP_LIMIT; ++op)
+    caps->op_dtypes[op] &= known;
+  caps->storage_dtypes &= known;
+}
+
 pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
                                    pestle_target_caps_t* out_caps) {
   PESTLE_REQUIRE(device && out_caps,
@@ -221,6 +234,7 @@ pestle_status_t pestle_device_caps(pestle_device_t* device, const char* cpu,
   caps.cpu[sizeof(caps.cpu) - 1] = 0;
   caps.features[sizeof(caps.features) - 1] = 0;
   PESTLE_TRY(pestle_plugin_check_caps(&caps, device->plugin->name));
+  forget_unknown(device->plugin, &caps);
   caps.struct_size = size;
   memcpy(out_caps, &caps, size < sizeof(caps) ? size : sizeof(caps));
   return NULL;

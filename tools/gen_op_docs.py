@@ -137,13 +137,15 @@ less) and sums in any order; `strict` does neither.
 
 Edges, on every target:
 
-- A NaN operand makes a NaN, in `maximum`, `minimum` and `clamp` too (comparisons:
+- A NaN operand makes a NaN (where the type has one), in `maximum`, `minimum` and `clamp` too (comparisons:
   false, `ne`: true; `power` of 1, or to 0, is 1); which NaN's bits is not said.
 - `maximum(-0, +0)` is +0, `minimum` -0; zeros keep the sign that IEEE 754 gives
   them. Of complex results a zero's sign is not said.
 - Subnormal numbers are kept, but by OpenCL devices without `CL_FP_DENORM`.
 - Overflow is infinity; where the type has none (f8E4M3FN, f8E8M0FNU, FNUZ types)
   it is NaN. f8E8M0FNU has powers of two alone: zeros and negative numbers are NaN.
+  f4E2M1FN, f6E2M3FN and f6E3M2FN have finite numbers alone: what is too large is
+  the largest, NaN is -0.
 - Integers wrap. A quotient by 0 is -1 (unsigned: all ones) and its remainder the
   dividend; the least number over -1 is itself, with remainder 0. A shift by the
   width or more is 0, or the sign. A negative exponent rounds towards 0.

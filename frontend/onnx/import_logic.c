@@ -81,8 +81,8 @@ static pestle_value_t* bitcast(pestle_onnx_call_t* call, pestle_value_t* x,
   return pestle_onnx_emit(call, &spec);
 }
 
-// The largest finite value of the f8 formats; 0 for other dtypes.
-static double f8_limit(pestle_dtype_t dtype) {
+// The largest finite value of formats of a byte; 0 for other dtypes.
+static double byte_limit(pestle_dtype_t dtype) {
   return pestle_dtype_size(dtype) == 1 ? pestle_float_max(dtype) : 0;
 }
 
@@ -134,13 +134,14 @@ pestle_value_t* pestle_onnx_cast(pestle_onnx_call_t* call, pestle_value_t* x,
   if (dtype == PESTLE_F8E8M0FNU) {
     return dtype_of(x) == dtype ? x : cast_to_scale(call, x);
   }
-  double limit = f8_limit(dtype);
+  double limit = byte_limit(dtype);
   if (limit != 0 && pestle_onnx_int(call, "saturate", 1)) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, limit);
     x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -limit);
   }
   // ONNX wraps what does not fit few bits, StableHLO saturates floats.
-  if (pestle_dtype_is_sub_byte(dtype)) {
+  if (pestle_dtype_is(dtype, PESTLE_KIND_INT) &&
+      pestle_dtype_is_sub_byte(dtype)) {
     x = pestle_onnx_convert(call, x, PESTLE_I32);
   }
   return pestle_onnx_convert(call, x, dtype);
@@ -168,12 +169,17 @@ void pestle_onnx_import_cast_like(pestle_onnx_call_t* call) {
       pestle_onnx_cast(call, call->inputs[0], dtype_of(call->inputs[1]));
 }
 
+// Of an element as ONNX has it, where a bool is a byte.
+static unsigned bits_of(pestle_dtype_t dtype) {
+  return dtype == PESTLE_I1 ? 8 : pestle_dtype_info(dtype)->bits;
+}
+
 void pestle_onnx_import_bit_cast(pestle_onnx_call_t* call) {
   pestle_value_t* x = call->inputs[0];
   pestle_type_t type = *pestle_onnx_type(x);
   type.dtype = target_of(call);
   if (call->status) return;
-  if (pestle_dtype_size(type.dtype) != pestle_dtype_size(dtype_of(x))) {
+  if (bits_of(type.dtype) != bits_of(dtype_of(x))) {
     pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
                      "it changes the size of the elements");
   }

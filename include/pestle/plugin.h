@@ -126,8 +126,9 @@ typedef struct pestle_target_caps_t {
   uint32_t subgroup;       // lanes of a subgroup, a power of two; 0: none
   uint32_t max_group_lanes;
   uint32_t flags;  // pestle_target_flag_t
-  // op_dtypes[op]: bit d set when the target compiles the op (code of kir.h)
-  // with operands of dtype d; for CAST of and to d.
+  // op_dtypes[op]: bit d (pestle_dtype_bit) set when the target compiles the op
+  // (code of kir.h) with operands of dtype d; for CAST of and to d. Kernels have
+  // no dtype without a bit, whatever is set.
   uint32_t op_dtypes[PESTLE_KIR_OP_LIMIT];
   // -- minor 1 --
   // Devices with groups of lanes: the most lanes and groups along x, y, z. 0:

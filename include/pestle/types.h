@@ -32,8 +32,10 @@ typedef enum pestle_dtype_kind_e {
 
 // X(NAME, mlir name, value bits, bytes that an element takes in a tensor, kind,
 // DLPack code, DLPack bits). i1 takes a byte (0 or 1); integers of 2 and 4 bits
-// take a byte each in unpacked tensors (sign- or zero-extended). Values are
-// stable: new rows come at the end.
+// take a byte each in unpacked tensors (sign- or zero-extended), and so do floats
+// of 4 and 6 bits (the high bits are 0; who reads one looks at the others alone).
+// Values are stable: new rows come at the end. Plugins meet the first
+// PESTLE_PLUGIN_DTYPES alone.
 // INDEX, ADDR and MBAR exist in the kernel IR only. DLPack codes are those of
 // dlpack.h 1.x: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 7 e3m4...
 #define PESTLE_DTYPES(X)                               \
@@ -67,7 +69,10 @@ typedef enum pestle_dtype_kind_e {
   X(F8E3M4, "f8E3M4", 8, 1, FLOAT, 7, 8)               \
   X(F8E4M3, "f8E4M3", 8, 1, FLOAT, 8, 8)               \
   X(F8E4M3B11FNUZ, "f8E4M3B11FNUZ", 8, 1, FLOAT, 9, 8) \
-  X(F8E8M0FNU, "f8E8M0FNU", 8, 1, FLOAT, 14, 8)
+  X(F8E8M0FNU, "f8E8M0FNU", 8, 1, FLOAT, 14, 8)        \
+  X(F4E2M1FN, "f4E2M1FN", 4, 1, FLOAT, 17, 4)          \
+  X(F6E2M3FN, "f6E2M3FN", 6, 1, FLOAT, 15, 6)          \
+  X(F6E3M2FN, "f6E3M2FN", 6, 1, FLOAT, 16, 6)
 
 typedef enum pestle_dtype_e {
 #define PESTLE_DTYPE_ENUM_(NAME, ...) PESTLE_##NAME,
@@ -75,6 +80,11 @@ typedef enum pestle_dtype_e {
 #undef PESTLE_DTYPE_ENUM_
       PESTLE_DTYPE_COUNT
 } pestle_dtype_t;
+
+// How many dtypes, from NONE on, have a bit in sets of dtypes
+// (pestle_target_caps_t). Targets and libraries of plugins never see the others:
+// kernels have their bytes, as ui8, and compute with them in f32.
+#define PESTLE_PLUGIN_DTYPES 31u
 
 // Frozen.
 typedef struct pestle_dtype_info_t {
@@ -119,9 +129,15 @@ static inline bool pestle_dtype_is_stored(pestle_dtype_t dtype) {
          !pestle_dtype_is(dtype, PESTLE_KIND_OPAQUE) && dtype != PESTLE_INDEX;
 }
 
-// Whether |dtype| is an integer of fewer bits than the byte that it takes.
+// The bit of |dtype| in sets of dtypes; 0 of those that plugins do not see.
+static inline uint32_t pestle_dtype_bit(pestle_dtype_t dtype) {
+  return (unsigned)dtype < PESTLE_PLUGIN_DTYPES ? UINT32_C(1) << dtype : 0;
+}
+
+// Whether |dtype| is an integer or a float of fewer bits than the byte that it
+// takes.
 static inline bool pestle_dtype_is_sub_byte(pestle_dtype_t dtype) {
-  return pestle_dtype_is(dtype, PESTLE_KIND_INT) &&
+  return pestle_dtype_is(dtype, PESTLE_KIND_INT | PESTLE_KIND_FLOAT) &&
          pestle_dtype_info(dtype)->bits < 8;
 }
 
@@ -136,7 +152,7 @@ static inline pestle_dtype_t pestle_dtype_unsigned(unsigned bits) {
                       : PESTLE_NONE;
 }
 
-// The integer of |dtype|, one of fewer than 8 bits, that the low bits of |byte|
+// The element of |dtype|, one of fewer than 8 bits, that the low bits of |byte|
 // are, extended to a byte as tensors hold it. Other dtypes: |byte|.
 static inline uint8_t pestle_dtype_extend(pestle_dtype_t dtype, uint8_t byte) {
   unsigned bits = pestle_dtype_info(dtype)->bits, sign, value;
@@ -154,10 +170,17 @@ typedef enum pestle_float_specials_e {
   PESTLE_FLOAT_FINITE = 1,    // -0, and NaN where all bits but the sign are set
   PESTLE_FLOAT_UNSIGNED = 2,  // no -0: its bits are the one NaN
   PESTLE_FLOAT_SCALE = 3,  // powers of two: neither sign nor zero, a last NaN
+  // -0, but all are finite numbers: what is too large becomes the largest, and
+  // NaN -0.
+  PESTLE_FLOAT_NUMBERS = 4,
 } pestle_float_specials_t;
 
 // X(NAME, exponent bits, mantissa bits, exponent bias, specials). The rest of a
 // format follows from them; whoever converts by bits reads this table.
+#define PESTLE_FLOAT_FORMATS_SMALL(X) \
+  X(F4E2M1FN, 2, 1, 1, NUMBERS)       \
+  X(F6E2M3FN, 2, 3, 1, NUMBERS)       \
+  X(F6E3M2FN, 3, 2, 3, NUMBERS)
 #define PESTLE_FLOAT_FORMATS_8(X)      \
   X(F8E4M3FN, 4, 3, 7, FINITE)         \
   X(F8E5M2, 5, 2, 15, IEEE)            \
@@ -171,6 +194,7 @@ typedef enum pestle_float_specials_e {
   X(BF16, 8, 7, 127, IEEE)         \
   X(F16, 5, 10, 15, IEEE)
 #define PESTLE_FLOAT_FORMATS(X) \
+  PESTLE_FLOAT_FORMATS_SMALL(X) \
   PESTLE_FLOAT_FORMATS_8(X)     \
   PESTLE_FLOAT_FORMATS_16(X)    \
   X(F32, 8, 23, 127, IEEE)      \
@@ -183,17 +207,18 @@ typedef struct pestle_float_format_t {
   pestle_float_specials_t specials;
   uint64_t sign;   // the sign's bit; 0 where there is none
   uint64_t limit;  // the first magnitude that is no finite number
-  uint64_t nan;    // a quiet one, without a sign
+  uint64_t nan;    // a quiet one, without a sign; of NUMBERS -0
 } pestle_float_format_t;
 
 // The format of |dtype|; NULL when it is no float.
 static inline const pestle_float_format_t* pestle_float_format(
     pestle_dtype_t dtype) {
 #define PESTLE_FLOAT_ONE_(at) (UINT64_C(1) << (at))
-#define PESTLE_FLOAT_LIMIT_(E, M, kind)                                  \
-  ((kind) == PESTLE_FLOAT_IEEE       ? (PESTLE_FLOAT_ONE_(E) - 1) << (M) \
-   : (kind) == PESTLE_FLOAT_UNSIGNED ? PESTLE_FLOAT_ONE_((E) + (M))      \
-                                     : PESTLE_FLOAT_ONE_((E) + (M)) - 1)
+#define PESTLE_FLOAT_LIMIT_(E, M, kind)                                \
+  ((kind) == PESTLE_FLOAT_IEEE ? (PESTLE_FLOAT_ONE_(E) - 1) << (M)     \
+   : (kind) == PESTLE_FLOAT_UNSIGNED || (kind) == PESTLE_FLOAT_NUMBERS \
+       ? PESTLE_FLOAT_ONE_((E) + (M))                                  \
+       : PESTLE_FLOAT_ONE_((E) + (M)) - 1)
 #define PESTLE_FLOAT_QUIET_(M, kind) \
   ((kind) == PESTLE_FLOAT_IEEE ? PESTLE_FLOAT_ONE_(M) >> 1 : 0)
 #define PESTLE_FLOAT_CASE_(NAME, E, M, bias, KIND)                            \

@@ -8,7 +8,8 @@
 static uint32_t kinds(unsigned kind) {
   uint32_t bits = 0;
   for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (pestle_dtype_is((pestle_dtype_t)d, kind)) bits |= UINT32_C(1) << d;
+    if (pestle_dtype_is((pestle_dtype_t)d, kind))
+      bits |= pestle_dtype_bit((pestle_dtype_t)d);
   }
   return bits;
 }
@@ -32,7 +33,8 @@ static uint32_t storage(const pestle_ctext_target_t* t) {
     unsigned needs = size == 1   ? PESTLE_CTEXT_HAS_STORAGE8
                      : size == 2 ? PESTLE_CTEXT_HAS_STORAGE16
                                  : 0;
-    if (needs && !(t->features & needs)) small |= UINT32_C(1) << d;
+    if (needs && !(t->features & needs))
+      small |= pestle_dtype_bit((pestle_dtype_t)d);
   }
   return all & ~small;
 }
@@ -99,7 +101,7 @@ static uint32_t by_bits(void) {
   uint32_t all = 0;
   for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
     if (ctext_is_narrow_float(d) && !pestle_ctext_casts(d)) {
-      all |= UINT32_C(1) << d;
+      all |= pestle_dtype_bit((pestle_dtype_t)d);
     }
   }
   return all;

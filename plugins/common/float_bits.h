@@ -19,7 +19,9 @@ static inline uint64_t pestle_plugin_round_bits(const pestle_float_format_t* f,
   int exponent = (int)(bits >> 52 & 0x7ff);
   uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
   uint64_t nan = unsigned_zero ? f->nan : sign | f->nan;
-  uint64_t large = f->specials == PESTLE_FLOAT_IEEE ? sign | f->limit : nan;
+  uint64_t large = f->specials == PESTLE_FLOAT_IEEE      ? sign | f->limit
+                   : f->specials == PESTLE_FLOAT_NUMBERS ? sign | (f->limit - 1)
+                                                         : nan;
   if (scale_only && (bits >> 63 || value == 0)) return nan;
   if (exponent == 0x7ff) return mantissa ? nan : large;
   uint64_t result = 0;

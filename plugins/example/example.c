@@ -202,7 +202,8 @@ static pestle_status_t describe(void* self, const char* cpu,
 #include "pestle/kir.def"
   uint32_t kinds[64] = {0};
   kinds[PESTLE_KIND_BOOL] = 1u << PESTLE_I1;
-  for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+  // Sets have a bit for the first dtypes; no kernel has the others.
+  for (unsigned d = 0; d < 32 && d < PESTLE_DTYPE_COUNT; ++d) {
     if (!(EXAMPLE_DTYPES >> d & 1)) continue;
     kinds[pestle_dtype_info((pestle_dtype_t)d)->kind] |= 1u << d;
   }

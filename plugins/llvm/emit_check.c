@@ -43,8 +43,9 @@ static pestle_status_t check_buffers(const pestle_llvm_emit_t* e) {
   for (uint32_t i = 0; i < k->buffer_count; ++i) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(k, i);
     const char* name = pestle_kir_string(k, u->name);
-    bool known = u->dtype < PESTLE_DTYPE_COUNT &&
-                 (PESTLE_LLVM_ALL_DTYPES >> u->dtype & 1);
+    bool known =
+        u->dtype < PESTLE_DTYPE_COUNT &&
+        (PESTLE_LLVM_ALL_DTYPES & pestle_dtype_bit((pestle_dtype_t)u->dtype));
     if (!known) {
       return FAIL(e, UNSUPPORTED, "buffer '%s' is of %s, which llvm lacks",
                   name, pestle_dtype_info((pestle_dtype_t)u->dtype)->name);
@@ -115,7 +116,8 @@ static pestle_status_t scan(pestle_llvm_emit_t* e, scan_t* s) {
     }
     bool typed =
         n->type < PESTLE_DTYPE_COUNT &&
-        (n->type == PESTLE_NONE || (PESTLE_LLVM_ALL_DTYPES >> n->type & 1));
+        (n->type == PESTLE_NONE ||
+         (PESTLE_LLVM_ALL_DTYPES & pestle_dtype_bit((pestle_dtype_t)n->type)));
     if (!typed || n->lanes > PESTLE_KIR_MAX_LANES ||
         (n->type != PESTLE_NONE && !n->lanes)) {
       return FAIL(e, UNSUPPORTED, "%s at %u is of %s x %u", info.mnemonic, id,

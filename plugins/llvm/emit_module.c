@@ -20,7 +20,8 @@ static void make_types(pestle_llvm_emit_t* e) {
   e->ptr = ll->PointerTypeInContext(c, 0);
   for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
     unsigned size = pestle_dtype_size((pestle_dtype_t)d);
-    if (!(PESTLE_LLVM_ALL_DTYPES >> d & 1)) size = 1;
+    if (!(PESTLE_LLVM_ALL_DTYPES & pestle_dtype_bit((pestle_dtype_t)d)))
+      size = 1;
     e->type[d] = ll->IntTypeInContext(c, 8 * size);
   }
   e->type[PESTLE_I1] = ll->Int1TypeInContext(c);

@@ -3,7 +3,7 @@
 #include "plugins/llvm/emit.h"
 
 static bool takes(const pestle_llvm_row_t* row, pestle_dtype_t dtype) {
-  return row && (row->dtypes >> dtype & 1);
+  return row && (row->dtypes & pestle_dtype_bit((pestle_dtype_t)dtype)) != 0;
 }
 
 uint32_t pestle_llvm_row_dtypes(unsigned op) {

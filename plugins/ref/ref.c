@@ -41,7 +41,7 @@ static uint32_t dtypes_of(unsigned kinds) {
   for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
     unsigned kind = pestle_dtype_info((pestle_dtype_t)d)->kind;
     bool number = kind & (PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
-    if (number && (kind & kinds)) bits |= UINT32_C(1) << d;
+    if (number && (kind & kinds)) bits |= pestle_dtype_bit((pestle_dtype_t)d);
   }
   return bits;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every pattern of every 8-bit float against ml_dtypes, and of integers of 2 and 4
+"""Every pattern of every float of 8, 6 and 4 bits against ml_dtypes, and of integers of 2 and 4
 bits against Python, on ref and llvm: conversions between all of them, rounding at
 every boundary, sums and products of all pairs. Exits 77 without ml_dtypes.
 
@@ -29,7 +29,11 @@ FLOATS = {
     "f8E4M3": ml_dtypes.float8_e4m3,
     "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "f6E2M3FN": ml_dtypes.float6_e2m3fn, "f6E3M2FN": ml_dtypes.float6_e3m2fn,
 }  # fmt: skip
+# Their high bits are 0, and ignored.
+SMALL = {"f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6}
 WIDE = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32,
         "f64": np.float64}  # fmt: skip
 INTS = {"i2": (2, True), "ui2": (2, False), "i4": (4, True), "ui4": (4, False),
@@ -79,14 +83,23 @@ def as_numbers(name, data):
     if name in INTS:
         return signed(data.view(np.uint8), *INTS[name])
     kind = FLOATS.get(name) or WIDE[name]
+    if name in SMALL:
+        data = data & np.uint8((1 << SMALL[name]) - 1)
     return data.view(kind).astype(np.float64)
+
+
+def rounded(numbers, target):
+    """As |target|, which NaN is -0 in where it has none: ml_dtypes makes 0 of one
+    with a sign, XLA -0."""
+    if target in SMALL:
+        numbers = np.where(np.isnan(numbers), numbers.dtype.type(-0.0), numbers)
+    return numbers.astype(FLOATS.get(target) or WIDE[target])
 
 
 def expected(numbers, target, is_float):
     """The bits of |numbers| as |target|; floats become integers towards zero."""
     if target not in INTS:
-        kind = FLOATS.get(target) or WIDE[target]
-        return numbers.astype(kind)
+        return rounded(numbers, target)
     width, has_sign = INTS[target]
     low, high = (-(1 << width - 1), (1 << width - 1) - 1) if has_sign else (
         0, (1 << width) - 1)  # fmt: skip
@@ -124,7 +137,7 @@ def compare(what, target, want, got):
 
 
 def boundaries(dtype):
-    """Every value of every 8-bit format, what lies between neighbours, and the
+    """Every value of every format, what lies between neighbours, and the
     numbers beside those."""
     all_of = [BITS.view(f).astype(np.float64) for f in FLOATS.values()]
     values = np.unique(np.abs(np.concatenate(all_of)))
@@ -194,12 +207,12 @@ def check_float_pairs(device):
            "sign": (1, lambda x: np.where(x == 0, x, np.sign(x)))}  # fmt: skip
     a, b = np.repeat(BITS, 256), np.tile(BITS, 256)
     bad = 0
-    for name, kind in FLOATS.items():
+    for name in FLOATS:
         outputs = elementwise(ops, name, lambda op: name, [a, b], device)
-        x, y = a.view(kind).astype(np.float32), b.view(kind).astype(np.float32)
+        x, y = (as_numbers(name, v).astype(np.float32) for v in (a, b))
         for (op, (arity, fn)), got in zip(ops.items(), outputs):
             with np.errstate(all="ignore"):
-                want = (fn(x, y) if arity == 2 else fn(x)).astype(kind)
+                want = rounded(fn(x, y) if arity == 2 else fn(x), name)
             bad += compare(f"{device}: {op} of {name}", name,
                            want.view(np.uint8), got)  # fmt: skip
     return bad

@@ -11,10 +11,28 @@ static const char text[] =
     "  return %0 : tensor<4x9xf32>\n"
     "}\n";
 
+// Casts, sums, a product, what moves elements and nothing else, and an argument
+// that is not used: of the dtypes that plugins do not see.
+static const char unseen_text[] =
+    "func.func public @main(%x: tensor<4x9xf4E2M1FN>, "
+    "%y: tensor<4x9xf6E2M3FN>, %z: tensor<4x9xf6E3M2FN>) -> "
+    "(tensor<4x9xf6E3M2FN>, tensor<9x4xf4E2M1FN>, tensor<4x4xf6E2M3FN>) {\n"
+    "  %0 = stablehlo.convert %x : (tensor<4x9xf4E2M1FN>) -> "
+    "tensor<4x9xf6E3M2FN>\n"
+    "  %1 = stablehlo.add %0, %0 : tensor<4x9xf6E3M2FN>\n"
+    "  %2 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x9xf4E2M1FN>) -> "
+    "tensor<9x4xf4E2M1FN>\n"
+    "  %3 = stablehlo.dot_general %y, %y, contracting_dims = [1] x [1] : "
+    "(tensor<4x9xf6E2M3FN>, tensor<4x9xf6E2M3FN>) -> tensor<4x4xf6E2M3FN>\n"
+    "  return %1, %2, %3 : tensor<4x9xf6E3M2FN>, tensor<9x4xf4E2M1FN>, "
+    "tensor<4x4xf6E2M3FN>\n"
+    "}\n";
+
 // What the backend below is, beside right.
 static struct {
   bool no_artifact, no_toolchain, no_entry, loads, makes_memory;
-  int32_t type;
+  bool is_old;
+  int32_t type, compiled;
   void (*spoil)(pestle_target_caps_t* caps);
 } now;
 
@@ -43,7 +61,13 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
 static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                const pestle_kernel_options_t* options,
                                pestle_blob_t* out_artifact) {
-  (void)self, (void)kernel, (void)options;
+  (void)self, (void)options;
+  // It claims every bit, and yet has what has a bit alone.
+  for (uint32_t i = 0; i < kernel->inst_count; ++i)
+    assert_true(pestle_kir_inst(kernel, i)->type < PESTLE_PLUGIN_DTYPES);
+  for (uint32_t i = 0; i < kernel->buffer_count; ++i)
+    assert_true(pestle_kir_buffer(kernel, i)->dtype < PESTLE_PLUGIN_DTYPES);
+  ++now.compiled;
   if (now.no_artifact) return NULL;
   out_artifact->data = host->alloc(host->self, 64);
   out_artifact->size = out_artifact->data ? 64 : 0;
@@ -174,6 +198,13 @@ static const pestle_backend_abi_info_t* abi_info(void) {
   return &info;
 }
 
+static const pestle_backend_abi_info_t* old_abi_info(void) {
+  static pestle_backend_abi_info_t info;
+  info = *abi_info();
+  info.abi_minor = 2;
+  return &info;
+}
+
 // A context with the backend alone, as |now| has it, and its device.
 static pestle_context_t* open_context(pestle_device_t** out_device) {
   pestle_context_options_t options = {.struct_size = sizeof(options),
@@ -183,7 +214,8 @@ static pestle_context_t* open_context(pestle_device_t** out_device) {
   pestle_context_t* context;
   if (!now.type) now.type = PESTLE_DEVICE_CPU;
   assert_ok(pestle_context_create(&options, &context));
-  assert_ok(pestle_context_add_backend(context, abi_info, NULL, init));
+  assert_ok(pestle_context_add_backend(
+      context, now.is_old ? old_abi_info : abi_info, NULL, init));
   assert_ok(pestle_context_device(context, "hollow", out_device));
   return context;
 }
@@ -194,14 +226,15 @@ static void count_text(void* user, pestle_stage_t stage, const char* name,
   ((int*)user)[stage]++;
 }
 
-// Compiles |text|, and runs it when |runs|.
-static pestle_status_t try_plan(pestle_context_t* context,
-                                pestle_device_t* device, bool runs) {
+// Compiles |source|, and runs it when |runs|.
+static pestle_status_t try_text(pestle_context_t* context,
+                                pestle_device_t* device, const char* source,
+                                bool runs) {
   int texts[PESTLE_STAGE_COUNT] = {0};
   pestle_module_t* module;
   pestle_plan_t* plan;
   assert_ok(
-      pestle_module_parse(context, text, strlen(text), "m.mlir", &module));
+      pestle_module_parse(context, source, strlen(source), "m.mlir", &module));
   pestle_compile_options_t options = {
       .struct_size = sizeof(options),
       .no_cache = true,
@@ -220,6 +253,11 @@ static pestle_status_t try_plan(pestle_context_t* context,
   pestle_executable_release(executable);
   pestle_plan_release(plan);
   return status;
+}
+
+static pestle_status_t try_plan(pestle_context_t* context,
+                                pestle_device_t* device, bool runs) {
+  return try_text(context, device, text, runs);
 }
 
 static void reset(void) {
@@ -334,11 +372,33 @@ static void test_caps(void** state) {
   pestle_context_release(context);
 }
 
+static void test_unseen_dtypes(void** state) {
+  (void)state;
+  pestle_device_t* device;
+  reset();
+  pestle_context_t* context = open_context(&device);
+  assert_ok(try_text(context, device, unseen_text, false));
+  assert_true(now.compiled >= 3);
+  pestle_context_release(context);
+  // Nor has what it claims of dtypes that came after it a meaning.
+  for (int old = 0; old < 2; ++old) {
+    now.is_old = old;
+    context = open_context(&device);
+    pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
+    assert_ok(pestle_device_caps(device, NULL, &caps));
+    assert_int_equal(caps.op_dtypes[PESTLE_KIR_CAST] >> PESTLE_MBAR,
+                     old ? 1 : 0x7f);
+    assert_ok(try_text(context, device, unseen_text, false));
+    pestle_context_release(context);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler),
       cmocka_unit_test(test_device),
       cmocka_unit_test(test_caps),
+      cmocka_unit_test(test_unseen_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,18 +27,56 @@ static pestle_context_t* open_context(const char* folder) {
   return context;
 }
 
-static void run_on(pestle_context_t* context, const char* name) {
+// Dtypes that none of the old headers has.
+static const char new_text[] =
+    "func.func public @main(%x: tensor<16xf4E2M1FN>) -> "
+    "tensor<16xf4E2M1FN> {\n"
+    "  %0 = stablehlo.add %x, %x : tensor<16xf4E2M1FN>\n"
+    "  return %0 : tensor<16xf4E2M1FN>\n"
+    "}\n";
+
+static pestle_executable_t* load_text(pestle_context_t* context,
+                                      const char* name, const char* source) {
   pestle_device_t* device;
   pestle_module_t* module;
   pestle_plan_t* plan;
   pestle_executable_t* executable;
   assert_ok(pestle_context_device(context, name, &device));
   assert_ok(
-      pestle_module_parse(context, text, strlen(text), "m.mlir", &module));
+      pestle_module_parse(context, source, strlen(source), "m.mlir", &module));
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_cache = true};
   assert_ok(pestle_compile(context, module, device, &options, &plan));
   assert_ok(pestle_executable_create(context, plan, device, &executable));
+  pestle_plan_release(plan);
+  pestle_module_release(module);
+  return executable;
+}
+
+// Twice every number, as bytes, by the plugin itself: strict, so without the
+// fallback. Bits above the sign are not looked at.
+static void run_new_dtype(pestle_context_t* context) {
+  static const uint8_t twice[16] = {0, 2,  4,  5,  6,  7,  7,  7,
+                                    8, 10, 12, 13, 14, 15, 15, 15};
+  pestle_executable_t* executable = load_text(context, "example", new_text);
+  uint8_t x[16], y[16] = {0};
+  for (int i = 0; i < 16; ++i)
+    x[i] = (uint8_t)(i | (i % 3) << 4);
+  int64_t shape[1] = {16};
+  pestle_tensor_t in = {.data = x,
+                        .device = {PESTLE_DEVICE_CPU, 0},
+                        .ndim = 1,
+                        .dtype = pestle_dtype_to_dlpack(PESTLE_F4E2M1FN),
+                        .shape = shape};
+  pestle_tensor_t out = in;
+  out.data = y;
+  assert_ok(pestle_executable_run(executable, NULL, &in, 1, &out, 1, NULL));
+  assert_memory_equal(y, twice, 16);
+  pestle_executable_release(executable);
+}
+
+static void run_on(pestle_context_t* context, const char* name) {
+  pestle_executable_t* executable = load_text(context, name, text);
   float x[COUNT], y[COUNT];
   for (int i = 0; i < COUNT; ++i)
     x[i] = (float)(i - 18) / 5;
@@ -57,8 +95,6 @@ static void run_on(pestle_context_t* context, const char* name) {
     assert_true(fabsf(y[i] - want) <= 4e-7f * (1 + fabsf(want) + expf(x[i])));
   }
   pestle_executable_release(executable);
-  pestle_plan_release(plan);
-  pestle_module_release(module);
 }
 
 // Its tables have no slot for a library.
@@ -70,6 +106,7 @@ static void test_minor1_plugin(void** state) {
   assert_true(backend->struct_size < sizeof(pestle_backend_t));
   assert_false(PESTLE_HAS(backend, library));
   run_on(context, "example");
+  run_new_dtype(context);
   pestle_context_release(context);
 }
 
@@ -84,6 +121,7 @@ static void test_minor2_plugin(void** state) {
   assert_int_equal(caps.struct_size, offsetof(pestle_target_caps_t, fma_rate));
   assert_int_equal(caps.fma_rate, 0);
   run_on(context, "example");
+  run_new_dtype(context);
   pestle_context_release(context);
 }
 
@@ -94,6 +132,7 @@ static void test_old_plugin(void** state) {
   assert_non_null(backend);
   assert_true(backend->device->struct_size < sizeof(pestle_device_api_t));
   run_on(context, "example");
+  run_new_dtype(context);
   // What it has no slot for is answered for it, or refused with a sentence.
   pestle_device_t* device;
   uint64_t bytes;

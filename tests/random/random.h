@@ -191,7 +191,7 @@ void note_range(value_t* v);
 typedef struct row_t {
   pestle_op_t op;
   unsigned kinds;
-  uint32_t without;  // dtypes of |kinds| that it does not take
+  uint64_t without;  // dtypes of |kinds| that it does not take
   value_t* (*build)(graph_t* g, pestle_dtype_t dtype);
 } row_t;
 extern const row_t structured_rows[];

@@ -10,9 +10,11 @@ enum {
   FLOATS = PESTLE_KIND_FLOAT,
 };
 
-#define BIT(NAME) (UINT32_C(1) << PESTLE_##NAME)
+#define BIT(NAME) (UINT64_C(1) << PESTLE_##NAME)
 #define OR_BIT(NAME, ...) | BIT(NAME)
-#define NARROW (0u PESTLE_FLOAT_FORMATS_8(OR_BIT) | BIT(BF16) | BIT(F16))
+#define NARROW                                                            \
+  (0u PESTLE_FLOAT_FORMATS_SMALL(OR_BIT) PESTLE_FLOAT_FORMATS_8(OR_BIT) | \
+   BIT(BF16) | BIT(F16))
 #define UNQUANTISED \
   (BIT(I64) | BIT(U32) | BIT(U64) | BIT(BF16) | BIT(F16) | BIT(F32) | BIT(F64))
 

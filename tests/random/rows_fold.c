@@ -497,7 +497,8 @@ static pestle_dtype_t quantised_dtype(graph_t* g) {
   static const pestle_dtype_t dtypes[] = {
       PESTLE_I8,         PESTLE_U8,         PESTLE_I16,      PESTLE_U16,
       PESTLE_I4,         PESTLE_U4,         PESTLE_F8E4M3FN, PESTLE_F8E5M2,
-      PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I2,       PESTLE_U2};
+      PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I2,       PESTLE_U2,
+      PESTLE_F4E2M1FN,   PESTLE_F6E2M3FN};
   return dtypes[pick(g, sizeof(dtypes) / sizeof(dtypes[0]))];
 }
 

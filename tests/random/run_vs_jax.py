@@ -44,7 +44,7 @@ SIGNED = ["i2", "i4", "i8", "i16", "i32", "i64"]
 UNSIGNED = ["ui2", "ui4", "ui8", "ui16", "ui32", "ui64"]
 INTS = SIGNED + UNSIGNED
 F8 = ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E3M4", "f8E4M3",
-      "f8E4M3B11FNUZ", "f8E8M0FNU"]
+      "f8E4M3B11FNUZ", "f8E8M0FNU", "f4E2M1FN"]
 COMPLEX = ["complex<f32>", "complex<f64>"]
 
 # (op, dtypes, why): dtypes of the first operand; none: all.
@@ -89,7 +89,8 @@ NUMPY = {
     "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
     "f8E3M4": ml_dtypes.float8_e3m4, "f8E4M3": ml_dtypes.float8_e4m3,
     "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
-    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu, "bf16": ml_dtypes.bfloat16,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn, "bf16": ml_dtypes.bfloat16,
     "i2": ml_dtypes.int2, "ui2": ml_dtypes.uint2, "f16": np.float16, "f32": np.float32, "f64": np.float64,
     "complex<f32>": np.complex64, "complex<f64>": np.complex128,
 }  # fmt: skip

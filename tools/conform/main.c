@@ -79,6 +79,12 @@ static const char* column(int dtype) {
       return "e4m3b";
     case PESTLE_F8E8M0FNU:
       return "e8m0";
+    case PESTLE_F4E2M1FN:
+      return "e2m1";
+    case PESTLE_F6E2M3FN:
+      return "e2m3";
+    case PESTLE_F6E3M2FN:
+      return "e3m2";
     case PESTLE_C64:
       return "c64";
     case PESTLE_C128:

@@ -850,7 +850,7 @@ static const pestle_dtype_t quantized[] = {
     PESTLE_I8,         PESTLE_U8,         PESTLE_I16,      PESTLE_U16,
     PESTLE_I4,         PESTLE_U4,         PESTLE_F8E4M3FN, PESTLE_F8E5M2,
     PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I32,      PESTLE_I2,
-    PESTLE_U2};
+    PESTLE_U2,         PESTLE_F4E2M1FN,   PESTLE_F6E3M2FN};
 enum { QUANTIZED = sizeof(quantized) / sizeof(quantized[0]) };
 
 static inline bool build_quantisation(instance_t* t) {

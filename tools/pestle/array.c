@@ -261,6 +261,9 @@ pestle_dtype_t cli_dtype(pestle_str_t name) {
       {"float8_e4m3", PESTLE_F8E4M3},
       {"float8_e4m3b11fnuz", PESTLE_F8E4M3B11FNUZ},
       {"float8_e8m0fnu", PESTLE_F8E8M0FNU},
+      {"float4_e2m1fn", PESTLE_F4E2M1FN},
+      {"float6_e2m3fn", PESTLE_F6E2M3FN},
+      {"float6_e3m2fn", PESTLE_F6E3M2FN},
       {"complex64", PESTLE_C64},
       {"complex128", PESTLE_C128},
   };

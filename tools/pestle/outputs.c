@@ -50,6 +50,9 @@ static const char* onnx_name(pestle_dtype_t dtype) {
       "float8_e4m3",
       "float8_e4m3b11fnuz",
       "float8_e8m0fnu",
+      "float4_e2m1fn",
+      "float6_e2m3fn",
+      "float6_e3m2fn",
   };
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (cli_dtype(pestle_str(names[i])) == dtype) return names[i];

@@ -17,7 +17,7 @@ enum { BY_TARGETS = BY_REF | BY_LLVM, BY_ALL = BY_REF | BY_LLVM | BY_IR_REF };
 typedef struct gap_t {
   pestle_op_t op;
   const char* what;    // variant; NULL: all
-  uint32_t dtypes;     // bits 1 << dtype
+  uint64_t dtypes;     // bits 1 << dtype
   unsigned stages;     // that report it
   size_t count;        // of instances in the short sweep
   const char* reason;  // part of the sentence

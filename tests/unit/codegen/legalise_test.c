@@ -157,16 +157,17 @@ static void test_rows(void** state) {
       if (rows[r] == PESTLE_OP_POWER && is_float) continue;
       if (rows[r] == PESTLE_OP_REMAINDER && dtypes[d] != PESTLE_F32) continue;
       pestle_target_caps_t caps = full_caps();
-      caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + rows[r]] &= ~(1u << dtypes[d]);
+      caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + rows[r]] &=
+          ~pestle_dtype_bit(dtypes[d]);
       // What an expansion uses may be missing too.
       if (rows[r] == PESTLE_OP_CLZ) {
-        caps.op_dtypes[PESTLE_KIR_POPCNT] &= ~(1u << dtypes[d]);
+        caps.op_dtypes[PESTLE_KIR_POPCNT] &= ~pestle_dtype_bit(dtypes[d]);
       }
       if (rows[r] == PESTLE_OP_ROUND_AFZ) {
-        caps.op_dtypes[PESTLE_KIR_TRUNC] &= ~(1u << dtypes[d]);
+        caps.op_dtypes[PESTLE_KIR_TRUNC] &= ~pestle_dtype_bit(dtypes[d]);
       }
       if (rows[r] == PESTLE_OP_CLAMP) {
-        caps.op_dtypes[PESTLE_KIR_MAXIMUM] &= ~(1u << dtypes[d]);
+        caps.op_dtypes[PESTLE_KIR_MAXIMUM] &= ~pestle_dtype_bit(dtypes[d]);
       }
       compare(rows[r], dtypes[d], &caps);
     }
@@ -198,7 +199,7 @@ static void test_unsupported(void** state) {
 
 // The target without arithmetic, then without casts, then without memory.
 static void drop(pestle_target_caps_t* caps, pestle_dtype_t dtype, int level) {
-  uint32_t keep = ~(1u << dtype);
+  uint32_t keep = ~pestle_dtype_bit(dtype);
   for (unsigned op = 0; op < PESTLE_KIR_OP_LIMIT; ++op) {
     bool memory = op == PESTLE_KIR_LOAD || op == PESTLE_KIR_STORE ||
                   op == PESTLE_KIR_GATHER || op == PESTLE_KIR_SCATTER;

@@ -85,6 +85,12 @@ static void reads_nibbles(void** state) {
   pb_int(&typed, 5, 0xf1);
   pb_int(&typed, 5, 0x78);
   expect(typed, PESTLE_I4, (const int8_t[]){1, -1, -8, 7}, 4);
+  expect(onnx_tensor("t", 23, 1, three, raw, 2), PESTLE_F4E2M1FN,
+         (const uint8_t[]){1, 15, 8}, 3);
+  typed = onnx_tensor("t", 23, 1, four, NULL, 0);
+  pb_int(&typed, 5, 0xf1);
+  pb_int(&typed, 5, 0x78);
+  expect(typed, PESTLE_F4E2M1FN, (const uint8_t[]){1, 15, 8, 7}, 4);
 }
 
 // Four to a byte, the first in the lowest bits.

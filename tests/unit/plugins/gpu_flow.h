@@ -321,8 +321,10 @@ static inline void check_folds(pestle_dtype_t dtype, pestle_op_t op) {
 static void lanes_reduce(void** state) {
   (void)state;
   for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (!(caps.op_dtypes[PESTLE_KIR_SG_REDUCE] >> d & 1)) continue;
-    if (!(caps.storage_dtypes >> d & 1)) continue;
+    if (!(caps.op_dtypes[PESTLE_KIR_SG_REDUCE] &
+          pestle_dtype_bit((pestle_dtype_t)d)))
+      continue;
+    if (!(caps.storage_dtypes & pestle_dtype_bit((pestle_dtype_t)d))) continue;
     check_folds((pestle_dtype_t)d, PESTLE_OP_MAXIMUM);
     check_folds((pestle_dtype_t)d, PESTLE_OP_ADD);
   }

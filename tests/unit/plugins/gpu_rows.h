@@ -28,7 +28,8 @@ static inline unsigned row_kinds(unsigned op) {
 }
 
 static inline bool has_row(unsigned op, unsigned dtype) {
-  return caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + op] >> dtype & 1;
+  return (caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + op] &
+          pestle_dtype_bit((pestle_dtype_t)dtype)) != 0;
 }
 
 // Kernels of all rows of |dtype|: those that the target has, or those that it
@@ -96,7 +97,7 @@ static inline void check_rows(pestle_dtype_t dtype, unsigned lanes, bool has) {
 }
 
 static inline bool is_value(unsigned dtype) {
-  return caps.storage_dtypes >> dtype & 1;
+  return (caps.storage_dtypes & pestle_dtype_bit((pestle_dtype_t)dtype)) != 0;
 }
 
 static inline void rows_native(void** state) {
@@ -138,7 +139,8 @@ static inline void rows_legalised_narrow(void** state) {
 
 // Others are cast by bits once they are legalised.
 static inline bool is_cast(unsigned dtype) {
-  return is_value(dtype) && (caps.op_dtypes[PESTLE_KIR_CAST] >> dtype & 1);
+  return is_value(dtype) && (caps.op_dtypes[PESTLE_KIR_CAST] &
+                             pestle_dtype_bit((pestle_dtype_t)dtype));
 }
 
 // Casts, and bitcasts between dtypes of as many bits.

@@ -70,7 +70,7 @@ static void check_all(const pestle_op_t* ops, size_t count) {
   for (size_t o = 0; o < count; ++o) {
     uint32_t dtypes = caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + (unsigned)ops[o]];
     for (unsigned d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
-      if (!(dtypes >> d & 1)) continue;
+      if (!(dtypes & pestle_dtype_bit((pestle_dtype_t)d))) continue;
       for (size_t l = 0; l < sizeof lanes / sizeof *lanes; ++l) {
         if (!is_worth(d, lanes[l])) continue;
         check_row(ops[o], arity_of(ops[o]), (pestle_dtype_t)d, lanes[l]);
@@ -106,7 +106,8 @@ ROWS(rows_round, PESTLE_OP_FLOOR, PESTLE_OP_CEIL, PESTLE_OP_ROUND_EVEN,
 static void check_expanded(pestle_op_t op, pestle_dtype_t dtype,
                            unsigned lanes) {
   pestle_kir_builder_t b = row_kernel(op, arity_of(op), dtype, lanes), legal;
-  assert_false(caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + op] >> dtype & 1);
+  assert_false(caps.op_dtypes[PESTLE_KIR_SCALAR_BASE + op] &
+               pestle_dtype_bit((pestle_dtype_t)dtype));
   assert_ok(pestle_kir_finish(&b));
   assert_ok(
       pestle_kir_legalise(&b.view, &least, PESTLE_NUMERICS_DEFAULT, &legal));
