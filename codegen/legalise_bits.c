@@ -92,8 +92,28 @@ pestle_kir_id_t pestle_bits_encode(pestle_kir_builder_t* k,
   return vm_cast(u, r, width <= 8 ? PESTLE_U8 : PESTLE_U16);
 }
 
-// The bits moved to where f32 has them make a number that is too small by a
-// power of two, denormals included; inf and NaN are put right afterwards.
+// The magnitude |size| of a finite number. Normal ones have their bits moved to
+// where f32 has them, and its bias; the others are counted in the last place of a
+// float that is taken off again. No step has a denormal operand, which some targets
+// take for 0 and CPUs take long for.
+static vm_id_t decode_magnitude(vm_t u, const format_t* format, vm_id_t size,
+                                vm_id_t high) {
+  vm_t f = vm_as(u, PESTLE_F32);
+  int64_t rebias = (int64_t)(127 - format->bias) << 23;
+  vm_id_t normal = vm_op2i(u, PESTLE_OP_ADD, high, rebias);
+  double anchor = ldexp(1.0, 24 - format->bias - format->mantissa_bits);
+  vm_id_t from = vm_const(f, anchor);
+  vm_id_t small = vm_bits(f, from, PESTLE_U32);
+  small = vm_op2(u, PESTLE_OP_OR, small, size);
+  small = vm_bits(u, small, PESTLE_F32);
+  small = vm_op2f(f, PESTLE_OP_SUBTRACT, small, anchor);
+  small = vm_bits(f, small, PESTLE_U32);
+  vm_id_t is_small =
+      vm_op2i(u, PESTLE_OP_LT, size, INT64_C(1) << format->mantissa_bits);
+  return vm_select(u, is_small, small, normal);
+}
+
+// Infinities and NaNs are put right afterwards.
 pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
                                    pestle_dtype_t dtype, pestle_kir_id_t bits) {
   const format_t* format = pestle_float_format(dtype);
@@ -114,9 +134,7 @@ pestle_kir_id_t pestle_bits_decode(pestle_kir_builder_t* k,
   vm_id_t size = vm_op2i(u, PESTLE_OP_AND, bits, sign_bit - 1);
   vm_id_t high =
       vm_op2i(u, PESTLE_OP_SHIFT_LEFT, size, 23 - format->mantissa_bits);
-  vm_id_t r = vm_bits(u, high, PESTLE_F32);
-  r = vm_op2f(f, PESTLE_OP_MULTIPLY, r, ldexp(1.0, 127 - format->bias));
-  vm_id_t code = vm_bits(f, r, PESTLE_U32);
+  vm_id_t code = decode_magnitude(u, format, size, high);
   if (!fnuz && format->specials != PESTLE_FLOAT_NUMBERS) {
     vm_id_t special = vm_op2i(u, PESTLE_OP_GE, size, (int64_t)format->limit);
     vm_id_t top =

@@ -361,6 +361,70 @@ static void test_fast(void** state) {
   pestle_kir_deinit(&k);
 }
 
+// Makes the CPU take denormal numbers for 0, or no longer; false: it cannot.
+static bool set_no_denormals(bool on) {
+#ifdef __SSE2__
+  unsigned word = __builtin_ia32_stmxcsr();
+  const unsigned bits = 0x8040;
+  __builtin_ia32_ldmxcsr(on ? word | bits : word & ~bits);
+  return true;
+#else
+  (void)on;
+  return false;
+#endif
+}
+
+// Every pattern becomes its number also where a denormal f32 is 0: no step has
+// one. (The least of scales is one.)
+static void test_without_denormals(void** state) {
+  (void)state;
+  static const char format[] =
+      "kernel @wide(@x : global %s[256] readonly, @y : global f32[256]) {\n"
+      "  %%0 = const 0 : index\n"
+      "  %%1 = const 256 : index\n"
+      "  %%2 = for %%0 to %%1 step 1 group.x : index {\n"
+      "    %%3 = load @x[%%2] : %s align 1\n"
+      "    %%4 = cast %%3 : f32\n"
+      "    store @y[%%2], %%4 align 4\n"
+      "  }\n"
+      "}\n";
+#define DTYPE(NAME, ...) PESTLE_##NAME,
+  static const pestle_dtype_t dtypes[] = {PESTLE_FLOAT_FORMATS_SMALL(DTYPE)
+                                              PESTLE_FLOAT_FORMATS_8(DTYPE)};
+#undef DTYPE
+  uint8_t x[256];
+  for (int i = 0; i < 256; ++i)
+    x[i] = (uint8_t)i;
+  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; ++d) {
+    if (dtypes[d] == PESTLE_F8E8M0FNU) continue;
+    char text[1024];
+    float y[256];
+    int32_t trap;
+    const char* name = pestle_dtype_info(dtypes[d])->name;
+    snprintf(text, sizeof text, format, name, name);
+    pestle_kir_builder_t k, legal;
+    pestle_target_caps_t caps = full_caps();
+    drop(&caps, dtypes[d], 2);
+    assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                               "wide", &k));
+    assert_ok(
+        pestle_kir_legalise(&k.view, &caps, PESTLE_NUMERICS_DEFAULT, &legal));
+    if (!set_no_denormals(true)) skip();
+    pestle_status_t status =
+        kir_test_run(&legal.view, (void*[]){x, y}, NULL, 0, 256, &trap);
+    set_no_denormals(false);
+    assert_ok(status);
+    for (uint64_t i = 0; i < 256; ++i) {
+      double number = pestle_float_decode(dtypes[d], i);
+      if (isnan(number) ? !isnan(y[i]) : (double)y[i] != number)
+        fail_msg("%s: %llu is %g, not %g", name, (unsigned long long)i,
+                 (double)y[i], number);
+    }
+    pestle_kir_deinit(&legal);
+    pestle_kir_deinit(&k);
+  }
+}
+
 // --- Lanes ---
 
 static const char long_text[] =
@@ -453,9 +517,13 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),          cmocka_unit_test(test_unsupported),
-      cmocka_unit_test(test_narrow),        cmocka_unit_test(test_mixed),
-      cmocka_unit_test(test_fast),          cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_unsupported),
+      cmocka_unit_test(test_narrow),
+      cmocka_unit_test(test_mixed),
+      cmocka_unit_test(test_without_denormals),
+      cmocka_unit_test(test_fast),
+      cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
