@@ -300,10 +300,34 @@ def check_padding(device):
     return bad
 
 
+def check_rounding(device):
+    """What is rounded to an integer beyond the largest number is rounded again
+    before it goes on."""
+    bad = 0
+    for name, least in (("f8E3M4", -np.inf), ("f6E2M3FN", -6.5),
+                        ("f4E2M1FN", -4), ("f6E3M2FN", -28)):  # fmt: skip
+        x = f"tensor<1x{name}>"
+        most = float(ml_dtypes.finfo(FLOATS[name]).max)
+        text = f"""func.func @main(%x: {x}) -> {x} {{
+  %0 = stablehlo.floor %x : {x}
+  %1 = stablehlo.constant dense<1.0> : {x}
+  %2 = stablehlo.add %0, %1 : {x}
+  return %2 : {x}
+}}
+"""
+        value = np.array([-most], FLOATS[name])
+        got, = run(text, {"x": value.view(np.uint8)}, 1, device)
+        got = got.view(FLOATS[name]).astype(float)[0]
+        if got != least:
+            print(f"{device}: floor({-most}) + 1 of {name}: {got}, not {least}")
+            bad += 1
+    return bad
+
+
 def main():
     bad = 0
     checks = (check_conversions, check_float_pairs, check_int_pairs,
-              check_padding)
+              check_padding, check_rounding)
     for check, device in itertools.product(checks, DEVICES):
         bad += check(device)
     print(f"{bad} are wrong")

@@ -101,16 +101,14 @@ static inline bool is_complex(pestle_dtype_t dtype) {
   return pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
 }
 
-// Whether instances of |row| are of |dtype|. Of scales half of what fills a
-// product's operands is NaN, which a window's padding times it makes of it and
-// which no pivot is larger than; random numbers are rounded to the end of their
-// range.
-static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
+// Powers of two alone: neither a zero nor negative numbers.
+static inline bool is_scale(pestle_dtype_t dtype) {
   const pestle_float_format_t* format = pestle_float_format(dtype);
-  bool scales = format && format->specials == PESTLE_FLOAT_SCALE;
-  return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds) &&
-         !(scales && (row->op == PESTLE_OP_CONVOLUTION ||
-                      row->op == PESTLE_OP_LU || row->op == PESTLE_OP_RNG));
+  return format && format->specials == PESTLE_FLOAT_SCALE;
+}
+
+static inline bool row_takes(const row_t* row, pestle_dtype_t dtype) {
+  return pestle_dtype_is_stored(dtype) && pestle_dtype_is(dtype, row->kinds);
 }
 
 static inline bool is_float(pestle_dtype_t dtype) {
@@ -164,11 +162,13 @@ static inline double unit_random(uint32_t* state) {
 static inline uint64_t float_bits(pestle_dtype_t dtype, fill_t fill,
                                   uint32_t* state) {
   double u = unit_random(state);
+  // Negative ones would be NaN, which sums and windows spread over all results.
+  double least = is_scale(dtype) ? 0x1p-20 : -1;
   switch (fill) {
     case FILL_UNIT:
-      return pestle_float_encode(dtype, u * 2 - 1);
+      return pestle_float_encode(dtype, fmax(u * 2 - 1, least));
     case FILL_SPREAD:
-      return pestle_float_encode(dtype, u * 8 - 4);
+      return pestle_float_encode(dtype, fmax(u * 8 - 4, 4 * least));
     case FILL_SCALE:
       return pestle_float_encode(dtype, u + 0.5);
     case FILL_BITS:

@@ -607,7 +607,8 @@ static inline bool build_rng_bits(instance_t* t) {
 static inline bool build_rng(instance_t* t) {
   bool normal = t->variant == 1, floats = is_float(t->dtype);
   t->what = normal ? "normal" : "uniform";
-  if (normal && !floats) return false;
+  // Without negative numbers none is normally distributed.
+  if (normal && (!floats || is_scale(t->dtype))) return false;
   pestle_type_t scalar = type_of(t->dtype, 0, NULL), type = shaped(t);
   pestle_type_t list = type_of(PESTLE_I64, 1, (int64_t[]){type.rank});
   begin(t, NULL, 0);
@@ -621,6 +622,8 @@ static inline bool build_rng(instance_t* t) {
   // A deviation of 3: no number is 12 of them off, as 2^-53 is 8.
   int64_t bound = normal ? 37 : 3, least = normal ? -35 : 1;
   if (pestle_dtype_size(t->dtype) == 1 && normal) bound = 40, least = -40;
+  // A scale's 3 is 4, and what is near that is rounded to it.
+  if (is_scale(t->dtype)) bound = 8;
   assert_ok(pestle_op_ge(&t->b, y, splat(&t->b, &type, least), &low));
   assert_ok(normal ? pestle_op_le(&t->b, y, splat(&t->b, &type, bound), &high)
                    : pestle_op_lt(&t->b, y, splat(&t->b, &type, bound), &high));
