@@ -27,10 +27,9 @@ static pestle_status_t fill_ops(pestle_parser_t* p) {
       return PESTLE_OOM();
     }
   }
-  // Read as an op of theirs that takes and gives the same.
   for (size_t i = 0; pestle_parse_chlo_name(i); ++i) {
     if (!pestle_map_set_str(&p->ops, pestle_str(pestle_parse_chlo_name(i)),
-                            PESTLE_OP_ERF)) {
+                            pestle_parse_chlo_base(i))) {
       return PESTLE_OOM();
     }
   }

@@ -364,11 +364,12 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
 
 // --- parse_chlo.c ---
 
-// The names of ops that are read as formulas of one float operand; NULL behind
-// the last.
+// The names of ops that are read as formulas, NULL behind the last, and the op that
+// stands for each while it is read.
 const char* pestle_parse_chlo_name(size_t index);
-// Puts the formula of |o|, if it is such an op, in the place of |*node|, a unary
-// op on its operand.
+pestle_op_t pestle_parse_chlo_base(size_t index);
+// Puts the formula of |o|, if it is such an op, in the place of |*node|, that which
+// stands for it.
 PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                                    const pestle_parse_op_t* o,
                                                    pestle_node_t** node);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/ops.md from scalar.def, ops.def, kir.def, onnx_ops.def and
-docs/support/.
+"""Writes docs/ops.md from scalar.def, ops.def, chlo.def, kir.def, onnx_ops.def
+and docs/support/.
 
 gen_op_docs.py            writes it
 gen_op_docs.py --check    exit 1 when it is not what the tables say
@@ -186,6 +186,13 @@ def tensor_ops():
     return table(head, lines)
 
 
+def formulas():
+    lines = [[f"`chlo.{op}`", kind.lower(), "0" if ulps == "0" else
+              f"{ulps} ulp of {bound.strip(chr(34)) or 'y'}"]
+             for op, _, kind, ulps, bound in rows("ir/chlo.def", "PESTLE_CHLO")]
+    return table(["in text", "computed in", "at most off by"], lines)
+
+
 def kernel_ops():
     text = (ROOT / "include/pestle/kir.def").read_text()
     row = (
@@ -229,6 +236,14 @@ def document():
                  "Shared by the graph IR and the Kernel IR. The expressions "
                  "are the meaning.\n\n" + scalar_ops())  # fmt: skip
     parts.append("\n## Tensor ops (`ops.def`)\n\n" + tensor_ops())
+    parts.append("\n## Ops of CHLO that are read as formulas (`chlo.def`)\n\n"
+                 "Wide: in f32 (f64 for f64), rounded once to the operands' type; "
+                 "self: in that type. What is no number is what XLA says: "
+                 "lgamma is infinite and digamma NaN at 0 and whole numbers below, "
+                 "zeta NaN for s < 1. As XLA's, zeta means nothing for q < -5. "
+                 "`chlo.square` and "
+                 "`chlo.top_k` are read as a product and a sort, `erf`, `erfc` and "
+                 "`erf_inv` are scalar ops.\n\n" + formulas())  # fmt: skip
     parts.append("\n## Accuracy\n" + ACCURACY + accuracy())
     parts.append("\n## Kernel ops (`kir.def`)\n\n"
                  "Operands: v value, o value or none, b buffer, i immediate. "

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ops of CHLO that are read as formulas (ir/parse_chlo.c), on ref and llvm: over
-their range and on edges, against the C library's doubles; top_k in both forms of
-text. Exits 77 without numpy.
+"""Ops of CHLO that are read as formulas (ir/chlo.def), on ref and llvm: over their
+range and on edges, against the C library's doubles or chlo_values.txt; top_k in
+both forms of text. Exits 77 without numpy.
 
-    chlo_test.py    prints the largest error of each
+    chlo_test.py            prints the largest error of each
+    chlo_test.py --write    makes chlo_values.txt anew; needs mpmath
 """
 
 import math
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,7 +22,10 @@ except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
-PESTLE = os.path.join(os.environ["PESTLE_BUILD_DIR"], "pestle")
+HERE = pathlib.Path(__file__).resolve().parent
+VALUES = HERE / "chlo_values.txt"
+TABLE = (HERE.parents[1] / "ir" / "chlo.def").read_text()
+PESTLE = os.path.join(os.environ.get("PESTLE_BUILD_DIR", ""), "pestle")
 EDGES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, math.inf, -math.inf, math.nan, 1e-40,
          -1e-40, 1e-300, 1e-7, -1e-7, 0.5, 1e30, -1e30, 88.5, -89.2, 1e-20]
 # Op to the function, and the range of arguments.
@@ -29,11 +35,12 @@ OPS = {
     "cosh": (math.cosh, -89, 89), "asinh": (math.asinh, -1e5, 1e5),
     "acosh": (math.acosh, 1, 1e5), "atanh": (math.atanh, -1, 1),
 }
-# A few roundings and functions of up to 2 ulp each: the worst that is seen is 2.58
-# in f32 and 2 in f64, of which the C library may add 1. Narrow types are rounded
-# once, from f32.
-ULPS = {"float16": 0.51, "float32": 4, "float64": 4}
-NAMES = {"float16": "f16", "float32": "f32", "float64": "f64"}
+# Narrow types are rounded once, from f32.
+ROWS_OF_TABLE = re.findall(r"PESTLE_CHLO\((\w+), +\w+, +\w+, +(\d+)", TABLE)
+ULPS = {op: int(ulps) for op, ulps in ROWS_OF_TABLE}
+NAMES = {"float16": "f16", "float32": "f32", "float64": "f64",
+         **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
+         **{f"uint{n}": f"ui{n}" for n in (8, 16, 32, 64)}}
 
 
 def exact(fn, v):
@@ -56,16 +63,22 @@ def arguments(low, high, dtype):
         return x.astype(dtype)
 
 
-def run(op, x, device, folder):
-    kind = f"tensor<{x.size}x{NAMES[x.dtype.name]}>"
+def run(op, xs, device, folder, result=None):
+    name = NAMES[xs[0].dtype.name]
+    kind = f"tensor<{xs[0].size}x{name}>"
+    out = f"tensor<{xs[0].size}x{result or name}>"
+    names = [f"%x{i}" for i in range(len(xs))]
+    args = ", ".join(f"{n}: {kind}" for n in names)
     with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
-        file.write(f"func.func @main(%x: {kind}) -> {kind} {{\n"
-                   f"  %0 = chlo.{op} %x : {kind} -> {kind}\n"
-                   f"  return %0 : {kind}\n}}\n")
-    np.save(f"{folder}/x.npy", x)
-    subprocess.run([PESTLE, "run", f"{folder}/m.mlir", "--input",
-                    f"x={folder}/x.npy", "--outputs", f"{folder}/out",
-                    "--device", device, "--no-cache"], check=True)
+        file.write(f"func.func @main({args}) -> {out} {{\n  %0 = chlo.{op} "
+                   f"{', '.join(names)} : {', '.join([kind] * len(xs))} -> {out}"
+                   f"\n  return %0 : {out}\n}}\n")
+    command = [PESTLE, "run", f"{folder}/m.mlir", "--outputs", f"{folder}/out",
+               "--device", device, "--no-cache"]
+    for i, x in enumerate(xs):
+        np.save(f"{folder}/x{i}.npy", x)
+        command += ["--input", f"{i}={folder}/x{i}.npy"]
+    subprocess.run(command, check=True)
     return np.load(f"{folder}/out/output_0.npy")
 
 
@@ -120,9 +133,170 @@ def check_top_k(k, generic, device, folder):
     return right
 
 
+# --- Functions that the C library lacks: numbers of mpmath ---
+
+HALVES = [n / 2 for n in range(-9, 10)]
+EDGES_OF = {  # what XLA gives, and so does CHLO's own decomposition
+    "lgamma": [(-0.0, math.inf), (0.0, math.inf), (-1, math.inf), (1, 0.0),
+               (-7, math.inf), (-math.inf, math.inf), (math.inf, math.inf),
+               (math.nan, math.nan), (2, 0.0), (-2.0**60, math.inf)],
+    "digamma": [(-0.0, math.nan), (0.0, math.nan), (-3, math.nan),
+                (-math.inf, math.nan), (math.inf, math.inf),
+                (math.nan, math.nan)],
+    "bessel_i1e": [(0.0, 0.0), (-0.0, -0.0), (math.inf, 0.0),
+                   (-math.inf, -0.0), (math.nan, math.nan)],
+    "zeta": [(1, 3, math.inf), (1, math.nan, math.inf), (0.5, 2, math.nan),
+             (-2, 2.5, math.nan), (2, 0, math.inf), (2, -4, math.inf),
+             (3, -4, math.nan), (2.5, -4, math.nan), (2.5, -0.5, math.nan),
+             (math.nan, 2, math.nan), (2, math.nan, math.nan),
+             (-2, -1, math.inf), (300, 1, 1.0), (300, 2.5, 0.0)],
+    "polygamma": [(-1, 2, math.nan), (0.5, 2, math.nan), (1, 0, math.inf),
+                  (2, 0, math.nan), (0, 0, math.nan), (1, -3, math.inf),
+                  (math.nan, 1, math.nan), (2, math.nan, math.nan)],
+}  # fmt: skip
+
+
+def places(op, rng):
+    """Arguments that are numbers of f32, so that f64 has the same."""
+    tiny = 10.0 ** rng.uniform(-30, 0, 20)
+    if op in ("zeta", "polygamma"):
+        orders = 1 + rng.exponential(6, 150) if op == "zeta" else np.concatenate(
+            [np.zeros(20), rng.integers(1, 20, 130)])
+        return [orders, np.concatenate([rng.uniform(0, 12, 100),
+                                        rng.exponential(40, 50)])]
+    large = 10.0 ** rng.uniform(1, 30, 30)
+    if op == "bessel_i1e":
+        x = np.concatenate([tiny, large, rng.uniform(0, 20, 100), [8]])
+        return [x * rng.choice([-1, 1], x.size)]
+    near = [c + sign * 2.0**-k for c in (1, 2, 1.4616321325302124)
+            for k in range(2, 22, 3) for sign in (-1, 1)]
+    edges = [n for n in HALVES if n > 0 or n % 1]
+    return [np.concatenate([tiny, -tiny, large, near, edges, [8, 7.9999995, 2.5],
+                            rng.uniform(0, 10, 60), rng.uniform(-20, 0, 60)])]
+
+
+def exact_value(mp, op, xs):
+    """The value, and of what the row's ulp are."""
+    x = [mp.mpf(v) for v in xs]
+    if op == "lgamma":
+        y = mp.log(abs(mp.gamma(x[0]))) if x[0] < 0 else mp.loggamma(x[0])
+        return y, max(abs(y), 1, abs(mp.loggamma(1 - x[0])) if x[0] < 0 else 0)
+    if op == "digamma":
+        y = mp.digamma(x[0])
+        return y, max(abs(y), 1, abs(mp.digamma(1 - x[0])) if x[0] < 0 else 0)
+    if op == "bessel_i1e":
+        y = mp.exp(-abs(x[0])) * mp.besseli(1, x[0])
+        return y, abs(y)
+    if op == "zeta":
+        y = mp.zeta(*x)
+        return y, y * (1 + x[0] / 16)
+    y = mp.polygamma(int(x[0]), x[1])
+    if not x[0]:
+        return y, max(abs(y), 1)
+    return y, abs(y) * (1 + mp.log(mp.factorial(int(x[0]))) + x[0] / 16)
+
+
+def write_values():
+    import mpmath as mp
+
+    mp.mp.dps = 300
+    rng = np.random.default_rng(11)
+    with open(VALUES, "w", encoding="utf-8") as file:
+        file.write("# Written by chlo_test.py --write: op, arguments, value, and "
+                   "of what size ulp are.\n")
+        for op, edges in EDGES_OF.items():
+            for xs in zip(*(p.astype(np.float32).tolist()
+                            for p in places(op, rng))):
+                y, size = exact_value(mp, op, xs)
+                row = [*xs, float(y), float(size)]
+                if 1e-37 < abs(float(y)) < 1e38 or y == 0:
+                    file.write(f"{op} {' '.join(v.hex() for v in row)}\n")
+            for row in edges:
+                file.write(f"{op} {' '.join(float(v).hex() for v in row)} 0x1p+0\n")
+
+
+def rows_of(op):
+    lines = VALUES.read_text().splitlines()
+    rows = [[float.fromhex(v) for v in line.split()[1:]]
+            for line in lines if line.split()[0] == op]
+    return np.array(rows).T
+
+
+def check_values(op, dtype, device, folder):
+    *xs, want, size = rows_of(op)
+    with np.errstate(over="ignore"):
+        got = run(op, [x.astype(dtype) for x in xs], device, folder)
+    finite = np.isfinite(want)
+    wrong = ~finite & ~((got == want) | (np.isnan(got) & np.isnan(want)))
+    wrong |= (want == 0) & (np.signbit(got) != np.signbit(want))
+    step = np.spacing(np.maximum(size, np.finfo(dtype).tiny).astype(dtype))
+    with np.errstate(invalid="ignore"):
+        ulps = np.where(finite, np.abs(got.astype(np.float64) - want) / step, 0)
+    ulps = np.where(wrong | np.isnan(ulps), math.inf, ulps)
+    at = int(np.argmax(ulps))
+    print(f"{op} {np.dtype(dtype).name} {device}: {ulps[at]:.2f} ulp at "
+          f"{[float(x[at]) for x in xs]}: {got[at]}, not {want[at]}")
+    return ulps[at] <= ULPS[op]
+
+
+# --- Exact ones ---
+
+def check_classes(device, folder):
+    right = True
+    for dtype in (np.float16, np.float32, np.float64):
+        with np.errstate(over="ignore"):
+            x = np.array(EDGES).astype(dtype)
+        for op, want in (("is_inf", np.isinf), ("is_pos_inf", np.isposinf),
+                         ("is_neg_inf", np.isneginf)):
+            right &= np.array_equal(run(op, [x], device, folder, "i1"), want(x))
+    return right
+
+
+def check_next_after(device, folder):
+    right = True
+    for dtype in (np.float16, np.float32, np.float64):
+        with np.errstate(over="ignore"):
+            edges = np.concatenate([EDGES, [5e-324, 1.4e-45, 6e-8, 65504, 3.4028235e38,
+                                            1.7976931348623157e308]]).astype(dtype)
+        x, y = (v.reshape(-1) for v in np.meshgrid(edges, edges))
+        with np.errstate(all="ignore"):
+            want = np.where(x == y, y, np.nextafter(x, y))
+        got = run("next_after", [x, y], device, folder)
+        same = (got == want) & (np.signbit(got) == np.signbit(want))
+        right &= bool((same | (np.isnan(got) & np.isnan(want))).all())
+    return right
+
+
+def check_mulhi(device, folder):
+    right = True
+    rng = np.random.default_rng(5)
+    for bits in (8, 16, 32, 64):
+        for signed in (True, False):
+            dtype = np.dtype(f"{'' if signed else 'u'}int{bits}")
+            info = np.iinfo(dtype)
+            edges = [info.min, info.max, 0, 1, info.max // 2, info.min + 1]
+            more = rng.integers(info.min, info.max, 40, dtype, endpoint=True)
+            v = np.concatenate([np.array(edges, dtype), more])
+            x, y = (a.reshape(-1) for a in np.meshgrid(v, v))
+            want = [int(a) * int(b) >> bits for a, b in zip(x, y)]
+            got = run("mulhi", [x, y], device, folder)
+            right &= got.tolist() == want
+    return right
+
+
 def main():
+    if sys.argv[1:] == ["--write"]:
+        return write_values()
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
+        for device in ("ref", "llvm"):
+            for check in (check_classes, check_next_after, check_mulhi):
+                if not check(device, folder):
+                    print(f"{check.__name__} fails on {device}")
+                    bad += 1
+            for op in EDGES_OF:
+                for dtype in (np.float32, np.float64):
+                    bad += not check_values(op, dtype, device, folder)
         for k in TOP:
             for device in ("ref", "llvm"):
                 for generic in (False, True):
@@ -135,11 +309,12 @@ def main():
                     want = np.array([exact(fn, float(v)) for v in x])
                     for device in ("ref", "llvm"):
                         ulps, at, got, right = worst_of(
-                            x, want, run(op, x, device, folder))
+                            x, want, run(op, [x], device, folder))
                         name = np.dtype(dtype).name
                         print(f"{op} {name} {device}: {ulps:.2f} ulp at {at}: "
                               f"{got}, not {right}")
-                        bad += not ulps <= ULPS[name]
+                        limit = 0.51 if dtype is np.float16 else ULPS[op]
+                        bad += not ulps <= limit
     print(f"{bad} are wrong")
     return 1 if bad else 0
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formulas of CHLO's ops, one for each row of chlo.def. The operands of those that
+// are WIDE are of |s->compute|, f32 or f64.
+#ifndef PESTLE_IR_CHLO_H_
+#define PESTLE_IR_CHLO_H_
+
+#include "ir/composite.h"
+
+#define PESTLE_CHLO(op, base, IN, ULPS, bound) \
+  pv_t* pestle_chlo_##op(pestle_steps_t* s, pv_t* const* operands);
+#include "ir/chlo.def"
+
+#endif  // PESTLE_IR_CHLO_H_

@@ -1,0 +1,22 @@
+// Ops of CHLO are read as formulas of other ops, in f32 or f64, or in their own type.
+// RUN: %pestle dump %s > %t && %pestle dump %t | diff %t - && FileCheck %s < %t
+// CHECK-LABEL: func.func public @main
+// CHECK: stablehlo.convert %{{.*}} : (tensor<3xbf16>) -> tensor<3xf32>
+// CHECK: stablehlo.log %{{.*}} : tensor<3xf32>
+// CHECK: stablehlo.sine %{{.*}} : tensor<3xf32>
+// CHECK: stablehlo.convert %{{.*}} : (tensor<3xf32>) -> tensor<3xbf16>
+// CHECK: stablehlo.power %{{.*}} : tensor<3xf64>
+// CHECK: stablehlo.bitcast_convert %{{.*}} : (tensor<3xbf16>) -> tensor<3xui16>
+// CHECK: stablehlo.bitcast_convert %{{.*}} : (tensor<3xui16>) -> tensor<3xbf16>
+// CHECK: stablehlo.shift_right_arithmetic %{{.*}} : tensor<3xi32>
+// CHECK: stablehlo.convert %{{.*}} : (tensor<3xi32>) -> tensor<3xi16>
+// CHECK: stablehlo.is_finite %{{.*}} : (tensor<3xf64>) -> tensor<3xi1>
+// CHECK-NOT: chlo.
+func.func @main(%x: tensor<3xbf16>, %y: tensor<3xf64>, %z: tensor<3xi16>) -> (tensor<3xbf16>, tensor<3xf64>, tensor<3xbf16>, tensor<3xi16>, tensor<3xi1>) {
+  %0 = chlo.lgamma %x : tensor<3xbf16> -> tensor<3xbf16>
+  %1 = "chlo.zeta"(%y, %y) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %2 = chlo.next_after %x, %0 : tensor<3xbf16>, tensor<3xbf16> -> tensor<3xbf16>
+  %3 = chlo.mulhi %z, %z : tensor<3xi16>, tensor<3xi16> -> tensor<3xi16>
+  %4 = chlo.is_inf %y : tensor<3xf64> -> tensor<3xi1>
+  return %0, %1, %2, %3, %4 : tensor<3xbf16>, tensor<3xf64>, tensor<3xbf16>, tensor<3xi16>, tensor<3xi1>
+}
