@@ -222,6 +222,18 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
                      flat, x->guard);
 }
 
+void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
+                          const pestle_lin_t* resolved) {
+  pestle_emit_index_t at = pestle_emit_index(e, resolved);
+  // Of a vector's lanes the first: they lie side by side, or each line apart.
+  if (at.vector != PESTLE_KIR_NONE) return;
+  pestle_kir_put(e->k,
+                 (pestle_kir_inst_t){.op = PESTLE_KIR_PREFETCH,
+                                     .type = PESTLE_NONE,
+                                     .lanes = 1,
+                                     .arg = {e->buffer[tensor], at.scalar}});
+}
+
 void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
@@ -232,13 +244,7 @@ void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
     const pestle_lin_t* at =
         pestle_lin_add(e->nest, pestle_emit_resolve(e, read->index[0]),
                        pestle_lin_const(e->nest, a->by));
-    pestle_emit_index_t index = pestle_emit_index(e, at);
-    if (index.vector != PESTLE_KIR_NONE) return;
-    pestle_kir_put(
-        e->k, (pestle_kir_inst_t){.op = PESTLE_KIR_PREFETCH,
-                                  .type = PESTLE_NONE,
-                                  .lanes = 1,
-                                  .arg = {e->buffer[a->tensor], index.scalar}});
+    pestle_emit_prefetch(e, a->tensor, at);
   }
 }
 

@@ -209,6 +209,12 @@ bool pestle_emit_is_open(pestle_emit_t* e, const pestle_expr_t* x);
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of
 // the tensor's box.
+// Asks for what |resolved| is in an argument.
+void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
+                          const pestle_lin_t* resolved);
+// The lines that results of |stage| go to, as loop leaves[0], which is open, says.
+void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
+                       uint32_t count);
 // What |stage| asks for ahead of its use, at the open coordinates.
 void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,

@@ -146,6 +146,10 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_t* e = w->e;
   pestle_emit_coords(e, w->stage);
   if (w->attach) {
+    if (e->nest->axes.data[leaves[0]].claims) {
+      pestle_emit_claim(e, w->stage, leaves, count);
+      pestle_emit_coords(e, w->stage);
+    }
     pestle_emit_open_carried(e, w->stage, leaves[0], true);
     pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
     pestle_emit_coords(e, w->stage);

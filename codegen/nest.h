@@ -177,6 +177,8 @@ typedef struct pestle_nest_axis_t {
   int32_t block_axis;
   int64_t block;
   bool peel_last;  // its last step has a shorter block: emitted apart
+  bool claims;     // under it lines of results are asked for: the row claim
+  int64_t claims_by;
 } pestle_nest_axis_t;
 
 // Steps of the loops of |a| at most.

@@ -250,6 +250,9 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
     while (pestle_scan_accept(&p->s, ':')) {
       if (pestle_scan_accept_word(&p->s, "parts")) {
         a->rfactored = true;
+      } else if (pestle_scan_accept_word(&p->s, "claim")) {
+        a->claims = true;
+        PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->claims_by));
       } else if (pestle_scan_accept_word(&p->s, "unroll")) {
         a->mark = PESTLE_MARK_UNROLL;
       } else if (pestle_scan_accept_word(&p->s, "vector")) {
@@ -262,7 +265,8 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
         a->mark = PESTLE_MARK_LANE_Y;
       } else {
         return pestle_scan_error(
-            &p->s, "expected parts, unroll, vector, group, lanex or laney");
+            &p->s,
+            "expected parts, claim, unroll, vector, group, lanex or laney");
       }
     }
   } while (pestle_scan_accept(&p->s, ','));

@@ -292,6 +292,14 @@ static pestle_status_t check_ahead(const verify_t* v) {
       return broken(v, "it cannot ask for that ahead of time");
     }
   }
+  for (uint32_t i = 0; i < v->s->order_count; ++i) {
+    uint32_t axis = v->s->order[i];
+    if (v->nest->axes.data[axis].claims &&
+        !pestle_nest_may_claim(v->nest, v->stage, axis)) {
+      return broken(v, "loop '%s' cannot ask for lines of results",
+                    v->nest->axes.data[axis].name);
+    }
+  }
   return NULL;
 }
 

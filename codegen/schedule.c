@@ -213,6 +213,24 @@ static pestle_status_t check_unroll(pestle_nest_t* nest, uint32_t stage,
   return status;
 }
 
+int64_t pestle_nest_leaf_step(const pestle_nest_t* nest, uint32_t leaf) {
+  int64_t step = 1;
+  for (int32_t child = (int32_t)leaf;;) {
+    int32_t parent = nest->axes.data[child].parent;
+    if (parent < 0) return step;
+    const pestle_nest_axis_t* p = &nest->axes.data[parent];
+    if (p->outer == child) step *= p->factor;
+    child = parent;
+  }
+}
+
+uint32_t pestle_nest_leaf_root(const pestle_nest_t* nest, uint32_t leaf) {
+  while (nest->axes.data[leaf].parent >= 0) {
+    leaf = (uint32_t)nest->axes.data[leaf].parent;
+  }
+  return leaf;
+}
+
 pestle_status_t pestle_schedule_mark(pestle_nest_t* nest, uint32_t stage,
                                      uint32_t axis, pestle_mark_t mark) {
   static const char* const names[] = {"serial", "unroll", "vectorise",

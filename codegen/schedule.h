@@ -147,6 +147,16 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest,
                                                           int64_t by);
 bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
                               const pestle_nest_ahead_t* ahead);
+// claim S.a n: each step of loop |axis| of the last stage S asks for the lines that
+// its results go to, or those |by| elements behind them, to be written, before what
+// is placed under the loop runs. Stores leave a core in order: one whose line is not
+// there holds up what is behind it.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_claim(pestle_nest_t* nest,
+                                                       uint32_t stage,
+                                                       uint32_t axis,
+                                                       int64_t by);
+bool pestle_nest_may_claim(const pestle_nest_t* nest, uint32_t stage,
+                           uint32_t axis);
 // Whether |stage| may have the row stream; else |*out_why| is a sentence's end.
 bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);
@@ -157,6 +167,10 @@ int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage);
 // later rows place in shared scope. |*out_copy| is the copy's stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
     pestle_nest_t* nest, uint32_t stage, uint32_t* out_copy);
+
+// Elements that one step of loop |leaf| moves its root axis, and that axis.
+int64_t pestle_nest_leaf_step(const pestle_nest_t* nest, uint32_t leaf);
+uint32_t pestle_nest_leaf_root(const pestle_nest_t* nest, uint32_t leaf);
 
 // The single read of |tensor| in |stage|'s values, or NULL if none or several.
 const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,

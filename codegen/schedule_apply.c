@@ -204,6 +204,8 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
       return pestle_schedule_mark(
           nest, stage, axes[0],
           (pestle_mark_t)(PESTLE_MARK_GROUP + row->ints[0]));
+    case PESTLE_PRIM_CLAIM:
+      return pestle_schedule_claim(nest, stage, axes[0], row->ints[0]);
     default:  // RFACTOR: the others are not of loops
       return pestle_schedule_rfactor(nest, stage, axes[0], row->ints[0] != 0);
   }
@@ -242,6 +244,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_EXCHANGE:
     case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_DOT:
+    case PESTLE_PRIM_CLAIM:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -294,6 +297,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_VECTORISE:
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
+    case PESTLE_PRIM_CLAIM:
       return apply_loops(nest, stage, row);
     case PESTLE_PRIM_TRANSPOSE:
       return pestle_schedule_transpose(nest, stage);

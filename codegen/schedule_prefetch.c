@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row prefetch: what a later step reads or writes is asked for while this one
-// computes, so that memory and arithmetic take turns no longer.
+// The rows prefetch and claim: what a later step reads or writes is asked for while
+// this one computes, so that memory and arithmetic take turns no longer.
 #include "codegen/schedule_internal.h"
 
 static bool is_argument(const pestle_nest_tensor_t* t) {
@@ -16,7 +16,7 @@ bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
     return false;
   }
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, a->read);
-  if (!read || read->words || read->guard) return false;
+  if (!read || read->words) return false;
   for (uint32_t i = 0; i < read->index[0]->count; ++i) {
     if (read->index[0]->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
   }
@@ -39,5 +39,41 @@ pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest, uint32_t stage,
   const char* names[] = {nest->tensors.data[read].name,
                          nest->tensors.data[tensor].name};
   return pestle_schedule_record(nest, PESTLE_PRIM_PREFETCH, s->name, names, 2,
+                                &by, 1);
+}
+
+bool pestle_nest_may_claim(const pestle_nest_t* nest, uint32_t stage,
+                           uint32_t axis) {
+  const pestle_nest_stage_t* s = &nest->stages.data[stage];
+  int32_t at = pestle_schedule_position(s, axis);
+  if (stage + 1 != nest->stages.size || s->is_fold || at < 0 ||
+      (uint32_t)at + 1 == s->order_count) {
+    return false;
+  }
+  for (uint32_t i = (uint32_t)at + 1; i < s->order_count; ++i) {
+    if (nest->axes.data[s->order[i]].mark >= PESTLE_MARK_GROUP) return false;
+  }
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    const pestle_nest_tensor_t* t = &nest->tensors.data[s->tensors[v]];
+    if (t->kind != PESTLE_TENSOR_OUTPUT || !s->write_index[v]) return false;
+  }
+  return true;
+}
+
+pestle_status_t pestle_schedule_claim(pestle_nest_t* nest, uint32_t stage,
+                                      uint32_t axis, int64_t by) {
+  if (!pestle_nest_may_claim(nest, stage, axis)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "claim %s.%s: it must be a loop of the last stage, over "
+        "others that are neither groups nor lanes",
+        pestle_nest_stage(nest, stage)->name,
+        pestle_schedule_axis_name(nest, axis));
+  }
+  nest->axes.data[axis].claims = true;
+  nest->axes.data[axis].claims_by = by;
+  const char* name = pestle_schedule_axis_name(nest, axis);
+  return pestle_schedule_record(nest, PESTLE_PRIM_CLAIM,
+                                pestle_nest_stage(nest, stage)->name, &name, 1,
                                 &by, 1);
 }

@@ -14,7 +14,7 @@
 //   attend S 64                 winograd S 1 14 6 4 16 0 1
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
-//   matrix S 512 32
+//   matrix S 512 32             claim S.a 784
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -44,7 +44,7 @@
   X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") \
-  X(MREG, "matrix", "s i i")
+  X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -3,25 +3,6 @@
 // before it is written, and displaces no other; but who reads it next waits.
 #include "codegen/schedule_internal.h"
 
-// Elements that one step of |leaf| moves its root.
-static int64_t leaf_step(const pestle_nest_t* nest, uint32_t leaf) {
-  int64_t step = 1;
-  for (int32_t child = (int32_t)leaf;;) {
-    int32_t parent = nest->axes.data[child].parent;
-    if (parent < 0) return step;
-    const pestle_nest_axis_t* p = &nest->axes.data[parent];
-    if (p->outer == child) step *= p->factor;
-    child = parent;
-  }
-}
-
-static uint32_t root_of(const pestle_nest_t* nest, uint32_t leaf) {
-  while (nest->axes.data[leaf].parent >= 0) {
-    leaf = (uint32_t)nest->axes.data[leaf].parent;
-  }
-  return leaf;
-}
-
 // Whether whole vectors of value |v| are contiguous and begin at multiples of
 // their size.
 static bool is_aligned(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
@@ -39,8 +20,10 @@ static bool is_aligned(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
   }
   for (uint32_t i = 0; i < s->order_count; ++i) {
     bool nested;
-    int64_t coef = pestle_lin_coef(flat, root_of(nest, s->order[i]), &nested) *
-                   leaf_step(nest, s->order[i]);
+    int64_t coef =
+        pestle_lin_coef(flat, pestle_nest_leaf_root(nest, s->order[i]),
+                        &nested) *
+        pestle_nest_leaf_step(nest, s->order[i]);
     if (nested) return false;
     if (s->order[i] == lane ? coef != 1 : coef * size % bytes) return false;
   }

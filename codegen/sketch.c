@@ -399,5 +399,6 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
   }
   PESTLE_TRY(choose(&k));
   PESTLE_TRY(stream_results(&k));
+  PESTLE_TRY(pestle_sketch_claim(&k));
   return k.row ? pestle_sketch_prefetch(&k, k.row) : NULL;
 }

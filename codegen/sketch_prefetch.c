@@ -4,6 +4,13 @@
 // next row, and the last one before results are written for the lines that they go
 // to, which else are read only when they are written.
 //
+// A tile's results are asked for as well where caches do not hold them: a core's
+// stores become visible in order, so that one whose line comes from afar holds up
+// those behind it, and loads of what these wrote. Measured on Sapphire Rapids, 1
+// thread, depthwise 3x3 of 144 planes of 56 x 56 (a plain copy of as many bytes takes
+// 165 us): 210 -> 170,
+// of which the boxes that tiles copy, asked for one ahead, are 5.
+//
 // Measured on Sapphire Rapids, 1 thread, 4096 rows of 1024 f32 by hand: a softmax
 // 4.3 ms without, 3.6 with the next row, 2.8 with both; a layer norm 3.6, 3.1.
 #include "codegen/sketch.h"
@@ -13,6 +20,12 @@ enum {
   LEAST_ROW_BYTES = 1024,
   // A row, the next one and its results are a part of the L2 only.
   ROWS_OF_L2 = 8,
+  // Lines that a core asks its L2 for at once; more of them wait, and with them what
+  // a tile reads. Measured, Sapphire Rapids: a 1x1 of 64 to 256 features of 56 x 56
+  // by tiles of 24 lines 805 us, 890 if each asks for its lines first.
+  MOST_CLAIMED = 16,
+  // Results are so large a part of what moves, where they are asked for.
+  RESULTS_SHARE = 8,
 };
 
 typedef struct row_t {
@@ -109,4 +122,112 @@ pestle_status_t pestle_sketch_prefetch(pestle_sketch_t* k, const bool* row) {
     if (k->nest->rows.size != before) return NULL;
   }
   return NULL;
+}
+
+// --- Tiles ---
+
+// How far a step of loop |leaf| of the anchor moves |flat|, whose axes are those of
+// |stage|, one for one with the anchor's.
+static int64_t step_of(const pestle_sketch_t* k, uint32_t leaf, uint32_t stage,
+                       const pestle_lin_t* flat) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  uint32_t root = pestle_nest_leaf_root(k->nest, leaf);
+  for (uint32_t i = 0; i < y->map_count; ++i) {
+    bool nested;
+    if (y->roots[i] != root) continue;
+    return pestle_lin_coef(flat, s->roots[i], &nested) *
+           pestle_nest_leaf_step(k->nest, leaf);
+  }
+  return 0;
+}
+
+// The fold that makes tiles in registers under a loop of the anchor; -1: none.
+static int32_t find_tile(const pestle_sketch_t* k) {
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (!f->inlined && f->is_fold && f->at_axis >= 0 &&
+        f->at_stage == (int32_t)k->anchor && f->map_count &&
+        k->nest->tensors.data[f->tensors[0]].place == PESTLE_PLACE_PRIVATE) {
+      return (int32_t)s;
+    }
+  }
+  return -1;
+}
+
+// The padded copy that tiles share, each a part of a plane of its own: its boxes lie
+// behind each other in its argument. -1: none.
+static int32_t find_box(const pestle_sketch_t* k,
+                        const pestle_nest_stage_t* f) {
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    const pestle_nest_stage_t* b = pestle_sketch_stage(k, s);
+    if (b->keep && !b->inlined && b->at_stage == (int32_t)k->anchor &&
+        b->at_axis >= 0 && b->at_axis != f->at_axis) {
+      return (int32_t)s;
+    }
+  }
+  return -1;
+}
+
+// What the next box copies is asked for while this one is copied.
+static pestle_status_t fetch_box(pestle_sketch_t* k, uint32_t fold,
+                                 uint32_t box) {
+  const pestle_nest_stage_t* b = pestle_sketch_stage(k, box);
+  const pestle_expr_t* window =
+      pestle_schedule_find_read(k->nest, fold, b->tensors[0]);
+  for (uint32_t t = 0; window && t < k->nest->tensors.size; ++t) {
+    const pestle_expr_t* read = pestle_schedule_find_read(k->nest, box, t);
+    pestle_nest_ahead_t a = {.read = t, .tensor = t};
+    if (!read || !pestle_nest_may_prefetch(k->nest, box, &a)) continue;
+    int64_t by = 0;
+    for (uint32_t d = 0; d < b->map_count; ++d) {
+      bool nested;
+      by += pestle_lin_coef(read->index[0], b->roots[d], &nested) *
+            step_of(k, (uint32_t)b->at_axis, fold, window->index[d]);
+    }
+    return by ? pestle_schedule_prefetch(k->nest, box, t, t, by) : NULL;
+  }
+  return NULL;
+}
+
+// Whether the kernel moves more than the L2 holds, beside constants, of which
+// results, that go through the caches, are a fair part.
+static bool is_far(const pestle_sketch_t* k) {
+  int64_t bytes = 0, results = 0;
+  for (uint32_t t = 0; t < k->nest->tensors.size; ++t) {
+    const pestle_nest_tensor_t* u = &k->nest->tensors.data[t];
+    if (u->streamed) return false;
+    if (u->kind == PESTLE_TENSOR_STAGE || u->constant) continue;
+    int64_t size = (int64_t)pestle_type_bytes(&u->type);
+    bytes += size;
+    if (u->kind == PESTLE_TENSOR_OUTPUT) results += size;
+  }
+  return bytes > k->l2 && results * RESULTS_SHARE >= bytes;
+}
+
+pestle_status_t pestle_sketch_claim(pestle_sketch_t* k) {
+  int32_t fold = find_tile(k);
+  if (fold < 0 || !is_far(k)) return NULL;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, (uint32_t)fold);
+  uint32_t loop = (uint32_t)f->at_axis;
+  if (!pestle_nest_may_claim(k->nest, k->anchor, loop)) return NULL;
+  int64_t lines = y->value_count;
+  for (uint32_t i = y->order_count; i-- > 0 && y->order[i] != loop;) {
+    const pestle_nest_axis_t* a = &k->nest->axes.data[y->order[i]];
+    lines *= a->mark == PESTLE_MARK_VECTOR ? 1 : a->extent;
+  }
+  if (lines > MOST_CLAIMED) return NULL;
+  int32_t box = find_box(k, f);
+  int64_t by = 0;
+  if (box >= 0) {
+    uint32_t group = (uint32_t)pestle_sketch_stage(k, (uint32_t)box)->at_axis;
+    by = step_of(k, group, k->anchor, y->write_index[0][0]);
+    PESTLE_TRY(fetch_box(k, (uint32_t)fold, (uint32_t)box));
+  }
+  pestle_sketch_note(
+      k,
+      "more than the L2 holds goes through the kernel: the lines "
+      "of a tile's results are asked for before it is computed");
+  return pestle_schedule_claim(k->nest, k->anchor, loop, by);
 }

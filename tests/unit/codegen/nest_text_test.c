@@ -77,7 +77,7 @@ static const char everything[] =
     "    %1 = and(inside(a - 1, 0, 9223372036854775807), gt.i1(cast.f32(%0), "
     "f32 0x7ff8000000000001))\n"
     "    y[32*a + b] = select(%1, c[{%0 in 0..3}, b] if %1, m[a])\n"
-    "    loops a:group, b\n"
+    "    loops a:group:claim -8, b\n"
     "  }\n"
     "  schedule {\n"
     "    inline p q\n"
@@ -96,6 +96,7 @@ static const char everything[] =
     "    pack c.b b 16\n"
     "    stage c a\n"
     "    epilogue c scratch\n"
+    "    claim out.a -8\n"
     "  }\n"
     "}\n";
 

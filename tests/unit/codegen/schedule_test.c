@@ -368,6 +368,11 @@ static void test_inline(void** state) {
   refuse("softmax", 0, "", "prefetch e ox ox 53", "it must read the argument");
   refuse("softmax", 0, "inline mb d", "prefetch e e ox 53",
          "it must read the argument");
+  accept("chain", 0, "inline c d y\nclaim y_2.b 784");
+  refuse("chain", 0, "inline c d y", "claim y_2.c 0", "over others");
+  refuse("chain", 0, "inline c d y\nbind y_2.a group.x\nbind y_2.b group.x",
+         "claim y_2.a 0", "neither groups nor lanes");
+  refuse("gemm_even", 0, "", "claim c.a 0", "a loop of the last stage");
   accept("softmax", 0, "inline y\ninline mb\ninline e d");
   refuse("softmax", 0, "", "inline r", "only map stages");
   refuse("softmax", 0, "", "inline y q", "there is no stage 'q'");
