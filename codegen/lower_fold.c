@@ -375,6 +375,9 @@ typedef struct conv_t {
   const pestle_lin_t* fold[PESTLE_MAX_RANK + 1];
 } conv_t;
 
+// Elements from one window to the next, at most, where the copy is of phases.
+enum { MOST_PHASES = 4 };
+
 // The padded, dilated input as a stage of its own: convolutions then read it
 // without guards. It covers what output positions and taps reach.
 static bool needs_padding(const pestle_node_t* node, size_t spatial) {
@@ -413,14 +416,40 @@ static pestle_dtype_t padded_dtype(pestle_dtype_t dtype) {
   return has_zero ? dtype : PESTLE_F32;
 }
 
+// Elements between neighbouring windows along the width, where lanes of the result
+// go along it, of an input that does too: its copy is made of phases then, each of
+// the elements that leave the same rest, so that neighbours read neighbours. 1: no
+// phases.
+static int64_t phases_of(const pestle_node_t* node, size_t spatial) {
+  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
+  size_t i = spatial - 1;
+  if (!spatial || x->rank == PESTLE_MAX_RANK ||
+      PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i] + 1 != x->rank ||
+      PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i] + 1 !=
+          x->rank) {
+    return 1;
+  }
+  int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
+  int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
+  int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[i];
+  return taps > 1 && stride <= MOST_PHASES ? stride : 1;
+}
+
+// |axes|: of the copy, whose last two are phase and place if |phases| > 1.
 static const pestle_expr_t* padded_body(pestle_lower_t* lower,
                                         const pestle_node_t* node,
-                                        pestle_index_t axes, size_t spatial) {
+                                        pestle_index_t axes, size_t spatial,
+                                        int64_t phases) {
   pestle_nest_t* nest = lower->nest;
   const pestle_value_t* x = pestle_node_operand(node, 0);
   pestle_index_t index;
   memcpy(index, axes, sizeof(index));
   const pestle_expr_t* guard = NULL;
+  if (phases > 1) {
+    int32_t last = x->type->rank - 1;
+    axes[last] = pestle_lin_add(nest, axes[last],
+                                pestle_lin_scale(nest, axes[last + 1], phases));
+  }
   for (size_t i = 0; i < spatial; ++i) {
     int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
     int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
@@ -441,9 +470,14 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
 
 // The tensor that the convolution reads: the input, or its padded copy.
 static pestle_lowered_t conv_input(pestle_lower_t* lower,
-                                   const pestle_node_t* node, size_t spatial) {
+                                   const pestle_node_t* node, size_t spatial,
+                                   int64_t* out_phases) {
   const pestle_value_t* x = pestle_node_operand(node, 0);
-  if (!needs_padding(node, spatial)) return lower->values[x->scratch];
+  int64_t phases = phases_of(node, spatial);
+  *out_phases = 1;
+  if (phases == 1 && !needs_padding(node, spatial)) {
+    return lower->values[x->scratch];
+  }
   pestle_type_t type = *x->type;
   type.dtype = padded_dtype(type.dtype);
   for (size_t i = 0; i < spatial; ++i) {
@@ -452,14 +486,21 @@ static pestle_lowered_t conv_input(pestle_lower_t* lower,
   }
   // Without features there is nothing to copy, and nothing is read.
   if (!pestle_type_count(&type)) return lower->values[x->scratch];
+  if (phases > 1) {
+    int64_t* width = &type.dims[type.rank - 1];
+    width[1] = (*width + phases - 1) / phases;
+    width[0] = phases;
+    ++type.rank;
+  }
   uint32_t id = pestle_nest_add_stage(lower->nest, "xpad", &type);
   if (lower->nest->failed) return lower->values[x->scratch];
   pestle_index_t axes = {0};
   pestle_lower_axes(lower, id, axes);
-  const pestle_expr_t* body = padded_body(lower, node, axes, spatial);
+  const pestle_expr_t* body = padded_body(lower, node, axes, spatial, phases);
   pestle_nest_stage_t* s = pestle_nest_stage(lower->nest, id);
   s->values[0] = body;
   s->keep = true;
+  *out_phases = phases;
   return (pestle_lowered_t){.tensor = s->tensors[0]};
 }
 
@@ -530,13 +571,19 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   extents[taps.count] =
       w->type->dims[PESTLE_NODE_I64(node, kernel_input_feature_dimension)];
   conv_t c = {0};
-  pestle_lowered_t input = conv_input(lower, node, taps.count);
+  int64_t phases;
+  pestle_lowered_t input = conv_input(lower, node, taps.count, &phases);
   uint32_t id = add_fold(lower, "c", &domain, PESTLE_OP_ADD, extents,
                          taps.count + 1, c.map, c.fold);
   if (nest->failed) return NULL;
   for (size_t i = 0; i < taps.count; ++i)
     conv_spatial(nest, node, &c, i);
   conv_features(nest, node, &c, taps.count);
+  if (phases > 1) {
+    int32_t last = pestle_node_operand(node, 0)->type->rank - 1;
+    c.x[last + 1] = pestle_lin_div(nest, c.x[last], phases);
+    c.x[last] = pestle_lin_mod(nest, c.x[last], phases);
+  }
   const pestle_expr_t* read =
       input.splat ? input.splat
                   : pestle_expr_read(nest, input.tensor, c.x, NULL);

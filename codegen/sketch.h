@@ -46,11 +46,13 @@ typedef struct pestle_tile_t {
   uint32_t fold;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
-  int64_t
-      above;    // steps of the axis before |row| that share a padded box; or 0
-  bool slides;  // neighbours along |row| share what their windows read
-  bool planes;  // a padded box is for all columns
-  bool across;  // tiles of columns are within those of rows
+  int64_t above;  // steps of the axis |high| that share a padded box; or 0
+  int32_t high;   // position of that axis among the roots; -1: none
+  bool slides;    // neighbours along |row| share what their windows read
+  bool planes;    // a padded box is for all columns
+  bool across;    // tiles of columns are within those of rows
+  bool windows;  // a padded box is for all rows and columns: rows are features,
+                 // which share their windows
 } pestle_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and
@@ -83,6 +85,7 @@ typedef struct pestle_contract_t {
   // Windows slide along the columns, too, over planes that they do not share: a
   // box is of a tile's rows, all columns of which its tiles read.
   bool planes;
+  bool windows;  // rows are features, which share all windows of a box
 } pestle_contract_t;
 
 // How the reads of a stage move along an axis.

@@ -4,20 +4,38 @@
 // copied once where one box covers several rows of windows.
 #include "codegen/sketch.h"
 
+// Whether |atom| is of taps alone.
+static bool of_taps(const pestle_sketch_t* k, const pestle_atom_t* atom) {
+  if (!atom->lin || atom->value) return false;
+  for (uint32_t i = 0; i < atom->lin->count; ++i) {
+    const pestle_atom_t* a = atom->lin->terms[i].atom;
+    if (a->kind != PESTLE_ATOM_AXIS || !k->nest->axes.data[a->axis].fold) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // What the reads of the padded copy |tensor| say along dimension |d|.
 static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
-                     int32_t row, const pestle_term_t* t,
+                     const pestle_tile_t* tile, const pestle_term_t* t,
                      pestle_box_dim_t* out) {
   int64_t step = t->coef < 0 ? -t->coef : t->coef;
-  if (t->atom->kind != PESTLE_ATOM_AXIS) return;
+  if (t->atom->kind != PESTLE_ATOM_AXIS) {
+    if (!of_taps(k, t->atom)) return;
+    const pestle_lin_t* alone = pestle_lin_make(k->nest, 0, t, 1);
+    pestle_range_t range = pestle_lin_range(k->nest, alone);
+    out->base += range.hi - range.lo;
+    return;
+  }
   uint32_t axis = t->atom->axis;
   if (k->nest->axes.data[axis].fold) {
     out->base += step * (pestle_sketch_extent(k, axis) - 1);
   } else if (axis == f->roots[f->map_count - 1]) {
     out->column += step;
-  } else if (row >= 0 && axis == f->roots[row]) {
+  } else if (tile->row >= 0 && axis == f->roots[tile->row]) {
     out->row += step;
-  } else if (row > 0 && axis == f->roots[row - 1]) {
+  } else if (tile->high >= 0 && axis == f->roots[tile->high]) {
     out->above += step;
   }
 }
@@ -34,15 +52,16 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
     pestle_box_dim_t* dim = &c->box[d];
     *dim = (pestle_box_dim_t){.base = 1};
     for (uint32_t i = 0; i < read->index[d]->count; ++i) {
-      add_term(k, f, t->row, &read->index[d]->terms[i], dim);
+      add_term(k, f, t, &read->index[d]->terms[i], dim);
     }
-    c->own |= dim->column > 0;
+    c->own |= dim->column > 0 && !t->windows;
     above |= dim->above > 0;
     alone |= dim->above > 0 && dim->base == 1;
     across |= dim->column > 0 && dim->base > 1;
   }
   c->planes = alone && across;
-  if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->row - 1]);
+  if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->high]);
+  c->windows = t->windows;
 }
 
 void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,

@@ -327,7 +327,7 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
                                    t->vectors * t->lanes, &nt, &ni));
   if (t->above) {
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->row - 1],
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->high],
                                      t->above, &ho, &hi));
   }
   bool rows = t->row >= 0;
@@ -338,15 +338,17 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
   y = pestle_sketch_stage(k, k->anchor);
   for (uint32_t i = 0; i + 1 < m; ++i) {
-    bool split = t->above && (int32_t)i == t->row - 1;
+    bool split = t->above && (int32_t)i == t->high;
     if ((int32_t)i != t->row) order[n++] = split ? ho : y->roots[i];
   }
-  if (t->above && t->planes) order[n++] = hi;
+  bool outer = t->planes || t->windows;
+  if (t->above && outer) order[n++] = hi;
   if (!t->across) order[n++] = nt;
-  if (t->above && !t->planes) order[n++] = hi;
+  if (t->above && !outer) order[n++] = hi;
   if (rows) order[n++] = mt;
   if (t->across) order[n++] = nt;
   *out_panel_leaf = t->above && t->planes ? mt : nt;
+  if (t->above && t->windows) *out_panel_leaf = ho;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
   if (rows) order[n++] = mi;
@@ -602,7 +604,7 @@ static bool panels_flow(const pestle_sketch_t* k, const pestle_contract_t* c,
 static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
                              const pestle_choice_t* x) {
-  if (x->above && c->planes) return true;
+  if (x->above && (c->planes || c->windows)) return true;
   int64_t panels = c->taps * c->width * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
   bool near = panels <= k->l1 / 2 || panels_flow(k, c, x, panels);
@@ -725,6 +727,6 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   }
   if (t.above) group_leaf = panel_leaf;
   PESTLE_TRY(place_kept(k, k->anchor, t.above ? panel_leaf : tile_leaf,
-                        t.above && t.planes));
+                        t.above && (t.planes || t.windows)));
   return pestle_sketch_bind_groups(k, group_leaf);
 }

@@ -155,14 +155,19 @@ static int32_t find_tile(const pestle_sketch_t* k) {
   return -1;
 }
 
-// The padded copy that tiles share, each a part of a plane of its own: its boxes lie
-// behind each other in its argument. -1: none.
+// The padded copy that the tiles of one loop share, of a part of a plane: its boxes
+// lie behind each other in its argument, and so do the results. -1: none.
 static int32_t find_box(const pestle_sketch_t* k,
                         const pestle_nest_stage_t* f) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int32_t before = -1;
+  for (uint32_t i = 1; i < y->order_count; ++i) {
+    if ((int32_t)y->order[i] == f->at_axis) before = (int32_t)y->order[i - 1];
+  }
   for (uint32_t s = 0; s < k->anchor; ++s) {
     const pestle_nest_stage_t* b = pestle_sketch_stage(k, s);
     if (b->keep && !b->inlined && b->at_stage == (int32_t)k->anchor &&
-        b->at_axis >= 0 && b->at_axis != f->at_axis) {
+        b->at_axis >= 0 && b->at_axis == before) {
       return (int32_t)s;
     }
   }

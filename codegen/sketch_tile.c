@@ -85,6 +85,39 @@ static int64_t fold_lanes(pestle_sketch_t* k, uint32_t fold, int64_t width) {
   return r.lanes >= LEAST_LANES ? r.lanes : native;
 }
 
+// Whether |read|'s index moves along |axis|.
+static bool moves(const pestle_expr_t* read, uint32_t axis) {
+  for (uint32_t d = 0; d < read->index_count; ++d) {
+    bool nested;
+    if (pestle_lin_coef(read->index[d], axis, &nested) || nested) return true;
+  }
+  return false;
+}
+
+// A product of windows of planes, one above the other along the usual row axis, by
+// weights of features: rows are features then, which all read the same windows.
+static void find_windows(pestle_sketch_t* k, pestle_tile_t* t) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  int32_t feature = t->row - 1;
+  if (feature < 0 || !pestle_sketch_is_product(f)) return;
+  uint32_t last = f->roots[f->map_count - 1], row = f->roots[t->row];
+  for (uint32_t s = 0; s < t->fold; ++s) {
+    const pestle_nest_stage_t* kept = pestle_sketch_stage(k, s);
+    if (!kept->keep || kept->inlined) continue;
+    const pestle_expr_t* read =
+        pestle_schedule_find_read(k->nest, t->fold, kept->tensors[0]);
+    if (!read || !moves(read, last) || !moves(read, row) ||
+        moves(read, f->roots[feature]) ||
+        pestle_sketch_extent(k, f->roots[feature]) == 1) {
+      continue;
+    }
+    t->windows = true;
+    t->high = t->row;
+    t->row = feature;
+    return;
+  }
+}
+
 pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t width = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
@@ -92,6 +125,8 @@ pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold) {
                      .row = row_position(k, y),
                      .rows = 1,
                      .lanes = fold_lanes(k, fold, width)};
+  t.high = t.row - 1;
+  find_windows(k, &t);
   t.vectors = pestle_sketch_min((width + t.lanes - 1) / t.lanes, FOLD_VECTORS);
   return t;
 }
