@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions, and the two ops whose pretty form holds regions.
+#include <string.h>
+
 #include "ir/parse_internal.h"
 #include "ir/text.h"
 
@@ -18,13 +20,11 @@ pestle_status_t pestle_parse_argument_name(pestle_parser_t* p,
 
 pestle_status_t pestle_parse_arguments(pestle_parser_t* p,
                                        pestle_parse_arguments_t* a) {
-  pestle_type_t type;
   PESTLE_TRY(pestle_parse_expect(p, '('));
   if (pestle_parse_take(p, ')')) return NULL;
   do {
-    PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.count));
-    PESTLE_TRY(pestle_parse_type(p, &type));
-    PESTLE_TRY(pestle_parse_push_type(p, &a->types, &type));
+    PESTLE_TRY(pestle_parse_argument_name(p, a, a->types.form_count));
+    PESTLE_TRY(pestle_parse_type_form(p, &a->types));
     PESTLE_TRY(pestle_parse_skip_loc(p));
   } while (pestle_parse_take(p, ','));
   return pestle_parse_expect(p, ')');
@@ -58,6 +58,21 @@ static pestle_status_t region_label(pestle_parser_t* p,
   return pestle_parse_expect(p, ':');
 }
 
+// Arguments some of which are tuples or tokens stand for the block's, which are
+// their tensors.
+static pestle_status_t bind_nested(pestle_parser_t* p,
+                                   const pestle_parse_arguments_t* a,
+                                   pestle_block_t* block) {
+  size_t leaf = 0;
+  for (size_t i = 0; i < a->types.form_count; ++i) {
+    PESTLE_TRY(pestle_parse_bind_forms(p, &a->names[i], a->names[i].text,
+                                       block->arguments + leaf,
+                                       &a->types.forms[i], 1));
+    leaf += a->types.forms[i].leaves;
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_arguments_t* arguments) {
   pestle_region_t* region;
@@ -72,7 +87,9 @@ pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
                                   arguments->types.count, &region, &block));
   PESTLE_TRY(pestle_parse_push_region(p, o, region));
   size_t mark = pestle_parse_scope_begin(p);
-  PESTLE_TRY(pestle_parse_bind_arguments(p, arguments->names, block));
+  PESTLE_TRY(arguments->types.nested
+                 ? bind_nested(p, arguments, block)
+                 : pestle_parse_bind_arguments(p, arguments->names, block));
   PESTLE_TRY(pestle_parse_ops(p, block, NULL));
   pestle_parse_scope_end(p, mark);
   return NULL;
@@ -80,34 +97,39 @@ pestle_status_t pestle_parse_region(pestle_parser_t* p, pestle_parse_op_t* o,
 
 // --- while ---
 
+// Whether what is written as types is what the operands are.
+static bool fits(const pestle_parse_op_t* o) {
+  const pestle_parse_types_t* types = &o->operand_types;
+  if (types->form_count != o->form_count) return false;
+  for (size_t i = 0; i < o->form_count; ++i) {
+    const char *a = o->forms[i].nest, *b = types->forms[i].nest;
+    if (!a != !b || (a && strcmp(a, b))) return false;
+  }
+  return true;
+}
+
 // "(%iterArg = %x, ..) : types cond {..} do {..}"
 pestle_status_t pestle_parse_while(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_parse_arguments_t a = {0};
   PESTLE_TRY(pestle_parse_expect(p, '('));
   while (!pestle_parse_at(p, ')')) {
-    if (o->operand_count) PESTLE_TRY(pestle_parse_expect(p, ','));
-    PESTLE_TRY(pestle_parse_grow(p, &a.names, o->operand_count,
-                                 &a.name_capacity, sizeof(*a.names)));
+    if (o->form_count) PESTLE_TRY(pestle_parse_expect(p, ','));
+    PESTLE_TRY(pestle_parse_grow(p, &a.names, o->form_count, &a.name_capacity,
+                                 sizeof(*a.names)));
     if (!pestle_parse_at_kind(p, PESTLE_TOKEN_VALUE)) {
       return pestle_parse_expected(p, "an argument such as %iterArg");
     }
-    a.names[o->operand_count] = *pestle_parse_token(p);
+    a.names[o->form_count] = *pestle_parse_token(p);
     pestle_parse_advance(p);
     PESTLE_TRY(pestle_parse_expect(p, '='));
-    size_t before = o->operand_count;
     PESTLE_TRY(pestle_parse_push_operand(p, o));
-    if (o->operand_count != before + 1 || o->forms[o->form_count - 1].nest) {
-      return pestle_parse_error(p, &a.names[before], PESTLE_STATUS_UNSUPPORTED,
-                                "tuples and tokens that a while carries are "
-                                "not supported: carry their tensors");
-    }
   }
   pestle_parse_advance(p);
-  if (o->operand_count) PESTLE_TRY(pestle_parse_op_types(p, o));
-  if (o->operand_types.count != o->operand_count) {
+  if (o->form_count) PESTLE_TRY(pestle_parse_op_types(p, o));
+  if (!fits(o)) {
     return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
-                              "expected a type for each of the %zu values",
-                              o->operand_count);
+                              "expected the type of each of the %zu values",
+                              o->form_count);
   }
   a.types = o->operand_types;
   if (pestle_parse_take_word(p, "attributes")) {
@@ -187,7 +209,7 @@ static pestle_status_t reducer_region(pestle_parser_t* p,
     PESTLE_TRY(pestle_parse_arguments(p, &pairs));
   }
   size_t count = pairs.types.count;
-  if (count != o->operand_count) {
+  if (count != o->operand_count || pairs.types.nested) {
     return pestle_parse_expected(p, "a pair of arguments for each input");
   }
   sorted.names = PESTLE_ARENA_ARRAY(&p->scratch, pestle_token_t, count);

@@ -80,6 +80,53 @@ func.func private @swap(%t: {PAIR}, %k: {TOKEN}) -> (tuple<{B}, {A}>, {TOKEN}) {
   %2 = stablehlo.get_tuple_element %0[1] : ({PAIR}) -> {B}
   return %2, %1 : {B}, {A}
 }}""", [Y, X]),
+    "a while of a tuple, a token and a tensor": (
+        f"""func.func @main(%a: {A}, %b: {B}) -> ({B}, {A}) {{
+  %t = stablehlo.tuple %a, %b : {PAIR}
+  %k = stablehlo.create_token : {TOKEN}
+  %n = stablehlo.constant dense<0> : tensor<i32>
+  %0:3 = stablehlo.while(%u = %t, %l = %k, %i = %n) : {PAIR}, {TOKEN}, tensor<i32>
+  cond {{
+    %c = stablehlo.constant dense<3> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %c, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }} do {{
+    %c = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %c : tensor<i32>
+    %2 = stablehlo.get_tuple_element %u[0] : ({PAIR}) -> {A}
+    %3 = stablehlo.get_tuple_element %u[1] : ({PAIR}) -> {B}
+    %4 = stablehlo.add %2, %2 : {A}
+    %5 = stablehlo.tuple %4, %3 : {PAIR}
+    %6 = stablehlo.after_all %l : {TOKEN}
+    stablehlo.return %5, %6, %1 : {PAIR}, {TOKEN}, tensor<i32>
+  }}
+  %7 = stablehlo.get_tuple_element %0#0[0] : ({PAIR}) -> {A}
+  %8 = stablehlo.get_tuple_element %0#0[1] : ({PAIR}) -> {B}
+  return %8, %7 : {B}, {A}
+}}""", [Y, 8 * X]),
+    "a while of one tuple, generic": (
+        f"""func.func @main(%a: {A}, %b: {B}) -> ({B}, {A}) {{
+  %t = "stablehlo.tuple"(%a, %b) : ({A}, {B}) -> {PAIR}
+  %0 = "stablehlo.while"(%t) ({{
+  ^bb0(%u: {PAIR}):
+    %1 = "stablehlo.get_tuple_element"(%u) <{{index = 1 : i32}}> : ({PAIR}) -> {B}
+    %2 = stablehlo.slice %1 [0:1] : ({B}) -> tensor<1xi32>
+    %3 = stablehlo.reshape %2 : (tensor<1xi32>) -> tensor<i32>
+    %c = stablehlo.constant dense<20> : tensor<i32>
+    %4 = stablehlo.compare LT, %3, %c, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "stablehlo.return"(%4) : (tensor<i1>) -> ()
+  }}, {{
+  ^bb0(%u: {PAIR}):
+    %1 = stablehlo.get_tuple_element %u[0] : ({PAIR}) -> {A}
+    %2 = stablehlo.get_tuple_element %u[1] : ({PAIR}) -> {B}
+    %3 = stablehlo.add %2, %2 : {B}
+    %4 = stablehlo.tuple %1, %3 : {PAIR}
+    "stablehlo.return"(%4) : ({PAIR}) -> ()
+  }}) : ({PAIR}) -> {PAIR}
+  %7 = stablehlo.get_tuple_element %0[0] : ({PAIR}) -> {A}
+  %8 = stablehlo.get_tuple_element %0[1] : ({PAIR}) -> {B}
+  return %8, %7 : {B}, {A}
+}}""", [8 * Y, X]),
     "an extent": (f"""func.func @main(%a: {A}, %b: {B}) -> (tensor<i32>, tensor<i32>) {{
   %0 = stablehlo.get_dimension_size %b, dim = 0 : ({B}) -> tensor<i32>
   %1 = "stablehlo.get_dimension_size"(%a) <{{dimension = 0 : i64}}> : ({A}) -> tensor<i32>
@@ -107,6 +154,16 @@ WRONG = [
     f"%t = stablehlo.tuple %a, %b : {PAIR}\n"
     f"  %0 = stablehlo.while(%i = %t) : {PAIR}\n"
     f"  cond {{ stablehlo.return %a : {A} }} do {{ stablehlo.return %i : {PAIR} }}",
+    f"%t = stablehlo.tuple %a, %b : {PAIR}\n"
+    f"  %c = stablehlo.constant dense<false> : tensor<i1>\n"
+    f"  %0 = stablehlo.while(%i = %t) : tuple<{B}, {A}>\n"
+    f"  cond {{ stablehlo.return %c : tensor<i1> }}"
+    f" do {{ stablehlo.return %i : {PAIR} }}",
+    f"%t = stablehlo.tuple %a, %b : {PAIR}\n"
+    f"  %c = stablehlo.constant dense<false> : tensor<i1>\n"
+    f"  %0:2 = stablehlo.while(%i = %t) : {A}, {B}\n"
+    f"  cond {{ stablehlo.return %c : tensor<i1> }}"
+    f" do {{ stablehlo.return %i : {PAIR} }}",
 ]  # fmt: skip
 
 
