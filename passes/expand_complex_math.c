@@ -29,6 +29,10 @@ static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
   return OP2(EQ, a, NUMBER(a, 0));
 }
 
+static pv_t* is_endless(pestle_steps_t* s, pv_t* a) {
+  return OP2(EQ, OP1(ABS, a), NUMBER(a, INFINITY));
+}
+
 // A constant of integers like |like|.
 static pv_t* bits_of(pestle_steps_t* s, pv_t* like, uint64_t value) {
   if (!like || s->status) return NULL;
@@ -62,7 +66,24 @@ static pv_t* size_of(pestle_steps_t* s, pair_t a) {
   pv_t* q = OP2(DIVIDE, OP2(MINIMUM, x, y), m);
   pv_t* h = OP2(MULTIPLY, m, OP1(SQRT, plus(s, OP2(MULTIPLY, q, q), 1)));
   h = choose(s, is_zero(s, m), m, h);
-  return choose(s, OP2(EQ, m, NUMBER(m, INFINITY)), m, h);
+  pv_t* endless = OP2(OR, is_endless(s, x), is_endless(s, y));
+  return choose(s, endless, NUMBER(h, INFINITY), h);
+}
+
+// |a|, or an eighth of it where its size would overflow; |back| is 8 there, else 1.
+static pair_t within(pestle_steps_t* s, pair_t a, pv_t** back) {
+  *back = NULL;
+  if (!a.re) return a;
+  double end = ldexp(1, a.re->type->dtype == PESTLE_F64 ? 1020 : 124);
+  pv_t* one = NUMBER(a.re, 1);
+  pv_t* m = OP2(MAXIMUM, OP1(ABS, a.re), OP1(ABS, a.im));
+  pv_t* large = OP2(GT, m, NUMBER(a.re, end));
+  pv_t* by = choose(s, large, NUMBER(a.re, 0.125), one);
+  *back = choose(s, large, NUMBER(a.re, 8), one);
+  pair_t out;
+  out.re = OP2(MULTIPLY, a.re, by);
+  out.im = OP2(MULTIPLY, a.im, by);
+  return out;
 }
 
 static pair_t multiply(pestle_steps_t* s, pair_t a, pair_t b) {
@@ -78,7 +99,7 @@ static pair_t multiply(pestle_steps_t* s, pair_t a, pair_t b) {
 
 // Smith's way: with q = d / c where |c| is the larger part of the divisor,
 //   (a + ib) / (c + id) = ((a + b q) + i (b - a q)) / (c + d q)
-static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
+static pair_t smith(pestle_steps_t* s, pair_t a, pair_t b) {
   pv_t *c = OP1(ABS, b.re), *d = OP1(ABS, b.im);
   pv_t* wide = OP2(GE, c, d);
   pv_t* big = choose(s, wide, b.re, b.im);
@@ -95,6 +116,47 @@ static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
   return out;
 }
 
+// +-1 in the place of infinities, else +-0.
+static pv_t* boxed(pestle_steps_t* s, pv_t* a) {
+  pv_t* size = choose(s, is_endless(s, a), NUMBER(a, 1), NUMBER(a, 0));
+  return copy_sign(s, size, a);
+}
+
+static pv_t* is_finite(pestle_steps_t* s, pair_t a) {
+  pv_t* re = OP1(IS_FINITE, a.re);
+  return OP2(AND, re, OP1(IS_FINITE, a.im));
+}
+
+// What C says of numbers with infinite parts, some of which Smith's way makes NaN:
+// over zero and over a number infinite ones are infinite, and over infinite ones
+// numbers are 0.
+static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
+  if (!a.re || !b.re) return a;
+  pv_t *up, *down;
+  pair_t above = within(s, a, &up), below = within(s, b, &down);
+  pair_t out = smith(s, above, below);
+  pv_t* back = OP2(DIVIDE, up, down);
+  out.re = OP2(MULTIPLY, out.re, back);
+  out.im = OP2(MULTIPLY, out.im, back);
+  pv_t* endless = NUMBER(a.re, INFINITY);
+  pair_t c = {boxed(s, a.re), boxed(s, a.im)};
+  pair_t turned = {b.re, OP1(NEGATE, b.im)};
+  c = multiply(s, c, turned);
+  pv_t* from = OP2(OR, is_endless(s, a.re), is_endless(s, a.im));
+  from = OP2(AND, from, is_finite(s, b));
+  out.re = choose(s, from, OP2(MULTIPLY, endless, c.re), out.re);
+  out.im = choose(s, from, OP2(MULTIPLY, endless, c.im), out.im);
+  pv_t* by = OP2(OR, is_endless(s, b.re), is_endless(s, b.im));
+  by = OP2(AND, by, is_finite(s, a));
+  out.re = choose(s, by, NUMBER(a.re, 0), out.re);
+  out.im = choose(s, by, NUMBER(a.re, 0), out.im);
+  pv_t* over = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
+  endless = copy_sign(s, endless, b.re);
+  out.re = choose(s, over, OP2(MULTIPLY, endless, a.re), out.re);
+  out.im = choose(s, over, OP2(MULTIPLY, endless, a.im), out.im);
+  return out;
+}
+
 static pair_t polar(pestle_steps_t* s, pv_t* size, pv_t* angle) {
   pair_t out;
   out.re = OP2(MULTIPLY, size, OP1(COSINE, angle));
@@ -104,8 +166,25 @@ static pair_t polar(pestle_steps_t* s, pv_t* size, pv_t* angle) {
   return out;
 }
 
+// Where e^x overflows and a part of the result need not, e^(x - c) and e^c are
+// multiplied one by one. To the left of all numbers it is 0, to the right infinite,
+// whatever the angle.
 static pair_t exponential(pestle_steps_t* s, pair_t a) {
-  return polar(s, OP1(EXP, a.re), a.im);
+  if (!a.re) return a;
+  double c = a.re->type->dtype == PESTLE_F64 ? 709 : 88;
+  pv_t* large = OP2(GT, a.re, NUMBER(a.re, c));
+  pv_t* rest = choose(s, large, plus(s, a.re, -c), a.re);
+  pair_t out = polar(s, OP1(EXP, rest), a.im);
+  pv_t* factor = choose(s, large, NUMBER(a.re, exp(c)), NUMBER(a.re, 1));
+  out.re = OP2(MULTIPLY, out.re, factor);
+  out.im = OP2(MULTIPLY, out.im, factor);
+  pv_t* left = OP2(EQ, a.re, NUMBER(a.re, -INFINITY));
+  pv_t* zero = NUMBER(a.re, 0);
+  pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.im));
+  pv_t* right = OP2(AND, turning, OP2(EQ, a.re, NUMBER(a.re, INFINITY)));
+  out.re = choose(s, right, a.re, choose(s, left, zero, out.re));
+  out.im = choose(s, left, zero, out.im);
+  return out;
 }
 
 // exp(x) cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
@@ -113,9 +192,11 @@ static pair_t expm1_of(pestle_steps_t* s, pair_t a) {
   pv_t* half = OP1(SINE, times(s, a.im, 0.5));
   pv_t* less = times(s, OP2(MULTIPLY, half, half), 2);
   pair_t out = exponential(s, a);
+  pv_t* end = plus(s, out.re, -1);
   out.re = OP1(EXPM1, a.re);
   out.re = OP2(MULTIPLY, out.re, OP1(COSINE, a.im));
   out.re = OP2(SUBTRACT, out.re, less);
+  out.re = choose(s, is_endless(s, a.re), end, out.re);
   return out;
 }
 
@@ -126,7 +207,8 @@ static pv_t* between(pestle_steps_t* s, pv_t* a, double low, double high) {
   return OP2(AND, over, under);
 }
 
-// log |a|: near the unit circle log1p((m - 1)(m + 1) + n^2) / 2.
+// log |a|: near the unit circle log1p((m - 1)(m + 1) + n^2) / 2, near the end of the
+// range that of an eighth.
 static pv_t* log_size(pestle_steps_t* s, pair_t a) {
   pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
   pv_t *m = OP2(MAXIMUM, x, y), *n = OP2(MINIMUM, x, y);
@@ -134,7 +216,12 @@ static pv_t* log_size(pestle_steps_t* s, pair_t a) {
   excess = OP2(MULTIPLY, excess, plus(s, m, 1));
   excess = OP2(ADD, excess, OP2(MULTIPLY, n, n));
   pv_t* inside = times(s, OP1(LOG1P, excess), 0.5);
-  pv_t* outside = OP1(LOG, size_of(s, a));
+  pv_t* back;
+  pair_t part = within(s, a, &back);
+  pv_t* outside = OP1(LOG, size_of(s, part));
+  pv_t* more = NUMBER(m, log(8));
+  more = choose(s, OP2(GT, back, NUMBER(m, 1)), more, NUMBER(m, 0));
+  outside = OP2(ADD, outside, more);
   return choose(s, between(s, m, 0.5, 2), inside, outside);
 }
 
@@ -183,7 +270,9 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   y = OP1(ABS, z.im);
   pv_t* u = OP2(DIVIDE, y, times(s, t, 2));
   u = choose(s, is_zero(s, t), t, u);
-  u = choose(s, OP2(EQ, y, NUMBER(y, INFINITY)), y, u);
+  pv_t* endless = OP2(EQ, y, NUMBER(y, INFINITY));
+  u = choose(s, endless, y, u);
+  t = choose(s, endless, y, t);
   t = OP2(MULTIPLY, t, back);
   u = OP2(MULTIPLY, u, back);
   pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
@@ -193,17 +282,28 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   return out;
 }
 
+// 1 / a: 0 where a part of a is infinite, whatever the other.
 static pair_t inverse(pestle_steps_t* s, pair_t a) {
   if (!a.re) return a;
   pair_t one;
   one.re = NUMBER(a.re, 1);
   one.im = NUMBER(a.re, 0);
-  return divide(s, one, a);
+  pair_t out = smith(s, one, a);
+  pv_t* endless = OP2(OR, is_endless(s, a.re), is_endless(s, a.im));
+  out.re = choose(s, endless, one.im, out.re);
+  out.im = choose(s, endless, one.im, out.im);
+  return out;
 }
 
 static pair_t cube_root(pestle_steps_t* s, pair_t a) {
+  pv_t* back;
+  pair_t part = within(s, a, &back);
   pv_t* angle = times(s, OP2(ATAN2, a.im, a.re), 1.0 / 3);
-  return polar(s, OP1(CBRT, size_of(s, a)), angle);
+  pv_t* size = OP1(CBRT, size_of(s, part));
+  // The root of 8 is 2.
+  pv_t* twice = OP2(ADD, size, size);
+  pv_t* large = OP2(GT, back, NUMBER(back, 1));
+  return polar(s, choose(s, large, twice, size), angle);
 }
 
 // |cosh| and sinh of |y|: the squares of exp(y / 2) do not overflow before the
@@ -224,24 +324,38 @@ static pair_t hyperbolic(pestle_steps_t* s, pv_t* y) {
   return out;
 }
 
+// Whether the size of a sine is infinite and its angle nothing.
+static pv_t* is_turning(pestle_steps_t* s, pair_t a) {
+  pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.re));
+  return OP2(AND, turning, is_endless(s, a.im));
+}
+
 static pair_t sine(pestle_steps_t* s, pair_t a) {
   pair_t h = hyperbolic(s, a.im);
   pair_t out;
   out.re = OP2(MULTIPLY, OP1(SINE, a.re), h.re);
   out.im = OP2(MULTIPLY, OP1(COSINE, a.re), h.im);
+  out.re = choose(s, is_zero(s, a.re), a.re, out.re);
+  out.im = choose(s, is_zero(s, a.im), a.im, out.im);
+  out.im = choose(s, is_turning(s, a), h.re, out.im);
   return out;
 }
 
 static pair_t cosine(pestle_steps_t* s, pair_t a) {
+  if (!a.re) return a;
   pair_t h = hyperbolic(s, a.im);
   pair_t out;
   out.re = OP2(MULTIPLY, OP1(COSINE, a.re), h.re);
   out.im = OP1(NEGATE, OP2(MULTIPLY, OP1(SINE, a.re), h.im));
+  pv_t* on_axis = OP2(OR, is_zero(s, a.re), is_zero(s, a.im));
+  out.im = choose(s, on_axis, NUMBER(a.re, 0), out.im);
+  out.re = choose(s, is_turning(s, a), h.re, out.re);
   return out;
 }
 
 // With e = exp(-2 |y|), over d = (1 - e)^2 + 4 e cos^2 x, in which nothing
-// cancels: (4 e sin x cos x, +-(1 - e^2)) / d.
+// cancels: (4 e sin x cos x, +-(1 - e^2)) / d. Where y is infinite it is +-i for all
+// x, and on an axis it stays there.
 static pair_t tangent(pestle_steps_t* s, pair_t a) {
   pv_t* size = OP1(ABS, a.im);
   pv_t *sin = OP1(SINE, a.re), *cos = OP1(COSINE, a.re);
@@ -251,9 +365,14 @@ static pair_t tangent(pestle_steps_t* s, pair_t a) {
   pv_t* d = OP2(MULTIPLY, gap, gap);
   d = OP2(ADD, d, OP2(MULTIPLY, turn, cos));
   pv_t* grown = OP1(NEGATE, OP1(EXPM1, times(s, size, -4)));
+  pv_t* far = is_endless(s, a.im);
+  pv_t* zero = NUMBER(e, 0);
   pair_t out;
   out.re = OP2(DIVIDE, OP2(MULTIPLY, turn, sin), d);
-  out.im = copy_sign(s, OP2(DIVIDE, grown, d), a.im);
+  out.re = choose(s, far, zero, out.re);
+  out.re = choose(s, is_zero(s, a.re), a.re, out.re);
+  out.im = choose(s, far, NUMBER(e, 1), OP2(DIVIDE, grown, d));
+  out.im = choose(s, is_zero(s, a.im), a.im, copy_sign(s, out.im, a.im));
   return out;
 }
 
@@ -278,21 +397,23 @@ static pair_t logistic(pestle_steps_t* s, pair_t a) {
   return divide(s, top, under);
 }
 
-// exp(b log a); of zero 1 for a zero exponent, else 0. The error is that of
-// b log a, which its exponential makes relative.
+// exp(b log a); 1 for a zero exponent, else of zero 0. The error is that of b log a,
+// which its exponential makes relative.
 static pair_t power(pestle_steps_t* s, pair_t a, pair_t b) {
   pair_t out = exponential(s, multiply(s, b, logarithm(s, a)));
-  pv_t* nothing = is_zero(s, a.re);
-  nothing = OP2(AND, nothing, is_zero(s, a.im));
-  pv_t* none = is_zero(s, b.re);
-  none = OP2(AND, none, is_zero(s, b.im));
+  pv_t* nothing = OP2(AND, is_zero(s, a.re), is_zero(s, a.im));
+  pv_t* none = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
   pv_t* zero = NUMBER(a.re, 0);
-  out.re = choose(s, nothing, choose(s, none, NUMBER(a.re, 1), zero), out.re);
-  out.im = choose(s, nothing, zero, out.im);
+  pv_t* either = OP2(OR, nothing, none);
+  pv_t* one = choose(s, none, NUMBER(a.re, 1), zero);
+  out.re = choose(s, either, one, out.re);
+  out.im = choose(s, either, zero, out.im);
   return out;
 }
 
 static pair_t sign(pestle_steps_t* s, pair_t a) {
+  pv_t* back;
+  a = within(s, a, &back);
   pv_t* size = size_of(s, a);
   pv_t* zero = is_zero(s, size);
   pair_t out;
@@ -310,6 +431,16 @@ static pair_t apart(pestle_steps_t* s, pestle_op_t op, pair_t a, pair_t b) {
   return out;
 }
 
+// By the real parts, and by the imaginary ones where those are equal.
+static pv_t* order(pestle_steps_t* s, pestle_op_t op, pair_t a, pair_t b) {
+  pestle_op_t strict = op == PESTLE_OP_LE   ? PESTLE_OP_LT
+                       : op == PESTLE_OP_GE ? PESTLE_OP_GT
+                                            : op;
+  pv_t* before = pestle_step2(s, strict, a.re, b.re);
+  pv_t* equal = OP2(EQ, a.re, b.re);
+  return OP2(OR, before, OP2(AND, equal, pestle_step2(s, op, a.im, b.im)));
+}
+
 pestle_pair_t pestle_complex_scalar(pestle_steps_t* s, pestle_op_t op,
                                     pestle_pair_t a, pestle_pair_t b) {
   switch ((int)op) {
@@ -324,6 +455,11 @@ pestle_pair_t pestle_complex_scalar(pestle_steps_t* s, pestle_op_t op,
                                          : OP2(OR, each.re, each.im),
                       NULL};
     }
+    case PESTLE_OP_LT:
+    case PESTLE_OP_LE:
+    case PESTLE_OP_GT:
+    case PESTLE_OP_GE:
+      return (pair_t){order(s, op, a, b), NULL};
     case PESTLE_OP_ABS:
       return (pair_t){size_of(s, a), NULL};
     case PESTLE_OP_MULTIPLY:

@@ -23,20 +23,47 @@ static z_t z_mul(z_t a, z_t b) {
   return z_make(p * r - q * s, p * s + q * r);
 }
 
-// Long double has the range: no scaling. Over zero each part is infinite.
+// +-1 in the place of infinities, else +-0.
+static long double boxed(long double x) {
+  return copysignl(isinf(x) ? 1 : 0, x);
+}
+
+static bool is_endless(z_t a) {
+  return isinf(creall(a)) || isinf(cimagl(a));
+}
+
+static bool is_number(z_t a) {
+  return isfinite(creall(a)) && isfinite(cimagl(a));
+}
+
+// Long double has the range: no scaling. Over zero, and where a part is infinite, as
+// C has it.
 static z_t z_div(z_t a, z_t b) {
   long double r = creall(b), s = cimagl(b), size = r * r + s * s;
-  if (r == 0 && s == 0) return z_make(creall(a) / r, cimagl(a) / r);
+  long double endless = copysignl((long double)INFINITY, r);
+  if (r == 0 && s == 0) return z_make(endless * creall(a), endless * cimagl(a));
+  if (is_endless(b) && is_number(a)) return 0;
+  if (is_endless(a) && is_number(b)) {
+    z_t top = z_mul(z_make(boxed(creall(a)), boxed(cimagl(a))), conjl(b));
+    return z_make((long double)INFINITY * creall(top),
+                  (long double)INFINITY * cimagl(top));
+  }
   z_t top = z_mul(a, conjl(b));
   return z_make(creall(top) / size, cimagl(top) / size);
 }
 
+static z_t z_inverse(z_t a) {
+  if (is_endless(a)) return 0;
+  return z_div(1, a);
+}
+
 static z_t z_polar(long double size, long double angle) {
-  return z_make(size * cosl(angle), size * sinl(angle));
+  return z_make(size * cosl(angle), angle == 0 ? angle : size * sinl(angle));
 }
 
 static z_t z_pow(z_t a, z_t b) {
-  if (a == 0) return b == 0 ? 1 : 0;
+  if (b == 0) return 1;
+  if (a == 0) return 0;
   return cexpl(z_mul(b, clogl(a)));
 }
 
@@ -46,7 +73,8 @@ static z_t z_sign(z_t a) {
 
 static z_t z_expm1(z_t a) {
   long double x = creall(a), y = cimagl(a), half = sinl(y / 2);
-  return z_make(expm1l(x) * cosl(y) - 2 * half * half, expl(x) * sinl(y));
+  if (isinf(x)) return cexpl(a) - 1;
+  return z_make(expm1l(x) * cosl(y) - 2 * half * half, cimagl(cexpl(a)));
 }
 
 static z_t z_log1p(z_t a) {
@@ -60,6 +88,17 @@ static z_t z_logistic(z_t a) {
   bool left = creall(a) < 0;
   z_t e = cexpl(left ? a : -a);
   return z_div(left ? e : 1, e + 1);
+}
+
+// Below 0, 0 or above as |a| comes before |b|, is equal or comes later; 1 if a part
+// that decides is NaN.
+static int z_order(z_t a, z_t b) {
+  long double x = creall(a), y = creall(b);
+  if (x == y) {
+    x = cimagl(a);
+    y = cimagl(b);
+  }
+  return x < y ? -1 : x == y ? 0 : 1;
 }
 
 typedef union outcome_t {

@@ -111,7 +111,7 @@ static inline double complex_distance(pestle_dtype_t dtype, const void* want,
       size = fmax(size, fabs(complex_get(part, want, n * i + k)));
     if (off == 0) continue;
     // Below the smallest normal number steps are no smaller.
-    double steps = off / (u * fmax(size, least));
+    double steps = off / (u * (isfinite(size) ? fmax(size, least) : least));
     if (steps > worst) {
       worst = steps;
       *at = i;
