@@ -77,9 +77,10 @@ typedef struct pestle_ctext_dialect_t {
   const char* vector2[PESTLE_CTEXT_MEMORIES];  // NULL: no such vectors
   const char* vector4[PESTLE_CTEXT_MEMORIES];
   const char* suffix[PESTLE_CTEXT_CLASSES];  // of literals
-  bool constructors;  // a cast is type(x), else (type)(x)
-  bool wraps;         // signed integers wrap by the language's definition
-  bool blocks;        // arguments are members of blocks, elements x.v[i]: GLSL
+  bool wide_literals;  // the compiler takes those of f32 for f64 where it folds
+  bool constructors;   // a cast is type(x), else (type)(x)
+  bool wraps;          // signed integers wrap by the language's definition
+  bool blocks;         // arguments are members of blocks, elements x.v[i]: GLSL
   const char* function;  // what stands before a helper's result type
   const char* exact;     // before a float that must not be contracted; ""
   const char* inner;     // after the kernel's {: a pragma; ""

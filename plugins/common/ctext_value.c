@@ -164,13 +164,15 @@ const char* pestle_ctext_int(ctext_t* p, pestle_ctext_class_t c,
                              (long long)value, suffix);
 }
 
-// Shortest decimal that reads back the same.
+// Shortest decimal that reads back the same, in f64 too where that may be what reads
+// it: glslang makes of double(0.1f) the f64 nearest to 0.1.
 static const char* decimal(ctext_t* p, double value, bool is_double) {
   char text[40] = "";
+  bool exact = is_double || p->d->wide_literals;
   for (int digits = 6; digits <= 17; ++digits) {
     snprintf(text, sizeof text, "%.*g", digits, value);
     double back = strtod(text, NULL);
-    if (is_double ? back == value : (float)back == (float)value) break;
+    if (exact ? back == value : (float)back == (float)value) break;
   }
   bool plain = !strpbrk(text, ".e");
   const char* suffix =

@@ -25,6 +25,7 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .vector4 = {"i8vec4", "u8vec4", "i16vec4", "u16vec4", "ivec4", "uvec4",
                 "i64vec4", "u64vec4", "vec4", "dvec4"},
     .suffix = {"", "", "u", "L", "UL", "f", "LF"},
+    .wide_literals = true,
     .constructors = true,
     .wraps = true,
     .blocks = true,
