@@ -46,7 +46,8 @@ static void pool(const pestle_ref_call_t* call, const int64_t* at, bool average,
     const char* x = (const char*)call->operands[0] +
                     (size_t)place_in(from, w.first, inside) * size;
     pestle_ref_load_wide(from->dtype, x, 1, &element);
-    if (count++ == 0) {
+    // A sum starts from 0: that of -0 alone is 0.
+    if (count++ == 0 && !average) {
       total = element;
     } else {
       kernel(&total, &total, &element, &element, 1,
