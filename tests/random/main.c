@@ -12,7 +12,8 @@
 // have how many ops; --least fails where a pair was met less than N times; --dump
 // writes the module and inputs of what fails; with --optional a device that is
 // not there is exit code 77, which skips a test. --for-peer runs nothing and
-// writes each graph for another compiler (peer.c), --without leaves ops out.
+// writes each graph for another compiler (peer.c), --without leaves ops out ("*":
+// all of a dtype).
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -372,24 +373,36 @@ static void parse_seeds(const char* text, settings_t* s) {
   }
 }
 
+// Whether |name| is the |n| characters at |text|.
+static bool is_named(const char* name, const char* text, size_t n) {
+  return strlen(name) == n && !strncmp(name, text, n);
+}
+
+// OP, OP:DTYPE or *:DTYPE, in two parts; false where that is nothing.
+static bool leave_out_named(const char* op, size_t op_size, const char* dtype,
+                            size_t dtype_size) {
+  bool found = false, all = is_named("*", op, op_size);
+  for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
+    const char* its = pestle_dtype_info((pestle_dtype_t)d)->name;
+    if (dtype_size ? !is_named(its, dtype, dtype_size) : d || all) continue;
+    if (all) leave_out_dtype((pestle_dtype_t)d);
+    found |= all;
+    for (int i = 0; i < PESTLE_OP_COUNT && !all; ++i) {
+      const char* name = pestle_op_info((pestle_op_t)i)->name;
+      if (!is_named(name, op, op_size)) continue;
+      leave_out((pestle_op_t)i, (pestle_dtype_t)d);
+      found = true;
+    }
+  }
+  return found;
+}
+
 static void parse_without(const char* text) {
   while (*text) {
     size_t n = strcspn(text, ":,"), m = 0;
     const char* dtype = text + n;
     if (*dtype == ':') m = strcspn(++dtype, ",");
-    bool found = false;
-    for (int op = 0; op < PESTLE_OP_COUNT; ++op) {
-      const char* name = pestle_op_info((pestle_op_t)op)->name;
-      if (strlen(name) != n || strncmp(name, text, n)) continue;
-      for (int d = 0; d < PESTLE_DTYPE_COUNT; ++d) {
-        const char* its = pestle_dtype_info((pestle_dtype_t)d)->name;
-        bool same =
-            m == 0 ? d == 0 : strlen(its) == m && !strncmp(its, dtype, m);
-        if (same) leave_out((pestle_op_t)op, (pestle_dtype_t)d);
-        found |= same;
-      }
-    }
-    if (!found) {
+    if (!leave_out_named(text, n, dtype, m)) {
       fprintf(stderr, "pestle-random: --without %s: no such op or dtype\n",
               text);
       exit(2);

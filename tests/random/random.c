@@ -107,17 +107,21 @@ void note_range(value_t* v) {
 
 // --- Types ---
 
-// XLA knows the name of floats of 6 bits and no more.
-static bool is_generated(const graph_t* g, pestle_dtype_t dtype) {
-  return pestle_dtype_is_stored(dtype) &&
-         !(g->peer && pestle_dtype_info(dtype)->bits == 6);
+static bool left_out[PESTLE_DTYPE_COUNT];
+
+void leave_out_dtype(pestle_dtype_t dtype) {
+  left_out[dtype] = true;
+}
+
+bool is_generated(pestle_dtype_t dtype) {
+  return pestle_dtype_is_stored(dtype) && !left_out[dtype];
 }
 
 pestle_dtype_t pick_any_dtype(graph_t* g) {
   for (;;) {
     pestle_dtype_t dtype =
         (pestle_dtype_t)(1 + pick(g, PESTLE_DTYPE_COUNT - 1));
-    if (is_generated(g, dtype)) return dtype;
+    if (is_generated(dtype)) return dtype;
   }
 }
 
@@ -130,7 +134,7 @@ pestle_dtype_t pick_dtype(graph_t* g, unsigned kinds) {
   if (n && !one_in(g, 16)) return fits[pick(g, n)];
   n = 0;
   for (int d = PESTLE_I1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (!is_generated(g, (pestle_dtype_t)d)) continue;
+    if (!is_generated((pestle_dtype_t)d)) continue;
     if (pestle_dtype_is((pestle_dtype_t)d, kinds))
       fits[n++] = (pestle_dtype_t)d;
   }

@@ -124,6 +124,9 @@ pestle_type_t type_of(pestle_dtype_t dtype, int32_t rank, const int64_t* dims);
 pestle_type_t scalar_of(pestle_dtype_t dtype);
 // A dtype of |kinds|: of the graph's own if one fits. NONE if none does.
 pestle_dtype_t pick_dtype(graph_t* g, unsigned kinds);
+// Whether graphs have tensors of |dtype|, which no graph has once it is left out.
+bool is_generated(pestle_dtype_t dtype);
+void leave_out_dtype(pestle_dtype_t dtype);
 // Any that tensors may have.
 pestle_dtype_t pick_any_dtype(graph_t* g);
 pestle_type_t pick_shape(graph_t* g, pestle_dtype_t dtype);

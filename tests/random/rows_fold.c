@@ -499,7 +499,10 @@ static pestle_dtype_t quantised_dtype(graph_t* g) {
       PESTLE_I4,         PESTLE_U4,         PESTLE_F8E4M3FN, PESTLE_F8E5M2,
       PESTLE_F8E4M3FNUZ, PESTLE_F8E5M2FNUZ, PESTLE_I2,       PESTLE_U2,
       PESTLE_F4E2M1FN,   PESTLE_F6E2M3FN};
-  return dtypes[pick(g, sizeof(dtypes) / sizeof(dtypes[0]))];
+  for (;;) {
+    pestle_dtype_t dtype = dtypes[pick(g, sizeof(dtypes) / sizeof(dtypes[0]))];
+    if (is_generated(dtype)) return dtype;
+  }
 }
 
 static value_t* quantisation(graph_t* g, value_t* x, pestle_dtype_t scale,
