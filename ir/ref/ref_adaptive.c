@@ -46,8 +46,9 @@ static void pool(const pestle_ref_call_t* call, const int64_t* at, bool average,
     const char* x = (const char*)call->operands[0] +
                     (size_t)place_in(from, w.first, inside) * size;
     pestle_ref_load_wide(from->dtype, x, 1, &element);
-    // A sum starts from 0: that of -0 alone is 0.
-    if (count++ == 0 && !average) {
+    // A sum starts from 0, that of -0 alone is 0; where all axes are kept there
+    // is none.
+    if (count++ == 0 && (!average || pestle_type_equal(from, to))) {
       total = element;
     } else {
       kernel(&total, &total, &element, &element, 1,
