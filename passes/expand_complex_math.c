@@ -44,19 +44,16 @@ static pv_t* bits_of(pestle_steps_t* s, pv_t* like, uint64_t value) {
   return out;
 }
 
-// The size of |a| with the sign of |b|, of zeros too.
+// The size of |a| with the sign of |b|, of zeros and NaNs too. (Bits of |a| or'd with
+// the sign of |b| are what LLVM 15 gets wrong behind a select, as lavapipe has it.)
 static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
   if (!a || !b) return NULL;
-  pestle_type_t type = *a->type;
-  bool wide = type.dtype == PESTLE_F64;
-  type.dtype = wide ? PESTLE_U64 : PESTLE_U32;
+  pestle_type_t type = *b->type;
+  type.dtype = type.dtype == PESTLE_F64 ? PESTLE_I64 : PESTLE_I32;
+  pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
+  pv_t* below = OP2(LT, bits, bits_of(s, bits, 0));
   a = OP1(ABS, a);
-  a = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
-  pv_t* sign = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
-  sign = OP2(AND, sign, bits_of(s, sign, UINT64_C(1) << (wide ? 63 : 31)));
-  a = OP2(OR, a, sign);
-  type.dtype = wide ? PESTLE_F64 : PESTLE_F32;
-  return pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &a, 1, &type);
+  return choose(s, below, OP1(NEGATE, a), a);
 }
 
 // sqrt(a * a + b * b) = m sqrt(1 + (n / m)^2), m the larger of the sizes.
@@ -353,25 +350,26 @@ static pair_t cosine(pestle_steps_t* s, pair_t a) {
   return out;
 }
 
-// With e = exp(-2 |y|), over d = (1 - e)^2 + 4 e cos^2 x, in which nothing
-// cancels: (4 e sin x cos x, +-(1 - e^2)) / d. Where y is infinite it is +-i for all
-// x, and on an axis it stays there.
+// With h = exp(-|y|), over d = (1 - h^2)^2 + 4 h^2 cos^2 x, in which nothing
+// cancels: (4 h^2 sin x cos x, +-(1 - h^4)) / d. h^2 is never made: it is too small
+// before the result is, where a target flushes denormals. Where y is infinite it is
+// +-i for all x, and on an axis it stays there.
 static pair_t tangent(pestle_steps_t* s, pair_t a) {
   pv_t* size = OP1(ABS, a.im);
-  pv_t *sin = OP1(SINE, a.re), *cos = OP1(COSINE, a.re);
-  pv_t* e = OP1(EXP, times(s, size, -2));
+  pv_t* h = times(s, OP1(EXP, OP1(NEGATE, size)), 2);
+  pv_t* sin = OP2(MULTIPLY, OP1(SINE, a.re), h);
+  pv_t* cos = OP2(MULTIPLY, OP1(COSINE, a.re), h);
   pv_t* gap = OP1(EXPM1, times(s, size, -2));
-  pv_t* turn = times(s, OP2(MULTIPLY, e, cos), 4);
   pv_t* d = OP2(MULTIPLY, gap, gap);
-  d = OP2(ADD, d, OP2(MULTIPLY, turn, cos));
+  d = OP2(ADD, d, OP2(MULTIPLY, cos, cos));
   pv_t* grown = OP1(NEGATE, OP1(EXPM1, times(s, size, -4)));
   pv_t* far = is_endless(s, a.im);
-  pv_t* zero = NUMBER(e, 0);
+  pv_t* zero = NUMBER(size, 0);
   pair_t out;
-  out.re = OP2(DIVIDE, OP2(MULTIPLY, turn, sin), d);
+  out.re = OP2(DIVIDE, OP2(MULTIPLY, sin, cos), d);
   out.re = choose(s, far, zero, out.re);
   out.re = choose(s, is_zero(s, a.re), a.re, out.re);
-  out.im = choose(s, far, NUMBER(e, 1), OP2(DIVIDE, grown, d));
+  out.im = choose(s, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
   out.im = choose(s, is_zero(s, a.im), a.im, copy_sign(s, out.im, a.im));
   return out;
 }

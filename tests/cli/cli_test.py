@@ -283,7 +283,7 @@ class CommandLine(Case):
         text = self.succeed("plugins", "test", "ref", "--ops", "add,transpose")
         self.assertRegex(text, r"(?m)^add +P +P +P .*P$")
         self.assertRegex(text, r"(?m)^transpose +P .*P$")
-        self.assertRegex(text, r"(?m)^54 cells .* pass 54, fallback 0, "
+        self.assertRegex(text, r"(?m)^60 cells .* pass 60, fallback 0, "
                                "unsupported 0, WRONG 0$")  # fmt: skip
         text = self.succeed("plugins", "test", "ref", "--ops", "add",
                             "--markdown")  # fmt: skip

@@ -148,8 +148,8 @@ static void check_cast(pestle_dtype_t from, pestle_dtype_t to, unsigned lanes) {
 static void casts(void** state) {
   (void)state;
   uint32_t dtypes = caps.op_dtypes[PESTLE_KIR_CAST];
-  for (unsigned from = 0; from < PESTLE_DTYPE_COUNT; ++from) {
-    for (unsigned to = 0; to < PESTLE_DTYPE_COUNT; ++to) {
+  for (unsigned from = 0; from < PESTLE_PLUGIN_DTYPES; ++from) {
+    for (unsigned to = 0; to < PESTLE_PLUGIN_DTYPES; ++to) {
       if (!(dtypes >> from & 1) || !(dtypes >> to & 1) || from == to) continue;
       llvm_cpu_count = 1;
       if (from % 3 == to % 3) {
