@@ -100,8 +100,7 @@ def compare(path, options, runs):
     # Where nothing is run, what passed is only compiled.
     for op, line in got.items():
         has = want.get(op, "").replace(" P ", " C ") if not runs else want.get(op)
-        # A matrix may be of before the last dtypes, which are columns at the end.
-        if not has or not line.startswith(has):
+        if line != has:
             return f"{path}: {op} is\n{line}\nnot\n{has}"
     return None
 

@@ -59,6 +59,8 @@ WITHOUT = [
     ("sqrt", ["f8E3M4"], "XLA rounds twice, to f16 first"),
     ("rsqrt", ["f8E3M4"], "the same"),
     ("cbrt", ["f8E3M4"], "the same"),
+    ("ge", COMPLEX, "XLA takes equal real parts for enough"),
+    ("le", COMPLEX, "the same"),
     ("fusion", [], "Pestle's own, and with no meaning of its own"),
     ("lu", [], "Pestle's own; XLA has it as a custom call of LAPACK"),
     ("solve", [], "the same"),
