@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every pattern of every float of 8, 6 and 4 bits against ml_dtypes, and of integers of 2 and 4
-bits against Python, on ref and llvm: conversions between all of them, rounding at
-every boundary, sums and products of all pairs. Exits 77 without ml_dtypes.
+"""Every pattern of every float of 8, 6 and 4 bits against ml_dtypes, and of integers
+of 2 and 4 bits against Python, on ref and llvm: conversions between all of them,
+rounding at every boundary, sums and products of all pairs; files as numpy saves
+them. Exits 77 without ml_dtypes.
 
     narrow_test.py
 """
@@ -324,10 +325,27 @@ def check_rounding(device):
     return bad
 
 
+def check_files(device):
+    """Arrays as numpy saves them, which calls the types V1 and V2."""
+    bad = 0
+    for name, dtype in {**FLOATS, "bf16": WIDE["bf16"]}.items():
+        value = np.array([0.5, 1, 2, 4], dtype)
+        text = f"""func.func @main(%x: tensor<4x{name}>) -> tensor<4xf32> {{
+  %0 = stablehlo.convert %x : (tensor<4x{name}>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}
+"""
+        got, = run(text, {"x": value}, 1, device)
+        if not np.array_equal(got.ravel(), value.astype(np.float32)):
+            print(f"{device}: a file of {name}: {got}")
+            bad += 1
+    return bad
+
+
 def main():
     bad = 0
-    checks = (check_conversions, check_float_pairs, check_int_pairs,
-              check_padding, check_rounding)
+    checks = (check_files, check_conversions, check_float_pairs,
+              check_int_pairs, check_padding, check_rounding)
     for check, device in itertools.product(checks, DEVICES):
         bad += check(device)
     print(f"{bad} are wrong")
