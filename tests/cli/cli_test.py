@@ -290,6 +290,10 @@ class CommandLine(Case):
         self.assertIn("| `add` | P |", text)
         self.fail_with(2, "there is no op 'ad'", "plugins", "test", "ref",
                        "--ops", "ad")  # fmt: skip
+        self.fail_with(2, "--ops: names no op", "plugins", "test", "ref",
+                       "--ops", "")  # fmt: skip
+        self.fail_with(2, "1 to 1024 workers", "plugins", "test", "ref",
+                       "--jobs", "0")  # fmt: skip
         self.fail_with(4, r"libpestle-nobody\[-VARIANT\].so", "plugins", "test",
                        "nobody")  # fmt: skip
 

@@ -37,6 +37,10 @@ static bool is_listed(const char* list, const char* name) {
 }
 
 static bool check_list(const char* list) {
+  if (list && !*list) {
+    fprintf(stderr, "pestle: error: --ops: names no op\n");
+    return false;
+  }
   pestle_str_t rest = pestle_str(list ? list : ""), field;
   while (list && pestle_str_next(&rest, ',', &field)) {
     bool found = false;

@@ -73,11 +73,20 @@ static pestle_status_t open_context(bool strict,
   return NULL;
 }
 
+// What has library ops alone, LAPACK say, compiles no kernel that could be held
+// against the reference.
+static pestle_status_t check_target(void) {
+  pestle_device_t* device;
+  return pestle_context_target(kit.strict, kit.backend, &device);
+}
+
 // --- A worker ---
 
 enum { CELLS = PESTLE_OP_COUNT * PESTLE_DTYPE_COUNT, NO_CELL = CELLS };
 // How a worker ends that could not open the backend.
 enum { EXIT_NOT_OPENED = 4 };
+// The slowest driver that is known takes a minute for a cell.
+enum { CELL_SECONDS = 900 };
 
 typedef struct worker_t {
   pid_t pid;       // 0: none; the parent's to write
@@ -112,11 +121,16 @@ static int work(worker_t* self, bool (*takes)(pestle_op_t op)) {
   if (!status) status = open_context(false, &kit.lenient);
   if (!status) {
     kit.backend = name_of(kit.strict, kit.plugin);
+    status = check_target();
+  }
+  if (!status) {
     unsigned i;
     while ((i = atomic_fetch_add(&kit.results->next, 1)) < CELLS) {
       if (!takes((pestle_op_t)(i / PESTLE_DTYPE_COUNT))) continue;
       atomic_store(&self->at, i);
+      alarm(CELL_SECONDS);
       run_cell(i);
+      alarm(0);
       atomic_store(&self->at, NO_CELL);
     }
   }
@@ -152,7 +166,9 @@ static bool start(worker_t* worker, bool quiet, bool (*takes)(pestle_op_t op)) {
 }
 
 static void describe_end(int end, char* text, size_t capacity) {
-  if (WIFSIGNALED(end)) {
+  if (WIFSIGNALED(end) && WTERMSIG(end) == SIGALRM) {
+    snprintf(text, capacity, "it did not come back within %d s", CELL_SECONDS);
+  } else if (WIFSIGNALED(end)) {
     snprintf(text, capacity, "signal %d (%s)", WTERMSIG(end),
              strsignal(WTERMSIG(end)));
   } else {
