@@ -276,6 +276,16 @@ class CommandLine(Case):
         self.fail_with(2, "takes list or test", "plugins", "lists")
         self.fail_with(2, "takes no argument, not 'x'", "plugins", "list", "x")
 
+    def test_plugins_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libpestle-\x1b[31mred.so", "libpestle-a\nb.so"):
+                with open(os.path.join(folder, name), "wb"):
+                    pass
+            text = self.succeed("plugins", "--why", "--backend-path", folder)
+            self.assertNotIn("\x1b", text)
+            self.assertIn("\\x1b[31mred.so", text)
+            self.assertIn("a\\x0ab.so", text)
+
     def test_plugins_test(self):
         self.fail_with(2, "wants one plugin", "plugins", "test")
         if not os.path.exists(os.path.join(BUILD, "pestle-conform")):

@@ -102,9 +102,28 @@ static size_t group_size(cli_t* cli, const char* name) {
   return in_group;
 }
 
+// |text| for a terminal and for who reads lines: control characters, which names of
+// files may have, as \xNN.
+static const char* shown(cli_t* cli, const char* text) {
+  char* out = PESTLE_ARENA_ARRAY(&cli->arena, char, 4 * strlen(text) + 1);
+  if (!out) return "(out of memory)";
+  size_t size = 0;
+  for (const char* c = text; *c; ++c) {
+    unsigned char byte = (unsigned char)*c;
+    if (byte >= 0x20 && byte != 0x7f) {
+      out[size++] = *c;
+    } else {
+      size += (size_t)sprintf(out + size, "\\x%02x", byte);
+    }
+  }
+  out[size] = 0;
+  return out;
+}
+
 static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
   if (info->verdict != PESTLE_VERDICT_LOADED) {
-    printf("         %s: %s\n", verdict_name(info->verdict), info->reason);
+    printf("         %s: %s\n", verdict_name(info->verdict),
+           shown(cli, info->reason));
     if (info->is_target) {
       printf("         compiles all the same: 'pestle compile --target %s'\n",
              info->name);
@@ -120,13 +139,13 @@ static void print_why(cli_t* cli, const pestle_backend_info_t* info) {
 static pestle_status_t print_backend(cli_t* cli,
                                      const pestle_backend_info_t* info) {
   bool is_used = !info->reason[0];
-  printf("%-8s %-8s devices %d  score %d  %s\n", info->name,
+  printf("%-8s %-8s devices %d  score %d  %s\n", shown(cli, info->name),
          is_used ? type_name(info->device_type) : "unused", info->device_count,
-         info->score, info->path[0] ? info->path : "(built in)");
+         info->score, info->path[0] ? shown(cli, info->path) : "(built in)");
   if (cli->text[CLI_WHY]) {
     print_why(cli, info);
   } else if (!is_used) {
-    printf("         %s\n", info->reason);
+    printf("         %s\n", shown(cli, info->reason));
   }
   return is_used ? print_devices(cli, info) : NULL;
 }
@@ -149,7 +168,8 @@ static void print_search_path(cli_t* cli) {
   size_t count = pestle_context_search_path_count(cli->context);
   printf("searched:\n");
   for (size_t i = 0; i < count; ++i) {
-    printf("         %s\n", pestle_context_search_path(cli->context, i));
+    printf("         %s\n",
+           shown(cli, pestle_context_search_path(cli->context, i)));
   }
 }
 
