@@ -585,20 +585,11 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
   return (extent + tiles - 1) / tiles;
 }
 
-// Whether panels are read from L2 as fast as a tile multiplies them: else they are
-// worth keeping in L1.
-static bool panels_flow(const pestle_sketch_t* k, const pestle_contract_t* c,
-                        const pestle_choice_t* x, int64_t panels) {
-  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
-  double bytes = (double)(x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT);
-  double steps = (double)(x->rows * x->vectors) / rates.fmas;
-  return panels <= k->l2 / 2 && bytes / rates.l2 <= steps / 2;
-}
-
-// Whether column tiles are within row tiles: all panels stay in L1, or come from L2
-// in time, and results that no cache holds are written in the order in which they
-// lie. Measured, 1x1 of 16 to 96 features at 112 x 112: 734 -> 395 us; Sapphire
-// Rapids, 64 to 256 at 56 x 56, panels in L2: 806 -> 772. So do boxes of all columns:
+// Whether column tiles are within row tiles: all panels stay in L1, and results
+// that no cache holds are written in the order in which they lie. Measured, 1x1 of
+// 16 to 96 features at 112 x 112: 734 -> 395 us. (With panels in L2, 64 to 256
+// features at 56 x 56: 806 -> 772 us with one thread, 400 -> 600 with two.) So do
+// boxes of all columns:
 // depthwise 3x3 of 144 planes of 56 x 56 with a box a plane 265 us, a tile of rows
 // 212.
 static bool results_in_order(const pestle_sketch_t* k,
@@ -607,9 +598,8 @@ static bool results_in_order(const pestle_sketch_t* k,
   if (x->above && (c->planes || c->windows)) return true;
   int64_t panels = c->taps * c->width * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
-  bool near = panels <= k->l1 / 2 || panels_flow(k, c, x, panels);
-  return near && !x->copied && !x->above && !x->block && !c->box_rank &&
-         !c->dots && results > k->l2;
+  return !x->copied && !x->above && !x->block && !c->box_rank && !c->dots &&
+         panels <= k->l1 / 2 && results > k->l2;
 }
 
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
