@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small floating-point formats of PESTLE_FLOAT_FORMATS, converted by
-// software: f16, bf16 and those of 8 bits and less. Rounds to nearest even, once, from f64
-// as well as from f32.
+// software: f16, bf16 and those of 8 bits and less. Rounds to nearest even, once,
+// from f64 as well as from f32.
 //
 //            exponent mantissa bias  inf  -0   too large gives  NaN
 //   f16          5       10     15   yes  yes  inf
@@ -23,8 +23,8 @@
 //
 // A format without inf takes inf as NaN, one without -0 takes it as 0, as
 // StableHLO and ml_dtypes have it. One without NaN takes that as -0 whatever its
-// sign, as XLA does, and inf as its largest number. NaNs keep sign and leading payload bits
-// where the format has room and come out quiet.
+// sign, as XLA does, and inf as its largest number. NaNs keep sign and leading
+// payload bits where the format has room and come out quiet.
 #ifndef PESTLE_BASE_HALF_H_
 #define PESTLE_BASE_HALF_H_
 

@@ -207,8 +207,6 @@ void pestle_emit_take(pestle_emit_t* e, const pestle_expr_t* x,
 bool pestle_emit_is_open(pestle_emit_t* e, const pestle_expr_t* x);
 // Evaluates now what depends on open axes only, so that inner loops reuse it.
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
-// Writes |value| to |tensor| at |resolved|, a flat index of the result or of
-// the tensor's box.
 // Asks for what |resolved| is in an argument.
 void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
                           const pestle_lin_t* resolved);
@@ -219,6 +217,8 @@ void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
 void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
                                  const pestle_lin_t* resolved);
+// Writes |value| to |tensor| at |resolved|, a flat index of the result or of
+// the tensor's box.
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
                        const pestle_lin_t* resolved, pestle_kir_id_t value);
 // The flat index in |tensor|'s box of |index|, one a dim, not resolved yet.

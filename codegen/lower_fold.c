@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "codegen/lower_internal.h"
+#include "ir/conv.h"
 
 static pestle_dtype_t accumulator(pestle_dtype_t dtype) {
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
@@ -375,9 +376,6 @@ typedef struct conv_t {
   const pestle_lin_t* fold[PESTLE_MAX_RANK + 1];
 } conv_t;
 
-// Elements from one window to the next, at most, where the copy is of phases.
-enum { MOST_PHASES = 4 };
-
 // The padded, dilated input as a stage of its own: convolutions then read it
 // without guards. It covers what output positions and taps reach.
 static bool needs_padding(const pestle_node_t* node, size_t spatial) {
@@ -414,25 +412,6 @@ static pestle_dtype_t padded_dtype(pestle_dtype_t dtype) {
   const pestle_float_format_t* format = pestle_float_format(dtype);
   bool has_zero = !format || format->specials != PESTLE_FLOAT_SCALE;
   return has_zero ? dtype : PESTLE_F32;
-}
-
-// Elements between neighbouring windows along the width, where lanes of the result
-// go along it, of an input that does too: its copy is made of phases then, each of
-// the elements that leave the same rest, so that neighbours read neighbours. 1: no
-// phases.
-static int64_t phases_of(const pestle_node_t* node, size_t spatial) {
-  const pestle_type_t* x = pestle_node_operand(node, 0)->type;
-  size_t i = spatial - 1;
-  if (!spatial || x->rank == PESTLE_MAX_RANK ||
-      PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i] + 1 != x->rank ||
-      PESTLE_NODE_I64S(node, output_spatial_dimensions).data[i] + 1 !=
-          x->rank) {
-    return 1;
-  }
-  int64_t wd = PESTLE_NODE_I64S(node, kernel_spatial_dimensions).data[i];
-  int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
-  int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[i];
-  return taps > 1 && stride <= MOST_PHASES ? stride : 1;
 }
 
 // |axes|: of the copy, whose last two are phase and place if |phases| > 1.
@@ -473,7 +452,7 @@ static pestle_lowered_t conv_input(pestle_lower_t* lower,
                                    const pestle_node_t* node, size_t spatial,
                                    int64_t* out_phases) {
   const pestle_value_t* x = pestle_node_operand(node, 0);
-  int64_t phases = phases_of(node, spatial);
+  int64_t phases = pestle_conv_phases(node);
   *out_phases = 1;
   if (phases == 1 && !needs_padding(node, spatial)) {
     return lower->values[x->scratch];

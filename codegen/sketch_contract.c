@@ -589,9 +589,8 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
 // that no cache holds are written in the order in which they lie. Measured, 1x1 of
 // 16 to 96 features at 112 x 112: 734 -> 395 us. (With panels in L2, 64 to 256
 // features at 56 x 56: 806 -> 772 us with one thread, 400 -> 600 with two.) So do
-// boxes of all columns:
-// depthwise 3x3 of 144 planes of 56 x 56 with a box a plane 265 us, a tile of rows
-// 212.
+// boxes of all columns: depthwise 3x3 of 144 planes of 56 x 56 with a box a plane
+// 265 us, a tile of rows 212.
 static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
                              const pestle_choice_t* x) {

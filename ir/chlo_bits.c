@@ -8,10 +8,6 @@
 #define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
 #define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
 
-static pv_t* choose(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no) {
-  return pestle_step3(s, PESTLE_OP_SELECT, which, yes, no);
-}
-
 static pv_t* constant(pestle_steps_t* s, pv_t* like, uint64_t bits) {
   return like ? pestle_step_bits(s, like->type, bits) : NULL;
 }
@@ -62,18 +58,19 @@ pv_t* pestle_chlo_next_after(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* away = OP2(XOR, OP2(LT, x, y), OP2(LT, x, zero));
   pv_t* one = constant(s, a, 1);
   pv_t* up = OP2(ADD, a, one);
-  pv_t* next = choose(s, away, up, OP2(SUBTRACT, a, one));
+  pv_t* next = pestle_step_select(s, away, up, OP2(SUBTRACT, a, one));
   // A type without -0 has NaN there.
   if (isnan(pestle_float_decode(dtype, sign))) {
     pv_t* hole = OP2(EQ, next, constant(s, a, sign));
-    next = choose(s, hole, constant(s, a, 0), next);
+    next = pestle_step_select(s, hole, constant(s, a, 0), next);
   }
   pv_t* least = OP2(OR, OP2(AND, b, constant(s, a, sign)), one);
-  next = choose(s, OP2(EQ, x, zero), least, next);
-  next = choose(s, OP2(EQ, x, y), b, next);
+  next = pestle_step_select(s, OP2(EQ, x, zero), least, next);
+  next = pestle_step_select(s, OP2(EQ, x, y), b, next);
   next = as(s, next, dtype);
   pv_t* other = OP2(OR, OP2(NE, x, x), OP2(NE, y, y));
-  return choose(s, other, pestle_step_splat(s, x, (double)NAN), next);
+  return pestle_step_select(s, other, pestle_step_splat(s, x, (double)NAN),
+                            next);
 }
 
 // --- The upper half of a product ---
@@ -105,7 +102,8 @@ static pv_t* mulhi_u64(pestle_steps_t* s, pv_t* a, pv_t* b) {
 
 // Signed, |a| below 0 is 2^64 more as unsigned: |b| too much above.
 static pv_t* excess(pestle_steps_t* s, pv_t* a, pv_t* b) {
-  return choose(s, OP2(LT, a, constant(s, a, 0)), b, constant(s, b, 0));
+  return pestle_step_select(s, OP2(LT, a, constant(s, a, 0)), b,
+                            constant(s, b, 0));
 }
 
 pv_t* pestle_chlo_mulhi(pestle_steps_t* s, pv_t* const* operands) {

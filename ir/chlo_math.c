@@ -12,14 +12,6 @@ static pv_t* op1(pestle_steps_t* s, pestle_op_t op, pv_t* a) {
   return pestle_step1(s, op, a);
 }
 
-static pv_t* plus(pestle_steps_t* s, pv_t* a, double b) {
-  return PESTLE_ADD(s, a, pestle_step_splat(s, a, b));
-}
-
-static pv_t* times(pestle_steps_t* s, pv_t* a, double b) {
-  return PESTLE_MUL(s, a, pestle_step_splat(s, a, b));
-}
-
 // |a| where |x| > |limit|, else |b|.
 static pv_t* above(pestle_steps_t* s, pv_t* x, double limit, pv_t* a, pv_t* b) {
   pv_t* which =
@@ -57,8 +49,8 @@ pv_t* pestle_chlo_atan(pestle_steps_t* s, pv_t* const* operands) {
 
 // e^a / 2 without overflow before the result does.
 static pv_t* half_exp(pestle_steps_t* s, pv_t* a) {
-  pv_t* root = op1(s, PESTLE_OP_EXP, times(s, a, 0.5));
-  return PESTLE_MUL(s, times(s, root, 0.5), root);
+  pv_t* root = op1(s, PESTLE_OP_EXP, pestle_step_times(s, a, 0.5));
+  return PESTLE_MUL(s, pestle_step_times(s, root, 0.5), root);
 }
 
 // (e + e / (e + 1)) / 2 with e = e^|x| - 1; from 22 on e^|x| / 2.
@@ -66,8 +58,9 @@ pv_t* pestle_chlo_sinh(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* x = operands[0];
   pv_t* a = op1(s, PESTLE_OP_ABS, x);
   pv_t* e = op1(s, PESTLE_OP_EXPM1, a);
-  pv_t* sum = PESTLE_ADD(s, e, PESTLE_DIV(s, e, plus(s, e, 1)));
-  return signed_as(s, above(s, a, 22, half_exp(s, a), times(s, sum, 0.5)), x);
+  pv_t* sum = PESTLE_ADD(s, e, PESTLE_DIV(s, e, pestle_step_plus(s, e, 1)));
+  return signed_as(
+      s, above(s, a, 22, half_exp(s, a), pestle_step_times(s, sum, 0.5)), x);
 }
 
 pv_t* pestle_chlo_cosh(pestle_steps_t* s, pv_t* const* operands) {
@@ -75,7 +68,7 @@ pv_t* pestle_chlo_cosh(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* a = op1(s, PESTLE_OP_ABS, x);
   pv_t* e = op1(s, PESTLE_OP_EXP, a);
   pv_t* inverse = PESTLE_DIV(s, pestle_step_splat(s, e, 0.5), e);
-  pv_t* sum = PESTLE_ADD(s, times(s, e, 0.5), inverse);
+  pv_t* sum = PESTLE_ADD(s, pestle_step_times(s, e, 0.5), inverse);
   return above(s, a, 22, half_exp(s, a), sum);
 }
 
@@ -84,9 +77,10 @@ pv_t* pestle_chlo_asinh(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* x = operands[0];
   pv_t* a = op1(s, PESTLE_OP_ABS, x);
   pv_t* square = PESTLE_MUL(s, a, a);
-  pv_t* root = op1(s, PESTLE_OP_SQRT, plus(s, square, 1));
-  pv_t* sum = PESTLE_ADD(s, a, PESTLE_DIV(s, square, plus(s, root, 1)));
-  pv_t* far = plus(s, op1(s, PESTLE_OP_LOG, a), LN2);
+  pv_t* root = op1(s, PESTLE_OP_SQRT, pestle_step_plus(s, square, 1));
+  pv_t* sum =
+      PESTLE_ADD(s, a, PESTLE_DIV(s, square, pestle_step_plus(s, root, 1)));
+  pv_t* far = pestle_step_plus(s, op1(s, PESTLE_OP_LOG, a), LN2);
   pv_t* near = op1(s, PESTLE_OP_LOG1P, sum);
   return signed_as(s, above(s, a, 0x1p28, far, near), x);
 }
@@ -94,10 +88,11 @@ pv_t* pestle_chlo_asinh(pestle_steps_t* s, pv_t* const* operands) {
 // log1p(t + sqrt(t (t + 2))), t = x - 1; NaN below 1.
 pv_t* pestle_chlo_acosh(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* x = operands[0];
-  pv_t* t = plus(s, x, -1);
-  pv_t* root = op1(s, PESTLE_OP_SQRT, PESTLE_MUL(s, t, plus(s, t, 2)));
+  pv_t* t = pestle_step_plus(s, x, -1);
+  pv_t* root =
+      op1(s, PESTLE_OP_SQRT, PESTLE_MUL(s, t, pestle_step_plus(s, t, 2)));
   pv_t* near = op1(s, PESTLE_OP_LOG1P, PESTLE_ADD(s, t, root));
-  pv_t* far = plus(s, op1(s, PESTLE_OP_LOG, x), LN2);
+  pv_t* far = pestle_step_plus(s, op1(s, PESTLE_OP_LOG, x), LN2);
   pv_t* y = above(s, x, 0x1p28, far, near);
   pv_t* less = pestle_step2(s, PESTLE_OP_LT, x, pestle_step_splat(s, x, 1));
   return pestle_step3(s, PESTLE_OP_SELECT, less,
@@ -109,5 +104,5 @@ pv_t* pestle_chlo_atanh(pestle_steps_t* s, pv_t* const* operands) {
   pv_t* x = operands[0];
   pv_t* up = op1(s, PESTLE_OP_LOG1P, x);
   pv_t* down = op1(s, PESTLE_OP_LOG1P, op1(s, PESTLE_OP_NEGATE, x));
-  return times(s, PESTLE_SUB(s, up, down), 0.5);
+  return pestle_step_times(s, PESTLE_SUB(s, up, down), 0.5);
 }

@@ -111,25 +111,18 @@ pv_t* pestle_decompose_rms_norm(pestle_steps_t* s) {
 
 // --- Activations ---
 
-static pv_t* times(pestle_steps_t* s, pv_t* a, double factor) {
-  return PESTLE_MUL(s, a, pestle_step_splat(s, a, factor));
-}
-
-static pv_t* plus(pestle_steps_t* s, pv_t* a, double term) {
-  return PESTLE_ADD(s, a, pestle_step_splat(s, a, term));
-}
-
 // erf(x / sqrt(2))
 static pv_t* gelu_erf(pestle_steps_t* s, pv_t* x) {
-  return pestle_step1(s, PESTLE_OP_ERF, times(s, x, 0.70710678118654752440));
+  return pestle_step1(s, PESTLE_OP_ERF,
+                      pestle_step_times(s, x, 0.70710678118654752440));
 }
 
 // tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))
 static pv_t* gelu_tanh(pestle_steps_t* s, pv_t* x) {
   pv_t* cube = PESTLE_MUL(s, PESTLE_MUL(s, x, x), x);
-  pv_t* inner = PESTLE_ADD(s, x, times(s, cube, 0.044715));
+  pv_t* inner = PESTLE_ADD(s, x, pestle_step_times(s, cube, 0.044715));
   return pestle_step1(s, PESTLE_OP_TANH,
-                      times(s, inner, 0.79788456080286535588));
+                      pestle_step_times(s, inner, 0.79788456080286535588));
 }
 
 // gelu(x) = x / 2 * (1 + erf(...)), or the form with tanh
@@ -137,8 +130,8 @@ pv_t* pestle_decompose_gelu(pestle_steps_t* s) {
   pv_t* x = input(s);
   pv_t* t =
       PESTLE_NODE_BOOL(s->node, approximate) ? gelu_tanh(s, x) : gelu_erf(s, x);
-  t = plus(s, t, 1);
-  return output(s, PESTLE_MUL(s, times(s, x, 0.5), t));
+  t = pestle_step_plus(s, t, 1);
+  return output(s, PESTLE_MUL(s, pestle_step_times(s, x, 0.5), t));
 }
 
 // silu(x) = x * logistic(x)
@@ -149,8 +142,9 @@ pv_t* pestle_decompose_silu(pestle_steps_t* s) {
 
 // hard_sigmoid(x) = clamp(0, alpha * x + beta, 1)
 pv_t* pestle_decompose_hard_sigmoid(pestle_steps_t* s) {
-  pv_t* line = plus(s, times(s, input(s), PESTLE_NODE_F64(s->node, alpha)),
-                    PESTLE_NODE_F64(s->node, beta));
+  pv_t* line = pestle_step_plus(
+      s, pestle_step_times(s, input(s), PESTLE_NODE_F64(s->node, alpha)),
+      PESTLE_NODE_F64(s->node, beta));
   pv_t* low = pestle_step_splat(s, line, 0);
   pv_t* high = pestle_step_splat(s, line, 1);
   return output(s, pestle_step3(s, PESTLE_OP_CLAMP, low, line, high));

@@ -32,6 +32,10 @@ pv_t* pestle_step_typed(pestle_steps_t* s, pestle_op_t op, pv_t** operands,
                         size_t count, const pestle_type_t* type);
 // A constant of the type of |like| with one value everywhere.
 pv_t* pestle_step_splat(pestle_steps_t* s, pv_t* like, double value);
+// |a| + |term|, |a| * |factor|, and |yes| where |which| holds, else |no|.
+pv_t* pestle_step_plus(pestle_steps_t* s, pv_t* a, double term);
+pv_t* pestle_step_times(pestle_steps_t* s, pv_t* a, double factor);
+pv_t* pestle_step_select(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no);
 // Operand |index| converted to |dtype|.
 pv_t* pestle_step_operand(pestle_steps_t* s, size_t index,
                           pestle_dtype_t dtype);

@@ -64,6 +64,18 @@ pv_t* pestle_step_splat(pestle_steps_t* s, pv_t* like, double value) {
   return like ? splat(s, like->type, value) : NULL;
 }
 
+pv_t* pestle_step_plus(pestle_steps_t* s, pv_t* a, double term) {
+  return PESTLE_ADD(s, a, pestle_step_splat(s, a, term));
+}
+
+pv_t* pestle_step_times(pestle_steps_t* s, pv_t* a, double factor) {
+  return PESTLE_MUL(s, a, pestle_step_splat(s, a, factor));
+}
+
+pv_t* pestle_step_select(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no) {
+  return pestle_step3(s, PESTLE_OP_SELECT, which, yes, no);
+}
+
 pv_t* pestle_step_convert(pestle_steps_t* s, pv_t* a, pestle_dtype_t dtype) {
   if (!a || a->type->dtype == dtype) return a;
   pestle_type_t type = *a->type;

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "ir/conv.h"
+
 static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
   return pestle_node_operand(node, index);
 }
@@ -92,8 +94,6 @@ enum {
   // Registers with which a tile is worth windows that begin anywhere: measured, the
   // 7x7 below by the 16 of AVX2 4.0 ms turned, 4.6 by planes.
   MANY_REGISTERS = 32,
-  // Elements from one window to the next, at most, where the copy is of phases.
-  MOST_PHASES = 4,
   // Elementwise steps between a convolution and the module's end.
   MOST_STEPS = 8,
   // Vectors that a plane has, so that its last one counts for little.
@@ -160,14 +160,6 @@ static bool is_planar(const layout_t* l) {
   return true;
 }
 
-// Whether neighbouring windows along the width read neighbours of a copy made of
-// phases, as lowering makes it.
-static bool has_phases(const pestle_node_t* node, const layout_t* l) {
-  int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[l->rank - 3];
-  int64_t taps = pestle_node_operand(node, 1)->type->dims[l->rhs[l->rank - 3]];
-  return l->rank == 4 && taps > 1 && stride > 1 && stride <= MOST_PHASES;
-}
-
 // Whether its kernel works on planes as well as on features: lanes go along the
 // width where a feature is made of one plane, along all of a plane where there
 // is one tap. Measured, one thread of a Sapphire Rapids: depthwise 3x3 of 144
@@ -197,8 +189,8 @@ static bool suits_planes(const pestle_node_t* node, const layout_t* l,
   // Half of the lanes have work at least.
   int64_t vectors = lanes ? (width + lanes - 1) / lanes : 0;
   if (!pestle_pass_i64s_all(PESTLE_NODE_I64S(node, window_strides), 1)) {
-    return caps->vector_registers >= MANY_REGISTERS && has_phases(node, l) &&
-           keeps_input(node, l, caps) &&
+    return caps->vector_registers >= MANY_REGISTERS && l->rank == 4 &&
+           pestle_conv_phases(node) > 1 && keeps_input(node, l, caps) &&
            vectors * lanes - width <= width / FEW_IDLE;
   }
   if (depthwise) return l->rank == 4 && 2 * width >= vectors * lanes;

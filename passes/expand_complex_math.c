@@ -13,18 +13,6 @@ typedef pestle_pair_t pair_t;
 #define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
 #define NUMBER(like, value) pestle_step_splat(s, like, value)
 
-static pv_t* times(pestle_steps_t* s, pv_t* a, double factor) {
-  return OP2(MULTIPLY, a, NUMBER(a, factor));
-}
-
-static pv_t* plus(pestle_steps_t* s, pv_t* a, double term) {
-  return OP2(ADD, a, NUMBER(a, term));
-}
-
-static pv_t* choose(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no) {
-  return pestle_step3(s, PESTLE_OP_SELECT, which, yes, no);
-}
-
 static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
   return OP2(EQ, a, NUMBER(a, 0));
 }
@@ -53,7 +41,7 @@ static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
   pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
   pv_t* below = OP2(LT, bits, bits_of(s, bits, 0));
   a = OP1(ABS, a);
-  return choose(s, below, OP1(NEGATE, a), a);
+  return pestle_step_select(s, below, OP1(NEGATE, a), a);
 }
 
 // sqrt(a * a + b * b) = m sqrt(1 + (n / m)^2), m the larger of the sizes.
@@ -61,10 +49,11 @@ static pv_t* size_of(pestle_steps_t* s, pair_t a) {
   pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
   pv_t* m = OP2(MAXIMUM, x, y);
   pv_t* q = OP2(DIVIDE, OP2(MINIMUM, x, y), m);
-  pv_t* h = OP2(MULTIPLY, m, OP1(SQRT, plus(s, OP2(MULTIPLY, q, q), 1)));
-  h = choose(s, is_zero(s, m), m, h);
+  pv_t* h =
+      OP2(MULTIPLY, m, OP1(SQRT, pestle_step_plus(s, OP2(MULTIPLY, q, q), 1)));
+  h = pestle_step_select(s, is_zero(s, m), m, h);
   pv_t* endless = OP2(OR, is_endless(s, x), is_endless(s, y));
-  return choose(s, endless, NUMBER(h, INFINITY), h);
+  return pestle_step_select(s, endless, NUMBER(h, INFINITY), h);
 }
 
 // |a|, or an eighth of it where its size would overflow; |back| is 8 there, else 1.
@@ -75,8 +64,8 @@ static pair_t within(pestle_steps_t* s, pair_t a, pv_t** back) {
   pv_t* one = NUMBER(a.re, 1);
   pv_t* m = OP2(MAXIMUM, OP1(ABS, a.re), OP1(ABS, a.im));
   pv_t* large = OP2(GT, m, NUMBER(a.re, end));
-  pv_t* by = choose(s, large, NUMBER(a.re, 0.125), one);
-  *back = choose(s, large, NUMBER(a.re, 8), one);
+  pv_t* by = pestle_step_select(s, large, NUMBER(a.re, 0.125), one);
+  *back = pestle_step_select(s, large, NUMBER(a.re, 8), one);
   pair_t out;
   out.re = OP2(MULTIPLY, a.re, by);
   out.im = OP2(MULTIPLY, a.im, by);
@@ -99,14 +88,14 @@ static pair_t multiply(pestle_steps_t* s, pair_t a, pair_t b) {
 static pair_t smith(pestle_steps_t* s, pair_t a, pair_t b) {
   pv_t *c = OP1(ABS, b.re), *d = OP1(ABS, b.im);
   pv_t* wide = OP2(GE, c, d);
-  pv_t* big = choose(s, wide, b.re, b.im);
+  pv_t* big = pestle_step_select(s, wide, b.re, b.im);
   // Turned by -i, where the imaginary part is the larger.
-  pv_t* small = choose(s, wide, b.im, OP1(NEGATE, b.re));
+  pv_t* small = pestle_step_select(s, wide, b.im, OP1(NEGATE, b.re));
   pv_t* q = OP2(DIVIDE, small, big);
-  q = choose(s, is_zero(s, big), small, q);
+  q = pestle_step_select(s, is_zero(s, big), small, q);
   pv_t* size = OP2(ADD, big, OP2(MULTIPLY, small, q));
-  pv_t* first = choose(s, wide, a.re, a.im);
-  pv_t* second = choose(s, wide, a.im, OP1(NEGATE, a.re));
+  pv_t* first = pestle_step_select(s, wide, a.re, a.im);
+  pv_t* second = pestle_step_select(s, wide, a.im, OP1(NEGATE, a.re));
   pair_t out;
   out.re = OP2(DIVIDE, OP2(ADD, first, OP2(MULTIPLY, second, q)), size);
   out.im = OP2(DIVIDE, OP2(SUBTRACT, second, OP2(MULTIPLY, first, q)), size);
@@ -115,7 +104,8 @@ static pair_t smith(pestle_steps_t* s, pair_t a, pair_t b) {
 
 // +-1 in the place of infinities, else +-0.
 static pv_t* boxed(pestle_steps_t* s, pv_t* a) {
-  pv_t* size = choose(s, is_endless(s, a), NUMBER(a, 1), NUMBER(a, 0));
+  pv_t* size =
+      pestle_step_select(s, is_endless(s, a), NUMBER(a, 1), NUMBER(a, 0));
   return copy_sign(s, size, a);
 }
 
@@ -141,16 +131,16 @@ static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
   c = multiply(s, c, turned);
   pv_t* from = OP2(OR, is_endless(s, a.re), is_endless(s, a.im));
   from = OP2(AND, from, is_finite(s, b));
-  out.re = choose(s, from, OP2(MULTIPLY, endless, c.re), out.re);
-  out.im = choose(s, from, OP2(MULTIPLY, endless, c.im), out.im);
+  out.re = pestle_step_select(s, from, OP2(MULTIPLY, endless, c.re), out.re);
+  out.im = pestle_step_select(s, from, OP2(MULTIPLY, endless, c.im), out.im);
   pv_t* by = OP2(OR, is_endless(s, b.re), is_endless(s, b.im));
   by = OP2(AND, by, is_finite(s, a));
-  out.re = choose(s, by, NUMBER(a.re, 0), out.re);
-  out.im = choose(s, by, NUMBER(a.re, 0), out.im);
+  out.re = pestle_step_select(s, by, NUMBER(a.re, 0), out.re);
+  out.im = pestle_step_select(s, by, NUMBER(a.re, 0), out.im);
   pv_t* over = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
   endless = copy_sign(s, endless, b.re);
-  out.re = choose(s, over, OP2(MULTIPLY, endless, a.re), out.re);
-  out.im = choose(s, over, OP2(MULTIPLY, endless, a.im), out.im);
+  out.re = pestle_step_select(s, over, OP2(MULTIPLY, endless, a.re), out.re);
+  out.im = pestle_step_select(s, over, OP2(MULTIPLY, endless, a.im), out.im);
   return out;
 }
 
@@ -159,7 +149,7 @@ static pair_t polar(pestle_steps_t* s, pv_t* size, pv_t* angle) {
   out.re = OP2(MULTIPLY, size, OP1(COSINE, angle));
   out.im = OP2(MULTIPLY, size, OP1(SINE, angle));
   // The sine of zero, not zero times infinity.
-  out.im = choose(s, is_zero(s, angle), angle, out.im);
+  out.im = pestle_step_select(s, is_zero(s, angle), angle, out.im);
   return out;
 }
 
@@ -170,30 +160,33 @@ static pair_t exponential(pestle_steps_t* s, pair_t a) {
   if (!a.re) return a;
   double c = a.re->type->dtype == PESTLE_F64 ? 709 : 88;
   pv_t* large = OP2(GT, a.re, NUMBER(a.re, c));
-  pv_t* rest = choose(s, large, plus(s, a.re, -c), a.re);
+  pv_t* rest =
+      pestle_step_select(s, large, pestle_step_plus(s, a.re, -c), a.re);
   pair_t out = polar(s, OP1(EXP, rest), a.im);
-  pv_t* factor = choose(s, large, NUMBER(a.re, exp(c)), NUMBER(a.re, 1));
+  pv_t* factor =
+      pestle_step_select(s, large, NUMBER(a.re, exp(c)), NUMBER(a.re, 1));
   out.re = OP2(MULTIPLY, out.re, factor);
   out.im = OP2(MULTIPLY, out.im, factor);
   pv_t* left = OP2(EQ, a.re, NUMBER(a.re, -INFINITY));
   pv_t* zero = NUMBER(a.re, 0);
   pv_t* turning = OP1(NOT, OP1(IS_FINITE, a.im));
   pv_t* right = OP2(AND, turning, OP2(EQ, a.re, NUMBER(a.re, INFINITY)));
-  out.re = choose(s, right, a.re, choose(s, left, zero, out.re));
-  out.im = choose(s, left, zero, out.im);
+  out.re = pestle_step_select(s, right, a.re,
+                              pestle_step_select(s, left, zero, out.re));
+  out.im = pestle_step_select(s, left, zero, out.im);
   return out;
 }
 
 // exp(x) cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
 static pair_t expm1_of(pestle_steps_t* s, pair_t a) {
-  pv_t* half = OP1(SINE, times(s, a.im, 0.5));
-  pv_t* less = times(s, OP2(MULTIPLY, half, half), 2);
+  pv_t* half = OP1(SINE, pestle_step_times(s, a.im, 0.5));
+  pv_t* less = pestle_step_times(s, OP2(MULTIPLY, half, half), 2);
   pair_t out = exponential(s, a);
-  pv_t* end = plus(s, out.re, -1);
+  pv_t* end = pestle_step_plus(s, out.re, -1);
   out.re = OP1(EXPM1, a.re);
   out.re = OP2(MULTIPLY, out.re, OP1(COSINE, a.im));
   out.re = OP2(SUBTRACT, out.re, less);
-  out.re = choose(s, is_endless(s, a.re), end, out.re);
+  out.re = pestle_step_select(s, is_endless(s, a.re), end, out.re);
   return out;
 }
 
@@ -209,17 +202,17 @@ static pv_t* between(pestle_steps_t* s, pv_t* a, double low, double high) {
 static pv_t* log_size(pestle_steps_t* s, pair_t a) {
   pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
   pv_t *m = OP2(MAXIMUM, x, y), *n = OP2(MINIMUM, x, y);
-  pv_t* excess = plus(s, m, -1);
-  excess = OP2(MULTIPLY, excess, plus(s, m, 1));
+  pv_t* excess = pestle_step_plus(s, m, -1);
+  excess = OP2(MULTIPLY, excess, pestle_step_plus(s, m, 1));
   excess = OP2(ADD, excess, OP2(MULTIPLY, n, n));
-  pv_t* inside = times(s, OP1(LOG1P, excess), 0.5);
+  pv_t* inside = pestle_step_times(s, OP1(LOG1P, excess), 0.5);
   pv_t* back;
   pair_t part = within(s, a, &back);
   pv_t* outside = OP1(LOG, size_of(s, part));
   pv_t* more = NUMBER(m, log(8));
-  more = choose(s, OP2(GT, back, NUMBER(m, 1)), more, NUMBER(m, 0));
+  more = pestle_step_select(s, OP2(GT, back, NUMBER(m, 1)), more, NUMBER(m, 0));
   outside = OP2(ADD, outside, more);
-  return choose(s, between(s, m, 0.5, 2), inside, outside);
+  return pestle_step_select(s, between(s, m, 0.5, 2), inside, outside);
 }
 
 static pair_t logarithm(pestle_steps_t* s, pair_t a) {
@@ -230,15 +223,15 @@ static pair_t logarithm(pestle_steps_t* s, pair_t a) {
 }
 
 static pair_t log1p_of(pestle_steps_t* s, pair_t a) {
-  pair_t moved = {plus(s, a.re, 1), a.im};
+  pair_t moved = {pestle_step_plus(s, a.re, 1), a.im};
   pv_t *x = OP1(ABS, a.re), *y = OP1(ABS, a.im);
   pv_t* m = OP2(MAXIMUM, x, y);
   pv_t* near = OP2(LT, m, NUMBER(m, 0.5));
-  pv_t* excess = OP2(MULTIPLY, a.re, plus(s, a.re, 2));
+  pv_t* excess = OP2(MULTIPLY, a.re, pestle_step_plus(s, a.re, 2));
   excess = OP2(ADD, excess, OP2(MULTIPLY, a.im, a.im));
   pair_t out;
-  pv_t* inside = times(s, OP1(LOG1P, excess), 0.5);
-  out.re = choose(s, near, inside, log_size(s, moved));
+  pv_t* inside = pestle_step_times(s, OP1(LOG1P, excess), 0.5);
+  out.re = pestle_step_select(s, near, inside, log_size(s, moved));
   out.im = OP2(ATAN2, a.im, moved.re);
   return out;
 }
@@ -254,28 +247,28 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   pv_t* one = NUMBER(m, 1);
   pv_t* low = OP2(LT, m, NUMBER(m, 1 / end));
   pv_t* high = OP2(GT, m, NUMBER(m, end));
-  pv_t* by = choose(s, high, NUMBER(m, 1 / scale), one);
-  by = choose(s, low, NUMBER(m, scale), by);
-  pv_t* back = choose(s, high, NUMBER(m, sqrt(scale)), one);
-  back = choose(s, low, NUMBER(m, 1 / sqrt(scale)), back);
+  pv_t* by = pestle_step_select(s, high, NUMBER(m, 1 / scale), one);
+  by = pestle_step_select(s, low, NUMBER(m, scale), by);
+  pv_t* back = pestle_step_select(s, high, NUMBER(m, sqrt(scale)), one);
+  back = pestle_step_select(s, low, NUMBER(m, 1 / sqrt(scale)), back);
   pair_t z;
   z.re = OP2(MULTIPLY, a.re, by);
   z.im = OP2(MULTIPLY, a.im, by);
   x = OP1(ABS, z.re);
   pv_t* sum = OP2(ADD, x, size_of(s, z));
-  pv_t* t = OP1(SQRT, times(s, sum, 0.5));
+  pv_t* t = OP1(SQRT, pestle_step_times(s, sum, 0.5));
   y = OP1(ABS, z.im);
-  pv_t* u = OP2(DIVIDE, y, times(s, t, 2));
-  u = choose(s, is_zero(s, t), t, u);
+  pv_t* u = OP2(DIVIDE, y, pestle_step_times(s, t, 2));
+  u = pestle_step_select(s, is_zero(s, t), t, u);
   pv_t* endless = OP2(EQ, y, NUMBER(y, INFINITY));
-  u = choose(s, endless, y, u);
-  t = choose(s, endless, y, t);
+  u = pestle_step_select(s, endless, y, u);
+  t = pestle_step_select(s, endless, y, t);
   t = OP2(MULTIPLY, t, back);
   u = OP2(MULTIPLY, u, back);
   pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
   pair_t out;
-  out.re = choose(s, left, u, t);
-  out.im = copy_sign(s, choose(s, left, t, u), a.im);
+  out.re = pestle_step_select(s, left, u, t);
+  out.im = copy_sign(s, pestle_step_select(s, left, t, u), a.im);
   return out;
 }
 
@@ -287,34 +280,35 @@ static pair_t inverse(pestle_steps_t* s, pair_t a) {
   one.im = NUMBER(a.re, 0);
   pair_t out = smith(s, one, a);
   pv_t* endless = OP2(OR, is_endless(s, a.re), is_endless(s, a.im));
-  out.re = choose(s, endless, one.im, out.re);
-  out.im = choose(s, endless, one.im, out.im);
+  out.re = pestle_step_select(s, endless, one.im, out.re);
+  out.im = pestle_step_select(s, endless, one.im, out.im);
   return out;
 }
 
 static pair_t cube_root(pestle_steps_t* s, pair_t a) {
   pv_t* back;
   pair_t part = within(s, a, &back);
-  pv_t* angle = times(s, OP2(ATAN2, a.im, a.re), 1.0 / 3);
+  pv_t* angle = pestle_step_times(s, OP2(ATAN2, a.im, a.re), 1.0 / 3);
   pv_t* size = OP1(CBRT, size_of(s, part));
   // The root of 8 is 2.
   pv_t* twice = OP2(ADD, size, size);
   pv_t* large = OP2(GT, back, NUMBER(back, 1));
-  return polar(s, choose(s, large, twice, size), angle);
+  return polar(s, pestle_step_select(s, large, twice, size), angle);
 }
 
 // |cosh| and sinh of |y|: the squares of exp(y / 2) do not overflow before the
 // results do.
 static pair_t hyperbolic(pestle_steps_t* s, pv_t* y) {
   pv_t* size = OP1(ABS, y);
-  pv_t* h = OP1(EXP, times(s, size, 0.5));
-  pv_t* up = OP2(MULTIPLY, times(s, h, 0.5), h);
+  pv_t* h = OP1(EXP, pestle_step_times(s, size, 0.5));
+  pv_t* up = OP2(MULTIPLY, pestle_step_times(s, h, 0.5), h);
   pv_t* down = OP2(DIVIDE, NUMBER(y, 0.25), up);
   // expm1(y) / 2 + expm1(y) / 2 / (expm1(y) + 1) where the two would cancel.
   pv_t* e = OP1(EXPM1, size);
-  pv_t* small = times(s, OP2(ADD, e, OP2(DIVIDE, e, plus(s, e, 1))), 0.5);
+  pv_t* small = pestle_step_times(
+      s, OP2(ADD, e, OP2(DIVIDE, e, pestle_step_plus(s, e, 1))), 0.5);
   pv_t* sinh = OP2(SUBTRACT, up, down);
-  sinh = choose(s, OP2(LT, size, NUMBER(y, 1)), small, sinh);
+  sinh = pestle_step_select(s, OP2(LT, size, NUMBER(y, 1)), small, sinh);
   pair_t out;
   out.re = OP2(ADD, up, down);
   out.im = copy_sign(s, sinh, y);
@@ -332,9 +326,9 @@ static pair_t sine(pestle_steps_t* s, pair_t a) {
   pair_t out;
   out.re = OP2(MULTIPLY, OP1(SINE, a.re), h.re);
   out.im = OP2(MULTIPLY, OP1(COSINE, a.re), h.im);
-  out.re = choose(s, is_zero(s, a.re), a.re, out.re);
-  out.im = choose(s, is_zero(s, a.im), a.im, out.im);
-  out.im = choose(s, is_turning(s, a), h.re, out.im);
+  out.re = pestle_step_select(s, is_zero(s, a.re), a.re, out.re);
+  out.im = pestle_step_select(s, is_zero(s, a.im), a.im, out.im);
+  out.im = pestle_step_select(s, is_turning(s, a), h.re, out.im);
   return out;
 }
 
@@ -345,8 +339,8 @@ static pair_t cosine(pestle_steps_t* s, pair_t a) {
   out.re = OP2(MULTIPLY, OP1(COSINE, a.re), h.re);
   out.im = OP1(NEGATE, OP2(MULTIPLY, OP1(SINE, a.re), h.im));
   pv_t* on_axis = OP2(OR, is_zero(s, a.re), is_zero(s, a.im));
-  out.im = choose(s, on_axis, NUMBER(a.re, 0), out.im);
-  out.re = choose(s, is_turning(s, a), h.re, out.re);
+  out.im = pestle_step_select(s, on_axis, NUMBER(a.re, 0), out.im);
+  out.re = pestle_step_select(s, is_turning(s, a), h.re, out.re);
   return out;
 }
 
@@ -356,21 +350,22 @@ static pair_t cosine(pestle_steps_t* s, pair_t a) {
 // +-i for all x, and on an axis it stays there.
 static pair_t tangent(pestle_steps_t* s, pair_t a) {
   pv_t* size = OP1(ABS, a.im);
-  pv_t* h = times(s, OP1(EXP, OP1(NEGATE, size)), 2);
+  pv_t* h = pestle_step_times(s, OP1(EXP, OP1(NEGATE, size)), 2);
   pv_t* sin = OP2(MULTIPLY, OP1(SINE, a.re), h);
   pv_t* cos = OP2(MULTIPLY, OP1(COSINE, a.re), h);
-  pv_t* gap = OP1(EXPM1, times(s, size, -2));
+  pv_t* gap = OP1(EXPM1, pestle_step_times(s, size, -2));
   pv_t* d = OP2(MULTIPLY, gap, gap);
   d = OP2(ADD, d, OP2(MULTIPLY, cos, cos));
-  pv_t* grown = OP1(NEGATE, OP1(EXPM1, times(s, size, -4)));
+  pv_t* grown = OP1(NEGATE, OP1(EXPM1, pestle_step_times(s, size, -4)));
   pv_t* far = is_endless(s, a.im);
   pv_t* zero = NUMBER(size, 0);
   pair_t out;
   out.re = OP2(DIVIDE, OP2(MULTIPLY, sin, cos), d);
-  out.re = choose(s, far, zero, out.re);
-  out.re = choose(s, is_zero(s, a.re), a.re, out.re);
-  out.im = choose(s, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
-  out.im = choose(s, is_zero(s, a.im), a.im, copy_sign(s, out.im, a.im));
+  out.re = pestle_step_select(s, far, zero, out.re);
+  out.re = pestle_step_select(s, is_zero(s, a.re), a.re, out.re);
+  out.im = pestle_step_select(s, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
+  out.im =
+      pestle_step_select(s, is_zero(s, a.im), a.im, copy_sign(s, out.im, a.im));
   return out;
 }
 
@@ -387,11 +382,11 @@ static pair_t logistic(pestle_steps_t* s, pair_t a) {
   pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
   pair_t z, top;
   z.re = OP1(NEGATE, OP1(ABS, a.re));
-  z.im = choose(s, left, a.im, OP1(NEGATE, a.im));
+  z.im = pestle_step_select(s, left, a.im, OP1(NEGATE, a.im));
   pair_t e = exponential(s, z);
-  top.re = choose(s, left, e.re, NUMBER(a.re, 1));
-  top.im = choose(s, left, e.im, NUMBER(a.re, 0));
-  pair_t under = {plus(s, e.re, 1), e.im};
+  top.re = pestle_step_select(s, left, e.re, NUMBER(a.re, 1));
+  top.im = pestle_step_select(s, left, e.im, NUMBER(a.re, 0));
+  pair_t under = {pestle_step_plus(s, e.re, 1), e.im};
   return divide(s, top, under);
 }
 
@@ -403,9 +398,9 @@ static pair_t power(pestle_steps_t* s, pair_t a, pair_t b) {
   pv_t* none = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
   pv_t* zero = NUMBER(a.re, 0);
   pv_t* either = OP2(OR, nothing, none);
-  pv_t* one = choose(s, none, NUMBER(a.re, 1), zero);
-  out.re = choose(s, either, one, out.re);
-  out.im = choose(s, either, zero, out.im);
+  pv_t* one = pestle_step_select(s, none, NUMBER(a.re, 1), zero);
+  out.re = pestle_step_select(s, either, one, out.re);
+  out.im = pestle_step_select(s, either, zero, out.im);
   return out;
 }
 
@@ -415,8 +410,8 @@ static pair_t sign(pestle_steps_t* s, pair_t a) {
   pv_t* size = size_of(s, a);
   pv_t* zero = is_zero(s, size);
   pair_t out;
-  out.re = choose(s, zero, a.re, OP2(DIVIDE, a.re, size));
-  out.im = choose(s, zero, a.im, OP2(DIVIDE, a.im, size));
+  out.re = pestle_step_select(s, zero, a.re, OP2(DIVIDE, a.re, size));
+  out.im = pestle_step_select(s, zero, a.im, OP2(DIVIDE, a.im, size));
   return out;
 }
 

@@ -104,7 +104,8 @@ NUMPY = {
     "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn, "bf16": ml_dtypes.bfloat16,
-    "i2": ml_dtypes.int2, "ui2": ml_dtypes.uint2, "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "i2": ml_dtypes.int2, "ui2": ml_dtypes.uint2, "f16": np.float16,
+    "f32": np.float32, "f64": np.float64,
     "complex<f32>": np.complex64, "complex<f64>": np.complex128,
 }  # fmt: skip
 

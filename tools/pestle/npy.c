@@ -9,32 +9,19 @@
 #include "base/mem.h"
 #include "cli.h"
 
+// Files have |V1 to <V2 for types of ml_dtypes, whose names numpy does not know:
+// they are read as bits.
 static const struct {
   const char* text;
   pestle_dtype_t dtype;
 } types[] = {
-    {"|b1", PESTLE_I1},
-    {"|i1", PESTLE_I8},
-    {"|u1", PESTLE_U8},
-    {"<i1", PESTLE_I8},
-    {"<u1", PESTLE_U8},
-    {"<i2", PESTLE_I16},
-    {"<i4", PESTLE_I32},
-    {"<i8", PESTLE_I64},
-    {"<u2", PESTLE_U16},
-    {"<u4", PESTLE_U32},
-    {"<u8", PESTLE_U64},
-    {"<f2", PESTLE_F16},
-    {"<f4", PESTLE_F32},
-    {"<f8", PESTLE_F64},
-    {"<c8", PESTLE_C64},
-    {"<c16", PESTLE_C128},
-    // What numpy makes of ml_dtypes' types, whose names it does not know: bits.
-    {"|V1", PESTLE_U8},
-    {"<V1", PESTLE_U8},
-    {"<f1", PESTLE_U8},
-    {"|V2", PESTLE_U16},
-    {"<V2", PESTLE_U16},
+    {"|b1", PESTLE_I1},    {"|i1", PESTLE_I8},  {"|u1", PESTLE_U8},
+    {"<i1", PESTLE_I8},    {"<u1", PESTLE_U8},  {"<i2", PESTLE_I16},
+    {"<i4", PESTLE_I32},   {"<i8", PESTLE_I64}, {"<u2", PESTLE_U16},
+    {"<u4", PESTLE_U32},   {"<u8", PESTLE_U64}, {"<f2", PESTLE_F16},
+    {"<f4", PESTLE_F32},   {"<f8", PESTLE_F64}, {"<c8", PESTLE_C64},
+    {"<c16", PESTLE_C128}, {"|V1", PESTLE_U8},  {"<V1", PESTLE_U8},
+    {"<f1", PESTLE_U8},    {"|V2", PESTLE_U16}, {"<V2", PESTLE_U16},
 };
 enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
 
