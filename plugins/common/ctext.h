@@ -115,6 +115,9 @@ typedef struct pestle_ctext_dialect_t {
   // Two words of 32 bits with members .x and .y, where 64-bit integers may be
   // lacking; what makes one of (low, high); f64 to one and back. NULL: none.
   const char *pair, *pair_make, *pair_bits, *pair_real;
+  // The low $n bits of the i32 $a as a signed number; NULL: by arithmetic, which
+  // NVIDIA's compiler of SPIR-V makes a shift of 8 bits that leaves their rest.
+  const char* sign_extend;
   const char* widen_i32;  // i32 $a to i64, where a cast cannot be trusted
   // f16 to f32 and back: bodies of helpers, NULL: by integer arithmetic.
   const char* decode_f16;  // of `uint a`

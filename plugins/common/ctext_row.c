@@ -23,17 +23,26 @@ static class_t signed_of(class_t c) {
   return is_wide(c) ? PESTLE_CTEXT_I64 : PESTLE_CTEXT_I32;
 }
 
+// The low |width| bits, fewer than 32, of |x| as a signed number.
+static const char* sign_extend(ctext_t* p, unsigned width, const char* x) {
+  if (p->d->sign_extend) {
+    const char* n = pestle_ctext_format(p, "%u", width);
+    const char* pairs[] = {"a", pestle_ctext_bare(p, x), "n", n, NULL};
+    return pestle_ctext_expand(p, p->d->sign_extend, pairs);
+  }
+  int64_t all = (INT64_C(1) << width) - 1, sign = INT64_C(1) << (width - 1);
+  return pestle_ctext_format(p, "(((%s & %lld) ^ %lld) - %lld)", x,
+                             (long long)all, (long long)sign, (long long)sign);
+}
+
 // A register of 32 bits brought back to the narrower dtype that it holds.
 static const char* wrap(ctext_t* p, unsigned dtype, const char* x) {
   unsigned width = width_of(dtype);
   if (dtype == PESTLE_INDEX || width >= 32) return x;
-  int64_t all = (INT64_C(1) << width) - 1, sign = INT64_C(1) << (width - 1);
   class_t c = pestle_ctext_class(p, dtype);
-  if (!is_signed(c)) {
-    return pestle_ctext_format(p, "(%s & %s)", x, pestle_ctext_int(p, c, all));
-  }
-  return pestle_ctext_format(p, "(((%s & %lld) ^ %lld) - %lld)", x,
-                             (long long)all, (long long)sign, (long long)sign);
+  if (is_signed(c)) return sign_extend(p, width, x);
+  int64_t all = (INT64_C(1) << width) - 1;
+  return pestle_ctext_format(p, "(%s & %s)", x, pestle_ctext_int(p, c, all));
 }
 
 static const char* two(ctext_t* p, const char* a, const char* op,
@@ -143,13 +152,7 @@ static const char* shifted(ctext_t* p, unsigned op, unsigned dtype,
     // Of an unsigned one: its highest bit is taken for a sign.
     if (!is_signed(c)) {
       a = pestle_ctext_cast(p, s, a);
-      if (width < 32) {
-        int64_t all = (INT64_C(1) << width) - 1;
-        int64_t sign = INT64_C(1) << (width - 1);
-        a = pestle_ctext_format(p, "(((%s & %lld) ^ %lld) - %lld)", a,
-                                (long long)all, (long long)sign,
-                                (long long)sign);
-      }
+      if (width < 32) a = sign_extend(p, width, a);
     }
     ctext_helper_t helper = wide ? HELPER_SAR_I64 : HELPER_SAR_I32;
     r = inside ? shift_by(p, a, ">>", *known)

@@ -54,6 +54,7 @@ const pestle_ctext_dialect_t pestle_vulkan_dialect = {
     .pair_make = "uvec2",
     .pair_bits = "unpackDouble2x32",
     .pair_real = "packDouble2x32",
+    .sign_extend = "bitfieldExtract($a, 0, $n)",
     .widen_i32 = "packInt2x32(ivec2($a, $a >> 31))",
     .bits = {"floatBitsToUint", "doubleBitsToUint64"},
     .real = {"uintBitsToFloat", "uint64BitsToDouble"},

@@ -363,14 +363,16 @@ static const char* value_of(int argc, char** argv, int* i) {
 
 static void parse_seeds(const char* text, settings_t* s) {
   char* end;
-  uint64_t n = strtoull(text, &end, 10);
-  if (!strncmp(end, "..", 2)) {
-    s->first = n;
-    s->last = strtoull(end + 2, NULL, 10);
-  } else {
-    s->first = 1;
-    s->last = n;
+  s->first = 1;
+  s->last = strtoull(text, &end, 10);
+  if (end != text && !strncmp(end, "..", 2)) {
+    s->first = s->last;
+    text = end + 2;
+    s->last = strtoull(text, &end, 10);
   }
+  if (end != text && !*end) return;
+  fprintf(stderr, "pestle-random: --seeds is FIRST..LAST or COUNT\n");
+  exit(2);
 }
 
 // Whether |name| is the |n| characters at |text|.
