@@ -240,6 +240,7 @@ void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
     const pestle_nest_ahead_t* a = &s->ahead[i];
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
+    if (a->share) continue;
     if (!read) return;
     const pestle_lin_t* at =
         pestle_lin_add(e->nest, pestle_emit_resolve(e, read->index[0]),

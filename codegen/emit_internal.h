@@ -213,6 +213,8 @@ void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
 // The lines that results of |stage| go to, as loop leaves[0], which is open, says.
 void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
                        uint32_t count);
+// What the rows panel of |stage| ask for, inside the innermost loop that counts on.
+void pestle_emit_panel(pestle_emit_t* e, uint32_t stage);
 // What |stage| asks for ahead of its use, at the open coordinates.
 void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,

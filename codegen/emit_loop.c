@@ -2,6 +2,7 @@
 // The loop tree: opens a stage's leaves from the outermost in, whole parts first
 // and then the rest.
 #include "codegen/emit_internal.h"
+#include "codegen/schedule.h"
 
 // --- Extents ---
 
@@ -153,6 +154,10 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
     pestle_emit_open_carried(e, w->stage, leaves[0], true);
     pestle_emit_attached(e, w->stage, (int32_t)leaves[0]);
     pestle_emit_coords(e, w->stage);
+  }
+  if (w->attach &&
+      pestle_nest_panel_loop(e->nest, w->stage) == (int32_t)leaves[0]) {
+    pestle_emit_panel(e, w->stage);
   }
   bool serial = e->nest->axes.data[leaves[0]].mark == PESTLE_MARK_SERIAL;
   if (count < 2 || !serial || !walk_both(w, leaves, count)) {

@@ -2,6 +2,7 @@
 // A stage: its buffers, what is placed under its loops, its statements.
 #include "base/bits.h"
 #include "codegen/emit_internal.h"
+#include "codegen/schedule.h"
 
 // --- Statements ---
 
@@ -73,6 +74,80 @@ void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
   int64_t by = e->nest->axes.data[leaves[0]].claims_by;
   pestle_emit_walk_t w = {e, stage, claim_body, &by, false};
   pestle_emit_walk(&w, leaves + 1, count - 1);
+}
+
+static const pestle_lin_t* count_on(pestle_emit_t* e, const pestle_lin_t* steps,
+                                    uint32_t axis) {
+  int64_t extent = e->nest->axes.data[axis].full_extent;
+  return pestle_lin_add(e->nest, pestle_lin_scale(e->nest, steps, extent),
+                        e->value[axis]);
+}
+
+// The number of the step of the counted loops of |s|, and before them of those that
+// it is placed under, from the innermost out, as far as |first|, what it reads
+// first, is the same at all their steps.
+static const pestle_lin_t* count_steps(pestle_emit_t* e,
+                                       const pestle_nest_stage_t* s,
+                                       const pestle_lin_t* first) {
+  const pestle_nest_stage_t* under =
+      pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
+  const pestle_lin_t* steps = pestle_lin_const(e->nest, 0);
+  uint32_t last = 0, from;
+  bool nested = false;
+  while (under->order[last] != (uint32_t)s->at_axis)
+    ++last;
+  for (from = last + 1; from > 0; --from) {
+    uint32_t axis = under->order[from - 1];
+    if (pestle_lin_coef(first, axis, &nested) || nested) break;
+  }
+  for (; from <= last; ++from) {
+    steps = count_on(e, steps, under->order[from]);
+  }
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    uint32_t axis = s->order[i];
+    bool counts = e->nest->axes.data[axis].mark == PESTLE_MARK_SERIAL;
+    if (counts && e->open[axis]) steps = count_on(e, steps, axis);
+  }
+  return steps;
+}
+
+// Sets the coordinates of |stage| to its first step under the loop that it is
+// placed under, or back.
+static void rewind_to_first(pestle_emit_t* e, uint32_t stage, bool* open,
+                            const pestle_lin_t** value) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    uint32_t axis = s->order[i];
+    open[i] = e->open[axis];
+    value[i] = e->value[axis];
+    e->open[axis] = true;
+    e->value[axis] = pestle_lin_const(e->nest, 0);
+  }
+  pestle_emit_coords(e, stage);
+}
+
+void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  bool open[PESTLE_NEST_MAX_AXES];
+  const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
+  for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
+    const pestle_nest_ahead_t* a = &s->ahead[i];
+    if (!a->share) continue;
+    rewind_to_first(e, stage, open, value);
+    const pestle_expr_t* read =
+        pestle_schedule_find_read(e->nest, stage, a->read);
+    const pestle_lin_t* first = pestle_emit_resolve(e, read->index[0]);
+    for (uint32_t j = 0; j < s->order_count; ++j) {
+      e->open[s->order[j]] = open[j];
+      e->value[s->order[j]] = value[j];
+    }
+    pestle_emit_coords(e, stage);
+    const pestle_lin_t* at = pestle_lin_add(
+        e->nest,
+        pestle_lin_add(e->nest, first, pestle_lin_const(e->nest, a->by)),
+        pestle_lin_scale(e->nest, count_steps(e, s, first), a->share));
+    pestle_emit_prefetch(e, a->tensor, at);
+  }
 }
 
 // --- Stages ---

@@ -9,6 +9,8 @@ enum {
   // not fall into one set of the cache.
   APART = 16,
   OWN_AXES = 10,
+  // Elements of a line of the cache.
+  LINE = 16,
 };
 
 _Static_assert((int)OWN_AXES <= (int)PESTLE_EMIT_OWN_AXES, "they have places");
@@ -42,15 +44,38 @@ void pestle_wino_open_vector(wino_t* t, pestle_kir_id_t number, int64_t extent,
 
 // --- Products ---
 
-// |rows| tiles from number |tile| on, of factor |p|: sums over all channels.
+// The weights of the next factor, which lie behind those at |weights|, in equal
+// parts by the |inputs| steps of each of the tiles of rows: at step |c| of the
+// one of number |turn|. Measured on Sapphire Rapids, 1 thread: 256 features of
+// 14 x 14, whose 9.4 MB come from the L3, 1154 -> 1002 us, 64 of 56 x 56 787 -> 763.
+static void fetch_next(wino_t* t, pestle_kir_id_t weights, pestle_kir_id_t turn,
+                       pestle_kir_id_t c) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t block = t->w.inputs * t->how->vectors * t->how->lanes;
+  int64_t steps = pestle_ceil_div(t->tiles, t->how->rows) * t->w.inputs;
+  int64_t share = pestle_ceil_div(block, steps);
+  int64_t parts = pestle_ceil_div(share, LINE);
+  share = pestle_ceil_div(share, parts);
+  pestle_kir_id_t step = pestle_kir_madi(k, turn, t->w.inputs, c);
+  pestle_kir_id_t at = pestle_kir_madi(k, step, parts * share, weights);
+  for (int64_t i = 0; i < parts; ++i) {
+    pestle_kir_id_t ahead = pestle_kir_index(k, block + i * share);
+    pestle_kir_act(k, PESTLE_KIR_PREFETCH, t->e->buffer[t->w.weights],
+                   pestle_kir_madi(k, at, 1, ahead), 0, 0);
+  }
+}
+
+// |rows| tiles, the ones of number |turn|, of factor |p|: sums over all channels.
 static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
-                          pestle_kir_id_t tile, int64_t rows, int64_t vectors) {
+                          pestle_kir_id_t turn, int64_t rows, int64_t vectors) {
   pestle_kir_builder_t* k = t->k;
   int64_t lanes = t->how->lanes, width = t->how->vectors * lanes;
   unsigned n = (unsigned)lanes;
   uint32_t acc = pestle_kir_add_buffer(k, "acc", PESTLE_KIR_PRIVATE, PESTLE_F32,
                                        n, rows * vectors, 0);
   pestle_kir_alloc(k, acc);
+  pestle_kir_id_t tile =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, turn, t->how->rows);
   pestle_kir_id_t zero = pestle_wino_number_of(t, 0);
   for (int64_t i = 0; i < rows * vectors; ++i)
     pestle_kir_store(k, acc, pestle_kir_index(k, i), zero, PESTLE_KIR_NONE, 0);
@@ -61,6 +86,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   weights =
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, weights, t->w.inputs * width);
   pestle_kir_id_t c = pestle_kir_repeat(t->k, "c", t->w.inputs);
+  fetch_next(t, weights, turn, c);
   pestle_kir_id_t b[PESTLE_WINOGRAD_VECTORS];
   for (int64_t v = 0; v < vectors; ++v) {
     pestle_kir_id_t at = pestle_kir_madi(
@@ -100,14 +126,11 @@ static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", PESTLE_WINOGRAD_ALL);
   if (whole) {
     pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", whole);
-    multiply_rows(t, p, panel,
-                  pestle_kir_scalar_i(t->k, PESTLE_OP_MULTIPLY, i, rows), rows,
-                  vectors);
+    multiply_rows(t, p, panel, i, rows, vectors);
     pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
-    multiply_rows(t, p, panel, pestle_kir_index(t->k, whole * rows), rest,
-                  vectors);
+    multiply_rows(t, p, panel, pestle_kir_index(t->k, whole), rest, vectors);
   }
   pestle_kir_end_repeat(t->k, PESTLE_WINOGRAD_ALL);
 }

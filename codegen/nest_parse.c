@@ -411,6 +411,10 @@ static pestle_status_t parse_ahead(pestle_nest_parser_t* p,
     PESTLE_TRY(parse_argument_name(p, &a->read));
     PESTLE_TRY(parse_argument_name(p, &a->tensor));
     PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->by));
+    a->share = 0;
+    if (pestle_scan_accept_word(&p->s, "share")) {
+      PESTLE_TRY(pestle_scan_int(&p->s, 1, INT64_MAX, &a->share));
+    }
   }
   return NULL;
 }

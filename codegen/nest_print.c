@@ -446,6 +446,9 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
     pestle_strbuf_appendf(
         p->out, " prefetch %s %s %lld", p->nest->tensors.data[a->read].name,
         p->nest->tensors.data[a->tensor].name, (long long)a->by);
+    if (a->share) {
+      pestle_strbuf_appendf(p->out, " share %lld", (long long)a->share);
+    }
   }
   pestle_strbuf_append_c(p->out, " {\n");
 }

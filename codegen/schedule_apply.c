@@ -143,6 +143,13 @@ static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,
   return pestle_schedule_prefetch(nest, stage, read, tensor, row->ints[0]);
 }
 
+static pestle_status_t apply_panel(pestle_nest_t* nest, uint32_t stage,
+                                   const pestle_schedule_row_t* row) {
+  uint32_t tensor;
+  PESTLE_TRY(find_tensor(nest, row->names[0], &tensor));
+  return pestle_schedule_panel(nest, stage, tensor, row->ints[0], row->ints[1]);
+}
+
 static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
                                      const pestle_schedule_row_t* row) {
   uint32_t axis, partial;
@@ -245,6 +252,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_DOT:
     case PESTLE_PRIM_CLAIM:
+    case PESTLE_PRIM_PANEL:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -325,6 +333,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return apply_online(nest, stage, row);
     case PESTLE_PRIM_PREFETCH:
       return apply_prefetch(nest, stage, row);
+    case PESTLE_PRIM_PANEL:
+      return apply_panel(nest, stage, row);
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_COUNT:
       break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows prefetch and claim: what a later step reads or writes is asked for while
+// The rows prefetch, panel and claim: what a later step reads or writes is asked for while
 // this one computes, so that memory and arithmetic take turns no longer.
 #include "codegen/schedule_internal.h"
 
@@ -40,6 +40,56 @@ pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest, uint32_t stage,
                          nest->tensors.data[tensor].name};
   return pestle_schedule_record(nest, PESTLE_PRIM_PREFETCH, s->name, names, 2,
                                 &by, 1);
+}
+
+// The loops of a stage that count on: neither copies of the body nor lanes.
+static bool is_counted(const pestle_nest_t* nest, uint32_t axis) {
+  return nest->axes.data[axis].mark == PESTLE_MARK_SERIAL;
+}
+
+bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
+                           uint32_t tensor) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  if (!s->is_fold || s->at_stage < 0 || s->at_axis < 0 ||
+      tensor >= nest->tensors.size ||
+      nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT) {
+    return false;
+  }
+  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
+  if (!read || read->words || read->index_count != 1) return false;
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    const pestle_nest_axis_t* a = &nest->axes.data[s->order[i]];
+    if (a->block_axis >= 0 || pestle_mark_is_lane(a->mark)) return false;
+  }
+  return pestle_nest_panel_loop(nest, stage) >= 0;
+}
+
+int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage) {
+  const pestle_nest_stage_t* s = &nest->stages.data[stage];
+  for (uint32_t i = s->order_count; i-- > 0;) {
+    if (is_counted(nest, s->order[i])) return (int32_t)s->order[i];
+  }
+  return -1;
+}
+
+pestle_status_t pestle_schedule_panel(pestle_nest_t* nest, uint32_t stage,
+                                      uint32_t tensor, int64_t by,
+                                      int64_t share) {
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  if (s->ahead_count == PESTLE_NEST_MAX_AHEAD || share <= 0 ||
+      !pestle_nest_may_panel(nest, stage, tensor)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "panel %s: it must be a fold under a loop, with a loop "
+                        "of its own, that reads the argument once; it fetches "
+                        "%d arguments at most, a positive share a step",
+                        s->name, PESTLE_NEST_MAX_AHEAD);
+  }
+  s->ahead[s->ahead_count++] = (pestle_nest_ahead_t){
+      .read = tensor, .tensor = tensor, .by = by, .share = share};
+  const char* name = nest->tensors.data[tensor].name;
+  const int64_t ints[] = {by, share};
+  return pestle_schedule_record(nest, PESTLE_PRIM_PANEL, s->name, &name, 1,
+                                ints, 2);
 }
 
 bool pestle_nest_may_claim(const pestle_nest_t* nest, uint32_t stage,

@@ -43,7 +43,7 @@
   X(EXCHANGE, "exchange", "s n") \
   X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
-  X(PREFETCH, "prefetch", "s n n i") \
+  X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i")
 // clang-format on
 

@@ -13,6 +13,10 @@ enum {
   MOST_SLIDE = 8,
   MOST_TAPS = 32,
   FEW_TAPS = 4,
+  // Row tiles of a panel: with fewer each would ask for more than a line a step,
+  // with more the first one's wait hardly counts.
+  FEWEST_TILES = 3,
+  MOST_TILES = 64,
   // Vectors of a row of a plane that are copied side by side.
   MOST_COPIED = 8,
   FOLD_TILE = 8,
@@ -601,6 +605,44 @@ static bool results_in_order(const pestle_sketch_t* k,
          panels <= k->l1 / 2 && results > k->l2;
 }
 
+// Steps of the loop over rows of tiles that share a box.
+static int64_t rows_above(const pestle_sketch_t* k, const pestle_tile_t* t) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t extent = pestle_sketch_extent(k, y->roots[t->high]);
+  return extent < t->above ? extent : t->above;
+}
+
+// Panels of a constant that does not stay in the L2: the next one arrives while the
+// row tiles of this one are computed, a part with each. The first tile of a panel
+// would wait for it else. Measured on Sapphire Rapids, 1 thread: 128 x 768 x 3072
+// 5.1 -> 4.5 ms, four layers of BERT of 128 rows 69.4 -> 60.9.
+static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
+                                    int32_t tensor, uint32_t tile_leaf) {
+  const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  bool between = t->above && (t->planes || t->windows);
+  if (t->row < 0 || t->across || between || !w->pack ||
+      !pestle_nest_may_panel(k->nest, t->fold, (uint32_t)tensor)) {
+    return NULL;
+  }
+  int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);
+  int64_t tiles = k->nest->axes.data[tile_leaf].extent;
+  if (t->above) tiles *= rows_above(k, t);
+  int64_t taps = pestle_sketch_fold_extent(k, f);
+  int64_t panel = taps * t->vectors * t->lanes;
+  int64_t steps = tiles * taps;
+  if (tiles < FEWEST_TILES || tiles > MOST_TILES ||
+      w->packed_elements % panel || w->packed_elements * size <= k->l2 / 2) {
+    return NULL;
+  }
+  pestle_sketch_note(k,
+                     "'%s' is more than stays in the L2: each of %" PRId64
+                     " tiles of a panel asks for its part of the next one",
+                     w->name, tiles);
+  return pestle_schedule_panel(k->nest, t->fold, (uint32_t)tensor, panel,
+                               (panel + steps - 1) / steps);
+}
+
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
@@ -666,7 +708,11 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   // What reads the operands; with levels, its stage has one more axis.
   pestle_tile_t leaf = t;
   if (levels && leaf.row >= 0) ++leaf.row;
+  int32_t packed = -1;
   if (product) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(k, leaf.fold);
+    pestle_operand_t o = fed_operand(k, leaf.fold, s->roots[s->map_count - 1]);
+    if (o.constant) packed = o.tensor;
     PESTLE_TRY(feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &staged));
   }
   int32_t sums = -1;
@@ -694,6 +740,9 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
   }
   PESTLE_TRY(pestle_sketch_place_levels(k, leaf.fold, levels));
+  if (packed >= 0 && !levels) {
+    PESTLE_TRY(fetch_panels(k, &t, packed, tile_leaf));
+  }
   if (copy >= 0) {
     uint32_t tile[3], count;
     PESTLE_TRY(tile_axes(k, &t, (uint32_t)copy, tile, &count));

@@ -64,6 +64,7 @@ static void test_replay(void** state) {
     replay(&l, g, 0, &caps);
     caps.l2_bytes = caps.l3_bytes = FEW_ROWS;
     replay(&l, g, 0, &caps);
+    replay(&l, g, 2, &caps);
     caps = test_caps();
   }
   lowering_close(&l);
@@ -196,6 +197,45 @@ static void chooses(const char* name, uint32_t constants, uint64_t cache_bytes,
   }
   pestle_nest_deinit(&nest);
   lowering_close(&l);
+}
+
+// --- Panels ---
+
+// Whether the sketch of "gemm_panels", its weights constant, with an L2 of
+// |cache_bytes| asks for panels ahead: in its rows and in its kernel.
+static bool asks_for_panels(uint64_t cache_bytes) {
+  lowering_t l;
+  pestle_nest_t nest;
+  pestle_strbuf_t rows;
+  pestle_kir_builder_t flat;
+  pestle_emitted_t args;
+  pestle_target_caps_t caps = test_caps();
+  caps.l2_bytes = caps.l3_bytes = cache_bytes;
+  lowering_open(find_case("gemm_panels"), &l);
+  lowering_nest(&l, 0, 2, &nest);
+  assert_ok(pestle_sketch(&nest, &caps, true));
+  pestle_strbuf_init(pestle_allocator_system(), &rows);
+  pestle_schedule_print(&nest, &rows);
+  pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
+  assert_ok(pestle_emit_flat(&nest, PESTLE_NUMERICS_STRICT, &flat, &args));
+  assert_ok(pestle_kir_verify(&flat.view));
+  // Panels of 64 taps x 48 columns, 10 tiles of 6 rows: 3072 elements in 640 steps.
+  bool asks = strstr(pestle_strbuf_cstr(&rows), "panel c ob 3072 5") != NULL;
+  pestle_strbuf_clear(&rows);
+  assert_ok(pestle_kir_print(&flat.view, &rows));
+  assert_int_equal(asks,
+                   strstr(pestle_strbuf_cstr(&rows), "prefetch @ob[") != NULL);
+  pestle_kir_deinit(&flat);
+  pestle_strbuf_deinit(&rows);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+  return asks;
+}
+
+static void test_panels(void** state) {
+  (void)state;
+  assert_true(asks_for_panels(FEW_ROWS));
+  assert_false(asks_for_panels(1 << 20));
 }
 
 #define ROWS "no tiles: the matrix, 75 rows of 131 taps, is used "
@@ -373,6 +413,12 @@ static void test_inline(void** state) {
   refuse("chain", 0, "inline c d y\nbind y_2.a group.x\nbind y_2.b group.x",
          "claim y_2.a 0", "neither groups nor lanes");
   refuse("gemm_even", 0, "", "claim c.a 0", "a loop of the last stage");
+  accept("gemm_even", 0, "split y.a 4\nat c, y.ao\npanel c ob 8 2");
+  refuse("gemm_even", 0, "", "panel c ob 8 2", "under a loop");
+  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao", "panel y ob 8 2",
+         "it must be a fold");
+  refuse("gemm_even", 0, "split y.a 4\nat c, y.ao", "panel c ob 8 0",
+         "a positive share");
   accept("softmax", 0, "inline y\ninline mb\ninline e d");
   refuse("softmax", 0, "", "inline r", "only map stages");
   refuse("softmax", 0, "", "inline y q", "there is no stage 'q'");
@@ -680,6 +726,7 @@ int main(void) {
       cmocka_unit_test(test_transpose_is_legal),
       cmocka_unit_test(test_stream_is_legal),
       cmocka_unit_test(test_store_lanes),
+      cmocka_unit_test(test_panels),
       cmocka_unit_test(test_row_errors)};
   size_t n = 0;
   while (tests[n].name)
