@@ -210,7 +210,9 @@ pestle_status_t pestle_rule_power_small(pestle_builder_t* b,
   pestle_value_t *x = operand(node, 0), *square;
   double exponent;
   if (!pestle_pass_splat_f64(operand(node, 1), &exponent)) return NULL;
-  if (exponent < 2 || exponent > 4 || floor(exponent) < exponent) return NULL;
+  // A NaN is none of these.
+  bool whole = exponent >= 2 && exponent <= 4 && floor(exponent) >= exponent;
+  if (!whole) return NULL;
   PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, &square));
   *out = square;
   if (exponent <= 2) return NULL;
@@ -257,8 +259,9 @@ pestle_status_t pestle_rule_power_root(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   double exponent;
   if (type_of(node)->dtype == PESTLE_F64 ||
-      !pestle_pass_splat_f64(operand(node, 1), &exponent) || exponent < 0.5 ||
-      exponent > 0.5 || !is_nonnegative(operand(node, 0), 0)) {
+      !pestle_pass_splat_f64(operand(node, 1), &exponent) ||
+      !(exponent >= 0.5 && exponent <= 0.5) ||
+      !is_nonnegative(operand(node, 0), 0)) {
     return NULL;
   }
   return pestle_pass_unary(b, PESTLE_OP_SQRT, operand(node, 0), out);

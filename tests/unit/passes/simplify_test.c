@@ -128,6 +128,13 @@ static void test_signed_zeros_and_nan(void** state) {
               "%c = stablehlo.constant dense<0.5> : tensor<4xf32>\n"
               "%r = stablehlo.power %x, %c : tensor<4xf32>\n"
               "return %r : tensor<4xf32>\n}\n");
+  // A NaN is no small exponent: 1 to its power is 1, all else NaN.
+  expect_kept(context,
+              "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+              "%c = stablehlo.constant dense<0x7FC00000> : tensor<4xf32>\n"
+              "%a = stablehlo.abs %x : tensor<4xf32>\n"
+              "%r = stablehlo.power %a, %c : tensor<4xf32>\n"
+              "return %r : tensor<4xf32>\n}\n");
   // i32 does not fit f32.
   expect_kept(context,
               "func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {\n"
