@@ -328,6 +328,8 @@ static bool scalar_near(const case_t* c) {
       return far_from_jumps(in[0], false);
     case PESTLE_OP_ROUND_EVEN:
     case PESTLE_OP_ROUND_AFZ:
+      // What may be on either side of 0 is rounded to either.
+      if (least(in[0]) <= in[0]->radius) out->radius = EITHER_ZERO;
       return far_from_jumps(in[0], true);
     default:
       break;
