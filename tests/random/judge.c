@@ -550,15 +550,26 @@ static double conv_terms(const case_t* c) {
 
 // --- Composites: the roundings of their formulas ---
 
+// |near| are the roundings in f32 (f64); the result's own come on top. False: a
+// number may be on either side of those that its type has.
+static bool rounded(const case_t* c, value_t* out, double near) {
+  pestle_dtype_t dtype = dtype_of(out);
+  out->radius = near + 2 * ulp_at(dtype, out->largest);
+  if (!is_coarse(dtype)) return true;
+  out->steps = 1;
+  out->near = near;
+  out->radius = near + ulp_at(dtype, out->largest);
+  return !c->g->peer && !(is_positive(dtype) && lowest(out) <= near);
+}
+
 static bool composite(const case_t* c, double roundings, double slope) {
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
   out->radius = 0;
   if (!is_float(dtype)) return c->radius == 0;
   if (c->special || out->special || (slope == 0 && c->radius > 0)) return false;
-  out->radius = roundings * unit_of(dtype) * (1 + out->largest) +
-                slope * c->radius + 2 * ulp_at(dtype, out->largest);
-  return true;
+  double near = roundings * unit_of(dtype) * (1 + out->largest);
+  return rounded(c, out, near + slope * c->radius);
 }
 
 static double largest_of(const case_t* c) {
@@ -593,8 +604,8 @@ static bool attention(const case_t* c) {
 }
 
 // Of an element n - 1 products are subtracted, and it is divided once, each rounded
-// to the type. What is solved for is 1/24 in size, and so is what was rounded
-// before it was divided by 24.
+// to the type. What is solved for is one over the diagonal in size, and so is what
+// was rounded before it was divided by that.
 static bool linear_algebra(const case_t* c, double size) {
   value_t* out = c->out[0];
   pestle_dtype_t dtype = dtype_of(out);
@@ -602,24 +613,27 @@ static bool linear_algebra(const case_t* c, double size) {
   double n = (double)a->dims[a->rank - 1];
   double u = is_narrow(dtype) ? roundoff(dtype) : unit_of(dtype);
   if (c->special || out->special || c->radius > 0) return false;
+  if (n <= 1 && is_coarse(dtype)) return rounded(c, out, 0);
   out->radius = (2 * n - 1) * u * (size + out->largest) +
                 (n > 1 ? 2 : 1) * ulp_at(dtype, out->largest);
   return true;
 }
 
-// Of a matrix with 24 on its diagonal and at most 1 beside it, whose condition is
+// Of a matrix with |d| on its diagonal and at most 1 beside it, whose condition is
 // no more than this; forward and back again.
+static double condition_of(double d, double n) {
+  return (d + n - 1) / (d - n + 1);
+}
+
 static bool factorised(const case_t* c, double size) {
   value_t* out = c->out[0];
   const pestle_type_t* a = c->in[0]->value->type;
   double n = (double)a->dims[a->rank - 1], u = unit_of(dtype_of(out));
-  double condition = (24 + n) / (24 - n);
+  double condition = condition_of(matrix_diagonal(dtype_of(out)), n);
   for (uint32_t i = 1; i < c->node->result_count; ++i)
     c->out[i]->radius = 0;
   if (c->special || out->special || c->radius > 0) return false;
-  out->radius = (3 * n + 8) * u * condition * (size + out->largest) +
-                2 * ulp_at(dtype_of(out), out->largest);
-  return true;
+  return rounded(c, out, (3 * n + 8) * u * condition * (size + out->largest));
 }
 
 // Of qr both factors are near, in the matrix's condition. Values of eigh and svd
@@ -629,7 +643,7 @@ static bool factors(const case_t* c) {
   const pestle_node_t* node = c->node;
   const pestle_type_t* a = c->in[0]->value->type;
   double n = (double)a->dims[a->rank - 1], u = unit_of(dtype_of(c->in[0]));
-  double condition = node->op == PESTLE_OP_QR ? (24 + n) / (24 - n) : 1;
+  double condition = node->op == PESTLE_OP_QR ? condition_of(24, n) : 1;
   uint32_t values = node->op == PESTLE_OP_SVD;
   if (c->special || c->radius > 0) return false;
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -670,8 +684,8 @@ static bool batch_norm_sums(const case_t* c) {
     value_t* out = c->out[i];
     pestle_dtype_t dtype = dtype_of(out);
     if (out->special) return false;
-    out->radius = 60 * (1 + terms) * unit_of(dtype) * (1 + out->largest) +
-                  2 * ulp_at(dtype, out->largest);
+    double near = 60 * (1 + terms) * unit_of(dtype) * (1 + out->largest);
+    if (!rounded(c, out, near)) return false;
   }
   return true;
 }
@@ -755,7 +769,7 @@ static bool structured(const case_t* c) {
     case PESTLE_OP_CHOLESKY:
       return linear_algebra(c, 1);
     case PESTLE_OP_TRIANGULAR_SOLVE:
-      return linear_algebra(c, 1.0 / 23);
+      return linear_algebra(c, 1 / (matrix_diagonal(dtype_of(c->out[0])) - 1));
     default:
       return bits_only(c);
   }
@@ -819,7 +833,8 @@ bool judge(graph_t* g, const pestle_node_t* node, value_t* const* in,
     out[i]->constant = known;
     if (out[i]->radius > 0 && out[i]->special && c.radius > 0) return false;
     if (isinf(out[i]->radius)) continue;  // not said
-    if (out[i]->radius > fmax(out[i]->largest, EITHER_ZERO)) return false;
+    bool wide = out[i]->radius > fmax(out[i]->largest, EITHER_ZERO);
+    if (wide && !(out[i]->steps > 0)) return false;
     out[i]->leaf = !is_sharp(out[i]);
   }
   return true;

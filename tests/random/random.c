@@ -52,6 +52,15 @@ double roundoff(pestle_dtype_t dtype) {
   return (pestle_float_decode(dtype, one + 1) - 1) / 2;
 }
 
+bool is_coarse(pestle_dtype_t dtype) {
+  return is_float(dtype) && roundoff(dtype) >= 0.25;
+}
+
+bool is_positive(pestle_dtype_t dtype) {
+  return is_float(dtype) &&
+         isnan(pestle_float_decode(dtype, pestle_float_encode(dtype, -1)));
+}
+
 double ulp_at(pestle_dtype_t dtype, double x) {
   dtype = pestle_dtype_part(dtype);
   double least = pestle_float_decode(dtype, 1);
@@ -67,6 +76,17 @@ pestle_type_t type_of(pestle_dtype_t dtype, int32_t rank, const int64_t* dims) {
 
 pestle_type_t scalar_of(pestle_dtype_t dtype) {
   return pestle_type_make(dtype, 0, NULL);
+}
+
+static bool has_reciprocal(pestle_dtype_t dtype, double x) {
+  return x <= pestle_float_max(dtype) && 4 * ulp_at(dtype, 1 / x) <= 1 / x;
+}
+
+double matrix_diagonal(pestle_dtype_t dtype) {
+  double x = 24;
+  for (double next = 16; x > 1 && !has_reciprocal(dtype, x); next /= 2)
+    x = next;
+  return x;
 }
 
 int64_t count_of(const value_t* v) {
@@ -163,8 +183,25 @@ void keep(graph_t* g, value_t* v) {
   if (g->count < MAX_VALUES) g->values[g->count++] = v;
 }
 
+// Of a type without zeros and negative numbers: no NaN among those that ops take.
+static double positive(double unit, fill_t fill) {
+  switch (fill) {
+    case FILL_UNIT:
+      return ldexp(1, -(int)(unit * 4));
+    case FILL_SCALE:
+      return unit + 0.5;
+    case FILL_GRID:
+    case FILL_INDEX:
+    case FILL_EDGES:
+      break;
+  }
+  return ldexp(1, (int)(unit * 5) - 2);
+}
+
 static uint64_t float_bits(graph_t* g, pestle_dtype_t dtype, fill_t fill) {
   double unit = (double)(next_random(g) >> 11) / 9007199254740992.0;
+  if (is_positive(dtype) && fill != FILL_EDGES)
+    return pestle_float_encode(dtype, positive(unit, fill));
   switch (fill) {
     case FILL_UNIT:
       return pestle_float_encode(dtype, unit * 2 - 1);

@@ -17,6 +17,8 @@
 //     is what a convolution's padding makes of weights that are not finite.
 //   - Numerics other than strict may contract a product into the sum that takes
 //     it: half an ulp of the product.
+//   - What a composite makes in f32 is rounded once to a type as coarse as
+//     f4E2M1FN: to that number or to its neighbour.
 //   - An operand's radius is carried on by what the op's derivative can make of
 //     it, and one ulp for the two roundings. Where that is not known, or where
 //     the op jumps (comparisons, roundings, sorts) and the operands are nearer
@@ -37,9 +39,12 @@
 
 typedef struct value_t {
   pestle_value_t* value;
-  void* data;      // what ir/ref makes of it
-  double* wide;    // floats of |data|, or parts, made when first asked for
-  double radius;   // of each element, or part, of a right result around |data|
+  void* data;     // what ir/ref makes of it
+  double* wide;   // floats of |data|, or parts, made when first asked for
+  double radius;  // of each element, or part, of a right result around |data|
+  // Not 0: elements are within |near| and so many of their own type's steps, which
+  // says more than |radius| where a step is as large as the number.
+  double steps, near;
   double largest;  // magnitude of a finite element
   bool special;    // some element is not finite
   bool leaf;       // to be returned only
@@ -113,6 +118,13 @@ bool is_complex(pestle_dtype_t dtype);
 bool has_floats(pestle_dtype_t dtype);
 // Of numbers of that dtype, or of their parts.
 double roundoff(pestle_dtype_t dtype);
+// Whether a step is a quarter of a number and more: f4E2M1FN, f8E8M0FNU.
+bool is_coarse(pestle_dtype_t dtype);
+// Whether floats of |dtype| are all above 0: f8E8M0FNU.
+bool is_positive(pestle_dtype_t dtype);
+// What well conditioned matrices have on their diagonal, and at most 1 beside it:
+// its reciprocal is a number of |dtype| too. 1 where there is no such number.
+double matrix_diagonal(pestle_dtype_t dtype);
 // The step of |dtype| at |x|.
 double ulp_at(pestle_dtype_t dtype, double x);
 int64_t count_of(const value_t* v);

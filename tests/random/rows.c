@@ -45,7 +45,8 @@ const row_t structured_rows[] = {
     {PESTLE_OP_OPTIMIZATION_BARRIER, ALL, 0, row_optimization_barrier},
     {PESTLE_OP_FUSION, ALL, 0, row_fusion},
     {PESTLE_OP_SOFTMAX, FLOATS, 0, row_softmax},
-    {PESTLE_OP_LOG_SOFTMAX, FLOATS, 0, row_log_softmax},
+    // No logarithm of a part of a whole is above 0.
+    {PESTLE_OP_LOG_SOFTMAX, FLOATS, BIT(F8E8M0FNU), row_log_softmax},
     {PESTLE_OP_LAYER_NORM, FLOATS, 0, row_layer_norm},
     {PESTLE_OP_RMS_NORM, FLOATS, 0, row_rms_norm},
     {PESTLE_OP_GELU, FLOATS, 0, row_gelu},
@@ -80,7 +81,8 @@ const row_t structured_rows[] = {
     {PESTLE_OP_ADAPTIVE_AVERAGE_POOL, FLOATS, 0, row_adaptive_average_pool},
     {PESTLE_OP_ADAPTIVE_MAX_POOL, NUMBERS, 0, row_adaptive_max_pool},
     {PESTLE_OP_BATCH_NORM_TRAINING, FLOATS, 0, row_batch_norm_training},
-    {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, 0, row_batch_norm_grad},
+    // Of numbers whose sum is 0 some are not above it.
+    {PESTLE_OP_BATCH_NORM_GRAD, FLOATS, BIT(F8E8M0FNU), row_batch_norm_grad},
 };
 // clang-format on
 const size_t structured_row_count =

@@ -203,8 +203,8 @@ value_t* row_select_and_scatter(graph_t* g, pestle_dtype_t dtype) {
 
 // --- cholesky, triangular_solve, lu ---
 
-// Of |n| x |n| with 24 on the diagonal and at most 1 beside it, so that it is
-// well conditioned, symmetric or not.
+// Of |n| x |n| with a diagonal that is large beside what else it has, so that it
+// is well conditioned, symmetric or not.
 static value_t* matrix(graph_t* g, pestle_dtype_t dtype, int64_t batch,
                        int64_t n) {
   int64_t dims[] = {batch, n, n};
@@ -223,7 +223,7 @@ static value_t* matrix(graph_t* g, pestle_dtype_t dtype, int64_t batch,
   spec_operand(&same, places[1]);
   spec_t s = SPEC(SELECT);
   spec_operand(&s, add(g, &same, NULL));
-  spec_operand(&s, splat(g, type_of(dtype, 3, dims), 24));
+  spec_operand(&s, splat(g, type_of(dtype, 3, dims), matrix_diagonal(dtype)));
   spec_operand(&s, x);
   return add(g, &s, NULL);
 }
@@ -231,6 +231,7 @@ static value_t* matrix(graph_t* g, pestle_dtype_t dtype, int64_t batch,
 // Smaller where roundings are large.
 static int64_t order(graph_t* g, pestle_dtype_t dtype) {
   static const int64_t orders[] = {1, 2, 3, 5, 8, 13, 16, 20};
+  if (matrix_diagonal(dtype) < 2) return 1;
   return orders[pick(g, pestle_dtype_size(dtype) == 1 ? 2
                         : is_narrow(dtype)            ? 4
                                                       : 8)];

@@ -457,8 +457,8 @@ static value_t* norm(graph_t* g, pestle_op_t op, pestle_dtype_t dtype) {
   spec_t s = {.op = op};
   spec_operand(&s, x);
   spec_operand(&s, fresh(g, along, FILL_SCALE, 0));
-  if (op == PESTLE_OP_LAYER_NORM)
-    spec_operand(&s, fresh(g, along, FILL_UNIT, 0));
+  fill_t offset = is_positive(dtype) ? FILL_GRID : FILL_UNIT;
+  if (op == PESTLE_OP_LAYER_NORM) spec_operand(&s, fresh(g, along, offset, 0));
   spec_i64s(&s, PESTLE_ATTR_dimensions, axes, n);
   spec_f64(&s, PESTLE_ATTR_epsilon, 0.1);
   return add(g, &s, NULL);
@@ -578,8 +578,11 @@ static value_t* batch_norm(graph_t* g, spec_t* s, pestle_dtype_t dtype) {
   pestle_type_t along = type_of(dtype, 1, &type.dims[axis]);
   static const fill_t fills[] = {FILL_SCALE, FILL_UNIT, FILL_SCALE};
   spec_operand(s, x);
-  for (int i = 0; i < (grad ? 3 : 2); ++i)
-    spec_operand(s, fresh(g, along, fills[i], 0));
+  for (int i = 0; i < (grad ? 3 : 2); ++i) {
+    // What is below the mean is lifted above 0, where all has to be.
+    bool lifts = i == 1 && is_positive(dtype);
+    spec_operand(s, lifts ? splat(g, along, 4) : fresh(g, along, fills[i], 0));
+  }
   if (grad) spec_operand(s, fresh(g, type, FILL_UNIT, 0));
   spec_f64(s, PESTLE_ATTR_epsilon, 0.125);
   spec_i64(s, PESTLE_ATTR_feature_index, axis);

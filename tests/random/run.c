@@ -20,6 +20,9 @@ static bool agrees(const value_t* v, uint64_t want, uint64_t got) {
   double w = pestle_float_decode(dtype, want);
   double x = pestle_float_decode(dtype, got);
   if (isnan(w) || isnan(x)) return isnan(w) && isnan(x);
+  double least = fmin(fabs(w), fabs(x));
+  if (v->steps > 0)
+    return fabs(w - x) <= v->near + v->steps * ulp_at(dtype, least);
   return v->radius > 0 && fabs(w - x) <= v->radius;
 }
 
