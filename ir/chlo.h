@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formulas of CHLO's ops, one for each row of chlo.def. The operands of those that
-// are WIDE are of |s->compute|, f32 or f64.
+// are WIDE are of |s->compute|, f32 or f64; of complex ones its parts are.
 #ifndef PESTLE_IR_CHLO_H_
 #define PESTLE_IR_CHLO_H_
 
@@ -8,6 +8,8 @@
 
 #define PESTLE_CHLO(op, base, IN, ULPS, bound) \
   pv_t* pestle_chlo_##op(pestle_steps_t* s, pv_t* const* operands);
+#define PESTLE_CHLO_COMPLEX(op, STEPS, REACH) \
+  pv_t* pestle_chlo_complex_##op(pestle_steps_t* s, pv_t* z);
 #include "ir/chlo.def"
 
 #endif  // PESTLE_IR_CHLO_H_

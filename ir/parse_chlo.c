@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of CHLO that jax emits and that no row stands for: each is read as its
 // formula.
+#include <string.h>
+
 #include "ir/chlo.h"
 #include "ir/parse_internal.h"
 
@@ -19,6 +21,18 @@ static const row_t rows[] = {
 #include "ir/chlo.def"
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+typedef struct complex_row_t {
+  const char* name;
+  pv_t* (*formula)(pestle_steps_t* s, pv_t* z);
+} complex_row_t;
+
+static const complex_row_t complex_rows[] = {
+#define PESTLE_CHLO_COMPLEX(op, STEPS, REACH) \
+  {"chlo." #op, pestle_chlo_complex_##op},
+#include "ir/chlo.def"
+};
+enum { COMPLEX_ROWS = sizeof(complex_rows) / sizeof(complex_rows[0]) };
 
 const char* pestle_parse_chlo_name(size_t index) {
   return index < ROWS ? rows[index].name : NULL;
@@ -40,6 +54,19 @@ static pv_t* expand(const row_t* row, pestle_steps_t* s) {
   return row->self ? y : pestle_step_convert(s, y, dtype);
 }
 
+// The same of complex numbers: rows whose base takes them have a formula of them.
+static pv_t* expand_complex(const char* name, pestle_steps_t* s) {
+  size_t at = 0;
+  while (at < COMPLEX_ROWS && strcmp(complex_rows[at].name, name))
+    ++at;
+  if (at < COMPLEX_ROWS)
+    return complex_rows[at].formula(s, pestle_node_operand(s->node, 0));
+  s->status =
+      pestle_node_error(s->node, PESTLE_STATUS_UNSUPPORTED,
+                        "'%s' of complex numbers is not supported", name);
+  return NULL;
+}
+
 pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   pestle_node_t** node) {
@@ -58,10 +85,12 @@ pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
   pestle_steps_t steps = {
       .node = *node,
       .builder = pestle_builder_before(*node),
-      .compute = type->dtype == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32,
+      .compute = pestle_dtype_part(type->dtype) == PESTLE_F64 ? PESTLE_F64
+                                                              : PESTLE_F32,
       .shape = *type};
   steps.shape.dtype = steps.compute;
-  pv_t* y = expand(&rows[at], &steps);
+  pv_t* y = pestle_type_is_complex(type) ? expand_complex(rows[at].name, &steps)
+                                         : expand(&rows[at], &steps);
   if (steps.status) return steps.status;
   pestle_node_erase(*node);
   *node = y->node;

@@ -190,7 +190,12 @@ def formulas():
     lines = [[f"`chlo.{op}`", kind.lower(), "0" if ulps == "0" else
               f"{ulps} ulp of {bound.strip(chr(34)) or 'y'}"]
              for op, _, kind, ulps, bound in rows("ir/chlo.def", "PESTLE_CHLO")]
-    return table(["in text", "computed in", "at most off by"], lines)
+    plane = [[f"`chlo.{op}`", steps, reach] for op, steps, reach in
+             rows("ir/chlo.def", "PESTLE_CHLO_COMPLEX")]  # fmt: skip
+    return (table(["in text", "computed in", "at most off by"], lines) +
+            "\nOf complex numbers, in roundoffs (half ulp) of the result's size; "
+            "edges, zeros' signs and branch cuts are those of C's Annex G:\n\n" +
+            table(["in text", "at most off by", "of parts up to"], plane))
 
 
 def kernel_ops():

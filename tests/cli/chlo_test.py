@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ops of CHLO that are read as formulas (ir/chlo.def), on ref and llvm: over their
-range and on edges, against the C library's doubles or chlo_values.txt; top_k in
-both forms of text. Exits 77 without numpy.
+range and on edges, against the C library's doubles or chlo_values.txt; those of
+complex numbers against its long doubles; top_k in both forms of text. Exits 77
+without numpy.
 
     chlo_test.py            prints the largest error of each
     chlo_test.py --write    makes chlo_values.txt anew; needs mpmath
@@ -38,7 +39,9 @@ OPS = {
 # Narrow types are rounded once, from f32.
 ROWS_OF_TABLE = re.findall(r"PESTLE_CHLO\((\w+), +\w+, +\w+, +(\d+)", TABLE)
 ULPS = {op: int(ulps) for op, ulps in ROWS_OF_TABLE}
+COMPLEX_ROWS = re.findall(r"PESTLE_CHLO_COMPLEX\((\w+), +(\d+), +(\w+)\)", TABLE)
 NAMES = {"float16": "f16", "float32": "f32", "float64": "f64",
+         "complex64": "complex<f32>", "complex128": "complex<f64>",
          **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
          **{f"uint{n}": f"ui{n}" for n in (8, 16, 32, 64)}}
 
@@ -239,6 +242,100 @@ def check_values(op, dtype, device, folder):
     return ulps[at] <= ULPS[op]
 
 
+# --- Complex numbers ---
+
+NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan",
+               "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+
+
+def plane(dtype, reach):
+    """Of each part sizes, simple numbers, zeros of both signs and what is near 1."""
+    rng = np.random.default_rng(3)
+    n, least = 2000, -30 if dtype == np.complex64 else -290
+
+    def part():
+        signs = rng.choice([-1, 1], (3, n))
+        return rng.permutation(np.concatenate([
+            10.0 ** rng.uniform(least, math.log10(reach), n) * signs[0],
+            (1 + 2.0 ** rng.uniform(-24, -3, n) * signs[1]) * signs[2],
+            rng.uniform(-3, 3, n),
+            rng.choice([0, -0.0, 1, -1, 0.5, 2, 1e-20, -1e-10], n)]))
+
+    z = np.concatenate([part() for _ in range(4)]).astype(complex)
+    z.imag = np.concatenate([part() for _ in range(4)])
+    return z.astype(dtype)
+
+
+def corners(dtype):
+    info = np.finfo(dtype)
+    parts = [0.0, -0.0, 1, -1, 2, -0.5, math.inf, -math.inf, math.nan, 30,
+             float(info.max), -float(info.max) / 4, float(info.tiny)]
+    return np.array([complex(x, y) for x in parts for y in parts], dtype)
+
+
+def of_plane(op, z):
+    function = getattr(np, NUMPY_NAMES.get(op, op))
+    with np.errstate(all="ignore"):
+        return function(z.astype(np.clongdouble))
+
+
+def is_right(got, want, least):
+    """Parts: the same infinities, NaNs and signs, numbers to 16 ulp."""
+    with np.errstate(all="ignore"):
+        step = np.spacing(np.maximum(np.abs(want), least))
+        same = (got == want) | (np.abs(got - want) <= 16 * step)
+    same &= np.signbit(got) == np.signbit(want)
+    return same | (np.isnan(got) & np.isnan(want))
+
+
+def check_corners(op, dtype, device, folder):
+    z = corners(dtype)
+    with np.errstate(all="ignore"):
+        want = of_plane(op, z).astype(dtype)
+    got, info = run(op, [z], device, folder), np.finfo(dtype)
+    # Below the normal numbers of the least part's size roundings show.
+    least = info.tiny * info.dtype.type(64)
+    right = is_right(got.real, want.real, least)
+    right &= is_right(got.imag, want.imag, least)
+    # C leaves the sign open.
+    right |= np.isnan(z.real) & np.isnan(want.real) & (want.imag == 0)
+    for at in np.flatnonzero(~right)[:4]:
+        print(f"{op} {dtype.__name__} {device} of {z[at]}: {got[at]}, not "
+              f"{want[at]}")
+    return bool(right.all())
+
+
+def check_plane(op, steps, reach, dtype, device, folder):
+    z = plane(dtype, reach)
+    want, got, info = of_plane(op, z), run(op, [z], device, folder), np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(want), info.tiny)
+        off = np.abs(got.astype(np.clongdouble) - want) / (size * info.eps / 2)
+    off[~np.isfinite(want)] = 0  # poles are corners
+    off[np.isnan(off)] = math.inf
+    signs = np.isfinite(want)
+    signs &= ((np.signbit(got.real) != np.signbit(want.real)) |
+              (np.signbit(got.imag) != np.signbit(want.imag)))  # fmt: skip
+    off[signs] = math.inf
+    at = int(np.argmax(off))
+    print(f"{op} {dtype.__name__} {device}: {float(off[at]):.2f} roundoffs at "
+          f"{z[at]}: {got[at]}, not {want[at]}")
+    return off[at] <= steps
+
+
+def check_complex(device, folder):
+    bad = 0
+    for op, steps, reach in COMPLEX_ROWS:
+        for dtype in (np.complex64, np.complex128):
+            # Without longer doubles those of f64 would be held to themselves.
+            if np.finfo(np.longdouble).eps >= np.finfo(dtype).eps:
+                continue
+            bad += not check_plane(op, int(steps), float(reach), dtype, device,
+                                   folder)
+            bad += not check_corners(op, dtype, device, folder)
+    return bad
+
+
 # --- Exact ones ---
 
 def check_classes(device, folder):
@@ -294,6 +391,7 @@ def main():
                 if not check(device, folder):
                     print(f"{check.__name__} fails on {device}")
                     bad += 1
+            bad += check_complex(device, folder)
             for op in EDGES_OF:
                 for dtype in (np.float32, np.float64):
                     bad += not check_values(op, dtype, device, folder)

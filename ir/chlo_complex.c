@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hyperbolic functions and the inverse ones of complex numbers, of their parts.
+// On zeros, infinities, NaNs and branch cuts they are what C's Annex G says, where the
+// sign of a zero tells the sides of a cut apart.
+//
+// Inverse sines and cosines go the way of Hull, Fairgrieve and Tang (1997), in which
+// nothing cancels. With z = x + iy in the first quadrant, its distances r and t from
+// -1 and 1, and a = (r + t) / 2:
+//
+//   asin z = atan(x / d) + i log(a + sqrt(a^2 - 1)),    d = sqrt(a^2 - x^2)
+#include <math.h>
+
+#include "ir/chlo.h"
+
+#define LN2 0.69314718055994530942
+#define HALF_PI 1.57079632679489661923
+
+#define OP1(op, a) pestle_step1(s, PESTLE_OP_##op, a)
+#define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
+#define NUMBER(like, value) pestle_step_splat(s, like, value)
+
+typedef struct pair_t {
+  pv_t *re, *im;
+} pair_t;
+
+// --- Parts ---
+
+static pair_t split(pestle_steps_t* s, pv_t* z) {
+  pair_t out;
+  out.re = OP1(REAL, z);
+  out.im = OP1(IMAG, z);
+  return out;
+}
+
+static pv_t* join(pestle_steps_t* s, pv_t* re, pv_t* im) {
+  return OP2(COMPLEX, re, im);
+}
+
+static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
+  return OP2(EQ, a, NUMBER(a, 0));
+}
+
+// The size of |a| with the sign of |b|, of zeros too.
+static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
+  if (!a || !b) return NULL;
+  pestle_type_t type = *b->type;
+  type.dtype = type.dtype == PESTLE_F64 ? PESTLE_I64 : PESTLE_I32;
+  pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
+  pv_t* below = OP2(LT, bits, pestle_step_bits(s, &type, 0));
+  a = OP1(ABS, a);
+  return pestle_step_select(s, below, OP1(NEGATE, a), a);
+}
+
+// sqrt(x^2 + y^2), which overflows where it is too large alone.
+static pv_t* distance(pestle_steps_t* s, pv_t* x, pv_t* y) {
+  return OP1(ABS, join(s, x, y));
+}
+
+// Whether x or y is so large that 1 is nothing beside its square.
+static pv_t* is_far(pestle_steps_t* s, pair_t a, double limit) {
+  pv_t* right = OP2(GT, a.re, NUMBER(a.re, limit));
+  return OP2(OR, right, OP2(GT, a.im, NUMBER(a.im, limit)));
+}
+
+// --- sinh, cosh ---
+
+// sinh z = -i sin iz. On an axis zeros have the signs of sinh x cos y, as the row does
+// not say.
+pv_t* pestle_chlo_complex_sinh(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  pair_t sine = split(s, OP1(SINE, join(s, OP1(NEGATE, a.im), a.re)));
+  pv_t* axis = OP2(AND, is_zero(s, a.re), OP1(IS_FINITE, a.im));
+  pv_t* zero = OP2(MULTIPLY, a.re, OP1(COSINE, a.im));
+  return join(s, pestle_step_select(s, axis, zero, sine.im),
+              OP1(NEGATE, sine.re));
+}
+
+// cosh z = cos iz, and on an axis zeros as those of sinh x sin y.
+pv_t* pestle_chlo_complex_cosh(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  pair_t cosine = split(s, OP1(COSINE, join(s, OP1(NEGATE, a.im), a.re)));
+  pv_t* upright = OP2(AND, is_zero(s, a.re), OP1(IS_FINITE, a.im));
+  pv_t* zero = OP2(MULTIPLY, a.re, OP1(SINE, a.im));
+  pv_t* im = pestle_step_select(s, upright, zero, cosine.im);
+  pv_t* level = OP2(AND, is_zero(s, a.im), OP2(EQ, a.re, a.re));
+  zero = OP2(MULTIPLY, OP1(SIGN, a.re), a.im);
+  return join(s, cosine.re, pestle_step_select(s, level, zero, im));
+}
+
+// --- asin, acos, asinh, acosh ---
+
+typedef struct arc_t {
+  pv_t* d;       // sqrt(a^2 - x^2): asin is atan(x / d), acos atan(d / x)
+  pv_t* height;  // log(a + sqrt(a^2 - 1))
+} arc_t;
+
+// Left of 1 a - 1 and a - x are y^2 times what does not vanish with y: y is taken out
+// of the root, or it would be lost where y^2 is too small for a number.
+//
+//   a - 1 = y^2 q,  q = (1 / (r + x + 1) + 1 / (t + 1 - x)) / 2    for x < 1
+//   a - 1 = (y^2 / (r + x + 1) + (t + x - 1)) / 2                  from 1 on
+//   a - x = (y^2 / (r + x + 1) + (t + 1 - x)) / 2                  up to 1
+//   a - x = y^2 (1 / (r + x + 1) + 1 / (t + x - 1)) / 2            for x > 1
+static arc_t arc(pestle_steps_t* s, pair_t z) {
+  pv_t *x = z.re, *y = z.im;
+  pv_t* up = pestle_step_plus(s, x, 1);
+  pv_t* down = pestle_step_plus(s, x, -1);
+  pv_t* r = distance(s, up, y);
+  pv_t* t = distance(s, down, y);
+  pv_t* a = pestle_step_times(s, OP2(ADD, r, t), 0.5);
+  pv_t* left = OP2(ADD, r, up);
+  pv_t* inner = OP2(SUBTRACT, t, down);
+  pv_t* outer = OP2(ADD, t, down);
+  pv_t* part = OP2(MULTIPLY, y, OP2(DIVIDE, y, left));
+
+  pv_t* sum = pestle_step_times(s, OP2(ADD, a, x), 0.5);
+  pv_t* inside = OP2(MULTIPLY, sum, OP2(ADD, part, inner));
+  inside = OP1(SQRT, inside);
+  pv_t* outside = OP2(DIVIDE, sum, left);
+  outside = OP2(ADD, outside, OP2(DIVIDE, sum, outer));
+  outside = OP2(MULTIPLY, y, OP1(SQRT, outside));
+  pv_t* one = NUMBER(x, 1);
+  arc_t out;
+  out.d = pestle_step_select(s, OP2(GT, x, one), outside, inside);
+
+  pv_t* over = pestle_step_plus(s, a, 1);
+  pv_t* q = OP2(DIVIDE, one, left);
+  q = pestle_step_times(s, OP2(ADD, q, OP2(DIVIDE, one, inner)), 0.5);
+  inside = OP2(MULTIPLY, y, OP1(SQRT, OP2(MULTIPLY, q, over)));
+  inside = OP2(ADD, OP2(MULTIPLY, y, OP2(MULTIPLY, y, q)), inside);
+  pv_t* excess = pestle_step_times(s, OP2(ADD, part, outer), 0.5);
+  pv_t* root = OP1(SQRT, excess);
+  outside = OP2(ADD, excess, OP2(MULTIPLY, root, OP1(SQRT, over)));
+  pv_t* grown = pestle_step_select(s, OP2(LT, x, one), inside, outside);
+  out.height = OP1(LOG1P, grown);
+
+  // d = y and a = |z|, but for parts that do not show.
+  pv_t* far = is_far(s, z, 0x1p30);
+  pv_t* log = OP1(REAL, OP1(LOG, join(s, x, y)));
+  out.d = pestle_step_select(s, far, y, out.d);
+  out.height =
+      pestle_step_select(s, far, pestle_step_plus(s, log, LN2), out.height);
+  return out;
+}
+
+static pair_t sizes(pestle_steps_t* s, pair_t a) {
+  pair_t out;
+  out.re = OP1(ABS, a.re);
+  out.im = OP1(ABS, a.im);
+  return out;
+}
+
+// atan(x / d); 0 where x is, whatever the other part.
+static pv_t* arc_sine(pestle_steps_t* s, pv_t* x, pv_t* d) {
+  return pestle_step_select(s, is_zero(s, x), x, OP2(ATAN2, x, d));
+}
+
+static pv_t* arc_cosine(pestle_steps_t* s, pv_t* x, pv_t* d) {
+  pv_t* angle = OP2(ATAN2, d, x);
+  return pestle_step_select(s, is_zero(s, x), NUMBER(x, HALF_PI), angle);
+}
+
+pv_t* pestle_chlo_complex_asin(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  arc_t b = arc(s, sizes(s, a));
+  pv_t* re = arc_sine(s, a.re, b.d);
+  return join(s, re, copy_sign(s, b.height, a.im));
+}
+
+pv_t* pestle_chlo_complex_acos(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  arc_t b = arc(s, sizes(s, a));
+  pv_t* re = arc_cosine(s, a.re, b.d);
+  return join(s, re, OP1(NEGATE, copy_sign(s, b.height, a.im)));
+}
+
+// asinh z = -i asin iz
+pv_t* pestle_chlo_complex_asinh(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  pair_t turned = {a.im, a.re};
+  arc_t b = arc(s, sizes(s, turned));
+  pv_t* re = copy_sign(s, b.height, a.re);
+  return join(s, re, arc_sine(s, a.im, b.d));
+}
+
+// acosh z = i acos z, or -i acos z: what has no negative real part.
+pv_t* pestle_chlo_complex_acosh(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z);
+  arc_t b = arc(s, sizes(s, a));
+  pv_t* im = copy_sign(s, arc_cosine(s, a.re, b.d), a.im);
+  return join(s, b.height, im);
+}
+
+// --- atan, atanh ---
+
+// log(|1 + z| / |1 - z|) / 2 of z in the first quadrant; with
+//   |1 + z|^2 = |1 - z|^2 + 4 x
+// it goes by log1p where that is little more than 1. Far away |1 - z| is |z|, a quarter
+// of which does not overflow.
+static pv_t* arc_length(pestle_steps_t* s, pair_t a) {
+  pv_t *x = a.re, *y = a.im;
+  pv_t* r = distance(s, pestle_step_plus(s, x, 1), y);
+  pv_t* down = pestle_step_plus(s, x, -1);
+  pv_t* t = distance(s, down, y);
+  pv_t* more = pestle_step_times(s, OP2(DIVIDE, x, t), 4);
+  more = OP2(DIVIDE, more, t);
+  pv_t* part = pestle_step_times(s, x, 0.25);
+  pv_t* whole = distance(s, part, pestle_step_times(s, y, 0.25));
+  pv_t* less = OP2(DIVIDE, OP2(DIVIDE, part, whole), whole);
+  more = pestle_step_select(s, is_far(s, a, 0x1p60), less, more);
+  pv_t* near = pestle_step_times(s, OP1(LOG1P, more), 0.25);
+  pv_t* wide = OP1(LOG, r);
+  wide = pestle_step_times(s, OP2(SUBTRACT, wide, OP1(LOG, t)), 0.5);
+  pv_t* out = pestle_step_select(s, OP2(GT, more, NUMBER(x, 1)), wide, near);
+  pv_t* endless = OP2(EQ, x, NUMBER(x, INFINITY));
+  endless = OP2(OR, endless, OP2(EQ, y, NUMBER(y, INFINITY)));
+  out = pestle_step_select(s, endless, NUMBER(x, 0), out);
+  return pestle_step_select(s, is_zero(s, x), x, out);
+}
+
+// Half the angle of ((1 - x) (1 + x) - y^2, 2 y), a quarter turn far from 0: where y
+// is infinite even if x is no number.
+static pv_t* half_angle(pestle_steps_t* s, pair_t a, pv_t* y) {
+  if (!a.re || !y) return NULL;
+  pv_t* under = OP2(SUBTRACT, NUMBER(a.re, 1), a.re);
+  under = OP2(MULTIPLY, under, pestle_step_plus(s, a.re, 1));
+  under = OP2(SUBTRACT, under, OP2(MULTIPLY, y, y));
+  pv_t* angle = OP2(ATAN2, pestle_step_times(s, y, 2), under);
+  angle = pestle_step_times(s, angle, 0.5);
+  pv_t* far = is_far(s, a, a.re->type->dtype == PESTLE_F64 ? 0x1p60 : 0x1p30);
+  pv_t* quarter = copy_sign(s, NUMBER(y, HALF_PI), y);
+  pv_t* nothing = OP2(AND, OP2(NE, a.re, a.re), OP1(IS_FINITE, y));
+  quarter = pestle_step_select(s, nothing, a.re, quarter);
+  quarter = pestle_step_select(s, OP2(NE, y, y), y, quarter);
+  return pestle_step_select(s, far, quarter, angle);
+}
+
+pv_t* pestle_chlo_complex_atanh(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z), size = sizes(s, a);
+  pv_t* re = copy_sign(s, arc_length(s, size), a.re);
+  return join(s, re, half_angle(s, size, a.im));
+}
+
+// atan z = -i atanh iz
+pv_t* pestle_chlo_complex_atan(pestle_steps_t* s, pv_t* z) {
+  pair_t a = split(s, z), size = sizes(s, a);
+  pair_t turned = {size.im, size.re};
+  pv_t* im = copy_sign(s, arc_length(s, turned), a.im);
+  return join(s, half_angle(s, turned, a.re), im);
+}
