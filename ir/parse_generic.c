@@ -224,18 +224,6 @@ static pestle_status_t apply_composite(pestle_parser_t* p, pestle_parse_op_t* o,
   return NULL;
 }
 
-// [n-1, .., 1, 0], the one in which tensors lie here.
-static bool is_row_major(const pestle_parse_value_t* layout) {
-  if (layout->kind != PESTLE_VALUE_ELEMENTS) return false;
-  const pestle_elements_t* e = &layout->elements;
-  int64_t rank = pestle_type_count(&e->type);
-  if (!pestle_dtype_is(e->type.dtype, PESTLE_KIND_INT)) return rank == 0;
-  for (int64_t i = 0; i < rank; ++i) {
-    if (element_i64(e, (size_t)i) != rank - 1 - i) return false;
-  }
-  return true;
-}
-
 static pestle_status_t no_support(const pestle_parser_t* p,
                                   const pestle_parse_entry_t* e,
                                   const char* why) {
@@ -244,14 +232,12 @@ static pestle_status_t no_support(const pestle_parser_t* p,
                             (int)e->key.size, e->key.data, why);
 }
 
-// Of a custom call: a configuration that is a dictionary, under either name; what
-// would have to be empty or as it is anyway.
+// Of a custom call: a configuration that is a dictionary, under either name; layouts,
+// which parse_layout.c reads; what would have to be empty.
 static pestle_status_t apply_custom(pestle_parser_t* p, pestle_parse_op_t* o,
                                     const pestle_parse_entry_t* e,
                                     bool* out_done) {
   const pestle_parse_value_t* value = &e->value;
-  bool layouts = pestle_str_equal_c(e->key, "operand_layouts") ||
-                 pestle_str_equal_c(e->key, "result_layouts");
   *out_done = true;
   if (value->kind == PESTLE_VALUE_DICT &&
       (pestle_str_equal_c(e->key, "backend_config") ||
@@ -261,11 +247,12 @@ static pestle_status_t apply_custom(pestle_parser_t* p, pestle_parse_op_t* o,
     a.as.str = pestle_arena_strndup(&p->scratch, value->text);
     return a.as.str ? pestle_parse_push_attr(p, o, &a) : PESTLE_OOM();
   }
-  if (layouts && value->kind == PESTLE_VALUE_LIST) {
-    for (const pestle_parse_entry_t* l = value->entries; l; l = l->next) {
-      if (is_row_major(&l->value)) continue;
-      return no_support(p, e, "other than row-major: transpose what is passed");
-    }
+  if (pestle_str_equal_c(e->key, "operand_layouts")) {
+    o->operand_layouts = e;
+    return NULL;
+  }
+  if (pestle_str_equal_c(e->key, "result_layouts")) {
+    o->result_layouts = e;
     return NULL;
   }
   if (pestle_str_equal_c(e->key, "output_operand_aliases")) {

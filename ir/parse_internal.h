@@ -302,6 +302,8 @@ typedef struct pestle_parse_op_t {
   size_t attr_count, attr_capacity;
   pestle_region_t** regions;
   size_t region_count, region_capacity;
+  // Of a custom call whose tensors do not all lie as others do.
+  const pestle_parse_entry_t *operand_layouts, *result_layouts;
 } pestle_parse_op_t;
 
 // Whether |o|, a call, was written as a composite.
@@ -373,6 +375,13 @@ pestle_op_t pestle_parse_chlo_base(size_t index);
 PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                                    const pestle_parse_op_t* o,
                                                    pestle_node_t** node);
+
+// --- parse_layout.c ---
+
+// Transposes what |*node|, a custom call, takes and makes where |o| states layouts
+// other than row-major; |*node| becomes that which has its results.
+PESTLE_NODISCARD pestle_status_t pestle_parse_layouts(
+    pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t** node);
 
 // --- parse_top_k.c ---
 

@@ -519,6 +519,7 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   if (o.op == PESTLE_OP_RETURN) PESTLE_TRY(check_return(p, &o, function));
   PESTLE_TRY(pestle_parse_finish(p, &o, &node));
   PESTLE_TRY(pestle_parse_chlo(p, &o, &node));
+  PESTLE_TRY(pestle_parse_layouts(p, &o, &node));
   PESTLE_TRY(bind_results(p, &o, &names, node));
   return pestle_parse_node_loc(p, node);
 }

@@ -31,7 +31,9 @@ PESTLE_EXTERN_C_BEGIN
 // What a function is given. All is borrowed during the call. Tensors say where
 // they lie (device type and number, address) and are row-major: |shape| and
 // |strides|, in elements, have |ndim| entries each. They lie in the host's memory
-// unless the function takes the device's.
+// unless the function takes the device's. Where the module states another layout
+// (operand_layouts, result_layouts), |shape| names the axes as they lie, from the
+// slowest to the fastest: tensor<2x3xf32> in columns comes as 3 x 2.
 typedef struct pestle_custom_call_t {
   size_t struct_size;
   const char* name;

@@ -281,6 +281,38 @@ static void is_evaluated(void** state) {
   pestle_context_release(c);
 }
 
+// Columns are passed as rows, and what was written as [3, 2] is read as [2, 3].
+static void layouts_are_kept(void** state) {
+  (void)state;
+  static const char text[] =
+      "func.func @main(%x: " F6 ") -> (" F6
+      ", tensor<3xf32>, tensor<i32>) {\n"
+      "%y = stablehlo.custom_call @scale(%x) {backend_config = \"2\", "
+      "result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (" F6 ") -> " F6
+      "\n"
+      "%e:2 = stablehlo.custom_call @sums(%x) {backend_config = {axis = 1 : "
+      "i64, a = \"} {\"}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], "
+      "result_layouts = [dense<0> : tensor<1xindex>, dense<> : "
+      "tensor<0xindex>]} : (" F6
+      ") -> (tensor<3xf32>, tensor<i32>)\n"
+      "return %y, %e#0, %e#1 : " F6 ", tensor<3xf32>, tensor<i32>\n}";
+  pestle_context_t* c = make_context(NULL, NULL);
+  for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); ++i) {
+    pestle_device_t* device = find_device(c, devices[i]);
+    if (!device) continue;
+    assert_ok(run_on(c, device, text));
+    const float* x = g_in[0].f;
+    for (int k = 0; k < 6; ++k) {
+      int written = k % 3 * 2 + k / 3;
+      assert_float_equal(g_out[0].f[k], 2 * x[written], 1e-6);
+    }
+    for (int k = 0; k < 3; ++k)
+      assert_float_equal(g_out[1].f[k], x[k] + x[k + 3], 1e-6);
+    assert_int_equal(g_out[2].i[0], 3);
+  }
+  pestle_context_release(c);
+}
+
 // --- Effects ---
 
 #define NOTE(result, text, effect)                     \
@@ -567,8 +599,12 @@ static void refusals(void** state) {
               "output_tuple_indices = [], operand_index = 0, "
               "operand_tuple_indices = []>]}"),
           PESTLE_STATUS_UNSUPPORTED, "results have memory of their own");
-  refuses(ONE(" {operand_layouts = [dense<[0, 1]> : tensor<2xindex>]}"),
-          PESTLE_STATUS_UNSUPPORTED, "other than row-major");
+  refuses(ONE(" {operand_layouts = [dense<[0, 0]> : tensor<2xindex>]}"),
+          PESTLE_STATUS_MALFORMED, "'operand_layouts': layout 0 must name");
+  refuses(ONE(" {result_layouts = [dense<0> : tensor<1xindex>]}"),
+          PESTLE_STATUS_MALFORMED, "'result_layouts': layout 0 must name");
+  refuses(ONE(" {result_layouts = []}"), PESTLE_STATUS_MALFORMED,
+          "a layout each for 1 tensors");
   refuses(ONE(" {called_computations = [@main]}"), PESTLE_STATUS_UNSUPPORTED,
           "functions cannot be passed");
   refuses(ONE(" {backend_config = \"a\", mhlo.backend_config = {b}}"),
@@ -699,6 +735,7 @@ int main(void) {
       cmocka_unit_test(computes),
       cmocka_unit_test(is_evaluated),
       cmocka_unit_test(is_copied),
+      cmocka_unit_test(layouts_are_kept),
       cmocka_unit_test(effects_stay_in_order),
       cmocka_unit_test(failures_are_told),
       cmocka_unit_test(names_are_checked),

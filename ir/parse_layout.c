@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// operand_layouts and result_layouts of a custom call: in which order the axes of
+// tensors lie that its function takes and makes, the fastest first. All tensors here
+// are row-major, so what is to lie otherwise is transposed before and after.
+//
+//   %y = custom_call @f(%x) {operand_layouts = [dense<[0, 1]>], ..} : A[m, n] -> B[k]
+//
+//   %t = transpose %x, dims = [1, 0]              // [n, m]
+//   %y = custom_call @f(%t) {..}
+#include "ir/infer.h"
+#include "ir/parse_internal.h"
+
+typedef struct order_t {
+  int64_t axes[PESTLE_MAX_RANK];  // that lie there, the slowest first
+  bool row_major;
+} order_t;
+
+// The entries of |list| are layouts of |count| tensors.
+static pestle_status_t check_list(const pestle_parser_t* p,
+                                  const pestle_parse_entry_t* list,
+                                  size_t count) {
+  const pestle_parse_value_t* value = &list->value;
+  if (value->kind == PESTLE_VALUE_LIST && value->entry_count == count)
+    return NULL;
+  return pestle_parse_error(p, &value->at, PESTLE_STATUS_MALFORMED,
+                            "'%.*s' must be a list of a layout each for %zu "
+                            "tensors",
+                            (int)list->key.size, list->key.data, count);
+}
+
+static pestle_status_t read_order(pestle_parser_t* p,
+                                  const pestle_parse_entry_t* list,
+                                  const pestle_parse_value_t* layout,
+                                  size_t index, const pestle_type_t* type,
+                                  order_t* out) {
+  pestle_i64s_t axes = {NULL, 0};
+  uint32_t seen = 0;
+  // An empty list of elements has a type of its own kind.
+  bool empty = layout->kind == PESTLE_VALUE_ELEMENTS &&
+               !pestle_type_count(&layout->elements.type);
+  if (!empty) PESTLE_TRY(pestle_parse_value_i64s(p, layout, &axes));
+  bool right = axes.count == (size_t)type->rank;
+  out->row_major = true;
+  for (size_t i = 0; right && i < axes.count; ++i) {
+    int64_t axis = axes.data[axes.count - 1 - i];
+    right = axis >= 0 && axis < type->rank && !(seen >> axis & 1);
+    if (!right) break;
+    seen |= UINT32_C(1) << axis;
+    out->axes[i] = axis;
+    out->row_major &= axis == (int64_t)i;
+  }
+  if (right) return NULL;
+  return pestle_parse_error(p, &layout->at, PESTLE_STATUS_MALFORMED,
+                            "'%.*s': layout %zu must name each axis of %s once",
+                            (int)list->key.size, list->key.data, index,
+                            pestle_type_text(type).text);
+}
+
+// One for each of |count| tensors; where there is no list all are row-major.
+static pestle_status_t read_orders(pestle_parser_t* p,
+                                   const pestle_parse_entry_t* list,
+                                   const pestle_type_t* const* types,
+                                   size_t count, order_t* out, bool* any) {
+  for (size_t i = 0; i < count; ++i)
+    out[i].row_major = true;
+  if (!list) return NULL;
+  PESTLE_TRY(check_list(p, list, count));
+  const pestle_parse_entry_t* e = list->value.entries;
+  for (size_t i = 0; i < count; ++i, e = e->next) {
+    PESTLE_TRY(read_order(p, list, &e->value, i, types[i], &out[i]));
+    *any |= !out[i].row_major;
+  }
+  return NULL;
+}
+
+static pestle_type_t lying(const pestle_type_t* type, const order_t* order) {
+  pestle_type_t out = *type;
+  for (int32_t i = 0; i < type->rank && !order->row_major; ++i)
+    out.dims[i] = type->dims[order->axes[i]];
+  return out;
+}
+
+// |value| as it lies; |back|: as it was before.
+static pestle_status_t turn(pestle_builder_t* b, const order_t* order,
+                            bool back, pestle_value_t** value) {
+  int64_t inverse[PESTLE_MAX_RANK];
+  int32_t rank = (*value)->type->rank;
+  if (order->row_major) return NULL;
+  for (int32_t i = 0; i < rank; ++i)
+    inverse[order->axes[i]] = i;
+  pestle_transpose_attrs_t attrs = {
+      sizeof(attrs), {back ? inverse : order->axes, (size_t)rank}};
+  return pestle_op_transpose(b, *value, &attrs, value);
+}
+
+typedef struct turned_t {
+  size_t operand_count, result_count;
+  const pestle_type_t** types;  // of operands, then of results
+  order_t* orders;
+  pestle_value_t** values;  // operands, later results
+  pestle_type_t* results;
+} turned_t;
+
+static pestle_status_t allocate(pestle_parser_t* p, const pestle_node_t* node,
+                                turned_t* t) {
+  pestle_arena_t* arena = &p->scratch;
+  t->operand_count = node->operand_count;
+  t->result_count = node->result_count;
+  size_t n = t->operand_count + t->result_count + 1;
+  t->types = PESTLE_ARENA_ARRAY(arena, const pestle_type_t*, n);
+  t->orders = PESTLE_ARENA_ARRAY(arena, order_t, n);
+  t->values = PESTLE_ARENA_ARRAY(arena, pestle_value_t*, n);
+  t->results = PESTLE_ARENA_ARRAY(arena, pestle_type_t, n);
+  if (!t->types || !t->orders || !t->values || !t->results) return PESTLE_OOM();
+  for (size_t i = 0; i < t->operand_count; ++i)
+    t->types[i] = pestle_node_operand(node, i)->type;
+  for (size_t i = 0; i < t->result_count; ++i)
+    t->types[t->operand_count + i] = node->results[i].type;
+  return NULL;
+}
+
+// The call on what lies in |t|'s orders; |t->values| become its results as they
+// were to be.
+static pestle_status_t call_turned(const pestle_node_t* node,
+                                   pestle_builder_t* b, turned_t* t) {
+  const order_t* orders = t->orders + t->operand_count;
+  for (size_t i = 0; i < t->operand_count; ++i) {
+    t->values[i] = pestle_node_operand(node, i);
+    PESTLE_TRY(turn(b, &t->orders[i], false, &t->values[i]));
+  }
+  for (size_t i = 0; i < t->result_count; ++i)
+    t->results[i] = lying(node->results[i].type, &orders[i]);
+  pestle_node_spec_t spec = {.op = PESTLE_OP_CUSTOM_CALL,
+                             .operands = t->values,
+                             .operand_count = t->operand_count,
+                             .attrs = node->attrs,
+                             .attr_count = node->attr_count,
+                             .type = t->result_count ? t->results : NULL,
+                             .types = t->results,
+                             .type_count = t->result_count};
+  pestle_node_t* call;
+  PESTLE_TRY(pestle_node_create(b, &spec, &call));
+  for (size_t i = 0; i < t->result_count; ++i) {
+    t->values[i] = &call->results[i];
+    PESTLE_TRY(turn(b, &orders[i], true, &t->values[i]));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_parse_layouts(pestle_parser_t* p,
+                                     const pestle_parse_op_t* o,
+                                     pestle_node_t** node) {
+  turned_t t;
+  bool any = false;
+  if (!o->operand_layouts && !o->result_layouts) return NULL;
+  PESTLE_TRY(allocate(p, *node, &t));
+  PESTLE_TRY(read_orders(p, o->operand_layouts, t.types, t.operand_count,
+                         t.orders, &any));
+  PESTLE_TRY(read_orders(p, o->result_layouts, t.types + t.operand_count,
+                         t.result_count, t.orders + t.operand_count, &any));
+  if (!any) return NULL;
+  pestle_builder_t b = pestle_builder_before(*node);
+  PESTLE_TRY(call_turned(*node, &b, &t));
+  pestle_node_t* end = t.result_count ? t.values[0]->node : NULL;
+  if (t.result_count > 1) {
+    // All results are those of one node.
+    pestle_value_t** all =
+        PESTLE_ARENA_ARRAY(&p->scratch, pestle_value_t*, t.result_count);
+    if (!all) return PESTLE_OOM();
+    PESTLE_TRY(pestle_op_optimization_barrier(&b, t.values, t.result_count,
+                                              NULL, all, t.result_count));
+    end = all[0]->node;
+  }
+  if (!end) end = (*node)->prev;
+  pestle_node_erase(*node);
+  *node = end;
+  return NULL;
+}
