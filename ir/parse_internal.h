@@ -383,6 +383,13 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
 PESTLE_NODISCARD pestle_status_t pestle_parse_layouts(
     pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t** node);
 
+// --- parse_ragged.c ---
+
+// What follows the name chlo.ragged_dot, and the node that has its result.
+PESTLE_NODISCARD pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
+                                                         pestle_parse_op_t* o,
+                                                         pestle_node_t** out);
+
 // --- parse_top_k.c ---
 
 // What follows the name chlo.top_k, and its two results.

@@ -506,6 +506,13 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   pestle_parse_advance(p);
   if (pestle_str_equal_c(o.at.text, "chlo.top_k"))
     return parse_top_k(p, &o, generic, &names);
+  if (pestle_str_equal_c(o.at.text, "chlo.ragged_dot")) {
+    if (!generic)
+      return pestle_parse_expected(p, "its generic form, in quotes");
+    PESTLE_TRY(pestle_parse_ragged_dot(p, &o, &node));
+    PESTLE_TRY(bind_results(p, &o, &names, node));
+    return pestle_parse_node_loc(p, node);
+  }
   if (pestle_parse_is_tuple(o.at.text)) {
     bool one = names.count == 1 && names.counts[0] == 1;
     if (names.count && !one) return pestle_parse_expected(p, "one result");

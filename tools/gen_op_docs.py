@@ -246,9 +246,9 @@ def document():
                  "self: in that type. What is no number is what XLA says: "
                  "lgamma is infinite and digamma NaN at 0 and whole numbers below, "
                  "zeta NaN for s < 1. As XLA's, zeta means nothing for q < -5. "
-                 "`chlo.square` and "
-                 "`chlo.top_k` are read as a product and a sort, `erf`, `erfc` and "
-                 "`erf_inv` are scalar ops.\n\n" + formulas())  # fmt: skip
+                 "`chlo.square`, `chlo.top_k` and `chlo.ragged_dot` are read as a "
+                 "product, a sort and dot_general, `erf`, `erfc` and `erf_inv` are "
+                 "scalar ops.\n\n" + formulas())  # fmt: skip
     parts.append("\n## Accuracy\n" + ACCURACY + accuracy())
     parts.append("\n## Kernel ops (`kir.def`)\n\n"
                  "Operands: v value, o value or none, b buffer, i immediate. "

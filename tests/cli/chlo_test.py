@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ops of CHLO that are read as formulas (ir/chlo.def), on ref and llvm: over their
 range and on edges, against the C library's doubles or chlo_values.txt; those of
-complex numbers against its long doubles; top_k in both forms of text. Exits 77
-without numpy.
+complex numbers against its long doubles; top_k in both forms of text, ragged_dot in
+its three ways. Exits 77 without numpy.
 
     chlo_test.py            prints the largest error of each
     chlo_test.py --write    makes chlo_values.txt anew; needs mpmath
 """
 
+import itertools
 import math
 import os
 import pathlib
@@ -381,13 +382,117 @@ def check_mulhi(device, folder):
     return right
 
 
+# --- ragged_dot ---
+
+# Extents, sizes of groups, pairs of batch axes and of summed ones, the ragged axis
+# and that of the groups; sizes may end before the axis does, or behind it.
+RAGGED = [
+    ((8, 4), (3, 4, 5), [2, 0, 4], [], [(1, 1)], 0, 0),
+    ((8, 4), (4, 5, 3), [5, 2, 9], [], [(1, 0)], 0, 2),
+    ((2, 8, 4), (3, 2, 4, 5), [[2, 0, 4], [3, 3, 2]], [(0, 1)], [(2, 2)], 1, 0),
+    ((4, 3, 2, 8), (4, 5, 3, 2, 6), [4, 1, 2], [(2, 3)], [(0, 0)], 3, 2),
+    ((4, 2, 1, 8), (4, 5, 3, 1, 6), [[[4, 1, 2], [0, 0, 8]]], [(2, 3)], [(0, 0)],
+     3, 2),
+    ((8, 4), (8, 5), [3, 1, 2], [], [(0, 0)], 0, None),
+    ((2, 3, 8, 4), (2, 8, 3, 5), [[[1, 2, 3]] * 3] * 2, [(0, 0)],
+     [(1, 2), (2, 1)], 2, None),
+    ((8, 2, 4), (8, 4, 5), [3, 3, 1], [(0, 0)], [(2, 1)], 0, None),
+]  # fmt: skip
+
+
+def ragged_sum(lhs, rhs, sizes, batch, sums, axis, group):
+    """By masks of ones: what einsum says."""
+    a = "abcdefg"[:lhs.ndim]
+    b = list("uvwxyz"[:rhs.ndim])
+    for left, right in [*batch, *sums]:
+        b[right] = a[left]
+    if group is not None:
+        b[group] = "t"
+    paired = [pair[0] for pair in [*batch, *sums]]
+    free = [i for i in range(lhs.ndim) if i not in paired]
+    out = "".join(a[pair[0]] for pair in batch) + "".join(a[i] for i in free)
+    out += "".join(c for c in b if c not in a and c != "t")
+    if axis in [pair[0] for pair in batch]:
+        return np.einsum(f"{a},{''.join(b)}->{out}", lhs, rhs)
+    before = [pair[0] for pair in batch]
+    before += [i for i in (free if axis in free else
+                           [pair[0] for pair in sums])]  # fmt: skip
+    prefix = "".join(a[i] for i in before[:before.index(axis)])
+    ends = np.cumsum(sizes, -1)[..., None]
+    at = np.arange(lhs.shape[axis])
+    inside = (at >= ends - sizes[..., None]) & (at < ends)
+    mask = (prefix if sizes.ndim > 1 else "") + "t" + a[axis]
+    return np.einsum(f"{mask},{a},{''.join(b)}->{'' if axis in free else 't'}{out}",
+                     inside.astype(lhs.dtype), lhs, rhs)
+
+
+def ragged_text(case, arrays, result):
+    _, _, _, batch, sums, axis, group = case
+    lists = {"lhs_batching_dimensions": [pair[0] for pair in batch],
+             "rhs_batching_dimensions": [pair[1] for pair in batch],
+             "lhs_contracting_dimensions": [pair[0] for pair in sums],
+             "rhs_contracting_dimensions": [pair[1] for pair in sums],
+             "lhs_ragged_dimensions": [axis],
+             "rhs_group_dimensions": [] if group is None else [group]}
+    numbers = ", ".join(f"{name} = {axes}" for name, axes in lists.items() if axes)
+    types = ["tensor<" + "".join(f"{n}x" for n in x.shape) + NAMES[x.dtype.name] +
+             ">" for x in [*arrays, result]]
+    inputs = ", ".join(types[:3])
+    return (f"func.func @main(%a: {types[0]}, %b: {types[1]}, %c: {types[2]}) -> "
+            f'{types[3]} {{\n%0 = "chlo.ragged_dot"(%a, %b, %c) <{{precision_config '
+            "= [#chlo<precision DEFAULT>, #chlo<precision DEFAULT>], "
+            f"ragged_dot_dimension_numbers = #chlo.ragged_dot<{numbers}>}}> : "
+            f"({inputs}) -> {types[3]}\nreturn %0 : {types[3]}\n}}\n")
+
+
+def run_text(text, xs, device, folder):
+    with open(f"{folder}/m.mlir", "w", encoding="utf-8") as file:
+        file.write(text)
+    command = [PESTLE, "run", f"{folder}/m.mlir", "--outputs", f"{folder}/out",
+               "--device", device, "--no-cache"]
+    for i, x in enumerate(xs):
+        np.save(f"{folder}/x{i}.npy", x)
+        command += ["--input", f"{i}={folder}/x{i}.npy"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr
+    return np.load(f"{folder}/out/output_0.npy")
+
+
+def check_ragged(device, folder):
+    rng = np.random.default_rng(9)
+    right = True
+    for case, dtype in itertools.product(RAGGED, (np.float32, np.int32)):
+        lhs, rhs = (rng.integers(-8, 9, n).astype(dtype) for n in case[:2])
+        xs = [lhs, rhs, np.array(case[2], np.int32)]
+        want = ragged_sum(*xs, *case[3:])
+        got = run_text(ragged_text(case, xs, want), xs, device, folder)
+        if not np.array_equal(got, want):
+            print(f"ragged_dot {case} {device}: {got}, not {want}")
+            right = False
+    # What is not finite stays in its group.
+    xs = [np.ones((4, 2), np.float32), np.ones((2, 2, 3), np.float32),
+          np.array([1, 3], np.int64)]
+    xs[1][0] = math.inf
+    case = (None, None, None, [], [(1, 1)], 0, 0)
+    got = run_text(ragged_text(case, xs, np.zeros((4, 3), np.float32)), xs, device,
+                   folder)
+    right &= bool(np.isinf(got[0]).all() and (got[1:] == 2).all())
+    # Groups of the right side that the left side has not.
+    xs[2] = np.array([1, 2, 1], np.int64)
+    got = run_text(ragged_text(case, xs, np.zeros((4, 3), np.float32)), xs, device,
+                   folder)
+    return right and "must name the axis of the groups" in str(got)
+
+
 def main():
     if sys.argv[1:] == ["--write"]:
         return write_values()
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for device in ("ref", "llvm"):
-            for check in (check_classes, check_next_after, check_mulhi):
+            for check in (check_classes, check_next_after, check_mulhi,
+                          check_ragged):
                 if not check(device, folder):
                     print(f"{check.__name__} fails on {device}")
                     bad += 1
