@@ -242,7 +242,9 @@ bool pestle_pass_splat_is(const pestle_value_t* value, double wanted) {
   double f;
   int64_t i;
   if (pestle_pass_splat_f64(value, &f)) return f >= wanted && f <= wanted;
-  return pestle_pass_splat_i64(value, &i) && i == (int64_t)wanted;
+  if (!pestle_pass_splat_i64(value, &i)) return false;
+  f = (double)i;  // a fraction is no integer
+  return f >= wanted && f <= wanted;
 }
 
 void pestle_pass_fill(void* target, const void* element, size_t size,
