@@ -238,9 +238,9 @@ void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
     const pestle_nest_ahead_t* a = &s->ahead[i];
+    if (a->share) continue;
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
-    if (a->share) continue;
     if (!read) return;
     const pestle_lin_t* at =
         pestle_lin_add(e->nest, pestle_emit_resolve(e, read->index[0]),

@@ -4,6 +4,8 @@
 #include "codegen/emit_internal.h"
 #include "codegen/schedule.h"
 
+enum { LINE_BYTES = 64 };
+
 // --- Statements ---
 
 // Where value |v| of |stage| lies, for the open coordinates.
@@ -105,8 +107,9 @@ static const pestle_lin_t* count_steps(pestle_emit_t* e,
   }
   for (uint32_t i = 0; i < s->order_count; ++i) {
     uint32_t axis = s->order[i];
-    bool counts = e->nest->axes.data[axis].mark == PESTLE_MARK_SERIAL;
-    if (counts && e->open[axis]) steps = count_on(e, steps, axis);
+    if (pestle_nest_panel_counts(e->nest, axis)) {
+      steps = count_on(e, steps, axis);
+    }
   }
   return steps;
 }
@@ -126,27 +129,39 @@ static void rewind_to_first(pestle_emit_t* e, uint32_t stage, bool* open,
   pestle_emit_coords(e, stage);
 }
 
+// The part of |a| for step |steps|, line by line.
+static void fetch_share(pestle_emit_t* e, const pestle_nest_ahead_t* a,
+                        const pestle_lin_t* first, const pestle_lin_t* steps) {
+  const pestle_nest_tensor_t* t = &e->nest->tensors.data[a->tensor];
+  int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
+  int64_t parts = pestle_ceil_div(a->share * size, LINE_BYTES);
+  const pestle_lin_t* at = pestle_lin_add(
+      e->nest, first, pestle_lin_scale(e->nest, steps, a->share));
+  for (int64_t i = 0; i < parts; ++i) {
+    int64_t by = a->by + i * pestle_ceil_div(a->share, parts);
+    pestle_emit_prefetch(
+        e, a->tensor,
+        pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by)));
+  }
+}
+
 void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   bool open[PESTLE_NEST_MAX_AXES];
   const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
   for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
     const pestle_nest_ahead_t* a = &s->ahead[i];
-    if (!a->share) continue;
-    rewind_to_first(e, stage, open, value);
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
+    if (!a->share || !read) continue;
+    rewind_to_first(e, stage, open, value);
     const pestle_lin_t* first = pestle_emit_resolve(e, read->index[0]);
     for (uint32_t j = 0; j < s->order_count; ++j) {
       e->open[s->order[j]] = open[j];
       e->value[s->order[j]] = value[j];
     }
     pestle_emit_coords(e, stage);
-    const pestle_lin_t* at = pestle_lin_add(
-        e->nest,
-        pestle_lin_add(e->nest, first, pestle_lin_const(e->nest, a->by)),
-        pestle_lin_scale(e->nest, count_steps(e, s, first), a->share));
-    pestle_emit_prefetch(e, a->tensor, at);
+    fetch_share(e, a, first, count_steps(e, s, first));
   }
 }
 

@@ -289,9 +289,8 @@ static pestle_status_t check_streamed(const verify_t* v) {
 static pestle_status_t check_ahead(const verify_t* v) {
   for (uint32_t i = 0; i < v->s->ahead_count; ++i) {
     const pestle_nest_ahead_t* a = &v->s->ahead[i];
-    bool may = a->share ? pestle_nest_may_panel(v->nest, v->stage, a->read)
-                        : pestle_nest_may_prefetch(v->nest, v->stage, a);
-    if (!may || a->share < 0) {
+    if (!(a->share ? pestle_nest_may_panel(v->nest, v->stage, a)
+                   : pestle_nest_may_prefetch(v->nest, v->stage, a))) {
       return broken(v, "it cannot ask for that ahead of time");
     }
   }

@@ -147,18 +147,20 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest,
                                                           int64_t by);
 bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
                               const pestle_nest_ahead_t* ahead);
-// panel S t n m: steps of the loops of fold S that are neither unrolled nor lanes, and
-// of those that it is placed under and that change nothing of what it reads of
-// argument |tensor|, count on: each asks for the element of it that lies |by| +
-// |share| times that number behind the first that the fold reads, so that what the
-// next tiles read arrives while these are computed.
+// panel S t n m: steps of S's fold loops that are neither unrolled nor lanes, and of
+// those loops that it is placed under and that change nothing of what it reads of
+// argument |tensor|, count on: each asks for the |share| elements of it that lie
+// |by| + |share| times that number behind the first that the fold reads, so that
+// what the next tiles read arrives while these are computed.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_panel(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        uint32_t tensor,
                                                        int64_t by,
                                                        int64_t share);
 bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
-                           uint32_t tensor);
+                           const pestle_nest_ahead_t* ahead);
+// Whether the steps of loop |axis| of the fold count on.
+bool pestle_nest_panel_counts(const pestle_nest_t* nest, uint32_t axis);
 // The innermost of the loops that count on: where the row panel asks. -1: none.
 int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage);
 // claim S.a n: each step of loop |axis| of the last stage S asks for the lines that

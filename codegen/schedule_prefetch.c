@@ -42,24 +42,25 @@ pestle_status_t pestle_schedule_prefetch(pestle_nest_t* nest, uint32_t stage,
                                 &by, 1);
 }
 
-// The loops of a stage that count on: neither copies of the body nor lanes.
-static bool is_counted(const pestle_nest_t* nest, uint32_t axis) {
-  return nest->axes.data[axis].mark == PESTLE_MARK_SERIAL;
+bool pestle_nest_panel_counts(const pestle_nest_t* nest, uint32_t axis) {
+  const pestle_nest_axis_t* a = &nest->axes.data[axis];
+  return a->fold && a->mark == PESTLE_MARK_SERIAL;
 }
 
 bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
-                           uint32_t tensor) {
+                           const pestle_nest_ahead_t* a) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   if (!s->is_fold || s->at_stage < 0 || s->at_axis < 0 ||
-      tensor >= nest->tensors.size ||
-      nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT) {
+      a->read != a->tensor || a->by < 0 || a->by > INT32_MAX || a->share < 0 ||
+      a->share > INT16_MAX || a->read >= nest->tensors.size ||
+      nest->tensors.data[a->read].kind != PESTLE_TENSOR_INPUT) {
     return false;
   }
-  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
+  const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, a->read);
   if (!read || read->words || read->index_count != 1) return false;
   for (uint32_t i = 0; i < s->order_count; ++i) {
-    const pestle_nest_axis_t* a = &nest->axes.data[s->order[i]];
-    if (a->block_axis >= 0 || pestle_mark_is_lane(a->mark)) return false;
+    const pestle_nest_axis_t* x = &nest->axes.data[s->order[i]];
+    if (x->block_axis >= 0 || pestle_mark_is_lane(x->mark)) return false;
   }
   return pestle_nest_panel_loop(nest, stage) >= 0;
 }
@@ -67,7 +68,9 @@ bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
 int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage) {
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   for (uint32_t i = s->order_count; i-- > 0;) {
-    if (is_counted(nest, s->order[i])) return (int32_t)s->order[i];
+    if (pestle_nest_panel_counts(nest, s->order[i])) {
+      return (int32_t)s->order[i];
+    }
   }
   return -1;
 }
@@ -76,16 +79,18 @@ pestle_status_t pestle_schedule_panel(pestle_nest_t* nest, uint32_t stage,
                                       uint32_t tensor, int64_t by,
                                       int64_t share) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  pestle_nest_ahead_t a = {
+      .read = tensor, .tensor = tensor, .by = by, .share = share};
   if (s->ahead_count == PESTLE_NEST_MAX_AHEAD || share <= 0 ||
-      !pestle_nest_may_panel(nest, stage, tensor)) {
+      !pestle_nest_may_panel(nest, stage, &a)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "panel %s: it must be a fold under a loop, with a loop "
                         "of its own, that reads the argument once; it fetches "
-                        "%d arguments at most, a positive share a step",
+                        "%d arguments at most, a positive share a step, and "
+                        "not so far ahead that offsets overflow",
                         s->name, PESTLE_NEST_MAX_AHEAD);
   }
-  s->ahead[s->ahead_count++] = (pestle_nest_ahead_t){
-      .read = tensor, .tensor = tensor, .by = by, .share = share};
+  s->ahead[s->ahead_count++] = a;
   const char* name = nest->tensors.data[tensor].name;
   const int64_t ints[] = {by, share};
   return pestle_schedule_record(nest, PESTLE_PRIM_PANEL, s->name, &name, 1,

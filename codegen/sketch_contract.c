@@ -621,8 +621,10 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
   const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   bool between = t->above && (t->planes || t->windows);
+  pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
+                           .tensor = (uint32_t)tensor};
   if (t->row < 0 || t->across || between || !w->pack ||
-      !pestle_nest_may_panel(k->nest, t->fold, (uint32_t)tensor)) {
+      !pestle_nest_may_panel(k->nest, t->fold, &a)) {
     return NULL;
   }
   int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);

@@ -106,6 +106,15 @@ static bool are_axes(pestle_i64s_t list, int32_t rank) {
   return true;
 }
 
+// Whether |batch| and |sums| name some of |rank| axes, each once.
+static bool are_apart(pestle_i64s_t batch, pestle_i64s_t sums, int32_t rank) {
+  if (!are_axes(batch, rank) || !are_axes(sums, rank)) return false;
+  for (size_t i = 0; i < sums.count; ++i) {
+    if (has(batch, sums.data[i])) return false;
+  }
+  return true;
+}
+
 static bool is_free(const ragged_t* r) {
   return !has(r->lhs_batch, r->axis) && !has(r->lhs_sums, r->axis);
 }
@@ -157,12 +166,14 @@ static pestle_status_t check(ragged_t* r, const pestle_parse_op_t* o) {
   r->rhs = o->operands[1];
   r->sizes = o->operands[2];
   int32_t left = r->lhs->type->rank, right = r->rhs->type->rank;
-  if (!are_axes(r->lhs_batch, left) || !are_axes(r->lhs_sums, left) ||
-      !are_axes(r->rhs_batch, right) || !are_axes(r->rhs_sums, right) ||
+  if (!are_apart(r->lhs_batch, r->lhs_sums, left) ||
+      !are_apart(r->rhs_batch, r->rhs_sums, right) ||
       r->lhs_batch.count != r->rhs_batch.count ||
       r->lhs_sums.count != r->rhs_sums.count || r->axis < 0 ||
       r->axis >= left) {
-    return wrong(r, "dimension numbers are no axes, or no pairs of them");
+    return wrong(r,
+                 "dimension numbers are no axes, name one twice, or are no "
+                 "pairs");
   }
   if (left == PESTLE_MAX_RANK || right == PESTLE_MAX_RANK ||
       o->result_types.data[0].rank == PESTLE_MAX_RANK) {

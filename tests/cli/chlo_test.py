@@ -482,7 +482,14 @@ def check_ragged(device, folder):
     xs[2] = np.array([1, 2, 1], np.int64)
     got = run_text(ragged_text(case, xs, np.zeros((4, 3), np.float32)), xs, device,
                    folder)
-    return right and "must name the axis of the groups" in str(got)
+    right &= "must name the axis of the groups" in str(got)
+    # An axis of a batch that is summed, too: more of them than there are axes.
+    xs = [np.ones([1] * 15, np.float32)] * 2 + [np.array([1], np.int32)]
+    pairs = [(i, i) for i in range(15)]
+    case = (None, None, None, pairs[:14], pairs, 14, None)
+    got = run_text(ragged_text(case, xs, np.zeros((1, 1), np.float32)), xs, device,
+                   folder)
+    return right and "name one twice" in str(got)
 
 
 def main():
