@@ -85,9 +85,9 @@ static const pestle_lin_t* count_on(pestle_emit_t* e, const pestle_lin_t* steps,
                         e->value[axis]);
 }
 
-// The number of the step of the counted loops of |s|, and before them of those that
-// it is placed under, from the innermost out, as far as |first|, what it reads
-// first, is the same at all their steps.
+// The number of the step of the counted loops of |s|, and before them of those
+// that it is placed under, from the innermost out, as far as |first|, what it
+// reads first, is the same at all their steps.
 static const pestle_lin_t* count_steps(pestle_emit_t* e,
                                        const pestle_nest_stage_t* s,
                                        const pestle_lin_t* first) {
@@ -114,11 +114,12 @@ static const pestle_lin_t* count_steps(pestle_emit_t* e,
   return steps;
 }
 
-// Sets the coordinates of |stage| to its first step under the loop that it is
-// placed under, or back.
-static void rewind_to_first(pestle_emit_t* e, uint32_t stage, bool* open,
-                            const pestle_lin_t** value) {
+// |index| at the first step of |stage| under the loop that it is placed under.
+static const pestle_lin_t* at_first_step(pestle_emit_t* e, uint32_t stage,
+                                         const pestle_lin_t* index) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  bool open[PESTLE_NEST_MAX_AXES];
+  const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
   for (uint32_t i = 0; i < s->order_count; ++i) {
     uint32_t axis = s->order[i];
     open[i] = e->open[axis];
@@ -127,6 +128,13 @@ static void rewind_to_first(pestle_emit_t* e, uint32_t stage, bool* open,
     e->value[axis] = pestle_lin_const(e->nest, 0);
   }
   pestle_emit_coords(e, stage);
+  const pestle_lin_t* first = pestle_emit_resolve(e, index);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    e->open[s->order[i]] = open[i];
+    e->value[s->order[i]] = value[i];
+  }
+  pestle_emit_coords(e, stage);
+  return first;
 }
 
 // The part of |a| for step |steps|, line by line.
@@ -147,20 +155,12 @@ static void fetch_share(pestle_emit_t* e, const pestle_nest_ahead_t* a,
 
 void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  bool open[PESTLE_NEST_MAX_AXES];
-  const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
   for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
     const pestle_nest_ahead_t* a = &s->ahead[i];
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
     if (!a->share || !read) continue;
-    rewind_to_first(e, stage, open, value);
-    const pestle_lin_t* first = pestle_emit_resolve(e, read->index[0]);
-    for (uint32_t j = 0; j < s->order_count; ++j) {
-      e->open[s->order[j]] = open[j];
-      e->value[s->order[j]] = value[j];
-    }
-    pestle_emit_coords(e, stage);
+    const pestle_lin_t* first = at_first_step(e, stage, read->index[0]);
     fetch_share(e, a, first, count_steps(e, s, first));
   }
 }

@@ -197,7 +197,7 @@ static inline bool pestle_nest_axis_is_whole(const pestle_nest_axis_t* a) {
 // The row prefetch: where a stage reads argument |read|, argument |tensor| is asked
 // for, |by| elements behind the same place. With a |share|, the row panel: |by|
 // elements behind the first that the fold reads there, |share| elements further at
-// each step of its loops and of the one that it is placed under.
+// each step of its loops and of those that it is placed under, as schedule.h says.
 typedef struct pestle_nest_ahead_t {
   uint32_t read, tensor;
   int64_t by, share;

@@ -175,11 +175,12 @@ static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
   return found;
 }
 
-// Packs a constant vector operand into panels, or copies one into scratch.
+// Packs a constant vector operand into panels, or copies one into scratch: the
+// tensor, or the stage; else -1.
 static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
                                  int64_t panel, bool copied,
-                                 int32_t* out_staged) {
-  *out_staged = -1;
+                                 int32_t* out_packed, int32_t* out_staged) {
+  *out_packed = *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
   pestle_operand_t o = fed_operand(k, t->fold, axis);
@@ -191,6 +192,7 @@ static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
                        " columns when the plan is made: each is read in one "
                        "stream",
                        name, panel);
+    *out_packed = o.tensor;
     return pestle_schedule_pack(k->nest, t->fold, (uint32_t)o.tensor, axis,
                                 panel);
   }
@@ -506,7 +508,7 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
                                      bool copied) {
   pestle_nest_t* nest = k->nest;
   uint32_t partial, anchor_leaf, block_leaf, tile_leaf;
-  int32_t staged;
+  int32_t packed, staged;
   PESTLE_TRY(pestle_schedule_partial(nest, t.fold, axis, block, k->reassociate,
                                      &partial));
   ++k->anchor;
@@ -514,7 +516,8 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   pestle_tile_t tile = t;
   tile.fold = partial;
   ++tile.row;
-  PESTLE_TRY(feed_tile(k, &tile, t.vectors * t.lanes, copied, &staged));
+  PESTLE_TRY(
+      feed_tile(k, &tile, t.vectors * t.lanes, copied, &packed, &staged));
   uint32_t sum = tile.fold + 1;
   PESTLE_TRY(schedule_block_anchor(k, &t, rows, &anchor_leaf));
   PESTLE_TRY(schedule_block_sum(k, sum, &t, &block_leaf, &tile_leaf));
@@ -712,10 +715,8 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   if (levels && leaf.row >= 0) ++leaf.row;
   int32_t packed = -1;
   if (product) {
-    const pestle_nest_stage_t* s = pestle_sketch_stage(k, leaf.fold);
-    pestle_operand_t o = fed_operand(k, leaf.fold, s->roots[s->map_count - 1]);
-    if (o.constant) packed = o.tensor;
-    PESTLE_TRY(feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &staged));
+    PESTLE_TRY(
+        feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &packed, &staged));
   }
   int32_t sums = -1;
   if (product) PESTLE_TRY(pestle_sketch_flip(k, &leaf, &sums));
