@@ -358,12 +358,10 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
     li[lc.data[i]] = ri[rc.data[i]] = fold[i];
   }
   for (int32_t d = 0; d < lhs->type->rank; ++d) {
-    if (!pestle_lower_contains(lb, d) && !pestle_lower_contains(lc, d))
-      li[d] = map[m++];
+    if (!pestle_i64s_has(lb, d) && !pestle_i64s_has(lc, d)) li[d] = map[m++];
   }
   for (int32_t d = 0; d < rhs->type->rank; ++d) {
-    if (!pestle_lower_contains(rb, d) && !pestle_lower_contains(rc, d))
-      ri[d] = map[m++];
+    if (!pestle_i64s_has(rb, d) && !pestle_i64s_has(rc, d)) ri[d] = map[m++];
   }
   const pestle_expr_t* b = pestle_lower_at(lower, rhs, ri);
   const pestle_expr_t* a = pestle_lower_at(lower, lhs, li);

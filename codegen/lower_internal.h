@@ -38,7 +38,6 @@ void pestle_lower_set(pestle_lower_t* lower, const pestle_node_t* node,
 void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
                           const pestle_lin_t* const* index,
                           const pestle_type_t* from, pestle_index_t out_index);
-bool pestle_lower_contains(pestle_i64s_t list, int64_t value);
 // The first element of a constant, which a splat or rank 0 has alone.
 // Its value: a float's in |out_f|, another's in |out_i|; the other one is 0.
 void pestle_lower_first_number(const pestle_elements_t* e, double* out_f,

@@ -211,13 +211,6 @@ static const pestle_expr_t* lower_dynamic_slice(pestle_lower_t* lower,
   return pestle_lower_at(lower, x, index);
 }
 
-bool pestle_lower_contains(pestle_i64s_t list, int64_t value) {
-  for (size_t i = 0; i < list.count; ++i) {
-    if (list.data[i] == value) return true;
-  }
-  return false;
-}
-
 // The position in the indices tensor for the output's batch axes, with the
 // index vector's component |component|.
 static void index_position(pestle_nest_t* nest, const pestle_node_t* node,
@@ -228,7 +221,7 @@ static void index_position(pestle_nest_t* nest, const pestle_node_t* node,
   const pestle_type_t* indices = pestle_node_operand(node, 1)->type;
   int32_t at = 0;
   for (int32_t d = 0; d < node->results[0].type->rank; ++d) {
-    if (pestle_lower_contains(offset_dims, d)) continue;
+    if (pestle_i64s_has(offset_dims, d)) continue;
     if (at == vector_dim) ++at;
     out[at++] = axes[d];
   }
@@ -254,8 +247,7 @@ static const pestle_expr_t* lower_gather_body(pestle_lower_t* lower,
   size_t offset = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
     index[d] = pestle_lin_const(nest, 0);
-    if (!pestle_lower_contains(collapsed, d) &&
-        !pestle_lower_contains(batching, d)) {
+    if (!pestle_i64s_has(collapsed, d) && !pestle_i64s_has(batching, d)) {
       index[d] = axes[offsets.data[offset++]];
     }
   }

@@ -6,6 +6,13 @@
 #include "base/mem.h"
 #include "ir/internal.h"
 
+bool pestle_i64s_has(pestle_i64s_t list, int64_t value) {
+  for (size_t i = 0; i < list.count; ++i) {
+    if (list.data[i] == value) return true;
+  }
+  return false;
+}
+
 static const char* kind_text(unsigned kind) {
   static const char* const texts[] = {
       [PESTLE_ATTR_KIND_BOOL] = "a bool",

@@ -36,21 +36,6 @@ static pv_t* join(pestle_steps_t* s, pv_t* re, pv_t* im) {
   return OP2(COMPLEX, re, im);
 }
 
-static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
-  return OP2(EQ, a, NUMBER(a, 0));
-}
-
-// The size of |a| with the sign of |b|, of zeros too.
-static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
-  if (!a || !b) return NULL;
-  pestle_type_t type = *b->type;
-  type.dtype = type.dtype == PESTLE_F64 ? PESTLE_I64 : PESTLE_I32;
-  pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
-  pv_t* below = OP2(LT, bits, pestle_step_bits(s, &type, 0));
-  a = OP1(ABS, a);
-  return pestle_step_select(s, below, OP1(NEGATE, a), a);
-}
-
 // sqrt(x^2 + y^2), which overflows where it is too large alone.
 static pv_t* distance(pestle_steps_t* s, pv_t* x, pv_t* y) {
   return OP1(ABS, join(s, x, y));
@@ -69,7 +54,7 @@ static pv_t* is_far(pestle_steps_t* s, pair_t a, double limit) {
 pv_t* pestle_chlo_complex_sinh(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   pair_t sine = split(s, OP1(SINE, join(s, OP1(NEGATE, a.im), a.re)));
-  pv_t* axis = OP2(AND, is_zero(s, a.re), OP1(IS_FINITE, a.im));
+  pv_t* axis = OP2(AND, pestle_step_is_zero(s, a.re), OP1(IS_FINITE, a.im));
   pv_t* zero = OP2(MULTIPLY, a.re, OP1(COSINE, a.im));
   return join(s, pestle_step_select(s, axis, zero, sine.im),
               OP1(NEGATE, sine.re));
@@ -79,10 +64,10 @@ pv_t* pestle_chlo_complex_sinh(pestle_steps_t* s, pv_t* z) {
 pv_t* pestle_chlo_complex_cosh(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   pair_t cosine = split(s, OP1(COSINE, join(s, OP1(NEGATE, a.im), a.re)));
-  pv_t* upright = OP2(AND, is_zero(s, a.re), OP1(IS_FINITE, a.im));
+  pv_t* upright = OP2(AND, pestle_step_is_zero(s, a.re), OP1(IS_FINITE, a.im));
   pv_t* zero = OP2(MULTIPLY, a.re, OP1(SINE, a.im));
   pv_t* im = pestle_step_select(s, upright, zero, cosine.im);
-  pv_t* level = OP2(AND, is_zero(s, a.im), OP2(EQ, a.re, a.re));
+  pv_t* level = OP2(AND, pestle_step_is_zero(s, a.im), OP2(EQ, a.re, a.re));
   zero = OP2(MULTIPLY, OP1(SIGN, a.re), a.im);
   return join(s, cosine.re, pestle_step_select(s, level, zero, im));
 }
@@ -152,26 +137,27 @@ static pair_t sizes(pestle_steps_t* s, pair_t a) {
 
 // atan(x / d); 0 where x is, whatever the other part.
 static pv_t* arc_sine(pestle_steps_t* s, pv_t* x, pv_t* d) {
-  return pestle_step_select(s, is_zero(s, x), x, OP2(ATAN2, x, d));
+  return pestle_step_select(s, pestle_step_is_zero(s, x), x, OP2(ATAN2, x, d));
 }
 
 static pv_t* arc_cosine(pestle_steps_t* s, pv_t* x, pv_t* d) {
   pv_t* angle = OP2(ATAN2, d, x);
-  return pestle_step_select(s, is_zero(s, x), NUMBER(x, HALF_PI), angle);
+  return pestle_step_select(s, pestle_step_is_zero(s, x), NUMBER(x, HALF_PI),
+                            angle);
 }
 
 pv_t* pestle_chlo_complex_asin(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   arc_t b = arc(s, sizes(s, a));
   pv_t* re = arc_sine(s, a.re, b.d);
-  return join(s, re, copy_sign(s, b.height, a.im));
+  return join(s, re, pestle_step_copy_sign(s, b.height, a.im));
 }
 
 pv_t* pestle_chlo_complex_acos(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   arc_t b = arc(s, sizes(s, a));
   pv_t* re = arc_cosine(s, a.re, b.d);
-  return join(s, re, OP1(NEGATE, copy_sign(s, b.height, a.im)));
+  return join(s, re, OP1(NEGATE, pestle_step_copy_sign(s, b.height, a.im)));
 }
 
 // asinh z = -i asin iz
@@ -179,7 +165,7 @@ pv_t* pestle_chlo_complex_asinh(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   pair_t turned = {a.im, a.re};
   arc_t b = arc(s, sizes(s, turned));
-  pv_t* re = copy_sign(s, b.height, a.re);
+  pv_t* re = pestle_step_copy_sign(s, b.height, a.re);
   return join(s, re, arc_sine(s, a.im, b.d));
 }
 
@@ -187,7 +173,7 @@ pv_t* pestle_chlo_complex_asinh(pestle_steps_t* s, pv_t* z) {
 pv_t* pestle_chlo_complex_acosh(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z);
   arc_t b = arc(s, sizes(s, a));
-  pv_t* im = copy_sign(s, arc_cosine(s, a.re, b.d), a.im);
+  pv_t* im = pestle_step_copy_sign(s, arc_cosine(s, a.re, b.d), a.im);
   return join(s, b.height, im);
 }
 
@@ -215,7 +201,7 @@ static pv_t* arc_length(pestle_steps_t* s, pair_t a) {
   pv_t* endless = OP2(EQ, x, NUMBER(x, INFINITY));
   endless = OP2(OR, endless, OP2(EQ, y, NUMBER(y, INFINITY)));
   out = pestle_step_select(s, endless, NUMBER(x, 0), out);
-  return pestle_step_select(s, is_zero(s, x), x, out);
+  return pestle_step_select(s, pestle_step_is_zero(s, x), x, out);
 }
 
 // Half the angle of ((1 - x) (1 + x) - y^2, 2 y), a quarter turn far from 0: where y
@@ -228,7 +214,7 @@ static pv_t* half_angle(pestle_steps_t* s, pair_t a, pv_t* y) {
   pv_t* angle = OP2(ATAN2, pestle_step_times(s, y, 2), under);
   angle = pestle_step_times(s, angle, 0.5);
   pv_t* far = is_far(s, a, a.re->type->dtype == PESTLE_F64 ? 0x1p60 : 0x1p30);
-  pv_t* quarter = copy_sign(s, NUMBER(y, HALF_PI), y);
+  pv_t* quarter = pestle_step_copy_sign(s, NUMBER(y, HALF_PI), y);
   pv_t* nothing = OP2(AND, OP2(NE, a.re, a.re), OP1(IS_FINITE, y));
   quarter = pestle_step_select(s, nothing, a.re, quarter);
   quarter = pestle_step_select(s, OP2(NE, y, y), y, quarter);
@@ -237,7 +223,7 @@ static pv_t* half_angle(pestle_steps_t* s, pair_t a, pv_t* y) {
 
 pv_t* pestle_chlo_complex_atanh(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z), size = sizes(s, a);
-  pv_t* re = copy_sign(s, arc_length(s, size), a.re);
+  pv_t* re = pestle_step_copy_sign(s, arc_length(s, size), a.re);
   return join(s, re, half_angle(s, size, a.im));
 }
 
@@ -245,6 +231,6 @@ pv_t* pestle_chlo_complex_atanh(pestle_steps_t* s, pv_t* z) {
 pv_t* pestle_chlo_complex_atan(pestle_steps_t* s, pv_t* z) {
   pair_t a = split(s, z), size = sizes(s, a);
   pair_t turned = {size.im, size.re};
-  pv_t* im = copy_sign(s, arc_length(s, turned), a.im);
+  pv_t* im = pestle_step_copy_sign(s, arc_length(s, turned), a.im);
   return join(s, half_angle(s, turned, a.re), im);
 }

@@ -36,6 +36,10 @@ pv_t* pestle_step_splat(pestle_steps_t* s, pv_t* like, double value);
 pv_t* pestle_step_plus(pestle_steps_t* s, pv_t* a, double term);
 pv_t* pestle_step_times(pestle_steps_t* s, pv_t* a, double factor);
 pv_t* pestle_step_select(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no);
+// Whether |a| is 0 or -0.
+pv_t* pestle_step_is_zero(pestle_steps_t* s, pv_t* a);
+// The size of |a| with the sign of |b|, f32 or f64, of zeros and NaNs too.
+pv_t* pestle_step_copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b);
 // Operand |index| converted to |dtype|.
 pv_t* pestle_step_operand(pestle_steps_t* s, size_t index,
                           pestle_dtype_t dtype);
@@ -80,6 +84,9 @@ pv_t* pestle_step_pad_end(pestle_steps_t* s, pv_t* a, int32_t axis,
 // Axis i of |a| becomes axis axes.data[i] of |dims|.
 pv_t* pestle_step_broadcast_to(pestle_steps_t* s, pv_t* a, int32_t rank,
                                const int64_t* dims, pestle_i64s_t axes);
+// Positions along |axis|.
+pv_t* pestle_step_iota(pestle_steps_t* s, const pestle_type_t* type,
+                       int64_t axis);
 // Constants: one number, or bits, everywhere; a number for each element.
 pv_t* pestle_step_number(pestle_steps_t* s, const pestle_type_t* type,
                          double value);

@@ -72,12 +72,8 @@ pv_t* pestle_decompose_inverse(pestle_steps_t* s) {
   pestle_type_t type = s->shape;
   if (!pestle_type_count(&type)) return pestle_node_operand(s->node, 0);
   type.dtype = PESTLE_I32;
-  pestle_attr_t attr = {.name = PESTLE_ATTR_iota_dimension,
-                        .kind = PESTLE_ATTR_KIND_I64,
-                        .as.i64 = type.rank - 2};
-  pv_t* i = pestle_step_make(s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, &type);
-  attr.as.i64 = type.rank - 1;
-  pv_t* j = pestle_step_make(s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, &type);
+  pv_t* i = pestle_step_iota(s, &type, type.rank - 2);
+  pv_t* j = pestle_step_iota(s, &type, type.rank - 1);
   pv_t* unit = pestle_step2(s, PESTLE_OP_EQ, i, j);
   return rounded(s, solve(s, pestle_step_convert(s, unit, s->compute)));
 }

@@ -107,10 +107,7 @@ pv_t* pestle_matrix_iota(pestle_steps_t* s, const pv_t* like, int64_t axis) {
   if (!like) return NULL;
   pestle_type_t type = *like->type;
   type.dtype = PESTLE_I32;
-  pestle_attr_t attr = {.name = PESTLE_ATTR_iota_dimension,
-                        .kind = PESTLE_ATTR_KIND_I64,
-                        .as.i64 = axis};
-  return pestle_step_make(s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, &type);
+  return pestle_step_iota(s, &type, axis);
 }
 
 pv_t* pestle_matrix_i32(pestle_steps_t* s, int64_t value) {

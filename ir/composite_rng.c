@@ -54,9 +54,7 @@ static pv_t* of_state(pestle_steps_t* s, int64_t at, int64_t n) {
 
 static pv_t* count_up(pestle_steps_t* s, int64_t n) {
   pestle_type_t type = pestle_type_make(PESTLE_U64, FLAT, &n);
-  pestle_attr_t attr = {.name = PESTLE_ATTR_iota_dimension,
-                        .kind = PESTLE_ATTR_KIND_I64};
-  return pestle_step_make(s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, &type);
+  return pestle_step_iota(s, &type, 0);
 }
 
 // --- Threefry ---

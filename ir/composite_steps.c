@@ -76,6 +76,23 @@ pv_t* pestle_step_select(pestle_steps_t* s, pv_t* which, pv_t* yes, pv_t* no) {
   return pestle_step3(s, PESTLE_OP_SELECT, which, yes, no);
 }
 
+pv_t* pestle_step_is_zero(pestle_steps_t* s, pv_t* a) {
+  return pestle_step2(s, PESTLE_OP_EQ, a, pestle_step_splat(s, a, 0));
+}
+
+// (Bits of |a| or'd with the sign of |b| are what LLVM 15 gets wrong behind a
+// select, as lavapipe has it.)
+pv_t* pestle_step_copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
+  if (!a || !b) return NULL;
+  pestle_type_t type = *b->type;
+  type.dtype = type.dtype == PESTLE_F64 ? PESTLE_I64 : PESTLE_I32;
+  pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
+  pv_t* below =
+      pestle_step2(s, PESTLE_OP_LT, bits, pestle_step_bits(s, &type, 0));
+  a = pestle_step1(s, PESTLE_OP_ABS, a);
+  return pestle_step_select(s, below, pestle_step1(s, PESTLE_OP_NEGATE, a), a);
+}
+
 pv_t* pestle_step_convert(pestle_steps_t* s, pv_t* a, pestle_dtype_t dtype) {
   if (!a || a->type->dtype == dtype) return a;
   pestle_type_t type = *a->type;

@@ -137,6 +137,14 @@ pv_t* pestle_step_broadcast_to(pestle_steps_t* s, pv_t* a, int32_t rank,
                           &type);
 }
 
+pv_t* pestle_step_iota(pestle_steps_t* s, const pestle_type_t* type,
+                       int64_t axis) {
+  pestle_attr_t attr = {.name = PESTLE_ATTR_iota_dimension,
+                        .kind = PESTLE_ATTR_KIND_I64,
+                        .as.i64 = axis};
+  return pestle_step_make(s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, type);
+}
+
 static pv_t* elements(pestle_steps_t* s, const pestle_elements_t* e) {
   pestle_attr_t attr = {.name = PESTLE_ATTR_value,
                         .kind = PESTLE_ATTR_KIND_ELEMENTS,

@@ -60,6 +60,8 @@ typedef struct pestle_attr_t {
   } as;
 } pestle_attr_t;
 
+bool pestle_i64s_has(pestle_i64s_t list, int64_t value);
+
 struct pestle_node_s {
   uint16_t op;  // pestle_op_t
   uint16_t attr_count;

@@ -88,13 +88,6 @@ static pestle_status_t read_text(ragged_t* r, pestle_parse_op_t* o) {
 
 // --- Checks ---
 
-static bool has(pestle_i64s_t list, int64_t axis) {
-  for (size_t i = 0; i < list.count; ++i) {
-    if (list.data[i] == axis) return true;
-  }
-  return false;
-}
-
 // Whether |list| names some of |rank| axes, each once.
 static bool are_axes(pestle_i64s_t list, int32_t rank) {
   uint32_t seen = 0;
@@ -110,13 +103,14 @@ static bool are_axes(pestle_i64s_t list, int32_t rank) {
 static bool are_apart(pestle_i64s_t batch, pestle_i64s_t sums, int32_t rank) {
   if (!are_axes(batch, rank) || !are_axes(sums, rank)) return false;
   for (size_t i = 0; i < sums.count; ++i) {
-    if (has(batch, sums.data[i])) return false;
+    if (pestle_i64s_has(batch, sums.data[i])) return false;
   }
   return true;
 }
 
 static bool is_free(const ragged_t* r) {
-  return !has(r->lhs_batch, r->axis) && !has(r->lhs_sums, r->axis);
+  return !pestle_i64s_has(r->lhs_batch, r->axis) &&
+         !pestle_i64s_has(r->lhs_sums, r->axis);
 }
 
 // The axes of |lhs| for which sizes are stated apart.
@@ -126,7 +120,8 @@ static int32_t prefix_of(const ragged_t* r, int64_t* axes) {
     axes[n++] = r->lhs_batch.data[i];
   if (is_free(r)) {
     for (int64_t i = 0; i < r->axis; ++i) {
-      if (!has(r->lhs_batch, i) && !has(r->lhs_sums, i)) axes[n++] = i;
+      if (!pestle_i64s_has(r->lhs_batch, i) && !pestle_i64s_has(r->lhs_sums, i))
+        axes[n++] = i;
     }
   } else {
     for (size_t i = 0; r->lhs_sums.data[i] != r->axis; ++i)
@@ -179,15 +174,17 @@ static pestle_status_t check(ragged_t* r, const pestle_parse_op_t* o) {
       o->result_types.data[0].rank == PESTLE_MAX_RANK) {
     return wrong(r, "too many axes");
   }
-  if (has(r->lhs_batch, r->axis)) return NULL;
+  if (pestle_i64s_has(r->lhs_batch, r->axis)) return NULL;
   PESTLE_TRY(check_sizes(r));
   r->groups = r->sizes->type->dims[r->sizes->type->rank - 1];
   if (!is_free(r)) {
     return r->group < 0 ? NULL
                         : wrong(r, "a summed axis leaves the right side whole");
   }
-  if (r->group < 0 || r->group >= right || has(r->rhs_batch, r->group) ||
-      has(r->rhs_sums, r->group) || r->rhs->type->dims[r->group] != r->groups) {
+  if (r->group < 0 || r->group >= right ||
+      pestle_i64s_has(r->rhs_batch, r->group) ||
+      pestle_i64s_has(r->rhs_sums, r->group) ||
+      r->rhs->type->dims[r->group] != r->groups) {
     return wrong(r, "'rhs_group_dimensions' must name the axis of the groups");
   }
   return NULL;
@@ -208,13 +205,6 @@ static pv_t* zeros(ragged_t* r, const pestle_type_t* type) {
   if (!r->s.status)
     r->s.status = pestle_op_constant(&r->s.builder, &attrs, &out);
   return out;
-}
-
-static pv_t* places(ragged_t* r, const pestle_type_t* type, int32_t axis) {
-  pestle_attr_t attr = {.name = PESTLE_ATTR_iota_dimension,
-                        .kind = PESTLE_ATTR_KIND_I64,
-                        .as.i64 = axis};
-  return pestle_step_make(&r->s, PESTLE_OP_IOTA, NULL, 0, &attr, 1, type);
 }
 
 // |a| in the shape of |type|, axis i as axes[i].
@@ -243,9 +233,9 @@ static pv_t* ends_of(ragged_t* r, pv_t* sizes) {
     axes[i] = i;
   pairs.dims[pairs.rank++] = r->groups;
   pv_t* each = spread(r, sizes, &pairs, axes);
-  pv_t* before = places(r, &pairs, from);
-  before =
-      pestle_step2(&r->s, PESTLE_OP_LE, before, places(r, &pairs, from + 1));
+  pv_t* before = pestle_step_iota(&r->s, &pairs, from);
+  before = pestle_step2(&r->s, PESTLE_OP_LE, before,
+                        pestle_step_iota(&r->s, &pairs, from + 1));
   pv_t* none = zeros(r, &pairs);
   each = pestle_step_select(&r->s, before, each, none);
   return sum_over(r, each, from);
@@ -264,7 +254,7 @@ static pv_t* is_inside(ragged_t* r, const pestle_type_t* type,
   pv_t* starts = PESTLE_SUB(s, ends, sizes);
   pestle_type_t counts = *type;
   counts.dtype = small ? PESTLE_I32 : PESTLE_I64;
-  pv_t* at = places(r, &counts, axis);
+  pv_t* at = pestle_step_iota(&r->s, &counts, axis);
   pv_t* begun =
       pestle_step2(s, PESTLE_OP_GE, at, spread(r, starts, type, axes));
   pv_t* before = pestle_step2(s, PESTLE_OP_LT, at, spread(r, ends, type, axes));
@@ -289,7 +279,7 @@ static int32_t free_before(pestle_i64s_t batch, pestle_i64s_t sums,
                            int64_t axis) {
   int32_t n = 0;
   for (int64_t i = 0; i < axis; ++i)
-    n += !has(batch, i) && !has(sums, i);
+    n += !pestle_i64s_has(batch, i) && !pestle_i64s_has(sums, i);
   return n;
 }
 
@@ -371,7 +361,7 @@ pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
   PESTLE_TRY(read_text(&r, o));
   PESTLE_TRY(check(&r, o));
   const pestle_type_t* result = &o->result_types.data[0];
-  pv_t* y = has(r.lhs_batch, r.axis)
+  pv_t* y = pestle_i64s_has(r.lhs_batch, r.axis)
                 ? product(&r, r.lhs, r.rhs, r.lhs_batch, r.rhs_batch,
                           r.lhs_sums, r.rhs_sums, result)
             : is_free(&r) ? by_rows(&r, result)

@@ -13,35 +13,8 @@ typedef pestle_pair_t pair_t;
 #define OP2(op, a, b) pestle_step2(s, PESTLE_OP_##op, a, b)
 #define NUMBER(like, value) pestle_step_splat(s, like, value)
 
-static pv_t* is_zero(pestle_steps_t* s, pv_t* a) {
-  return OP2(EQ, a, NUMBER(a, 0));
-}
-
 static pv_t* is_endless(pestle_steps_t* s, pv_t* a) {
   return OP2(EQ, OP1(ABS, a), NUMBER(a, INFINITY));
-}
-
-// A constant of integers like |like|.
-static pv_t* bits_of(pestle_steps_t* s, pv_t* like, uint64_t value) {
-  if (!like || s->status) return NULL;
-  pestle_constant_attrs_t attrs = {
-      sizeof(attrs),
-      {*like->type, &value, pestle_dtype_size(like->type->dtype), true}};
-  pv_t* out = NULL;
-  s->status = pestle_op_constant(&s->builder, &attrs, &out);
-  return out;
-}
-
-// The size of |a| with the sign of |b|, of zeros and NaNs too. (Bits of |a| or'd with
-// the sign of |b| are what LLVM 15 gets wrong behind a select, as lavapipe has it.)
-static pv_t* copy_sign(pestle_steps_t* s, pv_t* a, pv_t* b) {
-  if (!a || !b) return NULL;
-  pestle_type_t type = *b->type;
-  type.dtype = type.dtype == PESTLE_F64 ? PESTLE_I64 : PESTLE_I32;
-  pv_t* bits = pestle_step_typed(s, PESTLE_OP_BITCAST_CONVERT, &b, 1, &type);
-  pv_t* below = OP2(LT, bits, bits_of(s, bits, 0));
-  a = OP1(ABS, a);
-  return pestle_step_select(s, below, OP1(NEGATE, a), a);
 }
 
 // sqrt(a * a + b * b) = m sqrt(1 + (n / m)^2), m the larger of the sizes.
@@ -51,7 +24,7 @@ static pv_t* size_of(pestle_steps_t* s, pair_t a) {
   pv_t* q = OP2(DIVIDE, OP2(MINIMUM, x, y), m);
   pv_t* h =
       OP2(MULTIPLY, m, OP1(SQRT, pestle_step_plus(s, OP2(MULTIPLY, q, q), 1)));
-  h = pestle_step_select(s, is_zero(s, m), m, h);
+  h = pestle_step_select(s, pestle_step_is_zero(s, m), m, h);
   pv_t* endless = OP2(OR, is_endless(s, x), is_endless(s, y));
   return pestle_step_select(s, endless, NUMBER(h, INFINITY), h);
 }
@@ -92,7 +65,7 @@ static pair_t smith(pestle_steps_t* s, pair_t a, pair_t b) {
   // Turned by -i, where the imaginary part is the larger.
   pv_t* small = pestle_step_select(s, wide, b.im, OP1(NEGATE, b.re));
   pv_t* q = OP2(DIVIDE, small, big);
-  q = pestle_step_select(s, is_zero(s, big), small, q);
+  q = pestle_step_select(s, pestle_step_is_zero(s, big), small, q);
   pv_t* size = OP2(ADD, big, OP2(MULTIPLY, small, q));
   pv_t* first = pestle_step_select(s, wide, a.re, a.im);
   pv_t* second = pestle_step_select(s, wide, a.im, OP1(NEGATE, a.re));
@@ -106,7 +79,7 @@ static pair_t smith(pestle_steps_t* s, pair_t a, pair_t b) {
 static pv_t* boxed(pestle_steps_t* s, pv_t* a) {
   pv_t* size =
       pestle_step_select(s, is_endless(s, a), NUMBER(a, 1), NUMBER(a, 0));
-  return copy_sign(s, size, a);
+  return pestle_step_copy_sign(s, size, a);
 }
 
 static pv_t* is_finite(pestle_steps_t* s, pair_t a) {
@@ -137,8 +110,9 @@ static pair_t divide(pestle_steps_t* s, pair_t a, pair_t b) {
   by = OP2(AND, by, is_finite(s, a));
   out.re = pestle_step_select(s, by, NUMBER(a.re, 0), out.re);
   out.im = pestle_step_select(s, by, NUMBER(a.re, 0), out.im);
-  pv_t* over = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
-  endless = copy_sign(s, endless, b.re);
+  pv_t* over =
+      OP2(AND, pestle_step_is_zero(s, b.re), pestle_step_is_zero(s, b.im));
+  endless = pestle_step_copy_sign(s, endless, b.re);
   out.re = pestle_step_select(s, over, OP2(MULTIPLY, endless, a.re), out.re);
   out.im = pestle_step_select(s, over, OP2(MULTIPLY, endless, a.im), out.im);
   return out;
@@ -149,7 +123,7 @@ static pair_t polar(pestle_steps_t* s, pv_t* size, pv_t* angle) {
   out.re = OP2(MULTIPLY, size, OP1(COSINE, angle));
   out.im = OP2(MULTIPLY, size, OP1(SINE, angle));
   // The sine of zero, not zero times infinity.
-  out.im = pestle_step_select(s, is_zero(s, angle), angle, out.im);
+  out.im = pestle_step_select(s, pestle_step_is_zero(s, angle), angle, out.im);
   return out;
 }
 
@@ -259,7 +233,7 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   pv_t* t = OP1(SQRT, pestle_step_times(s, sum, 0.5));
   y = OP1(ABS, z.im);
   pv_t* u = OP2(DIVIDE, y, pestle_step_times(s, t, 2));
-  u = pestle_step_select(s, is_zero(s, t), t, u);
+  u = pestle_step_select(s, pestle_step_is_zero(s, t), t, u);
   pv_t* endless = OP2(EQ, y, NUMBER(y, INFINITY));
   u = pestle_step_select(s, endless, y, u);
   t = pestle_step_select(s, endless, y, t);
@@ -268,7 +242,7 @@ static pair_t root(pestle_steps_t* s, pair_t a) {
   pv_t* left = OP2(LT, a.re, NUMBER(a.re, 0));
   pair_t out;
   out.re = pestle_step_select(s, left, u, t);
-  out.im = copy_sign(s, pestle_step_select(s, left, t, u), a.im);
+  out.im = pestle_step_copy_sign(s, pestle_step_select(s, left, t, u), a.im);
   return out;
 }
 
@@ -311,7 +285,7 @@ static pair_t hyperbolic(pestle_steps_t* s, pv_t* y) {
   sinh = pestle_step_select(s, OP2(LT, size, NUMBER(y, 1)), small, sinh);
   pair_t out;
   out.re = OP2(ADD, up, down);
-  out.im = copy_sign(s, sinh, y);
+  out.im = pestle_step_copy_sign(s, sinh, y);
   return out;
 }
 
@@ -326,8 +300,8 @@ static pair_t sine(pestle_steps_t* s, pair_t a) {
   pair_t out;
   out.re = OP2(MULTIPLY, OP1(SINE, a.re), h.re);
   out.im = OP2(MULTIPLY, OP1(COSINE, a.re), h.im);
-  out.re = pestle_step_select(s, is_zero(s, a.re), a.re, out.re);
-  out.im = pestle_step_select(s, is_zero(s, a.im), a.im, out.im);
+  out.re = pestle_step_select(s, pestle_step_is_zero(s, a.re), a.re, out.re);
+  out.im = pestle_step_select(s, pestle_step_is_zero(s, a.im), a.im, out.im);
   out.im = pestle_step_select(s, is_turning(s, a), h.re, out.im);
   return out;
 }
@@ -338,7 +312,8 @@ static pair_t cosine(pestle_steps_t* s, pair_t a) {
   pair_t out;
   out.re = OP2(MULTIPLY, OP1(COSINE, a.re), h.re);
   out.im = OP1(NEGATE, OP2(MULTIPLY, OP1(SINE, a.re), h.im));
-  pv_t* on_axis = OP2(OR, is_zero(s, a.re), is_zero(s, a.im));
+  pv_t* on_axis =
+      OP2(OR, pestle_step_is_zero(s, a.re), pestle_step_is_zero(s, a.im));
   out.im = pestle_step_select(s, on_axis, NUMBER(a.re, 0), out.im);
   out.re = pestle_step_select(s, is_turning(s, a), h.re, out.re);
   return out;
@@ -362,10 +337,10 @@ static pair_t tangent(pestle_steps_t* s, pair_t a) {
   pair_t out;
   out.re = OP2(DIVIDE, OP2(MULTIPLY, sin, cos), d);
   out.re = pestle_step_select(s, far, zero, out.re);
-  out.re = pestle_step_select(s, is_zero(s, a.re), a.re, out.re);
+  out.re = pestle_step_select(s, pestle_step_is_zero(s, a.re), a.re, out.re);
   out.im = pestle_step_select(s, far, NUMBER(size, 1), OP2(DIVIDE, grown, d));
-  out.im =
-      pestle_step_select(s, is_zero(s, a.im), a.im, copy_sign(s, out.im, a.im));
+  out.im = pestle_step_select(s, pestle_step_is_zero(s, a.im), a.im,
+                              pestle_step_copy_sign(s, out.im, a.im));
   return out;
 }
 
@@ -394,8 +369,10 @@ static pair_t logistic(pestle_steps_t* s, pair_t a) {
 // which its exponential makes relative.
 static pair_t power(pestle_steps_t* s, pair_t a, pair_t b) {
   pair_t out = exponential(s, multiply(s, b, logarithm(s, a)));
-  pv_t* nothing = OP2(AND, is_zero(s, a.re), is_zero(s, a.im));
-  pv_t* none = OP2(AND, is_zero(s, b.re), is_zero(s, b.im));
+  pv_t* nothing =
+      OP2(AND, pestle_step_is_zero(s, a.re), pestle_step_is_zero(s, a.im));
+  pv_t* none =
+      OP2(AND, pestle_step_is_zero(s, b.re), pestle_step_is_zero(s, b.im));
   pv_t* zero = NUMBER(a.re, 0);
   pv_t* either = OP2(OR, nothing, none);
   pv_t* one = pestle_step_select(s, none, NUMBER(a.re, 1), zero);
@@ -408,7 +385,7 @@ static pair_t sign(pestle_steps_t* s, pair_t a) {
   pv_t* back;
   a = within(s, a, &back);
   pv_t* size = size_of(s, a);
-  pv_t* zero = is_zero(s, size);
+  pv_t* zero = pestle_step_is_zero(s, size);
   pair_t out;
   out.re = pestle_step_select(s, zero, a.re, OP2(DIVIDE, a.re, size));
   out.im = pestle_step_select(s, zero, a.im, OP2(DIVIDE, a.im, size));

@@ -236,7 +236,7 @@ static bool folds_innermost(const pestle_fuse_group_t* g) {
   int32_t last = g->domain->rank;
   for (size_t i = 0; i < g->axes.count; ++i) {
     --last;
-    if (!pestle_pass_i64s_has(g->axes, last)) return false;
+    if (!pestle_i64s_has(g->axes, last)) return false;
   }
   return true;
 }

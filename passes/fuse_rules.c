@@ -201,7 +201,7 @@ static bool is_row_like(const pestle_fuse_group_t* g,
                         const pestle_type_t* type) {
   int32_t j = 0;
   for (int32_t i = 0; i < g->domain->rank; ++i) {
-    if (pestle_pass_i64s_has(g->axes, i) || g->domain->dims[i] == 1) continue;
+    if (pestle_i64s_has(g->axes, i) || g->domain->dims[i] == 1) continue;
     while (j < type->rank && type->dims[j] == 1)
       ++j;
     if (j == type->rank || type->dims[j++] != g->domain->dims[i]) return false;
@@ -222,7 +222,7 @@ static bool is_row_broadcast(const pestle_fuse_group_t* g,
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
   for (size_t i = 0; i < dims.count; ++i) {
     bool one = operand_type(node, 0)->dims[i] == 1;
-    if (!one && pestle_pass_i64s_has(g->axes, dims.data[i])) return false;
+    if (!one && pestle_i64s_has(g->axes, dims.data[i])) return false;
     if (i && dims.data[i] < dims.data[i - 1]) return false;
   }
   return true;
@@ -236,7 +236,7 @@ static bool is_same_fold(const pestle_fuse_group_t* g,
   }
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, dimensions);
   for (size_t i = 0; i < dims.count; ++i) {
-    if (!pestle_pass_i64s_has(g->axes, dims.data[i])) return false;
+    if (!pestle_i64s_has(g->axes, dims.data[i])) return false;
   }
   return dims.count == g->axes.count;
 }

@@ -189,7 +189,7 @@ static void place_dot(product_t* p) {
       p->folded[s][taps[s].data[i]] = true;
     }
     for (int32_t d = 0; d < type->rank; ++d) {
-      if (p->folded[s][d] || pestle_pass_i64s_has(batch[s], d)) continue;
+      if (p->folded[s][d] || pestle_i64s_has(batch[s], d)) continue;
       p->place[s][d] = next++;
     }
   }

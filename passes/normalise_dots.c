@@ -41,7 +41,7 @@ static void read_side(pestle_value_t* value, pestle_i64s_t batch,
   for (size_t i = 0; i < contract.count; ++i)
     s->contract[i] = contract.data[i];
   for (int32_t i = 0; i < value->type->rank; ++i) {
-    if (!pestle_pass_i64s_has(batch, i) && !pestle_pass_i64s_has(contract, i)) {
+    if (!pestle_i64s_has(batch, i) && !pestle_i64s_has(contract, i)) {
       s->free[s->frees++] = i;
     }
   }

@@ -258,7 +258,7 @@ static pestle_status_t push_reduce(const push_t* p, pestle_value_t** out) {
   int64_t place[PESTLE_MAX_RANK], perm[PESTLE_MAX_RANK], next = 0;
   int32_t kept = 0;
   for (int32_t d = 0; d < p->rank; ++d) {
-    place[d] = pestle_pass_i64s_has(dims, p->inverse[d]) ? -1 : next++;
+    place[d] = pestle_i64s_has(dims, p->inverse[d]) ? -1 : next++;
   }
   for (int32_t i = 0; i < p->rank; ++i) {
     if (place[p->perm[i]] >= 0) perm[kept++] = place[p->perm[i]];
@@ -284,7 +284,7 @@ static pestle_status_t push_broadcast(const push_t* p, pestle_value_t** out) {
     moved[j] = count;
     do {
       order[count++] = d++;
-    } while (d < to->rank && !pestle_pass_i64s_has(dims, d));
+    } while (d < to->rank && !pestle_i64s_has(dims, d));
   }
   pestle_type_t type = *to;
   for (int32_t i = 0; i < to->rank; ++i) {
@@ -408,7 +408,7 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
   if (map.count != 1 || !pestle_pass_i64s_equal(map, collapsed) ||
       PESTLE_NODE_I64S(n, operand_batching_dims).count ||
       n->results[0].type->rank != p->rank ||
-      pestle_pass_i64s_has(offset, map.data[0])) {
+      pestle_i64s_has(offset, map.data[0])) {
     return stay(p, PESTLE_LAYOUT_GATHERS);
   }
   for (int32_t i = 0; i < p->rank; ++i) {

@@ -36,7 +36,7 @@ static bool read_side(const pestle_node_t* dot, size_t index, side_t* s) {
   if (contract.count != 1 || (int64_t)s->batch.count != rank - 2) return false;
   s->contract = contract.data[0];
   s->free = 0;
-  while (s->free == s->contract || pestle_pass_i64s_has(s->batch, s->free))
+  while (s->free == s->contract || pestle_i64s_has(s->batch, s->free))
     ++s->free;
   return true;
 }

@@ -34,7 +34,7 @@ static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
   pestle_i64s_t map = PESTLE_NODE_I64S(n, broadcast_dimensions);
   for (size_t i = 0; i < map.count; ++i) {
     if (i && map.data[i] < map.data[i - 1]) return NULL;
-    if (row->type->dims[i] != 1 && pestle_pass_i64s_has(dims, map.data[i])) {
+    if (row->type->dims[i] != 1 && pestle_i64s_has(dims, map.data[i])) {
       return NULL;
     }
   }
@@ -267,7 +267,7 @@ static bool is_per_dimension(const norm_t* m, const pestle_value_t* value) {
   int64_t last = -1;
   for (size_t i = 0; i < map.count; ++i) {
     if (from->dims[i] == 1) continue;
-    if (!pestle_pass_i64s_has(m->dims, map.data[i]) || map.data[i] < last) {
+    if (!pestle_i64s_has(m->dims, map.data[i]) || map.data[i] < last) {
       return false;
     }
     last = map.data[i];

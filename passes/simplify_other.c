@@ -57,7 +57,7 @@ static int32_t batch_position(const pestle_node_t* gather) {
   pestle_i64s_t offset = PESTLE_NODE_I64S(gather, offset_dims);
   int32_t first = -1, last = -1, count = 0;
   for (int32_t i = 0; i < type_of(gather)->rank; ++i) {
-    if (pestle_pass_i64s_has(offset, i)) continue;
+    if (pestle_i64s_has(offset, i)) continue;
     if (first < 0) first = i;
     last = i;
     ++count;

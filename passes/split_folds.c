@@ -82,7 +82,7 @@ static bool is_strict(const split_t* s) {
 static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
   int64_t groups = 1;
   for (int32_t d = 0; d < type->rank; ++d) {
-    if (pestle_pass_i64s_has(dims, d)) continue;
+    if (pestle_i64s_has(dims, d)) continue;
     bool columns = d == type->rank - 1;
     groups *= columns ? (type->dims[d] + GROUP_COLUMNS - 1) / GROUP_COLUMNS
                       : type->dims[d];
@@ -112,7 +112,7 @@ static int64_t choose_dim(const pestle_type_t* type, pestle_i64s_t dims,
                           int64_t blocks) {
   int64_t longest = dims.data[0];
   for (int32_t d = 0; d < type->rank; ++d) {
-    if (!pestle_pass_i64s_has(dims, d)) continue;
+    if (!pestle_i64s_has(dims, d)) continue;
     if (type->dims[d] >= blocks) return d;
     if (type->dims[d] > type->dims[longest]) longest = d;
   }
@@ -197,7 +197,7 @@ static size_t inner_dims(pestle_i64s_t dims, const cut_t* cut, int64_t* out) {
 static int64_t block_dim(pestle_i64s_t dims, const cut_t* cut) {
   int64_t at = 0;
   for (int64_t d = 0; d < cut->dim; ++d)
-    at += !pestle_pass_i64s_has(dims, d);
+    at += !pestle_i64s_has(dims, d);
   return at;
 }
 
@@ -355,7 +355,7 @@ static side_t read_side(pestle_value_t* value, pestle_i64s_t batch,
   side_t s = {value, batch, contract.data[0], 1, 1};
   for (int32_t d = 0; d < value->type->rank; ++d) {
     if (d == s.contract) continue;
-    bool shared = pestle_pass_i64s_has(batch, d);
+    bool shared = pestle_i64s_has(batch, d);
     *(shared ? &s.batches : &s.rows) *= value->type->dims[d];
   }
   return s;

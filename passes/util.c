@@ -290,13 +290,6 @@ bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value) {
   return true;
 }
 
-bool pestle_pass_i64s_has(pestle_i64s_t list, int64_t value) {
-  for (size_t i = 0; i < list.count; ++i) {
-    if (list.data[i] == value) return true;
-  }
-  return false;
-}
-
 bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b) {
   return a.count == b.count &&
          (!a.count || !memcmp(a.data, b.data, a.count * sizeof(a.data[0])));

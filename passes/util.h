@@ -142,7 +142,6 @@ const void* pestle_pass_expand(const pestle_elements_t* e,
 bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
 bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
-bool pestle_pass_i64s_has(pestle_i64s_t list, int64_t value);
 bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
 
 // --- Walking and copying ---
