@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Denormal elements of constant operands of products become zeros: a CPU takes
+// more than a hundred cycles for each product with one, and trained weights that
+// died out are full of them. Only where the tensor's largest element is so much
+// larger that they are less than its rounding; see docs/adr/016.
+//
+//   %0 = convolution %x, dense<[1.0, 1.0e-40]>
+//   -> %0 = convolution %x, dense<[1.0, 0.0]>
+//
+// Left out under PESTLE_NUMERICS_STRICT.
+#include <string.h>
+
+#include "base/mem.h"
+#include "passes/util.h"
+
+// Bits of a float format: its sign, its least normal number, the number 2^p times
+// as large of a precision of p bits.
+typedef struct format_t {
+  uint64_t sign, least, large;
+} format_t;
+
+#define FORMAT(bits, mantissa)                            \
+  {                                                       \
+    UINT64_C(1) << ((bits)-1), UINT64_C(1) << (mantissa), \
+        (UINT64_C(1) + (mantissa) + 1) << (mantissa)      \
+  }
+static const format_t F32 = FORMAT(32, 23), F64 = FORMAT(64, 52);
+
+static const format_t* format_of(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F32 ? &F32 : dtype == PESTLE_F64 ? &F64 : NULL;
+}
+
+static uint64_t size_at(const char* data, size_t index, const format_t* f) {
+  if (f == &F32) {
+    uint32_t bits;
+    memcpy(&bits, data + index * sizeof bits, sizeof bits);
+    return bits & ~(uint32_t)f->sign;
+  }
+  uint64_t bits;
+  memcpy(&bits, data + index * sizeof bits, sizeof bits);
+  return bits & ~f->sign;
+}
+
+// Whether some elements are denormal, and one is large enough beside them.
+static bool is_mixed(const pestle_elements_t* e, size_t count,
+                     const format_t* f) {
+  bool some = false;
+  uint64_t largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t size = size_at(e->data, i, f);
+    some |= size - 1 < f->least - 1;
+    largest = size > largest ? size : largest;
+  }
+  return some && largest >= f->large;
+}
+
+static pestle_status_t flushed(pestle_builder_t* b, const pestle_elements_t* e,
+                               size_t count, const format_t* f,
+                               pestle_value_t** out) {
+  size_t size = pestle_dtype_size(e->type.dtype);
+  char* data = pestle_arena_alloc(&b->module->arena, size * count, 64);
+  if (!data) return PESTLE_OOM();
+  memcpy(data, e->data, size * count);
+  for (size_t i = 0; i < count; ++i) {
+    if (size_at(data, i, f) < f->least) memset(data + i * size, 0, size);
+  }
+  pestle_elements_t to = {e->type, data, size * count, false};
+  return pestle_pass_constant(b, &to, out);
+}
+
+static pestle_status_t flush_operand(pestle_node_t* node, size_t index,
+                                     bool* changed) {
+  const pestle_elements_t* e =
+      pestle_value_constant(pestle_node_operand(node, index));
+  const format_t* f = e ? format_of((pestle_dtype_t)e->type.dtype) : NULL;
+  if (!f || e->splat) return NULL;
+  size_t count = (size_t)pestle_type_count(&e->type);
+  if (!is_mixed(e, count, f)) return NULL;
+  pestle_builder_t b = pestle_builder_before(node);
+  pestle_value_t* to;
+  PESTLE_TRY(flushed(&b, e, count, f, &to));
+  pestle_node_set_operand(node, index, to);
+  *changed = true;
+  return NULL;
+}
+
+static pestle_status_t flush_block(void* user, pestle_module_t* module,
+                                   pestle_block_t* block) {
+  (void)module;
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op != PESTLE_OP_CONVOLUTION && n->op != PESTLE_OP_DOT_GENERAL) {
+      continue;
+    }
+    PESTLE_TRY(flush_operand(n, 0, user));
+    PESTLE_TRY(flush_operand(n, 1, user));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_pass_flush_weights(pestle_pass_context_t* ctx,
+                                          pestle_module_t* module,
+                                          bool* out_changed) {
+  if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return NULL;
+  PESTLE_TRY(pestle_pass_each_block(module, flush_block, out_changed));
+  return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;
+}
