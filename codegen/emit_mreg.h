@@ -30,7 +30,7 @@ typedef struct mx_t {
   pestle_mreg_t m;
   pestle_dtype_t bits;         // of operands in scratch
   uint32_t rows, panel, sums;  // scratch
-  bool ahead;                  // b is fetched ahead
+  bool ahead;                  // a constant b is fetched ahead
   int64_t result_stride;       // of whole tiles that are stored as they are; 0
   int64_t pitch;               // elements of a row of a in scratch
   mx_axis_t taps, columns, results;
@@ -49,10 +49,15 @@ void pestle_mx_place(mx_t* t, const pestle_tile_axes_t* axes, bool last,
 void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
                     pestle_kir_id_t number, int64_t valid);
 
+// Calls |each| for the panels of this group: |panel| of all, |columns| wide, is the
+// group's |number|. The last of all may have fewer columns.
+typedef void (*mx_each_t)(mx_t* t, const void* user, pestle_kir_id_t number,
+                          pestle_kir_id_t panel, int64_t columns);
+void pestle_mx_panels(mx_t* t, mx_each_t each, const void* user);
+
 // Copies |count| rows from number |first| on to the start of the scratch.
 void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count);
-// Puts |panel|, of |columns| columns, into scratch as its panel |number|.
-void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,
-                          pestle_kir_id_t panel, int64_t columns);
+// Puts the panels of this group into scratch.
+void pestle_mx_pack_panels(mx_t* t);
 
 #endif  // PESTLE_CODEGEN_EMIT_MREG_H_

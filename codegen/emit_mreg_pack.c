@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "codegen/emit_mreg.h"
 
-enum { SIDE = PESTLE_MREG_SIDE, WORDS = 4 };
+enum { SIDE = PESTLE_MREG_SIDE, WORDS = 4, TAPS_AHEAD = 16 };
 
 static pestle_kir_id_t zeros(mx_t* t) {
   return pestle_kir_int(t->k, t->bits, (unsigned)t->m.step, 0);
@@ -117,16 +117,19 @@ static pestle_kir_id_t words(mx_t* t, const pestle_kir_id_t* row,
   return pestle_kir_shuffle(t->k, low, high, lane, count);
 }
 
-// The line of the next panel. Rows of b are as far apart as pages, for which the
-// hardware fetches nothing by itself.
-static void fetch_next(mx_t* t) {
+// The line of a tap so many further. Rows of b may be as far apart as pages, for
+// which the hardware fetches nothing by itself.
+static void fetch_ahead(mx_t* t) {
   const pestle_expr_t* b = t->m.p.b.value;
   if (b->kind != PESTLE_EXPR_READ || b->guard) return;
+  bool nested;
+  int64_t apart =
+      pestle_lin_coef(b->index[0], t->m.tap[0].axis, &nested) * TAPS_AHEAD;
   pestle_emit_index_t at =
       pestle_emit_index(t->e, pestle_emit_resolve(t->e, b->index[0]));
-  if (at.vector != PESTLE_KIR_NONE || at.step != 1) return;
+  if (at.vector != PESTLE_KIR_NONE || at.step != 1 || nested) return;
   pestle_kir_act(t->k, PESTLE_KIR_PREFETCH, t->e->buffer[b->i],
-                 pestle_mx_add(t, at.scalar, t->m.tile_columns), 0, 0);
+                 pestle_mx_add(t, at.scalar, apart), 0, 0);
 }
 
 // One row of the panel's registers: |taps| taps from |tap| on, zeros behind
@@ -141,7 +144,7 @@ static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
     pestle_mx_fix(t, m->tap[0].axis, pestle_mx_add(t, tap, j));
     row[j] = j < taps ? operand(t, &m->p.b, false)
                       : pestle_kir_int(k, t->bits, t->e->lanes, 0);
-    if (j < taps) fetch_next(t);
+    if (j < taps) fetch_ahead(t);
   }
   pestle_emit_close_vector(t->e);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
@@ -150,54 +153,73 @@ static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
   }
 }
 
-// Rows [first, end) of the registers of step |s| get zeros.
-static void clear_words(mx_t* t, int64_t first, int64_t end, int64_t columns,
-                        pestle_kir_id_t at) {
+// The words of all panels that begin at tap |first|: |taps| taps, zeros behind
+// them. Or, of no taps, |zeros| registers' rows of zeros. They go |at| into a panel.
+typedef struct mx_words_t {
+  pestle_kir_id_t first, at;
+  int64_t taps, zeros;
+} mx_words_t;
+
+static void words_of_panel(mx_t* t, const void* user, pestle_kir_id_t number,
+                           pestle_kir_id_t panel, int64_t columns) {
+  const mx_words_t* w = user;
   pestle_kir_builder_t* k = t->k;
-  if (first >= end) return;
-  pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", end - first);
-  at =
-      pestle_kir_madi(k, r, t->m.step, pestle_mx_add(t, at, first * t->m.step));
+  pestle_kir_id_t at =
+      pestle_kir_madi(k, number, pestle_mreg_panel(&t->m), w->at);
+  if (w->taps) {
+    pack_words(t, panel, w->first, w->taps, columns, at);
+    return;
+  }
+  pestle_kir_id_t r = pestle_kir_repeat(k, "r", w->zeros);
+  at = pestle_kir_madi(k, r, t->m.step, at);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
     pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * SIDE * t->m.step),
                      zeros(t), PESTLE_KIR_NONE, 0);
   }
-  pestle_kir_end_repeat(t->k, end - first);
+  pestle_kir_end_repeat(k, w->zeros);
 }
 
-static void pack_columns(mx_t* t, pestle_kir_id_t number, int64_t columns,
-                         pestle_kir_id_t base) {
+// Panels are innermost: of each row of b the group's columns are read at once.
+static void pack_columns(mx_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t step = m->step * m->tile_columns;
   if (whole) {
-    pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", whole);
-    pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", SIDE);
-    pestle_kir_id_t tap = pestle_kir_madi(
+    pestle_kir_id_t s = pestle_kir_repeat(k, "s", whole);
+    pestle_kir_id_t r = pestle_kir_repeat(k, "r", SIDE);
+    mx_words_t w = {.taps = m->word};
+    w.first = pestle_kir_madi(
         k, s, m->step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->word));
-    pestle_kir_id_t at =
-        pestle_kir_madi(k, s, step, pestle_kir_madi(k, r, m->step, base));
-    pack_words(t, number, tap, m->word, columns, at);
-    pestle_kir_end_repeat(t->k, SIDE);
-    pestle_kir_end_repeat(t->k, whole);
+    w.at = pestle_kir_madi(
+        k, s, step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->step));
+    pestle_mx_panels(t, words_of_panel, &w);
+    pestle_kir_end_repeat(k, SIDE);
+    pestle_kir_end_repeat(k, whole);
   }
   if (!rest) return;
   int64_t full = rest / m->word, more = rest % m->word;
-  pestle_kir_id_t from = pestle_mx_add(t, base, whole * step);
+  pestle_kir_id_t from = pestle_kir_index(k, whole * step);
   if (full) {
-    pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", full);
-    pestle_kir_id_t tap =
+    pestle_kir_id_t r = pestle_kir_repeat(k, "r", full);
+    mx_words_t w = {.taps = m->word};
+    w.first =
         pestle_kir_madi(k, r, m->word, pestle_kir_index(k, whole * m->step));
-    pack_words(t, number, tap, m->word, columns,
-               pestle_kir_madi(k, r, m->step, from));
-    pestle_kir_end_repeat(t->k, full);
+    w.at = pestle_kir_madi(k, r, m->step, from);
+    pestle_mx_panels(t, words_of_panel, &w);
+    pestle_kir_end_repeat(k, full);
   }
   if (more) {
-    pack_words(t, number, pestle_kir_index(k, whole * m->step + full * m->word),
-               more, columns, pestle_mx_add(t, from, full * m->step));
+    mx_words_t w = {.taps = more};
+    w.first = pestle_kir_index(k, whole * m->step + full * m->word);
+    w.at = pestle_mx_add(t, from, full * m->step);
+    pestle_mx_panels(t, words_of_panel, &w);
   }
-  clear_words(t, full + (more != 0), SIDE, columns, from);
+  int64_t made = full + (more != 0);
+  if (made == SIDE) return;
+  mx_words_t none = {.at = pestle_mx_add(t, from, made * m->step),
+                     .zeros = SIDE - made};
+  pestle_mx_panels(t, words_of_panel, &none);
 }
 
 // --- A panel of b, taps side by side in memory ---
@@ -246,16 +268,19 @@ static void turn_register(mx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
   }
 }
 
-static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns,
-                      pestle_kir_id_t base) {
+static void pack_taps(mx_t* t, const void* user, pestle_kir_id_t number,
+                      pestle_kir_id_t panel, int64_t columns) {
+  (void)user;
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t size = SIDE * m->step, across = m->tile_columns / SIDE;
   int64_t used = pestle_ceil_div(columns, SIDE);
+  pestle_kir_id_t base =
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
   pestle_kir_id_t i = pestle_kir_repeat(t->k, "j", used);
   pestle_kir_id_t column =
-      pestle_kir_madi(k, number, m->tile_columns,
+      pestle_kir_madi(k, panel, m->tile_columns,
                       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, i, SIDE));
   pestle_kir_id_t at = pestle_kir_madi(k, i, size, base);
   if (whole) {
@@ -271,12 +296,9 @@ static void pack_taps(mx_t* t, pestle_kir_id_t number, int64_t columns,
   pestle_kir_end_repeat(t->k, used);
 }
 
-void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,
-                          pestle_kir_id_t panel, int64_t columns) {
+void pestle_mx_pack_panels(mx_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
-  pestle_kir_id_t at =
-      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
   size_t scope = pestle_emit_scope(t->e);
   pestle_mx_place(t, &m->p.batch, false, t->batch);
   for (uint32_t i = 0; i < m->p.n.count; ++i)
@@ -284,9 +306,9 @@ void pestle_mx_pack_panel(mx_t* t, pestle_kir_id_t number,
   for (uint32_t i = 0; i < m->p.k.count; ++i)
     pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
   if (m->p.b.along_taps) {
-    pack_taps(t, panel, columns, at);
+    pestle_mx_panels(t, pack_taps, NULL);
   } else {
-    pack_columns(t, panel, columns, at);
+    pack_columns(t);
   }
   pestle_emit_unscope(t->e, scope);
 }

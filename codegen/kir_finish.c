@@ -206,7 +206,8 @@ static void find_read_buffers(const finish_t* f, uint8_t* read) {
         (inst->op == PESTLE_KIR_LOAD || inst->op == PESTLE_KIR_GATHER ||
          inst->op == PESTLE_KIR_REF || inst->op == PESTLE_KIR_LDMATRIX ||
          inst->op == PESTLE_KIR_LOAD_WORDS ||
-         inst->op == PESTLE_KIR_MREG_LOAD) &&
+         inst->op == PESTLE_KIR_MREG_LOAD ||
+         inst->op == PESTLE_KIR_MREG_STREAM) &&
         inst->arg[0] < k->buffer.size) {
       read[inst->arg[0]] = 1;
     }

@@ -710,6 +710,7 @@ static pestle_status_t check_plain(verify_t* v) {
     case PESTLE_KIR_MREG_ZERO:
       return check_register(v, 0);
     case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STREAM:
       return check_mreg_access(v, false);
     case PESTLE_KIR_MREG_STORE:
       return check_mreg_access(v, true);

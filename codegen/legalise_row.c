@@ -213,7 +213,8 @@ static bool needed(pestle_rewrite_t* r) {
   pestle_op_t op;
   for (uint32_t i = 0; i < r->from->inst_count; ++i) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
-    bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op);
+    bool row = pestle_kir_is_scalar(inst->op, &op) || is_dot(inst->op) ||
+               inst->op == PESTLE_KIR_MREG_STREAM;
     if (row && !pestle_rewrite_legal(r, inst)) return true;
   }
   return false;
@@ -233,6 +234,9 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   } else if (is_dot(inst->op) && !pestle_rewrite_legal(r, inst)) {
     value = expand_dot(r, &mapped);
   } else {
+    if (inst->op == PESTLE_KIR_MREG_STREAM && !pestle_rewrite_legal(r, inst)) {
+      mapped.op = PESTLE_KIR_MREG_LOAD;
+    }
     value = pestle_rewrite_put(r, mapped);
   }
   pestle_rewrite_set(r, id, value);

@@ -62,7 +62,7 @@ static uint32_t scratch_bytes(uint64_t l2) {
 
 // Products of 16 x 16 by matrix registers.
 static void add_matrix(pestle_target_caps_t* caps) {
-  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_MMA; ++op)
+  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = PESTLE_LLVM_ALL_DTYPES | PESTLE_LLVM_DTYPE(NONE);
   static const uint8_t bytes[] = {PESTLE_I8, PESTLE_U8};
   pestle_intrinsic_t unit = {.kind = PESTLE_INTRINSIC_MREG,

@@ -368,6 +368,7 @@ static void instruction(pestle_llvm_emit_t* e, uint32_t id) {
       return;
     case PESTLE_KIR_MREG_ZERO:
     case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STREAM:
     case PESTLE_KIR_MREG_STORE:
     case PESTLE_KIR_MREG_MMA:
       pestle_llvm_emit_matrix(e, id);

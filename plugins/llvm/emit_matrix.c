@@ -79,6 +79,8 @@ void pestle_llvm_emit_matrix(pestle_llvm_emit_t* e, uint32_t id) {
     pestle_llvm_intrinsic(e, "llvm.x86.tilezero", NULL, 0, args, 1);
   } else if (n->op == PESTLE_KIR_MREG_LOAD) {
     move(e, n, "llvm.x86.tileloadd64");
+  } else if (n->op == PESTLE_KIR_MREG_STREAM) {
+    move(e, n, "llvm.x86.tileloaddt164");
   } else if (n->op == PESTLE_KIR_MREG_STORE) {
     move(e, n, "llvm.x86.tilestored64");
   } else {

@@ -57,7 +57,7 @@ static void describe_ops(pestle_target_caps_t* caps) {
   bool lanes = caps->flags & PESTLE_TARGET_LANES;
   if (!caps->intrinsic_count || !lanes) caps->op_dtypes[PESTLE_KIR_MMA] = 0;
   bool matrix = caps->intrinsic_count && !lanes;
-  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_MMA; ++op)
+  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = matrix ? all | UINT32_C(1) << PESTLE_NONE : 0;
   for (unsigned op = PESTLE_KIR_LDMATRIX; op <= PESTLE_KIR_COPY_WAIT && !copies;
        ++op)

@@ -356,6 +356,7 @@ static pestle_status_t check_row(const check_t* c) {
       return check_scale(c);
     case PESTLE_KIR_MREG_ZERO:
     case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STREAM:
     case PESTLE_KIR_MREG_STORE:
     case PESTLE_KIR_MREG_MMA:
       return check_mreg(c);

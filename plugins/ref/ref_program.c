@@ -319,8 +319,8 @@ static void add_mreg(decode_t* d, uint32_t id) {
   }
   const pestle_kir_buffer_t* buffer = pestle_kir_buffer(d->k, inst->arg[0]);
   ref_step_t* step =
-      add_step(d, inst->op == PESTLE_KIR_MREG_LOAD ? REF_STEP_MREG_LOAD
-                                                   : REF_STEP_MREG_STORE);
+      add_step(d, inst->op == PESTLE_KIR_MREG_STORE ? REF_STEP_MREG_STORE
+                                                    : REF_STEP_MREG_LOAD);
   step->scope = buffer->scope;
   step->a = d->offset[inst->arg[1]];
   step->place = d->place[inst->arg[0]];
@@ -439,6 +439,7 @@ static pestle_status_t add_inst(decode_t* d, uint32_t id) {
       return NULL;
     case PESTLE_KIR_MREG_ZERO:
     case PESTLE_KIR_MREG_LOAD:
+    case PESTLE_KIR_MREG_STREAM:
     case PESTLE_KIR_MREG_STORE:
     case PESTLE_KIR_MREG_MMA:
       add_mreg(d, id);

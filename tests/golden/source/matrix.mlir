@@ -12,7 +12,7 @@
 // ASM: ldtilecfg
 // ASM: tilezero tmm0
 // ASM: tileloadd tmm4
-// ASM: tileloadd tmm6
+// ASM: tileloaddt1 tmm6
 // ASM: tdpbf16ps tmm0, tmm4, tmm6
 // ASM: tdpbf16ps tmm3, tmm5, tmm7
 // ASM: tilestored {{.*}}, tmm0

@@ -231,6 +231,8 @@ static void test_matrix_registers(void** state) {
       {"mreg_load @g, %0, 31, 0\n", "rows overlap"},
       {"mreg_load @g, %0, 32, 8\n", "no matrix register 8"},
       {"mreg_load @s, %512, 64, 3\n", NULL},
+      {"mreg_stream @s, %512, 64, 3\n", NULL},
+      {"mreg_stream @g, %513, 32, 0\n", "up to 1024 leave @g"},
       {"mreg_store @s, %0, 64, 3\n", NULL},
       {"mreg_store @o, %512, 32, 3\n", NULL},
       {"mreg_store @g, %0, 32, 3\n", "only read"},

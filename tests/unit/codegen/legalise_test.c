@@ -489,6 +489,40 @@ static void test_lanes(void** state) {
   pestle_kir_deinit(&k);
 }
 
+// mreg_stream is a hint: without it, mreg_load.
+static void test_stream(void** state) {
+  (void)state;
+  static const char text[] =
+      "kernel @k(\n    @g : global bf16[512] readonly,\n"
+      "    @o : global f32[256]) {\n  %0 = const 0 : index\n"
+      "  %1 = const 1 : index\n"
+      "  %2 = for %0 to %1 step 1 group.x : index {\n"
+      "    mreg_stream @g, %0, 32, 3\n    mreg_store @o, %0, 16, 3\n  }\n}\n";
+  pestle_kir_builder_t k, legal;
+  pestle_target_caps_t caps = full_caps();
+  assert_ok(pestle_kir_parse(pestle_allocator_system(), text, strlen(text),
+                             "stream", &k));
+  assert_ok(pestle_kir_verify(&k.view));
+  const unsigned ops[] = {PESTLE_KIR_MREG_STREAM, PESTLE_KIR_MREG_LOAD};
+  for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_STREAM; ++op)
+    caps.op_dtypes[op] = UINT32_MAX;
+  for (int i = 0; i < 2; ++i) {
+    assert_ok(
+        pestle_kir_legalise(&k.view, &caps, PESTLE_NUMERICS_DEFAULT, &legal));
+    assert_ok(pestle_kir_verify(&legal.view));
+    unsigned seen[2] = {0};
+    for (uint32_t at = 0; at < legal.view.inst_count; ++at) {
+      for (int j = 0; j < 2; ++j)
+        seen[j] += pestle_kir_inst(&legal.view, at)->op == ops[j];
+    }
+    assert_int_equal(seen[i], 1);
+    assert_int_equal(seen[1 - i], 0);
+    pestle_kir_deinit(&legal);
+    caps.op_dtypes[PESTLE_KIR_MREG_STREAM] = 0;
+  }
+  pestle_kir_deinit(&k);
+}
+
 static void test_out_of_memory(void** state) {
   (void)state;
   pestle_kir_builder_t k, legal;
@@ -524,6 +558,7 @@ int main(void) {
       cmocka_unit_test(test_without_denormals),
       cmocka_unit_test(test_fast),
       cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_stream),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

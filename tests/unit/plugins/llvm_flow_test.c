@@ -576,7 +576,7 @@ static void matrix_registers(void** state) {
     pestle_kir_act(&b, PESTLE_KIR_MREG_ZERO, 1, 0, 0, 0);
     mreg(&b, PESTLE_KIR_MREG_LOAD, x, a, ROW, 4);
     mreg(&b, PESTLE_KIR_MREG_LOAD, x, a2, ROW, 5);
-    mreg(&b, PESTLE_KIR_MREG_LOAD, y, pestle_kir_madi(&b, g, 1024, NONE), 64,
+    mreg(&b, PESTLE_KIR_MREG_STREAM, y, pestle_kir_madi(&b, g, 1024, NONE), 64,
          7);
     uint32_t kind = PESTLE_KIR_MREG_BYTES + kinds;
     pestle_kir_act(&b, PESTLE_KIR_MREG_MMA, 0, 4, 7, kind);
