@@ -50,6 +50,7 @@ typedef struct pestle_tile_t {
   int32_t high;   // position of that axis among the roots; -1: none
   bool slides;    // neighbours along |row| share what their windows read
   bool planes;    // a padded box is for all columns
+  int64_t chunk;  // rows of a core, outside tiles of columns; 0: of all
   bool across;    // tiles of columns are within those of rows
   bool windows;  // a padded box is for all rows and columns: rows are features,
                  // which share their windows

@@ -342,6 +342,14 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
   }
 }
 
+// Whether cores take rows of windows, not columns, of a depthwise convolution: so
+// do the products before and behind it where rows are more (rows_a_core()).
+static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
+  int64_t cores = k->caps->cores;
+  return cores > 1 && c->own && !c->planes && !c->windows &&
+         c->rows_above >= 2 * cores && c->rows_above * c->height > c->width;
+}
+
 // Boxes of whole rows of windows, which their tiles share: what one window needs
 // of its input, its neighbours need as well. Measured, one thread: 3x3 of 96 to
 // 24 features at 160 x 160 13.9 -> 13.2 ms, 3x3 of 3 features with strides 1.6 ->
@@ -359,6 +367,7 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
   for (int64_t above = first; above > 0 && c->rows_above > 1; above /= 2) {
     int64_t parts = (c->rows_above + above - 1) / above;
     x.above = (c->rows_above + parts - 1) / parts;
+    if (shares_rows(k, c) && parts % k->caps->cores) continue;
     bool wide = c->planes || c->windows;
     int64_t columns = wide ? c->width : x.vectors * c->lanes;
     int64_t elements = pestle_sketch_box_elements(

@@ -323,6 +323,10 @@ static const case_t cases[] = {
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<60x64xf32>, tensor<64x144xf32>) -> tensor<60x144xf32>",
      "%y : tensor<60x144xf32>", 1e-6},
+    {"gemm_rows", "a: tensor<190x16xf32>, b: tensor<16x80xf32>",
+     "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+     ": (tensor<190x16xf32>, tensor<16x80xf32>) -> tensor<190x80xf32>",
+     "%y : tensor<190x80xf32>", 1e-6},
     {"dot_bytes", "a: tensor<13x30xi8>, b: tensor<71x30xi8>",
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] "
      ": (tensor<13x30xi8>, tensor<71x30xi8>) -> tensor<13x71xi32>",

@@ -13,7 +13,7 @@
 // Caches that nothing fits in: all results are streamed where that is legal, all
 // matrices are large.
 // Or a few rows: what several walks read is asked for ahead.
-enum { SMALL_CACHE = 2, FEW_ROWS = 8 << 10 };
+enum { SMALL_CACHE = 2, FEW_ROWS = 8 << 10, CORES = 3 };
 
 // --- Replay ---
 
@@ -64,6 +64,9 @@ static void test_replay(void** state) {
     replay(&l, g, 0, &caps);
     caps.l2_bytes = caps.l3_bytes = FEW_ROWS;
     replay(&l, g, 0, &caps);
+    replay(&l, g, 2, &caps);
+    caps = test_caps();
+    caps.cores = CORES;
     replay(&l, g, 2, &caps);
     caps = test_caps();
   }
@@ -137,11 +140,13 @@ static void compare(const case_t* c, const pestle_type_t* type,
   }
 }
 
-static void plain_against_sketched(const case_t* c, uint64_t cache_bytes) {
+static void plain_against_sketched(const case_t* c, uint64_t cache_bytes,
+                                   uint32_t cores) {
   lowering_t l;
   lowering_open(c, &l);
   pestle_target_caps_t caps = test_caps();
   caps.l2_bytes = caps.l3_bytes = cache_bytes;
+  caps.cores = cores;
   void *inputs[16], *want[8], *got[8];
   for (uint32_t i = 0; i < l.fusion->operand_count; ++i) {
     const pestle_type_t* type = pestle_node_operand(l.fusion, i)->type;
@@ -175,8 +180,9 @@ static void plain_against_sketched(const case_t* c, uint64_t cache_bytes) {
 }
 
 static void test_plain(void** state) {
-  plain_against_sketched(*state, 0);
-  plain_against_sketched(*state, SMALL_CACHE);
+  plain_against_sketched(*state, 0, 0);
+  plain_against_sketched(*state, SMALL_CACHE, 0);
+  plain_against_sketched(*state, 0, CORES);
 }
 
 // --- Few vectors times a matrix ---
@@ -201,7 +207,7 @@ static void chooses(const char* name, uint32_t constants, uint64_t cache_bytes,
 
 // --- Panels ---
 
-// Whether the sketch of "gemm_panels", its weights constant, with an L2 of
+// Whether the sketch of "gemm_panels", its weights constant, with an L1 of
 // |cache_bytes| asks for panels ahead: in its rows and in its kernel.
 static bool asks_for_panels(uint64_t cache_bytes) {
   lowering_t l;
@@ -210,7 +216,8 @@ static bool asks_for_panels(uint64_t cache_bytes) {
   pestle_kir_builder_t flat;
   pestle_emitted_t args;
   pestle_target_caps_t caps = test_caps();
-  caps.l2_bytes = caps.l3_bytes = cache_bytes;
+  caps.l1_bytes = cache_bytes;
+  caps.l2_bytes = caps.l3_bytes = FEW_ROWS;
   lowering_open(find_case("gemm_panels"), &l);
   lowering_nest(&l, 0, 2, &nest);
   assert_ok(pestle_sketch(&nest, &caps, true));
@@ -234,8 +241,37 @@ static bool asks_for_panels(uint64_t cache_bytes) {
 
 static void test_panels(void** state) {
   (void)state;
-  assert_true(asks_for_panels(FEW_ROWS));
+  assert_true(asks_for_panels(32 << 10));
   assert_false(asks_for_panels(1 << 20));
+}
+
+// --- Rows of a core ---
+
+// Whether the sketch of |name| for |cores| has |row|.
+static bool has_row(const char* name, uint32_t cores, const char* row) {
+  lowering_t l;
+  pestle_nest_t nest;
+  pestle_strbuf_t rows;
+  pestle_target_caps_t caps = test_caps();
+  caps.cores = cores;
+  lowering_open(find_case(name), &l);
+  lowering_nest(&l, 0, 2, &nest);
+  assert_ok(pestle_sketch(&nest, &caps, true));
+  pestle_strbuf_init(pestle_allocator_system(), &rows);
+  pestle_schedule_print(&nest, &rows);
+  bool has = strstr(pestle_strbuf_cstr(&rows), row) != NULL;
+  pestle_strbuf_deinit(&rows);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+  return has;
+}
+
+static void test_rows_of_cores(void** state) {
+  (void)state;
+  // Of 24 tiles of 8 rows each core takes 8; of fewer rows than columns none.
+  assert_true(has_row("gemm_rows", CORES, "split y.a 64\nsplit y.ai 8\n"));
+  assert_false(has_row("gemm_rows", 1, "split y.ai"));
+  assert_false(has_row("gemm_panels", CORES, "split y.ai"));
 }
 
 #define ROWS "no tiles: the matrix, 75 rows of 131 taps, is used "
@@ -727,6 +763,7 @@ int main(void) {
       cmocka_unit_test(test_stream_is_legal),
       cmocka_unit_test(test_store_lanes),
       cmocka_unit_test(test_panels),
+      cmocka_unit_test(test_rows_of_cores),
       cmocka_unit_test(test_row_errors)};
   size_t n = 0;
   while (tests[n].name)
