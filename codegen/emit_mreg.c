@@ -11,11 +11,9 @@ enum {
   // Registers: sums of up to 2 x 2 tiles, then a's, then b's.
   REGISTER_A = 4,
   REGISTER_B = 6,
-  // A block of a constant b of so many bytes is not in the L1, and is fetched so
-  // many ahead. What was packed is in the L2: asking takes longer than waiting
-  // (1024^3 of bf16: 1.75 ms against 1.60).
-  FAR_BYTES = 24 << 10,
-  AHEAD_BYTES = 4 << 10,
+  // Lines of results that are asked for a step: more get in the loads' way (bytes
+  // of 512^3, 8 lines: 87 us, 85 without).
+  MOST_CLAIMED = 4,
 };
 
 _Static_assert((int)LANES == (int)SIDE, "a vector is a register's row");
@@ -90,20 +88,6 @@ typedef struct mx_tile_t {
   int64_t sums_stride;
 } mx_tile_t;
 
-// What is loaded from b so many bytes later. Its registers follow each other
-// from panel to panel, but faster than the hardware fetches them by itself.
-static void prefetch(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
-  pestle_kir_builder_t* k = t->k;
-  int64_t registers = t->m.tile_columns / SIDE, element = 4 / t->m.word;
-  int64_t size = registers * SIDE * t->m.step;
-  pestle_kir_id_t line =
-      pestle_kir_unroll(k, "line", registers * PESTLE_KIR_MREG_ROWS);
-  pestle_kir_id_t at = pestle_mx_add(t, x->b_at, AHEAD_BYTES / element);
-  at = pestle_kir_madi(k, line, t->m.step, pestle_kir_madi(k, s, size, at));
-  pestle_kir_act(k, PESTLE_KIR_PREFETCH, x->b, at, 0, 0);
-  pestle_kir_end(k);
-}
-
 // Step |s|'s part of the lines of results that the tile will store: when they
 // are, they are at hand.
 static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
@@ -111,6 +95,7 @@ static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
   pestle_kir_builder_t* k = t->k;
   int64_t lines = x->down * SIDE * x->across;
   int64_t share = pestle_ceil_div(lines, steps);
+  if (x->sums == t->sums || share > MOST_CLAIMED) return;
   pestle_kir_id_t line = pestle_kir_unroll(k, "line", share);
   line = pestle_kir_madi(k, s, share, line);
   if (share * steps > lines) line = least(t, line, lines - 1);
@@ -124,7 +109,9 @@ static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
   pestle_kir_end(k);
 }
 
-// A tile's rows of a stay in the L1 while all panels pass them by.
+// A tile's rows of a stay in the L1 while all panels pass them by. These are not
+// asked for ahead: that takes more than waiting (1024^3 on a quiet core, bytes 917
+// us against 760, bf16 1.75 ms against 1.60).
 static void multiply(mx_t* t, const mx_tile_t* x) {
   const pestle_mreg_t* m = &t->m;
   pestle_kir_builder_t* k = t->k;
@@ -135,8 +122,7 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
   }
   int64_t steps = m->taps / m->step;
   pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", steps);
-  if (t->ahead) prefetch(t, x, s);
-  if (x->sums != t->sums) claim(t, x, s, steps);
+  claim(t, x, s, steps);
   for (int64_t i = 0; i < x->down; ++i) {
     pestle_kir_id_t at = pestle_mx_add(t, x->a_at, i * SIDE * x->a_stride);
     at = pestle_kir_madi(k, s, m->step, at);
@@ -443,7 +429,6 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   }
   const pestle_mreg_t* m = &t.m;
   t.bits = m->word == 2 ? PESTLE_U16 : PESTLE_U8;
-  t.ahead = m->constant && t.how->columns * m->taps * (4 / m->word) > FAR_BYTES;
   look_at_result(&t);
   add_scratch(&t);
   t.taps =

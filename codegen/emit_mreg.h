@@ -30,7 +30,6 @@ typedef struct mx_t {
   pestle_mreg_t m;
   pestle_dtype_t bits;         // of operands in scratch
   uint32_t rows, panel, sums;  // scratch
-  bool ahead;                  // a constant b is fetched ahead
   int64_t result_stride;       // of whole tiles that are stored as they are; 0
   int64_t pitch;               // elements of a row of a in scratch
   mx_axis_t taps, columns, results;
