@@ -376,15 +376,9 @@ static void open_lane(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_set_extent(e->nest, inner, before);
 }
 
-void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
+static void open_axis(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count) {
   pestle_emit_t* e = w->e;
-  if (e->nest->failed) return;
-  if (count == 0) {
-    pestle_emit_coords(e, w->stage);
-    w->body(e, w->stage, w->user);
-    return;
-  }
   const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
   if (a->mark == PESTLE_MARK_VECTOR) {
     open_vector(w, leaves, count);
@@ -408,4 +402,30 @@ void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
     return;
   }
   open_parts(w, leaves, count, a->extent);
+}
+
+// Within the shorter last step of an outer loop a group axis has fewer steps than
+// there are groups.
+static bool has_others(const pestle_nest_t* nest, uint32_t axis) {
+  const pestle_nest_axis_t* a = &nest->axes.data[axis];
+  return a->mark == PESTLE_MARK_GROUP && a->extent < a->full_extent;
+}
+
+void pestle_emit_walk(pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count) {
+  pestle_emit_t* e = w->e;
+  if (e->nest->failed) return;
+  if (count == 0) {
+    pestle_emit_coords(e, w->stage);
+    w->body(e, w->stage, w->user);
+    return;
+  }
+  bool others = has_others(e->nest, leaves[0]);
+  if (others) {
+    int64_t steps = e->nest->axes.data[leaves[0]].extent;
+    pestle_kir_if(e->k, pestle_kir_scalar_i(e->k, PESTLE_OP_LT,
+                                            e->axis_id[leaves[0]], steps));
+  }
+  open_axis(w, leaves, count);
+  if (others) pestle_kir_end(e->k);
 }

@@ -378,6 +378,15 @@ static void test_online(void** state) {
            "store r_2 shared\nstore c_2p shared\nstore c_2 shared\n");
 }
 
+// Of 7 in pieces of 4, of pieces of 1: the last piece has three of these. A group
+// for a fourth does nothing.
+static void test_groups_of_tails(void** state) {
+  (void)state;
+  computes("add", 0,
+           "inline y\nsplit y_2.a 4\nsplit y_2.ai 1\nbind y_2.ao group.x\n"
+           "bind y_2.aio group.x");
+}
+
 // --- Legality ---
 
 // Applies |good| rows, which must be legal, then |bad|, which must be refused
@@ -756,6 +765,7 @@ int main(void) {
       cmocka_unit_test(test_rfactor_and_epilogue),
       cmocka_unit_test(test_thin),
       cmocka_unit_test(test_partial),
+      cmocka_unit_test(test_groups_of_tails),
       cmocka_unit_test(test_online),
       cmocka_unit_test(test_partial_is_legal),
       cmocka_unit_test(test_online_is_legal),
