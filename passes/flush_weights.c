@@ -13,18 +13,16 @@
 #include "base/mem.h"
 #include "passes/util.h"
 
-// Bits of a float format: its sign, its least normal number, the number 2^p times
-// as large of a precision of p bits.
+// Bits of a float format of p bits of precision: its sign, its least normal number,
+// the one 2^p times as large, infinity.
 typedef struct format_t {
-  uint64_t sign, least, large;
+  uint64_t sign, least, large, infinity;
 } format_t;
 
-#define FORMAT(bits, mantissa)                            \
-  {                                                       \
-    UINT64_C(1) << ((bits)-1), UINT64_C(1) << (mantissa), \
-        (UINT64_C(1) + (mantissa) + 1) << (mantissa)      \
-  }
-static const format_t F32 = FORMAT(32, 23), F64 = FORMAT(64, 52);
+static const format_t F32 = {UINT64_C(1) << 31, UINT64_C(1) << 23,
+                             UINT64_C(25) << 23, UINT64_C(0xff) << 23};
+static const format_t F64 = {UINT64_C(1) << 63, UINT64_C(1) << 52,
+                             UINT64_C(54) << 52, UINT64_C(0x7ff) << 52};
 
 static const format_t* format_of(pestle_dtype_t dtype) {
   return dtype == PESTLE_F32 ? &F32 : dtype == PESTLE_F64 ? &F64 : NULL;
@@ -41,7 +39,7 @@ static uint64_t size_at(const char* data, size_t index, const format_t* f) {
   return bits & ~f->sign;
 }
 
-// Whether some elements are denormal, and one is large enough beside them.
+// Whether some elements are denormal, and a finite one is large enough beside them.
 static bool is_mixed(const pestle_elements_t* e, size_t count,
                      const format_t* f) {
   bool some = false;
@@ -49,7 +47,7 @@ static bool is_mixed(const pestle_elements_t* e, size_t count,
   for (size_t i = 0; i < count; ++i) {
     uint64_t size = size_at(e->data, i, f);
     some |= size - 1 < f->least - 1;
-    largest = size > largest ? size : largest;
+    if (size < f->infinity && size > largest) largest = size;
   }
   return some && largest >= f->large;
 }
@@ -68,18 +66,35 @@ static pestle_status_t flushed(pestle_builder_t* b, const pestle_elements_t* e,
   return pestle_pass_constant(b, &to, out);
 }
 
-static pestle_status_t flush_operand(pestle_node_t* node, size_t index,
-                                     bool* changed) {
-  const pestle_elements_t* e =
-      pestle_value_constant(pestle_node_operand(node, index));
-  const format_t* f = e ? format_of((pestle_dtype_t)e->type.dtype) : NULL;
-  if (!f || e->splat) return NULL;
+// A product that uses |value|, or NULL.
+static pestle_node_t* product_of(const pestle_value_t* value) {
+  for (const pestle_use_t* u = value->uses; u; u = u->next) {
+    if (u->user->op == PESTLE_OP_CONVOLUTION ||
+        u->user->op == PESTLE_OP_DOT_GENERAL) {
+      return u->user;
+    }
+  }
+  return NULL;
+}
+
+// One new constant for all products.
+static pestle_status_t flush_constant(pestle_node_t* node, bool* changed) {
+  pestle_value_t* from = &node->results[0];
+  const pestle_elements_t* e = pestle_value_constant(from);
+  const format_t* f = format_of((pestle_dtype_t)e->type.dtype);
+  if (!f || e->splat || !product_of(from)) return NULL;
   size_t count = (size_t)pestle_type_count(&e->type);
   if (!is_mixed(e, count, f)) return NULL;
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t* to;
   PESTLE_TRY(flushed(&b, e, count, f, &to));
-  pestle_node_set_operand(node, index, to);
+  for (pestle_node_t* user; (user = product_of(from)) != NULL;) {
+    for (size_t i = 0; i < user->operand_count; ++i) {
+      if (pestle_node_operand(user, i) == from) {
+        pestle_node_set_operand(user, i, to);
+      }
+    }
+  }
   *changed = true;
   return NULL;
 }
@@ -87,12 +102,9 @@ static pestle_status_t flush_operand(pestle_node_t* node, size_t index,
 static pestle_status_t flush_block(void* user, pestle_module_t* module,
                                    pestle_block_t* block) {
   (void)module;
-  for (pestle_node_t* n = block->first; n; n = n->next) {
-    if (n->op != PESTLE_OP_CONVOLUTION && n->op != PESTLE_OP_DOT_GENERAL) {
-      continue;
-    }
-    PESTLE_TRY(flush_operand(n, 0, user));
-    PESTLE_TRY(flush_operand(n, 1, user));
+  for (pestle_node_t *n = block->first, *next; n; n = next) {
+    next = n->next;
+    if (n->op == PESTLE_OP_CONSTANT) PESTLE_TRY(flush_constant(n, user));
   }
   return NULL;
 }
