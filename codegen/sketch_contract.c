@@ -715,6 +715,12 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.planes = c.planes;
     t.across = results_in_order(k, &c, &x);
     t.chunk = rows_a_core(k, &t, &c, &x);
+    if (t.chunk) {
+      pestle_sketch_note(k,
+                         "more rows than columns: each core takes %" PRId64
+                         " rows, and reads all columns",
+                         t.chunk);
+    }
     PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
     pestle_sketch_note(k, "%s", nest->choice);
     if (x.block) {

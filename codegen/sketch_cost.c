@@ -11,6 +11,7 @@
 //   rows 4 KiB apart      6x4 95/97  8x3 96/97  12x2 88/86
 //   panel of 1 MiB        operands of 12 MiB 96/96, of 32 MiB and more 44 (4x4),
 //                         66 (6x4) / 31, 47; blocks of 1024 taps 91/94
+#include "base/bits.h"
 #include "codegen/sketch.h"
 
 // Of a core whose target states no rates.
@@ -78,6 +79,7 @@ enum {
   // A box of several rows of windows fills this share of L2 at most.
   BOXES_OF_L2 = 4,
   MOST_ABOVE = 16,
+  FEW_ABOVE = 4,
 };
 
 // --- The model ---
@@ -349,12 +351,30 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
   }
 }
 
+// Boxes of about |most| rows of windows, of one length but for the last.
+static int64_t box_rows(const pestle_contract_t* c, int64_t most) {
+  return pestle_ceil_div(c->rows_above, pestle_ceil_div(c->rows_above, most));
+}
+
+// Whether as many boxes of |above| rows fall to each core.
+static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
+                     int64_t above) {
+  int64_t boxes = pestle_ceil_div(c->rows_above, above);
+  return c->batch / c->rows_above * boxes % k->caps->cores == 0;
+}
+
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
-// do the products before and behind it where rows are more (rows_a_core()).
+// do the products before and behind it where rows are more (rows_a_core()). Not
+// where that would take boxes of a few rows, of which most is border.
 static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
-  int64_t cores = k->caps->cores;
-  return cores > 1 && c->own && !c->planes && !c->windows &&
-         c->rows_above >= 2 * cores && c->rows_above * c->height > c->width;
+  if (k->caps->cores < 2 || !c->own || c->planes || c->windows ||
+      c->rows_above * c->height <= c->width) {
+    return false;
+  }
+  for (int64_t most = MOST_ABOVE; most >= FEW_ABOVE; most /= 2) {
+    if (are_even(k, c, box_rows(c, most))) return true;
+  }
+  return false;
 }
 
 // Boxes of whole rows of windows, which their tiles share: what one window needs
@@ -371,10 +391,10 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
     most = pestle_sketch_min(most, k->caps->scratch_bytes / 2);
   }
   int64_t first = c->planes ? 1 : MOST_ABOVE;
+  bool shares = c->rows_above > 1 && shares_rows(k, c);
   for (int64_t above = first; above > 0 && c->rows_above > 1; above /= 2) {
-    int64_t parts = (c->rows_above + above - 1) / above;
-    x.above = (c->rows_above + parts - 1) / parts;
-    if (shares_rows(k, c) && parts % k->caps->cores) continue;
+    x.above = box_rows(c, above);
+    if (shares && !are_even(k, c, x.above)) continue;
     bool wide = c->planes || c->windows;
     int64_t columns = wide ? c->width : x.vectors * c->lanes;
     int64_t elements = pestle_sketch_box_elements(

@@ -138,7 +138,7 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT; ++op)
     caps->op_dtypes[op] = units ? all : 0;
   if (small) caps->op_dtypes[PESTLE_KIR_MMA] = all;
-  for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_MREG_MMA; ++op)
+  for (unsigned op = PESTLE_KIR_DOT2; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps->op_dtypes[op] = 0;
   caps->storage_dtypes = storage(t);
 }

@@ -226,7 +226,7 @@ static pestle_status_t describe(void* self, const char* cpu,
     caps.op_dtypes[op] = 0;
 #endif
 #if PESTLE_ABI_MINOR >= 3
-  for (unsigned op = PESTLE_KIR_SCALE; op <= PESTLE_KIR_MREG_MMA; ++op)
+  for (unsigned op = PESTLE_KIR_SCALE; op <= PESTLE_KIR_MREG_STREAM; ++op)
     caps.op_dtypes[op] = 0;
 #endif
   // A host of an older minor version has a shorter record.

@@ -28,7 +28,7 @@ static LLVMValueRef config(pestle_llvm_emit_t* e) {
 void pestle_llvm_open_matrix(pestle_llvm_emit_t* e) {
   for (uint32_t id = 0; id < e->k->inst_count && !e->has_matrix; ++id) {
     uint16_t op = pestle_llvm_inst(e, id)->op;
-    e->has_matrix = op >= PESTLE_KIR_MREG_ZERO && op <= PESTLE_KIR_MREG_MMA;
+    e->has_matrix = op >= PESTLE_KIR_MREG_ZERO && op <= PESTLE_KIR_MREG_STREAM;
   }
   if (!e->has_matrix) return;
   if (!pestle_llvm_has_matrix(e->cpu->features)) {
