@@ -39,17 +39,35 @@ static uint64_t size_at(const char* data, size_t index, const format_t* f) {
   return bits & ~f->sign;
 }
 
+enum { BLOCK = 64 };  // elements that a vectorised loop looks at
+
+// Whether some of |count| elements are denormal. Most tensors have none, and all
+// weights are looked at.
+#define HAS_DENORMAL(name, uint)                                        \
+  static bool name(const char* data, size_t count, const format_t* f) { \
+    uint block[BLOCK] = {0}, some = 0;                                  \
+    uint most = (uint)(f->sign - 1), least = (uint)f->least;            \
+    for (size_t i = 0; i < count && !some; i += BLOCK) {                \
+      size_t n = count - i < BLOCK ? count - i : BLOCK;                 \
+      memcpy(block, data + i * sizeof(uint), n * sizeof(uint));         \
+      for (int j = 0; j < BLOCK; ++j)                                   \
+        some |= (block[j] & most) - 1 < least - 1;                      \
+    }                                                                   \
+    return some;                                                        \
+  }
+HAS_DENORMAL(has_denormal_f32, uint32_t)
+HAS_DENORMAL(has_denormal_f64, uint64_t)
+
 // Whether some elements are denormal, and a finite one is large enough beside them.
 static bool is_mixed(const pestle_elements_t* e, size_t count,
                      const format_t* f) {
-  bool some = false;
-  uint64_t largest = 0;
-  for (size_t i = 0; i < count; ++i) {
+  bool some = f == &F32 ? has_denormal_f32(e->data, count, f)
+                        : has_denormal_f64(e->data, count, f);
+  for (size_t i = 0; some && i < count; ++i) {
     uint64_t size = size_at(e->data, i, f);
-    some |= size - 1 < f->least - 1;
-    if (size < f->infinity && size > largest) largest = size;
+    if (size >= f->large && size < f->infinity) return true;
   }
-  return some && largest >= f->large;
+  return false;
 }
 
 static pestle_status_t flushed(pestle_builder_t* b, const pestle_elements_t* e,
