@@ -153,30 +153,37 @@ static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
   }
 }
 
-// The words of all panels that begin at tap |first|: |taps| taps, zeros behind
-// them. Or, of no taps, |zeros| registers' rows of zeros. They go |at| into a panel.
+// Rows of a panel's registers, |at| into it: |count| taps from |first| on and zeros
+// behind them, or |count| rows of zeros.
 typedef struct mx_words_t {
   pestle_kir_id_t first, at;
-  int64_t taps, zeros;
+  int64_t count;
 } mx_words_t;
+
+static pestle_kir_id_t words_at(mx_t* t, const mx_words_t* w,
+                                pestle_kir_id_t number) {
+  return pestle_kir_madi(t->k, number, pestle_mreg_panel(&t->m), w->at);
+}
 
 static void words_of_panel(mx_t* t, const void* user, pestle_kir_id_t number,
                            pestle_kir_id_t panel, int64_t columns) {
   const mx_words_t* w = user;
+  pack_words(t, panel, w->first, w->count, columns, words_at(t, w, number));
+}
+
+static void zeros_of_panel(mx_t* t, const void* user, pestle_kir_id_t number,
+                           pestle_kir_id_t panel, int64_t columns) {
+  (void)panel;
+  const mx_words_t* w = user;
   pestle_kir_builder_t* k = t->k;
-  pestle_kir_id_t at =
-      pestle_kir_madi(k, number, pestle_mreg_panel(&t->m), w->at);
-  if (w->taps) {
-    pack_words(t, panel, w->first, w->taps, columns, at);
-    return;
-  }
-  pestle_kir_id_t r = pestle_kir_repeat(k, "r", w->zeros);
+  pestle_kir_id_t at = words_at(t, w, number);
+  pestle_kir_id_t r = pestle_kir_repeat(k, "r", w->count);
   at = pestle_kir_madi(k, r, t->m.step, at);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
     pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * SIDE * t->m.step),
                      zeros(t), PESTLE_KIR_NONE, 0);
   }
-  pestle_kir_end_repeat(k, w->zeros);
+  pestle_kir_end_repeat(k, w->count);
 }
 
 // Panels are innermost: of each row of b the group's columns are read at once.
@@ -188,7 +195,7 @@ static void pack_columns(mx_t* t) {
   if (whole) {
     pestle_kir_id_t s = pestle_kir_repeat(k, "s", whole);
     pestle_kir_id_t r = pestle_kir_repeat(k, "r", SIDE);
-    mx_words_t w = {.taps = m->word};
+    mx_words_t w = {.count = m->word};
     w.first = pestle_kir_madi(
         k, s, m->step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->word));
     w.at = pestle_kir_madi(
@@ -202,7 +209,7 @@ static void pack_columns(mx_t* t) {
   pestle_kir_id_t from = pestle_kir_index(k, whole * step);
   if (full) {
     pestle_kir_id_t r = pestle_kir_repeat(k, "r", full);
-    mx_words_t w = {.taps = m->word};
+    mx_words_t w = {.count = m->word};
     w.first =
         pestle_kir_madi(k, r, m->word, pestle_kir_index(k, whole * m->step));
     w.at = pestle_kir_madi(k, r, m->step, from);
@@ -210,7 +217,7 @@ static void pack_columns(mx_t* t) {
     pestle_kir_end_repeat(k, full);
   }
   if (more) {
-    mx_words_t w = {.taps = more};
+    mx_words_t w = {.count = more};
     w.first = pestle_kir_index(k, whole * m->step + full * m->word);
     w.at = pestle_mx_add(t, from, full * m->step);
     pestle_mx_panels(t, words_of_panel, &w);
@@ -218,8 +225,8 @@ static void pack_columns(mx_t* t) {
   int64_t made = full + (more != 0);
   if (made == SIDE) return;
   mx_words_t none = {.at = pestle_mx_add(t, from, made * m->step),
-                     .zeros = SIDE - made};
-  pestle_mx_panels(t, words_of_panel, &none);
+                     .count = SIDE - made};
+  pestle_mx_panels(t, zeros_of_panel, &none);
 }
 
 // --- A panel of b, taps side by side in memory ---

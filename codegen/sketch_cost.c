@@ -212,6 +212,11 @@ static double tile_cycles(const pestle_contract_t* c, const pestle_choice_t* x,
   return x->above ? cycles : cycles + box_cycles(c, rows, vectors, 1);
 }
 
+// Padded boxes of |above| rows of windows of an image.
+static int64_t boxes(const pestle_contract_t* c, int64_t above) {
+  return pestle_ceil_div(c->rows_above, above);
+}
+
 // Of all tiles of the columns of |vectors| vectors, rows below each other.
 static double column_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
@@ -236,9 +241,8 @@ static double column_cycles(const pestle_sketch_t* k,
               (double)across;
   } else if (x->above) {
     // One of |above| rows.
-    int64_t boxes = (c->rows_above + x->above - 1) / x->above;
-    cycles += box_cycles(c, c->height, vectors, x->above) * (double)boxes /
-              (double)c->rows_above;
+    cycles += box_cycles(c, c->height, vectors, x->above) *
+              (double)boxes(c, x->above) / (double)c->rows_above;
   }
   return cycles;
 }
@@ -252,8 +256,7 @@ static double panel_readings(const pestle_sketch_t* k,
                              const pestle_choice_t* x) {
   int64_t panel = c->taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
   if (!x->above || c->planes || panel > k->l2 / 2) return 1;
-  int64_t boxes = (c->rows_above + x->above - 1) / x->above;
-  return (double)boxes / (double)c->rows_above;
+  return (double)boxes(c, x->above) / (double)c->rows_above;
 }
 
 double pestle_sketch_cycles(const pestle_sketch_t* k,
@@ -289,10 +292,9 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   int64_t rows = x->rows;
   if (x->block) rows = pestle_sketch_block_rows(k, c, x);
   if (x->above) {
-    int64_t boxes = (c->rows_above + x->above - 1) / x->above;
     if (c->planes) across = (c->height + rows - 1) / rows;
     if (c->windows) across = 1;
-    return c->batch / c->rows_above * boxes * across;
+    return c->batch / c->rows_above * boxes(c, x->above) * across;
   }
   if (x->copied && !x->block) rows = c->height;
   return c->batch * across * ((c->height + rows - 1) / rows);
@@ -346,14 +348,13 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
 
 // Boxes of about |most| rows of windows, of one length but for the last.
 static int64_t box_rows(const pestle_contract_t* c, int64_t most) {
-  return pestle_ceil_div(c->rows_above, pestle_ceil_div(c->rows_above, most));
+  return pestle_ceil_div(c->rows_above, boxes(c, most));
 }
 
 // Whether as many boxes of |above| rows fall to each core.
 static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
                      int64_t above) {
-  int64_t boxes = pestle_ceil_div(c->rows_above, above);
-  return c->batch / c->rows_above * boxes % k->caps->cores == 0;
+  return c->batch / c->rows_above * boxes(c, above) % k->caps->cores == 0;
 }
 
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
