@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Affine forms and guards: see kir_range.h.
 #include "codegen/kir_range.h"
+#include "base/bits.h"
 
 void pestle_kir_form_init(pestle_kir_form_t* out_form) {
   out_form->ok = true;
@@ -155,26 +156,61 @@ void pestle_kir_form_bounds(const pestle_kir_ranges_t* r,
   if (hi_known) *out_hi = narrow(hi);
 }
 
-// With a guard g <= 0, form = (form - s*g) + s*g <= form - s*g for s > 0: taken
-// where it cancels a term and makes the bound smaller.
-static void try_guard(const pestle_kir_ranges_t* r,
-                      const pestle_kir_form_t* guard, unsigned lanes,
-                      const pestle_kir_form_t* form,
-                      pestle_kir_form_t* best_form, int64_t* best) {
-  for (unsigned i = 0; i < form->count; ++i) {
-    for (unsigned j = 0; j < guard->count; ++j) {
-      int64_t coef = guard->terms[j].coef;
-      if (guard->terms[j].atom != form->terms[i].atom) continue;
-      if (form->terms[i].coef % coef || form->terms[i].coef / coef <= 0) {
-        continue;
+// |form| is |scale| times what is asked for, which is at most |most|.
+typedef struct bound_t {
+  pestle_kir_form_t form;
+  int64_t scale, most;
+} bound_t;
+
+static void multiply(pestle_kir_form_t* form, int64_t by) {
+  pestle_kir_form_t product;
+  pestle_kir_form_init(&product);
+  pestle_kir_form_add_form(form, by, &product);
+  *form = product;
+}
+
+// With a guard g <= 0, form = (form - s*g) + s*g <= form - s*g for s > 0: the
+// form where that cancels term |i|, multiplied so that the guard divides it.
+static bool apply_guard(const pestle_kir_form_t* guard, unsigned i,
+                        const bound_t* bound, bound_t* out_bound) {
+  int64_t has = bound->form.terms[i].coef;
+  for (unsigned j = 0; j < guard->count; ++j) {
+    int64_t coef = guard->terms[j].coef;
+    if (guard->terms[j].atom != bound->form.terms[i].atom) continue;
+    if ((has > 0) != (coef > 0) || coef == INT64_MIN) return false;
+    *out_bound = *bound;
+    if (has % coef) {
+      int64_t by = coef > 0 ? coef : -coef;
+      multiply(&out_bound->form, by);
+      if (__builtin_mul_overflow(bound->scale, by, &out_bound->scale)) {
+        return false;
       }
+    }
+    if (!out_bound->form.ok) return false;
+    int64_t times = out_bound->form.terms[i].coef / coef;
+    pestle_kir_form_add_form(guard, -times, &out_bound->form);
+    return out_bound->form.ok;
+  }
+  return false;
+}
+
+// The best of what |guards| guards make of |bound|: one that says nothing by
+// itself may cancel a term for the next, which then says more.
+static void try_guards(const pestle_kir_ranges_t* r, unsigned guards,
+                       unsigned lanes, const bound_t* bound, bound_t* best) {
+  for (size_t g = r->guard.size; g-- > 0;) {
+    for (unsigned i = 0; i < bound->form.count; ++i) {
       int64_t lo, hi;
-      pestle_kir_form_t reduced = *form;
-      pestle_kir_form_add_form(guard, -(form->terms[i].coef / coef), &reduced);
-      pestle_kir_form_bounds(r, &reduced, lanes, &lo, &hi);
-      if (hi >= *best) continue;
-      *best = hi;
-      *best_form = reduced;
+      bound_t next;
+      if (!apply_guard(&r->guard.data[g], i, bound, &next)) continue;
+      pestle_kir_form_bounds(r, &next.form, lanes, &lo, &hi);
+      next.most =
+          hi >= PESTLE_KIR_UNKNOWN ? hi : pestle_floor_div(hi, next.scale);
+      if (next.most < best->most) {
+        *best = next;
+      } else if (guards > 1) {
+        try_guards(r, guards - 1, lanes, &next, best);
+      }
     }
   }
 }
@@ -183,19 +219,17 @@ static void try_guard(const pestle_kir_ranges_t* r,
 // term that the other needs.
 int64_t pestle_kir_form_upper(const pestle_kir_ranges_t* r,
                               const pestle_kir_form_t* form, unsigned lanes) {
-  pestle_kir_form_t now = *form;
-  int64_t lo, best;
-  pestle_kir_form_bounds(r, form, lanes, &lo, &best);
+  int64_t lo, hi;
+  pestle_kir_form_bounds(r, form, lanes, &lo, &hi);
+  bound_t now = {*form, 1, hi};
   for (unsigned pass = 0; pass < 4; ++pass) {
-    pestle_kir_form_t next = now;
-    int64_t before = best;
-    for (size_t g = r->guard.size; g-- > 0;) {
-      try_guard(r, &r->guard.data[g], lanes, &now, &next, &best);
-    }
-    if (best >= before) break;
-    now = next;
+    bound_t best = now;
+    try_guards(r, 1, lanes, &now, &best);
+    if (best.most >= now.most) try_guards(r, 2, lanes, &now, &best);
+    if (best.most >= now.most) break;
+    now = best;
   }
-  return best;
+  return now.most;
 }
 
 int64_t pestle_kir_form_lower(const pestle_kir_ranges_t* r,
@@ -220,6 +254,17 @@ static void push(pestle_kir_ranges_t* r, uint32_t a, uint32_t b, int64_t offset,
     pestle_kir_form_add_atom(PESTLE_KIR_LANE_ATOM, lane_coef, &form);
   }
   if (form.ok && !pestle_vec_push(&r->guard, form)) r->failed = true;
+}
+
+void pestle_kir_guards_push_between(pestle_kir_ranges_t* r,
+                                    const pestle_kir_form_t* form,
+                                    int64_t most) {
+  pestle_kir_form_t above = *form, below;
+  add_constant(most, -1, &above);
+  pestle_kir_form_init(&below);
+  pestle_kir_form_add_form(form, -1, &below);
+  if (above.ok && !pestle_vec_push(&r->guard, above)) r->failed = true;
+  if (below.ok && !pestle_vec_push(&r->guard, below)) r->failed = true;
 }
 
 static void push_compare(pestle_kir_ranges_t* r, pestle_op_t op, uint32_t a,

@@ -355,6 +355,45 @@ static void leave(pestle_kir_ranges_t* r, const pestle_kir_frame_t* frame) {
   undo(r, frame->trail_count);
 }
 
+// The latest instruction before |id| that does |op| to the operands of |id|.
+static uint32_t twin(const pestle_kir_ranges_t* r, uint32_t id,
+                     pestle_op_t op) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
+  for (uint32_t j = id; j-- > inst->arg[0] + 1;) {
+    const pestle_kir_inst_t* other = pestle_kir_inst(r->k, j);
+    if (other->op == pestle_kir_code(op) && other->type == inst->type &&
+        other->arg[0] == inst->arg[0] && other->arg[1] == inst->arg[1]) {
+      return j;
+    }
+  }
+  return PESTLE_KIR_NONE;
+}
+
+// x = c * (x / c) + x % c: what is known of x and of the remainder then bounds
+// the quotient.
+static void visit_quotient(pestle_kir_ranges_t* r, uint32_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
+  pestle_op_t op;
+  if (!pestle_kir_is_scalar(inst->op, &op)) return;
+  if (op != PESTLE_OP_DIVIDE && op != PESTLE_OP_REMAINDER) return;
+  if (!is_int_type(inst->type)) return;
+  fact_t x = r->fact.data[inst->arg[0]], c = r->fact.data[inst->arg[1]];
+  if (!known(x) || x.lo < 0 || c.lo != c.hi || c.lo <= 0) return;
+  bool divides = op == PESTLE_OP_DIVIDE;
+  uint32_t other =
+      twin(r, id, divides ? PESTLE_OP_REMAINDER : PESTLE_OP_DIVIDE);
+  if (!divides && other == PESTLE_KIR_NONE) return;
+  pestle_kir_form_t form;
+  pestle_kir_form_init(&form);
+  pestle_kir_form_add(r, inst->arg[0], 1, &form);
+  pestle_kir_form_add_atom(divides ? id : other, -c.lo, &form);
+  if (other != PESTLE_KIR_NONE) {
+    pestle_kir_form_add_atom(divides ? other : id, -1, &form);
+  }
+  pestle_kir_guards_push_between(r, &form,
+                                 other == PESTLE_KIR_NONE ? c.lo - 1 : 0);
+}
+
 void pestle_kir_ranges_visit(pestle_kir_ranges_t* r, uint32_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
   bool dead = pestle_kir_ranges_dead(r);
@@ -362,6 +401,7 @@ void pestle_kir_ranges_visit(pestle_kir_ranges_t* r, uint32_t id) {
   fact_t f = transfer(r, id);
   f.fixed = is_fixed(r, id, f.fixed);
   r->fact.data[id] = f;
+  visit_quotient(r, id);
   pestle_kir_frame_t frame = {id, r->guard.size, r->trail.size, dead};
   if (inst->op == PESTLE_KIR_FOR) {
     frame.dead = dead || f.hi < f.lo;

@@ -6,7 +6,8 @@
 //
 //   interval  forward, exact for affine chains over loops of constant bounds
 //   form      sum of coef * atom + constant: cancels what two addresses share
-//   guard     a form that is <= 0 here: from `if`, from a mask, from select
+//   guard     a form that is <= 0 here: from `if`, from a mask, from select,
+//             and x = c * (x / c) + x % c
 //
 // Private to kir_range.c and kir_verify.c.
 #ifndef PESTLE_CODEGEN_KIR_RANGE_H_
@@ -97,5 +98,9 @@ void pestle_kir_form_bounds(const pestle_kir_ranges_t* r,
 // Pushes what |condition| being |sense| says.
 void pestle_kir_guards_push(pestle_kir_ranges_t* r, uint32_t condition,
                             bool sense);
+// Pushes 0 <= |form| <= |most|.
+void pestle_kir_guards_push_between(pestle_kir_ranges_t* r,
+                                    const pestle_kir_form_t* form,
+                                    int64_t most);
 
 #endif  // PESTLE_CODEGEN_KIR_RANGE_H_

@@ -146,6 +146,38 @@ static void test_conditions(void** state) {
       "%311 = load @x[%100] : f32\n}\n");
 }
 
+// What is known of x and of x % c is known of x / c: the condition is on 2 g +
+// b + 1, from |least| to 7, the address |times| (g + (b + 1) / 2) - 3.
+static pestle_status_t verify_quotient(int least, const char* where, int times,
+                                       const char* end) {
+  char body[1024];
+  snprintf(body, sizeof body,
+           "%%300 = for %%0 to %%25 step 1 group.x : index {\n%%310 = for %%0 "
+           "to %%4 step 1 serial : index {\n"
+           "%%311 = madi %%310, 1, %%1 : index\n"
+           "%%312 = madi %%300, 2, %%311 : index\n"
+           "%%313 = const %d : index\n%%314 = ge %%312, %%313 : i1\n"
+           "%%315 = lt %%312, %%8 : i1\n%%316 = and %%314, %%315 : i1\n"
+           "if %%316 {\n%%317 = const 2 : index\n"
+           "%%318 = remainder %%311, %%317 : index\n"
+           "%%319 = lt %%318, %%1 : i1\n%s"
+           "%%320 = divide %%311, %%317 : index\n"
+           "%%321 = madi %%320, 1, %%300 : index\n"
+           "%%322 = const -3 : index\n"
+           "%%323 = madi %%321, %d, %%322 : index\n"
+           "%%324 = load @x[%%323] : f32\n%s}\n}\n}\n",
+           least, where, times, end);
+  return verify(body);
+}
+
+static void test_quotients(void** state) {
+  (void)state;
+  assert_ok(verify_quotient(2, "if %319 {\n", 3, "}\n"));
+  assert_error(verify_quotient(1, "", 3, ""), INTERNAL, "elements -3 to 7");
+  assert_error(verify_quotient(2, "if %319 {\n", 4, "}\n"), INTERNAL,
+               "leave @x");
+}
+
 static void test_clamps(void** state) {
   (void)state;
   GOOD("%310 = minimum %300, %7 : index\n%311 = load @x[%310] : f32\n");
@@ -321,15 +353,11 @@ static void test_units(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_structure),
-      cmocka_unit_test(test_types),
-      cmocka_unit_test(test_bounds),
-      cmocka_unit_test(test_conditions),
-      cmocka_unit_test(test_clamps),
-      cmocka_unit_test(test_private),
-      cmocka_unit_test(test_joined_bits),
-      cmocka_unit_test(test_units),
-      cmocka_unit_test(test_matrix_registers),
+      cmocka_unit_test(test_structure), cmocka_unit_test(test_types),
+      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_quotients), cmocka_unit_test(test_clamps),
+      cmocka_unit_test(test_private),   cmocka_unit_test(test_joined_bits),
+      cmocka_unit_test(test_units),     cmocka_unit_test(test_matrix_registers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
