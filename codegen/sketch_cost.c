@@ -300,13 +300,20 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   return c->batch * across * ((c->height + rows - 1) / rows);
 }
 
-// What the core with the most to do takes, times the cores.
+// What the core with the most to do takes, times the cores. They never end
+// together: the others wait for this part of a piece, which counts where pieces
+// are large, boxes of rows. Measured on two quiet cores of a Sapphire Rapids, 7x7
+// with strides of 3 to 64 features in 14 pieces 783 us, in 56 707.
+static const double WAIT = 0.5;
+
 static double spread_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
                             const pestle_choice_t* x) {
   int64_t n = pieces(k, c, x), cores = k->caps->cores ? k->caps->cores : 1;
   int64_t rounds = (n + cores - 1) / cores;
-  return pestle_sketch_cycles(k, c, x) * (double)(rounds * cores) / (double)n;
+  double pieces_each = (double)rounds + (cores > 1 && x->above ? WAIT : 0);
+  return pestle_sketch_cycles(k, c, x) * pieces_each * (double)cores /
+         (double)n;
 }
 
 int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
