@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop tree: opens a stage's leaves from the outermost in, whole parts first
 // and then the rest.
+#include "base/bits.h"
 #include "codegen/emit_internal.h"
 #include "codegen/schedule.h"
 
@@ -30,23 +31,28 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w) {
 
 enum { MOST_CUTS = 8 };
 
-// Calls visit(user, test) for each test that chooses between what a padded copy
-// reads and its border.
+// Calls visit(user, test) for each test that chooses between what is read and its
+// border: of a padded copy, or of an operand of a product.
 static void visit_tests(const pestle_expr_t* x,
                         void (*visit)(void* user, const pestle_expr_t* test),
                         void* user) {
   if (x->kind == PESTLE_EXPR_INSIDE) visit(user, x);
   if (x->kind != PESTLE_EXPR_OP) return;
   if (x->op == PESTLE_OP_SELECT) visit_tests(x->args[0], visit, user);
-  if (x->op != PESTLE_OP_AND) return;
+  if (x->op != PESTLE_OP_AND && x->op != PESTLE_OP_MULTIPLY) return;
   visit_tests(x->args[0], visit, user);
   visit_tests(x->args[1], visit, user);
+}
+
+static bool asks(const pestle_nest_stage_t* s) {
+  return s->border || (s->keep && !s->is_fold);
 }
 
 // Steps of a loop at which a test changes.
 typedef struct cuts_t {
   pestle_emit_t* e;
   uint32_t axis;
+  bool border;  // of a fold
   int64_t at[MOST_CUTS];
   uint32_t count;
 } cuts_t;
@@ -66,26 +72,28 @@ static void add_cut(cuts_t* c, int64_t at) {
 
 static void cut_visit(void* user, const pestle_expr_t* test) {
   cuts_t* c = user;
+  pestle_nest_t* nest = c->e->nest;
   const pestle_lin_t* at = pestle_emit_resolve(c->e, test->lin);
-  if (at->count != 1 || at->terms[0].coef != 1 ||
-      at->terms[0].atom->kind != PESTLE_ATOM_AXIS ||
-      at->terms[0].atom->axis != c->axis) {
-    return;
-  }
-  add_cut(c, test->lo - at->constant);
-  add_cut(c, test->hi - at->constant);
+  bool nested;
+  int64_t coef = pestle_lin_coef(at, c->axis, &nested);
+  // Copies branch where a test has other loops in it.
+  if (nested || coef <= 0 || (at->count > 1 && !c->border)) return;
+  const pestle_lin_t* step = pestle_lin_axis(nest, c->axis);
+  pestle_range_t rest = pestle_lin_range(
+      nest, pestle_lin_add(nest, at, pestle_lin_scale(nest, step, -coef)));
+  // From the first of these steps to before the second it holds for all others.
+  add_cut(c, pestle_ceil_div(test->lo - rest.lo, coef));
+  add_cut(c, pestle_floor_div(test->hi - 1 - rest.hi, coef) + 1);
 }
 
-// A padded copy: where its border begins and ends along |axis|, so that no step
-// has to ask. Not where lanes or groups share the steps.
+// Where the border of what |w| copies or folds begins and ends along |axis|, so
+// that no step between has to ask. Not where lanes or groups share the steps.
 static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
   pestle_emit_t* e = w->e;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, w->stage);
-  *out = (cuts_t){.e = e, .axis = axis};
-  if (!w->attach || !s->keep || s->is_fold ||
-      e->nest->axes.data[axis].mark != PESTLE_MARK_SERIAL) {
-    return;
-  }
+  *out = (cuts_t){.e = e, .axis = axis, .border = s->border};
+  uint8_t mark = s->border ? PESTLE_MARK_UNROLL : PESTLE_MARK_SERIAL;
+  if (!w->attach || !asks(s) || e->nest->axes.data[axis].mark != mark) return;
   e->open[axis] = true;
   e->value[axis] = pestle_lin_axis(e->nest, axis);
   pestle_emit_coords(e, w->stage);
@@ -93,8 +101,7 @@ static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
   e->open[axis] = false;
 }
 
-// The test of a padded copy that holds or does not for all of the loops that are
-// not open yet.
+// The test that holds or does not for all of the loops that are not open yet.
 typedef struct open_test_t {
   pestle_emit_t* e;
   const pestle_expr_t* test;
@@ -108,15 +115,13 @@ static void open_test_visit(void* user, const pestle_expr_t* test) {
 static const pestle_expr_t* find_open_test(const pestle_emit_walk_t* w) {
   const pestle_nest_stage_t* s = pestle_nest_stage(w->e->nest, w->stage);
   open_test_t t = {.e = w->e};
-  if (!w->attach || !s->keep || s->is_fold || w->e->vector_axis >= 0) {
-    return NULL;
-  }
+  if (!w->attach || !asks(s) || w->e->vector_axis >= 0) return NULL;
   visit_tests(s->values[0], open_test_visit, &t);
   return t.test;
 }
 
-// The loops that are left, once for steps on which a test of a padded copy holds
-// and once for the others. False: there is no such test.
+// The loops that are left, once for steps on which a test of the border holds and
+// once for the others. False: there is no such test.
 static bool walk_both(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count) {
   pestle_emit_t* e = w->e;
@@ -257,7 +262,7 @@ static void open_loop(pestle_emit_walk_t* w, const uint32_t* leaves,
   open_steps(w, leaves, count, 0, trips);
 }
 
-// A padded copy's border and what is within it, each in a loop of its own.
+// The border and what is within it, each in a loop of its own.
 static void open_parts(pestle_emit_walk_t* w, const uint32_t* leaves,
                        uint32_t count, int64_t trips) {
   cuts_t cuts;

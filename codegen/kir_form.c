@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Affine forms and guards: see kir_range.h.
-#include "codegen/kir_range.h"
 #include "base/bits.h"
+#include "codegen/kir_range.h"
 
 void pestle_kir_form_init(pestle_kir_form_t* out_form) {
   out_form->ok = true;

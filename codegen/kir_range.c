@@ -355,14 +355,25 @@ static void leave(pestle_kir_ranges_t* r, const pestle_kir_frame_t* frame) {
   undo(r, frame->trail_count);
 }
 
-// The latest instruction before |id| that does |op| to the operands of |id|.
+// Whether values |a| and |b| are the same sum.
+static bool same_value(const pestle_kir_ranges_t* r, uint32_t a, uint32_t b) {
+  pestle_kir_form_t apart;
+  pestle_kir_form_init(&apart);
+  pestle_kir_form_add(r, a, 1, &apart);
+  pestle_kir_form_add(r, b, -1, &apart);
+  return apart.ok && !apart.count && !apart.constant;
+}
+
+// The latest instruction before |id| that does |op| to what |id| divides.
 static uint32_t twin(const pestle_kir_ranges_t* r, uint32_t id,
                      pestle_op_t op) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
-  for (uint32_t j = id; j-- > inst->arg[0] + 1;) {
+  for (uint32_t j = id; j-- > 0;) {
     const pestle_kir_inst_t* other = pestle_kir_inst(r->k, j);
     if (other->op == pestle_kir_code(op) && other->type == inst->type &&
-        other->arg[0] == inst->arg[0] && other->arg[1] == inst->arg[1]) {
+        other->lanes == inst->lanes &&
+        same_value(r, other->arg[0], inst->arg[0]) &&
+        same_value(r, other->arg[1], inst->arg[1])) {
       return j;
     }
   }

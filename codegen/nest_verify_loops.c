@@ -286,6 +286,11 @@ static pestle_status_t check_streamed(const verify_t* v) {
   return NULL;
 }
 
+static pestle_status_t check_border(const verify_t* v) {
+  if (!v->s->border || pestle_nest_may_border(v->nest, v->stage)) return NULL;
+  return broken(v, "it is no fold of serial loops whose border is apart");
+}
+
 static pestle_status_t check_ahead(const verify_t* v) {
   for (uint32_t i = 0; i < v->s->ahead_count; ++i) {
     const pestle_nest_ahead_t* a = &v->s->ahead[i];
@@ -313,6 +318,7 @@ static pestle_status_t check_stage(const verify_t* v) {
   PESTLE_TRY(check_parts(v));
   PESTLE_TRY(check_turned(v));
   PESTLE_TRY(check_streamed(v));
+  PESTLE_TRY(check_border(v));
   PESTLE_TRY(check_ahead(v));
   if (v->stage == v->anchor) {
     return v->s->at_stage < 0 ? NULL

@@ -231,6 +231,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_WINOGRAD:
     case PESTLE_PRIM_MREG:
     case PESTLE_PRIM_FLIP:
+    case PESTLE_PRIM_BORDER:
       return 0;
     case PESTLE_PRIM_FUSE:
     case PESTLE_PRIM_PACK:
@@ -311,6 +312,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_transpose(nest, stage);
     case PESTLE_PRIM_STREAM:
       return pestle_schedule_stream(nest, stage);
+    case PESTLE_PRIM_BORDER:
+      return pestle_schedule_border(nest, stage);
     case PESTLE_PRIM_TENSORISE:
       return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
     case PESTLE_PRIM_ATTEND:

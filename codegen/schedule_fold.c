@@ -137,3 +137,26 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
                                 pestle_schedule_stage_name(nest, stage + 1),
                                 names, 1, ints, 2);
 }
+
+// --- border ---
+
+bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    if (nest->axes.data[s->order[i]].mark >= PESTLE_MARK_GROUP) return false;
+  }
+  return s->is_fold && s->value_count == 1;
+}
+
+pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage) {
+  pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  if (!pestle_nest_may_border(nest, stage)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "border %s: it must be a fold of one value, of loops "
+                        "that are neither groups nor lanes",
+                        s->name);
+  }
+  s->border = true;
+  return pestle_schedule_record(nest, PESTLE_PRIM_BORDER, s->name, NULL, 0,
+                                NULL, 0);
+}

@@ -44,7 +44,8 @@
   X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
-  X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i")
+  X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
+  X(BORDER, "border", "s")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -25,6 +25,7 @@ typedef struct pestle_choice_t {
   int64_t rows, vectors;
   bool copied;
   int64_t block, above;
+  bool bare;  // these rows share none: padding is tested for where it is read
   double cycles;
 } pestle_choice_t;
 typedef PESTLE_VEC(pestle_choice_t) pestle_choices_t;
@@ -47,6 +48,7 @@ typedef struct pestle_tile_t {
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
   int64_t above;  // steps of the axis |high| that share a padded box; or 0
+  int64_t strip;  // vectors of columns below each other in them, without a box
   int32_t high;   // position of that axis among the roots; -1: none
   bool slides;    // neighbours along |row| share what their windows read
   bool planes;    // a padded box is for all columns
@@ -87,6 +89,8 @@ typedef struct pestle_contract_t {
   // box is of a tile's rows, all columns of which its tiles read.
   bool planes;
   bool windows;  // rows are features, which share all windows of a box
+  bool bare;     // what is padded may be read where it lies: in whole vectors, or
+                 // the same for all columns
 } pestle_contract_t;
 
 // How the reads of a stage move along an axis.
@@ -218,6 +222,11 @@ void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
 // Whether each column has inputs of its own, of which the next row's window reads
 // half or more again.
 bool pestle_sketch_slides(const pestle_contract_t* c);
+// Vectors of columns that go through rows of windows together, where they read
+// what is not padded: all rows of one window of theirs stay in the L1.
+int64_t pestle_sketch_strip(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x);
 // Elements of the box of so many rows, columns, and rows of windows.
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                                    int64_t columns, int64_t above);

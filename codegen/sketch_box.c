@@ -2,6 +2,7 @@
 // Padded boxes: the part of a padded operand that a tile of a window reads, which
 // is copied into scratch with its border. What several tiles share of it is
 // copied once where one box covers several rows of windows.
+#include "base/bits.h"
 #include "codegen/sketch.h"
 
 // Whether |atom| is of taps alone.
@@ -40,13 +41,38 @@ static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
   }
 }
 
+// Whether |lin| moves along |axis| otherwise than by |most| elements each step, or
+// not at all.
+static bool jumps(const pestle_lin_t* lin, uint32_t axis, int64_t most) {
+  bool nested;
+  int64_t coef = pestle_lin_coef(lin, axis, &nested);
+  return nested || (coef != 0 && coef != most);
+}
+
+// Whether the padded copy that stage |s| makes is of elements of an argument, in
+// the order in which they lie along its last dimension: nothing is computed, and
+// what reads it could read them.
+static bool is_plain_copy(const pestle_sketch_t* k,
+                          const pestle_nest_stage_t* s) {
+  const pestle_expr_t* x = s->values[0];
+  if (x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_SELECT) x = x->args[1];
+  if (x->kind == PESTLE_EXPR_CAST) x = x->args[0];
+  if (x->kind != PESTLE_EXPR_READ || x->index_count != 1 ||
+      k->nest->tensors.data[x->i].kind != PESTLE_TENSOR_INPUT) {
+    return false;
+  }
+  return !jumps(x->index[0], s->roots[s->map_count - 1], 1);
+}
+
 static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
-                          uint32_t tensor, pestle_contract_t* c) {
+                          const pestle_nest_stage_t* kept,
+                          pestle_contract_t* c) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   const pestle_expr_t* read =
-      pestle_schedule_find_read(k->nest, t->fold, tensor);
+      pestle_schedule_find_read(k->nest, t->fold, kept->tensors[0]);
   if (!read) return;
-  bool above = false, alone = false, across = false;
+  bool above = false, alone = false, across = false, jump = false;
+  uint32_t column = f->roots[f->map_count - 1];
   c->box_rank = (int32_t)read->index_count;
   for (uint32_t d = 0; d < read->index_count; ++d) {
     pestle_box_dim_t* dim = &c->box[d];
@@ -58,10 +84,13 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
     above |= dim->above > 0;
     alone |= dim->above > 0 && dim->base == 1;
     across |= dim->column > 0 && dim->base > 1;
+    bool last = d + 1 == read->index_count;
+    jump |= jumps(read->index[d], column, last ? 1 : 0);
   }
   c->planes = alone && across;
   if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->high]);
   c->windows = t->windows;
+  c->bare = !across && !jump && !t->windows && is_plain_copy(k, kept);
 }
 
 void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
@@ -69,7 +98,7 @@ void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
   for (uint32_t i = 0; i < k->nest->stages.size; ++i) {
     const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
     if (kept->keep && !kept->inlined) {
-      describe_copy(k, t, kept->tensors[0], c);
+      describe_copy(k, t, kept, c);
     }
   }
 }
@@ -83,6 +112,18 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                 b->above * (above - 1);
   }
   return elements;
+}
+
+int64_t pestle_sketch_strip(const pestle_sketch_t* k,
+                            const pestle_contract_t* c,
+                            const pestle_choice_t* x) {
+  int64_t columns = x->vectors * c->lanes;
+  int64_t tiles = pestle_ceil_div(c->width, columns);
+  int64_t window = pestle_sketch_box_elements(c, x->rows, columns, 1) *
+                   PESTLE_SKETCH_ELEMENT;
+  int64_t most = k->l1 / 2 / window;
+  int64_t strips = pestle_ceil_div(tiles, most > 0 ? most : 1);
+  return pestle_ceil_div(tiles, strips);
 }
 
 bool pestle_sketch_slides(const pestle_contract_t* c) {

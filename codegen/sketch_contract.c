@@ -2,6 +2,7 @@
 // One fold whose innermost map axis is contiguous: a tile of accumulators in
 // registers. GEMM, convolution, pooling, column sums.
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "codegen/decide.h"
@@ -248,14 +249,18 @@ typedef struct slide_t {
 static void slide_visit(void* user, const pestle_expr_t* e) {
   slide_t* f = user;
   bool nested;
-  for (uint32_t d = 0; d < e->index_count && e->index_count > 1; ++d) {
-    if (!pestle_lin_coef(e->index[d], f->row, &nested)) continue;
+  for (uint32_t d = 0; d < e->index_count; ++d) {
+    int64_t row = pestle_lin_coef(e->index[d], f->row, &nested);
+    if (!row) continue;
     for (uint32_t i = f->s->map_count; i < f->s->root_count; ++i) {
       int64_t extent = pestle_sketch_extent(f->k, f->s->roots[i]);
-      if (extent > 1 && extent <= MOST_SLIDE &&
-          pestle_lin_coef(e->index[d], f->s->roots[i], &nested)) {
-        f->axis = (int32_t)f->s->roots[i];
-      }
+      int64_t tap = pestle_lin_coef(e->index[d], f->s->roots[i], &nested);
+      if (extent <= 1 || extent > MOST_SLIDE || !tap) continue;
+      // An element's number has all dimensions in it: those taps that move
+      // further than a row does are of another.
+      if (e->index_count == 1 && (row % tap || llabs(tap) > llabs(row)))
+        continue;
+      f->axis = (int32_t)f->s->roots[i];
     }
   }
 }
@@ -335,8 +340,26 @@ static pestle_status_t split_rows(pestle_sketch_t* k, const pestle_tile_t* t,
                                out_mi);
 }
 
+// Column tiles, |*out_nt| of |*out_ni| columns; those of a strip within |*out_no|.
+static pestle_status_t split_columns(pestle_sketch_t* k, const pestle_tile_t* t,
+                                     uint32_t* out_no, uint32_t* out_nt,
+                                     uint32_t* out_ni) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t columns = y->roots[y->map_count - 1];
+  int64_t width = t->vectors * t->lanes;
+  if (t->strip) {
+    PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns,
+                                     t->strip * width, out_no, &columns));
+  }
+  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns, width, out_nt,
+                                   out_ni));
+  if (!t->strip) *out_no = *out_nt;
+  return NULL;
+}
+
 // The anchor's loops: the other axes, column tiles, row tiles, then the tile.
-// Where rows share a box, they are within column tiles.
+// Where rows share a box, they are within column tiles; strips go through all of
+// their rows for each tile of rows.
 static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
                                             const pestle_tile_t* t,
                                             bool registers,
@@ -345,9 +368,8 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
-  uint32_t nt, ni, mo = 0, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
-  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[m - 1],
-                                   t->vectors * t->lanes, &nt, &ni));
+  uint32_t no, nt, ni, mo = 0, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
+  PESTLE_TRY(split_columns(k, t, &no, &nt, &ni));
   if (t->above) {
     PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->high],
                                      t->above, &ho, &hi));
@@ -363,11 +385,12 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   if (t->chunk) order[n++] = mo;
   bool outer = t->planes || t->windows;
   if (t->above && outer) order[n++] = hi;
-  if (!t->across) order[n++] = nt;
+  if (!t->across) order[n++] = no;
+  if (t->strip && rows) order[n++] = mt;
   if (t->above && !outer) order[n++] = hi;
-  if (rows) order[n++] = mt;
-  if (t->across) order[n++] = nt;
-  *out_panel_leaf = t->above && t->planes ? mt : nt;
+  if (!t->strip && rows) order[n++] = mt;
+  if (t->across || t->strip) order[n++] = nt;
+  *out_panel_leaf = t->above && t->planes ? mt : no;
   if (t->above && t->windows) *out_panel_leaf = ho;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
@@ -569,6 +592,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
   c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
             PESTLE_SKETCH_ELEMENT;
   pestle_sketch_describe_box(k, t, &c);
+  c.bare = c.bare && !c.dots;
   pestle_operand_t o = fed_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->frugal;
@@ -664,7 +688,7 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
                                     int32_t tensor, uint32_t tile_leaf) {
   const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
-  bool between = t->above && (t->planes || t->windows);
+  bool between = t->above && (t->planes || t->windows || t->strip);
   pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
                            .tensor = (uint32_t)tensor};
   if (t->row < 0 || t->across || between || !w->pack ||
@@ -715,6 +739,10 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.rows = x.rows;
     t.vectors = x.vectors;
     t.above = x.above;
+    if (x.bare) {
+      PESTLE_TRY(pestle_sketch_inline_kept(k));
+      if (c.own) t.strip = pestle_sketch_strip(k, &c, &x);
+    }
     t.slides = pestle_sketch_slides(&c);
     t.planes = c.planes;
     t.across = results_in_order(k, &c, &x);
@@ -757,7 +785,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   uint32_t levels;
   PESTLE_TRY(pestle_sketch_cascade(k, fold, product ? PRODUCT_CHAIN : SUM_CHAIN,
                                    &levels));
-  if (levels) t.above = t.chunk = 0;
+  if (levels) t.above = t.chunk = t.strip = 0;
   // What reads the operands; with levels, its stage has one more axis.
   pestle_tile_t leaf = t;
   if (levels && leaf.row >= 0) ++leaf.row;
@@ -784,6 +812,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   uint32_t panel_leaf, tile_leaf;
   PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+  if (x.bare) PESTLE_TRY(pestle_schedule_border(nest, leaf.fold));
   PESTLE_TRY(pestle_schedule_at(nest, t.fold, k->anchor, tile_leaf));
   for (uint32_t i = levels; i-- > 0;) {
     pestle_tile_t level = leaf;

@@ -32,6 +32,10 @@ static const double DOT_LOAD_SHARE = 0.15;
 // And of those of windows. Measured on Sapphire Rapids, 7x7 with strides of 3 to 64
 // features: 6x4 1842 us, 8x3 1874, 11x2 1955.
 static const double WINDOW_LOAD_SHARE = 0.15;
+// And so of the lines of windows that are not padded. Measured on Sapphire Rapids,
+// one thread, padded and not, depthwise 3x3 of 64 features at 56 x 56: 62, 30 us,
+// of 32 at 112 x 112 with strides 98, 44, 5x5 of 256 at 14 x 14 25, 25.
+static const double BARE_SHARE = 0.5;
 // Of what is hidden behind something longer, this share shows all the same: of
 // the panel, which is read in order, and of the other operand's rows, a line of
 // each at a time.
@@ -66,6 +70,10 @@ enum {
   COPY_EIGHTHS = 1,
   TURN_EIGHTHS = 4,
   BOX_EIGHTHS = 2,
+  // For each tap of a tile whose border is tested for, not padded. Measured on
+  // Sapphire Rapids, 3x3 with strides, padded and not: 3 to 16 features 123, 90 us,
+  // 16 to 32 990, 1160, 64 to 128 720, 740.
+  BARE_TAP = 2,
   // Accumulators' share of the registers, in quarters. The rest holds a row of
   // the vector operand, a broadcast of the other one, and what the compiler
   // needs: 24 + 4 + 1 of 32, 12 + 2 + 1 of 16. LLVM then spills nothing;
@@ -199,16 +207,45 @@ static double first_share(const pestle_contract_t* c,
 
 static double box_cycles(const pestle_contract_t* c, int64_t rows,
                          int64_t vectors, int64_t above) {
-  return (double)(pestle_sketch_box_elements(c, rows, vectors * c->lanes,
-                                             above) *
-                  BOX_EIGHTHS) /
-         8;
+  if (!c->box_rank) return 0;
+  const pestle_box_dim_t* inner = &c->box[c->box_rank - 1];
+  int64_t elements =
+      pestle_sketch_box_elements(c, rows, vectors * c->lanes, above);
+  // A short row is a vector all the same.
+  bool row = inner->row == 0 && inner->column == 0 && inner->above == 0;
+  if (row && inner->base < c->lanes)
+    elements = elements / inner->base * c->lanes;
+  return (double)(elements * BOX_EIGHTHS) / 8;
+}
+
+// Of a tile of |rows| rows that reads what is not padded: lines of the L2 that the
+// rows of windows above it have not left in the L1. Where columns share what they
+// read it is little, but each tap asks for the window at the border.
+static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
+                          const pestle_choice_t* x, int64_t rows,
+                          int64_t vectors) {
+  if (!c->own) return (double)(c->taps * BARE_TAP);
+  int64_t columns = vectors * c->lanes;
+  int64_t line = LINE_BYTES / PESTLE_SKETCH_ELEMENT;
+  int64_t window = pestle_sketch_box_elements(c, rows, columns, 1) / line;
+  int64_t more = pestle_sketch_box_elements(c, rows, columns, 2) / line;
+  int64_t l1_ways = k->l1 / (L1_SETS * LINE_BYTES);
+  bool stays = sets_hold(L1_SETS, l1_ways, c->width * PESTLE_SKETCH_ELEMENT,
+                         window / vectors, pestle_sketch_strip(k, c, x));
+  // The first of a piece's rows has none above it.
+  double cycles = LINE_BYTES / pestle_sketch_rates(k->caps).l2;
+  if (!stays) return (double)window * cycles;
+  double lines =
+      (double)(more - window) + (double)(2 * window - more) / (double)x->above;
+  return lines * cycles * BARE_SHARE;
 }
 
 // Around a tile: its results, and the box that it reads.
-static double tile_cycles(const pestle_contract_t* c, const pestle_choice_t* x,
-                          int64_t blocks, int64_t rows, int64_t vectors) {
+static double tile_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
+                          const pestle_choice_t* x, int64_t blocks,
+                          int64_t rows, int64_t vectors) {
   double cycles = (double)(blocks * (TILE_CYCLES + 2 * rows * vectors));
+  if (x->bare) return cycles + bare_cycles(k, c, x, rows, vectors);
   return x->above ? cycles : cycles + box_cycles(c, rows, vectors, 1);
 }
 
@@ -227,11 +264,11 @@ static double column_cycles(const pestle_sketch_t* k,
   if (full) {
     cycles += (double)full *
               ((double)c->taps * tap_cycles(k, c, x, x->rows, vectors) +
-               tile_cycles(c, x, blocks, x->rows, vectors));
+               tile_cycles(k, c, x, blocks, x->rows, vectors));
   }
   if (tail) {
     cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
-              tile_cycles(c, x, blocks, tail, vectors);
+              tile_cycles(k, c, x, blocks, tail, vectors);
   }
   if (x->above && c->planes) {
     // All columns of a tile's rows share it.
@@ -239,7 +276,7 @@ static double column_cycles(const pestle_sketch_t* k,
     int64_t tiles = (c->height + x->rows - 1) / x->rows;
     cycles += box_cycles(c, x->rows, across, 1) * (double)(tiles * vectors) /
               (double)across;
-  } else if (x->above) {
+  } else if (x->above && !x->bare) {
     // One of |above| rows.
     cycles += box_cycles(c, c->height, vectors, x->above) *
               (double)boxes(c, x->above) / (double)c->rows_above;
@@ -294,6 +331,9 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (x->above) {
     if (c->planes) across = (c->height + rows - 1) / rows;
     if (c->windows) across = 1;
+    if (x->bare && c->own) {
+      across = pestle_ceil_div(across, pestle_sketch_strip(k, c, x));
+    }
     return c->batch / c->rows_above * boxes(c, x->above) * across;
   }
   if (x->copied && !x->block) rows = c->height;
@@ -400,6 +440,9 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
     int64_t columns = wide ? c->width : x.vectors * c->lanes;
     int64_t elements = pestle_sketch_box_elements(
         c, c->planes ? x.rows : c->height, columns, x.above);
+    x.bare = c->bare;
+    if (x.bare) try_copies(k, c, cost, x, best);
+    x.bare = false;
     if (elements * PESTLE_SKETCH_ELEMENT <= most) {
       try_copies(k, c, cost, x, best);
     }
@@ -454,8 +497,9 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
                            x->copied ? ", panel copied" : ", panel in place");
   }
   if (x->above) {
-    pestle_strbuf_appendf(text, ", %lld rows of windows a padded box",
-                          (long long)x->above);
+    pestle_strbuf_appendf(text, ", %lld rows of windows %s",
+                          (long long)x->above,
+                          x->bare ? "where they lie" : "a padded box");
   }
   if (x->block) {
     pestle_strbuf_appendf(text, ", blocks of %lld taps", (long long)x->block);
@@ -511,8 +555,14 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
     append_rejected(k, c, other, &text);
     other = *x;
   }
+  if (x->bare) {
+    other.bare = false;
+    append_rejected(k, c, other, &text);
+    other = *x;
+  }
   if (x->above) {
     other.above = 0;
+    other.bare = false;
     append_rejected(k, c, other, &text);
     other = *x;
   }

@@ -95,7 +95,7 @@ static void rows_of_windows_share_boxes(void** state) {
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 1), 3 * 8 * 64);
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 7), 9 * 8 * 64);
   pestle_choice_t x = pestle_sketch_choose(&k, &c);
-  assert_in_range(x.above, 7, 16);
+  assert_in_range(x.above, 4, 16);
   int64_t columns = x.vectors * c.lanes;
   assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
                   PESTLE_SKETCH_ELEMENT <=
@@ -115,6 +115,44 @@ static void rows_of_windows_share_boxes(void** state) {
   c.own = false;
   int64_t shared = x.above;
   assert_in_range(pestle_sketch_choose(&k, &c).above, 1, shared);
+}
+
+// Depthwise windows are read where they lie where the rows of one stay in the L1,
+// which those of 5x5 do not whose columns are 1 KiB apart.
+static void windows_are_read_where_they_lie(void** state) {
+  (void)state;
+  pestle_sketch_t k = wide();
+  pestle_contract_t c = {.lanes = 16,
+                         .width = 64,
+                         .height = 56,
+                         .batch = 56,
+                         .taps = 9,
+                         .bytes = 8 * 56 * 56 * 64,
+                         .box = {{.base = 1},
+                                 {.base = 3, .above = 1},
+                                 {.base = 3, .row = 1},
+                                 {.base = 1, .column = 1}},
+                         .box_rank = 4,
+                         .rows_above = 56,
+                         .own = true,
+                         .bare = true};
+  pestle_choice_t x = pestle_sketch_choose(&k, &c);
+  assert_true(x.bare && x.above > 1);
+  assert_int_equal(pestle_sketch_strip(&k, &c, &x), 4);
+  c.width = 256;
+  c.height = c.batch = c.rows_above = 14;
+  c.taps = 25;
+  c.box[1].base = c.box[2].base = 5;
+  assert_false(pestle_sketch_choose(&k, &c).bare);
+  // Dense windows ask at each tap.
+  c.own = false;
+  c.box[3] = (pestle_box_dim_t){.base = 64};
+  c.taps *= 64;
+  assert_false(pestle_sketch_choose(&k, &c).bare);
+  c.box[1].base = c.box[2].base = c.box[3].base = 3;
+  c.taps = 27;
+  c.width = 16;
+  assert_true(pestle_sketch_choose(&k, &c).bare);
 }
 
 // A core that starts two multiply-adds a cycle runs out of loads where one that
@@ -208,6 +246,7 @@ int main(void) {
       cmocka_unit_test(across_is_copied),
       cmocka_unit_test(rates_are_the_target_s),
       cmocka_unit_test(rows_of_windows_share_boxes),
+      cmocka_unit_test(windows_are_read_where_they_lie),
       cmocka_unit_test(rows_of_windows_share_panels),
       cmocka_unit_test(cores_want_pieces),
       cmocka_unit_test(cores_leave_blocks_alone),

@@ -57,7 +57,8 @@ static const char everything[] =
     "  local c : tensor<4x32xf32> private\n"
     "  local m : tensor<4xf32> shared\n"
     "  local n : tensor<4xi32>\n"
-    "  stage c[a:4, b:32] add over [k:8] : f32 prefetch b b 128 share 16 {\n"
+    "  stage c[a:4, b:32] add over [k:8] : f32 border prefetch b b 128 "
+    "share 16 {\n"
     "    c = multiply(a[8*a + k], b[16*k + 128*(b)/16 + (b)%16]) init f32 0.0\n"
     "    split b 16 -> bo, bi\n"
     "    split k 4 -> ko, ki\n"
@@ -98,6 +99,7 @@ static const char everything[] =
     "    epilogue c scratch\n"
     "    claim out.a -8\n"
     "    panel c b 128 16\n"
+    "    border c\n"
     "  }\n"
     "}\n";
 

@@ -446,6 +446,20 @@ static void test_fuse(void** state) {
          "an index would need a division");
 }
 
+// Parts of an unrolled loop that the border cuts count from where they begin.
+static void test_border(void** state) {
+  (void)state;
+  accept("conv_depthwise", 0,
+         "inline xpad\nreorder c a b k m c l d\nunroll c.c\nunroll c.l\n"
+         "border c");
+  accept("conv_depthwise_boxes", 0,
+         "inline xpad\nsplit y.c 4\nat c, y.co\n"
+         "reorder c a b k m c l d\nunroll c.c\nunroll c.l\nborder c");
+  accept("conv_nhwc", 0,
+         "inline xpad\nreorder c a b k l m c d\nunroll c.c\nborder c");
+  refuse("conv_depthwise", 0, "inline xpad", "border y", "it must be a fold");
+}
+
 static void test_inline(void** state) {
   (void)state;
   accept("softmax", 0, "inline mb d e sb y");
@@ -753,6 +767,7 @@ int main(void) {
   struct CMUnitTest tests[2 * FUSION_COUNT + 24] = {
       cmocka_unit_test(test_loops),
       cmocka_unit_test(test_fuse),
+      cmocka_unit_test(test_border),
       cmocka_unit_test(test_inline),
       cmocka_unit_test(test_at),
       cmocka_unit_test(test_store),
