@@ -121,7 +121,7 @@ static const pestle_expr_t* find_open_test(const pestle_emit_walk_t* w) {
 }
 
 // The loops that are left, once for steps on which a test of the border holds and
-// once for the others. False: there is no such test.
+// once for the others, unless these add nothing. False: there is no such test.
 static bool walk_both(pestle_emit_walk_t* w, const uint32_t* leaves,
                       uint32_t count) {
   pestle_emit_t* e = w->e;
@@ -134,13 +134,14 @@ static bool walk_both(pestle_emit_walk_t* w, const uint32_t* leaves,
     return false;
   }
   pestle_kir_if(e->k, holds);
-  for (int64_t value = 1; value >= 0; --value) {
+  int64_t last = pestle_nest_stage(e->nest, w->stage)->skips ? 1 : 0;
+  for (int64_t value = 1; value >= last; --value) {
     size_t scope = pestle_emit_scope(e);
     pestle_emit_take(e, test, pestle_kir_int(e->k, PESTLE_I1, 1, value));
     pestle_emit_hoist_stage(w);
     pestle_emit_walk(w, leaves + 1, count - 1);
     pestle_emit_unscope(e, scope);
-    if (value) pestle_kir_else(e->k);
+    if (value > last) pestle_kir_else(e->k);
   }
   pestle_kir_end(e->k);
   return true;

@@ -223,6 +223,7 @@ typedef struct pestle_nest_stage_t {
   bool inlined;
   bool keep;         // a padded copy: worth its own place beside its reader
   bool border;       // a fold whose loops are cut where padding begins
+  bool skips;        // which leaves out steps of nothing but padding
   bool transposed;   // a copy whose tiles turn in registers: see the row
   bool carried;      // a fold that another fold's loop, at_axis, steps: what
                      // reads it under that loop sees it as it is by then

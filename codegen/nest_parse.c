@@ -440,6 +440,7 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
     PESTLE_TRY(parse_fold(p, &s));
     s.keep = pestle_scan_accept_word(&p->s, "keep");
     s.border = pestle_scan_accept_word(&p->s, "border");
+    s.skips = s.border && pestle_scan_accept_word(&p->s, "reassoc");
     PESTLE_TRY(parse_ahead(p, &s));
   }
   PESTLE_TRY(pestle_scan_expect(&p->s, '{'));

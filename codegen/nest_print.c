@@ -441,6 +441,7 @@ static void print_header(printer_t* p, const pestle_nest_stage_t* s) {
   }
   if (s->keep) pestle_strbuf_append_c(p->out, " keep");
   if (s->border) pestle_strbuf_append_c(p->out, " border");
+  if (s->skips) pestle_strbuf_append_c(p->out, " reassoc");
   if (s->transposed) pestle_strbuf_append_c(p->out, " transposed");
   for (uint32_t i = 0; i < s->ahead_count; ++i) {
     const pestle_nest_ahead_t* a = &s->ahead[i];

@@ -287,8 +287,10 @@ static pestle_status_t check_streamed(const verify_t* v) {
 }
 
 static pestle_status_t check_border(const verify_t* v) {
-  if (!v->s->border || pestle_nest_may_border(v->nest, v->stage)) return NULL;
-  return broken(v, "it is no fold of serial loops whose border is apart");
+  if (!v->s->border || pestle_nest_may_border(v->nest, v->stage, v->s->skips)) {
+    return NULL;
+  }
+  return broken(v, "it is no fold whose border may be apart");
 }
 
 static pestle_status_t check_ahead(const verify_t* v) {

@@ -163,12 +163,15 @@ bool pestle_nest_may_panel(pestle_nest_t* nest, uint32_t stage,
 bool pestle_nest_panel_counts(const pestle_nest_t* nest, uint32_t axis);
 // The innermost of the loops that count on: where the row panel asks. -1: none.
 int32_t pestle_nest_panel_loop(const pestle_nest_t* nest, uint32_t stage);
-// border S: the fold S reads padding by tests. Its unrolled loops are cut where the
-// padding begins, so that no step between asks; a test that a serial loop decides is
-// one branch around what is within that loop.
+// border S [reassoc]: the fold S reads padding by tests. Its unrolled loops are cut
+// where the padding begins, so that no step between asks; a test that a serial loop
+// decides is one branch around what is within that loop. With |reassociate| there is
+// nothing where it fails: a padded 0 times an infinite weight is no NaN then.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_border(pestle_nest_t* nest,
-                                                        uint32_t stage);
-bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage);
+                                                        uint32_t stage,
+                                                        bool reassociate);
+bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage,
+                            bool reassociate);
 // claim S.a n: each step of loop |axis| of the last stage S asks for the lines that
 // its results go to, or those |by| elements behind them, to be written, before what
 // is placed under the loop runs. Stores leave a core in order: one whose line is not

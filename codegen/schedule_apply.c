@@ -313,7 +313,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_STREAM:
       return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_BORDER:
-      return pestle_schedule_border(nest, stage);
+      return pestle_schedule_border(nest, stage, row->ints[0] != 0);
     case PESTLE_PRIM_TENSORISE:
       return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
     case PESTLE_PRIM_ATTEND:

@@ -140,23 +140,51 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
 
 // --- border ---
 
-bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage) {
+static bool is_zero(const pestle_expr_t* x) {
+  return x->kind == PESTLE_EXPR_CONST && x->f == 0 && x->i == 0;
+}
+
+// Whether padding adds nothing to the fold: it is a 0 that is multiplied.
+static bool pads_products(const pestle_nest_stage_t* s) {
+  const pestle_expr_t* x = s->values[0];
+  if (s->combine || s->fold != PESTLE_OP_ADD || x->kind != PESTLE_EXPR_OP ||
+      x->op != PESTLE_OP_MULTIPLY) {
+    return false;
+  }
+  // A test in both factors would be of different padding.
+  bool padded[2];
+  for (int i = 0; i < 2; ++i) {
+    const pestle_expr_t* a = x->args[i];
+    bool select = a->kind == PESTLE_EXPR_OP && a->op == PESTLE_OP_SELECT;
+    padded[i] = select && is_zero(a->args[2]);
+    if (select && !padded[i]) return false;
+  }
+  return padded[0] != padded[1];
+}
+
+bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage,
+                            bool reassociate) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     if (nest->axes.data[s->order[i]].mark >= PESTLE_MARK_GROUP) return false;
   }
-  return s->is_fold && s->value_count == 1;
+  return s->is_fold && s->value_count == 1 &&
+         (!reassociate || pads_products(s));
 }
 
-pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage) {
+pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage,
+                                       bool reassociate) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  if (!pestle_nest_may_border(nest, stage)) {
+  if (!pestle_nest_may_border(nest, stage, reassociate)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "border %s: it must be a fold of one value, of loops "
-                        "that are neither groups nor lanes",
+                        "that are neither groups nor lanes; with reassoc, a "
+                        "sum of products with zeros for padding",
                         s->name);
   }
   s->border = true;
+  s->skips = reassociate;
+  int64_t flag = reassociate;
   return pestle_schedule_record(nest, PESTLE_PRIM_BORDER, s->name, NULL, 0,
-                                NULL, 0);
+                                &flag, 1);
 }

@@ -45,7 +45,7 @@
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
-  X(BORDER, "border", "s")
+  X(BORDER, "border", "sR")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -812,7 +812,11 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   uint32_t panel_leaf, tile_leaf;
   PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
-  if (x.bare) PESTLE_TRY(pestle_schedule_border(nest, leaf.fold));
+  if (x.bare) {
+    bool skips =
+        k->reassociate && pestle_nest_may_border(nest, leaf.fold, true);
+    PESTLE_TRY(pestle_schedule_border(nest, leaf.fold, skips));
+  }
   PESTLE_TRY(pestle_schedule_at(nest, t.fold, k->anchor, tile_leaf));
   for (uint32_t i = levels; i-- > 0;) {
     pestle_tile_t level = leaf;

@@ -100,6 +100,7 @@ static const char everything[] =
     "    claim out.a -8\n"
     "    panel c b 128 16\n"
     "    border c\n"
+    "    border c reassoc\n"
     "  }\n"
     "}\n";
 

@@ -457,7 +457,11 @@ static void test_border(void** state) {
          "reorder c a b k m c l d\nunroll c.c\nunroll c.l\nborder c");
   accept("conv_nhwc", 0,
          "inline xpad\nreorder c a b k l m c d\nunroll c.c\nborder c");
+  accept("conv_nhwc", 0,
+         "inline xpad\nreorder c a b k l m c d\nunroll c.c\n"
+         "border c reassoc");
   refuse("conv_depthwise", 0, "inline xpad", "border y", "it must be a fold");
+  refuse("conv_depthwise", 0, "", "border c reassoc", "zeros for padding");
 }
 
 static void test_inline(void** state) {
