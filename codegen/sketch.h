@@ -89,8 +89,8 @@ typedef struct pestle_contract_t {
   // box is of a tile's rows, all columns of which its tiles read.
   bool planes;
   bool windows;  // rows are features, which share all windows of a box
-  bool bare;     // what is padded may be read where it lies: in whole vectors, or
-                 // the same for all columns
+  bool bare;  // what is padded may be read where it lies: in whole vectors, or
+              // the same for all columns
 } pestle_contract_t;
 
 // How the reads of a stage move along an axis.
