@@ -31,17 +31,30 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w) {
 
 enum { MOST_CUTS = 8 };
 
+static void visit_condition(const pestle_expr_t* x,
+                            void (*visit)(void* user,
+                                          const pestle_expr_t* test),
+                            void* user) {
+  if (x->kind == PESTLE_EXPR_INSIDE) visit(user, x);
+  if (x->kind != PESTLE_EXPR_OP || x->op != PESTLE_OP_AND) return;
+  visit_condition(x->args[0], visit, user);
+  visit_condition(x->args[1], visit, user);
+}
+
 // Calls visit(user, test) for each test that chooses between what is read and its
 // border: of a padded copy, or of an operand of a product.
 static void visit_tests(const pestle_expr_t* x,
                         void (*visit)(void* user, const pestle_expr_t* test),
                         void* user) {
-  if (x->kind == PESTLE_EXPR_INSIDE) visit(user, x);
   if (x->kind != PESTLE_EXPR_OP) return;
-  if (x->op == PESTLE_OP_SELECT) visit_tests(x->args[0], visit, user);
-  if (x->op != PESTLE_OP_AND && x->op != PESTLE_OP_MULTIPLY) return;
-  visit_tests(x->args[0], visit, user);
-  visit_tests(x->args[1], visit, user);
+  if (x->op == PESTLE_OP_SELECT) visit_condition(x->args[0], visit, user);
+  if (x->op != PESTLE_OP_MULTIPLY) return;
+  for (int i = 0; i < 2; ++i) {
+    const pestle_expr_t* a = x->args[i];
+    if (a->kind == PESTLE_EXPR_OP && a->op == PESTLE_OP_SELECT) {
+      visit_condition(a->args[0], visit, user);
+    }
+  }
 }
 
 static bool asks(const pestle_nest_stage_t* s) {

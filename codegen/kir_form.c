@@ -177,7 +177,8 @@ static bool apply_guard(const pestle_kir_form_t* guard, unsigned i,
   for (unsigned j = 0; j < guard->count; ++j) {
     int64_t coef = guard->terms[j].coef;
     if (guard->terms[j].atom != bound->form.terms[i].atom) continue;
-    if ((has > 0) != (coef > 0) || coef == INT64_MIN) return false;
+    if ((has > 0) != (coef > 0)) return false;
+    if (has == INT64_MIN || coef == INT64_MIN) return false;
     *out_bound = *bound;
     if (has % coef) {
       int64_t by = coef > 0 ? coef : -coef;

@@ -364,15 +364,21 @@ static bool same_value(const pestle_kir_ranges_t* r, uint32_t a, uint32_t b) {
   return apart.ok && !apart.count && !apart.constant;
 }
 
-// The latest instruction before |id| that does |op| to what |id| divides.
+// The latest instruction before |id| that does |op| to what |id| divides. Not one
+// of a region that has ended: what is known of it held there.
 static uint32_t twin(const pestle_kir_ranges_t* r, uint32_t id,
                      pestle_op_t op) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
+  uint32_t ended = 0;  // regions around j that have
   for (uint32_t j = id; j-- > 0;) {
     const pestle_kir_inst_t* other = pestle_kir_inst(r->k, j);
+    bool begins = other->op == PESTLE_KIR_FOR || other->op == PESTLE_KIR_IF;
+    if (other->op == PESTLE_KIR_END) ++ended;
+    if (other->op == PESTLE_KIR_ELSE && !ended) ++ended;  // the other branch
+    if (begins && ended) --ended;
+    if (ended) continue;
     if (other->op == pestle_kir_code(op) && other->type == inst->type &&
-        other->lanes == inst->lanes &&
-        same_value(r, other->arg[0], inst->arg[0]) &&
+        other->lanes == 1 && same_value(r, other->arg[0], inst->arg[0]) &&
         same_value(r, other->arg[1], inst->arg[1])) {
       return j;
     }
@@ -387,7 +393,8 @@ static void visit_quotient(pestle_kir_ranges_t* r, uint32_t id) {
   pestle_op_t op;
   if (!pestle_kir_is_scalar(inst->op, &op)) return;
   if (op != PESTLE_OP_DIVIDE && op != PESTLE_OP_REMAINDER) return;
-  if (!is_int_type(inst->type)) return;
+  // Of a vector the guard would be of the lanes that it happens to have.
+  if (!is_int_type(inst->type) || inst->lanes != 1) return;
   fact_t x = r->fact.data[inst->arg[0]], c = r->fact.data[inst->arg[1]];
   if (!known(x) || x.lo < 0 || c.lo != c.hi || c.lo <= 0) return;
   bool divides = op == PESTLE_OP_DIVIDE;

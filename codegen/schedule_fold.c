@@ -168,8 +168,13 @@ bool pestle_nest_may_border(pestle_nest_t* nest, uint32_t stage,
   for (uint32_t i = 0; i < s->order_count; ++i) {
     if (nest->axes.data[s->order[i]].mark >= PESTLE_MARK_GROUP) return false;
   }
-  return s->is_fold && s->value_count == 1 &&
-         (!reassociate || pads_products(s));
+  if (!s->is_fold || s->value_count != 1) return false;
+  // What is made within a step must be made where the step is left out.
+  for (uint32_t p = 0; reassociate && p < nest->stages.size; ++p) {
+    const pestle_nest_stage_t* placed = pestle_nest_stage(nest, p);
+    if (!placed->inlined && placed->at_stage == (int32_t)stage) return false;
+  }
+  return !reassociate || pads_products(s);
 }
 
 pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage,
@@ -179,7 +184,8 @@ pestle_status_t pestle_schedule_border(pestle_nest_t* nest, uint32_t stage,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "border %s: it must be a fold of one value, of loops "
                         "that are neither groups nor lanes; with reassoc, a "
-                        "sum of products with zeros for padding",
+                        "sum of products with zeros for padding, with nothing "
+                        "placed under its loops",
                         s->name);
   }
   s->border = true;

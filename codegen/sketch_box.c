@@ -55,7 +55,10 @@ static bool jumps(const pestle_lin_t* lin, uint32_t axis, int64_t most) {
 static bool is_plain_copy(const pestle_sketch_t* k,
                           const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->values[0];
-  if (x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_SELECT) x = x->args[1];
+  if (x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_SELECT &&
+      x->args[2]->kind == PESTLE_EXPR_CONST) {
+    x = x->args[1];
+  }
   if (x->kind == PESTLE_EXPR_CAST) x = x->args[0];
   if (x->kind != PESTLE_EXPR_READ || x->index_count != 1 ||
       k->nest->tensors.data[x->i].kind != PESTLE_TENSOR_INPUT) {
@@ -95,12 +98,15 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
 
 void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
                                 pestle_contract_t* c) {
+  uint32_t count = 0;
   for (uint32_t i = 0; i < k->nest->stages.size; ++i) {
     const pestle_nest_stage_t* kept = pestle_sketch_stage(k, i);
     if (kept->keep && !kept->inlined) {
       describe_copy(k, t, kept, c);
+      ++count;
     }
   }
+  c->bare = c->bare && count == 1;
 }
 
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,

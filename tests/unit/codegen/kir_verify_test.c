@@ -178,6 +178,26 @@ static void test_quotients(void** state) {
                "leave @x");
 }
 
+// What a quotient and its remainder say of each other ends with their regions, and
+// is of no vector's lanes.
+static void test_ended_quotients(void** state) {
+  (void)state;
+  BAD("%310 = const 6 : index\n%311 = lt %300, %310 : i1\nif %311 {\n"
+      "%312 = remainder %300, %8 : index\n%313 = load @x[%312] : f32\n}\n"
+      "%314 = lt %300, %7 : i1\nif %314 {\n} else {\n"
+      "%315 = divide %300, %8 : index\n%316 = const -1 : index\n"
+      "%317 = madi %315, 1, %316 : index\n%318 = load @x[%317] : f32\n}\n",
+      "elements -1 to 2");
+  BAD("%310 = const 6 : index\n%311 = lt %300, %310 : i1\nif %311 {\n"
+      "%312 = remainder %300, %8 : index\n} else {\n"
+      "%315 = divide %300, %8 : index\n%316 = const -1 : index\n"
+      "%317 = madi %315, 1, %316 : index\n%318 = load @x[%317] : f32\n}\n",
+      "elements -1 to 2");
+  BAD("%310 = const 8 : i32x8\n%311 = iota : i32x8\n"
+      "%312 = divide %311, %310 : i32x8\n%313 = load @x[%0] : f32x16\n",
+      "elements 0 to 15");
+}
+
 static void test_clamps(void** state) {
   (void)state;
   GOOD("%310 = minimum %300, %7 : index\n%311 = load @x[%310] : f32\n");
@@ -353,11 +373,17 @@ static void test_units(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_structure), cmocka_unit_test(test_types),
-      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_conditions),
-      cmocka_unit_test(test_quotients), cmocka_unit_test(test_clamps),
-      cmocka_unit_test(test_private),   cmocka_unit_test(test_joined_bits),
-      cmocka_unit_test(test_units),     cmocka_unit_test(test_matrix_registers),
+      cmocka_unit_test(test_structure),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_conditions),
+      cmocka_unit_test(test_quotients),
+      cmocka_unit_test(test_ended_quotients),
+      cmocka_unit_test(test_clamps),
+      cmocka_unit_test(test_private),
+      cmocka_unit_test(test_joined_bits),
+      cmocka_unit_test(test_units),
+      cmocka_unit_test(test_matrix_registers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
