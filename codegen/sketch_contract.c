@@ -650,18 +650,16 @@ static bool results_in_order(const pestle_sketch_t* k,
   return is_direct(c, x) && panels <= k->l1 / 2 && results > k->l2;
 }
 
-// Rows of a core, where they are more than columns: each core reads the panels
-// then, which are less than the rows, and its results are the rows that the next
-// layer reads. By columns it would read what the others have written, from their
-// caches. Measured on quiet cores of a Sapphire Rapids, 2 threads: MobileNetV2
-// 3.29 -> 3.05 ms, ppocr_det 18.2 -> 16.9, with depthwise boxes cut alike
-// (sketch_cost.c).
+// Rows of a core, outside tiles of columns: its results are rows that the next layer
+// reads, if that is cut alike (depthwise boxes: sketch_cost.c). Measured on quiet
+// cores of a Sapphire Rapids, 2 threads: MobileNetV2 3.29 -> 3.05 ms, ppocr_det 18.2
+// -> 16.9.
 static int64_t rows_a_core(const pestle_sketch_t* k, const pestle_tile_t* t,
                            const pestle_contract_t* c,
                            const pestle_choice_t* x) {
   int64_t cores = k->caps->cores;
   if (cores < 2 || t->row < 0 || t->across || !is_direct(c, x) ||
-      c->batch > 1 || c->height <= c->width ||
+      c->batch > 1 || !pestle_sketch_favours_rows(c->height, c->width) ||
       c->width <= t->vectors * t->lanes) {
     return 0;
   }
@@ -749,7 +747,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.chunk = rows_a_core(k, &t, &c, &x);
     if (t.chunk) {
       pestle_sketch_note(k,
-                         "more rows than columns: each core takes %" PRId64
+                         "many rows beside columns: each core takes %" PRId64
                          " rows, and reads all columns",
                          t.chunk);
     }

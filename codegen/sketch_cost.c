@@ -405,11 +405,11 @@ static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
 }
 
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
-// do the products before and behind it where rows are more (rows_a_core()). Not
+// do the products before and behind it (rows_a_core()). Not
 // where that would take boxes of a few rows, of which most is border.
 static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
   if (k->caps->cores < 2 || !c->own || c->planes || c->windows ||
-      c->rows_above * c->height <= c->width) {
+      !pestle_sketch_favours_rows(c->rows_above * c->height, c->width)) {
     return false;
   }
   for (int64_t most = MOST_ABOVE; most >= FEW_ABOVE; most /= 2) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of more rows than columns, whose rows fall to cores in runs: right
+"""Products of many rows beside columns, which fall to cores in runs: right
 where the last run is shorter, by whole tiles and by parts of one, and where the
 result is written over an operand, which a tile made twice would spoil."""
 
@@ -13,17 +13,18 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_test import Case, has_compiler  # noqa: E402
 
-ROWS = [152, 200, 260, 275, 291, 300, 375, 401, 511, 777]
+SIZES = [(m, 80) for m in (152, 200, 260, 275, 291, 300, 375, 401, 511, 777)]
+SIZES += [(98, 250), (131, 300), (196, 256)]
 
 
-def text_of(m):
-    y = f"tensor<{m}x80xf32>"
-    square = "tensor<80x80xf32>"
+def text_of(m, n):
+    y = f"tensor<{m}x{n}xf32>"
+    square = f"tensor<{n}x{n}xf32>"
     dot = "contracting_dims = [1] x [0]"
     return f"""\
-func.func @main(%a: tensor<{m}x16xf32>, %b: tensor<16x80xf32>, %q: {y}, %p: {square}) -> ({y}, {y}) {{
+func.func @main(%a: tensor<{m}x16xf32>, %b: tensor<16x{n}xf32>, %q: {y}, %p: {square}) -> ({y}, {y}) {{
   %r = stablehlo.dot_general %q, %p, {dot} : ({y}, {square}) -> {y}
-  %y = stablehlo.dot_general %a, %b, {dot} : (tensor<{m}x16xf32>, tensor<16x80xf32>) -> {y}
+  %y = stablehlo.dot_general %a, %b, {dot} : (tensor<{m}x16xf32>, tensor<16x{n}xf32>) -> {y}
   %e = stablehlo.add %y, %r : {y}
   %g = stablehlo.dot_general %e, %p, {dot} : ({y}, {square}) -> {y}
   %h = stablehlo.add %g, %e : {y}
@@ -36,8 +37,8 @@ func.func @main(%a: tensor<{m}x16xf32>, %b: tensor<16x80xf32>, %q: {y}, %p: {squ
 class Rows(Case):
     def test_every_row_once(self):
         random = np.random.default_rng(5)
-        for m in ROWS:
-            shapes = {"a": (m, 16), "b": (16, 80), "q": (m, 80), "p": (80, 80)}
+        for m, n in SIZES:
+            shapes = {"a": (m, 16), "b": (16, n), "q": (m, n), "p": (n, n)}
             given, options = {}, []
             for name, shape in shapes.items():
                 given[name] = random.standard_normal(shape).astype(np.float32)
@@ -45,7 +46,7 @@ class Rows(Case):
                 options += ["--input", f"{name}={name}.npy"]
             e = given["a"] @ given["b"] + given["q"] @ given["p"]
             g = e @ given["p"]
-            self.write("rows.mlir", text_of(m))
+            self.write("rows.mlir", text_of(m, n))
             for threads in "1", "2", "3":
                 self.succeed(
                     "run",
@@ -61,7 +62,7 @@ class Rows(Case):
                     path = self.folder / "out" / f"output_{i}.npy"
                     got = np.load(path)
                     worst = np.abs(got - want).max() / np.abs(want).max()
-                    self.assertLess(worst, 1e-5, f"{m} rows, {threads} threads")
+                    self.assertLess(worst, 1e-5, f"{m} x {n}, {threads} threads")
 
 
 if __name__ == "__main__":
