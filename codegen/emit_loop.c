@@ -31,9 +31,9 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w) {
 
 enum { MOST_CUTS = 8 };
 
-static void visit_condition(const pestle_expr_t* x,
-                            void (*visit)(void* user,
-                                          const pestle_expr_t* test),
+typedef void (*visit_test_t)(void* user, const pestle_expr_t* test);
+
+static void visit_condition(const pestle_expr_t* x, visit_test_t visit,
                             void* user) {
   if (x->kind == PESTLE_EXPR_INSIDE) visit(user, x);
   if (x->kind != PESTLE_EXPR_OP || x->op != PESTLE_OP_AND) return;
@@ -43,8 +43,7 @@ static void visit_condition(const pestle_expr_t* x,
 
 // Calls visit(user, test) for each test that chooses between what is read and its
 // border: of a padded copy, or of an operand of a product.
-static void visit_tests(const pestle_expr_t* x,
-                        void (*visit)(void* user, const pestle_expr_t* test),
+static void visit_tests(const pestle_expr_t* x, visit_test_t visit,
                         void* user) {
   if (x->kind != PESTLE_EXPR_OP) return;
   if (x->op == PESTLE_OP_SELECT) visit_condition(x->args[0], visit, user);
@@ -64,8 +63,8 @@ static bool asks(const pestle_nest_stage_t* s) {
 // Steps of a loop at which a test changes.
 typedef struct cuts_t {
   pestle_emit_t* e;
+  const pestle_nest_stage_t* s;
   uint32_t axis;
-  bool border;  // of a fold
   int64_t at[MOST_CUTS];
   uint32_t count;
 } cuts_t;
@@ -89,8 +88,9 @@ static void cut_visit(void* user, const pestle_expr_t* test) {
   const pestle_lin_t* at = pestle_emit_resolve(c->e, test->lin);
   bool nested;
   int64_t coef = pestle_lin_coef(at, c->axis, &nested);
-  // Copies branch where a test has other loops in it.
-  if (nested || coef <= 0 || (at->count > 1 && !c->border)) return;
+  // A reversed loop asks at each step; so do copies, by a branch, where a test has
+  // other loops in it.
+  if (nested || coef <= 0 || (at->count > 1 && !c->s->border)) return;
   const pestle_lin_t* step = pestle_lin_axis(nest, c->axis);
   pestle_range_t rest = pestle_lin_range(
       nest, pestle_lin_add(nest, at, pestle_lin_scale(nest, step, -coef)));
@@ -104,7 +104,7 @@ static void cut_visit(void* user, const pestle_expr_t* test) {
 static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
   pestle_emit_t* e = w->e;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, w->stage);
-  *out = (cuts_t){.e = e, .axis = axis, .border = s->border};
+  *out = (cuts_t){.e = e, .s = s, .axis = axis};
   uint8_t mark = s->border ? PESTLE_MARK_UNROLL : PESTLE_MARK_SERIAL;
   if (!w->attach || !asks(s) || e->nest->axes.data[axis].mark != mark) return;
   e->open[axis] = true;

@@ -15,6 +15,7 @@ void pestle_kir_ranges_init(pestle_allocator_t allocator, const pestle_kir_t* k,
   pestle_vec_init(&r->guard, allocator);
   pestle_vec_init(&r->trail, allocator);
   pestle_vec_init(&r->frame, allocator);
+  pestle_vec_init(&r->quotient, allocator);
   if (!pestle_vec_resize(&r->fact, (size_t)k->inst_count)) r->failed = true;
 }
 
@@ -23,6 +24,7 @@ void pestle_kir_ranges_deinit(pestle_kir_ranges_t* r) {
   pestle_vec_deinit(&r->guard);
   pestle_vec_deinit(&r->trail);
   pestle_vec_deinit(&r->frame);
+  pestle_vec_deinit(&r->quotient);
 }
 
 bool pestle_kir_ranges_dead(const pestle_kir_ranges_t* r) {
@@ -352,6 +354,7 @@ static void enter(pestle_kir_ranges_t* r, uint32_t id, bool sense) {
 
 static void leave(pestle_kir_ranges_t* r, const pestle_kir_frame_t* frame) {
   r->guard.size = frame->guard_count;
+  r->quotient.size = frame->quotient_count;
   undo(r, frame->trail_count);
 }
 
@@ -364,21 +367,15 @@ static bool same_value(const pestle_kir_ranges_t* r, uint32_t a, uint32_t b) {
   return apart.ok && !apart.count && !apart.constant;
 }
 
-// The latest instruction before |id| that does |op| to what |id| divides. Not one
-// of a region that has ended: what is known of it held there.
+// The latest of r->quotient that does |op| to what |id| divides.
 static uint32_t twin(const pestle_kir_ranges_t* r, uint32_t id,
                      pestle_op_t op) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(r->k, id);
-  uint32_t ended = 0;  // regions around j that have
-  for (uint32_t j = id; j-- > 0;) {
+  for (size_t i = r->quotient.size; i-- > 0;) {
+    uint32_t j = r->quotient.data[i];
     const pestle_kir_inst_t* other = pestle_kir_inst(r->k, j);
-    bool begins = other->op == PESTLE_KIR_FOR || other->op == PESTLE_KIR_IF;
-    if (other->op == PESTLE_KIR_END) ++ended;
-    if (other->op == PESTLE_KIR_ELSE && !ended) ++ended;  // the other branch
-    if (begins && ended) --ended;
-    if (ended) continue;
     if (other->op == pestle_kir_code(op) && other->type == inst->type &&
-        other->lanes == 1 && same_value(r, other->arg[0], inst->arg[0]) &&
+        same_value(r, other->arg[0], inst->arg[0]) &&
         same_value(r, other->arg[1], inst->arg[1])) {
       return j;
     }
@@ -398,6 +395,7 @@ static void visit_quotient(pestle_kir_ranges_t* r, uint32_t id) {
   fact_t x = r->fact.data[inst->arg[0]], c = r->fact.data[inst->arg[1]];
   if (!known(x) || x.lo < 0 || c.lo != c.hi || c.lo <= 0) return;
   bool divides = op == PESTLE_OP_DIVIDE;
+  if (!pestle_vec_push(&r->quotient, id)) r->failed = true;
   uint32_t other =
       twin(r, id, divides ? PESTLE_OP_REMAINDER : PESTLE_OP_DIVIDE);
   if (!divides && other == PESTLE_KIR_NONE) return;
@@ -420,7 +418,8 @@ void pestle_kir_ranges_visit(pestle_kir_ranges_t* r, uint32_t id) {
   f.fixed = is_fixed(r, id, f.fixed);
   r->fact.data[id] = f;
   visit_quotient(r, id);
-  pestle_kir_frame_t frame = {id, r->guard.size, r->trail.size, dead};
+  pestle_kir_frame_t frame = {id, r->guard.size, r->trail.size,
+                              r->quotient.size, dead};
   if (inst->op == PESTLE_KIR_FOR) {
     frame.dead = dead || f.hi < f.lo;
     if (!pestle_vec_push(&r->frame, frame)) r->failed = true;

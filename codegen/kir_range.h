@@ -7,7 +7,7 @@
 //   interval  forward, exact for affine chains over loops of constant bounds
 //   form      sum of coef * atom + constant: cancels what two addresses share
 //   guard     a form that is <= 0 here: from `if`, from a mask, from select,
-//             and x = c * (x / c) + x % c
+//             and, where x is no vector, x = c * (x / c) + x % c
 //
 // Private to kir_range.c and kir_verify.c.
 #ifndef PESTLE_CODEGEN_KIR_RANGE_H_
@@ -46,7 +46,7 @@ typedef struct pestle_kir_trail_t {
 
 typedef struct pestle_kir_frame_t {
   uint32_t begin;  // the FOR or IF
-  size_t guard_count, trail_count;
+  size_t guard_count, trail_count, quotient_count;
   bool dead;  // never runs
 } pestle_kir_frame_t;
 
@@ -55,6 +55,7 @@ typedef struct pestle_kir_ranges_t {
   pestle_allocator_t allocator;
   PESTLE_VEC(pestle_kir_fact_range_t) fact;
   PESTLE_VEC(pestle_kir_form_t) guard;
+  PESTLE_VEC(uint32_t) quotient;  // divisions and remainders of open regions
   PESTLE_VEC(pestle_kir_trail_t) trail;
   PESTLE_VEC(pestle_kir_frame_t) frame;
   bool failed;  // out of memory

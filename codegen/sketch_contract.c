@@ -258,8 +258,9 @@ static void slide_visit(void* user, const pestle_expr_t* e) {
       if (extent <= 1 || extent > MOST_SLIDE || !tap) continue;
       // An element's number has all dimensions in it: those taps that move
       // further than a row does are of another.
-      if (e->index_count == 1 && (row % tap || llabs(tap) > llabs(row)))
+      if (e->index_count == 1 && (row % tap || llabs(tap) > llabs(row))) {
         continue;
+      }
       f->axis = (int32_t)f->s->roots[i];
     }
   }

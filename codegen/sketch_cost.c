@@ -213,8 +213,9 @@ static double box_cycles(const pestle_contract_t* c, int64_t rows,
       pestle_sketch_box_elements(c, rows, vectors * c->lanes, above);
   // A short row is a vector all the same.
   bool row = inner->row == 0 && inner->column == 0 && inner->above == 0;
-  if (row && inner->base < c->lanes)
+  if (row && inner->base < c->lanes) {
     elements = elements / inner->base * c->lanes;
+  }
   return (double)(elements * BOX_EIGHTHS) / 8;
 }
 
@@ -405,8 +406,8 @@ static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
 }
 
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
-// do the products before and behind it (rows_a_core()). Not
-// where that would take boxes of a few rows, of which most is border.
+// do the products before and behind it (rows_a_core()). Not where that would take
+// boxes of a few rows, of which most is border.
 static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
   if (k->caps->cores < 2 || !c->own || c->planes || c->windows ||
       !pestle_sketch_favours_rows(c->rows_above * c->height, c->width)) {

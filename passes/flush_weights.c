@@ -14,35 +14,17 @@
 #include "passes/util.h"
 
 // Bits of a float format of p bits of precision: its sign, its least normal number,
-// the one 2^p times as large, infinity.
-typedef struct format_t {
+// the one 2^p times as large, infinity; and what finds out whether some of |count|
+// elements are denormal. Most tensors have none, and all weights are looked at.
+typedef struct format_t format_t;
+struct format_t {
+  size_t bytes;
   uint64_t sign, least, large, infinity;
-} format_t;
-
-static const format_t F32 = {UINT64_C(1) << 31, UINT64_C(1) << 23,
-                             UINT64_C(25) << 23, UINT64_C(0xff) << 23};
-static const format_t F64 = {UINT64_C(1) << 63, UINT64_C(1) << 52,
-                             UINT64_C(54) << 52, UINT64_C(0x7ff) << 52};
-
-static const format_t* format_of(pestle_dtype_t dtype) {
-  return dtype == PESTLE_F32 ? &F32 : dtype == PESTLE_F64 ? &F64 : NULL;
-}
-
-static uint64_t size_at(const char* data, size_t index, const format_t* f) {
-  if (f == &F32) {
-    uint32_t bits;
-    memcpy(&bits, data + index * sizeof bits, sizeof bits);
-    return bits & ~(uint32_t)f->sign;
-  }
-  uint64_t bits;
-  memcpy(&bits, data + index * sizeof bits, sizeof bits);
-  return bits & ~f->sign;
-}
+  bool (*has_denormal)(const char* data, size_t count, const format_t* f);
+};
 
 enum { BLOCK = 64 };  // elements that a vectorised loop looks at
 
-// Whether some of |count| elements are denormal. Most tensors have none, and all
-// weights are looked at.
 #define HAS_DENORMAL(name, uint)                                        \
   static bool name(const char* data, size_t count, const format_t* f) { \
     uint block[BLOCK] = {0}, some = 0;                                  \
@@ -58,11 +40,34 @@ enum { BLOCK = 64 };  // elements that a vectorised loop looks at
 HAS_DENORMAL(has_denormal_f32, uint32_t)
 HAS_DENORMAL(has_denormal_f64, uint64_t)
 
+static const format_t F32 = {4,
+                             UINT64_C(1) << 31,
+                             UINT64_C(1) << 23,
+                             UINT64_C(25) << 23,
+                             UINT64_C(0xff) << 23,
+                             has_denormal_f32};
+static const format_t F64 = {8,
+                             UINT64_C(1) << 63,
+                             UINT64_C(1) << 52,
+                             UINT64_C(54) << 52,
+                             UINT64_C(0x7ff) << 52,
+                             has_denormal_f64};
+
+static const format_t* format_of(pestle_dtype_t dtype) {
+  return dtype == PESTLE_F32 ? &F32 : dtype == PESTLE_F64 ? &F64 : NULL;
+}
+
+// The bits of an element but for its sign; hosts are little-endian.
+static uint64_t size_at(const char* data, size_t index, const format_t* f) {
+  uint64_t bits = 0;
+  memcpy(&bits, data + index * f->bytes, f->bytes);
+  return bits & ~f->sign;
+}
+
 // Whether some elements are denormal, and a finite one is large enough beside them.
 static bool is_mixed(const pestle_elements_t* e, size_t count,
                      const format_t* f) {
-  bool some = f == &F32 ? has_denormal_f32(e->data, count, f)
-                        : has_denormal_f64(e->data, count, f);
+  bool some = f->has_denormal(e->data, count, f);
   for (size_t i = 0; some && i < count; ++i) {
     uint64_t size = size_at(e->data, i, f);
     if (size >= f->large && size < f->infinity) return true;
@@ -73,14 +78,15 @@ static bool is_mixed(const pestle_elements_t* e, size_t count,
 static pestle_status_t flushed(pestle_builder_t* b, const pestle_elements_t* e,
                                size_t count, const format_t* f,
                                pestle_value_t** out) {
-  size_t size = pestle_dtype_size(e->type.dtype);
-  char* data = pestle_arena_alloc(&b->module->arena, size * count, 64);
+  char* data = pestle_arena_alloc(&b->module->arena, f->bytes * count, 64);
   if (!data) return PESTLE_OOM();
-  memcpy(data, e->data, size * count);
+  memcpy(data, e->data, f->bytes * count);
   for (size_t i = 0; i < count; ++i) {
-    if (size_at(data, i, f) < f->least) memset(data + i * size, 0, size);
+    if (size_at(data, i, f) < f->least) {
+      memset(data + i * f->bytes, 0, f->bytes);
+    }
   }
-  pestle_elements_t to = {e->type, data, size * count, false};
+  pestle_elements_t to = {e->type, data, f->bytes * count, false};
   return pestle_pass_constant(b, &to, out);
 }
 

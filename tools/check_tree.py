@@ -31,7 +31,7 @@ def check_file(name, data, problems):
     for number, line in enumerate(data.splitlines(), 1):
         for path in MACHINE:
             at = line.find(path)
-            # build/work/ and https://host/root/ are no such paths.
+            # Not where it is the end of a longer path, or of an address.
             if at >= 0 and (at == 0 or line[at - 1:at] in b" \t\"'`=(:<"):
                 problems.append(f"{name}:{number}: a path of one machine: "
                                 f"{path.decode()}")
