@@ -61,11 +61,15 @@ static void turn_tile(pestle_emit_t* e, uint32_t stage, void* user) {
   if (e->nest->failed) return;
   for (uint32_t step = 1; step < t.lanes; step *= 2)
     turn_round(e, &t, step);
-  uint32_t buffer = e->buffer[s->tensors[0]];
+  // Row i of the result begins where lane i of the first row was read.
+  e->open[row] = e->open[lane] = true;
+  e->value[row] = pestle_lin_const(e->nest, 0);
   for (uint32_t i = 0; i < t.lanes && i < (uint64_t)axes[lane].extent; ++i) {
-    pestle_kir_store(e->k, buffer, pestle_kir_index(e->k, i), t.rows[i],
-                     PESTLE_KIR_NONE, 0);
+    e->value[lane] = pestle_lin_const(e->nest, i);
+    pestle_emit_coords(e, stage);
+    pestle_emit_store_stage(e, stage, 0, t.rows[i]);
   }
+  e->open[row] = e->open[lane] = false;
 }
 
 void pestle_emit_turned(pestle_emit_t* e, uint32_t stage) {

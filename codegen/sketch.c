@@ -354,21 +354,24 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   return pestle_sketch_rows(k, row);
 }
 
-// Results that the last cache cannot hold until somebody reads them go past
-// it.
-static pestle_status_t stream_results(pestle_sketch_t* k) {
+int64_t pestle_sketch_result_bytes(const pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint64_t bytes = 0;
   for (uint32_t v = 0; v < y->value_count; ++v) {
     bytes += pestle_type_bytes(&k->nest->tensors.data[y->tensors[v]].type);
   }
+  return (int64_t)bytes;
+}
+
+// Results that the last cache cannot hold until somebody reads them go past
+// it; and so do those whose lines it would bring one by one.
+static pestle_status_t stream_results(pestle_sketch_t* k) {
+  int64_t bytes = pestle_sketch_result_bytes(k);
   const char* why;
-  uint64_t l3 = k->caps->l3_bytes;
-  if (!l3 || bytes < l3 / STREAMED_LEAST ||
-      !pestle_nest_may_stream(k->nest, k->anchor, &why)) {
-    return NULL;
-  }
-  bool usual = bytes >= l3 / 2 * STREAMED_HALVES;
+  int64_t l3 = (int64_t)k->caps->l3_bytes;
+  if (!k->strewn && (!l3 || bytes < l3 / STREAMED_LEAST)) return NULL;
+  if (!pestle_nest_may_stream(k->nest, k->anchor, &why)) return NULL;
+  bool usual = k->strewn || bytes >= l3 / 2 * STREAMED_HALVES;
   if (!pestle_decide_flag(k->nest, "stream", usual)) return NULL;
   return pestle_schedule_stream(k->nest, k->anchor);
 }
@@ -380,6 +383,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .nest = nest,
       .caps = caps,
       .reassociate = reassociate,
+      .turned = -1,
       .anchor = (uint32_t)nest->stages.size - 1,
       .registers =
           caps->vector_registers ? caps->vector_registers : DEFAULT_REGISTERS,

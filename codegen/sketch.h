@@ -42,6 +42,8 @@ typedef struct pestle_sketch_t {
   int64_t registers;
   int64_t l1, l2, l3;  // bytes of cache
   const bool* row;     // of the form rows: which axes these are; else NULL
+  bool strewn;     // each tile's results are far from those of the one before
+  int32_t turned;  // the copy whose tiles turn in registers; -1: none
 } pestle_sketch_t;
 
 // A tile of accumulators: rows x vectors x lanes of |fold|'s result.
@@ -132,6 +134,9 @@ static inline int64_t pestle_sketch_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+// Bytes of all results of the kernel.
+int64_t pestle_sketch_result_bytes(const pestle_sketch_t* k);
+
 // Adds a line to why the schedule is as it is, where somebody asks.
 void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...)
     PESTLE_PRINTF(2, 3);
@@ -173,12 +178,11 @@ pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
                           int32_t* out_tensor, uint32_t* out_turned);
 // |stage| reads |tensor|, contiguous along its map axis at position |turned|,
 // by tiles that turn in registers; |*out_tiles| is the loop of tiles along the
-// last axis, under which they are made. Ids move as above.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_turn(pestle_sketch_t* k,
-                                                    uint32_t stage,
-                                                    uint32_t tensor,
-                                                    uint32_t turned,
-                                                    uint32_t* out_tiles);
+// last axis, under which they are made. They go along the results, or, |strewn|,
+// along the argument, whole lines of results at a time. Ids move as above.
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage, uint32_t tensor,
+                   uint32_t turned, bool strewn, uint32_t* out_tiles);
 // The anchor's loops down to |last_leaf| run in groups; the first |count| do.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
                                                            uint32_t last_leaf);

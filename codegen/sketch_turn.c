@@ -2,11 +2,15 @@
 // Reads across: a stage whose last axis goes along rows of what it reads, which
 // is contiguous along another of its axes, reads square tiles that turn in
 // registers.
+#include "base/bits.h"
 #include "codegen/sketch.h"
 
 enum {
   // Lanes below which a gather costs no more than shuffles. A guess.
   LEAST_LANES = 4,
+  LINE_BYTES = 64,
+  // Memory takes neighbouring lines together.
+  STRIP_LINES = 2,
 };
 
 static int64_t turn_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
@@ -19,32 +23,45 @@ static int64_t turn_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
 }
 
 // Splits the axes |row| and |lane| of |stage| by |lanes|: others, tiles of both,
-// |first| inner, |second| inner, of which the last is the vector.
+// |first| inner, |second| inner, of which the last is the vector. With |line| tiles
+// of lanes to a line, strips of them are outside all tiles of rows, and those of a
+// line are made together.
 static pestle_status_t tile(pestle_sketch_t* k, uint32_t stage, uint32_t row,
-                            uint32_t lane, int64_t lanes, uint32_t* out_tiles) {
+                            uint32_t lane, int64_t lanes, int64_t line,
+                            uint32_t* out_tiles) {
   pestle_nest_t* nest = k->nest;
-  uint32_t ro, ri, lo, li, order[PESTLE_NEST_MAX_AXES], n = 0;
+  uint32_t ro, ri, lo, li, strip = 0, order[PESTLE_NEST_MAX_AXES], n = 0;
+  if (line) {
+    int64_t beside = line > 1 ? line : STRIP_LINES;
+    PESTLE_TRY(pestle_schedule_split(nest, stage, lane, beside * lanes, &strip,
+                                     &lane));
+  }
   PESTLE_TRY(pestle_schedule_split(nest, stage, row, lanes, &ro, &ri));
   PESTLE_TRY(pestle_schedule_split(nest, stage, lane, lanes, &lo, &li));
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     uint32_t a = s->order[i];
-    if (a != ro && a != ri && a != lo && a != li) order[n++] = a;
+    bool mine = a == ro || a == ri || a == lo || a == li;
+    if (!mine && !(line && a == strip)) order[n++] = a;
   }
+  if (line) order[n++] = strip;
   order[n++] = ro;
-  order[n++] = lo;
+  if (line < 2) order[n++] = lo;
+  *out_tiles = order[n - 1];
   order[n++] = ri;
+  if (line > 1) order[n++] = lo;
   order[n++] = li;
   PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
+  if (line > 1) {
+    PESTLE_TRY(pestle_schedule_mark(nest, stage, lo, PESTLE_MARK_UNROLL));
+  }
   PESTLE_TRY(pestle_schedule_mark(nest, stage, ri, PESTLE_MARK_UNROLL));
-  PESTLE_TRY(pestle_schedule_mark(nest, stage, li, PESTLE_MARK_VECTOR));
-  *out_tiles = lo;
-  return NULL;
+  return pestle_schedule_mark(nest, stage, li, PESTLE_MARK_VECTOR);
 }
 
 pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
                                    uint32_t tensor, uint32_t turned,
-                                   uint32_t* out_tiles) {
+                                   bool strewn, uint32_t* out_tiles) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   uint32_t row = s->roots[turned], last = s->roots[s->map_count - 1];
@@ -53,9 +70,12 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
       turn_lanes(k, read ? (pestle_dtype_t)read->dtype : PESTLE_NONE,
                  pestle_sketch_extent(k, row), pestle_sketch_extent(k, last));
   uint32_t copy, tiles;
+  const pestle_nest_tensor_t* result = &nest->tensors.data[s->tensors[0]];
+  int64_t bytes = lanes * (int64_t)pestle_dtype_size(result->type.dtype);
+  int64_t line = strewn ? pestle_ceil_div(LINE_BYTES, bytes) : 0;
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
   ++k->anchor;
-  PESTLE_TRY(tile(k, stage + 1, row, last, lanes, out_tiles));
+  PESTLE_TRY(tile(k, stage + 1, row, last, lanes, line, out_tiles));
   int32_t across = pestle_nest_turned_axis(nest, copy);
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, copy);
   if (across < 0) {
@@ -63,8 +83,13 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
                         nest->tensors.data[tensor].name);
   }
   PESTLE_TRY(tile(k, copy, c->roots[c->map_count - 1], c->roots[across], lanes,
-                  &tiles));
+                  0, &tiles));
   PESTLE_TRY(pestle_schedule_at(nest, copy, stage + 1, *out_tiles));
+  if (line > 1) {
+    // Its tiles of a line, outside those along the rows of the argument.
+    uint32_t made = c->order[c->order_count - 4];
+    PESTLE_TRY(pestle_schedule_mark(nest, copy, made, PESTLE_MARK_UNROLL));
+  }
   PESTLE_TRY(pestle_schedule_transpose(nest, copy));
   return pestle_schedule_store(nest, copy, PESTLE_PLACE_PRIVATE);
 }
@@ -128,7 +153,7 @@ pestle_status_t pestle_sketch_vectorise_copy(pestle_sketch_t* k,
   uint32_t turned, loop;
   PESTLE_TRY(pestle_sketch_find_across(k, stage, &tensor, &turned));
   if (tensor >= 0) {
-    return pestle_sketch_turn(k, stage, (uint32_t)tensor, turned, &loop);
+    return pestle_sketch_turn(k, stage, (uint32_t)tensor, turned, false, &loop);
   }
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   return pestle_sketch_vectorise(k, stage, s->roots[s->map_count - 1], 1,
