@@ -16,9 +16,8 @@ enum {
   LEAST_PART = 2,
   // Vectors of a light body side by side: FMA latency is 4 cycles.
   LIGHT_UNROLL = 4,
-  // Results of so many L2s are strewn by tiles that turn, in whole lines; not those
-  // that some L2s hold where the target states none: 400 x 400 f32 25 -> 44 us.
-  STREWN_L2S = 2,
+  // Results that a L2 holds are not strewn by tiles that turn, nor what some L2s hold
+  // where the target states none: 400 x 400 f32 25 -> 44 us.
   STREWN_LEAST = 2 << 20,
   LINE_BYTES = 64,
 };
@@ -78,12 +77,12 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
 
 // Whether tiles that turn go along the rows of the argument, not of the results.
 // What is read in order comes before it is asked for; what is written is strewn, a
-// line here and there, but these go past the caches (stream_results()), where nobody
-// waits for them. Measured on Sapphire Rapids, 1 thread, in the order of results,
-// of the argument, of the argument and past the caches, and the last one with a
-// reader behind it: 4096 x 4096 f32 32.3, 32.3, 6.4 ms, 18.5 of 52.2; 1024 x 1024
-// 2.1, 1.2, 0.7 ms, 1.1 of 2.4; 1024 x 512 1.0, 0.5, 0.4 ms, 0.6 of 1.1; 512 x 512
-// 212, 213, 249 us, 342 of 238.
+// line here and there: lines that are asked for first, or that go past the caches,
+// where nobody waits for them (stream_results()). Measured on Sapphire Rapids, 1
+// thread, f32, in the order of results, asked for or not, and of the argument, asked
+// for and past the caches: 4096 x 4096 34.2, 26.7 and 29.1, 8.1 ms; 2048 x 2048 7.8,
+// 3.0 and 2.5, 2.3; 1024 x 1024 1433, 663 and 536, 665 us; 784 x 768 481, 312 and
+// 256, 314; 512 x 512 136, 64 and 92, 229.
 static bool are_strewn(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_tensor_t* t = &k->nest->tensors.data[y->tensors[0]];
@@ -91,7 +90,7 @@ static bool are_strewn(pestle_sketch_t* k) {
                 (int64_t)pestle_dtype_size(t->type.dtype);
   int64_t bytes = pestle_sketch_result_bytes(k);
   if (row % LINE_BYTES || bytes < STREWN_LEAST) return false;
-  return pestle_decide_flag(k->nest, "strewn", bytes >= k->l2 * STREWN_L2S);
+  return pestle_decide_flag(k->nest, "strewn", bytes >= k->l2);
 }
 
 // Square tiles that turn in registers: rows of tiles in groups, or all that go along

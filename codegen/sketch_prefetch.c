@@ -210,29 +210,39 @@ static bool is_far(const pestle_sketch_t* k) {
   return bytes > k->l2 && results * RESULTS_SHARE >= bytes;
 }
 
-// The next of the tiles that turn: lines of its results, and what it reads. Measured
-// on Sapphire Rapids, 1 thread, with a reader behind it: 784 x 768 f32 1005 -> 725
-// us, 512 x 1024 1099 -> 534.
-static pestle_status_t claim_turned(pestle_sketch_t* k) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+// What the next of the tiles that turn reads, which is of other rows.
+static pestle_status_t fetch_turned(pestle_sketch_t* k, uint32_t loop) {
   uint32_t copy = (uint32_t)k->turned;
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, copy);
-  uint32_t loop = (uint32_t)c->at_axis;
-  if (k->strewn || !is_far(k) ||
-      !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
-    return NULL;
-  }
-  int64_t by = step_of(k, loop, k->anchor, y->write_index[0][0]);
   for (uint32_t t = 0; t < k->nest->tensors.size; ++t) {
     const pestle_expr_t* read = pestle_schedule_find_read(k->nest, copy, t);
     pestle_nest_ahead_t a = {.read = t, .tensor = t};
     if (!read || !pestle_nest_may_prefetch(k->nest, copy, &a)) continue;
-    int64_t ahead = step_of(k, loop, copy, read->index[0]);
-    PESTLE_TRY(pestle_schedule_prefetch(k->nest, copy, t, t, ahead));
+    int64_t by = step_of(k, loop, copy, read->index[0]);
+    PESTLE_TRY(pestle_schedule_prefetch(k->nest, copy, t, t, by));
   }
-  pestle_sketch_note(k,
-                     "more than the L2 holds goes through the kernel: the next "
-                     "tile and the lines of its results are asked for");
+  return NULL;
+}
+
+// The lines that the results of the next of the tiles that turn go to.
+static pestle_status_t claim_turned(pestle_sketch_t* k) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  const pestle_nest_stage_t* c = pestle_sketch_stage(k, (uint32_t)k->turned);
+  uint32_t loop = (uint32_t)c->at_axis, next = loop;
+  if (!is_far(k) || !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
+    return NULL;
+  }
+  // Those side by side are few where they are strewn; the next lie below them.
+  bool beside =
+      pestle_nest_leaf_root(k->nest, loop) == y->roots[y->map_count - 1];
+  for (uint32_t i = 1; k->strewn && beside && i < y->order_count; ++i) {
+    if (y->order[i] == loop) next = y->order[i - 1];
+  }
+  if (!k->strewn) PESTLE_TRY(fetch_turned(k, loop));
+  pestle_sketch_note(
+      k,
+      "more than the L2 holds goes through the kernel: the lines "
+      "of the next tile's results are asked for");
+  int64_t by = step_of(k, next, k->anchor, y->write_index[0][0]);
   return pestle_schedule_claim(k->nest, k->anchor, loop, by);
 }
 
