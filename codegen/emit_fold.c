@@ -417,9 +417,23 @@ static uint32_t first_fold_leaf(const pestle_emit_t* e,
   return vector;
 }
 
+// Whether something is placed under one of the first |count| loops of |stage|.
+static bool has_placed(const pestle_emit_t* e, uint32_t stage, uint32_t count) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t p = 0; p < stage; ++p) {
+    const pestle_nest_stage_t* placed = pestle_nest_stage(e->nest, p);
+    if (placed->inlined || placed->at_stage != (int32_t)stage) continue;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (placed->at_axis == (int32_t)s->order[i]) return true;
+    }
+  }
+  return false;
+}
+
 void pestle_emit_fold(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   uint32_t first = first_fold_leaf(e, s);
-  pestle_emit_walk_t w = {e, stage, fold_body, &first, false};
+  bool attach = has_placed(e, stage, first);
+  pestle_emit_walk_t w = {e, stage, fold_body, &first, attach};
   pestle_emit_walk(&w, s->order, first);
 }

@@ -167,12 +167,8 @@ static pestle_status_t check_place(const verify_t* v) {
     }
   }
   if (s->carried) PESTLE_TRY(check_carried(v, c));
-  bool folding = !c->is_fold;
-  for (int32_t i = 0; i <= loop && !folding; ++i) {
-    folding = nest->axes.data[c->order[i]].fold;
-  }
-  if (!folding) {
-    return broken(v, "it is placed outside of the fold loops of '%s'", c->name);
+  if (c->is_fold && loop < 0) {
+    return broken(v, "it is placed outside of the loops of '%s'", c->name);
   }
   for (uint32_t i = 0; i < s->value_count; ++i) {
     uint8_t place = nest->tensors.data[s->tensors[i]].place;

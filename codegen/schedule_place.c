@@ -64,8 +64,8 @@ static pestle_status_t check_readers(pestle_nest_t* nest, uint32_t stage,
   return NULL;
 }
 
-// Where a stage can be emitted: under a loop that is no vector, and in a fold
-// from its first fold loop on.
+// Where a stage can be emitted: under a loop that is no vector, or before the first
+// loop of what is no fold.
 static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
                                    uint32_t consumer, uint32_t axis) {
   const pestle_nest_stage_t* c = &nest->stages.data[consumer];
@@ -90,14 +90,12 @@ static pestle_status_t check_place(const pestle_nest_t* nest, uint32_t stage,
                         "at %s, %s.%s: nothing runs under a vector loop", name,
                         c->name, nest->axes.data[axis].name);
   }
-  for (int32_t i = 0; c->is_fold && i <= at; ++i) {
-    if (nest->axes.data[c->order[i]].fold) return NULL;
+  if (whole && c->is_fold) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "at %s, %s: a fold takes stages under its loops only",
+                        name, c->name);
   }
-  if (!c->is_fold) return NULL;
-  return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "at %s, %s: under a fold, only its fold loops and those "
-                      "inside of them take stages",
-                      name, c->name);
+  return NULL;
 }
 
 pestle_status_t pestle_schedule_check_copies(pestle_nest_t* nest,

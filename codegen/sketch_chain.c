@@ -7,13 +7,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "codegen/sketch.h"
 
 enum {
-  // Rows of scores that are alive together. They share each block of the first
-  // contraction's vector operand, whose copy (16 KiB at 64 x 64) costs about as
-  // much as four rows of scores.
-  ROWS = 96,
+  // Rows of scores that are alive together, at most. They share each block of the
+  // first contraction's vector operand, whose copy (16 KiB at 64 x 64) costs about
+  // as much as a dozen rows of scores.
+  MOST_ROWS = 128,
   // Columns of one block of scores, in vectors: as wide as a tile.
   BLOCK_VECTORS = 4,
   // Whole rows of scores are kept where they fill a quarter of L2 at most, since
@@ -34,6 +35,7 @@ typedef struct chain_t {
   uint32_t sum_count;
   const char* owner;  // the second contraction
   int64_t columns;    // extent of the axis between them
+  int64_t rows;       // that are alive together
   int64_t block;      // of columns; 0: whole rows
   bool online;
 } chain_t;
@@ -178,7 +180,8 @@ static pestle_tile_t tile_for(const chain_t* c, const pestle_nest_stage_t* s) {
   int64_t width = pestle_sketch_extent(c->k, s->roots[m - 1]);
   int64_t height = pestle_sketch_extent(c->k, s->roots[m - 2]);
   if (c->block && c->block < width && s == find(c, c->scores)) width = c->block;
-  return pestle_sketch_size_tile(c->k, width, pestle_sketch_min(height, ROWS));
+  return pestle_sketch_size_tile(c->k, width,
+                                 pestle_sketch_min(height, c->rows));
 }
 
 static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
@@ -202,7 +205,13 @@ static pestle_status_t place_scores(chain_t* c, uint32_t* under,
   PESTLE_TRY(place(c, id, *under, loop));
   PESTLE_TRY(tile_loops(c, id, &t, &tile));
   if (copy < 0) return NULL;
-  PESTLE_TRY(place(c, (uint32_t)copy, *under, loop));
+  // Outside the row tiles: those of columns.
+  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, id);
+  uint32_t columns = tile;
+  for (uint32_t i = 1; i < s->order_count; ++i) {
+    if (s->order[i] == tile) columns = s->order[i - 1];
+  }
+  PESTLE_TRY(place(c, (uint32_t)copy, id, columns));
   return pestle_sketch_vectorise_copy(c->k, (uint32_t)copy);
 }
 
@@ -259,7 +268,8 @@ static pestle_status_t finish_carried(chain_t* c) {
     if (!row || row != s->map_count) continue;
     uint32_t o, v, order[PESTLE_NEST_MAX_AXES], n = 0;
     int64_t lanes = pestle_sketch_lanes(
-        k, pestle_sketch_min(ROWS, pestle_sketch_extent(k, s->roots[row - 1])));
+        k,
+        pestle_sketch_min(c->rows, pestle_sketch_extent(k, s->roots[row - 1])));
     PESTLE_TRY(
         pestle_schedule_split(k->nest, i, s->roots[row - 1], lanes, &o, &v));
     s = pestle_sketch_stage(k, i);
@@ -279,7 +289,7 @@ static pestle_status_t anchor_loops(chain_t* c, uint32_t* out_loop) {
   pestle_sketch_t* k = c->k;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, io, ii, outer;
-  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, y->roots[m - 2], ROWS,
+  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, y->roots[m - 2], c->rows,
                                    &io, &ii));
   PESTLE_TRY(pestle_sketch_vectorise(
       k, k->anchor, pestle_sketch_stage(k, k->anchor)->roots[m - 1],
@@ -331,8 +341,10 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
     return PESTLE_ERROR(INTERNAL, "'%s' is no chain", k->nest->name);
   }
   const pestle_nest_stage_t* o = find(&c, c.owner);
-  int64_t rows = pestle_sketch_min(
-      ROWS, pestle_sketch_extent(k, o->roots[o->map_count - 2]));
+  int64_t rows = pestle_sketch_extent(k, o->roots[o->map_count - 2]);
+  // Blocks of one size.
+  rows = pestle_ceil_div(rows, pestle_ceil_div(rows, MOST_ROWS));
+  c.rows = rows;
   c.block = k->lanes * BLOCK_VECTORS;
   int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));
   int64_t column = c.columns * PESTLE_SKETCH_ELEMENT;

@@ -502,8 +502,14 @@ static void test_at(void** state) {
   // y_2 and the sum read the exponentials: they cannot run under the sum alone.
   refuse("softmax", 0, "inline mb d sb y", "at e, r_2.k",
          "stage y_2 reads it too and does not run under that loop");
-  refuse("softmax", 0, "inline mb d sb y", "at r, r_2.a",
-         "only its fold loops");
+  refuse("softmax", 0, "inline mb d sb y", "at r, r_2", "under its loops only");
+  // A copy of what a tile of columns folds, before its tiles of rows.
+  accept("gemm_even", 0,
+         "stage c ob\nat c, y\nstore c shared\nsplit c.b 8\n"
+         "reorder c bo a k bi\nat ob, c.bo\nstore ob shared");
+  accept("gemm", 0,
+         "inline cb\nstage c ob\nat c, y_2.a\nstore c shared\nsplit c.b 8\n"
+         "reorder c bo a k bi\nat ob, c.bo\nstore ob shared");
   accept("softmax", 0,
          "inline mb d sb y\nat r, y_2.a\nat e, y_2.a\nat r_2, y_2.a");
 }
