@@ -7,8 +7,7 @@
 //   %1 = multiply %x, %0    ->   %1 = pestle.silu %x
 //
 // The module is canonical before: constants stand right, broadcasts are behind
-// the work on single rows, powers of two are products. What a match leaves
-// without users goes with the next canonicalise.
+// the work on single rows, powers of two are products.
 #include "passes/recognise.h"
 
 static const pestle_matcher_t matchers[] = {
@@ -48,8 +47,15 @@ pestle_status_t pestle_pass_recognise(pestle_pass_context_t* ctx,
                                       pestle_module_t* module,
                                       bool* out_changed) {
   recognise_t r = {.strict = ctx->options->numerics == PESTLE_NUMERICS_STRICT};
-  PESTLE_TRY(pestle_pass_each_block(module, recognise_block, &r));
-  if (r.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &r.changed));
-  *out_changed = r.changed;
+  *out_changed = false;
+  // What a match leaves without users still uses what a larger one wants to itself:
+  // attention is one once the ops of its softmax are gone.
+  do {
+    bool dead;
+    r.changed = false;
+    PESTLE_TRY(pestle_pass_each_block(module, recognise_block, &r));
+    if (r.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &dead));
+    *out_changed = *out_changed || r.changed;
+  } while (r.changed);
   return NULL;
 }
