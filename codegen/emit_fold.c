@@ -417,7 +417,8 @@ static uint32_t first_fold_leaf(const pestle_emit_t* e,
   return vector;
 }
 
-// Whether something is placed under one of the first |count| loops of |stage|.
+// Whether something is placed under one of the first |count| loops of |stage|. Only
+// then are these attached: what is invariant in them is evaluated outside, too.
 static bool has_placed(const pestle_emit_t* e, uint32_t stage, uint32_t count) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t p = 0; p < stage; ++p) {

@@ -9,6 +9,7 @@ enum {
   // Sizes below are counted in f32, the dtype of nearly every kernel that is
   // bound by memory; a wider dtype has fewer lanes when it is legalised.
   PESTLE_SKETCH_ELEMENT = 4,
+  PESTLE_SKETCH_LINE = 64,  // bytes of the caches' lines
   // Lines that a core reads while it gets one that another core has written.
   PESTLE_SKETCH_WRITTEN = 4,
 };

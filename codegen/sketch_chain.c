@@ -343,7 +343,8 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
   const pestle_nest_stage_t* o = find(&c, c.owner);
   int64_t rows = pestle_sketch_extent(k, o->roots[o->map_count - 2]);
   // Blocks of one size.
-  rows = pestle_ceil_div(rows, pestle_ceil_div(rows, MOST_ROWS));
+  int64_t blocks = pestle_ceil_div(rows, MOST_ROWS);
+  if (blocks > 1) rows = pestle_ceil_div(rows, blocks);
   c.rows = rows;
   c.block = k->lanes * BLOCK_VECTORS;
   int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));

@@ -53,7 +53,6 @@ enum {
   // Rows a large power of two apart share one set of L1d, of 8 lines: with more
   // rows they evict each other, a quarter of a cycle for each row and tap.
   L1_WAYS = 8,
-  LINE_BYTES = 64,
   // Of an L1 that is looked up by the offset in a page, as all of x86 are.
   L1_SETS = 64,
   L2_WAYS = 8,
@@ -127,8 +126,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 // read where it lies: rows |pitch| bytes apart may fall into few of them.
 static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch, int64_t taps,
                       int64_t lines) {
-  if (!pitch || pitch % LINE_BYTES || !sets) return true;
-  int64_t apart = greatest_divisor(pitch / LINE_BYTES, sets);
+  if (!pitch || pitch % PESTLE_SKETCH_LINE || !sets) return true;
+  int64_t apart = greatest_divisor(pitch / PESTLE_SKETCH_LINE, sets);
   int64_t used = pestle_sketch_min(sets, sets / apart * lines);
   return taps * lines <= used * ways;
 }
@@ -138,14 +137,15 @@ static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch, int64_t taps,
 static double panel_rate(const pestle_core_rates_t* rates,
                          const pestle_sketch_t* k, const pestle_contract_t* c,
                          const pestle_choice_t* x, int64_t taps) {
-  int64_t lines = x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / LINE_BYTES;
+  int64_t lines =
+      x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
   int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
   int64_t pitch = x->copied || lines < 1 ? 0 : c->pitch;
-  int64_t l1_ways = k->l1 / (L1_SETS * LINE_BYTES);
+  int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
   if (panel <= k->l1 / 2 && sets_hold(L1_SETS, l1_ways, pitch, taps, lines)) {
     return 0;
   }
-  int64_t l2_sets = k->l2 / (L2_WAYS * LINE_BYTES);
+  int64_t l2_sets = k->l2 / (L2_WAYS * PESTLE_SKETCH_LINE);
   bool near =
       panel <= k->l2 / 2 && sets_hold(l2_sets, L2_WAYS, pitch, taps, lines);
   double rate = near ? rates->l2 : far_rate(rates, k, c);
@@ -227,14 +227,14 @@ static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                           int64_t vectors) {
   if (!c->own) return (double)(c->taps * BARE_TAP);
   int64_t columns = vectors * c->lanes;
-  int64_t line = LINE_BYTES / PESTLE_SKETCH_ELEMENT;
+  int64_t line = PESTLE_SKETCH_LINE / PESTLE_SKETCH_ELEMENT;
   int64_t window = pestle_sketch_box_elements(c, rows, columns, 1) / line;
   int64_t more = pestle_sketch_box_elements(c, rows, columns, 2) / line;
-  int64_t l1_ways = k->l1 / (L1_SETS * LINE_BYTES);
+  int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
   bool stays = sets_hold(L1_SETS, l1_ways, c->width * PESTLE_SKETCH_ELEMENT,
                          window / vectors, pestle_sketch_strip(k, c, x));
   // The first of a piece's rows has none above it.
-  double cycles = LINE_BYTES / pestle_sketch_rates(k->caps).l2;
+  double cycles = PESTLE_SKETCH_LINE / pestle_sketch_rates(k->caps).l2;
   if (!stays) return (double)window * cycles;
   double lines =
       (double)(more - window) + (double)(2 * window - more) / (double)x->above;

@@ -19,7 +19,6 @@ enum {
   // Results that a L2 holds are not strewn by tiles that turn, nor what some L2s hold
   // where the target states none: 400 x 400 f32 25 -> 44 us.
   STREWN_LEAST = 2 << 20,
-  LINE_BYTES = 64,
 };
 
 pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k, uint32_t kept) {
@@ -80,16 +79,17 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
 // line here and there: lines that are asked for first, or that go past the caches,
 // where nobody waits for them (stream_results()). Measured on Sapphire Rapids, 1
 // thread, f32, in the order of results, asked for or not, and of the argument, asked
-// for and past the caches: 4096 x 4096 34.2, 26.7 and 29.1, 8.1 ms; 2048 x 2048 7.8,
-// 3.0 and 2.5, 2.3; 1024 x 1024 1433, 663 and 536, 665 us; 784 x 768 481, 312 and
-// 256, 314; 512 x 512 136, 64 and 92, 229.
+// for and past the caches: 4096 x 4096 34.2, 27.4 and 29.1, 8.1 ms; 2048 x 2048 7.8,
+// 3.2 and 2.5, 2.3; 1024 x 1024 1433, 661 and 536, 665 us; 784 x 768 481, 286 and
+// 256, 314; 512 x 512 136, 69 and 92, 229.
 static bool are_strewn(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_tensor_t* t = &k->nest->tensors.data[y->tensors[0]];
   int64_t row = pestle_sketch_extent(k, y->roots[y->map_count - 1]) *
                 (int64_t)pestle_dtype_size(t->type.dtype);
   int64_t bytes = pestle_sketch_result_bytes(k);
-  if (row % LINE_BYTES || bytes < STREWN_LEAST) return false;
+  if (y->value_count > 1) return false;  // lines of one are parts of another's
+  if (row % PESTLE_SKETCH_LINE || bytes < STREWN_LEAST) return false;
   return pestle_decide_flag(k->nest, "strewn", bytes >= k->l2);
 }
 

@@ -210,19 +210,6 @@ static bool is_far(const pestle_sketch_t* k) {
   return bytes > k->l2 && results * RESULTS_SHARE >= bytes;
 }
 
-// What the next of the tiles that turn reads, which is of other rows.
-static pestle_status_t fetch_turned(pestle_sketch_t* k, uint32_t loop) {
-  uint32_t copy = (uint32_t)k->turned;
-  for (uint32_t t = 0; t < k->nest->tensors.size; ++t) {
-    const pestle_expr_t* read = pestle_schedule_find_read(k->nest, copy, t);
-    pestle_nest_ahead_t a = {.read = t, .tensor = t};
-    if (!read || !pestle_nest_may_prefetch(k->nest, copy, &a)) continue;
-    int64_t by = step_of(k, loop, copy, read->index[0]);
-    PESTLE_TRY(pestle_schedule_prefetch(k->nest, copy, t, t, by));
-  }
-  return NULL;
-}
-
 // The lines that the results of the next of the tiles that turn go to.
 static pestle_status_t claim_turned(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
@@ -237,7 +224,6 @@ static pestle_status_t claim_turned(pestle_sketch_t* k) {
   for (uint32_t i = 1; k->strewn && beside && i < y->order_count; ++i) {
     if (y->order[i] == loop) next = y->order[i - 1];
   }
-  if (!k->strewn) PESTLE_TRY(fetch_turned(k, loop));
   pestle_sketch_note(
       k,
       "more than the L2 holds goes through the kernel: the lines "

@@ -8,7 +8,6 @@
 enum {
   // Lanes below which a gather costs no more than shuffles. A guess.
   LEAST_LANES = 4,
-  LINE_BYTES = 64,
   // Memory takes neighbouring lines together.
   STRIP_LINES = 2,
 };
@@ -72,7 +71,7 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
   uint32_t copy, tiles;
   const pestle_nest_tensor_t* result = &nest->tensors.data[s->tensors[0]];
   int64_t bytes = lanes * (int64_t)pestle_dtype_size(result->type.dtype);
-  int64_t line = strewn ? pestle_ceil_div(LINE_BYTES, bytes) : 0;
+  int64_t line = strewn ? pestle_ceil_div(PESTLE_SKETCH_LINE, bytes) : 0;
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
   ++k->anchor;
   PESTLE_TRY(tile(k, stage + 1, row, last, lanes, line, out_tiles));
@@ -86,7 +85,7 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
                   0, &tiles));
   PESTLE_TRY(pestle_schedule_at(nest, copy, stage + 1, *out_tiles));
   if (line > 1) {
-    // Its tiles of a line, outside those along the rows of the argument.
+    // Its tiles of a line: tile() ends with rows' tiles, lanes' tiles, row, lane.
     uint32_t made = c->order[c->order_count - 4];
     PESTLE_TRY(pestle_schedule_mark(nest, copy, made, PESTLE_MARK_UNROLL));
   }
