@@ -135,6 +135,15 @@ static inline int64_t pestle_sketch_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+// The loop of |s| right outside of |loop|; -1: there is none.
+static inline int32_t pestle_sketch_around(const pestle_nest_stage_t* s,
+                                           int32_t loop) {
+  for (uint32_t i = 1; i < s->order_count; ++i) {
+    if ((int32_t)s->order[i] == loop) return (int32_t)s->order[i - 1];
+  }
+  return -1;
+}
+
 // Bytes of all results of the kernel.
 int64_t pestle_sketch_result_bytes(const pestle_sketch_t* k);
 

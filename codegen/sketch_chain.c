@@ -206,12 +206,9 @@ static pestle_status_t place_scores(chain_t* c, uint32_t* under,
   PESTLE_TRY(tile_loops(c, id, &t, &tile));
   if (copy < 0) return NULL;
   // Outside the row tiles: those of columns.
-  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, id);
-  uint32_t columns = tile;
-  for (uint32_t i = 1; i < s->order_count; ++i) {
-    if (s->order[i] == tile) columns = s->order[i - 1];
-  }
-  PESTLE_TRY(place(c, (uint32_t)copy, id, columns));
+  int32_t columns =
+      pestle_sketch_around(pestle_sketch_stage(c->k, id), (int32_t)tile);
+  PESTLE_TRY(place(c, (uint32_t)copy, id, (uint32_t)columns));
   return pestle_sketch_vectorise_copy(c->k, (uint32_t)copy);
 }
 

@@ -160,10 +160,7 @@ static int32_t find_tile(const pestle_sketch_t* k) {
 static int32_t find_box(const pestle_sketch_t* k,
                         const pestle_nest_stage_t* f) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int32_t before = -1;
-  for (uint32_t i = 1; i < y->order_count; ++i) {
-    if ((int32_t)y->order[i] == f->at_axis) before = (int32_t)y->order[i - 1];
-  }
+  int32_t before = pestle_sketch_around(y, f->at_axis);
   for (uint32_t s = 0; s < k->anchor; ++s) {
     const pestle_nest_stage_t* b = pestle_sketch_stage(k, s);
     if (b->keep && !b->inlined && b->at_stage == (int32_t)k->anchor &&
@@ -215,15 +212,14 @@ static pestle_status_t claim_turned(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, (uint32_t)k->turned);
   uint32_t loop = (uint32_t)c->at_axis, next = loop;
+  int32_t around = pestle_sketch_around(y, c->at_axis);
   if (!is_far(k) || !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
     return NULL;
   }
   // Those side by side are few where they are strewn; the next lie below them.
   bool beside =
       pestle_nest_leaf_root(k->nest, loop) == y->roots[y->map_count - 1];
-  for (uint32_t i = 1; k->strewn && beside && i < y->order_count; ++i) {
-    if (y->order[i] == loop) next = y->order[i - 1];
-  }
+  if (k->strewn && beside && around >= 0) next = (uint32_t)around;
   pestle_sketch_note(
       k,
       "more than the L2 holds goes through the kernel: the lines "
