@@ -48,5 +48,6 @@ pestle_status_t pestle_pass_canonicalise(pestle_pass_context_t* ctx,
 pestle_status_t pestle_pass_clean_up(pestle_pass_context_t* ctx,
                                      pestle_module_t* module,
                                      bool* out_changed) {
+  PESTLE_TRY(pestle_fold_turned_weights(ctx, module, out_changed));
   return pestle_pass_canonicalise(ctx, module, out_changed);
 }

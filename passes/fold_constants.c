@@ -15,9 +15,11 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "ir/ref/ref.h"
 #include "passes/simplify.h"
 #include "passes/util.h"
+#include "pestle/runtime.h"
 
 // Results up to this size may be larger than what they are made from.
 #define SMALL_BYTES 1024
@@ -296,6 +298,87 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
   }
   if (!is_worth_it(ctx, node) || !is_affordable(node)) return NULL;
   return fold_dense(ctx, module, node, out);
+}
+
+// --- Weights that are turned ---
+
+// A transpose of a constant is worth a thread from so many bytes on.
+#define LARGE_BYTES ((size_t)256 << 10)
+
+typedef struct turn_t {
+  pestle_node_t* node;
+  void* result;
+  pestle_status_t status;
+} turn_t;
+
+typedef struct turns_t {
+  const pestle_pass_context_t* ctx;
+  PESTLE_VEC(turn_t) list;
+} turns_t;
+
+static pestle_status_t find_turns(void* user, pestle_module_t* module,
+                                  pestle_block_t* block) {
+  turns_t* turns = user;
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op != PESTLE_OP_TRANSPOSE) continue;
+    const pestle_elements_t* e =
+        pestle_value_constant(pestle_node_operand(n, 0));
+    if (!e || e->splat || e->size < LARGE_BYTES ||
+        !is_worth_it(turns->ctx, n) || !is_affordable(n)) {
+      continue;
+    }
+    turn_t turn = {.node = n};
+    turn.result = pestle_arena_alloc(&module->arena, e->size, 64);
+    if (!turn.result || !pestle_vec_push(&turns->list, turn)) {
+      return PESTLE_OOM();
+    }
+  }
+  return NULL;
+}
+
+static void turn_task(void* user, int64_t index) {
+  const turns_t* turns = user;
+  turn_t* turn = &turns->list.data[index];
+  const void* data =
+      pestle_value_constant(pestle_node_operand(turn->node, 0))->data;
+  turn->status =
+      pestle_ref_evaluate_node(pestle_context_allocator(turns->ctx->context),
+                               turn->node, &data, &turn->result);
+}
+
+static pestle_status_t replace_turn(const turn_t* turn) {
+  pestle_elements_t e =
+      *pestle_value_constant(pestle_node_operand(turn->node, 0));
+  e.type = *turn->node->results[0].type;
+  e.data = turn->result;
+  pestle_builder_t b = pestle_builder_before(turn->node);
+  pestle_value_t* value;
+  PESTLE_TRY(pestle_pass_constant(&b, &e, &value));
+  pestle_pass_replace(turn->node, &value);
+  return NULL;
+}
+
+pestle_status_t pestle_fold_turned_weights(const pestle_pass_context_t* ctx,
+                                           pestle_module_t* module,
+                                           bool* out_changed) {
+  turns_t turns = {.ctx = ctx};
+  pestle_vec_init(&turns.list, pestle_context_allocator(ctx->context));
+  pestle_status_t status = pestle_pass_each_block(module, find_turns, &turns);
+  if (!status) {
+    pestle_context_parallel_for(ctx->context, (int64_t)turns.list.size,
+                                turn_task, &turns);
+  }
+  for (size_t i = 0; i < turns.list.size; ++i) {
+    if (!status) {
+      status = turns.list.data[i].status;
+      if (!status) status = replace_turn(&turns.list.data[i]);
+    } else {
+      pestle_status_release(turns.list.data[i].status);
+    }
+  }
+  *out_changed = *out_changed || turns.list.size > 0;
+  pestle_vec_deinit(&turns.list);
+  return status;
 }
 
 // --- The pass on its own ---

@@ -333,6 +333,57 @@ static void test_last_round_is_said(void** state) {
   pestle_context_release(context);
 }
 
+// Two constants of 300 KiB that are turned, one of them twice; the first is also used
+// as it is.
+static pestle_module_t* turned_weights(pestle_context_t* context) {
+  static const char hex[] = "0123456789ABCDEF";
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_allocator_system(), &text);
+  pestle_strbuf_append_c(
+      &text,
+      "func.func @main() -> (tensor<300x256xi32>, tensor<256x300xi32>, "
+      "tensor<3x50x1024xi16>, tensor<1024x3x50xi16>) {\n");
+  const char* types[] = {"256x300xi32", "50x1024x3xi16"};
+  uint64_t seed = 4711;
+  for (int i = 0; i < 2; ++i) {
+    pestle_strbuf_appendf(&text, "%%w%d = stablehlo.constant dense<\"0x", i);
+    for (int k = 0; k < (256 * 300 * 4); ++k) {
+      uint64_t byte = test_random(&seed) >> 32 & 255;
+      pestle_strbuf_appendf(&text, "%c%c", hex[byte / 16], hex[byte % 16]);
+    }
+    pestle_strbuf_appendf(&text, "\"> : tensor<%s>\n", types[i]);
+  }
+  pestle_strbuf_append_c(
+      &text,
+      "%a = stablehlo.transpose %w0, dims = [1, 0] : (tensor<256x300xi32>) -> "
+      "tensor<300x256xi32>\n"
+      "%b = stablehlo.transpose %w1, dims = [2, 0, 1] : "
+      "(tensor<50x1024x3xi16>) -> tensor<3x50x1024xi16>\n"
+      "%c = stablehlo.transpose %b, dims = [2, 0, 1] : "
+      "(tensor<3x50x1024xi16>) -> tensor<1024x3x50xi16>\n"
+      "return %a, %w0, %b, %c : tensor<300x256xi32>, tensor<256x300xi32>, "
+      "tensor<3x50x1024xi16>, tensor<1024x3x50xi16>\n}\n");
+  pestle_module_t* module = test_parse(context, pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  return module;
+}
+
+static void test_turned_weights(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  pestle_module_t* module = turned_weights(context);
+  test_results_t before = test_evaluate(module, 1);
+  test_run(module, "clean_up");
+  assert_int_equal(test_count(module, PESTLE_OP_TRANSPOSE), 0);
+  assert_int_equal(test_count(module, PESTLE_OP_CONSTANT), 4);
+  test_results_t after = test_evaluate(module, 1);
+  assert_true(test_difference(&before, &after) == 0);
+  test_free_results(&before);
+  test_free_results(&after);
+  pestle_module_release(module);
+  pestle_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipeline),
@@ -345,6 +396,7 @@ int main(void) {
       cmocka_unit_test(test_every_allocation),
       cmocka_unit_test(test_large_modules),
       cmocka_unit_test(test_last_round_is_said),
+      cmocka_unit_test(test_turned_weights),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
