@@ -74,12 +74,21 @@ static pestle_kir_id_t load_private(pestle_emit_t* e, uint32_t tensor,
       PESTLE_KIR_NONE, 0);
 }
 
-// What is left of an index once the tests of a guard are taken from it, each as
-// often as the index moves where the test does.
+enum { MOST_TESTS = PESTLE_MAX_RANK };
+
+// A test of a guard, and how far the index moves where what it tests does.
+typedef struct taken_t {
+  const pestle_lin_t* lin;
+  int64_t lo, hi, times;  // lo <= lin <= hi
+} taken_t;
+
+// What is left of an index once the tests of a guard are taken from it.
 typedef struct within_t {
   pestle_emit_t* e;
   const pestle_lin_t* rest;
   int64_t lo, hi;  // of what was taken
+  taken_t tests[MOST_TESTS];
+  uint32_t count;
 } within_t;
 
 static void take_tests(within_t* w, const pestle_expr_t* guard) {
@@ -88,7 +97,7 @@ static void take_tests(within_t* w, const pestle_expr_t* guard) {
     take_tests(w, guard->args[1]);
     return;
   }
-  if (guard->kind != PESTLE_EXPR_INSIDE) return;
+  if (guard->kind != PESTLE_EXPR_INSIDE || w->count == MOST_TESTS) return;
   const pestle_lin_t* inside = pestle_emit_resolve(w->e, guard->lin);
   for (uint32_t i = 0; i < inside->count; ++i) {
     const pestle_term_t* t = &inside->terms[i];
@@ -101,17 +110,51 @@ static void take_tests(within_t* w, const pestle_expr_t* guard) {
                              pestle_lin_scale(w->e->nest, inside, -times));
     w->lo += times * guard->lo;
     w->hi += times * (guard->hi - 1);
+    w->tests[w->count++] = (taken_t){inside, guard->lo, guard->hi - 1, times};
     return;
   }
 }
 
 // Whether |guard| holds only where |flat| is one of |count| elements.
 static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
-                               const pestle_lin_t* flat, int64_t count) {
-  within_t w = {.e = e, .rest = flat};
-  take_tests(&w, guard);
-  pestle_range_t rest = pestle_lin_range(e->nest, w.rest);
-  return rest.lo + w.lo >= 0 && rest.hi + w.hi < count;
+                               const pestle_lin_t* flat, int64_t count,
+                               within_t* out) {
+  *out = (within_t){.e = e, .rest = flat};
+  take_tests(out, guard);
+  pestle_range_t rest = pestle_lin_range(e->nest, out->rest);
+  return rest.lo + out->lo >= 0 && rest.hi + out->hi < count;
+}
+
+// In a window: |flat| with what |guard| tests kept within its bounds, one test after
+// the other, which serve all loads of a row or column and move out of the loop over
+// channels. False: that does not keep it within |count| elements.
+static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
+                         const pestle_lin_t* flat, int64_t count,
+                         pestle_emit_index_t* out) {
+  within_t w;
+  if (!e->in_window || !guard_keeps_within(e, guard, flat, count, &w)) {
+    return false;
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < w.count; ++i) {
+    const taken_t* test = &w.tests[i];
+    pestle_range_t range = pestle_lin_range(e->nest, test->lin);
+    if (range.lo < test->lo || range.hi > test->hi) {
+      w.tests[kept++] = *test;
+    } else {
+      w.rest = pestle_lin_add(
+          e->nest, w.rest, pestle_lin_scale(e->nest, test->lin, test->times));
+    }
+  }
+  *out = pestle_emit_index(e, w.rest);
+  if (out->vector != PESTLE_KIR_NONE) return false;
+  for (uint32_t i = 0; i < kept; ++i) {
+    const taken_t* test = &w.tests[i];
+    pestle_kir_id_t place = pestle_emit_scalar_index(e, test->lin);
+    place = pestle_emit_clamp(e, place, test->lo, test->hi);
+    out->scalar = pestle_kir_madi(e->k, place, test->times, out->scalar);
+  }
+  return true;
 }
 
 // What the address of a whole vector at |flat| is a multiple of, in bytes: at
@@ -174,25 +217,32 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
   bool guarded = guard != PESTLE_KIR_NONE &&
                  !(pestle_kir_is_int(e->k, guard, &holds) && holds);
   bool varies = guarded && pestle_kir_lanes_of(e->k, guard) > 1;
-  pestle_emit_index_t at = pestle_emit_index(e, flat);
+  pestle_emit_index_t at;
+  bool clamped =
+      guarded && !varies && window_index(e, condition, flat, count, &at);
+  if (!clamped) at = pestle_emit_index(e, flat);
+  clamped |= !guarded;
   if (at.vector == PESTLE_KIR_NONE && !varies && at.step == 0) {
-    if (guarded) at.scalar = pestle_emit_clamp(e, at.scalar, count - 1);
+    if (!clamped) at.scalar = pestle_emit_clamp(e, at.scalar, 0, count - 1);
     return pestle_kir_load(e->k, buffer, 1, at.scalar, PESTLE_KIR_NONE, 0);
   }
   if (at.vector == PESTLE_KIR_NONE && !varies && at.step == 1) {
-    if (guarded) at.scalar = pestle_emit_clamp(e, at.scalar, count - e->valid);
+    if (!clamped) {
+      at.scalar = pestle_emit_clamp(e, at.scalar, 0, count - e->valid);
+    }
     return pestle_kir_load(e->k, buffer, e->lanes, at.scalar,
                            pestle_emit_mask(e, at.scalar),
                            guarded ? 0 : load_align(e, buffer, flat));
   }
+  within_t tests;
   if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1 &&
-      guard_keeps_within(e, condition, flat, count)) {
+      guard_keeps_within(e, condition, flat, count, &tests)) {
     return load_lanes(e, buffer, at.scalar, guard);
   }
   pestle_kir_id_t indices = pestle_emit_index_lanes(e, at);
   pestle_kir_id_t mask = lane_mask(e);
   if (guarded || mask != PESTLE_KIR_NONE) {
-    indices = pestle_emit_clamp(e, indices, count - 1);
+    indices = pestle_emit_clamp(e, indices, 0, count - 1);
   }
   return pestle_kir_gather(e->k, buffer, indices, mask);
 }
@@ -282,7 +332,7 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
   pestle_kir_id_t indices = pestle_emit_index_lanes(e, at);
   if (mask != PESTLE_KIR_NONE) {
     indices = pestle_emit_clamp(
-        e, indices,
+        e, indices, 0,
         (t->kind == PESTLE_TENSOR_STAGE ? e->box[tensor].count
                                         : pestle_type_count(&t->type)) -
             1);

@@ -181,11 +181,11 @@ pestle_kir_id_t pestle_emit_index_lanes(pestle_emit_t* e,
 }
 
 pestle_kir_id_t pestle_emit_clamp(pestle_emit_t* e, pestle_kir_id_t index,
-                                  int64_t hi) {
+                                  int64_t lo, int64_t hi) {
   unsigned lanes = pestle_kir_lanes_of(e->k, index);
   index =
       pestle_kir_scalar(e->k, PESTLE_OP_MAXIMUM, index,
-                        pestle_emit_index_const(e, lanes, 0), PESTLE_KIR_NONE);
+                        pestle_emit_index_const(e, lanes, lo), PESTLE_KIR_NONE);
   return pestle_kir_scalar(e->k, PESTLE_OP_MINIMUM, index,
                            pestle_emit_index_const(e, lanes, hi),
                            PESTLE_KIR_NONE);

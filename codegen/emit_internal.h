@@ -41,6 +41,7 @@ typedef struct pestle_emit_t {
   pestle_kir_id_t lane_id[2];
   uint32_t serial_loops;  // that are open
   int32_t vector_axis;    // -1: none is open
+  bool in_window;  // guarded loads share their tests, by rows and columns
   unsigned lanes;
   int64_t valid;                   // lanes that exist, from 0
   const pestle_kir_id_t* acc_ids;  // of a general fold's combine step
@@ -183,9 +184,9 @@ pestle_kir_id_t pestle_emit_index_lanes(pestle_emit_t* e,
                                         pestle_emit_index_t at);
 pestle_kir_id_t pestle_emit_index_const(pestle_emit_t* e, unsigned lanes,
                                         int64_t value);
-// |index| within 0 and |hi|.
+// |index| within |lo| and |hi|.
 pestle_kir_id_t pestle_emit_clamp(pestle_emit_t* e, pestle_kir_id_t index,
-                                  int64_t hi);
+                                  int64_t lo, int64_t hi);
 // The lane mask of the open vector axis for an access at |index|, or NONE.
 pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
 

@@ -108,7 +108,7 @@ static void copy_run(tile_t* t, const tile_box_t* box, const run_t* r,
   pestle_kir_id_t from =
       pestle_emit_scalar_index(e, pestle_emit_resolve(e, s->read->index[0]));
   if (s->guard) {
-    from = pestle_emit_clamp(e, from, pestle_type_count(&x->type) - s->run);
+    from = pestle_emit_clamp(e, from, 0, pestle_type_count(&x->type) - s->run);
     exists = both(t, exists, pestle_emit_expr(e, s->guard));
   }
   if (exists != PESTLE_KIR_NONE) {

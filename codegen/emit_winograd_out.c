@@ -60,8 +60,8 @@ static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
                          pestle_kir_id_t z[N][N]) {
   pestle_emit_t* e = t->e;
   const pestle_winograd_t* w = &t->w;
-  e->axis_id[t->out_high] = pestle_emit_clamp(e, high, w->height / N - 1);
-  e->axis_id[t->out_wide] = pestle_emit_clamp(e, wide, w->width / N - 1);
+  e->axis_id[t->out_high] = pestle_emit_clamp(e, high, 0, w->height / N - 1);
+  e->axis_id[t->out_wide] = pestle_emit_clamp(e, wide, 0, w->width / N - 1);
   for (int64_t i = 0; i < N; ++i) {
     for (int64_t j = 0; j < N; ++j) {
       size_t scope = pestle_emit_scope(e);

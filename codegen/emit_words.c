@@ -41,10 +41,10 @@ static pestle_kir_id_t load_element(pestle_emit_t* e, const word_t* w,
     pestle_kir_id_t index = pestle_kir_madi(
         e->k, at.scalar, 1, pestle_kir_index(e->k, j * w->x->lo));
     if (at.step == 0) {
-      if (!always) index = pestle_emit_clamp(e, index, w->count - 1);
+      if (!always) index = pestle_emit_clamp(e, index, 0, w->count - 1);
       return pestle_kir_load(e->k, w->buffer, 1, index, PESTLE_KIR_NONE, 0);
     }
-    if (!always) index = pestle_emit_clamp(e, index, w->count - e->valid);
+    if (!always) index = pestle_emit_clamp(e, index, 0, w->count - e->valid);
     return pestle_kir_load(e->k, w->buffer, e->lanes, index,
                            pestle_emit_mask(e, index), 0);
   }
@@ -54,7 +54,7 @@ static pestle_kir_id_t load_element(pestle_emit_t* e, const word_t* w,
       pestle_kir_scalar(e->k, PESTLE_OP_ADD, pestle_emit_index_lanes(e, at),
                         apart, PESTLE_KIR_NONE);
   if (!always || mask != PESTLE_KIR_NONE) {
-    indices = pestle_emit_clamp(e, indices, w->count - 1);
+    indices = pestle_emit_clamp(e, indices, 0, w->count - 1);
   }
   return pestle_kir_gather(e->k, w->buffer, indices, mask);
 }

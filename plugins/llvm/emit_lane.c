@@ -36,6 +36,7 @@ static pair_t scaled(pestle_llvm_emit_t* e, pair_t a, int64_t by) {
   if (by == 0) v = NULL;
   if (v && by != 1) {
     v = e->ll->BuildNSWMul(e->b, v, pestle_llvm_i64(e, by), "");
+    if (a.v == e->opaque) v = e->ll->BuildFreeze(e->b, v, "");
   }
   return (pair_t){v, wrap_multiply(a.c, by)};
 }
