@@ -166,7 +166,8 @@ static void inside(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_t* e = w->e;
   pestle_emit_coords(e, w->stage);
   if (w->attach) {
-    if (e->nest->axes.data[leaves[0]].claims) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[leaves[0]];
+    if (a->claims || a->looks_beside) {
       pestle_emit_claim(e, w->stage, leaves, count);
       pestle_emit_coords(e, w->stage);
     }

@@ -61,20 +61,28 @@ static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
   pestle_emit_unscope(e, scope);
 }
 
+static const pestle_lin_t* behind(pestle_emit_t* e, const pestle_lin_t* at,
+                                  int64_t by) {
+  return pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by));
+}
+
 static void claim_body(pestle_emit_t* e, uint32_t stage, void* user) {
-  int64_t* by = user;
+  const pestle_nest_axis_t* a = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  for (uint32_t v = 0; v < s->value_count && !e->nest->failed; ++v) {
-    const pestle_lin_t* at = pestle_lin_add(e->nest, position(e, stage, v),
-                                            pestle_lin_const(e->nest, *by));
-    pestle_emit_prefetch(e, s->tensors[v], at);
+  for (uint32_t v = 0; a->claims && v < s->value_count; ++v) {
+    pestle_emit_prefetch(e, s->tensors[v],
+                         behind(e, position(e, stage, v), a->claims_by));
+  }
+  if (a->looks_beside) {
+    pestle_emit_prefetch(e, a->beside,
+                         behind(e, position(e, stage, 0), a->beside_by));
   }
 }
 
 void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
                        uint32_t count) {
-  int64_t by = e->nest->axes.data[leaves[0]].claims_by;
-  pestle_emit_walk_t w = {e, stage, claim_body, &by, false};
+  pestle_nest_axis_t a = e->nest->axes.data[leaves[0]];
+  pestle_emit_walk_t w = {e, stage, claim_body, &a, false};
   pestle_emit_walk(&w, leaves + 1, count - 1);
 }
 

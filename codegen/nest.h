@@ -179,6 +179,9 @@ typedef struct pestle_nest_axis_t {
   bool peel_last;  // its last step has a shorter block: emitted apart
   bool claims;     // under it lines of results are asked for: the row claim
   int64_t claims_by;
+  bool looks_beside;  // and elements of an argument: the row beside
+  uint32_t beside;    // which
+  int64_t beside_by;
 } pestle_nest_axis_t;
 
 // Steps of the loops of |a| at most.

@@ -234,6 +234,19 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   return NULL;
 }
 
+static pestle_status_t parse_beside(pestle_nest_parser_t* p,
+                                    pestle_nest_axis_t* a) {
+  const char* name;
+  PESTLE_TRY(pestle_scan_name(&p->s, "a tensor", &name));
+  int32_t tensor = pestle_nest_parse_find_tensor(p, name);
+  if (tensor < 0) {
+    return pestle_scan_error(&p->s, "there is no tensor '%s'", name);
+  }
+  a->looks_beside = true;
+  a->beside = (uint32_t)tensor;
+  return pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->beside_by);
+}
+
 // "a:unroll, k, ki:parts:vector"
 static pestle_status_t parse_loops(pestle_nest_parser_t* p,
                                    pestle_nest_stage_t* s) {
@@ -253,6 +266,8 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
       } else if (pestle_scan_accept_word(&p->s, "claim")) {
         a->claims = true;
         PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->claims_by));
+      } else if (pestle_scan_accept_word(&p->s, "beside")) {
+        PESTLE_TRY(parse_beside(p, a));
       } else if (pestle_scan_accept_word(&p->s, "unroll")) {
         a->mark = PESTLE_MARK_UNROLL;
       } else if (pestle_scan_accept_word(&p->s, "vector")) {
@@ -264,9 +279,9 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
       } else if (pestle_scan_accept_word(&p->s, "laney")) {
         a->mark = PESTLE_MARK_LANE_Y;
       } else {
-        return pestle_scan_error(
-            &p->s,
-            "expected parts, claim, unroll, vector, group, lanex or laney");
+        return pestle_scan_error(&p->s,
+                                 "expected parts, claim, beside, unroll, "
+                                 "vector, group, lanex or laney");
       }
     }
   } while (pestle_scan_accept(&p->s, ','));

@@ -514,8 +514,14 @@ static void print_loops(printer_t* p, const pestle_nest_stage_t* s) {
     const pestle_nest_axis_t* a = &p->nest->axes.data[s->order[i]];
     pestle_strbuf_appendf(p->out, "%s%s%s%s", i ? ", " : "    loops ", a->name,
                           a->rfactored ? ":parts" : "", marks[a->mark]);
-    if (!a->claims) continue;
-    pestle_strbuf_appendf(p->out, ":claim %lld", (long long)a->claims_by);
+    if (a->claims) {
+      pestle_strbuf_appendf(p->out, ":claim %lld", (long long)a->claims_by);
+    }
+    if (a->looks_beside) {
+      pestle_strbuf_appendf(p->out, ":beside %s %lld",
+                            p->nest->tensors.data[a->beside].name,
+                            (long long)a->beside_by);
+    }
   }
   if (s->order_count) pestle_strbuf_append_char(p->out, '\n');
   if (s->at_stage < 0) return;

@@ -304,6 +304,12 @@ static pestle_status_t check_ahead(const verify_t* v) {
       return broken(v, "loop '%s' cannot ask for lines of results",
                     v->nest->axes.data[axis].name);
     }
+    if (v->nest->axes.data[axis].looks_beside &&
+        !pestle_nest_may_beside(v->nest, v->stage, axis,
+                                v->nest->axes.data[axis].beside)) {
+      return broken(v, "loop '%s' cannot ask for what lies as its results do",
+                    v->nest->axes.data[axis].name);
+    }
   }
   return NULL;
 }

@@ -182,6 +182,16 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_claim(pestle_nest_t* nest,
                                                        int64_t by);
 bool pestle_nest_may_claim(const pestle_nest_t* nest, uint32_t stage,
                            uint32_t axis);
+// beside S.a t n: each step of loop |axis| of the last stage S asks for the elements
+// of argument |tensor| that lie there as its results do among theirs, or those |by|
+// elements behind them: windows of planes read what is around their results.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_beside(pestle_nest_t* nest,
+                                                        uint32_t stage,
+                                                        uint32_t axis,
+                                                        uint32_t tensor,
+                                                        int64_t by);
+bool pestle_nest_may_beside(const pestle_nest_t* nest, uint32_t stage,
+                            uint32_t axis, uint32_t tensor);
 // Whether |stage| may have the row stream; else |*out_why| is a sentence's end.
 bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);

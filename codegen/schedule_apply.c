@@ -150,6 +150,14 @@ static pestle_status_t apply_panel(pestle_nest_t* nest, uint32_t stage,
   return pestle_schedule_panel(nest, stage, tensor, row->ints[0], row->ints[1]);
 }
 
+static pestle_status_t apply_beside(pestle_nest_t* nest, uint32_t stage,
+                                    const pestle_schedule_row_t* row) {
+  uint32_t axis, tensor;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
+  return pestle_schedule_beside(nest, stage, axis, tensor, row->ints[0]);
+}
+
 static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
                                      const pestle_schedule_row_t* row) {
   uint32_t axis, partial;
@@ -238,6 +246,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_ONLINE:
     case PESTLE_PRIM_JOIN:
     case PESTLE_PRIM_PREFETCH:
+    case PESTLE_PRIM_BESIDE:
       return 2;
     case PESTLE_PRIM_INLINE:
     case PESTLE_PRIM_SPLIT:
@@ -308,6 +317,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_RFACTOR:
     case PESTLE_PRIM_CLAIM:
       return apply_loops(nest, stage, row);
+    case PESTLE_PRIM_BESIDE:
+      return apply_beside(nest, stage, row);
     case PESTLE_PRIM_TRANSPOSE:
       return pestle_schedule_transpose(nest, stage);
     case PESTLE_PRIM_STREAM:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows prefetch, panel and claim: what a later step reads or writes is asked
+// The rows prefetch, panel, claim and beside: what a later step reads or writes is asked
 // for while this one computes, so that memory and arithmetic take turns no longer.
 #include "codegen/schedule_internal.h"
 
@@ -132,5 +132,41 @@ pestle_status_t pestle_schedule_claim(pestle_nest_t* nest, uint32_t stage,
   const char* name = pestle_schedule_axis_name(nest, axis);
   return pestle_schedule_record(nest, PESTLE_PRIM_CLAIM,
                                 pestle_nest_stage(nest, stage)->name, &name, 1,
+                                &by, 1);
+}
+
+bool pestle_nest_may_beside(const pestle_nest_t* nest, uint32_t stage,
+                            uint32_t axis, uint32_t tensor) {
+  if (tensor >= nest->tensors.size ||
+      !pestle_nest_may_claim(nest, stage, axis)) {
+    return false;
+  }
+  const pestle_nest_tensor_t* t = &nest->tensors.data[tensor];
+  const pestle_nest_tensor_t* y =
+      &nest->tensors.data[nest->stages.data[stage].tensors[0]];
+  return t->kind == PESTLE_TENSOR_INPUT && !t->pack &&
+         pestle_type_count(&t->type) == pestle_type_count(&y->type);
+}
+
+pestle_status_t pestle_schedule_beside(pestle_nest_t* nest, uint32_t stage,
+                                       uint32_t axis, uint32_t tensor,
+                                       int64_t by) {
+  if (!pestle_nest_may_beside(nest, stage, axis, tensor)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "beside %s.%s %s: it must be a loop that may claim, "
+                        "and an argument of as "
+                        "many elements as there are results, not packed",
+                        pestle_nest_stage(nest, stage)->name,
+                        pestle_schedule_axis_name(nest, axis),
+                        nest->tensors.data[tensor].name);
+  }
+  pestle_nest_axis_t* a = &nest->axes.data[axis];
+  a->looks_beside = true;
+  a->beside = tensor;
+  a->beside_by = by;
+  const char* names[] = {pestle_schedule_axis_name(nest, axis),
+                         nest->tensors.data[tensor].name};
+  return pestle_schedule_record(nest, PESTLE_PRIM_BESIDE,
+                                pestle_nest_stage(nest, stage)->name, names, 2,
                                 &by, 1);
 }

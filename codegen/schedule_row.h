@@ -14,7 +14,7 @@
 //   attend S 64                 winograd S 1 14 6 4 16 0 1
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
-//   matrix S 512 32             claim S.a 784
+//   matrix S 512 32             claim S.a 784           beside S.a t 784
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -45,7 +45,7 @@
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
-  X(BORDER, "border", "sR")
+  X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -10,6 +10,8 @@ enum {
   // bound by memory; a wider dtype has fewer lanes when it is legalised.
   PESTLE_SKETCH_ELEMENT = 4,
   PESTLE_SKETCH_LINE = 64,  // bytes of the caches' lines
+  // Taps of a sliding window that are unrolled within each result, at most.
+  PESTLE_SKETCH_SLIDING_TAPS = 32,
   // Lines that a core reads while it gets one that another core has written.
   PESTLE_SKETCH_WRITTEN = 4,
 };
@@ -45,6 +47,7 @@ typedef struct pestle_sketch_t {
   const bool* row;     // of the form rows: which axes these are; else NULL
   bool strewn;     // each tile's results are far from those of the one before
   int32_t turned;  // the copy whose tiles turn in registers; -1: none
+  bool planes;     // tiles of windows read planes where they lie
 } pestle_sketch_t;
 
 // A tile of accumulators: rows x vectors x lanes of |fold|'s result.

@@ -11,9 +11,7 @@
 enum {
   // A plain fold of so few taps has so many vectors in its tile.
   SHORT_FOLD = 32,
-  // Taps of a sliding window that are unrolled: of a row, of all.
-  MOST_SLIDE = 8,
-  MOST_TAPS = 32,
+  MOST_SLIDE = 8,  // taps of a row of a sliding window that are unrolled
   FEW_TAPS = 4,
   // Row tiles of a panel: with fewer each would ask for more than a line a step,
   // with more the first one's wait hardly counts.
@@ -244,6 +242,7 @@ typedef struct slide_t {
   const pestle_nest_stage_t* s;
   uint32_t row;
   int32_t axis;
+  int64_t step;  // by which it moves the window
 } slide_t;
 
 static void slide_visit(void* user, const pestle_expr_t* e) {
@@ -261,6 +260,8 @@ static void slide_visit(void* user, const pestle_expr_t* e) {
       if (e->index_count == 1 && (row % tap || llabs(tap) > llabs(row))) {
         continue;
       }
+      if (llabs(tap) < f->step) continue;
+      f->step = llabs(tap);
       f->axis = (int32_t)f->s->roots[i];
     }
   }
@@ -272,7 +273,7 @@ static uint32_t slide_axes(const pestle_sketch_t* k, const pestle_tile_t* t,
                            uint32_t* out) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
   if (!t->slides || t->row < 0) return 0;
-  slide_t f = {k, s, s->roots[t->row], -1};
+  slide_t f = {.k = k, .s = s, .row = s->roots[t->row], .axis = -1};
   pestle_status_t st =
       pestle_expr_visit_reads(k->nest, s->values[0], slide_visit, &f);
   if (st) pestle_nest_fail(k->nest, st);
@@ -285,7 +286,7 @@ static uint32_t slide_axes(const pestle_sketch_t* k, const pestle_tile_t* t,
     out[n++] = s->roots[i];
     taps *= extent;
   }
-  return taps <= MOST_TAPS ? n : 0;
+  return taps <= PESTLE_SKETCH_SLIDING_TAPS ? n : 0;
 }
 
 static bool is_among(const uint32_t* axes, uint32_t count, uint32_t axis) {
@@ -740,7 +741,8 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.above = x.above;
     if (x.bare) {
       PESTLE_TRY(pestle_sketch_inline_kept(k));
-      if (c.own) t.strip = pestle_sketch_strip(k, &c, &x);
+      k->planes = c.planes;
+      if (c.own && !c.planes) t.strip = pestle_sketch_strip(k, &c, &x);
     }
     t.slides = pestle_sketch_slides(&c);
     t.planes = c.planes;

@@ -221,10 +221,12 @@ static double box_cycles(const pestle_contract_t* c, int64_t rows,
 
 // Of a tile of |rows| rows that reads what is not padded: lines of the L2 that the
 // rows of windows above it have not left in the L1. Where columns share what they
-// read it is little, but each tap asks for the window at the border.
+// read it is little, but each tap asks for the window at the border. Rows of planes
+// follow each other, and masks hide their ends.
 static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                           const pestle_choice_t* x, int64_t rows,
                           int64_t vectors) {
+  if (c->planes) return 0;
   if (!c->own) return (double)(c->taps * BARE_TAP);
   int64_t columns = vectors * c->lanes;
   int64_t line = PESTLE_SKETCH_LINE / PESTLE_SKETCH_ELEMENT;
@@ -271,7 +273,7 @@ static double column_cycles(const pestle_sketch_t* k,
     cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
               tile_cycles(k, c, x, blocks, tail, vectors);
   }
-  if (x->above && c->planes) {
+  if (x->above && c->planes && !x->bare) {
     // All columns of a tile's rows share it.
     int64_t across = (c->width + c->lanes - 1) / c->lanes;
     int64_t tiles = (c->height + x->rows - 1) / x->rows;

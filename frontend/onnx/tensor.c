@@ -208,7 +208,7 @@ static bool is_packed(pestle_dtype_t dtype) {
 }
 
 static size_t packed_bytes(pestle_dtype_t dtype, size_t count) {
-  size_t each = 8 / pestle_dtype_info(dtype)->bits;
+  size_t each = 8 / (size_t)pestle_dtype_info(dtype)->bits;
   return count / each + (count % each != 0);
 }
 

@@ -473,6 +473,10 @@ static void test_inline(void** state) {
          "it must read the argument");
   accept("chain", 0, "inline c d y\nclaim y_2.b 784");
   refuse("chain", 0, "inline c d y", "claim y_2.c 0", "over others");
+  accept("chain", 0, "inline c d y\nbeside y_2.b ob 784");
+  refuse("gemm_even", 0, "", "beside y.a oa 0", "an argument of as many");
+  refuse("chain", 0, "inline c d y", "beside y_2.c ob 0",
+         "a loop that may claim");
   refuse("chain", 0, "inline c d y\nbind y_2.a group.x\nbind y_2.b group.x",
          "claim y_2.a 0", "neither groups nor lanes");
   refuse("gemm_even", 0, "", "claim c.a 0", "a loop of the last stage");
