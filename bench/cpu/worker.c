@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// cpu_worker FOLDER THREADS: Pestle as one more program of a driver that takes
-// turns with its peers, a JSON line a command and an answer:
+// cpu_worker FOLDER THREADS: Pestle as one more program of compare.py, which
+// takes turns with its peers; serve.h has the protocol.
 //
-//   {"cmd": "prep", "case": "NAME"} -> {"ok":1,"first_ms":..,"chk":[sum,absmean]}
-//   {"cmd": "run", "ms": MILLISECONDS} -> {"min":us,"med":us,"n":runs}
-//
-// FOLDER/NAME.mlir, or else NAME.onnx, is compiled without any cache; its inputs
-// are FOLDER/inputs/NAME/INDEX.bin, their bytes alone (prepare.py writes both).
-// first_ms has the import, the compilation and the first run in it; chk is of the
-// first output. Buffers are of the device and stay for all runs.
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+// FOLDER/NAME.mlir, or else NAME.onnx, is compiled without any cache; its
+// inputs are FOLDER/inputs/NAME/INDEX.bin (prepare.py writes both). compile_ms
+// has the import in it, first_ms the first run too. Buffers are of the device
+// and stay for all runs.
 #include "pestle/pestle.h"
+#include "serve.h"
 
-enum { MOST_IO = 16, MOST_TIMES = 200000 };
+enum { MOST_IO = 16 };
 
 typedef struct worker_t {
   const char* folder;
@@ -28,26 +20,15 @@ typedef struct worker_t {
   pestle_buffer_t* buffers[MOST_IO];
   pestle_tensor_t views[MOST_IO];
   int64_t shapes[MOST_IO][PESTLE_MAX_RANK];
-  double times[MOST_TIMES];
 } worker_t;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-// Whether |status| is an error; says so.
-static bool failed(pestle_status_t status) {
-  if (!status) return false;
+// Whether |status| is none; says what it is.
+static bool succeeded(pestle_status_t status) {
+  if (!status) return true;
   char text[1024];
   pestle_status_format(status, text, sizeof(text));
   pestle_status_release(status);
-  for (char* c = text; *c; ++c) {
-    if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = '\'';
-  }
-  printf("{\"err\":\"%.300s\"}\n", text);
-  return true;
+  return serve_error("%s", text);
 }
 
 // --- A case ---
@@ -97,106 +78,55 @@ static bool make_io(worker_t* w, const char* name, size_t i) {
     w->shapes[i][k] = info.dims[k];
     size *= (size_t)info.dims[k];
   }
-  if (failed(pestle_buffer_create(w->device, size, &w->buffers[i])))
+  if (!succeeded(pestle_buffer_create(w->device, size, &w->buffers[i])))
     return false;
   w->views[i] = (pestle_tensor_t){.data = pestle_buffer_data(w->buffers[i]),
                                   .device = pestle_device_dl(w->device),
                                   .ndim = info.rank,
                                   .dtype = pestle_dtype_to_dlpack(info.dtype),
                                   .shape = w->shapes[i]};
-  if (!input) return true;
-  char path[1024];
-  snprintf(path, sizeof(path), "%s/inputs/%s/%zu.bin", w->folder, name, i);
-  FILE* file = fopen(path, "rb");
-  size_t got = file ? fread(w->views[i].data, 1, size, file) : 0;
-  if (file) fclose(file);
-  if (got == size) return true;
-  printf("{\"err\":\"%s has %zu of %zu bytes\"}\n", path, got, size);
-  return false;
+  return !input || serve_read(w->folder, name, i, w->views[i].data, size);
 }
 
-static pestle_status_t run_once(worker_t* w) {
-  return pestle_executable_run(w->executable, NULL, w->views, w->inputs,
-                               w->views + w->inputs, w->outputs, NULL);
+static bool run(void* state) {
+  worker_t* w = state;
+  return succeeded(pestle_executable_run(w->executable, NULL, w->views,
+                                         w->inputs, w->views + w->inputs,
+                                         w->outputs, NULL));
 }
 
-static void say_ready(const worker_t* w, double took) {
+static bool prepare(void* state, const char* name) {
+  worker_t* w = state;
+  unload(w);
+  double begin = serve_now();
+  if (!succeeded(compile(w, name))) return false;
+  double compiled = serve_now() - begin;
+  w->inputs = pestle_executable_input_count(w->executable);
+  w->outputs = pestle_executable_output_count(w->executable);
   pestle_io_info_t info = pestle_executable_output(w->executable, 0);
-  const void* data = w->views[w->inputs].data;
+  if (w->inputs + w->outputs > MOST_IO ||
+      (info.dtype != PESTLE_F32 && info.dtype != PESTLE_I32)) {
+    return serve_error(
+        "not for this program: more than %d inputs and outputs, or a first "
+        "output that is neither f32 nor i32",
+        MOST_IO);
+  }
+  for (size_t i = 0; i < w->inputs + w->outputs; ++i) {
+    if (!make_io(w, name, i)) return false;
+  }
+  double start = serve_now();
+  if (!run(w)) return false;
+  double first = compiled + serve_now() - start;
   size_t n = 1;
   for (int32_t k = 0; k < info.rank; ++k)
     n *= (size_t)info.dims[k];
-  double sum = 0, sizes = 0;
-  for (size_t i = 0; i < n; ++i) {
-    double x = info.dtype == PESTLE_I32 ? (double)((const int32_t*)data)[i]
-                                        : (double)((const float*)data)[i];
-    sum += x;
-    sizes += fabs(x);
-  }
-  printf("{\"ok\":1,\"first_ms\":%.3f,\"chk\":[%.17g,%.17g]}\n", took * 1e3,
-         sum, sizes / (double)n);
-}
-
-static void prepare(worker_t* w, const char* name) {
-  unload(w);
-  double begin = now();
-  if (failed(compile(w, name))) return;
-  w->inputs = pestle_executable_input_count(w->executable);
-  w->outputs = pestle_executable_output_count(w->executable);
-  pestle_dtype_t dtype = pestle_executable_output(w->executable, 0).dtype;
-  if (w->inputs + w->outputs > MOST_IO ||
-      (dtype != PESTLE_F32 && dtype != PESTLE_I32)) {
-    printf(
-        "{\"err\":\"not for this program: more than %d inputs and outputs, "
-        "or a first output that is neither f32 nor i32\"}\n",
-        MOST_IO);
-    unload(w);
-    return;
-  }
-  double loaded = now();
-  for (size_t i = 0; i < w->inputs + w->outputs; ++i) {
-    if (!make_io(w, name, i)) {
-      unload(w);
-      return;
-    }
-  }
-  double start = now();
-  if (!failed(run_once(w))) say_ready(w, loaded - begin + now() - start);
-}
-
-// --- Timing ---
-
-static int by_size(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static void measure(worker_t* w, double seconds) {
-  if (!w->executable) {
-    printf("{\"err\":\"nothing is prepared\"}\n");
-    return;
-  }
-  if (failed(run_once(w))) return;
-  double start = now();
-  if (failed(run_once(w))) return;
-  double one = fmax(now() - start, 1e-8), end = now() + seconds;
-  // As the peers' workers: short ones are timed by the 100 us.
-  int batch = one < 1e-4 ? (int)(1e-4 / one) + 1 : 1, n = 0;
-  do {
-    start = now();
-    for (int i = 0; i < batch; ++i) {
-      if (failed(run_once(w))) return;
-    }
-    w->times[n++] = (now() - start) / batch;
-  } while ((now() < end || n < 3) && n < MOST_TIMES);
-  qsort(w->times, (size_t)n, sizeof(*w->times), by_size);
-  printf("{\"min\":%.6g,\"med\":%.6g,\"n\":%ld}\n", w->times[0] * 1e6,
-         w->times[n / 2] * 1e6, (long)n * batch);
+  serve_ready(first, compiled, w->views[w->inputs].data, n,
+              info.dtype == PESTLE_I32);
+  return true;
 }
 
 int main(int argc, char** argv) {
   static worker_t w;
-  char line[1024], name[256];
   if (argc < 3) {
     fprintf(stderr, "usage: cpu_worker FOLDER THREADS\n");
     return 2;
@@ -205,24 +135,12 @@ int main(int argc, char** argv) {
                                       .use_environment = true,
                                       .no_cache = true,
                                       .threads = atoi(argv[2])};
-  setvbuf(stdout, NULL, _IOLBF, 0);
   w.folder = argv[1];
-  if (failed(pestle_context_create(&options, &w.context)) ||
-      failed(pestle_context_device(w.context, "llvm", &w.device))) {
+  if (!succeeded(pestle_context_create(&options, &w.context)) ||
+      !succeeded(pestle_context_device(w.context, "llvm", &w.device))) {
     return 1;
   }
-  printf("{\"ready\":1}\n");
-  while (fgets(line, sizeof(line), stdin)) {
-    const char* at = strstr(line, "\"case\": \"");
-    const char* ms = strstr(line, "\"ms\":");
-    if (at && sscanf(at + 9, "%255[^\"]", name) == 1) {
-      prepare(&w, name);
-    } else if (ms) {
-      measure(&w, atof(ms + 5) * 1e-3);
-    } else {
-      break;
-    }
-  }
+  serve(prepare, run, &w);
   unload(&w);
   pestle_context_release(w.context);
   return 0;
