@@ -116,6 +116,8 @@ def hwm():
 def worker(conn, spec, path, m):
     try:
         sys.path[:0] = [HERE, os.getcwd()]
+        # OpenVINO reports its import by a forked process, which may hang.
+        sys.modules["openvino_telemetry"] = None
         x = inputs_of(m)
         if isinstance(spec, tuple):
             mk = {"ort": make_ort, "ov": make_ov}[spec[0]]
