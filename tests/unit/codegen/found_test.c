@@ -195,15 +195,15 @@ static void* make_array(const pestle_type_t* type, int64_t salt) {
   char* data = calloc(pestle_type_bytes(type) + 64, 1);
   for (int64_t i = 0; i < pestle_type_count(type); ++i) {
     int64_t value = (i * 5 + salt * 3) % 16 - 8;
-    uint64_t bits = (uint64_t)value;
+    uint64_t bits[2] = {(uint64_t)value, 0};  // complex numbers have 16 bytes
     if (pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT)) {
-      bits = pestle_float_encode(type->dtype, (double)value / 4);
+      bits[0] = pestle_float_encode(type->dtype, (double)value / 4);
     } else if (pestle_dtype_is(type->dtype, PESTLE_KIND_UNSIGNED)) {
-      bits = (uint64_t)(value + 8);
+      bits[0] = (uint64_t)(value + 8);
     } else if (type->dtype == PESTLE_I1) {
-      bits &= 1;
+      bits[0] &= 1;
     }
-    memcpy(data + (size_t)i * size, &bits, size);
+    memcpy(data + (size_t)i * size, bits, size);
   }
   return data;
 }
