@@ -69,7 +69,8 @@ static const pestle_lin_t* behind(pestle_emit_t* e, const pestle_lin_t* at,
 static void claim_body(pestle_emit_t* e, uint32_t stage, void* user) {
   const pestle_nest_axis_t* a = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  for (uint32_t v = 0; a->claims && v < s->value_count; ++v) {
+  uint32_t claimed = a->claims ? s->value_count : 0;
+  for (uint32_t v = 0; v < claimed && !e->nest->failed; ++v) {
     pestle_emit_prefetch(e, s->tensors[v],
                          behind(e, position(e, stage, v), a->claims_by));
   }

@@ -169,7 +169,7 @@ static void winograd_factors(const packer_t* p, int64_t from, float* target) {
     for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
       int64_t at = from + k * p->tap[0] + l * p->tap[1];
       float x[FACTORS_AT_ONCE];
-      if (p->weights[k][l] == 0) continue;  // of two in five taps
+      if (p->weights[k][l] == 0) continue;  // four in ten are
       memcpy(x, p->source + (size_t)at * sizeof(*x), sizeof(x));
       for (int i = 0; i < FACTORS_AT_ONCE; ++i)
         sums[i] += p->weights[k][l] * (double)x[i];

@@ -153,9 +153,9 @@ pestle_status_t pestle_schedule_beside(pestle_nest_t* nest, uint32_t stage,
                                        int64_t by) {
   if (!pestle_nest_may_beside(nest, stage, axis, tensor)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "beside %s.%s %s: it must be a loop that may claim, "
-                        "and an argument of as "
-                        "many elements as there are results, not packed",
+                        "beside %s.%s %s: it must be a loop that may "
+                        "claim, and an argument of as many elements as there "
+                        "are results, not packed",
                         pestle_nest_stage(nest, stage)->name,
                         pestle_schedule_axis_name(nest, axis),
                         nest->tensors.data[tensor].name);

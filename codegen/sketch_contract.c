@@ -242,7 +242,7 @@ typedef struct slide_t {
   const pestle_nest_stage_t* s;
   uint32_t row;
   int32_t axis;
-  int64_t step;  // by which it moves the window
+  int64_t step;  // by which it moves the window, the longest of those seen
 } slide_t;
 
 static void slide_visit(void* user, const pestle_expr_t* e) {
@@ -741,6 +741,9 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     t.above = x.above;
     if (x.bare) {
       PESTLE_TRY(pestle_sketch_inline_kept(k));
+      pestle_sketch_note(k,
+                         "it is not copied after all: its reader tests for the "
+                         "border, which is less than the copy takes");
       k->planes = c.planes;
       if (c.own && !c.planes) t.strip = pestle_sketch_strip(k, &c, &x);
     }

@@ -235,6 +235,9 @@ static pestle_status_t look_beside(pestle_sketch_t* k, uint32_t fold,
   for (uint32_t t = 0; t < k->nest->tensors.size; ++t) {
     if (pestle_schedule_find_read(k->nest, fold, t) &&
         pestle_nest_may_beside(k->nest, k->anchor, loop, t)) {
+      pestle_sketch_note(
+          k, "the lines of '%s' that the tile below reads are asked for",
+          k->nest->tensors.data[t].name);
       return pestle_schedule_beside(k->nest, k->anchor, loop, t, by);
     }
   }

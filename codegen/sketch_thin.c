@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A matrix times few vectors, or its columns folded alone: each element of the matrix
 // is used once a vector, so it is read at the speed of memory or not at all. It is
-// read as it lies, in runs as long as can be: tiles of a GEMM jump from row to row after 256 bytes,
-// which prefetchers do not follow. Measured for [1, 4096] x [4096, 4096] f32,
-// plain loops: 7.5 ms by 64 columns, 4.3 by 256, 2.6 by whole rows; the rows of
-// the transposed matrix one after the other 2.5; a sum of 64 MiB 2.0. Sums of
-// the columns of [4096, 4096]: 12.3 ms by 64 columns, 4.4 by rows of panels of
-// 1024 or 4096, 8 at a time; 6.1 by one row at a time.
+// read as it lies, in runs as long as can be: tiles of a GEMM jump from row to row
+// after 256 bytes, which prefetchers do not follow. Measured for [1, 4096] x [4096,
+// 4096] f32, plain loops: 7.5 ms by 64 columns, 4.3 by 256, 2.6 by whole rows; the
+// rows of the transposed matrix one after the other 2.5; a sum of 64 MiB 2.0. Sums
+// of the columns of [4096, 4096]: 12.3 ms by 64 columns, 4.4 by rows of panels of 1024
+// or 4096, 8 at a time; 6.1 by one row at a time.
 #include "base/bits.h"
 #include "codegen/sketch.h"
 

@@ -14,8 +14,8 @@ pestle_fold_node(const pestle_pass_context_t* ctx, pestle_module_t* module,
 
 // Folds the large ones among the transposes of constants, each by a thread: they
 // are all of what a layout for the whole module costs where weights are many.
-PESTLE_NODISCARD pestle_status_t pestle_fold_turned_weights(
-    const pestle_pass_context_t* ctx, pestle_module_t* module,
-    bool* out_changed);
+PESTLE_NODISCARD pestle_status_t
+pestle_fold_turned_weights(const pestle_pass_context_t* ctx,
+                           pestle_module_t* module, bool* out_changed);
 
 #endif  // PESTLE_PASSES_FOLD_CONSTANTS_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bits.h"
 #include "base/checked.h"
+#include "base/huge_pages.h"
 #include "base/mem.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -84,7 +85,7 @@ static pestle_status_t make_data(pestle_device_t* device,
                           block->size);
     }
     if (block->size >= HUGE_BLOCK) {
-      pestle_platform_advise_huge(block->data, block->size);
+      pestle_advise_huge(block->data, block->size);
     }
     return NULL;
   }

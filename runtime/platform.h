@@ -40,11 +40,6 @@ static inline bool pestle_fork_mark_is_ready(pestle_fork_mark_t* mark) {
          PESTLE_FORK_READY;
 }
 
-// The alignment from which pestle_platform_advise_huge() has an effect.
-#define PESTLE_HUGE_PAGE ((size_t)2 << 20)
-// Asks for huge pages in a block; a hint.
-void pestle_platform_advise_huge(void* data, size_t size);
-
 #define PESTLE_PAGE ((size_t)4096)
 // Makes whole pages read-only, or writable again. A guard against stray writes:
 // where the system refuses, they stay as they are.

@@ -45,13 +45,6 @@ void pestle_fork_mark_poll(pestle_fork_mark_t* mark) {
   atomic_store(mark->state, PESTLE_FORK_CLEARED);
 }
 
-void pestle_platform_advise_huge(void* data, size_t size) {
-  size_t whole = size & ~(PESTLE_HUGE_PAGE - 1);
-  if (whole && !((uintptr_t)data & (PESTLE_HUGE_PAGE - 1))) {
-    (void)madvise(data, whole, MADV_HUGEPAGE);
-  }
-}
-
 void pestle_platform_seal(void* data, size_t size, bool sealed) {
   (void)mprotect(data, size, sealed ? PROT_READ : PROT_READ | PROT_WRITE);
 }

@@ -96,8 +96,8 @@ static void close_slots(pestle_llvm_emit_t* e, const loop_t* loop,
 
 // LLVM's loop strength reduction tries many ways to step through a loop's accesses
 // of memory: from so many on it takes a third of the loop's time to compile and ends
-// with displacements off one address, as they were. In a frozen index it sees no
-// step.
+// with displacements off one address, as they were. In a frozen multiple of the index
+// it sees no step. Of innermost loops; gathers have no address to step.
 enum { MANY_ACCESSES = 48 };
 
 static bool has_many_accesses(const pestle_llvm_emit_t* e, const loop_t* loop) {

@@ -48,7 +48,7 @@ typedef struct pestle_llvm_emit_t {
   LLVMTypeRef type[PESTLE_DTYPE_COUNT];  // one lane of a value
   LLVMTypeRef i8, i32, i64, f16, ptr;
   LLVMValueRef begin, end, params;
-  LLVMValueRef opaque;  // the index of a loop of many accesses, or NULL
+  LLVMValueRef opaque;  // the index of the last loop of many accesses, or NULL
   LLVMValueRef zero_word;  // NULL until a gather needs it
   unsigned invariant_kind, nontemporal_kind;
   LLVMValueRef invariant_node, nontemporal_node;
