@@ -108,12 +108,36 @@ static void layer_norm(const float* input, float* output) {
   }
 }
 
+// Four parts side by side, each asked for 2 KiB ahead.
+static void sum_all(const float* x, float* y) {
+  enum { PARTS = 4, AHEAD = 512, STEP = 2 * LANES };
+  const long part = ELEMENTS / PARTS;
+  __m512 sums[2 * PARTS], total = _mm512_setzero_ps();
+  for (int p = 0; p < 2 * PARTS; ++p)
+    sums[p] = total;
+  for (long i = 0; i < part; i += STEP) {
+    for (int p = 0; p < PARTS; ++p) {
+      const float* at = x + p * part + i;
+      _mm_prefetch((const char*)(at + AHEAD), _MM_HINT_T0);
+      _mm_prefetch((const char*)(at + AHEAD + LANES), _MM_HINT_T0);
+      sums[p] = _mm512_add_ps(sums[p], _mm512_load_ps(at));
+      sums[p + PARTS] =
+          _mm512_add_ps(sums[p + PARTS], _mm512_load_ps(at + LANES));
+    }
+  }
+  for (int p = 0; p < 2 * PARTS; ++p)
+    total = _mm512_add_ps(total, sums[p]);
+  *y = _mm512_reduce_add_ps(total);
+}
+
 int main(void) {
   static const struct {
     const char* name;
     void (*run)(const float*, float*);
-  } loops[] = {
-      {"chain", chain}, {"softmax", softmax}, {"layer_norm", layer_norm}};
+  } loops[] = {{"chain", chain},
+               {"softmax", softmax},
+               {"layer_norm", layer_norm},
+               {"sum_all", sum_all}};
   enum { COUNT = sizeof(loops) / sizeof(*loops) };
   double least[COUNT];
   if (!__builtin_cpu_supports("avx512f")) {

@@ -124,6 +124,16 @@ def layer_norm():
     return [("x", r), ("g", g), ("b", g)], r, body, "%y", 0
 
 
+def sum_all():
+    x, y = tensor(4096, 4096), "tensor<f32>"
+    body = [
+        "%0 = stablehlo.constant dense<0.0> : tensor<f32>",
+        "%y = stablehlo.reduce(%x init: %0) applies stablehlo.add across "
+        f"dimensions = [0, 1] : ({x}, {y}) -> {y}",
+    ]
+    return [("x", x)], y, body, "%y", 0
+
+
 CONTRACTIONS = {
     "gemm 512": gemm(512, 512, 512, False),
     "gemm 1024": gemm(1024, 1024, 1024, False),
@@ -139,7 +149,12 @@ CONTRACTIONS = {
     "attention 12x1024x64": attention(12, 1024, 64),
     "attention 12x512x64": attention(12, 512, 64),
 }
-LOOPS = {"chain": chain(), "softmax": softmax(), "layer_norm": layer_norm()}
+LOOPS = {
+    "chain": chain(),
+    "softmax": softmax(),
+    "layer_norm": layer_norm(),
+    "sum_all": sum_all(),
+}
 
 
 def write(folder, name, case):
