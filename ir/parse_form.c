@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pretty forms: those that a row of text.c describes, and those of one op.
+#include <string.h>
+
 #include "ir/parse_internal.h"
 #include "ir/text.h"
 
@@ -173,7 +175,70 @@ static pestle_status_t parse_axes_pair(pestle_parser_t* p, pestle_parse_op_t* o,
   return push_i64s(p, o, right, values);
 }
 
+// "<lhs_precision_type = bf16, .., accumulation_type = f32, ..>", word by word.
+typedef struct algorithm_t {
+  pestle_token_t at;
+  pestle_dtype_t lhs, rhs, sum;
+  bool given, once;  // |once|: one product of numbers as they are
+} algorithm_t;
+
+static pestle_dtype_t* algorithm_type(algorithm_t* a, pestle_str_t key) {
+  return pestle_str_equal_c(key, "lhs_precision_type")   ? &a->lhs
+         : pestle_str_equal_c(key, "rhs_precision_type") ? &a->rhs
+         : pestle_str_equal_c(key, "accumulation_type")  ? &a->sum
+                                                         : NULL;
+}
+
+static pestle_status_t parse_algorithm(pestle_parser_t* p, algorithm_t* a) {
+  *a = (algorithm_t){.at = *pestle_parse_token(p), .given = true, .once = true};
+  pestle_parse_advance(p);
+  PESTLE_TRY(pestle_parse_expect(p, '='));
+  PESTLE_TRY(pestle_parse_expect(p, '<'));
+  while (!pestle_parse_take(p, '>')) {
+    if (!pestle_parse_at_kind(p, PESTLE_TOKEN_WORD)) {
+      return pestle_parse_expected(p, "a part of an algorithm");
+    }
+    pestle_dtype_t* type = algorithm_type(a, pestle_parse_token(p)->text);
+    pestle_parse_advance(p);
+    PESTLE_TRY(pestle_parse_expect(p, '='));
+    pestle_str_t value = pestle_parse_token(p)->text;
+    char name[16];
+    if (type && value.size < sizeof(name)) {
+      memcpy(name, value.data, value.size);
+      name[value.size] = 0;
+      *type = pestle_dtype_from_name(name);
+    } else if (!type && pestle_parse_at_kind(p, PESTLE_TOKEN_INT)) {
+      a->once = a->once && pestle_str_equal_c(value, "1");
+    }
+    pestle_parse_advance(p);
+    if (!pestle_parse_at(p, '>')) PESTLE_TRY(pestle_parse_expect(p, ','));
+  }
+  return NULL;
+}
+
+// What is asked for must be what is done: operands as they are, summed in f32,
+// of f64 in f64.
+static pestle_status_t check_algorithm(const pestle_parser_t* p,
+                                       const pestle_parse_op_t* o,
+                                       const algorithm_t* a) {
+  if (!a->given || o->operand_count != 2) return NULL;
+  pestle_dtype_t l = o->operands[0]->type->dtype;
+  pestle_dtype_t r = o->operands[1]->type->dtype;
+  pestle_dtype_t sum =
+      l == PESTLE_F64 || r == PESTLE_F64 ? PESTLE_F64 : PESTLE_F32;
+  bool floats = pestle_dtype_is(l, PESTLE_KIND_FLOAT) &&
+                pestle_dtype_is(r, PESTLE_KIND_FLOAT);
+  if (floats && a->once && a->lhs == l && a->rhs == r && a->sum == sum) {
+    return NULL;
+  }
+  return pestle_parse_error(p, &a->at, PESTLE_STATUS_UNSUPPORTED,
+                            "a chosen algorithm is not supported but for "
+                            "operands as they are, summed in %s",
+                            pestle_dtype_info(sum)->name);
+}
+
 static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
+  algorithm_t algorithm = {.given = false};
   PESTLE_TRY(pestle_parse_push_operand(p, o));
   PESTLE_TRY(pestle_parse_expect(p, ','));
   PESTLE_TRY(pestle_parse_push_operand(p, o));
@@ -189,15 +254,14 @@ static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
       if (!pestle_parse_at(p, '[')) return pestle_parse_expected(p, "'['");
       PESTLE_TRY(pestle_parse_skip_brackets(p, false));
     } else if (pestle_parse_at_word(p, "algorithm")) {
-      return pestle_parse_error(p, pestle_parse_token(p),
-                                PESTLE_STATUS_UNSUPPORTED,
-                                "a chosen algorithm is not supported");
+      PESTLE_TRY(parse_algorithm(p, &algorithm));
     } else {
       return pestle_parse_expected(
-          p, "batching_dims, contracting_dims or precision");
+          p, "batching_dims, contracting_dims, precision or algorithm");
     }
   }
-  return types_after_dict(p, o);
+  PESTLE_TRY(types_after_dict(p, o));
+  return check_algorithm(p, o, &algorithm);
 }
 
 // "window = {stride = [..], pad = [[..]], ..}"

@@ -211,6 +211,48 @@ static void refusals(void** state) {
   }
 }
 
+// What a module asks of its products is what is done, or it is told.
+static void algorithms(void** state) {
+  (void)state;
+#define DOT(type, lhs, sum, count)                                         \
+  "func.func @f(%a: tensor<4x" type                                        \
+  ">) -> tensor<f32> {\n"                                                  \
+  "  %0 = stablehlo.dot_general %a, %a, contracting_dims = [0] x [0], "    \
+  "precision = [DEFAULT, DEFAULT], algorithm = <lhs_precision_type = " lhs \
+  ", rhs_precision_type = " lhs ", accumulation_type = " sum               \
+  ", lhs_component_count = 1, rhs_component_count = 1, "                   \
+  "num_primitive_operations = " count                                      \
+  ", allow_imprecise_accumulation = false> : (tensor<4x" type              \
+  ">, tensor<4x" type ">) -> tensor<f32>\n  return %0 : tensor<f32>\n}\n"
+  static const char* const good[] = {
+      DOT("bf16", "bf16", "f32", "1"), DOT("f16", "f16", "f32", "1"),
+      DOT("f32", "f32", "f32", "1"), DOT("f64", "f64", "f64", "1")};
+  static const char* const bad[] = {
+      DOT("f32", "bf16", "f32", "1"),   DOT("f32", "tf32", "f32", "1"),
+      DOT("f32", "bf16", "f32", "3"),   DOT("bf16", "bf16", "f32", "3"),
+      DOT("bf16", "bf16", "bf16", "1"), DOT("f64", "f64", "f32", "1"),
+      DOT("i8", "i8", "i32", "1")};
+  pestle_context_t* context = text_context();
+  for (size_t i = 0; i < sizeof(good) / sizeof(*good); ++i) {
+    pestle_module_t* module = NULL;
+    assert_ok(pestle_module_parse(context, good[i], strlen(good[i]), "t.mlir",
+                                  &module));
+    pestle_module_release(module);
+  }
+  pestle_context_release(context);
+  for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); ++i)
+    assert_refuses(bad[i], UNSUPPORTED, "t.mlir:2:100: a chosen algorithm");
+  assert_refuses(
+      "func.func @f(%a: tensor<4xf32>) -> tensor<f32> {\n"
+      "  %0 = stablehlo.dot_general %a, %a, algorithm = <lhs_precision_type }",
+      MALFORMED, "expected '='");
+  assert_refuses(
+      "func.func @f(%a: tensor<4xf32>) -> tensor<f32> {\n"
+      "  %0 = stablehlo.dot_general %a, %a, algorithm = <[1]> }",
+      MALFORMED, "a part of an algorithm");
+#undef DOT
+}
+
 static void nesting_is_bounded(void** state) {
   (void)state;
   enum { DEPTH = 100000 };
@@ -449,6 +491,7 @@ int main(void) {
       cmocka_unit_test(truncations),
       cmocka_unit_test(mutations),
       cmocka_unit_test(refusals),
+      cmocka_unit_test(algorithms),
       cmocka_unit_test(nesting_is_bounded),
       cmocka_unit_test(locations),
       cmocka_unit_test(constants),
