@@ -6,21 +6,30 @@
 
 #include "ir/composite.h"
 
-// scale * q.k + bias
-static pv_t* scores(pestle_steps_t* s, const pestle_type_t* type) {
+// Operand |index| of |dtype|, which spreads over the scores |x|.
+static pv_t* spread(pestle_steps_t* s, size_t index, pestle_dtype_t dtype,
+                    const pestle_type_t* type) {
   int64_t axes[PESTLE_MAX_RANK];
+  for (int i = 0; i < type->rank; ++i)
+    axes[i] = i;
+  pestle_i64s_t all = {axes, (size_t)type->rank};
+  return pestle_step_broadcast(s, pestle_step_operand(s, index, dtype), all);
+}
+
+// scale * q.k + bias where the mask is true
+static pv_t* scores(pestle_steps_t* s, const pestle_type_t* type) {
   double scale = PESTLE_NODE_F64(s->node, scale);
+  size_t bias = pestle_attention_bias(s->node);
+  size_t mask = pestle_attention_mask(s->node);
   pv_t* x = pestle_step_dot(s, pestle_node_operand(s->node, 0),
                             pestle_node_operand(s->node, 1), true, type);
   if (scale < 1 || scale > 1) {
     x = PESTLE_MUL(s, x, pestle_step_splat(s, x, scale));
   }
-  if (s->node->operand_count < 4) return x;
-  for (int i = 0; i < type->rank; ++i)
-    axes[i] = i;
-  pv_t* bias = pestle_step_operand(s, 3, s->compute);
-  pestle_i64s_t all = {axes, (size_t)type->rank};
-  return PESTLE_ADD(s, x, pestle_step_broadcast(s, bias, all));
+  if (bias) x = PESTLE_ADD(s, x, spread(s, bias, s->compute, type));
+  if (!mask) return x;
+  pv_t* low = pestle_step_splat(s, x, PESTLE_NODE_F64(s->node, masked));
+  return pestle_step_select(s, spread(s, mask, PESTLE_I1, type), x, low);
 }
 
 // w = exp(x - max(x)); attention = sum(w * v) / sum(w)

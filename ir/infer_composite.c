@@ -151,7 +151,7 @@ pestle_status_t pestle_infer_hard_sigmoid(pestle_infer_t* in) {
   return infer_like(in);
 }
 
-// --- Attention: q, k, v, bias ---
+// --- Attention: q, k, v, bias, mask ---
 
 // Axis i of operand |operand| has the extent number names[i]: all that have one
 // number agree.
@@ -171,28 +171,37 @@ static pestle_status_t match_extents(const pestle_infer_t* in, size_t operand,
   return NULL;
 }
 
-// The bias has the scores' extents, or 1.
-static pestle_status_t check_bias(const pestle_infer_t* in,
-                                  const pestle_type_t* scores) {
-  const pestle_type_t* bias = pestle_in_type(in, 3);
-  PESTLE_TRY(pestle_need_kind(in, 3, PESTLE_KIND_FLOAT));
-  PESTLE_TRY(pestle_need_rank(in, 3, scores->rank));
-  for (int i = 0; i < bias->rank; ++i) {
-    if (bias->dims[i] == 1 ||
-        pestle_dims_agree(bias->dims[i], scores->dims[i])) {
+// Bias and mask have the scores' extents, or 1. The mask is the last operand.
+static pestle_status_t check_spread(const pestle_infer_t* in, size_t operand,
+                                    const pestle_type_t* scores) {
+  const pestle_type_t* type = pestle_in_type(in, operand);
+  bool mask = type->dtype == PESTLE_I1 &&
+              operand + 1 == (size_t)in->spec->operand_count;
+  if (!mask && operand > 3) {
+    return PESTLE_BAD(
+        "operand %zu is %s: behind the bias there may be a mask "
+        "of i1",
+        operand, pestle_type_text(type).text);
+  }
+  if (!mask) PESTLE_TRY(pestle_need_kind(in, operand, PESTLE_KIND_FLOAT));
+  PESTLE_TRY(pestle_need_rank(in, operand, scores->rank));
+  for (int i = 0; i < type->rank; ++i) {
+    if (type->dims[i] == 1 ||
+        pestle_dims_agree(type->dims[i], scores->dims[i])) {
       continue;
     }
-    return PESTLE_BAD("operand 3 is %s: it does not spread over the scores, %s",
-                      pestle_type_text(bias).text,
-                      pestle_type_text(scores).text);
+    return PESTLE_BAD(
+        "operand %zu is %s: it does not spread over the scores, %s", operand,
+        pestle_type_text(type).text, pestle_type_text(scores).text);
   }
   return NULL;
 }
 
 pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
-  if (in->spec->operand_count != 3 && in->spec->operand_count != 4) {
-    return PESTLE_BAD("%zu operands: it takes q, k, v and perhaps a bias",
-                      in->spec->operand_count);
+  if (in->spec->operand_count < 3 || in->spec->operand_count > 5) {
+    return PESTLE_BAD(
+        "%zu operands: it takes q, k, v and perhaps a bias and a mask",
+        in->spec->operand_count);
   }
   PESTLE_TRY(pestle_need_kind(in, 0, PESTLE_KIND_FLOAT));
   int rank = pestle_in_type(in, 0)->rank;
@@ -217,7 +226,9 @@ pestle_status_t pestle_infer_attention(pestle_infer_t* in) {
   pestle_type_t type = *pestle_in_type(in, 0);
   memcpy(type.dims, extents, sizeof(extents[0]) * (size_t)(rank - 1));
   type.dims[rank - 1] = extents[rank];
-  if (in->spec->operand_count == 4) PESTLE_TRY(check_bias(in, &type));
+  for (size_t i = 3; i < in->spec->operand_count; ++i) {
+    PESTLE_TRY(check_spread(in, i, &type));
+  }
   type.dims[rank - 1] = extents[rank + 1];
   return pestle_emit(in, &type);
 }

@@ -367,7 +367,8 @@ static bool is_default(pestle_op_t op, const pestle_attr_t* a) {
       return !a->as.str || !*a->as.str;
     case PESTLE_ATTR_KIND_I64S:
       return a->as.i64s.count == 0;
-    case PESTLE_ATTR_KIND_F64:
+    case PESTLE_ATTR_KIND_F64:  // -0 is none
+      return !memcmp(&a->as.f64, &(double){0}, sizeof(a->as.f64));
     case PESTLE_ATTR_KIND_TYPE:
     case PESTLE_ATTR_KIND_ELEMENTS:
       return false;

@@ -7,10 +7,12 @@
 #include "ir/ref/ref_internal.h"
 
 typedef struct attention_t {
-  const double *q, *k, *v, *bias;  // bias: of one row at a time, or NULL
-  int64_t depth, columns, width;   // D, T, E
-  int64_t bias_step;               // from column to column: 0 where repeated
-  double scale;
+  const double *q, *k, *v;
+  const double* bias;             // of one row at a time, or NULL
+  const uint8_t* mask;            // likewise
+  int64_t depth, columns, width;  // D, T, E
+  int64_t bias_step, mask_step;   // from column to column: 0 where repeated
+  double scale, masked;
   double* weights;  // one row
 } attention_t;
 
@@ -22,6 +24,7 @@ static void weigh(const attention_t* a) {
       x += a->q[d] * a->k[t * a->depth + d];
     x *= a->scale;
     if (a->bias) x += a->bias[t * a->bias_step];
+    if (a->mask && !a->mask[t * a->mask_step]) x = a->masked;
     a->weights[t] = x;
     if (x > max || isnan(x)) max = isnan(max) ? max : x;
   }
@@ -54,13 +57,23 @@ static pestle_status_t load(pestle_arena_t* arena,
   return NULL;
 }
 
-// Where the bias of the row at |index|, of the axes but the last, begins.
-static int64_t bias_row(const pestle_type_t* bias, const int64_t* index) {
+// Where the row at |index|, of the axes but the last, begins in what spreads
+// over the scores.
+static int64_t row_of(const pestle_type_t* type, const int64_t* index) {
   int64_t at = 0;
-  for (int i = 0; i + 1 < bias->rank; ++i) {
-    at = at * bias->dims[i] + (bias->dims[i] == 1 ? 0 : index[i]);
+  for (int i = 0; i + 1 < type->rank; ++i) {
+    at = at * type->dims[i] + (type->dims[i] == 1 ? 0 : index[i]);
   }
-  return at * bias->dims[bias->rank - 1];
+  return at * type->dims[type->rank - 1];
+}
+
+// The type of operand |index|, 0: none, and the step from column to column.
+static const pestle_type_t* spread(const pestle_ref_call_t* call, size_t index,
+                                   int64_t* out_step) {
+  if (!index) return NULL;
+  const pestle_type_t* type = pestle_ref_operand_type(call, index);
+  *out_step = type->dims[type->rank - 1] != 1;
+  return type;
 }
 
 static pestle_status_t run(pestle_arena_t* arena,
@@ -73,17 +86,20 @@ static pestle_status_t run(pestle_arena_t* arena,
   attention_t a = {.depth = k->dims[rows],
                    .columns = k->dims[rows - 1],
                    .width = type->dims[rows],
-                   .scale = PESTLE_NODE_F64(call->node, scale)};
+                   .scale = PESTLE_NODE_F64(call->node, scale),
+                   .masked = PESTLE_NODE_F64(call->node, masked)};
+  // Scores are f32 but for f64.
+  if (type->dtype != PESTLE_F64) a.masked = (float)a.masked;
+  size_t bias_at = pestle_attention_bias(call->node);
+  size_t mask_at = pestle_attention_mask(call->node);
+  const pestle_type_t* bias_type = spread(call, bias_at, &a.bias_step);
+  const pestle_type_t* mask_type = spread(call, mask_at, &a.mask_step);
   double *q, *keys, *values, *bias = NULL, *out;
   PESTLE_TRY(load(arena, call, 0, &q));
   PESTLE_TRY(load(arena, call, 1, &keys));
   PESTLE_TRY(load(arena, call, 2, &values));
-  const pestle_type_t* bias_type = NULL;
-  if (call->node->operand_count > 3) {
-    PESTLE_TRY(load(arena, call, 3, &bias));
-    bias_type = pestle_ref_operand_type(call, 3);
-    a.bias_step = bias_type->dims[rows] != 1;
-  }
+  if (bias_type) PESTLE_TRY(load(arena, call, bias_at, &bias));
+  const uint8_t* mask = mask_type ? call->operands[mask_at] : NULL;
   a.weights = PESTLE_ARENA_ARRAY(arena, double, (size_t)a.columns);
   out = PESTLE_ARENA_ARRAY(arena, double, count);
   if (!a.weights || !out) return PESTLE_OOM();
@@ -93,7 +109,8 @@ static pestle_status_t run(pestle_arena_t* arena,
     a.q = q + row * a.depth;
     a.k = keys + batch * a.columns * a.depth;
     a.v = values + batch * a.columns * a.width;
-    a.bias = bias ? bias + bias_row(bias_type, index) : NULL;
+    if (bias) a.bias = bias + row_of(bias_type, index);
+    if (mask) a.mask = mask + row_of(mask_type, index);
     attend(&a, out + row++ * a.width);
   } while (pestle_ref_next(rows, type->dims, index));
   pestle_ref_store_f64(type->dtype, out, count, call->results[0]);

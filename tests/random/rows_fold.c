@@ -549,6 +549,10 @@ value_t* row_attention(graph_t* g, pestle_dtype_t dtype) {
   spec_operand(&s, fresh(g, type_of(dtype, 3, v), FILL_UNIT, 0));
   if (one_in(g, 2))
     spec_operand(&s, fresh(g, type_of(dtype, 3, bias), FILL_UNIT, 0));
+  if (one_in(g, 3)) {
+    spec_operand(&s, fresh(g, type_of(PESTLE_I1, 3, bias), FILL_GRID, 0));
+    spec_f64(&s, PESTLE_ATTR_masked, one_in(g, 2) ? -2 : -1e9);
+  }
   spec_f64(&s, PESTLE_ATTR_scale, 0.5);
   return add(g, &s, NULL);
 }

@@ -732,14 +732,15 @@ typedef struct attention_case_t {
   int64_t depth, width;
   bool bias, masked;       // masked: -infinity where the argument is negative
   bool by_row, by_column;  // the bias differs from row to row, ...
+  bool hidden;             // that is a mask, of scores that become -8
 } attention_case_t;
 
 static const attention_case_t attentions[] = {
-    {"no bias", 16, 20, false, false, false, false},
-    {"bias", 5, 7, true, false, true, true},
-    {"row masked", 8, 16, true, true, false, true},
-    {"masked rows", 1, 1, true, true, true, false},
-    {"masked", 7, 33, true, true, true, true},
+    {"no bias", 16, 20, false, false, false, false, false},
+    {"bias", 5, 7, true, false, true, true, false},
+    {"row hidden", 8, 16, true, false, false, true, true},
+    {"masked rows", 1, 1, true, true, true, false, false},
+    {"masked", 7, 33, true, true, true, true, false},
 };
 enum { ATTENTIONS = sizeof(attentions) / sizeof(attentions[0]) };
 
@@ -787,7 +788,11 @@ static inline bool build_attention(instance_t* t) {
   for (size_t i = 0; i < t->arg_count; ++i)
     operands[i] = arg(t, i);
   if (c->masked) operands[3] = mask(t, operands[3]);
-  pestle_attention_attrs_t attrs = {sizeof(attrs), 0.5};
+  if (c->hidden) {
+    pestle_value_t* zero = splat(&t->b, operands[3]->type, 0);
+    operands[3] = scalar_op(&t->b, PESTLE_OP_GE, operands[3], zero);
+  }
+  pestle_attention_attrs_t attrs = {sizeof(attrs), 0.5, -8};
   assert_ok(pestle_op_attention(&t->b, operands, t->arg_count, &attrs, &y));
   finish1(t, y);
   return true;

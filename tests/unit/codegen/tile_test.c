@@ -360,18 +360,35 @@ static void test_exchange(void** state) {
 
 // --- Attention in one pass ---
 
-#define ATTENTION(name, T, S, N, E, D)                                        \
+#define SCORES(S, N, D) "tensor<2x" S "x" N "x" D ">"
+#define SCALED(x, S, N)                                  \
+  "      %c = stablehlo.constant dense<0.25> : " SCORES( \
+      S, N, "f32") "\n      " x                          \
+                   " = stablehlo.multiply %s, %c : " SCORES(S, N, "f32") "\n"
+// Of what lies ahead, and of some keys, none.
+#define MASKED(S, N) \
+  SCALED("%h", S, N) \
+  "      %r = stablehlo.iota dim = 1 : " SCORES(S, N, "i32")                \
+  "\n      %t = stablehlo.iota dim = 2 : " SCORES(S, N, "i32")              \
+  "\n      %g = stablehlo.compare GE, %r, %t : (" SCORES(S, N, "i32") ", "  \
+  SCORES(S, N, "i32") ") -> " SCORES(S, N, "i1")                            \
+  "\n      %b = stablehlo.broadcast_in_dim %keep, dims = [0, 2] : "         \
+  "(tensor<2x" N "xi1>) -> " SCORES(S, N, "i1")                             \
+  "\n      %f = stablehlo.and %g, %b : " SCORES(S, N, "i1")                 \
+  "\n      %n = stablehlo.constant dense<-1.0e9> : " SCORES(S, N, "f32")    \
+  "\n      %x = stablehlo.select %f, %h, %n : " SCORES(S, N, "i1") ", "     \
+  SCORES(S, N, "f32") "\n"
+#define ATTENTION(name, T, S, N, E, D) \
+  ATTENTION_OF(name, T, S, N, E, D, "", SCALED("%x", S, N))
+#define ATTENTION_MASKED(name, T, S, N, E, D) \
+  ATTENTION_OF(name, T, S, N, E, D, ", keep: tensor<2x" N "xi1>", MASKED(S, N))
+#define ATTENTION_OF(name, T, S, N, E, D, ARGUMENTS, X)                       \
   {name,                                                                      \
    "q: tensor<2x" S "x" E "x" T ">, k: tensor<2x" N "x" E "x" T               \
-   ">, v: tensor<2x" N "x" D "x" T ">",                                       \
+   ">, v: tensor<2x" N "x" D "x" T ">" ARGUMENTS,                             \
    "      %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], "     \
    "contracting_dims = [2] x [2] : (tensor<2x" S "x" E "x" T ">, tensor<2x" N \
-   "x" E "x" T ">) -> tensor<2x" S "x" N                                      \
-   "xf32>\n"                                                                  \
-   "      %c = stablehlo.constant dense<0.25> : tensor<2x" S "x" N            \
-   "xf32>\n"                                                                  \
-   "      %x = stablehlo.multiply %s, %c : tensor<2x" S "x" N                 \
-   "xf32>\n"                                                                  \
+   "x" E "x" T ">) -> tensor<2x" S "x" N "xf32>\n" X                          \
    "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"          \
    "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "      \
    "across dimensions = [2] : (tensor<2x" S "x" N                             \
@@ -408,6 +425,7 @@ static const case_t attentions[] = {
     ATTENTION("attention_f16", "f16", "70", "90", "40", "24"),
     ATTENTION("attention_odd", "bf16", "17", "83", "17", "19"),
     ATTENTION("attention_few_keys", "f16", "20", "5", "16", "48"),
+    ATTENTION_MASKED("attention_masked", "bf16", "70", "90", "40", "24"),
 };
 
 static void run_attend(const case_t* c, int64_t keys, bool async) {

@@ -180,6 +180,43 @@ static void floats(void** state) {
   }
 }
 
+// What a mask hides may be anything; a row that hides all weighs all alike, or is NaN
+// where it is infinite.
+static void masked_attention(void** state) {
+  (void)state;
+  static const double constants[] = {-INFINITY, -1e9, -1e300, 0.5};
+  static data_t inputs[3], out;
+  for (size_t c = 0; c < 4; ++c) {
+    for (int dtype = 0; dtype < 3; ++dtype) {
+      static const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_F64,
+                                              PESTLE_BF16};
+      pestle_type_t x =
+          pestle_type_make(dtypes[dtype], 3, (const int64_t[]){2, 4, 3});
+      pestle_type_t mask = T(I1, 1, 4, 4), bias = T(F32, 2, 1, 4);
+      fill(&x, -1, 1, &inputs[0]);
+      fill(&bias, -1, 1, &inputs[2]);
+      put(PESTLE_F32, &inputs[2], 3, NAN);
+      put(PESTLE_F32, &inputs[2], 7, INFINITY);
+      // Row 2 hides all keys, the others the last one.
+      for (size_t i = 0; i < 16; ++i)
+        put(PESTLE_I1, &inputs[1], i, i / 4 != 2 && i % 4 != 3);
+      BEGIN(t, x, mask, bias);
+      pestle_value_t *y, *a[] = {t.a[0], t.a[0], t.a[0], t.a[2], t.a[1]};
+      assert_ok(pestle_op_attention(
+          &t.b, a, 5, ATTRS(attention, .scale = 0.5, .masked = constants[c]),
+          &y));
+      compare(&t, inputs, dtype == 2 ? 8e-3 : 1e-6);
+      evaluate(&t, inputs, &out);
+      // -1e300 is -infinity where scores are f32.
+      bool none = c == 0 || (c == 2 && dtype != 1);
+      for (size_t i = 0; i < 24; ++i) {
+        assert_int_equal(isnan(get(x.dtype, &out, i)), none && i / 3 % 4 == 2);
+      }
+      ir_test_end(&t);
+    }
+  }
+}
+
 // Large values do not overflow, infinities and NaN come out as defined.
 static void extremes(void** state) {
   (void)state;
@@ -372,6 +409,7 @@ static void survives_failures(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats),
+      cmocka_unit_test(masked_attention),
       cmocka_unit_test(extremes),
       cmocka_unit_test(empty_and_scalar),
       cmocka_unit_test(narrow_floats_compute_in_f32),

@@ -289,7 +289,7 @@ static void attention(void** state) {
   pestle_value_t* y;
   BEGIN(t, T(F16, 2, 5, DYN), T(F16, 2, 7, 8), T(F16, DYN, 7, 4),
         T(F32, 1, 5, 7), T(F16, 2, 1, 1), T(F16, 2, 7), T(F16, 2, 6, 4),
-        T(I32, 2, 7, 8));
+        T(I32, 2, 7, 8), T(I1, 2, 1, 7), T(I1, 2, 5, 6));
   pestle_value_t** a = t.a;
 #define ATTENTION(count, ...) \
   pestle_op_attention(&t.b, (pestle_value_t*[]){__VA_ARGS__}, count, scale, &y)
@@ -305,6 +305,17 @@ static void attention(void** state) {
   BAD(ATTENTION(4, a[0], a[1], a[2], a[6]),
       "operand 3 is tensor<2x6x4xf16>: it does not spread over the scores");
   BAD(ATTENTION(4, a[0], a[1], a[2], a[7]), "of kind float");
+  GOOD(ATTENTION(4, a[0], a[1], a[2], a[8]), T(F16, 2, 5, 4));
+  assert_int_equal(pestle_attention_bias(y->node), 0);
+  assert_int_equal(pestle_attention_mask(y->node), 3);
+  GOOD(ATTENTION(5, a[0], a[1], a[2], a[3], a[8]), T(F16, 2, 5, 4));
+  assert_int_equal(pestle_attention_bias(y->node), 3);
+  assert_int_equal(pestle_attention_mask(y->node), 4);
+  BAD(ATTENTION(5, a[0], a[1], a[2], a[8], a[3]), "of kind float");
+  BAD(ATTENTION(5, a[0], a[1], a[2], a[3], a[4]),
+      "behind the bias there may be a mask of i1");
+  BAD(ATTENTION(4, a[0], a[1], a[2], a[9]),
+      "operand 3 is tensor<2x5x6xi1>: it does not spread over the scores");
   ir_test_end(&t);
 }
 

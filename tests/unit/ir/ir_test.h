@@ -26,7 +26,7 @@ typedef struct ir_test_t {
   pestle_module_t* module;
   pestle_function_t* function;  // "main", whose arguments are what is tested
   pestle_builder_t b;
-  pestle_value_t* a[8];  // its arguments
+  pestle_value_t* a[10];  // its arguments
 } ir_test_t;
 
 static inline pestle_status_t ir_test_begin(ir_test_t* t, size_t fail_at,
@@ -42,7 +42,7 @@ static inline pestle_status_t ir_test_begin(ir_test_t* t, size_t fail_at,
   PESTLE_TRY(pestle_module_add_function(t->module, "main", types, NULL, count,
                                         &t->function));
   t->b = pestle_builder_make(t->function);
-  for (size_t i = 0; i < count && i < 8; ++i) {
+  for (size_t i = 0; i < count && i < 10; ++i) {
     t->a[i] = pestle_function_argument(t->function, i);
   }
   return NULL;
