@@ -12,8 +12,11 @@
 #define MAX_INNER_PARTS 3
 // Groups that a cheap op is copied into.
 #define MAX_COPIES 3
-// The operand of an attention that is added to its scores.
-#define BIAS_SIDE 3
+// Bytes that what makes an attention's mask may read an element.
+#define MASK_BYTES 4
+// How many times as much a bias has that is computed for each row or head
+// again.
+#define LESS_BYTES 2
 
 static pestle_fuse_class_t class_of(const pestle_node_t* node) {
   return (pestle_fuse_class_t)pestle_pass_info(node)->fuse;
@@ -354,24 +357,39 @@ static bool shrinks_traffic(const pestle_node_t* node) {
   return bytes < pestle_type_bytes(type_of(node));
 }
 
+// Bytes of the operands that |node| reads from memory.
+static int64_t bytes_read(const pestle_node_t* node) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_node_t* from = pestle_node_operand(node, i)->node;
+    bool free = from && (pestle_fuse_is_inline_constant(from) ||
+                         from->op == PESTLE_OP_BROADCAST_IN_DIM ||
+                         from->op == PESTLE_OP_IOTA);
+    if (!free) bytes += (int64_t)pestle_type_bytes(operand_type(node, i));
+  }
+  return bytes;
+}
+
 // Of a bias with one element a score the scores' loop computes what is cheap,
 // unless that reads more than it writes. One that repeats itself would be
-// computed again and again.
+// computed again and again: only where it reads much less.
 static bool accepts_into_bias(const pestle_node_t* attention,
                               const pestle_node_t* node) {
   pestle_type_t scores = *operand_type(attention, 0);
   scores.dims[scores.rank - 1] =
       operand_type(attention, 1)->dims[scores.rank - 2];
-  size_t bytes = 0;
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const pestle_node_t* from = pestle_node_operand(node, i)->node;
-    bool free = from && (pestle_fuse_is_inline_constant(from) ||
-                         from->op == PESTLE_OP_BROADCAST_IN_DIM);
-    if (!free) bytes += pestle_type_bytes(operand_type(node, i));
-  }
+  bool repeats = pestle_type_count(type_of(node)) != pestle_type_count(&scores);
   return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
-         pestle_type_count(type_of(node)) == pestle_type_count(&scores) &&
-         bytes <= pestle_type_bytes(type_of(node));
+         bytes_read(node) * (repeats ? LESS_BYTES : 1) <=
+             (int64_t)pestle_type_bytes(type_of(node));
+}
+
+// Of a mask the scores' loop computes all that is cheap, also where the mask
+// repeats itself: comparing positions takes less than reading what they compare
+// to, and a number a score no more than what is stored of it first.
+static bool accepts_into_mask(const pestle_node_t* node) {
+  return pestle_fuse_is_elementwise(node) && pestle_fuse_is_cheap(node) &&
+         bytes_read(node) <= MASK_BYTES * pestle_type_count(type_of(node));
 }
 
 // What a contraction takes in while it packs operand |side|.
@@ -401,7 +419,11 @@ static pestle_fuse_reason_t refuses_dot_operand(const pestle_node_t* dot,
     default:
       break;
   }
-  if (attention && side == BIAS_SIDE) {
+  if (attention && side == pestle_attention_mask(dot) && side) {
+    return accepts_into_mask(node) ? PESTLE_FUSE_REASON_NONE
+                                   : PESTLE_FUSE_REASON_BIAS;
+  }
+  if (attention && side == pestle_attention_bias(dot) && side) {
     return accepts_into_bias(dot, node) ? PESTLE_FUSE_REASON_NONE
                                         : PESTLE_FUSE_REASON_BIAS;
   }
