@@ -390,6 +390,28 @@ pestle_status_t pestle_rule_select_same(pestle_builder_t* b,
   return NULL;
 }
 
+// A choice between truths is and, or, or the predicate itself.
+pestle_status_t pestle_rule_select_logic(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  int64_t yes = 2, no = 2;
+  pestle_value_t* p = operand(node, 0);
+  if (type_of(node)->dtype != PESTLE_I1 || p->type != type_of(node)) {
+    return NULL;
+  }
+  (void)pestle_pass_splat_i64(operand(node, 1), &yes);
+  (void)pestle_pass_splat_i64(operand(node, 2), &no);
+  if (yes == 2 && no == 0) {
+    return pestle_pass_binary(b, PESTLE_OP_AND, p, operand(node, 1), out);
+  }
+  if (yes == 1 && no == 2) {
+    return pestle_pass_binary(b, PESTLE_OP_OR, p, operand(node, 2), out);
+  }
+  if (yes == 1 && no == 0) *out = p;
+  if (yes != 0 || no != 1) return NULL;
+  return pestle_pass_unary(b, PESTLE_OP_NOT, p, out);
+}
+
 pestle_status_t pestle_rule_select_not(pestle_builder_t* b, pestle_node_t* node,
                                        pestle_value_t** out) {
   pestle_value_t* p = pestle_pass_through(operand(node, 0), PESTLE_OP_NOT);
@@ -406,6 +428,24 @@ pestle_status_t pestle_rule_convert_same(pestle_builder_t* b,
   (void)b;
   if (operand(node, 0)->type == type_of(node)) *out = operand(node, 0);
   return NULL;
+}
+
+// Two constants are converted before one is chosen, which costs nothing then.
+pestle_status_t pestle_rule_convert_select(pestle_builder_t* b,
+                                           pestle_node_t* node,
+                                           pestle_value_t** out) {
+  pestle_value_t* x = operand(node, 0);
+  if (!pestle_pass_is(x, PESTLE_OP_SELECT) || x->use_count != 1) return NULL;
+  pestle_value_t* operands[] = {operand(x->node, 0), NULL, NULL};
+  for (size_t i = 1; i < 3; ++i) {
+    const pestle_elements_t* e = pestle_value_constant(operand(x->node, i));
+    if (!e || !e->splat) return NULL;
+  }
+  for (size_t i = 1; i < 3; ++i) {
+    PESTLE_TRY(pestle_pass_convert(b, operand(x->node, i), type_of(node)->dtype,
+                                   &operands[i]));
+  }
+  return pestle_pass_make(b, PESTLE_OP_SELECT, operands, 3, NULL, 0, NULL, out);
 }
 
 pestle_status_t pestle_rule_bitcast_same(pestle_builder_t* b,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "passes/axes.h"
 #include "passes/simplify.h"
 #include "passes/util.h"
 
@@ -214,6 +215,29 @@ pestle_status_t pestle_rule_transpose_transpose(pestle_builder_t* b,
     both[i] = first.data[second.data[i]];
   }
   return pestle_pass_transpose(b, operand(inner, 0), both, out);
+}
+
+// Two transposes, with reshapes between them that neither tears apart, are one.
+pestle_status_t pestle_rule_transpose_views(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  pestle_axes_t t = {.count = 0};
+  pestle_axes_list_t to, axes;
+  pestle_value_t* x = &node->results[0];
+  if (!pestle_pass_is(operand(node, 0), PESTLE_OP_RESHAPE) ||
+      !pestle_type_is_static(type_of(node))) {
+    return NULL;
+  }
+  pestle_axes_of(&t, type_of(node), true, &to);
+  axes = to;
+  do {
+    if (!pestle_axes_step(&t, false, false, &x, &axes)) return NULL;
+  } while (pestle_pass_is(x, PESTLE_OP_RESHAPE));
+  if (!pestle_pass_is(x, PESTLE_OP_TRANSPOSE) ||
+      !pestle_axes_step(&t, false, false, &x, &axes)) {
+    return NULL;
+  }
+  return pestle_axes_arrange(&t, b, x, &axes, &to, false, out);
 }
 
 pestle_status_t pestle_rule_transpose_ones(pestle_builder_t* b,
