@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/axes.h"
 #include "passes/fuse.h"
 #include "passes/recognise.h"
 
@@ -41,20 +42,24 @@ static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
   return strip(row);
 }
 
-// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x|
-// and empty |*dims| are filled, else they must agree.
-static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
-                    pestle_i64s_t* dims) {
-  const pestle_node_t* n = strip(value)->node;
+// |n| folds its operand by |op| from the neutral element.
+static bool is_fold_by(const pestle_node_t* n, pestle_op_t op) {
   if (!is_float_op(n, PESTLE_OP_REDUCE) || n->operand_count != 2 ||
       pestle_block_fold_op(pestle_node_body(n, 0)) != op) {
     return false;
   }
   double init;
   if (!pestle_pass_splat_f64(operand(n, 1), &init)) return false;
-  bool neutral =
-      op == PESTLE_OP_ADD ? !(init < 0 || init > 0) : isinf(init) && init < 0;
-  if (!neutral) return false;
+  return op == PESTLE_OP_ADD ? !(init < 0 || init > 0)
+                             : isinf(init) && init < 0;
+}
+
+// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x|
+// and empty |*dims| are filled, else they must agree.
+static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
+                    pestle_i64s_t* dims) {
+  const pestle_node_t* n = strip(value)->node;
+  if (!is_fold_by(n, op)) return false;
   pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
   if (*x && *x != operand(n, 0)) return false;
   if (dims->count && !pestle_pass_i64s_equal(found, *dims)) return false;
@@ -91,8 +96,6 @@ static pestle_status_t make_rows(pestle_builder_t* b, pestle_op_t op,
                           out);
 }
 
-// --- Softmax ---
-
 // |value| is x - max(x) along |*dims|: x.
 static pestle_value_t* below_max(pestle_value_t* value, pestle_i64s_t* dims) {
   const pestle_node_t* n = value->node;
@@ -100,6 +103,130 @@ static pestle_value_t* below_max(pestle_value_t* value, pestle_i64s_t* dims) {
   pestle_value_t* row = spread_from(operand(n, 1), *dims);
   pestle_value_t* x = operand(n, 0);
   return row && is_fold(row, PESTLE_OP_MAXIMUM, &x, dims) ? x : NULL;
+}
+
+// --- Softmax, whose folds may see their rows through views ---
+
+// Whether what was |narrow| is so still after rounding to |dtype|.
+static bool holds(pestle_dtype_t dtype, pestle_dtype_t narrow) {
+  return dtype == narrow ||
+         (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT) &&
+          pestle_dtype_size(dtype) > pestle_dtype_size(narrow));
+}
+
+// Traces through views and roundings that keep what |dtype| holds, up to |end|.
+// |spread|: through broadcasts too.
+static void trace(pestle_axes_t* t, pestle_dtype_t dtype, bool spread,
+                  const pestle_value_t* end, pestle_value_t** value,
+                  pestle_axes_list_t* axes) {
+  pestle_axes_trace(t, spread, false, value, axes);
+  while (*value != end && pestle_pass_is(*value, PESTLE_OP_CONVERT) &&
+         holds((*value)->type->dtype, dtype) &&
+         holds(operand((*value)->node, 0)->type->dtype, dtype)) {
+    *value = operand((*value)->node, 0);
+    pestle_axes_trace(t, spread, false, value, axes);
+  }
+}
+
+typedef struct folded_t {
+  int64_t dims[PESTLE_MAX_RANK];
+  size_t count;
+} folded_t;
+
+// The dims of |axes| that |atoms| are; none of them in part.
+static bool find_dims(pestle_axes_t* t, pestle_axes_list_t* axes,
+                      pestle_axis_t* atoms, folded_t* out) {
+  out->count = 0;
+  for (int32_t i = 0; i < axes->rank; ++i) {
+    size_t common = pestle_axes_common(t, &axes->axis[i], atoms);
+    if (common && common != axes->axis[i].count) return false;
+    if (common) out->dims[out->count++] = i;
+  }
+  return out->count > 0 && !t->full;
+}
+
+// |row|, of |x|'s shape, repeats along the dims |*out| what |op| folds of |x|
+// along them, or, if |inverse|, 1 over that.
+static bool is_folded(pestle_value_t* row, pestle_op_t op, bool inverse,
+                      pestle_value_t* x, folded_t* out) {
+  pestle_axes_t t = {.count = 0};
+  pestle_axes_list_t axes, row_axes, fold_axes;
+  pestle_dtype_t dtype = x->type->dtype;
+  if (!pestle_type_is_static(x->type)) return false;
+  pestle_axes_of(&t, x->type, true, &axes);
+  row_axes = axes;
+  trace(&t, dtype, true, NULL, &row, &row_axes);
+  if (inverse) {
+    const pestle_node_t* n = row->node;
+    if (!is_float_op(n, PESTLE_OP_DIVIDE) ||
+        !pestle_pass_splat_is(operand(n, 0), 1)) {
+      return false;
+    }
+    row = operand(n, 1);
+    trace(&t, dtype, true, NULL, &row, &row_axes);
+  }
+  if (!is_fold_by(row->node, op)) return false;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(row->node, dimensions);
+  pestle_value_t* from = operand(row->node, 0);
+  pestle_axis_t atoms = {.count = 0};
+  int32_t kept = 0;
+  fold_axes.rank = from->type->rank;
+  for (int32_t i = 0; i < fold_axes.rank; ++i) {
+    if (!pestle_i64s_has(dims, i)) {
+      fold_axes.axis[i] = row_axes.axis[kept++];
+      continue;
+    }
+    fold_axes.axis[i] = pestle_axes_new(&t, from->type->dims[i], false);
+    pestle_axes_append(&t, &atoms, &fold_axes.axis[i]);
+  }
+  // Both are views of one value, of its axes the same ones.
+  pestle_axes_list_t x_axes = axes;
+  pestle_axes_trace(&t, false, false, &x, &x_axes);
+  trace(&t, dtype, false, x, &from, &fold_axes);
+  if (from != x) return false;
+  for (int32_t i = 0; i < x_axes.rank; ++i) {
+    if (!pestle_axes_equate(&t, x_axes.axis[i], fold_axes.axis[i])) {
+      return false;
+    }
+  }
+  return find_dims(&t, &axes, &atoms, out);
+}
+
+// |like| with |to| in the place of |from|, which it is a view of.
+static pestle_status_t view_like(pestle_builder_t* b, pestle_value_t* like,
+                                 const pestle_value_t* from, pestle_value_t* to,
+                                 pestle_value_t** out) {
+  *out = to;
+  if (like == from) return NULL;
+  const pestle_node_t* n = like->node;
+  PESTLE_TRY(view_like(b, operand(n, 0), from, to, &to));
+  return pestle_pass_make(b, (pestle_op_t)n->op, &to, 1, n->attrs,
+                          n->attr_count, like->type, out);
+}
+
+// The dims |*of_view| of |view| are the dims |*dims| of the value behind it.
+static bool are_dims(pestle_value_t* view, const folded_t* of_view,
+                     const folded_t* dims) {
+  pestle_axes_t t = {.count = 0};
+  pestle_axes_list_t axes;
+  pestle_axis_t atoms = {.count = 0};
+  folded_t found;
+  pestle_axes_of(&t, view->type, true, &axes);
+  for (size_t i = 0; i < of_view->count; ++i)
+    pestle_axes_append(&t, &atoms, &axes.axis[of_view->dims[i]]);
+  pestle_axes_trace(&t, false, false, &view, &axes);
+  return find_dims(&t, &axes, &atoms, &found) && found.count == dims->count &&
+         !memcmp(found.dims, dims->dims, found.count * sizeof(found.dims[0]));
+}
+
+// The value that |view| is a view of.
+static pestle_value_t* behind_views(pestle_value_t* view) {
+  pestle_axes_t t = {.count = 0};
+  pestle_axes_list_t axes;
+  if (!pestle_type_is_static(view->type)) return view;
+  pestle_axes_of(&t, view->type, true, &axes);
+  pestle_axes_trace(&t, false, false, &view, &axes);
+  return view;
 }
 
 // e / sum(e), or e * (1 / sum(e)); e = exp(x - max(x)).
@@ -112,25 +239,26 @@ pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
   }
   for (size_t side = 0; side < (divides ? 1 : 2); ++side) {
     pestle_value_t* e = operand(node, side);
-    if (!pestle_pass_is(e, PESTLE_OP_EXP)) continue;
-    pestle_i64s_t dims = {NULL, 0};
-    pestle_value_t* x = below_max(operand(e->node, 0), &dims);
-    if (!x) continue;
-    pestle_value_t* total = spread_from(operand(node, 1 - side), dims);
-    if (!total) continue;
-    if (!divides) {
-      const pestle_node_t* inverse = total->node;
-      if (!is_float_op(inverse, PESTLE_OP_DIVIDE) ||
-          !pestle_pass_splat_is(operand(inverse, 0), 1)) {
-        continue;
-      }
-      total = operand(inverse, 1);
+    pestle_value_t* weights = behind_views(e);
+    if (!pestle_pass_is(weights, PESTLE_OP_EXP)) continue;
+    const pestle_node_t* below = operand(weights->node, 0)->node;
+    folded_t dims, summed;
+    if (!is_float_op(below, PESTLE_OP_SUBTRACT)) continue;
+    pestle_value_t* x = operand(below, 0);
+    if (!is_folded(operand(below, 1), PESTLE_OP_MAXIMUM, false, x, &dims) ||
+        !is_folded(operand(node, 1 - side), PESTLE_OP_ADD, !divides, e,
+                   &summed) ||
+        !are_dims(e, &summed, &dims)) {
+      continue;
     }
-    if (!is_fold(total, PESTLE_OP_ADD, &e, &dims)) continue;
-    return make_rows(b, PESTLE_OP_SOFTMAX, &x, 1, dims, NULL, out);
+    PESTLE_TRY(make_rows(b, PESTLE_OP_SOFTMAX, &x, 1,
+                         (pestle_i64s_t){dims.dims, dims.count}, NULL, out));
+    return view_like(b, e, weights, *out, out);
   }
   return NULL;
 }
+
+// --- Its logarithm ---
 
 // d - log(sum(exp(d))); d = x - max(x).
 pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
