@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // dot_general(softmax(scale * dot_general(q, k) + bias), v) as one attention.
 //
-// Between the contractions may stand, in any order: products with and
-// quotients by a constant, sums with a bias, conversions that lose nothing of
-// q's precision, reshapes of the batch dims. A constant factor of q or k, also
-// behind views, becomes part of the scale. Nothing but the match may use the
-// scores. Not under PESTLE_NUMERICS_STRICT: attention divides at the end.
+// Between the contractions may stand, in any order: products with and quotients
+// by a constant, sums with a bias, a choice between the scores and a constant
+// (a mask, outside of the biases), conversions that lose nothing of q's
+// precision, and views. A constant factor of q or k, also behind views, becomes
+// part of the scale. Nothing but the match may use the scores. Not under
+// PESTLE_NUMERICS_STRICT: attention divides at the end.
+//
+// Axes are followed through the views (axes.h), so it does not matter where
+// they lie. Of the axes that q alone has the longest is that of the rows. The
+// others are batch axes, along which k and v repeat: heads of queries that
+// share one of keys. That costs nothing but to lay the keys out for each of
+// them.
+#include <math.h>
 #include <string.h>
 
+#include "base/half.h"
+#include "passes/axes.h"
 #include "passes/recognise.h"
 
 static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
@@ -18,132 +28,177 @@ static bool is_float(const pestle_value_t* value) {
   return pestle_dtype_is(value->type->dtype, PESTLE_KIND_FLOAT);
 }
 
-// The axes of one side of a dot with one free and one contracted axis.
+static bool has_elements(const pestle_value_t* value) {
+  return pestle_type_is_static(value->type) &&
+         pestle_type_count(value->type) > 0;
+}
+
+// One operand of a dot.
 typedef struct side_t {
   pestle_value_t* value;
-  pestle_i64s_t batch;
-  int64_t free, contract;
+  pestle_axes_list_t axes;
+  pestle_i64s_t batch, contract;
 } side_t;
 
-static bool read_side(const pestle_node_t* dot, size_t index, side_t* s) {
-  pestle_i64s_t contract =
-      index ? PESTLE_NODE_I64S(dot, rhs_contracting_dimensions)
-            : PESTLE_NODE_I64S(dot, lhs_contracting_dimensions);
-  s->value = operand(dot, index);
-  s->batch = index ? PESTLE_NODE_I64S(dot, rhs_batching_dimensions)
-                   : PESTLE_NODE_I64S(dot, lhs_batching_dimensions);
-  int32_t rank = s->value->type->rank;
-  if (contract.count != 1 || (int64_t)s->batch.count != rank - 2) return false;
-  s->contract = contract.data[0];
-  s->free = 0;
-  while (s->free == s->contract || pestle_i64s_has(s->batch, s->free))
-    ++s->free;
-  return true;
-}
+// What is added to the scores, or says which of them count.
+typedef struct term_t {
+  pestle_value_t* value;
+  pestle_axes_list_t axes;
+  double factor;
+  bool scaled, negated;
+} term_t;
+
+enum { MAX_TERMS = 4, MAX_WRAPPERS = 12, MAX_VIEWS = 4 };
 
 typedef struct match_t {
   pestle_builder_t* b;
+  pestle_axes_t t;
   side_t q, k, p, v;
   pestle_dtype_t dtype;
-  double scale;
-  bool scaled;           // |scale| is not 1
-  pestle_value_t* bias;  // of |shape|'s extents or 1, or NULL
-  pestle_type_t shape;   // of the scores, where the bias is added
+  double scale, masked;
+  bool scaled;  // |scale| is not 1
+  term_t bias[MAX_TERMS], mask[MAX_TERMS];
+  size_t biases, masks;
+  pestle_axes_list_t batch;                 // of the attention
+  pestle_axis_t rows, keys, taps, columns;  // S, T, D, E
 } match_t;
 
-// --- The bias ---
+// --- Sides ---
 
-// |value|, of the scores' shape, with extents of 1 where it repeats itself.
-static pestle_status_t unspread(pestle_builder_t* b, pestle_value_t* value,
-                                pestle_value_t** out) {
-  double splat;
-  const pestle_node_t* n = value->node;
-  pestle_type_t type = *value->type;
-  *out = value;
-  for (int32_t i = 0; i < type.rank; ++i)
-    type.dims[i] = 1;
-  if (pestle_pass_splat_f64(value, &splat)) {
-    return pestle_pass_splat(b, &type, splat, out);
-  }
-  if (!n || n->op != PESTLE_OP_BROADCAST_IN_DIM) return NULL;
-  pestle_i64s_t map = PESTLE_NODE_I64S(n, broadcast_dimensions);
-  for (size_t i = 0; i < map.count; ++i) {
-    if (i && map.data[i] < map.data[i - 1]) return NULL;
-    type.dims[map.data[i]] = operand(n, 0)->type->dims[i];
-  }
-  return pestle_pass_reshape(b, operand(n, 0), &type, out);
+static void read_side(const pestle_node_t* dot, size_t index, side_t* s) {
+  s->value = operand(dot, index);
+  s->axes.rank = s->value->type->rank;
+  s->batch = index ? PESTLE_NODE_I64S(dot, rhs_batching_dimensions)
+                   : PESTLE_NODE_I64S(dot, lhs_batching_dimensions);
+  s->contract = index ? PESTLE_NODE_I64S(dot, rhs_contracting_dimensions)
+                      : PESTLE_NODE_I64S(dot, lhs_contracting_dimensions);
 }
 
-static pestle_status_t spread_to(pestle_builder_t* b, pestle_value_t* value,
-                                 const pestle_type_t* type,
-                                 pestle_value_t** out) {
-  int64_t axes[PESTLE_MAX_RANK];
-  for (int32_t i = 0; i < type->rank; ++i)
-    axes[i] = i;
-  return pestle_pass_broadcast(b, value, type, axes, out);
+static bool is_free(const side_t* s, int64_t dim) {
+  return !pestle_i64s_has(s->batch, dim) && !pestle_i64s_has(s->contract, dim);
 }
 
-// Adds |value|, which is added to the scores times the scale so far.
-static pestle_status_t take_bias(match_t* m, pestle_value_t* value) {
-  pestle_value_t *bias, *factor, *first = m->bias;
-  PESTLE_TRY(unspread(m->b, value, &bias));
-  if (m->scaled) {
-    PESTLE_TRY(pestle_pass_splat(m->b, bias->type, m->scale, &factor));
-    PESTLE_TRY(
-        pestle_pass_binary(m->b, PESTLE_OP_MULTIPLY, bias, factor, &bias));
+static pestle_axis_t contracted(match_t* m, const side_t* s) {
+  pestle_axis_t all = {.count = 0};
+  for (size_t i = 0; i < s->contract.count; ++i)
+    pestle_axes_append(&m->t, &all, &s->axes.axis[s->contract.data[i]]);
+  return all;
+}
+
+static pestle_axis_t free_axes(match_t* m, const side_t* s) {
+  pestle_axis_t all = {.count = 0};
+  for (int32_t i = 0; i < s->axes.rank; ++i) {
+    if (is_free(s, i)) pestle_axes_append(&m->t, &all, &s->axes.axis[i]);
   }
-  m->bias = bias;
-  if (!first) return NULL;
-  pestle_type_t type = *bias->type;
-  for (int32_t i = 0; i < type.rank; ++i) {
-    if (type.dims[i] == 1) type.dims[i] = first->type->dims[i];
+  return all;
+}
+
+static pestle_axis_t all_axes(match_t* m, const pestle_axes_list_t* axes) {
+  pestle_axis_t all = {.count = 0};
+  for (int32_t i = 0; i < axes->rank; ++i)
+    pestle_axes_append(&m->t, &all, &axes->axis[i]);
+  return all;
+}
+
+static bool same_atoms(match_t* m, pestle_axis_t a, pestle_axis_t b) {
+  size_t common = pestle_axes_common(&m->t, &a, &b);
+  return common == a.count && common == b.count;
+}
+
+// Gives |s|'s batch and contracted axes those of |of|, and new ones to the
+// rest.
+static void pair_axes(match_t* m, const side_t* of, side_t* s) {
+  for (size_t i = 0; i < s->batch.count; ++i)
+    s->axes.axis[s->batch.data[i]] = of->axes.axis[of->batch.data[i]];
+  for (size_t i = 0; i < s->contract.count; ++i)
+    s->axes.axis[s->contract.data[i]] = of->axes.axis[of->contract.data[i]];
+  for (int32_t i = 0; i < s->axes.rank; ++i) {
+    if (!is_free(s, i)) continue;
+    s->axes.axis[i] = pestle_axes_new(&m->t, s->value->type->dims[i], true);
   }
-  PESTLE_TRY(pestle_pass_convert(m->b, first, type.dtype, &first));
-  PESTLE_TRY(spread_to(m->b, first, &type, &first));
-  PESTLE_TRY(spread_to(m->b, bias, &type, &bias));
-  return pestle_pass_binary(m->b, PESTLE_OP_ADD, first, bias, &m->bias);
+}
+
+// The axes of a dot of |s| by |other|, |s| the left side if |left|.
+static void axes_of_dot(const side_t* s, const side_t* other, bool left,
+                        pestle_axes_list_t* out) {
+  out->rank = 0;
+  for (size_t i = 0; i < s->batch.count; ++i)
+    out->axis[out->rank++] = s->axes.axis[s->batch.data[i]];
+  for (int part = 0; part < 2; ++part) {
+    const side_t* from = left == (part == 0) ? s : other;
+    for (int32_t i = 0; i < from->axes.rank; ++i) {
+      if (is_free(from, i)) out->axis[out->rank++] = from->axes.axis[i];
+    }
+  }
+}
+
+// Both sides of |dot|, whose result has the axes |axes|.
+static void read_sides(match_t* m, const pestle_node_t* dot,
+                       const pestle_axes_list_t* axes, side_t sides[2]) {
+  int32_t next = 0;
+  for (size_t i = 0; i < 2; ++i)
+    read_side(dot, i, &sides[i]);
+  for (size_t j = 0; j < sides[0].batch.count; ++j, ++next) {
+    for (int i = 0; i < 2; ++i)
+      sides[i].axes.axis[sides[i].batch.data[j]] = axes->axis[next];
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (int32_t d = 0; d < sides[i].axes.rank; ++d) {
+      if (is_free(&sides[i], d)) sides[i].axes.axis[d] = axes->axis[next++];
+    }
+  }
+  for (size_t j = 0; j < sides[0].contract.count; ++j) {
+    int64_t l = sides[0].contract.data[j], r = sides[1].contract.data[j];
+    sides[0].axes.axis[l] =
+        pestle_axes_new(&m->t, sides[0].value->type->dims[l], true);
+    sides[1].axes.axis[r] = sides[0].axes.axis[l];
+  }
 }
 
 // --- From the weights down to the scores ---
 
-static bool keeps_rows(const pestle_node_t* reshape) {
-  const pestle_type_t* a = operand(reshape, 0)->type;
-  const pestle_type_t* b = reshape->results[0].type;
-  return a->rank >= 2 && b->rank >= 2 &&
-         !memcmp(&a->dims[a->rank - 2], &b->dims[b->rank - 2],
-                 2 * sizeof(a->dims[0]));
+static bool is_view(const pestle_node_t* n) {
+  return n->op == PESTLE_OP_RESHAPE || n->op == PESTLE_OP_TRANSPOSE ||
+         n->op == PESTLE_OP_BROADCAST_IN_DIM;
 }
 
-// Whether |value| is used once and its op may stand around the scores.
-static bool is_wrapper(const pestle_value_t* value) {
+static bool is_constant(const pestle_value_t* value) {
+  double c;
+  return pestle_pass_splat_f64(value, &c) && !isnan(c);
+}
+
+// Whether a contraction is behind |value|'s wrappers: ops around the scores,
+// each used once.
+static bool holds_scores(const pestle_value_t* value, int depth) {
   double c;
   const pestle_node_t* n = value->node;
-  if (!n || value->use_count != 1 || !is_float(value)) return false;
+  if (!n || value->use_count != 1 || depth == 0 || !is_float(value)) {
+    return false;
+  }
   switch (n->op) {
+    case PESTLE_OP_DOT_GENERAL:
+      return true;
     case PESTLE_OP_CONVERT:
-      return is_float(operand(n, 0));
     case PESTLE_OP_RESHAPE:
-      return keeps_rows(n);
+    case PESTLE_OP_TRANSPOSE:
+    case PESTLE_OP_BROADCAST_IN_DIM:
+      return holds_scores(operand(n, 0), depth - 1);
     case PESTLE_OP_MULTIPLY:
     case PESTLE_OP_DIVIDE:
-      return pestle_pass_splat_f64(operand(n, 1), &c) && (c < 0 || c > 0);
+      return pestle_pass_splat_f64(operand(n, 1), &c) && (c < 0 || c > 0) &&
+             holds_scores(operand(n, 0), depth - 1);
+    case PESTLE_OP_ADD:
+      return holds_scores(operand(n, 0), depth - 1) ||
+             holds_scores(operand(n, 1), depth - 1);
+    case PESTLE_OP_SELECT:
+      return (is_constant(operand(n, 2)) &&
+              holds_scores(operand(n, 1), depth - 1)) ||
+             (is_constant(operand(n, 1)) &&
+              holds_scores(operand(n, 2), depth - 1));
     default:
-      return n->op == PESTLE_OP_ADD;
+      return false;
   }
 }
-
-// Whether a contraction is behind |value|'s wrappers.
-static bool holds_scores(const pestle_value_t* value, int depth) {
-  if (pestle_pass_is(value, PESTLE_OP_DOT_GENERAL)) {
-    return value->use_count == 1;
-  }
-  if (depth == 0 || !is_wrapper(value)) return false;
-  const pestle_node_t* n = value->node;
-  return holds_scores(operand(n, 0), depth - 1) ||
-         (n->op == PESTLE_OP_ADD && holds_scores(operand(n, 1), depth - 1));
-}
-
-enum { MAX_WRAPPERS = 8 };
 
 static void multiply_scale(match_t* m, const pestle_node_t* n) {
   double c = 1;
@@ -153,49 +208,92 @@ static void multiply_scale(match_t* m, const pestle_node_t* n) {
   m->scaled = true;
 }
 
-// Walks from the softmax's operand to the contraction behind it; |*out| stays
-// NULL where something else is in the way.
-static pestle_status_t find_scores(match_t* m, pestle_value_t* x,
-                                   const pestle_node_t** out) {
+// |value| is added to the scores times the scale so far.
+static bool take_bias(match_t* m, pestle_value_t* value,
+                      const pestle_axes_list_t* axes) {
+  if (m->biases == MAX_TERMS) return false;
+  m->bias[m->biases++] = (term_t){
+      .value = value, .axes = *axes, .factor = m->scale, .scaled = m->scaled};
+  return true;
+}
+
+// The choice |n| between what is behind operand |side| and a constant. What
+// would be added to the constant is in the way, and so is another constant.
+static bool take_mask(match_t* m, const pestle_node_t* n, size_t side,
+                      const pestle_axes_list_t* axes) {
+  double c;
+  pestle_value_t* other = operand(n, 3 - side);
+  pestle_dtype_t dtype = other->type->dtype;
+  if (m->biases || m->masks == MAX_TERMS || !pestle_pass_splat_f64(other, &c)) {
+    return false;
+  }
+  // As the type that it had would have it.
+  double masked = c * m->scale;
+  double narrow =
+      pestle_float_decode(dtype, pestle_float_encode(dtype, masked));
+  if (isinf(narrow)) masked = narrow;
+  if (isnan(masked) ||
+      (m->masks && (masked < m->masked || masked > m->masked))) {
+    return false;
+  }
+  term_t* term = &m->mask[m->masks++];
+  *term = (term_t){.value = operand(n, 0), .axes = *axes, .negated = side == 2};
+  if (term->value->type->rank == 0) term->axes.rank = 0;
+  m->masked = masked;
+  return true;
+}
+
+// One op down from |*x|, whose axes are |axes|. False: what is in the way stays
+// so.
+static bool unwrap(match_t* m, pestle_value_t** x, pestle_axes_list_t* axes,
+                   int depth) {
+  const pestle_node_t* n = (*x)->node;
+  size_t side = 0;
+  if (is_view(n)) return pestle_axes_step(&m->t, false, true, x, axes);
+  if (n->op == PESTLE_OP_ADD) {
+    if (!holds_scores(operand(n, 0), depth - 1)) side = 1;
+    if (!take_bias(m, operand(n, 1 - side), axes)) return false;
+  } else if (n->op == PESTLE_OP_SELECT) {
+    side = is_constant(operand(n, 2)) ? 1 : 2;
+    if (!take_mask(m, n, side, axes)) return false;
+  } else {
+    multiply_scale(m, n);
+  }
+  *x = operand(n, side);
+  return true;
+}
+
+// Walks from the softmax's operand, whose axes are |axes|, to the contraction
+// behind it; NULL where something else is in the way.
+static const pestle_node_t* find_scores(match_t* m, pestle_value_t* x,
+                                        pestle_axes_list_t* axes) {
   size_t narrowest = pestle_dtype_size(m->dtype);
-  m->shape = *x->type;
   for (int depth = MAX_WRAPPERS; holds_scores(x, depth); --depth) {
-    const pestle_node_t* n = x->node;
     if (pestle_dtype_size(x->type->dtype) < narrowest) return NULL;
-    switch (n->op) {
-      case PESTLE_OP_DOT_GENERAL:
-        *out = n;
-        return NULL;
-      case PESTLE_OP_ADD: {
-        size_t side = holds_scores(operand(n, 0), depth - 1) ? 0 : 1;
-        if (m->bias && !pestle_pass_same_dims(x->type, &m->shape)) return NULL;
-        m->shape = *x->type;
-        PESTLE_TRY(take_bias(m, operand(n, 1 - side)));
-        x = operand(n, side);
-        break;
-      }
-      default:
-        multiply_scale(m, n);
-        x = operand(n, 0);
-        break;
-    }
+    if (x->node->op == PESTLE_OP_DOT_GENERAL) return x->node;
+    if (!unwrap(m, &x, axes, depth)) return NULL;
   }
   return NULL;
 }
 
-// The softmax that |value| is, behind what keeps its rows; NULL.
-static const pestle_node_t* find_softmax(pestle_value_t* value) {
+// The softmax over the keys that |value| is, behind views and conversions;
+// NULL. The axes become those of its operand.
+static const pestle_node_t* find_softmax(match_t* m, pestle_value_t* value,
+                                         pestle_axes_list_t* axes) {
   while (value->node && value->use_count == 1) {
     const pestle_node_t* n = value->node;
     if (n->op == PESTLE_OP_SOFTMAX) {
+      pestle_axis_t along = {.count = 0};
       pestle_i64s_t dims = PESTLE_NODE_I64S(n, dimensions);
-      return dims.count == 1 && dims.data[0] == value->type->rank - 1 ? n
-                                                                      : NULL;
+      for (size_t i = 0; i < dims.count; ++i)
+        pestle_axes_append(&m->t, &along, &axes->axis[dims.data[i]]);
+      return same_atoms(m, along, m->keys) ? n : NULL;
     }
-    bool passes = (n->op == PESTLE_OP_RESHAPE && keeps_rows(n)) ||
-                  (n->op == PESTLE_OP_CONVERT && is_float(operand(n, 0)));
-    if (!passes) return NULL;
-    value = operand(n, 0);
+    if (n->op == PESTLE_OP_CONVERT && is_float(operand(n, 0))) {
+      value = operand(n, 0);
+    } else if (!pestle_axes_step(&m->t, false, true, &value, axes)) {
+      return NULL;
+    }
   }
   return NULL;
 }
@@ -226,60 +324,20 @@ static pestle_status_t without_factor(match_t* m, pestle_value_t** value,
                           n->attr_count, x->type, value);
 }
 
-// Gives |value| the batch dims of the scores in front of its last two.
-static pestle_status_t split_batch(match_t* m, pestle_value_t* value,
-                                   pestle_value_t** out) {
-  pestle_type_t type = m->shape;
-  memcpy(&type.dims[type.rank - 2], &value->type->dims[value->type->rank - 2],
-         2 * sizeof(type.dims[0]));
-  return pestle_pass_reshape(m->b, value, &type, out);
-}
-
-// A side as [batch.., x, y], the batch dims as those of the scores. Where no
-// batch dim moves, these come first: reshapes of heads meet and are gone.
-static pestle_status_t arrange(match_t* m, const side_t* s, bool contract_last,
-                               pestle_value_t** out) {
-  int64_t perm[PESTLE_MAX_RANK];
-  size_t n = s->batch.count;
-  for (size_t i = 0; i < n; ++i)
-    perm[i] = s->batch.data[i];
-  perm[n] = contract_last ? s->free : s->contract;
-  perm[n + 1] = contract_last ? s->contract : s->free;
-  if (!pestle_pass_i64s_is_iota(s->batch)) {
-    PESTLE_TRY(pestle_pass_transpose(m->b, s->value, perm, out));
-    return split_batch(m, *out, out);
+// Which side of the scores holds the keys: that whose own axes are those.
+static bool take_sides(match_t* m, const side_t sides[2]) {
+  for (int i = 1; i >= 0; --i) {
+    pestle_axis_t other = free_axes(m, &sides[1 - i]);
+    if (!same_atoms(m, free_axes(m, &sides[i]), m->keys) ||
+        pestle_axes_common(&m->t, &other, &m->keys)) {
+      continue;
+    }
+    m->k = sides[i];
+    m->q = sides[1 - i];
+    m->taps = contracted(m, &m->q);
+    return true;
   }
-  bool swapped = perm[n] > perm[n + 1];
-  PESTLE_TRY(split_batch(m, s->value, out));
-  n = (size_t)m->shape.rank;
-  for (size_t i = 0; i < n; ++i)
-    perm[i] = (int64_t)i;
-  if (!swapped) return NULL;
-  perm[n - 2] = (int64_t)n - 1;
-  perm[n - 1] = (int64_t)n - 2;
-  return pestle_pass_transpose(m->b, *out, perm, out);
-}
-
-// The attention's result in the shape and the order of axes of |dot|'s.
-static pestle_status_t arrange_result(match_t* m, const pestle_node_t* dot,
-                                      bool weights_first,
-                                      pestle_value_t** out) {
-  pestle_type_t type = *dot->results[0].type;
-  if (weights_first) return pestle_pass_reshape(m->b, *out, &type, out);
-  int64_t perm[PESTLE_MAX_RANK], last = type.rank - 1, rows = type.dims[last];
-  type.dims[last] = type.dims[last - 1];
-  type.dims[last - 1] = rows;
-  for (int32_t i = 0; i < type.rank; ++i)
-    perm[i] = i;
-  perm[last] = last - 1;
-  perm[last - 1] = last;
-  PESTLE_TRY(pestle_pass_reshape(m->b, *out, &type, out));
-  return pestle_pass_transpose(m->b, *out, perm, out);
-}
-
-static bool has_elements(const pestle_value_t* value) {
-  return pestle_type_is_static(value->type) &&
-         pestle_type_count(value->type) > 0;
+  return false;
 }
 
 // Whether the sides' shapes and element types are those of an attention.
@@ -293,32 +351,228 @@ static bool fits(const match_t* m, const pestle_node_t* dot) {
   return dot->results[0].type->dtype == m->dtype;
 }
 
+// Where |s| is repeated, what it is repeated from.
+static void look_through(match_t* m, side_t* s) {
+  pestle_axes_t before = m->t;
+  pestle_value_t* value = s->value;
+  pestle_axes_list_t axes = s->axes;
+  pestle_axes_trace(&m->t, true, false, &value, &axes);
+  if (!m->t.full && all_axes(m, &axes).count < all_axes(m, &s->axes).count) {
+    s->value = value;
+    s->axes = axes;
+  } else {
+    m->t = before;
+  }
+}
+
+static void look_through_terms(match_t* m, term_t* terms, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    pestle_axes_trace(&m->t, true, false, &terms[i].value, &terms[i].axes);
+  // A bias alone is read as it is.
+  if (count != 1 || terms->scaled) return;
+  while (pestle_pass_is(terms->value, PESTLE_OP_CONVERT)) {
+    pestle_value_t* narrow = operand(terms->value->node, 0);
+    if (!is_float(narrow) || pestle_dtype_size(narrow->type->dtype) >=
+                                 pestle_dtype_size(terms->value->type->dtype)) {
+      return;
+    }
+    terms->value = narrow;
+    pestle_axes_trace(&m->t, true, false, &terms->value, &terms->axes);
+  }
+}
+
+// Of |axis| the atoms that are in no other than the queries.
+static pestle_axis_t own_atoms(match_t* m, pestle_axis_t axis) {
+  pestle_axis_t own = {.count = 0}, k = all_axes(m, &m->k.axes);
+  pestle_axis_t v = all_axes(m, &m->v.axes);
+  pestle_axes_expand(&m->t, &axis);
+  for (uint8_t i = 0; i < axis.count; ++i) {
+    pestle_axis_t one = {{axis.atoms[i]}, 1};
+    if (!pestle_axes_common(&m->t, &one, &k) &&
+        !pestle_axes_common(&m->t, &one, &v)) {
+      pestle_axes_append(&m->t, &own, &one);
+    }
+  }
+  return own;
+}
+
+// The longest axis of the queries, or part of one; of equal ones one that the
+// scores have from them alone.
+static void choose_rows(match_t* m) {
+  int64_t longest = 1;
+  m->rows = (pestle_axis_t){.count = 0};
+  for (int32_t i = 0; i < 2 * m->q.axes.rank; ++i) {
+    int32_t d = i % m->q.axes.rank;
+    if (is_free(&m->q, d) != (i < m->q.axes.rank)) continue;
+    pestle_axis_t own = own_atoms(m, m->q.axes.axis[d]);
+    int64_t extent = pestle_axes_extent(&m->t, &own);
+    if (extent <= longest) continue;
+    longest = extent;
+    m->rows = own;
+  }
+}
+
+static bool push_batch(match_t* m, pestle_axis_t axis) {
+  if (m->batch.rank + 2 == PESTLE_MAX_RANK) return false;
+  m->batch.axis[m->batch.rank++] = axis;
+  return true;
+}
+
+// Finds the rows, and the batch axes in the order of the scores.
+static bool choose_axes(match_t* m, const pestle_axes_list_t* scores) {
+  choose_rows(m);
+  if (!m->rows.count && free_axes(m, &m->q).count) return false;
+  pestle_axis_t apart = m->rows;
+  pestle_axes_append(&m->t, &apart, &m->keys);
+  m->batch.rank = 0;
+  for (int32_t i = 0; i < scores->rank; ++i) {
+    pestle_axis_t axis = scores->axis[i];
+    pestle_axes_expand(&m->t, &axis);
+    for (uint8_t j = 0; j < axis.count; ++j) {
+      pestle_axis_t one = {{axis.atoms[j]}, 1};
+      if (!pestle_axes_common(&m->t, &one, &apart) && !push_batch(m, one)) {
+        return false;
+      }
+    }
+    bool is_batch = i < (int32_t)m->q.batch.count;
+    if (!axis.count && is_batch && !push_batch(m, axis)) return false;
+  }
+  pestle_axis_t v = all_axes(m, &m->v.axes), there = all_axes(m, scores);
+  m->columns = (pestle_axis_t){.count = 0};
+  for (uint8_t i = 0; i < v.count; ++i) {
+    pestle_axis_t one = {{v.atoms[i]}, 1};
+    if (!pestle_axes_common(&m->t, &one, &there)) {
+      pestle_axes_append(&m->t, &m->columns, &one);
+    }
+  }
+  return !m->t.full;
+}
+
+// [batch.., x, y]
+static pestle_axes_list_t with_batch(const match_t* m, const pestle_axis_t* x,
+                                     const pestle_axis_t* y) {
+  pestle_axes_list_t axes = m->batch;
+  axes.axis[axes.rank++] = *x;
+  axes.axis[axes.rank++] = *y;
+  return axes;
+}
+
+// --- Bias and mask ---
+
+// A term of the scores' rank, with extents of 1 where it repeats itself.
+static pestle_status_t make_term(match_t* m, const term_t* term,
+                                 pestle_value_t** out) {
+  double splat;
+  pestle_axes_list_t axes = with_batch(m, &m->rows, &m->keys);
+  if (pestle_pass_splat_f64(term->value, &splat)) {
+    pestle_type_t type = {.dtype = term->value->type->dtype, .rank = axes.rank};
+    for (int32_t i = 0; i < type.rank; ++i)
+      type.dims[i] = 1;
+    PESTLE_TRY(pestle_pass_splat(m->b, &type, splat, out));
+  } else {
+    PESTLE_TRY(pestle_axes_arrange(&m->t, m->b, term->value, &term->axes, &axes,
+                                   false, out));
+  }
+  if (!*out) return NULL;
+  if (term->negated) {
+    return pestle_pass_unary(m->b, PESTLE_OP_NOT, *out, out);
+  }
+  if (!term->scaled) return NULL;
+  pestle_value_t* factor;
+  PESTLE_TRY(pestle_pass_splat(m->b, (*out)->type, term->factor, &factor));
+  return pestle_pass_binary(m->b, PESTLE_OP_MULTIPLY, *out, factor, out);
+}
+
+static pestle_status_t spread_to(pestle_builder_t* b, pestle_value_t* value,
+                                 const pestle_type_t* type,
+                                 pestle_value_t** out) {
+  int64_t axes[PESTLE_MAX_RANK];
+  for (int32_t i = 0; i < type->rank; ++i)
+    axes[i] = i;
+  return pestle_pass_broadcast(b, value, type, axes, out);
+}
+
+// All terms by |op|; NULL: there are none. False in |*good|: one cannot be
+// made.
+static pestle_status_t make_terms(match_t* m, const term_t* terms, size_t count,
+                                  pestle_op_t op, bool* good,
+                                  pestle_value_t** out) {
+  *out = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    pestle_value_t *first = *out, *one;
+    PESTLE_TRY(make_term(m, &terms[i], &one));
+    *good = *good && one;
+    if (!one) return NULL;
+    *out = one;
+    if (!first) continue;
+    pestle_type_t type = *one->type;
+    for (int32_t d = 0; d < type.rank; ++d) {
+      if (type.dims[d] == 1) type.dims[d] = first->type->dims[d];
+    }
+    PESTLE_TRY(pestle_pass_convert(m->b, first, type.dtype, &first));
+    PESTLE_TRY(spread_to(m->b, first, &type, &first));
+    PESTLE_TRY(spread_to(m->b, one, &type, &one));
+    PESTLE_TRY(pestle_pass_binary(m->b, op, first, one, out));
+  }
+  return NULL;
+}
+
+// --- The match ---
+
+static pestle_status_t make_attention(match_t* m,
+                                      const pestle_axes_list_t* result,
+                                      pestle_value_t** out) {
+  pestle_value_t *x[5], *bias, *mask;
+  pestle_axes_list_t q = with_batch(m, &m->rows, &m->taps);
+  pestle_axes_list_t k = with_batch(m, &m->keys, &m->taps);
+  pestle_axes_list_t v = with_batch(m, &m->keys, &m->columns);
+  pestle_axes_list_t y = with_batch(m, &m->rows, &m->columns);
+  bool good = true;
+  PESTLE_TRY(without_factor(m, &m->q.value, MAX_VIEWS));
+  PESTLE_TRY(without_factor(m, &m->k.value, MAX_VIEWS));
+  PESTLE_TRY(make_terms(m, m->bias, m->biases, PESTLE_OP_ADD, &good, &bias));
+  PESTLE_TRY(make_terms(m, m->mask, m->masks, PESTLE_OP_AND, &good, &mask));
+  side_t* sides[] = {&m->q, &m->k, &m->v};
+  const pestle_axes_list_t* to[] = {&q, &k, &v};
+  for (size_t i = 0; i < 3 && good; ++i) {
+    PESTLE_TRY(pestle_axes_arrange(&m->t, m->b, sides[i]->value,
+                                   &sides[i]->axes, to[i], true, &x[i]));
+    good = x[i] != NULL;
+  }
+  if (!good) return NULL;
+  size_t count = 3;
+  if (bias) x[count++] = bias;
+  if (mask) x[count++] = mask;
+  pestle_attr_t attrs[] = {PESTLE_SET_F64(scale, m->scale),
+                           PESTLE_SET_F64(masked, m->masked)};
+  PESTLE_TRY(pestle_pass_make(m->b, PESTLE_OP_ATTENTION, x, count, attrs,
+                              mask ? 2 : 1, NULL, out));
+  return pestle_axes_arrange(&m->t, m->b, *out, &y, result, false, out);
+}
+
 // |dot| weighs values by its operand |weights|.
 static pestle_status_t match_sides(match_t* m, const pestle_node_t* dot,
                                    size_t weights, pestle_value_t** out) {
-  if (!read_side(dot, weights, &m->p) || !read_side(dot, 1 - weights, &m->v) ||
-      !pestle_pass_i64s_is_iota(m->p.batch) ||
-      m->p.contract != m->p.value->type->rank - 1) {
-    return NULL;
-  }
-  const pestle_node_t *softmax = find_softmax(m->p.value), *scores = NULL;
-  if (!softmax) return NULL;
-  PESTLE_TRY(find_scores(m, operand(softmax, 0), &scores));
-  if (!scores || !read_side(scores, 0, &m->q) || !read_side(scores, 1, &m->k) ||
-      !fits(m, dot)) {
-    return NULL;
-  }
-  enum { MAX_VIEWS = 4 };
-  PESTLE_TRY(without_factor(m, &m->q.value, MAX_VIEWS));
-  PESTLE_TRY(without_factor(m, &m->k.value, MAX_VIEWS));
-  pestle_value_t* operands[4] = {NULL, NULL, NULL, m->bias};
-  PESTLE_TRY(arrange(m, &m->q, true, &operands[0]));
-  PESTLE_TRY(arrange(m, &m->k, true, &operands[1]));
-  PESTLE_TRY(arrange(m, &m->v, false, &operands[2]));
-  pestle_attr_t attr = PESTLE_SET_F64(scale, m->scale);
-  PESTLE_TRY(pestle_pass_make(m->b, PESTLE_OP_ATTENTION, operands,
-                              m->bias ? 4 : 3, &attr, 1, NULL, out));
-  return arrange_result(m, dot, weights == 0, out);
+  read_side(dot, weights, &m->p);
+  read_side(dot, 1 - weights, &m->v);
+  if (!has_elements(m->p.value)) return NULL;
+  pestle_axes_of(&m->t, m->p.value->type, true, &m->p.axes);
+  pair_axes(m, &m->p, &m->v);
+  m->keys = contracted(m, &m->p);
+  pestle_axes_list_t axes = m->p.axes, result;
+  const pestle_node_t* n = find_softmax(m, m->p.value, &axes);
+  if (n) n = find_scores(m, operand(n, 0), &axes);
+  if (!n) return NULL;
+  side_t sides[2];
+  read_sides(m, n, &axes, sides);
+  if (!take_sides(m, sides) || !fits(m, dot)) return NULL;
+  axes_of_dot(&m->p, &m->v, weights == 0, &result);
+  look_through(m, &m->k);
+  look_through(m, &m->v);
+  look_through_terms(m, m->bias, m->biases);
+  look_through_terms(m, m->mask, m->masks);
+  if (!choose_axes(m, &axes)) return NULL;
+  return make_attention(m, &result, out);
 }
 
 pestle_status_t pestle_match_attention(pestle_builder_t* b, pestle_node_t* node,
