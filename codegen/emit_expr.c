@@ -115,14 +115,17 @@ static void take_tests(within_t* w, const pestle_expr_t* guard) {
   }
 }
 
-// Whether |guard| holds only where |flat| is one of |count| elements.
-static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
-                               const pestle_lin_t* flat, int64_t count,
-                               within_t* out) {
-  *out = (within_t){.e = e, .rest = flat};
-  take_tests(out, guard);
-  pestle_range_t rest = pestle_lin_range(e->nest, out->rest);
-  return rest.lo + out->lo >= 0 && rest.hi + out->hi < count;
+static within_t take_guard(pestle_emit_t* e, const pestle_expr_t* guard,
+                           const pestle_lin_t* flat) {
+  within_t w = {.e = e, .rest = flat};
+  take_tests(&w, guard);
+  return w;
+}
+
+// Whether the guard holds only where the index is one of |count| elements.
+static bool keeps_within(const within_t* w, int64_t count) {
+  pestle_range_t rest = pestle_lin_range(w->e->nest, w->rest);
+  return rest.lo + w->lo >= 0 && rest.hi + w->hi < count;
 }
 
 // In a window: |flat| with what |guard| tests kept within its bounds, one test after
@@ -131,10 +134,9 @@ static bool guard_keeps_within(pestle_emit_t* e, const pestle_expr_t* guard,
 static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
                          const pestle_lin_t* flat, int64_t count,
                          pestle_emit_index_t* out) {
-  within_t w;
-  if (!e->in_window || !guard_keeps_within(e, guard, flat, count, &w)) {
-    return false;
-  }
+  if (!e->in_window) return false;
+  within_t w = take_guard(e, guard, flat);
+  if (!keeps_within(&w, count)) return false;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < w.count; ++i) {
     const taken_t* test = &w.tests[i];
@@ -234,10 +236,11 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
                            pestle_emit_mask(e, at.scalar),
                            guarded ? 0 : load_align(e, buffer, flat));
   }
-  within_t tests;
-  if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1 &&
-      guard_keeps_within(e, condition, flat, count, &tests)) {
-    return load_lanes(e, buffer, at.scalar, guard);
+  if (at.vector == PESTLE_KIR_NONE && varies && at.step == 1) {
+    within_t within = take_guard(e, condition, flat);
+    if (keeps_within(&within, count)) {
+      return load_lanes(e, buffer, at.scalar, guard);
+    }
   }
   pestle_kir_id_t indices = pestle_emit_index_lanes(e, at);
   pestle_kir_id_t mask = lane_mask(e);

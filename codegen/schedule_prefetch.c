@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows prefetch, panel, claim and beside: what a later step reads or writes is asked
-// for while this one computes, so that memory and arithmetic take turns no longer.
+// The rows prefetch, panel, claim and beside: what a later step reads or writes is
+// asked for while this one computes, so that memory and arithmetic take turns no
+// longer.
 #include "codegen/schedule_internal.h"
 
 static bool is_argument(const pestle_nest_tensor_t* t) {

@@ -273,18 +273,17 @@ static double column_cycles(const pestle_sketch_t* k,
     cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
               tile_cycles(k, c, x, blocks, tail, vectors);
   }
-  if (x->above && c->planes && !x->bare) {
-    // All columns of a tile's rows share it.
+  if (!x->above || x->bare) return cycles;
+  if (c->planes) {
+    // All columns of a tile's rows share a box.
     int64_t across = (c->width + c->lanes - 1) / c->lanes;
     int64_t tiles = (c->height + x->rows - 1) / x->rows;
-    cycles += box_cycles(c, x->rows, across, 1) * (double)(tiles * vectors) /
-              (double)across;
-  } else if (x->above && !x->bare) {
-    // One of |above| rows.
-    cycles += box_cycles(c, c->height, vectors, x->above) *
-              (double)boxes(c, x->above) / (double)c->rows_above;
+    return cycles + box_cycles(c, x->rows, across, 1) *
+                        (double)(tiles * vectors) / (double)across;
   }
-  return cycles;
+  // One of |above| rows.
+  return cycles + box_cycles(c, c->height, vectors, x->above) *
+                      (double)boxes(c, x->above) / (double)c->rows_above;
 }
 
 // How often a panel comes from afar, for each of the batch: rows of windows that

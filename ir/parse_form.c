@@ -202,11 +202,8 @@ static pestle_status_t parse_algorithm(pestle_parser_t* p, algorithm_t* a) {
     pestle_parse_advance(p);
     PESTLE_TRY(pestle_parse_expect(p, '='));
     pestle_str_t value = pestle_parse_token(p)->text;
-    char name[16];
-    if (type && value.size < sizeof(name)) {
-      memcpy(name, value.data, value.size);
-      name[value.size] = 0;
-      *type = pestle_dtype_from_name(name);
+    if (type) {
+      *type = pestle_parse_dtype_name(value);
     } else if (!type && pestle_parse_at_kind(p, PESTLE_TOKEN_INT)) {
       a->once = a->once && pestle_str_equal_c(value, "1");
     }

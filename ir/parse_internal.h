@@ -162,6 +162,8 @@ static inline void pestle_parse_leave(pestle_parser_t* p) {
 
 // --- parse_type.c ---
 
+// PESTLE_NONE: no dtype is called so.
+pestle_dtype_t pestle_parse_dtype_name(pestle_str_t name);
 PESTLE_NODISCARD pestle_status_t pestle_parse_type(pestle_parser_t* p,
                                                    pestle_type_t* out_type);
 // How a type is written: one tensor, or a tuple of |leaves| tensors that |nest|

@@ -61,9 +61,16 @@ static bool is_dtype_char(char c) {
          c == '_' || c == '.' || c == '!';
 }
 
+pestle_dtype_t pestle_parse_dtype_name(pestle_str_t name) {
+  char text[32];
+  if (name.size >= sizeof(text)) return PESTLE_NONE;
+  memcpy(text, name.data, name.size);
+  text[name.size] = 0;
+  return pestle_dtype_from_name(text);
+}
+
 static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
   const char* start = p->lexer.cursor;
-  char name[32];
   while (is_dtype_char(at(p)))
     ++p->lexer.cursor;
   size_t size = (size_t)(p->lexer.cursor - start);
@@ -73,13 +80,8 @@ static pestle_status_t read_dtype(pestle_parser_t* p, pestle_dtype_t* out) {
     if (at(p) == '>') ++p->lexer.cursor;
     size = (size_t)(p->lexer.cursor - start);
   }
-  *out = PESTLE_NONE;
-  if (size < sizeof(name)) {
-    memcpy(name, start, size);
-    name[size] = 0;
-    *out = pestle_dtype_from_name(name);
-    if (*out == PESTLE_INDEX && p->allows_index) *out = PESTLE_I64;
-  }
+  *out = pestle_parse_dtype_name(pestle_str_make(start, size));
+  if (*out == PESTLE_INDEX && p->allows_index) *out = PESTLE_I64;
   if (*out != PESTLE_NONE) return NULL;
   pestle_token_t here = p->lexer.token;
   here.column = (uint32_t)(start - p->lexer.line_start) + 1;

@@ -203,8 +203,8 @@ static pestle_type_t type_of_atoms(const pestle_axes_t* t,
 // A value's way from its axes to others: reshape, transpose, broadcast,
 // reshape.
 typedef struct way_t {
-  pestle_axis_t have, order,
-      wanted;  // as it is; as wanted; with what is repeated
+  pestle_axis_t have, order;  // as it lies, and as it is wanted
+  pestle_axis_t wanted;       // with what is repeated
   int64_t perm[PESTLE_AXES_LIST], place[PESTLE_AXES_LIST];
   pestle_type_t type;
   bool moves;

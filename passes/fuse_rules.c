@@ -419,11 +419,11 @@ static pestle_fuse_reason_t refuses_dot_operand(const pestle_node_t* dot,
     default:
       break;
   }
-  if (attention && side == pestle_attention_mask(dot) && side) {
+  if (attention && side && side == pestle_attention_mask(dot)) {
     return accepts_into_mask(node) ? PESTLE_FUSE_REASON_NONE
                                    : PESTLE_FUSE_REASON_BIAS;
   }
-  if (attention && side == pestle_attention_bias(dot) && side) {
+  if (attention && side && side == pestle_attention_bias(dot)) {
     return accepts_into_bias(dot, node) ? PESTLE_FUSE_REASON_NONE
                                         : PESTLE_FUSE_REASON_BIAS;
   }

@@ -6,8 +6,15 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/huge_pages.h"
 #include "base/mem.h"
 #include "cli.h"
+
+// Large arrays lie on huge pages: without them, a kernel that streams through
+// memory waits for page tables.
+static size_t alignment_of(size_t size) {
+  return size >= PESTLE_HUGE_PAGE ? PESTLE_HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
+}
 
 pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
                                const int64_t* dims, cli_array_t* out_array) {
@@ -28,12 +35,12 @@ pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
   }
   out_array->data =
       pestle_alloc_aligned(pestle_allocator_system(), out_array->size,
-                           cli_page_alignment(out_array->size));
+                           alignment_of(out_array->size));
   if (!out_array->data) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "no memory for a tensor of %zu bytes",
                         out_array->size);
   }
-  cli_advise_huge(out_array->data, out_array->size);
+  pestle_advise_huge(out_array->data, out_array->size);
   memset(out_array->data, 0, out_array->size);
   return NULL;
 }
@@ -41,8 +48,7 @@ pestle_status_t cli_array_init(pestle_dtype_t dtype, int32_t rank,
 void cli_array_deinit(cli_array_t* array) {
   pestle_allocator_t a = pestle_allocator_system();
   pestle_free_str(a, array->name);
-  pestle_free_aligned(a, array->data, array->size,
-                      cli_page_alignment(array->size));
+  pestle_free_aligned(a, array->data, array->size, alignment_of(array->size));
   *array = (cli_array_t){0};
 }
 

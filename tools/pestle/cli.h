@@ -90,11 +90,6 @@ void cli_leave(int code);
 const char* cli_environment(const char* name);
 // The most memory that the process had resident.
 int64_t cli_peak_rss_kb(void);
-// How arrays of |size| bytes are aligned, and the wish that large ones lie on
-// huge pages: without it, a kernel that streams through memory waits for page
-// tables.
-size_t cli_page_alignment(size_t size);
-void cli_advise_huge(void* data, size_t size);
 
 // The file that this program was started from.
 PESTLE_NODISCARD pestle_status_t cli_own_path(pestle_arena_t* arena,

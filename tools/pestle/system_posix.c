@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,18 +55,6 @@ int64_t cli_peak_rss_kb(void) {
   int64_t own = own_peak_kb();
   if (own > 0) return own;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : (int64_t)usage.ru_maxrss;
-}
-
-// Of x86-64 and AArch64 with 4 KiB pages.
-#define HUGE_PAGE ((size_t)2 << 20)
-
-size_t cli_page_alignment(size_t size) {
-  return size >= HUGE_PAGE ? HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
-}
-
-void cli_advise_huge(void* data, size_t size) {
-  size_t whole = size & ~(HUGE_PAGE - 1);
-  if (whole) (void)madvise(data, whole, MADV_HUGEPAGE);
 }
 
 pestle_status_t cli_own_path(pestle_arena_t* arena, const char** out_path) {
