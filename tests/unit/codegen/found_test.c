@@ -213,19 +213,21 @@ static void compare(const found_t* f, const char* device,
                     const char* got) {
   size_t size = pestle_dtype_size(type->dtype);
   for (int64_t i = 0; i < pestle_type_count(type); ++i) {
-    uint64_t w = 0, g = 0;
-    memcpy(&w, want + (size_t)i * size, size);
-    memcpy(&g, got + (size_t)i * size, size);
-    if (w == g) continue;
-    double x = pestle_float_decode(type->dtype, w);
-    double y = pestle_float_decode(type->dtype, g);
+    uint64_t w[2] = {0}, g[2] = {0};  // complex numbers have 16 bytes
+    memcpy(w, want + (size_t)i * size, size);
+    memcpy(g, got + (size_t)i * size, size);
+    if (w[0] == g[0] && w[1] == g[1]) continue;
+    double x = pestle_float_decode(type->dtype, w[0]);
+    double y = pestle_float_decode(type->dtype, g[0]);
     // Transcendentals are within 2 ulp, f16 within one: a thousandth at most.
     bool near =
         pestle_dtype_is(type->dtype, PESTLE_KIND_FLOAT) &&
         ((isnan(x) && isnan(y)) || fabs(x - y) <= 1e-3 * fmax(1, fabs(x)));
     if (!near) {
-      fail_msg("%s on %s: [%lld] is %llx, should be %llx", f->name, device,
-               (long long)i, (unsigned long long)g, (unsigned long long)w);
+      fail_msg("%s on %s: [%lld] is %llx %llx, should be %llx %llx", f->name,
+               device, (long long)i, (unsigned long long)g[0],
+               (unsigned long long)g[1], (unsigned long long)w[0],
+               (unsigned long long)w[1]);
     }
   }
 }
