@@ -170,6 +170,35 @@ static bool expand(pestle_rewrite_t* r, pestle_op_t op, const vm_id_t a[3],
   return true;
 }
 
+// --- Sums ---
+
+static bool is_one(const pestle_kir_t* k, pestle_kir_id_t id) {
+  const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
+  if (inst->op != PESTLE_KIR_CONST) return false;
+  double value = pestle_kir_const_float(inst);
+  return !(value < 1 || value > 1);
+}
+
+// The x of an |inst| that is erf(x) + 1 in f32 where the target lacks erf. (If the
+// sum alone uses erf, its own expansion is dropped as what nobody uses.)
+static bool is_erf_plus_one(const pestle_rewrite_t* r,
+                            const pestle_kir_inst_t* inst,
+                            pestle_kir_id_t* out_x) {
+  if (inst->op != pestle_kir_code(PESTLE_OP_ADD) || inst->type != PESTLE_F32 ||
+      r->numerics == PESTLE_NUMERICS_STRICT) {
+    return false;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const pestle_kir_inst_t* erf = pestle_kir_inst(r->from, inst->arg[side]);
+    if (erf->op == pestle_kir_code(PESTLE_OP_ERF) &&
+        !pestle_rewrite_legal(r, erf) && is_one(r->from, inst->arg[1 - side])) {
+      *out_x = r->map.data[erf->arg[0]];
+      return true;
+    }
+  }
+  return false;
+}
+
 // --- Short dot products ---
 
 static bool is_dot(unsigned op) {
@@ -225,7 +254,12 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_kir_inst_t mapped = pestle_rewrite_mapped(r, inst);
   pestle_kir_id_t value;
   pestle_op_t op;
-  if (pestle_kir_is_scalar(inst->op, &op) && !pestle_rewrite_legal(r, inst)) {
+  if (is_erf_plus_one(r, inst, &value)) {
+    vm_t v = {r->to, PESTLE_F32, inst->lanes,
+              pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32)};
+    value = pestle_vm_erf_plus_one(v, value);
+  } else if (pestle_kir_is_scalar(inst->op, &op) &&
+             !pestle_rewrite_legal(r, inst)) {
     const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
     r->to->facts = inst->facts & (uint8_t)exact;
     bool done = expand(r, op, mapped.arg, &value);

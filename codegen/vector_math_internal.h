@@ -155,6 +155,8 @@ vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf(vm_t v, vm_id_t x);
+// 1 + erf(x), cheaper than erf(x).
+vm_id_t pestle_vm_erf_plus_one(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erfc(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_erf_inv(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_log(vm_t v, vm_id_t x);

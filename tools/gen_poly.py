@@ -174,6 +174,19 @@ FITS = [
         "erfc(t) = e^(-t p(t)), 0.93 <= t <= 4",
     ),
     (
+        "erfc_power_f32", 24, range(8),
+        safe(lambda t: mp.log(mp.erfc(t), 2) / t, -2 / mp.sqrt(mp.pi) / LN2),
+        # Of the absolute error: what is beside 1 and 2.
+        lambda t: t * LN2 * (mp.erfc(t) + mp.mpf(2) ** -24), "1e-9", "4.2",
+        "erfc(t) = 2^(t p(t)), 0 <= t <= 4.2, the absolute error",
+    ),
+    (
+        "exp2_f32", 24, range(6),
+        safe(lambda r: (mp.mpf(2) ** r - 1) / r, LN2),
+        lambda r: abs(r) / mp.mpf(2) ** r, "-0.5", "0.5",
+        "2^r = 1 + r p(r)",
+    ),
+    (
         "erfcx_f32", 24, range(11),
         lambda q: scaled_erfc(q, 3) - mp.mpf("1.25"),
         lambda q: 1 / scaled_erfc(q, 3),
