@@ -197,7 +197,8 @@ int64_t pestle_mreg_scratch(const pestle_mreg_t* m,
   bool copies = !m->direct || m->p.m.all % m->tile_rows;
   int64_t rows = copies ? m->tile_rows * pestle_mreg_pitch(m) + m->step : 0;
   int64_t columns = m->constant ? 0 : how->columns * m->taps;
-  return (rows + columns) * element + m->tile_rows * m->tile_columns * 4 + 256;
+  int64_t sums = 2 * m->tile_rows * m->tile_columns;  // of two tiles at most
+  return (rows + columns) * element + sums * 4 + 256;
 }
 
 // --- The row ---

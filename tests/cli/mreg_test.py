@@ -56,6 +56,18 @@ func.func @main(%a: tensor<{m}x{k}x{a}>, %c: tensor<{n}x{sums}>{argument}) -> {y
 """
 
 
+# Sums that are the result: registers are stored into it, of whole tiles of few steps
+# by the next tile.
+PLAIN = """\
+func.func @main(%a: tensor<{g}x{m}x{k}x{a}>, %b: tensor<{g}x{k}x{n}x{a}>) -> tensor<{g}x{m}x{n}x{y}> {{
+  %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] :
+      (tensor<{g}x{m}x{k}x{a}>, tensor<{g}x{k}x{n}x{a}>) -> tensor<{g}x{m}x{n}x{y}>
+  return %0 : tensor<{g}x{m}x{n}x{y}>
+}}
+"""
+PLAIN_SHAPES = [(1, 64, 96, 512), (3, 96, 64, 500), (2, 16, 16, 128), (1, 16, 64, 512),
+                (2, 96, 16, 256), (1, 32, 32, 1024), (1, 80, 64, 512), (1, 64, 40, 512)]
+
 CONV = """\
 func.func @main(%x: tensor<2x9x11x24xi8>) -> tensor<2x9x11x40xi32> {{
   %w = stablehlo.constant dense<"0x{weights}"> : tensor<3x3x24x40xi8>
@@ -118,6 +130,18 @@ class Mreg(Case):
         if not constant:
             given["b"] = bits(right, b)
         self.check(text_of(m, n, k, a, b, turned, constant), given, y.astype(sums), *options)
+
+    def test_plain_sums(self):
+        for options in self.ways():
+            for g, m, n, k in PLAIN_SHAPES:
+                for a in ("bf16", "i8"):
+                    with self.subTest(options=options, g=g, m=m, n=n, k=k, a=a):
+                        left, right = numbers((g, m, k), a, m), numbers((g, k, n), a, n)
+                        y = "f32" if a == "bf16" else "i32"
+                        self.check(
+                            PLAIN.format(g=g, m=m, n=n, k=k, a=a, y=y),
+                            {"a": bits(left, a), "b": bits(right, a)},
+                            (left @ right).astype(NUMPY[y]), *options)
 
     def test_few_products_are_vectors_work(self):
         path = self.folder / "m.mlir"
