@@ -14,9 +14,10 @@ enum {
   // Lines of results that are asked for a step: more get in the loads' way (bytes
   // of 512^3, 8 lines: 87 us, 85 without).
   MOST_CLAIMED = 4,
-  // Steps of tiles whose results are stored by the next one: in longer ones that
-  // takes more than what is waited for (512^3 of bf16 194 -> 187 us, 1024^3 of bytes
-  // 790 -> 720; 24 steps: 768^3 of bf16 650 -> 690).
+  // Steps of tiles whose results are stored by the next one, whose rows are asked for
+  // by this one: in longer ones both take more than what is waited for (512^3 of bf16
+  // 191 -> 184 and 180 us, 1024^3 of bytes 795 -> 718 and 703; of 24 steps, 768^3 of
+  // bf16, 650 -> 690 and 660; of 32, 1024^3 with two threads, 1 and 3 % more).
   MOST_STEPS = 16,
 };
 
@@ -95,6 +96,8 @@ typedef struct mx_tile_t {
   pestle_kir_id_t sums_at;
   int64_t sums_stride;
   pestle_kir_id_t before, before_at;  // the tile before's, and their place
+  int64_t fetched;        // lines of a that a step asks for: the next tile's,
+  pestle_kir_id_t fetch;  // from its row |fetch| on; 0
 } mx_tile_t;
 
 // Step |s|'s part of the lines of results that the tile will store: when they
@@ -143,13 +146,28 @@ static void put_behind(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
   pestle_kir_end(t->k);
 }
 
-// A tile's rows of a stay in the L1 while all panels pass them by. These are not
-// asked for ahead: that takes more than waiting (1024^3 on a quiet core, bytes 917
-// us against 760, bf16 1.75 ms against 1.60).
+// A tile's rows of a stay in the L1 while all panels pass them by, each of which asks
+// for some rows of the next tile where steps are few: the hardware fetches nothing of
+// rows apart by itself. Panels are not asked for ahead: that takes more than waiting (1024^3 on a
+// quiet core, bytes 917 us against 760, bf16 1.75 ms against 1.60).
+static void fetch_rows(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
+  pestle_kir_builder_t* k = t->k;
+  if (!x->fetched) return;
+  pestle_kir_id_t row = pestle_kir_unroll(k, "row", x->fetched);
+  row = pestle_kir_madi(k, row, 1, x->fetch);
+  row = least(t, row, t->m.tile_rows - 1);
+  pestle_kir_id_t at = pestle_mx_add(t, x->a_at, t->m.tile_rows * x->a_stride);
+  at = pestle_kir_madi(k, row, x->a_stride, at);
+  at = pestle_kir_madi(k, s, t->m.step, at);
+  pestle_kir_act(k, PESTLE_KIR_PREFETCH, x->a, at, 0, 0);
+  pestle_kir_end(k);
+}
+
 static void step(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
   const pestle_mreg_t* m = &t->m;
   pestle_kir_builder_t* k = t->k;
   int64_t across = m->tile_columns / SIDE, size = SIDE * m->step;
+  fetch_rows(t, x, s);
   for (int64_t i = 0; i < x->down; ++i) {
     pestle_kir_id_t at = pestle_mx_add(t, x->a_at, i * SIDE * x->a_stride);
     at = pestle_kir_madi(k, s, m->step, at);
@@ -373,6 +391,18 @@ static void put_last(mx_t* t) {
   pestle_kir_end_repeat(k, lines);
 }
 
+// Rows of the next tile that panel |number| asks for.
+static void look_ahead(mx_t* t, pestle_kir_id_t number, mx_tile_t* x) {
+  const pestle_mreg_t* m = &t->m;
+  int64_t share =
+      pestle_ceil_div(m->tile_rows, t->how->columns / m->tile_columns);
+  if (!m->direct || t->how->rows == m->tile_rows || share > MOST_CLAIMED) {
+    return;
+  }
+  x->fetched = share;
+  x->fetch = pestle_kir_scalar_i(t->k, PESTLE_OP_MULTIPLY, number, share);
+}
+
 // One tile with panel |number| of the block, |panel| of all.
 static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
                      pestle_kir_id_t panel, int64_t columns) {
@@ -398,6 +428,7 @@ static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
   x.sums_stride = m->tile_columns;
   if (t->behind) {
     look_behind(t, first, &x);
+    look_ahead(t, first, &x);
   } else if (direct) {
     const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, m->p.last);
     x.sums = pestle_emit_buffer(t->e, y->tensors[0]);
