@@ -83,7 +83,7 @@ static bool equal_elements(const pestle_elements_t* a,
                            const pestle_elements_t* b) {
   return a->size == b->size && a->splat == b->splat &&
          pestle_type_equal(&a->type, &b->type) &&
-         (a->data == b->data || !memcmp(a->data, b->data, a->size));
+         (!a->size || !memcmp(a->data, b->data, a->size));
 }
 
 static bool equal_attr(const pestle_attr_t* a, const pestle_attr_t* b) {
