@@ -713,6 +713,56 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
                                (panel + steps - 1) / steps);
 }
 
+// The argument that |side| reads, whole rows behind each other; -1: it is none.
+static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
+                         const pestle_tile_t* t, const pestle_expr_t* side) {
+  if (side->kind != PESTLE_EXPR_READ || side->guard || side->words ||
+      side->index_count != 1) {
+    return -1;
+  }
+  const pestle_nest_tensor_t* x = &k->nest->tensors.data[side->i];
+  const pestle_lin_t* at = side->index[0];
+  int64_t taps = 1;
+  bool nested = false, other = false;
+  for (uint32_t i = f->root_count; i-- > f->map_count;) {
+    if (pestle_sketch_extent(k, f->roots[i]) == 1) continue;
+    other |= pestle_lin_coef(at, f->roots[i], &nested) != taps || nested;
+    taps *= pestle_sketch_extent(k, f->roots[i]);
+  }
+  other |= pestle_lin_coef(at, f->roots[t->row], &nested) != taps || nested;
+  bool argument = x->kind == PESTLE_TENSOR_INPUT && !x->pack;
+  return argument && !other ? (int32_t)side->i : -1;
+}
+
+// Rows that no L2 holds: a tile asks for those of the next, a part with each of its
+// columns' panels, where those pass one after the other. Measured on quiet cores of a
+// Sapphire Rapids: 3136 x 576 x 64 1.43 -> 1.31 ms, 12544 x 144 x 24 0.82 -> 0.69.
+static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
+                                       const pestle_tile_t* t,
+                                       const pestle_contract_t* c) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  int64_t taps = pestle_sketch_fold_extent(k, f);
+  int64_t panels = pestle_ceil_div(c->width, t->vectors * t->lanes);
+  if (t->row < 0 || t->above || (panels > 1 && !t->across) ||
+      c->batch * c->height * taps * PESTLE_SKETCH_ELEMENT <= k->l2) {
+    return NULL;
+  }
+  for (int i = 0; i < 2; ++i) {
+    int32_t tensor = find_rows(k, f, t, f->values[0]->args[i]);
+    pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
+                             .tensor = (uint32_t)tensor};
+    if (tensor < 0 || !pestle_nest_may_panel(k->nest, t->fold, &a)) continue;
+    pestle_sketch_note(k,
+                       "'%s' is more than the L2 holds: each tile asks for the "
+                       "next one's rows",
+                       k->nest->tensors.data[tensor].name);
+    return pestle_schedule_panel(k->nest, t->fold, (uint32_t)tensor,
+                                 t->rows * taps,
+                                 pestle_ceil_div(t->rows, panels));
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   pestle_nest_t* nest = k->nest;
   bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
@@ -725,10 +775,11 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   if (product) PESTLE_TRY(pestle_sketch_dot(k, fold));
   pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
   pestle_choice_t x = {0};
+  pestle_contract_t c = {0};
   if (product) {
     uint32_t axis;
     int64_t block;
-    pestle_contract_t c = describe(k, &t, &axis, &block);
+    c = describe(k, &t, &axis, &block);
     x = pestle_sketch_choose(k, &c);
     PESTLE_TRY(pestle_sketch_winograd(k, fold, x.cycles, &done));
     if (done) {
@@ -831,6 +882,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   if (packed >= 0 && !levels) {
     PESTLE_TRY(fetch_panels(k, &t, packed, tile_leaf));
   }
+  if (product && !levels) PESTLE_TRY(fetch_next_rows(k, &t, &c));
   if (copy >= 0) {
     uint32_t tile[3], count;
     PESTLE_TRY(tile_axes(k, &t, (uint32_t)copy, tile, &count));
