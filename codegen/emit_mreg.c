@@ -14,7 +14,8 @@ enum {
   // Lines of results that are asked for a step: more get in the loads' way (bytes
   // of 512^3, 8 lines: 87 us, 85 without).
   MOST_CLAIMED = 4,
-  // Steps of tiles whose results are stored by the next one, whose rows are asked for
+  // Steps of tiles whose results are stored by the next one (fewer than a quarter of
+  // a tile's lines are too few), whose rows are asked for
   // by this one: in longer ones both take more than what is waited for (512^3 of bf16
   // 191 -> 184 and 180 us, 1024^3 of bytes 795 -> 718 and 703; of 24 steps, 768^3 of
   // bf16, 650 -> 690 and 660; of 32, 1024^3 with two threads, 1 and 3 % more).
@@ -121,8 +122,10 @@ static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
   pestle_kir_end(k);
 }
 
-// Line |line| of the tile before, from scratch to its place in the result.
-static void put_line(mx_t* t, const mx_tile_t* x, pestle_kir_id_t line) {
+// Line |line| of a tile's sums, that are |from| in scratch on, to the result, where the
+// tile's place is |to|.
+static void put_line(mx_t* t, pestle_kir_id_t from, pestle_kir_id_t to,
+                     pestle_kir_id_t line) {
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
   int64_t across = m->tile_columns / SIDE;
@@ -130,8 +133,8 @@ static void put_line(mx_t* t, const mx_tile_t* x, pestle_kir_id_t line) {
   pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, line, across);
   pestle_kir_id_t part =
       pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, line, across);
-  pestle_kir_id_t from = pestle_kir_madi(k, line, SIDE, x->before);
-  pestle_kir_id_t to = pestle_kir_madi(k, part, SIDE, x->before_at);
+  from = pestle_kir_madi(k, line, SIDE, from);
+  to = pestle_kir_madi(k, part, SIDE, to);
   to = pestle_kir_madi(k, row, t->result_stride, to);
   pestle_kir_id_t sums =
       pestle_kir_load(k, t->sums, LANES, from, PESTLE_KIR_NONE, 0);
@@ -142,14 +145,16 @@ static void put_line(mx_t* t, const mx_tile_t* x, pestle_kir_id_t line) {
 // Step |s|'s part of the tile before: while its lines come, this one multiplies.
 static void put_behind(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
   pestle_kir_id_t line = pestle_kir_unroll(t->k, "line", t->behind);
-  put_line(t, x, pestle_kir_madi(t->k, s, t->behind, line));
+  line = pestle_kir_madi(t->k, s, t->behind, line);
+  put_line(t, x->before, x->before_at, line);
   pestle_kir_end(t->k);
 }
 
-// A tile's rows of a stay in the L1 while all panels pass them by, each of which asks
-// for some rows of the next tile where steps are few: the hardware fetches nothing of
-// rows apart by itself. Panels are not asked for ahead: that takes more than waiting (1024^3 on a
-// quiet core, bytes 917 us against 760, bf16 1.75 ms against 1.60).
+// A tile's rows of a stay in the L1 while all panels pass them by. Each panel, of
+// eight and more of a block, asks for some rows of the next tile where steps are few:
+// the hardware fetches nothing of rows apart by itself. Panels are not asked for: that
+// takes more than waiting (1024^3 on a quiet core, bytes 917 us against 760, bf16 1.75
+// ms against 1.60).
 static void fetch_rows(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
   pestle_kir_builder_t* k = t->k;
   if (!x->fetched) return;
@@ -365,11 +370,12 @@ static pestle_kir_id_t own_place(mx_t* t, pestle_kir_id_t number) {
   return place_in_result(t, row, panel);
 }
 
-// The first tile stores what is in scratch where its own sums will be.
+// The first tile, which has none before, stores what scratch holds in its own place:
+// the next one, or put_last(), writes its sums over that.
 static void look_behind(mx_t* t, pestle_kir_id_t number, mx_tile_t* x) {
   pestle_kir_builder_t* k = t->k;
   int64_t count = t->how->columns / t->m.tile_columns;
-  pestle_kir_id_t tile = pestle_kir_madi(k, t->tile, count, number);
+  pestle_kir_id_t tile = pestle_kir_madi(k, t->row_of_tiles, count, number);
   pestle_kir_id_t before =
       pestle_kir_scalar_i(k, PESTLE_OP_MAXIMUM, pestle_mx_add(t, tile, -1), 0);
   x->sums_at = own_sums(t, tile);
@@ -385,9 +391,8 @@ static void put_last(mx_t* t) {
   int64_t count = t->how->columns / m->tile_columns;
   int64_t lines = lines_of_tile(t);
   pestle_kir_id_t last = pestle_kir_index(k, tiles * count - 1);
-  mx_tile_t x = {.before = own_sums(t, last), .before_at = own_place(t, last)};
-  pestle_kir_id_t line = pestle_kir_repeat(k, "line", lines);
-  put_line(t, &x, line);
+  pestle_kir_id_t from = own_sums(t, last), to = own_place(t, last);
+  put_line(t, from, to, pestle_kir_repeat(k, "line", lines));
   pestle_kir_end_repeat(k, lines);
 }
 
@@ -409,7 +414,7 @@ static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
   const mx_rows_t* rows = user;
   pestle_kir_builder_t* k = t->k;
   const pestle_mreg_t* m = &t->m;
-  pestle_kir_id_t first = number;
+  pestle_kir_id_t in_group = number;
   mx_tile_t x = {.a = rows->buffer,
                  .b = t->panel,
                  .a_at = rows->at,
@@ -427,8 +432,8 @@ static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
   x.sums_at = pestle_kir_index(k, 0);
   x.sums_stride = m->tile_columns;
   if (t->behind) {
-    look_behind(t, first, &x);
-    look_ahead(t, first, &x);
+    look_behind(t, in_group, &x);
+    look_ahead(t, in_group, &x);
   } else if (direct) {
     const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, m->p.last);
     x.sums = pestle_emit_buffer(t->e, y->tensors[0]);
@@ -586,7 +591,7 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   if (!m->constant) pestle_mx_pack_panels(&t);
   int64_t tiles = t.how->rows / m->tile_rows;
   pestle_kir_id_t i = pestle_kir_repeat(t.k, "i", tiles);
-  t.tile = i;
+  t.row_of_tiles = i;
   tile_of_rows(&t, pestle_kir_madi(t.k, i, m->tile_rows, t.block_row));
   pestle_kir_end_repeat(t.k, tiles);
   if (t.behind) put_last(&t);

@@ -9,6 +9,10 @@
 //       for each panel of columns:
 //         the sums, in registers, then in scratch    (emit_mreg.c)
 //         the last stage, vector by vector
+//
+// Where the last stage is the sums themselves, registers of whole tiles are stored
+// into the result; of few steps in scratch, from where the next tile's steps, and
+// after the last tile a loop, bring them to the result.
 #ifndef PESTLE_CODEGEN_EMIT_MREG_H_
 #define PESTLE_CODEGEN_EMIT_MREG_H_
 
@@ -35,7 +39,7 @@ typedef struct mx_t {
   int64_t pitch;   // elements of a row of a in scratch
   mx_axis_t taps, columns, results;
   pestle_kir_id_t block_row, block_column, batch;  // of this group
-  pestle_kir_id_t tile;                            // of rows, in the group
+  pestle_kir_id_t row_of_tiles;                    // in the group
 } mx_t;
 
 pestle_kir_id_t pestle_mx_add(mx_t* t, pestle_kir_id_t a, int64_t b);

@@ -155,6 +155,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
   r->to = to;
   start(r->from, allocator, to);
   pestle_vec_init(&r->map, allocator);
+  pestle_vec_init(&r->uses, allocator);
   pestle_status_t status = NULL;
   size_t parts = pass == &pestle_legalise_lanes ? PESTLE_REWRITE_PARTS : 1;
   if (!pestle_vec_resize(&r->map, r->from->inst_count * parts)) {
@@ -171,6 +172,7 @@ static pestle_status_t rewrite(pestle_rewrite_t* r,
     }
   }
   pestle_vec_deinit(&r->map);
+  pestle_vec_deinit(&r->uses);
   r->to = NULL;
   return status ? status : pestle_kir_finish(to);
 }

@@ -22,6 +22,7 @@ typedef struct pestle_rewrite_t {
   pestle_numerics_t numerics;
   pestle_kir_builder_t* to;
   PESTLE_VEC(pestle_kir_id_t) map;  // by id in |from|; lanes: parts of each
+  PESTLE_VEC(uint32_t) uses;        // by id in |from|; empty until asked for
   uint64_t widened;                 // dtypes that the narrow pass replaces
 } pestle_rewrite_t;
 

@@ -176,13 +176,29 @@ static bool is_one(const pestle_kir_t* k, pestle_kir_id_t id) {
   const pestle_kir_inst_t* inst = pestle_kir_inst(k, id);
   if (inst->op != PESTLE_KIR_CONST) return false;
   double value = pestle_kir_const_float(inst);
-  return !(value < 1 || value > 1);
+  return value >= 1 && value <= 1;
 }
 
-// The x of an |inst| that is erf(x) + 1 in f32 where the target lacks erf. (If the
-// sum alone uses erf, its own expansion is dropped as what nobody uses.)
-static bool is_erf_plus_one(const pestle_rewrite_t* r,
-                            const pestle_kir_inst_t* inst,
+// How often each value of |r->from| is used.
+static void count_uses(pestle_rewrite_t* r) {
+  if (!pestle_vec_resize(&r->uses, r->from->inst_count)) {
+    r->to->failed = true;
+    return;
+  }
+  memset(r->uses.data, 0, r->uses.size * sizeof(r->uses.data[0]));
+  for (uint32_t i = 0; i < r->from->inst_count; ++i) {
+    const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
+    const char* letters = pestle_kir_op_info(inst->op).operands;
+    for (int a = 0; letters[a]; ++a) {
+      bool value = letters[a] == 'v' || letters[a] == 'o';
+      if (value && inst->arg[a] < r->uses.size) ++r->uses.data[inst->arg[a]];
+    }
+  }
+}
+
+// The x of an |inst| that is erf(x) + 1 in f32 where the target lacks erf and nothing
+// else uses that one: its own expansion is dropped as what nobody uses.
+static bool is_erf_plus_one(pestle_rewrite_t* r, const pestle_kir_inst_t* inst,
                             pestle_kir_id_t* out_x) {
   if (inst->op != pestle_kir_code(PESTLE_OP_ADD) || inst->type != PESTLE_F32 ||
       r->numerics == PESTLE_NUMERICS_STRICT) {
@@ -190,13 +206,22 @@ static bool is_erf_plus_one(const pestle_rewrite_t* r,
   }
   for (int side = 0; side < 2; ++side) {
     const pestle_kir_inst_t* erf = pestle_kir_inst(r->from, inst->arg[side]);
-    if (erf->op == pestle_kir_code(PESTLE_OP_ERF) &&
-        !pestle_rewrite_legal(r, erf) && is_one(r->from, inst->arg[1 - side])) {
-      *out_x = r->map.data[erf->arg[0]];
-      return true;
+    if (erf->op != pestle_kir_code(PESTLE_OP_ERF) ||
+        pestle_rewrite_legal(r, erf) || !is_one(r->from, inst->arg[1 - side])) {
+      continue;
     }
+    if (!r->uses.size) count_uses(r);
+    if (r->to->failed || r->uses.data[inst->arg[side]] != 1) return false;
+    *out_x = r->map.data[erf->arg[0]];
+    return true;
   }
   return false;
+}
+
+static vm_id_t erf_plus_one(pestle_rewrite_t* r, vm_id_t x) {
+  vm_t v = {r->to, PESTLE_F32, pestle_kir_lanes_of(r->to, x),
+            pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32)};
+  return pestle_vm_erf_plus_one(v, x);
 }
 
 // --- Short dot products ---
@@ -254,13 +279,13 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_kir_inst_t mapped = pestle_rewrite_mapped(r, inst);
   pestle_kir_id_t value;
   pestle_op_t op;
+  const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
   if (is_erf_plus_one(r, inst, &value)) {
-    vm_t v = {r->to, PESTLE_F32, inst->lanes,
-              pestle_rewrite_can(r, PESTLE_KIR_SCALE, PESTLE_F32)};
-    value = pestle_vm_erf_plus_one(v, value);
+    r->to->facts = inst->facts & (uint8_t)exact;
+    value = erf_plus_one(r, value);
+    r->to->facts = 0;
   } else if (pestle_kir_is_scalar(inst->op, &op) &&
              !pestle_rewrite_legal(r, inst)) {
-    const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
     r->to->facts = inst->facts & (uint8_t)exact;
     bool done = expand(r, op, mapped.arg, &value);
     r->to->facts = 0;

@@ -150,8 +150,8 @@ static float winograd_factor(const packer_t* p, int64_t from) {
   for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
     for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
       int64_t at = from + k * p->tap[0] + l * p->tap[1];
-      float x;
       if (p->weights[k][l] == 0) continue;
+      float x;
       if (p->arg->elements->splat) at = 0;
       memcpy(&x, p->source + (size_t)at * sizeof(x), sizeof(x));
       sum += p->weights[k][l] * (double)x;

@@ -204,7 +204,7 @@ static pestle_status_t parse_algorithm(pestle_parser_t* p, algorithm_t* a) {
     pestle_str_t value = pestle_parse_token(p)->text;
     if (type) {
       *type = pestle_parse_dtype_name(value);
-    } else if (!type && pestle_parse_at_kind(p, PESTLE_TOKEN_INT)) {
+    } else if (pestle_parse_at_kind(p, PESTLE_TOKEN_INT)) {
       a->once = a->once && pestle_str_equal_c(value, "1");
     }
     pestle_parse_advance(p);

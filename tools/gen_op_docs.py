@@ -133,7 +133,8 @@ the roundoff of f32, 2^-24 (of f64 2^-53), n the elements that are summed, m the
 largest operand.
 
 Numerics `default` may contract a product into the sum that takes it (one rounding
-less) and sums in any order; `strict` does neither.
+less), sums in any order and makes `erf(x) + 1` of f32 one function (1.05 ulp of 1;
+0.98 as two); `strict` does none of it.
 
 Edges, on every target:
 

@@ -12,7 +12,8 @@ PESTLE_EXTERN_C_BEGIN
 
 typedef enum pestle_numerics_e {
   // Reductions may be reassociated as the plan fixes it; multiply-add may be
-  // contracted; f16, bf16 and f8 compute in f32 and round at each op's result.
+  // contracted, and erf(x) + 1 is one function; f16, bf16 and f8 compute in f32 and
+  // round at each op's result.
   PESTLE_NUMERICS_DEFAULT = 0,
   // Neither: source order, no contraction.
   PESTLE_NUMERICS_STRICT = 1,

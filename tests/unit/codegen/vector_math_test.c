@@ -49,8 +49,8 @@ static void caps_without(pestle_op_t op, pestle_dtype_t dtype,
 }
 
 // z[i] = op(x[i], y[i]) for |count| elements of f32, through the expansion; |plus|
-// is added where it is not 0.
-static void run_plus(pestle_op_t op, bool two, double plus,
+// is added where it is not 0, and the sum multiplied by what it is of if |again|.
+static void run_plus(pestle_op_t op, bool two, double plus, bool again,
                      pestle_numerics_t numerics, const float* x, const float* y,
                      float* z, int64_t count) {
   pestle_target_caps_t caps;
@@ -72,7 +72,9 @@ static void run_plus(pestle_op_t op, bool two, double plus,
       pestle_kir_scalar(&k, op, a, two ? c : PESTLE_KIR_NONE, PESTLE_KIR_NONE);
   if (plus != 0) {
     pestle_kir_id_t one = pestle_kir_float(&k, PESTLE_F32, LANES, plus);
-    r = pestle_kir_scalar(&k, PESTLE_OP_ADD, r, one, PESTLE_KIR_NONE);
+    c = pestle_kir_scalar(&k, PESTLE_OP_ADD, r, one, PESTLE_KIR_NONE);
+    r = again ? pestle_kir_scalar(&k, PESTLE_OP_MULTIPLY, r, c, PESTLE_KIR_NONE)
+              : c;
   }
   pestle_kir_store(&k, b[2], at, r, PESTLE_KIR_NONE, 64);
   pestle_kir_end(&k);
@@ -90,7 +92,7 @@ static void run_plus(pestle_op_t op, bool two, double plus,
 
 static void run(pestle_op_t op, bool two, const float* x, const float* y,
                 float* z, int64_t count) {
-  run_plus(op, two, 0, PESTLE_NUMERICS_DEFAULT, x, y, z, count);
+  run_plus(op, two, 0, false, PESTLE_NUMERICS_DEFAULT, x, y, z, count);
 }
 
 static float from_bits(uint32_t bits) {
@@ -319,8 +321,8 @@ static void test_binary(void** state) {
   free(z);
 }
 
-// The sum is as near as one of a rounded erf would be, with half its instructions
-// or a little more; under strict it is that sum.
+// The sum is a tenth less near than that of a rounded erf, for a third less
+// instructions; under strict it is that sum.
 static void test_erf_plus_one(void** state) {
   (void)state;
   float* x = malloc(SAMPLES * sizeof *x);
@@ -330,11 +332,11 @@ static void test_erf_plus_one(void** state) {
   for (int range = 0; range < 2; ++range) {
     fill(x, SAMPLES, 0);
     for (int i = 0; range && i < SAMPLES; ++i)
-      x[i] = (float)(-7.5 + 15.0 * i / (SAMPLES - 1));
-    run_plus(PESTLE_OP_ERF, false, 1, PESTLE_NUMERICS_DEFAULT, x, x, z,
+      x[i] = (float)(-5.5 + 11.0 * i / (SAMPLES - 1));
+    run_plus(PESTLE_OP_ERF, false, 1, false, PESTLE_NUMERICS_DEFAULT, x, x, z,
              SAMPLES);
-    run_plus(PESTLE_OP_ERF, false, 1, PESTLE_NUMERICS_STRICT, x, x, strict,
-             SAMPLES);
+    run_plus(PESTLE_OP_ERF, false, 1, false, PESTLE_NUMERICS_STRICT, x, x,
+             strict, SAMPLES);
     for (int i = 0; i < SAMPLES; ++i) {
       if (isnan(x[i])) {
         assert_true(isnan(z[i]));
@@ -346,15 +348,25 @@ static void test_erf_plus_one(void** state) {
       if (error > *worst) *worst = error;
       double other = fabs((double)strict[i] - erfc(-(double)x[i])) * 0x1p23;
       if (other > apart) apart = other;
-      if (x[i] < -7.0f) assert_true(z[i] == 0);
-      if (x[i] > 7.0f) assert_true(z[i] == 2);
+      if (x[i] < -5.0f) assert_true(z[i] == 0);
+      if (x[i] > 5.0f) assert_true(z[i] == 2);
     }
   }
   print_message(
       "1 + erf: %.3f ulp of 1 left of 0, %.3f right of it; strict "
       "%.3f\n",
       left, right, apart);
-  assert_true(left <= 0.65 && right <= 1.2 && apart <= 1);
+  run_plus(PESTLE_OP_ERF, false, NAN, false, PESTLE_NUMERICS_DEFAULT, x, x, z,
+           LANES);
+  for (int i = 0; i < LANES; ++i)
+    assert_true(isnan(z[i]));
+  // An erf that is needed anyway.
+  run_plus(PESTLE_OP_ERF, false, 1, true, PESTLE_NUMERICS_DEFAULT, x, x, z,
+           LANES);
+  run_plus(PESTLE_OP_ERF, false, 1, true, PESTLE_NUMERICS_STRICT, x, x, strict,
+           LANES);
+  assert_memory_equal(z, strict, LANES * sizeof *z);
+  assert_true(left <= 0.6 && right <= 1.05 && apart <= 1);
   free(x);
   free(z);
   free(strict);
