@@ -14,11 +14,11 @@ enum {
   // Lines of results that are asked for a step: more get in the loads' way (bytes
   // of 512^3, 8 lines: 87 us, 85 without).
   MOST_CLAIMED = 4,
-  // Steps of tiles whose results are stored by the next one (fewer than a quarter of
-  // a tile's lines are too few), whose rows are asked for
-  // by this one: in longer ones both take more than what is waited for (512^3 of bf16
-  // 191 -> 184 and 180 us, 1024^3 of bytes 795 -> 718 and 703; of 24 steps, 768^3 of
-  // bf16, 650 -> 690 and 660; of 32, 1024^3 with two threads, 1 and 3 % more).
+  // Steps of tiles whose results the next tile stores, and whose rows the one before
+  // asks for (of 32 x 32 sums just so many: fewer have too many lines each). In longer
+  // ones both take more than what is waited for: 512^3 of bf16 191 -> 184 and 180 us,
+  // 1024^3 of bytes 795 -> 718 and 703; 24 steps, 768^3 of bf16, 650 -> 690 and 660; 32
+  // steps, 1024^3 of bf16 with two threads, 1 and 3 % more.
   MOST_STEPS = 16,
 };
 
@@ -97,8 +97,8 @@ typedef struct mx_tile_t {
   pestle_kir_id_t sums_at;
   int64_t sums_stride;
   pestle_kir_id_t before, before_at;  // the tile before's, and their place
-  int64_t fetched;        // lines of a that a step asks for: the next tile's,
-  pestle_kir_id_t fetch;  // from its row |fetch| on; 0
+  int64_t fetched;  // rows of the next tile of which each step asks for a line
+  pestle_kir_id_t fetch;  // the first of them
 } mx_tile_t;
 
 // Step |s|'s part of the lines of results that the tile will store: when they
