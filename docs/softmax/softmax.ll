@@ -44,11 +44,11 @@ define internal i32 @softmax_0.body(ptr noalias readonly align 64 %x, ptr noalia
   %4 = icmp slt i64 %begin, %end
   br i1 %4, label %g, label %5
 
-g:                                                ; preds = %209, %2
-  %g1 = phi i64 [ %begin, %2 ], [ %217, %209 ]
+g:                                                ; preds = %208, %2
+  %g1 = phi i64 [ %begin, %2 ], [ %216, %208 ]
   br label %ko
 
-5:                                                ; preds = %209, %2
+5:                                                ; preds = %208, %2
   ret i32 0
 
 ko:                                               ; preds = %ko, %g
@@ -153,7 +153,7 @@ ko:                                               ; preds = %ko, %g
   br label %bo
 
 bo:                                               ; preds = %bo, %55
-  %bo3 = phi i64 [ 0, %55 ], [ %139, %bo ]
+  %bo3 = phi i64 [ 0, %55 ], [ %138, %bo ]
   %101 = mul nsw i64 %g1, 1000
   %102 = mul nsw i64 %bo3, 8
   %103 = add nsw i64 %102, %101
@@ -168,129 +168,128 @@ bo:                                               ; preds = %bo, %55
   %112 = select <8 x i1> %111, <8 x float> <float -1.040000e+02, float -1.040000e+02, float -1.040000e+02, float -1.040000e+02, float -1.040000e+02, float -1.040000e+02, float -1.040000e+02, float -1.040000e+02>, <8 x float> %110
   %113 = call <8 x float> @llvm.fma.v8f32(<8 x float> %112, <8 x float> <float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000, float 0x3FF7154760000000>, <8 x float> <float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000>)
   %114 = fsub <8 x float> %113, <float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000, float 0x4168000000000000>
-  %115 = call <8 x float> @llvm.fma.v8f32(<8 x float> %114, <8 x float> <float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000>, <8 x float> %112)
-  %116 = call <8 x float> @llvm.fma.v8f32(<8 x float> %114, <8 x float> <float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000>, <8 x float> %115)
-  %117 = call <8 x float> @llvm.fma.v8f32(<8 x float> <float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000>, <8 x float> %116, <8 x float> <float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000>)
-  %118 = call <8 x float> @llvm.fma.v8f32(<8 x float> %117, <8 x float> %116, <8 x float> <float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000>)
-  %119 = call <8 x float> @llvm.fma.v8f32(<8 x float> %118, <8 x float> %116, <8 x float> <float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000>)
-  %120 = call <8 x float> @llvm.fma.v8f32(<8 x float> %119, <8 x float> %116, <8 x float> <float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000>)
-  %121 = fmul <8 x float> %116, %116
-  %122 = call <8 x float> @llvm.fma.v8f32(<8 x float> %121, <8 x float> %120, <8 x float> %116)
-  %123 = bitcast <8 x float> %113 to <8 x i32>
-  %124 = shl <8 x i32> %123, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
-  %125 = select <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x i32> %124, <8 x i32> zeroinitializer
-  %126 = ashr <8 x i32> %123, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
-  %127 = shl <8 x i32> %126, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
-  %128 = select <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x i32> %127, <8 x i32> zeroinitializer
-  %129 = sub <8 x i32> %125, %128
-  %130 = add <8 x i32> %128, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
-  %131 = add <8 x i32> %129, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
-  %132 = bitcast <8 x i32> %130 to <8 x float>
-  %133 = bitcast <8 x i32> %131 to <8 x float>
-  %134 = fadd <8 x float> %122, <float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00>
-  %135 = fmul <8 x float> %132, %134
-  %136 = fmul <8 x float> %133, %135
-  %137 = mul nsw i64 %bo3, 8
-  %138 = getelementptr inbounds float, ptr %3, i64 %137
-  store <8 x float> %136, ptr %138, align 4
-  %139 = add nsw i64 %bo3, 1
-  %140 = icmp slt i64 %139, 125
-  br i1 %140, label %bo, label %141
+  %115 = bitcast <8 x float> %113 to <8 x i32>
+  %116 = shl <8 x i32> %115, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %117 = select <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x i32> %116, <8 x i32> zeroinitializer
+  %118 = ashr <8 x i32> %115, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %119 = shl <8 x i32> %118, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %120 = select <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x i32> %119, <8 x i32> zeroinitializer
+  %121 = sub <8 x i32> %117, %120
+  %122 = add <8 x i32> %120, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
+  %123 = add <8 x i32> %121, <i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216, i32 1065353216>
+  %124 = bitcast <8 x i32> %122 to <8 x float>
+  %125 = bitcast <8 x i32> %123 to <8 x float>
+  %126 = call <8 x float> @llvm.fma.v8f32(<8 x float> %114, <8 x float> <float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000, float 0xBFE62E4000000000>, <8 x float> %112)
+  %127 = call <8 x float> @llvm.fma.v8f32(<8 x float> %114, <8 x float> <float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000, float 0xBEB7F7D1C0000000>, <8 x float> %126)
+  %128 = call <8 x float> @llvm.fma.v8f32(<8 x float> <float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000, float 0x3F56A23E40000000>, <8 x float> %127, <8 x float> <float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000, float 0x3F8123A060000000>)
+  %129 = call <8 x float> @llvm.fma.v8f32(<8 x float> %128, <8 x float> %127, <8 x float> <float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000, float 0x3FA5558D40000000>)
+  %130 = call <8 x float> @llvm.fma.v8f32(<8 x float> %129, <8 x float> %127, <8 x float> <float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000, float 0x3FC5554920000000>)
+  %131 = call <8 x float> @llvm.fma.v8f32(<8 x float> %130, <8 x float> %127, <8 x float> <float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000, float 0x3FDFFFFFC0000000>)
+  %132 = call <8 x float> @llvm.fma.v8f32(<8 x float> %131, <8 x float> %127, <8 x float> <float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00>)
+  %133 = call <8 x float> @llvm.fma.v8f32(<8 x float> %132, <8 x float> %127, <8 x float> <float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00, float 1.000000e+00>)
+  %134 = fmul <8 x float> %124, %133
+  %135 = fmul <8 x float> %125, %134
+  %136 = mul nsw i64 %bo3, 8
+  %137 = getelementptr inbounds float, ptr %3, i64 %136
+  store <8 x float> %135, ptr %137, align 4
+  %138 = add nsw i64 %bo3, 1
+  %139 = icmp slt i64 %138, 125
+  br i1 %139, label %bo, label %140
 
-141:                                              ; preds = %bo
+140:                                              ; preds = %bo
   br label %ko4
 
-ko4:                                              ; preds = %ko4, %141
-  %ko5 = phi i64 [ 0, %141 ], [ %165, %ko4 ]
-  %142 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %141 ], [ %149, %ko4 ]
-  %143 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %141 ], [ %154, %ko4 ]
-  %144 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %141 ], [ %159, %ko4 ]
-  %145 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %141 ], [ %164, %ko4 ]
-  %146 = mul nsw i64 %ko5, 32
-  %147 = getelementptr inbounds float, ptr %3, i64 %146
-  %148 = load <8 x float>, ptr %147, align 4
-  %149 = fadd <8 x float> %142, %148
-  %150 = mul nsw i64 %ko5, 32
-  %151 = getelementptr float, ptr %3, i64 %150
-  %152 = getelementptr float, ptr %151, i64 8
-  %153 = load <8 x float>, ptr %152, align 4
-  %154 = fadd <8 x float> %143, %153
-  %155 = mul nsw i64 %ko5, 32
-  %156 = getelementptr float, ptr %3, i64 %155
-  %157 = getelementptr float, ptr %156, i64 16
-  %158 = load <8 x float>, ptr %157, align 4
-  %159 = fadd <8 x float> %144, %158
-  %160 = mul nsw i64 %ko5, 32
-  %161 = getelementptr float, ptr %3, i64 %160
-  %162 = getelementptr float, ptr %161, i64 24
-  %163 = load <8 x float>, ptr %162, align 4
-  %164 = fadd <8 x float> %145, %163
-  %165 = add nsw i64 %ko5, 1
-  %166 = icmp slt i64 %165, 31
-  br i1 %166, label %ko4, label %167
+ko4:                                              ; preds = %ko4, %140
+  %ko5 = phi i64 [ 0, %140 ], [ %164, %ko4 ]
+  %141 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %140 ], [ %148, %ko4 ]
+  %142 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %140 ], [ %153, %ko4 ]
+  %143 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %140 ], [ %158, %ko4 ]
+  %144 = phi <8 x float> [ <float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00, float -0.000000e+00>, %140 ], [ %163, %ko4 ]
+  %145 = mul nsw i64 %ko5, 32
+  %146 = getelementptr inbounds float, ptr %3, i64 %145
+  %147 = load <8 x float>, ptr %146, align 4
+  %148 = fadd <8 x float> %141, %147
+  %149 = mul nsw i64 %ko5, 32
+  %150 = getelementptr float, ptr %3, i64 %149
+  %151 = getelementptr float, ptr %150, i64 8
+  %152 = load <8 x float>, ptr %151, align 4
+  %153 = fadd <8 x float> %142, %152
+  %154 = mul nsw i64 %ko5, 32
+  %155 = getelementptr float, ptr %3, i64 %154
+  %156 = getelementptr float, ptr %155, i64 16
+  %157 = load <8 x float>, ptr %156, align 4
+  %158 = fadd <8 x float> %143, %157
+  %159 = mul nsw i64 %ko5, 32
+  %160 = getelementptr float, ptr %3, i64 %159
+  %161 = getelementptr float, ptr %160, i64 24
+  %162 = load <8 x float>, ptr %161, align 4
+  %163 = fadd <8 x float> %144, %162
+  %164 = add nsw i64 %ko5, 1
+  %165 = icmp slt i64 %164, 31
+  br i1 %165, label %ko4, label %166
 
-167:                                              ; preds = %ko4
-  %168 = getelementptr inbounds float, ptr %3, i64 992
-  %169 = load <8 x float>, ptr %168, align 4
-  %170 = fadd <8 x float> %149, %169
-  %171 = fadd <8 x float> %170, %154
-  %172 = fadd <8 x float> %159, %164
-  %173 = fadd <8 x float> %171, %172
-  %174 = shufflevector <8 x float> %173, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %175 = shufflevector <8 x float> %173, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %176 = fadd <4 x float> %174, %175
-  %177 = shufflevector <4 x float> %176, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %178 = shufflevector <4 x float> %176, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %179 = fadd <2 x float> %177, %178
-  %180 = extractelement <2 x float> %179, i64 0
-  %181 = extractelement <2 x float> %179, i64 1
-  %182 = fadd float %180, %181
-  %183 = fadd float %182, 0.000000e+00
-  %184 = fdiv float 1.000000e+00, %183
+166:                                              ; preds = %ko4
+  %167 = getelementptr inbounds float, ptr %3, i64 992
+  %168 = load <8 x float>, ptr %167, align 4
+  %169 = fadd <8 x float> %148, %168
+  %170 = fadd <8 x float> %169, %153
+  %171 = fadd <8 x float> %158, %163
+  %172 = fadd <8 x float> %170, %171
+  %173 = shufflevector <8 x float> %172, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %174 = shufflevector <8 x float> %172, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %175 = fadd <4 x float> %173, %174
+  %176 = shufflevector <4 x float> %175, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %177 = shufflevector <4 x float> %175, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %178 = fadd <2 x float> %176, %177
+  %179 = extractelement <2 x float> %178, i64 0
+  %180 = extractelement <2 x float> %178, i64 1
+  %181 = fadd float %179, %180
+  %182 = fadd float %181, 0.000000e+00
+  %183 = fdiv float 1.000000e+00, %182
   br label %bo6
 
-bo6:                                              ; preds = %bo6, %167
-  %bo7 = phi i64 [ 0, %167 ], [ %207, %bo6 ]
-  %185 = mul nsw i64 %bo7, 16
-  %186 = getelementptr inbounds float, ptr %3, i64 %185
-  %187 = load <8 x float>, ptr %186, align 4
-  %188 = insertelement <8 x float> poison, float %184, i64 0
-  %189 = shufflevector <8 x float> %188, <8 x float> poison, <8 x i32> zeroinitializer
-  %190 = fmul <8 x float> %187, %189
-  %191 = mul nsw i64 %g1, 1000
-  %192 = mul nsw i64 %bo7, 16
-  %193 = add nsw i64 %192, %191
-  %194 = getelementptr inbounds float, ptr %y, i64 %193
-  store <8 x float> %190, ptr %194, align 4
-  %195 = mul nsw i64 %bo7, 16
-  %196 = getelementptr float, ptr %3, i64 %195
-  %197 = getelementptr float, ptr %196, i64 8
-  %198 = load <8 x float>, ptr %197, align 4
-  %199 = insertelement <8 x float> poison, float %184, i64 0
-  %200 = shufflevector <8 x float> %199, <8 x float> poison, <8 x i32> zeroinitializer
-  %201 = fmul <8 x float> %198, %200
-  %202 = mul nsw i64 %g1, 1000
-  %203 = mul nsw i64 %bo7, 16
-  %204 = add nsw i64 %203, %202
-  %205 = getelementptr float, ptr %y, i64 %204
-  %206 = getelementptr float, ptr %205, i64 8
-  store <8 x float> %201, ptr %206, align 4
-  %207 = add nsw i64 %bo7, 1
-  %208 = icmp slt i64 %207, 62
-  br i1 %208, label %bo6, label %209
+bo6:                                              ; preds = %bo6, %166
+  %bo7 = phi i64 [ 0, %166 ], [ %206, %bo6 ]
+  %184 = mul nsw i64 %bo7, 16
+  %185 = getelementptr inbounds float, ptr %3, i64 %184
+  %186 = load <8 x float>, ptr %185, align 4
+  %187 = insertelement <8 x float> poison, float %183, i64 0
+  %188 = shufflevector <8 x float> %187, <8 x float> poison, <8 x i32> zeroinitializer
+  %189 = fmul <8 x float> %186, %188
+  %190 = mul nsw i64 %g1, 1000
+  %191 = mul nsw i64 %bo7, 16
+  %192 = add nsw i64 %191, %190
+  %193 = getelementptr inbounds float, ptr %y, i64 %192
+  store <8 x float> %189, ptr %193, align 4
+  %194 = mul nsw i64 %bo7, 16
+  %195 = getelementptr float, ptr %3, i64 %194
+  %196 = getelementptr float, ptr %195, i64 8
+  %197 = load <8 x float>, ptr %196, align 4
+  %198 = insertelement <8 x float> poison, float %183, i64 0
+  %199 = shufflevector <8 x float> %198, <8 x float> poison, <8 x i32> zeroinitializer
+  %200 = fmul <8 x float> %197, %199
+  %201 = mul nsw i64 %g1, 1000
+  %202 = mul nsw i64 %bo7, 16
+  %203 = add nsw i64 %202, %201
+  %204 = getelementptr float, ptr %y, i64 %203
+  %205 = getelementptr float, ptr %204, i64 8
+  store <8 x float> %200, ptr %205, align 4
+  %206 = add nsw i64 %bo7, 1
+  %207 = icmp slt i64 %206, 62
+  br i1 %207, label %bo6, label %208
 
-209:                                              ; preds = %bo6
-  %210 = getelementptr inbounds float, ptr %3, i64 992
-  %211 = load <8 x float>, ptr %210, align 4
-  %212 = insertelement <8 x float> poison, float %184, i64 0
-  %213 = shufflevector <8 x float> %212, <8 x float> poison, <8 x i32> zeroinitializer
-  %214 = fmul <8 x float> %211, %213
-  %215 = getelementptr float, ptr %y, i64 %56
-  %216 = getelementptr float, ptr %215, i64 992
-  store <8 x float> %214, ptr %216, align 4
-  %217 = add nsw i64 %g1, 1
-  %218 = icmp slt i64 %217, %end
-  br i1 %218, label %g, label %5
+208:                                              ; preds = %bo6
+  %209 = getelementptr inbounds float, ptr %3, i64 992
+  %210 = load <8 x float>, ptr %209, align 4
+  %211 = insertelement <8 x float> poison, float %183, i64 0
+  %212 = shufflevector <8 x float> %211, <8 x float> poison, <8 x i32> zeroinitializer
+  %213 = fmul <8 x float> %210, %212
+  %214 = getelementptr float, ptr %y, i64 %56
+  %215 = getelementptr float, ptr %214, i64 992
+  store <8 x float> %213, ptr %215, align 4
+  %216 = add nsw i64 %g1, 1
+  %217 = icmp slt i64 %216, %end
+  br i1 %217, label %g, label %5
 }
 
 ; Function Attrs: nounwind
