@@ -34,9 +34,11 @@ typedef struct mx_t {
   pestle_mreg_t m;
   pestle_dtype_t bits;         // of operands in scratch
   uint32_t rows, panel, sums;  // scratch
-  int64_t result_stride;       // of whole tiles that are stored as they are; 0
-  int64_t behind;  // lines of results that a step stores for the tile before; 0
-  int64_t pitch;   // elements of a row of a in scratch
+  int64_t pitch;               // elements of a row of a in scratch
+  // 0 or: of whole tiles that are stored as they are.
+  int64_t result_stride;
+  // 0 or: lines of results that a step stores for the tile before.
+  int64_t behind;
   mx_axis_t taps, columns, results;
   pestle_kir_id_t block_row, block_column, batch;  // of this group
   pestle_kir_id_t row_of_tiles;                    // in the group

@@ -22,10 +22,6 @@ static char class_of(const pestle_kir_inst_t* inst) {
   return pestle_kir_op_info(inst->op).klass;
 }
 
-static bool is_value_arg(char letter) {
-  return letter == 'v' || letter == 'o';
-}
-
 // --- Constant branches ---
 
 // Marks as dead (0) what stands in the branch that is never taken, and the IF,
@@ -86,7 +82,8 @@ static bool equal_inst(const pestle_kir_inst_t* a, const pestle_kir_inst_t* b) {
 static void remap(const finish_t* f, pestle_kir_inst_t* inst) {
   const char* letters = pestle_kir_op_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
-    if (!is_value_arg(letters[a]) || inst->arg[a] == PESTLE_KIR_NONE) continue;
+    if (!pestle_kir_is_value(letters[a]) || inst->arg[a] == PESTLE_KIR_NONE)
+      continue;
     if (inst->arg[a] < f->count) inst->arg[a] = f->same[inst->arg[a]];
   }
   pestle_op_t op;
@@ -144,7 +141,7 @@ static void merge_equal(finish_t* f) {
 static void mark_operands(finish_t* f, const pestle_kir_inst_t* inst) {
   const char* letters = pestle_kir_op_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
-    if (is_value_arg(letters[a]) && inst->arg[a] < f->count) {
+    if (pestle_kir_is_value(letters[a]) && inst->arg[a] < f->count) {
       f->live[inst->arg[a]] = 2;
     }
   }
@@ -222,7 +219,7 @@ static void compact(finish_t* f) {
     pestle_kir_inst_t moved = inst[i];
     const char* letters = pestle_kir_op_info(moved.op).operands;
     for (int a = 0; letters[a]; ++a) {
-      if (is_value_arg(letters[a]) && moved.arg[a] < f->count) {
+      if (pestle_kir_is_value(letters[a]) && moved.arg[a] < f->count) {
         moved.arg[a] = f->same[moved.arg[a]];
       }
     }

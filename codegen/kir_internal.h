@@ -30,6 +30,11 @@ static inline unsigned pestle_kir_code(pestle_op_t op) {
   return PESTLE_KIR_SCALAR_BASE + (unsigned)op;
 }
 
+// Whether an operand is a value, by its letter in kir.def.
+static inline bool pestle_kir_is_value(char letter) {
+  return letter == 'v' || letter == 'o';
+}
+
 // |value| as the constant of integer type |type| holds it: sign-extended when
 // signed, zero-extended otherwise.
 int64_t pestle_kir_wrap_int(pestle_dtype_t type, int64_t value);

@@ -284,7 +284,7 @@ static bool is_fixed(const pestle_kir_ranges_t* r, uint32_t id, bool own) {
   if (inst->op == PESTLE_KIR_FOR) return own;
   if (info.klass != 'P' || inst->op == PESTLE_KIR_PARAM) return false;
   for (int a = 0; info.operands[a]; ++a) {
-    if (info.operands[a] != 'v' && info.operands[a] != 'o') continue;
+    if (!pestle_kir_is_value(info.operands[a])) continue;
     if (inst->arg[a] == PESTLE_KIR_NONE) continue;
     if (!r->fact.data[inst->arg[a]].fixed) return false;
   }

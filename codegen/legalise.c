@@ -66,7 +66,7 @@ pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
   pestle_kir_inst_t copy = *inst;
   const char* letters = pestle_kir_op_info(inst->op).operands;
   for (int a = 0; letters[a]; ++a) {
-    if (letters[a] != 'v' && letters[a] != 'o') continue;
+    if (!pestle_kir_is_value(letters[a])) continue;
     if (copy.arg[a] < r->from->inst_count) {
       copy.arg[a] = r->map.data[copy.arg[a]];
     }

@@ -156,7 +156,7 @@ static void split_plain(pestle_rewrite_t* r, uint32_t id) {
     pestle_kir_inst_t copy = *inst;
     copy.lanes = (uint8_t)part_lanes(r, inst->lanes);
     for (int a = 0; letters[a]; ++a) {
-      if (letters[a] == 'v' || letters[a] == 'o') {
+      if (pestle_kir_is_value(letters[a])) {
         copy.arg[a] = part(r, inst, a, p);
       }
     }

@@ -190,7 +190,7 @@ static void count_uses(pestle_rewrite_t* r) {
     const pestle_kir_inst_t* inst = pestle_kir_inst(r->from, i);
     const char* letters = pestle_kir_op_info(inst->op).operands;
     for (int a = 0; letters[a]; ++a) {
-      bool value = letters[a] == 'v' || letters[a] == 'o';
+      bool value = pestle_kir_is_value(letters[a]);
       if (value && inst->arg[a] < r->uses.size) ++r->uses.data[inst->arg[a]];
     }
   }
@@ -280,14 +280,16 @@ static pestle_status_t rewrite_inst(pestle_rewrite_t* r, uint32_t id) {
   pestle_kir_id_t value;
   pestle_op_t op;
   const unsigned exact = PESTLE_KIR_NNAN | PESTLE_KIR_NINF | PESTLE_KIR_NSZ;
-  if (is_erf_plus_one(r, inst, &value)) {
+  bool plus_one = is_erf_plus_one(r, inst, &value);
+  if (plus_one ||
+      (pestle_kir_is_scalar(inst->op, &op) && !pestle_rewrite_legal(r, inst))) {
     r->to->facts = inst->facts & (uint8_t)exact;
-    value = erf_plus_one(r, value);
-    r->to->facts = 0;
-  } else if (pestle_kir_is_scalar(inst->op, &op) &&
-             !pestle_rewrite_legal(r, inst)) {
-    r->to->facts = inst->facts & (uint8_t)exact;
-    bool done = expand(r, op, mapped.arg, &value);
+    bool done = true;
+    if (plus_one) {
+      value = erf_plus_one(r, value);
+    } else {
+      done = expand(r, op, mapped.arg, &value);
+    }
     r->to->facts = 0;
     if (!done) return pestle_rewrite_unsupported(r, inst);
   } else if (is_dot(inst->op) && !pestle_rewrite_legal(r, inst)) {

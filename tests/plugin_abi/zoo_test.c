@@ -535,6 +535,7 @@ static void test_kit(void** state) {
   if (!getenv("PESTLE_BUILD_DIR") || access(kit, X_OK) != 0) skip();
   // A sanitizer would end what crashes with a status of its own.
   const char* asked = getenv("ASAN_OPTIONS");
+  char* before = asked ? strdup(asked) : NULL;
   snprintf(options, sizeof(options), "%s:handle_segv=0", asked ? asked : "");
   setenv("ASAN_OPTIONS", options, 1);
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
@@ -547,6 +548,12 @@ static void test_kit(void** state) {
     assert_true(WIFEXITED(end) && WEXITSTATUS(end) == rows[i].code);
     assert_non_null(strstr(text, rows[i].text));
   }
+  if (before) {
+    setenv("ASAN_OPTIONS", before, 1);
+  } else {
+    unsetenv("ASAN_OPTIONS");
+  }
+  free(before);
 }
 
 // --- All ---
