@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "plugins/llvm/llvm_version.h"
-
 // --- Features ---
 
 enum { EAX, EBX, ECX, EDX };
@@ -154,7 +152,10 @@ static const model_t k_models[] = {
     {'A', 0x19, 0x60, 0x7f, "znver4"},
     {'A', 0x19, 0xa0, 0xaf, "znver4"},
     {'A', 0x19, 0x00, 0xff, "znver3"},
-    {'A', 0x1a, 0x00, 0xff, PESTLE_LLVM_ZNVER5},
+    // Mobile kinds, whose units are half as wide, as those before them.
+    {'A', 0x1a, 0x20, 0x2f, "znver4"},
+    {'A', 0x1a, 0x60, 0x6f, "znver4"},
+    {'A', 0x1a, 0x00, 0xff, "znver5"},
     {'I', 0x06, 0x3c, 0x3c, "haswell"},
     {'I', 0x06, 0x3f, 0x3f, "haswell"},
     {'I', 0x06, 0x45, 0x46, "haswell"},

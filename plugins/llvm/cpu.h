@@ -48,8 +48,8 @@ typedef struct pestle_llvm_rates_t {
 pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes);
 
 typedef struct pestle_llvm_cpu_t {
-  const char* name;   // as LLVM calls it; static
-  const char* tune;   // LLVM's scheduling model; static
+  const char* name;   // of features.def, or of the model; static
+  const char* tune;   // scheduling model, by the newest LLVM's name; static
   uint64_t features;  // PESTLE_LLVM_BIT
   uint64_t l1_bytes, l2_bytes, l3_bytes;
   uint32_t cores;  // that this process may use; 1 for a named CPU

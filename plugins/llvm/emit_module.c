@@ -71,13 +71,18 @@ static void text_attribute(pestle_llvm_emit_t* e, LLVMValueRef f,
   e->ll->AddAttributeAtIndex(f, (unsigned)LLVMAttributeFunctionIndex, made);
 }
 
+// What this LLVM calls the scheduling model |tune|, or the nearest that it has.
+static const char* llvm_tune(const char* tune) {
+  return strcmp(tune, "znver5") ? tune : PESTLE_LLVM_ZNVER5;
+}
+
 // The instruction set is spelled out, so that code never uses more than what
 // the artifact says; the CPU's name only chooses the scheduling model.
 static void function_attributes(pestle_llvm_emit_t* e, LLVMValueRef f) {
   char features[1024];
   pestle_llvm_feature_string(e->cpu->features, '+', features, sizeof features);
   text_attribute(e, f, "target-cpu", "x86-64");
-  text_attribute(e, f, "tune-cpu", e->cpu->tune);
+  text_attribute(e, f, "tune-cpu", llvm_tune(e->cpu->tune));
   text_attribute(e, f, "target-features", features);
   text_attribute(e, f, "prefer-vector-width", "512");
   enum_attribute(e, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
