@@ -116,7 +116,11 @@ static void box_visit(void* user, const pestle_expr_t* x) {
 bool pestle_emit_placed_under(const pestle_emit_t* e,
                               const pestle_nest_stage_t* s, uint32_t stage,
                               int32_t axis) {
-  if (s->inlined || s->at_stage != (int32_t)stage) return false;
+  if (s->inlined) return false;
+  // Through the stages that it runs under.
+  while (s->at_stage >= 0 && s->at_stage != (int32_t)stage)
+    s = pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
+  if (s->at_stage < 0) return false;
   if (s->at_axis == axis || axis < 0) return true;
   if (s->at_axis < 0) return false;  // it ran before all loops
   const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, stage);

@@ -301,13 +301,14 @@ void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   // Stages further in get their hull here first: what is placed here may be
   // read by them. They get their own box when their loop opens.
   for (size_t p = nest->stages.size; p-- > 0;) {
-    if (pestle_emit_placed_under(e, pestle_nest_stage(nest, (uint32_t)p), stage,
-                                 axis)) {
-      if (pestle_nest_stage(nest, (uint32_t)p)->carried) {
-        pestle_emit_coords(e, (uint32_t)p);  // its box was found before
-        continue;
-      }
+    const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)p);
+    if (!pestle_emit_placed_under(e, s, stage, axis)) continue;
+    if (!s->carried) {
       pestle_emit_find_box(e, (uint32_t)p, stage, axis);
+    } else if (s->at_stage == (int32_t)stage) {
+      pestle_emit_coords(e, (uint32_t)p);  // its box was found before
+    } else {
+      pestle_emit_carried_box(e, (uint32_t)p, (uint32_t)s->at_stage);
     }
   }
   for (uint32_t p = 0; p < nest->stages.size && !nest->failed; ++p) {

@@ -215,22 +215,28 @@ static void visit_read(void* user, const pestle_expr_t* x) {
 
 static bool runs_under(const boxer_t* b, uint32_t q) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
-  if (s->inlined || s->at_stage != (int32_t)b->consumer) return false;
+  if (s->inlined) return false;
+  // Through the stages that it runs under.
+  while (s->at_stage >= 0 && s->at_stage != (int32_t)b->consumer)
+    s = pestle_nest_stage(b->nest, (uint32_t)s->at_stage);
+  if (s->at_stage < 0) return false;
   const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
   int32_t at =
       s->at_axis < 0 ? -1 : pestle_schedule_position(c, (uint32_t)s->at_axis);
   return at >= b->loop;
 }
 
-// A carried fold has the rows of what carries it.
+// A carried fold has the rows of what carries it: the consumer, before its loops, or
+// what runs under those.
 static void carried_box(boxer_t* b, uint32_t p) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);
-  const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
+  const pestle_nest_stage_t* c =
+      pestle_nest_stage(b->nest, (uint32_t)s->at_stage);
   pestle_nest_box_t* box = &b->boxes[p];
   int32_t loop = b->loop;
   b->box = box;
   b->loop = -1;
-  b->reader = b->consumer;
+  b->reader = (uint32_t)s->at_stage;
   box->count = 1;
   for (uint32_t i = 0; i < s->map_count; ++i) {
     int64_t extent = b->nest->axes.data[s->roots[i]].full_extent;
@@ -261,7 +267,7 @@ static void find_box(boxer_t* b, uint32_t p, uint8_t* seen) {
   const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, p);
   pestle_nest_box_t* box = &b->boxes[p];
   const pestle_type_t* type = &b->nest->tensors.data[s->tensors[0]].type;
-  if (s->carried && s->at_stage == (int32_t)b->consumer) {
+  if (s->carried) {
     carried_box(b, p);
     return;
   }

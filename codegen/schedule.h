@@ -44,6 +44,13 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_reorder(pestle_nest_t* nest,
                                                          uint32_t stage,
                                                          const uint32_t* order,
                                                          uint32_t count);
+// permute: |axes| holds all map axes of the stage, none split yet, whose results are
+// kept in the kernel: their dims lie in this order, the last one's elements side by
+// side, and its loops begin in it.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_permute(pestle_nest_t* nest,
+                                                         uint32_t stage,
+                                                         const uint32_t* axes,
+                                                         uint32_t count);
 // at P, (C, axis): P runs under that loop of C, on the box that is read there.
 // |axis| UINT32_MAX: before all loops of C.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_at(pestle_nest_t* nest,

@@ -219,6 +219,8 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
       return pestle_schedule_mark(
           nest, stage, axes[0],
           (pestle_mark_t)(PESTLE_MARK_GROUP + row->ints[0]));
+    case PESTLE_PRIM_PERMUTE:
+      return pestle_schedule_permute(nest, stage, axes, row->name_count);
     case PESTLE_PRIM_CLAIM:
       return pestle_schedule_claim(nest, stage, axes[0], row->ints[0]);
     default:  // RFACTOR: the others are not of loops
@@ -263,6 +265,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_DOT:
     case PESTLE_PRIM_CLAIM:
     case PESTLE_PRIM_PANEL:
+    case PESTLE_PRIM_PERMUTE:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -310,6 +313,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_JOIN:
     case PESTLE_PRIM_SPLIT:
     case PESTLE_PRIM_REORDER:
+    case PESTLE_PRIM_PERMUTE:
     case PESTLE_PRIM_SERIAL:
     case PESTLE_PRIM_UNROLL:
     case PESTLE_PRIM_VECTORISE:

@@ -243,6 +243,28 @@ static const pestle_expr_t* merge_read(void* user, const pestle_expr_t* e) {
   return pestle_expr_read(m->nest, m->tensor, index, e->guard);
 }
 
+void pestle_schedule_replace_reads(
+    pestle_nest_t* nest, uint32_t stage,
+    const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e),
+    void* user) {
+  for (uint32_t q = stage + 1; q < nest->stages.size && !nest->failed; ++q) {
+    pestle_nest_stage_t* s = pestle_nest_stage(nest, q);
+    if (s->inlined) continue;
+    pestle_substitution_t how;
+    pestle_substitution_init(nest, NULL, &how);
+    how.read = read;
+    how.user = user;
+    for (uint32_t v = 0; v < s->value_count; ++v) {
+      s->values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
+      if (!s->is_fold) continue;
+      s->inits[v] = pestle_expr_substitute(nest, &how, s->inits[v]);
+      if (s->combine) {
+        s->combine[v] = pestle_expr_substitute(nest, &how, s->combine[v]);
+      }
+    }
+  }
+}
+
 // The tensor that |stage| keeps in the kernel has one dim for two: its readers
 // follow.
 static void merge_dims(pestle_nest_t* nest, uint32_t stage, uint32_t dim,
@@ -253,20 +275,7 @@ static void merge_dims(pestle_nest_t* nest, uint32_t stage, uint32_t dim,
   for (int32_t d = (int32_t)dim + 1; d + 1 < type->rank; ++d)
     type->dims[d] = type->dims[d + 1];
   --type->rank;
-  for (uint32_t q = stage + 1; q < nest->stages.size && !nest->failed; ++q) {
-    pestle_nest_stage_t* s = pestle_nest_stage(nest, q);
-    if (s->inlined) continue;
-    pestle_substitution_t how;
-    pestle_substitution_init(nest, NULL, &how);
-    how.read = merge_read;
-    how.user = &m;
-    for (uint32_t v = 0; v < s->value_count; ++v) {
-      s->values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
-      if (s->is_fold) {
-        s->inits[v] = pestle_expr_substitute(nest, &how, s->inits[v]);
-      }
-    }
-  }
+  pestle_schedule_replace_reads(nest, stage, merge_read, &m);
 }
 
 static pestle_status_t take_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
@@ -283,8 +292,7 @@ static pestle_status_t take_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
   return NULL;
 }
 
-// Whether it writes one tensor that has no other place than the kernel.
-static bool writes_stage(const pestle_nest_t* nest,
+bool pestle_nest_is_kept(const pestle_nest_t* nest,
                          const pestle_nest_stage_t* s) {
   return s->value_count == 1 && !s->write_index[0] &&
          nest->tensors.data[s->tensors[0]].kind == PESTLE_TENSOR_STAGE;
@@ -297,7 +305,7 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
   pair_t p;
   PESTLE_TRY(make_pair(nest, stage, outer_root, &p));
   s = pestle_nest_stage(nest, stage);
-  bool inner = writes_stage(nest, s);
+  bool inner = pestle_nest_is_kept(nest, s);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     if (!s->write_index[v] && !inner) return NULL;
   }
@@ -341,7 +349,7 @@ pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest, uint32_t stage,
   PESTLE_TRY(make_pair(nest, stage, outer_root, &p));
   nest->axes.data[p.fused].stage = -1;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  bool inner = writes_stage(nest, s);
+  bool inner = pestle_nest_is_kept(nest, s);
   for (uint32_t v = 0; v < s->value_count; ++v) {
     if (!s->write_index[v] && !inner) return NULL;
   }

@@ -45,5 +45,13 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_reads(pestle_nest_t* nest,
                                                        uint32_t q,
                                                        uint32_t stage,
                                                        bool* out_reads);
+// Whether |s| writes one tensor that has no other place than the kernel.
+bool pestle_nest_is_kept(const pestle_nest_t* nest,
+                         const pestle_nest_stage_t* s);
+// Replaces what stages behind |stage| read by read(user, e), as a substitution does.
+void pestle_schedule_replace_reads(
+    pestle_nest_t* nest, uint32_t stage,
+    const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e),
+    void* user);
 
 #endif  // PESTLE_CODEGEN_SCHEDULE_INTERNAL_H_

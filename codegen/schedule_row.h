@@ -15,6 +15,7 @@
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
 //   matrix S 512 32             claim S.a 784           beside S.a t 784
+//   permute S a c b
 #ifndef PESTLE_CODEGEN_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_SCHEDULE_ROW_H_
 
@@ -45,7 +46,8 @@
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
-  X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i")
+  X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
+  X(PERMUTE, "permute", "s *")
 // clang-format on
 
 typedef enum pestle_prim_e {

@@ -1,5 +1,5 @@
-// Attention as one kernel: blocks of rows of one size (three of 100), whole rows of scores,
-// the keys turned for one tile of columns at a time.
+// Attention as one kernel: blocks of rows of one size (two of 112 and one of 76), whole
+// columns of scores with their rows in lanes, the queries turned once a block.
 // RUN: %golden %s.schedule -- %pestle dump %s --stage schedule --target ref
 func.func @main(%q: tensor<2x300x64xf32>, %k: tensor<2x256x64xf32>, %v: tensor<2x256x64xf32>) -> tensor<2x300x64xf32> {
   %0 = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x300x64xf32>, tensor<2x256x64xf32>) -> tensor<2x300x256xf32>

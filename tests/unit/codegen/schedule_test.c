@@ -378,6 +378,23 @@ static void test_online(void** state) {
            "store r_2 shared\nstore c_2p shared\nstore c_2 shared\n");
 }
 
+// Scores and exponentials by columns, the rows of each side by side; a copy of the
+// rows' operand under the loop of blocks, read by what runs under the second fold.
+static void test_permute(void** state) {
+  (void)state;
+  computes("attention", 0,
+           ONLINE
+           "permute c a c b\npermute e a c b\n"
+           "split y_2.b 12\nreorder y_2 a bo bi c\n"
+           "bind y_2.a group.x\nbind y_2.bo group.x\nat c_2, y_2.bo\n"
+           "reorder c_2 a k b c\nat c_2p, c_2.b\nstage c oq\n"
+           "at c, c_2.k\nat rp, c_2.k\n"
+           "at e, c_2.k\nat r_2p, c_2.k\nstore c shared\nstore rp shared\n"
+           "store r shared\nstore e shared\nstore r_2p shared\n"
+           "store r_2 shared\nstore c_2p shared\nstore c_2 shared\n"
+           "at oq, y_2.bo\nstore oq shared\n");
+}
+
 // Of 7 in pieces of 4, of pieces of 1: the last piece has three of these. A group
 // for a fourth does nothing.
 static void test_groups_of_tails(void** state) {
@@ -444,6 +461,18 @@ static void test_fuse(void** state) {
   refuse("chain", 0, "inline c d y\nsplit y_2.a 2", "fuse y_2.b c", "unsplit");
   refuse("transpose", 0, "inline y", "fuse y_2.a b",
          "an index would need a division");
+}
+
+static void test_permute_is_legal(void** state) {
+  (void)state;
+  accept("gemm_even", 0, "permute c b a\nsplit c.a 4");
+  accept("softmax", 0, "inline mb d sb y\npermute e b a\npermute e a b");
+  refuse("gemm_even", 0, "", "permute c b", "named once");
+  refuse("gemm_even", 0, "", "permute c b b", "named once");
+  refuse("gemm_even", 0, "", "permute c a k", "named once");
+  refuse("gemm_even", 0, "split c.a 4", "permute c b a", "none of them split");
+  refuse("gemm_even", 0, "unroll c.k", "permute c b a", "or marked");
+  refuse("gemm_even", 0, "", "permute y b a", "kept in the kernel");
 }
 
 // Parts of an unrolled loop that the border cuts count from where they begin.
@@ -781,6 +810,8 @@ int main(void) {
   static const struct CMUnitTest own[] = {
       cmocka_unit_test(test_loops),
       cmocka_unit_test(test_fuse),
+      cmocka_unit_test(test_permute),
+      cmocka_unit_test(test_permute_is_legal),
       cmocka_unit_test(test_border),
       cmocka_unit_test(test_inline),
       cmocka_unit_test(test_at),
