@@ -192,11 +192,17 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     if (st->is_fold || s == k->anchor) continue;
     costly[s] =
         pestle_sketch_transcendental(k, st) || reads_stage(k, st, costly);
-    inlined[s] = (!st->keep || nest->frugal || pestle_sketch_has_lanes(k)) &&
+    inlined[s] = (int32_t)s != k->middle &&
+                 (!st->keep || nest->frugal || pestle_sketch_has_lanes(k)) &&
                  !(keep && costly[s] && u.readers[s] > 1);
     if (inlined[s]) continue;
     costly[s] = false;
-    if (st->keep) {
+    if ((int32_t)s == k->middle) {
+      pestle_sketch_note(k,
+                         "'%s' is kept in scratch, a few rows at a time: it "
+                         "passes from one convolution to the other",
+                         st->name);
+    } else if (st->keep) {
       pestle_sketch_note(k,
                          "'%s' is a copy with its border, in scratch beside "
                          "its reader: no tap tests where it is",
@@ -333,6 +339,10 @@ static pestle_status_t choose(pestle_sketch_t* k) {
     PESTLE_TRY(try_single(k, (uint32_t)fold, &done));
     if (done) return NULL;
   }
+  if (pestle_sketch_pair_fits(k)) {
+    pestle_decide_only(nest, "form", "pair");
+    return pestle_sketch_pair(k);
+  }
   if (!nest->frugal && pestle_sketch_chain_fits(k)) {
     pestle_sketch_note(k,
                        "chain: two contractions with folds of rows between "
@@ -401,6 +411,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
   k.l2 >>= nest->halvings;
   if (k.registers < LEAST_REGISTERS) k.registers = LEAST_REGISTERS;
+  k.middle = pestle_sketch_pair_middle(&k);
   PESTLE_TRY(inline_maps(&k));
   if (pestle_sketch_has_lanes(&k)) {
     nest->subgroup = caps->subgroup;

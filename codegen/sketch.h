@@ -48,6 +48,8 @@ typedef struct pestle_sketch_t {
   bool strewn;     // each tile's results are far from those of the one before
   int32_t turned;  // the copy whose tiles turn in registers; -1: none
   bool planes;     // tiles of windows read planes where they lie
+  int32_t middle;  // what passes between two convolutions of a pair; -1
+  bool nested;     // the anchor is such a stage, which no group is of
 } pestle_sketch_t;
 
 // A tile of accumulators: rows x vectors x lanes of |fold|'s result.
@@ -196,7 +198,8 @@ pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage, uint32_t tensor,
                    uint32_t turned, bool strewn, uint32_t* out_tiles);
-// The anchor's loops down to |last_leaf| run in groups; the first |count| do.
+// The anchor's loops down to |last_leaf| run in groups; the first |count| do. Of one
+// that is nested none do.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
                                                            uint32_t last_leaf);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_first(pestle_sketch_t* k,
@@ -262,6 +265,21 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
 // A tile of accumulators for |width| columns and |height| rows of products.
 pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
                                       int64_t height);
+// Packs a constant vector operand of the tile's fold into panels of |panel| columns,
+// or, |copied|, copies one into scratch: the tensor, or the stage; else -1.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_feed(pestle_sketch_t* k,
+                                                    pestle_tile_t* t,
+                                                    int64_t panel, bool copied,
+                                                    int32_t* out_packed,
+                                                    int32_t* out_staged);
+
+// Of a nest of two products the map between them, which keeps what the second reads
+// of the first, an image; -1: it is no such pair.
+int32_t pestle_sketch_pair_middle(pestle_sketch_t* k);
+// Whether what is left once maps are inlined is such a pair, of tiles; its schedule.
+bool pestle_sketch_pair_fits(pestle_sketch_t* k);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_pair(pestle_sketch_t* k);
+
 // A sum of products.
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
 pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,

@@ -179,11 +179,9 @@ static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
   return found;
 }
 
-// Packs a constant vector operand into panels, or copies one into scratch: the
-// tensor, or the stage; else -1.
-static pestle_status_t feed_tile(pestle_sketch_t* k, pestle_tile_t* t,
-                                 int64_t panel, bool copied,
-                                 int32_t* out_packed, int32_t* out_staged) {
+pestle_status_t pestle_sketch_feed(pestle_sketch_t* k, pestle_tile_t* t,
+                                   int64_t panel, bool copied,
+                                   int32_t* out_packed, int32_t* out_staged) {
   *out_packed = *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
@@ -557,8 +555,8 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
   pestle_tile_t tile = t;
   tile.fold = partial;
   ++tile.row;
-  PESTLE_TRY(
-      feed_tile(k, &tile, t.vectors * t.lanes, copied, &packed, &staged));
+  PESTLE_TRY(pestle_sketch_feed(k, &tile, t.vectors * t.lanes, copied, &packed,
+                                &staged));
   uint32_t sum = tile.fold + 1;
   PESTLE_TRY(schedule_block_anchor(k, &t, rows, &anchor_leaf));
   PESTLE_TRY(schedule_block_sum(k, sum, &t, &block_leaf, &tile_leaf));
@@ -850,8 +848,8 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   if (levels && leaf.row >= 0) ++leaf.row;
   int32_t packed = -1;
   if (product) {
-    PESTLE_TRY(
-        feed_tile(k, &leaf, t.vectors * t.lanes, x.copied, &packed, &staged));
+    PESTLE_TRY(pestle_sketch_feed(k, &leaf, t.vectors * t.lanes, x.copied,
+                                  &packed, &staged));
   }
   int32_t sums = -1;
   if (product) PESTLE_TRY(pestle_sketch_flip(k, &leaf, &sums));

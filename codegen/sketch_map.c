@@ -33,7 +33,7 @@ pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k, uint32_t kept) {
 
 pestle_status_t pestle_sketch_bind_first(pestle_sketch_t* k, uint32_t count) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count && !k->nested; ++i) {
     PESTLE_TRY(pestle_schedule_mark(k->nest, k->anchor, s->order[i],
                                     PESTLE_MARK_GROUP));
   }

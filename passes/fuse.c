@@ -8,7 +8,8 @@
 //
 // In four steps, for each block:
 //  1. Contractions and windows, last first, take the elementwise ops that
-//     follow them, and views of the result behind those.
+//     follow them, and views of the result behind those. A depthwise convolution
+//     joins the pointwise one that reads it, where caches want it (fuse_pairs.c).
 //  2. Folds take the ops of their rows: elementwise ops, further folds over the
 //     same axes, broadcasts back along the row (softmax, layer norm).
 //  3. Everything else, from the end to the front, joins the group of its users,
@@ -16,7 +17,7 @@
 //     users elsewhere may still join and become another result.
 //  4. Groups of one shape that read the same tensor are merged.
 // A reshape stays outside where it costs nothing; composites are decomposed
-// inside their fusion, whose label names them. No rule knows a target.
+// inside their fusion, whose label names them. No other rule knows a target.
 #include "passes/fuse.h"
 
 #include <string.h>
@@ -122,8 +123,7 @@ static void grow(pestle_fuse_t* f, uint32_t group, uint32_t* queue,
   }
 }
 
-// The only value of |group| that is used outside, and its only user; NULL.
-static pestle_node_t* only_user(const pestle_fuse_t* f, uint32_t group) {
+pestle_node_t* pestle_fuse_only_user(const pestle_fuse_t* f, uint32_t group) {
   pestle_node_t* only = NULL;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
@@ -149,7 +149,7 @@ static bool keeps_rows(const pestle_node_t* transpose) {
 // A contraction writes its result through a transpose that leaves rows whole,
 // and through the reshape in front of one.
 static void take_views(pestle_fuse_t* f, uint32_t group) {
-  pestle_node_t* first = only_user(f, group);
+  pestle_node_t* first = pestle_fuse_only_user(f, group);
   if (!first || is_grouped(f, (uint32_t)first->scratch)) return;
   pestle_node_t* transpose = first;
   if (first->op == PESTLE_OP_RESHAPE && first->results[0].use_count == 1) {
@@ -468,16 +468,20 @@ static bool fits_results(pestle_fuse_t* f, uint32_t a, uint32_t b) {
              pestle_type_count(result_shape(f, b));
 }
 
+bool pestle_fuse_has_room(const pestle_fuse_t* f, uint32_t a, uint32_t b) {
+  const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
+  return x->count + y->count <= MAX_MEMBERS &&
+         x->operands + y->operands <= x->count + y->count + MAX_OPERANDS;
+}
+
 static bool may_merge(pestle_fuse_t* f, uint32_t a, uint32_t b) {
   const pestle_fuse_group_t *x = &f->groups[a], *y = &f->groups[b];
   return a != b && !x->dead && !y->dead && is_same_kind(f, x, y) &&
-         x->count + y->count <= MAX_MEMBERS &&
-         x->operands + y->operands <= x->count + y->count + MAX_OPERANDS &&
-         fits_results(f, a, b) && !depends_around(f, a, b) &&
-         !depends_around(f, b, a);
+         pestle_fuse_has_room(f, a, b) && fits_results(f, a, b) &&
+         !depends_around(f, a, b) && !depends_around(f, b, a);
 }
 
-static void merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
+void pestle_fuse_merge(pestle_fuse_t* f, uint32_t into, uint32_t from) {
   for (uint32_t i = f->groups[from].first, next; i != PESTLE_FUSE_NONE;
        i = next) {
     next = f->items[i].next;
@@ -522,7 +526,7 @@ static void merge_readers(pestle_fuse_t* f, const pestle_value_t* value) {
     for (uint32_t i = 0; i < count && !known; ++i) {
       known = readers[i] == group;
       if (!known && may_merge(f, readers[i], group)) {
-        merge(f, readers[i], group);
+        pestle_fuse_merge(f, readers[i], group);
         known = true;
       }
     }
@@ -570,6 +574,7 @@ static pestle_status_t fuse_block(void* user, pestle_module_t* module,
     group_singly(f);
   } else {
     group_contractions(f, queue);
+    pestle_fuse_pairs(f);
     group_folds(f, queue);
     group_rest(f);
     merge_siblings(f);

@@ -151,6 +151,20 @@ pestle_fuse_reason_t pestle_fuse_refuses_follower(
     const pestle_fuse_t* f, const pestle_fuse_group_t* group,
     const pestle_node_t* node, bool rows_only);
 
+// --- fuse.c: groups ---
+
+// The only user of what |group| makes for others, where one of its values is used
+// outside of it, once; NULL.
+pestle_node_t* pestle_fuse_only_user(const pestle_fuse_t* f, uint32_t group);
+// Whether two groups together are no larger than one may be.
+bool pestle_fuse_has_room(const pestle_fuse_t* f, uint32_t a, uint32_t b);
+// The members of |from| become members of |into|.
+void pestle_fuse_merge(pestle_fuse_t* f, uint32_t into, uint32_t from);
+
+// --- fuse_pairs.c: depthwise convolutions join pointwise ones ---
+
+void pestle_fuse_pairs(pestle_fuse_t* f);
+
 // --- fuse_emit.c: groups become nodes ---
 
 PESTLE_NODISCARD pestle_status_t pestle_fuse_emit(pestle_fuse_t* f);

@@ -605,6 +605,27 @@ static const case_t cases[] = {
      "feature_group_count = 20 : i64} : (tensor<1x9x11x20xf32>, "
      "tensor<3x3x1x20xf32>) -> tensor<1x5x6x20xf32>",
      "%y : tensor<1x5x6x20xf32>", 1e-6},
+    // Followed by a pointwise one, of which it makes a part of a row at a time.
+    {"conv_pair",
+     "x: tensor<2x19x45x37xf32>, w: tensor<3x3x1x37xf32>, "
+     "b: tensor<37xf32>, v: tensor<1x1x37x21xf32>, z: tensor<2x10x23x21xf32>",
+     "      %d = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], "
+     "pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 37 : i64} : (tensor<2x19x45x37xf32>, "
+     "tensor<3x3x1x37xf32>) -> tensor<2x10x23x37xf32>\n"
+     "      %bb = stablehlo.broadcast_in_dim %b, dims = [3] : "
+     "(tensor<37xf32>) -> tensor<2x10x23x37xf32>\n"
+     "      %a = stablehlo.add %d, %bb : tensor<2x10x23x37xf32>\n"
+     "      %c = stablehlo.constant dense<0.0> : tensor<2x10x23x37xf32>\n"
+     "      %r = stablehlo.maximum %a, %c : tensor<2x10x23x37xf32>\n"
+     "      %p = stablehlo.convolution(%r, %v) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1]} "
+     "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+     "(tensor<2x10x23x37xf32>, tensor<1x1x37x21xf32>) -> "
+     "tensor<2x10x23x21xf32>\n"
+     "      %y = stablehlo.add %p, %z : tensor<2x10x23x21xf32>",
+     "%y : tensor<2x10x23x21xf32>", 1e-5},
     // Groups of 8 columns: broadcasts; of 12: tiles begin inside groups; of 3:
     // gathers.
     {"conv_groups_8", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x4x40xf32>",
