@@ -131,17 +131,23 @@ bool pestle_emit_placed_under(const pestle_emit_t* e,
   return false;
 }
 
+// The arena is not rewound by the visit: boxes live in it.
+static void visit_expr(pestle_emit_t* e, const pestle_expr_t* x, boxer_t* b) {
+  uint8_t* seen =
+      pestle_arena_alloc_zero(e->nest->arena, e->nest->expr_count + 1, 1);
+  if (!seen) {
+    pestle_nest_fail_memory(e->nest);
+    return;
+  }
+  pestle_expr_visit_with(e->nest, seen, x, box_visit, b);
+}
+
 static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  // The arena is not rewound by the visit: boxes live in it.
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    uint8_t* seen =
-        pestle_arena_alloc_zero(e->nest->arena, e->nest->expr_count + 1, 1);
-    if (!seen) {
-      pestle_nest_fail_memory(e->nest);
-      return;
-    }
-    pestle_expr_visit_with(e->nest, seen, s->values[v], box_visit, b);
+  for (uint32_t v = 0; v < s->value_count && !e->nest->failed; ++v) {
+    visit_expr(e, s->values[v], b);
+    if (s->is_fold) visit_expr(e, s->inits[v], b);
+    if (s->is_fold && s->combine) visit_expr(e, s->combine[v], b);
   }
 }
 

@@ -270,6 +270,72 @@ static pestle_status_t check_turned(const verify_t* v) {
   return broken(v, "it is no copy that can turn in registers");
 }
 
+// The loop of |s| whose steps are a vector's lanes of its results, or NULL.
+static const pestle_nest_axis_t* lanes_of(const pestle_nest_t* nest,
+                                          const pestle_nest_stage_t* s,
+                                          uint32_t* out_root) {
+  if (!s->order_count) return NULL;
+  uint32_t leaf = s->order[s->order_count - 1];
+  const pestle_nest_axis_t* a = &nest->axes.data[leaf];
+  if (a->mark != PESTLE_MARK_VECTOR || a->fold || a->full_extent <= 1) {
+    return NULL;
+  }
+  *out_root = pestle_nest_leaf_root(nest, leaf);
+  return a;
+}
+
+// The dim of a stage's tensor whose elements are lanes of its registers.
+static uint32_t lanes_dim(const pestle_type_t* type) {
+  int32_t d = type->rank - 1;
+  while (d > 0 && type->dims[d] == 1)
+    --d;
+  return d < 0 ? 0 : (uint32_t)d;
+}
+
+typedef struct lanes_read_t {
+  const pestle_nest_t* nest;
+  uint32_t tensor, dim;
+  uint32_t root;  // the reader's axis of lanes
+  bool across;
+} lanes_read_t;
+
+static void lanes_visit(void* user, const pestle_expr_t* e) {
+  lanes_read_t* r = user;
+  if ((uint32_t)e->i != r->tensor) return;
+  for (uint32_t d = 0; d < e->index_count; ++d) {
+    r->across =
+        r->across || (d != r->dim && pestle_lin_depends(e->index[d], r->root));
+  }
+}
+
+// Registers are vectors along the last dim: of no other are they written or read.
+static pestle_status_t check_registers(const verify_t* v) {
+  pestle_nest_t* nest = v->nest;
+  const pestle_nest_tensor_t* t = &nest->tensors.data[v->s->tensors[0]];
+  lanes_read_t r = {.nest = nest, .tensor = v->s->tensors[0]};
+  if (t->kind != PESTLE_TENSOR_STAGE || t->place != PESTLE_PLACE_PRIVATE ||
+      v->s->transposed || !lanes_of(nest, v->s, &r.root)) {
+    return NULL;
+  }
+  r.dim = lanes_dim(&t->type);
+  if (v->s->roots[r.dim] != r.root) {
+    return broken(v,
+                  "its registers hold vectors of '%s', but its last dim is "
+                  "another: it is to be shared, or permuted",
+                  nest->axes.data[r.root].name);
+  }
+  for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
+    const pestle_nest_stage_t* s = &nest->stages.data[q];
+    if (s->inlined || s->transposed || !lanes_of(nest, s, &r.root)) continue;
+    for (uint32_t i = 0; i < s->value_count; ++i) {
+      PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[i], lanes_visit, &r));
+    }
+    if (!r.across) continue;
+    return broken(v, "stage '%s' reads vectors across its registers", s->name);
+  }
+  return NULL;
+}
+
 static pestle_status_t check_streamed(const verify_t* v) {
   for (uint32_t i = 0; i < v->s->value_count; ++i) {
     const char* why;
@@ -321,6 +387,7 @@ static pestle_status_t check_stage(const verify_t* v) {
   }
   PESTLE_TRY(check_parts(v));
   PESTLE_TRY(check_turned(v));
+  PESTLE_TRY(check_registers(v));
   PESTLE_TRY(check_streamed(v));
   PESTLE_TRY(check_border(v));
   PESTLE_TRY(check_ahead(v));

@@ -426,6 +426,15 @@ static double filled(int64_t extent, int64_t lanes) {
   return (double)extent / (double)(pestle_ceil_div(extent, lanes) * lanes);
 }
 
+// Whether the copy of the rows that are alive together fits beside all else that
+// waits in the L2.
+static bool keeps_queries(const chain_t* c, int64_t rows) {
+  const pestle_sketch_t* k = c->k;
+  int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
+  return pestle_sketch_min(rows, MOST_ROWS) * depth * PESTLE_SKETCH_ELEMENT <=
+         k->l2 / SCORES_OF_L2;
+}
+
 // Measured on a Zen 5, us of 12 heads of 64, columns in lanes and rows: 128 x 128 244,
 // 230, 1024 x 1024 17250, 14860 (15140 by 64 rows, 15430 by 192). Rows in lanes: then
 // maxima and sums need no folding across a vector, and of the
@@ -435,7 +444,7 @@ static bool favours_rows(const chain_t* c, int64_t rows) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* s = find(c, c->scores);
   if (k->nest->frugal || s->values[0]->kind == PESTLE_EXPR_DOT ||
-      rows < k->lanes ||
+      rows < k->lanes || !keeps_queries(c, rows) ||
       filled(rows, k->lanes) < filled(c->columns, k->lanes) * LANES_FILLED) {
     return false;
   }

@@ -475,6 +475,36 @@ static void test_permute_is_legal(void** state) {
   refuse("gemm_even", 0, "", "permute y b a", "kept in the kernel");
 }
 
+// Registers are vectors along the last dim, of what writes and what reads them.
+static void test_registers(void** state) {
+  (void)state;
+  lowering_t l;
+  const struct {
+    const char* rows;
+    const char* message;
+  } rows[] = {
+      {"permute c b a\nsplit y.b 16\nsplit y.bi 4\nsplit y.a 6\n"
+       "reorder y ao bo ai bio bii\nunroll y.ai\nunroll y.bio\n"
+       "vectorise y.bii\nsplit c.b 4\nvectorise c.bi\nunroll c.a\n"
+       "unroll c.bo\nreorder c k a bo bi\nat c, y.bo\nstore c private",
+       "hold vectors of 'b'"},
+      {"split y.a 4\nsplit y.b 4\nreorder y ao bo bi ai\nunroll y.bi\n"
+       "vectorise y.ai\nsplit c.b 4\nvectorise c.bi\nunroll c.a\n"
+       "unroll c.bo\nreorder c k a bo bi\nat c, y.bo\nstore c private",
+       "across its registers"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    pestle_nest_t nest;
+    lowering_open(find_case("gemm_even"), &l);
+    lowering_nest(&l, 0, 0, &nest);
+    assert_ok(apply_text(&nest, rows[i].rows, strlen(rows[i].rows)));
+    assert_error(pestle_nest_verify(&nest, PESTLE_NEST_SCHEDULED, NULL),
+                 INTERNAL, rows[i].message);
+    pestle_nest_deinit(&nest);
+    lowering_close(&l);
+  }
+}
+
 // Parts of an unrolled loop that the border cuts count from where they begin.
 static void test_border(void** state) {
   (void)state;
@@ -812,6 +842,7 @@ int main(void) {
       cmocka_unit_test(test_fuse),
       cmocka_unit_test(test_permute),
       cmocka_unit_test(test_permute_is_legal),
+      cmocka_unit_test(test_registers),
       cmocka_unit_test(test_border),
       cmocka_unit_test(test_inline),
       cmocka_unit_test(test_at),
