@@ -308,30 +308,46 @@ static void lanes_visit(void* user, const pestle_expr_t* e) {
   }
 }
 
+static pestle_status_t visit_all(pestle_nest_t* nest,
+                                 const pestle_nest_stage_t* s,
+                                 lanes_read_t* r) {
+  for (uint32_t i = 0; i < s->value_count; ++i) {
+    PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[i], lanes_visit, r));
+    if (!s->is_fold) continue;
+    PESTLE_TRY(pestle_expr_visit_reads(nest, s->inits[i], lanes_visit, r));
+    if (!s->combine) continue;
+    PESTLE_TRY(pestle_expr_visit_reads(nest, s->combine[i], lanes_visit, r));
+  }
+  return NULL;
+}
+
 // Registers are vectors along the last dim: of no other are they written or read.
 static pestle_status_t check_registers(const verify_t* v) {
   pestle_nest_t* nest = v->nest;
-  const pestle_nest_tensor_t* t = &nest->tensors.data[v->s->tensors[0]];
-  lanes_read_t r = {.nest = nest, .tensor = v->s->tensors[0]};
-  if (t->kind != PESTLE_TENSOR_STAGE || t->place != PESTLE_PLACE_PRIVATE ||
-      v->s->transposed || !lanes_of(nest, v->s, &r.root)) {
-    return NULL;
-  }
-  r.dim = lanes_dim(&t->type);
-  if (v->s->roots[r.dim] != r.root) {
-    return broken(v,
-                  "its registers hold vectors of '%s', but its last dim is "
-                  "another: it is to be shared, or permuted",
-                  nest->axes.data[r.root].name);
-  }
-  for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
-    const pestle_nest_stage_t* s = &nest->stages.data[q];
-    if (s->inlined || s->transposed || !lanes_of(nest, s, &r.root)) continue;
-    for (uint32_t i = 0; i < s->value_count; ++i) {
-      PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[i], lanes_visit, &r));
+  lanes_read_t r = {.nest = nest};
+  uint32_t root;
+  if (v->s->transposed || !lanes_of(nest, v->s, &root)) return NULL;
+  for (uint32_t t = 0; t < v->s->value_count; ++t) {
+    r.tensor = v->s->tensors[t];
+    const pestle_nest_tensor_t* x = &nest->tensors.data[r.tensor];
+    if (x->kind != PESTLE_TENSOR_STAGE || x->place != PESTLE_PLACE_PRIVATE) {
+      continue;
     }
-    if (!r.across) continue;
-    return broken(v, "stage '%s' reads vectors across its registers", s->name);
+    r.dim = lanes_dim(&x->type);
+    if (v->s->roots[r.dim] != root) {
+      return broken(v,
+                    "its registers hold vectors of '%s', but its last dim "
+                    "is another: it is to be shared, or permuted",
+                    nest->axes.data[root].name);
+    }
+    for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
+      const pestle_nest_stage_t* s = &nest->stages.data[q];
+      if (s->inlined || s->transposed || !lanes_of(nest, s, &r.root)) continue;
+      PESTLE_TRY(visit_all(nest, s, &r));
+      if (!r.across) continue;
+      return broken(v, "stage '%s' reads vectors across its registers",
+                    s->name);
+    }
   }
   return NULL;
 }

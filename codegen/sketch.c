@@ -198,10 +198,11 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     if (inlined[s]) continue;
     costly[s] = false;
     if ((int32_t)s == k->middle) {
-      pestle_sketch_note(k,
-                         "'%s' is kept in scratch, a few rows at a time: it "
-                         "passes from one convolution to the other",
-                         st->name);
+      pestle_sketch_note(
+          k,
+          "'%s' is kept in scratch, a part of a row at a time: it "
+          "passes from one convolution to the other",
+          st->name);
     } else if (st->keep) {
       pestle_sketch_note(k,
                          "'%s' is a copy with its border, in scratch beside "

@@ -224,7 +224,8 @@ static int64_t taps_of(const pestle_node_t* node, const layout_t* l) {
 
 // Whether so few features are made that lanes along them would mostly idle, half of
 // what idles along the width at most: then planes are made, and turned behind it. Of
-// windows in a padded copy, as those kernels go. LeNet-5 of 64 images, one thread of a
+// windows in a padded copy, as those kernels go, and of fewer input features than lanes
+// (of more Winograd's algorithm is faster: 512 to 8 of 16 x 16 84 us, 226). LeNet-5 of 64 images, one thread of a
 // Zen 5, 5x5 to 6 features: 180 us, by planes 71 and 21 for turning them.
 static bool makes_planes(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {
@@ -245,7 +246,8 @@ static bool makes_planes(const pestle_node_t* node, const layout_t* l,
   int64_t features = y->dims[1], width = y->dims[3];
   int64_t along = pestle_ceil_div(width, lanes) * lanes;
   return features > 1 && 2 * features <= lanes && width >= lanes &&
-         width * lanes >= 2 * features * along && taps_of(node, l) >= MANY_TAPS;
+         x->dims[1] < lanes && width * lanes >= 2 * features * along &&
+         taps_of(node, l) >= MANY_TAPS;
 }
 
 static pestle_status_t make_convolution(pestle_builder_t* b,
@@ -286,11 +288,21 @@ static pestle_status_t make_convolution(pestle_builder_t* b,
                           2, attrs, count, &type, out);
 }
 
+// Whether all that reads the result of |node| are transposes to channels last.
+static bool is_turned(const pestle_node_t* node, const layout_t* l) {
+  for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
+    if (u->user->op != PESTLE_OP_TRANSPOSE) return false;
+    pestle_i64s_t perm = PESTLE_NODE_I64S(u->user, permutation);
+    if (!pestle_pass_i64s_equal(perm,
+                                (pestle_i64s_t){l->out, (size_t)l->rank})) {
+      return false;
+    }
+  }
+  return node->results[0].use_count > 0;
+}
+
 // |node| as it is, its planes turned behind it and, for those who read them, back.
 static pestle_status_t turn_planes(pestle_node_t* node, const layout_t* l) {
-  for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
-    if (u->user->op == PESTLE_OP_TRANSPOSE) return NULL;  // turned before
-  }
   pestle_builder_t b = pestle_builder_before(node);
   pestle_value_t* result;
   int64_t back[PESTLE_MAX_RANK];
@@ -470,7 +482,16 @@ static pestle_status_t convert_convolution(channels_last_t* c,
                           "tensors, and its own vectors go along planes");
     return NULL;
   }
-  if (makes_planes(node, &l, c->caps)) {
+  bool planes = makes_planes(node, &l, c->caps);
+  if (planes &&
+      (only_leaves(&node->results[0], MOST_STEPS) || is_turned(node, &l))) {
+    pestle_remarks_add_on(remarks, "channels_last", node, "planes",
+                          "stays as it is: its vectors go along planes, and "
+                          "nothing else would work on turned tensors, or "
+                          "works on them behind a transpose that is there");
+    return NULL;
+  }
+  if (planes) {
     pestle_remarks_add_on(remarks, "channels_last", node, "few-features",
                           "makes planes, which are turned behind it: lanes "
                           "along its few features would mostly idle");
