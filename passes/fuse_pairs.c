@@ -14,8 +14,9 @@ enum {
   DEFAULT_L2_BYTES = 1 << 20,
   // Results of a row that are made at a time, at most, as sketch_pair.c has them.
   MOST_RESULTS = 16,
-  // Rows of images that a core has at least, so that cores have as much to do.
-  ROWS_A_CORE = 4,
+  // Rows of all images at least, which cores share. Not by their number, on which
+  // results never depend: apart, long sums are cut into blocks.
+  LEAST_ROWS = 16,
 };
 
 static int64_t l2_bytes(const pestle_fuse_t* f) {
@@ -95,9 +96,8 @@ static bool suits(const pestle_fuse_t* f, uint32_t group,
       (int64_t)pestle_type_bytes(pestle_node_operand(point, 1)->type);
   int64_t part = x->dims[3] * MOST_RESULTS * (int64_t)sizeof(float);
   int64_t lanes = caps->vector_bytes / (int64_t)sizeof(float);
-  int64_t cores = caps->cores > 1 ? caps->cores : 1;
   if (weights > l2_bytes(f) / 4 || part > l2_bytes(f) / 4 ||
-      2 * y->dims[3] < lanes || y->dims[0] * y->dims[1] < ROWS_A_CORE * cores) {
+      2 * y->dims[3] < lanes || y->dims[0] * y->dims[1] < LEAST_ROWS) {
     return false;
   }
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
