@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/emit_internal.h"
+#include "codegen/schedule.h"
 
 typedef struct boxer_t {
   pestle_emit_t* e;
@@ -113,22 +114,10 @@ static void box_visit(void* user, const pestle_expr_t* x) {
   b->any = true;
 }
 
-bool pestle_emit_placed_under(const pestle_emit_t* e,
-                              const pestle_nest_stage_t* s, uint32_t stage,
-                              int32_t axis) {
-  if (s->inlined) return false;
-  // Through the stages that it runs under.
-  while (s->at_stage >= 0 && s->at_stage != (int32_t)stage)
-    s = pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
-  if (s->at_stage < 0) return false;
-  if (s->at_axis == axis || axis < 0) return true;
-  if (s->at_axis < 0) return false;  // it ran before all loops
-  const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, stage);
-  for (uint32_t i = 0; i < c->order_count; ++i) {
-    if ((int32_t)c->order[i] == axis) return true;
-    if ((int32_t)c->order[i] == s->at_axis) return false;
-  }
-  return false;
+bool pestle_emit_placed_under(const pestle_emit_t* e, uint32_t q,
+                              uint32_t stage, int32_t axis) {
+  return q != stage && !pestle_nest_stage(e->nest, q)->inlined &&
+         pestle_schedule_is_under(e->nest, q, stage, axis);
 }
 
 // The arena is not rewound by the visit: boxes live in it.
@@ -165,8 +154,7 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
     boxer_t b = {.e = e, .tensor = s->tensors[v], .box = box};
     b.any = v > 0;
     for (uint32_t q = p + 1; q < nest->stages.size && !nest->failed; ++q) {
-      if (q == stage || pestle_emit_placed_under(e, pestle_nest_stage(nest, q),
-                                                 stage, axis)) {
+      if (q == stage || pestle_emit_placed_under(e, q, stage, axis)) {
         visit_stage(e, q, &b);
       }
     }

@@ -165,10 +165,9 @@ void pestle_emit_find_box(pestle_emit_t* e, uint32_t p, uint32_t stage,
                           int32_t axis);
 // The same for a carried fold: the rows of |owner|.
 void pestle_emit_carried_box(pestle_emit_t* e, uint32_t p, uint32_t owner);
-// Whether |s| runs under that loop of |stage|, there or further in.
-bool pestle_emit_placed_under(const pestle_emit_t* e,
-                              const pestle_nest_stage_t* s, uint32_t stage,
-                              int32_t axis);
+// Whether stage |q| runs under that loop of |stage|, there or further in.
+bool pestle_emit_placed_under(const pestle_emit_t* e, uint32_t q,
+                              uint32_t stage, int32_t axis);
 
 // --- emit_index.c ---
 // Recomputes the coordinates of |stage|'s roots from what is open.

@@ -302,7 +302,7 @@ void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
   // read by them. They get their own box when their loop opens.
   for (size_t p = nest->stages.size; p-- > 0;) {
     const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)p);
-    if (!pestle_emit_placed_under(e, s, stage, axis)) continue;
+    if (!pestle_emit_placed_under(e, (uint32_t)p, stage, axis)) continue;
     if (!s->carried) {
       pestle_emit_find_box(e, (uint32_t)p, stage, axis);
     } else if (s->at_stage == (int32_t)stage) {

@@ -214,16 +214,10 @@ static void visit_read(void* user, const pestle_expr_t* x) {
 }
 
 static bool runs_under(const boxer_t* b, uint32_t q) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
-  if (s->inlined) return false;
-  // Through the stages that it runs under.
-  while (s->at_stage >= 0 && s->at_stage != (int32_t)b->consumer)
-    s = pestle_nest_stage(b->nest, (uint32_t)s->at_stage);
-  if (s->at_stage < 0) return false;
   const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
-  int32_t at =
-      s->at_axis < 0 ? -1 : pestle_schedule_position(c, (uint32_t)s->at_axis);
-  return at >= b->loop;
+  int32_t axis = b->loop < 0 ? -1 : (int32_t)c->order[b->loop];
+  return !pestle_nest_stage(b->nest, q)->inlined &&
+         pestle_schedule_is_under(b->nest, q, b->consumer, axis);
 }
 
 // A carried fold has the rows of what carries it: the consumer, before its loops, or

@@ -270,18 +270,14 @@ static pestle_status_t check_turned(const verify_t* v) {
   return broken(v, "it is no copy that can turn in registers");
 }
 
-// The loop of |s| whose steps are a vector's lanes of its results, or NULL.
-static const pestle_nest_axis_t* lanes_of(const pestle_nest_t* nest,
-                                          const pestle_nest_stage_t* s,
-                                          uint32_t* out_root) {
-  if (!s->order_count) return NULL;
+// Whether lanes of vectors of |s| are its results along a map axis, |*out_root|.
+static bool has_lanes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
+                      uint32_t* out_root) {
+  if (!s->order_count) return false;
   uint32_t leaf = s->order[s->order_count - 1];
   const pestle_nest_axis_t* a = &nest->axes.data[leaf];
-  if (a->mark != PESTLE_MARK_VECTOR || a->fold || a->full_extent <= 1) {
-    return NULL;
-  }
   *out_root = pestle_nest_leaf_root(nest, leaf);
-  return a;
+  return a->mark == PESTLE_MARK_VECTOR && !a->fold && a->full_extent > 1;
 }
 
 // The dim of a stage's tensor whose elements are lanes of its registers.
@@ -293,7 +289,6 @@ static uint32_t lanes_dim(const pestle_type_t* type) {
 }
 
 typedef struct lanes_read_t {
-  const pestle_nest_t* nest;
   uint32_t tensor, dim;
   uint32_t root;  // the reader's axis of lanes
   bool across;
@@ -324,9 +319,9 @@ static pestle_status_t visit_all(pestle_nest_t* nest,
 // Registers are vectors along the last dim: of no other are they written or read.
 static pestle_status_t check_registers(const verify_t* v) {
   pestle_nest_t* nest = v->nest;
-  lanes_read_t r = {.nest = nest};
+  lanes_read_t r = {0};
   uint32_t root;
-  if (v->s->transposed || !lanes_of(nest, v->s, &root)) return NULL;
+  if (v->s->transposed || !has_lanes(nest, v->s, &root)) return NULL;
   for (uint32_t t = 0; t < v->s->value_count; ++t) {
     r.tensor = v->s->tensors[t];
     const pestle_nest_tensor_t* x = &nest->tensors.data[r.tensor];
@@ -342,7 +337,7 @@ static pestle_status_t check_registers(const verify_t* v) {
     }
     for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
       const pestle_nest_stage_t* s = &nest->stages.data[q];
-      if (s->inlined || s->transposed || !lanes_of(nest, s, &r.root)) continue;
+      if (s->inlined || s->transposed || !has_lanes(nest, s, &r.root)) continue;
       PESTLE_TRY(visit_all(nest, s, &r));
       if (!r.across) continue;
       return broken(v, "stage '%s' reads vectors across its registers",

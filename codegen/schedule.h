@@ -262,4 +262,9 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch(pestle_nest_t* nest,
                                                const pestle_target_caps_t* caps,
                                                bool reassociate);
 
+// Whether stage |q| runs under loop |axis| of |consumer| (-1: before its
+// loops), or is the consumer. A stage that has no place yet does not.
+bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,
+                              uint32_t consumer, int32_t axis);
+
 #endif  // PESTLE_CODEGEN_SCHEDULE_H_

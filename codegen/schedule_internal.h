@@ -36,10 +36,6 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_check_copies(
 // Where |axis| stands among the loops of |stage|, or -1.
 int32_t pestle_schedule_position(const pestle_nest_stage_t* stage,
                                  uint32_t axis);
-// Whether stage |q| runs under loop |axis| of |consumer| (-1: before its
-// loops), or is the consumer. A stage that has no place yet does not.
-bool pestle_schedule_is_under(const pestle_nest_t* nest, uint32_t q,
-                              uint32_t consumer, int32_t axis);
 // Sets |*out_reads| when |q| reads a tensor of |stage|.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_reads(pestle_nest_t* nest,
                                                        uint32_t q,

@@ -182,6 +182,7 @@ pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
   if (!inlined) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);
   }
+  // What stands behind a nested anchor is not its own.
   for (uint32_t s = 0; s < k->anchor; ++s) {
     inlined[s] = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_fold;
     any = any || inlined[s];

@@ -224,9 +224,10 @@ static int64_t taps_of(const pestle_node_t* node, const layout_t* l) {
 
 // Whether so few features are made that lanes along them would mostly idle, half of
 // what idles along the width at most: then planes are made, and turned behind it. Of
-// windows in a padded copy, as those kernels go, and of fewer input features than lanes
-// (of more Winograd's algorithm is faster: 512 to 8 of 16 x 16 84 us, 226). LeNet-5 of 64 images, one thread of a
-// Zen 5, 5x5 to 6 features: 180 us, by planes 71 and 21 for turning them.
+// windows in a padded copy, as those kernels go, and of fewer input features than
+// lanes: of more Winograd's algorithm is faster (512 to 8 of 16 x 16 84 us, 226).
+// LeNet-5 of 64 images, one thread of a Zen 5, 5x5 to 6 features: 180 us, by planes 71
+// and 21 for turning them.
 static bool makes_planes(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {
   const pestle_type_t* x = pestle_node_operand(node, 0)->type;

@@ -11,7 +11,6 @@
 #include "passes/fuse.h"
 
 enum {
-  DEFAULT_L2_BYTES = 1 << 20,
   // Results of a row that are made at a time, at most, as sketch_pair.c has them.
   MOST_RESULTS = 16,
   // Rows of all images at least, which cores share. Not by their number, on which
@@ -19,37 +18,12 @@ enum {
   LEAST_ROWS = 16,
 };
 
-static int64_t l2_bytes(const pestle_fuse_t* f) {
-  int64_t bytes = (int64_t)f->ctx->caps->l2_bytes;
-  return bytes ? bytes : DEFAULT_L2_BYTES;
-}
-
-static int64_t attribute(pestle_i64s_t list, size_t i) {
-  return i < list.count ? list.data[i] : -1;
-}
-
-// Whether images and results lie with batches outermost and features innermost.
-static bool has_channels_last(const pestle_node_t* node) {
-  int32_t rank = node->results[0].type->rank;
-  bool last = rank == 4 && PESTLE_NODE_I64(node, input_batch_dimension) == 0 &&
-              PESTLE_NODE_I64(node, output_batch_dimension) == 0 &&
-              PESTLE_NODE_I64(node, input_feature_dimension) == rank - 1 &&
-              PESTLE_NODE_I64(node, output_feature_dimension) == rank - 1;
-  for (int32_t i = 0; last && i + 2 < rank; ++i) {
-    size_t at = (size_t)i;
-    last = attribute(PESTLE_NODE_I64S(node, input_spatial_dimensions), at) ==
-               i + 1 &&
-           attribute(PESTLE_NODE_I64S(node, output_spatial_dimensions), at) ==
-               i + 1;
-  }
-  return last;
-}
-
 static bool is_plain(const pestle_node_t* node) {
   if (node->op != PESTLE_OP_CONVOLUTION) return false;
   const pestle_type_t* x = pestle_node_operand(node, 0)->type;
   const pestle_type_t* w = pestle_node_operand(node, 1)->type;
-  return has_channels_last(node) && x->dtype == PESTLE_F32 &&
+  return node->results[0].type->rank == 4 &&
+         pestle_pass_has_channels_last(node) && x->dtype == PESTLE_F32 &&
          w->dtype == PESTLE_F32 && node->results[0].type->dtype == PESTLE_F32 &&
          PESTLE_NODE_I64(node, batch_group_count) == 1 &&
          pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1);
@@ -80,7 +54,7 @@ static bool is_pointwise(const pestle_node_t* node) {
 // Whether what passes between them, |type|, is more than half of the L2: the other
 // half holds what it is made of and what is made of it.
 static bool passes_cache(const pestle_fuse_t* f, const pestle_type_t* type) {
-  return (int64_t)pestle_type_bytes(type) > l2_bytes(f) / 2;
+  return (int64_t)pestle_type_bytes(type) > pestle_pass_l2_bytes(f->ctx) / 2;
 }
 
 // Whether the second one suits: its weights, which each part of a row is multiplied
@@ -89,15 +63,15 @@ static bool passes_cache(const pestle_fuse_t* f, const pestle_type_t* type) {
 // of 28 x 28 to 1024 apart 7100 us, joined 10640; on a Zen 5: 256 to 1 99, 135.
 static bool suits(const pestle_fuse_t* f, uint32_t group,
                   const pestle_node_t* point) {
-  const pestle_target_caps_t* caps = f->ctx->caps;
+  int64_t l2 = pestle_pass_l2_bytes(f->ctx);
   const pestle_type_t* y = point->results[0].type;
   const pestle_type_t* x = pestle_node_operand(point, 0)->type;
   int64_t weights =
       (int64_t)pestle_type_bytes(pestle_node_operand(point, 1)->type);
   int64_t part = x->dims[3] * MOST_RESULTS * (int64_t)sizeof(float);
-  int64_t lanes = caps->vector_bytes / (int64_t)sizeof(float);
-  if (weights > l2_bytes(f) / 4 || part > l2_bytes(f) / 4 ||
-      2 * y->dims[3] < lanes || y->dims[0] * y->dims[1] < LEAST_ROWS) {
+  int64_t lanes = f->ctx->caps->vector_bytes / (int64_t)sizeof(float);
+  if (weights > l2 / 4 || part > l2 / 4 || 2 * y->dims[3] < lanes ||
+      y->dims[0] * y->dims[1] < LEAST_ROWS) {
     return false;
   }
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;

@@ -64,16 +64,11 @@ static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
 
 static bool is_channels_last(const pestle_node_t* n, int64_t spatial) {
   bool last =
-      PESTLE_NODE_I64(n, input_batch_dimension) == 0 &&
-      PESTLE_NODE_I64(n, input_feature_dimension) == spatial + 1 &&
-      PESTLE_NODE_I64(n, output_batch_dimension) == 0 &&
-      PESTLE_NODE_I64(n, output_feature_dimension) == spatial + 1 &&
+      pestle_pass_has_channels_last(n) &&
       PESTLE_NODE_I64(n, kernel_input_feature_dimension) == spatial &&
       PESTLE_NODE_I64(n, kernel_output_feature_dimension) == spatial + 1;
   for (int64_t i = 0; i < spatial && last; ++i) {
-    last = PESTLE_NODE_I64S(n, input_spatial_dimensions).data[i] == i + 1 &&
-           PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i] == i + 1 &&
-           PESTLE_NODE_I64S(n, kernel_spatial_dimensions).data[i] == i;
+    last = PESTLE_NODE_I64S(n, kernel_spatial_dimensions).data[i] == i;
   }
   return last;
 }

@@ -53,7 +53,6 @@ enum {
   LEAST_DOT = 4096,
   LEAST_L2S = 8,
   // For targets that do not say.
-  DEFAULT_L2_BYTES = 1 << 20,
   DEFAULT_L3_BYTES = 8 << 20,
   MAX_VALUES = 8,
 };
@@ -90,17 +89,13 @@ static int64_t count_groups(const pestle_type_t* type, pestle_i64s_t dims) {
   return groups;
 }
 
-static int64_t l2_bytes(const split_t* s) {
-  int64_t bytes = (int64_t)s->ctx->caps->l2_bytes;
-  return bytes > 0 ? bytes : DEFAULT_L2_BYTES;
-}
-
 // Into how many blocks each group's part is cut, of |bytes| that |groups|
 // share; 1: none.
 static int64_t count_blocks(const split_t* s, int64_t bytes, int64_t groups) {
   if (groups >= ENOUGH_GROUPS || bytes < LEAST_BYTES) return 1;
   // A block that is read by several folds, one after the other, stays in L2.
-  int64_t block = bytes / WANTED_GROUPS, most = l2_bytes(s) / 4;
+  int64_t block = bytes / WANTED_GROUPS,
+          most = pestle_pass_l2_bytes(s->ctx) / 4;
   if (block > most) block = most;
   if (block < LEAST_BLOCK_BYTES) block = LEAST_BLOCK_BYTES;
   return bytes / groups / block;
@@ -367,7 +362,7 @@ static bool is_contiguous(const side_t* s) {
 
 // Bytes of a matrix of columns from which on the sketches read it as it lies.
 static int64_t least_matrix(const split_t* s, int64_t vectors) {
-  if (vectors == 1) return LEAST_L2S * l2_bytes(s);
+  if (vectors == 1) return LEAST_L2S * pestle_pass_l2_bytes(s->ctx);
   uint64_t l3 = s->ctx->caps->l3_bytes;
   return (l3 ? (int64_t)l3 : DEFAULT_L3_BYTES) / 2 + 1;
 }

@@ -290,6 +290,26 @@ bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value) {
   return true;
 }
 
+bool pestle_pass_has_channels_last(const pestle_node_t* n) {
+  pestle_i64s_t in = PESTLE_NODE_I64S(n, input_spatial_dimensions);
+  pestle_i64s_t out = PESTLE_NODE_I64S(n, output_spatial_dimensions);
+  int64_t features = n->results[0].type->rank - 1;
+  bool last = PESTLE_NODE_I64(n, input_batch_dimension) == 0 &&
+              PESTLE_NODE_I64(n, input_feature_dimension) == features &&
+              PESTLE_NODE_I64(n, output_batch_dimension) == 0 &&
+              PESTLE_NODE_I64(n, output_feature_dimension) == features;
+  for (size_t i = 0; last && i < in.count; ++i) {
+    last = in.data[i] == (int64_t)i + 1 && out.data[i] == (int64_t)i + 1;
+  }
+  return last;
+}
+
+int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {
+  enum { USUAL = 1 << 20 };
+  int64_t bytes = (int64_t)ctx->caps->l2_bytes;
+  return bytes > 0 ? bytes : USUAL;
+}
+
 bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b) {
   return a.count == b.count &&
          (!a.count || !memcmp(a.data, b.data, a.count * sizeof(a.data[0])));

@@ -143,6 +143,11 @@ bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
 bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
 bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
+// Whether a convolution's images and results lie with batches outermost, then the
+// spatial dims in order, and features innermost.
+bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
+// Bytes of a core's L2, or a usual number where the target does not say.
+int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx);
 
 // --- Walking and copying ---
 
