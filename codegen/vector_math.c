@@ -78,14 +78,15 @@ vm_id_t pestle_vm_power(vm_t v, vm_exp_t e) {
   return pestle_kir_scale(v.k, one, e.n);
 }
 
-// (1 + r (1 + r p)) 2^n, at most 0.9 ulp. What vanishes is 0 times its power of 2 where that is one
-// instruction: a CPU takes a hundred cycles for one that underflows, and the
-// scores that a mask hides all do. The choice is the mask of the sum before.
+// (1 + r (1 + r p)) 2^n, at most 0.9 ulp. What vanishes is 0 times its power of 2 where
+// that is one instruction: a CPU takes a hundred cycles for one that underflows, and
+// the scores that a mask hides all do. The choice is the mask of the sum before, which
+// hides whatever n and r such an x has.
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 89.0);
   vm_id_t least = vm_const(v, -104.0);
   vm_id_t vanishes = vm_op2(v, PESTLE_OP_LT, x, least);
-  x = vm_select(v, vanishes, least, x);
+  if (!v.scales) x = vm_select(v, vanishes, least, x);
   vm_exp_t e = {0, 0, 0, 0};
   vm_id_t r = split_power(v, x, &e);
   vm_id_t p = VM_POLY(v, r, poly_exp_f32);

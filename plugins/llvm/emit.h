@@ -52,6 +52,7 @@ typedef struct pestle_llvm_emit_t {
   LLVMValueRef zero_word;  // NULL until a gather needs it
   unsigned invariant_kind, nontemporal_kind;
   LLVMValueRef invariant_node, nontemporal_node;
+  unsigned scope_kind, noalias_kind;
 
   // By instruction, from analysis.
   uint32_t* region_end;   // of FOR and IF: the END
@@ -64,6 +65,8 @@ typedef struct pestle_llvm_emit_t {
   LLVMValueRef* base;   // the pointer of a global or shared buffer
   LLVMValueRef** slot;  // the values of a private one
   bool* shares_alias;   // another buffer may overlap it
+  LLVMValueRef* scope;  // of a shared one: the set of it alone
+  LLVMValueRef* apart;  // and that of all other shared ones; NULL: the only one
 
   uint64_t emitted;  // instructions of the kernel walked
   bool streamed;     // a nontemporal store was made: fence before returning

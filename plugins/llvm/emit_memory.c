@@ -110,16 +110,26 @@ static void store_private(pestle_llvm_emit_t* e, uint32_t id) {
 
 // --- Load and store ---
 
-static LLVMValueRef masked_load(pestle_llvm_emit_t* e, LLVMTypeRef lane,
-                                unsigned lanes, LLVMValueRef p, unsigned align,
+// Says of |access| what |buffer| does not overlap.
+static void say_apart(pestle_llvm_emit_t* e, uint32_t buffer,
+                      LLVMValueRef access) {
+  if (!e->apart[buffer]) return;
+  e->ll->SetMetadata(access, e->scope_kind, e->scope[buffer]);
+  e->ll->SetMetadata(access, e->noalias_kind, e->apart[buffer]);
+}
+
+static LLVMValueRef masked_load(pestle_llvm_emit_t* e, uint32_t buffer,
+                                LLVMTypeRef lane, unsigned lanes,
+                                LLVMValueRef p, unsigned align,
                                 LLVMValueRef mask) {
   LLVMTypeRef type = e->ll->VectorType(lane, lanes);
   LLVMTypeRef types[] = {type, e->ptr};
   LLVMValueRef args[] = {p, pestle_llvm_i32(e, align),
                          as_vector(e, mask, lanes), e->ll->ConstNull(type)};
-  return from_vector(
-      e, pestle_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4),
-      lanes);
+  LLVMValueRef v =
+      pestle_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+  say_apart(e, buffer, v);
+  return from_vector(e, v, lanes);
 }
 
 static void load(pestle_llvm_emit_t* e, uint32_t id) {
@@ -144,9 +154,10 @@ static void load(pestle_llvm_emit_t* e, uint32_t id) {
       if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
         e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
       }
+      say_apart(e, n->arg[0], v);
     } else {
       LLVMTypeRef lane = pestle_llvm_memory_type(e, dtype, 1);
-      v = masked_load(e, lane, n->lanes, p, align, mask);
+      v = masked_load(e, n->arg[0], lane, n->lanes, p, align, mask);
     }
   }
   pestle_llvm_set(e, id, from_memory(e, dtype, v));
@@ -163,6 +174,7 @@ static void load_words(pestle_llvm_emit_t* e, uint32_t id) {
   if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
     e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
   }
+  say_apart(e, n->arg[0], v);
   pestle_llvm_set(e, id, v);
 }
 
@@ -177,13 +189,15 @@ static bool may_stream(const pestle_llvm_emit_t* e,
          align >= (bytes < widest ? bytes : widest);
 }
 
-static void masked_store(pestle_llvm_emit_t* e, unsigned lanes, LLVMValueRef v,
-                         LLVMValueRef p, unsigned align, LLVMValueRef mask) {
+static void masked_store(pestle_llvm_emit_t* e, uint32_t buffer, unsigned lanes,
+                         LLVMValueRef v, LLVMValueRef p, unsigned align,
+                         LLVMValueRef mask) {
   v = as_vector(e, v, lanes);
   LLVMTypeRef types[] = {e->ll->TypeOf(v), e->ptr};
   LLVMValueRef args[] = {v, p, pestle_llvm_i32(e, align),
                          as_vector(e, mask, lanes)};
-  pestle_llvm_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
+  say_apart(e, buffer,
+            pestle_llvm_intrinsic(e, "llvm.masked.store", types, 2, args, 4));
 }
 
 static void store(pestle_llvm_emit_t* e, uint32_t id) {
@@ -203,11 +217,12 @@ static void store(pestle_llvm_emit_t* e, uint32_t id) {
   unsigned align = 1u << n->align_log2;
   v = to_memory(e, dtype, lanes, v);
   if (kind == MASK_SOME) {
-    masked_store(e, lanes, v, p, align, mask);
+    masked_store(e, n->arg[0], lanes, v, p, align, mask);
     return;
   }
   LLVMValueRef made = e->ll->BuildStore(e->b, v, p);
   e->ll->SetAlignment(made, align);
+  say_apart(e, n->arg[0], made);
   if (may_stream(e, u, lanes, align)) {
     e->ll->SetMetadata(made, e->nontemporal_kind, e->nontemporal_node);
     e->streamed = true;
@@ -305,7 +320,7 @@ static void scatter(pestle_llvm_emit_t* e, uint32_t id) {
   unsigned size = pestle_dtype_size(dtype);
   if (lanes == 1) {
     if (mask) {
-      masked_store(e, lanes, v, p, size, mask);
+      masked_store(e, n->arg[0], lanes, v, p, size, mask);
     } else {
       e->ll->SetAlignment(e->ll->BuildStore(e->b, v, p), size);
     }

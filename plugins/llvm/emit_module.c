@@ -2,6 +2,7 @@
 // The module around a kernel: types, attributes, the entry that the host calls
 // and the body that it calls in turn. The body takes each global buffer as an
 // argument of its own, since noalias is said of arguments.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,12 +48,49 @@ static void make_metadata(pestle_llvm_emit_t* e) {
   e->nontemporal_kind = kind(e, "nontemporal");
   LLVMMetadataRef one = e->ll->ValueAsMetadata(pestle_llvm_i32(e, 1));
   e->nontemporal_node = node(e, &one, 1);
+  e->scope_kind = kind(e, "alias.scope");
+  e->noalias_kind = kind(e, "noalias");
   // What the kernel came from goes with the module.
   const char* note = pestle_kir_string(e->k, e->k->note);
   if (!*note) return;
   LLVMMetadataRef text =
       e->ll->MDStringInContext2(e->context, note, strlen(note));
   e->ll->AddNamedMetadataOperand(e->module, "pestle.note", node(e, &text, 1));
+}
+
+// Shared buffers are parts of one scratch, so that no attribute of an argument says
+// that they do not overlap: each has an alias scope of its own.
+static pestle_status_t make_scopes(pestle_llvm_emit_t* e) {
+  uint32_t buffers = e->k->buffer_count;
+  LLVMMetadataRef* of =
+      pestle_plugin_arena_alloc(&e->arena, (size_t)buffers + 1, sizeof *of);
+  LLVMMetadataRef* rest =
+      pestle_plugin_arena_alloc(&e->arena, (size_t)buffers + 1, sizeof *rest);
+  if (!of || !rest) {
+    return PESTLE_PLUGIN_ERROR(e->host, OUT_OF_MEMORY,
+                               "no memory for a kernel's alias scopes");
+  }
+  LLVMMetadataRef domain =
+      e->ll->MDStringInContext2(e->context, "shared", strlen("shared"));
+  domain = e->ll->MDNodeInContext2(e->context, &domain, 1);
+  for (uint32_t i = 0; i < buffers; ++i) {
+    const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, i);
+    if (u->scope != PESTLE_KIR_SHARED) continue;
+    char name[24];
+    int size = snprintf(name, sizeof name, "shared.%" PRIu32, i);
+    LLVMMetadataRef pair[] = {
+        e->ll->MDStringInContext2(e->context, name, (size_t)size), domain};
+    of[i] = e->ll->MDNodeInContext2(e->context, pair, 2);
+    e->scope[i] = node(e, &of[i], 1);
+  }
+  for (uint32_t i = 0; i < buffers; ++i) {
+    size_t count = 0;
+    for (uint32_t j = 0; j < buffers && of[i]; ++j) {
+      if (j != i && of[j]) rest[count++] = of[j];
+    }
+    if (count) e->apart[i] = node(e, rest, count);
+  }
+  return NULL;
 }
 
 // --- Attributes ---
@@ -244,12 +282,15 @@ pestle_status_t pestle_llvm_emit_module(pestle_llvm_emit_t* e) {
   e->base = pestle_plugin_arena_alloc(&e->arena, buffers, sizeof *e->base);
   e->slot = pestle_plugin_arena_alloc(&e->arena, buffers, sizeof *e->slot);
   e->shares_alias = pestle_plugin_arena_alloc(&e->arena, buffers, 1);
-  if (!e->base || !e->slot || !e->shares_alias) {
+  e->scope = pestle_plugin_arena_alloc(&e->arena, buffers, sizeof *e->scope);
+  e->apart = pestle_plugin_arena_alloc(&e->arena, buffers, sizeof *e->apart);
+  if (!e->base || !e->slot || !e->shares_alias || !e->scope || !e->apart) {
     return PESTLE_PLUGIN_ERROR(e->host, OUT_OF_MEMORY,
                                "no memory for a kernel's buffers");
   }
   make_types(e);
   make_metadata(e);
+  PESTLE_TRY(make_scopes(e));
   find_aliases(e);
   PESTLE_TRY(make_slots(e));
   return make_functions(e);

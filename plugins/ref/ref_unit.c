@@ -136,7 +136,7 @@ void pestle_ref_plugin_scale(void* out_, const void* a_, const void* b_,
   (void)c;
   (void)arg;
   for (size_t i = 0; i < count; ++i) {
-    out[i] = isnan(b[i]) ? b[i] : ldexpf(a[i], (int)b[i]);
+    out[i] = isnan(b[i]) ? b[i] : ldexpf(a[i], (int)fmaxf(b[i], -1024));
   }
 }
 

@@ -1,6 +1,10 @@
 // Attention of rows too long for the caches: blocks of columns in one pass. The copy of
 // the queries belongs to a block of rows, and is read by what runs under two loops.
 // RUN: %golden %s.schedule -- %pestle dump %s --stage schedule --target ref
+// RUN: %pestle dump %s --stage kernels --target ref | FileCheck %s
+// A block's maximum joins the one so far, and both are taken off exponents alone: which
+// zero it is does not matter.
+// CHECK: maximum {{.*}} : f32x16 contract nsz
 func.func @main(%q: tensor<12x1024x64xf32>, %k: tensor<12x1024x64xf32>, %v: tensor<12x1024x64xf32>) -> tensor<12x1024x64xf32> {
   %0 = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<12x1024x64xf32>, tensor<12x1024x64xf32>) -> tensor<12x1024x1024xf32>
   %ninf = stablehlo.constant dense<0xFF800000> : tensor<f32>

@@ -541,6 +541,35 @@ static void powers_of_two(void** state) {
   }
 }
 
+// By powers so low that nothing is left, -inf among them.
+static void powers_that_vanish(void** state) {
+  (void)state;
+  pestle_target_caps_t caps = {.struct_size = sizeof caps};
+  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  if (!caps.op_dtypes[PESTLE_KIR_SCALE]) skip();
+  const double steps[] = {0x1p+20, 0x1p+127};
+  for (int run = 0; run < 2; ++run) {
+    pestle_kir_builder_t b = kernel("vanish");
+    uint32_t x = global(&b, "x", PESTLE_I8, 8 * 16, PESTLE_KIR_READONLY);
+    uint32_t y = global(&b, "y", PESTLE_I8, 8 * 16, PESTLE_KIR_READONLY);
+    uint32_t z = global(&b, "z", PESTLE_F32, 8 * 16, 0);
+    pestle_kir_id_t g = group(&b, 8);
+    pestle_kir_id_t at = pestle_kir_madi(&b, g, 16, NONE);
+    pestle_kir_id_t p = pestle_kir_load(&b, x, 16, at, NONE, 0);
+    pestle_kir_id_t q = pestle_kir_load(&b, y, 16, at, NONE, 0);
+    p = pestle_kir_cast(&b, p, PESTLE_F32);
+    q = pestle_kir_cast(&b, q, PESTLE_F32);
+    q = pestle_kir_scalar(&b, PESTLE_OP_ABS, q, NONE, NONE);
+    pestle_kir_id_t step = pestle_kir_float(&b, PESTLE_F32, 16, -steps[run]);
+    q = pestle_kir_scalar(&b, PESTLE_OP_MULTIPLY, q, step, NONE);
+    pestle_kir_store(&b, z, at, pestle_kir_scale(&b, p, q), NONE, 0);
+    pestle_kir_end(&b);
+    llvm_cpu_count = 1;  // others may lack it
+    check_kernel(&b, fill_any, NULL);
+    llvm_cpu_count = 2;
+  }
+}
+
 // --- Matrix registers ---
 
 static void mreg(pestle_kir_builder_t* b, pestle_kir_op_t op, uint32_t buffer,
@@ -592,13 +621,21 @@ static void matrix_registers(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tile),          cmocka_unit_test(ifs_in_loops),
-      cmocka_unit_test(masked_tile),   cmocka_unit_test(reductions),
-      cmocka_unit_test(lane_moves),    cmocka_unit_test(gathers),
-      cmocka_unit_test(scatters),      cmocka_unit_test(memory_kinds),
-      cmocka_unit_test(aliases),       cmocka_unit_test(traps),
-      cmocka_unit_test(contraction),   cmocka_unit_test(dots),
-      cmocka_unit_test(powers_of_two), cmocka_unit_test(matrix_registers),
+      cmocka_unit_test(tile),
+      cmocka_unit_test(ifs_in_loops),
+      cmocka_unit_test(masked_tile),
+      cmocka_unit_test(reductions),
+      cmocka_unit_test(lane_moves),
+      cmocka_unit_test(gathers),
+      cmocka_unit_test(scatters),
+      cmocka_unit_test(memory_kinds),
+      cmocka_unit_test(aliases),
+      cmocka_unit_test(traps),
+      cmocka_unit_test(contraction),
+      cmocka_unit_test(dots),
+      cmocka_unit_test(powers_of_two),
+      cmocka_unit_test(powers_that_vanish),
+      cmocka_unit_test(matrix_registers),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
