@@ -130,12 +130,13 @@ pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes) {
 #define RATES(tune, vector_bytes, ...) {tune, vector_bytes, {__VA_ARGS__}},
 #include "plugins/llvm/features.def"
   };
+  pestle_llvm_rates_t generic = {0};
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
-    if (known[i].vector_bytes == vector_bytes && !strcmp(known[i].tune, tune)) {
-      return known[i].rates;
-    }
+    if (known[i].vector_bytes != vector_bytes) continue;
+    if (!strcmp(known[i].tune, tune)) return known[i].rates;
+    if (!strcmp(known[i].tune, "generic")) generic = known[i].rates;
   }
-  return (pestle_llvm_rates_t){0};
+  return generic;
 }
 
 typedef struct model_t {

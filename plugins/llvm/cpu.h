@@ -44,7 +44,8 @@ typedef struct pestle_llvm_rates_t {
   uint32_t fma, load, broadcast, fma_cycles, l2, l3, memory;
 } pestle_llvm_rates_t;
 
-// Those of the CPU whose tuning |tune| names, with vectors of |vector_bytes|.
+// Those of the CPU whose tuning |tune| names, with vectors of |vector_bytes|, else of
+// the generic one.
 pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes);
 
 typedef struct pestle_llvm_cpu_t {
