@@ -12,6 +12,8 @@
 enum {
   // Groups of a core.
   GROUPS_OF_A_CORE = 4,
+  // Of a target that does not say how many it has, which need not be few.
+  CORES_UNKNOWN = 4,
 };
 
 // The stage that |e| reads whole, of which it is a plain read; -1.
@@ -111,7 +113,7 @@ static int64_t rows_of(const pair_t* p) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t height = pestle_sketch_extent(k, y->roots[1]);
   int64_t images = pestle_sketch_extent(k, y->roots[0]);
-  int64_t cores = k->caps->cores > 1 ? k->caps->cores : 1;
+  int64_t cores = k->caps->cores ? k->caps->cores : CORES_UNKNOWN;
   int64_t groups =
       cores == 1 ? 1 : pestle_ceil_div(GROUPS_OF_A_CORE * cores, images);
   return pestle_ceil_div(height, pestle_sketch_min(groups, height));

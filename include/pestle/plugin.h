@@ -120,7 +120,7 @@ typedef struct pestle_target_caps_t {
   uint32_t vector_bytes;  // widest vector, a power of two; 0: scalar only
   uint32_t vector_registers;
   uint32_t max_lanes;  // longest value that is accepted, at least 1
-  uint32_t cores;
+  uint32_t cores;      // that a plan may use; 0: unknown
   uint64_t l1_bytes, l2_bytes, l3_bytes;
   uint32_t scratch_bytes;  // largest sum of shared buffers
   uint32_t subgroup;       // lanes of a subgroup, a power of two; 0: none

@@ -111,7 +111,7 @@ bool pestle_llvm_cpu_named(const char* name, pestle_llvm_cpu_t* out_cpu) {
     const named_t* n = &k_named[i];
     if (strcmp(n->name, name)) continue;
     *out_cpu = (pestle_llvm_cpu_t){n->name, n->tune, n->features, n->l1, n->l2,
-                                   n->l3,   1};
+                                   n->l3,   0};
     return true;
   }
   return false;

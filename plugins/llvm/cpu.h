@@ -53,7 +53,7 @@ typedef struct pestle_llvm_cpu_t {
   const char* tune;   // scheduling model, by the newest LLVM's name; static
   uint64_t features;  // PESTLE_LLVM_BIT
   uint64_t l1_bytes, l2_bytes, l3_bytes;
-  uint32_t cores;  // that this process may use; 1 for a named CPU
+  uint32_t cores;  // that this process may use; 0, unknown, for a named CPU
 } pestle_llvm_cpu_t;
 
 // The machine's. Features that the OS does not save are absent. AVX-512 is all
