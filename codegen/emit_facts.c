@@ -3,36 +3,18 @@
 // result is read.
 #include "codegen/emit_internal.h"
 
+// Of nested choices no more than so many are looked through.
+enum { MOST_CHOICES = 8 };
+
 typedef struct reads_t {
   pestle_nest_t* nest;
   int64_t tensor;
-  int64_t value;  // of a fold's steps that take the tensor on, or -1
-  uint8_t* seen;  // by expression
+  int64_t value;  // the ACC and VAL that stand for it in a fold's steps, or -1
+  uint8_t* seen;  // by expression; ACC and VAL are nodes of one stage alone
 } reads_t;
 
 static bool is_op(const pestle_expr_t* x, pestle_op_t op) {
   return x->kind == PESTLE_EXPR_OP && x->op == op;
-}
-
-static bool is_read(const reads_t* r, const pestle_expr_t* x) {
-  bool steps = x->kind == PESTLE_EXPR_ACC || x->kind == PESTLE_EXPR_VAL;
-  return x->i == (steps ? r->value : r->tensor) &&
-         (steps || x->kind == PESTLE_EXPR_READ);
-}
-
-// The tensor, the larger of two, or a constant in place of a certain other number:
-// the same but for the sign of a zero, whatever the tensor's zeros have.
-static bool is_alike(const reads_t* r, const pestle_expr_t* x) {
-  if (is_op(x, PESTLE_OP_MAXIMUM)) {
-    return is_alike(r, x->args[0]) && is_alike(r, x->args[1]);
-  }
-  if (is_op(x, PESTLE_OP_SELECT)) {
-    const pestle_expr_t* which = x->args[0];
-    return is_op(which, PESTLE_OP_EQ) && is_alike(r, which->args[0]) &&
-           which->args[1]->kind == PESTLE_EXPR_CONST &&
-           x->args[1]->kind == PESTLE_EXPR_CONST && is_alike(r, x->args[2]);
-  }
-  return is_read(r, x);
 }
 
 // Whether some index of a read is computed from values.
@@ -46,22 +28,58 @@ static bool has_computed_index(const pestle_lin_t* lin) {
   return false;
 }
 
+static bool computes_index(const pestle_expr_t* x) {
+  if (x->lin && has_computed_index(x->lin)) return true;
+  for (uint32_t i = 0; i < x->index_count; ++i) {
+    if (has_computed_index(x->index[i])) return true;
+  }
+  return false;
+}
+
+static bool is_read(const reads_t* r, const pestle_expr_t* x) {
+  if (x->kind == PESTLE_EXPR_ACC || x->kind == PESTLE_EXPR_VAL) {
+    return x->i == r->value;
+  }
+  return x->kind == PESTLE_EXPR_READ && x->i == r->tensor;
+}
+
+// Whether |x| is a function of the tensor that differs by no more than a zero's sign
+// where the tensor does: it, the larger of two such, or a constant in place of a
+// certain other number.
+static bool is_alike(const reads_t* r, const pestle_expr_t* x, int choices) {
+  if (choices > MOST_CHOICES) return false;
+  if (is_op(x, PESTLE_OP_MAXIMUM)) {
+    return is_alike(r, x->args[0], choices + 1) &&
+           is_alike(r, x->args[1], choices + 1);
+  }
+  if (is_op(x, PESTLE_OP_SELECT)) {
+    const pestle_expr_t* which = x->args[0];
+    return is_op(which, PESTLE_OP_EQ) &&
+           is_alike(r, which->args[0], choices + 1) &&
+           which->args[1]->kind == PESTLE_EXPR_CONST &&
+           x->args[1]->kind == PESTLE_EXPR_CONST &&
+           is_alike(r, x->args[2], choices + 1);
+  }
+  return is_read(r, x) && !x->guard && !computes_index(x);
+}
+
+static bool tells_zeros(const reads_t* r, const pestle_expr_t* x);
+
+static bool is_told(const reads_t* r, const pestle_expr_t* x) {
+  return !is_alike(r, x, 0) && tells_zeros(r, x);
+}
+
 // Whether |x| reads the tensor otherwise than in exp(a - b), each of them alike or
 // without it: that is the same for zeros of both signs, since exp(-0) is exp(+0).
 static bool tells_zeros(const reads_t* r, const pestle_expr_t* x) {
   if (!x || r->seen[x->id]) return false;
   r->seen[x->id] = 1;
-  if (is_read(r, x)) return true;
+  if (is_read(r, x) || computes_index(x)) return true;
   if (is_op(x, PESTLE_OP_EXP) && is_op(x->args[0], PESTLE_OP_SUBTRACT)) {
-    const pestle_expr_t *a = x->args[0]->args[0], *b = x->args[0]->args[1];
-    return (!is_alike(r, a) && tells_zeros(r, a)) ||
-           (!is_alike(r, b) && tells_zeros(r, b));
+    return is_told(r, x->args[0]->args[0]) || is_told(r, x->args[0]->args[1]);
   }
   for (int i = 0; i < 3; ++i) {
     if (tells_zeros(r, x->args[i])) return true;
-  }
-  for (uint32_t i = 0; x->kind == PESTLE_EXPR_READ && i < x->index_count; ++i) {
-    if (has_computed_index(x->index[i])) return true;
   }
   return tells_zeros(r, x->guard);
 }
@@ -70,26 +88,30 @@ static bool readers_tell_zeros(pestle_nest_t* nest, uint32_t stage,
                                uint32_t tensor);
 
 // The value of the fold |s| that is the largest of the tensor's, or -1.
-static int64_t kept_largest(reads_t r, const pestle_nest_stage_t* s) {
+static int64_t kept_largest(const reads_t* r, const pestle_nest_stage_t* s) {
+  reads_t steps = *r;
   for (uint32_t v = 0; v < s->value_count && s->combine; ++v) {
-    r.value = v;
-    if (is_read(&r, s->values[v]) && is_alike(&r, s->combine[v])) return v;
+    steps.value = v;
+    if (is_alike(&steps, s->values[v], 0) &&
+        is_alike(&steps, s->combine[v], 0)) {
+      return v;
+    }
   }
   return -1;
 }
 
-static bool stage_tells_zeros(reads_t r, uint32_t stage) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(r.nest, stage);
-  int64_t largest = kept_largest(r, s);
-  r.value = largest;
+static bool stage_tells_zeros(const reads_t* r, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(r->nest, stage);
+  reads_t steps = *r;
+  steps.value = kept_largest(r, s);
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    if (v == largest) continue;
-    if (tells_zeros(&r, s->values[v])) return true;
-    if (!s->is_fold) continue;
-    if (tells_zeros(&r, s->inits[v])) return true;
-    if (s->combine && tells_zeros(&r, s->combine[v])) return true;
+    bool kept = v == steps.value;
+    if (s->is_fold && tells_zeros(&steps, s->inits[v])) return true;
+    if (!kept && tells_zeros(&steps, s->values[v])) return true;
+    if (!kept && s->combine && tells_zeros(&steps, s->combine[v])) return true;
   }
-  return largest >= 0 && readers_tell_zeros(r.nest, stage, s->tensors[largest]);
+  return steps.value >= 0 &&
+         readers_tell_zeros(r->nest, stage, s->tensors[steps.value]);
 }
 
 // Of the stages behind |stage|, which makes the tensor.
@@ -104,7 +126,7 @@ static bool readers_tell_zeros(pestle_nest_t* nest, uint32_t stage,
   }
   for (uint32_t q = stage + 1; q < nest->stages.size; ++q) {
     const pestle_nest_stage_t* s = &nest->stages.data[q];
-    if (!s->inlined && stage_tells_zeros(r, q)) return true;
+    if (!s->inlined && stage_tells_zeros(&r, q)) return true;
   }
   return false;
 }

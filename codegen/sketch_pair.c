@@ -12,7 +12,7 @@
 enum {
   // Groups of a core.
   GROUPS_OF_A_CORE = 4,
-  // Of a target that does not say how many it has, which need not be few.
+  // Taken for those of a target that does not say; they need not be few.
   CORES_UNKNOWN = 4,
 };
 

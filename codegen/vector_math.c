@@ -81,7 +81,7 @@ vm_id_t pestle_vm_power(vm_t v, vm_exp_t e) {
 // (1 + r (1 + r p)) 2^n, at most 0.9 ulp. What vanishes is 0 times its power of 2 where
 // that is one instruction: a CPU takes a hundred cycles for one that underflows, and
 // the scores that a mask hides all do. The choice is the mask of the sum before, which
-// hides whatever n and r such an x has.
+// hides what r becomes then; 0 times 2^n is 0 for any n (kir.def).
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 89.0);
   vm_id_t least = vm_const(v, -104.0);

@@ -45,7 +45,7 @@ typedef struct pestle_llvm_rates_t {
 } pestle_llvm_rates_t;
 
 // Those of the CPU whose tuning |tune| names, with vectors of |vector_bytes|, else of
-// the generic one.
+// the generic one; zeros: there is neither.
 pestle_llvm_rates_t pestle_llvm_rates(const char* tune, uint32_t vector_bytes);
 
 typedef struct pestle_llvm_cpu_t {

@@ -66,7 +66,7 @@ typedef struct pestle_llvm_emit_t {
   LLVMValueRef** slot;  // the values of a private one
   bool* shares_alias;   // another buffer may overlap it
   LLVMValueRef* scope;  // of a shared one: the set of it alone
-  LLVMValueRef* apart;  // and that of all other shared ones; NULL: the only one
+  LLVMValueRef* apart;  // and that of all others; NULL: none, or not shared
 
   uint64_t emitted;  // instructions of the kernel walked
   bool streamed;     // a nontemporal store was made: fence before returning

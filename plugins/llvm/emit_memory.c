@@ -322,7 +322,9 @@ static void scatter(pestle_llvm_emit_t* e, uint32_t id) {
     if (mask) {
       masked_store(e, n->arg[0], lanes, v, p, size, mask);
     } else {
-      e->ll->SetAlignment(e->ll->BuildStore(e->b, v, p), size);
+      LLVMValueRef made = e->ll->BuildStore(e->b, v, p);
+      e->ll->SetAlignment(made, size);
+      say_apart(e, n->arg[0], made);
     }
     return;
   }
