@@ -121,23 +121,15 @@ bool pestle_emit_placed_under(const pestle_emit_t* e, uint32_t q,
 }
 
 // The arena is not rewound by the visit: boxes live in it.
-static void visit_expr(pestle_emit_t* e, const pestle_expr_t* x, boxer_t* b) {
+static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
   uint8_t* seen =
       pestle_arena_alloc_zero(e->nest->arena, e->nest->expr_count + 1, 1);
   if (!seen) {
     pestle_nest_fail_memory(e->nest);
     return;
   }
-  pestle_expr_visit_with(e->nest, seen, x, box_visit, b);
-}
-
-static void visit_stage(pestle_emit_t* e, uint32_t stage, boxer_t* b) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
-  for (uint32_t v = 0; v < s->value_count && !e->nest->failed; ++v) {
-    visit_expr(e, s->values[v], b);
-    if (s->is_fold) visit_expr(e, s->inits[v], b);
-    if (s->is_fold && s->combine) visit_expr(e, s->combine[v], b);
-  }
+  pestle_nest_visit_stage(e->nest, seen, pestle_nest_stage(e->nest, stage),
+                          box_visit, b);
 }
 
 // Strides, and the extents of the stage's axes, of a box whose place is known.

@@ -278,6 +278,19 @@ void pestle_expr_visit_with(pestle_nest_t* nest, uint8_t* seen,
   visit_expr(&v, e);
 }
 
+void pestle_nest_visit_stage(pestle_nest_t* nest, uint8_t* seen,
+                             const pestle_nest_stage_t* s,
+                             void (*visit)(void* user, const pestle_expr_t* e),
+                             void* user) {
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_expr_visit_with(nest, seen, s->values[v], visit, user);
+    if (!s->is_fold) continue;
+    pestle_expr_visit_with(nest, seen, s->inits[v], visit, user);
+    if (!s->combine) continue;
+    pestle_expr_visit_with(nest, seen, s->combine[v], visit, user);
+  }
+}
+
 static void mark_tensor(void* user, const pestle_expr_t* e) {
   ((uint8_t*)user)[e->i] = 1;
 }

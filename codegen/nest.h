@@ -428,6 +428,11 @@ void pestle_expr_visit_with(pestle_nest_t* nest, uint8_t* seen,
                             const pestle_expr_t* e,
                             void (*visit)(void* user, const pestle_expr_t* e),
                             void* user);
+// The same for all that |s| computes: its values, and a fold's first ones and steps.
+void pestle_nest_visit_stage(pestle_nest_t* nest, uint8_t* seen,
+                             const pestle_nest_stage_t* s,
+                             void (*visit)(void* user, const pestle_expr_t* e),
+                             void* user);
 // Sets out_used[tensor] for each tensor read below |e|.
 void pestle_expr_mark_tensors(pestle_nest_t* nest, uint8_t* seen,
                               const pestle_expr_t* e, uint8_t* out_used);

@@ -244,16 +244,10 @@ static void carried_box(boxer_t* b, uint32_t p) {
 }
 
 static void visit_reader(boxer_t* b, uint32_t q, uint8_t* seen) {
-  const pestle_nest_stage_t* s = pestle_nest_stage(b->nest, q);
   b->reader = q;
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    memset(seen, 0, b->nest->expr_count + 1);
-    pestle_expr_visit_with(b->nest, seen, s->values[v], visit_read, b);
-    if (!s->is_fold) continue;
-    pestle_expr_visit_with(b->nest, seen, s->inits[v], visit_read, b);
-    if (!s->combine) continue;
-    pestle_expr_visit_with(b->nest, seen, s->combine[v], visit_read, b);
-  }
+  memset(seen, 0, b->nest->expr_count + 1);
+  pestle_nest_visit_stage(b->nest, seen, pestle_nest_stage(b->nest, q),
+                          visit_read, b);
 }
 
 // The box of |p| at the place of |b|, where those of later stages are known.

@@ -303,16 +303,14 @@ static void lanes_visit(void* user, const pestle_expr_t* e) {
   }
 }
 
-static pestle_status_t visit_all(pestle_nest_t* nest,
-                                 const pestle_nest_stage_t* s,
-                                 lanes_read_t* r) {
-  for (uint32_t i = 0; i < s->value_count; ++i) {
-    PESTLE_TRY(pestle_expr_visit_reads(nest, s->values[i], lanes_visit, r));
-    if (!s->is_fold) continue;
-    PESTLE_TRY(pestle_expr_visit_reads(nest, s->inits[i], lanes_visit, r));
-    if (!s->combine) continue;
-    PESTLE_TRY(pestle_expr_visit_reads(nest, s->combine[i], lanes_visit, r));
-  }
+static pestle_status_t look_across(pestle_nest_t* nest,
+                                   const pestle_nest_stage_t* s,
+                                   lanes_read_t* r) {
+  pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
+  uint8_t* seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
+  if (!seen) return PESTLE_ERROR(OUT_OF_MEMORY, "checking '%s'", nest->name);
+  pestle_nest_visit_stage(nest, seen, s, lanes_visit, r);
+  pestle_arena_rewind(nest->arena, mark);
   return NULL;
 }
 
@@ -338,7 +336,7 @@ static pestle_status_t check_registers(const verify_t* v) {
     for (uint32_t q = v->stage + 1; q <= v->anchor; ++q) {
       const pestle_nest_stage_t* s = &nest->stages.data[q];
       if (s->inlined || s->transposed || !has_lanes(nest, s, &r.root)) continue;
-      PESTLE_TRY(visit_all(nest, s, &r));
+      PESTLE_TRY(look_across(nest, s, &r));
       if (!r.across) continue;
       return broken(v, "stage '%s' reads vectors across its registers",
                     s->name);

@@ -118,6 +118,16 @@ static void say_apart(pestle_llvm_emit_t* e, uint32_t buffer,
   e->ll->SetMetadata(access, e->noalias_kind, e->apart[buffer]);
 }
 
+// What is known of a load from |buffer|, all of whose lanes are read.
+static void describe_load(pestle_llvm_emit_t* e, uint32_t buffer,
+                          LLVMValueRef v) {
+  const pestle_kir_buffer_t* u = pestle_kir_buffer(e->k, buffer);
+  if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[buffer]) {
+    e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
+  }
+  say_apart(e, buffer, v);
+}
+
 static LLVMValueRef masked_load(pestle_llvm_emit_t* e, uint32_t buffer,
                                 LLVMTypeRef lane, unsigned lanes,
                                 LLVMValueRef p, unsigned align,
@@ -151,10 +161,7 @@ static void load(pestle_llvm_emit_t* e, uint32_t id) {
     if (kind == MASK_ALL) {
       v = e->ll->BuildLoad2(e->b, type, p, "");
       e->ll->SetAlignment(v, align);
-      if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
-        e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
-      }
-      say_apart(e, n->arg[0], v);
+      describe_load(e, n->arg[0], v);
     } else {
       LLVMTypeRef lane = pestle_llvm_memory_type(e, dtype, 1);
       v = masked_load(e, n->arg[0], lane, n->lanes, p, align, mask);
@@ -171,10 +178,7 @@ static void load_words(pestle_llvm_emit_t* e, uint32_t id) {
   LLVMValueRef v = e->ll->BuildLoad2(
       e->b, type, pestle_llvm_address(e, n->arg[0], n->arg[1]), "");
   e->ll->SetAlignment(v, pestle_dtype_size((pestle_dtype_t)u->dtype));
-  if ((u->flags & PESTLE_KIR_READONLY) && !e->shares_alias[n->arg[0]]) {
-    e->ll->SetMetadata(v, e->invariant_kind, e->invariant_node);
-  }
-  say_apart(e, n->arg[0], v);
+  describe_load(e, n->arg[0], v);
   pestle_llvm_set(e, id, v);
 }
 

@@ -477,15 +477,19 @@ static void contraction(void** state) {
   }
 }
 
+static bool this_cpu_has(pestle_kir_op_t op) {
+  pestle_target_caps_t caps = {.struct_size = sizeof caps};
+  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
+  return caps.op_dtypes[op] != 0;
+}
+
 // --- Short dot products ---
 
 // DOT4 of every pair of kinds over words of random bytes, which LOAD_WORDS reads
 // at any byte. DOT2 rounds its own way: tests/unit/codegen/dot_test.c.
 static void dots(void** state) {
   (void)state;
-  pestle_target_caps_t caps = {.struct_size = sizeof caps};
-  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
-  if (!caps.op_dtypes[PESTLE_KIR_DOT4]) skip();
+  if (!this_cpu_has(PESTLE_KIR_DOT4)) skip();
   static const unsigned lane_counts[] = {1, 2, 4, 7, 8, 16, 32};
   for (unsigned run = 0; run < 7 * 4; ++run) {
     unsigned lanes = lane_counts[run / 4];
@@ -511,63 +515,46 @@ static void dots(void** state) {
 
 // --- Powers of two ---
 
-// SCALE by every power up to its bound, of random bits: denormals, infinities and
-// NaN among them.
-static void powers_of_two(void** state) {
-  (void)state;
-  pestle_target_caps_t caps = {.struct_size = sizeof caps};
-  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
-  if (!caps.op_dtypes[PESTLE_KIR_SCALE]) skip();
-  static const unsigned lane_counts[] = {1, 2, 4, 7, 8, 16, 32};
-  for (unsigned run = 0; run < 2 * 7; ++run) {
-    unsigned lanes = lane_counts[run / 2];
-    pestle_kir_builder_t b = kernel("powers");
-    uint32_t x = global(&b, "x", PESTLE_F32, 8 * 32, PESTLE_KIR_READONLY);
-    uint32_t y = global(&b, "y", PESTLE_I8, 8 * 32, PESTLE_KIR_READONLY);
-    uint32_t z = global(&b, "z", PESTLE_F32, 8 * 32, 0);
-    pestle_kir_id_t g = group(&b, 8);
-    pestle_kir_id_t at = pestle_kir_madi(&b, g, 32, NONE);
-    pestle_kir_id_t p = pestle_kir_load(&b, x, lanes, at, NONE, 0);
-    pestle_kir_id_t q = pestle_kir_load(&b, y, lanes, at, NONE, 0);
-    q = pestle_kir_cast(&b, q, PESTLE_F32);
-    pestle_kir_id_t step =
-        pestle_kir_float(&b, PESTLE_F32, lanes, run % 2 ? 8.0 : 1.0);
-    q = pestle_kir_scalar(&b, PESTLE_OP_MULTIPLY, q, step, NONE);
-    pestle_kir_store(&b, z, at, pestle_kir_scale(&b, p, q), NONE, 0);
-    pestle_kir_end(&b);
-    llvm_cpu_count = 1;  // others may lack it
-    check_kernel(&b, fill_any, NULL);
-    llvm_cpu_count = 2;
-  }
+// SCALE of |lanes| numbers of |dtype| by bytes times |step|, or all by |step| times
+// their sizes.
+static void check_powers(unsigned lanes, pestle_dtype_t dtype, bool sizes,
+                         double step) {
+  pestle_kir_builder_t b = kernel("powers");
+  uint32_t x = global(&b, "x", dtype, 8 * 32, PESTLE_KIR_READONLY);
+  uint32_t y = global(&b, "y", PESTLE_I8, 8 * 32, PESTLE_KIR_READONLY);
+  uint32_t z = global(&b, "z", PESTLE_F32, 8 * 32, 0);
+  pestle_kir_id_t g = group(&b, 8);
+  pestle_kir_id_t at = pestle_kir_madi(&b, g, 32, NONE);
+  pestle_kir_id_t p = pestle_kir_load(&b, x, lanes, at, NONE, 0);
+  pestle_kir_id_t q = pestle_kir_load(&b, y, lanes, at, NONE, 0);
+  p = pestle_kir_cast(&b, p, PESTLE_F32);
+  q = pestle_kir_cast(&b, q, PESTLE_F32);
+  if (sizes) q = pestle_kir_scalar(&b, PESTLE_OP_ABS, q, NONE, NONE);
+  pestle_kir_id_t by = pestle_kir_float(&b, PESTLE_F32, lanes, step);
+  q = pestle_kir_scalar(&b, PESTLE_OP_MULTIPLY, q, by, NONE);
+  pestle_kir_store(&b, z, at, pestle_kir_scale(&b, p, q), NONE, 0);
+  pestle_kir_end(&b);
+  llvm_cpu_count = 1;  // others may lack it
+  check_kernel(&b, fill_any, NULL);
+  llvm_cpu_count = 2;
 }
 
-// By powers so low that nothing is left, -inf among them.
+// Every power up to the bound, of random bits: denormals, infinities and NaN among
+// them.
+static void powers_of_two(void** state) {
+  (void)state;
+  if (!this_cpu_has(PESTLE_KIR_SCALE)) skip();
+  static const unsigned lane_counts[] = {1, 2, 4, 7, 8, 16, 32};
+  for (unsigned run = 0; run < 2 * 7; ++run)
+    check_powers(lane_counts[run / 2], PESTLE_F32, false, run % 2 ? 8.0 : 1.0);
+}
+
+// Powers so low that nothing is left, -inf among them.
 static void powers_that_vanish(void** state) {
   (void)state;
-  pestle_target_caps_t caps = {.struct_size = sizeof caps};
-  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
-  if (!caps.op_dtypes[PESTLE_KIR_SCALE]) skip();
-  const double steps[] = {0x1p+20, 0x1p+127};
-  for (int run = 0; run < 2; ++run) {
-    pestle_kir_builder_t b = kernel("vanish");
-    uint32_t x = global(&b, "x", PESTLE_I8, 8 * 16, PESTLE_KIR_READONLY);
-    uint32_t y = global(&b, "y", PESTLE_I8, 8 * 16, PESTLE_KIR_READONLY);
-    uint32_t z = global(&b, "z", PESTLE_F32, 8 * 16, 0);
-    pestle_kir_id_t g = group(&b, 8);
-    pestle_kir_id_t at = pestle_kir_madi(&b, g, 16, NONE);
-    pestle_kir_id_t p = pestle_kir_load(&b, x, 16, at, NONE, 0);
-    pestle_kir_id_t q = pestle_kir_load(&b, y, 16, at, NONE, 0);
-    p = pestle_kir_cast(&b, p, PESTLE_F32);
-    q = pestle_kir_cast(&b, q, PESTLE_F32);
-    q = pestle_kir_scalar(&b, PESTLE_OP_ABS, q, NONE, NONE);
-    pestle_kir_id_t step = pestle_kir_float(&b, PESTLE_F32, 16, -steps[run]);
-    q = pestle_kir_scalar(&b, PESTLE_OP_MULTIPLY, q, step, NONE);
-    pestle_kir_store(&b, z, at, pestle_kir_scale(&b, p, q), NONE, 0);
-    pestle_kir_end(&b);
-    llvm_cpu_count = 1;  // others may lack it
-    check_kernel(&b, fill_any, NULL);
-    llvm_cpu_count = 2;
-  }
+  if (!this_cpu_has(PESTLE_KIR_SCALE)) skip();
+  check_powers(16, PESTLE_I8, true, -0x1p+20);
+  check_powers(16, PESTLE_I8, true, -0x1p+127);
 }
 
 // --- Matrix registers ---
@@ -581,9 +568,7 @@ static void mreg(pestle_kir_builder_t* b, pestle_kir_op_t op, uint32_t buffer,
 // sums that were there before. bf16 rounds its own way: tests/cli/mreg_test.py.
 static void matrix_registers(void** state) {
   (void)state;
-  pestle_target_caps_t caps = {.struct_size = sizeof caps};
-  assert_ok(llvm_backend->target->describe(llvm_backend->self, NULL, &caps));
-  if (!caps.op_dtypes[PESTLE_KIR_MREG_MMA]) {
+  if (!this_cpu_has(PESTLE_KIR_MREG_MMA)) {
     print_message("the CPU has no matrix registers\n");
     skip();
   }
