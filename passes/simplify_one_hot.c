@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule about products with a one-hot tensor, which are rows of the other one.
+#include <math.h>
+
+#include "passes/simplify.h"
+#include "passes/util.h"
+
+static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
+  return pestle_node_operand(node, index);
+}
+
+// |mask|, with ones where |index| is the position along |axis| and zeros elsewhere.
+typedef struct one_hot_t {
+  const pestle_value_t* mask;
+  pestle_value_t* index;  // a broadcast that repeats it along |axis|
+  int64_t axis;
+} one_hot_t;
+
+// The dim of a broadcast's operand that becomes |axis|; -1: none.
+static int64_t source_dim(const pestle_node_t* broadcast, int64_t axis) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (dims.data[i] == axis) return (int64_t)i;
+  }
+  return -1;
+}
+
+// Whether |value| counts 0, 1, 2, ... along |axis| and changes along no other.
+static bool counts_along(const pestle_value_t* value, int64_t axis) {
+  while (pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) {
+    axis = source_dim(value->node, axis);
+    value = operand(value->node, 0);
+    if (axis < 0) return false;
+  }
+  int64_t extent = value->type->dims[axis];
+  if (pestle_pass_is(value, PESTLE_OP_IOTA)) {
+    // Narrow types start again.
+    size_t bits = 8 * pestle_dtype_size(value->type->dtype) - 1;
+    return PESTLE_NODE_I64(value->node, iota_dimension) == axis &&
+           (bits > 62 || extent <= (int64_t)1 << bits);
+  }
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (!e || e->splat || pestle_type_count(value->type) != extent) return false;
+  for (int64_t i = 0; i < extent; ++i) {
+    if (pestle_pass_element_i64(e, (size_t)i) != i) return false;
+  }
+  return true;
+}
+
+static bool repeats_along(const pestle_value_t* value, int64_t axis) {
+  if (!pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) return false;
+  int64_t from = source_dim(value->node, axis);
+  return from < 0 || operand(value->node, 0)->type->dims[from] == 1;
+}
+
+// What |value|, a one or a zero, is the truth of; NULL: no such thing.
+static const pestle_node_t* read_truth(const pestle_value_t* value) {
+  if (pestle_pass_is(value, PESTLE_OP_CONVERT)) {
+    return operand(value->node, 0)->node;
+  }
+  if (pestle_pass_is(value, PESTLE_OP_SELECT) &&
+      pestle_pass_splat_is(operand(value->node, 1), 1) &&
+      pestle_pass_splat_is(operand(value->node, 2), 0)) {
+    return operand(value->node, 0)->node;
+  }
+  return NULL;
+}
+
+static bool read_one_hot(const pestle_value_t* value, int64_t axis,
+                         one_hot_t* out) {
+  const pestle_node_t* equal = read_truth(value);
+  if (!equal || equal->op != PESTLE_OP_EQ ||
+      !pestle_dtype_is(operand(equal, 0)->type->dtype, PESTLE_KIND_INT)) {
+    return false;
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    pestle_value_t* index = operand(equal, side);
+    if (!repeats_along(index, axis) ||
+        !counts_along(operand(equal, 1 - side), axis)) {
+      continue;
+    }
+    *out = (one_hot_t){value, index, axis};
+    return true;
+  }
+  return false;
+}
+
+// Whether zeros times what |value| holds are zeros; |out_signed|: a -0 is among
+// them, which the product, a sum from 0 on, has not.
+static bool is_finite(const pestle_value_t* value, bool* out_signed) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  *out_signed = false;
+  if (pestle_dtype_is(value->type->dtype, PESTLE_KIND_INT)) return true;
+  if (!e || !pestle_dtype_is(value->type->dtype, PESTLE_KIND_FLOAT)) {
+    return false;
+  }
+  size_t count = e->splat ? 1 : (size_t)pestle_type_count(value->type);
+  for (size_t i = 0; i < count; ++i) {
+    double v = pestle_pass_element_f64(e, i);
+    if (!isfinite(v)) return false;
+    if (fpclassify(v) == FP_ZERO && signbit(v)) *out_signed = true;
+  }
+  return true;
+}
+
+// The index without the axis along which it repeats.
+static pestle_status_t drop_axis(pestle_builder_t* b, const one_hot_t* hot,
+                                 pestle_value_t** out) {
+  const pestle_node_t* broadcast = hot->index->node;
+  pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
+  pestle_value_t* x = operand(broadcast, 0);
+  pestle_type_t from = *x->type, to = *hot->index->type;
+  int64_t kept[PESTLE_MAX_RANK];
+  from.rank = to.rank = 0;
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (dims.data[i] == hot->axis) continue;
+    kept[from.rank] = dims.data[i] - (dims.data[i] > hot->axis ? 1 : 0);
+    from.dims[from.rank++] = x->type->dims[i];
+  }
+  for (int32_t i = 0; i < hot->index->type->rank; ++i) {
+    if (i != hot->axis) to.dims[to.rank++] = hot->index->type->dims[i];
+  }
+  PESTLE_TRY(pestle_pass_reshape(b, x, &from, &x));
+  return pestle_pass_broadcast(b, x, &to, kept, out);
+}
+
+// The slices of |table| that |index|, of any shape, names along |axis|; the dims of
+// |index| are the first of the result, or the last.
+static pestle_status_t take_slices(pestle_builder_t* b, pestle_value_t* table,
+                                   int64_t axis, pestle_value_t* index,
+                                   bool index_first, pestle_value_t** out) {
+  int64_t sizes[PESTLE_MAX_RANK], offsets[PESTLE_MAX_RANK];
+  int32_t rank = table->type->rank, lead = index_first ? index->type->rank : 0;
+  for (int32_t i = 0; i < rank; ++i)
+    sizes[i] = i == axis ? 1 : table->type->dims[i];
+  for (int32_t i = 0; i + 1 < rank; ++i)
+    offsets[i] = lead + i;
+  pestle_attr_t attrs[] = {PESTLE_SET_I64S(offset_dims, offsets, rank - 1),
+                           PESTLE_SET_I64S(collapsed_slice_dims, &axis, 1),
+                           PESTLE_SET_I64S(start_index_map, &axis, 1),
+                           PESTLE_SET_I64(index_vector_dim, index->type->rank),
+                           PESTLE_SET_I64S(slice_sizes, sizes, rank)};
+  pestle_value_t* operands[] = {table, index};
+  return pestle_pass_make(b, PESTLE_OP_GATHER, operands, 2, attrs, 5, NULL,
+                          out);
+}
+
+// Zeros in |*slices| where |index| is no row of |extent|.
+static pestle_status_t clear_outside(pestle_builder_t* b, pestle_value_t* index,
+                                     int64_t extent, bool index_first,
+                                     pestle_value_t** slices) {
+  const pestle_type_t* type = (*slices)->type;
+  pestle_type_t scalar = {.dtype = index->type->dtype};
+  pestle_value_t *low, *high, *row, *inside, *zero;
+  PESTLE_TRY(pestle_pass_splat(b, &scalar, 0, &low));
+  PESTLE_TRY(pestle_pass_splat(b, &scalar, (double)(extent - 1), &high));
+  pestle_value_t* clamp[] = {low, index, high};
+  PESTLE_TRY(
+      pestle_pass_make(b, PESTLE_OP_CLAMP, clamp, 3, NULL, 0, NULL, &row));
+  PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_EQ, row, index, &inside));
+  int64_t dims[PESTLE_MAX_RANK];
+  int32_t first = index_first ? 0 : type->rank - index->type->rank;
+  for (int32_t i = 0; i < index->type->rank; ++i)
+    dims[i] = first + i;
+  PESTLE_TRY(pestle_pass_broadcast(b, inside, type, dims, &inside));
+  PESTLE_TRY(pestle_pass_splat(b, type, 0, &zero));
+  pestle_value_t* choice[] = {inside, *slices, zero};
+  return pestle_pass_make(b, PESTLE_OP_SELECT, choice, 3, NULL, 0, NULL,
+                          slices);
+}
+
+pestle_status_t pestle_rule_dot_one_hot(pestle_builder_t* b,
+                                        pestle_node_t* node,
+                                        pestle_value_t** out) {
+  pestle_i64s_t contracted[] = {
+      PESTLE_NODE_I64S(node, lhs_contracting_dimensions),
+      PESTLE_NODE_I64S(node, rhs_contracting_dimensions)};
+  if (contracted[0].count != 1 ||
+      PESTLE_NODE_I64S(node, lhs_batching_dimensions).count) {
+    return NULL;
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    pestle_value_t* table = operand(node, 1 - side);
+    int64_t axis = contracted[1 - side].data[0];
+    int64_t extent = table->type->dims[axis];
+    bool is_signed, first = side == 0;
+    one_hot_t hot;
+    if (extent < 1 ||
+        !read_one_hot(operand(node, side), contracted[side].data[0], &hot) ||
+        !is_finite(table, &is_signed)) {
+      continue;
+    }
+    pestle_value_t *index, *value, *zero;
+    pestle_dtype_t result = node->results[0].type->dtype;
+    PESTLE_TRY(drop_axis(b, &hot, &index));
+    PESTLE_TRY(take_slices(b, table, axis, index, first, &value));
+    PESTLE_TRY(clear_outside(b, index, extent, first, &value));
+    if (is_signed) {
+      PESTLE_TRY(pestle_pass_splat(b, value->type, 0, &zero));
+      PESTLE_TRY(pestle_pass_binary(b, PESTLE_OP_ADD, value, zero, &value));
+    }
+    return pestle_pass_convert(b, value, result, out);
+  }
+  return NULL;
+}
