@@ -214,7 +214,8 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(
 int64_t pestle_nest_leaf_step(const pestle_nest_t* nest, uint32_t leaf);
 uint32_t pestle_nest_leaf_root(const pestle_nest_t* nest, uint32_t leaf);
 
-// The single read of |tensor| in |stage|'s values, or NULL if none or several.
+// The single read of |tensor| in |stage|'s values, which may share it, or NULL if
+// none or several.
 const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
                                                uint32_t stage, uint32_t tensor);
 

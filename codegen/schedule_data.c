@@ -22,14 +22,16 @@ const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
                                                uint32_t tensor) {
   find_read_t f = {.tensor = tensor};
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    pestle_status_t status =
-        pestle_expr_visit_reads(nest, s->values[v], find_visit, &f);
-    if (status) {
-      pestle_nest_fail(nest, status);
-      return NULL;
-    }
+  pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
+  uint8_t* seen = pestle_arena_alloc_zero(nest->arena, nest->expr_count + 1, 1);
+  if (!seen) {
+    pestle_nest_fail_memory(nest);
+    return NULL;
   }
+  // Values share equal reads: it is one.
+  for (uint32_t v = 0; v < s->value_count; ++v)
+    pestle_expr_visit_with(nest, seen, s->values[v], find_visit, &f);
+  pestle_arena_rewind(nest->arena, mark);
   return f.count == 1 ? f.read : NULL;
 }
 

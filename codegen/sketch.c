@@ -97,10 +97,16 @@ bool pestle_sketch_transcendental(pestle_sketch_t* k,
 
 // --- Which maps to inline ---
 
+enum { NO_STAGE = -1, MANY_STAGES = -2 };
+
 typedef struct use_t {
   pestle_sketch_t* k;
   uint32_t* readers;  // by stage: how many stages read it
-  bool* seen;         // by stage, of the current reader
+  // By stage: the one that reads it where all maps between are inlined, or one of
+  // the above.
+  int32_t* ends;
+  int32_t end;  // what the current reader is, or ends as
+  bool* seen;   // by stage, of the current reader
 } use_t;
 
 static void use_visit(void* user, const pestle_expr_t* e) {
@@ -110,6 +116,40 @@ static void use_visit(void* user, const pestle_expr_t* e) {
   if (producer < 0 || u->seen[producer]) return;
   u->seen[producer] = true;
   ++u->readers[producer];
+  int32_t* end = &u->ends[producer];
+  *end = *end == NO_STAGE || *end == u->end ? u->end : MANY_STAGES;
+}
+
+// Whether |s| may become a part of its readers.
+static bool is_passing(const pestle_sketch_t* k, uint32_t s) {
+  const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
+  return !st->is_fold && s != k->anchor && (int32_t)s != k->middle &&
+         (!st->keep || k->nest->frugal || pestle_sketch_has_lanes(k));
+}
+
+// Readers lie behind what they read.
+static pestle_status_t find_uses(pestle_sketch_t* k, use_t* u) {
+  pestle_nest_t* nest = k->nest;
+  size_t n = nest->stages.size;
+  u->k = k;
+  u->readers = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, n);
+  u->ends = PESTLE_ARENA_ARRAY(nest->arena, int32_t, n);
+  u->seen = PESTLE_ARENA_ARRAY(nest->arena, bool, n);
+  if (!u->readers || !u->ends || !u->seen) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
+  }
+  memset(u->readers, 0, n * sizeof(*u->readers));
+  for (uint32_t s = 0; s < n; ++s)
+    u->ends[s] = NO_STAGE;
+  for (uint32_t s = (uint32_t)n; s-- > 0;) {
+    const pestle_nest_stage_t* st = &nest->stages.data[s];
+    memset(u->seen, 0, n);
+    u->end = is_passing(k, s) ? u->ends[s] : (int32_t)s;
+    for (uint32_t v = 0; v < st->value_count; ++v) {
+      PESTLE_TRY(pestle_expr_visit_reads(nest, st->values[v], use_visit, u));
+    }
+  }
+  return NULL;
 }
 
 static bool any_fold(const pestle_sketch_t* k) {
@@ -163,24 +203,17 @@ static bool reads_stage(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 }
 
 // All map stages, except transcendental ones that several stages read beside a
-// fold: these are kept, as the exponentials of a softmax are.
+// fold: these are kept, as the exponentials of a softmax are. (Those that all end in
+// one stage are in its expression once.)
 static pestle_status_t inline_maps(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   size_t n = nest->stages.size;
-  use_t u = {.k = k};
-  u.readers = pestle_arena_alloc_zero(nest->arena, n * sizeof(uint32_t), 4);
-  u.seen = pestle_arena_alloc_zero(nest->arena, n, 1);
+  use_t u;
+  PESTLE_TRY(find_uses(k, &u));
   bool* inlined = pestle_arena_alloc_zero(nest->arena, n, 1);
   bool* costly = pestle_arena_alloc_zero(nest->arena, n, 1);
-  if (!u.readers || !u.seen || !inlined || !costly) {
+  if (!inlined || !costly) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
-  }
-  for (uint32_t s = 0; s < n; ++s) {
-    memset(u.seen, 0, n);
-    const pestle_nest_stage_t* st = &nest->stages.data[s];
-    for (uint32_t v = 0; v < st->value_count; ++v) {
-      PESTLE_TRY(pestle_expr_visit_reads(nest, st->values[v], use_visit, &u));
-    }
   }
   bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
               any_fold(k) && !nest->frugal;
@@ -192,9 +225,8 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     if (st->is_fold || s == k->anchor) continue;
     costly[s] =
         pestle_sketch_transcendental(k, st) || reads_stage(k, st, costly);
-    inlined[s] = (int32_t)s != k->middle &&
-                 (!st->keep || nest->frugal || pestle_sketch_has_lanes(k)) &&
-                 !(keep && costly[s] && u.readers[s] > 1);
+    bool shared = u.readers[s] > 1 && u.ends[s] == MANY_STAGES;
+    inlined[s] = is_passing(k, s) && !(keep && costly[s] && shared);
     if (inlined[s]) continue;
     costly[s] = false;
     if ((int32_t)s == k->middle) {
