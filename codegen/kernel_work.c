@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/kernels.h"
+#include "codegen/winograd.h"
 
 enum {
   // What a function like exp counts, in additions. A guess: 10 to 40.
@@ -43,8 +44,43 @@ static uint64_t points_of(const pestle_nest_t* nest,
   return points;
 }
 
-static uint64_t ops_of(const pestle_nest_t* nest, uint8_t* seen) {
-  uint64_t total = 0;
+// Bytes of a number that |e| reads, seen through conversions; 0: it reads none.
+static unsigned read_size(const pestle_nest_t* nest, const pestle_expr_t* e) {
+  while (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_CONVERT)
+    e = e->args[0];
+  if (e->kind != PESTLE_EXPR_READ) return 0;
+  return pestle_dtype_size(nest->tensors.data[e->i].type.dtype);
+}
+
+// Adds up |ops| of |s| by what its products are of.
+static void add_products(const pestle_nest_t* nest,
+                         const pestle_nest_stage_t* s, uint64_t ops,
+                         pestle_kernel_t* k) {
+  const pestle_expr_t* e = s->values[0];
+  if (!s->is_fold) return;
+  if (e->kind == PESTLE_EXPR_DOT) {
+    *(e->dtype == PESTLE_F32 ? &k->half_flops : &k->byte_flops) += ops;
+  } else if (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_MULTIPLY) {
+    unsigned a = read_size(nest, e->args[0]), b = read_size(nest, e->args[1]);
+    if (a == 2 && b == 2) k->half_flops += ops;
+    if (a == 1 && b == 1) k->byte_flops += ops;
+  }
+}
+
+// By factors a tile has fewer products than its taps have.
+static uint64_t made_of(const pestle_nest_t* nest, uint32_t stage,
+                        uint64_t ops) {
+  enum {
+    RESULTS = PESTLE_WINOGRAD_OUT * PESTLE_WINOGRAD_OUT,
+    TAPS = PESTLE_WINOGRAD_TAPS * PESTLE_WINOGRAD_TAPS
+  };
+  if (nest->winograd != (int32_t)stage) return ops;
+  return ops / (RESULTS * TAPS) * PESTLE_WINOGRAD_ALL;
+}
+
+static void count_all(const pestle_nest_t* nest, uint8_t* seen,
+                      pestle_kernel_t* k) {
+  k->flops = k->half_flops = k->byte_flops = 0;
   for (size_t i = 0; i < nest->stages.size; ++i) {
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     if (s->inlined) continue;
@@ -52,9 +88,10 @@ static uint64_t ops_of(const pestle_nest_t* nest, uint8_t* seen) {
     memset(seen, 0, nest->expr_count + 1);
     for (uint32_t v = 0; v < s->value_count; ++v)
       count_ops(&w, s->values[v]);
-    total += points_of(nest, s) * w.ops;
+    uint64_t ops = made_of(nest, (uint32_t)i, points_of(nest, s) * w.ops);
+    k->flops += ops;
+    add_products(nest, s, ops, k);
   }
-  return total;
 }
 
 // A measure of the time of one thread that is older than the cost model; pieces
@@ -128,7 +165,7 @@ pestle_status_t pestle_kernel_measure(pestle_nest_t* nest, pestle_kernel_t* k) {
       pestle_arena_alloc_zero(nest->arena, tensors + 1, _Alignof(uint64_t));
   pestle_status_t status = NULL;
   if (seen && elements) {
-    k->flops = ops_of(nest, seen);
+    count_all(nest, seen, k);
     k->work_ns = nanoseconds_of(nest);
     status = count_bytes(nest, elements, &k->bytes);
   } else {

@@ -441,6 +441,10 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
 
 static uint64_t bytes_of_args(const pestle_node_t* node) {
   uint64_t bytes = 0;
+  if (node->op == PESTLE_OP_DYNAMIC_UPDATE_SLICE) {
+    // The window alone: what is around it is there, or copied by a step before.
+    return 2 * pestle_type_bytes(pestle_node_operand(node, 1)->type);
+  }
   for (uint32_t i = 0; i < node->operand_count; ++i)
     bytes += pestle_type_bytes(pestle_node_operand(node, i)->type);
   for (uint32_t i = 0; i < node->result_count; ++i)
@@ -465,7 +469,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   k->device = device;
   k->arg_count = direct.arg_count;
   k->work_ns = direct.steps / 4 + 1;
-  k->flops = 0;
+  k->flops = k->half_flops = k->byte_flops = 0;
   k->bytes = bytes_of_args(k->node);
   k->explain_ops = direct.steps;
   k->note = k->ops;

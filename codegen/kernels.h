@@ -41,9 +41,10 @@ typedef struct pestle_kernel_t {
   pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
   uint32_t arg_count;
   uint32_t unique;
-  // |flops|: operations; a function like exp counts 20. |bytes|: what it must
+  // |flops|: operations; a function like exp counts 20; of these |half_flops| in
+  // products of f16 or bf16, |byte_flops| in those of bytes. |bytes|: what it must
   // read and write once. 0 flops: not counted.
-  uint64_t work_ns, flops, bytes;
+  uint64_t work_ns, flops, half_flops, byte_flops, bytes;
   // The arena's: "kind=name ..." (decide.h), and lines for profiles and traces:
   // ops, decisions, the schedule's rows.
   const char *decisions, *note;

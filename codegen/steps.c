@@ -622,6 +622,8 @@ static void describe_kernel(const pestle_kernel_t* k,
       .work = k->work_ns,
       .hash = {kir->hash[0], kir->hash[1]},
       .flops = k->flops,
+      .half_flops = k->half_flops,
+      .byte_flops = k->byte_flops,
       .bytes = k->bytes};
   if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
 }

@@ -18,7 +18,7 @@ _Static_assert(offsetof(pestle_plan_header_t, signature) ==
 _Static_assert(sizeof(pestle_plan_device_t) == 32, "a stable format");
 _Static_assert(sizeof(pestle_plan_io_t) == 152, "a stable format");
 _Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
-_Static_assert(sizeof(pestle_plan_kernel_t) == 104, "a stable format");
+_Static_assert(sizeof(pestle_plan_kernel_t) == 120, "a stable format");
 _Static_assert(sizeof(pestle_plan_step_t) == 32, "a stable format");
 _Static_assert(sizeof(pestle_plan_constant_ref_t) == 56, "a stable format");
 

@@ -5,10 +5,13 @@
 
 #include "base/mem.h"
 
-// Looks of an idle thread before it sleeps; some 20 us. Long enough to bridge
-// the gap between two kernels of a run, short enough not to be seen in a
-// process's time.
-enum { SPIN_COUNT = 400, SPIN_YIELDS = 4 };
+// Looks of an idle thread before it offers its core to others, 5 to 20 us: they
+// bridge the gap between two kernels of a run.
+enum { SPIN_COUNT = 400 };
+// And how long it goes on to look between such offers until it sleeps: as long as
+// pieces of a long kernel differ, or a caller takes between two runs. To wake takes
+// 10 to 50 us (a virtual core is halted).
+enum { LINGER_NS = 100000, LINGER_COUNT = 16 };
 // A worker steps aside at most so often.
 enum { ASIDE_NS = 2000000 };
 // Parts of a job that participants begin with.
@@ -106,19 +109,23 @@ static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot,
   pestle_mutex_unlock(&pool->mutex);
 }
 
-static bool spin_for_work(pestle_pool_t* pool, unsigned epoch) {
-  for (int i = 0; i < SPIN_COUNT; ++i) {
+static bool look_for_work(pestle_pool_t* pool, unsigned epoch, int count) {
+  for (int i = 0; i < count; ++i) {
     if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
       return true;
     }
     pestle_cpu_relax();
   }
-  for (int i = 0; i < SPIN_YIELDS; ++i) {
+  return false;
+}
+
+static bool spin_for_work(pestle_pool_t* pool, unsigned epoch) {
+  if (look_for_work(pool, epoch, SPIN_COUNT)) return true;
+  int64_t until = pestle_clock_ns() + LINGER_NS;
+  do {
     pestle_thread_yield();
-    if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
-      return true;
-    }
-  }
+    if (look_for_work(pool, epoch, LINGER_COUNT)) return true;
+  } while (pestle_clock_ns() < until);
   return false;
 }
 

@@ -42,6 +42,8 @@ static void tell_kernel(const pestle_executable_t* e,
   info->ops = take_line(&note, &info->ops_size);
   info->schedule = take_line(&note, &info->schedule_size);
   info->flops = record->flops;
+  info->half_flops = record->half_flops;
+  info->byte_flops = record->byte_flops;
   info->bytes = record->bytes;
   info->constant_bytes = bound_bytes(e, step, true);
 }

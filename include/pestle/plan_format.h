@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 4u
+#define PESTLE_PLAN_VERSION 5u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -137,9 +137,10 @@ typedef struct pestle_plan_kernel_t {
   int64_t group[3];  // extents; a CPU runs [0, group[0]) in pieces
   uint64_t work;     // estimated ns of the whole launch on one thread
   uint64_t hash[2];  // of the Kernel IR
-  // For profiles: operations (0: not counted; a function like exp counts 20),
-  // and what it must read and write once.
-  uint64_t flops, bytes;
+  // For profiles: operations (0: not counted; a function like exp counts 20), how
+  // many of them are in products of f16 or bf16 and in those of bytes, and what it
+  // must read and write once.
+  uint64_t flops, half_flops, byte_flops, bytes;
 } pestle_plan_kernel_t;
 
 typedef enum pestle_plan_call_kind_e {

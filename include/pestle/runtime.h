@@ -472,11 +472,15 @@ typedef struct pestle_step_info_t {
   size_t ops_size;
   const char* schedule;
   size_t schedule_size;
-  // Operations: a multiply-add is two, a function like exp 20; 0: not counted.
+  // Operations: a multiply-add is two, a function like exp 20; 0: not counted. By
+  // Winograd those that it makes, not those of the taps.
   uint64_t flops;
   // That it must read and write, once each, however good the caches; and how
   // many of these lie in constants (weights).
   uint64_t bytes, constant_bytes;
+  // How many of the operations are in products of f16 or bf16, and in those of
+  // bytes, for which machines have instructions of their own.
+  uint64_t half_flops, byte_flops;
 } pestle_step_info_t;
 
 // How many steps a run may take: on_step numbers them from 0 on. A loop takes

@@ -44,6 +44,28 @@ func.func public @main(%x: tensor<512xf32> {pestle.name = "x"})
 }
 """
 
+NARROW = """\
+func.func public @main(%x: tensor<64x96xX> {pestle.name = "x"},
+                       %w: tensor<96x32xW> {pestle.name = "w"})
+    -> (tensor<64x32xZ>) {
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
+      (tensor<64x96xX>, tensor<96x32xW>) -> tensor<64x32xZ>
+  return %y : tensor<64x32xZ>
+}
+"""
+
+UPDATE = """\
+func.func public @main(%x: tensor<512x64xf32> {pestle.name = "x"},
+                       %u: tensor<1x64xf32> {pestle.name = "u"},
+                       %i: tensor<i32> {pestle.name = "i"})
+    -> (tensor<512x64xf32>) {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %r = stablehlo.dynamic_update_slice %x, %u, %i, %z : (tensor<512x64xf32>,
+      tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<512x64xf32>
+  return %r : tensor<512x64xf32>
+}
+"""
+
 GATHER = """\
 func.func public @main(%t: tensor<1000x64xf32> {pestle.name = "t"},
                        %i: tensor<4x1xi32> {pestle.name = "i"})
@@ -111,6 +133,33 @@ class Profile(Case):
                          "2")  # fmt: skip
         (row,) = p["steps"]
         self.assertLess(row["bytes"], 3 * 4 * 64 * 4)
+
+    def test_narrow_products_count_apart(self):
+        kinds = {"half": ("bf16", "bf16", "f32"), "byte": ("ui8", "i8", "i32")}
+        for device in self.devices():
+            for kind, types in kinds.items():
+                with self.subTest(device=device, kind=kind):
+                    text = NARROW
+                    for name, dtype in zip("XWZ", types):
+                        text = text.replace("x" + name, "x" + dtype)
+                    p = self.profile(text, "--input", "x=1", "--input", "w=1",
+                                     "--device", device, "--bench",
+                                     "2")  # fmt: skip
+                    work = {row["name"]: row for row in p["steps"]}
+                    row = max(work.values(), key=lambda r: r["flops"])
+                    self.assertEqual(row["flops"], 2 * 64 * 96 * 32)
+                    for other in kinds:
+                        self.assertEqual(row[other + "_flops"],
+                                         row["flops"] * (other == kind))
+                    rate = p["limits"][kind + "_gflops_per_s"]
+                    self.assertEqual(rate > 0, device != "ref")
+
+    def test_an_update_moves_its_window(self):
+        p = self.profile(UPDATE, "--input", "x=1", "--input", "u=2",
+                         "--input", "i=i32=3", "--device", "ref", "--bench",
+                         "2")  # fmt: skip
+        (row,) = [r for r in p["steps"] if r["kind"] == "kernel"]
+        self.assertEqual(row["bytes"], 2 * 64 * 4)
 
     def test_table_and_file(self):
         path = self.write("m.mlir", DOTS)

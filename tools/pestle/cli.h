@@ -229,9 +229,10 @@ PESTLE_NODISCARD pestle_status_t cli_outputs_compare(cli_t* cli,
 // --- Profiles (profile.c, limits_compiler.c) ---
 
 // What a machine does at most, as kernels that Pestle compiles measured it once
-// with |threads| threads. Operations and bytes a second; 0: not known.
+// with |threads| threads. Operations (of f32; in products of bf16 and of bytes) and
+// bytes a second; 0: not known.
 typedef struct cli_limits_t {
-  double flops, l2, l3, memory;
+  double flops, half_flops, byte_flops, l2, l3, memory;
   uint64_t l2_bytes, l3_bytes;
   int32_t threads;
   bool was_measured;  // now; else read from the cache folder

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this machine does at most, measured by kernels that Pestle itself
 // compiles: multiply-adds in a chain and in a product of matrices, the better
-// one, and z = x + y over tensors that lie in
-// L2, in L3 and in memory. Measured once; the figures lie in the cache folder,
+// one, products of bf16 and of bytes, and z = x + y over tensors that lie in L2, in
+// L3 and in memory. Measured once; the figures lie in the cache folder,
 // in a file whose name is made of all that they depend on.
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,17 +71,24 @@ static void append_chain(int64_t elements, pestle_strbuf_t* out) {
                         last, elements);
 }
 
-static void append_product(int64_t rows, pestle_strbuf_t* out) {
+// What a product is of: both sides and the result.
+typedef struct product_t {
+  const char *x, *y, *z;
+} product_t;
+
+static void append_product(int64_t rows, const product_t* of,
+                           pestle_strbuf_t* out) {
+  char x[48], y[48], z[48];
+  (void)snprintf(x, sizeof(x), "tensor<%" PRId64 "x%dx%s>", rows, TAPS, of->x);
+  (void)snprintf(y, sizeof(y), "tensor<%dx%dx%s>", TAPS, COLUMNS, of->y);
+  (void)snprintf(z, sizeof(z), "tensor<%" PRId64 "x%dx%s>", rows, COLUMNS,
+                 of->z);
   pestle_strbuf_appendf(out,
-                        "func.func public @main(%%x: tensor<%" PRId64
-                        "x%dxf32>, %%y: tensor<%dx%dxf32>) -> tensor<%" PRId64
-                        "x%dxf32> {\n  %%z = stablehlo.dot_general %%x, %%y, "
-                        "contracting_dims = [1] x [0] : (tensor<%" PRId64
-                        "x%dxf32>, tensor<%dx%dxf32>) -> tensor<%" PRId64
-                        "x%dxf32>\n  return %%z : tensor<%" PRId64
-                        "x%dxf32>\n}\n",
-                        rows, TAPS, TAPS, COLUMNS, rows, COLUMNS, rows, TAPS,
-                        TAPS, COLUMNS, rows, COLUMNS, rows, COLUMNS);
+                        "func.func public @main(%%x: %s, %%y: %s) -> %s {\n"
+                        "  %%z = stablehlo.dot_general %%x, %%y, "
+                        "contracting_dims = [1] x [0] : (%s, %s) -> %s\n"
+                        "  return %%z : %s\n}\n",
+                        x, y, z, x, y, z, z);
 }
 
 static void append_sum(int64_t elements, pestle_strbuf_t* out) {
@@ -123,7 +130,8 @@ static pestle_status_t run_executable(probe_t* p, pestle_executable_t* e,
         i < 2 ? pestle_executable_input(e, i) : pestle_executable_output(e, 0);
     status = cli_array_init(info.dtype, info.rank, info.dims, &arrays[i]);
     // No denormals: 0.5 x + 0.5 tends to 1.
-    if (!status) status = cli_fill(&arrays[i], "0.5");
+    bool is_float = pestle_dtype_is(info.dtype, PESTLE_KIND_FLOAT);
+    if (!status) status = cli_fill(&arrays[i], is_float ? "0.5" : "1");
     if (!status) views[i] = cli_array_view(&arrays[i]);
   }
   if (!status) status = run_probe(p, e, views, &views[2], out_s);
@@ -155,20 +163,23 @@ static pestle_status_t run_text(probe_t* p, const pestle_strbuf_t* text,
   return pestle_status_annotate(status, "while measuring the machine's limits");
 }
 
-typedef enum kind_e { CHAINS, PRODUCT, SUM } kind_t;
+typedef enum kind_e { CHAINS, PRODUCT, HALVES, BYTES, SUM } kind_t;
 
 // Operations or, of the sum, bytes a second over tensors of |size| elements, or
 // rows.
 static pestle_status_t measure_one(probe_t* p, kind_t kind, int64_t size,
                                    double* out_rate) {
   pestle_strbuf_t text;
+  static const product_t products[] = {[PRODUCT] = {"f32", "f32", "f32"},
+                                       [HALVES] = {"bf16", "bf16", "f32"},
+                                       [BYTES] = {"ui8", "i8", "i32"}};
   double seconds = 0, work = (double)size * 4 * TENSORS;
   pestle_strbuf_init(pestle_allocator_system(), &text);
   if (kind == CHAINS) {
     append_chain(size, &text);
     work = 2.0 * CHAIN * (double)size;
-  } else if (kind == PRODUCT) {
-    append_product(size, &text);
+  } else if (kind != SUM) {
+    append_product(size, &products[kind], &text);
     work = 2.0 * TAPS * COLUMNS * (double)size;
   } else {
     append_sum(size, &text);
@@ -184,12 +195,14 @@ static pestle_status_t measure(probe_t* p, const pestle_target_caps_t* caps,
   bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
   int64_t element = 4 * TENSORS, threads = l->threads;
   uint64_t memory = l->l3_bytes * 6 < MOST_BYTES ? l->l3_bytes * 6 : MOST_BYTES;
+  int64_t rows = lanes ? LANE_ROWS : ROWS * threads;
   double product = 0;
   PESTLE_TRY(measure_one(p, CHAINS, lanes ? LANE_ELEMENTS : ELEMENTS * threads,
                          &l->flops));
-  PESTLE_TRY(
-      measure_one(p, PRODUCT, lanes ? LANE_ROWS : ROWS * threads, &product));
+  PESTLE_TRY(measure_one(p, PRODUCT, rows, &product));
   if (product > l->flops) l->flops = product;
+  PESTLE_TRY(measure_one(p, HALVES, rows, &l->half_flops));
+  PESTLE_TRY(measure_one(p, BYTES, rows, &l->byte_flops));
   PESTLE_TRY(measure_one(p, SUM, (int64_t)l->l3_bytes / 2 / element, &l->l3));
   PESTLE_TRY(measure_one(p, SUM, (int64_t)memory / element, &l->memory));
   // Each core has its own: what one reads, as often as there are threads.
@@ -206,6 +219,8 @@ static const struct {
   const char* name;
   size_t offset;
 } fields[] = {{"flops", offsetof(cli_limits_t, flops)},
+              {"half_flops", offsetof(cli_limits_t, half_flops)},
+              {"byte_flops", offsetof(cli_limits_t, byte_flops)},
               {"l2", offsetof(cli_limits_t, l2)},
               {"l3", offsetof(cli_limits_t, l3)},
               {"memory", offsetof(cli_limits_t, memory)}};
@@ -234,7 +249,7 @@ static const char* path_of(cli_t* cli, const pestle_target_caps_t* caps,
   return pestle_path_join(&cli->arena, folder, name);
 }
 
-// Whether |text| has all four, each more than nothing.
+// Whether |text| has all of them, each more than nothing.
 static bool read_fields(pestle_str_t text, cli_limits_t* l) {
   pestle_str_t line, name, value;
   int found = 0;

@@ -119,6 +119,19 @@ static level_t level_of(const cli_limits_t* l, uint64_t bytes) {
   return (level_t){"memory", l->memory};
 }
 
+// Seconds that the operations of a step take at the rates of their kinds.
+static double time_of_ops(const pestle_step_info_t* s, const cli_limits_t* l) {
+  uint64_t narrow = s->half_flops + s->byte_flops;
+  return (double)(s->flops - narrow) / l->flops +
+         (double)s->half_flops / l->half_flops +
+         (double)s->byte_flops / l->byte_flops;
+}
+
+static const char* name_of_ops(const pestle_step_info_t* s) {
+  if (s->half_flops > s->flops / 2) return "bf16";
+  return s->byte_flops > s->flops / 2 ? "bytes" : "fma";
+}
+
 // Weights come from where all weights of a run lie, all else from what holds the
 // step's own bytes.
 static void set_limits(table_t* t) {
@@ -133,11 +146,10 @@ static void set_limits(table_t* t) {
     level_t near = level_of(l, r->info.bytes);
     double constant = (double)r->info.constant_bytes / far.rate;
     double other = (double)(r->info.bytes - r->info.constant_bytes) / near.rate;
-    double flops = (double)r->info.flops / l->flops;
+    double moved = constant + other, computed = time_of_ops(&r->info, l);
     r->bound = constant > other ? far.name : near.name;
-    if (flops > constant + other) r->bound = "fma";
-    r->limit_us =
-        1e6 * times * (flops > constant + other ? flops : constant + other);
+    if (computed > moved) r->bound = name_of_ops(&r->info);
+    r->limit_us = 1e6 * times * (computed > moved ? computed : moved);
   }
 }
 
@@ -197,11 +209,13 @@ static void print_limits(const cli_limits_t* l) {
     return;
   }
   printf(
-      "limits of this machine with %d thread%s, %s: %.1f GFLOP/s of "
-      "multiply-adds, L2 %.0f GB/s, L3 %.0f GB/s, memory %.0f GB/s\n",
+      "limits of this machine with %d thread%s, %s: GFLOP/s of multiply-adds "
+      "%.1f, in products of bf16 %.1f, of bytes %.1f; L2 %.0f GB/s, L3 %.0f "
+      "GB/s, memory %.0f GB/s\n",
       (int)l->threads, l->threads == 1 ? "" : "s",
       l->was_measured ? "measured now" : "from the cache folder",
-      l->flops * 1e-9, l->l2 * 1e-9, l->l3 * 1e-9, l->memory * 1e-9);
+      l->flops * 1e-9, l->half_flops * 1e-9, l->byte_flops * 1e-9, l->l2 * 1e-9,
+      l->l3 * 1e-9, l->memory * 1e-9);
 }
 
 static void print_table(const table_t* t, row_t* const* order, size_t count) {
@@ -253,6 +267,8 @@ static void json_row(const table_t* t, const row_t* r, pestle_json_t* json) {
   key_f64(json, "mean_us", r->mean_us / r->runs);
   key_f64(json, "share", t->sum_us > 0 ? r->best_us / t->sum_us : 0);
   key_u64(json, "flops", s->flops);
+  key_u64(json, "half_flops", s->half_flops);
+  key_u64(json, "byte_flops", s->byte_flops);
   key_u64(json, "bytes", s->bytes);
   key_u64(json, "constant_bytes", s->constant_bytes);
   key_f64(json, "gflops_per_s", rate_of(r, s->flops));
@@ -268,6 +284,8 @@ static void json_limits(const cli_limits_t* l, pestle_json_t* json) {
   pestle_json_key(json, "limits");
   pestle_json_begin_object(json);
   key_f64(json, "gflops_per_s", l->flops * 1e-9);
+  key_f64(json, "half_gflops_per_s", l->half_flops * 1e-9);
+  key_f64(json, "byte_gflops_per_s", l->byte_flops * 1e-9);
   key_f64(json, "l2_gbytes_per_s", l->l2 * 1e-9);
   key_f64(json, "l3_gbytes_per_s", l->l3 * 1e-9);
   key_f64(json, "memory_gbytes_per_s", l->memory * 1e-9);
