@@ -8,16 +8,20 @@
 #include "codegen/decide.h"
 #include "codegen/sketch.h"
 
-void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
-  if (k->tried && !pestle_vec_push(k->tried, *x)) {
-    pestle_nest_fail_memory(k->nest);
-  }
-}
-
 static bool same(const pestle_choice_t* a, const pestle_choice_t* b) {
   return a->rows == b->rows && a->vectors == b->vectors &&
          a->copied == b->copied && a->block == b->block &&
          a->above == b->above && a->bare == b->bare;
+}
+
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
+  if (!k->tried) return;
+  for (size_t i = 0; i < k->tried->size; ++i) {
+    if (same(&k->tried->data[i], x)) return;
+  }
+  if (!pestle_vec_push(k->tried, *x)) {
+    pestle_nest_fail_memory(k->nest);
+  }
 }
 
 // "8x3", "8x3+panel", "8x3+box7", "8x3+bare7", "8x3+block512".
