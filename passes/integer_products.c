@@ -13,8 +13,10 @@
 // The first is exact, in arithmetic that wraps. The second is more exact than
 // what it replaces, since sums of integers are not rounded, but not the same:
 // it is left out under PESTLE_NUMERICS_STRICT, and where sums could overflow.
-// Padding of a convolution becomes explicit when
-// there is a zero point, which is what it is padded with.
+// Constant operands that still fit a byte without their zero point lose it:
+// weights of ui8 about 128 become i8. Padding of a convolution becomes explicit
+// when there is a zero point, which is what it is padded with; the zero point of
+// its weights is taken off times the sums of its windows.
 #include <string.h>
 
 #include "base/mem.h"
@@ -39,9 +41,10 @@ static bool is_bytes(pestle_dtype_t dtype) {
 // (bytes - zero) * scale.
 typedef struct side_t {
   pestle_value_t* bytes;
-  const pestle_elements_t* narrow;  // bytes that fit a constant of i32, which
-                                    // are made when they are needed
+  const pestle_elements_t* narrow;  // a constant that is bytes less |offset|,
+                                    // which are made when they are needed
   pestle_dtype_t narrow_dtype;
+  int64_t offset;
   pestle_value_t* zero;   // one number of the bytes' dtype; NULL: see |known|
   int64_t known;          // the zero point, a constant of another dtype
   pestle_value_t* scale;  // f32, one number or a list along |axis|; NULL: 1
@@ -72,17 +75,35 @@ static bool take_zero(pestle_value_t* zero, pestle_dtype_t dtype,
   return true;
 }
 
-// The byte dtype that holds all elements, or NONE.
-static pestle_dtype_t dtype_that_holds(const pestle_elements_t* e) {
+// The least and the largest element.
+static void range_of(const pestle_elements_t* e, int64_t* lo, int64_t* hi) {
   size_t count = e->splat ? 1 : (size_t)pestle_type_count(&e->type);
-  int64_t lo = 0, hi = 0;
-  for (size_t i = 0; i < count; ++i) {
+  *lo = *hi = count ? pestle_pass_element_i64(e, 0) : 0;
+  for (size_t i = 1; i < count; ++i) {
     int64_t v = pestle_pass_element_i64(e, i);
-    if (v < lo) lo = v;
-    if (v > hi) hi = v;
+    if (v < *lo) *lo = v;
+    if (v > *hi) *hi = v;
   }
+}
+
+static pestle_dtype_t dtype_that_holds(int64_t lo, int64_t hi) {
   if (lo >= -128 && hi <= 127) return PESTLE_I8;
   return lo >= 0 && hi <= 255 ? PESTLE_U8 : PESTLE_NONE;
+}
+
+// A constant of i32 as bytes, about a zero point where its range asks for one:
+// it was folded from both.
+static bool read_narrow(const pestle_elements_t* e, side_t* out) {
+  int64_t lo, hi;
+  range_of(e, &lo, &hi);
+  out->narrow = e;
+  out->narrow_dtype = dtype_that_holds(lo, hi);
+  if (out->narrow_dtype != PESTLE_NONE) return true;
+  if (lo < -255 || lo > 0 || hi - lo > 255) return false;
+  out->narrow_dtype = PESTLE_I8;
+  out->offset = lo + 128;
+  out->known = -out->offset;
+  return true;
 }
 
 // |value| as it is, or widened.
@@ -94,19 +115,19 @@ static bool read_bytes(pestle_value_t* value, side_t* out) {
     return true;
   }
   const pestle_elements_t* e = pestle_value_constant(value);
-  if (!e || value->type->dtype != PESTLE_I32) return false;
-  out->narrow_dtype = dtype_that_holds(e);
-  out->narrow = e;
-  return out->narrow_dtype != PESTLE_NONE;
+  return e && value->type->dtype == PESTLE_I32 && read_narrow(e, out);
 }
 
-// The one number behind a value that repeats it, before it was widened.
+// The one number behind a value that repeats it, before it was widened: bytes
+// may themselves be converted, of what was rounded.
 static pestle_value_t* one_number(pestle_value_t* value) {
   for (;;) {
     pestle_value_t* from =
         pestle_pass_through(value, PESTLE_OP_BROADCAST_IN_DIM);
     if (!from) from = pestle_pass_through(value, PESTLE_OP_RESHAPE);
-    if (!from) from = pestle_pass_through(value, PESTLE_OP_CONVERT);
+    if (!from && !is_bytes(value->type->dtype)) {
+      from = pestle_pass_through(value, PESTLE_OP_CONVERT);
+    }
     if (!from) return value;
     value = from;
   }
@@ -139,6 +160,26 @@ static bool has_zero(const side_t* side) {
   return side->zero || side->known;
 }
 
+// Takes the zero point off a constant, where what is left are bytes too.
+static void centre(side_t* side) {
+  const pestle_elements_t* e =
+      side->bytes ? pestle_value_constant(side->bytes) : NULL;
+  int64_t zero = side->known;
+  if (!e || !has_zero(side) ||
+      (side->zero && !pestle_pass_splat_i64(side->zero, &zero))) {
+    return;
+  }
+  int64_t lo, hi;
+  range_of(e, &lo, &hi);
+  pestle_dtype_t dtype = dtype_that_holds(lo - zero, hi - zero);
+  if (dtype == PESTLE_NONE) return;
+  *side = (side_t){.narrow = e,
+                   .narrow_dtype = dtype,
+                   .offset = zero,
+                   .scale = side->scale,
+                   .axis = side->axis};
+}
+
 static pestle_status_t make_zero(pestle_builder_t* b, side_t* side) {
   if (!side->known) return NULL;
   pestle_type_t scalar = pestle_type_make(side->bytes->type->dtype, 0, NULL);
@@ -152,11 +193,12 @@ static pestle_status_t make_bytes(pestle_builder_t* b, side_t* side) {
   uint8_t* data = pestle_arena_alloc(&b->module->arena, count ? count : 1, 64);
   if (!data) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
-    data[i] = (uint8_t)pestle_pass_element_i64(e, i);
+    data[i] = (uint8_t)(pestle_pass_element_i64(e, i) - side->offset);
   }
   pestle_elements_t made = {e->type, data, count, e->splat};
   made.type.dtype = side->narrow_dtype;
-  return pestle_pass_constant(b, &made, &side->bytes);
+  PESTLE_TRY(pestle_pass_constant(b, &made, &side->bytes));
+  return make_zero(b, side);
 }
 
 // --- Contractions ---
@@ -167,6 +209,7 @@ typedef struct product_t {
   side_t side[2];
   bool floats;
   int64_t taps;
+  pestle_value_t* windows;  // what a convolution reads, padded if it is apart
   // Of each side, the axes that are folded, and, by axis, where the others are
   // in the result; -1: nowhere, or in several places.
   bool folded[2][PESTLE_MAX_RANK];
@@ -220,7 +263,8 @@ static bool is_taken(const product_t* p, int s) {
   const side_t* side = &p->side[s];
   bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
   if (convolution && has_zero(side) &&
-      (s == 1 || PESTLE_NODE_I64(p->node, batch_group_count) != 1 ||
+      ((s == 1 && PESTLE_NODE_I64(p->node, feature_group_count) != 1) ||
+       PESTLE_NODE_I64(p->node, batch_group_count) != 1 ||
        !pestle_pass_i64s_all(PESTLE_NODE_I64S(p->node, lhs_dilation), 1))) {
     return false;
   }
@@ -242,6 +286,7 @@ static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
                       : read_integers(value, &out->side[s]))) {
       return false;
     }
+    centre(&out->side[s]);
   }
   if (node->op == PESTLE_OP_CONVOLUTION) {
     place_convolution(out);
@@ -254,18 +299,6 @@ static bool read_product(pestle_node_t* node, bool may_round, product_t* out) {
 
 // --- What goes behind ---
 
-// |value|, which has the dims of |side| that are not folded, over the result.
-static pestle_status_t spread(product_t* p, int s, pestle_value_t* value,
-                              pestle_value_t** out) {
-  int64_t dims[PESTLE_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
-    if (!p->folded[s][d]) dims[rank++] = p->place[s][d];
-  }
-  return pestle_pass_broadcast(&p->b, value, p->node->results[0].type, dims,
-                               out);
-}
-
 static pestle_status_t spread_number(product_t* p, pestle_value_t* value,
                                      const pestle_type_t* type,
                                      pestle_value_t** out) {
@@ -274,49 +307,148 @@ static pestle_status_t spread_number(product_t* p, pestle_value_t* value,
   return pestle_pass_broadcast(&p->b, value, type, NULL, out);
 }
 
-// The sums of side |s| over what is folded, as i32, over the result.
-static pestle_status_t make_sums(product_t* p, int s, pestle_value_t** out) {
-  pestle_value_t *bytes, *zero, *wide;
+// Sums, as i32, and where their dims are in the result.
+typedef struct sums_t {
+  pestle_value_t* value;
+  int64_t dims[PESTLE_MAX_RANK];
+} sums_t;
+
+// |bytes| summed over the axes that |folded| names.
+static pestle_status_t fold_bytes(product_t* p, pestle_value_t* bytes,
+                                  const bool* folded, pestle_value_t** out) {
+  pestle_value_t *zero, *wide;
   int64_t dims[PESTLE_MAX_RANK];
   size_t count = 0;
-  for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
-    if (p->folded[s][d]) dims[count++] = d;
+  for (int32_t d = 0; d < bytes->type->rank; ++d) {
+    if (folded[d]) dims[count++] = d;
   }
-  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].bytes, PESTLE_I32, &bytes));
+  PESTLE_TRY(pestle_pass_convert(&p->b, bytes, PESTLE_I32, &wide));
   PESTLE_TRY(pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
+  return pestle_pass_fold(&p->b, PESTLE_OP_ADD, wide, zero, dims, count, out);
+}
+
+// Of side |s| over what is folded.
+static pestle_status_t sum_side(product_t* p, int s, sums_t* out) {
+  int32_t rank = 0;
+  for (int32_t d = 0; d < operand(p->node, (size_t)s)->type->rank; ++d) {
+    if (!p->folded[s][d]) out->dims[rank++] = p->place[s][d];
+  }
+  return fold_bytes(p, p->side[s].bytes, p->folded[s], &out->value);
+}
+
+// A fold of windows, as the attributes say it.
+typedef struct windows_t {
+  int64_t sizes[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
+  int64_t dilations[PESTLE_MAX_RANK], padding[2 * PESTLE_MAX_RANK];
+  bool one;  // each window is one element, at its own place
+} windows_t;
+
+// Those of axis |i| of the space, which is |d| among the sums.
+static void read_window(const product_t* p, size_t i, int64_t d,
+                        windows_t* out) {
+  const pestle_node_t* n = p->node;
+  int64_t tap = PESTLE_NODE_I64S(n, kernel_spatial_dimensions).data[i];
+  out->sizes[d] = operand(n, 1)->type->dims[tap];
+  out->strides[d] = PESTLE_NODE_I64S(n, window_strides).data[i];
+  out->dilations[d] = PESTLE_NODE_I64S(n, rhs_dilation).data[i];
+  for (int64_t end = 0; end < 2 && p->windows == p->side[0].bytes; ++end) {
+    out->padding[2 * d + end] =
+        PESTLE_NODE_I64S(n, padding).data[2 * i + (size_t)end];
+    if (out->padding[2 * d + end]) out->one = false;
+  }
+  if (out->sizes[d] != 1 || out->strides[d] != 1) out->one = false;
+}
+
+static pestle_status_t fold_windows(product_t* p, const windows_t* w,
+                                    pestle_value_t** value) {
+  int64_t ones[PESTLE_MAX_RANK];
+  size_t rank = (size_t)(*value)->type->rank;
+  for (size_t d = 0; d < rank; ++d)
+    ones[d] = 1;
+  pestle_value_t* operands[2] = {*value, NULL};
   PESTLE_TRY(
-      pestle_pass_fold(&p->b, PESTLE_OP_ADD, bytes, zero, dims, count, &wide));
-  return spread(p, s, wide, out);
+      pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &operands[1]));
+  pestle_region_t* region;
+  PESTLE_TRY(
+      pestle_pass_fold_region(&p->b, PESTLE_OP_ADD, PESTLE_I32, &region));
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_I64S(window_dimensions, w->sizes, rank),
+      PESTLE_SET_I64S(window_strides, w->strides, rank),
+      PESTLE_SET_I64S(base_dilations, ones, rank),
+      PESTLE_SET_I64S(window_dilations, w->dilations, rank),
+      PESTLE_SET_I64S(padding, w->padding, 2 * rank)};
+  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE_WINDOW,
+                             .operands = operands,
+                             .operand_count = 2,
+                             .attrs = attrs,
+                             .attr_count = 5,
+                             .regions = &region,
+                             .region_count = 1};
+  pestle_node_t* node;
+  PESTLE_TRY(pestle_node_create(&p->b, &spec, &node));
+  *value = pestle_node_result(node, 0);
+  return NULL;
 }
 
-// The zero point of side |s| as i32, over |type|.
-static pestle_status_t wide_zero(product_t* p, int s, const pestle_type_t* type,
-                                 pestle_value_t** out) {
-  pestle_value_t* wide;
-  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].zero, PESTLE_I32, &wide));
-  return spread_number(p, wide, type, out);
+// Of what the windows of a convolution hold. Features first: what is left of
+// them is small.
+static pestle_status_t sum_windows(product_t* p, sums_t* out) {
+  const pestle_node_t* n = p->node;
+  int64_t feature = PESTLE_NODE_I64(n, input_feature_dimension);
+  int64_t batch = PESTLE_NODE_I64(n, input_batch_dimension);
+  bool folded[PESTLE_MAX_RANK] = {0};
+  folded[feature] = true;
+  PESTLE_TRY(fold_bytes(p, p->windows, folded, &out->value));
+  windows_t w = {.one = true};
+  batch -= batch > feature;
+  w.sizes[batch] = w.strides[batch] = w.dilations[batch] = 1;
+  out->dims[batch] = PESTLE_NODE_I64(n, output_batch_dimension);
+  pestle_i64s_t axes = PESTLE_NODE_I64S(n, input_spatial_dimensions);
+  for (size_t i = 0; i < axes.count; ++i) {
+    int64_t d = axes.data[i] - (axes.data[i] > feature);
+    read_window(p, i, d, &w);
+    out->dims[d] = PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i];
+  }
+  return w.one ? NULL : fold_windows(p, &w, &out->value);
 }
 
-// sums - zero of x * sums of w - zero of w * sums of x + taps * both zeros.
+// |value| times the zero point of side |s|, as i32.
+static pestle_status_t by_zero(product_t* p, int s, pestle_value_t** value) {
+  pestle_value_t* zero;
+  PESTLE_TRY(pestle_pass_convert(&p->b, p->side[s].zero, PESTLE_I32, &zero));
+  PESTLE_TRY(spread_number(p, zero, (*value)->type, &zero));
+  return pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, *value, zero, value);
+}
+
+// Takes off |value| what the zero point of w adds to it a tap.
+static pestle_status_t take_off_taps(product_t* p, pestle_value_t** value) {
+  pestle_value_t* taps;
+  pestle_type_t scalar = pestle_type_make(PESTLE_I32, 0, NULL);
+  PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, (double)p->taps, &taps));
+  PESTLE_TRY(by_zero(p, 1, &taps));
+  PESTLE_TRY(spread_number(p, taps, (*value)->type, &taps));
+  return pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *value, taps, value);
+}
+
+// sums - zero of x * (sums of w - taps * zero of w) - zero of w * sums of x.
 static pestle_status_t take_off_zeros(product_t* p, pestle_value_t** sums) {
-  const pestle_type_t type = *(*sums)->type;
-  pestle_value_t *zero[2] = {NULL, NULL}, *term;
+  bool convolution = p->node->op == PESTLE_OP_CONVOLUTION;
   for (int s = 0; s < 2; ++s) {
     if (!p->side[s].zero) continue;
-    PESTLE_TRY(wide_zero(p, s, &type, &zero[s]));
-    PESTLE_TRY(make_sums(p, 1 - s, &term));
-    PESTLE_TRY(
-        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, term, zero[s], &term));
+    sums_t other;
+    PESTLE_TRY(convolution && s == 1 ? sum_windows(p, &other)
+                                     : sum_side(p, 1 - s, &other));
+    if (s == 0 && p->side[1].zero) {
+      PESTLE_TRY(take_off_taps(p, &other.value));
+    }
+    PESTLE_TRY(by_zero(p, s, &other.value));
+    pestle_value_t* term;
+    PESTLE_TRY(pestle_pass_broadcast(&p->b, other.value, (*sums)->type,
+                                     other.dims, &term));
     PESTLE_TRY(
         pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *sums, term, sums));
   }
-  if (!zero[0] || !zero[1]) return NULL;
-  PESTLE_TRY(pestle_pass_splat(&p->b, &type, (double)p->taps, &term));
-  for (int s = 0; s < 2; ++s) {
-    PESTLE_TRY(
-        pestle_pass_binary(&p->b, PESTLE_OP_MULTIPLY, term, zero[s], &term));
-  }
-  return pestle_pass_binary(&p->b, PESTLE_OP_ADD, *sums, term, sums);
+  return NULL;
 }
 
 static pestle_status_t multiply_scales(product_t* p, pestle_value_t** real) {
@@ -405,6 +537,7 @@ static pestle_status_t contract(product_t* p, pestle_value_t** out) {
     if (attrs[i].name == PESTLE_ATTR_padding) attrs[i].as.i64s.data = none;
   }
   if (pads) PESTLE_TRY(pad_input(p, &operands[0]));
+  p->windows = operands[0];
   return pestle_pass_make(&p->b, (pestle_op_t)p->node->op, operands, 2, attrs,
                           p->node->attr_count, &type, out);
 }

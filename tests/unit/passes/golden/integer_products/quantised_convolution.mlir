@@ -19,13 +19,13 @@ module {
     %3 = stablehlo.constant dense<[0.25, 2.0]> : tensor<2xf32>
     %4 = stablehlo.pad %x, %1, low = [0, 0, 1], high = [0, 0, 1], interior = [0, 0, 0] : (tensor<1x1x4xui8>, tensor<ui8>) -> tensor<1x1x6xui8>
     %5 = stablehlo.convolution(%4, %2) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x6xui8>, tensor<2x1x3xi8>) -> tensor<1x2x4xi32>
-    %6 = stablehlo.convert %1 : (tensor<ui8>) -> tensor<i32>
-    %7 = stablehlo.broadcast_in_dim %6, dims = [] : (tensor<i32>) -> tensor<1x2x4xi32>
-    %8 = stablehlo.convert %2 : (tensor<2x1x3xi8>) -> tensor<2x1x3xi32>
-    %9 = stablehlo.constant dense<0> : tensor<i32>
-    %10 = stablehlo.reduce(%8 init: %9) applies stablehlo.add across dimensions = [1, 2] : (tensor<2x1x3xi32>, tensor<i32>) -> tensor<2xi32>
-    %11 = stablehlo.broadcast_in_dim %10, dims = [1] : (tensor<2xi32>) -> tensor<1x2x4xi32>
-    %12 = stablehlo.multiply %11, %7 : tensor<1x2x4xi32>
+    %6 = stablehlo.convert %2 : (tensor<2x1x3xi8>) -> tensor<2x1x3xi32>
+    %7 = stablehlo.constant dense<0> : tensor<i32>
+    %8 = stablehlo.reduce(%6 init: %7) applies stablehlo.add across dimensions = [1, 2] : (tensor<2x1x3xi32>, tensor<i32>) -> tensor<2xi32>
+    %9 = stablehlo.convert %1 : (tensor<ui8>) -> tensor<i32>
+    %10 = stablehlo.broadcast_in_dim %9, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %11 = stablehlo.multiply %8, %10 : tensor<2xi32>
+    %12 = stablehlo.broadcast_in_dim %11, dims = [1] : (tensor<2xi32>) -> tensor<1x2x4xi32>
     %13 = stablehlo.subtract %5, %12 : tensor<1x2x4xi32>
     %14 = stablehlo.convert %13 : (tensor<1x2x4xi32>) -> tensor<1x2x4xf32>
     %15 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>

@@ -18,13 +18,13 @@ module {
     %2 = stablehlo.constant dense<[[1, -2], [3, -4], [5, -6], [-128, 127]]> : tensor<4x2xi8>
     %3 = stablehlo.constant dense<[0.25, 2.0]> : tensor<2xf32>
     %4 = stablehlo.dot_general %x, %2, contracting_dims = [2] x [0] : (tensor<1x3x4xui8>, tensor<4x2xi8>) -> tensor<1x3x2xi32>
-    %5 = stablehlo.convert %1 : (tensor<ui8>) -> tensor<i32>
-    %6 = stablehlo.broadcast_in_dim %5, dims = [] : (tensor<i32>) -> tensor<1x3x2xi32>
-    %7 = stablehlo.convert %2 : (tensor<4x2xi8>) -> tensor<4x2xi32>
-    %8 = stablehlo.constant dense<0> : tensor<i32>
-    %9 = stablehlo.reduce(%7 init: %8) applies stablehlo.add across dimensions = [0] : (tensor<4x2xi32>, tensor<i32>) -> tensor<2xi32>
-    %10 = stablehlo.broadcast_in_dim %9, dims = [2] : (tensor<2xi32>) -> tensor<1x3x2xi32>
-    %11 = stablehlo.multiply %10, %6 : tensor<1x3x2xi32>
+    %5 = stablehlo.convert %2 : (tensor<4x2xi8>) -> tensor<4x2xi32>
+    %6 = stablehlo.constant dense<0> : tensor<i32>
+    %7 = stablehlo.reduce(%5 init: %6) applies stablehlo.add across dimensions = [0] : (tensor<4x2xi32>, tensor<i32>) -> tensor<2xi32>
+    %8 = stablehlo.convert %1 : (tensor<ui8>) -> tensor<i32>
+    %9 = stablehlo.broadcast_in_dim %8, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %10 = stablehlo.multiply %7, %9 : tensor<2xi32>
+    %11 = stablehlo.broadcast_in_dim %10, dims = [2] : (tensor<2xi32>) -> tensor<1x3x2xi32>
     %12 = stablehlo.subtract %4, %11 : tensor<1x3x2xi32>
     %13 = stablehlo.convert %12 : (tensor<1x3x2xi32>) -> tensor<1x3x2xf32>
     %14 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>

@@ -17,26 +17,27 @@ module {
   func.func public @main(%x: tensor<3x5xui8>, %z: tensor<ui8>, %w: tensor<5x2xi8>) -> tensor<3x2xi32> {
     %0 = stablehlo.constant dense<3> : tensor<i8>
     %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<3x5xui8>, tensor<5x2xi8>) -> tensor<3x2xi32>
-    %2 = stablehlo.convert %z : (tensor<ui8>) -> tensor<i32>
-    %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<i32>) -> tensor<3x2xi32>
-    %4 = stablehlo.convert %w : (tensor<5x2xi8>) -> tensor<5x2xi32>
-    %5 = stablehlo.constant dense<0> : tensor<i32>
-    %6 = stablehlo.reduce(%4 init: %5) applies stablehlo.add across dimensions = [0] : (tensor<5x2xi32>, tensor<i32>) -> tensor<2xi32>
-    %7 = stablehlo.broadcast_in_dim %6, dims = [1] : (tensor<2xi32>) -> tensor<3x2xi32>
-    %8 = stablehlo.multiply %7, %3 : tensor<3x2xi32>
-    %9 = stablehlo.subtract %1, %8 : tensor<3x2xi32>
-    %10 = stablehlo.convert %0 : (tensor<i8>) -> tensor<i32>
-    %11 = stablehlo.broadcast_in_dim %10, dims = [] : (tensor<i32>) -> tensor<3x2xi32>
-    %12 = stablehlo.convert %x : (tensor<3x5xui8>) -> tensor<3x5xi32>
-    %13 = stablehlo.constant dense<0> : tensor<i32>
-    %14 = stablehlo.reduce(%12 init: %13) applies stablehlo.add across dimensions = [1] : (tensor<3x5xi32>, tensor<i32>) -> tensor<3xi32>
-    %15 = stablehlo.broadcast_in_dim %14, dims = [0] : (tensor<3xi32>) -> tensor<3x2xi32>
-    %16 = stablehlo.multiply %15, %11 : tensor<3x2xi32>
-    %17 = stablehlo.subtract %9, %16 : tensor<3x2xi32>
-    %18 = stablehlo.constant dense<5> : tensor<3x2xi32>
-    %19 = stablehlo.multiply %18, %3 : tensor<3x2xi32>
-    %20 = stablehlo.multiply %19, %11 : tensor<3x2xi32>
-    %21 = stablehlo.add %17, %20 : tensor<3x2xi32>
-    return %21 : tensor<3x2xi32>
+    %2 = stablehlo.convert %w : (tensor<5x2xi8>) -> tensor<5x2xi32>
+    %3 = stablehlo.constant dense<0> : tensor<i32>
+    %4 = stablehlo.reduce(%2 init: %3) applies stablehlo.add across dimensions = [0] : (tensor<5x2xi32>, tensor<i32>) -> tensor<2xi32>
+    %5 = stablehlo.constant dense<5> : tensor<i32>
+    %6 = stablehlo.convert %0 : (tensor<i8>) -> tensor<i32>
+    %7 = stablehlo.multiply %5, %6 : tensor<i32>
+    %8 = stablehlo.broadcast_in_dim %7, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %9 = stablehlo.subtract %4, %8 : tensor<2xi32>
+    %10 = stablehlo.convert %z : (tensor<ui8>) -> tensor<i32>
+    %11 = stablehlo.broadcast_in_dim %10, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    %12 = stablehlo.multiply %9, %11 : tensor<2xi32>
+    %13 = stablehlo.broadcast_in_dim %12, dims = [1] : (tensor<2xi32>) -> tensor<3x2xi32>
+    %14 = stablehlo.subtract %1, %13 : tensor<3x2xi32>
+    %15 = stablehlo.convert %x : (tensor<3x5xui8>) -> tensor<3x5xi32>
+    %16 = stablehlo.constant dense<0> : tensor<i32>
+    %17 = stablehlo.reduce(%15 init: %16) applies stablehlo.add across dimensions = [1] : (tensor<3x5xi32>, tensor<i32>) -> tensor<3xi32>
+    %18 = stablehlo.convert %0 : (tensor<i8>) -> tensor<i32>
+    %19 = stablehlo.broadcast_in_dim %18, dims = [] : (tensor<i32>) -> tensor<3xi32>
+    %20 = stablehlo.multiply %17, %19 : tensor<3xi32>
+    %21 = stablehlo.broadcast_in_dim %20, dims = [0] : (tensor<3xi32>) -> tensor<3x2xi32>
+    %22 = stablehlo.subtract %14, %21 : tensor<3x2xi32>
+    return %22 : tensor<3x2xi32>
   }
 }
