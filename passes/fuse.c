@@ -181,18 +181,23 @@ static void group_contractions(pestle_fuse_t* f, uint32_t* queue) {
 
 // --- Folds ---
 
-static bool has_outside_use(const pestle_fuse_t* f, uint32_t item) {
-  uint32_t group = f->items[item].group;
+// Whether something reads |item| that is in neither of two groups.
+static bool has_use_outside(const pestle_fuse_t* f, uint32_t item, uint32_t a,
+                            uint32_t b) {
   const pestle_node_t* node = pestle_fuse_node(f, item);
   for (uint32_t r = 0; r < node->result_count; ++r) {
     for (const pestle_use_t* u = node->results[r].uses; u; u = u->next) {
-      if (u->user->block != f->block ||
-          f->items[u->user->scratch].group != group) {
-        return true;
-      }
+      if (u->user->block != f->block) return true;
+      uint32_t group = f->items[u->user->scratch].group;
+      if (group != a && group != b) return true;
     }
   }
   return false;
+}
+
+static bool has_outside_use(const pestle_fuse_t* f, uint32_t item) {
+  uint32_t group = f->items[item].group;
+  return has_use_outside(f, item, group, group);
 }
 
 static const pestle_type_t* result_shape(const pestle_fuse_t* f,
@@ -271,13 +276,19 @@ static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
 
 // --- Everything else, from users to producers ---
 
-static uint32_t count_results(const pestle_fuse_t* f, uint32_t group) {
+// Of |group|, were it one with |other|.
+static uint32_t count_results_with(const pestle_fuse_t* f, uint32_t group,
+                                   uint32_t other) {
   uint32_t count = 0;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
-    count += has_outside_use(f, i);
+    count += has_use_outside(f, i, group, other);
   }
   return count;
+}
+
+static uint32_t count_results(const pestle_fuse_t* f, uint32_t group) {
+  return count_results_with(f, group, group);
 }
 
 // Whether some user of |item| outside |group| is needed by the group: then the
@@ -461,7 +472,9 @@ static bool is_same_kind(const pestle_fuse_t* f, const pestle_fuse_group_t* x,
 
 // Results of both, were they one.
 static bool fits_results(pestle_fuse_t* f, uint32_t a, uint32_t b) {
-  if (count_results(f, a) + count_results(f, b) > MAX_RESULTS) return false;
+  if (count_results_with(f, a, b) + count_results_with(f, b, a) > MAX_RESULTS) {
+    return false;
+  }
   if (f->groups[a].kind != PESTLE_FUSE_KIND_ROW) return true;
   return !has_mixed_results(f, a) && !has_mixed_results(f, b) &&
          pestle_type_count(result_shape(f, a)) ==
