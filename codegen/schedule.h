@@ -129,11 +129,14 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
                                                       int64_t factor);
 // stage t: a copy of what |stage| reads of |tensor|, over the axes that the
 // read depends on, in their order; placed by later rows. |*out_copy| is its
-// stage.
+// stage. It keeps the read's guard, which may test these axes, but of no fold.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_stage(pestle_nest_t* nest,
                                                        uint32_t stage,
                                                        uint32_t tensor,
                                                        uint32_t* out_copy);
+// Whether the guard of |read|, if it has one, lets |stage| copy it.
+bool pestle_schedule_may_stage(const pestle_nest_stage_t* stage,
+                               const pestle_expr_t* read);
 // transpose S: the copy S of an argument, split so that its innermost loops are
 // an unrolled part of its last axis and a vector of the axis along which the
 // argument is contiguous, both of as many steps, is read along the vector and

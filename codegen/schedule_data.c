@@ -209,19 +209,42 @@ static bool is_overwritten(const pestle_nest_t* nest, uint32_t tensor) {
   return false;
 }
 
+// Whether |guard| tests axes alone that |index| moves along.
+static bool tests_index(const pestle_nest_stage_t* s,
+                        const pestle_expr_t* guard, const pestle_lin_t* index) {
+  if (guard->kind == PESTLE_EXPR_OP && guard->op == PESTLE_OP_AND) {
+    return tests_index(s, guard->args[0], index) &&
+           tests_index(s, guard->args[1], index);
+  }
+  if (guard->kind != PESTLE_EXPR_INSIDE) return false;
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    if (pestle_lin_depends(guard->lin, s->roots[i]) &&
+        !pestle_lin_depends(index, s->roots[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool pestle_schedule_may_stage(const pestle_nest_stage_t* stage,
+                               const pestle_expr_t* read) {
+  if (!read->guard) return true;
+  return !stage->is_fold && tests_index(stage, read->guard, read->index[0]);
+}
+
 pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
                                       uint32_t tensor, uint32_t* out_copy) {
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
   const char* name = nest->tensors.data[tensor].name;
-  if (!read || read->guard ||
-      nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT ||
-      is_overwritten(nest, tensor)) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  if (!read || nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT ||
+      !pestle_schedule_may_stage(s, read) || is_overwritten(nest, tensor)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "stage %s: it must be an argument that the kernel does "
-                        "not overwrite, read once without a guard",
+                        "not overwrite, read once, guarded by tests of its "
+                        "own axes at most",
                         name);
   }
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   // Fold axes first: the copy is [k][n], whatever the source's order.
   pestle_type_t domain = {.dtype = (pestle_dtype_t)read->dtype};
   uint32_t from[PESTLE_NEST_MAX_AXES];
@@ -271,7 +294,7 @@ static const pestle_expr_t* copied_read(const pestle_nest_t* nest,
   const pestle_expr_t* e = s->values[0];
   while (e->kind == PESTLE_EXPR_CAST)
     e = e->args[0];
-  if (e->kind != PESTLE_EXPR_READ || e->guard ||
+  if (e->kind != PESTLE_EXPR_READ || !pestle_schedule_may_stage(s, e) ||
       nest->tensors.data[e->i].kind != PESTLE_TENSOR_INPUT) {
     return NULL;
   }

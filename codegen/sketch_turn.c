@@ -105,8 +105,11 @@ static void across_visit(void* user, const pestle_expr_t* e) {
   across_t* a = user;
   const pestle_nest_tensor_t* t = &a->k->nest->tensors.data[e->i];
   bool nested;
-  if (a->tensor >= 0 || t->kind != PESTLE_TENSOR_INPUT || e->guard) return;
   const pestle_nest_stage_t* s = a->s;
+  if (a->tensor >= 0 || t->kind != PESTLE_TENSOR_INPUT ||
+      !pestle_schedule_may_stage(s, e)) {
+    return;
+  }
   int64_t last =
       pestle_lin_coef(e->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;

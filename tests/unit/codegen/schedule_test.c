@@ -620,7 +620,7 @@ static void test_stage_and_pack(void** state) {
   refuse("gemm_even", 0, "", "stage c q", "there is no tensor 'q'");
   refuse("gemm_even", 0, "", "stage y c", "must be an argument");
   refuse("gemm_even", 0, "", "stage y ob", "must be an argument");
-  refuse("max_pool", 0, "", "stage w ox", "read once without a guard");
+  refuse("max_pool", 0, "", "stage w ox", "guarded by tests of its own");
   accept("gemm_even", 2, "pack c.b ob 32");
   refuse("gemm_even", 0, "", "pack c.b ob 32", "it needs a constant");
   refuse("gemm_even", 2, "", "pack c.k ob 32", "a map axis to cut");
