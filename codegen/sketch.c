@@ -16,7 +16,8 @@
 //   chain         two contractions, row    tiles of both, scores and their rows
 //                 folds between them       in scratch
 //   columns       several folds along      one row's columns in lanes, all folds
-//                 strided axes             of a column tile after each other
+//                 strided axes             of a column tile after each other,
+//                                          maps that are kept in scratch
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -296,6 +297,14 @@ static int32_t only_fold(const pestle_sketch_t* k, uint32_t* out_count) {
   return id;
 }
 
+static uint32_t count_folds(const pestle_sketch_t* k) {
+  uint32_t count = 0;
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    count += k->nest->stages.data[s].is_fold;
+  }
+  return count;
+}
+
 // Why no tile of accumulators was made.
 static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
   if (count > 1) return "several stages that make and use a row";
@@ -392,7 +401,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
                        "columns: %" PRIu32
                        " folds along dimensions with a stride; columns that "
                        "lie side by side are folded together",
-                       count);
+                       count_folds(k));
     pestle_decide_only(nest, "form", "columns");
     return pestle_sketch_columns(k, row, column);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds, one or several, without a tile of accumulators: along contiguous rows,
-// partial results in lanes; along strided axes, columns in lanes.
+// Folds along contiguous rows, one or several, without a tile of accumulators:
+// partial results in lanes.
 #include <inttypes.h>
 
 #include "codegen/sketch.h"
@@ -10,12 +10,9 @@ enum {
   // next one of the same chain can start. Measured: 2 costs a layer norm of 768
   // 9 % and a softmax of 1024 5 %, 8 gains nothing.
   FOLD_PARTS = 4,
-  // Vectors of columns side by side, one accumulator each: as above.
-  COLUMN_VECTORS = 4,
-  // Taps of a sum in one accumulator, or in 4 vectors of 16, before a partial
-  // sum is put aside: the error of [1 x 10M] of 0.1 was 1.5e-3 when all 10M
-  // went into 64 accumulators. Blocks this long cost nothing that was measured.
-  COLUMN_CHAIN = 256,
+  // Taps of a sum in 4 vectors of 16 before a partial sum is put aside: the error of
+  // [1 x 10M] of 0.1 was 1.5e-3 when all 10M went into 64 accumulators. Blocks this
+  // long cost nothing that was measured.
   ROW_CHAIN = 4096,
   // Partial sums that are added in a row.
   LEVEL_TAPS = 64,
@@ -396,78 +393,4 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
   uint32_t outer;
   return pestle_sketch_vectorise(k, k->anchor, y->order[y->order_count - 1],
                                  ROW_UNROLL, &outer);
-}
-
-// --- Column folds: several folds along strided axes, contiguous rows ---
-
-// The last row axis of the anchor, when every fold and the anchor move along it
-// by one element and no fold has a contiguous axis of its own; else -1.
-int32_t pestle_sketch_column_axis(pestle_sketch_t* k, const bool* row) {
-  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int32_t p = -1;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i] && pestle_sketch_extent(k, y->roots[i]) > 1) p = (int32_t)i;
-  }
-  if (p < 0) return -1;
-  pestle_stride_t along = pestle_sketch_strides(k, y, y->roots[p]);
-  if (!along.unit || along.strided) return -1;
-  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
-    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
-    if (f->inlined || s == k->anchor) continue;
-    if (!f->is_fold || f->fold == PESTLE_OP_COUNT || !f->map_count) return -1;
-    uint32_t last = f->roots[f->map_count - 1];
-    if (pestle_sketch_contiguous_fold(k, f) >= 0 ||
-        !pestle_sketch_strides(k, f, last).unit ||
-        pestle_sketch_extent(k, last) != pestle_sketch_extent(k, y->roots[p])) {
-      return -1;
-    }
-  }
-  return p;
-}
-
-pestle_status_t pestle_sketch_columns(pestle_sketch_t* k, const bool* row,
-                                      int32_t p) {
-  pestle_nest_t* nest = k->nest;
-  pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  uint32_t column = y->roots[p], outer, inner, j, v;
-  pestle_tile_t t = {
-      .row = -1,
-      .lanes = pestle_sketch_lanes(k, pestle_sketch_extent(k, column))};
-  t.vectors = pestle_sketch_min(
-      COLUMN_VECTORS,
-      (pestle_sketch_extent(k, column) + t.lanes - 1) / t.lanes);
-  t.vectors =
-      pestle_sketch_vectors(k, pestle_sketch_extent(k, column), t.vectors);
-  pestle_sketch_note(k, "%" PRId64 " vectors of %" PRId64 " columns at once",
-                     t.vectors, t.lanes);
-  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, column, t.vectors * t.lanes,
-                                   &outer, &inner));
-  PESTLE_TRY(pestle_schedule_split(nest, k->anchor, inner, t.lanes, &j, &v));
-  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
-  y = pestle_sketch_stage(k, k->anchor);
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (row[i] && (int32_t)i != p) order[n++] = y->roots[i];
-  }
-  order[n++] = outer;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    if (!row[i]) order[n++] = y->roots[i];
-  }
-  order[n++] = j;
-  order[n++] = v;
-  PESTLE_TRY(pestle_schedule_reorder(nest, k->anchor, order, n));
-  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, j, PESTLE_MARK_UNROLL));
-  PESTLE_TRY(pestle_schedule_mark(nest, k->anchor, v, PESTLE_MARK_VECTOR));
-  for (uint32_t s = 0; s < nest->stages.size; ++s) {
-    if (s == k->anchor || nest->stages.data[s].inlined) continue;
-    uint32_t levels;
-    PESTLE_TRY(pestle_sketch_cascade(k, s, COLUMN_CHAIN, &levels));
-    for (uint32_t i = 0; i <= levels; ++i) {
-      t.fold = s + i;
-      PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
-    }
-    PESTLE_TRY(pestle_schedule_at(nest, s + levels, k->anchor, outer));
-    PESTLE_TRY(pestle_sketch_place_levels(k, s, levels));
-    s += levels;
-  }
-  return pestle_sketch_bind_groups(k, outer);
 }

@@ -270,6 +270,63 @@ static const case_t cases[] = {
      " -> tensor<20x256xf32>\n"
      "      %y = stablehlo.divide %e, %sb : tensor<20x256xf32>",
      "%y : tensor<20x256xf32>", 1e-6},
+    // A fold along nothing, which is a result and read beside what it folds.
+    {"window_of_one", "a: tensor<5xui16>, i: tensor<ui16>",
+     "      %w = \"stablehlo.reduce_window\"(%a, %i) ({\n"
+     "        ^bb0(%p: tensor<ui16>, %q: tensor<ui16>):\n"
+     "          %s = stablehlo.and %p, %q : tensor<ui16>\n"
+     "          stablehlo.return %s : tensor<ui16>\n"
+     "      }) {window_dimensions = array<i64: 1>} : (tensor<5xui16>, "
+     "tensor<ui16>) -> tensor<5xui16>\n"
+     "      %y = stablehlo.add %w, %a : tensor<5xui16>",
+     "%w, %y : tensor<5xui16>, tensor<5xui16>", 0},
+    // Columns in lanes: several blocks, the last one shorter; a few columns, whose
+    // folds have steps apart, one more than is even; and planes of them.
+    {"softmax_columns", "x: tensor<3x9x83xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<3x9x83xf32>, tensor<f32>) -> "
+     "tensor<3x83xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 2] : "
+     "(tensor<3x83xf32>) -> tensor<3x9x83xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<3x9x83xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<3x9x83xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<3x9x83xf32>, tensor<f32>) -> tensor<3x83xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0, 2] : "
+     "(tensor<3x83xf32>) -> tensor<3x9x83xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<3x9x83xf32>",
+     "%y : tensor<3x9x83xf32>", 1e-6},
+    {"softmax_few_columns", "x: tensor<5x37x3xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<5x37x3xf32>, tensor<f32>) -> "
+     "tensor<5x3xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 2] : "
+     "(tensor<5x3xf32>) -> tensor<5x37x3xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<5x37x3xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<5x37x3xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<5x37x3xf32>, tensor<f32>) -> tensor<5x3xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0, 2] : "
+     "(tensor<5x3xf32>) -> tensor<5x37x3xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<5x37x3xf32>",
+     "%y : tensor<5x37x3xf32>", 1e-6},
+    {"softmax_planes", "x: tensor<2x11x5x21xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<2x11x5x21xf32>, tensor<f32>) -> "
+     "tensor<2x5x21xf32>\n"
+     "      %mb = stablehlo.broadcast_in_dim %m, dims = [0, 2, 3] : "
+     "(tensor<2x5x21xf32>) -> tensor<2x11x5x21xf32>\n"
+     "      %d = stablehlo.subtract %x, %mb : tensor<2x11x5x21xf32>\n"
+     "      %e = stablehlo.exponential %d : tensor<2x11x5x21xf32>\n" SUM(
+         "s", "0.0", "1", "e",
+         "(tensor<2x11x5x21xf32>, tensor<f32>) -> tensor<2x5x21xf32>")
+     "      %sb = stablehlo.broadcast_in_dim %s, dims = [0, 2, 3] : "
+     "(tensor<2x5x21xf32>) -> tensor<2x11x5x21xf32>\n"
+     "      %y = stablehlo.divide %e, %sb : tensor<2x11x5x21xf32>",
+     "%y : tensor<2x11x5x21xf32>", 1e-6},
     {"layer_norm", "x: tensor<6x39xf32>, g: tensor<39xf32>",
      "      %n = stablehlo.constant dense<39.0> : tensor<6xf32>\n" SUM(
          "s", "0.0", "1", "x",
