@@ -173,22 +173,6 @@ static pestle_status_t place_map(columns_t* c, uint32_t id) {
                                  c->t.vectors, &outer);
 }
 
-// Where there are few vectors, steps of fold |id|, which reads the elements, apart:
-// as many chains of adds as else vectors are.
-static pestle_status_t fold_apart(columns_t* c, uint32_t id) {
-  pestle_nest_t* nest = c->k->nest;
-  const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, id);
-  if (c->parts < 2 || s->root_count == s->map_count ||
-      !pestle_sketch_reorders(c->k, s)) {
-    return NULL;  // windows of one element fold along nothing
-  }
-  uint32_t axis = s->roots[s->root_count - 1], steps, apart;
-  if (pestle_sketch_extent(c->k, axis) < c->parts) return NULL;
-  PESTLE_TRY(pestle_schedule_split(nest, id, axis, c->parts, &steps, &apart));
-  PESTLE_TRY(pestle_schedule_rfactor(nest, id, apart, c->k->reassociate));
-  return pestle_schedule_mark(nest, id, apart, PESTLE_MARK_UNROLL);
-}
-
 // Fold |id| and the partial sums before it, |*out_levels|.
 static pestle_status_t place_fold(columns_t* c, uint32_t id,
                                   uint32_t* out_levels) {
@@ -199,7 +183,7 @@ static pestle_status_t place_fold(columns_t* c, uint32_t id,
     c->t.fold = i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &c->t));
   }
-  PESTLE_TRY(fold_apart(c, id));
+  PESTLE_TRY(pestle_sketch_fold_apart(k, id, c->parts));
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, c->blocks));
   return pestle_sketch_place_levels(k, id, *out_levels);
 }

@@ -22,6 +22,7 @@ enum {
   // Vectors of a row of a plane that are copied side by side.
   MOST_COPIED = 8,
   FOLD_TILE = 8,
+  FEW_VECTORS = 2,  // of a longer fold, which do not keep the units busy
   // Row tiles of a core, so that one more or less does not count.
   FEWEST_OF_A_CORE = 4,
   // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
@@ -632,6 +633,16 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
   return (extent + tiles - 1) / tiles;
 }
 
+// Steps of a plain fold apart, of one row of few vectors: by the extents, not by how
+// many vectors are chosen, since sums depend on it.
+static int64_t fold_parts(const pestle_sketch_t* k, const pestle_tile_t* t) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
+  bool is_short =
+      pestle_sketch_fold_extent(k, f) <= SHORT_FOLD ||
+      pestle_sketch_extent(k, f->roots[f->root_count - 1]) <= SHORT_FOLD;
+  return is_short || t->vectors > FEW_VECTORS ? 1 : FOLD_TILE / t->vectors;
+}
+
 // Whether the tile reads its operands where they lie, and all taps at once.
 static bool is_direct(const pestle_contract_t* c, const pestle_choice_t* x) {
   return !x->copied && !x->above && !x->block && !c->box_rank && !c->dots;
@@ -822,8 +833,10 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
                            pestle_sketch_block_rows(k, &c, &x), x.copied);
     }
   }
+  int64_t parts = 1;
   if (!product) {
     const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+    parts = fold_parts(k, &t);
     t.vectors = pestle_sketch_vectors(
         k, pestle_sketch_extent(k, y->roots[y->map_count - 1]), t.vectors);
     t.rows = fold_rows(k, &t);
@@ -880,6 +893,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     level.fold = leaf.fold + i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
   }
+  PESTLE_TRY(pestle_sketch_fold_apart(k, leaf.fold, parts));
   PESTLE_TRY(pestle_sketch_place_levels(k, leaf.fold, levels));
   if (packed >= 0 && !levels) {
     PESTLE_TRY(fetch_panels(k, &t, packed, tile_leaf));

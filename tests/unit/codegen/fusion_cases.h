@@ -192,6 +192,17 @@ static const case_t cases[] = {
      SUM("y", "0.0", "1, 2", "a",
          "(tensor<3x7x5x6xf32>, tensor<f32>) -> tensor<3x6xf32>"),
      "%y : tensor<3x6xf32>", 1e-6},
+    // Folds to few columns, whose steps are apart: not as many as are even.
+    {"max_few_columns", "a: tensor<3x45x4xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = stablehlo.reduce(%a init: %i) applies stablehlo.maximum "
+     "across dimensions = [1] : (tensor<3x45x4xf32>, tensor<f32>) -> "
+     "tensor<3x4xf32>",
+     "%y : tensor<3x4xf32>", 0},
+    {"sum_few_columns", "a: tensor<70x21xf32>",
+     SUM("y", "0.0", "0", "a",
+         "(tensor<70x21xf32>, tensor<f32>) -> tensor<21xf32>"),
+     "%y : tensor<21xf32>", 1e-6},
     {"softmax", "x: tensor<4x53xf32>",
      "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "      %m = stablehlo.reduce(%x init: %i) applies stablehlo.maximum "
