@@ -8,6 +8,41 @@ static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
   return pestle_emit_mask(e, pestle_kir_index(e->k, 0));
 }
 
+// --- Tests ---
+
+// Whether lo <= |lin| < hi.
+static pestle_kir_id_t emit_between(pestle_emit_t* e, const pestle_lin_t* lin,
+                                    int64_t lo, int64_t hi) {
+  pestle_range_t range = pestle_lin_range(e->nest, lin);
+  if (range.lo >= lo && range.hi < hi) {
+    return pestle_kir_int(e->k, PESTLE_I1, 1, 1);
+  }
+  pestle_emit_index_t at = pestle_emit_index(e, lin);
+  if (at.vector == PESTLE_KIR_NONE && at.step == 1 && range.lo >= lo) {
+    return pestle_kir_mask(e->k, at.scalar, pestle_kir_index(e->k, hi),
+                           e->lanes);
+  }
+  bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
+  pestle_kir_id_t i = vector ? pestle_emit_index_lanes(e, at) : at.scalar;
+  unsigned lanes = pestle_kir_lanes_of(e->k, i);
+  pestle_kir_id_t both = PESTLE_KIR_NONE;
+  if (range.lo < lo) {
+    both = pestle_kir_scalar(e->k, PESTLE_OP_GE, i,
+                             pestle_emit_index_const(e, lanes, lo),
+                             PESTLE_KIR_NONE);
+  }
+  if (range.hi >= hi) {
+    pestle_kir_id_t below = pestle_kir_scalar(
+        e->k, PESTLE_OP_LT, i, pestle_emit_index_const(e, lanes, hi),
+        PESTLE_KIR_NONE);
+    both = both == PESTLE_KIR_NONE
+               ? below
+               : pestle_kir_scalar(e->k, PESTLE_OP_AND, both, below,
+                                   PESTLE_KIR_NONE);
+  }
+  return both;
+}
+
 // --- Memory ---
 
 static bool is_private(const pestle_nest_tensor_t* t) {
@@ -210,6 +245,79 @@ static pestle_kir_id_t load_lanes(pestle_emit_t* e, uint32_t buffer,
   return pestle_kir_load(e->k, buffer, e->lanes, index, mask, 0);
 }
 
+// |lin| at lane 0; |*out_step|: how far it moves from lane to lane.
+static const pestle_lin_t* at_first_lane(pestle_emit_t* e,
+                                         const pestle_lin_t* lin,
+                                         int64_t* out_step) {
+  bool nested;
+  uint32_t axis = (uint32_t)e->vector_axis;
+  *out_step = pestle_lin_coef(lin, axis, &nested);
+  if (nested) *out_step = -1;
+  return pestle_lin_add(
+      e->nest, lin,
+      pestle_lin_scale(e->nest, pestle_lin_axis(e->nest, axis), -*out_step));
+}
+
+static void take_when(pestle_emit_t* e, const taken_t* t,
+                      pestle_emit_apart_t* a) {
+  pestle_kir_id_t holds = emit_between(e, t->lin, t->lo, t->hi + 1);
+  int64_t known;
+  if (pestle_kir_is_int(e->k, holds, &known) && known) return;
+  a->when = a->when == PESTLE_KIR_NONE
+                ? holds
+                : pestle_kir_scalar(e->k, PESTLE_OP_AND, a->when, holds,
+                                    PESTLE_KIR_NONE);
+}
+
+// Takes from what keeps the index, which moves by |apart| from lane to lane, within
+// bounds what says so of each element that lies between lanes, too. False: it does
+// not.
+static bool take_bounds(pestle_emit_t* e, const within_t* w, int64_t apart,
+                        pestle_emit_apart_t* a) {
+  int64_t step;
+  at_first_lane(e, w->rest, &step);
+  if (step || apart < 2 || !keeps_within(w, a->count)) return false;
+  for (uint32_t i = 0; i < w->count; ++i) {
+    const taken_t* t = &w->tests[i];
+    const pestle_lin_t* first = at_first_lane(e, t->lin, &step);
+    if (!step) {
+      take_when(e, t, a);
+      continue;
+    }
+    if (step != apart || t->times != 1) return false;
+    a->bounds[a->bound_count++] = (pestle_emit_bound_t){
+        pestle_emit_scalar_index(e, first), pestle_lin_range(e->nest, first),
+        t->lo, t->hi + 1};
+  }
+  return a->bound_count > 0;
+}
+
+// Lanes at |flat| that do not lie side by side, where |condition| holds, if it is
+// one. NONE: they are gathered.
+static pestle_kir_id_t load_apart(pestle_emit_t* e, uint32_t buffer,
+                                  int64_t count, const pestle_lin_t* flat,
+                                  const pestle_expr_t* condition, bool varies) {
+  pestle_emit_apart_t a;
+  int64_t step;
+  if (!pestle_emit_find_apart(e, flat, count, &a)) return PESTLE_KIR_NONE;
+  a.buffer = buffer;
+  at_first_lane(e, flat, &step);
+  if (varies) {
+    within_t within = take_guard(e, condition, flat);
+    if (!take_bounds(e, &within, step, &a)) return PESTLE_KIR_NONE;
+  }
+  return pestle_emit_load_apart(e, &a, condition && !varies);
+}
+
+// Whether the lanes of an access at |flat| move other than by as many elements each.
+static bool is_uneven(const pestle_emit_t* e, const pestle_lin_t* flat) {
+  bool nested = false;
+  if (e->vector_axis >= 0) {
+    pestle_lin_coef(flat, (uint32_t)e->vector_axis, &nested);
+  }
+  return nested;
+}
+
 static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
                                    int64_t count, const pestle_lin_t* flat,
                                    const pestle_expr_t* condition) {
@@ -219,6 +327,11 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
   bool guarded = guard != PESTLE_KIR_NONE &&
                  !(pestle_kir_is_int(e->k, guard, &holds) && holds);
   bool varies = guarded && pestle_kir_lanes_of(e->k, guard) > 1;
+  if (!guarded) condition = NULL;
+  if (is_uneven(e, flat)) {
+    pestle_kir_id_t id = load_apart(e, buffer, count, flat, condition, varies);
+    if (id != PESTLE_KIR_NONE) return id;
+  }
   pestle_emit_index_t at;
   bool clamped =
       guarded && !varies && window_index(e, condition, flat, count, &at);
@@ -241,6 +354,10 @@ static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
     if (keeps_within(&within, count)) {
       return load_lanes(e, buffer, at.scalar, guard);
     }
+  }
+  if (at.vector == PESTLE_KIR_NONE && at.step && at.step != 1) {
+    pestle_kir_id_t id = load_apart(e, buffer, count, flat, condition, varies);
+    if (id != PESTLE_KIR_NONE) return id;
   }
   pestle_kir_id_t indices = pestle_emit_index_lanes(e, at);
   pestle_kir_id_t mask = lane_mask(e);
@@ -349,38 +466,6 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
 
 // --- Expressions ---
 
-static pestle_kir_id_t emit_inside(pestle_emit_t* e, const pestle_expr_t* x) {
-  const pestle_lin_t* lin = pestle_emit_resolve(e, x->lin);
-  pestle_range_t range = pestle_lin_range(e->nest, lin);
-  if (range.lo >= x->lo && range.hi < x->hi) {
-    return pestle_kir_int(e->k, PESTLE_I1, 1, 1);
-  }
-  pestle_emit_index_t at = pestle_emit_index(e, lin);
-  if (at.vector == PESTLE_KIR_NONE && at.step == 1 && range.lo >= x->lo) {
-    return pestle_kir_mask(e->k, at.scalar, pestle_kir_index(e->k, x->hi),
-                           e->lanes);
-  }
-  bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
-  pestle_kir_id_t i = vector ? pestle_emit_index_lanes(e, at) : at.scalar;
-  unsigned lanes = pestle_kir_lanes_of(e->k, i);
-  pestle_kir_id_t both = PESTLE_KIR_NONE;
-  if (range.lo < x->lo) {
-    both = pestle_kir_scalar(e->k, PESTLE_OP_GE, i,
-                             pestle_emit_index_const(e, lanes, x->lo),
-                             PESTLE_KIR_NONE);
-  }
-  if (range.hi >= x->hi) {
-    pestle_kir_id_t below = pestle_kir_scalar(
-        e->k, PESTLE_OP_LT, i, pestle_emit_index_const(e, lanes, x->hi),
-        PESTLE_KIR_NONE);
-    both = both == PESTLE_KIR_NONE
-               ? below
-               : pestle_kir_scalar(e->k, PESTLE_OP_AND, both, below,
-                                   PESTLE_KIR_NONE);
-  }
-  return both;
-}
-
 static pestle_kir_id_t emit_position(pestle_emit_t* e, const pestle_expr_t* x) {
   pestle_emit_index_t at = pestle_emit_index(e, pestle_emit_resolve(e, x->lin));
   bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
@@ -417,7 +502,7 @@ static pestle_kir_id_t emit_now(pestle_emit_t* e, const pestle_expr_t* x) {
     case PESTLE_EXPR_BITCAST:
       return pestle_kir_bitcast(e->k, pestle_emit_expr(e, x->args[0]), dtype);
     case PESTLE_EXPR_INSIDE:
-      return emit_inside(e, x);
+      return emit_between(e, pestle_emit_resolve(e, x->lin), x->lo, x->hi);
     case PESTLE_EXPR_ACC:
       return e->acc_ids[x->i];
     case PESTLE_EXPR_VAL:

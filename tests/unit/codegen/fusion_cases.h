@@ -835,6 +835,148 @@ static const case_t cases[] = {
      "        stablehlo.return %u, %v : tensor<f32>, tensor<i32>\n"
      "      }",
      "%y#0, %y#1 : tensor<5xf32>, tensor<5xi32>", 0},
+    // Windows over planes: at the border, at tails, of strides.
+    {"max_planes", "x: tensor<2x3x13x39xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
+     "1]]> : tensor<4x2xi64>} : (tensor<2x3x13x39xf32>, tensor<f32>) -> "
+     "tensor<2x3x7x20xf32>",
+     "%y : tensor<2x3x7x20xf32>", 0},
+    {"max_planes_low", "x: tensor<1x3x9x35xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 2, 3>, window_strides = "
+     "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [0, 1], [0, "
+     "2]]> : tensor<4x2xi64>} : (tensor<1x3x9x35xf32>, tensor<f32>) -> "
+     "tensor<1x3x5x18xf32>",
+     "%y : tensor<1x3x5x18xf32>", 0},
+    {"sum_planes", "x: tensor<1x3x17x37xf32>",
+     "      %i = stablehlo.constant dense<0.5> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.add %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 1, 1>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
+     "1]]> : tensor<4x2xi64>} : (tensor<1x3x17x37xf32>, tensor<f32>) -> "
+     "tensor<1x3x17x37xf32>",
+     "%y : tensor<1x3x17x37xf32>", 1e-6},
+    {"sum_planes_f16", "x: tensor<1x2x10x41xf16>",
+     "      %i = stablehlo.constant dense<0.0> : tensor<f16>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f16>, %q: tensor<f16>):\n"
+     "        %r = stablehlo.add %p, %q : tensor<f16>\n"
+     "        stablehlo.return %r : tensor<f16>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
+     "1]]> : tensor<4x2xi64>} : (tensor<1x2x10x41xf16>, tensor<f16>) -> "
+     "tensor<1x2x5x21xf16>",
+     "%y : tensor<1x2x5x21xf16>", 1e-3},
+    {"min_planes_bytes", "x: tensor<1x2x10x41xi8>",
+     "      %i = stablehlo.constant dense<127> : tensor<i8>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<i8>, %q: tensor<i8>):\n"
+     "        %r = stablehlo.minimum %p, %q : tensor<i8>\n"
+     "        stablehlo.return %r : tensor<i8>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
+     "1]]> : tensor<4x2xi64>} : (tensor<1x2x10x41xi8>, tensor<i8>) -> "
+     "tensor<1x2x5x21xi8>",
+     "%y : tensor<1x2x5x21xi8>", 0},
+    {"max_planes_four", "x: tensor<1x2x8x67xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 4, 4>, window_strides = "
+     "array<i64: 1, 1, 4, 4>, padding = dense<[[0, 0], [0, 0], [0, 0], [1, "
+     "0]]> : tensor<4x2xi64>} : (tensor<1x2x8x67xf32>, tensor<f32>) -> "
+     "tensor<1x2x2x17xf32>",
+     "%y : tensor<1x2x2x17xf32>", 0},
+    {"max_planes_dilated", "x: tensor<1x2x9x33xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 1, 1>, window_dilations = array<i64: 1, 1, 2, 2>, "
+     "padding = dense<[[0, 0], [0, 0], [2, 2], [2, 2]]> : tensor<4x2xi64>} : "
+     "(tensor<1x2x9x33xf32>, tensor<f32>) -> tensor<1x2x9x33xf32>",
+     "%y : tensor<1x2x9x33xf32>", 0},
+    {"max_planes_spread", "x: tensor<1x2x5x13xf32>",
+     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
+     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
+     "        stablehlo.return %r : tensor<f32>\n"
+     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     "array<i64: 1, 1, 1, 1>, base_dilations = array<i64: 1, 1, 2, 2>, "
+     "padding = dense<[[0, 0], [0, 0], [1, 1], [1, 1]]> : tensor<4x2xi64>} : "
+     "(tensor<1x2x5x13xf32>, tensor<f32>) -> tensor<1x2x9x25xf32>",
+     "%y : tensor<1x2x9x25xf32>", 0},
+    // Lanes that lie near each other: three apart, backwards, of a few each.
+    {"slice_apart", "a: tensor<5x100xf32>",
+     "      %c = stablehlo.slice %a [0:5, 1:99:3] : (tensor<5x100xf32>) -> "
+     "tensor<5x33xf32>\n"
+     "      %d = stablehlo.slice %a [0:5, 0:99:3] : (tensor<5x100xf32>) -> "
+     "tensor<5x33xf32>\n"
+     "      %y = stablehlo.add %c, %d : tensor<5x33xf32>",
+     "%y : tensor<5x33xf32>", 0},
+    {"slice_apart_bytes", "a: tensor<5x100xi8>",
+     "      %y = stablehlo.slice %a [0:5, 1:99:2] : (tensor<5x100xi8>) -> "
+     "tensor<5x49xi8>",
+     "%y : tensor<5x49xi8>", 0},
+    {"reverse_apart", "a: tensor<5x100xf32>",
+     "      %c = stablehlo.slice %a [0:5, 1:100:2] : (tensor<5x100xf32>) -> "
+     "tensor<5x50xf32>\n"
+     "      %y = stablehlo.reverse %c, dims = [1] : tensor<5x50xf32>",
+     "%y : tensor<5x50xf32>", 0},
+    {"sum_of_three", "x: tensor<5x37x3xf32>",
+     "      %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "      %y = stablehlo.reduce(%x init: %z) applies stablehlo.add across "
+     "dimensions = [2] : (tensor<5x37x3xf32>, tensor<f32>) -> tensor<5x37xf32>",
+     "%y : tensor<5x37xf32>", 1e-6},
+    // Groups of few features.
+    {"conv_groups_of_two", "x: tensor<1x6x7x20xf32>, w: tensor<3x3x2x20xf32>",
+
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 10 : i64} : "
+     "(tensor<1x6x7x20xf32>, tensor<3x3x2x20xf32>) -> tensor<1x3x7x20xf32>",
+     "%y : tensor<1x3x7x20xf32>", 1e-5},
+    {"conv_groups_of_four", "x: tensor<1x6x7x24xf32>, w: tensor<3x3x4x24xf32>",
+
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 6 : i64} : "
+     "(tensor<1x6x7x24xf32>, tensor<3x3x4x24xf32>) -> tensor<1x3x7x24xf32>",
+     "%y : tensor<1x3x7x24xf32>", 1e-5},
+    {"conv_groups_one_to_two",
+     "x: tensor<1x6x7x11xf32>, w: tensor<3x3x1x22xf32>",
+
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 11 : i64} : "
+     "(tensor<1x6x7x11xf32>, tensor<3x3x1x22xf32>) -> tensor<1x3x7x22xf32>",
+     "%y : tensor<1x3x7x22xf32>", 1e-5},
+    {"conv_groups_four_to_two",
+     "x: tensor<1x6x7x40xf32>, w: tensor<3x3x4x20xf32>",
+
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 10 : i64} : "
+     "(tensor<1x6x7x40xf32>, tensor<3x3x4x20xf32>) -> tensor<1x3x7x20xf32>",
+     "%y : tensor<1x3x7x20xf32>", 1e-5},
 };
 // clang-format on
 
