@@ -418,7 +418,8 @@ static uint32_t first_fold_leaf(const pestle_emit_t* e,
 }
 
 // Whether something is placed under one of the first |count| loops of |stage|. Only
-// then are these attached: what is invariant in them is evaluated outside, too.
+// then, or where the border begins in one, are these attached: what is invariant in
+// them is evaluated outside, too.
 static bool has_placed(const pestle_emit_t* e, uint32_t stage, uint32_t count) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   for (uint32_t p = 0; p < stage; ++p) {
@@ -434,7 +435,8 @@ static bool has_placed(const pestle_emit_t* e, uint32_t stage, uint32_t count) {
 void pestle_emit_fold(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   uint32_t first = first_fold_leaf(e, s);
-  bool attach = has_placed(e, stage, first);
+  bool cuts = s->border && !s->skips;  // a result is none that is left out
+  bool attach = cuts || has_placed(e, stage, first);
   pestle_emit_walk_t w = {e, stage, fold_body, &first, attach};
   pestle_emit_walk(&w, s->order, first);
 }

@@ -42,9 +42,10 @@ static void visit_condition(const pestle_expr_t* x, visit_test_t visit,
 }
 
 // Calls visit(user, test) for each test that chooses between what is read and its
-// border: of a padded copy, or of an operand of a product.
+// border: of a padded copy, of a window, or of an operand of a product.
 static void visit_tests(const pestle_expr_t* x, visit_test_t visit,
                         void* user) {
+  if (x->kind == PESTLE_EXPR_CAST) x = x->args[0];
   if (x->kind != PESTLE_EXPR_OP) return;
   if (x->op == PESTLE_OP_SELECT) visit_condition(x->args[0], visit, user);
   if (x->op != PESTLE_OP_MULTIPLY) return;

@@ -280,6 +280,10 @@ int32_t pestle_sketch_pair_middle(pestle_sketch_t* k);
 bool pestle_sketch_pair_fits(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_pair(pestle_sketch_t* k);
 
+// Whether |fold| is no product, but short windows that move along its results by few
+// elements each: all of a tile's are in the code, so that each element of several
+// windows is loaded once, and tests of the border are where it is.
+bool pestle_sketch_is_window(pestle_sketch_t* k, uint32_t fold);
 // A sum of products.
 bool pestle_sketch_is_product(const pestle_nest_stage_t* s);
 pestle_operand_t pestle_sketch_operand(pestle_sketch_t* k,

@@ -138,7 +138,8 @@ bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
   }
   return pestle_sketch_contiguous_fold(k, f) < 0 ||
          pestle_sketch_strides(k, f, last).unit ||
-         (pestle_sketch_is_product(f) && shares_operand(k, f, last));
+         (pestle_sketch_is_product(f) && shares_operand(k, f, last)) ||
+         pestle_sketch_is_window(k, fold);
 }
 
 pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
@@ -326,6 +327,13 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
         pestle_schedule_mark(k->nest, t->fold, slide[i], PESTLE_MARK_UNROLL));
   }
   order[n++] = tile[tile_count - 1];
+  // Each row of a window is folded apart: windows above each other share what it
+  // comes to, not its elements alone.
+  if (slides > 1 && !pestle_sketch_is_product(c) &&
+      pestle_sketch_reorders(k, c)) {
+    PESTLE_TRY(
+        pestle_schedule_rfactor(k->nest, t->fold, slide[0], k->reassociate));
+  }
   PESTLE_TRY(pestle_schedule_reorder(k->nest, t->fold, order, n));
   return pestle_schedule_store(k->nest, t->fold, PESTLE_PLACE_PRIVATE);
 }
@@ -834,18 +842,22 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
     }
   }
   int64_t parts = 1;
+  bool window = pestle_sketch_is_window(k, fold) && !nest->frugal;
   if (!product) {
     const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-    parts = fold_parts(k, &t);
+    if (!window) parts = fold_parts(k, &t);
     t.vectors = pestle_sketch_vectors(
-        k, pestle_sketch_extent(k, y->roots[y->map_count - 1]), t.vectors);
+        k, pestle_sketch_extent(k, y->roots[y->map_count - 1]),
+        window ? 1 : t.vectors);
     t.rows = fold_rows(k, &t);
-    pestle_sketch_note(k,
-                       "tile of %" PRId64 " row%s x %" PRId64
-                       " vectors of %" PRId64
-                       ": rows share no loads, as the fold is no product; a "
-                       "short one has as many as keep the units busy",
-                       t.rows, t.rows == 1 ? "" : "s", t.vectors, t.lanes);
+    t.slides = t.across = window;
+    pestle_sketch_note(
+        k, "tile of %" PRId64 " row%s x %" PRId64 " vectors of %" PRId64 ": %s",
+        t.rows, t.rows == 1 ? "" : "s", t.vectors, t.lanes,
+        window ? "windows above each other share their rows, each "
+                 "of which is folded once"
+               : "rows share no loads, as the fold is no product; "
+                 "a short one has as many as keep the units busy");
   }
   bool registers =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
@@ -882,6 +894,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   uint32_t panel_leaf, tile_leaf;
   PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
+  if (window) PESTLE_TRY(pestle_schedule_border(nest, leaf.fold, false));
   if (x.bare) {
     bool skips =
         k->reassociate && pestle_nest_may_border(nest, leaf.fold, true);

@@ -946,6 +946,14 @@ static const case_t cases[] = {
      "      %y = stablehlo.reduce(%x init: %z) applies stablehlo.add across "
      "dimensions = [2] : (tensor<5x37x3xf32>, tensor<f32>) -> tensor<5x37xf32>",
      "%y : tensor<5x37xf32>", 1e-6},
+    // Rows of results of padding alone.
+    {"conv_rows_outside", "x: tensor<1x3x3x1xf32>, w: tensor<1x1x1x6xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
+     "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
+     "pad = [[0, 1], [1, 1]]} {batch_group_count = 1 : i64, "
+     "feature_group_count = 1 : i64} : (tensor<1x3x3x1xf32>, "
+     "tensor<1x1x1x6xf32>) -> tensor<1x4x5x6xf32>",
+     "%y : tensor<1x4x5x6xf32>", 1e-6},
     // Groups of few features.
     {"conv_groups_of_two", "x: tensor<1x6x7x20xf32>, w: tensor<3x3x2x20xf32>",
 
