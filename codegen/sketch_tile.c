@@ -7,9 +7,11 @@
 enum {
   // Vectors of a plain fold side by side: an add is ready after 4 cycles.
   FOLD_VECTORS = 4,
-  // Fewer lanes than these are no faster than a gather. Measured for groups of 2:
-  // 2 lanes 3.4 GFLOP/s, 16 lanes 4.6; for groups of 4: 4 lanes 11.7, 16 5.0.
-  LEAST_LANES = 4,
+  // Fewer lanes than these are slower than native ones, of which a shuffle gives each
+  // its group's input (emit_apart.c). Measured on a Zen 5, one thread, 3x3 at 28 x 28:
+  // 64 features in groups of 4, 4 lanes 70 us, 16 lanes 37; 256 in groups of 8, 8
+  // lanes 290, 16 261, which is less than a core with one unit for shuffles loses.
+  LEAST_LANES = 8,
   // A contraction that is one of a chain has its tile chosen as if it had so
   // many taps, and enough of its kind for all cores.
   CHAIN_TAPS = 64,
@@ -71,8 +73,7 @@ static void runs_visit(void* user, const pestle_expr_t* e) {
 }
 
 // Lanes for the last axis of |fold|. Fewer than native ones where an operand
-// steps: it is broadcast then, which otherwise is a gather a tap. Measured for a
-// 3x3 convolution of 32 groups of 8: 5 GFLOP/s with 16 lanes, 37 with 8.
+// steps: it is broadcast then, which otherwise is a shuffle a tap.
 static int64_t fold_lanes(pestle_sketch_t* k, uint32_t fold, int64_t width) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   int64_t native = pestle_sketch_lanes(k, width);
