@@ -27,6 +27,12 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest,
                                                       uint32_t stage,
                                                       uint32_t outer_root,
                                                       bool* out_done);
+// flatten a b -> a: the same of a map that writes both in one run, where what it reads
+// is divided by the extent of b, 2, 4 or 8: a vector's lanes then lie near each other.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_flatten(pestle_nest_t* nest,
+                                                         uint32_t stage,
+                                                         uint32_t outer_root,
+                                                         bool* out_done);
 // Whether that can be done. Reads of the tensor |aligned| (-1: none) are taken to
 // follow: its dims lie along the same axes.
 PESTLE_NODISCARD pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest,

@@ -96,19 +96,24 @@ static pestle_status_t apply_inline(pestle_nest_t* nest,
 }
 
 static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
-                                  const uint32_t* axes) {
+                                  const uint32_t* axes, bool flattens) {
+  const char* word = flattens ? "flatten" : "fuse";
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     if (s->roots[i] != axes[0] || s->roots[i + 1] != axes[1]) continue;
     bool done;
-    PESTLE_TRY(pestle_schedule_fuse(nest, stage, i, &done));
+    PESTLE_TRY(flattens ? pestle_schedule_flatten(nest, stage, i, &done)
+                        : pestle_schedule_fuse(nest, stage, i, &done));
     if (done) return NULL;
     return PESTLE_ERROR(
-        INVALID_ARGUMENT, "fuse %s.%s %s: an index would need a division",
-        s->name, nest->axes.data[axes[0]].name, nest->axes.data[axes[1]].name);
+        INVALID_ARGUMENT, "%s %s.%s %s: %s", word, s->name,
+        nest->axes.data[axes[0]].name, nest->axes.data[axes[1]].name,
+        flattens ? "it must be a map that writes both in one run, the second "
+                   "2, 4 or 8 long"
+                 : "an index would need a division");
   }
   return PESTLE_ERROR(INVALID_ARGUMENT,
-                      "fuse %s: axes must be adjacent unsplit map axes",
+                      "%s %s: axes must be adjacent unsplit map axes", word,
                       s->name);
 }
 
@@ -201,7 +206,9 @@ static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
   }
   switch ((int)row->prim) {
     case PESTLE_PRIM_FUSE:
-      return apply_fuse(nest, stage, axes);
+      return apply_fuse(nest, stage, axes, false);
+    case PESTLE_PRIM_FLATTEN:
+      return apply_fuse(nest, stage, axes, true);
     case PESTLE_PRIM_JOIN:
       return pestle_schedule_join(nest, stage, axes[0], axes[1]);
     case PESTLE_PRIM_SPLIT:
@@ -244,6 +251,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_BORDER:
       return 0;
     case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_FLATTEN:
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_ONLINE:
     case PESTLE_PRIM_JOIN:
@@ -310,6 +318,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_EPILOGUE:
       return pestle_schedule_epilogue_scratch(nest, stage, &copy);
     case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_FLATTEN:
     case PESTLE_PRIM_JOIN:
     case PESTLE_PRIM_SPLIT:
     case PESTLE_PRIM_REORDER:

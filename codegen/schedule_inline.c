@@ -204,10 +204,11 @@ typedef struct fused_values_t {
   const pestle_lin_t* writes[PESTLE_MAX_RANK];  // NULL: a dim an axis
 } fused_values_t;
 
-// Whether no index needs a division. |how| has the pair's map.
+// Whether no index needs a division, or, |divides|, none that is written. |how| has
+// the pair's map.
 static bool fuse_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
-                        const pair_t* p, pestle_substitution_t* how,
-                        fused_values_t* out) {
+                        const pair_t* p, bool divides,
+                        pestle_substitution_t* how, fused_values_t* out) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
     out->writes[v] = NULL;
     out->values[v] = pestle_expr_substitute(nest, how, s->values[v]);
@@ -215,7 +216,7 @@ static bool fuse_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
       out->writes[v] = pestle_lin_substitute(nest, how, s->write_index[v][0]);
       if (lin_uses_nested(out->writes[v], p->fused)) return false;
     }
-    if (any_nested(nest, out->values[v], p->fused)) return false;
+    if (!divides && any_nested(nest, out->values[v], p->fused)) return false;
   }
   return true;
 }
@@ -298,8 +299,9 @@ bool pestle_nest_is_kept(const pestle_nest_t* nest,
          nest->tensors.data[s->tensors[0]].kind == PESTLE_TENSOR_STAGE;
 }
 
-pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
-                                     uint32_t outer_root, bool* out_done) {
+static pestle_status_t fuse_pair(pestle_nest_t* nest, uint32_t stage,
+                                 uint32_t outer_root, bool divides,
+                                 bool* out_done) {
   *out_done = false;
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   pair_t p;
@@ -310,10 +312,12 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
     if (!s->write_index[v] && !inner) return NULL;
   }
   if (s->value_count > PESTLE_MAX_RANK) return NULL;
+  bool may = !divides || (!inner && !s->is_fold &&
+                          (p.steps == 2 || p.steps == 4 || p.steps == 8));
   pestle_substitution_t how;
   pestle_substitution_init(nest, p.map, &how);
   fused_values_t f;
-  if (!fuse_values(nest, s, &p, &how, &f)) {
+  if (!may || !fuse_values(nest, s, &p, divides, &how, &f)) {
     nest->axes.data[p.fused].stage = -1;
     return pestle_nest_status(nest);
   }
@@ -329,9 +333,20 @@ pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
   memcpy(s->order, s->roots, sizeof(s->order));
   s->order_count = s->root_count;
   *out_done = true;
-  return pestle_schedule_record_names(nest, PESTLE_PRIM_FUSE, stage,
-                                      pestle_schedule_axis_name(nest, p.a),
-                                      pestle_schedule_axis_name(nest, p.b));
+  return pestle_schedule_record_names(
+      nest, divides ? PESTLE_PRIM_FLATTEN : PESTLE_PRIM_FUSE, stage,
+      pestle_schedule_axis_name(nest, p.a),
+      pestle_schedule_axis_name(nest, p.b));
+}
+
+pestle_status_t pestle_schedule_fuse(pestle_nest_t* nest, uint32_t stage,
+                                     uint32_t outer_root, bool* out_done) {
+  return fuse_pair(nest, stage, outer_root, false, out_done);
+}
+
+pestle_status_t pestle_schedule_flatten(pestle_nest_t* nest, uint32_t stage,
+                                        uint32_t outer_root, bool* out_done) {
+  return fuse_pair(nest, stage, outer_root, true, out_done);
 }
 
 // A read of the tensor stands for a constant: it moves as the axes do.
@@ -362,6 +377,6 @@ pestle_status_t pestle_nest_may_fuse(pestle_nest_t* nest, uint32_t stage,
     how.user = &m;
   }
   fused_values_t f;
-  *out_may = fuse_values(nest, s, &p, &how, &f);
+  *out_may = fuse_values(nest, s, &p, false, &how, &f);
   return pestle_nest_status(nest);
 }

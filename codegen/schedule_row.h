@@ -47,7 +47,7 @@
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
   X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
-  X(PERMUTE, "permute", "s *")
+  X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n")
 // clang-format on
 
 typedef enum pestle_prim_e {

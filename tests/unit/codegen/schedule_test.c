@@ -459,6 +459,7 @@ static void test_fuse(void** state) {
          "inline c d y\nfuse y_2.a b\nfuse y_2.ab c\nsplit y_2.abc 16");
   refuse("chain", 0, "inline c d y", "fuse y_2.a c", "adjacent");
   refuse("chain", 0, "inline c d y\nsplit y_2.a 2", "fuse y_2.b c", "unsplit");
+  refuse("transpose", 0, "inline y", "flatten y_2.a b", "2, 4 or 8 long");
   refuse("transpose", 0, "inline y", "fuse y_2.a b",
          "an index would need a division");
 }
