@@ -336,16 +336,9 @@ static pestle_status_t sum_side(product_t* p, int s, sums_t* out) {
   return fold_bytes(p, p->side[s].bytes, p->folded[s], &out->value);
 }
 
-// A fold of windows, as the attributes say it.
-typedef struct windows_t {
-  int64_t sizes[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
-  int64_t dilations[PESTLE_MAX_RANK], padding[2 * PESTLE_MAX_RANK];
-  bool one;  // each window is one element, at its own place
-} windows_t;
-
-// Those of axis |i| of the space, which is |d| among the sums.
+// Windows along axis |i| of the space, which is |d| among the sums.
 static void read_window(const product_t* p, size_t i, int64_t d,
-                        windows_t* out) {
+                        pestle_windows_t* out) {
   const pestle_node_t* n = p->node;
   int64_t tap = PESTLE_NODE_I64S(n, kernel_spatial_dimensions).data[i];
   out->sizes[d] = operand(n, 1)->type->dims[tap];
@@ -354,40 +347,16 @@ static void read_window(const product_t* p, size_t i, int64_t d,
   for (int64_t end = 0; end < 2 && p->windows == p->side[0].bytes; ++end) {
     out->padding[2 * d + end] =
         PESTLE_NODE_I64S(n, padding).data[2 * i + (size_t)end];
-    if (out->padding[2 * d + end]) out->one = false;
   }
-  if (out->sizes[d] != 1 || out->strides[d] != 1) out->one = false;
 }
 
-static pestle_status_t fold_windows(product_t* p, const windows_t* w,
-                                    pestle_value_t** value) {
-  int64_t ones[PESTLE_MAX_RANK];
-  size_t rank = (size_t)(*value)->type->rank;
-  for (size_t d = 0; d < rank; ++d)
-    ones[d] = 1;
-  pestle_value_t* operands[2] = {*value, NULL};
-  PESTLE_TRY(
-      pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &operands[1]));
-  pestle_region_t* region;
-  PESTLE_TRY(
-      pestle_pass_fold_region(&p->b, PESTLE_OP_ADD, PESTLE_I32, &region));
-  pestle_attr_t attrs[] = {
-      PESTLE_SET_I64S(window_dimensions, w->sizes, rank),
-      PESTLE_SET_I64S(window_strides, w->strides, rank),
-      PESTLE_SET_I64S(base_dilations, ones, rank),
-      PESTLE_SET_I64S(window_dilations, w->dilations, rank),
-      PESTLE_SET_I64S(padding, w->padding, 2 * rank)};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE_WINDOW,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = 5,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(&p->b, &spec, &node));
-  *value = pestle_node_result(node, 0);
-  return NULL;
+// Whether each window is one element, at its own place.
+static bool are_elements(const pestle_windows_t* w) {
+  pestle_windows_t none;
+  pestle_windows_init(&none);
+  return !memcmp(w->sizes, none.sizes, sizeof(none.sizes)) &&
+         !memcmp(w->strides, none.strides, sizeof(none.strides)) &&
+         !memcmp(w->padding, none.padding, sizeof(none.padding));
 }
 
 // Of what the windows of a convolution hold. Features first: what is left of
@@ -399,9 +368,9 @@ static pestle_status_t sum_windows(product_t* p, sums_t* out) {
   bool folded[PESTLE_MAX_RANK] = {0};
   folded[feature] = true;
   PESTLE_TRY(fold_bytes(p, p->windows, folded, &out->value));
-  windows_t w = {.one = true};
+  pestle_windows_t w;
+  pestle_windows_init(&w);
   batch -= batch > feature;
-  w.sizes[batch] = w.strides[batch] = w.dilations[batch] = 1;
   out->dims[batch] = PESTLE_NODE_I64(n, output_batch_dimension);
   pestle_i64s_t axes = PESTLE_NODE_I64S(n, input_spatial_dimensions);
   for (size_t i = 0; i < axes.count; ++i) {
@@ -409,7 +378,11 @@ static pestle_status_t sum_windows(product_t* p, sums_t* out) {
     read_window(p, i, d, &w);
     out->dims[d] = PESTLE_NODE_I64S(n, output_spatial_dimensions).data[i];
   }
-  return w.one ? NULL : fold_windows(p, &w, &out->value);
+  if (are_elements(&w)) return NULL;
+  pestle_value_t* zero;
+  PESTLE_TRY(pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
+  return pestle_pass_fold_windows(&p->b, PESTLE_OP_ADD, out->value, zero, &w,
+                                  &out->value);
 }
 
 // |value| times the zero point of side |s|, as i32.

@@ -282,6 +282,76 @@ pestle_status_t pestle_rule_window_pad(pestle_builder_t* b, pestle_node_t* node,
   return with_padding(b, node, operand(pad, 0), padding, 2 * low.count, out);
 }
 
+static void read_windows(const pestle_node_t* node, pestle_windows_t* out) {
+  const struct {
+    pestle_i64s_t list;
+    int64_t* to;
+  } attrs[] = {
+      {PESTLE_NODE_I64S(node, window_dimensions), out->sizes},
+      {PESTLE_NODE_I64S(node, window_strides), out->strides},
+      {PESTLE_NODE_I64S(node, base_dilations), out->base_dilations},
+      {PESTLE_NODE_I64S(node, window_dilations), out->dilations},
+      {PESTLE_NODE_I64S(node, padding), out->padding},
+  };
+  pestle_windows_init(out);
+  for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); ++i) {
+    for (size_t k = 0; k < attrs[i].list.count; ++k)
+      attrs[i].to[k] = attrs[i].list.data[k];
+  }
+}
+
+// Makes what |from| has along |axis| a part of |to|.
+static void move_axis(pestle_windows_t* from, int32_t axis,
+                      pestle_windows_t* to) {
+  pestle_windows_t none;
+  pestle_windows_init(&none);
+#define MOVE(field, at)            \
+  to->field[at] = from->field[at]; \
+  from->field[at] = none.field[at];
+  MOVE(sizes, axis)
+  MOVE(strides, axis)
+  MOVE(base_dilations, axis)
+  MOVE(dilations, axis)
+  MOVE(padding, 2 * axis)
+  MOVE(padding, 2 * axis + 1)
+#undef MOVE
+}
+
+static bool repeats_harmlessly(pestle_op_t op) {
+  return op == PESTLE_OP_MAXIMUM || op == PESTLE_OP_MINIMUM ||
+         op == PESTLE_OP_AND || op == PESTLE_OP_OR;
+}
+
+// The largest of a window is that of its rows' largest: n + n taps, not n * n, where
+// windows overlap. The axis of the largest stride goes first, which leaves the fewest
+// results. (Which zero is the larger is not said: not under strict.)
+pestle_status_t pestle_rule_window_by_axes(pestle_builder_t* b,
+                                           pestle_node_t* node,
+                                           pestle_value_t** out) {
+  pestle_windows_t w, first;
+  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  if (node->operand_count != 2 || !repeats_harmlessly(op)) return NULL;
+  read_windows(node, &w);
+  int32_t axis = 0;
+  double taps = 1, steps = 1;  // of all axes
+  for (int32_t d = 0; d < type_of(node)->rank; ++d) {
+    taps *= (double)w.sizes[d];
+    steps *= (double)w.strides[d];
+    if (w.sizes[axis] == 1 ||
+        (w.sizes[d] > 1 && w.strides[d] >= w.strides[axis])) {
+      axis = d;
+    }
+  }
+  double own = (double)w.sizes[axis];
+  double apart = own * steps / (double)w.strides[axis] + taps / own;
+  if (taps <= 2 * apart) return NULL;
+  pestle_windows_init(&first);
+  move_axis(&w, axis, &first);
+  pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
+  PESTLE_TRY(pestle_pass_fold_windows(b, op, x, init, &first, &x));
+  return pestle_pass_fold_windows(b, op, x, init, &w, out);
+}
+
 // --- Control flow ---
 
 // Copies |block|, which takes no arguments, before |node|.

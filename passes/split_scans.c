@@ -161,46 +161,18 @@ static pestle_status_t pad(pestle_builder_t* b, pestle_value_t* x, int32_t dim,
   return pestle_pass_make(b, PESTLE_OP_PAD, operands, 2, attrs, 3, NULL, out);
 }
 
-static pestle_status_t fold(pestle_builder_t* b, pestle_op_t kind,
-                            pestle_op_t op, pestle_value_t* const operands[2],
-                            const pestle_attr_t* attrs, size_t attr_count,
-                            pestle_value_t** out) {
-  pestle_region_t* region;
-  PESTLE_TRY(pestle_pass_fold_region(b, op, operands[0]->type->dtype, &region));
-  pestle_node_spec_t spec = {.op = kind,
-                             .operands = operands,
-                             .operand_count = 2,
-                             .attrs = attrs,
-                             .attr_count = attr_count,
-                             .regions = &region,
-                             .region_count = 1};
-  pestle_node_t* node;
-  PESTLE_TRY(pestle_node_create(b, &spec, &node));
-  *out = pestle_node_result(node, 0);
-  return NULL;
-}
-
 // The running fold of |s| along |dim|; |shift| 1: without the own element, -1:
 // without the first result.
 static pestle_status_t make_window(pestle_builder_t* b, const scan_t* s,
                                    pestle_value_t* x, pestle_value_t* init,
                                    int32_t dim, int64_t shift,
                                    pestle_value_t** out) {
-  int64_t sizes[PESTLE_MAX_RANK], ones[PESTLE_MAX_RANK];
-  int64_t padding[2 * PESTLE_MAX_RANK] = {0};
-  int32_t rank = x->type->rank;
-  for (int32_t d = 0; d < rank; ++d)
-    sizes[d] = ones[d] = 1;
-  sizes[dim] = x->type->dims[dim];
-  padding[2 * dim + s->reverse] = sizes[dim] - 1 + shift;
-  padding[2 * dim + !s->reverse] = shift > 0 ? -shift : 0;
-  pestle_attr_t attrs[] = {PESTLE_SET_I64S(window_dimensions, sizes, rank),
-                           PESTLE_SET_I64S(window_strides, ones, rank),
-                           PESTLE_SET_I64S(base_dilations, ones, rank),
-                           PESTLE_SET_I64S(window_dilations, ones, rank),
-                           PESTLE_SET_I64S(padding, padding, 2 * rank)};
-  pestle_value_t* operands[2] = {x, init};
-  return fold(b, PESTLE_OP_REDUCE_WINDOW, s->op, operands, attrs, 5, out);
+  pestle_windows_t w;
+  pestle_windows_init(&w);
+  w.sizes[dim] = x->type->dims[dim];
+  w.padding[2 * dim + s->reverse] = w.sizes[dim] - 1 + shift;
+  w.padding[2 * dim + !s->reverse] = shift > 0 ? -shift : 0;
+  return pestle_pass_fold_windows(b, s->op, x, init, &w, out);
 }
 
 // The dims on either side of the axis as one, since a kernel has few.
@@ -272,9 +244,8 @@ static pestle_status_t fold_before(pestle_builder_t* b, const scan_t* s,
                                    pestle_value_t* blocks,
                                    pestle_value_t** out) {
   int64_t inner = s->dim + 1, map[PESTLE_MAX_RANK];
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, &inner, 1);
-  pestle_value_t *operands[2] = {blocks, s->neutral}, *x;
-  PESTLE_TRY(fold(b, PESTLE_OP_REDUCE, s->op, operands, &attr, 1, &x));
+  pestle_value_t* x;
+  PESTLE_TRY(pestle_pass_fold(b, s->op, blocks, s->neutral, &inner, 1, &x));
   PESTLE_TRY(make_window(b, s, x, s->init, s->dim, 1, &x));
   for (int32_t d = 0; d < x->type->rank; ++d)
     map[d] = d + (d > s->dim);

@@ -156,25 +156,56 @@ pestle_status_t pestle_pass_fold_region(pestle_builder_t* around,
   return pestle_op_return(&b, &result, 1, NULL);
 }
 
-pestle_status_t pestle_pass_fold(pestle_builder_t* b, pestle_op_t op,
-                                 pestle_value_t* x, pestle_value_t* init,
-                                 const int64_t* dims, size_t dim_count,
+static pestle_status_t make_fold(pestle_builder_t* b, pestle_op_t kind,
+                                 pestle_op_t op, pestle_value_t* x,
+                                 pestle_value_t* init,
+                                 const pestle_attr_t* attrs, size_t attr_count,
                                  pestle_value_t** out) {
   pestle_region_t* region;
   PESTLE_TRY(pestle_pass_fold_region(b, op, x->type->dtype, &region));
-  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
   pestle_value_t* operands[2] = {x, init};
-  pestle_node_spec_t spec = {.op = PESTLE_OP_REDUCE,
+  pestle_node_spec_t spec = {.op = kind,
                              .operands = operands,
                              .operand_count = 2,
-                             .attrs = &attr,
-                             .attr_count = 1,
+                             .attrs = attrs,
+                             .attr_count = attr_count,
                              .regions = &region,
                              .region_count = 1};
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(b, &spec, &node));
   *out = pestle_node_result(node, 0);
   return NULL;
+}
+
+pestle_status_t pestle_pass_fold(pestle_builder_t* b, pestle_op_t op,
+                                 pestle_value_t* x, pestle_value_t* init,
+                                 const int64_t* dims, size_t dim_count,
+                                 pestle_value_t** out) {
+  pestle_attr_t attr = PESTLE_SET_I64S(dimensions, dims, dim_count);
+  return make_fold(b, PESTLE_OP_REDUCE, op, x, init, &attr, 1, out);
+}
+
+void pestle_windows_init(pestle_windows_t* out_windows) {
+  *out_windows = (pestle_windows_t){.sizes = {0}};
+  for (int32_t d = 0; d < PESTLE_MAX_RANK; ++d) {
+    out_windows->sizes[d] = out_windows->strides[d] = 1;
+    out_windows->base_dilations[d] = out_windows->dilations[d] = 1;
+  }
+}
+
+pestle_status_t pestle_pass_fold_windows(pestle_builder_t* b, pestle_op_t op,
+                                         pestle_value_t* x,
+                                         pestle_value_t* init,
+                                         const pestle_windows_t* w,
+                                         pestle_value_t** out) {
+  size_t rank = (size_t)x->type->rank;
+  pestle_attr_t attrs[] = {
+      PESTLE_SET_I64S(window_dimensions, w->sizes, rank),
+      PESTLE_SET_I64S(window_strides, w->strides, rank),
+      PESTLE_SET_I64S(base_dilations, w->base_dilations, rank),
+      PESTLE_SET_I64S(window_dilations, w->dilations, rank),
+      PESTLE_SET_I64S(padding, w->padding, 2 * rank)};
+  return make_fold(b, PESTLE_OP_REDUCE_WINDOW, op, x, init, attrs, 5, out);
 }
 
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,

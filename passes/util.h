@@ -101,6 +101,18 @@ PESTLE_NODISCARD pestle_status_t
 pestle_pass_fold(pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
                  pestle_value_t* init, const int64_t* dims, size_t dim_count,
                  pestle_value_t** out);
+// What REDUCE_WINDOW says of each axis; pestle_windows_init() makes windows of one
+// element, each at its own place.
+typedef struct pestle_windows_t {
+  int64_t sizes[PESTLE_MAX_RANK], strides[PESTLE_MAX_RANK];
+  int64_t base_dilations[PESTLE_MAX_RANK], dilations[PESTLE_MAX_RANK];
+  int64_t padding[2 * PESTLE_MAX_RANK];  // low, high an axis
+} pestle_windows_t;
+void pestle_windows_init(pestle_windows_t* out_windows);
+// The windows of |x| folded by |op|, from |init| on.
+PESTLE_NODISCARD pestle_status_t pestle_pass_fold_windows(
+    pestle_builder_t* b, pestle_op_t op, pestle_value_t* x,
+    pestle_value_t* init, const pestle_windows_t* w, pestle_value_t** out);
 // Whether the terms of a fold by |op| may be grouped anew.
 bool pestle_pass_may_regroup(const pestle_compile_options_t* options,
                              pestle_op_t op, pestle_dtype_t dtype);
