@@ -59,13 +59,13 @@ bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_lin_t* flat,
 
 // --- Parts ---
 
-// The first and the last element of the lanes that are read, and the vectors
-// between.
+// The first and the last element of the lanes that are read, and how many vectors
+// reach from one to the other.
 typedef struct parts_t {
   pestle_emit_t* e;
   const pestle_emit_apart_t* a;
   pestle_kir_id_t first;
-  int64_t low, high, count;
+  int64_t low, high, parts;
 } parts_t;
 
 static void find_reach(parts_t* p, int64_t lanes) {
@@ -75,13 +75,13 @@ static void find_reach(parts_t* p, int64_t lanes) {
     if (at < p->low) p->low = at;
     if (at > p->high) p->high = at;
   }
-  p->count = pestle_ceil_div(p->high + 1 - p->low, p->a->lanes);
+  p->parts = pestle_ceil_div(p->high + 1 - p->low, p->a->lanes);
 }
 
 // The last of several ends with the last element, so that nothing is read which is
 // not between two.
 static int64_t part_begin(const parts_t* p, int64_t part) {
-  bool last = part > 0 && part + 1 == p->count;
+  bool last = part > 0 && part + 1 == p->parts;
   return last ? p->high + 1 - p->a->lanes : p->low + part * p->a->lanes;
 }
 
@@ -101,15 +101,15 @@ static unsigned only_lanes(const parts_t* p) {
 // Whether all that a vector of the only part would read exists.
 static bool is_whole(const parts_t* p) {
   int64_t lanes = only_lanes(p);
-  return lanes == p->high + 1 - p->low ||
-         pestle_lin_range(p->e->nest, p->a->first).hi + p->low + lanes <=
-             p->a->count;
+  int64_t last = pestle_lin_range(p->e->nest, p->a->first).hi + p->low;
+  if (last < 0) last = 0;  // it is clamped
+  return lanes == p->high + 1 - p->low || last + lanes <= p->a->count;
 }
 
 // --- Masks ---
 
-static pestle_kir_id_t both(pestle_emit_t* e, pestle_kir_id_t a,
-                            pestle_kir_id_t b) {
+pestle_kir_id_t pestle_emit_both(pestle_emit_t* e, pestle_kir_id_t a,
+                                 pestle_kir_id_t b) {
   if (a == PESTLE_KIR_NONE) return b;
   return pestle_kir_scalar(e->k, PESTLE_OP_AND, a, b, PESTLE_KIR_NONE);
 }
@@ -129,14 +129,15 @@ static pestle_kir_id_t tested(const parts_t* p, const pestle_emit_bound_t* t,
   if (t->range.lo + begin < t->lo) {
     pestle_kir_id_t below =
         pestle_kir_mask(e->k, at, pestle_kir_index(e->k, t->lo), lanes);
-    mask = both(e, mask,
-                pestle_kir_scalar(e->k, PESTLE_OP_NOT, below, PESTLE_KIR_NONE,
-                                  PESTLE_KIR_NONE));
+    mask =
+        pestle_emit_both(e, mask,
+                         pestle_kir_scalar(e->k, PESTLE_OP_NOT, below,
+                                           PESTLE_KIR_NONE, PESTLE_KIR_NONE));
   }
   if (t->range.hi + begin + lanes > t->hi) {
-    mask =
-        both(e, mask,
-             pestle_kir_mask(e->k, at, pestle_kir_index(e->k, t->hi), lanes));
+    mask = pestle_emit_both(
+        e, mask,
+        pestle_kir_mask(e->k, at, pestle_kir_index(e->k, t->hi), lanes));
   }
   return mask;
 }
@@ -188,7 +189,7 @@ static pestle_kir_id_t take_part(const parts_t* p, pestle_kir_id_t so_far,
   return pestle_kir_shuffle(p->e->k, so_far, next, lane, p->a->lanes);
 }
 
-// Whether lanes that do not exist are tested for as the others are.
+// Whether each element is tested for, those of lanes that do not exist too.
 static bool is_tested(const pestle_emit_apart_t* a) {
   return a->bound_count > 0;
 }
@@ -199,9 +200,9 @@ pestle_kir_id_t pestle_emit_load_apart(pestle_emit_t* e,
   parts_t p = {.e = e, .a = a};
   pestle_dtype_t dtype = (pestle_dtype_t)e->k->buffer.data[a->buffer].dtype;
   find_reach(&p, is_tested(a) ? (int64_t)a->lanes : e->valid);
-  bool only = p.count == 1;
+  bool only = p.parts == 1;
   bool masked = only ? !is_whole(&p) : is_tested(a);
-  if (p.count > MOST_PARTS || p.high - p.low >= a->count ||
+  if (p.parts > MOST_PARTS || p.high - p.low >= a->count ||
       (masked && pestle_dtype_size(dtype) < LEAST_MASKED) ||
       (only && is_tested(a))) {
     return PESTLE_KIR_NONE;
@@ -218,7 +219,7 @@ pestle_kir_id_t pestle_emit_load_apart(pestle_emit_t* e,
     return take_part(&p, part, part, 0);
   }
   pestle_kir_id_t id = load_part(&p, 0);
-  for (int64_t part = 1; part < p.count; ++part)
+  for (int64_t part = 1; part < p.parts; ++part)
     id = take_part(&p, id, load_part(&p, part), part);
   return id;
 }

@@ -35,10 +35,7 @@ static pestle_kir_id_t emit_between(pestle_emit_t* e, const pestle_lin_t* lin,
     pestle_kir_id_t below = pestle_kir_scalar(
         e->k, PESTLE_OP_LT, i, pestle_emit_index_const(e, lanes, hi),
         PESTLE_KIR_NONE);
-    both = both == PESTLE_KIR_NONE
-               ? below
-               : pestle_kir_scalar(e->k, PESTLE_OP_AND, both, below,
-                                   PESTLE_KIR_NONE);
+    both = pestle_emit_both(e, both, below);
   }
   return both;
 }
@@ -263,10 +260,7 @@ static void take_when(pestle_emit_t* e, const taken_t* t,
   pestle_kir_id_t holds = emit_between(e, t->lin, t->lo, t->hi + 1);
   int64_t known;
   if (pestle_kir_is_int(e->k, holds, &known) && known) return;
-  a->when = a->when == PESTLE_KIR_NONE
-                ? holds
-                : pestle_kir_scalar(e->k, PESTLE_OP_AND, a->when, holds,
-                                    PESTLE_KIR_NONE);
+  a->when = pestle_emit_both(e, a->when, holds);
 }
 
 // Takes from what keeps the index, which moves by |apart| from lane to lane, within

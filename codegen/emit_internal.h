@@ -211,6 +211,9 @@ typedef struct pestle_emit_apart_t {
   uint32_t bound_count;
 } pestle_emit_apart_t;
 
+// Whether |a| holds, unless it is NONE, and |b|.
+pestle_kir_id_t pestle_emit_both(pestle_emit_t* e, pestle_kir_id_t a,
+                                 pestle_kir_id_t b);
 // Where the lanes of an access at |flat| lie, from each other by constants. False:
 // it is not known, or the target has vectors of its own kind.
 bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_lin_t* flat,

@@ -44,12 +44,14 @@ static uint64_t points_of(const pestle_nest_t* nest,
   return points;
 }
 
-// Bytes of a number that |e| reads, seen through conversions; 0: it reads none.
-static unsigned read_size(const pestle_nest_t* nest, const pestle_expr_t* e) {
-  while (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_CONVERT)
+// What |e| reads, before it was widened: 2 for f16 and bf16, 1 for bytes, else 0.
+static int narrow_size(const pestle_nest_t* nest, const pestle_expr_t* e) {
+  while (e->kind == PESTLE_EXPR_CAST)
     e = e->args[0];
   if (e->kind != PESTLE_EXPR_READ) return 0;
-  return pestle_dtype_size(nest->tensors.data[e->i].type.dtype);
+  pestle_dtype_t dtype = nest->tensors.data[e->i].type.dtype;
+  if (dtype == PESTLE_F16 || dtype == PESTLE_BF16) return 2;
+  return dtype == PESTLE_I8 || dtype == PESTLE_U8;
 }
 
 // Adds up |ops| of |s| by what its products are of.
@@ -61,13 +63,14 @@ static void add_products(const pestle_nest_t* nest,
   if (e->kind == PESTLE_EXPR_DOT) {
     *(e->dtype == PESTLE_F32 ? &k->half_flops : &k->byte_flops) += ops;
   } else if (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_MULTIPLY) {
-    unsigned a = read_size(nest, e->args[0]), b = read_size(nest, e->args[1]);
+    int a = narrow_size(nest, e->args[0]), b = narrow_size(nest, e->args[1]);
     if (a == 2 && b == 2) k->half_flops += ops;
     if (a == 1 && b == 1) k->byte_flops += ops;
   }
 }
 
-// By factors a tile has fewer products than its taps have.
+// Of |ops| that the taps of a stage would take, those that are made: by Winograd's
+// factors a tile has fewer products.
 static uint64_t made_of(const pestle_nest_t* nest, uint32_t stage,
                         uint64_t ops) {
   enum {

@@ -174,9 +174,9 @@ static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
                                  uint32_t outer_root, pair_t* p) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   if (outer_root + 1 >= s->map_count || s->order_count != s->root_count) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "fuse %s: axes must be adjacent unsplit map axes",
-                        s->name);
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "fuse or flatten %s: axes must be adjacent unsplit map axes", s->name);
   }
   p->a = s->roots[outer_root];
   p->b = s->roots[outer_root + 1];

@@ -91,7 +91,8 @@ static int64_t kept_elements(const columns_t* c) {
 // Bytes from one step down the rows to the next.
 static int64_t pitch(const columns_t* c) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(c->k, c->k->anchor);
-  int64_t bytes = PESTLE_SKETCH_ELEMENT;
+  int64_t bytes =
+      pestle_dtype_size(c->k->nest->tensors.data[y->tensors[0]].type.dtype);
   for (uint32_t i = y->root_count; i-- > 0 && c->row[i];) {
     bytes *= pestle_sketch_extent(c->k, y->roots[i]);
   }

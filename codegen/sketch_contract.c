@@ -641,14 +641,15 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
   return (extent + tiles - 1) / tiles;
 }
 
-// Steps of a plain fold apart, of one row of few vectors: by the extents, not by how
-// many vectors are chosen, since sums depend on it.
-static int64_t fold_parts(const pestle_sketch_t* k, const pestle_tile_t* t) {
+// Steps of a plain fold apart, of one row of few vectors: by the usual |vectors|, not
+// by how many are chosen, since sums depend on it.
+static int64_t fold_parts(const pestle_sketch_t* k, const pestle_tile_t* t,
+                          int64_t vectors) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   bool is_short =
       pestle_sketch_fold_extent(k, f) <= SHORT_FOLD ||
       pestle_sketch_extent(k, f->roots[f->root_count - 1]) <= SHORT_FOLD;
-  return is_short || t->vectors > FEW_VECTORS ? 1 : FOLD_TILE / t->vectors;
+  return is_short || vectors > FEW_VECTORS ? 1 : FOLD_TILE / vectors;
 }
 
 // Whether the tile reads its operands where they lie, and all taps at once.
@@ -845,7 +846,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   bool window = pestle_sketch_is_window(k, fold) && !nest->frugal;
   if (!product) {
     const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-    if (!window) parts = fold_parts(k, &t);
+    if (!window) parts = fold_parts(k, &t, t.vectors);
     t.vectors = pestle_sketch_vectors(
         k, pestle_sketch_extent(k, y->roots[y->map_count - 1]),
         window ? 1 : t.vectors);

@@ -195,16 +195,13 @@ static bool has_use_outside(const pestle_fuse_t* f, uint32_t item, uint32_t a,
   return false;
 }
 
-static bool has_outside_use(const pestle_fuse_t* f, uint32_t item) {
-  uint32_t group = f->items[item].group;
-  return has_use_outside(f, item, group, group);
-}
-
 static const pestle_type_t* result_shape(const pestle_fuse_t* f,
                                          uint32_t group) {
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
-    if (has_outside_use(f, i)) return pestle_fuse_node(f, i)->results[0].type;
+    if (has_use_outside(f, i, group, group)) {
+      return pestle_fuse_node(f, i)->results[0].type;
+    }
   }
   return f->groups[group].domain;
 }
@@ -215,7 +212,7 @@ static bool has_mixed_results(const pestle_fuse_t* f, uint32_t group) {
   const pestle_type_t* shape = NULL;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
-    if (!has_outside_use(f, i)) continue;
+    if (!has_use_outside(f, i, group, group)) continue;
     const pestle_type_t* type = pestle_fuse_node(f, i)->results[0].type;
     if (shape && pestle_type_count(shape) != pestle_type_count(type)) {
       return true;
@@ -277,18 +274,14 @@ static void group_folds(pestle_fuse_t* f, uint32_t* queue) {
 // --- Everything else, from users to producers ---
 
 // Of |group|, were it one with |other|.
-static uint32_t count_results_with(const pestle_fuse_t* f, uint32_t group,
-                                   uint32_t other) {
+static uint32_t count_results(const pestle_fuse_t* f, uint32_t group,
+                              uint32_t other) {
   uint32_t count = 0;
   for (uint32_t i = f->groups[group].first; i != PESTLE_FUSE_NONE;
        i = f->items[i].next) {
     count += has_use_outside(f, i, group, other);
   }
   return count;
-}
-
-static uint32_t count_results(const pestle_fuse_t* f, uint32_t group) {
-  return count_results_with(f, group, group);
 }
 
 // Whether some user of |item| outside |group| is needed by the group: then the
@@ -331,7 +324,7 @@ static pestle_fuse_reason_t refuses_result(pestle_fuse_t* f, uint32_t item,
   if (!g->domain || !pestle_pass_same_dims(node->results[0].type, g->domain)) {
     return PESTLE_FUSE_REASON_RESULT_SHAPE;
   }
-  if (count_results(f, group) >= MAX_RESULTS) {
+  if (count_results(f, group, group) >= MAX_RESULTS) {
     return PESTLE_FUSE_REASON_RESULT_LIMIT;
   }
   why = pestle_fuse_refuses_producer(f, group, item);
@@ -472,7 +465,7 @@ static bool is_same_kind(const pestle_fuse_t* f, const pestle_fuse_group_t* x,
 
 // Results of both, were they one.
 static bool fits_results(pestle_fuse_t* f, uint32_t a, uint32_t b) {
-  if (count_results_with(f, a, b) + count_results_with(f, b, a) > MAX_RESULTS) {
+  if (count_results(f, a, b) + count_results(f, b, a) > MAX_RESULTS) {
     return false;
   }
   if (f->groups[a].kind != PESTLE_FUSE_KIND_ROW) return true;

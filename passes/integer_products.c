@@ -397,7 +397,9 @@ static pestle_status_t by_zero(product_t* p, int s, pestle_value_t** value) {
 static pestle_status_t take_off_taps(product_t* p, pestle_value_t** value) {
   pestle_value_t* taps;
   pestle_type_t scalar = pestle_type_make(PESTLE_I32, 0, NULL);
-  PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, (double)p->taps, &taps));
+  // Sums wrap, and so may their number.
+  int32_t wrapped = (int32_t)(uint32_t)(uint64_t)p->taps;
+  PESTLE_TRY(pestle_pass_splat(&p->b, &scalar, (double)wrapped, &taps));
   PESTLE_TRY(by_zero(p, 1, &taps));
   PESTLE_TRY(spread_number(p, taps, (*value)->type, &taps));
   return pestle_pass_binary(&p->b, PESTLE_OP_SUBTRACT, *value, taps, value);

@@ -2,6 +2,7 @@
 // The rule about products with a one-hot tensor, which are rows of the other one.
 #include <math.h>
 
+#include "base/half.h"
 #include "passes/simplify.h"
 #include "passes/util.h"
 
@@ -9,9 +10,8 @@ static pestle_value_t* operand(const pestle_node_t* node, size_t index) {
   return pestle_node_operand(node, index);
 }
 
-// |mask|, with ones where |index| is the position along |axis| and zeros elsewhere.
+// Ones where |index| is the position along |axis|, zeros elsewhere.
 typedef struct one_hot_t {
-  const pestle_value_t* mask;
   pestle_value_t* index;  // a broadcast that repeats it along |axis|
   int64_t axis;
 } one_hot_t;
@@ -27,15 +27,17 @@ static int64_t source_dim(const pestle_node_t* broadcast, int64_t axis) {
 
 // Whether |value| counts 0, 1, 2, ... along |axis| and changes along no other.
 static bool counts_along(const pestle_value_t* value, int64_t axis) {
+  int64_t extent = value->type->dims[axis];
   while (pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) {
     axis = source_dim(value->node, axis);
     value = operand(value->node, 0);
-    if (axis < 0) return false;
+    if (axis < 0 || value->type->dims[axis] != extent) return false;
   }
-  int64_t extent = value->type->dims[axis];
   if (pestle_pass_is(value, PESTLE_OP_IOTA)) {
     // Narrow types start again.
-    size_t bits = 8 * pestle_dtype_size(value->type->dtype) - 1;
+    pestle_dtype_t dtype = (pestle_dtype_t)value->type->dtype;
+    int bits = pestle_dtype_info(dtype)->bits;
+    if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) --bits;
     return PESTLE_NODE_I64(value->node, iota_dimension) == axis &&
            (bits > 62 || extent <= (int64_t)1 << bits);
   }
@@ -66,11 +68,19 @@ static const pestle_node_t* read_truth(const pestle_value_t* value) {
   return NULL;
 }
 
+static bool has_zero(pestle_dtype_t dtype) {
+  if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return true;
+  double zero = pestle_float_decode(dtype, pestle_float_encode(dtype, 0));
+  return !(zero < 0) && !(zero > 0) && !isnan(zero);
+}
+
 static bool read_one_hot(const pestle_value_t* value, int64_t axis,
                          one_hot_t* out) {
   const pestle_node_t* equal = read_truth(value);
   if (!equal || equal->op != PESTLE_OP_EQ ||
-      !pestle_dtype_is(operand(equal, 0)->type->dtype, PESTLE_KIND_INT)) {
+      !pestle_dtype_is(operand(equal, 0)->type->dtype, PESTLE_KIND_INT) ||
+      equal->results[0].type->rank != value->type->rank ||
+      !has_zero(value->type->dtype)) {
     return false;
   }
   for (size_t side = 0; side < 2; ++side) {
@@ -79,7 +89,7 @@ static bool read_one_hot(const pestle_value_t* value, int64_t axis,
         !counts_along(operand(equal, 1 - side), axis)) {
       continue;
     }
-    *out = (one_hot_t){value, index, axis};
+    *out = (one_hot_t){index, axis};
     return true;
   }
   return false;
@@ -91,7 +101,8 @@ static bool is_finite(const pestle_value_t* value, bool* out_signed) {
   const pestle_elements_t* e = pestle_value_constant(value);
   *out_signed = false;
   if (pestle_dtype_is(value->type->dtype, PESTLE_KIND_INT)) return true;
-  if (!e || !pestle_dtype_is(value->type->dtype, PESTLE_KIND_FLOAT)) {
+  if (!e || !pestle_dtype_is(value->type->dtype, PESTLE_KIND_FLOAT) ||
+      !has_zero(value->type->dtype)) {
     return false;
   }
   size_t count = e->splat ? 1 : (size_t)pestle_type_count(value->type);

@@ -5,12 +5,12 @@
 
 #include "base/mem.h"
 
-// Looks of an idle thread before it offers its core to others, 5 to 20 us: they
+// Looks of a thread that waits before it offers its core to others, 5 to 20 us: they
 // bridge the gap between two kernels of a run.
 enum { SPIN_COUNT = 400 };
-// And how long it goes on to look between such offers until it sleeps: as long as
-// pieces of a long kernel differ, or a caller takes between two runs. To wake takes
-// 10 to 50 us (a virtual core is halted).
+// And how long one that had a part in the last job goes on to look between such offers
+// until it sleeps: as long as pieces of a long kernel differ, or a caller takes between
+// two runs. To wake takes 10 to 50 us (a virtual core is halted).
 enum { LINGER_NS = 100000, LINGER_COUNT = 16 };
 // A worker steps aside at most so often.
 enum { ASIDE_NS = 2000000 };
@@ -87,9 +87,11 @@ static void find_cpu(pestle_pool_job_t* job, int64_t* moved_ns) {
 
 // --- Workers ---
 
-static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot,
+// Takes part in the job of |slot|, if there is one that wants more; whether it did.
+static bool visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot,
                        int64_t* moved_ns) {
-  if (!atomic_load_explicit(&slot->job, memory_order_relaxed)) return;
+  bool joined = false;
+  if (!atomic_load_explicit(&slot->job, memory_order_relaxed)) return false;
   // Sequentially consistent, as is the submitter's withdrawal: either we see
   // that the job is gone, or the submitter sees us.
   atomic_fetch_add(&slot->visitors, 1);
@@ -97,16 +99,18 @@ static void visit_slot(pestle_pool_t* pool, pestle_pool_slot_t* slot,
   if (job) {
     int32_t participant =
         atomic_fetch_add_explicit(&job->joined, 1, memory_order_relaxed);
-    if (participant < job->cap) {
+    joined = participant < job->cap;
+    if (joined) {
       find_cpu(job, moved_ns);
       work_off(job, participant);
     }
   }
-  if (atomic_fetch_sub(&slot->visitors, 1) != 1) return;
-  if (!atomic_load(&slot->waiting)) return;
+  if (atomic_fetch_sub(&slot->visitors, 1) != 1) return joined;
+  if (!atomic_load(&slot->waiting)) return joined;
   pestle_mutex_lock(&pool->mutex);
   pestle_cond_broadcast(&pool->done);
   pestle_mutex_unlock(&pool->mutex);
+  return joined;
 }
 
 static bool look_for_work(pestle_pool_t* pool, unsigned epoch, int count) {
@@ -119,8 +123,9 @@ static bool look_for_work(pestle_pool_t* pool, unsigned epoch, int count) {
   return false;
 }
 
-static bool spin_for_work(pestle_pool_t* pool, unsigned epoch) {
+static bool spin_for_work(pestle_pool_t* pool, unsigned epoch, bool lingers) {
   if (look_for_work(pool, epoch, SPIN_COUNT)) return true;
+  if (!lingers) return false;
   int64_t until = pestle_clock_ns() + LINGER_NS;
   do {
     pestle_thread_yield();
@@ -146,11 +151,12 @@ static void worker_main(void* argument) {
   if (pool->trace) pestle_trace_name_thread(pool->trace, "pestle worker");
   while (!atomic_load(&pool->stop)) {
     unsigned epoch = atomic_load(&pool->epoch);
+    bool joined = false;
     for (int i = 0; i < PESTLE_POOL_SLOTS; ++i) {
-      visit_slot(pool, &pool->slots[i], &moved_ns);
+      joined |= visit_slot(pool, &pool->slots[i], &moved_ns);
     }
     if (atomic_load(&pool->stop)) return;
-    if (!spin_for_work(pool, epoch)) sleep_for_work(pool, epoch);
+    if (!spin_for_work(pool, epoch, joined)) sleep_for_work(pool, epoch);
   }
 }
 
@@ -208,12 +214,23 @@ static void publish(pestle_pool_t* pool, pestle_pool_slot_t* slot,
   pestle_mutex_unlock(&pool->mutex);
 }
 
-static void withdraw(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
-  atomic_store(&slot->job, NULL);
-  for (int i = 0; i < SPIN_COUNT && atomic_load(&slot->visitors); ++i) {
+// Whether all visitors left soon.
+static bool spin_for_visitors(const pestle_pool_slot_t* slot) {
+  for (int i = 0; i < SPIN_COUNT; ++i) {
+    if (!atomic_load(&slot->visitors)) return true;
     pestle_cpu_relax();
   }
-  if (atomic_load(&slot->visitors)) {
+  int64_t until = pestle_clock_ns() + LINGER_NS;
+  do {
+    pestle_thread_yield();
+    if (!atomic_load(&slot->visitors)) return true;
+  } while (pestle_clock_ns() < until);
+  return false;
+}
+
+static void withdraw(pestle_pool_t* pool, pestle_pool_slot_t* slot) {
+  atomic_store(&slot->job, NULL);
+  if (!spin_for_visitors(slot)) {
     pestle_mutex_lock(&pool->mutex);
     atomic_store(&slot->waiting, true);
     while (atomic_load(&slot->visitors)) {

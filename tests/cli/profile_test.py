@@ -154,6 +154,18 @@ class Profile(Case):
                     rate = p["limits"][kind + "_gflops_per_s"]
                     self.assertEqual(rate > 0, device != "ref")
 
+    def test_halves_that_are_widened_count_too(self):
+        if not HAS_LLVM:
+            self.skipTest("there is no llvm plugin")
+        text = NARROW
+        for name, dtype in zip("XWZ", ("f16", "f16", "f16")):
+            text = text.replace("x" + name, "x" + dtype)
+        p = self.profile(text, "--input", "x=1", "--input", "w=1", "--device",
+                         "llvm", "--target-cpu", "x86-64-v3", "--bench",
+                         "2")  # fmt: skip
+        row = max(p["steps"], key=lambda r: r["flops"])
+        self.assertGreaterEqual(row["half_flops"], 2 * 64 * 96 * 32)
+
     def test_an_update_moves_its_window(self):
         p = self.profile(UPDATE, "--input", "x=1", "--input", "u=2",
                          "--input", "i=i32=3", "--device", "ref", "--bench",

@@ -5,6 +5,7 @@
 // L3 and in memory. Measured once; the figures lie in the cache folder,
 // in a file whose name is made of all that they depend on.
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,17 @@ static pestle_status_t run_executable(probe_t* p, pestle_executable_t* e,
   return status;
 }
 
+static bool falls_back(const pestle_executable_t* e) {
+  for (size_t i = 0; i < pestle_executable_step_count(e); ++i) {
+    pestle_step_info_t info = {.struct_size = sizeof(info)};
+    pestle_status_t status = pestle_executable_step(e, i, &info);
+    bool unknown = status != NULL;
+    pestle_status_release(status);
+    if (unknown || info.fallback) return true;
+  }
+  return false;
+}
+
 static pestle_status_t run_text(probe_t* p, const pestle_strbuf_t* text,
                                 double* out_s) {
   pestle_module_t* module;
@@ -157,7 +169,12 @@ static pestle_status_t run_text(probe_t* p, const pestle_strbuf_t* text,
   if (!status) {
     status = pestle_executable_create(context, plan, p->device, &executable);
   }
-  if (!status) status = run_executable(p, executable, out_s);
+  // What the device refuses says nothing about it.
+  if (!status && falls_back(executable)) {
+    *out_s = INFINITY;
+  } else if (!status) {
+    status = run_executable(p, executable, out_s);
+  }
   pestle_executable_release(executable);
   pestle_plan_release(plan);
   return pestle_status_annotate(status, "while measuring the machine's limits");
@@ -218,12 +235,13 @@ static pestle_status_t measure(probe_t* p, const pestle_target_caps_t* caps,
 static const struct {
   const char* name;
   size_t offset;
-} fields[] = {{"flops", offsetof(cli_limits_t, flops)},
-              {"half_flops", offsetof(cli_limits_t, half_flops)},
-              {"byte_flops", offsetof(cli_limits_t, byte_flops)},
-              {"l2", offsetof(cli_limits_t, l2)},
-              {"l3", offsetof(cli_limits_t, l3)},
-              {"memory", offsetof(cli_limits_t, memory)}};
+  bool may_lack;  // 0: the device has no such products
+} fields[] = {{"flops", offsetof(cli_limits_t, flops), false},
+              {"half_flops", offsetof(cli_limits_t, half_flops), true},
+              {"byte_flops", offsetof(cli_limits_t, byte_flops), true},
+              {"l2", offsetof(cli_limits_t, l2), false},
+              {"l3", offsetof(cli_limits_t, l3), false},
+              {"memory", offsetof(cli_limits_t, memory), false}};
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 static double* field_of(cli_limits_t* l, int i) {
@@ -249,7 +267,7 @@ static const char* path_of(cli_t* cli, const pestle_target_caps_t* caps,
   return pestle_path_join(&cli->arena, folder, name);
 }
 
-// Whether |text| has all of them, each more than nothing.
+// Whether |text| has all of them.
 static bool read_fields(pestle_str_t text, cli_limits_t* l) {
   pestle_str_t line, name, value;
   int found = 0;
@@ -258,7 +276,8 @@ static bool read_fields(pestle_str_t text, cli_limits_t* l) {
     for (int i = 0; i < FIELDS; ++i) {
       double rate;
       if (!pestle_str_equal_c(name, fields[i].name) ||
-          !pestle_str_parse_f64(value, &rate) || !(rate > 0)) {
+          !pestle_str_parse_f64(value, &rate) || !(rate >= 0) ||
+          (!(rate > 0) && !fields[i].may_lack)) {
         continue;
       }
       *field_of(l, i) = rate;

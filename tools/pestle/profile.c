@@ -121,14 +121,15 @@ static level_t level_of(const cli_limits_t* l, uint64_t bytes) {
 
 // Seconds that the operations of a step take at the rates of their kinds.
 static double time_of_ops(const pestle_step_info_t* s, const cli_limits_t* l) {
-  uint64_t narrow = s->half_flops + s->byte_flops;
-  return (double)(s->flops - narrow) / l->flops +
-         (double)s->half_flops / l->half_flops +
-         (double)s->byte_flops / l->byte_flops;
+  double half = l->half_flops > 0 ? l->half_flops : l->flops;
+  double byte = l->byte_flops > 0 ? l->byte_flops : l->flops;
+  uint64_t other = s->flops - s->half_flops - s->byte_flops;
+  return (double)other / l->flops + (double)s->half_flops / half +
+         (double)s->byte_flops / byte;
 }
 
 static const char* name_of_ops(const pestle_step_info_t* s) {
-  if (s->half_flops > s->flops / 2) return "bf16";
+  if (s->half_flops > s->flops / 2) return "half";
   return s->byte_flops > s->flops / 2 ? "bytes" : "fma";
 }
 
@@ -210,7 +211,7 @@ static void print_limits(const cli_limits_t* l) {
   }
   printf(
       "limits of this machine with %d thread%s, %s: GFLOP/s of multiply-adds "
-      "%.1f, in products of bf16 %.1f, of bytes %.1f; L2 %.0f GB/s, L3 %.0f "
+      "%.1f, in products of halves %.1f, of bytes %.1f; L2 %.0f GB/s, L3 %.0f "
       "GB/s, memory %.0f GB/s\n",
       (int)l->threads, l->threads == 1 ? "" : "s",
       l->was_measured ? "measured now" : "from the cache folder",
