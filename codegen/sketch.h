@@ -167,6 +167,19 @@ int64_t pestle_sketch_fold_extent(const pestle_sketch_t* k,
 pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s,
                                       uint32_t axis);
+
+// How reads of arguments move along an axis, an element of it at a time.
+typedef struct pestle_pace_t {
+  const pestle_sketch_t* k;
+  uint32_t axis;
+  int64_t most;
+  bool moves;  // one does
+  bool walks;  // one by 1 to |most| elements
+  bool jumps;  // one by more, back, or unevenly
+} pestle_pace_t;
+pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
+                                 const pestle_nest_stage_t* s, uint32_t axis,
+                                 int64_t most);
 // The fold axis along which reads are contiguous, or -1.
 int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s);

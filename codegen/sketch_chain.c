@@ -396,31 +396,11 @@ static pestle_status_t schedule(chain_t* c) {
 
 // --- Whether rows are in lanes ---
 
-typedef struct along_t {
-  pestle_sketch_t* k;
-  uint32_t axis;
-  bool vectors;
-} along_t;
-
-static void along_visit(void* user, const pestle_expr_t* e) {
-  along_t* a = user;
-  if (a->k->nest->tensors.data[e->i].kind != PESTLE_TENSOR_INPUT) return;
-  bool nested;
-  int64_t coef = pestle_lin_coef(e->index[0], a->axis, &nested);
-  a->vectors = a->vectors && !nested && (coef == 0 || coef == 1);
-}
-
 // Whether what |s| reads lies in vectors along its axis of rows, or is one number
 // for all of them.
 static bool reads_along(const chain_t* c, const pestle_nest_stage_t* s) {
   uint32_t row = s->map_count - (s->is_fold ? 1u : 2u);
-  along_t a = {c->k, s->roots[row], true};
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    pestle_status_t status =
-        pestle_expr_visit_reads(c->k->nest, s->values[v], along_visit, &a);
-    if (status) pestle_nest_fail(c->k->nest, status);
-  }
-  return a.vectors;
+  return !pestle_sketch_pace(c->k, s, s->roots[row], 1).jumps;
 }
 
 static double filled(int64_t extent, int64_t lanes) {

@@ -62,6 +62,28 @@ pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
   return s;
 }
 
+static void pace_visit(void* user, const pestle_expr_t* e) {
+  pestle_pace_t* p = user;
+  if (p->k->nest->tensors.data[e->i].kind != PESTLE_TENSOR_INPUT) return;
+  bool nested;
+  int64_t step = pestle_lin_coef(e->index[0], p->axis, &nested);
+  p->moves |= step != 0;
+  p->walks |= !nested && step > 0 && step <= p->most;
+  p->jumps |= nested || step < 0 || step > p->most;
+}
+
+pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
+                                 const pestle_nest_stage_t* s, uint32_t axis,
+                                 int64_t most) {
+  pestle_pace_t p = {.k = k, .axis = axis, .most = most};
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_status_t status =
+        pestle_expr_visit_reads(k->nest, s->values[v], pace_visit, &p);
+    if (status) pestle_nest_fail(k->nest, status);
+  }
+  return p;
+}
+
 int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s) {
   for (uint32_t i = s->root_count; i-- > s->map_count;) {

@@ -14,6 +14,20 @@ typedef struct case_t {
   double tolerance;  // relative to the largest element
 } case_t;
 
+// The windows of %x folded by |op| from |init| on, as %y, but for their attributes and
+// types.
+#define WINDOWS_OF(op, type, init)                               \
+  "      %i = stablehlo.constant dense<" init "> : tensor<" type \
+  ">\n"                                                          \
+  "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"          \
+  "      ^bb0(%p: tensor<" type ">, %q: tensor<" type            \
+  ">):\n"                                                        \
+  "        %r = stablehlo." op " %p, %q : tensor<" type          \
+  ">\n"                                                          \
+  "        stablehlo.return %r : tensor<" type                   \
+  ">\n"                                                          \
+  "      }) "
+
 // --- From a case to a module with one fusion ---
 
 static void append_types(pestle_strbuf_t* out, const char* list) {
@@ -771,23 +785,13 @@ static const case_t cases[] = {
      "%y : tensor<2x17xf32>", 0},
     // Both taps of a window lie in its border: nothing is read.
     {"window_outside", "x: tensor<1x16xf32>",
-     "      %i = stablehlo.constant dense<3.0> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.minimum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 2, 1>, window_strides = "
+     WINDOWS_OF("minimum", "f32", "3.0") "{window_dimensions = array<i64: 2, 1>, window_strides = "
      "array<i64: 3, 1>, base_dilations = array<i64: 2, 1>, padding = "
      "dense<[[2, 1], [1, 2]]> : tensor<2x2xi64>} : (tensor<1x16xf32>, "
      "tensor<f32>) -> tensor<1x19xf32>",
      "%y : tensor<1x19xf32>", 0},
     {"max_pool", "x: tensor<1x9x11x20xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = "
      "array<i64: 1, 2, 2, 1>, padding = dense<[[0, 0], [1, 1], [1, 1], "
      "[0, 0]]> : tensor<4x2xi64>} : (tensor<1x9x11x20xf32>, tensor<f32>) -> "
      "tensor<1x5x6x20xf32>",
@@ -837,89 +841,49 @@ static const case_t cases[] = {
      "%y#0, %y#1 : tensor<5xf32>, tensor<5xi32>", 0},
     // Windows over planes: at the border, at tails, of strides.
     {"max_planes", "x: tensor<2x3x13x39xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
      "1]]> : tensor<4x2xi64>} : (tensor<2x3x13x39xf32>, tensor<f32>) -> "
      "tensor<2x3x7x20xf32>",
      "%y : tensor<2x3x7x20xf32>", 0},
     {"max_planes_low", "x: tensor<1x3x9x35xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 2, 3>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 1, 2, 3>, window_strides = "
      "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [0, 1], [0, "
      "2]]> : tensor<4x2xi64>} : (tensor<1x3x9x35xf32>, tensor<f32>) -> "
      "tensor<1x3x5x18xf32>",
      "%y : tensor<1x3x5x18xf32>", 0},
     {"sum_planes", "x: tensor<1x3x17x37xf32>",
-     "      %i = stablehlo.constant dense<0.5> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.add %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("add", "f32", "0.5") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 1, 1>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
      "1]]> : tensor<4x2xi64>} : (tensor<1x3x17x37xf32>, tensor<f32>) -> "
      "tensor<1x3x17x37xf32>",
      "%y : tensor<1x3x17x37xf32>", 1e-6},
     {"sum_planes_f16", "x: tensor<1x2x10x41xf16>",
-     "      %i = stablehlo.constant dense<0.0> : tensor<f16>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f16>, %q: tensor<f16>):\n"
-     "        %r = stablehlo.add %p, %q : tensor<f16>\n"
-     "        stablehlo.return %r : tensor<f16>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("add", "f16", "0.0") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
      "1]]> : tensor<4x2xi64>} : (tensor<1x2x10x41xf16>, tensor<f16>) -> "
      "tensor<1x2x5x21xf16>",
      "%y : tensor<1x2x5x21xf16>", 1e-3},
     {"min_planes_bytes", "x: tensor<1x2x10x41xi8>",
-     "      %i = stablehlo.constant dense<127> : tensor<i8>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<i8>, %q: tensor<i8>):\n"
-     "        %r = stablehlo.minimum %p, %q : tensor<i8>\n"
-     "        stablehlo.return %r : tensor<i8>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("minimum", "i8", "127") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], [1, "
      "1]]> : tensor<4x2xi64>} : (tensor<1x2x10x41xi8>, tensor<i8>) -> "
      "tensor<1x2x5x21xi8>",
      "%y : tensor<1x2x5x21xi8>", 0},
     {"max_planes_four", "x: tensor<1x2x8x67xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 4, 4>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 1, 4, 4>, window_strides = "
      "array<i64: 1, 1, 4, 4>, padding = dense<[[0, 0], [0, 0], [0, 0], [1, "
      "0]]> : tensor<4x2xi64>} : (tensor<1x2x8x67xf32>, tensor<f32>) -> "
      "tensor<1x2x2x17xf32>",
      "%y : tensor<1x2x2x17xf32>", 0},
     {"max_planes_dilated", "x: tensor<1x2x9x33xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 1, 1>, window_dilations = array<i64: 1, 1, 2, 2>, "
      "padding = dense<[[0, 0], [0, 0], [2, 2], [2, 2]]> : tensor<4x2xi64>} : "
      "(tensor<1x2x9x33xf32>, tensor<f32>) -> tensor<1x2x9x33xf32>",
      "%y : tensor<1x2x9x33xf32>", 0},
     {"max_planes_spread", "x: tensor<1x2x5x13xf32>",
-     "      %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-     "      %y = \"stablehlo.reduce_window\"(%x, %i) ({\n"
-     "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-     "        %r = stablehlo.maximum %p, %q : tensor<f32>\n"
-     "        stablehlo.return %r : tensor<f32>\n"
-     "      }) {window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+     WINDOWS_OF("maximum", "f32", "0xFF800000") "{window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
      "array<i64: 1, 1, 1, 1>, base_dilations = array<i64: 1, 1, 2, 2>, "
      "padding = dense<[[0, 0], [0, 0], [1, 1], [1, 1]]> : tensor<4x2xi64>} : "
      "(tensor<1x2x5x13xf32>, tensor<f32>) -> tensor<1x2x9x25xf32>",
