@@ -26,9 +26,12 @@
 // Steps that the evaluator may take for one op.
 #define WORK_LIMIT ((int64_t)1 << 28)
 
-static int64_t fold_limit(const pestle_pass_context_t* ctx) {
+// What only moves elements is folded at any size unless the caller says which:
+// weights are transposed once, rather than by each run.
+static int64_t fold_limit(const pestle_pass_context_t* ctx, bool moves) {
   int64_t limit = ctx->options->fold_limit;
-  return limit > 0 ? limit : (int64_t)64 << 20;
+  if (limit > 0) return limit;
+  return moves ? INT64_MAX : (int64_t)64 << 20;
 }
 
 static bool all_constant(const pestle_node_t* node) {
@@ -196,8 +199,9 @@ static bool is_affordable(const pestle_node_t* node) {
     factor = contracted_size(node);
     count = pestle_type_count(node->results[0].type);
   }
-  return !__builtin_mul_overflow(count, factor + 1, &work) &&
-         work <= WORK_LIMIT;
+  if (__builtin_mul_overflow(count, factor + 1, &work)) return false;
+  return work <= WORK_LIMIT ||
+         (node->operand_count == 1 && moves_elements(node));
 }
 
 // The sizes that make a fold worth it.
@@ -208,7 +212,9 @@ static bool is_worth_it(const pestle_pass_context_t* ctx,
   for (uint32_t i = 0; i < node->result_count; ++i) {
     result += (int64_t)pestle_type_bytes(node->results[i].type);
   }
-  if (result > fold_limit(ctx) || dense > 4 * fold_limit(ctx)) return false;
+  bool moves = node->operand_count == 1 && moves_elements(node);
+  int64_t limit = fold_limit(ctx, moves);
+  if (result > limit || dense / 4 > limit) return false;
   // Rows that are repeated stay rows: a bias is known by its broadcast.
   bool repeats =
       node->op == PESTLE_OP_BROADCAST_IN_DIM &&
