@@ -13,7 +13,8 @@ enum {
   // and 36 stores; 36 loads, 120 steps and 16 results.
   IN_CYCLES = 190,
   OUT_CYCLES = 170,
-  // Tiles that share a pass over the weights, at least where there are as many.
+  // Tiles that share a pass over weights that a cache holds, at most, and at
+  // least where there are as many.
   MOST_TILES = 40,
   LEAST_TILES = 12,
   // With fewer boxes groups have a share of the features each, and make the
@@ -27,6 +28,7 @@ enum {
   // Weights of more than this part of L3 are not there when they are needed
   // again, behind those of other kernels. Measured in ResNet-18 on a Sapphire
   // Rapids with 105 MB: 38 MB for 512 features at 7 x 7 are read at 8 GB/s.
+  // Factors of inputs of this part are, if the group has just made them.
   L3_SHARE = 4,
 };
 
@@ -50,8 +52,14 @@ static int64_t boxes(const pestle_winograd_t* w,
          pestle_ceil_div(w->tiles_wide, h->tiles_wide);
 }
 
+static int64_t factor_bytes(const pestle_winograd_t* w, int64_t tiles) {
+  return PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
+}
+
+// Groups of as many tiles as keep their factors and sums in |bytes|.
 static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
-                                      const pestle_winograd_t* w) {
+                                      const pestle_winograd_t* w, int64_t bytes,
+                                      int64_t most_tiles) {
   pestle_nest_winograd_t h = {.lanes = k->lanes};
   while (h.lanes > 1 && w->inputs % h.lanes)
     h.lanes /= 2;
@@ -59,11 +67,9 @@ static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
   h.vectors = even_share(vectors, k->registers >= 32 ? WIDE_VECTORS : 2);
   int64_t tile = PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT *
                  (w->inputs + h.vectors * h.lanes);
-  int64_t bytes = (int64_t)((double)k->l2 * SCRATCH_OF_L2);
   int64_t scratch = k->caps->scratch_bytes;
   if (scratch && bytes > scratch * 9 / 10) bytes = scratch * 9 / 10;
-  int64_t most = bytes / tile;
-  if (most > MOST_TILES) most = MOST_TILES;
+  int64_t most = pestle_sketch_min(bytes / tile, most_tiles);
   h.tiles_wide = even_share(w->tiles_wide, most);
   h.tiles_high = even_share(w->tiles_high, most / h.tiles_wide);
   h.panels = pestle_ceil_div(vectors, h.vectors);
@@ -93,6 +99,15 @@ static int64_t weight_bytes(const pestle_winograd_t* w,
   return pestle_winograd_elements(w, h) * PESTLE_SKETCH_ELEMENT;
 }
 
+// Cycles to read |bytes| again that a kernel has read or made before.
+static double cache_cycles(const pestle_sketch_t* k, pestle_core_rates_t rates,
+                           double bytes) {
+  double rate = bytes <= (double)k->l2 / 2          ? rates.l2
+                : bytes <= (double)k->l3 / L3_SHARE ? rates.l3
+                                                    : rates.crowded;
+  return bytes / rate;
+}
+
 static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
                         const pestle_nest_winograd_t* h) {
   int64_t groups = boxes(w, h);
@@ -108,15 +123,38 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   products /= rates.fmas;
   transforms /= rates.fmas;
-  double bytes = (double)weight_bytes(w, h);
-  double rate = bytes <= (double)k->l2 / 2          ? rates.l2
-                : bytes <= (double)k->l3 / L3_SHARE ? rates.l3
-                                                    : rates.crowded;
-  double traffic = bytes / rate * (double)groups;
+  double traffic =
+      cache_cycles(k, rates, (double)weight_bytes(w, h)) * (double)groups;
+  double factors = (double)factor_bytes(w, h->tiles_high * h->tiles_wide);
+  if (factors > (double)k->l2 * SCRATCH_OF_L2) {
+    double panels = (double)pestle_ceil_div(w->outputs, h->vectors * h->lanes);
+    traffic += cache_cycles(k, rates, factors) * panels * (double)groups;
+  }
   double hidden = traffic < products
                       ? traffic * HIDDEN_SHARE
                       : traffic - products + products * HIDDEN_SHARE;
   return products + transforms + hidden;
+}
+
+// Each group reads all weights, so that groups are larger, past the L2, where no
+// cache holds these.
+static pestle_nest_winograd_t choose_groups(pestle_sketch_t* k,
+                                            const pestle_winograd_t* w,
+                                            double* out_cycles) {
+  int64_t bytes = (int64_t)((double)k->l2 * SCRATCH_OF_L2);
+  pestle_nest_winograd_t best = size_up(k, w, bytes, MOST_TILES);
+  *out_cycles = cycles_of(k, w, &best);
+  if (weight_bytes(w, &best) <= k->l3 / L3_SHARE) return best;
+  int64_t most = pestle_sketch_min(k->l3 / L3_SHARE, k->caps->scratch_bytes);
+  for (bytes *= 2; bytes <= most; bytes *= 2) {
+    pestle_nest_winograd_t how =
+        size_up(k, w, bytes, w->tiles_high * w->tiles_wide);
+    double cycles = cycles_of(k, w, &how);
+    if (cycles >= *out_cycles) continue;
+    best = how;
+    *out_cycles = cycles;
+  }
+  return best;
 }
 
 pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
@@ -127,15 +165,9 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
       !pestle_winograd_match(k->nest, fold, &w)) {
     return pestle_nest_status(k->nest);
   }
-  pestle_nest_winograd_t how = size_up(k, &w);
+  double own;
+  pestle_nest_winograd_t how = choose_groups(k, &w, &own);
   if (how.lanes < 4 || how.vectors * how.rows < 4) return NULL;
-  if (weight_bytes(&w, &how) > k->l3 / 2) {
-    pestle_sketch_note(k,
-                       "not by Winograd's algorithm: no cache holds weights "
-                       "four times as large");
-    return NULL;
-  }
-  double own = cycles_of(k, &w, &how);
   if (own * CLEARLY > cycles) {
     pestle_sketch_note(k,
                        "Winograd's algorithm is not clearly cheaper: %.3g "

@@ -4,8 +4,9 @@
 
 #include "plugins/llvm/emit.h"
 
-// Schedules take shares of the L2 and keep them in scratch, which is as large.
-enum { SCRATCH_BYTES = 1 << 20, MOST_SCRATCH_BYTES = 4 << 20 };
+// Schedules keep shares of the L2 in scratch, and more of what they would otherwise
+// read from memory again (codegen/sketch_winograd.c).
+enum { SCRATCH_BYTES = 8 << 20 };
 
 // The dtypes of the ops that are no scalar rows.
 static uint32_t op_dtypes(pestle_kir_op_t op) {
@@ -55,11 +56,6 @@ static uint32_t op_dtypes(pestle_kir_op_t op) {
   return 0;
 }
 
-static uint32_t scratch_bytes(uint64_t l2) {
-  if (l2 < SCRATCH_BYTES) return SCRATCH_BYTES;
-  return l2 < MOST_SCRATCH_BYTES ? (uint32_t)l2 : MOST_SCRATCH_BYTES;
-}
-
 // Products of 16 x 16 by matrix registers.
 static void add_matrix(pestle_target_caps_t* caps) {
   for (unsigned op = PESTLE_KIR_MREG_ZERO; op <= PESTLE_KIR_MREG_STREAM; ++op)
@@ -104,7 +100,7 @@ void pestle_llvm_caps(const pestle_llvm_cpu_t* cpu,
       .l1_bytes = cpu->l1_bytes,
       .l2_bytes = cpu->l2_bytes,
       .l3_bytes = cpu->l3_bytes,
-      .scratch_bytes = scratch_bytes(cpu->l2_bytes),
+      .scratch_bytes = SCRATCH_BYTES,
       .max_group_lanes = 1,
       .flags = PESTLE_TARGET_FMA,
   };
