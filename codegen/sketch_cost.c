@@ -432,6 +432,13 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
   if (k->caps->scratch_bytes) {
     most = pestle_sketch_min(most, k->caps->scratch_bytes / 2);
   }
+  // Of rows that no other rows lie above. Measured on a Zen 5, 4000 x 64 to 128
+  // features, three taps 128 apart: 1742 -> 849 us.
+  if (c->bare && c->rows_above <= 1 && !c->planes) {
+    x.bare = true;
+    try_copies(k, c, cost, x, best);
+    x.bare = false;
+  }
   int64_t first = c->planes ? 1 : MOST_ABOVE;
   bool shares = c->rows_above > 1 && shares_rows(k, c);
   for (int64_t above = first; above > 0 && c->rows_above > 1; above /= 2) {
@@ -501,6 +508,8 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
     pestle_strbuf_appendf(text, ", %lld rows of windows %s",
                           (long long)x->above,
                           x->bare ? "where they lie" : "a padded box");
+  } else if (x->bare) {
+    pestle_strbuf_append_c(text, ", windows where they lie");
   }
   if (x->block) {
     pestle_strbuf_appendf(text, ", blocks of %lld taps", (long long)x->block);
