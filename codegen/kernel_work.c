@@ -18,9 +18,22 @@ typedef struct work_t {
   uint64_t ops;
 } work_t;
 
+// Whether |e| tells that a place is within its tensor.
+static bool tests_border(const pestle_expr_t* e) {
+  if (e->kind == PESTLE_EXPR_INSIDE) return true;
+  return e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_AND &&
+         tests_border(e->args[0]) && tests_border(e->args[1]);
+}
+
 static void count_ops(work_t* w, const pestle_expr_t* e) {
   if (w->seen[e->id]) return;
   w->seen[e->id] = 1;
+  // Padding beside what is read is no arithmetic.
+  if (e->kind == PESTLE_EXPR_OP && e->op == PESTLE_OP_SELECT &&
+      tests_border(e->args[0])) {
+    count_ops(w, e->args[1]);
+    return;
+  }
   if (e->kind == PESTLE_EXPR_OP) {
     bool function =
         pestle_op_info((pestle_op_t)e->op)->flags & PESTLE_OP_FLAG_TRANS;
