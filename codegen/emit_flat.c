@@ -92,8 +92,8 @@ static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
   return NULL;
 }
 
-// A result that overwrites an argument shares its alias set, and the argument
-// is not read-only to the compiler.
+// A result that overwrites an argument shares its alias set, and the argument,
+// by all its names, is not read-only to the compiler.
 static void join_aliases(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   for (uint32_t o = 0; o < nest->tensors.size; ++o) {
@@ -108,7 +108,8 @@ static void join_aliases(pestle_emit_t* e) {
       pestle_kir_buffer_t* a = &e->k->buffer.data[e->buffer[i]];
       pestle_kir_buffer_t* b = &e->k->buffer.data[e->buffer[o]];
       a->flags &= (uint8_t)~PESTLE_KIR_READONLY;
-      b->alias_set = a->alias_set;
+      a->alias_set = b->alias_set =
+          a->alias_set < b->alias_set ? a->alias_set : b->alias_set;
     }
   }
 }

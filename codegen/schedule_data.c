@@ -17,6 +17,15 @@ static void find_visit(void* user, const pestle_expr_t* e) {
   f->read = e;
 }
 
+// The only read of |tensor| in |e|; NULL: there is none, or several.
+static const pestle_expr_t* only_read(pestle_nest_t* nest,
+                                      const pestle_expr_t* e, uint32_t tensor) {
+  find_read_t f = {.tensor = tensor};
+  pestle_status_t st = pestle_expr_visit_reads(nest, e, find_visit, &f);
+  if (st) pestle_nest_fail(nest, st);
+  return f.count == 1 ? f.read : NULL;
+}
+
 const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
                                                uint32_t stage,
                                                uint32_t tensor) {
@@ -45,17 +54,72 @@ static const pestle_expr_t* replace_read(void* user, const pestle_expr_t* e) {
   return (uint32_t)e->i == r->tensor ? r->other : NULL;
 }
 
-static void replace_reads(pestle_nest_t* nest, uint32_t stage, uint32_t tensor,
-                          const pestle_expr_t* other) {
+// |e| with |other| in place of what it reads of |tensor|.
+static const pestle_expr_t* with_read(pestle_nest_t* nest,
+                                      const pestle_expr_t* e, uint32_t tensor,
+                                      const pestle_expr_t* other) {
   replace_t r = {tensor, other};
   pestle_substitution_t how;
   pestle_substitution_init(nest, NULL, &how);
   how.read = replace_read;
   how.user = &r;
+  return pestle_expr_substitute(nest, &how, e);
+}
+
+static void replace_reads(pestle_nest_t* nest, uint32_t stage, uint32_t tensor,
+                          const pestle_expr_t* other) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    s->values[v] = pestle_expr_substitute(nest, &how, s->values[v]);
+  for (uint32_t v = 0; v < s->value_count; ++v)
+    s->values[v] = with_read(nest, s->values[v], tensor, other);
+}
+
+bool pestle_schedule_may_apart(pestle_nest_t* nest, uint32_t stage,
+                               uint32_t tensor) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  const pestle_expr_t* e = s->value_count == 1 ? s->values[0] : NULL;
+  if (!e || !s->is_fold || e->kind != PESTLE_EXPR_OP ||
+      e->op != PESTLE_OP_MULTIPLY ||
+      nest->tensors.data[tensor].kind != PESTLE_TENSOR_INPUT) {
+    return false;
   }
+  const pestle_expr_t* first = only_read(nest, e->args[0], tensor);
+  const pestle_expr_t* second = only_read(nest, e->args[1], tensor);
+  return first && second && first != second;
+}
+
+pestle_status_t pestle_schedule_apart(pestle_nest_t* nest, uint32_t stage,
+                                      uint32_t tensor) {
+  pestle_nest_tensor_t t = nest->tensors.data[tensor];
+  if (!pestle_schedule_may_apart(nest, stage, tensor)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "apart %s: it must be an argument that both factors of "
+                        "a product read, each once, in two places",
+                        t.name);
+  }
+  uint32_t other =
+      pestle_nest_add_tensor(nest, t.name, t.kind, t.slot, &t.type);
+  PESTLE_TRY(pestle_nest_status(nest));
+  nest->tensors.data[other].constant = t.constant;
+  nest->tensors.data[other].elements = t.elements;
+  const pestle_expr_t* e = pestle_nest_stage(nest, stage)->values[0];
+  const pestle_expr_t* read = only_read(nest, e->args[1], tensor);
+  pestle_expr_t* again =
+      pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
+  pestle_expr_t* product =
+      pestle_expr_make(nest, PESTLE_EXPR_OP, (pestle_dtype_t)e->dtype);
+  PESTLE_TRY(pestle_nest_status(nest));
+  uint32_t ids[] = {again->id, product->id};
+  *again = *read;
+  *product = *e;
+  again->id = ids[0];
+  product->id = ids[1];
+  again->i = other;
+  product->args[1] = with_read(nest, e->args[1], tensor, again);
+  PESTLE_TRY(pestle_nest_status(nest));
+  pestle_nest_stage(nest, stage)->values[0] = product;
+  return pestle_schedule_record(nest, PESTLE_PRIM_APART,
+                                pestle_schedule_stage_name(nest, stage),
+                                &t.name, 1, NULL, 0);
 }
 
 // A dim of the packed layout and its index in the stage.

@@ -411,6 +411,20 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   return pestle_sketch_rows(k, row);
 }
 
+// Both factors of a product may be parts of one argument, as queries and keys are:
+// what is packed or copied of one is no business of the other.
+static pestle_status_t part_factors(pestle_sketch_t* k) {
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    if (pestle_sketch_stage(k, s)->inlined) continue;
+    size_t arguments = k->nest->tensors.size;
+    for (uint32_t t = 0; t < arguments; ++t) {
+      if (pestle_schedule_may_apart(k->nest, s, t))
+        PESTLE_TRY(pestle_schedule_apart(k->nest, s, t));
+    }
+  }
+  return pestle_nest_status(k->nest);
+}
+
 int64_t pestle_sketch_result_bytes(const pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint64_t bytes = 0;
@@ -460,6 +474,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
     nest->wide_moves = true;
     return pestle_sketch_with_lanes(&k);
   }
+  PESTLE_TRY(part_factors(&k));
   PESTLE_TRY(choose(&k));
   PESTLE_TRY(stream_results(&k));
   PESTLE_TRY(pestle_sketch_claim(&k));

@@ -401,6 +401,18 @@ static const case_t cases[] = {
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<12x16xf32>, tensor<16x128xf32>) -> tensor<12x128xf32>",
      "%y : tensor<12x128xf32>", 1e-6},
+    {"gemm_parts", "a: tensor<2x12x16xf32>",
+     "      %l = stablehlo.slice %a [0:1, 0:12, 0:16] : "
+     "(tensor<2x12x16xf32>) -> tensor<1x12x16xf32>\n"
+     "      %m = stablehlo.reshape %l : (tensor<1x12x16xf32>) -> "
+     "tensor<12x16xf32>\n"
+     "      %n = stablehlo.slice %a [1:2, 0:12, 0:16] : "
+     "(tensor<2x12x16xf32>) -> tensor<1x12x16xf32>\n"
+     "      %o = stablehlo.reshape %n : (tensor<1x12x16xf32>) -> "
+     "tensor<12x16xf32>\n"
+     "      %y = stablehlo.dot_general %m, %o, contracting_dims = [1] x [1] "
+     ": (tensor<12x16xf32>, tensor<12x16xf32>) -> tensor<12x12xf32>",
+     "%y : tensor<12x12xf32>", 1e-6},
     {"gemm_panels", "a: tensor<60x64xf32>, b: tensor<64x144xf32>",
      "      %y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
      ": (tensor<60x64xf32>, tensor<64x144xf32>) -> tensor<60x144xf32>",

@@ -430,6 +430,17 @@ static void accept(const char* name, uint32_t constants, const char* good) {
   refuse(name, constants, good, NULL, NULL);
 }
 
+// What one factor reads of an argument is copied without the other's part of it.
+static void test_parts_of_an_argument(void** state) {
+  (void)state;
+  computes("gemm_parts", 0,
+           "inline l m n o\napart c oa\nstage c oa_2\nat oa_2, y.a\n"
+           "store oa_2 shared\nat c, y.a\nstore c shared");
+  refuse("gemm_parts", 0, "inline l m n o", "stage c oa", "read once");
+  refuse("gemm_parts", 0, "inline l m n o", "apart y oa", "a product");
+  refuse("gemm_even", 0, "", "apart c oa", "both factors");
+}
+
 static void test_loops(void** state) {
   (void)state;
   accept("gemm_even", 0, "split y.a 5\nsplit y.ai 2\nreorder y b ao aio aii");
@@ -858,6 +869,7 @@ int main(void) {
       cmocka_unit_test(test_thin),
       cmocka_unit_test(test_partial),
       cmocka_unit_test(test_groups_of_tails),
+      cmocka_unit_test(test_parts_of_an_argument),
       cmocka_unit_test(test_online),
       cmocka_unit_test(test_partial_is_legal),
       cmocka_unit_test(test_online_is_legal),
