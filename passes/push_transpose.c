@@ -205,6 +205,26 @@ static pestle_status_t push_first(const push_t* p, pestle_value_t** out) {
   return finish(p, result, out);
 }
 
+// Layer norm, RMS norm: scale and offset have the normalised dims, in their order.
+static pestle_status_t push_norm(const push_t* p, pestle_value_t** out) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(p->node, dimensions);
+  pestle_value_t *operands[3], *result;
+  edit_t e;
+  bool ordered = true;
+  for (size_t i = 1; i < dims.count; ++i) {
+    ordered &= p->perm[dims.data[i - 1]] < p->perm[dims.data[i]];
+  }
+  if (!ordered || !copy_attrs(p->node, &e)) {
+    return stay(p, PESTLE_LAYOUT_NO_FORM);
+  }
+  for (uint32_t i = 0; i < p->node->operand_count; ++i)
+    operands[i] = operand(p->node, i);
+  PESTLE_TRY(before(p, operands[0], &operands[0]));
+  edit_dims(p, &e, PESTLE_ATTR_dimensions);
+  PESTLE_TRY(remake(p, &e, operands, NULL, &result));
+  return finish(p, result, out);
+}
+
 static pestle_status_t clone_with_region(const push_t* p, edit_t* e,
                                          pestle_value_t* x,
                                          pestle_node_t** out) {
@@ -445,6 +465,9 @@ static pestle_status_t push(const push_t* p, pestle_value_t** out) {
     case PESTLE_OP_SOFTMAX:
     case PESTLE_OP_LOG_SOFTMAX:
       return push_first(p, out);
+    case PESTLE_OP_LAYER_NORM:
+    case PESTLE_OP_RMS_NORM:
+      return push_norm(p, out);
     case PESTLE_OP_REDUCE:
       return push_reduce(p, out);
     case PESTLE_OP_REDUCE_WINDOW:
