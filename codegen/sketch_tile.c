@@ -110,13 +110,12 @@ static void find_windows(pestle_sketch_t* k, pestle_tile_t* t) {
   int32_t feature = t->row - 1;
   if (feature < 0 || !pestle_sketch_is_product(f)) return;
   uint32_t last = f->roots[f->map_count - 1], row = f->roots[t->row];
-  for (uint32_t s = 0; s < t->fold; ++s) {
-    const pestle_nest_stage_t* kept = pestle_sketch_stage(k, s);
-    if (!kept->keep || kept->inlined) continue;
+  for (size_t i = 0; i < k->nest->tensors.size; ++i) {
+    const pestle_nest_tensor_t* x = &k->nest->tensors.data[i];
     const pestle_expr_t* read =
-        pestle_schedule_find_read(k->nest, t->fold, kept->tensors[0]);
-    if (!read || !moves(read, last) || !moves(read, row) ||
-        moves(read, f->roots[feature]) ||
+        pestle_schedule_find_read(k->nest, t->fold, (uint32_t)i);
+    if (x->kind == PESTLE_TENSOR_OUTPUT || !read || !moves(read, last) ||
+        !moves(read, row) || moves(read, f->roots[feature]) ||
         pestle_sketch_extent(k, f->roots[feature]) == 1) {
       continue;
     }

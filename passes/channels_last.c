@@ -102,6 +102,8 @@ enum {
   // Products of a result from which on turning it counts for little: turning 16
   // results takes 5 cycles, their products by lanes of features, 6 of 16, 1.3 a tap, by
   // lanes along a width of 28 0.6.
+  // Taps of each plane that are worth turning it.
+  TURNED_TAPS = 16,
   MANY_TAPS = 16,
 };
 
@@ -222,33 +224,41 @@ static int64_t taps_of(const pestle_node_t* node, const layout_t* l) {
   return taps;
 }
 
+// Whether its windows are those that Winograd's algorithm has a form for.
+static bool suits_winograd(const pestle_node_t* node, const layout_t* l) {
+  const pestle_type_t* w = pestle_node_operand(node, 1)->type;
+  return w->dims[l->rhs[0]] == 3 && w->dims[l->rhs[1]] == 3;
+}
+
 // Whether so few features are made that lanes along them would mostly idle, half of
-// what idles along the width at most: then planes are made, and turned behind it. Of
-// windows in a padded copy, as those kernels go, and of fewer input features than
-// lanes: of more Winograd's algorithm is faster (512 to 8 of 16 x 16 84 us, 226).
-// LeNet-5 of 64 images, one thread of a Zen 5, 5x5 to 6 features: 180 us, by planes 71
-// and 21 for turning them.
+// what idles along the width at most: then planes are made, and turned behind it. Not
+// of as many input features as lanes where Winograd's algorithm is faster (512 to 8 of
+// 16 x 16 84 us, 226), and of features side by side where taps are many beside what is
+// turned. LeNet-5 of 64 images, one thread of a Zen 5, 5x5 to 6 features: 180 us, by
+// planes 71 and 21 for turning them; 9x9 of 32 to 3 features at 192 x 192 12.9 ms, 2.4.
 static bool makes_planes(const pestle_node_t* node, const layout_t* l,
                          const pestle_target_caps_t* caps) {
   const pestle_type_t* x = pestle_node_operand(node, 0)->type;
   const pestle_type_t* y = node->results[0].type;
   int64_t lanes = caps->vector_bytes / (int64_t)sizeof(float);
   if ((caps->flags & PESTLE_TARGET_LANES) || !lanes || !is_planar(l) ||
-      l->rank != 4 || comes_turned(node) || x->dtype != PESTLE_F32 ||
-      y->dtype != PESTLE_F32 || caps->vector_registers < MANY_REGISTERS ||
+      l->rank != 4 || x->dtype != PESTLE_F32 || y->dtype != PESTLE_F32 ||
+      caps->vector_registers < MANY_REGISTERS ||
       PESTLE_NODE_I64(node, feature_group_count) != 1 ||
       PESTLE_NODE_I64(node, batch_group_count) != 1 ||
       !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, window_strides), 1) ||
       !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, lhs_dilation), 1) ||
-      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, rhs_dilation), 1) ||
-      pestle_pass_i64s_all(PESTLE_NODE_I64S(node, padding), 0)) {
+      !pestle_pass_i64s_all(PESTLE_NODE_I64S(node, rhs_dilation), 1)) {
+    return false;
+  }
+  if (comes_turned(node) && taps_of(node, l) < TURNED_TAPS * x->dims[1]) {
     return false;
   }
   int64_t features = y->dims[1], width = y->dims[3];
   int64_t along = pestle_ceil_div(width, lanes) * lanes;
   return features > 1 && 2 * features <= lanes && width >= lanes &&
-         x->dims[1] < lanes && width * lanes >= 2 * features * along &&
-         taps_of(node, l) >= MANY_TAPS;
+         (x->dims[1] < lanes || !suits_winograd(node, l)) &&
+         width * lanes >= 2 * features * along && taps_of(node, l) >= MANY_TAPS;
 }
 
 static pestle_status_t make_convolution(pestle_builder_t* b,
