@@ -37,11 +37,7 @@ bool pestle_exchange_match(pestle_nest_t* nest, pestle_exchange_t* out) {
   if (f.s->is_fold || f.s->map_count < 2 || f.s->root_count != f.s->map_count) {
     return false;
   }
-  for (uint32_t v = 0; v < f.s->value_count && !f.read; ++v) {
-    pestle_status_t status =
-        pestle_expr_visit_reads(nest, f.s->values[v], visit, &f);
-    if (status) pestle_nest_fail(nest, status);
-  }
+  pestle_nest_visit_values(nest, f.s, visit, &f);
   if (!f.read || !pestle_schedule_find_read(nest, last, (uint32_t)f.read->i)) {
     return false;
   }

@@ -151,9 +151,8 @@ static pestle_status_t count_bytes(pestle_nest_t* nest, uint64_t* elements,
     const pestle_nest_stage_t* s = &nest->stages.data[i];
     if (s->inlined) continue;
     t.points = points_of(nest, s);
+    pestle_nest_visit_values(nest, s, traffic_visit, &t);
     for (uint32_t v = 0; v < s->value_count; ++v) {
-      PESTLE_TRY(
-          pestle_expr_visit_reads(nest, s->values[v], traffic_visit, &t));
       uint32_t to = s->tensors[v];
       elements[to] = add_up(elements[to], t.points);
     }
@@ -170,7 +169,7 @@ static pestle_status_t count_bytes(pestle_nest_t* nest, uint64_t* elements,
     }
     *out_bytes += some < whole ? some : whole;
   }
-  return NULL;
+  return pestle_nest_status(nest);
 }
 
 pestle_status_t pestle_kernel_measure(pestle_nest_t* nest, pestle_kernel_t* k) {

@@ -269,6 +269,16 @@ pestle_status_t pestle_expr_visit_reads(
   return NULL;
 }
 
+void pestle_nest_visit_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
+                              void (*visit)(void* user, const pestle_expr_t* e),
+                              void* user) {
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_status_t status =
+        pestle_expr_visit_reads(nest, s->values[v], visit, user);
+    if (status) pestle_nest_fail(nest, status);
+  }
+}
+
 void pestle_expr_visit_with(pestle_nest_t* nest, uint8_t* seen,
                             const pestle_expr_t* e,
                             void (*visit)(void* user, const pestle_expr_t* e),

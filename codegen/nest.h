@@ -421,6 +421,11 @@ const pestle_expr_t* pestle_expr_substitute(pestle_nest_t* nest,
 pestle_status_t pestle_expr_visit_reads(
     pestle_nest_t* nest, const pestle_expr_t* e,
     void (*visit)(void* user, const pestle_expr_t* e), void* user);
+// The same for each of |s|'s values; what several read is visited for each of them.
+// Out of memory is the nest's failure.
+void pestle_nest_visit_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
+                              void (*visit)(void* user, const pestle_expr_t* e),
+                              void* user);
 
 // The same with the caller's zeroed flags, one an expression, so that several
 // roots share one walk.

@@ -146,11 +146,9 @@ static pestle_status_t find_uses(pestle_sketch_t* k, use_t* u) {
     const pestle_nest_stage_t* st = &nest->stages.data[s];
     memset(u->seen, 0, n);
     u->end = is_passing(k, s) ? u->ends[s] : (int32_t)s;
-    for (uint32_t v = 0; v < st->value_count; ++v) {
-      PESTLE_TRY(pestle_expr_visit_reads(nest, st->values[v], use_visit, u));
-    }
+    pestle_nest_visit_values(nest, st, use_visit, u);
   }
-  return NULL;
+  return pestle_nest_status(nest);
 }
 
 static bool any_fold(const pestle_sketch_t* k) {
@@ -195,11 +193,7 @@ static void flag_visit(void* user, const pestle_expr_t* e) {
 static bool reads_stage(pestle_sketch_t* k, const pestle_nest_stage_t* s,
                         const bool* which) {
   flag_t f = {k, which, false};
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    pestle_status_t st =
-        pestle_expr_visit_reads(k->nest, s->values[v], flag_visit, &f);
-    if (st) pestle_nest_fail(k->nest, st);
-  }
+  pestle_nest_visit_values(k->nest, s, flag_visit, &f);
   return f.hit;
 }
 

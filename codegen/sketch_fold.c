@@ -54,11 +54,7 @@ pestle_stride_t pestle_sketch_strides(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* st,
                                       uint32_t axis) {
   pestle_stride_t s = {.k = k, .axis = axis};
-  for (uint32_t v = 0; v < st->value_count; ++v) {
-    pestle_status_t status =
-        pestle_expr_visit_reads(k->nest, st->values[v], stride_visit, &s);
-    if (status) pestle_nest_fail(k->nest, status);
-  }
+  pestle_nest_visit_values(k->nest, st, stride_visit, &s);
   return s;
 }
 
@@ -76,11 +72,7 @@ pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
                                  const pestle_nest_stage_t* s, uint32_t axis,
                                  int64_t most) {
   pestle_pace_t p = {.k = k, .axis = axis, .most = most};
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    pestle_status_t status =
-        pestle_expr_visit_reads(k->nest, s->values[v], pace_visit, &p);
-    if (status) pestle_nest_fail(k->nest, status);
-  }
+  pestle_nest_visit_values(k->nest, s, pace_visit, &p);
   return p;
 }
 
@@ -123,13 +115,10 @@ pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k, bool* row) {
   for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
     if (!pestle_sketch_stage(k, s)->is_fold) continue;
     rows_t r = {k, s, row};
-    const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-    for (uint32_t v = 0; v < y->value_count; ++v) {
-      PESTLE_TRY(
-          pestle_expr_visit_reads(k->nest, y->values[v], rows_visit, &r));
-    }
+    pestle_nest_visit_values(k->nest, pestle_sketch_stage(k, k->anchor),
+                             rows_visit, &r);
   }
-  return NULL;
+  return pestle_nest_status(k->nest);
 }
 
 bool pestle_sketch_reorders(const pestle_sketch_t* k,

@@ -56,10 +56,8 @@ static int64_t vector_of(pestle_sketch_t* k, const pestle_nest_stage_t* s) {
     const pestle_nest_tensor_t* t = &k->nest->tensors.data[s->tensors[v]];
     unsigned size = pestle_dtype_size(t->type.dtype);
     if (t->kind == PESTLE_TENSOR_OUTPUT && size > w.bytes) w.bytes = size;
-    pestle_status_t status =
-        pestle_expr_visit_reads(k->nest, s->values[v], widest_visit, &w);
-    if (status) pestle_nest_fail(k->nest, status);
   }
+  pestle_nest_visit_values(k->nest, s, widest_visit, &w);
   int64_t lanes = (int64_t)k->caps->vector_bytes / w.bytes;
   return lanes > 1 ? lanes : 1;
 }

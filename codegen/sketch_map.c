@@ -175,9 +175,8 @@ static pestle_status_t flatten_short(pestle_sketch_t* k) {
   n.inner = pestle_sketch_extent(k, n.b);
   if (n.inner < 2 || n.inner >= k->lanes) return NULL;
   n.outer = k->lanes / n.inner;
-  for (uint32_t v = 0; v < s->value_count; ++v) {
-    PESTLE_TRY(pestle_expr_visit_reads(k->nest, s->values[v], near_visit, &n));
-  }
+  pestle_nest_visit_values(k->nest, s, near_visit, &n);
+  PESTLE_TRY(pestle_nest_status(k->nest));
   if (n.far || pestle_sketch_extent(k, n.a) < n.outer) return NULL;
   bool done;
   return pestle_schedule_flatten(k->nest, k->anchor, s->map_count - 2, &done);

@@ -85,11 +85,7 @@ static int64_t fold_lanes(pestle_sketch_t* k, uint32_t fold, int64_t width) {
   int64_t native = pestle_sketch_lanes(k, width);
   runs_t r = {
       .axis = f->roots[f->map_count - 1], .native = native, .lanes = native};
-  for (uint32_t i = 0; i < f->value_count; ++i) {
-    pestle_status_t st =
-        pestle_expr_visit_reads(k->nest, f->values[i], runs_visit, &r);
-    if (st) pestle_nest_fail(k->nest, st);
-  }
+  pestle_nest_visit_values(k->nest, f, runs_visit, &r);
   return r.lanes >= (r.uneven ? LEAST_OF_UNEVEN : LEAST_LANES) ? r.lanes
                                                                : native;
 }

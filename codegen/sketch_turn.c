@@ -135,10 +135,8 @@ pestle_status_t pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
   across_t a = {k, pestle_sketch_stage(k, stage), -1, 0};
   *out_tensor = -1;
   if (k->nest->frugal || a.s->map_count < 2 || a.s->is_fold) return NULL;
-  for (uint32_t v = 0; v < a.s->value_count; ++v) {
-    PESTLE_TRY(
-        pestle_expr_visit_reads(k->nest, a.s->values[v], across_visit, &a));
-  }
+  pestle_nest_visit_values(k->nest, a.s, across_visit, &a);
+  PESTLE_TRY(pestle_nest_status(k->nest));
   // Read again elsewhere in the stage, it cannot be replaced by one copy.
   if (a.tensor >= 0 &&
       !pestle_schedule_find_read(k->nest, stage, (uint32_t)a.tensor)) {
