@@ -48,6 +48,9 @@ enum {
   DEFAULT_L1 = 32 << 10,
   DEFAULT_L2 = 512 << 10,
   DEFAULT_L3 = 8 << 20,
+  // What a plan for a CPU that is named, not here, is sure to have. Work is in some
+  // pieces all the same.
+  DEFAULT_CORES = 1,
 };
 
 void pestle_sketch_note(const pestle_sketch_t* k, const char* format, ...) {
@@ -458,7 +461,8 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
                    : 1,
       .l1 = caps->l1_bytes ? (int64_t)caps->l1_bytes : DEFAULT_L1,
       .l2 = caps->l2_bytes ? (int64_t)caps->l2_bytes : DEFAULT_L2,
-      .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3};
+      .l3 = caps->l3_bytes ? (int64_t)caps->l3_bytes : DEFAULT_L3,
+      .cores = caps->cores ? (int64_t)caps->cores : DEFAULT_CORES};
   k.l2 >>= nest->halvings;
   if (k.registers < LEAST_REGISTERS) k.registers = LEAST_REGISTERS;
   k.middle = pestle_sketch_pair_middle(&k);

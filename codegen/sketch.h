@@ -44,6 +44,7 @@ typedef struct pestle_sketch_t {
   int64_t lanes;  // of f32 in a native vector
   int64_t registers;
   int64_t l1, l2, l3;  // bytes of cache
+  int64_t cores;       // that a plan may use
   const bool* row;     // of the form rows: which axes these are; else NULL
   bool strewn;     // each tile's results are far from those of the one before
   int32_t turned;  // the copy whose tiles turn in registers; -1: none

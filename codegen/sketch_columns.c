@@ -131,7 +131,7 @@ static pestle_status_t size_block(columns_t* c) {
   }
   while (usual > most)
     usual /= 2;
-  while (usual > 1 && count_groups(c, usual) < (int64_t)k->caps->cores)
+  while (usual > 1 && count_groups(c, usual) < k->cores)
     usual /= 2;
   c->t.vectors = pestle_sketch_vectors(k, c->extent, usual);
   pestle_sketch_note(k, "%" PRId64 " vectors of %" PRId64 " columns at once",

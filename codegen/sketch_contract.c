@@ -679,7 +679,7 @@ static bool results_in_order(const pestle_sketch_t* k,
 static int64_t rows_a_core(const pestle_sketch_t* k, const pestle_tile_t* t,
                            const pestle_contract_t* c,
                            const pestle_choice_t* x) {
-  int64_t cores = k->caps->cores;
+  int64_t cores = k->cores;
   if (cores < 2 || t->row < 0 || t->across || !is_direct(c, x) ||
       c->batch > 1 || !pestle_sketch_favours_rows(c->height, c->width) ||
       c->width <= t->vectors * t->lanes) {

@@ -350,7 +350,7 @@ static const double WAIT = 0.5;
 static double spread_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
                             const pestle_choice_t* x) {
-  int64_t n = pieces(k, c, x), cores = k->caps->cores ? k->caps->cores : 1;
+  int64_t n = pieces(k, c, x), cores = k->cores;
   int64_t rounds = (n + cores - 1) / cores;
   double pieces_each = (double)rounds + (cores > 1 && x->above ? WAIT : 0);
   return pestle_sketch_cycles(k, c, x) * pieces_each * (double)cores /
@@ -402,14 +402,14 @@ static int64_t box_rows(const pestle_contract_t* c, int64_t most) {
 // Whether as many boxes of |above| rows fall to each core.
 static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
                      int64_t above) {
-  return c->batch / c->rows_above * boxes(c, above) % k->caps->cores == 0;
+  return c->batch / c->rows_above * boxes(c, above) % k->cores == 0;
 }
 
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
 // do the products before and behind it (rows_a_core()). Not where that would take
 // boxes of a few rows, of which most is border.
 static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
-  if (k->caps->cores < 2 || !c->own || c->planes || c->windows ||
+  if (k->cores < 2 || !c->own || c->planes || c->windows ||
       !pestle_sketch_favours_rows(c->rows_above * c->height, c->width)) {
     return false;
   }

@@ -274,7 +274,7 @@ static bool wants_side_rows(pestle_sketch_t* k, uint32_t rows) {
   for (uint32_t i = 0; i < y->root_count; ++i) {
     count *= pestle_sketch_extent(k, y->roots[i]);
   }
-  int64_t groups = count / SIDE_ROWS, cores = (int64_t)k->caps->cores;
+  int64_t groups = count / SIDE_ROWS, cores = k->cores;
   if (!rows || y->order_count != rows || y->is_fold ||
       pestle_sketch_extent(k, y->order[rows - 1]) < SIDE_ROWS ||
       groups < LEAST_SIDE_GROUPS || groups < 2 * cores) {

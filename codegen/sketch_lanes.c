@@ -109,7 +109,7 @@ static pestle_status_t map_lanes(pestle_sketch_t* k) {
   for (uint32_t i = 0; i < s->root_count; ++i) {
     all *= pestle_sketch_extent(k, s->roots[i]);
   }
-  int64_t threads = (int64_t)k->caps->cores * THREADS_PER_UNIT;
+  int64_t threads = k->cores * THREADS_PER_UNIT;
   while (lanes > 1 && all / lanes < threads)
     lanes /= 2;
   if (!moves_vectors(k, s, last)) lanes = 1;
@@ -452,7 +452,7 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
     contiguous = contiguous || pestle_sketch_contiguous_fold(k, f) >= 0;
   }
   if (longest < LEAST_FOLD || k->caps->max_group_lanes < 2) return false;
-  bool few = results < (int64_t)k->caps->cores * THREADS_PER_UNIT;
+  bool few = results < k->cores * THREADS_PER_UNIT;
   // A product's operands are contiguous along one axis each: results side by
   // side read one of them together, and the other one once.
   uint32_t folds = 0;
@@ -476,7 +476,7 @@ static int64_t tile_columns(const pestle_sketch_t* k,
   int64_t rows = (p->m + TILE_ROWS - 1) / TILE_ROWS * p->batch;
   int64_t columns = MOST_COLUMNS;
   while (columns > LEAST_COLUMNS &&
-         rows * ((p->n + columns - 1) / columns) < k->caps->cores) {
+         rows * ((p->n + columns - 1) / columns) < k->cores) {
     columns /= 2;
   }
   return columns;
@@ -519,7 +519,7 @@ static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
   int32_t fold = find_product(k, &p);
   if (fold < 0) return pestle_sketch_staged(k, (uint32_t)only, out_done);
   int64_t columns = tile_columns(k, &p);
-  k->nest->groups = k->caps->cores;
+  k->nest->groups = k->cores;
   k->nest->group_bytes = k->caps->scratch_bytes;
   pestle_sketch_note(k,
                      "tensorise: matrix units multiply tiles of %d x %" PRId64

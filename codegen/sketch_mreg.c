@@ -149,7 +149,7 @@ static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
   pestle_nest_mreg_t how = {
       .rows = pestle_ceil_div(m->p.m.all, m->tile_rows) * m->tile_rows,
       .columns = even_block(m->p.n.all, most, m->tile_columns)};
-  int64_t cores = k->caps->cores, wanted = cores > 1 ? 2 * cores : 1;
+  int64_t cores = k->cores, wanted = cores > 1 ? 2 * cores : 1;
   // Rows are copied for each block of columns.
   while (groups(m, &how) < wanted && how.columns >= 2 * LEAST_BLOCK) {
     how.columns = even_block(m->p.n.all, how.columns / 2, m->tile_columns);

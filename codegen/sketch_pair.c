@@ -12,8 +12,6 @@
 enum {
   // Groups of a core.
   GROUPS_OF_A_CORE = 4,
-  // Taken for those of a target that does not say; they need not be few.
-  CORES_UNKNOWN = 4,
 };
 
 // The stage that |e| reads whole, of which it is a plain read; -1.
@@ -107,15 +105,13 @@ static pestle_status_t sketch_first(pair_t* p, int64_t* out_width) {
   return NULL;
 }
 
-// Rows of images of a group: all of them, or as many for each core.
+// Rows of images of a group: as many groups for each core.
 static int64_t rows_of(const pair_t* p) {
   const pestle_sketch_t* k = p->k;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t height = pestle_sketch_extent(k, y->roots[1]);
   int64_t images = pestle_sketch_extent(k, y->roots[0]);
-  int64_t cores = k->caps->cores ? k->caps->cores : CORES_UNKNOWN;
-  int64_t groups =
-      cores == 1 ? 1 : pestle_ceil_div(GROUPS_OF_A_CORE * cores, images);
+  int64_t groups = pestle_ceil_div(GROUPS_OF_A_CORE * k->cores, images);
   return pestle_ceil_div(height, pestle_sketch_min(groups, height));
 }
 

@@ -120,7 +120,7 @@ static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
   double bytes = pestle_dtype_size(p->a.dtype);
   double tiles = (double)pestle_ceil_div(p->m.all, t->m) *
                  (double)pestle_ceil_div(p->n.all, t->n) * (double)p->batch.all;
-  double cores = s->k->caps->cores ? s->k->caps->cores : 1;
+  double cores = (double)s->k->cores;
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
   if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
@@ -141,7 +141,7 @@ static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
 // which read a line of memory each where columns lie side by side instead.
 static double point_cycles(const staged_t* s) {
   const pestle_tile_product_t* p = &s->p;
-  double cores = s->k->caps->cores ? s->k->caps->cores : 1;
+  double cores = (double)s->k->cores;
   double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
   double taps = results * (double)p->k.all;
   bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_FOLD;

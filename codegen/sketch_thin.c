@@ -355,7 +355,7 @@ static int64_t panel_columns(const pestle_sketch_t* k, const thin_t* t,
                              int64_t usual) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t columns = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
-  int64_t cores = k->caps->cores, tile = CHAINS * k->lanes;
+  int64_t cores = k->cores, tile = CHAINS * k->lanes;
   int64_t panels = pestle_ceil_div(columns, usual), groups = panels;
   for (uint32_t i = 0; i + 1 < y->map_count; ++i) {
     if ((int32_t)i != t->row) groups *= pestle_sketch_extent(k, y->roots[i]);

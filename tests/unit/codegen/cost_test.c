@@ -3,8 +3,7 @@
 #include "codegen/sketch.h"
 #include "test.h"
 
-static const pestle_target_caps_t caps = {.struct_size = sizeof(caps),
-                                          .cores = 2};
+static const pestle_target_caps_t caps = {.struct_size = sizeof(caps)};
 
 // A core with 32 registers of 16 f32 lanes.
 static pestle_sketch_t wide(void) {
@@ -13,7 +12,8 @@ static pestle_sketch_t wide(void) {
                            .registers = 32,
                            .l1 = 32 << 10,
                            .l2 = 1 << 20,
-                           .l3 = 32 << 20};
+                           .l3 = 32 << 20,
+                           .cores = 2};
 }
 
 static pestle_contract_t gemm(int64_t m, int64_t k, int64_t n) {
@@ -160,7 +160,6 @@ static void windows_are_read_where_they_lie(void** state) {
 static void rates_are_the_target_s(void** state) {
   (void)state;
   pestle_target_caps_t two = {.struct_size = sizeof(two),
-                              .cores = 2,
                               .fma_rate = 32,
                               .load_rate = 32,
                               .broadcast_rate = 32,
@@ -212,13 +211,11 @@ static void rows_of_windows_share_panels(void** state) {
 // A copied panel is one piece of work: many cores want more of them.
 static void cores_want_pieces(void** state) {
   (void)state;
-  pestle_target_caps_t many = caps;
-  many.cores = 64;
   pestle_sketch_t k = wide();
   pestle_contract_t c = gemm(512, 512, 512);
   c.aliasing = true;
   assert_true(pestle_sketch_choose(&k, &c).copied);
-  k.caps = &many;
+  k.cores = 64;
   assert_false(pestle_sketch_choose(&k, &c).copied);
 }
 
@@ -229,10 +226,7 @@ static void cores_leave_blocks_alone(void** state) {
     pestle_contract_t c = gemm(m, 5000, 700);
     pestle_sketch_t k = wide();
     int64_t block = pestle_sketch_choose(&k, &c).block;
-    for (uint32_t cores = 1; cores < 200; cores *= 3) {
-      pestle_target_caps_t other = caps;
-      other.cores = cores;
-      k.caps = &other;
+    for (k.cores = 1; k.cores < 200; k.cores *= 3) {
       assert_int_equal(pestle_sketch_choose(&k, &c).block, block);
     }
   }
