@@ -785,156 +785,215 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
   return NULL;
 }
 
-pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
-  pestle_nest_t* nest = k->nest;
-  bool product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
-  bool done = false;
-  if (product) PESTLE_TRY(pestle_sketch_mreg(k, fold, &done));
-  if (done) {
-    pestle_decide_only(nest, "by", "matrix");
+// --- The schedule ---
+
+// A tile on its way into the nest.
+typedef struct making_t {
+  pestle_tile_t t;
+  pestle_tile_t leaf;   // where operands are read: below levels of partial sums
+  pestle_contract_t c;  // of a product
+  pestle_choice_t x;
+  bool product, window, registers;
+  int64_t parts;           // steps of a plain fold that are made apart
+  uint32_t levels;         // of partial sums
+  int32_t packed, staged;  // a constant in panels, a panel's copy; -1
+  int32_t sums, copy;      // stages: sums of bytes, results in scratch; -1
+  uint32_t panel_leaf, tile_leaf;  // the anchor's loops
+} making_t;
+
+// What follows from how a product is run, and why.
+static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
+  pestle_tile_t* t = &m->t;
+  t->rows = m->x.rows;
+  t->vectors = m->x.vectors;
+  t->above = m->x.above;
+  if (m->x.bare) {
+    PESTLE_TRY(pestle_sketch_inline_kept(k));
+    pestle_sketch_note(k,
+                       "it is not copied after all: its reader tests for the "
+                       "border, which is less than the copy takes");
+    k->planes = m->c.planes;
+    if (m->c.own && !m->c.planes)
+      t->strip = pestle_sketch_strip(k, &m->c, &m->x);
+  }
+  t->slides = pestle_sketch_slides(&m->c);
+  t->planes = m->c.planes;
+  t->across = results_in_order(k, &m->c, &m->x);
+  t->chunk = rows_a_core(k, t, &m->c, &m->x);
+  if (t->chunk) {
+    pestle_sketch_note(k,
+                       "many rows beside columns: each core takes %" PRId64
+                       " rows, and reads all columns",
+                       t->chunk);
+  }
+  PESTLE_TRY(pestle_sketch_explain(k, &m->c, &m->x));
+  pestle_sketch_note(k, "%s", k->nest->choice);
+  return NULL;
+}
+
+// How a product is run. |*out_done|: by Winograd's algorithm or by blocks of taps,
+// whose schedules are made here.
+static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
+                                      bool* out_done) {
+  uint32_t axis;
+  int64_t block;
+  m->c = describe(k, &m->t, &axis, &block);
+  m->x = pestle_sketch_choose(k, &m->c);
+  PESTLE_TRY(pestle_sketch_winograd(k, m->t.fold, m->x.cycles, out_done));
+  if (*out_done) {
+    pestle_decide_only(k->nest, "by", "winograd");
     return NULL;
   }
-  if (product) PESTLE_TRY(pestle_sketch_dot(k, fold));
-  pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
-  pestle_choice_t x = {0};
-  pestle_contract_t c = {0};
-  if (product) {
-    uint32_t axis;
-    int64_t block;
-    c = describe(k, &t, &axis, &block);
-    x = pestle_sketch_choose(k, &c);
-    PESTLE_TRY(pestle_sketch_winograd(k, fold, x.cycles, &done));
-    if (done) {
-      pestle_decide_only(nest, "by", "winograd");
-      return NULL;
-    }
-    x = pestle_sketch_choose_tile(k, &c);
-    t.rows = x.rows;
-    t.vectors = x.vectors;
-    t.above = x.above;
-    if (x.bare) {
-      PESTLE_TRY(pestle_sketch_inline_kept(k));
-      pestle_sketch_note(k,
-                         "it is not copied after all: its reader tests for the "
-                         "border, which is less than the copy takes");
-      k->planes = c.planes;
-      if (c.own && !c.planes) t.strip = pestle_sketch_strip(k, &c, &x);
-    }
-    t.slides = pestle_sketch_slides(&c);
-    t.planes = c.planes;
-    t.across = results_in_order(k, &c, &x);
-    t.chunk = rows_a_core(k, &t, &c, &x);
-    if (t.chunk) {
-      pestle_sketch_note(k,
-                         "many rows beside columns: each core takes %" PRId64
-                         " rows, and reads all columns",
-                         t.chunk);
-    }
-    PESTLE_TRY(pestle_sketch_explain(k, &c, &x));
-    pestle_sketch_note(k, "%s", nest->choice);
-    if (x.block) {
-      pestle_sketch_note(k,
-                         "blocks are of %" PRId64
-                         " steps of '%s': a panel of one stays in the L2 for "
-                         "all rows",
-                         block, nest->axes.data[axis].name);
-      return sketch_blocks(k, t, axis, block,
-                           pestle_sketch_block_rows(k, &c, &x), x.copied);
-    }
-  }
-  int64_t parts = 1;
-  bool window = pestle_sketch_is_window(k, fold) && !nest->frugal;
-  if (!product) {
-    const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-    if (!window) parts = fold_parts(k, &t, t.vectors);
-    t.vectors = pestle_sketch_vectors(
-        k, pestle_sketch_extent(k, y->roots[y->map_count - 1]),
-        window ? 1 : t.vectors);
-    t.rows = fold_rows(k, &t);
-    t.slides = t.across = window;
-    pestle_sketch_note(
-        k, "tile of %" PRId64 " row%s x %" PRId64 " vectors of %" PRId64 ": %s",
-        t.rows, t.rows == 1 ? "" : "s", t.vectors, t.lanes,
-        window ? "windows above each other share their rows, each "
-                 "of which is folded once"
-               : "rows share no loads, as the fold is no product; "
-                 "a short one has as many as keep the units busy");
-  }
-  bool registers =
+  m->x = pestle_sketch_choose_tile(k, &m->c);
+  PESTLE_TRY(take_choice(k, m));
+  *out_done = m->x.block != 0;
+  if (!*out_done) return NULL;
+  pestle_sketch_note(k,
+                     "blocks are of %" PRId64
+                     " steps of '%s': a panel of one stays in the L2 for "
+                     "all rows",
+                     block, k->nest->axes.data[axis].name);
+  return sketch_blocks(k, m->t, axis, block,
+                       pestle_sketch_block_rows(k, &m->c, &m->x), m->x.copied);
+}
+
+// The tile of a plain fold.
+static void choose_plain(pestle_sketch_t* k, making_t* m) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  pestle_tile_t* t = &m->t;
+  m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->frugal;
+  if (!m->window) m->parts = fold_parts(k, t, t->vectors);
+  t->vectors = pestle_sketch_vectors(
+      k, pestle_sketch_extent(k, y->roots[y->map_count - 1]),
+      m->window ? 1 : t->vectors);
+  t->rows = fold_rows(k, t);
+  t->slides = t->across = m->window;
+  pestle_sketch_note(
+      k, "tile of %" PRId64 " row%s x %" PRId64 " vectors of %" PRId64 ": %s",
+      t->rows, t->rows == 1 ? "" : "s", t->vectors, t->lanes,
+      m->window ? "windows above each other share their rows, each "
+                  "of which is folded once"
+                : "rows share no loads, as the fold is no product; "
+                  "a short one has as many as keep the units busy");
+}
+
+static bool works_in_registers(pestle_sketch_t* k, const pestle_tile_t* t) {
+  bool usual =
       !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
-      t.rows * t.vectors <= INLINE_EPILOGUE || nest->frugal;
-  registers = pestle_sketch_inline_epilogue(k, registers);
-  int32_t staged = -1;
-  uint32_t levels;
-  PESTLE_TRY(pestle_sketch_cascade(k, fold, product ? PRODUCT_CHAIN : SUM_CHAIN,
-                                   &levels));
-  if (levels) t.above = t.chunk = t.strip = 0;
-  // What reads the operands; with levels, its stage has one more axis.
-  pestle_tile_t leaf = t;
-  if (levels && leaf.row >= 0) ++leaf.row;
-  int32_t packed = -1;
-  if (product) {
-    PESTLE_TRY(pestle_sketch_feed(k, &leaf, t.vectors * t.lanes, x.copied,
-                                  &packed, &staged));
+      t->rows * t->vectors <= INLINE_EPILOGUE || k->nest->frugal;
+  return pestle_sketch_inline_epilogue(k, usual);
+}
+
+// Levels of partial sums, and stages for the operands.
+static pestle_status_t feed_tile(pestle_sketch_t* k, making_t* m) {
+  PESTLE_TRY(pestle_sketch_cascade(
+      k, m->t.fold, m->product ? PRODUCT_CHAIN : SUM_CHAIN, &m->levels));
+  if (m->levels) m->t.above = m->t.chunk = m->t.strip = 0;
+  // With levels, the leaf's stage has one more axis.
+  m->leaf = m->t;
+  if (m->levels && m->leaf.row >= 0) ++m->leaf.row;
+  if (m->product) {
+    PESTLE_TRY(pestle_sketch_feed(k, &m->leaf, m->t.vectors * m->t.lanes,
+                                  m->x.copied, &m->packed, &m->staged));
+    PESTLE_TRY(pestle_sketch_flip(k, &m->leaf, &m->sums));
   }
-  int32_t sums = -1;
-  if (product) PESTLE_TRY(pestle_sketch_flip(k, &leaf, &sums));
-  t.fold = leaf.fold + levels;
-  int32_t copy = -1;
+  m->t.fold = m->leaf.fold + m->levels;
+  return NULL;
+}
+
+static pestle_status_t copy_results(pestle_sketch_t* k, making_t* m) {
   pestle_sketch_note(
       k, "what follows the fold works on %s",
-      registers ? "the accumulators, before they leave their registers"
-                : "a copy of the tile in scratch, in a loop: unrolled, its "
-                  "functions would be in the code once a vector");
-  if (!registers) {
-    uint32_t made;
-    PESTLE_TRY(pestle_schedule_epilogue_scratch(nest, t.fold, &made));
-    copy = (int32_t)made;
-    ++k->anchor;
+      m->registers ? "the accumulators, before they leave their registers"
+                   : "a copy of the tile in scratch, in a loop: unrolled, its "
+                     "functions would be in the code once a vector");
+  if (m->registers) return NULL;
+  uint32_t made;
+  PESTLE_TRY(pestle_schedule_epilogue_scratch(k->nest, m->t.fold, &made));
+  m->copy = (int32_t)made;
+  ++k->anchor;
+  return NULL;
+}
+
+// The fold and its levels under the anchor's tiles.
+static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
+  pestle_nest_t* nest = k->nest;
+  uint32_t leaf = m->leaf.fold;
+  PESTLE_TRY(pestle_sketch_tile_fold(k, &m->t));
+  if (m->window) PESTLE_TRY(pestle_schedule_border(nest, leaf, false));
+  if (m->x.bare) {
+    bool skips = k->reassociate && pestle_nest_may_border(nest, leaf, true);
+    PESTLE_TRY(pestle_schedule_border(nest, leaf, skips));
   }
-  uint32_t panel_leaf, tile_leaf;
-  PESTLE_TRY(schedule_tile_anchor(k, &t, registers, &panel_leaf, &tile_leaf));
-  PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
-  if (window) PESTLE_TRY(pestle_schedule_border(nest, leaf.fold, false));
-  if (x.bare) {
-    bool skips =
-        k->reassociate && pestle_nest_may_border(nest, leaf.fold, true);
-    PESTLE_TRY(pestle_schedule_border(nest, leaf.fold, skips));
-  }
-  PESTLE_TRY(pestle_schedule_at(nest, t.fold, k->anchor, tile_leaf));
-  for (uint32_t i = levels; i-- > 0;) {
-    pestle_tile_t level = leaf;
-    level.fold = leaf.fold + i;
+  PESTLE_TRY(pestle_schedule_at(nest, m->t.fold, k->anchor, m->tile_leaf));
+  for (uint32_t i = m->levels; i-- > 0;) {
+    pestle_tile_t level = m->leaf;
+    level.fold = leaf + i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
   }
-  PESTLE_TRY(pestle_sketch_fold_apart(k, leaf.fold, parts));
-  PESTLE_TRY(pestle_sketch_place_levels(k, leaf.fold, levels));
-  if (packed >= 0 && !levels) {
-    PESTLE_TRY(fetch_panels(k, &t, packed, tile_leaf));
+  PESTLE_TRY(pestle_sketch_fold_apart(k, leaf, m->parts));
+  PESTLE_TRY(pestle_sketch_place_levels(k, leaf, m->levels));
+  if (!m->product || m->levels) return NULL;
+  if (m->packed >= 0) {
+    PESTLE_TRY(fetch_panels(k, &m->t, m->packed, m->tile_leaf));
   }
-  if (product && !levels) PESTLE_TRY(fetch_next_rows(k, &t, &c));
-  if (copy >= 0) {
-    uint32_t tile[3], count;
-    PESTLE_TRY(tile_axes(k, &t, (uint32_t)copy, tile, &count));
-    PESTLE_TRY(
-        pestle_schedule_store(nest, (uint32_t)copy, PESTLE_PLACE_SHARED));
-    PESTLE_TRY(pestle_schedule_at(nest, (uint32_t)copy, k->anchor, tile_leaf));
+  return fetch_next_rows(k, &m->t, &m->c);
+}
+
+// What lies in scratch beside the fold. |*out_group|: the last loop of groups.
+static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
+                                     uint32_t* out_group) {
+  pestle_nest_t* nest = k->nest;
+  bool shares = m->sums >= 0 || m->staged >= 0 || m->t.above;
+  *out_group = shares ? m->panel_leaf : m->tile_leaf;
+  if (m->copy >= 0) {
+    uint32_t tile[3], count, id = (uint32_t)m->copy;
+    PESTLE_TRY(tile_axes(k, &m->t, id, tile, &count));
+    PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, m->tile_leaf));
   }
-  uint32_t group_leaf = tile_leaf;
-  if (sums >= 0) {
-    PESTLE_TRY(
-        pestle_sketch_place_sums(k, (uint32_t)sums, t.lanes, panel_leaf));
-    group_leaf = panel_leaf;
+  if (m->sums >= 0) {
+    PESTLE_TRY(pestle_sketch_place_sums(k, (uint32_t)m->sums, m->t.lanes,
+                                        m->panel_leaf));
   }
-  if (staged >= 0) {
-    uint32_t id = (uint32_t)staged;
-    PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, panel_leaf));
+  if (m->staged >= 0) {
+    uint32_t id = (uint32_t)m->staged;
+    PESTLE_TRY(pestle_schedule_at(nest, id, k->anchor, m->panel_leaf));
     PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
     PESTLE_TRY(pestle_sketch_vectorise_copy(k, id));
-    group_leaf = panel_leaf;
   }
-  if (t.above) group_leaf = panel_leaf;
-  PESTLE_TRY(place_kept(k, k->anchor, t.above ? panel_leaf : tile_leaf,
-                        t.above && (t.planes || t.windows)));
-  return pestle_sketch_bind_groups(k, group_leaf);
+  return place_kept(k, k->anchor, m->t.above ? m->panel_leaf : m->tile_leaf,
+                    m->t.above && (m->t.planes || m->t.windows));
+}
+
+static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
+  uint32_t group;
+  m->registers = works_in_registers(k, &m->t);
+  PESTLE_TRY(feed_tile(k, m));
+  PESTLE_TRY(copy_results(k, m));
+  PESTLE_TRY(schedule_tile_anchor(k, &m->t, m->registers, &m->panel_leaf,
+                                  &m->tile_leaf));
+  PESTLE_TRY(place_fold(k, m));
+  PESTLE_TRY(place_scratch(k, m, &group));
+  return pestle_sketch_bind_groups(k, group);
+}
+
+pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
+  bool done = false;
+  making_t m = {.parts = 1, .packed = -1, .staged = -1, .sums = -1, .copy = -1};
+  m.product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
+  if (m.product) PESTLE_TRY(pestle_sketch_mreg(k, fold, &done));
+  if (done) {
+    pestle_decide_only(k->nest, "by", "matrix");
+    return NULL;
+  }
+  if (m.product) PESTLE_TRY(pestle_sketch_dot(k, fold));
+  m.t = pestle_sketch_plain_tile(k, fold);
+  if (m.product) {
+    PESTLE_TRY(choose_product(k, &m, &done));
+    if (done) return NULL;
+  } else {
+    choose_plain(k, &m);
+  }
+  return schedule_tile(k, &m);
 }
