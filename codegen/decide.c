@@ -39,7 +39,7 @@ void pestle_decisions_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
 
 bool pestle_decisions_open(const pestle_nest_t* nest) {
   for (size_t i = 0; i < nest->decisions.size; ++i) {
-    if (nest->decisions.data[i].count > 1) return true;
+    if (pestle_decision_is_open(&nest->decisions.data[i])) return true;
   }
   return false;
 }
@@ -65,57 +65,85 @@ static uint32_t find_wanted(pestle_nest_t* nest, const pestle_decision_t* d) {
   pestle_str_t name =
       pestle_decisions_find(pestle_str(nest->wanted), pestle_str(d->kind));
   for (uint32_t i = 0; i < d->count; ++i) {
-    if (pestle_str_equal_c(name, d->options[i].name)) return i;
+    bool may = !d->fixed || i == d->usual;
+    if (may && pestle_str_equal_c(name, d->options[i].name)) return i;
   }
   nest->strange = true;
   return d->usual;
 }
 
-uint32_t pestle_decide(pestle_nest_t* nest, const char* kind,
-                       const pestle_option_t* options, uint32_t count,
-                       uint32_t usual) {
-  pestle_decision_t d = {.count = count, .usual = usual};
-  d.kind = unique_kind(nest, kind);
-  d.options = pestle_arena_copy(nest->arena, options, count * sizeof(*options),
-                                _Alignof(pestle_option_t));
+// Makes choice |d|, of which all is said but for |kind|, which is made unique, and
+// what is taken.
+static uint32_t decide(pestle_nest_t* nest, pestle_decision_t d) {
+  d.kind = unique_kind(nest, d.kind);
+  d.options =
+      pestle_arena_copy(nest->arena, d.options, d.count * sizeof(*d.options),
+                        _Alignof(pestle_option_t));
   if (!d.kind || !d.options) {
     pestle_nest_fail_memory(nest);
-    return usual;
+    return d.usual;
   }
   d.taken = find_wanted(nest, &d);
   if (!pestle_vec_push(&nest->decisions, d)) pestle_nest_fail_memory(nest);
   return d.taken;
 }
 
+uint32_t pestle_decide(pestle_nest_t* nest, pestle_question_t q,
+                       const pestle_option_t* options, uint32_t count,
+                       uint32_t usual) {
+  return decide(nest, (pestle_decision_t){.kind = q.kind,
+                                          .of = q.of,
+                                          .options = options,
+                                          .count = count,
+                                          .usual = usual});
+}
+
+void pestle_decide_fixed(pestle_nest_t* nest, pestle_question_t q,
+                         const pestle_option_t* options, uint32_t count,
+                         uint32_t taken) {
+  (void)decide(nest, (pestle_decision_t){.kind = q.kind,
+                                         .of = q.of,
+                                         .options = options,
+                                         .count = count,
+                                         .usual = taken,
+                                         .fixed = true});
+}
+
 void pestle_decide_only(pestle_nest_t* nest, const char* kind,
                         const char* name) {
   pestle_option_t option = {.cost = PESTLE_NOT_ESTIMATED};
   (void)snprintf(option.name, sizeof(option.name), "%s", name);
-  (void)pestle_decide(nest, kind, &option, 1, 0);
+  pestle_decide_fixed(nest, (pestle_question_t){kind, ""}, &option, 1, 0);
 }
 
-bool pestle_decide_flag(pestle_nest_t* nest, const char* kind, bool usual) {
-  static const pestle_option_t options[] = {{"no", PESTLE_NOT_ESTIMATED},
-                                            {"yes", PESTLE_NOT_ESTIMATED}};
-  return pestle_decide(nest, kind, options, 2, usual) == 1;
+bool pestle_decide_flag(pestle_nest_t* nest, pestle_question_t q,
+                        const double costs[2], bool usual) {
+  pestle_option_t options[] = {{"no", costs[0]}, {"yes", costs[1]}};
+  return pestle_decide(nest, q, options, 2, usual) == 1;
 }
 
-int64_t pestle_decide_number(pestle_nest_t* nest, const char* kind,
-                             const int64_t* values, uint32_t count,
-                             int64_t usual) {
+static pestle_option_t number_option(const pestle_nest_t* nest,
+                                     const pestle_numbers_t* x, int64_t value) {
+  pestle_option_t o = {.cost = PESTLE_NOT_ESTIMATED};
+  (void)snprintf(o.name, sizeof(o.name), "%" PRId64, value);
+  if (x->cost && pestle_decide_lists(nest)) o.cost = x->cost(x->user, value);
+  return o;
+}
+
+int64_t pestle_decide_number(pestle_nest_t* nest, pestle_question_t q,
+                             const pestle_numbers_t* x) {
   pestle_option_t options[MOST_NUMBERS] = {0};
   uint32_t at = UINT32_MAX, n = 0;
-  for (uint32_t i = 0; i < count && n < MOST_NUMBERS; ++i) {
-    if (values[i] == usual) at = n;
-    (void)snprintf(options[n++].name, sizeof(options->name), "%" PRId64,
-                   values[i]);
+  for (uint32_t i = 0; i < x->count && n < MOST_NUMBERS; ++i) {
+    if (x->values[i] == x->usual) at = n;
+    options[n++] = number_option(nest, x, x->values[i]);
   }
   if (at == UINT32_MAX) {  // beside the list: its last place is for it
     at = n < MOST_NUMBERS ? n++ : n - 1;
-    (void)snprintf(options[at].name, sizeof(options->name), "%" PRId64, usual);
+    options[at] = number_option(nest, x, x->usual);
   }
-  at = pestle_decide(nest, kind, options, n, at);
-  int64_t value = usual;
+  at = pestle_decide(nest, q, options, n, at);
+  int64_t value = x->usual;
   (void)pestle_str_parse_i64(pestle_str(options[at].name), &value);
   return value;
 }
@@ -189,20 +217,21 @@ static void explain_one(const pestle_nest_t* nest, const pestle_decision_t* d,
                           d->options[d->usual].name);
   }
   if (us > 0) pestle_strbuf_appendf(out, ", measured %.3g us", us);
-  pestle_strbuf_append_c(out, "; lost: ");
+  pestle_strbuf_append_c(out, d->fixed ? ", by rule; lost: " : "; lost: ");
+  bool estimated = false;
   for (uint32_t i = 0; i < n; ++i) {
     const loser_t* x = &losers[i];
     pestle_strbuf_appendf(out, "%s%s", i ? ", " : "",
                           d->options[x->option].name);
     if (x->share > 0) append_share(" est. ", x->share, out);
     if (x->us > 0 && us > 0) append_share(" measured ", x->us / us, out);
-    if (x->share <= 0 && x->us <= 0)
-      pestle_strbuf_append_c(out, " (not estimated)");
+    estimated |= x->share > 0;
   }
   if (d->count - 1 > n) {
     pestle_strbuf_appendf(out, "; %" PRIu32 " more", d->count - 1 - n);
   }
-  pestle_strbuf_append_char(out, '\n');
+  pestle_strbuf_appendf(out, estimated ? "; est. in %s\n" : "; no est.: %s\n",
+                        d->of);
 }
 
 void pestle_decisions_explain(pestle_nest_t* nest, const char* measured) {

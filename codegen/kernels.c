@@ -335,7 +335,9 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
   double one = (double)k->work_ns;
   pestle_option_t options[] = {{"one", one},
                                {"all", one / (double)caps->cores + WAKING_NS}};
-  bool all = pestle_decide(nest, "threads", options, 2, usual) == 1;
+  static const pestle_question_t q = {
+      "threads", "the work of one over the cores, and 2 us to wake the others"};
+  bool all = pestle_decide(nest, q, options, 2, usual) == 1;
   if (all == usual) return;
   k->work_ns = all ? (uint64_t)caps->cores * NS_A_THREAD : 1;
 }

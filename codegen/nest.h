@@ -269,14 +269,16 @@ typedef struct pestle_nest_mreg_t {
 // One way that a choice may be made, see decide.h. The name has no blanks.
 typedef struct pestle_option_t {
   char name[28];
-  double cost;  // estimated cycles of one core; PESTLE_NOT_ESTIMATED
+  double cost;  // as estimated, in any unit; PESTLE_NOT_ESTIMATED
 } pestle_option_t;
 
 // A choice that was made.
 typedef struct pestle_decision_t {
   const char* kind;
+  const char* of;  // what costs are of, or why there are none
   const pestle_option_t* options;
   uint32_t count, usual, taken;
+  bool fixed;  // no other option may be wanted
 } pestle_decision_t;
 
 typedef struct pestle_nest_t {

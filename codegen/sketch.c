@@ -441,7 +441,15 @@ static pestle_status_t stream_results(pestle_sketch_t* k) {
   if (!pestle_nest_may_stream(k->nest, k->anchor, &why)) return NULL;
   bool usual = k->strewn ? bytes >= k->l2 * STREWN_L2S
                          : bytes >= l3 / 2 * STREAMED_HALVES;
-  if (!pestle_decide_flag(k->nest, "stream", usual)) return NULL;
+  static const pestle_question_t known = {
+      "stream", "cycles of a core: the results, to memory and to their reader"};
+  static const pestle_question_t strewn = {
+      "stream", "what lines cost that come one by one is measured alone"};
+  double costs[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
+  if (!k->strewn) pestle_sketch_stream_costs(k, costs);
+  if (!pestle_decide_flag(k->nest, k->strewn ? strewn : known, costs, usual)) {
+    return NULL;
+  }
   return pestle_schedule_stream(k->nest, k->anchor);
 }
 

@@ -185,9 +185,34 @@ pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
 int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s);
 
-// How many vectors of an axis of |extent| stand side by side: a decision.
-int64_t pestle_sketch_vectors(pestle_sketch_t* k, int64_t extent,
-                              int64_t usual);
+// How many vectors of an axis of |extent| stand side by side: a decision. |cost|
+// says what some cost, or is NULL; |of| what that is of, or why it is not known.
+typedef struct pestle_vectors_t {
+  const char* of;
+  int64_t extent, usual;
+  double (*cost)(const void* user, int64_t vectors);
+  const void* user;
+} pestle_vectors_t;
+int64_t pestle_sketch_vectors(pestle_sketch_t* k, const pestle_vectors_t* v);
+
+// Estimates for choices that are not of a contraction's tile (sketch_estimate.c), in
+// cycles of one core. Of map |stage|, so many vectors at once:
+double pestle_sketch_map_cycles(pestle_sketch_t* k, uint32_t stage,
+                                int64_t vectors);
+// Of all cores, what takes one |cycles| cut into groups of |group| of |total|.
+double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
+                                  int64_t total, int64_t group);
+// Of plain fold |t->fold|, each accumulator in |parts|.
+double pestle_sketch_fold_cycles(pestle_sketch_t* k, const pestle_tile_t* t,
+                                 int64_t parts);
+// Of putting aside what |stage| makes, and reading it again.
+double pestle_sketch_scratch_cycles(pestle_sketch_t* k, uint32_t stage);
+// |cycles| beside the kernel's arguments and results, read and written once.
+double pestle_sketch_beside_memory(const pestle_sketch_t* k, double cycles);
+// Of moving so many bytes that lie where they fit.
+double pestle_sketch_bytes_cycles(const pestle_sketch_t* k, double bytes);
+// Of the results, through the caches and past them.
+void pestle_sketch_stream_costs(const pestle_sketch_t* k, double out[2]);
 // Splits |axis| into |*out_outer|, |unroll| vectors at most, and lanes.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k,
                                                          uint32_t stage,
@@ -250,8 +275,10 @@ static inline bool pestle_sketch_favours_rows(int64_t height, int64_t width) {
 // The same as a decision of the nest (decide.h), which may want another tile.
 pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
                                           const pestle_contract_t* c);
-// Whether what follows a fold works in registers (or on a copy in scratch).
-bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual);
+// Whether what follows a fold works in registers (or on a copy in scratch), where it
+// takes |cycles| in registers; 0: nobody knows.
+bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
+                                   double cycles);
 // Tells who lists options that |x| was looked at.
 void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x);
 // Keeps |text| in the nest, for its printer, and frees it.

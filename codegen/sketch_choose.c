@@ -38,6 +38,10 @@ static pestle_option_t option_of(const pestle_choice_t* x) {
   return o;
 }
 
+static const pestle_question_t question = {
+    "tile",
+    "cycles of all cores: multiply-adds, loads, cache traffic, and waiting"};
+
 static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
                             const pestle_choices_t* tried,
                             const pestle_choice_t* usual) {
@@ -53,7 +57,7 @@ static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
     if (same(&tried->data[i], usual)) at = i;
   }
   if (at == UINT32_MAX) options[at = n++] = option_of(usual);
-  uint32_t taken = pestle_decide(k->nest, "tile", options, n, at);
+  uint32_t taken = pestle_decide(k->nest, question, options, n, at);
   if (taken == at) return *usual;
   pestle_choice_t x = tried->data[taken];
   x.cycles = pestle_sketch_cycles(k, c, &x);
@@ -72,9 +76,18 @@ pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
   return x;
 }
 
-bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual) {
-  static const pestle_option_t options[] = {
-      {"scratch", PESTLE_NOT_ESTIMATED}, {"registers", PESTLE_NOT_ESTIMATED}};
+bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
+                                   double cycles) {
+  static const pestle_question_t known = {
+      "epilogue", "cycles of a core: the fold, and a copy in scratch"};
+  static const pestle_question_t unknown = {
+      "epilogue",
+      "what functions cost that are in the code once a vector, and "
+      "leave it no registers, is measured alone"};
   if (k->nest->frugal) return usual;
-  return pestle_decide(k->nest, "epilogue", options, 2, usual) == 1;
+  double copy = cycles > 0 ? cycles + pestle_sketch_scratch_cycles(k, k->anchor)
+                           : PESTLE_NOT_ESTIMATED;
+  const pestle_option_t options[] = {{"scratch", copy}, {"registers", cycles}};
+  return pestle_decide(k->nest, cycles > 0 ? known : unknown, options, 2,
+                       usual) == 1;
 }

@@ -111,6 +111,20 @@ static int64_t count_groups(const columns_t* c, int64_t vectors) {
   return groups;
 }
 
+static double block_cycles(const void* user, int64_t vectors) {
+  const columns_t* c = user;
+  pestle_tile_t t = c->t;
+  double cycles = pestle_sketch_map_cycles(c->k, c->k->anchor, vectors);
+  t.vectors = vectors;
+  for (t.fold = 0; t.fold < c->k->anchor; ++t.fold) {
+    const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, t.fold);
+    if (s->inlined) continue;
+    cycles += s->is_fold ? pestle_sketch_fold_cycles(c->k, &t, c->parts)
+                         : pestle_sketch_map_cycles(c->k, t.fold, vectors);
+  }
+  return pestle_sketch_beside_memory(c->k, cycles);
+}
+
 // As many vectors as fit with what is kept of them, which is made where it is read if
 // those are too few; and no more than leaves a group for each core.
 static pestle_status_t size_block(columns_t* c) {
@@ -133,7 +147,13 @@ static pestle_status_t size_block(columns_t* c) {
     usual /= 2;
   while (usual > 1 && count_groups(c, usual) < k->cores)
     usual /= 2;
-  c->t.vectors = pestle_sketch_vectors(k, c->extent, usual);
+  pestle_vectors_t v = {
+      .of = "cycles of a core: steps and loads, waiting for them, bytes",
+      .extent = c->extent,
+      .usual = usual,
+      .cost = block_cycles,
+      .user = c};
+  c->t.vectors = pestle_sketch_vectors(k, &v);
   pestle_sketch_note(k, "%" PRId64 " vectors of %" PRId64 " columns at once",
                      c->t.vectors, c->t.lanes);
   return NULL;

@@ -857,15 +857,34 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
                        pestle_sketch_block_rows(k, &m->c, &m->x), m->x.copied);
 }
 
+typedef struct plain_t {
+  pestle_sketch_t* k;
+  pestle_tile_t t;
+  int64_t parts;
+} plain_t;
+
+static double plain_cycles(const void* user, int64_t vectors) {
+  plain_t p = *(const plain_t*)user;
+  p.t.vectors = vectors;
+  p.t.rows = fold_rows(p.k, &p.t);
+  return pestle_sketch_beside_memory(
+      p.k, pestle_sketch_fold_cycles(p.k, &p.t, p.parts));
+}
+
 // The tile of a plain fold.
 static void choose_plain(pestle_sketch_t* k, making_t* m) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   pestle_tile_t* t = &m->t;
   m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->frugal;
   if (!m->window) m->parts = fold_parts(k, t, t->vectors);
-  t->vectors = pestle_sketch_vectors(
-      k, pestle_sketch_extent(k, y->roots[y->map_count - 1]),
-      m->window ? 1 : t->vectors);
+  plain_t p = {.k = k, .t = *t, .parts = m->parts};
+  pestle_vectors_t v = {
+      .of = "cycles of a core: steps and loads, waiting for them, bytes",
+      .extent = pestle_sketch_extent(k, y->roots[y->map_count - 1]),
+      .usual = m->window ? 1 : t->vectors,
+      .cost = plain_cycles,
+      .user = &p};
+  t->vectors = pestle_sketch_vectors(k, &v);
   t->rows = fold_rows(k, t);
   t->slides = t->across = m->window;
   pestle_sketch_note(
@@ -877,11 +896,17 @@ static void choose_plain(pestle_sketch_t* k, making_t* m) {
                   "a short one has as many as keep the units busy");
 }
 
-static bool works_in_registers(pestle_sketch_t* k, const pestle_tile_t* t) {
+static bool works_in_registers(pestle_sketch_t* k, const making_t* m) {
+  const pestle_tile_t* t = &m->t;
+  bool functions =
+      pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor));
   bool usual =
-      !pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor)) ||
-      t->rows * t->vectors <= INLINE_EPILOGUE || k->nest->frugal;
-  return pestle_sketch_inline_epilogue(k, usual);
+      !functions || t->rows * t->vectors <= INLINE_EPILOGUE || k->nest->frugal;
+  double cycles = m->product
+                      ? m->x.cycles
+                      : pestle_sketch_beside_memory(
+                            k, pestle_sketch_fold_cycles(k, t, m->parts));
+  return pestle_sketch_inline_epilogue(k, usual, functions ? 0 : cycles);
 }
 
 // Levels of partial sums, and stages for the operands.
@@ -968,7 +993,7 @@ static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
 
 static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
   uint32_t group;
-  m->registers = works_in_registers(k, &m->t);
+  m->registers = works_in_registers(k, m);
   PESTLE_TRY(feed_tile(k, m));
   PESTLE_TRY(copy_results(k, m));
   PESTLE_TRY(schedule_tile_anchor(k, &m->t, m->registers, &m->panel_leaf,

@@ -90,7 +90,10 @@ static bool are_strewn(pestle_sketch_t* k) {
   int64_t bytes = pestle_sketch_result_bytes(k);
   if (y->value_count > 1) return false;  // lines of one are parts of another's
   if (row % PESTLE_SKETCH_LINE || bytes < STREWN_LEAST) return false;
-  return pestle_decide_flag(k->nest, "strewn", bytes >= k->l2);
+  static const pestle_question_t q = {
+      "strewn", "which of two orders prefetchers follow is measured alone"};
+  static const double unknown[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
+  return pestle_decide_flag(k->nest, q, unknown, bytes >= k->l2);
 }
 
 // Square tiles that turn in registers: rows of tiles in groups, or all that go along
@@ -113,25 +116,50 @@ static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
   return bind_leading(k, first_inner, least);
 }
 
-int64_t pestle_sketch_vectors(pestle_sketch_t* k, int64_t extent,
-                              int64_t usual) {
-  int64_t lanes = pestle_sketch_lanes(k, extent), values[4];
-  uint32_t count = 0;
-  for (int64_t v = 1; v <= 8; v *= 2) {
-    if (v == usual || (v - 1) * lanes < extent) values[count++] = v;
+int64_t pestle_sketch_vectors(pestle_sketch_t* k, const pestle_vectors_t* v) {
+  int64_t lanes = pestle_sketch_lanes(k, v->extent), values[4];
+  pestle_numbers_t n = {
+      .values = values, .usual = v->usual, .cost = v->cost, .user = v->user};
+  for (int64_t x = 1; x <= 8; x *= 2) {
+    if (x == v->usual || (x - 1) * lanes < v->extent) values[n.count++] = x;
   }
-  return pestle_decide_number(k->nest, "vectors", values, count, usual);
+  return pestle_decide_number(k->nest, (pestle_question_t){"vectors", v->of},
+                              &n);
 }
 
-// Elements that a step of the group loop has, for |total|.
-static int64_t group_elements(pestle_sketch_t* k, int64_t total) {
+typedef struct cut_t {
+  pestle_sketch_t* k;
+  double cycles;  // of all elements
+  int64_t total;
+} cut_t;
+
+static double vectors_cycles(const void* user, int64_t vectors) {
+  const cut_t* c = user;
+  return pestle_sketch_beside_memory(
+      c->k, pestle_sketch_map_cycles(c->k, c->k->anchor, vectors));
+}
+
+static double group_cycles(const void* user, int64_t group) {
+  const cut_t* c = user;
+  return pestle_sketch_group_cycles(c->k, c->cycles, c->total, group);
+}
+
+// Elements that a step of the group loop has.
+static int64_t group_elements(pestle_sketch_t* k, const cut_t* c) {
   static const int64_t values[] = {GROUP_ELEMENTS / 4, GROUP_ELEMENTS,
                                    GROUP_ELEMENTS * 4, GROUP_ELEMENTS * 16};
   uint32_t count = 0;
-  while (count < 4 && values[count] / 4 < total)
+  while (count < 4 && values[count] / 4 < c->total)
     ++count;
   if (count < 2) return GROUP_ELEMENTS;
-  return pestle_decide_number(k->nest, "group", values, count, GROUP_ELEMENTS);
+  static const pestle_question_t q = {
+      "group", "cycles of all cores: the map, starting pieces, and waiting"};
+  pestle_numbers_t n = {.values = values,
+                        .count = count,
+                        .usual = GROUP_ELEMENTS,
+                        .cost = group_cycles,
+                        .user = c};
+  return pestle_decide_number(k->nest, q, &n);
 }
 
 static int64_t count_elements(const pestle_sketch_t* k,
@@ -195,8 +223,16 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   uint32_t last = s->roots[s->root_count - 1];
   bool heavy = pestle_sketch_transcendental(k, s);
   int64_t extent = pestle_sketch_extent(k, last);
-  int64_t vectors = pestle_sketch_vectors(k, extent, heavy ? 1 : LIGHT_UNROLL);
-  int64_t group = group_elements(k, count_elements(k, s));
+  cut_t cut = {.k = k, .total = count_elements(k, s)};
+  pestle_vectors_t v = {
+      .of = "cycles of a core: steps and loads, loops around them, bytes",
+      .extent = extent,
+      .usual = heavy ? 1 : LIGHT_UNROLL,
+      .cost = vectors_cycles,
+      .user = &cut};
+  int64_t vectors = pestle_sketch_vectors(k, &v);
+  cut.cycles = vectors_cycles(&cut, vectors);
+  int64_t group = group_elements(k, &cut);
   pestle_sketch_note(
       k,
       "%" PRId64 " lanes of %" PRIu32 "-byte vectors along %" PRId64

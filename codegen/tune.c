@@ -506,7 +506,7 @@ static pestle_status_t tune_kernel(tuner_t* t, const pestle_kernel_t* k) {
   bool fits = k->bytes < MOST_MEMORY;
   for (size_t i = 0; i < k->choice_count && !status; ++i) {
     if (is_late(t) || !fits) break;
-    if (k->choices[i].count < 2) continue;
+    if (!pestle_decision_is_open(&k->choices[i])) continue;
     status = tune_choice(t, k, &k->choices[i], &decisions, &measured);
   }
   drop_buffers(t);

@@ -144,14 +144,19 @@ static void test_decisions(void** state) {
   pestle_arena_init(pestle_allocator_system(), &arena);
   pestle_nest_init(pestle_allocator_system(), &arena, "n", &nest);
   nest.wanted = "form=x form.2=b size=3 stream=maybe";
-  assert_int_equal(pestle_decide(&nest, "form", options, 2, 1), 1);
+  static const pestle_question_t form = {"form", "cycles"};
+  static const pestle_question_t size = {"size", "nobody knows"};
+  static const pestle_question_t stream = {"stream", "bytes"};
+  static const double costs[2] = {1, 2};
+  pestle_numbers_t numbers = {
+      .values = (int64_t[]){1, 2, 3}, .count = 3, .usual = 2};
+  assert_int_equal(pestle_decide(&nest, form, options, 2, 1), 1);
   assert_true(nest.strange);
   nest.strange = false;
-  assert_int_equal(pestle_decide(&nest, "form", options, 2, 0), 1);
-  assert_int_equal(
-      pestle_decide_number(&nest, "size", (int64_t[]){1, 2, 3}, 3, 2), 3);
+  assert_int_equal(pestle_decide(&nest, form, options, 2, 0), 1);
+  assert_int_equal(pestle_decide_number(&nest, size, &numbers), 3);
   assert_false(nest.strange);
-  assert_true(pestle_decide_flag(&nest, "stream", true));
+  assert_true(pestle_decide_flag(&nest, stream, costs, true));
   assert_true(nest.strange);
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_decisions_print(&nest, &text);
