@@ -840,10 +840,7 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
   m->c = describe(k, &m->t, &axis, &block);
   m->x = pestle_sketch_choose(k, &m->c);
   PESTLE_TRY(pestle_sketch_winograd(k, m->t.fold, m->x.cycles, out_done));
-  if (*out_done) {
-    pestle_decide_only(k->nest, "by", "winograd");
-    return NULL;
-  }
+  if (*out_done) return NULL;
   m->x = pestle_sketch_choose_tile(k, &m->c);
   PESTLE_TRY(take_choice(k, m));
   *out_done = m->x.block != 0;

@@ -3,8 +3,10 @@
 // be clearly cheaper: a quarter of the multiply-adds, for two transforms and
 // weights four times as large.
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/bits.h"
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 #include "codegen/winograd.h"
 
@@ -30,6 +32,7 @@ enum {
   // Rapids with 105 MB: 38 MB for 512 features at 7 x 7 are read at 8 GB/s.
   // Factors of inputs of this part are, if the group has just made them.
   L3_SHARE = 4,
+  MOST_OPTIONS = 64,  // of a choice
 };
 
 // Scratch of a group is this share of L2 at most.
@@ -56,6 +59,34 @@ static int64_t factor_bytes(const pestle_winograd_t* w, int64_t tiles) {
   return PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
 }
 
+// Tiles of a box whose factors and sums |bytes| hold.
+static int64_t tiles_in(const pestle_sketch_t* k, const pestle_winograd_t* w,
+                        const pestle_nest_winograd_t* h, int64_t bytes) {
+  int64_t tile = PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT *
+                 (w->inputs + h->vectors * h->lanes);
+  int64_t scratch = k->caps->scratch_bytes;
+  if (scratch && bytes > scratch * 9 / 10) bytes = scratch * 9 / 10;
+  return bytes / tile;
+}
+
+static bool has_few_groups(const pestle_winograd_t* w,
+                           const pestle_nest_winograd_t* h) {
+  return boxes(w, h) < FEW_GROUPS;
+}
+
+// Panels of features that a group multiplies: all, or a share where groups are few.
+static int64_t count_panels(const pestle_winograd_t* w,
+                            const pestle_nest_winograd_t* h) {
+  int64_t all = pestle_ceil_div(w->outputs, h->vectors * h->lanes), each = all;
+  for (int64_t p = 2; has_few_groups(w, h) && p <= all; ++p) {
+    int64_t part = all / p;
+    if (all % p == 0 && part * h->vectors * h->lanes >= LEAST_FEATURES) {
+      each = part;
+    }
+  }
+  return each;
+}
+
 // Groups of as many tiles as keep their factors and sums in |bytes|.
 static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
                                       const pestle_winograd_t* w, int64_t bytes,
@@ -65,26 +96,13 @@ static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
     h.lanes /= 2;
   int64_t vectors = pestle_ceil_div(w->outputs, h.lanes);
   h.vectors = even_share(vectors, k->registers >= 32 ? WIDE_VECTORS : 2);
-  int64_t tile = PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT *
-                 (w->inputs + h.vectors * h.lanes);
-  int64_t scratch = k->caps->scratch_bytes;
-  if (scratch && bytes > scratch * 9 / 10) bytes = scratch * 9 / 10;
-  int64_t most = pestle_sketch_min(bytes / tile, most_tiles);
+  int64_t most = pestle_sketch_min(tiles_in(k, w, &h, bytes), most_tiles);
   h.tiles_wide = even_share(w->tiles_wide, most);
   h.tiles_high = even_share(w->tiles_high, most / h.tiles_wide);
-  h.panels = pestle_ceil_div(vectors, h.vectors);
-  bool few = boxes(w, &h) < FEW_GROUPS;
-  int64_t each = h.panels;
-  for (int64_t p = 2; few && p <= h.panels; ++p) {
-    int64_t part = h.panels / p;
-    if (h.panels % p == 0 && part * h.vectors * h.lanes >= LEAST_FEATURES) {
-      each = part;
-    }
-  }
-  h.panels = each;
+  h.panels = count_panels(w, &h);
   // Boxes of fewer tiles, rather than threads without work.
-  while (!few && boxes(w, &h) < MORE_GROUPS && h.tiles_high > 1 &&
-         (h.tiles_high / 2) * h.tiles_wide >= LEAST_TILES) {
+  while (!has_few_groups(w, &h) && boxes(w, &h) < MORE_GROUPS &&
+         h.tiles_high > 1 && (h.tiles_high / 2) * h.tiles_wide >= LEAST_TILES) {
     h.tiles_high = even_share(w->tiles_high, h.tiles_high / 2);
   }
   int64_t budget = k->registers * 3 / 4 / h.vectors;
@@ -108,15 +126,16 @@ static double cache_cycles(const pestle_sketch_t* k, pestle_core_rates_t rates,
   return bytes / rate;
 }
 
+// Of all boxes, products that lose |loss| of the peak.
 static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
-                        const pestle_nest_winograd_t* h) {
+                        const pestle_nest_winograd_t* h, double loss) {
   int64_t groups = boxes(w, h);
   double tiles = (double)(groups * h->tiles_high * h->tiles_wide);
   double shares =
       (double)(pestle_ceil_div(w->outputs, h->vectors * h->lanes) / h->panels);
   double vectors = (double)pestle_ceil_div(w->outputs, h->lanes);
   double products =
-      PESTLE_WINOGRAD_ALL * tiles * (double)w->inputs * vectors * PRODUCT_LOSS;
+      PESTLE_WINOGRAD_ALL * tiles * (double)w->inputs * vectors * loss;
   double transforms =
       tiles * ((double)(w->inputs / h->lanes) * IN_CYCLES * shares +
                vectors * OUT_CYCLES);
@@ -138,23 +157,153 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
 
 // Each group reads all weights, so that groups are larger, past the L2, where no
 // cache holds these.
-static pestle_nest_winograd_t choose_groups(pestle_sketch_t* k,
-                                            const pestle_winograd_t* w,
-                                            double* out_cycles) {
+static pestle_nest_winograd_t usual_groups(pestle_sketch_t* k,
+                                           const pestle_winograd_t* w,
+                                           double* out_cycles) {
   int64_t bytes = (int64_t)((double)k->l2 * SCRATCH_OF_L2);
   pestle_nest_winograd_t best = size_up(k, w, bytes, MOST_TILES);
-  *out_cycles = cycles_of(k, w, &best);
+  *out_cycles = cycles_of(k, w, &best, PRODUCT_LOSS);
   if (weight_bytes(w, &best) <= k->l3 / L3_SHARE) return best;
   int64_t most = pestle_sketch_min(k->l3 / L3_SHARE, k->caps->scratch_bytes);
   for (bytes *= 2; bytes <= most; bytes *= 2) {
     pestle_nest_winograd_t how =
         size_up(k, w, bytes, w->tiles_high * w->tiles_wide);
-    double cycles = cycles_of(k, w, &how);
+    double cycles = cycles_of(k, w, &how, PRODUCT_LOSS);
     if (cycles >= *out_cycles) continue;
     best = how;
     *out_cycles = cycles;
   }
   return best;
+}
+
+// --- Choices, none of which changes a sum ---
+
+// How much longer the products of a box take than their multiply-adds: a row's
+// chains, loads, and the last rows, which are fewer.
+static double loss_of(const pestle_sketch_t* k,
+                      const pestle_nest_winograd_t* h) {
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  int64_t tiles = h->tiles_high * h->tiles_wide;
+  double cycles = 0;
+  for (int64_t at = 0; at < tiles; at += h->rows) {
+    int64_t rows = pestle_sketch_min(h->rows, tiles - at);
+    double fmas = (double)(rows * h->vectors) / rates.fmas;
+    double loads =
+        (double)h->vectors / rates.loads + (double)rows / rates.broadcasts;
+    double tap = fmas > loads ? fmas : loads;
+    cycles += tap > rates.latency ? tap : rates.latency;
+  }
+  return PRODUCT_LOSS * cycles * rates.fmas / (double)(tiles * h->vectors);
+}
+
+// Of all cores, which wait for the last box.
+static double spread_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
+                        const pestle_nest_winograd_t* h) {
+  int64_t groups =
+      boxes(w, h) *
+      (pestle_ceil_div(w->outputs, h->vectors * h->lanes) / h->panels);
+  double rounds = (double)pestle_ceil_div(groups, k->cores);
+  return cycles_of(k, w, h, loss_of(k, h)) * rounds * (double)k->cores /
+         (double)groups;
+}
+
+typedef struct ways_t {
+  pestle_sketch_t* k;
+  const pestle_winograd_t* w;
+  pestle_nest_winograd_t list[MOST_OPTIONS];
+  pestle_option_t options[MOST_OPTIONS];
+  uint32_t count;
+} ways_t;
+
+static bool same(const pestle_nest_winograd_t* a,
+                 const pestle_nest_winograd_t* b) {
+  return a->tiles_high == b->tiles_high && a->tiles_wide == b->tiles_wide &&
+         a->rows == b->rows && a->vectors == b->vectors;
+}
+
+static void add_way(ways_t* x, pestle_nest_winograd_t h, int64_t a, int64_t b) {
+  for (uint32_t i = 0; i < x->count; ++i) {
+    if (same(&x->list[i], &h)) return;
+  }
+  if (x->count == MOST_OPTIONS) return;
+  h.panels = count_panels(x->w, &h);
+  if (!pestle_winograd_fits(x->w, &h)) return;
+  pestle_option_t* o = &x->options[x->count];
+  o->cost = spread_of(x->k, x->w, &h);
+  (void)snprintf(o->name, sizeof(o->name), "%dx%d", (int)a, (int)b);
+  x->list[x->count++] = h;
+}
+
+// The first of |x| is the usual one.
+static pestle_nest_winograd_t decide(ways_t* x, const char* kind) {
+  pestle_question_t q = {
+      kind, "cycles of all cores: products, transforms, weights, and waiting"};
+  return x->list[pestle_decide(x->k->nest, q, x->options, x->count, 0)];
+}
+
+// Boxes of other sizes, even ones, that the L2 holds, or no larger than the usual.
+static pestle_nest_winograd_t choose_box(ways_t* x,
+                                         pestle_nest_winograd_t usual) {
+  x->count = 0;
+  add_way(x, usual, usual.tiles_high, usual.tiles_wide);
+  int64_t most = tiles_in(x->k, x->w, &usual, x->k->l2);
+  int64_t own = usual.tiles_high * usual.tiles_wide;
+  if (most < own) most = own;
+  for (int64_t i = 1; i <= x->w->tiles_wide; ++i) {
+    for (int64_t j = 1; j <= x->w->tiles_high; ++j) {
+      pestle_nest_winograd_t h = usual;
+      h.tiles_wide = pestle_ceil_div(x->w->tiles_wide, i);
+      h.tiles_high = pestle_ceil_div(x->w->tiles_high, j);
+      int64_t tiles = h.tiles_wide * h.tiles_high;
+      if (tiles > most || tiles < LEAST_TILES) continue;
+      h.rows = even_share(tiles, usual.rows);
+      add_way(x, h, h.tiles_high, h.tiles_wide);
+    }
+  }
+  return decide(x, "box");
+}
+
+// Other tiles of its products, whose accumulators fit registers.
+static pestle_nest_winograd_t choose_products(ways_t* x,
+                                              pestle_nest_winograd_t usual) {
+  x->count = 0;
+  add_way(x, usual, usual.rows, usual.vectors);
+  int64_t budget = x->k->registers * 3 / 4;
+  int64_t tiles = usual.tiles_high * usual.tiles_wide;
+  int64_t vectors = pestle_ceil_div(x->w->outputs, usual.lanes);
+  for (int64_t v = pestle_sketch_min(vectors, WIDE_VECTORS); v >= 1; --v) {
+    for (int64_t r = pestle_sketch_min(budget / v, MOST_ROWS); r >= 1; --r) {
+      pestle_nest_winograd_t h = usual;
+      h.vectors = v;
+      h.rows = r;
+      bool even = r == even_share(tiles, r) && v == even_share(vectors, v);
+      if (even && v * r >= 4) add_way(x, h, r, v);
+    }
+  }
+  return decide(x, "product");
+}
+
+static pestle_nest_winograd_t choose(pestle_sketch_t* k,
+                                     const pestle_winograd_t* w,
+                                     pestle_nest_winograd_t usual) {
+  ways_t* x = PESTLE_ARENA_NEW(k->nest->arena, ways_t);
+  if (!x) {
+    pestle_nest_fail_memory(k->nest);
+    return usual;
+  }
+  x->k = k;
+  x->w = w;
+  usual = choose_box(x, usual);
+  return choose_products(x, usual);
+}
+
+// --- Whether ---
+
+static void decide_by(pestle_sketch_t* k, double own, double taps, bool taken) {
+  static const pestle_question_t q = {
+      "by", "cycles of a core: products, transforms, weights"};
+  const pestle_option_t options[] = {{"taps", taps}, {"winograd", own}};
+  pestle_decide_fixed(k->nest, q, options, 2, taken);
 }
 
 pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
@@ -166,15 +315,18 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
     return pestle_nest_status(k->nest);
   }
   double own;
-  pestle_nest_winograd_t how = choose_groups(k, &w, &own);
+  pestle_nest_winograd_t how = usual_groups(k, &w, &own);
   if (how.lanes < 4 || how.vectors * how.rows < 4) return NULL;
-  if (own * CLEARLY > cycles) {
+  bool taken = own * CLEARLY <= cycles;
+  decide_by(k, own, cycles, taken);
+  if (!taken) {
     pestle_sketch_note(k,
                        "Winograd's algorithm is not clearly cheaper: %.3g "
                        "cycles, %.3g by taps",
                        own, cycles);
     return NULL;
   }
+  how = choose(k, &w, how);
   pestle_sketch_note(k,
                      "Winograd's algorithm, tiles of 4 x 4 results: %.3g "
                      "cycles, %.3g by taps; %" PRId64 " x %" PRId64

@@ -168,11 +168,46 @@ static void test_decisions(void** state) {
   pestle_arena_deinit(&arena);
 }
 
+// A fixed choice is shown, not open: a line that lacks it is no stranger for it, one
+// that wants another option is.
+static void test_fixed(void** state) {
+  (void)state;
+  pestle_arena_t arena;
+  pestle_nest_t nest;
+  pestle_strbuf_t why;
+  static const pestle_option_t options[] = {{"a", 2}, {"b", 3}};
+  static const pestle_question_t by = {"by", "cycles"}, to = {"to", "no idea"};
+  pestle_arena_init(pestle_allocator_system(), &arena);
+  pestle_nest_init(pestle_allocator_system(), &arena, "n", &nest);
+  pestle_strbuf_init(pestle_allocator_system(), &why);
+  nest.why = &why;
+  nest.wanted = "form=x by.2=b";
+  pestle_decide_fixed(&nest, by, options, 2, 0);
+  assert_false(nest.strange);
+  pestle_decide_fixed(&nest, by, options, 2, 0);
+  assert_true(nest.strange);
+  assert_false(pestle_decisions_open(&nest));
+  nest.wanted = NULL;
+  assert_false(pestle_decide_flag(
+      &nest, to, (const double[]){PESTLE_NOT_ESTIMATED, 1}, false));
+  assert_true(pestle_decisions_open(&nest));
+  pestle_decisions_explain(&nest, "to:no=2,to:yes=3");
+  assert_string_equal(
+      pestle_strbuf_cstr(&why),
+      "choice of by: a, by rule; lost: b est. +50 %; est. in cycles\n"
+      "choice of by.2: a, by rule; lost: b est. +50 %; est. in cycles\n"
+      "choice of to: no, measured 2 us; lost: yes measured +50 %; no est.: no "
+      "idea\n");
+  pestle_strbuf_deinit(&why);
+  pestle_nest_deinit(&nest);
+  pestle_arena_deinit(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sorted),    cmocka_unit_test(test_put),
       cmocka_unit_test(test_damage),    cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_decisions),
+      cmocka_unit_test(test_decisions), cmocka_unit_test(test_fixed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
