@@ -3,6 +3,7 @@
 // partial results in lanes.
 #include <inttypes.h>
 
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
   // 8 4.0; 16 MiB 3 % less; of 4 MiB, which L3 has, 8 % more. Rows are pages at
   // least, and there are groups enough for all cores.
   SIDE_ROWS = 4,
+  MOST_SIDE_ROWS = 8,  // that --tune measures
   SIDE_PARTS = 2,
   LEAST_SIDE_TAPS = 1024,
   LEAST_SIDE_GROUPS = 16,
@@ -266,42 +268,68 @@ static int32_t only_stage(const pestle_sketch_t* k) {
   return found;
 }
 
-// Whether all that the kernel does is one fold of long rows, each in order, which
-// together are more than some L2s hold.
-static bool wants_side_rows(pestle_sketch_t* k, uint32_t rows) {
+// Rows side by side, and partial results of each.
+typedef struct side_t {
+  int64_t rows, parts;
+} side_t;
+
+// The fold of rows, each in order, that is all the kernel does; -1.
+static int32_t find_lone_fold(pestle_sketch_t* k, uint32_t rows) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int64_t count = 1;
-  for (uint32_t i = 0; i < y->root_count; ++i) {
-    count *= pestle_sketch_extent(k, y->roots[i]);
-  }
-  int64_t groups = count / SIDE_ROWS, cores = k->cores;
-  if (!rows || y->order_count != rows || y->is_fold ||
-      pestle_sketch_extent(k, y->order[rows - 1]) < SIDE_ROWS ||
-      groups < LEAST_SIDE_GROUPS || groups < 2 * cores) {
-    return false;
-  }
   int32_t id = only_stage(k);
-  if (id < 0) return false;
+  if (!rows || y->order_count != rows || y->is_fold || id < 0) return -1;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, (uint32_t)id);
-  int32_t axis = s->is_fold ? pestle_sketch_contiguous_fold(k, s) : -1;
-  return axis >= 0 && !s->combine && s->map_count &&
-         pestle_sketch_reorders(k, s) &&
-         pestle_sketch_aligned(k, (uint32_t)id) &&
+  bool fits = s->is_fold && pestle_sketch_contiguous_fold(k, s) >= 0 &&
+              !s->combine && s->map_count && pestle_sketch_reorders(k, s) &&
+              pestle_sketch_aligned(k, (uint32_t)id);
+  return fits ? id : -1;
+}
+
+// Whether rows of fold |id| are long, and together more than some L2s hold.
+static bool wants_side_rows(pestle_sketch_t* k, uint32_t id, int64_t count) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  int64_t groups = count / SIDE_ROWS;
+  return groups >= LEAST_SIDE_GROUPS && groups >= 2 * k->cores &&
          !pestle_sketch_transcendental(k, s) &&
          pestle_sketch_extent(k, (uint32_t)axis) >= LEAST_SIDE_TAPS &&
          count * pestle_sketch_fold_extent(k, s) * PESTLE_SKETCH_ELEMENT >
              LEAST_SIDE_L2S * k->l2;
 }
 
+// A choice of rows; parts, which sums depend on, are the usual ones.
+static side_t choose_side(pestle_sketch_t* k, uint32_t rows) {
+  static const pestle_question_t q = {
+      "side", "how many rows prefetchers follow at once is measured alone"};
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  side_t side = {.rows = 1, .parts = FOLD_PARTS};
+  int32_t id = find_lone_fold(k, rows);
+  if (id < 0) return side;
+  int64_t last = pestle_sketch_extent(k, y->order[rows - 1]), count = 1;
+  for (uint32_t i = 0; i < y->root_count; ++i)
+    count *= pestle_sketch_extent(k, y->roots[i]);
+  if (last >= SIDE_ROWS && wants_side_rows(k, (uint32_t)id, count)) {
+    side = (side_t){SIDE_ROWS, SIDE_PARTS};
+  }
+  int64_t values[4];
+  pestle_numbers_t n = {.values = values, .usual = side.rows};
+  for (int64_t x = 1; x <= MOST_SIDE_ROWS && x <= last; x *= 2)
+    values[n.count++] = x;
+  if (n.count > 1) side.rows = pestle_decide_number(k->nest, q, &n);
+  return side;
+}
+
 // The last of the |rows| row loops of the anchor in steps of some, under which
 // the folds of all of them are made.
-static pestle_status_t split_rows(pestle_sketch_t* k, uint32_t rows) {
+static pestle_status_t split_rows(pestle_sketch_t* k, uint32_t rows,
+                                  int64_t side) {
   uint32_t outer, inner;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   pestle_sketch_note(
-      k, "%d rows at a time, so that more of memory is on its way", SIDE_ROWS);
-  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, y->order[rows - 1],
-                                   SIDE_ROWS, &outer, &inner));
+      k, "%" PRId64 " rows at a time, so that more of memory is on its way",
+      side);
+  PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, y->order[rows - 1], side,
+                                   &outer, &inner));
   return pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_UNROLL);
 }
 
@@ -326,14 +354,14 @@ static pestle_status_t rows_inside(pestle_sketch_t* k, uint32_t id) {
 // The levels of a row's sum: lanes in the first, which reads the elements.
 static pestle_status_t place_row_levels(pestle_sketch_t* k, uint32_t id,
                                         uint32_t levels, uint32_t row_leaf,
-                                        bool side) {
+                                        const side_t* side) {
   uint32_t sum = id + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, row_leaf));
   pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   int32_t axis = pestle_sketch_contiguous_fold(k, s);
   if (axis < 0) axis = (int32_t)s->roots[s->root_count - 1];
-  PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis, side ? SIDE_PARTS : FOLD_PARTS));
-  for (uint32_t i = id; side && i <= sum; ++i) {
+  PESTLE_TRY(fold_lanes(k, id, (uint32_t)axis, side->parts));
+  for (uint32_t i = id; side->rows > 1 && i <= sum; ++i) {
     PESTLE_TRY(rows_inside(k, i));
   }
   bool registers;
@@ -341,6 +369,33 @@ static pestle_status_t place_row_levels(pestle_sketch_t* k, uint32_t id,
   PESTLE_TRY(pestle_schedule_store(
       k->nest, sum, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED));
   return pestle_sketch_place_levels(k, id, levels);
+}
+
+typedef struct pass_t {
+  pestle_sketch_t* k;
+  uint32_t stage;
+} pass_t;
+
+static double pass_cycles(const void* user, int64_t vectors) {
+  const pass_t* p = user;
+  return pestle_sketch_map_cycles(p->k, p->stage, vectors);
+}
+
+// Map |stage| over a row, or the anchor, |usual| vectors side by side.
+static pestle_status_t vectorise_pass(pestle_sketch_t* k, uint32_t stage,
+                                      uint32_t axis, int64_t usual) {
+  pass_t p = {.k = k, .stage = stage};
+  pestle_vectors_t v = {
+      .of = "cycles of a core: steps and loads of this pass, loops around them",
+      .extent = pestle_sketch_extent(k, axis),
+      .usual = usual,
+      .cost = pass_cycles,
+      .user = &p};
+  if (!pestle_sketch_stage(k, stage)->is_fold) {
+    usual = pestle_sketch_vectors(k, &v);
+  }
+  uint32_t outer;
+  return pestle_sketch_vectorise(k, stage, axis, usual, &outer);
 }
 
 static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
@@ -361,8 +416,7 @@ static pestle_status_t place_row_stage(pestle_sketch_t* k, uint32_t id,
   }
   PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
   if (!s->map_count) return NULL;
-  uint32_t outer;
-  return pestle_sketch_vectorise(k, id, s->roots[s->map_count - 1], 1, &outer);
+  return vectorise_pass(k, id, s->roots[s->map_count - 1], 1);
 }
 
 pestle_status_t pestle_sketch_rows_first(pestle_sketch_t* k, const bool* row,
@@ -397,8 +451,9 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
   uint32_t rows;
   PESTLE_TRY(pestle_sketch_row_groups(k, row, &rows));
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  bool side = wants_side_rows(k, rows);
-  if (side) PESTLE_TRY(split_rows(k, rows));
+  side_t side = choose_side(k, rows);
+  bool apart = side.rows > 1 || side.parts != FOLD_PARTS;
+  if (side.rows > 1) PESTLE_TRY(split_rows(k, rows, side.rows));
   y = pestle_sketch_stage(k, k->anchor);
   uint32_t row_leaf = rows ? y->order[rows - 1] : UINT32_MAX;
   PESTLE_TRY(pestle_sketch_bind_first(k, rows));
@@ -406,16 +461,14 @@ pestle_status_t pestle_sketch_rows(pestle_sketch_t* k, const bool* row) {
     uint32_t levels;
     if (s == k->anchor || nest->stages.data[s].inlined) continue;
     PESTLE_TRY(pestle_sketch_cascade(k, s, ROW_CHAIN, &levels));
-    if (levels || side) {
-      PESTLE_TRY(place_row_levels(k, s, levels, row_leaf, side));
+    if (levels || apart) {
+      PESTLE_TRY(place_row_levels(k, s, levels, row_leaf, &side));
       s += levels;
     } else {
       PESTLE_TRY(place_row_stage(k, s, row_leaf));
     }
   }
   y = pestle_sketch_stage(k, k->anchor);
-  if (side || y->order_count == rows) return NULL;
-  uint32_t outer;
-  return pestle_sketch_vectorise(k, k->anchor, y->order[y->order_count - 1],
-                                 ROW_UNROLL, &outer);
+  if (side.rows > 1 || y->order_count == rows) return NULL;
+  return vectorise_pass(k, k->anchor, y->order[y->order_count - 1], ROW_UNROLL);
 }
