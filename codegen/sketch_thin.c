@@ -8,6 +8,7 @@
 // of the columns of [4096, 4096]: 12.3 ms by 64 columns, 4.4 by rows of panels of 1024
 // or 4096, 8 at a time; 6.1 by one row at a time.
 #include "base/bits.h"
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -49,11 +50,14 @@ enum {
   FOLD_COLUMNS = 1024,
   // Panels of cores that would have none else are at least as wide.
   LEAST_COLUMNS = 512,
+  MOST_PANELS = 6,  // widths of them that --tune measures, each twice the last
   MANY_GROUPS = 4,  // of a core: they need not be even
   // Blocks of rows that are added up in a row in scratch.
   MOST_BLOCKS = 4096,
   // Folds of what so many L2s hold are left to tiles.
   FOLD_L2S = 1,
+  // Lines of a run that the first reading loses (sketch_cost.c).
+  FIRST_LINES = 3,
 };
 
 // What makes a product few vectors times a matrix. Positions are of map axes.
@@ -164,6 +168,44 @@ static pestle_status_t explain(pestle_sketch_t* k, const thin_t* t,
   return pestle_sketch_keep_choice(k, &text);
 }
 
+// --- Estimates ---
+
+static double bytes_of(const thin_t* t) {
+  return (double)t->elements * PESTLE_SKETCH_ELEMENT;
+}
+
+// Of rows of the matrix in order, |rows| of them side by side, sums in |parts|.
+static double dots_cycles(const pestle_sketch_t* k, const thin_t* t,
+                          int64_t rows, int64_t parts) {
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  double fmas = (double)(rows * t->rows) / rates.fmas;
+  double loads = (double)(rows + t->rows) / rates.loads;
+  double wait = rates.latency / (double)parts;
+  double tap = fmas > loads ? fmas : loads;
+  if (tap < wait) tap = wait;
+  return pestle_sketch_beside_memory(
+      k, (double)t->elements / (double)(rows * k->lanes) * tap);
+}
+
+// Of some rows at a time, by panels of |width| columns: the sums of a block of rows
+// are loaded and stored, and a run ends with a panel.
+static double thin_cycles(pestle_sketch_t* k, const thin_t* t, int64_t width) {
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  int64_t sums = width * t->rows * PESTLE_SKETCH_ELEMENT;
+  int64_t lines = width * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
+  double vectors = (double)t->elements / (double)k->lanes;
+  double steps = vectors * (double)t->rows / rates.fmas;
+  double loads = vectors / rates.loads;
+  double moved = bytes_of(t) / SIDE_ROWS * (double)t->rows * 2;
+  double rate = sums <= k->l1 / 2
+                    ? (double)(k->lanes * PESTLE_SKETCH_ELEMENT) * rates.loads
+                    : rates.l2;
+  double cycles = (steps > loads ? steps : loads) + moved / rate;
+  double run = (double)(lines + FIRST_LINES) / (double)(lines ? lines : 1);
+  double memory = pestle_sketch_bytes_cycles(k, bytes_of(t)) * run;
+  return cycles > memory ? cycles : memory;
+}
+
 // --- Rows of the matrix, one after the other ---
 
 // A constant matrix is packed instead, so that tiles read it in order.
@@ -207,16 +249,20 @@ static pestle_status_t dot_order(pestle_sketch_t* k, uint32_t id,
   return pestle_schedule_mark(k->nest, id, rows, PESTLE_MARK_UNROLL);
 }
 
-// Lanes along the taps.
+// Parts of a sum, if |chains| are side by side.
+static int64_t dot_parts(int64_t chains) {
+  return chains < CHAINS ? CHAINS / chains : 1;
+}
+
+// Lanes along the taps, sums in |most| parts.
 static pestle_status_t dot_lanes(pestle_sketch_t* k, uint32_t id,
-                                 const thin_t* t, int64_t chains) {
+                                 const thin_t* t, int64_t most) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t taps = s->roots[s->map_count], outer, inner, part[2];
   int64_t span = pestle_nest_axis_span(&nest->axes.data[taps]);
   int64_t lanes = pestle_sketch_lanes(k, span);
-  int64_t parts = chains < CHAINS ? CHAINS / chains : 1;
-  parts = pestle_sketch_min(parts, span / lanes);
+  int64_t parts = pestle_sketch_min(most, span / lanes);
   if (parts < 1) parts = 1;
   PESTLE_TRY(
       pestle_schedule_split(nest, id, taps, lanes * parts, &outer, &inner));
@@ -259,6 +305,32 @@ static pestle_status_t dot_anchor(pestle_sketch_t* k, const thin_t* t,
   return NULL;
 }
 
+typedef struct dots_t {
+  const pestle_sketch_t* k;
+  const thin_t* t;
+  int64_t parts;
+} dots_t;
+
+static double side_cycles(const void* user, int64_t rows) {
+  const dots_t* d = user;
+  return dots_cycles(d->k, d->t, rows, d->parts);
+}
+
+// Rows of the matrix side by side; parts of a sum are those of the usual number.
+static int64_t choose_side(const pestle_sketch_t* k, const thin_t* t,
+                           int64_t usual) {
+  static const pestle_question_t q = {
+      "side", "cycles of a core: multiply-adds, loads, waiting, bytes"};
+  int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
+  dots_t d = {.k = k, .t = t, .parts = dot_parts(t->rows * usual)};
+  int64_t values[MOST_ROWS], each = t->rows * d.parts;
+  pestle_numbers_t n = {
+      .values = values, .usual = usual, .cost = side_cycles, .user = &d};
+  for (int64_t x = 1; x <= MOST_ROWS && (x == 1 || x * each <= budget); ++x)
+    values[n.count++] = x;
+  return pestle_decide_number(k->nest, q, &n);
+}
+
 pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
   thin_t t;
   uint32_t levels, group, leaf;
@@ -268,6 +340,8 @@ pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4 / t.rows;
   int64_t rows = t.rows > 1 ? pestle_sketch_min(budget, MOST_ROWS) : 1;
   if (rows < 1) rows = 1;
+  int64_t parts = dot_parts(t.rows * rows);
+  rows = choose_side(k, &t, rows);
   PESTLE_TRY(explain(k, &t, fold, "rows", rows));
   PESTLE_TRY(pestle_sketch_cascade(k, fold, DOT_CHAIN, &levels));
   PESTLE_TRY(dot_anchor(k, &t, rows, &group, &leaf));
@@ -277,7 +351,7 @@ pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
     if (i < levels) ++level.at;
     if (i < levels && level.row >= 0) ++level.row;
     PESTLE_TRY(i ? dot_order(k, fold + i, &level, NULL, 0)
-                 : dot_lanes(k, fold, &level, t.rows * rows));
+                 : dot_lanes(k, fold, &level, parts));
   }
   uint32_t sum = fold + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, leaf));
@@ -368,6 +442,37 @@ static int64_t panel_columns(const pestle_sketch_t* k, const thin_t* t,
   return even > LEAST_COLUMNS ? even : LEAST_COLUMNS;
 }
 
+typedef struct panels_t {
+  pestle_sketch_t* k;
+  const thin_t* t;
+} panels_t;
+
+// Of all cores.
+static double panel_cycles(const void* user, int64_t width) {
+  const panels_t* p = user;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(p->k, p->k->anchor);
+  int64_t columns = pestle_sketch_extent(p->k, y->roots[y->map_count - 1]);
+  return pestle_sketch_group_cycles(p->k, thin_cycles(p->k, p->t, width),
+                                    columns, width);
+}
+
+// Columns of a panel: whole tiles.
+static int64_t choose_panel(pestle_sketch_t* k, const thin_t* t,
+                            int64_t usual) {
+  static const pestle_question_t q = {
+      "panel", "cycles of all cores: steps, sums, bytes, and waiting"};
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t columns = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
+  int64_t values[MOST_PANELS];
+  panels_t p = {.k = k, .t = t};
+  pestle_numbers_t n = {
+      .values = values, .usual = usual, .cost = panel_cycles, .user = &p};
+  for (int64_t x = LEAST_COLUMNS; n.count < MOST_PANELS && x / 2 < columns;
+       x *= 2)
+    values[n.count++] = x;
+  return pestle_decide_number(k->nest, q, &n);
+}
+
 pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
   thin_t t;
   uint32_t partial, panel, columns;
@@ -388,6 +493,7 @@ pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
   tile.lanes = pestle_sketch_lanes(
       k, pestle_sketch_extent(k, pestle_sketch_stage(k, sum)->roots[t.at]));
   int64_t width = panel_columns(k, &t, alone ? FOLD_COLUMNS : PANEL_COLUMNS);
+  width = choose_panel(k, &t, width);
   PESTLE_TRY(thin_anchor(k, &t, width, &panel));
   PESTLE_TRY(
       thin_sum(k, sum, &t, tile.vectors * tile.lanes, tile.lanes, &columns));
