@@ -20,6 +20,7 @@
 //                                          maps that are kept in scratch
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -200,6 +201,18 @@ static bool reads_stage(pestle_sketch_t* k, const pestle_nest_stage_t* s,
   return f.hit;
 }
 
+// Map |s|, which |readers| stages read, is made once for all. Anew for each it would
+// be added to something else, and so may be rounded otherwise.
+static void decide_kept(pestle_sketch_t* k, uint32_t s, uint32_t readers) {
+  static const pestle_question_t q = {
+      "kept", "cycles of a core: this stage, and a copy in scratch"};
+  double once = pestle_sketch_map_cycles(k, s, 1);
+  const pestle_option_t options[] = {
+      {"scratch", once + pestle_sketch_scratch_cycles(k, s)},
+      {"anew", once * readers}};
+  pestle_decide_fixed(k->nest, q, options, 2, 0);
+}
+
 // All map stages, except transcendental ones that several stages read beside a
 // fold: these are kept, as the exponentials of a softmax are. (Those that all end in
 // one stage are in its expression once.)
@@ -243,6 +256,7 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
                          "'%s' is kept in scratch: %u stages read it, and it "
                          "costs tens of instructions an element",
                          st->name, u.readers[s]);
+      decide_kept(k, s, u.readers[s]);
     }
   }
   return pestle_schedule_inline(nest, inlined);
@@ -315,16 +329,35 @@ static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
                "wants";
 }
 
-// The form is the first that fits: which others would.
-static void note_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
-  bool thin = strcmp(form, "thin") && pestle_sketch_thin_fits(k, fold);
-  bool tile = strcmp(form, "tile") && pestle_sketch_tile_fits(k, fold);
-  pestle_decide_only(k->nest, "form", form);
-  if (thin || tile) {
-    pestle_sketch_note(k, "choice of form: %s, by rule; lost: %s%s%s", form,
-                       thin ? "thin" : "", thin && tile ? ", " : "",
-                       tile ? "tile" : "");
+// The form |form| of |fold| is the first that fits: which others would.
+static void decide_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
+  static const pestle_question_t q = {
+      "form", "cycles of a core: multiply-adds, loads, bytes"};
+  const char* thin;
+  if (!pestle_decide_lists(k->nest)) {
+    pestle_decide_only(k->nest, "form", form);
+    return;
   }
+  bool tiles = pestle_sketch_tile_fits(k, fold);
+  bool words = pestle_sketch_prefers_dot(k, fold);
+  pestle_option_t options[2] = {{"", PESTLE_NOT_ESTIMATED}};
+  uint32_t n = 0;
+  double cycles = words ? 0 : pestle_sketch_thin_estimate(k, fold, &thin);
+  if (cycles > 0) {
+    options[n].cost = cycles;
+    (void)snprintf(options[n++].name, sizeof(options->name), "%s", thin);
+  }
+  if (tiles) {
+    options[n] = (pestle_option_t){"tile", PESTLE_NOT_ESTIMATED};
+    if (!words) options[n].cost = pestle_sketch_tile_estimate(k, fold);
+    ++n;
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    if (strcmp(options[i].name, form)) continue;
+    pestle_decide_fixed(k->nest, q, options, n, i);
+    return;
+  }
+  pestle_decide_only(k->nest, "form", form);
 }
 
 // The forms for one fold; |*out_done|: one was taken.
@@ -336,21 +369,21 @@ static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
     pestle_sketch_note(k,
                        "dots: few vectors times a matrix, whose rows are "
                        "read in order");
-    note_form(k, fold, "dots");
+    decide_form(k, fold, "dots");
     return pestle_sketch_dots(k, fold);
   }
   if (!words && pestle_sketch_thin_fits(k, fold)) {
     pestle_sketch_note(k,
                        "thin: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");
-    note_form(k, fold, "thin");
+    decide_form(k, fold, "thin");
     return pestle_sketch_thin(k, fold);
   }
   if (pestle_sketch_tile_fits(k, fold)) {
     pestle_sketch_note(k,
                        "tile of accumulators: one fold, whose results lie side "
                        "by side along the innermost dimension");
-    pestle_decide_only(k->nest, "form", "tile");
+    decide_form(k, fold, "tile");
     return pestle_sketch_tile(k, fold);
   }
   *out_done = false;
@@ -379,14 +412,12 @@ static pestle_status_t choose(pestle_sketch_t* k) {
     if (done) return NULL;
   }
   if (pestle_sketch_pair_fits(k)) {
-    pestle_decide_only(nest, "form", "pair");
     return pestle_sketch_pair(k);
   }
   if (!nest->frugal && pestle_sketch_chain_fits(k)) {
     pestle_sketch_note(k,
                        "chain: two contractions with folds of rows between "
                        "them; the scores never lie in memory");
-    pestle_decide_only(nest, "form", "chain");
     return pestle_sketch_chain(k);
   }
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);

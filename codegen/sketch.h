@@ -428,6 +428,11 @@ bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dots(pestle_sketch_t* k,
                                                     uint32_t fold);
 bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold);
+// What |fold| costs one core as a tile, which it fits; as one of the two above, whose
+// name is |*out_form|, whether or not they are worth it, or 0: it is no such product.
+double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold);
+double pestle_sketch_thin_estimate(pestle_sketch_t* k, uint32_t fold,
+                                   const char** out_form);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_thin(pestle_sketch_t* k,
                                                     uint32_t fold);
 // Two contractions with row folds between them:

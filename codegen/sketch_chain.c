@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -28,6 +29,13 @@ enum {
   // Vectors of rows whose maxima, sums and exponentials are made side by side: of
   // exponentials 1 and 8 took 239 and 229 us of 128 x 128 as below.
   FOLD_VECTORS = 8,
+  // Blocks of rows that --tune measures: so many sizes from this one on.
+  LEAST_ROWS = 16,
+  ROW_SIZES = 6,
+  // A function, as the profile counts it; and eighths of a cycle that an element of
+  // the copy takes (sketch_cost.c).
+  FUNCTION_STEPS = 20,
+  TURN_EIGHTHS = 4,
 };
 
 // Rows in lanes may leave so many more of them empty than columns in lanes would.
@@ -440,6 +448,95 @@ static bool favours_rows(const chain_t* c, int64_t rows) {
   return true;
 }
 
+// --- How many rows ---
+
+static int64_t count_rows(const chain_t* c) {
+  const pestle_nest_stage_t* o = find(c, c->owner);
+  return pestle_sketch_extent(c->k, o->roots[o->map_count - 2]);
+}
+
+// Rows of a block, so that blocks of |most| at most have one size.
+static int64_t rows_of_block(const chain_t* c, int64_t most) {
+  int64_t rows = count_rows(c), blocks = pestle_ceil_div(rows, most);
+  if (blocks == 1) return rows;
+  rows = pestle_ceil_div(rows, blocks);
+  int64_t lanes = c->k->lanes;
+  return c->turned ? pestle_ceil_div(rows, lanes) * lanes : rows;
+}
+
+// Scores of all batches.
+static double count_scores(const chain_t* c) {
+  const pestle_nest_stage_t* o = find(c, c->owner);
+  double n = (double)c->columns;
+  for (uint32_t i = 0; i + 1 < o->map_count; ++i)
+    n *= (double)pestle_sketch_extent(c->k, o->roots[i]);
+  return n;
+}
+
+// Multiply-adds and functions, which all ways share.
+static double work_cycles(const chain_t* c) {
+  const pestle_nest_stage_t* o = find(c, c->owner);
+  int64_t width = pestle_sketch_extent(c->k, o->roots[o->map_count - 1]);
+  int64_t depth = pestle_sketch_fold_extent(c->k, find(c, c->scores));
+  return count_scores(c) * (double)(depth + width + FUNCTION_STEPS) /
+         (double)c->k->lanes / pestle_sketch_rates(c->k->caps).fmas;
+}
+
+// Of all cores, by blocks of |rows|: a copy for each, where columns are in lanes,
+// and scores that are written and read twice, where they lie.
+static double rows_cycles(const void* user, int64_t rows) {
+  const chain_t* c = user;
+  const pestle_sketch_t* k = c->k;
+  pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
+  int64_t all = count_rows(c), columns = c->block ? c->block : c->columns;
+  double scores = count_scores(c), batch = scores / (double)(all * c->columns);
+  double blocks = (double)pestle_ceil_div(all, rows) * batch;
+  int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
+  double cycles = work_cycles(c);
+  if (!c->turned) {
+    cycles += blocks * (double)(depth * c->columns * TURN_EIGHTHS) / 8;
+  }
+  int64_t bytes = 2 * rows * columns * PESTLE_SKETCH_ELEMENT;
+  double native = (double)(k->lanes * PESTLE_SKETCH_ELEMENT) * rates.loads;
+  double rate = bytes <= k->l1 ? native : bytes <= k->l2 ? rates.l2 : rates.l3;
+  cycles += scores * PESTLE_SKETCH_ELEMENT * 4 / rate;
+  double rounds = (double)pestle_ceil_div((int64_t)blocks, k->cores);
+  return cycles * rounds * (double)k->cores / blocks;
+}
+
+// A choice of rows, which no sum depends on: what does is as the usual number has it.
+static int64_t choose_rows(chain_t* c, int64_t usual) {
+  static const pestle_question_t q = {
+      "rows",
+      "cycles of all cores: multiply-adds, functions, copies, and waiting"};
+  int64_t values[ROW_SIZES];
+  pestle_numbers_t n = {
+      .values = values, .usual = usual, .cost = rows_cycles, .user = c};
+  int64_t columns = c->block ? c->block : c->columns;
+  for (int64_t i = 0, most = LEAST_ROWS; i < ROW_SIZES; ++i, most *= 2) {
+    int64_t rows = rows_of_block(c, most);
+    bool fits = rows * columns * PESTLE_SKETCH_ELEMENT <= c->k->l2 / 2;
+    bool known = n.count && values[n.count - 1] == rows;
+    if (rows == usual || (fits && !known)) values[n.count++] = rows;
+    if (rows == count_rows(c)) break;
+  }
+  return n.count > 1 ? pestle_decide_number(c->k->nest, q, &n) : usual;
+}
+
+// Apart, products would write scores, a kernel of rows read and write them, and the
+// other product read them.
+static void decide_form(const chain_t* c) {
+  static const pestle_question_t q = {
+      "form",
+      "cycles of a core: multiply-adds, functions, and bytes of scores"};
+  double bytes = count_scores(c) * PESTLE_SKETCH_ELEMENT;
+  double work = work_cycles(c);
+  const pestle_option_t options[] = {
+      {"chain", work},
+      {"products", work + 4 * pestle_sketch_bytes_cycles(c->k, bytes)}};
+  pestle_decide_fixed(c->k->nest, q, options, 2, 0);
+}
+
 bool pestle_sketch_chain_fits(pestle_sketch_t* k) {
   chain_t c = {.k = k};
   return recognise(&c);
@@ -450,16 +547,9 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
   if (!recognise(&c)) {
     return PESTLE_ERROR(INTERNAL, "'%s' is no chain", k->nest->name);
   }
-  const pestle_nest_stage_t* o = find(&c, c.owner);
-  int64_t rows = pestle_sketch_extent(k, o->roots[o->map_count - 2]);
-  c.turned = favours_rows(&c, rows);
-  // Blocks of one size.
-  int64_t blocks = pestle_ceil_div(rows, MOST_ROWS);
-  if (blocks > 1) {
-    rows = pestle_ceil_div(rows, blocks);
-    if (c.turned) rows = pestle_ceil_div(rows, k->lanes) * k->lanes;
-  }
-  c.rows = rows;
+  decide_form(&c);
+  c.turned = favours_rows(&c, count_rows(&c));
+  int64_t rows = rows_of_block(&c, MOST_ROWS);
   c.block = k->lanes * BLOCK_VECTORS;
   int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));
   int64_t column = c.columns * PESTLE_SKETCH_ELEMENT;
@@ -467,6 +557,8 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
               depth * column <= k->l2 / COPY_OF_L2;
   c.online = !fits && c.maximum && c.sum_count && k->reassociate &&
              c.columns > c.block;
+  if (!c.online) c.block = 0;
+  c.rows = rows = choose_rows(&c, rows);
   if (c.online) {
     pestle_sketch_note(k,
                        "scores in blocks of %" PRId64
@@ -480,7 +572,6 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
         fits ? "they fit a quarter of the L2"
              : "their folds cannot go block by block");
   }
-  if (!c.online) c.block = 0;
   if (c.turned) {
     pestle_sketch_note(k,
                        "scores lie by columns, the rows of each in lanes: "

@@ -22,6 +22,7 @@ enum {
   // Vectors of a row of a plane that are copied side by side.
   MOST_COPIED = 8,
   FOLD_TILE = 8,
+  FIRST_LINES = 3,  // that the first reading of a run loses (sketch_cost.c)
   FEW_VECTORS = 2,  // of a longer fold, which do not keep the units busy
   // Row tiles of a core, so that one more or less does not count.
   FEWEST_OF_A_CORE = 4,
@@ -998,6 +999,40 @@ static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
   PESTLE_TRY(place_fold(k, m));
   PESTLE_TRY(place_scratch(k, m, &group));
   return pestle_sketch_bind_groups(k, group);
+}
+
+// Whether both operands of product |f| move along the tile's rows, which then share
+// none.
+static bool has_own_panels(pestle_sketch_t* k, const pestle_nest_stage_t* f,
+                           const pestle_tile_t* t) {
+  const pestle_expr_t* const* side = f->values[0]->args;
+  return t->row >= 0 &&
+         pestle_sketch_operand(k, side[0], f->roots[t->row]).tensor >= 0 &&
+         pestle_sketch_operand(k, side[1], f->roots[t->row]).tensor >= 0;
+}
+
+double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
+  uint32_t axis;
+  int64_t block;
+  if (pestle_sketch_is_product(f)) {
+    pestle_contract_t c = describe(k, &t, &axis, &block);
+    if (has_own_panels(k, f, &t)) {
+      c.batch *= c.height;
+      c.height = 1;
+    }
+    return pestle_sketch_choose(k, &c).cycles;
+  }
+  plain_t p = {.k = k, .t = t, .parts = fold_parts(k, &t, t.vectors)};
+  // What is read is a run of a few vectors, then the next row's.
+  double bytes = PESTLE_SKETCH_ELEMENT;
+  for (uint32_t i = 0; i < f->root_count; ++i)
+    bytes *= (double)pestle_sketch_extent(k, f->roots[i]);
+  double run = (double)(t.vectors + FIRST_LINES) / (double)t.vectors;
+  double memory = pestle_sketch_bytes_cycles(k, bytes) * run;
+  double cycles = plain_cycles(&p, t.vectors);
+  return cycles > memory ? cycles : memory;
 }
 
 pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {

@@ -67,7 +67,7 @@ static double body_cycles(pestle_sketch_t* k, const pestle_nest_stage_t* s) {
 
 double pestle_sketch_bytes_cycles(const pestle_sketch_t* k, double bytes) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
-  return bytes / (bytes <= (double)k->l2       ? rates.l2
+  return bytes / (bytes <= (double)k->l2 / 2   ? rates.l2
                   : bytes <= (double)k->l3 / 2 ? rates.l3
                                                : rates.crowded);
 }

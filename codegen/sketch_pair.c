@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "codegen/decide.h"
 #include "codegen/sketch.h"
 
 enum {
@@ -184,8 +185,40 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
   return pestle_schedule_at(k->nest, last, k->anchor, out->tile);
 }
 
+static double elements_of(const pestle_sketch_t* k,
+                          const pestle_nest_stage_t* s) {
+  double n = 1;
+  for (uint32_t i = 0; i < s->map_count; ++i)
+    n *= (double)pestle_sketch_extent(k, s->roots[i]);
+  return n;
+}
+
+// Two kernels would write what passes between them, and read it.
+static void decide_form(const pair_t* p) {
+  static const pestle_question_t q = {
+      "form",
+      "cycles of a core: multiply-adds, and bytes between the convolutions"};
+  const pestle_sketch_t* k = p->k;
+  const pestle_nest_stage_t* folds[] = {
+      pestle_sketch_stage(k, stage_of(p, p->first)),
+      pestle_sketch_stage(k, stage_of(p, p->last))};
+  double cycles = 0;
+  for (int i = 0; i < 2; ++i) {
+    cycles += elements_of(k, folds[i]) *
+              (double)pestle_sketch_fold_extent(k, folds[i]) /
+              (double)k->lanes / pestle_sketch_rates(k->caps).fmas;
+  }
+  double bytes = elements_of(k, pestle_sketch_stage(k, (uint32_t)k->middle)) *
+                 PESTLE_SKETCH_ELEMENT;
+  const pestle_option_t options[] = {
+      {"pair", cycles},
+      {"two-kernels", cycles + 2 * pestle_sketch_bytes_cycles(k, bytes)}};
+  pestle_decide_fixed(k->nest, q, options, 2, 0);
+}
+
 pestle_status_t pestle_sketch_pair(pestle_sketch_t* k) {
   pair_t p = name_stages(k);
+  decide_form(&p);
   int64_t width;
   loops_t loops;
   PESTLE_TRY(sketch_first(&p, &width));

@@ -502,3 +502,19 @@ pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
   PESTLE_TRY(pestle_schedule_at(k->nest, partial, sum, columns));
   return pestle_sketch_bind_groups(k, panel);
 }
+
+double pestle_sketch_thin_estimate(pestle_sketch_t* k, uint32_t fold,
+                                   const char** out_form) {
+  thin_t t;
+  *out_form = "thin";
+  if (find_columns(k, fold, &t)) return thin_cycles(k, &t, FOLD_COLUMNS);
+  if (!find_thin(k, fold, &t) || t.matrix.constant) return 0;
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+  int64_t columns = pestle_sketch_extent(k, f->roots[t.at]);
+  if (t.matrix.unit && t.at + 1 == (int32_t)f->map_count) {
+    return thin_cycles(k, &t, pestle_sketch_min(columns, PANEL_COLUMNS));
+  }
+  pestle_stride_t along = pestle_sketch_strides(k, f, t.taps);
+  *out_form = "dots";
+  return along.unit && !along.strided ? dots_cycles(k, &t, 1, CHAINS) : 0;
+}
