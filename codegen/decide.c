@@ -64,7 +64,7 @@ static uint32_t find_wanted(pestle_nest_t* nest, const pestle_decision_t* d) {
   if (!nest->wanted) return d->usual;
   pestle_str_t name =
       pestle_decisions_find(pestle_str(nest->wanted), pestle_str(d->kind));
-  if (d->fixed && !name.size) return d->usual;
+  if (!name.size && (d->fixed || nest->wants_first)) return d->usual;
   for (uint32_t i = 0; i < d->count; ++i) {
     bool may = !d->fixed || i == d->usual;
     if (may && pestle_str_equal_c(name, d->options[i].name)) return i;

@@ -124,6 +124,7 @@ static pestle_status_t set_wanted(const pestle_kernels_t* ks,
   nest->lists_options = true;
   PESTLE_TRY(pestle_nest_key(nest, (int)ks->options->numerics, k->key));
   const pestle_lock_line_t* line = find_line(ks, k);
+  nest->wants_first = k->wanted != NULL;
   nest->wanted = k->wanted ? k->wanted : line ? line->decisions : NULL;
   return NULL;
 }

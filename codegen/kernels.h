@@ -55,7 +55,7 @@ typedef struct pestle_kernel_t {
   size_t choice_count;
   bool open;
   bool strange;        // |wanted| or the lock's line names what there is not
-  const char* wanted;  // decisions to take, in place of the lock's; or NULL
+  const char* wanted;  // first decisions to take, not the lock's; or NULL
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule
   const char* refused;      // what the target said; of the fallback's

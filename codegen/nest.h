@@ -307,6 +307,7 @@ typedef struct pestle_nest_t {
   bool async_copies;     // shared memory is filled past the registers
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
   const char* wanted;    // "kind=name kind=name": decide.h; NULL: the usual
+  bool wants_first;      // what |wanted| does not name is the usual way
   bool lists_options;    // somebody wants to see what was not taken
   bool strange;          // a choice has no option of the wanted name
   PESTLE_VEC(pestle_decision_t) decisions;

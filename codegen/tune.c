@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel after the other, the one with most work first; of a kernel one
-// choice after the other, each with what was found best for those before it. Of a
-// choice, the usual option and those that the estimates put near it are compiled,
+// choice after the other, each with what was found best for those before it and the
+// usual options of those behind it, which may depend on it. Of a choice, the usual option and those that the estimates put near it are compiled,
 // each as a plan of that kernel alone, and run turn by turn on the same buffers.
 // The best time of each counts: noise only adds. The usual option stays unless
 // another one wins by MARGIN twice, once in each of two series.
@@ -57,8 +57,16 @@ typedef struct tuner_t {
   pestle_allocator_t allocator;
   pestle_compile_options_t options;  // without what is shown
   int64_t until_ns;
-  buffers_t* buffers;  // of the kernel at hand
+  buffers_t* buffers;     // of the kernel at hand
+  pestle_arena_t* arena;  // of its choices
 } tuner_t;
+
+// What was found best so far for a kernel, and the choices that this leaves.
+typedef struct found_t {
+  const char* decisions;
+  const pestle_decision_t* choices;
+  size_t choice_count;
+} found_t;
 
 // --- A kernel as a plan ---
 
@@ -342,14 +350,15 @@ static size_t list_options(const pestle_decision_t* d, uint32_t taken,
   return n;
 }
 
-// |decisions| with the value of |kind| replaced.
+// |decisions| down to |kind|, whose value is |value|.
 static void replace(const char* decisions, const char* kind, const char* value,
                     pestle_strbuf_t* out) {
   pestle_str_t rest = pestle_str(decisions), field, name, old;
-  while (pestle_str_next(&rest, ' ', &field)) {
+  bool is_it = false;
+  while (!is_it && pestle_str_next(&rest, ' ', &field)) {
     if (!pestle_str_split(field, '=', &name, &old)) continue;
     if (out->size) pestle_strbuf_append_char(out, ' ');
-    bool is_it = pestle_str_equal_c(name, kind);
+    is_it = pestle_str_equal_c(name, kind);
     pestle_strbuf_appendf(out, "%.*s=", PESTLE_STR_ARG(name));
     pestle_strbuf_append(out, is_it ? pestle_str(value) : old);
   }
@@ -437,23 +446,20 @@ static pestle_status_t measure_options(tuner_t* t,
   return pick(t, runs, count, out_winner);
 }
 
-// Tunes one choice; |decisions| becomes what is best now.
+// Tunes choice |d|; |found| becomes what is best now.
 static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
-                                   const pestle_decision_t* d,
-                                   pestle_strbuf_t* decisions,
+                                   const pestle_decision_t* d, found_t* found,
                                    pestle_strbuf_t* measured) {
   option_run_t runs[OPTIONS];
   size_t count = list_options(d, d->taken, runs), winner = 0;
-  pestle_arena_t arena;
   pestle_kernels_t batch = *t->ks;
-  pestle_arena_init(t->allocator, &arena);
-  batch.arena = &arena;
+  batch.arena = t->arena;
   batch.options = &t->options;
   batch.has_fallback = false;
   pestle_vec_init(&batch.list, t->allocator);
   pestle_strbuf_init(t->allocator, &batch.missing);
-  pestle_status_t status = build_options(t, k, d, pestle_strbuf_cstr(decisions),
-                                         &batch, runs, &count);
+  pestle_status_t status =
+      build_options(t, k, d, found->decisions, &batch, runs, &count);
   if (!status) status = pestle_kernels_compile(&batch);
   if (!status) status = measure_options(t, &batch, runs, count, &winner);
   if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
@@ -465,17 +471,10 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
   unload(runs, count);
   if (!status) append_measured(d, runs, count, measured);
   if (!status && winner) {
-    pestle_strbuf_t better;
-    pestle_strbuf_init(t->allocator, &better);
-    replace(pestle_strbuf_cstr(decisions), d->kind,
-            d->options[runs[winner].index].name, &better);
-    pestle_strbuf_clear(decisions);
-    pestle_strbuf_append(decisions, pestle_strbuf_view(&better));
-    status = pestle_strbuf_status(&better);
-    pestle_strbuf_deinit(&better);
+    const pestle_kernel_t* made = batch.list.data[winner];
+    *found = (found_t){made->decisions, made->choices, made->choice_count};
   }
   pestle_kernels_deinit(&batch);
-  pestle_arena_deinit(&arena);
   return status;
 }
 
@@ -497,27 +496,31 @@ static pestle_status_t put_line(tuner_t* t, const pestle_kernel_t* k,
   return pestle_lock_put(t->lock, &line);
 }
 
-static pestle_status_t tune_kernel(tuner_t* t, const pestle_kernel_t* k) {
-  pestle_strbuf_t decisions, measured;
-  pestle_status_t status = NULL;
-  pestle_strbuf_init(t->allocator, &decisions);
-  pestle_strbuf_init(t->allocator, &measured);
-  pestle_strbuf_append_c(&decisions, k->decisions);
+static pestle_status_t tune_choices(tuner_t* t, const pestle_kernel_t* k,
+                                    found_t* found, pestle_strbuf_t* measured) {
   bool fits = k->bytes < MOST_MEMORY;
-  for (size_t i = 0; i < k->choice_count && !status; ++i) {
-    if (is_late(t) || !fits) break;
-    if (!pestle_decision_is_open(&k->choices[i])) continue;
-    status = tune_choice(t, k, &k->choices[i], &decisions, &measured);
+  for (size_t i = 0; i < found->choice_count && fits && !is_late(t); ++i) {
+    const pestle_decision_t* d = &found->choices[i];
+    if (!pestle_decision_is_open(d)) continue;
+    PESTLE_TRY(tune_choice(t, k, d, found, measured));
   }
+  return pestle_strbuf_status(measured);
+}
+
+static pestle_status_t tune_kernel(tuner_t* t, const pestle_kernel_t* k) {
+  pestle_arena_t arena;
+  pestle_strbuf_t measured;
+  found_t found = {k->decisions, k->choices, k->choice_count};
+  pestle_strbuf_init(t->allocator, &measured);
+  pestle_arena_init(t->allocator, &arena);
+  t->arena = &arena;
+  pestle_status_t status = tune_choices(t, k, &found, &measured);
   drop_buffers(t);
-  if (!status) status = pestle_strbuf_status(&decisions);
-  if (!status) status = pestle_strbuf_status(&measured);
   if (!status) {
-    status = put_line(t, k, pestle_strbuf_cstr(&decisions),
-                      pestle_strbuf_cstr(&measured));
+    status = put_line(t, k, found.decisions, pestle_strbuf_cstr(&measured));
   }
-  pestle_strbuf_deinit(&decisions);
   pestle_strbuf_deinit(&measured);
+  pestle_arena_deinit(&arena);
   return pestle_status_annotate(status, "while tuning kernel '%s'", k->name);
 }
 

@@ -187,17 +187,28 @@ static void test_fixed(void** state) {
   pestle_decide_fixed(&nest, by, options, 2, 0);
   assert_true(nest.strange);
   assert_false(pestle_decisions_open(&nest));
+  // What the tuner tries says the first choices alone.
+  nest.wanted = "form=x";
+  nest.strange = false;
+  nest.wants_first = true;
+  assert_true(pestle_decide_flag(&nest, to, (const double[]){0, 0}, true));
+  assert_false(nest.strange);
+  nest.wants_first = false;
+  assert_true(pestle_decide_flag(&nest, to, (const double[]){0, 0}, true));
+  assert_true(nest.strange);
   nest.wanted = NULL;
   assert_false(pestle_decide_flag(
       &nest, to, (const double[]){PESTLE_NOT_ESTIMATED, 1}, false));
   assert_true(pestle_decisions_open(&nest));
-  pestle_decisions_explain(&nest, "to:no=2,to:yes=3");
+  pestle_decisions_explain(&nest, "to.3:no=2,to.3:yes=3");
   assert_string_equal(
       pestle_strbuf_cstr(&why),
       "choice of by: a, by rule; lost: b est. +50 %; est. in cycles\n"
       "choice of by.2: a, by rule; lost: b est. +50 %; est. in cycles\n"
-      "choice of to: no, measured 2 us; lost: yes measured +50 %; no est.: no "
-      "idea\n");
+      "choice of to: yes; lost: no; no est.: no idea\n"
+      "choice of to.2: yes; lost: no; no est.: no idea\n"
+      "choice of to.3: no, measured 2 us; lost: yes measured +50 %; no est.: "
+      "no idea\n");
   pestle_strbuf_deinit(&why);
   pestle_nest_deinit(&nest);
   pestle_arena_deinit(&arena);
