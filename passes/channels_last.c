@@ -13,6 +13,7 @@
 // Weights are constants: their transposes are folded.
 #include "passes/channels_last.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -378,8 +379,50 @@ static void append_layout(const int64_t* perm, int32_t rank,
   pestle_strbuf_append_char(out, ']');
 }
 
+// Per cent of the lanes that have work, of vectors along |extent| elements.
+static int64_t filled(int64_t extent, int64_t lanes) {
+  return 100 * extent / (pestle_ceil_div(extent, lanes) * lanes);
+}
+
+// What the other layout of |node| loses, where there is an estimate: lanes of a CPU
+// that idle, and so many bytes of copies.
+static void append_lost(const pestle_node_t* node, const layout_t* l,
+                        const pestle_target_caps_t* caps, bool features_lost,
+                        uint64_t bytes, pestle_strbuf_t* out) {
+  const pestle_type_t* y = node->results[0].type;
+  int64_t lanes = caps->vector_bytes / (int64_t)sizeof(float);
+  if ((caps->flags & PESTLE_TARGET_LANES) || lanes < 2 || !is_planar(l)) return;
+  int64_t features = filled(y->dims[1], lanes);
+  int64_t planes = filled(y->dims[l->rank - 1], lanes);
+  pestle_strbuf_appendf(
+      out,
+      "; lost: %s, with %" PRId64 " %% of lanes filled beside %" PRId64 " %%",
+      features_lost ? "along the features" : "along planes",
+      features_lost ? features : planes, features_lost ? planes : features);
+  if (bytes) {
+    pestle_strbuf_appendf(out, ", and copies of %" PRIu64 " KiB", bytes >> 10);
+  }
+}
+
+static void remark_planes(pestle_remarks_t* remarks, const pestle_node_t* node,
+                          const layout_t* l, const pestle_target_caps_t* caps,
+                          const char* code, const char* why) {
+  if (!remarks) return;
+  pestle_strbuf_t text;
+  pestle_strbuf_init(remarks->list.allocator, &text);
+  pestle_strbuf_append_c(&text, why);
+  // What is turned behind the convolution all the same is no loss.
+  uint64_t bytes = pestle_type_bytes(pestle_node_operand(node, 0)->type) +
+                   pestle_type_bytes(node->results[0].type);
+  bool is_left = !strcmp(code, "planes");
+  append_lost(node, l, caps, true, is_left ? bytes : 0, &text);
+  pestle_remarks_add_on(remarks, "channels_last", node, code,
+                        pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+}
+
 static void remark_turned(pestle_remarks_t* remarks, const pestle_node_t* node,
-                          const layout_t* l) {
+                          const layout_t* l, const pestle_target_caps_t* caps) {
   if (!remarks) return;
   int64_t last[PESTLE_MAX_RANK];
   for (int32_t i = 0; i < l->rank; ++i)
@@ -393,6 +436,7 @@ static void remark_turned(pestle_remarks_t* remarks, const pestle_node_t* node,
   pestle_strbuf_append_c(&text,
                          ": vectors go along the features, which are then "
                          "contiguous");
+  append_lost(node, l, caps, false, 0, &text);
   pestle_remarks_add_on(remarks, "channels_last", node, "turned",
                         pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);
@@ -488,28 +532,28 @@ static pestle_status_t convert_convolution(channels_last_t* c,
     return NULL;
   }
   if (stays_planar(node, &l, c->caps)) {
-    pestle_remarks_add_on(remarks, "channels_last", node, "planes",
-                          "stays as it is: no other op would work on turned "
-                          "tensors, and its own vectors go along planes");
+    remark_planes(remarks, node, &l, c->caps, "planes",
+                  "stays as it is: no other op would work on turned tensors, "
+                  "and its own vectors go along planes");
     return NULL;
   }
   bool planes = makes_planes(node, &l, c->caps);
   if (planes &&
       (only_leaves(&node->results[0], MOST_STEPS) || is_turned(node, &l))) {
-    pestle_remarks_add_on(remarks, "channels_last", node, "planes",
-                          "stays as it is: its vectors go along planes, and "
-                          "nothing else would work on turned tensors, or "
-                          "works on them behind a transpose that is there");
+    remark_planes(remarks, node, &l, c->caps, "planes",
+                  "stays as it is: its vectors go along planes, and nothing "
+                  "else would work on turned tensors, or works on them behind "
+                  "a transpose that is there");
     return NULL;
   }
   if (planes) {
-    pestle_remarks_add_on(remarks, "channels_last", node, "few-features",
-                          "makes planes, which are turned behind it: lanes "
-                          "along its few features would mostly idle");
+    remark_planes(remarks, node, &l, c->caps, "few-features",
+                  "makes planes, which are turned behind it: lanes along its "
+                  "few features would mostly idle");
     c->changed = true;
     return turn_planes(node, &l);
   }
-  remark_turned(remarks, node, &l);
+  remark_turned(remarks, node, &l, c->caps);
   if (!is_iota(l.rhs, l.rank) && !is_free(operand(node, 1))) {
     pestle_remarks_add_on(
         remarks, "channels_last", node, "weights",

@@ -85,11 +85,10 @@ static bool suits(const pestle_fuse_t* f, uint32_t group,
 }
 
 // The pointwise convolution's group, which |group| joins; or NONE.
-static uint32_t find_reader(const pestle_fuse_t* f, uint32_t group) {
+static uint32_t find_reader(pestle_fuse_t* f, uint32_t group) {
   const pestle_fuse_group_t* g = &f->groups[group];
   if (g->dead || g->kind != PESTLE_FUSE_KIND_DOT ||
-      !is_depthwise(pestle_fuse_node(f, g->hero)) ||
-      !passes_cache(f, g->domain)) {
+      !is_depthwise(pestle_fuse_node(f, g->hero))) {
     return PESTLE_FUSE_NONE;
   }
   const pestle_node_t* user = pestle_fuse_only_user(f, group);
@@ -102,7 +101,15 @@ static uint32_t find_reader(const pestle_fuse_t* f, uint32_t group) {
   // Read as it is, and by nobody as a weight.
   bool whole = from != PESTLE_FUSE_NONE && f->items[from].group == group &&
                from != g->hero && pestle_node_operand(user, 1) != x;
-  return whole && suits(f, reader, user) ? reader : PESTLE_FUSE_NONE;
+  if (!whole) return PESTLE_FUSE_NONE;
+  pestle_fuse_reason_t why = PESTLE_FUSE_REASON_NONE;
+  if (!passes_cache(f, g->domain)) {
+    why = PESTLE_FUSE_REASON_PAIR_NEAR;
+  } else if (!suits(f, reader, user)) {
+    why = PESTLE_FUSE_REASON_PAIR_UNFIT;
+  }
+  bool apart = pestle_fuse_note(f, group, (uint32_t)user->scratch, why);
+  return apart ? PESTLE_FUSE_NONE : reader;
 }
 
 void pestle_fuse_pairs(pestle_fuse_t* f) {

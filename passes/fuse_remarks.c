@@ -58,6 +58,10 @@ static pestle_fuse_reason_t why_two(const pestle_fuse_t* f, const edge_t* e,
   bool could =
       why == PESTLE_FUSE_REASON_TAKEN || why == PESTLE_FUSE_REASON_CIRCLE ||
       why == PESTLE_FUSE_REASON_FULL || why == PESTLE_FUSE_REASON_TENSORS;
+  if (why == PESTLE_FUSE_REASON_PAIR_NEAR ||
+      why == PESTLE_FUSE_REASON_PAIR_UNFIT) {
+    return why;
+  }
   if (!could || e->first == f->groups[e->to].hero) {
     return PESTLE_FUSE_REASON_TWO_HEROES;
   }
