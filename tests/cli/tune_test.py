@@ -5,6 +5,7 @@ bits with and without it, what is wrong with a damaged one."""
 
 import os
 import re
+import struct
 import sys
 import unittest
 
@@ -40,6 +41,50 @@ for old, new in (("%y", "%product"), ("%t ", "%scores "), ("%t,", "%scores,"),
                  ("%zero", "%init")):  # fmt: skip
     RENAMED = RENAMED.replace(old, new)
 
+# Winograd's algorithm, rows, rows alone, a matrix by rows, attention.
+FORMS = """\
+func.func public @main(%i: tensor<1x28x28x32xf32> {pestle.name = "i"},
+                       %r: tensor<300x700xf32> {pestle.name = "r"},
+                       %d: tensor<1x700xf32> {pestle.name = "d"},
+                       %q: tensor<1x2x96x32xf32> {pestle.name = "q"})
+    -> (tensor<1x28x28x32xf32>, tensor<300x700xf32>, tensor<300xf32>,
+        tensor<1x300xf32>, tensor<1x2x96x32xf32>) {
+  %w = stablehlo.constant dense<"0xWEIGHTS"> : tensor<3x3x32x32xf32>
+  %c = stablehlo.convolution(%i, %w)
+      dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+      window = {stride = [1, 1], pad = [[1, 1], [1, 1]]}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64} :
+      (tensor<1x28x28x32xf32>, tensor<3x3x32x32xf32>)
+      -> tensor<1x28x28x32xf32>
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %m = stablehlo.reduce(%r init: %low) applies stablehlo.maximum
+      across dimensions = [1] :
+      (tensor<300x700xf32>, tensor<f32>) -> tensor<300xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] :
+      (tensor<300xf32>) -> tensor<300x700xf32>
+  %s = stablehlo.subtract %r, %mb : tensor<300x700xf32>
+  %e = stablehlo.exponential %s : tensor<300x700xf32>
+  %t = stablehlo.reduce(%e init: %zero) applies stablehlo.add
+      across dimensions = [1] :
+      (tensor<300x700xf32>, tensor<f32>) -> tensor<300xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0] :
+      (tensor<300xf32>) -> tensor<300x700xf32>
+  %p = stablehlo.divide %e, %tb : tensor<300x700xf32>
+  %rr = stablehlo.multiply %r, %r : tensor<300x700xf32>
+  %n = stablehlo.reduce(%rr init: %zero) applies stablehlo.add
+      across dimensions = [1] :
+      (tensor<300x700xf32>, tensor<f32>) -> tensor<300xf32>
+  %y = stablehlo.dot_general %d, %r, contracting_dims = [1] x [1] :
+      (tensor<1x700xf32>, tensor<300x700xf32>) -> tensor<1x300xf32>
+  %a = "pestle.attention"(%q, %q, %q) <{scale = 0.2 : f64}> :
+      (tensor<1x2x96x32xf32>, tensor<1x2x96x32xf32>, tensor<1x2x96x32xf32>)
+      -> tensor<1x2x96x32xf32>
+  return %c, %p, %n, %y, %a : tensor<1x28x28x32xf32>, tensor<300x700xf32>,
+      tensor<300xf32>, tensor<1x300xf32>, tensor<1x2x96x32xf32>
+}
+"""
+
 LINE = re.compile(r"^[0-9a-f]{32} \S+ \S+ \d+ \S+ \S+( [\w.]+=[\w.+]+)+$")
 
 
@@ -59,6 +104,18 @@ class Tune(Case):
                      "--cache-dir", self.folder / cache, "--outputs", out,
                      *args)  # fmt: skip
         return [p.read_bytes() for p in sorted(out.iterdir())]
+
+    def test_forms(self):
+        """Choices of every form keep the bits."""
+        weights = [(i * 37 % 101 - 50) / 500 for i in range(9 * 32 * 32)]
+        text = struct.pack(f"<{len(weights)}f", *weights).hex().upper()
+        self.write("forms.mlir", FORMS.replace("WEIGHTS", text))
+        self.inputs = [part for i, name in enumerate("irdq")
+                       for part in ("--input", f"{name}=random:{i}")]  # fmt: skip
+        plain = self.run_net(model="forms.mlir")
+        self.assertEqual(plain, self.run_net("--tune", "3", model="forms.mlir"))
+        for kind in ("by=winograd box", "product", "vectors", "side", "rows"):
+            self.assertIn(f" {kind}=", self.lock())
 
     def lock(self, name="pestle.lock"):
         return (self.folder / name).read_text()
