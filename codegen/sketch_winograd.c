@@ -249,7 +249,8 @@ static pestle_nest_winograd_t choose_box(ways_t* x,
   int64_t most = tiles_in(x->k, x->w, &usual, x->k->l2);
   int64_t own = usual.tiles_high * usual.tiles_wide;
   if (most < own) most = own;
-  for (int64_t i = 1; i <= x->w->tiles_wide; ++i) {
+  bool lists = pestle_decide_lists(x->k->nest);
+  for (int64_t i = 1; lists && i <= x->w->tiles_wide; ++i) {
     for (int64_t j = 1; j <= x->w->tiles_high; ++j) {
       pestle_nest_winograd_t h = usual;
       h.tiles_wide = pestle_ceil_div(x->w->tiles_wide, i);
@@ -271,7 +272,9 @@ static pestle_nest_winograd_t choose_products(ways_t* x,
   int64_t budget = x->k->registers * 3 / 4;
   int64_t tiles = usual.tiles_high * usual.tiles_wide;
   int64_t vectors = pestle_ceil_div(x->w->outputs, usual.lanes);
-  for (int64_t v = pestle_sketch_min(vectors, WIDE_VECTORS); v >= 1; --v) {
+  int64_t widest = pestle_sketch_min(vectors, WIDE_VECTORS);
+  if (!pestle_decide_lists(x->k->nest)) widest = 0;
+  for (int64_t v = widest; v >= 1; --v) {
     for (int64_t r = pestle_sketch_min(budget / v, MOST_ROWS); r >= 1; --r) {
       pestle_nest_winograd_t h = usual;
       h.vectors = v;
