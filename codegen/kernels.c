@@ -461,7 +461,10 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_kir_builder_t flat;
   pestle_kir_init(ks->list.allocator, k->name, k->ops, &flat);
-  pestle_direct_t direct = {.node = k->node, .k = &flat, .args = k->args};
+  pestle_direct_t direct = {.node = k->node,
+                            .k = &flat,
+                            .caps = &ks->targets[device].caps,
+                            .args = k->args};
   pestle_status_t status = pestle_direct_emit(&direct, numerics);
   if (!status) {
     status =

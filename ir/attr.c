@@ -93,7 +93,8 @@ static void fill_default(const pestle_node_spec_t* spec, pestle_attr_t* attr) {
 
 // Sorts go along the last axis unless they say otherwise.
 int64_t pestle_attr_default_i64(pestle_op_t op, unsigned name) {
-  return op == PESTLE_OP_SORT && name == PESTLE_ATTR_dimension ? -1 : 0;
+  bool sorts = op == PESTLE_OP_SORT || op == PESTLE_OP_SORT_FIRST;
+  return sorts && name == PESTLE_ATTR_dimension ? -1 : 0;
 }
 
 static pestle_status_t complete_one(const pestle_node_spec_t* spec,

@@ -375,6 +375,10 @@ const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
 // When |block| is one commutative, associative scalar op on its two arguments
 // and a return (as reduce bodies are), that op; else PESTLE_OP_COUNT.
 pestle_op_t pestle_block_fold_op(const pestle_block_t* block);
+// Whether the comparator |block| of a sort is known to be a strict weak order,
+// so that any way of sorting ends in one result: a comparison of one integer
+// that is made of each element, or of one float with what is said of NaN.
+bool pestle_block_is_order(const pestle_block_t* block);
 // "%name = stablehlo.add at model.onnx node 'conv1'": for diagnostics.
 void pestle_node_describe(const pestle_node_t* node, pestle_strbuf_t* out);
 // A status about |node|: "'stablehlo.add' (node 'conv1' in model.onnx): ...".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type rule of sort. The comments number the constraints of the StableHLO spec.
+// Type rules of sort and sort_first. The comments number the constraints of the StableHLO spec.
 #include "base/mem.h"
 #include "ir/infer.h"
 
@@ -26,27 +26,60 @@ static pestle_status_t check_comparator(const pestle_infer_t* in) {
                                  pestle_node_operand(node, 0)->type, &type);
 }
 
-pestle_status_t pestle_infer_sort(pestle_infer_t* in) {
+// The one shape of all operands, and the dimension, counted from the front.
+static pestle_status_t check_operands(const pestle_infer_t* in,
+                                      pestle_type_t* out_shape,
+                                      int64_t* out_axis) {
   if (!in->spec->operand_count) {
     return PESTLE_BAD("no operand is given, the op takes at least 1");
   }
-  pestle_type_t shape = *pestle_in_type(in, 0);
+  *out_shape = *pestle_in_type(in, 0);
   for (size_t i = 1; i < in->spec->operand_count; ++i) {
     const pestle_type_t* type = pestle_in_type(in, i);
-    if (!pestle_shapes_agree(&shape, type)) {  // C1
+    if (!pestle_shapes_agree(out_shape, type)) {  // C1
       return PESTLE_BAD(
           "operand 0 is %s, operand %zu is %s: shapes must be equal",
           pestle_type_text(pestle_in_type(in, 0)).text, i,
           pestle_type_text(type).text);
     }
-    pestle_merge_shape(&shape, type);
+    pestle_merge_shape(out_shape, type);
   }
-  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_dimension, -shape.rank,
-                                 shape.rank));  // C4
-  PESTLE_TRY(check_comparator(in));
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_dimension, -out_shape->rank,
+                                 out_shape->rank));  // C4
+  *out_axis = pestle_in_i64(in, PESTLE_ATTR_dimension);
+  if (*out_axis < 0) *out_axis += out_shape->rank;
+  return check_comparator(in);
+}
+
+static pestle_status_t emit_operands(pestle_infer_t* in, pestle_type_t shape) {
   for (size_t i = 0; i < in->spec->operand_count; ++i) {
     shape.dtype = pestle_in_type(in, i)->dtype;
     PESTLE_TRY(pestle_emit(in, &shape));
   }
   return NULL;
+}
+
+pestle_status_t pestle_infer_sort(pestle_infer_t* in) {
+  pestle_type_t shape;
+  int64_t axis;
+  PESTLE_TRY(check_operands(in, &shape, &axis));
+  return emit_operands(in, shape);
+}
+
+pestle_status_t pestle_infer_sort_first(pestle_infer_t* in) {
+  pestle_type_t shape;
+  int64_t axis;
+  PESTLE_TRY(check_operands(in, &shape, &axis));
+  int64_t most = shape.dims[axis] < 0 ? INT32_MAX : shape.dims[axis];
+  if (most > INT32_MAX) {
+    return PESTLE_BAD(
+        "dimension %lld has %lld elements; at most 2^31 - 1 can "
+        "be numbered",
+        (long long)axis, (long long)most);
+  }
+  PESTLE_TRY(pestle_need_between(in, PESTLE_ATTR_count, 0, most + 1));
+  shape.dims[axis] = pestle_in_i64(in, PESTLE_ATTR_count);
+  PESTLE_TRY(emit_operands(in, shape));
+  shape.dtype = PESTLE_I32;
+  return pestle_emit(in, &shape);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about nodes and blocks that several folders ask.
+#include <string.h>
+
 #include "ir/graph.h"
 
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value) {
@@ -71,4 +73,97 @@ pestle_op_t pestle_block_fold_op(const pestle_block_t* block) {
   bool returns = end->op == PESTLE_OP_RETURN && end->operand_count == 1 &&
                  pestle_node_operand(end, 0) == pestle_node_result(node, 0);
   return folds && returns ? op : PESTLE_OP_COUNT;
+}
+
+// Whether copies of |node| on equal operands have equal results, whatever code
+// is made of them: sums of floats may be contracted in one and not in the other.
+static bool is_exact(const pestle_node_t* node) {
+  switch ((int)node->op) {
+    case PESTLE_OP_CONVERT:
+    case PESTLE_OP_BITCAST_CONVERT:
+    case PESTLE_OP_NEGATE:
+    case PESTLE_OP_ABS:
+    case PESTLE_OP_SELECT:
+      return true;
+  }
+  return pestle_op_is_scalar((pestle_op_t)node->op) &&
+         !pestle_dtype_is(node->results[0].type->dtype, PESTLE_KIND_FLOAT);
+}
+
+static bool is_same_number(const pestle_value_t* x, const pestle_value_t* y) {
+  const pestle_elements_t* a = pestle_value_constant(x);
+  const pestle_elements_t* b = pestle_value_constant(y);
+  return a && b && a->size == b->size && !memcmp(a->data, b->data, a->size);
+}
+
+// Whether |y| is made of each pair's second argument as |x| is of its first.
+static bool is_mirrored(const pestle_block_t* block, const pestle_value_t* x,
+                        const pestle_value_t* y) {
+  if (x->type->dtype != y->type->dtype) return false;
+  for (uint32_t i = 0; i + 1 < block->argument_count; i += 2) {
+    if (x == block->arguments[i]) return y == block->arguments[i + 1];
+  }
+  const pestle_node_t *a = x->node, *b = y->node;
+  bool outside = a ? a->block != block : x->block != block;
+  if (outside && x == y) return true;
+  if (is_same_number(x, y)) return true;
+  bool pure = a && b && a->block == block && b->block == block &&
+              a->op == b->op && is_exact(a);
+  for (uint32_t i = 0; pure && i < a->operand_count; ++i) {
+    pure = is_mirrored(block, pestle_node_operand(a, i),
+                       pestle_node_operand(b, i));
+  }
+  return pure;
+}
+
+// x < y or x > y of what is_mirrored() either way round.
+static bool is_less(const pestle_block_t* block, const pestle_node_t* node) {
+  if (!node || (node->op != PESTLE_OP_LT && node->op != PESTLE_OP_GT)) {
+    return false;
+  }
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  const pestle_value_t* y = pestle_node_operand(node, 1);
+  return is_mirrored(block, x, y) || is_mirrored(block, y, x);
+}
+
+// What |node| says to be NaN, or, if |number|, not to be; NULL: neither.
+static const pestle_value_t* tested_nan(const pestle_node_t* node,
+                                        bool number) {
+  if (!node) return NULL;
+  if (node->op == PESTLE_OP_IS_NAN && !number)
+    return pestle_node_operand(node, 0);
+  if (node->op != (number ? PESTLE_OP_EQ : PESTLE_OP_NE)) return NULL;
+  const pestle_value_t* x = pestle_node_operand(node, 0);
+  return x == pestle_node_operand(node, 1) ? x : NULL;
+}
+
+// Whether |node| says of the operands of |less| that one is NaN and the other
+// is not: all NaN come last, or first.
+static bool parts_nan(const pestle_node_t* node, const pestle_node_t* less) {
+  if (!node || node->op != PESTLE_OP_AND) return false;
+  const pestle_value_t* a = pestle_node_operand(less, 0);
+  const pestle_value_t* b = pestle_node_operand(less, 1);
+  for (uint32_t i = 0; i < 2; ++i) {
+    const pestle_value_t* nan =
+        tested_nan(pestle_node_operand(node, i)->node, false);
+    const pestle_value_t* number =
+        tested_nan(pestle_node_operand(node, 1 - i)->node, true);
+    if ((nan == a && number == b) || (nan == b && number == a)) return true;
+  }
+  return false;
+}
+
+bool pestle_block_is_order(const pestle_block_t* block) {
+  const pestle_node_t* node = pestle_node_operand(block->last, 0)->node;
+  if (is_less(block, node)) {
+    pestle_dtype_t dtype = pestle_node_operand(node, 0)->type->dtype;
+    return pestle_dtype_is(dtype, PESTLE_KIND_INT | PESTLE_KIND_BOOL);
+  }
+  if (!node || node->op != PESTLE_OP_OR) return false;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const pestle_node_t* less = pestle_node_operand(node, i)->node;
+    const pestle_node_t* nan = pestle_node_operand(node, 1 - i)->node;
+    if (is_less(block, less) && parts_nan(nan, less)) return true;
+  }
+  return false;
 }

@@ -327,7 +327,7 @@ static bool push_values(expand_t* x, values_t* values, pestle_value_t* value) {
 static pestle_status_t map_arguments(expand_t* x, const pestle_node_t* owner,
                                      const pestle_block_t* from,
                                      pestle_block_t* to) {
-  bool pairs = owner->op == PESTLE_OP_SORT;
+  bool pairs = owner->op == PESTLE_OP_SORT || owner->op == PESTLE_OP_SORT_FIRST;
   size_t next = 0;
   for (uint32_t i = 0; i < from->argument_count; ++i) {
     bool both = is_complex(from->arguments[i]);
@@ -509,6 +509,7 @@ static pestle_status_t expand_node(expand_t* x, pestle_node_t* node) {
     case PESTLE_OP_REDUCE_WINDOW:
       return fold(x, node);
     case PESTLE_OP_SORT:
+    case PESTLE_OP_SORT_FIRST:
     case PESTLE_OP_SCATTER:
     case PESTLE_OP_WHILE:
     case PESTLE_OP_IF:

@@ -16,42 +16,9 @@ typedef struct one_hot_t {
   int64_t axis;
 } one_hot_t;
 
-// The dim of a broadcast's operand that becomes |axis|; -1: none.
-static int64_t source_dim(const pestle_node_t* broadcast, int64_t axis) {
-  pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
-  for (size_t i = 0; i < dims.count; ++i) {
-    if (dims.data[i] == axis) return (int64_t)i;
-  }
-  return -1;
-}
-
-// Whether |value| counts 0, 1, 2, ... along |axis| and changes along no other.
-static bool counts_along(const pestle_value_t* value, int64_t axis) {
-  int64_t extent = value->type->dims[axis];
-  while (pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) {
-    axis = source_dim(value->node, axis);
-    value = operand(value->node, 0);
-    if (axis < 0 || value->type->dims[axis] != extent) return false;
-  }
-  if (pestle_pass_is(value, PESTLE_OP_IOTA)) {
-    // Narrow types start again.
-    pestle_dtype_t dtype = (pestle_dtype_t)value->type->dtype;
-    int bits = pestle_dtype_info(dtype)->bits;
-    if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) --bits;
-    return PESTLE_NODE_I64(value->node, iota_dimension) == axis &&
-           (bits > 62 || extent <= (int64_t)1 << bits);
-  }
-  const pestle_elements_t* e = pestle_value_constant(value);
-  if (!e || e->splat || pestle_type_count(value->type) != extent) return false;
-  for (int64_t i = 0; i < extent; ++i) {
-    if (pestle_pass_element_i64(e, (size_t)i) != i) return false;
-  }
-  return true;
-}
-
 static bool repeats_along(const pestle_value_t* value, int64_t axis) {
   if (!pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) return false;
-  int64_t from = source_dim(value->node, axis);
+  int64_t from = pestle_pass_source_dim(value->node, axis);
   return from < 0 || operand(value->node, 0)->type->dims[from] == 1;
 }
 
@@ -86,7 +53,7 @@ static bool read_one_hot(const pestle_value_t* value, int64_t axis,
   for (size_t side = 0; side < 2; ++side) {
     pestle_value_t* index = operand(equal, side);
     if (!repeats_along(index, axis) ||
-        !counts_along(operand(equal, 1 - side), axis)) {
+        !pestle_pass_counts_along(operand(equal, 1 - side), axis)) {
       continue;
     }
     *out = (one_hot_t){index, axis};

@@ -302,6 +302,37 @@ const void* pestle_pass_expand(const pestle_elements_t* e,
   return data;
 }
 
+int64_t pestle_pass_source_dim(const pestle_node_t* broadcast, int64_t axis) {
+  pestle_i64s_t dims = PESTLE_NODE_I64S(broadcast, broadcast_dimensions);
+  for (size_t i = 0; i < dims.count; ++i) {
+    if (dims.data[i] == axis) return (int64_t)i;
+  }
+  return -1;
+}
+
+bool pestle_pass_counts_along(const pestle_value_t* value, int64_t axis) {
+  int64_t extent = value->type->dims[axis];
+  while (pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) {
+    axis = pestle_pass_source_dim(value->node, axis);
+    value = pestle_node_operand(value->node, 0);
+    if (axis < 0 || value->type->dims[axis] != extent) return false;
+  }
+  if (pestle_pass_is(value, PESTLE_OP_IOTA)) {
+    // Narrow types start again.
+    pestle_dtype_t dtype = (pestle_dtype_t)value->type->dtype;
+    int bits = pestle_dtype_info(dtype)->bits;
+    if (pestle_dtype_is(dtype, PESTLE_KIND_SIGNED)) --bits;
+    return PESTLE_NODE_I64(value->node, iota_dimension) == axis &&
+           (bits > 62 || extent <= (int64_t)1 << bits);
+  }
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (!e || e->splat || pestle_type_count(value->type) != extent) return false;
+  for (int64_t i = 0; i < extent; ++i) {
+    if (pestle_pass_element_i64(e, (size_t)i) != i) return false;
+  }
+  return true;
+}
+
 bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b) {
   return a->rank == b->rank &&
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(a->dims[0]));

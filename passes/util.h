@@ -151,6 +151,11 @@ void pestle_pass_fill(void* target, const void* element, size_t size,
 const void* pestle_pass_expand(const pestle_elements_t* e,
                                pestle_arena_t* arena);
 
+// The dim of a broadcast's operand that becomes |axis|; -1: none.
+int64_t pestle_pass_source_dim(const pestle_node_t* broadcast, int64_t axis);
+// Whether |value| counts 0, 1, 2, ... along |axis| and changes along no other.
+bool pestle_pass_counts_along(const pestle_value_t* value, int64_t axis);
+
 bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
 bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);

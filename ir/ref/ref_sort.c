@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sort: a bottom-up merge of positions, row by row, with the comparator
+// sort, sort_first: a bottom-up merge of positions, row by row, with the comparator
 // interpreted. Merges take from the left run unless the right one's head comes
 // strictly first, so it is stable whatever the op asks for.
 #include <string.h>
@@ -57,7 +57,8 @@ static pestle_status_t merge(const sort_t* s, int64_t start, int64_t middle,
   return NULL;
 }
 
-static pestle_status_t sort_row(sort_t* s) {
+// Leaves in |now| where the elements are in order.
+static pestle_status_t order_row(sort_t* s) {
   for (int64_t i = 0; i < s->length; ++i)
     s->now[i] = i;
   for (int64_t width = 1; width < s->length; width *= 2) {
@@ -69,23 +70,35 @@ static pestle_status_t sort_row(sort_t* s) {
     s->now = s->next;
     s->next = swap;
   }
-  for (size_t i = 0; i < s->call->node->operand_count; ++i) {
+  return NULL;
+}
+
+// The first |count| of the row, to the results from |base| on; their positions
+// too where there is a result for them.
+static void copy_row(const sort_t* s, int64_t count, int64_t base) {
+  uint32_t operands = s->call->node->operand_count;
+  for (size_t i = 0; i < operands; ++i) {
     size_t size = size_of(s, i);
-    char* to = (char*)s->call->results[i] + (size_t)s->base * size;
-    for (int64_t k = 0; k < s->length; ++k) {
+    char* to = (char*)s->call->results[i] + (size_t)base * size;
+    for (int64_t k = 0; k < count; ++k) {
       memcpy(to + (size_t)(k * s->stride) * size, element(s, i, s->now[k]),
              size);
     }
   }
-  return NULL;
+  if (s->call->node->result_count == operands) return;
+  int32_t* at = (int32_t*)s->call->results[operands] + base;
+  for (int64_t k = 0; k < count; ++k)
+    at[k * s->stride] = (int32_t)s->now[k];
 }
 
 static pestle_status_t sort_rows(const pestle_ref_call_t* call,
                                  pestle_arena_t* arena) {
   const pestle_type_t* type = pestle_ref_operand_type(call, 0);
+  const pestle_type_t* result = pestle_ref_result_type(call, 0);
   int64_t axis = PESTLE_NODE_I64(call->node, dimension);
   if (axis < 0) axis += type->rank;
   sort_t s = {.call = call, .length = type->dims[axis], .stride = 1};
+  int64_t count = result->dims[axis];
   for (int64_t i = axis + 1; i < type->rank; ++i)
     s.stride *= type->dims[i];
   s.now = PESTLE_ARENA_ARRAY(arena, int64_t, (size_t)s.length);
@@ -95,8 +108,10 @@ static pestle_status_t sort_rows(const pestle_ref_call_t* call,
   if (!s.now || !s.next || !s.arguments) return PESTLE_OOM();
   int64_t rows = pestle_type_count(type) / s.length;
   for (int64_t row = 0; row < rows; ++row) {
-    s.base = row / s.stride * s.length * s.stride + row % s.stride;
-    PESTLE_TRY(sort_row(&s));
+    int64_t outer = row / s.stride * s.stride, inner = row % s.stride;
+    s.base = outer * s.length + inner;
+    PESTLE_TRY(order_row(&s));
+    copy_row(&s, count, outer * count + inner);
   }
   return NULL;
 }
@@ -108,4 +123,8 @@ pestle_status_t pestle_ref_sort(const pestle_ref_call_t* call) {
   pestle_status_t status = sort_rows(call, &arena);
   pestle_arena_deinit(&arena);
   return status;
+}
+
+pestle_status_t pestle_ref_sort_first(const pestle_ref_call_t* call) {
+  return pestle_ref_sort(call);
 }

@@ -56,6 +56,7 @@ const row_t structured_rows[] = {
     {PESTLE_OP_DEQUANTIZE, NUMBERS, UNQUANTISED, row_dequantize},
     {PESTLE_OP_ATTENTION, FLOATS, 0, row_attention},
     {PESTLE_OP_SORT, REALS, 0, row_sort},
+    {PESTLE_OP_SORT_FIRST, REALS, 0, row_sort_first},
     {PESTLE_OP_SCATTER, REALS, 0, row_scatter},
     {PESTLE_OP_SELECT_AND_SCATTER, REALS, 0, row_select_and_scatter},
     {PESTLE_OP_CHOLESKY, FLOATS, 0, row_cholesky},

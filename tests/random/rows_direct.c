@@ -65,6 +65,40 @@ value_t* row_sort(graph_t* g, pestle_dtype_t dtype) {
   return add(g, &s, NULL);
 }
 
+// a > b of numbers, NaN first.
+static pestle_region_t* descending_region(graph_t* g, pestle_dtype_t dtype,
+                                          pestle_dtype_t other,
+                                          uint32_t operands) {
+  pestle_type_t s = scalar_of(dtype), o = scalar_of(other);
+  pestle_type_t types[] = {s, s, o, o};
+  pestle_builder_t b;
+  pestle_region_t* region = raw_region(g, types, 2 * operands, &b);
+  pestle_value_t *x = argument(&b, 0), *y = argument(&b, 1);
+  pestle_value_t* before = raw(g, &b, PESTLE_OP_GT, x, y, NULL);
+  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    pestle_value_t* nan = raw(g, &b, PESTLE_OP_IS_NAN, x, NULL, NULL);
+    pestle_value_t* number = raw(g, &b, PESTLE_OP_EQ, y, y, NULL);
+    nan = raw(g, &b, PESTLE_OP_AND, nan, number, NULL);
+    before = raw(g, &b, PESTLE_OP_OR, before, nan, NULL);
+  }
+  raw_return(g, &b, &before, 1);
+  return region;
+}
+
+value_t* row_sort_first(graph_t* g, pestle_dtype_t dtype) {
+  value_t* x = any_of(g, dtype, true, 1);
+  pestle_type_t type = *type_at(x);
+  uint32_t operands = 1 + pick(g, 2);
+  spec_t s = SPEC(SORT_FIRST);
+  int64_t axis = pick(g, (uint32_t)type.rank);
+  spec_operand(&s, x);
+  if (operands == 2) spec_operand(&s, partner(g, &type, true));
+  s.regions[s.region_count++] = descending_region(g, dtype, dtype, operands);
+  spec_i64(&s, PESTLE_ATTR_dimension, axis);
+  spec_i64(&s, PESTLE_ATTR_count, pick(g, (uint32_t)type.dims[axis] + 1));
+  return add(g, &s, NULL);
+}
+
 // --- scatter ---
 
 // (old, new) -> new

@@ -83,6 +83,47 @@ static inline bool build_sort(instance_t* t) {
   return true;
 }
 
+// a > b, NaN in front.
+static inline pestle_region_t* descending_region(instance_t* t) {
+  pestle_type_t s = type_of(t->dtype, 0, NULL);
+  body_t body = body_make(t, (pestle_type_t[]){s, s}, 2);
+  pestle_value_t *a = body_arg(&body, 0), *b = body_arg(&body, 1);
+  pestle_value_t* nan = scalar_op(&body.b, PESTLE_OP_NE, a, a);
+  pestle_value_t* number = scalar_op(&body.b, PESTLE_OP_EQ, b, b);
+  nan = scalar_op(&body.b, PESTLE_OP_AND, nan, number);
+  pestle_value_t* y = scalar_op(&body.b, PESTLE_OP_GT, a, b);
+  y = scalar_op(&body.b, PESTLE_OP_OR, y, nan);
+  assert_ok(pestle_op_return(&body.b, &y, 1, NULL));
+  return body.region;
+}
+
+static inline bool build_sort_first(instance_t* t) {
+  static const char* const names[] = {"one of the last axis",
+                                      "half of the first axis, beside",
+                                      "all of the middle axis"};
+  int32_t rank = t->shape->rank;
+  if (!rank) return false;
+  t->what = names[t->variant];
+  t->check = CHECK_VALUES;
+  t->fill[0] = t->fill[1] = t->variant == 1 ? FILL_SPREAD : FILL_VALUES;
+  pestle_type_t types[] = {shaped(t), shaped(t)};
+  size_t operands = t->variant == 1 ? 2 : 1;
+  begin(t, types, operands);
+  int64_t axes[] = {rank - 1, 0, rank / 2};
+  int64_t axis = axes[t->variant], extent = t->shape->dims[axis];
+  int64_t counts[] = {extent < 1 ? extent : 1, extent / 2, extent};
+  pestle_sort_first_attrs_t attrs = {.struct_size = sizeof(attrs),
+                                     .count = counts[t->variant],
+                                     .dimension = axis};
+  pestle_value_t *x[] = {arg(t, 0), operands > 1 ? arg(t, 1) : NULL}, *y[3];
+  pestle_region_t* region = operands > 1 ? lexicographic_region(t, PESTLE_OP_LT)
+                                         : descending_region(t);
+  assert_ok(pestle_op_sort_first(&t->b, x, operands, &attrs, region, y,
+                                 operands + 1));
+  finish(t, y, operands + 1);
+  return true;
+}
+
 // --- scatter ---
 
 // (old, new) -> new

@@ -43,6 +43,29 @@ static void sorts(void** state) {
                 0xFFC00000, 0xBF800000, 0x80000000, 0, 0x3F800000, 0x7FC00000);
 }
 
+// The last result are positions; of equals the first comes first.
+static void sorts_first(void** state) {
+  (void)state;
+#define FIRST(result, axis, count, which) \
+  RESULT(result,                                                              \
+         CONSTANT("x", "tensor<2x4xi32>", "[[3, -1, 3, 2], [1, 0, 5, 5]]")    \
+         "%q:2 = \"pestle.sort_first\"(%x) <{count = " count                  \
+         " : i64, dimension = " axis                                          \
+         " : i64}> ({\n"                                                      \
+         "^bb0(%a: tensor<i32>, %b: tensor<i32>):\n"                          \
+         "%c = stablehlo.compare GT, %a, %b : (tensor<i32>, tensor<i32>) -> " \
+         "tensor<i1>\n"                                                       \
+         "stablehlo.return %c : tensor<i1>\n}) : (tensor<2x4xi32>) -> "       \
+         "(" result ", " result ")\n%r = stablehlo.add %q#" which ", %q#" which \
+         " : " result)
+  assert_result(int32_t, FIRST("tensor<2x3xi32>", "1", "3", "0"), 6, 6, 4, 10,
+                10, 2);
+  assert_result(int32_t, FIRST("tensor<2x3xi32>", "-1", "3", "1"), 0, 4, 6, 4,
+                6, 0);
+  assert_result(int32_t, FIRST("tensor<1x4xi32>", "0", "1", "1"), 0, 2, 2, 2);
+#undef FIRST
+}
+
 // Equal keys keep the order of what comes with them.
 static void sorts_stably(void** state) {
   (void)state;
@@ -274,15 +297,11 @@ static void solves(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sorts),
-      cmocka_unit_test(sorts_stably),
-      cmocka_unit_test(total_order),
-      cmocka_unit_test(scatters),
-      cmocka_unit_test(selects_and_scatters),
-      cmocka_unit_test(maps),
-      cmocka_unit_test(reduces_precision),
-      cmocka_unit_test(factors),
-      cmocka_unit_test(solves),
+      cmocka_unit_test(sorts),        cmocka_unit_test(sorts_first),
+      cmocka_unit_test(sorts_stably), cmocka_unit_test(total_order),
+      cmocka_unit_test(scatters),     cmocka_unit_test(selects_and_scatters),
+      cmocka_unit_test(maps),         cmocka_unit_test(reduces_precision),
+      cmocka_unit_test(factors),      cmocka_unit_test(solves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
