@@ -369,6 +369,83 @@ pestle_status_t pestle_rule_window_by_axes(pestle_builder_t* b,
   return pestle_pass_fold_windows(b, op, x, init, &w, out);
 }
 
+// A window of windows: |size| neighbours, |stride| apart, and of those |count|, which
+// lie |dilation| apart among them.
+typedef struct parts_t {
+  int64_t size, stride, count, dilation;
+  double taps;  // of a result
+} parts_t;
+
+static int64_t gcd(int64_t a, int64_t b) {
+  return b ? gcd(b, a % b) : a;
+}
+
+// The parts of |size| taps, |stride| apart, that take the fewest. Those of maxima
+// may overlap, sums' may not.
+static parts_t part_window(int64_t size, int64_t stride, bool overlap) {
+  parts_t best = {.taps = INFINITY};
+  for (int64_t n = 2; n < size; ++n) {
+    int64_t step = n, least = overlap ? 1 : n;
+    while (step > least && (size - n) % step)
+      --step;
+    if ((size - n) % step) continue;
+    int64_t common = gcd(stride, step);
+    parts_t p = {.size = n,
+                 .stride = common,
+                 .count = (size - n) / step + 1,
+                 .dilation = step / common};
+    p.taps = (double)n * (double)(stride / common) + (double)p.count;
+    if (p.taps < best.taps) best = p;
+  }
+  return best;
+}
+
+// The one axis along which windows have more than one tap; -1.
+static int32_t only_axis(const pestle_windows_t* w, int32_t rank) {
+  int32_t axis = -1;
+  for (int32_t d = 0; d < rank; ++d) {
+    if (w->sizes[d] == 1) continue;
+    if (axis >= 0) return -1;
+    axis = d;
+  }
+  return axis;
+}
+
+// Windows of many taps along one axis: neighbours share most of what they fold, 40 taps
+// are those of windows of 5 among windows of 8. Not where a window is about as long as
+// its axis: split_scans has that.
+pestle_status_t pestle_rule_window_by_parts(pestle_builder_t* b,
+                                            pestle_node_t* node,
+                                            pestle_value_t** out) {
+  enum { MOST_TAPS = 4096 };
+  pestle_windows_t w, first;
+  pestle_op_t op = pestle_block_fold_op(pestle_node_body(node, 0));
+  if (node->operand_count != 2 || !folds_again(op, operand(node, 1))) {
+    return NULL;
+  }
+  read_windows(node, &w);
+  int32_t axis = only_axis(&w, type_of(node)->rank);
+  if (axis < 0 || w.dilations[axis] != 1 || w.base_dilations[axis] != 1 ||
+      w.sizes[axis] > MOST_TAPS ||
+      2 * w.sizes[axis] > operand(node, 0)->type->dims[axis]) {
+    return NULL;
+  }
+  int64_t size = w.sizes[axis], stride = w.strides[axis];
+  parts_t parts = part_window(size, stride, op != PESTLE_OP_ADD);
+  double fewer = size > MANY_TAPS ? FEWER_OF_MANY : FEWER_TAPS;
+  if ((double)size <= fewer * parts.taps) return NULL;
+  pestle_windows_init(&first);
+  move_axis(&w, axis, &first);
+  first.sizes[axis] = parts.size;
+  first.strides[axis] = parts.stride;
+  w.sizes[axis] = parts.count;
+  w.dilations[axis] = parts.dilation;
+  w.strides[axis] = stride / parts.stride;
+  pestle_value_t *x = operand(node, 0), *init = operand(node, 1);
+  PESTLE_TRY(pestle_pass_fold_windows(b, op, x, init, &first, &x));
+  return pestle_pass_fold_windows(b, op, x, init, &w, out);
+}
+
 // --- Control flow ---
 
 // Copies |block|, which takes no arguments, before |node|.
