@@ -179,20 +179,22 @@ static bool make_taps(pestle_onnx_call_t* call, const resize_t* how,
 
 // --- Applying taps ---
 
-// [.., n, ..] -> [.., n, 1, ..] -> [.., n, k, ..] -> [.., n k, ..]
+// Each element of axis i |factors[i]| times, all axes at once:
+// [.., n, m, ..] -> [.., n, k, m, l, ..] -> [.., n k, m l, ..]
 static pestle_value_t* repeat_each(pestle_onnx_call_t* call, pestle_value_t* x,
-                                   int64_t axis, int64_t factor) {
-  int64_t dims[PESTLE_MAX_RANK + 1], axes[PESTLE_MAX_RANK];
-  int32_t rank = rank_of(x);
+                                   const int64_t* factors) {
+  int64_t dims[PESTLE_MAX_RANK], axes[PESTLE_MAX_RANK];
+  int32_t rank = rank_of(x), wide_rank = 0;
   pestle_type_t type = *pestle_onnx_type(x);
   for (int32_t i = 0; i < rank; ++i) {
-    axes[i] = i > axis ? i + 1 : i;
-    dims[axes[i]] = type.dims[i];
+    axes[i] = wide_rank;
+    dims[wide_rank++] = type.dims[i];
+    if (factors[i] > 1) dims[wide_rank++] = factors[i];
+    type.dims[i] *= factors[i];
   }
-  dims[axis + 1] = factor;
-  type.dims[axis] *= factor;
+  if (wide_rank == rank) return x;
   pestle_value_t* wide =
-      pestle_onnx_broadcast_in(call, x, rank + 1, dims, axes);
+      pestle_onnx_broadcast_in(call, x, wide_rank, dims, axes);
   return pestle_onnx_reshape(call, wide, rank, type.dims);
 }
 
@@ -282,8 +284,11 @@ static pestle_value_t* extrapolate(pestle_onnx_call_t* call, pestle_value_t* y,
   return pestle_onnx_select(call, outside, splat_like(call, y, value), y);
 }
 
+// Of an axis whose elements are repeated a whole number of times that is left to
+// |*factor|.
 static pestle_value_t* resize_axis(pestle_onnx_call_t* call, pestle_value_t* x,
-                                   const resize_t* how, int64_t axis) {
+                                   const resize_t* how, int64_t axis,
+                                   int64_t* factor) {
   int64_t extent = pestle_onnx_dim(x, axis);
   taps_t taps;
   bool crops = pestle_str_equal_c(how->coordinates, "tf_crop_and_resize");
@@ -292,15 +297,13 @@ static pestle_value_t* resize_axis(pestle_onnx_call_t* call, pestle_value_t* x,
     return pestle_onnx_slice_axis(call, x, axis, 0, 0, 1);
   }
   if (!make_taps(call, how, axis, extent, &taps)) return NULL;
-  pestle_value_t* y;
   if (how->filter == FILTER_NEAREST && is_whole_factor(&taps, extent) &&
-      rank_of(x) < PESTLE_MAX_RANK) {
-    y = repeat_each(call, x, axis, taps.out / extent);
-  } else if (taps.count <= 4) {
-    y = apply_few(call, x, axis, &taps);
-  } else {
-    y = apply_matrix(call, x, axis, &taps);
+      !taps.any_outside && 2 * rank_of(x) <= PESTLE_MAX_RANK) {
+    *factor = taps.out / extent;
+    return x;
   }
+  pestle_value_t* y = taps.count <= 4 ? apply_few(call, x, axis, &taps)
+                                      : apply_matrix(call, x, axis, &taps);
   return taps.any_outside
              ? extrapolate(call, y, axis, &taps, how->extrapolation)
              : y;
@@ -423,9 +426,12 @@ static void resize(pestle_onnx_call_t* call, resize_t* how) {
   if (!wide) {
     x = pestle_onnx_convert(call, x, needs_f64 ? PESTLE_F64 : PESTLE_F32);
   }
+  int64_t factors[PESTLE_MAX_RANK];
   for (int64_t axis = rank_of(x) - 1; axis >= 0 && !call->status; --axis) {
-    x = resize_axis(call, x, how, axis);
+    factors[axis] = 1;
+    x = resize_axis(call, x, how, axis, &factors[axis]);
   }
+  if (!call->status) x = repeat_each(call, x, factors);
   // To the nearest integer, as the evaluator; the conversion saturates.
   if (!wide && is_integer) {
     x = pestle_onnx_unary(call, PESTLE_OP_ROUND_EVEN, x);
