@@ -236,6 +236,74 @@ static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_unscope(e, scope);
 }
 
+// --- Groups of lanes ---
+
+enum { MOST_DIVIDED = 8 };
+
+// The forms that the reads of a stage divide.
+typedef struct divided_t {
+  const pestle_lin_t* forms[MOST_DIVIDED];
+  uint32_t count;
+} divided_t;
+
+static void divided_visit(void* user, const pestle_expr_t* read) {
+  divided_t* found = user;
+  for (uint32_t d = 0; d < read->index_count; ++d) {
+    const pestle_lin_t* at = read->index[d];
+    for (uint32_t i = 0; i < at->count; ++i) {
+      bool divides = at->terms[i].atom->lin && !at->terms[i].atom->value;
+      if (divides && found->count < MOST_DIVIDED) {
+        found->forms[found->count++] = at;
+        break;
+      }
+    }
+  }
+}
+
+static bool counts(const pestle_lin_t* lin, uint32_t axis) {
+  bool nested;
+  return pestle_lin_coef(lin, axis, &nested) != 0 || nested;
+}
+
+// Whether what |lin| divides has both axes in it.
+static bool divides_both(const pestle_lin_t* lin, uint32_t a, uint32_t b) {
+  for (uint32_t i = 0; i < lin->count; ++i) {
+    const pestle_lin_t* within = lin->terms[i].atom->lin;
+    if (within && counts(within, a) && counts(within, b)) return true;
+  }
+  return false;
+}
+
+// Whether the vectors of an unrolled loop's steps begin within groups of lanes that
+// read the same, each elsewhere, so that each step needs shuffles of its own.
+static bool is_uneven(const pestle_emit_walk_t* w, const uint32_t* leaves,
+                      uint32_t count) {
+  pestle_emit_t* e = w->e;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, w->stage);
+  uint32_t axis = leaves[0], last = leaves[count - 1];
+  if (e->nest->axes.data[axis].mark != PESTLE_MARK_UNROLL ||
+      e->nest->axes.data[last].mark != PESTLE_MARK_VECTOR) {
+    return false;
+  }
+  divided_t found = {.count = 0};
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    pestle_status_t st =
+        pestle_expr_visit_reads(e->nest, s->values[v], divided_visit, &found);
+    if (st) pestle_nest_fail(e->nest, st);
+  }
+  if (!found.count) return false;
+  bool uneven = false;
+  e->open[axis] = true;
+  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  pestle_emit_coords(e, w->stage);
+  for (uint32_t i = 0; i < found.count; ++i) {
+    const pestle_lin_t* at = pestle_emit_resolve(e, found.forms[i]);
+    uneven |= divides_both(at, axis, last);
+  }
+  e->open[axis] = false;
+  return uneven;
+}
+
 // |trips| steps from |first| on.
 static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
                        uint32_t count, int64_t first, int64_t trips) {
@@ -245,6 +313,11 @@ static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
   if (trips <= 0) return;
   if (trips == 1 && a->mark != PESTLE_MARK_GROUP) {
     open_fixed(w, leaves, count, first);
+    return;
+  }
+  if (is_uneven(w, leaves, count)) {
+    for (int64_t i = 0; i < trips; ++i)
+      open_fixed(w, leaves, count, first + i);
     return;
   }
   int64_t before = a->extent;
