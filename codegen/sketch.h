@@ -58,6 +58,9 @@ typedef struct pestle_tile_t {
   uint32_t fold;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
+  int64_t group;  // columns that read the same, of a vector or more; or 0
+  int64_t feed;  // elements from what one group reads to what the next one does
+  bool parted;   // a tile has columns of one group, not vectors of several
   int64_t above;  // steps of the axis |high| that share a padded box; or 0
   int64_t strip;  // vectors of columns below each other in them, without a box
   int32_t high;   // position of that axis among the roots; -1: none
@@ -80,8 +83,14 @@ typedef struct pestle_contract_t {
   int64_t lanes, width;   // of the innermost map axis
   int64_t height, batch;  // the row axis; all other map axes
   int64_t taps;           // folded
-  int64_t bytes;          // of both operands and the result
-  int64_t block;          // of taps, where they may be cut; else 0
+  int64_t others;         // groups of columns beside these, of the batch
+  // Of tiles of several groups: vectors from which on groups begin within them as they
+  // did, of which a tile has a multiple, or all; else 0. And loads of what a row has
+  // for a vector, and shuffles.
+  int64_t period;
+  double shares, shuffles;
+  int64_t bytes;  // of both operands and the result
+  int64_t block;  // of taps, where they may be cut; else 0
   // The operand that moves along the innermost axis:
   bool copyable;  // a panel of it may be copied into scratch
   bool words;     // it must be: its elements are gathered into words
@@ -125,6 +134,13 @@ typedef struct pestle_operand_t {
   bool aliasing;  // rows a large power of two apart fall into few cache sets
   int64_t pitch;  // bytes that the axis of taps moves by; 0: several axes do
 } pestle_operand_t;
+
+// Columns of a panel of the vector operand: a tile's, or a group's, if it has no whole
+// number of tiles.
+static inline int64_t pestle_sketch_panel(const pestle_tile_t* t) {
+  int64_t columns = t->vectors * t->lanes;
+  return t->parted && t->group % columns ? t->group : columns;
+}
 
 // Of the target, or the usual ones where it states none.
 pestle_core_rates_t pestle_sketch_rates(const pestle_target_caps_t* caps);
@@ -288,6 +304,12 @@ pestle_sketch_keep_choice(pestle_sketch_t* k, pestle_strbuf_t* text);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
     pestle_sketch_t* k, const pestle_contract_t* c, const pestle_choice_t* x);
 
+// Fills in what |c| says of groups of columns.
+void pestle_sketch_describe_groups(const pestle_tile_t* t,
+                                   pestle_contract_t* c);
+// Whether the tiles of |t|'s groups have columns of several of them or of one each.
+void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
+                                 pestle_tile_t* t);
 // Fills in what |c| says of padded boxes.
 void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
                                 pestle_contract_t* c);

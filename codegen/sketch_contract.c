@@ -352,12 +352,17 @@ static pestle_status_t split_rows(pestle_sketch_t* k, const pestle_tile_t* t,
                                out_mi);
 }
 
-// Column tiles, |*out_nt| of |*out_ni| columns; those of a strip within |*out_no|.
+// Column tiles, |*out_nt| of |*out_ni| columns; those of a strip within |*out_no|, and
+// of a group, where tiles are of one, within |*out_g|.
 static pestle_status_t split_columns(pestle_sketch_t* k, const pestle_tile_t* t,
-                                     uint32_t* out_no, uint32_t* out_nt,
-                                     uint32_t* out_ni) {
+                                     uint32_t* out_g, uint32_t* out_no,
+                                     uint32_t* out_nt, uint32_t* out_ni) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t columns = y->roots[y->map_count - 1];
+  if (t->parted) {
+    PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns, t->group,
+                                     out_g, &columns));
+  }
   int64_t width = t->vectors * t->lanes;
   if (t->strip) {
     PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns,
@@ -380,8 +385,8 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
-  uint32_t no, nt, ni, mo = 0, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
-  PESTLE_TRY(split_columns(k, t, &no, &nt, &ni));
+  uint32_t g = 0, no, nt, ni, mo = 0, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
+  PESTLE_TRY(split_columns(k, t, &g, &no, &nt, &ni));
   if (t->above) {
     PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->high],
                                      t->above, &ho, &hi));
@@ -397,6 +402,7 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   if (t->chunk) order[n++] = mo;
   bool outer = t->planes || t->windows;
   if (t->above && outer) order[n++] = hi;
+  if (t->parted) order[n++] = g;
   if (!t->across) order[n++] = no;
   if (t->strip && rows) order[n++] = mt;
   if (t->above && !outer) order[n++] = hi;
@@ -600,6 +606,7 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     *((int32_t)i == t->row ? &c.height : &c.batch) *= extent;
   }
+  pestle_sketch_describe_groups(t, &c);
   c.dots = s->values[0]->kind == PESTLE_EXPR_DOT;
   c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
             PESTLE_SKETCH_ELEMENT;
@@ -621,7 +628,8 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
         c.row_aliasing ||
         (row.stride && row.stride * row.size % ALIASING_BYTES == 0);
   }
-  if (pestle_sketch_wants_flip(s)) return c;  // the sums are of all taps
+  // Sums to flip are of all taps; blocks of taps have whole vectors.
+  if (pestle_sketch_wants_flip(s) || t->parted) return c;
   int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
   c.block = find_blocks(k, t->fold, most, out_axis, out_block);
   return c;
@@ -668,7 +676,7 @@ static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
                              const pestle_choice_t* x) {
   if (x->above && (c->planes || c->windows)) return true;
-  int64_t panels = c->taps * c->width * PESTLE_SKETCH_ELEMENT;
+  int64_t panels = c->taps * c->width * (1 + c->others) * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
   return is_direct(c, x) && panels <= k->l1 / 2 && results > k->l2;
 }
@@ -712,7 +720,8 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
   bool between = t->above && (t->planes || t->windows || t->strip);
   pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
                            .tensor = (uint32_t)tensor};
-  if (t->row < 0 || t->across || between || !w->pack ||
+  bool cut = t->vectors * t->lanes < pestle_sketch_panel(t);
+  if (t->row < 0 || t->across || between || cut || !w->pack ||
       !pestle_nest_may_panel(k->nest, t->fold, &a)) {
     return NULL;
   }
@@ -720,7 +729,7 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
   int64_t tiles = k->nest->axes.data[tile_leaf].extent;
   if (t->above) tiles *= rows_above(k, t);
   int64_t taps = pestle_sketch_fold_extent(k, f);
-  int64_t panel = taps * t->vectors * t->lanes;
+  int64_t panel = taps * pestle_sketch_panel(t);
   int64_t steps = tiles * taps;
   if (tiles < FEWEST_TILES || tiles > MOST_TILES ||
       w->packed_elements % panel || w->packed_elements * size <= k->l1) {
@@ -839,6 +848,10 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
   uint32_t axis;
   int64_t block;
   m->c = describe(k, &m->t, &axis, &block);
+  if (m->t.group) {
+    pestle_sketch_choose_groups(k, &m->c, &m->t);
+    m->c = describe(k, &m->t, &axis, &block);
+  }
   m->x = pestle_sketch_choose(k, &m->c);
   PESTLE_TRY(pestle_sketch_winograd(k, m->t.fold, m->x.cycles, out_done));
   if (*out_done) return NULL;
@@ -916,7 +929,7 @@ static pestle_status_t feed_tile(pestle_sketch_t* k, making_t* m) {
   m->leaf = m->t;
   if (m->levels && m->leaf.row >= 0) ++m->leaf.row;
   if (m->product) {
-    PESTLE_TRY(pestle_sketch_feed(k, &m->leaf, m->t.vectors * m->t.lanes,
+    PESTLE_TRY(pestle_sketch_feed(k, &m->leaf, pestle_sketch_panel(&m->t),
                                   m->x.copied, &m->packed, &m->staged));
     PESTLE_TRY(pestle_sketch_flip(k, &m->leaf, &m->sums));
   }

@@ -80,6 +80,8 @@ enum {
   ACCUMULATORS_OF_4 = 3,
   // Tiles of one vector would take more rows; 6 is no slower.
   MOST_ROWS = 14,
+  // Registers for what a shuffle takes and makes.
+  SHUFFLED = 2,
   WIDE_BUDGET = 24,
   WIDE_VECTORS = 4,
   NARROW_VECTORS = 2,
@@ -172,6 +174,10 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                 ? fma
                 : (double)(vectors + rows * vectors) / rates.loads;
   }
+  // Lanes of several groups.
+  if (c->period) {
+    loads = (double)vectors * (1 + (double)rows * c->shares) / rates.loads;
+  }
   if (c->strided && !x->copied) {
     loads = (double)(vectors * c->lanes) / rates.loads + broadcasts;
   }
@@ -180,6 +186,8 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
     loads = (double)(2 * vectors) / rates.loads + broadcasts;
   }
   double compute = fma > loads ? fma : loads;
+  double shuffles = (double)(rows * vectors) * c->shuffles;
+  if (compute < shuffles) compute = shuffles;
   if (c->windows) compute += loads * WINDOW_LOAD_SHARE;
   if (c->dots) compute += loads * DOT_LOAD_SHARE;
   if (c->row_aliasing && rows > L1_WAYS) {
@@ -311,7 +319,8 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
   if (x->copied) {
     cycles += elements * (c->strided ? TURN_EIGHTHS : COPY_EIGHTHS) / 8;
   }
-  if (c->taps * c->width * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
+  int64_t panels = c->taps * c->width * (1 + c->others);
+  if (panels * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
     pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
     cycles += elements * (double)PESTLE_SKETCH_ELEMENT * first_share(c, x) *
               panel_readings(c, x) / far_rate(&rates, k, c);
@@ -467,8 +476,15 @@ static pestle_choice_t best_tile(const pestle_sketch_t* k,
   int64_t across = (c->width + c->lanes - 1) / c->lanes;
   // What several windows share stays in registers for one vector of columns.
   if (pestle_sketch_slides(c)) widest = 1;
+  if (widest < c->period) widest = pestle_sketch_min(c->period, budget);
   for (int64_t v = pestle_sketch_min(across, widest); v >= 1; --v) {
+    if (c->period && v < across && v % c->period) continue;
     int64_t most = pestle_sketch_min(budget / v, MOST_ROWS);
+    // What each row reads of its own waits beside a row of the vector operand.
+    if (c->period) {
+      int64_t held = (k->registers - SHUFFLED) / v - 1;
+      most = pestle_sketch_min(most, held > 1 ? held : 1);
+    }
     for (int64_t r = pestle_sketch_min(c->height, most); r >= 1; --r) {
       pestle_choice_t x = {.rows = r, .vectors = v, .block = block};
       try_boxes(k, c, cost, x, &best);
@@ -483,6 +499,7 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
   // cores has no say.
   pestle_choice_t best = best_tile(k, c, 0, pestle_sketch_cycles);
   int64_t block = 0;
+  if (!best.rows) return best;  // groups begin together in no tile
   if (c->block) {
     pestle_choice_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
     if (cut.cycles < best.cycles * BETTER) block = c->block;
@@ -576,7 +593,7 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
     append_rejected(k, c, other, &text);
     other = *x;
   }
-  if (x->vectors > 1) {
+  if (x->vectors > 1 && !c->period) {
     --other.vectors;
     append_rejected(k, c, other, &text);
     other = *x;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a tile of accumulators lies in its stage.
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "codegen/sketch.h"
 
@@ -12,8 +13,9 @@ enum {
   // 64 features in groups of 4, 4 lanes 70 us, 16 lanes 37; 256 in groups of 8, 8
   // lanes 290, 16 261, which is less than a core with one unit for shuffles loses.
   LEAST_LANES = 8,
-  // But of vectors that end within groups, each in another place, lanes are gathered.
-  // The same, groups of 12: 16 lanes 1807 us, 4 lanes 318.
+  // But of vectors that end within groups, each in another place, lanes are gathered,
+  // where no tile is made for them (sketch_groups.c): of dot products and plain folds.
+  // Measured on a product, groups of 12: 16 lanes 1807 us, 4 lanes 318.
   LEAST_OF_UNEVEN = 4,
   // A contraction that is one of a chain has its tile chosen as if it had so
   // many taps, and enough of its kind for all cores.
@@ -55,7 +57,8 @@ typedef struct runs_t {
   uint32_t axis;
   int64_t native;
   int64_t lanes;  // the most that no step ends among
-  bool uneven;    // native ones end within steps
+  int64_t group;  // columns of the steps, unless native vectors have whole ones
+  int64_t feed;   // by which a step moves
 } runs_t;
 
 static void limit_lanes(runs_t* r, const pestle_lin_t* place) {
@@ -67,7 +70,10 @@ static void limit_lanes(runs_t* r, const pestle_lin_t* place) {
         pestle_lin_coef(atom->lin, r->axis, &nested) != 1) {
       continue;
     }
-    r->uneven |= atom->divisor % r->native && r->native % atom->divisor;
+    if (r->native % atom->divisor || r->native == atom->divisor) {
+      r->group = atom->divisor;
+      r->feed = llabs(place->terms[i].coef);
+    }
     while (r->lanes > 1 && atom->divisor % r->lanes)
       r->lanes /= 2;
   }
@@ -78,16 +84,24 @@ static void runs_visit(void* user, const pestle_expr_t* e) {
     limit_lanes(user, e->index[i]);
 }
 
-// Lanes for the last axis of |fold|. Fewer than native ones where an operand
-// steps: it is broadcast then, which otherwise is a shuffle a tap.
-static int64_t fold_lanes(pestle_sketch_t* k, uint32_t fold, int64_t width) {
-  const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
+// Lanes for the last axis of |t|'s fold. Fewer than native ones where an operand
+// steps: it is broadcast then, which otherwise is a shuffle a tap. A product of groups
+// has native ones, in tiles that begin where groups do; of words shuffles take nothing.
+static void choose_lanes(pestle_sketch_t* k, int64_t width, pestle_tile_t* t) {
+  const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t native = pestle_sketch_lanes(k, width);
   runs_t r = {
       .axis = f->roots[f->map_count - 1], .native = native, .lanes = native};
   pestle_nest_visit_values(k->nest, f, runs_visit, &r);
-  return r.lanes >= (r.uneven ? LEAST_OF_UNEVEN : LEAST_LANES) ? r.lanes
-                                                               : native;
+  bool product =
+      pestle_sketch_is_product(f) && f->values[0]->kind != PESTLE_EXPR_DOT;
+  t->lanes = native;
+  if (r.group && product && width % r.group == 0) {
+    t->group = r.group;
+    t->feed = r.feed;
+  } else if (r.lanes >= (r.group ? LEAST_OF_UNEVEN : LEAST_LANES)) {
+    t->lanes = r.lanes;
+  }
 }
 
 // Whether |read|'s index moves along |axis|.
@@ -125,10 +139,8 @@ static void find_windows(pestle_sketch_t* k, pestle_tile_t* t) {
 pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t width = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
-  pestle_tile_t t = {.fold = fold,
-                     .row = row_position(k, y),
-                     .rows = 1,
-                     .lanes = fold_lanes(k, fold, width)};
+  pestle_tile_t t = {.fold = fold, .row = row_position(k, y), .rows = 1};
+  choose_lanes(k, width, &t);
   t.high = t.row - 1;
   find_windows(k, &t);
   t.vectors = pestle_sketch_min((width + t.lanes - 1) / t.lanes, FOLD_VECTORS);

@@ -193,6 +193,8 @@ CONV = "convolutions"
 case("conv3x3_64_56", CONV, convolution, 64, 56, 64, 3)
 case("conv3x3_256_14", CONV, convolution, 256, 14, 256, 3)
 case("convdw3x3_144_56", CONV, convolution, 144, 56, 144, 3, groups=144)
+case("convg3x3_48_28", CONV, convolution, 48, 28, 48, 3, groups=16)
+case("convg3x3_160_28", CONV, convolution, 160, 28, 160, 3, groups=8)
 case("conv1x1_64_256_56", CONV, convolution, 64, 56, 256, 1)
 case("conv7x7s2_3_64_224", CONV, convolution, 3, 224, 64, 7, 2)
 

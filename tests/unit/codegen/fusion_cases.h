@@ -720,8 +720,7 @@ static const case_t cases[] = {
      "tensor<2x10x23x21xf32>\n"
      "      %y = stablehlo.add %p, %z : tensor<2x10x23x21xf32>",
      "%y : tensor<2x10x23x21xf32>", 1e-5},
-    // Groups of 8 columns: broadcasts; of 12: tiles begin inside groups; of 3:
-    // gathers.
+    // Groups of 8 columns: broadcasts; of 12 and 3: vectors begin inside groups.
     {"conv_groups_8", "x: tensor<1x9x11x20xf32>, w: tensor<3x3x4x40xf32>",
      "      %y = stablehlo.convolution(%x, %w) dim_numbers = "
      "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], "
@@ -961,6 +960,73 @@ static const case_t cases[] = {
      "1]]} {batch_group_count = 1 : i64, feature_group_count = 10 : i64} : "
      "(tensor<1x6x7x40xf32>, tensor<3x3x4x20xf32>) -> tensor<1x3x7x20xf32>",
      "%y : tensor<1x3x7x20xf32>", 1e-5},
+    // Groups that end within vectors: three vectors of 16 groups, lanes of two and of
+    // three groups, one group in two parts, one with a tail; what one reads is infinite.
+    {"conv_groups_of_three", "x: tensor<1x6x7x96xf32>, w: tensor<3x3x3x96xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 32 : i64} : "
+     "(tensor<1x6x7x96xf32>, tensor<3x3x3x96xf32>) -> tensor<1x3x7x96xf32>",
+     "%y : tensor<1x3x7x96xf32>", 1e-5},
+    {"conv_groups_of_ten", "x: tensor<1x6x7x160xf32>, w: tensor<3x3x10x160xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 16 : i64} : "
+     "(tensor<1x6x7x160xf32>, tensor<3x3x10x160xf32>) -> tensor<1x3x7x160xf32>",
+     "%y : tensor<1x3x7x160xf32>", 1e-5},
+    {"conv_groups_of_twelve", "x: tensor<1x6x7x32xf32>, w: tensor<3x3x4x96xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 8 : i64} : "
+     "(tensor<1x6x7x32xf32>, tensor<3x3x4x96xf32>) -> tensor<1x6x7x96xf32>",
+     "%y : tensor<1x6x7x96xf32>", 1e-5},
+    {"conv_groups_of_twenty", "x: tensor<1x6x7x24xf32>, w: tensor<3x3x3x160xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 8 : i64} : "
+     "(tensor<1x6x7x24xf32>, tensor<3x3x3x160xf32>) -> tensor<1x3x7x160xf32>",
+     "%y : tensor<1x3x7x160xf32>", 1e-5},
+    {"conv_groups_of_22", "x: tensor<1x6x7x20xf32>, w: tensor<3x3x5x88xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 4 : i64} : "
+     "(tensor<1x6x7x20xf32>, tensor<3x3x5x88xf32>) -> tensor<1x3x7x88xf32>",
+     "%y : tensor<1x3x7x88xf32>", 1e-5},
+    {"conv_groups_of_40", "x: tensor<1x6x7x6xf32>, w: tensor<3x3x2x120xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 3 : i64} : "
+     "(tensor<1x6x7x6xf32>, tensor<3x3x2x120xf32>) -> tensor<1x6x7x120xf32>",
+     "%y : tensor<1x6x7x120xf32>", 1e-5},
+    {"conv_groups_one_to_three", "x: tensor<1x6x7x17xf32>, w: tensor<3x3x1x51xf32>",
+     "      %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 17 : i64} : "
+     "(tensor<1x6x7x17xf32>, tensor<3x3x1x51xf32>) -> tensor<1x3x7x51xf32>",
+     "%y : tensor<1x3x7x51xf32>", 1e-5},
+    {"conv_groups_infinite", "x: tensor<1x6x7x21xf32>, w: tensor<3x3x3x21xf32>",
+     "      %s = stablehlo.constant dense<[0x7F800000, 0x7F800000, "
+     "0x7F800000, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, "
+     "1.0, 1.0, 1.0, 1.0, 1.0, 1.0]> : tensor<21xf32>\n"
+     "      %b = stablehlo.broadcast_in_dim %s, dims = [3] : (tensor<21xf32>) "
+     "-> tensor<1x6x7x21xf32>\n"
+     "      %i = stablehlo.multiply %x, %b : tensor<1x6x7x21xf32>\n"
+     "      %y = stablehlo.convolution(%i, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 7 : i64} : "
+     "(tensor<1x6x7x21xf32>, tensor<3x3x3x21xf32>) -> tensor<1x6x7x21xf32>",
+     "%y : tensor<1x6x7x21xf32>", 1e-5},
+    {"conv_groups_infinite_of_20", "x: tensor<1x6x7x8xf32>, w: tensor<3x3x2x80xf32>",
+     "      %s = stablehlo.constant dense<[0x7F800000, 0x7F800000, 1.0, 1.0, "
+     "1.0, 1.0, 1.0, 1.0]> : tensor<8xf32>\n"
+     "      %b = stablehlo.broadcast_in_dim %s, dims = [3] : (tensor<8xf32>) "
+     "-> tensor<1x6x7x8xf32>\n"
+     "      %i = stablehlo.multiply %x, %b : tensor<1x6x7x8xf32>\n"
+     "      %y = stablehlo.convolution(%i, %w) dim_numbers = [b, 0, 1, f]x[0, "
+     "1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, "
+     "1]]} {batch_group_count = 1 : i64, feature_group_count = 4 : i64} : "
+     "(tensor<1x6x7x8xf32>, tensor<3x3x2x80xf32>) -> tensor<1x6x7x80xf32>",
+     "%y : tensor<1x6x7x80xf32>", 1e-5},
 };
 // clang-format on
 
