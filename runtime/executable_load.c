@@ -6,11 +6,8 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "runtime/executable.h"
-
-// A thread is worth waking for so much of a kernel's estimated time. Waking one
-// that sleeps takes some 10 us; one that spins, 1 us.
-#define NS_PER_THREAD 8000
 
 static const pestle_plan_device_t* plan_devices(const pestle_plan_t* plan) {
   return PESTLE_PLAN_RECORDS(plan, pestle_plan_device_t, devices);
@@ -173,7 +170,7 @@ static pestle_status_t load_kernel(pestle_executable_t* e,
 
 static int32_t useful_threads(const pestle_executable_t* e,
                               const pestle_plan_kernel_t* record) {
-  uint64_t threads = record->work / NS_PER_THREAD;
+  uint64_t threads = record->work / PESTLE_NS_PER_THREAD;
   if (threads > (uint64_t)record->group[0]) {
     threads = (uint64_t)record->group[0];
   }
