@@ -34,9 +34,24 @@ static int64_t fold_limit(const pestle_pass_context_t* ctx, bool moves) {
   return moves ? INT64_MAX : (int64_t)64 << 20;
 }
 
+// The elements that |value| is made of, or NULL: a constant's, also where it is
+// repeated. Broadcasts stay, so an op on one is folded through it.
+static const pestle_elements_t* known_elements(const pestle_value_t* value) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (e || !pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) return e;
+  return pestle_value_constant(pestle_node_operand(value->node, 0));
+}
+
 static bool all_constant(const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!pestle_value_constant(pestle_node_operand(node, i))) return false;
+  }
+  return true;
+}
+
+static bool all_known(const pestle_node_t* node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!known_elements(pestle_node_operand(node, i))) return false;
   }
   return true;
 }
@@ -153,10 +168,9 @@ static void operand_bytes(const pestle_node_t* node, int64_t* stored,
                           int64_t* dense) {
   *stored = *dense = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const pestle_elements_t* e =
-        pestle_value_constant(pestle_node_operand(node, i));
-    *stored += (int64_t)e->size;
-    *dense += (int64_t)pestle_type_bytes(&e->type);
+    const pestle_value_t* operand = pestle_node_operand(node, i);
+    *stored += (int64_t)known_elements(operand)->size;
+    *dense += (int64_t)pestle_type_bytes(operand->type);
   }
 }
 
@@ -217,7 +231,7 @@ static bool is_worth_it(const pestle_pass_context_t* ctx,
   if (result > limit || dense / 4 > limit) return false;
   // Rows that are repeated stay rows: a bias is known by its broadcast.
   bool repeats =
-      node->op == PESTLE_OP_BROADCAST_IN_DIM &&
+      (node->op == PESTLE_OP_BROADCAST_IN_DIM || !all_constant(node)) &&
       pestle_dtype_is(node->results[0].type->dtype, PESTLE_KIND_FLOAT);
   if (result <= SMALL_BYTES && !repeats) return true;
   // Weights that are stored narrow may become wide, nothing else may grow.
@@ -236,6 +250,22 @@ static void detect_splat(pestle_elements_t* e) {
   e->size = size;
 }
 
+// All elements of |value| as an array, in the scratch of |ctx|.
+static pestle_status_t expand(const pestle_pass_context_t* ctx,
+                              const pestle_value_t* value, const void** out) {
+  const pestle_elements_t* e = known_elements(value);
+  const void* data = pestle_pass_expand(e, ctx->scratch);
+  *out = data;
+  if (!data) return PESTLE_OOM();
+  if (pestle_value_constant(value)) return NULL;
+  void* repeated =
+      pestle_arena_alloc(ctx->scratch, pestle_type_bytes(value->type), 64);
+  *out = repeated;
+  if (!repeated) return PESTLE_OOM();
+  return pestle_ref_evaluate_node(pestle_context_allocator(ctx->context),
+                                  value->node, &data, &repeated);
+}
+
 static pestle_status_t evaluate(const pestle_pass_context_t* ctx,
                                 pestle_module_t* module, pestle_node_t* node,
                                 void** results) {
@@ -243,9 +273,7 @@ static pestle_status_t evaluate(const pestle_pass_context_t* ctx,
       PESTLE_ARENA_ARRAY(ctx->scratch, const void*, node->operand_count + 1);
   if (!operands) return PESTLE_OOM();
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    operands[i] = pestle_pass_expand(
-        pestle_value_constant(pestle_node_operand(node, i)), ctx->scratch);
-    if (!operands[i]) return PESTLE_OOM();
+    PESTLE_TRY(expand(ctx, pestle_node_operand(node, i), &operands[i]));
   }
   for (uint32_t i = 0; i < node->result_count; ++i) {
     results[i] = pestle_arena_alloc(
@@ -296,8 +324,10 @@ pestle_status_t pestle_fold_node(const pestle_pass_context_t* ctx,
     if (!pestle_type_is_static(node->results[i].type)) return NULL;
   }
   if (moves_elements(node)) PESTLE_TRY(fold_moved_splat(node, out));
-  if (out[0] || !all_constant(node)) return NULL;
-  if (node->op == PESTLE_OP_RESHAPE) return fold_reshape(node, out);
+  if (out[0] || !all_known(node)) return NULL;
+  if (node->op == PESTLE_OP_RESHAPE) {
+    return all_constant(node) ? fold_reshape(node, out) : NULL;
+  }
   if (is_elementwise(node)) {
     PESTLE_TRY(fold_elementwise_splat(ctx, node, out));
     if (out[0]) return NULL;
