@@ -187,7 +187,11 @@ static pestle_status_t emit_for(pestle_llvm_emit_t* e, uint32_t pc) {
   loop_t loop = {.pc = pc, .end = end, .step = step, .runs = known};
   loop.lo = pestle_llvm_get(e, n->arg[0]);
   loop.hi = pestle_llvm_get(e, n->arg[1]);
-  return run_loop(e, &loop);
+  bool opened;
+  PESTLE_TRY(pestle_llvm_open_table(e, pc + 1, end, &opened));
+  pestle_status_t status = run_loop(e, &loop);
+  if (opened) e->table = NULL;
+  return status;
 }
 
 // --- Ifs ---
@@ -261,6 +265,8 @@ static LLVMValueRef constant(pestle_llvm_emit_t* e,
                              const pestle_kir_inst_t* n) {
   pestle_dtype_t dtype = (pestle_dtype_t)n->type;
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
+    LLVMValueRef entry = pestle_llvm_from_table(e, n);
+    if (entry) return entry;
     return pestle_llvm_float(e, dtype, n->lanes, pestle_kir_const_float(n));
   }
   int64_t value = pestle_kir_const_int(n);

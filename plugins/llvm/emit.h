@@ -49,7 +49,8 @@ typedef struct pestle_llvm_emit_t {
   LLVMTypeRef i8, i32, i64, f16, ptr;
   LLVMValueRef begin, end, params;
   LLVMValueRef opaque;  // the index of the last loop of many accesses, or NULL
-  LLVMValueRef zero_word;  // NULL until a gather needs it
+  const struct pestle_llvm_table_t* table;  // the constants of a loop, or NULL
+  LLVMValueRef zero_word;                   // NULL until a gather needs it
   unsigned invariant_kind, nontemporal_kind;
   LLVMValueRef invariant_node, nontemporal_node;
   unsigned scope_kind, noalias_kind;
@@ -136,6 +137,20 @@ void pestle_llvm_set_index(pestle_llvm_emit_t* e, uint32_t id, LLVMValueRef v,
                            int64_t constant);
 // Whether |id| is an index, or an integer, that emission knows.
 bool pestle_llvm_known(pestle_llvm_emit_t* e, uint32_t id, int64_t* out_value);
+
+// --- emit_table.c: constants of a loop beside accumulators ---
+
+typedef struct pestle_llvm_table_t pestle_llvm_table_t;
+
+// Makes |e->table| in front of the loop from |pc| to |end|, if it wants one and is
+// in none that has. Who opened it sets it to NULL behind the loop.
+PESTLE_NODISCARD pestle_status_t pestle_llvm_open_table(pestle_llvm_emit_t* e,
+                                                        uint32_t pc,
+                                                        uint32_t end,
+                                                        bool* out_opened);
+// The constant |n| out of |e->table|; NULL where that lacks it.
+LLVMValueRef pestle_llvm_from_table(pestle_llvm_emit_t* e,
+                                    const pestle_kir_inst_t* n);
 
 // --- emit_memory.c: LOAD, STORE, GATHER, SCATTER, PREFETCH ---
 

@@ -187,6 +187,57 @@ static void scratch(void** state) {
   compare("scratch", &b);
 }
 
+// A polynomial behind the sums of twelve vectors: its constants come from a table
+// that no loop in front of it can have read.
+static void constants(void** state) {
+  enum { VECTORS = 12, TERMS = 8 };
+  (void)state;
+  pestle_kir_builder_t b = kernel("constants");
+  uint32_t x = global(&b, "x", PESTLE_F32, 64 * 16, PESTLE_KIR_READONLY);
+  uint32_t y = global(&b, "y", PESTLE_F32, VECTORS * 16, 0);
+  uint32_t sums = pestle_kir_add_buffer(&b, "sums", PESTLE_KIR_SHARED,
+                                        PESTLE_F32, 1, VECTORS * 16, 0);
+  uint32_t acc = pestle_kir_add_buffer(&b, "acc", PESTLE_KIR_PRIVATE,
+                                       PESTLE_F32, 16, VECTORS, 0);
+  group(&b, 1);
+  pestle_kir_id_t zero = pestle_kir_index(&b, 0);
+  pestle_kir_alloc(&b, acc);
+  for (int i = 0; i < VECTORS; ++i) {
+    pestle_kir_store(&b, acc, pestle_kir_index(&b, i),
+                     pestle_kir_float(&b, PESTLE_F32, 16, 0), NONE, 0);
+  }
+  pestle_kir_id_t k = pestle_kir_for(&b, "k", zero, pestle_kir_index(&b, 64), 1,
+                                     PESTLE_KIR_SERIAL);
+  pestle_kir_id_t v =
+      pestle_kir_load(&b, x, 16, pestle_kir_madi(&b, k, 16, NONE), NONE, 4);
+  for (int i = 0; i < VECTORS; ++i) {
+    pestle_kir_id_t at = pestle_kir_index(&b, i);
+    pestle_kir_id_t old = pestle_kir_load(&b, acc, 16, at, NONE, 0);
+    pestle_kir_store(&b, acc, at,
+                     pestle_kir_scalar(&b, PESTLE_OP_FMA, v, v, old), NONE, 0);
+  }
+  pestle_kir_end(&b);
+  for (int i = 0; i < VECTORS; ++i) {
+    pestle_kir_store(
+        &b, sums, pestle_kir_index(&b, i * 16),
+        pestle_kir_load(&b, acc, 16, pestle_kir_index(&b, i), NONE, 0), NONE,
+        64);
+  }
+  pestle_kir_id_t i = pestle_kir_for(
+      &b, "i", zero, pestle_kir_index(&b, VECTORS), 1, PESTLE_KIR_SERIAL);
+  pestle_kir_id_t at = pestle_kir_madi(&b, i, 16, NONE);
+  v = pestle_kir_load(&b, sums, 16, at, NONE, 64);
+  pestle_kir_id_t sum = pestle_kir_float(&b, PESTLE_F32, 16, 1);
+  for (int term = 2; term <= TERMS; ++term) {
+    pestle_kir_id_t next = pestle_kir_float(&b, PESTLE_F32, 16, 1.0 / term);
+    sum = pestle_kir_scalar(&b, PESTLE_OP_FMA, sum, v, next);
+  }
+  pestle_kir_store(&b, y, at, sum, NONE, 4);
+  pestle_kir_end(&b);
+  pestle_kir_end(&b);
+  compare("constants", &b);
+}
+
 static void assembly(void** state) {
   pestle_kir_builder_t b;
   (void)state;
@@ -214,7 +265,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elementwise), cmocka_unit_test(tile),
       cmocka_unit_test(reduce),      cmocka_unit_test(scratch),
-      cmocka_unit_test(assembly),
+      cmocka_unit_test(constants),   cmocka_unit_test(assembly),
   };
   int failed = llvm_setup(NULL);
   if (failed) return failed;
