@@ -82,7 +82,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   pestle_kir_id_t from = pestle_kir_madi(
       k, tile, t->w.inputs,
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, p, t->factor_pitch));
-  pestle_kir_id_t weights = pestle_kir_madi(k, panel, PESTLE_WINOGRAD_ALL, p);
+  pestle_kir_id_t weights = pestle_kir_madi(k, panel, t->w.all, p);
   weights =
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, weights, t->w.inputs * width);
   pestle_kir_id_t c = pestle_kir_repeat(t->k, "c", t->w.inputs);
@@ -123,7 +123,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
 
 static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   int64_t rows = t->how->rows, whole = t->tiles / rows, rest = t->tiles % rows;
-  pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", PESTLE_WINOGRAD_ALL);
+  pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", t->w.all);
   if (whole) {
     pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", whole);
     multiply_rows(t, p, panel, i, rows, vectors);
@@ -132,7 +132,7 @@ static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   if (rest) {
     multiply_rows(t, p, panel, pestle_kir_index(t->k, whole), rest, vectors);
   }
-  pestle_kir_end_repeat(t->k, PESTLE_WINOGRAD_ALL);
+  pestle_kir_end_repeat(t->k, t->w.all);
 }
 
 // One panel of |vectors| vectors, of the last of which |valid| lanes exist.
@@ -189,8 +189,8 @@ static void add_axes(wino_t* t) {
   t->in_wide = own_axis(t, "in_w", w->inside_wide[1] - w->inside_wide[0]);
   t->at_high = own_axis(t, "at_h", w->height + more);
   t->at_wide = own_axis(t, "at_w", w->width + more);
-  t->out_high = own_axis(t, "out_h", w->height / PESTLE_WINOGRAD_OUT);
-  t->out_wide = own_axis(t, "out_w", w->width / PESTLE_WINOGRAD_OUT);
+  t->out_high = own_axis(t, "out_h", w->height / w->results);
+  t->out_wide = own_axis(t, "out_w", w->width / w->results);
   t->px_high = own_axis(t, "px_h", w->height);
   t->px_wide = own_axis(t, "px_w", w->width);
   t->vector = own_axis(t, "v", 1);
@@ -238,7 +238,8 @@ static void open_group(wino_t* t) {
 pestle_status_t pestle_emit_winograd(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   wino_t t = {.e = e, .k = e->k, .how = &nest->winograd_how};
-  bool fits = pestle_winograd_match(nest, (uint32_t)nest->winograd, &t.w) &&
+  bool fits = pestle_winograd_match(nest, (uint32_t)nest->winograd,
+                                    t.how->results, &t.w) &&
               pestle_winograd_fits(&t.w, t.how);
   if (!fits || nest->tensors.data[t.w.weights].packed_elements !=
                    pestle_winograd_elements(&t.w, t.how)) {
@@ -250,10 +251,9 @@ pestle_status_t pestle_emit_winograd(pestle_emit_t* e) {
   t.tiles = t.how->tiles_high * t.how->tiles_wide;
   t.factor_pitch = t.tiles * t.w.inputs + APART;
   t.sum_pitch = t.tiles * t.how->vectors * t.how->lanes + APART;
-  t.factors = scratch(&t, "factors", PESTLE_WINOGRAD_ALL * t.factor_pitch);
-  t.sums = scratch(&t, "sums", PESTLE_WINOGRAD_ALL * t.sum_pitch);
-  t.shown = scratch(&t, "tile",
-                    PESTLE_WINOGRAD_OUT * PESTLE_WINOGRAD_OUT * t.how->lanes);
+  t.factors = scratch(&t, "factors", t.w.all * t.factor_pitch);
+  t.sums = scratch(&t, "sums", t.w.all * t.sum_pitch);
+  t.shown = scratch(&t, "tile", t.w.results * t.w.results * t.how->lanes);
   add_axes(&t);
   if (nest->failed) return NULL;
   open_group(&t);

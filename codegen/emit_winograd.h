@@ -2,10 +2,10 @@
 // Shared by the emit_winograd*.c files; nobody else includes it. The kernel is
 //
 //   for each box of tiles: a group
-//     for each tile: its inputs as 36 factors, in scratch  (emit_winograd_in.c)
+//     for each tile: its inputs as factors, in scratch     (emit_winograd_in.c)
 //     for each panel of features:
-//       36 products over channels, in scratch              (emit_winograd.c)
-//       for each tile: 4 x 4 results, then the last stage  (emit_winograd_out.c)
+//       a product over channels for each, in scratch       (emit_winograd.c)
+//       for each tile: its results, then the last stage    (emit_winograd_out.c)
 #ifndef PESTLE_CODEGEN_EMIT_WINOGRAD_H_
 #define PESTLE_CODEGEN_EMIT_WINOGRAD_H_
 

@@ -10,8 +10,8 @@
 //   0    1      0        -(a2+b2)  0  1
 //
 // so that factors of a point and of its negative share their halves.
-static void transform(wino_t* t, const pestle_kir_id_t* d,
-                      pestle_kir_id_t* out) {
+static void transform_six(wino_t* t, const pestle_kir_id_t* d,
+                          pestle_kir_id_t* out) {
   double a = PESTLE_WINOGRAD_NEAR, b = PESTLE_WINOGRAD_FAR;
   pestle_kir_id_t both = pestle_wino_number_of(t, -(a * a + b * b));
   pestle_kir_id_t ends = pestle_wino_op(t, PESTLE_OP_ADD, d[0], d[4]);
@@ -28,6 +28,24 @@ static void transform(wino_t* t, const pestle_kir_id_t* d,
     out[1 + 2 * i] = pestle_wino_fma(t, plus, odd, even);
     out[2 + 2 * i] = pestle_wino_fma(t, minus, odd, even);
   }
+}
+
+// Four inputs become four factors. B^T is
+//
+//   -1   0   1   0
+//    0   1   1   0
+//    0  -1   1   0
+//    0  -1   0   1
+static void transform(wino_t* t, const pestle_kir_id_t* d,
+                      pestle_kir_id_t* out) {
+  if (t->w.factors == PESTLE_WINOGRAD_MOST) {
+    transform_six(t, d, out);
+    return;
+  }
+  out[0] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[2], d[0]);
+  out[1] = pestle_wino_op(t, PESTLE_OP_ADD, d[2], d[1]);
+  out[2] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[2], d[1]);
+  out[3] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[3], d[1]);
 }
 
 // Where the tile's inputs are: of an inside tile, or each on its own, the last
@@ -47,17 +65,17 @@ static void set_place(wino_t* t, const place_t* at, int64_t i, bool high) {
   if (at->inside) {
     const pestle_lin_t* tile =
         pestle_lin_axis(e->nest, high ? t->in_high : t->in_wide);
-    int64_t first = inside[0] * PESTLE_WINOGRAD_OUT + i;
-    e->coord[axis] = pestle_lin_add(
-        e->nest, pestle_lin_scale(e->nest, tile, PESTLE_WINOGRAD_OUT),
-        pestle_lin_const(e->nest, first));
+    int64_t first = inside[0] * w->results + i;
+    e->coord[axis] =
+        pestle_lin_add(e->nest, pestle_lin_scale(e->nest, tile, w->results),
+                       pestle_lin_const(e->nest, first));
     return;
   }
   uint32_t own = high ? t->at_high : t->at_wide;
   int64_t last = (high ? w->height : w->width) + PESTLE_WINOGRAD_TAPS - 2;
   pestle_kir_id_t tile = high ? at->high : at->wide;
-  pestle_kir_id_t position = pestle_kir_madi(t->k, tile, PESTLE_WINOGRAD_OUT,
-                                             pestle_kir_index(t->k, i));
+  pestle_kir_id_t position =
+      pestle_kir_madi(t->k, tile, w->results, pestle_kir_index(t->k, i));
   e->coord[axis] = pestle_lin_axis(e->nest, own);
   e->axis_id[own] =
       pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, position, last);
@@ -82,29 +100,30 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
   pestle_kir_builder_t* k = t->k;
   pestle_emit_t* e = t->e;
   int64_t lanes = t->how->lanes, vectors = t->w.inputs / lanes;
-  enum { N = PESTLE_WINOGRAD_IN };
-  pestle_kir_id_t d[N], rows[N][N], out[N];
+  enum { MOST = PESTLE_WINOGRAD_MOST };
+  int64_t n = t->w.factors;
+  pestle_kir_id_t d[MOST], rows[MOST][MOST], out[MOST];
   pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", vectors);
   pestle_wino_open_vector(t, v, vectors, lanes);
   const pestle_lin_t* channel = pestle_lin_axis(e->nest, t->vector);
   e->coord[t->w.channels] =
       pestle_lin_add(e->nest, pestle_lin_scale(e->nest, channel, lanes),
                      pestle_lin_axis(e->nest, t->lane));
-  for (int64_t j = 0; j < N; ++j) {
-    for (int64_t i = 0; i < N; ++i)
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < n; ++i)
       d[i] = input(t, at, i, j);
     transform(t, d, out);
-    for (int64_t i = 0; i < N; ++i)
+    for (int64_t i = 0; i < n; ++i)
       rows[i][j] = out[i];
   }
   pestle_kir_id_t to = pestle_kir_madi(
       k, v, lanes,
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, t->w.inputs));
-  for (int64_t i = 0; i < N; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     transform(t, rows[i], out);
-    for (int64_t j = 0; j < N; ++j) {
+    for (int64_t j = 0; j < n; ++j) {
       pestle_kir_id_t at_factor = pestle_kir_madi(
-          k, to, 1, pestle_kir_index(k, (i * N + j) * t->factor_pitch));
+          k, to, 1, pestle_kir_index(k, (i * n + j) * t->factor_pitch));
       pestle_kir_store(k, t->factors, at_factor, out[j], PESTLE_KIR_NONE, 0);
     }
   }

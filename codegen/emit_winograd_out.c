@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Y = A^T M A of the tiles of a group, and the last stage at its 4 x 4 results.
+// Y = A^T M A of the tiles of a group, and the last stage at its results.
 #include "base/bits.h"
 #include "codegen/emit_winograd.h"
 
-enum { N = PESTLE_WINOGRAD_OUT };
+enum { MOST = PESTLE_WINOGRAD_LARGE };
 
 // One dimension: six sums become four results. A^T is
 //
@@ -11,8 +11,8 @@ enum { N = PESTLE_WINOGRAD_OUT };
 //   0  a  -a   b  -b   0
 //   0  a2  a2  b2  b2  0
 //   0  a3 -a3  b3 -b3  1
-static void transform(wino_t* t, const pestle_kir_id_t* m,
-                      pestle_kir_id_t* out) {
+static void transform_six(wino_t* t, const pestle_kir_id_t* m,
+                          pestle_kir_id_t* out) {
   double a = PESTLE_WINOGRAD_NEAR, b = PESTLE_WINOGRAD_FAR;
   pestle_kir_id_t near = pestle_wino_op(t, PESTLE_OP_ADD, m[1], m[2]);
   pestle_kir_id_t far = pestle_wino_op(t, PESTLE_OP_ADD, m[3], m[4]);
@@ -29,6 +29,23 @@ static void transform(wino_t* t, const pestle_kir_id_t* m,
   out[3] = pestle_wino_fma(t, pestle_wino_number_of(t, b * b * b), far, m[5]);
   out[3] =
       pestle_wino_fma(t, pestle_wino_number_of(t, a * a * a), near, out[3]);
+}
+
+// Four sums become two results. A^T is
+//
+//   1  1   1  0
+//   0  1  -1  1
+static void transform(wino_t* t, const pestle_kir_id_t* m,
+                      pestle_kir_id_t* out) {
+  if (t->w.factors == PESTLE_WINOGRAD_MOST) {
+    transform_six(t, m, out);
+    return;
+  }
+  pestle_kir_id_t sum = pestle_wino_op(t, PESTLE_OP_ADD, m[1], m[2]);
+  out[0] = pestle_wino_op(t, PESTLE_OP_ADD, m[0], sum);
+  pestle_kir_id_t difference =
+      pestle_wino_op(t, PESTLE_OP_SUBTRACT, m[1], m[2]);
+  out[1] = pestle_wino_op(t, PESTLE_OP_ADD, difference, m[3]);
 }
 
 // The last stage at the open vector; its sum is |value|.
@@ -50,20 +67,21 @@ static void set_coord(wino_t* t, uint32_t axis, int32_t last,
 
 static const pestle_lin_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
   pestle_nest_t* nest = t->e->nest;
-  return pestle_lin_add(nest,
-                        pestle_lin_scale(nest, pestle_lin_axis(nest, tile), N),
-                        pestle_lin_const(nest, i));
+  return pestle_lin_add(
+      nest, pestle_lin_scale(nest, pestle_lin_axis(nest, tile), t->w.results),
+      pestle_lin_const(nest, i));
 }
 
 // All results of a tile, each with a copy of the last stage of its own.
 static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
-                         pestle_kir_id_t z[N][N]) {
+                         pestle_kir_id_t z[MOST][MOST]) {
   pestle_emit_t* e = t->e;
   const pestle_winograd_t* w = &t->w;
-  e->axis_id[t->out_high] = pestle_emit_clamp(e, high, 0, w->height / N - 1);
-  e->axis_id[t->out_wide] = pestle_emit_clamp(e, wide, 0, w->width / N - 1);
-  for (int64_t i = 0; i < N; ++i) {
-    for (int64_t j = 0; j < N; ++j) {
+  int64_t n = w->results;
+  e->axis_id[t->out_high] = pestle_emit_clamp(e, high, 0, w->height / n - 1);
+  e->axis_id[t->out_wide] = pestle_emit_clamp(e, wide, 0, w->width / n - 1);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
       size_t scope = pestle_emit_scope(e);
       set_coord(t, w->high, w->last_high, in_tile(t, t->out_high, i));
       set_coord(t, w->wide, w->last_wide, in_tile(t, t->out_wide, j));
@@ -76,7 +94,7 @@ static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
 static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
                               pestle_kir_id_t i, int64_t extent,
                               uint32_t axis) {
-  pestle_kir_id_t at = pestle_kir_madi(t->k, tile, N, i);
+  pestle_kir_id_t at = pestle_kir_madi(t->k, tile, t->w.results, i);
   t->e->axis_id[axis] =
       pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, at, extent - 1);
   return pestle_kir_scalar_i(t->k, PESTLE_OP_LT, at, extent);
@@ -84,31 +102,31 @@ static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
 
 // The results of a tile that there are, in loops over them.
 static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
-                        pestle_kir_id_t z[N][N]) {
+                        pestle_kir_id_t z[MOST][MOST]) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
-  int64_t lanes = t->how->lanes;
-  for (int64_t i = 0; i < N * N; ++i) {
+  int64_t lanes = t->how->lanes, n = w->results;
+  for (int64_t i = 0; i < n * n; ++i) {
     pestle_kir_store(k, t->shown, pestle_kir_index(k, i * lanes),
-                     z[i / N][i % N], PESTLE_KIR_NONE, 0);
+                     z[i / n][i % n], PESTLE_KIR_NONE, 0);
   }
-  pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", N);
+  pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", n);
   pestle_kir_id_t row = exists(t, high, i, w->height, t->px_high);
-  pestle_kir_id_t j = pestle_kir_repeat(t->k, "j", N);
+  pestle_kir_id_t j = pestle_kir_repeat(t->k, "j", n);
   pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide);
   pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, row, column));
   size_t scope = pestle_emit_scope(e);
   set_coord(t, w->high, w->last_high, pestle_lin_axis(e->nest, t->px_high));
   set_coord(t, w->wide, w->last_wide, pestle_lin_axis(e->nest, t->px_wide));
   pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY,
-                                           pestle_kir_madi(k, i, N, j), lanes);
+                                           pestle_kir_madi(k, i, n, j), lanes);
   finish(t,
          pestle_kir_load(k, t->shown, (unsigned)lanes, at, PESTLE_KIR_NONE, 0));
   pestle_emit_unscope(e, scope);
   pestle_kir_end(k);
-  pestle_kir_end_repeat(t->k, N);
-  pestle_kir_end_repeat(t->k, N);
+  pestle_kir_end_repeat(t->k, n);
+  pestle_kir_end_repeat(t->k, n);
 }
 
 // One vector of features of one tile.
@@ -119,27 +137,27 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
-  int64_t lanes = t->how->lanes;
-  enum { IN = PESTLE_WINOGRAD_IN };
-  pestle_kir_id_t m[IN], rows[N][IN], z[N][N], out[N];
+  int64_t lanes = t->how->lanes, n = w->results, factors = w->factors;
+  pestle_kir_id_t m[PESTLE_WINOGRAD_MOST], rows[MOST][PESTLE_WINOGRAD_MOST];
+  pestle_kir_id_t z[MOST][MOST], out[MOST];
   pestle_kir_id_t from =
       pestle_kir_madi(k, v, lanes,
                       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number,
                                           t->how->vectors * lanes));
-  for (int64_t j = 0; j < IN; ++j) {
-    for (int64_t i = 0; i < IN; ++i) {
+  for (int64_t j = 0; j < factors; ++j) {
+    for (int64_t i = 0; i < factors; ++i) {
       pestle_kir_id_t at = pestle_kir_madi(
-          k, from, 1, pestle_kir_index(k, (i * IN + j) * t->sum_pitch));
+          k, from, 1, pestle_kir_index(k, (i * factors + j) * t->sum_pitch));
       m[i] =
           pestle_kir_load(k, t->sums, (unsigned)lanes, at, PESTLE_KIR_NONE, 0);
     }
     transform(t, m, out);
-    for (int64_t i = 0; i < N; ++i)
+    for (int64_t i = 0; i < n; ++i)
       rows[i][j] = out[i];
   }
-  for (int64_t i = 0; i < N; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     transform(t, rows[i], out);
-    for (int64_t j = 0; j < N; ++j)
+    for (int64_t j = 0; j < n; ++j)
       z[i][j] = out[j];
   }
   int64_t vectors = pestle_ceil_div(w->outputs, lanes);
@@ -148,13 +166,13 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   set_coord(t, w->features, w->last_features,
             pestle_lin_add(e->nest, pestle_lin_scale(e->nest, feature, lanes),
                            pestle_lin_axis(e->nest, t->lane)));
-  bool cut = w->height % N || w->width % N;
-  bool some = w->height >= N && w->width >= N && !t->how->looped;
+  bool cut = w->height % n || w->width % n;
+  bool some = w->height >= n && w->width >= n && !t->how->looped;
   if (some && cut) {
     pestle_kir_id_t whole = pestle_wino_op(
         t, PESTLE_OP_AND,
-        pestle_kir_scalar_i(k, PESTLE_OP_LT, high, w->height / N),
-        pestle_kir_scalar_i(k, PESTLE_OP_LT, wide, w->width / N));
+        pestle_kir_scalar_i(k, PESTLE_OP_LT, high, w->height / n),
+        pestle_kir_scalar_i(k, PESTLE_OP_LT, wide, w->width / n));
     pestle_kir_if(k, whole);
   }
   if (some) finish_whole(t, high, wide, z);

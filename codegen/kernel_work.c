@@ -86,12 +86,12 @@ static void add_products(const pestle_nest_t* nest,
 // factors a tile has fewer products.
 static uint64_t made_of(const pestle_nest_t* nest, uint32_t stage,
                         uint64_t ops) {
-  enum {
-    RESULTS = PESTLE_WINOGRAD_OUT * PESTLE_WINOGRAD_OUT,
-    TAPS = PESTLE_WINOGRAD_TAPS * PESTLE_WINOGRAD_TAPS
-  };
+  enum { TAPS = PESTLE_WINOGRAD_TAPS * PESTLE_WINOGRAD_TAPS };
   if (nest->winograd != (int32_t)stage) return ops;
-  return ops / (RESULTS * TAPS) * PESTLE_WINOGRAD_ALL;
+  uint64_t results = (uint64_t)nest->winograd_how.results;
+  uint64_t factors =
+      (uint64_t)pestle_winograd_inputs(nest->winograd_how.results);
+  return ops / (results * results * TAPS) * factors * factors;
 }
 
 static void count_all(const pestle_nest_t* nest, uint8_t* seen,

@@ -259,6 +259,7 @@ typedef struct pestle_nest_winograd_t {
   int64_t rows, vectors, lanes;    // of a tile of the products
   bool looped;                     // the last stage is, over a tile
   int64_t panels;                  // of features, that a group makes
+  int64_t results;                 // of a tile along each axis
 } pestle_nest_winograd_t;
 
 // What the row matrix says; codegen/mreg.h.

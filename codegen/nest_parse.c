@@ -59,8 +59,10 @@ static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
     return pestle_scan_error(s, "expected fewer than 2^63 elements");
   }
   a->winograd = pestle_scan_accept_word(s, "winograd");
-  if (a->winograd && a->extent != PESTLE_WINOGRAD_IN) {
-    return pestle_scan_error(s, "expected %d factors", PESTLE_WINOGRAD_IN);
+  int64_t results = a->extent - PESTLE_WINOGRAD_TAPS + 1;
+  if (a->winograd && results != PESTLE_WINOGRAD_SMALL &&
+      results != PESTLE_WINOGRAD_LARGE) {
+    return pestle_scan_error(s, "expected 4 or 6 factors");
   }
   if (!pestle_scan_accept_word(s, "of")) return NULL;
   PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));

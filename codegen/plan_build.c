@@ -132,14 +132,16 @@ typedef struct packer_t {
   int64_t coordinate[2], limit[2];  // of columns and taps
   int64_t factor[2], tap[2];  // of winograd dims: which factor; source steps
   uint32_t factors;           // of them so far
+  int64_t factor_count;       // along each of these dims
   double weights[PESTLE_WINOGRAD_TAPS][PESTLE_WINOGRAD_TAPS];  // of these two
 } packer_t;
 
 static void weigh(packer_t* p) {
   for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
     for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
-      p->weights[k][l] = pestle_winograd_weight(p->factor[0], k) *
-                         pestle_winograd_weight(p->factor[1], l);
+      p->weights[k][l] =
+          pestle_winograd_weight(p->factor_count, p->factor[0], k) *
+          pestle_winograd_weight(p->factor_count, p->factor[1], l);
     }
   }
 }
@@ -170,7 +172,7 @@ static void winograd_factors(const packer_t* p, int64_t from, float* target) {
     for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
       int64_t at = from + k * p->tap[0] + l * p->tap[1];
       float x[FACTORS_AT_ONCE];
-      if (p->weights[k][l] == 0) continue;  // four in ten are
+      if (p->weights[k][l] == 0) continue;  // four in ten of 36 are
       memcpy(x, p->source + (size_t)at * sizeof(*x), sizeof(x));
       for (int i = 0; i < FACTORS_AT_ONCE; ++i)
         sums[i] += p->weights[k][l] * (double)x[i];
@@ -261,6 +263,7 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   if (a->winograd) {
     uint32_t n = p->factors++ & 1;
     p->tap[n] = a->coef;
+    p->factor_count = a->extent;
     for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n]) {
       if (n) weigh(p);
       pack_dims(p, dim + 1, from);

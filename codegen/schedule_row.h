@@ -11,7 +11,7 @@
 //   partial S.k 64 reassoc      online O.k reassoc : M L
 //   transpose S                 stream S              tensorise S 128 256
 //   tile S 128 128 32 64 32 4 units               exchange S t
-//   attend S 64                 winograd S 1 14 6 4 16 0 1
+//   attend S 64                 winograd S 1 14 6 4 16 0 1 4
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
 //   matrix S 512 32             claim S.a 784           beside S.a t 784
@@ -42,7 +42,7 @@
   X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
   X(TILE, "tile", "s i i i i i iU")                \
   X(EXCHANGE, "exchange", "s n") \
-  X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i") \
+  X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i i") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of 3 x 3 taps by Winograd's algorithm, where that is estimated to
 // be clearly cheaper: a quarter of the multiply-adds, for two transforms and
-// weights four times as large.
+// weights four times as large, or 4 / 9 of them and 16 / 9 of the weights.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,10 +11,13 @@
 #include "codegen/winograd.h"
 
 enum {
-  // Cycles of the transforms for one vector of one tile: 36 loads, 144 steps
-  // and 36 stores; 36 loads, 120 steps and 16 results.
+  // Cycles of the transforms for one vector of one tile of 4 x 4 results: 36 loads,
+  // 144 steps and 36 stores; 36 loads, 120 steps and 16 results.
   IN_CYCLES = 190,
   OUT_CYCLES = 170,
+  // And of 2 x 2: 16 loads, 32 steps and 16 stores; 16 loads, 24 steps, 4 results.
+  SMALL_IN_CYCLES = 60,
+  SMALL_OUT_CYCLES = 50,
   // Tiles that share a pass over weights that a cache holds, at most, and at
   // least where there are as many.
   MOST_TILES = 40,
@@ -56,14 +59,14 @@ static int64_t boxes(const pestle_winograd_t* w,
 }
 
 static int64_t factor_bytes(const pestle_winograd_t* w, int64_t tiles) {
-  return PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
+  return w->all * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
 }
 
 // Tiles of a box whose factors and sums |bytes| hold.
 static int64_t tiles_in(const pestle_sketch_t* k, const pestle_winograd_t* w,
                         const pestle_nest_winograd_t* h, int64_t bytes) {
-  int64_t tile = PESTLE_WINOGRAD_ALL * PESTLE_SKETCH_ELEMENT *
-                 (w->inputs + h->vectors * h->lanes);
+  int64_t tile =
+      w->all * PESTLE_SKETCH_ELEMENT * (w->inputs + h->vectors * h->lanes);
   int64_t scratch = k->caps->scratch_bytes;
   if (scratch && bytes > scratch * 9 / 10) bytes = scratch * 9 / 10;
   return bytes / tile;
@@ -91,7 +94,7 @@ static int64_t count_panels(const pestle_winograd_t* w,
 static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
                                       const pestle_winograd_t* w, int64_t bytes,
                                       int64_t most_tiles) {
-  pestle_nest_winograd_t h = {.lanes = k->lanes};
+  pestle_nest_winograd_t h = {.lanes = k->lanes, .results = w->results};
   while (h.lanes > 1 && w->inputs % h.lanes)
     h.lanes /= 2;
   int64_t vectors = pestle_ceil_div(w->outputs, h.lanes);
@@ -134,11 +137,12 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
   double shares =
       (double)(pestle_ceil_div(w->outputs, h->vectors * h->lanes) / h->panels);
   double vectors = (double)pestle_ceil_div(w->outputs, h->lanes);
-  double products =
-      PESTLE_WINOGRAD_ALL * tiles * (double)w->inputs * vectors * loss;
+  double products = (double)w->all * tiles * (double)w->inputs * vectors * loss;
+  bool small = w->results == PESTLE_WINOGRAD_SMALL;
+  double in = small ? SMALL_IN_CYCLES : IN_CYCLES;
+  double out = small ? SMALL_OUT_CYCLES : OUT_CYCLES;
   double transforms =
-      tiles * ((double)(w->inputs / h->lanes) * IN_CYCLES * shares +
-               vectors * OUT_CYCLES);
+      tiles * ((double)(w->inputs / h->lanes) * in * shares + vectors * out);
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   products /= rates.fmas;
   transforms /= rates.fmas;
@@ -302,41 +306,72 @@ static pestle_nest_winograd_t choose(pestle_sketch_t* k,
 
 // --- Whether ---
 
-static void decide_by(pestle_sketch_t* k, double own, double taps, bool taken) {
+// A form that a convolution can have.
+typedef struct form_t {
+  pestle_winograd_t w;
+  pestle_nest_winograd_t how;
+  double cycles;
+  bool fits;
+} form_t;
+
+static void size_form(pestle_sketch_t* k, uint32_t fold, int64_t results,
+                      form_t* out) {
+  out->fits = pestle_winograd_match(k->nest, fold, results, &out->w);
+  if (!out->fits) return;
+  out->how = usual_groups(k, &out->w, &out->cycles);
+  out->fits = out->how.lanes >= 4 && out->how.vectors * out->how.rows >= 4;
+}
+
+// The cheaper of |forms|, or NULL: taps are.
+static const form_t* decide_by(pestle_sketch_t* k, const form_t forms[2],
+                               double taps) {
+  static const char* names[] = {"winograd", "winograd2"};
   static const pestle_question_t q = {
       "by", "cycles of a core: products, transforms, weights"};
-  const pestle_option_t options[] = {{"taps", taps}, {"winograd", own}};
-  pestle_decide_fixed(k->nest, q, options, 2, taken);
+  pestle_option_t options[3] = {{"taps", taps}};
+  uint32_t count = 1, taken = 0;
+  const form_t* best = NULL;
+  for (int i = 0; i < 2; ++i) {
+    if (!forms[i].fits) continue;
+    options[count].cost = forms[i].cycles;
+    (void)snprintf(options[count].name, sizeof(options->name), "%s", names[i]);
+    bool clear = forms[i].cycles * CLEARLY <= taps;
+    if (clear && (!best || forms[i].cycles < best->cycles)) {
+      best = &forms[i];
+      taken = count;
+    }
+    ++count;
+  }
+  if (count > 1) pestle_decide_fixed(k->nest, q, options, count, taken);
+  return best;
 }
 
 pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
                                        double cycles, bool* out_done) {
-  pestle_winograd_t w;
+  form_t forms[2] = {0};
   *out_done = false;
-  if (!k->reassociate || k->nest->frugal || k->lanes < 4 ||
-      !pestle_winograd_match(k->nest, fold, &w)) {
-    return pestle_nest_status(k->nest);
-  }
-  double own;
-  pestle_nest_winograd_t how = usual_groups(k, &w, &own);
-  if (how.lanes < 4 || how.vectors * how.rows < 4) return NULL;
-  bool taken = own * CLEARLY <= cycles;
-  decide_by(k, own, cycles, taken);
+  if (!k->reassociate || k->nest->frugal || k->lanes < 4) return NULL;
+  size_form(k, fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
+  if (forms[0].fits) size_form(k, fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
+  PESTLE_TRY(pestle_nest_status(k->nest));
+  if (!forms[0].fits) return NULL;
+  const form_t* taken = decide_by(k, forms, cycles);
   if (!taken) {
     pestle_sketch_note(k,
                        "Winograd's algorithm is not clearly cheaper: %.3g "
                        "cycles, %.3g by taps",
-                       own, cycles);
+                       forms[0].cycles, cycles);
     return NULL;
   }
-  how = choose(k, &w, how);
+  pestle_nest_winograd_t how = choose(k, &taken->w, taken->how);
   pestle_sketch_note(k,
-                     "Winograd's algorithm, tiles of 4 x 4 results: %.3g "
-                     "cycles, %.3g by taps; %" PRId64 " x %" PRId64
-                     " tiles a group, products of %" PRId64 " rows x %" PRId64
-                     " vectors of %" PRId64,
-                     own, cycles, how.tiles_high, how.tiles_wide, how.rows,
-                     how.vectors, how.lanes);
+                     "Winograd's algorithm, tiles of %" PRId64 " x %" PRId64
+                     " results: %.3g cycles, %.3g by taps; %" PRId64
+                     " x %" PRId64 " tiles a group, products of %" PRId64
+                     " rows x %" PRId64 " vectors of %" PRId64,
+                     how.results, how.results, taken->cycles, cycles,
+                     how.tiles_high, how.tiles_wide, how.rows, how.vectors,
+                     how.lanes);
   PESTLE_TRY(pestle_sketch_inline_kept(k));
   PESTLE_TRY(pestle_schedule_winograd(k->nest, fold, &how));
   *out_done = true;

@@ -7,9 +7,16 @@
 #include "codegen/schedule_internal.h"
 #include "codegen/tile.h"
 
-double pestle_winograd_weight(int64_t i, int64_t tap) {
+// With the points 0, 1, -1 and infinity.
+static double weight_of_four(int64_t i, int64_t tap) {
+  if (i == 0) return tap == 0 ? -1 : 0;
+  return i == 2 && tap == 1 ? -0.5 : 0.5;
+}
+
+double pestle_winograd_weight(int64_t count, int64_t i, int64_t tap) {
+  if (i == count - 1) return tap == PESTLE_WINOGRAD_TAPS - 1;
+  if (count < PESTLE_WINOGRAD_MOST) return weight_of_four(i, tap);
   if (i == 0) return tap == 0;
-  if (i == PESTLE_WINOGRAD_IN - 1) return tap == PESTLE_WINOGRAD_TAPS - 1;
   double near = PESTLE_WINOGRAD_NEAR, far = PESTLE_WINOGRAD_FAR;
   double point = i <= 2 ? near : far, other = i <= 2 ? far : near;
   double scale = 2 * point * point * (point * point - other * other);
@@ -47,14 +54,14 @@ static void narrow(forms_t* f, const pestle_expr_t* x) {
   int64_t high = pestle_lin_coef(x->lin, w->high, &nested);
   int64_t wide = pestle_lin_coef(x->lin, w->wide, &nested);
   int64_t* inside = high ? w->inside_high : w->inside_wide;
-  int64_t step = (high ? high : wide) * PESTLE_WINOGRAD_OUT;
+  int64_t step = (high ? high : wide) * w->results;
   bool plain =
       x->lin->count <= 2 && (high > 0) != (wide > 0) && high >= 0 && wide >= 0;
   if (!plain) {
     inside[1] = inside[0];
     return;
   }
-  int64_t reach = (step / PESTLE_WINOGRAD_OUT) * (PESTLE_WINOGRAD_IN - 1);
+  int64_t reach = (step / w->results) * (w->factors - 1);
   int64_t first = -pestle_floor_div(x->lin->constant - x->lo, step);
   int64_t last = pestle_floor_div(x->hi - 1 - x->lin->constant - reach, step);
   if (inside[0] < first) inside[0] = first;
@@ -223,11 +230,15 @@ static bool axes_are_whole(const pestle_nest_t* nest,
   return true;
 }
 
-bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
+bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
                            pestle_winograd_t* w) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
+  int64_t factors = pestle_winograd_inputs(results);
   *w = (pestle_winograd_t){.fold = fold,
-                           .last = (uint32_t)nest->stages.size - 1};
+                           .last = (uint32_t)nest->stages.size - 1,
+                           .results = results,
+                           .factors = factors,
+                           .all = factors * factors};
   if (!pestle_tile_sums_products(s) || s->acc_dtype != PESTLE_F32 ||
       s->map_count < 3 || s->root_count != s->map_count + 3 ||
       !axes_are_whole(nest, s)) {
@@ -252,12 +263,12 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
   w->width = extent_of(nest, w->wide);
   w->inputs = extent_of(nest, w->channels);
   w->outputs = extent_of(nest, w->features);
-  w->tiles_high = pestle_ceil_div(w->height, PESTLE_WINOGRAD_OUT);
-  w->tiles_wide = pestle_ceil_div(w->width, PESTLE_WINOGRAD_OUT);
+  w->tiles_high = pestle_ceil_div(w->height, results);
+  w->tiles_wide = pestle_ceil_div(w->width, results);
   // What lies beyond the results' edge is guarded, if not by the padding then
   // by nothing at all: only whole tiles are inside.
-  w->inside_high[1] = w->height / PESTLE_WINOGRAD_OUT;
-  w->inside_wide[1] = w->width / PESTLE_WINOGRAD_OUT;
+  w->inside_high[1] = w->height / results;
+  w->inside_wide[1] = w->width / results;
   forms_t f = {nest, w, true};
   look(&f, w->x);
   return f.ok && !nest->failed;
@@ -265,7 +276,7 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
 
 // --- The row ---
 
-// The weights as factors: panels of |width| features, each [36][channels].
+// The weights as factors: panels of |width| features, each [all][channels].
 static pestle_status_t pack_weights(pestle_nest_t* nest,
                                     const pestle_winograd_t* w,
                                     const pestle_lin_t* at,
@@ -281,10 +292,10 @@ static pestle_status_t pack_weights(pestle_nest_t* nest,
        .scale = width,
        .limit = w->outputs},
       {.coef = pestle_lin_coef(at, w->tap_high, &nested),
-       .extent = PESTLE_WINOGRAD_IN,
+       .extent = w->factors,
        .winograd = true},
       {.coef = pestle_lin_coef(at, w->tap_wide, &nested),
-       .extent = PESTLE_WINOGRAD_IN,
+       .extent = w->factors,
        .winograd = true},
       {.coef = pestle_lin_coef(at, w->channels, &nested), .extent = w->inputs},
       {.coef = feature, .extent = width, .scale = 1, .limit = w->outputs}};
@@ -300,8 +311,7 @@ static pestle_status_t pack_weights(pestle_nest_t* nest,
 int64_t pestle_winograd_elements(const pestle_winograd_t* w,
                                  const pestle_nest_winograd_t* how) {
   int64_t width = how->vectors * how->lanes;
-  return pestle_ceil_div(w->outputs, width) * width * PESTLE_WINOGRAD_ALL *
-         w->inputs;
+  return pestle_ceil_div(w->outputs, width) * width * w->all * w->inputs;
 }
 
 bool pestle_winograd_fits(const pestle_winograd_t* w,
@@ -311,6 +321,7 @@ bool pestle_winograd_fits(const pestle_winograd_t* w,
                how->rows > 0 && how->rows <= MOST_ROWS && how->vectors > 0 &&
                how->vectors <= PESTLE_WINOGRAD_VECTORS && how->panels > 0 &&
                how->lanes > 1 && how->lanes <= MOST_LANES &&
+               how->results == w->results &&
                pestle_is_pow2((uint64_t)how->lanes);
   return sizes && w->inputs % how->lanes == 0 &&
          pestle_ceil_div(w->outputs, how->vectors * how->lanes) % how->panels ==
@@ -325,7 +336,8 @@ void pestle_winograd_read_ints(const int64_t* ints,
                                       .vectors = ints[3],
                                       .lanes = ints[4],
                                       .looped = ints[5] != 0,
-                                      .panels = ints[6]};
+                                      .panels = ints[6],
+                                      .results = ints[7]};
 }
 
 void pestle_winograd_read_row(pestle_nest_t* nest,
@@ -339,7 +351,10 @@ pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
                                          const pestle_nest_winograd_t* how) {
   pestle_winograd_t w;
   const char* name = pestle_schedule_stage_name(nest, stage);
-  if (nest->winograd >= 0 || !pestle_winograd_match(nest, stage, &w) ||
+  bool sized = how->results == PESTLE_WINOGRAD_SMALL ||
+               how->results == PESTLE_WINOGRAD_LARGE;
+  if (nest->winograd >= 0 || !sized ||
+      !pestle_winograd_match(nest, stage, how->results, &w) ||
       !pestle_winograd_fits(&w, how)) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(
@@ -347,7 +362,8 @@ pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
         "winograd %s: it must be a convolution of 3 x 3 taps in f32 with "
         "constant weights, whose channels lie side by side and are whole "
         "vectors, and which the last stage reads where it was made; at most "
-        "32 rows, 8 vectors and 4096 x 4096 tiles",
+        "32 rows, 8 vectors and 4096 x 4096 tiles, each of 2 or 4 results a "
+        "side",
         name);
   }
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
@@ -357,8 +373,9 @@ pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
   nest->winograd = (int32_t)stage;
   nest->winograd_how = *how;
   nest->tensors.data[s->tensors[0]].place = PESTLE_PLACE_PRIVATE;
-  int64_t ints[7] = {how->tiles_high, how->tiles_wide, how->rows,  how->vectors,
-                     how->lanes,      how->looped,     how->panels};
+  int64_t ints[] = {how->tiles_high, how->tiles_wide, how->rows,
+                    how->vectors,    how->lanes,      how->looped,
+                    how->panels,     how->results};
   return pestle_schedule_record(nest, PESTLE_PRIM_WINOGRAD, name, NULL, 0, ints,
-                                7);
+                                sizeof(ints) / sizeof(*ints));
 }

@@ -6,30 +6,40 @@
 //   M[p] = V[p] U[p]     36 products over channels, U = G g G^T
 //   Y = A^T M A          4 x 4 results
 //
+// or by F(2x2, 3x3): 16 times for 2 x 2 results of 4 x 4 inputs, where taps take
+// 36. Its weights are less than half as large, and it leaves less of the last tiles
+// of a small image unused.
+//
 // S. Winograd, Arithmetic Complexity of Computations (1980), as A. Lavin and S.
 // Gray use it (Fast Algorithms for Convolutional Neural Networks, 2015). The
 // points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their error in f32 is the
 // least of what was tried, 1.7 times that of the taps' own sum (64 channels,
-// docs/adr/014); 0, 1, -1, 2, -2 has 4.7 times.
+// docs/adr/014); 0, 1, -1, 2, -2 has 4.7 times. Those of F(2x2, 3x3) are 0, 1, -1
+// and infinity.
 #ifndef PESTLE_CODEGEN_WINOGRAD_H_
 #define PESTLE_CODEGEN_WINOGRAD_H_
 
 #include "codegen/nest.h"
 
 enum {
-  PESTLE_WINOGRAD_OUT = 4,      // results of a tile along each axis
-  PESTLE_WINOGRAD_TAPS = 3,     // of the convolution
-  PESTLE_WINOGRAD_IN = 6,       // inputs of a tile
-  PESTLE_WINOGRAD_ALL = 36,     // products
+  PESTLE_WINOGRAD_TAPS = 3,     // of the convolution, along each axis
+  PESTLE_WINOGRAD_LARGE = 4,    // results of a tile along each axis: this
+  PESTLE_WINOGRAD_SMALL = 2,    // or this many
+  PESTLE_WINOGRAD_MOST = 6,     // inputs of a tile along each axis, at most
   PESTLE_WINOGRAD_VECTORS = 8,  // of a tile of products, at most
 };
 
-// The points that are not 0 and infinity, without their signs.
+// Inputs along each axis, which are its factors too, of a tile of |results|.
+static inline int64_t pestle_winograd_inputs(int64_t results) {
+  return results + PESTLE_WINOGRAD_TAPS - 1;
+}
+
+// The points of six that are not 0 and infinity, without their signs.
 static const double PESTLE_WINOGRAD_NEAR = 2.0 / 3.0;
 static const double PESTLE_WINOGRAD_FAR = 3.0 / 2.0;
 
-// Row |i| of G: what tap |tap| counts in factor |i|.
-double pestle_winograd_weight(int64_t i, int64_t tap);
+// Row |i| of G: what tap |tap| counts in factor |i| of |count|, 4 or 6.
+double pestle_winograd_weight(int64_t count, int64_t i, int64_t tap);
 
 // A convolution that the row takes. Axes are roots of the fold |fold| and, as
 // |last_...|, of the last stage; those of one element are -1 there.
@@ -44,20 +54,23 @@ typedef struct pestle_winograd_t {
   uint32_t high, wide, tap_high, tap_wide, channels, features;
   int32_t last_high, last_wide, last_features;
   int64_t height, width, inputs, outputs, images;  // extents
+  int64_t results, factors, all;  // of a tile: along each axis; products
   int64_t tiles_high, tiles_wide;
   // Tiles [first, end) along each axis whose inputs are all inside; equal where
   // none is known to be.
   int64_t inside_high[2], inside_wide[2];
 } pestle_winograd_t;
 
-// Whether stage |fold| is one; what it reads of was inlined before.
-bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold,
+// Whether stage |fold| is one, for tiles of |results|, 2 or 4, along each axis; what
+// it reads of was inlined before.
+bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
                            pestle_winograd_t* out);
 
-// winograd S h w m n l loops p: groups of h x w tiles; products by m rows and n
+// winograd S h w m n l loops p r: groups of h x w tiles; products by m rows and n
 // vectors of l lanes; the last stage in loops over a tile's results, if |loops| is
 // not 0, else a copy of it for each; p panels of features a group, a divisor
-// of how many there are. INVALID_ARGUMENT: S is no such convolution.
+// of how many there are; r x r results a tile. INVALID_ARGUMENT: S is no such
+// convolution.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_winograd(
     pestle_nest_t* nest, uint32_t stage, const pestle_nest_winograd_t* how);
 
