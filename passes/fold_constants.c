@@ -38,7 +38,10 @@ static int64_t fold_limit(const pestle_pass_context_t* ctx, bool moves) {
 // repeated. Broadcasts stay, so an op on one is folded through it.
 static const pestle_elements_t* known_elements(const pestle_value_t* value) {
   const pestle_elements_t* e = pestle_value_constant(value);
-  if (e || !pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM)) return e;
+  if (e || !pestle_pass_is(value, PESTLE_OP_BROADCAST_IN_DIM) ||
+      !pestle_type_is_static(value->type)) {
+    return e;
+  }
   return pestle_value_constant(pestle_node_operand(value->node, 0));
 }
 
@@ -76,6 +79,12 @@ static uint32_t data_operands(const pestle_node_t* node) {
 static bool moves_elements(const pestle_node_t* node) {
   return pestle_pass_info(node)->fuse == PESTLE_FUSE_VIEW ||
          node->op == PESTLE_OP_DYNAMIC_SLICE || node->op == PESTLE_OP_GATHER;
+}
+
+// Whether it takes time and memory for stored elements alone, so that it is folded
+// at any size: a repeated row would be laid out to be moved.
+static bool only_moves(const pestle_node_t* node) {
+  return node->operand_count == 1 && moves_elements(node) && all_constant(node);
 }
 
 // A view of equal splats is that splat.
@@ -214,8 +223,7 @@ static bool is_affordable(const pestle_node_t* node) {
     count = pestle_type_count(node->results[0].type);
   }
   if (__builtin_mul_overflow(count, factor + 1, &work)) return false;
-  return work <= WORK_LIMIT ||
-         (node->operand_count == 1 && moves_elements(node));
+  return work <= WORK_LIMIT || only_moves(node);
 }
 
 // The sizes that make a fold worth it.
@@ -226,8 +234,7 @@ static bool is_worth_it(const pestle_pass_context_t* ctx,
   for (uint32_t i = 0; i < node->result_count; ++i) {
     result += (int64_t)pestle_type_bytes(node->results[i].type);
   }
-  bool moves = node->operand_count == 1 && moves_elements(node);
-  int64_t limit = fold_limit(ctx, moves);
+  int64_t limit = fold_limit(ctx, only_moves(node));
   if (result > limit || dense / 4 > limit) return false;
   // Rows that are repeated stay rows: a bias is known by its broadcast.
   bool repeats =
