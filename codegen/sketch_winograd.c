@@ -322,28 +322,32 @@ static void size_form(pestle_sketch_t* k, uint32_t fold, int64_t results,
   out->fits = out->how.lanes >= 4 && out->how.vectors * out->how.rows >= 4;
 }
 
-// The cheaper of |forms|, or NULL: taps are.
+// The cheaper of |forms| that fits, or NULL.
+static const form_t* cheaper(const form_t forms[2]) {
+  if (!forms[0].fits || !forms[1].fits) {
+    return forms[0].fits ? &forms[0] : forms[1].fits ? &forms[1] : NULL;
+  }
+  return forms[1].cycles < forms[0].cycles ? &forms[1] : &forms[0];
+}
+
+// |best| of |forms|, or NULL: it is not clearly cheaper than taps.
 static const form_t* decide_by(pestle_sketch_t* k, const form_t forms[2],
-                               double taps) {
+                               const form_t* best, double taps) {
   static const char* names[] = {"winograd", "winograd2"};
   static const pestle_question_t q = {
       "by", "cycles of a core: products, transforms, weights"};
+  bool clear = best->cycles * CLEARLY <= taps;
   pestle_option_t options[3] = {{"taps", taps}};
   uint32_t count = 1, taken = 0;
-  const form_t* best = NULL;
   for (int i = 0; i < 2; ++i) {
     if (!forms[i].fits) continue;
     options[count].cost = forms[i].cycles;
     (void)snprintf(options[count].name, sizeof(options->name), "%s", names[i]);
-    bool clear = forms[i].cycles * CLEARLY <= taps;
-    if (clear && (!best || forms[i].cycles < best->cycles)) {
-      best = &forms[i];
-      taken = count;
-    }
+    if (clear && &forms[i] == best) taken = count;
     ++count;
   }
-  if (count > 1) pestle_decide_fixed(k->nest, q, options, count, taken);
-  return best;
+  pestle_decide_fixed(k->nest, q, options, count, taken);
+  return clear ? best : NULL;
 }
 
 pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
@@ -352,15 +356,16 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
   *out_done = false;
   if (!k->reassociate || k->nest->frugal || k->lanes < 4) return NULL;
   size_form(k, fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
-  if (forms[0].fits) size_form(k, fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
+  size_form(k, fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
   PESTLE_TRY(pestle_nest_status(k->nest));
-  if (!forms[0].fits) return NULL;
-  const form_t* taken = decide_by(k, forms, cycles);
+  const form_t* best = cheaper(forms);
+  if (!best) return NULL;
+  const form_t* taken = decide_by(k, forms, best, cycles);
   if (!taken) {
     pestle_sketch_note(k,
                        "Winograd's algorithm is not clearly cheaper: %.3g "
                        "cycles, %.3g by taps",
-                       forms[0].cycles, cycles);
+                       best->cycles, cycles);
     return NULL;
   }
   pestle_nest_winograd_t how = choose(k, &taken->w, taken->how);

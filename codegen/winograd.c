@@ -232,6 +232,10 @@ static bool axes_are_whole(const pestle_nest_t* nest,
 
 bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
                            pestle_winograd_t* w) {
+  *w = (pestle_winograd_t){.fold = fold};
+  if (results != PESTLE_WINOGRAD_SMALL && results != PESTLE_WINOGRAD_LARGE) {
+    return false;
+  }
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
   int64_t factors = pestle_winograd_inputs(results);
   *w = (pestle_winograd_t){.fold = fold,
@@ -351,9 +355,7 @@ pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
                                          const pestle_nest_winograd_t* how) {
   pestle_winograd_t w;
   const char* name = pestle_schedule_stage_name(nest, stage);
-  bool sized = how->results == PESTLE_WINOGRAD_SMALL ||
-               how->results == PESTLE_WINOGRAD_LARGE;
-  if (nest->winograd >= 0 || !sized ||
+  if (nest->winograd >= 0 ||
       !pestle_winograd_match(nest, stage, how->results, &w) ||
       !pestle_winograd_fits(&w, how)) {
     PESTLE_TRY(pestle_nest_status(nest));

@@ -535,6 +535,33 @@ static void test_border(void** state) {
   refuse("conv_depthwise", 0, "", "border c reassoc", "zeros for padding");
 }
 
+static void test_winograd(void** state) {
+  (void)state;
+  static const char no_size[] = "each of 2 or 4 results a side";
+  static const char* const bad[] = {
+      "winograd c 1 28 6 4 16 0 1 0",
+      "winograd c 1 28 6 4 16 0 1 3",
+      "winograd c 1 28 6 4 16 0 1 5",
+      "winograd c 1 28 6 4 16 0 1 -2",
+      "winograd c 1 28 6 4 16 0 1 -6",
+      "winograd c 1 28 6 4 16 0 1 6",
+      "winograd c 1 28 6 4 16 0 1 9223372036854775807",
+      "winograd c 1 28 6 4 16 0 1 -9223372036854775808",
+      "winograd c 0 28 6 4 16 0 1 4",
+      "winograd c 1 28 0 4 16 0 1 4",
+      "winograd c 1 28 6 9 16 0 1 4",
+      "winograd c 1 28 6 4 3 0 1 4",
+      "winograd c 1 28 6 4 32 0 1 4",
+      "winograd c 1 28 6 4 16 0 2 4"};
+  accept("conv_panel", 2, "inline xpad\nwinograd c 1 28 6 4 16 0 1 4");
+  accept("conv_panel", 2, "inline xpad\nwinograd c 1 56 6 2 8 1 4 2");
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+    refuse("conv_panel", 2, "inline xpad", bad[i], no_size);
+  }
+  refuse("conv_panel", 0, "inline xpad", "winograd c 1 28 6 4 16 0 1 4",
+         no_size);
+}
+
 static void test_inline(void** state) {
   (void)state;
   accept("softmax", 0, "inline mb d e sb y");
@@ -856,6 +883,7 @@ int main(void) {
       cmocka_unit_test(test_permute_is_legal),
       cmocka_unit_test(test_registers),
       cmocka_unit_test(test_border),
+      cmocka_unit_test(test_winograd),
       cmocka_unit_test(test_inline),
       cmocka_unit_test(test_at),
       cmocka_unit_test(test_store),
