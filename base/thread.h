@@ -13,12 +13,6 @@
 
 #include "pestle/status.h"
 
-// A thread is worth waking for so much of a kernel's estimated time. Waking one that
-// sleeps takes some 10 us, one that spins, as between the kernels of a run, less than
-// 1 us. Measured on two cores: with 4 us here an LSTM's steps (8 us of weights, which
-// two L2 hold) take half of what they did with 8 us; 3 us gains nothing more.
-#define PESTLE_NS_PER_THREAD 4000
-
 // Not recursive. Must not be copied or moved.
 typedef struct pestle_mutex_t {
   uint64_t storage[8];

@@ -82,7 +82,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   pestle_kir_id_t from = pestle_kir_madi(
       k, tile, t->w.inputs,
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, p, t->factor_pitch));
-  pestle_kir_id_t weights = pestle_kir_madi(k, panel, t->w.all, p);
+  pestle_kir_id_t weights = pestle_kir_madi(k, panel, t->w.products, p);
   weights =
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, weights, t->w.inputs * width);
   pestle_kir_id_t c = pestle_kir_repeat(t->k, "c", t->w.inputs);
@@ -123,7 +123,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
 
 static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   int64_t rows = t->how->rows, whole = t->tiles / rows, rest = t->tiles % rows;
-  pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", t->w.all);
+  pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", t->w.products);
   if (whole) {
     pestle_kir_id_t i = pestle_kir_repeat(t->k, "i", whole);
     multiply_rows(t, p, panel, i, rows, vectors);
@@ -132,7 +132,7 @@ static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
   if (rest) {
     multiply_rows(t, p, panel, pestle_kir_index(t->k, whole), rest, vectors);
   }
-  pestle_kir_end_repeat(t->k, t->w.all);
+  pestle_kir_end_repeat(t->k, t->w.products);
 }
 
 // One panel of |vectors| vectors, of the last of which |valid| lanes exist.
@@ -251,8 +251,8 @@ pestle_status_t pestle_emit_winograd(pestle_emit_t* e) {
   t.tiles = t.how->tiles_high * t.how->tiles_wide;
   t.factor_pitch = t.tiles * t.w.inputs + APART;
   t.sum_pitch = t.tiles * t.how->vectors * t.how->lanes + APART;
-  t.factors = scratch(&t, "factors", t.w.all * t.factor_pitch);
-  t.sums = scratch(&t, "sums", t.w.all * t.sum_pitch);
+  t.factors = scratch(&t, "factors", t.w.products * t.factor_pitch);
+  t.sums = scratch(&t, "sums", t.w.products * t.sum_pitch);
   t.shown = scratch(&t, "tile", t.w.results * t.w.results * t.how->lanes);
   add_axes(&t);
   if (nest->failed) return NULL;

@@ -3,7 +3,8 @@
 #include "base/bits.h"
 #include "codegen/emit_winograd.h"
 
-enum { MOST = PESTLE_WINOGRAD_LARGE };
+// Results of a tile along each axis, at most.
+enum { MOST_RESULTS = PESTLE_WINOGRAD_LARGE };
 
 // One dimension: six sums become four results. A^T is
 //
@@ -74,7 +75,7 @@ static const pestle_lin_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
 
 // All results of a tile, each with a copy of the last stage of its own.
 static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
-                         pestle_kir_id_t z[MOST][MOST]) {
+                         pestle_kir_id_t z[MOST_RESULTS][MOST_RESULTS]) {
   pestle_emit_t* e = t->e;
   const pestle_winograd_t* w = &t->w;
   int64_t n = w->results;
@@ -102,7 +103,7 @@ static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
 
 // The results of a tile that there are, in loops over them.
 static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
-                        pestle_kir_id_t z[MOST][MOST]) {
+                        pestle_kir_id_t z[MOST_RESULTS][MOST_RESULTS]) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
@@ -138,8 +139,9 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
   int64_t lanes = t->how->lanes, n = w->results, factors = w->factors;
-  pestle_kir_id_t m[PESTLE_WINOGRAD_MOST], rows[MOST][PESTLE_WINOGRAD_MOST];
-  pestle_kir_id_t z[MOST][MOST], out[MOST];
+  pestle_kir_id_t m[PESTLE_WINOGRAD_MOST],
+      rows[MOST_RESULTS][PESTLE_WINOGRAD_MOST];
+  pestle_kir_id_t z[MOST_RESULTS][MOST_RESULTS], out[MOST_RESULTS];
   pestle_kir_id_t from =
       pestle_kir_madi(k, v, lanes,
                       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number,

@@ -90,7 +90,7 @@ static uint64_t made_of(const pestle_nest_t* nest, uint32_t stage,
   if (nest->winograd != (int32_t)stage) return ops;
   uint64_t results = (uint64_t)nest->winograd_how.results;
   uint64_t factors =
-      (uint64_t)pestle_winograd_inputs(nest->winograd_how.results);
+      (uint64_t)pestle_winograd_factors(nest->winograd_how.results);
   return ops / (results * results * TAPS) * factors * factors;
 }
 

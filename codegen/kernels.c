@@ -13,6 +13,7 @@
 #include "codegen/explain.h"
 #include "codegen/nest_verify.h"
 #include "codegen/schedule.h"
+#include "pestle/plan_format.h"
 
 pestle_status_t pestle_control_check(const pestle_control_t* control,
                                      const char* stage, int64_t done,
@@ -322,15 +323,15 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
 // the kernel's estimated time.
 static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
                            pestle_nest_t* nest, pestle_kernel_t* k) {
-  enum { WAKING_NS = 2000 };
+  enum { WAKING_NS = 2000 };  // one that may sleep, one that may spin
   const pestle_target_caps_t* caps = &ks->targets[device].caps;
   bool lanes = (caps->flags & PESTLE_TARGET_LANES) != 0;
   // A lock is for a number of threads, a plan without one is not.
   if (ks->lock && pestle_context_threads(ks->context) < 2) return;
   if (lanes || caps->cores < 2 || k->legal.view.group[0] < 2) return;
-  uint64_t useful = k->work_ns / PESTLE_NS_PER_THREAD;
-  if (useful < 2 && k->work_ns * 16 < PESTLE_NS_PER_THREAD)
-    return;  // surely one
+  uint64_t useful = k->work_ns / PESTLE_PLAN_NS_PER_THREAD;
+  bool surely_one = k->work_ns * 16 < PESTLE_PLAN_NS_PER_THREAD;
+  if (surely_one) return;
   // Between them the estimate has its say as it is.
   bool usual = useful >= 2;
   double one = (double)k->work_ns;
@@ -340,7 +341,7 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
       "threads", "the work of one over the cores, and 2 us to wake the others"};
   bool all = pestle_decide(nest, q, options, 2, usual) == 1;
   if (all == usual) return;
-  k->work_ns = all ? (uint64_t)caps->cores * PESTLE_NS_PER_THREAD : 1;
+  k->work_ns = all ? (uint64_t)caps->cores * PESTLE_PLAN_NS_PER_THREAD : 1;
 }
 
 // What the plan keeps to be shown: ops, decisions, and the schedule's rows.

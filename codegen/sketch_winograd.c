@@ -59,14 +59,14 @@ static int64_t boxes(const pestle_winograd_t* w,
 }
 
 static int64_t factor_bytes(const pestle_winograd_t* w, int64_t tiles) {
-  return w->all * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
+  return w->products * PESTLE_SKETCH_ELEMENT * tiles * w->inputs;
 }
 
 // Tiles of a box whose factors and sums |bytes| hold.
 static int64_t tiles_in(const pestle_sketch_t* k, const pestle_winograd_t* w,
                         const pestle_nest_winograd_t* h, int64_t bytes) {
   int64_t tile =
-      w->all * PESTLE_SKETCH_ELEMENT * (w->inputs + h->vectors * h->lanes);
+      w->products * PESTLE_SKETCH_ELEMENT * (w->inputs + h->vectors * h->lanes);
   int64_t scratch = k->caps->scratch_bytes;
   if (scratch && bytes > scratch * 9 / 10) bytes = scratch * 9 / 10;
   return bytes / tile;
@@ -137,7 +137,8 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
   double shares =
       (double)(pestle_ceil_div(w->outputs, h->vectors * h->lanes) / h->panels);
   double vectors = (double)pestle_ceil_div(w->outputs, h->lanes);
-  double products = (double)w->all * tiles * (double)w->inputs * vectors * loss;
+  double products =
+      (double)w->products * tiles * (double)w->inputs * vectors * loss;
   bool small = w->results == PESTLE_WINOGRAD_SMALL;
   double in = small ? SMALL_IN_CYCLES : IN_CYCLES;
   double out = small ? SMALL_OUT_CYCLES : OUT_CYCLES;

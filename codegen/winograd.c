@@ -237,12 +237,12 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
     return false;
   }
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
-  int64_t factors = pestle_winograd_inputs(results);
+  int64_t factors = pestle_winograd_factors(results);
   *w = (pestle_winograd_t){.fold = fold,
                            .last = (uint32_t)nest->stages.size - 1,
                            .results = results,
                            .factors = factors,
-                           .all = factors * factors};
+                           .products = factors * factors};
   if (!pestle_tile_sums_products(s) || s->acc_dtype != PESTLE_F32 ||
       s->map_count < 3 || s->root_count != s->map_count + 3 ||
       !axes_are_whole(nest, s)) {
@@ -280,7 +280,7 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
 
 // --- The row ---
 
-// The weights as factors: panels of |width| features, each [all][channels].
+// The weights as factors: panels of |width| features, each [products][channels].
 static pestle_status_t pack_weights(pestle_nest_t* nest,
                                     const pestle_winograd_t* w,
                                     const pestle_lin_t* at,
@@ -315,7 +315,7 @@ static pestle_status_t pack_weights(pestle_nest_t* nest,
 int64_t pestle_winograd_elements(const pestle_winograd_t* w,
                                  const pestle_nest_winograd_t* how) {
   int64_t width = how->vectors * how->lanes;
-  return pestle_ceil_div(w->outputs, width) * width * w->all * w->inputs;
+  return pestle_ceil_div(w->outputs, width) * width * w->products * w->inputs;
 }
 
 bool pestle_winograd_fits(const pestle_winograd_t* w,

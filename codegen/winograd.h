@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row winograd: a convolution of 3 x 3 taps by Winograd's F(4x4, 3x3), which
+// The row winograd: a convolution of 3 x 3 taps by Winograd's algorithm. F(4x4, 3x3)
 // multiplies 36 times for 16 results of a channel where taps take 144:
 //
 //   V = B^T d B          for each tile of 6 x 6 inputs and each channel
 //   M[p] = V[p] U[p]     36 products over channels, U = G g G^T
 //   Y = A^T M A          4 x 4 results
 //
-// or by F(2x2, 3x3): 16 times for 2 x 2 results of 4 x 4 inputs, where taps take
-// 36. Its weights are less than half as large, and it leaves less of the last tiles
+// and F(2x2, 3x3) 16 times for 2 x 2 results of 4 x 4 inputs, where taps take 36. Its weights are less than half as large, and it leaves less of the last tiles
 // of a small image unused.
 //
 // S. Winograd, Arithmetic Complexity of Computations (1980), as A. Lavin and S.
@@ -30,7 +29,7 @@ enum {
 };
 
 // Inputs along each axis, which are its factors too, of a tile of |results|.
-static inline int64_t pestle_winograd_inputs(int64_t results) {
+static inline int64_t pestle_winograd_factors(int64_t results) {
   return results + PESTLE_WINOGRAD_TAPS - 1;
 }
 
@@ -54,7 +53,8 @@ typedef struct pestle_winograd_t {
   uint32_t high, wide, tap_high, tap_wide, channels, features;
   int32_t last_high, last_wide, last_features;
   int64_t height, width, inputs, outputs, images;  // extents
-  int64_t results, factors, all;  // of a tile: along each axis; products
+  int64_t results, factors;                        // of a tile, along each axis
+  int64_t products;                                // of a tile, of each channel
   int64_t tiles_high, tiles_wide;
   // Tiles [first, end) along each axis whose inputs are all inside; equal where
   // none is known to be.

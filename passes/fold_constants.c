@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates ops whose operands are constants, by the reference evaluator.
+// Evaluates ops whose operands are constants or broadcasts of them, by the reference evaluator.
 //
 //   %0 = constant dense<[1, 2]>
 //   %1 = constant dense<3>
@@ -7,8 +7,9 @@
 //
 // A splat stays one element: ops that only move or repeat it give a splat
 // again. Nothing is folded that makes much out of little (a broadcast of a
-// row, a long iota), that passes options->fold_limit, or that would take the
-// evaluator long; such ops run with the model, fused into their users.
+// row, a long iota), that passes options->fold_limit (of what only moves elements,
+// if the caller set one), or that would take the evaluator long; such ops run with
+// the model, fused into their users.
 #include "passes/fold_constants.h"
 
 #include <string.h>

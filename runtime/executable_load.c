@@ -170,7 +170,7 @@ static pestle_status_t load_kernel(pestle_executable_t* e,
 
 static int32_t useful_threads(const pestle_executable_t* e,
                               const pestle_plan_kernel_t* record) {
-  uint64_t threads = record->work / PESTLE_NS_PER_THREAD;
+  uint64_t threads = record->work / PESTLE_PLAN_NS_PER_THREAD;
   if (threads > (uint64_t)record->group[0]) {
     threads = (uint64_t)record->group[0];
   }

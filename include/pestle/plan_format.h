@@ -124,6 +124,12 @@ typedef struct pestle_plan_binding_t {
   uint64_t size;
 } pestle_plan_binding_t;
 
+// Estimated time of a kernel for which one more thread is worth waking. Waking one
+// that sleeps takes some 10 us, one that spins, as between the kernels of a run, less
+// than 1 us. Measured on two cores: with 4 us here an LSTM's steps (8 us of weights,
+// which two L2 hold) take half of what they did with 8 us; 3 us gains nothing more.
+#define PESTLE_PLAN_NS_PER_THREAD 4000
+
 // A kernel as compiled. Identical kernels are one record.
 typedef struct pestle_plan_kernel_t {
   pestle_plan_str_t name;
@@ -135,7 +141,8 @@ typedef struct pestle_plan_kernel_t {
   uint64_t code_offset;  // into the code section
   uint64_t code_size;
   int64_t group[3];  // extents; a CPU runs [0, group[0]) in pieces
-  uint64_t work;     // estimated ns of the whole launch on one thread
+  uint64_t work;     // estimated ns of the whole launch on one thread, of which
+                     // PESTLE_PLAN_NS_PER_THREAD make another worth waking
   uint64_t hash[2];  // of the Kernel IR
   // For profiles: operations (0: not counted; a function like exp counts 20), how
   // many of them are in products of f16 or bf16 and in those of bytes, and what it

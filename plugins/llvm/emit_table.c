@@ -21,14 +21,15 @@ struct pestle_llvm_table_t {
   uint64_t bits[MOST_ENTRIES];
 };
 
-static bool is_vector(const pestle_kir_inst_t* n) {
-  return n->op == PESTLE_KIR_CONST && n->lanes > 1 &&
-         (n->type == PESTLE_F32 || n->type == PESTLE_F64);
-}
-
 static uint64_t bits_of(const pestle_kir_inst_t* n) {
   return pestle_plugin_float_bits((pestle_dtype_t)n->type,
                                   pestle_kir_const_float(n));
+}
+
+// Whether |n| is a vector that takes a register or a load.
+static bool is_vector(const pestle_kir_inst_t* n) {
+  return n->op == PESTLE_KIR_CONST && n->lanes > 1 &&
+         (n->type == PESTLE_F32 || n->type == PESTLE_F64) && bits_of(n) != 0;
 }
 
 // The entry of |bits|, or |count|.
@@ -67,7 +68,7 @@ static bool collect(const pestle_llvm_emit_t* e, uint32_t pc, uint32_t end,
 }
 
 // |pointer| as code that nothing is known of gives it, here and at each pass.
-static LLVMValueRef opaque(pestle_llvm_emit_t* e, LLVMValueRef pointer) {
+static LLVMValueRef hide(pestle_llvm_emit_t* e, LLVMValueRef pointer) {
   static char no_text[] = "", same_register[] = "=r,0";
   LLVMTypeRef type = e->ll->FunctionType(e->ptr, &e->ptr, 1, 0);
   LLVMValueRef code = e->ll->GetInlineAsm(type, no_text, 0, same_register,
@@ -101,7 +102,7 @@ pestle_status_t pestle_llvm_open_table(pestle_llvm_emit_t* e, uint32_t pc,
                                "no memory for a kernel's constants");
   }
   if (!collect(e, pc, end, table)) return NULL;
-  table->base = opaque(e, make_data(e, table));
+  table->base = hide(e, make_data(e, table));
   e->table = table;
   *out_opened = true;
   return NULL;

@@ -51,8 +51,8 @@ static void check_size(int in) {
 
 static void test_factors_make_a_convolution(void** state) {
   (void)state;
-  check_size((int)pestle_winograd_inputs(PESTLE_WINOGRAD_LARGE));
-  check_size((int)pestle_winograd_inputs(PESTLE_WINOGRAD_SMALL));
+  check_size((int)pestle_winograd_factors(PESTLE_WINOGRAD_LARGE));
+  check_size((int)pestle_winograd_factors(PESTLE_WINOGRAD_SMALL));
 }
 
 // The input's transform is written with a b = 1.
