@@ -99,6 +99,33 @@ vm_id_t pestle_vm_exp(vm_t v, vm_id_t x) {
   return pestle_vm_times_power(v, p, e);
 }
 
+// 2^t = 2^n (1 + r p(r)) with r = t - n, which is exact; 0 where |vanishes|, if that is
+// a value.
+static vm_id_t power_of_two(vm_t v, vm_id_t t, vm_id_t vanishes) {
+  vm_id_t z = vm_op2f(v, PESTLE_OP_ADD, t, MAGIC);
+  vm_exp_t e = {.n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC)};
+  if (!v.scales) halve_power(v, z, &e);
+  vm_id_t r = vm_sub(v, t, e.n);
+  vm_id_t p = VM_POLY(v, r, poly_exp2_f32);
+  p = vm_fma_const(v, p, r, 1.0);
+  if (vanishes != PESTLE_KIR_NONE) {
+    vm_id_t zero = vm_const(v, 0.0);
+    p = vm_select(v, vanishes, zero, p);
+  }
+  return pestle_vm_times_power(v, p, e);
+}
+
+// What vanishes is 0 as e^x is. At most 0.9 ulp.
+vm_id_t pestle_vm_exp2(vm_t v, vm_id_t x) {
+  x = vm_at_most(v, x, 129.0);
+  if (!v.scales) {
+    x = vm_at_least(v, x, -150.0);
+    return power_of_two(v, x, PESTLE_KIR_NONE);
+  }
+  vm_id_t vanishes = vm_op2f(v, PESTLE_OP_LT, x, -150.0);
+  return power_of_two(v, x, vanishes);
+}
+
 // 2^n q + (2^n - 1), halved on the way, since 2^128 is no float; where x is so
 // small that e^x - 1 rounds to x, x, which keeps -0 and denormals. At most 1.5
 // ulp.
@@ -216,16 +243,9 @@ vm_id_t pestle_vm_erf_plus_one(vm_t v, vm_id_t x) {
   vm_id_t t = vm_select(v, vanishes, most, a);
   vm_id_t y = VM_POLY(v, t, poly_erfc_power_f32);
   y = vm_mul(v, y, t);
-  vm_id_t z = vm_op2f(v, PESTLE_OP_ADD, y, MAGIC);
-  vm_exp_t e = {.n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, MAGIC)};
-  if (!v.scales) halve_power(v, z, &e);
-  vm_id_t r = vm_sub(v, y, e.n);
-  vm_id_t q = VM_POLY(v, r, poly_exp2_f32);
-  q = vm_fma_const(v, q, r, 1.0);
-  vm_id_t zero = vm_const(v, 0.0);
-  q = vm_select(v, vanishes, zero, q);
-  q = pestle_vm_times_power(v, q, e);
+  vm_id_t q = power_of_two(v, y, vanishes);
   vm_id_t two = vm_const(v, 2.0);
+  vm_id_t zero = vm_const(v, 0.0);
   vm_id_t right = vm_sub(v, two, q);
   vm_id_t is_left = vm_op2(v, PESTLE_OP_LT, x, zero);
   return vm_select(v, is_left, q, right);
@@ -245,7 +265,7 @@ bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
          op == PESTLE_OP_EXPM1 || op == PESTLE_OP_LOG ||
          op == PESTLE_OP_LOG1P || op == PESTLE_OP_LOGISTIC ||
          op == PESTLE_OP_TANH || op == PESTLE_OP_ERF || op == PESTLE_OP_ERFC ||
-         op == PESTLE_OP_ERF_INV;
+         op == PESTLE_OP_ERF_INV || op == PESTLE_OP_EXP2;
 }
 
 // sin(x) / x, and 1 at zero.
@@ -257,6 +277,7 @@ static vm_id_t sinc(vm_t v, vm_id_t sine, vm_id_t x) {
 
 static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_EXP) return pestle_vm_exp_f64(v, a[0]);
+  if (op == PESTLE_OP_EXP2) return pestle_vm_exp2_f64(v, a[0]);
   if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1_f64(v, a[0]);
   if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic_f64(v, a[0]);
   if (op == PESTLE_OP_TANH) return pestle_vm_tanh_f64(v, a[0]);
@@ -278,6 +299,7 @@ static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
 
 static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
   if (op == PESTLE_OP_EXP) return pestle_vm_exp(v, a[0]);
+  if (op == PESTLE_OP_EXP2) return pestle_vm_exp2(v, a[0]);
   if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1(v, a[0]);
   if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic(v, a[0]);
   if (op == PESTLE_OP_TANH) return pestle_vm_tanh(v, a[0]);

@@ -8,9 +8,31 @@
 
 #define LOG2E 0x1.71547652b82fep+0
 
+// 2^n in two halves. n stands in the low bits of |z|; only twelve of them are left
+// after the shift, so that it does not matter what comes in from above.
+static void halve_power(vm_t v, vm_id_t z, vm_exp_t* e) {
+  vm_t i = vm_as(v, PESTLE_I64);
+  vm_id_t bits = vm_bits(v, z, PESTLE_I64);
+  vm_id_t all = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, bits, 52);
+  vm_id_t half = vm_op2i(i, PESTLE_OP_SHIFT_RIGHT_LOGICAL, bits, 1);
+  half = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, half, 52);
+  vm_id_t rest = vm_sub(i, all, half);
+  half = vm_op2i(i, PESTLE_OP_ADD, half, VM_EXPONENT_ONE);
+  rest = vm_op2i(i, PESTLE_OP_ADD, rest, VM_EXPONENT_ONE);
+  e->low = vm_bits(v, half, PESTLE_F64);
+  e->high = vm_bits(v, rest, PESTLE_F64);
+}
+
+// e^r - 1, |lost| added to it, which r lost
+static vm_id_t above_one(vm_t v, vm_id_t r, vm_id_t lost) {
+  vm_id_t p = VM_POLY(v, r, poly_exp_full);
+  vm_id_t square = vm_mul(v, r, r);
+  vm_id_t q = vm_fma(v, square, p, lost);
+  return vm_add(v, q, r);
+}
+
 vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x) {
   vm_exp_t e = {0, 0, 0, 0};
-  vm_t i = vm_as(v, PESTLE_I64);
   vm_id_t scale = vm_const(v, LOG2E);
   vm_id_t z = vm_fma_const(v, x, scale, VM_MAGIC);
   vm_id_t n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, VM_MAGIC);
@@ -20,31 +42,36 @@ vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x) {
   // What r lost, without which expm1 comes close to 2 ulp.
   vm_id_t lost = vm_sub(v, whole, r);
   lost = vm_scale_add(v, n, -VM_LN2_REST, lost);
-  vm_id_t p = VM_POLY(v, r, poly_exp_full);
-  vm_id_t square = vm_mul(v, r, r);
-  e.q = vm_fma(v, square, p, lost);
-  e.q = vm_add(v, e.q, r);
-  // n stands in the low bits of z. Only twelve of them are left after the
-  // shift, so that it does not matter what comes in from above.
-  vm_id_t bits = vm_bits(v, z, PESTLE_I64);
-  vm_id_t all = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, bits, 52);
-  vm_id_t half = vm_op2i(i, PESTLE_OP_SHIFT_RIGHT_LOGICAL, bits, 1);
-  half = vm_op2i(i, PESTLE_OP_SHIFT_LEFT, half, 52);
-  vm_id_t rest = vm_sub(i, all, half);
-  half = vm_op2i(i, PESTLE_OP_ADD, half, VM_EXPONENT_ONE);
-  rest = vm_op2i(i, PESTLE_OP_ADD, rest, VM_EXPONENT_ONE);
-  e.low = vm_bits(v, half, PESTLE_F64);
-  e.high = vm_bits(v, rest, PESTLE_F64);
+  e.q = above_one(v, r, lost);
+  halve_power(v, z, &e);
   return e;
+}
+
+static vm_id_t times_power(vm_t v, vm_exp_t e) {
+  vm_id_t p = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
+  p = vm_mul(v, p, e.low);
+  return vm_mul(v, p, e.high);
 }
 
 vm_id_t pestle_vm_exp_f64(vm_t v, vm_id_t x) {
   x = vm_at_most(v, x, 710.0);
   x = vm_at_least(v, x, -746.0);
-  vm_exp_t e = pestle_vm_exp_parts_f64(v, x);
-  vm_id_t p = vm_op2f(v, PESTLE_OP_ADD, e.q, 1.0);
-  p = vm_mul(v, p, e.low);
-  return vm_mul(v, p, e.high);
+  return times_power(v, pestle_vm_exp_parts_f64(v, x));
+}
+
+// 2^x = 2^n e^(r ln2) with r = x - n, which is exact.
+vm_id_t pestle_vm_exp2_f64(vm_t v, vm_id_t x) {
+  x = vm_at_most(v, x, 1025.0);
+  x = vm_at_least(v, x, -1076.0);
+  vm_id_t z = vm_op2f(v, PESTLE_OP_ADD, x, VM_MAGIC);
+  vm_id_t n = vm_op2f(v, PESTLE_OP_SUBTRACT, z, VM_MAGIC);
+  vm_id_t r = vm_sub(v, x, n);
+  vm_id_t y = vm_op2f(v, PESTLE_OP_MULTIPLY, r, VM_LN2);
+  vm_id_t lost = vm_neg(v, y);
+  lost = vm_scale_add(v, r, VM_LN2, lost);
+  vm_exp_t e = {.q = above_one(v, y, lost)};
+  halve_power(v, z, &e);
+  return times_power(v, e);
 }
 
 vm_id_t pestle_vm_expm1_f64(vm_t v, vm_id_t x) {

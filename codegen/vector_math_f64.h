@@ -56,6 +56,7 @@ static inline vm_pair_t vm_pair_quotient(vm_t v, vm_pair_t above,
 // |x| within [-746, 746] or NaN.
 vm_exp_t pestle_vm_exp_parts_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_exp_f64(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_exp2_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_expm1_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic_f64(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_tanh_f64(vm_t v, vm_id_t x);

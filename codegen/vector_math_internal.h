@@ -151,6 +151,7 @@ vm_exp_t pestle_vm_exp_parts(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_times_power(vm_t v, vm_id_t y, vm_exp_t e);
 vm_id_t pestle_vm_power(vm_t v, vm_exp_t e);
 vm_id_t pestle_vm_exp(vm_t v, vm_id_t x);
+vm_id_t pestle_vm_exp2(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_expm1(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_logistic(vm_t v, vm_id_t x);
 vm_id_t pestle_vm_tanh(vm_t v, vm_id_t x);

@@ -204,6 +204,16 @@ pestle_status_t pestle_rule_power_square(pestle_builder_t* b,
   return pestle_pass_binary(b, PESTLE_OP_MULTIPLY, x, x, out);
 }
 
+pestle_status_t pestle_rule_power_of_two(pestle_builder_t* b,
+                                         pestle_node_t* node,
+                                         pestle_value_t** out) {
+  if (!pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_FLOAT) ||
+      !pestle_pass_splat_is(operand(node, 0), 2)) {
+    return NULL;
+  }
+  return pestle_pass_unary(b, PESTLE_OP_EXP2, operand(node, 1), out);
+}
+
 pestle_status_t pestle_rule_power_small(pestle_builder_t* b,
                                         pestle_node_t* node,
                                         pestle_value_t** out) {
@@ -229,6 +239,7 @@ static bool is_nonnegative(const pestle_value_t* value, int depth) {
   switch (n->op) {
     case PESTLE_OP_ABS:
     case PESTLE_OP_EXP:
+    case PESTLE_OP_EXP2:
     case PESTLE_OP_LOGISTIC:
       return true;
     case PESTLE_OP_MULTIPLY:

@@ -16,7 +16,7 @@
   X(fabs)                                                                    \
   X(floor) X(ceil) X(rint) X(round) X(trunc) X(sqrt) X(cbrt) X(exp) X(expm1) \
       X(log) X(log1p) X(tanh) X(sin) X(cos) X(tan) X(erf) X(rsqrt) X(logistic)   \
-      X(erfc) X(erf_inv)
+      X(erfc) X(erf_inv) X(exp2)
 // clang-format on
 #define PESTLE_REF_MATH2(X) X(fmod) X(pow) X(atan2)
 

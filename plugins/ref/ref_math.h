@@ -64,6 +64,7 @@ F32_VIA1(rsqrt, d_rsqrt)
 F32_VIA1(cbrt, d_cbrt)
 F32_VIA1(exp, exp)
 F32_VIA1(expm1, expm1)
+F32_VIA1(exp2, exp2)
 F32_VIA1(log, log)
 F32_VIA1(log1p, log1p)
 F32_VIA1(logistic, d_logistic)
@@ -100,6 +101,7 @@ static inline float f32_fma(float a, float b, float c) {
 #define f64_cbrt d_cbrt
 #define f64_exp exp
 #define f64_expm1 expm1
+#define f64_exp2 exp2
 #define f64_log log
 #define f64_log1p log1p
 #define f64_logistic d_logistic

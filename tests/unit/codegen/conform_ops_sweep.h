@@ -169,14 +169,15 @@ enum { GAPS = sizeof(gaps) / sizeof(gaps[0]) };
 
 // With share 0 all. Else for one dtype every variant on every third shape, and
 // for the others about |share| instances a row, which differ from dtype to
-// dtype.
+// dtype. Tensor ops are counted as when the picks were made, so that a scalar op more
+// picks no others.
 static inline bool is_picked(const instance_t* t, uint32_t share) {
   if (!share) return true;
   uint32_t s = (uint32_t)(t->shape - shapes);
   if (t->dtype == PESTLE_F32) return (s + t->variant) % 3 == 0;
-  uint32_t key =
-      s +
-      32 * (t->variant + 64 * ((uint32_t)t->dtype + 32 * (uint32_t)t->row->op));
+  enum { SCALARS_THEN = 53 };
+  uint32_t row = (uint32_t)t->row->op - PESTLE_SCALAR_COUNT + SCALARS_THEN;
+  uint32_t key = s + 32 * (t->variant + 64 * ((uint32_t)t->dtype + 32 * row));
   for (int round = 0; round < 2; ++round) {
     key = (key ^ key >> 16) * 2246822519u;
     key = (key ^ key >> 13) * 3266489917u;

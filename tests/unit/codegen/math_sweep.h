@@ -39,6 +39,7 @@ static const sweep_case_t sweep_cases[] = {
     {PESTLE_OP_TAN, tan},   {PESTLE_OP_ERF, erf},
     {PESTLE_OP_CBRT, cbrt}, {PESTLE_OP_RSQRT, sweep_rsqrt},
     {PESTLE_OP_ERFC, erfc}, {PESTLE_OP_ERF_INV, sweep_erf_inv},
+    {PESTLE_OP_EXP2, exp2},
 };
 enum { SWEEP_CASES = sizeof(sweep_cases) / sizeof(sweep_cases[0]) };
 

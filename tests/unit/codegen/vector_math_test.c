@@ -183,6 +183,7 @@ static void test_unary(void** state) {
   (void)state;
   const case_t cases[] = {
       {"exponential", PESTLE_OP_EXP, exp, 1},
+      {"exp2", PESTLE_OP_EXP2, exp2, 1},
       {"exponential_minus_one", PESTLE_OP_EXPM1, expm1, 2},
       {"log", PESTLE_OP_LOG, log, 2},
       {"log_plus_one", PESTLE_OP_LOG1P, log1p, 2},
@@ -223,6 +224,7 @@ static void test_ranges(void** state) {
     double lo, hi;
   } cases[] = {
       {{"exponential", PESTLE_OP_EXP, exp, 1}, -104, 89},
+      {{"exp2", PESTLE_OP_EXP2, exp2, 1}, -151, 129},
       {{"exponential_minus_one", PESTLE_OP_EXPM1, expm1, 2}, -2, 2},
       {{"log", PESTLE_OP_LOG, log, 2}, 0.4, 2.5},
       {{"log_plus_one", PESTLE_OP_LOG1P, log1p, 2}, -1, 3},
