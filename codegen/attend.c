@@ -116,10 +116,10 @@ static bool find_stages(pestle_nest_t* nest, pestle_attend_t* out) {
          is_fold(pestle_nest_stage(nest, out->output), PESTLE_OP_ADD, 0);
 }
 
-// |x| is exp(x(scores) - m).
+// |x| is exp(x(scores) - m), or such a power of 2.
 static bool is_weight(pestle_nest_t* nest, const pestle_attend_t* a,
                       uint32_t stage, const pestle_expr_t* x) {
-  if (x->kind != PESTLE_EXPR_OP || x->op != PESTLE_OP_EXP) return false;
+  if (x->kind != PESTLE_EXPR_OP || x->op != a->power) return false;
   x = x->args[0];
   if (x->kind != PESTLE_EXPR_OP || x->op != PESTLE_OP_SUBTRACT) return false;
   const pestle_expr_t* m = x->args[1];
@@ -213,9 +213,9 @@ bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out) {
   *out = (pestle_attend_t){.last = 0};
   if (!find_stages(nest, out)) return false;
   out->x = pestle_nest_stage(nest, out->maximum)->values[0];
-  return find_axes(nest, out) &&
-         is_weight(nest, out, out->total,
-                   pestle_nest_stage(nest, out->total)->values[0]) &&
+  const pestle_expr_t* w = pestle_nest_stage(nest, out->total)->values[0];
+  out->power = w->op == PESTLE_OP_EXP2 ? PESTLE_OP_EXP2 : PESTLE_OP_EXP;
+  return find_axes(nest, out) && is_weight(nest, out, out->total, w) &&
          find_sides(nest, out) && !nest->failed;
 }
 

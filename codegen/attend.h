@@ -13,6 +13,7 @@
 typedef struct pestle_attend_t {
   uint32_t scores, maximum, total, output, last;  // stages
   const pestle_expr_t* x;                         // at the axes of |maximum|
+  pestle_op_t power;                              // EXP or EXP2
   // Axes of the stages named: batch axes and rows, then what the name says.
   pestle_tile_axes_t batch, rows, keys, taps;     // of the scores
   pestle_tile_axes_t v_batch, v_columns, v_keys;  // of the output

@@ -229,7 +229,7 @@ static void rescale(attend_t* t) {
         k, PESTLE_OP_SELECT, none, pestle_kir_float(k, PESTLE_F32, 1, 0), most);
     pestle_kir_id_t old = get(t, t->most, at(t, h));
     pestle_kir_id_t scale =
-        op1(t, PESTLE_OP_EXP, op2(t, PESTLE_OP_SUBTRACT, old, safe));
+        op1(t, t->a.power, op2(t, PESTLE_OP_SUBTRACT, old, safe));
     put(t, t->safe, at(t, h), safe);
     put(t, t->scale, at(t, h), scale);
     put(t, t->most, at(t, h), most);
@@ -258,8 +258,7 @@ static void make_weights(attend_t* t, pestle_kir_id_t u) {
   pestle_kir_id_t safe = by_rows(t, t->safe), words[2][2];
   for (int64_t i = 0; i < 2; ++i) {
     pestle_kir_id_t x = get(t, t->scores, pestle_kir_madi(k, u, 2, at(t, i)));
-    pestle_kir_id_t w =
-        op1(t, PESTLE_OP_EXP, op2(t, PESTLE_OP_SUBTRACT, x, safe));
+    pestle_kir_id_t w = op1(t, t->a.power, op2(t, PESTLE_OP_SUBTRACT, x, safe));
     for (uint32_t h = 0; h < 2; ++h) {
       pestle_kir_id_t two =
           op2(t, PESTLE_OP_ADD, pestle_kir_extract(k, w, 2 * h),

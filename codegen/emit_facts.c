@@ -75,7 +75,8 @@ static bool tells_zeros(const reads_t* r, const pestle_expr_t* x) {
   if (!x || r->seen[x->id]) return false;
   r->seen[x->id] = 1;
   if (is_read(r, x) || computes_index(x)) return true;
-  if (is_op(x, PESTLE_OP_EXP) && is_op(x->args[0], PESTLE_OP_SUBTRACT)) {
+  bool is_power = is_op(x, PESTLE_OP_EXP) || is_op(x, PESTLE_OP_EXP2);
+  if (is_power && is_op(x->args[0], PESTLE_OP_SUBTRACT)) {
     return is_told(r, x->args[0]->args[0]) || is_told(r, x->args[0]->args[1]);
   }
   for (int i = 0; i < 3; ++i) {

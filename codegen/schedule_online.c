@@ -4,7 +4,8 @@
 // Why it is right, whatever the maximum so far is: a sum of terms
 // exp(x - m) * g, each made with the m of its step, times exp(m - m') is the
 // same sum made with m'. What must hold: every term has one such factor, m is
-// that of the term's own row, and m is in no other part of it.
+// that of the term's own row, and m is in no other part of it. All the same of powers
+// of 2, where all are.
 #include <math.h>
 #include <string.h>
 
@@ -12,9 +13,10 @@
 
 typedef struct online_t {
   pestle_nest_t* nest;
-  uint32_t maximum;  // the stage M
-  uint32_t tensor;   // what it writes
-  bool* depends;     // by stage: on the maximum, through whatever
+  uint32_t maximum;   // the stage M
+  uint32_t tensor;    // what it writes
+  bool* depends;      // by stage: on the maximum, through whatever
+  pestle_op_t power;  // EXP or EXP2, COUNT until a sum is found
 } online_t;
 
 // --- Whether |e| depends on the maximum ---
@@ -94,26 +96,32 @@ static bool reads_own_row(const online_t* o, const pestle_nest_stage_t* f,
   return true;
 }
 
-// Whether |e|, of stage |f|, has the factor exp(x - m) once.
-static bool has_factor(const online_t* o, const pestle_nest_stage_t* f,
-                       const pestle_expr_t* e) {
+// The factor exp(x - m), or 2^(x - m), that |e|, of stage |f|, has once; or NULL.
+static const pestle_expr_t* find_factor(const online_t* o,
+                                        const pestle_nest_stage_t* f,
+                                        const pestle_expr_t* e) {
   const pestle_expr_t* body = read_body(o, e);
-  if (body) return has_factor(o, f, body);
-  if (e->kind != PESTLE_EXPR_OP) return false;
+  if (body) return find_factor(o, f, body);
+  if (e->kind != PESTLE_EXPR_OP) return NULL;
   if (e->op == PESTLE_OP_MULTIPLY) {
     bool first = expr_depends(o, e->args[0]);
     bool second = expr_depends(o, e->args[1]);
-    return first != second && has_factor(o, f, e->args[second ? 1 : 0]);
+    if (first == second) return NULL;
+    return find_factor(o, f, e->args[second ? 1 : 0]);
   }
   if (e->op == PESTLE_OP_DIVIDE) {
-    return !expr_depends(o, e->args[1]) && has_factor(o, f, e->args[0]);
+    if (expr_depends(o, e->args[1])) return NULL;
+    return find_factor(o, f, e->args[0]);
   }
-  if (e->op != PESTLE_OP_EXP || e->args[0]->kind != PESTLE_EXPR_OP) {
-    return false;
+  if ((e->op != PESTLE_OP_EXP && e->op != PESTLE_OP_EXP2) ||
+      e->args[0]->kind != PESTLE_EXPR_OP) {
+    return NULL;
   }
   const pestle_expr_t* shift = e->args[0];
-  return shift->op == PESTLE_OP_SUBTRACT && !expr_depends(o, shift->args[0]) &&
-         reads_own_row(o, f, shift->args[1]);
+  bool is_factor = shift->op == PESTLE_OP_SUBTRACT &&
+                   !expr_depends(o, shift->args[0]) &&
+                   reads_own_row(o, f, shift->args[1]);
+  return is_factor ? e : NULL;
 }
 
 // --- Conditions ---
@@ -154,7 +162,7 @@ static int32_t terms_of(const pestle_nest_t* nest,
   return t->kind == PESTLE_TENSOR_STAGE ? t->stage : -1;
 }
 
-static pestle_status_t check_sum(const online_t* o, uint32_t stage) {
+static pestle_status_t check_sum(online_t* o, uint32_t stage) {
   const pestle_nest_t* nest = o->nest;
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   int32_t terms = terms_of(nest, s);
@@ -163,11 +171,16 @@ static pestle_status_t check_sum(const online_t* o, uint32_t stage) {
       t->fold != PESTLE_OP_ADD || t->map_count != s->map_count + 1) {
     return refuse(nest, stage, "it must be a sum of partial sums");
   }
-  if (!has_factor(o, t, t->values[0])) {
+  const pestle_expr_t* factor = find_factor(o, t, t->values[0]);
+  if (!factor) {
     return refuse(nest, stage,
                   "each of its terms must have the factor exp(x - m) once, m "
                   "the maximum of its own row, and nothing else of m");
   }
+  if (o->power != PESTLE_OP_COUNT && o->power != factor->op) {
+    return refuse(nest, stage, "its factor is of e, another sum's of 2");
+  }
+  o->power = factor->op;
   return NULL;
 }
 
@@ -216,9 +229,8 @@ static pestle_status_t mark_makers(const online_t* o, uint32_t stage,
   return NULL;
 }
 
-static pestle_status_t check_online(const online_t* o, uint32_t owner,
-                                    uint32_t axis, const uint32_t* folds,
-                                    uint32_t count) {
+static pestle_status_t check_online(online_t* o, uint32_t owner, uint32_t axis,
+                                    const uint32_t* folds, uint32_t count) {
   pestle_nest_t* nest = o->nest;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, owner);
   const pestle_nest_stage_t* m = pestle_nest_stage(nest, o->maximum);
@@ -319,7 +331,7 @@ static uint32_t change_maximum(const online_t* o) {
                      accumulator(nest, PESTLE_EXPR_VAL, t), NULL);
   m->combine[0] = after;
   m->combine[1] =
-      pestle_expr_op(nest, PESTLE_OP_EXP, t,
+      pestle_expr_op(nest, o->power, t,
                      pestle_expr_op(nest, PESTLE_OP_SUBTRACT, t, before,
                                     finite_or_zero(nest, after), NULL),
                      NULL, NULL);
@@ -377,7 +389,8 @@ pestle_status_t pestle_schedule_online(pestle_nest_t* nest, uint32_t stage,
     return refuse(nest, folds[i], "it is no fold");
   }
   online_t o = {nest, folds[0], pestle_nest_stage(nest, folds[0])->tensors[0],
-                pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1)};
+                pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1),
+                PESTLE_OP_COUNT};
   if (!o.depends) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
   find_dependent(&o);
   PESTLE_TRY(check_online(&o, stage, axis, folds, count));
