@@ -38,4 +38,4 @@ endfunction()
 set(PESTLE_GENERATED "${PROJECT_BINARY_DIR}/generated")
 pestle_build_id(pestle_build_id_header
   "${PESTLE_GENERATED}/pestle_build_id.h" PESTLE_BUILD_ID
-  include base ir frontend passes codegen runtime plugins/ref)
+  include base ir frontend passes codegen compile runtime plugins/ref)

@@ -16,8 +16,19 @@ ALLOWED = {
     "ir": ["base"],
     "frontend": ["base", "ir"],
     "passes": ["base", "ir"],
-    "codegen": ["base", "ir"],
-    "codegen/compile.c": ["base", "ir", "passes"],
+    "codegen/kir": ["base", "ir", "codegen/nest"],
+    "codegen/nest": ["base", "ir"],
+    "codegen/schedule": ["base", "ir", "codegen/nest"],
+    "codegen/lower": ["base", "ir", "codegen/nest"],
+    "codegen/emit": ["base", "ir", "codegen/nest", "codegen/schedule",
+                     "codegen/kir"],
+    "codegen/template": ["base", "ir", "codegen/nest", "codegen/schedule",
+                         "codegen/kir", "codegen/emit"],
+    "codegen/sketch": ["base", "ir", "codegen/nest", "codegen/schedule",
+                       "codegen/template"],
+    "codegen/legalise": ["base", "ir", "codegen/kir"],
+    "codegen/direct": ["base", "ir", "codegen/nest", "codegen/kir"],
+    "compile": ["base", "ir", "passes", "codegen"],
     "runtime": ["base"],
     "plugins/common": [],
     "plugins/ref": [],
@@ -26,6 +37,7 @@ ALLOWED = {
     "plugins/vulkan": ["plugins/common"],
     "plugins/lapack": ["plugins/common"],
     "plugins/metal": ["plugins/common"],
+    "plugins/opencl": ["plugins/common"],
     "plugins/example": [],
     "tools": ["base"],
     "tools/conform": ["base", "ir"],
@@ -36,6 +48,20 @@ OS_HEADERS = re.compile(
     r"^(unistd|fcntl|pthread|dlfcn|dirent|sched|signal|poll|semaphore|"
     r"linux/.*|sys/.*|windows)(\.h)?$")
 OS_ALLOWED = re.compile(r"^(plugins/|tests/|bench/|tools/)|_posix\.[ch]$")
+
+# Includes that still run upward, file -> header. Each goes when what it takes
+# from above is moved down; nothing is added.
+UPWARD = {
+    "codegen/direct/direct.c": {"codegen/lower/lower_internal.h"},
+    "codegen/nest/nest_parse.c": {"codegen/template/mreg.h",
+                                  "codegen/template/winograd.h"},
+    "codegen/nest/nest_print.c": {"codegen/schedule/schedule.h"},
+    "codegen/nest/nest_verify.c": {"codegen/kir/kir_build.h"},
+    "codegen/schedule/schedule_apply.c": {
+        "codegen/template/attend.h", "codegen/template/exchange.h",
+        "codegen/template/mreg.h", "codegen/template/tensorise.h",
+        "codegen/template/tile.h", "codegen/template/winograd.h"},
+}
 
 # Single files that a folder may include beside whole folders.
 TABLES = {"runtime": {"plugins/plugins.def"}}
@@ -62,8 +88,7 @@ def check_file(root, path, problems):
     text = path.read_text(encoding="utf-8", errors="replace")
     if SPDX not in text.split("\n", 1)[0]:
         problems.append(f"{name}:1: the first line is not the SPDX line")
-    own = "codegen" if row == "codegen/compile.c" else row
-    allowed = {own, "pestle"} | set(ALLOWED[row])
+    allowed = {row, "pestle"} | set(ALLOWED[row])
     for number, line in enumerate(text.split("\n"), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -74,13 +99,13 @@ def check_file(root, path, problems):
                 f"{name}:{number}: <{target}> belongs into a *_posix.c file")
         if bracket == "<" or target in GENERATED:
             continue
-        if target in TABLES.get(own, ()):
+        if target in TABLES.get(row, ()) or target in UPWARD.get(name, ()):
             continue
-        if own in LOCAL and (path.parent / target).exists():
+        if row in LOCAL and (path.parent / target).exists():
             continue
         if not any(target.startswith(a + "/") for a in allowed):
             problems.append(
-                f'{name}:{number}: "{target}" is not something that {own}/ '
+                f'{name}:{number}: "{target}" is not something that {row}/ '
                 f"may include ({', '.join(sorted(allowed))})")
 
 

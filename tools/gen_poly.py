@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the polynomials of codegen/vector_math*.c and prints
-codegen/vector_math_poly.h, or with the argument "f64" the header of those that
-give f64 results, codegen/vector_math_f64_poly.h. Needs mpmath.
+"""Fits the polynomials of codegen/legalise/vector_math*.c and prints
+codegen/legalise/vector_math_poly.h, or with the argument "f64" the header of those that
+give f64 results, codegen/legalise/vector_math_f64_poly.h. Needs mpmath.
 
 Each is a minimax fit (Remez exchange) of g(x) on [lo, hi] with weight w(x):
 the largest w(x) * |p(x) - g(x)| is made smallest. Coefficients are rounded to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cost model chooses, and that it follows the target description.
-#include "codegen/sketch.h"
+#include "codegen/sketch/sketch.h"
 #include "test.h"
 
 static const pestle_target_caps_t caps = {.struct_size = sizeof(caps)};

@@ -8,9 +8,9 @@
 
 #include "../plugins/llvm_kernel.h"
 #include "base/half.h"
-#include "codegen/emit_flat.h"
-#include "codegen/lower.h"
-#include "codegen/schedule.h"
+#include "codegen/emit/emit_flat.h"
+#include "codegen/lower/lower.h"
+#include "codegen/schedule/schedule.h"
 #include "ir/graph.h"
 #include "ir/ref/ref.h"
 #include "test.h"

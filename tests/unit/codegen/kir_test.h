@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "codegen/kir_build.h"
+#include "codegen/kir/kir_build.h"
 #include "plugins/ref/ref.h"
 #include "test.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle.lock as text: order, round trip, each kind of damage, random damage;
 // keys of nests.
-#include "codegen/lock.h"
+#include "compile/lock.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/decide.h"
+#include "codegen/sketch/decide.h"
 #include "test.h"
 
 #define KEY1 "0123456789abcdef0123456789abcdef"

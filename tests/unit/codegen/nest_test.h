@@ -3,9 +3,9 @@
 #ifndef PESTLE_TESTS_UNIT_CODEGEN_NEST_TEST_H_
 #define PESTLE_TESTS_UNIT_CODEGEN_NEST_TEST_H_
 
-#include "codegen/emit_flat.h"
-#include "codegen/lower.h"
-#include "codegen/schedule.h"
+#include "codegen/emit/emit_flat.h"
+#include "codegen/lower/lower.h"
+#include "codegen/schedule/schedule.h"
 #include "ir/graph.h"
 #include "test.h"
 #include "unit/codegen/fusion_cases.h"

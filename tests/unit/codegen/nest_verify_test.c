@@ -2,7 +2,7 @@
 // The nest's verifier: what lowering and the sketch make passes at both levels,
 // every rule refuses a nest that breaks it, damage never crashes it, and it
 // lets nothing through that emission cannot take.
-#include "codegen/nest_verify.h"
+#include "codegen/nest/nest_verify.h"
 
 #include <stdlib.h>
 

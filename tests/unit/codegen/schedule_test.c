@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/half.h"
-#include "codegen/nest_verify.h"
+#include "codegen/nest/nest_verify.h"
 #include "unit/codegen/kir_test.h"
 #include "unit/codegen/nest_test.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/half.h"
-#include "codegen/attend.h"
-#include "codegen/exchange.h"
-#include "codegen/tile.h"
+#include "codegen/template/attend.h"
+#include "codegen/template/exchange.h"
+#include "codegen/template/tile.h"
 #include "ir/ref/ref.h"
 #include "unit/codegen/kir_test.h"
 #include "unit/codegen/nest_test.h"

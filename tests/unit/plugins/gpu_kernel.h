@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "codegen/kir_build.h"
+#include "codegen/kir/kir_build.h"
 #include "kernel_host.h"
 #include "kernel_values.h"
 #include "pestle/plugin.h"

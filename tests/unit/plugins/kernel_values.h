@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "codegen/kir_build.h"
+#include "codegen/kir/kir_build.h"
 #include "pestle/plugin.h"
 
 // Fills |count| elements of |dtype| at |data|.

@@ -4,9 +4,9 @@
 // of the same Kernel IR bit by bit and against the evaluator of the graph.
 // Values are small whole numbers, so that every order of sums is exact.
 #include "base/half.h"
-#include "codegen/emit_flat.h"
-#include "codegen/sketch.h"
-#include "codegen/tile.h"
+#include "codegen/emit/emit_flat.h"
+#include "codegen/sketch/sketch.h"
+#include "codegen/template/tile.h"
 #include "gpu_kernel.h"
 #include "gpu_shim.h"
 #include "ir/ref/ref.h"

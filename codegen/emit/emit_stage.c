@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stage: its buffers, what is placed under its loops, its statements.
+#include "base/bits.h"
+#include "codegen/emit/emit_internal.h"
+#include "codegen/schedule/schedule.h"
+
+enum { LINE_BYTES = 64 };
+
+// --- Statements ---
+
+// Where value |v| of |stage| lies, for the open coordinates.
+static const pestle_lin_t* position(pestle_emit_t* e, uint32_t stage,
+                                    uint32_t v) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  if (s->write_index[v]) return pestle_emit_resolve(e, s->write_index[v][0]);
+  const pestle_box_t* box = &e->box[s->tensors[v]];
+  const pestle_lin_t* at = pestle_lin_const(e->nest, 0);
+  for (uint32_t i = 0; i < s->map_count; ++i) {
+    const pestle_lin_t* c =
+        pestle_lin_add(e->nest, e->coord[s->roots[i]],
+                       pestle_lin_scale(e->nest, box->origin[i], -1));
+    at = pestle_lin_add(e->nest, at,
+                        pestle_lin_scale(e->nest, c, box->stride[i]));
+  }
+  return at;
+}
+
+pestle_kir_id_t pestle_emit_load_stage(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t v) {
+  if (e->nest->failed) return 0;
+  return pestle_emit_load(e, pestle_nest_stage(e->nest, stage)->tensors[v],
+                          position(e, stage, v));
+}
+
+void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
+                             pestle_kir_id_t value) {
+  if (e->nest->failed) return;
+  pestle_emit_store(e, pestle_nest_stage(e->nest, stage)->tensors[v],
+                    position(e, stage, v), value);
+}
+
+static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  (void)user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  size_t scope = pestle_emit_scope(e);
+  pestle_kir_id_t ids[PESTLE_MAX_RANK];
+  uint32_t n = s->value_count;
+  // All values first: results may overwrite arguments that others read.
+  for (uint32_t first = 0; first < n; first += PESTLE_MAX_RANK) {
+    uint32_t last = first + PESTLE_MAX_RANK < n ? first + PESTLE_MAX_RANK : n;
+    for (uint32_t v = first; v < last; ++v) {
+      ids[v - first] = pestle_emit_expr(e, s->values[v]);
+    }
+    bool writer = pestle_emit_open_writer(e, stage);
+    for (uint32_t v = first; v < last; ++v) {
+      pestle_emit_store_stage(e, stage, v, ids[v - first]);
+    }
+    if (writer) pestle_kir_end(e->k);
+  }
+  pestle_emit_ahead(e, stage);
+  pestle_emit_unscope(e, scope);
+}
+
+static const pestle_lin_t* behind(pestle_emit_t* e, const pestle_lin_t* at,
+                                  int64_t by) {
+  return pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by));
+}
+
+static void claim_body(pestle_emit_t* e, uint32_t stage, void* user) {
+  const pestle_nest_axis_t* a = user;
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  uint32_t claimed = a->claims ? s->value_count : 0;
+  for (uint32_t v = 0; v < claimed && !e->nest->failed; ++v) {
+    pestle_emit_prefetch(e, s->tensors[v],
+                         behind(e, position(e, stage, v), a->claims_by));
+  }
+  if (a->looks_beside) {
+    pestle_emit_prefetch(e, a->beside,
+                         behind(e, position(e, stage, 0), a->beside_by));
+  }
+}
+
+void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
+                       uint32_t count) {
+  pestle_nest_axis_t a = e->nest->axes.data[leaves[0]];
+  pestle_emit_walk_t w = {e, stage, claim_body, &a, false};
+  pestle_emit_walk(&w, leaves + 1, count - 1);
+}
+
+static const pestle_lin_t* count_on(pestle_emit_t* e, const pestle_lin_t* steps,
+                                    uint32_t axis) {
+  int64_t extent = e->nest->axes.data[axis].full_extent;
+  return pestle_lin_add(e->nest, pestle_lin_scale(e->nest, steps, extent),
+                        e->value[axis]);
+}
+
+// The number of the step of the counted loops of |s|, and before them of those
+// that it is placed under, from the innermost out, as far as |first|, what it
+// reads first, is the same at all their steps.
+static const pestle_lin_t* count_steps(pestle_emit_t* e,
+                                       const pestle_nest_stage_t* s,
+                                       const pestle_lin_t* first) {
+  const pestle_nest_stage_t* under =
+      pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
+  const pestle_lin_t* steps = pestle_lin_const(e->nest, 0);
+  uint32_t last = 0, from;
+  bool nested = false;
+  while (under->order[last] != (uint32_t)s->at_axis)
+    ++last;
+  for (from = last + 1; from > 0; --from) {
+    uint32_t axis = under->order[from - 1];
+    if (pestle_lin_coef(first, axis, &nested) || nested) break;
+  }
+  for (; from <= last; ++from) {
+    steps = count_on(e, steps, under->order[from]);
+  }
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    uint32_t axis = s->order[i];
+    if (pestle_nest_panel_counts(e->nest, axis)) {
+      steps = count_on(e, steps, axis);
+    }
+  }
+  return steps;
+}
+
+// |index| at the first step of |stage| under the loop that it is placed under.
+static const pestle_lin_t* at_first_step(pestle_emit_t* e, uint32_t stage,
+                                         const pestle_lin_t* index) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  bool open[PESTLE_NEST_MAX_AXES];
+  const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    uint32_t axis = s->order[i];
+    open[i] = e->open[axis];
+    value[i] = e->value[axis];
+    e->open[axis] = true;
+    e->value[axis] = pestle_lin_const(e->nest, 0);
+  }
+  pestle_emit_coords(e, stage);
+  const pestle_lin_t* first = pestle_emit_resolve(e, index);
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    e->open[s->order[i]] = open[i];
+    e->value[s->order[i]] = value[i];
+  }
+  pestle_emit_coords(e, stage);
+  return first;
+}
+
+// The part of |a| for step |steps|, line by line.
+static void fetch_share(pestle_emit_t* e, const pestle_nest_ahead_t* a,
+                        const pestle_lin_t* first, const pestle_lin_t* steps) {
+  const pestle_nest_tensor_t* t = &e->nest->tensors.data[a->tensor];
+  int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
+  int64_t parts = pestle_ceil_div(a->share * size, LINE_BYTES);
+  const pestle_lin_t* at = pestle_lin_add(
+      e->nest, first, pestle_lin_scale(e->nest, steps, a->share));
+  for (int64_t i = 0; i < parts; ++i) {
+    int64_t by = a->by + i * pestle_ceil_div(a->share, parts);
+    pestle_emit_prefetch(
+        e, a->tensor,
+        pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by)));
+  }
+}
+
+void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t i = 0; i < s->ahead_count && !e->nest->failed; ++i) {
+    const pestle_nest_ahead_t* a = &s->ahead[i];
+    const pestle_expr_t* read =
+        pestle_schedule_find_read(e->nest, stage, a->read);
+    if (!a->share || !read) continue;
+    const pestle_lin_t* first = at_first_step(e, stage, read->index[0]);
+    fetch_share(e, a, first, count_steps(e, s, first));
+  }
+}
+
+// --- Stages ---
+
+// Registers are indexed by constants: a box that is walked by a real loop goes
+// to scratch instead.
+static void check_private(pestle_emit_t* e, const pestle_nest_stage_t* s) {
+  bool unrolled = true;
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    const pestle_nest_axis_t* a = &e->nest->axes.data[s->order[i]];
+    bool loop = a->mark == PESTLE_MARK_SERIAL || a->mark >= PESTLE_MARK_GROUP;
+    if (!a->fold && loop && a->extent > 1) unrolled = false;
+  }
+  for (uint32_t v = 0; !unrolled && v < s->value_count; ++v) {
+    pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
+    if (t->place == PESTLE_PLACE_PRIVATE) t->place = PESTLE_PLACE_SHARED;
+  }
+}
+
+static unsigned lanes_of(const pestle_emit_t* e, const pestle_nest_stage_t* s) {
+  if (!s->order_count) return 1;
+  const pestle_nest_axis_t* leaf =
+      &e->nest->axes.data[s->order[s->order_count - 1]];
+  bool vector = leaf->mark == PESTLE_MARK_VECTOR && !leaf->fold;
+  return vector ? (unsigned)leaf->full_extent : 1;
+}
+
+// The buffer of one of the stage's own tensors, as large as the largest box.
+static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
+                        uint32_t tensor) {
+  const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
+  bool owned = t->place == PESTLE_PLACE_LANES;
+  bool private_ = t->place == PESTLE_PLACE_PRIVATE || owned;
+  unsigned lanes = private_ ? lanes_of(e, s) : 1;
+  if (e->buffer[tensor] == PESTLE_KIR_NONE) {
+    e->buffer[tensor] = pestle_kir_add_buffer(
+        e->k, t->name, private_ ? PESTLE_KIR_PRIVATE : PESTLE_KIR_SHARED,
+        t->type.dtype, lanes, 1, 0);
+  }
+  if (e->k->failed) return;
+  pestle_kir_buffer_t* b = &e->k->buffer.data[e->buffer[tensor]];
+  uint64_t count = (uint64_t)e->box[tensor].count;
+  if (owned) {
+    count = (uint64_t)pestle_ceil_div((int64_t)count, t->apart);
+  } else if (private_) {
+    count /= lanes;
+  }
+  if (b->count < count) b->count = count;
+  if (private_) pestle_kir_alloc(e->k, e->buffer[tensor]);
+}
+
+void pestle_emit_buffers(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  check_private(e, s);
+  for (uint32_t v = 0; v < s->value_count && !e->k->failed; ++v) {
+    uint32_t tensor = s->tensors[v];
+    if (e->nest->tensors.data[tensor].kind != PESTLE_TENSOR_STAGE) continue;
+    make_buffer(e, s, tensor);
+  }
+}
+
+void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  if (s->carried) {
+    pestle_emit_carried_step(e, stage);
+    return;
+  }
+  pestle_emit_buffers(e, stage);
+  if (e->k->failed) return;
+  if (s->is_fold) {
+    pestle_emit_fold(e, stage);
+    return;
+  }
+  if (s->transposed) {
+    pestle_emit_turned(e, stage);
+    return;
+  }
+  pestle_emit_walk_t w = {e, stage, map_body, NULL, true};
+  pestle_emit_coords(e, stage);
+  pestle_emit_attached(e, stage, -1);
+  pestle_emit_coords(e, stage);
+  pestle_emit_hoist_stage(&w);
+  pestle_emit_walk(&w, s->order, s->order_count);
+}
+
+static void set_ready_stage(pestle_emit_t* e, uint32_t stage, bool ready) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    e->ready[s->tensors[v]] = ready;
+  }
+  // What a fold carried is whole when the fold is.
+  for (uint32_t p = 0; p < stage && s->is_fold; ++p) {
+    const pestle_nest_stage_t* c = pestle_nest_stage(e->nest, p);
+    if (c->carried && c->at_stage == (int32_t)stage) {
+      set_ready_stage(e, p, ready);
+    }
+  }
+}
+
+static bool placed_here(const pestle_nest_stage_t* s, uint32_t stage,
+                        int32_t axis) {
+  return !s->inlined && s->at_stage == (int32_t)stage && s->at_axis == axis;
+}
+
+void pestle_emit_set_ready(pestle_emit_t* e, uint32_t stage, int32_t axis,
+                           bool ready) {
+  for (uint32_t p = 0; p < e->nest->stages.size; ++p) {
+    if (placed_here(pestle_nest_stage(e->nest, p), stage, axis)) {
+      set_ready_stage(e, p, ready);
+    }
+  }
+}
+
+static bool is_shared(const pestle_emit_t* e, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
+  bool shared = false;
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    const pestle_nest_tensor_t* t = &e->nest->tensors.data[s->tensors[v]];
+    shared = shared || t->place == PESTLE_PLACE_SHARED;
+  }
+  return shared;
+}
+
+void pestle_emit_attached(pestle_emit_t* e, uint32_t stage, int32_t axis) {
+  pestle_nest_t* nest = e->nest;
+  int32_t vector = e->vector_axis;
+  // Stages further in get their hull here first: what is placed here may be
+  // read by them. They get their own box when their loop opens.
+  for (size_t p = nest->stages.size; p-- > 0;) {
+    const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)p);
+    if (!pestle_emit_placed_under(e, (uint32_t)p, stage, axis)) continue;
+    if (!s->carried) {
+      pestle_emit_find_box(e, (uint32_t)p, stage, axis);
+    } else if (s->at_stage == (int32_t)stage) {
+      pestle_emit_coords(e, (uint32_t)p);  // its box was found before
+    } else {
+      pestle_emit_carried_box(e, (uint32_t)p, (uint32_t)s->at_stage);
+    }
+  }
+  for (uint32_t p = 0; p < nest->stages.size && !nest->failed; ++p) {
+    if (!placed_here(pestle_nest_stage(nest, p), stage, axis)) continue;
+    e->vector_axis = -1;
+    bool shared = is_shared(e, p);
+    // Lanes may still read what the last step of a loop left there.
+    if (shared && e->serial_loops) pestle_emit_barrier(e);
+    pestle_emit_stage(e, p);
+    if (shared) pestle_emit_barrier(e);
+    set_ready_stage(e, p, true);
+    e->vector_axis = vector;
+  }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Legalisation: a list of linear copies of a kernel, each made only when the
+// target lacks something that the kernel uses. A pass sees one instruction
+// after the other and appends what stands for it; nothing is edited in place.
+//
+//   legalise_narrow.c  floats of 16 bits and less, integers below 8, i1 in memory
+//   legalise_row.c     scalar rows out of other rows
+//   legalise_lanes.c   long vectors cut up
+//
+// Private to codegen/legalise/*.c.
+#ifndef PESTLE_CODEGEN_LEGALISE_LEGALISE_H_
+#define PESTLE_CODEGEN_LEGALISE_LEGALISE_H_
+
+#include "codegen/kir/kir_internal.h"
+
+// How many pieces legalise_lanes.c may cut a value into.
+#define PESTLE_REWRITE_PARTS 32
+
+typedef struct pestle_rewrite_t {
+  const pestle_kir_t* from;
+  const pestle_target_caps_t* caps;
+  pestle_numerics_t numerics;
+  pestle_kir_builder_t* to;
+  PESTLE_VEC(pestle_kir_id_t) map;  // by id in |from|; lanes: parts of each
+  PESTLE_VEC(uint32_t) uses;        // by id in |from|; empty until asked for
+  uint64_t widened;                 // dtypes that the narrow pass replaces
+} pestle_rewrite_t;
+
+typedef struct pestle_rewrite_pass_t {
+  // Whether |r->from| needs the pass; may note why in |r|.
+  bool (*needed)(pestle_rewrite_t* r);
+  // Changes |r->to|'s buffers, which are copies. May be NULL.
+  void (*buffers)(pestle_rewrite_t* r);
+  pestle_status_t (*inst)(pestle_rewrite_t* r, uint32_t id);
+} pestle_rewrite_pass_t;
+
+extern const pestle_rewrite_pass_t pestle_legalise_narrow;
+extern const pestle_rewrite_pass_t pestle_legalise_row;
+extern const pestle_rewrite_pass_t pestle_legalise_lanes;
+
+// --- legalise.c ---
+
+// Whether the target compiles |op| on |dtype|.
+bool pestle_rewrite_can(const pestle_rewrite_t* r, unsigned op,
+                        pestle_dtype_t dtype);
+static inline bool pestle_rewrite_can_row(const pestle_rewrite_t* r,
+                                          pestle_op_t op,
+                                          pestle_dtype_t dtype) {
+  return pestle_rewrite_can(r, pestle_kir_code(op), dtype);
+}
+// The dtype that decides whether |inst| is legal: of its operands.
+pestle_dtype_t pestle_rewrite_dtype(const pestle_kir_t* k,
+                                    const pestle_kir_inst_t* inst);
+// Whether |inst| is legal.
+bool pestle_rewrite_legal(const pestle_rewrite_t* r,
+                          const pestle_kir_inst_t* inst);
+// UNSUPPORTED, naming what |inst| asks for and the target.
+pestle_status_t pestle_rewrite_unsupported(const pestle_rewrite_t* r,
+                                           const pestle_kir_inst_t* inst);
+// |inst| with its operands as they are called in |r->to|.
+pestle_kir_inst_t pestle_rewrite_mapped(const pestle_rewrite_t* r,
+                                        const pestle_kir_inst_t* inst);
+// Appends |inst|, whose operands are mapped, through the builder's folding.
+pestle_kir_id_t pestle_rewrite_put(pestle_rewrite_t* r, pestle_kir_inst_t inst);
+static inline void pestle_rewrite_set(pestle_rewrite_t* r, uint32_t id,
+                                      pestle_kir_id_t value) {
+  r->map.data[id] = value;
+}
+// The shuffle that takes |count| lanes of |a| from |first| on.
+pestle_kir_id_t pestle_rewrite_slice(pestle_rewrite_t* r, pestle_kir_id_t a,
+                                     unsigned first, unsigned count);
+
+#endif  // PESTLE_CODEGEN_LEGALISE_LEGALISE_H_

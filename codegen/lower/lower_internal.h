@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the lower_*.c files; nobody else includes it.
+#ifndef PESTLE_CODEGEN_LOWER_LOWER_INTERNAL_H_
+#define PESTLE_CODEGEN_LOWER_LOWER_INTERNAL_H_
+
+#include "codegen/lower/lower.h"
+
+// What became of a value: a number known now, or a tensor.
+typedef struct pestle_lowered_t {
+  const pestle_expr_t* splat;
+  uint32_t tensor;
+} pestle_lowered_t;
+
+typedef struct pestle_lower_t {
+  pestle_nest_t* nest;
+  const pestle_node_t* fusion;
+  pestle_numerics_t numerics;
+  pestle_lowered_t* values;  // by value->scratch
+  uint32_t extra_inputs;
+} pestle_lower_t;
+
+typedef const pestle_lin_t* pestle_index_t[PESTLE_MAX_RANK];
+
+// |value| at |index|.
+const pestle_expr_t* pestle_lower_at(pestle_lower_t* lower,
+                                     const pestle_value_t* value,
+                                     const pestle_lin_t* const* index);
+// The map axes of |stage| as index forms.
+void pestle_lower_axes(pestle_lower_t* lower, uint32_t stage,
+                       pestle_index_t out_index);
+// Adds a map stage for result 0 of |node| and fills |out_index| with its axes.
+uint32_t pestle_lower_map(pestle_lower_t* lower, const pestle_node_t* node,
+                          pestle_index_t out_index);
+// Sets the body and makes it the node's result.
+void pestle_lower_set(pestle_lower_t* lower, const pestle_node_t* node,
+                      uint32_t stage, const pestle_expr_t* body);
+// The index into |from| of the row-major element that |index| is in |to|.
+void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
+                          const pestle_lin_t* const* index,
+                          const pestle_type_t* from, pestle_index_t out_index);
+// The first element of a constant, which a splat or rank 0 has alone.
+// Its value: a float's in |out_f|, another's in |out_i|; the other one is 0.
+void pestle_lower_first_number(const pestle_elements_t* e, double* out_f,
+                               int64_t* out_i);
+const pestle_expr_t* pestle_lower_first_element(pestle_nest_t* nest,
+                                                const pestle_elements_t* e);
+const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,
+                                      const pestle_expr_t* a,
+                                      const pestle_expr_t* b);
+// The index of the element at |at| where |extent| elements stand |step| apart;
+// |guard| asks in addition that one stands there.
+const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
+                                        const pestle_lin_t* at, int64_t step,
+                                        int64_t extent,
+                                        const pestle_expr_t** guard);
+
+pestle_status_t pestle_lower_bitcast(pestle_lower_t* lower,
+                                     const pestle_node_t* node);
+pestle_status_t pestle_lower_view(pestle_lower_t* lower,
+                                  const pestle_node_t* node);
+pestle_status_t pestle_lower_gather(pestle_lower_t* lower,
+                                    const pestle_node_t* node);
+pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
+                                    const pestle_node_t* node);
+pestle_status_t pestle_lower_window(pestle_lower_t* lower,
+                                    const pestle_node_t* node);
+pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
+                                 const pestle_node_t* node);
+pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
+                                         const pestle_node_t* node);
+
+#endif  // PESTLE_CODEGEN_LOWER_LOWER_INTERNAL_H_

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/nest/schedule_row.h"
+
+#include "codegen/nest/scan.h"
+
+typedef struct prim_t {
+  const char* word;
+  const char* form;
+} prim_t;
+
+static const prim_t prims[PESTLE_PRIM_COUNT] = {
+#define PESTLE_PRIM_ROW_(NAME, word, form) {word, form},
+    PESTLE_PRIMS(PESTLE_PRIM_ROW_)
+#undef PESTLE_PRIM_ROW_
+};
+
+// By pestle_place_t; rows store in these alone.
+static const char* const places[] = {NULL, "private", "shared", "lanes"};
+enum { PLACE_COUNT = sizeof(places) / sizeof(places[0]) };
+
+// What loops are bound to, in the order of pestle_mark_t from GROUP on.
+static const char* const axes[] = {"group.x", "lane.x", "lane.y"};
+enum { AXIS_COUNT = sizeof(axes) / sizeof(axes[0]) };
+
+// --- Printing ---
+
+typedef struct printer_t {
+  const pestle_schedule_row_t* row;
+  pestle_strbuf_t* out;
+  uint32_t name, integer;  // the next ones
+} printer_t;
+
+static void print_name(printer_t* p) {
+  if (p->name < p->row->name_count) {
+    pestle_strbuf_append_c(p->out, p->row->names[p->name++]);
+  }
+}
+
+static void print_rest(printer_t* p) {
+  bool first = true;
+  while (p->name < p->row->name_count) {
+    if (!first) pestle_strbuf_append_char(p->out, ' ');
+    first = false;
+    print_name(p);
+  }
+}
+
+static void print_field(printer_t* p, char field) {
+  const pestle_schedule_row_t* row = p->row;
+  if (field == 's') {
+    pestle_strbuf_append_c(p->out, row->stage ? row->stage : "");
+  } else if (field == 'n') {
+    print_name(p);
+  } else if (field == '*') {
+    print_rest(p);
+  } else if (field == '?') {
+    if (p->name < row->name_count) pestle_strbuf_append_char(p->out, '.');
+    print_name(p);
+  } else if (field == 'i') {
+    pestle_strbuf_append_i64(p->out,
+                             row->ints[p->integer++ % PESTLE_PRIM_INTS]);
+  } else if (field == 'P') {
+    int64_t place = row->ints[p->integer++ % PESTLE_PRIM_INTS];
+    pestle_strbuf_append_c(
+        p->out, place > 0 && place < PLACE_COUNT ? places[place] : "nowhere");
+  } else if (field == 'R') {
+    bool reassoc = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
+    if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
+  } else if (field == 'U') {
+    int64_t units = row->ints[p->integer++ % PESTLE_PRIM_INTS];
+    if (units) pestle_strbuf_append_c(p->out, units > 1 ? " units8" : " units");
+  } else if (field == 'G') {
+    pestle_strbuf_append_c(
+        p->out, axes[row->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
+  } else if (field == 'E') {
+    pestle_strbuf_append_c(p->out, "scratch");
+  } else {
+    pestle_strbuf_append_char(p->out, field);
+  }
+}
+
+void pestle_schedule_row_print(const pestle_schedule_row_t* row,
+                               pestle_strbuf_t* out) {
+  const prim_t* prim = &prims[row->prim];
+  printer_t p = {.row = row, .out = out};
+  pestle_strbuf_appendf(out, "%s ", prim->word);
+  for (const char* f = prim->form; *f; ++f)
+    print_field(&p, *f);
+}
+
+// --- Parsing ---
+
+typedef struct reader_t {
+  pestle_scan_t* s;
+  pestle_schedule_row_t row;
+  PESTLE_VEC(const char*) names;
+} reader_t;
+
+static pestle_status_t read_name(reader_t* r, const char* what) {
+  const char* name;
+  PESTLE_TRY(pestle_scan_name(r->s, what, &name));
+  return pestle_vec_push(&r->names, name) ? NULL : PESTLE_OOM();
+}
+
+static pestle_status_t read_place(reader_t* r) {
+  for (int i = 1; i < PLACE_COUNT; ++i) {
+    if (!pestle_scan_accept_word(r->s, places[i])) continue;
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = i;
+    return NULL;
+  }
+  return pestle_scan_error(r->s, "expected private, shared or lanes");
+}
+
+static pestle_status_t read_axis(reader_t* r) {
+  bool group = pestle_scan_accept_word(r->s, "group");
+  if (!group && !pestle_scan_accept_word(r->s, "lane")) {
+    return pestle_scan_error(r->s, "expected group.x, lane.x or lane.y");
+  }
+  PESTLE_TRY(pestle_scan_expect(r->s, '.'));
+  int64_t axis = group ? 0 : 1;
+  if (!group && pestle_scan_accept_word(r->s, "y")) {
+    axis = 2;
+  } else {
+    PESTLE_TRY(pestle_scan_expect_word(r->s, "x"));
+  }
+  r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = axis;
+  return NULL;
+}
+
+static bool at_line_end(reader_t* r) {
+  char c = pestle_scan_peek(r->s);
+  return c == '\n' || r->s->at >= r->s->size;
+}
+
+static pestle_status_t read_field(reader_t* r, char field) {
+  if (field == 's') {
+    return pestle_scan_name(r->s, "a stage", &r->row.stage);
+  }
+  if (field == 'n') return read_name(r, "a loop, stage or tensor");
+  if (field == '*') {
+    do {
+      PESTLE_TRY(read_name(r, "a loop or stage"));
+    } while (!at_line_end(r));
+    return NULL;
+  }
+  if (field == '?') {
+    return pestle_scan_accept(r->s, '.') ? read_name(r, "a loop") : NULL;
+  }
+  if (field == 'i') {
+    return pestle_scan_int(r->s, INT64_MIN, INT64_MAX,
+                           &r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS]);
+  }
+  if (field == 'P') return read_place(r);
+  if (field == 'R') {
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
+        pestle_scan_accept_word(r->s, "reassoc");
+    return NULL;
+  }
+  if (field == 'U') {
+    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
+        pestle_scan_accept_word(r->s, "units8")  ? 2
+        : pestle_scan_accept_word(r->s, "units") ? 1
+                                                 : 0;
+    return NULL;
+  }
+  if (field == 'G') {
+    return read_axis(r);
+  }
+  if (field == 'E') return pestle_scan_expect_word(r->s, "scratch");
+  return field == ' ' ? NULL : pestle_scan_expect(r->s, field);
+}
+
+static pestle_status_t read_prim(reader_t* r) {
+  for (int i = 0; i < PESTLE_PRIM_COUNT; ++i) {
+    if (!pestle_scan_accept_word(r->s, prims[i].word)) continue;
+    r->row.prim = (uint8_t)i;
+    return NULL;
+  }
+  return pestle_scan_error(r->s,
+                           "expected a schedule row: inline, fuse, "
+                           "split, reorder, at, store ...");
+}
+
+static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
+  r->row = (pestle_schedule_row_t){0};
+  pestle_vec_clear(&r->names);
+  PESTLE_TRY(read_prim(r));
+  for (const char* f = prims[r->row.prim].form; *f; ++f) {
+    PESTLE_TRY(read_field(r, *f));
+  }
+  if (!at_line_end(r)) {
+    return pestle_scan_error(r->s, "expected the end of the row");
+  }
+  size_t n = r->names.size;
+  if (n) {
+    r->row.names =
+        pestle_arena_copy(r->s->arena, r->names.data,
+                          n * sizeof(*r->names.data), _Alignof(const char*));
+    if (!r->row.names) return PESTLE_OOM();
+  }
+  r->row.name_count = (uint32_t)n;
+  return pestle_vec_push(rows, r->row) ? NULL : PESTLE_OOM();
+}
+
+pestle_status_t pestle_schedule_rows_scan(pestle_scan_t* scan,
+                                          pestle_schedule_rows_t* rows) {
+  reader_t r = {.s = scan};
+  bool lines = scan->lines;
+  pestle_vec_init(&r.names, scan->arena->allocator);
+  pestle_status_t status = NULL;
+  scan->lines = true;
+  while (!status) {
+    while (pestle_scan_accept(scan, '\n')) {
+    }
+    if (scan->at >= scan->size || pestle_scan_peek(scan) == '}') break;
+    status = read_row(&r, rows);
+  }
+  scan->lines = lines;
+  pestle_vec_deinit(&r.names);
+  return status;
+}
+
+pestle_status_t pestle_schedule_rows_parse(pestle_arena_t* arena,
+                                           const char* text, size_t size,
+                                           const char* file,
+                                           pestle_schedule_rows_t* rows) {
+  pestle_scan_t scan = {.file = file,
+                        .text = text,
+                        .size = size,
+                        .allocator = arena->allocator,
+                        .arena = arena};
+  PESTLE_TRY(pestle_schedule_rows_scan(&scan, rows));
+  if (scan.at >= size) return NULL;
+  return pestle_scan_error(&scan, "expected a schedule row");
+}

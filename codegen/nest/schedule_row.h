@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule rows as data: what was done to a nest, in an order in which it can
+// be done again. A row refers by name, since ids move when stages are added;
+// its text is one line:
+//
+//   inline P Q ...              fuse S.a b            split S.a 64
+//   reorder S a b c             at P, C.a             at P, C
+//   store P private             serial S.a            unroll S.a
+//   vectorise S.a               bind S.a group.x      rfactor S.a reassoc
+//   pack S.n t 64               stage S t             epilogue S scratch
+//   partial S.k 64 reassoc      online O.k reassoc : M L
+//   transpose S                 stream S              tensorise S 128 256
+//   tile S 128 128 32 64 32 4 units               exchange S t
+//   attend S 64                 winograd S 1 14 6 4 16 0 1 4
+//   dot S.k 4                   flip S                join S.k l
+//   prefetch S t u 1024
+//   matrix S 512 32             claim S.a 784           beside S.a t 784
+//   permute S a c b                               apart S t
+#ifndef PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
+#define PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "pestle/status.h"
+
+// X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
+// the next name, '*' all names that are left, '?' one more name after '.' or
+// none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
+// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'U' " units", " units8" or
+// nothing; other characters stand for themselves.
+// clang-format off
+#define PESTLE_PRIMS(X)                                                       \
+  X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \
+  X(SPLIT, "split", "s.n i") X(REORDER, "reorder", "s *")                     \
+  X(AT, "at", "s, n?") X(STORE, "store", "s P") X(SERIAL, "serial", "s.n")    \
+  X(UNROLL, "unroll", "s.n") X(VECTORISE, "vectorise", "s.n")                 \
+  X(BIND, "bind", "s.n G") X(RFACTOR, "rfactor", "s.nR")                      \
+  X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
+  X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
+  X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
+  X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
+  X(TILE, "tile", "s i i i i i iU")                \
+  X(EXCHANGE, "exchange", "s n") \
+  X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i i") \
+  X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
+  X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
+  X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
+  X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
+  X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n") \
+  X(APART, "apart", "s n")
+// clang-format on
+
+typedef enum pestle_prim_e {
+#define PESTLE_PRIM_ENUM_(NAME, ...) PESTLE_PRIM_##NAME,
+  PESTLE_PRIMS(PESTLE_PRIM_ENUM_)
+#undef PESTLE_PRIM_ENUM_
+      PESTLE_PRIM_COUNT
+} pestle_prim_t;
+
+enum { PESTLE_PRIM_INTS = 8 };
+
+typedef struct pestle_schedule_row_t {
+  uint8_t prim;  // pestle_prim_t
+  uint8_t int_count;
+  uint32_t name_count;
+  const char* stage;         // NULL for INLINE
+  const char* const* names;  // axes, stages or a tensor, by the form
+  // Factor; pestle_place_t; whether to reassociate; sizes of a tile.
+  int64_t ints[PESTLE_PRIM_INTS];
+} pestle_schedule_row_t;
+
+typedef PESTLE_VEC(pestle_schedule_row_t) pestle_schedule_rows_t;
+
+// One line, without the newline.
+void pestle_schedule_row_print(const pestle_schedule_row_t* row,
+                               pestle_strbuf_t* out);
+// Reads rows, one a line, and appends them. Names live in |arena|. MALFORMED
+// names |file|, line and column.
+PESTLE_NODISCARD pestle_status_t
+pestle_schedule_rows_parse(pestle_arena_t* arena, const char* text, size_t size,
+                           const char* file, pestle_schedule_rows_t* rows);
+
+#endif  // PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_

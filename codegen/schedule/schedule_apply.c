@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// From rows to the functions that they stand for, and back.
+#include <string.h>
+
+#include "codegen/schedule/schedule_internal.h"
+#include "codegen/template/attend.h"
+#include "codegen/template/exchange.h"
+#include "codegen/template/mreg.h"
+#include "codegen/template/tensorise.h"
+#include "codegen/template/tile.h"
+#include "codegen/template/winograd.h"
+
+const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
+                                         const char* suffix) {
+  size_t n = strlen(base), m = strlen(suffix);
+  char* name = pestle_arena_alloc(nest->arena, n + m + 1, 1);
+  if (!name) {
+    pestle_nest_fail_memory(nest);
+    return "";
+  }
+  memcpy(name, base, n);
+  memcpy(name + n, suffix, m + 1);
+  return name;
+}
+
+pestle_status_t pestle_schedule_record(pestle_nest_t* nest, pestle_prim_t prim,
+                                       const char* stage,
+                                       const char* const* names,
+                                       size_t name_count, const int64_t* ints,
+                                       size_t int_count) {
+  pestle_schedule_row_t row = {.prim = (uint8_t)prim,
+                               .stage = stage,
+                               .name_count = (uint32_t)name_count,
+                               .int_count = (uint8_t)int_count};
+  if (name_count) {
+    row.names = pestle_arena_copy(
+        nest->arena, names, name_count * sizeof(*names), _Alignof(const char*));
+  }
+  for (size_t i = 0; i < int_count && i < PESTLE_PRIM_INTS; ++i)
+    row.ints[i] = ints[i];
+  if ((name_count && !row.names) || !pestle_vec_push(&nest->rows, row)) {
+    pestle_nest_fail_memory(nest);
+  }
+  return pestle_nest_status(nest);
+}
+
+void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
+  for (size_t i = 0; i < nest->rows.size; ++i) {
+    pestle_schedule_row_print(&nest->rows.data[i], out);
+    pestle_strbuf_append_char(out, '\n');
+  }
+}
+
+// --- From names to ids ---
+
+static pestle_status_t find_stage(const pestle_nest_t* nest, const char* name,
+                                  uint32_t* out_id) {
+  int32_t id = name ? pestle_nest_find_stage(nest, name) : -1;
+  *out_id = (uint32_t)id;
+  if (id >= 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "there is no stage '%s'",
+                      name ? name : "");
+}
+
+static pestle_status_t find_axis(const pestle_nest_t* nest, uint32_t stage,
+                                 const char* name, uint32_t* out_id) {
+  int32_t id = pestle_nest_find_axis(nest, stage, name);
+  *out_id = (uint32_t)id;
+  if (id >= 0) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT, "stage '%s' has no loop '%s'",
+                      nest->stages.data[stage].name, name);
+}
+
+static pestle_status_t find_tensor(const pestle_nest_t* nest, const char* name,
+                                   uint32_t* out_id) {
+  for (uint32_t i = 0; i < nest->tensors.size; ++i) {
+    *out_id = i;
+    if (!strcmp(nest->tensors.data[i].name, name)) return NULL;
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT, "there is no tensor '%s'", name);
+}
+
+// --- The rows with more than one axis ---
+
+static pestle_status_t apply_inline(pestle_nest_t* nest,
+                                    const pestle_schedule_row_t* row) {
+  bool* inlined =
+      pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
+  if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "inlining stages");
+  for (uint32_t i = 0; i < row->name_count; ++i) {
+    uint32_t stage;
+    PESTLE_TRY(find_stage(nest, row->names[i], &stage));
+    inlined[stage] = true;
+  }
+  return pestle_schedule_inline(nest, inlined);
+}
+
+static pestle_status_t apply_fuse(pestle_nest_t* nest, uint32_t stage,
+                                  const uint32_t* axes, bool flattens) {
+  const char* word = flattens ? "flatten" : "fuse";
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
+    if (s->roots[i] != axes[0] || s->roots[i + 1] != axes[1]) continue;
+    bool done;
+    PESTLE_TRY(flattens ? pestle_schedule_flatten(nest, stage, i, &done)
+                        : pestle_schedule_fuse(nest, stage, i, &done));
+    if (done) return NULL;
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT, "%s %s.%s %s: %s", word, s->name,
+        nest->axes.data[axes[0]].name, nest->axes.data[axes[1]].name,
+        flattens ? "it must be a map that writes both in one run, the second "
+                   "2, 4 or 8 long"
+                 : "an index would need a division");
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "%s %s: axes must be adjacent unsplit map axes", word,
+                      s->name);
+}
+
+static pestle_status_t apply_at(pestle_nest_t* nest, uint32_t stage,
+                                const pestle_schedule_row_t* row) {
+  uint32_t consumer, axis = UINT32_MAX;
+  PESTLE_TRY(find_stage(nest, row->names[0], &consumer));
+  if (row->name_count > 1) {
+    PESTLE_TRY(find_axis(nest, consumer, row->names[1], &axis));
+  }
+  return pestle_schedule_at(nest, stage, consumer, axis);
+}
+
+static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
+                                  const pestle_schedule_row_t* row) {
+  uint32_t tensor = 0, axis = 0, copy;
+  bool packs = row->prim == PESTLE_PRIM_PACK;
+  PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
+  if (row->prim == PESTLE_PRIM_EXCHANGE) {
+    return pestle_schedule_exchange(nest, stage, tensor);
+  }
+  if (row->prim == PESTLE_PRIM_APART) {
+    return pestle_schedule_apart(nest, stage, tensor);
+  }
+  if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_pack(nest, stage, tensor, axis, row->ints[0]);
+}
+
+static pestle_status_t apply_prefetch(pestle_nest_t* nest, uint32_t stage,
+                                      const pestle_schedule_row_t* row) {
+  uint32_t read, tensor;
+  PESTLE_TRY(find_tensor(nest, row->names[0], &read));
+  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
+  return pestle_schedule_prefetch(nest, stage, read, tensor, row->ints[0]);
+}
+
+static pestle_status_t apply_panel(pestle_nest_t* nest, uint32_t stage,
+                                   const pestle_schedule_row_t* row) {
+  uint32_t tensor;
+  PESTLE_TRY(find_tensor(nest, row->names[0], &tensor));
+  return pestle_schedule_panel(nest, stage, tensor, row->ints[0], row->ints[1]);
+}
+
+static pestle_status_t apply_beside(pestle_nest_t* nest, uint32_t stage,
+                                    const pestle_schedule_row_t* row) {
+  uint32_t axis, tensor;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  PESTLE_TRY(find_tensor(nest, row->names[1], &tensor));
+  return pestle_schedule_beside(nest, stage, axis, tensor, row->ints[0]);
+}
+
+static pestle_status_t apply_partial(pestle_nest_t* nest, uint32_t stage,
+                                     const pestle_schedule_row_t* row) {
+  uint32_t axis, partial;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_partial(nest, stage, axis, row->ints[0],
+                                 row->ints[1] != 0, &partial);
+}
+
+static pestle_status_t apply_dot(pestle_nest_t* nest, uint32_t stage,
+                                 const pestle_schedule_row_t* row) {
+  uint32_t axis;
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  return pestle_schedule_dot(nest, stage, axis, row->ints[0],
+                             row->ints[1] != 0);
+}
+
+static pestle_status_t apply_online(pestle_nest_t* nest, uint32_t stage,
+                                    const pestle_schedule_row_t* row) {
+  uint32_t axis, folds[PESTLE_MAX_RANK];
+  PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
+  if (row->name_count > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "online %s: at most %d folds",
+                        row->stage, PESTLE_MAX_RANK - 1);
+  }
+  for (uint32_t i = 1; i < row->name_count; ++i) {
+    PESTLE_TRY(find_stage(nest, row->names[i], &folds[i - 1]));
+  }
+  return pestle_schedule_online(nest, stage, axis, folds, row->name_count - 1,
+                                row->ints[0] != 0);
+}
+
+static pestle_status_t apply_loops(pestle_nest_t* nest, uint32_t stage,
+                                   const pestle_schedule_row_t* row) {
+  uint32_t axes[PESTLE_NEST_MAX_AXES], unused[2];
+  if (row->name_count > PESTLE_NEST_MAX_AXES) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a stage has at most %d loops",
+                        PESTLE_NEST_MAX_AXES);
+  }
+  for (uint32_t i = 0; i < row->name_count; ++i) {
+    PESTLE_TRY(find_axis(nest, stage, row->names[i], &axes[i]));
+  }
+  switch ((int)row->prim) {
+    case PESTLE_PRIM_FUSE:
+      return apply_fuse(nest, stage, axes, false);
+    case PESTLE_PRIM_FLATTEN:
+      return apply_fuse(nest, stage, axes, true);
+    case PESTLE_PRIM_JOIN:
+      return pestle_schedule_join(nest, stage, axes[0], axes[1]);
+    case PESTLE_PRIM_SPLIT:
+      return pestle_schedule_split(nest, stage, axes[0], row->ints[0],
+                                   &unused[0], &unused[1]);
+    case PESTLE_PRIM_REORDER:
+      return pestle_schedule_reorder(nest, stage, axes, row->name_count);
+    case PESTLE_PRIM_SERIAL:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_SERIAL);
+    case PESTLE_PRIM_UNROLL:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_UNROLL);
+    case PESTLE_PRIM_VECTORISE:
+      return pestle_schedule_mark(nest, stage, axes[0], PESTLE_MARK_VECTOR);
+    case PESTLE_PRIM_BIND:
+      return pestle_schedule_mark(
+          nest, stage, axes[0],
+          (pestle_mark_t)(PESTLE_MARK_GROUP + row->ints[0]));
+    case PESTLE_PRIM_PERMUTE:
+      return pestle_schedule_permute(nest, stage, axes, row->name_count);
+    case PESTLE_PRIM_CLAIM:
+      return pestle_schedule_claim(nest, stage, axes[0], row->ints[0]);
+    default:  // RFACTOR: the others are not of loops
+      return pestle_schedule_rfactor(nest, stage, axes[0], row->ints[0] != 0);
+  }
+}
+
+// Names that each primitive needs at least, by pestle_prim_t.
+static uint32_t least_names(pestle_prim_t prim) {
+  switch (prim) {
+    case PESTLE_PRIM_STORE:
+    case PESTLE_PRIM_EPILOGUE:
+    case PESTLE_PRIM_TRANSPOSE:
+    case PESTLE_PRIM_STREAM:
+    case PESTLE_PRIM_TENSORISE:
+    case PESTLE_PRIM_TILE:
+    case PESTLE_PRIM_ATTEND:
+    case PESTLE_PRIM_WINOGRAD:
+    case PESTLE_PRIM_MREG:
+    case PESTLE_PRIM_FLIP:
+    case PESTLE_PRIM_BORDER:
+      return 0;
+    case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_FLATTEN:
+    case PESTLE_PRIM_PACK:
+    case PESTLE_PRIM_ONLINE:
+    case PESTLE_PRIM_JOIN:
+    case PESTLE_PRIM_PREFETCH:
+    case PESTLE_PRIM_BESIDE:
+      return 2;
+    case PESTLE_PRIM_INLINE:
+    case PESTLE_PRIM_SPLIT:
+    case PESTLE_PRIM_REORDER:
+    case PESTLE_PRIM_AT:
+    case PESTLE_PRIM_SERIAL:
+    case PESTLE_PRIM_UNROLL:
+    case PESTLE_PRIM_VECTORISE:
+    case PESTLE_PRIM_BIND:
+    case PESTLE_PRIM_RFACTOR:
+    case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_EXCHANGE:
+    case PESTLE_PRIM_PARTIAL:
+    case PESTLE_PRIM_DOT:
+    case PESTLE_PRIM_CLAIM:
+    case PESTLE_PRIM_PANEL:
+    case PESTLE_PRIM_PERMUTE:
+    case PESTLE_PRIM_APART:
+    case PESTLE_PRIM_COUNT:
+      return 1;
+  }
+  return 1;
+}
+
+static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
+                                  const pestle_schedule_row_t* row) {
+  const int64_t* i = row->ints;
+  uint8_t units = i[6] == 2   ? PESTLE_TILE_MMA8
+                  : i[6] != 0 ? PESTLE_TILE_MMA
+                              : PESTLE_TILE_LANES;
+  pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
+  return pestle_schedule_tile(nest, stage, &tile);
+}
+
+static pestle_status_t apply_winograd(pestle_nest_t* nest, uint32_t stage,
+                                      const pestle_schedule_row_t* row) {
+  pestle_nest_winograd_t how;
+  pestle_winograd_read_ints(row->ints, &how);
+  return pestle_schedule_winograd(nest, stage, &how);
+}
+
+pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
+                                      const pestle_schedule_row_t* row) {
+  uint32_t stage = 0, copy;
+  pestle_prim_t prim = (pestle_prim_t)row->prim;
+  if (row->name_count < least_names(prim)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT, "a schedule row lacks a name");
+  }
+  if (prim == PESTLE_PRIM_INLINE) return apply_inline(nest, row);
+  PESTLE_TRY(find_stage(nest, row->stage, &stage));
+  switch (prim) {
+    case PESTLE_PRIM_AT:
+      return apply_at(nest, stage, row);
+    case PESTLE_PRIM_STORE:
+      return pestle_schedule_store(nest, stage, (pestle_place_t)row->ints[0]);
+    case PESTLE_PRIM_PACK:
+    case PESTLE_PRIM_STAGE:
+    case PESTLE_PRIM_EXCHANGE:
+    case PESTLE_PRIM_APART:
+      return apply_data(nest, stage, row);
+    case PESTLE_PRIM_EPILOGUE:
+      return pestle_schedule_epilogue_scratch(nest, stage, &copy);
+    case PESTLE_PRIM_FUSE:
+    case PESTLE_PRIM_FLATTEN:
+    case PESTLE_PRIM_JOIN:
+    case PESTLE_PRIM_SPLIT:
+    case PESTLE_PRIM_REORDER:
+    case PESTLE_PRIM_PERMUTE:
+    case PESTLE_PRIM_SERIAL:
+    case PESTLE_PRIM_UNROLL:
+    case PESTLE_PRIM_VECTORISE:
+    case PESTLE_PRIM_BIND:
+    case PESTLE_PRIM_RFACTOR:
+    case PESTLE_PRIM_CLAIM:
+      return apply_loops(nest, stage, row);
+    case PESTLE_PRIM_BESIDE:
+      return apply_beside(nest, stage, row);
+    case PESTLE_PRIM_TRANSPOSE:
+      return pestle_schedule_transpose(nest, stage);
+    case PESTLE_PRIM_STREAM:
+      return pestle_schedule_stream(nest, stage);
+    case PESTLE_PRIM_BORDER:
+      return pestle_schedule_border(nest, stage, row->ints[0] != 0);
+    case PESTLE_PRIM_TENSORISE:
+      return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
+    case PESTLE_PRIM_ATTEND:
+      return pestle_schedule_attend(nest, stage, row->ints[0]);
+    case PESTLE_PRIM_TILE:
+      return apply_tile(nest, stage, row);
+    case PESTLE_PRIM_WINOGRAD:
+      return apply_winograd(nest, stage, row);
+    case PESTLE_PRIM_MREG:
+      return pestle_schedule_mreg(
+          nest, stage,
+          &(pestle_nest_mreg_t){.rows = row->ints[0], .columns = row->ints[1]});
+    case PESTLE_PRIM_DOT:
+      return apply_dot(nest, stage, row);
+    case PESTLE_PRIM_FLIP:
+      return pestle_schedule_flip(nest, stage, &copy);
+    case PESTLE_PRIM_PARTIAL:
+      return apply_partial(nest, stage, row);
+    case PESTLE_PRIM_ONLINE:
+      return apply_online(nest, stage, row);
+    case PESTLE_PRIM_PREFETCH:
+      return apply_prefetch(nest, stage, row);
+    case PESTLE_PRIM_PANEL:
+      return apply_panel(nest, stage, row);
+    case PESTLE_PRIM_INLINE:
+    case PESTLE_PRIM_COUNT:
+      break;
+  }
+  return PESTLE_ERROR(INVALID_ARGUMENT, "no schedule row %u", row->prim);
+}
+
+// --- The plain schedule ---
+
+pestle_status_t pestle_schedule_plain(pestle_nest_t* nest) {
+  uint32_t anchor = (uint32_t)nest->stages.size - 1;
+  bool* inlined =
+      pestle_arena_alloc_zero(nest->arena, nest->stages.size + 1, 1);
+  if (!inlined) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling a kernel");
+  for (uint32_t s = 0; s < anchor; ++s) {
+    inlined[s] = !nest->stages.data[s].is_fold;
+  }
+  PESTLE_TRY(pestle_schedule_inline(nest, inlined));
+  for (uint32_t s = 0; s < anchor; ++s) {
+    if (inlined[s]) continue;
+    PESTLE_TRY(pestle_schedule_store(nest, s, PESTLE_PLACE_SHARED));
+    PESTLE_TRY(pestle_schedule_at(nest, s, anchor, UINT32_MAX));
+  }
+  return NULL;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile of a contraction as a choice between options (decide.h): what
+// sketch_cost.c looked at, each with its estimate, and the cheapest of them as
+// the usual one.
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "codegen/sketch/decide.h"
+#include "codegen/sketch/sketch.h"
+
+static bool same(const pestle_choice_t* a, const pestle_choice_t* b) {
+  return a->rows == b->rows && a->vectors == b->vectors &&
+         a->copied == b->copied && a->block == b->block &&
+         a->above == b->above && a->bare == b->bare;
+}
+
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
+  if (!k->tried) return;
+  for (size_t i = 0; i < k->tried->size; ++i) {
+    if (same(&k->tried->data[i], x)) return;
+  }
+  if (!pestle_vec_push(k->tried, *x)) {
+    pestle_nest_fail_memory(k->nest);
+  }
+}
+
+// "8x3", "8x3+panel", "8x3+box7", "8x3+bare7", "8x3+block512".
+static pestle_option_t option_of(const pestle_choice_t* x) {
+  pestle_option_t o = {.cost = x->cycles};
+  char above[12] = "", block[12] = "";
+  if (x->above) {
+    (void)snprintf(above, sizeof(above), "+%s%d", x->bare ? "bare" : "box",
+                   (int)x->above);
+  }
+  if (x->block) (void)snprintf(block, sizeof(block), "+block%d", (int)x->block);
+  (void)snprintf(o.name, sizeof(o.name), "%dx%d%s%.8s%.10s", (int)x->rows,
+                 (int)x->vectors, x->copied ? "+panel" : "", above, block);
+  return o;
+}
+
+static const pestle_question_t question = {
+    "tile",
+    "cycles of all cores: multiply-adds, loads, cache traffic, and waiting"};
+
+static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
+                            const pestle_choices_t* tried,
+                            const pestle_choice_t* usual) {
+  uint32_t at = UINT32_MAX, n = (uint32_t)tried->size;
+  pestle_option_t* options =
+      PESTLE_ARENA_ARRAY(k->nest->arena, pestle_option_t, n + 1);
+  if (!options) {
+    pestle_nest_fail_memory(k->nest);
+    return *usual;
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    options[i] = option_of(&tried->data[i]);
+    if (same(&tried->data[i], usual)) at = i;
+  }
+  if (at == UINT32_MAX) options[at = n++] = option_of(usual);
+  uint32_t taken = pestle_decide(k->nest, question, options, n, at);
+  if (taken == at) return *usual;
+  pestle_choice_t x = tried->data[taken];
+  x.cycles = pestle_sketch_cycles(k, c, &x);
+  return x;
+}
+
+pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
+                                          const pestle_contract_t* c) {
+  pestle_choices_t tried;
+  pestle_vec_init(&tried, k->nest->allocator);
+  if (pestle_decide_lists(k->nest)) k->tried = &tried;
+  pestle_choice_t x = pestle_sketch_choose(k, c);
+  k->tried = NULL;
+  x = pick(k, c, &tried, &x);
+  pestle_vec_deinit(&tried);
+  return x;
+}
+
+bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
+                                   double cycles) {
+  static const pestle_question_t known = {
+      "epilogue", "cycles of a core: the fold, and a copy in scratch"};
+  static const pestle_question_t unknown = {
+      "epilogue",
+      "what functions cost that are in the code once a vector, and "
+      "leave it no registers, is measured alone"};
+  if (k->nest->frugal) return usual;
+  double copy = cycles > 0 ? cycles + pestle_sketch_scratch_cycles(k, k->anchor)
+                           : PESTLE_NOT_ESTIMATED;
+  const pestle_option_t options[] = {{"scratch", copy}, {"registers", cycles}};
+  return pestle_decide(k->nest, cycles > 0 ? known : unknown, options, 2,
+                       usual) == 1;
+}

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules for targets with lanes: groups of many threads side by side.
+//
+//   map     a thread has one vector of results; neighbours lie side by side
+//   points  a thread has one result, and folds it alone
+//   rows    a group has one row, or several short ones; lanes fold a row
+//           together
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "codegen/sketch/sketch.h"
+#include "codegen/template/exchange.h"
+#include "codegen/template/tensorise.h"
+
+enum {
+  // Of a thread that does one result after the other: below so many threads for
+  // each unit, results are computed one a thread.
+  THREADS_PER_UNIT = 1024,
+  // Lanes of a group that folds one row: more wait longer for each other than
+  // they gain in loads under way, until a row is very long.
+  ROW_LANES = 256,
+  LONG_ROW_LANES = 1024,
+  // Vectors that a lane of a long row takes.
+  LONG_ROW_VECTORS = 16,
+  // Lanes of a group of short rows.
+  GROUP_LANES = 128,
+  // Rows from here on are kept rather than made twice, if they take a part of
+  // the shared memory: so many groups of a unit may.
+  KEPT_ROW = 1024,
+  KEPT_GROUPS = 4,
+  // Of a lane's registers, such a part may hold them instead.
+  LANE_SHARE = 4,
+  // A fold shorter than this is a thread's alone.
+  LEAST_FOLD = 32,
+};
+
+// --- Vectors ---
+
+typedef struct widest_t {
+  const pestle_nest_t* nest;
+  unsigned bytes;
+} widest_t;
+
+static void widest_visit(void* user, const pestle_expr_t* e) {
+  widest_t* w = user;
+  const pestle_nest_tensor_t* t = &w->nest->tensors.data[e->i];
+  unsigned size = pestle_dtype_size(t->type.dtype);
+  if (t->kind == PESTLE_TENSOR_INPUT && size > w->bytes) w->bytes = size;
+}
+
+// Elements of a native vector of the widest dtype that |s| moves.
+static int64_t vector_of(pestle_sketch_t* k, const pestle_nest_stage_t* s) {
+  widest_t w = {k->nest, 1};
+  for (uint32_t v = 0; v < s->value_count; ++v) {
+    const pestle_nest_tensor_t* t = &k->nest->tensors.data[s->tensors[v]];
+    unsigned size = pestle_dtype_size(t->type.dtype);
+    if (t->kind == PESTLE_TENSOR_OUTPUT && size > w.bytes) w.bytes = size;
+  }
+  pestle_nest_visit_values(k->nest, s, widest_visit, &w);
+  int64_t lanes = (int64_t)k->caps->vector_bytes / w.bytes;
+  return lanes > 1 ? lanes : 1;
+}
+
+// Whether whole vectors of |s| along |axis| are moved by all that it reads: by
+// steps of one element, or not at all.
+static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
+                          uint32_t axis) {
+  pestle_stride_t along = pestle_sketch_strides(k, s, axis);
+  return !along.strided;
+}
+
+// --- Maps ---
+
+// Lanes that pass tiles to each other, where an argument lies along another axis
+// than the results; |*out_done|: it was taken.
+static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
+  pestle_exchange_t x;
+  *out_done = false;
+  if (k->nest->frugal ||
+      k->caps->max_group_lanes < PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS ||
+      !pestle_exchange_match(k->nest, &x)) {
+    return pestle_nest_status(k->nest);
+  }
+  const pestle_nest_tensor_t* t = &k->nest->tensors.data[x.read->i];
+  if (x.side * pestle_exchange_pitch(&x) *
+          (int64_t)pestle_dtype_size(t->type.dtype) >
+      (int64_t)k->caps->scratch_bytes) {
+    return NULL;
+  }
+  pestle_sketch_note(k,
+                     "exchange: '%s' lies along another axis than the results; "
+                     "tiles of %" PRId64 " x %" PRId64
+                     " of it pass through shared memory",
+                     t->name, x.side, x.side);
+  *out_done = true;
+  return pestle_schedule_exchange(k->nest, k->anchor, (uint32_t)x.read->i);
+}
+
+static pestle_status_t map_lanes(pestle_sketch_t* k) {
+  bool done;
+  PESTLE_TRY(pestle_sketch_fuse_axes(k, 0));
+  PESTLE_TRY(exchange(k, &done));
+  if (done) return NULL;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
+  if (!s->root_count) return NULL;
+  uint32_t last = s->roots[s->root_count - 1];
+  int64_t all = 1, lanes = vector_of(k, s);
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    all *= pestle_sketch_extent(k, s->roots[i]);
+  }
+  int64_t threads = k->cores * THREADS_PER_UNIT;
+  while (lanes > 1 && all / lanes < threads)
+    lanes /= 2;
+  if (!moves_vectors(k, s, last)) lanes = 1;
+  if (lanes > pestle_sketch_extent(k, last)) {
+    lanes =
+        (int64_t)pestle_next_pow2((uint64_t)pestle_sketch_extent(k, last)) / 2;
+  }
+  pestle_sketch_note(
+      k, "map: a thread has %" PRId64 " results that lie side by side",
+      lanes > 1 ? lanes : 1);
+  if (lanes > 1) {
+    uint32_t outer, inner;
+    PESTLE_TRY(
+        pestle_schedule_split(k->nest, k->anchor, last, lanes, &outer, &inner));
+    PESTLE_TRY(
+        pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_VECTOR));
+    return pestle_sketch_bind_first(
+        k, pestle_sketch_stage(k, k->anchor)->order_count - 1);
+  }
+  return pestle_sketch_bind_first(k, s->order_count);
+}
+
+// --- Folds ---
+
+// Whether lanes may fold |s| together.
+static bool folds_together(const pestle_sketch_t* k,
+                           const pestle_nest_stage_t* s) {
+  return s->value_count == 1 && pestle_sketch_reorders(k, s);
+}
+
+static bool is_placed(const pestle_sketch_t* k, uint32_t id) {
+  return id == k->anchor || k->nest->stages.data[id].inlined;
+}
+
+// All stages under loop |leaf| of the last one: only then is known what is read
+// of each of them there.
+static pestle_status_t place_all(pestle_sketch_t* k, uint32_t leaf) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    PESTLE_TRY(pestle_schedule_at(k->nest, s, k->anchor, leaf));
+  }
+  return NULL;
+}
+
+// In registers where loops are unrolled, else in shared memory.
+static pestle_status_t store(pestle_sketch_t* k, uint32_t id) {
+  bool registers;
+  PESTLE_TRY(pestle_nest_private_fits(k->nest, id, &registers));
+  return pestle_schedule_store(
+      k->nest, id, registers ? PESTLE_PLACE_PRIVATE : PESTLE_PLACE_SHARED);
+}
+
+bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length) {
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (f->is_fold && !folds_together(k, f)) return false;
+  }
+  return length >= KEPT_ROW &&
+         length * PESTLE_SKETCH_ELEMENT <=
+             (int64_t)k->caps->scratch_bytes / KEPT_GROUPS;
+}
+
+// What rows would have kept is made where it is read.
+pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k) {
+  size_t n = k->nest->stages.size;
+  bool any = false;
+  bool* inlined = pestle_arena_alloc_zero(k->nest->arena, n, 1);
+  if (!inlined) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);
+  }
+  // What stands behind a nested anchor is not its own.
+  for (uint32_t s = 0; s < k->anchor; ++s) {
+    inlined[s] = !is_placed(k, s) && !pestle_sketch_stage(k, s)->is_fold;
+    any = any || inlined[s];
+  }
+  return any ? pestle_schedule_inline(k->nest, inlined) : NULL;
+}
+
+// Every result, or row of results, is one thread's.
+static pestle_status_t points(pestle_sketch_t* k, const bool* row) {
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
+  uint32_t rows;
+  PESTLE_TRY(pestle_sketch_rows_first(k, row, &rows));
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  uint32_t leaf = rows ? y->order[rows - 1] : UINT32_MAX;
+  PESTLE_TRY(pestle_sketch_bind_first(k, rows));
+  pestle_sketch_note(k, "points: a thread folds what it needs alone");
+  PESTLE_TRY(place_all(k, leaf));
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (!is_placed(k, s)) PESTLE_TRY(store(k, s));
+  }
+  return NULL;
+}
+
+// --- Rows ---
+
+// Lanes along a row, elements of a lane's vector, rows of a group.
+typedef struct row_shape_t {
+  int64_t lanes, vector, rows;
+} row_shape_t;
+
+static int64_t longest_row(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t most = 1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    int64_t extent = pestle_sketch_extent(k, y->roots[i]);
+    if (!row[i] && extent > most) most = extent;
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    for (uint32_t i = f->map_count; i < f->root_count; ++i) {
+      int64_t extent = pestle_sketch_extent(k, f->roots[i]);
+      if (extent > most) most = extent;
+    }
+  }
+  return most;
+}
+
+static row_shape_t shape_rows(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  row_shape_t shape = {.vector = vector_of(k, y), .rows = 1};
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    int64_t v = vector_of(k, pestle_sketch_stage(k, s));
+    if (!is_placed(k, s) && v < shape.vector) shape.vector = v;
+  }
+  int64_t length = longest_row(k, row);
+  int64_t vectors = (length + shape.vector - 1) / shape.vector;
+  int64_t most = k->caps->max_group_lanes;
+  shape.lanes = (int64_t)pestle_next_pow2((uint64_t)vectors);
+  int64_t want =
+      vectors > ROW_LANES * LONG_ROW_VECTORS ? LONG_ROW_LANES : ROW_LANES;
+  if (shape.lanes > want) shape.lanes = want;
+  while (shape.lanes > most)
+    shape.lanes /= 2;
+  // Short rows share a group, where they fill it evenly.
+  int32_t last = -1;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) last = (int32_t)i;
+  }
+  while (last >= 0 && shape.lanes * shape.rows * 2 <= GROUP_LANES &&
+         shape.lanes * shape.rows * 2 <= most &&
+         pestle_sketch_extent(k, y->roots[last]) % (shape.rows * 2) == 0) {
+    shape.rows *= 2;
+  }
+  return shape;
+}
+
+// Splits |axis| of |stage| into steps, lanes and vectors; the first two leaves
+// come back.
+static pestle_status_t split_row(pestle_sketch_t* k, uint32_t stage,
+                                 uint32_t axis, const row_shape_t* shape,
+                                 bool fold) {
+  pestle_nest_t* nest = k->nest;
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  // Results of a fold side by side: their loops stand around the fold's, where
+  // no vector can.
+  bool around = s->is_fold && !fold;
+  int64_t vector = moves_vectors(k, s, axis) && !around ? shape->vector : 1;
+  uint32_t outer, inner, lane, v = 0;
+  PESTLE_TRY(pestle_schedule_split(nest, stage, axis, shape->lanes * vector,
+                                   &outer, &inner));
+  if (vector > 1) {
+    PESTLE_TRY(pestle_schedule_split(nest, stage, inner, vector, &lane, &v));
+  } else {
+    lane = inner;
+  }
+  if (fold) {
+    PESTLE_TRY(pestle_schedule_rfactor(nest, stage, lane, k->reassociate));
+    if (vector > 1) {
+      PESTLE_TRY(pestle_schedule_rfactor(nest, stage, v, k->reassociate));
+    }
+  }
+  s = pestle_sketch_stage(k, stage);
+  uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
+  for (uint32_t i = 0; i < s->order_count; ++i) {
+    bool moved = s->order[i] == lane || (vector > 1 && s->order[i] == v);
+    bool folds = nest->axes.data[s->order[i]].fold;
+    if (!moved && !(around && folds)) order[n++] = s->order[i];
+  }
+  order[n++] = lane;
+  if (vector > 1) order[n++] = v;
+  for (uint32_t i = 0; i < s->order_count && around; ++i) {
+    if (nest->axes.data[s->order[i]].fold) order[n++] = s->order[i];
+  }
+  PESTLE_TRY(pestle_schedule_reorder(nest, stage, order, n));
+  PESTLE_TRY(pestle_schedule_mark(nest, stage, lane, PESTLE_MARK_LANE_X));
+  if (vector == 1) return NULL;
+  return pestle_schedule_mark(nest, stage, v, PESTLE_MARK_VECTOR);
+}
+
+static pestle_status_t split_row_stage(pestle_sketch_t* k, uint32_t id,
+                                       const row_shape_t* shape) {
+  PESTLE_TRY(store(k, id));
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
+  bool shared =
+      k->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_SHARED;
+  if (shared) {  // several elements of a row: a lane has some of them
+    uint32_t last = s->roots[s->map_count - 1];
+    return split_row(k, id, last, shape, false);
+  }
+  if (!s->is_fold) return NULL;
+  int32_t axis = pestle_sketch_contiguous_fold(k, s);
+  if (axis < 0) {
+    axis = (int32_t)s->roots[s->map_count];
+    for (uint32_t i = s->map_count; i < s->root_count; ++i) {
+      if (pestle_sketch_extent(k, s->roots[i]) >
+          pestle_sketch_extent(k, (uint32_t)axis)) {
+        axis = (int32_t)s->roots[i];
+      }
+    }
+  }
+  if (pestle_sketch_extent(k, (uint32_t)axis) < 2) return NULL;
+  pestle_sketch_note(k,
+                     "'%s' folds %" PRId64 " elements in %" PRId64
+                     " lanes that each take vectors of %" PRId64,
+                     s->name, pestle_sketch_extent(k, (uint32_t)axis),
+                     shape->lanes, shape->vector);
+  return split_row(k, id, (uint32_t)axis, shape, true);
+}
+
+// The axis of |stage| that its lanes walk in steps: UINT32_MAX: none.
+static uint32_t steps_of(const pestle_sketch_t* k, uint32_t stage) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  const pestle_nest_axis_t* axes = k->nest->axes.data;
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    const pestle_nest_axis_t* a = &axes[s->roots[i]];
+    if (a->outer < 0) continue;
+    const pestle_nest_axis_t* lane = &axes[a->inner];
+    if (lane->outer >= 0) lane = &axes[lane->outer];
+    if (lane->mark == PESTLE_MARK_LANE_X) return (uint32_t)a->outer;
+  }
+  return UINT32_MAX;
+}
+
+// Bytes of registers that the rows in shared memory would take of a lane.
+static int64_t kept_bytes(const pestle_sketch_t* k, const row_shape_t* shape) {
+  int64_t bytes = 0;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
+    const pestle_nest_tensor_t* t = &k->nest->tensors.data[st->tensors[0]];
+    if (st->inlined || t->place != PESTLE_PLACE_SHARED) continue;
+    int64_t length = pestle_sketch_extent(k, st->roots[st->map_count - 1]);
+    bytes += pestle_ceil_div(length, shape->lanes * shape->vector) *
+             shape->vector * PESTLE_SKETCH_ELEMENT;
+  }
+  return bytes;
+}
+
+// Whether each lane reads the row of |stage| where it wrote it, if steps are
+// unrolled.
+static pestle_status_t is_own_row(const pestle_sketch_t* k, uint32_t stage,
+                                  bool* out_own) {
+  const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
+  uint8_t place = k->nest->tensors.data[s->tensors[0]].place;
+  int64_t apart = 0;
+  if (!s->inlined && place == PESTLE_PLACE_SHARED) {
+    PESTLE_TRY(pestle_nest_owned(k->nest, stage, true, &apart));
+  }
+  *out_own = apart != 0;
+  return NULL;
+}
+
+// Such rows stay in registers, if those are enough for steps to be unrolled.
+static pestle_status_t keep_in_lanes(pestle_sketch_t* k,
+                                     const row_shape_t* shape) {
+  int64_t bytes = kept_bytes(k, shape);
+  bool any = false, own;
+  if (!bytes || bytes * LANE_SHARE > (int64_t)k->caps->register_bytes_lane) {
+    return NULL;
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size && !any; ++s) {
+    PESTLE_TRY(is_own_row(k, s, &any));
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size && any; ++s) {
+    uint32_t steps = steps_of(k, s);
+    if (pestle_sketch_stage(k, s)->inlined || steps == UINT32_MAX) continue;
+    PESTLE_TRY(pestle_schedule_mark(k->nest, s, steps, PESTLE_MARK_UNROLL));
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size && any; ++s) {
+    PESTLE_TRY(is_own_row(k, s, &own));
+    if (own) PESTLE_TRY(pestle_schedule_store(k->nest, s, PESTLE_PLACE_LANES));
+  }
+  return NULL;
+}
+
+static pestle_status_t rows(pestle_sketch_t* k, const bool* row) {
+  pestle_nest_t* nest = k->nest;
+  row_shape_t shape = shape_rows(k, row);
+  uint32_t count;
+  PESTLE_TRY(pestle_sketch_row_groups(k, row, &count));
+  pestle_sketch_note(k,
+                     "rows: a group of %" PRId64 " x %" PRId64
+                     " lanes has %" PRId64 " rows",
+                     shape.rows, shape.lanes, shape.rows);
+  uint32_t leaf = UINT32_MAX, bound = count;
+  if (shape.rows > 1) {
+    uint32_t outer, inner;
+    PESTLE_TRY(pestle_schedule_split(
+        nest, k->anchor, pestle_sketch_stage(k, k->anchor)->order[count - 1],
+        shape.rows, &outer, &inner));
+    PESTLE_TRY(
+        pestle_schedule_mark(nest, k->anchor, inner, PESTLE_MARK_LANE_Y));
+    leaf = inner;
+  } else if (count) {
+    leaf = pestle_sketch_stage(k, k->anchor)->order[count - 1];
+  }
+  PESTLE_TRY(pestle_sketch_bind_first(k, bound));
+  uint32_t roots[PESTLE_NEST_MAX_AXES], n = 0;
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  for (uint32_t i = count + (shape.rows > 1); i < y->order_count; ++i) {
+    roots[n++] = y->order[i];
+  }
+  if (n) {
+    PESTLE_TRY(split_row(k, k->anchor, roots[n - 1], &shape, false));
+  }
+  PESTLE_TRY(place_all(k, leaf));
+  for (uint32_t s = 0; s < nest->stages.size; ++s) {
+    if (!is_placed(k, s)) PESTLE_TRY(split_row_stage(k, s, &shape));
+  }
+  return keep_in_lanes(k, &shape);
+}
+
+// --- The choice ---
+
+static bool wants_rows(pestle_sketch_t* k, const bool* row) {
+  const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
+  int64_t results = 1, longest = 1;
+  bool contiguous = false;
+  for (uint32_t i = 0; i < y->root_count; ++i) {
+    if (row[i]) results *= pestle_sketch_extent(k, y->roots[i]);
+  }
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    const pestle_nest_stage_t* f = pestle_sketch_stage(k, s);
+    if (!f->is_fold) continue;
+    if (!folds_together(k, f)) return false;
+    int64_t n = pestle_sketch_fold_extent(k, f);
+    if (n > longest) longest = n;
+    contiguous = contiguous || pestle_sketch_contiguous_fold(k, f) >= 0;
+  }
+  if (longest < LEAST_FOLD || k->caps->max_group_lanes < 2) return false;
+  bool few = results < k->cores * THREADS_PER_UNIT;
+  // A product's operands are contiguous along one axis each: results side by
+  // side read one of them together, and the other one once.
+  uint32_t folds = 0;
+  bool product = false;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    ++folds;
+    product = pestle_sketch_is_product(pestle_sketch_stage(k, s));
+  }
+  if (folds == 1 && product) return few && longest >= 4 * LEAST_FOLD;
+  return contiguous || few;
+}
+
+// --- Products by matrix units ---
+
+enum { TILE_ROWS = 128, MOST_COLUMNS = 256, LEAST_COLUMNS = 64 };
+
+// The widest tile of which there is one for each unit, if any.
+static int64_t tile_columns(const pestle_sketch_t* k,
+                            const pestle_product_t* p) {
+  int64_t rows = (p->m + TILE_ROWS - 1) / TILE_ROWS * p->batch;
+  int64_t columns = MOST_COLUMNS;
+  while (columns > LEAST_COLUMNS &&
+         rows * ((p->n + columns - 1) / columns) < k->cores) {
+    columns /= 2;
+  }
+  return columns;
+}
+
+// The only stage that is not inlined.
+static int32_t only_stage(const pestle_sketch_t* k) {
+  int32_t found = -1;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    if (is_placed(k, s)) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)s;
+  }
+  return found;
+}
+
+// That one, where it is a product that the target has units for and that fills
+// a tile.
+static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
+  int32_t fold = only_stage(k);
+  if (fold < 0 || !k->reassociate ||
+      !pestle_tensorise_match(k->nest, (uint32_t)fold, out) ||
+      !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, out->dtype, 64, 256,
+                              16) ||
+      out->m < TILE_ROWS / 2 || out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
+    return -1;
+  }
+  return fold;
+}
+
+static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
+  pestle_product_t p;
+  *out_done = false;
+  int32_t only = only_stage(k);
+  if (only < 0 ||
+      !pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only))) {
+    return NULL;
+  }
+  PESTLE_TRY(pestle_sketch_fuse_axes(k, 1));
+  int32_t fold = find_product(k, &p);
+  if (fold < 0) return pestle_sketch_staged(k, (uint32_t)only, out_done);
+  int64_t columns = tile_columns(k, &p);
+  k->nest->groups = k->cores;
+  k->nest->group_bytes = k->caps->scratch_bytes;
+  pestle_sketch_note(k,
+                     "tensorise: matrix units multiply tiles of %d x %" PRId64
+                     ", whose operands are copied ahead of them",
+                     TILE_ROWS, columns);
+  *out_done = true;
+  return pestle_schedule_tensorise(k->nest, (uint32_t)fold, TILE_ROWS, columns);
+}
+
+pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
+  bool folds = false;
+  for (uint32_t s = 0; s < k->nest->stages.size; ++s) {
+    folds = folds || !is_placed(k, s);
+  }
+  if (!folds) return map_lanes(k);
+  bool done;
+  PESTLE_TRY(tensorise(k, &done));
+  if (done) return NULL;
+  PESTLE_TRY(pestle_sketch_attend(k, &done));
+  if (done) return NULL;
+  bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
+  if (!row) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", k->nest->name);
+  }
+  PESTLE_TRY(pestle_sketch_row_axes(k, row));
+  return wants_rows(k, row) ? rows(k, row) : points(k, row);
+}

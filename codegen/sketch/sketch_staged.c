@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by groups of lanes that share boxes of both operands: which tile, by
+// an estimate of cycles, and whether at all.
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "codegen/sketch/sketch.h"
+#include "codegen/template/attend.h"
+#include "codegen/template/tile.h"
+
+enum {
+  // Cycles of one execution unit. What a group waits for before its first
+  // product and after its last.
+  GROUP_CYCLES = 1200,
+  STEP_CYCLES = 40,      // a barrier and the first loads of a step
+  UNIT_PRODUCTS = 1024,  // of bf16 a cycle
+  LANE_PRODUCTS = 128,   // of f32
+  SHARED_BYTES = 128,    // a cycle
+  GLOBAL_BYTES = 48,
+  POINT_PRODUCTS = 16,     // where each result is one lane's
+  LINE_BYTES = 32,         // that memory moves at least
+  POINTS_PER_UNIT = 1024,  // below so many, and from so many taps on, results
+  LONG_FOLD = 128,         // are folded by several lanes: sketch_lanes.c
+  LARGE_SCRATCH = 100 << 10,  // from here on two groups share it
+};
+
+typedef struct staged_t {
+  pestle_sketch_t* k;
+  pestle_tile_product_t p;
+  uint8_t units;  // pestle_tile_units_t
+} staged_t;
+
+static const pestle_nest_tile_t by_units[] = {
+    {128, 256, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {256, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {128, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
+    {128, 128, 32, 64, 32, 4, PESTLE_TILE_MMA},
+    {128, 64, 32, 64, 32, 4, PESTLE_TILE_MMA},
+    {64, 128, 32, 32, 64, 4, PESTLE_TILE_MMA},
+    {64, 64, 32, 32, 32, 4, PESTLE_TILE_MMA},
+    {32, 128, 32, 32, 32, 4, PESTLE_TILE_MMA},
+    {32, 64, 32, 16, 32, 4, PESTLE_TILE_MMA},
+    {32, 32, 32, 16, 16, 4, PESTLE_TILE_MMA},
+    {16, 128, 64, 16, 32, 4, PESTLE_TILE_MMA},
+    {16, 64, 64, 16, 16, 4, PESTLE_TILE_MMA},
+    {64, 16, 64, 16, 16, 4, PESTLE_TILE_MMA},
+    {16, 32, 32, 16, 8, 4, PESTLE_TILE_MMA},
+};
+
+static const pestle_nest_tile_t by_lanes[] = {
+    {128, 128, 8, 8, 8, 2, PESTLE_TILE_LANES},
+    {128, 64, 8, 8, 4, 2, PESTLE_TILE_LANES},
+    {64, 128, 8, 4, 8, 2, PESTLE_TILE_LANES},
+    {64, 64, 16, 4, 4, 2, PESTLE_TILE_LANES},
+    {32, 64, 16, 2, 4, 2, PESTLE_TILE_LANES},
+    {64, 32, 16, 4, 2, 2, PESTLE_TILE_LANES},
+    {32, 32, 16, 2, 4, 2, PESTLE_TILE_LANES},
+    {16, 32, 16, 1, 4, 2, PESTLE_TILE_LANES},
+    {16, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
+};
+
+static const pestle_nest_tile_t by_units8[] = {
+    {64, 64, 16, 32, 32, 2, PESTLE_TILE_MMA8},
+    {64, 32, 32, 32, 16, 2, PESTLE_TILE_MMA8},
+    {32, 64, 32, 16, 32, 2, PESTLE_TILE_MMA8},
+    {32, 32, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {16, 64, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {64, 16, 32, 16, 16, 2, PESTLE_TILE_MMA8},
+    {16, 32, 32, 8, 16, 2, PESTLE_TILE_MMA8},
+    {8, 64, 32, 8, 16, 2, PESTLE_TILE_MMA8},
+    {16, 16, 32, 8, 8, 2, PESTLE_TILE_MMA8},
+    {8, 32, 32, 8, 8, 2, PESTLE_TILE_MMA8},
+};
+
+bool pestle_sketch_has_unit(const pestle_sketch_t* k,
+                            pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
+                            unsigned m, unsigned n, unsigned taps) {
+  const pestle_target_caps_t* caps = k->caps;
+  // Fragments are those of subgroups of 32.
+  unsigned lanes = kind == PESTLE_INTRINSIC_WGMMA ? 128 : 32;
+  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
+    const pestle_intrinsic_t* x = &caps->intrinsic[i];
+    if (x->kind == kind && x->a == dtype && x->b == dtype &&
+        x->c == PESTLE_F32 && x->m == m && x->n == n && x->k == taps &&
+        x->lanes == lanes && caps->subgroup == 32) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
+}
+static bool has_unit8(const pestle_sketch_t* k) {
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, PESTLE_F32, 8, 8, 8);
+}
+
+// --- Cycles ---
+
+static double most(double a, double b) {
+  return a > b ? a : b;
+}
+
+static double least(double a, double b) {
+  return a < b ? a : b;
+}
+
+// What two rows of fragments, or of a lane's sums, cost to read a tap.
+static double shared_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
+  double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
+  double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
+  // A subgroup's lanes share what they read: 4 of them in each direction.
+  if (!s->units) parts /= 4;
+  return parts * bytes / SHARED_BYTES;
+}
+
+static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
+  const pestle_tile_product_t* p = &s->p;
+  double bytes = pestle_dtype_size(p->a.dtype);
+  double tiles = (double)pestle_ceil_div(p->m.all, t->m) *
+                 (double)pestle_ceil_div(p->n.all, t->n) * (double)p->batch.all;
+  double cores = (double)s->k->cores;
+  double waves = tiles / cores;
+  if (waves < 1) waves = 1;
+  if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
+  double rate = s->units == PESTLE_TILE_MMA    ? UNIT_PRODUCTS
+                : s->units == PESTLE_TILE_MMA8 ? LANE_PRODUCTS
+                                               : LANE_PRODUCTS * 4 / bytes;
+  // Not all that a lane waits for is hidden behind other lanes' products.
+  double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
+  double tap = most(products, shared) + least(products, shared) / 2;
+  tap = most(tap, (double)(t->m + t->n) * bytes / GLOBAL_BYTES);
+  double steps = (double)pestle_ceil_div(p->k.all, t->k);
+  double result = (double)(t->m * t->n) * 4 / GLOBAL_BYTES;
+  return waves *
+         (steps * ((double)t->k * tap + STEP_CYCLES) + result + GROUP_CYCLES);
+}
+
+// Without a tile. Few results are folded by lanes side by side along the taps,
+// which read a line of memory each where columns lie side by side instead.
+static double point_cycles(const staged_t* s) {
+  const pestle_tile_product_t* p = &s->p;
+  double cores = (double)s->k->cores;
+  double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
+  double taps = results * (double)p->k.all;
+  bool few = results < cores * POINTS_PER_UNIT && p->k.all >= LONG_FOLD;
+  bool across = few && !p->b.along_taps && p->n.all > 1;
+  return taps / (cores * POINT_PRODUCTS) +
+         (across ? taps * LINE_BYTES / (cores * GLOBAL_BYTES) : 0);
+}
+
+// --- The choice ---
+
+// As many slots as two groups of a unit have room for.
+static bool fit(const staged_t* s, pestle_nest_tile_t* t) {
+  const pestle_target_caps_t* caps = s->k->caps;
+  int64_t room = caps->scratch_bytes;
+  if (room >= LARGE_SCRATCH) room /= 2;
+  bool ahead = s->p.a.read && s->p.b.read &&
+               (caps->flags & PESTLE_TARGET_ASYNC_COPY) && s->units;
+  if (!ahead) t->slots = 2;
+  int64_t least = s->units ? pestle_tile_unit_rows(s->units) : 16;
+  while (t->k > least && t->k >= 2 * s->p.k.all)
+    t->k /= 2;
+  if (t->k >= s->p.k.all) t->slots = 2;
+  while (t->slots > 2 && pestle_tile_bytes(t, &s->p) > room)
+    --t->slots;
+  // Registers: sums, and as much again for what is multiplied.
+  int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
+  if (!s->units && sums > 256) return false;
+  return pestle_tile_bytes(t, &s->p) <= (int64_t)caps->scratch_bytes &&
+         pestle_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
+         pestle_tile_lanes(t) >= (int64_t)caps->subgroup;
+}
+
+static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
+  static const struct {
+    const pestle_nest_tile_t* tile;
+    size_t count;
+  } menu[] = {
+      [PESTLE_TILE_LANES] = {by_lanes, sizeof by_lanes / sizeof *by_lanes},
+      [PESTLE_TILE_MMA] = {by_units, sizeof by_units / sizeof *by_units},
+      [PESTLE_TILE_MMA8] = {by_units8, sizeof by_units8 / sizeof *by_units8},
+  };
+  double best = point_cycles(s);
+  bool found = false;
+  for (size_t i = 0; i < menu[s->units].count; ++i) {
+    pestle_nest_tile_t t = menu[s->units].tile[i];
+    if (!fit(s, &t)) continue;
+    double cycles = tile_cycles(s, &t);
+    if (cycles >= best) continue;
+    best = cycles;
+    *out = t;
+    found = true;
+  }
+  return found;
+}
+
+pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
+  enum { LEAST = 16, MOST_KEYS = 64 };
+  pestle_attend_t a;
+  *out_done = false;
+  bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
+  if (k->nest->frugal || !k->reassociate || !units ||
+      k->caps->max_group_lanes < PESTLE_ATTEND_LANES ||
+      !pestle_attend_resembles(k->nest)) {
+    return NULL;
+  }
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
+  if (!pestle_attend_match(k->nest, &a) || !has_unit(k, a.q.dtype) ||
+      a.rows.all < LEAST || a.keys.all < LEAST) {
+    return pestle_nest_status(k->nest);
+  }
+  int64_t keys = MOST_KEYS;
+  while (keys > 16 &&
+         (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes ||
+          keys / 2 >= a.keys.all)) {
+    keys /= 2;
+  }
+  if (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes) {
+    return NULL;
+  }
+  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  pestle_sketch_note(k,
+                     "attend: one pass over the keys, %" PRId64
+                     " at once; matrix units make scores and results, which "
+                     "stay in registers",
+                     keys);
+  *out_done = true;
+  return pestle_schedule_attend(k->nest, a.output, keys);
+}
+
+// The best units that the target has for |fold|, or none. False: it is no such
+// product.
+static bool find_units(staged_t* s, uint32_t fold) {
+  pestle_nest_t* nest = s->k->nest;
+  bool any = s->k->reassociate && s->k->caps->intrinsic_count;
+  s->units = PESTLE_TILE_MMA;
+  if (any && pestle_tile_match(nest, fold, s->units, &s->p) &&
+      has_unit(s->k, s->p.a.dtype)) {
+    return true;
+  }
+  s->units = PESTLE_TILE_MMA8;
+  if (any && has_unit8(s->k) &&
+      pestle_tile_match(nest, fold, s->units, &s->p)) {
+    return true;
+  }
+  s->units = PESTLE_TILE_LANES;
+  return pestle_tile_match(nest, fold, s->units, &s->p);
+}
+
+pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
+                                     bool* out_done) {
+  staged_t s = {.k = k};
+  pestle_nest_tile_t tile;
+  *out_done = false;
+  if (k->nest->frugal || k->caps->max_group_lanes < 32) return NULL;
+  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  if (!find_units(&s, fold)) return pestle_nest_status(k->nest);
+  if (!choose(&s, &tile)) return NULL;
+  pestle_sketch_note(
+      k,
+      "tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
+      " sums from boxes of %" PRId64 " taps in shared memory, %s",
+      pestle_tile_lanes(&tile), tile.m, tile.n, tile.k,
+      tile.units ? "by matrix units of a subgroup" : "each lane some of them");
+  *out_done = true;
+  return pestle_schedule_tile(k->nest, fold, &tile);
+}

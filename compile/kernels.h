@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// From fusions to compiled kernels: lower, schedule, emit, legalise, compile.
+#ifndef PESTLE_COMPILE_KERNELS_H_
+#define PESTLE_COMPILE_KERNELS_H_
+
+#include "codegen/emit/emit_flat.h"
+#include "codegen/lower/lower.h"
+#include "codegen/nest/kernel_arg.h"
+#include "compile/lock.h"
+#include "pestle/compile.h"
+
+// One kernel of the plan. |unique| names the first kernel with the same code.
+typedef struct pestle_kernel_t {
+  char name[48];
+  const pestle_node_t* node;  // a fusion, or an op of class DIRECT
+  // What it is made from, again when the target refuses it: the arena's. NULL
+  // for a direct op, which is all there is to it.
+  const pestle_kernel_group_t* group;
+  const int32_t* aliases;
+  const char* ops;             // "add, tanh (node 'act1')"
+  pestle_kir_builder_t legal;  // legalised for |device|
+  uint32_t device;             // 0: the target; 1: the fallback
+  pestle_kernel_arg_t args[PESTLE_KERNEL_MAX_ARGS];
+  uint32_t arg_count;
+  uint32_t unique;
+  // |flops|: operations; a function like exp counts 20; of these |half_flops| in
+  // products of f16 or bf16, |byte_flops| in those of bytes. |bytes|: what it must
+  // read and write once. 0 flops: not counted.
+  uint64_t work_ns, flops, half_flops, byte_flops, bytes;
+  // The arena's: "kind=name ..." (decide.h), and lines for profiles and traces:
+  // ops, decisions, the schedule's rows.
+  const char *decisions, *note;
+  // Where a lock is used or made: the nest's key ("" for a direct op), what was
+  // to choose from (the arena's), and whether there was anything.
+  char key[PESTLE_LOCK_KEY];
+  const pestle_decision_t* choices;
+  size_t choice_count;
+  bool open;
+  bool strange;        // |wanted| or the lock's line names what there is not
+  const char* wanted;  // first decisions to take, not the lock's; or NULL
+  // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
+  const char* explain_why;  // lines about its schedule
+  const char* refused;      // what the target said; of the fallback's
+  bool explained;           // before it was compiled, as the fallback's
+  uint64_t explain_ops;
+  bool compiled;           // its code is there; of |unique| only
+  pestle_blob_t code;      // of the host's allocator
+  pestle_status_t status;  // of its compilation
+} pestle_kernel_t;
+
+// The devices that a plan may use: the target, and its type's fallback, which
+// takes what the target refuses.
+typedef struct pestle_kernel_target_t {
+  pestle_device_t* device;
+  const pestle_backend_t* backend;
+  pestle_target_caps_t caps;
+} pestle_kernel_target_t;
+
+typedef struct pestle_kernels_t {
+  pestle_context_t* context;
+  const pestle_compile_options_t* options;
+  pestle_arena_t* arena;  // for nests and arguments, until the plan is made
+  pestle_kernel_target_t targets[2];
+  bool has_fallback, strict;
+  // NULL: the usual decisions. What it lacks is counted, and named in
+  // |missing|; it is an error if |frozen|.
+  const pestle_lock_t* lock;
+  bool frozen;
+  size_t missing_count;
+  pestle_strbuf_t missing;
+  PESTLE_VEC(pestle_kernel_t*) list;
+} pestle_kernels_t;
+
+// The text by which plan keys tell the backend's toolchain; borrowed from it.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernel_toolchain(const pestle_backend_t* backend, const char** out_text);
+
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_init(pestle_context_t* context, pestle_device_t* device,
+                    const pestle_compile_options_t* options,
+                    pestle_arena_t* arena, pestle_kernels_t* out_kernels);
+void pestle_kernels_deinit(pestle_kernels_t* kernels);
+
+// Appends the kernels of |fusion|. |aliases| as in lower.h; borrowed until the
+// plan is made.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
+                                                    const pestle_node_t* fusion,
+                                                    const int32_t* aliases,
+                                                    uint32_t* out_first,
+                                                    uint32_t* out_count);
+// The fields of a line of a lock that say for what machine it is.
+typedef struct pestle_lock_place_t {
+  char target[32], cpu[64];
+  int64_t threads;
+} pestle_lock_place_t;
+pestle_lock_place_t pestle_kernels_place(pestle_context_t* context,
+                                         const pestle_target_caps_t* caps);
+// NOT_FOUND if the lock must have all kernels and lacks some, which it names.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_check_lock(const pestle_kernels_t* kernels);
+// Appends a kernel that is made as |like| was, with the decisions |wanted|.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
+    pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);
+// Appends the kernel of |node|, which is of class DIRECT.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_add_direct(
+    pestle_kernels_t* kernels, const pestle_node_t* node, uint32_t* out_index);
+// Compiles all unique kernels, in parallel. Those that the target refuses are
+// built anew for the fallback, which may change their arguments.
+PESTLE_NODISCARD pestle_status_t
+pestle_kernels_compile(pestle_kernels_t* kernels);
+
+// Counts what |k|, made from the scheduled |nest|, computes and moves.
+PESTLE_NODISCARD pestle_status_t pestle_kernel_measure(pestle_nest_t* nest,
+                                                       pestle_kernel_t* k);
+
+// Whether the caller wants to see |stage|, and showing it.
+bool pestle_wants_dump(const pestle_compile_options_t* options,
+                       pestle_stage_t stage);
+void pestle_dump(const pestle_compile_options_t* options, pestle_stage_t stage,
+                 const char* name, const char* text, size_t size);
+
+// CANCELLED or DEADLINE_EXCEEDED when |control| says so; reports progress.
+PESTLE_NODISCARD pestle_status_t
+pestle_control_check(const pestle_control_t* control, const char* stage,
+                     int64_t done, int64_t total);
+
+#endif  // PESTLE_COMPILE_KERNELS_H_

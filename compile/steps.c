@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "codegen/direct/direct.h"
+#include "compile/custom.h"
+#include "compile/library.h"
+
+typedef struct steps_t {
+  pestle_kernels_t* kernels;
+  pestle_plan_build_t* plan;
+  const pestle_placements_t* placements;
+} steps_t;
+
+static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
+
+static pestle_plan_binding_t constant_binding(steps_t* s,
+                                              const pestle_elements_t* e) {
+  pestle_kernel_arg_t arg = {.kind = PESTLE_ARG_CONSTANT, .elements = e};
+  return pestle_plan_constant(s->plan, &arg);
+}
+
+static pestle_plan_binding_t binding_of(steps_t* s,
+                                        const pestle_value_t* value) {
+  const pestle_elements_t* e = pestle_value_constant(value);
+  if (e) return constant_binding(s, e);
+  const pestle_value_t* root;
+  pestle_plan_binding_t b =
+      s->placements->binding(s->placements->plan, value, &root);
+  if (b.storage != PESTLE_PLAN_CONSTANT) return b;
+  // A part of a constant: constants get their places as they are asked for, not
+  // from the planner.
+  e = pestle_value_constant(root);
+  if (!e) return b;
+  pestle_plan_binding_t whole = constant_binding(s, e);
+  whole.offset += b.offset;
+  whole.size = b.size;
+  return whole;
+}
+
+static bool same_place(const pestle_plan_binding_t* a,
+                       const pestle_plan_binding_t* b) {
+  return a->storage == b->storage && a->index == b->index &&
+         a->offset == b->offset;
+}
+
+static bool overlap(const pestle_plan_binding_t* a,
+                    const pestle_plan_binding_t* b) {
+  return a->storage == b->storage && a->index == b->index &&
+         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static void copy_step(steps_t* s, pestle_plan_binding_t from,
+                      pestle_plan_binding_t to, const char* label) {
+  if (same_place(&from, &to) || !from.size) return;
+  pestle_plan_binding_t both[2] = {from, to};
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_COPY,
+                             .first = pestle_plan_bind(s->plan, both, 2),
+                             .count = 2,
+                             .label = pestle_plan_string(s->plan, label)};
+  (void)pestle_plan_step(s->plan, step);
+}
+
+// A place that lives during one group of copies or one launch only: all share
+// what is behind the planned arena, which is as long as the one that needs most.
+static pestle_plan_binding_t temporary(steps_t* s, uint64_t* used,
+                                       uint64_t size) {
+  pestle_plan_binding_t b = {.storage = PESTLE_PLAN_ARENA,
+                             .offset = s->plan->spare + *used,
+                             .size = size};
+  *used += pestle_align_up(size, PESTLE_BUFFER_ALIGNMENT);
+  int64_t end = (int64_t)(s->plan->spare + *used);
+  if (s->plan->arena_size < end) s->plan->arena_size = end;
+  return b;
+}
+
+typedef struct copies_t {
+  pestle_plan_binding_t* from;
+  const pestle_plan_binding_t* to;
+  bool* done;
+  size_t count;
+} copies_t;
+
+// Whether a copy that is still due reads what copy |i| writes.
+static bool is_awaited(const copies_t* c, size_t i) {
+  for (size_t j = 0; j < c->count; ++j) {
+    if (j != i && !c->done[j] && overlap(&c->from[j], &c->to[i])) return true;
+  }
+  return false;
+}
+
+static size_t next_copy(const copies_t* c) {
+  for (size_t i = 0; i < c->count; ++i) {
+    if (!c->done[i] && !is_awaited(c, i)) return i;
+  }
+  return c->count;
+}
+
+// A copy whose source is overwritten by another one.
+static size_t in_cycle(const copies_t* c) {
+  for (size_t i = 0; i < c->count; ++i) {
+    for (size_t j = 0; j < c->count && !c->done[i]; ++j) {
+      if (j != i && !c->done[j] && overlap(&c->from[i], &c->to[j])) return i;
+    }
+  }
+  return c->count;
+}
+
+// Copies all of |from| to |to| as if at once. What others read is overwritten
+// last; only a cycle (a loop that swaps two values) goes through a temporary.
+// None of the nine open models has one: their arenas are what was planned.
+static pestle_status_t parallel_copy(steps_t* s, pestle_plan_binding_t* from,
+                                     const pestle_plan_binding_t* to,
+                                     size_t count, const char* label) {
+  copies_t c = {.from = from, .to = to, .count = count};
+  c.done = pestle_arena_alloc_zero(s->kernels->arena, count + 1, 1);
+  if (!c.done) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
+  size_t left = count;
+  for (size_t i = 0; i < count; ++i) {
+    c.done[i] = same_place(&from[i], &to[i]) || !from[i].size;
+    left -= c.done[i];
+  }
+  for (uint64_t used = 0; left;) {
+    size_t i = next_copy(&c);
+    if (i < count) {
+      copy_step(s, from[i], to[i], label);
+      c.done[i] = true;
+      --left;
+      continue;
+    }
+    i = in_cycle(&c);
+    if (PESTLE_FAULT(lost_copy)) {
+      copy_step(s, from[i], to[i], label);
+      c.done[i] = true;
+      --left;
+      continue;
+    }
+    pestle_plan_binding_t kept = temporary(s, &used, from[i].size);
+    copy_step(s, from[i], kept, label);
+    from[i] = kept;
+  }
+  return NULL;
+}
+
+static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,
+                                   pestle_value_t* const* to, size_t count,
+                                   const char* label) {
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      s->kernels->arena, pestle_plan_binding_t, 2 * count + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning copies");
+  for (size_t i = 0; i < count; ++i) {
+    b[i] = binding_of(s, from[i]);
+    b[count + i] = binding_of(s, to[i]);
+  }
+  return parallel_copy(s, b, b + count, count, label);
+}
+
+// --- Fusions ---
+
+static pestle_status_t find_aliases(steps_t* s, const pestle_node_t* fusion,
+                                    int32_t* aliases, bool* out_any) {
+  *out_any = false;
+  for (uint32_t r = 0; r < fusion->result_count; ++r) {
+    aliases[r] = -1;
+    pestle_plan_binding_t out = binding_of(s, &fusion->results[r]);
+    for (uint32_t o = 0; o < fusion->operand_count; ++o) {
+      const pestle_value_t* operand = pestle_node_operand(fusion, o);
+      // Asking for a constant's place would put it into the plan as it is,
+      // beside its packed form.
+      if (pestle_value_constant(operand)) continue;
+      pestle_plan_binding_t in = binding_of(s, operand);
+      if (!overlap(&in, &out)) continue;
+      if (!same_place(&in, &out) || in.size != out.size) {
+        return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                                 "the memory plan lets result %u overlap "
+                                 "operand %u partly",
+                                 r, o);
+      }
+      aliases[r] = (int32_t)o;
+      *out_any = true;
+    }
+  }
+  return NULL;
+}
+
+// Its buffers and device are filled in by pestle_steps_finish(): a kernel may
+// still be built anew for the fallback, and take other arguments then.
+static void launch(steps_t* s, uint32_t index) {
+  const pestle_kernel_t* k = s->kernels->list.data[index];
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_LAUNCH,
+                             .kernel = index,
+                             .label = pestle_plan_string(s->plan, k->name)};
+  (void)pestle_plan_step(s->plan, step);
+}
+
+static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
+  const pestle_kernel_t* k = s->kernels->list.data[step->kernel];
+  pestle_plan_binding_t b[PESTLE_KERNEL_MAX_ARGS];
+  uint64_t used = 0;
+  for (uint32_t i = 0; i < k->arg_count; ++i) {
+    const pestle_kernel_arg_t* a = &k->args[i];
+    if (a->kind == PESTLE_ARG_CONSTANT) {
+      b[i] = pestle_plan_constant(s->plan, a);
+    } else if (a->kind == PESTLE_ARG_WORKSPACE) {
+      b[i] = temporary(s, &used, a->size);
+    } else if (a->kind == PESTLE_ARG_OPERAND) {
+      b[i] = binding_of(s, pestle_node_operand(k->node, a->slot));
+    } else {
+      b[i] = binding_of(s, &k->node->results[a->slot]);
+      b[i].flags = PESTLE_PLAN_WRITTEN;
+    }
+  }
+  step->device = k->device;
+  step->first = pestle_plan_bind(s->plan, b, k->arg_count);
+  step->count = k->arg_count;
+}
+
+static bool all_empty(const pestle_node_t* fusion) {
+  for (uint32_t r = 0; r < fusion->result_count; ++r) {
+    if (pestle_type_count(fusion->results[r].type) > 0) return false;
+  }
+  return true;
+}
+
+static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
+  if (all_empty(fusion)) return NULL;
+  uint32_t first, count;
+  bool any;
+  int32_t* aliases =
+      PESTLE_ARENA_ARRAY(s->kernels->arena, int32_t, fusion->result_count + 1);
+  if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a fusion");
+  PESTLE_TRY(find_aliases(s, fusion, aliases, &any));
+  PESTLE_TRY(pestle_kernels_add(s->kernels, fusion, aliases, &first, &count));
+  if (any && count > 1) {
+    return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                             "the memory plan puts a result of several "
+                             "kernels in place of an operand");
+  }
+  for (uint32_t k = first; k < first + count; ++k)
+    launch(s, k);
+  return NULL;
+}
+
+// What an op changes is a copy of its operand, or the operand where it lies.
+static pestle_status_t copy_updated(steps_t* s, const pestle_node_t* node) {
+  const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
+  if (!(info->flags & PESTLE_OP_FLAG_UPDATES)) return NULL;
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    copy_step(s, binding_of(s, pestle_node_operand(node, r)),
+              binding_of(s, &node->results[r]), info->name);
+  }
+  return NULL;
+}
+
+static pestle_status_t direct_steps(steps_t* s, const pestle_node_t* node) {
+  uint32_t kernel;
+  if (all_empty(node)) return NULL;
+  PESTLE_TRY(copy_updated(s, node));
+  if (pestle_direct_is_idle(node)) return NULL;
+  PESTLE_TRY(pestle_kernels_add_direct(s->kernels, node, &kernel));
+  launch(s, kernel);
+  return NULL;
+}
+
+// --- Calls ---
+
+static void describe_tensor(steps_t* s, const pestle_type_t* type) {
+  pestle_plan_tensor_t t = {.dtype = (uint8_t)type->dtype,
+                            .rank = (uint8_t)type->rank};
+  memcpy(t.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
+  if (!pestle_vec_push(&s->plan->call_tensors, t)) s->plan->failed = true;
+}
+
+// The step of call |call|, whose tensors are those of |node|.
+static pestle_status_t call_step(steps_t* s, const pestle_node_t* node,
+                                 pestle_plan_call_t call) {
+  uint32_t count = node->operand_count + node->result_count;
+  pestle_plan_binding_t* b =
+      PESTLE_ARENA_ARRAY(s->kernels->arena, pestle_plan_binding_t, count + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a call");
+  call.operand_count = node->operand_count;
+  call.result_count = node->result_count;
+  call.first = (uint32_t)s->plan->call_tensors.size;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_value_t* value = pestle_node_operand(node, i);
+    describe_tensor(s, value->type);
+    b[i] = binding_of(s, value);
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    describe_tensor(s, node->results[i].type);
+    b[node->operand_count + i] = binding_of(s, &node->results[i]);
+    b[node->operand_count + i].flags = PESTLE_PLAN_WRITTEN;
+  }
+  pestle_plan_step_t step = {.kind = PESTLE_PLAN_CALL,
+                             .kernel = (uint32_t)s->plan->calls.size,
+                             .first = pestle_plan_bind(s->plan, b, count),
+                             .count = count,
+                             .label = call.name};
+  if (!pestle_vec_push(&s->plan->calls, call)) s->plan->failed = true;
+  (void)pestle_plan_step(s->plan, step);
+  return NULL;
+}
+
+static pestle_status_t library_steps(steps_t* s, const pestle_node_t* node,
+                                     const char* name) {
+  pestle_plan_call_t call = {
+      .kind = PESTLE_PLAN_CALL_LIBRARY,
+      .name = pestle_plan_string(s->plan, name),
+      .version =
+          pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
+      .flags = (uint32_t)PESTLE_NODE_I64(node, api_version)};
+  return call_step(s, node, call);
+}
+
+static pestle_status_t custom_steps(steps_t* s, const pestle_node_t* node) {
+  const char* name = PESTLE_NODE_STR(node, call_target_name);
+  size_t own = strlen(PESTLE_LIBRARY_CALL);
+  if (!strncmp(name, PESTLE_LIBRARY_CALL, own)) {
+    return library_steps(s, node, name + own);
+  }
+  pestle_custom_call_info_t info = {.struct_size = sizeof(info)};
+  PESTLE_TRY(pestle_context_custom_call(s->kernels->context, name, &info));
+  pestle_plan_call_t call = {
+      .kind = PESTLE_PLAN_CALL_CUSTOM,
+      .name = pestle_plan_string(s->plan, name),
+      .version = pestle_plan_string(s->plan, info.version),
+      .config =
+          pestle_plan_string(s->plan, PESTLE_NODE_STR(node, backend_config)),
+      .dictionary = pestle_plan_string(
+          s->plan, PESTLE_NODE_STR(node, backend_dictionary))};
+  return call_step(s, node, call);
+}
+
+// --- Control flow ---
+
+static uint32_t next_step(const steps_t* s) {
+  return (uint32_t)s->plan->steps.size;
+}
+
+static uint32_t jump(steps_t* s, pestle_plan_step_kind_t kind,
+                     const pestle_value_t* predicate, uint32_t target) {
+  pestle_plan_step_t step = {.kind = (uint32_t)kind, .target = target};
+  if (predicate) {
+    pestle_plan_binding_t b = binding_of(s, predicate);
+    step.first = pestle_plan_bind(s->plan, &b, 1);
+    step.count = 1;
+  }
+  return pestle_plan_step(s->plan, step);
+}
+
+static void land(steps_t* s, uint32_t step) {
+  if (step < s->plan->steps.size) {
+    s->plan->steps.data[step].target = next_step(s);
+  }
+}
+
+static pestle_status_t collect(pestle_arena_t* arena, uint32_t count,
+                               pestle_value_t*** out) {
+  *out = PESTLE_ARENA_ARRAY(arena, pestle_value_t*, count ? count : 1);
+  return *out ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning control flow");
+}
+
+static pestle_status_t operands_of(steps_t* s, const pestle_node_t* node,
+                                   pestle_value_t*** out) {
+  PESTLE_TRY(collect(s->kernels->arena, node->operand_count, out));
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    (*out)[i] = pestle_node_operand(node, i);
+  }
+  return NULL;
+}
+
+static pestle_status_t results_of(steps_t* s, pestle_node_t* node,
+                                  pestle_value_t*** out) {
+  PESTLE_TRY(collect(s->kernels->arena, node->result_count, out));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    (*out)[i] = &node->results[i];
+  }
+  return NULL;
+}
+
+// init -> state; L: cond; exit if zero; body; next -> state; to L
+static pestle_status_t while_steps(steps_t* s, pestle_node_t* node) {
+  pestle_block_t* cond = pestle_node_body(node, 0);
+  pestle_block_t* body = pestle_node_body(node, 1);
+  pestle_value_t **init, **next, **results;
+  PESTLE_TRY(operands_of(s, node, &init));
+  PESTLE_TRY(operands_of(s, body->last, &next));
+  PESTLE_TRY(results_of(s, node, &results));
+  uint32_t n = node->result_count;
+  PESTLE_TRY(copy_values(s, init, cond->arguments, n, "while init"));
+  uint32_t head = next_step(s);
+  PESTLE_TRY(block_steps(s, cond));
+  uint32_t exit =
+      jump(s, PESTLE_PLAN_JUMP_IF_ZERO, pestle_node_operand(cond->last, 0), 0);
+  PESTLE_TRY(copy_values(s, cond->arguments, body->arguments, n, "while"));
+  PESTLE_TRY(block_steps(s, body));
+  PESTLE_TRY(copy_values(s, next, cond->arguments, n, "while next"));
+  (void)jump(s, PESTLE_PLAN_JUMP, NULL, head);
+  land(s, exit);
+  return copy_values(s, cond->arguments, results, n, "while result");
+}
+
+static pestle_status_t branch_steps(steps_t* s, pestle_node_t* node,
+                                    uint32_t region) {
+  pestle_block_t* block = pestle_node_body(node, region);
+  pestle_value_t **from, **results;
+  PESTLE_TRY(block_steps(s, block));
+  PESTLE_TRY(operands_of(s, block->last, &from));
+  PESTLE_TRY(results_of(s, node, &results));
+  return copy_values(s, from, results, node->result_count, "branch result");
+}
+
+static pestle_status_t if_steps(steps_t* s, pestle_node_t* node) {
+  uint32_t other =
+      jump(s, PESTLE_PLAN_JUMP_IF_ZERO, pestle_node_operand(node, 0), 0);
+  PESTLE_TRY(branch_steps(s, node, 0));
+  uint32_t end = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  land(s, other);
+  PESTLE_TRY(branch_steps(s, node, 1));
+  land(s, end);
+  return NULL;
+}
+
+static pestle_status_t case_steps(steps_t* s, pestle_node_t* node) {
+  uint32_t n = node->region_count;
+  uint32_t* ends = PESTLE_ARENA_ARRAY(s->kernels->arena, uint32_t, n + 1);
+  if (!ends) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a case");
+  uint32_t table =
+      jump(s, PESTLE_PLAN_JUMP_TABLE, pestle_node_operand(node, 0), 0);
+  land(s, table);
+  if (table < s->plan->steps.size) s->plan->steps.data[table].count = n;
+  uint32_t first = next_step(s);
+  for (uint32_t i = 0; i < n; ++i)
+    (void)jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  for (uint32_t i = 0; i < n; ++i) {
+    land(s, first + i);
+    PESTLE_TRY(branch_steps(s, node, i));
+    ends[i] = jump(s, PESTLE_PLAN_JUMP, NULL, 0);
+  }
+  for (uint32_t i = 0; i < n; ++i)
+    land(s, ends[i]);
+  return NULL;
+}
+
+// --- Blocks ---
+
+static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
+  switch ((int)node->op) {
+    case PESTLE_OP_CONSTANT:
+    case PESTLE_OP_RETURN:
+      return NULL;
+    case PESTLE_OP_FUSION:
+      return fusion_steps(s, node);
+    case PESTLE_OP_WHILE:
+      return while_steps(s, node);
+    case PESTLE_OP_IF:
+      return if_steps(s, node);
+    case PESTLE_OP_CASE:
+      return case_steps(s, node);
+    case PESTLE_OP_CUSTOM_CALL:
+      return custom_steps(s, node);
+    case PESTLE_OP_SLICE:
+      // Left outside only where it is contiguous: a place in its source.
+      return NULL;
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_BITCAST_CONVERT:
+    case PESTLE_OP_OPTIMIZATION_BARRIER: {
+      // The planner gave the source's place, or a copy is due.
+      pestle_value_t **from, **to;
+      PESTLE_TRY(operands_of(s, node, &from));
+      PESTLE_TRY(results_of(s, node, &to));
+      return copy_values(s, from, to, node->result_count, "view");
+    }
+    default:
+      if (pestle_is_direct(node)) return direct_steps(s, node);
+      return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
+                               "'%s' was left outside of every fusion",
+                               pestle_op_info((pestle_op_t)node->op)->name);
+  }
+}
+
+static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
+  for (pestle_node_t* n = block->first; n; n = n->next) {
+    PESTLE_TRY(
+        pestle_control_check(s->kernels->options->control, "lower", 0, 0));
+    PESTLE_TRY(node_steps(s, n));
+  }
+  return NULL;
+}
+
+// --- The function ---
+
+static pestle_plan_io_t io_of(steps_t* s, const pestle_type_t* type,
+                              const char* name) {
+  pestle_plan_io_t io = {.name = pestle_plan_string(s->plan, name),
+                         .dtype = (uint8_t)type->dtype,
+                         .rank = (uint8_t)type->rank,
+                         .size = pestle_type_bytes(type),
+                         .shape_offset = -1};
+  memcpy(io.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
+  return io;
+}
+
+void pestle_steps_input_name(const pestle_function_t* function, uint32_t index,
+                             char* out_name, size_t capacity) {
+  const char* name =
+      function->argument_names ? function->argument_names[index] : NULL;
+  if (!name || !name[0]) name = function->body->block->arguments[index]->name;
+  if (name && name[0]) {
+    snprintf(out_name, capacity, "%s", name);
+  } else {
+    snprintf(out_name, capacity, "arg%u", index);
+  }
+}
+
+static pestle_status_t interface_of(steps_t* s,
+                                    const pestle_function_t* function) {
+  const pestle_block_t* block = function->body->block;
+  bool ok = true;
+  for (uint32_t i = 0; i < block->argument_count; ++i) {
+    char name[256];
+    pestle_steps_input_name(function, i, name, sizeof(name));
+    ok = ok && pestle_vec_push(&s->plan->inputs,
+                               io_of(s, block->arguments[i]->type, name));
+  }
+  const pestle_node_t* ret = block->last;
+  for (uint32_t i = 0; i < ret->operand_count; ++i) {
+    if (pestle_function_shape_of(function, i) >= 0) continue;
+    const char* name =
+        i < function->result_name_count ? function->result_names[i] : NULL;
+    char number[32];
+    snprintf(number, sizeof(number), "result%u", i);
+    if (!name || !name[0]) name = number;
+    ok = ok &&
+         pestle_vec_push(&s->plan->outputs,
+                         io_of(s, pestle_node_operand(ret, i)->type, name));
+  }
+  return ok ? NULL : PESTLE_ERROR(OUT_OF_MEMORY, "planning the interface");
+}
+
+// Where result |i| is copied to: an output, or, of extents, a place in the arena
+// of their own, where the end of a run finds them.
+static pestle_plan_binding_t result_place(steps_t* s,
+                                          const pestle_function_t* function,
+                                          uint32_t i, uint64_t size) {
+  int64_t of = pestle_function_shape_of(function, i);
+  if (of < 0) {
+    return (pestle_plan_binding_t){
+        .storage = PESTLE_PLAN_OUTPUT, .index = i, .size = size};
+  }
+  pestle_plan_binding_t b = {
+      .storage = PESTLE_PLAN_ARENA, .offset = s->plan->spare, .size = size};
+  s->plan->spare += pestle_align_up(size, PESTLE_BUFFER_ALIGNMENT);
+  if (s->plan->arena_size < (int64_t)s->plan->spare) {
+    s->plan->arena_size = (int64_t)s->plan->spare;
+  }
+  pestle_plan_io_t* io = &s->plan->outputs.data[of];
+  io->bounded = 1;
+  io->shape_offset = (int64_t)b.offset;
+  return b;
+}
+
+pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
+                                   pestle_plan_build_t* plan,
+                                   const pestle_placements_t* placements,
+                                   const pestle_function_t* function) {
+  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
+  plan->spare = (uint64_t)plan->arena_size;
+  const pestle_block_t* block = function->body->block;
+  const pestle_node_t* ret = block->last;
+  uint32_t n = ret->operand_count;
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
+  PESTLE_TRY(interface_of(&s, function));
+  // Before the steps: what they use for a while lies behind.
+  for (uint32_t i = 0; i < n; ++i) {
+    uint64_t size = pestle_type_bytes(pestle_node_operand(ret, i)->type);
+    b[n + i] = result_place(&s, function, i, size);
+  }
+  PESTLE_TRY(block_steps(&s, block));
+  for (uint32_t i = 0; i < n; ++i)
+    b[i] = binding_of(&s, pestle_node_operand(ret, i));
+  PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
+  (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
+  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;
+}
+
+static pestle_status_t describe_device(const pestle_kernel_target_t* t,
+                                       pestle_plan_build_t* plan) {
+  const char* toolchain = "";
+  PESTLE_TRY(pestle_kernel_toolchain(t->backend, &toolchain));
+  pestle_plan_device_t d = {
+      .backend = pestle_plan_string(plan, t->backend->name),
+      .device_type = t->backend->device_type,
+      .index = pestle_device_dl(t->device).device_id,
+      .cpu = pestle_plan_string(plan, t->caps.cpu),
+      .features = pestle_plan_string(plan, t->caps.features),
+      .toolchain = pestle_plan_string(plan, toolchain),
+      .build_id =
+          pestle_plan_string(plan, pestle_device_backend_id(t->device))};
+  if (!pestle_vec_push(&plan->devices, d)) plan->failed = true;
+  return NULL;
+}
+
+static void describe_kernel(const pestle_kernel_t* k,
+                            pestle_plan_build_t* plan) {
+  const pestle_kir_t* kir = &k->legal.view;
+  pestle_plan_kernel_t p = {
+      .name = pestle_plan_string(plan, k->name),
+      .note = pestle_plan_string(plan, k->note),
+      .device = k->device,
+      .arg_count = k->arg_count,
+      .param_count = kir->param_count,
+      .shared_bytes = kir->shared_bytes,
+      .group = {kir->group[0], kir->group[1], kir->group[2]},
+      .work = k->work_ns,
+      .hash = {kir->hash[0], kir->hash[1]},
+      .flops = k->flops,
+      .half_flops = k->half_flops,
+      .byte_flops = k->byte_flops,
+      .bytes = k->bytes};
+  if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
+}
+
+pestle_status_t pestle_steps_finish(pestle_kernels_t* kernels,
+                                    pestle_plan_build_t* plan,
+                                    const pestle_placements_t* placements) {
+  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
+  bool fallback = false;
+  for (size_t i = 0; i < kernels->list.size; ++i) {
+    fallback = fallback || kernels->list.data[i]->device == 1;
+    describe_kernel(kernels->list.data[i], plan);
+  }
+  for (size_t i = 0; i < plan->steps.size; ++i) {
+    pestle_plan_step_t* step = &plan->steps.data[i];
+    if (step->kind == PESTLE_PLAN_LAUNCH) bind_launch(&s, step);
+  }
+  PESTLE_TRY(describe_device(&kernels->targets[0], plan));
+  if (fallback) PESTLE_TRY(describe_device(&kernels->targets[1], plan));
+  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning kernels") : NULL;
+}
+
+// --- One kernel alone ---
+
+// The place of |value| among |ios|, by |name|; it is appended where it is new.
+static uint32_t single_io(pestle_plan_build_t* plan, bool result, uint32_t slot,
+                          const pestle_type_t* type) {
+  steps_t s = {.plan = plan};
+  char name[24];
+  snprintf(name, sizeof(name), "%c%u", result ? 'r' : 'o', slot);
+  pestle_plan_str_t text = pestle_plan_string(plan, name);
+  size_t count = result ? plan->outputs.size : plan->inputs.size;
+  for (uint32_t i = 0; i < count; ++i) {
+    const pestle_plan_io_t* io =
+        result ? &plan->outputs.data[i] : &plan->inputs.data[i];
+    if (io->name == text) return i;
+  }
+  pestle_plan_io_t io = io_of(&s, type, name);
+  bool ok = result ? pestle_vec_push(&plan->outputs, io)
+                   : pestle_vec_push(&plan->inputs, io);
+  if (!ok) plan->failed = true;
+  return (uint32_t)count;
+}
+
+static pestle_plan_binding_t single_binding(pestle_plan_build_t* plan,
+                                            const pestle_kernel_t* k,
+                                            const pestle_kernel_arg_t* a) {
+  if (a->kind == PESTLE_ARG_CONSTANT) return pestle_plan_constant(plan, a);
+  bool result = a->kind == PESTLE_ARG_RESULT;
+  const pestle_type_t* type = result
+                                  ? k->node->results[a->slot].type
+                                  : pestle_node_operand(k->node, a->slot)->type;
+  return (pestle_plan_binding_t){
+      .storage = result ? PESTLE_PLAN_OUTPUT : PESTLE_PLAN_INPUT,
+      .flags = result ? PESTLE_PLAN_WRITTEN : 0,
+      .index = single_io(plan, result, a->slot, type),
+      .size = pestle_type_bytes(type)};
+}
+
+pestle_status_t pestle_steps_single(const pestle_kernels_t* kernels,
+                                    pestle_plan_build_t* plan) {
+  const pestle_kernel_t* k = kernels->list.data[0];
+  pestle_plan_binding_t b[PESTLE_KERNEL_MAX_ARGS];
+  for (uint32_t i = 0; i < k->arg_count; ++i)
+    b[i] = single_binding(plan, k, &k->args[i]);
+  describe_kernel(k, plan);
+  pestle_plan_step_t launch = {.kind = PESTLE_PLAN_LAUNCH,
+                               .first = pestle_plan_bind(plan, b, k->arg_count),
+                               .count = k->arg_count,
+                               .label = pestle_plan_string(plan, k->name)};
+  pestle_plan_step_t end = {.kind = PESTLE_PLAN_END};
+  (void)pestle_plan_step(plan, launch);
+  (void)pestle_plan_step(plan, end);
+  PESTLE_TRY(describe_device(&kernels->targets[0], plan));
+  return plan->failed ? PESTLE_OOM() : NULL;
+}
