@@ -133,9 +133,9 @@ static pestle_status_t flush_block(void* user, pestle_module_t* module,
   return NULL;
 }
 
-pestle_status_t pestle_pass_flush_weights(pestle_pass_context_t* ctx,
-                                          pestle_module_t* module,
-                                          bool* out_changed) {
+pestle_status_t pestle_pass_flush_denormals(pestle_pass_context_t* ctx,
+                                            pestle_module_t* module,
+                                            bool* out_changed) {
   if (ctx->options->numerics == PESTLE_NUMERICS_STRICT) return NULL;
   PESTLE_TRY(pestle_pass_each_block(module, flush_block, out_changed));
   return *out_changed ? pestle_pass_dce(ctx, module, out_changed) : NULL;

@@ -1,5 +1,5 @@
-// RUN: %pestle-opt %s --passes=flush_weights --round-trip | FileCheck %s
-// RUN: %pestle opt %s --passes=flush_weights --numerics strict | FileCheck %s --check-prefix=STRICT
+// RUN: %pestle-opt %s --passes=flush_denormals --round-trip | FileCheck %s
+// RUN: %pestle opt %s --passes=flush_denormals --numerics strict | FileCheck %s --check-prefix=STRICT
 // Denormal weights beside larger ones are zeros; where all are small they stay, as
 // do operands of other ops.
 // CHECK-DAG:  dense<{{\[\[}}1.0], [0.0], [-2.0], [0.0]]>
