@@ -1,4 +1,4 @@
-// RUN: %pestle-opt %s --passes=split_dilation --round-trip | FileCheck %s
+// RUN: %pestle-opt %s --passes=conv_transpose_phases --round-trip | FileCheck %s
 // Each element of the input makes two by two of the result.
 // CHECK: stablehlo.convolution({{.*}}lhs_dilate = [1, 1]{{.*}} -> tensor<1x6x6x64xf32>
 // CHECK: stablehlo.transpose

@@ -476,7 +476,7 @@ static pestle_status_t spread(const split_t* p, pestle_value_t* x,
 
 static void remark(pestle_remarks_t* remarks, const split_t* p) {
   pestle_remarks_add_on(
-      remarks, "split_dilation", p->node, "phases",
+      remarks, "conv_transpose_phases", p->node, "phases",
       p->one_part ? "most of its results meet no element of the input: the "
                     "others alone are computed"
       : p->parts == 1
@@ -537,9 +537,9 @@ static pestle_status_t split_block(void* user, pestle_module_t* module,
   return NULL;
 }
 
-pestle_status_t pestle_pass_split_dilation(pestle_pass_context_t* ctx,
-                                           pestle_module_t* module,
-                                           bool* out_changed) {
+pestle_status_t pestle_pass_conv_transpose_phases(pestle_pass_context_t* ctx,
+                                                  pestle_module_t* module,
+                                                  bool* out_changed) {
   split_pass_t s = {.remarks = ctx->remarks};
   PESTLE_TRY(pestle_pass_each_block(module, split_block, &s));
   if (s.changed) PESTLE_TRY(pestle_pass_dce(ctx, module, &s.changed));
