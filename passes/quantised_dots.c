@@ -560,9 +560,9 @@ static pestle_status_t rewrite_block(void* user, pestle_module_t* module,
   return NULL;
 }
 
-pestle_status_t pestle_pass_integer_products(pestle_pass_context_t* ctx,
-                                             pestle_module_t* module,
-                                             bool* out_changed) {
+pestle_status_t pestle_pass_quantised_dots(pestle_pass_context_t* ctx,
+                                           pestle_module_t* module,
+                                           bool* out_changed) {
   if (!ctx->caps->op_dtypes[PESTLE_KIR_DOT4]) return NULL;
   walk_t w = {ctx, ctx->options->numerics != PESTLE_NUMERICS_STRICT,
               out_changed};
