@@ -12,7 +12,7 @@ typedef pestle_status_t (*pestle_matcher_t)(pestle_builder_t* b,
                                             pestle_node_t* node, bool strict,
                                             pestle_value_t** out);
 
-// recognise_rows.c
+// recognise_norms.c
 pestle_status_t pestle_match_softmax(pestle_builder_t* b, pestle_node_t* node,
                                      bool strict, pestle_value_t** out);
 pestle_status_t pestle_match_log_softmax(pestle_builder_t* b,
