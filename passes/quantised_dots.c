@@ -323,7 +323,7 @@ static pestle_status_t fold_bytes(product_t* p, pestle_value_t* bytes,
     if (folded[d]) dims[count++] = d;
   }
   PESTLE_TRY(pestle_pass_convert(&p->b, bytes, PESTLE_I32, &wide));
-  PESTLE_TRY(pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
+  PESTLE_TRY(pestle_pass_identity(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
   return pestle_pass_fold(&p->b, PESTLE_OP_ADD, wide, zero, dims, count, out);
 }
 
@@ -380,7 +380,7 @@ static pestle_status_t sum_windows(product_t* p, sums_t* out) {
   }
   if (are_elements(&w)) return NULL;
   pestle_value_t* zero;
-  PESTLE_TRY(pestle_pass_neutral(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
+  PESTLE_TRY(pestle_pass_identity(&p->b, PESTLE_OP_ADD, PESTLE_I32, &zero));
   return pestle_pass_fold_windows(&p->b, PESTLE_OP_ADD, out->value, zero, &w,
                                   &out->value);
 }

@@ -42,7 +42,7 @@ static pestle_value_t* spread_from(pestle_value_t* value, pestle_i64s_t dims) {
   return strip(row);
 }
 
-// |n| folds its operand by |op| from the neutral element.
+// |n| folds its operand by |op| from the identity.
 static bool is_fold_by(const pestle_node_t* n, pestle_op_t op) {
   if (!is_float_op(n, PESTLE_OP_REDUCE) || n->operand_count != 2 ||
       pestle_block_fold_op(pestle_node_body(n, 0)) != op) {
@@ -54,7 +54,7 @@ static bool is_fold_by(const pestle_node_t* n, pestle_op_t op) {
                              : isinf(init) && init < 0;
 }
 
-// |value| folds |x| along dims by |op| from its neutral element. A NULL |*x|
+// |value| folds |x| along dims by |op| from its identity. A NULL |*x|
 // and empty |*dims| are filled, else they must agree.
 static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
                     pestle_i64s_t* dims) {

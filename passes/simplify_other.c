@@ -146,7 +146,7 @@ static bool folds_single_elements(const pestle_node_t* node) {
   return node->operand_count == 2;
 }
 
-// A sum of one number is that number: how often the neutral element goes in is
+// A sum of one number is that number: how often the identity goes in is
 // free where folds may be regrouped. (0 + -0 is 0: not under strict.)
 pestle_status_t pestle_rule_reduce_one_each(pestle_builder_t* b,
                                             pestle_node_t* node,

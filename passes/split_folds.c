@@ -8,7 +8,7 @@
 //
 // The blocks follow from the shape and the target's caches, never from how many
 // threads there are: the order of the terms is the plan's. Where no divisor
-// fits, the neutral element pads the last block; the kernel reads it under a
+// fits, the identity pads the last block; the kernel reads it under a
 // mask. Sums of narrow floats are kept in f32 between the two folds. Composites
 // with few long rows are decomposed for it.
 //
@@ -218,7 +218,7 @@ static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
   pestle_value_t* neutral;
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
   size_t count = inner_dims(dims, &cut, inner);
-  PESTLE_TRY(pestle_pass_neutral(&b, op, x->type->dtype, &neutral));
+  PESTLE_TRY(pestle_pass_identity(&b, op, x->type->dtype, &neutral));
   PESTLE_TRY(cut_value(&b, x, &cut, neutral, &x));
   PESTLE_TRY(pestle_pass_fold(&b, op, x, neutral, inner, count, &x));
   PESTLE_TRY(pestle_pass_fold(&b, op, x, init, &outer, 1, &x));

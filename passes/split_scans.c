@@ -14,7 +14,7 @@
 // The fold of the blocks before is such a window itself and is split as long as
 // it is long. The same for folds from the end, for those that leave their own
 // element out, and for part of the results. Where the blocks do not fill the
-// axis, neutral elements do.
+// axis, identitys do.
 //
 // Every element of padding enters the initial value anew, so that it has to be
 // neutral, or the op one that does not count (maximum, and). Narrow floats are
@@ -50,7 +50,7 @@ typedef struct scan_t {
   bool reverse, ordered;
   int64_t low, high;
   int64_t block;
-  // Of begin(): the neutral element, and the results' type with the dims on
+  // Of begin(): the identity, and the results' type with the dims on
   // either side of the axis as one.
   pestle_value_t* neutral;
   pestle_type_t type;
@@ -203,7 +203,7 @@ static pestle_status_t begin(pestle_builder_t* b, scan_t* s,
     PESTLE_TRY(pestle_pass_convert(b, s->x, PESTLE_F32, &s->x));
     PESTLE_TRY(pestle_pass_convert(b, s->init, PESTLE_F32, &s->init));
   }
-  PESTLE_TRY(pestle_pass_neutral(b, s->op, s->x->type->dtype, &s->neutral));
+  PESTLE_TRY(pestle_pass_identity(b, s->op, s->x->type->dtype, &s->neutral));
   int64_t over = s->type.dims[s->dim] % s->block;
   return pad(b, s->x, s->dim, 0, over ? s->block - over : 0, s->neutral, &s->x);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making, reading and walking nodes for passes.
 #include "passes/util.h"
-#include "ir/neutral.h"
+#include "ir/identity.h"
 
 #include <string.h>
 
@@ -129,13 +129,13 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values) {
 
 // --- Folds by one op ---
 
-pestle_status_t pestle_pass_neutral(pestle_builder_t* b, pestle_op_t op,
-                                    pestle_dtype_t dtype,
-                                    pestle_value_t** out) {
+pestle_status_t pestle_pass_identity(pestle_builder_t* b, pestle_op_t op,
+                                     pestle_dtype_t dtype,
+                                     pestle_value_t** out) {
   pestle_type_t scalar = pestle_type_make(dtype, 0, NULL);
   double f;
   int64_t bits;
-  pestle_fold_neutral(op, dtype, &f, &bits);
+  pestle_reduce_identity(op, dtype, &f, &bits);
   if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
     return pestle_pass_splat(b, &scalar, f, out);
   }

@@ -88,10 +88,10 @@ void pestle_pass_replace(pestle_node_t* node, pestle_value_t* const* values);
 
 // The element that |op|, one of those pestle_block_fold_op() tells, leaves
 // every other as it is with.
-PESTLE_NODISCARD pestle_status_t pestle_pass_neutral(pestle_builder_t* b,
-                                                     pestle_op_t op,
-                                                     pestle_dtype_t dtype,
-                                                     pestle_value_t** out);
+PESTLE_NODISCARD pestle_status_t pestle_pass_identity(pestle_builder_t* b,
+                                                      pestle_op_t op,
+                                                      pestle_dtype_t dtype,
+                                                      pestle_value_t** out);
 // The region of a fold by |op|.
 PESTLE_NODISCARD pestle_status_t
 pestle_pass_fold_region(pestle_builder_t* around, pestle_op_t op,

@@ -5,7 +5,7 @@
 #include "base/fault.h"
 #include "codegen/emit/emit_internal.h"
 #include "codegen/schedule/schedule.h"
-#include "ir/neutral.h"
+#include "ir/identity.h"
 
 enum {
   MAX_PARTS = 64,  // of one element's fold; more than any register file holds
@@ -33,7 +33,7 @@ static pestle_kir_id_t identity_of(pestle_emit_t* e, pestle_op_t op,
                                    pestle_dtype_t dtype, unsigned lanes) {
   double f;
   int64_t i;
-  pestle_fold_neutral(op, dtype, &f, &i);
+  pestle_reduce_identity(op, dtype, &f, &i);
   return pestle_kir_const(e->k, dtype, lanes, f, i);
 }
 
@@ -226,14 +226,14 @@ static pestle_kir_id_t combine_parts(pestle_emit_t* e,
   return part[0];
 }
 
-static bool init_is_neutral(const pestle_nest_stage_t* s) {
+static bool init_is_identity(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->inits[0];
   if (PESTLE_FAULT(wrong_reduction_start)) return true;
   if (x->kind != PESTLE_EXPR_CONST) return false;
   pestle_dtype_t dtype = (pestle_dtype_t)x->dtype;
   double f;
   int64_t i;
-  pestle_fold_neutral(s->fold, dtype, &f, &i);
+  pestle_reduce_identity(s->fold, dtype, &f, &i);
   if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return x->i == i;
   // -0 is neutral for sums, and equal to the 0 that is not.
   return x->f == f && (s->fold != PESTLE_OP_ADD || signbit(x->f));
@@ -251,7 +251,7 @@ static void result_body(pestle_emit_t* e, uint32_t stage, void* user) {
       value = combine_parts(e, s, f);
       if (f->vector_fold) value = fold_lanes(e, f, s->fold, value);
       if (f->across) value = pestle_emit_fold_across(e, s->fold, value);
-      if (!init_is_neutral(s)) {
+      if (!init_is_identity(s)) {
         value = pestle_kir_scalar(e->k, s->fold,
                                   to_lanes(e, pestle_emit_expr(e, s->inits[0]),
                                            pestle_kir_lanes_of(e->k, value)),

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
-#include "ir/neutral.h"
+#include "ir/identity.h"
 
 // --- partial ---
 
@@ -119,7 +119,7 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
   to->acc_dtype = s->acc_dtype;
   double f;
   int64_t i;
-  pestle_fold_neutral(s->fold, s->acc_dtype, &f, &i);
+  pestle_reduce_identity(s->fold, s->acc_dtype, &f, &i);
   to->inits[0] = pestle_expr_const(nest, s->acc_dtype, f, i);
   take_axes(nest, stage, p, axis, factor, map);
   pestle_substitution_t how;

@@ -4,7 +4,7 @@
 
 // --- Folds ---
 
-// The neutral element of |op|, of rank 0.
+// The identity of |op|, of rank 0.
 static pestle_value_t* neutral(pestle_onnx_call_t* call, pestle_op_t op,
                                pestle_dtype_t dtype) {
   pestle_type_t type = {.dtype = dtype};

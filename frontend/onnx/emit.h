@@ -186,7 +186,7 @@ pestle_value_t* pestle_onnx_iota(pestle_onnx_call_t* call,
 // --- Folding axes (contract.c) ---
 
 // Folds |axes| with |op| (ADD, MULTIPLY, MAXIMUM, MINIMUM, AND, OR) from |init|
-// of rank 0 (NULL: the op's neutral element).
+// of rank 0 (NULL: the op's identity).
 pestle_value_t* pestle_onnx_reduce(pestle_onnx_call_t* call, pestle_op_t op,
                                    pestle_value_t* a, const int64_t* axes,
                                    size_t count, bool keep_dims);
