@@ -403,12 +403,12 @@ static bool is_per_dimension(const norm_t* m, const pestle_value_t* value) {
   return pestle_type_count(from) == pestle_type_count(&type);
 }
 
-// Such a value as a tensor of the normalised dims; |neutral| for NULL.
+// Such a value as a tensor of the normalised dims; |identity| for NULL.
 static pestle_status_t per_dimension(pestle_builder_t* b, const norm_t* m,
-                                     pestle_value_t* value, double neutral,
+                                     pestle_value_t* value, double identity,
                                      pestle_value_t** out) {
   pestle_type_t type = dims_type(m);
-  double splat = neutral;
+  double splat = identity;
   if (!value || pestle_pass_splat_f64(value, &splat)) {
     return pestle_pass_splat(b, &type, splat, out);
   }

@@ -21,7 +21,7 @@ static bool is_int(const pestle_node_t* node) {
   return pestle_dtype_is(type_of(node)->dtype, PESTLE_KIND_INT);
 }
 
-// --- Neutral elements ---
+// --- Identities ---
 
 pestle_status_t pestle_rule_constant_right(pestle_builder_t* b,
                                            pestle_node_t* node,
@@ -36,15 +36,16 @@ pestle_status_t pestle_rule_constant_right(pestle_builder_t* b,
                             operand(node, 0), out);
 }
 
-// Floats: only -0 is neutral, since -0 + 0 is 0.
+// Floats: only -0 is the identity, since -0 + 0 is 0.
 pestle_status_t pestle_rule_add_zero(pestle_builder_t* b, pestle_node_t* node,
                                      pestle_value_t** out) {
   (void)b;
   double f;
-  bool neutral = is_float(node) ? pestle_pass_splat_f64(operand(node, 1), &f) &&
-                                      f >= 0 && f <= 0 && signbit(f)
-                                : pestle_pass_splat_is(operand(node, 1), 0);
-  if (neutral) *out = operand(node, 0);
+  bool identity = is_float(node)
+                      ? pestle_pass_splat_f64(operand(node, 1), &f) && f >= 0 &&
+                            f <= 0 && signbit(f)
+                      : pestle_pass_splat_is(operand(node, 1), 0);
+  if (identity) *out = operand(node, 0);
   return NULL;
 }
 
@@ -53,10 +54,11 @@ pestle_status_t pestle_rule_subtract_zero(pestle_builder_t* b,
                                           pestle_value_t** out) {
   (void)b;
   double f;
-  bool neutral = is_float(node) ? pestle_pass_splat_f64(operand(node, 1), &f) &&
-                                      f >= 0 && f <= 0 && !signbit(f)
-                                : pestle_pass_splat_is(operand(node, 1), 0);
-  if (neutral) *out = operand(node, 0);
+  bool identity = is_float(node)
+                      ? pestle_pass_splat_f64(operand(node, 1), &f) && f >= 0 &&
+                            f <= 0 && !signbit(f)
+                      : pestle_pass_splat_is(operand(node, 1), 0);
+  if (identity) *out = operand(node, 0);
   return NULL;
 }
 

@@ -215,12 +215,12 @@ static pestle_status_t split_fold(split_t* s, pestle_node_t* node,
     PESTLE_TRY(pestle_pass_convert(&b, x, PESTLE_F32, &x));
     PESTLE_TRY(pestle_pass_convert(&b, init, PESTLE_F32, &init));
   }
-  pestle_value_t* neutral;
+  pestle_value_t* identity;
   int64_t inner[PESTLE_MAX_RANK], outer = block_dim(dims, &cut);
   size_t count = inner_dims(dims, &cut, inner);
-  PESTLE_TRY(pestle_pass_identity(&b, op, x->type->dtype, &neutral));
-  PESTLE_TRY(cut_value(&b, x, &cut, neutral, &x));
-  PESTLE_TRY(pestle_pass_fold(&b, op, x, neutral, inner, count, &x));
+  PESTLE_TRY(pestle_pass_identity(&b, op, x->type->dtype, &identity));
+  PESTLE_TRY(cut_value(&b, x, &cut, identity, &x));
+  PESTLE_TRY(pestle_pass_fold(&b, op, x, identity, inner, count, &x));
   PESTLE_TRY(pestle_pass_fold(&b, op, x, init, &outer, 1, &x));
   PESTLE_TRY(pestle_pass_convert(&b, x, dtype, &x));
   pestle_pass_replace(node, &x);

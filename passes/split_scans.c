@@ -17,7 +17,7 @@
 // axis, identitys do.
 //
 // Every element of padding enters the initial value anew, so that it has to be
-// neutral, or the op one that does not count (maximum, and). Narrow floats are
+// identity, or the op one that does not count (maximum, and). Narrow floats are
 // kept in f32 throughout.
 //
 // Under PESTLE_NUMERICS_STRICT float sums and products keep the order of their
@@ -52,7 +52,7 @@ typedef struct scan_t {
   int64_t block;
   // Of begin(): the identity, and the results' type with the dims on
   // either side of the axis as one.
-  pestle_value_t* neutral;
+  pestle_value_t* identity;
   pestle_type_t type;
 } scan_t;
 
@@ -189,7 +189,7 @@ static pestle_type_t collapse(const pestle_type_t* type, int32_t dim) {
   return out;
 }
 
-// |s->x| with an element for each result, and neutral ones that fill its last
+// |s->x| with an element for each result, and identities that fill its last
 // block.
 static pestle_status_t begin(pestle_builder_t* b, scan_t* s,
                              const pestle_node_t* node) {
@@ -203,9 +203,10 @@ static pestle_status_t begin(pestle_builder_t* b, scan_t* s,
     PESTLE_TRY(pestle_pass_convert(b, s->x, PESTLE_F32, &s->x));
     PESTLE_TRY(pestle_pass_convert(b, s->init, PESTLE_F32, &s->init));
   }
-  PESTLE_TRY(pestle_pass_identity(b, s->op, s->x->type->dtype, &s->neutral));
+  PESTLE_TRY(pestle_pass_identity(b, s->op, s->x->type->dtype, &s->identity));
   int64_t over = s->type.dims[s->dim] % s->block;
-  return pad(b, s->x, s->dim, 0, over ? s->block - over : 0, s->neutral, &s->x);
+  return pad(b, s->x, s->dim, 0, over ? s->block - over : 0, s->identity,
+             &s->x);
 }
 
 // Elements [from, from + length) along the axis.
@@ -245,7 +246,7 @@ static pestle_status_t fold_before(pestle_builder_t* b, const scan_t* s,
                                    pestle_value_t** out) {
   int64_t inner = s->dim + 1, map[PESTLE_MAX_RANK];
   pestle_value_t* x;
-  PESTLE_TRY(pestle_pass_fold(b, s->op, blocks, s->neutral, &inner, 1, &x));
+  PESTLE_TRY(pestle_pass_fold(b, s->op, blocks, s->identity, &inner, 1, &x));
   PESTLE_TRY(make_window(b, s, x, s->init, s->dim, 1, &x));
   for (int32_t d = 0; d < x->type->rank; ++d)
     map[d] = d + (d > s->dim);
@@ -269,7 +270,7 @@ static pestle_status_t make_levels(pestle_builder_t* b, const scan_t* s,
   pestle_value_t *blocks, *before, *inside;
   PESTLE_TRY(cut(b, s, &blocks));
   PESTLE_TRY(fold_before(b, s, blocks, &before));
-  PESTLE_TRY(make_window(b, s, blocks, s->neutral, s->dim + 1, 0, &inside));
+  PESTLE_TRY(make_window(b, s, blocks, s->identity, s->dim + 1, 0, &inside));
   PESTLE_TRY(pestle_pass_binary(b, s->op, before, inside, out));
   return pestle_pass_reshape(b, *out, s->x->type, out);
 }
@@ -315,7 +316,7 @@ static pestle_status_t fold_block(pestle_builder_t* b, const scan_t* s,
   pestle_attr_t dim = PESTLE_SET_I64(dimension, s->dim);
   PESTLE_TRY(pestle_pass_make(b, PESTLE_OP_CONCATENATE, parts, 2, &dim, 1, NULL,
                               &both));
-  return make_window(b, s, both, s->neutral, s->dim, -1, out);
+  return make_window(b, s, both, s->identity, s->dim, -1, out);
 }
 
 static pestle_status_t loop_body(pestle_builder_t* around, const scan_t* s,

@@ -235,7 +235,7 @@ static bool init_is_identity(const pestle_nest_stage_t* s) {
   int64_t i;
   pestle_reduce_identity(s->fold, dtype, &f, &i);
   if (!pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) return x->i == i;
-  // -0 is neutral for sums, and equal to the 0 that is not.
+  // -0 is the identity of sums, and equal to the 0 that is not.
   return x->f == f && (s->fold != PESTLE_OP_ADD || signbit(x->f));
 }
 

@@ -5,8 +5,8 @@
 // --- Folds ---
 
 // The identity of |op|, of rank 0.
-static pestle_value_t* neutral(pestle_onnx_call_t* call, pestle_op_t op,
-                               pestle_dtype_t dtype) {
+static pestle_value_t* identity(pestle_onnx_call_t* call, pestle_op_t op,
+                                pestle_dtype_t dtype) {
   pestle_type_t type = {.dtype = dtype};
   if (op == PESTLE_OP_MULTIPLY || op == PESTLE_OP_AND) {
     return pestle_onnx_splat_int(call, &type, 1);
@@ -50,7 +50,7 @@ static pestle_value_t* fold(pestle_onnx_call_t* call, pestle_op_t structured,
                             pestle_op_t op, pestle_value_t* a,
                             const pestle_attr_t* attrs, size_t attr_count) {
   if (!a || call->status) return NULL;
-  pestle_value_t* operands[2] = {a, neutral(call, op, a->type->dtype)};
+  pestle_value_t* operands[2] = {a, identity(call, op, a->type->dtype)};
   pestle_region_t* region = pestle_onnx_region(call, op, a->type->dtype);
   if (!region) return NULL;
   pestle_node_spec_t spec = {.op = structured,
