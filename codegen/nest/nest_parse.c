@@ -13,11 +13,11 @@
 // "tensor<13x71xf32>"
 static pestle_status_t parse_type(pestle_nest_parser_t* p,
                                   pestle_type_t* out_type) {
-  pestle_scan_t* s = &p->s;
+  pestle_lex_t* s = &p->s;
   *out_type = (pestle_type_t){.dtype = PESTLE_NONE};
-  PESTLE_TRY(pestle_scan_expect_word(s, "tensor"));
-  PESTLE_TRY(pestle_scan_expect(s, '<'));
-  pestle_str_t rest = pestle_scan_word(s);
+  PESTLE_TRY(pestle_lex_expect_word(s, "tensor"));
+  PESTLE_TRY(pestle_lex_expect(s, '<'));
+  pestle_str_t rest = pestle_lex_word(s);
   for (;;) {
     size_t x = pestle_str_find_char(rest, 'x');
     int64_t dim;
@@ -26,49 +26,49 @@ static pestle_status_t parse_type(pestle_nest_parser_t* p,
       break;
     }
     if (out_type->rank == PESTLE_MAX_RANK || dim < 0) {
-      return pestle_scan_error(s, "expected at most %d extents from 0",
-                               PESTLE_MAX_RANK);
+      return pestle_lex_error(s, "expected at most %d extents from 0",
+                              PESTLE_MAX_RANK);
     }
     out_type->dims[out_type->rank++] = dim;
     rest = pestle_str_slice(rest, x + 1, rest.size);
   }
   if (!pestle_nest_parse_dtype(rest, &out_type->dtype)) {
-    return pestle_scan_error(s, "expected a tensor's type");
+    return pestle_lex_error(s, "expected a tensor's type");
   }
   pestle_status_t bad = pestle_type_check(out_type);
   if (bad) {
     pestle_status_release(bad);
-    return pestle_scan_error(s, "expected a type that a tensor may have");
+    return pestle_lex_error(s, "expected a type that a tensor may have");
   }
-  return pestle_scan_expect(s, '>');
+  return pestle_lex_expect(s, '>');
 }
 
 static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
                                        pestle_nest_tensor_t* t) {
-  pestle_scan_t* s = &p->s;
+  pestle_lex_t* s = &p->s;
   if (t->pack_count == PESTLE_NEST_MAX_AXES + 2) {
-    return pestle_scan_error(s, "expected at most %d dims",
-                             PESTLE_NEST_MAX_AXES + 2);
+    return pestle_lex_error(s, "expected at most %d dims",
+                            PESTLE_NEST_MAX_AXES + 2);
   }
   pestle_pack_axis_t* a = &t->pack[t->pack_count++];
-  PESTLE_TRY(pestle_scan_int(s, -INT64_MAX, INT64_MAX, &a->coef));
-  PESTLE_TRY(pestle_scan_expect(s, ':'));
-  PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->extent));
+  PESTLE_TRY(pestle_lex_int(s, -INT64_MAX, INT64_MAX, &a->coef));
+  PESTLE_TRY(pestle_lex_expect(s, ':'));
+  PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->extent));
   if (__builtin_mul_overflow(t->packed_elements, a->extent,
                              &t->packed_elements)) {
-    return pestle_scan_error(s, "expected fewer than 2^63 elements");
+    return pestle_lex_error(s, "expected fewer than 2^63 elements");
   }
-  a->winograd = pestle_scan_accept_word(s, "winograd");
+  a->winograd = pestle_lex_accept_word(s, "winograd");
   int64_t results = a->extent - PESTLE_WINOGRAD_TAPS + 1;
   if (a->winograd && results != PESTLE_WINOGRAD_SMALL &&
       results != PESTLE_WINOGRAD_LARGE) {
-    return pestle_scan_error(s, "expected 4 or 6 factors");
+    return pestle_lex_error(s, "expected 4 or 6 factors");
   }
-  if (!pestle_scan_accept_word(s, "of")) return NULL;
-  PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
-  PESTLE_TRY(pestle_scan_expect_word(s, "by"));
-  PESTLE_TRY(pestle_scan_int(s, 1, PESTLE_NEST_LARGEST, &a->scale));
-  a->taps = pestle_scan_accept_word(s, "taps");
+  if (!pestle_lex_accept_word(s, "of")) return NULL;
+  PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
+  PESTLE_TRY(pestle_lex_expect_word(s, "by"));
+  PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->scale));
+  a->taps = pestle_lex_accept_word(s, "taps");
   return NULL;
 }
 
@@ -79,14 +79,14 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
   if (!t->pack) return PESTLE_OOM();
   memset(t->pack, 0, (PESTLE_NEST_MAX_AXES + 2) * sizeof(*t->pack));
   t->packed_elements = 1;
-  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &t->pack_offset));
-  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
+  PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &t->pack_offset));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '['));
   do {
     PESTLE_TRY(parse_pack_axis(p, t));
-  } while (pestle_scan_accept(&p->s, ','));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ']'));
-  if (!pestle_scan_accept_word(&p->s, "words")) return NULL;
-  PESTLE_TRY(pestle_scan_int(&p->s, 2, 4, &t->pack_words));
+  } while (pestle_lex_accept(&p->s, ','));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ']'));
+  if (!pestle_lex_accept_word(&p->s, "words")) return NULL;
+  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &t->pack_words));
   t->packed_elements /= t->pack_words;
   return NULL;
 }
@@ -94,16 +94,16 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
 static pestle_status_t parse_argument(pestle_nest_parser_t* p,
                                       pestle_nest_tensor_t* t) {
   int64_t value;
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "slot"));
-  PESTLE_TRY(pestle_scan_int(&p->s, 0, INT32_MAX, &value));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "slot"));
+  PESTLE_TRY(pestle_lex_int(&p->s, 0, INT32_MAX, &value));
   t->slot = (uint32_t)value;
-  t->constant = pestle_scan_accept_word(&p->s, "constant");
-  if (pestle_scan_accept_word(&p->s, "over")) {
-    PESTLE_TRY(pestle_scan_int(&p->s, 0, INT32_MAX, &value));
+  t->constant = pestle_lex_accept_word(&p->s, "constant");
+  if (pestle_lex_accept_word(&p->s, "over")) {
+    PESTLE_TRY(pestle_lex_int(&p->s, 0, INT32_MAX, &value));
     t->alias = (int32_t)value;
   }
-  t->streamed = pestle_scan_accept_word(&p->s, "streamed");
-  return pestle_scan_accept_word(&p->s, "pack") ? parse_pack(p, t) : NULL;
+  t->streamed = pestle_lex_accept_word(&p->s, "streamed");
+  return pestle_lex_accept_word(&p->s, "pack") ? parse_pack(p, t) : NULL;
 }
 
 int32_t pestle_nest_parse_find_tensor(const pestle_nest_parser_t* p,
@@ -118,27 +118,27 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
                                     pestle_tensor_kind_t kind) {
   const char* name;
   pestle_type_t type;
-  PESTLE_TRY(pestle_scan_name(&p->s, "a tensor", &name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "a tensor", &name));
   if (pestle_nest_parse_find_tensor(p, name) >= 0) {
-    return pestle_scan_error(&p->s,
-                             "expected a new name; there is a tensor "
-                             "'%s' already",
-                             name);
+    return pestle_lex_error(&p->s,
+                            "expected a new name; there is a tensor "
+                            "'%s' already",
+                            name);
   }
-  PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ':'));
   PESTLE_TRY(parse_type(p, &type));
   uint32_t id = pestle_nest_add_tensor(p->nest, name, kind, 0, &type);
   PESTLE_TRY(pestle_nest_status(p->nest));
   pestle_nest_tensor_t* t = &p->nest->tensors.data[id];
   t->name = name;
   if (kind != PESTLE_TENSOR_STAGE) return parse_argument(p, t);
-  if (pestle_scan_accept_word(&p->s, "private")) {
+  if (pestle_lex_accept_word(&p->s, "private")) {
     t->place = PESTLE_PLACE_PRIVATE;
-  } else if (pestle_scan_accept_word(&p->s, "shared")) {
+  } else if (pestle_lex_accept_word(&p->s, "shared")) {
     t->place = PESTLE_PLACE_SHARED;
-  } else if (pestle_scan_accept_word(&p->s, "lanes")) {
+  } else if (pestle_lex_accept_word(&p->s, "lanes")) {
     t->place = PESTLE_PLACE_LANES;
-    PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->apart));
+    PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->apart));
   }
   return NULL;
 }
@@ -148,9 +148,9 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
 static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
                                 int64_t extent, uint32_t* out_axis) {
   const char* name;
-  PESTLE_TRY(pestle_scan_name(&p->s, "an axis", &name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "an axis", &name));
   if (pestle_nest_find_axis(p->nest, p->stage, name) >= 0) {
-    return pestle_scan_error(
+    return pestle_lex_error(
         &p->s, "expected a new name; the stage has an axis '%s'", name);
   }
   *out_axis =
@@ -162,22 +162,22 @@ static pestle_status_t add_axis(pestle_nest_parser_t* p, bool fold,
 
 static pestle_status_t find_axis(pestle_nest_parser_t* p, uint32_t* out_axis) {
   const char* name;
-  PESTLE_TRY(pestle_scan_name(&p->s, "an axis", &name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "an axis", &name));
   int32_t id = pestle_nest_find_axis(p->nest, p->stage, name);
   *out_axis = (uint32_t)id;
   if (id >= 0) return NULL;
-  return pestle_scan_error(&p->s, "expected an axis of the stage, not '%s'",
-                           name);
+  return pestle_lex_error(&p->s, "expected an axis of the stage, not '%s'",
+                          name);
 }
 
 // " peel" or " block 64 by a" behind an axis.
 static pestle_status_t parse_block(pestle_nest_parser_t* p, uint32_t axis) {
-  p->nest->axes.data[axis].peel_last = pestle_scan_accept_word(&p->s, "peel");
-  if (!pestle_scan_accept_word(&p->s, "block")) return NULL;
+  p->nest->axes.data[axis].peel_last = pestle_lex_accept_word(&p->s, "peel");
+  if (!pestle_lex_accept_word(&p->s, "block")) return NULL;
   uint32_t by;
   int64_t block;
-  PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &block));
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "by"));
+  PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &block));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "by"));
   PESTLE_TRY(find_axis(p, &by));
   p->nest->axes.data[axis].block = block;
   p->nest->axes.data[axis].block_axis = (int32_t)by;
@@ -187,24 +187,24 @@ static pestle_status_t parse_block(pestle_nest_parser_t* p, uint32_t axis) {
 // "[a:13, b:71]"
 static pestle_status_t parse_roots(pestle_nest_parser_t* p,
                                    pestle_nest_stage_t* s, bool fold) {
-  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
-  if (pestle_scan_accept(&p->s, ']')) return NULL;
+  PESTLE_TRY(pestle_lex_expect(&p->s, '['));
+  if (pestle_lex_accept(&p->s, ']')) return NULL;
   do {
     uint32_t axis;
     if (s->root_count == PESTLE_NEST_MAX_AXES) {
-      return pestle_scan_error(&p->s, "expected at most %d axes",
-                               PESTLE_NEST_MAX_AXES);
+      return pestle_lex_error(&p->s, "expected at most %d axes",
+                              PESTLE_NEST_MAX_AXES);
     }
     PESTLE_TRY(add_axis(p, fold, 0, &axis));
     pestle_nest_axis_t* a = &p->nest->axes.data[axis];
-    PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
-    PESTLE_TRY(pestle_scan_int(&p->s, 0, PESTLE_NEST_LARGEST, &a->extent));
+    PESTLE_TRY(pestle_lex_expect(&p->s, ':'));
+    PESTLE_TRY(pestle_lex_int(&p->s, 0, PESTLE_NEST_LARGEST, &a->extent));
     a->full_extent = a->extent;
     PESTLE_TRY(parse_block(p, axis));
     s->roots[s->root_count++] = axis;
     if (!fold) s->map_count = s->root_count;
-  } while (pestle_scan_accept(&p->s, ','));
-  return pestle_scan_expect(&p->s, ']');
+  } while (pestle_lex_accept(&p->s, ','));
+  return pestle_lex_expect(&p->s, ']');
 }
 
 // "b 16 -> bo, bi"
@@ -214,19 +214,19 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
   PESTLE_TRY(find_axis(p, &axis));
   if (p->nest->axes.data[axis].outer >= 0 ||
       ++p->splits > PESTLE_NEST_MAX_AXES) {
-    return pestle_scan_error(&p->s,
-                             "expected an axis that is not split, and "
-                             "at most %d splits",
-                             PESTLE_NEST_MAX_AXES);
+    return pestle_lex_error(&p->s,
+                            "expected an axis that is not split, and "
+                            "at most %d splits",
+                            PESTLE_NEST_MAX_AXES);
   }
-  PESTLE_TRY(pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &factor));
-  PESTLE_TRY(pestle_scan_expect(&p->s, '-'));
-  PESTLE_TRY(pestle_scan_expect(&p->s, '>'));
+  PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &factor));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '-'));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '>'));
   bool fold = p->nest->axes.data[axis].fold;
   int64_t extent = pestle_nest_axis_span(&p->nest->axes.data[axis]);
   PESTLE_TRY(
       add_axis(p, fold, extent / factor + (extent % factor != 0), &outer));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ','));
   PESTLE_TRY(add_axis(p, fold, factor, &inner));
   pestle_nest_axis_t* axes = p->nest->axes.data;
   axes[axis].outer = (int32_t)outer;
@@ -239,14 +239,14 @@ static pestle_status_t parse_split(pestle_nest_parser_t* p) {
 static pestle_status_t parse_beside(pestle_nest_parser_t* p,
                                     pestle_nest_axis_t* a) {
   const char* name;
-  PESTLE_TRY(pestle_scan_name(&p->s, "a tensor", &name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "a tensor", &name));
   int32_t tensor = pestle_nest_parse_find_tensor(p, name);
   if (tensor < 0) {
-    return pestle_scan_error(&p->s, "there is no tensor '%s'", name);
+    return pestle_lex_error(&p->s, "there is no tensor '%s'", name);
   }
   a->looks_beside = true;
   a->beside = (uint32_t)tensor;
-  return pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->beside_by);
+  return pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->beside_by);
 }
 
 // "a:unroll, k, ki:parts:vector"
@@ -257,36 +257,36 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
     uint32_t axis;
     PESTLE_TRY(find_axis(p, &axis));
     if (s->order_count == PESTLE_NEST_MAX_AXES) {
-      return pestle_scan_error(&p->s, "expected at most %d loops",
-                               PESTLE_NEST_MAX_AXES);
+      return pestle_lex_error(&p->s, "expected at most %d loops",
+                              PESTLE_NEST_MAX_AXES);
     }
     s->order[s->order_count++] = axis;
     pestle_nest_axis_t* a = &p->nest->axes.data[axis];
-    while (pestle_scan_accept(&p->s, ':')) {
-      if (pestle_scan_accept_word(&p->s, "parts")) {
+    while (pestle_lex_accept(&p->s, ':')) {
+      if (pestle_lex_accept_word(&p->s, "parts")) {
         a->rfactored = true;
-      } else if (pestle_scan_accept_word(&p->s, "claim")) {
+      } else if (pestle_lex_accept_word(&p->s, "claim")) {
         a->claims = true;
-        PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->claims_by));
-      } else if (pestle_scan_accept_word(&p->s, "beside")) {
+        PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->claims_by));
+      } else if (pestle_lex_accept_word(&p->s, "beside")) {
         PESTLE_TRY(parse_beside(p, a));
-      } else if (pestle_scan_accept_word(&p->s, "unroll")) {
+      } else if (pestle_lex_accept_word(&p->s, "unroll")) {
         a->mark = PESTLE_MARK_UNROLL;
-      } else if (pestle_scan_accept_word(&p->s, "vector")) {
+      } else if (pestle_lex_accept_word(&p->s, "vector")) {
         a->mark = PESTLE_MARK_VECTOR;
-      } else if (pestle_scan_accept_word(&p->s, "group")) {
+      } else if (pestle_lex_accept_word(&p->s, "group")) {
         a->mark = PESTLE_MARK_GROUP;
-      } else if (pestle_scan_accept_word(&p->s, "lanex")) {
+      } else if (pestle_lex_accept_word(&p->s, "lanex")) {
         a->mark = PESTLE_MARK_LANE_X;
-      } else if (pestle_scan_accept_word(&p->s, "laney")) {
+      } else if (pestle_lex_accept_word(&p->s, "laney")) {
         a->mark = PESTLE_MARK_LANE_Y;
       } else {
-        return pestle_scan_error(&p->s,
-                                 "expected parts, claim, beside, unroll, "
-                                 "vector, group, lanex or laney");
+        return pestle_lex_error(&p->s,
+                                "expected parts, claim, beside, unroll, "
+                                "vector, group, lanex or laney");
       }
     }
-  } while (pestle_scan_accept(&p->s, ','));
+  } while (pestle_lex_accept(&p->s, ','));
   return NULL;
 }
 
@@ -299,29 +299,29 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
   int32_t tensor = pestle_nest_parse_find_tensor(p, name);
   if (tensor < 0 || p->nest->tensors.data[tensor].kind == PESTLE_TENSOR_INPUT ||
       p->nest->tensors.data[tensor].stage >= 0) {
-    return pestle_scan_error(&p->s,
-                             "expected a local or output that nothing "
-                             "writes yet, not '%s'",
-                             name);
+    return pestle_lex_error(&p->s,
+                            "expected a local or output that nothing "
+                            "writes yet, not '%s'",
+                            name);
   }
   p->nest->tensors.data[tensor].stage = (int32_t)p->stage;
   pestle_nest_write_t w = {.tensor = (uint32_t)tensor};
-  if (pestle_scan_accept(&p->s, '[')) {
+  if (pestle_lex_accept(&p->s, '[')) {
     const pestle_lin_t** at =
         PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_lin_t*, 1);
     if (!at) return PESTLE_OOM();
     PESTLE_TRY(pestle_nest_parse_lin(p, at));
-    PESTLE_TRY(pestle_scan_expect(&p->s, ']'));
+    PESTLE_TRY(pestle_lex_expect(&p->s, ']'));
     w.index = at;
   }
-  PESTLE_TRY(pestle_scan_expect(&p->s, '='));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '='));
   PESTLE_TRY(pestle_nest_parse_expr(p, &w.value));
   if (s->is_fold) {
-    PESTLE_TRY(pestle_scan_expect_word(&p->s, "init"));
+    PESTLE_TRY(pestle_lex_expect_word(&p->s, "init"));
     PESTLE_TRY(pestle_nest_parse_expr(p, &w.init));
   }
   if (s->is_fold && s->fold == PESTLE_OP_COUNT) {
-    PESTLE_TRY(pestle_scan_expect_word(&p->s, "combine"));
+    PESTLE_TRY(pestle_lex_expect_word(&p->s, "combine"));
     PESTLE_TRY(pestle_nest_parse_expr(p, &w.combine));
   }
   return pestle_vec_push(&p->writes, w) ? NULL : PESTLE_OOM();
@@ -330,29 +330,29 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
 static pestle_status_t parse_at(pestle_nest_parser_t* p,
                                 pestle_nest_stage_t* s) {
   pestle_nest_at_t at = {.stage = p->stage};
-  PESTLE_TRY(pestle_scan_name(&p->s, "a stage", &at.consumer));
+  PESTLE_TRY(pestle_lex_name(&p->s, "a stage", &at.consumer));
   at.token = p->s.token;
-  if (pestle_scan_accept(&p->s, '.')) {
-    PESTLE_TRY(pestle_scan_name(&p->s, "a loop", &at.axis));
-    s->carried = pestle_scan_accept_word(&p->s, "carried");
+  if (pestle_lex_accept(&p->s, '.')) {
+    PESTLE_TRY(pestle_lex_name(&p->s, "a loop", &at.axis));
+    s->carried = pestle_lex_accept_word(&p->s, "carried");
   }
   return pestle_vec_push(&p->places, at) ? NULL : PESTLE_OOM();
 }
 
 static pestle_status_t parse_statement(pestle_nest_parser_t* p,
                                        pestle_nest_stage_t* s) {
-  if (pestle_scan_peek(&p->s) == '%') return pestle_nest_parse_binding(p);
+  if (pestle_lex_peek(&p->s) == '%') return pestle_nest_parse_binding(p);
   const char* word;
-  PESTLE_TRY(pestle_scan_name(&p->s,
-                              "a tensor that is written, split, loops "
-                              "or at",
-                              &word));
-  char next = pestle_scan_peek(&p->s);
+  PESTLE_TRY(pestle_lex_name(&p->s,
+                             "a tensor that is written, split, loops "
+                             "or at",
+                             &word));
+  char next = pestle_lex_peek(&p->s);
   if (next == '[' || next == '=') return parse_write(p, s, word);
   if (!strcmp(word, "split")) return parse_split(p);
   if (!strcmp(word, "loops")) return parse_loops(p, s);
   if (!strcmp(word, "at")) return parse_at(p, s);
-  return pestle_scan_error(&p->s, "expected '=' or '[' after '%s'", word);
+  return pestle_lex_error(&p->s, "expected '=' or '[' after '%s'", word);
 }
 
 // --- Stages ---
@@ -360,28 +360,28 @@ static pestle_status_t parse_statement(pestle_nest_parser_t* p,
 static pestle_status_t parse_fold(pestle_nest_parser_t* p,
                                   pestle_nest_stage_t* s) {
   const char* word;
-  PESTLE_TRY(pestle_scan_name(&p->s, "a fold", &word));
+  PESTLE_TRY(pestle_lex_name(&p->s, "a fold", &word));
   s->is_fold = true;
   if (strcmp(word, "fold")) {
     if (!pestle_nest_parse_op(word, &s->fold)) {
-      return pestle_scan_error(&p->s, "expected a scalar op or fold, not '%s'",
-                               word);
+      return pestle_lex_error(&p->s, "expected a scalar op or fold, not '%s'",
+                              word);
     }
   }
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "over"));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "over"));
   PESTLE_TRY(parse_roots(p, s, true));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ':'));
-  if (pestle_nest_parse_dtype(pestle_scan_word(&p->s), &s->acc_dtype)) {
+  PESTLE_TRY(pestle_lex_expect(&p->s, ':'));
+  if (pestle_nest_parse_dtype(pestle_lex_word(&p->s), &s->acc_dtype)) {
     return NULL;
   }
-  return pestle_scan_error(&p->s, "expected a type");
+  return pestle_lex_error(&p->s, "expected a type");
 }
 
 static pestle_status_t finish_stage(pestle_nest_parser_t* p,
                                     pestle_nest_stage_t* s) {
   pestle_arena_t* arena = p->nest->arena;
   size_t n = p->writes.size;
-  if (!n) return pestle_scan_error(&p->s, "expected a tensor that is written");
+  if (!n) return pestle_lex_error(&p->s, "expected a tensor that is written");
   s->value_count = (uint32_t)n;
   s->values = PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
   s->tensors = PESTLE_ARENA_ARRAY(arena, uint32_t, n);
@@ -410,27 +410,27 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
 static pestle_status_t parse_argument_name(pestle_nest_parser_t* p,
                                            uint32_t* out_tensor) {
   const char* name;
-  PESTLE_TRY(pestle_scan_name(&p->s, "an argument", &name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "an argument", &name));
   int32_t tensor = pestle_nest_parse_find_tensor(p, name);
   *out_tensor = (uint32_t)tensor;
   if (tensor >= 0) return NULL;
-  return pestle_scan_error(&p->s, "expected an argument, not '%s'", name);
+  return pestle_lex_error(&p->s, "expected an argument, not '%s'", name);
 }
 
 static pestle_status_t parse_ahead(pestle_nest_parser_t* p,
                                    pestle_nest_stage_t* s) {
-  while (pestle_scan_accept_word(&p->s, "prefetch")) {
+  while (pestle_lex_accept_word(&p->s, "prefetch")) {
     if (s->ahead_count == PESTLE_NEST_MAX_AHEAD) {
-      return pestle_scan_error(&p->s, "expected at most %d arguments",
-                               PESTLE_NEST_MAX_AHEAD);
+      return pestle_lex_error(&p->s, "expected at most %d arguments",
+                              PESTLE_NEST_MAX_AHEAD);
     }
     pestle_nest_ahead_t* a = &s->ahead[s->ahead_count++];
     PESTLE_TRY(parse_argument_name(p, &a->read));
     PESTLE_TRY(parse_argument_name(p, &a->tensor));
-    PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &a->by));
+    PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &a->by));
     a->share = 0;
-    if (pestle_scan_accept_word(&p->s, "share")) {
-      PESTLE_TRY(pestle_scan_int(&p->s, 1, INT64_MAX, &a->share));
+    if (pestle_lex_accept_word(&p->s, "share")) {
+      PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &a->share));
     }
   }
   return NULL;
@@ -439,9 +439,9 @@ static pestle_status_t parse_ahead(pestle_nest_parser_t* p,
 static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   pestle_nest_stage_t s = {
       .fold = PESTLE_OP_COUNT, .at_stage = -1, .at_axis = -1};
-  PESTLE_TRY(pestle_scan_name(&p->s, "a stage", &s.name));
+  PESTLE_TRY(pestle_lex_name(&p->s, "a stage", &s.name));
   if (pestle_nest_find_stage(p->nest, s.name) >= 0) {
-    return pestle_scan_error(
+    return pestle_lex_error(
         &p->s, "expected a new name; there is a stage '%s' already", s.name);
   }
   p->stage = (uint32_t)p->nest->stages.size;
@@ -450,18 +450,18 @@ static pestle_status_t parse_stage(pestle_nest_parser_t* p) {
   pestle_vec_clear(&p->writes);
   if (!pestle_vec_push(&p->nest->stages, s)) return PESTLE_OOM();
   PESTLE_TRY(parse_roots(p, &s, false));
-  s.keep = pestle_scan_accept_word(&p->s, "keep");
-  s.transposed = pestle_scan_accept_word(&p->s, "transposed");
+  s.keep = pestle_lex_accept_word(&p->s, "keep");
+  s.transposed = pestle_lex_accept_word(&p->s, "transposed");
   PESTLE_TRY(parse_ahead(p, &s));
-  if (!s.keep && pestle_scan_peek(&p->s) != '{') {
+  if (!s.keep && pestle_lex_peek(&p->s) != '{') {
     PESTLE_TRY(parse_fold(p, &s));
-    s.keep = pestle_scan_accept_word(&p->s, "keep");
-    s.border = pestle_scan_accept_word(&p->s, "border");
-    s.skips = s.border && pestle_scan_accept_word(&p->s, "reassoc");
+    s.keep = pestle_lex_accept_word(&p->s, "keep");
+    s.border = pestle_lex_accept_word(&p->s, "border");
+    s.skips = s.border && pestle_lex_accept_word(&p->s, "reassoc");
     PESTLE_TRY(parse_ahead(p, &s));
   }
-  PESTLE_TRY(pestle_scan_expect(&p->s, '{'));
-  while (!pestle_scan_accept(&p->s, '}')) {
+  PESTLE_TRY(pestle_lex_expect(&p->s, '{'));
+  while (!pestle_lex_accept(&p->s, '}')) {
     PESTLE_TRY(parse_statement(p, &s));
   }
   return finish_stage(p, &s);
@@ -474,10 +474,10 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
     int32_t consumer = pestle_nest_find_stage(p->nest, at->consumer);
     p->s.token = at->token;
     if (consumer < 0) {
-      return pestle_scan_error(&p->s,
-                               "expected a stage of this nest, not "
-                               "'%s'",
-                               at->consumer);
+      return pestle_lex_error(&p->s,
+                              "expected a stage of this nest, not "
+                              "'%s'",
+                              at->consumer);
     }
     pestle_nest_stage_t* s = pestle_nest_stage(p->nest, at->stage);
     s->at_stage = consumer;
@@ -485,8 +485,8 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
     if (!at->axis) continue;
     s->at_axis = pestle_nest_find_axis(p->nest, (uint32_t)consumer, at->axis);
     if (s->at_axis < 0) {
-      return pestle_scan_error(&p->s, "expected a loop of '%s', not '%s'",
-                               at->consumer, at->axis);
+      return pestle_lex_error(&p->s, "expected a loop of '%s', not '%s'",
+                              at->consumer, at->axis);
     }
   }
   return NULL;
@@ -495,35 +495,35 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
 // --- The nest ---
 
 static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
-  pestle_scan_t* s = &p->s;
-  PESTLE_TRY(pestle_scan_expect_word(s, "nest"));
-  PESTLE_TRY(pestle_scan_quoted(s, &p->nest->name));
-  PESTLE_TRY(pestle_scan_expect_word(s, "from"));
-  PESTLE_TRY(pestle_scan_quoted(s, &p->nest->ops));
-  PESTLE_TRY(pestle_scan_expect(s, '{'));
+  pestle_lex_t* s = &p->s;
+  PESTLE_TRY(pestle_lex_expect_word(s, "nest"));
+  PESTLE_TRY(pestle_lex_quoted(s, &p->nest->name));
+  PESTLE_TRY(pestle_lex_expect_word(s, "from"));
+  PESTLE_TRY(pestle_lex_quoted(s, &p->nest->ops));
+  PESTLE_TRY(pestle_lex_expect(s, '{'));
   for (;;) {
-    if (pestle_scan_accept_word(s, "input")) {
+    if (pestle_lex_accept_word(s, "input")) {
       PESTLE_TRY(parse_tensor(p, PESTLE_TENSOR_INPUT));
-    } else if (pestle_scan_accept_word(s, "output")) {
+    } else if (pestle_lex_accept_word(s, "output")) {
       PESTLE_TRY(parse_tensor(p, PESTLE_TENSOR_OUTPUT));
-    } else if (pestle_scan_accept_word(s, "local")) {
+    } else if (pestle_lex_accept_word(s, "local")) {
       PESTLE_TRY(parse_tensor(p, PESTLE_TENSOR_STAGE));
-    } else if (pestle_scan_accept_word(s, "stage")) {
+    } else if (pestle_lex_accept_word(s, "stage")) {
       PESTLE_TRY(parse_stage(p));
     } else {
       break;
     }
   }
   if (!p->nest->stages.size) {
-    return pestle_scan_error(s, "expected input, output, local or stage");
+    return pestle_lex_error(s, "expected input, output, local or stage");
   }
-  PESTLE_TRY(pestle_scan_expect_word(s, "schedule"));
-  PESTLE_TRY(pestle_scan_expect(s, '{'));
-  PESTLE_TRY(pestle_schedule_rows_scan(s, &p->nest->rows));
-  PESTLE_TRY(pestle_scan_expect(s, '}'));
-  PESTLE_TRY(pestle_scan_expect(s, '}'));
-  pestle_scan_skip(s);
-  if (s->at < s->size) return pestle_scan_error(s, "expected the end");
+  PESTLE_TRY(pestle_lex_expect_word(s, "schedule"));
+  PESTLE_TRY(pestle_lex_expect(s, '{'));
+  PESTLE_TRY(pestle_schedule_rows_lex(s, &p->nest->rows));
+  PESTLE_TRY(pestle_lex_expect(s, '}'));
+  PESTLE_TRY(pestle_lex_expect(s, '}'));
+  pestle_lex_skip(s);
+  if (s->at < s->size) return pestle_lex_error(s, "expected the end");
   // What these rows did is nowhere else but in the packed weights.
   for (size_t i = 0; i < p->nest->rows.size; ++i) {
     pestle_mreg_read_row(p->nest, &p->nest->rows.data[i]);

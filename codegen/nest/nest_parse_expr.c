@@ -31,14 +31,14 @@ bool pestle_nest_parse_op(const char* name, pestle_op_t* out_op) {
 
 static pestle_status_t enter(pestle_nest_parser_t* p) {
   if (++p->nesting <= MAX_NESTING) return NULL;
-  return pestle_scan_error(&p->s,
-                           "expected at most %d levels; bind a part to "
-                           "a %%N first",
-                           MAX_NESTING);
+  return pestle_lex_error(&p->s,
+                          "expected at most %d levels; bind a part to "
+                          "a %%N first",
+                          MAX_NESTING);
 }
 
 static bool at_digit(pestle_nest_parser_t* p) {
-  char c = pestle_scan_peek(&p->s);
+  char c = pestle_lex_peek(&p->s);
   return c >= '0' && c <= '9';
 }
 
@@ -48,15 +48,15 @@ static bool at_digit(pestle_nest_parser_t* p) {
 static pestle_status_t parse_quotient(pestle_nest_parser_t* p,
                                       pestle_atom_t* out) {
   PESTLE_TRY(pestle_nest_parse_lin(p, &out->lin));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ')'));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
   out->kind = PESTLE_ATOM_DIV;
-  if (!pestle_scan_accept(&p->s, '/')) {
+  if (!pestle_lex_accept(&p->s, '/')) {
     out->kind = PESTLE_ATOM_MOD;
-    if (!pestle_scan_accept(&p->s, '%')) {
-      return pestle_scan_error(&p->s, "expected '/' or '%%'");
+    if (!pestle_lex_accept(&p->s, '%')) {
+      return pestle_lex_error(&p->s, "expected '/' or '%%'");
     }
   }
-  return pestle_scan_int(&p->s, 1, PESTLE_NEST_LARGEST, &out->divisor);
+  return pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &out->divisor);
 }
 
 // "{expression in 0..8}", after the brace.
@@ -64,29 +64,29 @@ static pestle_status_t parse_value(pestle_nest_parser_t* p,
                                    pestle_atom_t* out) {
   out->kind = PESTLE_ATOM_VALUE;
   PESTLE_TRY(pestle_nest_parse_expr(p, &out->value));
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "in"));
-  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &out->lo));
-  PESTLE_TRY(pestle_scan_expect(&p->s, '.'));
-  PESTLE_TRY(pestle_scan_expect(&p->s, '.'));
-  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &out->hi));
-  return pestle_scan_expect(&p->s, '}');
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "in"));
+  PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &out->lo));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '.'));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '.'));
+  PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &out->hi));
+  return pestle_lex_expect(&p->s, '}');
 }
 
 static pestle_status_t parse_atom(pestle_nest_parser_t* p,
                                   const pestle_atom_t** out) {
   pestle_atom_t atom = {.kind = PESTLE_ATOM_AXIS};
   *out = NULL;
-  if (pestle_scan_accept(&p->s, '(')) {
+  if (pestle_lex_accept(&p->s, '(')) {
     PESTLE_TRY(parse_quotient(p, &atom));
-  } else if (pestle_scan_accept(&p->s, '{')) {
+  } else if (pestle_lex_accept(&p->s, '{')) {
     PESTLE_TRY(parse_value(p, &atom));
   } else {
     const char* name;
-    PESTLE_TRY(pestle_scan_name(&p->s, "an axis", &name));
+    PESTLE_TRY(pestle_lex_name(&p->s, "an axis", &name));
     int32_t axis = pestle_nest_find_axis(p->nest, p->stage, name);
     if (axis < 0) {
-      return pestle_scan_error(&p->s, "expected an axis of the stage, not '%s'",
-                               name);
+      return pestle_lex_error(&p->s, "expected an axis of the stage, not '%s'",
+                              name);
     }
     atom.axis = (uint32_t)axis;
   }
@@ -110,10 +110,10 @@ static pestle_status_t add_term(pestle_nest_parser_t* p, sum_t* sum,
     twice = twice || sum->terms[i].atom == atom;
   }
   if (twice || !coef || sum->count == MAX_TERMS) {
-    return pestle_scan_error(&p->s,
-                             "expected at most %d terms, each once and "
-                             "not 0 times",
-                             MAX_TERMS);
+    return pestle_lex_error(&p->s,
+                            "expected at most %d terms, each once and "
+                            "not 0 times",
+                            MAX_TERMS);
   }
   sum->terms[sum->count++] = (pestle_term_t){coef, atom};
   return NULL;
@@ -123,11 +123,11 @@ static pestle_status_t parse_term(pestle_nest_parser_t* p, sum_t* sum,
                                   bool negative) {
   if (!at_digit(p)) return add_term(p, sum, negative ? -1 : 1);
   int64_t value;
-  PESTLE_TRY(pestle_scan_int(&p->s, 0, INT64_MAX, &value));
+  PESTLE_TRY(pestle_lex_int(&p->s, 0, INT64_MAX, &value));
   if (negative) value = -value;
-  if (pestle_scan_accept(&p->s, '*')) return add_term(p, sum, value);
+  if (pestle_lex_accept(&p->s, '*')) return add_term(p, sum, value);
   if (sum->has_constant) {
-    return pestle_scan_error(&p->s, "expected one constant");
+    return pestle_lex_error(&p->s, "expected one constant");
   }
   sum->has_constant = true;
   sum->constant = value;
@@ -140,13 +140,13 @@ pestle_status_t pestle_nest_parse_lin(pestle_nest_parser_t* p,
   uint32_t height = 0;
   *out_lin = NULL;
   PESTLE_TRY(enter(p));
-  bool negative = pestle_scan_accept(&p->s, '-');
+  bool negative = pestle_lex_accept(&p->s, '-');
   for (;;) {
     p->height = 0;
     PESTLE_TRY(parse_term(p, &sum, negative));
     if (p->height > height) height = p->height;
-    negative = pestle_scan_peek(&p->s) == '-';
-    if (!negative && pestle_scan_peek(&p->s) != '+') break;
+    negative = pestle_lex_peek(&p->s) == '-';
+    if (!negative && pestle_lex_peek(&p->s) != '+') break;
     ++p->s.at;
   }
   --p->nesting;
@@ -171,13 +171,13 @@ static pestle_status_t make(pestle_nest_parser_t* p, pestle_expr_t from,
 // "words 4 by STEP of LIN below LIMIT", after the first word.
 static pestle_status_t parse_words(pestle_nest_parser_t* p, pestle_expr_t* e) {
   int64_t words;
-  PESTLE_TRY(pestle_scan_int(&p->s, 2, 4, &words));
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "by"));
-  PESTLE_TRY(pestle_scan_int(&p->s, -INT64_MAX, INT64_MAX, &e->lo));
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "of"));
+  PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &words));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "by"));
+  PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &e->lo));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "of"));
   PESTLE_TRY(pestle_nest_parse_lin(p, &e->lin));
-  PESTLE_TRY(pestle_scan_expect_word(&p->s, "below"));
-  PESTLE_TRY(pestle_scan_int(&p->s, 1, INT64_MAX, &e->hi));
+  PESTLE_TRY(pestle_lex_expect_word(&p->s, "below"));
+  PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &e->hi));
   e->words = (uint8_t)words;
   e->dtype = PESTLE_I32;
   return NULL;
@@ -188,7 +188,7 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
   pestle_expr_t e = {.kind = PESTLE_EXPR_READ};
   e.i = pestle_nest_parse_find_tensor(p, name);
   if (e.i < 0) {
-    return pestle_scan_error(&p->s, "expected a tensor, not '%s'", name);
+    return pestle_lex_error(&p->s, "expected a tensor, not '%s'", name);
   }
   e.dtype = (uint8_t)p->nest->tensors.data[e.i].type.dtype;
   const pestle_lin_t** index =
@@ -196,22 +196,22 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
   if (!index) return PESTLE_OOM();
   e.index = index;
   uint32_t height = 0;
-  PESTLE_TRY(pestle_scan_expect(&p->s, '['));
-  while (!pestle_scan_accept(&p->s, ']')) {
-    if (e.index_count) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '['));
+  while (!pestle_lex_accept(&p->s, ']')) {
+    if (e.index_count) PESTLE_TRY(pestle_lex_expect(&p->s, ','));
     if (e.index_count == PESTLE_MAX_RANK) {
-      return pestle_scan_error(&p->s, "expected at most %d indices",
-                               PESTLE_MAX_RANK);
+      return pestle_lex_error(&p->s, "expected at most %d indices",
+                              PESTLE_MAX_RANK);
     }
     PESTLE_TRY(pestle_nest_parse_lin(p, &index[e.index_count++]));
     if (p->height > height) height = p->height;
   }
-  if (pestle_scan_accept_word(&p->s, "words")) {
+  if (pestle_lex_accept_word(&p->s, "words")) {
     PESTLE_TRY(parse_words(p, &e));
     if (p->height > height) height = p->height;
   }
   p->height = 0;
-  if (pestle_scan_accept_word(&p->s, "if")) {
+  if (pestle_lex_accept_word(&p->s, "if")) {
     PESTLE_TRY(pestle_nest_parse_expr(p, &e.guard));
   }
   if (height > p->height) p->height = height;
@@ -222,7 +222,7 @@ static pestle_status_t parse_const(pestle_nest_parser_t* p,
                                    pestle_dtype_t dtype,
                                    const pestle_expr_t** out) {
   pestle_expr_t e = {.kind = PESTLE_EXPR_CONST, .dtype = (uint8_t)dtype};
-  pestle_str_t text = pestle_scan_number(&p->s);
+  pestle_str_t text = pestle_lex_number(&p->s);
   uint64_t bits;
   bool ok;
   p->height = 0;
@@ -235,36 +235,36 @@ static pestle_status_t parse_const(pestle_nest_parser_t* p,
     ok = pestle_str_parse_f64(text, &e.f);
   }
   return ok ? make(p, e, out)
-            : pestle_scan_error(&p->s, "expected a number of type %s",
-                                pestle_dtype_info(dtype)->name);
+            : pestle_lex_error(&p->s, "expected a number of type %s",
+                               pestle_dtype_info(dtype)->name);
 }
 
 // Up to three operands and ')'.
 static pestle_status_t parse_args(pestle_nest_parser_t* p, pestle_expr_t* e,
                                   uint32_t least, uint32_t most) {
   uint32_t count = 0, height = 0;
-  while (!pestle_scan_accept(&p->s, ')')) {
-    if (count) PESTLE_TRY(pestle_scan_expect(&p->s, ','));
+  while (!pestle_lex_accept(&p->s, ')')) {
+    if (count) PESTLE_TRY(pestle_lex_expect(&p->s, ','));
     if (count == most) {
-      return pestle_scan_error(&p->s, "expected %u operands", most);
+      return pestle_lex_error(&p->s, "expected %u operands", most);
     }
     PESTLE_TRY(pestle_nest_parse_expr(p, &e->args[count++]));
     if (p->height > height) height = p->height;
   }
   p->height = height;
   if (count >= least) return NULL;
-  return pestle_scan_error(&p->s, "expected %u operands", least);
+  return pestle_lex_error(&p->s, "expected %u operands", least);
 }
 
 static pestle_status_t parse_inside(pestle_nest_parser_t* p,
                                     const pestle_expr_t** out) {
   pestle_expr_t e = {.kind = PESTLE_EXPR_INSIDE, .dtype = PESTLE_I1};
   PESTLE_TRY(pestle_nest_parse_lin(p, &e.lin));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
-  PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &e.lo));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ','));
-  PESTLE_TRY(pestle_scan_int(&p->s, INT64_MIN, INT64_MAX, &e.hi));
-  PESTLE_TRY(pestle_scan_expect(&p->s, ')'));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ','));
+  PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &e.lo));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ','));
+  PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &e.hi));
+  PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
   return make(p, e, out);
 }
 
@@ -273,7 +273,7 @@ static pestle_status_t parse_op(pestle_nest_parser_t* p, const char* name,
                                 const pestle_expr_t** out) {
   pestle_op_t op;
   if (!pestle_nest_parse_op(name, &op)) {
-    return pestle_scan_error(&p->s, "expected an operation, not '%s'", name);
+    return pestle_lex_error(&p->s, "expected an operation, not '%s'", name);
   }
   uint32_t arity = pestle_op_info(op)->operands;
   if (arity < 1 || arity > 3) arity = 3;
@@ -288,11 +288,11 @@ static pestle_status_t parse_op(pestle_nest_parser_t* p, const char* name,
 static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
                                   const pestle_expr_t** out) {
   pestle_dtype_t dtype = PESTLE_NONE;
-  bool typed = pestle_scan_accept(&p->s, '.');
-  if (typed && !pestle_nest_parse_dtype(pestle_scan_word(&p->s), &dtype)) {
-    return pestle_scan_error(&p->s, "expected a type");
+  bool typed = pestle_lex_accept(&p->s, '.');
+  if (typed && !pestle_nest_parse_dtype(pestle_lex_word(&p->s), &dtype)) {
+    return pestle_lex_error(&p->s, "expected a type");
   }
-  PESTLE_TRY(pestle_scan_expect(&p->s, '('));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '('));
   pestle_expr_t e = {.dtype = (uint8_t)dtype};
   if (!typed) {
     if (!strcmp(name, "inside")) return parse_inside(p, out);
@@ -302,14 +302,14 @@ static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
   if (acc || !strcmp(name, "val")) {
     e.kind = acc ? PESTLE_EXPR_ACC : PESTLE_EXPR_VAL;
     p->height = 0;
-    PESTLE_TRY(pestle_scan_int(&p->s, 0, 255, &e.i));
-    PESTLE_TRY(pestle_scan_expect(&p->s, ')'));
+    PESTLE_TRY(pestle_lex_int(&p->s, 0, 255, &e.i));
+    PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
     return make(p, e, out);
   }
   if (!strcmp(name, "index")) {
     e.kind = PESTLE_EXPR_INDEX;
     PESTLE_TRY(pestle_nest_parse_lin(p, &e.lin));
-    PESTLE_TRY(pestle_scan_expect(&p->s, ')'));
+    PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
     return make(p, e, out);
   }
   static const char* const dots[] = {"dot_uu", "dot_su", "dot_us", "dot_ss",
@@ -333,9 +333,9 @@ static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
 static pestle_status_t parse_label(pestle_nest_parser_t* p,
                                    const pestle_expr_t** out) {
   int64_t number;
-  PESTLE_TRY(pestle_scan_int(&p->s, 0, INT64_MAX, &number));
+  PESTLE_TRY(pestle_lex_int(&p->s, 0, INT64_MAX, &number));
   if ((uint64_t)number >= p->labels.size) {
-    return pestle_scan_error(&p->s, "expected a %%N that is bound above");
+    return pestle_lex_error(&p->s, "expected a %%N that is bound above");
   }
   *out = p->labels.data[number].expr;
   p->height = p->labels.data[number].height;
@@ -345,11 +345,11 @@ static pestle_status_t parse_label(pestle_nest_parser_t* p,
 pestle_status_t pestle_nest_parse_expr(pestle_nest_parser_t* p,
                                        const pestle_expr_t** out) {
   *out = NULL;
-  if (pestle_scan_accept(&p->s, '%')) return parse_label(p, out);
+  if (pestle_lex_accept(&p->s, '%')) return parse_label(p, out);
   const char* name;
   PESTLE_TRY(enter(p));
-  PESTLE_TRY(pestle_scan_name(&p->s, "an operation, tensor or type", &name));
-  char next = pestle_scan_peek(&p->s);
+  PESTLE_TRY(pestle_lex_name(&p->s, "an operation, tensor or type", &name));
+  char next = pestle_lex_peek(&p->s);
   pestle_dtype_t dtype;
   if (next == '[') {
     PESTLE_TRY(parse_read(p, name, out));
@@ -361,19 +361,19 @@ pestle_status_t pestle_nest_parse_expr(pestle_nest_parser_t* p,
   }
   --p->nesting;
   if (++p->height <= MAX_HEIGHT) return NULL;
-  return pestle_scan_error(&p->s, "expected at most %d operations on a path",
-                           MAX_HEIGHT);
+  return pestle_lex_error(&p->s, "expected at most %d operations on a path",
+                          MAX_HEIGHT);
 }
 
 pestle_status_t pestle_nest_parse_binding(pestle_nest_parser_t* p) {
   pestle_nest_label_t label;
   int64_t number;
-  PESTLE_TRY(pestle_scan_expect(&p->s, '%'));
-  PESTLE_TRY(pestle_scan_int(&p->s, 0, INT64_MAX, &number));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '%'));
+  PESTLE_TRY(pestle_lex_int(&p->s, 0, INT64_MAX, &number));
   if ((uint64_t)number != p->labels.size || number >= MAX_LABELS) {
-    return pestle_scan_error(&p->s, "expected %%%zu", p->labels.size);
+    return pestle_lex_error(&p->s, "expected %%%zu", p->labels.size);
   }
-  PESTLE_TRY(pestle_scan_expect(&p->s, '='));
+  PESTLE_TRY(pestle_lex_expect(&p->s, '='));
   PESTLE_TRY(pestle_nest_parse_expr(p, &label.expr));
   label.height = p->height;
   return pestle_vec_push(&p->labels, label) ? NULL : PESTLE_OOM();

@@ -3,8 +3,8 @@
 #ifndef PESTLE_CODEGEN_NEST_NEST_PARSE_INTERNAL_H_
 #define PESTLE_CODEGEN_NEST_NEST_PARSE_INTERNAL_H_
 
+#include "codegen/nest/lex.h"
 #include "codegen/nest/nest.h"
-#include "codegen/nest/scan.h"
 
 // Extents and factors are at most this.
 #define PESTLE_NEST_LARGEST ((int64_t)1 << 53)
@@ -28,7 +28,7 @@ typedef struct pestle_nest_at_t {
 } pestle_nest_at_t;
 
 typedef struct pestle_nest_parser_t {
-  pestle_scan_t s;
+  pestle_lex_t s;
   pestle_nest_t* nest;
   uint32_t stage;    // that is being read
   uint32_t splits;   // in it

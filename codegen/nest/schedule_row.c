@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nest/schedule_row.h"
 
-#include "codegen/nest/scan.h"
+#include "codegen/nest/lex.h"
 
 typedef struct prim_t {
   const char* word;
@@ -91,50 +91,50 @@ void pestle_schedule_row_print(const pestle_schedule_row_t* row,
 // --- Parsing ---
 
 typedef struct reader_t {
-  pestle_scan_t* s;
+  pestle_lex_t* s;
   pestle_schedule_row_t row;
   PESTLE_VEC(const char*) names;
 } reader_t;
 
 static pestle_status_t read_name(reader_t* r, const char* what) {
   const char* name;
-  PESTLE_TRY(pestle_scan_name(r->s, what, &name));
+  PESTLE_TRY(pestle_lex_name(r->s, what, &name));
   return pestle_vec_push(&r->names, name) ? NULL : PESTLE_OOM();
 }
 
 static pestle_status_t read_place(reader_t* r) {
   for (int i = 1; i < PLACE_COUNT; ++i) {
-    if (!pestle_scan_accept_word(r->s, places[i])) continue;
+    if (!pestle_lex_accept_word(r->s, places[i])) continue;
     r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = i;
     return NULL;
   }
-  return pestle_scan_error(r->s, "expected private, shared or lanes");
+  return pestle_lex_error(r->s, "expected private, shared or lanes");
 }
 
 static pestle_status_t read_axis(reader_t* r) {
-  bool group = pestle_scan_accept_word(r->s, "group");
-  if (!group && !pestle_scan_accept_word(r->s, "lane")) {
-    return pestle_scan_error(r->s, "expected group.x, lane.x or lane.y");
+  bool group = pestle_lex_accept_word(r->s, "group");
+  if (!group && !pestle_lex_accept_word(r->s, "lane")) {
+    return pestle_lex_error(r->s, "expected group.x, lane.x or lane.y");
   }
-  PESTLE_TRY(pestle_scan_expect(r->s, '.'));
+  PESTLE_TRY(pestle_lex_expect(r->s, '.'));
   int64_t axis = group ? 0 : 1;
-  if (!group && pestle_scan_accept_word(r->s, "y")) {
+  if (!group && pestle_lex_accept_word(r->s, "y")) {
     axis = 2;
   } else {
-    PESTLE_TRY(pestle_scan_expect_word(r->s, "x"));
+    PESTLE_TRY(pestle_lex_expect_word(r->s, "x"));
   }
   r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = axis;
   return NULL;
 }
 
 static bool at_line_end(reader_t* r) {
-  char c = pestle_scan_peek(r->s);
+  char c = pestle_lex_peek(r->s);
   return c == '\n' || r->s->at >= r->s->size;
 }
 
 static pestle_status_t read_field(reader_t* r, char field) {
   if (field == 's') {
-    return pestle_scan_name(r->s, "a stage", &r->row.stage);
+    return pestle_lex_name(r->s, "a stage", &r->row.stage);
   }
   if (field == 'n') return read_name(r, "a loop, stage or tensor");
   if (field == '*') {
@@ -144,41 +144,41 @@ static pestle_status_t read_field(reader_t* r, char field) {
     return NULL;
   }
   if (field == '?') {
-    return pestle_scan_accept(r->s, '.') ? read_name(r, "a loop") : NULL;
+    return pestle_lex_accept(r->s, '.') ? read_name(r, "a loop") : NULL;
   }
   if (field == 'i') {
-    return pestle_scan_int(r->s, INT64_MIN, INT64_MAX,
-                           &r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS]);
+    return pestle_lex_int(r->s, INT64_MIN, INT64_MAX,
+                          &r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS]);
   }
   if (field == 'P') return read_place(r);
   if (field == 'R') {
     r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
-        pestle_scan_accept_word(r->s, "reassoc");
+        pestle_lex_accept_word(r->s, "reassoc");
     return NULL;
   }
   if (field == 'U') {
     r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
-        pestle_scan_accept_word(r->s, "units8")  ? 2
-        : pestle_scan_accept_word(r->s, "units") ? 1
-                                                 : 0;
+        pestle_lex_accept_word(r->s, "units8")  ? 2
+        : pestle_lex_accept_word(r->s, "units") ? 1
+                                                : 0;
     return NULL;
   }
   if (field == 'G') {
     return read_axis(r);
   }
-  if (field == 'E') return pestle_scan_expect_word(r->s, "scratch");
-  return field == ' ' ? NULL : pestle_scan_expect(r->s, field);
+  if (field == 'E') return pestle_lex_expect_word(r->s, "scratch");
+  return field == ' ' ? NULL : pestle_lex_expect(r->s, field);
 }
 
 static pestle_status_t read_prim(reader_t* r) {
   for (int i = 0; i < PESTLE_PRIM_COUNT; ++i) {
-    if (!pestle_scan_accept_word(r->s, prims[i].word)) continue;
+    if (!pestle_lex_accept_word(r->s, prims[i].word)) continue;
     r->row.prim = (uint8_t)i;
     return NULL;
   }
-  return pestle_scan_error(r->s,
-                           "expected a schedule row: inline, fuse, "
-                           "split, reorder, at, store ...");
+  return pestle_lex_error(r->s,
+                          "expected a schedule row: inline, fuse, "
+                          "split, reorder, at, store ...");
 }
 
 static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
@@ -189,7 +189,7 @@ static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
     PESTLE_TRY(read_field(r, *f));
   }
   if (!at_line_end(r)) {
-    return pestle_scan_error(r->s, "expected the end of the row");
+    return pestle_lex_error(r->s, "expected the end of the row");
   }
   size_t n = r->names.size;
   if (n) {
@@ -202,20 +202,20 @@ static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
   return pestle_vec_push(rows, r->row) ? NULL : PESTLE_OOM();
 }
 
-pestle_status_t pestle_schedule_rows_scan(pestle_scan_t* scan,
-                                          pestle_schedule_rows_t* rows) {
-  reader_t r = {.s = scan};
-  bool lines = scan->lines;
-  pestle_vec_init(&r.names, scan->arena->allocator);
+pestle_status_t pestle_schedule_rows_lex(pestle_lex_t* lex,
+                                         pestle_schedule_rows_t* rows) {
+  reader_t r = {.s = lex};
+  bool lines = lex->lines;
+  pestle_vec_init(&r.names, lex->arena->allocator);
   pestle_status_t status = NULL;
-  scan->lines = true;
+  lex->lines = true;
   while (!status) {
-    while (pestle_scan_accept(scan, '\n')) {
+    while (pestle_lex_accept(scan, '\n')) {
     }
-    if (scan->at >= scan->size || pestle_scan_peek(scan) == '}') break;
+    if (lex->at >= lex->size || pestle_lex_peek(scan) == '}') break;
     status = read_row(&r, rows);
   }
-  scan->lines = lines;
+  lex->lines = lines;
   pestle_vec_deinit(&r.names);
   return status;
 }
@@ -224,12 +224,12 @@ pestle_status_t pestle_schedule_rows_parse(pestle_arena_t* arena,
                                            const char* text, size_t size,
                                            const char* file,
                                            pestle_schedule_rows_t* rows) {
-  pestle_scan_t scan = {.file = file,
-                        .text = text,
-                        .size = size,
-                        .allocator = arena->allocator,
-                        .arena = arena};
-  PESTLE_TRY(pestle_schedule_rows_scan(&scan, rows));
-  if (scan.at >= size) return NULL;
-  return pestle_scan_error(&scan, "expected a schedule row");
+  pestle_lex_t lex = {.file = file,
+                      .text = text,
+                      .size = size,
+                      .allocator = arena->allocator,
+                      .arena = arena};
+  PESTLE_TRY(pestle_schedule_rows_lex(&lex, rows));
+  if (lex.at >= size) return NULL;
+  return pestle_lex_error(&lex, "expected a schedule row");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/nest/scan.h"
+#include "codegen/nest/lex.h"
 
-pestle_status_t pestle_scan_error(const pestle_scan_t* s, const char* format,
-                                  ...) {
+pestle_status_t pestle_lex_error(const pestle_lex_t* s, const char* format,
+                                 ...) {
   unsigned line = 1, column = 1;
   for (size_t i = 0; i < s->token && i < s->size; ++i) {
     bool newline = s->text[i] == '\n';
@@ -22,17 +22,17 @@ pestle_status_t pestle_scan_error(const pestle_scan_t* s, const char* format,
   return status;
 }
 
-bool pestle_scan_at_comment(const pestle_scan_t* s) {
+bool pestle_lex_at_comment(const pestle_lex_t* s) {
   return s->at + 1 < s->size && s->text[s->at] == '/' &&
          s->text[s->at + 1] == '/';
 }
 
-void pestle_scan_skip(pestle_scan_t* s) {
+void pestle_lex_skip(pestle_lex_t* s) {
   while (s->at < s->size) {
     char c = s->text[s->at];
     if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && !s->lines)) {
       ++s->at;
-    } else if (pestle_scan_at_comment(s)) {
+    } else if (pestle_lex_at_comment(s)) {
       while (s->at < s->size && s->text[s->at] != '\n')
         ++s->at;
     } else {
@@ -42,20 +42,20 @@ void pestle_scan_skip(pestle_scan_t* s) {
   s->token = s->at;
 }
 
-char pestle_scan_peek(pestle_scan_t* s) {
-  pestle_scan_skip(s);
+char pestle_lex_peek(pestle_lex_t* s) {
+  pestle_lex_skip(s);
   return s->at < s->size ? s->text[s->at] : '\0';
 }
 
-bool pestle_scan_accept(pestle_scan_t* s, char c) {
-  if (pestle_scan_peek(s) != c || s->at >= s->size) return false;
+bool pestle_lex_accept(pestle_lex_t* s, char c) {
+  if (pestle_lex_peek(s) != c || s->at >= s->size) return false;
   ++s->at;
   return true;
 }
 
-pestle_status_t pestle_scan_expect(pestle_scan_t* s, char c) {
-  if (pestle_scan_accept(s, c)) return NULL;
-  return pestle_scan_error(s, "expected '%c'", c);
+pestle_status_t pestle_lex_expect(pestle_lex_t* s, char c) {
+  if (pestle_lex_accept(s, c)) return NULL;
+  return pestle_lex_error(s, "expected '%c'", c);
 }
 
 static bool word_char(char c) {
@@ -63,8 +63,8 @@ static bool word_char(char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
-pestle_str_t pestle_scan_word(pestle_scan_t* s) {
-  pestle_scan_skip(s);
+pestle_str_t pestle_lex_word(pestle_lex_t* s) {
+  pestle_lex_skip(s);
   size_t start = s->at;
   while (s->at < s->size &&
          (word_char(s->text[s->at]) || (s->dots && s->text[s->at] == '.'))) {
@@ -73,36 +73,36 @@ pestle_str_t pestle_scan_word(pestle_scan_t* s) {
   return pestle_str_make(s->text + start, s->at - start);
 }
 
-bool pestle_scan_accept_word(pestle_scan_t* s, const char* wanted) {
-  pestle_scan_skip(s);
+bool pestle_lex_accept_word(pestle_lex_t* s, const char* wanted) {
+  pestle_lex_skip(s);
   size_t start = s->at;
-  if (pestle_str_equal_c(pestle_scan_word(s), wanted)) return true;
+  if (pestle_str_equal_c(pestle_lex_word(s), wanted)) return true;
   s->at = start;
   return false;
 }
 
-pestle_status_t pestle_scan_expect_word(pestle_scan_t* s, const char* wanted) {
-  if (pestle_scan_accept_word(s, wanted)) return NULL;
-  return pestle_scan_error(s, "expected '%s'", wanted);
+pestle_status_t pestle_lex_expect_word(pestle_lex_t* s, const char* wanted) {
+  if (pestle_lex_accept_word(s, wanted)) return NULL;
+  return pestle_lex_error(s, "expected '%s'", wanted);
 }
 
-pestle_status_t pestle_scan_name(pestle_scan_t* s, const char* what,
-                                 const char** out_name) {
+pestle_status_t pestle_lex_name(pestle_lex_t* s, const char* what,
+                                const char** out_name) {
   enum { LONGEST = 128 };
   *out_name = "";
-  pestle_str_t word = pestle_scan_word(s);
+  pestle_str_t word = pestle_lex_word(s);
   if (!word.size || (word.data[0] >= '0' && word.data[0] <= '9')) {
-    return pestle_scan_error(s, "expected the name of %s", what);
+    return pestle_lex_error(s, "expected the name of %s", what);
   }
   if (word.size > LONGEST) {
-    return pestle_scan_error(s, "a name has at most %d characters", LONGEST);
+    return pestle_lex_error(s, "a name has at most %d characters", LONGEST);
   }
   *out_name = pestle_arena_strndup(s->arena, word);
   return *out_name ? NULL : PESTLE_OOM();
 }
 
-pestle_str_t pestle_scan_number(pestle_scan_t* s) {
-  pestle_scan_skip(s);
+pestle_str_t pestle_lex_number(pestle_lex_t* s) {
+  pestle_lex_skip(s);
   size_t start = s->at;
   while (s->at < s->size) {
     char c = s->text[s->at];
@@ -116,20 +116,20 @@ pestle_str_t pestle_scan_number(pestle_scan_t* s) {
   return pestle_str_make(s->text + start, s->at - start);
 }
 
-pestle_status_t pestle_scan_int(pestle_scan_t* s, int64_t lo, int64_t hi,
-                                int64_t* out_value) {
+pestle_status_t pestle_lex_int(pestle_lex_t* s, int64_t lo, int64_t hi,
+                               int64_t* out_value) {
   *out_value = 0;
-  if (!pestle_str_parse_i64(pestle_scan_number(s), out_value)) {
-    return pestle_scan_error(s, "expected an integer");
+  if (!pestle_str_parse_i64(pestle_lex_number(s), out_value)) {
+    return pestle_lex_error(s, "expected an integer");
   }
   if (*out_value >= lo && *out_value <= hi) return NULL;
-  return pestle_scan_error(s, "expected an integer from %lld to %lld",
-                           (long long)lo, (long long)hi);
+  return pestle_lex_error(s, "expected an integer from %lld to %lld",
+                          (long long)lo, (long long)hi);
 }
 
-pestle_status_t pestle_scan_quoted(pestle_scan_t* s, const char** out_text) {
+pestle_status_t pestle_lex_quoted(pestle_lex_t* s, const char** out_text) {
   *out_text = "";
-  PESTLE_TRY(pestle_scan_expect(s, '"'));
+  PESTLE_TRY(pestle_lex_expect(s, '"'));
   size_t start = s->at;
   while (s->at < s->size && s->text[s->at] != '"' && s->text[s->at] != '\n') {
     ++s->at;
@@ -137,7 +137,7 @@ pestle_status_t pestle_scan_quoted(pestle_scan_t* s, const char** out_text) {
   pestle_str_t inside = pestle_str_make(s->text + start, s->at - start);
   s->token = s->at;
   if (s->at >= s->size || s->text[s->at] != '"') {
-    return pestle_scan_error(s, "expected '\"'");
+    return pestle_lex_error(s, "expected '\"'");
   }
   ++s->at;
   *out_text = pestle_arena_strndup(s->arena, inside);
