@@ -20,31 +20,33 @@ enum {
 
 // --- Where lanes lie ---
 
-// Whether |lin| has a value that is computed, which may be one a lane.
-static bool has_value(const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
-    if (atom->value || (atom->lin && has_value(atom->lin))) return true;
+// Whether |affine| has a value that is computed, which may be one a lane.
+static bool has_value(const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
+    if (atom->value || (atom->affine && has_value(atom->affine))) return true;
   }
   return false;
 }
 
-static const pestle_lin_t* at_lane(pestle_emit_t* e, const pestle_lin_t** map,
-                                   const pestle_lin_t* lin, int64_t lane) {
-  map[e->vector_axis] = pestle_lin_const(e->nest, lane);
+static const pestle_affine_t* at_lane(pestle_emit_t* e,
+                                      const pestle_affine_t** map,
+                                      const pestle_affine_t* affine,
+                                      int64_t lane) {
+  map[e->vector_axis] = pestle_affine_const(e->nest, lane);
   pestle_substitution_t how = {.map = map, .keep_values = true};
-  return pestle_lin_substitute(e->nest, &how, lin);
+  return pestle_affine_substitute(e->nest, &how, affine);
 }
 
-bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_lin_t* flat,
+bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
                             int64_t count, pestle_emit_apart_t* out) {
   pestle_nest_t* nest = e->nest;
   if (e->vector_axis < 0 || nest->wide_moves || has_value(flat) ||
       e->lanes < LEAST_LANES || e->lanes > PESTLE_KIR_MAX_LANES || !count) {
     return false;
   }
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return false;
@@ -52,11 +54,11 @@ bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_lin_t* flat,
   *out = (pestle_emit_apart_t){
       .lanes = e->lanes, .count = count, .when = PESTLE_KIR_NONE};
   out->first = at_lane(e, map, flat, 0);
-  const pestle_lin_t* back = pestle_lin_scale(nest, out->first, -1);
+  const pestle_affine_t* back = pestle_affine_scale(nest, out->first, -1);
   for (unsigned i = 0; i < e->lanes; ++i) {
-    const pestle_lin_t* lane = at_lane(e, map, flat, i);
-    const pestle_lin_t* from_first = pestle_lin_add(nest, lane, back);
-    if (nest->failed || !pestle_lin_is_const(from_first)) return false;
+    const pestle_affine_t* lane = at_lane(e, map, flat, i);
+    const pestle_affine_t* from_first = pestle_affine_add(nest, lane, back);
+    if (nest->failed || !pestle_affine_is_const(from_first)) return false;
     out->offset[i] = from_first->constant;
   }
   return true;
@@ -106,7 +108,7 @@ static unsigned only_lanes(const parts_t* p) {
 // Whether all that a vector of the only part would read exists.
 static bool is_whole(const parts_t* p) {
   int64_t lanes = only_lanes(p);
-  int64_t last = pestle_lin_range(p->e->nest, p->a->first).hi + p->low;
+  int64_t last = pestle_affine_range(p->e->nest, p->a->first).hi + p->low;
   if (last < 0) last = 0;  // it is clamped
   return lanes == p->high + 1 - p->low || last + lanes <= p->a->count;
 }

@@ -12,50 +12,52 @@ typedef struct boxer_t {
   bool any;
 } boxer_t;
 
-static bool lin_closed(const pestle_emit_t* e, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
+static bool affine_closed(const pestle_emit_t* e,
+                          const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
     if (atom->kind == PESTLE_ATOM_AXIS && !e->open[atom->axis]) return true;
-    if (atom->lin && lin_closed(e, atom->lin)) return true;
+    if (atom->affine && affine_closed(e, atom->affine)) return true;
     if (atom->value) return true;
   }
   return false;
 }
 
-static bool lin_open(const pestle_emit_t* e, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
+static bool affine_open(const pestle_emit_t* e, const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
     if (atom->kind == PESTLE_ATOM_AXIS && e->open[atom->axis]) return true;
-    if (atom->lin && lin_open(e, atom->lin)) return true;
+    if (atom->affine && affine_open(e, atom->affine)) return true;
     if (atom->value) return true;
   }
   return false;
 }
 
-// Splits |lin| into an origin over open axes and an extent over closed ones.
-static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
-                       const pestle_lin_t** out_origin, int64_t* out_extent) {
+// Splits |affine| into an origin over open axes and an extent over closed ones.
+static bool box_of_affine(pestle_emit_t* e, const pestle_affine_t* affine,
+                          const pestle_affine_t** out_origin,
+                          int64_t* out_extent) {
   pestle_nest_t* nest = e->nest;
-  const pestle_lin_t* origin = pestle_lin_const(nest, lin->constant);
+  const pestle_affine_t* origin = pestle_affine_const(nest, affine->constant);
   int64_t extent = 1;
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_term_t* t = &lin->terms[i];
-    pestle_lin_t* one = pestle_arena_alloc_zero(
-        nest->arena, sizeof(*one) + sizeof(*t), _Alignof(pestle_lin_t));
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_term_t* t = &affine->terms[i];
+    pestle_affine_t* one = pestle_arena_alloc_zero(
+        nest->arena, sizeof(*one) + sizeof(*t), _Alignof(pestle_affine_t));
     if (!one) {
       pestle_nest_fail_memory(nest);
       return false;
     }
     one->count = 1;
     one->terms[0] = *t;
-    if (!lin_open(e, one)) {
-      pestle_range_t r = pestle_lin_range(nest, one);
+    if (!affine_open(e, one)) {
+      pestle_range_t r = pestle_affine_range(nest, one);
       extent += r.hi - r.lo;
-      origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, r.lo));
-    } else if (lin_closed(e, one)) {
+      origin = pestle_affine_add(nest, origin, pestle_affine_const(nest, r.lo));
+    } else if (affine_closed(e, one)) {
       return false;
     } else {
-      origin = pestle_lin_add(nest, origin, one);
+      origin = pestle_affine_add(nest, origin, one);
     }
   }
   *out_origin = origin;
@@ -65,21 +67,21 @@ static bool box_of_lin(pestle_emit_t* e, const pestle_lin_t* lin,
 
 static void whole_dim(pestle_emit_t* e, pestle_box_t* box, int32_t d,
                       int64_t dim) {
-  box->origin[d] = pestle_lin_const(e->nest, 0);
+  box->origin[d] = pestle_affine_const(e->nest, 0);
   box->extent[d] = dim;
 }
 
 static void join_dim(pestle_emit_t* e, pestle_box_t* box, int32_t d,
-                     int64_t dim, const pestle_lin_t* origin, int64_t extent,
+                     int64_t dim, const pestle_affine_t* origin, int64_t extent,
                      bool first) {
   pestle_nest_t* nest = e->nest;
   if (first) {
     box->origin[d] = origin;
     box->extent[d] = extent;
   } else {
-    const pestle_lin_t* apart = pestle_lin_add(
-        nest, origin, pestle_lin_scale(nest, box->origin[d], -1));
-    if (!pestle_lin_is_const(apart)) {
+    const pestle_affine_t* apart = pestle_affine_add(
+        nest, origin, pestle_affine_scale(nest, box->origin[d], -1));
+    if (!pestle_affine_is_const(apart)) {
       whole_dim(e, box, d, dim);
       return;
     }
@@ -89,7 +91,7 @@ static void join_dim(pestle_emit_t* e, pestle_box_t* box, int32_t d,
     if (lo < 0) box->origin[d] = origin;
     box->extent[d] = hi - lo;
   }
-  if (pestle_lin_is_const(box->origin[d]) &&
+  if (pestle_affine_is_const(box->origin[d]) &&
       box->origin[d]->constant + box->extent[d] > dim) {
     box->extent[d] = dim - box->origin[d]->constant;
   }
@@ -101,10 +103,10 @@ static void box_visit(void* user, const pestle_expr_t* x) {
   if ((uint32_t)x->i != b->tensor) return;
   const pestle_type_t* type = &e->nest->tensors.data[b->tensor].type;
   for (int32_t d = 0; d < type->rank; ++d) {
-    const pestle_lin_t* at = pestle_emit_resolve(e, x->index[d]);
-    const pestle_lin_t* origin;
+    const pestle_affine_t* at = pestle_emit_resolve(e, x->index[d]);
+    const pestle_affine_t* origin;
     int64_t extent;
-    if (x->guard || !box_of_lin(e, at, &origin, &extent)) {
+    if (x->guard || !box_of_affine(e, at, &origin, &extent)) {
       whole_dim(e, b->box, d, type->dims[d]);
     } else {
       if (x->words && d + 1 == type->rank) extent += x->words - 1;
@@ -176,7 +178,7 @@ static void set_blocks(pestle_emit_t* e, const pestle_nest_stage_t* s,
     for (uint32_t d = 0; a->block_axis >= 0 && d < s->map_count; ++d) {
       if (s->roots[d] != (uint32_t)a->block_axis) continue;
       int64_t last =
-          pestle_lin_range(nest, box->origin[d]).hi + box->extent[d] - 1;
+          pestle_affine_range(nest, box->origin[d]).hi + box->extent[d] - 1;
       int64_t rest = a->full_extent - last * a->block;
       pestle_emit_set_extent(nest, s->roots[i],
                              rest < a->block ? rest : a->block);

@@ -10,14 +10,15 @@ static pestle_kir_id_t lane_mask(pestle_emit_t* e) {
 
 // --- Tests ---
 
-// Whether lo <= |lin| < hi.
-static pestle_kir_id_t emit_between(pestle_emit_t* e, const pestle_lin_t* lin,
-                                    int64_t lo, int64_t hi) {
-  pestle_range_t range = pestle_lin_range(e->nest, lin);
+// Whether lo <= |affine| < hi.
+static pestle_kir_id_t emit_between(pestle_emit_t* e,
+                                    const pestle_affine_t* affine, int64_t lo,
+                                    int64_t hi) {
+  pestle_range_t range = pestle_affine_range(e->nest, affine);
   if (range.lo >= lo && range.hi < hi) {
     return pestle_kir_int(e->k, PESTLE_I1, 1, 1);
   }
-  pestle_emit_index_t at = pestle_emit_index(e, lin);
+  pestle_emit_index_t at = pestle_emit_index(e, affine);
   if (at.vector == PESTLE_KIR_NONE && at.step == 1 && range.lo >= lo) {
     return pestle_kir_mask(e->k, at.scalar, pestle_kir_index(e->k, hi),
                            e->lanes);
@@ -57,18 +58,18 @@ uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor) {
   return e->buffer[tensor];
 }
 
-const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
-                                      const pestle_lin_t* const* index) {
+const pestle_affine_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
+                                         const pestle_affine_t* const* index) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   const pestle_box_t* box = &e->box[tensor];
-  const pestle_lin_t* flat = pestle_lin_const(e->nest, 0);
+  const pestle_affine_t* flat = pestle_affine_const(e->nest, 0);
   if (e->nest->failed) return flat;  // the box may not have been found
   for (int32_t d = 0; d < t->type.rank; ++d) {
-    const pestle_lin_t* at = pestle_emit_resolve(e, index[d]);
-    at = pestle_lin_add(e->nest, at,
-                        pestle_lin_scale(e->nest, box->origin[d], -1));
-    flat = pestle_lin_add(e->nest, flat,
-                          pestle_lin_scale(e->nest, at, box->stride[d]));
+    const pestle_affine_t* at = pestle_emit_resolve(e, index[d]);
+    at = pestle_affine_add(e->nest, at,
+                           pestle_affine_scale(e->nest, box->origin[d], -1));
+    flat = pestle_affine_add(e->nest, flat,
+                             pestle_affine_scale(e->nest, at, box->stride[d]));
   }
   return flat;
 }
@@ -77,7 +78,8 @@ const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
 // which stand for the remainder. Of a row that lanes share, the lane's own.
 static pestle_kir_id_t private_index(pestle_emit_t* e,
                                      const pestle_nest_tensor_t* t,
-                                     unsigned lanes, const pestle_lin_t* flat) {
+                                     unsigned lanes,
+                                     const pestle_affine_t* flat) {
   pestle_nest_t* nest = e->nest;
   int64_t divisor = lanes;
   for (uint32_t i = 0; t->place == PESTLE_PLACE_LANES && i < flat->count; ++i) {
@@ -86,18 +88,18 @@ static pestle_kir_id_t private_index(pestle_emit_t* e,
         nest->axes.data[term->atom->axis].mark != PESTLE_MARK_LANE_X) {
       continue;
     }
-    const pestle_lin_t* lane = pestle_lin_axis(nest, term->atom->axis);
-    flat =
-        pestle_lin_add(nest, flat, pestle_lin_scale(nest, lane, -term->coef));
+    const pestle_affine_t* lane = pestle_affine_axis(nest, term->atom->axis);
+    flat = pestle_affine_add(nest, flat,
+                             pestle_affine_scale(nest, lane, -term->coef));
     break;
   }
   if (t->place == PESTLE_PLACE_LANES) divisor = t->apart;
-  if (divisor > 1) flat = pestle_lin_div(nest, flat, divisor);
+  if (divisor > 1) flat = pestle_affine_div(nest, flat, divisor);
   return pestle_emit_scalar_index(e, flat);
 }
 
 static pestle_kir_id_t load_private(pestle_emit_t* e, uint32_t tensor,
-                                    const pestle_lin_t* flat) {
+                                    const pestle_affine_t* flat) {
   uint32_t buffer = e->buffer[tensor];
   unsigned lanes = e->k->buffer.data[buffer].lanes;
   return pestle_kir_load(
@@ -110,14 +112,14 @@ enum { MOST_TESTS = PESTLE_MAX_RANK };
 
 // A test of a guard, and how far the index moves where what it tests does.
 typedef struct taken_t {
-  const pestle_lin_t* lin;
-  int64_t lo, hi, times;  // lo <= lin <= hi
+  const pestle_affine_t* affine;
+  int64_t lo, hi, times;  // lo <= affine <= hi
 } taken_t;
 
 // What is left of an index once the tests of a guard are taken from it.
 typedef struct within_t {
   pestle_emit_t* e;
-  const pestle_lin_t* rest;
+  const pestle_affine_t* rest;
   int64_t lo, hi;  // of what was taken
   taken_t tests[MOST_TESTS];
   uint32_t count;
@@ -130,16 +132,16 @@ static void take_tests(within_t* w, const pestle_expr_t* guard) {
     return;
   }
   if (guard->kind != PESTLE_EXPR_INSIDE || w->count == MOST_TESTS) return;
-  const pestle_lin_t* inside = pestle_emit_resolve(w->e, guard->lin);
+  const pestle_affine_t* inside = pestle_emit_resolve(w->e, guard->affine);
   for (uint32_t i = 0; i < inside->count; ++i) {
     const pestle_term_t* t = &inside->terms[i];
     bool nested;
     if (t->atom->kind != PESTLE_ATOM_AXIS || !t->coef) continue;
-    int64_t coef = pestle_lin_coef(w->rest, t->atom->axis, &nested);
+    int64_t coef = pestle_affine_coef(w->rest, t->atom->axis, &nested);
     int64_t times = coef / t->coef;
     if (nested || times <= 0 || coef % t->coef) continue;
-    w->rest = pestle_lin_add(w->e->nest, w->rest,
-                             pestle_lin_scale(w->e->nest, inside, -times));
+    w->rest = pestle_affine_add(
+        w->e->nest, w->rest, pestle_affine_scale(w->e->nest, inside, -times));
     w->lo += times * guard->lo;
     w->hi += times * (guard->hi - 1);
     w->tests[w->count++] = (taken_t){inside, guard->lo, guard->hi - 1, times};
@@ -148,7 +150,7 @@ static void take_tests(within_t* w, const pestle_expr_t* guard) {
 }
 
 static within_t take_guard(pestle_emit_t* e, const pestle_expr_t* guard,
-                           const pestle_lin_t* flat) {
+                           const pestle_affine_t* flat) {
   within_t w = {.e = e, .rest = flat};
   take_tests(&w, guard);
   return w;
@@ -156,7 +158,7 @@ static within_t take_guard(pestle_emit_t* e, const pestle_expr_t* guard,
 
 // Whether the guard holds only where the index is one of |count| elements.
 static bool keeps_within(const within_t* w, int64_t count) {
-  pestle_range_t rest = pestle_lin_range(w->e->nest, w->rest);
+  pestle_range_t rest = pestle_affine_range(w->e->nest, w->rest);
   return rest.lo + w->lo >= 0 && rest.hi + w->hi < count;
 }
 
@@ -164,7 +166,7 @@ static bool keeps_within(const within_t* w, int64_t count) {
 // the other, which serve all loads of a row or column and move out of the loop over
 // channels. False: that does not keep it within |count| elements.
 static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
-                         const pestle_lin_t* flat, int64_t count,
+                         const pestle_affine_t* flat, int64_t count,
                          pestle_emit_index_t* out) {
   if (!e->in_window) return false;
   within_t w = take_guard(e, guard, flat);
@@ -172,19 +174,20 @@ static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
   uint32_t kept = 0;
   for (uint32_t i = 0; i < w.count; ++i) {
     const taken_t* test = &w.tests[i];
-    pestle_range_t range = pestle_lin_range(e->nest, test->lin);
+    pestle_range_t range = pestle_affine_range(e->nest, test->affine);
     if (range.lo < test->lo || range.hi > test->hi) {
       w.tests[kept++] = *test;
     } else {
-      w.rest = pestle_lin_add(
-          e->nest, w.rest, pestle_lin_scale(e->nest, test->lin, test->times));
+      w.rest = pestle_affine_add(
+          e->nest, w.rest,
+          pestle_affine_scale(e->nest, test->affine, test->times));
     }
   }
   *out = pestle_emit_index(e, w.rest);
   if (out->vector != PESTLE_KIR_NONE) return false;
   for (uint32_t i = 0; i < kept; ++i) {
     const taken_t* test = &w.tests[i];
-    pestle_kir_id_t place = pestle_emit_scalar_index(e, test->lin);
+    pestle_kir_id_t place = pestle_emit_scalar_index(e, test->affine);
     place = pestle_emit_clamp(e, place, test->lo, test->hi);
     out->scalar = pestle_kir_madi(e->k, place, test->times, out->scalar);
   }
@@ -194,7 +197,7 @@ static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
 // What the address of a whole vector at |flat| is a multiple of, in bytes: at
 // most its own size. Buffers begin at multiples of 64. 0: nothing is known.
 static unsigned vector_align(const pestle_emit_t* e, unsigned size,
-                             const pestle_lin_t* flat) {
+                             const pestle_affine_t* flat) {
   int64_t bytes = (int64_t)size * e->lanes;
   if (e->valid < (int64_t)e->lanes) return 0;
   if (bytes > 64) bytes = 64;
@@ -216,7 +219,7 @@ static unsigned vector_align(const pestle_emit_t* e, unsigned size,
 // that move vectors by aligned instructions alone are told of all.
 static unsigned store_align(const pestle_emit_t* e,
                             const pestle_nest_tensor_t* t,
-                            const pestle_lin_t* flat) {
+                            const pestle_affine_t* flat) {
   unsigned size = pestle_dtype_size(t->type.dtype);
   unsigned bytes = vector_align(e, size, flat);
   if (e->nest->wide_moves) return bytes;
@@ -225,7 +228,7 @@ static unsigned store_align(const pestle_emit_t* e,
 }
 
 static unsigned load_align(const pestle_emit_t* e, uint32_t buffer,
-                           const pestle_lin_t* flat) {
+                           const pestle_affine_t* flat) {
   if (!e->nest->wide_moves || e->k->failed) return 0;
   pestle_dtype_t dtype = (pestle_dtype_t)e->k->buffer.data[buffer].dtype;
   return vector_align(e, pestle_dtype_size(dtype), flat);
@@ -242,22 +245,23 @@ static pestle_kir_id_t load_lanes(pestle_emit_t* e, uint32_t buffer,
   return pestle_kir_load(e->k, buffer, e->lanes, index, mask, 0);
 }
 
-// |lin| at lane 0; |*out_step|: how far it moves from lane to lane.
-static const pestle_lin_t* at_first_lane(pestle_emit_t* e,
-                                         const pestle_lin_t* lin,
-                                         int64_t* out_step) {
+// |affine| at lane 0; |*out_step|: how far it moves from lane to lane.
+static const pestle_affine_t* at_first_lane(pestle_emit_t* e,
+                                            const pestle_affine_t* affine,
+                                            int64_t* out_step) {
   bool nested;
   uint32_t axis = (uint32_t)e->vector_axis;
-  *out_step = pestle_lin_coef(lin, axis, &nested);
+  *out_step = pestle_affine_coef(affine, axis, &nested);
   if (nested) *out_step = -1;
-  return pestle_lin_add(
-      e->nest, lin,
-      pestle_lin_scale(e->nest, pestle_lin_axis(e->nest, axis), -*out_step));
+  return pestle_affine_add(
+      e->nest, affine,
+      pestle_affine_scale(e->nest, pestle_affine_axis(e->nest, axis),
+                          -*out_step));
 }
 
 static void take_when(pestle_emit_t* e, const taken_t* t,
                       pestle_emit_apart_t* a) {
-  pestle_kir_id_t holds = emit_between(e, t->lin, t->lo, t->hi + 1);
+  pestle_kir_id_t holds = emit_between(e, t->affine, t->lo, t->hi + 1);
   int64_t known;
   if (pestle_kir_is_int(e->k, holds, &known) && known) return;
   a->when = pestle_emit_both(e, a->when, holds);
@@ -273,14 +277,14 @@ static bool take_bounds(pestle_emit_t* e, const within_t* w, int64_t apart,
   if (step || apart < 2 || !keeps_within(w, a->count)) return false;
   for (uint32_t i = 0; i < w->count; ++i) {
     const taken_t* t = &w->tests[i];
-    const pestle_lin_t* first = at_first_lane(e, t->lin, &step);
+    const pestle_affine_t* first = at_first_lane(e, t->affine, &step);
     if (!step) {
       take_when(e, t, a);
       continue;
     }
     if (step != apart || t->times != 1) return false;
     a->bounds[a->bound_count++] = (pestle_emit_bound_t){
-        pestle_emit_scalar_index(e, first), pestle_lin_range(e->nest, first),
+        pestle_emit_scalar_index(e, first), pestle_affine_range(e->nest, first),
         t->lo, t->hi + 1};
   }
   return a->bound_count > 0;
@@ -289,7 +293,7 @@ static bool take_bounds(pestle_emit_t* e, const within_t* w, int64_t apart,
 // Lanes at |flat| that do not lie side by side, where |condition| holds, if it is
 // one. NONE: they are gathered.
 static pestle_kir_id_t load_apart(pestle_emit_t* e, uint32_t buffer,
-                                  int64_t count, const pestle_lin_t* flat,
+                                  int64_t count, const pestle_affine_t* flat,
                                   const pestle_expr_t* condition, bool varies) {
   pestle_emit_apart_t a;
   int64_t step;
@@ -304,16 +308,16 @@ static pestle_kir_id_t load_apart(pestle_emit_t* e, uint32_t buffer,
 }
 
 // Whether the lanes of an access at |flat| move other than by as many elements each.
-static bool is_uneven(const pestle_emit_t* e, const pestle_lin_t* flat) {
+static bool is_uneven(const pestle_emit_t* e, const pestle_affine_t* flat) {
   bool nested = false;
   if (e->vector_axis >= 0) {
-    pestle_lin_coef(flat, (uint32_t)e->vector_axis, &nested);
+    pestle_affine_coef(flat, (uint32_t)e->vector_axis, &nested);
   }
   return nested;
 }
 
 static pestle_kir_id_t load_memory(pestle_emit_t* e, uint32_t buffer,
-                                   int64_t count, const pestle_lin_t* flat,
+                                   int64_t count, const pestle_affine_t* flat,
                                    const pestle_expr_t* condition) {
   pestle_kir_id_t guard =
       condition ? pestle_emit_expr(e, condition) : PESTLE_KIR_NONE;
@@ -376,7 +380,7 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
     return load_memory(e, e->buffer[tensor], element_count(t),
                        pestle_emit_resolve(e, x->index[0]), x->guard);
   }
-  const pestle_lin_t* flat = pestle_emit_local(e, tensor, x->index);
+  const pestle_affine_t* flat = pestle_emit_local(e, tensor, x->index);
   if (is_private(t)) return load_private(e, tensor, flat);
   if (x->words) {
     return pestle_emit_words(e, x, pestle_emit_buffer(e, tensor),
@@ -387,7 +391,7 @@ static pestle_kir_id_t emit_read(pestle_emit_t* e, const pestle_expr_t* x) {
 }
 
 void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
-                          const pestle_lin_t* resolved) {
+                          const pestle_affine_t* resolved) {
   pestle_emit_index_t at = pestle_emit_index(e, resolved);
   // Of a vector's lanes the first: they lie side by side, or each line apart.
   if (at.vector != PESTLE_KIR_NONE) return;
@@ -406,15 +410,15 @@ void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage) {
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
     if (!read) return;
-    const pestle_lin_t* at =
-        pestle_lin_add(e->nest, pestle_emit_resolve(e, read->index[0]),
-                       pestle_lin_const(e->nest, a->by));
+    const pestle_affine_t* at =
+        pestle_affine_add(e->nest, pestle_emit_resolve(e, read->index[0]),
+                          pestle_affine_const(e->nest, a->by));
     pestle_emit_prefetch(e, a->tensor, at);
   }
 }
 
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
-                                 const pestle_lin_t* resolved) {
+                                 const pestle_affine_t* resolved) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   if (is_private(t)) return load_private(e, tensor, resolved);
   return load_memory(e, pestle_emit_buffer(e, tensor), e->box[tensor].count,
@@ -422,7 +426,7 @@ pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
 }
 
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
-                       const pestle_lin_t* resolved, pestle_kir_id_t value) {
+                       const pestle_affine_t* resolved, pestle_kir_id_t value) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[tensor];
   uint32_t buffer = pestle_emit_buffer(e, tensor);
   bool vector = e->vector_axis >= 0;
@@ -461,7 +465,8 @@ void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
 // --- Expressions ---
 
 static pestle_kir_id_t emit_position(pestle_emit_t* e, const pestle_expr_t* x) {
-  pestle_emit_index_t at = pestle_emit_index(e, pestle_emit_resolve(e, x->lin));
+  pestle_emit_index_t at =
+      pestle_emit_index(e, pestle_emit_resolve(e, x->affine));
   bool vector = at.vector != PESTLE_KIR_NONE || at.step != 0;
   pestle_kir_id_t i = vector ? pestle_emit_index_lanes(e, at) : at.scalar;
   return pestle_kir_cast(e->k, i, (pestle_dtype_t)x->dtype);
@@ -496,7 +501,7 @@ static pestle_kir_id_t emit_now(pestle_emit_t* e, const pestle_expr_t* x) {
     case PESTLE_EXPR_BITCAST:
       return pestle_kir_bitcast(e->k, pestle_emit_expr(e, x->args[0]), dtype);
     case PESTLE_EXPR_INSIDE:
-      return emit_between(e, pestle_emit_resolve(e, x->lin), x->lo, x->hi);
+      return emit_between(e, pestle_emit_resolve(e, x->affine), x->lo, x->hi);
     case PESTLE_EXPR_ACC:
       return e->acc_ids[x->i];
     case PESTLE_EXPR_VAL:
@@ -556,13 +561,13 @@ static bool axis_is_open(const pestle_emit_t* e, uint32_t axis) {
          axis_is_open(e, (uint32_t)a->inner);
 }
 
-static bool lin_is_open(pestle_emit_t* e, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
+static bool affine_is_open(pestle_emit_t* e, const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
     if (atom->kind == PESTLE_ATOM_AXIS && !axis_is_open(e, atom->axis)) {
       return false;
     }
-    if (atom->lin && !lin_is_open(e, atom->lin)) return false;
+    if (atom->affine && !affine_is_open(e, atom->affine)) return false;
     if (atom->value && !expr_is_open(e, atom->value)) return false;
   }
   return true;
@@ -575,9 +580,9 @@ static bool look_if_open(pestle_emit_t* e, const pestle_expr_t* x) {
       !e->ready[x->i]) {
     return false;
   }
-  if (x->lin && !lin_is_open(e, x->lin)) return false;
+  if (x->affine && !affine_is_open(e, x->affine)) return false;
   for (uint32_t i = 0; i < x->index_count; ++i) {
-    if (!lin_is_open(e, x->index[i])) return false;
+    if (!affine_is_open(e, x->index[i])) return false;
   }
   if (x->guard && !expr_is_open(e, x->guard)) return false;
   for (int i = 0; i < 3; ++i) {

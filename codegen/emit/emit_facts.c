@@ -18,10 +18,10 @@ static bool is_op(const pestle_expr_t* x, pestle_op_t op) {
 }
 
 // Whether some index of a read is computed from values.
-static bool has_computed_index(const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
-    if (atom->value || (atom->lin && has_computed_index(atom->lin))) {
+static bool has_computed_index(const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
+    if (atom->value || (atom->affine && has_computed_index(atom->affine))) {
       return true;
     }
   }
@@ -29,7 +29,7 @@ static bool has_computed_index(const pestle_lin_t* lin) {
 }
 
 static bool computes_index(const pestle_expr_t* x) {
-  if (x->lin && has_computed_index(x->lin)) return true;
+  if (x->affine && has_computed_index(x->affine)) return true;
   for (uint32_t i = 0; i < x->index_count; ++i) {
     if (has_computed_index(x->index[i])) return true;
   }

@@ -125,9 +125,9 @@ static bool alloc_tables(pestle_emit_t* e) {
   e->open = pestle_arena_alloc_zero(nest->arena, axes, 1);
   e->ready = pestle_arena_alloc_zero(nest->arena, tensors, 1);
   e->value = pestle_arena_alloc_zero(nest->arena, axes * sizeof(*e->value),
-                                     _Alignof(pestle_lin_t*));
+                                     _Alignof(pestle_affine_t*));
   e->coord = pestle_arena_alloc_zero(nest->arena, axes * sizeof(*e->coord),
-                                     _Alignof(pestle_lin_t*));
+                                     _Alignof(pestle_affine_t*));
   e->axis_id = PESTLE_ARENA_ARRAY(nest->arena, pestle_kir_id_t, axes);
   e->memo = PESTLE_ARENA_ARRAY(nest->arena, pestle_kir_id_t, e->memo_count + 1);
   e->checked = pestle_arena_alloc_zero(

@@ -45,14 +45,14 @@ static pestle_dtype_t value_dtype(const pestle_emit_t* e,
 static pestle_kir_id_t acc_index(pestle_emit_t* e, const fold_t* f) {
   pestle_kir_id_t at = pestle_kir_index(e->k, 0);
   for (uint32_t i = 0; i < f->inner_count; ++i) {
-    const pestle_lin_t* v = e->value[f->inner[i]];
+    const pestle_affine_t* v = e->value[f->inner[i]];
     if (!e->open[f->inner[i]]) continue;
     // Where a loop is cut, its parts count from where they begin.
     if (v->constant) {
       at = pestle_kir_madi(e->k, pestle_kir_index(e->k, v->constant),
                            f->stride[i], at);
     }
-    if (!pestle_lin_is_const(v)) {
+    if (!pestle_affine_is_const(v)) {
       at = pestle_kir_madi(e->k, e->axis_id[f->inner[i]], f->stride[i], at);
     }
   }

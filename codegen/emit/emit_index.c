@@ -10,43 +10,44 @@ static bool any_open(const pestle_emit_t* e, uint32_t axis) {
 
 // The axis over what is open below it; a split axis of which nothing is open
 // stands for itself, so that its range is exact in box inference.
-static const pestle_lin_t* axis_value(pestle_emit_t* e, uint32_t axis) {
+static const pestle_affine_t* axis_value(pestle_emit_t* e, uint32_t axis) {
   const pestle_nest_axis_t* a = &e->nest->axes.data[axis];
   if (a->outer < 0 || !any_open(e, axis)) {
-    return e->open[axis] ? e->value[axis] : pestle_lin_axis(e->nest, axis);
+    return e->open[axis] ? e->value[axis] : pestle_affine_axis(e->nest, axis);
   }
   uint32_t outer = (uint32_t)a->outer, inner = (uint32_t)a->inner;
   int64_t factor = a->factor;
-  const pestle_lin_t* o = axis_value(e, outer);
-  const pestle_lin_t* i = axis_value(e, inner);
-  return pestle_lin_add(e->nest, pestle_lin_scale(e->nest, o, factor), i);
+  const pestle_affine_t* o = axis_value(e, outer);
+  const pestle_affine_t* i = axis_value(e, inner);
+  return pestle_affine_add(e->nest, pestle_affine_scale(e->nest, o, factor), i);
 }
 
 void pestle_emit_coords(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   const pestle_box_t* box = &e->box[s->tensors[0]];
   for (uint32_t i = 0; i < s->root_count; ++i) {
-    const pestle_lin_t* at = axis_value(e, s->roots[i]);
+    const pestle_affine_t* at = axis_value(e, s->roots[i]);
     if (box->known && i < s->map_count && s->at_stage >= 0) {
-      at = pestle_lin_add(e->nest, box->origin[i], at);
+      at = pestle_affine_add(e->nest, box->origin[i], at);
     }
     const pestle_nest_axis_t* a = &e->nest->axes.data[s->roots[i]];
     if (a->block_axis >= 0) {
-      const pestle_lin_t* from =
-          pestle_lin_scale(e->nest, e->coord[a->block_axis], a->block);
-      at = pestle_lin_add(e->nest, from, at);
+      const pestle_affine_t* from =
+          pestle_affine_scale(e->nest, e->coord[a->block_axis], a->block);
+      at = pestle_affine_add(e->nest, from, at);
     }
     e->coord[s->roots[i]] = at;
   }
 }
 
-const pestle_lin_t* pestle_emit_resolve(pestle_emit_t* e,
-                                        const pestle_lin_t* lin) {
+const pestle_affine_t* pestle_emit_resolve(pestle_emit_t* e,
+                                           const pestle_affine_t* affine) {
   pestle_substitution_t how = {.map = e->coord, .keep_values = true};
-  return pestle_lin_substitute(e->nest, &how, lin);
+  return pestle_affine_substitute(e->nest, &how, affine);
 }
 
-static pestle_kir_id_t vector_of(pestle_emit_t* e, const pestle_lin_t* lin);
+static pestle_kir_id_t vector_of(pestle_emit_t* e,
+                                 const pestle_affine_t* affine);
 
 pestle_kir_id_t pestle_emit_index_const(pestle_emit_t* e, unsigned lanes,
                                         int64_t value) {
@@ -58,8 +59,8 @@ static pestle_kir_id_t by_divisor(pestle_emit_t* e, pestle_op_t op,
                                   const pestle_atom_t* atom, bool vector) {
   unsigned lanes = vector ? e->lanes : 1;
   pestle_kir_id_t divisor = pestle_emit_index_const(e, lanes, atom->divisor);
-  pestle_kir_id_t x =
-      vector ? vector_of(e, atom->lin) : pestle_emit_scalar_index(e, atom->lin);
+  pestle_kir_id_t x = vector ? vector_of(e, atom->affine)
+                             : pestle_emit_scalar_index(e, atom->affine);
   return pestle_kir_scalar(e->k, op, x, divisor, PESTLE_KIR_NONE);
 }
 
@@ -87,24 +88,25 @@ static pestle_kir_id_t atom_of(pestle_emit_t* e, const pestle_atom_t* atom,
 }
 
 pestle_kir_id_t pestle_emit_scalar_index(pestle_emit_t* e,
-                                         const pestle_lin_t* lin) {
-  pestle_kir_id_t sum = pestle_kir_index(e->k, lin->constant);
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    sum = pestle_kir_madi(e->k, atom_of(e, lin->terms[i].atom, false),
-                          lin->terms[i].coef, sum);
+                                         const pestle_affine_t* affine) {
+  pestle_kir_id_t sum = pestle_kir_index(e->k, affine->constant);
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    sum = pestle_kir_madi(e->k, atom_of(e, affine->terms[i].atom, false),
+                          affine->terms[i].coef, sum);
   }
   return sum;
 }
 
-static pestle_kir_id_t vector_of(pestle_emit_t* e, const pestle_lin_t* lin) {
-  pestle_kir_id_t sum = pestle_emit_index_const(e, e->lanes, lin->constant);
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    pestle_kir_id_t atom = atom_of(e, lin->terms[i].atom, true);
-    if (lin->terms[i].coef != 1) {
+static pestle_kir_id_t vector_of(pestle_emit_t* e,
+                                 const pestle_affine_t* affine) {
+  pestle_kir_id_t sum = pestle_emit_index_const(e, e->lanes, affine->constant);
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    pestle_kir_id_t atom = atom_of(e, affine->terms[i].atom, true);
+    if (affine->terms[i].coef != 1) {
       atom = pestle_kir_scalar(
           e->k, PESTLE_OP_MULTIPLY, atom,
           pestle_emit_index_const(e, pestle_kir_lanes_of(e->k, atom),
-                                  lin->terms[i].coef),
+                                  affine->terms[i].coef),
           PESTLE_KIR_NONE);
     }
     sum = pestle_kir_scalar(e->k, PESTLE_OP_ADD, sum, atom, PESTLE_KIR_NONE);
@@ -112,7 +114,7 @@ static pestle_kir_id_t vector_of(pestle_emit_t* e, const pestle_lin_t* lin) {
   return sum;
 }
 
-static bool lane_dependent(pestle_emit_t* e, const pestle_lin_t* lin);
+static bool lane_dependent(pestle_emit_t* e, const pestle_affine_t* affine);
 
 // Whether a VALUE has one result a lane; evaluating it is what tells.
 static bool atom_varies(pestle_emit_t* e, const pestle_atom_t* atom) {
@@ -121,16 +123,16 @@ static bool atom_varies(pestle_emit_t* e, const pestle_atom_t* atom) {
       return false;
     case PESTLE_ATOM_DIV:
     case PESTLE_ATOM_MOD:
-      return lane_dependent(e, atom->lin);
+      return lane_dependent(e, atom->affine);
     case PESTLE_ATOM_VALUE:
       return pestle_kir_lanes_of(e->k, pestle_emit_expr(e, atom->value)) > 1;
   }
   return false;
 }
 
-static bool lane_dependent(pestle_emit_t* e, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
+static bool lane_dependent(pestle_emit_t* e, const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
     if (atom->kind == PESTLE_ATOM_AXIS &&
         (int32_t)atom->axis == e->vector_axis) {
       return true;
@@ -141,7 +143,7 @@ static bool lane_dependent(pestle_emit_t* e, const pestle_lin_t* lin) {
 }
 
 pestle_emit_index_t pestle_emit_index(pestle_emit_t* e,
-                                      const pestle_lin_t* resolved) {
+                                      const pestle_affine_t* resolved) {
   pestle_emit_index_t out = {.vector = PESTLE_KIR_NONE,
                              .scalar = PESTLE_KIR_NONE};
   if (e->vector_axis < 0) {

@@ -9,7 +9,7 @@
 // row-major extents from an origin that the loops around it fix.
 typedef struct pestle_box_t {
   bool known;
-  const pestle_lin_t* origin[PESTLE_MAX_RANK];
+  const pestle_affine_t* origin[PESTLE_MAX_RANK];
   int64_t extent[PESTLE_MAX_RANK];
   int64_t stride[PESTLE_MAX_RANK];
   int64_t count;
@@ -28,10 +28,10 @@ typedef struct pestle_emit_t {
   pestle_box_t* box;  // by tensor
   bool* ready;        // by tensor: its stage has run where we are
   bool* open;         // by axis: its loop is open or its value is fixed
-  const pestle_lin_t** value;  // by axis: leaf value while open
-  pestle_kir_id_t* axis_id;    // by axis: loop index while open
-  const pestle_lin_t** coord;  // by axis: roots, as index forms over leaves
-  pestle_kir_id_t* memo;       // by expression
+  const pestle_affine_t** value;  // by axis: leaf value while open
+  pestle_kir_id_t* axis_id;       // by axis: loop index while open
+  const pestle_affine_t** coord;  // by axis: roots, as index forms over leaves
+  pestle_kir_id_t* memo;          // by expression
   uint32_t memo_count;
   uint32_t* checked;  // by expression: epoch of the last look * 2 + result
   uint32_t epoch;     // of what is open
@@ -172,13 +172,13 @@ bool pestle_emit_placed_under(const pestle_emit_t* e, uint32_t q,
 // --- emit_index.c ---
 // Recomputes the coordinates of |stage|'s roots from what is open.
 void pestle_emit_coords(pestle_emit_t* e, uint32_t stage);
-const pestle_lin_t* pestle_emit_resolve(pestle_emit_t* e,
-                                        const pestle_lin_t* lin);
+const pestle_affine_t* pestle_emit_resolve(pestle_emit_t* e,
+                                           const pestle_affine_t* affine);
 pestle_emit_index_t pestle_emit_index(pestle_emit_t* e,
-                                      const pestle_lin_t* resolved);
+                                      const pestle_affine_t* resolved);
 // Lane 0's index as a number of the kernel, and one index a lane.
 pestle_kir_id_t pestle_emit_scalar_index(pestle_emit_t* e,
-                                         const pestle_lin_t* lin);
+                                         const pestle_affine_t* affine);
 pestle_kir_id_t pestle_emit_index_lanes(pestle_emit_t* e,
                                         pestle_emit_index_t at);
 pestle_kir_id_t pestle_emit_index_const(pestle_emit_t* e, unsigned lanes,
@@ -204,7 +204,7 @@ typedef struct pestle_emit_apart_t {
   uint32_t buffer;
   unsigned lanes;
   int64_t count;
-  const pestle_lin_t* first;             // where lane 0 lies
+  const pestle_affine_t* first;          // where lane 0 lies
   int64_t offset[PESTLE_KIR_MAX_LANES];  // of each from there
   pestle_kir_id_t when;                  // a test for all of them, or NONE
   pestle_emit_bound_t bounds[PESTLE_MAX_RANK];
@@ -216,7 +216,7 @@ pestle_kir_id_t pestle_emit_both(pestle_emit_t* e, pestle_kir_id_t a,
                                  pestle_kir_id_t b);
 // Where the lanes of an access at |flat| lie, from each other by constants. False:
 // it is not known, or the target has vectors of its own kind.
-bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_lin_t* flat,
+bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
                             int64_t count, pestle_emit_apart_t* out);
 // These lanes, by loads of what lies side by side; |clamps|: the first of them is
 // moved to where all are. NONE: a gather takes less.
@@ -231,7 +231,7 @@ pestle_kir_id_t pestle_emit_dot(pestle_emit_t* e, const pestle_expr_t* x,
 // Words of neighbouring elements of |buffer|, |count| elements long, at |flat|.
 pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
                                   uint32_t buffer, int64_t count,
-                                  const pestle_lin_t* flat);
+                                  const pestle_affine_t* flat);
 
 // --- emit_expr.c ---
 pestle_kir_id_t pestle_emit_expr(pestle_emit_t* e, const pestle_expr_t* x);
@@ -244,7 +244,7 @@ bool pestle_emit_is_open(pestle_emit_t* e, const pestle_expr_t* x);
 void pestle_emit_hoist(pestle_emit_t* e, const pestle_expr_t* x);
 // Asks for what |resolved| is in an argument.
 void pestle_emit_prefetch(pestle_emit_t* e, uint32_t tensor,
-                          const pestle_lin_t* resolved);
+                          const pestle_affine_t* resolved);
 // The lines that results of |stage| go to, as loop leaves[0], which is open, says.
 void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
                        uint32_t count);
@@ -253,14 +253,14 @@ void pestle_emit_panel(pestle_emit_t* e, uint32_t stage);
 // What |stage| asks for ahead of its use, at the open coordinates.
 void pestle_emit_ahead(pestle_emit_t* e, uint32_t stage);
 pestle_kir_id_t pestle_emit_load(pestle_emit_t* e, uint32_t tensor,
-                                 const pestle_lin_t* resolved);
+                                 const pestle_affine_t* resolved);
 // Writes |value| to |tensor| at |resolved|, a flat index of the result or of
 // the tensor's box.
 void pestle_emit_store(pestle_emit_t* e, uint32_t tensor,
-                       const pestle_lin_t* resolved, pestle_kir_id_t value);
+                       const pestle_affine_t* resolved, pestle_kir_id_t value);
 // The flat index in |tensor|'s box of |index|, one a dim, not resolved yet.
-const pestle_lin_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
-                                      const pestle_lin_t* const* index);
+const pestle_affine_t* pestle_emit_local(pestle_emit_t* e, uint32_t tensor,
+                                         const pestle_affine_t* const* index);
 uint32_t pestle_emit_buffer(pestle_emit_t* e, uint32_t tensor);
 // Results of expressions are remembered until the scope that they were made in
 // closes.

@@ -86,15 +86,16 @@ static void add_cut(cuts_t* c, int64_t at) {
 static void cut_visit(void* user, const pestle_expr_t* test) {
   cuts_t* c = user;
   pestle_nest_t* nest = c->e->nest;
-  const pestle_lin_t* at = pestle_emit_resolve(c->e, test->lin);
+  const pestle_affine_t* at = pestle_emit_resolve(c->e, test->affine);
   bool nested;
-  int64_t coef = pestle_lin_coef(at, c->axis, &nested);
+  int64_t coef = pestle_affine_coef(at, c->axis, &nested);
   // A reversed loop asks at each step; so do copies, by a branch, where a test has
   // other loops in it.
   if (nested || coef <= 0 || (at->count > 1 && !c->s->border)) return;
-  const pestle_lin_t* step = pestle_lin_axis(nest, c->axis);
-  pestle_range_t rest = pestle_lin_range(
-      nest, pestle_lin_add(nest, at, pestle_lin_scale(nest, step, -coef)));
+  const pestle_affine_t* step = pestle_affine_axis(nest, c->axis);
+  pestle_range_t rest = pestle_affine_range(
+      nest,
+      pestle_affine_add(nest, at, pestle_affine_scale(nest, step, -coef)));
   // From the first of these steps to before the second it holds for all others.
   add_cut(c, pestle_ceil_div(test->lo - rest.lo, coef));
   add_cut(c, pestle_floor_div(test->hi - 1 - rest.hi, coef) + 1);
@@ -109,7 +110,7 @@ static void find_cuts(const pestle_emit_walk_t* w, uint32_t axis, cuts_t* out) {
   uint8_t mark = s->border ? PESTLE_MARK_UNROLL : PESTLE_MARK_SERIAL;
   if (!w->attach || !asks(s) || e->nest->axes.data[axis].mark != mark) return;
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   pestle_emit_coords(e, w->stage);
   visit_tests(s->values[0], cut_visit, out);
   e->open[axis] = false;
@@ -197,7 +198,7 @@ static void open_fixed(pestle_emit_walk_t* w, const uint32_t* leaves,
   uint32_t axis = leaves[0];
   size_t scope = pestle_emit_scope(e);
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_const(e->nest, value);
+  e->value[axis] = pestle_affine_const(e->nest, value);
   inside(w, leaves, count);
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);
@@ -229,7 +230,7 @@ static void open_vector(pestle_emit_walk_t* w, const uint32_t* leaves,
   pestle_emit_open_vector(e, axis, a->full_extent);
   e->valid = a->extent;
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   inside(w, leaves, count);
   e->open[axis] = false;
   pestle_emit_close_vector(e);
@@ -242,16 +243,16 @@ enum { MOST_DIVIDED = 8 };
 
 // The forms that the reads of a stage divide.
 typedef struct divided_t {
-  const pestle_lin_t* forms[MOST_DIVIDED];
+  const pestle_affine_t* forms[MOST_DIVIDED];
   uint32_t count;
 } divided_t;
 
 static void divided_visit(void* user, const pestle_expr_t* read) {
   divided_t* found = user;
   for (uint32_t d = 0; d < read->index_count; ++d) {
-    const pestle_lin_t* at = read->index[d];
+    const pestle_affine_t* at = read->index[d];
     for (uint32_t i = 0; i < at->count; ++i) {
-      bool divides = at->terms[i].atom->lin && !at->terms[i].atom->value;
+      bool divides = at->terms[i].atom->affine && !at->terms[i].atom->value;
       if (divides && found->count < MOST_DIVIDED) {
         found->forms[found->count++] = at;
         break;
@@ -260,15 +261,16 @@ static void divided_visit(void* user, const pestle_expr_t* read) {
   }
 }
 
-static bool counts(const pestle_lin_t* lin, uint32_t axis) {
+static bool counts(const pestle_affine_t* affine, uint32_t axis) {
   bool nested;
-  return pestle_lin_coef(lin, axis, &nested) != 0 || nested;
+  return pestle_affine_coef(affine, axis, &nested) != 0 || nested;
 }
 
-// Whether what |lin| divides has both axes in it.
-static bool divides_both(const pestle_lin_t* lin, uint32_t a, uint32_t b) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_lin_t* within = lin->terms[i].atom->lin;
+// Whether what |affine| divides has both axes in it.
+static bool divides_both(const pestle_affine_t* affine, uint32_t a,
+                         uint32_t b) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_affine_t* within = affine->terms[i].atom->affine;
     if (within && counts(within, a) && counts(within, b)) return true;
   }
   return false;
@@ -294,10 +296,10 @@ static bool is_uneven(const pestle_emit_walk_t* w, const uint32_t* leaves,
   if (!found.count) return false;
   bool uneven = false;
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   pestle_emit_coords(e, w->stage);
   for (uint32_t i = 0; i < found.count; ++i) {
-    const pestle_lin_t* at = pestle_emit_resolve(e, found.forms[i]);
+    const pestle_affine_t* at = pestle_emit_resolve(e, found.forms[i]);
     uneven |= divides_both(at, axis, last);
   }
   e->open[axis] = false;
@@ -333,10 +335,10 @@ static void open_steps(pestle_emit_walk_t* w, const uint32_t* leaves,
         a->mark == PESTLE_MARK_UNROLL ? PESTLE_KIR_UNROLL : PESTLE_KIR_SERIAL);
   }
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   if (first) {
-    e->value[axis] = pestle_lin_add(e->nest, e->value[axis],
-                                    pestle_lin_const(e->nest, first));
+    e->value[axis] = pestle_affine_add(e->nest, e->value[axis],
+                                       pestle_affine_const(e->nest, first));
   }
   inside(w, leaves, count);
   if (!group) pestle_kir_end(e->k);
@@ -418,7 +420,7 @@ static void open_lanes(pestle_emit_walk_t* w, const uint32_t* leaves,
   e->axis_id[axis] = e->lane_id[dim];
   size_t scope = pestle_emit_scope(e);
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   inside(w, leaves, count);
   e->open[axis] = false;
   pestle_emit_unscope(e, scope);

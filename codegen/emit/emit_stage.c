@@ -9,18 +9,18 @@ enum { LINE_BYTES = 64 };
 // --- Statements ---
 
 // Where value |v| of |stage| lies, for the open coordinates.
-static const pestle_lin_t* position(pestle_emit_t* e, uint32_t stage,
-                                    uint32_t v) {
+static const pestle_affine_t* position(pestle_emit_t* e, uint32_t stage,
+                                       uint32_t v) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   if (s->write_index[v]) return pestle_emit_resolve(e, s->write_index[v][0]);
   const pestle_box_t* box = &e->box[s->tensors[v]];
-  const pestle_lin_t* at = pestle_lin_const(e->nest, 0);
+  const pestle_affine_t* at = pestle_affine_const(e->nest, 0);
   for (uint32_t i = 0; i < s->map_count; ++i) {
-    const pestle_lin_t* c =
-        pestle_lin_add(e->nest, e->coord[s->roots[i]],
-                       pestle_lin_scale(e->nest, box->origin[i], -1));
-    at = pestle_lin_add(e->nest, at,
-                        pestle_lin_scale(e->nest, c, box->stride[i]));
+    const pestle_affine_t* c =
+        pestle_affine_add(e->nest, e->coord[s->roots[i]],
+                          pestle_affine_scale(e->nest, box->origin[i], -1));
+    at = pestle_affine_add(e->nest, at,
+                           pestle_affine_scale(e->nest, c, box->stride[i]));
   }
   return at;
 }
@@ -61,9 +61,9 @@ static void map_body(pestle_emit_t* e, uint32_t stage, void* user) {
   pestle_emit_unscope(e, scope);
 }
 
-static const pestle_lin_t* behind(pestle_emit_t* e, const pestle_lin_t* at,
-                                  int64_t by) {
-  return pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by));
+static const pestle_affine_t* behind(pestle_emit_t* e,
+                                     const pestle_affine_t* at, int64_t by) {
+  return pestle_affine_add(e->nest, at, pestle_affine_const(e->nest, by));
 }
 
 static void claim_body(pestle_emit_t* e, uint32_t stage, void* user) {
@@ -87,29 +87,30 @@ void pestle_emit_claim(pestle_emit_t* e, uint32_t stage, const uint32_t* leaves,
   pestle_emit_walk(&w, leaves + 1, count - 1);
 }
 
-static const pestle_lin_t* count_on(pestle_emit_t* e, const pestle_lin_t* steps,
-                                    uint32_t axis) {
+static const pestle_affine_t* count_on(pestle_emit_t* e,
+                                       const pestle_affine_t* steps,
+                                       uint32_t axis) {
   int64_t extent = e->nest->axes.data[axis].full_extent;
-  return pestle_lin_add(e->nest, pestle_lin_scale(e->nest, steps, extent),
-                        e->value[axis]);
+  return pestle_affine_add(e->nest, pestle_affine_scale(e->nest, steps, extent),
+                           e->value[axis]);
 }
 
 // The number of the step of the counted loops of |s|, and before them of those
 // that it is placed under, from the innermost out, as far as |first|, what it
 // reads first, is the same at all their steps.
-static const pestle_lin_t* count_steps(pestle_emit_t* e,
-                                       const pestle_nest_stage_t* s,
-                                       const pestle_lin_t* first) {
+static const pestle_affine_t* count_steps(pestle_emit_t* e,
+                                          const pestle_nest_stage_t* s,
+                                          const pestle_affine_t* first) {
   const pestle_nest_stage_t* under =
       pestle_nest_stage(e->nest, (uint32_t)s->at_stage);
-  const pestle_lin_t* steps = pestle_lin_const(e->nest, 0);
+  const pestle_affine_t* steps = pestle_affine_const(e->nest, 0);
   uint32_t last = 0, from;
   bool nested = false;
   while (under->order[last] != (uint32_t)s->at_axis)
     ++last;
   for (from = last + 1; from > 0; --from) {
     uint32_t axis = under->order[from - 1];
-    if (pestle_lin_coef(first, axis, &nested) || nested) break;
+    if (pestle_affine_coef(first, axis, &nested) || nested) break;
   }
   for (; from <= last; ++from) {
     steps = count_on(e, steps, under->order[from]);
@@ -124,20 +125,20 @@ static const pestle_lin_t* count_steps(pestle_emit_t* e,
 }
 
 // |index| at the first step of |stage| under the loop that it is placed under.
-static const pestle_lin_t* at_first_step(pestle_emit_t* e, uint32_t stage,
-                                         const pestle_lin_t* index) {
+static const pestle_affine_t* at_first_step(pestle_emit_t* e, uint32_t stage,
+                                            const pestle_affine_t* index) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   bool open[PESTLE_NEST_MAX_AXES];
-  const pestle_lin_t* value[PESTLE_NEST_MAX_AXES];
+  const pestle_affine_t* value[PESTLE_NEST_MAX_AXES];
   for (uint32_t i = 0; i < s->order_count; ++i) {
     uint32_t axis = s->order[i];
     open[i] = e->open[axis];
     value[i] = e->value[axis];
     e->open[axis] = true;
-    e->value[axis] = pestle_lin_const(e->nest, 0);
+    e->value[axis] = pestle_affine_const(e->nest, 0);
   }
   pestle_emit_coords(e, stage);
-  const pestle_lin_t* first = pestle_emit_resolve(e, index);
+  const pestle_affine_t* first = pestle_emit_resolve(e, index);
   for (uint32_t i = 0; i < s->order_count; ++i) {
     e->open[s->order[i]] = open[i];
     e->value[s->order[i]] = value[i];
@@ -148,17 +149,18 @@ static const pestle_lin_t* at_first_step(pestle_emit_t* e, uint32_t stage,
 
 // The part of |a| for step |steps|, line by line.
 static void fetch_share(pestle_emit_t* e, const pestle_nest_ahead_t* a,
-                        const pestle_lin_t* first, const pestle_lin_t* steps) {
+                        const pestle_affine_t* first,
+                        const pestle_affine_t* steps) {
   const pestle_nest_tensor_t* t = &e->nest->tensors.data[a->tensor];
   int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
   int64_t parts = pestle_ceil_div(a->share * size, LINE_BYTES);
-  const pestle_lin_t* at = pestle_lin_add(
-      e->nest, first, pestle_lin_scale(e->nest, steps, a->share));
+  const pestle_affine_t* at = pestle_affine_add(
+      e->nest, first, pestle_affine_scale(e->nest, steps, a->share));
   for (int64_t i = 0; i < parts; ++i) {
     int64_t by = a->by + i * pestle_ceil_div(a->share, parts);
     pestle_emit_prefetch(
         e, a->tensor,
-        pestle_lin_add(e->nest, at, pestle_lin_const(e->nest, by)));
+        pestle_affine_add(e->nest, at, pestle_affine_const(e->nest, by)));
   }
 }
 
@@ -169,7 +171,7 @@ void pestle_emit_panel(pestle_emit_t* e, uint32_t stage) {
     const pestle_expr_t* read =
         pestle_schedule_find_read(e->nest, stage, a->read);
     if (!a->share || !read) continue;
-    const pestle_lin_t* first = at_first_step(e, stage, read->index[0]);
+    const pestle_affine_t* first = at_first_step(e, stage, read->index[0]);
     fetch_share(e, a, first, count_steps(e, s, first));
   }
 }

@@ -53,7 +53,7 @@ static void turn_tile(pestle_emit_t* e, uint32_t stage, void* user) {
       continue;
     }
     e->open[row] = true;
-    e->value[row] = pestle_lin_const(e->nest, t.row);
+    e->value[row] = pestle_affine_const(e->nest, t.row);
     pestle_emit_walk_t w = {e, stage, read_row, &t, false};
     pestle_emit_walk(&w, &lane, 1);
     e->open[row] = false;
@@ -63,9 +63,9 @@ static void turn_tile(pestle_emit_t* e, uint32_t stage, void* user) {
     turn_round(e, &t, step);
   // Row i of the result begins where lane i of the first row was read.
   e->open[row] = e->open[lane] = true;
-  e->value[row] = pestle_lin_const(e->nest, 0);
+  e->value[row] = pestle_affine_const(e->nest, 0);
   for (uint32_t i = 0; i < t.lanes && i < (uint64_t)axes[lane].extent; ++i) {
-    e->value[lane] = pestle_lin_const(e->nest, i);
+    e->value[lane] = pestle_affine_const(e->nest, i);
     pestle_emit_coords(e, stage);
     pestle_emit_store_stage(e, stage, 0, t.rows[i]);
   }

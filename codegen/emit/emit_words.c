@@ -110,15 +110,15 @@ static pestle_kir_id_t by_elements(pestle_emit_t* e, const word_t* w) {
 
 pestle_kir_id_t pestle_emit_words(pestle_emit_t* e, const pestle_expr_t* x,
                                   uint32_t buffer, int64_t count,
-                                  const pestle_lin_t* flat) {
+                                  const pestle_affine_t* flat) {
   if (e->k->failed) return 0;
-  const pestle_lin_t* along = pestle_emit_resolve(e, x->lin);
+  const pestle_affine_t* along = pestle_emit_resolve(e, x->affine);
   word_t w = {.x = x,
               .buffer = buffer,
               .count = count,
               .at = pestle_emit_index(e, flat),
               .along = pestle_emit_index(e, along),
-              .range = pestle_lin_range(e->nest, along),
+              .range = pestle_affine_range(e->nest, along),
               .dtype = (pestle_dtype_t)e->k->buffer.data[buffer].dtype};
   bool whole = x->lo == 1 && w.range.hi + x->words <= x->hi &&
                w.at.vector == PESTLE_KIR_NONE;

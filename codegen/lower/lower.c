@@ -11,7 +11,7 @@
 
 const pestle_expr_t* pestle_lower_at(pestle_lower_t* lower,
                                      const pestle_value_t* value,
-                                     const pestle_lin_t* const* index) {
+                                     const pestle_affine_t* const* index) {
   const pestle_lowered_t* v = &lower->values[value->scratch];
   if (v->splat) return v->splat;
   return pestle_expr_read(lower->nest, v->tensor, index, NULL);
@@ -21,7 +21,7 @@ void pestle_lower_axes(pestle_lower_t* lower, uint32_t stage,
                        pestle_index_t out_index) {
   const pestle_nest_stage_t* s = pestle_nest_stage(lower->nest, stage);
   for (uint32_t i = 0; i < s->map_count; ++i) {
-    out_index[i] = pestle_lin_axis(lower->nest, s->roots[i]);
+    out_index[i] = pestle_affine_axis(lower->nest, s->roots[i]);
   }
 }
 
@@ -38,7 +38,7 @@ uint32_t pestle_lower_map(pestle_lower_t* lower, const pestle_node_t* node,
     pestle_lower_axes(lower, stage, out_index);
   } else {  // what reads the index goes on to the next look at |failed|
     for (int i = 0; i < PESTLE_MAX_RANK; ++i) {
-      out_index[i] = pestle_lin_const(lower->nest, 0);
+      out_index[i] = pestle_affine_const(lower->nest, 0);
     }
   }
   return stage;
@@ -60,19 +60,19 @@ const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,
   return pestle_expr_op(nest, PESTLE_OP_AND, PESTLE_I1, a, b, NULL);
 }
 
-const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
-                                        const pestle_lin_t* at, int64_t step,
-                                        int64_t extent,
-                                        const pestle_expr_t** guard) {
+const pestle_affine_t* pestle_lower_spread(pestle_nest_t* nest,
+                                           const pestle_affine_t* at,
+                                           int64_t step, int64_t extent,
+                                           const pestle_expr_t** guard) {
   *guard = pestle_lower_and(
       nest, *guard,
       pestle_expr_inside(nest, at, 0, extent ? (extent - 1) * step + 1 : 0));
   if (step > 1) {
     *guard = pestle_lower_and(
         nest, *guard,
-        pestle_expr_inside(nest, pestle_lin_mod(nest, at, step), 0, 1));
+        pestle_expr_inside(nest, pestle_affine_mod(nest, at, step), 0, 1));
   }
-  return pestle_lin_div(nest, at, step);
+  return pestle_affine_div(nest, at, step);
 }
 
 // --- Constants ---
@@ -163,7 +163,7 @@ static pestle_status_t lower_iota(pestle_lower_t* lower,
   uint32_t stage = pestle_lower_map(lower, node, axes);
   pestle_expr_t* e = pestle_expr_make(lower->nest, PESTLE_EXPR_INDEX,
                                       node->results[0].type->dtype);
-  e->lin = axes[PESTLE_NODE_I64(node, iota_dimension)];
+  e->affine = axes[PESTLE_NODE_I64(node, iota_dimension)];
   pestle_lower_set(lower, node, stage, e);
   return NULL;
 }
@@ -257,16 +257,17 @@ static void lower_arguments(pestle_lower_t* lower, const pestle_block_t* body,
 }
 
 // The result's flat index of the element that |axes| is in the piece's value.
-static const pestle_lin_t* write_position(pestle_nest_t* nest,
-                                          const pestle_piece_t* p,
-                                          const pestle_type_t* whole,
-                                          pestle_index_t axes) {
+static const pestle_affine_t* write_position(pestle_nest_t* nest,
+                                             const pestle_piece_t* p,
+                                             const pestle_type_t* whole,
+                                             pestle_index_t axes) {
   pestle_index_t index;
   memcpy(index, axes, sizeof(index));
   const pestle_type_t* type = whole;
   if (p->concat_dim >= 0) {
-    index[p->concat_dim] = pestle_lin_add(
-        nest, index[p->concat_dim], pestle_lin_const(nest, p->concat_offset));
+    index[p->concat_dim] =
+        pestle_affine_add(nest, index[p->concat_dim],
+                          pestle_affine_const(nest, p->concat_offset));
   }
   for (uint32_t v = p->view_count; v-- > 0;) {
     const pestle_node_t* view = p->views[v];
@@ -282,7 +283,7 @@ static const pestle_lin_t* write_position(pestle_nest_t* nest,
     memcpy(index, next, sizeof(index));
     type = to;
   }
-  return pestle_lin_flatten(nest, type, index);
+  return pestle_affine_flatten(nest, type, index);
 }
 
 // The type that |p->value| (or the concatenation that it is part of) has.
@@ -307,7 +308,7 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
   s->values = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, n);
   s->tensors = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, n);
   s->write_index =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t* const*, n);
   if (!s->values || !s->tensors || !s->write_index) {
     pestle_nest_fail_memory(nest);
     return NULL;
@@ -322,8 +323,8 @@ static pestle_status_t add_outputs(pestle_lower_t* lower,
     uint32_t t =
         pestle_nest_add_tensor(nest, result->name ? result->name : "y",
                                PESTLE_TENSOR_OUTPUT, piece->slot, result->type);
-    const pestle_lin_t** index =
-        PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
+    const pestle_affine_t** index =
+        PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t*, 1);
     if (nest->failed || !index) {
       pestle_nest_fail_memory(nest);
       return NULL;

@@ -66,8 +66,8 @@ static const pestle_expr_t* cut(pestle_lower_t* lower,
   const pestle_expr_t* e =
       to_number(nest, pestle_lower_at(lower, x, axes), wide);
   pestle_expr_t* amount = pestle_expr_make(nest, PESTLE_EXPR_INDEX, wide);
-  amount->lin =
-      pestle_lin_scale(nest, axes[to->rank - 1], (int64_t)bits_of(to->dtype));
+  amount->affine = pestle_affine_scale(nest, axes[to->rank - 1],
+                                       (int64_t)bits_of(to->dtype));
   e = pestle_expr_op(nest, PESTLE_OP_SHIFT_RIGHT_LOGICAL, wide, e, amount,
                      NULL);
   return from_number(nest, e, to->dtype);
@@ -83,7 +83,7 @@ static const pestle_expr_t* join(pestle_lower_t* lower,
   unsigned width = bits_of(x->type->dtype);
   const pestle_expr_t* sum = NULL;
   for (unsigned p = 0; p * width < bits_of(to->dtype); ++p) {
-    axes[x->type->rank - 1] = pestle_lin_const(nest, p);
+    axes[x->type->rank - 1] = pestle_affine_const(nest, p);
     const pestle_expr_t* part =
         to_number(nest, pestle_lower_at(lower, x, axes), wide);
     const pestle_expr_t* amount =

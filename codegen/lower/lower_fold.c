@@ -21,7 +21,7 @@ static uint32_t add_fold(pestle_lower_t* lower, const char* name,
                          const pestle_type_t* domain, pestle_op_t op,
                          const int64_t* fold_extents, size_t fold_count,
                          pestle_index_t out_map,
-                         const pestle_lin_t** out_fold) {
+                         const pestle_affine_t** out_fold) {
   static const char* const names[] = {"k", "l", "m", "n", "p", "q"};
   pestle_nest_t* nest = lower->nest;
   uint32_t id = pestle_nest_add_stage(nest, name, domain);
@@ -36,7 +36,7 @@ static uint32_t add_fold(pestle_lower_t* lower, const char* name,
                                          fold_extents[i]);
     s->roots[s->root_count++] = axis;
     s->order[s->order_count++] = axis;
-    out_fold[i] = pestle_lin_axis(nest, axis);
+    out_fold[i] = pestle_affine_axis(nest, axis);
   }
   s->inits = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   if (!s->inits) pestle_nest_fail_memory(nest);
@@ -139,7 +139,7 @@ static bool alloc_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
   uint32_t first = s->tensors[0];
   s->tensors = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, n);
   s->write_index =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t* const*, n);
   if (!s->values || !s->inits || !s->combine || !s->tensors ||
       !s->write_index) {
     pestle_nest_fail_memory(nest);
@@ -193,7 +193,7 @@ pestle_status_t pestle_lower_reduce(pestle_lower_t* lower,
   pestle_op_t op = fold_row(node, n);
   if (op != PESTLE_OP_COUNT) domain.dtype = accumulator(domain.dtype);
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_lin_t* fold[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
   bool folded[PESTLE_MAX_RANK] = {false};
   for (size_t i = 0; i < dims.count; ++i)
     folded[dims.data[i]] = true;
@@ -247,7 +247,7 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
   pestle_op_t op = fold_row(node, n);
   if (op != PESTLE_OP_COUNT) domain.dtype = accumulator(domain.dtype);
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_lin_t* fold[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
   size_t count = 0;
   for (int32_t d = 0; d < in->rank; ++d) {
     if (window.data[d] != 1) extents[count++] = window.data[d];
@@ -258,13 +258,14 @@ pestle_status_t pestle_lower_window(pestle_lower_t* lower,
   const pestle_expr_t* guard = NULL;
   size_t f = 0;
   for (int32_t d = 0; d < in->rank; ++d) {
-    const pestle_lin_t* at = pestle_lin_scale(nest, map[d], strides.data[d]);
+    const pestle_affine_t* at =
+        pestle_affine_scale(nest, map[d], strides.data[d]);
     if (window.data[d] != 1) {
-      at = pestle_lin_add(nest, at,
-                          pestle_lin_scale(nest, fold[f++], dilation.data[d]));
+      at = pestle_affine_add(
+          nest, at, pestle_affine_scale(nest, fold[f++], dilation.data[d]));
     }
     int64_t low = padding.data[2 * d + PESTLE_FAULT(wrong_window_padding)];
-    at = pestle_lin_add(nest, at, pestle_lin_const(nest, -low));
+    at = pestle_affine_add(nest, at, pestle_affine_const(nest, -low));
     index[d] = pestle_lower_spread(nest, at, base.data[d], in->dims[d], &guard);
   }
   if (op == PESTLE_OP_COUNT) {
@@ -342,7 +343,7 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
   PESTLE_TRY(check_real(node));
   PESTLE_TRY(check_axes(node, fold_space(&domain, (int32_t)lc.count)));
   int64_t extents[PESTLE_MAX_RANK];
-  const pestle_lin_t* fold[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* fold[PESTLE_MAX_RANK] = {0};
   for (size_t i = 0; i < lc.count; ++i) {
     extents[i] = lhs->type->dims[lc.data[i]];
   }
@@ -371,7 +372,7 @@ pestle_status_t pestle_lower_dot(pestle_lower_t* lower,
 
 typedef struct conv_t {
   pestle_index_t map, x, w;
-  const pestle_lin_t* fold[PESTLE_MAX_RANK + 1];
+  const pestle_affine_t* fold[PESTLE_MAX_RANK + 1];
 } conv_t;
 
 // The padded, dilated input as a stage of its own: convolutions then read it
@@ -424,15 +425,15 @@ static const pestle_expr_t* padded_body(pestle_lower_t* lower,
   const pestle_expr_t* guard = NULL;
   if (phases > 1) {
     int32_t last = x->type->rank - 1;
-    axes[last] = pestle_lin_add(nest, axes[last],
-                                pestle_lin_scale(nest, axes[last + 1], phases));
+    axes[last] = pestle_affine_add(
+        nest, axes[last], pestle_affine_scale(nest, axes[last + 1], phases));
   }
   for (size_t i = 0; i < spatial; ++i) {
     int64_t d = PESTLE_NODE_I64S(node, input_spatial_dimensions).data[i];
     int64_t low = PESTLE_NODE_I64S(node, padding).data[2 * i];
     int64_t step = PESTLE_NODE_I64S(node, lhs_dilation).data[i];
-    const pestle_lin_t* at =
-        pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low));
+    const pestle_affine_t* at =
+        pestle_affine_add(nest, axes[d], pestle_affine_const(nest, -low));
     index[d] = pestle_lower_spread(nest, at, step, x->type->dims[d], &guard);
   }
   const pestle_lowered_t* v = &lower->values[x->scratch];
@@ -490,13 +491,15 @@ static void conv_spatial(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t stride = PESTLE_NODE_I64S(node, window_strides).data[i];
   int64_t dilation = PESTLE_NODE_I64S(node, rhs_dilation).data[i];
   int64_t taps = pestle_node_operand(node, 1)->type->dims[wd];
-  c->x[xd] = pestle_lin_add(nest, pestle_lin_scale(nest, c->map[yd], stride),
-                            pestle_lin_scale(nest, c->fold[i], dilation));
+  c->x[xd] =
+      pestle_affine_add(nest, pestle_affine_scale(nest, c->map[yd], stride),
+                        pestle_affine_scale(nest, c->fold[i], dilation));
   bool turned = PESTLE_NODE_I64S(node, window_reversal).data[i];
-  c->w[wd] = turned && !PESTLE_FAULT(lost_window_reversal)
-                 ? pestle_lin_add(nest, pestle_lin_scale(nest, c->fold[i], -1),
-                                  pestle_lin_const(nest, taps - 1))
-                 : c->fold[i];
+  c->w[wd] =
+      turned && !PESTLE_FAULT(lost_window_reversal)
+          ? pestle_affine_add(nest, pestle_affine_scale(nest, c->fold[i], -1),
+                              pestle_affine_const(nest, taps - 1))
+          : c->fold[i];
 }
 
 // Batch and feature dims, with groups: output feature f of group f / (F / g)
@@ -512,24 +515,25 @@ static void conv_features(pestle_nest_t* nest, const pestle_node_t* node,
   int64_t yf = PESTLE_NODE_I64(node, output_feature_dimension);
   int64_t groups = PESTLE_NODE_I64(node, feature_group_count);
   int64_t batches = PESTLE_NODE_I64(node, batch_group_count);
-  const pestle_lin_t* f = c->map[yf];
-  const pestle_lin_t* k = c->fold[spatial];
+  const pestle_affine_t* f = c->map[yf];
+  const pestle_affine_t* k = c->fold[spatial];
   int64_t features = w->dims[wo];
   c->w[wi] = k;
   c->w[wo] = f;
   c->x[xf] = k;
   c->x[xb] = c->map[yb];
   if (groups > 1) {
-    c->x[xf] = pestle_lin_add(
+    c->x[xf] = pestle_affine_add(
         nest, k,
-        pestle_lin_scale(nest, pestle_lin_div(nest, f, features / groups),
-                         w->dims[wi]));
+        pestle_affine_scale(nest, pestle_affine_div(nest, f, features / groups),
+                            w->dims[wi]));
   }
   if (batches > 1) {
-    c->x[xb] = pestle_lin_add(
+    c->x[xb] = pestle_affine_add(
         nest, c->map[yb],
-        pestle_lin_scale(nest, pestle_lin_div(nest, f, features / batches),
-                         node->results[0].type->dims[yb]));
+        pestle_affine_scale(nest,
+                            pestle_affine_div(nest, f, features / batches),
+                            node->results[0].type->dims[yb]));
   }
 }
 
@@ -558,8 +562,8 @@ pestle_status_t pestle_lower_convolution(pestle_lower_t* lower,
   conv_features(nest, node, &c, taps.count);
   if (phases > 1) {
     int32_t last = pestle_node_operand(node, 0)->type->rank - 1;
-    c.x[last + 1] = pestle_lin_div(nest, c.x[last], phases);
-    c.x[last] = pestle_lin_mod(nest, c.x[last], phases);
+    c.x[last + 1] = pestle_affine_div(nest, c.x[last], phases);
+    c.x[last] = pestle_affine_mod(nest, c.x[last], phases);
   }
   const pestle_expr_t* read =
       input.splat ? input.splat

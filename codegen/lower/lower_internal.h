@@ -19,12 +19,12 @@ typedef struct pestle_lower_t {
   uint32_t extra_inputs;
 } pestle_lower_t;
 
-typedef const pestle_lin_t* pestle_index_t[PESTLE_MAX_RANK];
+typedef const pestle_affine_t* pestle_index_t[PESTLE_MAX_RANK];
 
 // |value| at |index|.
 const pestle_expr_t* pestle_lower_at(pestle_lower_t* lower,
                                      const pestle_value_t* value,
-                                     const pestle_lin_t* const* index);
+                                     const pestle_affine_t* const* index);
 // The map axes of |stage| as index forms.
 void pestle_lower_axes(pestle_lower_t* lower, uint32_t stage,
                        pestle_index_t out_index);
@@ -36,7 +36,7 @@ void pestle_lower_set(pestle_lower_t* lower, const pestle_node_t* node,
                       uint32_t stage, const pestle_expr_t* body);
 // The index into |from| of the row-major element that |index| is in |to|.
 void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
-                          const pestle_lin_t* const* index,
+                          const pestle_affine_t* const* index,
                           const pestle_type_t* from, pestle_index_t out_index);
 // The first element of a constant, which a splat or rank 0 has alone.
 // Its value: a float's in |out_f|, another's in |out_i|; the other one is 0.
@@ -49,10 +49,10 @@ const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,
                                       const pestle_expr_t* b);
 // The index of the element at |at| where |extent| elements stand |step| apart;
 // |guard| asks in addition that one stands there.
-const pestle_lin_t* pestle_lower_spread(pestle_nest_t* nest,
-                                        const pestle_lin_t* at, int64_t step,
-                                        int64_t extent,
-                                        const pestle_expr_t** guard);
+const pestle_affine_t* pestle_lower_spread(pestle_nest_t* nest,
+                                           const pestle_affine_t* at,
+                                           int64_t step, int64_t extent,
+                                           const pestle_expr_t** guard);
 
 pestle_status_t pestle_lower_bitcast(pestle_lower_t* lower,
                                      const pestle_node_t* node);

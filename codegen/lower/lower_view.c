@@ -7,13 +7,13 @@
 #include "codegen/lower/lower_internal.h"
 
 void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
-                          const pestle_lin_t* const* index,
+                          const pestle_affine_t* const* index,
                           const pestle_type_t* from, pestle_index_t out_index) {
-  const pestle_lin_t* flat = pestle_lin_flatten(nest, to, index);
+  const pestle_affine_t* flat = pestle_affine_flatten(nest, to, index);
   for (int32_t d = from->rank - 1; d >= 0; --d) {
     int64_t extent = from->dims[d] > 0 ? from->dims[d] : 1;
-    out_index[d] = d ? pestle_lin_mod(nest, flat, extent) : flat;
-    if (d) flat = pestle_lin_div(nest, flat, extent);
+    out_index[d] = d ? pestle_affine_mod(nest, flat, extent) : flat;
+    if (d) flat = pestle_affine_div(nest, flat, extent);
   }
 }
 
@@ -23,7 +23,7 @@ static void broadcast_index(const pestle_node_t* node, pestle_nest_t* nest,
   pestle_i64s_t dims = PESTLE_NODE_I64S(node, broadcast_dimensions);
   for (size_t d = 0; d < dims.count; ++d) {
     out[d] =
-        from->dims[d] == 1 ? pestle_lin_const(nest, 0) : axes[dims.data[d]];
+        from->dims[d] == 1 ? pestle_affine_const(nest, 0) : axes[dims.data[d]];
   }
 }
 
@@ -34,9 +34,9 @@ static void slice_index(const pestle_node_t* node, pestle_nest_t* nest,
   for (size_t d = 0; d < start.count; ++d) {
     int64_t first = start.data[d];
     if (first > 0 && PESTLE_FAULT(slice_off_by_one)) --first;
-    out[d] =
-        pestle_lin_add(nest, pestle_lin_scale(nest, axes[d], strides.data[d]),
-                       pestle_lin_const(nest, first));
+    out[d] = pestle_affine_add(
+        nest, pestle_affine_scale(nest, axes[d], strides.data[d]),
+        pestle_affine_const(nest, first));
   }
 }
 
@@ -47,8 +47,8 @@ static void reverse_index(const pestle_node_t* node, pestle_nest_t* nest,
   memcpy(out, axes, sizeof(pestle_index_t));
   for (size_t i = PESTLE_FAULT(lost_reverse); i < dims.count; ++i) {
     int64_t d = dims.data[i];
-    out[d] = pestle_lin_add(nest, pestle_lin_scale(nest, axes[d], -1),
-                            pestle_lin_const(nest, type->dims[d] - 1));
+    out[d] = pestle_affine_add(nest, pestle_affine_scale(nest, axes[d], -1),
+                               pestle_affine_const(nest, type->dims[d] - 1));
   }
 }
 
@@ -67,7 +67,7 @@ static const pestle_expr_t* always(pestle_nest_t* nest) {
 // |value| at |index|, which is meaningful only where |guard| holds.
 static const pestle_expr_t* guarded(pestle_lower_t* lower,
                                     const pestle_value_t* value,
-                                    const pestle_lin_t* const* index,
+                                    const pestle_affine_t* const* index,
                                     const pestle_expr_t* guard) {
   const pestle_lowered_t* v = &lower->values[value->scratch];
   if (v->splat) return v->splat;
@@ -84,8 +84,8 @@ static const pestle_expr_t* lower_pad(pestle_lower_t* lower,
   const pestle_expr_t* guard = always(nest);
   pestle_index_t index = {0};
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    const pestle_lin_t* at =
-        pestle_lin_add(nest, axes[d], pestle_lin_const(nest, -low.data[d]));
+    const pestle_affine_t* at = pestle_affine_add(
+        nest, axes[d], pestle_affine_const(nest, -low.data[d]));
     index[d] = pestle_lower_spread(nest, at, interior.data[d] + 1,
                                    x->type->dims[d], &guard);
   }
@@ -115,7 +115,7 @@ static const pestle_expr_t* lower_concatenate(pestle_lower_t* lower,
     pestle_index_t index;
     memcpy(index, axes, sizeof(index));
     index[dim] =
-        pestle_lin_add(nest, axes[dim], pestle_lin_const(nest, -offset));
+        pestle_affine_add(nest, axes[dim], pestle_affine_const(nest, -offset));
     const pestle_expr_t* guard =
         pestle_expr_inside(nest, index[dim], 0, extent);
     const pestle_expr_t* part = guarded(lower, x, index, guard);
@@ -170,12 +170,12 @@ pestle_status_t pestle_lower_view(pestle_lower_t* lower,
 // --- Computed indices ---
 
 // The element of |indices| at |index| as a clamped start: 0 .. limit.
-static const pestle_lin_t* start_at(pestle_lower_t* lower,
-                                    const pestle_value_t* indices,
-                                    const pestle_lin_t* const* index,
-                                    int64_t limit) {
+static const pestle_affine_t* start_at(pestle_lower_t* lower,
+                                       const pestle_value_t* indices,
+                                       const pestle_affine_t* const* index,
+                                       int64_t limit) {
   pestle_nest_t* nest = lower->nest;
-  if (limit <= 0) return pestle_lin_const(nest, 0);
+  if (limit <= 0) return pestle_affine_const(nest, 0);
   const pestle_expr_t* raw = pestle_lower_at(lower, indices, index);
   const pestle_expr_t* wide = pestle_expr_cast(nest, raw, PESTLE_I64);
   if (raw->dtype == PESTLE_U64) {
@@ -193,7 +193,7 @@ static const pestle_lin_t* start_at(pestle_lower_t* lower,
       nest, PESTLE_OP_MINIMUM, PESTLE_I64,
       pestle_expr_op(nest, PESTLE_OP_MAXIMUM, PESTLE_I64, wide, lo, NULL), hi,
       NULL);
-  return pestle_lin_value(nest, clamped, 0, limit);
+  return pestle_affine_value(nest, clamped, 0, limit);
 }
 
 static const pestle_expr_t* lower_dynamic_slice(pestle_lower_t* lower,
@@ -203,10 +203,10 @@ static const pestle_expr_t* lower_dynamic_slice(pestle_lower_t* lower,
   pestle_i64s_t sizes = PESTLE_NODE_I64S(node, slice_sizes);
   pestle_index_t index = {0};
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    const pestle_lin_t* start =
+    const pestle_affine_t* start =
         start_at(lower, pestle_node_operand(node, (size_t)d + 1), NULL,
                  x->type->dims[d] - sizes.data[d]);
-    index[d] = pestle_lin_add(lower->nest, axes[d], start);
+    index[d] = pestle_affine_add(lower->nest, axes[d], start);
   }
   return pestle_lower_at(lower, x, index);
 }
@@ -226,7 +226,7 @@ static void index_position(pestle_nest_t* nest, const pestle_node_t* node,
     out[at++] = axes[d];
   }
   if (vector_dim < indices->rank) {
-    out[vector_dim] = pestle_lin_const(nest, component);
+    out[vector_dim] = pestle_affine_const(nest, component);
   }
 }
 
@@ -246,7 +246,7 @@ static const pestle_expr_t* lower_gather_body(pestle_lower_t* lower,
   pestle_index_t index = {0}, position = {0};
   size_t offset = 0;
   for (int32_t d = 0; d < x->type->rank; ++d) {
-    index[d] = pestle_lin_const(nest, 0);
+    index[d] = pestle_affine_const(nest, 0);
     if (!pestle_i64s_has(collapsed, d) && !pestle_i64s_has(batching, d)) {
       index[d] = axes[offsets.data[offset++]];
     }
@@ -254,7 +254,7 @@ static const pestle_expr_t* lower_gather_body(pestle_lower_t* lower,
   for (size_t i = 0; i < map.count; ++i) {
     int64_t d = map.data[i];
     index_position(nest, node, axes, (int64_t)i, position);
-    index[d] = pestle_lin_add(
+    index[d] = pestle_affine_add(
         nest, index[d],
         start_at(lower, indices, position, x->type->dims[d] - sizes.data[d]));
   }

@@ -107,21 +107,21 @@ const pestle_expr_t* pestle_expr_cast(pestle_nest_t* nest,
 }
 
 const pestle_expr_t* pestle_expr_inside(pestle_nest_t* nest,
-                                        const pestle_lin_t* lin, int64_t lo,
-                                        int64_t hi) {
-  pestle_range_t range = pestle_lin_range(nest, lin);
+                                        const pestle_affine_t* affine,
+                                        int64_t lo, int64_t hi) {
+  pestle_range_t range = pestle_affine_range(nest, affine);
   if (range.lo >= lo && range.hi < hi) {
     return pestle_expr_const(nest, PESTLE_I1, 1, 1);
   }
   pestle_expr_t* e = pestle_expr_make(nest, PESTLE_EXPR_INSIDE, PESTLE_I1);
-  e->lin = lin;
+  e->affine = affine;
   e->lo = lo;
   e->hi = hi;
   return e;
 }
 
 const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
-                                      const pestle_lin_t* const* index,
+                                      const pestle_affine_t* const* index,
                                       const pestle_expr_t* guard) {
   if (nest->failed) {  // |tensor| and |index| may not be there
     nest->broken = (pestle_expr_t){.dtype = PESTLE_F32};
@@ -132,14 +132,14 @@ const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
   if (e == &nest->broken) return e;
   bool flat = t->kind == PESTLE_TENSOR_INPUT;
   uint32_t count = flat ? 1 : (uint32_t)t->type.rank;
-  const pestle_lin_t** copy =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, count ? count : 1);
+  const pestle_affine_t** copy = PESTLE_ARENA_ARRAY(
+      nest->arena, const pestle_affine_t*, count ? count : 1);
   if (!copy) {
     pestle_nest_fail_memory(nest);
     return e;
   }
   if (flat) {
-    copy[0] = pestle_lin_flatten(nest, &t->type, index);
+    copy[0] = pestle_affine_flatten(nest, &t->type, index);
   } else if (count) {
     memcpy(copy, index, count * sizeof(*copy));
   }
@@ -163,7 +163,7 @@ const pestle_expr_t* pestle_expr_dot(pestle_nest_t* nest, pestle_dtype_t dtype,
 }
 
 void pestle_substitution_init(pestle_nest_t* nest,
-                              const pestle_lin_t* const* map,
+                              const pestle_affine_t* const* map,
                               pestle_substitution_t* out_how) {
   *out_how = (pestle_substitution_t){.map = map};
   out_how->memo_count = nest->expr_count;
@@ -190,7 +190,7 @@ static const pestle_expr_t* substitute(pestle_nest_t* nest,
       copy->args[i] = pestle_expr_substitute(nest, how, e->args[i]);
     }
   }
-  if (e->lin) copy->lin = pestle_lin_substitute(nest, how, e->lin);
+  if (e->affine) copy->affine = pestle_affine_substitute(nest, how, e->affine);
   if (e->guard) copy->guard = pestle_expr_substitute(nest, how, e->guard);
   if (e->kind == PESTLE_EXPR_READ && how->guard) {
     copy->guard = copy->guard ? pestle_expr_op(nest, PESTLE_OP_AND, PESTLE_I1,
@@ -198,19 +198,19 @@ static const pestle_expr_t* substitute(pestle_nest_t* nest,
                               : how->guard;
   }
   if (e->index_count) {
-    const pestle_lin_t** index =
-        PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, e->index_count);
+    const pestle_affine_t** index =
+        PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t*, e->index_count);
     if (!index) {
       pestle_nest_fail_memory(nest);
       return copy;
     }
     for (uint32_t i = 0; i < e->index_count; ++i) {
-      index[i] = pestle_lin_substitute(nest, how, e->index[i]);
+      index[i] = pestle_affine_substitute(nest, how, e->index[i]);
     }
     copy->index = index;
   }
   if (e->kind == PESTLE_EXPR_INSIDE) {
-    return pestle_expr_inside(nest, copy->lin, e->lo, e->hi);
+    return pestle_expr_inside(nest, copy->affine, e->lo, e->hi);
   }
   if (e->kind == PESTLE_EXPR_READ && how->read) {
     const pestle_expr_t* other = how->read(how->user, copy);
@@ -237,9 +237,9 @@ typedef struct visitor_t {
 
 static void visit_expr(visitor_t* v, const pestle_expr_t* e);
 
-static void visit_lin(visitor_t* v, const pestle_lin_t* a) {
+static void visit_affine(visitor_t* v, const pestle_affine_t* a) {
   for (uint32_t i = 0; i < a->count; ++i) {
-    if (a->terms[i].atom->lin) visit_lin(v, a->terms[i].atom->lin);
+    if (a->terms[i].atom->affine) visit_affine(v, a->terms[i].atom->affine);
     if (a->terms[i].atom->value) visit_expr(v, a->terms[i].atom->value);
   }
 }
@@ -250,10 +250,10 @@ static void visit_expr(visitor_t* v, const pestle_expr_t* e) {
   for (int i = 0; i < 3; ++i) {
     if (e->args[i]) visit_expr(v, e->args[i]);
   }
-  if (e->lin) visit_lin(v, e->lin);
+  if (e->affine) visit_affine(v, e->affine);
   if (e->guard) visit_expr(v, e->guard);
   for (uint32_t i = 0; i < e->index_count; ++i)
-    visit_lin(v, e->index[i]);
+    visit_affine(v, e->index[i]);
   if (e->kind == PESTLE_EXPR_READ) v->visit(v->user, e);
 }
 
@@ -447,7 +447,7 @@ uint32_t pestle_nest_add_stage(pestle_nest_t* nest, const char* name,
   s.values = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   s.tensors = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, 1);
   s.write_index =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, 1);
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t* const*, 1);
   if (!s.values || !s.tensors || !s.write_index ||
       !pestle_vec_push(&nest->stages, s)) {
     pestle_nest_fail_memory(nest);

@@ -8,7 +8,7 @@
 //     writes, then its fold axes. An AXIS atom means the global coordinate,
 //     also after the stage was moved under another (its domain is then a box
 //     whose origin depends on that loop).
-//  2. Index forms (lin) are integer-affine over atoms: axes, floor divisions
+//  2. Index forms (affine) are integer-affine over atoms: axes, floor divisions
 //     and remainders by constants, and data-dependent values with a known
 //     range. They are immutable and simplified when made.
 //  3. Reads of kernel arguments have one flat index; reads of stages have one
@@ -29,19 +29,19 @@
 
 typedef enum pestle_atom_kind_e {
   PESTLE_ATOM_AXIS,
-  PESTLE_ATOM_DIV,    // floor(lin / divisor)
-  PESTLE_ATOM_MOD,    // lin - divisor * floor(lin / divisor)
+  PESTLE_ATOM_DIV,    // floor(affine / divisor)
+  PESTLE_ATOM_MOD,    // affine - divisor * floor(affine / divisor)
   PESTLE_ATOM_VALUE,  // an expression, clamped to [lo, hi] by its maker
 } pestle_atom_kind_t;
 
-typedef struct pestle_lin_t pestle_lin_t;
+typedef struct pestle_affine_t pestle_affine_t;
 typedef struct pestle_expr_t pestle_expr_t;
 
 typedef struct pestle_atom_t {
   uint32_t id;
   uint8_t kind;  // pestle_atom_kind_t
   uint32_t axis;
-  const pestle_lin_t* lin;
+  const pestle_affine_t* affine;
   int64_t divisor;
   const pestle_expr_t* value;
   int64_t lo, hi;  // of VALUE
@@ -52,7 +52,7 @@ typedef struct pestle_term_t {
   const pestle_atom_t* atom;
 } pestle_term_t;
 
-struct pestle_lin_t {
+struct pestle_affine_t {
   int64_t constant;
   uint32_t count;
   pestle_term_t terms[];  // by atom id, coefs non-zero
@@ -66,12 +66,12 @@ typedef struct pestle_range_t {
 
 typedef enum pestle_expr_kind_e {
   PESTLE_EXPR_CONST,  // f or i, of dtype
-  PESTLE_EXPR_INDEX,  // lin as a number of dtype
+  PESTLE_EXPR_INDEX,  // affine as a number of dtype
   PESTLE_EXPR_READ,   // tensor at index[]; arbitrary where |guard| is false
   PESTLE_EXPR_OP,     // scalar row on args
   PESTLE_EXPR_CAST,
   PESTLE_EXPR_BITCAST,
-  PESTLE_EXPR_INSIDE,  // i1: lo <= lin < hi
+  PESTLE_EXPR_INSIDE,  // i1: lo <= affine < hi
   PESTLE_EXPR_ACC,     // general folds: accumulator i
   PESTLE_EXPR_VAL,     // general folds: the new value i
   PESTLE_EXPR_DOT,     // of words args[0] and args[1]: DOT2 where it is f32,
@@ -86,13 +86,13 @@ struct pestle_expr_t {
   const pestle_expr_t* args[3];
   double f;
   int64_t i;  // constant; ACC and VAL number; tensor of READ
-  const pestle_lin_t* lin;
-  int64_t lo, hi;                    // INSIDE
-  const pestle_lin_t* const* index;  // READ
+  const pestle_affine_t* affine;
+  int64_t lo, hi;                       // INSIDE
+  const pestle_affine_t* const* index;  // READ
   uint32_t index_count;
   const pestle_expr_t* guard;  // READ, or NULL
   // READ: the i32 of so many elements, the first in the lowest bits; 0: one
-  // element. They are |lo| elements apart; element |j| is 0 where |lin| + j, the
+  // element. They are |lo| elements apart; element |j| is 0 where |affine| + j, the
   // coordinate that they are neighbours along, reaches |hi|.
   uint8_t words;
 };
@@ -220,7 +220,7 @@ typedef struct pestle_nest_stage_t {
   pestle_expr_t const** inits;    // folds: starting values
   pestle_expr_t const** combine;  // general folds over ACC and VAL; or NULL
   uint32_t* tensors;              // written: one a value
-  const pestle_lin_t* const** write_index;  // a tensor's index over the map
+  const pestle_affine_t* const** write_index;  // a tensor's index over the map
       // axes, flat for OUTPUT; NULL: the axes
   pestle_dtype_t acc_dtype;  // folds
   bool inlined;
@@ -333,39 +333,45 @@ void pestle_nest_fail_memory(pestle_nest_t* nest);
 PESTLE_NODISCARD pestle_status_t pestle_nest_status(const pestle_nest_t* nest);
 
 // Index arithmetic. All results are simplified and live in the nest's arena.
-const pestle_lin_t* pestle_lin_const(pestle_nest_t* nest, int64_t value);
-const pestle_lin_t* pestle_lin_axis(pestle_nest_t* nest, uint32_t axis);
-const pestle_lin_t* pestle_lin_value(pestle_nest_t* nest,
-                                     const pestle_expr_t* value, int64_t lo,
-                                     int64_t hi);
-const pestle_lin_t* pestle_lin_add(pestle_nest_t* nest, const pestle_lin_t* a,
-                                   const pestle_lin_t* b);
-const pestle_lin_t* pestle_lin_scale(pestle_nest_t* nest, const pestle_lin_t* a,
-                                     int64_t factor);
+const pestle_affine_t* pestle_affine_const(pestle_nest_t* nest, int64_t value);
+const pestle_affine_t* pestle_affine_axis(pestle_nest_t* nest, uint32_t axis);
+const pestle_affine_t* pestle_affine_value(pestle_nest_t* nest,
+                                           const pestle_expr_t* value,
+                                           int64_t lo, int64_t hi);
+const pestle_affine_t* pestle_affine_add(pestle_nest_t* nest,
+                                         const pestle_affine_t* a,
+                                         const pestle_affine_t* b);
+const pestle_affine_t* pestle_affine_scale(pestle_nest_t* nest,
+                                           const pestle_affine_t* a,
+                                           int64_t factor);
 // Quotient and remainder, rounded down. What is divided in the atom they make is
 // never negative.
-const pestle_lin_t* pestle_lin_div(pestle_nest_t* nest, const pestle_lin_t* a,
-                                   int64_t divisor);
-const pestle_lin_t* pestle_lin_mod(pestle_nest_t* nest, const pestle_lin_t* a,
-                                   int64_t divisor);
-pestle_range_t pestle_lin_range(const pestle_nest_t* nest,
-                                const pestle_lin_t* a);
-bool pestle_lin_equal(const pestle_lin_t* a, const pestle_lin_t* b);
-static inline bool pestle_lin_is_const(const pestle_lin_t* a) {
+const pestle_affine_t* pestle_affine_div(pestle_nest_t* nest,
+                                         const pestle_affine_t* a,
+                                         int64_t divisor);
+const pestle_affine_t* pestle_affine_mod(pestle_nest_t* nest,
+                                         const pestle_affine_t* a,
+                                         int64_t divisor);
+pestle_range_t pestle_affine_range(const pestle_nest_t* nest,
+                                   const pestle_affine_t* a);
+bool pestle_affine_equal(const pestle_affine_t* a, const pestle_affine_t* b);
+static inline bool pestle_affine_is_const(const pestle_affine_t* a) {
   return a->count == 0;
 }
 // The axis that |a| is, once and without anything beside it, or -1.
-int32_t pestle_lin_is_axis(const pestle_lin_t* a);
+int32_t pestle_affine_is_axis(const pestle_affine_t* a);
 // A form of exactly these terms, of distinct atoms, and an atom as given: for
 // the parser, which must not simplify what it reads.
-const pestle_lin_t* pestle_lin_make(pestle_nest_t* nest, int64_t constant,
-                                    const pestle_term_t* terms, uint32_t count);
-const pestle_atom_t* pestle_lin_atom(pestle_nest_t* nest, pestle_atom_t atom);
+const pestle_affine_t* pestle_affine_make(pestle_nest_t* nest, int64_t constant,
+                                          const pestle_term_t* terms,
+                                          uint32_t count);
+const pestle_atom_t* pestle_affine_atom(pestle_nest_t* nest,
+                                        pestle_atom_t atom);
 // What a substitution replaces: axes by |map[axis]| (NULL map or entry: kept)
 // and reads by read(user, e), where |e| has its axes replaced already (NULL
 // result: kept). Works inside DIV, MOD and VALUE too; sharing is kept.
 typedef struct pestle_substitution_t {
-  const pestle_lin_t* const* map;
+  const pestle_affine_t* const* map;
   const pestle_expr_t* (*read)(void* user, const pestle_expr_t* e);
   void* user;
   const pestle_expr_t* guard;  // joined to the guard of every read, or NULL
@@ -373,21 +379,23 @@ typedef struct pestle_substitution_t {
   const pestle_expr_t** memo;  // by expression id; of the substitution's own
   uint32_t memo_count;
 } pestle_substitution_t;
-const pestle_lin_t* pestle_lin_substitute(pestle_nest_t* nest,
-                                          pestle_substitution_t* how,
-                                          const pestle_lin_t* a);
+const pestle_affine_t* pestle_affine_substitute(pestle_nest_t* nest,
+                                                pestle_substitution_t* how,
+                                                const pestle_affine_t* a);
 // Coefficient of |axis| outside of DIV, MOD and VALUE; |*out_nested| when it
 // also stands inside one of these.
-int64_t pestle_lin_coef(const pestle_lin_t* a, uint32_t axis, bool* out_nested);
+int64_t pestle_affine_coef(const pestle_affine_t* a, uint32_t axis,
+                           bool* out_nested);
 // Whether |axis| stands anywhere in |a|.
-static inline bool pestle_lin_depends(const pestle_lin_t* a, uint32_t axis) {
+static inline bool pestle_affine_depends(const pestle_affine_t* a,
+                                         uint32_t axis) {
   bool nested;
-  return pestle_lin_coef(a, axis, &nested) != 0 || nested;
+  return pestle_affine_coef(a, axis, &nested) != 0 || nested;
 }
 // The row-major flat index of |index| in |type|.
-const pestle_lin_t* pestle_lin_flatten(pestle_nest_t* nest,
-                                       const pestle_type_t* type,
-                                       const pestle_lin_t* const* index);
+const pestle_affine_t* pestle_affine_flatten(
+    pestle_nest_t* nest, const pestle_type_t* type,
+    const pestle_affine_t* const* index);
 
 // Expressions.
 pestle_expr_t* pestle_expr_make(pestle_nest_t* nest, pestle_expr_kind_t kind,
@@ -408,15 +416,15 @@ const pestle_expr_t* pestle_expr_dot(pestle_nest_t* nest, pestle_dtype_t dtype,
                                      unsigned kinds, const pestle_expr_t* a,
                                      const pestle_expr_t* b);
 const pestle_expr_t* pestle_expr_inside(pestle_nest_t* nest,
-                                        const pestle_lin_t* lin, int64_t lo,
-                                        int64_t hi);
+                                        const pestle_affine_t* affine,
+                                        int64_t lo, int64_t hi);
 // Reads |tensor| at |index| (one a dim; flattened for INPUT tensors).
 const pestle_expr_t* pestle_expr_read(pestle_nest_t* nest, uint32_t tensor,
-                                      const pestle_lin_t* const* index,
+                                      const pestle_affine_t* const* index,
                                       const pestle_expr_t* guard);
 // Prepares |how| for expressions that exist now.
 void pestle_substitution_init(pestle_nest_t* nest,
-                              const pestle_lin_t* const* map,
+                              const pestle_affine_t* const* map,
                               pestle_substitution_t* out_how);
 const pestle_expr_t* pestle_expr_substitute(pestle_nest_t* nest,
                                             pestle_substitution_t* how,

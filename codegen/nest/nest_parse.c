@@ -307,10 +307,10 @@ static pestle_status_t parse_write(pestle_nest_parser_t* p,
   p->nest->tensors.data[tensor].stage = (int32_t)p->stage;
   pestle_nest_write_t w = {.tensor = (uint32_t)tensor};
   if (pestle_lex_accept(&p->s, '[')) {
-    const pestle_lin_t** at =
-        PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_lin_t*, 1);
+    const pestle_affine_t** at =
+        PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_affine_t*, 1);
     if (!at) return PESTLE_OOM();
-    PESTLE_TRY(pestle_nest_parse_lin(p, at));
+    PESTLE_TRY(pestle_nest_parse_affine(p, at));
     PESTLE_TRY(pestle_lex_expect(&p->s, ']'));
     w.index = at;
   }
@@ -385,7 +385,7 @@ static pestle_status_t finish_stage(pestle_nest_parser_t* p,
   s->value_count = (uint32_t)n;
   s->values = PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
   s->tensors = PESTLE_ARENA_ARRAY(arena, uint32_t, n);
-  s->write_index = PESTLE_ARENA_ARRAY(arena, const pestle_lin_t* const*, n);
+  s->write_index = PESTLE_ARENA_ARRAY(arena, const pestle_affine_t* const*, n);
   const pestle_expr_t** inits =
       PESTLE_ARENA_ARRAY(arena, const pestle_expr_t*, n);
   const pestle_expr_t** combine =

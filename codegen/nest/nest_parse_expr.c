@@ -44,10 +44,10 @@ static bool at_digit(pestle_nest_parser_t* p) {
 
 // --- Index forms ---
 
-// "(lin)/4", "(lin)%4", after the parenthesis.
+// "(affine)/4", "(affine)%4", after the parenthesis.
 static pestle_status_t parse_quotient(pestle_nest_parser_t* p,
                                       pestle_atom_t* out) {
-  PESTLE_TRY(pestle_nest_parse_lin(p, &out->lin));
+  PESTLE_TRY(pestle_nest_parse_affine(p, &out->affine));
   PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
   out->kind = PESTLE_ATOM_DIV;
   if (!pestle_lex_accept(&p->s, '/')) {
@@ -90,7 +90,7 @@ static pestle_status_t parse_atom(pestle_nest_parser_t* p,
     }
     atom.axis = (uint32_t)axis;
   }
-  *out = pestle_lin_atom(p->nest, atom);
+  *out = pestle_affine_atom(p->nest, atom);
   return *out ? NULL : PESTLE_OOM();
 }
 
@@ -134,11 +134,11 @@ static pestle_status_t parse_term(pestle_nest_parser_t* p, sum_t* sum,
   return NULL;
 }
 
-pestle_status_t pestle_nest_parse_lin(pestle_nest_parser_t* p,
-                                      const pestle_lin_t** out_lin) {
+pestle_status_t pestle_nest_parse_affine(pestle_nest_parser_t* p,
+                                         const pestle_affine_t** out_affine) {
   sum_t sum = {.count = 0};
   uint32_t height = 0;
-  *out_lin = NULL;
+  *out_affine = NULL;
   PESTLE_TRY(enter(p));
   bool negative = pestle_lex_accept(&p->s, '-');
   for (;;) {
@@ -151,7 +151,7 @@ pestle_status_t pestle_nest_parse_lin(pestle_nest_parser_t* p,
   }
   --p->nesting;
   p->height = height;
-  *out_lin = pestle_lin_make(p->nest, sum.constant, sum.terms, sum.count);
+  *out_affine = pestle_affine_make(p->nest, sum.constant, sum.terms, sum.count);
   return pestle_nest_status(p->nest);
 }
 
@@ -175,7 +175,7 @@ static pestle_status_t parse_words(pestle_nest_parser_t* p, pestle_expr_t* e) {
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "by"));
   PESTLE_TRY(pestle_lex_int(&p->s, -INT64_MAX, INT64_MAX, &e->lo));
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "of"));
-  PESTLE_TRY(pestle_nest_parse_lin(p, &e->lin));
+  PESTLE_TRY(pestle_nest_parse_affine(p, &e->affine));
   PESTLE_TRY(pestle_lex_expect_word(&p->s, "below"));
   PESTLE_TRY(pestle_lex_int(&p->s, 1, INT64_MAX, &e->hi));
   e->words = (uint8_t)words;
@@ -191,8 +191,8 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
     return pestle_lex_error(&p->s, "expected a tensor, not '%s'", name);
   }
   e.dtype = (uint8_t)p->nest->tensors.data[e.i].type.dtype;
-  const pestle_lin_t** index =
-      PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_lin_t*, PESTLE_MAX_RANK);
+  const pestle_affine_t** index = PESTLE_ARENA_ARRAY(
+      p->nest->arena, const pestle_affine_t*, PESTLE_MAX_RANK);
   if (!index) return PESTLE_OOM();
   e.index = index;
   uint32_t height = 0;
@@ -203,7 +203,7 @@ static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
       return pestle_lex_error(&p->s, "expected at most %d indices",
                               PESTLE_MAX_RANK);
     }
-    PESTLE_TRY(pestle_nest_parse_lin(p, &index[e.index_count++]));
+    PESTLE_TRY(pestle_nest_parse_affine(p, &index[e.index_count++]));
     if (p->height > height) height = p->height;
   }
   if (pestle_lex_accept_word(&p->s, "words")) {
@@ -259,7 +259,7 @@ static pestle_status_t parse_args(pestle_nest_parser_t* p, pestle_expr_t* e,
 static pestle_status_t parse_inside(pestle_nest_parser_t* p,
                                     const pestle_expr_t** out) {
   pestle_expr_t e = {.kind = PESTLE_EXPR_INSIDE, .dtype = PESTLE_I1};
-  PESTLE_TRY(pestle_nest_parse_lin(p, &e.lin));
+  PESTLE_TRY(pestle_nest_parse_affine(p, &e.affine));
   PESTLE_TRY(pestle_lex_expect(&p->s, ','));
   PESTLE_TRY(pestle_lex_int(&p->s, INT64_MIN, INT64_MAX, &e.lo));
   PESTLE_TRY(pestle_lex_expect(&p->s, ','));
@@ -308,7 +308,7 @@ static pestle_status_t parse_call(pestle_nest_parser_t* p, const char* name,
   }
   if (!strcmp(name, "index")) {
     e.kind = PESTLE_EXPR_INDEX;
-    PESTLE_TRY(pestle_nest_parse_lin(p, &e.lin));
+    PESTLE_TRY(pestle_nest_parse_affine(p, &e.affine));
     PESTLE_TRY(pestle_lex_expect(&p->s, ')'));
     return make(p, e, out);
   }

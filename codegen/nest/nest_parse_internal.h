@@ -17,7 +17,7 @@ typedef struct pestle_nest_label_t {
 typedef struct pestle_nest_write_t {
   uint32_t tensor;
   const pestle_expr_t *value, *init, *combine;
-  const pestle_lin_t* const* index;
+  const pestle_affine_t* const* index;
 } pestle_nest_write_t;
 
 typedef struct pestle_nest_at_t {
@@ -47,8 +47,8 @@ int32_t pestle_nest_parse_find_tensor(const pestle_nest_parser_t* p,
                                       const char* name);
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_parse_expr(pestle_nest_parser_t* p, const pestle_expr_t** out_expr);
-PESTLE_NODISCARD pestle_status_t
-pestle_nest_parse_lin(pestle_nest_parser_t* p, const pestle_lin_t** out_lin);
+PESTLE_NODISCARD pestle_status_t pestle_nest_parse_affine(
+    pestle_nest_parser_t* p, const pestle_affine_t** out_affine);
 // "%3 = expression"
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_parse_binding(pestle_nest_parser_t* p);

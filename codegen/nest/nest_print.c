@@ -48,7 +48,7 @@ typedef struct printer_t {
 } printer_t;
 
 static void print_expr(printer_t* p, const pestle_expr_t* e);
-static void print_lin(printer_t* p, const pestle_lin_t* a);
+static void print_affine(printer_t* p, const pestle_affine_t* a);
 
 static const char* dtype_name(unsigned dtype) {
   return pestle_dtype_info((pestle_dtype_t)dtype)->name;
@@ -60,8 +60,8 @@ static int compare_i64(int64_t a, int64_t b) {
   return (a > b) - (a < b);
 }
 
-static int compare_lins(const printer_t* p, const pestle_lin_t* a,
-                        const pestle_lin_t* b);
+static int compare_lins(const printer_t* p, const pestle_affine_t* a,
+                        const pestle_affine_t* b);
 
 static int compare_atoms(const printer_t* p, const pestle_atom_t* a,
                          const pestle_atom_t* b) {
@@ -75,7 +75,7 @@ static int compare_atoms(const printer_t* p, const pestle_atom_t* a,
     case PESTLE_ATOM_DIV:
     case PESTLE_ATOM_MOD:
       order = compare_i64(a->divisor, b->divisor);
-      return order ? order : compare_lins(p, a->lin, b->lin);
+      return order ? order : compare_lins(p, a->affine, b->affine);
     case PESTLE_ATOM_VALUE:
       order = compare_i64(a->lo, b->lo);
       if (!order) order = compare_i64(a->hi, b->hi);
@@ -95,7 +95,7 @@ static int compare_terms(const printer_t* p, const pestle_term_t* a,
 }
 
 // The terms of |a| in the order of the text, in |out| of a->count.
-static void sort_terms(const printer_t* p, const pestle_lin_t* a,
+static void sort_terms(const printer_t* p, const pestle_affine_t* a,
                        const pestle_term_t** out) {
   for (uint32_t i = 0; i < a->count; ++i) {
     uint32_t at = i;
@@ -107,7 +107,7 @@ static void sort_terms(const printer_t* p, const pestle_lin_t* a,
 }
 
 static const pestle_term_t** sorted_terms(const printer_t* p,
-                                          const pestle_lin_t* a) {
+                                          const pestle_affine_t* a) {
   const pestle_term_t** terms =
       PESTLE_ARENA_ARRAY(p->nest->arena, const pestle_term_t*, a->count + 1);
   if (terms) {
@@ -118,8 +118,8 @@ static const pestle_term_t** sorted_terms(const printer_t* p,
   return terms;
 }
 
-static int compare_lins(const printer_t* p, const pestle_lin_t* a,
-                        const pestle_lin_t* b) {
+static int compare_lins(const printer_t* p, const pestle_affine_t* a,
+                        const pestle_affine_t* b) {
   int order = compare_i64(a->count, b->count);
   if (!order) order = compare_i64(a->constant, b->constant);
   if (order) return order;
@@ -134,9 +134,10 @@ static int compare_lins(const printer_t* p, const pestle_lin_t* a,
 
 // --- Which expressions are bound ---
 
-static void visit_lin(printer_t* p, const pestle_lin_t* a, uint32_t* depth,
-                      void (*visit)(printer_t* p, const pestle_expr_t* e,
-                                    uint32_t* depth));
+static void visit_affine(printer_t* p, const pestle_affine_t* a,
+                         uint32_t* depth,
+                         void (*visit)(printer_t* p, const pestle_expr_t* e,
+                                       uint32_t* depth));
 
 // Calls |visit| for every expression that |e| holds, in the text's order.
 static void visit_parts(printer_t* p, const pestle_expr_t* e, uint32_t* depth,
@@ -144,19 +145,21 @@ static void visit_parts(printer_t* p, const pestle_expr_t* e, uint32_t* depth,
                                       uint32_t* depth)) {
   for (int i = 0; i < 3 && e->args[i]; ++i)
     visit(p, e->args[i], depth);
-  if (e->lin) visit_lin(p, e->lin, depth, visit);
+  if (e->affine) visit_affine(p, e->affine, depth, visit);
   for (uint32_t i = 0; i < e->index_count; ++i) {
-    visit_lin(p, e->index[i], depth, visit);
+    visit_affine(p, e->index[i], depth, visit);
   }
   if (e->guard) visit(p, e->guard, depth);
 }
 
-static void visit_lin(printer_t* p, const pestle_lin_t* a, uint32_t* depth,
-                      void (*visit)(printer_t* p, const pestle_expr_t* e,
-                                    uint32_t* depth)) {
+static void visit_affine(printer_t* p, const pestle_affine_t* a,
+                         uint32_t* depth,
+                         void (*visit)(printer_t* p, const pestle_expr_t* e,
+                                       uint32_t* depth)) {
   const pestle_term_t** terms = sorted_terms(p, a);
   for (uint32_t i = 0; terms && i < a->count; ++i) {
-    if (terms[i]->atom->lin) visit_lin(p, terms[i]->atom->lin, depth, visit);
+    if (terms[i]->atom->affine)
+      visit_affine(p, terms[i]->atom->affine, depth, visit);
     if (terms[i]->atom->value) visit(p, terms[i]->atom->value, depth);
   }
 }
@@ -209,7 +212,7 @@ static void print_atom(printer_t* p, const pestle_atom_t* a) {
     case PESTLE_ATOM_DIV:
     case PESTLE_ATOM_MOD:
       pestle_strbuf_append_char(p->out, '(');
-      print_lin(p, a->lin);
+      print_affine(p, a->affine);
       pestle_strbuf_append_c(p->out, a->kind == PESTLE_ATOM_DIV ? ")/" : ")%");
       pestle_strbuf_append_i64(p->out, a->divisor);
       return;
@@ -238,7 +241,7 @@ static uint64_t magnitude(int64_t value) {
   return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-static void print_lin(printer_t* p, const pestle_lin_t* a) {
+static void print_affine(printer_t* p, const pestle_affine_t* a) {
   const pestle_term_t** terms = sorted_terms(p, a);
   for (uint32_t i = 0; terms && i < a->count; ++i) {
     print_sign(p, i == 0, terms[i]->coef < 0);
@@ -270,13 +273,13 @@ static void print_read(printer_t* p, const pestle_expr_t* e) {
   pestle_strbuf_appendf(p->out, "%s[", p->nest->tensors.data[e->i].name);
   for (uint32_t i = 0; i < e->index_count; ++i) {
     if (i) pestle_strbuf_append_c(p->out, ", ");
-    print_lin(p, e->index[i]);
+    print_affine(p, e->index[i]);
   }
   pestle_strbuf_append_char(p->out, ']');
   if (e->words) {
     pestle_strbuf_appendf(p->out, " words %u by %lld of ", e->words,
                           (long long)e->lo);
-    print_lin(p, e->lin);
+    print_affine(p, e->affine);
     pestle_strbuf_appendf(p->out, " below %lld", (long long)e->hi);
   }
   if (!e->guard) return;
@@ -307,7 +310,7 @@ static void print_op(printer_t* p, const pestle_expr_t* e) {
 
 static void print_inside(printer_t* p, const pestle_expr_t* e) {
   pestle_strbuf_append_c(p->out, "inside(");
-  print_lin(p, e->lin);
+  print_affine(p, e->affine);
   pestle_strbuf_append_c(p->out, ", ");
   pestle_strbuf_append_i64(p->out, e->lo);
   pestle_strbuf_append_c(p->out, ", ");
@@ -329,7 +332,7 @@ static void print_expr(printer_t* p, const pestle_expr_t* e) {
       return;
     case PESTLE_EXPR_INDEX:
       pestle_strbuf_appendf(p->out, "index.%s(", dtype_name(e->dtype));
-      print_lin(p, e->lin);
+      print_affine(p, e->affine);
       pestle_strbuf_append_char(p->out, ')');
       return;
     case PESTLE_EXPR_READ:
@@ -459,8 +462,8 @@ static void walk_body(printer_t* p, const pestle_nest_stage_t* s,
                       void (*visit)(printer_t* p, const pestle_expr_t* e,
                                     uint32_t* depth)) {
   for (uint32_t v = 0; v < s->value_count; ++v) {
-    const pestle_lin_t* const* at = s->write_index[v];
-    if (at) visit_lin(p, at[0], NULL, visit);
+    const pestle_affine_t* const* at = s->write_index[v];
+    if (at) visit_affine(p, at[0], NULL, visit);
     visit(p, s->values[v], NULL);
     if (!s->is_fold) continue;
     visit(p, s->inits[v], NULL);
@@ -477,7 +480,7 @@ static void print_body(printer_t* p, const pestle_nest_stage_t* s) {
                           p->nest->tensors.data[s->tensors[v]].name);
     if (s->write_index[v]) {
       pestle_strbuf_append_char(p->out, '[');
-      print_lin(p, s->write_index[v][0]);
+      print_affine(p, s->write_index[v][0]);
       pestle_strbuf_append_char(p->out, ']');
     }
     pestle_strbuf_append_c(p->out, " = ");

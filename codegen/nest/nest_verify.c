@@ -50,12 +50,12 @@ static bool atom_range(const pestle_nest_t* nest, const pestle_atom_t* a,
       return true;
     }
     case PESTLE_ATOM_DIV:
-      if (!pestle_nest_checked_range(nest, a->lin, &r)) return false;
+      if (!pestle_nest_checked_range(nest, a->affine, &r)) return false;
       *out = (pestle_range_t){pestle_floor_div(r.lo, a->divisor),
                               pestle_floor_div(r.hi, a->divisor)};
       return true;
     case PESTLE_ATOM_MOD:
-      if (!pestle_nest_checked_range(nest, a->lin, &r)) return false;
+      if (!pestle_nest_checked_range(nest, a->affine, &r)) return false;
       *out = r.lo >= 0 && r.hi < a->divisor
                  ? r
                  : (pestle_range_t){0, a->divisor - 1};
@@ -68,12 +68,13 @@ static bool atom_range(const pestle_nest_t* nest, const pestle_atom_t* a,
 }
 
 bool pestle_nest_checked_range(const pestle_nest_t* nest,
-                               const pestle_lin_t* lin, pestle_range_t* out) {
-  *out = (pestle_range_t){lin->constant, lin->constant};
-  for (uint32_t i = 0; i < lin->count; ++i) {
+                               const pestle_affine_t* affine,
+                               pestle_range_t* out) {
+  *out = (pestle_range_t){affine->constant, affine->constant};
+  for (uint32_t i = 0; i < affine->count; ++i) {
     pestle_range_t r;
-    if (!atom_range(nest, lin->terms[i].atom, &r)) return false;
-    int64_t coef = lin->terms[i].coef;
+    if (!atom_range(nest, affine->terms[i].atom, &r)) return false;
+    int64_t coef = affine->terms[i].coef;
     if (!add_scaled(&out->lo, coef, coef > 0 ? r.lo : r.hi) ||
         !add_scaled(&out->hi, coef, coef > 0 ? r.hi : r.lo)) {
       return false;
@@ -93,23 +94,24 @@ static bool is_root(const verify_t* v, uint32_t axis) {
   return false;
 }
 
-static pestle_status_t check_lin(verify_t* v, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* a = lin->terms[i].atom;
+static pestle_status_t check_affine(verify_t* v,
+                                    const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* a = affine->terms[i].atom;
     if (a->kind == PESTLE_ATOM_AXIS && !is_root(v, a->axis)) {
       return broken(v, "an index names axis '%s', which is none of its own",
                     a->axis < v->nest->axes.size
                         ? v->nest->axes.data[a->axis].name
                         : "?");
     }
-    if (a->lin) PESTLE_TRY(check_lin(v, a->lin));
+    if (a->affine) PESTLE_TRY(check_affine(v, a->affine));
     if ((a->kind == PESTLE_ATOM_DIV || a->kind == PESTLE_ATOM_MOD) &&
         a->divisor < 1) {
       return broken(v, "an index is divided by %lld", (long long)a->divisor);
     }
     pestle_range_t of;
     if ((a->kind == PESTLE_ATOM_DIV || a->kind == PESTLE_ATOM_MOD) &&
-        pestle_nest_checked_range(v->nest, a->lin, &of) && of.lo < 0) {
+        pestle_nest_checked_range(v->nest, a->affine, &of) && of.lo < 0) {
       return broken(v, "an index as low as %lld is divided by %lld",
                     (long long)of.lo, (long long)a->divisor);
     }
@@ -123,15 +125,15 @@ static pestle_status_t check_lin(verify_t* v, const pestle_lin_t* lin) {
     }
   }
   pestle_range_t r;
-  if (pestle_nest_checked_range(v->nest, lin, &r)) return NULL;
+  if (pestle_nest_checked_range(v->nest, affine, &r)) return NULL;
   return broken(v, "an index does not fit 64 bits");
 }
 
-static pestle_status_t check_inside(verify_t* v, const pestle_lin_t* lin,
+static pestle_status_t check_inside(verify_t* v, const pestle_affine_t* affine,
                                     int64_t count, const char* what,
                                     const char* tensor) {
   pestle_range_t r;
-  if (v->empty || !pestle_nest_checked_range(v->nest, lin, &r)) return NULL;
+  if (v->empty || !pestle_nest_checked_range(v->nest, affine, &r)) return NULL;
   if (r.lo >= 0 && r.hi < count) return NULL;
   return broken(v, "%s %lld..%lld of '%s', which has 0..%lld", what,
                 (long long)r.lo, (long long)r.hi, tensor, (long long)count - 1);
@@ -153,12 +155,12 @@ static pestle_status_t check_read(verify_t* v, const pestle_expr_t* e) {
   }
   pestle_dtype_t element = t->type.dtype;
   if (e->words) {
-    if (e->words * pestle_dtype_size(element) != sizeof(int32_t) || !e->lin ||
-        (!flat && e->lo != 1) || e->guard) {
+    if (e->words * pestle_dtype_size(element) != sizeof(int32_t) ||
+        !e->affine || (!flat && e->lo != 1) || e->guard) {
       return broken(v, "it reads words of %u elements of '%s'", e->words,
                     t->name);
     }
-    PESTLE_TRY(check_lin(v, e->lin));
+    PESTLE_TRY(check_affine(v, e->affine));
     element = PESTLE_I32;
   }
   if (e->dtype != element ||
@@ -173,7 +175,7 @@ static pestle_status_t check_read(verify_t* v, const pestle_expr_t* e) {
     return broken(v, "it reads '%s', whose stage was inlined", t->name);
   }
   for (uint32_t i = 0; i < e->index_count; ++i) {
-    PESTLE_TRY(check_lin(v, e->index[i]));
+    PESTLE_TRY(check_affine(v, e->index[i]));
     if (e->guard) continue;
     PESTLE_TRY(check_inside(v, e->index[i],
                             flat ? element_count(t) : t->type.dims[i],
@@ -253,7 +255,7 @@ static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {
     case PESTLE_EXPR_CONST:
       return NULL;
     case PESTLE_EXPR_INDEX:
-      return check_lin(v, e->lin);
+      return check_affine(v, e->affine);
     case PESTLE_EXPR_READ:
       return check_read(v, e);
     case PESTLE_EXPR_OP:
@@ -267,7 +269,7 @@ static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {
       }
       return broken(v, "a bitcast changes the number of bits");
     case PESTLE_EXPR_INSIDE:
-      return check_lin(v, e->lin);
+      return check_affine(v, e->affine);
     case PESTLE_EXPR_ACC:
     case PESTLE_EXPR_VAL:
       return check_accumulator(v, e);
@@ -291,7 +293,7 @@ static pestle_status_t check_expr(verify_t* v, const pestle_expr_t* e) {
 
 // Whether the points of the map axes have indices of their own: sorted by
 // coefficient, each steps over all that the smaller ones reach.
-static bool is_injective(const verify_t* v, const pestle_lin_t* at,
+static bool is_injective(const verify_t* v, const pestle_affine_t* at,
                          bool* out_decided) {
   int64_t coef[PESTLE_NEST_MAX_AXES], extent[PESTLE_NEST_MAX_AXES];
   uint32_t n = 0;
@@ -327,8 +329,8 @@ static pestle_status_t check_output(verify_t* v, uint32_t value) {
     return broken(v, "the result '%s' must be written by a map at an index",
                   t->name);
   }
-  const pestle_lin_t* at = v->s->write_index[value][0];
-  PESTLE_TRY(check_lin(v, at));
+  const pestle_affine_t* at = v->s->write_index[value][0];
+  PESTLE_TRY(check_affine(v, at));
   if (v->empty) return NULL;
   PESTLE_TRY(check_inside(v, at, pestle_type_count(&t->type),
                           "it writes elements", t->name));

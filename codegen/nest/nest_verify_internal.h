@@ -13,7 +13,8 @@ pestle_nest_broken(const pestle_nest_t* nest, const pestle_nest_stage_t* stage,
                    const char* format, va_list args);
 // False when the range does not fit 64 bits.
 bool pestle_nest_checked_range(const pestle_nest_t* nest,
-                               const pestle_lin_t* lin, pestle_range_t* out);
+                               const pestle_affine_t* affine,
+                               pestle_range_t* out);
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_verify_loops(pestle_nest_t* nest, const pestle_target_caps_t* caps);
 

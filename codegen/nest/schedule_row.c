@@ -210,9 +210,9 @@ pestle_status_t pestle_schedule_rows_lex(pestle_lex_t* lex,
   pestle_status_t status = NULL;
   lex->lines = true;
   while (!status) {
-    while (pestle_lex_accept(scan, '\n')) {
+    while (pestle_lex_accept(lex, '\n')) {
     }
-    if (lex->at >= lex->size || pestle_lex_peek(scan) == '}') break;
+    if (lex->at >= lex->size || pestle_lex_peek(lex) == '}') break;
     status = read_row(&r, rows);
   }
   lex->lines = lines;

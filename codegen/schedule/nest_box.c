@@ -42,10 +42,10 @@ static int64_t closed_span(const boxer_t* b, uint32_t axis, bool* out_open) {
 // The values of an axis of the consumer, of which some loops are open. Where
 // the consumer has a place itself, it has its box of them.
 static int64_t consumer_values(boxer_t* b, uint32_t axis,
-                               const pestle_lin_t** out_origin) {
+                               const pestle_affine_t** out_origin) {
   bool open = false;
   int64_t span = closed_span(b, axis, &open);
-  if (open) *out_origin = pestle_lin_axis(b->nest, axis);
+  if (open) *out_origin = pestle_affine_axis(b->nest, axis);
   const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
   for (uint32_t i = 0; b->outer && i < c->map_count; ++i) {
     if (c->roots[i] != axis || span <= b->outer->extent[i]) continue;
@@ -57,15 +57,15 @@ static int64_t consumer_values(boxer_t* b, uint32_t axis,
 
 // The values of an axis of the reader: from |*out_origin|, |return| of them.
 static int64_t axis_values(boxer_t* b, uint32_t axis,
-                           const pestle_lin_t** out_origin) {
-  *out_origin = pestle_lin_const(b->nest, 0);
+                           const pestle_affine_t** out_origin) {
+  *out_origin = pestle_affine_const(b->nest, 0);
   if (b->reader == b->consumer) return consumer_values(b, axis, out_origin);
   const pestle_nest_stage_t* q = pestle_nest_stage(b->nest, b->reader);
   const pestle_nest_axis_t* a = &b->nest->axes.data[axis];
   if (a->block_axis >= 0) {
-    const pestle_lin_t* from;
+    const pestle_affine_t* from;
     int64_t blocks = axis_values(b, (uint32_t)a->block_axis, &from);
-    *out_origin = pestle_lin_scale(b->nest, from, a->block);
+    *out_origin = pestle_affine_scale(b->nest, from, a->block);
     int64_t span = blocks * a->block;
     return span < a->full_extent ? span : a->full_extent;
   }
@@ -87,9 +87,9 @@ static bool is_fixed(boxer_t* b, const pestle_atom_t* atom) {
     bool open = false;
     return b->reader == b->consumer && closed_span(b, atom->axis, &open) == 1;
   }
-  if (!atom->lin) return false;
-  for (uint32_t i = 0; i < atom->lin->count; ++i) {
-    if (!is_fixed(b, atom->lin->terms[i].atom)) return false;
+  if (!atom->affine) return false;
+  for (uint32_t i = 0; i < atom->affine->count; ++i) {
+    if (!is_fixed(b, atom->affine->terms[i].atom)) return false;
   }
   return true;
 }
@@ -104,7 +104,7 @@ static int64_t open_step(const boxer_t* b, uint32_t axis) {
 }
 
 // Whether |from|, over open parts, is a multiple of |divisor|.
-static bool is_multiple(const boxer_t* b, const pestle_lin_t* from,
+static bool is_multiple(const boxer_t* b, const pestle_affine_t* from,
                         int64_t divisor) {
   const pestle_nest_stage_t* c = pestle_nest_stage(b->nest, b->consumer);
   if (from->constant % divisor) return false;
@@ -123,42 +123,45 @@ static bool is_multiple(const boxer_t* b, const pestle_lin_t* from,
 
 // The values of floor(axis / divisor).
 static bool quotient_values(boxer_t* b, const pestle_atom_t* atom,
-                            const pestle_lin_t** out_origin,
+                            const pestle_affine_t** out_origin,
                             int64_t* out_count) {
   if (atom->kind != PESTLE_ATOM_DIV) return false;
-  int32_t axis = pestle_lin_is_axis(atom->lin);
+  int32_t axis = pestle_affine_is_axis(atom->affine);
   if (axis < 0) return false;
-  const pestle_lin_t* from;
+  const pestle_affine_t* from;
   int64_t last = axis_values(b, (uint32_t)axis, &from) - 1;
   if (!is_multiple(b, from, atom->divisor)) last += atom->divisor - 1;
-  *out_origin = pestle_lin_div(b->nest, from, atom->divisor);
+  *out_origin = pestle_affine_div(b->nest, from, atom->divisor);
   *out_count = last / atom->divisor + 1;
   return true;
 }
 
-static bool index_values(boxer_t* b, const pestle_lin_t* lin,
-                         const pestle_lin_t** out_origin, int64_t* out_extent) {
+static bool index_values(boxer_t* b, const pestle_affine_t* affine,
+                         const pestle_affine_t** out_origin,
+                         int64_t* out_extent) {
   pestle_nest_t* nest = b->nest;
-  const pestle_lin_t* origin = pestle_lin_const(nest, lin->constant);
+  const pestle_affine_t* origin = pestle_affine_const(nest, affine->constant);
   int64_t extent = 1;
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_term_t* t = &lin->terms[i];
-    const pestle_lin_t* from;
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_term_t* t = &affine->terms[i];
+    const pestle_affine_t* from;
     int64_t width = 0;
     if (t->atom->kind == PESTLE_ATOM_AXIS) {
       width = (axis_values(b, t->atom->axis, &from) - 1) * t->coef;
     } else if (is_fixed(b, t->atom)) {
-      origin = pestle_lin_add(nest, origin, pestle_lin_make(nest, 0, t, 1));
+      origin =
+          pestle_affine_add(nest, origin, pestle_affine_make(nest, 0, t, 1));
       continue;
     } else if (quotient_values(b, t->atom, &from, &width)) {
       width = (width - 1) * t->coef;
     } else {
       return false;
     }
-    origin =
-        pestle_lin_add(nest, origin, pestle_lin_scale(nest, from, t->coef));
+    origin = pestle_affine_add(nest, origin,
+                               pestle_affine_scale(nest, from, t->coef));
     if (width < 0) {
-      origin = pestle_lin_add(nest, origin, pestle_lin_const(nest, width));
+      origin =
+          pestle_affine_add(nest, origin, pestle_affine_const(nest, width));
     }
     extent += width < 0 ? -width : width;
   }
@@ -168,18 +171,18 @@ static bool index_values(boxer_t* b, const pestle_lin_t* lin,
 }
 
 static void whole_dim(boxer_t* b, int32_t d, int64_t dim) {
-  b->box->origin[d] = pestle_lin_const(b->nest, 0);
+  b->box->origin[d] = pestle_affine_const(b->nest, 0);
   b->box->extent[d] = dim;
 }
 
 static void join_dim(boxer_t* b, int32_t d, int64_t dim,
-                     const pestle_lin_t* origin, int64_t extent) {
+                     const pestle_affine_t* origin, int64_t extent) {
   pestle_nest_t* nest = b->nest;
   pestle_nest_box_t* box = b->box;
   if (b->any) {
-    const pestle_lin_t* apart = pestle_lin_add(
-        nest, origin, pestle_lin_scale(nest, box->origin[d], -1));
-    if (!pestle_lin_is_const(apart)) {
+    const pestle_affine_t* apart = pestle_affine_add(
+        nest, origin, pestle_affine_scale(nest, box->origin[d], -1));
+    if (!pestle_affine_is_const(apart)) {
       whole_dim(b, d, dim);
       return;
     }
@@ -190,7 +193,7 @@ static void join_dim(boxer_t* b, int32_t d, int64_t dim,
   }
   box->origin[d] = origin;
   box->extent[d] = extent;
-  if (pestle_lin_is_const(origin) && origin->constant + extent > dim) {
+  if (pestle_affine_is_const(origin) && origin->constant + extent > dim) {
     box->extent[d] = dim - origin->constant;
   }
 }
@@ -200,7 +203,7 @@ static void visit_read(void* user, const pestle_expr_t* x) {
   if ((uint32_t)x->i != b->tensor) return;
   const pestle_type_t* type = &b->nest->tensors.data[b->tensor].type;
   for (int32_t d = 0; d < type->rank; ++d) {
-    const pestle_lin_t* origin;
+    const pestle_affine_t* origin;
     int64_t extent;
     if (x->guard || (uint32_t)d >= x->index_count ||
         !index_values(b, x->index[d], &origin, &extent)) {

@@ -298,8 +298,8 @@ static void lanes_visit(void* user, const pestle_expr_t* e) {
   lanes_read_t* r = user;
   if ((uint32_t)e->i != r->tensor) return;
   for (uint32_t d = 0; d < e->index_count; ++d) {
-    r->across =
-        r->across || (d != r->dim && pestle_lin_depends(e->index[d], r->root));
+    r->across = r->across ||
+                (d != r->dim && pestle_affine_depends(e->index[d], r->root));
   }
 }
 

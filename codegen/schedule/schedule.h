@@ -240,7 +240,7 @@ const pestle_expr_t* pestle_schedule_find_read(pestle_nest_t* nest,
 // loops that are open. Without a reader at that place it is the whole tensor.
 // As emission finds it for whole tiles; rests are smaller.
 typedef struct pestle_nest_box_t {
-  const pestle_lin_t* origin[PESTLE_MAX_RANK];
+  const pestle_affine_t* origin[PESTLE_MAX_RANK];
   int64_t extent[PESTLE_MAX_RANK];
   int64_t count;  // elements
 } pestle_nest_box_t;

@@ -124,8 +124,9 @@ pestle_status_t pestle_schedule_apart(pestle_nest_t* nest, uint32_t stage,
 
 // A dim of the packed layout and its index in the stage.
 static void add_pack(pestle_nest_tensor_t* t, pestle_pack_axis_t axis,
-                     const pestle_lin_t** index, const pestle_lin_t* lin) {
-  index[t->pack_count] = lin;
+                     const pestle_affine_t** index,
+                     const pestle_affine_t* affine) {
+  index[t->pack_count] = affine;
   t->pack[t->pack_count++] = axis;
 }
 
@@ -143,7 +144,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
     ok = read->index[0]->terms[i].atom->kind == PESTLE_ATOM_AXIS;
   }
   if (ok && read->words) {
-    const pestle_lin_t* along = read->lin;
+    const pestle_affine_t* along = read->affine;
     ok = !along->constant && along->count <= 1;
     if (ok && along->count) {
       ok = along->terms[0].coef == read->words &&
@@ -156,24 +157,24 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                         "affine index, and a map axis to cut",
                         t->name);
   }
-  const pestle_lin_t* flat = read->index[0];
-  const pestle_lin_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
+  const pestle_affine_t* flat = read->index[0];
+  const pestle_affine_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
   // Of words, the fold axis that they go along.
-  bool walks = read->words && read->lin->count;
-  uint32_t taps = walks ? read->lin->terms[0].atom->axis : UINT32_MAX;
+  bool walks = read->words && read->affine->count;
+  uint32_t taps = walks ? read->affine->terms[0].atom->axis : UINT32_MAX;
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
                                PESTLE_NEST_MAX_AXES + 3);
   if (!t->pack) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
   t->pack_offset = flat->constant;
   bool nested;
   int64_t n = nest->axes.data[axis].extent;
-  int64_t coef = pestle_lin_coef(flat, axis, &nested);
-  const pestle_lin_t* coordinate = pestle_lin_axis(nest, axis);
+  int64_t coef = pestle_affine_coef(flat, axis, &nested);
+  const pestle_affine_t* coordinate = pestle_affine_axis(nest, axis);
   for (uint32_t pass = 0; pass < 2; ++pass) {
     bool folds = pass == 1;
     for (uint32_t i = 0; i < s->root_count; ++i) {
       const pestle_nest_axis_t* a = &nest->axes.data[s->roots[i]];
-      int64_t c = pestle_lin_coef(flat, s->roots[i], &nested);
+      int64_t c = pestle_affine_coef(flat, s->roots[i], &nested);
       if (s->roots[i] == axis || a->fold != folds || !c) continue;
       pestle_pack_axis_t dim = {.coef = c, .extent = a->extent};
       if (read->words && s->roots[i] == taps) {
@@ -181,7 +182,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
         dim.limit = read->hi;
         dim.taps = 1;
       }
-      add_pack(t, dim, index, pestle_lin_axis(nest, s->roots[i]));
+      add_pack(t, dim, index, pestle_affine_axis(nest, s->roots[i]));
     }
     if (folds) break;
     add_pack(t,
@@ -189,17 +190,17 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                                   .extent = (n + factor - 1) / factor,
                                   .scale = factor,
                                   .limit = n},
-             index, pestle_lin_div(nest, coordinate, factor));
+             index, pestle_affine_div(nest, coordinate, factor));
   }
   add_pack(t,
            (pestle_pack_axis_t){
                .coef = coef, .extent = factor, .scale = 1, .limit = n},
-           index, pestle_lin_mod(nest, coordinate, factor));
-  const pestle_lin_t* packed = pestle_lin_const(nest, 0);
+           index, pestle_affine_mod(nest, coordinate, factor));
+  const pestle_affine_t* packed = pestle_affine_const(nest, 0);
   t->packed_elements = 1;
   for (uint32_t i = 0; i < t->pack_count; ++i) {
-    packed = pestle_lin_add(
-        nest, pestle_lin_scale(nest, packed, t->pack[i].extent), index[i]);
+    packed = pestle_affine_add(
+        nest, pestle_affine_scale(nest, packed, t->pack[i].extent), index[i]);
     t->packed_elements *= t->pack[i].extent;
   }
   if (read->words) {
@@ -215,8 +216,8 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   }
   pestle_expr_t* other =
       pestle_expr_make(nest, PESTLE_EXPR_READ, (pestle_dtype_t)read->dtype);
-  const pestle_lin_t** one =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
+  const pestle_affine_t** one =
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t*, 1);
   PESTLE_TRY(pestle_nest_status(nest));
   if (!one) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
   one[0] = packed;
@@ -275,15 +276,16 @@ static bool is_overwritten(const pestle_nest_t* nest, uint32_t tensor) {
 
 // Whether |guard| tests axes alone that |index| moves along.
 static bool tests_index(const pestle_nest_stage_t* s,
-                        const pestle_expr_t* guard, const pestle_lin_t* index) {
+                        const pestle_expr_t* guard,
+                        const pestle_affine_t* index) {
   if (guard->kind == PESTLE_EXPR_OP && guard->op == PESTLE_OP_AND) {
     return tests_index(s, guard->args[0], index) &&
            tests_index(s, guard->args[1], index);
   }
   if (guard->kind != PESTLE_EXPR_INSIDE) return false;
   for (uint32_t i = 0; i < s->root_count; ++i) {
-    if (pestle_lin_depends(guard->lin, s->roots[i]) &&
-        !pestle_lin_depends(index, s->roots[i])) {
+    if (pestle_affine_depends(guard->affine, s->roots[i]) &&
+        !pestle_affine_depends(index, s->roots[i])) {
       return false;
     }
   }
@@ -317,7 +319,7 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
       bool last_map = i + 1 == s->map_count;
       bool fold = i >= s->map_count;
       uint32_t when = fold ? 1 : last_map ? 2 : 0;
-      if (when != pass || !pestle_lin_depends(read->index[0], s->roots[i]))
+      if (when != pass || !pestle_affine_depends(read->index[0], s->roots[i]))
         continue;
       if (domain.rank == PESTLE_MAX_RANK) {
         return PESTLE_ERROR(INVALID_ARGUMENT, "stage %s: too many axes", name);
@@ -328,14 +330,14 @@ pestle_status_t pestle_schedule_stage(pestle_nest_t* nest, uint32_t stage,
   }
   uint32_t copy = pestle_nest_add_stage(nest, name, &domain);
   PESTLE_TRY(pestle_nest_status(nest));
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) return PESTLE_ERROR(OUT_OF_MEMORY, "staging '%s'", name);
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {0};
   pestle_nest_stage_t* c = pestle_nest_stage(nest, copy);
   for (int32_t d = 0; d < domain.rank; ++d) {
-    map[from[d]] = pestle_lin_axis(nest, c->roots[d]);
-    index[d] = pestle_lin_axis(nest, from[d]);
+    map[from[d]] = pestle_affine_axis(nest, c->roots[d]);
+    index[d] = pestle_affine_axis(nest, from[d]);
   }
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
@@ -371,11 +373,11 @@ int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage) {
   if (!read || s->map_count < 2) return -1;
   bool nested;
   int64_t last =
-      pestle_lin_coef(read->index[0], s->roots[s->map_count - 1], &nested);
+      pestle_affine_coef(read->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 1 || last == 0) return -1;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     int64_t unit = read->words && read->lo == 1 ? read->words : 1;
-    if (pestle_lin_coef(read->index[0], s->roots[i], &nested) == unit &&
+    if (pestle_affine_coef(read->index[0], s->roots[i], &nested) == unit &&
         !nested) {
       return (int32_t)i;
     }
@@ -430,10 +432,10 @@ pestle_status_t pestle_schedule_epilogue_scratch(pestle_nest_t* nest,
     replace_reads(nest, other, tensor,
                   pestle_expr_read(nest, copied, read->index, read->guard));
   }
-  const pestle_lin_t* axes[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* axes[PESTLE_MAX_RANK] = {0};
   pestle_nest_stage_t* c = pestle_nest_stage(nest, copy);
   for (uint32_t d = 0; d < c->map_count; ++d) {
-    axes[d] = pestle_lin_axis(nest, c->roots[d]);
+    axes[d] = pestle_affine_axis(nest, c->roots[d]);
   }
   c->values[0] = pestle_expr_read(nest, tensor, axes, NULL);
   PESTLE_TRY(pestle_nest_status(nest));

@@ -20,11 +20,11 @@ typedef struct joined_t {
 
 static void joined_visit(void* user, const pestle_expr_t* e) {
   joined_t* j = user;
-  if (e->guard || e->lin) j->legal = false;
+  if (e->guard || e->affine) j->legal = false;
   for (uint32_t d = 0; d < e->index_count; ++d) {
     bool nested[2];
-    int64_t o = pestle_lin_coef(e->index[d], j->outer, &nested[0]);
-    int64_t i = pestle_lin_coef(e->index[d], j->inner, &nested[1]);
+    int64_t o = pestle_affine_coef(e->index[d], j->outer, &nested[0]);
+    int64_t i = pestle_affine_coef(e->index[d], j->inner, &nested[1]);
     if (nested[0] || nested[1] || o != i * j->extent) j->legal = false;
   }
 }
@@ -80,14 +80,14 @@ pestle_status_t pestle_schedule_join(pestle_nest_t* nest, uint32_t stage,
         "read as far as the whole of the second",
         s->name, names[0], names[1]);
   }
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) return PESTLE_OOM();
   pestle_nest_axis_t* i = &nest->axes.data[inner];
   i->extent = i->full_extent = i->extent * nest->axes.data[outer].extent;
   nest->axes.data[outer].stage = -1;  // its name is free again
-  map[outer] = pestle_lin_const(nest, 0);
-  map[inner] = pestle_lin_axis(nest, inner);
+  map[outer] = pestle_affine_const(nest, 0);
+  map[inner] = pestle_affine_axis(nest, inner);
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   s->values[0] = pestle_expr_substitute(nest, &how, s->values[0]);
@@ -106,10 +106,10 @@ typedef struct side_t {
   int64_t step;  // elements from one to the next
 } side_t;
 
-static bool moves_within(const pestle_lin_t* lin, uint32_t axis,
+static bool moves_within(const pestle_affine_t* affine, uint32_t axis,
                          int64_t* out_step) {
   bool nested;
-  *out_step = pestle_lin_coef(lin, axis, &nested);
+  *out_step = pestle_affine_coef(affine, axis, &nested);
   return !nested;
 }
 
@@ -209,13 +209,13 @@ static pestle_status_t take_bits(pestle_nest_t* nest, uint32_t tensor) {
 static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
                                       uint32_t axis, int64_t taps,
                                       int64_t limit) {
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return side->read;
   }
-  map[axis] = pestle_lin_scale(nest, pestle_lin_axis(nest, axis), taps);
+  map[axis] = pestle_affine_scale(nest, pestle_affine_axis(nest, axis), taps);
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   const pestle_expr_t* moved = pestle_expr_substitute(nest, &how, side->read);
@@ -226,7 +226,7 @@ static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
   word->id = id;
   word->dtype = PESTLE_I32;
   word->words = (uint8_t)taps;
-  word->lin = map[axis];
+  word->affine = map[axis];
   word->lo = side->step;
   word->hi = limit;
   return word;
@@ -285,7 +285,7 @@ static void axes_visit(void* user, const pestle_expr_t* e) {
   for (uint32_t i = 0; i < a->s->root_count; ++i) {
     for (uint32_t d = 0; d < e->index_count; ++d) {
       bool nested;
-      if (pestle_lin_coef(e->index[d], a->s->roots[i], &nested) || nested) {
+      if (pestle_affine_coef(e->index[d], a->s->roots[i], &nested) || nested) {
         a->reached |= 1u << i;
       }
     }
@@ -310,7 +310,7 @@ typedef struct less_t {
 static const pestle_expr_t* take_off(void* user, const pestle_expr_t* e) {
   const less_t* l = user;
   if ((uint32_t)e->i != l->tensor) return NULL;
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {0};
   for (uint32_t d = 0; d < l->count; ++d)
     index[d] = e->index[l->dims[d]];
   return pestle_expr_op(l->nest, PESTLE_OP_SUBTRACT, PESTLE_I32, e,
@@ -343,16 +343,16 @@ static pestle_status_t add_sums(pestle_nest_t* nest, uint32_t stage,
   uint32_t sums = pestle_nest_add_stage(
       nest, pestle_schedule_derived_name(nest, s.name, "b"), &domain);
   PESTLE_TRY(pestle_nest_status(nest));
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
       nest->arena, (nest->axes.size + PESTLE_NEST_MAX_AXES) * sizeof(*map),
-      _Alignof(pestle_lin_t*));
+      _Alignof(pestle_affine_t*));
   const pestle_expr_t** inits =
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   if (!map || !inits) return PESTLE_OOM();
   inits[0] = pestle_expr_const(nest, PESTLE_I32, 0, 0);
   pestle_nest_stage_t* t = pestle_nest_stage(nest, sums);
   for (uint32_t d = 0; d < out->count; ++d) {
-    map[s.roots[out->dims[d]]] = pestle_lin_axis(nest, t->roots[d]);
+    map[s.roots[out->dims[d]]] = pestle_affine_axis(nest, t->roots[d]);
   }
   for (uint32_t i = s.map_count; i < s.root_count; ++i) {
     const pestle_nest_axis_t from = nest->axes.data[s.roots[i]];
@@ -362,7 +362,7 @@ static pestle_status_t add_sums(pestle_nest_t* nest, uint32_t stage,
     nest->axes.data[axis].peel_last = from.peel_last;
     t->roots[t->root_count++] = axis;
     t->order[t->order_count++] = axis;
-    map[s.roots[i]] = pestle_lin_axis(nest, axis);
+    map[s.roots[i]] = pestle_affine_axis(nest, axis);
   }
   t->is_fold = true;
   t->fold = PESTLE_OP_ADD;

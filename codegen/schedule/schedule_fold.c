@@ -41,11 +41,12 @@ static pestle_status_t check_partial(const pestle_nest_t* nest,
 // Gives |p| copies of the fold axes of |stage|, that of |cut| in blocks, and
 // fills |map| from the axes of |stage| to those of |p|.
 static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
-                      uint32_t cut, int64_t factor, const pestle_lin_t** map) {
+                      uint32_t cut, int64_t factor,
+                      const pestle_affine_t** map) {
   const pestle_nest_stage_t s = *pestle_nest_stage(nest, stage);
   pestle_nest_stage_t* to = pestle_nest_stage(nest, p);
   for (uint32_t i = 0; i < s.map_count; ++i) {
-    map[s.roots[i]] = pestle_lin_axis(nest, to->roots[i + 1]);
+    map[s.roots[i]] = pestle_affine_axis(nest, to->roots[i + 1]);
   }
   for (uint32_t i = s.map_count; i < s.root_count && !nest->failed; ++i) {
     const pestle_nest_axis_t from = nest->axes.data[s.roots[i]];
@@ -59,7 +60,7 @@ static void take_axes(pestle_nest_t* nest, uint32_t stage, uint32_t p,
     }
     to->roots[to->root_count++] = axis;
     to->order[to->order_count++] = axis;
-    map[s.roots[i]] = pestle_lin_axis(nest, axis);
+    map[s.roots[i]] = pestle_affine_axis(nest, axis);
   }
 }
 
@@ -74,9 +75,10 @@ static void fold_blocks(pestle_nest_t* nest, uint32_t stage, uint32_t p,
                                        (int32_t)stage, true, blocks);
   if (nest->failed) return;
   nest->axes.data[axis].peel_last = rest;
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {pestle_lin_axis(nest, axis)};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {
+      pestle_affine_axis(nest, axis)};
   for (uint32_t i = 0; i < s->map_count; ++i) {
-    index[i + 1] = pestle_lin_axis(nest, s->roots[i]);
+    index[i + 1] = pestle_affine_axis(nest, s->roots[i]);
   }
   s->root_count = s->map_count;
   s->roots[s->root_count++] = axis;
@@ -105,9 +107,9 @@ pestle_status_t pestle_schedule_partial(pestle_nest_t* nest, uint32_t stage,
       nest, pestle_schedule_derived_name(nest, s->name, "p"), &domain);
   PESTLE_TRY(pestle_nest_status(nest));
   // Room for the axes that take_axes adds.
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
       nest->arena, (nest->axes.size + PESTLE_NEST_MAX_AXES) * sizeof(*map),
-      _Alignof(pestle_lin_t*));
+      _Alignof(pestle_affine_t*));
   pestle_nest_stage_t* to = pestle_nest_stage(nest, p);
   to->inits = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, 1);
   if (!map || !to->inits) {

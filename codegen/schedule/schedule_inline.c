@@ -20,7 +20,7 @@ typedef struct inliner_t {
 static bool same_read(const pestle_expr_t* a, const pestle_expr_t* b) {
   if (a->i != b->i || a->guard != b->guard) return false;
   for (uint32_t i = 0; i < a->index_count; ++i) {
-    if (!pestle_lin_equal(a->index[i], b->index[i])) return false;
+    if (!pestle_affine_equal(a->index[i], b->index[i])) return false;
   }
   return true;
 }
@@ -40,8 +40,8 @@ static const pestle_expr_t* inline_read(void* user, const pestle_expr_t* e) {
     return e;
   }
   const pestle_nest_stage_t* p = pestle_nest_stage(nest, (uint32_t)producer);
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return NULL;
@@ -125,9 +125,9 @@ pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,
 
 // --- fuse ---
 
-static bool lin_uses_nested(const pestle_lin_t* a, uint32_t axis) {
+static bool affine_uses_nested(const pestle_affine_t* a, uint32_t axis) {
   bool nested;
-  (void)pestle_lin_coef(a, axis, &nested);
+  (void)pestle_affine_coef(a, axis, &nested);
   return nested;
 }
 
@@ -145,9 +145,9 @@ static void find_nested(nested_t* n, const pestle_expr_t* e) {
     if (e->args[i]) find_nested(n, e->args[i]);
   }
   if (e->guard) find_nested(n, e->guard);
-  if (e->lin && lin_uses_nested(e->lin, n->axis)) n->found = true;
+  if (e->affine && affine_uses_nested(e->affine, n->axis)) n->found = true;
   for (uint32_t i = 0; i < e->index_count; ++i) {
-    if (lin_uses_nested(e->index[i], n->axis)) n->found = true;
+    if (affine_uses_nested(e->index[i], n->axis)) n->found = true;
   }
 }
 
@@ -167,7 +167,7 @@ static bool any_nested(pestle_nest_t* nest, const pestle_expr_t* e,
 typedef struct pair_t {
   uint32_t a, b, fused;
   int64_t steps;  // of b
-  const pestle_lin_t** map;
+  const pestle_affine_t** map;
 } pair_t;
 
 static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
@@ -186,22 +186,23 @@ static pestle_status_t make_pair(pestle_nest_t* nest, uint32_t stage,
       pestle_schedule_derived_name(nest, pestle_schedule_axis_name(nest, p->a),
                                    pestle_schedule_axis_name(nest, p->b)),
       (int32_t)stage, false, nest->axes.data[p->a].extent * p->steps);
-  p->map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*p->map), _Alignof(pestle_lin_t*));
+  p->map =
+      pestle_arena_alloc_zero(nest->arena, nest->axes.size * sizeof(*p->map),
+                              _Alignof(pestle_affine_t*));
   PESTLE_TRY(pestle_nest_status(nest));
   if (!p->map) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   }
-  const pestle_lin_t* both = pestle_lin_axis(nest, p->fused);
-  p->map[p->a] = pestle_lin_div(nest, both, p->steps);
-  p->map[p->b] = pestle_lin_mod(nest, both, p->steps);
+  const pestle_affine_t* both = pestle_affine_axis(nest, p->fused);
+  p->map[p->a] = pestle_affine_div(nest, both, p->steps);
+  p->map[p->b] = pestle_affine_mod(nest, both, p->steps);
   return NULL;
 }
 
 // The values of a stage and where they are written, over the one axis.
 typedef struct fused_values_t {
   const pestle_expr_t* values[PESTLE_MAX_RANK];
-  const pestle_lin_t* writes[PESTLE_MAX_RANK];  // NULL: a dim an axis
+  const pestle_affine_t* writes[PESTLE_MAX_RANK];  // NULL: a dim an axis
 } fused_values_t;
 
 // Whether no index needs a division, or, |divides|, none that is written. |how| has
@@ -213,8 +214,9 @@ static bool fuse_values(pestle_nest_t* nest, const pestle_nest_stage_t* s,
     out->writes[v] = NULL;
     out->values[v] = pestle_expr_substitute(nest, how, s->values[v]);
     if (s->write_index[v]) {
-      out->writes[v] = pestle_lin_substitute(nest, how, s->write_index[v][0]);
-      if (lin_uses_nested(out->writes[v], p->fused)) return false;
+      out->writes[v] =
+          pestle_affine_substitute(nest, how, s->write_index[v][0]);
+      if (affine_uses_nested(out->writes[v], p->fused)) return false;
     }
     if (!divides && any_nested(nest, out->values[v], p->fused)) return false;
   }
@@ -231,13 +233,13 @@ typedef struct merged_t {
 static const pestle_expr_t* merge_read(void* user, const pestle_expr_t* e) {
   const merged_t* m = user;
   if ((uint32_t)e->i != m->tensor) return NULL;
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {0};
   for (uint32_t d = 0, n = 0; d < e->index_count; ++d) {
     index[n++] = e->index[d];
     if (d == m->dim + 1) {
       --n;
-      index[n - 1] = pestle_lin_add(
-          m->nest, pestle_lin_scale(m->nest, index[n - 1], m->steps),
+      index[n - 1] = pestle_affine_add(
+          m->nest, pestle_affine_scale(m->nest, index[n - 1], m->steps),
           e->index[d]);
     }
   }
@@ -284,8 +286,8 @@ static pestle_status_t take_values(pestle_nest_t* nest, pestle_nest_stage_t* s,
   for (uint32_t v = 0; v < s->value_count; ++v) {
     s->values[v] = f->values[v];
     if (!f->writes[v]) continue;
-    const pestle_lin_t** index =
-        PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t*, 1);
+    const pestle_affine_t** index =
+        PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t*, 1);
     if (!index) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling");
     index[0] = f->writes[v];
     s->write_index[v] = index;

@@ -50,7 +50,7 @@ static void look_at_read(void* user, const pestle_expr_t* x) {
   if ((uint32_t)x->i != k->tensor) return;
   const pestle_nest_stage_t* s = &k->nest->stages.data[k->stage];
   int32_t axis =
-      x->guard ? -1 : pestle_lin_is_axis(x->index[x->index_count - 1]);
+      x->guard ? -1 : pestle_affine_is_axis(x->index[x->index_count - 1]);
   owners_t own;
   bool root = false;
   for (uint32_t i = 0; i < s->root_count; ++i)

@@ -66,8 +66,8 @@ static const pestle_expr_t* read_body(const online_t* o,
   if (t->kind != PESTLE_TENSOR_STAGE || t->stage < 0) return NULL;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)t->stage);
   if (s->is_fold || s->value_count != 1) return NULL;
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return NULL;
@@ -89,7 +89,7 @@ static bool reads_own_row(const online_t* o, const pestle_nest_stage_t* f,
   for (uint32_t i = 0; i < e->index_count; ++i) {
     if (o->nest->tensors.data[o->tensor].type.dims[i] == 1) continue;
     if (i + 1 >= f->map_count ||
-        pestle_lin_is_axis(e->index[i]) != (int32_t)f->roots[i + 1]) {
+        pestle_affine_is_axis(e->index[i]) != (int32_t)f->roots[i + 1]) {
       return false;
     }
   }
@@ -289,8 +289,8 @@ static bool make_arrays(pestle_nest_t* nest, pestle_nest_stage_t* s,
       PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, n);
   s->combine = PESTLE_ARENA_ARRAY(nest->arena, const pestle_expr_t*, n);
   uint32_t* tensors = PESTLE_ARENA_ARRAY(nest->arena, uint32_t, n);
-  const pestle_lin_t* const** writes =
-      PESTLE_ARENA_ARRAY(nest->arena, const pestle_lin_t* const*, n);
+  const pestle_affine_t* const** writes =
+      PESTLE_ARENA_ARRAY(nest->arena, const pestle_affine_t* const*, n);
   if (!values || !inits || !s->combine || !tensors || !writes) {
     pestle_nest_fail_memory(nest);
     return false;
@@ -343,11 +343,11 @@ static void change_sum(const online_t* o, uint32_t stage, uint32_t scale) {
   pestle_nest_t* nest = o->nest;
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   pestle_dtype_t t = s->acc_dtype;
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {0};
   const pestle_type_t* type = &nest->tensors.data[scale].type;
   for (int32_t d = 0; d < type->rank; ++d) {
-    index[d] = type->dims[d] == 1 ? pestle_lin_const(nest, 0)
-                                  : pestle_lin_axis(nest, s->roots[d]);
+    index[d] = type->dims[d] == 1 ? pestle_affine_const(nest, 0)
+                                  : pestle_affine_axis(nest, s->roots[d]);
   }
   const pestle_expr_t* by =
       pestle_expr_cast(nest, pestle_expr_read(nest, scale, index, NULL), t);

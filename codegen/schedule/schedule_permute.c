@@ -13,7 +13,7 @@ typedef struct permuted_t {
 static const pestle_expr_t* permute_read(void* user, const pestle_expr_t* e) {
   const permuted_t* p = user;
   if ((uint32_t)e->i != p->tensor) return NULL;
-  const pestle_lin_t* index[PESTLE_MAX_RANK] = {0};
+  const pestle_affine_t* index[PESTLE_MAX_RANK] = {0};
   for (uint32_t d = 0; d < e->index_count; ++d)
     index[d] = e->index[p->from[d]];
   return pestle_expr_read(p->nest, p->tensor, index, e->guard);

@@ -9,7 +9,7 @@ static bool is_aligned(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
                        uint32_t v) {
   const pestle_nest_tensor_t* t = &nest->tensors.data[s->tensors[v]];
   if (!s->write_index[v] || !s->order_count) return false;
-  const pestle_lin_t* flat = s->write_index[v][0];
+  const pestle_affine_t* flat = s->write_index[v][0];
   uint32_t lane = s->order[s->order_count - 1];
   const pestle_nest_axis_t* vector = &nest->axes.data[lane];
   int64_t size = (int64_t)pestle_dtype_size(t->type.dtype);
@@ -21,8 +21,8 @@ static bool is_aligned(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
   for (uint32_t i = 0; i < s->order_count; ++i) {
     bool nested;
     int64_t coef =
-        pestle_lin_coef(flat, pestle_nest_leaf_root(nest, s->order[i]),
-                        &nested) *
+        pestle_affine_coef(flat, pestle_nest_leaf_root(nest, s->order[i]),
+                           &nested) *
         pestle_nest_leaf_step(nest, s->order[i]);
     if (nested) return false;
     if (s->order[i] == lane ? coef != 1 : coef * size % bytes) return false;

@@ -7,9 +7,9 @@
 
 // Whether |atom| is of taps alone.
 static bool of_taps(const pestle_sketch_t* k, const pestle_atom_t* atom) {
-  if (!atom->lin || atom->value) return false;
-  for (uint32_t i = 0; i < atom->lin->count; ++i) {
-    const pestle_atom_t* a = atom->lin->terms[i].atom;
+  if (!atom->affine || atom->value) return false;
+  for (uint32_t i = 0; i < atom->affine->count; ++i) {
+    const pestle_atom_t* a = atom->affine->terms[i].atom;
     if (a->kind != PESTLE_ATOM_AXIS || !k->nest->axes.data[a->axis].fold) {
       return false;
     }
@@ -24,8 +24,8 @@ static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
   int64_t step = t->coef < 0 ? -t->coef : t->coef;
   if (t->atom->kind != PESTLE_ATOM_AXIS) {
     if (!of_taps(k, t->atom)) return;
-    const pestle_lin_t* alone = pestle_lin_make(k->nest, 0, t, 1);
-    pestle_range_t range = pestle_lin_range(k->nest, alone);
+    const pestle_affine_t* alone = pestle_affine_make(k->nest, 0, t, 1);
+    pestle_range_t range = pestle_affine_range(k->nest, alone);
     out->base += range.hi - range.lo;
     return;
   }
@@ -41,11 +41,11 @@ static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
   }
 }
 
-// Whether |lin| moves along |axis| otherwise than by |most| elements each step, or
+// Whether |affine| moves along |axis| otherwise than by |most| elements each step, or
 // not at all.
-static bool jumps(const pestle_lin_t* lin, uint32_t axis, int64_t most) {
+static bool jumps(const pestle_affine_t* affine, uint32_t axis, int64_t most) {
   bool nested;
-  int64_t coef = pestle_lin_coef(lin, axis, &nested);
+  int64_t coef = pestle_affine_coef(affine, axis, &nested);
   return nested || (coef != 0 && coef != most);
 }
 

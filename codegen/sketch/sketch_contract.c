@@ -66,8 +66,8 @@ bool pestle_sketch_aligned(pestle_sketch_t* k, uint32_t id) {
       return false;
     if (pestle_sketch_extent(k, f->roots[i]) == 1) continue;
     bool nested;
-    if (pestle_lin_coef(read->index[i], y->roots[i], &nested) != 1 || nested ||
-        read->index[i]->count != 1) {
+    if (pestle_affine_coef(read->index[i], y->roots[i], &nested) != 1 ||
+        nested || read->index[i]->count != 1) {
       return false;
     }
   }
@@ -81,7 +81,7 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   const pestle_nest_tensor_t* t = &o->k->nest->tensors.data[e->i];
   if (t->kind != PESTLE_TENSOR_INPUT) return;
   bool nested;
-  int64_t coef = pestle_lin_coef(e->index[0], o->axis, &nested);
+  int64_t coef = pestle_affine_coef(e->index[0], o->axis, &nested);
   if (!coef && !nested) return;
   o->tensor = (int32_t)e->i;
   o->stride = coef;
@@ -252,11 +252,11 @@ static void slide_visit(void* user, const pestle_expr_t* e) {
   slide_t* f = user;
   bool nested;
   for (uint32_t d = 0; d < e->index_count; ++d) {
-    int64_t row = pestle_lin_coef(e->index[d], f->row, &nested);
+    int64_t row = pestle_affine_coef(e->index[d], f->row, &nested);
     if (!row) continue;
     for (uint32_t i = f->s->map_count; i < f->s->root_count; ++i) {
       int64_t extent = pestle_sketch_extent(f->k, f->s->roots[i]);
-      int64_t tap = pestle_lin_coef(e->index[d], f->s->roots[i], &nested);
+      int64_t tap = pestle_affine_coef(e->index[d], f->s->roots[i], &nested);
       if (extent <= 1 || extent > MOST_SLIDE || !tap) continue;
       // An element's number has all dimensions in it: those taps that move
       // further than a row does are of another.
@@ -751,15 +751,15 @@ static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
     return -1;
   }
   const pestle_nest_tensor_t* x = &k->nest->tensors.data[side->i];
-  const pestle_lin_t* at = side->index[0];
+  const pestle_affine_t* at = side->index[0];
   int64_t taps = 1;
   bool nested = false, other = false;
   for (uint32_t i = f->root_count; i-- > f->map_count;) {
     if (pestle_sketch_extent(k, f->roots[i]) == 1) continue;
-    other |= pestle_lin_coef(at, f->roots[i], &nested) != taps || nested;
+    other |= pestle_affine_coef(at, f->roots[i], &nested) != taps || nested;
     taps *= pestle_sketch_extent(k, f->roots[i]);
   }
-  other |= pestle_lin_coef(at, f->roots[t->row], &nested) != taps || nested;
+  other |= pestle_affine_coef(at, f->roots[t->row], &nested) != taps || nested;
   bool argument = x->kind == PESTLE_TENSOR_INPUT && !x->pack;
   return argument && !other ? (int32_t)side->i : -1;
 }

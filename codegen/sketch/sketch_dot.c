@@ -38,12 +38,12 @@ static void factor_visit(void* user, const pestle_expr_t* e) {
   f->constant = t->constant;
   for (uint32_t d = 0; d < e->index_count; ++d) {
     bool nested;
-    if (pestle_lin_coef(e->index[d], f->last, &nested) || nested) {
+    if (pestle_affine_coef(e->index[d], f->last, &nested) || nested) {
       f->moves = true;
     }
     if (d + 1 == e->index_count) {
       f->contiguous =
-          pestle_lin_coef(e->index[d], f->axis, &nested) == 1 && !nested;
+          pestle_affine_coef(e->index[d], f->axis, &nested) == 1 && !nested;
     }
   }
 }

@@ -41,11 +41,11 @@ static void stride_visit(void* user, const pestle_expr_t* e) {
   bool nested = false;
   int64_t coef = 0;
   if (t->kind == PESTLE_TENSOR_INPUT) {
-    coef = pestle_lin_coef(e->index[0], s->axis, &nested);
+    coef = pestle_affine_coef(e->index[0], s->axis, &nested);
   } else if (e->index_count) {
-    coef = pestle_lin_coef(e->index[e->index_count - 1], s->axis, &nested);
+    coef = pestle_affine_coef(e->index[e->index_count - 1], s->axis, &nested);
     for (uint32_t i = 0; i + 1 < e->index_count && !coef; ++i) {
-      if (pestle_lin_coef(e->index[i], s->axis, &nested)) coef = 2;
+      if (pestle_affine_coef(e->index[i], s->axis, &nested)) coef = 2;
     }
   }
   if (coef == 1) s->unit = true;
@@ -64,7 +64,7 @@ static void pace_visit(void* user, const pestle_expr_t* e) {
   pestle_pace_t* p = user;
   if (p->k->nest->tensors.data[e->i].kind != PESTLE_TENSOR_INPUT) return;
   bool nested;
-  int64_t step = pestle_lin_coef(e->index[0], p->axis, &nested);
+  int64_t step = pestle_affine_coef(e->index[0], p->axis, &nested);
   p->moves |= step != 0;
   p->walks |= !nested && step > 0 && step <= p->most;
   p->jumps |= nested || step < 0 || step > p->most;
@@ -105,7 +105,7 @@ static void rows_visit(void* user, const pestle_expr_t* e) {
   for (uint32_t i = 0; i < e->index_count; ++i) {
     for (uint32_t a = 0; a < y->root_count; ++a) {
       bool nested;
-      if (pestle_lin_coef(e->index[i], y->roots[a], &nested) || nested) {
+      if (pestle_affine_coef(e->index[i], y->roots[a], &nested) || nested) {
         r->row[a] = true;
       }
     }

@@ -186,8 +186,8 @@ static void near_visit(void* user, const pestle_expr_t* e) {
     return;
   }
   bool nested_a, nested_b;
-  int64_t a = pestle_lin_coef(e->index[0], n->a, &nested_a);
-  int64_t b = pestle_lin_coef(e->index[0], n->b, &nested_b);
+  int64_t a = pestle_affine_coef(e->index[0], n->a, &nested_a);
+  int64_t b = pestle_affine_coef(e->index[0], n->b, &nested_b);
   n->far |= nested_a || nested_b || a < 0 || b < 0 ||
             a * (n->outer - 1) + b * (n->inner - 1) >= 2 * n->k->lanes;
 }

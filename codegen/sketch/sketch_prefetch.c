@@ -37,13 +37,13 @@ typedef struct row_t {
 // Whether |flat| moves along the roots of |s| as along a tensor's own dims, one
 // element at a time; |*out_length| is the elements of a row.
 static bool is_plain(const row_t* r, const pestle_nest_stage_t* s,
-                     const pestle_lin_t* flat, int64_t* out_length) {
+                     const pestle_affine_t* flat, int64_t* out_length) {
   int64_t step = 1;
   if (s->root_count <= r->inside || flat->constant) return false;
   for (uint32_t i = s->root_count; i-- > 0;) {
     int64_t extent = pestle_sketch_extent(r->k, s->roots[i]);
     bool nested;
-    int64_t coef = pestle_lin_coef(flat, s->roots[i], &nested);
+    int64_t coef = pestle_affine_coef(flat, s->roots[i], &nested);
     if (nested || (extent > 1 && coef != step)) return false;
     step *= extent;
     if (i + r->inside == s->root_count) *out_length = step;
@@ -137,14 +137,14 @@ pestle_status_t pestle_sketch_prefetch(pestle_sketch_t* k, const bool* row) {
 // How far a step of loop |leaf| of the anchor moves |flat|, whose axes are those of
 // |stage|, one for one with the anchor's.
 static int64_t step_of(const pestle_sketch_t* k, uint32_t leaf, uint32_t stage,
-                       const pestle_lin_t* flat) {
+                       const pestle_affine_t* flat) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   uint32_t root = pestle_nest_leaf_root(k->nest, leaf);
   for (uint32_t i = 0; i < y->map_count; ++i) {
     bool nested;
     if (y->roots[i] != root) continue;
-    return pestle_lin_coef(flat, s->roots[i], &nested) *
+    return pestle_affine_coef(flat, s->roots[i], &nested) *
            pestle_nest_leaf_step(k->nest, leaf);
   }
   return 0;
@@ -192,7 +192,7 @@ static pestle_status_t fetch_box(pestle_sketch_t* k, uint32_t fold,
     int64_t by = 0;
     for (uint32_t d = 0; d < b->map_count; ++d) {
       bool nested;
-      by += pestle_lin_coef(read->index[0], b->roots[d], &nested) *
+      by += pestle_affine_coef(read->index[0], b->roots[d], &nested) *
             step_of(k, (uint32_t)b->at_axis, fold, window->index[d]);
     }
     return by ? pestle_schedule_prefetch(k->nest, box, t, t, by) : NULL;

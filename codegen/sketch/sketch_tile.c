@@ -61,13 +61,13 @@ typedef struct runs_t {
   int64_t feed;   // by which a step moves
 } runs_t;
 
-static void limit_lanes(runs_t* r, const pestle_lin_t* place) {
+static void limit_lanes(runs_t* r, const pestle_affine_t* place) {
   for (uint32_t i = 0; i < place->count; ++i) {
     const pestle_atom_t* atom = place->terms[i].atom;
     bool nested;
-    if (atom->kind != PESTLE_ATOM_DIV || atom->lin->constant ||
-        atom->lin->count != 1 ||
-        pestle_lin_coef(atom->lin, r->axis, &nested) != 1) {
+    if (atom->kind != PESTLE_ATOM_DIV || atom->affine->constant ||
+        atom->affine->count != 1 ||
+        pestle_affine_coef(atom->affine, r->axis, &nested) != 1) {
       continue;
     }
     if (r->native % atom->divisor || r->native == atom->divisor) {
@@ -108,7 +108,8 @@ static void choose_lanes(pestle_sketch_t* k, int64_t width, pestle_tile_t* t) {
 static bool moves(const pestle_expr_t* read, uint32_t axis) {
   for (uint32_t d = 0; d < read->index_count; ++d) {
     bool nested;
-    if (pestle_lin_coef(read->index[d], axis, &nested) || nested) return true;
+    if (pestle_affine_coef(read->index[d], axis, &nested) || nested)
+      return true;
   }
   return false;
 }

@@ -111,11 +111,12 @@ static void across_visit(void* user, const pestle_expr_t* e) {
     return;
   }
   int64_t last =
-      pestle_lin_coef(e->index[0], s->roots[s->map_count - 1], &nested);
+      pestle_affine_coef(e->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     int64_t unit = e->words && e->lo == 1 ? e->words : 1;
-    if (pestle_lin_coef(e->index[0], s->roots[i], &nested) != unit || nested) {
+    if (pestle_affine_coef(e->index[0], s->roots[i], &nested) != unit ||
+        nested) {
       continue;
     }
     int64_t columns = pestle_sketch_extent(a->k, s->roots[s->map_count - 1]);

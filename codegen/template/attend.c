@@ -15,11 +15,12 @@ static bool same(const pestle_expr_t* a, const pestle_expr_t* b) {
       a->op != b->op || a->i != b->i || a->lo != b->lo || a->hi != b->hi ||
       a->index_count != b->index_count || !same(a->guard, b->guard) ||
       a->f < b->f || a->f > b->f || isnan(a->f) != isnan(b->f) ||
-      !a->lin != !b->lin || (a->lin && !pestle_lin_equal(a->lin, b->lin))) {
+      !a->affine != !b->affine ||
+      (a->affine && !pestle_affine_equal(a->affine, b->affine))) {
     return false;
   }
   for (uint32_t i = 0; i < a->index_count; ++i) {
-    if (!pestle_lin_equal(a->index[i], b->index[i])) return false;
+    if (!pestle_affine_equal(a->index[i], b->index[i])) return false;
   }
   return same(a->args[0], b->args[0]) && same(a->args[1], b->args[1]) &&
          same(a->args[2], b->args[2]);
@@ -32,15 +33,15 @@ static bool corresponds(pestle_nest_t* nest, uint32_t from,
                         const pestle_expr_t* y) {
   const pestle_nest_stage_t* a = pestle_nest_stage(nest, from);
   const pestle_nest_stage_t* b = pestle_nest_stage(nest, to);
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return false;
   }
   for (uint32_t i = 0; i < a->root_count; ++i) {
     uint32_t j = i < a->map_count ? i : b->map_count + (i - a->map_count);
-    map[a->roots[i]] = pestle_lin_axis(nest, b->roots[j]);
+    map[a->roots[i]] = pestle_affine_axis(nest, b->roots[j]);
   }
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
@@ -57,11 +58,11 @@ static bool is_at(const pestle_nest_t* nest, const pestle_expr_t* read,
   if (!read || read->guard || read->index_count != count + fold) return false;
   for (uint32_t i = 0; i < read->index_count; ++i) {
     uint32_t axis = s->roots[i < count ? i : s->map_count];
-    const pestle_lin_t* at = read->index[i];
+    const pestle_affine_t* at = read->index[i];
     if (nest->axes.data[axis].full_extent == 1 && !at->count && !at->constant) {
       continue;
     }
-    if (pestle_lin_is_axis(at) != (int32_t)axis) return false;
+    if (pestle_affine_is_axis(at) != (int32_t)axis) return false;
   }
   return true;
 }

@@ -144,7 +144,8 @@ static void show(attend_t* t, uint32_t stage, uint32_t buffer,
       box->extent[d] = runs ? width : 1;
       box->stride[d] = runs ? 1 : width;
       box->origin[d] =
-          runs ? pestle_lin_scale(nest, pestle_lin_axis(nest, run_axis), width)
+          runs ? pestle_affine_scale(nest, pestle_affine_axis(nest, run_axis),
+                                     width)
                : e->coord[kinds[g]->fold[i]];
     }
   }

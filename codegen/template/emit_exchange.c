@@ -28,7 +28,7 @@ static int64_t extent_of(const exchange_t* t, uint32_t axis) {
 }
 
 static void set_coord(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
-  t->e->coord[axis] = pestle_lin_axis(t->e->nest, axis);
+  t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
@@ -39,10 +39,10 @@ static void set_vector(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
     set_coord(t, axis, id);
     return;
   }
-  const pestle_lin_t* run = pestle_lin_axis(e->nest, t->run_axis);
+  const pestle_affine_t* run = pestle_affine_axis(e->nest, t->run_axis);
   e->coord[axis] =
-      pestle_lin_add(e->nest, pestle_lin_scale(e->nest, run, t->x.vector),
-                     pestle_lin_axis(e->nest, t->lane_axis));
+      pestle_affine_add(e->nest, pestle_affine_scale(e->nest, run, t->x.vector),
+                        pestle_affine_axis(e->nest, t->lane_axis));
   e->axis_id[t->run_axis] = id;
   pestle_emit_open_vector(e, t->lane_axis, t->x.vector);
 }

@@ -39,7 +39,7 @@ static pestle_kir_id_t below(mx_t* t, pestle_kir_id_t a, int64_t b) {
 // --- Coordinates ---
 
 void pestle_mx_fix(mx_t* t, uint32_t axis, pestle_kir_id_t id) {
-  t->e->coord[axis] = pestle_lin_axis(t->e->nest, axis);
+  t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
@@ -62,10 +62,10 @@ void pestle_mx_place(mx_t* t, const pestle_tile_axes_t* axes, bool last,
 void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
                     pestle_kir_id_t number, int64_t valid) {
   pestle_nest_t* nest = t->e->nest;
-  const pestle_lin_t* first =
-      pestle_lin_scale(nest, pestle_lin_axis(nest, own->vector), own->lanes);
+  const pestle_affine_t* first = pestle_affine_scale(
+      nest, pestle_affine_axis(nest, own->vector), own->lanes);
   t->e->coord[axis] =
-      pestle_lin_add(nest, first, pestle_lin_axis(nest, own->lane));
+      pestle_affine_add(nest, first, pestle_affine_axis(nest, own->lane));
   t->e->axis_id[own->vector] = number;
   pestle_emit_open_vector(t->e, own->lane, own->lanes);
   t->e->valid = valid;
@@ -261,17 +261,17 @@ static void look_at_result(mx_t* t) {
       z->type.dtype != t->m.p.sums) {
     return;
   }
-  const pestle_lin_t* at = y->write_index[0][0];
+  const pestle_affine_t* at = y->write_index[0][0];
   const pestle_tile_axes_t* rows = &t->m.p.m;
   int64_t next = 0, stride = 0;
   for (uint32_t i = rows->count; i-- > 0;) {
     if (rows->extent[i] == 1) continue;
-    int64_t step = pestle_lin_coef(at, (uint32_t)rows->last[i], &nested);
+    int64_t step = pestle_affine_coef(at, (uint32_t)rows->last[i], &nested);
     if (nested || (next && step != next)) return;
     if (!stride) stride = step;
     next = step * rows->extent[i];
   }
-  int64_t column = pestle_lin_coef(at, (uint32_t)t->m.last_column, &nested);
+  int64_t column = pestle_affine_coef(at, (uint32_t)t->m.last_column, &nested);
   if (column != 1 || nested || stride < LANES || stride > INT32_MAX / 64) {
     return;
   }

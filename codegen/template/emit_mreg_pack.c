@@ -124,7 +124,7 @@ static void fetch_ahead(mx_t* t) {
   if (b->kind != PESTLE_EXPR_READ || b->guard) return;
   bool nested;
   int64_t apart =
-      pestle_lin_coef(b->index[0], t->m.tap[0].axis, &nested) * TAPS_AHEAD;
+      pestle_affine_coef(b->index[0], t->m.tap[0].axis, &nested) * TAPS_AHEAD;
   pestle_emit_index_t at =
       pestle_emit_index(t->e, pestle_emit_resolve(t->e, b->index[0]));
   if (at.vector != PESTLE_KIR_NONE || at.step != 1 || nested) return;

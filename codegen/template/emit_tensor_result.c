@@ -51,13 +51,13 @@ static bool find_place(const pestle_tiles_t* t, place_t* out) {
   int64_t of_chunk =
       PESTLE_TILE_CHUNK / (int64_t)pestle_dtype_size(result_dtype(t));
   if (y->value_count != 1 || !y->write_index[0]) return false;
-  const pestle_lin_t* at = y->write_index[0][0];
+  const pestle_affine_t* at = y->write_index[0][0];
   bool batched = t->p.batch > 1, nested[3] = {false, false, false};
   *out = (place_t){.offset = at->constant};
-  out->row_stride = pestle_lin_coef(at, t->p.m_axis, &nested[0]);
-  int64_t column = pestle_lin_coef(at, t->p.n_axis, &nested[1]);
+  out->row_stride = pestle_affine_coef(at, t->p.m_axis, &nested[0]);
+  int64_t column = pestle_affine_coef(at, t->p.n_axis, &nested[1]);
   if (batched) {
-    out->batch_stride = pestle_lin_coef(at, t->p.batch_axis, &nested[2]);
+    out->batch_stride = pestle_affine_coef(at, t->p.batch_axis, &nested[2]);
   }
   return column == 1 && !nested[0] && !nested[1] && !nested[2] &&
          at->count == 2u + batched && out->offset >= 0 && out->row_stride > 0 &&
@@ -92,7 +92,7 @@ void pestle_tiles_add_staged(pestle_tiles_t* t) {
 
 static void open_axis(pestle_emit_t* e, uint32_t axis, pestle_kir_id_t id) {
   e->open[axis] = true;
-  e->value[axis] = pestle_lin_axis(e->nest, axis);
+  e->value[axis] = pestle_affine_axis(e->nest, axis);
   e->axis_id[axis] = id;
 }
 
@@ -112,8 +112,8 @@ static void show_pair(const pestle_tiles_t* t) {
     box->extent[d] = column ? 2 : 1;
     box->stride[d] = column ? 1 : 2;
     box->origin[d] =
-        column ? pestle_lin_scale(nest,
-                                  pestle_lin_axis(nest, (uint32_t)n->outer), 2)
+        column ? pestle_affine_scale(
+                     nest, pestle_affine_axis(nest, (uint32_t)n->outer), 2)
                : e->coord[y->roots[d]];
   }
   e->ready[tensor] = true;
@@ -204,7 +204,7 @@ static void emit_half(const pestle_tiles_t* t, const strip_t* s,
   open_axis(e, (uint32_t)n->outer, column);
   pestle_emit_open_vector(e, (uint32_t)n->inner, PAIR);
   e->open[n->inner] = true;
-  e->value[n->inner] = pestle_lin_axis(e->nest, (uint32_t)n->inner);
+  e->value[n->inner] = pestle_affine_axis(e->nest, (uint32_t)n->inner);
   pestle_emit_coords(e, t->last);
   show_pair(t);
   pestle_kir_store(k, t->pair, zero, load_pair(t, j, half), PESTLE_KIR_NONE, 0);

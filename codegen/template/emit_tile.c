@@ -11,17 +11,17 @@ pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b) {
 // --- Coordinates ---
 
 static void set_coord(tile_t* t, uint32_t axis, pestle_kir_id_t id) {
-  t->e->coord[axis] = pestle_lin_axis(t->e->nest, axis);
+  t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
 static void set_run(tile_t* t, uint32_t axis, pestle_kir_id_t id, int64_t run,
                     uint32_t run_axis, uint32_t lane_axis) {
   pestle_nest_t* nest = t->e->nest;
-  const pestle_lin_t* at =
-      pestle_lin_scale(nest, pestle_lin_axis(nest, run_axis), run);
+  const pestle_affine_t* at =
+      pestle_affine_scale(nest, pestle_affine_axis(nest, run_axis), run);
   if (lane_axis != PESTLE_KIR_NONE) {
-    at = pestle_lin_add(nest, at, pestle_lin_axis(nest, lane_axis));
+    at = pestle_affine_add(nest, at, pestle_affine_axis(nest, lane_axis));
   }
   t->e->coord[axis] = at;
   t->e->axis_id[run_axis] = id;
@@ -38,7 +38,7 @@ void pestle_tile_coords(tile_t* t, const pestle_tile_axes_t* axes, bool last,
     bool runs = first && extent > 1;
     if (extent == 1) {
       if (axis >= 0) {
-        t->e->coord[axis] = pestle_lin_const(t->e->nest, 0);
+        t->e->coord[axis] = pestle_affine_const(t->e->nest, 0);
       }
       continue;
     }

@@ -22,15 +22,15 @@ static void show(tile_t* t, int64_t width) {
     bool column = (int32_t)f->roots[d] == runs;
     box->extent[d] = column ? width : 1;
     box->stride[d] = column ? 1 : width;
-    box->origin[d] = pestle_lin_const(nest, 0);
+    box->origin[d] = pestle_affine_const(nest, 0);
     for (int g = 0; g < 3; ++g) {
       for (uint32_t i = 0; i < kinds[g]->count; ++i) {
         int32_t own = kinds[g]->last[i];
         if (kinds[g]->fold[i] != f->roots[d] || own < 0) continue;
         box->origin[d] =
             column && width > 1
-                ? pestle_lin_scale(nest, pestle_lin_axis(nest, t->run_axis),
-                                   width)
+                ? pestle_affine_scale(
+                      nest, pestle_affine_axis(nest, t->run_axis), width)
                 : e->coord[own];
       }
     }

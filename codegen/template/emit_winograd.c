@@ -199,10 +199,10 @@ static void add_axes(wino_t* t) {
 
 static void fix_axis(wino_t* t, uint32_t axis, int32_t last,
                      pestle_kir_id_t id) {
-  t->e->coord[axis] = pestle_lin_axis(t->e->nest, axis);
+  t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
   if (last < 0) return;
-  t->e->coord[last] = pestle_lin_axis(t->e->nest, (uint32_t)last);
+  t->e->coord[last] = pestle_affine_axis(t->e->nest, (uint32_t)last);
   t->e->axis_id[last] = id;
 }
 

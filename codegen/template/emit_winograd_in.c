@@ -61,14 +61,14 @@ static void set_place(wino_t* t, const place_t* at, int64_t i, bool high) {
   const int64_t* inside = high ? w->inside_high : w->inside_wide;
   uint32_t axis = high ? w->high : w->wide;
   uint32_t tap = high ? w->tap_high : w->tap_wide;
-  e->coord[tap] = pestle_lin_const(e->nest, 0);
+  e->coord[tap] = pestle_affine_const(e->nest, 0);
   if (at->inside) {
-    const pestle_lin_t* tile =
-        pestle_lin_axis(e->nest, high ? t->in_high : t->in_wide);
+    const pestle_affine_t* tile =
+        pestle_affine_axis(e->nest, high ? t->in_high : t->in_wide);
     int64_t first = inside[0] * w->results + i;
-    e->coord[axis] =
-        pestle_lin_add(e->nest, pestle_lin_scale(e->nest, tile, w->results),
-                       pestle_lin_const(e->nest, first));
+    e->coord[axis] = pestle_affine_add(
+        e->nest, pestle_affine_scale(e->nest, tile, w->results),
+        pestle_affine_const(e->nest, first));
     return;
   }
   uint32_t own = high ? t->at_high : t->at_wide;
@@ -76,7 +76,7 @@ static void set_place(wino_t* t, const place_t* at, int64_t i, bool high) {
   pestle_kir_id_t tile = high ? at->high : at->wide;
   pestle_kir_id_t position =
       pestle_kir_madi(t->k, tile, w->results, pestle_kir_index(t->k, i));
-  e->coord[axis] = pestle_lin_axis(e->nest, own);
+  e->coord[axis] = pestle_affine_axis(e->nest, own);
   e->axis_id[own] =
       pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, position, last);
 }
@@ -105,10 +105,10 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
   pestle_kir_id_t d[MOST], rows[MOST][MOST], out[MOST];
   pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", vectors);
   pestle_wino_open_vector(t, v, vectors, lanes);
-  const pestle_lin_t* channel = pestle_lin_axis(e->nest, t->vector);
+  const pestle_affine_t* channel = pestle_affine_axis(e->nest, t->vector);
   e->coord[t->w.channels] =
-      pestle_lin_add(e->nest, pestle_lin_scale(e->nest, channel, lanes),
-                     pestle_lin_axis(e->nest, t->lane));
+      pestle_affine_add(e->nest, pestle_affine_scale(e->nest, channel, lanes),
+                        pestle_affine_axis(e->nest, t->lane));
   for (int64_t j = 0; j < n; ++j) {
     for (int64_t i = 0; i < n; ++i)
       d[i] = input(t, at, i, j);

@@ -61,16 +61,17 @@ static void finish(wino_t* t, pestle_kir_id_t value) {
 }
 
 static void set_coord(wino_t* t, uint32_t axis, int32_t last,
-                      const pestle_lin_t* at) {
+                      const pestle_affine_t* at) {
   t->e->coord[axis] = at;
   if (last >= 0) t->e->coord[last] = at;
 }
 
-static const pestle_lin_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
+static const pestle_affine_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
   pestle_nest_t* nest = t->e->nest;
-  return pestle_lin_add(
-      nest, pestle_lin_scale(nest, pestle_lin_axis(nest, tile), t->w.results),
-      pestle_lin_const(nest, i));
+  return pestle_affine_add(
+      nest,
+      pestle_affine_scale(nest, pestle_affine_axis(nest, tile), t->w.results),
+      pestle_affine_const(nest, i));
 }
 
 // All results of a tile, each with a copy of the last stage of its own.
@@ -118,8 +119,8 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
   pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide);
   pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, row, column));
   size_t scope = pestle_emit_scope(e);
-  set_coord(t, w->high, w->last_high, pestle_lin_axis(e->nest, t->px_high));
-  set_coord(t, w->wide, w->last_wide, pestle_lin_axis(e->nest, t->px_wide));
+  set_coord(t, w->high, w->last_high, pestle_affine_axis(e->nest, t->px_high));
+  set_coord(t, w->wide, w->last_wide, pestle_affine_axis(e->nest, t->px_wide));
   pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY,
                                            pestle_kir_madi(k, i, n, j), lanes);
   finish(t,
@@ -164,10 +165,11 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   }
   int64_t vectors = pestle_ceil_div(w->outputs, lanes);
   pestle_wino_open_vector(t, pestle_kir_madi(k, first, 1, v), vectors, valid);
-  const pestle_lin_t* feature = pestle_lin_axis(e->nest, t->vector);
-  set_coord(t, w->features, w->last_features,
-            pestle_lin_add(e->nest, pestle_lin_scale(e->nest, feature, lanes),
-                           pestle_lin_axis(e->nest, t->lane)));
+  const pestle_affine_t* feature = pestle_affine_axis(e->nest, t->vector);
+  set_coord(
+      t, w->features, w->last_features,
+      pestle_affine_add(e->nest, pestle_affine_scale(e->nest, feature, lanes),
+                        pestle_affine_axis(e->nest, t->lane)));
   bool cut = w->height % n || w->width % n;
   bool some = w->height >= n && w->width >= n && !t->how->looped;
   if (some && cut) {

@@ -19,10 +19,10 @@ static void visit(void* user, const pestle_expr_t* x) {
   bool nested;
   if (f->read || x->guard || t->kind != PESTLE_TENSOR_INPUT || t->pack) return;
   int64_t last =
-      pestle_lin_coef(x->index[0], s->roots[s->map_count - 1], &nested);
+      pestle_affine_coef(x->index[0], s->roots[s->map_count - 1], &nested);
   if (nested || last == 0 || last == 1) return;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    if (pestle_lin_coef(x->index[0], s->roots[i], &nested) != 1 || nested) {
+    if (pestle_affine_coef(x->index[0], s->roots[i], &nested) != 1 || nested) {
       continue;
     }
     f->read = x;

@@ -7,16 +7,16 @@
 // Padding of the innermost taps may make products so many times as many.
 static const double MOST_PADDING = 1.5;
 
-static bool is_plain(const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    if (lin->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
+static bool is_plain(const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    if (affine->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
   }
   return true;
 }
 
-static int64_t step_of(const pestle_lin_t* lin, uint32_t axis) {
+static int64_t step_of(const pestle_affine_t* affine, uint32_t axis) {
   bool nested;
-  return pestle_lin_coef(lin, axis, &nested);
+  return pestle_affine_coef(affine, axis, &nested);
 }
 
 // The read that |side| is, where it lies in an argument at one flat index of
@@ -42,7 +42,7 @@ typedef struct unit_t {
 static void find_unit(void* user, const pestle_expr_t* x) {
   unit_t* u = user;
   bool nested;
-  if (pestle_lin_coef(x->index[0], u->axis, &nested) == 1 && !nested) {
+  if (pestle_affine_coef(x->index[0], u->axis, &nested) == 1 && !nested) {
     u->found = true;
   }
 }
@@ -80,11 +80,12 @@ static void order_taps(pestle_nest_t* nest, pestle_mreg_t* m) {
   }
 }
 
-// Whether a step of each tap moves |lin| as far as the whole of the next one.
-static bool follow(const pestle_mreg_t* m, const pestle_lin_t* lin) {
+// Whether a step of each tap moves |affine| as far as the whole of the next one.
+static bool follow(const pestle_mreg_t* m, const pestle_affine_t* affine) {
   for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
     const pestle_mreg_tap_t* t = &m->tap[i + 1];
-    if (step_of(lin, m->tap[i].axis) != step_of(lin, t->axis) * t->extent) {
+    if (step_of(affine, m->tap[i].axis) !=
+        step_of(affine, t->axis) * t->extent) {
       return false;
     }
   }
@@ -211,7 +212,7 @@ static void add_dim(pestle_nest_tensor_t* t, pestle_pack_axis_t dim) {
 // Panels of columns; in each, register by register, words of taps.
 static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_mreg_t* m) {
   const pestle_expr_t* b = m->p.b.value;
-  const pestle_lin_t* at = b->index[0];
+  const pestle_affine_t* at = b->index[0];
   pestle_nest_tensor_t* t = &nest->tensors.data[b->i];
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
                                2 * PESTLE_NEST_MAX_AXES + 6);

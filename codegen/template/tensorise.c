@@ -31,12 +31,12 @@ static bool read_side(const pestle_expr_t* x, side_t* side) {
       (side->dtype != PESTLE_BF16 && side->dtype != PESTLE_F16)) {
     return false;
   }
-  const pestle_lin_t* at = x->index[0];
+  const pestle_affine_t* at = x->index[0];
   side->offset = at->constant;
   uint32_t found = 0;
   for (uint32_t i = 0; i < side->s->root_count; ++i) {
     bool nested;
-    side->coef[i] = pestle_lin_coef(at, side->s->roots[i], &nested);
+    side->coef[i] = pestle_affine_coef(at, side->s->roots[i], &nested);
     if (nested || side->coef[i] < 0) return false;
     found += side->coef[i] != 0;
   }
@@ -68,7 +68,7 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
       return false;
     }
     if (own->full_extent == 1) continue;
-    if (pestle_lin_is_axis(read->index[i]) != (int32_t)y->roots[i]) {
+    if (pestle_affine_is_axis(read->index[i]) != (int32_t)y->roots[i]) {
       return false;
     }
   }

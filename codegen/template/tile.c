@@ -19,11 +19,11 @@ typedef struct look_t {
 
 static void look_expr(look_t* l, const pestle_expr_t* x);
 
-static void look_lin(look_t* l, const pestle_lin_t* lin) {
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    const pestle_atom_t* atom = lin->terms[i].atom;
+static void look_affine(look_t* l, const pestle_affine_t* affine) {
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    const pestle_atom_t* atom = affine->terms[i].atom;
     if (atom->kind == PESTLE_ATOM_AXIS) l->axis[atom->axis] = true;
-    if (atom->lin) look_lin(l, atom->lin);
+    if (atom->affine) look_affine(l, atom->affine);
     if (atom->value) look_expr(l, atom->value);
   }
 }
@@ -39,9 +39,9 @@ static void look_expr(look_t* l, const pestle_expr_t* x) {
     bool packed = t->pack && l->nest->mreg < 0;
     if (t->kind != PESTLE_TENSOR_INPUT || packed) l->inputs = false;
   }
-  if (x->lin) look_lin(l, x->lin);
+  if (x->affine) look_affine(l, x->affine);
   for (uint32_t i = 0; i < x->index_count; ++i)
-    look_lin(l, x->index[i]);
+    look_affine(l, x->index[i]);
   if (x->guard) look_expr(l, x->guard);
   for (int i = 0; i < 3; ++i) {
     if (x->args[i]) look_expr(l, x->args[i]);
@@ -73,9 +73,9 @@ static void add_axis(const pestle_nest_t* nest, uint32_t fold, int32_t last,
 int32_t pestle_tile_last_axis(const pestle_nest_t* nest,
                               const pestle_expr_t* read, uint32_t d,
                               int64_t extent) {
-  const pestle_lin_t* at = read->index[d];
+  const pestle_affine_t* at = read->index[d];
   if (extent == 1) return at->count || at->constant ? -2 : -1;
-  int32_t axis = pestle_lin_is_axis(at);
+  int32_t axis = pestle_affine_is_axis(at);
   return axis >= 0 && nest->axes.data[axis].full_extent == extent ? axis : -2;
 }
 
@@ -135,7 +135,7 @@ static void visit_run(void* user, const pestle_expr_t* x) {
   runs_t* r = user;
   bool nested;
   const pestle_nest_tensor_t* t = &r->nest->tensors.data[x->i];
-  int64_t coef = pestle_lin_coef(x->index[0], r->axis, &nested);
+  int64_t coef = pestle_affine_coef(x->index[0], r->axis, &nested);
   unsigned bytes = pestle_dtype_size(t->type.dtype);
   if (coef == 1) r->unit = true;
   if (nested || (coef != 0 && coef != 1)) r->other = true;
@@ -172,14 +172,14 @@ static void find_copy(pestle_nest_t* nest, pestle_tile_side_t* side,
   }
   int64_t bytes = side->run * (int64_t)pestle_dtype_size(side->dtype);
   if (x->kind != PESTLE_EXPR_READ || (x->guard && !guard) || bytes < 4) return;
-  const pestle_lin_t* at = x->index[0];
+  const pestle_affine_t* at = x->index[0];
   bool aligned = at->constant % side->run == 0;
   for (uint32_t i = 0; i < at->count; ++i) {
     const pestle_term_t* t = &at->terms[i];
     bool own = t->atom->kind == PESTLE_ATOM_AXIS && t->atom->axis == axis;
     // Nothing that a run would have to look at is divided or looked up.
     bool nested = false;
-    if (t->atom->lin) (void)pestle_lin_coef(at, axis, &nested);
+    if (t->atom->affine) (void)pestle_affine_coef(at, axis, &nested);
     aligned = aligned && !nested && !t->atom->value &&
               (own || t->coef % side->run == 0);
   }

@@ -35,35 +35,37 @@ typedef struct forms_t {
 } forms_t;
 
 // Nothing is divided or looked up in it, and a tap moves as its map axis does.
-static bool steps_alike(const pestle_lin_t* lin, const pestle_winograd_t* w) {
+static bool steps_alike(const pestle_affine_t* affine,
+                        const pestle_winograd_t* w) {
   bool nested;
-  for (uint32_t i = 0; i < lin->count; ++i) {
-    if (lin->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
+  for (uint32_t i = 0; i < affine->count; ++i) {
+    if (affine->terms[i].atom->kind != PESTLE_ATOM_AXIS) return false;
   }
-  return !pestle_lin_depends(lin, w->features) &&
-         pestle_lin_coef(lin, w->high, &nested) ==
-             pestle_lin_coef(lin, w->tap_high, &nested) &&
-         pestle_lin_coef(lin, w->wide, &nested) ==
-             pestle_lin_coef(lin, w->tap_wide, &nested);
+  return !pestle_affine_depends(affine, w->features) &&
+         pestle_affine_coef(affine, w->high, &nested) ==
+             pestle_affine_coef(affine, w->tap_high, &nested) &&
+         pestle_affine_coef(affine, w->wide, &nested) ==
+             pestle_affine_coef(affine, w->tap_wide, &nested);
 }
 
-// Narrows the tiles that are known to be inside by lo <= lin < hi.
+// Narrows the tiles that are known to be inside by lo <= affine < hi.
 static void narrow(forms_t* f, const pestle_expr_t* x) {
   pestle_winograd_t* w = f->w;
   bool nested;
-  int64_t high = pestle_lin_coef(x->lin, w->high, &nested);
-  int64_t wide = pestle_lin_coef(x->lin, w->wide, &nested);
+  int64_t high = pestle_affine_coef(x->affine, w->high, &nested);
+  int64_t wide = pestle_affine_coef(x->affine, w->wide, &nested);
   int64_t* inside = high ? w->inside_high : w->inside_wide;
   int64_t step = (high ? high : wide) * w->results;
-  bool plain =
-      x->lin->count <= 2 && (high > 0) != (wide > 0) && high >= 0 && wide >= 0;
+  bool plain = x->affine->count <= 2 && (high > 0) != (wide > 0) && high >= 0 &&
+               wide >= 0;
   if (!plain) {
     inside[1] = inside[0];
     return;
   }
   int64_t reach = (step / w->results) * (w->factors - 1);
-  int64_t first = -pestle_floor_div(x->lin->constant - x->lo, step);
-  int64_t last = pestle_floor_div(x->hi - 1 - x->lin->constant - reach, step);
+  int64_t first = -pestle_floor_div(x->affine->constant - x->lo, step);
+  int64_t last =
+      pestle_floor_div(x->hi - 1 - x->affine->constant - reach, step);
   if (inside[0] < first) inside[0] = first;
   if (inside[1] > last + 1) inside[1] = last + 1;
   if (inside[1] < inside[0]) inside[1] = inside[0];
@@ -74,7 +76,7 @@ static void look(forms_t* f, const pestle_expr_t* x) {
     case PESTLE_EXPR_CONST:
       return;
     case PESTLE_EXPR_INSIDE:
-      f->ok = f->ok && steps_alike(x->lin, f->w);
+      f->ok = f->ok && steps_alike(x->affine, f->w);
       if (f->ok) narrow(f, x);
       return;
     case PESTLE_EXPR_READ:
@@ -120,8 +122,8 @@ static const pestle_expr_t* through_copy(pestle_nest_t* nest,
   if (t->kind != PESTLE_TENSOR_STAGE || t->stage < 0) return x;
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, (uint32_t)t->stage);
   if (!s->keep || s->is_fold || s->value_count != 1) return x;
-  const pestle_lin_t** map = pestle_arena_alloc_zero(
-      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_lin_t*));
+  const pestle_affine_t** map = pestle_arena_alloc_zero(
+      nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
   if (!map) {
     pestle_nest_fail_memory(nest);
     return x;
@@ -159,12 +161,12 @@ static int64_t extent_of(const pestle_nest_t* nest, uint32_t axis) {
 // The fold's axes: channels lie side by side in the input, the other two are
 // taps; each of them moves the input as one map axis does.
 static bool find_taps(pestle_nest_t* nest, const pestle_nest_stage_t* s,
-                      const pestle_lin_t* at, pestle_winograd_t* w) {
+                      const pestle_affine_t* at, pestle_winograd_t* w) {
   uint32_t taps[2], map[2], found = 0;
   bool nested, channels = false;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     uint32_t axis = s->roots[i];
-    int64_t coef = pestle_lin_coef(at, axis, &nested);
+    int64_t coef = pestle_affine_coef(at, axis, &nested);
     if (coef == 1 && !channels) {
       w->channels = axis;
       channels = true;
@@ -175,7 +177,7 @@ static bool find_taps(pestle_nest_t* nest, const pestle_nest_stage_t* s,
     }
     uint32_t like = s->map_count;
     for (uint32_t m = 0; m < s->map_count; ++m) {
-      bool same = pestle_lin_coef(at, s->roots[m], &nested) == coef;
+      bool same = pestle_affine_coef(at, s->roots[m], &nested) == coef;
       if (same && s->roots[m] != w->features &&
           (!found || map[0] != s->roots[m]))
         like = m;
@@ -259,9 +261,9 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
       !find_taps(nest, s, read->index[0], w) || !find_last(nest, s, w)) {
     return false;
   }
-  const pestle_lin_t* u = side[weights]->index[0];
+  const pestle_affine_t* u = side[weights]->index[0];
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
-    if (pestle_lin_depends(u, s->roots[i])) return false;
+    if (pestle_affine_depends(u, s->roots[i])) return false;
   }
   w->height = extent_of(nest, w->high);
   w->width = extent_of(nest, w->wide);
@@ -283,25 +285,26 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
 // The weights as factors: panels of |width| features, each [products][channels].
 static pestle_status_t pack_weights(pestle_nest_t* nest,
                                     const pestle_winograd_t* w,
-                                    const pestle_lin_t* at,
+                                    const pestle_affine_t* at,
                                     const pestle_nest_winograd_t* how) {
   pestle_nest_tensor_t* t = &nest->tensors.data[w->weights];
   bool nested;
   int64_t width = how->vectors * how->lanes;
   int64_t panels = pestle_ceil_div(w->outputs, width);
-  int64_t feature = pestle_lin_coef(at, w->features, &nested);
+  int64_t feature = pestle_affine_coef(at, w->features, &nested);
   pestle_pack_axis_t axes[5] = {
       {.coef = feature * width,
        .extent = panels,
        .scale = width,
        .limit = w->outputs},
-      {.coef = pestle_lin_coef(at, w->tap_high, &nested),
+      {.coef = pestle_affine_coef(at, w->tap_high, &nested),
        .extent = w->factors,
        .winograd = true},
-      {.coef = pestle_lin_coef(at, w->tap_wide, &nested),
+      {.coef = pestle_affine_coef(at, w->tap_wide, &nested),
        .extent = w->factors,
        .winograd = true},
-      {.coef = pestle_lin_coef(at, w->channels, &nested), .extent = w->inputs},
+      {.coef = pestle_affine_coef(at, w->channels, &nested),
+       .extent = w->inputs},
       {.coef = feature, .extent = width, .scale = 1, .limit = w->outputs}};
   t->pack = pestle_arena_copy(nest->arena, axes, sizeof(axes),
                               _Alignof(pestle_pack_axis_t));
@@ -370,7 +373,7 @@ pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
   }
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_expr_t* const* side = s->values[0]->args;
-  const pestle_lin_t* at = side[side[0] == w.x ? 1 : 0]->index[0];
+  const pestle_affine_t* at = side[side[0] == w.x ? 1 : 0]->index[0];
   PESTLE_TRY(pack_weights(nest, &w, at, how));
   nest->winograd = (int32_t)stage;
   nest->winograd_how = *how;
