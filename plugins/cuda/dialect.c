@@ -48,7 +48,7 @@
                      ");\n  return r;\n#endif\n" ASM2(row ".rn"), \
        "\"r\"(a), \"r\"(b)")
 
-const pestle_ctext_dialect_t pestle_cuda_dialect = {
+const pestle_c_printer_dialect_t pestle_cuda_dialect = {
     .name = "CUDA C",
     .prelude = "",
     .value = {"bool", "int", "unsigned int", "long long", "unsigned long long",

@@ -60,16 +60,17 @@ static bool has_units(const char* arch) {
   return strtol(arch + strlen("sm_"), NULL, 10) >= 80;
 }
 
-static pestle_ctext_target_t text_target(const char* arch) {
-  return (pestle_ctext_target_t){
+static pestle_c_printer_target_t text_target(const char* arch) {
+  return (pestle_c_printer_target_t){
       .dialect = &pestle_cuda_dialect,
-      .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
-                  PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
-                  PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
-                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
-                  (has_halves(arch) ? PESTLE_CTEXT_HAS_HALVES : 0u) |
-                  (has_units(arch) ? PESTLE_CTEXT_HAS_MMA : 0u) |
-                  (has_tiles(arch) ? PESTLE_CTEXT_HAS_TILES : 0u),
+      .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_F64 |
+                  PESTLE_C_PRINTER_HAS_STORAGE8 |
+                  PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_FMA |
+                  PESTLE_C_PRINTER_HAS_FMA64 | PESTLE_C_PRINTER_HAS_SUBGROUP |
+                  PESTLE_C_PRINTER_HAS_EXACT_DIV |
+                  (has_halves(arch) ? PESTLE_C_PRINTER_HAS_HALVES : 0u) |
+                  (has_units(arch) ? PESTLE_C_PRINTER_HAS_MMA : 0u) |
+                  (has_tiles(arch) ? PESTLE_C_PRINTER_HAS_TILES : 0u),
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREAD_LANES,
       .argument_limit = UINT32_MAX};
@@ -124,7 +125,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   cuda_arch_t arch;
   PESTLE_TRY(find_arch(self, cpu, &arch));
-  pestle_ctext_target_t target = text_target(arch.name);
+  pestle_c_printer_target_t target = text_target(arch.name);
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
                                .name = "cuda",
                                .device_type = PESTLE_DEVICE_CUDA,
@@ -146,7 +147,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   memcpy(caps.cpu, arch.name, sizeof arch.name);
   list_features(&arch, caps.features, sizeof caps.features);
   list_units(&arch, &caps);
-  pestle_ctext_describe(&target, &caps);
+  pestle_c_printer_describe(&target, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
@@ -166,14 +167,14 @@ static pestle_status_t arch_for(const cuda_t* cuda,
 
 static pestle_status_t print_text(const cuda_t* cuda, const char* arch,
                                   const pestle_kir_t* kernel,
-                                  pestle_ctext_kernel_t* out_printed) {
-  pestle_ctext_target_t target = text_target(arch);
-  return pestle_ctext_print(cuda->host, &target, kernel, out_printed);
+                                  pestle_c_printer_kernel_t* out_printed) {
+  pestle_c_printer_target_t target = text_target(arch);
+  return pestle_c_printer_print(cuda->host, &target, kernel, out_printed);
 }
 
 // |printed|'s text as a C string of host->alloc(), of printed->text.size + 1.
 static char* c_string(const pestle_host_t* host,
-                      const pestle_ctext_kernel_t* printed) {
+                      const pestle_c_printer_kernel_t* printed) {
   char* text = host->alloc(host->self, printed->text.size + 1);
   if (!text) return NULL;
   memcpy(text, printed->text.data, printed->text.size);
@@ -211,7 +212,7 @@ static pestle_status_t take_maps(const pestle_host_t* host,
 
 static pestle_status_t build(const pestle_host_t* host,
                              const pestle_kir_t* kernel,
-                             const pestle_ctext_kernel_t* printed,
+                             const pestle_c_printer_kernel_t* printed,
                              const char* arch, bool want_ptx,
                              cuda_artifact_t* out_artifact,
                              pestle_blob_t* out_code) {
@@ -219,7 +220,7 @@ static pestle_status_t build(const pestle_host_t* host,
                        .arg_count = kernel->arg_count,
                        .param_count = kernel->param_count,
                        .dynamic_shared = printed->shared_bytes};
-  pestle_ctext_name(kernel, a.name, sizeof a.name);
+  pestle_c_printer_name(kernel, a.name, sizeof a.name);
   memcpy(a.group, printed->group, sizeof a.group);
   memcpy(a.lane, printed->lane, sizeof a.lane);
   PESTLE_TRY(take_maps(host, kernel, &a));
@@ -245,7 +246,7 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
   const pestle_host_t* host = cuda->host;
   cuda_arch_t arch;
   cuda_artifact_t a;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   pestle_blob_t code = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
@@ -260,7 +261,7 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
 
 // PTX, and the machine code where a disassembler is installed.
 static pestle_status_t print_asm(const cuda_t* cuda, const pestle_kir_t* kernel,
-                                 const pestle_ctext_kernel_t* printed,
+                                 const pestle_c_printer_kernel_t* printed,
                                  const char* arch, pestle_blob_t* out_text) {
   const pestle_host_t* host = cuda->host;
   pestle_plugin_text_t out = {.host = host};
@@ -282,7 +283,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              pestle_text_t kind, pestle_blob_t* out_text) {
   const cuda_t* cuda = self;
   cuda_arch_t arch;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   *out_text = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(arch_for(cuda, options, &arch));
   PESTLE_TRY(print_text(cuda, arch.name, kernel, &printed));

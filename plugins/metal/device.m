@@ -216,7 +216,7 @@ static id<MTLComputePipelineState> build(id<MTLDevice> device, NSString* text,
 
 // What was compiled for lanes and subgroups that this GPU may not have for it.
 static pestle_status_t check_lanes(const metal_t* m,
-                                   const pestle_ctext_artifact_t* a,
+                                   const pestle_c_printer_artifact_t* a,
                                    id<MTLComputePipelineState> pipeline) {
   uint64_t lanes = (uint64_t)a->lane[0] * a->lane[1] * a->lane[2];
   if (lanes > pipeline.maxTotalThreadsPerThreadgroup) {
@@ -239,11 +239,11 @@ static pestle_status_t check_lanes(const metal_t* m,
 static pestle_status_t load(void* self, int32_t device, const void* artifact,
                             size_t size, pestle_loaded_t** out_loaded) {
   const metal_t* m = self;
-  pestle_ctext_artifact_t a;
+  pestle_c_printer_artifact_t a;
   NSError* error = nil;
   *out_loaded = NULL;
   PESTLE_TRY(check_device(m, device));
-  PESTLE_TRY(pestle_ctext_artifact_open(m->host, "metal", artifact, size, &a));
+  PESTLE_TRY(pestle_c_printer_artifact_open(m->host, "metal", artifact, size, &a));
   @autoreleasepool {
     const char* why;
     NSString* text = [[NSString alloc] initWithBytes:a.text

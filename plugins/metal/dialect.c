@@ -5,7 +5,7 @@
 // threadgroup elsewhere when they compile the text as C++.
 #include "plugins/metal/dialect.h"
 
-const pestle_ctext_dialect_t pestle_metal_dialect = {
+const pestle_c_printer_dialect_t pestle_metal_dialect = {
     .name = "MSL",
     .prelude =
         "#include <metal_stdlib>\n"

@@ -13,13 +13,14 @@
 enum { THREADS = 64, GROUP_LANES = 1024, SUBGROUP = 32, SHARED = 32 << 10 };
 
 // What all GPUs of Apple have, and matrix units, which came with the M1.
-static pestle_ctext_target_t printer_of(bool units) {
-  return (pestle_ctext_target_t){
+static pestle_c_printer_target_t printer_of(bool units) {
+  return (pestle_c_printer_target_t){
       .dialect = &pestle_metal_dialect,
-      .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
-                  PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
-                  PESTLE_CTEXT_HAS_SUBGROUP | PESTLE_CTEXT_HAS_EXACT_DIV |
-                  (units ? PESTLE_CTEXT_HAS_MMA8 : 0u),
+      .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_STORAGE8 |
+                  PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_FMA |
+                  PESTLE_C_PRINTER_HAS_SUBGROUP |
+                  PESTLE_C_PRINTER_HAS_EXACT_DIV |
+                  (units ? PESTLE_C_PRINTER_HAS_MMA8 : 0u),
       .max_groups = {INT32_MAX, INT32_MAX, INT32_MAX},
       .thread_lanes = THREADS,
       .argument_limit = UINT32_MAX,
@@ -80,10 +81,10 @@ static pestle_status_t describe(void* self, const char* cpu,
       .register_bytes_lane = 512,
       .register_bytes_group = 208 << 10,
   };
-  pestle_ctext_target_t printer = printer_of(units);
+  pestle_c_printer_target_t printer = printer_of(units);
   if (!units) snprintf(caps.cpu, sizeof caps.cpu, "apple6");
   if (units) list_units(&caps);
-  pestle_ctext_describe(&printer, &caps);
+  pestle_c_printer_describe(&printer, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
@@ -98,30 +99,30 @@ enum { MAX_ARGUMENTS = 31 };
 
 static pestle_status_t print_text(const metal_t* m, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
-                                  pestle_ctext_kernel_t* out_printed) {
+                                  pestle_c_printer_kernel_t* out_printed) {
   bool units;
   PESTLE_TRY(read_cpu(m, pestle_plugin_cpu_option(options), &units));
-  pestle_ctext_target_t printer = printer_of(units);
+  pestle_c_printer_target_t printer = printer_of(units);
   uint32_t count = kernel->arg_count + kernel->param_count;
   if (count > MAX_ARGUMENTS) {
     return PESTLE_PLUGIN_ERROR(
         m->host, UNSUPPORTED, "kernel %s has %u arguments, metal takes %d",
         pestle_kir_string(kernel, kernel->name), count, MAX_ARGUMENTS);
   }
-  return pestle_ctext_print(m->host, &printer, kernel, out_printed);
+  return pestle_c_printer_print(m->host, &printer, kernel, out_printed);
 }
 
 static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                const pestle_kernel_options_t* options,
                                pestle_blob_t* out_artifact) {
   const metal_t* m = self;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(print_text(m, kernel, options, &printed));
-  pestle_ctext_artifact_t a =
-      pestle_ctext_artifact_of("metal", kernel, &printed);
+  pestle_c_printer_artifact_t a =
+      pestle_c_printer_artifact_of("metal", kernel, &printed);
   pestle_status_t status =
-      pestle_ctext_artifact_pack(m->host, &a, out_artifact);
+      pestle_c_printer_artifact_pack(m->host, &a, out_artifact);
   m->host->free(m->host->self, printed.text.data, printed.text.size);
   return status;
 }
@@ -130,7 +131,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              const pestle_kernel_options_t* options,
                              pestle_text_t kind, pestle_blob_t* out_text) {
   const metal_t* m = self;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   *out_text = (pestle_blob_t){NULL, 0};
   if (kind != PESTLE_TEXT_SOURCE) {
     return PESTLE_PLUGIN_ERROR(

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "pestle/plugin.h"
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/error.h"
 
 // What device.m, or device_none.c where there is no Metal, gives.

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/slots.h"
 #include "plugins/opencl/opencl.h"
 
@@ -226,7 +226,7 @@ static pestle_status_t copy_device(void* self, int32_t from_device,
 
 // From the binary where it is this device's, else from the source.
 static pestle_status_t program_of(const opencl_t* o, const opencl_device_t* d,
-                                  const pestle_ctext_artifact_t* a,
+                                  const pestle_c_printer_artifact_t* a,
                                   cl_program_t* out_program) {
   *out_program = NULL;
   if (a->binary_size && !strcmp(a->made_for, d->made_for)) {
@@ -256,11 +256,12 @@ static pestle_status_t load(void* self, int32_t device, const void* artifact,
                             size_t size, pestle_loaded_t** out_loaded) {
   opencl_t* o = self;
   opencl_device_t* d;
-  pestle_ctext_artifact_t a;
+  pestle_c_printer_artifact_t a;
   int32_t error = 0;
   *out_loaded = NULL;
   PESTLE_TRY(device_of(o, device, &d));
-  PESTLE_TRY(pestle_ctext_artifact_open(o->host, "opencl", artifact, size, &a));
+  PESTLE_TRY(
+      pestle_c_printer_artifact_open(o->host, "opencl", artifact, size, &a));
   pestle_loaded_t* loaded = o->host->alloc(o->host->self, sizeof *loaded);
   if (!loaded) {
     return PESTLE_PLUGIN_ERROR(o->host, OUT_OF_MEMORY,

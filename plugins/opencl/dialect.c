@@ -3,7 +3,7 @@
 // buffers of OpenCL have no addresses.
 #include "plugins/opencl/dialect.h"
 
-const pestle_ctext_dialect_t pestle_opencl_dialect = {
+const pestle_c_printer_dialect_t pestle_opencl_dialect = {
     .name = "OpenCL C",
     .prelude = "#pragma OPENCL FP_CONTRACT OFF\n",
     .value = {"bool", "int", "uint", "long", "ulong", "float", "double"},

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pestle_plugin_build_id.h"
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/slots.h"
 #include "plugins/opencl/dialect.h"
 
@@ -72,11 +72,11 @@ static void describe_device(const pestle_opencl_api_t* cl, opencl_device_t* d) {
     d->lanes[a] = at_most_32(sizes[a]);
   uint64_t f32 = number_of(cl, d->id, CL_DEVICE_SINGLE_FP_CONFIG);
   uint64_t f64 = number_of(cl, d->id, CL_DEVICE_DOUBLE_FP_CONFIG);
-  d->features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
-                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_EXACT_DIV;
+  d->features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_STORAGE8 |
+                PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_EXACT_DIV;
   // fma() of OpenCL is fused wherever it is; the bit says that it is fast.
-  d->features |= PESTLE_CTEXT_HAS_FMA;
-  if (f64) d->features |= PESTLE_CTEXT_HAS_F64 | PESTLE_CTEXT_HAS_FMA64;
+  d->features |= PESTLE_C_PRINTER_HAS_FMA;
+  if (f64) d->features |= PESTLE_C_PRINTER_HAS_F64 | PESTLE_C_PRINTER_HAS_FMA64;
   d->exact_division = f32 & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
   d->keeps_denormals = f32 & CL_FP_DENORM;
   d->limit = d->memory;
@@ -127,13 +127,13 @@ static int32_t score(char* why, size_t capacity) {
 
 // --- The compiler half ---
 
-pestle_ctext_target_t pestle_opencl_target(const opencl_device_t* device) {
-  pestle_ctext_target_t target = {
+pestle_c_printer_target_t pestle_opencl_target(const opencl_device_t* device) {
+  pestle_c_printer_target_t target = {
       .dialect = &pestle_opencl_dialect,
-      .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
-                  PESTLE_CTEXT_HAS_STORAGE8 | PESTLE_CTEXT_HAS_STORAGE16 |
-                  PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64 |
-                  PESTLE_CTEXT_HAS_EXACT_DIV,
+      .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_F64 |
+                  PESTLE_C_PRINTER_HAS_STORAGE8 |
+                  PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_FMA |
+                  PESTLE_C_PRINTER_HAS_FMA64 | PESTLE_C_PRINTER_HAS_EXACT_DIV,
       .max_groups = {INT32_MAX, 65535, 65535},
       .thread_lanes = THREADS,
       .argument_limit = UINT32_MAX};
@@ -161,7 +161,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   const opencl_t* o = self;
   PESTLE_TRY(check_cpu(o, cpu));
   const opencl_device_t* d = device_for(o, cpu);
-  pestle_ctext_target_t target = pestle_opencl_target(d);
+  pestle_c_printer_target_t target = pestle_opencl_target(d);
   uint32_t lanes = d && d->group_lanes ? d->group_lanes : GENERIC_LANES;
   uint64_t shared = d && d->shared ? d->shared : 32 << 10;
   if (lanes > 1024) lanes = 1024;
@@ -189,7 +189,7 @@ static pestle_status_t describe(void* self, const char* cpu,
   };
   if (d && !d->keeps_denormals) caps.flags |= PESTLE_TARGET_FLUSHES_DENORMALS;
   snprintf(caps.cpu, sizeof caps.cpu, "%.63s", d ? d->name : "generic");
-  pestle_ctext_describe(&target, &caps);
+  pestle_c_printer_describe(&target, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
@@ -201,11 +201,11 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
 
 static pestle_status_t print_text(const opencl_t* o, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
-                                  pestle_ctext_kernel_t* out_printed) {
+                                  pestle_c_printer_kernel_t* out_printed) {
   const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(check_cpu(o, cpu));
-  pestle_ctext_target_t target = pestle_opencl_target(device_for(o, cpu));
-  return pestle_ctext_print(o->host, &target, kernel, out_printed);
+  pestle_c_printer_target_t target = pestle_opencl_target(device_for(o, cpu));
+  return pestle_c_printer_print(o->host, &target, kernel, out_printed);
 }
 
 pestle_status_t pestle_opencl_build(const opencl_t* o,
@@ -260,12 +260,12 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                const pestle_kernel_options_t* options,
                                pestle_blob_t* out_artifact) {
   const opencl_t* o = self;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   pestle_blob_t binary = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(print_text(o, kernel, options, &printed));
-  pestle_ctext_artifact_t a =
-      pestle_ctext_artifact_of("opencl", kernel, &printed);
+  pestle_c_printer_artifact_t a =
+      pestle_c_printer_artifact_of("opencl", kernel, &printed);
   const opencl_device_t* device =
       device_for(o, pestle_plugin_cpu_option(options));
   pestle_status_t status = NULL;
@@ -280,7 +280,8 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
       a.binary_size = binary.size;
     }
   }
-  if (!status) status = pestle_ctext_artifact_pack(o->host, &a, out_artifact);
+  if (!status)
+    status = pestle_c_printer_artifact_pack(o->host, &a, out_artifact);
   if (binary.data) o->host->free(o->host->self, binary.data, binary.size);
   o->host->free(o->host->self, printed.text.data, printed.text.size);
   return status;
@@ -290,7 +291,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              const pestle_kernel_options_t* options,
                              pestle_text_t kind, pestle_blob_t* out_text) {
   const opencl_t* o = self;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   *out_text = (pestle_blob_t){NULL, 0};
   if (kind != PESTLE_TEXT_SOURCE) {
     return PESTLE_PLUGIN_ERROR(

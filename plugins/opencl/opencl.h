@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "pestle/plugin.h"
-#include "plugins/common/ctext.h"
+#include "plugins/common/c_printer.h"
 #include "plugins/common/error.h"
 #include "plugins/opencl/opencl_api.h"
 
@@ -30,7 +30,7 @@ typedef struct opencl_device_t {
   bool is_gpu;
   uint64_t memory, most_memory, shared;
   uint32_t units, group_lanes, lanes[3];
-  unsigned features;  // pestle_ctext_feature_t
+  unsigned features;  // pestle_c_printer_feature_t
   bool keeps_denormals;
   bool exact_division;
   pthread_mutex_t lock;  // of what follows, and of kernels' arguments
@@ -52,7 +52,7 @@ typedef struct opencl_t {
 extern const pestle_device_api_t pestle_opencl_device_api;
 
 // The printer's view of |device|, or of a device of the usual kind for NULL.
-pestle_ctext_target_t pestle_opencl_target(const opencl_device_t* device);
+pestle_c_printer_target_t pestle_opencl_target(const opencl_device_t* device);
 
 // Builds |size| bytes of source, or the binary, for |device|.
 pestle_status_t pestle_opencl_build(const opencl_t* o,

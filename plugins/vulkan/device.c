@@ -42,21 +42,21 @@ static void choose_features(const features_t* has, features_t* use) {
 static unsigned printer_features(const features_t* has, VkDriverId driver,
                                  const VkPhysicalDeviceVulkan11Properties* p) {
   // Mesa's compiler folds zeros, NVIDIA's in a loop; another's is not known.
-  unsigned bits = PESTLE_CTEXT_FOLDS_ZEROS;
+  unsigned bits = PESTLE_C_PRINTER_FOLDS_ZEROS;
   const VkSubgroupFeatureFlags shuffles = VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  if (has->all.features.shaderInt64) bits |= PESTLE_CTEXT_HAS_INT64;
-  if (has->all.features.shaderFloat64) bits |= PESTLE_CTEXT_HAS_F64;
+  if (has->all.features.shaderInt64) bits |= PESTLE_C_PRINTER_HAS_INT64;
+  if (has->all.features.shaderFloat64) bits |= PESTLE_C_PRINTER_HAS_F64;
   if (has->v12.storageBuffer8BitAccess && has->v12.shaderInt8) {
-    bits |= PESTLE_CTEXT_HAS_STORAGE8;
+    bits |= PESTLE_C_PRINTER_HAS_STORAGE8;
   }
   if (has->v11.storageBuffer16BitAccess && has->all.features.shaderInt16) {
-    bits |= PESTLE_CTEXT_HAS_STORAGE16;
+    bits |= PESTLE_C_PRINTER_HAS_STORAGE16;
   }
   if ((p->subgroupSupportedOperations & shuffles) &&
       (p->subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
-    bits |= PESTLE_CTEXT_HAS_SUBGROUP;
+    bits |= PESTLE_C_PRINTER_HAS_SUBGROUP;
     if (has->v12.shaderSubgroupExtendedTypes) {
-      bits |= PESTLE_CTEXT_HAS_SUBGROUP64;
+      bits |= PESTLE_C_PRINTER_HAS_SUBGROUP64;
     }
   }
   // Vulkan lets fma() round twice, and Mesa's CPU driver does. It lets / and
@@ -64,9 +64,9 @@ static unsigned printer_features(const features_t* has, VkDriverId driver,
   // are, since its compiler is slow at the helpers, though they are not always
   // exact: a pool's division was 1 ulp off in one of 100 random graphs.
   if (driver == VK_DRIVER_ID_MESA_LLVMPIPE) {
-    bits |= PESTLE_CTEXT_HAS_EXACT_DIV;
+    bits |= PESTLE_C_PRINTER_HAS_EXACT_DIV;
   } else {
-    bits |= PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_FMA64;
+    bits |= PESTLE_C_PRINTER_HAS_FMA | PESTLE_C_PRINTER_HAS_FMA64;
   }
   return bits;
 }

@@ -3,7 +3,7 @@
 // tables anew for each. Arguments are addresses in push constants.
 #include "plugins/vulkan/dialect.h"
 
-const pestle_ctext_dialect_t pestle_vulkan_dialect = {
+const pestle_c_printer_dialect_t pestle_vulkan_dialect = {
     .name = "GLSL",
     .prelude =
         "#version 450\n"

@@ -3,8 +3,8 @@
 #ifndef PESTLE_PLUGINS_VULKAN_DIALECT_H_
 #define PESTLE_PLUGINS_VULKAN_DIALECT_H_
 
-#include "plugins/common/ctext.h"
+#include "plugins/common/c_printer.h"
 
-extern const pestle_ctext_dialect_t pestle_vulkan_dialect;
+extern const pestle_c_printer_dialect_t pestle_vulkan_dialect;
 
 #endif  // PESTLE_PLUGINS_VULKAN_DIALECT_H_

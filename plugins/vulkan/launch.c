@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/slots.h"
 #include "plugins/vulkan/vulkan.h"
 
@@ -35,7 +35,7 @@ static uint32_t push_size(const pestle_loaded_t* loaded) {
 
 static pestle_status_t make_pipeline(vulkan_device_t* d,
                                      pestle_loaded_t* loaded,
-                                     const pestle_ctext_artifact_t* a) {
+                                     const pestle_c_printer_artifact_t* a) {
   VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                push_size(loaded)};
   VkPipelineLayoutCreateInfo layout = {
@@ -72,10 +72,11 @@ pestle_status_t pestle_vulkan_load(void* self, int32_t device,
                                    pestle_loaded_t** out_loaded) {
   vulkan_t* v = self;
   vulkan_device_t* d;
-  pestle_ctext_artifact_t a;
+  pestle_c_printer_artifact_t a;
   *out_loaded = NULL;
   PESTLE_TRY(pestle_vulkan_device(v, device, &d));
-  PESTLE_TRY(pestle_ctext_artifact_open(v->host, "vulkan", artifact, size, &a));
+  PESTLE_TRY(
+      pestle_c_printer_artifact_open(v->host, "vulkan", artifact, size, &a));
   if (a.binary_size < 20 || a.binary_size % 4) {
     return PESTLE_PLUGIN_ERROR(v->host, MALFORMED,
                                "vulkan: the artifact has no SPIR-V");

@@ -5,7 +5,7 @@
 // holds its commands back; otherwise it would stop the others too.
 #include <string.h>
 
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/vulkan/vulkan.h"
 
 enum { COMMANDS_AT_ONCE = 64 };

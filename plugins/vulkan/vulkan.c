@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pestle_plugin_build_id.h"
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/slots.h"
 #include "plugins/vulkan/dialect.h"
 #include "plugins/vulkan/shader.h"
@@ -19,10 +19,10 @@ enum { SCORE_GPU = 100, SCORE_CPU = 5, THREADS = 64 };
 // What nearly every GPU of today has, where no device says.
 static const vulkan_device_t k_generic = {
     .name = "generic",
-    .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_STORAGE8 |
-                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
-                PESTLE_CTEXT_HAS_FMA64 | PESTLE_CTEXT_HAS_F64 |
-                PESTLE_CTEXT_HAS_SUBGROUP,
+    .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_STORAGE8 |
+                PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_FMA |
+                PESTLE_C_PRINTER_HAS_FMA64 | PESTLE_C_PRINTER_HAS_F64 |
+                PESTLE_C_PRINTER_HAS_SUBGROUP,
     .floats = PESTLE_VULKAN_ALL_FLOATS,
     .subgroup = 32,
     .group_lanes = 1024,
@@ -48,18 +48,18 @@ static pestle_status_t device_for(const vulkan_t* v, const char* cpu,
       "vulkan knows no device '%s': try native, noint64 or generic", cpu);
 }
 
-static pestle_ctext_target_t target_of(const vulkan_device_t* d,
-                                       const char* cpu) {
+static pestle_c_printer_target_t target_of(const vulkan_device_t* d,
+                                           const char* cpu) {
   uint32_t push = d->push_bytes < 256 ? d->push_bytes : 256;
-  pestle_ctext_target_t t = {.dialect = &pestle_vulkan_dialect,
-                             .features = d->features,
-                             .thread_lanes = THREADS,
-                             .argument_limit = push / 8};
+  pestle_c_printer_target_t t = {.dialect = &pestle_vulkan_dialect,
+                                 .features = d->features,
+                                 .thread_lanes = THREADS,
+                                 .argument_limit = push / 8};
   memcpy(t.max_groups, d->groups, sizeof t.max_groups);
   if (is_without_int64(cpu)) {
-    t.features &=
-        ~(unsigned)(PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_SUBGROUP64 |
-                    PESTLE_CTEXT_HAS_EXACT_DIV);
+    t.features &= ~(unsigned)(PESTLE_C_PRINTER_HAS_INT64 |
+                              PESTLE_C_PRINTER_HAS_SUBGROUP64 |
+                              PESTLE_C_PRINTER_HAS_EXACT_DIV);
   }
   return t;
 }
@@ -68,7 +68,7 @@ static pestle_status_t describe(void* self, const char* cpu,
                                 pestle_target_caps_t* out_caps) {
   const vulkan_device_t* d;
   PESTLE_TRY(device_for(self, cpu, &d));
-  pestle_ctext_target_t target = target_of(d, cpu);
+  pestle_c_printer_target_t target = target_of(d, cpu);
   pestle_target_caps_t caps = {
       .struct_size = sizeof caps,
       .name = "vulkan",
@@ -80,18 +80,19 @@ static pestle_status_t describe(void* self, const char* cpu,
       .l1_bytes = 32 << 10,
       .l2_bytes = 1 << 20,
       .scratch_bytes = d->shared < 48 << 10 ? d->shared : 48 << 10,
-      .subgroup = d->features & PESTLE_CTEXT_HAS_SUBGROUP ? d->subgroup : 32,
+      .subgroup =
+          d->features & PESTLE_C_PRINTER_HAS_SUBGROUP ? d->subgroup : 32,
       .max_group_lanes = d->group_lanes < 1024 ? d->group_lanes : 1024,
       .flags = PESTLE_TARGET_LANES,
       .register_bytes_lane = 512,
       .register_bytes_group = 128 << 10,
   };
-  if (d->features & PESTLE_CTEXT_HAS_FMA) caps.flags |= PESTLE_TARGET_FMA;
+  if (d->features & PESTLE_C_PRINTER_HAS_FMA) caps.flags |= PESTLE_TARGET_FMA;
   memcpy(caps.max_lanes_axis, d->lanes, sizeof caps.max_lanes_axis);
   memcpy(caps.max_groups_axis, d->groups, sizeof caps.max_groups_axis);
   snprintf(caps.cpu, sizeof caps.cpu, "%.50s%s", d->name,
            is_without_int64(cpu) ? ", noint64" : "");
-  pestle_ctext_describe(&target, &caps);
+  pestle_c_printer_describe(&target, &caps);
   pestle_plugin_give(&caps, sizeof caps, out_caps);
   return NULL;
 }
@@ -102,7 +103,7 @@ static pestle_status_t toolchain_id(void* self, const char** out_text) {
 }
 
 static pestle_status_t assemble(const vulkan_t* v, const char* name,
-                                const pestle_ctext_kernel_t* printed,
+                                const pestle_c_printer_kernel_t* printed,
                                 const pestle_kernel_options_t* options,
                                 pestle_blob_t* out_words) {
   const vulkan_device_t* d;
@@ -113,12 +114,12 @@ static pestle_status_t assemble(const vulkan_t* v, const char* name,
 
 static pestle_status_t print_text(const vulkan_t* v, const pestle_kir_t* kernel,
                                   const pestle_kernel_options_t* options,
-                                  pestle_ctext_kernel_t* out_printed) {
+                                  pestle_c_printer_kernel_t* out_printed) {
   const vulkan_device_t* d;
   const char* cpu = pestle_plugin_cpu_option(options);
   PESTLE_TRY(device_for(v, cpu, &d));
-  pestle_ctext_target_t target = target_of(d, cpu);
-  return pestle_ctext_print(v->host, &target, kernel, out_printed);
+  pestle_c_printer_target_t target = target_of(d, cpu);
+  return pestle_c_printer_print(v->host, &target, kernel, out_printed);
 }
 
 static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
@@ -126,18 +127,18 @@ static pestle_status_t compile(void* self, const pestle_kir_t* kernel,
                                pestle_blob_t* out_artifact) {
   const vulkan_t* v = self;
   const pestle_host_t* host = v->host;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   pestle_blob_t words = {NULL, 0};
   *out_artifact = (pestle_blob_t){NULL, 0};
   PESTLE_TRY(print_text(v, kernel, options, &printed));
-  pestle_ctext_artifact_t a =
-      pestle_ctext_artifact_of("vulkan", kernel, &printed);
+  pestle_c_printer_artifact_t a =
+      pestle_c_printer_artifact_of("vulkan", kernel, &printed);
   pestle_status_t status = assemble(v, a.name, &printed, options, &words);
   if (!status) {
     a.text_size = 0;
     a.binary = words.data;
     a.binary_size = words.size;
-    status = pestle_ctext_artifact_pack(host, &a, out_artifact);
+    status = pestle_c_printer_artifact_pack(host, &a, out_artifact);
     host->free(host->self, words.data, words.size);
   }
   host->free(host->self, printed.text.data, printed.text.size);
@@ -149,7 +150,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
                              pestle_text_t kind, pestle_blob_t* out_text) {
   const vulkan_t* v = self;
   const pestle_host_t* host = v->host;
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   pestle_blob_t words;
   char name[256];
   *out_text = (pestle_blob_t){NULL, 0};
@@ -158,7 +159,7 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
     *out_text = printed.text;
     return NULL;
   }
-  pestle_ctext_name(kernel, name, sizeof name);
+  pestle_c_printer_name(kernel, name, sizeof name);
   pestle_status_t status = assemble(v, name, &printed, options, &words);
   host->free(host->self, printed.text.data, printed.text.size);
   if (status) return status;

@@ -14,7 +14,7 @@
 #include <vulkan/vulkan.h>
 
 #include "pestle/plugin.h"
-#include "plugins/common/ctext.h"
+#include "plugins/common/c_printer.h"
 #include "plugins/common/error.h"
 
 enum { VULKAN_MAX_DEVICES = 16 };
@@ -88,7 +88,7 @@ typedef struct vulkan_device_t {
   VkPhysicalDevice physical;
   char name[256], driver[256];
   uint32_t driver_version, vendor, api;
-  unsigned features;  // pestle_ctext_feature_t
+  unsigned features;  // pestle_c_printer_feature_t
   unsigned floats;    // pestle_vulkan_floats_t
   bool is_gpu;
   uint32_t subgroup, group_lanes, lanes[3], groups[3], shared;

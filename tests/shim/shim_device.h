@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 #include "plugins/common/error.h"
 #include "shim/simt.h"
 
@@ -94,7 +94,8 @@ static inline bool shim_spaces_agree(const char* text, size_t size, bool loud) {
 }
 
 // The arguments of a kernel that the printer made: buffers, parameters, places.
-static inline void shim_write_call(FILE* f, const pestle_ctext_artifact_t* a) {
+static inline void shim_write_call(FILE* f,
+                                   const pestle_c_printer_artifact_t* a) {
   fprintf(f, "  %s(", a->name);
   for (uint32_t i = 0; i < a->arg_count; ++i)
     fprintf(f, "%spestle_any_t{c.buffers[%u]}", i ? ", " : "", i);
@@ -105,7 +106,7 @@ static inline void shim_write_call(FILE* f, const pestle_ctext_artifact_t* a) {
 
 // SPIRV-Cross puts them into a struct, and places in an order of its own.
 static inline void shim_write_block_call(FILE* f,
-                                         const pestle_ctext_artifact_t* a) {
+                                         const pestle_c_printer_artifact_t* a) {
   static const char* const what[][2] = {
       {"[[buffer(0)]]", "pestle_block_t{at}"},
       {"threadgroup_position_in_grid", "group"},
@@ -145,7 +146,7 @@ static inline void shim_write_block_call(FILE* f,
 }
 
 static inline void shim_write_source(const char* path,
-                                     const pestle_ctext_artifact_t* a) {
+                                     const pestle_c_printer_artifact_t* a) {
   FILE* f = fopen(path, "w");
   assert_non_null(f);
   if (shim_language.blocks) fputs("#define PESTLE_SPIRV_CROSS 1\n", f);
@@ -194,12 +195,12 @@ static inline pestle_status_t shim_compile(const char* folder,
 static inline pestle_status_t shim_load(void* self, int32_t device,
                                         const void* artifact, size_t size,
                                         pestle_loaded_t** out_loaded) {
-  pestle_ctext_artifact_t a;
+  pestle_c_printer_artifact_t a;
   char folder[] = "/tmp/pestle-shim-XXXXXX", path[64], command[80];
   (void)self, (void)device;
   *out_loaded = NULL;
-  PESTLE_TRY(pestle_ctext_artifact_open(shim_host, shim_language.target,
-                                        artifact, size, &a));
+  PESTLE_TRY(pestle_c_printer_artifact_open(shim_host, shim_language.target,
+                                            artifact, size, &a));
   bool is_metal = shim_language.passes_places && !shim_language.blocks;
   if (is_metal) {
     shim_lint(a.text, a.text_size);

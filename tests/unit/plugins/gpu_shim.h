@@ -37,13 +37,13 @@ static inline void metal_setup(void) {
 
 // --- CUDA: the dialect alone ---
 
-static const pestle_ctext_target_t cuda_printer = {
+static const pestle_c_printer_target_t cuda_printer = {
     .dialect = &pestle_cuda_dialect,
-    .features = PESTLE_CTEXT_HAS_INT64 | PESTLE_CTEXT_HAS_F64 |
-                PESTLE_CTEXT_HAS_EXACT_DIV | PESTLE_CTEXT_HAS_STORAGE8 |
-                PESTLE_CTEXT_HAS_STORAGE16 | PESTLE_CTEXT_HAS_FMA |
-                PESTLE_CTEXT_HAS_FMA64 | PESTLE_CTEXT_HAS_SUBGROUP |
-                PESTLE_CTEXT_HAS_SUBGROUP64,
+    .features = PESTLE_C_PRINTER_HAS_INT64 | PESTLE_C_PRINTER_HAS_F64 |
+                PESTLE_C_PRINTER_HAS_EXACT_DIV | PESTLE_C_PRINTER_HAS_STORAGE8 |
+                PESTLE_C_PRINTER_HAS_STORAGE16 | PESTLE_C_PRINTER_HAS_FMA |
+                PESTLE_C_PRINTER_HAS_FMA64 | PESTLE_C_PRINTER_HAS_SUBGROUP |
+                PESTLE_C_PRINTER_HAS_SUBGROUP64,
     .max_groups = {INT32_MAX, 65535, 65535},
     .thread_lanes = 64,
     .argument_limit = UINT32_MAX};
@@ -51,12 +51,13 @@ static const pestle_ctext_target_t cuda_printer = {
 static inline pestle_status_t cuda_compile(
     void* self, const pestle_kir_t* k, const pestle_kernel_options_t* options,
     pestle_blob_t* out_artifact) {
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   (void)self, (void)options;
-  PESTLE_TRY(pestle_ctext_print(&test_host, &cuda_printer, k, &printed));
-  pestle_ctext_artifact_t a = pestle_ctext_artifact_of("cuda", k, &printed);
+  PESTLE_TRY(pestle_c_printer_print(&test_host, &cuda_printer, k, &printed));
+  pestle_c_printer_artifact_t a =
+      pestle_c_printer_artifact_of("cuda", k, &printed);
   pestle_status_t status =
-      pestle_ctext_artifact_pack(&test_host, &a, out_artifact);
+      pestle_c_printer_artifact_pack(&test_host, &a, out_artifact);
   host_free(NULL, printed.text.data, printed.text.size);
   return status;
 }
@@ -65,9 +66,9 @@ static inline pestle_status_t cuda_print(void* self, const pestle_kir_t* k,
                                          const pestle_kernel_options_t* options,
                                          pestle_text_t kind,
                                          pestle_blob_t* out_text) {
-  pestle_ctext_kernel_t printed;
+  pestle_c_printer_kernel_t printed;
   (void)self, (void)options, (void)kind;
-  PESTLE_TRY(pestle_ctext_print(&test_host, &cuda_printer, k, &printed));
+  PESTLE_TRY(pestle_c_printer_print(&test_host, &cuda_printer, k, &printed));
   *out_text = printed.text;
   return NULL;
 }
@@ -93,7 +94,7 @@ static inline void cuda_setup(void) {
                                 .max_group_lanes = 1024,
                                 .scratch_bytes = 48 << 10,
                                 .flags = PESTLE_TARGET_FMA};
-  pestle_ctext_describe(&cuda_printer, &caps);
+  pestle_c_printer_describe(&cuda_printer, &caps);
 }
 
 #endif  // PESTLE_TESTS_UNIT_PLUGINS_GPU_SHIM_H_

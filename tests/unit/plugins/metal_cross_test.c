@@ -63,14 +63,14 @@ static pestle_status_t cross_compile(void* self, const pestle_kir_t* k,
                                      const pestle_kernel_options_t* options,
                                      pestle_blob_t* out_artifact) {
   pestle_kernel_options_t generic = *options;
-  pestle_ctext_artifact_t a;
+  pestle_c_printer_artifact_t a;
   pestle_blob_t blob;
   spvc_context context;
   (void)self;
   generic.cpu = "generic";
   PESTLE_TRY(vulkan->target->compile(vulkan->self, k, &generic, &blob));
-  assert_ok(pestle_ctext_artifact_open(&test_host, "vulkan", blob.data,
-                                       blob.size, &a));
+  assert_ok(pestle_c_printer_artifact_open(&test_host, "vulkan", blob.data,
+                                           blob.size, &a));
   void* words = malloc(a.binary_size);
   memcpy(words, a.binary, a.binary_size);
   assert_int_equal(cross.spvc_context_create(&context), SPVC_SUCCESS);
@@ -79,7 +79,7 @@ static pestle_status_t cross_compile(void* self, const pestle_kir_t* k,
   a.binary_size = 0;
   snprintf(a.target, sizeof a.target, "cross");
   pestle_status_t status =
-      pestle_ctext_artifact_pack(&test_host, &a, out_artifact);
+      pestle_c_printer_artifact_pack(&test_host, &a, out_artifact);
   cross.spvc_context_destroy(context);
   free(words);
   host_free(NULL, blob.data, blob.size);

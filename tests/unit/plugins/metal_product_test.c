@@ -250,14 +250,14 @@ static bool probe_agrees(const char* from, const char* to) {
   assert_non_null(at);
   snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to,
            at + strlen(from));
-  pestle_ctext_artifact_t a = {.target = "metal",
-                               .name = PESTLE_METAL_PROBE_NAME,
-                               .group = {1, 1, 1},
-                               .lane = {PESTLE_METAL_PROBE_LANES, 1, 1},
-                               .arg_count = 1,
-                               .text = changed,
-                               .text_size = strlen(changed)};
-  assert_ok(pestle_ctext_artifact_pack(&test_host, &a, &blob));
+  pestle_c_printer_artifact_t a = {.target = "metal",
+                                   .name = PESTLE_METAL_PROBE_NAME,
+                                   .group = {1, 1, 1},
+                                   .lane = {PESTLE_METAL_PROBE_LANES, 1, 1},
+                                   .arg_count = 1,
+                                   .text = changed,
+                                   .text_size = strlen(changed)};
+  assert_ok(pestle_c_printer_artifact_pack(&test_host, &a, &blob));
   assert_ok(gpu->device->load(gpu->self, 0, blob.data, blob.size, &loaded));
   host_free(NULL, blob.data, blob.size);
   float x[PESTLE_METAL_PROBE_FLOATS];

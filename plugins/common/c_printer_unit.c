@@ -3,7 +3,7 @@
 // ISA: mma.sync.m16n8k16, ldmatrix, cp.async), and products of 8 x 8 by a function
 // of the dialect. Where a CPU runs CUDA C, its functions are the CPU's own:
 // PESTLE_SHIM.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
 static const char address[] =
     "#ifndef PESTLE_SHIM\n"
@@ -106,10 +106,11 @@ static void put_mma(uint32_t how, pestle_plugin_text_t* out) {
       mma_name(how), mma_name(how), mma_name(how));
 }
 
-void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
+void pestle_c_printer_unit_functions(c_printer_t* p,
+                                     pestle_plugin_text_t* out) {
   bool matrices = false, copied = false, mma[3] = {false, false, false};
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
     matrices = matrices || n->op == PESTLE_KIR_LDMATRIX;
     copied = copied || n->op == PESTLE_KIR_COPY_ASYNC;
     if (n->op == PESTLE_KIR_MMA) mma[n->arg[3] % 3] = true;
@@ -128,90 +129,95 @@ void pestle_ctext_unit_functions(ctext_t* p, pestle_plugin_text_t* out) {
 
 // --- Instructions ---
 
-static const char* value(ctext_t* p, uint32_t id) {
-  return pestle_ctext_bare(p, pestle_ctext_get(p, id, 0));
+static const char* value(c_printer_t* p, uint32_t id) {
+  return pestle_c_printer_bare(p, pestle_c_printer_get(p, id, 0));
 }
 
 // Its lanes are elements of an array.
-static const char* name_array(ctext_t* p, uint32_t id, const char* type) {
-  unsigned count = ctext_inst(p, id)->lanes;
-  const char* name = pestle_ctext_format(p, "f_%u", id);
-  const char** lane = pestle_ctext_lanes(p, count);
+static const char* name_array(c_printer_t* p, uint32_t id, const char* type) {
+  unsigned count = c_printer_inst(p, id)->lanes;
+  const char* name = pestle_c_printer_format(p, "f_%u", id);
+  const char** lane = pestle_c_printer_lanes(p, count);
   for (unsigned l = 0; l < count; ++l)
-    lane[l] = pestle_ctext_format(p, "%s[%u]", name, l);
-  pestle_ctext_line(p, "%s %s[%u];", type, name, count);
-  pestle_ctext_alias(p, id, lane, count);
+    lane[l] = pestle_c_printer_format(p, "%s[%u]", name, l);
+  pestle_c_printer_line(p, "%s %s[%u];", type, name, count);
+  pestle_c_printer_alias(p, id, lane, count);
   return name;
 }
 
-static void mma(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void mma(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   const char* sum[4];
   const char* list = "";
   for (unsigned l = 0; l < 4; ++l)
-    sum[l] = pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[2], l));
+    sum[l] = pestle_c_printer_bare(p, pestle_c_printer_get(p, n->arg[2], l));
   for (unsigned l = 0; l < 6; ++l) {
-    const char* x = l < 4 ? pestle_ctext_get(p, n->arg[0], l)
-                          : pestle_ctext_get(p, n->arg[1], l - 4);
-    list = pestle_ctext_format(p, "%s, %s", list, pestle_ctext_bare(p, x));
+    const char* x = l < 4 ? pestle_c_printer_get(p, n->arg[0], l)
+                          : pestle_c_printer_get(p, n->arg[1], l - 4);
+    list =
+        pestle_c_printer_format(p, "%s, %s", list, pestle_c_printer_bare(p, x));
   }
-  const char* name = name_array(p, id, pestle_ctext_type(p, PESTLE_CTEXT_F32));
+  const char* name =
+      name_array(p, id, pestle_c_printer_type(p, PESTLE_C_PRINTER_F32));
   for (unsigned l = 0; l < 4; ++l)
-    pestle_ctext_line(p, "%s[%u] = %s;", name, l, sum[l]);
-  pestle_ctext_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name, list);
+    pestle_c_printer_line(p, "%s[%u] = %s;", name, l, sum[l]);
+  pestle_c_printer_line(p, "pestle_mma_%s(%s%s);", mma_name(n->arg[3]), name,
+                        list);
 }
 
-static void mma8(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void mma8(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   const char* list = "";
   for (unsigned l = 0; l < 6; ++l) {
-    const char* x = pestle_ctext_get(p, n->arg[l / 2], l % 2);
-    list = pestle_ctext_format(p, "%s%s%s", list, l ? ", " : "",
-                               pestle_ctext_bare(p, x));
+    const char* x = pestle_c_printer_get(p, n->arg[l / 2], l % 2);
+    list = pestle_c_printer_format(p, "%s%s%s", list, l ? ", " : "",
+                                   pestle_c_printer_bare(p, x));
   }
-  const char* name = pestle_ctext_format(p, "f_%u", id);
-  const char** lane = pestle_ctext_lanes(p, 2);
-  lane[0] = pestle_ctext_format(p, "%s.x", name);
-  lane[1] = pestle_ctext_format(p, "%s.y", name);
-  pestle_ctext_line(p, "%s %s = pestle_mma8(%s);",
-                    p->d->vector2[PESTLE_CTEXT_M_F32], name, list);
-  pestle_ctext_alias(p, id, lane, 2);
+  const char* name = pestle_c_printer_format(p, "f_%u", id);
+  const char** lane = pestle_c_printer_lanes(p, 2);
+  lane[0] = pestle_c_printer_format(p, "%s.x", name);
+  lane[1] = pestle_c_printer_format(p, "%s.y", name);
+  pestle_c_printer_line(p, "%s %s = pestle_mma8(%s);",
+                        p->d->vector2[PESTLE_C_PRINTER_M_F32], name, list);
+  pestle_c_printer_alias(p, id, lane, 2);
 }
 
-static void ldmatrix(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void ldmatrix(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   const char* at = value(p, n->arg[1]);
-  const char* name = name_array(p, id, pestle_ctext_type(p, PESTLE_CTEXT_U32));
-  pestle_ctext_line(p, "pestle_ldmatrix%s(%s, &%s[%s]);",
-                    n->arg[2] ? "_trans" : "", name, p->name[n->arg[0]], at);
+  const char* name =
+      name_array(p, id, pestle_c_printer_type(p, PESTLE_C_PRINTER_U32));
+  pestle_c_printer_line(p, "pestle_ldmatrix%s(%s, &%s[%s]);",
+                        n->arg[2] ? "_trans" : "", name, p->name[n->arg[0]],
+                        at);
 }
 
-static void copy_async(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void copy_async(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, n->arg[0]);
-  const pestle_kir_inst_t* from = ctext_inst(p, n->arg[3]);
+  const pestle_kir_inst_t* from = c_printer_inst(p, n->arg[3]);
   unsigned bytes = n->lanes * pestle_dtype_size((pestle_dtype_t)u->dtype);
   const char *at = value(p, n->arg[3]), *reads = "true";
   // A choice that is below 0 where nothing is read says so itself.
   if (from->op != PESTLE_KIR_MADI && from->op != PESTLE_KIR_CONST) {
-    at = pestle_ctext_atom(p, pestle_ctext_class(p, PESTLE_INDEX),
-                           pestle_ctext_get(p, n->arg[3], 0));
-    reads = pestle_ctext_format(p, "%s >= 0", at);
-    at = pestle_ctext_format(p, "%s < 0 ? 0 : %s", at, at);
+    at = pestle_c_printer_atom(p, pestle_c_printer_class(p, PESTLE_INDEX),
+                               pestle_c_printer_get(p, n->arg[3], 0));
+    reads = pestle_c_printer_format(p, "%s >= 0", at);
+    at = pestle_c_printer_format(p, "%s < 0 ? 0 : %s", at, at);
   }
-  pestle_ctext_line(p, "pestle_copy_async<%u>(&%s[%s], &%s[%s], %s);", bytes,
-                    p->name[n->arg[0]], value(p, n->arg[1]), p->name[n->arg[2]],
-                    at, reads);
+  pestle_c_printer_line(p, "pestle_copy_async<%u>(&%s[%s], &%s[%s], %s);",
+                        bytes, p->name[n->arg[0]], value(p, n->arg[1]),
+                        p->name[n->arg[2]], at, reads);
 }
 
-bool pestle_ctext_unit(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+bool pestle_c_printer_unit(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   if (n->op < PESTLE_KIR_MMA || n->op > PESTLE_KIR_COPY_WAIT) return false;
   bool small = n->op == PESTLE_KIR_MMA && n->arg[3] == PESTLE_KIR_MMA_F32_8X8;
-  unsigned needs = small ? PESTLE_CTEXT_HAS_MMA8 : PESTLE_CTEXT_HAS_MMA;
+  unsigned needs = small ? PESTLE_C_PRINTER_HAS_MMA8 : PESTLE_C_PRINTER_HAS_MMA;
   if (!(p->target->features & needs)) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                      "the device has no such units");
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device has no such units");
   } else if (small) {
     mma8(p, id);
   } else if (n->op == PESTLE_KIR_MMA) {
@@ -221,9 +227,9 @@ bool pestle_ctext_unit(ctext_t* p, uint32_t id) {
   } else if (n->op == PESTLE_KIR_COPY_ASYNC) {
     copy_async(p, id);
   } else if (n->op == PESTLE_KIR_COPY_COMMIT) {
-    pestle_ctext_line(p, "pestle_copy_commit();");
+    pestle_c_printer_line(p, "pestle_copy_commit();");
   } else {
-    pestle_ctext_line(p, "pestle_copy_wait<%u>();", n->arg[0]);
+    pestle_c_printer_line(p, "pestle_copy_wait<%u>();", n->arg[0]);
   }
   return true;
 }

@@ -2,7 +2,7 @@
 // Tiles in shared memory, as CUDA C for devices that copy them by tensor maps
 // and multiply them by warpgroups (PTX ISA: cp.async.bulk.tensor, mbarrier,
 // wgmma, setmaxnreg). Addresses are those of the shared window, 32 bits.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
 // Lanes of a warpgroup start with an even share of the registers; REGISTERS
 // below zero gives some back.
@@ -83,15 +83,16 @@ static const char functions[] =
     "         64ull << 32 | 1ull << 62;\n"
     "}\n";
 
-static const char* wgmma_name(ctext_t* p, uint32_t how) {
-  return pestle_ctext_format(p, "pestle_wgmma_%s%s_n%u_%s",
-                             how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t" : "n",
-                             how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
-                             (unsigned)(how & PESTLE_KIR_WGMMA_N),
-                             how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16");
+static const char* wgmma_name(c_printer_t* p, uint32_t how) {
+  return pestle_c_printer_format(
+      p, "pestle_wgmma_%s%s_n%u_%s",
+      how & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "t" : "n",
+      how & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "t" : "n",
+      (unsigned)(how & PESTLE_KIR_WGMMA_N),
+      how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16");
 }
 
-static void put_wgmma(ctext_t* p, uint32_t how, pestle_plugin_text_t* out) {
+static void put_wgmma(c_printer_t* p, uint32_t how, pestle_plugin_text_t* out) {
   unsigned n = how & PESTLE_KIR_WGMMA_N, sums = n / 2;
   const char* type = how & PESTLE_KIR_WGMMA_F16 ? "f16" : "bf16";
   pestle_plugin_text_format(
@@ -114,19 +115,20 @@ static void put_wgmma(ctext_t* p, uint32_t how, pestle_plugin_text_t* out) {
   pestle_plugin_text_put(out, "\n      : \"l\"(a), \"l\"(b));\n}\n");
 }
 
-bool pestle_ctext_has_tiles(const ctext_t* p) {
+bool pestle_c_printer_has_tiles(const c_printer_t* p) {
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    if (ctext_inst(p, i)->op == PESTLE_KIR_REF) return true;
+    if (c_printer_inst(p, i)->op == PESTLE_KIR_REF) return true;
   }
   return false;
 }
 
-void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out) {
+void pestle_c_printer_tile_functions(c_printer_t* p,
+                                     pestle_plugin_text_t* out) {
   uint32_t seen[4], count = 0;
-  if (!pestle_ctext_has_tiles(p)) return;
+  if (!pestle_c_printer_has_tiles(p)) return;
   pestle_plugin_text_put(out, functions);
   for (uint32_t i = 0; i < p->k->inst_count && count < 4; ++i) {
-    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
     bool known = n->op != PESTLE_KIR_WGMMA;
     for (uint32_t s = 0; s < count; ++s)
       known = known || seen[s] == n->arg[3];
@@ -139,61 +141,61 @@ void pestle_ctext_tile_functions(ctext_t* p, pestle_plugin_text_t* out) {
 
 // --- Instructions ---
 
-static const char* value(ctext_t* p, uint32_t id) {
-  return pestle_ctext_bare(p, pestle_ctext_get(p, id, 0));
+static const char* value(c_printer_t* p, uint32_t id) {
+  return pestle_c_printer_bare(p, pestle_c_printer_get(p, id, 0));
 }
 
-static void ref(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
-  const char* name = pestle_ctext_format(p, "a_%u", id);
-  const char** lane = pestle_ctext_lanes(p, 1);
-  pestle_ctext_line(p, "const unsigned int %s = pestle_address(&%s[%s]);", name,
-                    p->name[n->arg[0]], value(p, n->arg[1]));
+static void ref(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const char* name = pestle_c_printer_format(p, "a_%u", id);
+  const char** lane = pestle_c_printer_lanes(p, 1);
+  pestle_c_printer_line(p, "const unsigned int %s = pestle_address(&%s[%s]);",
+                        name, p->name[n->arg[0]], value(p, n->arg[1]));
   lane[0] = name;
-  pestle_ctext_alias(p, id, lane, 1);
+  pestle_c_printer_alias(p, id, lane, 1);
 }
 
-static const char* coordinates(ctext_t* p, uint32_t coord) {
+static const char* coordinates(c_printer_t* p, uint32_t coord) {
   const char* at = "";
-  while (ctext_inst(p, coord)->op == PESTLE_KIR_COORD) {
-    const pestle_kir_inst_t* c = ctext_inst(p, coord);
-    at = pestle_ctext_format(p, "%s%s, ", at, value(p, c->arg[0]));
+  while (c_printer_inst(p, coord)->op == PESTLE_KIR_COORD) {
+    const pestle_kir_inst_t* c = c_printer_inst(p, coord);
+    at = pestle_c_printer_format(p, "%s%s, ", at, value(p, c->arg[0]));
     coord = c->arg[1];
   }
-  return pestle_ctext_format(p, "%s%s", at, value(p, coord));
+  return pestle_c_printer_format(p, "%s%s", at, value(p, coord));
 }
 
-static void tile_copy(ctext_t* p, const pestle_kir_inst_t* n) {
+static void tile_copy(c_printer_t* p, const pestle_kir_inst_t* n) {
   bool loads = n->op == PESTLE_KIR_TILE_LOAD;
   const char* at = value(p, n->arg[0]);
   const char* to = coordinates(p, n->arg[2]);
-  pestle_ctext_line(p, "pestle_tile_%s(%s, &%s, %s%s%s);",
-                    loads ? "load" : "store", at, p->name[n->arg[1]], to,
-                    loads ? ", " : "", loads ? value(p, n->arg[3]) : "");
+  pestle_c_printer_line(p, "pestle_tile_%s(%s, &%s, %s%s%s);",
+                        loads ? "load" : "store", at, p->name[n->arg[1]], to,
+                        loads ? ", " : "", loads ? value(p, n->arg[3]) : "");
 }
 
-static void wgmma(ctext_t* p, const pestle_kir_inst_t* n) {
+static void wgmma(c_printer_t* p, const pestle_kir_inst_t* n) {
   // Columns of a transposed tile are 64 rows of 128 bytes apart.
   const char* a = n->arg[3] & PESTLE_KIR_WGMMA_A_TRANSPOSED ? "512" : "1";
   const char* b = n->arg[3] & PESTLE_KIR_WGMMA_B_TRANSPOSED ? "512" : "1";
-  pestle_ctext_line(p, "%s(%s, pestle_tile(%s, %s), pestle_tile(%s, %s));",
-                    wgmma_name(p, n->arg[3]), p->name[n->arg[0]],
-                    value(p, n->arg[1]), a, value(p, n->arg[2]), b);
+  pestle_c_printer_line(p, "%s(%s, pestle_tile(%s, %s), pestle_tile(%s, %s));",
+                        wgmma_name(p, n->arg[3]), p->name[n->arg[0]],
+                        value(p, n->arg[1]), a, value(p, n->arg[2]), b);
 }
 
-static void registers(ctext_t* p, const pestle_kir_inst_t* n) {
+static void registers(c_printer_t* p, const pestle_kir_inst_t* n) {
   int32_t count = (int32_t)n->arg[0];
-  pestle_ctext_line(p, "asm volatile(\"setmaxnreg.%s.sync.aligned.u32 %d;\");",
-                    count < 0 ? "dec" : "inc",
-                    (int)(count < 0 ? -count : count));
+  pestle_c_printer_line(
+      p, "asm volatile(\"setmaxnreg.%s.sync.aligned.u32 %d;\");",
+      count < 0 ? "dec" : "inc", (int)(count < 0 ? -count : count));
 }
 
-bool pestle_ctext_tile(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+bool pestle_c_printer_tile(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   if (n->op < PESTLE_KIR_REF || n->op > PESTLE_KIR_SYNC) return false;
-  if (!(p->target->features & PESTLE_CTEXT_HAS_TILES)) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                      "the device has no such units");
+  if (!(p->target->features & PESTLE_C_PRINTER_HAS_TILES)) {
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "the device has no such units");
     return true;
   }
   switch (n->op) {
@@ -201,63 +203,68 @@ bool pestle_ctext_tile(ctext_t* p, uint32_t id) {
       ref(p, id);
       break;
     case PESTLE_KIR_MBAR_INIT:
-      pestle_ctext_line(p, "pestle_mbar_init(%s, %u);", value(p, n->arg[0]),
-                        n->arg[1]);
+      pestle_c_printer_line(p, "pestle_mbar_init(%s, %u);", value(p, n->arg[0]),
+                            n->arg[1]);
       break;
     case PESTLE_KIR_MBAR_EXPECT:
-      pestle_ctext_line(p, "pestle_mbar_expect(%s, %u);", value(p, n->arg[0]),
-                        n->arg[1]);
+      pestle_c_printer_line(p, "pestle_mbar_expect(%s, %u);",
+                            value(p, n->arg[0]), n->arg[1]);
       break;
     case PESTLE_KIR_MBAR_ARRIVE:
-      pestle_ctext_line(p, "pestle_mbar_arrive(%s);", value(p, n->arg[0]));
+      pestle_c_printer_line(p, "pestle_mbar_arrive(%s);", value(p, n->arg[0]));
       break;
     case PESTLE_KIR_MBAR_WAIT:
-      pestle_ctext_line(p, "pestle_mbar_wait(%s, (unsigned int)(%s));",
-                        value(p, n->arg[0]), value(p, n->arg[1]));
+      pestle_c_printer_line(p, "pestle_mbar_wait(%s, (unsigned int)(%s));",
+                            value(p, n->arg[0]), value(p, n->arg[1]));
       break;
     case PESTLE_KIR_MBAR_FENCE:
-      pestle_ctext_line(p,
-                        "asm volatile(\"fence.mbarrier_init.release.cluster; "
-                        "fence.proxy.async;\" ::: \"memory\");");
+      pestle_c_printer_line(
+          p,
+          "asm volatile(\"fence.mbarrier_init.release.cluster; "
+          "fence.proxy.async;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_TILE_LOAD:
     case PESTLE_KIR_TILE_STORE:
       tile_copy(p, n);
       break;
     case PESTLE_KIR_TILE_WAIT:
-      pestle_ctext_line(p,
-                        "asm volatile(\"cp.async.bulk.wait_group.read %u;\" "
-                        "::: \"memory\");",
-                        n->arg[0]);
+      pestle_c_printer_line(
+          p,
+          "asm volatile(\"cp.async.bulk.wait_group.read %u;\" "
+          "::: \"memory\");",
+          n->arg[0]);
       break;
     case PESTLE_KIR_TILE_FENCE:
-      pestle_ctext_line(
+      pestle_c_printer_line(
           p,
           "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_SYNC:
-      pestle_ctext_line(p,
-                        "asm volatile(\"bar.sync %%0, %u;\" :: \"r\"((unsigned "
-                        "int)(%s)) : \"memory\");",
-                        n->arg[1], value(p, n->arg[0]));
+      pestle_c_printer_line(
+          p,
+          "asm volatile(\"bar.sync %%0, %u;\" :: \"r\"((unsigned "
+          "int)(%s)) : \"memory\");",
+          n->arg[1], value(p, n->arg[0]));
       break;
     case PESTLE_KIR_WGMMA:
       wgmma(p, n);
       break;
     case PESTLE_KIR_WGMMA_FENCE:
-      pestle_ctext_line(
+      pestle_c_printer_line(
           p, "asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");");
       break;
     case PESTLE_KIR_WGMMA_COMMIT:
-      pestle_ctext_line(p,
-                        "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: "
-                        "\"memory\");");
+      pestle_c_printer_line(
+          p,
+          "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: "
+          "\"memory\");");
       break;
     case PESTLE_KIR_WGMMA_WAIT:
-      pestle_ctext_line(p,
-                        "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
-                        "::: \"memory\");",
-                        n->arg[0]);
+      pestle_c_printer_line(
+          p,
+          "asm volatile(\"wgmma.wait_group.sync.aligned %u;\" "
+          "::: \"memory\");",
+          n->arg[0]);
       break;
     case PESTLE_KIR_REGISTERS:
       registers(p, n);

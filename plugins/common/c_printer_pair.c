@@ -4,12 +4,12 @@
 // function here; and, or, xor, not and select work on both words as they are.
 // Indices that may leave 32 bits are such pairs too, until they select an
 // element: no buffer of such a device has more than 32 bits count.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
-typedef pestle_ctext_class_t class_t;
+typedef pestle_c_printer_class_t class_t;
 
 static bool is_wide(class_t c) {
-  return c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64;
+  return c == PESTLE_C_PRINTER_I64 || c == PESTLE_C_PRINTER_U64;
 }
 
 // --- Functions ---
@@ -64,7 +64,7 @@ static bool is_wide(class_t c) {
   "(a);\n"                               \
   "  return -" of "(pestle_sub_pair($make(0$u, 0$u), a));\n}\n"
 
-static const ctext_helper_text_t helpers[HELPER_COUNT] = {
+static const c_printer_helper_text_t helpers[HELPER_COUNT] = {
     [HELPER_PAIR_ADD] =
         {"pestle_add_pair",
          "$fn$pair $name($pair a, $pair b) {\n"
@@ -228,71 +228,75 @@ static const ctext_helper_text_t helpers[HELPER_COUNT] = {
                         TWO(HELPER_PAIR_SUB, HELPER_ODD_U64)},
 };
 
-const ctext_helper_text_t* pestle_ctext_pair_helper(ctext_helper_t helper) {
+const c_printer_helper_text_t* pestle_c_printer_pair_helper(
+    c_printer_helper_t helper) {
   return helpers[helper].name ? &helpers[helper] : NULL;
 }
 
-static const char* call(ctext_t* p, ctext_helper_t helper, const char* a,
-                        const char* b) {
-  const char* name = pestle_ctext_call(p, helper);
-  a = pestle_ctext_bare(p, a);
-  if (!b) return pestle_ctext_format(p, "%s(%s)", name, a);
-  return pestle_ctext_format(p, "%s(%s, %s)", name, a, pestle_ctext_bare(p, b));
+static const char* call(c_printer_t* p, c_printer_helper_t helper,
+                        const char* a, const char* b) {
+  const char* name = pestle_c_printer_call(p, helper);
+  a = pestle_c_printer_bare(p, a);
+  if (!b) return pestle_c_printer_format(p, "%s(%s)", name, a);
+  return pestle_c_printer_format(p, "%s(%s, %s)", name, a,
+                                 pestle_c_printer_bare(p, b));
 }
 
 // --- Expressions ---
 
-const char* pestle_ctext_pair(ctext_t* p, uint64_t value) {
-  const char* u = p->d->suffix[PESTLE_CTEXT_U32];
-  return pestle_ctext_format(p, "(%s(%u%s, %u%s))", p->d->pair_make,
-                             (unsigned)value, u, (unsigned)(value >> 32), u);
+const char* pestle_c_printer_pair(c_printer_t* p, uint64_t value) {
+  const char* u = p->d->suffix[PESTLE_C_PRINTER_U32];
+  return pestle_c_printer_format(p, "(%s(%u%s, %u%s))", p->d->pair_make,
+                                 (unsigned)value, u, (unsigned)(value >> 32),
+                                 u);
 }
 
-const char* pestle_ctext_pair_cast(ctext_t* p, class_t from, class_t to,
-                                   const char* x) {
-  bool sign = from == PESTLE_CTEXT_I64;
+const char* pestle_c_printer_pair_cast(c_printer_t* p, class_t from, class_t to,
+                                       const char* x) {
+  bool sign = from == PESTLE_C_PRINTER_I64;
   if (is_wide(from) && is_wide(to)) return x;
-  if (to == PESTLE_CTEXT_F32) {
+  if (to == PESTLE_C_PRINTER_F32) {
     return call(p, sign ? HELPER_PAIR_S_TO_F32 : HELPER_PAIR_U_TO_F32, x, NULL);
   }
-  if (to == PESTLE_CTEXT_F64) {
+  if (to == PESTLE_C_PRINTER_F64) {
     return call(p, sign ? HELPER_PAIR_S_TO_F64 : HELPER_PAIR_U_TO_F64, x, NULL);
   }
   if (is_wide(from)) {
-    x = pestle_ctext_format(p, "%s.x", x);
-    return to == PESTLE_CTEXT_U32 ? x : pestle_ctext_cast(p, to, x);
+    x = pestle_c_printer_format(p, "%s.x", x);
+    return to == PESTLE_C_PRINTER_U32 ? x : pestle_c_printer_cast(p, to, x);
   }
-  if (from == PESTLE_CTEXT_I32) return call(p, HELPER_PAIR_FROM_I32, x, NULL);
-  return pestle_ctext_format(p, "%s(%s, 0%s)", p->d->pair_make,
-                             pestle_ctext_bare(p, x),
-                             p->d->suffix[PESTLE_CTEXT_U32]);
+  if (from == PESTLE_C_PRINTER_I32)
+    return call(p, HELPER_PAIR_FROM_I32, x, NULL);
+  return pestle_c_printer_format(p, "%s(%s, 0%s)", p->d->pair_make,
+                                 pestle_c_printer_bare(p, x),
+                                 p->d->suffix[PESTLE_C_PRINTER_U32]);
 }
 
-static const char* compared(ctext_t* p, unsigned op, bool sign, const char* a,
-                            const char* b) {
-  ctext_helper_t less = sign ? HELPER_PAIR_LT_S : HELPER_PAIR_LT_U;
+static const char* compared(c_printer_t* p, unsigned op, bool sign,
+                            const char* a, const char* b) {
+  c_printer_helper_t less = sign ? HELPER_PAIR_LT_S : HELPER_PAIR_LT_U;
   bool swap = op == PESTLE_OP_GT || op == PESTLE_OP_LE;
   bool not = op == PESTLE_OP_NE || op == PESTLE_OP_LE || op == PESTLE_OP_GE;
   bool equal = op == PESTLE_OP_EQ || op == PESTLE_OP_NE;
   const char* text =
       call(p, equal ? HELPER_PAIR_EQ : less, swap ? b : a, swap ? a : b);
-  return not ? pestle_ctext_format(p, "!%s", text) : text;
+  return not ? pestle_c_printer_format(p, "!%s", text) : text;
 }
 
-static const char* extreme(ctext_t* p, class_t c, const char* a, const char* b,
-                           bool most) {
-  bool sign = c == PESTLE_CTEXT_I64;
-  a = pestle_ctext_atom(p, c, a);
-  b = pestle_ctext_atom(p, c, b);
-  return pestle_ctext_format(p, "(%s ? %s : %s)",
-                             compared(p, PESTLE_OP_LT, sign, a, b),
-                             most ? b : a, most ? a : b);
+static const char* extreme(c_printer_t* p, class_t c, const char* a,
+                           const char* b, bool most) {
+  bool sign = c == PESTLE_C_PRINTER_I64;
+  a = pestle_c_printer_atom(p, c, a);
+  b = pestle_c_printer_atom(p, c, b);
+  return pestle_c_printer_format(p, "(%s ? %s : %s)",
+                                 compared(p, PESTLE_OP_LT, sign, a, b),
+                                 most ? b : a, most ? a : b);
 }
 
-const char* pestle_ctext_pair_row(ctext_t* p, unsigned op, class_t c,
-                                  const char* const* x) {
+const char* pestle_c_printer_pair_row(c_printer_t* p, unsigned op, class_t c,
+                                      const char* const* x) {
   const char *a = x[0], *b = x[1];
-  bool sign = c == PESTLE_CTEXT_I64;
+  bool sign = c == PESTLE_C_PRINTER_I64;
   if (op >= PESTLE_OP_EQ && op <= PESTLE_OP_GE) {
     return compared(p, op, sign, a, b);
   }
@@ -304,13 +308,13 @@ const char* pestle_ctext_pair_row(ctext_t* p, unsigned op, class_t c,
     case PESTLE_OP_MULTIPLY:
       return call(p, HELPER_PAIR_MUL, a, b);
     case PESTLE_OP_NEGATE:
-      return call(p, HELPER_PAIR_SUB, pestle_ctext_pair(p, 0), a);
+      return call(p, HELPER_PAIR_SUB, pestle_c_printer_pair(p, 0), a);
     case PESTLE_OP_ABS:
       if (!sign) return a;
-      a = pestle_ctext_atom(p, c, a);
-      b = call(p, HELPER_PAIR_SUB, pestle_ctext_pair(p, 0), a);
-      return pestle_ctext_format(p, "((%s.y >> 31) != 0%s ? %s : %s)", a,
-                                 p->d->suffix[PESTLE_CTEXT_U32], b, a);
+      a = pestle_c_printer_atom(p, c, a);
+      b = call(p, HELPER_PAIR_SUB, pestle_c_printer_pair(p, 0), a);
+      return pestle_c_printer_format(p, "((%s.y >> 31) != 0%s ? %s : %s)", a,
+                                     p->d->suffix[PESTLE_C_PRINTER_U32], b, a);
     case PESTLE_OP_DIVIDE:
       return call(p, sign ? HELPER_DIV_I64 : HELPER_DIV_U64, a, b);
     case PESTLE_OP_REMAINDER:
@@ -321,13 +325,13 @@ const char* pestle_ctext_pair_row(ctext_t* p, unsigned op, class_t c,
     case PESTLE_OP_CLAMP:
       return extreme(p, c, extreme(p, c, b, a, true), x[2], false);
     case PESTLE_OP_AND:
-      return pestle_ctext_format(p, "(%s & %s)", a, b);
+      return pestle_c_printer_format(p, "(%s & %s)", a, b);
     case PESTLE_OP_OR:
-      return pestle_ctext_format(p, "(%s | %s)", a, b);
+      return pestle_c_printer_format(p, "(%s | %s)", a, b);
     case PESTLE_OP_XOR:
-      return pestle_ctext_format(p, "(%s ^ %s)", a, b);
+      return pestle_c_printer_format(p, "(%s ^ %s)", a, b);
     case PESTLE_OP_NOT:
-      return pestle_ctext_format(p, "(~%s)", a);
+      return pestle_c_printer_format(p, "(~%s)", a);
     case PESTLE_OP_SHIFT_LEFT:
       return call(p, HELPER_SHL_U64, a, b);
     case PESTLE_OP_SHIFT_RIGHT_ARITHMETIC:
@@ -335,39 +339,41 @@ const char* pestle_ctext_pair_row(ctext_t* p, unsigned op, class_t c,
     case PESTLE_OP_SHIFT_RIGHT_LOGICAL:
       return call(p, HELPER_SHR_U64, a, b);
     default:
-      return pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                               "the row is not one of pairs of words");
+      return pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                                   "the row is not one of pairs of words");
   }
 }
 
 // --- Indices ---
 
-const char* pestle_ctext_sum(ctext_t* p, class_t c, const char* a,
-                             const char* b) {
-  if (p->pairs && is_wide(c)) return call(p, HELPER_PAIR_ADD, a, b);
-  return pestle_ctext_format(p, "(%s + %s)", a, b);
-}
-
-const char* pestle_ctext_product(ctext_t* p, class_t c, const char* a,
+const char* pestle_c_printer_sum(c_printer_t* p, class_t c, const char* a,
                                  const char* b) {
+  if (p->pairs && is_wide(c)) return call(p, HELPER_PAIR_ADD, a, b);
+  return pestle_c_printer_format(p, "(%s + %s)", a, b);
+}
+
+const char* pestle_c_printer_product(c_printer_t* p, class_t c, const char* a,
+                                     const char* b) {
   if (p->pairs && is_wide(c)) return call(p, HELPER_PAIR_MUL, a, b);
-  return pestle_ctext_format(p, "%s * %s", a, b);
+  return pestle_c_printer_format(p, "%s * %s", a, b);
 }
 
-const char* pestle_ctext_less(ctext_t* p, class_t c, const char* a,
-                              const char* b) {
+const char* pestle_c_printer_less(c_printer_t* p, class_t c, const char* a,
+                                  const char* b) {
   if (p->pairs && is_wide(c)) return call(p, HELPER_PAIR_LT_S, a, b);
-  return pestle_ctext_format(p, "%s < %s", a, b);
+  return pestle_c_printer_format(p, "%s < %s", a, b);
 }
 
-const char* pestle_ctext_id(ctext_t* p, class_t c, const char* id) {
-  if (!p->pairs || !is_wide(c)) return pestle_ctext_cast(p, c, id);
-  return pestle_ctext_pair_cast(p, PESTLE_CTEXT_U32, c,
-                                pestle_ctext_cast(p, PESTLE_CTEXT_U32, id));
+const char* pestle_c_printer_id(c_printer_t* p, class_t c, const char* id) {
+  if (!p->pairs || !is_wide(c)) return pestle_c_printer_cast(p, c, id);
+  return pestle_c_printer_pair_cast(
+      p, PESTLE_C_PRINTER_U32, c,
+      pestle_c_printer_cast(p, PESTLE_C_PRINTER_U32, id));
 }
 
-const char* pestle_ctext_narrow(ctext_t* p, unsigned dtype, const char* at) {
-  class_t c = pestle_ctext_class(p, dtype);
+const char* pestle_c_printer_narrow(c_printer_t* p, unsigned dtype,
+                                    const char* at) {
+  class_t c = pestle_c_printer_class(p, dtype);
   if (!p->pairs || !is_wide(c)) return at;
-  return pestle_ctext_pair_cast(p, c, PESTLE_CTEXT_I32, at);
+  return pestle_c_printer_pair_cast(p, c, PESTLE_C_PRINTER_I32, at);
 }

@@ -12,71 +12,71 @@
 //   - i8 and i16 live in 32-bit registers, wrapped after each op; floats of
 //     16 and 8 bits are their bits there, and only casts look into them. i1 is
 //     a bool. INDEX has 32 bits where all of the kernel's fit.
-//   - 64-bit integers that the device lacks are pairs of words (ctext_pair.c).
+//   - 64-bit integers that the device lacks are pairs of words (c_printer_pair.c).
 //   - Every float op rounds by itself: mul and add that both say `contract`
 //     are printed as fma(), and the toolchain is told to contract nothing.
-#ifndef PESTLE_PLUGINS_COMMON_CTEXT_H_
-#define PESTLE_PLUGINS_COMMON_CTEXT_H_
+#ifndef PESTLE_PLUGINS_COMMON_C_PRINTER_H_
+#define PESTLE_PLUGINS_COMMON_C_PRINTER_H_
 
 #include "pestle/plugin.h"
 
 // Types of registers.
-typedef enum pestle_ctext_class_e {
-  PESTLE_CTEXT_BOOL,
-  PESTLE_CTEXT_I32,
-  PESTLE_CTEXT_U32,
-  PESTLE_CTEXT_I64,
-  PESTLE_CTEXT_U64,
-  PESTLE_CTEXT_F32,
-  PESTLE_CTEXT_F64,
-  PESTLE_CTEXT_CLASSES,
-} pestle_ctext_class_t;
+typedef enum pestle_c_printer_class_e {
+  PESTLE_C_PRINTER_BOOL,
+  PESTLE_C_PRINTER_I32,
+  PESTLE_C_PRINTER_U32,
+  PESTLE_C_PRINTER_I64,
+  PESTLE_C_PRINTER_U64,
+  PESTLE_C_PRINTER_F32,
+  PESTLE_C_PRINTER_F64,
+  PESTLE_C_PRINTER_CLASSES,
+} pestle_c_printer_class_t;
 
 // Types of elements in memory.
-typedef enum pestle_ctext_memory_e {
-  PESTLE_CTEXT_M_I8,
-  PESTLE_CTEXT_M_U8,
-  PESTLE_CTEXT_M_I16,
-  PESTLE_CTEXT_M_U16,
-  PESTLE_CTEXT_M_I32,
-  PESTLE_CTEXT_M_U32,
-  PESTLE_CTEXT_M_I64,
-  PESTLE_CTEXT_M_U64,
-  PESTLE_CTEXT_M_F32,
-  PESTLE_CTEXT_M_F64,
-  PESTLE_CTEXT_MEMORIES,
-} pestle_ctext_memory_t;
+typedef enum pestle_c_printer_memory_e {
+  PESTLE_C_PRINTER_M_I8,
+  PESTLE_C_PRINTER_M_U8,
+  PESTLE_C_PRINTER_M_I16,
+  PESTLE_C_PRINTER_M_U16,
+  PESTLE_C_PRINTER_M_I32,
+  PESTLE_C_PRINTER_M_U32,
+  PESTLE_C_PRINTER_M_I64,
+  PESTLE_C_PRINTER_M_U64,
+  PESTLE_C_PRINTER_M_F32,
+  PESTLE_C_PRINTER_M_F64,
+  PESTLE_C_PRINTER_MEMORIES,
+} pestle_c_printer_memory_t;
 
 // What a language is like, and what a device adds to it.
-typedef enum pestle_ctext_feature_e {
-  PESTLE_CTEXT_HAS_INT64 = 1,
-  PESTLE_CTEXT_HAS_F64 = 2,
-  PESTLE_CTEXT_HAS_STORAGE8 = 4,      // buffers of 8-bit elements
-  PESTLE_CTEXT_HAS_STORAGE16 = 8,     // of 16-bit elements
-  PESTLE_CTEXT_HAS_FMA = 16,          // fma() of f32 is fused, and fast
-  PESTLE_CTEXT_HAS_FMA64 = 32,        // that of f64
-  PESTLE_CTEXT_HAS_SUBGROUP = 64,     // shuffle_xor within a subgroup
-  PESTLE_CTEXT_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
-  PESTLE_CTEXT_HAS_TILES = 512,       // tile copies and wgmma, as PTX
-  PESTLE_CTEXT_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
-  PESTLE_CTEXT_HAS_MMA = 2048,        // mma.sync, ldmatrix, cp.async, as PTX
-  PESTLE_CTEXT_HAS_MMA8 = 4096,       // the dialect's |mma8|
+typedef enum pestle_c_printer_feature_e {
+  PESTLE_C_PRINTER_HAS_INT64 = 1,
+  PESTLE_C_PRINTER_HAS_F64 = 2,
+  PESTLE_C_PRINTER_HAS_STORAGE8 = 4,      // buffers of 8-bit elements
+  PESTLE_C_PRINTER_HAS_STORAGE16 = 8,     // of 16-bit elements
+  PESTLE_C_PRINTER_HAS_FMA = 16,          // fma() of f32 is fused, and fast
+  PESTLE_C_PRINTER_HAS_FMA64 = 32,        // that of f64
+  PESTLE_C_PRINTER_HAS_SUBGROUP = 64,     // shuffle_xor within a subgroup
+  PESTLE_C_PRINTER_HAS_SUBGROUP64 = 256,  // of 64-bit integers too
+  PESTLE_C_PRINTER_HAS_TILES = 512,       // tile copies and wgmma, as PTX
+  PESTLE_C_PRINTER_HAS_HALVES = 1024,     // sums of f16 and bf16, two in a word
+  PESTLE_C_PRINTER_HAS_MMA = 2048,   // mma.sync, ldmatrix, cp.async, as PTX
+  PESTLE_C_PRINTER_HAS_MMA8 = 4096,  // the dialect's |mma8|
   // Its compiler takes x + 0 for x, x * 0 and 0 / x for 0 and x / 0 for
-  // anything, exact or not: zeros are hidden from it (ctext_zero.c).
-  PESTLE_CTEXT_FOLDS_ZEROS = 8192,
-  PESTLE_CTEXT_HAS_EXACT_DIV = 128  // / and sqrt() are correctly rounded
-} pestle_ctext_feature_t;
+  // anything, exact or not: zeros are hidden from it (c_printer_zero.c).
+  PESTLE_C_PRINTER_FOLDS_ZEROS = 8192,
+  PESTLE_C_PRINTER_HAS_EXACT_DIV = 128  // / and sqrt() are correctly rounded
+} pestle_c_printer_feature_t;
 
 // In the strings $name stands for what is named beside each of them.
-typedef struct pestle_ctext_dialect_t {
+typedef struct pestle_c_printer_dialect_t {
   const char* name;  // "OpenCL C"
   // What stands at the top; |extensions| follow where the feature is used.
   const char* prelude;
-  const char* value[PESTLE_CTEXT_CLASSES];
-  const char* memory[PESTLE_CTEXT_MEMORIES];
-  const char* vector2[PESTLE_CTEXT_MEMORIES];  // NULL: no such vectors
-  const char* vector4[PESTLE_CTEXT_MEMORIES];
-  const char* suffix[PESTLE_CTEXT_CLASSES];  // of literals
+  const char* value[PESTLE_C_PRINTER_CLASSES];
+  const char* memory[PESTLE_C_PRINTER_MEMORIES];
+  const char* vector2[PESTLE_C_PRINTER_MEMORIES];  // NULL: no such vectors
+  const char* vector4[PESTLE_C_PRINTER_MEMORIES];
+  const char* suffix[PESTLE_C_PRINTER_CLASSES];  // of literals
   bool wide_literals;  // the compiler takes those of f32 for f64 where it folds
   bool constructors;   // a cast is type(x), else (type)(x)
   bool wraps;          // signed integers wrap by the language's definition
@@ -132,35 +132,36 @@ typedef struct pestle_ctext_dialect_t {
   const char* mma8;
   // Of two floats: NaN if one is, -0 below 0.
   const char *max_f32, *min_f32;
-} pestle_ctext_dialect_t;
+} pestle_c_printer_dialect_t;
 
-typedef struct pestle_ctext_target_t {
-  const pestle_ctext_dialect_t* dialect;
-  unsigned features;        // pestle_ctext_feature_t
+typedef struct pestle_c_printer_target_t {
+  const pestle_c_printer_dialect_t* dialect;
+  unsigned features;        // pestle_c_printer_feature_t
   uint32_t max_groups[3];   // beyond them a group loop is a loop
   uint32_t thread_lanes;    // lanes of a work-group of a kernel without lanes
   uint32_t argument_limit;  // |blocks|: more arguments come through a table
-} pestle_ctext_target_t;
+} pestle_c_printer_target_t;
 
 // A printed kernel and how to launch it.
-typedef struct pestle_ctext_kernel_t {
+typedef struct pestle_c_printer_kernel_t {
   pestle_blob_t text;  // of host->alloc()
   uint32_t group[3];   // work-groups; one of them 0: nothing to launch
   uint32_t lane[3];    // lanes of each
   bool table;  // arguments are in a table in memory, whose address is passed
   uint32_t shared_bytes;  // of all shared arrays, each at a multiple of 64
-} pestle_ctext_kernel_t;
+} pestle_c_printer_kernel_t;
 
 // UNSUPPORTED names what |target| cannot express.
-PESTLE_NODISCARD pestle_status_t pestle_ctext_print(
-    const pestle_host_t* host, const pestle_ctext_target_t* target,
-    const pestle_kir_t* kernel, pestle_ctext_kernel_t* out_kernel);
+PESTLE_NODISCARD pestle_status_t pestle_c_printer_print(
+    const pestle_host_t* host, const pestle_c_printer_target_t* target,
+    const pestle_kir_t* kernel, pestle_c_printer_kernel_t* out_kernel);
 
 // Fills op_dtypes and storage_dtypes of |caps| with what the printer takes.
-void pestle_ctext_describe(const pestle_ctext_target_t* target,
-                           pestle_target_caps_t* caps);
+void pestle_c_printer_describe(const pestle_c_printer_target_t* target,
+                               pestle_target_caps_t* caps);
 
 // A kernel's name as the text has it: a C identifier that no language takes.
-void pestle_ctext_name(const pestle_kir_t* kernel, char* name, size_t capacity);
+void pestle_c_printer_name(const pestle_kir_t* kernel, char* name,
+                           size_t capacity);
 
-#endif  // PESTLE_PLUGINS_COMMON_CTEXT_H_
+#endif  // PESTLE_PLUGINS_COMMON_C_PRINTER_H_

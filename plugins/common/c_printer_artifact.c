@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/common/ctext_artifact.h"
+#include "plugins/common/c_printer_artifact.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,24 +19,24 @@ typedef struct header_t {
   uint64_t text_size, binary_size;
 } header_t;
 
-pestle_ctext_artifact_t pestle_ctext_artifact_of(
+pestle_c_printer_artifact_t pestle_c_printer_artifact_of(
     const char* target, const pestle_kir_t* kernel,
-    const pestle_ctext_kernel_t* printed) {
-  pestle_ctext_artifact_t a = {.arg_count = kernel->arg_count,
-                               .param_count = kernel->param_count,
-                               .table = printed->table,
-                               .text = printed->text.data,
-                               .text_size = printed->text.size};
+    const pestle_c_printer_kernel_t* printed) {
+  pestle_c_printer_artifact_t a = {.arg_count = kernel->arg_count,
+                                   .param_count = kernel->param_count,
+                                   .table = printed->table,
+                                   .text = printed->text.data,
+                                   .text_size = printed->text.size};
   snprintf(a.target, sizeof a.target, "%s", target);
-  pestle_ctext_name(kernel, a.name, sizeof a.name);
+  pestle_c_printer_name(kernel, a.name, sizeof a.name);
   memcpy(a.group, printed->group, sizeof a.group);
   memcpy(a.lane, printed->lane, sizeof a.lane);
   return a;
 }
 
-pestle_status_t pestle_ctext_artifact_pack(const pestle_host_t* host,
-                                           const pestle_ctext_artifact_t* a,
-                                           pestle_blob_t* out_blob) {
+pestle_status_t pestle_c_printer_artifact_pack(
+    const pestle_host_t* host, const pestle_c_printer_artifact_t* a,
+    pestle_blob_t* out_blob) {
   header_t h = {.magic = MAGIC,
                 .format = FORMAT,
                 .arg_count = a->arg_count,
@@ -65,9 +65,9 @@ pestle_status_t pestle_ctext_artifact_pack(const pestle_host_t* host,
   return NULL;
 }
 
-pestle_status_t pestle_ctext_artifact_open(
+pestle_status_t pestle_c_printer_artifact_open(
     const pestle_host_t* host, const char* target, const void* data,
-    size_t size, pestle_ctext_artifact_t* out_artifact) {
+    size_t size, pestle_c_printer_artifact_t* out_artifact) {
   header_t h;
   memset(out_artifact, 0, sizeof *out_artifact);
   if (size < sizeof h) {
@@ -90,13 +90,13 @@ pestle_status_t pestle_ctext_artifact_open(
                                target, size);
   }
   const char* text = (const char*)data + sizeof h;
-  pestle_ctext_artifact_t a = {.arg_count = h.arg_count,
-                               .param_count = h.param_count,
-                               .table = h.table != 0,
-                               .text = text,
-                               .text_size = (size_t)h.text_size,
-                               .binary = text + h.text_size,
-                               .binary_size = (size_t)h.binary_size};
+  pestle_c_printer_artifact_t a = {.arg_count = h.arg_count,
+                                   .param_count = h.param_count,
+                                   .table = h.table != 0,
+                                   .text = text,
+                                   .text_size = (size_t)h.text_size,
+                                   .binary = text + h.text_size,
+                                   .binary_size = (size_t)h.binary_size};
   memcpy(a.target, h.target, sizeof a.target);
   memcpy(a.name, h.name, sizeof a.name);
   memcpy(a.made_for, h.made_for, sizeof a.made_for);

@@ -5,7 +5,7 @@
 // $real32 $bits64 $real64 the casts of bits; $words and $double_of those of an
 // f64 and a $pair of two words, which $make makes; $exact stands before floats
 // whose sums and products must not be contracted.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
 // Texts are the dialect's.
 #define HALF(first, pair, row, type) \
@@ -123,7 +123,7 @@
   "  return pestle_widen(a, " mantissa ", " bias ", " sign "$u, " first \
   "$u, " minus "$u);\n}\n"
 
-static const ctext_helper_text_t helpers[HELPER_COUNT] = {
+static const c_printer_helper_text_t helpers[HELPER_COUNT] = {
     [HELPER_DIV_I32] = {"pestle_div_i32", DIV_S("int", "uint", "u"), NONE},
     [HELPER_DIV_U32] = {"pestle_div_u32", DIV_U("uint", "u"), NONE},
     [HELPER_DIV_I64] = {"pestle_div_i64", DIV_S("long", "ulong", "ul"), NONE},
@@ -513,18 +513,18 @@ static const ctext_helper_text_t helpers[HELPER_COUNT] = {
     HALVES(HELPER_F16X2_ADD, "f16x2"),
 };
 
-static const ctext_helper_text_t* helper_of(const ctext_t* p,
-                                            ctext_helper_t helper) {
-  const ctext_helper_text_t* own =
-      p->pairs ? pestle_ctext_pair_helper(helper) : NULL;
+static const c_printer_helper_text_t* helper_of(const c_printer_t* p,
+                                                c_printer_helper_t helper) {
+  const c_printer_helper_text_t* own =
+      p->pairs ? pestle_c_printer_pair_helper(helper) : NULL;
   return own ? own : &helpers[helper];
 }
 
-const char* pestle_ctext_call(ctext_t* p, ctext_helper_t helper) {
-  const ctext_helper_text_t* h = helper_of(p, helper);
+const char* pestle_c_printer_call(c_printer_t* p, c_printer_helper_t helper) {
+  const c_printer_helper_text_t* h = helper_of(p, helper);
   p->helper[helper] = true;
   for (int i = 0; i < 3 && h->needs[i] != HELPER_COUNT; ++i) {
-    pestle_ctext_call(p, h->needs[i]);
+    pestle_c_printer_call(p, h->needs[i]);
   }
   return h->name;
 }
@@ -548,38 +548,38 @@ static const token_t* find(const token_t* tokens, size_t count,
   return best;
 }
 
-static void put_token(ctext_t* p, pestle_plugin_text_t* out,
+static void put_token(c_printer_t* p, pestle_plugin_text_t* out,
                       const token_t* token, char next) {
   const char* text = token->text;
   if (token->type >= 0) {
-    text = pestle_ctext_type(p, (pestle_ctext_class_t)token->type);
+    text = pestle_c_printer_type(p, (pestle_c_printer_class_t)token->type);
     if (next == '(' && !p->d->constructors) {
-      text = pestle_ctext_format(p, "(%s)", text);
+      text = pestle_c_printer_format(p, "(%s)", text);
     }
   }
   pestle_plugin_text_put(out, text);
 }
 
-static void put_helper(ctext_t* p, const ctext_helper_text_t* h,
+static void put_helper(c_printer_t* p, const c_printer_helper_text_t* h,
                        pestle_plugin_text_t* out) {
-  const pestle_ctext_dialect_t* d = p->d;
+  const pestle_c_printer_dialect_t* d = p->d;
   bool f16 = strstr(h->name, "_f16") != NULL;
   const token_t tokens[] = {
       {"fn", -1, d->function},
       {"name", -1, h->name},
-      {"bool", PESTLE_CTEXT_BOOL, NULL},
+      {"bool", PESTLE_C_PRINTER_BOOL, NULL},
       {"pair", -1, d->pair},
       {"make", -1, d->pair_make},
-      {"int", PESTLE_CTEXT_I32, NULL},
-      {"uint", PESTLE_CTEXT_U32, NULL},
-      {"long", PESTLE_CTEXT_I64, NULL},
-      {"ulong", PESTLE_CTEXT_U64, NULL},
-      {"float", PESTLE_CTEXT_F32, NULL},
-      {"double", PESTLE_CTEXT_F64, NULL},
-      {"u", -1, d->suffix[PESTLE_CTEXT_U32]},
-      {"l", -1, d->suffix[PESTLE_CTEXT_I64]},
-      {"ul", -1, d->suffix[PESTLE_CTEXT_U64]},
-      {"d", -1, d->suffix[PESTLE_CTEXT_F64]},
+      {"int", PESTLE_C_PRINTER_I32, NULL},
+      {"uint", PESTLE_C_PRINTER_U32, NULL},
+      {"long", PESTLE_C_PRINTER_I64, NULL},
+      {"ulong", PESTLE_C_PRINTER_U64, NULL},
+      {"float", PESTLE_C_PRINTER_F32, NULL},
+      {"double", PESTLE_C_PRINTER_F64, NULL},
+      {"u", -1, d->suffix[PESTLE_C_PRINTER_U32]},
+      {"l", -1, d->suffix[PESTLE_C_PRINTER_I64]},
+      {"ul", -1, d->suffix[PESTLE_C_PRINTER_U64]},
+      {"d", -1, d->suffix[PESTLE_C_PRINTER_F64]},
       {"bits32", -1, d->bits[0]},
       {"bits64", -1, p->pairs ? d->pair_bits : d->bits[1]},
       {"real32", -1, d->real[0]},
@@ -604,11 +604,11 @@ static void put_helper(ctext_t* p, const ctext_helper_text_t* h,
   pestle_plugin_text_append(out, "\n", 1);
 }
 
-static bool is_half(ctext_helper_t helper) {
+static bool is_half(c_printer_helper_t helper) {
   return helper >= HELPER_BF16X2_ADD && helper <= HELPER_F16X2_PACK;
 }
 
-static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
+static const char* own_text(const c_printer_t* p, c_printer_helper_t helper) {
   if (is_half(helper)) {
     bool f16 = helper >= HELPER_F16X2_ADD;
     return p->d->half[helper - (f16 ? HELPER_F16X2_ADD : HELPER_BF16X2_ADD)];
@@ -620,11 +620,11 @@ static const char* own_text(const ctext_t* p, ctext_helper_t helper) {
   return helper == HELPER_F16_FROM ? p->d->encode_f16 : NULL;
 }
 
-void pestle_ctext_helpers(ctext_t* p, pestle_plugin_text_t* out) {
+void pestle_c_printer_helpers(c_printer_t* p, pestle_plugin_text_t* out) {
   for (unsigned i = 0; i < HELPER_COUNT; ++i) {
     if (!p->helper[i]) continue;
-    ctext_helper_text_t h = *helper_of(p, (ctext_helper_t)i);
-    const char* own = own_text(p, (ctext_helper_t)i);
+    c_printer_helper_text_t h = *helper_of(p, (c_printer_helper_t)i);
+    const char* own = own_text(p, (c_printer_helper_t)i);
     if (own) h.text = own;
     put_helper(p, &h, out);
   }

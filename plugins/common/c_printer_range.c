@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether every INDEX of a kernel lies within 32 bits: intervals, in one walk.
 // What is not known has all 64.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
 typedef struct range_t {
   int64_t lo, hi;
@@ -137,8 +137,8 @@ static range_t of_inst(const pestle_kir_t* k, const range_t* known,
   }
 }
 
-bool pestle_ctext_indices_fit(const pestle_host_t* host, const pestle_kir_t* k,
-                              bool* out_fit) {
+bool pestle_c_printer_indices_fit(const pestle_host_t* host,
+                                  const pestle_kir_t* k, bool* out_fit) {
   size_t size = (size_t)(k->inst_count + 1) * sizeof(range_t);
   range_t* known = host->alloc(host->self, size);
   *out_fit = true;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk: regions, loops, and the frame around the statements.
-#include "plugins/common/ctext.h"
+#include "plugins/common/c_printer.h"
 
 #include <stdarg.h>
 
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 #include "plugins/common/error.h"
 
 // --- Texts ---
 
-const char* pestle_ctext_fail(ctext_t* p, pestle_status_code_t code,
-                              const char* format, ...) {
+const char* pestle_c_printer_fail(c_printer_t* p, pestle_status_code_t code,
+                                  const char* format, ...) {
   char why[256];
   va_list args;
   va_start(args, format);
@@ -19,7 +19,7 @@ const char* pestle_ctext_fail(ctext_t* p, pestle_status_code_t code,
   if (p->status) return "0";
   const char* op = NULL;
   if (p->id < p->k->inst_count) {
-    op = pestle_kir_op_info(ctext_inst(p, p->id)->op).mnemonic;
+    op = pestle_kir_op_info(c_printer_inst(p, p->id)->op).mnemonic;
   }
   p->status = pestle_plugin_error(
       p->host, code, __FILE__, __LINE__, "kernel %s, instruction %u (%s): %s",
@@ -27,7 +27,7 @@ const char* pestle_ctext_fail(ctext_t* p, pestle_status_code_t code,
   return "0";
 }
 
-const char* pestle_ctext_format(ctext_t* p, const char* format, ...) {
+const char* pestle_c_printer_format(c_printer_t* p, const char* format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
@@ -37,8 +37,8 @@ const char* pestle_ctext_format(ctext_t* p, const char* format, ...) {
   if (text) vsnprintf(text, (size_t)size + 1, format, again);
   va_end(again);
   if (text) return text;
-  return pestle_ctext_fail(p, PESTLE_STATUS_OUT_OF_MEMORY,
-                           "no memory to print");
+  return pestle_c_printer_fail(p, PESTLE_STATUS_OUT_OF_MEMORY,
+                               "no memory to print");
 }
 
 // The longest key that begins at |at|, as an index of |pairs|; -1: none.
@@ -55,23 +55,23 @@ static int key_at(const char* const* pairs, const char* at) {
   return best;
 }
 
-const char* pestle_ctext_expand(ctext_t* p, const char* pattern,
-                                const char* const* pairs) {
+const char* pestle_c_printer_expand(c_printer_t* p, const char* pattern,
+                                    const char* const* pairs) {
   const char* text = "";
   while (*pattern) {
     size_t plain = strcspn(pattern, "$");
-    text = pestle_ctext_format(p, "%s%.*s", text, (int)plain, pattern);
+    text = pestle_c_printer_format(p, "%s%.*s", text, (int)plain, pattern);
     pattern += plain;
     if (!*pattern) break;
     int key = key_at(pairs, ++pattern);
     if (key < 0) continue;
-    text = pestle_ctext_format(p, "%s%s", text, pairs[key + 1]);
+    text = pestle_c_printer_format(p, "%s%s", text, pairs[key + 1]);
     pattern += strlen(pairs[key]);
   }
   return text;
 }
 
-void pestle_ctext_line(ctext_t* p, const char* format, ...) {
+void pestle_c_printer_line(c_printer_t* p, const char* format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
@@ -89,10 +89,10 @@ void pestle_ctext_line(ctext_t* p, const char* format, ...) {
 
 // How often each value is asked for. One that is used in an inner region, or
 // lane by lane in another place, counts as asked for twice.
-static void count_uses(ctext_t* p) {
+static void count_uses(c_printer_t* p) {
   uint32_t stack[CTEXT_MAX_DEPTH] = {0}, top = 0;
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
     pestle_kir_op_info_t info = pestle_kir_op_info(n->op);
     p->scope[i] = stack[top];
     bool moves = n->op == PESTLE_KIR_SHUFFLE || n->op == PESTLE_KIR_SPLAT ||
@@ -113,20 +113,20 @@ static void count_uses(ctext_t* p) {
 }
 
 // Multiplies that the one add that uses them swallows, both contracting.
-static void find_fused(ctext_t* p) {
+static void find_fused(c_printer_t* p) {
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
     p->fused[i] = PESTLE_KIR_NONE;
-    unsigned fma =
-        n->type == PESTLE_F64 ? PESTLE_CTEXT_HAS_FMA64 : PESTLE_CTEXT_HAS_FMA;
+    unsigned fma = n->type == PESTLE_F64 ? PESTLE_C_PRINTER_HAS_FMA64
+                                         : PESTLE_C_PRINTER_HAS_FMA;
     if ((n->op != PESTLE_KIR_ADD && n->op != PESTLE_KIR_SUBTRACT) ||
-        !ctext_is_float(n->type) || !(n->facts & PESTLE_KIR_CONTRACT) ||
+        !c_printer_is_float(n->type) || !(n->facts & PESTLE_KIR_CONTRACT) ||
         !(p->target->features & fma)) {
       continue;
     }
     for (int a = 0; a < 2; ++a) {
       uint32_t from = n->arg[a];
-      const pestle_kir_inst_t* mul = ctext_inst(p, from);
+      const pestle_kir_inst_t* mul = c_printer_inst(p, from);
       if (mul->op != PESTLE_KIR_MULTIPLY || p->uses[from] != 1 ||
           !(mul->facts & PESTLE_KIR_CONTRACT) || p->swallowed[from]) {
         continue;
@@ -138,18 +138,18 @@ static void find_fused(ctext_t* p) {
   }
 }
 
-static void measure(ctext_t* p) {
+static void measure(c_printer_t* p) {
   for (int a = 0; a < 3; ++a) {
     p->lane[a] = 1;
     int64_t groups = p->k->group[a];
     p->groups[a] = groups > UINT32_MAX ? UINT32_MAX : (uint32_t)groups;
   }
   for (uint32_t i = 0; i < p->k->inst_count; ++i) {
-    const pestle_kir_inst_t* n = ctext_inst(p, i);
+    const pestle_kir_inst_t* n = c_printer_inst(p, i);
     int64_t extent;
     if (n->op != PESTLE_KIR_FOR || n->arg[3] < PESTLE_KIR_LANE_X ||
         n->arg[3] > PESTLE_KIR_LANE_Z ||
-        !pestle_ctext_known(p, n->arg[1], &extent)) {
+        !pestle_c_printer_known(p, n->arg[1], &extent)) {
       continue;
     }
     p->has_lanes = true;
@@ -212,7 +212,7 @@ static void drop_number(char* name) {
   memmove(last, last + 1, strlen(last));
 }
 
-static const char* identifier(ctext_t* p, const char* given) {
+static const char* identifier(c_printer_t* p, const char* given) {
   char name[48];
   size_t size = 0;
   for (; *given && size + 1 < sizeof name; ++given) {
@@ -226,10 +226,10 @@ static const char* identifier(ctext_t* p, const char* given) {
     --size;
   name[size] = 0;
   drop_number(name);
-  return pestle_ctext_format(p, "%s", size ? name : "b");
+  return pestle_c_printer_format(p, "%s", size ? name : "b");
 }
 
-static void name_buffers(ctext_t* p) {
+static void name_buffers(c_printer_t* p) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     const char* name = identifier(p, pestle_kir_string(p->k, u->name));
@@ -237,17 +237,17 @@ static void name_buffers(ctext_t* p) {
     for (uint32_t c = 0; c < b && !taken; ++c) {
       taken = !strcmp(name, p->name[c]);
     }
-    if (taken) name = pestle_ctext_format(p, "%s_buffer%u", name, b);
+    if (taken) name = pestle_c_printer_format(p, "%s_buffer%u", name, b);
     bool global = u->scope == PESTLE_KIR_GLOBAL;
     p->name[b] = name;
     p->base[b] = name;
     if (global && p->d->blocks)
-      p->base[b] = pestle_ctext_format(p, "%s.v", name);
+      p->base[b] = pestle_c_printer_format(p, "%s.v", name);
   }
 }
 
-void pestle_ctext_name(const pestle_kir_t* kernel, char* name,
-                       size_t capacity) {
+void pestle_c_printer_name(const pestle_kir_t* kernel, char* name,
+                           size_t capacity) {
   snprintf(name, capacity, "pestle_%s",
            pestle_kir_string(kernel, kernel->name));
   for (char* c = name; *c; ++c) {
@@ -259,90 +259,95 @@ void pestle_ctext_name(const pestle_kir_t* kernel, char* name,
 
 // --- Loops ---
 
-static void open_region(ctext_t* p, uint32_t id, const char* end) {
+static void open_region(c_printer_t* p, uint32_t id, const char* end) {
   if (p->region_count == CTEXT_MAX_DEPTH) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                      "regions are nested more than %d deep", CTEXT_MAX_DEPTH);
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "regions are nested more than %d deep",
+                          CTEXT_MAX_DEPTH);
     return;
   }
-  p->region[p->region_count++] = (ctext_region_t){id, end};
+  p->region[p->region_count++] = (c_printer_region_t){id, end};
   ++p->depth;
 }
 
-static void close_region(ctext_t* p) {
+static void close_region(c_printer_t* p) {
   if (!p->region_count) return;
-  const ctext_region_t* region = &p->region[--p->region_count];
+  const c_printer_region_t* region = &p->region[--p->region_count];
   if (!region->end) return;
-  if (*region->end) pestle_ctext_line(p, "%s;", region->end);
+  if (*region->end) pestle_c_printer_line(p, "%s;", region->end);
   --p->depth;
-  pestle_ctext_line(p, "}");
+  pestle_c_printer_line(p, "}");
 }
 
-static const char* loop_name(ctext_t* p, uint32_t id) {
-  const char* given = pestle_kir_string(p->k, ctext_inst(p, id)->name);
-  return pestle_ctext_format(p, "%s_%u", identifier(p, *given ? given : "i"),
-                             id);
+static const char* loop_name(c_printer_t* p, uint32_t id) {
+  const char* given = pestle_kir_string(p->k, c_printer_inst(p, id)->name);
+  return pestle_c_printer_format(p, "%s_%u",
+                                 identifier(p, *given ? given : "i"), id);
 }
 
-static void set_name(ctext_t* p, uint32_t id, const char* name) {
-  const char** lane = pestle_ctext_lanes(p, 1);
+static void set_name(c_printer_t* p, uint32_t id, const char* name) {
+  const char** lane = pestle_c_printer_lanes(p, 1);
   lane[0] = name;
-  pestle_ctext_alias(p, id, lane, 1);
+  pestle_c_printer_alias(p, id, lane, 1);
 }
 
 // What moves the variable of a loop on.
-static const char* advanced(ctext_t* p, pestle_ctext_class_t c,
+static const char* advanced(c_printer_t* p, pestle_c_printer_class_t c,
                             const char* name, int64_t step) {
-  if (p->pairs && c == PESTLE_CTEXT_I64) {
-    return pestle_ctext_format(
+  if (p->pairs && c == PESTLE_C_PRINTER_I64) {
+    return pestle_c_printer_format(
         p, "%s = %s", name,
-        pestle_ctext_sum(p, c, name, pestle_ctext_int(p, c, step)));
+        pestle_c_printer_sum(p, c, name, pestle_c_printer_int(p, c, step)));
   }
-  return pestle_ctext_format(p, "%s += %lld", name, (long long)step);
+  return pestle_c_printer_format(p, "%s += %lld", name, (long long)step);
 }
 
 // A loop over what the device runs side by side: from |first| on, |step| apart
 // where that does not reach all of |extent|.
-static void bound_loop(ctext_t* p, uint32_t id, const char* first, int64_t step,
-                       bool guarded, const char* end) {
-  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
-  const char* type = pestle_ctext_type(p, c);
+static void bound_loop(c_printer_t* p, uint32_t id, const char* first,
+                       int64_t step, bool guarded, const char* end) {
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
+  const char* type = pestle_c_printer_type(p, c);
   const char* name = loop_name(p, id);
-  const char* extent = pestle_ctext_get(p, ctext_inst(p, id)->arg[1], 0);
+  const char* extent =
+      pestle_c_printer_get(p, c_printer_inst(p, id)->arg[1], 0);
   set_name(p, id, name);
   if (p->region_count == CTEXT_MAX_DEPTH) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED, "too many loops");
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED, "too many loops");
     return;
   }
   if (step) {
-    pestle_ctext_line(p, "for (%s %s = %s; %s; %s) {", type, name,
-                      pestle_ctext_bare(p, first),
-                      pestle_ctext_less(p, c, name, extent),
-                      advanced(p, c, name, step));
+    pestle_c_printer_line(p, "for (%s %s = %s; %s; %s) {", type, name,
+                          pestle_c_printer_bare(p, first),
+                          pestle_c_printer_less(p, c, name, extent),
+                          advanced(p, c, name, step));
   } else {
-    pestle_ctext_line(p, "%s %s = %s;", type, name,
-                      pestle_ctext_bare(p, first));
+    pestle_c_printer_line(p, "%s %s = %s;", type, name,
+                          pestle_c_printer_bare(p, first));
     if (!guarded) {
       // Names are unique: no block is needed to hold this one.
-      p->region[p->region_count++] = (ctext_region_t){id, NULL};
+      p->region[p->region_count++] = (c_printer_region_t){id, NULL};
       return;
     }
-    pestle_ctext_line(p, "if (%s) {", pestle_ctext_less(p, c, name, extent));
+    pestle_c_printer_line(p, "if (%s) {",
+                          pestle_c_printer_less(p, c, name, extent));
   }
   open_region(p, id, end);
 }
 
-static void group_loop(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void group_loop(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   unsigned axis = n->arg[3] - PESTLE_KIR_GROUP_X;
-  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
-  const char* group = pestle_ctext_id(p, c, p->d->group[axis]);
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
+  const char* group = pestle_c_printer_id(p, c, p->d->group[axis]);
   uint32_t most = p->target->max_groups[axis], lanes = 1;
   bool threads = !p->has_lanes && axis == 0;
   if (threads) {
     lanes = p->lane[0];
-    group = pestle_ctext_product(p, c, group, pestle_ctext_int(p, c, lanes));
-    group = pestle_ctext_sum(p, c, group, pestle_ctext_id(p, c, p->d->lane[0]));
+    group = pestle_c_printer_product(p, c, group,
+                                     pestle_c_printer_int(p, c, lanes));
+    group = pestle_c_printer_sum(p, c, group,
+                                 pestle_c_printer_id(p, c, p->d->lane[0]));
   }
   int64_t step = 0;
   if (p->groups[axis] > most) {
@@ -356,104 +361,106 @@ static void group_loop(ctext_t* p, uint32_t id) {
              shares ? p->d->barrier : "");
 }
 
-static void lane_loop(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
-  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
+static void lane_loop(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
   const char* lane = p->d->lane[n->arg[3] - PESTLE_KIR_LANE_X];
-  bound_loop(p, id, pestle_ctext_id(p, c, lane), 0, false, "");
+  bound_loop(p, id, pestle_c_printer_id(p, c, lane), 0, false, "");
 }
 
-static void serial_loop(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void serial_loop(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   const char* name = loop_name(p, id);
-  pestle_ctext_class_t c = pestle_ctext_class(p, PESTLE_INDEX);
-  const char* type = pestle_ctext_type(p, c);
-  bool plain = !p->pairs || c != PESTLE_CTEXT_I64;
-  const char* lo = pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[0], 0));
-  const char* hi = pestle_ctext_get(p, n->arg[1], 0);
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, PESTLE_INDEX);
+  const char* type = pestle_c_printer_type(p, c);
+  bool plain = !p->pairs || c != PESTLE_C_PRINTER_I64;
+  const char* lo =
+      pestle_c_printer_bare(p, pestle_c_printer_get(p, n->arg[0], 0));
+  const char* hi = pestle_c_printer_get(p, n->arg[1], 0);
   set_name(p, id, name);
   if (n->arg[3] == PESTLE_KIR_UNROLL && *p->d->unroll) {
-    pestle_ctext_line(p, "%s", p->d->unroll);
+    pestle_c_printer_line(p, "%s", p->d->unroll);
   }
   const char* step = n->arg[2] == 1 && plain
-                         ? pestle_ctext_format(p, "++%s", name)
+                         ? pestle_c_printer_format(p, "++%s", name)
                          : advanced(p, c, name, (int32_t)n->arg[2]);
-  pestle_ctext_line(p, "for (%s %s = %s; %s; %s) {", type, name, lo,
-                    pestle_ctext_less(p, c, name, hi), step);
+  pestle_c_printer_line(p, "for (%s %s = %s; %s; %s) {", type, name, lo,
+                        pestle_c_printer_less(p, c, name, hi), step);
   open_region(p, id, "");
 }
 
 // --- Reductions over a subgroup ---
 
 // Where the language has none: through memory that the group shares.
-static const char* exchange(ctext_t* p, const char* place,
-                            pestle_ctext_class_t c, unsigned distance) {
-  const char* type = pestle_ctext_type(p, c);
+static const char* exchange(c_printer_t* p, const char* place,
+                            pestle_c_printer_class_t c, unsigned distance) {
+  const char* type = pestle_c_printer_type(p, c);
   const char* own = "pestle_lane";
   p->uses_shuffle = true;
-  const char* array = pestle_ctext_format(p, "pestle_exchange_%u", c);
-  pestle_ctext_line(p, "%s[%s] = %s;", array, own, place);
-  pestle_ctext_line(p, "%s;", p->d->barrier);
-  const char* name = pestle_ctext_format(p, "t%u", p->temporaries++);
-  pestle_ctext_line(p, "%s %s = %s[%s ^ %u];", type, name, array, own,
-                    distance);
-  pestle_ctext_line(p, "%s;", p->d->barrier);
+  const char* array = pestle_c_printer_format(p, "pestle_exchange_%u", c);
+  pestle_c_printer_line(p, "%s[%s] = %s;", array, own, place);
+  pestle_c_printer_line(p, "%s;", p->d->barrier);
+  const char* name = pestle_c_printer_format(p, "t%u", p->temporaries++);
+  pestle_c_printer_line(p, "%s %s = %s[%s ^ %u];", type, name, array, own,
+                        distance);
+  pestle_c_printer_line(p, "%s;", p->d->barrier);
   return name;
 }
 
 // |own| of the lane whose number differs in the bits of |distance|.
-static const char* passed(ctext_t* p, pestle_ctext_class_t c, const char* own,
-                          unsigned distance) {
-  const char* type = pestle_ctext_type(p, c);
-  bool wide = (c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64) && !p->pairs;
+static const char* passed(c_printer_t* p, pestle_c_printer_class_t c,
+                          const char* own, unsigned distance) {
+  const char* type = pestle_c_printer_type(p, c);
+  bool wide =
+      (c == PESTLE_C_PRINTER_I64 || c == PESTLE_C_PRINTER_U64) && !p->pairs;
   unsigned needs =
-      wide ? PESTLE_CTEXT_HAS_SUBGROUP64 : PESTLE_CTEXT_HAS_SUBGROUP;
+      wide ? PESTLE_C_PRINTER_HAS_SUBGROUP64 : PESTLE_C_PRINTER_HAS_SUBGROUP;
   if (!p->d->shuffle_xor || !(p->target->features & needs)) {
     p->exchanges |= 1u << c;
     return exchange(p, own, c, distance);
   }
-  const char* far = pestle_ctext_format(p, "%u", distance);
-  const char* pairs[] = {"v", pestle_ctext_bare(p, own), "m", far, NULL};
-  const char* name = pestle_ctext_format(p, "t%u", p->temporaries++);
+  const char* far = pestle_c_printer_format(p, "%u", distance);
+  const char* pairs[] = {"v", pestle_c_printer_bare(p, own), "m", far, NULL};
+  const char* name = pestle_c_printer_format(p, "t%u", p->temporaries++);
   p->uses_shuffle = true;
-  pestle_ctext_line(p, "%s %s = %s;", type, name,
-                    pestle_ctext_expand(p, p->d->shuffle_xor, pairs));
+  pestle_c_printer_line(p, "%s %s = %s;", type, name,
+                        pestle_c_printer_expand(p, p->d->shuffle_xor, pairs));
   return name;
 }
 
-static const char* reduced(ctext_t* p, const pestle_kir_inst_t* n,
+static const char* reduced(c_printer_t* p, const pestle_kir_inst_t* n,
                            const char* x) {
-  pestle_ctext_class_t c = pestle_ctext_class(p, n->type);
-  bool is_bool = c == PESTLE_CTEXT_BOOL;
+  pestle_c_printer_class_t c = pestle_c_printer_class(p, n->type);
+  bool is_bool = c == PESTLE_C_PRINTER_BOOL;
   for (unsigned m = n->arg[2] / 2; m; m /= 2) {
-    x = pestle_ctext_atom(p, c, x);
+    x = pestle_c_printer_atom(p, c, x);
     const char* own = x;
-    if (is_bool) own = pestle_ctext_format(p, "(%s ? 1 : 0)", x);
-    const char* other = passed(p, is_bool ? PESTLE_CTEXT_I32 : c, own, m);
-    if (is_bool) other = pestle_ctext_format(p, "(%s != 0)", other);
+    if (is_bool) own = pestle_c_printer_format(p, "(%s ? 1 : 0)", x);
+    const char* other = passed(p, is_bool ? PESTLE_C_PRINTER_I32 : c, own, m);
+    if (is_bool) other = pestle_c_printer_format(p, "(%s != 0)", other);
     const char* pair[3] = {x, other, "0"};
-    x = pestle_ctext_row(p, n->arg[1], n->type, pair, NULL);
+    x = pestle_c_printer_row(p, n->arg[1], n->type, pair, NULL);
   }
   return x;
 }
 
-static void reduce_lanes(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
-  const char** lane = pestle_ctext_lanes(p, n->lanes);
+static void reduce_lanes(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
+  const char** lane = pestle_c_printer_lanes(p, n->lanes);
   for (unsigned l = 0; l < n->lanes; ++l) {
-    lane[l] = pestle_ctext_get(p, n->arg[0], l);
+    lane[l] = pestle_c_printer_get(p, n->arg[0], l);
     // Where a group is one thread, it has no others.
     if (p->has_lanes) lane[l] = reduced(p, n, lane[l]);
   }
-  pestle_ctext_define_named(p, id, lane, n->lanes);
+  pestle_c_printer_define_named(p, id, lane, n->lanes);
 }
 
 // --- Instructions ---
 
-static void instruction(ctext_t* p, uint32_t id) {
-  const pestle_kir_inst_t* n = ctext_inst(p, id);
+static void instruction(c_printer_t* p, uint32_t id) {
+  const pestle_kir_inst_t* n = c_printer_inst(p, id);
   p->id = id;
-  if (pestle_ctext_tile(p, id) || pestle_ctext_unit(p, id)) return;
+  if (pestle_c_printer_tile(p, id) || pestle_c_printer_unit(p, id)) return;
   switch (n->op) {
     case PESTLE_KIR_FOR:
       if (n->arg[3] >= PESTLE_KIR_LANE_X) {
@@ -465,21 +472,21 @@ static void instruction(ctext_t* p, uint32_t id) {
       }
       return;
     case PESTLE_KIR_IF:
-      pestle_ctext_line(
+      pestle_c_printer_line(
           p, "if (%s) {",
-          pestle_ctext_bare(p, pestle_ctext_get(p, n->arg[0], 0)));
+          pestle_c_printer_bare(p, pestle_c_printer_get(p, n->arg[0], 0)));
       open_region(p, id, "");
       return;
     case PESTLE_KIR_ELSE:
       --p->depth;
-      pestle_ctext_line(p, "} else {");
+      pestle_c_printer_line(p, "} else {");
       ++p->depth;
       return;
     case PESTLE_KIR_END:
       close_region(p);
       return;
     case PESTLE_KIR_BARRIER:
-      if (p->has_lanes) pestle_ctext_line(p, "%s;", p->d->barrier);
+      if (p->has_lanes) pestle_c_printer_line(p, "%s;", p->d->barrier);
       return;
     case PESTLE_KIR_SG_REDUCE:
       reduce_lanes(p, id);
@@ -488,24 +495,24 @@ static void instruction(ctext_t* p, uint32_t id) {
     case PESTLE_KIR_PREFETCH:
       return;
     case PESTLE_KIR_TRAP_IF:
-      pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                        "a GPU's launch has no traps");
+      pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                            "a GPU's launch has no traps");
       return;
     case PESTLE_KIR_LOAD:
     case PESTLE_KIR_STORE:
     case PESTLE_KIR_GATHER:
     case PESTLE_KIR_SCATTER:
-      pestle_ctext_access(p, id);
+      pestle_c_printer_access(p, id);
       return;
     default:
-      pestle_ctext_value(p, id);
+      pestle_c_printer_value(p, id);
       return;
   }
 }
 
 // --- The frame ---
 
-static const pestle_kir_buffer_t* buffer_of_slot(const ctext_t* p,
+static const pestle_kir_buffer_t* buffer_of_slot(const c_printer_t* p,
                                                  uint32_t slot,
                                                  uint32_t* out_buffer) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
@@ -517,7 +524,7 @@ static const pestle_kir_buffer_t* buffer_of_slot(const ctext_t* p,
   return NULL;
 }
 
-static bool shares_alias(const ctext_t* p, uint32_t buffer) {
+static bool shares_alias(const c_printer_t* p, uint32_t buffer) {
   const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, buffer);
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* other = pestle_kir_buffer(p->k, b);
@@ -530,7 +537,7 @@ static bool shares_alias(const ctext_t* p, uint32_t buffer) {
 }
 
 // Arguments in slot order, then parameters, |between| them.
-static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
+static unsigned put_arguments(c_printer_t* p, pestle_plugin_text_t* out,
                               const char* between) {
   unsigned n = 0;
   for (uint32_t s = 0; s < p->k->arg_count + p->k->param_count; ++s) {
@@ -544,18 +551,18 @@ static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
       const pestle_kir_buffer_t* u = buffer_of_slot(p, s, &b);
       bool reads = u && (u->flags & PESTLE_KIR_READONLY);
       pattern = reads ? p->d->argument_in : p->d->argument;
-      name = u ? p->name[b] : pestle_ctext_format(p, "unused_%u_", s);
-      type = pestle_ctext_memory_type(
-          p, u ? pestle_ctext_memory(p, u->dtype) : PESTLE_CTEXT_M_U32);
+      name = u ? p->name[b] : pestle_c_printer_format(p, "unused_%u_", s);
+      type = pestle_c_printer_memory_type(
+          p, u ? pestle_c_printer_memory(p, u->dtype) : PESTLE_C_PRINTER_M_U32);
       if (!u || !shares_alias(p, b)) limit = p->d->restricted;
     } else {
-      name = pestle_ctext_format(p, "p%u", s - p->k->arg_count);
-      type = pestle_ctext_type(p, PESTLE_CTEXT_I64);
+      name = pestle_c_printer_format(p, "p%u", s - p->k->arg_count);
+      type = pestle_c_printer_type(p, PESTLE_C_PRINTER_I64);
     }
     const char* pairs[] = {"type", type,       "name", name, "n",
                            number, "restrict", limit,  NULL};
     pestle_plugin_text_put(out, n ? between : "");
-    pestle_plugin_text_put(out, pestle_ctext_expand(p, pattern, pairs));
+    pestle_plugin_text_put(out, pestle_c_printer_expand(p, pattern, pairs));
     ++n;
   }
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
@@ -563,50 +570,53 @@ static unsigned put_arguments(ctext_t* p, pestle_plugin_text_t* out,
     pestle_plugin_text_put(out, n++ ? between : "");
     pestle_plugin_text_put(
         out,
-        pestle_ctext_format(p, "const __grid_constant__ pestle_tensor_map %s",
-                            p->name[b]));
+        pestle_c_printer_format(
+            p, "const __grid_constant__ pestle_tensor_map %s", p->name[b]));
   }
   return n;
 }
 
 // What stands in the kernel for each argument, where the language cannot pass
 // a pointer as it is.
-static void put_openings(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_openings(c_printer_t* p, pestle_plugin_text_t* out) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_GLOBAL || !p->d->opening) continue;
     bool reads = u->flags & PESTLE_KIR_READONLY;
     const char* pairs[] = {
-        "type",  pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype)),
-        "name",  p->name[b],
-        "const", reads ? "const " : "",
+        "type",
+        pestle_c_printer_memory_type(p, pestle_c_printer_memory(p, u->dtype)),
+        "name",
+        p->name[b],
+        "const",
+        reads ? "const " : "",
         NULL};
     pestle_plugin_text_format(out, "  %s\n",
-                              pestle_ctext_expand(p, p->d->opening, pairs));
+                              pestle_c_printer_expand(p, p->d->opening, pairs));
   }
 }
 
 // Private buffers, and shared ones where a group is one thread.
-static void put_registers(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_registers(c_printer_t* p, pestle_plugin_text_t* out) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     bool tile = u->scope == PESTLE_KIR_PRIVATE;
     if (u->scope == PESTLE_KIR_TENSOR_MAP) continue;
     if (!tile && (u->scope != PESTLE_KIR_SHARED || p->has_lanes)) continue;
-    pestle_ctext_class_t c = pestle_ctext_class(p, u->dtype);
-    const char* type =
-        tile ? pestle_ctext_type(p, c)
-             : pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype));
+    pestle_c_printer_class_t c = pestle_c_printer_class(p, u->dtype);
+    const char* type = tile ? pestle_c_printer_type(p, c)
+                            : pestle_c_printer_memory_type(
+                                  p, pestle_c_printer_memory(p, u->dtype));
     unsigned long long count =
         (unsigned long long)u->count * (tile ? u->lanes : 1);
-    const char* exact = tile && ctext_is_float(u->dtype) ? p->d->exact : "";
+    const char* exact = tile && c_printer_is_float(u->dtype) ? p->d->exact : "";
     pestle_plugin_text_format(
         out, tile && count == 1 ? "  %s%s %s;\n" : "  %s%s %s[%llu];\n", exact,
         type, p->name[b], count);
   }
 }
 
-static void put_shared_array(ctext_t* p, pestle_plugin_text_t* out,
+static void put_shared_array(c_printer_t* p, pestle_plugin_text_t* out,
                              const char* type, const char* name,
                              unsigned long long count, unsigned size) {
   char number[32], at[32];
@@ -616,45 +626,46 @@ static void put_shared_array(ctext_t* p, pestle_plugin_text_t* out,
   const char* pairs[] = {"type", type, "name", name, "count",
                          number, "at", at,     NULL};
   pestle_plugin_text_format(out, "%s%s\n", p->d->shared_outside ? "" : "  ",
-                            pestle_ctext_expand(p, p->d->shared, pairs));
+                            pestle_c_printer_expand(p, p->d->shared, pairs));
 }
 
-static void put_shared(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_shared(c_printer_t* p, pestle_plugin_text_t* out) {
   if (!p->has_lanes) return;
   unsigned lanes = p->lane[0] * p->lane[1] * p->lane[2];
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_SHARED) continue;
     put_shared_array(
-        p, out, pestle_ctext_memory_type(p, pestle_ctext_memory(p, u->dtype)),
+        p, out,
+        pestle_c_printer_memory_type(p, pestle_c_printer_memory(p, u->dtype)),
         p->name[b], u->count, pestle_dtype_size((pestle_dtype_t)u->dtype));
   }
-  for (unsigned c = 0; c < PESTLE_CTEXT_CLASSES; ++c) {
+  for (unsigned c = 0; c < PESTLE_C_PRINTER_CLASSES; ++c) {
     if (!(p->exchanges >> c & 1)) continue;
-    const char* type = pestle_ctext_type(p, (pestle_ctext_class_t)c);
-    bool wide =
-        c == PESTLE_CTEXT_I64 || c == PESTLE_CTEXT_U64 || c == PESTLE_CTEXT_F64;
+    const char* type = pestle_c_printer_type(p, (pestle_c_printer_class_t)c);
+    bool wide = c == PESTLE_C_PRINTER_I64 || c == PESTLE_C_PRINTER_U64 ||
+                c == PESTLE_C_PRINTER_F64;
     put_shared_array(p, out, type,
-                     pestle_ctext_format(p, "pestle_exchange_%u", c), lanes,
+                     pestle_c_printer_format(p, "pestle_exchange_%u", c), lanes,
                      wide ? 8 : 4);
   }
 }
 
-static void put_lane_number(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_lane_number(c_printer_t* p, pestle_plugin_text_t* out) {
   if (!p->exchanges) return;
   const char* id[3];
   for (int a = 0; a < 3; ++a)
-    id[a] = pestle_ctext_cast(p, PESTLE_CTEXT_I32, p->d->lane[a]);
+    id[a] = pestle_c_printer_cast(p, PESTLE_C_PRINTER_I32, p->d->lane[a]);
   pestle_plugin_text_format(out,
                             "  %s pestle_lane = (%s * %u + %s) * %u + %s;\n",
-                            pestle_ctext_type(p, PESTLE_CTEXT_I32), id[2],
-                            p->lane[1], id[1], p->lane[0], id[0]);
+                            pestle_c_printer_type(p, PESTLE_C_PRINTER_I32),
+                            id[2], p->lane[1], id[1], p->lane[0], id[0]);
 }
 
-static void put_head(ctext_t* p, pestle_plugin_text_t* out,
+static void put_head(c_printer_t* p, pestle_plugin_text_t* out,
                      const char* const* pairs) {
   const char* note = pestle_kir_string(p->k, p->k->note);
-  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->prelude, pairs));
+  pestle_plugin_text_put(out, pestle_c_printer_expand(p, p->d->prelude, pairs));
   pestle_plugin_text_format(out, "// Kernel %s\n",
                             pestle_kir_string(p->k, p->k->name));
   pestle_plugin_text_comment(out, "// ", note);
@@ -663,10 +674,11 @@ static void put_head(ctext_t* p, pestle_plugin_text_t* out,
 
 // A block for elements of |type|, unless the same was printed before: two words
 // are an integer of 64 bits or a vector of two.
-static void put_block(ctext_t* p, pestle_plugin_text_t* out, const char* type,
-                      unsigned align, bool reads, const char** seen) {
+static void put_block(c_printer_t* p, pestle_plugin_text_t* out,
+                      const char* type, unsigned align, bool reads,
+                      const char** seen) {
   const char* name =
-      pestle_ctext_format(p, "pestle_%s%s", type, reads ? "_in" : "");
+      pestle_c_printer_format(p, "pestle_%s%s", type, reads ? "_in" : "");
   for (; *seen; ++seen) {
     if (!strcmp(*seen, name)) return;
   }
@@ -679,17 +691,17 @@ static void put_block(ctext_t* p, pestle_plugin_text_t* out, const char* type,
 }
 
 // The blocks of GLSL: one type an element's, and the members.
-static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
-  const char* seen[2 * 3 * PESTLE_CTEXT_MEMORIES + 1] = {NULL};
+static void put_blocks(c_printer_t* p, pestle_plugin_text_t* out) {
+  const char* seen[2 * 3 * PESTLE_C_PRINTER_MEMORIES + 1] = {NULL};
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_GLOBAL) continue;
     bool reads = u->flags & PESTLE_KIR_READONLY;
-    pestle_ctext_memory_t m = pestle_ctext_memory(p, u->dtype);
+    pestle_c_printer_memory_t m = pestle_c_printer_memory(p, u->dtype);
     unsigned size = pestle_dtype_size((pestle_dtype_t)u->dtype);
     for (unsigned run = 1; run <= 4; run *= 2) {
       if (run > 1 && !(p->runs[b] & run)) continue;
-      const char* type = run == 1   ? pestle_ctext_memory_type(p, m)
+      const char* type = run == 1   ? pestle_c_printer_memory_type(p, m)
                          : run == 2 ? p->d->vector2[m]
                                     : p->d->vector4[m];
       put_block(p, out, type, size * run, reads, seen);
@@ -713,17 +725,17 @@ static void put_blocks(ctext_t* p, pestle_plugin_text_t* out) {
 }
 
 // References to the same memory as vectors; those that come through a table.
-static void put_references(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_references(c_printer_t* p, pestle_plugin_text_t* out) {
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     const pestle_kir_buffer_t* u = pestle_kir_buffer(p->k, b);
     if (u->scope != PESTLE_KIR_GLOBAL) continue;
     bool reads = u->flags & PESTLE_KIR_READONLY;
     const char* end = reads ? "_in" : "";
-    pestle_ctext_memory_t m = pestle_ctext_memory(p, u->dtype);
+    pestle_c_printer_memory_t m = pestle_c_printer_memory(p, u->dtype);
     if (p->table) {
       pestle_plugin_text_format(out, "  pestle_%s%s %s = pestle_at.%s;\n",
-                                pestle_ctext_memory_type(p, m), end, p->name[b],
-                                p->name[b]);
+                                pestle_c_printer_memory_type(p, m), end,
+                                p->name[b], p->name[b]);
     }
     for (unsigned run = 2; run <= 4; run *= 2) {
       if (!(p->runs[b] & run)) continue;
@@ -735,13 +747,14 @@ static void put_references(ctext_t* p, pestle_plugin_text_t* out) {
   }
   for (uint32_t i = 0; p->table && i < p->k->param_count; ++i) {
     pestle_plugin_text_format(out, "  %s p%u = pestle_at.p%u;\n",
-                              pestle_ctext_type(p, PESTLE_CTEXT_I64), i, i);
+                              pestle_c_printer_type(p, PESTLE_C_PRINTER_I64), i,
+                              i);
   }
 }
 
-static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
+static void put_kernel(c_printer_t* p, pestle_plugin_text_t* out) {
   char name[256], count[16], numbers[4][16];
-  pestle_ctext_name(p->k, name, sizeof name);
+  pestle_c_printer_name(p->k, name, sizeof name);
   for (int a = 0; a < 3; ++a)
     snprintf(numbers[a], sizeof numbers[a], "%u", p->lane[a]);
   snprintf(numbers[3], sizeof numbers[3], "%u",
@@ -754,22 +767,23 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
                          numbers[1], "z",   numbers[2], "lanes",    numbers[3],
                          "n",        count, NULL};
   put_head(p, out, pairs);
-  pestle_ctext_helpers(p, out);
-  pestle_ctext_tile_functions(p, out);
-  pestle_ctext_unit_functions(p, out);
+  pestle_c_printer_helpers(p, out);
+  pestle_c_printer_tile_functions(p, out);
+  pestle_c_printer_unit_functions(p, out);
   if (p->d->blocks) put_blocks(p, out);
   if (p->d->shared_outside) put_shared(p, out);
-  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->kernel, pairs));
+  pestle_plugin_text_put(out, pestle_c_printer_expand(p, p->d->kernel, pairs));
   pestle_plugin_text_append(out, arguments.data, arguments.size);
   if (arguments.failed) out->failed = true;
   pestle_plugin_text_deinit(&arguments);
-  pestle_plugin_text_put(out, pestle_ctext_expand(p, p->d->kernel_end, pairs));
+  pestle_plugin_text_put(out,
+                         pestle_c_printer_expand(p, p->d->kernel_end, pairs));
   put_openings(p, out);
   if (p->d->blocks) put_references(p, out);
   if (!p->d->shared_outside) put_shared(p, out);
   put_registers(p, out);
   put_lane_number(p, out);
-  pestle_ctext_put_zeros(p, out);
+  pestle_c_printer_put_zeros(p, out);
   pestle_plugin_text_append(out, p->out.data, p->out.size);
   if (p->out.failed) out->failed = true;
   pestle_plugin_text_put(out, "}\n");
@@ -777,7 +791,7 @@ static void put_kernel(ctext_t* p, pestle_plugin_text_t* out) {
 
 // --- All of it ---
 
-static bool prepare(ctext_t* p) {
+static bool prepare(c_printer_t* p) {
   size_t count = (size_t)p->k->inst_count + 1, buffers = p->k->buffer_count + 1;
   p->value = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->value);
   p->uses = pestle_plugin_arena_alloc(&p->arena, count, sizeof *p->uses);
@@ -790,38 +804,39 @@ static bool prepare(ctext_t* p) {
   bool fit = false;
   bool ok = p->value && p->uses && p->scope && p->fused && p->swallowed &&
             p->base && p->name && p->runs &&
-            pestle_ctext_indices_fit(p->host, p->k, &fit);
+            pestle_c_printer_indices_fit(p->host, p->k, &fit);
   p->wide_index = !fit;
   return ok;
 }
 
-static void check_features(ctext_t* p) {
+static void check_features(c_printer_t* p) {
   unsigned has = p->target->features;
   const char* missing = NULL;
   for (uint32_t b = 0; p->pairs && b < p->k->buffer_count; ++b) {
     if (pestle_kir_buffer(p->k, b)->count > INT32_MAX)
       missing = "64-bit integers, and a buffer more than 32 bits count";
   }
-  if (p->uses_i64 && !(has & PESTLE_CTEXT_HAS_INT64))
+  if (p->uses_i64 && !(has & PESTLE_C_PRINTER_HAS_INT64))
     missing = "64-bit integers";
-  if (p->uses_f64 && !(has & PESTLE_CTEXT_HAS_F64)) missing = "f64";
+  if (p->uses_f64 && !(has & PESTLE_C_PRINTER_HAS_F64)) missing = "f64";
   for (uint32_t b = 0; b < p->k->buffer_count; ++b) {
     unsigned size =
         pestle_dtype_size((pestle_dtype_t)pestle_kir_buffer(p->k, b)->dtype);
-    if (size == 1 && !(has & PESTLE_CTEXT_HAS_STORAGE8))
+    if (size == 1 && !(has & PESTLE_C_PRINTER_HAS_STORAGE8))
       missing = "8-bit buffers";
-    if (size == 2 && !(has & PESTLE_CTEXT_HAS_STORAGE16)) {
+    if (size == 2 && !(has & PESTLE_C_PRINTER_HAS_STORAGE16)) {
       missing = "16-bit buffers";
     }
   }
   p->id = p->k->inst_count;
   if (missing) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED, "the device has no %s",
-                      missing);
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED, "the device has no %s",
+                          missing);
   }
 }
 
-static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
+static pestle_status_t print_all(c_printer_t* p,
+                                 pestle_c_printer_kernel_t* out) {
   if (!prepare(p)) {
     return PESTLE_PLUGIN_ERROR(p->host, OUT_OF_MEMORY,
                                "no memory to print a kernel");
@@ -839,8 +854,8 @@ static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
   if (!p->status) put_kernel(p, &text);
   if (!p->status) check_features(p);
   if (!p->status && p->shared_bytes > UINT32_MAX) {
-    pestle_ctext_fail(p, PESTLE_STATUS_UNSUPPORTED,
-                      "its group shares more than 4 GiB");
+    pestle_c_printer_fail(p, PESTLE_STATUS_UNSUPPORTED,
+                          "its group shares more than 4 GiB");
   }
   if (p->status) {
     pestle_plugin_text_deinit(&text);
@@ -853,13 +868,13 @@ static pestle_status_t print_all(ctext_t* p, pestle_ctext_kernel_t* out) {
   return pestle_plugin_text_take(&text, &out->text);
 }
 
-pestle_status_t pestle_ctext_print(const pestle_host_t* host,
-                                   const pestle_ctext_target_t* target,
-                                   const pestle_kir_t* kernel,
-                                   pestle_ctext_kernel_t* out_kernel) {
-  *out_kernel = (pestle_ctext_kernel_t){{NULL, 0}, {0}, {0}, false, 0};
+pestle_status_t pestle_c_printer_print(const pestle_host_t* host,
+                                       const pestle_c_printer_target_t* target,
+                                       const pestle_kir_t* kernel,
+                                       pestle_c_printer_kernel_t* out_kernel) {
+  *out_kernel = (pestle_c_printer_kernel_t){{NULL, 0}, {0}, {0}, false, 0};
   pestle_plugin_arena_t arena = {.host = host};
-  ctext_t* p = pestle_plugin_arena_alloc(&arena, 1, sizeof *p);
+  c_printer_t* p = pestle_plugin_arena_alloc(&arena, 1, sizeof *p);
   if (!p) {
     return PESTLE_PLUGIN_ERROR(host, OUT_OF_MEMORY,
                                "no memory to print a kernel");
@@ -867,7 +882,7 @@ pestle_status_t pestle_ctext_print(const pestle_host_t* host,
   p->host = host;
   p->target = target;
   p->d = target->dialect;
-  p->pairs = p->d->pair && !(target->features & PESTLE_CTEXT_HAS_INT64);
+  p->pairs = p->d->pair && !(target->features & PESTLE_C_PRINTER_HAS_INT64);
   p->k = kernel;
   p->arena.host = host;
   p->out.host = host;

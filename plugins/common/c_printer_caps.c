@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the printer takes, as data for legalisation. Rows that no language has
 // exactly - the transcendental ones, unless the dialect says - are left to it.
-#include "plugins/common/ctext_internal.h"
+#include "plugins/common/c_printer_internal.h"
 
 #define BIT(d) (UINT32_C(1) << PESTLE_##d)
 
@@ -15,23 +15,23 @@ static uint32_t kinds(unsigned kind) {
 }
 
 // Dtypes that a value may have.
-static uint32_t values(const pestle_ctext_target_t* t) {
+static uint32_t values(const pestle_c_printer_target_t* t) {
   uint32_t all = kinds(PESTLE_KIND_BOOL | PESTLE_KIND_REAL);
   // Without them integers are pairs of words, if the dialect has those, and the
   // bits of an f64 too.
-  bool int64 = t->features & PESTLE_CTEXT_HAS_INT64;
-  bool f64 = t->features & PESTLE_CTEXT_HAS_F64;
+  bool int64 = t->features & PESTLE_C_PRINTER_HAS_INT64;
+  bool f64 = t->features & PESTLE_C_PRINTER_HAS_F64;
   if (!int64 && !t->dialect->pair) all &= ~(BIT(I64) | BIT(U64));
   if (!f64 || (!int64 && !t->dialect->pair_bits)) all &= ~BIT(F64);
   return all;
 }
 
-static uint32_t storage(const pestle_ctext_target_t* t) {
+static uint32_t storage(const pestle_c_printer_target_t* t) {
   uint32_t all = values(t) & ~BIT(INDEX), small = 0;
   for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
     unsigned size = pestle_dtype_size((pestle_dtype_t)d);
-    unsigned needs = size == 1   ? PESTLE_CTEXT_HAS_STORAGE8
-                     : size == 2 ? PESTLE_CTEXT_HAS_STORAGE16
+    unsigned needs = size == 1   ? PESTLE_C_PRINTER_HAS_STORAGE8
+                     : size == 2 ? PESTLE_C_PRINTER_HAS_STORAGE16
                                  : 0;
     if (needs && !(t->features & needs))
       small |= pestle_dtype_bit((pestle_dtype_t)d);
@@ -39,7 +39,7 @@ static uint32_t storage(const pestle_ctext_target_t* t) {
   return all & ~small;
 }
 
-static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
+static uint32_t float_row(const pestle_c_printer_target_t* t, unsigned op) {
   uint32_t floats = BIT(F32) | BIT(F64);
   switch (op) {
     case PESTLE_OP_ADD:
@@ -60,7 +60,7 @@ static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
       return floats;
     case PESTLE_OP_FMA:
       // Without f64 there is nothing to make a fused one of.
-      if (t->features & (PESTLE_CTEXT_HAS_FMA | PESTLE_CTEXT_HAS_F64))
+      if (t->features & (PESTLE_C_PRINTER_HAS_FMA | PESTLE_C_PRINTER_HAS_F64))
         return floats;
       return 0;
     case PESTLE_OP_REMAINDER:
@@ -70,9 +70,9 @@ static uint32_t float_row(const pestle_ctext_target_t* t, unsigned op) {
   }
 }
 
-static uint32_t half_row(const pestle_ctext_target_t* t, unsigned op) {
-  bool pairs = t->features & PESTLE_CTEXT_HAS_HALVES;
-  return pairs && pestle_ctext_half_op(op) ? BIT(BF16) | BIT(F16) : 0;
+static uint32_t half_row(const pestle_c_printer_target_t* t, unsigned op) {
+  bool pairs = t->features & PESTLE_C_PRINTER_HAS_HALVES;
+  return pairs && pestle_c_printer_half_op(op) ? BIT(BF16) | BIT(F16) : 0;
 }
 
 static uint32_t int_row(unsigned op) {
@@ -87,7 +87,7 @@ static uint32_t int_row(unsigned op) {
   }
 }
 
-static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
+static uint32_t row(const pestle_c_printer_target_t* t, unsigned op,
                     unsigned kind) {
   uint32_t bits = float_row(t, op) | half_row(t, op) | int_row(op);
   // A select moves any bits.
@@ -100,15 +100,15 @@ static uint32_t row(const pestle_ctext_target_t* t, unsigned op,
 static uint32_t by_bits(void) {
   uint32_t all = 0;
   for (unsigned d = 1; d < PESTLE_DTYPE_COUNT; ++d) {
-    if (ctext_is_narrow_float(d) && !pestle_ctext_casts(d)) {
+    if (c_printer_is_narrow_float(d) && !pestle_c_printer_casts(d)) {
       all |= pestle_dtype_bit((pestle_dtype_t)d);
     }
   }
   return all;
 }
 
-void pestle_ctext_describe(const pestle_ctext_target_t* t,
-                           pestle_target_caps_t* caps) {
+void pestle_c_printer_describe(const pestle_c_printer_target_t* t,
+                               pestle_target_caps_t* caps) {
   uint32_t all = values(t);
   uint32_t ints = all & kinds(PESTLE_KIND_INT);
   uint32_t wide_floats = all & (BIT(F32) | BIT(F64));
@@ -130,11 +130,11 @@ void pestle_ctext_describe(const pestle_ctext_target_t* t,
   caps->op_dtypes[PESTLE_KIR_SG_REDUCE] = ints | wide_floats | bools;
   caps->op_dtypes[PESTLE_KIR_BARRIER] = all | BIT(NONE);
   caps->op_dtypes[PESTLE_KIR_TRAP_IF] = 0;
-  bool tiles = t->features & PESTLE_CTEXT_HAS_TILES;
+  bool tiles = t->features & PESTLE_C_PRINTER_HAS_TILES;
   for (unsigned op = PESTLE_KIR_REF; op <= PESTLE_KIR_SYNC; ++op)
     caps->op_dtypes[op] = tiles ? all : 0;
-  bool units = t->features & PESTLE_CTEXT_HAS_MMA;
-  bool small = t->features & PESTLE_CTEXT_HAS_MMA8;
+  bool units = t->features & PESTLE_C_PRINTER_HAS_MMA;
+  bool small = t->features & PESTLE_C_PRINTER_HAS_MMA8;
   for (unsigned op = PESTLE_KIR_MMA; op <= PESTLE_KIR_COPY_WAIT; ++op)
     caps->op_dtypes[op] = units ? all : 0;
   if (small) caps->op_dtypes[PESTLE_KIR_MMA] = all;
