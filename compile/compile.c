@@ -12,7 +12,7 @@
 #include "compile/custom.h"
 #include "compile/explain.h"
 #include "compile/library.h"
-#include "compile/lock.h"
+#include "compile/lockfile.h"
 #include "compile/steps.h"
 #include "compile/tune.h"
 #include "ir/signature.h"
@@ -27,7 +27,7 @@ typedef struct compilation_t {
   uint64_t signature[2];
   size_t key_head;            // bytes of the key before the module
   pestle_remarks_t* remarks;  // NULL: nobody asks why
-  pestle_lock_t* lock;        // NULL: the usual schedules
+  pestle_lockfile_t* lock;    // NULL: the usual schedules
   bool tuning;                // the lock is made, and no plan
 } compilation_t;
 
@@ -84,9 +84,9 @@ static pestle_status_t append_key(compilation_t* c, pestle_strbuf_t* key) {
       c->options.skip_passes ? c->options.skip_passes : "",
       c->options.stop_after, (long long)c->options.fold_limit);
   if (c->lock) {
-    pestle_lock_place_t place = pestle_kernels_place(c->context, &caps);
-    pestle_lock_append_key(c->lock, place.target, place.cpu, place.threads,
-                           key);
+    pestle_lockfile_place_t place = pestle_kernels_place(c->context, &caps);
+    pestle_lockfile_append_key(c->lock, place.target, place.cpu, place.threads,
+                               key);
     pestle_strbuf_appendf(key, "frozen %d\n", c->options.frozen);
   }
   // Names are no part of the signature, but the plan carries them.
@@ -247,7 +247,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   if (c->tuning) {
     return pestle_tune(kernels, c->options.tune_seconds, c->lock);
   }
-  PESTLE_TRY(pestle_kernels_check_lock(kernels));
+  PESTLE_TRY(pestle_kernels_check_lockfile(kernels));
   if (c->remarks) PESTLE_TRY(pestle_explain_kernels(kernels, c->remarks));
   PESTLE_TRY(pestle_kernels_compile(kernels));
   if (c->remarks) PESTLE_TRY(pestle_explain_refused(kernels));
@@ -400,7 +400,7 @@ static pestle_status_t check_lock_options(
 
 static pestle_status_t read_lock(compilation_t* c) {
   const char* path = c->options.lock_path;
-  pestle_status_t status = pestle_lock_read(path, c->lock);
+  pestle_status_t status = pestle_lockfile_read(path, c->lock);
   if (pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND &&
       c->options.tune_seconds > 0) {
     pestle_status_release(status);
@@ -424,7 +424,7 @@ static pestle_status_t tune(compilation_t* c) {
   pestle_module_release(copy);
   if (status || !c->lock->changed) return status;
   return pestle_status_annotate(
-      pestle_lock_write(c->lock, c->options.lock_path),
+      pestle_lockfile_write(c->lock, c->options.lock_path),
       "while writing the lock '%s'", c->options.lock_path);
 }
 
@@ -472,11 +472,11 @@ pestle_status_t pestle_compile(pestle_context_t* context,
   PESTLE_TRY(check_static(module));
   PESTLE_TRY(check_lock_options(&c.options));
   if (!c.options.lock_path) return compile_checked(&c, out_plan);
-  pestle_lock_t lock;
-  pestle_lock_init(pestle_context_allocator(context), &lock);
+  pestle_lockfile_t lock;
+  pestle_lockfile_init(pestle_context_allocator(context), &lock);
   c.lock = &lock;
   pestle_status_t status = read_lock(&c);
   if (!status) status = compile_checked(&c, out_plan);
-  pestle_lock_deinit(&lock);
+  pestle_lockfile_deinit(&lock);
   return status;
 }

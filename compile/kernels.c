@@ -99,21 +99,21 @@ void pestle_kernels_deinit(pestle_kernels_t* kernels) {
 
 // --- The lock ---
 
-pestle_lock_place_t pestle_kernels_place(pestle_context_t* context,
-                                         const pestle_target_caps_t* caps) {
-  pestle_lock_place_t place = {.threads = pestle_context_threads(context)};
-  pestle_lock_field(caps->name, place.target, sizeof(place.target));
-  pestle_lock_field(caps->cpu, place.cpu, sizeof(place.cpu));
+pestle_lockfile_place_t pestle_kernels_place(pestle_context_t* context,
+                                             const pestle_target_caps_t* caps) {
+  pestle_lockfile_place_t place = {.threads = pestle_context_threads(context)};
+  pestle_lockfile_field(caps->name, place.target, sizeof(place.target));
+  pestle_lockfile_field(caps->cpu, place.cpu, sizeof(place.cpu));
   return place;
 }
 
-static const pestle_lock_line_t* find_line(const pestle_kernels_t* ks,
-                                           const pestle_kernel_t* k) {
+static const pestle_lockfile_line_t* find_line(const pestle_kernels_t* ks,
+                                               const pestle_kernel_t* k) {
   if (!ks->lock || !k->key[0]) return NULL;
-  pestle_lock_place_t place =
+  pestle_lockfile_place_t place =
       pestle_kernels_place(ks->context, &ks->targets[0].caps);
-  return pestle_lock_find(ks->lock, k->key, place.target, place.cpu,
-                          place.threads);
+  return pestle_lockfile_find(ks->lock, k->key, place.target, place.cpu,
+                              place.threads);
 }
 
 // What |nest|, lowered, wants: what the tuner tries, else the lock's line.
@@ -124,7 +124,7 @@ static pestle_status_t set_wanted(const pestle_kernels_t* ks,
   if (!ks->lock || device) return NULL;
   nest->lists_options = true;
   PESTLE_TRY(pestle_nest_key(nest, (int)ks->options->numerics, k->key));
-  const pestle_lock_line_t* line = find_line(ks, k);
+  const pestle_lockfile_line_t* line = find_line(ks, k);
   nest->wants_first = k->wanted != NULL;
   nest->wanted = k->wanted ? k->wanted : line ? line->decisions : NULL;
   return NULL;
@@ -164,10 +164,10 @@ static void note_missing(pestle_kernels_t* ks, const pestle_kernel_t* k) {
                         found ? "does not fit: " : "", k->key);
 }
 
-pestle_status_t pestle_kernels_check_lock(const pestle_kernels_t* kernels) {
+pestle_status_t pestle_kernels_check_lockfile(const pestle_kernels_t* kernels) {
   if (!kernels->frozen || !kernels->missing_count) return NULL;
   PESTLE_TRY(pestle_strbuf_status(&kernels->missing));
-  pestle_lock_place_t place =
+  pestle_lockfile_place_t place =
       pestle_kernels_place(kernels->context, &kernels->targets[0].caps);
   return PESTLE_ERROR(
       NOT_FOUND,
@@ -428,7 +428,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   }
   if (!status && !too_much) {
     status = conclude(ks, device, &nest, k);
-    const pestle_lock_line_t* line = find_line(ks, k);
+    const pestle_lockfile_line_t* line = find_line(ks, k);
     pestle_decisions_explain(&nest, line ? line->measured : NULL);
     if (explains) pestle_explain_note(ks, &why, k);
     bind_args(&nest, k->node, &emitted, k);

@@ -6,7 +6,7 @@
 #include "codegen/emit/emit_flat.h"
 #include "codegen/lower/lower.h"
 #include "codegen/nest/kernel_arg.h"
-#include "compile/lock.h"
+#include "compile/lockfile.h"
 #include "pestle/compile.h"
 
 // One kernel of the plan. |unique| names the first kernel with the same code.
@@ -32,7 +32,7 @@ typedef struct pestle_kernel_t {
   const char *decisions, *note;
   // Where a lock is used or made: the nest's key ("" for a direct op), what was
   // to choose from (the arena's), and whether there was anything.
-  char key[PESTLE_LOCK_KEY];
+  char key[PESTLE_LOCKFILE_KEY];
   const pestle_decision_t* choices;
   size_t choice_count;
   bool open;
@@ -64,7 +64,7 @@ typedef struct pestle_kernels_t {
   bool has_fallback, strict;
   // NULL: the usual decisions. What it lacks is counted, and named in
   // |missing|; it is an error if |frozen|.
-  const pestle_lock_t* lock;
+  const pestle_lockfile_t* lock;
   bool frozen;
   size_t missing_count;
   pestle_strbuf_t missing;
@@ -89,15 +89,15 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
                                                     uint32_t* out_first,
                                                     uint32_t* out_count);
 // The fields of a line of a lock that say for what machine it is.
-typedef struct pestle_lock_place_t {
+typedef struct pestle_lockfile_place_t {
   char target[32], cpu[64];
   int64_t threads;
-} pestle_lock_place_t;
-pestle_lock_place_t pestle_kernels_place(pestle_context_t* context,
-                                         const pestle_target_caps_t* caps);
+} pestle_lockfile_place_t;
+pestle_lockfile_place_t pestle_kernels_place(pestle_context_t* context,
+                                             const pestle_target_caps_t* caps);
 // NOT_FOUND if the lock must have all kernels and lacks some, which it names.
 PESTLE_NODISCARD pestle_status_t
-pestle_kernels_check_lock(const pestle_kernels_t* kernels);
+pestle_kernels_check_lockfile(const pestle_kernels_t* kernels);
 // Appends a kernel that is made as |like| was, with the decisions |wanted|.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
     pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);

@@ -53,7 +53,7 @@ typedef struct buffers_t {
 
 typedef struct tuner_t {
   pestle_kernels_t* ks;
-  pestle_lock_t* lock;
+  pestle_lockfile_t* lock;
   pestle_allocator_t allocator;
   pestle_compile_options_t options;  // without what is shown
   int64_t until_ns;
@@ -482,18 +482,18 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
 
 static pestle_status_t put_line(tuner_t* t, const pestle_kernel_t* k,
                                 const char* decisions, const char* measured) {
-  pestle_lock_place_t place =
+  pestle_lockfile_place_t place =
       pestle_kernels_place(t->ks->context, &t->ks->targets[0].caps);
   char version[32];
-  pestle_lock_field(pestle_version(), version, sizeof(version));
-  pestle_lock_line_t line = {.key = k->key,
-                             .target = place.target,
-                             .cpu = place.cpu,
-                             .threads = place.threads,
-                             .version = version,
-                             .measured = *measured ? measured : "-",
-                             .decisions = decisions};
-  return pestle_lock_put(t->lock, &line);
+  pestle_lockfile_field(pestle_version(), version, sizeof(version));
+  pestle_lockfile_line_t line = {.key = k->key,
+                                 .target = place.target,
+                                 .cpu = place.cpu,
+                                 .threads = place.threads,
+                                 .version = version,
+                                 .measured = *measured ? measured : "-",
+                                 .decisions = decisions};
+  return pestle_lockfile_put(t->lock, &line);
 }
 
 static pestle_status_t tune_choices(tuner_t* t, const pestle_kernel_t* k,
@@ -538,10 +538,10 @@ static int by_work(const void* a, const void* b) {
 }
 
 static bool is_measured(const tuner_t* t, const pestle_kernel_t* k) {
-  pestle_lock_place_t place =
+  pestle_lockfile_place_t place =
       pestle_kernels_place(t->ks->context, &t->ks->targets[0].caps);
-  const pestle_lock_line_t* line =
-      pestle_lock_find(t->lock, k->key, place.target, place.cpu, place.threads);
+  const pestle_lockfile_line_t* line = pestle_lockfile_find(
+      t->lock, k->key, place.target, place.cpu, place.threads);
   return line && strcmp(line->measured, "-") && !k->strange;
 }
 
@@ -594,7 +594,7 @@ static pestle_status_t tune_all(tuner_t* t, const entry_t* entries,
 }
 
 pestle_status_t pestle_tune(pestle_kernels_t* kernels, double seconds,
-                            pestle_lock_t* lock) {
+                            pestle_lockfile_t* lock) {
   if (pestle_device_is_target(kernels->targets[0].device)) {
     return PESTLE_ERROR(UNSUPPORTED,
                         "'%s' has no device here that could be measured; tune "

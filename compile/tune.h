@@ -14,6 +14,6 @@
 // says. UNSUPPORTED: a target that cannot run here.
 PESTLE_NODISCARD pestle_status_t pestle_tune(pestle_kernels_t* kernels,
                                              double seconds,
-                                             pestle_lock_t* lock);
+                                             pestle_lockfile_t* lock);
 
 #endif  // PESTLE_COMPILE_TUNE_H_

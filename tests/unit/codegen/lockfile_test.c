@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pestle.lock as text: order, round trip, each kind of damage, random damage;
 // keys of nests.
-#include "compile/lock.h"
+#include "compile/lockfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,65 +15,65 @@
 #define LINE1 KEY1 " llvm znver4 2 0.1.0 tile:8x3=1.5 form=map vectors=4\n"
 #define HEAD "pestle.lock 1\n"
 
-static void with(const char* text, pestle_lock_t* out_lock) {
-  pestle_lock_init(pestle_allocator_system(), out_lock);
-  assert_ok(pestle_lock_parse("the.lock", pestle_str(text), out_lock));
+static void with(const char* text, pestle_lockfile_t* out_lock) {
+  pestle_lockfile_init(pestle_allocator_system(), out_lock);
+  assert_ok(pestle_lockfile_parse("the.lock", pestle_str(text), out_lock));
 }
 
 static void assert_bad(const char* text, const char* why) {
-  pestle_lock_t lock;
-  pestle_lock_init(pestle_allocator_system(), &lock);
+  pestle_lockfile_t lock;
+  pestle_lockfile_init(pestle_allocator_system(), &lock);
   pestle_status_t status =
-      pestle_lock_parse("the.lock", pestle_str(text), &lock);
+      pestle_lockfile_parse("the.lock", pestle_str(text), &lock);
   assert_int_equal(pestle_status_code(status), PESTLE_STATUS_MALFORMED);
   if (!strstr(pestle_status_message(status), why)) {
     fail_msg("'%s' lacks '%s'", pestle_status_message(status), why);
   }
   pestle_status_release(status);
-  pestle_lock_deinit(&lock);
+  pestle_lockfile_deinit(&lock);
 }
 
 static void test_sorted(void** state) {
   (void)state;
-  pestle_lock_t lock;
+  pestle_lockfile_t lock;
   pestle_strbuf_t text;
   with(HEAD "# why\n\n" LINE2 LINE1, &lock);
   pestle_strbuf_init(pestle_allocator_system(), &text);
-  pestle_lock_print(&lock, &text);
+  pestle_lockfile_print(&lock, &text);
   assert_string_equal(pestle_strbuf_cstr(&text), HEAD LINE1 LINE2);
-  const pestle_lock_line_t* line =
-      pestle_lock_find(&lock, KEY2, "llvm", "znver4", 2);
+  const pestle_lockfile_line_t* line =
+      pestle_lockfile_find(&lock, KEY2, "llvm", "znver4", 2);
   assert_non_null(line);
   assert_string_equal(line->decisions, "form=tile tile=8x3+panel");
-  assert_null(pestle_lock_find(&lock, KEY2, "llvm", "znver4", 1));
-  assert_null(pestle_lock_find(&lock, KEY2, "llvm", "znver3", 2));
-  assert_null(pestle_lock_find(&lock, KEY2, "ref", "znver4", 2));
+  assert_null(pestle_lockfile_find(&lock, KEY2, "llvm", "znver4", 1));
+  assert_null(pestle_lockfile_find(&lock, KEY2, "llvm", "znver3", 2));
+  assert_null(pestle_lockfile_find(&lock, KEY2, "ref", "znver4", 2));
   pestle_strbuf_deinit(&text);
-  pestle_lock_deinit(&lock);
+  pestle_lockfile_deinit(&lock);
 }
 
 static void test_put(void** state) {
   (void)state;
-  pestle_lock_t lock;
+  pestle_lockfile_t lock;
   pestle_strbuf_t text;
   with(HEAD LINE2, &lock);
-  pestle_lock_line_t line = {.key = KEY1,
-                             .target = "llvm",
-                             .cpu = "znver4",
-                             .threads = 2,
-                             .version = "0.1.0",
-                             .measured = "-",
-                             .decisions = "a=b"};
-  assert_ok(pestle_lock_put(&lock, &line));
+  pestle_lockfile_line_t line = {.key = KEY1,
+                                 .target = "llvm",
+                                 .cpu = "znver4",
+                                 .threads = 2,
+                                 .version = "0.1.0",
+                                 .measured = "-",
+                                 .decisions = "a=b"};
+  assert_ok(pestle_lockfile_put(&lock, &line));
   line.measured = "tile:8x3=1.5";
   line.decisions = "form=map vectors=4";
-  assert_ok(pestle_lock_put(&lock, &line));
+  assert_ok(pestle_lockfile_put(&lock, &line));
   assert_true(lock.changed);
   pestle_strbuf_init(pestle_allocator_system(), &text);
-  pestle_lock_print(&lock, &text);
+  pestle_lockfile_print(&lock, &text);
   assert_string_equal(pestle_strbuf_cstr(&text), HEAD LINE1 LINE2);
   pestle_strbuf_deinit(&text);
-  pestle_lock_deinit(&lock);
+  pestle_lockfile_deinit(&lock);
 }
 
 static void test_damage(void** state) {
@@ -109,26 +109,26 @@ static void test_random_damage(void** state) {
       size_t at = (random >> 33) % (sizeof(whole) - 1);
       text[at] = bytes[(random >> 20) % (sizeof(bytes) - 1)];
     }
-    pestle_lock_t lock, again;
-    pestle_lock_init(pestle_allocator_system(), &lock);
+    pestle_lockfile_t lock, again;
+    pestle_lockfile_init(pestle_allocator_system(), &lock);
     pestle_status_t status =
-        pestle_lock_parse("the.lock", pestle_str(text), &lock);
+        pestle_lockfile_parse("the.lock", pestle_str(text), &lock);
     if (status) {
       assert_code(status, MALFORMED);
     } else {
       pestle_strbuf_t a, b;
       pestle_strbuf_init(pestle_allocator_system(), &a);
       pestle_strbuf_init(pestle_allocator_system(), &b);
-      pestle_lock_print(&lock, &a);
+      pestle_lockfile_print(&lock, &a);
       with(pestle_strbuf_cstr(&a), &again);
-      pestle_lock_print(&again, &b);
+      pestle_lockfile_print(&again, &b);
       assert_string_equal(pestle_strbuf_cstr(&a), pestle_strbuf_cstr(&b));
       pestle_strbuf_deinit(&a);
       pestle_strbuf_deinit(&b);
-      pestle_lock_deinit(&again);
+      pestle_lockfile_deinit(&again);
       ++sound;
     }
-    pestle_lock_deinit(&lock);
+    pestle_lockfile_deinit(&lock);
   }
   assert_true(sound > 100 && sound < 19000);
 }

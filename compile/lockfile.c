@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compile/lock.h"
+#include "compile/lockfile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,22 +18,25 @@ enum {
 };
 
 static const char head[] = "pestle.lock 1";
-_Static_assert(PESTLE_LOCK_KEY == PESTLE_HASH128_HEX_SIZE, "a key is a hash");
+_Static_assert(PESTLE_LOCKFILE_KEY == PESTLE_HASH128_HEX_SIZE,
+               "a key is a hash");
 
-void pestle_lock_init(pestle_allocator_t allocator, pestle_lock_t* out_lock) {
+void pestle_lockfile_init(pestle_allocator_t allocator,
+                          pestle_lockfile_t* out_lock) {
   memset(out_lock, 0, sizeof(*out_lock));
   pestle_arena_init(allocator, &out_lock->arena);
   pestle_vec_init(&out_lock->lines, allocator);
 }
 
-void pestle_lock_deinit(pestle_lock_t* lock) {
+void pestle_lockfile_deinit(pestle_lockfile_t* lock) {
   pestle_vec_deinit(&lock->lines);
   pestle_arena_deinit(&lock->arena);
 }
 
 // --- Order ---
 
-static int compare(const pestle_lock_line_t* a, const pestle_lock_line_t* b) {
+static int compare(const pestle_lockfile_line_t* a,
+                   const pestle_lockfile_line_t* b) {
   int order = strcmp(a->key, b->key);
   if (!order) order = strcmp(a->target, b->target);
   if (!order) order = strcmp(a->cpu, b->cpu);
@@ -42,8 +45,8 @@ static int compare(const pestle_lock_line_t* a, const pestle_lock_line_t* b) {
 }
 
 // Where |line| is or would be.
-static size_t place_of(const pestle_lock_t* lock,
-                       const pestle_lock_line_t* line) {
+static size_t place_of(const pestle_lockfile_t* lock,
+                       const pestle_lockfile_line_t* line) {
   size_t low = 0, high = lock->lines.size;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -56,15 +59,15 @@ static size_t place_of(const pestle_lock_t* lock,
   return low;
 }
 
-static bool is_at(const pestle_lock_t* lock, size_t place,
-                  const pestle_lock_line_t* line) {
+static bool is_at(const pestle_lockfile_t* lock, size_t place,
+                  const pestle_lockfile_line_t* line) {
   return place < lock->lines.size && !compare(&lock->lines.data[place], line);
 }
 
-const pestle_lock_line_t* pestle_lock_find(const pestle_lock_t* lock,
-                                           const char* key, const char* target,
-                                           const char* cpu, int64_t threads) {
-  pestle_lock_line_t like = {
+const pestle_lockfile_line_t* pestle_lockfile_find(
+    const pestle_lockfile_t* lock, const char* key, const char* target,
+    const char* cpu, int64_t threads) {
+  pestle_lockfile_line_t like = {
       .key = key, .target = target, .cpu = cpu, .threads = threads};
   size_t place = place_of(lock, &like);
   return is_at(lock, place, &like) ? &lock->lines.data[place] : NULL;
@@ -73,7 +76,7 @@ const pestle_lock_line_t* pestle_lock_find(const pestle_lock_t* lock,
 // --- Reading ---
 
 typedef struct reader_t {
-  pestle_lock_t* lock;
+  pestle_lockfile_t* lock;
   const char* name;
   int64_t number;
   pestle_str_t line;
@@ -119,7 +122,7 @@ static pestle_status_t read_line(reader_t* r) {
   pestle_str_t rest = r->line, field[FIELDS];
   pestle_hash128_t hash;
   const char* text[FIELDS];
-  pestle_lock_line_t line = {0};
+  pestle_lockfile_line_t line = {0};
   if (!is_plain(rest)) return bad(r, "a byte that no text has");
   for (int i = 0; i < FIELDS; ++i) {
     if (!pestle_str_split(rest, ' ', &field[i], &rest) || !field[i].size) {
@@ -156,13 +159,13 @@ static int by_order(const void* a, const void* b) {
 }
 
 static pestle_status_t check_twins(const reader_t* r) {
-  pestle_lock_t* lock = r->lock;
+  pestle_lockfile_t* lock = r->lock;
   if (lock->lines.size) {
     qsort(lock->lines.data, lock->lines.size, sizeof(*lock->lines.data),
           by_order);
   }
   for (size_t i = 1; i < lock->lines.size; ++i) {
-    const pestle_lock_line_t* line = &lock->lines.data[i];
+    const pestle_lockfile_line_t* line = &lock->lines.data[i];
     if (compare(line - 1, line)) continue;
     return PESTLE_ERROR(MALFORMED,
                         "%s: two lines begin '%s %s %s %" PRId64
@@ -173,8 +176,8 @@ static pestle_status_t check_twins(const reader_t* r) {
   return NULL;
 }
 
-pestle_status_t pestle_lock_parse(const char* name, pestle_str_t text,
-                                  pestle_lock_t* lock) {
+pestle_status_t pestle_lockfile_parse(const char* name, pestle_str_t text,
+                                      pestle_lockfile_t* lock) {
   reader_t r = {.lock = lock, .name = name};
   bool begun = false;
   while (pestle_str_next(&text, '\n', &r.line)) {
@@ -203,33 +206,36 @@ pestle_status_t pestle_lock_parse(const char* name, pestle_str_t text,
   return check_twins(&r);
 }
 
-pestle_status_t pestle_lock_read(const char* path, pestle_lock_t* lock) {
+pestle_status_t pestle_lockfile_read(const char* path,
+                                     pestle_lockfile_t* lock) {
   char* data;
   size_t size;
   pestle_allocator_t allocator = lock->lines.allocator;
   PESTLE_TRY(pestle_file_read(path, MOST_BYTES, allocator, &data, &size));
   pestle_status_t status =
-      pestle_lock_parse(path, pestle_str_make(data, size), lock);
+      pestle_lockfile_parse(path, pestle_str_make(data, size), lock);
   pestle_dealloc(allocator, data, size + 1);
   return status;
 }
 
 // --- Writing ---
 
-void pestle_lock_print(const pestle_lock_t* lock, pestle_strbuf_t* out) {
+void pestle_lockfile_print(const pestle_lockfile_t* lock,
+                           pestle_strbuf_t* out) {
   pestle_strbuf_appendf(out, "%s\n", head);
   for (size_t i = 0; i < lock->lines.size; ++i) {
-    const pestle_lock_line_t* l = &lock->lines.data[i];
+    const pestle_lockfile_line_t* l = &lock->lines.data[i];
     pestle_strbuf_appendf(out, "%s %s %s %" PRId64 " %s %s %s\n", l->key,
                           l->target, l->cpu, l->threads, l->version,
                           l->measured, l->decisions);
   }
 }
 
-pestle_status_t pestle_lock_write(const pestle_lock_t* lock, const char* path) {
+pestle_status_t pestle_lockfile_write(const pestle_lockfile_t* lock,
+                                      const char* path) {
   pestle_strbuf_t text;
   pestle_strbuf_init(lock->lines.allocator, &text);
-  pestle_lock_print(lock, &text);
+  pestle_lockfile_print(lock, &text);
   pestle_status_t status = pestle_strbuf_status(&text);
   pestle_str_t part = pestle_strbuf_view(&text);
   if (!status) status = pestle_file_write_atomic(path, &part, 1);
@@ -237,7 +243,7 @@ pestle_status_t pestle_lock_write(const pestle_lock_t* lock, const char* path) {
   return status;
 }
 
-void pestle_lock_field(const char* text, char* out, size_t capacity) {
+void pestle_lockfile_field(const char* text, char* out, size_t capacity) {
   size_t n = 0;
   for (; text[n] && n + 1 < capacity; ++n) {
     out[n] = text[n] > ' ' && text[n] <= '~' ? text[n] : '_';
@@ -246,10 +252,10 @@ void pestle_lock_field(const char* text, char* out, size_t capacity) {
   out[n] = 0;
 }
 
-pestle_status_t pestle_lock_put(pestle_lock_t* lock,
-                                const pestle_lock_line_t* line) {
+pestle_status_t pestle_lockfile_put(pestle_lockfile_t* lock,
+                                    const pestle_lockfile_line_t* line) {
   pestle_arena_t* arena = &lock->arena;
-  pestle_lock_line_t copy = {
+  pestle_lockfile_line_t copy = {
       .key = pestle_arena_strdup(arena, line->key),
       .target = pestle_arena_strdup(arena, line->target),
       .cpu = pestle_arena_strdup(arena, line->cpu),
@@ -268,20 +274,20 @@ pestle_status_t pestle_lock_put(pestle_lock_t* lock,
     return NULL;
   }
   if (!pestle_vec_push(&lock->lines, copy)) return PESTLE_OOM();
-  pestle_lock_line_t* data = lock->lines.data;
+  pestle_lockfile_line_t* data = lock->lines.data;
   memmove(data + place + 1, data + place,
           (lock->lines.size - 1 - place) * sizeof(*data));
   data[place] = copy;
   return NULL;
 }
 
-void pestle_lock_append_key(const pestle_lock_t* lock, const char* target,
-                            const char* cpu, int64_t threads,
-                            pestle_strbuf_t* key) {
+void pestle_lockfile_append_key(const pestle_lockfile_t* lock,
+                                const char* target, const char* cpu,
+                                int64_t threads, pestle_strbuf_t* key) {
   pestle_hasher_t h;
   pestle_hasher_init(&h);
   for (size_t i = 0; i < lock->lines.size; ++i) {
-    const pestle_lock_line_t* l = &lock->lines.data[i];
+    const pestle_lockfile_line_t* l = &lock->lines.data[i];
     if (l->threads != threads || strcmp(l->target, target) ||
         strcmp(l->cpu, cpu)) {
       continue;
@@ -332,7 +338,7 @@ static const char** number_names(pestle_arena_t* arena, size_t count,
 }
 
 pestle_status_t pestle_nest_key(pestle_nest_t* nest, int numerics,
-                                char out_key[PESTLE_LOCK_KEY]) {
+                                char out_key[PESTLE_LOCKFILE_KEY]) {
   pestle_arena_mark_t mark = pestle_arena_mark(nest->arena);
   names_t n = {.tensors = number_names(nest->arena, nest->tensors.size, 't'),
                .axes = number_names(nest->arena, nest->axes.size, 'a'),
@@ -352,7 +358,7 @@ pestle_status_t pestle_nest_key(pestle_nest_t* nest, int numerics,
   if (!status) {
     char hex[PESTLE_HASH128_HEX_SIZE];
     pestle_hash128_to_hex(pestle_hash128(text.data, text.size), hex);
-    memcpy(out_key, hex, PESTLE_LOCK_KEY);
+    memcpy(out_key, hex, PESTLE_LOCKFILE_KEY);
   }
   pestle_strbuf_deinit(&text);
   pestle_arena_rewind(nest->arena, mark);
