@@ -13,6 +13,7 @@
 #include "compile/explain.h"
 #include "compile/library.h"
 #include "compile/lockfile.h"
+#include "compile/memory_plan.h"
 #include "compile/steps.h"
 #include "compile/tune.h"
 #include "ir/signature.h"
@@ -236,8 +237,7 @@ static pestle_status_t generate(compilation_t* c, pestle_module_t* module,
   pestle_memory_plan_t memory;
   PESTLE_TRY(check_sizes(pestle_module_entry(module)));
   int64_t begin = pestle_context_trace_begin(c->context);
-  PESTLE_TRY(
-      pestle_plan_memory(c->context, &c->options, module, arena, &memory));
+  PESTLE_TRY(pestle_memory_plan_make(module, arena, &memory));
   pestle_context_trace_end(c->context, begin, "pass", "plan memory", NULL);
   build->arena_size = memory.arena_size;
   build->lower_bound = memory.lower_bound;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph to graph. One file a pass, one row in passes.def, one entry function.
 // passes/ knows the graph and a target's description; it knows nothing of
-// kernels, devices or plugins. compile/compile.c is the only one outside that
-// includes this header.
+// kernels, devices or plugins. Outside of it only compile/ includes its headers.
 #ifndef PESTLE_PASSES_PASS_H_
 #define PESTLE_PASSES_PASS_H_
 
@@ -63,47 +62,5 @@ PESTLE_NODISCARD pestle_status_t pestle_passes_complete(
     pestle_context_t* context, const pestle_target_caps_t* caps,
     const pestle_compile_options_t* options, pestle_module_t* module,
     pestle_remarks_t* remarks);
-
-// --- Memory plan of a fused, ordered entry function ---
-
-typedef enum pestle_storage_e {
-  PESTLE_STORAGE_NONE,      // not materialised (values inside fusions)
-  PESTLE_STORAGE_ARENA,     // |offset| in the arena
-  PESTLE_STORAGE_INPUT,     // entry argument |index|
-  PESTLE_STORAGE_OUTPUT,    // entry result |index|
-  PESTLE_STORAGE_CONSTANT,  // the constant node of |root|
-} pestle_storage_t;
-
-// Where one value of the top level (or of a while/if/case body) lives. All
-// values are dense row-major. A zero-copy view (reshape, contiguous slice) has
-// the storage of its source; an op in place the storage of its dead operand.
-typedef struct pestle_placement_t {
-  uint8_t storage;             // pestle_storage_t
-  uint32_t index;              // input or output
-  int64_t offset;              // bytes from the start of the storage
-  int64_t size;                // bytes of the value
-  const pestle_value_t* root;  // the value that owns the storage
-} pestle_placement_t;
-
-typedef struct pestle_memory_plan_t {
-  // value->scratch of every planned value is its index here.
-  pestle_placement_t* placements;
-  size_t count;
-  int64_t arena_size;   // planned peak, 64-byte aligned pieces
-  int64_t lower_bound;  // the largest live set
-  // An entry result that is an argument, a constant, or another result again
-  // needs a copy at the end: its value has another storage than its OUTPUT.
-} pestle_memory_plan_t;
-
-// The text of dumps: placements, lifetimes, planned peak beside lower bound.
-PESTLE_NODISCARD pestle_status_t pestle_memory_plan_print(
-    const pestle_module_t* module, const pestle_memory_plan_t* plan,
-    pestle_strbuf_t* out);
-
-// Plans the entry function. |*out_plan| lives in |arena|.
-PESTLE_NODISCARD pestle_status_t pestle_plan_memory(
-    pestle_context_t* context, const pestle_compile_options_t* options,
-    pestle_module_t* module, pestle_arena_t* arena,
-    pestle_memory_plan_t* out_plan);
 
 #endif  // PESTLE_PASSES_PASS_H_

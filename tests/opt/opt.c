@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/half.h"
+#include "compile/memory_plan.h"
 #include "ir/ref/ref.h"
 #include "passes/pass.h"
 #include "pestle/import.h"
@@ -224,8 +225,7 @@ static pestle_status_t run(pestle_context_t* context, const settings_t* s,
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_context_allocator(context), &text);
   pestle_memory_plan_t plan;
-  pestle_status_t status =
-      pestle_plan_memory(context, &s->options, module, &arena, &plan);
+  pestle_status_t status = pestle_memory_plan_make(module, &arena, &plan);
   if (!status) status = pestle_memory_plan_print(module, &plan, &text);
   if (!status) printf("%s", pestle_strbuf_cstr(&text));
   pestle_strbuf_deinit(&text);

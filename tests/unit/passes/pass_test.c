@@ -196,13 +196,6 @@ static pestle_status_t work(pestle_allocator_t allocator) {
       pestle_module_parse(context, kModule, strlen(kModule), "test", &module);
   pestle_compile_options_t options = {.struct_size = sizeof(options)};
   if (!status) status = run(module, &options);
-  pestle_arena_t arena;
-  pestle_arena_init(allocator, &arena);
-  pestle_memory_plan_t plan;
-  if (!status) {
-    status = pestle_plan_memory(context, &options, module, &arena, &plan);
-  }
-  pestle_arena_deinit(&arena);
   pestle_module_release(module);
   pestle_context_release(context);
   return status;
@@ -254,11 +247,6 @@ static double seconds(pestle_context_t* context, int layers) {
   pestle_compile_options_t options = {.struct_size = sizeof(options)};
   int64_t start = pestle_clock_ns();
   assert_ok(run(module, &options));
-  pestle_arena_t arena;
-  pestle_arena_init(pestle_context_allocator(context), &arena);
-  pestle_memory_plan_t plan;
-  assert_ok(pestle_plan_memory(context, &options, module, &arena, &plan));
-  pestle_arena_deinit(&arena);
   double spent = (double)(pestle_clock_ns() - start) * 1e-9;
   assert_int_equal(test_count(module, PESTLE_OP_FUSION), layers + 1);
   pestle_module_release(module);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs through the pipeline: the meaning stays, the memory plan never
-// lays two live values over each other, at every numerics and without fusion.
+// Random graphs through the pipeline: the meaning stays, at every numerics and
+// without fusion.
 #include "passes_test.h"
-#include "plan_checker.h"
 #include "random_graph.h"
 
 enum { SEEDS = 400 };
@@ -23,7 +22,6 @@ static void run_all(pestle_compile_options_t options, const char* first_passes,
     options.round_trip = seed % 8 == 0;
     if (first) print_message("seed %llu\n", (unsigned long long)seed);
     test_keeps_meaning(module, &options, tolerance);
-    check_plan(module);
     pestle_module_release(module);
   }
   pestle_context_release(context);

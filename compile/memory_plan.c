@@ -13,7 +13,7 @@
 // branch's results are copied to the results of the if. Donated inputs are a
 // matter of each run, not of the plan: results go to OUTPUT storage, and the
 // runtime may back that with a donated input's memory.
-#include "passes/plan.h"
+#include "compile/memory_planner.h"
 
 #include <inttypes.h>
 
@@ -24,7 +24,7 @@
 // The cell that ends up as result |index| moves to the caller's storage.
 static void place_result(pestle_planner_t* p, const pestle_value_t* value,
                          uint32_t index) {
-  pestle_cell_t* cell = pestle_plan_cell_of(p, value);
+  pestle_cell_t* cell = pestle_planner_cell_of(p, value);
   if (cell->storage != PESTLE_STORAGE_ARENA ||
       p->values.data[value->scratch].offset != 0 ||
       cell->size != (int64_t)pestle_type_bytes(value->type)) {
@@ -53,7 +53,7 @@ static pestle_status_t write_plan(pestle_planner_t* p,
   if (!plan->placements) return PESTLE_OOM();
   for (size_t i = 0; i < plan->count; ++i) {
     const pestle_planned_t* v = &p->values.data[i];
-    const pestle_cell_t* cell = pestle_plan_cell_of(p, v->value);
+    const pestle_cell_t* cell = pestle_planner_cell_of(p, v->value);
     plan->placements[i] =
         (pestle_placement_t){.storage = cell->storage,
                              .index = cell->index,
@@ -66,28 +66,25 @@ static pestle_status_t write_plan(pestle_planner_t* p,
 
 static pestle_status_t plan_with(pestle_planner_t* p,
                                  pestle_memory_plan_t* plan) {
-  PESTLE_TRY(pestle_plan_find_cells(p));
+  PESTLE_TRY(pestle_planner_find_cells(p));
   // In place before results are placed: a chain of ops in place that ends in a
   // result lies in the caller's storage from its beginning.
-  PESTLE_TRY(pestle_plan_in_place(p));
+  PESTLE_TRY(pestle_planner_in_place(p));
   place_results(p);
-  PESTLE_TRY(pestle_plan_offsets(p, &plan->arena_size, &plan->lower_bound));
+  PESTLE_TRY(pestle_planner_offsets(p, &plan->arena_size, &plan->lower_bound));
   return write_plan(p, plan);
 }
 
-pestle_status_t pestle_plan_memory(pestle_context_t* context,
-                                   const pestle_compile_options_t* options,
-                                   pestle_module_t* module,
-                                   pestle_arena_t* arena,
-                                   pestle_memory_plan_t* out_plan) {
-  (void)options;
+pestle_status_t pestle_memory_plan_make(pestle_module_t* module,
+                                        pestle_arena_t* arena,
+                                        pestle_memory_plan_t* out_plan) {
   *out_plan = (pestle_memory_plan_t){0};
   pestle_planner_t planner = {.arena = arena,
                               .function = pestle_module_entry(module)};
   if (!planner.function) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "the module has no function");
   }
-  pestle_allocator_t allocator = pestle_context_allocator(context);
+  pestle_allocator_t allocator = pestle_context_allocator(module->context);
   pestle_vec_init(&planner.values, allocator);
   pestle_vec_init(&planner.cells, allocator);
   pestle_status_t status = plan_with(&planner, out_plan);
@@ -117,7 +114,7 @@ static const char* storage_name(pestle_storage_t storage) {
 static void print_value(const pestle_memory_plan_t* plan,
                         const pestle_value_t* value, int depth,
                         const char* what, pestle_strbuf_t* out) {
-  const pestle_placement_t* at = &plan->placements[value->scratch];
+  const pestle_placement_t* at = pestle_memory_plan_at(plan, value);
   pestle_strbuf_append_fill(out, ' ', (size_t)depth * 2);
   pestle_strbuf_appendf(out, "#%" PRIu64 " %s ", value->scratch,
                         value->name ? value->name : what);

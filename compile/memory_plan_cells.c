@@ -3,8 +3,8 @@
 // cell the interval in which it is live.
 #include "base/fault.h"
 #include "base/mem.h"
+#include "compile/memory_planner.h"
 #include "passes/fuse.h"
-#include "passes/plan.h"
 
 // node->scratch holds the positions of its begin and end.
 static int64_t begin_of(const pestle_node_t* node) {
@@ -139,7 +139,7 @@ static int64_t last_read(const pestle_value_t* value,
 static void extend(const pestle_planner_t* p, const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const pestle_value_t* v = pestle_node_operand(node, i);
-    pestle_cell_t* cell = pestle_plan_cell_of(p, v);
+    pestle_cell_t* cell = pestle_planner_cell_of(p, v);
     int64_t last = last_read(v, node) - PESTLE_FAULT(short_lifetime);
     if (last > cell->end) cell->end = last;
   }
@@ -156,7 +156,7 @@ static void extend_block(const pestle_planner_t* p,
   }
 }
 
-pestle_status_t pestle_plan_find_cells(pestle_planner_t* p) {
+pestle_status_t pestle_planner_find_cells(pestle_planner_t* p) {
   pestle_block_t* entry = p->function->body->block;
   uint64_t position = 1;
   number_block(entry, &position);

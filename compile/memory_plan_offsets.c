@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
-#include "passes/plan.h"
+#include "compile/memory_planner.h"
 
 #define ALIGNMENT PESTLE_BUFFER_ALIGNMENT
 
@@ -114,8 +114,8 @@ static int64_t largest_live_set(const slot_t* slots, size_t count,
   return largest;
 }
 
-pestle_status_t pestle_plan_offsets(pestle_planner_t* p, int64_t* out_size,
-                                    int64_t* out_lower_bound) {
+pestle_status_t pestle_planner_offsets(pestle_planner_t* p, int64_t* out_size,
+                                       int64_t* out_lower_bound) {
   size_t count = 0, total = p->cells.size;
   slot_t* slots = PESTLE_ARENA_ARRAY(p->arena, slot_t, total + 1);
   slot_t** placed = PESTLE_ARENA_ARRAY(p->arena, slot_t*, total + 1);

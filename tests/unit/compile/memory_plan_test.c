@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory plan: loops, branches, views, in place, results.
-#include "passes_test.h"
-#include "plan_checker.h"
+#include "base/thread.h"
+#include "memory_plan_checker.h"
 
 static pestle_module_t* planned(pestle_context_t* context, const char* text) {
   pestle_module_t* module = test_parse(context, text);
@@ -16,10 +16,8 @@ typedef struct fixture_t {
 } fixture_t;
 
 static void plan(pestle_module_t* module, fixture_t* f) {
-  pestle_compile_options_t options = {.struct_size = sizeof(options)};
   pestle_arena_init(pestle_context_allocator(module->context), &f->arena);
-  assert_ok(pestle_plan_memory(module->context, &options, module, &f->arena,
-                               &f->plan));
+  assert_ok(pestle_memory_plan_make(module, &f->arena, &f->plan));
 }
 
 static const pestle_placement_t* place(const fixture_t* f,
@@ -201,11 +199,93 @@ static void test_report(void** state) {
   pestle_context_release(context);
 }
 
+static pestle_status_t plan_once(pestle_module_t* module,
+                                 pestle_memory_plan_t* out_plan) {
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_context_allocator(module->context), &arena);
+  pestle_status_t status = pestle_memory_plan_make(module, &arena, out_plan);
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
+// The planner's own allocations, each of which fails once.
+static void test_every_allocation(void** state) {
+  (void)state;
+  pestle_test_allocator_t memory;
+  pestle_test_allocator_init(&memory, 0);
+  pestle_context_options_t settings = {
+      .struct_size = sizeof(settings),
+      .allocator = pestle_test_allocator(&memory)};
+  pestle_context_t* context;
+  assert_ok(pestle_context_create(&settings, &context));
+  pestle_module_t* module = test_parse(context, control[0]);
+  test_run(module, NULL);
+  size_t failures = 0;
+  for (bool failed = true; failed; ++failures) {
+    pestle_memory_plan_t none;
+    atomic_store(&memory.failed, false);
+    atomic_store(&memory.fail_at,
+                 atomic_load(&memory.request_count) + failures + 1);
+    pestle_status_t status = plan_once(module, &none);
+    failed = pestle_test_allocator_failed(&memory);
+    atomic_store(&memory.fail_at, 0);
+    if (failed) {
+      assert_code(status, OUT_OF_MEMORY);
+    } else {
+      assert_ok(status);
+    }
+  }
+  assert_true(failures > 3);
+  pestle_module_release(module);
+  pestle_context_release(context);
+  pestle_test_allocator_check(&memory);
+}
+
+// A chain of |count| values, each of which reads the first one again.
+static double seconds(pestle_context_t* context, int count) {
+  pestle_strbuf_t text;
+  pestle_strbuf_init(pestle_context_allocator(context), &text);
+  pestle_strbuf_appendf(&text,
+                        "func.func @main(%%x: tensor<8xf32>) -> tensor<8xf32> "
+                        "{\n%%v0 = stablehlo.tanh %%x : tensor<8xf32>\n");
+  for (int i = 1; i < count; ++i) {
+    pestle_strbuf_appendf(&text,
+                          "%%v%d = stablehlo.%s %%v%d, %%v0 : tensor<8xf32>\n",
+                          i, i % 2 ? "add" : "multiply", i - 1);
+  }
+  pestle_strbuf_appendf(&text, "return %%v%d : tensor<8xf32>\n}\n", count - 1);
+  pestle_module_t* module = test_parse(context, pestle_strbuf_cstr(&text));
+  pestle_strbuf_deinit(&text);
+  pestle_compile_options_t options = {.struct_size = sizeof(options),
+                                      .no_fuse = true};
+  test_run_with(module, &options);
+  pestle_memory_plan_t none;
+  int64_t start = pestle_clock_ns();
+  assert_ok(plan_once(module, &none));
+  double spent = (double)(pestle_clock_ns() - start) * 1e-9;
+  pestle_module_release(module);
+  return spent;
+}
+
+static void test_large_modules(void** state) {
+  (void)state;
+  pestle_context_t* context = test_context();
+  double small = seconds(context, 10000), large = seconds(context, 40000);
+  print_message("10000 values %.4f s, 40000 values %.4f s\n", small, large);
+  // Four times the values, not sixteen times the time.
+  assert_true(large < 10 * small + 0.05);
+  pestle_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_results),      cmocka_unit_test(test_in_place),
-      cmocka_unit_test(test_control_flow), cmocka_unit_test(test_loop_in_place),
+      cmocka_unit_test(test_results),
+      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_control_flow),
+      cmocka_unit_test(test_loop_in_place),
       cmocka_unit_test(test_report),
+      cmocka_unit_test(test_every_allocation),
+      cmocka_unit_test(test_large_modules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

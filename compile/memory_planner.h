@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plan_*.c files share.
+// What the memory_plan_*.c files share: the planner at work.
 //
 // A *cell* is storage of its own: one argument, constant, or op's result, with
 // every value that lies in it (views, results in place, the state of a loop).
 // A cell is live over one closed interval of positions. Positions count the ops
 // in the order in which they are written, bodies between the begin and the end
 // of their op; what a loop reads from outside is live to the loop's end.
-#ifndef PESTLE_PASSES_PLAN_H_
-#define PESTLE_PASSES_PLAN_H_
+#ifndef PESTLE_COMPILE_MEMORY_PLANNER_H_
+#define PESTLE_COMPILE_MEMORY_PLANNER_H_
 
 #include "base/vec.h"
+#include "compile/memory_plan.h"
 #include "passes/util.h"
 
 #define PESTLE_CELL_NONE UINT32_MAX
@@ -40,29 +41,28 @@ typedef struct pestle_planner_t {
 } pestle_planner_t;
 
 // The cell that |cell| has become.
-static inline uint32_t pestle_plan_cell(const pestle_planner_t* p,
-                                        uint32_t cell) {
+static inline uint32_t pestle_planner_cell(const pestle_planner_t* p,
+                                           uint32_t cell) {
   while (p->cells.data[cell].merged_into != PESTLE_CELL_NONE) {
     cell = p->cells.data[cell].merged_into;
   }
   return cell;
 }
-static inline pestle_cell_t* pestle_plan_cell_of(const pestle_planner_t* p,
-                                                 const pestle_value_t* value) {
-  return &p->cells
-              .data[pestle_plan_cell(p, p->values.data[value->scratch].cell)];
+static inline pestle_cell_t* pestle_planner_cell_of(
+    const pestle_planner_t* p, const pestle_value_t* value) {
+  return &p->cells.data[pestle_planner_cell(
+      p, p->values.data[value->scratch].cell)];
 }
 
-// plan_cells.c: values, cells and when they are live.
-PESTLE_NODISCARD pestle_status_t pestle_plan_find_cells(pestle_planner_t* p);
-// plan_in_place.c: results in the storage of operands that die.
-PESTLE_NODISCARD pestle_status_t pestle_plan_in_place(pestle_planner_t* p);
+// memory_plan_cells.c: values, cells and when they are live.
+PESTLE_NODISCARD pestle_status_t pestle_planner_find_cells(pestle_planner_t* p);
+// memory_plan_in_place.c: results in the storage of operands that die.
+PESTLE_NODISCARD pestle_status_t pestle_planner_in_place(pestle_planner_t* p);
 // Whether |fusion| reads operand |index| only at the place of the element of
 // its one result that it then writes.
-bool pestle_plan_may_overwrite(const pestle_node_t* fusion, uint32_t index);
-// plan_offsets.c: a place in the arena for every ARENA cell.
-PESTLE_NODISCARD pestle_status_t pestle_plan_offsets(pestle_planner_t* p,
-                                                     int64_t* out_size,
-                                                     int64_t* out_lower_bound);
+bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index);
+// memory_plan_offsets.c: a place in the arena for every ARENA cell.
+PESTLE_NODISCARD pestle_status_t pestle_planner_offsets(
+    pestle_planner_t* p, int64_t* out_size, int64_t* out_lower_bound);
 
-#endif  // PESTLE_PASSES_PLAN_H_
+#endif  // PESTLE_COMPILE_MEMORY_PLANNER_H_

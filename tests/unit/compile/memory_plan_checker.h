@@ -3,12 +3,11 @@
 // labels the bytes of its placement with a new content, every read must find
 // there the content that it expects. Loops run twice, both branches of an if
 // run from the same state. Shares nothing with the planner.
-#ifndef PESTLE_TESTS_UNIT_PASSES_PLAN_CHECKER_H_
-#define PESTLE_TESTS_UNIT_PASSES_PLAN_CHECKER_H_
+#ifndef PESTLE_TESTS_UNIT_COMPILE_MEMORY_PLAN_CHECKER_H_
+#define PESTLE_TESTS_UNIT_COMPILE_MEMORY_PLAN_CHECKER_H_
 
-#include "passes_test.h"
-
-#include "passes/plan.h"
+#include "../passes/passes_test.h"
+#include "compile/memory_planner.h"
 
 typedef struct checker_t {
   const pestle_memory_plan_t* plan;
@@ -80,7 +79,7 @@ static inline void check_fusion(checker_t* c, const pestle_node_t* n) {
     for (uint32_t r = 0; r < n->result_count; ++r) {
       if (!check_overlaps(c, operand, &n->results[r])) continue;
       bool in_place =
-          pestle_plan_may_overwrite(n, i) &&
+          pestle_planner_may_overwrite(n, i) &&
           check_at(c, operand)->offset == check_at(c, &n->results[r])->offset;
       if (!in_place) print_error("a result lies over an operand\n");
       c->failed = c->failed || !in_place;
@@ -189,11 +188,9 @@ static inline void check_block(checker_t* c, const pestle_block_t* block) {
 
 static inline void check_plan(pestle_module_t* module) {
   pestle_arena_t arena;
-  pestle_compile_options_t options = {.struct_size = sizeof(options)};
   pestle_memory_plan_t plan;
   pestle_arena_init(pestle_context_allocator(module->context), &arena);
-  assert_ok(
-      pestle_plan_memory(module->context, &options, module, &arena, &plan));
+  assert_ok(pestle_memory_plan_make(module, &arena, &plan));
   assert_true(plan.arena_size >= plan.lower_bound);
   pestle_function_t* f = pestle_module_entry(module);
   const pestle_node_t* end = f->body->block->last;
@@ -236,4 +233,4 @@ static inline void check_plan(pestle_module_t* module) {
   pestle_arena_deinit(&arena);
 }
 
-#endif  // PESTLE_TESTS_UNIT_PASSES_PLAN_CHECKER_H_
+#endif  // PESTLE_TESTS_UNIT_COMPILE_MEMORY_PLAN_CHECKER_H_

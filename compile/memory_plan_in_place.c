@@ -4,8 +4,8 @@
 // of a loop whose state begins as a value that nobody needs afterwards.
 #include "base/fault.h"
 #include "base/mem.h"
+#include "compile/memory_planner.h"
 #include "passes/fuse.h"
-#include "passes/plan.h"
 
 // --- What a fusion does with an operand ---
 
@@ -28,7 +28,7 @@ static bool flows_in_place(const pestle_value_t* value,
   return true;
 }
 
-bool pestle_plan_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
+bool pestle_planner_may_overwrite(const pestle_node_t* fusion, uint32_t index) {
   if (fusion->op != PESTLE_OP_FUSION || fusion->result_count != 1) return false;
   pestle_block_t* body = pestle_node_body(fusion, 0);
   const pestle_value_t* operand = body->arguments[index];
@@ -54,7 +54,7 @@ static const pestle_planned_t* planned(const pestle_planner_t* p,
 // Whether |value| is the whole of an arena cell that dies at |position|.
 static bool dies_here(const pestle_planner_t* p, const pestle_value_t* value,
                       int64_t position) {
-  const pestle_cell_t* cell = pestle_plan_cell_of(p, value);
+  const pestle_cell_t* cell = pestle_planner_cell_of(p, value);
   if (PESTLE_FAULT(early_in_place)) position = cell->end;
   return cell->storage == PESTLE_STORAGE_ARENA && cell->end == position &&
          cell->begin < position && planned(p, value)->offset == 0 &&
@@ -103,10 +103,10 @@ static bool gives_way(const pestle_planner_t* p, const pestle_value_t* operand,
 static bool is_read_twice(const pestle_planner_t* p, const pestle_node_t* node,
                           uint32_t index) {
   const pestle_cell_t* cell =
-      pestle_plan_cell_of(p, pestle_node_operand(node, index));
+      pestle_planner_cell_of(p, pestle_node_operand(node, index));
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (i != index &&
-        pestle_plan_cell_of(p, pestle_node_operand(node, i)) == cell) {
+        pestle_planner_cell_of(p, pestle_node_operand(node, i)) == cell) {
       return true;
     }
   }
@@ -123,8 +123,8 @@ static void merge(pestle_planner_t* p, uint32_t into, uint32_t from) {
 
 static void merge_result(pestle_planner_t* p, const pestle_value_t* operand,
                          const pestle_value_t* result) {
-  merge(p, pestle_plan_cell(p, planned(p, operand)->cell),
-        pestle_plan_cell(p, planned(p, result)->cell));
+  merge(p, pestle_planner_cell(p, planned(p, operand)->cell),
+        pestle_planner_cell(p, planned(p, result)->cell));
 }
 
 static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
@@ -132,7 +132,8 @@ static void overwrite(pestle_planner_t* p, const pestle_node_t* fusion,
   for (uint32_t i = 0; i < fusion->operand_count; ++i) {
     const pestle_value_t* operand = pestle_node_operand(fusion, i);
     if (!gives_way(p, operand, fusion, 0, position) ||
-        is_read_twice(p, fusion, i) || !pestle_plan_may_overwrite(fusion, i)) {
+        is_read_twice(p, fusion, i) ||
+        !pestle_planner_may_overwrite(fusion, i)) {
       continue;
     }
     merge_result(p, operand, &fusion->results[0]);
@@ -166,13 +167,13 @@ static void start_in_place(pestle_planner_t* p, const pestle_node_t* loop,
 static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
     if (n->op == PESTLE_OP_FUSION && n->result_count == 1) {
-      overwrite(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+      overwrite(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (pestle_pass_info(n)->flags & PESTLE_OP_FLAG_UPDATES) {
-      update(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+      update(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (n->op == PESTLE_OP_WHILE && n->result_count) {
-      start_in_place(p, n, pestle_plan_cell_of(p, &n->results[0])->begin);
+      start_in_place(p, n, pestle_planner_cell_of(p, &n->results[0])->begin);
     }
     if (!pestle_pass_has_bodies(n)) continue;
     for (uint32_t r = 0; r < n->region_count; ++r) {
@@ -181,7 +182,7 @@ static void visit_block(pestle_planner_t* p, const pestle_block_t* block) {
   }
 }
 
-pestle_status_t pestle_plan_in_place(pestle_planner_t* p) {
+pestle_status_t pestle_planner_in_place(pestle_planner_t* p) {
   visit_block(p, p->function->body->block);
   return NULL;
 }
