@@ -11,7 +11,7 @@
 #include "codegen/direct/direct.h"
 #include "codegen/nest/nest_verify.h"
 #include "codegen/schedule/schedule.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "compile/explain.h"
 #include "pestle/plan_format.h"
 
@@ -126,21 +126,21 @@ static pestle_status_t set_wanted(const pestle_kernels_t* ks,
   PESTLE_TRY(pestle_nest_key(nest, (int)ks->options->numerics, k->key));
   const pestle_lockfile_line_t* line = find_line(ks, k);
   nest->wants_first = k->wanted != NULL;
-  nest->wanted = k->wanted ? k->wanted : line ? line->decisions : NULL;
+  nest->wanted = k->wanted ? k->wanted : line ? line->chosen : NULL;
   return NULL;
 }
 
 // Keeps what there was to choose from, in the arena.
 static pestle_status_t keep_choices(pestle_kernels_t* ks, pestle_nest_t* nest,
                                     pestle_kernel_t* k) {
-  size_t count = nest->decisions.size;
-  k->open = pestle_decisions_open(nest);
+  size_t count = nest->choices.size;
+  k->open = pestle_choices_open(nest);
   k->strange = nest->strange;
   k->choice_count = 0;
   if (!ks->lock || !count) return NULL;
-  k->choices = pestle_arena_copy(ks->arena, nest->decisions.data,
-                                 count * sizeof(pestle_decision_t),
-                                 _Alignof(pestle_decision_t));
+  k->choices = pestle_arena_copy(ks->arena, nest->choices.data,
+                                 count * sizeof(pestle_choice_t),
+                                 _Alignof(pestle_choice_t));
   if (!k->choices) return PESTLE_OOM();
   k->choice_count = count;
   return NULL;
@@ -278,7 +278,7 @@ static pestle_status_t dump_schedule(pestle_kernels_t* ks,
   if (!pestle_wants_dump(ks->options, PESTLE_STAGE_SCHEDULE)) return NULL;
   pestle_strbuf_t text;
   pestle_strbuf_init(ks->list.allocator, &text);
-  pestle_str_t rest = pestle_str(nest->choice ? nest->choice : ""), line;
+  pestle_str_t rest = pestle_str(nest->summary ? nest->summary : ""), line;
   while (pestle_str_next(&rest, '\n', &line)) {
     pestle_strbuf_appendf(&text, "// %.*s\n", (int)line.size, line.data);
   }
@@ -319,7 +319,7 @@ static void append_wrapped(const char* text, pestle_strbuf_t* out) {
   }
 }
 
-// Threads are worth waking, or not: a decision, though the runtime makes it, by
+// Threads are worth waking, or not: a choice, though the runtime makes it, by
 // the kernel's estimated time.
 static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
                            pestle_nest_t* nest, pestle_kernel_t* k) {
@@ -339,27 +339,27 @@ static void decide_threads(const pestle_kernels_t* ks, uint32_t device,
                                {"all", one / (double)caps->cores + WAKING_NS}};
   static const pestle_question_t q = {
       "threads", "the work of one over the cores, and 2 us to wake the others"};
-  bool all = pestle_decide(nest, q, options, 2, usual) == 1;
+  bool all = pestle_choose(nest, q, options, 2, usual) == 1;
   if (all == usual) return;
   k->work_ns = all ? (uint64_t)caps->cores * PESTLE_PLAN_NS_PER_THREAD : 1;
 }
 
-// What the plan keeps to be shown: ops, decisions, and the schedule's rows.
+// What the plan keeps to be shown: ops, choices, and the schedule's rows.
 static pestle_status_t keep_note(pestle_kernels_t* ks, pestle_nest_t* nest,
                                  pestle_kernel_t* k) {
-  pestle_strbuf_t decisions, note;
-  pestle_strbuf_init(ks->list.allocator, &decisions);
+  pestle_strbuf_t choices, note;
+  pestle_strbuf_init(ks->list.allocator, &choices);
   pestle_strbuf_init(ks->list.allocator, &note);
-  pestle_decisions_print(nest, &decisions);
+  pestle_choices_print(nest, &choices);
   pestle_strbuf_appendf(&note, "%s\n%s\n", k->ops,
-                        pestle_strbuf_cstr(&decisions));
+                        pestle_strbuf_cstr(&choices));
   pestle_schedule_print(nest, &note);
-  k->decisions = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&decisions));
+  k->chosen = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&choices));
   k->note = pestle_arena_strdup(ks->arena, pestle_strbuf_cstr(&note));
   pestle_status_t status = pestle_strbuf_status(&note);
-  if (!status) status = pestle_strbuf_status(&decisions);
-  if (!status && (!k->decisions || !k->note)) status = PESTLE_OOM();
-  pestle_strbuf_deinit(&decisions);
+  if (!status) status = pestle_strbuf_status(&choices);
+  if (!status && (!k->chosen || !k->note)) status = PESTLE_OOM();
+  pestle_strbuf_deinit(&choices);
   pestle_strbuf_deinit(&note);
   return status;
 }
@@ -429,7 +429,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   if (!status && !too_much) {
     status = conclude(ks, device, &nest, k);
     const pestle_lockfile_line_t* line = find_line(ks, k);
-    pestle_decisions_explain(&nest, line ? line->measured : NULL);
+    pestle_choices_explain(&nest, line ? line->measured : NULL);
     if (explains) pestle_explain_note(ks, &why, k);
     bind_args(&nest, k->node, &emitted, k);
   }
@@ -480,7 +480,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   k->bytes = bytes_of_args(k->node);
   k->explain_ops = direct.steps;
   k->note = k->ops;
-  k->decisions = "";
+  k->chosen = "";
   k->explain_why = "none: the op writes its kernel itself\n";
   return status;
 }

@@ -27,17 +27,17 @@ typedef struct pestle_kernel_t {
   // products of f16 or bf16, |byte_flops| in those of bytes. |bytes|: what it must
   // read and write once. 0 flops: not counted.
   uint64_t work_ns, flops, half_flops, byte_flops, bytes;
-  // The arena's: "kind=name ..." (decide.h), and lines for profiles and traces:
-  // ops, decisions, the schedule's rows.
-  const char *decisions, *note;
+  // The arena's: "kind=name ..." (choice.h), and lines for profiles and traces:
+  // ops, choices, the schedule's rows.
+  const char *chosen, *note;
   // Where a lock is used or made: the nest's key ("" for a direct op), what was
   // to choose from (the arena's), and whether there was anything.
   char key[PESTLE_LOCKFILE_KEY];
-  const pestle_decision_t* choices;
+  const pestle_choice_t* choices;
   size_t choice_count;
   bool open;
   bool strange;        // |wanted| or the lock's line names what there is not
-  const char* wanted;  // first decisions to take, not the lock's; or NULL
+  const char* wanted;  // first choices to take, not the lock's; or NULL
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule
   const char* refused;      // what the target said; of the fallback's
@@ -62,7 +62,7 @@ typedef struct pestle_kernels_t {
   pestle_arena_t* arena;  // for nests and arguments, until the plan is made
   pestle_kernel_target_t targets[2];
   bool has_fallback, strict;
-  // NULL: the usual decisions. What it lacks is counted, and named in
+  // NULL: the usual choices. What it lacks is counted, and named in
   // |missing|; it is an error if |frozen|.
   const pestle_lockfile_t* lock;
   bool frozen;
@@ -98,7 +98,7 @@ pestle_lockfile_place_t pestle_kernels_place(pestle_context_t* context,
 // NOT_FOUND if the lock must have all kernels and lacks some, which it names.
 PESTLE_NODISCARD pestle_status_t
 pestle_kernels_check_lockfile(const pestle_kernels_t* kernels);
-// Appends a kernel that is made as |like| was, with the decisions |wanted|.
+// Appends a kernel that is made as |like| was, with the choices |wanted|.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
     pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);
 // Appends the kernel of |node|, which is of class DIRECT.

@@ -12,9 +12,9 @@
 
 enum {
   MOST_BYTES = 64 << 20,
-  FIELDS = 6,       // before the decisions
+  FIELDS = 6,       // before the choices
   SHOWN = 60,       // bytes of a line that an error quotes
-  MOST_FIELD = 40,  // of a name in a decision
+  MOST_FIELD = 40,  // of a name in a choice
 };
 
 static const char head[] = "pestle.lock 1";
@@ -105,7 +105,7 @@ static bool is_plain(pestle_str_t text) {
   return true;
 }
 
-static bool are_decisions(pestle_str_t text) {
+static bool are_choices(pestle_str_t text) {
   pestle_str_t field, kind, value;
   size_t count = 0;
   while (pestle_str_next(&text, ' ', &field)) {
@@ -141,16 +141,16 @@ static pestle_status_t read_line(reader_t* r) {
   if (!pestle_str_parse_i64(field[3], &line.threads) || line.threads < 1) {
     return bad(r, "expected a number of threads as the fourth field");
   }
-  if (!are_decisions(rest)) {
-    return bad(r, "expected decisions KIND=NAME behind the sixth field");
+  if (!are_choices(rest)) {
+    return bad(r, "expected choices KIND=NAME behind the sixth field");
   }
   line.key = text[0];
   line.target = text[1];
   line.cpu = text[2];
   line.version = text[4];
   line.measured = text[5];
-  line.decisions = pestle_arena_strndup(&r->lock->arena, rest);
-  if (!line.decisions) return PESTLE_OOM();
+  line.chosen = pestle_arena_strndup(&r->lock->arena, rest);
+  if (!line.chosen) return PESTLE_OOM();
   return pestle_vec_push(&r->lock->lines, line) ? NULL : PESTLE_OOM();
 }
 
@@ -227,7 +227,7 @@ void pestle_lockfile_print(const pestle_lockfile_t* lock,
     const pestle_lockfile_line_t* l = &lock->lines.data[i];
     pestle_strbuf_appendf(out, "%s %s %s %" PRId64 " %s %s %s\n", l->key,
                           l->target, l->cpu, l->threads, l->version,
-                          l->measured, l->decisions);
+                          l->measured, l->chosen);
   }
 }
 
@@ -262,9 +262,9 @@ pestle_status_t pestle_lockfile_put(pestle_lockfile_t* lock,
       .threads = line->threads,
       .version = pestle_arena_strdup(arena, line->version),
       .measured = pestle_arena_strdup(arena, line->measured),
-      .decisions = pestle_arena_strdup(arena, line->decisions)};
+      .chosen = pestle_arena_strdup(arena, line->chosen)};
   if (!copy.key || !copy.target || !copy.cpu || !copy.version ||
-      !copy.measured || !copy.decisions) {
+      !copy.measured || !copy.chosen) {
     return PESTLE_OOM();
   }
   size_t place = place_of(lock, &copy);
@@ -293,7 +293,7 @@ void pestle_lockfile_append_key(const pestle_lockfile_t* lock,
       continue;
     }
     pestle_hasher_update_str(&h, pestle_str(l->key));
-    pestle_hasher_update_str(&h, pestle_str(l->decisions));
+    pestle_hasher_update_str(&h, pestle_str(l->chosen));
   }
   char hex[PESTLE_HASH128_HEX_SIZE];
   pestle_hash128_to_hex(pestle_hasher_finish(&h), hex);

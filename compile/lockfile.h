@@ -7,7 +7,7 @@
 //
 // One line a kernel, sorted. KEY is 32 hex digits: the nest before it is
 // scheduled, without names (pestle_nest_key()); VERSION who measured; MEASURED
-// "KIND:NAME=MICROSECONDS,..." or "-"; the rest are the decisions (decide.h).
+// "KIND:NAME=MICROSECONDS,..." or "-"; the rest are the choices (choice.h).
 #ifndef PESTLE_COMPILE_LOCKFILE_H_
 #define PESTLE_COMPILE_LOCKFILE_H_
 
@@ -17,11 +17,11 @@
 
 enum { PESTLE_LOCKFILE_KEY = 33 };  // with its terminator
 
-// Texts are the lock's, and have no blanks but for |decisions|.
+// Texts are the lock's, and have no blanks but for |chosen|.
 typedef struct pestle_lockfile_line_t {
   const char *key, *target, *cpu;
   int64_t threads;
-  const char *version, *measured, *decisions;
+  const char *version, *measured, *chosen;
 } pestle_lockfile_line_t;
 
 typedef struct pestle_lockfile_t {

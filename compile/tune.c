@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "compile/steps.h"
 #include "pestle/runtime.h"
 #include "pestle/version.h"
@@ -63,8 +63,8 @@ typedef struct tuner_t {
 
 // What was found best so far for a kernel, and the choices that this leaves.
 typedef struct found_t {
-  const char* decisions;
-  const pestle_decision_t* choices;
+  const char* chosen;
+  const pestle_choice_t* choices;
   size_t choice_count;
 } found_t;
 
@@ -328,7 +328,7 @@ static pestle_status_t pick(tuner_t* t, option_run_t* runs, size_t count,
 // --- A choice ---
 
 // The options to measure: |taken| first, then the others by estimate.
-static size_t list_options(const pestle_decision_t* d, uint32_t taken,
+static size_t list_options(const pestle_choice_t* d, uint32_t taken,
                            option_run_t out[OPTIONS]) {
   size_t n = 0;
   out[n++] = (option_run_t){.index = taken};
@@ -350,10 +350,10 @@ static size_t list_options(const pestle_decision_t* d, uint32_t taken,
   return n;
 }
 
-// |decisions| down to |kind|, whose value is |value|.
-static void replace(const char* decisions, const char* kind, const char* value,
+// |chosen| down to |kind|, whose value is |value|.
+static void replace(const char* chosen, const char* kind, const char* value,
                     pestle_strbuf_t* out) {
-  pestle_str_t rest = pestle_str(decisions), field, name, old;
+  pestle_str_t rest = pestle_str(chosen), field, name, old;
   bool is_it = false;
   while (!is_it && pestle_str_next(&rest, ' ', &field)) {
     if (!pestle_str_split(field, '=', &name, &old)) continue;
@@ -367,15 +367,15 @@ static void replace(const char* decisions, const char* kind, const char* value,
 // Appends to |batch| a kernel for each of |runs|; one that cannot be made is
 // out, and takes the first one's place.
 static pestle_status_t build_options(tuner_t* t, const pestle_kernel_t* k,
-                                     const pestle_decision_t* d,
-                                     const char* decisions,
+                                     const pestle_choice_t* d,
+                                     const char* chosen,
                                      pestle_kernels_t* batch,
                                      option_run_t* runs, size_t* count) {
   size_t n = 0;
   for (size_t i = 0; i < *count; ++i) {
     pestle_strbuf_t text;
     pestle_strbuf_init(t->allocator, &text);
-    replace(decisions, d->kind, d->options[runs[i].index].name, &text);
+    replace(chosen, d->kind, d->options[runs[i].index].name, &text);
     const char* wanted =
         pestle_arena_strdup(batch->arena, pestle_strbuf_cstr(&text));
     pestle_strbuf_deinit(&text);
@@ -420,9 +420,8 @@ static pestle_status_t load_options(tuner_t* t, const pestle_kernels_t* batch,
   return NULL;
 }
 
-static void append_measured(const pestle_decision_t* d,
-                            const option_run_t* runs, size_t count,
-                            pestle_strbuf_t* out) {
+static void append_measured(const pestle_choice_t* d, const option_run_t* runs,
+                            size_t count, pestle_strbuf_t* out) {
   for (size_t i = 0; i < count; ++i) {
     if (runs[i].best_us <= 0) continue;
     pestle_strbuf_appendf(out, "%s%s:%s=%.4g", out->size ? "," : "", d->kind,
@@ -448,7 +447,7 @@ static pestle_status_t measure_options(tuner_t* t,
 
 // Tunes choice |d|; |found| becomes what is best now.
 static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
-                                   const pestle_decision_t* d, found_t* found,
+                                   const pestle_choice_t* d, found_t* found,
                                    pestle_strbuf_t* measured) {
   option_run_t runs[OPTIONS];
   size_t count = list_options(d, d->taken, runs), winner = 0;
@@ -459,7 +458,7 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
   pestle_vec_init(&batch.list, t->allocator);
   pestle_strbuf_init(t->allocator, &batch.missing);
   pestle_status_t status =
-      build_options(t, k, d, found->decisions, &batch, runs, &count);
+      build_options(t, k, d, found->chosen, &batch, runs, &count);
   if (!status) status = pestle_kernels_compile(&batch);
   if (!status) status = measure_options(t, &batch, runs, count, &winner);
   if (pestle_status_code(status) == PESTLE_STATUS_UNSUPPORTED) {
@@ -472,7 +471,7 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
   if (!status) append_measured(d, runs, count, measured);
   if (!status && winner) {
     const pestle_kernel_t* made = batch.list.data[winner];
-    *found = (found_t){made->decisions, made->choices, made->choice_count};
+    *found = (found_t){made->chosen, made->choices, made->choice_count};
   }
   pestle_kernels_deinit(&batch);
   return status;
@@ -481,7 +480,7 @@ static pestle_status_t tune_choice(tuner_t* t, const pestle_kernel_t* k,
 // --- A kernel ---
 
 static pestle_status_t put_line(tuner_t* t, const pestle_kernel_t* k,
-                                const char* decisions, const char* measured) {
+                                const char* chosen, const char* measured) {
   pestle_lockfile_place_t place =
       pestle_kernels_place(t->ks->context, &t->ks->targets[0].caps);
   char version[32];
@@ -492,7 +491,7 @@ static pestle_status_t put_line(tuner_t* t, const pestle_kernel_t* k,
                                  .threads = place.threads,
                                  .version = version,
                                  .measured = *measured ? measured : "-",
-                                 .decisions = decisions};
+                                 .chosen = chosen};
   return pestle_lockfile_put(t->lock, &line);
 }
 
@@ -500,8 +499,8 @@ static pestle_status_t tune_choices(tuner_t* t, const pestle_kernel_t* k,
                                     found_t* found, pestle_strbuf_t* measured) {
   bool fits = k->bytes < MOST_MEMORY;
   for (size_t i = 0; i < found->choice_count && fits && !is_late(t); ++i) {
-    const pestle_decision_t* d = &found->choices[i];
-    if (!pestle_decision_is_open(d)) continue;
+    const pestle_choice_t* d = &found->choices[i];
+    if (!pestle_choice_is_open(d)) continue;
     PESTLE_TRY(tune_choice(t, k, d, found, measured));
   }
   return pestle_strbuf_status(measured);
@@ -510,14 +509,14 @@ static pestle_status_t tune_choices(tuner_t* t, const pestle_kernel_t* k,
 static pestle_status_t tune_kernel(tuner_t* t, const pestle_kernel_t* k) {
   pestle_arena_t arena;
   pestle_strbuf_t measured;
-  found_t found = {k->decisions, k->choices, k->choice_count};
+  found_t found = {k->chosen, k->choices, k->choice_count};
   pestle_strbuf_init(t->allocator, &measured);
   pestle_arena_init(t->allocator, &arena);
   t->arena = &arena;
   pestle_status_t status = tune_choices(t, k, &found, &measured);
   drop_buffers(t);
   if (!status) {
-    status = put_line(t, k, found.decisions, pestle_strbuf_cstr(&measured));
+    status = put_line(t, k, found.chosen, pestle_strbuf_cstr(&measured));
   }
   pestle_strbuf_deinit(&measured);
   pestle_arena_deinit(&arena);

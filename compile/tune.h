@@ -8,7 +8,7 @@
 // Measures, for some |seconds|, the options of each kernel of |kernels| that
 // |lock| has no measured line for, those with most work first, and puts what was
 // found into |lock|; kernels that time does not suffice for get their usual
-// decisions. Kernels run alone, on the target's device, with the pool of the
+// choices. Kernels run alone, on the target's device, with the pool of the
 // context, on random inputs and their own constants. An option is taken when it
 // is clearly faster and gives the same bits. Stops as the compilation's control
 // says. UNSUPPORTED: a target that cannot run here.

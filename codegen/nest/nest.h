@@ -267,32 +267,32 @@ typedef struct pestle_nest_mreg_t {
   int64_t rows, columns;  // of a group
 } pestle_nest_mreg_t;
 
-// One way that a choice may be made, see decide.h. The name has no blanks.
+// One way that a choice may be made, see choice.h. The name has no blanks.
 typedef struct pestle_option_t {
   char name[28];
   double cost;  // as estimated, in any unit; PESTLE_NOT_ESTIMATED
 } pestle_option_t;
 
 // A choice that was made.
-typedef struct pestle_decision_t {
+typedef struct pestle_choice_t {
   const char* kind;
   const char* of;  // what costs are of, or why there are none
   const pestle_option_t* options;
   uint32_t count, usual, taken;
   bool fixed;  // no other option may be wanted
-} pestle_decision_t;
+} pestle_choice_t;
 
 typedef struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
   const char* name;
-  const char* ops;     // graph ops and sources, for the note
-  const char* choice;  // why this schedule, lines for people, or NULL
-  bool frugal;         // the sketch keeps nothing in scratch
-  uint32_t halvings;   // of the L2 that the sketch counts on
-  uint32_t subgroup;   // lanes of a subgroup that fold together; 0: none
-  bool wide_moves;     // vectors in memory say what they are aligned to
-  int32_t tensorised;  // a stage that matrix units make; -1: none
+  const char* ops;      // graph ops and sources, for the note
+  const char* summary;  // why this schedule, lines for people, or NULL
+  bool frugal;          // the sketch keeps nothing in scratch
+  uint32_t halvings;    // of the L2 that the sketch counts on
+  uint32_t subgroup;    // lanes of a subgroup that fold together; 0: none
+  bool wide_moves;      // vectors in memory say what they are aligned to
+  int32_t tensorised;   // a stage that matrix units make; -1: none
   int64_t tile_rows, tile_columns;  // of it, a group
   int64_t groups;                   // that run side by side
   int64_t group_bytes;              // of shared memory that one has
@@ -307,11 +307,11 @@ typedef struct pestle_nest_t {
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
-  const char* wanted;    // "kind=name kind=name": decide.h; NULL: the usual
+  const char* wanted;    // "kind=name kind=name": choice.h; NULL: the usual
   bool wants_first;      // what |wanted| does not name is the usual way
   bool lists_options;    // somebody wants to see what was not taken
   bool strange;          // a choice has no option of the wanted name
-  PESTLE_VEC(pestle_decision_t) decisions;
+  PESTLE_VEC(pestle_choice_t) choices;
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;
   PESTLE_VEC(pestle_nest_axis_t) axes;

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -210,7 +210,7 @@ static void decide_kept(pestle_sketch_t* k, uint32_t s, uint32_t readers) {
   const pestle_option_t options[] = {
       {"scratch", once + pestle_sketch_scratch_cycles(k, s)},
       {"anew", once * readers}};
-  pestle_decide_fixed(k->nest, q, options, 2, 0);
+  pestle_choose_fixed(k->nest, q, options, 2, 0);
 }
 
 // All map stages, except transcendental ones that several stages read beside a
@@ -334,8 +334,8 @@ static void decide_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
   static const pestle_question_t q = {
       "form", "cycles of a core: multiply-adds, loads, bytes"};
   const char* thin;
-  if (!pestle_decide_lists(k->nest)) {
-    pestle_decide_only(k->nest, "form", form);
+  if (!pestle_choices_are_listed(k->nest)) {
+    pestle_choose_only(k->nest, "form", form);
     return;
   }
   bool tiles = pestle_sketch_tile_fits(k, fold);
@@ -354,10 +354,10 @@ static void decide_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
   }
   for (uint32_t i = 0; i < n; ++i) {
     if (strcmp(options[i].name, form)) continue;
-    pestle_decide_fixed(k->nest, q, options, n, i);
+    pestle_choose_fixed(k->nest, q, options, n, i);
     return;
   }
-  pestle_decide_only(k->nest, "form", form);
+  pestle_choose_only(k->nest, "form", form);
 }
 
 // The forms for one fold; |*out_done|: one was taken.
@@ -402,7 +402,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   }
   if (count == 0) {
     pestle_sketch_note(k, "map: nothing is folded");
-    pestle_decide_only(nest, "form", "map");
+    pestle_choose_only(nest, "form", "map");
     return pestle_sketch_map(k);
   }
   if (count == 1 && fold >= 0) {
@@ -430,11 +430,11 @@ static pestle_status_t choose(pestle_sketch_t* k) {
                        " folds along dimensions with a stride; columns that "
                        "lie side by side are folded together",
                        count_folds(k));
-    pestle_decide_only(nest, "form", "columns");
+    pestle_choose_only(nest, "form", "columns");
     return pestle_sketch_columns(k, row, column);
   }
   pestle_sketch_note(k, "rows: %s", why_rows(k, count, fold));
-  pestle_decide_only(nest, "form", "rows");
+  pestle_choose_only(nest, "form", "rows");
   k->row = row;
   return pestle_sketch_rows(k, row);
 }
@@ -478,7 +478,7 @@ static pestle_status_t stream_results(pestle_sketch_t* k) {
       "stream", "what lines cost that come one by one is measured alone"};
   double costs[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
   if (!k->strewn) pestle_sketch_stream_costs(k, costs);
-  if (!pestle_decide_flag(k->nest, k->strewn ? strewn : known, costs, usual)) {
+  if (!pestle_choose_flag(k->nest, k->strewn ? strewn : known, costs, usual)) {
     return NULL;
   }
   return pestle_schedule_stream(k->nest, k->anchor);

@@ -26,19 +26,19 @@ typedef struct pestle_core_rates_t {
 // A way to run a contraction: the tile, its vector operand in scratch or where
 // it lies, taps in blocks (0: in one), rows of windows that share a padded box
 // (0: each tile has its own), and what that costs on one core.
-typedef struct pestle_choice_t {
+typedef struct pestle_tiling_t {
   int64_t rows, vectors;
   bool copied;
   int64_t block, above;
   bool bare;  // these rows share none: padding is tested for where it is read
   double cycles;
-} pestle_choice_t;
-typedef PESTLE_VEC(pestle_choice_t) pestle_choices_t;
+} pestle_tiling_t;
+typedef PESTLE_VEC(pestle_tiling_t) pestle_tilings_t;
 
 typedef struct pestle_sketch_t {
   pestle_nest_t* nest;
   const pestle_target_caps_t* caps;
-  pestle_choices_t* tried;  // gets what the cost model looks at, or NULL
+  pestle_tilings_t* tried;  // gets what the cost model looks at, or NULL
   bool reassociate;
   uint32_t anchor;
   int64_t lanes;  // of f32 in a native vector
@@ -201,7 +201,7 @@ pestle_pace_t pestle_sketch_pace(pestle_sketch_t* k,
 int32_t pestle_sketch_contiguous_fold(pestle_sketch_t* k,
                                       const pestle_nest_stage_t* s);
 
-// How many vectors of an axis of |extent| stand side by side: a decision. |cost|
+// How many vectors of an axis of |extent| stand side by side: a choice. |cost|
 // says what some cost, or is NULL; |of| what that is of, or why it is not known.
 typedef struct pestle_vectors_t {
   const char* of;
@@ -273,12 +273,12 @@ pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold);
 // cheapest choice.
 double pestle_sketch_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x);
+                            const pestle_tiling_t* x);
 int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
                                  const pestle_contract_t* c,
-                                 const pestle_choice_t* x);
-pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
-                                     const pestle_contract_t* c);
+                                 const pestle_tiling_t* x);
+pestle_tiling_t pestle_sketch_cheapest_tiling(const pestle_sketch_t* k,
+                                              const pestle_contract_t* c);
 // Whether cores take rows of |height| x |width| results rather than columns. By
 // rows each reads the panels of all columns, by columns the rows that the others
 // wrote, a line of which takes as long as several of what no core wrote. Measured on
@@ -288,21 +288,21 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
 static inline bool pestle_sketch_favours_rows(int64_t height, int64_t width) {
   return height * PESTLE_SKETCH_WRITTEN > width;
 }
-// The same as a decision of the nest (decide.h), which may want another tile.
-pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
-                                          const pestle_contract_t* c);
+// The same as a choice of the nest (choice.h), which may want another tile.
+pestle_tiling_t pestle_sketch_choose_tiling(pestle_sketch_t* k,
+                                            const pestle_contract_t* c);
 // Whether what follows a fold works in registers (or on a copy in scratch), where it
 // takes |cycles| in registers; 0: nobody knows.
 bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
                                    double cycles);
 // Tells who lists options that |x| was looked at.
-void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x);
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_tiling_t* x);
 // Keeps |text| in the nest, for its printer, and frees it.
 PESTLE_NODISCARD pestle_status_t
-pestle_sketch_keep_choice(pestle_sketch_t* k, pestle_strbuf_t* text);
+pestle_sketch_keep_summary(pestle_sketch_t* k, pestle_strbuf_t* text);
 // Notes the choice and what was rejected in the nest, for its printer.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
-    pestle_sketch_t* k, const pestle_contract_t* c, const pestle_choice_t* x);
+    pestle_sketch_t* k, const pestle_contract_t* c, const pestle_tiling_t* x);
 
 // Fills in what |c| says of groups of columns.
 void pestle_sketch_describe_groups(const pestle_tile_t* t,
@@ -320,7 +320,7 @@ bool pestle_sketch_slides(const pestle_contract_t* c);
 // what is not padded: all rows of one window of theirs stay in the L1.
 int64_t pestle_sketch_strip(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x);
+                            const pestle_tiling_t* x);
 // Elements of the box of so many rows, columns, and rows of windows.
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                                    int64_t columns, int64_t above);

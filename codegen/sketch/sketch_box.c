@@ -135,7 +135,7 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
 
 int64_t pestle_sketch_strip(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x) {
+                            const pestle_tiling_t* x) {
   int64_t columns = x->vectors * c->lanes;
   int64_t tiles = pestle_ceil_div(c->width, columns);
   int64_t window = pestle_sketch_box_elements(c, x->rows, columns, 1) *

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -523,7 +523,7 @@ static int64_t choose_rows(chain_t* c, int64_t usual) {
     if (rows == usual || (fits && !known)) values[n.count++] = rows;
     if (rows == count_rows(c)) break;
   }
-  return n.count > 1 ? pestle_decide_number(c->k->nest, q, &n) : usual;
+  return n.count > 1 ? pestle_choose_number(c->k->nest, q, &n) : usual;
 }
 
 // Apart, products would write scores, a kernel of rows read and write them, and the
@@ -537,7 +537,7 @@ static void decide_form(const chain_t* c) {
   const pestle_option_t options[] = {
       {"chain", work},
       {"products", work + 4 * pestle_sketch_bytes_cycles(c->k, bytes)}};
-  pestle_decide_fixed(c->k->nest, q, options, 2, 0);
+  pestle_choose_fixed(c->k->nest, q, options, 2, 0);
 }
 
 bool pestle_sketch_chain_fits(pestle_sketch_t* k) {

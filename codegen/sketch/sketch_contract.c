@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -662,7 +662,7 @@ static int64_t fold_parts(const pestle_sketch_t* k, const pestle_tile_t* t,
 }
 
 // Whether the tile reads its operands where they lie, and all taps at once.
-static bool is_direct(const pestle_contract_t* c, const pestle_choice_t* x) {
+static bool is_direct(const pestle_contract_t* c, const pestle_tiling_t* x) {
   return !x->copied && !x->above && !x->block && !c->box_rank && !c->dots;
 }
 
@@ -674,7 +674,7 @@ static bool is_direct(const pestle_contract_t* c, const pestle_choice_t* x) {
 // 265 us, a tile of rows 212.
 static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
-                             const pestle_choice_t* x) {
+                             const pestle_tiling_t* x) {
   if (x->above && (c->planes || c->windows)) return true;
   int64_t panels = c->taps * c->width * (1 + c->others) * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
@@ -687,7 +687,7 @@ static bool results_in_order(const pestle_sketch_t* k,
 // -> 16.9.
 static int64_t rows_a_core(const pestle_sketch_t* k, const pestle_tile_t* t,
                            const pestle_contract_t* c,
-                           const pestle_choice_t* x) {
+                           const pestle_tiling_t* x) {
   int64_t cores = k->cores;
   if (cores < 2 || t->row < 0 || t->across || !is_direct(c, x) ||
       c->batch > 1 || !pestle_sketch_favours_rows(c->height, c->width) ||
@@ -802,7 +802,7 @@ typedef struct making_t {
   pestle_tile_t t;
   pestle_tile_t leaf;   // where operands are read: below levels of partial sums
   pestle_contract_t c;  // of a product
-  pestle_choice_t x;
+  pestle_tiling_t x;
   bool product, window, registers;
   int64_t parts;           // steps of a plain fold that are made apart
   uint32_t levels;         // of partial sums
@@ -837,7 +837,7 @@ static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
                        t->chunk);
   }
   PESTLE_TRY(pestle_sketch_explain(k, &m->c, &m->x));
-  pestle_sketch_note(k, "%s", k->nest->choice);
+  pestle_sketch_note(k, "%s", k->nest->summary);
   return NULL;
 }
 
@@ -852,10 +852,10 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
     pestle_sketch_choose_groups(k, &m->c, &m->t);
     m->c = describe(k, &m->t, &axis, &block);
   }
-  m->x = pestle_sketch_choose(k, &m->c);
+  m->x = pestle_sketch_cheapest_tiling(k, &m->c);
   PESTLE_TRY(pestle_sketch_winograd(k, m->t.fold, m->x.cycles, out_done));
   if (*out_done) return NULL;
-  m->x = pestle_sketch_choose_tile(k, &m->c);
+  m->x = pestle_sketch_choose_tiling(k, &m->c);
   PESTLE_TRY(take_choice(k, m));
   *out_done = m->x.block != 0;
   if (!*out_done) return NULL;
@@ -1035,7 +1035,7 @@ double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
       c.batch *= c.height;
       c.height = 1;
     }
-    return pestle_sketch_choose(k, &c).cycles;
+    return pestle_sketch_cheapest_tiling(k, &c).cycles;
   }
   plain_t p = {.k = k, .t = t, .parts = fold_parts(k, &t, t.vectors)};
   // What is read is a run of a few vectors, then the next row's.
@@ -1054,7 +1054,7 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   m.product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
   if (m.product) PESTLE_TRY(pestle_sketch_mreg(k, fold, &done));
   if (done) {
-    pestle_decide_only(k->nest, "by", "matrix");
+    pestle_choose_only(k->nest, "by", "matrix");
     return NULL;
   }
   if (m.product) PESTLE_TRY(pestle_sketch_dot(k, fold));

@@ -138,7 +138,7 @@ static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch, int64_t taps,
 // everything else.
 static double panel_rate(const pestle_core_rates_t* rates,
                          const pestle_sketch_t* k, const pestle_contract_t* c,
-                         const pestle_choice_t* x, int64_t taps) {
+                         const pestle_tiling_t* x, int64_t taps) {
   int64_t lines =
       x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
   int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
@@ -158,7 +158,7 @@ static double panel_rate(const pestle_core_rates_t* rates,
 
 // Cycles of one tap of a tile of |rows| x |vectors|.
 static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
-                         const pestle_choice_t* x, int64_t rows,
+                         const pestle_tiling_t* x, int64_t rows,
                          int64_t vectors) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   double fma = (double)(rows * vectors) / rates.fmas;
@@ -208,7 +208,7 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
 // How much longer than at the full rate a panel's first reading takes: of one
 // that was packed not at all, else by how many lines follow each other.
 static double first_share(const pestle_contract_t* c,
-                          const pestle_choice_t* x) {
+                          const pestle_tiling_t* x) {
   if (!c->copyable || c->strided) return 1;
   return (double)(x->vectors + FIRST_LINES) / (double)x->vectors;
 }
@@ -232,7 +232,7 @@ static double box_cycles(const pestle_contract_t* c, int64_t rows,
 // read it is little, but each tap asks for the window at the border. Rows of planes
 // follow each other, and masks hide their ends.
 static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
-                          const pestle_choice_t* x, int64_t rows,
+                          const pestle_tiling_t* x, int64_t rows,
                           int64_t vectors) {
   if (c->planes) return 0;
   if (!c->own) return (double)(c->taps * BARE_TAP);
@@ -253,7 +253,7 @@ static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
 
 // Around a tile: its results, and the box that it reads.
 static double tile_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
-                          const pestle_choice_t* x, int64_t blocks,
+                          const pestle_tiling_t* x, int64_t blocks,
                           int64_t rows, int64_t vectors) {
   double cycles = (double)(blocks * (TILE_CYCLES + 2 * rows * vectors));
   if (x->bare) return cycles + bare_cycles(k, c, x, rows, vectors);
@@ -268,7 +268,7 @@ static int64_t boxes(const pestle_contract_t* c, int64_t above) {
 // Of all tiles of the columns of |vectors| vectors, rows below each other.
 static double column_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x, int64_t vectors) {
+                            const pestle_tiling_t* x, int64_t vectors) {
   int64_t blocks = x->block ? (c->taps + x->block - 1) / x->block : 1;
   double cycles = 0;
   int64_t full = c->height / x->rows, tail = c->height % x->rows;
@@ -300,14 +300,14 @@ static double column_cycles(const pestle_sketch_t* k,
 // with this. One that half of L2 does not hold comes from afar for each row, but
 // beside the tile's work: panel_rate() has that.
 static double panel_readings(const pestle_contract_t* c,
-                             const pestle_choice_t* x) {
+                             const pestle_tiling_t* x) {
   if (!x->above || c->planes) return 1;
   return (double)boxes(c, x->above) / (double)c->rows_above;
 }
 
 double pestle_sketch_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x) {
+                            const pestle_tiling_t* x) {
   int64_t across = (c->width + c->lanes - 1) / c->lanes;
   int64_t full = across / x->vectors, tail = across % x->vectors;
   double cycles = 0;
@@ -333,7 +333,7 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
 
 // Pieces that threads may take, for each of the batch.
 static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
-                      const pestle_choice_t* x) {
+                      const pestle_tiling_t* x) {
   int64_t columns = x->vectors * c->lanes;
   int64_t across = (c->width + columns - 1) / columns;
   int64_t rows = x->rows;
@@ -358,7 +358,7 @@ static const double WAIT = 0.5;
 
 static double spread_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x) {
+                            const pestle_tiling_t* x) {
   int64_t n = pieces(k, c, x), cores = k->cores;
   int64_t rounds = (n + cores - 1) / cores;
   double pieces_each = (double)rounds + (cores > 1 && x->above ? WAIT : 0);
@@ -368,7 +368,7 @@ static double spread_cycles(const pestle_sketch_t* k,
 
 int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
                                  const pestle_contract_t* c,
-                                 const pestle_choice_t* x) {
+                                 const pestle_tiling_t* x) {
   // Their accumulators wait in scratch while the blocks go by: a sixteenth of
   // L2, beside a panel of a quarter of it.
   int64_t rows = k->l2 / 16 / (x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT);
@@ -380,11 +380,11 @@ int64_t pestle_sketch_block_rows(const pestle_sketch_t* k,
 
 typedef double (*cost_fn_t)(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
-                            const pestle_choice_t* x);
+                            const pestle_tiling_t* x);
 
 static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
-                       cost_fn_t cost, pestle_choice_t x,
-                       pestle_choice_t* best) {
+                       cost_fn_t cost, pestle_tiling_t x,
+                       pestle_tiling_t* best) {
   int64_t most_copied = k->l2 / 2;
   if (k->caps->scratch_bytes) {
     most_copied = pestle_sketch_min(most_copied, k->caps->scratch_bytes / 2);
@@ -433,8 +433,8 @@ static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
 // 24 features at 160 x 160 13.9 -> 13.2 ms, 3x3 of 3 features with strides 1.6 ->
 // 1.3 ms, 5x5 of one feature 8.8 -> 4.4 us.
 static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
-                      cost_fn_t cost, pestle_choice_t x,
-                      pestle_choice_t* best) {
+                      cost_fn_t cost, pestle_tiling_t x,
+                      pestle_tiling_t* best) {
   try_copies(k, c, cost, x, best);
   if (x.block) return;
   int64_t most = k->l2 / BOXES_OF_L2;
@@ -467,10 +467,10 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
 }
 
 // The cheapest tile for blocks of |block| taps; 0: all taps in one.
-static pestle_choice_t best_tile(const pestle_sketch_t* k,
+static pestle_tiling_t best_tile(const pestle_sketch_t* k,
                                  const pestle_contract_t* c, int64_t block,
                                  cost_fn_t cost) {
-  pestle_choice_t best = {0};
+  pestle_tiling_t best = {0};
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
   int64_t widest = budget >= WIDE_BUDGET ? WIDE_VECTORS : NARROW_VECTORS;
   int64_t across = (c->width + c->lanes - 1) / c->lanes;
@@ -486,22 +486,22 @@ static pestle_choice_t best_tile(const pestle_sketch_t* k,
       most = pestle_sketch_min(most, held > 1 ? held : 1);
     }
     for (int64_t r = pestle_sketch_min(c->height, most); r >= 1; --r) {
-      pestle_choice_t x = {.rows = r, .vectors = v, .block = block};
+      pestle_tiling_t x = {.rows = r, .vectors = v, .block = block};
       try_boxes(k, c, cost, x, &best);
     }
   }
   return best;
 }
 
-pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
-                                     const pestle_contract_t* c) {
+pestle_tiling_t pestle_sketch_cheapest_tiling(const pestle_sketch_t* k,
+                                              const pestle_contract_t* c) {
   // Blocks decide in which order products are added: on them the number of
   // cores has no say.
-  pestle_choice_t best = best_tile(k, c, 0, pestle_sketch_cycles);
+  pestle_tiling_t best = best_tile(k, c, 0, pestle_sketch_cycles);
   int64_t block = 0;
   if (!best.rows) return best;  // groups begin together in no tile
   if (c->block) {
-    pestle_choice_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
+    pestle_tiling_t cut = best_tile(k, c, c->block, pestle_sketch_cycles);
     if (cut.cycles < best.cycles * BETTER) block = c->block;
   }
   if (k->tried) pestle_vec_clear(k->tried);
@@ -513,7 +513,7 @@ pestle_choice_t pestle_sketch_choose(const pestle_sketch_t* k,
 // --- Why ---
 
 static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
-                          const pestle_choice_t* x, pestle_strbuf_t* text) {
+                          const pestle_tiling_t* x, pestle_strbuf_t* text) {
   pestle_strbuf_appendf(text, "%lld rows x %lld vectors of %lld",
                         (long long)x->rows, (long long)x->vectors,
                         (long long)c->lanes);
@@ -540,20 +540,20 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
 }
 
 static void append_rejected(pestle_sketch_t* k, const pestle_contract_t* c,
-                            pestle_choice_t x, pestle_strbuf_t* text) {
+                            pestle_tiling_t x, pestle_strbuf_t* text) {
   x.cycles = pestle_sketch_cycles(k, c, &x);
   pestle_strbuf_append_c(text, "\n  rejected ");
   append_choice(k, c, &x, text);
 }
 
-pestle_status_t pestle_sketch_keep_choice(pestle_sketch_t* k,
-                                          pestle_strbuf_t* text) {
+pestle_status_t pestle_sketch_keep_summary(pestle_sketch_t* k,
+                                           pestle_strbuf_t* text) {
   pestle_status_t status = pestle_strbuf_status(text);
   if (!status) {
     const char* kept = pestle_arena_copy(
         k->nest->arena, pestle_strbuf_cstr(text), text->size + 1, 1);
     if (!kept) status = PESTLE_OOM();
-    k->nest->choice = kept;
+    k->nest->summary = kept;
   }
   pestle_strbuf_deinit(text);
   return status;
@@ -561,7 +561,7 @@ pestle_status_t pestle_sketch_keep_choice(pestle_sketch_t* k,
 
 pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
                                       const pestle_contract_t* c,
-                                      const pestle_choice_t* x) {
+                                      const pestle_tiling_t* x) {
   pestle_strbuf_t text;
   pestle_strbuf_init(k->nest->allocator, &text);
   pestle_strbuf_append_c(&text, "tile of ");
@@ -571,7 +571,7 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
                (double)((c->width + c->lanes - 1) / c->lanes);
   pestle_strbuf_appendf(&text, ", %.0f %% of them multiply-adds",
                         100 * fma / rates.fmas / x->cycles);
-  pestle_choice_t other = *x;
+  pestle_tiling_t other = *x;
   if (c->copyable) {
     other.copied = !x->copied;
     append_rejected(k, c, other, &text);
@@ -602,5 +602,5 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
     --other.rows;
     append_rejected(k, c, other, &text);
   }
-  return pestle_sketch_keep_choice(k, &text);
+  return pestle_sketch_keep_summary(k, &text);
 }

@@ -3,7 +3,7 @@
 // partial results in lanes.
 #include <inttypes.h>
 
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -315,7 +315,7 @@ static side_t choose_side(pestle_sketch_t* k, uint32_t rows) {
   pestle_numbers_t n = {.values = values, .usual = side.rows};
   for (int64_t x = 1; x <= MOST_SIDE_ROWS && x <= last; x *= 2)
     values[n.count++] = x;
-  if (n.count > 1) side.rows = pestle_decide_number(k->nest, q, &n);
+  if (n.count > 1) side.rows = pestle_choose_number(k->nest, q, &n);
   return side;
 }
 

@@ -86,8 +86,8 @@ void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
   one.shares = one.shuffles = 0;
   pestle_sketch_describe_groups(&own, &one);
   // Nothing costs 0 but what no tile has.
-  double joined = pestle_sketch_choose(k, c).cycles;
-  double parted = pestle_sketch_choose(k, &one).cycles;
+  double joined = pestle_sketch_cheapest_tiling(k, c).cycles;
+  double parted = pestle_sketch_cheapest_tiling(k, &one).cycles;
   t->parted = joined == 0 || parted < joined;
   note_groups(k, t, joined, parted);
 }

@@ -2,7 +2,7 @@
 // Maps: fused axes, split, vectors along the innermost.
 #include <inttypes.h>
 
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -93,7 +93,7 @@ static bool are_strewn(pestle_sketch_t* k) {
   static const pestle_question_t q = {
       "strewn", "which of two orders prefetchers follow is measured alone"};
   static const double unknown[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
-  return pestle_decide_flag(k->nest, q, unknown, bytes >= k->l2);
+  return pestle_choose_flag(k->nest, q, unknown, bytes >= k->l2);
 }
 
 // Square tiles that turn in registers: rows of tiles in groups, or all that go along
@@ -123,7 +123,7 @@ int64_t pestle_sketch_vectors(pestle_sketch_t* k, const pestle_vectors_t* v) {
   for (int64_t x = 1; x <= 8; x *= 2) {
     if (x == v->usual || (x - 1) * lanes < v->extent) values[n.count++] = x;
   }
-  return pestle_decide_number(k->nest, (pestle_question_t){"vectors", v->of},
+  return pestle_choose_number(k->nest, (pestle_question_t){"vectors", v->of},
                               &n);
 }
 
@@ -159,7 +159,7 @@ static int64_t group_elements(pestle_sketch_t* k, const cut_t* c) {
                         .usual = GROUP_ELEMENTS,
                         .cost = group_cycles,
                         .user = c};
-  return pestle_decide_number(k->nest, q, &n);
+  return pestle_choose_number(k->nest, q, &n);
 }
 
 static int64_t count_elements(const pestle_sketch_t* k,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -167,7 +167,7 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
                          .height = width,
                          .batch = pestle_ceil_div(results, width),
                          .taps = pestle_sketch_fold_extent(k, f)};
-  pestle_choice_t x = pestle_sketch_choose_tile(k, &c);
+  pestle_tiling_t x = pestle_sketch_choose_tiling(k, &c);
   t.row = 2;
   t.rows = x.rows;
   t.vectors = x.vectors;
@@ -213,7 +213,7 @@ static void decide_form(const pair_t* p) {
   const pestle_option_t options[] = {
       {"pair", cycles},
       {"two-kernels", cycles + 2 * pestle_sketch_bytes_cycles(k, bytes)}};
-  pestle_decide_fixed(k->nest, q, options, 2, 0);
+  pestle_choose_fixed(k->nest, q, options, 2, 0);
 }
 
 pestle_status_t pestle_sketch_pair(pestle_sketch_t* k) {

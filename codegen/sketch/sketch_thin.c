@@ -8,7 +8,7 @@
 // of the columns of [4096, 4096]: 12.3 ms by 64 columns, 4.4 by rows of panels of 1024
 // or 4096, 8 at a time; 6.1 by one row at a time.
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
 enum {
@@ -165,7 +165,7 @@ static pestle_status_t explain(pestle_sketch_t* k, const thin_t* t,
       (long long)pestle_sketch_extent(k, t->taps), (long long)t->rows,
       t->rows == 1 ? "time" : "times", (long long)side,
       side == 1 ? "row" : "rows");
-  return pestle_sketch_keep_choice(k, &text);
+  return pestle_sketch_keep_summary(k, &text);
 }
 
 // --- Estimates ---
@@ -328,7 +328,7 @@ static int64_t choose_side(const pestle_sketch_t* k, const thin_t* t,
       .values = values, .usual = usual, .cost = side_cycles, .user = &d};
   for (int64_t x = 1; x <= MOST_ROWS && (x == 1 || x * each <= budget); ++x)
     values[n.count++] = x;
-  return pestle_decide_number(k->nest, q, &n);
+  return pestle_choose_number(k->nest, q, &n);
 }
 
 pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
@@ -470,7 +470,7 @@ static int64_t choose_panel(pestle_sketch_t* k, const thin_t* t,
   for (int64_t x = LEAST_COLUMNS; n.count < MOST_PANELS && x / 2 < columns;
        x *= 2)
     values[n.count++] = x;
-  return pestle_decide_number(k->nest, q, &n);
+  return pestle_choose_number(k->nest, q, &n);
 }
 
 pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {

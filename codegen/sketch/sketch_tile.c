@@ -40,7 +40,7 @@ pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
                          .height = height,
                          .batch = CHAIN_BATCH,
                          .taps = CHAIN_TAPS};
-  pestle_choice_t x = pestle_sketch_choose_tile(k, &c);
+  pestle_tiling_t x = pestle_sketch_choose_tiling(k, &c);
   t.rows = x.rows;
   t.vectors = x.vectors;
   pestle_sketch_note(k,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 #include "codegen/template/winograd.h"
 
@@ -243,7 +243,7 @@ static void add_way(ways_t* x, pestle_nest_winograd_t h, int64_t a, int64_t b) {
 static pestle_nest_winograd_t decide(ways_t* x, const char* kind) {
   pestle_question_t q = {
       kind, "cycles of all cores: products, transforms, weights, and waiting"};
-  return x->list[pestle_decide(x->k->nest, q, x->options, x->count, 0)];
+  return x->list[pestle_choose(x->k->nest, q, x->options, x->count, 0)];
 }
 
 // Boxes of other sizes, even ones, that the L2 holds, or no larger than the usual.
@@ -254,7 +254,7 @@ static pestle_nest_winograd_t choose_box(ways_t* x,
   int64_t most = tiles_in(x->k, x->w, &usual, x->k->l2);
   int64_t own = usual.tiles_high * usual.tiles_wide;
   if (most < own) most = own;
-  bool lists = pestle_decide_lists(x->k->nest);
+  bool lists = pestle_choices_are_listed(x->k->nest);
   for (int64_t i = 1; lists && i <= x->w->tiles_wide; ++i) {
     for (int64_t j = 1; j <= x->w->tiles_high; ++j) {
       pestle_nest_winograd_t h = usual;
@@ -278,7 +278,7 @@ static pestle_nest_winograd_t choose_products(ways_t* x,
   int64_t tiles = usual.tiles_high * usual.tiles_wide;
   int64_t vectors = pestle_ceil_div(x->w->outputs, usual.lanes);
   int64_t widest = pestle_sketch_min(vectors, WIDE_VECTORS);
-  if (!pestle_decide_lists(x->k->nest)) widest = 0;
+  if (!pestle_choices_are_listed(x->k->nest)) widest = 0;
   for (int64_t v = widest; v >= 1; --v) {
     for (int64_t r = pestle_sketch_min(budget / v, MOST_ROWS); r >= 1; --r) {
       pestle_nest_winograd_t h = usual;
@@ -347,7 +347,7 @@ static const form_t* decide_by(pestle_sketch_t* k, const form_t forms[2],
     if (clear && &forms[i] == best) taken = count;
     ++count;
   }
-  pestle_decide_fixed(k->nest, q, options, count, taken);
+  pestle_choose_fixed(k->nest, q, options, count, taken);
   return clear ? best : NULL;
 }
 

@@ -133,7 +133,7 @@ typedef struct pestle_plan_binding_t {
 // A kernel as compiled. Identical kernels are one record.
 typedef struct pestle_plan_kernel_t {
   pestle_plan_str_t name;
-  // Lines: graph ops with their sources, decisions of the schedule, its rows.
+  // Lines: graph ops with their sources, choices of the schedule, its rows.
   pestle_plan_str_t note;
   uint32_t device;  // index into devices
   uint32_t arg_count, param_count;

@@ -34,7 +34,7 @@ static void tile_fits_registers(void** state) {
       pestle_sketch_t k = wide();
       k.registers = registers;
       pestle_contract_t c = gemm(m, 300, 200);
-      pestle_choice_t x = pestle_sketch_choose(&k, &c);
+      pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
       assert_in_range(x.rows, 1, m);
       assert_in_range(x.vectors, 1, 4);
       assert_true(x.rows * x.vectors + x.vectors + 1 < registers);
@@ -46,7 +46,7 @@ static void large_products_have_large_tiles(void** state) {
   (void)state;
   pestle_sketch_t k = wide();
   pestle_contract_t c = gemm(1024, 1024, 1024);
-  pestle_choice_t x = pestle_sketch_choose(&k, &c);
+  pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
   // More multiply-adds than loads by far: 2 rows x 4 vectors measured 7 % less.
   assert_true(x.rows * x.vectors >= 16);
   assert_int_equal(x.block, 0);
@@ -58,9 +58,9 @@ static void blocks_where_operands_crowd_l3(void** state) {
   (void)state;
   pestle_sketch_t k = wide();
   pestle_contract_t c = gemm(1024, 4096, 1024);
-  assert_int_equal(pestle_sketch_choose(&k, &c).block, 1024);
+  assert_int_equal(pestle_sketch_cheapest_tiling(&k, &c).block, 1024);
   k.l3 = 256 << 20;
-  assert_int_equal(pestle_sketch_choose(&k, &c).block, 0);
+  assert_int_equal(pestle_sketch_cheapest_tiling(&k, &c).block, 0);
 }
 
 static void across_is_copied(void** state) {
@@ -68,10 +68,10 @@ static void across_is_copied(void** state) {
   pestle_sketch_t k = wide();
   pestle_contract_t c = gemm(512, 512, 512);
   c.strided = true;
-  assert_true(pestle_sketch_choose(&k, &c).copied);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).copied);
   // The copy is not worth it for a few rows.
   c = gemm(6, 512, 512);
-  assert_false(pestle_sketch_choose(&k, &c).copied);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).copied);
 }
 
 // Depthwise 3x3 over 56x56: what is padded for one row of windows is padded for
@@ -94,18 +94,18 @@ static void rows_of_windows_share_boxes(void** state) {
                          .own = true};
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 1), 3 * 8 * 64);
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 7), 9 * 8 * 64);
-  pestle_choice_t x = pestle_sketch_choose(&k, &c);
+  pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
   assert_in_range(x.above, 4, 16);
   int64_t columns = x.vectors * c.lanes;
   assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
                   PESTLE_SKETCH_ELEMENT <=
               k.l2 / 4);
-  pestle_choice_t alone = x;
+  pestle_tiling_t alone = x;
   alone.above = 0;
   assert_true(pestle_sketch_cycles(&k, &c, &alone) > 1.3 * x.cycles);
   // With little cache the box is smaller.
   k.l2 = 128 << 10;
-  x = pestle_sketch_choose(&k, &c);
+  x = pestle_sketch_cheapest_tiling(&k, &c);
   columns = x.vectors * c.lanes;
   assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
                   PESTLE_SKETCH_ELEMENT <=
@@ -114,7 +114,7 @@ static void rows_of_windows_share_boxes(void** state) {
   // rows do.
   c.own = false;
   int64_t shared = x.above;
-  assert_in_range(pestle_sketch_choose(&k, &c).above, 1, shared);
+  assert_in_range(pestle_sketch_cheapest_tiling(&k, &c).above, 1, shared);
 }
 
 // Depthwise windows are read where they lie where the rows of one stay in the L1,
@@ -136,23 +136,23 @@ static void windows_are_read_where_they_lie(void** state) {
                          .rows_above = 56,
                          .own = true,
                          .bare = true};
-  pestle_choice_t x = pestle_sketch_choose(&k, &c);
+  pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
   assert_true(x.bare && x.above > 1);
   assert_int_equal(pestle_sketch_strip(&k, &c, &x), 4);
   c.width = 256;
   c.height = c.batch = c.rows_above = 14;
   c.taps = 25;
   c.box[1].base = c.box[2].base = 5;
-  assert_false(pestle_sketch_choose(&k, &c).bare);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).bare);
   // Dense windows ask at each tap.
   c.own = false;
   c.box[3] = (pestle_box_dim_t){.base = 64};
   c.taps *= 64;
-  assert_false(pestle_sketch_choose(&k, &c).bare);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).bare);
   c.box[1].base = c.box[2].base = c.box[3].base = 3;
   c.taps = 27;
   c.width = 16;
-  assert_true(pestle_sketch_choose(&k, &c).bare);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).bare);
 }
 
 // A core that starts two multiply-adds a cycle runs out of loads where one that
@@ -173,15 +173,15 @@ static void rates_are_the_target_s(void** state) {
   pestle_contract_t c = gemm(256, 256, 256);
   c.pitch = 1024;
   // Measured on a Sapphire Rapids: 8x1 326 us, 12x2 247, 8x3 248.
-  assert_true(pestle_sketch_choose(&k, &c).vectors > 1);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).vectors > 1);
   // Rows 12 KiB apart fall into few sets of L2: 14.2 ms where they lie, 6.6 ms in a
   // copy.
   c = gemm(128, 768, 3072);
   c.pitch = 12288;
-  assert_true(pestle_sketch_choose(&k, &c).copied);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).copied);
   // One line further apart they do not.
   c.pitch += 64;
-  assert_false(pestle_sketch_choose(&k, &c).copied);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).copied);
 }
 
 // 3x3 of 512 features at 7 x 7: the weights, which only L3 holds, are read once for
@@ -201,8 +201,8 @@ static void rows_of_windows_share_panels(void** state) {
                                  {.base = 512}},
                          .box_rank = 4,
                          .rows_above = 7};
-  pestle_choice_t shared = {.rows = 7, .vectors = 1, .above = 7};
-  pestle_choice_t alone = {.rows = 7, .vectors = 1};
+  pestle_tiling_t shared = {.rows = 7, .vectors = 1, .above = 7};
+  pestle_tiling_t alone = {.rows = 7, .vectors = 1};
   double weights = (double)c.bytes / 20;
   assert_true(pestle_sketch_cycles(&k, &c, &alone) >
               pestle_sketch_cycles(&k, &c, &shared) + 5 * weights);
@@ -214,9 +214,9 @@ static void cores_want_pieces(void** state) {
   pestle_sketch_t k = wide();
   pestle_contract_t c = gemm(512, 512, 512);
   c.aliasing = true;
-  assert_true(pestle_sketch_choose(&k, &c).copied);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).copied);
   k.cores = 64;
-  assert_false(pestle_sketch_choose(&k, &c).copied);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).copied);
 }
 
 // They have no say in the order of additions.
@@ -225,9 +225,9 @@ static void cores_leave_blocks_alone(void** state) {
   for (int64_t m = 1; m < 600; m += 37) {
     pestle_contract_t c = gemm(m, 5000, 700);
     pestle_sketch_t k = wide();
-    int64_t block = pestle_sketch_choose(&k, &c).block;
+    int64_t block = pestle_sketch_cheapest_tiling(&k, &c).block;
     for (k.cores = 1; k.cores < 200; k.cores *= 3) {
-      assert_int_equal(pestle_sketch_choose(&k, &c).block, block);
+      assert_int_equal(pestle_sketch_cheapest_tiling(&k, &c).block, block);
     }
   }
 }

@@ -197,9 +197,9 @@ static void chooses(const char* name, uint32_t constants, uint64_t cache_bytes,
   lowering_open(find_case(name), &l);
   lowering_nest(&l, 0, constants, &nest);
   assert_ok(pestle_sketch(&nest, &caps, reassociate));
-  assert_non_null(nest.choice);
-  if (strncmp(nest.choice, want, strlen(want)) != 0) {
-    fail_msg("%s: '%s', should begin with '%s'", name, nest.choice, want);
+  assert_non_null(nest.summary);
+  if (strncmp(nest.summary, want, strlen(want)) != 0) {
+    fail_msg("%s: '%s', should begin with '%s'", name, nest.summary, want);
   }
   pestle_nest_deinit(&nest);
   lowering_close(&l);

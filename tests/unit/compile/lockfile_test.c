@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "test.h"
 
 #define KEY1 "0123456789abcdef0123456789abcdef"
@@ -44,7 +44,7 @@ static void test_sorted(void** state) {
   const pestle_lockfile_line_t* line =
       pestle_lockfile_find(&lock, KEY2, "llvm", "znver4", 2);
   assert_non_null(line);
-  assert_string_equal(line->decisions, "form=tile tile=8x3+panel");
+  assert_string_equal(line->chosen, "form=tile tile=8x3+panel");
   assert_null(pestle_lockfile_find(&lock, KEY2, "llvm", "znver4", 1));
   assert_null(pestle_lockfile_find(&lock, KEY2, "llvm", "znver3", 2));
   assert_null(pestle_lockfile_find(&lock, KEY2, "ref", "znver4", 2));
@@ -63,10 +63,10 @@ static void test_put(void** state) {
                                  .threads = 2,
                                  .version = "0.1.0",
                                  .measured = "-",
-                                 .decisions = "a=b"};
+                                 .chosen = "a=b"};
   assert_ok(pestle_lockfile_put(&lock, &line));
   line.measured = "tile:8x3=1.5";
-  line.decisions = "form=map vectors=4";
+  line.chosen = "form=map vectors=4";
   assert_ok(pestle_lockfile_put(&lock, &line));
   assert_true(lock.changed);
   pestle_strbuf_init(pestle_allocator_system(), &text);
@@ -88,8 +88,8 @@ static void test_damage(void** state) {
   assert_bad(HEAD KEY1 " llvm znver4 two 0.1.0 - a=b\n", "number of threads");
   assert_bad(HEAD KEY1 " llvm znver4 0 0.1.0 - a=b\n", "number of threads");
   assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 -\n", "expected KEY");
-  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a\n", "expected decisions");
-  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a=\n", "expected decisions");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a\n", "expected choices");
+  assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a=\n", "expected choices");
   assert_bad(HEAD KEY1 " llvm znver4 2 0.1.0 - a=\x01\n", "the.lock:2: a byte");
   assert_bad(HEAD LINE1 LINE2 LINE1, "two lines begin '" KEY1);
 }
@@ -133,9 +133,9 @@ static void test_random_damage(void** state) {
   assert_true(sound > 100 && sound < 19000);
 }
 
-// --- Decisions ---
+// --- Choices ---
 
-static void test_decisions(void** state) {
+static void test_choices(void** state) {
   (void)state;
   pestle_arena_t arena;
   pestle_nest_t nest;
@@ -150,19 +150,19 @@ static void test_decisions(void** state) {
   static const double costs[2] = {1, 2};
   pestle_numbers_t numbers = {
       .values = (int64_t[]){1, 2, 3}, .count = 3, .usual = 2};
-  assert_int_equal(pestle_decide(&nest, form, options, 2, 1), 1);
+  assert_int_equal(pestle_choose(&nest, form, options, 2, 1), 1);
   assert_true(nest.strange);
   nest.strange = false;
-  assert_int_equal(pestle_decide(&nest, form, options, 2, 0), 1);
-  assert_int_equal(pestle_decide_number(&nest, size, &numbers), 3);
+  assert_int_equal(pestle_choose(&nest, form, options, 2, 0), 1);
+  assert_int_equal(pestle_choose_number(&nest, size, &numbers), 3);
   assert_false(nest.strange);
-  assert_true(pestle_decide_flag(&nest, stream, costs, true));
+  assert_true(pestle_choose_flag(&nest, stream, costs, true));
   assert_true(nest.strange);
   pestle_strbuf_init(pestle_allocator_system(), &text);
-  pestle_decisions_print(&nest, &text);
+  pestle_choices_print(&nest, &text);
   assert_string_equal(pestle_strbuf_cstr(&text),
                       "form=b form.2=b size=3 stream=yes");
-  assert_true(pestle_decisions_open(&nest));
+  assert_true(pestle_choices_open(&nest));
   pestle_strbuf_deinit(&text);
   pestle_nest_deinit(&nest);
   pestle_arena_deinit(&arena);
@@ -182,25 +182,25 @@ static void test_fixed(void** state) {
   pestle_strbuf_init(pestle_allocator_system(), &why);
   nest.why = &why;
   nest.wanted = "form=x by.2=b";
-  pestle_decide_fixed(&nest, by, options, 2, 0);
+  pestle_choose_fixed(&nest, by, options, 2, 0);
   assert_false(nest.strange);
-  pestle_decide_fixed(&nest, by, options, 2, 0);
+  pestle_choose_fixed(&nest, by, options, 2, 0);
   assert_true(nest.strange);
-  assert_false(pestle_decisions_open(&nest));
+  assert_false(pestle_choices_open(&nest));
   // What the tuner tries says the first choices alone.
   nest.wanted = "form=x";
   nest.strange = false;
   nest.wants_first = true;
-  assert_true(pestle_decide_flag(&nest, to, (const double[]){0, 0}, true));
+  assert_true(pestle_choose_flag(&nest, to, (const double[]){0, 0}, true));
   assert_false(nest.strange);
   nest.wants_first = false;
-  assert_true(pestle_decide_flag(&nest, to, (const double[]){0, 0}, true));
+  assert_true(pestle_choose_flag(&nest, to, (const double[]){0, 0}, true));
   assert_true(nest.strange);
   nest.wanted = NULL;
-  assert_false(pestle_decide_flag(
+  assert_false(pestle_choose_flag(
       &nest, to, (const double[]){PESTLE_NOT_ESTIMATED, 1}, false));
-  assert_true(pestle_decisions_open(&nest));
-  pestle_decisions_explain(&nest, "to.3:no=2,to.3:yes=3");
+  assert_true(pestle_choices_open(&nest));
+  pestle_choices_explain(&nest, "to.3:no=2,to.3:yes=3");
   assert_string_equal(
       pestle_strbuf_cstr(&why),
       "choice of by: a, by rule; lost: b est. +50 %; est. in cycles\n"
@@ -216,9 +216,9 @@ static void test_fixed(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sorted),    cmocka_unit_test(test_put),
-      cmocka_unit_test(test_damage),    cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_decisions), cmocka_unit_test(test_fixed),
+      cmocka_unit_test(test_sorted),  cmocka_unit_test(test_put),
+      cmocka_unit_test(test_damage),  cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_choices), cmocka_unit_test(test_fixed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile of a contraction as a choice between options (decide.h): what
+// The tile of a contraction as a choice between options (choice.h): what
 // sketch_cost.c looked at, each with its estimate, and the cheapest of them as
 // the usual one.
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 
-static bool same(const pestle_choice_t* a, const pestle_choice_t* b) {
+static bool same(const pestle_tiling_t* a, const pestle_tiling_t* b) {
   return a->rows == b->rows && a->vectors == b->vectors &&
          a->copied == b->copied && a->block == b->block &&
          a->above == b->above && a->bare == b->bare;
 }
 
-void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
+void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_tiling_t* x) {
   if (!k->tried) return;
   for (size_t i = 0; i < k->tried->size; ++i) {
     if (same(&k->tried->data[i], x)) return;
@@ -25,7 +25,7 @@ void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_choice_t* x) {
 }
 
 // "8x3", "8x3+panel", "8x3+box7", "8x3+bare7", "8x3+block512".
-static pestle_option_t option_of(const pestle_choice_t* x) {
+static pestle_option_t option_of(const pestle_tiling_t* x) {
   pestle_option_t o = {.cost = x->cycles};
   char above[12] = "", block[12] = "";
   if (x->above) {
@@ -42,9 +42,9 @@ static const pestle_question_t question = {
     "tile",
     "cycles of all cores: multiply-adds, loads, cache traffic, and waiting"};
 
-static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
-                            const pestle_choices_t* tried,
-                            const pestle_choice_t* usual) {
+static pestle_tiling_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
+                            const pestle_tilings_t* tried,
+                            const pestle_tiling_t* usual) {
   uint32_t at = UINT32_MAX, n = (uint32_t)tried->size;
   pestle_option_t* options =
       PESTLE_ARENA_ARRAY(k->nest->arena, pestle_option_t, n + 1);
@@ -57,19 +57,19 @@ static pestle_choice_t pick(pestle_sketch_t* k, const pestle_contract_t* c,
     if (same(&tried->data[i], usual)) at = i;
   }
   if (at == UINT32_MAX) options[at = n++] = option_of(usual);
-  uint32_t taken = pestle_decide(k->nest, question, options, n, at);
+  uint32_t taken = pestle_choose(k->nest, question, options, n, at);
   if (taken == at) return *usual;
-  pestle_choice_t x = tried->data[taken];
+  pestle_tiling_t x = tried->data[taken];
   x.cycles = pestle_sketch_cycles(k, c, &x);
   return x;
 }
 
-pestle_choice_t pestle_sketch_choose_tile(pestle_sketch_t* k,
-                                          const pestle_contract_t* c) {
-  pestle_choices_t tried;
+pestle_tiling_t pestle_sketch_choose_tiling(pestle_sketch_t* k,
+                                            const pestle_contract_t* c) {
+  pestle_tilings_t tried;
   pestle_vec_init(&tried, k->nest->allocator);
-  if (pestle_decide_lists(k->nest)) k->tried = &tried;
-  pestle_choice_t x = pestle_sketch_choose(k, c);
+  if (pestle_choices_are_listed(k->nest)) k->tried = &tried;
+  pestle_tiling_t x = pestle_sketch_cheapest_tiling(k, c);
   k->tried = NULL;
   x = pick(k, c, &tried, &x);
   pestle_vec_deinit(&tried);
@@ -88,6 +88,6 @@ bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
   double copy = cycles > 0 ? cycles + pestle_sketch_scratch_cycles(k, k->anchor)
                            : PESTLE_NOT_ESTIMATED;
   const pestle_option_t options[] = {{"scratch", copy}, {"registers", cycles}};
-  return pestle_decide(k->nest, cycles > 0 ? known : unknown, options, 2,
+  return pestle_choose(k->nest, cycles > 0 ? known : unknown, options, 2,
                        usual) == 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/sketch/decide.h"
+#include "codegen/sketch/choice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,16 +9,16 @@
 
 enum {
   SHOWN = 6,         // losers that explain names
-  MOST_NUMBERS = 16  // options of pestle_decide_number()
+  MOST_NUMBERS = 16  // options of pestle_choose_number()
 };
 
-bool pestle_decide_lists(const pestle_nest_t* nest) {
+bool pestle_choices_are_listed(const pestle_nest_t* nest) {
   return nest->wanted || nest->lists_options || nest->why;
 }
 
-// --- Texts of decisions ---
+// --- Texts of choices ---
 
-pestle_str_t pestle_decisions_find(pestle_str_t text, pestle_str_t kind) {
+pestle_str_t pestle_choices_find(pestle_str_t text, pestle_str_t kind) {
   pestle_str_t field, name, value;
   while (pestle_str_next(&text, ' ', &field)) {
     if (pestle_str_split(field, '=', &name, &value) &&
@@ -29,17 +29,17 @@ pestle_str_t pestle_decisions_find(pestle_str_t text, pestle_str_t kind) {
   return (pestle_str_t){0};
 }
 
-void pestle_decisions_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
-  for (size_t i = 0; i < nest->decisions.size; ++i) {
-    const pestle_decision_t* d = &nest->decisions.data[i];
+void pestle_choices_print(const pestle_nest_t* nest, pestle_strbuf_t* out) {
+  for (size_t i = 0; i < nest->choices.size; ++i) {
+    const pestle_choice_t* d = &nest->choices.data[i];
     pestle_strbuf_appendf(out, "%s%s=%s", i ? " " : "", d->kind,
                           d->options[d->taken].name);
   }
 }
 
-bool pestle_decisions_open(const pestle_nest_t* nest) {
-  for (size_t i = 0; i < nest->decisions.size; ++i) {
-    if (pestle_decision_is_open(&nest->decisions.data[i])) return true;
+bool pestle_choices_open(const pestle_nest_t* nest) {
+  for (size_t i = 0; i < nest->choices.size; ++i) {
+    if (pestle_choice_is_open(&nest->choices.data[i])) return true;
   }
   return false;
 }
@@ -49,8 +49,8 @@ bool pestle_decisions_open(const pestle_nest_t* nest) {
 // |kind|, with a number where it was asked before.
 static const char* unique_kind(pestle_nest_t* nest, const char* kind) {
   size_t size = strlen(kind), times = 1;
-  for (size_t i = 0; i < nest->decisions.size; ++i) {
-    const char* other = nest->decisions.data[i].kind;
+  for (size_t i = 0; i < nest->choices.size; ++i) {
+    const char* other = nest->choices.data[i].kind;
     times +=
         !strncmp(other, kind, size) && (!other[size] || other[size] == '.');
   }
@@ -60,10 +60,10 @@ static const char* unique_kind(pestle_nest_t* nest, const char* kind) {
   return pestle_arena_strdup(nest->arena, text);
 }
 
-static uint32_t find_wanted(pestle_nest_t* nest, const pestle_decision_t* d) {
+static uint32_t find_wanted(pestle_nest_t* nest, const pestle_choice_t* d) {
   if (!nest->wanted) return d->usual;
   pestle_str_t name =
-      pestle_decisions_find(pestle_str(nest->wanted), pestle_str(d->kind));
+      pestle_choices_find(pestle_str(nest->wanted), pestle_str(d->kind));
   if (!name.size && (d->fixed || nest->wants_first)) return d->usual;
   for (uint32_t i = 0; i < d->count; ++i) {
     bool may = !d->fixed || i == d->usual;
@@ -75,7 +75,7 @@ static uint32_t find_wanted(pestle_nest_t* nest, const pestle_decision_t* d) {
 
 // Makes choice |d|, of which all is said but for |kind|, which is made unique, and
 // what is taken.
-static uint32_t decide(pestle_nest_t* nest, pestle_decision_t d) {
+static uint32_t choose(pestle_nest_t* nest, pestle_choice_t d) {
   d.kind = unique_kind(nest, d.kind);
   d.options =
       pestle_arena_copy(nest->arena, d.options, d.count * sizeof(*d.options),
@@ -85,53 +85,54 @@ static uint32_t decide(pestle_nest_t* nest, pestle_decision_t d) {
     return d.usual;
   }
   d.taken = find_wanted(nest, &d);
-  if (!pestle_vec_push(&nest->decisions, d)) pestle_nest_fail_memory(nest);
+  if (!pestle_vec_push(&nest->choices, d)) pestle_nest_fail_memory(nest);
   return d.taken;
 }
 
-uint32_t pestle_decide(pestle_nest_t* nest, pestle_question_t q,
+uint32_t pestle_choose(pestle_nest_t* nest, pestle_question_t q,
                        const pestle_option_t* options, uint32_t count,
                        uint32_t usual) {
-  return decide(nest, (pestle_decision_t){.kind = q.kind,
-                                          .of = q.of,
-                                          .options = options,
-                                          .count = count,
-                                          .usual = usual});
+  return choose(nest, (pestle_choice_t){.kind = q.kind,
+                                        .of = q.of,
+                                        .options = options,
+                                        .count = count,
+                                        .usual = usual});
 }
 
-void pestle_decide_fixed(pestle_nest_t* nest, pestle_question_t q,
+void pestle_choose_fixed(pestle_nest_t* nest, pestle_question_t q,
                          const pestle_option_t* options, uint32_t count,
                          uint32_t taken) {
-  (void)decide(nest, (pestle_decision_t){.kind = q.kind,
-                                         .of = q.of,
-                                         .options = options,
-                                         .count = count,
-                                         .usual = taken,
-                                         .fixed = true});
+  (void)choose(nest, (pestle_choice_t){.kind = q.kind,
+                                       .of = q.of,
+                                       .options = options,
+                                       .count = count,
+                                       .usual = taken,
+                                       .fixed = true});
 }
 
-void pestle_decide_only(pestle_nest_t* nest, const char* kind,
+void pestle_choose_only(pestle_nest_t* nest, const char* kind,
                         const char* name) {
   pestle_option_t option = {.cost = PESTLE_NOT_ESTIMATED};
   (void)snprintf(option.name, sizeof(option.name), "%s", name);
-  pestle_decide_fixed(nest, (pestle_question_t){kind, ""}, &option, 1, 0);
+  pestle_choose_fixed(nest, (pestle_question_t){kind, ""}, &option, 1, 0);
 }
 
-bool pestle_decide_flag(pestle_nest_t* nest, pestle_question_t q,
+bool pestle_choose_flag(pestle_nest_t* nest, pestle_question_t q,
                         const double costs[2], bool usual) {
   pestle_option_t options[] = {{"no", costs[0]}, {"yes", costs[1]}};
-  return pestle_decide(nest, q, options, 2, usual) == 1;
+  return pestle_choose(nest, q, options, 2, usual) == 1;
 }
 
 static pestle_option_t number_option(const pestle_nest_t* nest,
                                      const pestle_numbers_t* x, int64_t value) {
   pestle_option_t o = {.cost = PESTLE_NOT_ESTIMATED};
   (void)snprintf(o.name, sizeof(o.name), "%" PRId64, value);
-  if (x->cost && pestle_decide_lists(nest)) o.cost = x->cost(x->user, value);
+  if (x->cost && pestle_choices_are_listed(nest))
+    o.cost = x->cost(x->user, value);
   return o;
 }
 
-int64_t pestle_decide_number(pestle_nest_t* nest, pestle_question_t q,
+int64_t pestle_choose_number(pestle_nest_t* nest, pestle_question_t q,
                              const pestle_numbers_t* x) {
   pestle_option_t options[MOST_NUMBERS] = {0};
   uint32_t at = UINT32_MAX, n = 0;
@@ -143,7 +144,7 @@ int64_t pestle_decide_number(pestle_nest_t* nest, pestle_question_t q,
     at = n < MOST_NUMBERS ? n++ : n - 1;
     options[at] = number_option(nest, x, x->usual);
   }
-  at = pestle_decide(nest, q, options, n, at);
+  at = pestle_choose(nest, q, options, n, at);
   int64_t value = x->usual;
   (void)pestle_str_parse_i64(pestle_str(options[at].name), &value);
   return value;
@@ -182,7 +183,7 @@ static bool comes_before(const loser_t* a, const loser_t* b) {
 }
 
 // The |SHOWN| losers that came nearest, measured ones first.
-static uint32_t nearest(const pestle_decision_t* d, const char* measured,
+static uint32_t nearest(const pestle_choice_t* d, const char* measured,
                         loser_t out[SHOWN]) {
   uint32_t n = 0;
   const pestle_option_t* won = &d->options[d->taken];
@@ -206,7 +207,7 @@ static void append_share(const char* what, double share, pestle_strbuf_t* out) {
                         percent < 10 && percent > -10 ? 1 : 0, percent);
 }
 
-static void explain_one(const pestle_nest_t* nest, const pestle_decision_t* d,
+static void explain_one(const pestle_nest_t* nest, const pestle_choice_t* d,
                         const char* measured, pestle_strbuf_t* out) {
   loser_t losers[SHOWN];
   uint32_t n = nearest(d, measured, losers);
@@ -235,10 +236,10 @@ static void explain_one(const pestle_nest_t* nest, const pestle_decision_t* d,
                         d->of);
 }
 
-void pestle_decisions_explain(pestle_nest_t* nest, const char* measured) {
+void pestle_choices_explain(pestle_nest_t* nest, const char* measured) {
   if (!nest->why) return;
-  for (size_t i = 0; i < nest->decisions.size; ++i) {
-    const pestle_decision_t* d = &nest->decisions.data[i];
+  for (size_t i = 0; i < nest->choices.size; ++i) {
+    const pestle_choice_t* d = &nest->choices.data[i];
     if (d->count > 1) explain_one(nest, d, measured, nest->why);
   }
 }

@@ -6,8 +6,8 @@
 //
 // Every option of a choice gives the same results, bit by bit. What changes the order
 // of sums is a fixed one: explained, but nobody may want another option.
-#ifndef PESTLE_CODEGEN_SKETCH_DECIDE_H_
-#define PESTLE_CODEGEN_SKETCH_DECIDE_H_
+#ifndef PESTLE_CODEGEN_SKETCH_CHOICE_H_
+#define PESTLE_CODEGEN_SKETCH_CHOICE_H_
 
 #include "codegen/nest/nest.h"
 
@@ -16,7 +16,7 @@
 
 // Whether somebody looks at the options beside the one that is taken: else a
 // sketch need not list them.
-bool pestle_decide_lists(const pestle_nest_t* nest);
+bool pestle_choices_are_listed(const pestle_nest_t* nest);
 
 // A choice to be made. Texts are static.
 typedef struct pestle_question_t {
@@ -27,21 +27,21 @@ typedef struct pestle_question_t {
 } pestle_question_t;
 
 // The one of |options|, |count| of them and at least one, that is taken: the
-// one that |nest| wants for |q|, else |usual|. A kind that was decided before in
+// one that |nest| wants for |q|, else |usual|. A kind that was asked before in
 // |nest| gets a number ("tile.2"). Copies |options|. Out of memory is the nest's
 // failure.
-uint32_t pestle_decide(pestle_nest_t* nest, pestle_question_t q,
+uint32_t pestle_choose(pestle_nest_t* nest, pestle_question_t q,
                        const pestle_option_t* options, uint32_t count,
                        uint32_t usual);
 // Records that option |taken| was taken by rule, and what lost.
-void pestle_decide_fixed(pestle_nest_t* nest, pestle_question_t q,
+void pestle_choose_fixed(pestle_nest_t* nest, pestle_question_t q,
                          const pestle_option_t* options, uint32_t count,
                          uint32_t taken);
 // The same, where there is nothing beside |name|.
-void pestle_decide_only(pestle_nest_t* nest, const char* kind,
+void pestle_choose_only(pestle_nest_t* nest, const char* kind,
                         const char* name);
 // A choice between no and yes, which cost |costs|.
-bool pestle_decide_flag(pestle_nest_t* nest, pestle_question_t q,
+bool pestle_choose_flag(pestle_nest_t* nest, pestle_question_t q,
                         const double costs[2], bool usual);
 
 // A choice between integers, whose digits are the options' names.
@@ -53,21 +53,21 @@ typedef struct pestle_numbers_t {
   double (*cost)(const void* user, int64_t value);
   const void* user;
 } pestle_numbers_t;
-int64_t pestle_decide_number(pestle_nest_t* nest, pestle_question_t q,
+int64_t pestle_choose_number(pestle_nest_t* nest, pestle_question_t q,
                              const pestle_numbers_t* numbers);
 
 // Appends "kind=name kind=name", in the order of the questions.
-void pestle_decisions_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
+void pestle_choices_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 // The value of |kind| in such a text; empty where it has none.
-pestle_str_t pestle_decisions_find(pestle_str_t text, pestle_str_t kind);
+pestle_str_t pestle_choices_find(pestle_str_t text, pestle_str_t kind);
 // Whether |d| is open: another option could be taken.
-static inline bool pestle_decision_is_open(const pestle_decision_t* d) {
+static inline bool pestle_choice_is_open(const pestle_choice_t* d) {
   return d->count > 1 && !d->fixed;
 }
 // Whether some choice of |nest| is.
-bool pestle_decisions_open(const pestle_nest_t* nest);
+bool pestle_choices_open(const pestle_nest_t* nest);
 // Notes, for explain, each choice with what came next to it: estimated, and
 // measured where |measured| ("kind:name=MICROSECONDS,..." or NULL) has it.
-void pestle_decisions_explain(pestle_nest_t* nest, const char* measured);
+void pestle_choices_explain(pestle_nest_t* nest, const char* measured);
 
-#endif  // PESTLE_CODEGEN_SKETCH_DECIDE_H_
+#endif  // PESTLE_CODEGEN_SKETCH_CHOICE_H_
