@@ -53,8 +53,8 @@ typedef struct pestle_sketch_t {
   bool nested;     // the anchor is such a stage, which no group is of
 } pestle_sketch_t;
 
-// A tile of accumulators: rows x vectors x lanes of |fold|'s result.
-typedef struct pestle_tile_t {
+// A register tile: accumulators for rows x vectors x lanes of |fold|'s result.
+typedef struct pestle_register_tile_t {
   uint32_t fold;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
@@ -70,7 +70,7 @@ typedef struct pestle_tile_t {
   bool across;    // tiles of columns are within those of rows
   bool windows;  // a padded box is for all rows and columns: rows are features,
                  // which share their windows
-} pestle_tile_t;
+} pestle_register_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and
 // for each further row, column, and row of windows above the tile's.
@@ -137,7 +137,7 @@ typedef struct pestle_operand_t {
 
 // Columns of a panel of the vector operand: a tile's, or a group's, if it has no whole
 // number of tiles.
-static inline int64_t pestle_sketch_panel(const pestle_tile_t* t) {
+static inline int64_t pestle_sketch_panel(const pestle_register_tile_t* t) {
   int64_t columns = t->vectors * t->lanes;
   return t->parted && t->group % columns ? t->group : columns;
 }
@@ -219,7 +219,8 @@ double pestle_sketch_map_cycles(pestle_sketch_t* k, uint32_t stage,
 double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
                                   int64_t total, int64_t group);
 // Of plain fold |t->fold|, each accumulator in |parts|.
-double pestle_sketch_fold_cycles(pestle_sketch_t* k, const pestle_tile_t* t,
+double pestle_sketch_fold_cycles(pestle_sketch_t* k,
+                                 const pestle_register_tile_t* t,
                                  int64_t parts);
 // Of putting aside what |stage| makes, and reading it again.
 double pestle_sketch_scratch_cycles(pestle_sketch_t* k, uint32_t stage);
@@ -265,9 +266,10 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k,
                                                          uint32_t kept);
 // The fold inside its tile: fold loops, then the unrolled tile.
 PESTLE_NODISCARD pestle_status_t
-pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_tile_t* t);
+pestle_sketch_tile_fold(pestle_sketch_t* k, const pestle_register_tile_t* t);
 // The tile for |fold|, a plain one: one row.
-pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold);
+pestle_register_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k,
+                                                uint32_t fold);
 
 // Estimated cycles of one core, the rows that share a block's panel, and the
 // cheapest choice.
@@ -305,13 +307,14 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_explain(
     pestle_sketch_t* k, const pestle_contract_t* c, const pestle_tiling_t* x);
 
 // Fills in what |c| says of groups of columns.
-void pestle_sketch_describe_groups(const pestle_tile_t* t,
+void pestle_sketch_describe_groups(const pestle_register_tile_t* t,
                                    pestle_contract_t* c);
 // Whether the tiles of |t|'s groups have columns of several of them or of one each.
 void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
-                                 pestle_tile_t* t);
+                                 pestle_register_tile_t* t);
 // Fills in what |c| says of padded boxes.
-void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
+void pestle_sketch_describe_box(pestle_sketch_t* k,
+                                const pestle_register_tile_t* t,
                                 pestle_contract_t* c);
 // Whether each column has inputs of its own, of which the next row's window reads
 // half or more again.
@@ -326,12 +329,12 @@ int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
                                    int64_t columns, int64_t above);
 
 // A tile of accumulators for |width| columns and |height| rows of products.
-pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
-                                      int64_t height);
+pestle_register_tile_t pestle_sketch_size_tile(pestle_sketch_t* k,
+                                               int64_t width, int64_t height);
 // Packs a constant vector operand of the tile's fold into panels of |panel| columns,
 // or, |copied|, copies one into scratch: the tensor, or the stage; else -1.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_feed(pestle_sketch_t* k,
-                                                    pestle_tile_t* t,
+                                                    pestle_register_tile_t* t,
                                                     int64_t panel, bool copied,
                                                     int32_t* out_packed,
                                                     int32_t* out_staged);
@@ -411,7 +414,7 @@ bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s);
 // That row, where it is wanted; |*out_sums| is the stage that it adds, behind
 // which |t|'s fold and the anchor move up by one, or -1.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_flip(pestle_sketch_t* k,
-                                                    pestle_tile_t* t,
+                                                    pestle_register_tile_t* t,
                                                     int32_t* out_sums);
 // Loops for it, under loop |leaf| of the anchor.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_place_sums(pestle_sketch_t* k,

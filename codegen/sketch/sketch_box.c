@@ -19,7 +19,7 @@ static bool of_taps(const pestle_sketch_t* k, const pestle_atom_t* atom) {
 
 // What the reads of the padded copy |tensor| say along dimension |d|.
 static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
-                     const pestle_tile_t* tile, const pestle_term_t* t,
+                     const pestle_register_tile_t* tile, const pestle_term_t* t,
                      pestle_box_dim_t* out) {
   int64_t step = t->coef < 0 ? -t->coef : t->coef;
   if (t->atom->kind != PESTLE_ATOM_AXIS) {
@@ -79,7 +79,7 @@ static bool reads_planes(const pestle_sketch_t* k, const pestle_contract_t* c,
          pestle_sketch_fold_extent(k, f) <= PESTLE_SKETCH_SLIDING_TAPS;
 }
 
-static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
+static void describe_copy(pestle_sketch_t* k, const pestle_register_tile_t* t,
                           const pestle_nest_stage_t* kept,
                           pestle_contract_t* c) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
@@ -109,7 +109,8 @@ static void describe_copy(pestle_sketch_t* k, const pestle_tile_t* t,
             (c->planes ? reads_planes(k, c, f) : !across);
 }
 
-void pestle_sketch_describe_box(pestle_sketch_t* k, const pestle_tile_t* t,
+void pestle_sketch_describe_box(pestle_sketch_t* k,
+                                const pestle_register_tile_t* t,
                                 pestle_contract_t* c) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < k->nest->stages.size; ++i) {

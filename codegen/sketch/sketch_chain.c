@@ -188,7 +188,8 @@ static pestle_status_t turn(chain_t* c) {
 // |stage|'s own loops around its tile: rows and columns in tiles, other axes
 // outside. Returns the loop of the row tiles.
 static pestle_status_t tile_loops(chain_t* c, uint32_t stage,
-                                  const pestle_tile_t* t, uint32_t* out_tile) {
+                                  const pestle_register_tile_t* t,
+                                  uint32_t* out_tile) {
   pestle_nest_t* nest = c->k->nest;
   pestle_nest_stage_t* s = pestle_sketch_stage(c->k, stage);
   uint32_t m = s->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
@@ -218,7 +219,8 @@ static pestle_status_t tile_loops(chain_t* c, uint32_t stage,
   return NULL;
 }
 
-static pestle_tile_t tile_for(const chain_t* c, const pestle_nest_stage_t* s) {
+static pestle_register_tile_t tile_for(const chain_t* c,
+                                       const pestle_nest_stage_t* s) {
   uint32_t m = s->map_count;
   int64_t width = pestle_sketch_extent(c->k, s->roots[m - 1]), rows = c->rows;
   int64_t height = pestle_sketch_extent(c->k, s->roots[m - 2]);
@@ -241,7 +243,7 @@ static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
 static pestle_status_t place_scores(chain_t* c, uint32_t* under, uint32_t loop,
                                     uint32_t rows_loop) {
   uint32_t id = stage_of(c, c->scores), tile;
-  pestle_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
+  pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
   t.fold = id;
   int32_t copy;
   PESTLE_TRY(pestle_sketch_stage_across(c->k, id, &copy));
@@ -384,7 +386,7 @@ static pestle_status_t schedule(chain_t* c) {
   if (c->online) {
     PESTLE_TRY(place(c, owner, k->anchor, block_loop));
     pestle_nest_stage_t* o = pestle_sketch_stage(k, owner);
-    pestle_tile_t t = tile_for(c, o);
+    pestle_register_tile_t t = tile_for(c, o);
     loop = o->roots[o->map_count];
     PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
     // The block's own contraction, a tile at a time in registers.
@@ -394,7 +396,7 @@ static pestle_status_t schedule(chain_t* c) {
     PESTLE_TRY(pestle_schedule_at(k->nest, t.fold, owner, tile_loop));
     under = owner;
   } else {
-    pestle_tile_t t = tile_for(c, pestle_sketch_stage(k, owner));
+    pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(k, owner));
     PESTLE_TRY(place(c, owner, k->anchor, block_loop));
     PESTLE_TRY(tile_loops(c, owner, &t, &tile_loop));
   }

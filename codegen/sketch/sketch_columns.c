@@ -69,7 +69,7 @@ typedef struct columns_t {
   const bool* row;  // by position among the anchor's roots
   uint32_t p;       // of the columns among them
   int64_t extent;   // of the columns
-  pestle_tile_t t;
+  pestle_register_tile_t t;
   int64_t parts;    // steps of a fold that are made apart
   uint32_t blocks;  // the anchor's loop of blocks
 } columns_t;
@@ -113,7 +113,7 @@ static int64_t count_groups(const columns_t* c, int64_t vectors) {
 
 static double block_cycles(const void* user, int64_t vectors) {
   const columns_t* c = user;
-  pestle_tile_t t = c->t;
+  pestle_register_tile_t t = c->t;
   double cycles = pestle_sketch_map_cycles(c->k, c->k->anchor, vectors);
   t.vectors = vectors;
   for (t.fold = 0; t.fold < c->k->anchor; ++t.fold) {

@@ -182,9 +182,10 @@ static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
   return found;
 }
 
-pestle_status_t pestle_sketch_feed(pestle_sketch_t* k, pestle_tile_t* t,
-                                   int64_t panel, bool copied,
-                                   int32_t* out_packed, int32_t* out_staged) {
+pestle_status_t pestle_sketch_feed(pestle_sketch_t* k,
+                                   pestle_register_tile_t* t, int64_t panel,
+                                   bool copied, int32_t* out_packed,
+                                   int32_t* out_staged) {
   *out_packed = *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
@@ -217,7 +218,8 @@ pestle_status_t pestle_sketch_feed(pestle_sketch_t* k, pestle_tile_t* t,
 
 // --- Loops ---
 
-static pestle_status_t tile_axes(pestle_sketch_t* k, const pestle_tile_t* t,
+static pestle_status_t tile_axes(pestle_sketch_t* k,
+                                 const pestle_register_tile_t* t,
                                  uint32_t stage, uint32_t* out_unrolled,
                                  uint32_t* out_count) {
   pestle_nest_t* nest = k->nest;
@@ -272,8 +274,8 @@ static void slide_visit(void* user, const pestle_expr_t* e) {
 
 // Those of the fold's axes that are unrolled within each result: the one along
 // which windows slide and, as sums keep their order, what is behind it.
-static uint32_t slide_axes(const pestle_sketch_t* k, const pestle_tile_t* t,
-                           uint32_t* out) {
+static uint32_t slide_axes(const pestle_sketch_t* k,
+                           const pestle_register_tile_t* t, uint32_t* out) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
   if (!t->slides || t->row < 0) return 0;
   slide_t f = {.k = k, .s = s, .row = s->roots[t->row], .axis = -1};
@@ -300,7 +302,7 @@ static bool is_among(const uint32_t* axes, uint32_t count, uint32_t axis) {
 }
 
 pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
-                                        const pestle_tile_t* t) {
+                                        const pestle_register_tile_t* t) {
   uint32_t tile[3], tile_count, order[PESTLE_NEST_MAX_AXES], n = 0;
   uint32_t slide[PESTLE_NEST_MAX_AXES];
   PESTLE_TRY(tile_axes(k, t, t->fold, tile, &tile_count));
@@ -340,7 +342,8 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
 }
 
 // Row tiles, |*out_mt| of |*out_mi| rows; those of a core within |*out_mo|.
-static pestle_status_t split_rows(pestle_sketch_t* k, const pestle_tile_t* t,
+static pestle_status_t split_rows(pestle_sketch_t* k,
+                                  const pestle_register_tile_t* t,
                                   uint32_t* out_mo, uint32_t* out_mt,
                                   uint32_t* out_mi) {
   uint32_t rows = pestle_sketch_stage(k, k->anchor)->roots[t->row];
@@ -354,7 +357,8 @@ static pestle_status_t split_rows(pestle_sketch_t* k, const pestle_tile_t* t,
 
 // Column tiles, |*out_nt| of |*out_ni| columns; those of a strip within |*out_no|, and
 // of a group, where tiles are of one, within |*out_g|.
-static pestle_status_t split_columns(pestle_sketch_t* k, const pestle_tile_t* t,
+static pestle_status_t split_columns(pestle_sketch_t* k,
+                                     const pestle_register_tile_t* t,
                                      uint32_t* out_g, uint32_t* out_no,
                                      uint32_t* out_nt, uint32_t* out_ni) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
@@ -378,7 +382,7 @@ static pestle_status_t split_columns(pestle_sketch_t* k, const pestle_tile_t* t,
 // Where rows share a box, they are within column tiles; strips go through all of
 // their rows for each tile of rows.
 static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
-                                            const pestle_tile_t* t,
+                                            const pestle_register_tile_t* t,
                                             bool registers,
                                             uint32_t* out_panel_leaf,
                                             uint32_t* out_tile_leaf) {
@@ -503,7 +507,7 @@ static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
 // The anchor: columns in panels, rows in blocks; what is left has a fold's
 // results in scratch to read.
 static pestle_status_t schedule_block_anchor(pestle_sketch_t* k,
-                                             const pestle_tile_t* t,
+                                             const pestle_register_tile_t* t,
                                              int64_t rows, uint32_t* out_leaf) {
   pestle_nest_t* nest = k->nest;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
@@ -530,7 +534,7 @@ static pestle_status_t schedule_block_anchor(pestle_sketch_t* k,
 
 // The sum over blocks: under each block all row tiles.
 static pestle_status_t schedule_block_sum(pestle_sketch_t* k, uint32_t sum,
-                                          const pestle_tile_t* t,
+                                          const pestle_register_tile_t* t,
                                           uint32_t* out_block,
                                           uint32_t* out_tile) {
   pestle_nest_t* nest = k->nest;
@@ -558,9 +562,9 @@ static pestle_status_t schedule_block_sum(pestle_sketch_t* k, uint32_t sum,
 }
 
 // |block| elements of |axis| at a time, which |rows| rows share.
-static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
-                                     uint32_t axis, int64_t block, int64_t rows,
-                                     bool copied) {
+static pestle_status_t sketch_blocks(pestle_sketch_t* k,
+                                     pestle_register_tile_t t, uint32_t axis,
+                                     int64_t block, int64_t rows, bool copied) {
   pestle_nest_t* nest = k->nest;
   uint32_t partial, anchor_leaf, block_leaf, tile_leaf;
   int32_t packed, staged;
@@ -568,7 +572,7 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
                                      &partial));
   ++k->anchor;
   // Its stage has the blocks as one more axis, the first.
-  pestle_tile_t tile = t;
+  pestle_register_tile_t tile = t;
   tile.fold = partial;
   ++tile.row;
   PESTLE_TRY(pestle_sketch_feed(k, &tile, t.vectors * t.lanes, copied, &packed,
@@ -593,7 +597,8 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k, pestle_tile_t t,
 
 // What the reads of the product tell the cost model. |*out_axis| and
 // |*out_block|: how its taps would be cut.
-static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
+static pestle_contract_t describe(pestle_sketch_t* k,
+                                  const pestle_register_tile_t* t,
                                   uint32_t* out_axis, int64_t* out_block) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
   uint32_t last = s->roots[s->map_count - 1];
@@ -638,7 +643,8 @@ static pestle_contract_t describe(pestle_sketch_t* k, const pestle_tile_t* t,
 // Rows of a plain fold: of few vectors and taps, a pool's, each costs less than
 // its loops. Measured for 2x2 of 6 features, 14 results a row: 4.5 ns each with 1
 // row, 2.5 with 4, 2.0 with 7, 1.9 with 14.
-static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
+static int64_t fold_rows(const pestle_sketch_t* k,
+                         const pestle_register_tile_t* t) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t rows = FOLD_TILE / t->vectors;
   if (t->row < 0 || k->nest->frugal ||
@@ -652,8 +658,8 @@ static int64_t fold_rows(const pestle_sketch_t* k, const pestle_tile_t* t) {
 
 // Steps of a plain fold apart, of one row of few vectors: by the usual |vectors|, not
 // by how many are chosen, since sums depend on it.
-static int64_t fold_parts(const pestle_sketch_t* k, const pestle_tile_t* t,
-                          int64_t vectors) {
+static int64_t fold_parts(const pestle_sketch_t* k,
+                          const pestle_register_tile_t* t, int64_t vectors) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   bool is_short =
       pestle_sketch_fold_extent(k, f) <= SHORT_FOLD ||
@@ -685,7 +691,8 @@ static bool results_in_order(const pestle_sketch_t* k,
 // reads, if that is cut alike (depthwise boxes: sketch_cost.c). Measured on quiet
 // cores of a Sapphire Rapids, 2 threads: MobileNetV2 3.29 -> 3.05 ms, ppocr_det 18.2
 // -> 16.9.
-static int64_t rows_a_core(const pestle_sketch_t* k, const pestle_tile_t* t,
+static int64_t rows_a_core(const pestle_sketch_t* k,
+                           const pestle_register_tile_t* t,
                            const pestle_contract_t* c,
                            const pestle_tiling_t* x) {
   int64_t cores = k->cores;
@@ -701,7 +708,8 @@ static int64_t rows_a_core(const pestle_sketch_t* k, const pestle_tile_t* t,
 }
 
 // Steps of the loop over rows of tiles that share a box.
-static int64_t rows_above(const pestle_sketch_t* k, const pestle_tile_t* t) {
+static int64_t rows_above(const pestle_sketch_t* k,
+                          const pestle_register_tile_t* t) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t extent = pestle_sketch_extent(k, y->roots[t->high]);
   return extent < t->above ? extent : t->above;
@@ -713,7 +721,8 @@ static int64_t rows_above(const pestle_sketch_t* k, const pestle_tile_t* t) {
 // where a network's other constants pass: lcnet_orient 2.42 -> 2.37 ms, 512^3
 // alone 1.649 -> 1.664.) Measured on Sapphire Rapids, 1 thread: 128 x 768 x 3072
 // 5.1 -> 4.5 ms, four layers of BERT of 128 rows 69.4 -> 60.9.
-static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
+static pestle_status_t fetch_panels(pestle_sketch_t* k,
+                                    const pestle_register_tile_t* t,
                                     int32_t tensor, uint32_t tile_leaf) {
   const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
@@ -745,7 +754,8 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k, const pestle_tile_t* t,
 
 // The argument that |side| reads, whole rows behind each other; -1: it is none.
 static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
-                         const pestle_tile_t* t, const pestle_expr_t* side) {
+                         const pestle_register_tile_t* t,
+                         const pestle_expr_t* side) {
   if (side->kind != PESTLE_EXPR_READ || side->guard || side->words ||
       side->index_count != 1) {
     return -1;
@@ -770,7 +780,7 @@ static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
 // Measured on quiet cores of a Sapphire Rapids: 3136 x 576 x 64 1.43 -> 1.31 ms, 12544
 // x 144 x 24 0.82 -> 0.69; of three panels, 6272 x 256 x 192, 5.22 -> 4.75.
 static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
-                                       const pestle_tile_t* t,
+                                       const pestle_register_tile_t* t,
                                        const pestle_contract_t* c) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t taps = pestle_sketch_fold_extent(k, f);
@@ -799,8 +809,9 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
 
 // A tile on its way into the nest.
 typedef struct making_t {
-  pestle_tile_t t;
-  pestle_tile_t leaf;   // where operands are read: below levels of partial sums
+  pestle_register_tile_t t;
+  pestle_register_tile_t
+      leaf;             // where operands are read: below levels of partial sums
   pestle_contract_t c;  // of a product
   pestle_tiling_t x;
   bool product, window, registers;
@@ -813,7 +824,7 @@ typedef struct making_t {
 
 // What follows from how a product is run, and why.
 static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
-  pestle_tile_t* t = &m->t;
+  pestle_register_tile_t* t = &m->t;
   t->rows = m->x.rows;
   t->vectors = m->x.vectors;
   t->above = m->x.above;
@@ -870,7 +881,7 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
 
 typedef struct plain_t {
   pestle_sketch_t* k;
-  pestle_tile_t t;
+  pestle_register_tile_t t;
   int64_t parts;
 } plain_t;
 
@@ -885,7 +896,7 @@ static double plain_cycles(const void* user, int64_t vectors) {
 // The tile of a plain fold.
 static void choose_plain(pestle_sketch_t* k, making_t* m) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  pestle_tile_t* t = &m->t;
+  pestle_register_tile_t* t = &m->t;
   m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->frugal;
   if (!m->window) m->parts = fold_parts(k, t, t->vectors);
   plain_t p = {.k = k, .t = *t, .parts = m->parts};
@@ -908,7 +919,7 @@ static void choose_plain(pestle_sketch_t* k, making_t* m) {
 }
 
 static bool works_in_registers(pestle_sketch_t* k, const making_t* m) {
-  const pestle_tile_t* t = &m->t;
+  const pestle_register_tile_t* t = &m->t;
   bool functions =
       pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor));
   bool usual =
@@ -963,7 +974,7 @@ static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
   }
   PESTLE_TRY(pestle_schedule_at(nest, m->t.fold, k->anchor, m->tile_leaf));
   for (uint32_t i = m->levels; i-- > 0;) {
-    pestle_tile_t level = m->leaf;
+    pestle_register_tile_t level = m->leaf;
     level.fold = leaf + i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
   }
@@ -1017,7 +1028,7 @@ static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
 // Whether both operands of product |f| move along the tile's rows, which then share
 // none.
 static bool has_own_panels(pestle_sketch_t* k, const pestle_nest_stage_t* f,
-                           const pestle_tile_t* t) {
+                           const pestle_register_tile_t* t) {
   const pestle_expr_t* const* side = f->values[0]->args;
   return t->row >= 0 &&
          pestle_sketch_operand(k, side[0], f->roots[t->row]).tensor >= 0 &&
@@ -1026,7 +1037,7 @@ static bool has_own_panels(pestle_sketch_t* k, const pestle_nest_stage_t* f,
 
 double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  pestle_tile_t t = pestle_sketch_plain_tile(k, fold);
+  pestle_register_tile_t t = pestle_sketch_plain_tile(k, fold);
   uint32_t axis;
   int64_t block;
   if (pestle_sketch_is_product(f)) {

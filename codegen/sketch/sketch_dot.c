@@ -168,7 +168,8 @@ bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s) {
          (e->i == 0 || e->i == 3);
 }
 
-pestle_status_t pestle_sketch_flip(pestle_sketch_t* k, pestle_tile_t* t,
+pestle_status_t pestle_sketch_flip(pestle_sketch_t* k,
+                                   pestle_register_tile_t* t,
                                    int32_t* out_sums) {
   uint32_t sums;
   *out_sums = -1;

@@ -131,7 +131,8 @@ static double tile_cycles(const pestle_sketch_t* k, double body, int64_t taps,
          (double)(TILE_CYCLES + 2 * accumulators);
 }
 
-double pestle_sketch_fold_cycles(pestle_sketch_t* k, const pestle_tile_t* t,
+double pestle_sketch_fold_cycles(pestle_sketch_t* k,
+                                 const pestle_register_tile_t* t,
                                  int64_t parts) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, t->fold);
   int64_t width = pestle_sketch_extent(k, s->roots[s->map_count - 1]);

@@ -26,8 +26,8 @@ static const double TWO_PARTS = 2;
 // What a row has for a vector from |first| to |last|, two columns, as emit_apart.c
 // reads it: by elements, of which the vector before has the first unless a group begins
 // with it, or by parts, which are shuffled.
-static void add_vector(const pestle_tile_t* t, int64_t first, int64_t last,
-                       pestle_contract_t* c) {
+static void add_vector(const pestle_register_tile_t* t, int64_t first,
+                       int64_t last, pestle_contract_t* c) {
   int64_t more = last / t->group - first / t->group;
   int64_t parts = pestle_ceil_div(more * t->feed + 1, t->lanes);
   bool begins = first % t->group == 0;
@@ -39,7 +39,7 @@ static void add_vector(const pestle_tile_t* t, int64_t first, int64_t last,
   }
 }
 
-void pestle_sketch_describe_groups(const pestle_tile_t* t,
+void pestle_sketch_describe_groups(const pestle_register_tile_t* t,
                                    pestle_contract_t* c) {
   if (t->parted) {
     c->others = c->width / t->group - 1;
@@ -54,7 +54,7 @@ void pestle_sketch_describe_groups(const pestle_tile_t* t,
   }
 }
 
-static void note_groups(pestle_sketch_t* k, const pestle_tile_t* t,
+static void note_groups(pestle_sketch_t* k, const pestle_register_tile_t* t,
                         double joined, double parted) {
   pestle_sketch_note(
       k,
@@ -71,7 +71,7 @@ static void note_groups(pestle_sketch_t* k, const pestle_tile_t* t,
 }
 
 void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
-                                 pestle_tile_t* t) {
+                                 pestle_register_tile_t* t) {
   // Sums in blocks of taps are others than those in one, and what is chosen below
   // depends on the cores.
   if (c->block) {
@@ -80,7 +80,7 @@ void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
     return;
   }
   pestle_contract_t one = *c;
-  pestle_tile_t own = *t;
+  pestle_register_tile_t own = *t;
   own.parted = true;
   one.period = 0;
   one.shares = one.shuffles = 0;

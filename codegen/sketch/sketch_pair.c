@@ -124,7 +124,7 @@ typedef struct loops_t {
 // The anchor goes down strips of |width| results, so that rows of windows find what
 // the last one read in the L1; in each row of a strip all tiles of the second product
 // read what is there of the first.
-static pestle_status_t anchor_loops(pair_t* p, const pestle_tile_t* t,
+static pestle_status_t anchor_loops(pair_t* p, const pestle_register_tile_t* t,
                                     int64_t width, loops_t* out) {
   pestle_sketch_t* k = p->k;
   pestle_nest_t* nest = k->nest;
@@ -157,7 +157,7 @@ static pestle_status_t anchor_loops(pair_t* p, const pestle_tile_t* t,
 static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
   pestle_sketch_t* k = p->k;
   uint32_t last = stage_of(p, p->last);
-  pestle_tile_t t = pestle_sketch_plain_tile(k, last);
+  pestle_register_tile_t t = pestle_sketch_plain_tile(k, last);
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, last);
   int64_t results = 1;
   for (uint32_t i = 0; i < 3; ++i)

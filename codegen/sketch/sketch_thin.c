@@ -485,11 +485,12 @@ pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
                                      k->reassociate, &partial));
   ++k->anchor;
   uint32_t sum = partial + 1;
-  pestle_tile_t tile = {.fold = partial,
-                        .row = t.row >= 0 ? t.row + 1 : -1,
-                        .rows = t.rows,
-                        .vectors = t.rows < CHAINS ? CHAINS / t.rows : 1,
-                        .lanes = 0};
+  pestle_register_tile_t tile = {
+      .fold = partial,
+      .row = t.row >= 0 ? t.row + 1 : -1,
+      .rows = t.rows,
+      .vectors = t.rows < CHAINS ? CHAINS / t.rows : 1,
+      .lanes = 0};
   tile.lanes = pestle_sketch_lanes(
       k, pestle_sketch_extent(k, pestle_sketch_stage(k, sum)->roots[t.at]));
   int64_t width = panel_columns(k, &t, alone ? FOLD_COLUMNS : PANEL_COLUMNS);

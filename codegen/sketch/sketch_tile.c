@@ -32,9 +32,10 @@ static int32_t row_position(const pestle_sketch_t* k,
   return s->map_count > 1 ? (int32_t)s->map_count - 2 : -1;
 }
 
-pestle_tile_t pestle_sketch_size_tile(pestle_sketch_t* k, int64_t width,
-                                      int64_t height) {
-  pestle_tile_t t = {.row = -1, .lanes = pestle_sketch_lanes(k, width)};
+pestle_register_tile_t pestle_sketch_size_tile(pestle_sketch_t* k,
+                                               int64_t width, int64_t height) {
+  pestle_register_tile_t t = {.row = -1,
+                              .lanes = pestle_sketch_lanes(k, width)};
   pestle_contract_t c = {.lanes = t.lanes,
                          .width = width,
                          .height = height,
@@ -87,7 +88,8 @@ static void runs_visit(void* user, const pestle_expr_t* e) {
 // Lanes for the last axis of |t|'s fold. Fewer than native ones where an operand
 // steps: it is broadcast then, which otherwise is a shuffle a tap. A product of groups
 // has native ones, in tiles that begin where groups do; of words shuffles take nothing.
-static void choose_lanes(pestle_sketch_t* k, int64_t width, pestle_tile_t* t) {
+static void choose_lanes(pestle_sketch_t* k, int64_t width,
+                         pestle_register_tile_t* t) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t native = pestle_sketch_lanes(k, width);
   runs_t r = {
@@ -116,7 +118,7 @@ static bool moves(const pestle_expr_t* read, uint32_t axis) {
 
 // A product of windows of planes, one above the other along the usual row axis, by
 // weights of features: rows are features then, which all read the same windows.
-static void find_windows(pestle_sketch_t* k, pestle_tile_t* t) {
+static void find_windows(pestle_sketch_t* k, pestle_register_tile_t* t) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int32_t feature = t->row - 1;
   if (feature < 0 || !pestle_sketch_is_product(f)) return;
@@ -137,10 +139,12 @@ static void find_windows(pestle_sketch_t* k, pestle_tile_t* t) {
   }
 }
 
-pestle_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k, uint32_t fold) {
+pestle_register_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k,
+                                                uint32_t fold) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t width = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
-  pestle_tile_t t = {.fold = fold, .row = row_position(k, y), .rows = 1};
+  pestle_register_tile_t t = {
+      .fold = fold, .row = row_position(k, y), .rows = 1};
   choose_lanes(k, width, &t);
   t.high = t.row - 1;
   find_windows(k, &t);
