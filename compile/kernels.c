@@ -135,7 +135,7 @@ static pestle_status_t keep_choices(pestle_kernels_t* ks, pestle_nest_t* nest,
                                     pestle_kernel_t* k) {
   size_t count = nest->choices.size;
   k->open = pestle_choices_open(nest);
-  k->strange = nest->strange;
+  k->stale = nest->stale;
   k->choice_count = 0;
   if (!ks->lock || !count) return NULL;
   k->choices = pestle_arena_copy(ks->arena, nest->choices.data,
@@ -150,7 +150,7 @@ static pestle_status_t keep_choices(pestle_kernels_t* ks, pestle_nest_t* nest,
 static void note_missing(pestle_kernels_t* ks, const pestle_kernel_t* k) {
   if (!ks->lock || !k->open || k->wanted) return;
   bool found = find_line(ks, k) != NULL;
-  if (found && !k->strange) return;
+  if (found && !k->stale) return;
   if (found) {
     pestle_context_log(ks->context, PESTLE_LOG_WARN,
                        "kernel '%s': its line %s of the lock is of another "

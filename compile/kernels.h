@@ -36,7 +36,7 @@ typedef struct pestle_kernel_t {
   const pestle_choice_t* choices;
   size_t choice_count;
   bool open;
-  bool strange;        // |wanted| or the lock's line names what there is not
+  bool stale;          // |wanted| or the lock's line names what there is not
   const char* wanted;  // first choices to take, not the lock's; or NULL
   // For PESTLE_STAGE_EXPLAIN, the arena's; else NULL.
   const char* explain_why;  // lines about its schedule

@@ -395,7 +395,7 @@ static pestle_status_t build_options(tuner_t* t, const pestle_kernel_t* k,
     const pestle_kernel_t* made = pestle_vec_last(&batch->list);
     runs[n] = runs[i];
     // A schedule that needs more scratch than there is, say.
-    runs[n++].out = i && (made->strange || made->device);
+    runs[n++].out = i && (made->stale || made->device);
   }
   *count = n;
   return NULL;
@@ -541,7 +541,7 @@ static bool is_measured(const tuner_t* t, const pestle_kernel_t* k) {
       pestle_kernels_place(t->ks->context, &t->ks->targets[0].caps);
   const pestle_lockfile_line_t* line = pestle_lockfile_find(
       t->lock, k->key, place.target, place.cpu, place.threads);
-  return line && strcmp(line->measured, "-") && !k->strange;
+  return line && strcmp(line->measured, "-") && !k->stale;
 }
 
 static pestle_status_t list_kernels(tuner_t* t, entry_t* entries,

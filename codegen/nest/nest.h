@@ -310,7 +310,7 @@ typedef struct pestle_nest_t {
   const char* wanted;    // "kind=name kind=name": choice.h; NULL: the usual
   bool wants_first;      // what |wanted| does not name is the usual way
   bool lists_options;    // somebody wants to see what was not taken
-  bool strange;          // a choice has no option of the wanted name
+  bool stale;            // |wanted| names an option that there is not
   PESTLE_VEC(pestle_choice_t) choices;
   pestle_status_t failed;  // what went wrong first, or NULL; of the nest
   PESTLE_VEC(pestle_nest_tensor_t) tensors;

@@ -69,7 +69,7 @@ static uint32_t find_wanted(pestle_nest_t* nest, const pestle_choice_t* d) {
     bool may = !d->fixed || i == d->usual;
     if (may && pestle_str_equal_c(name, d->options[i].name)) return i;
   }
-  nest->strange = true;
+  nest->stale = true;
   return d->usual;
 }
 

@@ -151,13 +151,13 @@ static void test_choices(void** state) {
   pestle_numbers_t numbers = {
       .values = (int64_t[]){1, 2, 3}, .count = 3, .usual = 2};
   assert_int_equal(pestle_choose(&nest, form, options, 2, 1), 1);
-  assert_true(nest.strange);
-  nest.strange = false;
+  assert_true(nest.stale);
+  nest.stale = false;
   assert_int_equal(pestle_choose(&nest, form, options, 2, 0), 1);
   assert_int_equal(pestle_choose_number(&nest, size, &numbers), 3);
-  assert_false(nest.strange);
+  assert_false(nest.stale);
   assert_true(pestle_choose_flag(&nest, stream, costs, true));
-  assert_true(nest.strange);
+  assert_true(nest.stale);
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_choices_print(&nest, &text);
   assert_string_equal(pestle_strbuf_cstr(&text),
@@ -183,19 +183,19 @@ static void test_fixed(void** state) {
   nest.why = &why;
   nest.wanted = "form=x by.2=b";
   pestle_choose_fixed(&nest, by, options, 2, 0);
-  assert_false(nest.strange);
+  assert_false(nest.stale);
   pestle_choose_fixed(&nest, by, options, 2, 0);
-  assert_true(nest.strange);
+  assert_true(nest.stale);
   assert_false(pestle_choices_open(&nest));
   // What the tuner tries says the first choices alone.
   nest.wanted = "form=x";
-  nest.strange = false;
+  nest.stale = false;
   nest.wants_first = true;
   assert_true(pestle_choose_flag(&nest, to, (const double[]){0, 0}, true));
-  assert_false(nest.strange);
+  assert_false(nest.stale);
   nest.wants_first = false;
   assert_true(pestle_choose_flag(&nest, to, (const double[]){0, 0}, true));
-  assert_true(nest.strange);
+  assert_true(nest.stale);
   nest.wanted = NULL;
   assert_false(pestle_choose_flag(
       &nest, to, (const double[]){PESTLE_NOT_ESTIMATED, 1}, false));
