@@ -377,14 +377,14 @@ static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
 
 // Attempts at a schedule whose scratch fits: each but the last counts on half the
 // L2 of the one before, the last keeps nothing in scratch.
-enum { FRUGAL_ATTEMPT = 3 };
+enum { NO_SCRATCH_ATTEMPT = 3 };
 
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again with less.
 static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
                                    uint32_t attempt, pestle_kernel_t* k) {
   const pestle_kernel_target_t* target = &ks->targets[device];
-  bool frugal = attempt >= FRUGAL_ATTEMPT;
+  bool no_scratch = attempt >= NO_SCRATCH_ATTEMPT;
   pestle_numerics_t numerics = ks->options->numerics;
   pestle_nest_t nest;
   pestle_kir_builder_t flat;
@@ -395,8 +395,8 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   pestle_strbuf_init(ks->list.allocator, &why);
   if (explains) nest.why = &why;
   nest.ops = k->ops;
-  nest.frugal = frugal;
-  nest.halvings = frugal ? 0 : attempt;
+  nest.no_scratch = no_scratch;
+  nest.halvings = no_scratch ? 0 : attempt;
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
@@ -410,7 +410,7 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   // Too much scratch is found below, and not a fault the first time.
   if (!status) {
     status = verify_nest(ks, &nest, PESTLE_NEST_SCHEDULED,
-                         frugal ? &target->caps : NULL);
+                         no_scratch ? &target->caps : NULL);
   }
   pestle_strbuf_appendf(&whole, "%s\n", k->ops);
   pestle_schedule_print(&nest, &whole);
@@ -420,8 +420,9 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
                   &flat);
   if (!status) status = dump_schedule(ks, &nest);
   if (!status) status = pestle_emit_flat(&nest, numerics, &flat, &emitted);
-  bool too_much =
-      !status && flat.view.shared_bytes > target->caps.scratch_bytes && !frugal;
+  bool too_much = !status &&
+                  flat.view.shared_bytes > target->caps.scratch_bytes &&
+                  !no_scratch;
   if (!status && !too_much) {
     status = pestle_kir_legalise_in(ks->list.allocator, &flat.view,
                                     &target->caps, numerics, &k->legal);
@@ -440,7 +441,8 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   if (!too_much) return status;
   // Lanes count on shared memory alone, which no share of an L2 makes less of.
   bool has_lanes = target->caps.max_group_lanes > 1;
-  return build_group(ks, device, has_lanes ? FRUGAL_ATTEMPT : attempt + 1, k);
+  return build_group(ks, device, has_lanes ? NO_SCRATCH_ATTEMPT : attempt + 1,
+                     k);
 }
 
 static uint64_t bytes_of_args(const pestle_node_t* node) {

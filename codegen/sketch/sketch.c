@@ -129,7 +129,7 @@ static void use_visit(void* user, const pestle_expr_t* e) {
 static bool is_passing(const pestle_sketch_t* k, uint32_t s) {
   const pestle_nest_stage_t* st = pestle_sketch_stage(k, s);
   return !st->is_fold && s != k->anchor && (int32_t)s != k->middle &&
-         (!st->keep || k->nest->frugal || pestle_sketch_has_lanes(k));
+         (!st->keep || k->nest->no_scratch || pestle_sketch_has_lanes(k));
 }
 
 // Readers lie behind what they read.
@@ -227,7 +227,7 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
     return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);
   }
   bool keep = longest_fold(k) * PESTLE_SKETCH_ELEMENT <= k->l2 / ROWS_OF_L2 &&
-              any_fold(k) && !nest->frugal;
+              any_fold(k) && !nest->no_scratch;
   if (pestle_sketch_has_lanes(k)) {
     keep = keep && pestle_sketch_keeps_rows(k, longest_fold(k));
   }
@@ -394,7 +394,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   uint32_t count;
   int32_t fold = only_fold(k, &count);
-  if (nest->frugal) {
+  if (nest->no_scratch) {
     pestle_sketch_note(k,
                        "nothing is kept in scratch: the usual schedule needs "
                        "more than the target's %u bytes",
@@ -414,7 +414,7 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   if (pestle_sketch_pair_fits(k)) {
     return pestle_sketch_pair(k);
   }
-  if (!nest->frugal && pestle_sketch_chain_fits(k)) {
+  if (!nest->no_scratch && pestle_sketch_chain_fits(k)) {
     pestle_sketch_note(k,
                        "chain: two contractions with folds of rows between "
                        "them; the scores never lie in memory");

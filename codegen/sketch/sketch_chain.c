@@ -437,7 +437,7 @@ static bool keeps_queries(const chain_t* c, int64_t rows) {
 static bool favours_rows(const chain_t* c, int64_t rows) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* s = find(c, c->scores);
-  if (k->nest->frugal || s->values[0]->kind == PESTLE_EXPR_DOT ||
+  if (k->nest->no_scratch || s->values[0]->kind == PESTLE_EXPR_DOT ||
       rows < k->lanes || !keeps_queries(c, rows) ||
       filled(rows, k->lanes) < filled(c->columns, k->lanes) * LANES_FILLED) {
     return false;

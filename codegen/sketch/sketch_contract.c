@@ -151,7 +151,7 @@ pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
   for (int side = 0; side < 2; ++side) {
     pestle_operand_t o =
         pestle_sketch_operand(k, c->values[0]->args[side], axis);
-    if (o.tensor < 0 || o.unit || k->nest->frugal ||
+    if (o.tensor < 0 || o.unit || k->nest->no_scratch ||
         !pestle_schedule_find_read(k->nest, fold, (uint32_t)o.tensor)) {
       continue;
     }
@@ -486,8 +486,8 @@ static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
                            int64_t* out_block) {
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
   int64_t inner = pestle_sketch_fold_extent(k, c);
-  if (!k->reassociate || k->nest->frugal || c->map_count == PESTLE_MAX_RANK ||
-      inner <= most) {
+  if (!k->reassociate || k->nest->no_scratch ||
+      c->map_count == PESTLE_MAX_RANK || inner <= most) {
     return 0;
   }
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
@@ -619,7 +619,7 @@ static pestle_contract_t describe(pestle_sketch_t* k,
   c.bare = c.bare && !c.dots;
   pestle_operand_t o = fed_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
-    c.copyable = !k->nest->frugal;
+    c.copyable = !k->nest->no_scratch;
     c.strided = !o.unit;
     c.words = o.words;
     c.aliasing = o.aliasing;
@@ -647,7 +647,7 @@ static int64_t fold_rows(const pestle_sketch_t* k,
                          const pestle_register_tile_t* t) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t rows = FOLD_TILE / t->vectors;
-  if (t->row < 0 || k->nest->frugal ||
+  if (t->row < 0 || k->nest->no_scratch ||
       pestle_sketch_fold_extent(k, f) > SHORT_FOLD) {
     return t->rows;
   }
@@ -897,7 +897,7 @@ static double plain_cycles(const void* user, int64_t vectors) {
 static void choose_plain(pestle_sketch_t* k, making_t* m) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   pestle_register_tile_t* t = &m->t;
-  m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->frugal;
+  m->window = pestle_sketch_is_window(k, t->fold) && !k->nest->no_scratch;
   if (!m->window) m->parts = fold_parts(k, t, t->vectors);
   plain_t p = {.k = k, .t = *t, .parts = m->parts};
   pestle_vectors_t v = {
@@ -922,8 +922,8 @@ static bool works_in_registers(pestle_sketch_t* k, const making_t* m) {
   const pestle_register_tile_t* t = &m->t;
   bool functions =
       pestle_sketch_transcendental(k, pestle_sketch_stage(k, k->anchor));
-  bool usual =
-      !functions || t->rows * t->vectors <= INLINE_EPILOGUE || k->nest->frugal;
+  bool usual = !functions || t->rows * t->vectors <= INLINE_EPILOGUE ||
+               k->nest->no_scratch;
   double cycles = m->product
                       ? m->x.cycles
                       : pestle_sketch_beside_memory(

@@ -76,7 +76,8 @@ static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
   int64_t extent = pestle_sketch_extent(k, axis);
   int64_t words =
       pestle_sketch_fold_extent(k, s) / extent * ((extent + taps - 1) / taps);
-  return !k->nest->frugal && words * k->lanes * PESTLE_SKETCH_ELEMENT <= most;
+  return !k->nest->no_scratch &&
+         words * k->lanes * PESTLE_SKETCH_ELEMENT <= most;
 }
 
 // Rows of a product with an argument's panel for which copying it into words is

@@ -215,7 +215,7 @@ pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k, uint32_t stage,
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   bool sum =
       s->is_fold && (s->fold == PESTLE_OP_ADD || s->fold == PESTLE_OP_MULTIPLY);
-  if (!sum || !k->reassociate || k->nest->frugal ||
+  if (!sum || !k->reassociate || k->nest->no_scratch ||
       s->map_count == PESTLE_MAX_RANK ||
       !pestle_dtype_is(s->acc_dtype, PESTLE_KIND_FLOAT) ||
       pestle_sketch_fold_extent(k, s) <= 2 * chain) {

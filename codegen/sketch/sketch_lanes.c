@@ -77,7 +77,7 @@ static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
   pestle_exchange_t x;
   *out_done = false;
-  if (k->nest->frugal ||
+  if (k->nest->no_scratch ||
       k->caps->max_group_lanes < PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS ||
       !pestle_exchange_match(k->nest, &x)) {
     return pestle_nest_status(k->nest);

@@ -197,7 +197,7 @@ static void near_visit(void* user, const pestle_expr_t* e) {
 // each element twice, 32 us by vectors of 2 lanes.
 static pestle_status_t flatten_short(pestle_sketch_t* k) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
-  if (s->map_count < 2 || k->nest->frugal) return NULL;
+  if (s->map_count < 2 || k->nest->no_scratch) return NULL;
   near_t n = {
       .k = k, .a = s->roots[s->map_count - 2], .b = s->roots[s->map_count - 1]};
   n.inner = pestle_sketch_extent(k, n.b);

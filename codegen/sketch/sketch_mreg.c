@@ -165,7 +165,7 @@ pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k, uint32_t fold,
                                    bool* out_done) {
   pestle_mreg_t m;
   *out_done = false;
-  if (!has_registers(k) || k->nest->frugal || !resembles(k, fold)) {
+  if (!has_registers(k) || k->nest->no_scratch || !resembles(k, fold)) {
     return pestle_nest_status(k->nest);
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));

@@ -30,7 +30,8 @@ int32_t pestle_sketch_pair_middle(pestle_sketch_t* k) {
     if (count == 2) return -1;
     folds[count++] = (int32_t)s;
   }
-  if (count != 2 || k->nest->frugal || pestle_sketch_has_lanes(k)) return -1;
+  if (count != 2 || k->nest->no_scratch || pestle_sketch_has_lanes(k))
+    return -1;
   const pestle_nest_stage_t* first = pestle_sketch_stage(k, (uint32_t)folds[0]);
   const pestle_nest_stage_t* last = pestle_sketch_stage(k, (uint32_t)folds[1]);
   if (!pestle_sketch_is_product(first) || !pestle_sketch_is_product(last) ||

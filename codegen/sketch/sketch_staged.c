@@ -202,7 +202,7 @@ pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
   pestle_attend_t a;
   *out_done = false;
   bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
-  if (k->nest->frugal || !k->reassociate || !units ||
+  if (k->nest->no_scratch || !k->reassociate || !units ||
       k->caps->max_group_lanes < PESTLE_ATTEND_LANES ||
       !pestle_attend_resembles(k->nest)) {
     return NULL;
@@ -255,7 +255,7 @@ pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
   staged_t s = {.k = k};
   pestle_nest_tile_t tile;
   *out_done = false;
-  if (k->nest->frugal || k->caps->max_group_lanes < 32) return NULL;
+  if (k->nest->no_scratch || k->caps->max_group_lanes < 32) return NULL;
   k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
   if (!find_units(&s, fold)) return pestle_nest_status(k->nest);
   if (!choose(&s, &tile)) return NULL;

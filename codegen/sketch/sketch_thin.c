@@ -113,7 +113,7 @@ static bool find_axes(pestle_sketch_t* k, const pestle_nest_stage_t* f,
 
 static bool find_thin(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
-  if (!k->reassociate || k->nest->frugal || !pestle_sketch_is_product(f) ||
+  if (!k->reassociate || k->nest->no_scratch || !pestle_sketch_is_product(f) ||
       !pestle_sketch_aligned(k, fold) || !f->map_count ||
       f->map_count == PESTLE_MAX_RANK || f->root_count != f->map_count + 1 ||
       pestle_sketch_fold_extent(k, f) < LEAST_TAPS) {
@@ -128,7 +128,7 @@ static bool find_thin(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
 static bool find_columns(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   if (!pestle_sketch_reorders(k, f) || f->combine || f->value_count != 1 ||
-      k->nest->frugal || !pestle_sketch_aligned(k, fold) || !f->map_count ||
+      k->nest->no_scratch || !pestle_sketch_aligned(k, fold) || !f->map_count ||
       f->map_count == PESTLE_MAX_RANK || f->root_count != f->map_count + 1 ||
       pestle_sketch_contiguous_fold(k, f) >= 0 || pestle_sketch_is_product(f)) {
     return false;

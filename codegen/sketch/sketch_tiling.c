@@ -84,7 +84,7 @@ bool pestle_sketch_inline_epilogue(pestle_sketch_t* k, bool usual,
       "epilogue",
       "what functions cost that are in the code once a vector, and "
       "leave it no registers, is measured alone"};
-  if (k->nest->frugal) return usual;
+  if (k->nest->no_scratch) return usual;
   double copy = cycles > 0 ? cycles + pestle_sketch_scratch_cycles(k, k->anchor)
                            : PESTLE_NOT_ESTIMATED;
   const pestle_option_t options[] = {{"scratch", copy}, {"registers", cycles}};

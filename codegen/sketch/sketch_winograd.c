@@ -355,7 +355,7 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
                                        double cycles, bool* out_done) {
   form_t forms[2] = {0};
   *out_done = false;
-  if (!k->reassociate || k->nest->frugal || k->lanes < 4) return NULL;
+  if (!k->reassociate || k->nest->no_scratch || k->lanes < 4) return NULL;
   size_form(k, fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
   size_form(k, fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
   PESTLE_TRY(pestle_nest_status(k->nest));
