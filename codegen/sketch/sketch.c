@@ -9,9 +9,9 @@
 //   tile          folds whose innermost    accumulators of rows x vectors in
 //                 map axis is contiguous   registers: GEMM, convolution,
 //                                          pooling, column sums
-//   dots          few vectors times        rows of the matrix in order, partial
+//   gemv_rows     few vectors times        rows of the matrix in order, partial
 //                 a matrix of rows         results in lanes
-//   thin          few vectors times        some rows of the matrix at a time,
+//   gemv_columns  few vectors times        some rows of the matrix at a time,
 //                 a large matrix           sums of whole rows in scratch
 //   chain         two contractions, row    tiles of both, scores and their rows
 //                 folds between them       in scratch
@@ -203,7 +203,7 @@ static bool reads_stage(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 
 // Map |s|, which |readers| stages read, is made once for all. Anew for each it would
 // be added to something else, and so may be rounded otherwise.
-static void decide_kept(pestle_sketch_t* k, uint32_t s, uint32_t readers) {
+static void choose_kept(pestle_sketch_t* k, uint32_t s, uint32_t readers) {
   static const pestle_question_t q = {
       "kept", "cycles of a core: this stage, and a copy in scratch"};
   double once = pestle_sketch_map_cycles(k, s, 1);
@@ -256,7 +256,7 @@ static pestle_status_t inline_maps(pestle_sketch_t* k) {
                          "'%s' is kept in scratch: %u stages read it, and it "
                          "costs tens of instructions an element",
                          st->name, u.readers[s]);
-      decide_kept(k, s, u.readers[s]);
+      choose_kept(k, s, u.readers[s]);
     }
   }
   return pestle_schedule_inline(nest, inlined);
@@ -330,10 +330,10 @@ static const char* why_rows(pestle_sketch_t* k, uint32_t count, int32_t fold) {
 }
 
 // The form |form| of |fold| is the first that fits: which others would.
-static void decide_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
+static void choose_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
   static const pestle_question_t q = {
       "form", "cycles of a core: multiply-adds, loads, bytes"};
-  const char* thin;
+  const char* gemv;
   if (!pestle_choices_are_listed(k->nest)) {
     pestle_choose_only(k->nest, "form", form);
     return;
@@ -342,10 +342,10 @@ static void decide_form(pestle_sketch_t* k, uint32_t fold, const char* form) {
   bool words = pestle_sketch_prefers_dot(k, fold);
   pestle_option_t options[2] = {{"", PESTLE_NOT_ESTIMATED}};
   uint32_t n = 0;
-  double cycles = words ? 0 : pestle_sketch_thin_estimate(k, fold, &thin);
+  double cycles = words ? 0 : pestle_sketch_gemv_estimate(k, fold, &gemv);
   if (cycles > 0) {
     options[n].cost = cycles;
-    (void)snprintf(options[n++].name, sizeof(options->name), "%s", thin);
+    (void)snprintf(options[n++].name, sizeof(options->name), "%s", gemv);
   }
   if (tiles) {
     options[n] = (pestle_option_t){"tile", PESTLE_NOT_ESTIMATED};
@@ -365,25 +365,25 @@ static pestle_status_t try_single(pestle_sketch_t* k, uint32_t fold,
                                   bool* out_done) {
   *out_done = true;
   bool words = pestle_sketch_prefers_dot(k, fold);
-  if (!words && pestle_sketch_dots_fits(k, fold)) {
+  if (!words && pestle_sketch_gemv_rows_fits(k, fold)) {
     pestle_sketch_note(k,
-                       "dots: few vectors times a matrix, whose rows are "
+                       "gemv_rows: few vectors times a matrix, whose rows are "
                        "read in order");
-    decide_form(k, fold, "dots");
-    return pestle_sketch_dots(k, fold);
+    choose_form(k, fold, "gemv_rows");
+    return pestle_sketch_gemv_rows(k, fold);
   }
-  if (!words && pestle_sketch_thin_fits(k, fold)) {
+  if (!words && pestle_sketch_gemv_columns_fits(k, fold)) {
     pestle_sketch_note(k,
-                       "thin: few vectors times a matrix that no cache "
+                       "gemv_columns: few vectors times a matrix that no cache "
                        "holds, a few of its rows at a time");
-    decide_form(k, fold, "thin");
-    return pestle_sketch_thin(k, fold);
+    choose_form(k, fold, "gemv_columns");
+    return pestle_sketch_gemv_columns(k, fold);
   }
   if (pestle_sketch_tile_fits(k, fold)) {
     pestle_sketch_note(k,
                        "tile of accumulators: one fold, whose results lie side "
                        "by side along the innermost dimension");
-    decide_form(k, fold, "tile");
+    choose_form(k, fold, "tile");
     return pestle_sketch_tile(k, fold);
   }
   *out_done = false;

@@ -448,18 +448,19 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k,
                                                         uint32_t fold,
                                                         double cycles,
                                                         bool* out_done);
-// A matrix times few vectors, read once, as it lies: by rows of it.
-bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold);
-PESTLE_NODISCARD pestle_status_t pestle_sketch_dots(pestle_sketch_t* k,
-                                                    uint32_t fold);
-bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold);
-// What |fold| costs one core as a tile, which it fits; as one of the two above, whose
-// name is |*out_form|, whether or not they are worth it, or 0: it is no such product.
+// GEMV: a matrix times few vectors, read once, as it lies. By whole rows of it, each of
+// which is a result, and by some rows at a time, whose columns are results.
+bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k,
+                                                         uint32_t fold);
+bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t fold);
+// What |fold| costs one core as a tile, which it fits; as GEMV, whose form is
+// |*out_form|, whether or not it is worth it, or 0: it is none.
 double pestle_sketch_tile_estimate(pestle_sketch_t* k, uint32_t fold);
-double pestle_sketch_thin_estimate(pestle_sketch_t* k, uint32_t fold,
+double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
                                    const char** out_form);
-PESTLE_NODISCARD pestle_status_t pestle_sketch_thin(pestle_sketch_t* k,
-                                                    uint32_t fold);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k,
+                                                            uint32_t fold);
 // Two contractions with row folds between them:
 bool pestle_sketch_chain_fits(pestle_sketch_t* k);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_chain(pestle_sketch_t* k);

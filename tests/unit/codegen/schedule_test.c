@@ -276,7 +276,7 @@ static void test_rows_of_cores(void** state) {
 
 #define ROWS "no tiles: the matrix, 75 rows of 131 taps, is used "
 
-static void test_thin(void** state) {
+static void test_gemv(void** state) {
   (void)state;
   // Rows are read in order, however small the matrix is.
   chooses("matvec_rows", 0, 0, true, ROWS "1 time only");
@@ -894,7 +894,7 @@ int main(void) {
       cmocka_unit_test(test_sticky),
       cmocka_unit_test(test_too_many_parts),
       cmocka_unit_test(test_rfactor_and_epilogue),
-      cmocka_unit_test(test_thin),
+      cmocka_unit_test(test_gemv),
       cmocka_unit_test(test_partial),
       cmocka_unit_test(test_groups_of_tails),
       cmocka_unit_test(test_parts_of_an_argument),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix times few vectors, or its columns folded alone: each element of the matrix
+// GEMV: a matrix times few vectors, or its columns folded alone. Each element of the matrix
 // is used once a vector, so it is read at the speed of memory or not at all. It is
 // read as it lies, in runs as long as can be: tiles of a GEMM jump from row to row
 // after 256 bytes, which prefetchers do not follow. Measured for [1, 4096] x [4096,
@@ -30,7 +30,7 @@ enum {
   GROUP_BLOCKS = 4,
   GROUP_ROWS = 16,
   // Taps of a sum in one accumulator or in lanes, before it is put aside.
-  DOT_CHAIN = 8192,
+  SUM_CHAIN = 8192,
   // What L3 holds is read by tiles as fast or faster: by one vector less than so
   // many times the L2, by more half of L3. Measured with 1 MiB and 32 MiB, tiles
   // against this: by one vector 4 MiB 1.2, 16 MiB 1.5; by four and eight 16 MiB
@@ -61,14 +61,14 @@ enum {
 };
 
 // What makes a product few vectors times a matrix. Positions are of map axes.
-typedef struct thin_t {
+typedef struct gemv_t {
   int32_t row;              // along which only the vectors move; -1: one vector
   int64_t rows;             // vectors
   int32_t at;               // along which only the matrix moves
   uint32_t taps;            // the one fold axis
   int64_t elements;         // of the matrix, or of all of them
   pestle_operand_t matrix;  // along |at|
-} thin_t;
+} gemv_t;
 
 // The operand that moves along |axis|, if it is only one: its side, or -1.
 static int find_mover(pestle_sketch_t* k, const pestle_nest_stage_t* f,
@@ -87,7 +87,7 @@ static int find_mover(pestle_sketch_t* k, const pestle_nest_stage_t* f,
 
 // The map axes that belong to one operand each, |at| to the larger one.
 static bool find_axes(pestle_sketch_t* k, const pestle_nest_stage_t* f,
-                      thin_t* t) {
+                      gemv_t* t) {
   int32_t at[2] = {-1, -1};
   for (uint32_t i = 0; i < f->map_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, f->roots[i]);
@@ -111,7 +111,7 @@ static bool find_axes(pestle_sketch_t* k, const pestle_nest_stage_t* f,
   return find_mover(k, f, f->roots[t->at], &t->matrix) >= 0;
 }
 
-static bool find_thin(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
+static bool find_gemv(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   if (!k->reassociate || k->nest->no_scratch || !pestle_sketch_is_product(f) ||
       !pestle_sketch_aligned(k, fold) || !f->map_count ||
@@ -119,13 +119,13 @@ static bool find_thin(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
       pestle_sketch_fold_extent(k, f) < LEAST_TAPS) {
     return false;
   }
-  *out = (thin_t){.rows = 1, .taps = f->roots[f->map_count], .elements = 1};
+  *out = (gemv_t){.rows = 1, .taps = f->roots[f->map_count], .elements = 1};
   return find_axes(k, f, out) && out->rows <= MOST_VECTORS &&
          pestle_sketch_fold_extent(k, f) >= out->rows * TAPS_PER_VECTOR;
 }
 
 // A fold along one strided axis of what lies side by side along the last.
-static bool find_columns(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
+static bool find_columns(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   if (!pestle_sketch_reorders(k, f) || f->combine || f->value_count != 1 ||
       k->nest->no_scratch || !pestle_sketch_aligned(k, fold) || !f->map_count ||
@@ -136,7 +136,7 @@ static bool find_columns(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
   uint32_t last = f->roots[f->map_count - 1];
   pestle_stride_t along = pestle_sketch_strides(k, f, last);
   int64_t taps = pestle_sketch_fold_extent(k, f);
-  *out = (thin_t){.rows = 1,
+  *out = (gemv_t){.rows = 1,
                   .row = -1,
                   .at = (int32_t)f->map_count - 1,
                   .taps = f->roots[f->map_count],
@@ -151,7 +151,7 @@ static bool find_columns(pestle_sketch_t* k, uint32_t fold, thin_t* out) {
 }
 
 // |outputs|: what a vector has one result for each of.
-static pestle_status_t explain(pestle_sketch_t* k, const thin_t* t,
+static pestle_status_t explain(pestle_sketch_t* k, const gemv_t* t,
                                uint32_t fold, const char* outputs,
                                int64_t side) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
@@ -170,12 +170,12 @@ static pestle_status_t explain(pestle_sketch_t* k, const thin_t* t,
 
 // --- Estimates ---
 
-static double bytes_of(const thin_t* t) {
+static double bytes_of(const gemv_t* t) {
   return (double)t->elements * PESTLE_SKETCH_ELEMENT;
 }
 
 // Of rows of the matrix in order, |rows| of them side by side, sums in |parts|.
-static double dots_cycles(const pestle_sketch_t* k, const thin_t* t,
+static double rows_cycles(const pestle_sketch_t* k, const gemv_t* t,
                           int64_t rows, int64_t parts) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   double fmas = (double)(rows * t->rows) / rates.fmas;
@@ -189,7 +189,8 @@ static double dots_cycles(const pestle_sketch_t* k, const thin_t* t,
 
 // Of some rows at a time, by panels of |width| columns: the sums of a block of rows
 // are loaded and stored, and a run ends with a panel.
-static double thin_cycles(pestle_sketch_t* k, const thin_t* t, int64_t width) {
+static double columns_cycles(pestle_sketch_t* k, const gemv_t* t,
+                             int64_t width) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t sums = width * t->rows * PESTLE_SKETCH_ELEMENT;
   int64_t lines = width * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
@@ -209,14 +210,14 @@ static double thin_cycles(pestle_sketch_t* k, const thin_t* t, int64_t width) {
 // --- Rows of the matrix, one after the other ---
 
 // A constant matrix is packed instead, so that tiles read it in order.
-static bool is_packed(pestle_sketch_t* k, uint32_t fold, const thin_t* t) {
+static bool is_packed(pestle_sketch_t* k, uint32_t fold, const gemv_t* t) {
   return t->matrix.constant &&
          t->at + 1 == (int32_t)pestle_sketch_stage(k, fold)->map_count;
 }
 
-bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold) {
-  thin_t t;
-  if (!find_thin(k, fold, &t) || t.matrix.unit || is_packed(k, fold, &t)) {
+bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold) {
+  gemv_t t;
+  if (!find_gemv(k, fold, &t) || t.matrix.unit || is_packed(k, fold, &t)) {
     return false;
   }
   pestle_stride_t along =
@@ -226,9 +227,9 @@ bool pestle_sketch_dots_fits(pestle_sketch_t* k, uint32_t fold) {
 
 // Of |id|: the other map axes and the steps of its fold, then the vectors and
 // the rows of the matrix, unrolled.
-static pestle_status_t dot_order(pestle_sketch_t* k, uint32_t id,
-                                 const thin_t* t, const uint32_t* parts,
-                                 uint32_t part_count) {
+static pestle_status_t rows_order(pestle_sketch_t* k, uint32_t id,
+                                  const gemv_t* t, const uint32_t* parts,
+                                  uint32_t part_count) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t order[PESTLE_NEST_MAX_AXES], n = 0;
   uint32_t vectors = t->row >= 0 ? s->roots[t->row] : UINT32_MAX;
@@ -250,13 +251,13 @@ static pestle_status_t dot_order(pestle_sketch_t* k, uint32_t id,
 }
 
 // Parts of a sum, if |chains| are side by side.
-static int64_t dot_parts(int64_t chains) {
+static int64_t parts_of_sum(int64_t chains) {
   return chains < CHAINS ? CHAINS / chains : 1;
 }
 
 // Lanes along the taps, sums in |most| parts.
-static pestle_status_t dot_lanes(pestle_sketch_t* k, uint32_t id,
-                                 const thin_t* t, int64_t most) {
+static pestle_status_t rows_lanes(pestle_sketch_t* k, uint32_t id,
+                                  const gemv_t* t, int64_t most) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t taps = s->roots[s->map_count], outer, inner, part[2];
@@ -272,14 +273,14 @@ static pestle_status_t dot_lanes(pestle_sketch_t* k, uint32_t id,
   }
   PESTLE_TRY(pestle_schedule_mark(nest, id, part[0], PESTLE_MARK_UNROLL));
   PESTLE_TRY(pestle_schedule_mark(nest, id, part[1], PESTLE_MARK_VECTOR));
-  return dot_order(k, id, t, part, 2);
+  return rows_order(k, id, t, part, 2);
 }
 
 // Groups of blocks of rows, blocks, under which the folds are, then the rows
 // and the vectors.
-static pestle_status_t dot_anchor(pestle_sketch_t* k, const thin_t* t,
-                                  int64_t rows, uint32_t* out_group,
-                                  uint32_t* out_leaf) {
+static pestle_status_t rows_anchor(pestle_sketch_t* k, const gemv_t* t,
+                                   int64_t rows, uint32_t* out_group,
+                                   uint32_t* out_leaf) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t order[PESTLE_NEST_MAX_AXES], n = 0, inner, side;
@@ -305,24 +306,24 @@ static pestle_status_t dot_anchor(pestle_sketch_t* k, const thin_t* t,
   return NULL;
 }
 
-typedef struct dots_t {
+typedef struct side_t {
   const pestle_sketch_t* k;
-  const thin_t* t;
+  const gemv_t* t;
   int64_t parts;
-} dots_t;
+} side_t;
 
 static double side_cycles(const void* user, int64_t rows) {
-  const dots_t* d = user;
-  return dots_cycles(d->k, d->t, rows, d->parts);
+  const side_t* d = user;
+  return rows_cycles(d->k, d->t, rows, d->parts);
 }
 
 // Rows of the matrix side by side; parts of a sum are those of the usual number.
-static int64_t choose_side(const pestle_sketch_t* k, const thin_t* t,
+static int64_t choose_side(const pestle_sketch_t* k, const gemv_t* t,
                            int64_t usual) {
   static const pestle_question_t q = {
       "side", "cycles of a core: multiply-adds, loads, waiting, bytes"};
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4;
-  dots_t d = {.k = k, .t = t, .parts = dot_parts(t->rows * usual)};
+  side_t d = {.k = k, .t = t, .parts = parts_of_sum(t->rows * usual)};
   int64_t values[MOST_ROWS], each = t->rows * d.parts;
   pestle_numbers_t n = {
       .values = values, .usual = usual, .cost = side_cycles, .user = &d};
@@ -331,27 +332,27 @@ static int64_t choose_side(const pestle_sketch_t* k, const thin_t* t,
   return pestle_choose_number(k->nest, q, &n);
 }
 
-pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
-  thin_t t;
+pestle_status_t pestle_sketch_gemv_rows(pestle_sketch_t* k, uint32_t fold) {
+  gemv_t t;
   uint32_t levels, group, leaf;
-  if (!find_thin(k, fold, &t)) {
+  if (!find_gemv(k, fold, &t)) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
   int64_t budget = k->registers * ACCUMULATORS_OF_4 / 4 / t.rows;
   int64_t rows = t.rows > 1 ? pestle_sketch_min(budget, MOST_ROWS) : 1;
   if (rows < 1) rows = 1;
-  int64_t parts = dot_parts(t.rows * rows);
+  int64_t parts = parts_of_sum(t.rows * rows);
   rows = choose_side(k, &t, rows);
   PESTLE_TRY(explain(k, &t, fold, "rows", rows));
-  PESTLE_TRY(pestle_sketch_cascade(k, fold, DOT_CHAIN, &levels));
-  PESTLE_TRY(dot_anchor(k, &t, rows, &group, &leaf));
+  PESTLE_TRY(pestle_sketch_cascade(k, fold, SUM_CHAIN, &levels));
+  PESTLE_TRY(rows_anchor(k, &t, rows, &group, &leaf));
   for (uint32_t i = 0; i <= levels; ++i) {
     // Partial sums have their blocks as one more axis, the first.
-    thin_t level = t;
+    gemv_t level = t;
     if (i < levels) ++level.at;
     if (i < levels && level.row >= 0) ++level.row;
-    PESTLE_TRY(i ? dot_order(k, fold + i, &level, NULL, 0)
-                 : dot_lanes(k, fold, &level, parts));
+    PESTLE_TRY(i ? rows_order(k, fold + i, &level, NULL, 0)
+                 : rows_lanes(k, fold, &level, parts));
   }
   uint32_t sum = fold + levels;
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, leaf));
@@ -362,10 +363,10 @@ pestle_status_t pestle_sketch_dots(pestle_sketch_t* k, uint32_t fold) {
 
 // --- Some rows of the matrix at a time ---
 
-bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold) {
-  thin_t t;
+bool pestle_sketch_gemv_columns_fits(pestle_sketch_t* k, uint32_t fold) {
+  gemv_t t;
   if (find_columns(k, fold, &t)) return true;
-  if (!find_thin(k, fold, &t) || !t.matrix.unit || t.matrix.constant) {
+  if (!find_gemv(k, fold, &t) || !t.matrix.unit || t.matrix.constant) {
     return false;
   }
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
@@ -376,8 +377,8 @@ bool pestle_sketch_thin_fits(pestle_sketch_t* k, uint32_t fold) {
 }
 
 // Panels of columns in groups; of each a vector's results after another's.
-static pestle_status_t thin_anchor(pestle_sketch_t* k, const thin_t* t,
-                                   int64_t width, uint32_t* out_panel) {
+static pestle_status_t columns_anchor(pestle_sketch_t* k, const gemv_t* t,
+                                      int64_t width, uint32_t* out_panel) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t row = t->row >= 0 ? y->roots[t->row] : UINT32_MAX;
@@ -394,9 +395,9 @@ static pestle_status_t thin_anchor(pestle_sketch_t* k, const thin_t* t,
 }
 
 // The sum over blocks of rows: under each block its panel's columns.
-static pestle_status_t thin_sum(pestle_sketch_t* k, uint32_t sum,
-                                const thin_t* t, int64_t width, int64_t lanes,
-                                uint32_t* out_tile) {
+static pestle_status_t columns_sum(pestle_sketch_t* k, uint32_t sum,
+                                   const gemv_t* t, int64_t width,
+                                   int64_t lanes, uint32_t* out_tile) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, sum);
   uint32_t m = s->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
@@ -425,7 +426,7 @@ static pestle_status_t thin_sum(pestle_sketch_t* k, uint32_t sum,
 // Columns of a panel: |usual|, or fewer, whole tiles of them, so that as many panels
 // fall to each core. Measured, [8, 1024] x [1024, 4096] of 2 threads: 1.02 -> 0.55
 // ms.
-static int64_t panel_columns(const pestle_sketch_t* k, const thin_t* t,
+static int64_t panel_columns(const pestle_sketch_t* k, const gemv_t* t,
                              int64_t usual) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int64_t columns = pestle_sketch_extent(k, y->roots[y->map_count - 1]);
@@ -444,7 +445,7 @@ static int64_t panel_columns(const pestle_sketch_t* k, const thin_t* t,
 
 typedef struct panels_t {
   pestle_sketch_t* k;
-  const thin_t* t;
+  const gemv_t* t;
 } panels_t;
 
 // Of all cores.
@@ -452,12 +453,12 @@ static double panel_cycles(const void* user, int64_t width) {
   const panels_t* p = user;
   const pestle_nest_stage_t* y = pestle_sketch_stage(p->k, p->k->anchor);
   int64_t columns = pestle_sketch_extent(p->k, y->roots[y->map_count - 1]);
-  return pestle_sketch_group_cycles(p->k, thin_cycles(p->k, p->t, width),
+  return pestle_sketch_group_cycles(p->k, columns_cycles(p->k, p->t, width),
                                     columns, width);
 }
 
 // Columns of a panel: whole tiles.
-static int64_t choose_panel(pestle_sketch_t* k, const thin_t* t,
+static int64_t choose_panel(pestle_sketch_t* k, const gemv_t* t,
                             int64_t usual) {
   static const pestle_question_t q = {
       "panel", "cycles of all cores: steps, sums, bytes, and waiting"};
@@ -473,11 +474,11 @@ static int64_t choose_panel(pestle_sketch_t* k, const thin_t* t,
   return pestle_choose_number(k->nest, q, &n);
 }
 
-pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
-  thin_t t;
+pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k, uint32_t fold) {
+  gemv_t t;
   uint32_t partial, panel, columns;
   bool alone = find_columns(k, fold, &t);
-  if (!alone && !find_thin(k, fold, &t)) {
+  if (!alone && !find_gemv(k, fold, &t)) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
   PESTLE_TRY(explain(k, &t, fold, "columns", SIDE_ROWS));
@@ -495,27 +496,27 @@ pestle_status_t pestle_sketch_thin(pestle_sketch_t* k, uint32_t fold) {
       k, pestle_sketch_extent(k, pestle_sketch_stage(k, sum)->roots[t.at]));
   int64_t width = panel_columns(k, &t, alone ? FOLD_COLUMNS : PANEL_COLUMNS);
   width = choose_panel(k, &t, width);
-  PESTLE_TRY(thin_anchor(k, &t, width, &panel));
+  PESTLE_TRY(columns_anchor(k, &t, width, &panel));
   PESTLE_TRY(
-      thin_sum(k, sum, &t, tile.vectors * tile.lanes, tile.lanes, &columns));
+      columns_sum(k, sum, &t, tile.vectors * tile.lanes, tile.lanes, &columns));
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, panel));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &tile));
   PESTLE_TRY(pestle_schedule_at(k->nest, partial, sum, columns));
   return pestle_sketch_bind_groups(k, panel);
 }
 
-double pestle_sketch_thin_estimate(pestle_sketch_t* k, uint32_t fold,
+double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
                                    const char** out_form) {
-  thin_t t;
-  *out_form = "thin";
-  if (find_columns(k, fold, &t)) return thin_cycles(k, &t, FOLD_COLUMNS);
-  if (!find_thin(k, fold, &t) || t.matrix.constant) return 0;
+  gemv_t t;
+  *out_form = "gemv_columns";
+  if (find_columns(k, fold, &t)) return columns_cycles(k, &t, FOLD_COLUMNS);
+  if (!find_gemv(k, fold, &t) || t.matrix.constant) return 0;
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   int64_t columns = pestle_sketch_extent(k, f->roots[t.at]);
   if (t.matrix.unit && t.at + 1 == (int32_t)f->map_count) {
-    return thin_cycles(k, &t, pestle_sketch_min(columns, PANEL_COLUMNS));
+    return columns_cycles(k, &t, pestle_sketch_min(columns, PANEL_COLUMNS));
   }
   pestle_stride_t along = pestle_sketch_strides(k, f, t.taps);
-  *out_form = "dots";
-  return along.unit && !along.strided ? dots_cycles(k, &t, 1, CHAINS) : 0;
+  *out_form = "gemv_rows";
+  return along.unit && !along.strided ? rows_cycles(k, &t, 1, CHAINS) : 0;
 }
