@@ -269,7 +269,7 @@ typedef struct pestle_nest_mreg_t {
 
 // One way that a choice may be made, see choice.h. The name has no blanks.
 typedef struct pestle_option_t {
-  char name[28];
+  char name[40];
   double cost;  // as estimated, in any unit; PESTLE_NOT_ESTIMATED
 } pestle_option_t;
 

@@ -23,15 +23,17 @@ typedef struct pestle_core_rates_t {
   double fmas, loads, broadcasts, l2, l3, crowded, latency;
 } pestle_core_rates_t;
 
-// A way to run a contraction: the tile, its vector operand in scratch or where
-// it lies, taps in blocks (0: in one), rows of windows that share a padded box
-// (0: each tile has its own), and what that costs on one core.
+// A way to run a contraction: its register tile, how its operands are read, and what
+// that costs.
 typedef struct pestle_tiling_t {
   int64_t rows, vectors;
-  bool copied;
-  int64_t block, above;
-  bool bare;  // these rows share none: padding is tested for where it is read
-  double cycles;
+  bool copied;    // panels of the vector operand are copied into scratch
+  int64_t block;  // of the reduction, a partial sum each; 0: one sum
+  // Rows of windows whose inputs, halos included, are one padded box in scratch; 0:
+  // each tile has a box of its own.
+  int64_t halo_rows;
+  bool unpadded;  // there is no box: padding is tested for where it is read
+  double cycles;  // of one core
 } pestle_tiling_t;
 typedef PESTLE_VEC(pestle_tiling_t) pestle_tilings_t;
 
@@ -46,11 +48,11 @@ typedef struct pestle_sketch_t {
   int64_t l1, l2, l3;  // bytes of cache
   int64_t cores;       // that a plan may use
   const bool* row;     // of the form rows: which axes these are; else NULL
-  bool strewn;     // each tile's results are far from those of the one before
-  int32_t turned;  // the copy whose tiles turn in registers; -1: none
-  bool planes;     // tiles of windows read planes where they lie
-  int32_t middle;  // what passes between two convolutions of a pair; -1
-  bool nested;     // the anchor is such a stage, which no group is of
+  bool strewn;       // each tile's results are far from those of the one before
+  int32_t turned;    // the copy whose tiles turn in registers; -1: none
+  bool per_channel;  // tiles of windows read channels' planes where they lie
+  int32_t middle;    // what passes between two convolutions of a pair; -1
+  bool nested;       // the anchor is such a stage, which no group is of
 } pestle_sketch_t;
 
 // A register tile: accumulators for rows x vectors x lanes of |fold|'s result.
@@ -58,24 +60,31 @@ typedef struct pestle_register_tile_t {
   uint32_t fold;
   int32_t row;  // position of the tile's row axis among the roots; -1: none
   int64_t rows, vectors, lanes;
-  int64_t group;  // columns that read the same, of a vector or more; or 0
-  int64_t feed;  // elements from what one group reads to what the next one does
-  bool parted;   // a tile has columns of one group, not vectors of several
-  int64_t above;  // steps of the axis |high| that share a padded box; or 0
-  int64_t strip;  // vectors of columns below each other in them, without a box
-  int32_t high;   // position of that axis among the roots; -1: none
-  bool slides;    // neighbours along |row| share what their windows read
-  bool planes;    // a padded box is for all columns
-  int64_t chunk;  // rows of a core, outside tiles of columns; 0: of all
-  bool across;    // tiles of columns are within those of rows
-  bool windows;  // a padded box is for all rows and columns: rows are features,
-                 // which share their windows
+  // Columns of one group, as of a grouped convolution, if it has a vector or more of
+  // them and they read the same; else 0. |group_stride|: elements from what a group
+  // reads to what the next one does.
+  int64_t group, group_stride;
+  bool per_group;  // a tile has columns of one group; else vectors of several
+  // Steps of the axis |halo_axis| that share a padded box; or 0. The axis' position
+  // among the roots; -1: none.
+  int64_t halo_rows;
+  int32_t halo_axis;
+  // Tiles of columns that go through the rows of windows together, where there is no
+  // box: a strip; or 0.
+  int64_t column_strip;
+  bool slides;       // neighbours along |row| share what their windows read
+  bool per_channel;  // a padded box is for all columns of a channel's rows
+  // A padded box is for all rows, which are features that share their windows, and all
+  // columns.
+  bool im2row;
+  int64_t chunk;         // rows of a core, outside tiles of columns; 0: of all
+  bool row_major_tiles;  // tiles of columns are within those of rows
 } pestle_register_tile_t;
 
 // How far a padded box reaches along one of its dimensions: over one window, and
-// for each further row, column, and row of windows above the tile's.
+// for each further row, column, and row of windows.
 typedef struct pestle_box_dim_t {
-  int64_t base, row, column, above;
+  int64_t base, row, column, halo_row;
 } pestle_box_dim_t;
 
 // What sketch_cost.c has to know of a contraction. Sizes are elements.
@@ -103,14 +112,15 @@ typedef struct pestle_contract_t {
   // What is padded in scratch; rank 0: nothing.
   pestle_box_dim_t box[PESTLE_MAX_RANK];
   int32_t box_rank;
-  int64_t rows_above;  // rows of windows that could share a box
-  bool own;            // each column has inputs of its own: depthwise
-  // Windows slide along the columns, too, over planes that they do not share: a
-  // box is of a tile's rows, all columns of which its tiles read.
-  bool planes;
-  bool windows;  // rows are features, which share all windows of a box
-  bool bare;  // what is padded may be read where it lies: in whole vectors, or
-              // the same for all columns
+  int64_t most_halo_rows;  // rows of windows that could share a box
+  bool own;                // each column has inputs of its own: depthwise
+  // Windows slide along the columns, too, over planes of channels, none of which they
+  // share: a box is of a tile's rows, all columns of which its tiles read.
+  bool per_channel;
+  bool im2row;  // rows are features, which share all windows of a box
+  // What is padded may be read where it lies: in whole vectors, or the same for all
+  // columns.
+  bool unpadded;
 } pestle_contract_t;
 
 // How the reads of a stage move along an axis.
@@ -139,7 +149,7 @@ typedef struct pestle_operand_t {
 // number of tiles.
 static inline int64_t pestle_sketch_panel(const pestle_register_tile_t* t) {
   int64_t columns = t->vectors * t->lanes;
-  return t->parted && t->group % columns ? t->group : columns;
+  return t->per_group && t->group % columns ? t->group : columns;
 }
 
 // Of the target, or the usual ones where it states none.
@@ -321,23 +331,21 @@ void pestle_sketch_describe_box(pestle_sketch_t* k,
 bool pestle_sketch_slides(const pestle_contract_t* c);
 // Vectors of columns that go through rows of windows together, where they read
 // what is not padded: all rows of one window of theirs stay in the L1.
-int64_t pestle_sketch_strip(const pestle_sketch_t* k,
-                            const pestle_contract_t* c,
-                            const pestle_tiling_t* x);
+int64_t pestle_sketch_column_strip(const pestle_sketch_t* k,
+                                   const pestle_contract_t* c,
+                                   const pestle_tiling_t* x);
 // Elements of the box of so many rows, columns, and rows of windows.
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
-                                   int64_t columns, int64_t above);
+                                   int64_t columns, int64_t halo_rows);
 
 // A tile of accumulators for |width| columns and |height| rows of products.
 pestle_register_tile_t pestle_sketch_size_tile(pestle_sketch_t* k,
                                                int64_t width, int64_t height);
 // Packs a constant vector operand of the tile's fold into panels of |panel| columns,
 // or, |copied|, copies one into scratch: the tensor, or the stage; else -1.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_feed(pestle_sketch_t* k,
-                                                    pestle_register_tile_t* t,
-                                                    int64_t panel, bool copied,
-                                                    int32_t* out_packed,
-                                                    int32_t* out_staged);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_pack_operand(
+    pestle_sketch_t* k, pestle_register_tile_t* t, int64_t panel, bool copied,
+    int32_t* out_packed, int32_t* out_staged);
 
 // Of a nest of two products the map between them, which keeps what the second reads
 // of the first, an image; -1: it is no such pair.

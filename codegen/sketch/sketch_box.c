@@ -36,8 +36,8 @@ static void add_term(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
     out->column += step;
   } else if (tile->row >= 0 && axis == f->roots[tile->row]) {
     out->row += step;
-  } else if (tile->high >= 0 && axis == f->roots[tile->high]) {
-    out->above += step;
+  } else if (tile->halo_axis >= 0 && axis == f->roots[tile->halo_axis]) {
+    out->halo_row += step;
   }
 }
 
@@ -86,7 +86,7 @@ static void describe_copy(pestle_sketch_t* k, const pestle_register_tile_t* t,
   const pestle_expr_t* read =
       pestle_schedule_find_read(k->nest, t->fold, kept->tensors[0]);
   if (!read) return;
-  bool above = false, alone = false, across = false, jump = false;
+  bool halo = false, alone = false, across = false, jump = false;
   uint32_t column = f->roots[f->map_count - 1];
   c->box_rank = (int32_t)read->index_count;
   for (uint32_t d = 0; d < read->index_count; ++d) {
@@ -95,18 +95,18 @@ static void describe_copy(pestle_sketch_t* k, const pestle_register_tile_t* t,
     for (uint32_t i = 0; i < read->index[d]->count; ++i) {
       add_term(k, f, t, &read->index[d]->terms[i], dim);
     }
-    c->own |= dim->column > 0 && !t->windows;
-    above |= dim->above > 0;
-    alone |= dim->above > 0 && dim->base == 1;
+    c->own |= dim->column > 0 && !t->im2row;
+    halo |= dim->halo_row > 0;
+    alone |= dim->halo_row > 0 && dim->base == 1;
     across |= dim->column > 0 && dim->base > 1;
     bool last = d + 1 == read->index_count;
     jump |= jumps(read->index[d], column, last ? 1 : 0);
   }
-  c->planes = alone && across;
-  if (above) c->rows_above = pestle_sketch_extent(k, f->roots[t->high]);
-  c->windows = t->windows;
-  c->bare = !jump && !t->windows && is_plain_copy(k, kept) &&
-            (c->planes ? reads_planes(k, c, f) : !across);
+  c->per_channel = alone && across;
+  if (halo) c->most_halo_rows = pestle_sketch_extent(k, f->roots[t->halo_axis]);
+  c->im2row = t->im2row;
+  c->unpadded = !jump && !t->im2row && is_plain_copy(k, kept) &&
+                (c->per_channel ? reads_planes(k, c, f) : !across);
 }
 
 void pestle_sketch_describe_box(pestle_sketch_t* k,
@@ -120,23 +120,23 @@ void pestle_sketch_describe_box(pestle_sketch_t* k,
       ++count;
     }
   }
-  c->bare = c->bare && count == 1;
+  c->unpadded = c->unpadded && count == 1;
 }
 
 int64_t pestle_sketch_box_elements(const pestle_contract_t* c, int64_t rows,
-                                   int64_t columns, int64_t above) {
+                                   int64_t columns, int64_t halo_rows) {
   int64_t elements = c->box_rank ? 1 : 0;
   for (int32_t d = 0; d < c->box_rank; ++d) {
     const pestle_box_dim_t* b = &c->box[d];
     elements *= b->base + b->row * (rows - 1) + b->column * (columns - 1) +
-                b->above * (above - 1);
+                b->halo_row * (halo_rows - 1);
   }
   return elements;
 }
 
-int64_t pestle_sketch_strip(const pestle_sketch_t* k,
-                            const pestle_contract_t* c,
-                            const pestle_tiling_t* x) {
+int64_t pestle_sketch_column_strip(const pestle_sketch_t* k,
+                                   const pestle_contract_t* c,
+                                   const pestle_tiling_t* x) {
   int64_t columns = x->vectors * c->lanes;
   int64_t tiles = pestle_ceil_div(c->width, columns);
   int64_t window = pestle_sketch_box_elements(c, x->rows, columns, 1) *

@@ -166,8 +166,8 @@ pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
 
 // The operand of the product |fold| that moves along |axis| and is read in one
 // way only (of x * x^T neither is packed or copied); else tensor is -1.
-static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
-                                    uint32_t axis) {
+static pestle_operand_t vector_operand(pestle_sketch_t* k, uint32_t fold,
+                                       uint32_t axis) {
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
   pestle_operand_t found = {.tensor = -1};
   for (int side = 0; side < 2; ++side) {
@@ -182,14 +182,15 @@ static pestle_operand_t fed_operand(pestle_sketch_t* k, uint32_t fold,
   return found;
 }
 
-pestle_status_t pestle_sketch_feed(pestle_sketch_t* k,
-                                   pestle_register_tile_t* t, int64_t panel,
-                                   bool copied, int32_t* out_packed,
-                                   int32_t* out_staged) {
+pestle_status_t pestle_sketch_pack_operand(pestle_sketch_t* k,
+                                           pestle_register_tile_t* t,
+                                           int64_t panel, bool copied,
+                                           int32_t* out_packed,
+                                           int32_t* out_staged) {
   *out_packed = *out_staged = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, t->fold);
   uint32_t axis = c->roots[c->map_count - 1];
-  pestle_operand_t o = fed_operand(k, t->fold, axis);
+  pestle_operand_t o = vector_operand(k, t->fold, axis);
   if (o.tensor < 0) return NULL;
   const char* name = k->nest->tensors.data[o.tensor].name;
   if (o.constant) {
@@ -363,18 +364,19 @@ static pestle_status_t split_columns(pestle_sketch_t* k,
                                      uint32_t* out_nt, uint32_t* out_ni) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t columns = y->roots[y->map_count - 1];
-  if (t->parted) {
+  if (t->per_group) {
     PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns, t->group,
                                      out_g, &columns));
   }
   int64_t width = t->vectors * t->lanes;
-  if (t->strip) {
+  if (t->column_strip) {
     PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns,
-                                     t->strip * width, out_no, &columns));
+                                     t->column_strip * width, out_no,
+                                     &columns));
   }
   PESTLE_TRY(pestle_schedule_split(k->nest, k->anchor, columns, width, out_nt,
                                    out_ni));
-  if (!t->strip) *out_no = *out_nt;
+  if (!t->column_strip) *out_no = *out_nt;
   return NULL;
 }
 
@@ -391,29 +393,29 @@ static pestle_status_t schedule_tile_anchor(pestle_sketch_t* k,
   uint32_t m = y->map_count, order[PESTLE_NEST_MAX_AXES], n = 0;
   uint32_t g = 0, no, nt, ni, mo = 0, mt = 0, mi = 0, j, v, ho = 0, hi = 0;
   PESTLE_TRY(split_columns(k, t, &g, &no, &nt, &ni));
-  if (t->above) {
-    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->high],
-                                     t->above, &ho, &hi));
+  if (t->halo_rows) {
+    PESTLE_TRY(pestle_schedule_split(nest, k->anchor, y->roots[t->halo_axis],
+                                     t->halo_rows, &ho, &hi));
   }
   bool rows = t->row >= 0;
   if (rows) PESTLE_TRY(split_rows(k, t, &mo, &mt, &mi));
   PESTLE_TRY(pestle_schedule_split(nest, k->anchor, ni, t->lanes, &j, &v));
   y = pestle_sketch_stage(k, k->anchor);
   for (uint32_t i = 0; i + 1 < m; ++i) {
-    bool split = t->above && (int32_t)i == t->high;
+    bool split = t->halo_rows && (int32_t)i == t->halo_axis;
     if ((int32_t)i != t->row) order[n++] = split ? ho : y->roots[i];
   }
   if (t->chunk) order[n++] = mo;
-  bool outer = t->planes || t->windows;
-  if (t->above && outer) order[n++] = hi;
-  if (t->parted) order[n++] = g;
-  if (!t->across) order[n++] = no;
-  if (t->strip && rows) order[n++] = mt;
-  if (t->above && !outer) order[n++] = hi;
-  if (!t->strip && rows) order[n++] = mt;
-  if (t->across || t->strip) order[n++] = nt;
-  *out_panel_leaf = t->above && t->planes ? mt : no;
-  if (t->above && t->windows) *out_panel_leaf = ho;
+  bool outer = t->per_channel || t->im2row;
+  if (t->halo_rows && outer) order[n++] = hi;
+  if (t->per_group) order[n++] = g;
+  if (!t->row_major_tiles) order[n++] = no;
+  if (t->column_strip && rows) order[n++] = mt;
+  if (t->halo_rows && !outer) order[n++] = hi;
+  if (!t->column_strip && rows) order[n++] = mt;
+  if (t->row_major_tiles || t->column_strip) order[n++] = nt;
+  *out_panel_leaf = t->halo_rows && t->per_channel ? mt : no;
+  if (t->halo_rows && t->im2row) *out_panel_leaf = ho;
   *out_tile_leaf = order[n - 1];
   uint32_t groups = n;
   if (rows) order[n++] = mi;
@@ -575,8 +577,8 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k,
   pestle_register_tile_t tile = t;
   tile.fold = partial;
   ++tile.row;
-  PESTLE_TRY(pestle_sketch_feed(k, &tile, t.vectors * t.lanes, copied, &packed,
-                                &staged));
+  PESTLE_TRY(pestle_sketch_pack_operand(k, &tile, t.vectors * t.lanes, copied,
+                                        &packed, &staged));
   uint32_t sum = tile.fold + 1;
   PESTLE_TRY(schedule_block_anchor(k, &t, rows, &anchor_leaf));
   PESTLE_TRY(schedule_block_sum(k, sum, &t, &block_leaf, &tile_leaf));
@@ -616,8 +618,8 @@ static pestle_contract_t describe(pestle_sketch_t* k,
   c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
             PESTLE_SKETCH_ELEMENT;
   pestle_sketch_describe_box(k, t, &c);
-  c.bare = c.bare && !c.dots;
-  pestle_operand_t o = fed_operand(k, t->fold, last);
+  c.unpadded = c.unpadded && !c.dots;
+  pestle_operand_t o = vector_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->no_scratch;
     c.strided = !o.unit;
@@ -634,7 +636,7 @@ static pestle_contract_t describe(pestle_sketch_t* k,
         (row.stride && row.stride * row.size % ALIASING_BYTES == 0);
   }
   // Sums to flip are of all taps; blocks of taps have whole vectors.
-  if (pestle_sketch_wants_flip(s) || t->parted) return c;
+  if (pestle_sketch_wants_flip(s) || t->per_group) return c;
   int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
   c.block = find_blocks(k, t->fold, most, out_axis, out_block);
   return c;
@@ -669,7 +671,7 @@ static int64_t fold_parts(const pestle_sketch_t* k,
 
 // Whether the tile reads its operands where they lie, and all taps at once.
 static bool is_direct(const pestle_contract_t* c, const pestle_tiling_t* x) {
-  return !x->copied && !x->above && !x->block && !c->box_rank && !c->dots;
+  return !x->copied && !x->halo_rows && !x->block && !c->box_rank && !c->dots;
 }
 
 // Whether column tiles are within row tiles: all panels stay in L1, and results
@@ -681,7 +683,7 @@ static bool is_direct(const pestle_contract_t* c, const pestle_tiling_t* x) {
 static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
                              const pestle_tiling_t* x) {
-  if (x->above && (c->planes || c->windows)) return true;
+  if (x->halo_rows && (c->per_channel || c->im2row)) return true;
   int64_t panels = c->taps * c->width * (1 + c->others) * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
   return is_direct(c, x) && panels <= k->l1 / 2 && results > k->l2;
@@ -696,7 +698,7 @@ static int64_t rows_a_core(const pestle_sketch_t* k,
                            const pestle_contract_t* c,
                            const pestle_tiling_t* x) {
   int64_t cores = k->cores;
-  if (cores < 2 || t->row < 0 || t->across || !is_direct(c, x) ||
+  if (cores < 2 || t->row < 0 || t->row_major_tiles || !is_direct(c, x) ||
       c->batch > 1 || !pestle_sketch_favours_rows(c->height, c->width) ||
       c->width <= t->vectors * t->lanes) {
     return 0;
@@ -708,11 +710,11 @@ static int64_t rows_a_core(const pestle_sketch_t* k,
 }
 
 // Steps of the loop over rows of tiles that share a box.
-static int64_t rows_above(const pestle_sketch_t* k,
-                          const pestle_register_tile_t* t) {
+static int64_t halo_rows_of(const pestle_sketch_t* k,
+                            const pestle_register_tile_t* t) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  int64_t extent = pestle_sketch_extent(k, y->roots[t->high]);
-  return extent < t->above ? extent : t->above;
+  int64_t extent = pestle_sketch_extent(k, y->roots[t->halo_axis]);
+  return extent < t->halo_rows ? extent : t->halo_rows;
 }
 
 // Panels of a constant that does not stay in the L1: the next one arrives while the
@@ -726,17 +728,18 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
                                     int32_t tensor, uint32_t tile_leaf) {
   const pestle_nest_tensor_t* w = &k->nest->tensors.data[tensor];
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
-  bool between = t->above && (t->planes || t->windows || t->strip);
+  bool between =
+      t->halo_rows && (t->per_channel || t->im2row || t->column_strip);
   pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
                            .tensor = (uint32_t)tensor};
   bool cut = t->vectors * t->lanes < pestle_sketch_panel(t);
-  if (t->row < 0 || t->across || between || cut || !w->pack ||
+  if (t->row < 0 || t->row_major_tiles || between || cut || !w->pack ||
       !pestle_nest_may_panel(k->nest, t->fold, &a)) {
     return NULL;
   }
   int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);
   int64_t tiles = k->nest->axes.data[tile_leaf].extent;
-  if (t->above) tiles *= rows_above(k, t);
+  if (t->halo_rows) tiles *= halo_rows_of(k, t);
   int64_t taps = pestle_sketch_fold_extent(k, f);
   int64_t panel = taps * pestle_sketch_panel(t);
   int64_t steps = tiles * taps;
@@ -785,7 +788,8 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
   int64_t taps = pestle_sketch_fold_extent(k, f);
   int64_t panels = pestle_ceil_div(c->width, t->vectors * t->lanes);
-  if (t->row < 0 || t->above || (panels > MOST_PANELS && !t->across) ||
+  if (t->row < 0 || t->halo_rows ||
+      (panels > MOST_PANELS && !t->row_major_tiles) ||
       c->batch * c->height * taps * PESTLE_SKETCH_ELEMENT <= k->l2) {
     return NULL;
   }
@@ -794,7 +798,8 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
     pestle_nest_ahead_t a = {.read = (uint32_t)tensor,
                              .tensor = (uint32_t)tensor};
     if (tensor < 0 || !pestle_nest_may_panel(k->nest, t->fold, &a)) continue;
-    int64_t share = t->across ? pestle_ceil_div(t->rows, panels) : t->rows;
+    int64_t share =
+        t->row_major_tiles ? pestle_ceil_div(t->rows, panels) : t->rows;
     pestle_sketch_note(k,
                        "'%s' is more than the L2 holds: each tile asks for the "
                        "next one's rows",
@@ -827,19 +832,19 @@ static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
   pestle_register_tile_t* t = &m->t;
   t->rows = m->x.rows;
   t->vectors = m->x.vectors;
-  t->above = m->x.above;
-  if (m->x.bare) {
+  t->halo_rows = m->x.halo_rows;
+  if (m->x.unpadded) {
     PESTLE_TRY(pestle_sketch_inline_kept(k));
     pestle_sketch_note(k,
                        "it is not copied after all: its reader tests for the "
                        "border, which is less than the copy takes");
-    k->planes = m->c.planes;
-    if (m->c.own && !m->c.planes)
-      t->strip = pestle_sketch_strip(k, &m->c, &m->x);
+    k->per_channel = m->c.per_channel;
+    if (m->c.own && !m->c.per_channel)
+      t->column_strip = pestle_sketch_column_strip(k, &m->c, &m->x);
   }
   t->slides = pestle_sketch_slides(&m->c);
-  t->planes = m->c.planes;
-  t->across = results_in_order(k, &m->c, &m->x);
+  t->per_channel = m->c.per_channel;
+  t->row_major_tiles = results_in_order(k, &m->c, &m->x);
   t->chunk = rows_a_core(k, t, &m->c, &m->x);
   if (t->chunk) {
     pestle_sketch_note(k,
@@ -908,7 +913,7 @@ static void choose_plain(pestle_sketch_t* k, making_t* m) {
       .user = &p};
   t->vectors = pestle_sketch_vectors(k, &v);
   t->rows = fold_rows(k, t);
-  t->slides = t->across = m->window;
+  t->slides = t->row_major_tiles = m->window;
   pestle_sketch_note(
       k, "tile of %" PRId64 " row%s x %" PRId64 " vectors of %" PRId64 ": %s",
       t->rows, t->rows == 1 ? "" : "s", t->vectors, t->lanes,
@@ -932,16 +937,17 @@ static bool works_in_registers(pestle_sketch_t* k, const making_t* m) {
 }
 
 // Levels of partial sums, and stages for the operands.
-static pestle_status_t feed_tile(pestle_sketch_t* k, making_t* m) {
+static pestle_status_t pack_operands(pestle_sketch_t* k, making_t* m) {
   PESTLE_TRY(pestle_sketch_cascade(
       k, m->t.fold, m->product ? PRODUCT_CHAIN : SUM_CHAIN, &m->levels));
-  if (m->levels) m->t.above = m->t.chunk = m->t.strip = 0;
+  if (m->levels) m->t.halo_rows = m->t.chunk = m->t.column_strip = 0;
   // With levels, the leaf's stage has one more axis.
   m->leaf = m->t;
   if (m->levels && m->leaf.row >= 0) ++m->leaf.row;
   if (m->product) {
-    PESTLE_TRY(pestle_sketch_feed(k, &m->leaf, pestle_sketch_panel(&m->t),
-                                  m->x.copied, &m->packed, &m->staged));
+    PESTLE_TRY(pestle_sketch_pack_operand(k, &m->leaf,
+                                          pestle_sketch_panel(&m->t),
+                                          m->x.copied, &m->packed, &m->staged));
     PESTLE_TRY(pestle_sketch_flip(k, &m->leaf, &m->sums));
   }
   m->t.fold = m->leaf.fold + m->levels;
@@ -968,7 +974,7 @@ static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
   uint32_t leaf = m->leaf.fold;
   PESTLE_TRY(pestle_sketch_tile_fold(k, &m->t));
   if (m->window) PESTLE_TRY(pestle_schedule_border(nest, leaf, false));
-  if (m->x.bare) {
+  if (m->x.unpadded) {
     bool skips = k->reassociate && pestle_nest_may_border(nest, leaf, true);
     PESTLE_TRY(pestle_schedule_border(nest, leaf, skips));
   }
@@ -991,7 +997,7 @@ static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
 static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
                                      uint32_t* out_group) {
   pestle_nest_t* nest = k->nest;
-  bool shares = m->sums >= 0 || m->staged >= 0 || m->t.above;
+  bool shares = m->sums >= 0 || m->staged >= 0 || m->t.halo_rows;
   *out_group = shares ? m->panel_leaf : m->tile_leaf;
   if (m->copy >= 0) {
     uint32_t tile[3], count, id = (uint32_t)m->copy;
@@ -1009,14 +1015,14 @@ static pestle_status_t place_scratch(pestle_sketch_t* k, const making_t* m,
     PESTLE_TRY(pestle_schedule_store(nest, id, PESTLE_PLACE_SHARED));
     PESTLE_TRY(pestle_sketch_vectorise_copy(k, id));
   }
-  return place_kept(k, k->anchor, m->t.above ? m->panel_leaf : m->tile_leaf,
-                    m->t.above && (m->t.planes || m->t.windows));
+  return place_kept(k, k->anchor, m->t.halo_rows ? m->panel_leaf : m->tile_leaf,
+                    m->t.halo_rows && (m->t.per_channel || m->t.im2row));
 }
 
 static pestle_status_t schedule_tile(pestle_sketch_t* k, making_t* m) {
   uint32_t group;
   m->registers = works_in_registers(k, m);
-  PESTLE_TRY(feed_tile(k, m));
+  PESTLE_TRY(pack_operands(k, m));
   PESTLE_TRY(copy_results(k, m));
   PESTLE_TRY(schedule_tile_anchor(k, &m->t, m->registers, &m->panel_leaf,
                                   &m->tile_leaf));

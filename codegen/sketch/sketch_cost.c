@@ -35,7 +35,7 @@ static const double WINDOW_LOAD_SHARE = 0.15;
 // And so of the lines of windows that are not padded. Measured on Sapphire Rapids,
 // one thread, padded and not, depthwise 3x3 of 64 features at 56 x 56: 62, 30 us,
 // of 32 at 112 x 112 with strides 98, 44, 5x5 of 256 at 14 x 14 25, 25.
-static const double BARE_SHARE = 0.5;
+static const double UNPADDED_SHARE = 0.5;
 // Of what is hidden behind something longer, this share shows all the same: of
 // the panel, which is read in order, and of the other operand's rows, a line of
 // each at a time.
@@ -72,7 +72,7 @@ enum {
   // For each tap of a tile whose border is tested for, not padded. Measured on
   // Sapphire Rapids, 3x3 with strides, padded and not: 3 to 16 features 123, 90 us,
   // 16 to 32 990, 1160, 64 to 128 720, 740.
-  BARE_TAP = 2,
+  UNPADDED_TAP = 2,
   // Accumulators' share of the registers, in quarters. The rest holds a row of
   // the vector operand, a broadcast of the other one, and what the compiler
   // needs: 24 + 4 + 1 of 32, 12 + 2 + 1 of 16. LLVM then spills nothing;
@@ -87,8 +87,8 @@ enum {
   NARROW_VECTORS = 2,
   // A box of several rows of windows fills this share of L2 at most.
   BOXES_OF_L2 = 4,
-  MOST_ABOVE = 16,
-  FEW_ABOVE = 4,
+  MOST_HALO_ROWS = 16,
+  FEW_HALO_ROWS = 4,
 };
 
 // --- The model ---
@@ -182,13 +182,13 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
     loads = (double)(vectors * c->lanes) / rates.loads + broadcasts;
   }
   // Windows begin anywhere, so that nearly each vector is of two lines.
-  if (c->windows) {
+  if (c->im2row) {
     loads = (double)(2 * vectors) / rates.loads + broadcasts;
   }
   double compute = fma > loads ? fma : loads;
   double shuffles = (double)(rows * vectors) * c->shuffles;
   if (compute < shuffles) compute = shuffles;
-  if (c->windows) compute += loads * WINDOW_LOAD_SHARE;
+  if (c->im2row) compute += loads * WINDOW_LOAD_SHARE;
   if (c->dots) compute += loads * DOT_LOAD_SHARE;
   if (c->row_aliasing && rows > L1_WAYS) {
     compute += (double)(rows * EVICTION_QUARTERS) / 4;
@@ -214,13 +214,13 @@ static double first_share(const pestle_contract_t* c,
 }
 
 static double box_cycles(const pestle_contract_t* c, int64_t rows,
-                         int64_t vectors, int64_t above) {
+                         int64_t vectors, int64_t halo_rows) {
   if (!c->box_rank) return 0;
   const pestle_box_dim_t* inner = &c->box[c->box_rank - 1];
   int64_t elements =
-      pestle_sketch_box_elements(c, rows, vectors * c->lanes, above);
+      pestle_sketch_box_elements(c, rows, vectors * c->lanes, halo_rows);
   // A short row is a vector all the same.
-  bool row = inner->row == 0 && inner->column == 0 && inner->above == 0;
+  bool row = inner->row == 0 && inner->column == 0 && inner->halo_row == 0;
   if (row && inner->base < c->lanes) {
     elements = elements / inner->base * c->lanes;
   }
@@ -231,24 +231,25 @@ static double box_cycles(const pestle_contract_t* c, int64_t rows,
 // rows of windows above it have not left in the L1. Where columns share what they
 // read it is little, but each tap asks for the window at the border. Rows of planes
 // follow each other, and masks hide their ends.
-static double bare_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
-                          const pestle_tiling_t* x, int64_t rows,
-                          int64_t vectors) {
-  if (c->planes) return 0;
-  if (!c->own) return (double)(c->taps * BARE_TAP);
+static double unpadded_cycles(const pestle_sketch_t* k,
+                              const pestle_contract_t* c,
+                              const pestle_tiling_t* x, int64_t rows,
+                              int64_t vectors) {
+  if (c->per_channel) return 0;
+  if (!c->own) return (double)(c->taps * UNPADDED_TAP);
   int64_t columns = vectors * c->lanes;
   int64_t line = PESTLE_SKETCH_LINE / PESTLE_SKETCH_ELEMENT;
   int64_t window = pestle_sketch_box_elements(c, rows, columns, 1) / line;
   int64_t more = pestle_sketch_box_elements(c, rows, columns, 2) / line;
   int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
   bool stays = sets_hold(L1_SETS, l1_ways, c->width * PESTLE_SKETCH_ELEMENT,
-                         window / vectors, pestle_sketch_strip(k, c, x));
+                         window / vectors, pestle_sketch_column_strip(k, c, x));
   // The first of a piece's rows has none above it.
   double cycles = PESTLE_SKETCH_LINE / pestle_sketch_rates(k->caps).l2;
   if (!stays) return (double)window * cycles;
-  double lines =
-      (double)(more - window) + (double)(2 * window - more) / (double)x->above;
-  return lines * cycles * BARE_SHARE;
+  double lines = (double)(more - window) +
+                 (double)(2 * window - more) / (double)x->halo_rows;
+  return lines * cycles * UNPADDED_SHARE;
 }
 
 // Around a tile: its results, and the box that it reads.
@@ -256,13 +257,13 @@ static double tile_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
                           const pestle_tiling_t* x, int64_t blocks,
                           int64_t rows, int64_t vectors) {
   double cycles = (double)(blocks * (TILE_CYCLES + 2 * rows * vectors));
-  if (x->bare) return cycles + bare_cycles(k, c, x, rows, vectors);
-  return x->above ? cycles : cycles + box_cycles(c, rows, vectors, 1);
+  if (x->unpadded) return cycles + unpadded_cycles(k, c, x, rows, vectors);
+  return x->halo_rows ? cycles : cycles + box_cycles(c, rows, vectors, 1);
 }
 
-// Padded boxes of |above| rows of windows of an image.
-static int64_t boxes(const pestle_contract_t* c, int64_t above) {
-  return pestle_ceil_div(c->rows_above, above);
+// Padded boxes of |halo_rows| rows of windows of an image.
+static int64_t boxes(const pestle_contract_t* c, int64_t halo_rows) {
+  return pestle_ceil_div(c->most_halo_rows, halo_rows);
 }
 
 // Of all tiles of the columns of |vectors| vectors, rows below each other.
@@ -281,17 +282,18 @@ static double column_cycles(const pestle_sketch_t* k,
     cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
               tile_cycles(k, c, x, blocks, tail, vectors);
   }
-  if (!x->above || x->bare) return cycles;
-  if (c->planes) {
+  if (!x->halo_rows || x->unpadded) return cycles;
+  if (c->per_channel) {
     // All columns of a tile's rows share a box.
     int64_t across = (c->width + c->lanes - 1) / c->lanes;
     int64_t tiles = (c->height + x->rows - 1) / x->rows;
     return cycles + box_cycles(c, x->rows, across, 1) *
                         (double)(tiles * vectors) / (double)across;
   }
-  // One of |above| rows.
-  return cycles + box_cycles(c, c->height, vectors, x->above) *
-                      (double)boxes(c, x->above) / (double)c->rows_above;
+  // One of |halo_rows| rows.
+  return cycles + box_cycles(c, c->height, vectors, x->halo_rows) *
+                      (double)boxes(c, x->halo_rows) /
+                      (double)c->most_halo_rows;
 }
 
 // How often a panel comes from afar, for each of the batch: rows of windows that
@@ -301,8 +303,8 @@ static double column_cycles(const pestle_sketch_t* k,
 // beside the tile's work: panel_rate() has that.
 static double panel_readings(const pestle_contract_t* c,
                              const pestle_tiling_t* x) {
-  if (!x->above || c->planes) return 1;
-  return (double)boxes(c, x->above) / (double)c->rows_above;
+  if (!x->halo_rows || c->per_channel) return 1;
+  return (double)boxes(c, x->halo_rows) / (double)c->most_halo_rows;
 }
 
 double pestle_sketch_cycles(const pestle_sketch_t* k,
@@ -338,13 +340,13 @@ static int64_t pieces(const pestle_sketch_t* k, const pestle_contract_t* c,
   int64_t across = (c->width + columns - 1) / columns;
   int64_t rows = x->rows;
   if (x->block) rows = pestle_sketch_block_rows(k, c, x);
-  if (x->above) {
-    if (c->planes) across = (c->height + rows - 1) / rows;
-    if (c->windows) across = 1;
-    if (x->bare && c->own) {
-      across = pestle_ceil_div(across, pestle_sketch_strip(k, c, x));
+  if (x->halo_rows) {
+    if (c->per_channel) across = (c->height + rows - 1) / rows;
+    if (c->im2row) across = 1;
+    if (x->unpadded && c->own) {
+      across = pestle_ceil_div(across, pestle_sketch_column_strip(k, c, x));
     }
-    return c->batch / c->rows_above * boxes(c, x->above) * across;
+    return c->batch / c->most_halo_rows * boxes(c, x->halo_rows) * across;
   }
   if (x->copied && !x->block) rows = c->height;
   return c->batch * across * ((c->height + rows - 1) / rows);
@@ -361,7 +363,7 @@ static double spread_cycles(const pestle_sketch_t* k,
                             const pestle_tiling_t* x) {
   int64_t n = pieces(k, c, x), cores = k->cores;
   int64_t rounds = (n + cores - 1) / cores;
-  double pieces_each = (double)rounds + (cores > 1 && x->above ? WAIT : 0);
+  double pieces_each = (double)rounds + (cores > 1 && x->halo_rows ? WAIT : 0);
   return pestle_sketch_cycles(k, c, x) * pieces_each * (double)cores /
          (double)n;
 }
@@ -405,24 +407,24 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
 
 // Boxes of about |most| rows of windows, of one length but for the last.
 static int64_t box_rows(const pestle_contract_t* c, int64_t most) {
-  return pestle_ceil_div(c->rows_above, boxes(c, most));
+  return pestle_ceil_div(c->most_halo_rows, boxes(c, most));
 }
 
-// Whether as many boxes of |above| rows fall to each core.
+// Whether as many boxes of |halo_rows| rows fall to each core.
 static bool are_even(const pestle_sketch_t* k, const pestle_contract_t* c,
-                     int64_t above) {
-  return c->batch / c->rows_above * boxes(c, above) % k->cores == 0;
+                     int64_t halo_rows) {
+  return c->batch / c->most_halo_rows * boxes(c, halo_rows) % k->cores == 0;
 }
 
 // Whether cores take rows of windows, not columns, of a depthwise convolution: so
 // do the products before and behind it (rows_a_core()). Not where that would take
 // boxes of a few rows, of which most is border.
 static bool shares_rows(const pestle_sketch_t* k, const pestle_contract_t* c) {
-  if (k->cores < 2 || !c->own || c->planes || c->windows ||
-      !pestle_sketch_favours_rows(c->rows_above * c->height, c->width)) {
+  if (k->cores < 2 || !c->own || c->per_channel || c->im2row ||
+      !pestle_sketch_favours_rows(c->most_halo_rows * c->height, c->width)) {
     return false;
   }
-  for (int64_t most = MOST_ABOVE; most >= FEW_ABOVE; most /= 2) {
+  for (int64_t most = MOST_HALO_ROWS; most >= FEW_HALO_ROWS; most /= 2) {
     if (are_even(k, c, box_rows(c, most))) return true;
   }
   return false;
@@ -443,23 +445,24 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
   }
   // Of rows that no other rows lie above. Measured on a Zen 5, 4000 x 64 to 128
   // features, three taps 128 apart: 1742 -> 849 us.
-  if (c->bare && c->rows_above <= 1 && !c->planes) {
-    x.bare = true;
+  if (c->unpadded && c->most_halo_rows <= 1 && !c->per_channel) {
+    x.unpadded = true;
     try_copies(k, c, cost, x, best);
-    x.bare = false;
+    x.unpadded = false;
   }
-  int64_t first = c->planes ? 1 : MOST_ABOVE;
-  bool shares = c->rows_above > 1 && shares_rows(k, c);
-  for (int64_t above = first; above > 0 && c->rows_above > 1; above /= 2) {
-    x.above = box_rows(c, above);
-    if (shares && !are_even(k, c, x.above)) continue;
-    bool wide = c->planes || c->windows;
+  int64_t first = c->per_channel ? 1 : MOST_HALO_ROWS;
+  bool shares = c->most_halo_rows > 1 && shares_rows(k, c);
+  for (int64_t halo_rows = first; halo_rows > 0 && c->most_halo_rows > 1;
+       halo_rows /= 2) {
+    x.halo_rows = box_rows(c, halo_rows);
+    if (shares && !are_even(k, c, x.halo_rows)) continue;
+    bool wide = c->per_channel || c->im2row;
     int64_t columns = wide ? c->width : x.vectors * c->lanes;
     int64_t elements = pestle_sketch_box_elements(
-        c, c->planes ? x.rows : c->height, columns, x.above);
-    x.bare = c->bare;
-    if (x.bare) try_copies(k, c, cost, x, best);
-    x.bare = false;
+        c, c->per_channel ? x.rows : c->height, columns, x.halo_rows);
+    x.unpadded = c->unpadded;
+    if (x.unpadded) try_copies(k, c, cost, x, best);
+    x.unpadded = false;
     if (elements * PESTLE_SKETCH_ELEMENT <= most) {
       try_copies(k, c, cost, x, best);
     }
@@ -521,11 +524,11 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
     pestle_strbuf_append_c(text,
                            x->copied ? ", panel copied" : ", panel in place");
   }
-  if (x->above) {
+  if (x->halo_rows) {
     pestle_strbuf_appendf(text, ", %lld rows of windows %s",
-                          (long long)x->above,
-                          x->bare ? "where they lie" : "a padded box");
-  } else if (x->bare) {
+                          (long long)x->halo_rows,
+                          x->unpadded ? "where they lie" : "a padded box");
+  } else if (x->unpadded) {
     pestle_strbuf_append_c(text, ", windows where they lie");
   }
   if (x->block) {
@@ -582,14 +585,14 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
     append_rejected(k, c, other, &text);
     other = *x;
   }
-  if (x->bare) {
-    other.bare = false;
+  if (x->unpadded) {
+    other.unpadded = false;
     append_rejected(k, c, other, &text);
     other = *x;
   }
-  if (x->above) {
-    other.above = 0;
-    other.bare = false;
+  if (x->halo_rows) {
+    other.halo_rows = 0;
+    other.unpadded = false;
     append_rejected(k, c, other, &text);
     other = *x;
   }

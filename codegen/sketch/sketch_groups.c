@@ -29,7 +29,7 @@ static const double TWO_PARTS = 2;
 static void add_vector(const pestle_register_tile_t* t, int64_t first,
                        int64_t last, pestle_contract_t* c) {
   int64_t more = last / t->group - first / t->group;
-  int64_t parts = pestle_ceil_div(more * t->feed + 1, t->lanes);
+  int64_t parts = pestle_ceil_div(more * t->group_stride + 1, t->lanes);
   bool begins = first % t->group == 0;
   if (more <= parts) {
     c->shares += (double)(more + begins);
@@ -41,7 +41,7 @@ static void add_vector(const pestle_register_tile_t* t, int64_t first,
 
 void pestle_sketch_describe_groups(const pestle_register_tile_t* t,
                                    pestle_contract_t* c) {
-  if (t->parted) {
+  if (t->per_group) {
     c->others = c->width / t->group - 1;
     c->batch *= 1 + c->others;
     c->width = t->group;
@@ -58,10 +58,10 @@ static void note_groups(pestle_sketch_t* k, const pestle_register_tile_t* t,
                         double joined, double parted) {
   pestle_sketch_note(
       k,
-      t->parted ? "groups of %" PRId64 " columns have tiles of their own"
-                : "tiles join groups of %" PRId64
-                  " columns, so many that they end with one: shuffles give "
-                  "lanes what each group reads",
+      t->per_group ? "groups of %" PRId64 " columns have tiles of their own"
+                   : "tiles join groups of %" PRId64
+                     " columns, so many that they end with one: shuffles give "
+                     "lanes what each group reads",
       t->group);
   if (joined == 0) return;
   pestle_sketch_note(k,
@@ -75,19 +75,19 @@ void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
   // Sums in blocks of taps are others than those in one, and what is chosen below
   // depends on the cores.
   if (c->block) {
-    t->parted = t->group % t->lanes != 0;
-    t->group = t->parted ? t->group : 0;
+    t->per_group = t->group % t->lanes != 0;
+    t->group = t->per_group ? t->group : 0;
     return;
   }
   pestle_contract_t one = *c;
   pestle_register_tile_t own = *t;
-  own.parted = true;
+  own.per_group = true;
   one.period = 0;
   one.shares = one.shuffles = 0;
   pestle_sketch_describe_groups(&own, &one);
   // Nothing costs 0 but what no tile has.
   double joined = pestle_sketch_cheapest_tiling(k, c).cycles;
   double parted = pestle_sketch_cheapest_tiling(k, &one).cycles;
-  t->parted = joined == 0 || parted < joined;
+  t->per_group = joined == 0 || parted < joined;
   note_groups(k, t, joined, parted);
 }

@@ -179,8 +179,8 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
                      " vectors of %" PRId64 " multiply",
                      width, p->middle, t.rows, t.vectors, t.lanes);
   int32_t packed, staged;
-  PESTLE_TRY(
-      pestle_sketch_feed(k, &t, t.vectors * t.lanes, false, &packed, &staged));
+  PESTLE_TRY(pestle_sketch_pack_operand(k, &t, t.vectors * t.lanes, false,
+                                        &packed, &staged));
   PESTLE_TRY(anchor_loops(p, &t, width, out));
   PESTLE_TRY(pestle_sketch_tile_fold(k, &t));
   return pestle_schedule_at(k->nest, last, k->anchor, out->tile);

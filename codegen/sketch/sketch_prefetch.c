@@ -272,7 +272,7 @@ pestle_status_t pestle_sketch_claim(pestle_sketch_t* k) {
     uint32_t group = (uint32_t)pestle_sketch_stage(k, (uint32_t)box)->at_axis;
     by = step_of(k, group, k->anchor, y->write_index[0][0]);
     PESTLE_TRY(fetch_box(k, (uint32_t)fold, (uint32_t)box));
-  } else if (k->planes) {
+  } else if (k->per_channel) {
     // The tile below this one.
     int32_t around = pestle_sketch_around(y, f->at_axis);
     uint32_t next = around < 0 ? loop : (uint32_t)around;

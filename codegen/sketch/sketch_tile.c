@@ -59,7 +59,7 @@ typedef struct runs_t {
   int64_t native;
   int64_t lanes;  // the most that no step ends among
   int64_t group;  // columns of the steps, unless native vectors have whole ones
-  int64_t feed;   // by which a step moves
+  int64_t group_stride;  // by which a step moves
 } runs_t;
 
 static void limit_lanes(runs_t* r, const pestle_affine_t* place) {
@@ -73,7 +73,7 @@ static void limit_lanes(runs_t* r, const pestle_affine_t* place) {
     }
     if (r->native % atom->divisor || r->native == atom->divisor) {
       r->group = atom->divisor;
-      r->feed = llabs(place->terms[i].coef);
+      r->group_stride = llabs(place->terms[i].coef);
     }
     while (r->lanes > 1 && atom->divisor % r->lanes)
       r->lanes /= 2;
@@ -100,7 +100,7 @@ static void choose_lanes(pestle_sketch_t* k, int64_t width,
   t->lanes = native;
   if (r.group && product && width % r.group == 0) {
     t->group = r.group;
-    t->feed = r.feed;
+    t->group_stride = r.group_stride;
   } else if (r.lanes >= (r.group ? LEAST_OF_UNEVEN : LEAST_LANES)) {
     t->lanes = r.lanes;
   }
@@ -132,8 +132,8 @@ static void find_windows(pestle_sketch_t* k, pestle_register_tile_t* t) {
         pestle_sketch_extent(k, f->roots[feature]) == 1) {
       continue;
     }
-    t->windows = true;
-    t->high = t->row;
+    t->im2row = true;
+    t->halo_axis = t->row;
     t->row = feature;
     return;
   }
@@ -146,7 +146,7 @@ pestle_register_tile_t pestle_sketch_plain_tile(pestle_sketch_t* k,
   pestle_register_tile_t t = {
       .fold = fold, .row = row_position(k, y), .rows = 1};
   choose_lanes(k, width, &t);
-  t.high = t.row - 1;
+  t.halo_axis = t.row - 1;
   find_windows(k, &t);
   t.vectors = pestle_sketch_min((width + t.lanes - 1) / t.lanes, FOLD_VECTORS);
   return t;

@@ -11,7 +11,7 @@
 static bool same(const pestle_tiling_t* a, const pestle_tiling_t* b) {
   return a->rows == b->rows && a->vectors == b->vectors &&
          a->copied == b->copied && a->block == b->block &&
-         a->above == b->above && a->bare == b->bare;
+         a->halo_rows == b->halo_rows && a->unpadded == b->unpadded;
 }
 
 void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_tiling_t* x) {
@@ -24,17 +24,17 @@ void pestle_sketch_tried(const pestle_sketch_t* k, const pestle_tiling_t* x) {
   }
 }
 
-// "8x3", "8x3+panel", "8x3+box7", "8x3+bare7", "8x3+block512".
+// "8x3", "8x3+panel", "8x3+box7", "8x3+unpadded7", "8x3+block512".
 static pestle_option_t option_of(const pestle_tiling_t* x) {
   pestle_option_t o = {.cost = x->cycles};
-  char above[12] = "", block[12] = "";
-  if (x->above) {
-    (void)snprintf(above, sizeof(above), "+%s%d", x->bare ? "bare" : "box",
-                   (int)x->above);
+  char box[20] = "", block[12] = "";
+  if (x->halo_rows) {
+    (void)snprintf(box, sizeof(box), "+%s%d", x->unpadded ? "unpadded" : "box",
+                   (int)x->halo_rows);
   }
   if (x->block) (void)snprintf(block, sizeof(block), "+block%d", (int)x->block);
-  (void)snprintf(o.name, sizeof(o.name), "%dx%d%s%.8s%.10s", (int)x->rows,
-                 (int)x->vectors, x->copied ? "+panel" : "", above, block);
+  (void)snprintf(o.name, sizeof(o.name), "%dx%d%s%.12s%.10s", (int)x->rows,
+                 (int)x->vectors, x->copied ? "+panel" : "", box, block);
   return o;
 }
 

@@ -86,35 +86,35 @@ static void rows_of_windows_share_boxes(void** state) {
                          .taps = 9,
                          .bytes = 8 * 56 * 56 * 144,
                          .box = {{.base = 1},
-                                 {.base = 3, .above = 1},
+                                 {.base = 3, .halo_row = 1},
                                  {.base = 3, .row = 1},
                                  {.base = 1, .column = 1}},
                          .box_rank = 4,
-                         .rows_above = 56,
+                         .most_halo_rows = 56,
                          .own = true};
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 1), 3 * 8 * 64);
   assert_int_equal(pestle_sketch_box_elements(&c, 6, 64, 7), 9 * 8 * 64);
   pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
-  assert_in_range(x.above, 4, 16);
+  assert_in_range(x.halo_rows, 4, 16);
   int64_t columns = x.vectors * c.lanes;
-  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
+  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.halo_rows) *
                   PESTLE_SKETCH_ELEMENT <=
               k.l2 / 4);
   pestle_tiling_t alone = x;
-  alone.above = 0;
+  alone.halo_rows = 0;
   assert_true(pestle_sketch_cycles(&k, &c, &alone) > 1.3 * x.cycles);
   // With little cache the box is smaller.
   k.l2 = 128 << 10;
   x = pestle_sketch_cheapest_tiling(&k, &c);
   columns = x.vectors * c.lanes;
-  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.above) *
+  assert_true(pestle_sketch_box_elements(&c, c.height, columns, x.halo_rows) *
                   PESTLE_SKETCH_ELEMENT <=
               k.l2 / 4);
   // A dense window copies its inputs for many columns: it gains less, so fewer
   // rows do.
   c.own = false;
-  int64_t shared = x.above;
-  assert_in_range(pestle_sketch_cheapest_tiling(&k, &c).above, 1, shared);
+  int64_t shared = x.halo_rows;
+  assert_in_range(pestle_sketch_cheapest_tiling(&k, &c).halo_rows, 1, shared);
 }
 
 // Depthwise windows are read where they lie where the rows of one stay in the L1,
@@ -129,30 +129,30 @@ static void windows_are_read_where_they_lie(void** state) {
                          .taps = 9,
                          .bytes = 8 * 56 * 56 * 64,
                          .box = {{.base = 1},
-                                 {.base = 3, .above = 1},
+                                 {.base = 3, .halo_row = 1},
                                  {.base = 3, .row = 1},
                                  {.base = 1, .column = 1}},
                          .box_rank = 4,
-                         .rows_above = 56,
+                         .most_halo_rows = 56,
                          .own = true,
-                         .bare = true};
+                         .unpadded = true};
   pestle_tiling_t x = pestle_sketch_cheapest_tiling(&k, &c);
-  assert_true(x.bare && x.above > 1);
-  assert_int_equal(pestle_sketch_strip(&k, &c, &x), 4);
+  assert_true(x.unpadded && x.halo_rows > 1);
+  assert_int_equal(pestle_sketch_column_strip(&k, &c, &x), 4);
   c.width = 256;
-  c.height = c.batch = c.rows_above = 14;
+  c.height = c.batch = c.most_halo_rows = 14;
   c.taps = 25;
   c.box[1].base = c.box[2].base = 5;
-  assert_false(pestle_sketch_cheapest_tiling(&k, &c).bare);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
   // Dense windows ask at each tap.
   c.own = false;
   c.box[3] = (pestle_box_dim_t){.base = 64};
   c.taps *= 64;
-  assert_false(pestle_sketch_cheapest_tiling(&k, &c).bare);
+  assert_false(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
   c.box[1].base = c.box[2].base = c.box[3].base = 3;
   c.taps = 27;
   c.width = 16;
-  assert_true(pestle_sketch_cheapest_tiling(&k, &c).bare);
+  assert_true(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
 }
 
 // A core that starts two multiply-adds a cycle runs out of loads where one that
@@ -196,12 +196,12 @@ static void rows_of_windows_share_panels(void** state) {
                          .taps = 9 * 512,
                          .bytes = 4 * 9 * 512 * 512,
                          .box = {{.base = 1},
-                                 {.base = 3, .above = 1},
+                                 {.base = 3, .halo_row = 1},
                                  {.base = 3, .row = 1},
                                  {.base = 512}},
                          .box_rank = 4,
-                         .rows_above = 7};
-  pestle_tiling_t shared = {.rows = 7, .vectors = 1, .above = 7};
+                         .most_halo_rows = 7};
+  pestle_tiling_t shared = {.rows = 7, .vectors = 1, .halo_rows = 7};
   pestle_tiling_t alone = {.rows = 7, .vectors = 1};
   double weights = (double)c.bytes / 20;
   assert_true(pestle_sketch_cycles(&k, &c, &alone) >
