@@ -37,11 +37,11 @@ enum {
   STREAMED_HALVES = 3,
   // Below this share of it nobody need ask.
   STREAMED_LEAST = 4,
-  // And from so many L2s on where they are strewn. Measured on two hosts of Sapphire
+  // And from so many L2s on where stores are scattered. Measured on two hosts of Sapphire
   // Rapids, one of whose L3 has neighbours, with a kernel behind it, through the
   // caches and past them: 4.9 MB 1043, 688 and 1355, 1079 us; 12.8 MB 7618, 2139 and
   // 4472, 2908; 16.8 MB 12268, 3240 and 4384, 3307.
-  STREWN_L2S = 4,
+  SCATTERED_L2S = 4,
   // For targets that do not say: the fewest of any SIMD target (SSE, AVX).
   DEFAULT_REGISTERS = 16,
   LEAST_REGISTERS = 4,  // of which accumulators have their share
@@ -468,17 +468,18 @@ static pestle_status_t stream_results(pestle_sketch_t* k) {
   int64_t bytes = pestle_sketch_result_bytes(k);
   const char* why;
   int64_t l3 = (int64_t)k->caps->l3_bytes;
-  if (!k->strewn && (!l3 || bytes < l3 / STREAMED_LEAST)) return NULL;
+  if (!k->scattered_stores && (!l3 || bytes < l3 / STREAMED_LEAST)) return NULL;
   if (!pestle_nest_may_stream(k->nest, k->anchor, &why)) return NULL;
-  bool usual = k->strewn ? bytes >= k->l2 * STREWN_L2S
-                         : bytes >= l3 / 2 * STREAMED_HALVES;
+  bool usual = k->scattered_stores ? bytes >= k->l2 * SCATTERED_L2S
+                                   : bytes >= l3 / 2 * STREAMED_HALVES;
   static const pestle_question_t known = {
       "stream", "cycles of a core: the results, to memory and to their reader"};
-  static const pestle_question_t strewn = {
+  static const pestle_question_t scattered = {
       "stream", "what lines cost that come one by one is measured alone"};
   double costs[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
-  if (!k->strewn) pestle_sketch_stream_costs(k, costs);
-  if (!pestle_choose_flag(k->nest, k->strewn ? strewn : known, costs, usual)) {
+  if (!k->scattered_stores) pestle_sketch_stream_costs(k, costs);
+  if (!pestle_choose_flag(k->nest, k->scattered_stores ? scattered : known,
+                          costs, usual)) {
     return NULL;
   }
   return pestle_schedule_stream(k->nest, k->anchor);

@@ -48,8 +48,9 @@ typedef struct pestle_sketch_t {
   int64_t l1, l2, l3;  // bytes of cache
   int64_t cores;       // that a plan may use
   const bool* row;     // of the form rows: which axes these are; else NULL
-  bool strewn;       // each tile's results are far from those of the one before
-  int32_t turned;    // the copy whose tiles turn in registers; -1: none
+  bool
+      scattered_stores;  // each tile's results are far from those of the one before
+  int32_t turned;        // the copy whose tiles turn in registers; -1: none
   bool per_channel;  // tiles of windows read channels' planes where they lie
   int32_t middle;    // what passes between two convolutions of a pair; -1
   bool nested;       // the anchor is such a stage, which no group is of
@@ -259,11 +260,11 @@ pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
                           int32_t* out_tensor, uint32_t* out_turned);
 // |stage| reads |tensor|, contiguous along its map axis at position |turned|,
 // by tiles that turn in registers; |*out_tiles| is the loop of tiles along the
-// last axis, under which they are made. They go along the results, or, |strewn|,
+// last axis, under which they are made. They go along the results, or, |scattered_stores|,
 // along the argument, whole lines of results at a time. Ids move as above.
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage, uint32_t tensor,
-                   uint32_t turned, bool strewn, uint32_t* out_tiles);
+                   uint32_t turned, bool scattered_stores, uint32_t* out_tiles);
 // The anchor's loops down to |last_leaf| run in groups; the first |count| do. Of one
 // that is nested none do.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,

@@ -16,9 +16,9 @@ enum {
   LEAST_PART = 2,
   // Vectors of a light body side by side: FMA latency is 4 cycles.
   LIGHT_UNROLL = 4,
-  // Results that a L2 holds are not strewn by tiles that turn, nor what some L2s hold
+  // Results that a L2 holds are not scattered by tiles that are transposed, nor what some L2s hold
   // where the target states none: 400 x 400 f32 25 -> 44 us.
-  STREWN_LEAST = 2 << 20,
+  SCATTERED_LEAST = 2 << 20,
 };
 
 pestle_status_t pestle_sketch_fuse_axes(pestle_sketch_t* k, uint32_t kept) {
@@ -75,23 +75,24 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
 }
 
 // Whether tiles that turn go along the rows of the argument, not of the results.
-// What is read in order comes before it is asked for; what is written is strewn, a
+// What is read in order comes before it is asked for; stores are scattered, a
 // line here and there: lines that are asked for first, or that go past the caches,
 // where nobody waits for them (stream_results()). Measured on Sapphire Rapids, 1
 // thread, f32, in the order of results, asked for or not, and of the argument, asked
 // for and past the caches: 4096 x 4096 34.2, 27.4 and 29.1, 8.1 ms; 2048 x 2048 7.8,
 // 3.2 and 2.5, 2.3; 1024 x 1024 1433, 661 and 536, 665 us; 784 x 768 481, 286 and
 // 256, 314; 512 x 512 136, 69 and 92, 229.
-static bool are_strewn(pestle_sketch_t* k) {
+static bool scatters_stores(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   const pestle_nest_tensor_t* t = &k->nest->tensors.data[y->tensors[0]];
   int64_t row = pestle_sketch_extent(k, y->roots[y->map_count - 1]) *
                 (int64_t)pestle_dtype_size(t->type.dtype);
   int64_t bytes = pestle_sketch_result_bytes(k);
   if (y->value_count > 1) return false;  // lines of one are parts of another's
-  if (row % PESTLE_SKETCH_LINE || bytes < STREWN_LEAST) return false;
+  if (row % PESTLE_SKETCH_LINE || bytes < SCATTERED_LEAST) return false;
   static const pestle_question_t q = {
-      "strewn", "which of two orders prefetchers follow is measured alone"};
+      "scattered_stores",
+      "which of two orders prefetchers follow is measured alone"};
   static const double unknown[2] = {PESTLE_NOT_ESTIMATED, PESTLE_NOT_ESTIMATED};
   return pestle_choose_flag(k->nest, q, unknown, bytes >= k->l2);
 }
@@ -101,18 +102,18 @@ static bool are_strewn(pestle_sketch_t* k) {
 static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
                                   uint32_t turned) {
   uint32_t tiles, first_inner = 0;
-  k->strewn = are_strewn(k);
+  k->scattered_stores = scatters_stores(k);
   pestle_sketch_note(k,
                      "'%s' is read across: square tiles of it turn in "
                      "registers, instead of a gather an element",
                      k->nest->tensors.data[tensor].name);
-  PESTLE_TRY(
-      pestle_sketch_turn(k, k->anchor, tensor, turned, k->strewn, &tiles));
+  PESTLE_TRY(pestle_sketch_turn(k, k->anchor, tensor, turned,
+                                k->scattered_stores, &tiles));
   k->turned = (int32_t)k->anchor - 1;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   while (y->order[first_inner] != tiles)
     ++first_inner;
-  int64_t least = k->strewn ? 0 : GROUP_ELEMENTS / LEAST_PART;
+  int64_t least = k->scattered_stores ? 0 : GROUP_ELEMENTS / LEAST_PART;
   return bind_leading(k, first_inner, least);
 }
 

@@ -224,10 +224,10 @@ static pestle_status_t claim_turned(pestle_sketch_t* k) {
   if (!is_far(k) || !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
     return NULL;
   }
-  // Those side by side are few where they are strewn; the next lie below them.
+  // Those side by side are few where stores are scattered; the next lie below them.
   bool beside =
       pestle_nest_leaf_root(k->nest, loop) == y->roots[y->map_count - 1];
-  if (k->strewn && beside && around >= 0) next = (uint32_t)around;
+  if (k->scattered_stores && beside && around >= 0) next = (uint32_t)around;
   pestle_sketch_note(
       k,
       "more than the L2 holds goes through the kernel: the lines "

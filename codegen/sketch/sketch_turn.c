@@ -60,7 +60,7 @@ static pestle_status_t tile(pestle_sketch_t* k, uint32_t stage, uint32_t row,
 
 pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
                                    uint32_t tensor, uint32_t turned,
-                                   bool strewn, uint32_t* out_tiles) {
+                                   bool scattered_stores, uint32_t* out_tiles) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   uint32_t row = s->roots[turned], last = s->roots[s->map_count - 1];
@@ -71,7 +71,8 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
   uint32_t copy, tiles;
   const pestle_nest_tensor_t* result = &nest->tensors.data[s->tensors[0]];
   int64_t bytes = lanes * (int64_t)pestle_dtype_size(result->type.dtype);
-  int64_t line = strewn ? pestle_ceil_div(PESTLE_SKETCH_LINE, bytes) : 0;
+  int64_t line =
+      scattered_stores ? pestle_ceil_div(PESTLE_SKETCH_LINE, bytes) : 0;
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
   ++k->anchor;
   PESTLE_TRY(tile(k, stage + 1, row, last, lanes, line, out_tiles));
