@@ -13,7 +13,8 @@
 //                 a matrix of rows         results in lanes
 //   gemv_columns  few vectors times        some rows of the matrix at a time,
 //                 a large matrix           sums of whole rows in scratch
-//   chain         two contractions, row    tiles of both, scores and their rows
+//   flash_attention_cpu
+//                 two contractions, row    tiles of both, scores and their rows
 //                 folds between them       in scratch
 //   columns       several folds along      one row's columns in lanes, all folds
 //                 strided axes             of a column tile after each other,
@@ -414,11 +415,12 @@ static pestle_status_t choose(pestle_sketch_t* k) {
   if (pestle_sketch_pair_fits(k)) {
     return pestle_sketch_pair(k);
   }
-  if (!nest->no_scratch && pestle_sketch_chain_fits(k)) {
-    pestle_sketch_note(k,
-                       "chain: two contractions with folds of rows between "
-                       "them; the scores never lie in memory");
-    return pestle_sketch_chain(k);
+  if (!nest->no_scratch && pestle_sketch_flash_attention_cpu_fits(k)) {
+    pestle_sketch_note(
+        k,
+        "flash_attention_cpu: two contractions with folds of rows between "
+        "them; the scores never lie in memory");
+    return pestle_sketch_flash_attention_cpu(k);
   }
   bool* row = pestle_arena_alloc_zero(nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) return PESTLE_ERROR(OUT_OF_MEMORY, "scheduling '%s'", nest->name);

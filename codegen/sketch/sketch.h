@@ -471,8 +471,9 @@ double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
 PESTLE_NODISCARD pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k,
                                                             uint32_t fold);
 // Two contractions with row folds between them:
-bool pestle_sketch_chain_fits(pestle_sketch_t* k);
-PESTLE_NODISCARD pestle_status_t pestle_sketch_chain(pestle_sketch_t* k);
+bool pestle_sketch_flash_attention_cpu_fits(pestle_sketch_t* k);
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_flash_attention_cpu(pestle_sketch_t* k);
 // Folds along rows. |row| marks, by position among the anchor's roots, the axes
 // on which folds depend; these come first.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_row_axes(pestle_sketch_t* k,

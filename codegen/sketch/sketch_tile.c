@@ -17,7 +17,7 @@ enum {
   // where no tile is made for them (sketch_groups.c): of dot products and plain folds.
   // Measured on a product, groups of 12: 16 lanes 1807 us, 4 lanes 318.
   LEAST_OF_UNEVEN = 4,
-  // A contraction that is one of a chain has its tile chosen as if it had so
+  // A contraction of attention has its tile chosen as if it had so
   // many taps, and enough of its kind for all cores.
   CHAIN_TAPS = 64,
   CHAIN_BATCH = 1 << 10,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two contractions with folds along rows between them, as one kernel: scores,
-// their maximum, the shifted exponentials, their sum, the weighted sum of
-// values. Rows of the result are cut into blocks; of the axis that both folds
+// Flash attention for CPUs: two contractions with folds along rows between them, as
+// one kernel. It makes scores, their maximum, the shifted exponentials, their sum and
+// the weighted sum of values. Rows of the result are cut into blocks; of the axis that both folds
 // and the second contraction go along, whole rows of scores are kept where they
 // fit beside their operands, else blocks, in one pass (the row online).
 #include <inttypes.h>
@@ -20,7 +20,7 @@ enum {
   // twice as many, since what is summed so far is read and written once a block (12
   // heads of 512 x 512 x 64: 4 vectors 3.68 ms, 6 3.68, 8 3.50, 12 3.71).
   BLOCK_VECTORS = 4,
-  BLOCK_VECTORS_TURNED = 8,
+  BLOCK_VECTORS_OF_ROWS = 8,
   // Whole rows of scores are kept where they fill a quarter of L2 at most, since
   // their exponentials lie beside them.
   SCORES_OF_L2 = 4,
@@ -44,7 +44,7 @@ enum {
 // Rows in lanes may leave so many more of them empty than columns in lanes would.
 static const double LANES_FILLED = 0.9;
 
-typedef struct chain_t {
+typedef struct attention_t {
   pestle_sketch_t* k;
   const char* scores;   // the first contraction
   const char* maximum;  // NULL: there is none
@@ -57,14 +57,14 @@ typedef struct chain_t {
   bool online;
   // Scores and what is made of them lie with the rows of a column side by side: the
   // axes of the rows are in lanes, and columns fold from one vector to the next.
-  bool turned;
-} chain_t;
+  bool rows_in_lanes;
+} attention_t;
 
-static uint32_t stage_of(const chain_t* c, const char* name) {
+static uint32_t stage_of(const attention_t* c, const char* name) {
   return (uint32_t)pestle_nest_find_stage(c->k->nest, name);
 }
 
-static pestle_nest_stage_t* find(const chain_t* c, const char* name) {
+static pestle_nest_stage_t* find(const attention_t* c, const char* name) {
   return pestle_sketch_stage(c->k, stage_of(c, name));
 }
 
@@ -92,8 +92,8 @@ static bool has_leading_axes(const pestle_sketch_t* k,
   return true;
 }
 
-// Fills |c| and says whether the nest is such a chain.
-static bool recognise(chain_t* c) {
+// Fills |c| and says whether the nest is attention.
+static bool recognise(attention_t* c) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   int32_t owner = -1;
@@ -136,7 +136,7 @@ static bool recognise(chain_t* c) {
 
 // --- Rows ---
 
-static pestle_status_t partial(chain_t* c, const char* name) {
+static pestle_status_t partial(attention_t* c, const char* name) {
   uint32_t unused, stage = stage_of(c, name);
   const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, stage);
   PESTLE_TRY(pestle_schedule_partial(c->k->nest, stage, s->roots[s->map_count],
@@ -146,7 +146,7 @@ static pestle_status_t partial(chain_t* c, const char* name) {
 }
 
 // Blocks of columns, stepped together.
-static pestle_status_t step_together(chain_t* c) {
+static pestle_status_t step_together(attention_t* c) {
   uint32_t folds[5], n = 0;
   PESTLE_TRY(partial(c, c->maximum));
   for (uint32_t i = 0; i < c->sum_count; ++i) {
@@ -163,7 +163,7 @@ static pestle_status_t step_together(chain_t* c) {
 }
 
 // Whether |s| keeps a number for each row and column.
-static bool keeps_scores(const chain_t* c, const pestle_nest_stage_t* s) {
+static bool keeps_scores(const attention_t* c, const pestle_nest_stage_t* s) {
   const pestle_nest_stage_t* scores = find(c, c->scores);
   uint32_t m = s->map_count;
   return !s->inlined && m == scores->map_count && s->combine == NULL &&
@@ -172,7 +172,7 @@ static bool keeps_scores(const chain_t* c, const pestle_nest_stage_t* s) {
            pestle_sketch_extent(c->k, s->roots[m - 1]) == c->columns));
 }
 
-static pestle_status_t turn(chain_t* c) {
+static pestle_status_t put_rows_in_lanes(attention_t* c) {
   for (uint32_t i = stage_of(c, c->scores); i < stage_of(c, c->owner); ++i) {
     const pestle_nest_stage_t* s = pestle_sketch_stage(c->k, i);
     if (!keeps_scores(c, s)) continue;
@@ -187,7 +187,7 @@ static pestle_status_t turn(chain_t* c) {
 
 // |stage|'s own loops around its tile: rows and columns in tiles, other axes
 // outside. Returns the loop of the row tiles.
-static pestle_status_t tile_loops(chain_t* c, uint32_t stage,
+static pestle_status_t tile_loops(attention_t* c, uint32_t stage,
                                   const pestle_register_tile_t* t,
                                   uint32_t* out_tile) {
   pestle_nest_t* nest = c->k->nest;
@@ -219,20 +219,20 @@ static pestle_status_t tile_loops(chain_t* c, uint32_t stage,
   return NULL;
 }
 
-static pestle_register_tile_t tile_for(const chain_t* c,
+static pestle_register_tile_t tile_for(const attention_t* c,
                                        const pestle_nest_stage_t* s) {
   uint32_t m = s->map_count;
   int64_t width = pestle_sketch_extent(c->k, s->roots[m - 1]), rows = c->rows;
   int64_t height = pestle_sketch_extent(c->k, s->roots[m - 2]);
   if (s == find(c, c->scores)) {
     int64_t columns = c->block ? c->block : c->columns;
-    width = pestle_sketch_min(width, c->turned ? rows : columns);
-    if (c->turned) rows = columns;
+    width = pestle_sketch_min(width, c->rows_in_lanes ? rows : columns);
+    if (c->rows_in_lanes) rows = columns;
   }
   return pestle_sketch_size_tile(c->k, width, pestle_sketch_min(height, rows));
 }
 
-static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
+static pestle_status_t place(attention_t* c, uint32_t stage, uint32_t under,
                              uint32_t loop) {
   PESTLE_TRY(pestle_schedule_at(c->k->nest, stage, under, loop));
   return pestle_schedule_store(c->k->nest, stage, PESTLE_PLACE_SHARED);
@@ -240,8 +240,8 @@ static pestle_status_t place(chain_t* c, uint32_t stage, uint32_t under,
 
 // The scores: the copy of the operand that lies across, then tiles. |rows_loop|:
 // the anchor's, of blocks of rows.
-static pestle_status_t place_scores(chain_t* c, uint32_t* under, uint32_t loop,
-                                    uint32_t rows_loop) {
+static pestle_status_t place_scores(attention_t* c, uint32_t* under,
+                                    uint32_t loop, uint32_t rows_loop) {
   uint32_t id = stage_of(c, c->scores), tile;
   pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
   t.fold = id;
@@ -254,7 +254,7 @@ static pestle_status_t place_scores(chain_t* c, uint32_t* under, uint32_t loop,
   PESTLE_TRY(place(c, id, *under, loop));
   PESTLE_TRY(tile_loops(c, id, &t, &tile));
   if (copy < 0) return NULL;
-  if (c->turned) {
+  if (c->rows_in_lanes) {
     PESTLE_TRY(place(c, (uint32_t)copy, c->k->anchor, rows_loop));
   } else {
     // Outside the row tiles: those of columns.
@@ -267,7 +267,7 @@ static pestle_status_t place_scores(chain_t* c, uint32_t* under, uint32_t loop,
 
 // The fold |id| of rows that lie in lanes: vectors of them side by side, in
 // registers while the columns go by.
-static pestle_status_t fold_columns(chain_t* c, uint32_t id) {
+static pestle_status_t fold_columns(attention_t* c, uint32_t id) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t o, u, v, order[PESTLE_NEST_MAX_AXES], n = 0;
@@ -290,7 +290,7 @@ static pestle_status_t fold_columns(chain_t* c, uint32_t id) {
 }
 
 // Everything between the contractions that is made for a block of rows.
-static pestle_status_t place_between(chain_t* c, uint32_t under,
+static pestle_status_t place_between(attention_t* c, uint32_t under,
                                      uint32_t loop) {
   pestle_sketch_t* k = c->k;
   uint32_t outer;
@@ -302,13 +302,14 @@ static pestle_status_t place_between(chain_t* c, uint32_t under,
     if (product) continue;  // partial results of the second contraction
     PESTLE_TRY(place(c, i, under, loop));
     s = pestle_sketch_stage(k, i);
-    if (s->is_fold && c->turned) {
+    if (s->is_fold && c->rows_in_lanes) {
       PESTLE_TRY(fold_columns(c, i));
     } else if (s->is_fold) {
       PESTLE_TRY(pestle_sketch_fold_lanes(k, i, s->roots[s->map_count]));
     } else {
       PESTLE_TRY(pestle_sketch_vectorise(k, i, s->roots[s->map_count - 1],
-                                         c->turned ? FOLD_VECTORS : 1, &outer));
+                                         c->rows_in_lanes ? FOLD_VECTORS : 1,
+                                         &outer));
     }
   }
   return NULL;
@@ -316,7 +317,8 @@ static pestle_status_t place_between(chain_t* c, uint32_t under,
 
 // What is kept between the second contraction and the result, since it is read
 // more than once: its rows of the block.
-static pestle_status_t place_behind(chain_t* c, uint32_t owner, uint32_t loop) {
+static pestle_status_t place_behind(attention_t* c, uint32_t owner,
+                                    uint32_t loop) {
   pestle_sketch_t* k = c->k;
   uint32_t outer;
   for (uint32_t i = owner + 1; i < k->anchor; ++i) {
@@ -331,7 +333,7 @@ static pestle_status_t place_behind(chain_t* c, uint32_t owner, uint32_t loop) {
 }
 
 // Folds that step with the owner: their rows in lanes.
-static pestle_status_t finish_carried(chain_t* c) {
+static pestle_status_t finish_carried(attention_t* c) {
   pestle_sketch_t* k = c->k;
   for (uint32_t i = 0; i < k->anchor; ++i) {
     pestle_nest_stage_t* s = pestle_sketch_stage(k, i);
@@ -361,7 +363,7 @@ static pestle_status_t finish_carried(chain_t* c) {
 }
 
 // The anchor: groups of batches and blocks of rows. |*out_loop|: the blocks'.
-static pestle_status_t anchor_loops(chain_t* c, uint32_t* out_loop) {
+static pestle_status_t anchor_loops(attention_t* c, uint32_t* out_loop) {
   pestle_sketch_t* k = c->k;
   pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   uint32_t m = y->map_count, io, ii, outer;
@@ -374,11 +376,11 @@ static pestle_status_t anchor_loops(chain_t* c, uint32_t* out_loop) {
   return pestle_sketch_bind_groups(k, io);
 }
 
-static pestle_status_t schedule(chain_t* c) {
+static pestle_status_t schedule(attention_t* c) {
   pestle_sketch_t* k = c->k;
   uint32_t block_loop, tile_loop, loop;
   if (c->online) PESTLE_TRY(step_together(c));
-  if (c->turned) PESTLE_TRY(turn(c));
+  if (c->rows_in_lanes) PESTLE_TRY(put_rows_in_lanes(c));
   PESTLE_TRY(anchor_loops(c, &block_loop));
   uint32_t under = k->anchor;
   loop = block_loop;
@@ -411,7 +413,7 @@ static pestle_status_t schedule(chain_t* c) {
 
 // Whether what |s| reads lies in vectors along its axis of rows, or is one number
 // for all of them.
-static bool reads_along(const chain_t* c, const pestle_nest_stage_t* s) {
+static bool reads_along(const attention_t* c, const pestle_nest_stage_t* s) {
   uint32_t row = s->map_count - (s->is_fold ? 1u : 2u);
   return !pestle_sketch_pace(c->k, s, s->roots[row], 1).jumps;
 }
@@ -422,7 +424,7 @@ static double filled(int64_t extent, int64_t lanes) {
 
 // Whether the copy of the rows that are alive together fits beside all else that
 // waits in the L2.
-static bool keeps_queries(const chain_t* c, int64_t rows) {
+static bool keeps_queries(const attention_t* c, int64_t rows) {
   const pestle_sketch_t* k = c->k;
   int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
   return pestle_sketch_min(rows, MOST_ROWS) * depth * PESTLE_SKETCH_ELEMENT <=
@@ -434,7 +436,7 @@ static bool keeps_queries(const chain_t* c, int64_t rows) {
 // maxima and sums need no folding across a vector, and of the
 // first contraction's operands the rows are what may have to be copied, once for all
 // columns. Not where few rows leave lanes empty, or a mask lies along the columns.
-static bool favours_rows(const chain_t* c, int64_t rows) {
+static bool favours_rows(const attention_t* c, int64_t rows) {
   pestle_sketch_t* k = c->k;
   const pestle_nest_stage_t* s = find(c, c->scores);
   if (k->nest->no_scratch || s->values[0]->kind == PESTLE_EXPR_DOT ||
@@ -455,22 +457,22 @@ static bool favours_rows(const chain_t* c, int64_t rows) {
 
 // --- How many rows ---
 
-static int64_t count_rows(const chain_t* c) {
+static int64_t count_rows(const attention_t* c) {
   const pestle_nest_stage_t* o = find(c, c->owner);
   return pestle_sketch_extent(c->k, o->roots[o->map_count - 2]);
 }
 
 // Rows of a block, so that blocks of |most| at most have one size.
-static int64_t rows_of_block(const chain_t* c, int64_t most) {
+static int64_t rows_of_block(const attention_t* c, int64_t most) {
   int64_t rows = count_rows(c), blocks = pestle_ceil_div(rows, most);
   if (blocks == 1) return rows;
   rows = pestle_ceil_div(rows, blocks);
   int64_t lanes = c->k->lanes;
-  return c->turned ? pestle_ceil_div(rows, lanes) * lanes : rows;
+  return c->rows_in_lanes ? pestle_ceil_div(rows, lanes) * lanes : rows;
 }
 
 // Scores of all batches.
-static double count_scores(const chain_t* c) {
+static double count_scores(const attention_t* c) {
   const pestle_nest_stage_t* o = find(c, c->owner);
   double n = (double)c->columns;
   for (uint32_t i = 0; i + 1 < o->map_count; ++i)
@@ -479,7 +481,7 @@ static double count_scores(const chain_t* c) {
 }
 
 // Multiply-adds and functions, which all ways share.
-static double work_cycles(const chain_t* c) {
+static double work_cycles(const attention_t* c) {
   const pestle_nest_stage_t* o = find(c, c->owner);
   int64_t width = pestle_sketch_extent(c->k, o->roots[o->map_count - 1]);
   int64_t depth = pestle_sketch_fold_extent(c->k, find(c, c->scores));
@@ -490,7 +492,7 @@ static double work_cycles(const chain_t* c) {
 // Of all cores, by blocks of |rows|: a copy for each, where columns are in lanes,
 // and scores that are written and read twice, where they lie.
 static double rows_cycles(const void* user, int64_t rows) {
-  const chain_t* c = user;
+  const attention_t* c = user;
   const pestle_sketch_t* k = c->k;
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t all = count_rows(c), columns = c->block ? c->block : c->columns;
@@ -498,7 +500,7 @@ static double rows_cycles(const void* user, int64_t rows) {
   double blocks = (double)pestle_ceil_div(all, rows) * batch;
   int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
   double cycles = work_cycles(c);
-  if (!c->turned) {
+  if (!c->rows_in_lanes) {
     cycles += blocks * (double)(depth * c->columns * TURN_EIGHTHS) / 8;
   }
   int64_t bytes = 2 * rows * columns * PESTLE_SKETCH_ELEMENT;
@@ -510,7 +512,7 @@ static double rows_cycles(const void* user, int64_t rows) {
 }
 
 // A choice of rows, which no sum depends on: what does is as the usual number has it.
-static int64_t choose_rows(chain_t* c, int64_t usual) {
+static int64_t choose_rows(attention_t* c, int64_t usual) {
   static const pestle_question_t q = {
       "rows",
       "cycles of all cores: multiply-adds, functions, copies, and waiting"};
@@ -530,32 +532,33 @@ static int64_t choose_rows(chain_t* c, int64_t usual) {
 
 // Apart, products would write scores, a kernel of rows read and write them, and the
 // other product read them.
-static void decide_form(const chain_t* c) {
+static void decide_form(const attention_t* c) {
   static const pestle_question_t q = {
       "form",
       "cycles of a core: multiply-adds, functions, and bytes of scores"};
   double bytes = count_scores(c) * PESTLE_SKETCH_ELEMENT;
   double work = work_cycles(c);
   const pestle_option_t options[] = {
-      {"chain", work},
+      {"flash_attention_cpu", work},
       {"products", work + 4 * pestle_sketch_bytes_cycles(c->k, bytes)}};
   pestle_choose_fixed(c->k->nest, q, options, 2, 0);
 }
 
-bool pestle_sketch_chain_fits(pestle_sketch_t* k) {
-  chain_t c = {.k = k};
+bool pestle_sketch_flash_attention_cpu_fits(pestle_sketch_t* k) {
+  attention_t c = {.k = k};
   return recognise(&c);
 }
 
-pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
-  chain_t c = {.k = k};
+pestle_status_t pestle_sketch_flash_attention_cpu(pestle_sketch_t* k) {
+  attention_t c = {.k = k};
   if (!recognise(&c)) {
-    return PESTLE_ERROR(INTERNAL, "'%s' is no chain", k->nest->name);
+    return PESTLE_ERROR(INTERNAL, "'%s' is no attention", k->nest->name);
   }
   decide_form(&c);
-  c.turned = favours_rows(&c, count_rows(&c));
+  c.rows_in_lanes = favours_rows(&c, count_rows(&c));
   int64_t rows = rows_of_block(&c, MOST_ROWS);
-  c.block = k->lanes * (c.turned ? BLOCK_VECTORS_TURNED : BLOCK_VECTORS);
+  c.block =
+      k->lanes * (c.rows_in_lanes ? BLOCK_VECTORS_OF_ROWS : BLOCK_VECTORS);
   int64_t depth = pestle_sketch_fold_extent(k, find(&c, c.scores));
   int64_t column = c.columns * PESTLE_SKETCH_ELEMENT;
   bool fits = rows * column <= k->l2 / SCORES_OF_L2 &&
@@ -577,7 +580,7 @@ pestle_status_t pestle_sketch_chain(pestle_sketch_t* k) {
         fits ? "they fit a quarter of the L2"
              : "their folds cannot go block by block");
   }
-  if (c.turned) {
+  if (c.rows_in_lanes) {
     pestle_sketch_note(k,
                        "scores lie by columns, the rows of each in lanes: "
                        "maxima and sums need no folding across a vector");
