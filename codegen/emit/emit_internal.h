@@ -146,9 +146,9 @@ pestle_kir_id_t pestle_emit_load_stage(pestle_emit_t* e, uint32_t stage,
 void pestle_emit_store_stage(pestle_emit_t* e, uint32_t stage, uint32_t v,
                              pestle_kir_id_t value);
 
-// --- emit_turn.c ---
+// --- emit_transpose.c ---
 // A transposed copy: one tile, read along one axis and kept along another.
-void pestle_emit_turned(pestle_emit_t* e, uint32_t stage);
+void pestle_emit_transpose_in_registers(pestle_emit_t* e, uint32_t stage);
 
 // --- emit_fold.c ---
 // A stage that folds: its loops and all that runs under them.

@@ -248,7 +248,7 @@ void pestle_emit_stage(pestle_emit_t* e, uint32_t stage) {
     return;
   }
   if (s->transposed) {
-    pestle_emit_turned(e, stage);
+    pestle_emit_transpose_in_registers(e, stage);
     return;
   }
   pestle_emit_walk_t w = {e, stage, map_body, NULL, true};

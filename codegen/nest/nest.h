@@ -224,12 +224,13 @@ typedef struct pestle_nest_stage_t {
       // axes, flat for OUTPUT; NULL: the axes
   pestle_dtype_t acc_dtype;  // folds
   bool inlined;
-  bool keep;         // a padded copy: worth its own place beside its reader
-  bool border;       // a fold whose loops are cut where padding begins
-  bool skips;        // which leaves out steps of nothing but padding
-  bool transposed;   // a copy whose tiles turn in registers: see the row
-  bool carried;      // a fold that another fold's loop, at_axis, steps: what
-                     // reads it under that loop sees it as it is by then
+  bool keep;    // a padded copy: worth its own place beside its reader
+  bool border;  // a fold whose loops are cut where padding begins
+  bool skips;   // which leaves out steps of nothing but padding
+  bool
+      transposed;  // a copy whose tiles are transposed in registers: see the row
+  bool carried;    // a fold that another fold's loop, at_axis, steps: what
+                   // reads it under that loop sees it as it is by then
   int32_t at_stage;  // -1: a root of the tree
   int32_t at_axis;   // leaf of at_stage under which this one runs; -1:
                      // before the loops of at_stage

@@ -250,24 +250,24 @@ static pestle_status_t check_blocks(const verify_t* v) {
   return NULL;
 }
 
-static pestle_status_t check_turned(const verify_t* v) {
+static pestle_status_t check_transposed(const verify_t* v) {
   const pestle_nest_stage_t* s = v->s;
   const pestle_nest_axis_t* axes = v->nest->axes.data;
-  int32_t turned =
-      s->transposed ? pestle_nest_turned_axis(v->nest, v->stage) : 0;
+  int32_t axis =
+      s->transposed ? pestle_nest_transposed_axis(v->nest, v->stage) : 0;
   if (!s->transposed) return NULL;
-  bool ok = turned >= 0 && s->order_count >= 2;
+  bool ok = axis >= 0 && s->order_count >= 2;
   if (ok) {
     const pestle_nest_axis_t* row = &axes[s->order[s->order_count - 2]];
     const pestle_nest_axis_t* lane = &axes[s->order[s->order_count - 1]];
     ok = lane->mark == PESTLE_MARK_VECTOR &&
          row->full_extent == lane->full_extent &&
-         lane->parent == (int32_t)s->roots[turned] &&
+         lane->parent == (int32_t)s->roots[axis] &&
          row->parent == (int32_t)s->roots[s->map_count - 1] &&
          v->nest->tensors.data[s->tensors[0]].place == PESTLE_PLACE_PRIVATE;
   }
   if (ok) return NULL;
-  return broken(v, "it is no copy that can turn in registers");
+  return broken(v, "it is no copy that can be transposed in registers");
 }
 
 // Whether lanes of vectors of |s| are its results along a map axis, |*out_root|.
@@ -395,7 +395,7 @@ static pestle_status_t check_stage(const verify_t* v) {
     PESTLE_TRY(check_mark(v, i));
   }
   PESTLE_TRY(check_parts(v));
-  PESTLE_TRY(check_turned(v));
+  PESTLE_TRY(check_transposed(v));
   PESTLE_TRY(check_registers(v));
   PESTLE_TRY(check_streamed(v));
   PESTLE_TRY(check_border(v));

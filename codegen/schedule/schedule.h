@@ -154,7 +154,7 @@ bool pestle_schedule_may_stage(const pestle_nest_stage_t* stage,
 // transpose S: the copy S of an argument, split so that its innermost loops are
 // an unrolled part of its last axis and a vector of the axis along which the
 // argument is contiguous, both of as many steps, is read along the vector and
-// kept in registers turned: vectors along the last axis.
+// kept in registers, transposed: vectors along the last axis.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest,
                                                            uint32_t stage);
 // stream S: the stores of the last stage S go past the caches. Its results
@@ -221,7 +221,7 @@ bool pestle_nest_may_stream(pestle_nest_t* nest, uint32_t stage,
                             const char** out_why);
 // The position among the map axes of |stage|, which reads one argument, of the
 // axis along which the argument is contiguous; -1: none, or it is the last.
-int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage);
+int32_t pestle_nest_transposed_axis(pestle_nest_t* nest, uint32_t stage);
 // epilogue S scratch: consumers of the fold S read a copy of its tile, which
 // later rows place in shared scope. |*out_copy| is the copy's stage.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_epilogue_scratch(

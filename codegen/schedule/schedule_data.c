@@ -367,7 +367,7 @@ static const pestle_expr_t* copied_read(const pestle_nest_t* nest,
   return e;
 }
 
-int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage) {
+int32_t pestle_nest_transposed_axis(pestle_nest_t* nest, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_expr_t* read = copied_read(nest, s);
   if (!read || s->map_count < 2) return -1;
@@ -387,15 +387,15 @@ int32_t pestle_nest_turned_axis(pestle_nest_t* nest, uint32_t stage) {
 
 pestle_status_t pestle_schedule_transpose(pestle_nest_t* nest, uint32_t stage) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
-  int32_t turned = pestle_nest_turned_axis(nest, stage);
-  bool ok = turned >= 0 && s->order_count >= 2;
+  int32_t axis = pestle_nest_transposed_axis(nest, stage);
+  bool ok = axis >= 0 && s->order_count >= 2;
   if (ok) {
     const pestle_nest_axis_t* axes = nest->axes.data;
     const pestle_nest_axis_t* v = &axes[s->order[s->order_count - 2]];
     const pestle_nest_axis_t* u = &axes[s->order[s->order_count - 1]];
     ok = u->mark == PESTLE_MARK_VECTOR && v->mark == PESTLE_MARK_UNROLL &&
          u->full_extent == v->full_extent && u->full_extent > 1 &&
-         u->parent == (int32_t)s->roots[turned] &&
+         u->parent == (int32_t)s->roots[axis] &&
          v->parent == (int32_t)s->roots[s->map_count - 1];
   }
   if (!ok) {

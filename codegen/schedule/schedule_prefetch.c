@@ -11,7 +11,7 @@ static bool is_argument(const pestle_nest_tensor_t* t) {
 bool pestle_nest_may_prefetch(pestle_nest_t* nest, uint32_t stage,
                               const pestle_nest_ahead_t* a) {
   const pestle_nest_tensor_t* tensors = nest->tensors.data;
-  // Tiles that turn are read as wholes.
+  // Tiles that are transposed are read as wholes.
   if (pestle_nest_stage(nest, stage)->transposed) return false;
   if (a->read >= nest->tensors.size || a->tensor >= nest->tensors.size ||
       tensors[a->read].kind != PESTLE_TENSOR_INPUT ||

@@ -494,7 +494,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
       .nest = nest,
       .caps = caps,
       .reassociate = reassociate,
-      .turned = -1,
+      .transposed_copy = -1,
       .anchor = (uint32_t)nest->stages.size - 1,
       .registers =
           caps->vector_registers ? caps->vector_registers : DEFAULT_REGISTERS,

@@ -50,7 +50,7 @@ typedef struct pestle_sketch_t {
   const bool* row;     // of the form rows: which axes these are; else NULL
   bool
       scattered_stores;  // each tile's results are far from those of the one before
-  int32_t turned;        // the copy whose tiles turn in registers; -1: none
+  int32_t transposed_copy;  // whose tiles are transposed in registers; -1: none
   bool per_channel;  // tiles of windows read channels' planes where they lie
   int32_t middle;    // what passes between two convolutions of a pair; -1
   bool nested;       // the anchor is such a stage, which no group is of
@@ -248,23 +248,24 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k,
                                                          int64_t unroll,
                                                          uint32_t* out_outer);
 // The same for the last axis of a copy. Where the copy's source is contiguous
-// along another axis, tiles turn in registers: a stage is put before |stage|,
+// along another axis, tiles are transposed in registers: a stage is put before |stage|,
 // which moves up by one as the anchor does.
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_vectorise_copy(pestle_sketch_t* k, uint32_t stage);
-// An argument that |stage|, a map, reads once, across: |*out_turned| is the
+// An argument that |stage|, a map, reads once, along its last axis with a stride:
+// |*out_axis| is the
 // position of the map axis along which it is contiguous. |*out_tensor| is -1
 // where there is none that is worth tiles.
 PESTLE_NODISCARD pestle_status_t
-pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
-                          int32_t* out_tensor, uint32_t* out_turned);
-// |stage| reads |tensor|, contiguous along its map axis at position |turned|,
-// by tiles that turn in registers; |*out_tiles| is the loop of tiles along the
+pestle_sketch_find_transposed(pestle_sketch_t* k, uint32_t stage,
+                              int32_t* out_tensor, uint32_t* out_axis);
+// |stage| reads |tensor|, contiguous along its map axis at position |axis|,
+// by tiles that are transposed in registers; |*out_tiles| is the loop of tiles along the
 // last axis, under which they are made. They go along the results, or, |scattered_stores|,
 // along the argument, whole lines of results at a time. Ids move as above.
-PESTLE_NODISCARD pestle_status_t
-pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage, uint32_t tensor,
-                   uint32_t turned, bool scattered_stores, uint32_t* out_tiles);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_transpose_in_registers(
+    pestle_sketch_t* k, uint32_t stage, uint32_t tensor, uint32_t axis,
+    bool scattered_stores, uint32_t* out_tiles);
 // The anchor's loops down to |last_leaf| run in groups; the first |count| do. Of one
 // that is nested none do.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_bind_groups(pestle_sketch_t* k,
@@ -395,9 +396,9 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_place_levels(pestle_sketch_t* k,
 // more than one element; the copy is contiguous along it. |*out_copy| is its
 // stage, behind which |fold| and the anchor move up by one, or -1: there is
 // none.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k,
-                                                            uint32_t fold,
-                                                            int32_t* out_copy);
+PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k,
+                                                             uint32_t fold,
+                                                             int32_t* out_copy);
 
 // Targets with lanes have schedules of their own.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);

@@ -143,8 +143,8 @@ bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold) {
          pestle_sketch_is_window(k, fold);
 }
 
-pestle_status_t pestle_sketch_stage_across(pestle_sketch_t* k, uint32_t fold,
-                                           int32_t* out_copy) {
+pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k, uint32_t fold,
+                                            int32_t* out_copy) {
   *out_copy = -1;
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, fold);
   uint32_t axis = c->roots[c->map_count - 1];

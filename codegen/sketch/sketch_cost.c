@@ -64,10 +64,10 @@ enum {
   // Starting and ending a tile; its results are stored in addition.
   TILE_CYCLES = 20,
   // Copying an element of a panel, in eighths of a cycle: along its lanes,
-  // turned, and into a padded box. Depthwise 3x3 with a box a tile measured 32 %
+  // transposed, and into a padded box. Depthwise 3x3 with a box a tile measured 32 %
   // of the peak, with one for 7 rows 46 %; the model says 31 and 48.
   COPY_EIGHTHS = 1,
-  TURN_EIGHTHS = 4,
+  TRANSPOSE_EIGHTHS = 4,
   BOX_EIGHTHS = 2,
   // For each tap of a tile whose border is tested for, not padded. Measured on
   // Sapphire Rapids, 3x3 with strides, padded and not: 3 to 16 features 123, 90 us,
@@ -319,7 +319,7 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
   int64_t times = (c->height + block_rows - 1) / block_rows;
   double elements = (double)(times * c->taps * c->width);
   if (x->copied) {
-    cycles += elements * (c->strided ? TURN_EIGHTHS : COPY_EIGHTHS) / 8;
+    cycles += elements * (c->strided ? TRANSPOSE_EIGHTHS : COPY_EIGHTHS) / 8;
   }
   int64_t panels = c->taps * c->width * (1 + c->others);
   if (panels * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {

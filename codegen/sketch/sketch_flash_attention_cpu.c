@@ -38,7 +38,7 @@ enum {
   // A function, as the profile counts it; and eighths of a cycle that an element of
   // the copy takes (sketch_cost.c).
   FUNCTION_STEPS = 20,
-  TURN_EIGHTHS = 4,
+  TRANSPOSE_EIGHTHS = 4,
 };
 
 // Rows in lanes may leave so many more of them empty than columns in lanes would.
@@ -246,7 +246,7 @@ static pestle_status_t place_scores(attention_t* c, uint32_t* under,
   pestle_register_tile_t t = tile_for(c, pestle_sketch_stage(c->k, id));
   t.fold = id;
   int32_t copy;
-  PESTLE_TRY(pestle_sketch_stage_across(c->k, id, &copy));
+  PESTLE_TRY(pestle_sketch_stage_strided(c->k, id, &copy));
   if (copy >= 0) {
     ++id;
     ++*under;
@@ -501,7 +501,7 @@ static double rows_cycles(const void* user, int64_t rows) {
   int64_t depth = pestle_sketch_fold_extent(k, find(c, c->scores));
   double cycles = work_cycles(c);
   if (!c->rows_in_lanes) {
-    cycles += blocks * (double)(depth * c->columns * TURN_EIGHTHS) / 8;
+    cycles += blocks * (double)(depth * c->columns * TRANSPOSE_EIGHTHS) / 8;
   }
   int64_t bytes = 2 * rows * columns * PESTLE_SKETCH_ELEMENT;
   double native = (double)(k->lanes * PESTLE_SKETCH_ELEMENT) * rates.loads;

@@ -74,7 +74,7 @@ pestle_status_t pestle_sketch_vectorise(pestle_sketch_t* k, uint32_t stage,
   return NULL;
 }
 
-// Whether tiles that turn go along the rows of the argument, not of the results.
+// Whether tiles that are transposed go along the rows of the argument, not of the results.
 // What is read in order comes before it is asked for; stores are scattered, a
 // line here and there: lines that are asked for first, or that go past the caches,
 // where nobody waits for them (stream_results()). Measured on Sapphire Rapids, 1
@@ -97,19 +97,20 @@ static bool scatters_stores(pestle_sketch_t* k) {
   return pestle_choose_flag(k->nest, q, unknown, bytes >= k->l2);
 }
 
-// Square tiles that turn in registers: rows of tiles in groups, or all that go along
+// Square tiles that are transposed in registers: rows of tiles in groups, or all that go along
 // an argument's rows, of which there may be few.
-static pestle_status_t map_across(pestle_sketch_t* k, uint32_t tensor,
-                                  uint32_t turned) {
+static pestle_status_t map_transposed(pestle_sketch_t* k, uint32_t tensor,
+                                      uint32_t axis) {
   uint32_t tiles, first_inner = 0;
   k->scattered_stores = scatters_stores(k);
-  pestle_sketch_note(k,
-                     "'%s' is read across: square tiles of it turn in "
-                     "registers, instead of a gather an element",
-                     k->nest->tensors.data[tensor].name);
-  PESTLE_TRY(pestle_sketch_turn(k, k->anchor, tensor, turned,
-                                k->scattered_stores, &tiles));
-  k->turned = (int32_t)k->anchor - 1;
+  pestle_sketch_note(
+      k,
+      "'%s' is read with a stride: square tiles of it are transposed in "
+      "registers, instead of a gather an element",
+      k->nest->tensors.data[tensor].name);
+  PESTLE_TRY(pestle_sketch_transpose_in_registers(k, k->anchor, tensor, axis,
+                                                  k->scattered_stores, &tiles));
+  k->transposed_copy = (int32_t)k->anchor - 1;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
   while (y->order[first_inner] != tiles)
     ++first_inner;
@@ -215,9 +216,9 @@ pestle_status_t pestle_sketch_map(pestle_sketch_t* k) {
   pestle_nest_t* nest = k->nest;
   PESTLE_TRY(pestle_sketch_fuse_axes(k, 0));
   int32_t across;
-  uint32_t turned;
-  PESTLE_TRY(pestle_sketch_find_across(k, k->anchor, &across, &turned));
-  if (across >= 0) return map_across(k, (uint32_t)across, turned);
+  uint32_t axis;
+  PESTLE_TRY(pestle_sketch_find_transposed(k, k->anchor, &across, &axis));
+  if (across >= 0) return map_transposed(k, (uint32_t)across, axis);
   PESTLE_TRY(flatten_short(k));
   pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
   if (s->root_count == 0) return NULL;

@@ -215,10 +215,11 @@ static bool is_far(const pestle_sketch_t* k) {
   return bytes > k->l2 && results * RESULTS_SHARE >= bytes;
 }
 
-// The lines that the results of the next of the tiles that turn go to.
-static pestle_status_t claim_turned(pestle_sketch_t* k) {
+// The lines that the results of the next of the tiles that are transposed go to.
+static pestle_status_t claim_transposed(pestle_sketch_t* k) {
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);
-  const pestle_nest_stage_t* c = pestle_sketch_stage(k, (uint32_t)k->turned);
+  const pestle_nest_stage_t* c =
+      pestle_sketch_stage(k, (uint32_t)k->transposed_copy);
   uint32_t loop = (uint32_t)c->at_axis, next = loop;
   int32_t around = pestle_sketch_around(y, c->at_axis);
   if (!is_far(k) || !pestle_nest_may_claim(k->nest, k->anchor, loop)) {
@@ -253,7 +254,7 @@ static pestle_status_t look_beside(pestle_sketch_t* k, uint32_t fold,
 }
 
 pestle_status_t pestle_sketch_claim(pestle_sketch_t* k) {
-  if (k->turned >= 0) return claim_turned(k);
+  if (k->transposed_copy >= 0) return claim_transposed(k);
   int32_t fold = find_tile(k);
   if (fold < 0 || !is_far(k)) return NULL;
   const pestle_nest_stage_t* y = pestle_sketch_stage(k, k->anchor);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposed copies: as many vectors as they have lanes are read where the
-// source is contiguous, and turned in registers, so that what reads the copy
+// source is contiguous, and transposed in registers, so that what reads the copy
 // finds vectors along its own last axis. With n lanes, log2(n) rounds of n
 // shuffles of two vectors each, instead of n gathers.
 #include "codegen/emit/emit_internal.h"
 #include "pestle/kir.h"
 
-typedef struct turn_t {
+typedef struct transpose_t {
   pestle_kir_id_t rows[PESTLE_KIR_MAX_LANES];
   uint32_t row;  // the one that is read
   unsigned lanes;
-} turn_t;
+} transpose_t;
 
 static void read_row(pestle_emit_t* e, uint32_t stage, void* user) {
-  turn_t* t = user;
+  transpose_t* t = user;
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   pestle_kir_id_t id = pestle_emit_expr(e, s->values[0]);
   if (pestle_kir_lanes_of(e->k, id) != t->lanes) {
@@ -24,7 +24,7 @@ static void read_row(pestle_emit_t* e, uint32_t stage, void* user) {
 
 // Swaps, of each two rows |step| apart, the blocks of |step| lanes beside the
 // diagonal.
-static void turn_round(pestle_emit_t* e, turn_t* t, uint32_t step) {
+static void turn_round(pestle_emit_t* e, transpose_t* t, uint32_t step) {
   uint32_t low[PESTLE_KIR_MAX_LANES], high[PESTLE_KIR_MAX_LANES];
   for (uint32_t lane = 0; lane < t->lanes; ++lane) {
     bool right = (lane & step) != 0;
@@ -45,7 +45,7 @@ static void turn_tile(pestle_emit_t* e, uint32_t stage, void* user) {
   uint32_t row = s->order[s->order_count - 2];
   uint32_t lane = s->order[s->order_count - 1];
   const pestle_nest_axis_t* axes = e->nest->axes.data;
-  turn_t t = {.lanes = (unsigned)axes[lane].full_extent};
+  transpose_t t = {.lanes = (unsigned)axes[lane].full_extent};
   int64_t rows = axes[row].extent;
   for (t.row = 0; t.row < t.lanes && !e->nest->failed; ++t.row) {
     if (t.row >= rows) {  // beyond the tile: read by nobody
@@ -72,7 +72,7 @@ static void turn_tile(pestle_emit_t* e, uint32_t stage, void* user) {
   e->open[row] = e->open[lane] = false;
 }
 
-void pestle_emit_turned(pestle_emit_t* e, uint32_t stage) {
+void pestle_emit_transpose_in_registers(pestle_emit_t* e, uint32_t stage) {
   const pestle_nest_stage_t* s = pestle_nest_stage(e->nest, stage);
   pestle_emit_coords(e, stage);
   pestle_emit_walk_t w = {e, stage, turn_tile, NULL, false};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads across: a stage whose last axis goes along rows of what it reads, which
-// is contiguous along another of its axes, reads square tiles that turn in
+// is contiguous along another of its axes, reads square tiles that are transposed in
 // registers.
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
@@ -12,10 +12,10 @@ enum {
   STRIP_LINES = 2,
 };
 
-static int64_t turn_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
-                          int64_t rows, int64_t columns) {
+static int64_t transpose_lanes(const pestle_sketch_t* k, pestle_dtype_t dtype,
+                               int64_t rows, int64_t columns) {
   // Shorter elements have as many lanes, of a part of a vector: 256 x 3136 bytes
-  // 295 us by gathers, 43 turned; 512 x 768 bf16 223, 25.
+  // 295 us by gathers, 43 by shuffles; 512 x 768 bf16 223, 25.
   if (pestle_dtype_size(dtype) > PESTLE_SKETCH_ELEMENT) return 0;
   int64_t lanes = pestle_sketch_lanes(k, pestle_sketch_min(rows, columns));
   return lanes >= LEAST_LANES ? lanes : 0;
@@ -58,16 +58,16 @@ static pestle_status_t tile(pestle_sketch_t* k, uint32_t stage, uint32_t row,
   return pestle_schedule_mark(nest, stage, li, PESTLE_MARK_VECTOR);
 }
 
-pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
-                                   uint32_t tensor, uint32_t turned,
-                                   bool scattered_stores, uint32_t* out_tiles) {
+pestle_status_t pestle_sketch_transpose_in_registers(
+    pestle_sketch_t* k, uint32_t stage, uint32_t tensor, uint32_t axis,
+    bool scattered_stores, uint32_t* out_tiles) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
-  uint32_t row = s->roots[turned], last = s->roots[s->map_count - 1];
+  uint32_t row = s->roots[axis], last = s->roots[s->map_count - 1];
   const pestle_expr_t* read = pestle_schedule_find_read(nest, stage, tensor);
-  int64_t lanes =
-      turn_lanes(k, read ? (pestle_dtype_t)read->dtype : PESTLE_NONE,
-                 pestle_sketch_extent(k, row), pestle_sketch_extent(k, last));
+  int64_t lanes = transpose_lanes(
+      k, read ? (pestle_dtype_t)read->dtype : PESTLE_NONE,
+      pestle_sketch_extent(k, row), pestle_sketch_extent(k, last));
   uint32_t copy, tiles;
   const pestle_nest_tensor_t* result = &nest->tensors.data[s->tensors[0]];
   int64_t bytes = lanes * (int64_t)pestle_dtype_size(result->type.dtype);
@@ -76,7 +76,7 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
   PESTLE_TRY(pestle_schedule_stage(nest, stage, tensor, &copy));
   ++k->anchor;
   PESTLE_TRY(tile(k, stage + 1, row, last, lanes, line, out_tiles));
-  int32_t across = pestle_nest_turned_axis(nest, copy);
+  int32_t across = pestle_nest_transposed_axis(nest, copy);
   const pestle_nest_stage_t* c = pestle_sketch_stage(k, copy);
   if (across < 0) {
     return PESTLE_ERROR(INTERNAL, "the copy of '%s' has lost its axes",
@@ -95,15 +95,15 @@ pestle_status_t pestle_sketch_turn(pestle_sketch_t* k, uint32_t stage,
 }
 
 // Of all that a stage reads, an argument that is read once, across.
-typedef struct across_t {
+typedef struct strided_t {
   pestle_sketch_t* k;
   const pestle_nest_stage_t* s;
   int32_t tensor;
-  uint32_t turned;
-} across_t;
+  uint32_t axis;
+} strided_t;
 
-static void across_visit(void* user, const pestle_expr_t* e) {
-  across_t* a = user;
+static void strided_visit(void* user, const pestle_expr_t* e) {
+  strided_t* a = user;
   const pestle_nest_tensor_t* t = &a->k->nest->tensors.data[e->i];
   bool nested;
   const pestle_nest_stage_t* s = a->s;
@@ -121,23 +121,24 @@ static void across_visit(void* user, const pestle_expr_t* e) {
       continue;
     }
     int64_t columns = pestle_sketch_extent(a->k, s->roots[s->map_count - 1]);
-    if (!turn_lanes(a->k, (pestle_dtype_t)e->dtype,
-                    pestle_sketch_extent(a->k, s->roots[i]), columns)) {
+    if (!transpose_lanes(a->k, (pestle_dtype_t)e->dtype,
+                         pestle_sketch_extent(a->k, s->roots[i]), columns)) {
       continue;
     }
     a->tensor = (int32_t)e->i;
-    a->turned = i;
+    a->axis = i;
     return;
   }
 }
 
-pestle_status_t pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
-                                          int32_t* out_tensor,
-                                          uint32_t* out_turned) {
-  across_t a = {k, pestle_sketch_stage(k, stage), -1, 0};
+pestle_status_t pestle_sketch_find_transposed(pestle_sketch_t* k,
+                                              uint32_t stage,
+                                              int32_t* out_tensor,
+                                              uint32_t* out_axis) {
+  strided_t a = {k, pestle_sketch_stage(k, stage), -1, 0};
   *out_tensor = -1;
   if (k->nest->no_scratch || a.s->map_count < 2 || a.s->is_fold) return NULL;
-  pestle_nest_visit_values(k->nest, a.s, across_visit, &a);
+  pestle_nest_visit_values(k->nest, a.s, strided_visit, &a);
   PESTLE_TRY(pestle_nest_status(k->nest));
   // Read again elsewhere in the stage, it cannot be replaced by one copy.
   if (a.tensor >= 0 &&
@@ -145,17 +146,18 @@ pestle_status_t pestle_sketch_find_across(pestle_sketch_t* k, uint32_t stage,
     return NULL;
   }
   *out_tensor = a.tensor;
-  *out_turned = a.turned;
+  *out_axis = a.axis;
   return NULL;
 }
 
 pestle_status_t pestle_sketch_vectorise_copy(pestle_sketch_t* k,
                                              uint32_t stage) {
   int32_t tensor;
-  uint32_t turned, loop;
-  PESTLE_TRY(pestle_sketch_find_across(k, stage, &tensor, &turned));
+  uint32_t axis, loop;
+  PESTLE_TRY(pestle_sketch_find_transposed(k, stage, &tensor, &axis));
   if (tensor >= 0) {
-    return pestle_sketch_turn(k, stage, (uint32_t)tensor, turned, false, &loop);
+    return pestle_sketch_transpose_in_registers(k, stage, (uint32_t)tensor,
+                                                axis, false, &loop);
   }
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, stage);
   return pestle_sketch_vectorise(k, stage, s->roots[s->map_count - 1], 1,

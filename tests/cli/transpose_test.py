@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Transposes by tiles that turn in registers: right where results stay in caches,
+"""Transposes by tiles that are transposed in registers: right where results stay in caches,
 where lines are asked for and where they go past the caches, with tiles that are a
 part of a line (other types, shorter vectors) and parts of tiles at the edges."""
 
@@ -66,8 +66,8 @@ class Turn(Case):
         b = b.astype(TYPES[dtype])
         np.save(self.folder / "a.npy", a)
         np.save(self.folder / "b.npy", b)
-        self.write("turn.mlir", text_of(*case))
-        self.succeed("run", "turn.mlir", "--input", "a=a.npy", "--input",
+        self.write("transpose.mlir", text_of(*case))
+        self.succeed("run", "transpose.mlir", "--input", "a=a.npy", "--input",
                      "b=b.npy", "--outputs", "out", "--no-cache",
                      "--threads", threads, *options)
         got = np.load(self.folder / "out" / "output_0.npy")
