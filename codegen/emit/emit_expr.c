@@ -93,7 +93,7 @@ static pestle_kir_id_t private_index(pestle_emit_t* e,
                              pestle_affine_scale(nest, lane, -term->coef));
     break;
   }
-  if (t->place == PESTLE_PLACE_LANES) divisor = t->apart;
+  if (t->place == PESTLE_PLACE_LANES) divisor = t->lane_stride;
   if (divisor > 1) flat = pestle_affine_div(nest, flat, divisor);
   return pestle_emit_scalar_index(e, flat);
 }
@@ -260,7 +260,7 @@ static const pestle_affine_t* at_first_lane(pestle_emit_t* e,
 }
 
 static void take_when(pestle_emit_t* e, const taken_t* t,
-                      pestle_emit_apart_t* a) {
+                      pestle_strided_load_t* a) {
   pestle_kir_id_t holds = emit_between(e, t->affine, t->lo, t->hi + 1);
   int64_t known;
   if (pestle_kir_is_int(e->k, holds, &known) && known) return;
@@ -271,7 +271,7 @@ static void take_when(pestle_emit_t* e, const taken_t* t,
 // bounds what says so of each element that lies between lanes, too. False: it does
 // not.
 static bool take_bounds(pestle_emit_t* e, const within_t* w, int64_t apart,
-                        pestle_emit_apart_t* a) {
+                        pestle_strided_load_t* a) {
   int64_t step;
   at_first_lane(e, w->rest, &step);
   if (step || apart < 2 || !keeps_within(w, a->count)) return false;
@@ -295,16 +295,17 @@ static bool take_bounds(pestle_emit_t* e, const within_t* w, int64_t apart,
 static pestle_kir_id_t load_apart(pestle_emit_t* e, uint32_t buffer,
                                   int64_t count, const pestle_affine_t* flat,
                                   const pestle_expr_t* condition, bool varies) {
-  pestle_emit_apart_t a;
+  pestle_strided_load_t a;
   int64_t step;
-  if (!pestle_emit_find_apart(e, flat, count, &a)) return PESTLE_KIR_NONE;
+  if (!pestle_emit_find_strided_load(e, flat, count, &a))
+    return PESTLE_KIR_NONE;
   a.buffer = buffer;
   at_first_lane(e, flat, &step);
   if (varies) {
     within_t within = take_guard(e, condition, flat);
     if (!take_bounds(e, &within, step, &a)) return PESTLE_KIR_NONE;
   }
-  return pestle_emit_load_apart(e, &a, condition && !varies);
+  return pestle_emit_strided_load(e, &a, condition && !varies);
 }
 
 // Whether the lanes of an access at |flat| move other than by as many elements each.

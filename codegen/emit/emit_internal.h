@@ -189,7 +189,7 @@ pestle_kir_id_t pestle_emit_clamp(pestle_emit_t* e, pestle_kir_id_t index,
 // The lane mask of the open vector axis for an access at |index|, or NONE.
 pestle_kir_id_t pestle_emit_mask(pestle_emit_t* e, pestle_kir_id_t index);
 
-// --- emit_apart.c ---
+// --- emit_strided_load.c ---
 
 // What must be inside [lo, hi) where an element is read: |at|, which is within
 // |range|, at lane 0, and one more for each element behind it.
@@ -200,7 +200,7 @@ typedef struct pestle_emit_bound_t {
 } pestle_emit_bound_t;
 
 // Lanes that lie here and there in |count| elements of a buffer.
-typedef struct pestle_emit_apart_t {
+typedef struct pestle_strided_load_t {
   uint32_t buffer;
   unsigned lanes;
   int64_t count;
@@ -209,20 +209,21 @@ typedef struct pestle_emit_apart_t {
   pestle_kir_id_t when;                  // a test for all of them, or NONE
   pestle_emit_bound_t bounds[PESTLE_MAX_RANK];
   uint32_t bound_count;
-} pestle_emit_apart_t;
+} pestle_strided_load_t;
 
 // Whether |a| holds, unless it is NONE, and |b|.
 pestle_kir_id_t pestle_emit_both(pestle_emit_t* e, pestle_kir_id_t a,
                                  pestle_kir_id_t b);
 // Where the lanes of an access at |flat| lie, from each other by constants. False:
 // it is not known, or the target has vectors of its own kind.
-bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
-                            int64_t count, pestle_emit_apart_t* out);
+bool pestle_emit_find_strided_load(pestle_emit_t* e,
+                                   const pestle_affine_t* flat, int64_t count,
+                                   pestle_strided_load_t* out);
 // These lanes, by loads of what lies side by side; |clamps|: the first of them is
 // moved to where all are. NONE: a gather takes less.
-pestle_kir_id_t pestle_emit_load_apart(pestle_emit_t* e,
-                                       const pestle_emit_apart_t* a,
-                                       bool clamps);
+pestle_kir_id_t pestle_emit_strided_load(pestle_emit_t* e,
+                                         const pestle_strided_load_t* a,
+                                         bool clamps);
 
 // --- emit_words.c ---
 // A short dot product, added to |sum| or to 0 where that is NONE.

@@ -217,7 +217,7 @@ static void make_buffer(pestle_emit_t* e, const pestle_nest_stage_t* s,
   pestle_kir_buffer_t* b = &e->k->buffer.data[e->buffer[tensor]];
   uint64_t count = (uint64_t)e->box[tensor].count;
   if (owned) {
-    count = (uint64_t)pestle_ceil_div((int64_t)count, t->apart);
+    count = (uint64_t)pestle_ceil_div((int64_t)count, t->lane_stride);
   } else if (private_) {
     count /= lanes;
   }

@@ -135,7 +135,7 @@ typedef struct pestle_nest_tensor_t {
   uint32_t slot;
   int32_t stage;  // that writes it, or -1
   // LANES: elements from one run of a lane to its next, see schedule_lanes.c.
-  int64_t apart;
+  int64_t lane_stride;
   int32_t alias;  // OUTPUT: input slot that it overwrites in place, or -1
   const pestle_elements_t* elements;  // INPUT beyond the group's operands
   // INPUT after a pack row: read through this layout, zero-padded.

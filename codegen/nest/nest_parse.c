@@ -138,7 +138,7 @@ static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
     t->place = PESTLE_PLACE_SHARED;
   } else if (pestle_lex_accept_word(&p->s, "lanes")) {
     t->place = PESTLE_PLACE_LANES;
-    PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->apart));
+    PESTLE_TRY(pestle_lex_int(&p->s, 1, PESTLE_NEST_LARGEST, &t->lane_stride));
   }
   return NULL;
 }

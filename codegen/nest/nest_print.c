@@ -392,7 +392,7 @@ static void print_tensor(printer_t* p, const pestle_nest_tensor_t* t) {
   if (t->kind == PESTLE_TENSOR_STAGE) {
     pestle_strbuf_append_c(p->out, places[t->place]);
     if (t->place == PESTLE_PLACE_LANES) {
-      pestle_strbuf_appendf(p->out, " %lld", (long long)t->apart);
+      pestle_strbuf_appendf(p->out, " %lld", (long long)t->lane_stride);
     }
   } else {
     pestle_strbuf_appendf(p->out, " slot %u", t->slot);

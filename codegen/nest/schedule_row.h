@@ -15,7 +15,7 @@
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
 //   matrix S 512 32             claim S.a 784           beside S.a t 784
-//   permute S a c b                               apart S t
+//   permute S a c b                               split_read S t
 #ifndef PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
 
@@ -48,7 +48,7 @@
   X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
   X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
   X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n") \
-  X(APART, "apart", "s n")
+  X(SPLIT_READ, "split_read", "s n")
 // clang-format on
 
 typedef enum pestle_prim_e {

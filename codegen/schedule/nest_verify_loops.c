@@ -179,7 +179,7 @@ static pestle_status_t check_place(const verify_t* v) {
     }
     if (place != PESTLE_PLACE_LANES) continue;
     PESTLE_TRY(pestle_nest_owned(v->nest, v->stage, false, &apart));
-    if (apart != t->apart || !apart) {
+    if (apart != t->lane_stride || !apart) {
       return broken(v, "lanes read of '%s' what others wrote", t->name);
     }
   }

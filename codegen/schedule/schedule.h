@@ -133,14 +133,14 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_pack(pestle_nest_t* nest,
                                                       uint32_t tensor,
                                                       uint32_t axis,
                                                       int64_t factor);
-// apart S t: what the second factor of the product |stage| reads of the argument
+// split_read S t: what the second factor of the product |stage| reads of the argument
 // |tensor| goes by a name of its own: it is packed, copied or neither whatever
 // becomes of what the first one reads of it, elsewhere.
-bool pestle_schedule_may_apart(pestle_nest_t* nest, uint32_t stage,
-                               uint32_t tensor);
-PESTLE_NODISCARD pestle_status_t pestle_schedule_apart(pestle_nest_t* nest,
-                                                       uint32_t stage,
-                                                       uint32_t tensor);
+bool pestle_schedule_may_split_read(pestle_nest_t* nest, uint32_t stage,
+                                    uint32_t tensor);
+PESTLE_NODISCARD pestle_status_t pestle_schedule_split_read(pestle_nest_t* nest,
+                                                            uint32_t stage,
+                                                            uint32_t tensor);
 // stage t: a copy of what |stage| reads of |tensor|, over the axes that the
 // read depends on, in their order; placed by later rows. |*out_copy| is its
 // stage. It keeps the read's guard, which may test these axes, but of no fold.

@@ -135,8 +135,8 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   if (row->prim == PESTLE_PRIM_EXCHANGE) {
     return pestle_schedule_exchange(nest, stage, tensor);
   }
-  if (row->prim == PESTLE_PRIM_APART) {
-    return pestle_schedule_apart(nest, stage, tensor);
+  if (row->prim == PESTLE_PRIM_SPLIT_READ) {
+    return pestle_schedule_split_read(nest, stage, tensor);
   }
   if (!packs) return pestle_schedule_stage(nest, stage, tensor, &copy);
   PESTLE_TRY(find_axis(nest, stage, row->names[0], &axis));
@@ -277,7 +277,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_CLAIM:
     case PESTLE_PRIM_PANEL:
     case PESTLE_PRIM_PERMUTE:
-    case PESTLE_PRIM_APART:
+    case PESTLE_PRIM_SPLIT_READ:
     case PESTLE_PRIM_COUNT:
       return 1;
   }
@@ -318,7 +318,7 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_STAGE:
     case PESTLE_PRIM_EXCHANGE:
-    case PESTLE_PRIM_APART:
+    case PESTLE_PRIM_SPLIT_READ:
       return apply_data(nest, stage, row);
     case PESTLE_PRIM_EPILOGUE:
       return pestle_schedule_epilogue_scratch(nest, stage, &copy);

@@ -73,8 +73,8 @@ static void replace_reads(pestle_nest_t* nest, uint32_t stage, uint32_t tensor,
     s->values[v] = with_read(nest, s->values[v], tensor, other);
 }
 
-bool pestle_schedule_may_apart(pestle_nest_t* nest, uint32_t stage,
-                               uint32_t tensor) {
+bool pestle_schedule_may_split_read(pestle_nest_t* nest, uint32_t stage,
+                                    uint32_t tensor) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   const pestle_expr_t* e = s->value_count == 1 ? s->values[0] : NULL;
   if (!e || !s->is_fold || e->kind != PESTLE_EXPR_OP ||
@@ -87,14 +87,15 @@ bool pestle_schedule_may_apart(pestle_nest_t* nest, uint32_t stage,
   return first && second && first != second;
 }
 
-pestle_status_t pestle_schedule_apart(pestle_nest_t* nest, uint32_t stage,
-                                      uint32_t tensor) {
+pestle_status_t pestle_schedule_split_read(pestle_nest_t* nest, uint32_t stage,
+                                           uint32_t tensor) {
   pestle_nest_tensor_t t = nest->tensors.data[tensor];
-  if (!pestle_schedule_may_apart(nest, stage, tensor)) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "apart %s: it must be an argument that both factors of "
-                        "a product read, each once, in two places",
-                        t.name);
+  if (!pestle_schedule_may_split_read(nest, stage, tensor)) {
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "split_read %s: it must be an argument that both factors of "
+        "a product read, each once, in two places",
+        t.name);
   }
   uint32_t other =
       pestle_nest_add_tensor(nest, t.name, t.kind, t.slot, &t.type);
@@ -117,7 +118,7 @@ pestle_status_t pestle_schedule_apart(pestle_nest_t* nest, uint32_t stage,
   product->args[1] = with_read(nest, e->args[1], tensor, again);
   PESTLE_TRY(pestle_nest_status(nest));
   pestle_nest_stage(nest, stage)->values[0] = product;
-  return pestle_schedule_record(nest, PESTLE_PRIM_APART,
+  return pestle_schedule_record(nest, PESTLE_PRIM_SPLIT_READ,
                                 pestle_schedule_stage_name(nest, stage),
                                 &t.name, 1, NULL, 0);
 }

@@ -174,7 +174,7 @@ pestle_status_t pestle_schedule_store(pestle_nest_t* nest, uint32_t stage,
   }
   for (uint32_t v = 0; v < s->value_count; ++v) {
     nest->tensors.data[s->tensors[v]].place = (uint8_t)place;
-    nest->tensors.data[s->tensors[v]].apart = apart;
+    nest->tensors.data[s->tensors[v]].lane_stride = apart;
   }
   int64_t where = place;
   return pestle_schedule_record(nest, PESTLE_PRIM_STORE, s->name, NULL, 0,

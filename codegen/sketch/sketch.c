@@ -443,13 +443,13 @@ static pestle_status_t choose(pestle_sketch_t* k) {
 
 // Both factors of a product may be parts of one argument, as queries and keys are:
 // what is packed or copied of one is no business of the other.
-static pestle_status_t part_factors(pestle_sketch_t* k) {
+static pestle_status_t split_reads(pestle_sketch_t* k) {
   for (uint32_t s = 0; s < k->anchor; ++s) {
     if (pestle_sketch_stage(k, s)->inlined) continue;
     size_t arguments = k->nest->tensors.size;
     for (uint32_t t = 0; t < arguments; ++t) {
-      if (pestle_schedule_may_apart(k->nest, s, t))
-        PESTLE_TRY(pestle_schedule_apart(k->nest, s, t));
+      if (pestle_schedule_may_split_read(k->nest, s, t))
+        PESTLE_TRY(pestle_schedule_split_read(k->nest, s, t));
     }
   }
   return pestle_nest_status(k->nest);
@@ -514,7 +514,7 @@ pestle_status_t pestle_sketch(pestle_nest_t* nest,
     nest->wide_moves = true;
     return pestle_sketch_with_lanes(&k);
   }
-  PESTLE_TRY(part_factors(&k));
+  PESTLE_TRY(split_reads(&k));
   PESTLE_TRY(choose(&k));
   PESTLE_TRY(stream_results(&k));
   PESTLE_TRY(pestle_sketch_claim(&k));

@@ -375,11 +375,11 @@ bool pestle_sketch_reorders(const pestle_sketch_t* k,
 PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
                                                           uint32_t id,
                                                           uint32_t axis);
-// Steps of fold |id|'s last axis apart, |parts| at once: where few vectors of results
+// Gives fold |id| |parts| accumulators for each result, which take the steps of its last
+// axis in turn: where few vectors of results
 // lie side by side, each add waits for the one before it.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_apart(pestle_sketch_t* k,
-                                                          uint32_t id,
-                                                          int64_t parts);
+PESTLE_NODISCARD pestle_status_t
+pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id, int64_t parts);
 // Long float sums keep partial sums of blocks apart, in several levels, so that
 // their error does not grow with their length: |chain| taps at most follow each
 // other in one accumulator. Puts |*out_levels| stages before |stage|, which

@@ -204,7 +204,7 @@ static pestle_status_t place_fold(columns_t* c, uint32_t id,
     c->t.fold = i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &c->t));
   }
-  PESTLE_TRY(pestle_sketch_fold_apart(k, id, c->parts));
+  PESTLE_TRY(pestle_sketch_multi_accumulator(k, id, c->parts));
   PESTLE_TRY(pestle_schedule_at(k->nest, sum, k->anchor, c->blocks));
   return pestle_sketch_place_levels(k, id, *out_levels);
 }

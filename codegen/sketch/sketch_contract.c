@@ -984,7 +984,7 @@ static pestle_status_t place_fold(pestle_sketch_t* k, const making_t* m) {
     level.fold = leaf + i;
     PESTLE_TRY(pestle_sketch_tile_fold(k, &level));
   }
-  PESTLE_TRY(pestle_sketch_fold_apart(k, leaf, m->parts));
+  PESTLE_TRY(pestle_sketch_multi_accumulator(k, leaf, m->parts));
   PESTLE_TRY(pestle_sketch_place_levels(k, leaf, m->levels));
   if (!m->product || m->levels) return NULL;
   if (m->packed >= 0) {

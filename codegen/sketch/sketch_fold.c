@@ -176,18 +176,18 @@ pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k, uint32_t id,
   return fold_lanes(k, id, axis, FOLD_PARTS);
 }
 
-pestle_status_t pestle_sketch_fold_apart(pestle_sketch_t* k, uint32_t id,
-                                         int64_t parts) {
+pestle_status_t pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id,
+                                                int64_t parts) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   if (parts < 2 || s->root_count == s->map_count ||
       !pestle_sketch_reorders(k, s)) {
     return NULL;  // windows of one element fold along nothing
   }
-  uint32_t axis = s->roots[s->root_count - 1], steps, apart;
+  uint32_t axis = s->roots[s->root_count - 1], steps, part;
   if (pestle_sketch_extent(k, axis) < parts) return NULL;
-  PESTLE_TRY(pestle_schedule_split(k->nest, id, axis, parts, &steps, &apart));
-  PESTLE_TRY(pestle_schedule_rfactor(k->nest, id, apart, k->reassociate));
-  return pestle_schedule_mark(k->nest, id, apart, PESTLE_MARK_UNROLL);
+  PESTLE_TRY(pestle_schedule_split(k->nest, id, axis, parts, &steps, &part));
+  PESTLE_TRY(pestle_schedule_rfactor(k->nest, id, part, k->reassociate));
+  return pestle_schedule_mark(k->nest, id, part, PESTLE_MARK_UNROLL);
 }
 
 // --- Long sums ---

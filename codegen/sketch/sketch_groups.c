@@ -2,7 +2,7 @@
 // Groups of columns, as of a grouped convolution: those of one read the same inputs,
 // those of the next what lies behind. Vectors seldom end where groups do. Either a tile
 // joins several groups, so many vectors that it ends with one, in which shuffles give
-// each lane its group's input (emit_apart.c); or each group is a part of its own, in
+// each lane its group's input (emit_strided_load.c); or each group is a part of its own, in
 // whose last vector lanes idle. No input meets weights of another group in either, as it
 // would if groups were one with zeros between: 0 times an infinity is none.
 //
@@ -23,7 +23,7 @@
 // of groups of 3, 6 and 7: 1 and 2 cycles.
 static const double TWO_PARTS = 2;
 
-// What a row has for a vector from |first| to |last|, two columns, as emit_apart.c
+// What a row has for a vector from |first| to |last|, two columns, as emit_strided_load.c
 // reads it: by elements, of which the vector before has the first unless a group begins
 // with it, or by parts, which are shuffled.
 static void add_vector(const pestle_register_tile_t* t, int64_t first,

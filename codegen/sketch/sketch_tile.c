@@ -9,7 +9,7 @@ enum {
   // Vectors of a plain fold side by side: an add is ready after 4 cycles.
   FOLD_VECTORS = 4,
   // Fewer lanes than these are slower than native ones, of which a shuffle gives each
-  // its group's input (emit_apart.c). Measured on a Zen 5, one thread, 3x3 at 28 x 28:
+  // its group's input (emit_strided_load.c). Measured on a Zen 5, one thread, 3x3 at 28 x 28:
   // 64 features in groups of 4, 4 lanes 70 us, 16 lanes 37; 256 in groups of 8, 8
   // lanes 290, 16 261, which is less than a core with one unit for shuffles loses.
   LEAST_LANES = 8,

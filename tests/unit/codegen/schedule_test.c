@@ -434,11 +434,11 @@ static void accept(const char* name, uint32_t constants, const char* good) {
 static void test_parts_of_an_argument(void** state) {
   (void)state;
   computes("gemm_parts", 0,
-           "inline l m n o\napart c oa\nstage c oa_2\nat oa_2, y.a\n"
+           "inline l m n o\nsplit_read c oa\nstage c oa_2\nat oa_2, y.a\n"
            "store oa_2 shared\nat c, y.a\nstore c shared");
   refuse("gemm_parts", 0, "inline l m n o", "stage c oa", "read once");
-  refuse("gemm_parts", 0, "inline l m n o", "apart y oa", "a product");
-  refuse("gemm_even", 0, "", "apart c oa", "both factors");
+  refuse("gemm_parts", 0, "inline l m n o", "split_read y oa", "a product");
+  refuse("gemm_even", 0, "", "split_read c oa", "both factors");
 }
 
 static void test_loops(void** state) {

@@ -38,8 +38,9 @@ static const pestle_affine_t* at_lane(pestle_emit_t* e,
   return pestle_affine_substitute(e->nest, &how, affine);
 }
 
-bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
-                            int64_t count, pestle_emit_apart_t* out) {
+bool pestle_emit_find_strided_load(pestle_emit_t* e,
+                                   const pestle_affine_t* flat, int64_t count,
+                                   pestle_strided_load_t* out) {
   pestle_nest_t* nest = e->nest;
   if (e->vector_axis < 0 || nest->wide_moves || has_value(flat) ||
       e->lanes < LEAST_LANES || e->lanes > PESTLE_KIR_MAX_LANES || !count) {
@@ -51,7 +52,7 @@ bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
     pestle_nest_fail_memory(nest);
     return false;
   }
-  *out = (pestle_emit_apart_t){
+  *out = (pestle_strided_load_t){
       .lanes = e->lanes, .count = count, .when = PESTLE_KIR_NONE};
   out->first = at_lane(e, map, flat, 0);
   const pestle_affine_t* back = pestle_affine_scale(nest, out->first, -1);
@@ -70,7 +71,7 @@ bool pestle_emit_find_apart(pestle_emit_t* e, const pestle_affine_t* flat,
 // reach from one to the other.
 typedef struct parts_t {
   pestle_emit_t* e;
-  const pestle_emit_apart_t* a;
+  const pestle_strided_load_t* a;
   pestle_kir_id_t first;
   int64_t low, high, parts;
 } parts_t;
@@ -150,7 +151,7 @@ static pestle_kir_id_t tested(const parts_t* p, const pestle_emit_bound_t* t,
 }
 
 static pestle_kir_id_t part_mask(const parts_t* p, int64_t begin) {
-  const pestle_emit_apart_t* a = p->a;
+  const pestle_strided_load_t* a = p->a;
   pestle_kir_id_t mask = PESTLE_KIR_NONE;
   if (a->when != PESTLE_KIR_NONE) {
     mask = pestle_kir_splat(p->e->k, a->when, a->lanes);
@@ -206,7 +207,7 @@ typedef struct splats_t {
 
 // False: they are more than |most|.
 static bool find_splats(const parts_t* p, int64_t most, splats_t* out) {
-  const pestle_emit_apart_t* a = p->a;
+  const pestle_strided_load_t* a = p->a;
   out->count = 0;
   for (int64_t i = 0; i < p->e->valid; ++i) {
     int64_t at = 0;
@@ -241,13 +242,13 @@ static pestle_kir_id_t load_splats(const parts_t* p, const splats_t* s) {
 // --- The choice ---
 
 // Whether each element is tested for, those of lanes that do not exist too.
-static bool is_tested(const pestle_emit_apart_t* a) {
+static bool is_tested(const pestle_strided_load_t* a) {
   return a->bound_count > 0;
 }
 
 // Whether a few vectors hold them.
 static bool has_parts(const parts_t* p) {
-  const pestle_emit_apart_t* a = p->a;
+  const pestle_strided_load_t* a = p->a;
   pestle_dtype_t dtype = (pestle_dtype_t)p->e->k->buffer.data[a->buffer].dtype;
   bool only = p->parts == 1;
   bool masked = only ? !is_whole(p) : is_tested(a);
@@ -266,9 +267,9 @@ static pestle_kir_id_t load_parts(const parts_t* p) {
   return id;
 }
 
-pestle_kir_id_t pestle_emit_load_apart(pestle_emit_t* e,
-                                       const pestle_emit_apart_t* a,
-                                       bool clamps) {
+pestle_kir_id_t pestle_emit_strided_load(pestle_emit_t* e,
+                                         const pestle_strided_load_t* a,
+                                         bool clamps) {
   parts_t p = {.e = e, .a = a};
   splats_t few;
   find_reach(&p, is_tested(a) ? (int64_t)a->lanes : e->valid);
