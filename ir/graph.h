@@ -372,6 +372,13 @@ const pestle_attr_row_t* pestle_op_attr_rows(pestle_op_t op, size_t* out_count);
 
 // The constant behind |value|, or NULL.
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value);
+// The value of the first element, which a splat or rank 0 has alone: a float's in
+// |out_f|, another's in |out_i|; the other one is 0.
+void pestle_elements_first(const pestle_elements_t* elements, double* out_f,
+                           int64_t* out_i);
+// Whether a bitcast goes between elements of |a| and of |b|: they have as many bits,
+// or one is a float of less than a byte and the other the byte that it takes.
+bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b);
 // When |block| is one commutative, associative scalar op on its two arguments
 // and a return (as reduce bodies are), that op; else PESTLE_OP_COUNT.
 pestle_op_t pestle_block_fold_op(const pestle_block_t* block);

@@ -2,12 +2,37 @@
 // Questions about nodes and blocks that several folders ask.
 #include <string.h>
 
+#include "base/half.h"
 #include "ir/graph.h"
 
 const pestle_elements_t* pestle_value_constant(const pestle_value_t* value) {
   const pestle_node_t* node = value->node;
   if (!node || node->op != PESTLE_OP_CONSTANT) return NULL;
   return pestle_node_attr(node, PESTLE_ATTR_value)->as.elements;
+}
+
+void pestle_elements_first(const pestle_elements_t* e, double* out_f,
+                           int64_t* out_i) {
+  const pestle_dtype_info_t* info = pestle_dtype_info(e->type.dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, e->data, info->size);
+  *out_f = 0;
+  *out_i = 0;
+  if (info->kind == PESTLE_KIND_FLOAT) {
+    *out_f = pestle_float_decode(e->type.dtype, bits);
+  } else if (info->kind == PESTLE_KIND_SIGNED && info->size < 8) {
+    unsigned shift = 64u - 8u * info->size;
+    *out_i = (int64_t)(bits << shift) >> shift;
+  } else {
+    *out_i = (int64_t)bits;
+  }
+}
+
+bool pestle_dtypes_have_same_bits(pestle_dtype_t a, pestle_dtype_t b) {
+  pestle_dtype_t narrow = a == PESTLE_U8 ? b : a, byte = a == PESTLE_U8 ? a : b;
+  bool in_byte = byte == PESTLE_U8 && pestle_dtype_is_sub_byte(narrow) &&
+                 pestle_dtype_is(narrow, PESTLE_KIND_FLOAT);
+  return in_byte || pestle_dtype_info(a)->bits == pestle_dtype_info(b)->bits;
 }
 
 // Deeper calls are taken to have an effect.

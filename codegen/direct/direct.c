@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/direct/direct.h"
 
-#include "codegen/lower/lower_internal.h"
-
 bool pestle_is_direct(const pestle_node_t* node) {
   return pestle_op_info((pestle_op_t)node->op)->fuse == PESTLE_FUSE_DIRECT;
 }
@@ -162,7 +160,7 @@ typedef struct inline_t {
 static pk_t constant(pestle_direct_t* d, const pestle_elements_t* e) {
   double f;
   int64_t i;
-  pestle_lower_first_number(e, &f, &i);
+  pestle_elements_first(e, &f, &i);
   return pestle_kir_const(d->k, e->type.dtype, 1, f, i);
 }
 

@@ -95,14 +95,6 @@ pestle_kir_id_t pestle_kir_scale(pestle_kir_builder_t* k, pestle_kir_id_t a,
 pestle_kir_id_t pestle_kir_dot(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                pestle_kir_id_t b, pestle_kir_id_t sum,
                                unsigned kinds);
-// Whether BITCAST goes between |a| and |b|: they have as many bits, or one is a
-// float of less than a byte and the other the byte that it takes.
-static inline bool pestle_kir_same_bits(pestle_dtype_t a, pestle_dtype_t b) {
-  pestle_dtype_t narrow = a == PESTLE_U8 ? b : a, byte = a == PESTLE_U8 ? a : b;
-  bool in_byte = byte == PESTLE_U8 && pestle_dtype_is_sub_byte(narrow) &&
-                 pestle_dtype_is(narrow, PESTLE_KIND_FLOAT);
-  return in_byte || pestle_dtype_info(a)->bits == pestle_dtype_info(b)->bits;
-}
 pestle_kir_id_t pestle_kir_bitcast(pestle_kir_builder_t* k, pestle_kir_id_t a,
                                    pestle_dtype_t type);
 // Lanes of (a, b) concatenated, |count| of them, picked by |lanes|.

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "codegen/kir/kir_range.h"
+#include "ir/graph.h"
 
 enum {  // of groups_seen
   LANE_LOOPS =
@@ -201,8 +202,8 @@ static pestle_status_t check_cast(const verify_t* v) {
                   type_name(inst->type));
   }
   if (inst->op == PESTLE_KIR_BITCAST &&
-      !pestle_kir_same_bits((pestle_dtype_t)inst->type,
-                            (pestle_dtype_t)from->type)) {
+      !pestle_dtypes_have_same_bits((pestle_dtype_t)inst->type,
+                                    (pestle_dtype_t)from->type)) {
     return broken(v, "%s and %s differ in bits", type_name(from->type),
                   type_name(inst->type));
   }

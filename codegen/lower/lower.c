@@ -77,35 +77,11 @@ const pestle_affine_t* pestle_lower_spread(pestle_nest_t* nest,
 
 // --- Constants ---
 
-static double splat_float(const pestle_elements_t* e) {
-  uint64_t bits = 0;
-  memcpy(&bits, e->data, pestle_dtype_size(e->type.dtype));
-  return pestle_float_decode(e->type.dtype, bits);
-}
-
-static int64_t splat_int(const pestle_elements_t* e) {
-  const pestle_dtype_info_t* info = pestle_dtype_info(e->type.dtype);
-  uint64_t bits = 0;
-  memcpy(&bits, e->data, info->size);
-  if (info->kind == PESTLE_KIND_SIGNED && info->size < 8) {
-    unsigned shift = 64u - 8u * info->size;
-    return (int64_t)(bits << shift) >> shift;
-  }
-  return (int64_t)bits;
-}
-
-void pestle_lower_first_number(const pestle_elements_t* e, double* out_f,
-                               int64_t* out_i) {
-  bool f = pestle_dtype_is(e->type.dtype, PESTLE_KIND_FLOAT);
-  *out_f = f ? splat_float(e) : 0.0;
-  *out_i = f ? 0 : splat_int(e);
-}
-
 const pestle_expr_t* pestle_lower_first_element(pestle_nest_t* nest,
                                                 const pestle_elements_t* e) {
   double f;
   int64_t i;
-  pestle_lower_first_number(e, &f, &i);
+  pestle_elements_first(e, &f, &i);
   return pestle_expr_const(nest, e->type.dtype, f, i);
 }
 

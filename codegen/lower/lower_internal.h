@@ -39,9 +39,6 @@ void pestle_lower_reshape(pestle_nest_t* nest, const pestle_type_t* to,
                           const pestle_affine_t* const* index,
                           const pestle_type_t* from, pestle_index_t out_index);
 // The first element of a constant, which a splat or rank 0 has alone.
-// Its value: a float's in |out_f|, another's in |out_i|; the other one is 0.
-void pestle_lower_first_number(const pestle_elements_t* e, double* out_f,
-                               int64_t* out_i);
 const pestle_expr_t* pestle_lower_first_element(pestle_nest_t* nest,
                                                 const pestle_elements_t* e);
 const pestle_expr_t* pestle_lower_and(pestle_nest_t* nest,

@@ -29,7 +29,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codegen/schedule/schedule.h"
+#include "codegen/nest/nest.h"
 
 enum { DEEPEST = 6 };  // nesting on one line
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "codegen/kir/kir_build.h"
 #include "codegen/nest/nest_verify_internal.h"
 
 typedef struct verify_t {
@@ -263,8 +262,9 @@ static pestle_status_t check_kind(verify_t* v, const pestle_expr_t* e) {
     case PESTLE_EXPR_CAST:
       return e->args[0] ? NULL : broken(v, "a cast of nothing");
     case PESTLE_EXPR_BITCAST:
-      if (e->args[0] && pestle_kir_same_bits((pestle_dtype_t)e->args[0]->dtype,
-                                             (pestle_dtype_t)e->dtype)) {
+      if (e->args[0] &&
+          pestle_dtypes_have_same_bits((pestle_dtype_t)e->args[0]->dtype,
+                                       (pestle_dtype_t)e->dtype)) {
         return NULL;
       }
       return broken(v, "a bitcast changes the number of bits");
