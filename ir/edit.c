@@ -152,10 +152,3 @@ pestle_builder_t pestle_builder_before(pestle_node_t* node) {
                             .before = node,
                             .loc = node->loc};
 }
-
-pestle_builder_t pestle_builder_after(pestle_node_t* node) {
-  return (pestle_builder_t){.module = node->block->region->module,
-                            .block = node->block,
-                            .before = node->next,
-                            .loc = node->loc};
-}

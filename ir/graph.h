@@ -271,13 +271,6 @@ PESTLE_NODISCARD pestle_status_t
 pestle_infer_types(const pestle_node_spec_t* spec, pestle_type_t* out_types,
                    size_t capacity, size_t* out_count);
 
-// A copy of |node| at |builder| with operands looked up through |map| (pairs of
-// old and new value in value->scratch is the caller's business): operand i is
-// |operands[i]|; regions are cloned with their captured values as they are.
-PESTLE_NODISCARD pestle_status_t
-pestle_node_clone(pestle_builder_t* builder, const pestle_node_t* node,
-                  pestle_value_t* const* operands, pestle_node_t** out_node);
-
 // Sets the stated types of |spec| to those that |node|'s results have, in
 // |module|'s memory: for a copy of an op whose row is TYPES.
 PESTLE_NODISCARD pestle_status_t
@@ -286,7 +279,6 @@ pestle_node_result_types(pestle_module_t* module, const pestle_node_t* node,
 
 // A builder that inserts before |node| with its location.
 pestle_builder_t pestle_builder_before(pestle_node_t* node);
-pestle_builder_t pestle_builder_after(pestle_node_t* node);
 
 void pestle_node_set_operand(pestle_node_t* node, size_t index,
                              pestle_value_t* value);
@@ -392,12 +384,6 @@ void pestle_node_describe(const pestle_node_t* node, pestle_strbuf_t* out);
 PESTLE_NODISCARD PESTLE_PRINTF(3, 4) pestle_status_t
     pestle_node_error(const pestle_node_t* node, pestle_status_code_t code,
                       const char* format, ...);
-
-// Sets the stated types of |spec| to those that |node|'s results have, in
-// |module|'s memory.
-PESTLE_NODISCARD pestle_status_t
-pestle_node_result_types(pestle_module_t* module, const pestle_node_t* node,
-                         pestle_node_spec_t* spec);
 
 // --- Composites ---
 

@@ -4,10 +4,10 @@
 // types that it is called with.
 #include "base/mem.h"
 #include "base/require.h"
-#include "ir/clone.h"
+#include "ir/copy.h"
 
 typedef struct specializer_t {
-  pestle_cloner_t cloner;  // first: the callbacks get it
+  pestle_copier_t copier;  // first: the callbacks get it
   pestle_module_t* source;
   pestle_map_t instances;  // function and argument types -> its copy
 } specializer_t;
@@ -93,7 +93,7 @@ static pestle_status_t make_name(specializer_t* s,
     PESTLE_TRY(pestle_strbuf_status(out_name));
     const char* name = pestle_strbuf_cstr(out_name);
     // A later function of the source may want a name that is free by now.
-    bool taken = pestle_module_find_function(s->cloner.target, name) ||
+    bool taken = pestle_module_find_function(s->copier.builder.module, name) ||
                  (n > 1 && pestle_module_find_function(s->source, name));
     if (!taken) return NULL;
     pestle_strbuf_clear(out_name);
@@ -110,15 +110,15 @@ static pestle_status_t add_instance(specializer_t* s,
   pestle_strbuf_init(s->source->arena.allocator, &name);
   pestle_status_t status = make_name(s, function, &name);
   if (!status) {
-    status = pestle_cloner_add_function(
-        &s->cloner, function, pestle_strbuf_cstr(&name), types, out_function);
+    status = pestle_copier_add_function(
+        &s->copier, function, pestle_strbuf_cstr(&name), types, out_function);
   }
   pestle_strbuf_deinit(&name);
   if (status) return status;
   if (!pestle_map_set_str_ptr(&s->instances, key, *out_function)) {
     return PESTLE_OOM();
   }
-  return pestle_cloner_push_function(&s->cloner, function, *out_function);
+  return pestle_copier_push_function(&s->copier, function, *out_function);
 }
 
 // Finds or begins the copy of |function| for |types|.
@@ -145,8 +145,8 @@ static pestle_status_t find_instance(specializer_t* s,
 
 static bool is_being_copied(const specializer_t* s,
                             const pestle_function_t* function) {
-  for (size_t i = 0; i < s->cloner.frames.size; ++i) {
-    if (s->cloner.frames.data[i].function == function) return true;
+  for (size_t i = 0; i < s->copier.frames.size; ++i) {
+    if (s->copier.frames.data[i].function == function) return true;
   }
   return false;
 }
@@ -155,9 +155,13 @@ static pestle_status_t operand_types(specializer_t* s,
                                      const pestle_node_t* call,
                                      pestle_type_t* out_types) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
-    pestle_value_t* value;
-    PESTLE_TRY(
-        pestle_cloner_find(&s->cloner, pestle_node_operand(call, i), &value));
+    const pestle_value_t* value =
+        pestle_copier_get(&s->copier, pestle_node_operand(call, i));
+    if (!value) {
+      return pestle_node_error(call, PESTLE_STATUS_INVALID_ARGUMENT,
+                               "operand %u is used before it is defined",
+                               (unsigned)i);
+    }
     out_types[i] = *value->type;
   }
   return NULL;
@@ -178,10 +182,10 @@ static pestle_status_t call_instance(specializer_t* s,
   return status;
 }
 
-static pestle_status_t name_callee(pestle_cloner_t* cloner,
+static pestle_status_t name_callee(pestle_copier_t* copier,
                                    const pestle_node_t* call,
                                    const char** out_name) {
-  specializer_t* s = (specializer_t*)cloner;
+  specializer_t* s = (specializer_t*)copier;
   const char* name = PESTLE_NODE_STR(call, callee);
   *out_name = NULL;
   pestle_function_t* callee = pestle_module_find_function(s->source, name);
@@ -191,10 +195,10 @@ static pestle_status_t name_callee(pestle_cloner_t* cloner,
                              "there is no function '%s' of %u arguments", name,
                              (unsigned)call->operand_count);
   }
-  size_t depth = cloner->frames.size;
+  size_t depth = copier->frames.size;
   pestle_function_t* instance;
   PESTLE_TRY(call_instance(s, call, callee, &instance));
-  if (cloner->frames.size > depth) return NULL;  // its body comes first
+  if (copier->frames.size > depth) return NULL;  // its body comes first
   if (is_being_copied(s, instance)) {
     return pestle_node_error(call, PESTLE_STATUS_INVALID_ARGUMENT,
                              "'%s' calls itself", name);
@@ -208,9 +212,9 @@ static pestle_status_t name_callee(pestle_cloner_t* cloner,
 static pestle_status_t run(specializer_t* s, const pestle_function_t* entry,
                            const pestle_type_t* types, size_t count) {
   pestle_function_t* copy;
-  PESTLE_TRY(pestle_module_keep_module(s->cloner.target, s->source));
+  PESTLE_TRY(pestle_module_keep_module(s->copier.builder.module, s->source));
   PESTLE_TRY(find_instance(s, entry, types, count, &copy));
-  return pestle_cloner_run(&s->cloner);
+  return pestle_copier_run(&s->copier);
 }
 
 static pestle_status_t specialize(pestle_module_t* source,
@@ -220,13 +224,15 @@ static pestle_status_t specialize(pestle_module_t* source,
   pestle_module_t* target;
   PESTLE_TRY(pestle_module_create(source->context, source->name, &target));
   specializer_t s = {.source = source};
-  pestle_cloner_init(target, &s.cloner);
-  s.cloner.callee = name_callee;
-  s.cloner.check = check_static;
+  pestle_copier_init(target->arena.allocator,
+                     (pestle_builder_t){.module = target}, &s.copier);
+  s.copier.foreign = true;
+  s.copier.callee = name_callee;
+  s.copier.check = check_static;
   pestle_map_init(source->arena.allocator, &s.instances);
   pestle_status_t status = run(&s, entry, types, count);
   pestle_map_deinit(&s.instances);
-  pestle_cloner_deinit(&s.cloner);
+  pestle_copier_deinit(&s.copier);
   if (status) {
     pestle_module_release(target);
     return status;

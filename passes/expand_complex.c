@@ -163,7 +163,7 @@ static pestle_status_t join(pestle_builder_t* b, pair_t pair,
 static pestle_status_t on_part(expand_t* x, const pestle_node_t* node, bool im,
                                pestle_value_t** out) {
   values_t operands;
-  pestle_vec_init(&operands, x->copier.map.allocator);
+  pestle_vec_init(&operands, x->copier.values.allocator);
   bool grown = true;
   for (uint32_t i = 0; i < node->operand_count && grown; ++i) {
     pair_t pair = pair_of(x, pestle_node_operand(node, i));
@@ -347,7 +347,7 @@ static pestle_status_t copy_region(expand_t* x, const pestle_node_t* owner,
                                    uint32_t region, pestle_region_t** out) {
   pestle_block_t *from = pestle_node_body(owner, region), *to;
   types_t types;
-  pestle_vec_init(&types, x->copier.map.allocator);
+  pestle_vec_init(&types, x->copier.values.allocator);
   bool grown = true;
   for (uint32_t i = 0; i < from->argument_count && grown; ++i)
     grown = push_types(&types, from->arguments[i]);
@@ -371,7 +371,7 @@ static pestle_status_t copy_region(expand_t* x, const pestle_node_t* owner,
 // Operands, regions and results with two values for a complex one.
 static pestle_status_t with_regions(expand_t* x, const pestle_node_t* node) {
   values_t operands;
-  pestle_vec_init(&operands, x->copier.map.allocator);
+  pestle_vec_init(&operands, x->copier.values.allocator);
   pestle_region_t** regions = PESTLE_ARENA_ARRAY(
       x->ctx->scratch, pestle_region_t*, node->region_count + 1);
   bool grown = regions != NULL;
@@ -441,7 +441,7 @@ static pestle_status_t fold(expand_t* x, const pestle_node_t* node) {
 
 static pestle_status_t return_values(expand_t* x, const pestle_node_t* node) {
   values_t values;
-  pestle_vec_init(&values, x->copier.map.allocator);
+  pestle_vec_init(&values, x->copier.values.allocator);
   bool grown = true;
   for (uint32_t i = 0; i < node->operand_count && grown; ++i)
     grown = push_values(x, &values, pestle_node_operand(node, i));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes share: attributes as values, short ways to make common nodes,
-// splat constants as numbers, deep cloning, walking. Nothing here decides
+// splat constants as numbers, walking. Nothing here decides
 // anything; each decision is in the file of its pass.
 #ifndef PESTLE_PASSES_UTIL_H_
 #define PESTLE_PASSES_UTIL_H_
 
 #include "base/map.h"
+#include "ir/copy.h"
 #include "passes/pass.h"
 
 // The passes of passes.def.
@@ -166,7 +167,7 @@ bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
 // Bytes of a core's L2, or a usual number where the target does not say.
 int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx);
 
-// --- Walking and copying ---
+// --- Walking ---
 
 typedef pestle_status_t (*pestle_pass_block_fn_t)(void* user,
                                                   pestle_module_t* module,
@@ -180,28 +181,6 @@ PESTLE_NODISCARD pestle_status_t pestle_pass_each_block(
 // Whether the node's regions hold ops that run on tensors of their own
 // (while, if, case), not a fold's scalars.
 bool pestle_pass_has_bodies(const pestle_node_t* node);
-
-// Deep copies with a map from old to new values; values that are not in the
-// map stay as they are (captures).
-typedef struct pestle_copier_t {
-  pestle_builder_t builder;
-  pestle_map_t map;  // of pestle_value_t*
-} pestle_copier_t;
-
-void pestle_copier_init(pestle_allocator_t allocator, pestle_builder_t builder,
-                        pestle_copier_t* out_cloner);
-void pestle_copier_deinit(pestle_copier_t* copier);
-PESTLE_NODISCARD pestle_status_t pestle_copier_set(pestle_copier_t* copier,
-                                                   const pestle_value_t* from,
-                                                   pestle_value_t* to);
-pestle_value_t* pestle_copier_get(const pestle_copier_t* copier,
-                                  pestle_value_t* value);
-PESTLE_NODISCARD pestle_status_t pestle_copier_node(pestle_copier_t* copier,
-                                                    const pestle_node_t* node,
-                                                    pestle_node_t** out_node);
-// Copies every node of |block| but its terminator.
-PESTLE_NODISCARD pestle_status_t
-pestle_copier_block(pestle_copier_t* copier, const pestle_block_t* block);
 
 // Erases every node of a block, last first, so that what it captured is free.
 void pestle_pass_clear_block(pestle_block_t* block);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules, editing, walking, cloning, specialising.
+#include "ir/copy.h"
 #include "ir_test.h"
 
 static void types_are_interned(void** state) {
@@ -117,7 +118,7 @@ static void uses_follow_edits(void** state) {
   pestle_value_t* w;
   assert_error(pestle_op_negate(&before, y, &w), INVALID_ARGUMENT,
                "not in its block");
-  before = pestle_builder_after(z->node);
+  before = pestle_builder_before(z->node);
   assert_error(pestle_op_negate(&before, y, &w), INVALID_ARGUMENT, "erased");
   ir_test_end(&t);
 }
@@ -189,14 +190,30 @@ static void walk_enters_regions(void** state) {
   ir_test_end(&t);
 }
 
-static void node_clone_copies_regions(void** state) {
+// A copy of |node|, an if, with |condition| for its operand.
+static pestle_status_t copy_with(ir_test_t* t, const pestle_node_t* node,
+                                 pestle_value_t* condition,
+                                 pestle_node_t** out_copy) {
+  pestle_copier_t copier;
+  pestle_copier_init(t->module->arena.allocator, t->b, &copier);
+  pestle_status_t status =
+      pestle_copier_set(&copier, pestle_node_operand(node, 0), condition);
+  if (!status) status = pestle_copier_node(&copier, node, out_copy);
+  if (!status) {
+    assert_ptr_equal(pestle_copier_get(&copier, pestle_node_result(node, 0)),
+                     pestle_node_result(*out_copy, 0));
+  }
+  pestle_copier_deinit(&copier);
+  return status;
+}
+
+static void copied_nodes_have_regions_of_their_own(void** state) {
   (void)state;
   BEGIN(t, T0(I1), T(F32, 4), T0(I1));
   pestle_value_t* x;
   assert_ok(build_if(&t, t.a[0], t.a[1], &x));
-  pestle_value_t* operands[] = {t.a[2]};
   pestle_node_t* copy;
-  assert_ok(pestle_node_clone(&t.b, x->node, operands, &copy));
+  assert_ok(copy_with(&t, x->node, t.a[2], &copy));
   assert_ptr_equal(pestle_node_operand(copy, 0), t.a[2]);
   assert_int_equal(uses_of(t.a[1]), 6);
   assert_ptr_not_equal(copy->regions[0], x->node->regions[0]);
@@ -206,18 +223,36 @@ static void node_clone_copies_regions(void** state) {
   ir_test_end(&t);
 }
 
-static pestle_status_t work_node_clone(ir_test_t* t) {
-  pestle_value_t* x;
-  PESTLE_TRY(build_if(t, t->a[1], t->a[0], &x));
-  pestle_value_t* operands[] = {t->a[1]};
-  pestle_node_t* copy;
-  return pestle_node_clone(&t->b, x->node, operands, &copy);
+// Copies the whole body of t's function into a region, and gives that up again.
+static pestle_status_t copy_body(ir_test_t* t) {
+  pestle_copier_t copier;
+  pestle_copier_init(t->module->arena.allocator, t->b, &copier);
+  pestle_region_t* region;
+  pestle_status_t status =
+      pestle_copier_region(&copier, t->function->body, &region);
+  if (!status) {
+    assert_int_equal(region->block->argument_count, 2);
+    assert_int_equal(region->block->last->op, PESTLE_OP_RETURN);
+    pestle_region_discard(region);
+  }
+  pestle_copier_deinit(&copier);
+  return status;
 }
 
-static void node_clone_survives_failures(void** state) {
+static pestle_status_t work_copy(ir_test_t* t) {
+  pestle_value_t* x;
+  PESTLE_TRY(build_if(t, t->a[1], t->a[0], &x));
+  pestle_node_t* copy;
+  PESTLE_TRY(copy_with(t, x->node, t->a[1], &copy));
+  x = pestle_node_result(copy, 0);
+  PESTLE_TRY(pestle_op_return(&t->b, &x, 1, NULL));
+  return copy_body(t);
+}
+
+static void copies_survive_failures(void** state) {
   (void)state;
   pestle_type_t types[] = {T(F32, 4), T0(I1)};
-  ir_test_every_failure(types, 2, work_node_clone);
+  ir_test_every_failure(types, 2, work_copy);
 }
 
 static bool same_regions(const pestle_region_t* a, const pestle_region_t* b) {
@@ -489,8 +524,8 @@ int main(void) {
       cmocka_unit_test(uses_follow_edits),
       cmocka_unit_test(nodes_move),
       cmocka_unit_test(walk_enters_regions),
-      cmocka_unit_test(node_clone_copies_regions),
-      cmocka_unit_test(node_clone_survives_failures),
+      cmocka_unit_test(copied_nodes_have_regions_of_their_own),
+      cmocka_unit_test(copies_survive_failures),
       cmocka_unit_test(module_clone),
       cmocka_unit_test(module_clone_survives_failures),
       cmocka_unit_test(specialises),
