@@ -13,6 +13,11 @@ bool pestle_i64s_has(pestle_i64s_t list, int64_t value) {
   return false;
 }
 
+bool pestle_i64s_equal(pestle_i64s_t a, pestle_i64s_t b) {
+  return a.count == b.count &&
+         (!a.count || !memcmp(a.data, b.data, a.count * sizeof(a.data[0])));
+}
+
 static const char* kind_text(unsigned kind) {
   static const char* const texts[] = {
       [PESTLE_ATTR_KIND_BOOL] = "a bool",

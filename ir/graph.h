@@ -61,6 +61,7 @@ typedef struct pestle_attr_t {
 } pestle_attr_t;
 
 bool pestle_i64s_has(pestle_i64s_t list, int64_t value);
+bool pestle_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
 
 struct pestle_node_s {
   uint16_t op;  // pestle_op_t
@@ -293,6 +294,28 @@ void pestle_region_discard(pestle_region_t* region);
 PESTLE_NODISCARD pestle_status_t pestle_block_add_argument(
     pestle_module_t* module, pestle_block_t* block, const pestle_type_t* type,
     pestle_value_t** out_value);
+
+// --- Changing functions ---
+//
+// Calls of the function are the caller's business, and so are declared results
+// of a function that has no return yet.
+
+// Makes |function|, whose body ends with a return, return |values| instead.
+// Result i keeps what is noted of result from[i] (its name, whose extents it
+// holds, its attributes), or nothing for -1 and for NULL |from|. On failure the
+// function is as before.
+PESTLE_NODISCARD pestle_status_t pestle_function_set_results(
+    pestle_function_t* function, pestle_value_t* const* values, size_t count,
+    const int64_t* from);
+// Adds an argument behind the others; |name| may be NULL.
+PESTLE_NODISCARD pestle_status_t pestle_function_add_argument(
+    pestle_function_t* function, const pestle_type_t* type, const char* name,
+    pestle_value_t** out_value);
+// Takes argument |index| away, which nothing uses.
+PESTLE_NODISCARD pestle_status_t
+pestle_function_remove_argument(pestle_function_t* function, size_t index);
+// Takes |function| out of its module; what it captured is free.
+void pestle_module_remove_function(pestle_function_t* function);
 
 // --- Reading ---
 

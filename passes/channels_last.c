@@ -305,8 +305,7 @@ static bool is_turned(const pestle_node_t* node, const layout_t* l) {
   for (const pestle_use_t* u = node->results[0].uses; u; u = u->next) {
     if (u->user->op != PESTLE_OP_TRANSPOSE) return false;
     pestle_i64s_t perm = PESTLE_NODE_I64S(u->user, permutation);
-    if (!pestle_pass_i64s_equal(perm,
-                                (pestle_i64s_t){l->out, (size_t)l->rank})) {
+    if (!pestle_i64s_equal(perm, (pestle_i64s_t){l->out, (size_t)l->rank})) {
       return false;
     }
   }

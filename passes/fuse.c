@@ -460,7 +460,7 @@ static bool is_same_kind(const pestle_fuse_t* f, const pestle_fuse_group_t* x,
   }
   if (x->kind == PESTLE_FUSE_KIND_MAP) return true;
   return x->kind == PESTLE_FUSE_KIND_ROW && is_core_fold(f, x) &&
-         is_core_fold(f, y) && pestle_pass_i64s_equal(x->axes, y->axes);
+         is_core_fold(f, y) && pestle_i64s_equal(x->axes, y->axes);
 }
 
 // Results of both, were they one.

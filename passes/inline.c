@@ -131,11 +131,10 @@ static void drop_others(inliner_t* inliner) {
   pestle_module_t* module = inliner->module;
   pestle_function_t* entry = pestle_module_entry(module);
   if (!entry || (module->first == entry && !entry->next)) return;
-  for (pestle_function_t* f = module->first; f; f = f->next) {
-    if (f != entry) pestle_pass_clear_block(f->body->block);
+  for (pestle_function_t *f = module->first, *next; f; f = next) {
+    next = f->next;
+    if (f != entry) pestle_module_remove_function(f);
   }
-  module->first = module->last = entry;
-  entry->next = NULL;
   inliner->changed = true;
 }
 

@@ -425,7 +425,7 @@ static pestle_status_t push_gather(const push_t* p, pestle_value_t** out) {
   pestle_i64s_t sizes = PESTLE_NODE_I64S(n, slice_sizes);
   pestle_i64s_t offset = PESTLE_NODE_I64S(n, offset_dims);
   const pestle_type_t* from = operand(n, 0)->type;
-  if (map.count != 1 || !pestle_pass_i64s_equal(map, collapsed) ||
+  if (map.count != 1 || !pestle_i64s_equal(map, collapsed) ||
       PESTLE_NODE_I64S(n, operand_batching_dims).count ||
       n->results[0].type->rank != p->rank ||
       pestle_i64s_has(offset, map.data[0])) {

@@ -62,7 +62,7 @@ static bool is_fold(pestle_value_t* value, pestle_op_t op, pestle_value_t** x,
   if (!is_fold_by(n, op)) return false;
   pestle_i64s_t found = PESTLE_NODE_I64S(n, dimensions);
   if (*x && *x != operand(n, 0)) return false;
-  if (dims->count && !pestle_pass_i64s_equal(found, *dims)) return false;
+  if (dims->count && !pestle_i64s_equal(found, *dims)) return false;
   *x = operand(n, 0);
   *dims = found;
   return found.count > 0;

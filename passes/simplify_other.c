@@ -40,7 +40,7 @@ static int64_t indexed_axis(const pestle_node_t* gather) {
   pestle_i64s_t map = PESTLE_NODE_I64S(gather, start_index_map);
   pestle_i64s_t collapsed = PESTLE_NODE_I64S(gather, collapsed_slice_dims);
   pestle_i64s_t sizes = PESTLE_NODE_I64S(gather, slice_sizes);
-  if (map.count != 1 || !pestle_pass_i64s_equal(map, collapsed) ||
+  if (map.count != 1 || !pestle_i64s_equal(map, collapsed) ||
       PESTLE_NODE_I64S(gather, operand_batching_dims).count) {
     return -1;
   }

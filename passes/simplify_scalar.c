@@ -531,7 +531,7 @@ static const pestle_node_t* common_broadcast(const pestle_node_t* node) {
       common = v->node;
     } else if (!pestle_pass_same_dims(operand(common, 0)->type,
                                       operand(v->node, 0)->type) ||
-               !pestle_pass_i64s_equal(
+               !pestle_i64s_equal(
                    PESTLE_NODE_I64S(common, broadcast_dimensions),
                    PESTLE_NODE_I64S(v->node, broadcast_dimensions))) {
       return NULL;

@@ -372,11 +372,6 @@ int64_t pestle_pass_l2_bytes(const pestle_pass_context_t* ctx) {
   return bytes > 0 ? bytes : USUAL;
 }
 
-bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b) {
-  return a.count == b.count &&
-         (!a.count || !memcmp(a.data, b.data, a.count * sizeof(a.data[0])));
-}
-
 // --- Walking ---
 
 bool pestle_pass_has_bodies(const pestle_node_t* node) {

@@ -160,7 +160,6 @@ bool pestle_pass_counts_along(const pestle_value_t* value, int64_t axis);
 bool pestle_pass_same_dims(const pestle_type_t* a, const pestle_type_t* b);
 bool pestle_pass_i64s_is_iota(pestle_i64s_t list);
 bool pestle_pass_i64s_all(pestle_i64s_t list, int64_t value);
-bool pestle_pass_i64s_equal(pestle_i64s_t a, pestle_i64s_t b);
 // Whether a convolution's images and results lie with batches outermost, then the
 // spatial dims in order, and features innermost.
 bool pestle_pass_has_channels_last(const pestle_node_t* convolution);
