@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/internal.h"
 #include "ir/parse_internal.h"
 
 // "(%x, k = 2) : A -> (B, C)"
@@ -76,20 +77,16 @@ typedef struct top_t {
   pestle_status_t status;
 } top_t;
 
-static pestle_value_t* make(top_t* t, pestle_builder_t* b, pestle_op_t op,
-                            pestle_value_t* x, pestle_value_t* y) {
-  pestle_node_t* node = NULL;
-  if (t->status || !x) return NULL;
-  t->status = pestle_node_create(
-      b,
-      &(pestle_node_spec_t){.op = op,
-                            .operands = (pestle_value_t*[]){x, y},
-                            .operand_count = y ? 2 : 1},
-      &node);
-  return t->status ? NULL : pestle_node_result(node, 0);
+// What |x| is compared by: itself, or its key in the total order.
+static pestle_value_t* key_of(top_t* t, pestle_builder_t* b,
+                              pestle_value_t* x) {
+  if (!t->status && pestle_dtype_is(x->type->dtype, PESTLE_KIND_FLOAT)) {
+    t->status = pestle_total_order_key(b, x, &x);
+  }
+  return t->status ? NULL : x;
 }
 
-// (x, y, at, at) -> x > y, or x alone is NaN
+// (x, y, at, at) -> x > y
 static pestle_region_t* comparator(top_t* t, pestle_dtype_t dtype) {
   pestle_type_t x = pestle_type_make(dtype, 0, NULL);
   pestle_type_t at = pestle_type_make(PESTLE_I32, 0, NULL);
@@ -98,15 +95,10 @@ static pestle_region_t* comparator(top_t* t, pestle_dtype_t dtype) {
   t->status = pestle_region_create(b.module, (pestle_type_t[]){x, x, at, at}, 4,
                                    &region, &b.block);
   if (t->status) return NULL;
-  pestle_value_t* one = pestle_block_argument(b.block, 0);
-  pestle_value_t* other = pestle_block_argument(b.block, 1);
-  pestle_value_t* first = make(t, &b, PESTLE_OP_GT, one, other);
-  if (pestle_dtype_is(dtype, PESTLE_KIND_FLOAT)) {
-    pestle_value_t* nan = make(t, &b, PESTLE_OP_IS_NAN, one, NULL);
-    pestle_value_t* number = make(t, &b, PESTLE_OP_EQ, other, other);
-    nan = make(t, &b, PESTLE_OP_AND, nan, number);
-    first = make(t, &b, PESTLE_OP_OR, first, nan);
-  }
+  pestle_value_t* one = key_of(t, &b, pestle_block_argument(b.block, 0));
+  pestle_value_t* other = key_of(t, &b, pestle_block_argument(b.block, 1));
+  pestle_value_t* first = NULL;
+  if (!t->status) t->status = pestle_op_gt(&b, one, other, &first);
   if (!t->status) t->status = pestle_op_return(&b, &first, 1, NULL);
   return t->status ? NULL : region;
 }

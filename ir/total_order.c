@@ -5,6 +5,10 @@
 //
 //   %k = bitcast_convert %x                         as a signed integer
 //   %key = xor %k, (%k >> (bits - 1)) >>> 1         negative ones run backwards
+//
+// Formats whose bits are no sign and magnitude of 8 bits or more (FNUZ, whose NaN
+// has the bits of -0, E8M0 without a sign, those of 4 and 6 bits) are compared as
+// the f32 that they are equal to.
 #include "base/mem.h"
 #include "ir/internal.h"
 
@@ -28,8 +32,19 @@ static pestle_status_t splat(pestle_builder_t* b, const pestle_type_t* type,
   return pestle_op_constant(b, &attrs, out);
 }
 
+static bool has_ordered_bits(pestle_dtype_t dtype) {
+  const pestle_float_format_t* format = pestle_float_format(dtype);
+  return format->sign && format->specials != PESTLE_FLOAT_UNSIGNED &&
+         pestle_dtype_info(dtype)->bits >= 8;
+}
+
 pestle_status_t pestle_total_order_key(pestle_builder_t* b, pestle_value_t* x,
                                        pestle_value_t** out_key) {
+  if (!has_ordered_bits(x->type->dtype)) {
+    pestle_type_t wide = *x->type;
+    wide.dtype = PESTLE_F32;
+    PESTLE_TRY(pestle_op_convert(b, x, NULL, wide, &x));
+  }
   pestle_type_t type = *x->type;
   int64_t bits = pestle_dtype_info(type.dtype)->bits;
   pestle_value_t *k, *sign, *top, *one;

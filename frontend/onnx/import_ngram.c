@@ -163,28 +163,31 @@ static pestle_value_t* to_columns(const ngrams_t* g, pestle_value_t* counts,
   return pestle_onnx_take_list(call, counts, sources, (size_t)width, 1);
 }
 
-static pestle_value_t* column_weights(pestle_onnx_call_t* call, int64_t width) {
+// f32 [1, n-grams], in the pool's order as the counts are.
+static pestle_value_t* gram_weights(const ngrams_t* g) {
+  pestle_onnx_call_t* call = g->call;
+  size_t count = g->columns.count;
   const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, "weights");
   if (!attr) return NULL;
-  pestle_type_t type = {.dtype = PESTLE_F32, .rank = 2, .dims = {1, width}};
-  double* values =
-      pestle_onnx_scratch(call, (size_t)(width + 1) * sizeof(double));
+  pestle_type_t type = {
+      .dtype = PESTLE_F32, .rank = 2, .dims = {1, (int64_t)count}};
+  double* values = pestle_onnx_scratch(call, (count + 1) * sizeof(double));
   if (!values) return NULL;
-  if (attr->kind != PESTLE_ONNX_ATTR_FLOATS || attr->count < (size_t)width) {
+  if (attr->kind != PESTLE_ONNX_ATTR_FLOATS || attr->count != count) {
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                             "attribute 'weights' must have a float for each "
-                            "of %lld columns",
-                            (long long)width);
+                            "of %zu n-grams",
+                            count);
   }
-  for (int64_t i = 0; i < width; ++i)
+  for (size_t i = 0; i < count; ++i)
     values[i] = (double)attr->floats[i];
   return pestle_onnx_numbers(call, &type, values);
 }
 
-static pestle_value_t* weighted(pestle_onnx_call_t* call, pestle_value_t* y,
-                                int64_t width) {
+static pestle_value_t* weighted(const ngrams_t* g, pestle_value_t* counts) {
+  pestle_onnx_call_t* call = g->call;
   pestle_str_t mode = pestle_onnx_string(call, "mode", "TF");
-  if (pestle_str_equal_c(mode, "TF")) return y;
+  if (pestle_str_equal_c(mode, "TF")) return counts;
   bool idf = pestle_str_equal_c(mode, "IDF");
   if (!idf && !pestle_str_equal_c(mode, "TFIDF")) {
     return pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
@@ -193,11 +196,11 @@ static pestle_value_t* weighted(pestle_onnx_call_t* call, pestle_value_t* y,
                             PESTLE_STR_ARG(mode));
   }
   if (idf) {
-    y = pestle_onnx_convert(
-        call, pestle_onnx_binary_f(call, PESTLE_OP_GT, y, 0), PESTLE_F32);
+    counts = pestle_onnx_convert(
+        call, pestle_onnx_binary_f(call, PESTLE_OP_GT, counts, 0), PESTLE_F32);
   }
-  pestle_value_t* weights = column_weights(call, width);
-  return weights ? mul(call, y, weights) : y;
+  pestle_value_t* weights = gram_weights(g);
+  return weights ? mul(call, counts, weights) : counts;
 }
 
 void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
@@ -214,8 +217,7 @@ void pestle_onnx_import_tf_idf(pestle_onnx_call_t* call) {
     }
     if (column >= width) width = column + 1;
   }
-  pestle_value_t* y =
-      weighted(call, to_columns(&g, count_all(&g), width), width);
+  pestle_value_t* y = to_columns(&g, weighted(&g, count_all(&g)), width);
   call->outputs[0] = rank_of(call->inputs[0]) == 2
                          ? y
                          : pestle_onnx_reshape(call, y, 1, &width);

@@ -10,13 +10,21 @@
 //     y[t] = h
 //
 // One step needs no loop. Gates lie in ONNX's order: LSTM i o f c, GRU z r h.
+#include <math.h>
+
 #include "base/mem.h"
 #include "frontend/onnx/ops.h"
 
 typedef enum cell_e { CELL_RNN, CELL_GRU, CELL_LSTM } cell_t;
 
+typedef struct activation_t {
+  pestle_str_t name;
+  double alpha, beta;
+} activation_t;
+
 typedef struct layer_t {
   cell_t cell;
+  activation_t activations[2][3];  // of a direction: f, g, h
   int64_t time, batch, input, hidden, gates, directions;
   bool batch_first;
   bool linear_before_reset, input_forget;
@@ -62,39 +70,12 @@ static pestle_value_t* pick(pestle_onnx_call_t* call, pestle_value_t* x,
 static pestle_value_t* activate(pestle_onnx_call_t* call, const layer_t* layer,
                                 int64_t direction, size_t which,
                                 pestle_value_t* x) {
-  static const char* const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
-  static const char* const gru[] = {"Sigmoid", "Tanh"};
-  static const char* const rnn[] = {"Tanh"};
-  size_t each = layer->cell == CELL_LSTM ? 3 : layer->cell == CELL_GRU ? 2 : 1;
-  const char* const* usual = layer->cell == CELL_LSTM  ? lstm
-                             : layer->cell == CELL_GRU ? gru
-                                                       : rnn;
-  pestle_str_t name = pestle_str(usual[which]);
-  size_t at = (size_t)direction * each + which;
-  const pestle_onnx_attr_t* names =
-      pestle_onnx_node_attr(call->node, "activations");
-  const pestle_onnx_attr_t* alphas =
-      pestle_onnx_node_attr(call->node, "activation_alpha");
-  const pestle_onnx_attr_t* betas =
-      pestle_onnx_node_attr(call->node, "activation_beta");
-  if (names && names->kind == PESTLE_ONNX_ATTR_STRINGS && at < names->count) {
-    name = names->strings[at];
-  }
-  double alpha = pestle_str_equal_c(name, "HardSigmoid") ? 0.2
-                 : pestle_str_equal_c(name, "LeakyRelu") ? 0.01
-                                                         : 1;
-  double beta = pestle_str_equal_c(name, "HardSigmoid") ? 0.5 : 0;
-  if (alphas && alphas->kind == PESTLE_ONNX_ATTR_FLOATS && at < alphas->count) {
-    alpha = (double)alphas->floats[at];
-  }
-  if (betas && betas->kind == PESTLE_ONNX_ATTR_FLOATS && at < betas->count) {
-    beta = (double)betas->floats[at];
-  }
+  const activation_t* a = &layer->activations[direction][which];
   if (layer->clip > 0) {
     x = pestle_onnx_binary_f(call, PESTLE_OP_MINIMUM, x, layer->clip);
     x = pestle_onnx_binary_f(call, PESTLE_OP_MAXIMUM, x, -layer->clip);
   }
-  return pestle_onnx_activation(call, name, alpha, beta, x);
+  return pestle_onnx_activation(call, a->name, a->alpha, a->beta, x);
 }
 
 // a [batch, hidden] times w [n, hidden] transposed.
@@ -390,6 +371,104 @@ static bool read_layer(pestle_onnx_call_t* call, cell_t cell, layer_t* layer) {
   return !call->status;
 }
 
+// --- Activations ---
+//
+// activation_alpha and activation_beta hold a number for each function that
+// takes one, in the functions' order over both directions: LeakyRelu, Tanh, Elu
+// with alphas 0.1, 0.2 is LeakyRelu(0.1), Tanh, Elu(0.2).
+
+typedef struct parameters_t {
+  const char* function;
+  bool has_beta;
+  // Those of the ONNX op of that name; NAN where there is none.
+  double alpha, beta;
+} parameters_t;
+
+static const parameters_t parameters[] = {
+    {"Affine", true, 1, 0},           {"LeakyRelu", false, 0.01, 0},
+    {"ThresholdedRelu", false, 1, 0}, {"ScaledTanh", true, NAN, NAN},
+    {"HardSigmoid", true, 0.2, 0.5},  {"Elu", false, 1, 0},
+};
+
+// An attribute of floats, of which |used| have been given away.
+typedef struct numbers_t {
+  const float* data;
+  size_t count, used;
+} numbers_t;
+
+static numbers_t read_numbers(pestle_onnx_call_t* call, const char* name) {
+  const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, name);
+  if (!attr || !attr->count) return (numbers_t){0};
+  if (attr->kind == PESTLE_ONNX_ATTR_FLOATS)
+    return (numbers_t){attr->floats, attr->count, 0};
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "attribute '%s' should be floats", name);
+  return (numbers_t){0};
+}
+
+static double next_number(pestle_onnx_call_t* call, numbers_t* numbers,
+                          const char* function, double missing) {
+  if (numbers->used < numbers->count)
+    return (double)numbers->data[numbers->used++];
+  if (isnan(missing)) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "its activation '%s' needs numbers of activation_alpha "
+                     "and activation_beta, which have none left",
+                     function);
+  }
+  return missing;
+}
+
+static activation_t parameterise(pestle_onnx_call_t* call, pestle_str_t name,
+                                 numbers_t* alphas, numbers_t* betas) {
+  activation_t result = {name, 0, 0};
+  for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); ++i) {
+    const parameters_t* p = &parameters[i];
+    if (!pestle_str_equal_c(name, p->function)) continue;
+    result.alpha = next_number(call, alphas, p->function, p->alpha);
+    if (p->has_beta)
+      result.beta = next_number(call, betas, p->function, p->beta);
+  }
+  return result;
+}
+
+// The names given, of which there must be one for each function of each
+// direction; NULL: none are. The default of RNN's attribute is two for either.
+static const pestle_str_t* read_names(pestle_onnx_call_t* call,
+                                      const layer_t* layer, size_t each) {
+  const pestle_onnx_attr_t* attr =
+      pestle_onnx_node_attr(call->node, "activations");
+  size_t wanted = each * (size_t)layer->directions;
+  if (!attr || !attr->count) return NULL;
+  if (attr->kind == PESTLE_ONNX_ATTR_STRINGS &&
+      (attr->count == wanted ||
+       (layer->cell == CELL_RNN && attr->count == 2))) {
+    return attr->strings;
+  }
+  pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                   "attribute 'activations' should be %zu names, it has %zu "
+                   "values",
+                   wanted, attr->count);
+  return NULL;
+}
+
+static void read_activations(pestle_onnx_call_t* call, layer_t* layer) {
+  static const char* const usual[3][3] = {
+      [CELL_RNN] = {"Tanh"},
+      [CELL_GRU] = {"Sigmoid", "Tanh"},
+      [CELL_LSTM] = {"Sigmoid", "Tanh", "Tanh"}};
+  size_t each = layer->cell == CELL_LSTM ? 3 : layer->cell == CELL_GRU ? 2 : 1;
+  const pestle_str_t* names = read_names(call, layer, each);
+  numbers_t alphas = read_numbers(call, "activation_alpha");
+  numbers_t betas = read_numbers(call, "activation_beta");
+  for (size_t i = 0; i < each * (size_t)layer->directions; ++i) {
+    pestle_str_t name =
+        names ? names[i] : pestle_str(usual[layer->cell][i % each]);
+    layer->activations[i / each][i % each] =
+        parameterise(call, name, &alphas, &betas);
+  }
+}
+
 // Lengths that all equal the time axis need no masks.
 static void read_lengths(pestle_onnx_call_t* call, layer_t* layer) {
   pestle_value_t* lengths = pestle_onnx_input(call, 4);
@@ -447,6 +526,7 @@ static void import_layer(pestle_onnx_call_t* call, cell_t cell) {
     return;
   }
   read_lengths(call, &layer);
+  read_activations(call, &layer);
   pestle_value_t *ys[2], *hs[2], *cs[2];
   for (int64_t i = 0; i < layer.directions && !call->status; ++i) {
     state_t s = run_direction(call, &layer, i, both ? i == 1 : reverse);

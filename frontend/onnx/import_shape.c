@@ -579,8 +579,15 @@ void pestle_onnx_import_concat(pestle_onnx_call_t* call) {
 static bool split_sizes(pestle_onnx_call_t* call, int64_t extent,
                         int64_t* sizes, size_t parts) {
   pestle_i64s_t given = pestle_onnx_ints(call, "split");
-  if (call->opset >= 13 && pestle_onnx_input(call, 1)) {
+  // An attribute from opset 2 to 12; at 1 it could be either.
+  if ((call->opset >= 13 || call->opset < 2) && pestle_onnx_input(call, 1)) {
     given = pestle_onnx_input_ints(call, 1, "split");
+  }
+  int64_t stated = pestle_onnx_int(call, "num_outputs", (int64_t)parts);
+  if (call->opset >= 18 && stated != (int64_t)parts) {
+    pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
+                     "attribute 'num_outputs' is %lld, it has %zu outputs",
+                     (long long)stated, parts);
   }
   if (call->status) return false;
   if (given.count && given.count != parts) {

@@ -5,7 +5,8 @@
 //             "f32[1,2]=3,1");
 //
 // Attributes: name=3 an int, name=0.5 a float (it has a point), name=[1,2]
-// ints or, with points, floats, name:text a string, apart by blanks. Inputs and outputs: dtype[dims]=
+// ints or, with points, floats, name:text a string, name:[A,B] strings, apart by
+// blanks. Inputs and outputs: dtype[dims]=
 // elements, "-" for one that is left out; an input that starts with "!" is an
 // initializer. Elements are compared with a tolerance of 1e-5, relative above 1.
 #ifndef PESTLE_TESTS_UNIT_FRONTEND_ONNX_CASE_H_
@@ -101,7 +102,14 @@ static inline void onnx_case_attr(char* word, pb_t* attrs) {
   char* value = word + strcspn(word, "=:");
   char kind = *value;
   *value++ = 0;
-  if (kind == ':') {
+  if (kind == ':' && *value == '[') {
+    pb_t attr = {0};
+    pb_text(&attr, 1, word);
+    for (char* at = strtok(value, "[,]"); at; at = strtok(NULL, "[,]"))
+      pb_text(&attr, 9, at);
+    pb_int(&attr, 20, 8);
+    pb_message(attrs, 5, attr);
+  } else if (kind == ':') {
     onnx_attr_text(attrs, word, value);
   } else if (*value == '[' && strchr(value, '.')) {
     pb_t attr = {0};

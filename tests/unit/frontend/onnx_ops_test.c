@@ -506,8 +506,8 @@ static void test_tf_idf(void** state) {
   onnx_case("TfIdfVectorizer", 9,
             "min_gram_length=1 max_gram_length=2 max_skip_count=0 "
             "ngram_counts=[0,3] ngram_indexes=[5,0,2,3,1] pool_int64s=[2,3,5,"
-            "2,3,3,5] mode:IDF weights=[0.5,1.0,2.0,3.0,4.0,5.0]",
-            "i64[4]=2,3,5,5", "f32[6]=0.5,1,2,3,0,5");
+            "2,3,3,5] mode:IDF weights=[0.5,1.0,2.0,3.0,4.0]",
+            "i64[4]=2,3,5,5", "f32[6]=1,4,2,3,0,0.5");
 }
 
 static void test_max_pool_indices(void** state) {
@@ -593,6 +593,50 @@ static void test_max_roi_pool(void** state) {
             "0.25,1.125,1.125,0,0,0,0");
 }
 
+// ONNX Runtime's numbers. Alphas and betas are used up by the functions that have
+// one, in their order.
+static void test_recurrent_activations(void** state) {
+  (void)state;
+  onnx_case("LSTM", 14,
+            "hidden_size=1 direction:bidirectional "
+            "activations:[Sigmoid,LeakyRelu,Elu,HardSigmoid,Tanh,LeakyRelu] "
+            "activation_alpha=[0.3,0.7,0.25,0.9] activation_beta=[0.45]",
+            "f32[2,1,2]=0.25,0.75,0.25,-1.25 "
+            "f32[2,4,2]=1,0.5,-0.5,0.5,0.25,0.25,0,0.5,-0.75,-0.25,-0.5,0.5,0,-"
+            "0.25,-0.75,-0.25 f32[2,4,1]=0,-0.25,1.25,1,-2.75,-2,-0.25,-0.5",
+            "f32[2,2,1,1]=0.1373161,-0.04636575,0.0180987,0.01570928");
+  onnx_case(
+      "GRU", 14,
+      "hidden_size=1 direction:forward activations:[Tanh,HardSigmoid] "
+      "activation_alpha=[0.4] activation_beta=[0.25]",
+      "f32[2,1,2]=0.25,-0.5,-0.5,-2.5 "
+      "f32[1,3,2]=1.75,1.25,-0.25,0.75,0.25,-0.5 f32[1,3,1]=1,-0.25,-0.25",
+      "f32[2,1,1,1]=0.4444999,1.039717");
+  onnx_case("RNN", 14,
+            "hidden_size=2 direction:forward activations:[ScaledTanh,Tanh] "
+            "activation_alpha=[1.5] activation_beta=[0.5]",
+            "f32[2,1,2]=2,-2.5,0.5,-0.5 f32[1,2,2]=-0.5,-0.25,-2,-0.25 "
+            "f32[1,2,2]=-0.75,3.25,0.25,-0.25",
+            "f32[2,1,1,2]=-0.2779997,-1.400742,-1.46601,-0.4330634");
+  onnx_case("RNN", 14,
+            "hidden_size=1 direction:bidirectional "
+            "activations:[Relu,ThresholdedRelu] activation_alpha=[0.5]",
+            "f32[2,1,2]=-0.75,-0.25,1.75,0.75 f32[2,1,2]=-1.75,-0,-0.5,0.25 "
+            "f32[2,1,1]=-1.5,0.25",
+            "f32[2,2,1,1]=1.3125,0,0,0");
+}
+
+// As an attribute, or as an input of the first version.
+static void test_first_split(void** state) {
+  (void)state;
+  onnx_case("Split", 1, "split=[1,3]", "f32[4]=1,2,3,4",
+            "f32[1]=1 f32[3]=2,3,4");
+  onnx_case("Split", 1, "", "f32[4]=1,2,3,4 !i64[2]=1,3",
+            "f32[1]=1 f32[3]=2,3,4");
+  onnx_case("Split", 18, "num_outputs=2", "f32[3]=1,2,3",
+            "f32[2]=1,2 f32[1]=3");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_losses),
@@ -623,6 +667,8 @@ int main(void) {
       cmocka_unit_test(test_compress),
       cmocka_unit_test(test_non_zero),
       cmocka_unit_test(test_max_roi_pool),
+      cmocka_unit_test(test_recurrent_activations),
+      cmocka_unit_test(test_first_split),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

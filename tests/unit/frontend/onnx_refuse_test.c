@@ -46,6 +46,34 @@ static void refuses_sizes_at_the_limit(void** state) {
                   UNSUPPORTED, "more than 2^48 elements");
 }
 
+static void refuses_another_number_of_parts(void** state) {
+  (void)state;
+  onnx_case_fails("Split", 18, "num_outputs=3", "f32[6]=1,2,3,4,5,6", MALFORMED,
+                  "'num_outputs' is 3, it has 1 outputs");
+  onnx_case_fails("Split", 18, "num_outputs=4611686018427387904",
+                  "f32[6]=1,2,3,4,5,6", MALFORMED,
+                  "'num_outputs' is 4611686018427387904");
+}
+
+static void refuses_another_number_of_activations(void** state) {
+  (void)state;
+  onnx_case_fails("LSTM", 14, "activations:[Sigmoid,Tanh]",
+                  "f32[1,1,1]=1 !f32[1,4,1]=1,2,3,4 !f32[1,4,1]=1,2,3,4",
+                  MALFORMED, "should be 3 names, it has 2 values");
+  onnx_case_fails("RNN", 14, "activations:[ScaledTanh] activation_alpha=[0.5]",
+                  "f32[1,1,1]=1 !f32[1,1,1]=1 !f32[1,1,1]=1", MALFORMED,
+                  "its activation 'ScaledTanh' needs numbers");
+}
+
+static void refuses_another_number_of_weights(void** state) {
+  (void)state;
+  onnx_case_fails("TfIdfVectorizer", 9,
+                  "min_gram_length=1 max_gram_length=1 max_skip_count=0 "
+                  "ngram_counts=[0] ngram_indexes=[0,1] pool_int64s=[2,3] "
+                  "mode:IDF weights=[0.5]",
+                  "i64[2]=2,3", MALFORMED, "a float for each of 2 n-grams");
+}
+
 // Heads divided by the groups of no heads.
 static void refuses_attention_without_heads(void** state) {
   (void)state;
@@ -83,6 +111,9 @@ int main(void) {
       cmocka_unit_test(refuses_an_empty_training_mode),
       cmocka_unit_test(refuses_a_depth_that_is_no_number),
       cmocka_unit_test(refuses_sizes_at_the_limit),
+      cmocka_unit_test(refuses_another_number_of_parts),
+      cmocka_unit_test(refuses_another_number_of_activations),
+      cmocka_unit_test(refuses_another_number_of_weights),
       cmocka_unit_test(refuses_attention_without_heads),
       cmocka_unit_test(refuses_a_scale_that_is_no_number_a_group),
       cmocka_unit_test(refuses_a_condition_that_is_too_long),

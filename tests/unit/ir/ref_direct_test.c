@@ -114,6 +114,31 @@ static void total_order(void** state) {
       1, 0, 1, 1);
 }
 
+#define TOTAL_NARROW(dtype, a, b) \
+  RESULT("tensor<3xi1>",                                                 \
+         CONSTANT("a", "tensor<3x" dtype ">", a)                         \
+             CONSTANT("b", "tensor<3x" dtype ">",                        \
+                      b) "%r = stablehlo.compare LT, %a, %b, TOTALORDER" \
+                         " : (tensor<3x" dtype ">, tensor<3x" dtype      \
+                         ">) -> tensor<3xi1>")
+
+// Formats without a sign, with a NaN of the bits of -0, of 4 bits.
+static void total_order_of_narrow_floats(void** state) {
+  (void)state;
+  assert_result(
+      uint8_t,
+      TOTAL_NARROW("f8E8M0FNU", "[0.5, 2.0, 0xFF]", "[2.0, 0xFF, 4.0]"), 1, 1,
+      0);
+  assert_result(
+      uint8_t,
+      TOTAL_NARROW("f8E4M3FNUZ", "[-2.0, 240.0, 0x80]", "[0.0, 0x80, -1.0]"), 1,
+      1, 0);
+  assert_result(
+      uint8_t,
+      TOTAL_NARROW("f4E2M1FN", "[-6.0, -0.0, 6.0]", "[-4.0, 0.0, 4.0]"), 1, 1,
+      0);
+}
+
 #define SCATTER(body, dims, x, i, i_type, u, u_type) \
   RESULT("tensor<3x4xi32>",                                                   \
          CONSTANT("x", "tensor<3x4xi32>", x) CONSTANT("i", i_type, i)         \
@@ -297,11 +322,17 @@ static void solves(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sorts),        cmocka_unit_test(sorts_first),
-      cmocka_unit_test(sorts_stably), cmocka_unit_test(total_order),
-      cmocka_unit_test(scatters),     cmocka_unit_test(selects_and_scatters),
-      cmocka_unit_test(maps),         cmocka_unit_test(reduces_precision),
-      cmocka_unit_test(factors),      cmocka_unit_test(solves),
+      cmocka_unit_test(sorts),
+      cmocka_unit_test(sorts_first),
+      cmocka_unit_test(sorts_stably),
+      cmocka_unit_test(total_order),
+      cmocka_unit_test(total_order_of_narrow_floats),
+      cmocka_unit_test(scatters),
+      cmocka_unit_test(selects_and_scatters),
+      cmocka_unit_test(maps),
+      cmocka_unit_test(reduces_precision),
+      cmocka_unit_test(factors),
+      cmocka_unit_test(solves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
