@@ -6,7 +6,10 @@
 //     s = a[i, k] - l[i, ..k] . l[k, ..k]       x[i] = (b[i] - a[i, done] .
 //     l[i, k] = i == k ? sqrt(s) : s / l[k, k]          x[done]) / a[i, i]
 //
+// The root of an s that is not positive is NaN: of 0 too, as the matrix is not
+// positive definite.
 // Sums are in f32 at least. Right-hand sides that lie side by side go in vectors.
+#include <math.h>
 #include <string.h>
 
 #include "codegen/direct/direct.h"
@@ -65,6 +68,16 @@ static pk_t element(linalg_t* l, pk_t base, pk_t i, int64_t row, pk_t k,
                          pestle_kir_madi(l->d->k, k, column, base));
 }
 
+static pk_t pivot_root(linalg_t* l, pk_t sum) {
+  pestle_kir_builder_t* k = l->d->k;
+  pk_t positive = pestle_direct_op(l->d, PESTLE_OP_GT, sum,
+                                   pestle_kir_const(k, l->computed, 1, 0, 0));
+  pk_t root = pestle_kir_scalar(k, PESTLE_OP_SQRT, sum, PESTLE_KIR_NONE,
+                                PESTLE_KIR_NONE);
+  pk_t nan = pestle_kir_const(k, l->computed, 1, (double)NAN, 0);
+  return pestle_direct_select(l->d, positive, root, nan);
+}
+
 static void factor_column(linalg_t* l, uint32_t a, pk_t base, int64_t n,
                           int64_t row, int64_t column) {
   pestle_direct_t* d = l->d;
@@ -87,10 +100,7 @@ static void factor_column(linalg_t* l, uint32_t a, pk_t base, int64_t n,
   pestle_kir_end(d->k);
   pk_t sum = pestle_direct_get(d, l->sum);
   pestle_kir_if(d->k, pestle_direct_op(d, PESTLE_OP_EQ, i, k));
-  store(l, a, at,
-        pestle_kir_scalar(d->k, PESTLE_OP_SQRT, sum, PESTLE_KIR_NONE,
-                          PESTLE_KIR_NONE),
-        PESTLE_KIR_NONE);
+  store(l, a, at, pivot_root(l, sum), PESTLE_KIR_NONE);
   pestle_kir_else(d->k);
   pk_t root =
       load(l, a, element(l, base, k, row, k, column), 1, PESTLE_KIR_NONE);

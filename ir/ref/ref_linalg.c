@@ -26,7 +26,8 @@ static double* widened(const pestle_ref_call_t* call, pestle_arena_t* arena,
   return out;
 }
 
-// Element [i, k] of the lower triangle is at i * row + k * column.
+// Element [i, k] of the lower triangle is at i * row + k * column. A pivot that
+// is not positive, or NaN, makes its column and all later ones NaN.
 static void factor(double* a, int64_t n, int64_t row, int64_t column) {
   for (int64_t k = 0; k < n; ++k) {
     for (int64_t i = 0; i < n; ++i) {
@@ -35,7 +36,13 @@ static void factor(double* a, int64_t n, int64_t row, int64_t column) {
         sum -= a[i * row + j * column] * a[k * row + j * column];
       }
       double* to = &a[i * row + k * column];
-      *to = i < k ? 0 : i == k ? sqrt(sum) : sum / a[k * row + k * column];
+      if (i < k) {
+        *to = 0;
+      } else if (i == k) {
+        *to = sum > 0 ? sqrt(sum) : (double)NAN;
+      } else {
+        *to = sum / a[k * row + k * column];
+      }
     }
   }
 }

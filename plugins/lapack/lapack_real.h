@@ -2,6 +2,7 @@
 // The ops for one type: REAL, and FN(name) for the functions of LAPACK and
 // NAME(name) for what is exported. Matrices are copied to LAPACK's order, by
 // columns, and back. Included once for each type, on purpose without a guard.
+#include "plugins/lapack/lapack_plain.h"
 
 static REAL* element(const lapack_matrix_t* m, int64_t i, int64_t j) {
   return (REAL*)(void*)(m->data + i * m->down + j * m->across);
@@ -28,13 +29,6 @@ static void fill_matrix(const lapack_matrix_t* m, REAL value) {
     for (int32_t i = 0; i < m->rows; ++i)
       *element(m, i, j) = value;
   }
-}
-
-static bool is_finite(const REAL* a, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (!isfinite(a[i])) return false;
-  }
-  return true;
 }
 
 // Parts of the work, each at a multiple of 64 bytes.
@@ -67,17 +61,20 @@ static int32_t wanted(REAL answer) {
 
 // --- lu, solve, inverse ---
 
-static void lu(const lapack_job_t* job) {
-  char* at = job->work;
-  const lapack_matrix_t* m = &job->m[0];
-  int32_t rows = m->rows, columns = m->columns, info;
-  int32_t steps = smaller(rows, columns);
-  REAL* a = reals(&at, (int64_t)rows * columns);
-  int32_t* pivots = integers(&at, steps);
-  int32_t* order = integers(&at, rows);
-  read_matrix(m, a);
-  job->api->FN(getrf)(&rows, &columns, a, &rows, pivots, &info);
-  write_matrix(a, rows, &job->m[1]);
+// Whether each pivot of |lu| is 0, which getrf leaves alone, or a divisor.
+static bool pivots_are_sound(const REAL* lu, int32_t rows, int32_t steps) {
+  for (int32_t k = 0; k < steps; ++k) {
+    REAL pivot = lu[(size_t)k * (size_t)rows + (size_t)k];
+    if (pivot != 0 && !is_divisor(pivot)) return false;
+  }
+  return true;
+}
+
+// From the pivots, that count from 1: what each row was swapped with, and the
+// order of the rows that comes of it.
+static void write_order(const lapack_job_t* job, const int32_t* pivots,
+                        int32_t steps, int32_t* order) {
+  int32_t rows = job->m[0].rows;
   for (int32_t i = 0; i < rows; ++i)
     order[i] = i;
   for (int32_t k = 0; k < steps; ++k) {
@@ -90,66 +87,166 @@ static void lu(const lapack_job_t* job) {
     *(int32_t*)(void*)(job->m[3].data + i * job->m[3].down) = order[i];
 }
 
+static void lu(const lapack_job_t* job) {
+  char* at = job->work;
+  const lapack_matrix_t* m = &job->m[0];
+  int32_t rows = m->rows, columns = m->columns, info = 0;
+  int64_t count = (int64_t)rows * columns;
+  int32_t steps = smaller(rows, columns);
+  REAL* a = reals(&at, count);
+  int32_t* pivots = integers(&at, steps);
+  int32_t* order = integers(&at, rows);
+  read_matrix(m, a);
+  bool good = is_finite(a, count);
+  if (good) {
+    job->api->FN(getrf)(&rows, &columns, a, &rows, pivots, &info);
+    // A positive |info| says that a pivot is 0: the factors are whole.
+    good = info >= 0 && pivots_are_sound(a, rows, steps) && is_finite(a, count);
+  }
+  if (!good) {
+    read_matrix(m, a);
+    plain_lu(a, rows, columns, pivots);
+  }
+  write_matrix(a, rows, &job->m[1]);
+  write_order(job, pivots, steps, order);
+}
+
+// The right-hand sides: the unit matrix for an inverse.
+static void read_sides(const lapack_job_t* job, bool inverse, REAL* b) {
+  if (!inverse) {
+    read_matrix(&job->m[1], b);
+    return;
+  }
+  size_t n = (size_t)job->m[0].rows;
+  memset(b, 0, n * n * sizeof(REAL));
+  for (size_t i = 0; i < n; ++i)
+    b[i * n + i] = 1;
+}
+
+// By LAPACK into |b|; false where its result does not count.
+static bool solve_by_library(const lapack_job_t* job, REAL* a, int32_t n,
+                             REAL* b, int32_t others, int32_t* pivots) {
+  int64_t count = (int64_t)n * others;
+  int32_t info = 0;
+  if (!is_finite(a, (int64_t)n * n) || !is_finite(b, count)) return false;
+  job->api->FN(getrf)(&n, &n, a, &n, pivots, &info);
+  if (info || !divides(a, n)) return false;
+  job->api->FN(getrs)("N", &n, &others, a, &n, pivots, b, &n, &info, 1);
+  return !info && is_finite(b, count);
+}
+
 // Singular matrices give infinities and NaN, by dividing by their zero pivots.
 static void solve(const lapack_job_t* job, bool inverse) {
   char* at = job->work;
   const lapack_matrix_t *m = &job->m[0], *x = &job->m[inverse ? 1 : 2];
-  int32_t n = m->rows, others = x->columns, info;
+  int32_t n = m->rows, others = x->columns;
   REAL* a = reals(&at, (int64_t)n * n);
   REAL* b = reals(&at, (int64_t)n * others);
   int32_t* pivots = integers(&at, n);
   read_matrix(m, a);
-  if (inverse) {
-    memset(b, 0, (size_t)n * (size_t)n * sizeof(REAL));
-    for (int32_t i = 0; i < n; ++i)
-      b[(size_t)i * (size_t)n + (size_t)i] = 1;
-  } else {
-    read_matrix(&job->m[1], b);
+  read_sides(job, inverse, b);
+  if (!solve_by_library(job, a, n, b, others, pivots)) {
+    read_matrix(m, a);
+    read_sides(job, inverse, b);
+    plain_lu(a, n, n, pivots);
+    plain_solve(a, pivots, n, b, others);
   }
-  job->api->FN(getrf)(&n, &n, a, &n, pivots, &info);
-  job->api->FN(getrs)("N", &n, &others, a, &n, pivots, b, &n, &info, 1);
   write_matrix(b, n, x);
 }
 
 // --- Triangles ---
 
+static lapack_matrix_t transposed(const lapack_matrix_t* m) {
+  return (lapack_matrix_t){m->data, m->columns, m->rows, m->across, m->down};
+}
+
+// The other half of a square matrix, which no op reads.
+static void clear_upper(REAL* a, int32_t n) {
+  for (int32_t j = 1; j < n; ++j)
+    memset(a + (size_t)j * (size_t)n, 0, (size_t)j * sizeof(REAL));
+}
+
+// u'u = a is l l' = a with l = u': both are computed as lower triangles.
 static void cholesky(const lapack_job_t* job) {
   char* at = job->work;
-  const lapack_matrix_t* m = &job->m[0];
+  lapack_matrix_t m = job->m[0], y = job->m[1];
+  if (!(job->flags & PESTLE_LIBRARY_LOWER)) {
+    m = transposed(&m);
+    y = transposed(&y);
+  }
+  int32_t n = m.rows, info = 0;
+  int64_t count = (int64_t)n * n;
+  REAL* a = reals(&at, count);
+  read_matrix(&m, a);
+  clear_upper(a, n);
+  bool good = is_finite(a, count);
+  if (good) {
+    job->api->FN(potrf)("L", &n, a, &n, &info, 1);
+    good = !info && is_finite(a, count);
+  }
+  if (!good) {
+    // Where potrf ends early, columns before that point are unfinished too.
+    read_matrix(&m, a);
+    clear_upper(a, n);
+    plain_cholesky(a, n);
+  }
+  write_matrix(a, n, &y);
+}
+
+// Whether |x|, what the library made of finite operands, counts.
+static bool triangle_by_library(const lapack_job_t* job, REAL* a, REAL* x) {
+  const lapack_matrix_t* b = &job->m[1];
   bool lower = job->flags & PESTLE_LIBRARY_LOWER;
-  int32_t n = m->rows, info;
-  REAL* a = reals(&at, (int64_t)n * n);
-  read_matrix(m, a);
-  job->api->FN(potrf)(lower ? "L" : "U", &n, a, &n, &info, 1);
-  // From the step on at which it is not positive definite: NaN.
-  int32_t good = info > 0 ? info - 1 : n;
+  bool unit = job->flags & PESTLE_LIBRARY_UNIT_DIAGONAL;
+  int32_t n = job->m[0].rows, rows = b->rows, columns = b->columns;
+  int64_t count = (int64_t)rows * columns;
   for (int32_t j = 0; j < n; ++j) {
-    for (int32_t i = 0; i < n; ++i) {
-      REAL* x = &a[(size_t)j * (size_t)n + (size_t)i];
-      if (lower ? i < j : i > j) {
-        *x = 0;
-      } else if ((lower ? j : i) >= good) {
-        *x = (REAL)NAN;
-      }
+    int32_t first = lower ? j + unit : 0, last = lower ? n : j + !unit;
+    if (first < last &&
+        !is_finite(a + (size_t)j * (size_t)n + first, last - first)) {
+      return false;
     }
   }
-  write_matrix(a, n, &job->m[1]);
+  if (!is_finite(x, count) || (!unit && !divides(a, n))) return false;
+  REAL one = 1;
+  job->api->FN(trsm)(
+      job->flags & PESTLE_LIBRARY_LEFT_SIDE ? "L" : "R", lower ? "L" : "U",
+      job->flags & PESTLE_LIBRARY_TRANSPOSE ? "T" : "N", unit ? "U" : "N",
+      &rows, &columns, &one, a, &n, x, &rows, 1, 1, 1, 1);
+  return is_finite(x, count);
+}
+
+static void plain_triangle(const lapack_job_t* job, const REAL* a, REAL* x) {
+  const lapack_matrix_t* b = &job->m[1];
+  bool left = job->flags & PESTLE_LIBRARY_LEFT_SIDE;
+  bool turned = job->flags & PESTLE_LIBRARY_TRANSPOSE;
+  int32_t n = job->m[0].rows;
+  // x op(a) = b is transpose(op(a)) transpose(x) = transpose(b).
+  bool swaps = turned == left;
+  substitute(&(system_t){.a = a,
+                         .x = x,
+                         .n = n,
+                         .row = swaps ? n : 1,
+                         .column = swaps ? 1 : n,
+                         .others = left ? b->columns : b->rows,
+                         .along = left ? 1 : b->rows,
+                         .across = left ? b->rows : 1,
+                         .lower = !(job->flags & PESTLE_LIBRARY_LOWER) == swaps,
+                         .unit = job->flags & PESTLE_LIBRARY_UNIT_DIAGONAL});
 }
 
 static void triangular_solve(const lapack_job_t* job) {
   char* at = job->work;
   const lapack_matrix_t *m = &job->m[0], *b = &job->m[1];
-  int32_t n = m->rows, rows = b->rows, columns = b->columns;
-  REAL one = 1, *a = reals(&at, (int64_t)n * n);
-  REAL* x = reals(&at, (int64_t)rows * columns);
+  REAL* a = reals(&at, (int64_t)m->rows * m->rows);
+  REAL* x = reals(&at, (int64_t)b->rows * b->columns);
   read_matrix(m, a);
   read_matrix(b, x);
-  job->api->FN(trsm)(job->flags & PESTLE_LIBRARY_LEFT_SIDE ? "L" : "R",
-                     job->flags & PESTLE_LIBRARY_LOWER ? "L" : "U",
-                     job->flags & PESTLE_LIBRARY_TRANSPOSE ? "T" : "N",
-                     job->flags & PESTLE_LIBRARY_UNIT_DIAGONAL ? "U" : "N",
-                     &rows, &columns, &one, a, &n, x, &rows, 1, 1, 1, 1);
-  write_matrix(x, rows, &job->m[2]);
+  if (!triangle_by_library(job, a, x)) {
+    read_matrix(b, x);
+    plain_triangle(job, a, x);
+  }
+  write_matrix(x, b->rows, &job->m[2]);
 }
 
 // --- Signs ---

@@ -282,6 +282,11 @@ static void factors(void** state) {
                 3);
   assert_result(float, FACTOR("false", "[[4.0, 2.0], [99.0, 10.0]]"), 2, 1, 0,
                 3);
+  // Not positive definite: NaN from the first pivot that is not positive on.
+  assert_result(float, FACTOR("true", "[[4.0, 99.0], [2.0, 1.0]]"), 2, 0, 1,
+                NAN);
+  assert_result(float, FACTOR("true", "[[0.0, 99.0], [0.0, 1.0]]"), NAN, 0, NAN,
+                NAN);
 }
 
 static void solves(void** state) {
