@@ -15,6 +15,17 @@
 // meaning raises PESTLE_ABI_MAJOR, and the host refuses. All functions may be
 // called from any thread at once unless they say otherwise. A plugin is never
 // unloaded. It must not call back into the host except through pestle_host_t.
+//
+// Minor versions, each a group of slots or fields that was appended as a whole;
+// what a group adds stands behind "-- minor N --" in its struct:
+//
+//   0  artifacts: describe, compile, print; load, cpu_entry; memory and copies
+//   1  devices: lanes and groups in the description; streams, launches, events,
+//      fences, recordings, numbers of memory, properties; abi_info says for which
+//      host and device type a file is
+//   2  library ops
+//   3  rates in the description
+//   4  the house: calls of the host in a stream's order, streams of others
 #ifndef PESTLE_PLUGIN_H_
 #define PESTLE_PLUGIN_H_
 
@@ -29,7 +40,7 @@
 PESTLE_EXTERN_C_BEGIN
 
 #define PESTLE_ABI_MAJOR 1u
-#define PESTLE_ABI_MINOR 3u
+#define PESTLE_ABI_MINOR 4u
 
 // Whether the table |ptr| (with struct_size first) reaches slot |field|.
 #define PESTLE_HAS(ptr, field)                                     \
@@ -353,6 +364,34 @@ typedef struct pestle_device_api_t {
                                   pestle_device_stream_t* stream);
   // No launch of it runs any more.
   void (*graph_destroy)(void* self, pestle_device_graph_t* graph);
+
+  // -- minor 4 --
+  // Calls fn(user, failure) exactly once when all that was queued on |stream|
+  // before is done, on a thread of the driver's or of the backend's and with no
+  // lock of the backend held. |failure| is NULL, or a status of
+  // host->status_make() that |fn| takes over: what stream_synchronize() would
+  // return then, which it returns all the same. fn is called too when work on
+  // the stream failed and when the device is lost, then with UNAVAILABLE. It is
+  // short, does not block and calls nothing of the backend. What is queued later
+  // need not wait for it; stream_destroy() returns after the last call. Calls on
+  // one stream may come in any order once they are due. Refused with UNSUPPORTED
+  // while |stream| records. When this function fails fn is never called.
+  pestle_status_t (*stream_host_call)(
+      void* self, pestle_device_stream_t* stream,
+      void (*fn)(void* user, pestle_status_t failure), void* user);
+  // What the device's own interface calls |stream| (CUstream,
+  // cl_command_queue). Borrowed: it lives as long as |stream|.
+  pestle_status_t (*stream_native)(void* self, pestle_device_stream_t* stream,
+                                   void** out_native);
+  // What |stream| queues from now on comes after what the native stream has been
+  // given so far, and the other way about. The host does not wait, and nothing
+  // of |native| is kept. Of |device|, in the context that the backend uses:
+  // INVALID_ARGUMENT for any other, as far as the driver can tell. UNSUPPORTED
+  // while |stream| records.
+  pestle_status_t (*wait_native)(void* self, int32_t device,
+                                 pestle_device_stream_t* stream, void* native);
+  pestle_status_t (*native_wait)(void* self, int32_t device, void* native,
+                                 pestle_device_stream_t* stream);
 } pestle_device_api_t;
 
 // -- minor 2: library ops --

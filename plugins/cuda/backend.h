@@ -73,8 +73,9 @@ typedef struct cuda_device_t {
   cuda_memory_t memory;
   pthread_mutex_t streams_lock;
   pestle_device_stream_t* streams;
-  cuda_word_t* words;         // without an event; of the streams' lock too
-  atomic_uint_fast64_t work;  // counts what is queued on any stream
+  cuda_word_t* words;              // without an event; of the streams' lock too
+  pestle_device_event_t* orphans;  // destroyed while a stream will call them
+  atomic_uint_fast64_t work;       // counts what is queued on any stream
 } cuda_device_t;
 
 // One for each host that calls init.
@@ -131,6 +132,16 @@ typedef struct cuda_slot_t {
 
 enum { CUDA_SLOTS = 16, CUDA_SLOT_BYTES = 256 << 10 };
 
+// Calls of the host that are not made yet: host_call.c.
+typedef struct cuda_call_t cuda_call_t;
+typedef struct cuda_caller_t {
+  pthread_mutex_t lock;
+  pthread_cond_t more;
+  cuda_call_t *head, **tail;
+  pthread_t thread;
+  bool started, stop;
+} cuda_caller_t;
+
 struct pestle_device_stream_s {
   pestle_device_stream_t* next;
   cuda_device_t* device;
@@ -142,6 +153,7 @@ struct pestle_device_stream_s {
   char* pinned;
   unsigned next_slot;
   cuda_slot_t slot[CUDA_SLOTS];
+  cuda_caller_t caller;
 };
 
 // Notes that something is queued on |stream|.
@@ -164,8 +176,15 @@ void pestle_cuda_copy_slots(pestle_device_api_t* api);
 void pestle_cuda_event_slots(pestle_device_api_t* api);
 void pestle_cuda_graph_slots(pestle_device_api_t* api);
 void pestle_cuda_load_slots(pestle_device_api_t* api);
+void pestle_cuda_host_call_slots(pestle_device_api_t* api);
 
-void pestle_cuda_words_deinit(cuda_device_t* device);
+void pestle_cuda_caller_init(pestle_device_stream_t* stream);
+// Makes the calls that are left, of a stream on which nothing is queued.
+void pestle_cuda_caller_deinit(pestle_device_stream_t* stream);
+
+// Frees what events left behind: words, and those of a lost device whose
+// promises were never kept.
+void pestle_cuda_events_deinit(cuda_device_t* device);
 // Frees the slots of a stream on which nothing is queued.
 void pestle_cuda_staging_deinit(pestle_device_stream_t* stream);
 // Queues a copy within the device as a kernel: what a recording takes, where

@@ -25,6 +25,7 @@ static void fill_device_api(void) {
   pestle_cuda_stream_slots(&api);
   pestle_cuda_event_slots(&api);
   pestle_cuda_graph_slots(&api);
+  pestle_cuda_host_call_slots(&api);
   device_api = api;
 }
 

@@ -38,6 +38,7 @@ static pestle_status_code_t code_of(CUresult result) {
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
       return PESTLE_STATUS_RESOURCE_EXHAUSTED;
     case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
       return PESTLE_STATUS_INVALID_ARGUMENT;
     case CUDA_ERROR_INVALID_IMAGE:
     case CUDA_ERROR_INVALID_PTX:
@@ -127,7 +128,7 @@ void pestle_cuda_leave(const cuda_device_t* d) {
 static void stop(cuda_device_t* d) {
   const cuda_driver_t* driver = &d->owner->driver;
   if (d->context && !driver->cuCtxPushCurrent_v2(d->context)) {
-    pestle_cuda_words_deinit(d);
+    pestle_cuda_events_deinit(d);
     pestle_cuda_memory_deinit(d);
     (void)driver->cuModuleUnload(d->helpers);
     (void)driver->cuStreamDestroy_v2(d->own);

@@ -8,6 +8,13 @@
 
 #include "plugins/cuda/backend.h"
 
+// A function that a stream will call to raise the number.
+typedef struct promise_t {
+  struct promise_t* next;
+  pestle_device_event_t* event;
+  uint64_t value;
+} promise_t;
+
 typedef struct mark_t {
   struct mark_t* next;
   CUevent event;
@@ -22,7 +29,9 @@ struct pestle_device_event_s {
   uint64_t number;    // that is known to be reached
   mark_t* marks;      // those above it, in the order of their queueing
   cuda_word_t* word;  // NULL until a stream must wait for it
-  unsigned promises;  // functions that streams will call to raise the number
+  promise_t* promises;
+  bool gone;                           // destroyed: the last promise frees it
+  pestle_device_event_t* next_orphan;  // among those, of the streams' lock
 };
 
 // --- Marks ---
@@ -101,7 +110,7 @@ static void free_word(const cuda_device_t* d, cuda_word_t* word) {
   host->free(host->self, word, sizeof *word);
 }
 
-void pestle_cuda_words_deinit(cuda_device_t* d) {
+static void free_words(cuda_device_t* d) {
   while (d->words) {
     cuda_word_t* word = d->words;
     d->words = word->next;
@@ -162,31 +171,66 @@ static pestle_status_t event_create(void* self, int32_t device,
   return NULL;
 }
 
+// Nothing of the driver is called.
+static void free_event(pestle_device_event_t* event) {
+  const pestle_host_t* host = event->device->owner->host;
+  if (event->word) give_word(event->device, event->word);
+  pthread_mutex_destroy(&event->lock);
+  pthread_cond_destroy(&event->changed);
+  host->free(host->self, event, sizeof *event);
+}
+
+static void add_orphan(pestle_device_event_t* event) {
+  cuda_device_t* d = event->device;
+  pthread_mutex_lock(&d->streams_lock);
+  event->next_orphan = d->orphans;
+  d->orphans = event;
+  pthread_mutex_unlock(&d->streams_lock);
+}
+
+static void remove_orphan(const pestle_device_event_t* event) {
+  cuda_device_t* d = event->device;
+  pthread_mutex_lock(&d->streams_lock);
+  pestle_device_event_t** at = &d->orphans;
+  while (*at != event)
+    at = &(*at)->next_orphan;
+  *at = event->next_orphan;
+  pthread_mutex_unlock(&d->streams_lock);
+}
+
 static void event_destroy(void* self, pestle_device_event_t* event) {
   const cuda_t* cuda = self;
   if (!event) return;
   pestle_status_t status = pestle_cuda_enter(event->device);
   pthread_mutex_lock(&event->lock);
   // Streams that wait for what never came go on.
-  if (event->word) *event->word->value = INT64_MAX;
-  while (event->promises)
-    pthread_cond_wait(&event->changed, &event->lock);
   raise_to(event, INT64_MAX);
+  event->gone = true;
+  // A lost device keeps no promise, so nobody waits for one here.
+  bool is_orphan = event->promises != NULL;
+  if (is_orphan) add_orphan(event);
   pthread_mutex_unlock(&event->lock);
-  if (event->word) give_word(event->device, event->word);
   if (!status) pestle_cuda_leave(event->device);
   if (status) cuda->host->status_release(cuda->host->self, status);
-  pthread_mutex_destroy(&event->lock);
-  pthread_cond_destroy(&event->changed);
-  cuda->host->free(cuda->host->self, event, sizeof *event);
+  if (!is_orphan) free_event(event);
+}
+
+void pestle_cuda_events_deinit(cuda_device_t* d) {
+  const pestle_host_t* host = d->owner->host;
+  while (d->orphans) {
+    pestle_device_event_t* event = d->orphans;
+    d->orphans = event->next_orphan;
+    while (event->promises) {
+      promise_t* promise = event->promises;
+      event->promises = promise->next;
+      host->free(host->self, promise, sizeof *promise);
+    }
+    free_event(event);
+  }
+  free_words(d);
 }
 
 // --- Signals ---
-
-typedef struct promise_t {
-  pestle_device_event_t* event;
-  uint64_t value;
-} promise_t;
 
 // Called in the stream's order by a thread of the driver, which must not call
 // the driver: marks are left to whoever looks next.
@@ -198,10 +242,16 @@ static void keep_promise(void* user) {
   if (*event->word->value < promise->value) {
     *event->word->value = promise->value;
   }
-  --event->promises;
+  promise_t** at = &event->promises;
+  while (*at != promise)
+    at = &(*at)->next;
+  *at = promise->next;
+  bool is_last = !event->promises && event->gone;
+  if (is_last) remove_orphan(event);
   pthread_cond_broadcast(&event->changed);
   pthread_mutex_unlock(&event->lock);
   host->free(host->self, promise, sizeof *promise);
+  if (is_last) free_event(event);
 }
 
 // The word grows too where a stream may be waiting for it. The lock is held.
@@ -214,11 +264,11 @@ static pestle_status_t promise_word(pestle_device_event_t* event,
     return PESTLE_PLUGIN_ERROR(cuda->host, OUT_OF_MEMORY,
                                "cuda: no host memory to signal an event");
   }
-  *promise = (promise_t){event, value};
+  *promise = (promise_t){event->promises, event, value};
   CUresult result =
       cuda->driver.cuLaunchHostFunc(stream->handle, keep_promise, promise);
   if (!result) {
-    ++event->promises;
+    event->promises = promise;
     return NULL;
   }
   cuda->host->free(cuda->host->self, promise, sizeof *promise);

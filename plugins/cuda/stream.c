@@ -57,6 +57,7 @@ static pestle_status_t stream_create(void* self, int32_t device,
   stream->device = d;
   stream->handle = handle;
   pthread_mutex_init(&stream->lock, NULL);
+  pestle_cuda_caller_init(stream);
   link_stream(stream);
   *out_stream = stream;
   return NULL;
@@ -94,6 +95,12 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
       (void)driver->cuGraphDestroy(graph);
     }
     (void)driver->cuStreamSynchronize(stream->handle);
+    pestle_cuda_leave(d);
+  }
+  if (status) host->status_release(host->self, status);
+  pestle_cuda_caller_deinit(stream);
+  status = pestle_cuda_enter(d);
+  if (!status) {
     pestle_cuda_staging_deinit(stream);
     (void)driver->cuStreamDestroy_v2(stream->handle);
     pestle_cuda_leave(d);

@@ -16,20 +16,6 @@ struct pestle_loaded_s {
   uint32_t arg_count, param_count;
 };
 
-struct pestle_device_stream_s {
-  opencl_device_t* device;
-  cl_queue_t queue;
-};
-
-#define CHECK(o, call)                                                     \
-  do {                                                                     \
-    int32_t error_ = (call);                                               \
-    if (error_) {                                                          \
-      return PESTLE_PLUGIN_ERROR((o)->host, INTERNAL, "%s failed with %d", \
-                                 #call, error_);                           \
-    }                                                                      \
-  } while (0)
-
 static pestle_status_t device_of(opencl_t* o, int32_t index,
                                  opencl_device_t** out_device) {
   *out_device = NULL;
@@ -154,8 +140,8 @@ static pestle_status_t write_to(opencl_t* o, opencl_device_t* d,
   size_t offset;
   if (!size) return NULL;
   PESTLE_TRY(place_of(o, d, to, size, &memory, &offset));
-  CHECK(o, o->cl->EnqueueWriteBuffer(queue, memory, waits, offset, size, from,
-                                     0, NULL, NULL));
+  OPENCL_CHECK(o, o->cl->EnqueueWriteBuffer(queue, memory, waits, offset, size,
+                                            from, 0, NULL, NULL));
   return NULL;
 }
 
@@ -166,8 +152,8 @@ static pestle_status_t read_from(opencl_t* o, opencl_device_t* d,
   size_t offset;
   if (!size) return NULL;
   PESTLE_TRY(place_of(o, d, from, size, &memory, &offset));
-  CHECK(o, o->cl->EnqueueReadBuffer(queue, memory, waits, offset, size, to, 0,
-                                    NULL, NULL));
+  OPENCL_CHECK(o, o->cl->EnqueueReadBuffer(queue, memory, waits, offset, size,
+                                           to, 0, NULL, NULL));
   return NULL;
 }
 
@@ -179,8 +165,8 @@ static pestle_status_t copy_within(opencl_t* o, opencl_device_t* d,
   if (!size) return NULL;
   PESTLE_TRY(place_of(o, d, from, size, &source, &source_at));
   PESTLE_TRY(place_of(o, d, to, size, &target, &target_at));
-  CHECK(o, o->cl->EnqueueCopyBuffer(queue, source, target, source_at, target_at,
-                                    size, 0, NULL, NULL));
+  OPENCL_CHECK(o, o->cl->EnqueueCopyBuffer(queue, source, target, source_at,
+                                           target_at, size, 0, NULL, NULL));
   return NULL;
 }
 
@@ -207,7 +193,7 @@ static pestle_status_t copy_device(void* self, int32_t from_device,
   PESTLE_TRY(device_of(o, to_device, &b));
   if (a == b) {
     PESTLE_TRY(copy_within(o, a, a->queue, from, to, size));
-    CHECK(o, o->cl->Finish(a->queue));
+    OPENCL_CHECK(o, o->cl->Finish(a->queue));
     return NULL;
   }
   // Contexts differ: through the host.
@@ -305,13 +291,14 @@ static pestle_status_t set_arguments(const opencl_t* o,
                                  launch->buffers[i], d->name);
     }
     uint64_t offset = (uint64_t)((char*)launch->buffers[i] - b->address);
-    CHECK(o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof b->memory,
-                                 &b->memory));
-    CHECK(o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof offset, &offset));
+    OPENCL_CHECK(o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof b->memory,
+                                        &b->memory));
+    OPENCL_CHECK(
+        o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof offset, &offset));
   }
   for (uint32_t i = 0; i < loaded->param_count; ++i) {
-    CHECK(o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof(int64_t),
-                                 &launch->params[i]));
+    OPENCL_CHECK(o, o->cl->SetKernelArg(loaded->kernel, n++, sizeof(int64_t),
+                                        &launch->params[i]));
   }
   return NULL;
 }
@@ -324,8 +311,9 @@ static pestle_status_t enqueue(const opencl_t* o, const opencl_device_t* d,
   PESTLE_TRY(set_arguments(o, d, launch));
   for (int i = 0; i < 3; ++i)
     all[i] = loaded->group[i] * loaded->lane[i];
-  CHECK(o, o->cl->EnqueueNDRangeKernel(queue, loaded->kernel, 3, NULL, all,
-                                       loaded->lane, 0, NULL, NULL));
+  OPENCL_CHECK(o,
+               o->cl->EnqueueNDRangeKernel(queue, loaded->kernel, 3, NULL, all,
+                                           loaded->lane, 0, NULL, NULL));
   return NULL;
 }
 
@@ -350,7 +338,7 @@ static pestle_status_t launch(void* self, int32_t device,
   pestle_status_t status = enqueue(o, d, queue, launch);
   pthread_mutex_unlock(&d->lock);
   if (status || stream) return status;
-  CHECK(o, o->cl->Finish(queue));
+  OPENCL_CHECK(o, o->cl->Finish(queue));
   return NULL;
 }
 
@@ -368,13 +356,15 @@ static pestle_status_t stream_create(void* self, int32_t device,
     return PESTLE_PLUGIN_ERROR(o->host, OUT_OF_MEMORY,
                                "no memory for a stream");
   }
-  *s = (pestle_device_stream_t){d, NULL};
+  *s = (pestle_device_stream_t){.device = d};
   s->queue = o->cl->CreateCommandQueue(d->context, d->id, 0, &error);
   if (error) {
     o->host->free(o->host->self, s, sizeof *s);
     return PESTLE_PLUGIN_ERROR(o->host, INTERNAL,
                                "clCreateCommandQueue failed with %d", error);
   }
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->called, NULL);
   *out_stream = s;
   return NULL;
 }
@@ -382,7 +372,7 @@ static pestle_status_t stream_create(void* self, int32_t device,
 static pestle_status_t stream_synchronize(void* self,
                                           pestle_device_stream_t* stream) {
   opencl_t* o = self;
-  CHECK(o, o->cl->Finish(stream->queue));
+  OPENCL_CHECK(o, o->cl->Finish(stream->queue));
   return NULL;
 }
 
@@ -390,6 +380,12 @@ static void stream_destroy(void* self, pestle_device_stream_t* stream) {
   opencl_t* o = self;
   if (!stream) return;
   o->cl->Finish(stream->queue);
+  pthread_mutex_lock(&stream->lock);
+  while (stream->calls)
+    pthread_cond_wait(&stream->called, &stream->lock);
+  pthread_mutex_unlock(&stream->lock);
+  pthread_mutex_destroy(&stream->lock);
+  pthread_cond_destroy(&stream->called);
   o->cl->ReleaseCommandQueue(stream->queue);
   o->host->free(o->host->self, stream, sizeof *stream);
 }
@@ -539,7 +535,7 @@ static pestle_status_t event_wait_stream(void* self,
   uint64_t number = event->number;
   pthread_mutex_unlock(&event->lock);
   raise_to(event, number);  // it may have come already
-  CHECK(o, error);
+  OPENCL_CHECK(o, error);
   return NULL;
 }
 
@@ -572,8 +568,8 @@ static pestle_status_t event_signal(void* self, pestle_device_event_t* event,
     --event->pending;
     pthread_mutex_unlock(&event->lock);
   }
-  CHECK(o, error);
-  CHECK(o, o->cl->Flush(stream->queue));
+  OPENCL_CHECK(o, error);
+  OPENCL_CHECK(o, o->cl->Flush(stream->queue));
   return NULL;
 }
 
@@ -623,13 +619,14 @@ static pestle_status_t fence_update(void* self, pestle_device_fence_t* fence,
   opencl_t* o = self;
   cl_event_t marker;
   (void)data, (void)cross_device;
-  CHECK(o, o->cl->EnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker));
+  OPENCL_CHECK(
+      o, o->cl->EnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker));
   pthread_mutex_lock(&fence->lock);
   cl_event_t before = fence->last;
   fence->last = marker;
   pthread_mutex_unlock(&fence->lock);
   if (before) o->cl->ReleaseEvent(before);
-  CHECK(o, o->cl->Flush(stream->queue));
+  OPENCL_CHECK(o, o->cl->Flush(stream->queue));
   return NULL;
 }
 
@@ -644,7 +641,7 @@ static pestle_status_t fence_wait(void* self, pestle_device_fence_t* fence,
         o->cl->EnqueueBarrierWithWaitList(stream->queue, 1, &fence->last, NULL);
   }
   pthread_mutex_unlock(&fence->lock);
-  CHECK(o, error);
+  OPENCL_CHECK(o, error);
   return NULL;
 }
 
@@ -756,4 +753,8 @@ const pestle_device_api_t pestle_opencl_device_api = {
     .memory_get = memory_get,
     .memory_set = memory_set,
     .property = property,
+    .stream_host_call = pestle_opencl_stream_host_call,
+    .stream_native = pestle_opencl_stream_native,
+    .wait_native = pestle_opencl_wait_native,
+    .native_wait = pestle_opencl_native_wait,
 };

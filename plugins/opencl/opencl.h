@@ -49,7 +49,39 @@ typedef struct opencl_t {
   opencl_device_t device[OPENCL_MAX_DEVICES];
 } opencl_t;
 
+struct pestle_device_stream_s {
+  opencl_device_t* device;
+  cl_queue_t queue;
+  pthread_mutex_t lock;
+  pthread_cond_t called;
+  uint32_t calls;  // of the host that are not made yet
+};
+
+#define OPENCL_CHECK(o, call)                                              \
+  do {                                                                     \
+    int32_t error_ = (call);                                               \
+    if (error_) {                                                          \
+      return PESTLE_PLUGIN_ERROR((o)->host, INTERNAL, "%s failed with %d", \
+                                 #call, error_);                           \
+    }                                                                      \
+  } while (0)
+
 extern const pestle_device_api_t pestle_opencl_device_api;
+
+// --- host_call.c: slots of the table ---
+
+pestle_status_t pestle_opencl_stream_host_call(
+    void* self, pestle_device_stream_t* stream,
+    void (*fn)(void* user, pestle_status_t failure), void* user);
+pestle_status_t pestle_opencl_stream_native(void* self,
+                                            pestle_device_stream_t* stream,
+                                            void** out_native);
+pestle_status_t pestle_opencl_wait_native(void* self, int32_t device,
+                                          pestle_device_stream_t* stream,
+                                          void* native);
+pestle_status_t pestle_opencl_native_wait(void* self, int32_t device,
+                                          void* native,
+                                          pestle_device_stream_t* stream);
 
 // The printer's view of |device|, or of a device of the usual kind for NULL.
 pestle_c_printer_target_t pestle_opencl_target(const opencl_device_t* device);

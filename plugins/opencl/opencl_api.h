@@ -20,6 +20,7 @@ typedef struct cl_event_s* cl_event_t;
 
 enum {
   CL_DEVICE_NOT_FOUND = -1,
+  CL_INVALID_CONTEXT = -34,
   CL_COMPLETE = 0,
   CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
   CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,

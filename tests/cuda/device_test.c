@@ -2,6 +2,8 @@
 // The device half against the driver of threads, which can be held and made to
 // fail: what is freed while it is used, recordings, failures in the driver's own
 // words, two devices, damaged artifacts.
+#include <unistd.h>
+
 #include "cuda/fake/fake.h"
 #include "gpu_stream.h"
 
@@ -12,6 +14,7 @@ static fake_cuda_live_fn_t fake_live;
 static fake_cuda_calls_fn_t fake_calls;
 static fake_cuda_hold_fn_t fake_hold;
 static fake_cuda_faults_fn_t fake_faults;
+static fake_cuda_lose_fn_t fake_lose;
 
 static void find_fake(void) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -21,8 +24,12 @@ static void find_fake(void) {
     *(void**)&fake_calls = dlsym(driver, "fake_cuda_calls");
     *(void**)&fake_hold = dlsym(driver, "fake_cuda_hold");
     *(void**)&fake_faults = dlsym(driver, "fake_cuda_faults");
+    *(void**)&fake_lose = dlsym(driver, "fake_cuda_lose");
   }
-  if (fake_fail && fake_live && fake_calls && fake_hold && fake_faults) return;
+  if (fake_fail && fake_live && fake_calls && fake_hold && fake_faults &&
+      fake_lose) {
+    return;
+  }
   print_message("skipped: libcuda.so.1 is not the driver of threads\n");
   exit(77);
 }
@@ -447,6 +454,67 @@ static void events_of_two(void** state) {
   d->stream_destroy(gpu->self, b);
 }
 
+// --- Calls of the host ---
+
+// What cannot be queued is not called; a recording takes none; another device's
+// stream is refused.
+static void refused_calls(void** state) {
+  static const char* const driver[] = {"cuEventCreate", "cuEventRecord"};
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_stream_t* stream = new_stream(0);
+  pestle_device_graph_t* graph;
+  calls_t calls = {.caller = pthread_self()};
+  void* native;
+  (void)state;
+  for (int i = 0; i < 2; ++i) {
+    int before = fake_live();
+    fake_fail(driver[i], 1, DRIVER_NO_MEMORY);
+    assert_code(d->stream_host_call(gpu->self, stream, note_call, &calls),
+                OUT_OF_MEMORY);
+    assert_int_equal(fake_live(), before);
+  }
+  assert_ok(d->stream_native(gpu->self, stream, &native));
+  assert_error(d->wait_native(gpu->self, 1, stream, native), INVALID_ARGUMENT,
+               "the stream is of device 0");
+  assert_code(d->native_wait(gpu->self, 1, native, stream), INVALID_ARGUMENT);
+  assert_ok(d->graph_begin(gpu->self, stream));
+  assert_code(d->stream_host_call(gpu->self, stream, note_call, &calls),
+              UNSUPPORTED);
+  assert_code(d->wait_native(gpu->self, 0, stream, NULL), UNSUPPORTED);
+  assert_ok(d->graph_end(gpu->self, stream, &graph));
+  d->graph_destroy(gpu->self, graph);
+  d->stream_destroy(gpu->self, stream);
+  assert_int_equal(atomic_load(&calls.count), 0);
+}
+
+// On a device that is lost every call is still made, with the driver's words.
+static void calls_of_a_lost_device(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_stream_t *a = new_stream(0), *b = new_stream(0);
+  calls_t calls = {.caller = pthread_self()};
+  pestle_device_event_t* event;
+  (void)state;
+  assert_ok(d->event_create(gpu->self, 0, &event));
+  fake_hold(1);
+  // With a function of the driver's that is then never called.
+  assert_ok(d->event_wait_stream(gpu->self, event, b, 1));
+  assert_ok(d->event_signal(gpu->self, event, a, 1));
+  for (int i = 0; i < 10; ++i) {
+    assert_ok(d->stream_host_call(gpu->self, i & 1 ? a : b, note_call, &calls));
+  }
+  fake_lose();
+  fake_hold(0);
+  assert_code(d->event_wait(gpu->self, event, 1), UNAVAILABLE);
+  while (atomic_load(&calls.count) < 10)
+    usleep(1000);
+  fake_fail("", 0, 0);
+  d->stream_destroy(gpu->self, a);
+  d->stream_destroy(gpu->self, b);
+  d->event_destroy(gpu->self, event);
+  assert_int_equal(atomic_load(&calls.count), 10);
+  assert_int_equal(atomic_load(&calls.failures), 10);
+}
+
 static int all_is_given_back(void** state) {
   int result = gpu_teardown(state);
   assert_int_equal(fake_live(), 0);
@@ -455,16 +523,24 @@ static int all_is_given_back(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(blocks_are_kept),  cmocka_unit_test(freed_while_used),
-      cmocka_unit_test(full_device),      cmocka_unit_test(pageable_copies),
-      cmocka_unit_test(two_devices),      cmocka_unit_test(recordings),
-      cmocka_unit_test(recording_fails),  cmocka_unit_test(driver_words),
-      cmocka_unit_test(every_call_fails), cmocka_unit_test(artifacts),
-      cmocka_unit_test(much_shared),      cmocka_unit_test(events_of_two)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_kept),
+                                     cmocka_unit_test(freed_while_used),
+                                     cmocka_unit_test(full_device),
+                                     cmocka_unit_test(pageable_copies),
+                                     cmocka_unit_test(two_devices),
+                                     cmocka_unit_test(recordings),
+                                     cmocka_unit_test(recording_fails),
+                                     cmocka_unit_test(driver_words),
+                                     cmocka_unit_test(every_call_fails),
+                                     cmocka_unit_test(artifacts),
+                                     cmocka_unit_test(much_shared),
+                                     cmocka_unit_test(events_of_two),
+                                     cmocka_unit_test(refused_calls),
+                                     cmocka_unit_test(calls_of_a_lost_device)};
   (void)bad_arguments, (void)events_order, (void)events_late;
   (void)gpu_most_arguments;
   (void)fences_order, (void)memory_numbers;
+  (void)host_calls, (void)native_streams;
   setenv("FAKE_CUDA_DEVICES", "2", 1);
   find_fake();
   gpu_setup("cuda");

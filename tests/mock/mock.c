@@ -14,7 +14,7 @@
 pthread_mutex_t mock_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t mock_changed = PTHREAD_COND_INITIALIZER;
 
-static mock_t state = {.fail_slot = -1, .refused_op = -1};
+static mock_t state = {.fail_slot = -1, .refused_op = -1, .minor = -1};
 
 mock_t* mock_state(void) {
   return &state;
@@ -34,7 +34,7 @@ void mock_reset(void) {
   atomic_store(&state.launch_delay_us, 0);
   atomic_store(&state.faults, 0);
   state.missing = 0;
-  state.old = false;
+  state.minor = -1;
 }
 
 void mock_fail(mock_slot_t slot, int at, pestle_status_code_t code) {
@@ -189,6 +189,15 @@ static pestle_status_t print(void* self, const pestle_kir_t* kernel,
 
 // --- Entry points ---
 
+// The device's table of a backend that was built with an older header.
+static size_t size_of_minor(int minor) {
+  if (minor == 0) return offsetof(pestle_device_api_t, copy_device);
+  if (minor >= 1 && minor <= 3) {
+    return offsetof(pestle_device_api_t, stream_host_call);
+  }
+  return sizeof(pestle_device_api_t);
+}
+
 static void fill_api(pestle_device_api_t* api) {
   static const size_t places[] = {
 #define MOCK_PLACE_(NAME, slot) offsetof(pestle_device_api_t, slot),
@@ -200,7 +209,7 @@ static void fill_api(pestle_device_api_t* api) {
   mock_memory_slots(api);
   mock_stream_slots(api);
   mock_event_slots(api);
-  if (state.old) api->struct_size = offsetof(pestle_device_api_t, copy_device);
+  api->struct_size = size_of_minor(state.minor);
   for (int i = 0; i < MOCK_SLOT_COUNT; ++i) {
     if (!(state.missing >> i & 1)) continue;
     memset((char*)api + places[i], 0, sizeof(void (*)(void)));

@@ -44,7 +44,11 @@
   X(GRAPH_BEGIN, graph_begin)               \
   X(GRAPH_END, graph_end)                   \
   X(GRAPH_LAUNCH, graph_launch)             \
-  X(GRAPH_DESTROY, graph_destroy)
+  X(GRAPH_DESTROY, graph_destroy)           \
+  X(STREAM_HOST_CALL, stream_host_call)     \
+  X(STREAM_NATIVE, stream_native)           \
+  X(WAIT_NATIVE, wait_native)               \
+  X(NATIVE_WAIT, native_wait)
 
 typedef enum mock_slot_t {
 #define MOCK_SLOT_(NAME, slot) MOCK_##NAME,
@@ -60,9 +64,9 @@ typedef struct mock_t {
   atomic_uint kernels_run;  // by the threads of streams, in graphs too
   // The |fail_at|-th call of |fail_slot| from now on fails with |fail_code|.
   atomic_int fail_slot, fail_at, fail_code;
-  atomic_bool lost;            // every call that has a status fails
-  uint64_t missing;            // bit |slot|: absent from the table
-  bool old;                    // the table ends before what minor 1 added
+  atomic_bool lost;  // every call that has a status fails
+  uint64_t missing;  // bit |slot|: absent from the table
+  int minor;         // the device's table ends as in that version; -1: today's
   atomic_int refused_op;       // an op (kir.h) that compile() refuses; -1: none
   atomic_int launch_delay_us;  // each kernel takes so much longer
   // Broken promises of the host: used after it was freed, freed while in use.

@@ -13,7 +13,7 @@ void mock_event_drop(pestle_device_event_t* event) {
   if (!--event->users) free(event);
 }
 
-static pestle_device_event_t* make_event(void) {
+pestle_device_event_t* mock_event_make(void) {
   pestle_device_event_t* event = calloc(1, sizeof(*event));
   if (event) event->users = 1;
   return event;
@@ -32,7 +32,7 @@ static pestle_status_t event_create(void* self, int32_t device,
   (void)device;
   *out_event = NULL;
   PESTLE_TRY(mock_enter(self, MOCK_EVENT_CREATE));
-  *out_event = make_event();
+  *out_event = mock_event_make();
   if (!*out_event) {
     return MOCK_ERROR(mock_host(self), OUT_OF_MEMORY, "out of host memory");
   }
@@ -101,7 +101,7 @@ static pestle_status_t fence_create(void* self, int32_t device,
   (void)device;
   *out_fence = NULL;
   PESTLE_TRY(mock_enter(self, MOCK_FENCE_CREATE));
-  pestle_device_event_t* event = make_event();
+  pestle_device_event_t* event = mock_event_make();
   *out_fence = event ? calloc(1, sizeof(**out_fence)) : NULL;
   if (!*out_fence) {
     free(event);

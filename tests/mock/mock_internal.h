@@ -71,6 +71,8 @@ struct pestle_device_event_s {
   uint64_t value;
   unsigned users;  // its owner, and what is queued
 };
+// One with its owner as its user; NULL: out of memory.
+pestle_device_event_t* mock_event_make(void);
 // Drops a user; the last one frees it. The lock is held.
 void mock_event_drop(pestle_device_event_t* event);
 void mock_event_slots(pestle_device_api_t* api);
@@ -86,6 +88,7 @@ typedef enum mock_op_kind_t {
   MOCK_OP_SIGNAL,
   MOCK_OP_WAIT,
   MOCK_OP_GRAPH,
+  MOCK_OP_CALL,
 } mock_op_kind_t;
 
 typedef struct mock_op_t {
@@ -100,6 +103,8 @@ typedef struct mock_op_t {
   pestle_device_event_t* event;
   uint64_t value;
   pestle_device_graph_t* graph;
+  void (*call)(void* user, pestle_status_t failure);
+  void* user;
 } mock_op_t;
 
 // Queues a copy of |op|, or records it.

@@ -60,12 +60,27 @@ static int32_t run_op(const mock_op_t* op) {
   return 0;
 }
 
+// What a synchronisation of |s| would say now.
+static pestle_status_t failure_of(const pestle_device_stream_t* s) {
+  if (atomic_load(&mock_state()->lost)) {
+    return MOCK_ERROR(s->host, UNAVAILABLE, "mock: the device is lost");
+  }
+  if (!s->trap) return NULL;
+  return MOCK_ERROR(s->host, INTERNAL, "mock: a kernel stopped at its check %d",
+                    (int)s->trap);
+}
+
 static void do_op(pestle_device_stream_t* s, mock_op_t* op) {
   if (op->kind == MOCK_OP_SIGNAL) {
     if (op->event->value < op->value) op->event->value = op->value;
   } else if (op->kind == MOCK_OP_WAIT) {
     while (op->event->value < op->value)
       pthread_cond_wait(&mock_changed, &mock_lock);
+  } else if (op->kind == MOCK_OP_CALL) {
+    pestle_status_t failure = failure_of(s);
+    pthread_mutex_unlock(&mock_lock);
+    op->call(op->user, failure);
+    pthread_mutex_lock(&mock_lock);
   } else if (!s->trap) {
     pthread_mutex_unlock(&mock_lock);
     int32_t trap = run_op(op);
@@ -128,13 +143,11 @@ static pestle_status_t stream_synchronize(void* self,
   pthread_mutex_lock(&mock_lock);
   while (s->head || s->busy)
     pthread_cond_wait(&mock_changed, &mock_lock);
-  int32_t trap = s->trap;
+  pestle_status_t trapped = failed ? NULL : failure_of(s);
   s->trap = 0;
   if (!mock_busy(s->device)) mock_reclaim(s->device);
   pthread_mutex_unlock(&mock_lock);
-  if (failed || !trap) return failed;
-  return MOCK_ERROR(s->host, INTERNAL, "mock: a kernel stopped at its check %d",
-                    (int)trap);
+  return failed ? failed : trapped;
 }
 
 static void stream_destroy(void* self, pestle_device_stream_t* s) {
@@ -162,7 +175,8 @@ static void stream_destroy(void* self, pestle_device_stream_t* s) {
 pestle_status_t mock_push(void* self, pestle_device_stream_t* s,
                           const mock_op_t* op) {
   const pestle_host_t* host = mock_host(self);
-  bool event = op->kind == MOCK_OP_SIGNAL || op->kind == MOCK_OP_WAIT;
+  bool event = op->kind == MOCK_OP_SIGNAL || op->kind == MOCK_OP_WAIT ||
+               op->kind == MOCK_OP_CALL;
   mock_op_t* copy = malloc(sizeof(*copy));
   if (!copy) return MOCK_ERROR(host, OUT_OF_MEMORY, "out of host memory");
   *copy = *op;
@@ -224,6 +238,56 @@ static pestle_status_t queue_copy(void* self, pestle_device_stream_t* s,
                                   const void* from, void* to, size_t size) {
   PESTLE_TRY(mock_enter(self, MOCK_QUEUE_COPY));
   return push_copy(self, s, from, true, to, true, size);
+}
+
+// --- Calls of the host, and streams of others: those are the mock's too ---
+
+static pestle_status_t stream_host_call(void* self, pestle_device_stream_t* s,
+                                        void (*fn)(void* user,
+                                                   pestle_status_t failure),
+                                        void* user) {
+  PESTLE_TRY(mock_enter(self, MOCK_STREAM_HOST_CALL));
+  mock_op_t op = {.kind = MOCK_OP_CALL, .call = fn, .user = user};
+  return mock_push(self, s, &op);
+}
+
+static pestle_status_t stream_native(void* self, pestle_device_stream_t* s,
+                                     void** out_native) {
+  *out_native = NULL;
+  PESTLE_TRY(mock_enter(self, MOCK_STREAM_NATIVE));
+  *out_native = s;
+  return NULL;
+}
+
+static pestle_status_t order(void* self, pestle_device_stream_t* first,
+                             pestle_device_stream_t* then) {
+  if (first == then) return NULL;
+  pestle_device_event_t* event = mock_event_make();
+  if (!event) {
+    return MOCK_ERROR(mock_host(self), OUT_OF_MEMORY, "out of host memory");
+  }
+  mock_op_t op = {.kind = MOCK_OP_SIGNAL, .event = event, .value = 1};
+  pestle_status_t status = mock_push(self, first, &op);
+  op.kind = MOCK_OP_WAIT;
+  if (!status) status = mock_push(self, then, &op);
+  pthread_mutex_lock(&mock_lock);
+  mock_event_drop(event);
+  pthread_mutex_unlock(&mock_lock);
+  return status;
+}
+
+static pestle_status_t wait_native(void* self, int32_t device,
+                                   pestle_device_stream_t* s, void* native) {
+  (void)device;
+  PESTLE_TRY(mock_enter(self, MOCK_WAIT_NATIVE));
+  return order(self, native, s);
+}
+
+static pestle_status_t native_wait(void* self, int32_t device, void* native,
+                                   pestle_device_stream_t* s) {
+  (void)device;
+  PESTLE_TRY(mock_enter(self, MOCK_NATIVE_WAIT));
+  return order(self, s, native);
 }
 
 // --- Recordings ---
@@ -313,6 +377,10 @@ void mock_stream_slots(pestle_device_api_t* api) {
   api->queue_from_host = queue_from_host;
   api->queue_to_host = queue_to_host;
   api->queue_copy = queue_copy;
+  api->stream_host_call = stream_host_call;
+  api->stream_native = stream_native;
+  api->wait_native = wait_native;
+  api->native_wait = native_wait;
   api->graph_begin = graph_begin;
   api->graph_end = graph_end;
   api->graph_launch = graph_launch;

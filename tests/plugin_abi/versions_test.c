@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: three compiled with the headers of
-// minor versions 0 to 2, whose tables end where they ended then, and one that
-// is newer, with tables that are longer than this host knows. And two variants of
-// one backend side by side.
+// Plugins of other minor versions in this host: four compiled with the headers of
+// minor versions 0 to 3, whose tables end where they ended then, and one that is
+// newer, with tables that are longer than this host knows. And two variants of one
+// backend side by side.
 #include <math.h>
 
 #include "pestle/pestle.h"
@@ -125,6 +125,21 @@ static void test_minor2_plugin(void** state) {
   pestle_context_release(context);
 }
 
+// Its table of a device ends before calls of the host.
+static void test_minor3_plugin(void** state) {
+  (void)state;
+  pestle_context_t* context = open_context(OLD_FOLDER "3");
+  const pestle_backend_t* backend = pestle_context_backend(context, "example");
+  assert_non_null(backend);
+  assert_int_equal(backend->device->struct_size,
+                   offsetof(pestle_device_api_t, stream_host_call));
+  assert_false(PESTLE_HAS(backend->device, stream_host_call));
+  assert_false(PESTLE_HAS(backend->device, native_wait));
+  run_on(context, "example");
+  run_new_dtype(context);
+  pestle_context_release(context);
+}
+
 static void test_old_plugin(void** state) {
   (void)state;
   pestle_context_t* context = open_context(OLD_FOLDER "0");
@@ -193,6 +208,7 @@ int main(void) {
       cmocka_unit_test(test_old_plugin),
       cmocka_unit_test(test_minor1_plugin),
       cmocka_unit_test(test_minor2_plugin),
+      cmocka_unit_test(test_minor3_plugin),
       cmocka_unit_test(test_newer_plugin),
 #ifdef LLVM_FOLDER
       cmocka_unit_test(test_two_variants),

@@ -23,6 +23,10 @@ typedef int (*fake_cuda_live_fn_t)(void);
 typedef int (*fake_cuda_calls_fn_t)(const char* function);
 // Streams do nothing while |held|; what is queued stays queued.
 typedef void (*fake_cuda_hold_fn_t)(int held);
+// Breaks all contexts, as a kernel's fault does: what is queued is not done, no
+// function of the host is called, and every call fails until fake_cuda_fail() is
+// told that none does.
+typedef void (*fake_cuda_lose_fn_t)(void);
 // How often memory was freed, or a block given out again, that queued work uses.
 typedef int (*fake_cuda_faults_fn_t)(void);
 

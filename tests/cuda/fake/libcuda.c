@@ -65,6 +65,14 @@ EXPORT void fake_cuda_hold(int on) {
   pthread_mutex_unlock(&lock);
 }
 
+EXPORT void fake_cuda_lose(void);
+EXPORT void fake_cuda_lose(void) {
+  pthread_mutex_lock(&lock);
+  lost = true;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
 static int* count_of(const char* name) {
   for (int i = 0; i < MOST_FUNCTIONS; ++i) {
     if (!*counts[i].name)
@@ -531,9 +539,7 @@ static void run_launch(op_t* op) {
     arguments[i] = &op->arguments[i];
   op->launch.arguments = arguments;
   if (fake_run(&op->launch)) return;
-  pthread_mutex_lock(&lock);
-  lost = true;
-  pthread_mutex_unlock(&lock);
+  fake_cuda_lose();
 }
 
 // Without the lock.
@@ -546,6 +552,7 @@ static void run_op(op_t* op) {
 // The lock is held; false: not yet.
 static bool may_run(const op_t* op) {
   if (held) return false;
+  if (lost) return true;
   if (op->kind == WAIT) return op->event->done >= op->ticket;
   if (op->kind == WAIT_VALUE) return (int64_t)(*op->word - op->value) >= 0;
   return true;
@@ -582,7 +589,7 @@ static void* stream_main(void* user) {
     s->current = op;
     bool broken = lost;
     pthread_mutex_unlock(&lock);
-    if (!broken || op->kind == HOST) run_op(op);
+    if (!broken) run_op(op);
     pthread_mutex_lock(&lock);
     if (op->kind == RECORD && op->event->done < op->ticket) {
       op->event->done = op->ticket;
@@ -770,11 +777,12 @@ CUresult cuEventSynchronize(CUevent event) {
   pthread_mutex_lock(&lock);
   ++event->holders;
   unsigned ticket = event->recorded;
-  while (event->done < ticket)
+  while (event->done < ticket && !lost)
     pthread_cond_wait(&changed, &lock);
   drop_event(event);
+  CUresult result = lost ? CUDA_ERROR_LAUNCH_FAILED : 0;
   pthread_mutex_unlock(&lock);
-  return 0;
+  return result;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent event, unsigned flags) {
   (void)flags;

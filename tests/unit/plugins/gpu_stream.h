@@ -3,6 +3,9 @@
 #ifndef PESTLE_TESTS_UNIT_PLUGINS_GPU_STREAM_H_
 #define PESTLE_TESTS_UNIT_PLUGINS_GPU_STREAM_H_
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "gpu_kernel.h"
 
 enum { STREAM_COUNT = 1000 };
@@ -147,6 +150,104 @@ static void fences_order(void** state) {
   d->unload(gpu->self, twice);
 }
 
+// --- Calls of the host, and native streams ---
+
+typedef struct calls_t {
+  pthread_t caller;
+  pestle_loaded_t* twice;
+  const int32_t* host;  // what a copy before the call writes to
+  atomic_int count, seen, failures, wrong_thread;
+} calls_t;
+
+static inline void note_call(void* user, pestle_status_t failure) {
+  calls_t* calls = user;
+  if (failure) {
+    atomic_fetch_add(&calls->failures, 1);
+    test_host.status_release(test_host.self, failure);
+  }
+  if (pthread_equal(pthread_self(), calls->caller)) {
+    atomic_fetch_add(&calls->wrong_thread, 1);
+  }
+  if (calls->host) atomic_store(&calls->seen, calls->host[5]);
+  atomic_fetch_add(&calls->count, 1);
+}
+
+// Each is made once, after what was queued before it, also when the stream goes.
+static void host_calls(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_stream_t* stream;
+  int32_t host[STREAM_COUNT];
+  (void)state;
+  if (!PESTLE_HAS(d, stream_host_call)) skip();
+  calls_t first = {.caller = pthread_self(), .host = host};
+  calls_t rest = {.caller = pthread_self()};
+  pestle_loaded_t* twice = load_twice();
+  void *x = new_buffer(), *y = new_buffer();
+  for (int i = 0; i < STREAM_COUNT; ++i)
+    host[i] = i;
+  assert_ok(d->stream_create(gpu->self, 0, &stream));
+  assert_ok(d->copy_from_host(gpu->self, 0, host, x, sizeof host));
+  launch_twice(stream, twice, x, y);
+  assert_ok(d->queue_to_host(gpu->self, stream, y, host, sizeof host));
+  assert_ok(d->stream_host_call(gpu->self, stream, note_call, &first));
+  for (int i = 0; i < 50; ++i)
+    assert_ok(d->stream_host_call(gpu->self, stream, note_call, &rest));
+  d->stream_destroy(gpu->self, stream);
+  assert_int_equal(atomic_load(&first.count), 1);
+  assert_int_equal(atomic_load(&first.seen), 10);
+  assert_int_equal(atomic_load(&rest.count), 50);
+  assert_int_equal(atomic_load(&first.failures) + atomic_load(&rest.failures),
+                   0);
+  assert_int_equal(atomic_load(&first.wrong_thread), 0);
+  free_buffer(x);
+  free_buffer(y);
+  d->unload(gpu->self, twice);
+}
+
+// One stream of ours stands for one of the application's.
+static void native_streams(void** state) {
+  const pestle_device_api_t* d = gpu->device;
+  pestle_device_stream_t *ours, *theirs;
+  pestle_device_event_t* late;
+  void* native;
+  int32_t host[STREAM_COUNT];
+  (void)state;
+  if (!PESTLE_HAS(d, stream_native)) skip();
+  pestle_loaded_t* twice = load_twice();
+  void *x = new_buffer(), *y = new_buffer();
+  for (int i = 0; i < STREAM_COUNT; ++i)
+    host[i] = i;
+  assert_ok(d->copy_from_host(gpu->self, 0, host, x, sizeof host));
+  assert_ok(d->stream_create(gpu->self, 0, &ours));
+  assert_ok(d->stream_create(gpu->self, 0, &theirs));
+  assert_ok(d->event_create(gpu->self, 0, &late));
+  assert_ok(d->stream_native(gpu->self, theirs, &native));
+  assert_non_null(native);
+  // Both wait for an event that comes last, so that no order is by chance.
+  assert_ok(d->event_wait_stream(gpu->self, late, theirs, 1));
+  for (int i = 0; i < 5; ++i) {
+    launch_twice(theirs, twice, x, y);
+    assert_ok(d->wait_native(gpu->self, 0, ours, native));
+    launch_twice(ours, twice, y, x);
+    assert_ok(d->native_wait(gpu->self, 0, native, ours));
+  }
+  assert_ok(d->event_signal(gpu->self, late, NULL, 1));
+  assert_ok(d->stream_synchronize(gpu->self, theirs));
+  assert_ok(d->copy_to_host(gpu->self, 0, x, host, sizeof host));
+  for (int i = 0; i < STREAM_COUNT; ++i)
+    assert_int_equal(host[i], i << 10);
+  // A stream does not wait for itself.
+  assert_ok(d->wait_native(gpu->self, 0, theirs, native));
+  assert_ok(d->native_wait(gpu->self, 0, native, theirs));
+  assert_ok(d->stream_synchronize(gpu->self, theirs));
+  d->event_destroy(gpu->self, late);
+  d->stream_destroy(gpu->self, ours);
+  d->stream_destroy(gpu->self, theirs);
+  free_buffer(x);
+  free_buffer(y);
+  d->unload(gpu->self, twice);
+}
+
 static inline uint64_t number(pestle_memory_t what) {
   uint64_t bytes;
   assert_ok(gpu->device->memory_get(gpu->self, 0, what, &bytes));
@@ -206,9 +307,10 @@ static void bad_arguments(void** state) {
                "sm_1");
 }
 
-#define GPU_STREAM_TESTS                                                \
-  cmocka_unit_test(events_order), cmocka_unit_test(events_late),        \
-      cmocka_unit_test(fences_order), cmocka_unit_test(memory_numbers), \
+#define GPU_STREAM_TESTS                                                  \
+  cmocka_unit_test(events_order), cmocka_unit_test(events_late),          \
+      cmocka_unit_test(fences_order), cmocka_unit_test(host_calls),       \
+      cmocka_unit_test(native_streams), cmocka_unit_test(memory_numbers), \
       cmocka_unit_test(bad_arguments)
 
 #endif  // PESTLE_TESTS_UNIT_PLUGINS_GPU_STREAM_H_

@@ -176,6 +176,10 @@ static void test_missing_slots(void** state) {
       {MOCK_GRAPH_END, NULL},
       {MOCK_GRAPH_LAUNCH, NULL},
       {MOCK_GRAPH_DESTROY, NULL},
+      {MOCK_STREAM_HOST_CALL, NULL},
+      {MOCK_STREAM_NATIVE, NULL},
+      {MOCK_WAIT_NATIVE, NULL},
+      {MOCK_NATIVE_WAIT, NULL},
   };
   const int count = (int)(sizeof(lacks) / sizeof(lacks[0]));
   assert_int_equal(count, MOCK_SLOT_COUNT - 3);
@@ -197,7 +201,7 @@ static void test_missing_slots(void** state) {
 // has buffers.
 static void test_old_table(void** state) {
   (void)state;
-  mock_state()->old = true;
+  mock_state()->minor = 0;
   work_t work = {.context = fixture_context(NULL)};
   assert_error(do_all(&work), UNSUPPORTED, "it has no launch()");
   pestle_device_t* device = gpu_device(work.context, "mock");
