@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "codegen/direct/direct.h"
+#include "compile/dump.h"
 
 enum {
   // Bytes of a stream that one core takes a cycle, from what was measured on the

@@ -3,6 +3,7 @@
 // the nearest plan of the same module.
 #include <string.h>
 
+#include "compile/dump.h"
 #include "compile/explain.h"
 #include "pestle/runtime.h"
 

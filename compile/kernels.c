@@ -7,31 +7,15 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/thread.h"
 #include "codegen/direct/direct.h"
 #include "codegen/nest/nest_verify.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/sketch/choice.h"
+#include "compile/control.h"
+#include "compile/dump.h"
 #include "compile/explain.h"
+#include "passes/util.h"
 #include "pestle/plan_format.h"
-
-pestle_status_t pestle_control_check(const pestle_control_t* control,
-                                     const char* stage, int64_t done,
-                                     int64_t total) {
-  if (!control) return NULL;
-  if (control->progress) {
-    control->progress(control->progress_user, stage, done, total);
-  }
-  if (control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
-    return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
-  }
-  if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
-    return PESTLE_ERROR(DEADLINE_EXCEEDED,
-                        "the deadline passed during %s (%lld of %lld done)",
-                        stage, (long long)done, (long long)total);
-  }
-  return NULL;
-}
 
 // --- Targets ---
 
@@ -65,11 +49,14 @@ pestle_status_t pestle_kernel_toolchain(const pestle_backend_t* backend,
 pestle_status_t pestle_kernels_init(pestle_context_t* context,
                                     pestle_device_t* device,
                                     const pestle_compile_options_t* options,
+                                    const pestle_lockfile_t* lock,
                                     pestle_arena_t* arena,
                                     pestle_kernels_t* out_kernels) {
   memset(out_kernels, 0, sizeof(*out_kernels));
   out_kernels->context = context;
   out_kernels->options = options;
+  out_kernels->lock = lock;
+  out_kernels->frozen = options->frozen;
   out_kernels->arena = arena;
   out_kernels->strict = pestle_context_is_strict(context);
   pestle_vec_init(&out_kernels->list, pestle_context_allocator(context));
@@ -178,17 +165,6 @@ pestle_status_t pestle_kernels_check_lockfile(const pestle_kernels_t* kernels) {
 }
 
 // --- One kernel ---
-
-bool pestle_wants_dump(const pestle_compile_options_t* options,
-                       pestle_stage_t stage) {
-  return options->dump && (options->dump_stages >> stage & 1);
-}
-
-void pestle_dump(const pestle_compile_options_t* options, pestle_stage_t stage,
-                 const char* name, const char* text, size_t size) {
-  if (!pestle_wants_dump(options, stage)) return;
-  options->dump(options->dump_user, stage, name, text, size);
-}
 
 static void dump(const pestle_kernels_t* ks, pestle_stage_t stage,
                  const char* name, const pestle_strbuf_t* text) {
@@ -593,15 +569,6 @@ static pestle_status_t note_of(pestle_kernels_t* ks, const pestle_node_t* node,
   return status;
 }
 
-pestle_status_t pestle_kernels_add_direct(pestle_kernels_t* kernels,
-                                          const pestle_node_t* node,
-                                          uint32_t* out_index) {
-  const char* ops;
-  *out_index = (uint32_t)kernels->list.size;
-  PESTLE_TRY(note_of(kernels, node, &ops));
-  return add_kernel(kernels, node, NULL, NULL, ops, NULL);
-}
-
 pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,
                                         const pestle_kernel_t* like,
                                         const char* wanted) {
@@ -609,22 +576,94 @@ pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,
                     wanted);
 }
 
-pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
-                                   const pestle_node_t* fusion,
-                                   const int32_t* aliases, uint32_t* out_first,
-                                   uint32_t* out_count) {
+// --- The kernels of a function ---
+
+static pestle_status_t add_fusion(pestle_kernels_t* ks,
+                                  const pestle_memory_plan_t* memory,
+                                  const pestle_node_t* fusion) {
   pestle_kernel_group_t* groups;
   uint32_t count;
-  *out_first = (uint32_t)kernels->list.size;
-  *out_count = 0;
-  PESTLE_TRY(pestle_lower_partition(kernels->arena, fusion, &groups, &count));
   const char* ops;
-  PESTLE_TRY(note_of(kernels, fusion, &ops));
+  bool any;
+  int32_t* aliases =
+      PESTLE_ARENA_ARRAY(ks->arena, int32_t, fusion->result_count + 1);
+  if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  PESTLE_TRY(pestle_memory_plan_aliases(memory, fusion, aliases, &any));
+  PESTLE_TRY(pestle_lower_partition(ks->arena, fusion, &groups, &count));
+  PESTLE_TRY(note_of(ks, fusion, &ops));
   for (uint32_t g = 0; g < count; ++g) {
-    ++*out_count;
-    PESTLE_TRY(add_kernel(kernels, fusion, &groups[g], aliases, ops, NULL));
+    PESTLE_TRY(add_kernel(ks, fusion, &groups[g], aliases, ops, NULL));
+  }
+  if (any && count > 1) {
+    return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                             "the memory plan puts a result of several "
+                             "kernels in place of an operand");
   }
   return NULL;
+}
+
+static pestle_status_t add_direct(pestle_kernels_t* ks,
+                                  const pestle_node_t* node) {
+  const char* ops;
+  if (pestle_direct_is_idle(node)) return NULL;
+  PESTLE_TRY(note_of(ks, node, &ops));
+  return add_kernel(ks, node, NULL, NULL, ops, NULL);
+}
+
+static bool makes_nothing(const pestle_node_t* node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    if (pestle_type_count(node->results[r].type) > 0) return false;
+  }
+  return true;
+}
+
+// What steps do without a kernel.
+static bool is_step_alone(const pestle_node_t* node) {
+  switch ((int)node->op) {
+    case PESTLE_OP_CONSTANT:
+    case PESTLE_OP_RETURN:
+    case PESTLE_OP_CUSTOM_CALL:
+    case PESTLE_OP_SLICE:
+    case PESTLE_OP_RESHAPE:
+    case PESTLE_OP_BITCAST_CONVERT:
+    case PESTLE_OP_OPTIMIZATION_BARRIER:
+      return true;
+    default:
+      return pestle_pass_has_bodies(node);
+  }
+}
+
+static pestle_status_t add_node(pestle_kernels_t* ks,
+                                const pestle_memory_plan_t* memory,
+                                const pestle_node_t* node) {
+  if (is_step_alone(node)) return NULL;
+  bool direct = pestle_is_direct(node);
+  if (!direct && node->op != PESTLE_OP_FUSION) {
+    return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
+                             "'%s' was left outside of every fusion",
+                             pestle_op_info((pestle_op_t)node->op)->name);
+  }
+  if (makes_nothing(node)) return NULL;
+  return direct ? add_direct(ks, node) : add_fusion(ks, memory, node);
+}
+
+static pestle_status_t add_block(pestle_kernels_t* ks,
+                                 const pestle_memory_plan_t* memory,
+                                 const pestle_block_t* block) {
+  for (const pestle_node_t* n = block->first; n; n = n->next) {
+    PESTLE_TRY(pestle_control_check(ks->options->control, "lower", 0, 0));
+    PESTLE_TRY(add_node(ks, memory, n));
+    if (!pestle_pass_has_bodies(n)) continue;
+    for (uint32_t r = 0; r < n->region_count; ++r)
+      PESTLE_TRY(add_block(ks, memory, pestle_node_body(n, r)));
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_kernels_make(pestle_kernels_t* kernels,
+                                    const pestle_memory_plan_t* memory,
+                                    const pestle_function_t* function) {
+  return add_block(kernels, memory, function->body->block);
 }
 
 // --- Compilation ---
@@ -664,8 +703,7 @@ static void compile_task(void* arg, int64_t index) {
   pestle_kernel_t* k = b->ks->list.data[b->order[index]];
   const pestle_control_t* control = b->ks->options->control;
   if (atomic_load(&b->stopped)) return;
-  if (control && control->cancel &&
-      __atomic_load_n(control->cancel, __ATOMIC_RELAXED)) {
+  if (pestle_control_is_cancelled(control)) {
     atomic_store(&b->stopped, 1);
     return;
   }

@@ -7,6 +7,7 @@
 #include "codegen/lower/lower.h"
 #include "codegen/nest/kernel_arg.h"
 #include "compile/lockfile.h"
+#include "compile/memory_plan.h"
 #include "pestle/compile.h"
 
 // One kernel of the plan. |unique| names the first kernel with the same code.
@@ -75,19 +76,19 @@ typedef struct pestle_kernels_t {
 PESTLE_NODISCARD pestle_status_t
 pestle_kernel_toolchain(const pestle_backend_t* backend, const char** out_text);
 
-PESTLE_NODISCARD pestle_status_t
-pestle_kernels_init(pestle_context_t* context, pestle_device_t* device,
-                    const pestle_compile_options_t* options,
-                    pestle_arena_t* arena, pestle_kernels_t* out_kernels);
+// |lock| may be NULL: the usual decisions. All is borrowed.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_init(
+    pestle_context_t* context, pestle_device_t* device,
+    const pestle_compile_options_t* options, const pestle_lockfile_t* lock,
+    pestle_arena_t* arena, pestle_kernels_t* out_kernels);
 void pestle_kernels_deinit(pestle_kernels_t* kernels);
 
-// Appends the kernels of |fusion|. |aliases| as in lower.h; borrowed until the
-// plan is made.
-PESTLE_NODISCARD pestle_status_t pestle_kernels_add(pestle_kernels_t* kernels,
-                                                    const pestle_node_t* fusion,
-                                                    const int32_t* aliases,
-                                                    uint32_t* out_first,
-                                                    uint32_t* out_count);
+// Makes the kernels of all fusions and direct ops of |function|, which is placed
+// by |memory|, in the order of its ops: those of one op stand together. None is
+// compiled yet.
+PESTLE_NODISCARD pestle_status_t pestle_kernels_make(
+    pestle_kernels_t* kernels, const pestle_memory_plan_t* memory,
+    const pestle_function_t* function);
 // The fields of a line of a lock that say for what machine it is.
 typedef struct pestle_lockfile_place_t {
   char target[32], cpu[64];
@@ -101,9 +102,6 @@ pestle_kernels_check_lockfile(const pestle_kernels_t* kernels);
 // Appends a kernel that is made as |like| was, with the choices |wanted|.
 PESTLE_NODISCARD pestle_status_t pestle_kernels_add_like(
     pestle_kernels_t* kernels, const pestle_kernel_t* like, const char* wanted);
-// Appends the kernel of |node|, which is of class DIRECT.
-PESTLE_NODISCARD pestle_status_t pestle_kernels_add_direct(
-    pestle_kernels_t* kernels, const pestle_node_t* node, uint32_t* out_index);
 // Compiles all unique kernels, in parallel. Those that the target refuses are
 // built anew for the fallback, which may change their arguments.
 PESTLE_NODISCARD pestle_status_t
@@ -112,16 +110,5 @@ pestle_kernels_compile(pestle_kernels_t* kernels);
 // Counts what |k|, made from the scheduled |nest|, computes and moves.
 PESTLE_NODISCARD pestle_status_t pestle_kernel_measure(pestle_nest_t* nest,
                                                        pestle_kernel_t* k);
-
-// Whether the caller wants to see |stage|, and showing it.
-bool pestle_wants_dump(const pestle_compile_options_t* options,
-                       pestle_stage_t stage);
-void pestle_dump(const pestle_compile_options_t* options, pestle_stage_t stage,
-                 const char* name, const char* text, size_t size);
-
-// CANCELLED or DEADLINE_EXCEEDED when |control| says so; reports progress.
-PESTLE_NODISCARD pestle_status_t
-pestle_control_check(const pestle_control_t* control, const char* stage,
-                     int64_t done, int64_t total);
 
 #endif  // PESTLE_COMPILE_KERNELS_H_

@@ -26,6 +26,10 @@ static bool is_candidate(const pestle_node_t* node) {
   }
 }
 
+bool pestle_libraries_are_used(const pestle_compile_options_t* options) {
+  return options->numerics != PESTLE_NUMERICS_STRICT;
+}
+
 void pestle_libraries_key(const pestle_device_t* device, pestle_strbuf_t* key) {
   const char* id;
   for (size_t i = 0; pestle_device_library(device, i, &id); ++i)

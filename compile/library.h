@@ -6,12 +6,15 @@
 #include "base/str.h"
 #include "ir/graph.h"
 #include "ir/remark.h"
+#include "pestle/compile.h"
 #include "pestle/runtime.h"
 
 // What a call in a module is called that a library does: this, then the op.
 // Its configuration is the backend, its version of the interface the flags.
 #define PESTLE_LIBRARY_CALL "pestle.library."
 
+// Whether ops may be given to libraries, which have their own order of sums.
+bool pestle_libraries_are_used(const pestle_compile_options_t* options);
 // Appends a line for each library that ops on |device| may be given to.
 void pestle_libraries_key(const pestle_device_t* device, pestle_strbuf_t* key);
 // Makes calls of the ops of |module| that a library takes.

@@ -364,3 +364,23 @@ pestle_status_t pestle_nest_key(pestle_nest_t* nest, int numerics,
   pestle_arena_rewind(nest->arena, mark);
   return status;
 }
+
+// --- For a compilation ---
+
+pestle_status_t pestle_lockfile_load(const char* path, bool create,
+                                     pestle_lockfile_t* lock) {
+  pestle_status_t status = pestle_lockfile_read(path, lock);
+  if (create && pestle_status_code(status) == PESTLE_STATUS_NOT_FOUND) {
+    pestle_status_release(status);
+    lock->changed = true;  // also if there is nothing to choose
+    return NULL;
+  }
+  return pestle_status_annotate(status, "while reading the lock '%s'", path);
+}
+
+pestle_status_t pestle_lockfile_save(const pestle_lockfile_t* lock,
+                                     const char* path) {
+  if (!lock->changed) return NULL;
+  return pestle_status_annotate(pestle_lockfile_write(lock, path),
+                                "while writing the lock '%s'", path);
+}

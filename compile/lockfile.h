@@ -41,6 +41,14 @@ PESTLE_NODISCARD pestle_status_t pestle_lockfile_read(const char* path,
 PESTLE_NODISCARD pestle_status_t pestle_lockfile_parse(const char* name,
                                                        pestle_str_t text,
                                                        pestle_lockfile_t* lock);
+// Reads |path| into an empty lock. With |create| a file that is not there is one
+// without lines, which pestle_lockfile_save() writes.
+PESTLE_NODISCARD pestle_status_t pestle_lockfile_load(const char* path,
+                                                      bool create,
+                                                      pestle_lockfile_t* lock);
+// Writes |path| if |lock| has changed since it was read.
+PESTLE_NODISCARD pestle_status_t
+pestle_lockfile_save(const pestle_lockfile_t* lock, const char* path);
 // Replaces |path|, so that a reader sees all or nothing of it.
 PESTLE_NODISCARD pestle_status_t
 pestle_lockfile_write(const pestle_lockfile_t* lock, const char* path);

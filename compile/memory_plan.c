@@ -87,10 +87,46 @@ pestle_status_t pestle_memory_plan_make(pestle_module_t* module,
   pestle_allocator_t allocator = pestle_context_allocator(module->context);
   pestle_vec_init(&planner.values, allocator);
   pestle_vec_init(&planner.cells, allocator);
+  int64_t begin = pestle_context_trace_begin(module->context);
   pestle_status_t status = plan_with(&planner, out_plan);
+  pestle_context_trace_end(module->context, begin, "compile", "plan memory",
+                           NULL);
   pestle_vec_deinit(&planner.values);
   pestle_vec_deinit(&planner.cells);
   return status;
+}
+
+// --- Aliases ---
+
+static bool overlap(const pestle_placement_t* a, const pestle_placement_t* b) {
+  return a->storage == b->storage && a->index == b->index &&
+         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+pestle_status_t pestle_memory_plan_aliases(const pestle_memory_plan_t* plan,
+                                           const pestle_node_t* fusion,
+                                           int32_t* out_aliases,
+                                           bool* out_any) {
+  *out_any = false;
+  for (uint32_t r = 0; r < fusion->result_count; ++r) {
+    out_aliases[r] = -1;
+    const pestle_placement_t* out =
+        pestle_memory_plan_at(plan, &fusion->results[r]);
+    for (uint32_t o = 0; o < fusion->operand_count; ++o) {
+      const pestle_placement_t* in =
+          pestle_memory_plan_at(plan, pestle_node_operand(fusion, o));
+      if (!overlap(in, out)) continue;
+      if (in->offset != out->offset || in->size != out->size) {
+        return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
+                                 "the memory plan lets result %u overlap "
+                                 "operand %u partly",
+                                 r, o);
+      }
+      out_aliases[r] = (int32_t)o;
+      *out_any = true;
+    }
+  }
+  return NULL;
 }
 
 // --- Text ---

@@ -36,6 +36,12 @@ typedef struct pestle_memory_plan_t {
   // needs a copy at the end: its value has another storage than its OUTPUT.
 } pestle_memory_plan_t;
 
+// Which operand of |fusion| result r lies over: |out_aliases[r]|, -1 for none;
+// whether one does is |*out_any|. INTERNAL if the two overlap in part.
+PESTLE_NODISCARD pestle_status_t pestle_memory_plan_aliases(
+    const pestle_memory_plan_t* plan, const pestle_node_t* fusion,
+    int32_t* out_aliases, bool* out_any);
+
 // The text of dumps: placements, planned peak beside lower bound.
 PESTLE_NODISCARD pestle_status_t pestle_memory_plan_print(
     const pestle_module_t* module, const pestle_memory_plan_t* plan,

@@ -553,10 +553,10 @@ static pestle_status_t write_plan(pestle_plan_build_t* plan,
   return NULL;
 }
 
-pestle_status_t pestle_plan_write(pestle_plan_build_t* plan, bool share,
-                                  const pestle_kernels_t* kernels,
-                                  const char* name, const uint64_t signature[2],
-                                  void** out_data, size_t* out_size) {
+static pestle_status_t write_all(pestle_plan_build_t* plan, bool share,
+                                 const pestle_kernels_t* kernels,
+                                 const char* name, const uint64_t signature[2],
+                                 void** out_data, size_t* out_size) {
   if (share) PESTLE_TRY(share_constants(kernels->context, plan));
   size_t size = plan->constants.size * sizeof(pestle_plan_constant_ref_t);
   pestle_plan_constant_ref_t* refs = pestle_alloc(plan->allocator, size);
@@ -564,6 +564,41 @@ pestle_status_t pestle_plan_write(pestle_plan_build_t* plan, bool share,
   pestle_status_t status =
       write_plan(plan, kernels, name, signature, refs, out_data, out_size);
   pestle_dealloc(plan->allocator, refs, size);
+  return status;
+}
+
+typedef struct bytes_t {
+  pestle_allocator_t allocator;
+  void* data;
+  size_t size;
+} bytes_t;
+
+static void release_bytes(void* self) {
+  bytes_t* b = self;
+  pestle_free_aligned(b->allocator, b->data, b->size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_dealloc(b->allocator, b, sizeof(*b));
+}
+
+pestle_status_t pestle_plan_build_finish(pestle_plan_build_t* plan, bool share,
+                                         const pestle_kernels_t* kernels,
+                                         const char* name,
+                                         const uint64_t signature[2],
+                                         pestle_plan_t** out_plan) {
+  bytes_t* b = pestle_alloc_zero(plan->allocator, sizeof(*b));
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "writing a plan");
+  b->allocator = plan->allocator;
+  int64_t begin = pestle_context_trace_begin(kernels->context);
+  pestle_status_t status =
+      write_all(plan, share, kernels, name, signature, &b->data, &b->size);
+  if (status) {
+    pestle_dealloc(plan->allocator, b, sizeof(*b));
+    return status;
+  }
+  status = pestle_plan_create(kernels->context, b->data, b->size, release_bytes,
+                              b, out_plan);
+  if (status) release_bytes(b);  // it took nothing over
+  pestle_context_trace_end(kernels->context, begin, "compile", "write plan",
+                           NULL);
   return status;
 }
 

@@ -53,13 +53,12 @@ uint32_t pestle_plan_bind(pestle_plan_build_t* plan,
 // Appends a step; its index.
 uint32_t pestle_plan_step(pestle_plan_build_t* plan, pestle_plan_step_t step);
 
-// Writes all as one plan; |*out_data| is |allocator|'s, 64-byte aligned. With
-// |share| large constants lie in the context, which |plan| holds them in until
-// it is deinitialised; else the plan is self-contained.
-PESTLE_NODISCARD pestle_status_t pestle_plan_write(
+// Writes all as one plan of the context of |kernels|. With |share| large
+// constants lie in the context, which |plan| holds them in until it is
+// deinitialised; else the plan is self-contained.
+PESTLE_NODISCARD pestle_status_t pestle_plan_build_finish(
     pestle_plan_build_t* plan, bool share, const pestle_kernels_t* kernels,
-    const char* name, const uint64_t signature[2], void** out_data,
-    size_t* out_size);
+    const char* name, const uint64_t signature[2], pestle_plan_t** out_plan);
 
 // The steps as text.
 void pestle_plan_build_print(const pestle_plan_build_t* plan,

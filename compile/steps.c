@@ -7,14 +7,14 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "base/mem.h"
-#include "codegen/direct/direct.h"
 #include "compile/custom.h"
 #include "compile/library.h"
 
 typedef struct steps_t {
-  pestle_kernels_t* kernels;
+  const pestle_kernels_t* kernels;
+  const pestle_memory_plan_t* memory;
   pestle_plan_build_t* plan;
-  const pestle_placements_t* placements;
+  uint32_t next;  // kernel without a step: kernels stand as nodes do
 } steps_t;
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block);
@@ -27,20 +27,28 @@ static pestle_plan_binding_t constant_binding(steps_t* s,
 
 static pestle_plan_binding_t binding_of(steps_t* s,
                                         const pestle_value_t* value) {
+  static const uint16_t storages[] = {
+      [PESTLE_STORAGE_NONE] = PESTLE_PLAN_ARENA,
+      [PESTLE_STORAGE_ARENA] = PESTLE_PLAN_ARENA,
+      [PESTLE_STORAGE_INPUT] = PESTLE_PLAN_INPUT,
+      [PESTLE_STORAGE_OUTPUT] = PESTLE_PLAN_OUTPUT,
+      [PESTLE_STORAGE_CONSTANT] = PESTLE_PLAN_CONSTANT};
   const pestle_elements_t* e = pestle_value_constant(value);
   if (e) return constant_binding(s, e);
-  const pestle_value_t* root;
-  pestle_plan_binding_t b =
-      s->placements->binding(s->placements->plan, value, &root);
-  if (b.storage != PESTLE_PLAN_CONSTANT) return b;
-  // A part of a constant: constants get their places as they are asked for, not
-  // from the planner.
-  e = pestle_value_constant(root);
-  if (!e) return b;
-  pestle_plan_binding_t whole = constant_binding(s, e);
-  whole.offset += b.offset;
-  whole.size = b.size;
-  return whole;
+  const pestle_placement_t* at = pestle_memory_plan_at(s->memory, value);
+  if (at->storage == PESTLE_STORAGE_CONSTANT) {
+    // A part of a constant: constants get their places as they are asked for,
+    // not from the planner.
+    e = pestle_value_constant(at->root);
+    pestle_plan_binding_t part = constant_binding(s, e);
+    part.offset += (uint64_t)at->offset;
+    part.size = (uint64_t)at->size;
+    return part;
+  }
+  return (pestle_plan_binding_t){.storage = storages[at->storage],
+                                 .index = at->index,
+                                 .offset = (uint64_t)at->offset,
+                                 .size = (uint64_t)at->size};
 }
 
 static bool same_place(const pestle_plan_binding_t* a,
@@ -160,46 +168,11 @@ static pestle_status_t copy_values(steps_t* s, pestle_value_t* const* from,
   return parallel_copy(s, b, b + count, count, label);
 }
 
-// --- Fusions ---
+// --- Kernels ---
 
-static pestle_status_t find_aliases(steps_t* s, const pestle_node_t* fusion,
-                                    int32_t* aliases, bool* out_any) {
-  *out_any = false;
-  for (uint32_t r = 0; r < fusion->result_count; ++r) {
-    aliases[r] = -1;
-    pestle_plan_binding_t out = binding_of(s, &fusion->results[r]);
-    for (uint32_t o = 0; o < fusion->operand_count; ++o) {
-      const pestle_value_t* operand = pestle_node_operand(fusion, o);
-      // Asking for a constant's place would put it into the plan as it is,
-      // beside its packed form.
-      if (pestle_value_constant(operand)) continue;
-      pestle_plan_binding_t in = binding_of(s, operand);
-      if (!overlap(&in, &out)) continue;
-      if (!same_place(&in, &out) || in.size != out.size) {
-        return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
-                                 "the memory plan lets result %u overlap "
-                                 "operand %u partly",
-                                 r, o);
-      }
-      aliases[r] = (int32_t)o;
-      *out_any = true;
-    }
-  }
-  return NULL;
-}
-
-// Its buffers and device are filled in by pestle_steps_finish(): a kernel may
-// still be built anew for the fallback, and take other arguments then.
-static void launch(steps_t* s, uint32_t index) {
-  const pestle_kernel_t* k = s->kernels->list.data[index];
-  pestle_plan_step_t step = {.kind = PESTLE_PLAN_LAUNCH,
-                             .kernel = index,
-                             .label = pestle_plan_string(s->plan, k->name)};
-  (void)pestle_plan_step(s->plan, step);
-}
-
-static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
-  const pestle_kernel_t* k = s->kernels->list.data[step->kernel];
+// Launches the next kernel of the list.
+static void launch(steps_t* s) {
+  const pestle_kernel_t* k = s->kernels->list.data[s->next];
   pestle_plan_binding_t b[PESTLE_KERNEL_MAX_ARGS];
   uint64_t used = 0;
   for (uint32_t i = 0; i < k->arg_count; ++i) {
@@ -215,56 +188,32 @@ static void bind_launch(steps_t* s, pestle_plan_step_t* step) {
       b[i].flags = PESTLE_PLAN_WRITTEN;
     }
   }
-  step->device = k->device;
-  step->first = pestle_plan_bind(s->plan, b, k->arg_count);
-  step->count = k->arg_count;
+  pestle_plan_step_t step = {
+      .kind = PESTLE_PLAN_LAUNCH,
+      .kernel = s->next++,
+      .device = k->device,
+      .first = pestle_plan_bind(s->plan, b, k->arg_count),
+      .count = k->arg_count,
+      .label = pestle_plan_string(s->plan, k->name)};
+  (void)pestle_plan_step(s->plan, step);
 }
 
-static bool all_empty(const pestle_node_t* fusion) {
-  for (uint32_t r = 0; r < fusion->result_count; ++r) {
-    if (pestle_type_count(fusion->results[r].type) > 0) return false;
+// Launches the kernels of |node|: none where it makes no element.
+static void launch_all(steps_t* s, const pestle_node_t* node) {
+  while (s->next < s->kernels->list.size &&
+         s->kernels->list.data[s->next]->node == node) {
+    launch(s);
   }
-  return true;
-}
-
-static pestle_status_t fusion_steps(steps_t* s, const pestle_node_t* fusion) {
-  if (all_empty(fusion)) return NULL;
-  uint32_t first, count;
-  bool any;
-  int32_t* aliases =
-      PESTLE_ARENA_ARRAY(s->kernels->arena, int32_t, fusion->result_count + 1);
-  if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "planning a fusion");
-  PESTLE_TRY(find_aliases(s, fusion, aliases, &any));
-  PESTLE_TRY(pestle_kernels_add(s->kernels, fusion, aliases, &first, &count));
-  if (any && count > 1) {
-    return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
-                             "the memory plan puts a result of several "
-                             "kernels in place of an operand");
-  }
-  for (uint32_t k = first; k < first + count; ++k)
-    launch(s, k);
-  return NULL;
 }
 
 // What an op changes is a copy of its operand, or the operand where it lies.
-static pestle_status_t copy_updated(steps_t* s, const pestle_node_t* node) {
+static void copy_updated(steps_t* s, const pestle_node_t* node) {
   const pestle_op_info_t* info = pestle_op_info((pestle_op_t)node->op);
-  if (!(info->flags & PESTLE_OP_FLAG_UPDATES)) return NULL;
+  if (!(info->flags & PESTLE_OP_FLAG_UPDATES)) return;
   for (uint32_t r = 0; r < node->result_count; ++r) {
     copy_step(s, binding_of(s, pestle_node_operand(node, r)),
               binding_of(s, &node->results[r]), info->name);
   }
-  return NULL;
-}
-
-static pestle_status_t direct_steps(steps_t* s, const pestle_node_t* node) {
-  uint32_t kernel;
-  if (all_empty(node)) return NULL;
-  PESTLE_TRY(copy_updated(s, node));
-  if (pestle_direct_is_idle(node)) return NULL;
-  PESTLE_TRY(pestle_kernels_add_direct(s->kernels, node, &kernel));
-  launch(s, kernel);
-  return NULL;
 }
 
 // --- Calls ---
@@ -455,7 +404,8 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
     case PESTLE_OP_RETURN:
       return NULL;
     case PESTLE_OP_FUSION:
-      return fusion_steps(s, node);
+      launch_all(s, node);
+      return NULL;
     case PESTLE_OP_WHILE:
       return while_steps(s, node);
     case PESTLE_OP_IF:
@@ -477,17 +427,15 @@ static pestle_status_t node_steps(steps_t* s, pestle_node_t* node) {
       return copy_values(s, from, to, node->result_count, "view");
     }
     default:
-      if (pestle_is_direct(node)) return direct_steps(s, node);
-      return pestle_node_error(node, PESTLE_STATUS_INTERNAL,
-                               "'%s' was left outside of every fusion",
-                               pestle_op_info((pestle_op_t)node->op)->name);
+      // An op of class DIRECT: pestle_kernels_make() has refused any other.
+      copy_updated(s, node);
+      launch_all(s, node);
+      return NULL;
   }
 }
 
 static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
   for (pestle_node_t* n = block->first; n; n = n->next) {
-    PESTLE_TRY(
-        pestle_control_check(s->kernels->options->control, "lower", 0, 0));
     PESTLE_TRY(node_steps(s, n));
   }
   return NULL;
@@ -565,32 +513,6 @@ static pestle_plan_binding_t result_place(steps_t* s,
   return b;
 }
 
-pestle_status_t pestle_steps_build(pestle_kernels_t* kernels,
-                                   pestle_plan_build_t* plan,
-                                   const pestle_placements_t* placements,
-                                   const pestle_function_t* function) {
-  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
-  plan->spare = (uint64_t)plan->arena_size;
-  const pestle_block_t* block = function->body->block;
-  const pestle_node_t* ret = block->last;
-  uint32_t n = ret->operand_count;
-  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
-      kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
-  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
-  PESTLE_TRY(interface_of(&s, function));
-  // Before the steps: what they use for a while lies behind.
-  for (uint32_t i = 0; i < n; ++i) {
-    uint64_t size = pestle_type_bytes(pestle_node_operand(ret, i)->type);
-    b[n + i] = result_place(&s, function, i, size);
-  }
-  PESTLE_TRY(block_steps(&s, block));
-  for (uint32_t i = 0; i < n; ++i)
-    b[i] = binding_of(&s, pestle_node_operand(ret, i));
-  PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
-  (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
-  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;
-}
-
 static pestle_status_t describe_device(const pestle_kernel_target_t* t,
                                        pestle_plan_build_t* plan) {
   const char* toolchain = "";
@@ -628,22 +550,48 @@ static void describe_kernel(const pestle_kernel_t* k,
   if (!pestle_vec_push(&plan->kernels, p)) plan->failed = true;
 }
 
-pestle_status_t pestle_steps_finish(pestle_kernels_t* kernels,
-                                    pestle_plan_build_t* plan,
-                                    const pestle_placements_t* placements) {
-  steps_t s = {.kernels = kernels, .plan = plan, .placements = placements};
+static pestle_status_t describe_kernels(const pestle_kernels_t* kernels,
+                                        pestle_plan_build_t* plan) {
   bool fallback = false;
   for (size_t i = 0; i < kernels->list.size; ++i) {
     fallback = fallback || kernels->list.data[i]->device == 1;
     describe_kernel(kernels->list.data[i], plan);
   }
-  for (size_t i = 0; i < plan->steps.size; ++i) {
-    pestle_plan_step_t* step = &plan->steps.data[i];
-    if (step->kind == PESTLE_PLAN_LAUNCH) bind_launch(&s, step);
-  }
   PESTLE_TRY(describe_device(&kernels->targets[0], plan));
-  if (fallback) PESTLE_TRY(describe_device(&kernels->targets[1], plan));
-  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning kernels") : NULL;
+  return fallback ? describe_device(&kernels->targets[1], plan) : NULL;
+}
+
+pestle_status_t pestle_steps_build(const pestle_kernels_t* kernels,
+                                   const pestle_memory_plan_t* memory,
+                                   const pestle_function_t* function,
+                                   pestle_plan_build_t* plan) {
+  steps_t s = {.kernels = kernels, .plan = plan, .memory = memory};
+  plan->arena_size = memory->arena_size;
+  plan->lower_bound = memory->lower_bound;
+  plan->spare = (uint64_t)plan->arena_size;
+  const pestle_block_t* block = function->body->block;
+  const pestle_node_t* ret = block->last;
+  uint32_t n = ret->operand_count;
+  pestle_plan_binding_t* b = PESTLE_ARENA_ARRAY(
+      kernels->arena, pestle_plan_binding_t, 2 * (size_t)n + 1);
+  if (!b) return PESTLE_ERROR(OUT_OF_MEMORY, "planning results");
+  PESTLE_TRY(interface_of(&s, function));
+  // Before the steps: what they use for a while lies behind.
+  for (uint32_t i = 0; i < n; ++i) {
+    uint64_t size = pestle_type_bytes(pestle_node_operand(ret, i)->type);
+    b[n + i] = result_place(&s, function, i, size);
+  }
+  PESTLE_TRY(block_steps(&s, block));
+  for (uint32_t i = 0; i < n; ++i)
+    b[i] = binding_of(&s, pestle_node_operand(ret, i));
+  PESTLE_TRY(parallel_copy(&s, b, b + n, n, "result"));
+  (void)pestle_plan_step(plan, (pestle_plan_step_t){.kind = PESTLE_PLAN_END});
+  if (s.next < kernels->list.size) {
+    return PESTLE_ERROR(INTERNAL, "kernel '%s' has no step",
+                        kernels->list.data[s.next]->name);
+  }
+  PESTLE_TRY(describe_kernels(kernels, plan));
+  return plan->failed ? PESTLE_ERROR(OUT_OF_MEMORY, "planning steps") : NULL;
 }
 
 // --- One kernel alone ---

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "codegen/sketch/choice.h"
+#include "compile/control.h"
 #include "compile/steps.h"
 #include "pestle/runtime.h"
 #include "pestle/version.h"
@@ -70,36 +71,13 @@ typedef struct found_t {
 
 // --- A kernel as a plan ---
 
-typedef struct bytes_t {
-  pestle_allocator_t allocator;
-  void* data;
-  size_t size;
-} bytes_t;
-
-static void release_bytes(void* self) {
-  bytes_t* b = self;
-  pestle_free_aligned(b->allocator, b->data, b->size, PESTLE_BUFFER_ALIGNMENT);
-  pestle_dealloc(b->allocator, b, sizeof(*b));
-}
-
-static pestle_status_t write_plan(tuner_t* t, const pestle_kernels_t* one,
+static pestle_status_t write_plan(const pestle_kernels_t* one,
                                   pestle_plan_build_t* build,
                                   pestle_plan_t** out_plan) {
   static const uint64_t signature[2] = {0, 0};
   PESTLE_TRY(pestle_steps_single(one, build));
-  bytes_t* b = pestle_alloc_zero(t->allocator, sizeof(*b));
-  if (!b) return PESTLE_OOM();
-  b->allocator = t->allocator;
-  pestle_status_t status = pestle_plan_write(build, false, one, "tuned",
-                                             signature, &b->data, &b->size);
-  if (status) {
-    pestle_dealloc(t->allocator, b, sizeof(*b));
-    return status;
-  }
-  status = pestle_plan_create(t->ks->context, b->data, b->size, release_bytes,
-                              b, out_plan);
-  if (status) release_bytes(b);
-  return status;
+  return pestle_plan_build_finish(build, false, one, "tuned", signature,
+                                  out_plan);
 }
 
 // A plan and an executable of kernel |index| of |batch| alone.
@@ -114,7 +92,7 @@ static pestle_status_t load_one(tuner_t* t, const pestle_kernels_t* batch,
   one.list.size = 1;
   pestle_plan_build_t build;
   pestle_plan_build_init(t->allocator, &build);
-  pestle_status_t status = write_plan(t, &one, &build, &out->plan);
+  pestle_status_t status = write_plan(&one, &build, &out->plan);
   pestle_plan_build_deinit(&build);
   if (status) return status;
   return pestle_executable_create(t->ks->context, out->plan,
@@ -592,7 +570,7 @@ static pestle_status_t tune_all(tuner_t* t, const entry_t* entries,
   return NULL;
 }
 
-pestle_status_t pestle_tune(pestle_kernels_t* kernels, double seconds,
+pestle_status_t pestle_tune(pestle_kernels_t* kernels,
                             pestle_lockfile_t* lock) {
   if (pestle_device_is_target(kernels->targets[0].device)) {
     return PESTLE_ERROR(UNSUPPORTED,
@@ -612,7 +590,7 @@ pestle_status_t pestle_tune(pestle_kernels_t* kernels, double seconds,
   size_t count;
   pestle_status_t status = t.buffers && entries ? NULL : PESTLE_OOM();
   if (!status) status = list_kernels(&t, entries, &count);
-  if (!status) status = tune_all(&t, entries, count, seconds);
+  if (!status) status = tune_all(&t, entries, count, t.options.tune_seconds);
   if (t.buffers) pestle_dealloc(t.allocator, t.buffers, sizeof(*t.buffers));
   return status;
 }

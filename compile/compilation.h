@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of pestle_compile(): what it was given, and what goes with it from
+// file to file of this folder.
+#ifndef PESTLE_COMPILE_COMPILATION_H_
+#define PESTLE_COMPILE_COMPILATION_H_
+
+#include "compile/lockfile.h"
+#include "ir/graph.h"
+#include "ir/remark.h"
+#include "pestle/compile.h"
+
+typedef struct pestle_compilation_t {
+  pestle_context_t* context;
+  pestle_module_t* module;
+  pestle_device_t* device;
+  pestle_compile_options_t options;
+  uint64_t signature[2];      // of |module|, once the key is made
+  size_t key_head;            // bytes of the key before the module
+  pestle_remarks_t* remarks;  // NULL: nobody asks why
+  pestle_lockfile_t* lock;    // NULL: the usual schedules
+  bool tuning;                // what is missing in |lock| is measured; no plan
+} pestle_compilation_t;
+
+// plan_key.c: appends every input that can change the plan, as lines and then
+// the canonical module, and sets |c->signature| and |c->key_head|.
+PESTLE_NODISCARD pestle_status_t pestle_plan_key(pestle_compilation_t* c,
+                                                 pestle_strbuf_t* out_key);
+
+#endif  // PESTLE_COMPILE_COMPILATION_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/control.h"
+
+#include "base/thread.h"
+
+bool pestle_control_is_cancelled(const pestle_control_t* control) {
+  return control && control->cancel &&
+         __atomic_load_n(control->cancel, __ATOMIC_RELAXED);
+}
+
+pestle_status_t pestle_control_check(const pestle_control_t* control,
+                                     const char* stage, int64_t done,
+                                     int64_t total) {
+  if (!control) return NULL;
+  if (control->progress) {
+    control->progress(control->progress_user, stage, done, total);
+  }
+  if (pestle_control_is_cancelled(control)) {
+    return PESTLE_ERROR(CANCELLED, "cancelled by the caller during %s", stage);
+  }
+  if (control->deadline_ns && pestle_clock_ns() > control->deadline_ns) {
+    return PESTLE_ERROR(DEADLINE_EXCEEDED,
+                        "the deadline passed during %s (%lld of %lld done)",
+                        stage, (long long)done, (long long)total);
+  }
+  return NULL;
+}
