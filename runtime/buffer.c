@@ -17,7 +17,7 @@ struct pestle_buffer_s {
 static void destroy(pestle_buffer_t* buffer) {
   pestle_context_t* context = buffer->device->context;
   pestle_device_free(buffer->device, buffer->block);
-  pestle_dealloc(context->allocator, buffer, sizeof(*buffer));
+  pestle_dealloc(context->core.allocator, buffer, sizeof(*buffer));
   pestle_context_release(context);
 }
 
@@ -26,7 +26,7 @@ pestle_status_t pestle_buffer_create(pestle_device_t* device, size_t size,
   if (out_buffer) *out_buffer = NULL;
   PESTLE_REQUIRE(device && out_buffer, "a device and a place for the buffer");
   pestle_buffer_t* buffer =
-      pestle_alloc_zero(device->context->allocator, sizeof(*buffer));
+      pestle_alloc_zero(device->context->core.allocator, sizeof(*buffer));
   if (!buffer) return PESTLE_OOM();
   pestle_refcount_init(&buffer->refcount);
   pestle_context_retain(device->context);

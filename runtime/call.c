@@ -181,7 +181,7 @@ pestle_status_t pestle_executable_find_calls(pestle_executable_t* e) {
   if (!e->calls) return PESTLE_OOM();
   memset(e->calls, 0, e->call_count * sizeof(*e->calls));
   pestle_strbuf_t missing;
-  pestle_strbuf_init(e->context->allocator, &missing);
+  pestle_strbuf_init(e->context->core.allocator, &missing);
   pestle_status_t status = find_all(e, &missing);
   pestle_strbuf_deinit(&missing);
   return status;
@@ -194,7 +194,7 @@ static void trace(const pestle_executable_t* e, const pestle_plan_step_t* step,
   pestle_trace_span_t span = {.category = "call",
                               .name = pestle_step_trace_label(e, step),
                               .begin_ns = begin_ns};
-  pestle_trace_add(e->context->trace, &span);
+  pestle_trace_add(e->context->core.trace, &span);
 }
 
 static pestle_status_t call_library(const pestle_executable_t* e,
@@ -244,12 +244,12 @@ pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,
   const pestle_exec_call_t* call = &e->calls[step->kernel];
   pestle_device_stream_t* stream =
       queue && !call->staged ? queue->stream : NULL;
-  int64_t begin_ns = e->context->trace ? pestle_clock_ns() : 0;
+  int64_t begin_ns = e->context->core.trace ? pestle_clock_ns() : 0;
   pestle_fpu_t fpu = pestle_fpu_enter();
   pestle_status_t status = call->library
                                ? call_library(e, frame, call, stream, buffers)
                                : call_custom(frame, call, stream, buffers);
   pestle_fpu_leave(fpu);
-  if (e->context->trace) trace(e, step, begin_ns);
+  if (e->context->core.trace) trace(e, step, begin_ns);
   return status;
 }

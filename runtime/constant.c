@@ -17,14 +17,15 @@ static size_t block_size(size_t size) {
 static void free_block(pestle_context_t* context, void* block, size_t size) {
   if (!block) return;
   pestle_platform_seal(block, block_size(size), false);
-  pestle_free_aligned(context->allocator, block, block_size(size), PESTLE_PAGE);
+  pestle_free_aligned(context->core.allocator, block, block_size(size),
+                      PESTLE_PAGE);
 }
 
 static void destroy(pestle_constant_t* constant) {
   pestle_context_t* context = constant->context;
   pestle_file_unmap(&constant->mapping);
   free_block(context, constant->block, constant->size);
-  pestle_dealloc(context->allocator, constant, sizeof(*constant));
+  pestle_dealloc(context->core.allocator, constant, sizeof(*constant));
 }
 
 // --- The table, with its lock held ---
@@ -138,7 +139,7 @@ static pestle_status_t publish(pestle_constants_t* t, pestle_hash128_t key,
 static pestle_constant_t* make(pestle_context_t* context, pestle_hash128_t hash,
                                size_t size) {
   pestle_constant_t* constant =
-      pestle_alloc_zero(context->allocator, sizeof(*constant));
+      pestle_alloc_zero(context->core.allocator, sizeof(*constant));
   if (!constant) return NULL;
   constant->context = context;
   constant->holders = 1;
@@ -211,8 +212,8 @@ static pestle_status_t pack_new(pestle_context_t* context, size_t size,
   pestle_hash128_t unknown = {0, 0};
   pestle_constant_t* constant = make(context, unknown, size);
   if (!constant) return PESTLE_OOM();
-  constant->block =
-      pestle_alloc_aligned(context->allocator, block_size(size), PESTLE_PAGE);
+  constant->block = pestle_alloc_aligned(context->core.allocator,
+                                         block_size(size), PESTLE_PAGE);
   if (!constant->block) {
     destroy(constant);
     return PESTLE_ERROR(OUT_OF_MEMORY,
@@ -313,8 +314,8 @@ void pestle_constants_stats(pestle_constants_t* t, uint64_t* out_count,
 
 static void init_tables(pestle_constants_t* t) {
   pestle_mutex_init(&t->mutex);
-  pestle_map_init(t->context->allocator, &t->by_hash);
-  pestle_map_init(t->context->allocator, &t->by_key);
+  pestle_map_init(t->context->core.allocator, &t->by_hash);
+  pestle_map_init(t->context->core.allocator, &t->by_key);
   t->bytes = 0;
 }
 

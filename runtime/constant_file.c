@@ -113,7 +113,7 @@ pestle_status_t pestle_constant_file_map(pestle_context_t* context,
                                          const char** out_reason) {
   *out_mapping = (pestle_mapping_t){NULL, 0};
   pestle_arena_t arena;
-  pestle_arena_init(context->allocator, &arena);
+  pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status =
       map_in(context, &arena, hash, size, out_mapping, out_reason);
   pestle_arena_deinit(&arena);
@@ -151,7 +151,7 @@ pestle_status_t pestle_constant_file_keep(pestle_context_t* context,
                                           pestle_hash128_t hash,
                                           const void* data, size_t size) {
   pestle_arena_t arena;
-  pestle_arena_init(context->allocator, &arena);
+  pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status = keep(context, &arena, hash, data, size);
   pestle_arena_deinit(&arena);
   return status;

@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/context.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "pestle/runtime.h"
 #include "pestle/version.h"
+
+// --- Parallel work ---
+
+typedef struct plain_task_t {
+  void (*task)(void* arg, int64_t index);
+  void* arg;
+} plain_task_t;
+
+static void run_plain_task(void* arg, int32_t participant, int64_t piece) {
+  (void)participant;
+  const plain_task_t* plain = arg;
+  plain->task(plain->arg, piece);
+}
+
+static void run_on_pool(pestle_context_t* context, int64_t count,
+                        void (*task)(void* arg, int64_t index), void* arg) {
+  pestle_context_enter(context);
+  plain_task_t plain = {task, arg};
+  pestle_pool_run(&context->pool, count, 0, run_plain_task, &plain);
+}
 
 // --- Creation ---
 
@@ -62,7 +80,7 @@ static pestle_status_t copy_text(pestle_allocator_t allocator, const char* text,
 static pestle_status_t copy_strings(const pestle_context_options_t* options,
                                     const char* default_device,
                                     pestle_context_t* context) {
-  pestle_allocator_t allocator = context->allocator;
+  pestle_allocator_t allocator = context->core.allocator;
   PESTLE_TRY(copy_text(allocator, default_device ? default_device : "cpu",
                        &context->default_device));
   // An empty path is the built-in search too, an empty folder none at all.
@@ -78,7 +96,8 @@ static pestle_status_t copy_strings(const pestle_context_options_t* options,
 }
 
 static void destroy(pestle_context_t* context) {
-  pestle_allocator_t allocator = context->allocator;
+  pestle_context_enter(context);
+  pestle_allocator_t allocator = context->core.allocator;
   // Each tolerates that it was never initialised.
   pestle_plan_cache_deinit(&context->plan_cache);
   pestle_constants_deinit(&context->constants);
@@ -113,12 +132,13 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       options.allocator, sizeof(*context), _Alignof(pestle_context_t));
   if (!context) return PESTLE_OOM();
   memset(context, 0, sizeof(*context));
-  pestle_refcount_init(&context->refcount);
-  context->allocator = options.allocator;
+  pestle_context_core_init(options.allocator, &context->core);
+  context->core.parallel_for = run_on_pool;
+  context->core.destroy = destroy;
   context->device_allocator = options.device_allocator;
-  context->log = options.log;
-  context->log_user = options.log_user;
-  context->log_level = options.log_level;
+  context->core.log = options.log;
+  context->core.log_user = options.log_user;
+  context->core.log_level = options.log_level;
   context->strict = options.strict;
   context->no_cache = options.no_cache;
   context->manual_backends = options.manual_backends;
@@ -127,7 +147,8 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   context->remember_probes = options.remember_probes;
   context->probe_timeout_ms =
       options.probe_timeout_ms ? options.probe_timeout_ms : 5000;
-  context->threads = options.threads ? options.threads : pestle_core_count();
+  context->core.threads =
+      options.threads ? options.threads : pestle_core_count();
   context->memory_cache_entries =
       options.memory_cache_entries ? options.memory_cache_entries : 64;
   context->cache_bytes =
@@ -138,7 +159,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   atomic_init(&context->fork_count, 0);
   pestle_host_init(context, &context->host);
   pestle_pool_init(
-      context->allocator, context->threads,
+      context->core.allocator, context->core.threads,
       (pestle_pool_hook_t){options.parallel_for, options.parallel_user},
       &context->pool);
   pestle_registry_init(context, &context->registry);
@@ -147,6 +168,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   pestle_plan_cache_init(context, &context->plan_cache);
   pestle_status_t status = copy_strings(&options, default_device, context);
   if (!status) status = pestle_context_open_trace(context, options.trace_file);
+  context->pool.trace = context->core.trace;
   if (status) {
     destroy(context);
   } else {
@@ -155,24 +177,13 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
   return status;
 }
 
-void pestle_context_retain(pestle_context_t* context) {
-  if (!context) return;
-  pestle_refcount_retain(&context->refcount);
-}
-
-void pestle_context_release(pestle_context_t* context) {
-  if (!context || !pestle_refcount_release(&context->refcount)) return;
-  pestle_context_enter(context);
-  destroy(context);
-}
-
 void pestle_context_after_fork(pestle_context_t* context) {
   unsigned expected = PESTLE_FORK_CLEARED;
   atomic_uint* state = context->fork_mark.state;
   if (atomic_compare_exchange_strong(state, &expected, PESTLE_FORK_RESETTING)) {
     atomic_fetch_add(&context->fork_count, 1);
     // Its locks may be held by threads of the parent, whose file it is.
-    context->trace = NULL;
+    context->core.trace = NULL;
     pestle_pool_after_fork(&context->pool);
     pestle_registry_after_fork(&context->registry);
     pestle_constants_after_fork(&context->constants);
@@ -186,72 +197,10 @@ void pestle_context_after_fork(pestle_context_t* context) {
 
 // --- Getters ---
 
-pestle_allocator_t pestle_context_allocator(const pestle_context_t* context) {
-  if (!context) return pestle_allocator_system();
-  return context->allocator;
-}
-
 bool pestle_context_is_strict(const pestle_context_t* context) {
   return context && context->strict;
 }
 
-int32_t pestle_context_threads(const pestle_context_t* context) {
-  return context ? context->threads : 0;
-}
-
 const char* pestle_context_cache_dir(const pestle_context_t* context) {
   return !context || context->no_cache ? NULL : context->cache_dir;
-}
-
-// --- Log ---
-
-void pestle_context_log(pestle_context_t* context, pestle_log_level_t level,
-                        const char* format, ...) {
-  if (!context || !format) return;
-  if (!context->log || level > context->log_level) return;
-  char message[PESTLE_PLUGIN_REASON + 256];
-  va_list args;
-  va_start(args, format);
-  int size = vsnprintf(message, sizeof(message), format, args);
-  va_end(args);
-  if (size >= 0) context->log(context->log_user, level, message);
-}
-
-void pestle_context_log_status(pestle_context_t* context,
-                               pestle_log_level_t level, const char* what,
-                               pestle_status_t status) {
-  if (!status) return;
-  if (context->log && level <= context->log_level) {
-    char text[1600];
-    pestle_status_format(status, text, sizeof(text));
-    pestle_context_log(context, level, "%s: %s", what, text);
-  }
-  pestle_status_release(status);
-}
-
-// --- Parallel work ---
-
-typedef struct plain_task_t {
-  void (*task)(void* arg, int64_t index);
-  void* arg;
-} plain_task_t;
-
-static void run_plain_task(void* arg, int32_t participant, int64_t piece) {
-  (void)participant;
-  const plain_task_t* plain = arg;
-  plain->task(plain->arg, piece);
-}
-
-void pestle_context_parallel_for(pestle_context_t* context, int64_t count,
-                                 void (*task)(void* arg, int64_t index),
-                                 void* arg) {
-  if (!context || !task) return;
-  pestle_context_enter(context);
-  plain_task_t plain = {task, arg};
-  pestle_pool_run(&context->pool, count, 0, run_plain_task, &plain);
-}
-
-void pestle_context_free(pestle_context_t* context, void* data, size_t size) {
-  if (!context || !data) return;
-  pestle_dealloc(pestle_context_allocator(context), data, size);
 }

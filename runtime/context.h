@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a context, for the files of this folder.
+// The inside of a context, for the files of this folder. What others ask of one is
+// its core (base/context.h).
 #ifndef PESTLE_RUNTIME_CONTEXT_H_
 #define PESTLE_RUNTIME_CONTEXT_H_
 
-#include "base/thread.h"
-#include "base/trace.h"
-#include "pestle/context.h"
+#include "base/context.h"
 #include "pestle/plugin.h"
 #include "runtime/constant.h"
 #include "runtime/device_constant.h"
@@ -18,24 +17,16 @@
 typedef struct pestle_custom_entry_t pestle_custom_entry_t;
 
 struct pestle_context_s {
-  pestle_refcount_t refcount;
-  pestle_allocator_t allocator;
+  pestle_context_core_t core;
   pestle_device_allocator_t device_allocator;
-  pestle_log_fn_t log;
-  void* log_user;
-  pestle_log_level_t log_level;
   bool strict;
   bool no_cache;
   bool manual_backends, probe_backends, remember_probes;
   int32_t probe_timeout_ms;
-  int32_t threads;
-  char* cache_dir;               // NULL: no cache on disk
-  char* backend_path;            // NULL: the built-in search
-  bool environment_path;         // it is not an option of the caller's
-  char* default_device;          // what NULL names; never NULL itself
-  pestle_trace_t* trace;         // NULL: off, also in a child of fork()
-  pestle_trace_t* trace_memory;  // what texts in executables may point into
-  char* trace_file;
+  char* cache_dir;        // NULL: no cache on disk
+  char* backend_path;     // NULL: the built-in search
+  bool environment_path;  // it is not an option of the caller's
+  char* default_device;   // what NULL names; never NULL itself
   size_t memory_cache_entries;
   uint64_t cache_bytes;  // on disk
   uint64_t build_id;
@@ -74,19 +65,5 @@ PESTLE_NODISCARD pestle_status_t pestle_context_default_cache_dir(
 // --- custom_call.c ---
 
 void pestle_custom_calls_deinit(pestle_context_t* context);
-
-// --- trace.c ---
-
-// Records from now on what |path| (may be NULL: nothing) gets when the context
-// goes. A file that cannot be written is a warning.
-PESTLE_NODISCARD pestle_status_t
-pestle_context_open_trace(pestle_context_t* context, const char* path);
-// Writes the file and ends the recording. Tolerates that there is none.
-void pestle_context_close_trace(pestle_context_t* context);
-
-// Logs "what: <status>" and releases |status|, which may be NULL.
-void pestle_context_log_status(pestle_context_t* context,
-                               pestle_log_level_t level, const char* what,
-                               pestle_status_t status);
 
 #endif  // PESTLE_RUNTIME_CONTEXT_H_

@@ -83,7 +83,7 @@ pestle_status_t pestle_context_register_custom_call(
   if (!own.version) own.version = "";
   PESTLE_TRY(check_texts(name, own.version));
   pestle_custom_entry_t* entry =
-      pestle_alloc_zero(context->allocator, sizeof(*entry));
+      pestle_alloc_zero(context->core.allocator, sizeof(*entry));
   if (!entry) return PESTLE_OOM();
   entry->function = function;
   entry->user = user;
@@ -91,7 +91,7 @@ pestle_status_t pestle_context_register_custom_call(
   memcpy(entry->name, name, strlen(name) + 1);
   memcpy(entry->version, own.version, strlen(own.version) + 1);
   if (push(context, entry)) return NULL;
-  pestle_dealloc(context->allocator, entry, sizeof(*entry));
+  pestle_dealloc(context->core.allocator, entry, sizeof(*entry));
   return taken(name);
 }
 
@@ -126,7 +126,7 @@ void pestle_custom_calls_deinit(pestle_context_t* context) {
   pestle_custom_entry_t* entry = atomic_exchange(&context->custom_calls, NULL);
   while (entry) {
     pestle_custom_entry_t* next = entry->next;
-    pestle_dealloc(context->allocator, entry, sizeof(*entry));
+    pestle_dealloc(context->core.allocator, entry, sizeof(*entry));
     entry = next;
   }
 }

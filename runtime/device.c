@@ -104,7 +104,7 @@ static void append_reasons(pestle_registry_t* registry, pestle_str_t name,
 static pestle_status_t not_found(pestle_context_t* context, const char* spec,
                                  pestle_str_t name) {
   pestle_strbuf_t text;
-  pestle_strbuf_init(context->allocator, &text);
+  pestle_strbuf_init(context->core.allocator, &text);
   append_devices(&context->registry, &text);
   append_reasons(&context->registry, name, &text);
   pestle_status_t status = pestle_strbuf_status(&text);

@@ -26,7 +26,7 @@ void pestle_device_constants_init(pestle_context_t* context,
                                   pestle_device_constants_t* out_constants) {
   out_constants->context = context;
   pestle_mutex_init(&out_constants->mutex);
-  pestle_map_init(context->allocator, &out_constants->map);
+  pestle_map_init(context->core.allocator, &out_constants->map);
 }
 
 void pestle_device_constants_deinit(pestle_device_constants_t* constants) {
@@ -59,7 +59,7 @@ static constant_key_t key_of(const pestle_plan_t* plan, uint32_t index,
 
 static void destroy(pestle_device_constant_t* constant) {
   pestle_device_free(constant->device, constant->block);
-  pestle_dealloc(constant->device->context->allocator, constant,
+  pestle_dealloc(constant->device->context->core.allocator, constant,
                  sizeof(*constant));
 }
 
@@ -68,7 +68,7 @@ static pestle_status_t upload(const pestle_plan_t* plan, uint32_t index,
                               pestle_device_t* device,
                               pestle_device_constant_t** out_constant) {
   pestle_device_constant_t* constant =
-      pestle_alloc_zero(plan->context->allocator, sizeof(*constant));
+      pestle_alloc_zero(plan->context->core.allocator, sizeof(*constant));
   if (!constant) return PESTLE_OOM();
   constant->key = *key;
   constant->holders = 1;

@@ -77,8 +77,8 @@ static pestle_status_t make_data(pestle_device_t* device,
   if (pestle_device_is_cpu(device)) {
     block->alignment =
         block->size >= HUGE_BLOCK ? PESTLE_HUGE_PAGE : PESTLE_BUFFER_ALIGNMENT;
-    block->data = pestle_alloc_aligned(device->context->allocator, block->size,
-                                       block->alignment);
+    block->data = pestle_alloc_aligned(device->context->core.allocator,
+                                       block->size, block->alignment);
     if (!block->data) {
       return PESTLE_ERROR(OUT_OF_MEMORY,
                           "out of host memory: %zu bytes were asked for",
@@ -105,7 +105,7 @@ static pestle_status_t make_data(pestle_device_t* device,
 }
 
 static void free_data(pestle_device_t* device, pestle_block_t* block) {
-  pestle_allocator_t allocator = device->context->allocator;
+  pestle_allocator_t allocator = device->context->core.allocator;
   const pestle_device_allocator_t* own = &device->context->device_allocator;
   if (!block->data || pestle_device_is_of_parent(device)) {
   } else if (own->deallocate) {
@@ -122,7 +122,7 @@ static void free_data(pestle_device_t* device, pestle_block_t* block) {
 
 static void destroy_block(pestle_device_t* device, pestle_block_t* block) {
   free_data(device, block);
-  pestle_dealloc(device->context->allocator, block, sizeof(*block));
+  pestle_dealloc(device->context->core.allocator, block, sizeof(*block));
 }
 
 // --- Blocks of devices that keep their own ---
@@ -137,7 +137,7 @@ static pestle_block_t* take_spare(pestle_device_t* device) {
   }
   pestle_mutex_unlock(&memory->mutex);
   if (block) return block;
-  return pestle_alloc(device->context->allocator, sizeof(*block));
+  return pestle_alloc(device->context->core.allocator, sizeof(*block));
 }
 
 static void give_spare(pestle_device_t* device, pestle_block_t* block) {
@@ -151,7 +151,7 @@ static void give_spare(pestle_device_t* device, pestle_block_t* block) {
   }
   pestle_mutex_unlock(&memory->mutex);
   if (!keep) {
-    pestle_dealloc(device->context->allocator, block, sizeof(*block));
+    pestle_dealloc(device->context->core.allocator, block, sizeof(*block));
   }
 }
 
@@ -176,7 +176,7 @@ static pestle_status_t make_remote(pestle_device_t* device, size_t size,
 static pestle_status_t make_block(pestle_device_t* device, size_t size,
                                   pestle_block_t** out_block) {
   pestle_block_t* block =
-      pestle_alloc_zero(device->context->allocator, sizeof(*block));
+      pestle_alloc_zero(device->context->core.allocator, sizeof(*block));
   if (!block) return PESTLE_OOM();
   block->size = size;
   pestle_status_t status = make_data(device, block);
@@ -260,7 +260,7 @@ void pestle_device_trim(pestle_device_t* device) {
     }
   }
   while (device->memory.spare_count) {
-    pestle_dealloc(device->context->allocator, take_spare(device),
+    pestle_dealloc(device->context->core.allocator, take_spare(device),
                    sizeof(pestle_block_t));
   }
 }

@@ -26,7 +26,7 @@ static void destroy(pestle_event_t* event) {
   }
   pestle_cond_deinit(&event->signalled_more);
   pestle_mutex_deinit(&event->mutex);
-  pestle_dealloc(context->allocator, event, sizeof(*event));
+  pestle_dealloc(context->core.allocator, event, sizeof(*event));
   pestle_context_release(context);
 }
 
@@ -35,7 +35,8 @@ pestle_status_t pestle_event_create(pestle_device_t* device,
   if (out_event) *out_event = NULL;
   PESTLE_REQUIRE(device && out_event, "a device and a place for the event");
   pestle_context_t* context = device->context;
-  pestle_event_t* event = pestle_alloc_zero(context->allocator, sizeof(*event));
+  pestle_event_t* event =
+      pestle_alloc_zero(context->core.allocator, sizeof(*event));
   if (!event) return PESTLE_OOM();
   pestle_refcount_init(&event->refcount);
   pestle_context_retain(context);

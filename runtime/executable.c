@@ -144,7 +144,7 @@ static pestle_status_t fill_trace_labels(pestle_executable_t* e, size_t count) {
   if (!e->trace_labels) return PESTLE_OOM();
   for (size_t i = 0; i < count; ++i) {
     e->trace_labels[i] = pestle_trace_intern(
-        e->context->trace, pestle_plan_text(e->plan, e->steps[i].label));
+        e->context->core.trace, pestle_plan_text(e->plan, e->steps[i].label));
   }
   return NULL;
 }
@@ -209,7 +209,7 @@ static void destroy(pestle_executable_t* e) {
   if (e->counted) count_constants(e, false);
   pestle_arena_deinit(&e->arena);
   pestle_plan_release(e->plan);
-  pestle_dealloc(context->allocator, e, sizeof(*e));
+  pestle_dealloc(context->core.allocator, e, sizeof(*e));
   pestle_context_release(context);
 }
 
@@ -239,7 +239,7 @@ static pestle_status_t build(pestle_executable_t* e, pestle_device_t* device) {
   PESTLE_TRY(pestle_executable_load_kernels(e));
   PESTLE_TRY(upload_constants(e));
   look_at_steps(e, h->steps.count);
-  if (e->context->trace) PESTLE_TRY(fill_trace_labels(e, h->steps.count));
+  if (e->context->core.trace) PESTLE_TRY(fill_trace_labels(e, h->steps.count));
   count_constants(e, true);
   return NULL;
 }
@@ -259,14 +259,15 @@ pestle_status_t pestle_executable_create(pestle_context_t* context,
                         "device %s belongs to another context", device->name);
   }
   pestle_context_enter(context);
-  pestle_executable_t* e = pestle_alloc_zero(context->allocator, sizeof(*e));
+  pestle_executable_t* e =
+      pestle_alloc_zero(context->core.allocator, sizeof(*e));
   if (!e) return PESTLE_OOM();
   pestle_refcount_init(&e->refcount);
   pestle_context_retain(context);
   pestle_plan_retain(plan);
   e->context = context;
   e->plan = plan;
-  pestle_arena_init(context->allocator, &e->arena);
+  pestle_arena_init(context->core.allocator, &e->arena);
   for (size_t i = 0; i < PESTLE_FRAME_SLOTS; ++i) {
     atomic_init(&e->frames[i], NULL);
   }

@@ -174,8 +174,8 @@ static int32_t useful_threads(const pestle_executable_t* e,
   if (threads > (uint64_t)record->group[0]) {
     threads = (uint64_t)record->group[0];
   }
-  if (threads > (uint64_t)e->context->threads) {
-    threads = (uint64_t)e->context->threads;
+  if (threads > (uint64_t)e->context->core.threads) {
+    threads = (uint64_t)e->context->core.threads;
   }
   return threads ? (int32_t)threads : 1;
 }
@@ -235,7 +235,7 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
   const pestle_plan_kernel_t* records =
       PESTLE_PLAN_RECORDS(e->plan, pestle_plan_kernel_t, kernels);
   pestle_map_t loaded;
-  pestle_map_init(e->context->allocator, &loaded);
+  pestle_map_init(e->context->core.allocator, &loaded);
   pestle_status_t status = NULL;
   for (size_t i = 0; i < e->kernel_count && !status; ++i) {
     pestle_exec_kernel_t* kernel = &e->kernels[i];
@@ -246,9 +246,9 @@ pestle_status_t pestle_executable_load_kernels(pestle_executable_t* e) {
     kernel->empty =
         !records[i].group[0] || !records[i].group[1] || !records[i].group[2];
     kernel->threads = useful_threads(e, &records[i]);
-    if (e->context->trace) {
+    if (e->context->core.trace) {
       kernel->trace_note = pestle_trace_intern(
-          e->context->trace, pestle_plan_text(e->plan, records[i].note));
+          e->context->core.trace, pestle_plan_text(e->plan, records[i].note));
     }
     status = pestle_status_annotate(load_once(e, &loaded, &records[i], kernel),
                                     "while loading kernel '%s' on device %s",

@@ -87,7 +87,7 @@ int32_t pestle_launch_host(pestle_executable_t* e, pestle_frame_t* frame,
                      .scratch = scratch,
                      .scratch_size = e->scratch_size,
                      .pieces = (int64_t)threads * PIECES_PER_THREAD,
-                     .trace = e->context->trace};
+                     .trace = e->context->core.trace};
   if (launch.trace) launch.label = pestle_step_trace_label(e, step);
   if (launch.pieces > kernel->group) launch.pieces = kernel->group;
   atomic_init(&launch.trap, 0);
@@ -98,7 +98,7 @@ int32_t pestle_launch_host(pestle_executable_t* e, pestle_frame_t* frame,
 
 static int32_t launch_kernel(pestle_executable_t* e, pestle_frame_t* frame,
                              const pestle_plan_step_t* step, int32_t cap) {
-  pestle_trace_t* trace = e->context->trace;
+  pestle_trace_t* trace = e->context->core.trace;
   void* const* buffers = frame->bindings + step->first;
   if (!trace) return pestle_launch_host(e, frame, step, buffers, cap);
   const pestle_exec_kernel_t* kernel = &e->kernels[step->kernel];
@@ -164,7 +164,7 @@ uint32_t pestle_step_jump(const pestle_executable_t* e, uint32_t index,
 static void copy(pestle_executable_t* e, pestle_frame_t* frame,
                  const pestle_plan_step_t* step) {
   size_t size = e->bindings[step->first].size;
-  pestle_trace_t* trace = e->context->trace;
+  pestle_trace_t* trace = e->context->core.trace;
   int64_t begin_ns = trace ? pestle_clock_ns() : 0;
   // CPUs share the host's memory.
   memmove(frame->bindings[step->first + 1], frame->bindings[step->first], size);
@@ -223,7 +223,7 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   const pestle_run_options_t* options = &run->options;
   const pestle_control_t* control = &run->control;
   bool controlled = control->cancel || control->deadline_ns;
-  int32_t cap = e->context->threads;
+  int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
   for (uint32_t step = 0; step != UINT32_MAX;) {

@@ -96,7 +96,7 @@ static void trace_step(const pestle_executable_t* e,
   } else {
     return;
   }
-  pestle_trace_add(e->context->trace, &span);
+  pestle_trace_add(e->context->core.trace, &span);
 }
 
 // A step from when the device is ready for it until it is done.
@@ -109,7 +109,7 @@ static pestle_status_t queue_timed_step(pestle_executable_t* e,
   int64_t begin = pestle_clock_ns();
   PESTLE_TRY(queue_step(e, frame, queue, index, cap, out_next));
   PESTLE_TRY(pestle_queue_wait(queue));
-  if (e->context->trace) trace_step(e, &e->steps[index], begin);
+  if (e->context->core.trace) trace_step(e, &e->steps[index], begin);
   if (options->on_step) {
     options->on_step(options->on_step_user, index, begin, pestle_clock_ns());
   }
@@ -122,8 +122,8 @@ static pestle_status_t walk(pestle_executable_t* e, pestle_frame_t* frame,
   const pestle_run_options_t* options = &run->options;
   const pestle_control_t* control = &run->control;
   bool controlled = control->cancel || control->deadline_ns;
-  bool timed = options->on_step || e->context->trace;
-  int32_t cap = e->context->threads;
+  bool timed = options->on_step || e->context->core.trace;
+  int32_t cap = e->context->core.threads;
   if (options->threads > 0 && options->threads < cap) cap = options->threads;
   int64_t total = (int64_t)pestle_plan_header(e->plan)->steps.count;
   // Of another run, or what brings the inputs.
@@ -161,8 +161,8 @@ pestle_status_t pestle_execute_device(pestle_executable_t* e,
                                       const pestle_queue_t* queue,
                                       const pestle_run_t* run) {
   const pestle_control_t* control = &run->control;
-  bool watched = run->options.on_step || e->context->trace || control->cancel ||
-                 control->deadline_ns || control->progress;
+  bool watched = run->options.on_step || e->context->core.trace ||
+                 control->cancel || control->deadline_ns || control->progress;
   bool done = false;
   if (!watched && e->records) {
     PESTLE_TRY(pestle_recording_run(e, frame, queue, walk_plain, &done));

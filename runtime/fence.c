@@ -29,7 +29,7 @@ static void destroy(pestle_fence_t* fence) {
                                              fence->native);
   }
   pestle_event_release(fence->event);
-  pestle_dealloc(context->allocator, fence, sizeof(*fence));
+  pestle_dealloc(context->core.allocator, fence, sizeof(*fence));
   pestle_context_release(context);
 }
 
@@ -38,7 +38,8 @@ pestle_status_t pestle_fence_create(pestle_device_t* device,
   if (out_fence) *out_fence = NULL;
   PESTLE_REQUIRE(device && out_fence, "a device and a place for the fence");
   pestle_context_t* context = device->context;
-  pestle_fence_t* fence = pestle_alloc_zero(context->allocator, sizeof(*fence));
+  pestle_fence_t* fence =
+      pestle_alloc_zero(context->core.allocator, sizeof(*fence));
   if (!fence) return PESTLE_OOM();
   pestle_context_retain(context);
   fence->device = device;

@@ -41,7 +41,7 @@ static void destroy(pestle_executable_t* e, pestle_frame_t* frame) {
   pestle_device_free(e->home, frame->arena);
   pestle_device_free(e->host, frame->scratch);
   pestle_device_free(e->home, frame->staging);
-  pestle_dealloc(e->context->allocator, frame, frame->bytes);
+  pestle_dealloc(e->context->core.allocator, frame, frame->bytes);
 }
 
 // Carves an array off a block that is being measured (|base| NULL) or filled.
@@ -87,7 +87,7 @@ static pestle_status_t create(pestle_executable_t* e,
                               pestle_frame_t** out_frame) {
   pestle_frame_t measured = {.bytes = 0};
   size_t bytes = lay_out(e, NULL, &measured);
-  char* base = pestle_alloc_zero(e->context->allocator, bytes);
+  char* base = pestle_alloc_zero(e->context->core.allocator, bytes);
   if (!base) return PESTLE_OOM();
   pestle_frame_t* frame = (pestle_frame_t*)(void*)base;
   (void)lay_out(e, base, frame);
@@ -146,8 +146,8 @@ pestle_status_t pestle_frame_prepare(pestle_executable_t* e,
   bool on_host = !e->remote || e->stage_args;
   if (e->scratch_size && on_host && !frame->scratch) {
     size_t size;
-    if (__builtin_mul_overflow(e->scratch_size, (size_t)e->context->threads,
-                               &size)) {
+    if (__builtin_mul_overflow(e->scratch_size,
+                               (size_t)e->context->core.threads, &size)) {
       return PESTLE_OOM();
     }
     PESTLE_TRY(pestle_device_allocate(e->host, size, &frame->scratch));

@@ -22,13 +22,14 @@ static void host_status_release(void* self, pestle_status_t status) {
 
 static void* host_alloc(void* self, size_t size) {
   const pestle_context_t* context = self;
-  return pestle_alloc_aligned(context->allocator, size,
+  return pestle_alloc_aligned(context->core.allocator, size,
                               PESTLE_BUFFER_ALIGNMENT);
 }
 
 static void host_free(void* self, void* data, size_t size) {
   const pestle_context_t* context = self;
-  pestle_free_aligned(context->allocator, data, size, PESTLE_BUFFER_ALIGNMENT);
+  pestle_free_aligned(context->core.allocator, data, size,
+                      PESTLE_BUFFER_ALIGNMENT);
 }
 
 static void host_log(void* self, int32_t level, const char* message) {

@@ -11,7 +11,7 @@
 #include "runtime/context.h"
 
 static void free_plan(pestle_plan_t* plan) {
-  pestle_allocator_t allocator = plan->context->allocator;
+  pestle_allocator_t allocator = plan->context->core.allocator;
   for (size_t i = 0; plan->constants && i < plan->constant_count; ++i) {
     pestle_constant_release(plan->constants[i]);
   }
@@ -44,7 +44,7 @@ static pestle_status_t find_constants(pestle_plan_t* plan,
       PESTLE_PLAN_RECORDS(plan, pestle_plan_constant_ref_t, constant_refs);
   plan->constant_count = pestle_plan_header(plan)->constant_refs.count;
   plan->constants =
-      pestle_alloc_zero(plan->context->allocator,
+      pestle_alloc_zero(plan->context->core.allocator,
                         plan->constant_count * sizeof(*plan->constants));
   if (!plan->constants) return PESTLE_OOM();
   for (size_t i = 0; i < plan->constant_count; ++i) {
@@ -67,7 +67,8 @@ static pestle_status_t create(pestle_context_t* context, const void* data,
                               const char** out_reason) {
   *out_reason = NULL;
   PESTLE_TRY(pestle_plan_check(data, size, !trusted));
-  pestle_plan_t* plan = pestle_alloc_zero(context->allocator, sizeof(*plan));
+  pestle_plan_t* plan =
+      pestle_alloc_zero(context->core.allocator, sizeof(*plan));
   if (!plan) return PESTLE_OOM();
   pestle_refcount_init(&plan->refcount);
   plan->context = context;
@@ -182,7 +183,7 @@ static pestle_status_t save(const pestle_plan_t* plan, const char* path) {
   if (size == pestle_align_up(plan->size, 64)) {
     return pestle_file_write_atomic(path, &part, 1);
   }
-  pestle_allocator_t allocator = plan->context->allocator;
+  pestle_allocator_t allocator = plan->context->core.allocator;
   char* data = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
   if (!data) return PESTLE_OOM();
   memset(data, 0, size);

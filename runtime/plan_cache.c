@@ -45,7 +45,7 @@ static void link_newest(pestle_plan_cache_t* cache,
 
 static pestle_cache_entry_t* make_entry(pestle_plan_cache_t* cache,
                                         pestle_str_t key) {
-  pestle_allocator_t allocator = cache->context->allocator;
+  pestle_allocator_t allocator = cache->context->core.allocator;
   pestle_cache_entry_t* entry =
       pestle_alloc(allocator, sizeof(*entry) + key.size);
   if (!entry) return NULL;
@@ -59,7 +59,7 @@ static void free_entry(pestle_plan_cache_t* cache,
                        pestle_cache_entry_t* entry) {
   pestle_plan_release_cached(entry->plan);
   pestle_status_release(entry->failure);
-  pestle_dealloc(cache->context->allocator, entry,
+  pestle_dealloc(cache->context->core.allocator, entry,
                  sizeof(*entry) + entry->key.size);
 }
 
@@ -265,7 +265,7 @@ pestle_status_t pestle_plan_cache_get(pestle_context_t* context,
 static void init_tables(pestle_plan_cache_t* cache) {
   pestle_mutex_init(&cache->mutex);
   pestle_cond_init(&cache->made);
-  pestle_map_init(cache->context->allocator, &cache->map);
+  pestle_map_init(cache->context->core.allocator, &cache->map);
   cache->newest = cache->oldest = NULL;
   cache->finished = 0;
 }

@@ -68,7 +68,7 @@ static pestle_status_t list_files(pestle_context_t* context, folder_t* folder) {
 static pestle_status_t open_folder(pestle_context_t* context,
                                    folder_t* out_folder) {
   memset(out_folder, 0, sizeof(*out_folder));
-  pestle_arena_init(context->allocator, &out_folder->arena);
+  pestle_arena_init(context->core.allocator, &out_folder->arena);
   const char* path = pestle_context_cache_dir(context);
   if (!path || !pestle_file_exists(path)) return NULL;
   return list_files(context, out_folder);
@@ -164,7 +164,7 @@ static pestle_status_t check_constants(pestle_context_t* context,
   const pestle_plan_constant_ref_t* refs =
       PESTLE_PLAN_RECORDS(&plan, pestle_plan_constant_ref_t, constant_refs);
   pestle_arena_t arena;
-  pestle_arena_init(context->allocator, &arena);
+  pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status = NULL;
   uint64_t count = pestle_plan_header(&plan)->constant_refs.count;
   for (uint64_t i = 0; i < count && !status; ++i) {
@@ -415,7 +415,7 @@ pestle_status_t pestle_disk_cache_cut(pestle_context_t* context,
                                       uint64_t keep_bytes, bool verify,
                                       uint64_t* out_removed) {
   cut_t c = {.context = context};
-  pestle_map_init(context->allocator, &c.constants);
+  pestle_map_init(context->core.allocator, &c.constants);
   pestle_status_t status = cut(&c, keep_bytes, verify);
   pestle_map_deinit(&c.constants);
   close_folder(&c.folder);
@@ -440,7 +440,7 @@ static pestle_status_t drop_constants(cut_t* c, const pestle_plan_t* plan) {
 pestle_status_t pestle_disk_cache_drop_constants(pestle_context_t* context,
                                                  const pestle_plan_t* plan) {
   cut_t c = {.context = context};
-  pestle_map_init(context->allocator, &c.constants);
+  pestle_map_init(context->core.allocator, &c.constants);
   pestle_status_t status = drop_constants(&c, plan);
   pestle_map_deinit(&c.constants);
   close_folder(&c.folder);

@@ -181,7 +181,7 @@ pestle_status_t pestle_disk_cache_load(pestle_context_t* context,
   *out_plan = NULL;
   *out_damaged = false;
   pestle_arena_t arena;
-  pestle_arena_init(context->allocator, &arena);
+  pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status =
       load(context, &arena, key, out_plan, out_reason, out_damaged);
   pestle_arena_deinit(&arena);
@@ -272,7 +272,7 @@ bool pestle_disk_cache_store(pestle_context_t* context, pestle_str_t key,
                              const pestle_plan_t* plan) {
   bool fits = stored_size(key, plan) <= context->cache_bytes;
   pestle_arena_t arena;
-  pestle_arena_init(context->allocator, &arena);
+  pestle_arena_init(context->core.allocator, &arena);
   pestle_status_t status =
       fits ? store(context, &arena, key, plan) : refuse(context, key, plan);
   pestle_arena_deinit(&arena);

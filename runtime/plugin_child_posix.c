@@ -134,8 +134,8 @@ static void run_child(child_t* child, pestle_context_t* context,
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   close_streams();
-  context->log = NULL;
-  context->trace = NULL;
+  context->core.log = NULL;
+  context->core.trace = NULL;
   try_backend(child, context, arena, plugin);
   report_t* report = &child->report;
   report->verdict = plugin->is_refused ? (int32_t)plugin->verdict : 0;

@@ -213,7 +213,7 @@ static pestle_status_t probe_all(pestle_registry_t* registry, bool linked_in,
   }
   if (!files) return NULL;
   pestle_paths_t paths;
-  pestle_vec_init(&paths, registry->context->allocator);
+  pestle_vec_init(&paths, registry->context->core.allocator);
   pestle_status_t status = pestle_plugin_search(registry, &paths);
   for (size_t i = 0; !status && i < paths.size; ++i) {
     status = take_file(registry, paths.data[i], request);
@@ -272,7 +272,7 @@ static pestle_status_t load_locked(pestle_registry_t* registry, bool files,
                                    const pestle_backend_filter_t* filter) {
   request_t request = {
       .filter = filter, .cpu_only = cpu_only, .is_second = is_second};
-  pestle_vec_init(&request.rows, registry->context->allocator);
+  pestle_vec_init(&request.rows, registry->context->core.allocator);
   int64_t begin = pestle_context_trace_begin(registry->context);
   pestle_status_t status = probe_all(registry, true, files, &request);
   if (!status) status = add_rows(registry, &request);
@@ -391,7 +391,7 @@ static pestle_status_t load_best_locked(pestle_registry_t* registry,
                                         const char* name) {
   if (find_running(registry, name)) return NULL;
   request_t request = {.name = name};
-  pestle_vec_init(&request.rows, registry->context->allocator);
+  pestle_vec_init(&request.rows, registry->context->core.allocator);
   pestle_status_t status = probe_all(registry, false, true, &request);
   if (!status && !request.rows.size) {
     status = PESTLE_ERROR(NOT_FOUND,
@@ -478,11 +478,11 @@ void pestle_registry_init(pestle_context_t* context,
   pestle_mutex_init(&out_registry->mutex);
   atomic_init(&out_registry->loaded, false);
   atomic_init(&out_registry->loaded_cpu, false);
-  pestle_arena_init(context->allocator, &out_registry->arena);
-  pestle_vec_init(&out_registry->plugins, context->allocator);
-  pestle_vec_init(&out_registry->devices, context->allocator);
-  pestle_vec_init(&out_registry->targets, context->allocator);
-  pestle_vec_init(&out_registry->search_paths, context->allocator);
+  pestle_arena_init(context->core.allocator, &out_registry->arena);
+  pestle_vec_init(&out_registry->plugins, context->core.allocator);
+  pestle_vec_init(&out_registry->devices, context->core.allocator);
+  pestle_vec_init(&out_registry->targets, context->core.allocator);
+  pestle_vec_init(&out_registry->search_paths, context->core.allocator);
   out_registry->has_search_paths = false;
 }
 

@@ -171,7 +171,7 @@ pestle_status_t pestle_context_set_search_paths(pestle_context_t* context,
   pestle_registry_t* registry = &context->registry;
   pestle_mutex_lock(&registry->mutex);
   pestle_paths_t copies;
-  pestle_vec_init(&copies, context->allocator);
+  pestle_vec_init(&copies, context->core.allocator);
   pestle_status_t status = copy_folders(registry, folders, count, &copies);
   if (status) {
     pestle_vec_deinit(&copies);

@@ -89,8 +89,8 @@ pestle_status_t pestle_plugin_tried(pestle_context_t* context,
   }
   char* data;
   size_t size;
-  pestle_status_t status =
-      pestle_file_read(path, LONGEST_RECORD, context->allocator, &data, &size);
+  pestle_status_t status = pestle_file_read(
+      path, LONGEST_RECORD, context->core.allocator, &data, &size);
   if (status) {
     bool oom = pestle_status_code(status) == PESTLE_STATUS_OUT_OF_MEMORY;
     if (oom) return status;
@@ -98,7 +98,7 @@ pestle_status_t pestle_plugin_tried(pestle_context_t* context,
     return NULL;
   }
   status = read_record(arena, plugin, pestle_str_make(data, size), out_tried);
-  pestle_dealloc(context->allocator, data, size + 1);
+  pestle_dealloc(context->core.allocator, data, size + 1);
   return status;
 }
 

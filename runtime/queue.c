@@ -162,7 +162,7 @@ pestle_status_t pestle_device_read(const pestle_device_t* device,
 static pestle_status_t copy_staged(pestle_device_t* from_device,
                                    const char* from, pestle_device_t* to_device,
                                    char* to, size_t size) {
-  pestle_allocator_t allocator = from_device->context->allocator;
+  pestle_allocator_t allocator = from_device->context->core.allocator;
   size_t stage = size < STAGE_BYTES ? size : STAGE_BYTES;
   char* host = pestle_alloc_aligned(allocator, stage, PESTLE_BUFFER_ALIGNMENT);
   if (!host) return PESTLE_OOM();
@@ -257,7 +257,7 @@ static pestle_status_t copy_overlapping(const pestle_queue_t* queue,
                         "themselves",
                         size);
   }
-  pestle_allocator_t allocator = queue->device->context->allocator;
+  pestle_allocator_t allocator = queue->device->context->core.allocator;
   void* host = pestle_alloc_aligned(allocator, size, PESTLE_BUFFER_ALIGNMENT);
   if (!host) return PESTLE_OOM();
   pestle_status_t status = pestle_queue_wait(queue);

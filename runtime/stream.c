@@ -59,7 +59,7 @@ struct pestle_stream_s {
 static void destroy_op(pestle_context_t* context, op_t* op) {
   pestle_event_release(op->event);
   pestle_executable_release(op->executable);
-  pestle_dealloc(context->allocator, op, op->bytes);
+  pestle_dealloc(context->core.allocator, op, op->bytes);
 }
 
 static pestle_status_t run_op(op_t* op) {
@@ -92,7 +92,7 @@ static pestle_status_t do_op(op_t* op, bool failed) {
 
 static void stream_main(void* argument) {
   pestle_stream_t* stream = argument;
-  pestle_trace_t* trace = stream->device->context->trace;
+  pestle_trace_t* trace = stream->device->context->core.trace;
   if (trace) pestle_trace_name_thread(trace, "pestle stream");
   pestle_mutex_lock(&stream->mutex);
   for (;;) {
@@ -140,7 +140,7 @@ static void destroy(pestle_stream_t* stream) {
   pestle_cond_deinit(&stream->idle);
   pestle_cond_deinit(&stream->more);
   pestle_mutex_deinit(&stream->mutex);
-  pestle_dealloc(context->allocator, stream, sizeof(*stream));
+  pestle_dealloc(context->core.allocator, stream, sizeof(*stream));
   pestle_context_release(context);
 }
 
@@ -158,7 +158,7 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
   }
   pestle_context_t* context = device->context;
   pestle_stream_t* stream =
-      pestle_alloc_zero(context->allocator, sizeof(*stream));
+      pestle_alloc_zero(context->core.allocator, sizeof(*stream));
   if (!stream) return PESTLE_OOM();
   pestle_context_retain(context);
   stream->device = device;
@@ -305,7 +305,7 @@ pestle_status_t pestle_stream_push_run(
     const bool* donated, const bool* allocated, const pestle_run_t* run) {
   op_t measured;
   size_t bytes = lay_out(e, NULL, &measured);
-  char* base = pestle_alloc_zero(e->context->allocator, bytes);
+  char* base = pestle_alloc_zero(e->context->core.allocator, bytes);
   if (!base) return PESTLE_OOM();
   op_t* op = (op_t*)(void*)base;
   (void)lay_out(e, base, op);
@@ -373,7 +373,7 @@ static pestle_status_t push_event(pestle_stream_t* stream, op_kind_t kind,
     return kind == OP_SIGNAL ? native_signal(stream, event)
                              : native_wait(stream, event);
   }
-  op_t* op = pestle_alloc_zero(context->allocator, sizeof(*op));
+  op_t* op = pestle_alloc_zero(context->core.allocator, sizeof(*op));
   if (!op) return PESTLE_OOM();
   op->bytes = sizeof(*op);
   op->kind = kind;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace file of a context: opened with it, written when it goes. That it
 // cannot be written is a warning; nothing else fails for it.
-#include "base/trace.h"
-
+#include "base/context.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "runtime/context.h"
 
 // Spans of one context: 30 MB, and a file of 50 MB, which Perfetto still opens
 // in seconds.
@@ -25,6 +23,7 @@ static pestle_status_t try_file(const char* path) {
 
 pestle_status_t pestle_context_open_trace(pestle_context_t* context,
                                           const char* path) {
+  pestle_context_core_t* core = (pestle_context_core_t*)context;
   if (!path || !*path) return NULL;
   pestle_status_t status = try_file(path);
   if (status) {
@@ -32,46 +31,47 @@ pestle_status_t pestle_context_open_trace(pestle_context_t* context,
                               status);
     return NULL;
   }
-  context->trace_file = pestle_strdup(context->allocator, path);
-  context->trace_memory = pestle_trace_create(context->allocator, TRACE_SPANS);
-  if (!context->trace_file || !context->trace_memory) return PESTLE_OOM();
-  context->trace = context->pool.trace = context->trace_memory;
+  core->trace_file = pestle_strdup(core->allocator, path);
+  core->trace_memory = pestle_trace_create(core->allocator, TRACE_SPANS);
+  if (!core->trace_file || !core->trace_memory) return PESTLE_OOM();
+  core->trace = core->trace_memory;
   return NULL;
 }
 
-static pestle_status_t write_trace(pestle_context_t* context) {
+static pestle_status_t write_trace(const pestle_context_core_t* core) {
   pestle_strbuf_t text;
-  pestle_strbuf_init(context->allocator, &text);
-  pestle_status_t status = pestle_trace_print(context->trace, &text);
+  pestle_strbuf_init(core->allocator, &text);
+  pestle_status_t status = pestle_trace_print(core->trace, &text);
   if (!status) {
-    status = pestle_file_write(context->trace_file, pestle_strbuf_view(&text));
+    status = pestle_file_write(core->trace_file, pestle_strbuf_view(&text));
   }
   pestle_strbuf_deinit(&text);
   return status;
 }
 
 void pestle_context_close_trace(pestle_context_t* context) {
+  pestle_context_core_t* core = (pestle_context_core_t*)context;
   // A child of fork() leaves the file to its parent.
-  if (context->trace) {
+  if (core->trace) {
     pestle_context_log_status(context, PESTLE_LOG_WARN,
                               "the trace could not be written",
-                              write_trace(context));
+                              write_trace(core));
   }
-  pestle_trace_destroy(context->trace_memory);
-  pestle_free_str(context->allocator, context->trace_file);
-  context->trace = context->trace_memory = NULL;
-  context->trace_file = NULL;
+  pestle_trace_destroy(core->trace_memory);
+  pestle_free_str(core->allocator, core->trace_file);
+  core->trace = core->trace_memory = NULL;
+  core->trace_file = NULL;
 }
 
 int64_t pestle_context_trace_begin(const pestle_context_t* context) {
-  return context && context->trace ? pestle_clock_ns() : 0;
+  return context && pestle_context_core(context)->trace ? pestle_clock_ns() : 0;
 }
 
 void pestle_context_trace_end(pestle_context_t* context, int64_t begin_ns,
                               const char* category, const char* name,
                               const char* detail) {
-  if (!begin_ns || !context || !context->trace) return;
-  pestle_trace_t* trace = context->trace;
+  pestle_trace_t* trace = context ? pestle_context_core(context)->trace : NULL;
+  if (!begin_ns || !trace) return;
   pestle_trace_span_t span = {.begin_ns = begin_ns,
                               .end_ns = pestle_clock_ns()};
   span.category = pestle_trace_intern(trace, category);

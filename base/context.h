@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core of a context: what any folder asks of one through pestle/context.h,
+// which is memory, log, trace, parallel work and a reference count. It knows no
+// device, plan or plugin; the runtime's context begins with it
+// (runtime/context.h), and nobody else looks behind it.
+#ifndef PESTLE_BASE_CONTEXT_H_
+#define PESTLE_BASE_CONTEXT_H_
+
+#include "base/thread.h"
+#include "base/trace.h"
+#include "pestle/context.h"
+
+// The first member of a context.
+typedef struct pestle_context_core_t {
+  pestle_refcount_t refcount;
+  pestle_allocator_t allocator;
+  pestle_log_fn_t log;  // NULL: nobody listens
+  void* log_user;
+  pestle_log_level_t log_level;
+  int32_t threads;
+  pestle_trace_t* trace;         // NULL: off, also in a child of fork()
+  pestle_trace_t* trace_memory;  // what texts in executables may point into
+  char* trace_file;
+  // Calls task(arg, i) for i below |count|, on any threads, and returns when all
+  // are done. NULL: one after another.
+  void (*parallel_for)(pestle_context_t* context, int64_t count,
+                       void (*task)(void* arg, int64_t index), void* arg);
+  // The last reference went. NULL: the core is its owner's.
+  void (*destroy)(pestle_context_t* context);
+} pestle_context_core_t;
+
+// A core that logs nothing, runs one thread, and is its owner's.
+void pestle_context_core_init(pestle_allocator_t allocator,
+                              pestle_context_core_t* out_core);
+
+static inline pestle_context_t* pestle_context_of(pestle_context_core_t* core) {
+  return (pestle_context_t*)core;
+}
+static inline const pestle_context_core_t* pestle_context_core(
+    const pestle_context_t* context) {
+  return (const pestle_context_core_t*)context;
+}
+
+// Logs "what: <status>" and releases |status|, which may be NULL.
+void pestle_context_log_status(pestle_context_t* context,
+                               pestle_log_level_t level, const char* what,
+                               pestle_status_t status);
+
+// --- context_trace.c ---
+
+// Records from now on what |path| (may be NULL: nothing) gets when the trace is
+// closed. A file that cannot be written is a warning.
+PESTLE_NODISCARD pestle_status_t
+pestle_context_open_trace(pestle_context_t* context, const char* path);
+// Writes the file and ends the recording. Tolerates that there is none.
+void pestle_context_close_trace(pestle_context_t* context);
+
+#endif  // PESTLE_BASE_CONTEXT_H_

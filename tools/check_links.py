@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks which library calls which: what check_includes.py cannot see.
+
+A public header declares functions of several folders, so that a library may
+call what its includes do not tell. Each archive must find its pestle_ symbols
+in itself and in those that its row names.
+
+usage: check_links.py BUILD_DIR
+"""
+
+import pathlib
+import subprocess
+import sys
+
+# archive -> the archives that it stands on
+STANDS_ON = {
+    "base": [],
+    "ir": ["base"],
+    "ir_ref": ["base", "ir"],
+    "frontend": ["base", "ir", "frontend_onnx"],
+    "frontend_onnx": ["base", "ir", "ir_ref", "frontend"],
+    "passes": ["base", "ir", "ir_ref"],
+    "codegen": ["base", "ir"],
+    "compile": ["base", "ir", "passes", "codegen", "runtime"],
+    "runtime": ["base", "plugin_ref"],
+}
+# Custom calls are registered with a context, which is the runtime's.
+EXCEPTIONS = {"ir_ref": {"pestle_context_custom_call"}}
+
+
+def symbols(archive):
+    """(undefined, defined) names of an archive's pestle_ symbols."""
+    text = subprocess.run(["nm", str(archive)], capture_output=True, text=True,
+                          check=True).stdout  # fmt: skip
+    undefined, defined = set(), set()
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) < 2 or not fields[-1].startswith("pestle_"):
+            continue
+        (undefined if fields[-2] == "U" else defined).add(fields[-1])
+    return undefined, defined
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    found = {p.stem.removeprefix("libpestle_"): symbols(p)
+             for folder in ("base", "ir", "frontend", "passes", "codegen",
+                            "compile", "runtime", "plugins/ref")
+             for p in (build / folder).rglob("libpestle_*.a")}  # fmt: skip
+    problems = 0
+    for name, rows in STANDS_ON.items():
+        if name not in found:
+            continue  # a build without the compiler
+        undefined, there = found[name]
+        there = there.union(*(found[r][1] for r in rows if r in found))
+        for symbol in sorted(undefined - there - EXCEPTIONS.get(name, set())):
+            print(f"libpestle_{name}.a calls {symbol}(), which is in none of "
+                  f"{', '.join([name, *rows])}")  # fmt: skip
+            problems += 1
+    if "base" not in found:
+        print(f"there are no archives in {build}")
+        problems += 1
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
