@@ -122,6 +122,10 @@ static pestle_status_t apply_shapes(pestle_module_t* module,
   return status;
 }
 
+static bool is_plan(const pestle_mapping_t* mapping) {
+  return mapping->size >= 8 && !memcmp(mapping->data, PESTLE_PLAN_MAGIC, 8);
+}
+
 // What a file is instead of a model, as far as that can be told.
 static pestle_status_t check_kind(const char* path,
                                   const pestle_mapping_t* mapping) {
@@ -131,7 +135,7 @@ static pestle_status_t check_kind(const char* path,
                         "text, or Pestle's binary form",
                         path);
   }
-  if (mapping->size >= 8 && !memcmp(mapping->data, PESTLE_PLAN_MAGIC, 8)) {
+  if (is_plan(mapping)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "'%s' is a compiled plan, not a model: "
                         "pestle_plan_load() loads it",
@@ -188,4 +192,22 @@ pestle_status_t pestle_import_file(pestle_context_t* context, const char* path,
   pestle_status_t status = import_file(context, path, options, out_module);
   pestle_context_trace_end(context, begin, "import", "import", path);
   return status;
+}
+
+pestle_status_t pestle_import_visit_inputs(
+    pestle_context_t* context, const char* path,
+    pestle_status_t (*visit)(void* user, const pestle_model_input_t* input),
+    void* user) {
+  PESTLE_REQUIRE(context && path && visit,
+                 "a context, a path and what is called with the inputs");
+  pestle_mapping_t mapping;
+  PESTLE_TRY(pestle_file_map(path, &mapping));
+  bool is_onnx = mapping.size && !is_binary(&mapping) && !is_text(&mapping) &&
+                 !is_plan(&mapping);
+  pestle_status_t status =
+      is_onnx ? pestle_onnx_visit_inputs(context, mapping.data, mapping.size,
+                                         visit, user)
+              : NULL;
+  pestle_file_unmap(&mapping);
+  return pestle_status_annotate(status, "while reading '%s'", path);
 }

@@ -10,25 +10,8 @@
 
 bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
                              const pestle_onnx_value_info_t* info) {
-  const pestle_onnx_graph_t* graph = &source->model.graph;
-  // Up to IR 3 every initializer was listed among the inputs too.
-  for (size_t i = 0; i < graph->initializer_count; ++i) {
-    if (pestle_str_equal(graph->initializers[i].name, info->name)) return false;
-  }
-  for (size_t i = 0; i < source->bound_count; ++i) {
-    if (pestle_str_equal(source->bound[i].name, info->name)) return false;
-  }
-  return true;
-}
-
-static const pestle_shape_binding_t* shape_of(
-    const pestle_import_options_t* options, pestle_str_t name) {
-  for (size_t i = 0; options && i < options->shape_count; ++i) {
-    if (pestle_str_equal_c(name, options->shapes[i].input)) {
-      return &options->shapes[i];
-    }
-  }
-  return NULL;
+  size_t index = (size_t)(info - source->model.graph.inputs);
+  return source->input_kinds[index] == PESTLE_ONNX_ARGUMENT;
 }
 
 static int64_t dim_of(const pestle_import_options_t* options,
@@ -60,9 +43,8 @@ static pestle_status_t check_input(const pestle_onnx_value_info_t* info) {
   return NULL;
 }
 
-// Writes "1x3x?" of |type| into |buffer|.
-static const char* print_dims(const pestle_type_t* type, char* buffer,
-                              size_t capacity) {
+const char* pestle_onnx_print_dims(const pestle_type_t* type, char* buffer,
+                                   size_t capacity) {
   size_t at = 0;
   buffer[0] = 0;
   if (type->rank == 0) snprintf(buffer, capacity, "scalar");
@@ -77,23 +59,32 @@ static const char* print_dims(const pestle_type_t* type, char* buffer,
   return buffer;
 }
 
+const char* pestle_onnx_print_declared(const pestle_onnx_value_info_t* info,
+                                       char* buffer, size_t capacity) {
+  pestle_type_t declared = {.rank = info->rank};
+  for (int32_t i = 0; i < info->rank; ++i) {
+    int64_t extent = info->dims[i].extent;
+    declared.dims[i] = extent < 0 ? PESTLE_DIM_DYNAMIC : extent;
+  }
+  return pestle_onnx_print_dims(&declared, buffer, capacity);
+}
+
 // Whether |type| is one that the declaration allows.
 static pestle_status_t check_type(const pestle_onnx_value_info_t* info,
                                   const pestle_type_t* type) {
   char found[400], wanted[400];
-  pestle_type_t declared = {.rank = info->rank};
   bool fits = !info->has_shape || info->rank == type->rank;
-  for (int32_t i = 0; info->has_shape && i < info->rank; ++i) {
+  for (int32_t i = 0; fits && info->has_shape && i < info->rank; ++i) {
     int64_t extent = info->dims[i].extent;
-    declared.dims[i] = extent < 0 ? PESTLE_DIM_DYNAMIC : extent;
-    if (fits && extent >= 0 && extent != type->dims[i]) fits = false;
+    fits = extent < 0 || extent == type->dims[i];
   }
   if (!fits) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "input '%.*s' is given the shape %s, the model says %s",
-                        PESTLE_STR_ARG(info->name),
-                        print_dims(type, found, sizeof(found)),
-                        print_dims(&declared, wanted, sizeof(wanted)));
+    return PESTLE_ERROR(
+        INVALID_ARGUMENT,
+        "input '%.*s' is given the shape %s, the model says %s",
+        PESTLE_STR_ARG(info->name),
+        pestle_onnx_print_dims(type, found, sizeof(found)),
+        pestle_onnx_print_declared(info, wanted, sizeof(wanted)));
   }
   if (type->dtype != pestle_onnx_dtype(info->data_type)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -108,11 +99,11 @@ static pestle_status_t check_type(const pestle_onnx_value_info_t* info,
 
 pestle_status_t pestle_onnx_input_type(const pestle_onnx_value_info_t* info,
                                        const pestle_import_options_t* options,
+                                       const pestle_shape_binding_t* shape,
                                        pestle_type_t* out) {
   PESTLE_TRY(check_input(info));
   *out = (pestle_type_t){.dtype = pestle_onnx_dtype(info->data_type),
                          .rank = info->rank};
-  const pestle_shape_binding_t* shape = shape_of(options, info->name);
   if (!shape) {
     if (!info->has_shape) {
       return PESTLE_ERROR(INVALID_ARGUMENT,
@@ -143,33 +134,53 @@ static void append_name(pestle_strbuf_t* names, pestle_str_t name) {
                         PESTLE_STR_ARG(name));
 }
 
-pestle_status_t pestle_onnx_no_input(const pestle_onnx_source_t* source,
-                                     const char* what, const char* name) {
+// The inputs that a caller may give.
+static void append_inputs(const pestle_onnx_source_t* source,
+                          pestle_strbuf_t* names) {
+  enum { MOST = 32 };
   const pestle_onnx_graph_t* graph = &source->model.graph;
+  size_t count = 0;
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    if (source->input_kinds[i] == PESTLE_ONNX_STORED) continue;
+    if (count++ < MOST) append_name(names, graph->inputs[i].name);
+  }
+  if (count > MOST) pestle_strbuf_appendf(names, " and %zu more", count - MOST);
+}
+
+static pestle_status_t no_input(const pestle_onnx_source_t* source,
+                                const char* what, const char* name) {
   pestle_strbuf_t names;
   pestle_strbuf_init(pestle_context_allocator(source->context), &names);
-  for (size_t i = 0; i < graph->input_count; ++i)
-    append_name(&names, graph->inputs[i].name);
+  append_inputs(source, &names);
   pestle_status_t status = PESTLE_ERROR(
       NOT_FOUND,
-      "%s is given for '%s', but the model has no such "
-      "input; it has %s",
-      what, name, names.size ? pestle_strbuf_cstr(&names) : "none");
+      "%s is given for '%s', but the model has no such input; it has %s", what,
+      name, names.size ? pestle_strbuf_cstr(&names) : "none");
   pestle_strbuf_deinit(&names);
   return status;
 }
 
+pestle_status_t pestle_onnx_check_input(const pestle_onnx_source_t* source,
+                                        const char* what, const char* name) {
+  size_t index;
+  if (!pestle_onnx_find_input(source, name, &index)) {
+    return no_input(source, what, name);
+  }
+  if (source->input_kinds[index] != PESTLE_ONNX_STORED) return NULL;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "%s is given for '%s', which is an initializer of the "
+                      "model; from IR version 4 on an input may be one that "
+                      "callers replace, the model has version %lld",
+                      what, name, (long long)source->model.ir_version);
+}
+
 static pestle_status_t check_shape(const pestle_onnx_source_t* source,
                                    const pestle_shape_binding_t* shape) {
-  const pestle_onnx_graph_t* graph = &source->model.graph;
   if (!shape->input || (shape->rank > 0 && !shape->dims)) {
     return PESTLE_ERROR(INVALID_ARGUMENT, "a shape is given without %s",
                         shape->input ? "its dims" : "the input's name");
   }
-  for (size_t i = 0; i < graph->input_count; ++i) {
-    if (pestle_str_equal_c(graph->inputs[i].name, shape->input)) return NULL;
-  }
-  return pestle_onnx_no_input(source, "a shape", shape->input);
+  return pestle_onnx_check_input(source, "a shape", shape->input);
 }
 
 static bool has_dim(const pestle_onnx_value_info_t* info, const char* name) {
@@ -242,14 +253,22 @@ static pestle_status_t check_bindings(const pestle_onnx_source_t* source,
 }
 
 pestle_status_t pestle_onnx_argument_types(
-    const pestle_onnx_source_t* source, const pestle_import_options_t* options,
+    pestle_onnx_source_t* source, const pestle_import_options_t* options,
     pestle_type_t* out_types, size_t* out_count) {
   *out_count = 0;
   PESTLE_TRY(check_bindings(source, options));
   const pestle_onnx_graph_t* graph = &source->model.graph;
+  const pestle_shape_binding_t** shapes = pestle_arena_alloc_zero(
+      &source->arena, (graph->input_count + 1) * sizeof(*shapes), 16);
+  if (!shapes) return PESTLE_OOM();
+  for (size_t i = options ? options->shape_count : 0; i-- > 0;) {
+    size_t index;
+    pestle_onnx_find_input(source, options->shapes[i].input, &index);
+    shapes[index] = &options->shapes[i];
+  }
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    PESTLE_TRY(pestle_onnx_input_type(&graph->inputs[i], options,
+    PESTLE_TRY(pestle_onnx_input_type(&graph->inputs[i], options, shapes[i],
                                       &out_types[(*out_count)++]));
   }
   return NULL;

@@ -76,8 +76,9 @@ static const pestle_onnx_attr_t* attr_of(pestle_onnx_call_t* call,
   const pestle_onnx_attr_t* attr = pestle_onnx_node_attr(call->node, name);
   if (!attr || attr->kind == kind) return attr;
   static const char* const kinds[] = {
-      "nothing", "a float", "an int", "a string", "a tensor",
-      "a graph", "floats",  "ints",   "strings",  "of another kind"};
+      "nothing",  "a float",         "an int",          "a string",
+      "a tensor", "a graph",         "floats",          "ints",
+      "strings",  "of another kind", "of another kind", "a sparse tensor"};
   pestle_onnx_fail(call, PESTLE_STATUS_MALFORMED,
                    "attribute '%s' is %s and should be %s", name,
                    kinds[attr->kind], kinds[kind]);

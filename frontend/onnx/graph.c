@@ -165,6 +165,42 @@ static pestle_status_t import_node(pestle_onnx_import_t* import,
   return run_importer(&call, op, function);
 }
 
+// What |graph| declares of an output: another element type is a fault of the
+// model, other extents, which exporters often get wrong, are told alone.
+static pestle_status_t check_output(pestle_onnx_import_t* import,
+                                    const pestle_onnx_graph_t* graph,
+                                    const pestle_onnx_value_info_t* info,
+                                    const pestle_value_t* value) {
+  const pestle_type_t* type = value->type;
+  if (!info->is_tensor || !info->data_type) return NULL;
+  if (pestle_onnx_dtype(info->data_type) != type->dtype) {
+    return PESTLE_ERROR(MALFORMED,
+                        "graph '%.*s' declares its output '%.*s' to be of %s, "
+                        "what its nodes make is of %s",
+                        PESTLE_STR_ARG(graph->name), PESTLE_STR_ARG(info->name),
+                        pestle_onnx_dtype_name(info->data_type),
+                        pestle_dtype_info(type->dtype)->name);
+  }
+  bool fits = !info->has_shape || info->rank == type->rank;
+  for (int32_t i = 0; fits && info->has_shape && i < info->rank; ++i) {
+    int64_t extent = info->dims[i].extent;
+    // Of one that only a run tells the type has the bound.
+    fits = extent < 0 || extent == type->dims[i] ||
+           pestle_onnx_real_size(import, value, i);
+  }
+  if (!fits && graph == &import->model->graph) {
+    char found[400], wanted[400];
+    pestle_onnx_print_declared(info, wanted, sizeof(wanted));
+    pestle_onnx_print_dims(type, found, sizeof(found));
+    pestle_context_log(import->source->context, PESTLE_LOG_WARN,
+                       "%s: output '%.*s' is declared to have the shape %s, it "
+                       "has %s",
+                       import->source->file, PESTLE_STR_ARG(info->name), wanted,
+                       found);
+  }
+  return NULL;
+}
+
 pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
                                          pestle_onnx_scope_t* scope,
                                          pestle_value_t** out_values) {
@@ -179,7 +215,11 @@ pestle_status_t pestle_onnx_import_graph(pestle_onnx_import_t* import,
   for (size_t i = 0; i < graph->output_count; ++i) {
     pestle_str_t name = graph->outputs[i].name;
     PESTLE_TRY(pestle_onnx_scope_find(import, scope, name, &out_values[i]));
-    if (out_values[i]) continue;
+    if (out_values[i]) {
+      PESTLE_TRY(
+          check_output(import, graph, &graph->outputs[i], out_values[i]));
+      continue;
+    }
     if (pestle_onnx_scope_sequence(scope, name)) {
       return PESTLE_ERROR(UNSUPPORTED,
                           "output '%.*s' of graph '%.*s' is a sequence; those "

@@ -77,8 +77,8 @@ static pestle_status_t define_bound(pestle_onnx_import_t* import,
                              .share_elements = true};
   pestle_node_t* node;
   PESTLE_TRY(pestle_node_create(&scope->builder, &spec, &node));
-  return pestle_onnx_scope_define(import, scope, bound->name,
-                                  pestle_node_result(node, 0));
+  return pestle_onnx_scope_define_input(import, scope, bound->name,
+                                        pestle_node_result(node, 0));
 }
 
 static pestle_status_t define_arguments(pestle_onnx_import_t* import,
@@ -89,9 +89,9 @@ static pestle_status_t define_arguments(pestle_onnx_import_t* import,
   size_t at = 0;
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (!pestle_onnx_is_argument(source, &graph->inputs[i])) continue;
-    PESTLE_TRY(
-        pestle_onnx_scope_define(import, scope, graph->inputs[i].name,
-                                 pestle_function_argument(function, at++)));
+    PESTLE_TRY(pestle_onnx_scope_define_input(
+        import, scope, graph->inputs[i].name,
+        pestle_function_argument(function, at++)));
   }
   for (size_t i = 0; i < source->bound_count; ++i) {
     PESTLE_TRY(define_bound(import, scope, &source->bound[i]));

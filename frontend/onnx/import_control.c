@@ -22,19 +22,38 @@ static const pestle_onnx_graph_t* branch_of(pestle_onnx_call_t* call,
   return attr->graph;
 }
 
+// Gives the first |count| inputs; the others have a default.
+static pestle_status_t define_inputs(pestle_onnx_call_t* call,
+                                     pestle_onnx_scope_t* scope,
+                                     pestle_value_t* const* inputs,
+                                     size_t count) {
+  const pestle_onnx_graph_t* graph = scope->graph;
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    pestle_str_t name = graph->inputs[i].name;
+    if (i < count) {
+      PESTLE_TRY(
+          pestle_onnx_scope_define_input(call->import, scope, name, inputs[i]));
+    } else if (!pestle_onnx_scope_has(scope, name)) {
+      return PESTLE_ERROR(MALFORMED,
+                          "graph '%.*s' has %zu inputs, of which %zu are given "
+                          "and '%.*s' has no initializer",
+                          PESTLE_STR_ARG(graph->name), graph->input_count,
+                          count, PESTLE_STR_ARG(name));
+    }
+  }
+  return NULL;
+}
+
 bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
                                  const pestle_onnx_graph_t* graph,
                                  pestle_builder_t* builder,
-                                 pestle_value_t* const* inputs,
+                                 pestle_value_t* const* inputs, size_t count,
                                  pestle_value_t** values) {
   if (call->status) return false;
   pestle_onnx_scope_t scope;
   pestle_status_t status = pestle_onnx_scope_init(call->import, call->scope,
                                                   graph, *builder, &scope);
-  for (size_t i = 0; inputs && i < graph->input_count && !status; ++i) {
-    status = pestle_onnx_scope_define(call->import, &scope,
-                                      graph->inputs[i].name, inputs[i]);
-  }
+  if (!status && inputs) status = define_inputs(call, &scope, inputs, count);
   if (!status) status = pestle_onnx_import_graph(call->import, &scope, values);
   pestle_onnx_scope_deinit(&scope);
   if (!status) return true;
@@ -63,7 +82,7 @@ static pestle_region_t* branch_region(pestle_onnx_call_t* call,
   }
   pestle_builder_t builder = {
       .module = module, .block = block, .loc = call->builder->loc};
-  if (!pestle_onnx_import_subgraph(call, graph, &builder, NULL, values))
+  if (!pestle_onnx_import_subgraph(call, graph, &builder, NULL, 0, values))
     return NULL;
   for (size_t i = 0; i < graph->output_count; ++i) {
     if (!pestle_onnx_leaves_whole(call, values[i], "an output of a branch")) {
@@ -134,7 +153,7 @@ void pestle_onnx_import_if(pestle_onnx_call_t* call) {
   }
   bool taken = pestle_onnx_element_i64(known, 0) != 0;
   pestle_onnx_import_subgraph(call, taken ? then_graph : else_graph,
-                              call->builder, NULL, call->outputs);
+                              call->builder, NULL, 0, call->outputs);
 }
 
 // --- Optionals ---

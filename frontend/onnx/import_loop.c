@@ -92,7 +92,7 @@ static bool run_body(const repeat_t* r, pestle_value_t* i,
         pestle_onnx_row(call, r->scans[k], row_number(r, r->reads_back, k, i));
   }
   if (!pestle_onnx_import_subgraph(call, r->graph, call->builder, inputs,
-                                   values)) {
+                                   lead + r->states + r->rows, values)) {
     return false;
   }
   for (size_t k = 0; k < r->states + r->outs; ++k) {
@@ -388,7 +388,7 @@ static bool read_loop(pestle_onnx_call_t* call, repeat_t* r) {
   if (!r->graph) return false;
   r->states = call->input_count > 2 ? call->input_count - 2 : 0;
   bool fits = call->input_count >= 2 &&
-              r->graph->input_count == r->states + 2 &&
+              r->graph->input_count >= r->states + 2 &&
               r->graph->output_count >= r->states + 1;
   if (fits) r->outs = r->graph->output_count - 1 - r->states;
   fits = fits && call->output_count <= r->states + r->outs;
@@ -523,7 +523,7 @@ static bool read_scan(pestle_onnx_call_t* call, scan_t* s) {
   size_t given = call->input_count;
   bool fits = rows > 0 && given > s->first &&
               (uint64_t)rows <= given - s->first &&
-              r->graph->input_count == given - s->first;
+              r->graph->input_count >= given - s->first;
   if (fits) {
     r->rows = (size_t)rows;
     r->states = given - s->first - r->rows;

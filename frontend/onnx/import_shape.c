@@ -52,7 +52,9 @@ static bool is_list(const pestle_onnx_attr_t* attr, const char* name,
 void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
   for (uint32_t i = 0; i < call->node->attr_count; ++i) {
     const pestle_onnx_attr_t* attr = &call->node->attrs[i];
-    if (pestle_str_equal_c(attr->name, "value") && attr->tensor) {
+    bool is_tensor = pestle_str_equal_c(attr->name, "value") ||
+                     pestle_str_equal_c(attr->name, "sparse_value");
+    if (is_tensor && attr->tensor) {
       call->outputs[0] = stored_tensor(call, attr->tensor);
     } else if (is_list(attr, "value_floats", PESTLE_ONNX_ATTR_FLOATS)) {
       call->outputs[0] = float_list(call, attr);
@@ -69,8 +71,8 @@ void pestle_onnx_import_constant(pestle_onnx_call_t* call) {
     return;
   }
   pestle_onnx_fail(call, PESTLE_STATUS_UNSUPPORTED,
-                   "it holds no tensor and no numbers (strings and sparse "
-                   "tensors are not supported)");
+                   "it holds no tensor and no numbers (strings are not "
+                   "supported)");
 }
 
 // Reads a list of extents into |type|.

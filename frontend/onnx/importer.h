@@ -114,7 +114,14 @@ void pestle_onnx_scope_deinit(pestle_onnx_scope_t* scope);
 PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define(
     pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
     pestle_value_t* value);
-// The same of a sequence.
+// The same of an input of the scope's graph, which goes before an initializer of
+// its name: that is a default.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define_input(
+    pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
+    pestle_value_t* value);
+// Whether the scope itself has the name.
+bool pestle_onnx_scope_has(const pestle_onnx_scope_t* scope, pestle_str_t name);
+// The same as pestle_onnx_scope_define() of a sequence.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_scope_define_sequence(
     pestle_onnx_import_t* import, pestle_onnx_scope_t* scope, pestle_str_t name,
     const pestle_onnx_sequence_t* sequence);

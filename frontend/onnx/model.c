@@ -178,6 +178,41 @@ pestle_status_t pestle_onnx_tensor_read(pestle_proto_t message,
   return NULL;
 }
 
+// onnx.SparseTensorProto.
+static pestle_status_t read_sparse(pestle_proto_t message,
+                                   pestle_arena_t* arena,
+                                   pestle_onnx_tensor_t* out) {
+  pestle_proto_t start = message, values = {0}, indices = {0};
+  const want_t wants[] = {{1, WANT_MESSAGE, &values},
+                          {2, WANT_MESSAGE, &indices}};
+  PESTLE_TRY(read_fields(message, wants, 2));
+  pestle_onnx_tensor_t* at = PESTLE_ARENA_NEW(arena, pestle_onnx_tensor_t);
+  if (!at) return PESTLE_OOM();
+  PESTLE_TRY(pestle_onnx_tensor_read(values, out));
+  PESTLE_TRY(pestle_onnx_tensor_read(indices, at));
+  size_t rank = 0;
+  out->indices = at;
+  out->stored = out->rank == 1 ? out->dims[0] : -1;
+  for (;;) {
+    pestle_proto_field_t field;
+    bool more;
+    PESTLE_TRY(pestle_proto_next(&start, &field, &more));
+    if (!more) break;
+    if (field.number != 3) continue;
+    PESTLE_TRY(pestle_proto_read_repeated(&start, &field, PESTLE_PROTO_I64,
+                                          out->dims, PESTLE_MAX_RANK, &rank));
+  }
+  if (out->stored < 0 || rank > PESTLE_MAX_RANK) {
+    return PESTLE_ERROR(
+        MALFORMED,
+        "sparse tensor '%.*s' has values of %d dimensions for a "
+        "tensor of %zu",
+        PESTLE_STR_ARG(out->name), out->rank, rank);
+  }
+  out->rank = (int32_t)rank;
+  return NULL;
+}
+
 // --- Types ---
 
 static pestle_status_t read_dim(pestle_proto_t message,
@@ -264,7 +299,8 @@ static pestle_onnx_attr_kind_t attr_kind(int64_t type, unsigned seen) {
       [6] = PESTLE_ONNX_ATTR_GRAPH,  [7] = PESTLE_ONNX_ATTR_FLOATS,
       [8] = PESTLE_ONNX_ATTR_INTS,   [9] = PESTLE_ONNX_ATTR_STRINGS,
   };
-  if (type >= 1 && type <= 8) return (pestle_onnx_attr_kind_t)type;
+  if ((type >= 1 && type <= 8) || type == PESTLE_ONNX_ATTR_SPARSE)
+    return (pestle_onnx_attr_kind_t)type;
   if (type != 0) return PESTLE_ONNX_ATTR_OTHER;
   for (unsigned i = 2; i <= 9; ++i) {
     if (seen & (1u << i)) return by_field[i];
@@ -280,7 +316,8 @@ static pestle_status_t read_attr_tensor(const pestle_proto_t* message,
   PESTLE_TRY(enter(message, field, &body));
   out->tensor = PESTLE_ARENA_NEW(arena, pestle_onnx_tensor_t);
   if (!out->tensor) return PESTLE_OOM();
-  return pestle_onnx_tensor_read(body, out->tensor);
+  return field->number == 22 ? read_sparse(body, arena, out->tensor)
+                             : pestle_onnx_tensor_read(body, out->tensor);
 }
 
 static pestle_status_t read_attr_graph(const pestle_proto_t* message,
@@ -311,6 +348,7 @@ static pestle_status_t read_attr_single(const pestle_proto_t* message,
     case 4:
       return pestle_proto_read_str(message, field, &out->s);
     case 5:
+    case 22:
       return read_attr_tensor(message, field, arena, out);
     case 6:
       return read_attr_graph(message, field, depth, arena, out);
@@ -457,8 +495,9 @@ static pestle_status_t take_graph(const pestle_proto_t* message,
       PESTLE_TRY(enter(message, field, &body));
       return read_value_info(body, arena, &out->outputs[out->output_count++]);
     case 15:
-      ++out->sparse_initializer_count;
-      return NULL;
+      PESTLE_TRY(enter(message, field, &body));
+      return read_sparse(body, arena,
+                         &out->initializers[out->initializer_count++]);
     default:
       return NULL;
   }
@@ -472,11 +511,11 @@ static pestle_status_t read_graph(pestle_proto_t message, int depth,
                         "graphs are nested more than %d deep in the file",
                         PESTLE_PROTO_MAX_DEPTH);
   }
-  size_t counts[4];
+  size_t counts[5];
   PESTLE_TRY(
-      count_fields(message, (const uint32_t[]){1, 5, 11, 12}, 4, counts));
+      count_fields(message, (const uint32_t[]){1, 5, 11, 12, 15}, 5, counts));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[0], &out->nodes));
-  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->initializers));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1] + counts[4], &out->initializers));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[2], &out->inputs));
   PESTLE_TRY(MAKE_ARRAY(arena, counts[3], &out->outputs));
   return take_fields(message, take_graph, depth, arena, out);
@@ -567,6 +606,43 @@ static pestle_status_t take_model(const pestle_proto_t* message,
     default:
       return NULL;
   }
+}
+
+// --- The inputs alone ---
+
+static pestle_status_t take_graph_inputs(const pestle_proto_t* message,
+                                         const pestle_proto_field_t* field,
+                                         int depth, pestle_arena_t* arena,
+                                         void* to) {
+  bool of_inputs =
+      field->number == 5 || field->number == 11 || field->number == 15;
+  return of_inputs ? take_graph(message, field, depth, arena, to) : NULL;
+}
+
+static pestle_status_t take_inputs(const pestle_proto_t* message,
+                                   const pestle_proto_field_t* field, int depth,
+                                   pestle_arena_t* arena, void* to) {
+  pestle_onnx_model_t* out = to;
+  pestle_proto_t graph;
+  if (field->number == 1)
+    return pestle_proto_read_i64(message, field, &out->ir_version);
+  if (field->number != 7) return NULL;
+  size_t counts[3];
+  out->graph = (pestle_onnx_graph_t){0};
+  PESTLE_TRY(enter(message, field, &graph));
+  PESTLE_TRY(count_fields(graph, (const uint32_t[]){5, 11, 15}, 3, counts));
+  PESTLE_TRY(
+      MAKE_ARRAY(arena, counts[0] + counts[2], &out->graph.initializers));
+  PESTLE_TRY(MAKE_ARRAY(arena, counts[1], &out->graph.inputs));
+  return take_fields(graph, take_graph_inputs, depth, arena, &out->graph);
+}
+
+pestle_status_t pestle_onnx_model_read_inputs(const void* data, size_t size,
+                                              pestle_arena_t* arena,
+                                              pestle_onnx_model_t* out_model) {
+  *out_model = (pestle_onnx_model_t){0};
+  return take_fields(pestle_proto_make(data, size), take_inputs, 0, arena,
+                     out_model);
 }
 
 pestle_status_t pestle_onnx_model_read(const void* data, size_t size,

@@ -22,6 +22,10 @@ typedef struct pestle_onnx_tensor_t {
   bool is_external;
   pestle_str_t raw;
   pestle_str_t location, offset, length;  // external_data
+  // Of a SparseTensorProto, whose values this is: where they stand, and how many
+  // there are; |dims| are those of the whole. NULL: not sparse.
+  struct pestle_onnx_tensor_t* indices;
+  int64_t stored;
 } pestle_onnx_tensor_t;
 
 // AttributeProto.AttributeType.
@@ -35,7 +39,8 @@ typedef enum pestle_onnx_attr_kind_e {
   PESTLE_ONNX_ATTR_FLOATS = 6,
   PESTLE_ONNX_ATTR_INTS = 7,
   PESTLE_ONNX_ATTR_STRINGS = 8,
-  PESTLE_ONNX_ATTR_OTHER = 9,  // lists of tensors and graphs, sparse, types
+  PESTLE_ONNX_ATTR_OTHER = 9,    // lists of tensors and graphs, types
+  PESTLE_ONNX_ATTR_SPARSE = 11,  // |tensor|
 } pestle_onnx_attr_kind_t;
 
 typedef struct pestle_onnx_attr_t {
@@ -86,7 +91,6 @@ struct pestle_onnx_graph_t {
   pestle_onnx_value_info_t* inputs;
   pestle_onnx_value_info_t* outputs;
   size_t node_count, initializer_count, input_count, output_count;
-  size_t sparse_initializer_count;
 };
 
 typedef struct pestle_onnx_opset_t {
@@ -116,6 +120,11 @@ typedef struct pestle_onnx_model_t {
 PESTLE_NODISCARD pestle_status_t
 pestle_onnx_model_read(const void* data, size_t size, pestle_arena_t* arena,
                        pestle_onnx_model_t* out_model);
+// The same without all but the IR version, and of the graph the inputs and the
+// initializers: what a caller may give.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_model_read_inputs(
+    const void* data, size_t size, pestle_arena_t* arena,
+    pestle_onnx_model_t* out_model);
 // Reads a serialised onnx.TensorProto.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_tensor_read(
     pestle_proto_t message, pestle_onnx_tensor_t* out_tensor);

@@ -10,13 +10,14 @@
   void pestle_onnx_import_##fn(pestle_onnx_call_t* call);
 #include "frontend/onnx/onnx_ops.def"
 
-// Imports the nodes of the subgraph |graph| where |builder| stands, its inputs
-// being |inputs| (NULL: it has none that matter); |values| has room for its
-// outputs. False with an error kept.
+// Imports the nodes of the subgraph |graph| where |builder| stands, its first
+// |count| inputs being |inputs| (NULL: it has none that matter), the others what
+// their initializers say; |values| has room for its outputs. False with an error
+// kept.
 bool pestle_onnx_import_subgraph(pestle_onnx_call_t* call,
                                  const pestle_onnx_graph_t* graph,
                                  pestle_builder_t* builder,
-                                 pestle_value_t* const* inputs,
+                                 pestle_value_t* const* inputs, size_t count,
                                  pestle_value_t** values);
 // Input 1, moved to where a binary op before opset 7 wanted it.
 pestle_value_t* pestle_onnx_second_operand(pestle_onnx_call_t* call);

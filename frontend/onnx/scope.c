@@ -30,12 +30,6 @@ static pestle_status_t put_symbol(pestle_onnx_import_t* import,
 static pestle_status_t define_initializers(pestle_onnx_import_t* import,
                                            pestle_onnx_scope_t* scope) {
   const pestle_onnx_graph_t* graph = scope->graph;
-  if (graph->sparse_initializer_count) {
-    return PESTLE_ERROR(UNSUPPORTED,
-                        "graph '%.*s' has sparse initializers, which are not "
-                        "supported",
-                        PESTLE_STR_ARG(graph->name));
-  }
   for (size_t i = 0; i < graph->initializer_count; ++i) {
     const pestle_onnx_tensor_t* tensor = &graph->initializers[i];
     PESTLE_TRY(put_symbol(import, scope, tensor->name,
@@ -65,6 +59,23 @@ pestle_status_t pestle_onnx_scope_define(pestle_onnx_import_t* import,
                                          pestle_value_t* value) {
   return put_symbol(import, scope, name,
                     (pestle_onnx_symbol_t){.value = value});
+}
+
+pestle_status_t pestle_onnx_scope_define_input(pestle_onnx_import_t* import,
+                                               pestle_onnx_scope_t* scope,
+                                               pestle_str_t name,
+                                               pestle_value_t* value) {
+  pestle_map_value_t* slot = pestle_map_find_str(&scope->symbols, name);
+  pestle_onnx_symbol_t* symbol = slot ? slot->ptr : NULL;
+  if (!symbol || !symbol->tensor || symbol->value)
+    return pestle_onnx_scope_define(import, scope, name, value);
+  *symbol = (pestle_onnx_symbol_t){.value = value};
+  return NULL;
+}
+
+bool pestle_onnx_scope_has(const pestle_onnx_scope_t* scope,
+                           pestle_str_t name) {
+  return pestle_map_find_str(&scope->symbols, name) != NULL;
 }
 
 pestle_status_t pestle_onnx_scope_define_sequence(

@@ -20,6 +20,7 @@ pestle_status_t pestle_onnx_source_create(pestle_context_t* context,
   source->context = context;
   pestle_context_retain(context);
   pestle_arena_init(allocator, &source->arena);
+  pestle_map_init(allocator, &source->inputs);
   source->file = pestle_arena_strdup(&source->arena, file);
   if (folder) source->folder = pestle_arena_strdup(&source->arena, folder);
   if (!source->file || (folder && !source->folder)) {
@@ -41,23 +42,77 @@ void pestle_onnx_source_release(void* self) {
   pestle_context_t* context = source->context;
   pestle_onnx_source_t* parent = source->parent;
   pestle_file_unmap(&source->mapping);
+  pestle_map_deinit(&source->inputs);
   pestle_arena_deinit(&source->arena);
   pestle_dealloc(pestle_context_allocator(context), source, sizeof(*source));
   pestle_onnx_source_release(parent);
   pestle_context_release(context);
 }
 
-// --- Constants given by the caller ---
+// --- What the inputs are ---
 
-static const pestle_onnx_value_info_t* find_input(
-    const pestle_onnx_graph_t* graph, const char* name) {
+const pestle_onnx_value_info_t* pestle_onnx_find_input(
+    const pestle_onnx_source_t* source, const char* name, size_t* out_index) {
+  while (source->parent)
+    source = source->parent;
+  const pestle_map_value_t* slot =
+      pestle_map_find_str(&source->inputs, pestle_str(name));
+  if (!slot) return NULL;
+  if (out_index) *out_index = (size_t)slot->u64;
+  return &source->model.graph.inputs[slot->u64];
+}
+
+static pestle_status_t name_inputs(pestle_onnx_source_t* source) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  source->input_kinds =
+      pestle_arena_alloc_zero(&source->arena, graph->input_count + 1, 1);
+  if (!source->input_kinds) return PESTLE_OOM();
   for (size_t i = 0; i < graph->input_count; ++i) {
-    if (pestle_str_equal_c(graph->inputs[i].name, name)) {
-      return &graph->inputs[i];
+    bool added;
+    pestle_str_t name = graph->inputs[i].name;
+    pestle_map_value_t* slot =
+        pestle_map_put(&source->inputs, name.data, name.size, &added);
+    if (!slot) return PESTLE_OOM();
+    if (!added) {
+      return PESTLE_ERROR(MALFORMED, "the model has two inputs called '%.*s'",
+                          PESTLE_STR_ARG(name));
     }
+    slot->u64 = i;
   }
   return NULL;
 }
+
+static void note_initializer(pestle_onnx_source_t* source, pestle_str_t name) {
+  const pestle_map_value_t* slot = pestle_map_find_str(&source->inputs, name);
+  if (!slot) return;
+  source->input_kinds[slot->u64] =
+      source->model.ir_version >= 4 ? PESTLE_ONNX_DEFAULT : PESTLE_ONNX_STORED;
+}
+
+// An input with a default whose shape the caller gives is one that they give.
+static void note_shapes(pestle_onnx_source_t* source,
+                        const pestle_import_options_t* options) {
+  for (size_t i = 0; options && i < options->shape_count; ++i) {
+    const char* name = options->shapes[i].input;
+    size_t index;
+    if (name && pestle_onnx_find_input(source, name, &index) &&
+        source->input_kinds[index] == PESTLE_ONNX_DEFAULT) {
+      source->input_kinds[index] = PESTLE_ONNX_ARGUMENT;
+    }
+  }
+}
+
+static pestle_status_t classify(pestle_onnx_source_t* source,
+                                const pestle_import_options_t* options) {
+  const pestle_onnx_graph_t* graph = &source->model.graph;
+  PESTLE_TRY(name_inputs(source));
+  for (size_t i = 0; i < graph->initializer_count; ++i)
+    note_initializer(source, graph->initializers[i].name);
+  note_shapes(source, options);
+  return NULL;
+}
+
+// --- Constants given by the caller ---
 
 static pestle_status_t read_view(pestle_arena_t* arena, const char* name,
                                  const pestle_tensor_t* view,
@@ -82,7 +137,13 @@ static pestle_status_t spread(const pestle_onnx_value_info_t* info,
                               pestle_elements_t* elements) {
   pestle_type_t type;
   int64_t count;
-  PESTLE_TRY(pestle_onnx_input_type(info, options, &type));
+  const pestle_shape_binding_t* shape = NULL;
+  for (size_t i = 0; options && !shape && i < options->shape_count; ++i) {
+    const char* input = options->shapes[i].input;
+    if (input && pestle_str_equal_c(info->name, input))
+      shape = &options->shapes[i];
+  }
+  PESTLE_TRY(pestle_onnx_input_type(info, options, shape, &type));
   for (int32_t i = 0; i < type.rank; ++i) {
     if (type.dims[i] == PESTLE_DIM_DYNAMIC) type.dims[i] = 1;
   }
@@ -171,11 +232,11 @@ static pestle_status_t bind_one(pestle_onnx_source_t* source,
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "a constant is given without the input's name");
   }
+  size_t index;
+  PESTLE_TRY(pestle_onnx_check_input(source, "a constant", binding->input));
   const pestle_onnx_value_info_t* info =
-      find_input(&source->model.graph, binding->input);
-  if (!info) {
-    return pestle_onnx_no_input(source, "a constant", binding->input);
-  }
+      pestle_onnx_find_input(source, binding->input, &index);
+  source->input_kinds[index] = PESTLE_ONNX_BOUND;
   out->name = info->name;
   PESTLE_TRY(read_view(&source->arena, binding->input, binding->value,
                        &out->elements));
@@ -189,6 +250,7 @@ static pestle_status_t bind_one(pestle_onnx_source_t* source,
 
 pestle_status_t pestle_onnx_source_bind(
     pestle_onnx_source_t* source, const pestle_import_options_t* options) {
+  PESTLE_TRY(classify(source, options));
   if (!options || !options->const_count) return NULL;
   source->bound = PESTLE_ARENA_ARRAY(&source->arena, pestle_onnx_bound_t,
                                      options->const_count);
@@ -210,6 +272,24 @@ static pestle_status_t copy_bound(pestle_arena_t* arena,
   return out->elements.data || !from->elements.size ? NULL : PESTLE_OOM();
 }
 
+static pestle_status_t bind_kinds(pestle_onnx_source_t* source,
+                                  const pestle_onnx_bound_t* more,
+                                  size_t count) {
+  const pestle_onnx_source_t* root = source->parent;
+  source->input_kinds =
+      pestle_arena_copy(&source->arena, root->input_kinds,
+                        source->model.graph.input_count + 1, 1);
+  if (!source->input_kinds) return PESTLE_OOM();
+  while (root->parent)
+    root = root->parent;
+  for (size_t i = 0; i < count; ++i) {
+    const pestle_map_value_t* slot =
+        pestle_map_find_str(&root->inputs, more[i].name);
+    if (slot) source->input_kinds[slot->u64] = PESTLE_ONNX_BOUND;
+  }
+  return NULL;
+}
+
 static pestle_status_t add_bound(pestle_onnx_source_t* source,
                                  const pestle_onnx_bound_t* more,
                                  size_t count) {
@@ -224,7 +304,7 @@ static pestle_status_t add_bound(pestle_onnx_source_t* source,
                           &source->bound[source->bound_count]));
     ++source->bound_count;
   }
-  return NULL;
+  return bind_kinds(source, more, count);
 }
 
 pestle_status_t pestle_onnx_source_extend(pestle_onnx_source_t* parent,

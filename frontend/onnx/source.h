@@ -7,6 +7,7 @@
 #define PESTLE_FRONTEND_ONNX_SOURCE_H_
 
 #include "base/file.h"
+#include "base/map.h"
 #include "frontend/onnx/model.h"
 #include "pestle/import.h"
 
@@ -15,6 +16,16 @@ typedef struct pestle_onnx_bound_t {
   pestle_str_t name;
   pestle_elements_t elements;
 } pestle_onnx_bound_t;
+
+// What a graph input is.
+typedef enum pestle_onnx_input_kind_e {
+  PESTLE_ONNX_ARGUMENT,  // of the module
+  // An initializer of its name is its value unless the caller gives one: a
+  // constant, or with a shape of the caller's an argument.
+  PESTLE_ONNX_DEFAULT,
+  PESTLE_ONNX_STORED,  // an initializer, which IR version 3 lists here as well
+  PESTLE_ONNX_BOUND,   // to a constant of the caller's
+} pestle_onnx_input_kind_t;
 
 typedef struct pestle_onnx_source_t {
   uint32_t refs;  // atomic
@@ -28,6 +39,8 @@ typedef struct pestle_onnx_source_t {
   const void* data;
   size_t size;
   pestle_onnx_model_t model;
+  pestle_map_t inputs;  // name -> index of the graph input; empty with a parent
+  uint8_t* input_kinds;  // pestle_onnx_input_kind_t of each graph input
   pestle_onnx_bound_t* bound;
   size_t bound_count;
 } pestle_onnx_source_t;
@@ -39,7 +52,8 @@ PESTLE_NODISCARD pestle_status_t pestle_onnx_source_create(
 // |self| is a pestle_onnx_source_t; the type is that of keep-alive callbacks.
 void pestle_onnx_source_retain(pestle_onnx_source_t* source);
 void pestle_onnx_source_release(void* self);
-// Copies the --const bindings of |options|, checked against the model.
+// Says of each input of |source|'s model what it is, with the bindings of
+// |options| (may be NULL), which are checked; copies the constants.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_source_bind(
     pestle_onnx_source_t* source, const pestle_import_options_t* options);
 
@@ -55,28 +69,44 @@ pestle_import_check_options(const pestle_import_options_t* options);
 
 // --- Inputs (bind.c) ---
 
-// Whether graph input |info| is an argument: neither an initializer nor bound
-// to a constant.
+// The graph input called |name|; its index in |*out_index| (may be NULL). NULL
+// when there is none.
+const pestle_onnx_value_info_t* pestle_onnx_find_input(
+    const pestle_onnx_source_t* source, const char* name, size_t* out_index);
+// Whether graph input |info| is an argument of the module.
 bool pestle_onnx_is_argument(const pestle_onnx_source_t* source,
                              const pestle_onnx_value_info_t* info);
-// INVALID_ARGUMENT: |what| ("a shape") is given for input |name|, which the
-// model lacks. Lists those that it has.
-PESTLE_NODISCARD pestle_status_t pestle_onnx_no_input(
+// NOT_FOUND: |what| ("a shape") is given for input |name|, which the model lacks
+// (it is told which it has), or INVALID_ARGUMENT: which is stored in the model.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_check_input(
     const pestle_onnx_source_t* source, const char* what, const char* name);
-// The type of graph input |info| after the bindings of |options| (may be NULL):
-// dynamic where nothing fixes a dim.
+// The type of graph input |info| with the caller's |shape| (NULL: none) and the
+// dims of |options| (may be NULL): dynamic where nothing fixes a dim.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_input_type(
     const pestle_onnx_value_info_t* info,
-    const pestle_import_options_t* options, pestle_type_t* out_type);
+    const pestle_import_options_t* options, const pestle_shape_binding_t* shape,
+    pestle_type_t* out_type);
+// Writes the extents of |type|, or those that |info| declares, as "1x3x?" into
+// |buffer|, which is returned.
+const char* pestle_onnx_print_dims(const pestle_type_t* type, char* buffer,
+                                   size_t capacity);
+const char* pestle_onnx_print_declared(const pestle_onnx_value_info_t* info,
+                                       char* buffer, size_t capacity);
 // The argument types after the bindings of |options| (may be NULL): dynamic
 // where nothing fixes a dim. |out_types| has room for every graph input.
 PESTLE_NODISCARD pestle_status_t pestle_onnx_argument_types(
-    const pestle_onnx_source_t* source, const pestle_import_options_t* options,
+    pestle_onnx_source_t* source, const pestle_import_options_t* options,
     pestle_type_t* out_types, size_t* out_count);
 // Checks that |types| may be the arguments' types.
 PESTLE_NODISCARD pestle_status_t
 pestle_onnx_check_types(const pestle_onnx_source_t* source,
                         const pestle_type_t* types, size_t count);
+
+// Calls |visit| with each input that a caller may give of the model in |data|.
+PESTLE_NODISCARD pestle_status_t pestle_onnx_visit_inputs(
+    pestle_context_t* context, const void* data, size_t size,
+    pestle_status_t (*visit)(void* user, const pestle_model_input_t* input),
+    void* user);
 
 // --- The import (import.c) ---
 

@@ -313,13 +313,10 @@ static pestle_status_t from_typed(const pestle_onnx_tensor_t* tensor,
   return NULL;
 }
 
-pestle_status_t pestle_onnx_tensor_elements(const pestle_onnx_tensor_t* tensor,
-                                            pestle_onnx_files_t* files,
-                                            pestle_arena_t* arena,
-                                            pestle_elements_t* out_elements) {
-  static const uint64_t nothing;
-  *out_elements = (pestle_elements_t){.data = &nothing};
-  PESTLE_TRY(pestle_onnx_tensor_type(tensor, &out_elements->type));
+static pestle_status_t read_stored(const pestle_onnx_tensor_t* tensor,
+                                   pestle_onnx_files_t* files,
+                                   pestle_arena_t* arena,
+                                   pestle_elements_t* out_elements) {
   out_elements->size = pestle_type_bytes(&out_elements->type);
   if (tensor->is_external) {
     pestle_str_t bytes;
@@ -334,4 +331,99 @@ pestle_status_t pestle_onnx_tensor_elements(const pestle_onnx_tensor_t* tensor,
     return from_raw(tensor, tensor->raw, arena, out_elements);
   }
   return from_typed(tensor, arena, out_elements);
+}
+
+// --- Sparse tensors ---
+
+// A few numbers in a file must not ask for all of a machine's memory.
+#define MOST_SPREAD ((size_t)256 << 20)
+
+// Element |i| of the whole that value |k| is; -1 where the indices say none.
+static int64_t place_of(const pestle_type_t* type,
+                        const pestle_elements_t* indices, int64_t k) {
+  const int64_t* data = indices->data;
+  if (indices->type.rank == 1) {
+    return data[k] < 0 || data[k] >= pestle_type_count(type) ? -1 : data[k];
+  }
+  int64_t place = 0;
+  for (int32_t axis = 0; axis < type->rank; ++axis) {
+    int64_t i = data[k * type->rank + axis];
+    if (i < 0 || i >= type->dims[axis]) return -1;
+    place = place * type->dims[axis] + i;
+  }
+  return place;
+}
+
+static pestle_status_t check_indices(const pestle_onnx_tensor_t* tensor,
+                                     const pestle_type_t* indices) {
+  bool flat = indices->rank == 1;
+  bool fits = indices->dtype == PESTLE_I64 && (flat || indices->rank == 2) &&
+              indices->dims[0] == tensor->stored &&
+              (flat || indices->dims[1] == tensor->rank);
+  if (fits) return NULL;
+  return PESTLE_ERROR(MALFORMED,
+                      "the indices of sparse tensor '%.*s' do not fit its %lld "
+                      "values",
+                      PESTLE_STR_ARG(tensor->name), (long long)tensor->stored);
+}
+
+static pestle_status_t spread(const pestle_onnx_tensor_t* tensor,
+                              const pestle_elements_t* values,
+                              const pestle_elements_t* indices,
+                              pestle_arena_t* arena,
+                              pestle_elements_t* out_elements) {
+  const pestle_type_t* type = &out_elements->type;
+  size_t each = pestle_dtype_size(type->dtype);
+  out_elements->size = pestle_type_bytes(type);
+  if (out_elements->size / 1024 > values->size &&
+      out_elements->size > MOST_SPREAD) {
+    return PESTLE_ERROR(UNSUPPORTED,
+                        "sparse tensor '%.*s' of %lld values takes %zu bytes "
+                        "when it is written out",
+                        PESTLE_STR_ARG(tensor->name), (long long)tensor->stored,
+                        out_elements->size);
+  }
+  char* data = pestle_arena_alloc_zero(arena, out_elements->size + 1,
+                                       PESTLE_BUFFER_ALIGNMENT);
+  if (!data) return PESTLE_OOM();
+  for (int64_t k = 0; k < tensor->stored; ++k) {
+    int64_t place = place_of(type, indices, k);
+    if (place < 0) {
+      return PESTLE_ERROR(MALFORMED,
+                          "value %lld of sparse tensor '%.*s' lies outside of "
+                          "it",
+                          (long long)k, PESTLE_STR_ARG(tensor->name));
+    }
+    memcpy(data + (size_t)place * each,
+           (const char*)values->data + (size_t)k * each, each);
+  }
+  out_elements->data = data;
+  return NULL;
+}
+
+static pestle_status_t read_sparse(const pestle_onnx_tensor_t* tensor,
+                                   pestle_onnx_files_t* files,
+                                   pestle_arena_t* arena,
+                                   pestle_elements_t* out_elements) {
+  pestle_onnx_tensor_t list = *tensor;
+  list.indices = NULL;
+  list.rank = 1;
+  list.dims[0] = tensor->stored;
+  pestle_elements_t values, indices;
+  PESTLE_TRY(pestle_onnx_tensor_elements(&list, files, arena, &values));
+  PESTLE_TRY(
+      pestle_onnx_tensor_elements(tensor->indices, files, arena, &indices));
+  PESTLE_TRY(check_indices(tensor, &indices.type));
+  return spread(tensor, &values, &indices, arena, out_elements);
+}
+
+pestle_status_t pestle_onnx_tensor_elements(const pestle_onnx_tensor_t* tensor,
+                                            pestle_onnx_files_t* files,
+                                            pestle_arena_t* arena,
+                                            pestle_elements_t* out_elements) {
+  static const uint64_t nothing;
+  *out_elements = (pestle_elements_t){.data = &nothing};
+  PESTLE_TRY(pestle_onnx_tensor_type(tensor, &out_elements->type));
+  return tensor->indices ? read_sparse(tensor, files, arena, out_elements)
+                         : read_stored(tensor, files, arena, out_elements);
 }

@@ -15,7 +15,8 @@ typedef struct pestle_dim_binding_t {
   int64_t extent;
 } pestle_dim_binding_t;
 
-// Fixes the whole shape of a named input. Frozen.
+// Fixes the whole shape of a named input; one that has a default thereby becomes
+// an argument. Frozen.
 typedef struct pestle_shape_binding_t {
   const char* input;
   int32_t rank;
@@ -49,7 +50,9 @@ typedef struct pestle_import_options_t {
 // it has no body yet, and pestle_module_specialize() (or running it) makes the
 // static one. So does a model whose shapes follow from the values of inputs:
 // pestle_module_specialize_values() takes those, unless |options| has them as
-// constants. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
+// constants. An input with an initializer of its name has that as its default,
+// from IR version 4 on: the module has a constant in its place unless a shape is
+// bound to it. |options| may be NULL. INVALID_ARGUMENT: a binding contradicts
 // the model, or |path| is no regular file; NOT_FOUND: no such file, or a binding
 // names nothing that the model has (what there is, is listed); MALFORMED: damaged or illegal, with
 // the node; UNSUPPORTED: every unsupported op at once, with its nodes.
@@ -70,6 +73,29 @@ PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_onnx(
 PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_file(
     pestle_context_t* context, const char* path,
     const pestle_import_options_t* options, pestle_module_t** out_module);
+
+// An input of an ONNX model as the file has it. The pointers are valid while the
+// call that hands it out lasts.
+typedef struct pestle_model_input_t {
+  size_t struct_size;
+  const char* name;
+  pestle_dtype_t dtype;  // PESTLE_NONE: no tensor, or of no dtype of Pestle's
+  int32_t rank;          // -1: not stated
+  const int64_t* dims;   // PESTLE_DIM_DYNAMIC where an extent is not stated
+  bool has_default;      // which has these extents
+  int32_t default_rank;
+  const int64_t* default_dims;
+} pestle_model_input_t;
+
+// Calls |visit| with each input of the ONNX model at |path| in the model's order,
+// until it gives an error, which is returned: before an import, to bind shapes.
+// Those that IR version 3 lists of its initializers are left out. A file that
+// is no ONNX model has no inputs here: its module knows them all. Errors as
+// those of reading it.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_import_visit_inputs(
+    pestle_context_t* context, const char* path,
+    pestle_status_t (*visit)(void* user, const pestle_model_input_t* input),
+    void* user);
 
 // Reads a serialised onnx.TensorProto (the .pb files of ONNX test cases):
 // |*out_elements|.data is freed with pestle_context_free(context, data, size).

@@ -825,6 +825,16 @@ static void call_import_onnx_file(things_t* t) {
   BAD(pestle_import_onnx_file(t->context, NULL, NULL, &module));
   BAD(pestle_import_onnx_file(t->context, "x.onnx", NULL, NULL));
 }
+static pestle_status_t visit_input(void* user,
+                                   const pestle_model_input_t* input) {
+  (void)user, (void)input;
+  return NULL;
+}
+static void call_import_visit_inputs(things_t* t) {
+  BAD(pestle_import_visit_inputs(NULL, "x.onnx", visit_input, NULL));
+  BAD(pestle_import_visit_inputs(t->context, NULL, visit_input, NULL));
+  BAD(pestle_import_visit_inputs(t->context, "x.onnx", NULL, NULL));
+}
 static void call_import_onnx(things_t* t) {
   pestle_module_t* module;
   pestle_context_t* c = t->context;
@@ -980,7 +990,7 @@ static const row_t rows[] = {
     ROW(module_print) ROW(module_parse)
     ROW(module_serialize) ROW(module_deserialize) ROW(module_signature)
     ROW(builder_make) ROW(region_create) ROW(block_argument) ROW(import_file)
-    ROW(import_onnx_file) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)
+    ROW(import_onnx_file) ROW(import_visit_inputs) ROW(import_onnx) ROW(read_onnx_tensor) ROW(compile) ROW(optimize)
     // clang-format on
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };

@@ -186,8 +186,8 @@ typedef struct cli_inputs_t {
   cli_arrays_t arrays;
   PESTLE_VEC(cli_lazy_t) lazy;
   PESTLE_VEC(const char*) output_files;  // of io.txt, by index; may be NULL
-  // The model's inputs before some were specialised on, in the arena; none when
-  // none was.
+  // The model's inputs as numbers count them, in the arena, where those are not
+  // the executable's: some were specialised on, or have a default.
   const char** names;
   size_t name_count;
 } cli_inputs_t;

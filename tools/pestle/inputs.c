@@ -267,7 +267,9 @@ cli_array_t* cli_inputs_find(cli_inputs_t* inputs, size_t index,
   return NULL;
 }
 
-static pestle_status_t missing(size_t index, const pestle_io_info_t* info) {
+static pestle_status_t missing(const cli_inputs_t* inputs, size_t index,
+                               const pestle_io_info_t* info) {
+  index = cli_inputs_number(inputs, index, info->name);
   char dims[400];
   cli_print_dims(info->rank, info->dims, dims, sizeof(dims));
   return CLI_USAGE_ERROR(
@@ -307,7 +309,7 @@ pestle_status_t cli_inputs_bind(cli_inputs_t* inputs, size_t index,
     return NULL;
   }
   const cli_lazy_t* lazy = find_lazy(inputs, index, info->name);
-  if (!lazy) return missing(index, info);
+  if (!lazy) return missing(inputs, index, info);
   cli_array_t array;
   PESTLE_TRY(cli_array_init(info->dtype, info->rank, info->dims, &array));
   PESTLE_TRY(push_array(inputs, &array));

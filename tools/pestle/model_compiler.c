@@ -202,10 +202,101 @@ static bool is_bound(const bindings_t* b, const char* name) {
   return is_const_bound(b, name);
 }
 
-// The shapes of named inputs: an ONNX model need not even say their ranks. What
-// is given by number finds its input once that is imported.
-static pestle_status_t add_inputs(cli_t* cli, const cli_inputs_t* inputs,
-                                  bindings_t* b) {
+// --- What is given of an ONNX model's inputs ---
+
+typedef struct listed_t {
+  const char* name;
+  bool has_default;
+  bool is_of_known_rank;
+  // The extents that it is made of for --input NAME=VALUE, -1 unknown: those
+  // declared, or its default's.
+  int32_t rank;
+  int64_t dims[PESTLE_MAX_RANK];
+} listed_t;
+
+typedef struct listing_t {
+  cli_t* cli;
+  PESTLE_VEC(listed_t) inputs;
+} listing_t;
+
+static pestle_status_t list_input(void* user,
+                                  const pestle_model_input_t* input) {
+  listing_t* l = user;
+  listed_t listed = {.name = cli_copy(l->cli, pestle_str(input->name)),
+                     .has_default = input->has_default,
+                     .is_of_known_rank = input->rank >= 0,
+                     .rank = input->rank};
+  bool is_static = input->rank >= 0;
+  for (int32_t i = 0; i < input->rank; ++i) {
+    listed.dims[i] = input->dims[i];
+    is_static = is_static && listed.dims[i] != PESTLE_DIM_DYNAMIC;
+  }
+  if (!is_static && input->has_default) {
+    listed.rank = input->default_rank;
+    memcpy(listed.dims, input->default_dims,
+           (size_t)listed.rank * sizeof(listed.dims[0]));
+  }
+  if (!listed.name || !pestle_vec_push(&l->inputs, listed)) return PESTLE_OOM();
+  return NULL;
+}
+
+// How many inputs the numbers on the command line reach to.
+static size_t highest_number(const cli_inputs_t* inputs) {
+  int64_t most = 0, number;
+  for (size_t i = 0; i < inputs->arrays.size; ++i) {
+    if (inputs->arrays.data[i].index >= most)
+      most = inputs->arrays.data[i].index + 1;
+  }
+  for (size_t i = 0; i < inputs->lazy.size; ++i) {
+    pestle_str_t name = pestle_str(inputs->lazy.data[i].name);
+    if (pestle_str_parse_i64(name, &number) && number >= most)
+      most = number + 1;
+  }
+  return (size_t)most;
+}
+
+// Numbers count the inputs that must be given; those with a default come behind
+// them. Where there are more numbers than that, they count all in the model's
+// order.
+static pestle_status_t number_inputs(listing_t* l, cli_inputs_t* inputs) {
+  size_t count = l->inputs.size, required = 0, at = 0;
+  const char** names =
+      PESTLE_ARENA_ARRAY(&l->cli->arena, const char*, count + 1);
+  if (!names) return PESTLE_OOM();
+  for (size_t i = 0; i < count; ++i)
+    required += !l->inputs.data[i].has_default;
+  bool as_listed = highest_number(inputs) > required;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (size_t i = 0; i < count; ++i) {
+      const listed_t* listed = &l->inputs.data[i];
+      bool now = as_listed ? pass == 0 : listed->has_default == (pass == 1);
+      if (now) names[at++] = listed->name;
+    }
+  }
+  inputs->names = names;
+  inputs->name_count = count;
+  return NULL;
+}
+
+// What makes an input of the model an argument, or tells its rank, is the shape
+// of what is given.
+static pestle_status_t add_listed(cli_t* cli, const listed_t* listed,
+                                  cli_inputs_t* inputs, bindings_t* b) {
+  if (is_bound(b, listed->name) ||
+      (listed->is_of_known_rank && !listed->has_default)) {
+    return NULL;
+  }
+  size_t number = cli_inputs_number(inputs, 0, listed->name);
+  const cli_array_t* a = cli_inputs_find(inputs, number, listed->name);
+  if (a) return push_shape(cli, listed->name, a->rank, a->dims, b);
+  if (listed->rank < 0 || !cli_inputs_has(inputs, number, listed->name))
+    return NULL;
+  return push_shape(cli, listed->name, listed->rank, listed->dims, b);
+}
+
+// The shapes of inputs that are given by name.
+static pestle_status_t add_named(cli_t* cli, const cli_inputs_t* inputs,
+                                 bindings_t* b) {
   for (size_t i = 0; i < inputs->arrays.size; ++i) {
     const cli_array_t* a = &inputs->arrays.data[i];
     int64_t number;
@@ -216,6 +307,14 @@ static pestle_status_t add_inputs(cli_t* cli, const cli_inputs_t* inputs,
     PESTLE_TRY(push_shape(cli, a->name, a->rank, a->dims, b));
   }
   return NULL;
+}
+
+static pestle_status_t add_inputs(listing_t* l, cli_inputs_t* inputs,
+                                  bindings_t* b) {
+  PESTLE_TRY(number_inputs(l, inputs));
+  for (size_t i = 0; i < l->inputs.size; ++i)
+    PESTLE_TRY(add_listed(l->cli, &l->inputs.data[i], inputs, b));
+  return add_named(l->cli, inputs, b);
 }
 
 // --- Specialisation ---
@@ -341,7 +440,10 @@ static pestle_status_t specialize_as(cli_t* cli, cli_inputs_t* inputs,
   }
   PESTLE_TRY(pestle_module_specialize_values(module, views, count, out_module));
   pestle_function_t* made = pestle_module_entry(*out_module);
-  if (!inputs || pestle_function_argument_count(made) == count) return NULL;
+  if (!inputs || inputs->names ||
+      pestle_function_argument_count(made) == count) {
+    return NULL;
+  }
   return keep_names(cli, f, inputs, count);
 }
 
@@ -376,12 +478,23 @@ static pestle_status_t specialize(cli_t* cli, cli_inputs_t* inputs,
   return NULL;
 }
 
+static pestle_status_t add_given_inputs(cli_t* cli, const char* path,
+                                        cli_inputs_t* inputs, bindings_t* b) {
+  if (!inputs->arrays.size && !inputs->lazy.size) return NULL;
+  listing_t l = {.cli = cli};
+  pestle_vec_init(&l.inputs, pestle_allocator_system());
+  pestle_status_t status =
+      pestle_import_visit_inputs(cli->context, path, list_input, &l);
+  if (!status && l.inputs.size) status = add_inputs(&l, inputs, b);
+  pestle_vec_deinit(&l.inputs);
+  return status;
+}
+
 static pestle_status_t import(cli_t* cli, const char* path,
                               cli_inputs_t* inputs, cli_arrays_t* arrays,
                               bindings_t* b, pestle_module_t** out_module) {
   PESTLE_TRY(add_options(cli, inputs, arrays, b));
-  bool is_onnx = pestle_str_ends_with(pestle_str(path), PESTLE_STR(".onnx"));
-  if (inputs && is_onnx) PESTLE_TRY(add_inputs(cli, inputs, b));
+  if (inputs) PESTLE_TRY(add_given_inputs(cli, path, inputs, b));
   pestle_import_options_t options = {
       .struct_size = sizeof(options),
       .dims = b->dims.data,

@@ -58,17 +58,21 @@ static pestle_status_t check_names(const run_t* run, const char* name) {
   int64_t number;
   bool is_found = pestle_str_parse_i64(pestle_str(name), &number) &&
                   number >= 0 && (size_t)number < (known ? known : count);
-  for (size_t i = 0; i < known; ++i)
+  for (size_t i = 0; i < known; ++i) {
     is_found = is_found || !strcmp(run->inputs.names[i], name);
+    pestle_strbuf_appendf(&names, "%s'%s'", i ? ", " : "",
+                          run->inputs.names[i]);
+  }
   for (size_t i = 0; i < count; ++i) {
     pestle_io_info_t info = pestle_executable_input(run->executable, i);
     is_found = is_found || !strcmp(info.name, name);
-    pestle_strbuf_appendf(&names, "%s'%s'", i ? ", " : "", info.name);
+    if (!known)
+      pestle_strbuf_appendf(&names, "%s'%s'", i ? ", " : "", info.name);
   }
   pestle_status_t status = NULL;
   if (!is_found) {
     status = CLI_USAGE_ERROR("the model has no input '%s'; it has %s", name,
-                             count ? pestle_strbuf_cstr(&names) : "none");
+                             names.size ? pestle_strbuf_cstr(&names) : "none");
   }
   pestle_strbuf_deinit(&names);
   return status;
