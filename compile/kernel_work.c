@@ -3,7 +3,7 @@
 // pieces for threads, profiles and explain go by.
 #include <string.h>
 
-#include "codegen/template/winograd.h"
+#include "codegen/template/winograd/winograd.h"
 #include "compile/kernels.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "codegen/template/winograd.h"
+#include "codegen/template/winograd/winograd.h"
 #include "pestle/version.h"
 
 void pestle_plan_build_init(pestle_allocator_t allocator,

@@ -246,7 +246,7 @@ typedef enum pestle_tile_units_e {
   PESTLE_TILE_MREG = 3,   // of the row matrix: bf16 in f32, or bytes in i32
 } pestle_tile_units_t;
 
-// What the row tile says; codegen/template/tile.h.
+// What the row tile says; codegen/template/product.h.
 typedef struct pestle_nest_tile_t {
   int64_t m, n, k;  // rows, columns and taps of a group's step
   int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
@@ -254,7 +254,7 @@ typedef struct pestle_nest_tile_t {
   uint8_t units;    // pestle_tile_units_t
 } pestle_nest_tile_t;
 
-// What the row winograd says; codegen/template/winograd.h.
+// What the row winograd says; codegen/template/winograd/winograd.h.
 typedef struct pestle_nest_winograd_t {
   int64_t tiles_high, tiles_wide;  // of a group
   int64_t rows, vectors, lanes;    // of a tile of the products
@@ -263,7 +263,7 @@ typedef struct pestle_nest_winograd_t {
   int64_t results;                 // of a tile along each axis
 } pestle_nest_winograd_t;
 
-// What the row matrix says; codegen/template/mreg.h.
+// What the row matrix says; codegen/template/amx/amx.h.
 typedef struct pestle_nest_mreg_t {
   int64_t rows, columns;  // of a group
 } pestle_nest_mreg_t;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "codegen/nest/nest_parse_internal.h"
-#include "codegen/template/mreg.h"
-#include "codegen/template/winograd.h"
+#include "codegen/template/amx/amx.h"
+#include "codegen/template/winograd/winograd.h"
 
 // --- Types and tensors ---
 

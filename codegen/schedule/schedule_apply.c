@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
-#include "codegen/template/attend.h"
-#include "codegen/template/exchange.h"
-#include "codegen/template/mreg.h"
-#include "codegen/template/tensorise.h"
-#include "codegen/template/tile.h"
-#include "codegen/template/winograd.h"
+#include "codegen/template/amx/amx.h"
+#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
+#include "codegen/template/product.h"
+#include "codegen/template/shared_transpose/shared_transpose.h"
+#include "codegen/template/tensorise/tensorise.h"
+#include "codegen/template/winograd/winograd.h"
 
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {

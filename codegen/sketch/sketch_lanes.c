@@ -10,8 +10,8 @@
 
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/exchange.h"
-#include "codegen/template/tensorise.h"
+#include "codegen/template/shared_transpose/shared_transpose.h"
+#include "codegen/template/tensorise/tensorise.h"
 
 enum {
   // Of a thread that does one result after the other: below so many threads for

@@ -4,7 +4,7 @@
 
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/mreg.h"
+#include "codegen/template/amx/amx.h"
 
 enum {
   // Rows or columns of a block that is not cut for more groups' sake.

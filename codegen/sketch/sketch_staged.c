@@ -5,8 +5,8 @@
 
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/attend.h"
-#include "codegen/template/tile.h"
+#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
+#include "codegen/template/product.h"
 
 enum {
   // Cycles of one execution unit. What a group waits for before its first

@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/winograd.h"
+#include "codegen/template/winograd/winograd.h"
 
 enum {
   // Cycles of the transforms for one vector of one tile of 4 x 4 results: 36 loads,

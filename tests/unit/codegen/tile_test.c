@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/half.h"
-#include "codegen/template/attend.h"
-#include "codegen/template/exchange.h"
-#include "codegen/template/tile.h"
+#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
+#include "codegen/template/product.h"
+#include "codegen/template/shared_transpose/shared_transpose.h"
 #include "ir/ref/ref.h"
 #include "unit/codegen/kir_test.h"
 #include "unit/codegen/nest_test.h"

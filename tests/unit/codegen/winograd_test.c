@@ -3,7 +3,7 @@
 // emit_winograd_out.c they make a convolution of three taps.
 #include <math.h>
 
-#include "codegen/template/winograd.h"
+#include "codegen/template/winograd/winograd.h"
 #include "test.h"
 
 enum { MOST = PESTLE_WINOGRAD_MOST, TAPS = PESTLE_WINOGRAD_TAPS };

@@ -6,7 +6,7 @@
 #include "base/half.h"
 #include "codegen/emit/emit_flat.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/tile.h"
+#include "codegen/template/product.h"
 #include "gpu_kernel.h"
 #include "gpu_shim.h"
 #include "ir/ref/ref.h"

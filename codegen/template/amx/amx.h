@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row matrix: a sum of products by matrix registers of one thread
+// (MREG_MMA). A group makes a block of rows x columns sums, in tiles of up to 2 x
+// 2 registers whose taps are all added up before the last stage takes them from
+// scratch.
+//
+// Of one operand, a, register rows are rows of the product and hold 64 bytes of
+// taps. Of the other, b, they are words of 2 or 4 taps for 16 columns: its panel
+// of a tile's columns is a register behind the other, made with the plan where
+// b is constant, else by the group in scratch. Where a lies so that registers
+// can be loaded from it they are; else its rows are copied into scratch too.
+#ifndef PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_
+#define PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_
+
+#include "codegen/template/product.h"
+
+enum {
+  PESTLE_MREG_SIDE = 16,  // rows of a register, and words of one of these
+  PESTLE_MREG_BYTES = 64,
+};
+
+// A fold axis as both operands are walked along it.
+typedef struct pestle_mreg_tap_t {
+  uint32_t axis;
+  int64_t extent;
+  int64_t apart;  // taps from one of its steps to the next
+} pestle_mreg_tap_t;
+
+typedef struct pestle_mreg_t {
+  pestle_tile_product_t p;
+  unsigned kind;  // MREG_MMA's immediate
+  int64_t word;   // taps of a word
+  int64_t step;   // taps of a register's row
+  int64_t taps;   // whole steps; those that are too many are zeros
+  bool joined;    // they lie behind each other over all axes, else the
+                  // innermost axis is padded to whole steps
+  uint32_t tap_count;
+  pestle_mreg_tap_t tap[PESTLE_NEST_MAX_AXES];  // the innermost last
+  uint32_t column;  // the one axis of the columns, of the fold
+  int32_t last_column;
+  int64_t tile_rows, tile_columns;  // 16 or 32
+  bool constant;                    // b is, and packed
+  bool direct;  // registers are loaded from a, |a_stride| elements a row
+  int64_t a_stride;
+} pestle_mreg_t;
+
+// Whether stage |fold| is one; what it reads of was inlined before.
+bool pestle_mreg_match(pestle_nest_t* nest, uint32_t fold, pestle_mreg_t* out);
+
+static inline bool pestle_mreg_fits(const pestle_mreg_t* m,
+                                    const pestle_nest_mreg_t* how) {
+  return how->rows > 0 && how->rows % m->tile_rows == 0 && how->columns > 0 &&
+         how->columns % m->tile_columns == 0 && how->rows <= 1 << 20 &&
+         how->columns <= 1 << 20;
+}
+// Elements of a panel of b, of the packed constant, and of a row of a in
+// scratch, which are so far apart that rows do not fall into one set of the
+// cache.
+static inline int64_t pestle_mreg_panel(const pestle_mreg_t* m) {
+  return m->taps * m->tile_columns;
+}
+int64_t pestle_mreg_panels(const pestle_mreg_t* m);
+int64_t pestle_mreg_pitch(const pestle_mreg_t* m);
+// Bytes of scratch that a group needs.
+int64_t pestle_mreg_scratch(const pestle_mreg_t* m,
+                            const pestle_nest_mreg_t* how);
+
+// matrix S m n: groups of m x n sums. INVALID_ARGUMENT: S is no such product.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_mreg(
+    pestle_nest_t* nest, uint32_t stage, const pestle_nest_mreg_t* how);
+// Notes what |row| says, if it is that row, of a nest that was read from text.
+void pestle_mreg_read_row(pestle_nest_t* nest,
+                          const pestle_schedule_row_t* row);
+
+#endif  // PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row attend: softmax(q k) v in one pass over the keys, both products by the
+// matrix units of subgroups. The scores never leave registers.
+#ifndef PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
+#define PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
+
+#include "base/bits.h"
+#include "codegen/template/product.h"
+
+// scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
+// l[b.., i] = +[j] exp(x - m);   o[b.., i, d] = +[j] exp(x - m) * v;
+// the last stage reads o and l at its own axes.
+typedef struct pestle_attend_t {
+  uint32_t scores, maximum, total, output, last;  // stages
+  const pestle_expr_t* x;                         // at the axes of |maximum|
+  pestle_op_t power;                              // EXP or EXP2
+  // Axes of the stages named: batch axes and rows, then what the name says.
+  pestle_tile_axes_t batch, rows, keys, taps;     // of the scores
+  pestle_tile_axes_t v_batch, v_columns, v_keys;  // of the output
+  pestle_tile_axes_t x_batch, x_rows, x_keys;     // of the maximum
+  pestle_tile_axes_t y_batch, y_rows, y_columns;  // of the last stage
+  pestle_tile_side_t q, k, v;
+} pestle_attend_t;
+
+// Whether its folds look like that; what stands between them may have to be
+// inlined first for it to be that.
+bool pestle_attend_resembles(pestle_nest_t* nest);
+bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out);
+
+// Rows of a group, 16 a subgroup; lanes of it.
+enum { PESTLE_ATTEND_ROWS = 64, PESTLE_ATTEND_LANES = 128 };
+
+// Whole fragments' taps or columns that hold |count| of them.
+static inline int64_t pestle_attend_pad(int64_t count) {
+  return (int64_t)pestle_align_up((size_t)count, 16);
+}
+
+// Bytes of shared memory where |keys| are taken at once.
+int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys);
+
+// attend S n: n keys at once; S is the stage of the output. INVALID_ARGUMENT: it
+// is no such attention.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_attend(pestle_nest_t* nest,
+                                                        uint32_t stage,
+                                                        int64_t keys);
+
+#endif  // PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of two boxes in shared memory, into sums in registers: by fragments
+// of a subgroup's matrix units, or by vectors of each lane.
+#include "codegen/template/shared_tile/emit.h"
+
+static uint32_t add_private(tile_t* t, const char* name, pestle_dtype_t dtype,
+                            int64_t lanes, int64_t count) {
+  return pestle_kir_add_buffer(t->k, name, PESTLE_KIR_PRIVATE, dtype,
+                               (unsigned)lanes, count, 0);
+}
+
+static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
+  pestle_kir_alloc(t->k, t->sums);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", count);
+  pestle_kir_store(t->k, t->sums, i,
+                   pestle_kir_const(t->k, t->p.sums, lanes, 0, 0),
+                   PESTLE_KIR_NONE, 0);
+  pestle_kir_end(t->k);
+}
+
+// --- By matrix units ---
+
+// Where lane |in| of a subgroup points for LDMATRIX: rows of 8 elements, along
+// taps (|by_rows|) or across them. Of a, matrices are two of rows, then of taps;
+// of b two of taps, then of columns.
+pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
+                                        pestle_kir_id_t in, bool is_a,
+                                        pestle_kir_id_t first) {
+  pestle_kir_id_t low = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, in, 8);
+  pestle_kir_id_t half = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 8);
+  pestle_kir_id_t second = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 16);
+  half = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, half, 2);
+  int64_t row = box->by_rows ? box->pitch : 1;
+  int64_t tap = box->by_rows ? 1 : box->pitch;
+  bool one = !is_a && t->t->c == 8;  // column of fragments
+  pestle_kir_id_t at =
+      pestle_kir_madi(t->k, first, row, pestle_kir_index(t->k, 0));
+  at = pestle_kir_madi(t->k, low, box->by_rows ? row : tap, at);
+  at = pestle_kir_madi(t->k, half, 8 * (is_a ? row : tap), at);
+  if (one) return at;
+  return pestle_kir_madi(t->k, second, 8 * (is_a ? tap : row), at);
+}
+
+// A lane's number in its subgroup, and where the part of the tile begins that
+// this one makes.
+typedef struct seat_t {
+  pestle_kir_id_t in, row, column;
+} seat_t;
+
+static seat_t find_seat(const tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t across = t->t->n / t->t->c;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t subgroup =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, 32);
+  seat_t seat;
+  seat.in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, 32);
+  pestle_kir_id_t down =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, subgroup, across);
+  pestle_kir_id_t right =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, subgroup, across);
+  seat.row = pestle_kir_madi(k, down, t->t->r, zero);
+  seat.column = pestle_kir_madi(k, right, t->t->c, zero);
+  return seat;
+}
+
+static void start_units(tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  seat_t seat = find_seat(t);
+  t->from_a = pestle_tile_fragment_at(t, &t->a, seat.in, true, seat.row);
+  t->from_b = pestle_tile_fragment_at(t, &t->b, seat.in, false, seat.column);
+  // What a lane has of its subgroup's sums begins here.
+  t->row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, seat.in, 4);
+  t->row = pestle_kir_madi(k, t->row, 1, seat.row);
+  t->column = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, seat.in, 4);
+  t->column = pestle_kir_madi(k, t->column, 2, seat.column);
+  int64_t fragments = t->t->r / 16 * (t->t->c / 8);
+  t->sums = add_private(t, "sums", PESTLE_F32, 4, fragments);
+  t->fragment_a = add_private(t, "part_a", PESTLE_U32, 4, t->t->r / 16);
+  t->fragment_b = add_private(t, "part_b", PESTLE_U32, t->t->c == 8 ? 2 : 4,
+                              t->t->c == 8 ? 1 : t->t->c / 16);
+  clear_sums(t, fragments, 4);
+}
+
+// Fragments of step |u| of the slot, of |count| times 16 rows or columns.
+void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
+                                int64_t count, pestle_kir_id_t from,
+                                pestle_kir_id_t u) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t row = box->by_rows ? box->pitch : 1;
+  int64_t tap = box->by_rows ? 1 : box->pitch;
+  pestle_kir_alloc(k, to);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", count);
+  pestle_kir_id_t at = pestle_kir_madi(k, u, 16 * tap, from);
+  at = pestle_kir_madi(k, i, 16 * row, at);
+  unsigned words = k->failed ? 1 : k->buffer.data[to].lanes;
+  pestle_kir_id_t value = pestle_kir_put(
+      k, (pestle_kir_inst_t){.op = PESTLE_KIR_LDMATRIX,
+                             .type = PESTLE_U32,
+                             .lanes = (uint8_t)words,
+                             .arg = {box->buffer, at, !box->by_rows}});
+  pestle_kir_store(k, to, i, value, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+}
+
+static void multiply_fragments(tile_t* t, pestle_kir_id_t i,
+                               pestle_kir_id_t j) {
+  static const uint32_t halves[2][2] = {{0, 1}, {2, 3}};
+  pestle_kir_builder_t* k = t->k;
+  unsigned pieces = t->t->c == 8 ? 1 : 2;
+  int64_t columns = t->t->c / 8;
+  pestle_kir_id_t a =
+      pestle_kir_load(k, t->fragment_a, 4, i, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t b =
+      pestle_kir_load(k, t->fragment_b, 2 * pieces, j, PESTLE_KIR_NONE, 0);
+  uint32_t how =
+      t->a.side->dtype == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
+  for (unsigned h = 0; h < pieces; ++h) {
+    pestle_kir_id_t half =
+        pieces == 1 ? b : pestle_kir_shuffle(k, b, b, halves[h], 2);
+    pestle_kir_id_t at = pestle_kir_madi(k, j, pieces, pestle_kir_index(k, h));
+    at = pestle_kir_madi(k, i, columns, at);
+    pestle_kir_id_t sum =
+        pestle_kir_load(k, t->sums, 4, at, PESTLE_KIR_NONE, 0);
+    sum = pestle_kir_put(k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
+                                                .type = PESTLE_F32,
+                                                .lanes = 4,
+                                                .arg = {a, half, sum, how}});
+    pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
+  }
+}
+
+static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
+  int64_t rows = t->t->r / 16, columns = t->t->c == 8 ? 1 : t->t->c / 16;
+  pestle_kir_id_t a = pestle_kir_madi(t->k, slot, t->a.slot, t->from_a);
+  pestle_kir_id_t b = pestle_kir_madi(t->k, slot, t->b.slot, t->from_b);
+  pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->t->k / 16);
+  pestle_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
+  pestle_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
+  pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", rows);
+  pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", columns);
+  multiply_fragments(t, i, j);
+  pestle_kir_end(t->k);
+  pestle_kir_end(t->k);
+  pestle_kir_end(t->k);
+}
+
+// --- By matrix units of 8 x 8: fragments are two elements a lane, side by side
+// in a row ---
+
+// Where lane |in| of a subgroup has its elements: a row, and the first column.
+static void place_in_matrix(tile_t* t, pestle_kir_id_t in,
+                            pestle_kir_id_t* out_row,
+                            pestle_kir_id_t* out_column) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t half = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 2);
+  half = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, half, 4);
+  pestle_kir_id_t down = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 16);
+  *out_row = pestle_kir_madi(k, down, 4, half);
+  pestle_kir_id_t right = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 8);
+  right = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, right, 2);
+  pestle_kir_id_t pair = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 2);
+  pair = pestle_kir_madi(k, pair, 2, pestle_kir_index(k, 0));
+  *out_column = pestle_kir_madi(k, right, 4, pair);
+}
+
+// Elements from one row (or column) of a box to the next, and from a tap.
+static int64_t row_step(const tile_box_t* box) {
+  return box->by_rows ? box->pitch : 1;
+}
+static int64_t tap_step(const tile_box_t* box) {
+  return box->by_rows ? 1 : box->pitch;
+}
+
+static void start_matrices(tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t rows = t->t->r / 8, columns = t->t->c / 8;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0), row, column;
+  seat_t seat = find_seat(t);
+  place_in_matrix(t, seat.in, &row, &column);
+  t->row = pestle_kir_madi(k, row, 1, seat.row);
+  t->column = pestle_kir_madi(k, column, 1, seat.column);
+  // Of a rows and taps, of b taps and columns.
+  pestle_kir_id_t at = pestle_kir_madi(k, t->row, row_step(&t->a), zero);
+  t->from_a = pestle_kir_madi(k, column, tap_step(&t->a), at);
+  at = pestle_kir_madi(k, t->column, row_step(&t->b), zero);
+  t->from_b = pestle_kir_madi(k, row, tap_step(&t->b), at);
+  t->sums = add_private(t, "sums", PESTLE_F32, 2, rows * columns);
+  t->fragment_a = add_private(t, "part_a", PESTLE_F32, 2, rows);
+  t->fragment_b = add_private(t, "part_b", PESTLE_F32, 2, columns);
+  clear_sums(t, rows * columns, 2);
+}
+
+// A lane's two elements from |at| on, |step| apart, in f32.
+static pestle_kir_id_t load_pair(tile_t* t, const tile_box_t* box,
+                                 pestle_kir_id_t at, int64_t step) {
+  static const uint32_t both[2] = {0, 1};
+  pestle_kir_builder_t* k = t->k;
+  unsigned bytes = pestle_dtype_size(box->side->dtype);
+  pestle_kir_id_t pair;
+  if (step == 1) {
+    pair = pestle_kir_load(k, box->buffer, 2, at, PESTLE_KIR_NONE, 2 * bytes);
+  } else {
+    pestle_kir_id_t one =
+        pestle_kir_load(k, box->buffer, 1, at, PESTLE_KIR_NONE, 0);
+    at = pestle_kir_madi(k, at, 1, pestle_kir_index(k, step));
+    pestle_kir_id_t other =
+        pestle_kir_load(k, box->buffer, 1, at, PESTLE_KIR_NONE, 0);
+    pair = pestle_kir_shuffle(k, one, other, both, 2);
+  }
+  return pestle_kir_cast(k, pair, PESTLE_F32);
+}
+
+// |count| fragments of step |u| of 8 taps.
+static void load_matrices(tile_t* t, const tile_box_t* box, uint32_t to,
+                          int64_t count, pestle_kir_id_t from,
+                          pestle_kir_id_t u, bool is_a) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_alloc(k, to);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", count);
+  pestle_kir_id_t at = pestle_kir_madi(k, u, 8 * tap_step(box), from);
+  at = pestle_kir_madi(k, i, 8 * row_step(box), at);
+  pestle_kir_id_t pair =
+      load_pair(t, box, at, is_a ? tap_step(box) : row_step(box));
+  pestle_kir_store(k, to, i, pair, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+}
+
+static void multiply_matrices(tile_t* t, pestle_kir_id_t slot) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t rows = t->t->r / 8, columns = t->t->c / 8;
+  pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
+  pestle_kir_id_t from_b = pestle_kir_madi(k, slot, t->b.slot, t->from_b);
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->t->k / 8);
+  load_matrices(t, &t->a, t->fragment_a, rows, from_a, u, true);
+  load_matrices(t, &t->b, t->fragment_b, columns, from_b, u, false);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", rows);
+  pestle_kir_id_t j = pestle_kir_unroll(k, "j", columns);
+  pestle_kir_id_t a =
+      pestle_kir_load(k, t->fragment_a, 2, i, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t b =
+      pestle_kir_load(k, t->fragment_b, 2, j, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t at = pestle_kir_madi(k, i, columns, j);
+  pestle_kir_id_t sum = pestle_kir_load(k, t->sums, 2, at, PESTLE_KIR_NONE, 0);
+  sum = pestle_kir_put(
+      k, (pestle_kir_inst_t){.op = PESTLE_KIR_MMA,
+                             .type = PESTLE_F32,
+                             .lanes = 2,
+                             .arg = {a, b, sum, PESTLE_KIR_MMA_F32_8X8}});
+  pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+}
+
+// --- By lanes ---
+
+// A lane's rows are chunks of |row_vector| that are as far apart as all lanes'
+// first ones are wide; its columns likewise.
+static void start_lanes(tile_t* t) {
+  pestle_kir_builder_t* k = t->k;
+  int64_t across = t->t->n / t->t->c;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t down =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->lane, across);
+  pestle_kir_id_t right =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t->lane, across);
+  t->row = pestle_kir_madi(k, down, t->row_vector, zero);
+  t->column = pestle_kir_madi(k, right, t->vector, zero);
+  t->from_a = t->row;
+  t->from_b = t->column;
+  int64_t vectors = t->t->r * t->t->c / t->vector;
+  t->sums = add_private(t, "sums", t->p.sums, t->vector, vectors);
+  clear_sums(t, vectors, (unsigned)t->vector);
+}
+
+static pestle_kir_id_t load_chunk(tile_t* t, const tile_box_t* box,
+                                  pestle_kir_id_t at, int64_t offset,
+                                  int64_t lanes) {
+  unsigned bytes = (unsigned)lanes * pestle_dtype_size(box->side->dtype);
+  at = pestle_kir_madi(t->k, at, 1, pestle_kir_index(t->k, offset));
+  return pestle_kir_load(t->k, box->buffer, (unsigned)lanes, at,
+                         PESTLE_KIR_NONE, bytes > 16 ? 16 : bytes);
+}
+
+static void add_product(tile_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
+                        int64_t which) {
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t at = pestle_kir_index(k, which);
+  pestle_kir_id_t sum =
+      pestle_kir_load(k, t->sums, (unsigned)t->vector, at, PESTLE_KIR_NONE, 0);
+  pestle_kir_id_t product =
+      pestle_kir_scalar(k, PESTLE_OP_MULTIPLY, a, b, PESTLE_KIR_NONE);
+  sum = pestle_kir_scalar(k, PESTLE_OP_ADD, sum, product, PESTLE_KIR_NONE);
+  pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
+}
+
+static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
+  enum { MOST = 64 };
+  pestle_kir_builder_t* k = t->k;
+  pestle_kir_id_t b[MOST];
+  int64_t chunks = t->t->r / t->row_vector, vectors = t->t->c / t->vector;
+  int64_t down = t->t->m / chunks, across = t->t->n / vectors;
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->t->k);
+  pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
+  pestle_kir_id_t from_b = pestle_kir_madi(k, slot, t->b.slot, t->from_b);
+  from_a = pestle_kir_madi(k, u, t->a.pitch, from_a);
+  from_b = pestle_kir_madi(k, u, t->b.pitch, from_b);
+  for (int64_t j = 0; j < vectors && j < MOST; ++j)
+    b[j] = load_chunk(t, &t->b, from_b, j * across, t->vector);
+  for (int64_t i = 0; i < chunks; ++i) {
+    pestle_kir_id_t a = load_chunk(t, &t->a, from_a, i * down, t->row_vector);
+    for (int64_t l = 0; l < t->row_vector; ++l) {
+      pestle_kir_id_t one = pestle_kir_extract(k, a, (uint32_t)l);
+      if (t->vector > 1) one = pestle_kir_splat(k, one, (unsigned)t->vector);
+      for (int64_t j = 0; j < vectors && j < MOST; ++j)
+        add_product(t, one, b[j], (i * t->row_vector + l) * vectors + j);
+    }
+  }
+  pestle_kir_end(k);
+}
+
+// --- Either ---
+
+void pestle_tile_start_sums(tile_t* t) {
+  if (t->t->units == PESTLE_TILE_MMA) {
+    start_units(t);
+  } else if (t->t->units == PESTLE_TILE_MMA8) {
+    start_matrices(t);
+  } else {
+    start_lanes(t);
+  }
+}
+
+void pestle_tile_multiply(tile_t* t, pestle_kir_id_t slot) {
+  if (t->t->units == PESTLE_TILE_MMA) {
+    multiply_by_units(t, slot);
+  } else if (t->t->units == PESTLE_TILE_MMA8) {
+    multiply_matrices(t, slot);
+  } else {
+    multiply_by_lanes(t, slot);
+  }
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product by matrix units: as many groups as the target has units stay for
+// the whole launch and take tiles in turn. One warpgroup asks for boxes of both
+// operands, a ring of them ahead; the others multiply what has arrived into sums
+// in registers, and compute the last stage from them (emit_tensor_result.c).
+//
+//   group g, lanes 384:
+//     warpgroup 0, one lane:  for tile, for step: wait until the slot is free;
+//                             copy the boxes of a and b to it
+//     warpgroups 1, 2:        for tile: sums = 0; for step: wait for the slot;
+//                             sums += a * b; give the slot back
+//                             the last stage, from the sums: to global
+//                             memory, or through shared memory, from where it
+//                             is copied while the next tile is multiplied
+//
+// The sums of a warpgroup's 64 rows: lane l of warp w has, of rows 16 w + l / 4
+// and that + 8, columns 8 j + 2 (l % 4) and the next.
+#include "codegen/template/tensorise/emit.h"
+#include "base/bits.h"
+
+enum {
+  TAPS = 64,       // of a box: 128 bytes, the swizzle's width
+  STEP_TAPS = 16,  // of one instruction
+  CHUNK = 64,      // elements of a swizzled row
+  FEWEST_SLOTS = 3,
+  MOST_SLOTS = 4,
+  BARRIER_BYTES = 256,
+  REGISTER_FILE = 65536,
+  COPY_REGISTERS = 40,
+};
+
+pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
+                                pestle_kir_id_t a, pestle_kir_id_t b) {
+  return pestle_kir_scalar(t->e->k, row, a, b, PESTLE_KIR_NONE);
+}
+
+pestle_kir_id_t pestle_tiles_address(const pestle_tiles_t* t,
+                                     pestle_kir_op_t code, uint32_t a,
+                                     uint32_t b) {
+  return pestle_kir_put(t->e->k, (pestle_kir_inst_t){.op = (uint16_t)code,
+                                                     .type = PESTLE_ADDR,
+                                                     .lanes = 1,
+                                                     .arg = {a, b}});
+}
+
+pestle_kir_id_t pestle_tiles_ref(const pestle_tiles_t* t, uint32_t buffer,
+                                 pestle_kir_id_t index) {
+  return pestle_tiles_address(t, PESTLE_KIR_REF, buffer, index);
+}
+
+// --- Buffers ---
+
+static void put_word(pestle_kir_builder_t* k, uint64_t word, bool wide) {
+  if (!pestle_vec_push(&k->word, (uint32_t)word)) k->failed = true;
+  if (wide && !pestle_vec_push(&k->word, (uint32_t)(word >> 32))) {
+    k->failed = true;
+  }
+}
+
+static bool along_taps(const pestle_matrix_t* x) {
+  return x->tap_stride == 1;
+}
+
+uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
+                          uint32_t buffer, int64_t offset,
+                          const pestle_map_dim_t* dims, uint32_t rank) {
+  pestle_kir_builder_t* k = t->e->k;
+  if (k->failed) return 0;
+  uint32_t id = pestle_kir_add_buffer(k, name, PESTLE_KIR_TENSOR_MAP,
+                                      k->buffer.data[buffer].dtype, 1, 1,
+                                      PESTLE_KIR_READONLY);
+  pestle_kir_table_t table = {(uint32_t)k->word.size, 0};
+  put_word(k, buffer, false);
+  put_word(k, rank, false);
+  put_word(k, PESTLE_TILE_ROW, false);
+  put_word(k, (uint64_t)offset, true);
+  for (uint32_t d = 0; d < rank; ++d) {
+    put_word(k, (uint64_t)dims[d].extent, false);
+    put_word(k, (uint64_t)dims[d].box, false);
+    put_word(k, (uint64_t)dims[d].stride, true);
+  }
+  table.count = (uint32_t)k->word.size - table.first;
+  if (k->failed || !pestle_vec_push(&k->table, table)) {
+    k->failed = true;
+    return id;
+  }
+  k->buffer.data[id].layout = (uint16_t)k->table.size;
+  return id;
+}
+
+// A view of operand |x| by boxes of |box_rows| rows and TAPS taps; transposed,
+// of CHUNK rows.
+static uint32_t add_map(const pestle_tiles_t* t, const char* name,
+                        const pestle_matrix_t* x, int64_t rows,
+                        int64_t box_rows) {
+  pestle_map_dim_t taps = {t->p.k, TAPS, x->tap_stride};
+  pestle_map_dim_t lines = {rows, along_taps(x) ? box_rows : CHUNK,
+                            x->row_stride};
+  const pestle_map_dim_t dims[3] = {along_taps(x) ? taps : lines,
+                                    along_taps(x) ? lines : taps,
+                                    {t->p.batch, 1, x->batch_stride}};
+  return pestle_tiles_map(t, name, t->e->buffer[x->tensor], x->offset, dims,
+                          t->p.batch > 1 ? 3 : 2);
+}
+
+uint32_t pestle_tiles_shared(const pestle_tiles_t* t, const char* name,
+                             pestle_dtype_t dtype, int64_t count,
+                             uint32_t align) {
+  pestle_kir_builder_t* k = t->e->k;
+  uint32_t id =
+      pestle_kir_add_buffer(k, name, PESTLE_KIR_SHARED, dtype, 1, count, 0);
+  if (!k->failed) k->buffer.data[id].align = align;
+  return id;
+}
+
+static void add_buffers(pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  t->map_a = add_map(t, "map_a", &t->p.a, t->p.m, t->rows);
+  t->map_b = add_map(t, "map_b", &t->p.b, t->p.n, t->columns);
+  t->tile_a = pestle_tiles_shared(t, "tile_a", t->p.dtype,
+                                  t->slots * t->rows * TAPS, 1024);
+  t->tile_b = pestle_tiles_shared(t, "tile_b", t->p.dtype,
+                                  t->slots * t->columns * TAPS, 1024);
+  pestle_tiles_add_staged(t);
+  t->full = pestle_tiles_shared(t, "full", PESTLE_MBAR, t->slots, 64);
+  t->empty = pestle_tiles_shared(t, "empty", PESTLE_MBAR, t->slots, 64);
+  t->sums = pestle_kir_add_buffer(k, "sums", PESTLE_KIR_PRIVATE, PESTLE_F32, 1,
+                                  t->columns / 2, 0);
+  t->pair =
+      pestle_kir_add_buffer(k, "pair", PESTLE_KIR_PRIVATE, PESTLE_F32, 2, 1, 0);
+}
+
+// --- Tiles in turn ---
+
+// Opens the loop over this group's tiles, and says which one it is.
+static void open_tiles(pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t end = pestle_kir_index(k, t->count);
+  pestle_kir_id_t tile = pestle_kir_for(k, "tile", t->group, end,
+                                        (int32_t)t->groups, PESTLE_KIR_SERIAL);
+  int64_t of_batch = t->tiles_m * t->tiles_n;
+  t->round = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, t->groups);
+  t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, tile, of_batch);
+  pestle_kir_id_t in_batch =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, tile, of_batch);
+  pestle_emit_strips(k, in_batch, t->tiles_m, t->tiles_n, &t->row, &t->column);
+}
+
+typedef struct step_t {
+  pestle_kir_id_t taps;  // the first tap
+  pestle_kir_id_t slot, phase;
+} step_t;
+
+static step_t open_steps(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t end = pestle_kir_index(k, t->steps);
+  pestle_kir_id_t i =
+      pestle_kir_for(k, "step", zero, end, 1, PESTLE_KIR_SERIAL);
+  pestle_kir_id_t all = pestle_kir_madi(k, t->round, t->steps, i);
+  pestle_kir_id_t turn =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, all, t->slots);
+  step_t s;
+  s.taps = pestle_kir_madi(k, i, TAPS, zero);
+  s.slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, all, t->slots);
+  s.phase = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, turn, 2);
+  return s;
+}
+
+// --- The copying warpgroup ---
+
+static void copy_boxes(const pestle_tiles_t* t, const step_t* s,
+                       const pestle_matrix_t* x, uint32_t map, uint32_t tile,
+                       int64_t rows, pestle_kir_id_t first_row,
+                       pestle_kir_id_t arrives) {
+  pestle_kir_builder_t* k = t->e->k;
+  bool taps_first = along_taps(x);
+  int64_t boxes = taps_first ? 1 : rows / CHUNK;
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t base = pestle_kir_madi(k, s->slot, rows * TAPS, zero);
+  for (int64_t i = 0; i < boxes; ++i) {
+    pestle_kir_id_t row =
+        pestle_kir_madi(k, first_row, 1, pestle_kir_index(k, i * CHUNK));
+    pestle_kir_id_t x0 = taps_first ? s->taps : row;
+    pestle_kir_id_t x1 = taps_first ? row : s->taps;
+    if (t->p.batch > 1)
+      x1 = pestle_tiles_address(t, PESTLE_KIR_COORD, x1, t->batch);
+    pestle_kir_id_t at = pestle_tiles_address(t, PESTLE_KIR_COORD, x0, x1);
+    pestle_kir_id_t to = pestle_tiles_ref(
+        t, tile,
+        pestle_kir_madi(k, base, 1, pestle_kir_index(k, i * CHUNK * TAPS)));
+    pestle_kir_act(k, PESTLE_KIR_TILE_LOAD, to, map, at, arrives);
+  }
+}
+
+static void emit_copies(pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_act(k, PESTLE_KIR_REGISTERS, (uint32_t)-COPY_REGISTERS, 0, 0, 0);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
+  open_tiles(t);
+  step_t s = open_steps(t);
+  pestle_kir_id_t free_phase =
+      pestle_tiles_op(t, PESTLE_OP_SUBTRACT, pestle_kir_index(k, 1), s.phase);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->empty, s.slot),
+                 free_phase, 0, 0);
+  pestle_kir_id_t arrives = pestle_tiles_ref(t, t->full, s.slot);
+  int64_t bytes =
+      (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_EXPECT, arrives, (uint32_t)bytes, 0, 0);
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  copy_boxes(t, &s, &t->p.a, t->map_a, t->tile_a, t->rows,
+             pestle_kir_madi(k, t->row, t->rows, zero), arrives);
+  copy_boxes(t, &s, &t->p.b, t->map_b, t->tile_b, t->columns,
+             pestle_kir_madi(k, t->column, t->columns, zero), arrives);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+}
+
+// --- The multiplying warpgroups ---
+
+// Element of |tile| at which step |u| of the slot's taps begins.
+static pestle_kir_id_t operand_at(const pestle_tiles_t* t, const step_t* s,
+                                  const pestle_matrix_t* x, uint32_t tile,
+                                  int64_t rows, pestle_kir_id_t first,
+                                  pestle_kir_id_t u) {
+  pestle_kir_builder_t* k = t->e->k;
+  int64_t step = along_taps(x) ? STEP_TAPS : STEP_TAPS * CHUNK;
+  pestle_kir_id_t at = pestle_kir_madi(k, s->slot, rows * TAPS, first);
+  return pestle_tiles_ref(t, tile, pestle_kir_madi(k, u, step, at));
+}
+
+static void multiply(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  step_t s = open_steps(t);
+  pestle_kir_act(k, PESTLE_KIR_MBAR_WAIT, pestle_tiles_ref(t, t->full, s.slot),
+                 s.phase, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_FENCE, 0, 0, 0, 0);
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t own = pestle_kir_madi(k, t->warpgroup, CHUNK * TAPS,
+                                        pestle_kir_index(k, -CHUNK * TAPS));
+  pestle_kir_id_t u = pestle_kir_unroll(k, "u", TAPS / STEP_TAPS);
+  pestle_kir_id_t a = operand_at(t, &s, &t->p.a, t->tile_a, t->rows, own, u);
+  pestle_kir_id_t b =
+      operand_at(t, &s, &t->p.b, t->tile_b, t->columns, zero, u);
+  uint32_t how = (uint32_t)t->columns;
+  if (!along_taps(&t->p.a)) how |= PESTLE_KIR_WGMMA_A_TRANSPOSED;
+  if (!along_taps(&t->p.b)) how |= PESTLE_KIR_WGMMA_B_TRANSPOSED;
+  if (t->p.dtype == PESTLE_F16) how |= PESTLE_KIR_WGMMA_F16;
+  pestle_kir_act(k, PESTLE_KIR_WGMMA, t->sums, a, b, how);
+  pestle_kir_end(k);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_COMMIT, 0, 0, 0, 0);
+  pestle_kir_act(k, PESTLE_KIR_WGMMA_WAIT, 0, 0, 0, 0);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->in_warpgroup, 0));
+  pestle_kir_act(k, PESTLE_KIR_MBAR_ARRIVE,
+                 pestle_tiles_ref(t, t->empty, s.slot), 0, 0, 0);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+}
+
+static void clear_sums(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_alloc(k, t->sums);
+  pestle_kir_id_t i = pestle_kir_unroll(k, "i", t->columns / 2);
+  pestle_kir_store(k, t->sums, i, pestle_kir_float(k, PESTLE_F32, 1, 0),
+                   PESTLE_KIR_NONE, 0);
+  pestle_kir_end(k);
+}
+
+static void emit_products(pestle_tiles_t* t) {
+  int64_t registers = (REGISTER_FILE - PESTLE_WARPGROUP * COPY_REGISTERS) /
+                      (PESTLE_WARPGROUP * t->consumers);
+  if (registers > 232) registers = 232;
+  pestle_kir_act(t->e->k, PESTLE_KIR_REGISTERS, (uint32_t)(registers / 8 * 8),
+                 0, 0, 0);
+  open_tiles(t);
+  clear_sums(t);
+  multiply(t);
+  pestle_tiles_results(t);
+  pestle_kir_end(t->e->k);
+  pestle_tiles_finish(t);
+}
+
+// --- The whole ---
+
+static void init_barriers(const pestle_tiles_t* t) {
+  pestle_kir_builder_t* k = t->e->k;
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_EQ, t->lane, 0));
+  for (int64_t s = 0; s < t->slots; ++s) {
+    pestle_kir_id_t slot = pestle_kir_index(k, s);
+    pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->full, slot),
+                   1, 0, 0);
+    pestle_kir_act(k, PESTLE_KIR_MBAR_INIT, pestle_tiles_ref(t, t->empty, slot),
+                   (uint32_t)t->consumers, 0, 0);
+  }
+  pestle_kir_act(k, PESTLE_KIR_MBAR_FENCE, 0, 0, 0, 0);
+  pestle_kir_end(k);
+  pestle_kir_barrier(k);
+}
+
+// Of shared memory, what is left by the barriers goes to results first, which
+// are then written while the next tile is multiplied, and to the ring.
+static void plan_slots(pestle_tiles_t* t) {
+  int64_t slot =
+      (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
+  int64_t room = t->e->nest->group_bytes - BARRIER_BYTES;
+  t->slots = MOST_SLOTS;
+  t->staged_bytes = pestle_tiles_staged_bytes(t);
+  if (t->staged_bytes && room - t->staged_bytes < FEWEST_SLOTS * slot) {
+    t->staged_bytes = 0;
+  }
+  while (t->slots > FEWEST_SLOTS && t->slots * slot > room - t->staged_bytes)
+    --t->slots;
+}
+
+static void plan_tiles(pestle_tiles_t* t) {
+  const pestle_nest_t* nest = t->e->nest;
+  t->rows = nest->tile_rows;
+  t->columns = nest->tile_columns;
+  t->consumers = t->rows / CHUNK;
+  t->lanes = PESTLE_WARPGROUP * (1 + t->consumers);
+  t->tiles_m = pestle_ceil_div(t->p.m, t->rows);
+  t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
+  t->count = t->tiles_m * t->tiles_n * t->p.batch;
+  t->groups = t->count < nest->groups ? t->count : nest->groups;
+  t->steps = pestle_ceil_div(t->p.k, TAPS);
+  plan_slots(t);
+}
+
+pestle_status_t pestle_emit_tensor(pestle_emit_t* e, uint32_t stage) {
+  pestle_kir_builder_t* k = e->k;
+  pestle_tiles_t t = {
+      .e = e, .fold = (uint32_t)e->nest->tensorised, .last = stage};
+  if (!pestle_tensorise_match(e->nest, t.fold, &t.p)) {
+    return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
+                        e->nest->name);
+  }
+  plan_tiles(&t);
+  add_buffers(&t);
+  pestle_kir_id_t zero = pestle_kir_index(k, 0);
+  pestle_kir_id_t groups = pestle_kir_index(k, t.groups);
+  t.group = pestle_kir_for(k, "g", zero, groups, 1, PESTLE_KIR_GROUP_X);
+  pestle_kir_id_t lanes = pestle_kir_index(k, t.lanes);
+  t.lane = pestle_kir_for(k, "lane", zero, lanes, 1, PESTLE_KIR_LANE_X);
+  init_barriers(&t);
+  t.warpgroup =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t.lane, PESTLE_WARPGROUP);
+  t.in_warpgroup =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, t.lane, PESTLE_WARPGROUP);
+  pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, t.warpgroup, 1));
+  emit_copies(&t);
+  pestle_kir_else(k);
+  emit_products(&t);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  pestle_kir_end(k);
+  return NULL;
+}

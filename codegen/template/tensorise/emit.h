@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the emit_tensor*.c files: a product by matrix units, as it is
+// emitted.
+#ifndef PESTLE_CODEGEN_TEMPLATE_TENSORISE_EMIT_H_
+#define PESTLE_CODEGEN_TEMPLATE_TENSORISE_EMIT_H_
+
+#include "codegen/emit/emit_internal.h"
+#include "codegen/template/tensorise/tensorise.h"
+
+enum {
+  PESTLE_WARPGROUP = 128,
+  PESTLE_WARPGROUP_ROWS = 64,  // of the sums
+  PESTLE_TILE_ROW = 128,       // bytes of a tile's row in shared memory
+  PESTLE_TILE_CHUNK = 16,      // bytes that the swizzle moves as one
+};
+
+typedef struct pestle_tiles_t {
+  pestle_emit_t* e;
+  pestle_product_t p;
+  uint32_t fold, last;
+  int64_t rows, columns;  // of a tile
+  int64_t consumers, lanes, slots;
+  int64_t tiles_m, tiles_n, count, groups, steps;
+  uint32_t map_a, map_b, tile_a, tile_b, full, empty, sums, pair;
+  int64_t staged_bytes;  // of shared memory where results wait; 0: nowhere
+  uint32_t map_y, staged;
+  pestle_kir_id_t lane, in_warpgroup, warpgroup, group;
+  pestle_kir_id_t round, batch, row, column;  // of the tile at hand
+} pestle_tiles_t;
+
+// --- emit_tensor.c ---
+
+pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
+                                pestle_kir_id_t a, pestle_kir_id_t b);
+// An instruction whose value is an address.
+pestle_kir_id_t pestle_tiles_address(const pestle_tiles_t* t,
+                                     pestle_kir_op_t code, uint32_t a,
+                                     uint32_t b);
+pestle_kir_id_t pestle_tiles_ref(const pestle_tiles_t* t, uint32_t buffer,
+                                 pestle_kir_id_t index);
+uint32_t pestle_tiles_shared(const pestle_tiles_t* t, const char* name,
+                             pestle_dtype_t dtype, int64_t count,
+                             uint32_t align);
+
+// A dim of a tensor map: its extent, that of a box, elements from one to the
+// next.
+typedef struct pestle_map_dim_t {
+  int64_t extent, box, stride;
+} pestle_map_dim_t;
+
+// A view of |buffer| from element |offset| on, fastest dim first.
+uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
+                          uint32_t buffer, int64_t offset,
+                          const pestle_map_dim_t* dims, uint32_t rank);
+
+// --- emit_tensor_result.c ---
+
+// Bytes of shared memory in which results could wait; 0: they must be written by
+// the lanes that have them.
+int64_t pestle_tiles_staged_bytes(const pestle_tiles_t* t);
+void pestle_tiles_add_staged(pestle_tiles_t* t);
+// The last stage at the tile at hand, from its sums.
+void pestle_tiles_results(const pestle_tiles_t* t);
+// When all tiles are done.
+void pestle_tiles_finish(const pestle_tiles_t* t);
+
+#endif  // PESTLE_CODEGEN_TEMPLATE_TENSORISE_EMIT_H_

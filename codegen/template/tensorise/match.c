@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/template/tensorise/tensorise.h"
+
+#include "codegen/schedule/schedule_internal.h"
+
+enum {
+  RUN = 8,  // elements of 16 bytes: what boxes are copied by
+  WARPGROUP_ROWS = 64,
+  MOST_COLUMNS = 256,
+};
+
+// --- Is it one? ---
+
+typedef struct side_t {
+  const pestle_nest_t* nest;
+  const pestle_nest_stage_t* s;
+  int64_t coef[PESTLE_NEST_MAX_AXES];  // by position among the roots
+  int64_t offset;
+  uint32_t tensor;
+  pestle_dtype_t dtype;
+} side_t;
+
+static bool read_side(const pestle_expr_t* x, side_t* side) {
+  while (x->kind == PESTLE_EXPR_CAST)
+    x = x->args[0];
+  if (x->kind != PESTLE_EXPR_READ || x->guard) return false;
+  const pestle_nest_tensor_t* t = &side->nest->tensors.data[x->i];
+  side->tensor = (uint32_t)x->i;
+  side->dtype = t->type.dtype;
+  if (t->kind != PESTLE_TENSOR_INPUT || t->pack ||
+      (side->dtype != PESTLE_BF16 && side->dtype != PESTLE_F16)) {
+    return false;
+  }
+  const pestle_affine_t* at = x->index[0];
+  side->offset = at->constant;
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < side->s->root_count; ++i) {
+    bool nested;
+    side->coef[i] = pestle_affine_coef(at, side->s->roots[i], &nested);
+    if (nested || side->coef[i] < 0) return false;
+    found += side->coef[i] != 0;
+  }
+  return found == at->count;
+}
+
+// Runs of 16 bytes, and strides that a box may have.
+static bool can_copy(const pestle_matrix_t* x, int64_t rows, int64_t taps) {
+  bool along_taps = x->tap_stride == 1, along_rows = x->row_stride == 1;
+  if (!along_taps && !along_rows) return false;
+  int64_t other = along_taps ? x->row_stride : x->tap_stride;
+  int64_t others = along_taps ? rows : taps;
+  return x->offset % RUN == 0 && (others == 1 || other % RUN == 0) &&
+         x->batch_stride % RUN == 0 && other != 0;
+}
+
+// The last stage reads the sums at its own axes.
+static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
+  const pestle_nest_stage_t* f = pestle_nest_stage(nest, fold);
+  uint32_t last = (uint32_t)nest->stages.size - 1;
+  const pestle_nest_stage_t* y = pestle_nest_stage(nest, last);
+  if (y->is_fold || f->map_count != y->map_count || fold == last) return false;
+  const pestle_expr_t* read =
+      pestle_schedule_find_read(nest, last, f->tensors[0]);
+  if (!read || read->guard) return false;
+  for (uint32_t i = 0; i < f->map_count; ++i) {
+    const pestle_nest_axis_t* own = &nest->axes.data[y->roots[i]];
+    if (own->full_extent != nest->axes.data[f->roots[i]].full_extent) {
+      return false;
+    }
+    if (own->full_extent == 1) continue;
+    if (pestle_affine_is_axis(read->index[i]) != (int32_t)y->roots[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
+                            pestle_product_t* out) {
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
+  uint32_t maps = s->map_count;
+  const pestle_expr_t* x = s->values[0];
+  if (!s->is_fold || s->fold != PESTLE_OP_ADD || s->combine ||
+      s->value_count != 1 || s->acc_dtype != PESTLE_F32 || maps < 2 ||
+      maps > 3 || s->root_count != maps + 1 || x->kind != PESTLE_EXPR_OP ||
+      x->op != PESTLE_OP_MULTIPLY || x->dtype != PESTLE_F32 ||
+      s->inits[0]->kind != PESTLE_EXPR_CONST || s->inits[0]->f != 0) {
+    return false;
+  }
+  for (uint32_t i = 0; i < s->root_count; ++i) {
+    if (!pestle_nest_axis_is_whole(&nest->axes.data[s->roots[i]])) {
+      return false;
+    }
+  }
+  side_t a = {.nest = nest, .s = s}, b = {.nest = nest, .s = s};
+  if (!read_side(x->args[0], &a) || !read_side(x->args[1], &b) ||
+      a.dtype != b.dtype) {
+    return false;
+  }
+  uint32_t m = maps - 2, n = maps - 1, k = maps;
+  if (a.coef[n]) {
+    side_t swap = a;
+    a = b;
+    b = swap;
+  }
+  if (a.coef[n] || b.coef[m] || !is_aligned(nest, fold)) return false;
+  const pestle_nest_stage_t* y =
+      pestle_nest_stage(nest, (uint32_t)nest->stages.size - 1);
+  bool batch = maps == 3;
+  *out = (pestle_product_t){
+      .a = {a.tensor, a.offset, a.coef[m], a.coef[k], batch ? a.coef[0] : 0},
+      .b = {b.tensor, b.offset, b.coef[n], b.coef[k], batch ? b.coef[0] : 0},
+      .batch = batch ? nest->axes.data[s->roots[0]].full_extent : 1,
+      .m = nest->axes.data[s->roots[m]].full_extent,
+      .n = nest->axes.data[s->roots[n]].full_extent,
+      .k = nest->axes.data[s->roots[k]].full_extent,
+      .dtype = a.dtype,
+      .batch_axis = batch ? y->roots[0] : UINT32_MAX,
+      .m_axis = y->roots[m],
+      .n_axis = y->roots[n]};
+  return out->m > 0 && out->n > 0 && out->k > 0 && out->batch > 0 &&
+         out->n % 2 == 0 && can_copy(&out->a, out->m, out->k) &&
+         can_copy(&out->b, out->n, out->k);
+}
+
+// --- The row ---
+
+pestle_status_t pestle_schedule_tensorise(pestle_nest_t* nest, uint32_t stage,
+                                          int64_t m, int64_t n) {
+  pestle_product_t product;
+  const char* name = pestle_schedule_stage_name(nest, stage);
+  uint32_t last = (uint32_t)nest->stages.size - 1;
+  if (!pestle_tensorise_match(nest, stage, &product)) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "tensorise %s: it must be a product of two matrices of "
+                        "f16 or bf16, whose rows or columns are runs of 16 "
+                        "bytes",
+                        name);
+  }
+  if (m % WARPGROUP_ROWS || m < WARPGROUP_ROWS || m > 4 * WARPGROUP_ROWS ||
+      n % WARPGROUP_ROWS || n < WARPGROUP_ROWS || n > MOST_COLUMNS) {
+    return PESTLE_ERROR(INVALID_ARGUMENT,
+                        "tensorise %s %lld %lld: tiles are of 64 to 256 rows "
+                        "and columns, multiples of 64",
+                        name, (long long)m, (long long)n);
+  }
+  uint32_t outer, inner;
+  size_t rows = nest->rows.size;
+  PESTLE_TRY(
+      pestle_schedule_split(nest, last, product.n_axis, 2, &outer, &inner));
+  PESTLE_TRY(pestle_schedule_mark(nest, last, inner, PESTLE_MARK_VECTOR));
+  nest->rows.size = rows;  // part of this row
+  nest->tensorised = (int32_t)stage;
+  nest->tile_rows = m;
+  nest->tile_columns = n;
+  nest->tensors.data[pestle_nest_stage(nest, stage)->tensors[0]].place =
+      PESTLE_PLACE_PRIVATE;
+  int64_t ints[2] = {m, n};
+  return pestle_schedule_record(nest, PESTLE_PRIM_TENSORISE, name, NULL, 0,
+                                ints, 2);
+}
