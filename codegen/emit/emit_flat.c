@@ -159,17 +159,17 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
   pestle_status_t status = NULL;
   uint32_t last = (uint32_t)nest->stages.size - 1;
   if (nest->tensorised >= 0) {
-    status = pestle_emit_tensor(&e, last);
+    status = pestle_tensorise_emit(&e, last);
   } else if (nest->tiled >= 0) {
-    status = pestle_emit_tile(&e);
+    status = pestle_shared_tile_emit(&e);
   } else if (nest->winograd >= 0) {
-    status = pestle_emit_winograd(&e);
+    status = pestle_winograd_emit(&e);
   } else if (nest->mreg >= 0) {
-    status = pestle_emit_mreg(&e);
+    status = pestle_amx_emit(&e);
   } else if (nest->attended >= 0) {
-    status = pestle_emit_attend(&e);
+    status = pestle_flash_attention_mma_emit(&e);
   } else if (nest->exchanged >= 0) {
-    status = pestle_emit_exchange(&e, last);
+    status = pestle_shared_transpose_emit(&e, last);
   } else {
     emit_anchor(&e, last);
   }

@@ -83,14 +83,14 @@ void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 
 // --- emit_tensor.c ---
 // The whole kernel, whose last stage is |stage|, by matrix units.
-PESTLE_NODISCARD pestle_status_t pestle_emit_tensor(pestle_emit_t* e,
-                                                    uint32_t stage);
+PESTLE_NODISCARD pestle_status_t pestle_tensorise_emit(pestle_emit_t* e,
+                                                       uint32_t stage);
 
 // --- emit_tile.c ---
 // The same by groups that keep boxes in shared memory. Axes that it adds to the
 // nest, this many, have places in the tables.
 enum { PESTLE_EMIT_OWN_AXES = 16 };
-PESTLE_NODISCARD pestle_status_t pestle_emit_tile(pestle_emit_t* e);
+PESTLE_NODISCARD pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e);
 
 // The row and column of tile |number| of |rows| x |columns| of them: strips of
 // rows, column by column, so that neighbours share what they read.
@@ -100,20 +100,21 @@ void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
 
 // --- emit_winograd.c ---
 // A convolution by factors.
-PESTLE_NODISCARD pestle_status_t pestle_emit_winograd(pestle_emit_t* e);
+PESTLE_NODISCARD pestle_status_t pestle_winograd_emit(pestle_emit_t* e);
 
 // --- emit_mreg.c ---
 // A product by matrix registers.
-PESTLE_NODISCARD pestle_status_t pestle_emit_mreg(pestle_emit_t* e);
+PESTLE_NODISCARD pestle_status_t pestle_amx_emit(pestle_emit_t* e);
 
 // --- emit_attend.c ---
 // Attention in one pass.
-PESTLE_NODISCARD pestle_status_t pestle_emit_attend(pestle_emit_t* e);
+PESTLE_NODISCARD pestle_status_t
+pestle_flash_attention_mma_emit(pestle_emit_t* e);
 
 // --- emit_exchange.c ---
 // A map whose tiles pass through shared memory.
-PESTLE_NODISCARD pestle_status_t pestle_emit_exchange(pestle_emit_t* e,
-                                                      uint32_t stage);
+PESTLE_NODISCARD pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e,
+                                                              uint32_t stage);
 
 // --- emit_lane.c ---
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes

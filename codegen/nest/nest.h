@@ -239,34 +239,34 @@ typedef struct pestle_nest_stage_t {
 } pestle_nest_stage_t;
 
 // Which matrix units of a subgroup make a tile, as the row tile names them.
-typedef enum pestle_tile_units_e {
-  PESTLE_TILE_LANES = 0,  // none: its lanes do
-  PESTLE_TILE_MMA = 1,    // "units": 16 x 8, 16 taps of f16 or bf16
-  PESTLE_TILE_MMA8 = 2,   // "units8": 8 x 8, 8 taps of f32
-  PESTLE_TILE_MREG = 3,   // of the row matrix: bf16 in f32, or bytes in i32
-} pestle_tile_units_t;
+typedef enum pestle_product_units_e {
+  PESTLE_UNITS_LANES = 0,  // none: its lanes do
+  PESTLE_UNITS_MMA = 1,    // "units": 16 x 8, 16 taps of f16 or bf16
+  PESTLE_UNITS_MMA8 = 2,   // "units8": 8 x 8, 8 taps of f32
+  PESTLE_UNITS_AMX = 3,    // of the row matrix: bf16 in f32, or bytes in i32
+} pestle_product_units_t;
 
 // What the row tile says; codegen/template/product.h.
-typedef struct pestle_nest_tile_t {
+typedef struct pestle_shared_tile_t {
   int64_t m, n, k;  // rows, columns and taps of a group's step
   int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
   int64_t slots;    // of shared memory, a step each
-  uint8_t units;    // pestle_tile_units_t
-} pestle_nest_tile_t;
+  uint8_t units;    // pestle_product_units_t
+} pestle_shared_tile_t;
 
 // What the row winograd says; codegen/template/winograd/winograd.h.
-typedef struct pestle_nest_winograd_t {
+typedef struct pestle_winograd_how_t {
   int64_t tiles_high, tiles_wide;  // of a group
   int64_t rows, vectors, lanes;    // of a tile of the products
   bool looped;                     // the last stage is, over a tile
   int64_t panels;                  // of features, that a group makes
   int64_t results;                 // of a tile along each axis
-} pestle_nest_winograd_t;
+} pestle_winograd_how_t;
 
 // What the row matrix says; codegen/template/amx/amx.h.
-typedef struct pestle_nest_mreg_t {
+typedef struct pestle_amx_how_t {
   int64_t rows, columns;  // of a group
-} pestle_nest_mreg_t;
+} pestle_amx_how_t;
 
 // One way that a choice may be made, see choice.h. The name has no blanks.
 typedef struct pestle_option_t {
@@ -299,11 +299,11 @@ typedef struct pestle_nest_t {
   int64_t group_bytes;              // of shared memory that one has
   int32_t
       tiled;  // a stage that groups make in tiles of shared memory; -1: none
-  pestle_nest_tile_t tile;
+  pestle_shared_tile_t tile;
   int32_t winograd;  // a convolution by factors; -1: none
-  pestle_nest_winograd_t winograd_how;
+  pestle_winograd_how_t winograd_how;
   int32_t mreg;  // a product by matrix registers; -1: none
-  pestle_nest_mreg_t mreg_how;
+  pestle_amx_how_t mreg_how;
   int32_t attended;      // the output of attention that is one pass; -1
   int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
   bool async_copies;     // shared memory is filled past the registers

@@ -526,7 +526,7 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
   if (s->at < s->size) return pestle_lex_error(s, "expected the end");
   // What these rows did is nowhere else but in the packed weights.
   for (size_t i = 0; i < p->nest->rows.size; ++i) {
-    pestle_mreg_read_row(p->nest, &p->nest->rows.data[i]);
+    pestle_amx_read_row(p->nest, &p->nest->rows.data[i]);
     pestle_winograd_read_row(p->nest, &p->nest->rows.data[i]);
   }
   return resolve_places(p);

@@ -133,7 +133,7 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   bool packs = row->prim == PESTLE_PRIM_PACK;
   PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
   if (row->prim == PESTLE_PRIM_EXCHANGE) {
-    return pestle_schedule_exchange(nest, stage, tensor);
+    return pestle_shared_transpose_apply(nest, stage, tensor);
   }
   if (row->prim == PESTLE_PRIM_SPLIT_READ) {
     return pestle_schedule_split_read(nest, stage, tensor);
@@ -287,18 +287,18 @@ static uint32_t least_names(pestle_prim_t prim) {
 static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
                                   const pestle_schedule_row_t* row) {
   const int64_t* i = row->ints;
-  uint8_t units = i[6] == 2   ? PESTLE_TILE_MMA8
-                  : i[6] != 0 ? PESTLE_TILE_MMA
-                              : PESTLE_TILE_LANES;
-  pestle_nest_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
-  return pestle_schedule_tile(nest, stage, &tile);
+  uint8_t units = i[6] == 2   ? PESTLE_UNITS_MMA8
+                  : i[6] != 0 ? PESTLE_UNITS_MMA
+                              : PESTLE_UNITS_LANES;
+  pestle_shared_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
+  return pestle_shared_tile_apply(nest, stage, &tile);
 }
 
 static pestle_status_t apply_winograd(pestle_nest_t* nest, uint32_t stage,
                                       const pestle_schedule_row_t* row) {
-  pestle_nest_winograd_t how;
+  pestle_winograd_how_t how;
   pestle_winograd_read_ints(row->ints, &how);
-  return pestle_schedule_winograd(nest, stage, &how);
+  return pestle_winograd_apply(nest, stage, &how);
 }
 
 pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
@@ -344,17 +344,17 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
     case PESTLE_PRIM_BORDER:
       return pestle_schedule_border(nest, stage, row->ints[0] != 0);
     case PESTLE_PRIM_TENSORISE:
-      return pestle_schedule_tensorise(nest, stage, row->ints[0], row->ints[1]);
+      return pestle_tensorise_apply(nest, stage, row->ints[0], row->ints[1]);
     case PESTLE_PRIM_ATTEND:
-      return pestle_schedule_attend(nest, stage, row->ints[0]);
+      return pestle_flash_attention_mma_apply(nest, stage, row->ints[0]);
     case PESTLE_PRIM_TILE:
       return apply_tile(nest, stage, row);
     case PESTLE_PRIM_WINOGRAD:
       return apply_winograd(nest, stage, row);
     case PESTLE_PRIM_MREG:
-      return pestle_schedule_mreg(
+      return pestle_amx_apply(
           nest, stage,
-          &(pestle_nest_mreg_t){.rows = row->ints[0], .columns = row->ints[1]});
+          &(pestle_amx_how_t){.rows = row->ints[0], .columns = row->ints[1]});
     case PESTLE_PRIM_DOT:
       return apply_dot(nest, stage, row);
     case PESTLE_PRIM_FLIP:

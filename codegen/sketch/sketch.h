@@ -404,9 +404,9 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k,
 PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
 // A product of boxes in shared memory, where that is estimated to be faster than
 // a lane for each result; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_staged(pestle_sketch_t* k,
-                                                      uint32_t fold,
-                                                      bool* out_done);
+PESTLE_NODISCARD pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
+                                                           uint32_t fold,
+                                                           bool* out_done);
 // Whether the target has matrix units of |kind| and shape that multiply |dtype|
 // and add up f32.
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
@@ -434,8 +434,8 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_place_sums(pestle_sketch_t* k,
 // What was kept for rows that lanes share is made where it is read.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k);
 // Attention in one pass by matrix units, where it is that and there are such.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_attend(pestle_sketch_t* k,
-                                                      bool* out_done);
+PESTLE_NODISCARD pestle_status_t
+pestle_flash_attention_mma_sketch(pestle_sketch_t* k, bool* out_done);
 // Whether lanes keep a row of so many elements in memory that they share.
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length);
 static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {
@@ -449,12 +449,12 @@ bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
                                                     uint32_t fold);
 // By matrix registers, where the target has them; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k,
-                                                    uint32_t fold,
-                                                    bool* out_done);
+PESTLE_NODISCARD pestle_status_t pestle_amx_sketch(pestle_sketch_t* k,
+                                                   uint32_t fold,
+                                                   bool* out_done);
 // A convolution by Winograd's algorithm, where that is estimated to be clearly
 // cheaper than |cycles|; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k,
+PESTLE_NODISCARD pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k,
                                                         uint32_t fold,
                                                         double cycles,
                                                         bool* out_done);

@@ -75,15 +75,16 @@ static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 // Lanes that pass tiles to each other, where an argument lies along another axis
 // than the results; |*out_done|: it was taken.
 static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
-  pestle_exchange_t x;
+  pestle_shared_transpose_t x;
   *out_done = false;
   if (k->nest->no_scratch ||
-      k->caps->max_group_lanes < PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS ||
-      !pestle_exchange_match(k->nest, &x)) {
+      k->caps->max_group_lanes <
+          PESTLE_SHARED_TRANSPOSE_ALONG * PESTLE_SHARED_TRANSPOSE_ROWS ||
+      !pestle_shared_transpose_find(k->nest, &x)) {
     return pestle_nest_status(k->nest);
   }
   const pestle_nest_tensor_t* t = &k->nest->tensors.data[x.read->i];
-  if (x.side * pestle_exchange_pitch(&x) *
+  if (x.side * pestle_shared_transpose_pitch(&x) *
           (int64_t)pestle_dtype_size(t->type.dtype) >
       (int64_t)k->caps->scratch_bytes) {
     return NULL;
@@ -94,7 +95,7 @@ static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
                      " of it pass through shared memory",
                      t->name, x.side, x.side);
   *out_done = true;
-  return pestle_schedule_exchange(k->nest, k->anchor, (uint32_t)x.read->i);
+  return pestle_shared_transpose_apply(k->nest, k->anchor, (uint32_t)x.read->i);
 }
 
 static pestle_status_t map_lanes(pestle_sketch_t* k) {
@@ -472,7 +473,7 @@ enum { TILE_ROWS = 128, MOST_COLUMNS = 256, LEAST_COLUMNS = 64 };
 
 // The widest tile of which there is one for each unit, if any.
 static int64_t tile_columns(const pestle_sketch_t* k,
-                            const pestle_product_t* p) {
+                            const pestle_tensorise_t* p) {
   int64_t rows = (p->m + TILE_ROWS - 1) / TILE_ROWS * p->batch;
   int64_t columns = MOST_COLUMNS;
   while (columns > LEAST_COLUMNS &&
@@ -495,10 +496,10 @@ static int32_t only_stage(const pestle_sketch_t* k) {
 
 // That one, where it is a product that the target has units for and that fills
 // a tile.
-static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
+static int32_t find_product(pestle_sketch_t* k, pestle_tensorise_t* out) {
   int32_t fold = only_stage(k);
   if (fold < 0 || !k->reassociate ||
-      !pestle_tensorise_match(k->nest, (uint32_t)fold, out) ||
+      !pestle_tensorise_find(k->nest, (uint32_t)fold, out) ||
       !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, out->dtype, 64, 256,
                               16) ||
       out->m < TILE_ROWS / 2 || out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
@@ -508,7 +509,7 @@ static int32_t find_product(pestle_sketch_t* k, pestle_product_t* out) {
 }
 
 static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
-  pestle_product_t p;
+  pestle_tensorise_t p;
   *out_done = false;
   int32_t only = only_stage(k);
   if (only < 0 ||
@@ -517,7 +518,7 @@ static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
   }
   PESTLE_TRY(pestle_sketch_fuse_axes(k, 1));
   int32_t fold = find_product(k, &p);
-  if (fold < 0) return pestle_sketch_staged(k, (uint32_t)only, out_done);
+  if (fold < 0) return pestle_shared_tile_sketch(k, (uint32_t)only, out_done);
   int64_t columns = tile_columns(k, &p);
   k->nest->groups = k->cores;
   k->nest->group_bytes = k->caps->scratch_bytes;
@@ -526,7 +527,7 @@ static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
                      ", whose operands are copied ahead of them",
                      TILE_ROWS, columns);
   *out_done = true;
-  return pestle_schedule_tensorise(k->nest, (uint32_t)fold, TILE_ROWS, columns);
+  return pestle_tensorise_apply(k->nest, (uint32_t)fold, TILE_ROWS, columns);
 }
 
 pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
@@ -538,7 +539,7 @@ pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
   bool done;
   PESTLE_TRY(tensorise(k, &done));
   if (done) return NULL;
-  PESTLE_TRY(pestle_sketch_attend(k, &done));
+  PESTLE_TRY(pestle_flash_attention_mma_sketch(k, &done));
   if (done) return NULL;
   bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) {

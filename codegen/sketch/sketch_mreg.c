@@ -102,8 +102,8 @@ static bool resembles(pestle_sketch_t* k, uint32_t fold) {
   int columns = -1;  // whose operand has the last axis that is longer than 1
   for (uint32_t i = 0; i < s->map_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
-    bool a = pestle_tile_depends(k->nest, x[0], s->roots[i]);
-    bool b = pestle_tile_depends(k->nest, x[1], s->roots[i]);
+    bool a = pestle_expr_depends(k->nest, x[0], s->roots[i]);
+    bool b = pestle_expr_depends(k->nest, x[1], s->roots[i]);
     if (extent == 1) continue;
     columns = a == b ? -1 : b;
     *(a == b ? &z.batch : &all[b]) *= extent;
@@ -122,7 +122,7 @@ static bool resembles(pestle_sketch_t* k, uint32_t fold) {
   return false;
 }
 
-static int64_t groups(const pestle_mreg_t* m, const pestle_nest_mreg_t* how) {
+static int64_t groups(const pestle_amx_t* m, const pestle_amx_how_t* how) {
   return m->p.batch.all * pestle_ceil_div(m->p.m.all, how->rows) *
          pestle_ceil_div(m->p.n.all, how->columns);
 }
@@ -136,8 +136,8 @@ static int64_t even_block(int64_t all, int64_t most, int64_t tile) {
 // Columns: as many as the L2 has room for, all rows pass them by. Where that
 // makes fewer groups than two a core, first those of fewer columns, which are
 // still packed once; then of fewer rows.
-static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
-                                  const pestle_mreg_t* m) {
+static pestle_amx_how_t size_up(const pestle_sketch_t* k,
+                                const pestle_amx_t* m) {
   int64_t tap = m->taps * (4 / m->word);
   bool far = m->p.m.all * tap > k->l2 / 2;
   double share = far ? LARGE_BLOCK_OF_L2 : BLOCK_OF_L2;
@@ -146,7 +146,7 @@ static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
     bytes = pestle_sketch_min(bytes, k->caps->scratch_bytes / 2);
   }
   int64_t most = bytes / tap;
-  pestle_nest_mreg_t how = {
+  pestle_amx_how_t how = {
       .rows = pestle_ceil_div(m->p.m.all, m->tile_rows) * m->tile_rows,
       .columns = even_block(m->p.n.all, most, m->tile_columns)};
   int64_t cores = k->cores, wanted = cores > 1 ? 2 * cores : 1;
@@ -161,20 +161,20 @@ static pestle_nest_mreg_t size_up(const pestle_sketch_t* k,
   return how;
 }
 
-pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k, uint32_t fold,
-                                   bool* out_done) {
-  pestle_mreg_t m;
+pestle_status_t pestle_amx_sketch(pestle_sketch_t* k, uint32_t fold,
+                                  bool* out_done) {
+  pestle_amx_t m;
   *out_done = false;
   if (!has_registers(k) || k->nest->no_scratch || !resembles(k, fold)) {
     return pestle_nest_status(k->nest);
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_mreg_match(k->nest, fold, &m)) {
+  if (!pestle_amx_find(k->nest, fold, &m)) {
     return pestle_nest_status(k->nest);
   }
-  pestle_nest_mreg_t how = size_up(k, &m);
+  pestle_amx_how_t how = size_up(k, &m);
   int64_t scratch = k->caps->scratch_bytes;
-  if (scratch && pestle_mreg_scratch(&m, &how) > scratch) return NULL;
+  if (scratch && pestle_amx_scratch(&m, &how) > scratch) return NULL;
   pestle_sketch_note(k,
                      "matrix registers: groups of %" PRId64 " x %" PRId64
                      " sums, tiles of %" PRId64 " x %" PRId64 "; %s, %s",
@@ -184,5 +184,5 @@ pestle_status_t pestle_sketch_mreg(pestle_sketch_t* k, uint32_t fold,
                      m.constant ? "columns were packed with the plan"
                                 : "columns are packed in scratch");
   *out_done = true;
-  return pestle_schedule_mreg(k->nest, fold, &how);
+  return pestle_amx_apply(k->nest, fold, &how);
 }

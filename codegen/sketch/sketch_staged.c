@@ -26,50 +26,50 @@ enum {
 
 typedef struct staged_t {
   pestle_sketch_t* k;
-  pestle_tile_product_t p;
-  uint8_t units;  // pestle_tile_units_t
+  pestle_product_t p;
+  uint8_t units;  // pestle_product_units_t
 } staged_t;
 
-static const pestle_nest_tile_t by_units[] = {
-    {128, 256, 32, 64, 64, 4, PESTLE_TILE_MMA},
-    {256, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
-    {128, 128, 32, 64, 64, 4, PESTLE_TILE_MMA},
-    {128, 128, 32, 64, 32, 4, PESTLE_TILE_MMA},
-    {128, 64, 32, 64, 32, 4, PESTLE_TILE_MMA},
-    {64, 128, 32, 32, 64, 4, PESTLE_TILE_MMA},
-    {64, 64, 32, 32, 32, 4, PESTLE_TILE_MMA},
-    {32, 128, 32, 32, 32, 4, PESTLE_TILE_MMA},
-    {32, 64, 32, 16, 32, 4, PESTLE_TILE_MMA},
-    {32, 32, 32, 16, 16, 4, PESTLE_TILE_MMA},
-    {16, 128, 64, 16, 32, 4, PESTLE_TILE_MMA},
-    {16, 64, 64, 16, 16, 4, PESTLE_TILE_MMA},
-    {64, 16, 64, 16, 16, 4, PESTLE_TILE_MMA},
-    {16, 32, 32, 16, 8, 4, PESTLE_TILE_MMA},
+static const pestle_shared_tile_t by_units[] = {
+    {128, 256, 32, 64, 64, 4, PESTLE_UNITS_MMA},
+    {256, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA},
+    {128, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA},
+    {128, 128, 32, 64, 32, 4, PESTLE_UNITS_MMA},
+    {128, 64, 32, 64, 32, 4, PESTLE_UNITS_MMA},
+    {64, 128, 32, 32, 64, 4, PESTLE_UNITS_MMA},
+    {64, 64, 32, 32, 32, 4, PESTLE_UNITS_MMA},
+    {32, 128, 32, 32, 32, 4, PESTLE_UNITS_MMA},
+    {32, 64, 32, 16, 32, 4, PESTLE_UNITS_MMA},
+    {32, 32, 32, 16, 16, 4, PESTLE_UNITS_MMA},
+    {16, 128, 64, 16, 32, 4, PESTLE_UNITS_MMA},
+    {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA},
+    {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA},
+    {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA},
 };
 
-static const pestle_nest_tile_t by_lanes[] = {
-    {128, 128, 8, 8, 8, 2, PESTLE_TILE_LANES},
-    {128, 64, 8, 8, 4, 2, PESTLE_TILE_LANES},
-    {64, 128, 8, 4, 8, 2, PESTLE_TILE_LANES},
-    {64, 64, 16, 4, 4, 2, PESTLE_TILE_LANES},
-    {32, 64, 16, 2, 4, 2, PESTLE_TILE_LANES},
-    {64, 32, 16, 4, 2, 2, PESTLE_TILE_LANES},
-    {32, 32, 16, 2, 4, 2, PESTLE_TILE_LANES},
-    {16, 32, 16, 1, 4, 2, PESTLE_TILE_LANES},
-    {16, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
+static const pestle_shared_tile_t by_lanes[] = {
+    {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES},
+    {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES},
+    {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES},
+    {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES},
+    {32, 64, 16, 2, 4, 2, PESTLE_UNITS_LANES},
+    {64, 32, 16, 4, 2, 2, PESTLE_UNITS_LANES},
+    {32, 32, 16, 2, 4, 2, PESTLE_UNITS_LANES},
+    {16, 32, 16, 1, 4, 2, PESTLE_UNITS_LANES},
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
 };
 
-static const pestle_nest_tile_t by_units8[] = {
-    {64, 64, 16, 32, 32, 2, PESTLE_TILE_MMA8},
-    {64, 32, 32, 32, 16, 2, PESTLE_TILE_MMA8},
-    {32, 64, 32, 16, 32, 2, PESTLE_TILE_MMA8},
-    {32, 32, 32, 16, 16, 2, PESTLE_TILE_MMA8},
-    {16, 64, 32, 16, 16, 2, PESTLE_TILE_MMA8},
-    {64, 16, 32, 16, 16, 2, PESTLE_TILE_MMA8},
-    {16, 32, 32, 8, 16, 2, PESTLE_TILE_MMA8},
-    {8, 64, 32, 8, 16, 2, PESTLE_TILE_MMA8},
-    {16, 16, 32, 8, 8, 2, PESTLE_TILE_MMA8},
-    {8, 32, 32, 8, 8, 2, PESTLE_TILE_MMA8},
+static const pestle_shared_tile_t by_units8[] = {
+    {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8},
+    {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8},
+    {32, 64, 32, 16, 32, 2, PESTLE_UNITS_MMA8},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
+    {16, 64, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
+    {64, 16, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
+    {16, 32, 32, 8, 16, 2, PESTLE_UNITS_MMA8},
+    {8, 64, 32, 8, 16, 2, PESTLE_UNITS_MMA8},
+    {16, 16, 32, 8, 8, 2, PESTLE_UNITS_MMA8},
+    {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8},
 };
 
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
@@ -107,7 +107,7 @@ static double least(double a, double b) {
 }
 
 // What two rows of fragments, or of a lane's sums, cost to read a tap.
-static double shared_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
+static double shared_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
   double parts = (double)(t->m / t->r) * (double)(t->n / t->c);
   double bytes = (double)(t->r + t->c) * pestle_dtype_size(s->p.a.dtype);
   // A subgroup's lanes share what they read: 4 of them in each direction.
@@ -115,8 +115,8 @@ static double shared_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
   return parts * bytes / SHARED_BYTES;
 }
 
-static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
-  const pestle_tile_product_t* p = &s->p;
+static double tile_cycles(const staged_t* s, const pestle_shared_tile_t* t) {
+  const pestle_product_t* p = &s->p;
   double bytes = pestle_dtype_size(p->a.dtype);
   double tiles = (double)pestle_ceil_div(p->m.all, t->m) *
                  (double)pestle_ceil_div(p->n.all, t->n) * (double)p->batch.all;
@@ -124,9 +124,9 @@ static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
   double waves = tiles / cores;
   if (waves < 1) waves = 1;
   if (waves > (double)(int64_t)waves) waves = (double)(int64_t)waves + 1;
-  double rate = s->units == PESTLE_TILE_MMA    ? UNIT_PRODUCTS
-                : s->units == PESTLE_TILE_MMA8 ? LANE_PRODUCTS
-                                               : LANE_PRODUCTS * 4 / bytes;
+  double rate = s->units == PESTLE_UNITS_MMA    ? UNIT_PRODUCTS
+                : s->units == PESTLE_UNITS_MMA8 ? LANE_PRODUCTS
+                                                : LANE_PRODUCTS * 4 / bytes;
   // Not all that a lane waits for is hidden behind other lanes' products.
   double products = (double)(t->m * t->n) / rate, shared = shared_cycles(s, t);
   double tap = most(products, shared) + least(products, shared) / 2;
@@ -140,7 +140,7 @@ static double tile_cycles(const staged_t* s, const pestle_nest_tile_t* t) {
 // Without a tile. Few results are folded by lanes side by side along the taps,
 // which read a line of memory each where columns lie side by side instead.
 static double point_cycles(const staged_t* s) {
-  const pestle_tile_product_t* p = &s->p;
+  const pestle_product_t* p = &s->p;
   double cores = (double)s->k->cores;
   double results = (double)p->batch.all * (double)p->m.all * (double)p->n.all;
   double taps = results * (double)p->k.all;
@@ -153,40 +153,40 @@ static double point_cycles(const staged_t* s) {
 // --- The choice ---
 
 // As many slots as two groups of a unit have room for.
-static bool fit(const staged_t* s, pestle_nest_tile_t* t) {
+static bool fit(const staged_t* s, pestle_shared_tile_t* t) {
   const pestle_target_caps_t* caps = s->k->caps;
   int64_t room = caps->scratch_bytes;
   if (room >= LARGE_SCRATCH) room /= 2;
   bool ahead = s->p.a.read && s->p.b.read &&
                (caps->flags & PESTLE_TARGET_ASYNC_COPY) && s->units;
   if (!ahead) t->slots = 2;
-  int64_t least = s->units ? pestle_tile_unit_rows(s->units) : 16;
+  int64_t least = s->units ? pestle_shared_tile_unit_rows(s->units) : 16;
   while (t->k > least && t->k >= 2 * s->p.k.all)
     t->k /= 2;
   if (t->k >= s->p.k.all) t->slots = 2;
-  while (t->slots > 2 && pestle_tile_bytes(t, &s->p) > room)
+  while (t->slots > 2 && pestle_shared_tile_bytes(t, &s->p) > room)
     --t->slots;
   // Registers: sums, and as much again for what is multiplied.
   int64_t sums = t->r * t->c * (int64_t)pestle_dtype_size(s->p.sums);
   if (!s->units && sums > 256) return false;
-  return pestle_tile_bytes(t, &s->p) <= (int64_t)caps->scratch_bytes &&
-         pestle_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
-         pestle_tile_lanes(t) >= (int64_t)caps->subgroup;
+  return pestle_shared_tile_bytes(t, &s->p) <= (int64_t)caps->scratch_bytes &&
+         pestle_shared_tile_lanes(t) <= (int64_t)caps->max_group_lanes &&
+         pestle_shared_tile_lanes(t) >= (int64_t)caps->subgroup;
 }
 
-static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
+static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
   static const struct {
-    const pestle_nest_tile_t* tile;
+    const pestle_shared_tile_t* tile;
     size_t count;
   } menu[] = {
-      [PESTLE_TILE_LANES] = {by_lanes, sizeof by_lanes / sizeof *by_lanes},
-      [PESTLE_TILE_MMA] = {by_units, sizeof by_units / sizeof *by_units},
-      [PESTLE_TILE_MMA8] = {by_units8, sizeof by_units8 / sizeof *by_units8},
+      [PESTLE_UNITS_LANES] = {by_lanes, sizeof by_lanes / sizeof *by_lanes},
+      [PESTLE_UNITS_MMA] = {by_units, sizeof by_units / sizeof *by_units},
+      [PESTLE_UNITS_MMA8] = {by_units8, sizeof by_units8 / sizeof *by_units8},
   };
   double best = point_cycles(s);
   bool found = false;
   for (size_t i = 0; i < menu[s->units].count; ++i) {
-    pestle_nest_tile_t t = menu[s->units].tile[i];
+    pestle_shared_tile_t t = menu[s->units].tile[i];
     if (!fit(s, &t)) continue;
     double cycles = tile_cycles(s, &t);
     if (cycles >= best) continue;
@@ -197,28 +197,30 @@ static bool choose(const staged_t* s, pestle_nest_tile_t* out) {
   return found;
 }
 
-pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
+pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
+                                                  bool* out_done) {
   enum { LEAST = 16, MOST_KEYS = 64 };
-  pestle_attend_t a;
+  pestle_flash_attention_t a;
   *out_done = false;
   bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
   if (k->nest->no_scratch || !k->reassociate || !units ||
-      k->caps->max_group_lanes < PESTLE_ATTEND_LANES ||
-      !pestle_attend_resembles(k->nest)) {
+      k->caps->max_group_lanes < PESTLE_FLASH_ATTENTION_LANES ||
+      !pestle_flash_attention_resembles(k->nest)) {
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_attend_match(k->nest, &a) || !has_unit(k, a.q.dtype) ||
+  if (!pestle_flash_attention_find(k->nest, &a) || !has_unit(k, a.q.dtype) ||
       a.rows.all < LEAST || a.keys.all < LEAST) {
     return pestle_nest_status(k->nest);
   }
   int64_t keys = MOST_KEYS;
-  while (keys > 16 &&
-         (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes ||
-          keys / 2 >= a.keys.all)) {
+  while (keys > 16 && (pestle_flash_attention_bytes(&a, keys) >
+                           (int64_t)k->caps->scratch_bytes ||
+                       keys / 2 >= a.keys.all)) {
     keys /= 2;
   }
-  if (pestle_attend_bytes(&a, keys) > (int64_t)k->caps->scratch_bytes) {
+  if (pestle_flash_attention_bytes(&a, keys) >
+      (int64_t)k->caps->scratch_bytes) {
     return NULL;
   }
   k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
@@ -228,7 +230,7 @@ pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
                      "stay in registers",
                      keys);
   *out_done = true;
-  return pestle_schedule_attend(k->nest, a.output, keys);
+  return pestle_flash_attention_mma_apply(k->nest, a.output, keys);
 }
 
 // The best units that the target has for |fold|, or none. False: it is no such
@@ -236,24 +238,24 @@ pestle_status_t pestle_sketch_attend(pestle_sketch_t* k, bool* out_done) {
 static bool find_units(staged_t* s, uint32_t fold) {
   pestle_nest_t* nest = s->k->nest;
   bool any = s->k->reassociate && s->k->caps->intrinsic_count;
-  s->units = PESTLE_TILE_MMA;
-  if (any && pestle_tile_match(nest, fold, s->units, &s->p) &&
+  s->units = PESTLE_UNITS_MMA;
+  if (any && pestle_product_find(nest, fold, s->units, &s->p) &&
       has_unit(s->k, s->p.a.dtype)) {
     return true;
   }
-  s->units = PESTLE_TILE_MMA8;
+  s->units = PESTLE_UNITS_MMA8;
   if (any && has_unit8(s->k) &&
-      pestle_tile_match(nest, fold, s->units, &s->p)) {
+      pestle_product_find(nest, fold, s->units, &s->p)) {
     return true;
   }
-  s->units = PESTLE_TILE_LANES;
-  return pestle_tile_match(nest, fold, s->units, &s->p);
+  s->units = PESTLE_UNITS_LANES;
+  return pestle_product_find(nest, fold, s->units, &s->p);
 }
 
-pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
-                                     bool* out_done) {
+pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k, uint32_t fold,
+                                          bool* out_done) {
   staged_t s = {.k = k};
-  pestle_nest_tile_t tile;
+  pestle_shared_tile_t tile;
   *out_done = false;
   if (k->nest->no_scratch || k->caps->max_group_lanes < 32) return NULL;
   k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
@@ -263,8 +265,8 @@ pestle_status_t pestle_sketch_staged(pestle_sketch_t* k, uint32_t fold,
       k,
       "tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
       " sums from boxes of %" PRId64 " taps in shared memory, %s",
-      pestle_tile_lanes(&tile), tile.m, tile.n, tile.k,
+      pestle_shared_tile_lanes(&tile), tile.m, tile.n, tile.k,
       tile.units ? "by matrix units of a subgroup" : "each lane some of them");
   *out_done = true;
-  return pestle_schedule_tile(k->nest, fold, &tile);
+  return pestle_shared_tile_apply(k->nest, fold, &tile);
 }

@@ -53,7 +53,7 @@ static int64_t even_share(int64_t all, int64_t most) {
 }
 
 static int64_t boxes(const pestle_winograd_t* w,
-                     const pestle_nest_winograd_t* h) {
+                     const pestle_winograd_how_t* h) {
   return w->images * pestle_ceil_div(w->tiles_high, h->tiles_high) *
          pestle_ceil_div(w->tiles_wide, h->tiles_wide);
 }
@@ -64,7 +64,7 @@ static int64_t factor_bytes(const pestle_winograd_t* w, int64_t tiles) {
 
 // Tiles of a box whose factors and sums |bytes| hold.
 static int64_t tiles_in(const pestle_sketch_t* k, const pestle_winograd_t* w,
-                        const pestle_nest_winograd_t* h, int64_t bytes) {
+                        const pestle_winograd_how_t* h, int64_t bytes) {
   int64_t tile =
       w->products * PESTLE_SKETCH_ELEMENT * (w->inputs + h->vectors * h->lanes);
   int64_t scratch = k->caps->scratch_bytes;
@@ -73,13 +73,13 @@ static int64_t tiles_in(const pestle_sketch_t* k, const pestle_winograd_t* w,
 }
 
 static bool has_few_groups(const pestle_winograd_t* w,
-                           const pestle_nest_winograd_t* h) {
+                           const pestle_winograd_how_t* h) {
   return boxes(w, h) < FEW_GROUPS;
 }
 
 // Panels of features that a group multiplies: all, or a share where groups are few.
 static int64_t count_panels(const pestle_winograd_t* w,
-                            const pestle_nest_winograd_t* h) {
+                            const pestle_winograd_how_t* h) {
   int64_t all = pestle_ceil_div(w->outputs, h->vectors * h->lanes), each = all;
   for (int64_t p = 2; has_few_groups(w, h) && p <= all; ++p) {
     int64_t part = all / p;
@@ -91,10 +91,10 @@ static int64_t count_panels(const pestle_winograd_t* w,
 }
 
 // Groups of as many tiles as keep their factors and sums in |bytes|.
-static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
-                                      const pestle_winograd_t* w, int64_t bytes,
-                                      int64_t most_tiles) {
-  pestle_nest_winograd_t h = {.lanes = k->lanes, .results = w->results};
+static pestle_winograd_how_t size_up(pestle_sketch_t* k,
+                                     const pestle_winograd_t* w, int64_t bytes,
+                                     int64_t most_tiles) {
+  pestle_winograd_how_t h = {.lanes = k->lanes, .results = w->results};
   while (h.lanes > 1 && w->inputs % h.lanes)
     h.lanes /= 2;
   int64_t vectors = pestle_ceil_div(w->outputs, h.lanes);
@@ -116,7 +116,7 @@ static pestle_nest_winograd_t size_up(pestle_sketch_t* k,
 }
 
 static int64_t weight_bytes(const pestle_winograd_t* w,
-                            const pestle_nest_winograd_t* h) {
+                            const pestle_winograd_how_t* h) {
   return pestle_winograd_elements(w, h) * PESTLE_SKETCH_ELEMENT;
 }
 
@@ -131,7 +131,7 @@ static double cache_cycles(const pestle_sketch_t* k, pestle_core_rates_t rates,
 
 // Of all boxes, products that lose |loss| of the peak.
 static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
-                        const pestle_nest_winograd_t* h, double loss) {
+                        const pestle_winograd_how_t* h, double loss) {
   int64_t groups = boxes(w, h);
   double tiles = (double)(groups * h->tiles_high * h->tiles_wide);
   double shares =
@@ -162,16 +162,16 @@ static double cycles_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
 
 // Each group reads all weights, so that groups are larger, past the L2, where no
 // cache holds these.
-static pestle_nest_winograd_t usual_groups(pestle_sketch_t* k,
-                                           const pestle_winograd_t* w,
-                                           double* out_cycles) {
+static pestle_winograd_how_t usual_groups(pestle_sketch_t* k,
+                                          const pestle_winograd_t* w,
+                                          double* out_cycles) {
   int64_t bytes = (int64_t)((double)k->l2 * SCRATCH_OF_L2);
-  pestle_nest_winograd_t best = size_up(k, w, bytes, MOST_TILES);
+  pestle_winograd_how_t best = size_up(k, w, bytes, MOST_TILES);
   *out_cycles = cycles_of(k, w, &best, PRODUCT_LOSS);
   if (weight_bytes(w, &best) <= k->l3 / L3_SHARE) return best;
   int64_t most = pestle_sketch_min(k->l3 / L3_SHARE, k->caps->scratch_bytes);
   for (bytes *= 2; bytes <= most; bytes *= 2) {
-    pestle_nest_winograd_t how =
+    pestle_winograd_how_t how =
         size_up(k, w, bytes, w->tiles_high * w->tiles_wide);
     double cycles = cycles_of(k, w, &how, PRODUCT_LOSS);
     if (cycles >= *out_cycles) continue;
@@ -186,7 +186,7 @@ static pestle_nest_winograd_t usual_groups(pestle_sketch_t* k,
 // How much longer the products of a box take than their multiply-adds: a row's
 // chains, loads, and the last rows, which are fewer.
 static double loss_of(const pestle_sketch_t* k,
-                      const pestle_nest_winograd_t* h) {
+                      const pestle_winograd_how_t* h) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   int64_t tiles = h->tiles_high * h->tiles_wide;
   double cycles = 0;
@@ -203,7 +203,7 @@ static double loss_of(const pestle_sketch_t* k,
 
 // Of all cores, which wait for the last box.
 static double spread_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
-                        const pestle_nest_winograd_t* h) {
+                        const pestle_winograd_how_t* h) {
   int64_t groups =
       boxes(w, h) *
       (pestle_ceil_div(w->outputs, h->vectors * h->lanes) / h->panels);
@@ -215,18 +215,18 @@ static double spread_of(const pestle_sketch_t* k, const pestle_winograd_t* w,
 typedef struct ways_t {
   pestle_sketch_t* k;
   const pestle_winograd_t* w;
-  pestle_nest_winograd_t list[MOST_OPTIONS];
+  pestle_winograd_how_t list[MOST_OPTIONS];
   pestle_option_t options[MOST_OPTIONS];
   uint32_t count;
 } ways_t;
 
-static bool same(const pestle_nest_winograd_t* a,
-                 const pestle_nest_winograd_t* b) {
+static bool same(const pestle_winograd_how_t* a,
+                 const pestle_winograd_how_t* b) {
   return a->tiles_high == b->tiles_high && a->tiles_wide == b->tiles_wide &&
          a->rows == b->rows && a->vectors == b->vectors;
 }
 
-static void add_way(ways_t* x, pestle_nest_winograd_t h, int64_t a, int64_t b) {
+static void add_way(ways_t* x, pestle_winograd_how_t h, int64_t a, int64_t b) {
   for (uint32_t i = 0; i < x->count; ++i) {
     if (same(&x->list[i], &h)) return;
   }
@@ -240,15 +240,15 @@ static void add_way(ways_t* x, pestle_nest_winograd_t h, int64_t a, int64_t b) {
 }
 
 // The first of |x| is the usual one.
-static pestle_nest_winograd_t decide(ways_t* x, const char* kind) {
+static pestle_winograd_how_t decide(ways_t* x, const char* kind) {
   pestle_question_t q = {
       kind, "cycles of all cores: products, transforms, weights, and waiting"};
   return x->list[pestle_choose(x->k->nest, q, x->options, x->count, 0)];
 }
 
 // Boxes of other sizes, even ones, that the L2 holds, or no larger than the usual.
-static pestle_nest_winograd_t choose_box(ways_t* x,
-                                         pestle_nest_winograd_t usual) {
+static pestle_winograd_how_t choose_box(ways_t* x,
+                                        pestle_winograd_how_t usual) {
   x->count = 0;
   add_way(x, usual, usual.tiles_high, usual.tiles_wide);
   int64_t most = tiles_in(x->k, x->w, &usual, x->k->l2);
@@ -257,7 +257,7 @@ static pestle_nest_winograd_t choose_box(ways_t* x,
   bool lists = pestle_choices_are_listed(x->k->nest);
   for (int64_t i = 1; lists && i <= x->w->tiles_wide; ++i) {
     for (int64_t j = 1; j <= x->w->tiles_high; ++j) {
-      pestle_nest_winograd_t h = usual;
+      pestle_winograd_how_t h = usual;
       h.tiles_wide = pestle_ceil_div(x->w->tiles_wide, i);
       h.tiles_high = pestle_ceil_div(x->w->tiles_high, j);
       int64_t tiles = h.tiles_wide * h.tiles_high;
@@ -270,8 +270,8 @@ static pestle_nest_winograd_t choose_box(ways_t* x,
 }
 
 // Other tiles of its products, whose accumulators fit registers.
-static pestle_nest_winograd_t choose_products(ways_t* x,
-                                              pestle_nest_winograd_t usual) {
+static pestle_winograd_how_t choose_products(ways_t* x,
+                                             pestle_winograd_how_t usual) {
   x->count = 0;
   add_way(x, usual, usual.rows, usual.vectors);
   int64_t budget = x->k->registers * 3 / 4;
@@ -281,7 +281,7 @@ static pestle_nest_winograd_t choose_products(ways_t* x,
   if (!pestle_choices_are_listed(x->k->nest)) widest = 0;
   for (int64_t v = widest; v >= 1; --v) {
     for (int64_t r = pestle_sketch_min(budget / v, MOST_ROWS); r >= 1; --r) {
-      pestle_nest_winograd_t h = usual;
+      pestle_winograd_how_t h = usual;
       h.vectors = v;
       h.rows = r;
       bool even = r == even_share(tiles, r) && v == even_share(vectors, v);
@@ -291,9 +291,9 @@ static pestle_nest_winograd_t choose_products(ways_t* x,
   return decide(x, "product");
 }
 
-static pestle_nest_winograd_t choose(pestle_sketch_t* k,
-                                     const pestle_winograd_t* w,
-                                     pestle_nest_winograd_t usual) {
+static pestle_winograd_how_t choose(pestle_sketch_t* k,
+                                    const pestle_winograd_t* w,
+                                    pestle_winograd_how_t usual) {
   ways_t* x = PESTLE_ARENA_NEW(k->nest->arena, ways_t);
   if (!x) {
     pestle_nest_fail_memory(k->nest);
@@ -310,14 +310,14 @@ static pestle_nest_winograd_t choose(pestle_sketch_t* k,
 // A form that a convolution can have.
 typedef struct form_t {
   pestle_winograd_t w;
-  pestle_nest_winograd_t how;
+  pestle_winograd_how_t how;
   double cycles;
   bool fits;
 } form_t;
 
 static void size_form(pestle_sketch_t* k, uint32_t fold, int64_t results,
                       form_t* out) {
-  out->fits = pestle_winograd_match(k->nest, fold, results, &out->w);
+  out->fits = pestle_winograd_find(k->nest, fold, results, &out->w);
   if (!out->fits) return;
   out->how = usual_groups(k, &out->w, &out->cycles);
   out->fits = out->how.lanes >= 4 && out->how.vectors * out->how.rows >= 4;
@@ -351,7 +351,7 @@ static const form_t* decide_by(pestle_sketch_t* k, const form_t forms[2],
   return clear ? best : NULL;
 }
 
-pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
+pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k, uint32_t fold,
                                        double cycles, bool* out_done) {
   form_t forms[2] = {0};
   *out_done = false;
@@ -369,7 +369,7 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
                        best->cycles, cycles);
     return NULL;
   }
-  pestle_nest_winograd_t how = choose(k, &taken->w, taken->how);
+  pestle_winograd_how_t how = choose(k, &taken->w, taken->how);
   pestle_sketch_note(k,
                      "Winograd's algorithm, tiles of %" PRId64 " x %" PRId64
                      " results: %.3g cycles, %.3g by taps; %" PRId64
@@ -379,7 +379,7 @@ pestle_status_t pestle_sketch_winograd(pestle_sketch_t* k, uint32_t fold,
                      how.tiles_high, how.tiles_wide, how.rows, how.vectors,
                      how.lanes);
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  PESTLE_TRY(pestle_schedule_winograd(k->nest, fold, &how));
+  PESTLE_TRY(pestle_winograd_apply(k->nest, fold, &how));
   *out_done = true;
   return NULL;
 }

@@ -63,16 +63,16 @@ static bool look(pestle_nest_t* nest, const pestle_expr_t* x, look_t* out) {
 // --- Axes ---
 
 static void add_axis(const pestle_nest_t* nest, uint32_t fold, int32_t last,
-                     pestle_tile_axes_t* axes) {
+                     pestle_product_axes_t* axes) {
   axes->fold[axes->count] = fold;
   axes->last[axes->count] = last;
   axes->extent[axes->count] = nest->axes.data[fold].full_extent;
   axes->all *= axes->extent[axes->count++];
 }
 
-int32_t pestle_tile_last_axis(const pestle_nest_t* nest,
-                              const pestle_expr_t* read, uint32_t d,
-                              int64_t extent) {
+int32_t pestle_product_last_axis(const pestle_nest_t* nest,
+                                 const pestle_expr_t* read, uint32_t d,
+                                 int64_t extent) {
   const pestle_affine_t* at = read->index[d];
   if (extent == 1) return at->count || at->constant ? -2 : -1;
   int32_t axis = pestle_affine_is_axis(at);
@@ -81,8 +81,8 @@ int32_t pestle_tile_last_axis(const pestle_nest_t* nest,
 
 // All results are of sums: no axis of the last stage is left over.
 static bool covers(const pestle_nest_t* nest, const pestle_nest_stage_t* y,
-                   const pestle_tile_product_t* p) {
-  const pestle_tile_axes_t* const kinds[3] = {&p->batch, &p->m, &p->n};
+                   const pestle_product_t* p) {
+  const pestle_product_axes_t* const kinds[3] = {&p->batch, &p->m, &p->n};
   for (uint32_t i = 0; i < y->root_count; ++i) {
     uint32_t found = 0;
     if (nest->axes.data[y->roots[i]].full_extent == 1) continue;
@@ -96,7 +96,7 @@ static bool covers(const pestle_nest_t* nest, const pestle_nest_stage_t* y,
 }
 
 static bool sort_axes(pestle_nest_t* nest, const look_t* a, const look_t* b,
-                      pestle_tile_product_t* p) {
+                      pestle_product_t* p) {
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, p->fold);
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, p->last);
   const pestle_expr_t* read =
@@ -111,7 +111,7 @@ static bool sort_axes(pestle_nest_t* nest, const look_t* a, const look_t* b,
       add_axis(nest, axis, -1, &p->k);
       continue;
     }
-    int32_t last = pestle_tile_last_axis(nest, read, i, x->full_extent);
+    int32_t last = pestle_product_last_axis(nest, read, i, x->full_extent);
     if (last == -2) return false;
     bool both = a->axis[axis] && b->axis[axis];
     add_axis(nest, axis, last,
@@ -143,7 +143,7 @@ static void visit_run(void* user, const pestle_expr_t* x) {
 }
 
 // Elements of a run along |axis|; 1: there are none.
-static int64_t run_along(pestle_nest_t* nest, const pestle_tile_side_t* side,
+static int64_t run_along(pestle_nest_t* nest, const pestle_product_side_t* side,
                          uint32_t axis) {
   runs_t r = {
       .nest = nest, .axis = axis, .bytes = pestle_dtype_size(side->dtype)};
@@ -162,7 +162,7 @@ static bool is_zero(const pestle_expr_t* x) {
 }
 
 // The read whose elements are the operand's, and its guard.
-static void find_copy(pestle_nest_t* nest, pestle_tile_side_t* side,
+static void find_copy(pestle_nest_t* nest, pestle_product_side_t* side,
                       uint32_t axis) {
   const pestle_expr_t *x = side->value, *guard = NULL;
   if (x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_SELECT &&
@@ -189,16 +189,16 @@ static void find_copy(pestle_nest_t* nest, pestle_tile_side_t* side,
   side->guard = guard;
 }
 
-static const uint32_t* last_of(const pestle_tile_axes_t* axes) {
+static const uint32_t* last_of(const pestle_product_axes_t* axes) {
   for (uint32_t i = axes->count; i-- > 0;) {
     if (axes->extent[i] > 1) return &axes->fold[i];
   }
   return NULL;
 }
 
-static void find_runs(pestle_nest_t* nest, const pestle_tile_axes_t* rows,
-                      const pestle_tile_axes_t* taps,
-                      pestle_tile_side_t* side) {
+static void find_runs(pestle_nest_t* nest, const pestle_product_axes_t* rows,
+                      const pestle_product_axes_t* taps,
+                      pestle_product_side_t* side) {
   const uint32_t *row = last_of(rows), *tap = last_of(taps);
   int64_t along_rows = row ? run_along(nest, side, *row) : 1;
   int64_t along_taps = tap ? run_along(nest, side, *tap) : 1;
@@ -209,7 +209,7 @@ static void find_runs(pestle_nest_t* nest, const pestle_tile_axes_t* rows,
 
 // --- Is it one? ---
 
-bool pestle_tile_is_narrow(const pestle_expr_t* x) {
+bool pestle_expr_widens_half(const pestle_expr_t* x) {
   return x->kind == PESTLE_EXPR_CAST && x->dtype == PESTLE_F32 &&
          (x->args[0]->dtype == PESTLE_BF16 || x->args[0]->dtype == PESTLE_F16);
 }
@@ -223,10 +223,10 @@ static bool is_matrix_factor(const pestle_expr_t* x) {
 }
 
 static bool take_side(const pestle_expr_t* x, uint8_t units,
-                      pestle_tile_side_t* side) {
-  bool narrow = units == PESTLE_TILE_MREG ? is_matrix_factor(x)
-                                          : units && pestle_tile_is_narrow(x);
-  if ((units == PESTLE_TILE_MMA || units == PESTLE_TILE_MREG) && !narrow) {
+                      pestle_product_side_t* side) {
+  bool narrow = units == PESTLE_UNITS_AMX ? is_matrix_factor(x)
+                                          : units && pestle_expr_widens_half(x);
+  if ((units == PESTLE_UNITS_MMA || units == PESTLE_UNITS_AMX) && !narrow) {
     return false;
   }
   if (narrow) x = x->args[0];
@@ -235,24 +235,25 @@ static bool take_side(const pestle_expr_t* x, uint8_t units,
   return true;
 }
 
-bool pestle_tile_depends(pestle_nest_t* nest, const pestle_expr_t* x,
+bool pestle_expr_depends(pestle_nest_t* nest, const pestle_expr_t* x,
                          uint32_t axis) {
   look_t l;
   return !look(nest, x, &l) || l.axis[axis];
 }
 
-bool pestle_tile_side(pestle_nest_t* nest, const pestle_expr_t* x,
-                      const pestle_tile_axes_t* rows,
-                      const pestle_tile_axes_t* taps, pestle_tile_side_t* out) {
+bool pestle_product_side(pestle_nest_t* nest, const pestle_expr_t* x,
+                         const pestle_product_axes_t* rows,
+                         const pestle_product_axes_t* taps,
+                         pestle_product_side_t* out) {
   look_t l;
-  *out = (pestle_tile_side_t){.run = 1};
-  if (!take_side(x, PESTLE_TILE_MMA, out) || !look(nest, x, &l) || !l.inputs)
+  *out = (pestle_product_side_t){.run = 1};
+  if (!take_side(x, PESTLE_UNITS_MMA, out) || !look(nest, x, &l) || !l.inputs)
     return false;
   find_runs(nest, rows, taps, out);
   return !nest->failed;
 }
 
-bool pestle_tile_sums_products(const pestle_nest_stage_t* s) {
+bool pestle_product_is_sum(const pestle_nest_stage_t* s) {
   const pestle_expr_t* x = s->is_fold ? s->values[0] : NULL;
   return x && s->fold == PESTLE_OP_ADD && !s->combine && s->value_count == 1 &&
          s->root_count > s->map_count && x->kind == PESTLE_EXPR_OP &&
@@ -262,16 +263,16 @@ bool pestle_tile_sums_products(const pestle_nest_stage_t* s) {
          is_zero(s->inits[0]);
 }
 
-bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
-                       pestle_tile_product_t* out) {
+bool pestle_product_find(pestle_nest_t* nest, uint32_t fold, uint8_t units,
+                         pestle_product_t* out) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
-  *out = (pestle_tile_product_t){.fold = fold,
-                                 .last = (uint32_t)nest->stages.size - 1};
-  if (!pestle_tile_sums_products(s)) return false;
+  *out =
+      (pestle_product_t){.fold = fold, .last = (uint32_t)nest->stages.size - 1};
+  if (!pestle_product_is_sum(s)) return false;
   const pestle_expr_t* const* x = s->values[0]->args;
   out->sums = s->acc_dtype;
-  bool ints = units == PESTLE_TILE_MREG && out->sums == PESTLE_I32;
-  bool mixes = units == PESTLE_TILE_MMA8 || units == PESTLE_TILE_MREG;
+  bool ints = units == PESTLE_UNITS_AMX && out->sums == PESTLE_I32;
+  bool mixes = units == PESTLE_UNITS_MMA8 || units == PESTLE_UNITS_AMX;
   if ((units && out->sums != PESTLE_F32 && !ints) ||
       !take_side(x[0], units, &out->a) || !take_side(x[1], units, &out->b) ||
       (!mixes && out->a.dtype != out->b.dtype)) {
@@ -286,8 +287,8 @@ bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
   const pestle_nest_stage_t* y = pestle_nest_stage(nest, out->last);
   for (uint32_t i = 0; i < out->m.count && y->root_count; ++i) {
     if (out->m.last[i] != (int32_t)y->roots[y->root_count - 1]) continue;
-    pestle_tile_side_t side = out->a;
-    pestle_tile_axes_t axes = out->m;
+    pestle_product_side_t side = out->a;
+    pestle_product_axes_t axes = out->m;
     out->a = out->b, out->b = side;
     out->m = out->n, out->n = axes;
     break;
@@ -299,39 +300,39 @@ bool pestle_tile_match(pestle_nest_t* nest, uint32_t fold, uint8_t units,
 
 // --- The row ---
 
-static bool is_tile(const pestle_nest_tile_t* t) {
+static bool is_tile(const pestle_shared_tile_t* t) {
   bool sizes = t->m > 0 && t->n > 0 && t->k > 0 && t->r > 0 && t->c > 0 &&
                t->slots >= 2 && t->slots <= 8 && t->m <= 512 && t->n <= 512 &&
                t->k <= 128;
   if (!sizes || !pestle_is_pow2((uint64_t)t->m) ||
       !pestle_is_pow2((uint64_t)t->n) || !pestle_is_pow2((uint64_t)t->k) ||
-      t->m % t->r || t->n % t->c || pestle_tile_lanes(t) > MOST_LANES) {
+      t->m % t->r || t->n % t->c || pestle_shared_tile_lanes(t) > MOST_LANES) {
     return false;
   }
   if (!t->units) {
     return pestle_is_pow2((uint64_t)t->r) && pestle_is_pow2((uint64_t)t->c) &&
            t->r * t->c <= 128 && t->slots == 2;
   }
-  int64_t unit = pestle_tile_unit_rows(t->units);
-  bool columns =
-      t->units == PESTLE_TILE_MMA ? t->c == 8 || t->c % 16 == 0 : t->c % 8 == 0;
-  return t->units <= PESTLE_TILE_MMA8 && t->r % unit == 0 && t->k % unit == 0 &&
-         columns && t->r * t->c <= 64 * 64;
+  int64_t unit = pestle_shared_tile_unit_rows(t->units);
+  bool columns = t->units == PESTLE_UNITS_MMA ? t->c == 8 || t->c % 16 == 0
+                                              : t->c % 8 == 0;
+  return t->units <= PESTLE_UNITS_MMA8 && t->r % unit == 0 &&
+         t->k % unit == 0 && columns && t->r * t->c <= 64 * 64;
 }
 
-pestle_status_t pestle_schedule_tile(pestle_nest_t* nest, uint32_t stage,
-                                     const pestle_nest_tile_t* tile) {
-  pestle_tile_product_t p;
+pestle_status_t pestle_shared_tile_apply(pestle_nest_t* nest, uint32_t stage,
+                                         const pestle_shared_tile_t* tile) {
+  pestle_product_t p;
   const char* name = pestle_schedule_stage_name(nest, stage);
-  if (!pestle_tile_match(nest, stage, tile->units, &p)) {
+  if (!pestle_product_find(nest, stage, tile->units, &p)) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tile %s: it must be a sum of products that the last "
                         "stage reads where it was made%s",
                         name,
-                        tile->units == PESTLE_TILE_MMA    ? ", of f16 or bf16"
-                        : tile->units == PESTLE_TILE_MMA8 ? ", in f32"
-                                                          : "");
+                        tile->units == PESTLE_UNITS_MMA    ? ", of f16 or bf16"
+                        : tile->units == PESTLE_UNITS_MMA8 ? ", in f32"
+                                                           : "");
   }
   if (!is_tile(tile) || (tile->slots > 2 && (!p.a.read || !p.b.read))) {
     return PESTLE_ERROR(

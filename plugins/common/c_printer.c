@@ -397,7 +397,8 @@ static const char* exchange(c_printer_t* p, const char* place,
   const char* type = pestle_c_printer_type(p, c);
   const char* own = "pestle_lane";
   p->uses_shuffle = true;
-  const char* array = pestle_c_printer_format(p, "pestle_exchange_%u", c);
+  const char* array =
+      pestle_c_printer_format(p, "pestle_shared_transpose_%u", c);
   pestle_c_printer_line(p, "%s[%s] = %s;", array, own, place);
   pestle_c_printer_line(p, "%s;", p->d->barrier);
   const char* name = pestle_c_printer_format(p, "t%u", p->temporaries++);
@@ -645,9 +646,10 @@ static void put_shared(c_printer_t* p, pestle_plugin_text_t* out) {
     const char* type = pestle_c_printer_type(p, (pestle_c_printer_class_t)c);
     bool wide = c == PESTLE_C_PRINTER_I64 || c == PESTLE_C_PRINTER_U64 ||
                 c == PESTLE_C_PRINTER_F64;
-    put_shared_array(p, out, type,
-                     pestle_c_printer_format(p, "pestle_exchange_%u", c), lanes,
-                     wide ? 8 : 4);
+    put_shared_array(
+        p, out, type,
+        pestle_c_printer_format(p, "pestle_shared_transpose_%u", c), lanes,
+        wide ? 8 : 4);
   }
 }
 

@@ -15,19 +15,19 @@
 #include "codegen/template/product.h"
 
 enum {
-  PESTLE_MREG_SIDE = 16,  // rows of a register, and words of one of these
-  PESTLE_MREG_BYTES = 64,
+  PESTLE_AMX_SIDE = 16,  // rows of a register, and words of one of these
+  PESTLE_AMX_BYTES = 64,
 };
 
 // A fold axis as both operands are walked along it.
-typedef struct pestle_mreg_tap_t {
+typedef struct pestle_amx_tap_t {
   uint32_t axis;
   int64_t extent;
   int64_t apart;  // taps from one of its steps to the next
-} pestle_mreg_tap_t;
+} pestle_amx_tap_t;
 
-typedef struct pestle_mreg_t {
-  pestle_tile_product_t p;
+typedef struct pestle_amx_t {
+  pestle_product_t p;
   unsigned kind;  // MREG_MMA's immediate
   int64_t word;   // taps of a word
   int64_t step;   // taps of a register's row
@@ -35,20 +35,20 @@ typedef struct pestle_mreg_t {
   bool joined;    // they lie behind each other over all axes, else the
                   // innermost axis is padded to whole steps
   uint32_t tap_count;
-  pestle_mreg_tap_t tap[PESTLE_NEST_MAX_AXES];  // the innermost last
+  pestle_amx_tap_t tap[PESTLE_NEST_MAX_AXES];  // the innermost last
   uint32_t column;  // the one axis of the columns, of the fold
   int32_t last_column;
   int64_t tile_rows, tile_columns;  // 16 or 32
   bool constant;                    // b is, and packed
   bool direct;  // registers are loaded from a, |a_stride| elements a row
   int64_t a_stride;
-} pestle_mreg_t;
+} pestle_amx_t;
 
 // Whether stage |fold| is one; what it reads of was inlined before.
-bool pestle_mreg_match(pestle_nest_t* nest, uint32_t fold, pestle_mreg_t* out);
+bool pestle_amx_find(pestle_nest_t* nest, uint32_t fold, pestle_amx_t* out);
 
-static inline bool pestle_mreg_fits(const pestle_mreg_t* m,
-                                    const pestle_nest_mreg_t* how) {
+static inline bool pestle_amx_fits(const pestle_amx_t* m,
+                                   const pestle_amx_how_t* how) {
   return how->rows > 0 && how->rows % m->tile_rows == 0 && how->columns > 0 &&
          how->columns % m->tile_columns == 0 && how->rows <= 1 << 20 &&
          how->columns <= 1 << 20;
@@ -56,20 +56,19 @@ static inline bool pestle_mreg_fits(const pestle_mreg_t* m,
 // Elements of a panel of b, of the packed constant, and of a row of a in
 // scratch, which are so far apart that rows do not fall into one set of the
 // cache.
-static inline int64_t pestle_mreg_panel(const pestle_mreg_t* m) {
+static inline int64_t pestle_amx_panel(const pestle_amx_t* m) {
   return m->taps * m->tile_columns;
 }
-int64_t pestle_mreg_panels(const pestle_mreg_t* m);
-int64_t pestle_mreg_pitch(const pestle_mreg_t* m);
+int64_t pestle_amx_panels(const pestle_amx_t* m);
+int64_t pestle_amx_pitch(const pestle_amx_t* m);
 // Bytes of scratch that a group needs.
-int64_t pestle_mreg_scratch(const pestle_mreg_t* m,
-                            const pestle_nest_mreg_t* how);
+int64_t pestle_amx_scratch(const pestle_amx_t* m, const pestle_amx_how_t* how);
 
 // matrix S m n: groups of m x n sums. INVALID_ARGUMENT: S is no such product.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_mreg(
-    pestle_nest_t* nest, uint32_t stage, const pestle_nest_mreg_t* how);
+PESTLE_NODISCARD pestle_status_t pestle_amx_apply(pestle_nest_t* nest,
+                                                  uint32_t stage,
+                                                  const pestle_amx_how_t* how);
 // Notes what |row| says, if it is that row, of a nest that was read from text.
-void pestle_mreg_read_row(pestle_nest_t* nest,
-                          const pestle_schedule_row_t* row);
+void pestle_amx_read_row(pestle_nest_t* nest, const pestle_schedule_row_t* row);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_

@@ -6,8 +6,8 @@
 #include "codegen/schedule/schedule.h"
 
 enum {
-  SIDE = PESTLE_MREG_SIDE,
-  LANES = PESTLE_MREG_LANES,
+  SIDE = PESTLE_AMX_SIDE,
+  LANES = PESTLE_AMX_LANES,
   // Registers: sums of up to 2 x 2 tiles, then a's, then b's.
   REGISTER_A = 4,
   REGISTER_B = 6,
@@ -24,27 +24,27 @@ enum {
 
 _Static_assert((int)LANES == (int)SIDE, "a vector is a register's row");
 
-pestle_kir_id_t pestle_mx_add(mx_t* t, pestle_kir_id_t a, int64_t b) {
+pestle_kir_id_t pestle_amx_emit_add(amx_t* t, pestle_kir_id_t a, int64_t b) {
   return pestle_kir_madi(t->k, a, 1, pestle_kir_index(t->k, b));
 }
 
-static pestle_kir_id_t least(mx_t* t, pestle_kir_id_t a, int64_t b) {
+static pestle_kir_id_t least(amx_t* t, pestle_kir_id_t a, int64_t b) {
   return pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, a, b);
 }
 
-static pestle_kir_id_t below(mx_t* t, pestle_kir_id_t a, int64_t b) {
+static pestle_kir_id_t below(amx_t* t, pestle_kir_id_t a, int64_t b) {
   return pestle_kir_scalar_i(t->k, PESTLE_OP_LT, a, b);
 }
 
 // --- Coordinates ---
 
-void pestle_mx_fix(mx_t* t, uint32_t axis, pestle_kir_id_t id) {
+void pestle_amx_emit_fix(amx_t* t, uint32_t axis, pestle_kir_id_t id) {
   t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
-void pestle_mx_place(mx_t* t, const pestle_tile_axes_t* axes, bool last,
-                     pestle_kir_id_t number) {
+void pestle_amx_emit_place(amx_t* t, const pestle_product_axes_t* axes,
+                           bool last, pestle_kir_id_t number) {
   int64_t left = axes->all;
   for (uint32_t i = axes->count; i-- > 0;) {
     int32_t axis = last ? axes->last[i] : (int32_t)axes->fold[i];
@@ -55,12 +55,12 @@ void pestle_mx_place(mx_t* t, const pestle_tile_axes_t* axes, bool last,
       number = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, number, extent);
     }
     left /= extent;
-    if (axis >= 0) pestle_mx_fix(t, (uint32_t)axis, id);
+    if (axis >= 0) pestle_amx_emit_fix(t, (uint32_t)axis, id);
   }
 }
 
-void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
-                    pestle_kir_id_t number, int64_t valid) {
+void pestle_amx_emit_open(amx_t* t, uint32_t axis, const amx_axis_t* own,
+                          pestle_kir_id_t number, int64_t valid) {
   pestle_nest_t* nest = t->e->nest;
   const pestle_affine_t* first = pestle_affine_scale(
       nest, pestle_affine_axis(nest, own->vector), own->lanes);
@@ -71,24 +71,24 @@ void pestle_mx_open(mx_t* t, uint32_t axis, const mx_axis_t* own,
   t->e->valid = valid;
 }
 
-static mx_axis_t add_axis(mx_t* t, const char* vector, const char* lane,
-                          int64_t extent, int64_t lanes) {
+static amx_axis_t add_axis(amx_t* t, const char* vector, const char* lane,
+                           int64_t extent, int64_t lanes) {
   pestle_nest_t* nest = t->e->nest;
   int32_t stage = (int32_t)t->m.p.fold;
-  return (mx_axis_t){pestle_nest_add_axis(nest, vector, stage, false,
-                                          pestle_ceil_div(extent, lanes)),
-                     pestle_nest_add_axis(nest, lane, stage, false, lanes),
-                     lanes};
+  return (amx_axis_t){pestle_nest_add_axis(nest, vector, stage, false,
+                                           pestle_ceil_div(extent, lanes)),
+                      pestle_nest_add_axis(nest, lane, stage, false, lanes),
+                      lanes};
 }
 
 // --- Sums ---
 
-static int64_t lines_of_tile(const mx_t* t) {
+static int64_t lines_of_tile(const amx_t* t) {
   return t->m.tile_rows * (t->m.tile_columns / SIDE);
 }
 
 // Where a's rows of a tile are, and b's panel.
-typedef struct mx_tile_t {
+typedef struct amx_tile_t {
   uint32_t a, b;  // buffers
   pestle_kir_id_t a_at, b_at;
   int64_t a_stride;
@@ -99,11 +99,11 @@ typedef struct mx_tile_t {
   pestle_kir_id_t before, before_at;  // the tile before's, and their place
   int64_t fetched;  // rows of the next tile of which each step asks for a line
   pestle_kir_id_t fetch;  // the first of them
-} mx_tile_t;
+} amx_tile_t;
 
 // Step |s|'s part of the lines of results that the tile will store: when they
 // are, they are at hand.
-static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
+static void claim(amx_t* t, const amx_tile_t* x, pestle_kir_id_t s,
                   int64_t steps) {
   pestle_kir_builder_t* k = t->k;
   int64_t lines = x->down * SIDE * x->across;
@@ -124,10 +124,10 @@ static void claim(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s,
 
 // Line |line| of a tile's sums, that are |from| in scratch on, to the result, where the
 // tile's place is |to|.
-static void put_line(mx_t* t, pestle_kir_id_t from, pestle_kir_id_t to,
+static void put_line(amx_t* t, pestle_kir_id_t from, pestle_kir_id_t to,
                      pestle_kir_id_t line) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t across = m->tile_columns / SIDE;
   const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, m->p.last);
   pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, line, across);
@@ -143,7 +143,7 @@ static void put_line(mx_t* t, pestle_kir_id_t from, pestle_kir_id_t to,
 }
 
 // Step |s|'s part of the tile before: while its lines come, this one multiplies.
-static void put_behind(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
+static void put_behind(amx_t* t, const amx_tile_t* x, pestle_kir_id_t s) {
   pestle_kir_id_t line = pestle_kir_unroll(t->k, "line", t->behind);
   line = pestle_kir_madi(t->k, s, t->behind, line);
   put_line(t, x->before, x->before_at, line);
@@ -155,32 +155,34 @@ static void put_behind(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
 // the hardware fetches nothing of rows apart by itself. Panels are not asked for: that
 // takes more than waiting (1024^3 on a quiet core, bytes 917 us against 760, bf16 1.75
 // ms against 1.60).
-static void fetch_rows(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
+static void fetch_rows(amx_t* t, const amx_tile_t* x, pestle_kir_id_t s) {
   pestle_kir_builder_t* k = t->k;
   if (!x->fetched) return;
   pestle_kir_id_t row = pestle_kir_unroll(k, "row", x->fetched);
   row = pestle_kir_madi(k, row, 1, x->fetch);
   row = least(t, row, t->m.tile_rows - 1);
-  pestle_kir_id_t at = pestle_mx_add(t, x->a_at, t->m.tile_rows * x->a_stride);
+  pestle_kir_id_t at =
+      pestle_amx_emit_add(t, x->a_at, t->m.tile_rows * x->a_stride);
   at = pestle_kir_madi(k, row, x->a_stride, at);
   at = pestle_kir_madi(k, s, t->m.step, at);
   pestle_kir_act(k, PESTLE_KIR_PREFETCH, x->a, at, 0, 0);
   pestle_kir_end(k);
 }
 
-static void step(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
-  const pestle_mreg_t* m = &t->m;
+static void step(amx_t* t, const amx_tile_t* x, pestle_kir_id_t s) {
+  const pestle_amx_t* m = &t->m;
   pestle_kir_builder_t* k = t->k;
   int64_t across = m->tile_columns / SIDE, size = SIDE * m->step;
   fetch_rows(t, x, s);
   for (int64_t i = 0; i < x->down; ++i) {
-    pestle_kir_id_t at = pestle_mx_add(t, x->a_at, i * SIDE * x->a_stride);
+    pestle_kir_id_t at =
+        pestle_amx_emit_add(t, x->a_at, i * SIDE * x->a_stride);
     at = pestle_kir_madi(k, s, m->step, at);
     pestle_kir_act(k, PESTLE_KIR_MREG_LOAD, x->a, at, (uint32_t)x->a_stride,
                    (uint32_t)(REGISTER_A + i));
     for (int64_t j = 0; j < x->across; ++j) {
       if (i == 0) {
-        at = pestle_mx_add(t, x->b_at, j * size);
+        at = pestle_amx_emit_add(t, x->b_at, j * size);
         at = pestle_kir_madi(k, s, across * size, at);
         pestle_kir_act(k, PESTLE_KIR_MREG_STREAM, x->b, at, (uint32_t)m->step,
                        (uint32_t)(REGISTER_B + j));
@@ -192,8 +194,8 @@ static void step(mx_t* t, const mx_tile_t* x, pestle_kir_id_t s) {
   }
 }
 
-static void multiply(mx_t* t, const mx_tile_t* x) {
-  const pestle_mreg_t* m = &t->m;
+static void multiply(amx_t* t, const amx_tile_t* x) {
+  const pestle_amx_t* m = &t->m;
   pestle_kir_builder_t* k = t->k;
   for (int64_t i = 0; i < x->down * 2; ++i) {
     if (i % 2 < x->across)
@@ -209,15 +211,15 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
   }
   if (steps > busy) {
     pestle_kir_id_t s = pestle_kir_repeat(k, "s", steps - busy);
-    s = pestle_mx_add(t, s, busy);
+    s = pestle_amx_emit_add(t, s, busy);
     if (!busy) claim(t, x, s, steps);
     step(t, x, s);
     pestle_kir_end_repeat(k, steps - busy);
   }
   for (int64_t i = 0; i < x->down; ++i) {
     for (int64_t j = 0; j < x->across; ++j) {
-      pestle_kir_id_t at =
-          pestle_mx_add(t, x->sums_at, i * SIDE * x->sums_stride + j * SIDE);
+      pestle_kir_id_t at = pestle_amx_emit_add(
+          t, x->sums_at, i * SIDE * x->sums_stride + j * SIDE);
       pestle_kir_act(k, PESTLE_KIR_MREG_STORE, x->sums, at,
                      (uint32_t)x->sums_stride, (uint32_t)(2 * i + j));
     }
@@ -226,13 +228,13 @@ static void multiply(mx_t* t, const mx_tile_t* x) {
 
 // --- The last stage ---
 
-static const pestle_expr_t* read_of_sums(mx_t* t) {
+static const pestle_expr_t* read_of_sums(amx_t* t) {
   const pestle_nest_stage_t* f = pestle_nest_stage(t->e->nest, t->m.p.fold);
   return pestle_schedule_find_read(t->e->nest, t->m.p.last, f->tensors[0]);
 }
 
 // All values first: results may overwrite arguments that others read.
-static void finish(mx_t* t, pestle_kir_id_t value) {
+static void finish(amx_t* t, pestle_kir_id_t value) {
   pestle_emit_t* e = t->e;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, t->m.p.last);
   const pestle_expr_t* read = read_of_sums(t);
@@ -251,7 +253,7 @@ static void finish(mx_t* t, pestle_kir_id_t value) {
 
 // Whether the sums are the result, and registers can be stored into it: its rows
 // |result_stride| elements apart.
-static void look_at_result(mx_t* t) {
+static void look_at_result(amx_t* t) {
   const pestle_nest_t* nest = t->e->nest;
   const pestle_nest_stage_t* y = pestle_nest_stage(t->e->nest, t->m.p.last);
   const pestle_nest_tensor_t* z = &nest->tensors.data[y->tensors[0]];
@@ -262,7 +264,7 @@ static void look_at_result(mx_t* t) {
     return;
   }
   const pestle_affine_t* at = y->write_index[0][0];
-  const pestle_tile_axes_t* rows = &t->m.p.m;
+  const pestle_product_axes_t* rows = &t->m.p.m;
   int64_t next = 0, stride = 0;
   for (uint32_t i = rows->count; i-- > 0;) {
     if (rows->extent[i] == 1) continue;
@@ -280,8 +282,8 @@ static void look_at_result(mx_t* t) {
 
 // Of whole tiles whose steps are few: registers that are stored into the result wait
 // for its lines, which come from the L3 where all does not fit the L2.
-static void look_at_steps(mx_t* t) {
-  const pestle_mreg_t* m = &t->m;
+static void look_at_steps(amx_t* t) {
+  const pestle_amx_t* m = &t->m;
   int64_t steps = m->taps / m->step;
   if (!t->result_stride || m->p.m.all % t->how->rows ||
       m->p.n.all % t->how->columns || steps > MOST_STEPS) {
@@ -293,15 +295,15 @@ static void look_at_steps(mx_t* t) {
 }
 
 // Element of the result at |row| and the first column of |panel|.
-static pestle_kir_id_t place_in_result(mx_t* t, pestle_kir_id_t row,
+static pestle_kir_id_t place_in_result(amx_t* t, pestle_kir_id_t row,
                                        pestle_kir_id_t panel) {
   pestle_emit_t* e = t->e;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, m->p.last);
   pestle_kir_id_t zero = pestle_kir_index(t->k, 0);
-  pestle_mx_place(t, &m->p.batch, true, t->batch);
-  pestle_mx_place(t, &m->p.m, true, zero);
-  pestle_mx_place(t, &m->p.n, true, zero);
+  pestle_amx_emit_place(t, &m->p.batch, true, t->batch);
+  pestle_amx_emit_place(t, &m->p.m, true, zero);
+  pestle_amx_emit_place(t, &m->p.n, true, zero);
   pestle_kir_id_t at =
       pestle_emit_scalar_index(e, pestle_emit_resolve(e, y->write_index[0][0]));
   at = pestle_kir_madi(t->k, row, t->result_stride, at);
@@ -309,26 +311,27 @@ static pestle_kir_id_t place_in_result(mx_t* t, pestle_kir_id_t row,
 }
 
 // Of |count| rows from number |first| on and |columns| columns of |panel|.
-static void results(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
+static void results(amx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
                     pestle_kir_id_t panel, int64_t columns) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   pestle_kir_id_t r = pestle_kir_for(k, "r", pestle_kir_index(k, 0), count, 1,
                                      PESTLE_KIR_SERIAL);
   size_t scope = pestle_emit_scope(e);
   pestle_kir_id_t row = pestle_kir_madi(k, first, 1, r);
   if (m->p.m.all % m->tile_rows) row = least(t, row, m->p.m.all - 1);
-  pestle_mx_place(t, &m->p.batch, true, t->batch);
-  pestle_mx_place(t, &m->p.m, true, row);
-  pestle_mx_place(t, &m->p.n, true, pestle_kir_index(k, 0));
+  pestle_amx_emit_place(t, &m->p.batch, true, t->batch);
+  pestle_amx_emit_place(t, &m->p.m, true, row);
+  pestle_amx_emit_place(t, &m->p.n, true, pestle_kir_index(k, 0));
   int64_t vectors = pestle_ceil_div(columns, LANES);
   for (int64_t v = 0; v < vectors; ++v) {
     size_t inner = pestle_emit_scope(e);
     int64_t valid = columns - v * LANES < LANES ? columns - v * LANES : LANES;
     pestle_kir_id_t vector = pestle_kir_madi(k, panel, m->tile_columns / LANES,
                                              pestle_kir_index(k, v));
-    pestle_mx_open(t, (uint32_t)m->last_column, &t->results, vector, valid);
+    pestle_amx_emit_open(t, (uint32_t)m->last_column, &t->results, vector,
+                         valid);
     pestle_kir_id_t at =
         pestle_kir_madi(k, r, m->tile_columns, pestle_kir_index(k, v * LANES));
     finish(t, pestle_kir_load(k, t->sums, LANES, at, PESTLE_KIR_NONE, 0));
@@ -352,14 +355,14 @@ typedef struct mx_rows_t {
 
 // The sums of the group's tile |number| in scratch, which two take turns in, and
 // where they go.
-static pestle_kir_id_t own_sums(mx_t* t, pestle_kir_id_t number) {
+static pestle_kir_id_t own_sums(amx_t* t, pestle_kir_id_t number) {
   pestle_kir_id_t turn =
       pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, number, 2);
   return pestle_kir_scalar_i(t->k, PESTLE_OP_MULTIPLY, turn,
                              t->m.tile_rows * t->m.tile_columns);
 }
 
-static pestle_kir_id_t own_place(mx_t* t, pestle_kir_id_t number) {
+static pestle_kir_id_t own_place(amx_t* t, pestle_kir_id_t number) {
   pestle_kir_builder_t* k = t->k;
   int64_t count = t->how->columns / t->m.tile_columns;
   pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, count);
@@ -372,21 +375,21 @@ static pestle_kir_id_t own_place(mx_t* t, pestle_kir_id_t number) {
 
 // The first tile, which has none before, stores what scratch holds in its own place:
 // the next one, or put_last(), writes its sums over that.
-static void look_behind(mx_t* t, pestle_kir_id_t number, mx_tile_t* x) {
+static void look_behind(amx_t* t, pestle_kir_id_t number, amx_tile_t* x) {
   pestle_kir_builder_t* k = t->k;
   int64_t count = t->how->columns / t->m.tile_columns;
   pestle_kir_id_t tile = pestle_kir_madi(k, t->row_of_tiles, count, number);
-  pestle_kir_id_t before =
-      pestle_kir_scalar_i(k, PESTLE_OP_MAXIMUM, pestle_mx_add(t, tile, -1), 0);
+  pestle_kir_id_t before = pestle_kir_scalar_i(
+      k, PESTLE_OP_MAXIMUM, pestle_amx_emit_add(t, tile, -1), 0);
   x->sums_at = own_sums(t, tile);
-  x->before = own_sums(t, pestle_mx_add(t, tile, 1));
+  x->before = own_sums(t, pestle_amx_emit_add(t, tile, 1));
   x->before_at = own_place(t, before);
 }
 
 // The group's last tile.
-static void put_last(mx_t* t) {
+static void put_last(amx_t* t) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t tiles = t->how->rows / m->tile_rows;
   int64_t count = t->how->columns / m->tile_columns;
   int64_t lines = lines_of_tile(t);
@@ -397,8 +400,8 @@ static void put_last(mx_t* t) {
 }
 
 // Rows of the next tile that panel |number| asks for.
-static void look_ahead(mx_t* t, pestle_kir_id_t number, mx_tile_t* x) {
-  const pestle_mreg_t* m = &t->m;
+static void look_ahead(amx_t* t, pestle_kir_id_t number, amx_tile_t* x) {
+  const pestle_amx_t* m = &t->m;
   int64_t share =
       pestle_ceil_div(m->tile_rows, t->how->columns / m->tile_columns);
   if (!m->direct || t->how->rows == m->tile_rows || share > MOST_CLAIMED) {
@@ -409,24 +412,24 @@ static void look_ahead(mx_t* t, pestle_kir_id_t number, mx_tile_t* x) {
 }
 
 // One tile with panel |number| of the block, |panel| of all.
-static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
+static void one_tile(amx_t* t, const void* user, pestle_kir_id_t number,
                      pestle_kir_id_t panel, int64_t columns) {
   const mx_rows_t* rows = user;
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   pestle_kir_id_t in_group = number;
-  mx_tile_t x = {.a = rows->buffer,
-                 .b = t->panel,
-                 .a_at = rows->at,
-                 .a_stride = rows->stride,
-                 .down = m->tile_rows / SIDE,
-                 .across = pestle_ceil_div(columns, SIDE)};
+  amx_tile_t x = {.a = rows->buffer,
+                  .b = t->panel,
+                  .a_at = rows->at,
+                  .a_stride = rows->stride,
+                  .down = m->tile_rows / SIDE,
+                  .across = pestle_ceil_div(columns, SIDE)};
   if (m->constant) {
     x.b = t->e->buffer[m->p.b.value->i];
-    number = pestle_kir_madi(k, t->batch, pestle_mreg_panels(m), panel);
+    number = pestle_kir_madi(k, t->batch, pestle_amx_panels(m), panel);
   }
   x.b_at =
-      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_amx_panel(m));
   bool direct = t->result_stride && rows->whole && columns == m->tile_columns;
   x.sums = t->sums;
   x.sums_at = pestle_kir_index(k, 0);
@@ -444,10 +447,10 @@ static void one_tile(mx_t* t, const void* user, pestle_kir_id_t number,
   if (!direct) results(t, rows->first, rows->count, panel, columns);
 }
 
-void pestle_mx_panels(mx_t* t, mx_each_t each, const void* user) {
+void pestle_amx_emit_panels(amx_t* t, amx_each_t each, const void* user) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
-  int64_t all = pestle_mreg_panels(m), rest = m->p.n.all % m->tile_columns;
+  const pestle_amx_t* m = &t->m;
+  int64_t all = pestle_amx_panels(m), rest = m->p.n.all % m->tile_columns;
   int64_t whole = m->p.n.all / m->tile_columns;
   int64_t count = t->how->columns / m->tile_columns;
   pestle_kir_id_t number = pestle_kir_repeat(t->k, "panel", count);
@@ -471,15 +474,15 @@ void pestle_mx_panels(mx_t* t, mx_each_t each, const void* user) {
 }
 
 // Element of a at which row 0 of the batch begins.
-static pestle_kir_id_t start_of_rows(mx_t* t) {
+static pestle_kir_id_t start_of_rows(amx_t* t) {
   pestle_emit_t* e = t->e;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   size_t scope = pestle_emit_scope(e);
   for (uint32_t i = 0; i < m->p.m.count; ++i)
-    pestle_mx_fix(t, m->p.m.fold[i], pestle_kir_index(t->k, 0));
+    pestle_amx_emit_fix(t, m->p.m.fold[i], pestle_kir_index(t->k, 0));
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(t->k, 0));
-  pestle_mx_place(t, &m->p.batch, false, t->batch);
+    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(t->k, 0));
+  pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
   const pestle_expr_t* a = m->p.a.value;
   pestle_kir_id_t from =
       pestle_emit_scalar_index(e, pestle_emit_resolve(e, a->index[0]));
@@ -488,19 +491,19 @@ static pestle_kir_id_t start_of_rows(mx_t* t) {
 }
 
 // |count| rows from |first| on, a constant number or up to a tile's, copied.
-static void copied_rows(mx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
+static void copied_rows(amx_t* t, pestle_kir_id_t first, pestle_kir_id_t count,
                         bool whole) {
   mx_rows_t rows = {first,   count, whole, t->rows, pestle_kir_index(t->k, 0),
                     t->pitch};
-  pestle_mx_pack_rows(t, first, count);
-  pestle_mx_panels(t, one_tile, &rows);
+  pestle_amx_emit_pack_rows(t, first, count);
+  pestle_amx_emit_panels(t, one_tile, &rows);
 }
 
 // A tile of rows from |row| on; of the last of all there may be fewer, which are
 // copied even where whole tiles are loaded from a.
-static void tile_of_rows(mx_t* t, pestle_kir_id_t row) {
+static void tile_of_rows(amx_t* t, pestle_kir_id_t row) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t all = m->p.m.all, side = m->tile_rows, whole = all / side * side;
   bool cut = all % t->how->rows != 0;
   if (cut && whole) pestle_kir_if(k, below(t, row, whole));
@@ -514,7 +517,7 @@ static void tile_of_rows(mx_t* t, pestle_kir_id_t row) {
     if (m->direct) {
       rows.buffer = t->e->buffer[m->p.a.value->i];
       rows.at = pestle_kir_madi(k, rows.first, m->a_stride, start_of_rows(t));
-      pestle_mx_panels(t, one_tile, &rows);
+      pestle_amx_emit_panels(t, one_tile, &rows);
     } else {
       copied_rows(t, rows.first, rows.count, true);
     }
@@ -531,9 +534,9 @@ static void tile_of_rows(mx_t* t, pestle_kir_id_t row) {
 
 // --- Groups ---
 
-static void open_group(mx_t* t) {
+static void open_group(amx_t* t) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t down = pestle_ceil_div(m->p.m.all, t->how->rows);
   int64_t across = pestle_ceil_div(m->p.n.all, t->how->columns);
   pestle_kir_id_t g =
@@ -549,17 +552,17 @@ static void open_group(mx_t* t) {
   t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, down);
 }
 
-static uint32_t scratch(mx_t* t, const char* name, pestle_dtype_t dtype,
+static uint32_t scratch(amx_t* t, const char* name, pestle_dtype_t dtype,
                         int64_t count) {
   return pestle_kir_add_buffer(t->k, name, PESTLE_KIR_SHARED, dtype, 1, count,
                                0);
 }
 
-static void add_scratch(mx_t* t) {
-  const pestle_mreg_t* m = &t->m;
+static void add_scratch(amx_t* t) {
+  const pestle_amx_t* m = &t->m;
   bool some = m->p.m.all % m->tile_rows != 0;
   int64_t rows = !m->direct || some ? m->tile_rows : 0;
-  t->pitch = pestle_mreg_pitch(m);
+  t->pitch = pestle_amx_pitch(m);
   // Vectors of a row's end reach into the next one.
   if (rows) t->rows = scratch(t, "rows", t->bits, rows * t->pitch + m->step);
   if (!m->constant) {
@@ -569,15 +572,15 @@ static void add_scratch(mx_t* t) {
   t->sums = scratch(t, "sums", m->p.sums, t->behind ? 2 * sums : sums);
 }
 
-pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
+pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  mx_t t = {.e = e, .k = e->k, .how = &nest->mreg_how};
-  if (!pestle_mreg_match(nest, (uint32_t)nest->mreg, &t.m) ||
-      !pestle_mreg_fits(&t.m, t.how)) {
+  amx_t t = {.e = e, .k = e->k, .how = &nest->mreg_how};
+  if (!pestle_amx_find(nest, (uint32_t)nest->mreg, &t.m) ||
+      !pestle_amx_fits(&t.m, t.how)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         nest->name);
   }
-  const pestle_mreg_t* m = &t.m;
+  const pestle_amx_t* m = &t.m;
   t.bits = m->word == 2 ? PESTLE_U16 : PESTLE_U8;
   look_at_result(&t);
   look_at_steps(&t);
@@ -588,7 +591,7 @@ pestle_status_t pestle_emit_mreg(pestle_emit_t* e) {
   t.results = add_axis(&t, "y_v", "y_l", m->p.n.all, LANES);
   if (nest->failed) return NULL;
   open_group(&t);
-  if (!m->constant) pestle_mx_pack_panels(&t);
+  if (!m->constant) pestle_amx_emit_pack_panels(&t);
   int64_t tiles = t.how->rows / m->tile_rows;
   pestle_kir_id_t i = pestle_kir_repeat(t.k, "i", tiles);
   t.row_of_tiles = i;

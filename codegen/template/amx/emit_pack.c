@@ -3,15 +3,15 @@
 #include "base/bits.h"
 #include "codegen/template/amx/emit.h"
 
-enum { SIDE = PESTLE_MREG_SIDE, WORDS = 4, TAPS_AHEAD = 16 };
+enum { SIDE = PESTLE_AMX_SIDE, WORDS = 4, TAPS_AHEAD = 16 };
 
-static pestle_kir_id_t zeros(mx_t* t) {
+static pestle_kir_id_t zeros(amx_t* t) {
   return pestle_kir_int(t->k, t->bits, (unsigned)t->m.step, 0);
 }
 
 // The operand's bits at the open vector; lanes that do not exist are 0 if
 // |clean|.
-static pestle_kir_id_t operand(mx_t* t, const pestle_tile_side_t* side,
+static pestle_kir_id_t operand(amx_t* t, const pestle_product_side_t* side,
                                bool clean) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
@@ -34,55 +34,56 @@ static pestle_kir_id_t operand(mx_t* t, const pestle_tile_side_t* side,
 
 // The taps along the innermost axis: whole vectors, then a part of one and
 // zeros, over which what follows is written.
-static void pack_run(mx_t* t, pestle_kir_id_t at) {
+static void pack_run(amx_t* t, pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_tap_t* tap = &t->m.tap[t->m.tap_count - 1];
+  const pestle_amx_tap_t* tap = &t->m.tap[t->m.tap_count - 1];
   int64_t whole = tap->extent / t->m.step, rest = tap->extent % t->m.step;
   if (whole) {
     pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", whole);
-    pestle_mx_open(t, tap->axis, &t->taps, v, t->m.step);
+    pestle_amx_emit_open(t, tap->axis, &t->taps, v, t->m.step);
     pestle_kir_store(k, t->rows, pestle_kir_madi(k, v, t->m.step, at),
                      operand(t, &t->m.p.a, true), PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
     pestle_kir_end_repeat(t->k, whole);
   }
   if (rest) {
-    pestle_mx_open(t, tap->axis, &t->taps, pestle_kir_index(k, whole), rest);
-    pestle_kir_store(k, t->rows, pestle_mx_add(t, at, whole * t->m.step),
+    pestle_amx_emit_open(t, tap->axis, &t->taps, pestle_kir_index(k, whole),
+                         rest);
+    pestle_kir_store(k, t->rows, pestle_amx_emit_add(t, at, whole * t->m.step),
                      operand(t, &t->m.p.a, true), PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
   }
 }
 
-void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first,
-                         pestle_kir_id_t count) {
+void pestle_amx_emit_pack_rows(amx_t* t, pestle_kir_id_t first,
+                               pestle_kir_id_t count) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   pestle_kir_id_t r = pestle_kir_for(k, "r", pestle_kir_index(k, 0), count, 1,
                                      PESTLE_KIR_SERIAL);
   pestle_kir_id_t row = pestle_kir_madi(k, first, 1, r);
   row = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, m->p.m.all - 1);
   size_t scope = pestle_emit_scope(t->e);
-  pestle_mx_place(t, &m->p.batch, false, t->batch);
-  pestle_mx_place(t, &m->p.m, false, row);
+  pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
+  pestle_amx_emit_place(t, &m->p.m, false, row);
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
   pestle_kir_id_t at = pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, t->pitch);
-  const pestle_mreg_tap_t* inner = &m->tap[m->tap_count - 1];
+  const pestle_amx_tap_t* inner = &m->tap[m->tap_count - 1];
   if (m->joined && m->p.k.all % m->step) {
-    pestle_kir_store(k, t->rows, pestle_mx_add(t, at, m->taps - m->step),
+    pestle_kir_store(k, t->rows, pestle_amx_emit_add(t, at, m->taps - m->step),
                      zeros(t), PESTLE_KIR_NONE, 0);
   }
   for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
-    const pestle_mreg_tap_t* tap = &m->tap[i];
+    const pestle_amx_tap_t* tap = &m->tap[i];
     pestle_kir_id_t step = pestle_kir_repeat(t->k, "k", tap->extent);
-    pestle_mx_fix(t, tap->axis, step);
+    pestle_amx_emit_fix(t, tap->axis, step);
     at = pestle_kir_madi(k, step, tap->apart, at);
   }
   if (inner->extent > 1) {
     pack_run(t, at);
   } else {
-    pestle_mx_open(t, inner->axis, &t->taps, pestle_kir_index(k, 0), 1);
+    pestle_amx_emit_open(t, inner->axis, &t->taps, pestle_kir_index(k, 0), 1);
     pestle_kir_store(k, t->rows, at, operand(t, &t->m.p.a, true),
                      PESTLE_KIR_NONE, 0);
     pestle_emit_close_vector(t->e);
@@ -96,18 +97,18 @@ void pestle_mx_pack_rows(mx_t* t, pestle_kir_id_t first,
 // --- A panel of b, columns side by side in memory ---
 
 // Lanes of two vectors of |n| behind each other.
-static pestle_kir_id_t behind(mx_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
+static pestle_kir_id_t behind(amx_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
                               unsigned n) {
-  uint32_t lane[2 * PESTLE_MREG_BYTES];
+  uint32_t lane[2 * PESTLE_AMX_BYTES];
   for (uint32_t i = 0; i < 2 * n; ++i)
     lane[i] = i;
   return pestle_kir_shuffle(t->k, a, b, lane, 2 * n);
 }
 
 // The words of 16 columns from |first| on, of rows that hold a tap each.
-static pestle_kir_id_t words(mx_t* t, const pestle_kir_id_t* row,
+static pestle_kir_id_t words(amx_t* t, const pestle_kir_id_t* row,
                              uint32_t first) {
-  uint32_t lane[PESTLE_MREG_BYTES], n = (uint32_t)t->m.tile_columns;
+  uint32_t lane[PESTLE_AMX_BYTES], n = (uint32_t)t->m.tile_columns;
   uint32_t word = (uint32_t)t->m.word, count = word * SIDE;
   for (uint32_t l = 0; l < count; ++l)
     lane[l] = l % word * n + first + l / word;
@@ -119,7 +120,7 @@ static pestle_kir_id_t words(mx_t* t, const pestle_kir_id_t* row,
 
 // The line of a tap so many further. Rows of b may be as far apart as pages, for
 // which the hardware fetches nothing by itself.
-static void fetch_ahead(mx_t* t) {
+static void fetch_ahead(amx_t* t) {
   const pestle_expr_t* b = t->m.p.b.value;
   if (b->kind != PESTLE_EXPR_READ || b->guard) return;
   bool nested;
@@ -129,78 +130,80 @@ static void fetch_ahead(mx_t* t) {
       pestle_emit_index(t->e, pestle_emit_resolve(t->e, b->index[0]));
   if (at.vector != PESTLE_KIR_NONE || at.step != 1 || nested) return;
   pestle_kir_act(t->k, PESTLE_KIR_PREFETCH, t->e->buffer[b->i],
-                 pestle_mx_add(t, at.scalar, apart), 0, 0);
+                 pestle_amx_emit_add(t, at.scalar, apart), 0, 0);
 }
 
 // One row of the panel's registers: |taps| taps from |tap| on, zeros behind
 // them.
-static void pack_words(mx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
+static void pack_words(amx_t* t, pestle_kir_id_t number, pestle_kir_id_t tap,
                        int64_t taps, int64_t columns, pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   pestle_kir_id_t row[WORDS];
-  pestle_mx_open(t, m->column, &t->columns, number, columns);
+  pestle_amx_emit_open(t, m->column, &t->columns, number, columns);
   for (int64_t j = 0; j < m->word; ++j) {
-    pestle_mx_fix(t, m->tap[0].axis, pestle_mx_add(t, tap, j));
+    pestle_amx_emit_fix(t, m->tap[0].axis, pestle_amx_emit_add(t, tap, j));
     row[j] = j < taps ? operand(t, &m->p.b, false)
                       : pestle_kir_int(k, t->bits, t->e->lanes, 0);
     if (j < taps) fetch_ahead(t);
   }
   pestle_emit_close_vector(t->e);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
-    pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * SIDE * m->step),
+    pestle_kir_store(k, t->panel,
+                     pestle_amx_emit_add(t, at, i * SIDE * m->step),
                      words(t, row, (uint32_t)(i * SIDE)), PESTLE_KIR_NONE, 0);
   }
 }
 
 // Rows of a panel's registers, |at| into it: |count| taps from |first| on and zeros
 // behind them, or |count| rows of zeros.
-typedef struct mx_words_t {
+typedef struct amx_words_t {
   pestle_kir_id_t first, at;
   int64_t count;
-} mx_words_t;
+} amx_words_t;
 
-static pestle_kir_id_t words_at(mx_t* t, const mx_words_t* w,
+static pestle_kir_id_t words_at(amx_t* t, const amx_words_t* w,
                                 pestle_kir_id_t number) {
-  return pestle_kir_madi(t->k, number, pestle_mreg_panel(&t->m), w->at);
+  return pestle_kir_madi(t->k, number, pestle_amx_panel(&t->m), w->at);
 }
 
-static void words_of_panel(mx_t* t, const void* user, pestle_kir_id_t number,
+static void words_of_panel(amx_t* t, const void* user, pestle_kir_id_t number,
                            pestle_kir_id_t panel, int64_t columns) {
-  const mx_words_t* w = user;
+  const amx_words_t* w = user;
   pack_words(t, panel, w->first, w->count, columns, words_at(t, w, number));
 }
 
-static void zeros_of_panel(mx_t* t, const void* user, pestle_kir_id_t number,
+static void zeros_of_panel(amx_t* t, const void* user, pestle_kir_id_t number,
                            pestle_kir_id_t panel, int64_t columns) {
   (void)panel;
-  const mx_words_t* w = user;
+  const amx_words_t* w = user;
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t at = words_at(t, w, number);
   pestle_kir_id_t r = pestle_kir_repeat(k, "r", w->count);
   at = pestle_kir_madi(k, r, t->m.step, at);
   for (int64_t i = 0; i < pestle_ceil_div(columns, SIDE); ++i) {
-    pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * SIDE * t->m.step),
-                     zeros(t), PESTLE_KIR_NONE, 0);
+    pestle_kir_store(k, t->panel,
+                     pestle_amx_emit_add(t, at, i * SIDE * t->m.step), zeros(t),
+                     PESTLE_KIR_NONE, 0);
   }
   pestle_kir_end_repeat(k, w->count);
 }
 
 // Panels are innermost: of each row of b the group's columns are read at once.
-static void pack_columns(mx_t* t) {
+static void pack_columns(amx_t* t) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t step = m->step * m->tile_columns;
   if (whole) {
     pestle_kir_id_t s = pestle_kir_repeat(k, "s", whole);
     pestle_kir_id_t r = pestle_kir_repeat(k, "r", SIDE);
-    mx_words_t w = {.count = m->word};
+    amx_words_t w = {.count = m->word};
     w.first = pestle_kir_madi(
         k, s, m->step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->word));
     w.at = pestle_kir_madi(
         k, s, step, pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, r, m->step));
-    pestle_mx_panels(t, words_of_panel, &w);
+    pestle_amx_emit_panels(t, words_of_panel, &w);
     pestle_kir_end_repeat(k, SIDE);
     pestle_kir_end_repeat(k, whole);
   }
@@ -209,32 +212,32 @@ static void pack_columns(mx_t* t) {
   pestle_kir_id_t from = pestle_kir_index(k, whole * step);
   if (full) {
     pestle_kir_id_t r = pestle_kir_repeat(k, "r", full);
-    mx_words_t w = {.count = m->word};
+    amx_words_t w = {.count = m->word};
     w.first =
         pestle_kir_madi(k, r, m->word, pestle_kir_index(k, whole * m->step));
     w.at = pestle_kir_madi(k, r, m->step, from);
-    pestle_mx_panels(t, words_of_panel, &w);
+    pestle_amx_emit_panels(t, words_of_panel, &w);
     pestle_kir_end_repeat(k, full);
   }
   if (more) {
-    mx_words_t w = {.count = more};
+    amx_words_t w = {.count = more};
     w.first = pestle_kir_index(k, whole * m->step + full * m->word);
-    w.at = pestle_mx_add(t, from, full * m->step);
-    pestle_mx_panels(t, words_of_panel, &w);
+    w.at = pestle_amx_emit_add(t, from, full * m->step);
+    pestle_amx_emit_panels(t, words_of_panel, &w);
   }
   int64_t made = full + (more != 0);
   if (made == SIDE) return;
-  mx_words_t none = {.at = pestle_mx_add(t, from, made * m->step),
-                     .count = SIDE - made};
-  pestle_mx_panels(t, zeros_of_panel, &none);
+  amx_words_t none = {.at = pestle_amx_emit_add(t, from, made * m->step),
+                      .count = SIDE - made};
+  pestle_amx_emit_panels(t, zeros_of_panel, &none);
 }
 
 // --- A panel of b, taps side by side in memory ---
 
 // Swaps, of each two rows |step| apart, the blocks of |step| words beside the
 // diagonal.
-static void turn_round(mx_t* t, pestle_kir_id_t* row, uint32_t step) {
-  uint32_t low[PESTLE_MREG_BYTES], high[PESTLE_MREG_BYTES];
+static void turn_round(amx_t* t, pestle_kir_id_t* row, uint32_t step) {
+  uint32_t low[PESTLE_AMX_BYTES], high[PESTLE_AMX_BYTES];
   uint32_t word = (uint32_t)t->m.word, lanes = word * SIDE;
   for (uint32_t l = 0; l < lanes; ++l) {
     bool right = (l / word & step) != 0;
@@ -251,40 +254,40 @@ static void turn_round(mx_t* t, pestle_kir_id_t* row, uint32_t step) {
 
 // One register: 16 columns from |column| on, taps of vector |v| of which |valid|
 // exist.
-static void turn_register(mx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
+static void turn_register(amx_t* t, pestle_kir_id_t column, pestle_kir_id_t v,
                           int64_t valid, pestle_kir_id_t at) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   pestle_kir_id_t row[SIDE];
   for (int64_t i = 0; i < SIDE; ++i) {
     // Those that are too many are made again, and not stored.
-    pestle_kir_id_t own = pestle_mx_add(t, column, i);
+    pestle_kir_id_t own = pestle_amx_emit_add(t, column, i);
     if (m->p.n.all % m->tile_columns) {
       own = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, own, m->p.n.all - 1);
     }
-    pestle_mx_fix(t, m->column, own);
-    pestle_mx_open(t, m->tap[0].axis, &t->taps, v, valid);
+    pestle_amx_emit_fix(t, m->column, own);
+    pestle_amx_emit_open(t, m->tap[0].axis, &t->taps, v, valid);
     row[i] = operand(t, &m->p.b, true);
     pestle_emit_close_vector(t->e);
   }
   for (uint32_t step = 1; step < SIDE; step *= 2)
     turn_round(t, row, step);
   for (int64_t i = 0; i < SIDE; ++i) {
-    pestle_kir_store(k, t->panel, pestle_mx_add(t, at, i * m->step), row[i],
-                     PESTLE_KIR_NONE, 0);
+    pestle_kir_store(k, t->panel, pestle_amx_emit_add(t, at, i * m->step),
+                     row[i], PESTLE_KIR_NONE, 0);
   }
 }
 
-static void pack_taps(mx_t* t, const void* user, pestle_kir_id_t number,
+static void pack_taps(amx_t* t, const void* user, pestle_kir_id_t number,
                       pestle_kir_id_t panel, int64_t columns) {
   (void)user;
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   int64_t whole = m->p.k.all / m->step, rest = m->p.k.all % m->step;
   int64_t size = SIDE * m->step, across = m->tile_columns / SIDE;
   int64_t used = pestle_ceil_div(columns, SIDE);
   pestle_kir_id_t base =
-      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_mreg_panel(m));
+      pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, number, pestle_amx_panel(m));
   pestle_kir_id_t i = pestle_kir_repeat(t->k, "j", used);
   pestle_kir_id_t column =
       pestle_kir_madi(k, panel, m->tile_columns,
@@ -298,22 +301,22 @@ static void pack_taps(mx_t* t, const void* user, pestle_kir_id_t number,
   }
   if (rest) {
     turn_register(t, column, pestle_kir_index(k, whole), rest,
-                  pestle_mx_add(t, at, whole * across * size));
+                  pestle_amx_emit_add(t, at, whole * across * size));
   }
   pestle_kir_end_repeat(t->k, used);
 }
 
-void pestle_mx_pack_panels(mx_t* t) {
+void pestle_amx_emit_pack_panels(amx_t* t) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_mreg_t* m = &t->m;
+  const pestle_amx_t* m = &t->m;
   size_t scope = pestle_emit_scope(t->e);
-  pestle_mx_place(t, &m->p.batch, false, t->batch);
+  pestle_amx_emit_place(t, &m->p.batch, false, t->batch);
   for (uint32_t i = 0; i < m->p.n.count; ++i)
-    pestle_mx_fix(t, m->p.n.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.n.fold[i], pestle_kir_index(k, 0));
   for (uint32_t i = 0; i < m->p.k.count; ++i)
-    pestle_mx_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
+    pestle_amx_emit_fix(t, m->p.k.fold[i], pestle_kir_index(k, 0));
   if (m->p.b.along_taps) {
-    pestle_mx_panels(t, pack_taps, NULL);
+    pestle_amx_emit_panels(t, pack_taps, NULL);
   } else {
     pack_columns(t);
   }

@@ -22,7 +22,7 @@ static int64_t step_of(const pestle_affine_t* affine, uint32_t axis) {
 // The read that |side| is, where it lies in an argument at one flat index of
 // axes alone; or NULL.
 static const pestle_expr_t* plain_read(const pestle_nest_t* nest,
-                                       const pestle_tile_side_t* side) {
+                                       const pestle_product_side_t* side) {
   const pestle_expr_t* x = side->value;
   if (x->kind != PESTLE_EXPR_READ || x->guard || x->words ||
       !is_plain(x->index[0]) ||
@@ -47,7 +47,7 @@ static void find_unit(void* user, const pestle_expr_t* x) {
   }
 }
 
-static bool is_unit(pestle_nest_t* nest, const pestle_tile_side_t* side,
+static bool is_unit(pestle_nest_t* nest, const pestle_product_side_t* side,
                     uint32_t axis) {
   unit_t u = {.axis = axis};
   pestle_status_t status =
@@ -57,8 +57,8 @@ static bool is_unit(pestle_nest_t* nest, const pestle_tile_side_t* side,
 }
 
 // Fold axes of more than one step, a's contiguous one last.
-static void order_taps(pestle_nest_t* nest, pestle_mreg_t* m) {
-  const pestle_tile_axes_t* k = &m->p.k;
+static void order_taps(pestle_nest_t* nest, pestle_amx_t* m) {
+  const pestle_product_axes_t* k = &m->p.k;
   int32_t inner = -1;
   for (uint32_t i = 0; i < k->count; ++i) {
     if (k->extent[i] > 1 && is_unit(nest, &m->p.a, k->fold[i])) {
@@ -68,22 +68,22 @@ static void order_taps(pestle_nest_t* nest, pestle_mreg_t* m) {
   for (uint32_t i = 0; i < k->count; ++i) {
     if (k->extent[i] == 1 || (int32_t)i == inner) continue;
     m->tap[m->tap_count++] =
-        (pestle_mreg_tap_t){.axis = k->fold[i], .extent = k->extent[i]};
+        (pestle_amx_tap_t){.axis = k->fold[i], .extent = k->extent[i]};
   }
   if (inner >= 0) {
     m->tap[m->tap_count++] =
-        (pestle_mreg_tap_t){.axis = k->fold[inner], .extent = k->extent[inner]};
+        (pestle_amx_tap_t){.axis = k->fold[inner], .extent = k->extent[inner]};
   }
   if (!m->tap_count) {
     m->tap[m->tap_count++] =
-        (pestle_mreg_tap_t){.axis = k->fold[0], .extent = 1};
+        (pestle_amx_tap_t){.axis = k->fold[0], .extent = 1};
   }
 }
 
 // Whether a step of each tap moves |affine| as far as the whole of the next one.
-static bool follow(const pestle_mreg_t* m, const pestle_affine_t* affine) {
+static bool follow(const pestle_amx_t* m, const pestle_affine_t* affine) {
   for (uint32_t i = 0; i + 1 < m->tap_count; ++i) {
-    const pestle_mreg_tap_t* t = &m->tap[i + 1];
+    const pestle_amx_tap_t* t = &m->tap[i + 1];
     if (step_of(affine, m->tap[i].axis) !=
         step_of(affine, t->axis) * t->extent) {
       return false;
@@ -92,7 +92,7 @@ static bool follow(const pestle_mreg_t* m, const pestle_affine_t* affine) {
   return true;
 }
 
-static bool number_taps(pestle_mreg_t* m, const pestle_expr_t* b) {
+static bool number_taps(pestle_amx_t* m, const pestle_expr_t* b) {
   m->joined = m->tap_count == 1 || follow(m, b->index[0]);
   int64_t apart = 1;
   for (uint32_t i = m->tap_count; i-- > 0;) {
@@ -110,7 +110,7 @@ static bool number_taps(pestle_mreg_t* m, const pestle_expr_t* b) {
 
 // The bytes of a constant, or an argument that groups bring into order along
 // one fold axis.
-static bool take_b(pestle_nest_t* nest, pestle_mreg_t* m) {
+static bool take_b(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_expr_t* b = plain_read(nest, &m->p.b);
   m->constant = b && nest->tensors.data[b->i].constant;
   if (m->constant) return number_taps(m, b);
@@ -120,9 +120,9 @@ static bool take_b(pestle_nest_t* nest, pestle_mreg_t* m) {
   return m->tap_count == 1;
 }
 
-static void look_at_a(pestle_nest_t* nest, pestle_mreg_t* m) {
+static void look_at_a(pestle_nest_t* nest, pestle_amx_t* m) {
   const pestle_expr_t* a = plain_read(nest, &m->p.a);
-  const pestle_tile_axes_t* rows = &m->p.m;
+  const pestle_product_axes_t* rows = &m->p.m;
   if (!a || !m->joined || m->taps != m->p.k.all || rows->all < m->tile_rows ||
       !follow(m, a->index[0]) ||
       step_of(a->index[0], m->tap[m->tap_count - 1].axis) != 1) {
@@ -139,9 +139,9 @@ static void look_at_a(pestle_nest_t* nest, pestle_mreg_t* m) {
   m->direct = m->a_stride >= m->step && m->a_stride <= INT32_MAX / 16;
 }
 
-static bool find_column(pestle_mreg_t* m) {
+static bool find_column(pestle_amx_t* m) {
   uint32_t found = 0;
-  const pestle_tile_axes_t* n = &m->p.n;
+  const pestle_product_axes_t* n = &m->p.n;
   for (uint32_t i = 0; i < n->count; ++i) {
     if (n->extent[i] == 1) continue;
     m->column = n->fold[i];
@@ -152,7 +152,7 @@ static bool find_column(pestle_mreg_t* m) {
 }
 
 // What the kernel has are these two stages.
-static bool is_alone(const pestle_nest_t* nest, const pestle_mreg_t* m) {
+static bool is_alone(const pestle_nest_t* nest, const pestle_amx_t* m) {
   for (uint32_t s = 0; s < nest->stages.size; ++s) {
     bool own = s == m->p.fold || s == m->p.last;
     if (!own && !nest->stages.data[s].inlined) return false;
@@ -160,22 +160,22 @@ static bool is_alone(const pestle_nest_t* nest, const pestle_mreg_t* m) {
   return nest->stages.data[m->p.last].value_count >= 1;
 }
 
-bool pestle_mreg_match(pestle_nest_t* nest, uint32_t fold, pestle_mreg_t* m) {
-  *m = (pestle_mreg_t){.last_column = -1};
-  if (!pestle_tile_match(nest, fold, PESTLE_TILE_MREG, &m->p) ||
+bool pestle_amx_find(pestle_nest_t* nest, uint32_t fold, pestle_amx_t* m) {
+  *m = (pestle_amx_t){.last_column = -1};
+  if (!pestle_product_find(nest, fold, PESTLE_UNITS_AMX, &m->p) ||
       !is_alone(nest, m) || !find_column(m) || !m->p.k.count) {
     return false;
   }
   bool bytes = m->p.sums == PESTLE_I32;
   m->word = bytes ? 4 : 2;
-  m->step = m->word * PESTLE_MREG_SIDE;
+  m->step = m->word * PESTLE_AMX_SIDE;
   if (bytes) {
     m->kind = PESTLE_KIR_MREG_BYTES;
     if (m->p.a.dtype == PESTLE_I8) m->kind |= PESTLE_KIR_DOT4_A_SIGNED;
     if (m->p.b.dtype == PESTLE_I8) m->kind |= PESTLE_KIR_DOT4_B_SIGNED;
   }
-  m->tile_rows = m->p.m.all > PESTLE_MREG_SIDE ? 32 : 16;
-  m->tile_columns = m->p.n.all > PESTLE_MREG_SIDE ? 32 : 16;
+  m->tile_rows = m->p.m.all > PESTLE_AMX_SIDE ? 32 : 16;
+  m->tile_columns = m->p.n.all > PESTLE_AMX_SIDE ? 32 : 16;
   order_taps(nest, m);
   if (!take_b(nest, m)) return false;
   look_at_a(nest, m);
@@ -184,19 +184,18 @@ bool pestle_mreg_match(pestle_nest_t* nest, uint32_t fold, pestle_mreg_t* m) {
 
 // --- Sizes ---
 
-int64_t pestle_mreg_panels(const pestle_mreg_t* m) {
+int64_t pestle_amx_panels(const pestle_amx_t* m) {
   return pestle_ceil_div(m->p.n.all, m->tile_columns);
 }
 
-int64_t pestle_mreg_pitch(const pestle_mreg_t* m) {
+int64_t pestle_amx_pitch(const pestle_amx_t* m) {
   return (m->taps / m->step | 1) * m->step;
 }
 
-int64_t pestle_mreg_scratch(const pestle_mreg_t* m,
-                            const pestle_nest_mreg_t* how) {
+int64_t pestle_amx_scratch(const pestle_amx_t* m, const pestle_amx_how_t* how) {
   int64_t element = 4 / m->word;
   bool copies = !m->direct || m->p.m.all % m->tile_rows;
-  int64_t rows = copies ? m->tile_rows * pestle_mreg_pitch(m) + m->step : 0;
+  int64_t rows = copies ? m->tile_rows * pestle_amx_pitch(m) + m->step : 0;
   int64_t columns = m->constant ? 0 : how->columns * m->taps;
   int64_t sums = 2 * m->tile_rows * m->tile_columns;  // of two tiles at most
   return (rows + columns) * element + sums * 4 + 256;
@@ -210,7 +209,7 @@ static void add_dim(pestle_nest_tensor_t* t, pestle_pack_axis_t dim) {
 }
 
 // Panels of columns; in each, register by register, words of taps.
-static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_mreg_t* m) {
+static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   const pestle_expr_t* b = m->p.b.value;
   const pestle_affine_t* at = b->index[0];
   pestle_nest_tensor_t* t = &nest->tensors.data[b->i];
@@ -219,17 +218,17 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_mreg_t* m) {
   if (!t->pack) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
   t->pack_offset = at->constant;
   t->packed_elements = 1;
-  const pestle_tile_axes_t* batch = &m->p.batch;
+  const pestle_product_axes_t* batch = &m->p.batch;
   int64_t column = step_of(at, m->column), columns = m->p.n.all;
   for (uint32_t i = 0; i < batch->count; ++i) {
     add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, batch->fold[i]),
                                     .extent = batch->extent[i]});
   }
   add_dim(t, (pestle_pack_axis_t){.coef = column * m->tile_columns,
-                                  .extent = pestle_mreg_panels(m),
+                                  .extent = pestle_amx_panels(m),
                                   .scale = m->tile_columns,
                                   .limit = columns});
-  const pestle_mreg_tap_t* inner = &m->tap[m->tap_count - 1];
+  const pestle_amx_tap_t* inner = &m->tap[m->tap_count - 1];
   for (uint32_t i = 0; !m->joined && i + 1 < m->tap_count; ++i) {
     add_dim(t, (pestle_pack_axis_t){.coef = step_of(at, m->tap[i].axis),
                                     .extent = m->tap[i].extent});
@@ -240,16 +239,16 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_mreg_t* m) {
                                   .extent = pestle_ceil_div(taps, m->step),
                                   .scale = m->step,
                                   .taps = 1});
-  add_dim(t, (pestle_pack_axis_t){.coef = column * PESTLE_MREG_SIDE,
-                                  .extent = m->tile_columns / PESTLE_MREG_SIDE,
-                                  .scale = PESTLE_MREG_SIDE,
+  add_dim(t, (pestle_pack_axis_t){.coef = column * PESTLE_AMX_SIDE,
+                                  .extent = m->tile_columns / PESTLE_AMX_SIDE,
+                                  .scale = PESTLE_AMX_SIDE,
                                   .limit = columns});
   add_dim(t, (pestle_pack_axis_t){.coef = tap * m->word,
-                                  .extent = PESTLE_MREG_SIDE,
+                                  .extent = PESTLE_AMX_SIDE,
                                   .scale = m->word,
                                   .taps = 1});
   add_dim(t, (pestle_pack_axis_t){.coef = column,
-                                  .extent = PESTLE_MREG_SIDE,
+                                  .extent = PESTLE_AMX_SIDE,
                                   .scale = 1,
                                   .limit = columns});
   add_dim(t, (pestle_pack_axis_t){.coef = tap,
@@ -260,20 +259,20 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_mreg_t* m) {
   return NULL;
 }
 
-void pestle_mreg_read_row(pestle_nest_t* nest,
-                          const pestle_schedule_row_t* row) {
+void pestle_amx_read_row(pestle_nest_t* nest,
+                         const pestle_schedule_row_t* row) {
   if (row->prim != PESTLE_PRIM_MREG || !row->stage) return;
   nest->mreg = pestle_nest_find_stage(nest, row->stage);
   nest->mreg_how =
-      (pestle_nest_mreg_t){.rows = row->ints[0], .columns = row->ints[1]};
+      (pestle_amx_how_t){.rows = row->ints[0], .columns = row->ints[1]};
 }
 
-pestle_status_t pestle_schedule_mreg(pestle_nest_t* nest, uint32_t stage,
-                                     const pestle_nest_mreg_t* how) {
-  pestle_mreg_t m;
+pestle_status_t pestle_amx_apply(pestle_nest_t* nest, uint32_t stage,
+                                 const pestle_amx_how_t* how) {
+  pestle_amx_t m;
   const char* name = pestle_schedule_stage_name(nest, stage);
-  if (nest->mreg >= 0 || !pestle_mreg_match(nest, stage, &m) ||
-      !pestle_mreg_fits(&m, how)) {
+  if (nest->mreg >= 0 || !pestle_amx_find(nest, stage, &m) ||
+      !pestle_amx_fits(&m, how)) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(
         INVALID_ARGUMENT,

@@ -21,45 +21,45 @@
 
 enum { SUBGROUP_ROWS = 16, QUAD = 4 };
 
-typedef struct attend_t {
+typedef struct flash_t {
   pestle_emit_t* e;
   pestle_kir_builder_t* k;
-  pestle_attend_t a;
-  tile_t s, o;                  // the two products
+  pestle_flash_attention_t a;
+  shared_emit_t s, o;           // the two products
   int64_t keys, taps, columns;  // of a block; padded
   int64_t steps, width_keys, width_columns;
   uint32_t query, scores, sums, part, weights, pair, total;
   uint32_t most, next, safe, scale, all;  // of a lane's two rows
   uint32_t key_run, key_lane, column_run, column_lane;
   pestle_kir_id_t batch, row, quad;
-} attend_t;
+} flash_t;
 
-static pestle_kir_id_t op2(const attend_t* t, pestle_op_t op, pestle_kir_id_t a,
+static pestle_kir_id_t op2(const flash_t* t, pestle_op_t op, pestle_kir_id_t a,
                            pestle_kir_id_t b) {
   return pestle_kir_scalar(t->k, op, a, b, PESTLE_KIR_NONE);
 }
 
-static pestle_kir_id_t op1(const attend_t* t, pestle_op_t op,
+static pestle_kir_id_t op1(const flash_t* t, pestle_op_t op,
                            pestle_kir_id_t a) {
   return pestle_kir_scalar(t->k, op, a, PESTLE_KIR_NONE, PESTLE_KIR_NONE);
 }
 
-static pestle_kir_id_t get(const attend_t* t, uint32_t buffer,
+static pestle_kir_id_t get(const flash_t* t, uint32_t buffer,
                            pestle_kir_id_t index) {
   unsigned lanes = t->k->failed ? 1 : t->k->buffer.data[buffer].lanes;
   return pestle_kir_load(t->k, buffer, lanes, index, PESTLE_KIR_NONE, 0);
 }
 
-static void put(const attend_t* t, uint32_t buffer, pestle_kir_id_t index,
+static void put(const flash_t* t, uint32_t buffer, pestle_kir_id_t index,
                 pestle_kir_id_t value) {
   pestle_kir_store(t->k, buffer, index, value, PESTLE_KIR_NONE, 0);
 }
 
-static pestle_kir_id_t at(const attend_t* t, int64_t index) {
+static pestle_kir_id_t at(const flash_t* t, int64_t index) {
   return pestle_kir_index(t->k, index);
 }
 
-static pestle_kir_id_t pick(const attend_t* t, pestle_kir_id_t a,
+static pestle_kir_id_t pick(const flash_t* t, pestle_kir_id_t a,
                             pestle_kir_id_t b, uint32_t first, uint32_t step,
                             unsigned count) {
   uint32_t lane[4];
@@ -69,19 +69,19 @@ static pestle_kir_id_t pick(const attend_t* t, pestle_kir_id_t a,
 }
 
 // What both rows have, for the four sums of a fragment.
-static pestle_kir_id_t by_rows(const attend_t* t, uint32_t buffer) {
+static pestle_kir_id_t by_rows(const flash_t* t, uint32_t buffer) {
   pestle_kir_id_t low = pestle_kir_splat(t->k, get(t, buffer, at(t, 0)), 2);
   pestle_kir_id_t high = pestle_kir_splat(t->k, get(t, buffer, at(t, 1)), 2);
   return pick(t, low, high, 0, 1, 4);
 }
 
-static uint32_t registers(attend_t* t, const char* name, pestle_dtype_t dtype,
+static uint32_t registers(flash_t* t, const char* name, pestle_dtype_t dtype,
                           int64_t lanes, int64_t count) {
   return pestle_kir_add_buffer(t->k, name, PESTLE_KIR_PRIVATE, dtype,
                                (unsigned)lanes, count, 0);
 }
 
-static void fill(attend_t* t, uint32_t buffer, int64_t count, double value) {
+static void fill(flash_t* t, uint32_t buffer, int64_t count, double value) {
   unsigned lanes = t->k->failed ? 1 : t->k->buffer.data[buffer].lanes;
   pestle_kir_alloc(t->k, buffer);
   pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", count);
@@ -91,7 +91,7 @@ static void fill(attend_t* t, uint32_t buffer, int64_t count, double value) {
 
 // --- One block of keys ---
 
-static void mma(attend_t* t, uint32_t sums, pestle_kir_id_t index,
+static void mma(flash_t* t, uint32_t sums, pestle_kir_id_t index,
                 pestle_kir_id_t a, pestle_kir_id_t b) {
   uint32_t how =
       t->a.q.dtype == PESTLE_F16 ? PESTLE_KIR_MMA_F16 : PESTLE_KIR_MMA_BF16;
@@ -104,7 +104,7 @@ static void mma(attend_t* t, uint32_t sums, pestle_kir_id_t index,
 }
 
 // Both halves of 16 columns of |b|, times |a|.
-static void mma_pair(attend_t* t, uint32_t sums, pestle_kir_id_t j,
+static void mma_pair(flash_t* t, uint32_t sums, pestle_kir_id_t j,
                      pestle_kir_id_t a, pestle_kir_id_t b) {
   for (uint32_t h = 0; h < 2; ++h) {
     mma(t, sums, pestle_kir_madi(t->k, j, 2, at(t, h)), a,
@@ -112,12 +112,12 @@ static void mma_pair(attend_t* t, uint32_t sums, pestle_kir_id_t j,
   }
 }
 
-static void make_scores(attend_t* t, pestle_kir_id_t slot) {
+static void make_scores(flash_t* t, pestle_kir_id_t slot) {
   int64_t wide = t->keys / 16;
   fill(t, t->scores, t->keys / 8, 0);
   pestle_kir_id_t from = pestle_kir_madi(t->k, slot, t->s.b.slot, t->s.from_b);
   pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->taps / 16);
-  pestle_tile_load_fragments(&t->s, &t->s.b, t->part, wide, from, u);
+  pestle_shared_tile_load_fragments(&t->s, &t->s.b, t->part, wide, from, u);
   pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", wide);
   mma_pair(t, t->scores, j, get(t, t->query, u), get(t, t->part, j));
   pestle_kir_end(t->k);
@@ -126,8 +126,8 @@ static void make_scores(attend_t* t, pestle_kir_id_t slot) {
 
 // |width| values in |t->pair| as the box of |stage|'s tensor that is read at
 // these axes, of which the last one may be a vector.
-static void show(attend_t* t, uint32_t stage, uint32_t buffer,
-                 const pestle_tile_axes_t* const* kinds, uint32_t count,
+static void show(flash_t* t, uint32_t stage, uint32_t buffer,
+                 const pestle_product_axes_t* const* kinds, uint32_t count,
                  uint32_t run_axis, int64_t width) {
   pestle_emit_t* e = t->e;
   pestle_nest_t* nest = e->nest;
@@ -152,11 +152,11 @@ static void show(attend_t* t, uint32_t stage, uint32_t buffer,
 }
 
 // x of |scores|, |width| of them from |key| (in vectors) on.
-static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
+static pestle_kir_id_t emit_x(flash_t* t, pestle_kir_id_t row,
                               pestle_kir_id_t key, pestle_kir_id_t scores) {
-  const pestle_attend_t* a = &t->a;
-  const pestle_tile_axes_t* const kinds[3] = {&a->x_batch, &a->x_rows,
-                                              &a->x_keys};
+  const pestle_flash_attention_t* a = &t->a;
+  const pestle_product_axes_t* const kinds[3] = {&a->x_batch, &a->x_rows,
+                                                 &a->x_keys};
   int64_t width = t->width_keys, keys = a->keys.all / width;
   pestle_kir_id_t exists = PESTLE_KIR_NONE;
   if (a->keys.all % t->keys) {
@@ -164,9 +164,9 @@ static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
     key = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, key, keys - 1);
   }
   size_t scope = pestle_emit_scope(t->e);
-  pestle_tile_coords(&t->s, &a->x_rows, false, row, 1, 0, 0);
-  pestle_tile_coords(&t->s, &a->x_keys, false, key, width, t->key_run,
-                     t->key_lane);
+  pestle_shared_tile_coords(&t->s, &a->x_rows, false, row, 1, 0, 0);
+  pestle_shared_tile_coords(&t->s, &a->x_keys, false, key, width, t->key_run,
+                            t->key_lane);
   show(t, a->scores, t->pair, kinds, 3, t->key_run, width);
   put(t, t->pair, at(t, 0), scores);
   pestle_emit_open_vector(t->e, t->key_lane, width);
@@ -183,7 +183,7 @@ static pestle_kir_id_t emit_x(attend_t* t, pestle_kir_id_t row,
 }
 
 // Two scores of a row, as x of them.
-static pestle_kir_id_t x_of_pair(attend_t* t, pestle_kir_id_t row,
+static pestle_kir_id_t x_of_pair(flash_t* t, pestle_kir_id_t row,
                                  pestle_kir_id_t key, pestle_kir_id_t two) {
   if (t->width_keys == 2) return emit_x(t, row, key, two);
   pestle_kir_id_t x[2];
@@ -194,7 +194,7 @@ static pestle_kir_id_t x_of_pair(attend_t* t, pestle_kir_id_t row,
   return pestle_kir_pair(t->k, x[0], x[1]);
 }
 
-static void take_maximum(attend_t* t, pestle_kir_id_t step) {
+static void take_maximum(flash_t* t, pestle_kir_id_t step) {
   pestle_kir_builder_t* k = t->k;
   for (int64_t h = 0; h < 2; ++h)
     put(t, t->next, at(t, h), get(t, t->most, at(t, h)));
@@ -205,7 +205,7 @@ static void take_maximum(attend_t* t, pestle_kir_id_t step) {
   pestle_kir_id_t x[2];
   for (uint32_t h = 0; h < 2; ++h) {
     pestle_kir_id_t row = pestle_kir_madi(k, t->row, 1, at(t, 8 * h));
-    if (t->a.rows.all % PESTLE_ATTEND_ROWS) {
+    if (t->a.rows.all % PESTLE_FLASH_ATTENTION_ROWS) {
       row = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, row, t->a.rows.all - 1);
     }
     x[h] = x_of_pair(t, row, key, pick(t, sum, sum, 2 * h, 1, 2));
@@ -219,7 +219,7 @@ static void take_maximum(attend_t* t, pestle_kir_id_t step) {
   pestle_kir_end(k);
 }
 
-static void rescale(attend_t* t) {
+static void rescale(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
   for (int64_t h = 0; h < 2; ++h) {
     pestle_kir_id_t most = pestle_kir_sg_reduce(k, get(t, t->next, at(t, h)),
@@ -244,7 +244,7 @@ static void rescale(attend_t* t) {
 }
 
 // Four weights as two words of two narrow floats.
-static pestle_kir_id_t pack(attend_t* t, pestle_kir_id_t narrow) {
+static pestle_kir_id_t pack(flash_t* t, pestle_kir_id_t narrow) {
   pestle_kir_id_t bits = pestle_kir_bitcast(t->k, narrow, PESTLE_U16);
   bits = pestle_kir_cast(t->k, bits, PESTLE_U32);
   pestle_kir_id_t high = pick(t, bits, bits, 1, 2, 2);
@@ -254,7 +254,7 @@ static pestle_kir_id_t pack(attend_t* t, pestle_kir_id_t narrow) {
 }
 
 // The weights of 16 keys: their fragment in weights[0], what it lost in [1].
-static void make_weights(attend_t* t, pestle_kir_id_t u) {
+static void make_weights(flash_t* t, pestle_kir_id_t u) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t safe = by_rows(t, t->safe), words[2][2];
   for (int64_t i = 0; i < 2; ++i) {
@@ -277,13 +277,13 @@ static void make_weights(attend_t* t, pestle_kir_id_t u) {
     put(t, t->weights, at(t, i), pick(t, words[i][0], words[i][1], 0, 1, 4));
 }
 
-static void add_values(attend_t* t, pestle_kir_id_t slot) {
+static void add_values(flash_t* t, pestle_kir_id_t slot) {
   pestle_kir_builder_t* k = t->k;
   int64_t wide = t->columns / 16;
   pestle_kir_id_t from = pestle_kir_madi(k, slot, t->o.b.slot, t->o.from_b);
   pestle_kir_id_t u = pestle_kir_unroll(k, "u", t->keys / 16);
   make_weights(t, u);
-  pestle_tile_load_fragments(&t->o, &t->o.b, t->part, wide, from, u);
+  pestle_shared_tile_load_fragments(&t->o, &t->o.b, t->part, wide, from, u);
   pestle_kir_id_t j = pestle_kir_unroll(k, "j", wide);
   pestle_kir_id_t v = get(t, t->part, j);
   for (int64_t i = 0; i < 2; ++i)
@@ -294,27 +294,27 @@ static void add_values(attend_t* t, pestle_kir_id_t slot) {
 
 // --- All blocks ---
 
-static void fetch(attend_t* t, pestle_kir_id_t step, pestle_kir_id_t slot) {
+static void fetch(flash_t* t, pestle_kir_id_t step, pestle_kir_id_t slot) {
   t->s.b.tile = step;
-  pestle_tile_fetch(&t->s, &t->s.b, at(t, 0), slot);
-  pestle_tile_fetch(&t->o, &t->o.b, step, slot);
+  pestle_shared_tile_fetch(&t->s, &t->s.b, at(t, 0), slot);
+  pestle_shared_tile_fetch(&t->o, &t->o.b, step, slot);
 }
 
-static void arrive(attend_t* t, pestle_kir_id_t slot) {
-  pestle_tile_put(&t->s, &t->s.b, slot);
-  pestle_tile_put(&t->o, &t->o.b, slot);
+static void arrive(flash_t* t, pestle_kir_id_t slot) {
+  pestle_shared_tile_put(&t->s, &t->s.b, slot);
+  pestle_shared_tile_put(&t->o, &t->o.b, slot);
 }
 
-static void meet(attend_t* t) {
+static void meet(flash_t* t) {
   bool copies = t->s.a.copies || t->s.b.copies || t->o.b.copies;
-  pestle_tile_meet(&t->s, copies);
+  pestle_shared_tile_meet(&t->s, copies);
 }
 
-static void take_query(attend_t* t) {
+static void take_query(flash_t* t) {
   pestle_kir_id_t zero = at(t, 0);
-  pestle_tile_fetch(&t->s, &t->s.a, zero, zero);
+  pestle_shared_tile_fetch(&t->s, &t->s.a, zero, zero);
   fetch(t, zero, zero);
-  pestle_tile_put(&t->s, &t->s.a, zero);
+  pestle_shared_tile_put(&t->s, &t->s.a, zero);
   arrive(t, zero);
   meet(t);
   pestle_kir_alloc(t->k, t->query);
@@ -330,7 +330,7 @@ static void take_query(attend_t* t) {
   pestle_kir_end(t->k);
 }
 
-static void take_blocks(attend_t* t) {
+static void take_blocks(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
   fill(t, t->most, 2, -INFINITY);
   fill(t, t->all, 2, 0);
@@ -364,13 +364,13 @@ static void take_blocks(attend_t* t) {
 
 // --- The last stage ---
 
-static void emit_vector(attend_t* t, pestle_kir_id_t row,
-                        pestle_kir_id_t column, pestle_kir_id_t sums) {
+static void emit_vector(flash_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
+                        pestle_kir_id_t sums) {
   pestle_emit_t* e = t->e;
-  const pestle_attend_t* a = &t->a;
+  const pestle_flash_attention_t* a = &t->a;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, a->last);
-  const pestle_tile_axes_t* const kinds[3] = {&a->y_batch, &a->y_rows,
-                                              &a->y_columns};
+  const pestle_product_axes_t* const kinds[3] = {&a->y_batch, &a->y_rows,
+                                                 &a->y_columns};
   int64_t width = t->width_columns, columns = a->y_columns.all / width;
   bool rest = a->y_columns.all % t->columns != 0;
   if (rest) {
@@ -379,9 +379,9 @@ static void emit_vector(attend_t* t, pestle_kir_id_t row,
     column = pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, column, columns - 1);
   }
   size_t scope = pestle_emit_scope(e);
-  pestle_tile_coords(&t->s, &a->y_rows, false, row, 1, 0, 0);
-  pestle_tile_coords(&t->s, &a->y_columns, false, column, width, t->column_run,
-                     t->column_lane);
+  pestle_shared_tile_coords(&t->s, &a->y_rows, false, row, 1, 0, 0);
+  pestle_shared_tile_coords(&t->s, &a->y_columns, false, column, width,
+                            t->column_run, t->column_lane);
   show(t, a->output, t->pair, kinds, 3, t->column_run, width);
   show(t, a->total, t->total, kinds, 2, 0, 1);
   put(t, t->pair, at(t, 0), sums);
@@ -395,10 +395,10 @@ static void emit_vector(attend_t* t, pestle_kir_id_t row,
   if (rest) pestle_kir_end(t->k);
 }
 
-static void give_results(attend_t* t) {
+static void give_results(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t rows = t->a.rows.all;
-  bool rest = rows % PESTLE_ATTEND_ROWS != 0;
+  bool rest = rows % PESTLE_FLASH_ATTENTION_ROWS != 0;
   pestle_kir_id_t total[2];
   pestle_kir_alloc(k, t->total);
   t->pair = registers(t, "shown", PESTLE_F32, t->width_columns, 1);
@@ -432,7 +432,7 @@ static void give_results(attend_t* t) {
 
 // --- The whole ---
 
-static void add_run(attend_t* t, const char* name, int64_t extent, int64_t run,
+static void add_run(flash_t* t, const char* name, int64_t extent, int64_t run,
                     uint32_t* out_run, uint32_t* out_lane) {
   pestle_nest_t* nest = t->e->nest;
   int32_t stage = (int32_t)t->a.last;
@@ -441,45 +441,45 @@ static void add_run(attend_t* t, const char* name, int64_t extent, int64_t run,
   *out_lane = pestle_nest_add_axis(nest, name, stage, false, run);
 }
 
-static void add_box(attend_t* t, tile_t* of, const char* name,
-                    const pestle_tile_side_t* side,
-                    const pestle_tile_axes_t* rows,
-                    const pestle_tile_axes_t* taps, int64_t count,
-                    tile_box_t* box) {
+static void add_box(flash_t* t, shared_emit_t* of, const char* name,
+                    const pestle_product_side_t* side,
+                    const pestle_product_axes_t* rows,
+                    const pestle_product_axes_t* taps, int64_t count,
+                    shared_box_t* box) {
   add_run(t, name, side->along_taps ? taps->all : rows->all, side->run,
           &box->run_axis, &box->lane_axis);
-  pestle_tile_add_box(of, name, side, rows, count, box);
+  pestle_shared_tile_add_box(of, name, side, rows, count, box);
 }
 
 // The two products as tiles: what moves their operands needs no more.
-static void make_products(attend_t* t, pestle_nest_tile_t* tiles) {
-  const pestle_attend_t* a = &t->a;
-  tiles[0] = (pestle_nest_tile_t){.m = PESTLE_ATTEND_ROWS,
-                                  .n = t->keys,
-                                  .k = t->taps,
-                                  .r = SUBGROUP_ROWS,
-                                  .c = t->keys,
-                                  .slots = 1,
-                                  .units = PESTLE_TILE_MMA};
+static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
+  const pestle_flash_attention_t* a = &t->a;
+  tiles[0] = (pestle_shared_tile_t){.m = PESTLE_FLASH_ATTENTION_ROWS,
+                                    .n = t->keys,
+                                    .k = t->taps,
+                                    .r = SUBGROUP_ROWS,
+                                    .c = t->keys,
+                                    .slots = 1,
+                                    .units = PESTLE_UNITS_MMA};
   tiles[1] = tiles[0];
   tiles[1].n = tiles[1].c = t->columns;
   tiles[1].k = t->keys;
   tiles[1].slots = 2;
-  t->s = (tile_t){.e = t->e, .k = t->k, .t = &tiles[0]};
-  t->o = (tile_t){.e = t->e, .k = t->k, .t = &tiles[1]};
-  t->s.lanes = t->o.lanes = PESTLE_ATTEND_LANES;
+  t->s = (shared_emit_t){.e = t->e, .k = t->k, .t = &tiles[0]};
+  t->o = (shared_emit_t){.e = t->e, .k = t->k, .t = &tiles[1]};
+  t->s.lanes = t->o.lanes = PESTLE_FLASH_ATTENTION_LANES;
   t->s.p.k = a->taps;
   t->o.p.k = a->v_keys;
-  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->taps, PESTLE_ATTEND_ROWS,
-          &t->s.a);
+  add_box(t, &t->s, "tile_q", &a->q, &a->rows, &a->taps,
+          PESTLE_FLASH_ATTENTION_ROWS, &t->s.a);
   tiles[0].slots = 2;
   add_box(t, &t->s, "tile_k", &a->k, &a->keys, &a->taps, t->keys, &t->s.b);
   add_box(t, &t->o, "tile_v", &a->v, &a->v_columns, &a->v_keys, t->columns,
           &t->o.b);
 }
 
-static void add_registers(attend_t* t) {
-  const pestle_attend_t* a = &t->a;
+static void add_registers(flash_t* t) {
+  const pestle_flash_attention_t* a = &t->a;
   int64_t wide = t->keys > t->columns ? t->keys : t->columns;
   t->width_keys = a->keys.all % 2 ? 1 : 2;
   t->width_columns = a->v_columns.all % 2 ? 1 : 2;
@@ -500,14 +500,15 @@ static void add_registers(attend_t* t) {
   t->all = registers(t, "all", PESTLE_F32, 1, 2);
 }
 
-static void open_groups(attend_t* t) {
+static void open_groups(flash_t* t) {
   pestle_kir_builder_t* k = t->k;
-  const pestle_attend_t* a = &t->a;
-  int64_t tiles = pestle_ceil_div(a->rows.all, PESTLE_ATTEND_ROWS);
+  const pestle_flash_attention_t* a = &t->a;
+  int64_t tiles = pestle_ceil_div(a->rows.all, PESTLE_FLASH_ATTENTION_ROWS);
   pestle_kir_id_t g = pestle_kir_for(
       k, "g", at(t, 0), at(t, tiles * a->batch.all), 1, PESTLE_KIR_GROUP_X);
-  pestle_kir_id_t lane = pestle_kir_for(
-      k, "lane", at(t, 0), at(t, PESTLE_ATTEND_LANES), 1, PESTLE_KIR_LANE_X);
+  pestle_kir_id_t lane =
+      pestle_kir_for(k, "lane", at(t, 0), at(t, PESTLE_FLASH_ATTENTION_LANES),
+                     1, PESTLE_KIR_LANE_X);
   pestle_kir_id_t tile = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, tiles);
   t->batch = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, tiles);
   t->s.lane = t->o.lane = lane;
@@ -516,29 +517,31 @@ static void open_groups(attend_t* t) {
   pestle_kir_id_t subgroup = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, 32);
   pestle_kir_id_t in = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane, 32);
   pestle_kir_id_t first = pestle_kir_madi(k, subgroup, SUBGROUP_ROWS, at(t, 0));
-  t->s.from_a = pestle_tile_fragment_at(&t->s, &t->s.a, in, true, first);
-  t->s.from_b = pestle_tile_fragment_at(&t->s, &t->s.b, in, false, at(t, 0));
-  t->o.from_b = pestle_tile_fragment_at(&t->o, &t->o.b, in, false, at(t, 0));
+  t->s.from_a = pestle_shared_tile_fragment_at(&t->s, &t->s.a, in, true, first);
+  t->s.from_b =
+      pestle_shared_tile_fragment_at(&t->s, &t->s.b, in, false, at(t, 0));
+  t->o.from_b =
+      pestle_shared_tile_fragment_at(&t->o, &t->o.b, in, false, at(t, 0));
   t->quad = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, 4);
   t->row = pestle_kir_madi(k, pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, 4),
                            1, first);
-  t->row = pestle_kir_madi(k, tile, PESTLE_ATTEND_ROWS, t->row);
-  const pestle_tile_axes_t* const batches[] = {&a->batch, &a->x_batch,
-                                               &a->v_batch, &a->y_batch};
+  t->row = pestle_kir_madi(k, tile, PESTLE_FLASH_ATTENTION_ROWS, t->row);
+  const pestle_product_axes_t* const batches[] = {&a->batch, &a->x_batch,
+                                                  &a->v_batch, &a->y_batch};
   for (int i = 0; i < 4; ++i)
-    pestle_tile_coords(&t->s, batches[i], false, t->batch, 1, 0, 0);
+    pestle_shared_tile_coords(&t->s, batches[i], false, t->batch, 1, 0, 0);
 }
 
-pestle_status_t pestle_emit_attend(pestle_emit_t* e) {
+pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  pestle_nest_tile_t tiles[2];
-  attend_t t = {.e = e, .k = e->k, .keys = nest->tile.n};
-  if (!pestle_attend_match(nest, &t.a)) {
+  pestle_shared_tile_t tiles[2];
+  flash_t t = {.e = e, .k = e->k, .keys = nest->tile.n};
+  if (!pestle_flash_attention_find(nest, &t.a)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);
   }
-  t.taps = pestle_attend_pad(t.a.taps.all);
-  t.columns = pestle_attend_pad(t.a.v_columns.all);
+  t.taps = pestle_flash_attention_pad(t.a.taps.all);
+  t.columns = pestle_flash_attention_pad(t.a.v_columns.all);
   t.steps = pestle_ceil_div(t.a.keys.all, t.keys);
   make_products(&t, tiles);
   add_registers(&t);

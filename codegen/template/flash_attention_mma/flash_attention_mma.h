@@ -10,38 +10,39 @@
 // scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
 // l[b.., i] = +[j] exp(x - m);   o[b.., i, d] = +[j] exp(x - m) * v;
 // the last stage reads o and l at its own axes.
-typedef struct pestle_attend_t {
+typedef struct pestle_flash_attention_t {
   uint32_t scores, maximum, total, output, last;  // stages
   const pestle_expr_t* x;                         // at the axes of |maximum|
   pestle_op_t power;                              // EXP or EXP2
   // Axes of the stages named: batch axes and rows, then what the name says.
-  pestle_tile_axes_t batch, rows, keys, taps;     // of the scores
-  pestle_tile_axes_t v_batch, v_columns, v_keys;  // of the output
-  pestle_tile_axes_t x_batch, x_rows, x_keys;     // of the maximum
-  pestle_tile_axes_t y_batch, y_rows, y_columns;  // of the last stage
-  pestle_tile_side_t q, k, v;
-} pestle_attend_t;
+  pestle_product_axes_t batch, rows, keys, taps;     // of the scores
+  pestle_product_axes_t v_batch, v_columns, v_keys;  // of the output
+  pestle_product_axes_t x_batch, x_rows, x_keys;     // of the maximum
+  pestle_product_axes_t y_batch, y_rows, y_columns;  // of the last stage
+  pestle_product_side_t q, k, v;
+} pestle_flash_attention_t;
 
 // Whether its folds look like that; what stands between them may have to be
 // inlined first for it to be that.
-bool pestle_attend_resembles(pestle_nest_t* nest);
-bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out);
+bool pestle_flash_attention_resembles(pestle_nest_t* nest);
+bool pestle_flash_attention_find(pestle_nest_t* nest,
+                                 pestle_flash_attention_t* out);
 
 // Rows of a group, 16 a subgroup; lanes of it.
-enum { PESTLE_ATTEND_ROWS = 64, PESTLE_ATTEND_LANES = 128 };
+enum { PESTLE_FLASH_ATTENTION_ROWS = 64, PESTLE_FLASH_ATTENTION_LANES = 128 };
 
 // Whole fragments' taps or columns that hold |count| of them.
-static inline int64_t pestle_attend_pad(int64_t count) {
+static inline int64_t pestle_flash_attention_pad(int64_t count) {
   return (int64_t)pestle_align_up((size_t)count, 16);
 }
 
 // Bytes of shared memory where |keys| are taken at once.
-int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys);
+int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
+                                     int64_t keys);
 
 // attend S n: n keys at once; S is the stage of the output. INVALID_ARGUMENT: it
 // is no such attention.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_attend(pestle_nest_t* nest,
-                                                        uint32_t stage,
-                                                        int64_t keys);
+PESTLE_NODISCARD pestle_status_t pestle_flash_attention_mma_apply(
+    pestle_nest_t* nest, uint32_t stage, int64_t keys);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_

@@ -88,7 +88,7 @@ static bool is_fold(const pestle_nest_stage_t* s, pestle_op_t op,
 }
 
 // The four folds in their order, and nothing else.
-static bool find_stages(pestle_nest_t* nest, pestle_attend_t* out) {
+static bool find_stages(pestle_nest_t* nest, pestle_flash_attention_t* out) {
   uint32_t found[4], count = 0;
   uint32_t last = (uint32_t)nest->stages.size - 1;
   for (uint32_t s = 0; s < last; ++s) {
@@ -118,7 +118,7 @@ static bool find_stages(pestle_nest_t* nest, pestle_attend_t* out) {
 }
 
 // |x| is exp(x(scores) - m), or such a power of 2.
-static bool is_weight(pestle_nest_t* nest, const pestle_attend_t* a,
+static bool is_weight(pestle_nest_t* nest, const pestle_flash_attention_t* a,
                       uint32_t stage, const pestle_expr_t* x) {
   if (x->kind != PESTLE_EXPR_OP || x->op != a->power) return false;
   x = x->args[0];
@@ -132,8 +132,9 @@ static bool is_weight(pestle_nest_t* nest, const pestle_attend_t* a,
 // --- Axes and operands ---
 
 static void take_axes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
-                      uint32_t first, uint32_t count, pestle_tile_axes_t* out) {
-  *out = (pestle_tile_axes_t){.count = count, .all = 1};
+                      uint32_t first, uint32_t count,
+                      pestle_product_axes_t* out) {
+  *out = (pestle_product_axes_t){.count = count, .all = 1};
   for (uint32_t i = 0; i < count; ++i) {
     out->fold[i] = s->roots[first + i];
     out->last[i] = (int32_t)s->roots[first + i];
@@ -142,7 +143,7 @@ static void take_axes(const pestle_nest_t* nest, const pestle_nest_stage_t* s,
   }
 }
 
-static bool find_axes(pestle_nest_t* nest, pestle_attend_t* a) {
+static bool find_axes(pestle_nest_t* nest, pestle_flash_attention_t* a) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, a->scores);
   const pestle_nest_stage_t* m = pestle_nest_stage(nest, a->maximum);
   const pestle_nest_stage_t* l = pestle_nest_stage(nest, a->total);
@@ -187,31 +188,32 @@ static bool find_axes(pestle_nest_t* nest, pestle_attend_t* a) {
 }
 
 // q and k from the scores' product, v from the output's.
-static bool find_sides(pestle_nest_t* nest, pestle_attend_t* a) {
+static bool find_sides(pestle_nest_t* nest, pestle_flash_attention_t* a) {
   const pestle_expr_t* s = pestle_nest_stage(nest, a->scores)->values[0];
   const pestle_expr_t* o = pestle_nest_stage(nest, a->output)->values[0];
   if (s->kind != PESTLE_EXPR_OP || s->op != PESTLE_OP_MULTIPLY ||
       o->kind != PESTLE_EXPR_OP || o->op != PESTLE_OP_MULTIPLY) {
     return false;
   }
-  int q = pestle_tile_depends(nest, s->args[0], a->keys.fold[0]) ? 1 : 0;
+  int q = pestle_expr_depends(nest, s->args[0], a->keys.fold[0]) ? 1 : 0;
   int w = is_weight(nest, a, a->output, o->args[0]) ? 0 : 1;
   if (w && !is_weight(nest, a, a->output, o->args[1])) return false;
-  if (pestle_tile_depends(nest, s->args[q], a->keys.fold[0]) ||
-      pestle_tile_depends(nest, s->args[!q], a->rows.fold[0])) {
+  if (pestle_expr_depends(nest, s->args[q], a->keys.fold[0]) ||
+      pestle_expr_depends(nest, s->args[!q], a->rows.fold[0])) {
     return false;
   }
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, a->output);
-  return pestle_tile_side(nest, s->args[q], &a->rows, &a->taps, &a->q) &&
-         pestle_tile_side(nest, s->args[!q], &a->keys, &a->taps, &a->k) &&
-         pestle_tile_side(nest, o->args[!w], &a->v_columns, &a->v_keys,
-                          &a->v) &&
-         !pestle_tile_depends(nest, o->args[!w], f->roots[f->map_count - 2]) &&
+  return pestle_product_side(nest, s->args[q], &a->rows, &a->taps, &a->q) &&
+         pestle_product_side(nest, s->args[!q], &a->keys, &a->taps, &a->k) &&
+         pestle_product_side(nest, o->args[!w], &a->v_columns, &a->v_keys,
+                             &a->v) &&
+         !pestle_expr_depends(nest, o->args[!w], f->roots[f->map_count - 2]) &&
          a->q.dtype == a->k.dtype && a->q.dtype == a->v.dtype;
 }
 
-bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out) {
-  *out = (pestle_attend_t){.last = 0};
+bool pestle_flash_attention_find(pestle_nest_t* nest,
+                                 pestle_flash_attention_t* out) {
+  *out = (pestle_flash_attention_t){.last = 0};
   if (!find_stages(nest, out)) return false;
   out->x = pestle_nest_stage(nest, out->maximum)->values[0];
   const pestle_expr_t* w = pestle_nest_stage(nest, out->total)->values[0];
@@ -220,7 +222,7 @@ bool pestle_attend_match(pestle_nest_t* nest, pestle_attend_t* out) {
          find_sides(nest, out) && !nest->failed;
 }
 
-bool pestle_attend_resembles(pestle_nest_t* nest) {
+bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
   static const pestle_op_t kinds[] = {PESTLE_OP_ADD, PESTLE_OP_MAXIMUM,
                                       PESTLE_OP_ADD, PESTLE_OP_ADD};
   uint32_t count = 0, last = (uint32_t)nest->stages.size - 1;
@@ -233,8 +235,8 @@ bool pestle_attend_resembles(pestle_nest_t* nest) {
     const pestle_expr_t* x = f->values[0];
     bool product = x->kind == PESTLE_EXPR_OP && x->op == PESTLE_OP_MULTIPLY;
     if ((count == 0 || count == 3) && !product) return false;
-    if (count == 0 && (!pestle_tile_is_narrow(x->args[0]) ||
-                       !pestle_tile_is_narrow(x->args[1]))) {
+    if (count == 0 && (!pestle_expr_widens_half(x->args[0]) ||
+                       !pestle_expr_widens_half(x->args[1]))) {
       return false;
     }
     ++count;
@@ -244,23 +246,26 @@ bool pestle_attend_resembles(pestle_nest_t* nest) {
 
 // --- The row ---
 
-int64_t pestle_attend_bytes(const pestle_attend_t* a, int64_t keys) {
-  int64_t taps = pestle_attend_pad(a->taps.all);
-  int64_t columns = pestle_attend_pad(a->v_columns.all);
-  pestle_nest_tile_t s = {
-      .m = PESTLE_ATTEND_ROWS, .n = keys, .k = taps, .units = PESTLE_TILE_MMA};
-  pestle_nest_tile_t o = {.n = columns, .k = keys, .units = PESTLE_TILE_MMA};
-  return 2 * (pestle_tile_slot(&s, &a->q, s.m) +
-              2 * pestle_tile_slot(&s, &a->k, s.n) +
-              2 * pestle_tile_slot(&o, &a->v, o.n));
+int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
+                                     int64_t keys) {
+  int64_t taps = pestle_flash_attention_pad(a->taps.all);
+  int64_t columns = pestle_flash_attention_pad(a->v_columns.all);
+  pestle_shared_tile_t s = {.m = PESTLE_FLASH_ATTENTION_ROWS,
+                            .n = keys,
+                            .k = taps,
+                            .units = PESTLE_UNITS_MMA};
+  pestle_shared_tile_t o = {.n = columns, .k = keys, .units = PESTLE_UNITS_MMA};
+  return 2 * (pestle_shared_tile_slot(&s, &a->q, s.m) +
+              2 * pestle_shared_tile_slot(&s, &a->k, s.n) +
+              2 * pestle_shared_tile_slot(&o, &a->v, o.n));
 }
 
-pestle_status_t pestle_schedule_attend(pestle_nest_t* nest, uint32_t stage,
-                                       int64_t keys) {
-  pestle_attend_t a;
+pestle_status_t pestle_flash_attention_mma_apply(pestle_nest_t* nest,
+                                                 uint32_t stage, int64_t keys) {
+  pestle_flash_attention_t a;
   const char* name = pestle_schedule_stage_name(nest, stage);
   if ((keys != 16 && keys != 32 && keys != 64) ||
-      !pestle_attend_match(nest, &a) || a.output != stage) {
+      !pestle_flash_attention_find(nest, &a) || a.output != stage) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "attend %s: it must be the output of attention on f16 "
@@ -269,7 +274,7 @@ pestle_status_t pestle_schedule_attend(pestle_nest_t* nest, uint32_t stage,
                         name, (int)MOST_COLUMNS);
   }
   nest->attended = (int32_t)stage;
-  nest->tile = (pestle_nest_tile_t){.n = keys, .units = PESTLE_TILE_MMA};
+  nest->tile = (pestle_shared_tile_t){.n = keys, .units = PESTLE_UNITS_MMA};
   const uint32_t kept[] = {a.scores, a.maximum, a.total, a.output};
   for (int i = 0; i < 4; ++i) {
     nest->tensors.data[tensor_of(nest, kept[i])].place = PESTLE_PLACE_PRIVATE;

@@ -4,19 +4,20 @@
 #include "codegen/template/shared_tile/emit.h"
 #include "base/bits.h"
 
-pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b) {
+pestle_kir_id_t pestle_shared_tile_min(const shared_emit_t* t,
+                                       pestle_kir_id_t a, int64_t b) {
   return pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, a, b);
 }
 
 // --- Coordinates ---
 
-static void set_coord(tile_t* t, uint32_t axis, pestle_kir_id_t id) {
+static void set_coord(shared_emit_t* t, uint32_t axis, pestle_kir_id_t id) {
   t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
-static void set_run(tile_t* t, uint32_t axis, pestle_kir_id_t id, int64_t run,
-                    uint32_t run_axis, uint32_t lane_axis) {
+static void set_run(shared_emit_t* t, uint32_t axis, pestle_kir_id_t id,
+                    int64_t run, uint32_t run_axis, uint32_t lane_axis) {
   pestle_nest_t* nest = t->e->nest;
   const pestle_affine_t* at =
       pestle_affine_scale(nest, pestle_affine_axis(nest, run_axis), run);
@@ -27,9 +28,10 @@ static void set_run(tile_t* t, uint32_t axis, pestle_kir_id_t id, int64_t run,
   t->e->axis_id[run_axis] = id;
 }
 
-void pestle_tile_coords(tile_t* t, const pestle_tile_axes_t* axes, bool last,
-                        pestle_kir_id_t number, int64_t run, uint32_t run_axis,
-                        uint32_t lane_axis) {
+void pestle_shared_tile_coords(shared_emit_t* t,
+                               const pestle_product_axes_t* axes, bool last,
+                               pestle_kir_id_t number, int64_t run,
+                               uint32_t run_axis, uint32_t lane_axis) {
   bool first = run > 1;  // no run was met yet
   int64_t left = axes->all / run;
   for (uint32_t i = axes->count; i-- > 0;) {
@@ -61,7 +63,7 @@ void pestle_tile_coords(tile_t* t, const pestle_tile_axes_t* axes, bool last,
 // --- Steps ---
 
 // All slots but one are on their way while that one is multiplied.
-static void steps_ahead(tile_t* t) {
+static void steps_ahead(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t slots = t->t->slots;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
@@ -69,8 +71,8 @@ static void steps_ahead(tile_t* t) {
   for (int64_t s = 0; s + 1 < slots; ++s) {
     pestle_kir_id_t at = pestle_kir_index(k, s);
     if (s < t->steps) {
-      pestle_tile_fetch(t, &t->a, at, at);
-      pestle_tile_fetch(t, &t->b, at, at);
+      pestle_shared_tile_fetch(t, &t->a, at, at);
+      pestle_shared_tile_fetch(t, &t->b, at, at);
     }
     pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
   }
@@ -82,28 +84,28 @@ static void steps_ahead(tile_t* t) {
       pestle_kir_madi(k, step, 1, pestle_kir_index(k, slots - 1));
   pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, next, t->steps));
   pestle_kir_id_t to = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, slots);
-  pestle_tile_fetch(t, &t->a, next, to);
-  pestle_tile_fetch(t, &t->b, next, to);
+  pestle_shared_tile_fetch(t, &t->a, next, to);
+  pestle_shared_tile_fetch(t, &t->b, next, to);
   pestle_kir_end(k);
   pestle_kir_act(k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
-  pestle_tile_multiply(
+  pestle_shared_tile_multiply(
       t, pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, slots));
   pestle_kir_end(k);
 }
 
 // The next slot is fetched while this one is multiplied, and put after it.
-static void steps_by_two(tile_t* t) {
+static void steps_by_two(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t end = pestle_kir_index(k, t->steps);
   bool copies = t->a.copies || t->b.copies;
-  pestle_tile_fetch(t, &t->a, zero, zero);
-  pestle_tile_fetch(t, &t->b, zero, zero);
-  pestle_tile_put(t, &t->a, zero);
-  pestle_tile_put(t, &t->b, zero);
-  pestle_tile_meet(t, copies);
+  pestle_shared_tile_fetch(t, &t->a, zero, zero);
+  pestle_shared_tile_fetch(t, &t->b, zero, zero);
+  pestle_shared_tile_put(t, &t->a, zero);
+  pestle_shared_tile_put(t, &t->b, zero);
+  pestle_shared_tile_meet(t, copies);
   if (t->steps == 1) {
-    pestle_tile_multiply(t, zero);
+    pestle_shared_tile_multiply(t, zero);
     return;
   }
   pestle_kir_id_t step =
@@ -113,15 +115,15 @@ static void steps_by_two(tile_t* t) {
   pestle_kir_id_t slot = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, step, 2);
   pestle_kir_id_t other = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, next, 2);
   pestle_kir_if(k, more);
-  pestle_tile_fetch(t, &t->a, next, other);
-  pestle_tile_fetch(t, &t->b, next, other);
+  pestle_shared_tile_fetch(t, &t->a, next, other);
+  pestle_shared_tile_fetch(t, &t->b, next, other);
   pestle_kir_end(k);
-  pestle_tile_multiply(t, slot);
+  pestle_shared_tile_multiply(t, slot);
   pestle_kir_if(k, more);
-  pestle_tile_put(t, &t->a, other);
-  pestle_tile_put(t, &t->b, other);
+  pestle_shared_tile_put(t, &t->a, other);
+  pestle_shared_tile_put(t, &t->b, other);
   pestle_kir_end(k);
-  pestle_tile_meet(t, copies);
+  pestle_shared_tile_meet(t, copies);
   pestle_kir_end(k);
 }
 
@@ -142,7 +144,7 @@ void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
   *out_column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, strip);
 }
 
-static void open_groups(tile_t* t) {
+static void open_groups(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t tiles_m = pestle_ceil_div(t->p.m.all, t->t->m);
   int64_t tiles_n = pestle_ceil_div(t->p.n.all, t->t->n);
@@ -162,7 +164,7 @@ static void open_groups(tile_t* t) {
 }
 
 // Axes that exist here alone: the run of a coordinate, and a lane of it.
-static void add_run_axes(tile_t* t, const char* name, int64_t extent,
+static void add_run_axes(shared_emit_t* t, const char* name, int64_t extent,
                          int64_t run, uint32_t* out_run, uint32_t* out_lane) {
   pestle_nest_t* nest = t->e->nest;
   *out_run = pestle_nest_add_axis(nest, name, (int32_t)t->p.fold, false,
@@ -170,16 +172,16 @@ static void add_run_axes(tile_t* t, const char* name, int64_t extent,
   *out_lane = pestle_nest_add_axis(nest, name, (int32_t)t->p.fold, false, run);
 }
 
-static int64_t last_extent(const pestle_tile_axes_t* axes) {
+static int64_t last_extent(const pestle_product_axes_t* axes) {
   for (uint32_t i = axes->count; i-- > 0;) {
     if (axes->extent[i] > 1) return axes->extent[i];
   }
   return 1;
 }
 
-static void add_axes(tile_t* t) {
-  const pestle_tile_axes_t* of_a = t->p.a.along_taps ? &t->p.k : &t->p.m;
-  const pestle_tile_axes_t* of_b = t->p.b.along_taps ? &t->p.k : &t->p.n;
+static void add_axes(shared_emit_t* t) {
+  const pestle_product_axes_t* of_a = t->p.a.along_taps ? &t->p.k : &t->p.m;
+  const pestle_product_axes_t* of_b = t->p.b.along_taps ? &t->p.k : &t->p.n;
   add_run_axes(t, "run_a", last_extent(of_a), t->p.a.run, &t->a.run_axis,
                &t->a.lane_axis);
   add_run_axes(t, "run_b", last_extent(of_b), t->p.b.run, &t->b.run_axis,
@@ -188,14 +190,15 @@ static void add_axes(tile_t* t) {
                &t->lane_axis);
 }
 
-pestle_status_t pestle_emit_tile(pestle_emit_t* e) {
+pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  tile_t t = {.e = e, .k = e->k, .t = &nest->tile};
-  if (!pestle_tile_match(nest, (uint32_t)nest->tiled, nest->tile.units, &t.p)) {
+  shared_emit_t t = {.e = e, .k = e->k, .t = &nest->tile};
+  if (!pestle_product_find(nest, (uint32_t)nest->tiled, nest->tile.units,
+                           &t.p)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         nest->name);
   }
-  t.lanes = pestle_tile_lanes(t.t);
+  t.lanes = pestle_shared_tile_lanes(t.t);
   t.steps = pestle_ceil_div(t.p.k.all, t.t->k);
   // A vector of sums: two of a fragment's row, or 16 bytes.
   t.row_vector = t.t->r < 4 ? t.t->r : 4;
@@ -203,17 +206,17 @@ pestle_status_t pestle_emit_tile(pestle_emit_t* e) {
   if (t.t->units) t.vector = 2;
   if (t.vector > t.t->c) t.vector = t.t->c;
   add_axes(&t);
-  pestle_tile_add_box(&t, "tile_a", &t.p.a, &t.p.m, t.t->m, &t.a);
-  pestle_tile_add_box(&t, "tile_b", &t.p.b, &t.p.n, t.t->n, &t.b);
+  pestle_shared_tile_add_box(&t, "tile_a", &t.p.a, &t.p.m, t.t->m, &t.a);
+  pestle_shared_tile_add_box(&t, "tile_b", &t.p.b, &t.p.n, t.t->n, &t.b);
   open_groups(&t);
-  pestle_tile_coords(&t, &t.p.batch, false, t.batch, 1, 0, 0);
-  pestle_tile_start_sums(&t);
+  pestle_shared_tile_coords(&t, &t.p.batch, false, t.batch, 1, 0, 0);
+  pestle_shared_tile_start_sums(&t);
   if (t.t->slots > 2) {
     steps_ahead(&t);
   } else {
     steps_by_two(&t);
   }
-  pestle_tile_results(&t);
+  pestle_shared_tile_results(&t);
   pestle_kir_end(e->k);
   pestle_kir_end(e->k);
   return NULL;

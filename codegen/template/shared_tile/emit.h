@@ -16,24 +16,24 @@
 #include "codegen/template/product.h"
 
 // One operand's boxes.
-typedef struct tile_box_t {
-  const pestle_tile_side_t* side;
-  const pestle_tile_axes_t* axes;  // its rows
-  int64_t rows, pitch, slot;       // of a box; elements
-  int64_t runs, each;              // of a box; that a lane moves of them
-  bool copies;                     // past the registers
-  bool by_rows;                    // taps lie side by side in shared memory
-  uint32_t buffer, held;           // shared; private, on the way there
-  uint32_t run_axis, lane_axis;    // what a run's coordinate is made of
-  pestle_kir_id_t tile;            // which of the boxes along rows
-} tile_box_t;
+typedef struct shared_box_t {
+  const pestle_product_side_t* side;
+  const pestle_product_axes_t* axes;  // its rows
+  int64_t rows, pitch, slot;          // of a box; elements
+  int64_t runs, each;                 // of a box; that a lane moves of them
+  bool copies;                        // past the registers
+  bool by_rows;                       // taps lie side by side in shared memory
+  uint32_t buffer, held;              // shared; private, on the way there
+  uint32_t run_axis, lane_axis;       // what a run's coordinate is made of
+  pestle_kir_id_t tile;               // which of the boxes along rows
+} shared_box_t;
 
-typedef struct tile_t {
+typedef struct shared_emit_t {
   pestle_emit_t* e;
   pestle_kir_builder_t* k;
-  const pestle_nest_tile_t* t;
-  pestle_tile_product_t p;
-  tile_box_t a, b;
+  const pestle_shared_tile_t* t;
+  pestle_product_t p;
+  shared_box_t a, b;
   int64_t lanes, steps;
   uint32_t sums, fragment_a, fragment_b, shown;
   uint32_t run_axis, lane_axis;  // of the columns of the last stage
@@ -41,47 +41,52 @@ typedef struct tile_t {
   pestle_kir_id_t lane, batch;
   pestle_kir_id_t row, column;     // of this lane's sums, or its subgroup's
   pestle_kir_id_t from_a, from_b;  // where in a slot this lane's part begins
-} tile_t;
+} shared_emit_t;
 
-pestle_kir_id_t pestle_tile_min(const tile_t* t, pestle_kir_id_t a, int64_t b);
+pestle_kir_id_t pestle_shared_tile_min(const shared_emit_t* t,
+                                       pestle_kir_id_t a, int64_t b);
 // |number| taken apart into coordinates of |axes|, of the fold or of the |last|
 // stage. Along the last of them it counts runs of |run|, if that is not 1: the
 // coordinate then is |run_axis| times |run| plus |lane_axis| (or NONE).
-void pestle_tile_coords(tile_t* t, const pestle_tile_axes_t* axes, bool last,
-                        pestle_kir_id_t number, int64_t run, uint32_t run_axis,
-                        uint32_t lane_axis);
+void pestle_shared_tile_coords(shared_emit_t* t,
+                               const pestle_product_axes_t* axes, bool last,
+                               pestle_kir_id_t number, int64_t run,
+                               uint32_t run_axis, uint32_t lane_axis);
 
 // --- emit_tile_copy.c ---
-void pestle_tile_add_box(tile_t* t, const char* name,
-                         const pestle_tile_side_t* side,
-                         const pestle_tile_axes_t* axes, int64_t rows,
-                         tile_box_t* out_box);
+void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
+                                const pestle_product_side_t* side,
+                                const pestle_product_axes_t* axes, int64_t rows,
+                                shared_box_t* out_box);
 // Begins to move the box of |step|: to |slot|, or to registers.
-void pestle_tile_fetch(tile_t* t, const tile_box_t* box, pestle_kir_id_t step,
-                       pestle_kir_id_t slot);
+void pestle_shared_tile_fetch(shared_emit_t* t, const shared_box_t* box,
+                              pestle_kir_id_t step, pestle_kir_id_t slot);
 // From registers to |slot|, where it did not go past them.
-void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot);
+void pestle_shared_tile_put(shared_emit_t* t, const shared_box_t* box,
+                            pestle_kir_id_t slot);
 
 // Waits until what was fetched and put is seen by all lanes; |copies|: some of
 // it goes past the registers.
-void pestle_tile_meet(const tile_t* t, bool copies);
+void pestle_shared_tile_meet(const shared_emit_t* t, bool copies);
 
 // --- emit_tile_sums.c ---
-void pestle_tile_start_sums(tile_t* t);
+void pestle_shared_tile_start_sums(shared_emit_t* t);
 // Where in |box| lane |in| of a subgroup points for its fragments, whose rows or
 // columns begin at |first|.
-pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
-                                        pestle_kir_id_t in, bool is_a,
-                                        pestle_kir_id_t first);
+pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
+                                               const shared_box_t* box,
+                                               pestle_kir_id_t in, bool is_a,
+                                               pestle_kir_id_t first);
 // |count| fragments of 16 rows or columns, of step |u| of 16 taps, to buffer
 // |to|; |from| is the lane's place in the slot.
-void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
-                                int64_t count, pestle_kir_id_t from,
-                                pestle_kir_id_t u);
+void pestle_shared_tile_load_fragments(shared_emit_t* t,
+                                       const shared_box_t* box, uint32_t to,
+                                       int64_t count, pestle_kir_id_t from,
+                                       pestle_kir_id_t u);
 // Sums += the boxes of |slot|.
-void pestle_tile_multiply(tile_t* t, pestle_kir_id_t slot);
+void pestle_shared_tile_multiply(shared_emit_t* t, pestle_kir_id_t slot);
 
 // --- emit_tile_result.c ---
-void pestle_tile_results(tile_t* t);
+void pestle_shared_tile_results(shared_emit_t* t);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_EMIT_H_

@@ -3,16 +3,16 @@
 #include "base/bits.h"
 #include "codegen/template/shared_tile/emit.h"
 
-void pestle_tile_add_box(tile_t* t, const char* name,
-                         const pestle_tile_side_t* side,
-                         const pestle_tile_axes_t* axes, int64_t rows,
-                         tile_box_t* box) {
+void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
+                                const pestle_product_side_t* side,
+                                const pestle_product_axes_t* axes, int64_t rows,
+                                shared_box_t* box) {
   pestle_nest_t* nest = t->e->nest;
   box->side = side;
   box->axes = axes;
   box->rows = rows;
-  box->pitch = pestle_tile_pitch(t->t, side, rows);
-  box->slot = pestle_tile_slot(t->t, side, rows);
+  box->pitch = pestle_shared_tile_pitch(t->t, side, rows);
+  box->slot = pestle_shared_tile_slot(t->t, side, rows);
   box->by_rows = t->t->units && side->along_taps;
   box->runs = rows * t->t->k / side->run;
   box->each = pestle_ceil_div(box->runs, t->lanes);
@@ -35,29 +35,30 @@ typedef struct run_t {
   pestle_kir_id_t along, across;
 } run_t;
 
-static run_t open_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t i) {
-  const pestle_tile_side_t* s = box->side;
+static run_t open_run(shared_emit_t* t, const shared_box_t* box,
+                      pestle_kir_id_t i) {
+  const pestle_product_side_t* s = box->side;
   int64_t per = (s->along_taps ? t->t->k : box->rows) / s->run;
   pestle_kir_id_t number = pestle_kir_madi(t->k, i, t->lanes, t->lane);
   if (box->runs % t->lanes) {
     pestle_kir_if(t->k,
                   pestle_kir_scalar_i(t->k, PESTLE_OP_LT, number, box->runs));
-    number = pestle_tile_min(t, number, box->runs - 1);
+    number = pestle_shared_tile_min(t, number, box->runs - 1);
   }
   return (run_t){pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, number, per),
                  pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, number, per)};
 }
 
-static void close_run(tile_t* t, const tile_box_t* box) {
+static void close_run(shared_emit_t* t, const shared_box_t* box) {
   if (box->runs % t->lanes) pestle_kir_end(t->k);
 }
 
 // Sets the coordinates of the run in |step|. What comes back is whether its
 // taps exist, or NONE where all do.
-static pestle_kir_id_t set_coords(tile_t* t, const tile_box_t* box,
+static pestle_kir_id_t set_coords(shared_emit_t* t, const shared_box_t* box,
                                   const run_t* r, pestle_kir_id_t step,
                                   uint32_t lane_axis) {
-  const pestle_tile_side_t* s = box->side;
+  const pestle_product_side_t* s = box->side;
   int64_t row_run = s->along_taps ? 1 : s->run;
   int64_t tap_run = s->along_taps ? s->run : 1;
   int64_t rows = box->axes->all / row_run, taps = t->p.k.all / tap_run;
@@ -66,21 +67,23 @@ static pestle_kir_id_t set_coords(tile_t* t, const tile_box_t* box,
   pestle_kir_id_t tap = pestle_kir_madi(t->k, step, t->t->k / tap_run,
                                         s->along_taps ? r->along : r->across);
   pestle_kir_id_t exists = PESTLE_KIR_NONE;
-  if (box->axes->all % box->rows) row = pestle_tile_min(t, row, rows - 1);
+  if (box->axes->all % box->rows)
+    row = pestle_shared_tile_min(t, row, rows - 1);
   if (t->p.k.all % t->t->k) {
     exists = pestle_kir_scalar_i(t->k, PESTLE_OP_LT, tap, taps);
-    tap = pestle_tile_min(t, tap, taps - 1);
+    tap = pestle_shared_tile_min(t, tap, taps - 1);
   }
-  pestle_tile_coords(t, box->axes, false, row, row_run, box->run_axis,
-                     lane_axis);
-  pestle_tile_coords(t, &t->p.k, false, tap, tap_run, box->run_axis, lane_axis);
+  pestle_shared_tile_coords(t, box->axes, false, row, row_run, box->run_axis,
+                            lane_axis);
+  pestle_shared_tile_coords(t, &t->p.k, false, tap, tap_run, box->run_axis,
+                            lane_axis);
   return exists;
 }
 
 // Element of shared memory at which the run begins.
-static pestle_kir_id_t place_of(tile_t* t, const tile_box_t* box,
+static pestle_kir_id_t place_of(shared_emit_t* t, const shared_box_t* box,
                                 const run_t* r, pestle_kir_id_t slot) {
-  const pestle_tile_side_t* s = box->side;
+  const pestle_product_side_t* s = box->side;
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
   pestle_kir_id_t at = pestle_kir_madi(k, slot, box->slot, zero);
@@ -92,17 +95,18 @@ static pestle_kir_id_t place_of(tile_t* t, const tile_box_t* box,
   return pestle_kir_madi(k, r->along, s->run, at);
 }
 
-static pestle_kir_id_t both(tile_t* t, pestle_kir_id_t a, pestle_kir_id_t b) {
+static pestle_kir_id_t both(shared_emit_t* t, pestle_kir_id_t a,
+                            pestle_kir_id_t b) {
   if (a == PESTLE_KIR_NONE || b == PESTLE_KIR_NONE) {
     return a == PESTLE_KIR_NONE ? b : a;
   }
   return pestle_kir_scalar(t->k, PESTLE_OP_AND, a, b, PESTLE_KIR_NONE);
 }
 
-static void copy_run(tile_t* t, const tile_box_t* box, const run_t* r,
+static void copy_run(shared_emit_t* t, const shared_box_t* box, const run_t* r,
                      pestle_kir_id_t exists, pestle_kir_id_t slot) {
   pestle_emit_t* e = t->e;
-  const pestle_tile_side_t* s = box->side;
+  const pestle_product_side_t* s = box->side;
   uint32_t tensor = (uint32_t)s->read->i;
   const pestle_nest_tensor_t* x = &e->nest->tensors.data[tensor];
   pestle_kir_id_t from =
@@ -124,10 +128,10 @@ static void copy_run(tile_t* t, const tile_box_t* box, const run_t* r,
                           .arg = {box->buffer, to, e->buffer[tensor], from}});
 }
 
-static void hold_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t exists,
-                     pestle_kir_id_t i) {
+static void hold_run(shared_emit_t* t, const shared_box_t* box,
+                     pestle_kir_id_t exists, pestle_kir_id_t i) {
   pestle_emit_t* e = t->e;
-  const pestle_tile_side_t* s = box->side;
+  const pestle_product_side_t* s = box->side;
   pestle_emit_open_vector(e, box->lane_axis, s->run);
   pestle_kir_id_t value = pestle_emit_expr(e, s->value);
   pestle_emit_close_vector(e);
@@ -142,8 +146,8 @@ static void hold_run(tile_t* t, const tile_box_t* box, pestle_kir_id_t exists,
   pestle_kir_store(t->k, box->held, i, value, PESTLE_KIR_NONE, 0);
 }
 
-void pestle_tile_fetch(tile_t* t, const tile_box_t* box, pestle_kir_id_t step,
-                       pestle_kir_id_t slot) {
+void pestle_shared_tile_fetch(shared_emit_t* t, const shared_box_t* box,
+                              pestle_kir_id_t step, pestle_kir_id_t slot) {
   if (!box->copies) pestle_kir_alloc(t->k, box->held);
   pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", box->each);
   run_t r = open_run(t, box, i);
@@ -161,8 +165,9 @@ void pestle_tile_fetch(tile_t* t, const tile_box_t* box, pestle_kir_id_t step,
   pestle_kir_end(t->k);
 }
 
-void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot) {
-  const pestle_tile_side_t* s = box->side;
+void pestle_shared_tile_put(shared_emit_t* t, const shared_box_t* box,
+                            pestle_kir_id_t slot) {
+  const pestle_product_side_t* s = box->side;
   pestle_kir_builder_t* k = t->k;
   if (box->copies) return;
   pestle_kir_id_t i = pestle_kir_unroll(k, "i", box->each);
@@ -186,7 +191,7 @@ void pestle_tile_put(tile_t* t, const tile_box_t* box, pestle_kir_id_t slot) {
   pestle_kir_end(k);
 }
 
-void pestle_tile_meet(const tile_t* t, bool copies) {
+void pestle_shared_tile_meet(const shared_emit_t* t, bool copies) {
   if (copies) {
     pestle_kir_act(t->k, PESTLE_KIR_COPY_COMMIT, 0, 0, 0, 0);
     pestle_kir_act(t->k, PESTLE_KIR_COPY_WAIT, 0, 0, 0, 0);

@@ -5,11 +5,11 @@
 
 // |width| sums in buffer |shown| as the box of the product that the last stage
 // reads.
-static void show(tile_t* t, int64_t width) {
+static void show(shared_emit_t* t, int64_t width) {
   pestle_emit_t* e = t->e;
   pestle_nest_t* nest = e->nest;
   const pestle_nest_stage_t* f = pestle_nest_stage(nest, t->p.fold);
-  const pestle_tile_axes_t* const kinds[3] = {&t->p.batch, &t->p.m, &t->p.n};
+  const pestle_product_axes_t* const kinds[3] = {&t->p.batch, &t->p.m, &t->p.n};
   pestle_box_t* box = &e->box[f->tensors[0]];
   int32_t runs = -1;  // the axis of the fold along which they lie
   for (uint32_t i = t->p.n.count; i-- > 0 && runs < 0;) {
@@ -39,8 +39,9 @@ static void show(tile_t* t, int64_t width) {
 }
 
 // The last stage at |row| and from |column| on, which counts |width| of them.
-static void emit_vector(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
-                        pestle_kir_id_t sums, int64_t width) {
+static void emit_vector(shared_emit_t* t, pestle_kir_id_t row,
+                        pestle_kir_id_t column, pestle_kir_id_t sums,
+                        int64_t width) {
   pestle_emit_t* e = t->e;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, t->p.last);
   int64_t columns = t->p.n.all / width;
@@ -48,13 +49,13 @@ static void emit_vector(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
   if (rest) {
     pestle_kir_if(t->k,
                   pestle_kir_scalar_i(t->k, PESTLE_OP_LT, column, columns));
-    column = pestle_tile_min(t, column, columns - 1);
+    column = pestle_shared_tile_min(t, column, columns - 1);
   }
   size_t scope = pestle_emit_scope(e);
-  pestle_tile_coords(t, &t->p.batch, true, t->batch, 1, 0, 0);
-  pestle_tile_coords(t, &t->p.m, true, row, 1, 0, 0);
-  pestle_tile_coords(t, &t->p.n, true, column, width, t->run_axis,
-                     t->lane_axis);
+  pestle_shared_tile_coords(t, &t->p.batch, true, t->batch, 1, 0, 0);
+  pestle_shared_tile_coords(t, &t->p.m, true, row, 1, 0, 0);
+  pestle_shared_tile_coords(t, &t->p.n, true, column, width, t->run_axis,
+                            t->lane_axis);
   show(t, width);
   pestle_kir_store(t->k, t->shown, pestle_kir_index(t->k, 0), sums,
                    PESTLE_KIR_NONE, 0);
@@ -69,7 +70,7 @@ static void emit_vector(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
 }
 
 // Lanes [first, first + count) of |value|.
-static pestle_kir_id_t lanes_of(tile_t* t, pestle_kir_id_t value,
+static pestle_kir_id_t lanes_of(shared_emit_t* t, pestle_kir_id_t value,
                                 uint32_t first, unsigned count) {
   uint32_t lane[16];
   for (uint32_t i = 0; i < count && i < 16; ++i)
@@ -80,8 +81,9 @@ static pestle_kir_id_t lanes_of(tile_t* t, pestle_kir_id_t value,
 }
 
 // A vector of sums from |first| of |value| on, whole or element by element.
-static void emit_columns(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
-                         pestle_kir_id_t value, uint32_t first, int64_t width) {
+static void emit_columns(shared_emit_t* t, pestle_kir_id_t row,
+                         pestle_kir_id_t column, pestle_kir_id_t value,
+                         uint32_t first, int64_t width) {
   int64_t vector = t->vector;
   if (width > 1) {
     emit_vector(t, row, column, lanes_of(t, value, first, (unsigned)width),
@@ -95,20 +97,21 @@ static void emit_columns(tile_t* t, pestle_kir_id_t row, pestle_kir_id_t column,
   }
 }
 
-static pestle_kir_id_t open_row(tile_t* t, pestle_kir_id_t row) {
+static pestle_kir_id_t open_row(shared_emit_t* t, pestle_kir_id_t row) {
   if (t->p.m.all % t->t->m == 0) return row;
   pestle_kir_if(t->k, pestle_kir_scalar_i(t->k, PESTLE_OP_LT, row, t->p.m.all));
-  return pestle_tile_min(t, row, t->p.m.all - 1);
+  return pestle_shared_tile_min(t, row, t->p.m.all - 1);
 }
 
-static void close_row(tile_t* t) {
+static void close_row(shared_emit_t* t) {
   if (t->p.m.all % t->t->m) pestle_kir_end(t->k);
 }
 
 // Fragments: two rows, 8 apart, of two columns each, or one such row.
-static void results_of_units(tile_t* t, int64_t width) {
+static void results_of_units(shared_emit_t* t, int64_t width) {
   pestle_kir_builder_t* k = t->k;
-  int64_t columns = t->t->c / 8, rows = pestle_tile_unit_rows(t->t->units);
+  int64_t columns = t->t->c / 8,
+          rows = pestle_shared_tile_unit_rows(t->t->units);
   pestle_kir_id_t first_row = pestle_kir_madi(k, t->a.tile, t->t->m, t->row);
   pestle_kir_id_t first_column =
       pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, t->column, 2);
@@ -130,7 +133,7 @@ static void results_of_units(tile_t* t, int64_t width) {
   pestle_kir_end(k);
 }
 
-static void results_of_lanes(tile_t* t, int64_t width) {
+static void results_of_lanes(shared_emit_t* t, int64_t width) {
   pestle_kir_builder_t* k = t->k;
   int64_t chunks = t->t->r / t->row_vector, vectors = t->t->c / t->vector;
   int64_t down = t->t->m / chunks, across = t->t->n / vectors;
@@ -157,7 +160,7 @@ static void results_of_lanes(tile_t* t, int64_t width) {
   pestle_kir_end(k);
 }
 
-void pestle_tile_results(tile_t* t) {
+void pestle_shared_tile_results(shared_emit_t* t) {
   int64_t extent = 1;
   for (uint32_t i = t->p.n.count; i-- > 0 && extent == 1;)
     extent = t->p.n.extent[i];

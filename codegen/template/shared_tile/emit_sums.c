@@ -3,13 +3,14 @@
 // of a subgroup's matrix units, or by vectors of each lane.
 #include "codegen/template/shared_tile/emit.h"
 
-static uint32_t add_private(tile_t* t, const char* name, pestle_dtype_t dtype,
-                            int64_t lanes, int64_t count) {
+static uint32_t add_private(shared_emit_t* t, const char* name,
+                            pestle_dtype_t dtype, int64_t lanes,
+                            int64_t count) {
   return pestle_kir_add_buffer(t->k, name, PESTLE_KIR_PRIVATE, dtype,
                                (unsigned)lanes, count, 0);
 }
 
-static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
+static void clear_sums(shared_emit_t* t, int64_t count, unsigned lanes) {
   pestle_kir_alloc(t->k, t->sums);
   pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", count);
   pestle_kir_store(t->k, t->sums, i,
@@ -23,9 +24,10 @@ static void clear_sums(tile_t* t, int64_t count, unsigned lanes) {
 // Where lane |in| of a subgroup points for LDMATRIX: rows of 8 elements, along
 // taps (|by_rows|) or across them. Of a, matrices are two of rows, then of taps;
 // of b two of taps, then of columns.
-pestle_kir_id_t pestle_tile_fragment_at(tile_t* t, const tile_box_t* box,
-                                        pestle_kir_id_t in, bool is_a,
-                                        pestle_kir_id_t first) {
+pestle_kir_id_t pestle_shared_tile_fragment_at(shared_emit_t* t,
+                                               const shared_box_t* box,
+                                               pestle_kir_id_t in, bool is_a,
+                                               pestle_kir_id_t first) {
   pestle_kir_id_t low = pestle_kir_scalar_i(t->k, PESTLE_OP_REMAINDER, in, 8);
   pestle_kir_id_t half = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 8);
   pestle_kir_id_t second = pestle_kir_scalar_i(t->k, PESTLE_OP_DIVIDE, in, 16);
@@ -47,7 +49,7 @@ typedef struct seat_t {
   pestle_kir_id_t in, row, column;
 } seat_t;
 
-static seat_t find_seat(const tile_t* t) {
+static seat_t find_seat(const shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t across = t->t->n / t->t->c;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
@@ -64,11 +66,12 @@ static seat_t find_seat(const tile_t* t) {
   return seat;
 }
 
-static void start_units(tile_t* t) {
+static void start_units(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   seat_t seat = find_seat(t);
-  t->from_a = pestle_tile_fragment_at(t, &t->a, seat.in, true, seat.row);
-  t->from_b = pestle_tile_fragment_at(t, &t->b, seat.in, false, seat.column);
+  t->from_a = pestle_shared_tile_fragment_at(t, &t->a, seat.in, true, seat.row);
+  t->from_b =
+      pestle_shared_tile_fragment_at(t, &t->b, seat.in, false, seat.column);
   // What a lane has of its subgroup's sums begins here.
   t->row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, seat.in, 4);
   t->row = pestle_kir_madi(k, t->row, 1, seat.row);
@@ -83,9 +86,10 @@ static void start_units(tile_t* t) {
 }
 
 // Fragments of step |u| of the slot, of |count| times 16 rows or columns.
-void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
-                                int64_t count, pestle_kir_id_t from,
-                                pestle_kir_id_t u) {
+void pestle_shared_tile_load_fragments(shared_emit_t* t,
+                                       const shared_box_t* box, uint32_t to,
+                                       int64_t count, pestle_kir_id_t from,
+                                       pestle_kir_id_t u) {
   pestle_kir_builder_t* k = t->k;
   int64_t row = box->by_rows ? box->pitch : 1;
   int64_t tap = box->by_rows ? 1 : box->pitch;
@@ -103,7 +107,7 @@ void pestle_tile_load_fragments(tile_t* t, const tile_box_t* box, uint32_t to,
   pestle_kir_end(k);
 }
 
-static void multiply_fragments(tile_t* t, pestle_kir_id_t i,
+static void multiply_fragments(shared_emit_t* t, pestle_kir_id_t i,
                                pestle_kir_id_t j) {
   static const uint32_t halves[2][2] = {{0, 1}, {2, 3}};
   pestle_kir_builder_t* k = t->k;
@@ -130,13 +134,13 @@ static void multiply_fragments(tile_t* t, pestle_kir_id_t i,
   }
 }
 
-static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
+static void multiply_by_units(shared_emit_t* t, pestle_kir_id_t slot) {
   int64_t rows = t->t->r / 16, columns = t->t->c == 8 ? 1 : t->t->c / 16;
   pestle_kir_id_t a = pestle_kir_madi(t->k, slot, t->a.slot, t->from_a);
   pestle_kir_id_t b = pestle_kir_madi(t->k, slot, t->b.slot, t->from_b);
   pestle_kir_id_t u = pestle_kir_unroll(t->k, "u", t->t->k / 16);
-  pestle_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
-  pestle_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
+  pestle_shared_tile_load_fragments(t, &t->a, t->fragment_a, rows, a, u);
+  pestle_shared_tile_load_fragments(t, &t->b, t->fragment_b, columns, b, u);
   pestle_kir_id_t i = pestle_kir_unroll(t->k, "i", rows);
   pestle_kir_id_t j = pestle_kir_unroll(t->k, "j", columns);
   multiply_fragments(t, i, j);
@@ -149,7 +153,7 @@ static void multiply_by_units(tile_t* t, pestle_kir_id_t slot) {
 // in a row ---
 
 // Where lane |in| of a subgroup has its elements: a row, and the first column.
-static void place_in_matrix(tile_t* t, pestle_kir_id_t in,
+static void place_in_matrix(shared_emit_t* t, pestle_kir_id_t in,
                             pestle_kir_id_t* out_row,
                             pestle_kir_id_t* out_column) {
   pestle_kir_builder_t* k = t->k;
@@ -165,14 +169,14 @@ static void place_in_matrix(tile_t* t, pestle_kir_id_t in,
 }
 
 // Elements from one row (or column) of a box to the next, and from a tap.
-static int64_t row_step(const tile_box_t* box) {
+static int64_t row_step(const shared_box_t* box) {
   return box->by_rows ? box->pitch : 1;
 }
-static int64_t tap_step(const tile_box_t* box) {
+static int64_t tap_step(const shared_box_t* box) {
   return box->by_rows ? 1 : box->pitch;
 }
 
-static void start_matrices(tile_t* t) {
+static void start_matrices(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t rows = t->t->r / 8, columns = t->t->c / 8;
   pestle_kir_id_t zero = pestle_kir_index(k, 0), row, column;
@@ -192,7 +196,7 @@ static void start_matrices(tile_t* t) {
 }
 
 // A lane's two elements from |at| on, |step| apart, in f32.
-static pestle_kir_id_t load_pair(tile_t* t, const tile_box_t* box,
+static pestle_kir_id_t load_pair(shared_emit_t* t, const shared_box_t* box,
                                  pestle_kir_id_t at, int64_t step) {
   static const uint32_t both[2] = {0, 1};
   pestle_kir_builder_t* k = t->k;
@@ -212,8 +216,8 @@ static pestle_kir_id_t load_pair(tile_t* t, const tile_box_t* box,
 }
 
 // |count| fragments of step |u| of 8 taps.
-static void load_matrices(tile_t* t, const tile_box_t* box, uint32_t to,
-                          int64_t count, pestle_kir_id_t from,
+static void load_matrices(shared_emit_t* t, const shared_box_t* box,
+                          uint32_t to, int64_t count, pestle_kir_id_t from,
                           pestle_kir_id_t u, bool is_a) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_alloc(k, to);
@@ -226,7 +230,7 @@ static void load_matrices(tile_t* t, const tile_box_t* box, uint32_t to,
   pestle_kir_end(k);
 }
 
-static void multiply_matrices(tile_t* t, pestle_kir_id_t slot) {
+static void multiply_matrices(shared_emit_t* t, pestle_kir_id_t slot) {
   pestle_kir_builder_t* k = t->k;
   int64_t rows = t->t->r / 8, columns = t->t->c / 8;
   pestle_kir_id_t from_a = pestle_kir_madi(k, slot, t->a.slot, t->from_a);
@@ -257,7 +261,7 @@ static void multiply_matrices(tile_t* t, pestle_kir_id_t slot) {
 
 // A lane's rows are chunks of |row_vector| that are as far apart as all lanes'
 // first ones are wide; its columns likewise.
-static void start_lanes(tile_t* t) {
+static void start_lanes(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t across = t->t->n / t->t->c;
   pestle_kir_id_t zero = pestle_kir_index(k, 0);
@@ -274,7 +278,7 @@ static void start_lanes(tile_t* t) {
   clear_sums(t, vectors, (unsigned)t->vector);
 }
 
-static pestle_kir_id_t load_chunk(tile_t* t, const tile_box_t* box,
+static pestle_kir_id_t load_chunk(shared_emit_t* t, const shared_box_t* box,
                                   pestle_kir_id_t at, int64_t offset,
                                   int64_t lanes) {
   unsigned bytes = (unsigned)lanes * pestle_dtype_size(box->side->dtype);
@@ -283,7 +287,7 @@ static pestle_kir_id_t load_chunk(tile_t* t, const tile_box_t* box,
                          PESTLE_KIR_NONE, bytes > 16 ? 16 : bytes);
 }
 
-static void add_product(tile_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
+static void add_product(shared_emit_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
                         int64_t which) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t at = pestle_kir_index(k, which);
@@ -295,7 +299,7 @@ static void add_product(tile_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
   pestle_kir_store(k, t->sums, at, sum, PESTLE_KIR_NONE, 0);
 }
 
-static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
+static void multiply_by_lanes(shared_emit_t* t, pestle_kir_id_t slot) {
   enum { MOST = 64 };
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t b[MOST];
@@ -322,20 +326,20 @@ static void multiply_by_lanes(tile_t* t, pestle_kir_id_t slot) {
 
 // --- Either ---
 
-void pestle_tile_start_sums(tile_t* t) {
-  if (t->t->units == PESTLE_TILE_MMA) {
+void pestle_shared_tile_start_sums(shared_emit_t* t) {
+  if (t->t->units == PESTLE_UNITS_MMA) {
     start_units(t);
-  } else if (t->t->units == PESTLE_TILE_MMA8) {
+  } else if (t->t->units == PESTLE_UNITS_MMA8) {
     start_matrices(t);
   } else {
     start_lanes(t);
   }
 }
 
-void pestle_tile_multiply(tile_t* t, pestle_kir_id_t slot) {
-  if (t->t->units == PESTLE_TILE_MMA) {
+void pestle_shared_tile_multiply(shared_emit_t* t, pestle_kir_id_t slot) {
+  if (t->t->units == PESTLE_UNITS_MMA) {
     multiply_by_units(t, slot);
-  } else if (t->t->units == PESTLE_TILE_MMA8) {
+  } else if (t->t->units == PESTLE_UNITS_MMA8) {
     multiply_matrices(t, slot);
   } else {
     multiply_by_lanes(t, slot);

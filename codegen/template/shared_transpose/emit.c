@@ -12,28 +12,29 @@
 #include "codegen/emit/emit_internal.h"
 #include "codegen/template/shared_transpose/shared_transpose.h"
 
-typedef struct exchange_t {
+typedef struct transpose_t {
   pestle_emit_t* e;
   pestle_kir_builder_t* k;
-  pestle_exchange_t x;
+  pestle_shared_transpose_t x;
   const pestle_nest_stage_t* y;
   uint32_t stage, last, tile;        // the last axis; the shared buffer
   uint32_t run_axis, lane_axis;      // what a vector's coordinate is made of
   int64_t tiles_turned, tiles_last;  // of the other axes' one
   pestle_kir_id_t turned_tile, last_tile, along, row;
-} exchange_t;
+} transpose_t;
 
-static int64_t extent_of(const exchange_t* t, uint32_t axis) {
+static int64_t extent_of(const transpose_t* t, uint32_t axis) {
   return t->e->nest->axes.data[axis].full_extent;
 }
 
-static void set_coord(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
+static void set_coord(const transpose_t* t, uint32_t axis, pestle_kir_id_t id) {
   t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
 }
 
 // |axis| at vector |id| of it, whose lanes lie along it.
-static void set_vector(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
+static void set_vector(const transpose_t* t, uint32_t axis,
+                       pestle_kir_id_t id) {
   pestle_emit_t* e = t->e;
   if (t->x.vector == 1) {
     set_coord(t, axis, id);
@@ -49,7 +50,7 @@ static void set_vector(const exchange_t* t, uint32_t axis, pestle_kir_id_t id) {
 
 // --- Groups ---
 
-static void open_groups(exchange_t* t) {
+static void open_groups(transpose_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t all = 1;
   for (uint32_t i = 0; i < t->y->map_count; ++i) {
@@ -62,13 +63,14 @@ static void open_groups(exchange_t* t) {
   pestle_kir_id_t end =
       pestle_kir_index(k, all * t->tiles_turned * t->tiles_last);
   pestle_kir_id_t g = pestle_kir_for(k, "g", zero, end, 1, PESTLE_KIR_GROUP_X);
-  end = pestle_kir_index(k, PESTLE_EXCHANGE_ALONG * PESTLE_EXCHANGE_ROWS);
+  end = pestle_kir_index(
+      k, PESTLE_SHARED_TRANSPOSE_ALONG * PESTLE_SHARED_TRANSPOSE_ROWS);
   pestle_kir_id_t lane =
       pestle_kir_for(k, "lane", zero, end, 1, PESTLE_KIR_LANE_X);
-  t->along =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane, PESTLE_EXCHANGE_ALONG);
-  t->row =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane, PESTLE_EXCHANGE_ALONG);
+  t->along = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, lane,
+                                 PESTLE_SHARED_TRANSPOSE_ALONG);
+  t->row = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, lane,
+                               PESTLE_SHARED_TRANSPOSE_ALONG);
   t->last_tile = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, g, t->tiles_last);
   g = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, g, t->tiles_last);
   t->turned_tile =
@@ -85,15 +87,15 @@ static void open_groups(exchange_t* t) {
 }
 
 // The rows of a tile that a lane takes; |*out_row| is which.
-static void open_rows(const exchange_t* t, pestle_kir_id_t* out_row) {
+static void open_rows(const transpose_t* t, pestle_kir_id_t* out_row) {
   pestle_kir_id_t i =
-      pestle_kir_unroll(t->k, "i", t->x.side / PESTLE_EXCHANGE_ROWS);
-  *out_row = pestle_kir_madi(t->k, i, PESTLE_EXCHANGE_ROWS, t->row);
+      pestle_kir_unroll(t->k, "i", t->x.side / PESTLE_SHARED_TRANSPOSE_ROWS);
+  *out_row = pestle_kir_madi(t->k, i, PESTLE_SHARED_TRANSPOSE_ROWS, t->row);
 }
 
 // --- The two halves ---
 
-static void take_tile(const exchange_t* t) {
+static void take_tile(const transpose_t* t) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t row;
   int64_t columns = extent_of(t, t->last);
@@ -104,8 +106,9 @@ static void take_tile(const exchange_t* t) {
   if (columns % t->x.side)
     at = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, at, columns - 1);
   set_coord(t, t->last, at);
-  at = pestle_kir_madi(k, t->turned_tile, PESTLE_EXCHANGE_ALONG, t->along);
-  if (runs % PESTLE_EXCHANGE_ALONG) {
+  at = pestle_kir_madi(k, t->turned_tile, PESTLE_SHARED_TRANSPOSE_ALONG,
+                       t->along);
+  if (runs % PESTLE_SHARED_TRANSPOSE_ALONG) {
     at = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, at, runs - 1);
   }
   set_vector(t, t->x.turned, at);
@@ -113,16 +116,16 @@ static void take_tile(const exchange_t* t) {
   pestle_emit_close_vector(t->e);
   pestle_emit_unscope(t->e, scope);
   at = pestle_kir_madi(
-      k, row, pestle_exchange_pitch(&t->x),
+      k, row, pestle_shared_transpose_pitch(&t->x),
       pestle_kir_madi(k, t->along, t->x.vector, pestle_kir_index(k, 0)));
   pestle_kir_store(k, t->tile, at, value, PESTLE_KIR_NONE, 0);
   pestle_kir_end(k);
 }
 
 // What was exchanged, of the results at hand.
-static pestle_kir_id_t from_tile(const exchange_t* t, pestle_kir_id_t row) {
+static pestle_kir_id_t from_tile(const transpose_t* t, pestle_kir_id_t row) {
   pestle_kir_builder_t* k = t->k;
-  int64_t pitch = pestle_exchange_pitch(&t->x);
+  int64_t pitch = pestle_shared_transpose_pitch(&t->x);
   unsigned lanes = (unsigned)t->x.vector;
   pestle_kir_id_t at = pestle_kir_madi(k, t->along, pitch * t->x.vector, row);
   if (lanes == 1) {
@@ -136,16 +139,16 @@ static pestle_kir_id_t from_tile(const exchange_t* t, pestle_kir_id_t row) {
   return pestle_kir_gather(k, t->tile, each, PESTLE_KIR_NONE);
 }
 
-static void give_results(const exchange_t* t) {
+static void give_results(const transpose_t* t) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t row;
   int64_t rows = extent_of(t, t->x.turned);
   int64_t runs = extent_of(t, t->last) / t->x.vector;
   bool rest_rows = rows % t->x.side != 0;
-  bool rest_runs = runs % PESTLE_EXCHANGE_ALONG != 0;
+  bool rest_runs = runs % PESTLE_SHARED_TRANSPOSE_ALONG != 0;
   pestle_kir_id_t run =
-      pestle_kir_madi(k, t->last_tile, PESTLE_EXCHANGE_ALONG, t->along);
+      pestle_kir_madi(k, t->last_tile, PESTLE_SHARED_TRANSPOSE_ALONG, t->along);
   if (rest_runs) {
     pestle_kir_if(k, pestle_kir_scalar_i(k, PESTLE_OP_LT, run, runs));
     run = pestle_kir_scalar_i(k, PESTLE_OP_MINIMUM, run, runs - 1);
@@ -171,11 +174,12 @@ static void give_results(const exchange_t* t) {
   if (rest_runs) pestle_kir_end(k);
 }
 
-pestle_status_t pestle_emit_exchange(pestle_emit_t* e, uint32_t stage) {
+pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e, uint32_t stage) {
   pestle_nest_t* nest = e->nest;
-  exchange_t t = {.e = e, .k = e->k, .stage = stage};
+  transpose_t t = {.e = e, .k = e->k, .stage = stage};
   t.y = pestle_nest_stage(nest, stage);
-  if (!pestle_exchange_match(nest, &t.x) || t.x.read->i != nest->exchanged) {
+  if (!pestle_shared_transpose_find(nest, &t.x) ||
+      t.x.read->i != nest->exchanged) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its argument is read otherwise",
                         nest->name);
   }
@@ -186,9 +190,10 @@ pestle_status_t pestle_emit_exchange(pestle_emit_t* e, uint32_t stage) {
                                     pestle_ceil_div(most, t.x.vector));
   t.lane_axis =
       pestle_nest_add_axis(nest, "of_run", (int32_t)stage, false, t.x.vector);
-  t.tile = pestle_kir_add_buffer(e->k, "tile", PESTLE_KIR_SHARED,
-                                 nest->tensors.data[nest->exchanged].type.dtype,
-                                 1, t.x.side * pestle_exchange_pitch(&t.x), 0);
+  t.tile =
+      pestle_kir_add_buffer(e->k, "tile", PESTLE_KIR_SHARED,
+                            nest->tensors.data[nest->exchanged].type.dtype, 1,
+                            t.x.side * pestle_shared_transpose_pitch(&t.x), 0);
   open_groups(&t);
   take_tile(&t);
   pestle_kir_barrier(e->k);

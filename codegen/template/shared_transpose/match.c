@@ -31,7 +31,8 @@ static void visit(void* user, const pestle_expr_t* x) {
   }
 }
 
-bool pestle_exchange_match(pestle_nest_t* nest, pestle_exchange_t* out) {
+bool pestle_shared_transpose_find(pestle_nest_t* nest,
+                                  pestle_shared_transpose_t* out) {
   uint32_t last = (uint32_t)nest->stages.size - 1;
   find_t f = {.nest = nest, .s = pestle_nest_stage(nest, last)};
   if (f.s->is_fold || f.s->map_count < 2 || f.s->root_count != f.s->map_count) {
@@ -53,23 +54,24 @@ bool pestle_exchange_match(pestle_nest_t* nest, pestle_exchange_t* out) {
   out->turned = f.turned;
   out->vector = size < WORD ? WORD / (int64_t)size : 1;
   if (rows % out->vector || columns % out->vector) out->vector = 1;
-  out->side = PESTLE_EXCHANGE_ALONG * out->vector;
-  return rows >= PESTLE_EXCHANGE_ROWS && columns >= PESTLE_EXCHANGE_ROWS;
+  out->side = PESTLE_SHARED_TRANSPOSE_ALONG * out->vector;
+  return rows >= PESTLE_SHARED_TRANSPOSE_ROWS &&
+         columns >= PESTLE_SHARED_TRANSPOSE_ROWS;
 }
 
-pestle_status_t pestle_schedule_exchange(pestle_nest_t* nest, uint32_t stage,
-                                         uint32_t tensor) {
-  pestle_exchange_t x;
+pestle_status_t pestle_shared_transpose_apply(pestle_nest_t* nest,
+                                              uint32_t stage, uint32_t tensor) {
+  pestle_shared_transpose_t x;
   const char* name = pestle_schedule_stage_name(nest, stage);
-  if (stage + 1 != nest->stages.size || !pestle_exchange_match(nest, &x) ||
-      x.read->i != (int64_t)tensor) {
+  if (stage + 1 != nest->stages.size ||
+      !pestle_shared_transpose_find(nest, &x) || x.read->i != (int64_t)tensor) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "exchange %s %s: the last stage must read it once, "
                         "along an axis of its own that is not the last one, "
                         "and both must have %d elements",
                         name, nest->tensors.data[tensor].name,
-                        (int)PESTLE_EXCHANGE_ROWS);
+                        (int)PESTLE_SHARED_TRANSPOSE_ROWS);
   }
   nest->exchanged = (int32_t)tensor;
   return pestle_schedule_record_names(nest, PESTLE_PRIM_EXCHANGE, stage,

@@ -7,28 +7,29 @@
 #include "codegen/nest/nest.h"
 
 // Lanes of a group: so many along a row of a tile, and rows at once.
-enum { PESTLE_EXCHANGE_ALONG = 32, PESTLE_EXCHANGE_ROWS = 8 };
+enum { PESTLE_SHARED_TRANSPOSE_ALONG = 32, PESTLE_SHARED_TRANSPOSE_ROWS = 8 };
 
-typedef struct pestle_exchange_t {
+typedef struct pestle_shared_transpose_t {
   const pestle_expr_t* read;
   uint32_t turned;  // the axis of the last stage along which the argument lies
   int64_t vector;   // elements that a lane moves at once, along either axis
   int64_t side;     // of a tile, elements
-} pestle_exchange_t;
+} pestle_shared_transpose_t;
 
 // Whether the last stage, a map, reads an argument once, along another axis than
 // its last one, and both are long enough for a tile.
-bool pestle_exchange_match(pestle_nest_t* nest, pestle_exchange_t* out);
+bool pestle_shared_transpose_find(pestle_nest_t* nest,
+                                  pestle_shared_transpose_t* out);
 
 // Elements of shared memory from one row of a tile to the next: odd, so that
 // neither rows nor columns fall into one bank.
-static inline int64_t pestle_exchange_pitch(const pestle_exchange_t* x) {
+static inline int64_t pestle_shared_transpose_pitch(
+    const pestle_shared_transpose_t* x) {
   return x->side + 1;
 }
 
 // exchange S t: the tiles of t. INVALID_ARGUMENT: there is no such argument.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_exchange(pestle_nest_t* nest,
-                                                          uint32_t stage,
-                                                          uint32_t tensor);
+PESTLE_NODISCARD pestle_status_t pestle_shared_transpose_apply(
+    pestle_nest_t* nest, uint32_t stage, uint32_t tensor);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_SHARED_TRANSPOSE_SHARED_TRANSPOSE_H_

@@ -327,11 +327,11 @@ static void plan_tiles(pestle_tiles_t* t) {
   plan_slots(t);
 }
 
-pestle_status_t pestle_emit_tensor(pestle_emit_t* e, uint32_t stage) {
+pestle_status_t pestle_tensorise_emit(pestle_emit_t* e, uint32_t stage) {
   pestle_kir_builder_t* k = e->k;
   pestle_tiles_t t = {
       .e = e, .fold = (uint32_t)e->nest->tensorised, .last = stage};
-  if (!pestle_tensorise_match(e->nest, t.fold, &t.p)) {
+  if (!pestle_tensorise_find(e->nest, t.fold, &t.p)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         e->nest->name);
   }

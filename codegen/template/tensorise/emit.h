@@ -16,7 +16,7 @@ enum {
 
 typedef struct pestle_tiles_t {
   pestle_emit_t* e;
-  pestle_product_t p;
+  pestle_tensorise_t p;
   uint32_t fold, last;
   int64_t rows, columns;  // of a tile
   int64_t consumers, lanes, slots;

@@ -75,8 +75,8 @@ static bool is_aligned(pestle_nest_t* nest, uint32_t fold) {
   return true;
 }
 
-bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
-                            pestle_product_t* out) {
+bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
+                           pestle_tensorise_t* out) {
   const pestle_nest_stage_t* s = pestle_nest_stage(nest, fold);
   uint32_t maps = s->map_count;
   const pestle_expr_t* x = s->values[0];
@@ -107,7 +107,7 @@ bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
   const pestle_nest_stage_t* y =
       pestle_nest_stage(nest, (uint32_t)nest->stages.size - 1);
   bool batch = maps == 3;
-  *out = (pestle_product_t){
+  *out = (pestle_tensorise_t){
       .a = {a.tensor, a.offset, a.coef[m], a.coef[k], batch ? a.coef[0] : 0},
       .b = {b.tensor, b.offset, b.coef[n], b.coef[k], batch ? b.coef[0] : 0},
       .batch = batch ? nest->axes.data[s->roots[0]].full_extent : 1,
@@ -125,12 +125,12 @@ bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
 
 // --- The row ---
 
-pestle_status_t pestle_schedule_tensorise(pestle_nest_t* nest, uint32_t stage,
-                                          int64_t m, int64_t n) {
-  pestle_product_t product;
+pestle_status_t pestle_tensorise_apply(pestle_nest_t* nest, uint32_t stage,
+                                       int64_t m, int64_t n) {
+  pestle_tensorise_t product;
   const char* name = pestle_schedule_stage_name(nest, stage);
   uint32_t last = (uint32_t)nest->stages.size - 1;
-  if (!pestle_tensorise_match(nest, stage, &product)) {
+  if (!pestle_tensorise_find(nest, stage, &product)) {
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "

@@ -13,24 +13,23 @@ typedef struct pestle_matrix_t {
 } pestle_matrix_t;
 
 // sums[batch, m, n] = +[k] a[batch, m, k] * b[batch, n, k], of one narrow float.
-typedef struct pestle_product_t {
+typedef struct pestle_tensorise_t {
   pestle_matrix_t a, b;
   int64_t batch, m, n, k;
   pestle_dtype_t dtype;
   uint32_t batch_axis, m_axis, n_axis;  // of the last stage; UINT32_MAX: none
-} pestle_product_t;
+} pestle_tensorise_t;
 
 // Whether stage |fold| is such a product, which the last stage reads where it
 // was made, and its operands lie so that boxes of them can be copied: runs of
 // 16 bytes, along taps or rows.
-bool pestle_tensorise_match(pestle_nest_t* nest, uint32_t fold,
-                            pestle_product_t* out_product);
+bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
+                           pestle_tensorise_t* out_product);
 
 // tensorise S m n: sums of m x n elements a group, in registers of warpgroups.
 // INVALID_ARGUMENT: no such product, or no such tile.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_tensorise(pestle_nest_t* nest,
-                                                           uint32_t stage,
-                                                           int64_t m,
-                                                           int64_t n);
+PESTLE_NODISCARD pestle_status_t pestle_tensorise_apply(pestle_nest_t* nest,
+                                                        uint32_t stage,
+                                                        int64_t m, int64_t n);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_

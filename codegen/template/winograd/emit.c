@@ -15,27 +15,27 @@ enum {
 
 _Static_assert((int)OWN_AXES <= (int)PESTLE_EMIT_OWN_AXES, "they have places");
 
-pestle_kir_id_t pestle_wino_number(wino_t* t, pestle_kir_id_t r,
-                                   pestle_kir_id_t s) {
+pestle_kir_id_t pestle_winograd_emit_number(winograd_t* t, pestle_kir_id_t r,
+                                            pestle_kir_id_t s) {
   return pestle_kir_madi(t->k, r, t->how->tiles_wide, s);
 }
 
-pestle_kir_id_t pestle_wino_number_of(wino_t* t, double value) {
+pestle_kir_id_t pestle_winograd_emit_number_of(winograd_t* t, double value) {
   return pestle_kir_float(t->k, PESTLE_F32, (unsigned)t->how->lanes, value);
 }
 
-pestle_kir_id_t pestle_wino_fma(wino_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
-                                pestle_kir_id_t c) {
+pestle_kir_id_t pestle_winograd_emit_fma(winograd_t* t, pestle_kir_id_t a,
+                                         pestle_kir_id_t b, pestle_kir_id_t c) {
   return pestle_kir_scalar(t->k, PESTLE_OP_FMA, a, b, c);
 }
 
-pestle_kir_id_t pestle_wino_op(wino_t* t, pestle_op_t op, pestle_kir_id_t a,
-                               pestle_kir_id_t b) {
+pestle_kir_id_t pestle_winograd_emit_op(winograd_t* t, pestle_op_t op,
+                                        pestle_kir_id_t a, pestle_kir_id_t b) {
   return pestle_kir_scalar(t->k, op, a, b, PESTLE_KIR_NONE);
 }
 
-void pestle_wino_open_vector(wino_t* t, pestle_kir_id_t number, int64_t extent,
-                             int64_t valid) {
+void pestle_winograd_emit_open_vector(winograd_t* t, pestle_kir_id_t number,
+                                      int64_t extent, int64_t valid) {
   t->e->axis_id[t->vector] = number;
   pestle_emit_set_extent(t->e->nest, t->vector, extent);
   pestle_emit_open_vector(t->e, t->lane, t->how->lanes);
@@ -48,8 +48,8 @@ void pestle_wino_open_vector(wino_t* t, pestle_kir_id_t number, int64_t extent,
 // parts by the |inputs| steps of each of the tiles of rows: at step |c| of the
 // one of number |turn|. Measured on Sapphire Rapids, 1 thread: 256 features of
 // 14 x 14, whose 9.4 MB come from the L3, 1154 -> 1002 us, 64 of 56 x 56 787 -> 763.
-static void fetch_next(wino_t* t, pestle_kir_id_t weights, pestle_kir_id_t turn,
-                       pestle_kir_id_t c) {
+static void fetch_next(winograd_t* t, pestle_kir_id_t weights,
+                       pestle_kir_id_t turn, pestle_kir_id_t c) {
   pestle_kir_builder_t* k = t->k;
   int64_t block = t->w.inputs * t->how->vectors * t->how->lanes;
   int64_t steps = pestle_ceil_div(t->tiles, t->how->rows) * t->w.inputs;
@@ -66,8 +66,9 @@ static void fetch_next(wino_t* t, pestle_kir_id_t weights, pestle_kir_id_t turn,
 }
 
 // |rows| tiles, the ones of number |turn|, of factor |p|: sums over all channels.
-static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
-                          pestle_kir_id_t turn, int64_t rows, int64_t vectors) {
+static void multiply_rows(winograd_t* t, pestle_kir_id_t p,
+                          pestle_kir_id_t panel, pestle_kir_id_t turn,
+                          int64_t rows, int64_t vectors) {
   pestle_kir_builder_t* k = t->k;
   int64_t lanes = t->how->lanes, width = t->how->vectors * lanes;
   unsigned n = (unsigned)lanes;
@@ -76,7 +77,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   pestle_kir_alloc(k, acc);
   pestle_kir_id_t tile =
       pestle_kir_scalar_i(k, PESTLE_OP_MULTIPLY, turn, t->how->rows);
-  pestle_kir_id_t zero = pestle_wino_number_of(t, 0);
+  pestle_kir_id_t zero = pestle_winograd_emit_number_of(t, 0);
   for (int64_t i = 0; i < rows * vectors; ++i)
     pestle_kir_store(k, acc, pestle_kir_index(k, i), zero, PESTLE_KIR_NONE, 0);
   pestle_kir_id_t from = pestle_kir_madi(
@@ -104,7 +105,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
     for (int64_t v = 0; v < vectors; ++v) {
       pestle_kir_id_t i = pestle_kir_index(k, r * vectors + v);
       pestle_kir_id_t sum = pestle_kir_load(k, acc, n, i, PESTLE_KIR_NONE, 0);
-      pestle_kir_store(k, acc, i, pestle_wino_fma(t, a, b[v], sum),
+      pestle_kir_store(k, acc, i, pestle_winograd_emit_fma(t, a, b[v], sum),
                        PESTLE_KIR_NONE, 0);
     }
   }
@@ -121,7 +122,7 @@ static void multiply_rows(wino_t* t, pestle_kir_id_t p, pestle_kir_id_t panel,
   }
 }
 
-static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
+static void multiply(winograd_t* t, pestle_kir_id_t panel, int64_t vectors) {
   int64_t rows = t->how->rows, whole = t->tiles / rows, rest = t->tiles % rows;
   pestle_kir_id_t p = pestle_kir_repeat(t->k, "p", t->w.products);
   if (whole) {
@@ -136,16 +137,16 @@ static void multiply(wino_t* t, pestle_kir_id_t panel, int64_t vectors) {
 }
 
 // One panel of |vectors| vectors, of the last of which |valid| lanes exist.
-static void one_panel(wino_t* t, pestle_kir_id_t panel, int64_t vectors,
+static void one_panel(winograd_t* t, pestle_kir_id_t panel, int64_t vectors,
                       int64_t valid) {
   multiply(t, panel, vectors);
   pestle_kir_id_t first =
       pestle_kir_scalar_i(t->k, PESTLE_OP_MULTIPLY, panel, t->how->vectors);
-  pestle_wino_results(t, first, vectors, valid);
+  pestle_winograd_emit_results(t, first, vectors, valid);
 }
 
 // The panels of this group; the last of all may have fewer vectors.
-static void panels(wino_t* t) {
+static void panels(winograd_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t lanes = t->how->lanes, width = t->how->vectors * lanes;
   int64_t whole = t->w.outputs / width, rest = t->w.outputs % width;
@@ -172,17 +173,17 @@ static void panels(wino_t* t) {
 
 // --- Groups ---
 
-static uint32_t scratch(wino_t* t, const char* name, int64_t count) {
+static uint32_t scratch(winograd_t* t, const char* name, int64_t count) {
   return pestle_kir_add_buffer(t->k, name, PESTLE_KIR_SHARED, PESTLE_F32, 1,
                                count, 0);
 }
 
-static uint32_t own_axis(wino_t* t, const char* name, int64_t extent) {
+static uint32_t own_axis(winograd_t* t, const char* name, int64_t extent) {
   return pestle_nest_add_axis(t->e->nest, name, (int32_t)t->w.fold, false,
                               extent > 0 ? extent : 1);
 }
 
-static void add_axes(wino_t* t) {
+static void add_axes(winograd_t* t) {
   const pestle_winograd_t* w = &t->w;
   int64_t more = PESTLE_WINOGRAD_TAPS - 1;
   t->in_high = own_axis(t, "in_h", w->inside_high[1] - w->inside_high[0]);
@@ -197,7 +198,7 @@ static void add_axes(wino_t* t) {
   t->lane = own_axis(t, "lane", t->how->lanes);
 }
 
-static void fix_axis(wino_t* t, uint32_t axis, int32_t last,
+static void fix_axis(winograd_t* t, uint32_t axis, int32_t last,
                      pestle_kir_id_t id) {
   t->e->coord[axis] = pestle_affine_axis(t->e->nest, axis);
   t->e->axis_id[axis] = id;
@@ -206,7 +207,7 @@ static void fix_axis(wino_t* t, uint32_t axis, int32_t last,
   t->e->axis_id[last] = id;
 }
 
-static void open_group(wino_t* t) {
+static void open_group(winograd_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
   int64_t panels =
@@ -235,11 +236,11 @@ static void open_group(wino_t* t) {
   }
 }
 
-pestle_status_t pestle_emit_winograd(pestle_emit_t* e) {
+pestle_status_t pestle_winograd_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  wino_t t = {.e = e, .k = e->k, .how = &nest->winograd_how};
-  bool fits = pestle_winograd_match(nest, (uint32_t)nest->winograd,
-                                    t.how->results, &t.w) &&
+  winograd_t t = {.e = e, .k = e->k, .how = &nest->winograd_how};
+  bool fits = pestle_winograd_find(nest, (uint32_t)nest->winograd,
+                                   t.how->results, &t.w) &&
               pestle_winograd_fits(&t.w, t.how);
   if (!fits || nest->tensors.data[t.w.weights].packed_elements !=
                    pestle_winograd_elements(&t.w, t.how)) {
@@ -257,7 +258,7 @@ pestle_status_t pestle_emit_winograd(pestle_emit_t* e) {
   add_axes(&t);
   if (nest->failed) return NULL;
   open_group(&t);
-  pestle_wino_inputs(&t);
+  pestle_winograd_emit_inputs(&t);
   panels(&t);
   pestle_kir_end(e->k);
   return NULL;

@@ -12,10 +12,10 @@
 #include "codegen/emit/emit_internal.h"
 #include "codegen/template/winograd/winograd.h"
 
-typedef struct wino_t {
+typedef struct winograd_t {
   pestle_emit_t* e;
   pestle_kir_builder_t* k;
-  const pestle_nest_winograd_t* how;
+  const pestle_winograd_how_t* how;
   pestle_winograd_t w;
   int64_t boxes_high, boxes_wide;   // groups of one image
   int64_t tiles;                    // of a group
@@ -28,24 +28,24 @@ typedef struct wino_t {
       px_wide, vector, lane;
   pestle_kir_id_t tile_high, tile_wide;  // of this group's first tile
   pestle_kir_id_t panels;                // which of those of a group's share
-} wino_t;
+} winograd_t;
 
 // The number of tile (r, s) in its group, and its place in the image.
-pestle_kir_id_t pestle_wino_number(wino_t* t, pestle_kir_id_t r,
-                                   pestle_kir_id_t s);
+pestle_kir_id_t pestle_winograd_emit_number(winograd_t* t, pestle_kir_id_t r,
+                                            pestle_kir_id_t s);
 // A vector of |value| in every lane.
-pestle_kir_id_t pestle_wino_number_of(wino_t* t, double value);
-pestle_kir_id_t pestle_wino_fma(wino_t* t, pestle_kir_id_t a, pestle_kir_id_t b,
-                                pestle_kir_id_t c);
-pestle_kir_id_t pestle_wino_op(wino_t* t, pestle_op_t op, pestle_kir_id_t a,
-                               pestle_kir_id_t b);
-void pestle_wino_open_vector(wino_t* t, pestle_kir_id_t number, int64_t extent,
-                             int64_t valid);
+pestle_kir_id_t pestle_winograd_emit_number_of(winograd_t* t, double value);
+pestle_kir_id_t pestle_winograd_emit_fma(winograd_t* t, pestle_kir_id_t a,
+                                         pestle_kir_id_t b, pestle_kir_id_t c);
+pestle_kir_id_t pestle_winograd_emit_op(winograd_t* t, pestle_op_t op,
+                                        pestle_kir_id_t a, pestle_kir_id_t b);
+void pestle_winograd_emit_open_vector(winograd_t* t, pestle_kir_id_t number,
+                                      int64_t extent, int64_t valid);
 // Factors of the tiles of this group.
-void pestle_wino_inputs(wino_t* t);
+void pestle_winograd_emit_inputs(winograd_t* t);
 // The last stage for all tiles of this group and |vectors| vectors of features
 // from vector |first| on; of the last of them |valid| lanes exist.
-void pestle_wino_results(wino_t* t, pestle_kir_id_t first, int64_t vectors,
-                         int64_t valid);
+void pestle_winograd_emit_results(winograd_t* t, pestle_kir_id_t first,
+                                  int64_t vectors, int64_t valid);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_WINOGRAD_EMIT_H_

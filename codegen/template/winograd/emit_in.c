@@ -10,23 +10,24 @@
 //   0    1      0        -(a2+b2)  0  1
 //
 // so that factors of a point and of its negative share their halves.
-static void transform_six(wino_t* t, const pestle_kir_id_t* d,
+static void transform_six(winograd_t* t, const pestle_kir_id_t* d,
                           pestle_kir_id_t* out) {
   double a = PESTLE_WINOGRAD_NEAR, b = PESTLE_WINOGRAD_FAR;
-  pestle_kir_id_t both = pestle_wino_number_of(t, -(a * a + b * b));
-  pestle_kir_id_t ends = pestle_wino_op(t, PESTLE_OP_ADD, d[0], d[4]);
-  out[0] = pestle_wino_fma(t, both, d[2], ends);
-  ends = pestle_wino_op(t, PESTLE_OP_ADD, d[1], d[5]);
-  out[5] = pestle_wino_fma(t, both, d[3], ends);
+  pestle_kir_id_t both = pestle_winograd_emit_number_of(t, -(a * a + b * b));
+  pestle_kir_id_t ends = pestle_winograd_emit_op(t, PESTLE_OP_ADD, d[0], d[4]);
+  out[0] = pestle_winograd_emit_fma(t, both, d[2], ends);
+  ends = pestle_winograd_emit_op(t, PESTLE_OP_ADD, d[1], d[5]);
+  out[5] = pestle_winograd_emit_fma(t, both, d[3], ends);
   for (int i = 0; i < 2; ++i) {
     double point = i ? b : a, other = i ? a : b;
-    pestle_kir_id_t square = pestle_wino_number_of(t, -(other * other));
-    pestle_kir_id_t even = pestle_wino_fma(t, square, d[2], d[4]);
-    pestle_kir_id_t odd = pestle_wino_fma(t, square, d[1], d[3]);
-    pestle_kir_id_t plus = pestle_wino_number_of(t, point);
-    pestle_kir_id_t minus = pestle_wino_number_of(t, -point);
-    out[1 + 2 * i] = pestle_wino_fma(t, plus, odd, even);
-    out[2 + 2 * i] = pestle_wino_fma(t, minus, odd, even);
+    pestle_kir_id_t square =
+        pestle_winograd_emit_number_of(t, -(other * other));
+    pestle_kir_id_t even = pestle_winograd_emit_fma(t, square, d[2], d[4]);
+    pestle_kir_id_t odd = pestle_winograd_emit_fma(t, square, d[1], d[3]);
+    pestle_kir_id_t plus = pestle_winograd_emit_number_of(t, point);
+    pestle_kir_id_t minus = pestle_winograd_emit_number_of(t, -point);
+    out[1 + 2 * i] = pestle_winograd_emit_fma(t, plus, odd, even);
+    out[2 + 2 * i] = pestle_winograd_emit_fma(t, minus, odd, even);
   }
 }
 
@@ -36,16 +37,16 @@ static void transform_six(wino_t* t, const pestle_kir_id_t* d,
 //    0   1   1   0
 //    0  -1   1   0
 //    0  -1   0   1
-static void transform(wino_t* t, const pestle_kir_id_t* d,
+static void transform(winograd_t* t, const pestle_kir_id_t* d,
                       pestle_kir_id_t* out) {
   if (t->w.factors == PESTLE_WINOGRAD_MOST) {
     transform_six(t, d, out);
     return;
   }
-  out[0] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[2], d[0]);
-  out[1] = pestle_wino_op(t, PESTLE_OP_ADD, d[2], d[1]);
-  out[2] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[2], d[1]);
-  out[3] = pestle_wino_op(t, PESTLE_OP_SUBTRACT, d[3], d[1]);
+  out[0] = pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, d[2], d[0]);
+  out[1] = pestle_winograd_emit_op(t, PESTLE_OP_ADD, d[2], d[1]);
+  out[2] = pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, d[2], d[1]);
+  out[3] = pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, d[3], d[1]);
 }
 
 // Where the tile's inputs are: of an inside tile, or each on its own, the last
@@ -55,7 +56,7 @@ typedef struct place_t {
   pestle_kir_id_t high, wide;  // tile
 } place_t;
 
-static void set_place(wino_t* t, const place_t* at, int64_t i, bool high) {
+static void set_place(winograd_t* t, const place_t* at, int64_t i, bool high) {
   pestle_emit_t* e = t->e;
   const pestle_winograd_t* w = &t->w;
   const int64_t* inside = high ? w->inside_high : w->inside_wide;
@@ -81,7 +82,7 @@ static void set_place(wino_t* t, const place_t* at, int64_t i, bool high) {
       pestle_kir_scalar_i(t->k, PESTLE_OP_MINIMUM, position, last);
 }
 
-static pestle_kir_id_t input(wino_t* t, const place_t* at, int64_t i,
+static pestle_kir_id_t input(winograd_t* t, const place_t* at, int64_t i,
                              int64_t j) {
   size_t scope = pestle_emit_scope(t->e);
   set_place(t, at, i, true);
@@ -96,7 +97,8 @@ static pestle_kir_id_t input(wino_t* t, const place_t* at, int64_t i,
   return id;
 }
 
-static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
+static void tile_inputs(winograd_t* t, const place_t* at,
+                        pestle_kir_id_t number) {
   pestle_kir_builder_t* k = t->k;
   pestle_emit_t* e = t->e;
   int64_t lanes = t->how->lanes, vectors = t->w.inputs / lanes;
@@ -104,7 +106,7 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
   int64_t n = t->w.factors;
   pestle_kir_id_t d[MOST], rows[MOST][MOST], out[MOST];
   pestle_kir_id_t v = pestle_kir_repeat(t->k, "v", vectors);
-  pestle_wino_open_vector(t, v, vectors, lanes);
+  pestle_winograd_emit_open_vector(t, v, vectors, lanes);
   const pestle_affine_t* channel = pestle_affine_axis(e->nest, t->vector);
   e->coord[t->w.channels] =
       pestle_affine_add(e->nest, pestle_affine_scale(e->nest, channel, lanes),
@@ -133,14 +135,14 @@ static void tile_inputs(wino_t* t, const place_t* at, pestle_kir_id_t number) {
 
 // Sets |axis| to |tile| as counted from the first that is inside; whether it
 // is one.
-static pestle_kir_id_t look_inside(wino_t* t, pestle_kir_id_t tile,
+static pestle_kir_id_t look_inside(winograd_t* t, pestle_kir_id_t tile,
                                    const int64_t* inside, uint32_t axis) {
   pestle_kir_builder_t* k = t->k;
   pestle_kir_id_t from =
       pestle_kir_madi(k, tile, 1, pestle_kir_index(k, -inside[0]));
   int64_t last = inside[1] - inside[0] - 1;
   t->e->axis_id[axis] = pestle_emit_clamp(t->e, from, 0, last);
-  return pestle_wino_op(t, PESTLE_OP_EQ, from, t->e->axis_id[axis]);
+  return pestle_winograd_emit_op(t, PESTLE_OP_EQ, from, t->e->axis_id[axis]);
 }
 
 // Whether tiles that lie inside have code of their own: a transform takes a fifth
@@ -152,19 +154,19 @@ static bool has_inside(const pestle_winograd_t* w) {
          2 * high * wide >= w->tiles_high * w->tiles_wide;
 }
 
-void pestle_wino_inputs(wino_t* t) {
+void pestle_winograd_emit_inputs(winograd_t* t) {
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
   bool some = has_inside(w);
   pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", t->how->tiles_high);
   pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", t->how->tiles_wide);
-  pestle_kir_id_t number = pestle_wino_number(t, r, s);
+  pestle_kir_id_t number = pestle_winograd_emit_number(t, r, s);
   place_t at = {false, pestle_kir_madi(k, t->tile_high, 1, r),
                 pestle_kir_madi(k, t->tile_wide, 1, s)};
   if (some) {
     pestle_kir_id_t high = look_inside(t, at.high, w->inside_high, t->in_high);
     pestle_kir_id_t wide = look_inside(t, at.wide, w->inside_wide, t->in_wide);
-    pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, high, wide));
+    pestle_kir_if(k, pestle_winograd_emit_op(t, PESTLE_OP_AND, high, wide));
     at.inside = true;
     tile_inputs(t, &at, number);
     at.inside = false;

@@ -12,45 +12,48 @@ enum { MOST_RESULTS = PESTLE_WINOGRAD_LARGE };
 //   0  a  -a   b  -b   0
 //   0  a2  a2  b2  b2  0
 //   0  a3 -a3  b3 -b3  1
-static void transform_six(wino_t* t, const pestle_kir_id_t* m,
+static void transform_six(winograd_t* t, const pestle_kir_id_t* m,
                           pestle_kir_id_t* out) {
   double a = PESTLE_WINOGRAD_NEAR, b = PESTLE_WINOGRAD_FAR;
-  pestle_kir_id_t near = pestle_wino_op(t, PESTLE_OP_ADD, m[1], m[2]);
-  pestle_kir_id_t far = pestle_wino_op(t, PESTLE_OP_ADD, m[3], m[4]);
-  pestle_kir_id_t sums = pestle_wino_op(t, PESTLE_OP_ADD, near, far);
-  out[0] = pestle_wino_op(t, PESTLE_OP_ADD, m[0], sums);
-  out[2] = pestle_wino_fma(t, pestle_wino_number_of(t, b * b), far,
-                           pestle_wino_op(t, PESTLE_OP_MULTIPLY, near,
-                                          pestle_wino_number_of(t, a * a)));
-  near = pestle_wino_op(t, PESTLE_OP_SUBTRACT, m[1], m[2]);
-  far = pestle_wino_op(t, PESTLE_OP_SUBTRACT, m[3], m[4]);
-  out[1] = pestle_wino_fma(
-      t, pestle_wino_number_of(t, b), far,
-      pestle_wino_op(t, PESTLE_OP_MULTIPLY, near, pestle_wino_number_of(t, a)));
-  out[3] = pestle_wino_fma(t, pestle_wino_number_of(t, b * b * b), far, m[5]);
-  out[3] =
-      pestle_wino_fma(t, pestle_wino_number_of(t, a * a * a), near, out[3]);
+  pestle_kir_id_t near = pestle_winograd_emit_op(t, PESTLE_OP_ADD, m[1], m[2]);
+  pestle_kir_id_t far = pestle_winograd_emit_op(t, PESTLE_OP_ADD, m[3], m[4]);
+  pestle_kir_id_t sums = pestle_winograd_emit_op(t, PESTLE_OP_ADD, near, far);
+  out[0] = pestle_winograd_emit_op(t, PESTLE_OP_ADD, m[0], sums);
+  out[2] = pestle_winograd_emit_fma(
+      t, pestle_winograd_emit_number_of(t, b * b), far,
+      pestle_winograd_emit_op(t, PESTLE_OP_MULTIPLY, near,
+                              pestle_winograd_emit_number_of(t, a * a)));
+  near = pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, m[1], m[2]);
+  far = pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, m[3], m[4]);
+  out[1] = pestle_winograd_emit_fma(
+      t, pestle_winograd_emit_number_of(t, b), far,
+      pestle_winograd_emit_op(t, PESTLE_OP_MULTIPLY, near,
+                              pestle_winograd_emit_number_of(t, a)));
+  out[3] = pestle_winograd_emit_fma(
+      t, pestle_winograd_emit_number_of(t, b * b * b), far, m[5]);
+  out[3] = pestle_winograd_emit_fma(
+      t, pestle_winograd_emit_number_of(t, a * a * a), near, out[3]);
 }
 
 // Four sums become two results. A^T is
 //
 //   1  1   1  0
 //   0  1  -1  1
-static void transform(wino_t* t, const pestle_kir_id_t* m,
+static void transform(winograd_t* t, const pestle_kir_id_t* m,
                       pestle_kir_id_t* out) {
   if (t->w.factors == PESTLE_WINOGRAD_MOST) {
     transform_six(t, m, out);
     return;
   }
-  pestle_kir_id_t sum = pestle_wino_op(t, PESTLE_OP_ADD, m[1], m[2]);
-  out[0] = pestle_wino_op(t, PESTLE_OP_ADD, m[0], sum);
+  pestle_kir_id_t sum = pestle_winograd_emit_op(t, PESTLE_OP_ADD, m[1], m[2]);
+  out[0] = pestle_winograd_emit_op(t, PESTLE_OP_ADD, m[0], sum);
   pestle_kir_id_t difference =
-      pestle_wino_op(t, PESTLE_OP_SUBTRACT, m[1], m[2]);
-  out[1] = pestle_wino_op(t, PESTLE_OP_ADD, difference, m[3]);
+      pestle_winograd_emit_op(t, PESTLE_OP_SUBTRACT, m[1], m[2]);
+  out[1] = pestle_winograd_emit_op(t, PESTLE_OP_ADD, difference, m[3]);
 }
 
 // The last stage at the open vector; its sum is |value|.
-static void finish(wino_t* t, pestle_kir_id_t value) {
+static void finish(winograd_t* t, pestle_kir_id_t value) {
   pestle_emit_t* e = t->e;
   const pestle_nest_stage_t* y = pestle_nest_stage(e->nest, t->w.last);
   pestle_emit_take(e, t->w.read, value);
@@ -60,13 +63,13 @@ static void finish(wino_t* t, pestle_kir_id_t value) {
   }
 }
 
-static void set_coord(wino_t* t, uint32_t axis, int32_t last,
+static void set_coord(winograd_t* t, uint32_t axis, int32_t last,
                       const pestle_affine_t* at) {
   t->e->coord[axis] = at;
   if (last >= 0) t->e->coord[last] = at;
 }
 
-static const pestle_affine_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
+static const pestle_affine_t* in_tile(winograd_t* t, uint32_t tile, int64_t i) {
   pestle_nest_t* nest = t->e->nest;
   return pestle_affine_add(
       nest,
@@ -75,7 +78,8 @@ static const pestle_affine_t* in_tile(wino_t* t, uint32_t tile, int64_t i) {
 }
 
 // All results of a tile, each with a copy of the last stage of its own.
-static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
+static void finish_whole(winograd_t* t, pestle_kir_id_t high,
+                         pestle_kir_id_t wide,
                          pestle_kir_id_t z[MOST_RESULTS][MOST_RESULTS]) {
   pestle_emit_t* e = t->e;
   const pestle_winograd_t* w = &t->w;
@@ -93,7 +97,7 @@ static void finish_whole(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
   }
 }
 
-static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
+static pestle_kir_id_t exists(winograd_t* t, pestle_kir_id_t tile,
                               pestle_kir_id_t i, int64_t extent,
                               uint32_t axis) {
   pestle_kir_id_t at = pestle_kir_madi(t->k, tile, t->w.results, i);
@@ -103,7 +107,8 @@ static pestle_kir_id_t exists(wino_t* t, pestle_kir_id_t tile,
 }
 
 // The results of a tile that there are, in loops over them.
-static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
+static void finish_some(winograd_t* t, pestle_kir_id_t high,
+                        pestle_kir_id_t wide,
                         pestle_kir_id_t z[MOST_RESULTS][MOST_RESULTS]) {
   pestle_emit_t* e = t->e;
   pestle_kir_builder_t* k = t->k;
@@ -117,7 +122,7 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
   pestle_kir_id_t row = exists(t, high, i, w->height, t->px_high);
   pestle_kir_id_t j = pestle_kir_repeat(t->k, "j", n);
   pestle_kir_id_t column = exists(t, wide, j, w->width, t->px_wide);
-  pestle_kir_if(k, pestle_wino_op(t, PESTLE_OP_AND, row, column));
+  pestle_kir_if(k, pestle_winograd_emit_op(t, PESTLE_OP_AND, row, column));
   size_t scope = pestle_emit_scope(e);
   set_coord(t, w->high, w->last_high, pestle_affine_axis(e->nest, t->px_high));
   set_coord(t, w->wide, w->last_wide, pestle_affine_axis(e->nest, t->px_wide));
@@ -132,7 +137,7 @@ static void finish_some(wino_t* t, pestle_kir_id_t high, pestle_kir_id_t wide,
 }
 
 // One vector of features of one tile.
-static void tile_results(wino_t* t, pestle_kir_id_t number,
+static void tile_results(winograd_t* t, pestle_kir_id_t number,
                          pestle_kir_id_t high, pestle_kir_id_t wide,
                          pestle_kir_id_t first, pestle_kir_id_t v,
                          int64_t valid) {
@@ -164,7 +169,8 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
       z[i][j] = out[j];
   }
   int64_t vectors = pestle_ceil_div(w->outputs, lanes);
-  pestle_wino_open_vector(t, pestle_kir_madi(k, first, 1, v), vectors, valid);
+  pestle_winograd_emit_open_vector(t, pestle_kir_madi(k, first, 1, v), vectors,
+                                   valid);
   const pestle_affine_t* feature = pestle_affine_axis(e->nest, t->vector);
   set_coord(
       t, w->features, w->last_features,
@@ -173,7 +179,7 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   bool cut = w->height % n || w->width % n;
   bool some = w->height >= n && w->width >= n && !t->how->looped;
   if (some && cut) {
-    pestle_kir_id_t whole = pestle_wino_op(
+    pestle_kir_id_t whole = pestle_winograd_emit_op(
         t, PESTLE_OP_AND,
         pestle_kir_scalar_i(k, PESTLE_OP_LT, high, w->height / n),
         pestle_kir_scalar_i(k, PESTLE_OP_LT, wide, w->width / n));
@@ -186,20 +192,20 @@ static void tile_results(wino_t* t, pestle_kir_id_t number,
   pestle_emit_close_vector(e);
 }
 
-void pestle_wino_results(wino_t* t, pestle_kir_id_t first, int64_t vectors,
-                         int64_t valid) {
+void pestle_winograd_emit_results(winograd_t* t, pestle_kir_id_t first,
+                                  int64_t vectors, int64_t valid) {
   pestle_kir_builder_t* k = t->k;
   const pestle_winograd_t* w = &t->w;
   bool rest =
       w->tiles_high % t->how->tiles_high || w->tiles_wide % t->how->tiles_wide;
   pestle_kir_id_t r = pestle_kir_repeat(t->k, "r", t->how->tiles_high);
   pestle_kir_id_t s = pestle_kir_repeat(t->k, "s", t->how->tiles_wide);
-  pestle_kir_id_t number = pestle_wino_number(t, r, s);
+  pestle_kir_id_t number = pestle_winograd_emit_number(t, r, s);
   pestle_kir_id_t high = pestle_kir_madi(k, t->tile_high, 1, r);
   pestle_kir_id_t wide = pestle_kir_madi(k, t->tile_wide, 1, s);
   if (rest) {
     pestle_kir_if(
-        k, pestle_wino_op(
+        k, pestle_winograd_emit_op(
                t, PESTLE_OP_AND,
                pestle_kir_scalar_i(k, PESTLE_OP_LT, high, w->tiles_high),
                pestle_kir_scalar_i(k, PESTLE_OP_LT, wide, w->tiles_wide)));

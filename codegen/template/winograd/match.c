@@ -204,7 +204,7 @@ static bool find_last(pestle_nest_t* nest, const pestle_nest_stage_t* s,
   for (uint32_t d = 0; d < s->map_count; ++d) {
     uint32_t axis = s->roots[d];
     int64_t extent = extent_of(nest, axis);
-    int32_t last = pestle_tile_last_axis(nest, w->read, d, extent);
+    int32_t last = pestle_product_last_axis(nest, w->read, d, extent);
     if (last == -2) return false;
     covered *= extent;
     if (axis == w->high) {
@@ -232,8 +232,8 @@ static bool axes_are_whole(const pestle_nest_t* nest,
   return true;
 }
 
-bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
-                           pestle_winograd_t* w) {
+bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
+                          pestle_winograd_t* w) {
   *w = (pestle_winograd_t){.fold = fold};
   if (results != PESTLE_WINOGRAD_SMALL && results != PESTLE_WINOGRAD_LARGE) {
     return false;
@@ -245,7 +245,7 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
                            .results = results,
                            .factors = factors,
                            .products = factors * factors};
-  if (!pestle_tile_sums_products(s) || s->acc_dtype != PESTLE_F32 ||
+  if (!pestle_product_is_sum(s) || s->acc_dtype != PESTLE_F32 ||
       s->map_count < 3 || s->root_count != s->map_count + 3 ||
       !axes_are_whole(nest, s)) {
     return false;
@@ -286,7 +286,7 @@ bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
 static pestle_status_t pack_weights(pestle_nest_t* nest,
                                     const pestle_winograd_t* w,
                                     const pestle_affine_t* at,
-                                    const pestle_nest_winograd_t* how) {
+                                    const pestle_winograd_how_t* how) {
   pestle_nest_tensor_t* t = &nest->tensors.data[w->weights];
   bool nested;
   int64_t width = how->vectors * how->lanes;
@@ -316,13 +316,13 @@ static pestle_status_t pack_weights(pestle_nest_t* nest,
 }
 
 int64_t pestle_winograd_elements(const pestle_winograd_t* w,
-                                 const pestle_nest_winograd_t* how) {
+                                 const pestle_winograd_how_t* how) {
   int64_t width = how->vectors * how->lanes;
   return pestle_ceil_div(w->outputs, width) * width * w->products * w->inputs;
 }
 
 bool pestle_winograd_fits(const pestle_winograd_t* w,
-                          const pestle_nest_winograd_t* how) {
+                          const pestle_winograd_how_t* how) {
   bool sizes = how->tiles_high > 0 && how->tiles_high <= MOST_TILES &&
                how->tiles_wide > 0 && how->tiles_wide <= MOST_TILES &&
                how->rows > 0 && how->rows <= MOST_ROWS && how->vectors > 0 &&
@@ -336,15 +336,15 @@ bool pestle_winograd_fits(const pestle_winograd_t* w,
 }
 
 void pestle_winograd_read_ints(const int64_t* ints,
-                               pestle_nest_winograd_t* out_how) {
-  *out_how = (pestle_nest_winograd_t){.tiles_high = ints[0],
-                                      .tiles_wide = ints[1],
-                                      .rows = ints[2],
-                                      .vectors = ints[3],
-                                      .lanes = ints[4],
-                                      .looped = ints[5] != 0,
-                                      .panels = ints[6],
-                                      .results = ints[7]};
+                               pestle_winograd_how_t* out_how) {
+  *out_how = (pestle_winograd_how_t){.tiles_high = ints[0],
+                                     .tiles_wide = ints[1],
+                                     .rows = ints[2],
+                                     .vectors = ints[3],
+                                     .lanes = ints[4],
+                                     .looped = ints[5] != 0,
+                                     .panels = ints[6],
+                                     .results = ints[7]};
 }
 
 void pestle_winograd_read_row(pestle_nest_t* nest,
@@ -354,12 +354,12 @@ void pestle_winograd_read_row(pestle_nest_t* nest,
   pestle_winograd_read_ints(row->ints, &nest->winograd_how);
 }
 
-pestle_status_t pestle_schedule_winograd(pestle_nest_t* nest, uint32_t stage,
-                                         const pestle_nest_winograd_t* how) {
+pestle_status_t pestle_winograd_apply(pestle_nest_t* nest, uint32_t stage,
+                                      const pestle_winograd_how_t* how) {
   pestle_winograd_t w;
   const char* name = pestle_schedule_stage_name(nest, stage);
   if (nest->winograd >= 0 ||
-      !pestle_winograd_match(nest, stage, how->results, &w) ||
+      !pestle_winograd_find(nest, stage, how->results, &w) ||
       !pestle_winograd_fits(&w, how)) {
     PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(

@@ -63,27 +63,27 @@ typedef struct pestle_winograd_t {
 
 // Whether stage |fold| is one, for tiles of |results|, 2 or 4, along each axis; what
 // it reads of was inlined before.
-bool pestle_winograd_match(pestle_nest_t* nest, uint32_t fold, int64_t results,
-                           pestle_winograd_t* out);
+bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
+                          pestle_winograd_t* out);
 
 // winograd S h w m n l loops p r: groups of h x w tiles; products by m rows and n
 // vectors of l lanes; the last stage in loops over a tile's results, if |loops| is
 // not 0, else a copy of it for each; p panels of features a group, a divisor
 // of how many there are; r x r results a tile. INVALID_ARGUMENT: S is no such
 // convolution.
-PESTLE_NODISCARD pestle_status_t pestle_schedule_winograd(
-    pestle_nest_t* nest, uint32_t stage, const pestle_nest_winograd_t* how);
+PESTLE_NODISCARD pestle_status_t pestle_winograd_apply(
+    pestle_nest_t* nest, uint32_t stage, const pestle_winograd_how_t* how);
 
 // Notes what |row| says, if it is that row, of a nest that was read from text.
 void pestle_winograd_read_row(pestle_nest_t* nest,
                               const pestle_schedule_row_t* row);
 // The sizes of a row, and whether |how| is one that |w| can have.
 void pestle_winograd_read_ints(const int64_t* ints,
-                               pestle_nest_winograd_t* out_how);
+                               pestle_winograd_how_t* out_how);
 // Elements of the packed weights.
 int64_t pestle_winograd_elements(const pestle_winograd_t* w,
-                                 const pestle_nest_winograd_t* how);
+                                 const pestle_winograd_how_t* how);
 bool pestle_winograd_fits(const pestle_winograd_t* w,
-                          const pestle_nest_winograd_t* how);
+                          const pestle_winograd_how_t* how);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_WINOGRAD_WINOGRAD_H_

@@ -55,19 +55,19 @@ static const case_t narrow[] = {
      "%y : tensor<20x40xf32>", 1e-5},
 };
 
-static const pestle_nest_tile_t tiles[] = {
-    {16, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
-    {16, 32, 8, 2, 4, 2, PESTLE_TILE_LANES},
-    {32, 16, 4, 8, 1, 2, PESTLE_TILE_LANES},
-    {32, 32, 16, 4, 8, 2, PESTLE_TILE_LANES},
-    {16, 16, 16, 16, 8, 2, PESTLE_TILE_MMA},
-    {32, 32, 32, 16, 16, 2, PESTLE_TILE_MMA},
-    {16, 64, 32, 16, 32, 3, PESTLE_TILE_MMA},
-    {32, 16, 16, 32, 16, 4, PESTLE_TILE_MMA},
-    {8, 8, 8, 8, 8, 2, PESTLE_TILE_MMA8},
-    {32, 32, 16, 16, 16, 2, PESTLE_TILE_MMA8},
-    {16, 64, 32, 8, 32, 3, PESTLE_TILE_MMA8},
-    {64, 16, 8, 16, 8, 2, PESTLE_TILE_MMA8},
+static const pestle_shared_tile_t tiles[] = {
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
+    {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES},
+    {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES},
+    {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES},
+    {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA},
+    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA},
+    {32, 16, 16, 32, 16, 4, PESTLE_UNITS_MMA},
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8},
+    {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8},
+    {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -223,23 +223,23 @@ static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
 
 // |tile| on the case, with copies past the registers or without. False: the
 // case is no such product.
-static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
+static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
   pestle_nest_t nest;
-  pestle_tile_product_t p;
-  pestle_nest_tile_t t = *tile;
+  pestle_product_t p;
+  pestle_shared_tile_t t = *tile;
   char how[64];
   int32_t fold = prepare(r, &nest);
   bool fits =
-      fold >= 0 && pestle_tile_match(&nest, (uint32_t)fold, t.units, &p);
+      fold >= 0 && pestle_product_find(&nest, (uint32_t)fold, t.units, &p);
   if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
   snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
-           t.units == PESTLE_TILE_MMA    ? " units"
-           : t.units == PESTLE_TILE_MMA8 ? " units8"
-                                         : "",
+           t.units == PESTLE_UNITS_MMA    ? " units"
+           : t.units == PESTLE_UNITS_MMA8 ? " units8"
+                                          : "",
            async ? " async" : "");
   if (fits) {
     pestle_nest_t again;
-    assert_ok(pestle_schedule_tile(&nest, (uint32_t)fold, &t));
+    assert_ok(pestle_shared_tile_apply(&nest, (uint32_t)fold, &t));
     lowering_nest(&r->l, 0, 0, &again);
     replay_tile(&nest, &again);
     pestle_nest_deinit(&again);
@@ -250,7 +250,7 @@ static bool run_tile(run_t* r, const pestle_nest_tile_t* tile, bool async) {
   return fits;
 }
 
-static int run_all(const case_t* c, pestle_tile_units_t units) {
+static int run_all(const case_t* c, pestle_product_units_t units) {
   run_t r;
   int count = 0;
   open_run(c, &r);
@@ -266,19 +266,19 @@ static int run_all(const case_t* c, pestle_tile_units_t units) {
 static void test_units(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_MMA), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_MMA), 8);
 }
 
 static void test_narrow_by_lanes(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_LANES), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_LANES), 8);
 }
 
 static void test_narrow_by_units8(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; ++i)
-    assert_int_equal(run_all(&narrow[i], PESTLE_TILE_MMA8), 8);
+    assert_int_equal(run_all(&narrow[i], PESTLE_UNITS_MMA8), 8);
 }
 
 static int64_t elements_of(const case_t* c) {
@@ -297,8 +297,8 @@ static void test_cases(void** state) {
   (void)state;
   for (size_t i = 0; i < FUSION_COUNT; ++i) {
     if (elements_of(&cases[i]) > MOST_ELEMENTS) continue;
-    products += run_all(&cases[i], PESTLE_TILE_LANES) > 0;
-    by_units8 += run_all(&cases[i], PESTLE_TILE_MMA8) > 0;
+    products += run_all(&cases[i], PESTLE_UNITS_LANES) > 0;
+    by_units8 += run_all(&cases[i], PESTLE_UNITS_MMA8) > 0;
   }
   assert_in_range(products, 20, FUSION_COUNT);
   assert_in_range(by_units8, 15, products);
@@ -326,15 +326,16 @@ static const case_t turned[] = {
 static bool run_exchange(const case_t* c) {
   run_t r;
   pestle_nest_t nest;
-  pestle_exchange_t x;
+  pestle_shared_transpose_t x;
   bool done = false;
   open_run(c, &r);
   if (r.l.group_count == 1) {
     int32_t fold = prepare(&r, &nest);
     uint32_t last = (uint32_t)nest.stages.size - 1;
-    done = fold < 0 && pestle_exchange_match(&nest, &x);
+    done = fold < 0 && pestle_shared_transpose_find(&nest, &x);
     if (done) {
-      assert_ok(pestle_schedule_exchange(&nest, last, (uint32_t)x.read->i));
+      assert_ok(
+          pestle_shared_transpose_apply(&nest, last, (uint32_t)x.read->i));
       run_nest(&r, &nest, "exchange");
     }
     pestle_nest_deinit(&nest);
@@ -431,21 +432,21 @@ static const case_t attentions[] = {
 static void run_attend(const case_t* c, int64_t keys, bool async) {
   run_t r;
   pestle_nest_t nest;
-  pestle_attend_t a;
+  pestle_flash_attention_t a;
   bool inlined[64] = {false};
   open_run(c, &r);
   assert_int_equal(r.l.group_count, 1);
   lowering_nest(&r.l, 0, 0, &nest);
-  assert_true(pestle_attend_resembles(&nest));
+  assert_true(pestle_flash_attention_resembles(&nest));
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
     inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
   assert_ok(pestle_schedule_inline(&nest, inlined));
-  assert_true(pestle_attend_match(&nest, &a));
-  assert_error(pestle_schedule_attend(&nest, a.scores, keys), INVALID_ARGUMENT,
-               "the output of attention");
-  assert_error(pestle_schedule_attend(&nest, a.output, 48), INVALID_ARGUMENT,
-               "16, 32 or 64 keys");
-  assert_ok(pestle_schedule_attend(&nest, a.output, keys));
+  assert_true(pestle_flash_attention_find(&nest, &a));
+  assert_error(pestle_flash_attention_mma_apply(&nest, a.scores, keys),
+               INVALID_ARGUMENT, "the output of attention");
+  assert_error(pestle_flash_attention_mma_apply(&nest, a.output, 48),
+               INVALID_ARGUMENT, "16, 32 or 64 keys");
+  assert_ok(pestle_flash_attention_mma_apply(&nest, a.output, keys));
   nest.async_copies = async;
   run_nest(&r, &nest, "attend");
   pestle_nest_deinit(&nest);
@@ -466,7 +467,7 @@ static void test_attend_not(void** state) {
   (void)state;
   run_t r;
   pestle_nest_t nest;
-  pestle_attend_t a;
+  pestle_flash_attention_t a;
   char body[4096];
   case_t c = attentions[0];
   const char* at = strstr(c.body, "%d = stablehlo.subtract %x");
@@ -481,21 +482,21 @@ static void test_attend_not(void** state) {
   for (uint32_t s = 0; s + 1 < nest.stages.size; ++s)
     inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
   assert_ok(pestle_schedule_inline(&nest, inlined));
-  assert_false(pestle_attend_match(&nest, &a));
+  assert_false(pestle_flash_attention_find(&nest, &a));
   pestle_nest_deinit(&nest);
   close_run(&r);
 }
 
 // --- What is refused ---
 
-static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
+static void refuses(const case_t* c, const pestle_shared_tile_t* tile,
                     const char* why) {
   run_t r;
   pestle_nest_t nest;
   open_run(c, &r);
   int32_t fold = prepare(&r, &nest);
   assert_true(fold >= 0);
-  assert_error(pestle_schedule_tile(&nest, (uint32_t)fold, tile),
+  assert_error(pestle_shared_tile_apply(&nest, (uint32_t)fold, tile),
                INVALID_ARGUMENT, why);
   pestle_nest_deinit(&nest);
   close_run(&r);
@@ -504,35 +505,35 @@ static void refuses(const case_t* c, const pestle_nest_tile_t* tile,
 static void test_refused(void** state) {
   (void)state;
   const case_t* f32 = find_case("gemm_even");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 16, 8, 2, PESTLE_TILE_MMA},
+  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA},
           "of f16 or bf16");
-  refuses(f32, &(pestle_nest_tile_t){24, 16, 16, 1, 2, 2, PESTLE_TILE_LANES},
+  refuses(f32, &(pestle_shared_tile_t){24, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
           "powers of two");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 3, 2, 2, PESTLE_TILE_LANES},
+  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 3, 2, 2, PESTLE_UNITS_LANES},
           "whole parts of r and c");
-  refuses(f32, &(pestle_nest_tile_t){64, 64, 16, 1, 1, 2, PESTLE_TILE_LANES},
+  refuses(f32, &(pestle_shared_tile_t){64, 64, 16, 1, 1, 2, PESTLE_UNITS_LANES},
           "at most 1024 lanes");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 16, 1, 2, 3, PESTLE_TILE_LANES},
+  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 1, 2, 3, PESTLE_UNITS_LANES},
           "more than two slots");
   refuses(&narrow[0],
-          &(pestle_nest_tile_t){16, 16, 8, 16, 8, 2, PESTLE_TILE_MMA},
+          &(pestle_shared_tile_t){16, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA},
           "powers of two");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 8, 4, 8, 2, PESTLE_TILE_MMA8},
+  refuses(f32, &(pestle_shared_tile_t){16, 16, 8, 4, 8, 2, PESTLE_UNITS_MMA8},
           "whole parts of r and c");
-  refuses(f32, &(pestle_nest_tile_t){16, 16, 4, 8, 8, 2, PESTLE_TILE_MMA8},
+  refuses(f32, &(pestle_shared_tile_t){16, 16, 4, 8, 8, 2, PESTLE_UNITS_MMA8},
           "powers of two");
   refuses(find_case("gemm_i32"),
-          &(pestle_nest_tile_t){16, 16, 8, 8, 8, 2, PESTLE_TILE_MMA8},
+          &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
           "in f32");
   // Runs of one element of two bytes are copied by no instruction.
   refuses(&narrow[5],
-          &(pestle_nest_tile_t){16, 16, 16, 16, 8, 3, PESTLE_TILE_MMA},
+          &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA},
           "can be copied as they lie");
 }
 
 // --- What the sketch chooses ---
 
-static pestle_target_caps_t lanes_caps(pestle_tile_units_t units) {
+static pestle_target_caps_t lanes_caps(pestle_product_units_t units) {
   pestle_target_caps_t caps = {.struct_size = sizeof caps,
                                .vector_bytes = 16,
                                .vector_registers = 255,
@@ -544,7 +545,7 @@ static pestle_target_caps_t lanes_caps(pestle_tile_units_t units) {
                                .flags = PESTLE_TARGET_LANES};
   if (!units) return caps;
   caps.intrinsic_count = 1;
-  if (units == PESTLE_TILE_MMA8) {
+  if (units == PESTLE_UNITS_MMA8) {
     caps.scratch_bytes = 32 << 10;
     caps.intrinsic[0] = (pestle_intrinsic_t){
         PESTLE_INTRINSIC_MMA, PESTLE_F32, PESTLE_F32, PESTLE_F32, 8, 8, 8, 32};
@@ -562,7 +563,7 @@ static pestle_target_caps_t lanes_caps(pestle_tile_units_t units) {
   return caps;
 }
 
-static void chooses(const case_t* c, pestle_tile_units_t units,
+static void chooses(const case_t* c, pestle_product_units_t units,
                     const char* rows) {
   lowering_t l;
   pestle_nest_t nest;
@@ -598,17 +599,17 @@ static void test_choice(void** state) {
       "      %y = stablehlo.dot_general %w, %b, " NN
       ": (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>",
       "%y : tensor<512x512xf32>", 0};
-  chooses(&large, PESTLE_TILE_MMA, "tile c 128 128 32 64 64 4 units\n");
-  chooses(&thin, PESTLE_TILE_MMA, "tile c 16 64 64 16 16 4 units\n");
-  chooses(&tiny, PESTLE_TILE_MMA, "bind y.a group.x");
-  chooses(&large, PESTLE_TILE_LANES, "tile c 128 128 8 8 8 2\n");
-  chooses(&wide, PESTLE_TILE_MMA, "tile c 128 128 8 8 8 2\n");
-  chooses(&large, PESTLE_TILE_MMA8, "tile c 64 64 16 32 32 2 units8\n");
-  chooses(&wide, PESTLE_TILE_MMA8, "tile c 64 64 16 32 32 2 units8\n");
-  chooses(&mixed, PESTLE_TILE_MMA8, " units8\n");
-  chooses(&mixed, PESTLE_TILE_MMA, " 2\n");
-  chooses(&thin, PESTLE_TILE_MMA8, " units8\n");
-  chooses(&tiny, PESTLE_TILE_MMA8, "bind y.a group.x");
+  chooses(&large, PESTLE_UNITS_MMA, "tile c 128 128 32 64 64 4 units\n");
+  chooses(&thin, PESTLE_UNITS_MMA, "tile c 16 64 64 16 16 4 units\n");
+  chooses(&tiny, PESTLE_UNITS_MMA, "bind y.a group.x");
+  chooses(&large, PESTLE_UNITS_LANES, "tile c 128 128 8 8 8 2\n");
+  chooses(&wide, PESTLE_UNITS_MMA, "tile c 128 128 8 8 8 2\n");
+  chooses(&large, PESTLE_UNITS_MMA8, "tile c 64 64 16 32 32 2 units8\n");
+  chooses(&wide, PESTLE_UNITS_MMA8, "tile c 64 64 16 32 32 2 units8\n");
+  chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
+  chooses(&mixed, PESTLE_UNITS_MMA, " 2\n");
+  chooses(&thin, PESTLE_UNITS_MMA8, " units8\n");
+  chooses(&tiny, PESTLE_UNITS_MMA8, "bind y.a group.x");
 }
 
 int main(void) {

@@ -61,10 +61,10 @@ static const case_t products[] = {
 
 enum { COUNT = sizeof products / sizeof *products };
 
-static const pestle_nest_tile_t tiles[] = {
-    {8, 8, 8, 8, 8, 2, PESTLE_TILE_MMA8},
-    {32, 32, 16, 16, 16, 2, PESTLE_TILE_MMA8},
-    {16, 32, 32, 8, 32, 2, PESTLE_TILE_MMA8},
+static const pestle_shared_tile_t tiles[] = {
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8},
+    {16, 32, 32, 8, 32, 2, PESTLE_UNITS_MMA8},
 };
 
 // --- Data ---
@@ -156,14 +156,14 @@ static uint32_t prepare(pestle_nest_t* nest) {
   return fold;
 }
 
-static void run_tile(const case_t* c, const pestle_nest_tile_t* tile) {
+static void run_tile(const case_t* c, const pestle_shared_tile_t* tile) {
   lowering_t l;
   pestle_nest_t nest;
   lowering_open(c, &l);
   assert_int_equal(l.group_count, 1);
   lowering_nest(&l, 0, 0, &nest);
   uint32_t fold = prepare(&nest);
-  assert_ok(pestle_schedule_tile(&nest, fold, tile));
+  assert_ok(pestle_shared_tile_apply(&nest, fold, tile));
   run_nest(&l, &nest, true);
   pestle_nest_deinit(&nest);
   lowering_close(&l);
@@ -220,7 +220,7 @@ static void test_refused(void** state) {
   (void)state;
   lowering_open(&products[0], &l);
   lowering_nest(&l, 0, 0, &nest);
-  assert_ok(pestle_schedule_tile(&nest, prepare(&nest), &tiles[0]));
+  assert_ok(pestle_shared_tile_apply(&nest, prepare(&nest), &tiles[0]));
   pestle_kir_init(pestle_allocator_system(), "product", "", &flat);
   assert_ok(pestle_emit_flat(&nest, PESTLE_NUMERICS_DEFAULT, &flat, &args));
   pestle_target_caps_t old = {.struct_size = sizeof old};
