@@ -3,7 +3,6 @@
 // pieces for threads, profiles and explain go by.
 #include <string.h>
 
-#include "codegen/template/winograd/winograd.h"
 #include "compile/kernels.h"
 
 enum {
@@ -82,16 +81,12 @@ static void add_products(const pestle_nest_t* nest,
   }
 }
 
-// Of |ops| that the taps of a stage would take, those that are made: by Winograd's
-// factors a tile has fewer products.
+// Of |ops| that |stage| says, those that are made.
 static uint64_t made_of(const pestle_nest_t* nest, uint32_t stage,
                         uint64_t ops) {
-  enum { TAPS = PESTLE_WINOGRAD_TAPS * PESTLE_WINOGRAD_TAPS };
-  if (nest->winograd != (int32_t)stage) return ops;
-  uint64_t results = (uint64_t)nest->winograd_how.results;
-  uint64_t factors =
-      (uint64_t)pestle_winograd_factors(nest->winograd_how.results);
-  return ops / (results * results * TAPS) * factors * factors;
+  const pestle_nest_template_t* use = &nest->template;
+  bool counts = use->row && use->row->work && use->stage == stage;
+  return counts ? use->row->work(use, ops) : ops;
 }
 
 static void count_all(const pestle_nest_t* nest, uint8_t* seen,

@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "codegen/template/winograd/winograd.h"
 #include "pestle/version.h"
 
 void pestle_plan_build_init(pestle_allocator_t allocator,
@@ -89,6 +88,9 @@ static pestle_hash128_t constant_key(const pestle_kernel_arg_t* a) {
     pestle_hasher_update(&h, a->pack, a->pack_count * sizeof(*a->pack));
     pestle_hasher_update(&h, &a->pack_offset, sizeof(a->pack_offset));
   }
+  if (a->packer) {
+    pestle_hasher_update(&h, a->packer->name, strlen(a->packer->name));
+  }
   return pestle_hasher_finish(&h);
 }
 
@@ -130,57 +132,7 @@ typedef struct packer_t {
   uint8_t* target;
   size_t size;
   int64_t coordinate[2], limit[2];  // of columns and taps
-  int64_t factor[2], tap[2];  // of winograd dims: which factor; source steps
-  uint32_t factors;           // of them so far
-  int64_t factor_count;       // along each of these dims
-  double weights[PESTLE_WINOGRAD_TAPS][PESTLE_WINOGRAD_TAPS];  // of these two
 } packer_t;
-
-static void weigh(packer_t* p) {
-  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
-    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
-      p->weights[k][l] =
-          pestle_winograd_weight(p->factor_count, p->factor[0], k) *
-          pestle_winograd_weight(p->factor_count, p->factor[1], l);
-    }
-  }
-}
-
-// A factor of two winograd dims, from 3 x 3 elements of f32 from |from| on.
-static float winograd_factor(const packer_t* p, int64_t from) {
-  double sum = 0;
-  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
-    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
-      int64_t at = from + k * p->tap[0] + l * p->tap[1];
-      if (p->weights[k][l] == 0) continue;
-      float x;
-      if (p->arg->elements->splat) at = 0;
-      memcpy(&x, p->source + (size_t)at * sizeof(x), sizeof(x));
-      sum += p->weights[k][l] * (double)x;
-    }
-  }
-  return (float)sum;
-}
-
-// As many factors from elements in a row as fit registers: |p->weights| are the
-// same for all of them. The sum of each goes in the order of winograd_factor().
-enum { FACTORS_AT_ONCE = 16 };
-
-static void winograd_factors(const packer_t* p, int64_t from, float* target) {
-  double sums[FACTORS_AT_ONCE] = {0};
-  for (int64_t k = 0; k < PESTLE_WINOGRAD_TAPS; ++k) {
-    for (int64_t l = 0; l < PESTLE_WINOGRAD_TAPS; ++l) {
-      int64_t at = from + k * p->tap[0] + l * p->tap[1];
-      float x[FACTORS_AT_ONCE];
-      if (p->weights[k][l] == 0) continue;  // four in ten of 36 are
-      memcpy(x, p->source + (size_t)at * sizeof(*x), sizeof(x));
-      for (int i = 0; i < FACTORS_AT_ONCE; ++i)
-        sums[i] += p->weights[k][l] * (double)x[i];
-    }
-  }
-  for (int i = 0; i < FACTORS_AT_ONCE; ++i)
-    target[i] = (float)sums[i];
-}
 
 static void copy_words(uint8_t* to, const uint8_t* from, int64_t step,
                        int64_t count) {
@@ -225,33 +177,13 @@ static void pack_run(packer_t* p, const pestle_pack_axis_t* a, int64_t from) {
   end_run(p, a, count);
 }
 
-static void pack_factors(packer_t* p, const pestle_pack_axis_t* a,
-                         int64_t from) {
-  int64_t count = count_run(p, a), i = 0;
-  while (a->coef == 1 && !p->arg->elements->splat &&
-         count - i >= FACTORS_AT_ONCE) {
-    float values[FACTORS_AT_ONCE];
-    winograd_factors(p, from + i, values);
-    memcpy(p->target + (size_t)i * p->size, values, sizeof(values));
-    i += FACTORS_AT_ONCE;
-  }
-  for (; i < count; ++i) {
-    float value = winograd_factor(p, from + i * a->coef);
-    memcpy(p->target + (size_t)i * p->size, &value, sizeof(value));
-  }
-  end_run(p, a, count);
-}
-
 static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   if (dim == p->arg->pack_count) {
     bool inside = true;
     for (int i = 0; i < 2; ++i) {
       inside = inside && (!p->limit[i] || p->coordinate[i] < p->limit[i]);
     }
-    if (inside && p->factors) {
-      float value = winograd_factor(p, from);
-      memcpy(p->target, &value, sizeof(value));
-    } else if (inside) {
+    if (inside) {
       copy_element(p->target, p->source + (size_t)from * p->size, p->size);
     } else {
       memset(p->target, 0, p->size);
@@ -260,24 +192,9 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
     return;
   }
   const pestle_pack_axis_t* a = &p->arg->pack[dim];
-  if (a->winograd) {
-    uint32_t n = p->factors++ & 1;
-    p->tap[n] = a->coef;
-    p->factor_count = a->extent;
-    for (p->factor[n] = 0; p->factor[n] < a->extent; ++p->factor[n]) {
-      if (n) weigh(p);
-      pack_dims(p, dim + 1, from);
-    }
-    --p->factors;
-    return;
-  }
   bool last = dim + 1 == p->arg->pack_count;
   if (last && a->scale >= 0) {
-    if (p->factors) {
-      pack_factors(p, a, from);
-    } else {
-      pack_run(p, a, from);
-    }
+    pack_run(p, a, from);
     return;
   }
   int which = a->taps != 0;
@@ -290,17 +207,12 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
   p->coordinate[which] = start;
 }
 
-static bool makes_factors(const pestle_kernel_arg_t* arg) {
-  for (uint32_t i = 0; arg->pack && i < arg->pack_count; ++i) {
-    if (arg->pack[i].winograd) return true;
-  }
-  return false;
-}
-
 static void write_constant(const pestle_plan_constant_t* c, uint8_t* target) {
   const pestle_elements_t* e = c->arg.elements;
   size_t size = pestle_dtype_size(e->type.dtype);
-  if (e->splat && !makes_factors(&c->arg)) {
+  if (c->arg.packer) {
+    c->arg.packer->pack(&c->arg, target);
+  } else if (e->splat) {
     for (uint64_t i = 0; i < c->size; i += size) {
       copy_element(target + i, e->data, size);
     }

@@ -51,6 +51,21 @@ static void emit_anchor(pestle_emit_t* e, uint32_t stage) {
   pestle_kir_end(e->k);
 }
 
+void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
+                        int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
+                        pestle_kir_id_t* out_column) {
+  int64_t strip = 8;  // rows that share columns of b in the cache
+  while (rows % strip)
+    strip /= 2;
+  pestle_kir_id_t which =
+      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, strip * columns);
+  pestle_kir_id_t in =
+      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, strip * columns);
+  pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, strip);
+  *out_row = pestle_kir_madi(k, which, strip, row);
+  *out_column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, strip);
+}
+
 static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
   pestle_nest_t* nest = e->nest;
   out->count = 0;
@@ -157,21 +172,10 @@ pestle_status_t pestle_emit_flat(pestle_nest_t* nest,
   PESTLE_TRY(bind_arguments(&e, out_args));
   join_aliases(&e);
   pestle_status_t status = NULL;
-  uint32_t last = (uint32_t)nest->stages.size - 1;
-  if (nest->tensorised >= 0) {
-    status = pestle_tensorise_emit(&e, last);
-  } else if (nest->tiled >= 0) {
-    status = pestle_shared_tile_emit(&e);
-  } else if (nest->winograd >= 0) {
-    status = pestle_winograd_emit(&e);
-  } else if (nest->mreg >= 0) {
-    status = pestle_amx_emit(&e);
-  } else if (nest->attended >= 0) {
-    status = pestle_flash_attention_mma_emit(&e);
-  } else if (nest->exchanged >= 0) {
-    status = pestle_shared_transpose_emit(&e, last);
+  if (nest->template.row) {
+    status = nest->template.row->emit(&e);
   } else {
-    emit_anchor(&e, last);
+    emit_anchor(&e, (uint32_t)nest->stages.size - 1);
   }
   pestle_vec_deinit(&e.undo);
   PESTLE_TRY(status);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the emit_*.c files; nobody else includes it.
+// Shared by the emit_*.c files and those by which templates (codegen/template/) emit
+// their kernels; nobody else includes it.
 #ifndef PESTLE_CODEGEN_EMIT_EMIT_INTERNAL_H_
 #define PESTLE_CODEGEN_EMIT_EMIT_INTERNAL_H_
 
@@ -20,7 +21,7 @@ typedef struct pestle_memo_undo_t {
   pestle_kir_id_t before;
 } pestle_memo_undo_t;
 
-typedef struct pestle_emit_t {
+struct pestle_emit_t {
   pestle_nest_t* nest;
   pestle_kir_builder_t* k;
   bool contract;
@@ -46,7 +47,7 @@ typedef struct pestle_emit_t {
   int64_t valid;                   // lanes that exist, from 0
   const pestle_kir_id_t* acc_ids;  // of a general fold's combine step
   const pestle_kir_id_t* val_ids;
-} pestle_emit_t;
+};
 
 // An index: |scalar| for lane 0 and its step along lanes, or |vector| (one
 // index a lane) when it is not affine in the lane.
@@ -81,40 +82,14 @@ void pestle_emit_close_vector(pestle_emit_t* e);
 // Hoists all values of the walk's stage.
 void pestle_emit_hoist_stage(pestle_emit_walk_t* w);
 
-// --- emit_tensor.c ---
-// The whole kernel, whose last stage is |stage|, by matrix units.
-PESTLE_NODISCARD pestle_status_t pestle_tensorise_emit(pestle_emit_t* e,
-                                                       uint32_t stage);
-
-// --- emit_tile.c ---
-// The same by groups that keep boxes in shared memory. Axes that it adds to the
-// nest, this many, have places in the tables.
+// --- emit_flat.c ---
+// Axes that a template adds to the nest, this many, have places in the tables.
 enum { PESTLE_EMIT_OWN_AXES = 16 };
-PESTLE_NODISCARD pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e);
-
 // The row and column of tile |number| of |rows| x |columns| of them: strips of
 // rows, column by column, so that neighbours share what they read.
 void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
                         int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
                         pestle_kir_id_t* out_column);
-
-// --- emit_winograd.c ---
-// A convolution by factors.
-PESTLE_NODISCARD pestle_status_t pestle_winograd_emit(pestle_emit_t* e);
-
-// --- emit_mreg.c ---
-// A product by matrix registers.
-PESTLE_NODISCARD pestle_status_t pestle_amx_emit(pestle_emit_t* e);
-
-// --- emit_attend.c ---
-// Attention in one pass.
-PESTLE_NODISCARD pestle_status_t
-pestle_flash_attention_mma_emit(pestle_emit_t* e);
-
-// --- emit_exchange.c ---
-// A map whose tiles pass through shared memory.
-PESTLE_NODISCARD pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e,
-                                                              uint32_t stage);
 
 // --- emit_lane.c ---
 // Opens the lane loops that stages of the nest ask for; pestle_emit_close_lanes

@@ -8,7 +8,7 @@
 #define PESTLE_KERNEL_MAX_ARGS 64
 
 // What an argument of a kernel is bound to.
-typedef struct pestle_kernel_arg_t {
+struct pestle_kernel_arg_t {
   enum {
     PESTLE_ARG_OPERAND,    // |slot| of the node
     PESTLE_ARG_RESULT,     // |slot| of the node
@@ -22,6 +22,7 @@ typedef struct pestle_kernel_arg_t {
   const pestle_pack_axis_t* pack;
   uint32_t pack_count;
   int64_t pack_offset, packed_elements;
-} pestle_kernel_arg_t;
+  const pestle_template_t* packer;  // that writes it; NULL: elements are moved
+};
 
 #endif  // PESTLE_CODEGEN_NEST_KERNEL_ARG_H_

@@ -47,6 +47,9 @@ pestle_str_t pestle_lex_number(pestle_lex_t* s);
 PESTLE_NODISCARD pestle_status_t pestle_lex_quoted(pestle_lex_t* s,
                                                    const char** out_text);
 
+// The template whose name comes next, or NULL.
+const pestle_template_t* pestle_lex_template(pestle_lex_t* s);
+
 // Rows until '}' or the end.
 PESTLE_NODISCARD pestle_status_t
 pestle_schedule_rows_lex(pestle_lex_t* s, pestle_schedule_rows_t* rows);

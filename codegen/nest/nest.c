@@ -11,12 +11,6 @@ void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
   out_nest->allocator = allocator;
   out_nest->name = name;
   out_nest->ops = "";
-  out_nest->tensorised = -1;
-  out_nest->tiled = -1;
-  out_nest->exchanged = -1;
-  out_nest->winograd = -1;
-  out_nest->mreg = -1;
-  out_nest->attended = -1;
   pestle_vec_init(&out_nest->tensors, allocator);
   pestle_vec_init(&out_nest->axes, allocator);
   pestle_vec_init(&out_nest->stages, allocator);
@@ -329,10 +323,7 @@ static bool axis_taken(const pestle_nest_t* nest, const char* name,
 static bool tensor_taken(const pestle_nest_t* nest, const char* name,
                          int32_t scope) {
   (void)scope;
-  for (size_t i = 0; i < nest->tensors.size; ++i) {
-    if (!strcmp(nest->tensors.data[i].name, name)) return true;
-  }
-  return false;
+  return pestle_nest_find_tensor(nest, name) >= 0;
 }
 
 static bool name_char(char c) {
@@ -385,6 +376,13 @@ int32_t pestle_nest_find_axis(const pestle_nest_t* nest, uint32_t stage,
     if (a->stage == (int32_t)stage && !strcmp(a->name, name)) {
       return (int32_t)i;
     }
+  }
+  return -1;
+}
+
+int32_t pestle_nest_find_tensor(const pestle_nest_t* nest, const char* name) {
+  for (size_t i = 0; i < nest->tensors.size; ++i) {
+    if (!strcmp(nest->tensors.data[i].name, name)) return (int32_t)i;
   }
   return -1;
 }

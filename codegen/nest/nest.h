@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "codegen/nest/schedule_row.h"
+#include "codegen/nest/template.h"
 #include "ir/graph.h"
 
 // --- Index forms ---
@@ -119,10 +120,6 @@ typedef enum pestle_place_e {
 typedef struct pestle_pack_axis_t {
   int64_t coef, extent, scale, limit;
   int64_t taps;  // 1: the split coordinate is that of the taps, not the columns
-  // Of three taps by |coef|: not elements but the |extent| factors that the row
-  // winograd makes of them.
-  bool winograd;
-  uint8_t reserved[7];  // zero: hashed as bytes
 } pestle_pack_axis_t;
 
 typedef struct pestle_nest_tensor_t {
@@ -144,6 +141,9 @@ typedef struct pestle_nest_tensor_t {
   int64_t pack_offset;  // of the source's first element
   int64_t pack_words;  // elements in one of the packed, an i32; 0: they are one
   int64_t packed_elements;
+  // The template that makes what lies there of the source, or NULL: the source's
+  // elements do.
+  const pestle_template_t* packer;
 } pestle_nest_tensor_t;
 
 typedef enum pestle_mark_e {
@@ -238,36 +238,6 @@ typedef struct pestle_nest_stage_t {
   pestle_nest_ahead_t ahead[PESTLE_NEST_MAX_AHEAD];
 } pestle_nest_stage_t;
 
-// Which matrix units of a subgroup make a tile, as the row tile names them.
-typedef enum pestle_product_units_e {
-  PESTLE_UNITS_LANES = 0,  // none: its lanes do
-  PESTLE_UNITS_MMA = 1,    // "units": 16 x 8, 16 taps of f16 or bf16
-  PESTLE_UNITS_MMA8 = 2,   // "units8": 8 x 8, 8 taps of f32
-  PESTLE_UNITS_AMX = 3,    // of the row matrix: bf16 in f32, or bytes in i32
-} pestle_product_units_t;
-
-// What the row tile says; codegen/template/product.h.
-typedef struct pestle_shared_tile_t {
-  int64_t m, n, k;  // rows, columns and taps of a group's step
-  int64_t r, c;     // rows and columns of a lane, or of a subgroup's units
-  int64_t slots;    // of shared memory, a step each
-  uint8_t units;    // pestle_product_units_t
-} pestle_shared_tile_t;
-
-// What the row winograd says; codegen/template/winograd/winograd.h.
-typedef struct pestle_winograd_how_t {
-  int64_t tiles_high, tiles_wide;  // of a group
-  int64_t rows, vectors, lanes;    // of a tile of the products
-  bool looped;                     // the last stage is, over a tile
-  int64_t panels;                  // of features, that a group makes
-  int64_t results;                 // of a tile along each axis
-} pestle_winograd_how_t;
-
-// What the row matrix says; codegen/template/amx/amx.h.
-typedef struct pestle_amx_how_t {
-  int64_t rows, columns;  // of a group
-} pestle_amx_how_t;
-
 // One way that a choice may be made, see choice.h. The name has no blanks.
 typedef struct pestle_option_t {
   char name[40];
@@ -283,7 +253,7 @@ typedef struct pestle_choice_t {
   bool fixed;  // no other option may be wanted
 } pestle_choice_t;
 
-typedef struct pestle_nest_t {
+struct pestle_nest_t {
   pestle_arena_t* arena;
   pestle_allocator_t allocator;
   const char* name;
@@ -293,20 +263,7 @@ typedef struct pestle_nest_t {
   uint32_t halvings;    // of the L2 that the sketch counts on
   uint32_t subgroup;    // lanes of a subgroup that fold together; 0: none
   bool wide_moves;      // vectors in memory say what they are aligned to
-  int32_t tensorised;   // a stage that matrix units make; -1: none
-  int64_t tile_rows, tile_columns;  // of it, a group
-  int64_t groups;                   // that run side by side
-  int64_t group_bytes;              // of shared memory that one has
-  int32_t
-      tiled;  // a stage that groups make in tiles of shared memory; -1: none
-  pestle_shared_tile_t tile;
-  int32_t winograd;  // a convolution by factors; -1: none
-  pestle_winograd_how_t winograd_how;
-  int32_t mreg;  // a product by matrix registers; -1: none
-  pestle_amx_how_t mreg_how;
-  int32_t attended;      // the output of attention that is one pass; -1
-  int32_t exchanged;     // an argument whose tiles lanes pass to each other; -1
-  bool async_copies;     // shared memory is filled past the registers
+  pestle_nest_template_t template;  // that makes the kernel
   pestle_strbuf_t* why;  // gets a line for each choice; NULL: nobody asks
   const char* wanted;    // "kind=name kind=name": choice.h; NULL: the usual
   bool wants_first;      // what |wanted| does not name is the usual way
@@ -321,7 +278,7 @@ typedef struct pestle_nest_t {
   uint32_t expr_count;
   pestle_expr_t broken;         // stands in for what could not be allocated
   pestle_schedule_rows_t rows;  // applied so far, in order
-} pestle_nest_t;
+};
 
 void pestle_nest_init(pestle_allocator_t allocator, pestle_arena_t* arena,
                       const char* name, pestle_nest_t* out_nest);
@@ -473,6 +430,13 @@ static inline pestle_nest_stage_t* pestle_nest_stage(pestle_nest_t* nest,
 int32_t pestle_nest_find_stage(const pestle_nest_t* nest, const char* name);
 int32_t pestle_nest_find_axis(const pestle_nest_t* nest, uint32_t stage,
                               const char* name);
+// The tensor of that name, or -1.
+int32_t pestle_nest_find_tensor(const pestle_nest_t* nest, const char* name);
+// What |row|, of a template, says of |nest|. INVALID_ARGUMENT: it names a stage or
+// tensor that the nest lacks.
+PESTLE_NODISCARD pestle_status_t pestle_nest_read_template(
+    const pestle_nest_t* nest, const pestle_schedule_row_t* row,
+    pestle_nest_template_t* out_use);
 
 // Everything that the nest holds, as nest_print.c describes it.
 PESTLE_NODISCARD pestle_status_t pestle_nest_print(const pestle_nest_t* nest,

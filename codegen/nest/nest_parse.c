@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "codegen/nest/nest_parse_internal.h"
-#include "codegen/template/amx/amx.h"
-#include "codegen/template/winograd/winograd.h"
 
 // --- Types and tensors ---
 
@@ -58,12 +56,6 @@ static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
                              &t->packed_elements)) {
     return pestle_lex_error(s, "expected fewer than 2^63 elements");
   }
-  a->winograd = pestle_lex_accept_word(s, "winograd");
-  int64_t results = a->extent - PESTLE_WINOGRAD_TAPS + 1;
-  if (a->winograd && results != PESTLE_WINOGRAD_SMALL &&
-      results != PESTLE_WINOGRAD_LARGE) {
-    return pestle_lex_error(s, "expected 4 or 6 factors");
-  }
   if (!pestle_lex_accept_word(s, "of")) return NULL;
   PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
   PESTLE_TRY(pestle_lex_expect_word(s, "by"));
@@ -85,6 +77,12 @@ static pestle_status_t parse_pack(pestle_nest_parser_t* p,
     PESTLE_TRY(parse_pack_axis(p, t));
   } while (pestle_lex_accept(&p->s, ','));
   PESTLE_TRY(pestle_lex_expect(&p->s, ']'));
+  if (pestle_lex_accept_word(&p->s, "by")) {
+    t->packer = pestle_lex_template(&p->s);
+    if (!t->packer || !t->packer->pack) {
+      return pestle_lex_error(&p->s, "expected a template that packs");
+    }
+  }
   if (!pestle_lex_accept_word(&p->s, "words")) return NULL;
   PESTLE_TRY(pestle_lex_int(&p->s, 2, 4, &t->pack_words));
   t->packed_elements /= t->pack_words;
@@ -106,20 +104,12 @@ static pestle_status_t parse_argument(pestle_nest_parser_t* p,
   return pestle_lex_accept_word(&p->s, "pack") ? parse_pack(p, t) : NULL;
 }
 
-int32_t pestle_nest_parse_find_tensor(const pestle_nest_parser_t* p,
-                                      const char* name) {
-  for (size_t i = 0; i < p->nest->tensors.size; ++i) {
-    if (!strcmp(p->nest->tensors.data[i].name, name)) return (int32_t)i;
-  }
-  return -1;
-}
-
 static pestle_status_t parse_tensor(pestle_nest_parser_t* p,
                                     pestle_tensor_kind_t kind) {
   const char* name;
   pestle_type_t type;
   PESTLE_TRY(pestle_lex_name(&p->s, "a tensor", &name));
-  if (pestle_nest_parse_find_tensor(p, name) >= 0) {
+  if (pestle_nest_find_tensor(p->nest, name) >= 0) {
     return pestle_lex_error(&p->s,
                             "expected a new name; there is a tensor "
                             "'%s' already",
@@ -240,7 +230,7 @@ static pestle_status_t parse_beside(pestle_nest_parser_t* p,
                                     pestle_nest_axis_t* a) {
   const char* name;
   PESTLE_TRY(pestle_lex_name(&p->s, "a tensor", &name));
-  int32_t tensor = pestle_nest_parse_find_tensor(p, name);
+  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
   if (tensor < 0) {
     return pestle_lex_error(&p->s, "there is no tensor '%s'", name);
   }
@@ -296,7 +286,7 @@ static pestle_status_t parse_loops(pestle_nest_parser_t* p,
 static pestle_status_t parse_write(pestle_nest_parser_t* p,
                                    const pestle_nest_stage_t* s,
                                    const char* name) {
-  int32_t tensor = pestle_nest_parse_find_tensor(p, name);
+  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
   if (tensor < 0 || p->nest->tensors.data[tensor].kind == PESTLE_TENSOR_INPUT ||
       p->nest->tensors.data[tensor].stage >= 0) {
     return pestle_lex_error(&p->s,
@@ -411,7 +401,7 @@ static pestle_status_t parse_argument_name(pestle_nest_parser_t* p,
                                            uint32_t* out_tensor) {
   const char* name;
   PESTLE_TRY(pestle_lex_name(&p->s, "an argument", &name));
-  int32_t tensor = pestle_nest_parse_find_tensor(p, name);
+  int32_t tensor = pestle_nest_find_tensor(p->nest, name);
   *out_tensor = (uint32_t)tensor;
   if (tensor >= 0) return NULL;
   return pestle_lex_error(&p->s, "expected an argument, not '%s'", name);
@@ -492,6 +482,22 @@ static pestle_status_t resolve_places(pestle_nest_parser_t* p) {
   return NULL;
 }
 
+// The template that the schedule names is not to be seen in the stages.
+static pestle_status_t read_template(pestle_nest_parser_t* p) {
+  for (size_t i = 0; i < p->nest->rows.size; ++i) {
+    const pestle_schedule_row_t* row = &p->nest->rows.data[i];
+    if (row->prim != PESTLE_PRIM_TEMPLATE) continue;
+    pestle_status_t status =
+        pestle_nest_read_template(p->nest, row, &p->nest->template);
+    if (!status) continue;
+    pestle_status_t error =
+        pestle_lex_error(&p->s, "%s", pestle_status_message(status));
+    pestle_status_release(status);
+    return error;
+  }
+  return NULL;
+}
+
 // --- The nest ---
 
 static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
@@ -524,11 +530,7 @@ static pestle_status_t parse_nest(pestle_nest_parser_t* p) {
   PESTLE_TRY(pestle_lex_expect(s, '}'));
   pestle_lex_skip(s);
   if (s->at < s->size) return pestle_lex_error(s, "expected the end");
-  // What these rows did is nowhere else but in the packed weights.
-  for (size_t i = 0; i < p->nest->rows.size; ++i) {
-    pestle_amx_read_row(p->nest, &p->nest->rows.data[i]);
-    pestle_winograd_read_row(p->nest, &p->nest->rows.data[i]);
-  }
+  PESTLE_TRY(read_template(p));
   return resolve_places(p);
 }
 

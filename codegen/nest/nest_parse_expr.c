@@ -186,7 +186,7 @@ static pestle_status_t parse_words(pestle_nest_parser_t* p, pestle_expr_t* e) {
 static pestle_status_t parse_read(pestle_nest_parser_t* p, const char* name,
                                   const pestle_expr_t** out) {
   pestle_expr_t e = {.kind = PESTLE_EXPR_READ};
-  e.i = pestle_nest_parse_find_tensor(p, name);
+  e.i = pestle_nest_find_tensor(p->nest, name);
   if (e.i < 0) {
     return pestle_lex_error(&p->s, "expected a tensor, not '%s'", name);
   }

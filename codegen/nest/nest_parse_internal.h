@@ -42,9 +42,6 @@ typedef struct pestle_nest_parser_t {
 bool pestle_nest_parse_dtype(pestle_str_t name, pestle_dtype_t* out_dtype);
 // A scalar row by name.
 bool pestle_nest_parse_op(const char* name, pestle_op_t* out_op);
-// The tensor of that name, or -1.
-int32_t pestle_nest_parse_find_tensor(const pestle_nest_parser_t* p,
-                                      const char* name);
 PESTLE_NODISCARD pestle_status_t
 pestle_nest_parse_expr(pestle_nest_parser_t* p, const pestle_expr_t** out_expr);
 PESTLE_NODISCARD pestle_status_t pestle_nest_parse_affine(

@@ -372,13 +372,13 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
     const pestle_pack_axis_t* a = &t->pack[i];
     pestle_strbuf_appendf(out, "%s%lld:%lld", i ? ", " : "", (long long)a->coef,
                           (long long)a->extent);
-    if (a->winograd) pestle_strbuf_append_c(out, " winograd");
     if (!a->limit) continue;
     pestle_strbuf_appendf(out, " of %lld by %lld", (long long)a->limit,
                           (long long)a->scale);
     if (a->taps) pestle_strbuf_append_c(out, " taps");
   }
   pestle_strbuf_append_char(out, ']');
+  if (t->packer) pestle_strbuf_appendf(out, " by %s", t->packer->name);
   if (t->pack_words) {
     pestle_strbuf_appendf(out, " words %lld", (long long)t->pack_words);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nest/schedule_row.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "codegen/nest/lex.h"
 
 typedef struct prim_t {
@@ -8,11 +11,25 @@ typedef struct prim_t {
   const char* form;
 } prim_t;
 
-static const prim_t prims[PESTLE_PRIM_COUNT] = {
+static const prim_t prims[PESTLE_PRIM_TEMPLATE] = {
 #define PESTLE_PRIM_ROW_(NAME, word, form) {word, form},
     PESTLE_PRIMS(PESTLE_PRIM_ROW_)
 #undef PESTLE_PRIM_ROW_
 };
+
+static prim_t prim_of(const pestle_schedule_row_t* row) {
+  const pestle_template_t* t = row->template;
+  return row->prim == PESTLE_PRIM_TEMPLATE ? (prim_t){t->name, t->form}
+                                           : prims[row->prim];
+}
+
+// The word at |*at|, which is within "[a|b]" of a form; |*at| becomes what is behind it.
+static pestle_str_t next_choice(const char** at) {
+  size_t size = strcspn(*at, "|]");
+  pestle_str_t word = {*at, size};
+  *at += size + ((*at)[size] == '|');
+  return word;
+}
 
 // By pestle_place_t; rows store in these alone.
 static const char* const places[] = {NULL, "private", "shared", "lanes"};
@@ -45,6 +62,17 @@ static void print_rest(printer_t* p) {
   }
 }
 
+// "[a|b]"; |*f| is left at its end.
+static void print_choice(printer_t* p, const char** f) {
+  int64_t choice = p->row->ints[p->integer++ % PESTLE_PRIM_INTS];
+  for (++*f; **f && **f != ']'; --choice) {
+    pestle_str_t word = next_choice(f);
+    if (choice != 1) continue;
+    pestle_strbuf_append_char(p->out, ' ');
+    pestle_strbuf_append_bytes(p->out, word.data, word.size);
+  }
+}
+
 static void print_field(printer_t* p, char field) {
   const pestle_schedule_row_t* row = p->row;
   if (field == 's') {
@@ -66,9 +94,6 @@ static void print_field(printer_t* p, char field) {
   } else if (field == 'R') {
     bool reassoc = row->ints[p->integer++ % PESTLE_PRIM_INTS] != 0;
     if (reassoc) pestle_strbuf_append_c(p->out, " reassoc");
-  } else if (field == 'U') {
-    int64_t units = row->ints[p->integer++ % PESTLE_PRIM_INTS];
-    if (units) pestle_strbuf_append_c(p->out, units > 1 ? " units8" : " units");
   } else if (field == 'G') {
     pestle_strbuf_append_c(
         p->out, axes[row->ints[p->integer++ % PESTLE_PRIM_INTS] % AXIS_COUNT]);
@@ -81,11 +106,16 @@ static void print_field(printer_t* p, char field) {
 
 void pestle_schedule_row_print(const pestle_schedule_row_t* row,
                                pestle_strbuf_t* out) {
-  const prim_t* prim = &prims[row->prim];
+  prim_t prim = prim_of(row);
   printer_t p = {.row = row, .out = out};
-  pestle_strbuf_appendf(out, "%s ", prim->word);
-  for (const char* f = prim->form; *f; ++f)
-    print_field(&p, *f);
+  pestle_strbuf_appendf(out, "%s ", prim.word);
+  for (const char* f = prim.form; *f; ++f) {
+    if (*f == '[') {
+      print_choice(&p, &f);
+    } else {
+      print_field(&p, *f);
+    }
+  }
 }
 
 // --- Parsing ---
@@ -156,13 +186,6 @@ static pestle_status_t read_field(reader_t* r, char field) {
         pestle_lex_accept_word(r->s, "reassoc");
     return NULL;
   }
-  if (field == 'U') {
-    r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] =
-        pestle_lex_accept_word(r->s, "units8")  ? 2
-        : pestle_lex_accept_word(r->s, "units") ? 1
-                                                : 0;
-    return NULL;
-  }
   if (field == 'G') {
     return read_axis(r);
   }
@@ -170,10 +193,36 @@ static pestle_status_t read_field(reader_t* r, char field) {
   return field == ' ' ? NULL : pestle_lex_expect(r->s, field);
 }
 
+static pestle_status_t read_choice(reader_t* r, const char** f) {
+  int64_t choice = 0, number = 0;
+  for (++*f; **f && **f != ']';) {
+    char text[32];
+    pestle_str_t word = next_choice(f);
+    (void)snprintf(text, sizeof(text), "%.*s", (int)word.size, word.data);
+    ++number;
+    if (!choice && pestle_lex_accept_word(r->s, text)) choice = number;
+  }
+  r->row.ints[r->row.int_count++ % PESTLE_PRIM_INTS] = choice;
+  return NULL;
+}
+
+const pestle_template_t* pestle_lex_template(pestle_lex_t* lex) {
+  const pestle_template_t* t;
+  for (uint32_t i = 0; (t = pestle_template_at(i)) != NULL; ++i) {
+    if (pestle_lex_accept_word(lex, t->name)) return t;
+  }
+  return NULL;
+}
+
 static pestle_status_t read_prim(reader_t* r) {
-  for (int i = 0; i < PESTLE_PRIM_COUNT; ++i) {
+  for (int i = 0; i < PESTLE_PRIM_TEMPLATE; ++i) {
     if (!pestle_lex_accept_word(r->s, prims[i].word)) continue;
     r->row.prim = (uint8_t)i;
+    return NULL;
+  }
+  r->row.template = pestle_lex_template(r->s);
+  if (r->row.template) {
+    r->row.prim = PESTLE_PRIM_TEMPLATE;
     return NULL;
   }
   return pestle_lex_error(r->s,
@@ -185,8 +234,8 @@ static pestle_status_t read_row(reader_t* r, pestle_schedule_rows_t* rows) {
   r->row = (pestle_schedule_row_t){0};
   pestle_vec_clear(&r->names);
   PESTLE_TRY(read_prim(r));
-  for (const char* f = prims[r->row.prim].form; *f; ++f) {
-    PESTLE_TRY(read_field(r, *f));
+  for (const char* f = prim_of(&r->row).form; *f; ++f) {
+    PESTLE_TRY(*f == '[' ? read_choice(r, &f) : read_field(r, *f));
   }
   if (!at_line_end(r)) {
     return pestle_lex_error(r->s, "expected the end of the row");

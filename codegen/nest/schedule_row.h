@@ -9,26 +9,29 @@
 //   vectorise S.a               bind S.a group.x      rfactor S.a reassoc
 //   pack S.n t 64               stage S t             epilogue S scratch
 //   partial S.k 64 reassoc      online O.k reassoc : M L
-//   transpose S                 stream S              tensorise S 128 256
-//   tile S 128 128 32 64 32 4 units               exchange S t
-//   attend S 64                 winograd S 1 14 6 4 16 0 1 4
+//   transpose S                 stream S
 //   dot S.k 4                   flip S                join S.k l
 //   prefetch S t u 1024
-//   matrix S 512 32             claim S.a 784           beside S.a t 784
+//   claim S.a 784               beside S.a t 784
 //   permute S a c b                               split_read S t
+//
+// and of each template (template.h) its name, a stage, and what its form says:
+//
+//   winograd S 1 14 6 4 16 0 1 4                  shared_transpose S t
 #ifndef PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
 #define PESTLE_CODEGEN_NEST_SCHEDULE_ROW_H_
 
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "codegen/nest/template.h"
 #include "pestle/status.h"
 
 // X(NAME, word, form): the form is what follows the word. 's' the stage, 'n'
 // the next name, '*' all names that are left, '?' one more name after '.' or
 // none, 'i' the next integer, 'P' a place, 'R' " reassoc" or nothing, 'G'
-// "group.x", "lane.x" or "lane.y", 'E' "scratch", 'U' " units", " units8" or
-// nothing; other characters stand for themselves.
+// "group.x", "lane.x" or "lane.y", 'E' "scratch", "[a|b]" the next integer, which is 1
+// for " a", 2 for " b" and 0 for nothing; other characters stand for themselves.
 // clang-format off
 #define PESTLE_PRIMS(X)                                                       \
   X(INLINE, "inline", "*") X(FUSE, "fuse", "s.n n")                           \
@@ -39,13 +42,10 @@
   X(PACK, "pack", "s.n n i") X(STAGE, "stage", "s n")                         \
   X(EPILOGUE, "epilogue", "s E") X(PARTIAL, "partial", "s.n iR")              \
   X(ONLINE, "online", "s.nR : *") X(TRANSPOSE, "transpose", "s")   \
-  X(STREAM, "stream", "s") X(TENSORISE, "tensorise", "s i i") \
-  X(TILE, "tile", "s i i i i i iU")                \
-  X(EXCHANGE, "exchange", "s n") \
-  X(ATTEND, "attend", "s i") X(WINOGRAD, "winograd", "s i i i i i i i i") \
+  X(STREAM, "stream", "s") \
   X(DOT, "dot", "s.n iR") X(FLIP, "flip", "s") X(JOIN, "join", "s.n n") \
   X(PREFETCH, "prefetch", "s n n i") X(PANEL, "panel", "s n i i") \
-  X(MREG, "matrix", "s i i") X(CLAIM, "claim", "s.n i") \
+  X(CLAIM, "claim", "s.n i") \
   X(BORDER, "border", "sR") X(BESIDE, "beside", "s.n n i") \
   X(PERMUTE, "permute", "s *") X(FLATTEN, "flatten", "s.n n") \
   X(SPLIT_READ, "split_read", "s n")
@@ -55,17 +55,19 @@ typedef enum pestle_prim_e {
 #define PESTLE_PRIM_ENUM_(NAME, ...) PESTLE_PRIM_##NAME,
   PESTLE_PRIMS(PESTLE_PRIM_ENUM_)
 #undef PESTLE_PRIM_ENUM_
-      PESTLE_PRIM_COUNT
+      PESTLE_PRIM_TEMPLATE,  // of the template that the row names
+  PESTLE_PRIM_COUNT
 } pestle_prim_t;
 
-enum { PESTLE_PRIM_INTS = 8 };
+enum { PESTLE_PRIM_INTS = PESTLE_TEMPLATE_INTS };
 
 typedef struct pestle_schedule_row_t {
   uint8_t prim;  // pestle_prim_t
   uint8_t int_count;
   uint32_t name_count;
-  const char* stage;         // NULL for INLINE
-  const char* const* names;  // axes, stages or a tensor, by the form
+  const pestle_template_t* template;  // of TEMPLATE
+  const char* stage;                  // NULL for INLINE
+  const char* const* names;           // axes, stages or a tensor, by the form
   // Factor; pestle_place_t; whether to reassociate; sizes of a tile.
   int64_t ints[PESTLE_PRIM_INTS];
 } pestle_schedule_row_t;

@@ -424,15 +424,23 @@ static pestle_status_t check_copies(verify_t* v) {
   return NULL;
 }
 
+// The loops of a template's kernel are its own, and so are places.
+static pestle_status_t check_template(verify_t* v) {
+  const pestle_nest_template_t* use = &v->nest->template;
+  if (use->stage > v->anchor) return PESTLE_ERROR(INTERNAL, "no such stage");
+  v->s = &v->nest->stages.data[use->stage];
+  pestle_status_t status = use->row->match(v->nest, use);
+  if (!status) return NULL;
+  pestle_status_t error = broken(v, "%s", pestle_status_message(status));
+  pestle_status_release(status);
+  return error;
+}
+
 pestle_status_t pestle_nest_verify_loops(pestle_nest_t* nest,
                                          const pestle_target_caps_t* caps) {
   verify_t v = {
       .nest = nest, .caps = caps, .anchor = (uint32_t)nest->stages.size - 1};
-  // Its loops are those of the row; the row checked what it needs.
-  if (nest->tensorised >= 0 || nest->tiled >= 0 || nest->exchanged >= 0 ||
-      nest->attended >= 0 || nest->winograd >= 0 || nest->mreg >= 0) {
-    return NULL;
-  }
+  if (nest->template.row) return check_template(&v);
   for (uint32_t i = 0; i <= v.anchor; ++i) {
     v.stage = i;
     v.s = &nest->stages.data[i];

@@ -15,6 +15,12 @@ pestle_schedule_apply(pestle_nest_t* nest, const pestle_schedule_row_t* row);
 // The rows of |nest|, one a line.
 void pestle_schedule_print(const pestle_nest_t* nest, pestle_strbuf_t* out);
 
+// The primitive of a template, use->row: it makes the kernel from here on, however its
+// loops look, and no other template can. INVALID_ARGUMENT: the nest is none that the
+// template takes.
+PESTLE_NODISCARD pestle_status_t pestle_schedule_template(
+    pestle_nest_t* nest, const pestle_nest_template_t* use);
+
 // inline P ...: the bodies of all stages with |inlined[stage]| replace their
 // reads. Legal for map stages that write no result.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_inline(pestle_nest_t* nest,

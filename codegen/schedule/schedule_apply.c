@@ -3,12 +3,6 @@
 #include <string.h>
 
 #include "codegen/schedule/schedule_internal.h"
-#include "codegen/template/amx/amx.h"
-#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
-#include "codegen/template/product.h"
-#include "codegen/template/shared_transpose/shared_transpose.h"
-#include "codegen/template/tensorise/tensorise.h"
-#include "codegen/template/winograd/winograd.h"
 
 const char* pestle_schedule_derived_name(pestle_nest_t* nest, const char* base,
                                          const char* suffix) {
@@ -73,10 +67,9 @@ static pestle_status_t find_axis(const pestle_nest_t* nest, uint32_t stage,
 
 static pestle_status_t find_tensor(const pestle_nest_t* nest, const char* name,
                                    uint32_t* out_id) {
-  for (uint32_t i = 0; i < nest->tensors.size; ++i) {
-    *out_id = i;
-    if (!strcmp(nest->tensors.data[i].name, name)) return NULL;
-  }
+  int32_t id = pestle_nest_find_tensor(nest, name);
+  *out_id = (uint32_t)id;
+  if (id >= 0) return NULL;
   return PESTLE_ERROR(INVALID_ARGUMENT, "there is no tensor '%s'", name);
 }
 
@@ -132,9 +125,6 @@ static pestle_status_t apply_data(pestle_nest_t* nest, uint32_t stage,
   uint32_t tensor = 0, axis = 0, copy;
   bool packs = row->prim == PESTLE_PRIM_PACK;
   PESTLE_TRY(find_tensor(nest, row->names[packs ? 1 : 0], &tensor));
-  if (row->prim == PESTLE_PRIM_EXCHANGE) {
-    return pestle_shared_transpose_apply(nest, stage, tensor);
-  }
   if (row->prim == PESTLE_PRIM_SPLIT_READ) {
     return pestle_schedule_split_read(nest, stage, tensor);
   }
@@ -245,11 +235,7 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_EPILOGUE:
     case PESTLE_PRIM_TRANSPOSE:
     case PESTLE_PRIM_STREAM:
-    case PESTLE_PRIM_TENSORISE:
-    case PESTLE_PRIM_TILE:
-    case PESTLE_PRIM_ATTEND:
-    case PESTLE_PRIM_WINOGRAD:
-    case PESTLE_PRIM_MREG:
+    case PESTLE_PRIM_TEMPLATE:
     case PESTLE_PRIM_FLIP:
     case PESTLE_PRIM_BORDER:
       return 0;
@@ -271,7 +257,6 @@ static uint32_t least_names(pestle_prim_t prim) {
     case PESTLE_PRIM_BIND:
     case PESTLE_PRIM_RFACTOR:
     case PESTLE_PRIM_STAGE:
-    case PESTLE_PRIM_EXCHANGE:
     case PESTLE_PRIM_PARTIAL:
     case PESTLE_PRIM_DOT:
     case PESTLE_PRIM_CLAIM:
@@ -284,21 +269,11 @@ static uint32_t least_names(pestle_prim_t prim) {
   return 1;
 }
 
-static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t stage,
-                                  const pestle_schedule_row_t* row) {
-  const int64_t* i = row->ints;
-  uint8_t units = i[6] == 2   ? PESTLE_UNITS_MMA8
-                  : i[6] != 0 ? PESTLE_UNITS_MMA
-                              : PESTLE_UNITS_LANES;
-  pestle_shared_tile_t tile = {i[0], i[1], i[2], i[3], i[4], i[5], units};
-  return pestle_shared_tile_apply(nest, stage, &tile);
-}
-
-static pestle_status_t apply_winograd(pestle_nest_t* nest, uint32_t stage,
+static pestle_status_t apply_template(pestle_nest_t* nest,
                                       const pestle_schedule_row_t* row) {
-  pestle_winograd_how_t how;
-  pestle_winograd_read_ints(row->ints, &how);
-  return pestle_winograd_apply(nest, stage, &how);
+  pestle_nest_template_t use;
+  PESTLE_TRY(pestle_nest_read_template(nest, row, &use));
+  return pestle_schedule_template(nest, &use);
 }
 
 pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
@@ -317,7 +292,6 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_store(nest, stage, (pestle_place_t)row->ints[0]);
     case PESTLE_PRIM_PACK:
     case PESTLE_PRIM_STAGE:
-    case PESTLE_PRIM_EXCHANGE:
     case PESTLE_PRIM_SPLIT_READ:
       return apply_data(nest, stage, row);
     case PESTLE_PRIM_EPILOGUE:
@@ -343,18 +317,8 @@ pestle_status_t pestle_schedule_apply(pestle_nest_t* nest,
       return pestle_schedule_stream(nest, stage);
     case PESTLE_PRIM_BORDER:
       return pestle_schedule_border(nest, stage, row->ints[0] != 0);
-    case PESTLE_PRIM_TENSORISE:
-      return pestle_tensorise_apply(nest, stage, row->ints[0], row->ints[1]);
-    case PESTLE_PRIM_ATTEND:
-      return pestle_flash_attention_mma_apply(nest, stage, row->ints[0]);
-    case PESTLE_PRIM_TILE:
-      return apply_tile(nest, stage, row);
-    case PESTLE_PRIM_WINOGRAD:
-      return apply_winograd(nest, stage, row);
-    case PESTLE_PRIM_MREG:
-      return pestle_amx_apply(
-          nest, stage,
-          &(pestle_amx_how_t){.rows = row->ints[0], .columns = row->ints[1]});
+    case PESTLE_PRIM_TEMPLATE:
+      return apply_template(nest, row);
     case PESTLE_PRIM_DOT:
       return apply_dot(nest, stage, row);
     case PESTLE_PRIM_FLIP:

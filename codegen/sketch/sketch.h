@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the sketch*.c files; nobody else includes it.
+// Shared by the sketch*.c files and those of templates (codegen/template/); nobody else
+// includes it.
 #ifndef PESTLE_CODEGEN_SKETCH_SKETCH_H_
 #define PESTLE_CODEGEN_SKETCH_SKETCH_H_
 
@@ -37,7 +38,7 @@ typedef struct pestle_tiling_t {
 } pestle_tiling_t;
 typedef PESTLE_VEC(pestle_tiling_t) pestle_tilings_t;
 
-typedef struct pestle_sketch_t {
+struct pestle_sketch_t {
   pestle_nest_t* nest;
   const pestle_target_caps_t* caps;
   pestle_tilings_t* tried;  // gets what the cost model looks at, or NULL
@@ -54,7 +55,7 @@ typedef struct pestle_sketch_t {
   bool per_channel;  // tiles of windows read channels' planes where they lie
   int32_t middle;    // what passes between two convolutions of a pair; -1
   bool nested;       // the anchor is such a stage, which no group is of
-} pestle_sketch_t;
+};
 
 // A register tile: accumulators for rows x vectors x lanes of |fold|'s result.
 typedef struct pestle_register_tile_t {
@@ -402,11 +403,11 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_stage_strided(pestle_sketch_t* k,
 
 // Targets with lanes have schedules of their own.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k);
-// A product of boxes in shared memory, where that is estimated to be faster than
-// a lane for each result; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
-                                                           uint32_t fold,
-                                                           bool* out_done);
+// Asks the templates that wait for such an offer whether they take the nest, whose
+// primitive is applied then; |*out_done|: one did. offer.row is set here.
+PESTLE_NODISCARD pestle_status_t pestle_sketch_offer(pestle_sketch_t* k,
+                                                     pestle_offer_t offer,
+                                                     bool* out_done);
 // Whether the target has matrix units of |kind| and shape that multiply |dtype|
 // and add up f32.
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
@@ -433,9 +434,6 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_place_sums(pestle_sketch_t* k,
                                                           uint32_t leaf);
 // What was kept for rows that lanes share is made where it is read.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_inline_kept(pestle_sketch_t* k);
-// Attention in one pass by matrix units, where it is that and there are such.
-PESTLE_NODISCARD pestle_status_t
-pestle_flash_attention_mma_sketch(pestle_sketch_t* k, bool* out_done);
 // Whether lanes keep a row of so many elements in memory that they share.
 bool pestle_sketch_keeps_rows(const pestle_sketch_t* k, int64_t length);
 static inline bool pestle_sketch_has_lanes(const pestle_sketch_t* k) {
@@ -448,16 +446,6 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_map(pestle_sketch_t* k);
 bool pestle_sketch_tile_fits(pestle_sketch_t* k, uint32_t fold);
 PESTLE_NODISCARD pestle_status_t pestle_sketch_tile(pestle_sketch_t* k,
                                                     uint32_t fold);
-// By matrix registers, where the target has them; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_amx_sketch(pestle_sketch_t* k,
-                                                   uint32_t fold,
-                                                   bool* out_done);
-// A convolution by Winograd's algorithm, where that is estimated to be clearly
-// cheaper than |cycles|; |*out_done|: it was taken.
-PESTLE_NODISCARD pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k,
-                                                        uint32_t fold,
-                                                        double cycles,
-                                                        bool* out_done);
 // GEMV: a matrix times few vectors, read once, as it lies. By whole rows of it, each of
 // which is a result, and by some rows at a time, whose columns are results.
 bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold);

@@ -857,8 +857,8 @@ static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
   return NULL;
 }
 
-// How a product is run. |*out_done|: by Winograd's algorithm or by blocks of taps,
-// whose schedules are made here.
+// How a product is run. |*out_done|: by a template or by blocks of taps, whose
+// schedules are made here.
 static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
                                       bool* out_done) {
   uint32_t axis;
@@ -869,7 +869,12 @@ static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
     m->c = describe(k, &m->t, &axis, &block);
   }
   m->x = pestle_sketch_cheapest_tiling(k, &m->c);
-  PESTLE_TRY(pestle_winograd_sketch(k, m->t.fold, m->x.cycles, out_done));
+  PESTLE_TRY(
+      pestle_sketch_offer(k,
+                          (pestle_offer_t){.kind = PESTLE_OFFER_TILED_PRODUCT,
+                                           .fold = m->t.fold,
+                                           .cycles = m->x.cycles},
+                          out_done));
   if (*out_done) return NULL;
   m->x = pestle_sketch_choose_tiling(k, &m->c);
   PESTLE_TRY(take_choice(k, m));
@@ -1069,11 +1074,12 @@ pestle_status_t pestle_sketch_tile(pestle_sketch_t* k, uint32_t fold) {
   bool done = false;
   making_t m = {.parts = 1, .packed = -1, .staged = -1, .sums = -1, .copy = -1};
   m.product = pestle_sketch_is_product(pestle_sketch_stage(k, fold));
-  if (m.product) PESTLE_TRY(pestle_amx_sketch(k, fold, &done));
-  if (done) {
-    pestle_choose_only(k->nest, "by", "matrix");
-    return NULL;
+  if (m.product) {
+    PESTLE_TRY(pestle_sketch_offer(
+        k, (pestle_offer_t){.kind = PESTLE_OFFER_PRODUCT, .fold = fold},
+        &done));
   }
+  if (done) return NULL;
   if (m.product) PESTLE_TRY(pestle_sketch_dot(k, fold));
   m.t = pestle_sketch_plain_tile(k, fold);
   if (m.product) {

@@ -10,8 +10,6 @@
 
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/shared_transpose/shared_transpose.h"
-#include "codegen/template/tensorise/tensorise.h"
 
 enum {
   // Of a thread that does one result after the other: below so many threads for
@@ -72,36 +70,11 @@ static bool moves_vectors(pestle_sketch_t* k, const pestle_nest_stage_t* s,
 
 // --- Maps ---
 
-// Lanes that pass tiles to each other, where an argument lies along another axis
-// than the results; |*out_done|: it was taken.
-static pestle_status_t exchange(pestle_sketch_t* k, bool* out_done) {
-  pestle_shared_transpose_t x;
-  *out_done = false;
-  if (k->nest->no_scratch ||
-      k->caps->max_group_lanes <
-          PESTLE_SHARED_TRANSPOSE_ALONG * PESTLE_SHARED_TRANSPOSE_ROWS ||
-      !pestle_shared_transpose_find(k->nest, &x)) {
-    return pestle_nest_status(k->nest);
-  }
-  const pestle_nest_tensor_t* t = &k->nest->tensors.data[x.read->i];
-  if (x.side * pestle_shared_transpose_pitch(&x) *
-          (int64_t)pestle_dtype_size(t->type.dtype) >
-      (int64_t)k->caps->scratch_bytes) {
-    return NULL;
-  }
-  pestle_sketch_note(k,
-                     "exchange: '%s' lies along another axis than the results; "
-                     "tiles of %" PRId64 " x %" PRId64
-                     " of it pass through shared memory",
-                     t->name, x.side, x.side);
-  *out_done = true;
-  return pestle_shared_transpose_apply(k->nest, k->anchor, (uint32_t)x.read->i);
-}
-
 static pestle_status_t map_lanes(pestle_sketch_t* k) {
   bool done;
   PESTLE_TRY(pestle_sketch_fuse_axes(k, 0));
-  PESTLE_TRY(exchange(k, &done));
+  PESTLE_TRY(pestle_sketch_offer(
+      k, (pestle_offer_t){.kind = PESTLE_OFFER_LANES_MAP}, &done));
   if (done) return NULL;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, k->anchor);
   if (!s->root_count) return NULL;
@@ -467,22 +440,6 @@ static bool wants_rows(pestle_sketch_t* k, const bool* row) {
   return contiguous || few;
 }
 
-// --- Products by matrix units ---
-
-enum { TILE_ROWS = 128, MOST_COLUMNS = 256, LEAST_COLUMNS = 64 };
-
-// The widest tile of which there is one for each unit, if any.
-static int64_t tile_columns(const pestle_sketch_t* k,
-                            const pestle_tensorise_t* p) {
-  int64_t rows = (p->m + TILE_ROWS - 1) / TILE_ROWS * p->batch;
-  int64_t columns = MOST_COLUMNS;
-  while (columns > LEAST_COLUMNS &&
-         rows * ((p->n + columns - 1) / columns) < k->cores) {
-    columns /= 2;
-  }
-  return columns;
-}
-
 // The only stage that is not inlined.
 static int32_t only_stage(const pestle_sketch_t* k) {
   int32_t found = -1;
@@ -494,40 +451,20 @@ static int32_t only_stage(const pestle_sketch_t* k) {
   return found;
 }
 
-// That one, where it is a product that the target has units for and that fills
-// a tile.
-static int32_t find_product(pestle_sketch_t* k, pestle_tensorise_t* out) {
-  int32_t fold = only_stage(k);
-  if (fold < 0 || !k->reassociate ||
-      !pestle_tensorise_find(k->nest, (uint32_t)fold, out) ||
-      !pestle_sketch_has_unit(k, PESTLE_INTRINSIC_WGMMA, out->dtype, 64, 256,
-                              16) ||
-      out->m < TILE_ROWS / 2 || out->n < LEAST_COLUMNS || out->k < LEAST_FOLD) {
-    return -1;
-  }
-  return fold;
-}
-
-static pestle_status_t tensorise(pestle_sketch_t* k, bool* out_done) {
-  pestle_tensorise_t p;
-  *out_done = false;
+// Offers the templates of products what is one.
+static pestle_status_t offer_product(pestle_sketch_t* k, bool* out_done) {
   int32_t only = only_stage(k);
+  *out_done = false;
   if (only < 0 ||
       !pestle_sketch_is_product(pestle_sketch_stage(k, (uint32_t)only))) {
     return NULL;
   }
   PESTLE_TRY(pestle_sketch_fuse_axes(k, 1));
-  int32_t fold = find_product(k, &p);
-  if (fold < 0) return pestle_shared_tile_sketch(k, (uint32_t)only, out_done);
-  int64_t columns = tile_columns(k, &p);
-  k->nest->groups = k->cores;
-  k->nest->group_bytes = k->caps->scratch_bytes;
-  pestle_sketch_note(k,
-                     "tensorise: matrix units multiply tiles of %d x %" PRId64
-                     ", whose operands are copied ahead of them",
-                     TILE_ROWS, columns);
-  *out_done = true;
-  return pestle_tensorise_apply(k->nest, (uint32_t)fold, TILE_ROWS, columns);
+  return pestle_sketch_offer(
+      k,
+      (pestle_offer_t){.kind = PESTLE_OFFER_LANES_PRODUCT,
+                       .fold = (uint32_t)only},
+      out_done);
 }
 
 pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
@@ -537,9 +474,10 @@ pestle_status_t pestle_sketch_with_lanes(pestle_sketch_t* k) {
   }
   if (!folds) return map_lanes(k);
   bool done;
-  PESTLE_TRY(tensorise(k, &done));
+  PESTLE_TRY(offer_product(k, &done));
   if (done) return NULL;
-  PESTLE_TRY(pestle_flash_attention_mma_sketch(k, &done));
+  PESTLE_TRY(pestle_sketch_offer(
+      k, (pestle_offer_t){.kind = PESTLE_OFFER_LANES_FOLDS}, &done));
   if (done) return NULL;
   bool* row = pestle_arena_alloc_zero(k->nest->arena, PESTLE_NEST_MAX_AXES, 1);
   if (!row) {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 
-enum { RUN_BYTES = 16, MOST_LANES = 1024 };
+enum { RUN_BYTES = 16 };
 
 // --- What an expression depends on ---
 
@@ -35,8 +35,8 @@ static void look_expr(look_t* l, const pestle_expr_t* x) {
   }
   if (x->kind == PESTLE_EXPR_READ) {
     const pestle_nest_tensor_t* t = &l->nest->tensors.data[x->i];
-    // After the row matrix its constant is packed.
-    bool packed = t->pack && l->nest->mreg < 0;
+    // What a template has packed is packed for it.
+    bool packed = t->pack && !l->nest->template.row;
     if (t->kind != PESTLE_TENSOR_INPUT || packed) l->inputs = false;
   }
   if (x->affine) look_affine(l, x->affine);
@@ -296,57 +296,4 @@ bool pestle_product_find(pestle_nest_t* nest, uint32_t fold, uint8_t units,
   find_runs(nest, &out->m, &out->k, &out->a);
   find_runs(nest, &out->n, &out->k, &out->b);
   return !nest->failed;
-}
-
-// --- The row ---
-
-static bool is_tile(const pestle_shared_tile_t* t) {
-  bool sizes = t->m > 0 && t->n > 0 && t->k > 0 && t->r > 0 && t->c > 0 &&
-               t->slots >= 2 && t->slots <= 8 && t->m <= 512 && t->n <= 512 &&
-               t->k <= 128;
-  if (!sizes || !pestle_is_pow2((uint64_t)t->m) ||
-      !pestle_is_pow2((uint64_t)t->n) || !pestle_is_pow2((uint64_t)t->k) ||
-      t->m % t->r || t->n % t->c || pestle_shared_tile_lanes(t) > MOST_LANES) {
-    return false;
-  }
-  if (!t->units) {
-    return pestle_is_pow2((uint64_t)t->r) && pestle_is_pow2((uint64_t)t->c) &&
-           t->r * t->c <= 128 && t->slots == 2;
-  }
-  int64_t unit = pestle_shared_tile_unit_rows(t->units);
-  bool columns = t->units == PESTLE_UNITS_MMA ? t->c == 8 || t->c % 16 == 0
-                                              : t->c % 8 == 0;
-  return t->units <= PESTLE_UNITS_MMA8 && t->r % unit == 0 &&
-         t->k % unit == 0 && columns && t->r * t->c <= 64 * 64;
-}
-
-pestle_status_t pestle_shared_tile_apply(pestle_nest_t* nest, uint32_t stage,
-                                         const pestle_shared_tile_t* tile) {
-  pestle_product_t p;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  if (!pestle_product_find(nest, stage, tile->units, &p)) {
-    PESTLE_TRY(pestle_nest_status(nest));
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "tile %s: it must be a sum of products that the last "
-                        "stage reads where it was made%s",
-                        name,
-                        tile->units == PESTLE_UNITS_MMA    ? ", of f16 or bf16"
-                        : tile->units == PESTLE_UNITS_MMA8 ? ", in f32"
-                                                           : "");
-  }
-  if (!is_tile(tile) || (tile->slots > 2 && (!p.a.read || !p.b.read))) {
-    return PESTLE_ERROR(
-        INVALID_ARGUMENT,
-        "tile %s: m, n and k must be powers of two, whole parts of r and c, "
-        "for at most %d lanes; more than two slots need operands that can be "
-        "copied as they lie",
-        name, MOST_LANES);
-  }
-  nest->tiled = (int32_t)stage;
-  nest->tile = *tile;
-  nest->tensors.data[pestle_nest_stage(nest, stage)->tensors[0]].place =
-      PESTLE_PLACE_PRIVATE;
-  int64_t ints[7] = {tile->m, tile->n,     tile->k,    tile->r,
-                     tile->c, tile->slots, tile->units};
-  return pestle_schedule_record(nest, PESTLE_PRIM_TILE, name, NULL, 0, ints, 7);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row matrix: a sum of products by matrix registers of one thread
-// (MREG_MMA). A group makes a block of rows x columns sums, in tiles of up to 2 x
+// The template amx: a sum of products by matrix registers of one thread (MREG_MMA).
+//
+//   amx S m n
+//
+// A group makes a block of m x n sums, in tiles of up to 2 x
 // 2 registers whose taps are all added up before the last stage takes them from
 // scratch.
 //
@@ -13,6 +16,7 @@
 #define PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_
 
 #include "codegen/template/product.h"
+#include "codegen/template/template.h"
 
 enum {
   PESTLE_AMX_SIDE = 16,  // rows of a register, and words of one of these
@@ -44,6 +48,13 @@ typedef struct pestle_amx_t {
   int64_t a_stride;
 } pestle_amx_t;
 
+// What the primitive says, in its order.
+typedef struct pestle_amx_how_t {
+  int64_t rows, columns;  // of a group
+} pestle_amx_how_t;
+
+pestle_amx_how_t pestle_amx_of(const pestle_nest_template_t* use);
+
 // Whether stage |fold| is one; what it reads of was inlined before.
 bool pestle_amx_find(pestle_nest_t* nest, uint32_t fold, pestle_amx_t* out);
 
@@ -63,12 +74,5 @@ int64_t pestle_amx_panels(const pestle_amx_t* m);
 int64_t pestle_amx_pitch(const pestle_amx_t* m);
 // Bytes of scratch that a group needs.
 int64_t pestle_amx_scratch(const pestle_amx_t* m, const pestle_amx_how_t* how);
-
-// matrix S m n: groups of m x n sums. INVALID_ARGUMENT: S is no such product.
-PESTLE_NODISCARD pestle_status_t pestle_amx_apply(pestle_nest_t* nest,
-                                                  uint32_t stage,
-                                                  const pestle_amx_how_t* how);
-// Notes what |row| says, if it is that row, of a nest that was read from text.
-void pestle_amx_read_row(pestle_nest_t* nest, const pestle_schedule_row_t* row);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_AMX_AMX_H_

@@ -574,8 +574,9 @@ static void add_scratch(amx_t* t) {
 
 pestle_status_t pestle_amx_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  amx_t t = {.e = e, .k = e->k, .how = &nest->mreg_how};
-  if (!pestle_amx_find(nest, (uint32_t)nest->mreg, &t.m) ||
+  pestle_amx_how_t how = pestle_amx_of(&nest->template);
+  amx_t t = {.e = e, .k = e->k, .how = &how};
+  if (!pestle_amx_find(nest, nest->template.stage, &t.m) ||
       !pestle_amx_fits(&t.m, t.how)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         nest->name);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the emit_mreg*.c files; nobody else includes it. The kernel is
+// Shared by the emit*.c files; nobody else includes it. The kernel is
 //
 //   for each block of rows and columns: a group
 //     its columns' taps, word by word, in scratch, but of a constant
-//                                               (emit_mreg_pack.c)
+//                                               (emit_pack.c)
 //     for each tile of rows:
 //       its rows in scratch, where registers cannot be loaded from a
 //       for each panel of columns:
-//         the sums, in registers, then in scratch    (emit_mreg.c)
+//         the sums, in registers, then in scratch    (emit.c)
 //         the last stage, vector by vector
 //
 // Where the last stage is the sums themselves, registers of whole tiles are stored

@@ -2,7 +2,7 @@
 #include "codegen/template/amx/amx.h"
 
 #include "base/bits.h"
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 
 // Padding of the innermost taps may make products so many times as many.
 static const double MOST_PADDING = 1.5;
@@ -201,7 +201,7 @@ int64_t pestle_amx_scratch(const pestle_amx_t* m, const pestle_amx_how_t* how) {
   return (rows + columns) * element + sums * 4 + 256;
 }
 
-// --- The row ---
+// --- The primitive ---
 
 static void add_dim(pestle_nest_tensor_t* t, pestle_pack_axis_t dim) {
   t->pack[t->pack_count++] = dim;
@@ -259,33 +259,29 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   return NULL;
 }
 
-void pestle_amx_read_row(pestle_nest_t* nest,
-                         const pestle_schedule_row_t* row) {
-  if (row->prim != PESTLE_PRIM_MREG || !row->stage) return;
-  nest->mreg = pestle_nest_find_stage(nest, row->stage);
-  nest->mreg_how =
-      (pestle_amx_how_t){.rows = row->ints[0], .columns = row->ints[1]};
+pestle_amx_how_t pestle_amx_of(const pestle_nest_template_t* use) {
+  return (pestle_amx_how_t){.rows = use->ints[0], .columns = use->ints[1]};
 }
 
-pestle_status_t pestle_amx_apply(pestle_nest_t* nest, uint32_t stage,
-                                 const pestle_amx_how_t* how) {
+pestle_status_t pestle_amx_match(pestle_nest_t* nest,
+                                 const pestle_nest_template_t* use) {
   pestle_amx_t m;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  if (nest->mreg >= 0 || !pestle_amx_find(nest, stage, &m) ||
-      !pestle_amx_fits(&m, how)) {
-    PESTLE_TRY(pestle_nest_status(nest));
-    return PESTLE_ERROR(
-        INVALID_ARGUMENT,
-        "matrix %s: it must be a sum of products of bf16 in f32, or of bytes "
-        "in i32, with one axis of columns, that the last stage reads where it "
-        "was made; by whole tiles of 16 or 32 rows and columns",
-        name);
+  pestle_amx_how_t how = pestle_amx_of(use);
+  if (pestle_amx_find(nest, use->stage, &m) && pestle_amx_fits(&m, &how)) {
+    return NULL;
   }
-  if (m.constant) PESTLE_TRY(pack_b(nest, &m));
-  nest->mreg = (int32_t)stage;
-  nest->mreg_how = *how;
-  uint32_t sums = pestle_nest_stage(nest, stage)->tensors[0];
-  nest->tensors.data[sums].place = PESTLE_PLACE_PRIVATE;
-  int64_t ints[2] = {how->rows, how->columns};
-  return pestle_schedule_record(nest, PESTLE_PRIM_MREG, name, NULL, 0, ints, 2);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "amx %s: it must be a sum of products of bf16 in f32, or of bytes in "
+      "i32, with one axis of columns, that the last stage reads where it was "
+      "made; by whole tiles of 16 or 32 rows and columns",
+      pestle_nest_stage(nest, use->stage)->name);
+}
+
+pestle_status_t pestle_amx_apply(pestle_nest_t* nest,
+                                 const pestle_nest_template_t* use) {
+  pestle_amx_t m;
+  if (!pestle_amx_find(nest, use->stage, &m)) return pestle_nest_status(nest);
+  return m.constant ? pack_b(nest, &m) : NULL;
 }

@@ -460,7 +460,8 @@ static void make_products(flash_t* t, pestle_shared_tile_t* tiles) {
                                     .r = SUBGROUP_ROWS,
                                     .c = t->keys,
                                     .slots = 1,
-                                    .units = PESTLE_UNITS_MMA};
+                                    .units = PESTLE_UNITS_MMA,
+                                    .async = t->e->nest->template.ints[1] != 0};
   tiles[1] = tiles[0];
   tiles[1].n = tiles[1].c = t->columns;
   tiles[1].k = t->keys;
@@ -535,7 +536,7 @@ static void open_groups(flash_t* t) {
 pestle_status_t pestle_flash_attention_mma_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
   pestle_shared_tile_t tiles[2];
-  flash_t t = {.e = e, .k = e->k, .keys = nest->tile.n};
+  flash_t t = {.e = e, .k = e->k, .keys = nest->template.ints[0]};
   if (!pestle_flash_attention_find(nest, &t.a)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': it is no attention any more",
                         nest->name);

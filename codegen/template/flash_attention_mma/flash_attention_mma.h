@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row attend: softmax(q k) v in one pass over the keys, both products by the
-// matrix units of subgroups. The scores never leave registers.
+// The template flash_attention_mma: softmax(q k) v in one pass over the keys, both
+// products by the matrix units of subgroups. The scores never leave registers.
+//
+//   flash_attention_mma S n [async]
+//
+// n keys are taken at once; S is the stage of the output. |async|: shared memory is
+// filled past the registers.
 #ifndef PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 #define PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_
 
 #include "base/bits.h"
-#include "codegen/template/product.h"
+#include "codegen/template/shared_tile/shared_tile.h"
 
 // scores[b.., i, j] = +[e] q k;  m[b.., i] = max[j] x(scores);
 // l[b.., i] = +[j] exp(x - m);   o[b.., i, d] = +[j] exp(x - m) * v;
@@ -39,10 +44,5 @@ static inline int64_t pestle_flash_attention_pad(int64_t count) {
 // Bytes of shared memory where |keys| are taken at once.
 int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
                                      int64_t keys);
-
-// attend S n: n keys at once; S is the stage of the output. INVALID_ARGUMENT: it
-// is no such attention.
-PESTLE_NODISCARD pestle_status_t pestle_flash_attention_mma_apply(
-    pestle_nest_t* nest, uint32_t stage, int64_t keys);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_FLASH_ATTENTION_MMA_FLASH_ATTENTION_MMA_H_

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 
 enum { MOST_COLUMNS = 128 };  // of q, k and v: what registers hold
 
@@ -244,7 +244,7 @@ bool pestle_flash_attention_resembles(pestle_nest_t* nest) {
   return count == 4 && !pestle_nest_stage(nest, last)->is_fold;
 }
 
-// --- The row ---
+// --- The primitive ---
 
 int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
                                      int64_t keys) {
@@ -260,25 +260,19 @@ int64_t pestle_flash_attention_bytes(const pestle_flash_attention_t* a,
               2 * pestle_shared_tile_slot(&o, &a->v, o.n));
 }
 
-pestle_status_t pestle_flash_attention_mma_apply(pestle_nest_t* nest,
-                                                 uint32_t stage, int64_t keys) {
+pestle_status_t pestle_flash_attention_mma_match(
+    pestle_nest_t* nest, const pestle_nest_template_t* use) {
   pestle_flash_attention_t a;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  if ((keys != 16 && keys != 32 && keys != 64) ||
-      !pestle_flash_attention_find(nest, &a) || a.output != stage) {
-    PESTLE_TRY(pestle_nest_status(nest));
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "attend %s: it must be the output of attention on f16 "
-                        "or bf16 of at most %d columns, 16, 32 or 64 keys at "
-                        "once",
-                        name, (int)MOST_COLUMNS);
+  int64_t keys = use->ints[0];
+  if ((keys == 16 || keys == 32 || keys == 64) &&
+      pestle_flash_attention_find(nest, &a) && a.output == use->stage) {
+    return NULL;
   }
-  nest->attended = (int32_t)stage;
-  nest->tile = (pestle_shared_tile_t){.n = keys, .units = PESTLE_UNITS_MMA};
-  const uint32_t kept[] = {a.scores, a.maximum, a.total, a.output};
-  for (int i = 0; i < 4; ++i) {
-    nest->tensors.data[tensor_of(nest, kept[i])].place = PESTLE_PLACE_PRIVATE;
-  }
-  return pestle_schedule_record(nest, PESTLE_PRIM_ATTEND, name, NULL, 0, &keys,
-                                1);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "flash_attention_mma %s: it must be the output of "
+                      "attention on f16 or bf16 of at most %d columns, 16, 32 "
+                      "or 64 keys at once",
+                      pestle_nest_stage(nest, use->stage)->name,
+                      (int)MOST_COLUMNS);
 }

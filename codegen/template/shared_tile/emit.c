@@ -129,21 +129,6 @@ static void steps_by_two(shared_emit_t* t) {
 
 // --- Groups ---
 
-void pestle_emit_strips(pestle_kir_builder_t* k, pestle_kir_id_t number,
-                        int64_t rows, int64_t columns, pestle_kir_id_t* out_row,
-                        pestle_kir_id_t* out_column) {
-  int64_t strip = 8;  // rows that share columns of b in the cache
-  while (rows % strip)
-    strip /= 2;
-  pestle_kir_id_t which =
-      pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, number, strip * columns);
-  pestle_kir_id_t in =
-      pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, number, strip * columns);
-  pestle_kir_id_t row = pestle_kir_scalar_i(k, PESTLE_OP_REMAINDER, in, strip);
-  *out_row = pestle_kir_madi(k, which, strip, row);
-  *out_column = pestle_kir_scalar_i(k, PESTLE_OP_DIVIDE, in, strip);
-}
-
 static void open_groups(shared_emit_t* t) {
   pestle_kir_builder_t* k = t->k;
   int64_t tiles_m = pestle_ceil_div(t->p.m.all, t->t->m);
@@ -192,9 +177,9 @@ static void add_axes(shared_emit_t* t) {
 
 pestle_status_t pestle_shared_tile_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  shared_emit_t t = {.e = e, .k = e->k, .t = &nest->tile};
-  if (!pestle_product_find(nest, (uint32_t)nest->tiled, nest->tile.units,
-                           &t.p)) {
+  pestle_shared_tile_t tile = pestle_shared_tile_of(&nest->template);
+  shared_emit_t t = {.e = e, .k = e->k, .t = &tile};
+  if (!pestle_product_find(nest, nest->template.stage, tile.units, &t.p)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         nest->name);
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the emit_tile*.c files; nobody else includes it. The kernel is
+// Shared by the emit*.c files, and with flash_attention_mma/, which moves its operands
+// the same way. The kernel is
 //
 //   for each tile of results: a group
 //     for each step of taps:
-//       copy boxes of both operands to a slot of shared memory (emit_tile_copy.c)
-//       multiply the boxes of another slot (emit_tile_sums.c)
-//     the last stage, from the sums in registers (emit_tile_result.c)
+//       copy boxes of both operands to a slot of shared memory (emit_copy.c)
+//       multiply the boxes of another slot (emit_sums.c)
+//     the last stage, from the sums in registers (emit_result.c)
 //
 // Rows, columns and taps beyond the last are those of the last: their sums are
 // stored nowhere, and such taps are zeros.
@@ -13,7 +14,7 @@
 #define PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_EMIT_H_
 
 #include "codegen/emit/emit_internal.h"
-#include "codegen/template/product.h"
+#include "codegen/template/shared_tile/shared_tile.h"
 
 // One operand's boxes.
 typedef struct shared_box_t {
@@ -53,7 +54,7 @@ void pestle_shared_tile_coords(shared_emit_t* t,
                                pestle_kir_id_t number, int64_t run,
                                uint32_t run_axis, uint32_t lane_axis);
 
-// --- emit_tile_copy.c ---
+// --- emit_copy.c ---
 void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
                                 const pestle_product_side_t* side,
                                 const pestle_product_axes_t* axes, int64_t rows,
@@ -69,7 +70,7 @@ void pestle_shared_tile_put(shared_emit_t* t, const shared_box_t* box,
 // it goes past the registers.
 void pestle_shared_tile_meet(const shared_emit_t* t, bool copies);
 
-// --- emit_tile_sums.c ---
+// --- emit_sums.c ---
 void pestle_shared_tile_start_sums(shared_emit_t* t);
 // Where in |box| lane |in| of a subgroup points for its fragments, whose rows or
 // columns begin at |first|.
@@ -86,7 +87,7 @@ void pestle_shared_tile_load_fragments(shared_emit_t* t,
 // Sums += the boxes of |slot|.
 void pestle_shared_tile_multiply(shared_emit_t* t, pestle_kir_id_t slot);
 
-// --- emit_tile_result.c ---
+// --- emit_result.c ---
 void pestle_shared_tile_results(shared_emit_t* t);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_SHARED_TILE_EMIT_H_

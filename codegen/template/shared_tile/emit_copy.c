@@ -7,7 +7,6 @@ void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
                                 const pestle_product_side_t* side,
                                 const pestle_product_axes_t* axes, int64_t rows,
                                 shared_box_t* box) {
-  pestle_nest_t* nest = t->e->nest;
   box->side = side;
   box->axes = axes;
   box->rows = rows;
@@ -18,7 +17,7 @@ void pestle_shared_tile_add_box(shared_emit_t* t, const char* name,
   box->each = pestle_ceil_div(box->runs, t->lanes);
   // Sums without units are of taps that follow each other.
   bool turns = !t->t->units && side->along_taps;
-  bool wanted = nest->async_copies || t->t->slots > 2;
+  bool wanted = t->t->async || t->t->slots > 2;
   box->copies = wanted && side->read && !turns;
   box->buffer =
       pestle_kir_add_buffer(t->k, name, PESTLE_KIR_SHARED, side->dtype, 1,

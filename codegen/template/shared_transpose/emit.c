@@ -4,7 +4,7 @@
 //   for each tile: a group of 32 x 8 lanes
 //     rows of the argument's tile, as they lie, to shared memory
 //     barrier
-//     results, as they lie; what was exchanged comes from its column
+//     results, as they lie; what was transposed comes from its column
 //
 // Past the edges the first half reads the last elements again; the second half
 // writes nothing.
@@ -122,7 +122,7 @@ static void take_tile(const transpose_t* t) {
   pestle_kir_end(k);
 }
 
-// What was exchanged, of the results at hand.
+// What was transposed, of the results at hand.
 static pestle_kir_id_t from_tile(const transpose_t* t, pestle_kir_id_t row) {
   pestle_kir_builder_t* k = t->k;
   int64_t pitch = pestle_shared_transpose_pitch(&t->x);
@@ -174,12 +174,13 @@ static void give_results(const transpose_t* t) {
   if (rest_runs) pestle_kir_end(k);
 }
 
-pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e, uint32_t stage) {
+pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
+  uint32_t stage = nest->template.stage;
+  int64_t tensor = nest->template.ints[0];
   transpose_t t = {.e = e, .k = e->k, .stage = stage};
   t.y = pestle_nest_stage(nest, stage);
-  if (!pestle_shared_transpose_find(nest, &t.x) ||
-      t.x.read->i != nest->exchanged) {
+  if (!pestle_shared_transpose_find(nest, &t.x) || t.x.read->i != tensor) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its argument is read otherwise",
                         nest->name);
   }
@@ -190,10 +191,9 @@ pestle_status_t pestle_shared_transpose_emit(pestle_emit_t* e, uint32_t stage) {
                                     pestle_ceil_div(most, t.x.vector));
   t.lane_axis =
       pestle_nest_add_axis(nest, "of_run", (int32_t)stage, false, t.x.vector);
-  t.tile =
-      pestle_kir_add_buffer(e->k, "tile", PESTLE_KIR_SHARED,
-                            nest->tensors.data[nest->exchanged].type.dtype, 1,
-                            t.x.side * pestle_shared_transpose_pitch(&t.x), 0);
+  t.tile = pestle_kir_add_buffer(
+      e->k, "tile", PESTLE_KIR_SHARED, nest->tensors.data[tensor].type.dtype, 1,
+      t.x.side * pestle_shared_transpose_pitch(&t.x), 0);
   open_groups(&t);
   take_tile(&t);
   pestle_kir_barrier(e->k);

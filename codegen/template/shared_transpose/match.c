@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/template/shared_transpose/shared_transpose.h"
 
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 
 enum { WORD = 4 };  // bytes that a lane moves at least
 
@@ -59,21 +59,20 @@ bool pestle_shared_transpose_find(pestle_nest_t* nest,
          columns >= PESTLE_SHARED_TRANSPOSE_ROWS;
 }
 
-pestle_status_t pestle_shared_transpose_apply(pestle_nest_t* nest,
-                                              uint32_t stage, uint32_t tensor) {
+pestle_status_t pestle_shared_transpose_match(
+    pestle_nest_t* nest, const pestle_nest_template_t* use) {
   pestle_shared_transpose_t x;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  if (stage + 1 != nest->stages.size ||
-      !pestle_shared_transpose_find(nest, &x) || x.read->i != (int64_t)tensor) {
-    PESTLE_TRY(pestle_nest_status(nest));
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "exchange %s %s: the last stage must read it once, "
-                        "along an axis of its own that is not the last one, "
-                        "and both must have %d elements",
-                        name, nest->tensors.data[tensor].name,
-                        (int)PESTLE_SHARED_TRANSPOSE_ROWS);
+  int64_t tensor = use->ints[0];
+  if (use->stage + 1 == nest->stages.size &&
+      pestle_shared_transpose_find(nest, &x) && x.read->i == tensor) {
+    return NULL;
   }
-  nest->exchanged = (int32_t)tensor;
-  return pestle_schedule_record_names(nest, PESTLE_PRIM_EXCHANGE, stage,
-                                      nest->tensors.data[tensor].name, NULL);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "shared_transpose %s %s: the last stage must read it "
+                      "once, along an axis of its own that is not the last "
+                      "one, and both must have %d elements",
+                      pestle_nest_stage(nest, use->stage)->name,
+                      nest->tensors.data[tensor].name,
+                      (int)PESTLE_SHARED_TRANSPOSE_ROWS);
 }

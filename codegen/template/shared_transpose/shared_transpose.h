@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row exchange: an argument that lies along another axis than the results
-// is read in square tiles, which lanes pass to each other through shared memory.
+// The template shared_transpose: an argument that lies along another axis than the
+// results is read in square tiles, which lanes pass to each other through shared memory.
+//
+//   shared_transpose S t
+//
+// S is the last stage, t the argument.
 #ifndef PESTLE_CODEGEN_TEMPLATE_SHARED_TRANSPOSE_SHARED_TRANSPOSE_H_
 #define PESTLE_CODEGEN_TEMPLATE_SHARED_TRANSPOSE_SHARED_TRANSPOSE_H_
 
 #include "codegen/nest/nest.h"
+#include "codegen/template/template.h"
 
 // Lanes of a group: so many along a row of a tile, and rows at once.
 enum { PESTLE_SHARED_TRANSPOSE_ALONG = 32, PESTLE_SHARED_TRANSPOSE_ROWS = 8 };
@@ -27,9 +32,5 @@ static inline int64_t pestle_shared_transpose_pitch(
     const pestle_shared_transpose_t* x) {
   return x->side + 1;
 }
-
-// exchange S t: the tiles of t. INVALID_ARGUMENT: there is no such argument.
-PESTLE_NODISCARD pestle_status_t pestle_shared_transpose_apply(
-    pestle_nest_t* nest, uint32_t stage, uint32_t tensor);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_SHARED_TRANSPOSE_SHARED_TRANSPOSE_H_

@@ -2,7 +2,7 @@
 // A product by matrix units: as many groups as the target has units stay for
 // the whole launch and take tiles in turn. One warpgroup asks for boxes of both
 // operands, a ring of them ahead; the others multiply what has arrived into sums
-// in registers, and compute the last stage from them (emit_tensor_result.c).
+// in registers, and compute the last stage from them (emit_result.c).
 //
 //   group g, lanes 384:
 //     warpgroup 0, one lane:  for tile, for step: wait until the slot is free;
@@ -303,7 +303,7 @@ static void init_barriers(const pestle_tiles_t* t) {
 static void plan_slots(pestle_tiles_t* t) {
   int64_t slot =
       (t->rows + t->columns) * TAPS * (int64_t)pestle_dtype_size(t->p.dtype);
-  int64_t room = t->e->nest->group_bytes - BARRIER_BYTES;
+  int64_t room = t->how.group_bytes - BARRIER_BYTES;
   t->slots = MOST_SLOTS;
   t->staged_bytes = pestle_tiles_staged_bytes(t);
   if (t->staged_bytes && room - t->staged_bytes < FEWEST_SLOTS * slot) {
@@ -314,23 +314,24 @@ static void plan_slots(pestle_tiles_t* t) {
 }
 
 static void plan_tiles(pestle_tiles_t* t) {
-  const pestle_nest_t* nest = t->e->nest;
-  t->rows = nest->tile_rows;
-  t->columns = nest->tile_columns;
+  t->rows = t->how.rows;
+  t->columns = t->how.columns;
   t->consumers = t->rows / CHUNK;
   t->lanes = PESTLE_WARPGROUP * (1 + t->consumers);
   t->tiles_m = pestle_ceil_div(t->p.m, t->rows);
   t->tiles_n = pestle_ceil_div(t->p.n, t->columns);
   t->count = t->tiles_m * t->tiles_n * t->p.batch;
-  t->groups = t->count < nest->groups ? t->count : nest->groups;
+  t->groups = t->count < t->how.groups ? t->count : t->how.groups;
   t->steps = pestle_ceil_div(t->p.k, TAPS);
   plan_slots(t);
 }
 
-pestle_status_t pestle_tensorise_emit(pestle_emit_t* e, uint32_t stage) {
+pestle_status_t pestle_tensorise_emit(pestle_emit_t* e) {
   pestle_kir_builder_t* k = e->k;
-  pestle_tiles_t t = {
-      .e = e, .fold = (uint32_t)e->nest->tensorised, .last = stage};
+  pestle_tiles_t t = {.e = e,
+                      .fold = e->nest->template.stage,
+                      .last = (uint32_t)e->nest->stages.size - 1,
+                      .how = pestle_tensorise_of(&e->nest->template)};
   if (!pestle_tensorise_find(e->nest, t.fold, &t.p)) {
     return PESTLE_ERROR(INTERNAL, "kernel '%s': its product is none any more",
                         e->nest->name);

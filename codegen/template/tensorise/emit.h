@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the emit_tensor*.c files: a product by matrix units, as it is
+// Shared by the emit*.c files: a product by matrix units, as it is
 // emitted.
 #ifndef PESTLE_CODEGEN_TEMPLATE_TENSORISE_EMIT_H_
 #define PESTLE_CODEGEN_TEMPLATE_TENSORISE_EMIT_H_
@@ -17,6 +17,7 @@ enum {
 typedef struct pestle_tiles_t {
   pestle_emit_t* e;
   pestle_tensorise_t p;
+  pestle_tensorise_how_t how;
   uint32_t fold, last;
   int64_t rows, columns;  // of a tile
   int64_t consumers, lanes, slots;
@@ -28,7 +29,7 @@ typedef struct pestle_tiles_t {
   pestle_kir_id_t round, batch, row, column;  // of the tile at hand
 } pestle_tiles_t;
 
-// --- emit_tensor.c ---
+// --- emit.c ---
 
 pestle_kir_id_t pestle_tiles_op(const pestle_tiles_t* t, pestle_op_t row,
                                 pestle_kir_id_t a, pestle_kir_id_t b);
@@ -53,7 +54,7 @@ uint32_t pestle_tiles_map(const pestle_tiles_t* t, const char* name,
                           uint32_t buffer, int64_t offset,
                           const pestle_map_dim_t* dims, uint32_t rank);
 
-// --- emit_tensor_result.c ---
+// --- emit_result.c ---
 
 // Bytes of shared memory in which results could wait; 0: they must be written by
 // the lanes that have them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/template/tensorise/tensorise.h"
 
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 
 enum {
   RUN = 8,  // elements of 16 bytes: what boxes are copied by
@@ -123,39 +123,54 @@ bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
          can_copy(&out->b, out->n, out->k);
 }
 
-// --- The row ---
+// --- The primitive ---
 
-pestle_status_t pestle_tensorise_apply(pestle_nest_t* nest, uint32_t stage,
-                                       int64_t m, int64_t n) {
+pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use) {
+  return (pestle_tensorise_how_t){.rows = use->ints[0],
+                                  .columns = use->ints[1],
+                                  .groups = use->ints[2],
+                                  .group_bytes = use->ints[3]};
+}
+
+static bool is_tile(int64_t extent, int64_t most) {
+  return extent >= WARPGROUP_ROWS && extent <= most &&
+         extent % WARPGROUP_ROWS == 0;
+}
+
+pestle_status_t pestle_tensorise_match(pestle_nest_t* nest,
+                                       const pestle_nest_template_t* use) {
   pestle_tensorise_t product;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  uint32_t last = (uint32_t)nest->stages.size - 1;
-  if (!pestle_tensorise_find(nest, stage, &product)) {
+  pestle_tensorise_how_t how = pestle_tensorise_of(use);
+  const char* name = pestle_nest_stage(nest, use->stage)->name;
+  if (!pestle_tensorise_find(nest, use->stage, &product)) {
+    PESTLE_TRY(pestle_nest_status(nest));
     return PESTLE_ERROR(INVALID_ARGUMENT,
                         "tensorise %s: it must be a product of two matrices of "
                         "f16 or bf16, whose rows or columns are runs of 16 "
                         "bytes",
                         name);
   }
-  if (m % WARPGROUP_ROWS || m < WARPGROUP_ROWS || m > 4 * WARPGROUP_ROWS ||
-      n % WARPGROUP_ROWS || n < WARPGROUP_ROWS || n > MOST_COLUMNS) {
-    return PESTLE_ERROR(INVALID_ARGUMENT,
-                        "tensorise %s %lld %lld: tiles are of 64 to 256 rows "
-                        "and columns, multiples of 64",
-                        name, (long long)m, (long long)n);
+  if (is_tile(how.rows, 4 * WARPGROUP_ROWS) &&
+      is_tile(how.columns, MOST_COLUMNS) && how.groups > 0 &&
+      how.group_bytes >= 0 && how.groups <= INT32_MAX &&
+      how.group_bytes <= INT32_MAX) {
+    return NULL;
   }
-  uint32_t outer, inner;
-  size_t rows = nest->rows.size;
+  return PESTLE_ERROR(INVALID_ARGUMENT,
+                      "tensorise %s %lld %lld: tiles are of 64 to 256 rows and "
+                      "columns, multiples of 64, made by at least one group",
+                      name, (long long)how.rows, (long long)how.columns);
+}
+
+// Results are computed in pairs.
+pestle_status_t pestle_tensorise_apply(pestle_nest_t* nest,
+                                       const pestle_nest_template_t* use) {
+  pestle_tensorise_t product;
+  uint32_t outer, inner, last = (uint32_t)nest->stages.size - 1;
+  if (!pestle_tensorise_find(nest, use->stage, &product)) {
+    return pestle_nest_status(nest);
+  }
   PESTLE_TRY(
       pestle_schedule_split(nest, last, product.n_axis, 2, &outer, &inner));
-  PESTLE_TRY(pestle_schedule_mark(nest, last, inner, PESTLE_MARK_VECTOR));
-  nest->rows.size = rows;  // part of this row
-  nest->tensorised = (int32_t)stage;
-  nest->tile_rows = m;
-  nest->tile_columns = n;
-  nest->tensors.data[pestle_nest_stage(nest, stage)->tensors[0]].place =
-      PESTLE_PLACE_PRIVATE;
-  int64_t ints[2] = {m, n};
-  return pestle_schedule_record(nest, PESTLE_PRIM_TENSORISE, name, NULL, 0,
-                                ints, 2);
+  return pestle_schedule_mark(nest, last, inner, PESTLE_MARK_VECTOR);
 }

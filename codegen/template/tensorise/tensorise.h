@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row tensorise: a product of two matrices by a target's matrix units.
+// The template tensorise: a product of two matrices by a target's warpgroups (wgmma).
+//
+//   tensorise S m n g b
+//
+// Groups, at most g at once, make tiles of m x n sums in registers of warpgroups; each
+// has b bytes of shared memory for the operands that are on their way.
 #ifndef PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 #define PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_
 
 #include "codegen/nest/nest.h"
+#include "codegen/template/template.h"
+
+// What the primitive says, in its order.
+typedef struct pestle_tensorise_how_t {
+  int64_t rows, columns;  // of a tile
+  int64_t groups;         // that run side by side
+  int64_t group_bytes;    // of shared memory that one has
+} pestle_tensorise_how_t;
+
+pestle_tensorise_how_t pestle_tensorise_of(const pestle_nest_template_t* use);
 
 // One operand: element (row, tap) of matrix |batch| is at
 // offset + row * row_stride + tap * tap_stride + batch * batch_stride.
@@ -25,11 +40,5 @@ typedef struct pestle_tensorise_t {
 // 16 bytes, along taps or rows.
 bool pestle_tensorise_find(pestle_nest_t* nest, uint32_t fold,
                            pestle_tensorise_t* out_product);
-
-// tensorise S m n: sums of m x n elements a group, in registers of warpgroups.
-// INVALID_ARGUMENT: no such product, or no such tile.
-PESTLE_NODISCARD pestle_status_t pestle_tensorise_apply(pestle_nest_t* nest,
-                                                        uint32_t stage,
-                                                        int64_t m, int64_t n);
 
 #endif  // PESTLE_CODEGEN_TEMPLATE_TENSORISE_TENSORISE_H_

@@ -238,10 +238,11 @@ static void open_group(winograd_t* t) {
 
 pestle_status_t pestle_winograd_emit(pestle_emit_t* e) {
   pestle_nest_t* nest = e->nest;
-  winograd_t t = {.e = e, .k = e->k, .how = &nest->winograd_how};
-  bool fits = pestle_winograd_find(nest, (uint32_t)nest->winograd,
-                                   t.how->results, &t.w) &&
-              pestle_winograd_fits(&t.w, t.how);
+  pestle_winograd_how_t how = pestle_winograd_of(&nest->template);
+  winograd_t t = {.e = e, .k = e->k, .how = &how};
+  bool fits =
+      pestle_winograd_find(nest, nest->template.stage, how.results, &t.w) &&
+      pestle_winograd_fits(&t.w, t.how);
   if (!fits || nest->tensors.data[t.w.weights].packed_elements !=
                    pestle_winograd_elements(&t.w, t.how)) {
     return PESTLE_ERROR(

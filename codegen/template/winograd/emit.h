@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the emit_winograd*.c files; nobody else includes it. The kernel is
+// Shared by the emit*.c files; nobody else includes it. The kernel is
 //
 //   for each box of tiles: a group
-//     for each tile: its inputs as factors, in scratch     (emit_winograd_in.c)
+//     for each tile: its inputs as factors, in scratch     (emit_in.c)
 //     for each panel of features:
-//       a product over channels for each, in scratch       (emit_winograd.c)
-//       for each tile: its results, then the last stage    (emit_winograd_out.c)
+//       a product over channels for each, in scratch       (emit.c)
+//       for each tile: its results, then the last stage    (emit_out.c)
 #ifndef PESTLE_CODEGEN_TEMPLATE_WINOGRAD_EMIT_H_
 #define PESTLE_CODEGEN_TEMPLATE_WINOGRAD_EMIT_H_
 

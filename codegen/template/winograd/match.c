@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "codegen/schedule/schedule_internal.h"
+#include "codegen/schedule/schedule.h"
 #include "codegen/template/product.h"
 
 // With the points 0, 1, -1 and infinity.
@@ -137,15 +137,14 @@ static const pestle_expr_t* through_copy(pestle_nest_t* nest,
 
 // --- Axes ---
 
-static bool is_weights(const pestle_nest_t* nest, uint32_t fold,
-                       const pestle_expr_t* x) {
+static bool is_weights(const pestle_nest_t* nest, const pestle_expr_t* x) {
   if (x->kind != PESTLE_EXPR_READ || x->guard || x->dtype != PESTLE_F32) {
     return false;
   }
   const pestle_nest_tensor_t* t = &nest->tensors.data[x->i];
-  // After the row they are packed.
+  // Once the template has them they are packed.
   if (t->kind != PESTLE_TENSOR_INPUT || !t->constant ||
-      (t->pack && nest->winograd != (int32_t)fold)) {
+      (t->pack && !nest->template.row)) {
     return false;
   }
   for (uint32_t i = 0; i < x->index[0]->count; ++i) {
@@ -251,8 +250,8 @@ bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
     return false;
   }
   const pestle_expr_t* const* side = s->values[0]->args;
-  int weights = is_weights(nest, fold, side[1]) ? 1 : 0;
-  if (!is_weights(nest, fold, side[weights])) return false;
+  int weights = is_weights(nest, side[1]) ? 1 : 0;
+  if (!is_weights(nest, side[weights])) return false;
   w->weights = (uint32_t)side[weights]->i;
   w->x = through_copy(nest, side[1 - weights]);
   w->features = s->roots[s->map_count - 1];
@@ -280,7 +279,7 @@ bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
   return f.ok && !nest->failed;
 }
 
-// --- The row ---
+// --- The primitive ---
 
 // The weights as factors: panels of |width| features, each [products][channels].
 static pestle_status_t pack_weights(pestle_nest_t* nest,
@@ -298,11 +297,9 @@ static pestle_status_t pack_weights(pestle_nest_t* nest,
        .scale = width,
        .limit = w->outputs},
       {.coef = pestle_affine_coef(at, w->tap_high, &nested),
-       .extent = w->factors,
-       .winograd = true},
+       .extent = w->factors},
       {.coef = pestle_affine_coef(at, w->tap_wide, &nested),
-       .extent = w->factors,
-       .winograd = true},
+       .extent = w->factors},
       {.coef = pestle_affine_coef(at, w->channels, &nested),
        .extent = w->inputs},
       {.coef = feature, .extent = width, .scale = 1, .limit = w->outputs}};
@@ -321,6 +318,14 @@ int64_t pestle_winograd_elements(const pestle_winograd_t* w,
   return pestle_ceil_div(w->outputs, width) * width * w->products * w->inputs;
 }
 
+// Whether the weights are as they lie, or packed for that.
+static bool is_packed_for(const pestle_nest_t* nest, const pestle_winograd_t* w,
+                          const pestle_winograd_how_t* how) {
+  const pestle_nest_tensor_t* t = &nest->tensors.data[w->weights];
+  return !t->pack ||
+         (t->packer && t->packed_elements == pestle_winograd_elements(w, how));
+}
+
 bool pestle_winograd_fits(const pestle_winograd_t* w,
                           const pestle_winograd_how_t* how) {
   bool sizes = how->tiles_high > 0 && how->tiles_high <= MOST_TILES &&
@@ -335,52 +340,65 @@ bool pestle_winograd_fits(const pestle_winograd_t* w,
              0;
 }
 
-void pestle_winograd_read_ints(const int64_t* ints,
-                               pestle_winograd_how_t* out_how) {
-  *out_how = (pestle_winograd_how_t){.tiles_high = ints[0],
-                                     .tiles_wide = ints[1],
-                                     .rows = ints[2],
-                                     .vectors = ints[3],
-                                     .lanes = ints[4],
-                                     .looped = ints[5] != 0,
-                                     .panels = ints[6],
-                                     .results = ints[7]};
+pestle_winograd_how_t pestle_winograd_of(const pestle_nest_template_t* use) {
+  const int64_t* i = use->ints;
+  return (pestle_winograd_how_t){.tiles_high = i[0],
+                                 .tiles_wide = i[1],
+                                 .rows = i[2],
+                                 .vectors = i[3],
+                                 .lanes = i[4],
+                                 .looped = i[5] != 0,
+                                 .panels = i[6],
+                                 .results = i[7]};
 }
 
-void pestle_winograd_read_row(pestle_nest_t* nest,
-                              const pestle_schedule_row_t* row) {
-  if (row->prim != PESTLE_PRIM_WINOGRAD || !row->stage) return;
-  nest->winograd = pestle_nest_find_stage(nest, row->stage);
-  pestle_winograd_read_ints(row->ints, &nest->winograd_how);
+pestle_nest_template_t pestle_winograd_use(const pestle_template_t* row,
+                                           uint32_t stage,
+                                           const pestle_winograd_how_t* how) {
+  return (pestle_nest_template_t){
+      .row = row,
+      .stage = stage,
+      .ints = {how->tiles_high, how->tiles_wide, how->rows, how->vectors,
+               how->lanes, how->looped, how->panels, how->results}};
 }
 
-pestle_status_t pestle_winograd_apply(pestle_nest_t* nest, uint32_t stage,
-                                      const pestle_winograd_how_t* how) {
+pestle_status_t pestle_winograd_match(pestle_nest_t* nest,
+                                      const pestle_nest_template_t* use) {
   pestle_winograd_t w;
-  const char* name = pestle_schedule_stage_name(nest, stage);
-  if (nest->winograd >= 0 ||
-      !pestle_winograd_find(nest, stage, how->results, &w) ||
-      !pestle_winograd_fits(&w, how)) {
-    PESTLE_TRY(pestle_nest_status(nest));
-    return PESTLE_ERROR(
-        INVALID_ARGUMENT,
-        "winograd %s: it must be a convolution of 3 x 3 taps in f32 with "
-        "constant weights, whose channels lie side by side and are whole "
-        "vectors, and which the last stage reads where it was made; at most "
-        "32 rows, 8 vectors and 4096 x 4096 tiles, each of 2 or 4 results a "
-        "side",
-        name);
+  pestle_winograd_how_t how = pestle_winograd_of(use);
+  if (pestle_winograd_find(nest, use->stage, how.results, &w) &&
+      pestle_winograd_fits(&w, &how) && is_packed_for(nest, &w, &how)) {
+    return NULL;
   }
-  const pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
+  PESTLE_TRY(pestle_nest_status(nest));
+  return PESTLE_ERROR(
+      INVALID_ARGUMENT,
+      "winograd %s: it must be a convolution of 3 x 3 taps in f32 with "
+      "constant weights, whose channels lie side by side and are whole "
+      "vectors, and which the last stage reads where it was made; at most "
+      "32 rows, 8 vectors and 4096 x 4096 tiles, each of 2 or 4 results a "
+      "side",
+      pestle_nest_stage(nest, use->stage)->name);
+}
+
+pestle_status_t pestle_winograd_apply(pestle_nest_t* nest,
+                                      const pestle_nest_template_t* use) {
+  pestle_winograd_t w;
+  pestle_winograd_how_t how = pestle_winograd_of(use);
+  if (!pestle_winograd_find(nest, use->stage, how.results, &w)) {
+    return pestle_nest_status(nest);
+  }
+  const pestle_nest_stage_t* s = pestle_nest_stage(nest, use->stage);
   const pestle_expr_t* const* side = s->values[0]->args;
   const pestle_affine_t* at = side[side[0] == w.x ? 1 : 0]->index[0];
-  PESTLE_TRY(pack_weights(nest, &w, at, how));
-  nest->winograd = (int32_t)stage;
-  nest->winograd_how = *how;
-  nest->tensors.data[s->tensors[0]].place = PESTLE_PLACE_PRIVATE;
-  int64_t ints[] = {how->tiles_high, how->tiles_wide, how->rows,
-                    how->vectors,    how->lanes,      how->looped,
-                    how->panels,     how->results};
-  return pestle_schedule_record(nest, PESTLE_PRIM_WINOGRAD, name, NULL, 0, ints,
-                                sizeof(ints) / sizeof(*ints));
+  nest->tensors.data[w.weights].packer = use->row;
+  return pack_weights(nest, &w, at, &how);
+}
+
+uint64_t pestle_winograd_work(const pestle_nest_template_t* use, uint64_t ops) {
+  enum { TAPS = PESTLE_WINOGRAD_TAPS * PESTLE_WINOGRAD_TAPS };
+  pestle_winograd_how_t how = pestle_winograd_of(use);
+  uint64_t results = (uint64_t)how.results;
+  uint64_t factors = (uint64_t)pestle_winograd_factors(how.results);
+  return ops / (results * results * TAPS) * factors * factors;
 }

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row winograd: a convolution of 3 x 3 taps by Winograd's algorithm. F(4x4, 3x3)
+// The template winograd: a convolution of 3 x 3 taps by Winograd's algorithm.
+//
+//   winograd S h w m n l loops p r
+//
+// Groups have h x w tiles; products m rows and n vectors of l lanes; the last stage is in
+// loops over a tile's results if |loops| is not 0, else a copy of it for each; a group
+// makes p panels of features, a divisor of how many there are; tiles have r x r results.
+//
+// F(4x4, 3x3)
 // multiplies 36 times for 16 results of a channel where taps take 144:
 //
 //   V = B^T d B          for each tile of 6 x 6 inputs and each channel
@@ -19,6 +27,7 @@
 #define PESTLE_CODEGEN_TEMPLATE_WINOGRAD_WINOGRAD_H_
 
 #include "codegen/nest/nest.h"
+#include "codegen/template/template.h"
 
 enum {
   PESTLE_WINOGRAD_TAPS = 3,     // of the convolution, along each axis
@@ -40,7 +49,21 @@ static const double PESTLE_WINOGRAD_FAR = 3.0 / 2.0;
 // Row |i| of G: what tap |tap| counts in factor |i| of |count|, 4 or 6.
 double pestle_winograd_weight(int64_t count, int64_t i, int64_t tap);
 
-// A convolution that the row takes. Axes are roots of the fold |fold| and, as
+// What the primitive says, in its order.
+typedef struct pestle_winograd_how_t {
+  int64_t tiles_high, tiles_wide;  // of a group
+  int64_t rows, vectors, lanes;    // of a tile of the products
+  bool looped;                     // the last stage is, over a tile
+  int64_t panels;                  // of features, that a group makes
+  int64_t results;                 // of a tile along each axis
+} pestle_winograd_how_t;
+
+pestle_winograd_how_t pestle_winograd_of(const pestle_nest_template_t* use);
+pestle_nest_template_t pestle_winograd_use(const pestle_template_t* row,
+                                           uint32_t stage,
+                                           const pestle_winograd_how_t* how);
+
+// A convolution that the template takes. Axes are roots of the fold |fold| and, as
 // |last_...|, of the last stage; those of one element are -1 there.
 typedef struct pestle_winograd_t {
   uint32_t fold, last;
@@ -66,23 +89,10 @@ typedef struct pestle_winograd_t {
 bool pestle_winograd_find(pestle_nest_t* nest, uint32_t fold, int64_t results,
                           pestle_winograd_t* out);
 
-// winograd S h w m n l loops p r: groups of h x w tiles; products by m rows and n
-// vectors of l lanes; the last stage in loops over a tile's results, if |loops| is
-// not 0, else a copy of it for each; p panels of features a group, a divisor
-// of how many there are; r x r results a tile. INVALID_ARGUMENT: S is no such
-// convolution.
-PESTLE_NODISCARD pestle_status_t pestle_winograd_apply(
-    pestle_nest_t* nest, uint32_t stage, const pestle_winograd_how_t* how);
-
-// Notes what |row| says, if it is that row, of a nest that was read from text.
-void pestle_winograd_read_row(pestle_nest_t* nest,
-                              const pestle_schedule_row_t* row);
-// The sizes of a row, and whether |how| is one that |w| can have.
-void pestle_winograd_read_ints(const int64_t* ints,
-                               pestle_winograd_how_t* out_how);
-// Elements of the packed weights.
+// Elements of the packed weights: panels of features, in each [products][channels].
 int64_t pestle_winograd_elements(const pestle_winograd_t* w,
                                  const pestle_winograd_how_t* how);
+// Whether |w| can have |how|.
 bool pestle_winograd_fits(const pestle_winograd_t* w,
                           const pestle_winograd_how_t* how);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// schedule: attend .* [0-9]+$
+// schedule: flash_attention_mma .* [0-9]+ async$
 // also: ref,cpu=simt
 func.func @main(%q: tensor<2x2x200x64xbf16>, %k: tensor<2x2x130x64xbf16>, %v: tensor<2x2x130x64xbf16>) -> tensor<2x2x200x64xbf16> {
   %i = stablehlo.iota dim = 2 : tensor<2x2x200x130xi32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// schedule: attend .* [0-9]+$
+// schedule: flash_attention_mma .* [0-9]+ async$
 // also: ref,cpu=simt
 func.func @main(%q: tensor<1x4x40x32xbf16>, %k: tensor<1x2x80x32xbf16>, %v: tensor<1x2x80x32xbf16>) -> tensor<1x4x40x32xbf16> {
   %kb = stablehlo.broadcast_in_dim %k, dims = [0, 1, 3, 4] : (tensor<1x2x80x32xbf16>) -> tensor<1x2x2x80x32xbf16>

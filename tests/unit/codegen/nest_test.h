@@ -3,6 +3,8 @@
 #ifndef PESTLE_TESTS_UNIT_CODEGEN_NEST_TEST_H_
 #define PESTLE_TESTS_UNIT_CODEGEN_NEST_TEST_H_
 
+#include <string.h>
+
 #include "codegen/emit/emit_flat.h"
 #include "codegen/lower/lower.h"
 #include "codegen/schedule/schedule.h"
@@ -100,6 +102,18 @@ static inline void nest_hash(pestle_nest_t* nest, uint64_t out_hash[2]) {
   out_hash[0] = flat.view.hash[0];
   out_hash[1] = flat.view.hash[1];
   pestle_kir_deinit(&flat);
+}
+
+// Applies the primitive of the template |name| with these integers.
+static inline pestle_status_t apply_template(pestle_nest_t* nest,
+                                             const char* name, uint32_t stage,
+                                             const int64_t* ints,
+                                             size_t count) {
+  pestle_nest_template_t use = {.row = pestle_template_find(name),
+                                .stage = stage};
+  assert_non_null(use.row);
+  memcpy(use.ints, ints, count * sizeof(*ints));
+  return pestle_schedule_template(nest, &use);
 }
 
 #endif  // PESTLE_TESTS_UNIT_CODEGEN_NEST_TEST_H_

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "codegen/nest/nest_verify.h"
 #include "codegen/template/flash_attention_mma/flash_attention_mma.h"
-#include "codegen/template/product.h"
+#include "codegen/template/shared_tile/shared_tile.h"
 #include "codegen/template/shared_transpose/shared_transpose.h"
 #include "ir/ref/ref.h"
 #include "unit/codegen/kir_test.h"
@@ -56,18 +57,18 @@ static const case_t narrow[] = {
 };
 
 static const pestle_shared_tile_t tiles[] = {
-    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
-    {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES},
-    {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES},
-    {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES},
-    {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA},
-    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA},
-    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA},
-    {32, 16, 16, 32, 16, 4, PESTLE_UNITS_MMA},
-    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
-    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8},
-    {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8},
-    {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8},
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
+    {16, 32, 8, 2, 4, 2, PESTLE_UNITS_LANES, false},
+    {32, 16, 4, 8, 1, 2, PESTLE_UNITS_LANES, false},
+    {32, 32, 16, 4, 8, 2, PESTLE_UNITS_LANES, false},
+    {16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA, false},
+    {16, 64, 32, 16, 32, 3, PESTLE_UNITS_MMA, false},
+    {32, 16, 16, 32, 16, 4, PESTLE_UNITS_MMA, false},
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false},
+    {16, 64, 32, 8, 32, 3, PESTLE_UNITS_MMA8, false},
+    {64, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA8, false},
 };
 
 enum { MOST_ELEMENTS = 10000 };  // the interpreter is slow
@@ -162,6 +163,20 @@ static int32_t prepare(run_t* r, pestle_nest_t* nest) {
   return fold;
 }
 
+// Reads the text of |nest| into |copy|, which the caller deinitialises.
+static void read_back(const pestle_nest_t* nest, pestle_nest_t* copy) {
+  pestle_strbuf_t text = nest_text(nest);
+  pestle_nest_init(pestle_allocator_system(), nest->arena, "", copy);
+  assert_ok(pestle_nest_parse(text.data, text.size, "nest", copy));
+  pestle_strbuf_t again = nest_text(copy);
+  assert_string_equal(text.data, again.data);
+  assert_ok(pestle_nest_verify(copy, PESTLE_NEST_LOWERED, NULL));
+  assert_ok(pestle_nest_verify(copy, PESTLE_NEST_SCHEDULED, NULL));
+  assert_ptr_equal(copy->template.row, nest->template.row);
+  pestle_strbuf_deinit(&text);
+  pestle_strbuf_deinit(&again);
+}
+
 static void run_nest(run_t* r, pestle_nest_t* nest, const char* how) {
   pestle_kir_builder_t flat, again;
   pestle_emitted_t args;
@@ -169,8 +184,14 @@ static void run_nest(run_t* r, pestle_nest_t* nest, const char* how) {
   void *buffers[64], *got[8];
   int32_t trap = 0;
   pestle_node_t* f = r->l.fusion;
+  pestle_nest_t copy;
+  uint64_t hash[2];
+  read_back(nest, &copy);
+  assert_ok(pestle_nest_verify(nest, PESTLE_NEST_SCHEDULED, NULL));
   pestle_kir_init(pestle_allocator_system(), "test", "", &flat);
   assert_ok(pestle_emit_flat(nest, PESTLE_NUMERICS_DEFAULT, &flat, &args));
+  nest_hash(&copy, hash);  // it emits as well, in an order of its own
+  pestle_nest_deinit(&copy);
   pestle_strbuf_init(pestle_allocator_system(), &text);
   pestle_strbuf_init(pestle_allocator_system(), &back);
   assert_ok(pestle_kir_print(&flat.view, &text));
@@ -213,12 +234,18 @@ static void replay_tile(const pestle_nest_t* nest, pestle_nest_t* again) {
                                        text.size, "rows", &rows));
   for (size_t i = 0; i < rows.size; ++i)
     assert_ok(pestle_schedule_apply(again, &rows.data[i]));
-  assert_int_equal(again->tiled, nest->tiled);
-  assert_int_equal(again->tile.units, nest->tile.units);
-  assert_int_equal(again->tile.k, nest->tile.k);
-  assert_int_equal(again->tile.slots, nest->tile.slots);
+  assert_ptr_equal(again->template.row, nest->template.row);
+  assert_int_equal(again->template.stage, nest->template.stage);
+  assert_memory_equal(again->template.ints, nest->template.ints,
+                      sizeof nest->template.ints);
   pestle_vec_deinit(&rows);
   pestle_strbuf_deinit(&text);
+}
+
+static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t fold,
+                                  const pestle_shared_tile_t* t) {
+  int64_t ints[] = {t->m, t->n, t->k, t->r, t->c, t->slots, t->units, t->async};
+  return apply_template(nest, "shared_tile", fold, ints, 8);
 }
 
 // |tile| on the case, with copies past the registers or without. False: the
@@ -232,6 +259,7 @@ static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
   bool fits =
       fold >= 0 && pestle_product_find(&nest, (uint32_t)fold, t.units, &p);
   if (fits && t.slots > 2 && (!p.a.read || !p.b.read)) t.slots = 2;
+  t.async = async;
   snprintf(how, sizeof how, "tile %dx%dx%d%s%s", (int)t.m, (int)t.n, (int)t.k,
            t.units == PESTLE_UNITS_MMA    ? " units"
            : t.units == PESTLE_UNITS_MMA8 ? " units8"
@@ -239,11 +267,10 @@ static bool run_tile(run_t* r, const pestle_shared_tile_t* tile, bool async) {
            async ? " async" : "");
   if (fits) {
     pestle_nest_t again;
-    assert_ok(pestle_shared_tile_apply(&nest, (uint32_t)fold, &t));
+    assert_ok(apply_tile(&nest, (uint32_t)fold, &t));
     lowering_nest(&r->l, 0, 0, &again);
     replay_tile(&nest, &again);
     pestle_nest_deinit(&again);
-    nest.async_copies = async;
     run_nest(r, &nest, how);
   }
   pestle_nest_deinit(&nest);
@@ -323,7 +350,7 @@ static const case_t turned[] = {
     TURN("outward", "4x5x36xi16", "36x4x5xi16", "[2, 0, 1]"),
 };
 
-static bool run_exchange(const case_t* c) {
+static bool run_transpose(const case_t* c) {
   run_t r;
   pestle_nest_t nest;
   pestle_shared_transpose_t x;
@@ -334,9 +361,8 @@ static bool run_exchange(const case_t* c) {
     uint32_t last = (uint32_t)nest.stages.size - 1;
     done = fold < 0 && pestle_shared_transpose_find(&nest, &x);
     if (done) {
-      assert_ok(
-          pestle_shared_transpose_apply(&nest, last, (uint32_t)x.read->i));
-      run_nest(&r, &nest, "exchange");
+      assert_ok(apply_template(&nest, "shared_transpose", last, &x.read->i, 1));
+      run_nest(&r, &nest, "shared_transpose");
     }
     pestle_nest_deinit(&nest);
   }
@@ -344,17 +370,17 @@ static bool run_exchange(const case_t* c) {
   return done;
 }
 
-static void test_exchange(void** state) {
+static void test_shared_transpose(void** state) {
   int others = 0;
   (void)state;
   for (size_t i = 0; i < sizeof turned / sizeof *turned; ++i) {
     // The last one's results are 5 in a row: too few.
-    bool taken = run_exchange(&turned[i]);
+    bool taken = run_transpose(&turned[i]);
     assert_int_equal(taken, i + 1 < sizeof turned / sizeof *turned);
   }
   for (size_t i = 0; i < FUSION_COUNT; ++i) {
     if (elements_of(&cases[i]) > MOST_ELEMENTS) continue;
-    others += run_exchange(&cases[i]);
+    others += run_transpose(&cases[i]);
   }
   assert_in_range(others, 1, FUSION_COUNT);
 }
@@ -429,7 +455,7 @@ static const case_t attentions[] = {
     ATTENTION_MASKED("attention_masked", "bf16", "70", "90", "40", "24"),
 };
 
-static void run_attend(const case_t* c, int64_t keys, bool async) {
+static void run_attention(const case_t* c, int64_t keys, bool async) {
   run_t r;
   pestle_nest_t nest;
   pestle_flash_attention_t a;
@@ -442,28 +468,29 @@ static void run_attend(const case_t* c, int64_t keys, bool async) {
     inlined[s] = !pestle_nest_stage(&nest, s)->is_fold;
   assert_ok(pestle_schedule_inline(&nest, inlined));
   assert_true(pestle_flash_attention_find(&nest, &a));
-  assert_error(pestle_flash_attention_mma_apply(&nest, a.scores, keys),
-               INVALID_ARGUMENT, "the output of attention");
-  assert_error(pestle_flash_attention_mma_apply(&nest, a.output, 48),
-               INVALID_ARGUMENT, "16, 32 or 64 keys");
-  assert_ok(pestle_flash_attention_mma_apply(&nest, a.output, keys));
-  nest.async_copies = async;
-  run_nest(&r, &nest, "attend");
+  const char* name = "flash_attention_mma";
+  int64_t ints[] = {keys, async}, odd[] = {48, async};
+  assert_error(apply_template(&nest, name, a.scores, ints, 2), INVALID_ARGUMENT,
+               "the output of attention");
+  assert_error(apply_template(&nest, name, a.output, odd, 2), INVALID_ARGUMENT,
+               "16, 32 or 64 keys");
+  assert_ok(apply_template(&nest, name, a.output, ints, 2));
+  run_nest(&r, &nest, "attention");
   pestle_nest_deinit(&nest);
   close_run(&r);
 }
 
-static void test_attend(void** state) {
+static void test_attention(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof attentions / sizeof *attentions; ++i) {
-    run_attend(&attentions[i], 16 << i % 3, i % 2);
-    run_attend(&attentions[i], 64, !(i % 2));
+    run_attention(&attentions[i], 16 << i % 3, i % 2);
+    run_attention(&attentions[i], 64, !(i % 2));
   }
 }
 
 // What looks like it and is not: the maximum of other scores than those that
 // are weighted.
-static void test_attend_not(void** state) {
+static void test_attention_not(void** state) {
   (void)state;
   run_t r;
   pestle_nest_t nest;
@@ -496,8 +523,7 @@ static void refuses(const case_t* c, const pestle_shared_tile_t* tile,
   open_run(c, &r);
   int32_t fold = prepare(&r, &nest);
   assert_true(fold >= 0);
-  assert_error(pestle_shared_tile_apply(&nest, (uint32_t)fold, tile),
-               INVALID_ARGUMENT, why);
+  assert_error(apply_tile(&nest, (uint32_t)fold, tile), INVALID_ARGUMENT, why);
   pestle_nest_deinit(&nest);
   close_run(&r);
 }
@@ -505,30 +531,43 @@ static void refuses(const case_t* c, const pestle_shared_tile_t* tile,
 static void test_refused(void** state) {
   (void)state;
   const case_t* f32 = find_case("gemm_even");
-  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA},
-          "of f16 or bf16");
-  refuses(f32, &(pestle_shared_tile_t){24, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
-          "powers of two");
-  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 3, 2, 2, PESTLE_UNITS_LANES},
-          "whole parts of r and c");
-  refuses(f32, &(pestle_shared_tile_t){64, 64, 16, 1, 1, 2, PESTLE_UNITS_LANES},
-          "at most 1024 lanes");
-  refuses(f32, &(pestle_shared_tile_t){16, 16, 16, 1, 2, 3, PESTLE_UNITS_LANES},
-          "more than two slots");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 2, PESTLE_UNITS_MMA, false},
+      "of f16 or bf16");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){24, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
+      "powers of two");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){16, 16, 16, 3, 2, 2, PESTLE_UNITS_LANES, false},
+      "whole parts of r and c");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){64, 64, 16, 1, 1, 2, PESTLE_UNITS_LANES, false},
+      "at most 1024 lanes");
+  refuses(
+      f32,
+      &(pestle_shared_tile_t){16, 16, 16, 1, 2, 3, PESTLE_UNITS_LANES, false},
+      "more than two slots");
   refuses(&narrow[0],
-          &(pestle_shared_tile_t){16, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA},
+          &(pestle_shared_tile_t){16, 16, 8, 16, 8, 2, PESTLE_UNITS_MMA, false},
           "powers of two");
-  refuses(f32, &(pestle_shared_tile_t){16, 16, 8, 4, 8, 2, PESTLE_UNITS_MMA8},
+  refuses(f32,
+          &(pestle_shared_tile_t){16, 16, 8, 4, 8, 2, PESTLE_UNITS_MMA8, false},
           "whole parts of r and c");
-  refuses(f32, &(pestle_shared_tile_t){16, 16, 4, 8, 8, 2, PESTLE_UNITS_MMA8},
+  refuses(f32,
+          &(pestle_shared_tile_t){16, 16, 4, 8, 8, 2, PESTLE_UNITS_MMA8, false},
           "powers of two");
   refuses(find_case("gemm_i32"),
-          &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
+          &(pestle_shared_tile_t){16, 16, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
           "in f32");
   // Runs of one element of two bytes are copied by no instruction.
-  refuses(&narrow[5],
-          &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA},
-          "can be copied as they lie");
+  refuses(
+      &narrow[5],
+      &(pestle_shared_tile_t){16, 16, 16, 16, 8, 3, PESTLE_UNITS_MMA, false},
+      "can be copied as they lie");
 }
 
 // --- What the sketch chooses ---
@@ -599,15 +638,17 @@ static void test_choice(void** state) {
       "      %y = stablehlo.dot_general %w, %b, " NN
       ": (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>",
       "%y : tensor<512x512xf32>", 0};
-  chooses(&large, PESTLE_UNITS_MMA, "tile c 128 128 32 64 64 4 units\n");
-  chooses(&thin, PESTLE_UNITS_MMA, "tile c 16 64 64 16 16 4 units\n");
+  chooses(&large, PESTLE_UNITS_MMA,
+          "shared_tile c 128 128 32 64 64 4 units async\n");
+  chooses(&thin, PESTLE_UNITS_MMA,
+          "shared_tile c 16 64 64 16 16 4 units async\n");
   chooses(&tiny, PESTLE_UNITS_MMA, "bind y.a group.x");
-  chooses(&large, PESTLE_UNITS_LANES, "tile c 128 128 8 8 8 2\n");
-  chooses(&wide, PESTLE_UNITS_MMA, "tile c 128 128 8 8 8 2\n");
-  chooses(&large, PESTLE_UNITS_MMA8, "tile c 64 64 16 32 32 2 units8\n");
-  chooses(&wide, PESTLE_UNITS_MMA8, "tile c 64 64 16 32 32 2 units8\n");
+  chooses(&large, PESTLE_UNITS_LANES, "shared_tile c 128 128 8 8 8 2\n");
+  chooses(&wide, PESTLE_UNITS_MMA, "shared_tile c 128 128 8 8 8 2 async\n");
+  chooses(&large, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
+  chooses(&wide, PESTLE_UNITS_MMA8, "shared_tile c 64 64 16 32 32 2 units8\n");
   chooses(&mixed, PESTLE_UNITS_MMA8, " units8\n");
-  chooses(&mixed, PESTLE_UNITS_MMA, " 2\n");
+  chooses(&mixed, PESTLE_UNITS_MMA, " 2 async\n");
   chooses(&thin, PESTLE_UNITS_MMA8, " units8\n");
   chooses(&tiny, PESTLE_UNITS_MMA8, "bind y.a group.x");
 }
@@ -619,9 +660,9 @@ int main(void) {
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_exchange),
-      cmocka_unit_test(test_attend),
-      cmocka_unit_test(test_attend_not),
+      cmocka_unit_test(test_shared_transpose),
+      cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_attention_not),
       cmocka_unit_test(test_narrow_by_units8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

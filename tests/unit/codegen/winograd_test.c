@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factors of weights: with the transforms of emit_winograd_in.c and
-// emit_winograd_out.c they make a convolution of three taps.
+// The factors of weights: with the transforms of emit_in.c and
+// emit_out.c they make a convolution of three taps.
 #include <math.h>
 
 #include "codegen/template/winograd/winograd.h"

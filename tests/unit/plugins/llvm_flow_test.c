@@ -565,7 +565,7 @@ static void mreg(pestle_kir_builder_t* b, pestle_kir_op_t op, uint32_t buffer,
 }
 
 // Bytes of every pair of kinds: 2 x 1 registers of sums, rows that lie apart, and
-// sums that were there before. bf16 rounds its own way: tests/cli/mreg_test.py.
+// sums that were there before. bf16 rounds its own way: tests/cli/amx_test.py.
 static void matrix_registers(void** state) {
   (void)state;
   if (!this_cpu_has(PESTLE_KIR_MREG_MMA)) {

@@ -6,7 +6,7 @@
 #include "base/half.h"
 #include "codegen/emit/emit_flat.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/product.h"
+#include "codegen/template/shared_tile/shared_tile.h"
 #include "gpu_kernel.h"
 #include "gpu_shim.h"
 #include "ir/ref/ref.h"
@@ -62,9 +62,9 @@ static const case_t products[] = {
 enum { COUNT = sizeof products / sizeof *products };
 
 static const pestle_shared_tile_t tiles[] = {
-    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8},
-    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8},
-    {16, 32, 32, 8, 32, 2, PESTLE_UNITS_MMA8},
+    {8, 8, 8, 8, 8, 2, PESTLE_UNITS_MMA8, false},
+    {32, 32, 16, 16, 16, 2, PESTLE_UNITS_MMA8, false},
+    {16, 32, 32, 8, 32, 2, PESTLE_UNITS_MMA8, false},
 };
 
 // --- Data ---
@@ -156,6 +156,12 @@ static uint32_t prepare(pestle_nest_t* nest) {
   return fold;
 }
 
+static pestle_status_t apply_tile(pestle_nest_t* nest, uint32_t fold,
+                                  const pestle_shared_tile_t* t) {
+  int64_t ints[] = {t->m, t->n, t->k, t->r, t->c, t->slots, t->units, t->async};
+  return apply_template(nest, "shared_tile", fold, ints, 8);
+}
+
 static void run_tile(const case_t* c, const pestle_shared_tile_t* tile) {
   lowering_t l;
   pestle_nest_t nest;
@@ -163,7 +169,7 @@ static void run_tile(const case_t* c, const pestle_shared_tile_t* tile) {
   assert_int_equal(l.group_count, 1);
   lowering_nest(&l, 0, 0, &nest);
   uint32_t fold = prepare(&nest);
-  assert_ok(pestle_shared_tile_apply(&nest, fold, tile));
+  assert_ok(apply_tile(&nest, fold, tile));
   run_nest(&l, &nest, true);
   pestle_nest_deinit(&nest);
   lowering_close(&l);
@@ -220,7 +226,7 @@ static void test_refused(void** state) {
   (void)state;
   lowering_open(&products[0], &l);
   lowering_nest(&l, 0, 0, &nest);
-  assert_ok(pestle_shared_tile_apply(&nest, prepare(&nest), &tiles[0]));
+  assert_ok(apply_tile(&nest, prepare(&nest), &tiles[0]));
   pestle_kir_init(pestle_allocator_system(), "product", "", &flat);
   assert_ok(pestle_emit_flat(&nest, PESTLE_NUMERICS_DEFAULT, &flat, &args));
   pestle_target_caps_t old = {.struct_size = sizeof old};

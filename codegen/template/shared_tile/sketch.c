@@ -5,8 +5,7 @@
 
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
-#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
-#include "codegen/template/product.h"
+#include "codegen/template/shared_tile/shared_tile.h"
 
 enum {
   // Cycles of one execution unit. What a group waits for before its first
@@ -31,63 +30,46 @@ typedef struct staged_t {
 } staged_t;
 
 static const pestle_shared_tile_t by_units[] = {
-    {128, 256, 32, 64, 64, 4, PESTLE_UNITS_MMA},
-    {256, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA},
-    {128, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA},
-    {128, 128, 32, 64, 32, 4, PESTLE_UNITS_MMA},
-    {128, 64, 32, 64, 32, 4, PESTLE_UNITS_MMA},
-    {64, 128, 32, 32, 64, 4, PESTLE_UNITS_MMA},
-    {64, 64, 32, 32, 32, 4, PESTLE_UNITS_MMA},
-    {32, 128, 32, 32, 32, 4, PESTLE_UNITS_MMA},
-    {32, 64, 32, 16, 32, 4, PESTLE_UNITS_MMA},
-    {32, 32, 32, 16, 16, 4, PESTLE_UNITS_MMA},
-    {16, 128, 64, 16, 32, 4, PESTLE_UNITS_MMA},
-    {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA},
-    {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA},
-    {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA},
+    {128, 256, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
+    {256, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
+    {128, 128, 32, 64, 64, 4, PESTLE_UNITS_MMA, false},
+    {128, 128, 32, 64, 32, 4, PESTLE_UNITS_MMA, false},
+    {128, 64, 32, 64, 32, 4, PESTLE_UNITS_MMA, false},
+    {64, 128, 32, 32, 64, 4, PESTLE_UNITS_MMA, false},
+    {64, 64, 32, 32, 32, 4, PESTLE_UNITS_MMA, false},
+    {32, 128, 32, 32, 32, 4, PESTLE_UNITS_MMA, false},
+    {32, 64, 32, 16, 32, 4, PESTLE_UNITS_MMA, false},
+    {32, 32, 32, 16, 16, 4, PESTLE_UNITS_MMA, false},
+    {16, 128, 64, 16, 32, 4, PESTLE_UNITS_MMA, false},
+    {16, 64, 64, 16, 16, 4, PESTLE_UNITS_MMA, false},
+    {64, 16, 64, 16, 16, 4, PESTLE_UNITS_MMA, false},
+    {16, 32, 32, 16, 8, 4, PESTLE_UNITS_MMA, false},
 };
 
 static const pestle_shared_tile_t by_lanes[] = {
-    {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES},
-    {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES},
-    {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES},
-    {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES},
-    {32, 64, 16, 2, 4, 2, PESTLE_UNITS_LANES},
-    {64, 32, 16, 4, 2, 2, PESTLE_UNITS_LANES},
-    {32, 32, 16, 2, 4, 2, PESTLE_UNITS_LANES},
-    {16, 32, 16, 1, 4, 2, PESTLE_UNITS_LANES},
-    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES},
+    {128, 128, 8, 8, 8, 2, PESTLE_UNITS_LANES, false},
+    {128, 64, 8, 8, 4, 2, PESTLE_UNITS_LANES, false},
+    {64, 128, 8, 4, 8, 2, PESTLE_UNITS_LANES, false},
+    {64, 64, 16, 4, 4, 2, PESTLE_UNITS_LANES, false},
+    {32, 64, 16, 2, 4, 2, PESTLE_UNITS_LANES, false},
+    {64, 32, 16, 4, 2, 2, PESTLE_UNITS_LANES, false},
+    {32, 32, 16, 2, 4, 2, PESTLE_UNITS_LANES, false},
+    {16, 32, 16, 1, 4, 2, PESTLE_UNITS_LANES, false},
+    {16, 16, 16, 1, 2, 2, PESTLE_UNITS_LANES, false},
 };
 
 static const pestle_shared_tile_t by_units8[] = {
-    {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8},
-    {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8},
-    {32, 64, 32, 16, 32, 2, PESTLE_UNITS_MMA8},
-    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
-    {16, 64, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
-    {64, 16, 32, 16, 16, 2, PESTLE_UNITS_MMA8},
-    {16, 32, 32, 8, 16, 2, PESTLE_UNITS_MMA8},
-    {8, 64, 32, 8, 16, 2, PESTLE_UNITS_MMA8},
-    {16, 16, 32, 8, 8, 2, PESTLE_UNITS_MMA8},
-    {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8},
+    {64, 64, 16, 32, 32, 2, PESTLE_UNITS_MMA8, false},
+    {64, 32, 32, 32, 16, 2, PESTLE_UNITS_MMA8, false},
+    {32, 64, 32, 16, 32, 2, PESTLE_UNITS_MMA8, false},
+    {32, 32, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
+    {16, 64, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
+    {64, 16, 32, 16, 16, 2, PESTLE_UNITS_MMA8, false},
+    {16, 32, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false},
+    {8, 64, 32, 8, 16, 2, PESTLE_UNITS_MMA8, false},
+    {16, 16, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false},
+    {8, 32, 32, 8, 8, 2, PESTLE_UNITS_MMA8, false},
 };
-
-bool pestle_sketch_has_unit(const pestle_sketch_t* k,
-                            pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
-                            unsigned m, unsigned n, unsigned taps) {
-  const pestle_target_caps_t* caps = k->caps;
-  // Fragments are those of subgroups of 32.
-  unsigned lanes = kind == PESTLE_INTRINSIC_WGMMA ? 128 : 32;
-  for (uint32_t i = 0; i < caps->intrinsic_count && i < 16; ++i) {
-    const pestle_intrinsic_t* x = &caps->intrinsic[i];
-    if (x->kind == kind && x->a == dtype && x->b == dtype &&
-        x->c == PESTLE_F32 && x->m == m && x->n == n && x->k == taps &&
-        x->lanes == lanes && caps->subgroup == 32) {
-      return true;
-    }
-  }
-  return false;
-}
 
 static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
   return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
@@ -197,42 +179,6 @@ static bool choose(const staged_t* s, pestle_shared_tile_t* out) {
   return found;
 }
 
-pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
-                                                  bool* out_done) {
-  enum { LEAST = 16, MOST_KEYS = 64 };
-  pestle_flash_attention_t a;
-  *out_done = false;
-  bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
-  if (k->nest->no_scratch || !k->reassociate || !units ||
-      k->caps->max_group_lanes < PESTLE_FLASH_ATTENTION_LANES ||
-      !pestle_flash_attention_resembles(k->nest)) {
-    return NULL;
-  }
-  PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_flash_attention_find(k->nest, &a) || !has_unit(k, a.q.dtype) ||
-      a.rows.all < LEAST || a.keys.all < LEAST) {
-    return pestle_nest_status(k->nest);
-  }
-  int64_t keys = MOST_KEYS;
-  while (keys > 16 && (pestle_flash_attention_bytes(&a, keys) >
-                           (int64_t)k->caps->scratch_bytes ||
-                       keys / 2 >= a.keys.all)) {
-    keys /= 2;
-  }
-  if (pestle_flash_attention_bytes(&a, keys) >
-      (int64_t)k->caps->scratch_bytes) {
-    return NULL;
-  }
-  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  pestle_sketch_note(k,
-                     "attend: one pass over the keys, %" PRId64
-                     " at once; matrix units make scores and results, which "
-                     "stay in registers",
-                     keys);
-  *out_done = true;
-  return pestle_flash_attention_mma_apply(k->nest, a.output, keys);
-}
-
 // The best units that the target has for |fold|, or none. False: it is no such
 // product.
 static bool find_units(staged_t* s, uint32_t fold) {
@@ -252,21 +198,25 @@ static bool find_units(staged_t* s, uint32_t fold) {
   return pestle_product_find(nest, fold, s->units, &s->p);
 }
 
-pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k, uint32_t fold,
+pestle_status_t pestle_shared_tile_sketch(pestle_sketch_t* k,
+                                          const pestle_offer_t* offer,
                                           bool* out_done) {
   staged_t s = {.k = k};
-  pestle_shared_tile_t tile;
-  *out_done = false;
+  pestle_shared_tile_t t;
   if (k->nest->no_scratch || k->caps->max_group_lanes < 32) return NULL;
-  k->nest->async_copies = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
-  if (!find_units(&s, fold)) return pestle_nest_status(k->nest);
-  if (!choose(&s, &tile)) return NULL;
+  if (!find_units(&s, offer->fold)) return pestle_nest_status(k->nest);
+  if (!choose(&s, &t)) return NULL;
   pestle_sketch_note(
       k,
-      "tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
+      "shared_tile: groups of %" PRId64 " lanes make %" PRId64 " x %" PRId64
       " sums from boxes of %" PRId64 " taps in shared memory, %s",
-      pestle_shared_tile_lanes(&tile), tile.m, tile.n, tile.k,
-      tile.units ? "by matrix units of a subgroup" : "each lane some of them");
+      pestle_shared_tile_lanes(&t), t.m, t.n, t.k,
+      t.units ? "by matrix units of a subgroup" : "each lane some of them");
   *out_done = true;
-  return pestle_shared_tile_apply(k->nest, fold, &tile);
+  bool async = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  return pestle_schedule_template(
+      k->nest, &(pestle_nest_template_t){
+                   .row = offer->row,
+                   .stage = offer->fold,
+                   .ints = {t.m, t.n, t.k, t.r, t.c, t.slots, t.units, async}});
 }

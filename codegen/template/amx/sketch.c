@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/bits.h"
+#include "codegen/sketch/choice.h"
 #include "codegen/sketch/sketch.h"
 #include "codegen/template/amx/amx.h"
 
@@ -161,28 +162,32 @@ static pestle_amx_how_t size_up(const pestle_sketch_t* k,
   return how;
 }
 
-pestle_status_t pestle_amx_sketch(pestle_sketch_t* k, uint32_t fold,
-                                  bool* out_done) {
+pestle_status_t pestle_amx_sketch(pestle_sketch_t* k,
+                                  const pestle_offer_t* offer, bool* out_done) {
   pestle_amx_t m;
-  *out_done = false;
-  if (!has_registers(k) || k->nest->no_scratch || !resembles(k, fold)) {
+  if (!has_registers(k) || k->nest->no_scratch || !resembles(k, offer->fold)) {
     return pestle_nest_status(k->nest);
   }
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  if (!pestle_amx_find(k->nest, fold, &m)) {
+  if (!pestle_amx_find(k->nest, offer->fold, &m)) {
     return pestle_nest_status(k->nest);
   }
   pestle_amx_how_t how = size_up(k, &m);
   int64_t scratch = k->caps->scratch_bytes;
   if (scratch && pestle_amx_scratch(&m, &how) > scratch) return NULL;
   pestle_sketch_note(k,
-                     "matrix registers: groups of %" PRId64 " x %" PRId64
-                     " sums, tiles of %" PRId64 " x %" PRId64 "; %s, %s",
+                     "amx: matrix registers make groups of %" PRId64
+                     " x %" PRId64 " sums, tiles of %" PRId64 " x %" PRId64
+                     "; %s, %s",
                      how.rows, how.columns, m.tile_rows, m.tile_columns,
                      m.direct ? "rows are loaded where they lie"
                               : "rows are copied into scratch",
                      m.constant ? "columns were packed with the plan"
                                 : "columns are packed in scratch");
   *out_done = true;
-  return pestle_amx_apply(k->nest, fold, &how);
+  pestle_choose_only(k->nest, "by", offer->row->name);
+  return pestle_schedule_template(
+      k->nest, &(pestle_nest_template_t){.row = offer->row,
+                                         .stage = offer->fold,
+                                         .ints = {how.rows, how.columns}});
 }

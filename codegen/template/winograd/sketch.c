@@ -351,22 +351,22 @@ static const form_t* decide_by(pestle_sketch_t* k, const form_t forms[2],
   return clear ? best : NULL;
 }
 
-pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k, uint32_t fold,
-                                       double cycles, bool* out_done) {
+pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k,
+                                       const pestle_offer_t* offer,
+                                       bool* out_done) {
   form_t forms[2] = {0};
-  *out_done = false;
   if (!k->reassociate || k->nest->no_scratch || k->lanes < 4) return NULL;
-  size_form(k, fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
-  size_form(k, fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
+  size_form(k, offer->fold, PESTLE_WINOGRAD_LARGE, &forms[0]);
+  size_form(k, offer->fold, PESTLE_WINOGRAD_SMALL, &forms[1]);
   PESTLE_TRY(pestle_nest_status(k->nest));
   const form_t* best = cheaper(forms);
   if (!best) return NULL;
-  const form_t* taken = decide_by(k, forms, best, cycles);
+  const form_t* taken = decide_by(k, forms, best, offer->cycles);
   if (!taken) {
     pestle_sketch_note(k,
                        "Winograd's algorithm is not clearly cheaper: %.3g "
                        "cycles, %.3g by taps",
-                       best->cycles, cycles);
+                       best->cycles, offer->cycles);
     return NULL;
   }
   pestle_winograd_how_t how = choose(k, &taken->w, taken->how);
@@ -375,11 +375,13 @@ pestle_status_t pestle_winograd_sketch(pestle_sketch_t* k, uint32_t fold,
                      " results: %.3g cycles, %.3g by taps; %" PRId64
                      " x %" PRId64 " tiles a group, products of %" PRId64
                      " rows x %" PRId64 " vectors of %" PRId64,
-                     how.results, how.results, taken->cycles, cycles,
+                     how.results, how.results, taken->cycles, offer->cycles,
                      how.tiles_high, how.tiles_wide, how.rows, how.vectors,
                      how.lanes);
   PESTLE_TRY(pestle_sketch_inline_kept(k));
-  PESTLE_TRY(pestle_winograd_apply(k->nest, fold, &how));
+  pestle_nest_template_t use =
+      pestle_winograd_use(offer->row, offer->fold, &how);
+  PESTLE_TRY(pestle_schedule_template(k->nest, &use));
   *out_done = true;
   return NULL;
 }

@@ -82,7 +82,7 @@ func.func @main(%x: tensor<2x9x11x24xi8>) -> tensor<2x9x11x40xi32> {{
 """
 
 
-class Mreg(Case):
+class Amx(Case):
     targets = [("--device", "ref", "--target-cpu", "matrix")]
 
     def ways(self):
@@ -104,7 +104,7 @@ class Mreg(Case):
         path.write_text(text)
         said = self.succeed("explain", path, *options)
         if "ref" in options:
-            self.assertIn("matrix registers: groups", said)
+            self.assertIn("amx: matrix registers make groups", said)
         inputs = []
         for name, value in given.items():
             np.save(self.folder / f"{name}.npy", value)
@@ -153,7 +153,7 @@ class Mreg(Case):
                 "--target-cpu", "sapphirerapids",
             ) if has_compiler() else ""
             if said:
-                self.assertEqual("matrix c" in said, taken)
+                self.assertEqual("amx c" in said, taken)
 
     def test_padded_convolution(self):
         random = np.random.default_rng(3)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in one pass by matrix units, where it is that and there are such.
+#include <inttypes.h>
+
+#include "codegen/sketch/sketch.h"
+#include "codegen/template/flash_attention_mma/flash_attention_mma.h"
+
+static bool has_unit(const pestle_sketch_t* k, pestle_dtype_t dtype) {
+  return pestle_sketch_has_unit(k, PESTLE_INTRINSIC_MMA, dtype, 16, 8, 16);
+}
+
+pestle_status_t pestle_flash_attention_mma_sketch(pestle_sketch_t* k,
+                                                  const pestle_offer_t* offer,
+                                                  bool* out_done) {
+  enum { LEAST = 16, MOST_KEYS = 64 };
+  pestle_flash_attention_t a;
+  bool units = has_unit(k, PESTLE_BF16) || has_unit(k, PESTLE_F16);
+  if (k->nest->no_scratch || !k->reassociate || !units ||
+      k->caps->max_group_lanes < PESTLE_FLASH_ATTENTION_LANES ||
+      !pestle_flash_attention_resembles(k->nest)) {
+    return NULL;
+  }
+  PESTLE_TRY(pestle_sketch_inline_kept(k));
+  if (!pestle_flash_attention_find(k->nest, &a) || !has_unit(k, a.q.dtype) ||
+      a.rows.all < LEAST || a.keys.all < LEAST) {
+    return pestle_nest_status(k->nest);
+  }
+  int64_t keys = MOST_KEYS;
+  while (keys > 16 && (pestle_flash_attention_bytes(&a, keys) >
+                           (int64_t)k->caps->scratch_bytes ||
+                       keys / 2 >= a.keys.all)) {
+    keys /= 2;
+  }
+  if (pestle_flash_attention_bytes(&a, keys) >
+      (int64_t)k->caps->scratch_bytes) {
+    return NULL;
+  }
+  pestle_sketch_note(k,
+                     "flash_attention_mma: one pass over the keys, %" PRId64
+                     " at once; matrix units make scores and results, which "
+                     "stay in registers",
+                     keys);
+  *out_done = true;
+  bool async = k->caps->flags & PESTLE_TARGET_ASYNC_COPY;
+  return pestle_schedule_template(
+      k->nest,
+      &(pestle_nest_template_t){
+          .row = offer->row, .stage = a.output, .ints = {keys, async}});
+}
