@@ -17,30 +17,38 @@ function(pestle_include_view name out_directory)
   set(${out_directory} "${view}" PARENT_SCOPE)
 endfunction()
 
-# The sources in this folder (and below with RECURSE), found anew at each build.
+# The sources in this folder, or the one that is named behind (and below with RECURSE),
+# found anew at each build.
 function(pestle_glob out_sources recurse)
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})
+  list(GET folder -1 folder)
   set(mode GLOB)
   if(recurse)
     set(mode GLOB_RECURSE)
   endif()
-  file(${mode} sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.c")
+  file(${mode} sources CONFIGURE_DEPENDS "${folder}/*.c")
   list(SORT sources)
   set(${out_sources} "${sources}" PARENT_SCOPE)
 endfunction()
 
 # pestle_add_folder(<target> SEES <folders...> [LIBRARIES <libs...>]
-#                   [SOURCES <files...>] [RECURSE] [EXCLUDE <regex>])
+#                   [FOLDER <below this one>] [SOURCES <files...>] [RECURSE]
+#                   [EXCLUDE <regex>])
 # A folder without sources makes no target.
 function(pestle_add_folder target)
-  cmake_parse_arguments(arg "RECURSE" "EXCLUDE" "SEES;LIBRARIES;SOURCES"
+  cmake_parse_arguments(arg "RECURSE" "EXCLUDE;FOLDER" "SEES;LIBRARIES;SOURCES"
                         ${ARGN})
-  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
+  set(home "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(arg_FOLDER)
+    string(APPEND home "/${arg_FOLDER}")
+  endif()
+  cmake_path(RELATIVE_PATH home
              BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
   if(arg_SOURCES)
     cmake_path(GET arg_SOURCES FILENAME file)
     string(APPEND folder "/${file}")
   else()
-    pestle_glob(arg_SOURCES "${arg_RECURSE}")
+    pestle_glob(arg_SOURCES "${arg_RECURSE}" "${home}")
     if(arg_EXCLUDE)
       list(FILTER arg_SOURCES EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()
