@@ -356,6 +356,28 @@ static pestle_status_t conclude(pestle_kernels_t* ks, uint32_t device,
 // L2 of the one before, the last keeps nothing in scratch.
 enum { NO_SCRATCH_ATTEMPT = 3 };
 
+// What lanes move at once.
+enum { LANE_ALIGN = 16 };
+
+uint32_t pestle_input_align(const pestle_target_caps_t* caps,
+                            pestle_dtype_t dtype) {
+  if (caps->device_type != PESTLE_DEVICE_CPU) return LANE_ALIGN;
+  // Of a complex number those of its parts.
+  bool complex = pestle_dtype_is(dtype, PESTLE_KIND_COMPLEX);
+  return (uint32_t)pestle_dtype_size(dtype) >> complex;
+}
+
+static void place_operands(const pestle_kernel_t* k, pestle_nest_t* nest) {
+  for (uint32_t t = 0; k->places.aligns && t < nest->tensors.size; ++t) {
+    pestle_nest_tensor_t* x = &nest->tensors.data[t];
+    if (x->kind != PESTLE_TENSOR_INPUT || x->elements ||
+        x->slot >= k->node->operand_count) {
+      continue;
+    }
+    x->align = k->places.aligns[x->slot];
+  }
+}
+
 // Lowers, schedules and emits for target |device|, into k->legal; what needs
 // more scratch than the target has is made again with less.
 static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
@@ -377,7 +399,8 @@ static pestle_status_t build_group(pestle_kernels_t* ks, uint32_t device,
   pestle_strbuf_init(ks->list.allocator, &whole);
   pestle_strbuf_init(ks->list.allocator, &full_note);
   pestle_status_t status =
-      pestle_lower_group(k->node, k->group, k->aliases, numerics, &nest);
+      pestle_lower_group(k->node, k->group, k->places.aliases, numerics, &nest);
+  place_operands(k, &nest);
   if (!status) status = verify_nest(ks, &nest, PESTLE_NEST_LOWERED, NULL);
   if (!status) status = set_wanted(ks, &nest, device, k);
   if (!status) {
@@ -444,6 +467,7 @@ static pestle_status_t build_direct(pestle_kernels_t* ks, uint32_t device,
   pestle_direct_t direct = {.node = k->node,
                             .k = &flat,
                             .caps = &ks->targets[device].caps,
+                            .aligns = k->places.aligns,
                             .args = k->args};
   pestle_status_t status = pestle_direct_emit(&direct, numerics);
   if (!status) {
@@ -524,8 +548,8 @@ static pestle_status_t finish_kernel(pestle_kernels_t* ks, pestle_kernel_t* k,
 static pestle_status_t add_kernel(pestle_kernels_t* ks,
                                   const pestle_node_t* node,
                                   const pestle_kernel_group_t* group,
-                                  const int32_t* aliases, const char* ops,
-                                  const char* wanted) {
+                                  pestle_kernel_places_t places,
+                                  const char* ops, const char* wanted) {
   pestle_kernel_t* k =
       pestle_alloc_zero(ks->list.allocator, sizeof(pestle_kernel_t));
   if (!k) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
@@ -535,7 +559,7 @@ static pestle_status_t add_kernel(pestle_kernels_t* ks,
   }
   k->node = node;
   k->group = group;
-  k->aliases = aliases;
+  k->places = places;
   k->ops = ops;
   k->wanted = wanted;
   k->unique = (uint32_t)ks->list.size - 1;
@@ -573,11 +597,29 @@ static pestle_status_t note_of(pestle_kernels_t* ks, const pestle_node_t* node,
 pestle_status_t pestle_kernels_add_like(pestle_kernels_t* kernels,
                                         const pestle_kernel_t* like,
                                         const char* wanted) {
-  return add_kernel(kernels, like->node, like->group, like->aliases, like->ops,
+  return add_kernel(kernels, like->node, like->group, like->places, like->ops,
                     wanted);
 }
 
 // --- The kernels of a function ---
+
+// What the addresses of operands are multiples of, where their memory is not the
+// plan's own. NULL: out of memory.
+static const uint8_t* find_aligns(pestle_kernels_t* ks,
+                                  const pestle_memory_plan_t* memory,
+                                  const pestle_node_t* node) {
+  uint8_t* aligns =
+      pestle_arena_alloc_zero(ks->arena, node->operand_count + 1, 1);
+  for (uint32_t o = 0; aligns && o < node->operand_count; ++o) {
+    const pestle_value_t* operand = pestle_node_operand(node, o);
+    if (pestle_value_constant(operand)) continue;
+    uint8_t storage = pestle_memory_plan_at(memory, operand)->storage;
+    if (storage != PESTLE_STORAGE_INPUT) continue;
+    aligns[o] =
+        (uint8_t)pestle_input_align(&ks->targets[0].caps, operand->type->dtype);
+  }
+  return aligns;
+}
 
 static pestle_status_t add_fusion(pestle_kernels_t* ks,
                                   const pestle_memory_plan_t* memory,
@@ -588,12 +630,15 @@ static pestle_status_t add_fusion(pestle_kernels_t* ks,
   bool any;
   int32_t* aliases =
       PESTLE_ARENA_ARRAY(ks->arena, int32_t, fusion->result_count + 1);
-  if (!aliases) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  pestle_kernel_places_t places = {aliases, find_aligns(ks, memory, fusion)};
+  if (!aliases || !places.aligns) {
+    return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
+  }
   PESTLE_TRY(pestle_memory_plan_aliases(memory, fusion, aliases, &any));
   PESTLE_TRY(pestle_lower_partition(ks->arena, fusion, &groups, &count));
   PESTLE_TRY(note_of(ks, fusion, &ops));
   for (uint32_t g = 0; g < count; ++g) {
-    PESTLE_TRY(add_kernel(ks, fusion, &groups[g], aliases, ops, NULL));
+    PESTLE_TRY(add_kernel(ks, fusion, &groups[g], places, ops, NULL));
   }
   if (any && count > 1) {
     return pestle_node_error(fusion, PESTLE_STATUS_INTERNAL,
@@ -604,11 +649,14 @@ static pestle_status_t add_fusion(pestle_kernels_t* ks,
 }
 
 static pestle_status_t add_direct(pestle_kernels_t* ks,
+                                  const pestle_memory_plan_t* memory,
                                   const pestle_node_t* node) {
   const char* ops;
+  pestle_kernel_places_t places = {.aligns = find_aligns(ks, memory, node)};
+  if (!places.aligns) return PESTLE_ERROR(OUT_OF_MEMORY, "making a kernel");
   if (pestle_direct_is_idle(node)) return NULL;
   PESTLE_TRY(note_of(ks, node, &ops));
-  return add_kernel(ks, node, NULL, NULL, ops, NULL);
+  return add_kernel(ks, node, NULL, places, ops, NULL);
 }
 
 static bool makes_nothing(const pestle_node_t* node) {
@@ -645,7 +693,7 @@ static pestle_status_t add_node(pestle_kernels_t* ks,
                              pestle_op_info((pestle_op_t)node->op)->name);
   }
   if (makes_nothing(node)) return NULL;
-  return direct ? add_direct(ks, node) : add_fusion(ks, memory, node);
+  return direct ? add_direct(ks, memory, node) : add_fusion(ks, memory, node);
 }
 
 static pestle_status_t add_block(pestle_kernels_t* ks,

@@ -10,6 +10,13 @@
 #include "compile/memory_plan.h"
 #include "pestle/compile.h"
 
+// Where the memory plan puts what a node reads and makes.
+typedef struct pestle_kernel_places_t {
+  const int32_t* aliases;  // as in lower.h; NULL: none
+  // Bytes that the address of each operand is a multiple of; 0: 64.
+  const uint8_t* aligns;
+} pestle_kernel_places_t;
+
 // One kernel of the plan. |unique| names the first kernel with the same code.
 typedef struct pestle_kernel_t {
   char name[48];
@@ -17,7 +24,7 @@ typedef struct pestle_kernel_t {
   // What it is made from, again when the target refuses it: the arena's. NULL
   // for a direct op, which is all there is to it.
   const pestle_kernel_group_t* group;
-  const int32_t* aliases;
+  pestle_kernel_places_t places;
   const char* ops;             // "add, tanh (node 'act1')"
   pestle_kir_builder_t legal;  // legalised for |device|
   uint32_t device;             // 0: the target; 1: the fallback
@@ -82,6 +89,13 @@ PESTLE_NODISCARD pestle_status_t pestle_kernels_init(
     const pestle_compile_options_t* options, const pestle_lockfile_t* lock,
     pestle_arena_t* arena, pestle_kernels_t* out_kernels);
 void pestle_kernels_deinit(pestle_kernels_t* kernels);
+
+// Bytes that the address of an input of |dtype| must be a multiple of for the
+// plan's kernels to read it where it lies: of a CPU's those of the element, since
+// vectors at any address cost it nothing that was measured; of others the widest
+// that one lane moves.
+uint32_t pestle_input_align(const pestle_target_caps_t* caps,
+                            pestle_dtype_t dtype);
 
 // Makes the kernels of all fusions and direct ops of |function|, which is placed
 // by |memory|, in the order of its ops: those of one op stand together. None is

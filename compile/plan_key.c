@@ -44,6 +44,9 @@ static pestle_status_t append_target(const pestle_compilation_t* c,
   pestle_strbuf_appendf(key, "target %016llx%016llx\n",
                         (unsigned long long)target.high,
                         (unsigned long long)target.low);
+  // Of bytes, the smallest element: 1 says that elements are enough.
+  pestle_strbuf_appendf(key, "input_alignment %u\n",
+                        pestle_input_align(caps, PESTLE_U8));
   // What a strict context refuses another one may have put into the cache.
   pestle_strbuf_appendf(key, "fallback %s\nstrict %d\n",
                         fallback ? pestle_device_backend_id(fallback) : "",

@@ -443,13 +443,19 @@ static pestle_status_t block_steps(steps_t* s, const pestle_block_t* block) {
 
 // --- The function ---
 
+// Of results, whose memory is a device's own: 64 bytes. Stores past the caches
+// want whole lines.
+enum { IO_ALIGN_LOG2 = 6 };
+
 static pestle_plan_io_t io_of(steps_t* s, const pestle_type_t* type,
                               const char* name) {
   pestle_plan_io_t io = {.name = pestle_plan_string(s->plan, name),
                          .dtype = (uint8_t)type->dtype,
                          .rank = (uint8_t)type->rank,
+                         .align_log2 = IO_ALIGN_LOG2,
                          .size = pestle_type_bytes(type),
-                         .shape_offset = -1};
+                         .shape_offset = -1,
+                         .alias = -1};
   memcpy(io.dims, type->dims, (size_t)type->rank * sizeof(int64_t));
   return io;
 }
@@ -473,8 +479,11 @@ static pestle_status_t interface_of(steps_t* s,
   for (uint32_t i = 0; i < block->argument_count; ++i) {
     char name[256];
     pestle_steps_input_name(function, i, name, sizeof(name));
-    ok = ok && pestle_vec_push(&s->plan->inputs,
-                               io_of(s, block->arguments[i]->type, name));
+    const pestle_type_t* type = block->arguments[i]->type;
+    pestle_plan_io_t io = io_of(s, type, name);
+    io.align_log2 = (uint8_t)pestle_log2_floor(
+        pestle_input_align(&s->kernels->targets[0].caps, type->dtype));
+    ok = ok && pestle_vec_push(&s->plan->inputs, io);
   }
   const pestle_node_t* ret = block->last;
   for (uint32_t i = 0; i < ret->operand_count; ++i) {

@@ -20,6 +20,8 @@ static void fill_io(const pestle_plan_t* plan, const pestle_plan_io_t* record,
       .element = pestle_dtype_size((pestle_dtype_t)record->dtype),
       .size = record->size,
       .shape_offset = record->shape_offset,
+      .misaligned = ((uintptr_t)1 << record->align_log2) - 1,
+      .alias = record->alias,
       .first_step = UINT32_MAX,
   };
 }

@@ -256,10 +256,11 @@ pestle_run_device(pestle_executable_t* executable, pestle_frame_t* frame,
                   pestle_stream_t* stream, const pestle_tensor_t* inputs,
                   pestle_tensor_t* outputs, const pestle_run_t* run);
 // Whether a view is used in place.
-static inline bool pestle_frame_in_place(const pestle_frame_t* frame,
+static inline bool pestle_frame_in_place(const pestle_executable_t* executable,
+                                         const pestle_frame_t* frame,
                                          size_t io) {
   return frame->dense[io] && !frame->copied[io] &&
-         !(frame->ranges[io].begin & 63);
+         !(frame->ranges[io].begin & executable->io[io].misaligned);
 }
 
 // --- run.c ---

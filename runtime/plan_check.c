@@ -12,11 +12,13 @@
 
 // No machine has more; keeps sums of sizes below 2^63.
 #define LARGEST_SIZE ((int64_t)1 << 56)
+// Device memory is aligned to 64 bytes.
+#define MOST_ALIGN_LOG2 6
 _Static_assert(offsetof(pestle_plan_header_t, signature) ==
                    PESTLE_PLAN_CHECKED_FROM,
                "plan_format.h promises this offset");
 _Static_assert(sizeof(pestle_plan_device_t) == 32, "a stable format");
-_Static_assert(sizeof(pestle_plan_io_t) == 152, "a stable format");
+_Static_assert(sizeof(pestle_plan_io_t) == 160, "a stable format");
 _Static_assert(sizeof(pestle_plan_binding_t) == 24, "a stable format");
 _Static_assert(sizeof(pestle_plan_kernel_t) == 120, "a stable format");
 _Static_assert(sizeof(pestle_plan_step_t) == 32, "a stable format");
@@ -171,9 +173,12 @@ static pestle_status_t check_io(const checker_t* c, const char* what,
                                 uint64_t index, const pestle_plan_io_t* io) {
   PESTLE_TRY(check_text(c, what, index, io->name));
   if (!pestle_dtype_is_stored((pestle_dtype_t)io->dtype) ||
-      io->rank > PESTLE_MAX_RANK || io->bounded > 1) {
-    return MALFORMED("%s %" PRIu64 " of the plan has dtype %u and rank %u",
-                     what, index, io->dtype, io->rank);
+      io->rank > PESTLE_MAX_RANK || io->bounded > 1 ||
+      io->align_log2 > MOST_ALIGN_LOG2) {
+    return MALFORMED("%s %" PRIu64
+                     " of the plan has dtype %u, rank %u and an alignment of "
+                     "2^%u bytes",
+                     what, index, io->dtype, io->rank, io->align_log2);
   }
   int64_t count, bytes;
   int64_t element = pestle_dtype_size((pestle_dtype_t)io->dtype);
@@ -194,6 +199,25 @@ static pestle_status_t check_io(const checker_t* c, const char* what,
   return NULL;
 }
 
+// What input and output say of each other.
+static pestle_status_t check_alias(const char* what, uint64_t index,
+                                   const pestle_plan_io_t* io,
+                                   const pestle_plan_io_t* others,
+                                   uint64_t count) {
+  if (io->alias == -1) return NULL;
+  if (io->alias >= 0 && (uint64_t)io->alias < count) {
+    const pestle_plan_io_t* other = &others[io->alias];
+    if (other->alias >= 0 && (uint64_t)other->alias == index &&
+        other->size == io->size && !other->bounded && !io->bounded) {
+      return NULL;
+    }
+  }
+  return MALFORMED("%s %" PRIu64
+                   " of the plan shares the storage of a tensor that does not "
+                   "share its own",
+                   what, index);
+}
+
 static pestle_status_t check_ios(const checker_t* c) {
   for (uint64_t i = 0; i < c->header->inputs.count; ++i) {
     PESTLE_TRY(check_io(c, "input", i, &c->inputs[i]));
@@ -201,8 +225,14 @@ static pestle_status_t check_ios(const checker_t* c) {
       return MALFORMED("input %" PRIu64 " of the plan is bounded", i);
     }
   }
+  for (uint64_t i = 0; i < c->header->inputs.count; ++i) {
+    PESTLE_TRY(check_alias("input", i, &c->inputs[i], c->outputs,
+                           c->header->outputs.count));
+  }
   for (uint64_t i = 0; i < c->header->outputs.count; ++i) {
     PESTLE_TRY(check_io(c, "output", i, &c->outputs[i]));
+    PESTLE_TRY(check_alias("output", i, &c->outputs[i], c->inputs,
+                           c->header->inputs.count));
   }
   return NULL;
 }

@@ -185,7 +185,7 @@ static pestle_status_t check_overlaps(const pestle_executable_t* e,
       }
       bool apart = !e->loops && (input->first_step > input->last_step ||
                                  input->last_step < output->first_step);
-      if (pestle_frame_in_place(frame, o) && !apart) frame->copied[i] = true;
+      if (pestle_frame_in_place(e, frame, o) && !apart) frame->copied[i] = true;
     }
   }
   return NULL;
@@ -253,7 +253,7 @@ static pestle_status_t reserve_staging(pestle_executable_t* e,
   for (size_t i = 0; i < e->io_count; ++i) {
     frame->staged[i] = SIZE_MAX;
     bool reached = frame->remote[i] == e->remote;
-    if (!e->io[i].size || (reached && pestle_frame_in_place(frame, i))) {
+    if (!e->io[i].size || (reached && pestle_frame_in_place(e, frame, i))) {
       continue;
     }
     frame->staged[i] = size;

@@ -13,6 +13,8 @@ typedef struct pestle_exec_io_t {
   uint32_t element;      // bytes
   uint64_t size;         // bytes, dense
   int64_t shape_offset;  // bounded outputs: in the arena
+  uintptr_t misaligned;  // bits of an address that is not used in place
+  int32_t alias;         // as in the plan
   uint32_t first_step;   // the first and last step that touch it; an untouched
   uint32_t last_step;    // one has first > last
 } pestle_exec_io_t;

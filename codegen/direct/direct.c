@@ -83,8 +83,12 @@ uint32_t pestle_direct_operand(pestle_direct_t* d, size_t operand) {
                              .slot = (uint32_t)operand,
                              .elements = pestle_value_constant(v)};
   if (arg.elements) arg.kind = PESTLE_ARG_CONSTANT;
-  return add_argument(d, arg, v->name ? v->name : "x", v->type->dtype,
-                      pestle_type_count(v->type), PESTLE_KIR_READONLY);
+  uint32_t id = add_argument(d, arg, v->name ? v->name : "x", v->type->dtype,
+                             pestle_type_count(v->type), PESTLE_KIR_READONLY);
+  if (d->aligns && d->aligns[operand] && !d->k->failed) {
+    d->k->buffer.data[id].align = d->aligns[operand];
+  }
+  return id;
 }
 
 uint32_t pestle_direct_result(pestle_direct_t* d, size_t result) {

@@ -18,6 +18,8 @@ typedef struct pestle_direct_t {
   const pestle_node_t* node;
   pestle_kir_builder_t* k;
   const pestle_target_caps_t* caps;
+  // Bytes that the address of each operand is a multiple of; NULL: 64.
+  const uint8_t* aligns;
   pestle_kernel_arg_t* args;  // of the kernel, in the order of its buffers
   uint32_t arg_count;
   uint64_t steps;  // scalar steps of a run, for the choice of threads

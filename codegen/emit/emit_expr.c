@@ -194,13 +194,14 @@ static bool window_index(pestle_emit_t* e, const pestle_expr_t* guard,
   return true;
 }
 
-// What the address of a whole vector at |flat| is a multiple of, in bytes: at
-// most its own size. Buffers begin at multiples of 64. 0: nothing is known.
+// What the address of a whole vector at |flat| of a buffer that lies at a
+// multiple of |base| is a multiple of, in bytes: at most its own size. 0: nothing
+// is known.
 static unsigned vector_align(const pestle_emit_t* e, unsigned size,
-                             const pestle_affine_t* flat) {
+                             const pestle_affine_t* flat, uint32_t base) {
   int64_t bytes = (int64_t)size * e->lanes;
   if (e->valid < (int64_t)e->lanes) return 0;
-  if (bytes > 64) bytes = 64;
+  if (bytes > base) bytes = base;
   while (bytes > (int64_t)size && flat->constant * size % bytes)
     bytes /= 2;
   for (uint32_t i = 0; i < flat->count; ++i) {
@@ -221,7 +222,8 @@ static unsigned store_align(const pestle_emit_t* e,
                             const pestle_nest_tensor_t* t,
                             const pestle_affine_t* flat) {
   unsigned size = pestle_dtype_size(t->type.dtype);
-  unsigned bytes = vector_align(e, size, flat);
+  unsigned bytes =
+      vector_align(e, size, flat, t->align ? t->align : PESTLE_NEST_ALIGN);
   if (e->nest->wide_moves) return bytes;
   unsigned whole = size * e->lanes < 64 ? size * e->lanes : 64;
   return t->streamed && bytes == whole ? bytes : 0;
@@ -230,8 +232,9 @@ static unsigned store_align(const pestle_emit_t* e,
 static unsigned load_align(const pestle_emit_t* e, uint32_t buffer,
                            const pestle_affine_t* flat) {
   if (!e->nest->wide_moves || e->k->failed) return 0;
-  pestle_dtype_t dtype = (pestle_dtype_t)e->k->buffer.data[buffer].dtype;
-  return vector_align(e, pestle_dtype_size(dtype), flat);
+  const pestle_kir_buffer_t* b = &e->k->buffer.data[buffer];
+  return vector_align(e, pestle_dtype_size((pestle_dtype_t)b->dtype), flat,
+                      b->align);
 }
 
 // Lanes that follow each other in memory, those for which |guard| holds.

@@ -102,6 +102,9 @@ static pestle_status_t bind_arguments(pestle_emit_t* e, pestle_emitted_t* out) {
                                    : 0;
     e->buffer[t] = pestle_kir_add_buffer(e->k, x->name, PESTLE_KIR_GLOBAL,
                                          x->type.dtype, 1, count, flags);
+    if (x->align && !e->k->failed) {
+      e->k->buffer.data[e->buffer[t]].align = x->align;
+    }
     out->tensors[out->count++] = t;
   }
   return NULL;

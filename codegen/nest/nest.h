@@ -122,6 +122,9 @@ typedef struct pestle_pack_axis_t {
   int64_t taps;  // 1: the split coordinate is that of the taps, not the columns
 } pestle_pack_axis_t;
 
+// Bytes that the address of a tensor is a multiple of where nothing else is said.
+enum { PESTLE_NEST_ALIGN = 64 };
+
 typedef struct pestle_nest_tensor_t {
   const char* name;
   pestle_type_t type;
@@ -133,7 +136,8 @@ typedef struct pestle_nest_tensor_t {
   int32_t stage;  // that writes it, or -1
   // LANES: elements from one run of a lane to its next, see schedule_lanes.c.
   int64_t lane_stride;
-  int32_t alias;  // OUTPUT: input slot that it overwrites in place, or -1
+  int32_t alias;   // OUTPUT: input slot that it overwrites in place, or -1
+  uint32_t align;  // of its address, in bytes; 0: PESTLE_NEST_ALIGN
   const pestle_elements_t* elements;  // INPUT beyond the group's operands
   // INPUT after a pack row: read through this layout, zero-padded.
   uint32_t pack_count;

@@ -39,7 +39,7 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-unknown-linux-gnu"
 
 ; Function Attrs: nounwind
-define internal i32 @softmax_0.body(ptr noalias readonly align 64 %x, ptr noalias align 64 %y, ptr %0, i64 %begin, i64 %end, ptr %1) #0 {
+define internal i32 @softmax_0.body(ptr noalias readonly align 4 %x, ptr noalias align 64 %y, ptr %0, i64 %begin, i64 %end, ptr %1) #0 {
   %3 = getelementptr inbounds i8, ptr %1, i64 0
   %4 = icmp slt i64 %begin, %end
   br i1 %4, label %g, label %5

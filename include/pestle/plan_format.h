@@ -17,7 +17,7 @@
 #include "pestle/types.h"
 
 #define PESTLE_PLAN_MAGIC "PSTLPLN1"
-#define PESTLE_PLAN_VERSION 5u
+#define PESTLE_PLAN_VERSION 6u
 
 // Constants of at least so many bytes lie outside of a plan that is not to be
 // self-contained. Below it a file and a mapping of their own cost more than a
@@ -94,11 +94,18 @@ typedef struct pestle_plan_io_t {
   uint8_t rank;
   uint8_t
       bounded;  // outputs: dims are bounds, the real ones come after the run
-  uint8_t reserved;
+  // What the address must be a multiple of for the steps to use the memory
+  // itself. What lies otherwise is copied.
+  uint8_t align_log2;
   int64_t dims[PESTLE_MAX_RANK];
   uint64_t size;  // bytes
   // bounded outputs: arena offset of |rank| int64 extents, written by a step
   int64_t shape_offset;
+  // outputs: the input whose bytes lie in the output's storage when the steps
+  // begin, or -1. Such an input has no storage of its own: steps find it in the
+  // output's. inputs: the output of which that is so, or -1.
+  int32_t alias;
+  uint32_t reserved;
 } pestle_plan_io_t;
 
 typedef enum pestle_plan_storage_e {

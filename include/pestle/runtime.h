@@ -494,9 +494,9 @@ pestle_executable_step(const pestle_executable_t* executable, size_t index,
                        pestle_step_info_t* out_info);
 
 // Runs once. |inputs| and |outputs| are views in the executable's order. An
-// input view may have any element strides; a contiguous one whose data is
-// 64-byte aligned is read in place, others cost one copy. An output view with
-// data is written to (contiguous, 64-byte aligned: in place); one with NULL
+// input view may have any element strides; a contiguous one is read in place if
+// its data is aligned to its elements (on devices other than CPUs: to 16 bytes),
+// others cost one copy. An output view with data is written to (contiguous, 64-byte aligned: in place); one with NULL
 // data is allocated: data, shape and strides are filled in, and
 // pestle_tensor_release() frees it. For bounded outputs shape[] is updated to
 // the real extents. Dtype, rank or shape that differ from the executable's are

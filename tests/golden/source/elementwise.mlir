@@ -5,7 +5,7 @@
 // CHECK: ; kernel multiply_add_abs_0 for x86-64-v{{[34]}}
 // CHECK: ; multiply_add_abs: multiply, add, abs
 // CHECK: target triple = "x86_64-unknown-linux-gnu"
-// CHECK: define internal i32 @{{.*}}.body(ptr noalias readonly align 64 %x, ptr noalias readonly align 64 %y, ptr noalias align 64 %y_2,
+// CHECK: define internal i32 @{{.*}}.body(ptr noalias readonly align 4 %x, ptr noalias readonly align 4 %y, ptr noalias align 64 %y_2,
 // V4:    call <16 x float> @llvm.fma.v16f32(
 // V4:    call <16 x float> @llvm.fabs.v16f32(
 // V4:    call <16 x float> @llvm.masked.load.v16f32

@@ -290,7 +290,8 @@ static void test_none_refused(void** state) {
   end(&f);
 }
 
-// The first and the last have the same code, the other has one operand.
+// The first and the last have the same code, the other has one operand. All read
+// inputs: what lies in the arena is aligned to more.
 static void test_identical_kernels_compile_once(void** state) {
   (void)state;
   fixture_t f;
@@ -298,11 +299,12 @@ static void test_identical_kernels_compile_once(void** state) {
   begin(&f, false);
   static const char text[] =
       "module @m {\n"
-      "  func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> "
+      "  func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>, "
+      "%z: tensor<64xf32>) -> "
       "(tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {\n"
       "    %a = stablehlo.multiply %x, %y : tensor<64xf32>\n"
       "    %b = stablehlo.multiply %y, %y : tensor<64xf32>\n"
-      "    %c = stablehlo.multiply %y, %a : tensor<64xf32>\n"
+      "    %c = stablehlo.multiply %y, %z : tensor<64xf32>\n"
       "    return %a, %b, %c : tensor<64xf32>, tensor<64xf32>, "
       "tensor<64xf32>\n"
       "  }\n"

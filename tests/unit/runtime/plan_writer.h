@@ -64,6 +64,8 @@ static inline void plan_fill_io(plan_writer_t* w, pestle_plan_io_t* io,
                                 const char* name, pestle_dtype_t dtype,
                                 int rank, const int64_t* dims) {
   *io = (pestle_plan_io_t){.name = plan_text(w, name),
+                           .align_log2 = 6,
+                           .alias = -1,
                            .dtype = (uint8_t)dtype,
                            .rank = (uint8_t)rank,
                            .size = pestle_dtype_size(dtype)};
