@@ -367,15 +367,16 @@ typedef struct pestle_device_api_t {
 
   // -- minor 4 --
   // Calls fn(user, failure) exactly once when all that was queued on |stream|
-  // before is done, on a thread of the driver's or of the backend's and with no
-  // lock of the backend held. |failure| is NULL, or a status of
-  // host->status_make() that |fn| takes over: what stream_synchronize() would
-  // return then, which it returns all the same. fn is called too when work on
-  // the stream failed and when the device is lost, then with UNAVAILABLE. It is
-  // short, does not block and calls nothing of the backend. What is queued later
-  // need not wait for it; stream_destroy() returns after the last call. Calls on
-  // one stream may come in any order once they are due. Refused with UNSUPPORTED
-  // while |stream| records. When this function fails fn is never called.
+  // before is done. Any thread may make the call, the driver's, the backend's or
+  // one that calls this table, this very function included; no lock of the
+  // backend is held. |failure| is NULL, or a status of host->status_make() that
+  // |fn| takes over: what stream_synchronize() would return then, which returns
+  // it all the same. fn is called too when work on the stream failed and when
+  // the device is lost, then with UNAVAILABLE. It is short, does not block and
+  // calls nothing of the backend. What is queued later need not wait for it.
+  // Calls on one stream may come in any order once they are due;
+  // stream_destroy() returns after the last. UNSUPPORTED while |stream| records.
+  // When this function fails fn is never called.
   pestle_status_t (*stream_host_call)(
       void* self, pestle_device_stream_t* stream,
       void (*fn)(void* user, pestle_status_t failure), void* user);
