@@ -3,6 +3,7 @@
 
 #include "base/status_copy.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct pestle_status_s {
   note_t* last_note;
   const char* message;  // behind the struct, in the same block
   bool is_constant;
+  atomic_uint holders;  // one of several changes nothing: it takes a copy
 };
 
 // What pestle_status_make() returns when malloc fails: one row per code, since
@@ -78,6 +80,7 @@ pestle_status_t pestle_status_make_v(pestle_status_code_t code,
   if (length > 0) vsnprintf(message, text_size, format, args);
   *status = (struct pestle_status_s){
       .code = code, .line = line, .file = file ? file : "", .message = message};
+  atomic_init(&status->holders, 1u);
   return status;
 }
 
@@ -99,9 +102,29 @@ static void append_note(pestle_status_t status, note_t* note) {
   status->last_note = note;
 }
 
+pestle_status_t pestle_status_retain(pestle_status_t status) {
+  if (status && !status->is_constant) {
+    atomic_fetch_add_explicit(&status->holders, 1u, memory_order_relaxed);
+  }
+  return status;
+}
+
+// |status|, or a copy of one that others hold too.
+static pestle_status_t own(pestle_status_t status) {
+  if (status->is_constant ||
+      atomic_load_explicit(&status->holders, memory_order_acquire) == 1) {
+    return status;
+  }
+  pestle_status_t copy = pestle_status_copy(status, status->code);
+  pestle_status_release(status);
+  return copy;
+}
+
 pestle_status_t pestle_status_annotate(pestle_status_t status,
                                        const char* format, ...) {
-  if (!status || status->is_constant || !format) return status;
+  if (!status || !format) return status;
+  status = own(status);
+  if (status->is_constant) return status;
   va_list args;
   va_start(args, format);
   int length = vsnprintf(NULL, 0, format, args);
@@ -132,6 +155,7 @@ pestle_status_t pestle_status_join(pestle_status_t primary,
                                    pestle_status_t secondary) {
   if (!primary) return secondary;
   if (!secondary) return primary;
+  secondary = own(secondary);
   primary = pestle_status_annotate(primary, "then: %s: %s",
                                    pestle_status_code_name(secondary->code),
                                    secondary->message);
@@ -145,7 +169,11 @@ pestle_status_t pestle_status_join(pestle_status_t primary,
 }
 
 void pestle_status_release(pestle_status_t status) {
-  if (!status || status->is_constant) return;
+  if (!status || status->is_constant ||
+      atomic_fetch_sub_explicit(&status->holders, 1u, memory_order_acq_rel) !=
+          1) {
+    return;
+  }
   for (note_t* note = status->first_note; note;) {
     note_t* next = note->next;
     free(note);

@@ -52,6 +52,8 @@ PESTLE_NODISCARD pestle_status_t
 pestle_thread_start(pestle_thread_fn_t fn, void* argument, const char* name,
                     pestle_thread_t* out_thread);
 void pestle_thread_join(pestle_thread_t* thread);
+// Instead of a join: nobody waits for its end. |thread| need not stay in place.
+void pestle_thread_detach(pestle_thread_t* thread);
 void pestle_thread_yield(void);
 void pestle_thread_sleep_ns(int64_t nanoseconds);
 // A hint for spin loops.

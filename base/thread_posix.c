@@ -126,6 +126,10 @@ void pestle_thread_join(pestle_thread_t* thread) {
   pthread_join(system_thread(thread)->handle, NULL);
 }
 
+void pestle_thread_detach(pestle_thread_t* thread) {
+  pthread_detach(system_thread(thread)->handle);
+}
+
 void pestle_thread_yield(void) {
   sched_yield();
 }

@@ -214,10 +214,26 @@ static pestle_status_t call_library(const pestle_executable_t* e,
       call->library->name);
 }
 
+// What the device's own interface calls the stream. NULL, when all before is
+// done: there is no such thing, and the function is to do its work at once.
+static pestle_status_t find_native(const pestle_queue_t* queue,
+                                   pestle_device_stream_t* stream,
+                                   void** out_native) {
+  *out_native = NULL;
+  if (!stream) return NULL;
+  const pestle_device_t* device = queue->device;
+  const pestle_device_api_t* api = pestle_device_api(device);
+  if (!PESTLE_HAS(api, stream_native)) return pestle_queue_wait(queue);
+  return api->stream_native(device->backend->self, stream, out_native);
+}
+
 static pestle_status_t call_custom(pestle_frame_t* frame,
                                    const pestle_exec_call_t* call,
+                                   const pestle_queue_t* queue,
                                    pestle_device_stream_t* stream,
                                    void* const* buffers) {
+  void* native;
+  PESTLE_TRY(find_native(queue, stream, &native));
   size_t count = (size_t)call->operand_count + call->result_count;
   if (count) {
     memcpy(frame->tensors, call->tensors, count * sizeof(*frame->tensors));
@@ -232,7 +248,7 @@ static pestle_status_t call_custom(pestle_frame_t* frame,
                                 .input_count = call->operand_count,
                                 .outputs = frame->tensors + call->operand_count,
                                 .output_count = call->result_count,
-                                .stream = (void*)stream};
+                                .stream = native};
   return pestle_status_annotate(call->function(call->user, &given),
                                 "in custom call '%s'", call->name);
 }
@@ -246,9 +262,9 @@ pestle_status_t pestle_call(pestle_executable_t* e, pestle_frame_t* frame,
       queue && !call->staged ? queue->stream : NULL;
   int64_t begin_ns = e->context->core.trace ? pestle_clock_ns() : 0;
   pestle_fpu_t fpu = pestle_fpu_enter();
-  pestle_status_t status = call->library
-                               ? call_library(e, frame, call, stream, buffers)
-                               : call_custom(frame, call, stream, buffers);
+  pestle_status_t status =
+      call->library ? call_library(e, frame, call, stream, buffers)
+                    : call_custom(frame, call, queue, stream, buffers);
   pestle_fpu_leave(fpu);
   if (e->context->core.trace) trace(e, step, begin_ns);
   return status;

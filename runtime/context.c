@@ -98,6 +98,8 @@ static pestle_status_t copy_strings(const pestle_context_options_t* options,
 static void destroy(pestle_context_t* context) {
   pestle_context_enter(context);
   pestle_allocator_t allocator = context->core.allocator;
+  // Its threads may still be in callbacks, which may use all that follows.
+  pestle_notifier_deinit(&context->notifier);
   // Each tolerates that it was never initialised.
   pestle_plan_cache_deinit(&context->plan_cache);
   pestle_constants_deinit(&context->constants);
@@ -162,6 +164,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       context->core.allocator, context->core.threads,
       (pestle_pool_hook_t){options.parallel_for, options.parallel_user},
       &context->pool);
+  pestle_notifier_init(context->core.allocator, &context->notifier);
   pestle_registry_init(context, &context->registry);
   pestle_constants_init(context, &context->constants);
   pestle_device_constants_init(context, &context->device_constants);
@@ -185,6 +188,7 @@ void pestle_context_after_fork(pestle_context_t* context) {
     // Its locks may be held by threads of the parent, whose file it is.
     context->core.trace = NULL;
     pestle_pool_after_fork(&context->pool);
+    pestle_notifier_after_fork(&context->notifier);
     pestle_registry_after_fork(&context->registry);
     pestle_constants_after_fork(&context->constants);
     pestle_device_constants_after_fork(&context->device_constants);

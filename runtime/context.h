@@ -8,6 +8,7 @@
 #include "pestle/plugin.h"
 #include "runtime/constant.h"
 #include "runtime/device_constant.h"
+#include "runtime/notifier.h"
 #include "runtime/plan_cache.h"
 #include "runtime/platform.h"
 #include "runtime/pool.h"
@@ -34,6 +35,7 @@ struct pestle_context_s {
   atomic_uint fork_count;  // how many forks lie between us and our maker
   pestle_host_t host;
   pestle_pool_t pool;
+  pestle_notifier_t notifier;
   pestle_registry_t registry;
   pestle_constants_t constants;
   pestle_device_constants_t device_constants;

@@ -42,6 +42,7 @@ pestle_status_t pestle_device_create(pestle_context_t* context,
 
 void pestle_device_destroy(pestle_device_t* device) {
   pestle_device_trim(device);
+  pestle_status_release(atomic_load(&device->fault));
   pestle_mutex_deinit(&device->memory.mutex);
 }
 

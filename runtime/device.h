@@ -48,6 +48,8 @@ struct pestle_device_s {
   unsigned fork_count;  // of the context when it was made
   pestle_dl_device_t dl;
   pestle_device_memory_t memory;
+  // What the backend said first when the device was lost, or NULL.
+  _Atomic(pestle_status_t) fault;
 };
 
 // Makes a device whose struct lives in |arena|.

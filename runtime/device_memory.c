@@ -94,8 +94,9 @@ static pestle_status_t make_data(pestle_device_t* device,
     return PESTLE_ERROR(UNSUPPORTED, "device %s offers no memory",
                         device->name);
   }
-  pestle_status_t status = api->allocate(
-      device->backend->self, device->local_index, block->size, &block->data);
+  pestle_status_t status = pestle_device_said(
+      device, api->allocate(device->backend->self, device->local_index,
+                            block->size, &block->data));
   if (status) block->data = NULL;
   if (!status) {
     status = pestle_device_check_made(device, "allocate()", block->data);

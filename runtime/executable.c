@@ -119,6 +119,49 @@ static void measure_stage(pestle_executable_t* e,
   if (e->stage_args < step->count) e->stage_args = step->count;
 }
 
+// Whether the device is waited for before a call is made.
+static bool call_waits(const pestle_executable_t* e,
+                       const pestle_exec_call_t* call) {
+  return call->staged ||
+         (call->function &&
+          !PESTLE_HAS(pestle_device_api(e->home), stream_native));
+}
+
+// Whether the host must look into a run on a stream.
+static bool needs_host(const pestle_executable_t* e, size_t step_count) {
+  if (!pestle_device_has_events(e->home)) return true;  // nothing tells its end
+  for (size_t i = e->input_count; i < e->io_count; ++i) {
+    if (e->io[i].info.bounded) return true;
+  }
+  for (size_t i = 0; i < step_count; ++i) {
+    const pestle_plan_step_t* step = &e->steps[i];
+    switch ((pestle_plan_step_kind_t)step->kind) {
+      case PESTLE_PLAN_LAUNCH:
+        if (e->kernels[step->kernel].staged) return true;
+        break;
+      case PESTLE_PLAN_CALL:
+        if (call_waits(e, &e->calls[step->kernel])) return true;
+        break;
+      case PESTLE_PLAN_COPY:
+        if (e->slow_copies) return true;
+        break;
+      case PESTLE_PLAN_JUMP_IF_ZERO:
+      case PESTLE_PLAN_JUMP_TABLE:
+        return true;
+      case PESTLE_PLAN_JUMP:
+      case PESTLE_PLAN_END:
+        break;
+    }
+  }
+  return false;
+}
+
+static bool has_slow_copies(const pestle_device_t* device) {
+  const pestle_device_api_t* api = pestle_device_api(device);
+  return !PESTLE_HAS(api, queue_from_host) || !PESTLE_HAS(api, queue_to_host) ||
+         !PESTLE_HAS(api, queue_copy);
+}
+
 // Whether all steps can be one recording: nothing that the host must look at or
 // do, and more than one thing to queue.
 static void look_at_steps(pestle_executable_t* e, size_t step_count) {
@@ -138,6 +181,8 @@ static void look_at_steps(pestle_executable_t* e, size_t step_count) {
               step->kind != PESTLE_PLAN_JUMP_TABLE;
   }
   e->records = records && queued > 1 && pestle_device_has_graphs(e->home);
+  e->slow_copies = e->remote && has_slow_copies(e->home);
+  e->needs_host = e->remote && needs_host(e, step_count);
 }
 
 // The plan may be gone when the trace is written.

@@ -140,6 +140,8 @@ struct pestle_executable_s {
   bool counted;                   // its use of the plan's constants
   bool remote;                    // the home is not a CPU
   bool records;                   // its steps may become a recording
+  bool needs_host;                // it must look into a run, or do a part of it
+  bool slow_copies;               // a queued copy waits for the device
   atomic_bool no_recording;       // the backend refused one
   size_t stage_size, stage_args;  // most that a staged launch needs
   _Atomic(pestle_frame_t*) frames[PESTLE_FRAME_SLOTS];
@@ -186,6 +188,9 @@ void pestle_frame_give(pestle_executable_t* executable, pestle_frame_t* frame);
 PESTLE_NODISCARD pestle_status_t
 pestle_frame_prepare(pestle_executable_t* executable, pestle_frame_t* frame);
 void pestle_frame_destroy_all(pestle_executable_t* executable);
+// Whether what was queued with |frame| may not be done.
+bool pestle_frame_is_busy(const pestle_executable_t* executable,
+                          const pestle_frame_t* frame);
 // Waits for what was queued with |frame|.
 PESTLE_NODISCARD pestle_status_t
 pestle_frame_wait(const pestle_executable_t* executable, pestle_frame_t* frame);
@@ -249,8 +254,9 @@ void pestle_recordings_destroy(const pestle_executable_t* executable,
 
 // --- run_device.c ---
 
-// Brings inputs home, executes and takes outputs back. Waits unless |stream|
-// (not of a CPU) is given and nothing is left for the host to do.
+// Brings inputs home, executes and takes outputs back. Waits where the host must
+// see what comes next, and at the end unless |stream| (not of a CPU) is given and
+// nothing is left for the host to do.
 PESTLE_NODISCARD pestle_status_t
 pestle_run_device(pestle_executable_t* executable, pestle_frame_t* frame,
                   pestle_stream_t* stream, const pestle_tensor_t* inputs,
@@ -265,12 +271,22 @@ static inline bool pestle_frame_in_place(const pestle_executable_t* executable,
 
 // --- run.c ---
 
-// A run whose views and options were checked before: the worker of a stream
-// calls it. |donated| has a flag for each input; |allocated| for each output.
-PESTLE_NODISCARD pestle_status_t pestle_run_checked(
-    pestle_executable_t* executable, const pestle_tensor_t* inputs,
-    pestle_tensor_t* outputs, const bool* donated, const bool* allocated,
-    const pestle_run_t* run);
+// Checks the views of a run, whose flags in |frame| are set, and binds them to it.
+PESTLE_NODISCARD pestle_status_t pestle_run_bind(
+    const pestle_executable_t* executable, const pestle_tensor_t* inputs,
+    const pestle_tensor_t* outputs, pestle_frame_t* frame);
+// Runs with bound views: on |stream|, which is of the home's and which the caller
+// acts for, or (NULL) until all is done.
+PESTLE_NODISCARD pestle_status_t
+pestle_run_frame(pestle_executable_t* executable, pestle_frame_t* frame,
+                 pestle_stream_t* stream, const pestle_tensor_t* inputs,
+                 pestle_tensor_t* outputs, const pestle_run_t* run);
+// Whether the device is waited for between steps, to look at the time or at flags.
+static inline bool pestle_run_is_timed(const pestle_executable_t* executable,
+                                       const pestle_run_t* run) {
+  return run->options.on_step || executable->context->core.trace ||
+         run->control.cancel || run->control.deadline_ns;
+}
 
 // --- output.c ---
 
@@ -291,20 +307,5 @@ void pestle_output_pack(const pestle_exec_io_t* io, const int64_t* dims,
 PESTLE_NODISCARD pestle_status_t
 pestle_output_finish(pestle_executable_t* executable, pestle_frame_t* frame,
                      size_t index, pestle_tensor_t* tensor);
-
-// --- stream.c ---
-
-// The backend's stream, or NULL: one of a CPU. The number is of the context.
-pestle_device_stream_t* pestle_stream_native(const pestle_stream_t* stream);
-uint64_t pestle_stream_number(const pestle_stream_t* stream);
-pestle_device_t* pestle_stream_device(const pestle_stream_t* stream);
-
-PESTLE_NODISCARD pestle_status_t pestle_stream_push_run(
-    pestle_stream_t* stream, pestle_executable_t* executable,
-    const pestle_tensor_t* inputs, const pestle_tensor_t* outputs,
-    const bool* donated, const bool* allocated, const pestle_run_t* run);
-// OK when runs of |executable| can be queued on it.
-PESTLE_NODISCARD pestle_status_t pestle_stream_accepts(
-    const pestle_stream_t* stream, const pestle_executable_t* executable);
 
 #endif  // PESTLE_RUNTIME_EXECUTABLE_H_

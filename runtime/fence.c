@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/require.h"
 #include "runtime/context.h"
-#include "runtime/executable.h"
+#include "runtime/stream.h"
 
 struct pestle_fence_s {
   pestle_device_t* device;
@@ -12,6 +12,7 @@ struct pestle_fence_s {
   // slot for.
   pestle_event_t* event;
   bool updated;
+  bool is_native;  // the backend's has the last update
 };
 
 static bool has_fences(const pestle_device_t* device) {
@@ -66,6 +67,41 @@ void pestle_fence_release(pestle_fence_t* fence) {
   if (fence) destroy(fence);
 }
 
+// On the backend's fence, if the stream has no work that its thread must queue
+// first. |*out_done| says so.
+static pestle_status_t act(
+    pestle_fence_t* fence, pestle_stream_t* stream,
+    pestle_status_t (*slot)(pestle_fence_t* fence, pestle_stream_t* stream,
+                            pestle_buffer_t* buffer, bool cross_device),
+    pestle_buffer_t* buffer, bool cross_device, bool* out_done) {
+  *out_done = fence->native && pestle_stream_begin(stream);
+  if (!*out_done) return NULL;
+  pestle_status_t status = pestle_device_said(
+      fence->device, slot(fence, stream, buffer, cross_device));
+  pestle_stream_end(stream);
+  return status;
+}
+
+static pestle_status_t update_native(pestle_fence_t* fence,
+                                     pestle_stream_t* stream,
+                                     pestle_buffer_t* buffer,
+                                     bool cross_device) {
+  pestle_device_t* device = fence->device;
+  return pestle_device_api(device)->fence_update(
+      device->backend->self, fence->native, pestle_stream_native(stream),
+      pestle_buffer_data(buffer), cross_device);
+}
+
+static pestle_status_t wait_native(pestle_fence_t* fence,
+                                   pestle_stream_t* stream,
+                                   pestle_buffer_t* buffer, bool cross_device) {
+  pestle_device_t* device = fence->device;
+  (void)cross_device;
+  return pestle_device_api(device)->fence_wait(
+      device->backend->self, fence->native, pestle_stream_native(stream),
+      pestle_buffer_data(buffer));
+}
+
 static pestle_status_t wrong_device(const pestle_fence_t* fence,
                                     const char* what,
                                     const pestle_device_t* other) {
@@ -80,18 +116,15 @@ pestle_status_t pestle_fence_update(pestle_fence_t* fence,
                                     bool cross_device) {
   PESTLE_REQUIRE(fence && stream && buffer, "a fence, a stream and a buffer");
   pestle_device_t* device = fence->device;
-  if (pestle_stream_device(stream) != device) {
-    return wrong_device(fence, "stream", pestle_stream_device(stream));
+  if (stream->device != device) {
+    return wrong_device(fence, "stream", stream->device);
   }
   if (pestle_buffer_device(buffer) != device) {
     return wrong_device(fence, "buffer", pestle_buffer_device(buffer));
   }
   PESTLE_TRY(pestle_device_check_open(device));
-  if (fence->native) {
-    PESTLE_TRY(pestle_device_api(device)->fence_update(
-        device->backend->self, fence->native, pestle_stream_native(stream),
-        pestle_buffer_data(buffer), cross_device));
-  }
+  PESTLE_TRY(act(fence, stream, update_native, buffer, cross_device,
+                 &fence->is_native));
   fence->updated = true;
   return pestle_event_record(fence->event, stream);
 }
@@ -102,11 +135,11 @@ pestle_status_t pestle_fence_wait(pestle_fence_t* fence,
   PESTLE_REQUIRE(fence && buffer, "a fence and a buffer");
   if (!fence->updated) return NULL;
   PESTLE_TRY(pestle_device_check_open(fence->device));
-  const pestle_device_t* device = fence->device;
-  bool native = fence->native && stream &&
-                pestle_stream_device(stream)->backend == device->backend;
-  if (!native) return pestle_event_wait(fence->event, stream);
-  return pestle_device_api(device)->fence_wait(
-      device->backend->self, fence->native, pestle_stream_native(stream),
-      pestle_buffer_data(buffer));
+  bool done = false;
+  if (fence->is_native && stream &&
+      stream->device->backend == fence->device->backend) {
+    PESTLE_TRY(act(fence, stream, wait_native, buffer, false, &done));
+  }
+  // Beside it for what the stream has to know of failures.
+  return pestle_event_wait(fence->event, stream);
 }

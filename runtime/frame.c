@@ -6,7 +6,8 @@
 #include "runtime/executable.h"
 
 // What was queued with the frame and may not be done.
-static bool is_busy(const pestle_executable_t* e, const pestle_frame_t* frame) {
+bool pestle_frame_is_busy(const pestle_executable_t* e,
+                          const pestle_frame_t* frame) {
   if (!frame->queued) return false;
   return !pestle_device_api(e->home)->event_is_signalled(
       e->home->backend->self, frame->done, frame->done_count);
@@ -15,8 +16,9 @@ static bool is_busy(const pestle_executable_t* e, const pestle_frame_t* frame) {
 pestle_status_t pestle_frame_wait(const pestle_executable_t* e,
                                   pestle_frame_t* frame) {
   if (!frame->queued) return NULL;
-  PESTLE_TRY(pestle_device_api(e->home)->event_wait(
-      e->home->backend->self, frame->done, frame->done_count));
+  PESTLE_TRY(pestle_device_said(
+      e->home, pestle_device_api(e->home)->event_wait(
+                   e->home->backend->self, frame->done, frame->done_count)));
   frame->queued = false;
   return NULL;
 }
@@ -106,7 +108,7 @@ static pestle_status_t create(pestle_executable_t* e,
 static bool is_ready(const pestle_executable_t* e, pestle_frame_t* frame,
                      uint64_t stream) {
   if (!e->remote || (stream && frame->stream == stream)) return true;
-  if (is_busy(e, frame)) return false;
+  if (pestle_frame_is_busy(e, frame)) return false;
   frame->queued = false;
   return true;
 }

@@ -104,7 +104,7 @@ pestle_status_t pestle_tensor_read(pestle_executable_t* executable,
                         "%zu bytes were asked for of a tensor of %" PRId64,
                         size, bytes);
   }
-  const pestle_device_t* home = executable->home;
+  pestle_device_t* home = executable->home;
   const char* source = pestle_view_data(tensor);
   if (tensor->device.device_type == PESTLE_DEVICE_CPU) {
     pestle_view_copy(tensor->ndim, tensor->shape, (size_t)element, source,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/status_copy.h"
 #include "runtime/context.h"
 
 // Bytes of the host that a staged copy goes through at a time.
@@ -45,11 +46,31 @@ pestle_status_t pestle_device_check_open(const pestle_device_t* device) {
                         "device %s compiles and does nothing else here: %s",
                         device->name, device->plugin->reason);
   }
-  if (!pestle_device_is_of_parent(device)) return NULL;
+  if (!pestle_device_is_of_parent(device)) return pestle_device_fault(device);
   return PESTLE_ERROR(UNAVAILABLE,
                       "device %s was opened before fork(), which its backend "
                       "does not outlive; make a context in the child",
                       device->name);
+}
+
+pestle_status_t pestle_device_fault(const pestle_device_t* device) {
+  return pestle_status_retain(atomic_load(&device->fault));
+}
+
+pestle_status_t pestle_device_said(pestle_device_t* device,
+                                   pestle_status_t status) {
+  pestle_status_t first = NULL;
+  if (pestle_status_code(status) != PESTLE_STATUS_UNAVAILABLE ||
+      pestle_device_is_cpu(device)) {
+    return status;
+  }
+  (void)pestle_status_retain(status);
+  if (atomic_compare_exchange_strong(&device->fault, &first, status)) {
+    return status;
+  }
+  pestle_status_release(status);
+  pestle_status_release(status);
+  return pestle_status_retain(first);
 }
 
 // The registry takes no device half without load() and unload().
@@ -89,8 +110,9 @@ pestle_status_t pestle_queue_init(pestle_device_t* device,
   pestle_queue_t queue = {.device = device};
   *out_queue = (pestle_queue_t){.device = NULL};
   if (pestle_device_has_streams(device)) {
-    pestle_status_t status = pestle_device_api(device)->stream_create(
-        device->backend->self, device->local_index, &queue.stream);
+    pestle_status_t status = pestle_device_said(
+        device, pestle_device_api(device)->stream_create(
+                    device->backend->self, device->local_index, &queue.stream));
     if (!status) {
       status =
           pestle_device_check_made(device, "stream_create()", queue.stream);
@@ -121,40 +143,50 @@ static pestle_status_t no_copies(const pestle_device_t* device,
                       device->name, slot);
 }
 
-pestle_status_t pestle_device_write(const pestle_device_t* device,
-                                    const void* from, void* to, size_t size) {
-  if (!size) return NULL;
-  if (pestle_device_is_cpu(device)) {
-    memmove(to, from, size);
-    return NULL;
-  }
-  PESTLE_TRY(pestle_device_check_open(device));
+static pestle_status_t copy_from_host(pestle_device_t* device, const void* from,
+                                      void* to, size_t size) {
   const pestle_device_api_t* api = pestle_device_api(device);
-  if (!PESTLE_HAS(api, copy_from_host)) {
+  PESTLE_TRY(pestle_device_check_open(device));
+  if (!PESTLE_HAS(api, copy_from_host))
     return no_copies(device, "copy_from_host()");
-  }
-  return pestle_status_annotate(
-      api->copy_from_host(device->backend->self, device->local_index, from, to,
-                          size),
-      "while copying %zu bytes to device %s", size, device->name);
+  return pestle_device_said(
+      device, api->copy_from_host(device->backend->self, device->local_index,
+                                  from, to, size));
 }
 
-pestle_status_t pestle_device_read(const pestle_device_t* device,
-                                   const void* from, void* to, size_t size) {
+pestle_status_t pestle_device_write(pestle_device_t* device, const void* from,
+                                    void* to, size_t size) {
   if (!size) return NULL;
   if (pestle_device_is_cpu(device)) {
     memmove(to, from, size);
     return NULL;
   }
-  PESTLE_TRY(pestle_device_check_open(device));
+  return pestle_status_annotate(copy_from_host(device, from, to, size),
+                                "while copying %zu bytes to device %s", size,
+                                device->name);
+}
+
+static pestle_status_t copy_to_host(pestle_device_t* device, const void* from,
+                                    void* to, size_t size) {
   const pestle_device_api_t* api = pestle_device_api(device);
-  if (!PESTLE_HAS(api, copy_to_host)) {
+  PESTLE_TRY(pestle_device_check_open(device));
+  if (!PESTLE_HAS(api, copy_to_host))
     return no_copies(device, "copy_to_host()");
+  return pestle_device_said(
+      device, api->copy_to_host(device->backend->self, device->local_index,
+                                from, to, size));
+}
+
+pestle_status_t pestle_device_read(pestle_device_t* device, const void* from,
+                                   void* to, size_t size) {
+  if (!size) return NULL;
+  if (pestle_device_is_cpu(device)) {
+    memmove(to, from, size);
+    return NULL;
   }
-  return pestle_status_annotate(
-      api->copy_to_host(device->backend->self, device->local_index, from, to,
-                        size),
-      "while copying %zu bytes from device %s", size, device->name);
+  return pestle_status_annotate(copy_to_host(device, from, to, size),
+                                "while copying %zu bytes from device %s", size,
+                                device->name);
 }
 
 // --- Two devices ---
@@ -193,8 +225,10 @@ pestle_status_t pestle_device_copy(pestle_device_t* from_device,
     return copy_staged(from_device, from, to_device, to, size);
   }
   return pestle_status_annotate(
-      api->copy_device(from_device->backend->self, from_device->local_index,
-                       from, to_device->local_index, to, size),
+      pestle_device_said(
+          to_device,
+          api->copy_device(from_device->backend->self, from_device->local_index,
+                           from, to_device->local_index, to, size)),
       "while copying %zu bytes from device %s to device %s", size,
       from_device->name, to_device->name);
 }
@@ -203,28 +237,32 @@ pestle_status_t pestle_device_copy(pestle_device_t* from_device,
 
 pestle_status_t pestle_queue_wait(const pestle_queue_t* queue) {
   if (!queue->stream) return NULL;
-  const pestle_device_t* device = queue->device;
-  return pestle_device_api(device)->stream_synchronize(device->backend->self,
-                                                       queue->stream);
+  pestle_device_t* device = queue->device;
+  return pestle_device_said(device,
+                            pestle_device_api(device)->stream_synchronize(
+                                device->backend->self, queue->stream));
 }
 
 pestle_status_t pestle_queue_launch(const pestle_queue_t* queue,
                                     const pestle_launch_t* launch) {
-  const pestle_device_t* device = queue->device;
-  return pestle_device_api(device)->launch(
-      device->backend->self, device->local_index, queue->stream, launch);
+  pestle_device_t* device = queue->device;
+  return pestle_device_said(
+      device,
+      pestle_device_api(device)->launch(
+          device->backend->self, device->local_index, queue->stream, launch));
 }
 
 pestle_status_t pestle_queue_from_host(const pestle_queue_t* queue,
                                        const void* from, void* to,
                                        size_t size) {
-  const pestle_device_t* device = queue->device;
+  pestle_device_t* device = queue->device;
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!size) return NULL;
   if (queue->stream && PESTLE_HAS(api, queue_from_host)) {
     return pestle_status_annotate(
-        api->queue_from_host(device->backend->self, queue->stream, from, to,
-                             size),
+        pestle_device_said(
+            device, api->queue_from_host(device->backend->self, queue->stream,
+                                         from, to, size)),
         "while queueing a copy of %zu bytes to device %s", size, device->name);
   }
   PESTLE_TRY(pestle_queue_wait(queue));
@@ -233,13 +271,14 @@ pestle_status_t pestle_queue_from_host(const pestle_queue_t* queue,
 
 pestle_status_t pestle_queue_to_host(const pestle_queue_t* queue,
                                      const void* from, void* to, size_t size) {
-  const pestle_device_t* device = queue->device;
+  pestle_device_t* device = queue->device;
   const pestle_device_api_t* api = pestle_device_api(device);
   if (!size) return NULL;
   if (queue->stream && PESTLE_HAS(api, queue_to_host)) {
     return pestle_status_annotate(
-        api->queue_to_host(device->backend->self, queue->stream, from, to,
-                           size),
+        pestle_device_said(
+            device, api->queue_to_host(device->backend->self, queue->stream,
+                                       from, to, size)),
         "while queueing a copy of %zu bytes from device %s", size,
         device->name);
   }
@@ -278,7 +317,9 @@ pestle_status_t pestle_queue_copy(const pestle_queue_t* queue, const void* from,
   }
   if (queue->stream && PESTLE_HAS(api, queue_copy)) {
     return pestle_status_annotate(
-        api->queue_copy(device->backend->self, queue->stream, from, to, size),
+        pestle_device_said(
+            device, api->queue_copy(device->backend->self, queue->stream, from,
+                                    to, size)),
         "while queueing a copy of %zu bytes on device %s", size, device->name);
   }
   PESTLE_TRY(pestle_queue_wait(queue));

@@ -27,9 +27,17 @@ bool pestle_device_has_graphs(const pestle_device_t* device);
 // Whether the device is no CPU and was opened before fork(): its driver and its
 // threads are the parent's. Nothing of it is used in the child, or freed.
 bool pestle_device_is_of_parent(const pestle_device_t* device);
-// NULL, or UNAVAILABLE for such a device and for one that only compiles.
+// NULL, or UNAVAILABLE for such a device, for one that only compiles and for one
+// that is lost, then with what was said first.
 PESTLE_NODISCARD pestle_status_t
 pestle_device_check_open(const pestle_device_t* device);
+// Passes on |status| of a call of the backend's. UNAVAILABLE means that the device
+// is lost: the first such status is kept, and stands for all later ones.
+pestle_status_t pestle_device_said(pestle_device_t* device,
+                                   pestle_status_t status);
+// That one, a hold of the caller's; NULL: the device is not lost.
+pestle_status_t pestle_device_fault(const pestle_device_t* device);
+
 // NULL, or UNSUPPORTED with the name of what a device must offer to run plans
 // and does not.
 PESTLE_NODISCARD pestle_status_t
@@ -66,9 +74,11 @@ PESTLE_NODISCARD pestle_status_t
 pestle_device_copy(pestle_device_t* from_device, const void* from,
                    pestle_device_t* to_device, void* to, size_t size);
 // Between the host and a device, or within the host; returns when done.
-PESTLE_NODISCARD pestle_status_t pestle_device_write(
-    const pestle_device_t* device, const void* from, void* to, size_t size);
-PESTLE_NODISCARD pestle_status_t pestle_device_read(
-    const pestle_device_t* device, const void* from, void* to, size_t size);
+PESTLE_NODISCARD pestle_status_t pestle_device_write(pestle_device_t* device,
+                                                     const void* from, void* to,
+                                                     size_t size);
+PESTLE_NODISCARD pestle_status_t pestle_device_read(pestle_device_t* device,
+                                                    const void* from, void* to,
+                                                    size_t size);
 
 #endif  // PESTLE_RUNTIME_QUEUE_H_

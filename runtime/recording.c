@@ -4,8 +4,9 @@
 // outputs are its key. The rule: addresses that are seen for the first time are
 // launched step by step; the second time the steps are recorded; from then on
 // there is one launch a run. Of five sets of addresses the one that was not
-// used for longest is forgotten. A backend that refuses a recording is not
-// asked again by this executable.
+// used for longest is forgotten, unless it may still be running. A backend that
+// refuses a recording is not asked again by this executable. Nothing is waited for:
+// the frame's own stream, on which nothing else is queued, records for all others.
 #include <string.h>
 
 #include "runtime/executable.h"
@@ -33,39 +34,37 @@ void pestle_recordings_destroy(const pestle_executable_t* e,
 }
 
 // Takes the place of the one that was not used for longest.
-static pestle_status_t remember(const pestle_executable_t* e,
-                                pestle_frame_t* frame) {
+static void remember(const pestle_executable_t* e, pestle_frame_t* frame) {
   pestle_recording_t* oldest = &frame->recordings[0];
   for (size_t i = 1; i < PESTLE_RECORDINGS; ++i) {
     pestle_recording_t* r = &frame->recordings[i];
     if (r->used < oldest->used) oldest = r;
   }
-  // It may still be running.
-  if (oldest->graph) PESTLE_TRY(pestle_frame_wait(e, frame));
+  if (oldest->graph && pestle_frame_is_busy(e, frame)) return;
   destroy(e, oldest);
   if (e->io_count) {
     memcpy(oldest->io, frame->io, e->io_count * sizeof(*frame->io));
   }
   oldest->used = frame->runs;
-  return NULL;
 }
 
 static pestle_status_t record(
-    pestle_executable_t* e, pestle_frame_t* frame, const pestle_queue_t* queue,
+    pestle_executable_t* e, pestle_frame_t* frame,
     pestle_status_t (*walk)(pestle_executable_t* executable,
                             pestle_frame_t* frame, const pestle_queue_t* queue),
     pestle_device_graph_t** out_graph) {
   const pestle_device_api_t* api = pestle_device_api(e->home);
   void* self = e->home->backend->self;
   *out_graph = NULL;
-  pestle_queue_t recorder = *queue;
+  if (!frame->own.device) PESTLE_TRY(pestle_queue_init(e->home, &frame->own));
+  pestle_queue_t recorder = frame->own;
   recorder.records = true;
-  PESTLE_TRY(api->graph_begin(self, queue->stream));
+  PESTLE_TRY(api->graph_begin(self, recorder.stream));
   pestle_status_t status = walk(e, frame, &recorder);
   // In any case, or the stream would go on recording.
   pestle_device_graph_t* graph = NULL;
   status =
-      pestle_status_join(status, api->graph_end(self, queue->stream, &graph));
+      pestle_status_join(status, api->graph_end(self, recorder.stream, &graph));
   if (status && graph) {
     api->graph_destroy(self, graph);
     graph = NULL;
@@ -87,10 +86,13 @@ pestle_status_t pestle_recording_run(
   }
   ++frame->runs;
   pestle_recording_t* r = find(e, frame);
-  if (!r) return remember(e, frame);
+  if (!r) {
+    remember(e, frame);
+    return NULL;
+  }
   r->used = frame->runs;
   if (!r->graph) {
-    pestle_status_t status = record(e, frame, queue, walk, &r->graph);
+    pestle_status_t status = record(e, frame, walk, &r->graph);
     if (status) {
       atomic_store(&e->no_recording, true);
       pestle_context_log_status(
@@ -102,8 +104,9 @@ pestle_status_t pestle_recording_run(
   }
   *out_done = true;
   return pestle_status_annotate(
-      pestle_device_api(e->home)->graph_launch(e->home->backend->self, r->graph,
-                                               queue->stream),
+      pestle_device_said(e->home,
+                         pestle_device_api(e->home)->graph_launch(
+                             e->home->backend->self, r->graph, queue->stream)),
       "while launching the recording of plan '%s' on device %s",
       pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name),
       e->home->name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "runtime/executable.h"
+#include "runtime/stream.h"
 
 // --- Options ---
 
@@ -310,11 +310,11 @@ static pestle_status_t run_frame(pestle_executable_t* e, pestle_frame_t* frame,
   return NULL;
 }
 
-static pestle_status_t run_traced(pestle_executable_t* e, pestle_frame_t* frame,
-                                  pestle_stream_t* stream,
-                                  const pestle_tensor_t* inputs,
-                                  pestle_tensor_t* outputs,
-                                  const pestle_run_t* run) {
+pestle_status_t pestle_run_frame(pestle_executable_t* e, pestle_frame_t* frame,
+                                 pestle_stream_t* stream,
+                                 const pestle_tensor_t* inputs,
+                                 pestle_tensor_t* outputs,
+                                 const pestle_run_t* run) {
   int64_t begin = pestle_context_trace_begin(e->context);
   pestle_status_t status = run_frame(e, frame, stream, inputs, outputs, run);
   pestle_context_trace_end(
@@ -323,20 +323,12 @@ static pestle_status_t run_traced(pestle_executable_t* e, pestle_frame_t* frame,
   return status;
 }
 
-pestle_status_t pestle_run_checked(pestle_executable_t* e,
-                                   const pestle_tensor_t* inputs,
-                                   pestle_tensor_t* outputs,
-                                   const bool* donated, const bool* allocated,
-                                   const pestle_run_t* run) {
-  pestle_frame_t* frame;
-  PESTLE_TRY(pestle_frame_take(e, 0, &frame));
-  if (e->input_count) memcpy(frame->donated, donated, e->input_count);
-  if (e->output_count) memcpy(frame->allocated, allocated, e->output_count);
-  pestle_status_t status = check_views(e, inputs, outputs, frame);
-  if (!status) status = check_overlaps(e, frame);
-  if (!status) status = run_traced(e, frame, NULL, inputs, outputs, run);
-  pestle_frame_give(e, frame);
-  return status;
+pestle_status_t pestle_run_bind(const pestle_executable_t* e,
+                                const pestle_tensor_t* inputs,
+                                const pestle_tensor_t* outputs,
+                                pestle_frame_t* frame) {
+  PESTLE_TRY(check_views(e, inputs, outputs, frame));
+  return check_overlaps(e, frame);
 }
 
 // --- The call ---
@@ -348,16 +340,13 @@ static pestle_status_t check_and_run(pestle_executable_t* e,
                                      pestle_tensor_t* outputs,
                                      const pestle_run_t* run) {
   PESTLE_TRY(mark_donated(e, &run->options, frame));
-  PESTLE_TRY(check_views(e, inputs, outputs, frame));
-  PESTLE_TRY(check_overlaps(e, frame));
+  PESTLE_TRY(pestle_run_bind(e, inputs, outputs, frame));
   if (stream) PESTLE_TRY(pestle_stream_accepts(stream, e));
   pestle_status_t status = make_outputs(e, frame, &run->options, outputs);
-  if (status) {
-  } else if (stream && !pestle_stream_native(stream)) {
-    status = pestle_stream_push_run(stream, e, inputs, outputs, frame->donated,
-                                    frame->allocated, run);
-  } else {
-    status = run_traced(e, frame, stream, inputs, outputs, run);
+  if (!status) {
+    status =
+        stream ? pestle_stream_run(stream, e, frame, inputs, outputs, run, NULL)
+               : pestle_run_frame(e, frame, NULL, inputs, outputs, run);
   }
   if (status) drop_outputs(e, frame, outputs);
   return status;
@@ -379,8 +368,7 @@ pestle_status_t pestle_executable_run(
   PESTLE_TRY(read_options(options, &run));
   pestle_frame_t* frame;
   bool native = stream && pestle_stream_native(stream);
-  PESTLE_TRY(
-      pestle_frame_take(e, native ? pestle_stream_number(stream) : 0, &frame));
+  PESTLE_TRY(pestle_frame_take(e, native ? stream->number : 0, &frame));
   memset(frame->allocated, 0, e->output_count);
   pestle_status_t status =
       check_and_run(e, frame, stream, inputs, outputs, &run);

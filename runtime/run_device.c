@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "runtime/executable.h"
+#include "runtime/stream.h"
 
 typedef struct device_run_t {
   pestle_executable_t* e;
@@ -227,7 +227,7 @@ static pestle_status_t queue_all(device_run_t* r, const pestle_tensor_t* inputs,
 // Lets the frame's event tell when what was queued is done.
 static pestle_status_t leave_queued(const device_run_t* r, uint64_t stream) {
   pestle_frame_t* frame = r->frame;
-  const pestle_device_t* home = r->e->home;
+  pestle_device_t* home = r->e->home;
   const pestle_device_api_t* api = pestle_device_api(home);
   if (!frame->done) {
     pestle_device_event_t* event = NULL;
@@ -236,8 +236,9 @@ static pestle_status_t leave_queued(const device_run_t* r, uint64_t stream) {
     PESTLE_TRY(pestle_device_check_made(home, "event_create()", event));
     frame->done = event;
   }
-  PESTLE_TRY(api->event_signal(home->backend->self, frame->done,
-                               r->queue->stream, frame->done_count + 1));
+  PESTLE_TRY(pestle_device_said(
+      home, api->event_signal(home->backend->self, frame->done,
+                              r->queue->stream, frame->done_count + 1)));
   ++frame->done_count;  // What will come: a wait for another would not end.
   frame->stream = stream;
   frame->queued = true;
@@ -251,10 +252,15 @@ static pestle_status_t named(const device_run_t* r, pestle_status_t status) {
       r->e->home->name);
 }
 
-// Nothing that was queued may touch what the caller or the frame has when the
-// call has failed.
-static pestle_status_t give_up(const device_run_t* r, pestle_status_t status) {
-  pestle_status_release(pestle_queue_wait(r->queue));
+// What was queued still touches the frame and the views: on a stream both stay
+// as they are until it is past that, else it is waited for.
+static pestle_status_t give_up(const device_run_t* r, pestle_stream_t* stream,
+                               pestle_status_t status) {
+  pestle_status_t left = stream && pestle_device_has_events(r->e->home)
+                             ? leave_queued(r, stream->number)
+                             : pestle_queue_wait(r->queue);
+  if (left && stream) pestle_status_release(pestle_queue_wait(r->queue));
+  pestle_status_release(left);
   return named(r, status);
 }
 
@@ -274,11 +280,11 @@ pestle_status_t pestle_run_device(pestle_executable_t* e, pestle_frame_t* frame,
   pestle_status_t status = queue_all(&r, inputs, outputs, run);
   bool waits = !stream || r.host_work || !pestle_device_has_events(e->home);
   if (!status && !waits) {
-    status = leave_queued(&r, pestle_stream_number(stream));
-    return status ? give_up(&r, status) : NULL;
+    status = leave_queued(&r, stream->number);
+    return status ? give_up(&r, stream, status) : NULL;
   }
-  if (status) return give_up(&r, status);
+  if (status) return give_up(&r, stream, status);
   status = pestle_queue_wait(r.queue);
   if (!status) status = finish(&r, outputs);
-  return status ? give_up(&r, status) : NULL;
+  return status ? give_up(&r, stream, status) : NULL;
 }

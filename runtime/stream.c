@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams. Those of other devices are the backend's: the caller queues on them
-// what it has to. One of a CPU is a thread that works off a queue in order.
-// After a failed run what is queued behind it is not run, since it may read
-// what the failed one was to write; events are signalled all the same. The
-// failure is reported, and forgotten, by the next synchronisation.
+#include "runtime/stream.h"
+
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
 #include "base/require.h"
-#include "runtime/event.h"
-#include "runtime/executable.h"
+#include "base/status_copy.h"
 
 typedef enum op_kind_t { OP_RUN, OP_SIGNAL, OP_WAIT } op_kind_t;
 
@@ -21,51 +17,39 @@ typedef struct queued_output_t {
   int64_t* strides;
 } queued_output_t;
 
-typedef struct op_t {
-  struct op_t* next;
+struct pestle_stream_op_t {
+  pestle_stream_op_t* next;
   size_t bytes;  // of this block
   op_kind_t kind;
-  pestle_event_t* event;
-  uint64_t ticket;
+  pestle_completion_t* completion;  // of signals and waits
   pestle_executable_t* executable;
   pestle_run_t run;
+  pestle_run_order_t order;
+  bool has_order;
   pestle_tensor_t* inputs;
   pestle_tensor_t* outputs;
   queued_output_t* callers;
+  pestle_completion_t** waits;
   int64_t* numbers;  // copies of shapes and strides
   bool* donated;
   bool* allocated;
-} op_t;
-
-struct pestle_stream_s {
-  pestle_device_t* device;
-  pestle_queue_t native;  // without a stream on CPUs, which have what follows
-  uint64_t number;
-  pestle_mutex_t mutex;  // of all below
-  pestle_cond_t more;
-  pestle_cond_t idle;
-  op_t* head;
-  op_t* tail;
-  bool busy;
-  bool stop;
-  bool started;
-  pestle_status_t failure;
-  unsigned fork_count;
-  pestle_thread_t thread;
 };
+typedef pestle_stream_op_t op_t;
 
 // --- Operations ---
 
 static void destroy_op(pestle_context_t* context, op_t* op) {
-  pestle_event_release(op->event);
+  for (size_t i = 0; i < op->order.wait_count; ++i) {
+    pestle_completion_release(op->waits[i]);
+  }
+  pestle_completion_release(op->order.done);
+  pestle_completion_release(op->completion);
   pestle_executable_release(op->executable);
   pestle_dealloc(context->core.allocator, op, op->bytes);
 }
 
-static pestle_status_t run_op(op_t* op) {
-  pestle_executable_t* e = op->executable;
-  PESTLE_TRY(pestle_run_checked(e, op->inputs, op->outputs, op->donated,
-                                op->allocated, &op->run));
+static void give_extents(const op_t* op) {
+  const pestle_executable_t* e = op->executable;
   for (size_t i = 0; i < e->output_count; ++i) {
     const pestle_io_info_t* info = &e->io[e->input_count + i].info;
     if (!info->bounded || !info->rank) continue;
@@ -75,19 +59,47 @@ static pestle_status_t run_op(op_t* op) {
       memcpy(op->callers[i].strides, op->outputs[i].strides, size);
     }
   }
-  return NULL;
 }
 
-static pestle_status_t do_op(op_t* op, bool failed) {
+static void do_run(pestle_stream_t* stream, op_t* op) {
+  pestle_executable_t* e = op->executable;
+  const pestle_run_order_t* order = op->has_order ? &op->order : NULL;
+  pestle_frame_t* frame;
+  pestle_status_t status =
+      pestle_frame_take(e, stream->native.stream ? stream->number : 0, &frame);
+  if (status) {
+    pestle_stream_act_failed(stream, order, status);
+    return;
+  }
+  if (e->input_count) memcpy(frame->donated, op->donated, e->input_count);
+  if (e->output_count) {
+    memcpy(frame->allocated, op->allocated, e->output_count);
+  }
+  status = pestle_run_bind(e, op->inputs, op->outputs, frame);
+  if (status) {
+    pestle_stream_act_failed(stream, order, status);
+  } else {
+    pestle_stream_act_run(stream, e, frame, op->inputs, op->outputs, &op->run,
+                          order, &status);
+    if (!status) give_extents(op);
+    pestle_status_release(status);
+  }
+  pestle_frame_give(e, frame);
+}
+
+static void do_op(pestle_stream_t* stream, op_t* op) {
   switch (op->kind) {
     case OP_RUN:
-      return failed ? NULL : run_op(op);
+      do_run(stream, op);
+      return;
     case OP_SIGNAL:
-      return pestle_event_signal(op->event, op->ticket);
+      pestle_stream_act_fail(stream,
+                             pestle_stream_act_signal(stream, op->completion));
+      return;
     case OP_WAIT:
-      return pestle_event_wait_for(op->event, op->ticket);
+      pestle_stream_act_wait(stream, op->completion);
+      return;
   }
-  return NULL;
 }
 
 static void stream_main(void* argument) {
@@ -96,25 +108,40 @@ static void stream_main(void* argument) {
   if (trace) pestle_trace_name_thread(trace, "pestle stream");
   pestle_mutex_lock(&stream->mutex);
   for (;;) {
-    while (!stream->head && !stream->stop) {
+    while ((!stream->head && !stream->stop) || stream->busy) {
       pestle_cond_wait(&stream->more, &stream->mutex);
     }
     op_t* op = stream->head;
     if (!op) break;
     stream->head = op->next;
+    if (!stream->head) stream->end = &stream->head;
     stream->busy = true;
-    bool failed = stream->failure != NULL;
     pestle_mutex_unlock(&stream->mutex);
-    pestle_status_t status = do_op(op, failed);
+    do_op(stream, op);
     destroy_op(stream->device->context, op);
     pestle_mutex_lock(&stream->mutex);
-    if (status && stream->failure) {
-      pestle_status_release(status);  // The first is what is reported.
-    } else if (status) {
-      stream->failure = status;
-    }
     stream->busy = false;
     if (!stream->head) pestle_cond_broadcast(&stream->idle);
+  }
+  pestle_mutex_unlock(&stream->mutex);
+}
+
+bool pestle_stream_begin(pestle_stream_t* stream) {
+  if (!stream->native.stream) return false;
+  pestle_mutex_lock(&stream->mutex);
+  bool may = !stream->head && !stream->busy;
+  if (may) stream->busy = true;
+  pestle_mutex_unlock(&stream->mutex);
+  return may;
+}
+
+void pestle_stream_end(pestle_stream_t* stream) {
+  pestle_mutex_lock(&stream->mutex);
+  stream->busy = false;
+  if (stream->head) {
+    pestle_cond_signal(&stream->more);
+  } else {
+    pestle_cond_broadcast(&stream->idle);
   }
   pestle_mutex_unlock(&stream->mutex);
 }
@@ -124,6 +151,22 @@ static void stream_main(void* argument) {
 static bool is_of_parent(const pestle_stream_t* stream) {
   return stream->fork_count !=
          atomic_load(&stream->device->context->fork_count);
+}
+
+pestle_status_t pestle_stream_check(const pestle_stream_t* stream) {
+  pestle_context_enter(stream->device->context);
+  if (!is_of_parent(stream)) return NULL;
+  return PESTLE_ERROR(UNAVAILABLE,
+                      "the stream was made before fork(); make a new one in "
+                      "the child");
+}
+
+static pestle_status_t start(pestle_stream_t* stream) {
+  if (stream->started) return NULL;
+  PESTLE_TRY(pestle_thread_start(stream_main, stream, "pestle stream",
+                                 &stream->thread));
+  stream->started = true;
+  return NULL;
 }
 
 static void destroy(pestle_stream_t* stream) {
@@ -136,12 +179,24 @@ static void destroy(pestle_stream_t* stream) {
     pestle_thread_join(&stream->thread);
   }
   pestle_queue_deinit(&stream->native);
+  if (stream->timeline) pestle_timeline_close(stream->timeline);
+  pestle_timeline_release(stream->timeline);
   pestle_status_release(stream->failure);
+  pestle_status_release(stream->lost);
+  pestle_poison_release(stream->poison);
   pestle_cond_deinit(&stream->idle);
   pestle_cond_deinit(&stream->more);
   pestle_mutex_deinit(&stream->mutex);
   pestle_dealloc(context->core.allocator, stream, sizeof(*stream));
   pestle_context_release(context);
+}
+
+static pestle_status_t fill(pestle_stream_t* stream) {
+  pestle_device_t* device = stream->device;
+  bool is_cpu = pestle_device_is_cpu(device);
+  PESTLE_TRY(pestle_timeline_create(device->context, is_cpu ? NULL : device,
+                                    &stream->timeline));
+  return is_cpu ? start(stream) : pestle_queue_init(device, &stream->native);
 }
 
 pestle_status_t pestle_stream_create(pestle_device_t* device,
@@ -163,18 +218,12 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
   pestle_context_retain(context);
   stream->device = device;
   stream->fork_count = atomic_load(&context->fork_count);
+  stream->end = &stream->head;
   pestle_mutex_init(&stream->mutex);
   pestle_cond_init(&stream->more);
   pestle_cond_init(&stream->idle);
   stream->number = atomic_fetch_add(&context->stream_count, 1) + 1;
-  pestle_status_t status;
-  if (pestle_device_is_cpu(device)) {
-    status = pestle_thread_start(stream_main, stream, "pestle stream",
-                                 &stream->thread);
-    stream->started = !status;
-  } else {
-    status = pestle_queue_init(device, &stream->native);
-  }
+  pestle_status_t status = fill(stream);
   if (status) {
     destroy(stream);
   } else {
@@ -183,24 +232,12 @@ pestle_status_t pestle_stream_create(pestle_device_t* device,
   return status;
 }
 
-pestle_device_t* pestle_stream_device(const pestle_stream_t* stream) {
-  return stream->device;
-}
-
 void pestle_stream_release(pestle_stream_t* stream) {
   if (!stream) return;
   pestle_context_enter(stream->device->context);
   // Its thread and perhaps its locks belong to the parent of a fork: there is
   // nothing here that could be torn down.
   if (!is_of_parent(stream)) destroy(stream);
-}
-
-pestle_device_stream_t* pestle_stream_native(const pestle_stream_t* stream) {
-  return stream->native.stream;
-}
-
-uint64_t pestle_stream_number(const pestle_stream_t* stream) {
-  return stream->number;
 }
 
 pestle_status_t pestle_stream_accepts(const pestle_stream_t* stream,
@@ -218,49 +255,60 @@ pestle_status_t pestle_stream_accepts(const pestle_stream_t* stream,
                         "on %s; make a stream of that one",
                         stream->device->name, executable->home->name);
   }
-  if (is_of_parent(stream)) {
-    return PESTLE_ERROR(UNAVAILABLE,
-                        "the stream was made before fork(); make a new one in "
-                        "the child");
+  return pestle_stream_check(stream);
+}
+
+// What the backend says, after what is known without it. A device that is lost is
+// no second failure.
+static pestle_status_t join_native(const pestle_stream_t* stream,
+                                   pestle_status_t status) {
+  if (!stream->native.stream) return status;
+  pestle_status_t native =
+      pestle_status_annotate(pestle_queue_wait(&stream->native),
+                             "on a stream of device %s", stream->device->name);
+  if (status && pestle_status_code(native) == PESTLE_STATUS_UNAVAILABLE) {
+    pestle_status_release(native);
+    native = NULL;
   }
-  return NULL;
+  return pestle_status_join(status, native);
 }
 
 pestle_status_t pestle_stream_synchronize(pestle_stream_t* stream) {
   PESTLE_REQUIRE(stream, "a stream");
-  pestle_context_enter(stream->device->context);
-  if (is_of_parent(stream)) {
-    return PESTLE_ERROR(UNAVAILABLE,
-                        "the stream was made before fork(); make a new one in "
-                        "the child");
-  }
-  if (stream->native.stream) {
-    return pestle_status_annotate(pestle_queue_wait(&stream->native),
-                                  "on a stream of device %s",
-                                  stream->device->name);
-  }
+  PESTLE_TRY(pestle_stream_check(stream));
   pestle_mutex_lock(&stream->mutex);
   while (stream->head || stream->busy) {
     pestle_cond_wait(&stream->idle, &stream->mutex);
   }
-  pestle_status_t status = stream->failure;
+  stream->busy = true;
+  pestle_mutex_unlock(&stream->mutex);
+  pestle_status_t status = join_native(stream, stream->failure);
   stream->failure = NULL;
+  pestle_status_release(stream->lost);
+  stream->lost = NULL;
+  pestle_poison_release(stream->poison);
+  stream->poison = NULL;
+  pestle_mutex_lock(&stream->mutex);
+  stream->busy = false;
+  if (stream->head) pestle_cond_signal(&stream->more);
+  pestle_cond_broadcast(&stream->idle);
   pestle_mutex_unlock(&stream->mutex);
   return status;
 }
 
 // --- Queueing ---
 
-static void push(pestle_stream_t* stream, op_t* op) {
+static pestle_status_t push(pestle_stream_t* stream, op_t* op) {
   pestle_mutex_lock(&stream->mutex);
-  if (stream->head) {
-    stream->tail->next = op;
-  } else {
-    stream->head = op;
+  pestle_status_t status = start(stream);
+  if (!status) {
+    *stream->end = op;
+    stream->end = &op->next;
+    pestle_cond_signal(&stream->more);
   }
-  stream->tail = op;
-  pestle_cond_signal(&stream->more);
   pestle_mutex_unlock(&stream->mutex);
+  if (status) destroy_op(stream->device->context, op);
+  return status;
 }
 
 static void* carve(char* base, size_t* size, size_t bytes) {
@@ -269,7 +317,8 @@ static void* carve(char* base, size_t* size, size_t bytes) {
   return part;
 }
 
-static size_t lay_out(const pestle_executable_t* e, char* base, op_t* op) {
+static size_t lay_out(const pestle_executable_t* e, size_t wait_count,
+                      char* base, op_t* op) {
   size_t size = 0, numbers = 0;
   for (size_t i = 0; i < e->io_count; ++i) {
     numbers += 2 * (size_t)e->io[i].info.rank;
@@ -278,6 +327,7 @@ static size_t lay_out(const pestle_executable_t* e, char* base, op_t* op) {
   op->inputs = carve(base, &size, e->input_count * sizeof(pestle_tensor_t));
   op->outputs = carve(base, &size, e->output_count * sizeof(pestle_tensor_t));
   op->callers = carve(base, &size, e->output_count * sizeof(queued_output_t));
+  op->waits = carve(base, &size, wait_count * sizeof(*op->waits));
   op->numbers = carve(base, &size, numbers * sizeof(int64_t));
   op->donated = carve(base, &size, e->input_count);
   op->allocated = carve(base, &size, e->output_count);
@@ -299,98 +349,101 @@ static void copy_view(const pestle_tensor_t* view, pestle_tensor_t* copy,
   *numbers += rank;
 }
 
-pestle_status_t pestle_stream_push_run(
-    pestle_stream_t* stream, pestle_executable_t* e,
-    const pestle_tensor_t* inputs, const pestle_tensor_t* outputs,
-    const bool* donated, const bool* allocated, const pestle_run_t* run) {
+static void copy_order(const pestle_run_order_t* order, op_t* op) {
+  op->has_order = true;
+  op->order = (pestle_run_order_t){op->waits, order->wait_count, order->done};
+  for (size_t i = 0; i < order->wait_count; ++i) {
+    op->waits[i] = order->waits[i];
+    pestle_completion_retain(op->waits[i]);
+  }
+  if (order->done) pestle_completion_retain(order->done);
+}
+
+static pestle_status_t push_run(pestle_stream_t* stream, pestle_executable_t* e,
+                                const pestle_frame_t* frame,
+                                const pestle_tensor_t* inputs,
+                                const pestle_tensor_t* outputs,
+                                const pestle_run_t* run,
+                                const pestle_run_order_t* order) {
   op_t measured;
-  size_t bytes = lay_out(e, NULL, &measured);
+  size_t wait_count = order ? order->wait_count : 0;
+  size_t bytes = lay_out(e, wait_count, NULL, &measured);
   char* base = pestle_alloc_zero(e->context->core.allocator, bytes);
   if (!base) return PESTLE_OOM();
   op_t* op = (op_t*)(void*)base;
-  (void)lay_out(e, base, op);
+  (void)lay_out(e, wait_count, base, op);
   op->bytes = bytes;
   op->kind = OP_RUN;
   op->run = *run;
   op->executable = e;
   pestle_executable_retain(e);
+  if (order) copy_order(order, op);
   int64_t* numbers = op->numbers;
   for (size_t i = 0; i < e->input_count; ++i) {
     copy_view(&inputs[i], &op->inputs[i], &numbers);
-    op->donated[i] = donated[i];
+    op->donated[i] = frame->donated[i];
   }
   for (size_t i = 0; i < e->output_count; ++i) {
     copy_view(&outputs[i], &op->outputs[i], &numbers);
     op->callers[i] = (queued_output_t){outputs[i].shape, outputs[i].strides};
-    op->allocated[i] = allocated[i];
+    op->allocated[i] = frame->allocated[i];
   }
-  push(stream, op);
+  return push(stream, op);
+}
+
+pestle_status_t pestle_stream_run(pestle_stream_t* stream,
+                                  pestle_executable_t* e, pestle_frame_t* frame,
+                                  const pestle_tensor_t* inputs,
+                                  pestle_tensor_t* outputs,
+                                  const pestle_run_t* run,
+                                  const pestle_run_order_t* order) {
+  if (!pestle_stream_may_run(stream, e, frame, run, order) ||
+      !pestle_stream_begin(stream)) {
+    return push_run(stream, e, frame, inputs, outputs, run, order);
+  }
+  pestle_status_t failure;
+  pestle_stream_act_run(stream, e, frame, inputs, outputs, run, order,
+                        &failure);
+  pestle_stream_end(stream);
+  pestle_status_release(failure);  // It is the stream's.
   return NULL;
 }
 
-// On a backend's stream. What the backend cannot order with it, because the
-// event is of the host or of another backend, the caller waits for.
-static pestle_status_t native_signal(pestle_stream_t* stream,
-                                     pestle_event_t* event) {
-  const pestle_backend_t* backend = stream->device->backend;
-  pestle_device_t* device;
-  pestle_device_event_t* native = pestle_event_native(event, &device);
-  uint64_t ticket = pestle_event_take_ticket(event);
-  if (native && device->backend == backend) {
-    pestle_status_t status = backend->device->event_signal(
-        backend->self, native, stream->native.stream, ticket);
-    // The ticket is given out: a wait for it must end.
-    if (status) pestle_status_release(pestle_event_signal(event, ticket));
-    return status;
-  }
-  pestle_status_t status = pestle_queue_wait(&stream->native);
-  return pestle_status_join(status, pestle_event_signal(event, ticket));
-}
-
-static pestle_status_t native_wait(pestle_stream_t* stream,
-                                   pestle_event_t* event) {
-  const pestle_backend_t* backend = stream->device->backend;
-  pestle_device_t* device;
-  pestle_device_event_t* native = pestle_event_native(event, &device);
-  uint64_t ticket = pestle_event_ticket(event);
-  if (native && device->backend == backend) {
-    return backend->device->event_wait_stream(backend->self, native,
-                                              stream->native.stream, ticket);
-  }
-  return pestle_event_wait_for(event, ticket);
-}
-
 static pestle_status_t push_event(pestle_stream_t* stream, op_kind_t kind,
-                                  pestle_event_t* event) {
+                                  pestle_completion_t* completion) {
   pestle_context_t* context = stream->device->context;
-  pestle_context_enter(context);
-  if (is_of_parent(stream)) {
-    return PESTLE_ERROR(UNAVAILABLE,
-                        "the stream was made before fork(); make a new one in "
-                        "the child");
-  }
-  if (stream->native.stream) {
-    return kind == OP_SIGNAL ? native_signal(stream, event)
-                             : native_wait(stream, event);
-  }
   op_t* op = pestle_alloc_zero(context->core.allocator, sizeof(*op));
   if (!op) return PESTLE_OOM();
   op->bytes = sizeof(*op);
   op->kind = kind;
-  op->event = event;
-  pestle_event_retain(event);
-  op->ticket = kind == OP_SIGNAL ? pestle_event_take_ticket(event)
-                                 : pestle_event_ticket(event);
-  push(stream, op);
-  return NULL;
+  op->completion = completion;
+  pestle_completion_retain(completion);
+  return push(stream, op);
 }
 
-pestle_status_t pestle_stream_push_signal(pestle_stream_t* stream,
-                                          pestle_event_t* event) {
-  return push_event(stream, OP_SIGNAL, event);
+pestle_status_t pestle_stream_signal(pestle_stream_t* stream,
+                                     pestle_completion_t* completion) {
+  if (pestle_stream_may_signal(stream) && pestle_stream_begin(stream)) {
+    pestle_status_t status = pestle_stream_act_signal(stream, completion);
+    pestle_stream_end(stream);
+    return status;
+  }
+  pestle_status_t status = push_event(stream, OP_SIGNAL, completion);
+  if (status) {
+    pestle_completion_settle(completion, NULL, NULL,
+                             pestle_status_retain(status));
+    pestle_completion_finish(completion, pestle_status_retain(status));
+  }
+  return status;
 }
 
-pestle_status_t pestle_stream_push_wait(pestle_stream_t* stream,
-                                        pestle_event_t* event) {
-  return push_event(stream, OP_WAIT, event);
+pestle_status_t pestle_stream_wait(pestle_stream_t* stream,
+                                   pestle_completion_t* completion) {
+  if (pestle_stream_may_wait(stream, completion) &&
+      pestle_stream_begin(stream)) {
+    pestle_stream_act_wait(stream, completion);
+    pestle_stream_end(stream);
+    return NULL;
+  }
+  return push_event(stream, OP_WAIT, completion);
 }

@@ -46,8 +46,9 @@ typedef struct pestle_custom_call_t {
   const pestle_tensor_t* outputs;  // all to be filled
   size_t output_count;
   // For a function that takes device memory, on a device other than a CPU: the
-  // backend's own stream (a CUstream of cuda), in whose order it must read and
-  // write. NULL: what was queued is done, and the function returns when it is.
+  // stream of the device's own interface (a CUstream, a cl_command_queue), in
+  // whose order it must read and write. NULL: what was queued is done, and the
+  // function returns when it is.
   void* stream;
 } pestle_custom_call_t;
 

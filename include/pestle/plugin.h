@@ -254,7 +254,9 @@ typedef struct pestle_device_property_t {
 
 // The device half. Memory, code, launches. Every slot may be missing; what then
 // does not work is said where it is asked for. A device address is a void* that
-// the host never follows, but adds offsets to within one allocation.
+// the host never follows, but adds offsets to within one allocation. UNAVAILABLE
+// means that the device is lost for good: the host keeps the first such sentence
+// and says nothing else of the device from then on.
 typedef struct pestle_device_api_t {
   size_t struct_size;
   // Loads an artifact of this backend for |device|. MALFORMED for damaged,

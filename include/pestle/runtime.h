@@ -3,7 +3,9 @@
 // runs a saved plan without any of the compiler.
 //
 // Threads: context, device, plan and executable may be used from any threads at
-// once; buffers, streams and events need outside order. After fork() the child
+// once; buffers and streams need outside order. Of an event any threads may wait,
+// query and register functions at once, but a recording needs it alone. After
+// fork() the child
 // may use a context of the parent's; pools start anew in it. Devices other than
 // CPUs that the parent had opened are UNAVAILABLE there.
 #ifndef PESTLE_RUNTIME_H_
@@ -282,10 +284,16 @@ pestle_context_memory_set(pestle_context_t* context, pestle_memory_t what,
 
 // --- Streams and events ---
 
-// An in-order queue of runs. On a CPU a thread of its own works it off. After a
-// failed run those behind it are dropped until the next synchronisation, since
-// they may read what it was to write; events are signalled all the same. On
-// another device it is the backend's own.
+// An in-order queue of runs. On a CPU a thread of its own works it off. On another
+// device it is the backend's own, and has such a thread as soon as there is a run
+// that the host must look into, so that no run keeps its caller waiting.
+//
+// When a run fails the memory that it was to write (its outputs and donated
+// inputs) is poisoned on the stream: runs that read any of it fail for the same
+// reason, with the same sentence, and poison what they were to write; all others go
+// on. It stays so until a run has written all of it or the stream is
+// synchronised. What a stream knows of poisoned memory goes with its events to the
+// streams that wait for them. Writes by the host do not heal: synchronise first.
 // UNSUPPORTED: the device offers no streams; RESOURCE_EXHAUSTED: no thread.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_create(pestle_device_t* device, pestle_stream_t** out_stream);
@@ -295,24 +303,52 @@ PESTLE_API void pestle_stream_release(pestle_stream_t* stream);
 // call is returned. UNAVAILABLE: the stream was made before fork().
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_synchronize(pestle_stream_t* stream);
-// An event that was not recorded yet. Streams that use it keep it alive.
+// An event that was not recorded yet.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_create(pestle_device_t* device, pestle_event_t** out_event);
-// Drops the event. NULL is allowed.
+// Drops the event; recordings that streams wait for, and callbacks, stay. NULL is
+// allowed.
 PESTLE_API void pestle_event_release(pestle_event_t* event);
 // Signals |event| when all queued before on |stream| is done; with NULL now. An
 // event may be recorded again: waits are for the latest recording before them.
-// Event and stream may be of any devices of a context; between two backends it
-// is this call that waits for the stream (and pestle_event_wait() for the
-// event), unless the stream is a CPU's.
+// Event and stream may be of any devices of a context, and nobody waits here:
+// between two backends a thread of the stream does. Nothing else of the event may
+// be called meanwhile.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_record(pestle_event_t* event, pestle_stream_t* stream);
-// Makes |stream| wait for |event|; with NULL the caller waits.
-// INVALID_ARGUMENT: it was never recorded.
+// Makes |stream| wait for |event|; with NULL the caller waits. That work before
+// the recording failed is no failure of the wait (pestle_event_status() tells).
+// INVALID_ARGUMENT: it was never recorded; UNAVAILABLE: the recording's device is
+// lost.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_event_wait(pestle_event_t* event, pestle_stream_t* stream);
 // Whether the latest recording is done. Does not wait.
 PESTLE_API bool pestle_event_is_signalled(const pestle_event_t* event);
+// What became of the work before the latest recording: the first failure on its
+// stream that no synchronisation has returned yet, for the caller to release; OK
+// when there is none, and while it is not signalled. After a device is lost
+// that is UNAVAILABLE, with what its driver said first. INVALID_ARGUMENT: it was
+// never recorded.
+PESTLE_API PESTLE_NODISCARD pestle_status_t
+pestle_event_status(const pestle_event_t* event);
+
+// Is told what pestle_event_status() says, borrowed during the call.
+typedef void (*pestle_event_fn_t)(void* self, pestle_status_t status);
+// Calls fn(self, status) exactly once when the latest recording is signalled, also
+// when its stream is released or its device is lost; if it is signalled already,
+// soon. The call is made by a thread of the runtime, never by the caller or a
+// driver, and no lock is held. It may use Pestle, and release the event or the
+// context, but must not wait for the recording's stream, which a release of that
+// stream does. Functions of one recording are called in the order in which they
+// were given, and those of one stream one at a time, in the order of its
+// recordings; those of other streams run beside them, so that one which waits holds
+// up its own stream's alone. The event may be released, or recorded again, at once.
+// In a child of fork() nothing of the parent's is called.
+//
+// INVALID_ARGUMENT: it was never recorded; OUT_OF_MEMORY; RESOURCE_EXHAUSTED: no
+// thread; UNAVAILABLE: it was recorded before fork(). fn is then never called.
+PESTLE_API PESTLE_NODISCARD pestle_status_t pestle_event_on_signalled(
+    pestle_event_t* event, pestle_event_fn_t fn, void* self);
 
 // Orders the use of one buffer between streams: like an event, and it tells the
 // backend whose memory is to be seen by whom.
@@ -510,14 +546,20 @@ pestle_executable_step(const pestle_executable_t* executable, size_t index,
 // are copied in and out. Views of other devices are INVALID_ARGUMENT: copy them
 // with pestle_buffer_copy() first. An output on the device that has gaps
 // between its elements is UNSUPPORTED. |stream|, if given, is of that device.
-// The call waits for the device where the host must see what comes next: at
-// jumps, at kernels that run on the CPU instead, for outputs that are bounded or
-// on the host with gaps; else it only queues. Failures of what is queued are
-// those of the stream. |options|->control is looked at before each step is
-// queued, and the device is waited for every 16 steps then. A plan without
-// such steps that is run again with the addresses of an earlier run is recorded
-// by the backend, if it offers that, and launched as one; four recordings are
-// kept for each run that may be under way at once.
+//
+// Without a stream the call returns when all is done. On a stream it only queues:
+// where the host must see what comes next (at jumps, at kernels that run on the
+// CPU instead, for outputs that are bounded, for host views with gaps or of more
+// than a megabyte) a thread of the stream does all of it, in the stream's order.
+// What fails after the arguments were accepted is then the stream's failure
+// (pestle_stream_create()), and the call does not return it.
+//
+// With |options|->control, on_step or a trace the device is waited for between
+// steps: control is looked at before each step is queued, every 16 steps the
+// device is waited for. A plan into which the host need not look, and that is run
+// again with the addresses of an earlier run, is recorded by the backend, if it
+// offers that, and launched as one; four recordings are kept for each run that may
+// be under way at once.
 //
 // Other errors: CANCELLED and DEADLINE_EXCEEDED as options->control says, INTERNAL when a
 // kernel traps; outputs then hold anything. Any threads may run one executable

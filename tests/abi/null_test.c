@@ -503,6 +503,21 @@ static void call_event_is_signalled(things_t* t) {
   assert_false(pestle_event_is_signalled(NULL));
 }
 
+static void call_event_status(things_t* t) {
+  (void)t;
+  BAD(pestle_event_status(NULL));
+}
+static void ignore_event(void* self, pestle_status_t status) {
+  (void)self, (void)status;
+}
+static void call_event_on_signalled(things_t* t) {
+  pestle_event_t* event;
+  BAD(pestle_event_on_signalled(NULL, ignore_event, NULL));
+  assert_ok(pestle_event_create(t->device, &event));
+  BAD(pestle_event_on_signalled(event, NULL, NULL));
+  pestle_event_release(event);
+}
+
 // --- Plans, constants, executables, cache ---
 
 static void call_plan_create(things_t* t) {
@@ -973,7 +988,7 @@ static const row_t rows[] = {
     ROW(buffer_release) ROW(buffer_data) ROW(buffer_size) ROW(buffer_device)
     ROW(buffer_write) ROW(buffer_read) ROW(stream_create) ROW(stream_release)
     ROW(stream_synchronize) ROW(event_create) ROW(event_release)
-    ROW(event_record) ROW(event_wait) ROW(event_is_signalled) ROW(buffer_host_data) ROW(buffer_copy) ROW(fence_create) ROW(fence_release) ROW(fence_update) ROW(fence_wait) ROW(tensor_read)
+    ROW(event_record) ROW(event_wait) ROW(event_is_signalled) ROW(event_status) ROW(event_on_signalled) ROW(buffer_host_data) ROW(buffer_copy) ROW(fence_create) ROW(fence_release) ROW(fence_update) ROW(fence_wait) ROW(tensor_read)
     ROW(plan_create) ROW(plan_retain) ROW(plan_release) ROW(plan_data)
     ROW(plan_save) ROW(plan_load) ROW(constant_get) ROW(constant_release)
     ROW(constant_data) ROW(executable_create) ROW(executable_retain)

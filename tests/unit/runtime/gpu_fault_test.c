@@ -74,6 +74,7 @@ static pestle_status_t use_executable(work_t* work, pestle_device_t* device) {
   PESTLE_TRY(pestle_fence_update(work->fence, work->stream, work->y, true));
   PESTLE_TRY(pestle_fence_wait(work->fence, work->stream, work->y));
   PESTLE_TRY(pestle_event_wait(work->event, NULL));
+  PESTLE_TRY(pestle_event_status(work->event));
   PESTLE_TRY(pestle_buffer_copy(work->y, 0, work->z, 0, GPU_BYTES));
   PESTLE_TRY(pestle_buffer_read(work->z, 0, back, GPU_BYTES));
   assert_true(back[9] == gpu_expected(9, 4) + 1);
@@ -101,6 +102,7 @@ static pestle_status_t use_recordings(work_t* work) {
   for (int run = 0; run < 4 && !status; ++run) {
     status = GPU_RUN(e, run & 1 ? work->stream : NULL, x, y, NULL);
   }
+  if (!status) status = pestle_stream_synchronize(work->stream);
   pestle_executable_release(e);
   return status;
 }

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// What whoever acts for a stream does: runs, signals and waits, and what their
+// failures leave behind.
+#include "base/hash.h"
+#include "base/status_copy.h"
+#include "runtime/stream.h"
+
+// Bytes of the host's that a run may copy without keeping its caller: backends
+// have pinned memory for some megabytes of copies that are under way.
+#define HOST_BYTES ((uint64_t)1 << 20)
+
+// --- Failures ---
+
+void pestle_stream_act_fail(pestle_stream_t* stream, pestle_status_t status) {
+  if (stream->failure) {
+    pestle_status_release(status);  // The first is what is reported.
+  } else {
+    stream->failure = status;
+  }
+}
+
+// What was written cannot be told from what was not.
+static void lose(pestle_stream_t* stream, pestle_status_t why) {
+  if (!stream->lost) stream->lost = pestle_status_retain(why);
+}
+
+static const void* place_of(const pestle_executable_t* e,
+                            const pestle_frame_t* frame, size_t io) {
+  return frame->remote[io] ? e->home : NULL;
+}
+
+// 0 where the view has no gaps.
+static uint64_t layout_of(const pestle_executable_t* e,
+                          const pestle_frame_t* frame, size_t io,
+                          const pestle_tensor_t* view) {
+  if (frame->dense[io] || !view->strides) return 0;
+  size_t size = (size_t)e->io[io].info.rank * sizeof(int64_t);
+  return pestle_hash64(view->strides, size) | 1;
+}
+
+static pestle_poison_range_t range_of(const pestle_executable_t* e,
+                                      const pestle_frame_t* frame, size_t io,
+                                      const pestle_tensor_t* view) {
+  return (pestle_poison_range_t){.place = place_of(e, frame, io),
+                                 .begin = frame->ranges[io].begin,
+                                 .end = frame->ranges[io].end,
+                                 .layout = layout_of(e, frame, io, view)};
+}
+
+// The failure of what the run reads, or NULL.
+static pestle_status_t find_poison(const pestle_stream_t* stream,
+                                   const pestle_executable_t* e,
+                                   const pestle_frame_t* frame) {
+  if (stream->lost) return pestle_status_retain(stream->lost);
+  for (size_t i = 0; stream->poison && i < e->input_count; ++i) {
+    if (!e->io[i].size) continue;
+    pestle_status_t found =
+        pestle_poison_find(stream->poison, place_of(e, frame, i),
+                           frame->ranges[i].begin, frame->ranges[i].end);
+    if (!found) continue;
+    return pestle_status_annotate(
+        pestle_status_retain(found),
+        "so input '%s' of plan '%s' holds no result", e->io[i].info.name,
+        pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
+  }
+  return NULL;
+}
+
+// Outputs, and what the run was allowed to overwrite.
+static void poison(pestle_stream_t* stream, const pestle_executable_t* e,
+                   const pestle_frame_t* frame, const pestle_tensor_t* inputs,
+                   const pestle_tensor_t* outputs, pestle_status_t failure) {
+  for (size_t i = 0; i < e->io_count; ++i) {
+    bool is_input = i < e->input_count;
+    if (!e->io[i].size || (is_input && !frame->donated[i])) continue;
+    const pestle_tensor_t* view =
+        is_input ? &inputs[i] : &outputs[i - e->input_count];
+    pestle_poison_range_t range = range_of(e, frame, i, view);
+    pestle_status_t status = pestle_poison_add(
+        e->context->core.allocator, &stream->poison, &range, 1, failure);
+    if (status) lose(stream, failure);
+    pestle_status_release(status);
+  }
+}
+
+static void heal(pestle_stream_t* stream, const pestle_executable_t* e,
+                 const pestle_frame_t* frame, const pestle_tensor_t* outputs) {
+  for (size_t i = 0; stream->poison && i < e->output_count; ++i) {
+    size_t io = e->input_count + i;
+    pestle_poison_range_t range = range_of(e, frame, io, &outputs[i]);
+    // Out of memory: it stays poisoned.
+    pestle_status_release(pestle_poison_heal(&stream->poison, &range));
+  }
+}
+
+// --- Waits ---
+
+static bool is_of_backend(const pestle_stream_t* stream,
+                          const pestle_completion_t* completion) {
+  const pestle_device_t* device = completion->timeline->device;
+  return stream->native.stream && device &&
+         device->backend == stream->device->backend;
+}
+
+static pestle_status_t wait_for(const pestle_stream_t* stream,
+                                pestle_completion_t* completion) {
+  if (!is_of_backend(stream, completion)) {
+    return pestle_completion_wait(completion);
+  }
+  PESTLE_TRY(pestle_completion_wait_queued(completion));
+  if (pestle_completion_state(completion) == PESTLE_COMPLETION_DONE) {
+    return pestle_completion_wait(completion);
+  }
+  return pestle_completion_wait_native(completion, stream->device,
+                                       stream->native.stream);
+}
+
+bool pestle_stream_may_wait(const pestle_stream_t* stream,
+                            const pestle_completion_t* completion) {
+  pestle_completion_state_t state = pestle_completion_state(completion);
+  return completion->timeline == stream->timeline ||
+         state == PESTLE_COMPLETION_DONE ||
+         (state == PESTLE_COMPLETION_QUEUED &&
+          is_of_backend(stream, completion));
+}
+
+void pestle_stream_act_wait(pestle_stream_t* stream,
+                            pestle_completion_t* completion) {
+  if (completion->timeline == stream->timeline) return;
+  pestle_status_t status = wait_for(stream, completion);
+  if (status) {
+    lose(stream, status);
+    pestle_stream_act_fail(stream, status);
+  }
+  if (completion->lost) lose(stream, completion->lost);
+  status = pestle_poison_join(&stream->poison, completion->poison);
+  if (status) lose(stream, status);
+  pestle_status_release(status);
+}
+
+// --- Signals ---
+
+static bool queues_signals(const pestle_stream_t* stream) {
+  return stream->native.stream && pestle_device_has_events(stream->device);
+}
+
+bool pestle_stream_may_signal(const pestle_stream_t* stream) {
+  return queues_signals(stream);
+}
+
+static pestle_status_t bring_about(pestle_stream_t* stream,
+                                   pestle_completion_t* completion) {
+  if (queues_signals(stream)) {
+    return pestle_completion_queue(completion, stream->native.stream);
+  }
+  pestle_status_t status = pestle_queue_wait(&stream->native);
+  // What the backend tells it forgets.
+  pestle_stream_act_fail(stream, pestle_status_retain(status));
+  pestle_completion_finish(completion, status);
+  return NULL;
+}
+
+pestle_status_t pestle_stream_act_signal(pestle_stream_t* stream,
+                                         pestle_completion_t* completion) {
+  pestle_completion_settle(completion, pestle_status_retain(stream->failure),
+                           stream->poison, pestle_status_retain(stream->lost));
+  return bring_about(stream, completion);
+}
+
+// --- Runs ---
+
+static pestle_status_t wait_for_all(pestle_stream_t* stream,
+                                    const pestle_run_order_t* order) {
+  for (size_t i = 0; i < order->wait_count; ++i) {
+    pestle_completion_t* c = order->waits[i];
+    if (c->timeline != stream->timeline) PESTLE_TRY(wait_for(stream, c));
+    PESTLE_TRY(pestle_completion_known_failure(c));
+  }
+  return NULL;
+}
+
+static void tell(pestle_stream_t* stream, const pestle_run_order_t* order,
+                 pestle_status_t failure) {
+  if (!order || !order->done) return;
+  pestle_completion_settle(order->done, pestle_status_retain(failure), NULL,
+                           NULL);
+  pestle_stream_act_fail(stream, bring_about(stream, order->done));
+}
+
+void pestle_stream_act_failed(pestle_stream_t* stream,
+                              const pestle_run_order_t* order,
+                              pestle_status_t failure) {
+  tell(stream, order, failure);
+  if (!order || !order->done) lose(stream, failure);
+  pestle_stream_act_fail(stream, failure);
+}
+
+void pestle_stream_act_run(pestle_stream_t* stream, pestle_executable_t* e,
+                           pestle_frame_t* frame, const pestle_tensor_t* inputs,
+                           pestle_tensor_t* outputs, const pestle_run_t* run,
+                           const pestle_run_order_t* order,
+                           pestle_status_t* out_failure) {
+  pestle_status_t failure = order ? wait_for_all(stream, order) : NULL;
+  if (!failure) failure = find_poison(stream, e, frame);
+  if (!failure) {
+    failure = pestle_run_frame(e, frame, stream->native.stream ? stream : NULL,
+                               inputs, outputs, run);
+  }
+  if (order && order->done) {
+    tell(stream, order, failure);
+  } else if (failure) {
+    poison(stream, e, frame, inputs, outputs, failure);
+  } else {
+    heal(stream, e, frame, outputs);
+  }
+  *out_failure = failure;
+  pestle_stream_act_fail(stream, pestle_status_retain(failure));
+}
+
+static bool may_copy(const pestle_executable_t* e,
+                     const pestle_frame_t* frame) {
+  uint64_t host = 0;
+  for (size_t i = 0; i < e->io_count; ++i) {
+    if (!e->io[i].size) continue;
+    if (!frame->dense[i]) return false;
+    if (frame->remote[i]) continue;
+    if (e->slow_copies) return false;
+    host += e->io[i].size;
+  }
+  return host <= HOST_BYTES;
+}
+
+bool pestle_stream_may_run(const pestle_stream_t* stream,
+                           const pestle_executable_t* e,
+                           const pestle_frame_t* frame, const pestle_run_t* run,
+                           const pestle_run_order_t* order) {
+  if (!stream->native.stream || e->needs_host || pestle_run_is_timed(e, run) ||
+      !may_copy(e, frame)) {
+    return false;
+  }
+  for (size_t i = 0; order && i < order->wait_count; ++i) {
+    if (!pestle_stream_may_wait(stream, order->waits[i])) return false;
+  }
+  return true;
+}
