@@ -402,12 +402,6 @@ static pestle_status_t queue_from_host(void* self, pestle_device_stream_t* s,
   (void)self;
   return from_host(s, &c);
 }
-static pestle_status_t queue_to_host(void* self, pestle_device_stream_t* s,
-                                     const void* from, void* to, size_t size) {
-  copy_t c = {from, to, size};
-  (void)self;
-  return to_host(s, &c);
-}
 static pestle_status_t queue_copy(void* self, pestle_device_stream_t* s,
                                   const void* from, void* to, size_t size) {
   copy_t c = {from, to, size};
@@ -604,7 +598,7 @@ const pestle_device_api_t pestle_vulkan_device_api = {
     .stream_destroy = stream_destroy,
     .launch = pestle_vulkan_launch,
     .queue_from_host = queue_from_host,
-    .queue_to_host = queue_to_host,
+    // Not queue_to_host: it would keep its caller waiting, as to_host() does.
     .queue_copy = queue_copy,
     .event_create = event_create,
     .event_destroy = event_destroy,

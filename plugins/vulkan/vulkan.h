@@ -118,13 +118,18 @@ struct vulkan_s {
   vulkan_device_t device[VULKAN_MAX_DEVICES];
 };
 
-#define VULKAN_CHECK(v, call)                                              \
-  do {                                                                     \
-    VkResult result_ = (call);                                             \
-    if (result_ != VK_SUCCESS) {                                           \
-      return PESTLE_PLUGIN_ERROR((v)->host, INTERNAL, "%s failed with %d", \
-                                 #call, (int)result_);                     \
-    }                                                                      \
+#define VULKAN_CHECK(v, call)                                             \
+  do {                                                                    \
+    VkResult result_ = (call);                                            \
+    if (result_ != VK_SUCCESS) {                                          \
+      return result_ == VK_ERROR_DEVICE_LOST                              \
+                 ? PESTLE_PLUGIN_ERROR((v)->host, UNAVAILABLE,            \
+                                       "%s says that the device is lost", \
+                                       #call)                             \
+                 : PESTLE_PLUGIN_ERROR((v)->host, INTERNAL,               \
+                                       "%s failed with %d", #call,        \
+                                       (int)result_);                     \
+    }                                                                     \
   } while (0)
 
 // --- device.c ---

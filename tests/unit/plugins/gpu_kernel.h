@@ -172,9 +172,14 @@ static inline void run_on_gpu(const pestle_kir_t* k, buffers_t* a,
   pestle_launch_t launch = {sizeof launch, loaded,         slot,
                             a->count,      k->param_count, params};
   assert_ok(d->launch(gpu->self, 0, stream, &launch));
+  // Without a queued copy the stream is waited for, as the host does.
+  bool queues = PESTLE_HAS(d, queue_to_host);
+  if (!queues) assert_ok(d->stream_synchronize(gpu->self, stream));
   for (uint32_t i = 0; i < a->count; ++i) {
-    assert_ok(
-        d->queue_to_host(gpu->self, stream, block[i], a->block[i], a->size[i]));
+    assert_ok(queues ? d->queue_to_host(gpu->self, stream, block[i],
+                                        a->block[i], a->size[i])
+                     : d->copy_to_host(gpu->self, 0, block[i], a->block[i],
+                                       a->size[i]));
   }
   assert_ok(d->stream_synchronize(gpu->self, stream));
   d->stream_destroy(gpu->self, stream);

@@ -137,8 +137,8 @@ static void fences_order(void** state) {
   assert_ok(d->fence_update(gpu->self, fence, a, y, true));
   assert_ok(d->fence_wait(gpu->self, fence, b, y));
   assert_ok(d->queue_copy(gpu->self, b, y, x, sizeof host));
-  assert_ok(d->queue_to_host(gpu->self, b, x, host, sizeof host));
   assert_ok(d->stream_synchronize(gpu->self, b));
+  assert_ok(d->copy_to_host(gpu->self, 0, x, host, sizeof host));
   for (int i = 0; i < STREAM_COUNT; ++i)
     assert_int_equal(host[i], 2 * i);
   d->fence_destroy(gpu->self, fence);
