@@ -29,6 +29,11 @@ static pestle_status_t walk(names_t* n, const pestle_module_t* module) {
   for (const pestle_function_t* f = module->first; f; f = f->next) {
     const pestle_node_t* node = NULL;
     while ((node = pestle_region_next(f->body, node))) {
+      if (node->op == PESTLE_OP_CUSTOM && !node->region_count) {
+        return pestle_node_error(node, PESTLE_STATUS_UNSUPPORTED,
+                                 "'%s' has no body; give it a decomposition",
+                                 PESTLE_NODE_STR(node, name));
+      }
       if (node->op != PESTLE_OP_CUSTOM_CALL) continue;
       const char* name = PESTLE_NODE_STR(node, call_target_name);
       bool added;

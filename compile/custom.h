@@ -8,7 +8,8 @@
 #include "pestle/custom_call.h"
 
 // Appends a line with name and version for each function that |module| calls.
-// NOT_FOUND names all that |context| has not.
+// NOT_FOUND names all that |context| has not; UNSUPPORTED: an op by name has no
+// body.
 PESTLE_NODISCARD pestle_status_t
 pestle_custom_calls_key(const pestle_context_t* context,
                         const pestle_module_t* module, pestle_strbuf_t* key);

@@ -66,7 +66,7 @@ static pestle_status_t argument_type(const pestle_copier_t* copier,
                                      const pestle_block_t* block, uint32_t i,
                                      pestle_type_t* out_type) {
   *out_type = *block->arguments[i]->type;
-  bool follows = owner->op == PESTLE_OP_WHILE || owner->op == PESTLE_OP_FUSION;
+  bool follows = owner->op == PESTLE_OP_WHILE || pestle_node_is_isolated(owner);
   if (!follows || i >= owner->operand_count) return NULL;
   pestle_value_t* operand;
   PESTLE_TRY(find_value(copier, pestle_node_operand(owner, i), &operand));

@@ -6,7 +6,8 @@
 //
 // Invariants, checked by pestle_module_verify():
 //  1. A value is defined once, before its uses, in the using block or in a
-//     block around it (regions capture, except function bodies and fusions).
+//     block around it (regions capture, except function bodies and those of
+//     pestle_node_is_isolated()).
 //  2. A region has one block. The block ends with the only terminator in it.
 //  3. Every use is on its value's use list and every result knows its node.
 //  4. Result types are those that the op's type rule infers (or accepts).
@@ -369,6 +370,11 @@ static inline size_t pestle_attention_mask(const pestle_node_t* attention) {
 // for before |node| is erased or moved.
 pestle_node_t* pestle_region_next(const pestle_region_t* root,
                                   const pestle_node_t* node);
+
+// Whether |node|'s regions take all that they read as arguments.
+static inline bool pestle_node_is_isolated(const pestle_node_t* node) {
+  return node->op == PESTLE_OP_FUSION || node->op == PESTLE_OP_CUSTOM;
+}
 
 // Whether |node| does more than give results: it must neither be left out nor
 // change places with another such op. So does what its regions hold.

@@ -150,6 +150,59 @@ pestle_status_t pestle_infer_fusion(pestle_infer_t* in) {
   return emit_returned(in, node);
 }
 
+// Who states one type has not heard of several.
+static pestle_status_t need_types(const pestle_infer_t* in) {
+  const pestle_node_spec_t* spec = in->spec;
+  if ((!spec->type_count && !spec->type) || spec->types) return NULL;
+  return PESTLE_BAD("the result types are missing");
+}
+
+// --- Ops by name ---
+
+// The body's results are those that were stated, if any were, wherever both are
+// known.
+static pestle_status_t check_stated(const pestle_infer_t* in,
+                                    const pestle_node_t* node) {
+  const pestle_node_spec_t* spec = in->spec;
+  if (!spec->types) return NULL;
+  if (spec->type_count != node->operand_count) {
+    return PESTLE_BAD("%zu result types are stated, the body returns %u values",
+                      spec->type_count, (unsigned)node->operand_count);
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const pestle_type_t* stated = &spec->types[i];
+    const pestle_type_t* actual = pestle_node_operand(node, i)->type;
+    if (stated->dtype == actual->dtype && pestle_shapes_agree(stated, actual)) {
+      continue;
+    }
+    return PESTLE_BAD("result %u is stated as %s, the body returns %s", i,
+                      pestle_type_text(stated).text,
+                      pestle_type_text(actual).text);
+  }
+  return NULL;
+}
+
+pestle_status_t pestle_infer_custom(pestle_infer_t* in) {
+  const pestle_node_spec_t* spec = in->spec;
+  const pestle_node_t* node;
+  if (!*pestle_in_attr(in, PESTLE_ATTR_name)->as.str) {
+    return PESTLE_BAD("'name' is empty");
+  }
+  if (spec->region_count > 1) {
+    return PESTLE_BAD("%zu regions are given, the op takes one or none",
+                      spec->region_count);
+  }
+  PESTLE_TRY(need_types(in));
+  for (size_t i = 0; !spec->region_count && i < spec->type_count; ++i) {
+    PESTLE_TRY(pestle_emit(in, &spec->types[i]));
+  }
+  if (!spec->region_count) return NULL;
+  PESTLE_TRY(pestle_need_operand_arguments(in, 0, 0, spec->operand_count));
+  PESTLE_TRY(pestle_in_return(in, 0, &node));
+  PESTLE_TRY(check_stated(in, node));
+  return emit_returned(in, node);
+}
+
 static pestle_status_t check_custom_type(const char* what, size_t index,
                                          const pestle_type_t* type) {
   if (!pestle_type_is_complex(type)) return NULL;
@@ -167,10 +220,7 @@ pestle_status_t pestle_infer_custom_call(pestle_infer_t* in) {
     return PESTLE_BAD(
         "the configuration is a string and a dictionary; give one of them");
   }
-  // Who states one type has not heard of several.
-  if ((spec->type_count || spec->type) && !spec->types) {
-    return PESTLE_BAD("the result types are missing");
-  }
+  PESTLE_TRY(need_types(in));
   for (size_t i = 0; i < spec->operand_count; ++i) {
     PESTLE_TRY(check_custom_type("operand", i, pestle_in_type(in, i)));
   }

@@ -115,6 +115,7 @@ static pestle_status_t parse_text(pestle_parser_t* p) {
     PESTLE_TRY(pestle_parse_function_body(p, &p->bodies.data[i]));
   }
   PESTLE_TRY(pestle_parse_resolve_locs(p));
+  PESTLE_TRY(pestle_parse_attach_bodies(p));
   return pestle_module_verify(p->module);
 }
 
@@ -135,9 +136,11 @@ static void parser_init(pestle_context_t* context, pestle_str_t text,
   pestle_vec_init(&p->bindings, p->allocator);
   pestle_vec_init(&p->fixups, p->allocator);
   pestle_vec_init(&p->bodies, p->allocator);
+  pestle_vec_init(&p->composites, p->allocator);
 }
 
 static void parser_deinit(pestle_parser_t* p) {
+  pestle_vec_deinit(&p->composites);
   pestle_vec_deinit(&p->bodies);
   pestle_vec_deinit(&p->fixups);
   pestle_vec_deinit(&p->bindings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of CHLO that jax emits and that no row stands for: each is read as its
-// formula.
+// Ops of CHLO that jax emits and that no row stands for: each is read as a CUSTOM
+// of its name, whose body is its formula.
 #include <string.h>
 
 #include "ir/chlo.h"
@@ -42,7 +42,7 @@ pestle_op_t pestle_parse_chlo_base(size_t index) {
   return rows[index].base;
 }
 
-// The formula of |row| in the place of |node|; NULL if a step failed.
+// The formula of |row| before |s->node|; NULL if a step failed.
 static pv_t* expand(const row_t* row, pestle_steps_t* s) {
   pestle_dtype_t dtype = pestle_node_operand(s->node, 0)->type->dtype;
   pestle_dtype_t compute = row->self ? dtype : s->compute;
@@ -67,6 +67,23 @@ static pv_t* expand_complex(const char* name, pestle_steps_t* s) {
   return NULL;
 }
 
+// The formula of |name| over |base|, which stands for it inside |wrap|.
+static pestle_status_t build(size_t at, pestle_node_t* base,
+                             pestle_parse_wrap_t* wrap, pv_t** out) {
+  const pestle_type_t* type = pestle_node_operand(base, 0)->type;
+  pestle_steps_t steps = {
+      .node = base,
+      .builder = wrap->inside,
+      .compute = pestle_dtype_part(type->dtype) == PESTLE_F64 ? PESTLE_F64
+                                                              : PESTLE_F32,
+      .shape = *type};
+  steps.builder.before = base;
+  steps.shape.dtype = steps.compute;
+  *out = pestle_type_is_complex(type) ? expand_complex(rows[at].name, &steps)
+                                      : expand(&rows[at], &steps);
+  return steps.status;
+}
+
 pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                   const pestle_parse_op_t* o,
                                   pestle_node_t** node) {
@@ -82,17 +99,18 @@ pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                               "supported",
                               rows[at].name);
   }
-  pestle_steps_t steps = {
-      .node = *node,
-      .builder = pestle_builder_before(*node),
-      .compute = pestle_dtype_part(type->dtype) == PESTLE_F64 ? PESTLE_F64
-                                                              : PESTLE_F32,
-      .shape = *type};
-  steps.shape.dtype = steps.compute;
-  pv_t* y = pestle_type_is_complex(type) ? expand_complex(rows[at].name, &steps)
-                                         : expand(&rows[at], &steps);
-  if (steps.status) return steps.status;
+  pestle_parse_wrap_t wrap;
+  PESTLE_TRY(pestle_parse_wrap_begin(p, o, &wrap));
+  pestle_node_t* base;
+  pestle_builder_t b = wrap.inside;
+  b.loc = (*node)->loc;  // for what the formula may object to
+  pestle_node_spec_t spec = {.op = o->op,
+                             .operands = wrap.arguments,
+                             .operand_count = o->operand_count};
+  PESTLE_TRY(pestle_node_create(&b, &spec, &base));
+  pv_t* y;
+  PESTLE_TRY(build(at, base, &wrap, &y));
+  pestle_node_erase(base);
   pestle_node_erase(*node);
-  *node = y->node;
-  return NULL;
+  return pestle_parse_wrap_end(p, o, &wrap, PESTLE_STR(""), &y, 1, node);
 }

@@ -21,8 +21,8 @@ static pestle_status_t optional_dict(pestle_parser_t* p, pestle_parse_op_t* o) {
   return pestle_parse_apply_dict(p, o, &dict);
 }
 
-static pestle_status_t types_after_dict(pestle_parser_t* p,
-                                        pestle_parse_op_t* o) {
+pestle_status_t pestle_parse_types_after_dict(pestle_parser_t* p,
+                                              pestle_parse_op_t* o) {
   PESTLE_TRY(optional_dict(p, o));
   return pestle_parse_op_types(p, o);
 }
@@ -89,7 +89,7 @@ static pestle_status_t parse_form(pestle_parser_t* p, pestle_parse_op_t* o,
       PESTLE_TRY(form_attr(p, o, form));
     }
   }
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // --- Forms that one op has ---
@@ -142,7 +142,7 @@ static pestle_status_t parse_slice(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(
       push_i64s(p, o, PESTLE_ATTR_limit_indices, (pestle_i64s_t){limits, n}));
   PESTLE_TRY(push_i64s(p, o, PESTLE_ATTR_strides, (pestle_i64s_t){steps, n}));
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "LT, %a, %b, FLOAT"
@@ -159,7 +159,7 @@ static pestle_status_t parse_compare(pestle_parser_t* p, pestle_parse_op_t* o) {
     PESTLE_TRY(pestle_parse_compare_type(p, o, &type, type.text));
     pestle_parse_advance(p);
   }
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "batching_dims = [0] x [0]", and "contracting_dims" likewise.
@@ -257,7 +257,7 @@ static pestle_status_t parse_dot(pestle_parser_t* p, pestle_parse_op_t* o) {
           p, "batching_dims, contracting_dims, precision or algorithm");
     }
   }
-  PESTLE_TRY(types_after_dict(p, o));
+  PESTLE_TRY(pestle_parse_types_after_dict(p, o));
   return check_algorithm(p, o, &algorithm);
 }
 
@@ -302,7 +302,7 @@ static pestle_status_t parse_convolution(pestle_parser_t* p,
     PESTLE_TRY(pestle_parse_expect(p, '='));
     PESTLE_TRY(parse_window(p, o));
   }
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 static pestle_status_t push_callee(pestle_parser_t* p, pestle_parse_op_t* o,
@@ -310,17 +310,6 @@ static pestle_status_t push_callee(pestle_parser_t* p, pestle_parse_op_t* o,
   pestle_attr_t a = {.name = PESTLE_ATTR_callee, .kind = PESTLE_ATTR_KIND_STR};
   a.as.str = name.data;
   return pestle_parse_push_attr(p, o, &a);
-}
-
-// "name" %0, %1 {decomposition = @f, ..}
-static pestle_status_t parse_composite(pestle_parser_t* p,
-                                       pestle_parse_op_t* o) {
-  if (!pestle_parse_at_kind(p, PESTLE_TOKEN_STRING)) {
-    return pestle_parse_expected(p, "the composite's name in quotes");
-  }
-  pestle_parse_advance(p);
-  PESTLE_TRY(pestle_parse_operands(p, o));
-  return types_after_dict(p, o);
 }
 
 // "@f(%0, %1) {..}"
@@ -335,19 +324,18 @@ static pestle_status_t parse_custom_call(pestle_parser_t* p,
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));
   PESTLE_TRY(pestle_parse_expect(p, ')'));
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "@f(%0, %1)"
 static pestle_status_t parse_call(pestle_parser_t* p, pestle_parse_op_t* o) {
   pestle_str_t name;
-  if (pestle_parse_is_composite(o)) return parse_composite(p, o);
   PESTLE_TRY(pestle_parse_symbol(p, &p->scratch, &name));
   PESTLE_TRY(push_callee(p, o, name));
   PESTLE_TRY(pestle_parse_expect(p, '('));
   PESTLE_TRY(pestle_parse_operands(p, o));
   PESTLE_TRY(pestle_parse_expect(p, ')'));
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "%a, format = e5m10"
@@ -380,13 +368,13 @@ static pestle_status_t parse_precision(pestle_parser_t* p,
                             .as.i64 = bits[1]}};
   PESTLE_TRY(pestle_parse_push_attr(p, o, &attrs[0]));
   PESTLE_TRY(pestle_parse_push_attr(p, o, &attrs[1]));
-  return types_after_dict(p, o);
+  return pestle_parse_types_after_dict(p, o);
 }
 
 // "%a, %b : A, B", or nothing
 static pestle_status_t parse_return(pestle_parser_t* p, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_operands(p, o));
-  return o->operand_count ? types_after_dict(p, o) : NULL;
+  return o->operand_count ? pestle_parse_types_after_dict(p, o) : NULL;
 }
 
 pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
@@ -403,6 +391,7 @@ pestle_status_t pestle_parse_pretty(pestle_parser_t* p, pestle_parse_op_t* o) {
   if (o->op == PESTLE_OP_WHILE) return pestle_parse_while(p, o);
   if (o->op == PESTLE_OP_CALL) return parse_call(p, o);
   if (o->op == PESTLE_OP_CUSTOM_CALL) return parse_custom_call(p, o);
+  if (o->op == PESTLE_OP_CUSTOM) return pestle_parse_composite(p, o);
   if (o->op == PESTLE_OP_RETURN) return parse_return(p, o);
   return pestle_parse_error(p, &o->at, PESTLE_STATUS_MALFORMED,
                             "'%s' is written in the generic form, its name in "

@@ -74,9 +74,9 @@ pestle_status_t pestle_parse_value_i64s(pestle_parser_t* p,
   return NULL;
 }
 
-static pestle_status_t convert(pestle_parser_t* p, const char* name,
-                               const pestle_parse_value_t* value,
-                               pestle_attr_t* a) {
+pestle_status_t pestle_parse_convert(pestle_parser_t* p, const char* name,
+                                     const pestle_parse_value_t* value,
+                                     pestle_attr_t* a) {
   switch ((pestle_attr_kind_t)a->kind) {
     case PESTLE_ATTR_KIND_BOOL:
       a->as.b = value->kind == PESTLE_VALUE_UNIT || value->b;
@@ -203,27 +203,6 @@ pestle_status_t pestle_parse_compare_type(pestle_parser_t* p,
                             "expected FLOAT, TOTALORDER, SIGNED or UNSIGNED");
 }
 
-// A composite is a call of its decomposition; its name, version and attributes
-// say what else it could be.
-static pestle_status_t apply_composite(pestle_parser_t* p, pestle_parse_op_t* o,
-                                       const pestle_parse_entry_t* e,
-                                       bool* out_done) {
-  static const char* const remarks[] = {"name", "version",
-                                        "composite_attributes"};
-  *out_done = true;
-  if (pestle_str_equal_c(e->key, "decomposition")) {
-    pestle_attr_t a = {.name = PESTLE_ATTR_callee,
-                       .kind = PESTLE_ATTR_KIND_STR};
-    PESTLE_TRY(convert(p, "decomposition", &e->value, &a));
-    return pestle_parse_push_attr(p, o, &a);
-  }
-  for (size_t i = 0; i < sizeof(remarks) / sizeof(*remarks); ++i) {
-    if (pestle_str_equal_c(e->key, remarks[i])) return NULL;
-  }
-  *out_done = false;
-  return NULL;
-}
-
 static pestle_status_t no_support(const pestle_parser_t* p,
                                   const pestle_parse_entry_t* e,
                                   const char* why) {
@@ -246,6 +225,13 @@ static pestle_status_t apply_custom(pestle_parser_t* p, pestle_parse_op_t* o,
                        .kind = PESTLE_ATTR_KIND_STR};
     a.as.str = pestle_arena_strndup(&p->scratch, value->text);
     return a.as.str ? pestle_parse_push_attr(p, o, &a) : PESTLE_OOM();
+  }
+  if (pestle_str_equal_c(e->key, "pestle.version")) {
+    pestle_attr_t a = {.name = PESTLE_ATTR_version,
+                       .kind = PESTLE_ATTR_KIND_I64};
+    o->by_name = true;
+    PESTLE_TRY(pestle_parse_convert(p, "pestle.version", value, &a));
+    return pestle_parse_push_attr(p, o, &a);
   }
   if (pestle_str_equal_c(e->key, "operand_layouts")) {
     o->operand_layouts = e;
@@ -275,8 +261,8 @@ static pestle_status_t apply_packed(pestle_parser_t* p, pestle_parse_op_t* o,
                                     bool* out_done) {
   const pestle_parse_value_t* value = &e->value;
   *out_done = true;
-  if (pestle_parse_is_composite(o)) {
-    return apply_composite(p, o, e, out_done);
+  if (o->op == PESTLE_OP_CUSTOM) {
+    return pestle_parse_composite_attr(p, o, e, out_done);
   }
   if (pestle_str_equal_c(e->key, "comparison_direction")) {
     if (value->kind != PESTLE_VALUE_WORD) {
@@ -318,7 +304,7 @@ static pestle_status_t apply_entry(pestle_parser_t* p, pestle_parse_op_t* o,
     const char* name = pestle_attr_name_text((pestle_attr_name_t)rows[i].name);
     if (!pestle_str_equal_c(e->key, name)) continue;
     pestle_attr_t a = {.name = rows[i].name, .kind = rows[i].kind};
-    PESTLE_TRY(convert(p, name, &e->value, &a));
+    PESTLE_TRY(pestle_parse_convert(p, name, &e->value, &a));
     return pestle_parse_push_attr(p, o, &a);
   }
   PESTLE_TRY(apply_packed(p, o, e, &done));

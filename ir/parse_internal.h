@@ -91,6 +91,13 @@ typedef struct pestle_parse_body_t {
   size_t name_count;
 } pestle_parse_body_t;
 
+// A composite whose body is still to be made.
+typedef struct pestle_parse_composite_t {
+  pestle_node_t* node;
+  const char* decomposition;  // a function's name, in the kept arena
+  pestle_token_t at;
+} pestle_parse_composite_t;
+
 typedef struct pestle_parser_t {
   pestle_context_t* context;
   pestle_allocator_t allocator;
@@ -108,6 +115,7 @@ typedef struct pestle_parser_t {
   pestle_map_t aliases;  // location alias -> pestle_parse_loc_t*
   PESTLE_VEC(pestle_parse_fixup_t) fixups;
   PESTLE_VEC(pestle_parse_body_t) bodies;
+  PESTLE_VEC(pestle_parse_composite_t) composites;  // by function, in order
 } pestle_parser_t;
 
 // --- parse_lex.c ---
@@ -306,13 +314,9 @@ typedef struct pestle_parse_op_t {
   size_t region_count, region_capacity;
   // Of a custom call whose tensors do not all lie as others do.
   const pestle_parse_entry_t *operand_layouts, *result_layouts;
+  const char* decomposition;  // of a composite
+  bool by_name;               // a custom call that is a CUSTOM without body
 } pestle_parse_op_t;
-
-// Whether |o|, a call, was written as a composite.
-static inline bool pestle_parse_is_composite(const pestle_parse_op_t* o) {
-  return o->op == PESTLE_OP_CALL &&
-         pestle_str_equal_c(o->at.text, "stablehlo.composite");
-}
 
 // One as it is written: all tensors of a tuple.
 PESTLE_NODISCARD pestle_status_t
@@ -368,15 +372,50 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_tuple(pestle_parser_t* p,
 
 // --- parse_chlo.c ---
 
-// The names of ops that are read as formulas, NULL behind the last, and the op that
-// stands for each while it is read.
+// The names of ops that are read as CUSTOM with a formula for its body, NULL behind
+// the last, and the op that stands for each while it is read.
 const char* pestle_parse_chlo_name(size_t index);
 pestle_op_t pestle_parse_chlo_base(size_t index);
-// Puts the formula of |o|, if it is such an op, in the place of |*node|, that which
+// Puts the CUSTOM of |o|, if it is such an op, in the place of |*node|, that which
 // stands for it.
 PESTLE_NODISCARD pestle_status_t pestle_parse_chlo(pestle_parser_t* p,
                                                    const pestle_parse_op_t* o,
                                                    pestle_node_t** node);
+
+// --- parse_composite.c ---
+
+// "name" %0, %1 {decomposition = @f, ..}
+PESTLE_NODISCARD pestle_status_t pestle_parse_composite(pestle_parser_t* p,
+                                                        pestle_parse_op_t* o);
+// An attribute of a composite; |*out_done| is false when it is none.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_composite_attr(pestle_parser_t* p, pestle_parse_op_t* o,
+                            const pestle_parse_entry_t* e, bool* out_done);
+// Makes |o|, a custom call with a version, the CUSTOM that it was printed from.
+PESTLE_NODISCARD pestle_status_t pestle_parse_by_name(pestle_parser_t* p,
+                                                      pestle_parse_op_t* o);
+// |node| gets its body when all functions are read.
+PESTLE_NODISCARD pestle_status_t pestle_parse_note_composite(
+    pestle_parser_t* p, const pestle_parse_op_t* o, pestle_node_t* node);
+// A CUSTOM whose body the parser makes itself, for an op that has no row.
+typedef struct pestle_parse_wrap_t {
+  pestle_region_t* region;
+  pestle_builder_t inside;  // of the body; without a location, see below
+  pestle_value_t** arguments;
+} pestle_parse_wrap_t;
+// Begins the body of |o|: its arguments are what |o->operands| are outside.
+// Ops in it have no location: where the body is inlined they get that of |o|.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_wrap_begin(pestle_parser_t* p, const pestle_parse_op_t* o,
+                        pestle_parse_wrap_t* out_wrap);
+// Ends it with |results| and makes the CUSTOM under the name that |o| has in the
+// text; |attributes| is the text of a dictionary or empty.
+PESTLE_NODISCARD pestle_status_t pestle_parse_wrap_end(
+    pestle_parser_t* p, const pestle_parse_op_t* o, pestle_parse_wrap_t* wrap,
+    pestle_str_t attributes, pestle_value_t* const* results, size_t count,
+    pestle_node_t** out_node);
+// Gives composites their bodies and drops the functions that nothing else needs.
+PESTLE_NODISCARD pestle_status_t pestle_parse_attach_bodies(pestle_parser_t* p);
 
 // --- parse_layout.c ---
 
@@ -394,11 +433,11 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
 
 // --- parse_top_k.c ---
 
-// What follows the name chlo.top_k, and its two results.
+// What follows the name chlo.top_k, and the node that has its two results.
 PESTLE_NODISCARD pestle_status_t pestle_parse_top_k(pestle_parser_t* p,
                                                     pestle_parse_op_t* o,
                                                     bool generic,
-                                                    pestle_value_t** out);
+                                                    pestle_node_t** out);
 
 // --- parse_region.c ---
 
@@ -430,6 +469,9 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_reduce(pestle_parser_t* p,
 
 // --- parse_form.c ---
 
+// "{..} : types", the dictionary if it is there.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_types_after_dict(pestle_parser_t* p, pestle_parse_op_t* o);
 // What follows an op's unquoted name, up to its types.
 PESTLE_NODISCARD pestle_status_t pestle_parse_pretty(pestle_parser_t* p,
                                                      pestle_parse_op_t* o);
@@ -448,6 +490,10 @@ PESTLE_NODISCARD pestle_status_t pestle_parse_apply_conv(
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_value_i64s(pestle_parser_t* p, const pestle_parse_value_t* value,
                         pestle_i64s_t* out_values);
+// What |value|, of the attribute |name|, is as |a->kind| says.
+PESTLE_NODISCARD pestle_status_t
+pestle_parse_convert(pestle_parser_t* p, const char* name,
+                     const pestle_parse_value_t* value, pestle_attr_t* a);
 // The comparison called |direction|.
 PESTLE_NODISCARD pestle_status_t
 pestle_parse_direction(pestle_parser_t* p, const pestle_token_t* at,

@@ -303,6 +303,7 @@ static pestle_status_t add_output_type(pestle_parser_t* p,
 pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
                                     pestle_node_t** out_node) {
   PESTLE_TRY(check_operands(p, o));
+  if (o->by_name) PESTLE_TRY(pestle_parse_by_name(p, o));
   if (o->op == PESTLE_OP_RNG_BIT_GENERATOR) PESTLE_TRY(add_output_type(p, o));
   if (o->total) PESTLE_TRY(order_totally(p, o));
   pestle_node_spec_t spec = {
@@ -323,7 +324,11 @@ pestle_status_t pestle_parse_finish(pestle_parser_t* p, pestle_parse_op_t* o,
   *loc = (pestle_loc_t){.file = pestle_module_intern_string(p->module, p->file),
                         .line = o->at.line,
                         .column = o->at.column};
-  return loc->file ? check_results(p, o, *out_node) : PESTLE_OOM();
+  if (!loc->file) return PESTLE_OOM();
+  PESTLE_TRY(check_results(p, o, *out_node));
+  return o->op == PESTLE_OP_CUSTOM
+             ? pestle_parse_note_composite(p, o, *out_node)
+             : NULL;
 }
 
 // --- Names ---
@@ -334,10 +339,6 @@ pestle_status_t pestle_parse_op_name(pestle_parser_t* p,
   pestle_str_t name = at->text;
   if (pestle_str_equal_c(name, "call")) name = PESTLE_STR("func.call");
   if (pestle_str_equal_c(name, "return")) name = PESTLE_STR("func.return");
-  // What a composite means is its decomposition, a function of the module.
-  if (pestle_str_equal_c(name, "stablehlo.composite")) {
-    name = PESTLE_STR("func.call");
-  }
   const pestle_map_value_t* found = pestle_map_find_str(&p->ops, name);
   if (!found) {
     return pestle_parse_error(
@@ -469,28 +470,6 @@ static pestle_status_t square(pestle_parser_t* p, pestle_parse_op_t* o) {
                                 &o->operand_types.data[0]);
 }
 
-// Two names for two results, or one for both, which then must be those of one
-// node.
-static pestle_status_t parse_top_k(pestle_parser_t* p, pestle_parse_op_t* o,
-                                   bool generic, const result_names_t* names) {
-  pestle_value_t* values[2];
-  PESTLE_TRY(pestle_parse_top_k(p, o, generic, values));
-  pestle_node_t* node = values[1]->node;
-  if (names->count == 2 && names->counts[0] == 1 && names->counts[1] == 1) {
-    for (size_t i = 0; i < 2; ++i) {
-      PESTLE_TRY(pestle_parse_bind(p, &names->names[i], names->names[i].text,
-                                   values[i], 1));
-    }
-  } else {
-    pestle_value_t* both[2];
-    PESTLE_TRY(
-        pestle_op_optimization_barrier(o->builder, values, 2, NULL, both, 2));
-    node = both[0]->node;
-    PESTLE_TRY(bind_results(p, o, names, node));
-  }
-  return pestle_parse_node_loc(p, node);
-}
-
 static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
                                  const pestle_function_t* function) {
   result_names_t names = {0};
@@ -504,8 +483,11 @@ static pestle_status_t parse_one(pestle_parser_t* p, pestle_builder_t* builder,
   }
   PESTLE_TRY(pestle_parse_op_name(p, &o.at, &o.op));
   pestle_parse_advance(p);
-  if (pestle_str_equal_c(o.at.text, "chlo.top_k"))
-    return parse_top_k(p, &o, generic, &names);
+  if (pestle_str_equal_c(o.at.text, "chlo.top_k")) {
+    PESTLE_TRY(pestle_parse_top_k(p, &o, generic, &node));
+    PESTLE_TRY(bind_results(p, &o, &names, node));
+    return pestle_parse_node_loc(p, node);
+  }
   if (pestle_str_equal_c(o.at.text, "chlo.ragged_dot")) {
     if (!generic)
       return pestle_parse_expected(p, "its generic form, in quotes");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // chlo.ragged_dot: a product whose left side has an axis in groups of given sizes, one
-// behind another. It is read as dot_general, in one of three ways.
+// behind another. The body of its CUSTOM is dot_general, in one of three ways.
 //
 //   A free axis: each group has a right side of its own, along an axis that dot_general
 //   takes for free. What is of another group is left out of the sum over groups.
@@ -28,6 +28,7 @@ typedef struct ragged_t {
   int64_t axis;   // of |lhs|, the ragged one
   int64_t group;  // of |rhs|, in the first way
   int64_t groups;
+  pestle_str_t text;  // its attributes
 } ragged_t;
 
 // --- The text ---
@@ -83,6 +84,7 @@ static pestle_status_t read_text(ragged_t* r, pestle_parse_op_t* o) {
   PESTLE_TRY(pestle_parse_expect(p, ':'));
   PESTLE_TRY(
       pestle_parse_function_type(p, &o->operand_types, &o->result_types));
+  r->text = dict.text;
   return read_numbers(r, &dict);
 }
 
@@ -357,9 +359,15 @@ static pv_t* by_sums(ragged_t* r, const pestle_type_t* result) {
 pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
                                         pestle_parse_op_t* o,
                                         pestle_node_t** out) {
-  ragged_t r = {.p = p, .o = o, .s.builder = *o->builder};
+  ragged_t r = {.p = p, .o = o};
+  pestle_parse_wrap_t wrap;
   PESTLE_TRY(read_text(&r, o));
   PESTLE_TRY(check(&r, o));
+  PESTLE_TRY(pestle_parse_wrap_begin(p, o, &wrap));
+  r.s.builder = wrap.inside;
+  r.lhs = wrap.arguments[0];
+  r.rhs = wrap.arguments[1];
+  r.sizes = wrap.arguments[2];
   const pestle_type_t* result = &o->result_types.data[0];
   pv_t* y = pestle_i64s_has(r.lhs_batch, r.axis)
                 ? product(&r, r.lhs, r.rhs, r.lhs_batch, r.rhs_batch,
@@ -369,6 +377,5 @@ pestle_status_t pestle_parse_ragged_dot(pestle_parser_t* p,
   PESTLE_TRY(r.s.status);
   if (!y || !pestle_type_equal(y->type, result))
     return wrong(&r, "the result has not the type that is written");
-  *out = y->node;
-  return NULL;
+  return pestle_parse_wrap_end(p, o, &wrap, r.text, &y, 1, out);
 }

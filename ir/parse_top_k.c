@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // chlo.top_k: of each row along the last axis the k largest, in order, and where
-// they were, i32. It is read as a stable sort with the places beside, and its
-// beginning. NaN is the largest number; of equals the first comes first.
+// they were, i32. The body of its CUSTOM is a stable sort with the places beside, and
+// its beginning. NaN is the largest number; of equals the first comes first.
 //
 //   %v, %i = chlo.top_k(%x, k = 2) : tensor<3x4xf32> -> (tensor<3x2xf32>, ...)
 #include <string.h>
@@ -118,23 +118,42 @@ static pestle_value_t* beginning(top_t* t, pestle_value_t* x, int64_t k) {
   return y;
 }
 
-pestle_status_t pestle_parse_top_k(pestle_parser_t* p, pestle_parse_op_t* o,
-                                   bool generic, pestle_value_t** out) {
-  int64_t k;
-  PESTLE_TRY(generic ? read_generic(p, o, &k) : read_pretty(p, o, &k));
-  PESTLE_TRY(check(p, o, k));
-  top_t t = {.b = o->builder};
-  pestle_value_t* operands[2] = {o->operands[0], NULL};
-  pestle_type_t places = *operands[0]->type;
+// Sorts |x| with the places beside and takes the beginnings.
+static pestle_status_t build(pestle_builder_t* b, pestle_value_t* x, int64_t k,
+                             pestle_value_t* out[2]) {
+  top_t t = {.b = b};
+  pestle_value_t* operands[2] = {x, NULL};
+  pestle_type_t places = *x->type;
   places.dtype = PESTLE_I32;
   pestle_iota_attrs_t iota = {sizeof(iota), places.rank - 1};
-  PESTLE_TRY(pestle_op_iota(o->builder, &iota, places, &operands[1]));
-  pestle_region_t* region = comparator(&t, operands[0]->type->dtype);
+  PESTLE_TRY(pestle_op_iota(b, &iota, places, &operands[1]));
+  pestle_region_t* region = comparator(&t, x->type->dtype);
   PESTLE_TRY(t.status);
   pestle_sort_attrs_t sort = {sizeof(sort), places.rank - 1, true};
   pestle_value_t* sorted[2];
-  PESTLE_TRY(pestle_op_sort(o->builder, operands, 2, &sort, region, sorted, 2));
+  PESTLE_TRY(pestle_op_sort(b, operands, 2, &sort, region, sorted, 2));
   out[0] = beginning(&t, sorted[0], k);
   out[1] = beginning(&t, sorted[1], k);
   return t.status;
+}
+
+pestle_status_t pestle_parse_top_k(pestle_parser_t* p, pestle_parse_op_t* o,
+                                   bool generic, pestle_node_t** out) {
+  int64_t k;
+  pestle_value_t* results[2];
+  pestle_parse_wrap_t wrap;
+  PESTLE_TRY(generic ? read_generic(p, o, &k) : read_pretty(p, o, &k));
+  PESTLE_TRY(check(p, o, k));
+  PESTLE_TRY(pestle_parse_wrap_begin(p, o, &wrap));
+  PESTLE_TRY(build(&wrap.inside, wrap.arguments[0], k, results));
+  pestle_strbuf_t text;
+  pestle_strbuf_init(p->allocator, &text);
+  pestle_strbuf_appendf(&text, "{k = %lld : i64}", (long long)k);
+  pestle_status_t status = pestle_strbuf_status(&text);
+  if (!status) {
+    status = pestle_parse_wrap_end(p, o, &wrap, pestle_strbuf_view(&text),
+                                   results, 2, out);
+  }
+  pestle_strbuf_deinit(&text);
+  return status;
 }

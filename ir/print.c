@@ -4,46 +4,36 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/require.h"
 #include "ir/print_internal.h"
 #include "ir/text.h"
 
-typedef struct printer_t {
-  pestle_strbuf_t* out;
-  unsigned flags;
-  pestle_print_names_t names;
-} printer_t;
-
-static void put(printer_t* p, const char* text) {
+static void put(pestle_printer_t* p, const char* text) {
   pestle_strbuf_append_c(p->out, text);
 }
 
-static void indent(printer_t* p, int depth) {
+static void indent(pestle_printer_t* p, int depth) {
   pestle_strbuf_append_fill(p->out, ' ', (size_t)depth * 2);
 }
 
-static void print_value(printer_t* p, const pestle_value_t* value) {
-  pestle_print_value(&p->names, value, p->out);
-}
-
-static void print_operands(printer_t* p, const pestle_node_t* node,
+static void print_operands(pestle_printer_t* p, const pestle_node_t* node,
                            uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; ++i) {
     if (i > first) put(p, ", ");
-    print_value(p, node->operands[i].value);
+    pestle_print_value(&p->names, node->operands[i].value, p->out);
   }
 }
 
 // --- Types after the colon ---
 
-static void print_operand_types(printer_t* p, const pestle_node_t* node) {
+static void print_operand_types(pestle_printer_t* p,
+                                const pestle_node_t* node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (i) put(p, ", ");
     pestle_type_print(node->operands[i].value->type, p->out);
   }
 }
 
-static void print_result_types(printer_t* p, const pestle_node_t* node) {
+void pestle_print_result_types(pestle_printer_t* p, const pestle_node_t* node) {
   if (node->result_count != 1) put(p, "(");
   for (uint32_t i = 0; i < node->result_count; ++i) {
     if (i) put(p, ", ");
@@ -52,11 +42,12 @@ static void print_result_types(printer_t* p, const pestle_node_t* node) {
   if (node->result_count != 1) put(p, ")");
 }
 
-static void print_function_type(printer_t* p, const pestle_node_t* node) {
+static void print_function_type(pestle_printer_t* p,
+                                const pestle_node_t* node) {
   put(p, "(");
   print_operand_types(p, node);
   put(p, ") -> ");
-  print_result_types(p, node);
+  pestle_print_result_types(p, node);
 }
 
 static bool all_types_equal(const pestle_node_t* node) {
@@ -66,7 +57,7 @@ static bool all_types_equal(const pestle_node_t* node) {
   return true;
 }
 
-static void print_types(printer_t* p, const pestle_node_t* node,
+static void print_types(pestle_printer_t* p, const pestle_node_t* node,
                         pestle_text_types_t types) {
   put(p, " : ");
   switch (types) {
@@ -99,21 +90,20 @@ static void print_types(printer_t* p, const pestle_node_t* node,
 
 // --- Regions ---
 
-static void print_node(printer_t* p, const pestle_node_t* node, int depth,
-                       bool in_function);
-
-static void print_block(printer_t* p, const pestle_block_t* block, int depth) {
+static void print_block(pestle_printer_t* p, const pestle_block_t* block,
+                        int depth) {
   for (const pestle_node_t* n = block->first; n; n = n->next) {
-    print_node(p, n, depth, false);
+    pestle_print_node(p, n, depth, false);
   }
 }
 
-static void print_block_arguments(printer_t* p, const pestle_block_t* block,
-                                  uint32_t first, uint32_t step) {
+static void print_block_arguments(pestle_printer_t* p,
+                                  const pestle_block_t* block, uint32_t first,
+                                  uint32_t step) {
   put(p, "(");
   for (uint32_t i = first; i < block->argument_count; i += step) {
     if (i > first) put(p, ", ");
-    print_value(p, block->arguments[i]);
+    pestle_print_value(&p->names, block->arguments[i], p->out);
     put(p, ": ");
     pestle_type_print(block->arguments[i]->type, p->out);
   }
@@ -121,7 +111,8 @@ static void print_block_arguments(printer_t* p, const pestle_block_t* block,
 }
 
 // "({ ^bb0(..): .. }, { .. })"
-static void print_regions(printer_t* p, const pestle_node_t* node, int depth) {
+static void print_regions(pestle_printer_t* p, const pestle_node_t* node,
+                          int depth) {
   if (!node->region_count) return;
   put(p, " (");
   for (uint32_t i = 0; i < node->region_count; ++i) {
@@ -142,7 +133,8 @@ static void print_regions(printer_t* p, const pestle_node_t* node, int depth) {
 
 // --- Forms that one op has ---
 
-static void print_generic(printer_t* p, const pestle_node_t* node, int depth) {
+static void print_generic(pestle_printer_t* p, const pestle_node_t* node,
+                          int depth) {
   pestle_strbuf_appendf(p->out, "\"%s\"(",
                         pestle_op_info((pestle_op_t)node->op)->mlir);
   print_operands(p, node, 0, node->operand_count);
@@ -153,12 +145,12 @@ static void print_generic(printer_t* p, const pestle_node_t* node, int depth) {
   print_function_type(p, node);
 }
 
-static void print_slice(printer_t* p, const pestle_node_t* node) {
+static void print_slice(pestle_printer_t* p, const pestle_node_t* node) {
   pestle_i64s_t starts = PESTLE_NODE_I64S(node, start_indices);
   pestle_i64s_t limits = PESTLE_NODE_I64S(node, limit_indices);
   pestle_i64s_t strides = PESTLE_NODE_I64S(node, strides);
   put(p, "stablehlo.slice ");
-  print_value(p, node->operands[0].value);
+  pestle_print_value(&p->names, node->operands[0].value, p->out);
   put(p, " [");
   for (size_t i = 0; i < starts.count; ++i) {
     if (i) put(p, ", ");
@@ -173,7 +165,7 @@ static void print_slice(printer_t* p, const pestle_node_t* node) {
   print_function_type(p, node);
 }
 
-static void print_compare(printer_t* p, const pestle_node_t* node) {
+static void print_compare(pestle_printer_t* p, const pestle_node_t* node) {
   pestle_strbuf_appendf(p->out, "stablehlo.compare %s, ",
                         pestle_text_direction((pestle_op_t)node->op));
   print_operands(p, node, 0, 2);
@@ -183,7 +175,8 @@ static void print_compare(printer_t* p, const pestle_node_t* node) {
   print_function_type(p, node);
 }
 
-static void print_reduce_precision(printer_t* p, const pestle_node_t* node) {
+static void print_reduce_precision(pestle_printer_t* p,
+                                   const pestle_node_t* node) {
   put(p, "stablehlo.reduce_precision ");
   print_operands(p, node, 0, 1);
   pestle_strbuf_appendf(p->out, ", format = e%lldm%lld",
@@ -192,8 +185,8 @@ static void print_reduce_precision(printer_t* p, const pestle_node_t* node) {
   print_types(p, node, PESTLE_TEXT_TYPES_RESULT);
 }
 
-static void print_axes_pair(printer_t* p, const char* keyword, pestle_i64s_t a,
-                            pestle_i64s_t b) {
+static void print_axes_pair(pestle_printer_t* p, const char* keyword,
+                            pestle_i64s_t a, pestle_i64s_t b) {
   pestle_strbuf_appendf(p->out, ", %s = [", keyword);
   pestle_print_i64s(a, p->out);
   put(p, "] x [");
@@ -201,7 +194,7 @@ static void print_axes_pair(printer_t* p, const char* keyword, pestle_i64s_t a,
   put(p, "]");
 }
 
-static void print_dot_general(printer_t* p, const pestle_node_t* node) {
+static void print_dot_general(pestle_printer_t* p, const pestle_node_t* node) {
   pestle_i64s_t batch = PESTLE_NODE_I64S(node, lhs_batching_dimensions);
   put(p, "stablehlo.dot_general ");
   print_operands(p, node, 0, 2);
@@ -216,7 +209,7 @@ static void print_dot_general(printer_t* p, const pestle_node_t* node) {
   print_function_type(p, node);
 }
 
-static void print_window(printer_t* p, const pestle_node_t* node) {
+static void print_window(pestle_printer_t* p, const pestle_node_t* node) {
   const pestle_text_field_t* fields = pestle_text_window;
   bool first = true;
   put(p, "window = {");
@@ -242,7 +235,7 @@ static void print_window(printer_t* p, const pestle_node_t* node) {
   put(p, "}");
 }
 
-static void print_convolution(printer_t* p, const pestle_node_t* node) {
+static void print_convolution(pestle_printer_t* p, const pestle_node_t* node) {
   put(p, "stablehlo.convolution(");
   print_operands(p, node, 0, 2);
   put(p, ") dim_numbers = ");
@@ -274,7 +267,7 @@ static const pestle_node_t* sole_op(const pestle_block_t* block) {
   return sole ? n : NULL;
 }
 
-static void print_reducer(printer_t* p, const pestle_block_t* block,
+static void print_reducer(pestle_printer_t* p, const pestle_block_t* block,
                           int depth) {
   uint32_t count = block->argument_count / 2;
   put(p, "\n");
@@ -290,7 +283,8 @@ static void print_reducer(printer_t* p, const pestle_block_t* block,
   put(p, "}");
 }
 
-static void print_reduce(printer_t* p, const pestle_node_t* node, int depth) {
+static void print_reduce(pestle_printer_t* p, const pestle_node_t* node,
+                         int depth) {
   const pestle_block_t* block = pestle_node_body(node, 0);
   // Locations inside the body have no place in the short form.
   const pestle_node_t* sole =
@@ -299,9 +293,9 @@ static void print_reduce(printer_t* p, const pestle_node_t* node, int depth) {
   put(p, "stablehlo.reduce");
   for (uint32_t i = 0; i < count; ++i) {
     put(p, i ? ", (" : "(");
-    print_value(p, node->operands[i].value);
+    pestle_print_value(&p->names, node->operands[i].value, p->out);
     put(p, " init: ");
-    print_value(p, node->operands[count + i].value);
+    pestle_print_value(&p->names, node->operands[count + i].value, p->out);
     put(p, ")");
   }
   if (sole) {
@@ -315,14 +309,15 @@ static void print_reduce(printer_t* p, const pestle_node_t* node, int depth) {
   if (!sole) print_reducer(p, block, depth);
 }
 
-static void print_while(printer_t* p, const pestle_node_t* node, int depth) {
+static void print_while(pestle_printer_t* p, const pestle_node_t* node,
+                        int depth) {
   const pestle_block_t* condition = pestle_node_body(node, 0);
   put(p, "stablehlo.while(");
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (i) put(p, ", ");
-    print_value(p, condition->arguments[i]);
+    pestle_print_value(&p->names, condition->arguments[i], p->out);
     put(p, " = ");
-    print_value(p, node->operands[i].value);
+    pestle_print_value(&p->names, node->operands[i].value, p->out);
   }
   put(p, ") : ");
   print_operand_types(p, node);
@@ -337,7 +332,7 @@ static void print_while(printer_t* p, const pestle_node_t* node, int depth) {
   put(p, "}");
 }
 
-static void print_call(printer_t* p, const pestle_node_t* node,
+static void print_call(pestle_printer_t* p, const pestle_node_t* node,
                        bool in_function) {
   put(p, in_function ? "call " : "func.call ");
   pestle_print_symbol(PESTLE_NODE_STR(node, callee), p->out);
@@ -347,7 +342,7 @@ static void print_call(printer_t* p, const pestle_node_t* node,
   print_function_type(p, node);
 }
 
-static void print_custom_call(printer_t* p, const pestle_node_t* node) {
+static void print_custom_call(pestle_printer_t* p, const pestle_node_t* node) {
   put(p, "stablehlo.custom_call ");
   pestle_print_symbol(PESTLE_NODE_STR(node, call_target_name), p->out);
   put(p, "(");
@@ -358,7 +353,49 @@ static void print_custom_call(printer_t* p, const pestle_node_t* node) {
   print_function_type(p, node);
 }
 
-static void print_return(printer_t* p, const pestle_node_t* node,
+// A CUSTOM with a body is a composite, whose function comes later; without one
+// it is a custom call. Properties are in the order of their names.
+static void print_custom(pestle_printer_t* p, const pestle_node_t* node) {
+  bool generic = p->flags & PESTLE_PRINT_GENERIC, body = node->region_count;
+  const char* name = PESTLE_NODE_STR(node, name);
+  const char* attributes = PESTLE_NODE_STR(node, attributes);
+  long long version = (long long)PESTLE_NODE_I64(node, version);
+  const char* op = body ? "stablehlo.composite" : "stablehlo.custom_call";
+  pestle_strbuf_appendf(p->out, generic ? "\"%s\"" : "%s ", op);
+  if (!generic && body) {
+    pestle_strbuf_append_quoted(p->out, pestle_str(name));
+    if (node->operand_count) put(p, " ");
+  } else {
+    if (!generic) pestle_print_symbol(name, p->out);
+    put(p, "(");
+  }
+  print_operands(p, node, 0, node->operand_count);
+  if (generic || !body) put(p, ")");
+  put(p, generic ? " <{" : " {");
+  if (!body) put(p, "api_version = 4 : i32, ");
+  if (*attributes) {
+    put(p, body ? "composite_attributes = " : "backend_config = ");
+    put(p, attributes);
+    put(p, ", ");
+  }
+  if (body) {
+    put(p, "decomposition = ");
+    pestle_print_symbol(pestle_print_bodies_name(&p->bodies, node), p->out);
+    put(p, ", ");
+  }
+  if (generic) {
+    put(p, body ? "name = " : "call_target_name = ");
+    pestle_strbuf_append_quoted(p->out, pestle_str(name));
+    put(p, ", ");
+  }
+  pestle_strbuf_appendf(
+      p->out, body ? "version = %lld : i32" : "pestle.version = %lld : i64",
+      version);
+  put(p, generic ? "}> : " : "} : ");
+  print_function_type(p, node);
+}
+
+static void print_return(pestle_printer_t* p, const pestle_node_t* node,
                          bool in_function) {
   bool generic = p->flags & PESTLE_PRINT_GENERIC;
   if (generic) {
@@ -383,8 +420,8 @@ static bool pretty_fits(const pestle_node_t* node) {
           node->op != PESTLE_OP_OPTIMIZATION_BARRIER);
 }
 
-static void print_pretty(printer_t* p, const pestle_node_t* node, int depth,
-                         bool in_function) {
+static void print_pretty(pestle_printer_t* p, const pestle_node_t* node,
+                         int depth, bool in_function) {
   pestle_op_t op = (pestle_op_t)node->op;
   const pestle_text_form_t* form = pestle_text_form(op);
   if (pestle_text_direction(op)) {
@@ -428,12 +465,12 @@ static void print_pretty(printer_t* p, const pestle_node_t* node, int depth,
 
 // --- Locations ---
 
-static void print_file_loc(printer_t* p, const pestle_loc_t* loc) {
+static void print_file_loc(pestle_printer_t* p, const pestle_loc_t* loc) {
   pestle_strbuf_append_quoted(p->out, pestle_str(loc->file));
   pestle_strbuf_appendf(p->out, ":%u:%u", loc->line, loc->column);
 }
 
-static void print_loc(printer_t* p, const pestle_loc_t* loc) {
+static void print_loc(pestle_printer_t* p, const pestle_loc_t* loc) {
   put(p, " loc(");
   if (loc->name) {
     pestle_strbuf_append_quoted(p->out, pestle_str(loc->name));
@@ -450,12 +487,14 @@ static void print_loc(printer_t* p, const pestle_loc_t* loc) {
   put(p, ")");
 }
 
-static void print_node(printer_t* p, const pestle_node_t* node, int depth,
-                       bool in_function) {
+void pestle_print_node(pestle_printer_t* p, const pestle_node_t* node,
+                       int depth, bool in_function) {
   indent(p, depth);
   pestle_print_results(&p->names, node, p->out);
   if (node->op == PESTLE_OP_RETURN) {
     print_return(p, node, in_function);
+  } else if (node->op == PESTLE_OP_CUSTOM) {
+    print_custom(p, node);
   } else if (p->flags & PESTLE_PRINT_GENERIC) {
     print_generic(p, node, depth);
   } else {
@@ -463,101 +502,4 @@ static void print_node(printer_t* p, const pestle_node_t* node, int depth,
   }
   if (p->flags & PESTLE_PRINT_LOCATIONS) print_loc(p, &node->loc);
   put(p, "\n");
-}
-
-// --- Functions and modules ---
-
-// |shape_of|: -1 for none.
-static void print_io_attrs(printer_t* p, const char* name, int64_t shape_of) {
-  if (!name && shape_of < 0) return;
-  put(p, " {");
-  if (name) {
-    put(p, "pestle.name = ");
-    pestle_strbuf_append_quoted(p->out, pestle_str(name));
-  }
-  if (shape_of >= 0) {
-    pestle_strbuf_appendf(p->out, "%spestle.shape_of = %lld : i64",
-                          name ? ", " : "", (long long)shape_of);
-  }
-  put(p, "}");
-}
-
-static void print_arguments(printer_t* p, const pestle_function_t* f) {
-  const pestle_block_t* block = f->body->block;
-  put(p, "(");
-  for (uint32_t i = 0; i < block->argument_count; ++i) {
-    if (i) put(p, ", ");
-    print_value(p, block->arguments[i]);
-    put(p, ": ");
-    pestle_type_print(block->arguments[i]->type, p->out);
-    print_io_attrs(p, f->argument_names ? f->argument_names[i] : NULL, -1);
-  }
-  put(p, ")");
-}
-
-static void print_function_results(printer_t* p, const pestle_function_t* f) {
-  size_t count;
-  if (!pestle_function_result_count(f, &count) || !count) return;
-  bool named = false;
-  for (size_t i = 0; i < count && i < f->result_name_count; ++i) {
-    named |= f->result_names[i] != NULL;
-  }
-  bool parentheses = named || count != 1;  // no lone result is a shape
-  put(p, parentheses ? " -> (" : " -> ");
-  for (size_t i = 0; i < count; ++i) {
-    if (i) put(p, ", ");
-    pestle_type_print(pestle_function_result_type(f, i), p->out);
-    print_io_attrs(p, i < f->result_name_count ? f->result_names[i] : NULL,
-                   pestle_function_shape_of(f, i));
-  }
-  if (parentheses) put(p, ")");
-}
-
-static pestle_status_t print_function(printer_t* p,
-                                      const pestle_function_t* f) {
-  PESTLE_TRY(pestle_print_names_assign(&p->names, f));
-  put(p, f->is_private ? "  func.func private " : "  func.func public ");
-  pestle_print_symbol(f->name, p->out);
-  print_arguments(p, f);
-  print_function_results(p, f);
-  put(p, " {\n");
-  for (const pestle_node_t* n = f->body->block->first; n; n = n->next) {
-    print_node(p, n, 2, true);
-  }
-  put(p, "  }\n");
-  return pestle_strbuf_status(p->out);
-}
-
-static pestle_status_t print_module(printer_t* p,
-                                    const pestle_module_t* module) {
-  put(p, "module");
-  if (module->name && *module->name) {
-    put(p, " ");
-    pestle_print_symbol(module->name, p->out);
-  }
-  put(p, " {\n");
-  for (const pestle_function_t* f = module->first; f; f = f->next) {
-    PESTLE_TRY(print_function(p, f));
-  }
-  put(p, "}\n");
-  return pestle_strbuf_status(p->out);
-}
-
-pestle_status_t pestle_module_print(const pestle_module_t* module,
-                                    unsigned flags, char** out_text,
-                                    size_t* out_size) {
-  if (out_text) *out_text = NULL;
-  if (out_size) *out_size = 0;
-  PESTLE_REQUIRE(module && out_text && out_size,
-                 "a module and places for the text and its size");
-  pestle_allocator_t allocator = pestle_context_allocator(module->context);
-  pestle_strbuf_t text;
-  pestle_strbuf_init(allocator, &text);
-  printer_t printer = {.out = &text, .flags = flags};
-  pestle_print_names_init(allocator, &printer.names);
-  pestle_status_t status = print_module(&printer, module);
-  pestle_print_names_deinit(&printer.names);
-  if (!status) status = pestle_strbuf_take(&text, out_text, out_size);
-  pestle_strbuf_deinit(&text);
-  return status;
 }

@@ -7,8 +7,9 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "ir/graph.h"
+#include "ir/print_bodies.h"
 
-// The names of a function's values: %0, %1 ... for results in the order of the
+// The names of the values of a body: %0, %1 ... for results in the order of the
 // text, an op's regions after the whole block that it stands in (as MLIR
 // counts, so that sibling regions begin with one number), %arg0 ... for
 // arguments, and wishes (value->name) where a value has one, made unique by a
@@ -22,15 +23,32 @@ typedef struct pestle_print_names_t {
 void pestle_print_names_init(pestle_allocator_t allocator,
                              pestle_print_names_t* out_names);
 void pestle_print_names_deinit(pestle_print_names_t* names);
-// Names everything in |function|, forgetting what was named before.
+// Names everything in |body|, a function's or a CUSTOM's, forgetting what was
+// named before.
 PESTLE_NODISCARD pestle_status_t pestle_print_names_assign(
-    pestle_print_names_t* names, const pestle_function_t* function);
+    pestle_print_names_t* names, const pestle_region_t* body);
 // "%3", "%3#1" or "%arg0".
 void pestle_print_value(const pestle_print_names_t* names,
                         const pestle_value_t* value, pestle_strbuf_t* out);
 // "%3 = " or "%3:2 = ", or nothing for an op without results.
 void pestle_print_results(const pestle_print_names_t* names,
                           const pestle_node_t* node, pestle_strbuf_t* out);
+
+// --- Ops (print.c) ---
+
+typedef struct pestle_printer_t {
+  pestle_strbuf_t* out;
+  unsigned flags;
+  pestle_print_names_t names;
+  pestle_print_bodies_t bodies;
+} pestle_printer_t;
+// "A" or "(A, B)".
+void pestle_print_result_types(pestle_printer_t* p, const pestle_node_t* node);
+// A line or more, indented by |depth|; |in_function|: its block is a function's.
+void pestle_print_node(pestle_printer_t* p, const pestle_node_t* node,
+                       int depth, bool in_function);
+
+// --- Attributes ---
 
 // "dense<..>", without the type.
 void pestle_print_elements(const pestle_elements_t* elements, unsigned flags,

@@ -146,6 +146,7 @@ static pestle_status_t assign_block(pestle_print_names_t* names, scope_t* scope,
         assign(names, scope, n, n->results[0].name, "", &scope->next_value));
   }
   for (const pestle_node_t* n = block->first; n; n = n->next) {
+    if (n->op == PESTLE_OP_CUSTOM) continue;  // a function of its own
     for (uint32_t i = 0; i < n->region_count; ++i) {
       PESTLE_TRY(assign_region(names, scope, n->regions[i]));
     }
@@ -168,12 +169,12 @@ static pestle_status_t assign_region(pestle_print_names_t* names,
 }
 
 pestle_status_t pestle_print_names_assign(pestle_print_names_t* names,
-                                          const pestle_function_t* function) {
+                                          const pestle_region_t* body) {
   pestle_arena_reset(&names->arena);
   pestle_map_clear(&names->name_of);
   pestle_map_clear(&names->taken);
   scope_t scope = {0};
-  return assign_region(names, &scope, function->body);
+  return assign_region(names, &scope, body);
 }
 
 void pestle_print_value(const pestle_print_names_t* names,

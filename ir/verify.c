@@ -99,6 +99,14 @@ static void check_type(verifier_t* v, const pestle_node_t* node,
   }
 }
 
+// The innermost op around |node| whose regions capture nothing, by name.
+static const char* isolated_around(const pestle_node_t* node) {
+  while ((node = node->block->region->owner)) {
+    if (pestle_node_is_isolated(node)) break;
+  }
+  return node ? pestle_op_info((pestle_op_t)node->op)->name : "function";
+}
+
 static void check_operand(verifier_t* v, const pestle_node_t* node,
                           uint32_t i) {
   const pestle_use_t* use = &node->operands[i];
@@ -117,8 +125,8 @@ static void check_operand(verifier_t* v, const pestle_node_t* node,
     find(v, node, "operand %u is used before or outside of where it is defined",
          (unsigned)i);
   } else if (slot->u64 != v->scope) {
-    find(v, node, "operand %u is defined outside of the fusion around the op",
-         (unsigned)i);
+    find(v, node, "operand %u is defined outside of the %s around the op",
+         (unsigned)i, isolated_around(node));
   }
 }
 
@@ -289,7 +297,7 @@ static void enter(verifier_t* v, levels_t* levels, const pestle_node_t* owner,
     v->failed = true;
     return;
   }
-  if (!owner || owner->op == PESTLE_OP_FUSION) v->scope = ++v->scope_count;
+  if (!owner || pestle_node_is_isolated(owner)) v->scope = ++v->scope_count;
   const pestle_block_t* block = region->block;
   for (uint32_t i = 0; i < block->argument_count; ++i) {
     const pestle_value_t* value = block->arguments[i];

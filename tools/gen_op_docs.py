@@ -242,13 +242,15 @@ def document():
                  "Shared by the graph IR and the Kernel IR. The expressions "
                  "are the meaning.\n\n" + scalar_ops())  # fmt: skip
     parts.append("\n## Tensor ops (`ops.def`)\n\n" + tensor_ops())
-    parts.append("\n## Ops of CHLO that are read as formulas (`chlo.def`)\n\n"
+    parts.append("\n## Ops of CHLO whose body is a formula (`chlo.def`)\n\n"
+                 "In the graph each is a `custom` of its name, whose body is inlined "
+                 "before other passes look at it. "
                  "Wide: in f32 (f64 for f64), rounded once to the operands' type; "
                  "self: in that type. What is no number is what XLA says: "
                  "lgamma is infinite and digamma NaN at 0 and whole numbers below, "
                  "zeta NaN for s < 1. As XLA's, zeta means nothing for q < -5. "
-                 "`chlo.square`, `chlo.top_k` and `chlo.ragged_dot` are read as a "
-                 "product, a sort and dot_general, `erf`, `erfc` and `erf_inv` are "
+                 "`chlo.top_k` and `chlo.ragged_dot` are such ops too, their bodies a "
+                 "sort and dot_general; `chlo.square` is read as a product, `erf`, `erfc` and `erf_inv` are "
                  "scalar ops.\n\n" + formulas())  # fmt: skip
     parts.append("\n## Accuracy\n" + ACCURACY + accuracy())
     parts.append("\n## Kernel ops (`kir.def`)\n\n"

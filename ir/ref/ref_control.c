@@ -88,6 +88,16 @@ pestle_status_t pestle_ref_fusion(const pestle_ref_call_t* call) {
                         call->results);
 }
 
+pestle_status_t pestle_ref_custom(const pestle_ref_call_t* call) {
+  if (!call->node->region_count) {
+    return pestle_node_error(call->node, PESTLE_STATUS_UNSUPPORTED,
+                             "'%s' has no body that could be evaluated",
+                             PESTLE_NODE_STR(call->node, name));
+  }
+  return pestle_ref_run(call->interp, call->bodies[0], call->operands,
+                        call->results);
+}
+
 pestle_status_t pestle_ref_optimization_barrier(const pestle_ref_call_t* call) {
   for (uint32_t i = 0; i < call->node->result_count; ++i) {
     size_t size = pestle_type_bytes(pestle_ref_result_type(call, i));

@@ -311,6 +311,22 @@ value_t* row_fusion(graph_t* g, pestle_dtype_t dtype) {
   return add(g, &s, NULL);
 }
 
+// The text has to keep it, a pass to find what its body is.
+value_t* row_custom(graph_t* g, pestle_dtype_t dtype) {
+  spec_t s = SPEC(CUSTOM);
+  pestle_type_t types[4];
+  pestle_block_t* block;
+  size_t n = pick_operands(g, dtype, &s, types, one_in(g, 2));
+  pestle_region_t* region = region_of(g, types, n, &block);
+  value_t* out[2];
+  size_t results = closed_body(g, block, s.operands, n, false, out);
+  for (size_t i = 0; i < results; ++i)
+    s.given[i] = out[i];
+  s.regions[s.region_count++] = region;
+  spec_str(&s, PESTLE_ATTR_name, "random.op");
+  return add(g, &s, NULL);
+}
+
 value_t* row_optimization_barrier(graph_t* g, pestle_dtype_t dtype) {
   spec_t s = SPEC(OPTIMIZATION_BARRIER);
   pestle_type_t types[4];

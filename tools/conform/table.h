@@ -55,6 +55,7 @@ static const row_t rows[] = {
     {PESTLE_OP_OPTIMIZATION_BARRIER, ANY_KIND, 1, build_barrier},
     {PESTLE_OP_FUSION, ANY_KIND, 2, build_fusion},
     {PESTLE_OP_CUSTOM_CALL, REAL_KINDS, 2, build_custom_call},
+    {PESTLE_OP_CUSTOM, ANY_KIND, 2, build_custom},
     {PESTLE_OP_SOFTMAX, FLOATS, AXIS_CHOICES, build_soft},
     {PESTLE_OP_LOG_SOFTMAX, FLOATS, AXIS_CHOICES, build_soft},
     {PESTLE_OP_LOGSUMEXP, FLOATS, AXIS_CHOICES, build_soft},

@@ -1,9 +1,15 @@
-// A composite is read as a call of its decomposition, in both syntaxes.
-// RUN: %pestle dump %s | FileCheck %s
+// A composite keeps its name, version and attributes; its decomposition is its body.
+// RUN: %pestle dump %s > %t && %pestle dump %t | diff %t - && FileCheck %s < %t
+// RUN: %pestle-opt %s --passes=inline_custom --round-trip | FileCheck %s --check-prefix=INLINE
 // CHECK:      func.func public @main
-// CHECK-NEXT:   %0 = call @softsign.impl(%x) : (tensor<4xf32>) -> tensor<4xf32>
-// CHECK-NEXT:   %1 = call @softsign.impl(%0) : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:   %0 = stablehlo.composite "my.softsign" %x {composite_attributes = {scale = 1 : i64, name = "s"}, decomposition = @my.softsign.impl, version = 1 : i32}
+// CHECK-NEXT:   %1 = stablehlo.composite "my.softsign" %0 {decomposition = @my.softsign.impl, version = 1 : i32}
 // CHECK-NEXT:   return %1 : tensor<4xf32>
+// CHECK:      func.func private @my.softsign.impl(%x: tensor<4xf32>)
+// CHECK-NOT:  func.func
+// INLINE-NOT: composite
+// INLINE-COUNT-2: stablehlo.divide
+// INLINE-NOT: func.func private
 module {
   func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.composite "my.softsign" %x {composite_attributes = {scale = 1 : i64, name = "s"}, decomposition = @softsign.impl, version = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>

@@ -150,6 +150,25 @@ static void visibility(void** state) {
   ir_test_end(&t);
 }
 
+static void ops_by_name_do_not_capture(void** state) {
+  (void)state;
+  pestle_value_t *y, *inside;
+  pestle_region_t* region;
+  BEGIN(t, T(F32, 2));
+  pestle_type_t type = T(F32, 2);
+  pestle_builder_t b = {.module = t.module};
+  assert_ok(pestle_region_create(t.module, &type, 1, &region, &b.block));
+  assert_ok(pestle_op_negate(&b, pestle_block_argument(b.block, 0), &inside));
+  assert_ok(pestle_op_return(&b, &inside, 1, NULL));
+  assert_ok(pestle_op_custom(&t.b, t.a, 1, ATTRS(custom, .name = "user.op"),
+                             &region, 1, NULL, 0, &y, 1));
+  assert_ok(pestle_op_return(&t.b, &y, 1, NULL));
+  assert_ok(pestle_module_verify(t.module));
+  pestle_node_set_operand(inside->node, 0, t.a[0]);
+  MALFORMED(t, "operand 0 is defined outside of the custom around the op");
+  ir_test_end(&t);
+}
+
 static void function_bodies_do_not_capture(void** state) {
   (void)state;
   pestle_function_t* f;
@@ -253,6 +272,7 @@ int main(void) {
       cmocka_unit_test(links),
       cmocka_unit_test(attributes),
       cmocka_unit_test(visibility),
+      cmocka_unit_test(ops_by_name_do_not_capture),
       cmocka_unit_test(function_bodies_do_not_capture),
       cmocka_unit_test(calls),
       cmocka_unit_test(recursion_does_not_specialise),

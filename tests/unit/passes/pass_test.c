@@ -83,7 +83,7 @@ static void test_selection(void** state) {
 
   module = test_parse(context, kModule);
   options = test_options(NULL);
-  options.stop_after = 1;
+  options.stop_after = 2;
   assert_ok(run(module, &options));
   assert_int_equal(test_count(module, PESTLE_OP_CALL), 0);
   assert_int_equal(test_count(module, PESTLE_OP_REDUCE), 2);
