@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -151,20 +152,50 @@ static void run_child(child_t* child, pestle_context_t* context,
 
 // --- The parent ---
 
+// How long a child may take.
+typedef struct patience_t {
+  pid_t child;
+  int64_t deadline_ms;
+} patience_t;
+
 static int64_t now_ms(void) {
   return pestle_clock_ns() / 1000000;
 }
 
-// Reads |size| bytes until |deadline|: 1, 0 at the end, -1 when it is too late.
-static int read_until(int pipe, void* data, size_t size, int64_t deadline) {
+// Milliseconds for which |child| was ready to run and another process had the
+// CPU: the second number of Linux's schedstat. 0 where there is no such file.
+static int64_t starved_ms(pid_t child) {
+  char path[64], text[96];
+  (void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)child);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t size = read(file, text, sizeof(text) - 1);
+  (void)close(file);
+  text[size > 0 ? size : 0] = 0;
+  const char* delay = strchr(text, ' ');
+  return delay ? (int64_t)(strtoull(delay, NULL, 10) / 1000000) : 0;
+}
+
+// What is left of it. A busy machine is not the plugin's fault: waiting for a
+// CPU does not count.
+static int64_t left_ms(const patience_t* patience) {
+  int64_t left = patience->deadline_ms - now_ms();
+  if (left > 0) return left;
+  left += starved_ms(patience->child);
+  return left > 0 ? left : 0;
+}
+
+// Reads |size| bytes: 1, 0 at the end, -1 when it is too late.
+static int read_patiently(int pipe, void* data, size_t size,
+                          const patience_t* patience) {
   size_t got = 0;
   while (got < size) {
-    int64_t left = deadline - now_ms();
+    int64_t left = left_ms(patience);
     if (left <= 0) return -1;
     struct pollfd wait = {.fd = pipe, .events = POLLIN};
     int ready = poll(&wait, 1, (int)left);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return -1;
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return -1;
     ssize_t n = read(pipe, (char*)data + got, size - got);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return 0;
@@ -240,33 +271,36 @@ static pestle_status_t refuse_end(pestle_arena_t* arena, const char* step,
       plugin->path, what);
 }
 
-// Whether |child| ends until |deadline|. It is not waited for. Where nobody
-// waits for children (SIGCHLD is ignored) one that is gone has ended.
-static bool has_ended(pid_t child, int64_t deadline) {
+// Whether the child ends in time. It is not waited for. Where nobody waits for
+// children (SIGCHLD is ignored) one that is gone has ended.
+static bool has_ended(const patience_t* patience) {
   for (;;) {
     siginfo_t info = {.si_pid = 0};
-    int failed = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+    int failed = waitid(P_PID, (id_t)patience->child, &info,
+                        WEXITED | WNOHANG | WNOWAIT);
     if (failed && errno != EINTR) return true;
-    if (!failed && info.si_pid == child) return true;
-    if (now_ms() >= deadline) return false;
+    if (!failed && info.si_pid == patience->child) return true;
+    if (left_ms(patience) <= 0) return false;
     (void)poll(NULL, 0, 1);
   }
 }
 
 static pestle_status_t listen_to(pestle_arena_t* arena, int pipe, pid_t child,
                                  int32_t timeout_ms, pestle_plugin_t* plugin) {
-  int64_t deadline = now_ms() + timeout_ms;
+  patience_t patience = {child, now_ms() + timeout_ms};
   report_t report = {.kind = 0};
   char step[64] = "its start";
   int got;
-  while ((got = read_until(pipe, &report, sizeof(report), deadline)) == 1) {
+  while ((got = read_patiently(pipe, &report, sizeof(report), &patience)) ==
+         1) {
     if (!is_report(&report)) break;
     if (report.kind == REPORT_RESULT) break;
     memcpy(step, report.step, sizeof(step));
   }
   // One that closed the pipe, or left it to a process that it started, may have
   // ended or not.
-  bool ended = got != 1 && has_ended(child, got ? now_ms() : deadline);
+  if (got < 0) patience.deadline_ms = 0;
+  bool ended = got != 1 && has_ended(&patience);
   if (got != 1) got = ended ? 0 : -1;
   // With what it started. A child that ended is still there until it is waited
   // for, so the number is its own.

@@ -82,7 +82,8 @@ typedef struct pestle_context_options_t {
   // Tries each plugin file in a child process first, so that one that crashes,
   // hangs or exits in a constructor or while it starts is refused with the
   // reason. The child is a fork of this process: ask for it before other
-  // threads run. A child gets |probe_timeout_ms| (default 5000).
+  // threads run. A child gets |probe_timeout_ms| (default 5000); on Linux, time
+  // in which it waits for a CPU does not count.
   bool probe_backends;
   int32_t probe_timeout_ms;
   // With |probe_backends|: a file that came back is remembered in the folder of

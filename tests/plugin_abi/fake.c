@@ -31,6 +31,13 @@ __attribute__((unused)) static inline void misbehave_hang(void) {
   for (;;)
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 }
+// Half a second of work, however long that takes.
+__attribute__((unused)) static inline void misbehave_work(void) {
+  struct timespec used;
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  } while (used.tv_sec == 0 && used.tv_nsec < 500000000);
+}
 // The report's pipe among them, so that the host hears no more of it.
 __attribute__((unused)) static inline void misbehave_close(void) {
   for (int file = 3; file < 64; ++file)

@@ -4,6 +4,7 @@
 // its own, and the host survives them all.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "test.h"
 // Ours.
 #include "pestle/runtime.h"
@@ -231,6 +233,46 @@ static void test_ignored_children(void** state) {
                UNAVAILABLE, "did not come back from pestle_backend_score");
   assert_ok(pestle_context_load_backend(context, zoo_file("tame")));
   signal(SIGCHLD, before);
+  pestle_context_release(context);
+}
+
+// A process that takes what it can get of the one CPU.
+static pid_t start_rival(void) {
+  pid_t pid = fork();
+  while (!pid) {
+  }
+  assert_true(pid > 0);
+  return pid;
+}
+
+// On a busy machine half a second of work may take four: no more of it counts
+// than the plugin was given a CPU for.
+static void test_busy_machine(void** state) {
+  (void)state;
+  enum { RIVALS = 7 };
+  cpu_set_t before, one;
+  if (access("/proc/self/schedstat", R_OK)) skip();
+  assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_ZERO(&one);
+  for (size_t i = 0; !CPU_COUNT(&one); ++i) {
+    if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+  }
+  assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+  pid_t rivals[RIVALS];
+  for (int i = 0; i < RIVALS; ++i)
+    rivals[i] = start_rival();
+  pestle_context_t* context = open_context("/nonexistent");
+  int64_t begin = pestle_clock_ns();
+  pestle_status_t status =
+      pestle_context_load_backend(context, zoo_file("busy"));
+  int64_t took = pestle_clock_ns() - begin;
+  for (int i = 0; i < RIVALS; ++i) {
+    kill(rivals[i], SIGKILL);
+    assert_int_equal(waitpid(rivals[i], NULL, 0), rivals[i]);
+  }
+  assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+  assert_ok(status);
+  print_message("half a second of work took %d ms\n", (int)(took / 1000000));
   pestle_context_release(context);
 }
 
@@ -582,6 +624,7 @@ int main(void) {
       cmocka_unit_test(test_filter),
       cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_ignored_children),
+      cmocka_unit_test(test_busy_machine),
       cmocka_unit_test(test_files),
       cmocka_unit_test(test_trust),
       cmocka_unit_test(test_strangers_file),
