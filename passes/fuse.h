@@ -80,6 +80,9 @@ typedef struct pestle_fuse_t {
   uint32_t group_count;
   uint32_t* stack;  // of searches
   uint32_t stamp;
+  // Place i, before item i, leads to the last place at or before it that no
+  // group lies across: union-find, since groups only grow.
+  uint32_t* closed;
   // Empty unless remarks are wanted.
   PESTLE_VEC(pestle_fuse_note_t) notes;
   PESTLE_VEC(pestle_fuse_pair_t) pairs;  // of this block's remarks, in order

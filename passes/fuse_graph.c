@@ -49,7 +49,12 @@ pestle_status_t pestle_fuse_init(pestle_fuse_t* f) {
   f->groups = PESTLE_ARENA_ARRAY(arena, pestle_fuse_group_t, count + 1);
   f->deps = PESTLE_ARENA_ARRAY(arena, uint32_t, deps + 1);
   f->stack = PESTLE_ARENA_ARRAY(arena, uint32_t, count + 1);
-  if (!f->items || !f->groups || !f->deps || !f->stack) return PESTLE_OOM();
+  f->closed = PESTLE_ARENA_ARRAY(arena, uint32_t, count + 1);
+  if (!f->items || !f->groups || !f->deps || !f->stack || !f->closed) {
+    return PESTLE_OOM();
+  }
+  for (uint32_t i = 0; i <= count; ++i)
+    f->closed[i] = i;
   uint32_t at = 0, dep = 0;
   for (pestle_node_t* n = f->block->first; n; n = n->next) {
     f->items[at++] = (pestle_fuse_item_t){.node = n,
@@ -67,6 +72,18 @@ pestle_status_t pestle_fuse_init(pestle_fuse_t* f) {
 }
 
 // --- Groups ---
+
+// The items before which no way leads out to |earliest| or behind: as many from
+// the front as no group has members on both sides of. A group further in front
+// may need one that lies across, and so what comes later.
+static uint32_t closed_before(const pestle_fuse_t* f, uint32_t earliest) {
+  uint32_t* closed = f->closed;
+  while (closed[earliest] != earliest) {
+    closed[earliest] = closed[closed[earliest]];
+    earliest = closed[earliest];
+  }
+  return earliest;
+}
 
 uint32_t pestle_fuse_new_group(pestle_fuse_t* f, uint32_t item,
                                pestle_fuse_kind_t kind) {
@@ -89,6 +106,10 @@ void pestle_fuse_add(pestle_fuse_t* f, uint32_t group, uint32_t item) {
   g->operands += f->items[item].node->operand_count;
   if (item < g->min) g->min = item;
   if (item > g->max) g->max = item;
+  for (uint32_t i = closed_before(f, g->max); i > g->min;
+       i = closed_before(f, i)) {
+    f->closed[i] = i - 1;
+  }
 }
 
 // --- Paths ---
@@ -106,23 +127,6 @@ static void push_unit(pestle_fuse_t* f, uint32_t item, uint32_t* top) {
     f->items[i].stamp = f->stamp;
     f->stack[(*top)++] = i;
   }
-}
-
-// The items before which no way leads out to |earliest| or behind: as many from
-// the front as no group has members on both sides of. A group further in front
-// may need one that lies across, and so what comes later.
-static uint32_t closed_before(const pestle_fuse_t* f, uint32_t earliest) {
-  uint32_t end = earliest;
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (uint32_t g = 0; g < f->group_count; ++g) {
-      if (f->groups[g].min >= end || f->groups[g].max < end) continue;
-      end = f->groups[g].min;
-      moved = true;
-    }
-  }
-  return end;
 }
 
 // Walks back from what is on the stack until an item that is |wanted| or in
