@@ -402,7 +402,7 @@ def run(path, feeds, folder, device, count):
     for name, array in feeds.items():
         np.save(f"{folder}/{name}.npy", array)
         command += ["--input", f"{name}={folder}/{name}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode:
         return done.stderr.strip()
     return [np.load(f"{folder}/out/output_{i}.npy") for i in range(count)]

@@ -199,7 +199,7 @@ def run(model, feeds, folder, device):
     for name, array in feeds.items():
         np.save(f"{folder}/{name}.npy", array)
         command += ["--input", f"{name}={folder}/{name}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode == 3:
         return done.stderr
     if done.returncode:

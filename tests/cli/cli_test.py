@@ -68,7 +68,7 @@ class Case(unittest.TestCase):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=600,
             **options,
         )
 
@@ -419,7 +419,7 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
         )
         done = subprocess.run(
             [sys.executable, "-c", script, PESTLE, *args], cwd=self.folder,
-            capture_output=True, text=True, timeout=100,
+            capture_output=True, text=True, timeout=600,
             env=dict(os.environ, PESTLE_CACHE_DIR=f"{self.folder}/cache"),
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -976,7 +976,7 @@ class Cache(Case):
         def run(*options):
             return subprocess.run(
                 [*space, PESTLE, *self.run_args, *options], cwd=self.folder,
-                capture_output=True, text=True, timeout=100,
+                capture_output=True, text=True, timeout=600,
             )  # fmt: skip
 
         done = run("--cache-dir", "small/cache")

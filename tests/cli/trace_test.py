@@ -226,7 +226,7 @@ class Trace(Case):
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not (self.folder / "t.json").exists():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)

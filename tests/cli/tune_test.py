@@ -153,9 +153,13 @@ class Tune(Case):
     def test_any_decisions_give_the_same_bits(self):
         """What a lock may say, taken at random from what explain lists."""
         plain = self.run_net(threads=1)
-        self.run_net("--tune", "1", threads=1)
-        text = self.lock()
-        measured = re.findall(r"(\w+):([\w+]+)=", text)
+        measured = []
+        for _ in range(60):  # a busy machine measures less in a second
+            if len(measured) > 8:
+                break
+            self.run_net("--tune", "1", threads=1)
+            text = self.lock()
+            measured = re.findall(r"(\w+):([\w+]+)=", text)
         self.assertGreater(len(measured), 8)
         for kind, name in measured[:16]:
             changed = re.sub(rf"\b{kind}=[\w+]+", f"{kind}={name}", text)

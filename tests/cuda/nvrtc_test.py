@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NVRTC takes what plugins/cuda prints, for each architecture: the modules of
-tests/golden/codegen and of modules/, cases of ONNX's own test suite, and small models where the
-folder PESTLE_MODELS has them. Needs libnvrtc, no driver: the target compiles
-without one, and nothing is run. Exits 77, "skipped", without NVRTC.
+"""NVRTC takes what plugins/cuda prints: for each architecture the modules of
+modules/ and cases of ONNX's own test suite, and small models where the folder
+PESTLE_MODELS has them; the modules of tests/golden/codegen for one architecture
+each, in turn, or with --all for each. Needs libnvrtc, no driver: the target
+compiles without one, and nothing is run. Exits 77, "skipped", without NVRTC.
 
-usage: nvrtc_test.py [CASES]
+usage: nvrtc_test.py [--all] [CASES]
 """
 
 import os
@@ -66,8 +67,8 @@ def node_cases(folder, count):
     return paths
 
 
-def modules(cases):
-    yield from sorted((SOURCE / "tests/golden/codegen").glob("*.mlir"))
+def modules(golden, cases):
+    yield from golden
     yield from sorted((SOURCE / "tests/cuda/modules").glob("*.mlir"))
     yield from cases
     models = os.environ.get("PESTLE_MODELS")
@@ -78,13 +79,16 @@ def modules(cases):
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    words = [word for word in sys.argv[1:] if word != "--all"]
+    count = int(words[0]) if words else 10
+    golden = sorted((SOURCE / "tests/golden/codegen").glob("*.mlir"))
     failures = compiled = other = 0
     with tempfile.TemporaryDirectory() as folder:
         cases = node_cases(folder, count * len(ARCHS))
         for i, arch in enumerate(ARCHS):
-            # Other cases for each: what is wrong is seldom so for one alone.
-            for path in modules(cases[i * count:(i + 1) * count]):
+            # Others for each: what is wrong is seldom so for one alone.
+            its = golden if "--all" in sys.argv else golden[i::len(ARCHS)]
+            for path in modules(its, cases[i * count:(i + 1) * count]):
                 result = compile_module(path, arch, folder)
                 compiled += result is True
                 other += result is False

@@ -30,9 +30,11 @@ NOTE = {"opencl": "On PoCL, which runs it on the CPU.\n\n",
                  "(tests/shim).\n\n"}  # fmt: skip
 # Wide integers in each way that they are used, and reductions.
 SAMPLE = "remainder,popcnt,convert,rng_bit_generator,gather,reduce"
-# Of what takes a second to compile each kernel.
-SLOW_SAMPLE = "popcnt,rng_bit_generator"
-SLOW = {"opencl", "vulkan"}
+# Where a kernel takes a second to compile.
+SLOW = {"opencl": "popcnt", "vulkan": "popcnt",
+        "cuda": "popcnt,rng_bit_generator"}
+# Pairs of 32-bit words instead of 64-bit integers.
+NOINT64_SAMPLE = "popcnt,rng_bit_generator"
 # Compiled in seconds: these are whole in the sample too.
 QUICK = {"metal"}
 # A variable that makes it certain which driver answers.
@@ -120,10 +122,12 @@ def main():
             print(f"{name}: not here")
             continue
         if sample:
-            ops = ["--ops", SLOW_SAMPLE if name in SLOW else SAMPLE]
+            ops = ["--ops", SLOW.get(name, SAMPLE)]
         whole = not sample or (name in QUICK and not here[name])
         problems.append(compare(path, [] if whole else ops, here[name]))
         if name == "vulkan" and here[name] and not os.environ.get("BLESS"):
+            if sample:
+                ops = ["--ops", NOINT64_SAMPLE]
             problems.append(compare(path, ops + ["--target-cpu", "noint64"],
                                     True))
     problems = [problem for problem in problems if problem]

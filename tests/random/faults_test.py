@@ -18,8 +18,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 def planted():
     """The names of PESTLE_FAULT(name) in the sources."""
     names = set()
-    for folder in ("ir", "passes", "codegen"):
-        for path in sorted((SOURCE / folder).glob("*.c")):
+    for folder in ("ir", "passes", "codegen", "compile"):
+        for path in sorted((SOURCE / folder).rglob("*.c")):
             names.update(re.findall(r"PESTLE_FAULT\((\w+)\)",
                                     path.read_text()))
     return sorted(names)

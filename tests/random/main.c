@@ -8,7 +8,7 @@
 // Runs random graphs on a device against ir/ref. Each of N workers is a process
 // that takes the next seed; one that dies or hangs is told with its seed, and
 // another goes on. Exit code 0: all agree; 1: some do not; 3: the generator is
-// wrong. --counts prints how often each op met each dtype, --sizes how many graphs
+// wrong. --timeout is CPU time a graph. --counts prints how often each op met each dtype, --sizes how many graphs
 // have how many ops; --least fails where a pair was met less than N times; --dump
 // writes the module and inputs of what fails; with --optional a device that is
 // not there is exit code 77, which skips a test. --for-peer runs nothing and
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +185,14 @@ static bool run_seed(const settings_t* s, pestle_context_t* context,
   return outcome == SAME;
 }
 
+// The worker dies of the next graph after |seconds| of CPU time, and of one that
+// sleeps after ten times as long; 0: never.
+static void allow(int seconds) {
+  struct itimerval cpu = {.it_value = {.tv_sec = seconds}};
+  (void)setitimer(ITIMER_PROF, &cpu, NULL);
+  alarm(10 * (unsigned)seconds);
+}
+
 static void work(const settings_t* s, shared_t* shared, int job) {
   pestle_device_t* device;
   pestle_context_t* context = open_device(s, &device);
@@ -191,13 +200,13 @@ static void work(const settings_t* s, shared_t* shared, int job) {
     uint64_t seed = atomic_fetch_add(&shared->next, 1);
     if (seed > s->last) break;
     shared->current[job] = seed;
-    alarm((unsigned)s->timeout);
+    allow(s->timeout);
     if (!run_seed(s, context, device, seed, &shared->counts[job])) {
       atomic_fetch_add(&shared->failures, 1);
       if (s->until_failure) atomic_store(&shared->stop, true);
     }
   }
-  alarm(0);
+  allow(0);
   pestle_context_release(context);
   fflush(stdout);
   exit(0);
@@ -220,8 +229,9 @@ static bool note_end(const settings_t* s, shared_t* shared, int job,
   uint64_t seed = shared->current[job];
   atomic_fetch_add(&shared->crashes, 1);
   if (s->until_failure) atomic_store(&shared->stop, true);
-  if (WIFSIGNALED(state) && WTERMSIG(state) == SIGALRM) {
-    printf("seed %llu on %s: still running after %d s\n",
+  if (WIFSIGNALED(state) &&
+      (WTERMSIG(state) == SIGALRM || WTERMSIG(state) == SIGPROF)) {
+    printf("seed %llu on %s: still running after %d s of CPU time\n",
            (unsigned long long)seed, s->device, s->timeout);
   } else if (WIFSIGNALED(state)) {
     printf("seed %llu on %s: killed by signal %d\n", (unsigned long long)seed,

@@ -31,7 +31,7 @@ def perf_map(command, asked):
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL,
         env={**os.environ, "PESTLE_PERF_MAP": asked})
-    code = process.wait(timeout=100)
+    code = process.wait(timeout=600)
     path = pathlib.Path(f"/tmp/perf-{process.pid}.map")
     if code or not path.exists():
         return None

@@ -3,5 +3,5 @@
 #include "unit/codegen/conform_ops_sweep.h"
 
 int main(void) {
-  return run_sweep("structured ops that fold", PART_FOLDS, 3);
+  return run_sweep("structured ops that fold", PART_FOLDS, 2);
 }

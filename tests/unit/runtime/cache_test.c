@@ -49,15 +49,16 @@ static pestle_context_t* open_context(void) {
 
 typedef struct maker_t {
   pestle_context_t* context;
-  atomic_int calls;
+  atomic_int calls, askers;
+  int awaited;  // the first call takes until so many ask
   bool fails, large;
-  int64_t delay_ns;
 } maker_t;
 
 static pestle_status_t make_plan(void* user, pestle_plan_t** out_plan) {
   maker_t* maker = user;
-  atomic_fetch_add(&maker->calls, 1);
-  if (maker->delay_ns) pestle_thread_sleep_ns(maker->delay_ns);
+  bool is_first = atomic_fetch_add(&maker->calls, 1) == 0;
+  while (is_first && atomic_load(&maker->askers) < maker->awaited)
+    pestle_thread_sleep_ns(10000000);
   if (maker->fails) {
     return pestle_status_annotate(PESTLE_ERROR(UNSUPPORTED, "no such op"),
                                   "in the maker");
@@ -305,6 +306,7 @@ typedef struct asker_t {
 
 static void ask(void* argument) {
   asker_t* asker = argument;
+  atomic_fetch_add(&asker->maker->askers, 1);
   pestle_status_t status = get(asker->maker, "key", &asker->plan, NULL);
   asker->code = pestle_status_code(status);
   const char* note = pestle_status_note(status, 0);
@@ -318,7 +320,7 @@ static void test_one_compile_a_key(void** state) {
   static asker_t askers[COUNT];
   for (int fails = 0; fails < 2; ++fails) {
     maker_t maker = {
-        .context = open_context(), .fails = fails, .delay_ns = 100000000};
+        .context = open_context(), .fails = fails, .awaited = COUNT};
     (void)unlink(entry_path("key"));
     for (int i = 0; i < COUNT; ++i) {
       askers[i] = (asker_t){.maker = &maker};

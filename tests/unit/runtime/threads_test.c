@@ -274,7 +274,7 @@ static void test_fork(void** state) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
-      alarm(60);
+      alarm(600);
       _exit(child_works(context, e, x, expected, y) ? 0 : 1);
     }
     int code;
