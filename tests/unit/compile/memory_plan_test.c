@@ -241,7 +241,8 @@ static void test_every_allocation(void** state) {
   pestle_test_allocator_check(&memory);
 }
 
-// A chain of |count| values, each of which reads the first one again.
+// What planning a chain of |count| values takes, each of which reads the first
+// one again.
 static double seconds(pestle_context_t* context, int count) {
   pestle_strbuf_t text;
   pestle_strbuf_init(pestle_context_allocator(context), &text);
@@ -259,12 +260,16 @@ static double seconds(pestle_context_t* context, int count) {
   pestle_compile_options_t options = {.struct_size = sizeof(options),
                                       .no_fuse = true};
   test_run_with(module, &options);
-  pestle_memory_plan_t none;
-  int64_t start = pestle_clock_ns();
-  assert_ok(plan_once(module, &none));
-  double spent = (double)(pestle_clock_ns() - start) * 1e-9;
+  double least = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    pestle_memory_plan_t none;
+    int64_t start = pestle_clock_ns();
+    assert_ok(plan_once(module, &none));
+    double spent = (double)(pestle_clock_ns() - start) * 1e-9;
+    if (spent < least) least = spent;
+  }
   pestle_module_release(module);
-  return spent;
+  return least;
 }
 
 static void test_large_modules(void** state) {
@@ -272,8 +277,8 @@ static void test_large_modules(void** state) {
   pestle_context_t* context = test_context();
   double small = seconds(context, 10000), large = seconds(context, 40000);
   print_message("10000 values %.4f s, 40000 values %.4f s\n", small, large);
-  // Four times the values, not sixteen times the time.
-  assert_true(large < 10 * small + 0.05);
+  // A look from each value at all others would take a second.
+  assert_true(large < 10 * small + 0.3);
   pestle_context_release(context);
 }
 
