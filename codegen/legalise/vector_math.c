@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows have an expansion, and those of the exponential family in f32.
+// The exponential family in f32: exp, exp2, expm1, logistic, tanh, erf.
 //
 // e^x = 2^n e^r with n = rint(x / ln2) and r = x - n ln2 in [-ln2/2, ln2/2]
 // (Cody and Waite: ln2 in two parts, so that n * high is exact under fma), and
@@ -11,9 +11,6 @@
 // The errors given with each function are measured over 2^25 bit patterns
 // spread over f32 and as many numbers where it bends (vector_math_test.c takes
 // 2^20).
-#include "codegen/legalise/vector_math.h"
-
-#include "codegen/legalise/vector_math_f64.h"
 #include "codegen/legalise/vector_math_internal.h"
 #include "codegen/legalise/vector_math_poly.h"
 
@@ -249,86 +246,4 @@ vm_id_t pestle_vm_erf_plus_one(vm_t v, vm_id_t x) {
   vm_id_t right = vm_sub(v, two, q);
   vm_id_t is_left = vm_op2(v, PESTLE_OP_LT, x, zero);
   return vm_select(v, is_left, q, right);
-}
-
-// --- Dispatch ---
-
-bool pestle_vector_math_has(pestle_op_t op, pestle_dtype_t dtype,
-                            bool* out_needs_f64) {
-  bool through_f64 = op == PESTLE_OP_SINE || op == PESTLE_OP_COSINE ||
-                     op == PESTLE_OP_TAN || op == PESTLE_OP_ATAN2 ||
-                     op == PESTLE_OP_POWER || op == PESTLE_OP_CBRT ||
-                     op == PESTLE_OP_REMAINDER || op == PESTLE_OP_SINC;
-  *out_needs_f64 = through_f64 || dtype == PESTLE_F64;
-  if (dtype != PESTLE_F32 && dtype != PESTLE_F64) return false;
-  return through_f64 || op == PESTLE_OP_RSQRT || op == PESTLE_OP_EXP ||
-         op == PESTLE_OP_EXPM1 || op == PESTLE_OP_LOG ||
-         op == PESTLE_OP_LOG1P || op == PESTLE_OP_LOGISTIC ||
-         op == PESTLE_OP_TANH || op == PESTLE_OP_ERF || op == PESTLE_OP_ERFC ||
-         op == PESTLE_OP_ERF_INV || op == PESTLE_OP_EXP2;
-}
-
-// sin(x) / x, and 1 at zero.
-static vm_id_t sinc(vm_t v, vm_id_t sine, vm_id_t x) {
-  vm_id_t quotient = vm_div(v, sine, x);
-  vm_id_t is_zero = vm_op2f(v, PESTLE_OP_EQ, x, 0.0);
-  return vm_select(v, is_zero, vm_const(v, 1.0), quotient);
-}
-
-static vm_id_t expand_f64(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
-  if (op == PESTLE_OP_EXP) return pestle_vm_exp_f64(v, a[0]);
-  if (op == PESTLE_OP_EXP2) return pestle_vm_exp2_f64(v, a[0]);
-  if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1_f64(v, a[0]);
-  if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic_f64(v, a[0]);
-  if (op == PESTLE_OP_TANH) return pestle_vm_tanh_f64(v, a[0]);
-  if (op == PESTLE_OP_ERF) return pestle_vm_erf_f64(v, a[0]);
-  if (op == PESTLE_OP_ERFC) return pestle_vm_erfc_f64(v, a[0]);
-  if (op == PESTLE_OP_ERF_INV) return pestle_vm_erf_inv_f64(v, a[0]);
-  if (op == PESTLE_OP_LOG) return pestle_vm_log_f64(v, a[0]);
-  if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p_f64(v, a[0]);
-  if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);
-  if (op == PESTLE_OP_SINE) return pestle_vm_sine_f64(v, a[0]);
-  if (op == PESTLE_OP_COSINE) return pestle_vm_cosine_f64(v, a[0]);
-  if (op == PESTLE_OP_TAN) return pestle_vm_tan_f64(v, a[0]);
-  if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2_f64(v, a[0], a[1]);
-  if (op == PESTLE_OP_POWER) return pestle_vm_pow_f64(v, a[0], a[1]);
-  if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt_f64(v, a[0]);
-  if (op == PESTLE_OP_SINC) return sinc(v, pestle_vm_sine_f64(v, a[0]), a[0]);
-  return pestle_vm_fmod_f64(v, a[0], a[1]);
-}
-
-static vm_id_t expand(vm_t v, pestle_op_t op, const pestle_kir_id_t a[3]) {
-  if (op == PESTLE_OP_EXP) return pestle_vm_exp(v, a[0]);
-  if (op == PESTLE_OP_EXP2) return pestle_vm_exp2(v, a[0]);
-  if (op == PESTLE_OP_EXPM1) return pestle_vm_expm1(v, a[0]);
-  if (op == PESTLE_OP_LOGISTIC) return pestle_vm_logistic(v, a[0]);
-  if (op == PESTLE_OP_TANH) return pestle_vm_tanh(v, a[0]);
-  if (op == PESTLE_OP_ERF) return pestle_vm_erf(v, a[0]);
-  if (op == PESTLE_OP_ERFC) return pestle_vm_erfc(v, a[0]);
-  if (op == PESTLE_OP_ERF_INV) return pestle_vm_erf_inv(v, a[0]);
-  if (op == PESTLE_OP_LOG) return pestle_vm_log(v, a[0]);
-  if (op == PESTLE_OP_LOG1P) return pestle_vm_log1p(v, a[0]);
-  if (op == PESTLE_OP_RSQRT) return pestle_vm_rsqrt(v, a[0]);
-  if (op == PESTLE_OP_SINE) return pestle_vm_sine(v, a[0]);
-  if (op == PESTLE_OP_COSINE) return pestle_vm_cosine(v, a[0]);
-  if (op == PESTLE_OP_TAN) return pestle_vm_tan(v, a[0]);
-  if (op == PESTLE_OP_ATAN2) return pestle_vm_atan2(v, a[0], a[1]);
-  if (op == PESTLE_OP_POWER) return pestle_vm_pow(v, a[0], a[1]);
-  if (op == PESTLE_OP_CBRT) return pestle_vm_cbrt(v, a[0]);
-  if (op == PESTLE_OP_SINC) return sinc(v, pestle_vm_sine(v, a[0]), a[0]);
-  return pestle_vm_fmod(v, a[0], a[1]);
-}
-
-bool pestle_vector_math(pestle_kir_builder_t* k, pestle_op_t op,
-                        const pestle_kir_id_t v[3], bool scales,
-                        pestle_kir_id_t* out_id) {
-  bool needs_f64;
-  pestle_dtype_t dtype = pestle_kir_type_of(k, v[0]);
-  if (!pestle_vector_math_has(op, dtype, &needs_f64)) return false;
-  uint8_t facts = k->facts;
-  k->facts = 0;
-  vm_t m = {k, dtype, pestle_kir_lanes_of(k, v[0]), scales};
-  *out_id = dtype == PESTLE_F64 ? expand_f64(m, op, v) : expand(m, op, v);
-  k->facts = facts;
-  return true;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/half.h"
+#include "codegen/kir/kir_internal.h"
 #include "unit/codegen/kir_test.h"
 
 enum { LANES = 8, GROUPS = 256, COUNT = LANES * GROUPS };
@@ -170,6 +171,69 @@ static void test_rows(void** state) {
         caps.op_dtypes[PESTLE_KIR_MAXIMUM] &= ~pestle_dtype_bit(dtypes[d]);
       }
       compare(rows[r], dtypes[d], &caps);
+    }
+  }
+}
+
+// What expand.def says of an op on floats, and on integers.
+typedef enum said_t { SAID_NOTHING, MADE, MUST_HAVE, NOT_DEFINED } said_t;
+
+#define MATH(...) MADE
+#define MATH2(...) MADE
+#define WIDE(...) MADE
+#define WIDE2(...) MADE
+#define ROW(...) MADE
+#define EACH(...) MUST_HAVE
+#define NONE NOT_DEFINED
+#define PESTLE_EXPAND(NAME, FLOATS, INTEGERS) \
+  {PESTLE_OP_##NAME, {FLOATS, INTEGERS}},
+static const struct {
+  pestle_op_t op;
+  said_t said[2];
+} expansions[] = {
+#include "codegen/legalise/expand.def"
+};
+
+// Each op has its row in expand.def, in the order of scalar.def, and the row is
+// true: a target without the op gets a kernel that has none of it, or is told that
+// it must have it. No transcendental is asked of any target.
+static void test_every_op(void** state) {
+  (void)state;
+  const pestle_dtype_t dtypes[] = {PESTLE_F32, PESTLE_F64, PESTLE_I8,
+                                   PESTLE_I32, PESTLE_I64, PESTLE_U8,
+                                   PESTLE_U32, PESTLE_U64};
+  assert_int_equal(sizeof expansions / sizeof *expansions, PESTLE_SCALAR_COUNT);
+  for (size_t i = 0; i < PESTLE_SCALAR_COUNT; ++i) {
+    pestle_op_t op = (pestle_op_t)i;
+    const pestle_op_info_t* info = pestle_op_info(op);
+    assert_int_equal(expansions[i].op, op);
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; ++d) {
+      bool is_float = pestle_dtype_is(dtypes[d], PESTLE_KIND_FLOAT);
+      said_t said = expansions[i].said[!is_float];
+      assert_int_equal(said == NOT_DEFINED, !takes(op, dtypes[d]));
+      if (is_float && info->flags & PESTLE_OP_FLAG_TRANS) {
+        assert_int_equal(said, MADE);
+      }
+      if (said == NOT_DEFINED) continue;
+      pestle_target_caps_t caps = full_caps();
+      caps.op_dtypes[pestle_kir_code(op)] &= ~pestle_dtype_bit(dtypes[d]);
+      pestle_kir_builder_t k, legal;
+      build(&k, op, dtypes[d]);
+      pestle_status_t status =
+          pestle_kir_legalise(&k.view, &caps, PESTLE_NUMERICS_DEFAULT, &legal);
+      if (said == MUST_HAVE) {
+        assert_error(status, UNSUPPORTED,
+                     "and nothing that it could be made of");
+      } else {
+        assert_ok(status);
+        for (uint32_t n = 0; n < legal.view.inst_count; ++n) {
+          const pestle_kir_inst_t* inst = pestle_kir_inst(&legal.view, n);
+          assert_false(inst->op == pestle_kir_code(op) &&
+                       inst->type == dtypes[d]);
+        }
+        pestle_kir_deinit(&legal);
+      }
+      pestle_kir_deinit(&k);
     }
   }
 }
@@ -552,6 +616,7 @@ static void test_out_of_memory(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_every_op),
       cmocka_unit_test(test_unsupported),
       cmocka_unit_test(test_narrow),
       cmocka_unit_test(test_mixed),
