@@ -27,7 +27,8 @@ pestle_status_t pestle_completion_create(pestle_timeline_t* timeline,
   pestle_context_t* context = timeline->context;
   *out_completion = NULL;
   pestle_notifier_reap(&context->notifier);
-  pestle_completion_t* c = pestle_alloc_zero(context->core.allocator, sizeof(*c));
+  pestle_completion_t* c =
+      pestle_alloc_zero(context->core.allocator, sizeof(*c));
   if (!c) return PESTLE_OOM();
   pestle_refcount_init(&c->refcount);
   c->fork_count = atomic_load(&context->fork_count);
