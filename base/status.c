@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,77 @@ static pestle_status_code_t known_code(pestle_status_code_t code) {
                                                    : PESTLE_STATUS_INTERNAL;
 }
 
+// --- Control bytes ---
+//
+// Names out of a file become part of sentences: what would move a terminal's
+// cursor or change its colours is written as "\\x1b". Line breaks and tabs, which
+// the logs of drivers have, stay.
+
+// How many bytes at |c| are a control character; those of two bytes are U+0080 to
+// U+009F.
+static size_t control_size(const unsigned char* c) {
+  if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) return 2;
+  bool is_control = c[0] < 0x20 && c[0] != '\n' && c[0] != '\t';
+  return c[0] && (is_control || c[0] == 0x7f);
+}
+
+static size_t escaped_size(const char* text) {
+  size_t size = 0;
+  const unsigned char* c = (const unsigned char*)text;
+  while (*c) {
+    size_t control = control_size(c);
+    size += control ? 4 * control : 1;
+    c += control ? control : 1;
+  }
+  return size;
+}
+
+// Escapes |text| in its place, which has room for escaped_size() bytes and the
+// end: from the end on, so that nothing is overwritten before it is read.
+static void escape(char* text, size_t size, size_t escaped) {
+  static const char digits[] = "0123456789abcdef";
+  text[escaped] = '\0';
+  while (escaped > size) {
+    unsigned char c = (unsigned char)text[--size];
+    unsigned char before = size ? (unsigned char)text[size - 1] : 0;
+    size_t control = c >= 0x80 && c < 0xa0 && before == 0xc2
+                         ? 2
+                         : control_size((unsigned char[]){c, 0});
+    for (size_t i = 0; i < (control ? control : 1); ++i) {
+      if (i) c = (unsigned char)text[--size];
+      if (control) {
+        text[--escaped] = digits[c & 15];
+        text[--escaped] = digits[c >> 4];
+        text[--escaped] = 'x';
+        text[--escaped] = '\\';
+      } else {
+        text[--escaped] = (char)c;
+      }
+    }
+  }
+}
+
+// A text in a block that malloc() gave, |head| bytes behind its beginning; NULL
+// when out of memory, or when |format| and |args| make none.
+static char* make_text(size_t head, const char* format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  size_t size = length < 0 ? 0 : (size_t)length;
+  char* block = malloc(head + size + 1);
+  if (block) {
+    block[head] = '\0';
+    if (size) vsnprintf(block + head, size + 1, format, again);
+    size_t escaped = escaped_size(block + head);
+    char* wider = escaped > size ? realloc(block, head + escaped + 1) : block;
+    if (!wider) free(block);
+    block = wider;
+    if (block && escaped > size) escape(block + head, size, escaped);
+  }
+  va_end(again);
+  return block;
+}
+
 pestle_status_t pestle_status_make_v(pestle_status_code_t code,
                                      const char* file, int line,
                                      const char* format, va_list args) {
@@ -65,19 +137,13 @@ pestle_status_t pestle_status_make_v(pestle_status_code_t code,
   // OK is not a failure; whoever makes a status with it has a bug.
   if (code == PESTLE_STATUS_OK) code = PESTLE_STATUS_INTERNAL;
   if (!format) return (pestle_status_t)(uintptr_t)&constants[code];
-  va_list measure;
-  va_copy(measure, args);
-  int length = vsnprintf(NULL, 0, format, measure);
-  va_end(measure);
-  size_t text_size = length < 0 ? 1 : (size_t)length + 1;
-  struct pestle_status_s* status = malloc(sizeof(*status) + text_size);
-  if (!status) {
+  char* block = make_text(sizeof(struct pestle_status_s), format, args);
+  if (!block) {
     // The cast is sound: is_constant is looked at before any write.
     return (pestle_status_t)(uintptr_t)&constants[code];
   }
-  char* message = (char*)(status + 1);
-  message[0] = '\0';
-  if (length > 0) vsnprintf(message, text_size, format, args);
+  struct pestle_status_s* status = (struct pestle_status_s*)(void*)block;
+  char* message = block + sizeof(*status);
   *status = (struct pestle_status_s){
       .code = code, .line = line, .file = file ? file : "", .message = message};
   atomic_init(&status->holders, 1u);
@@ -127,16 +193,11 @@ pestle_status_t pestle_status_annotate(pestle_status_t status,
   if (status->is_constant) return status;
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  char* block = make_text(offsetof(note_t, text), format, args);
   va_end(args);
-  if (length < 0) return status;
-  size_t text_size = (size_t)length + 1;
-  note_t* note = malloc(sizeof(*note) + text_size);
+  note_t* note = (note_t*)(void*)block;
   if (!note) return status;  // The note is lost, the failure is not.
   note->next = NULL;
-  va_start(args, format);
-  vsnprintf(note->text, text_size, format, args);
-  va_end(args);
   append_note(status, note);
   return status;
 }

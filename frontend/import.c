@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/require.h"
+#include "frontend/foreign.h"
+#include "frontend/onnx/proto.h"
 #include "frontend/onnx/source.h"
 #include "ir/graph.h"
 #include "pestle/plan_format.h"
@@ -15,17 +17,31 @@ static bool is_binary(const pestle_mapping_t* mapping) {
   return mapping->size >= 8 && memcmp(mapping->data, "PSTLGRPH", 8) == 0;
 }
 
-// ONNX begins with a small field number and a byte below 32 or a length; text
-// holds no control bytes but white space near its start.
+// Whether the fields of the outermost message fill the file.
+static bool is_protobuf(const pestle_mapping_t* mapping) {
+  pestle_proto_t message = pestle_proto_make(mapping->data, mapping->size);
+  pestle_status_t status = NULL;
+  for (bool more = true; more && !status;) {
+    pestle_proto_field_t field;
+    status = pestle_proto_next(&message, &field, &more);
+  }
+  bool fits = !status;
+  pestle_status_release(status);
+  return fits;
+}
+
+// Text holds no control bytes but white space. One that holds some, whose place
+// the parser tells, begins with a word all the same, and is no protobuf.
 static bool is_text(const pestle_mapping_t* mapping) {
+  enum { LOOKED_AT = 512, WORD = 6 };
   const unsigned char* bytes = mapping->data;
-  size_t count = mapping->size < 512 ? mapping->size : 512;
-  for (size_t i = 0; i < count; ++i) {
+  size_t count = mapping->size < LOOKED_AT ? mapping->size : LOOKED_AT, i = 0;
+  for (; i < count; ++i) {
     unsigned char c = bytes[i];
     bool is_space = c == ' ' || (c >= '\t' && c <= '\r');
-    if (c < 32 && !is_space) return false;
+    if (c < 32 && !is_space) break;
   }
-  return count != 0;
+  return count && (i == count || (i >= WORD && !is_protobuf(mapping)));
 }
 
 static pestle_status_t import_mapping(pestle_context_t* context,
@@ -141,7 +157,7 @@ static pestle_status_t check_kind(const char* path,
                         "pestle_plan_load() loads it",
                         path);
   }
-  return NULL;
+  return pestle_foreign_check(path, mapping->data, mapping->size);
 }
 
 static pestle_status_t import_text(pestle_context_t* context, const char* path,
@@ -166,11 +182,32 @@ static pestle_status_t import_text(pestle_context_t* context, const char* path,
   return pestle_status_annotate(status, "while reading '%s'", path);
 }
 
+// A TensorFlow SavedModel is a folder.
+static pestle_status_t map_model(pestle_context_t* context, const char* path,
+                                 pestle_mapping_t* out_mapping) {
+  pestle_status_t status = pestle_file_map(path, out_mapping);
+  if (pestle_status_code(status) != PESTLE_STATUS_INVALID_ARGUMENT)
+    return status;
+  pestle_arena_t arena;
+  pestle_arena_init(pestle_context_allocator(context), &arena);
+  const char* inside = pestle_path_join(&arena, path, "saved_model.pb");
+  if (inside && pestle_file_exists(inside)) {
+    pestle_status_release(status);
+    status = PESTLE_ERROR(UNSUPPORTED,
+                          "'%s' is a TensorFlow SavedModel: convert it with "
+                          "'python -m tf2onnx.convert --saved-model %s "
+                          "--output FILE.onnx'",
+                          path, path);
+  }
+  pestle_arena_deinit(&arena);
+  return status;
+}
+
 static pestle_status_t import_file(pestle_context_t* context, const char* path,
                                    const pestle_import_options_t* options,
                                    pestle_module_t** out_module) {
   pestle_mapping_t mapping;
-  PESTLE_TRY(pestle_file_map(path, &mapping));
+  PESTLE_TRY(map_model(context, path, &mapping));
   pestle_status_t status = check_kind(path, &mapping);
   bool is_onnx = !status && !is_binary(&mapping) && !is_text(&mapping);
   if (!status && !is_onnx) {

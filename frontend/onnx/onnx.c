@@ -2,14 +2,30 @@
 // The public entries of the ONNX front end.
 #include "base/mem.h"
 #include "base/require.h"
+#include "frontend/foreign.h"
 #include "frontend/onnx/source.h"
 #include "frontend/onnx/tensor.h"
 #include "ir/graph.h"
 
-static pestle_status_t read_model(pestle_onnx_source_t* source,
-                                  const pestle_import_options_t* options) {
+// What is no ONNX model may be something else that is known.
+static pestle_status_t read_structure(pestle_onnx_source_t* source) {
   pestle_status_t status = pestle_onnx_model_read(
       source->data, source->size, &source->arena, &source->model);
+  if (pestle_status_code(status) != PESTLE_STATUS_MALFORMED) return status;
+  pestle_status_t known =
+      pestle_foreign_check(source->file, source->data, source->size);
+  if (!known) {
+    known =
+        pestle_foreign_check_protobuf(source->file, source->data, source->size);
+  }
+  if (!known) return status;
+  pestle_status_release(status);
+  return known;
+}
+
+static pestle_status_t read_model(pestle_onnx_source_t* source,
+                                  const pestle_import_options_t* options) {
+  pestle_status_t status = read_structure(source);
   if (!status && source->model.graph.output_count == 0) {
     status = PESTLE_ERROR(MALFORMED, "the model has no outputs");
   }

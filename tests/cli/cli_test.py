@@ -276,6 +276,15 @@ class CommandLine(Case):
         self.fail_with(2, "takes list or test", "plugins", "lists")
         self.fail_with(2, "takes no argument, not 'x'", "plugins", "list", "x")
 
+    def test_plugins_of_another_name(self):
+        for name in ("mylib.so", "libpestle-x.so.1", "notes.txt"):
+            self.write(name, "")
+        text = self.succeed("plugins", "--why", "--backend-path", self.folder)
+        for name in ("mylib.so", "libpestle-x.so.1"):
+            self.assertIn(f"not looked at: {name}; a plugin is called "
+                          "libpestle-NAME.so", text)
+        self.assertNotIn("notes.txt", text)
+
     def test_plugins_names(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("libpestle-\x1b[31mred.so", "libpestle-a\nb.so"):
@@ -545,6 +554,37 @@ func.func public @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>)
             self.fail_with(4, f"'p.onnx': {sentence}", verb, "p.onnx")
         self.fail_with(4, f"'p.npy': {sentence}", "run", "add.mlir",
                        "--input", "x=p.npy", "--input", "y=1")  # fmt: skip
+
+    def test_model_from_a_pipe(self):
+        words = ["-", "--input", "x=1", "--input", "y=2", "--no-cache"]
+        text = self.succeed("run", *words, input=ADD)
+        self.assertIn("mean 3", text)
+        self.assertIn("stablehlo.add", self.succeed("dump", "-", input=ADD))
+        self.fail_with(3, "<stdin>:5:10: operation 'stablehlo.nope'", "dump", "-",
+                       input=ADD.replace("stablehlo.add", "stablehlo.nope"))
+        self.fail_with(2, "stands for the model alone", "run", "add.mlir", "-",
+                       input=ADD)
+        self.succeed("compile", "add.mlir", "-o", "a.plan")
+        plan = (self.folder / "a.plan").read_bytes()
+        done = subprocess.run([PESTLE, "run", *words], input=plan,
+                              capture_output=True, cwd=self.folder)
+        self.assertIn(b"mean 3", done.stdout)
+
+    def test_options_end(self):
+        self.write("--odd.mlir", ADD)
+        self.assertIn("stablehlo.add", self.succeed("dump", "--", "--odd.mlir"))
+        self.fail_with(4, "cannot open '--help'", "dump", "--", "--help")
+
+    def test_control_bytes_are_escaped(self):
+        bad = ADD.replace('@add', '@"\\1B[31m"').replace(
+            "stablehlo.add", "stablehlo.nope")
+        self.write("bad.mlir", bad)
+        self.write("b\x1b\u009b\x07.mlir", bad)
+        for name in ("bad.mlir", "b\x1b\u009b\x07.mlir", "\x1bnone"):
+            done = self.run_pestle("run", name)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotRegex(done.stderr, "[\x1b\x07\u009b]")
+        self.assertIn("\\x1bnone", done.stderr)
 
     def test_tolerances(self):
         run = ["run", "add.mlir", "--input", "x=1", "--input", "y=2"]

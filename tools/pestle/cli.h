@@ -47,6 +47,7 @@ typedef struct cli_t {
   int64_t count[CLI_OPTION_COUNT];     // COUNT, BYTES
   PESTLE_VEC(const char*) list[CLI_OPTION_COUNT];
   PESTLE_VEC(const char*) args;  // what is no option
+  const char* stdin_path;  // by which a model from a pipe is read, or NULL
   pestle_context_t* context;
   pestle_log_level_t log_level;  // messages above it are not shown
   cli_progress_t progress;
@@ -79,6 +80,9 @@ void cli_say_error(const char* format, ...) PESTLE_PRINTF(1, 2);
 // --- The system (system_posix.c) ---
 
 bool cli_is_terminal(FILE* file);
+// Where '-' stands for the model, reads it from stdin: cli->args has a path in its
+// place that this process and its children can open.
+PESTLE_NODISCARD pestle_status_t cli_take_stdin(cli_t* cli);
 // Lets writes beyond the limit on files fail, with a sentence, and has children
 // waited for, whatever the parent did about either.
 void cli_set_signals(void);

@@ -222,9 +222,14 @@ static pestle_status_t set_option(cli_t* cli, int i, const char* value) {
 }
 
 static pestle_status_t parse(cli_t* cli, unsigned bits, int argc, char** argv) {
+  bool ended = false;
   for (int i = 2; i < argc; ++i) {
     const char* a = argv[i];
-    if (a[0] != '-' || !a[1]) {
+    if (!ended && !strcmp(a, "--")) {
+      ended = true;
+      continue;
+    }
+    if (ended || a[0] != '-' || !a[1]) {
       if (!pestle_vec_push(&cli->args, a)) {
         return PESTLE_ERROR(OUT_OF_MEMORY, "reading the command line");
       }
@@ -336,13 +341,29 @@ static int exit_code(pestle_status_t status) {
   return CLI_INTERNAL;
 }
 
-static int report(pestle_status_t status) {
+// Names that hold line breaks cannot begin a line of their own. The model of a
+// pipe is called what the command line calls it.
+static void print_error(const cli_t* cli, const char* text) {
+  size_t size = cli->stdin_path ? strlen(cli->stdin_path) : 0;
+  for (const char* c = text; *c; ++c) {
+    if (size && !strncmp(c, cli->stdin_path, size)) {
+      fputs("<stdin>", stderr);
+      c += size - 1;
+      continue;
+    }
+    fputc(*c, stderr);
+    if (*c == '\n') fputs("  ", stderr);
+  }
+  fputc('\n', stderr);
+}
+
+static int report(const cli_t* cli, pestle_status_t status) {
   int code = exit_code(status);
   size_t size = pestle_status_format(status, NULL, 0) + 1;
   char* text = malloc(size);
   if (text) pestle_status_format(status, text, size);
-  fprintf(stderr, "pestle: error: %s\n",
-          text ? text : pestle_status_message(status));
+  fputs("pestle: error: ", stderr);
+  print_error(cli, text ? text : pestle_status_message(status));
   free(text);
   pestle_status_release(status);
   return code;
@@ -363,10 +384,11 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   } else {
     if (!status) status = check_repeats(&cli);
     if (!status) status = read_environment(&cli);
+    if (!status) status = cli_take_stdin(&cli);
     if (!status) status = cli_open_context(&cli);
     if (!status) status = verb->run(&cli, &code);
   }
-  if (status) code = report(status);
+  if (status) code = report(&cli, status);
   pestle_context_release(cli.context);
   for (int i = 0; i < CLI_OPTION_COUNT; ++i) {
     pestle_vec_deinit(&cli.list[i]);

@@ -3,6 +3,7 @@
 // file was tried in a child process before (cli_open_context).
 #include <string.h>
 
+#include "base/file.h"
 #include "cli.h"
 
 static const char* type_name(int32_t type) {
@@ -164,12 +165,41 @@ static pestle_status_t print_default(cli_t* cli) {
   return NULL;
 }
 
+static bool is_library(pestle_str_t name) {
+  static const char* const ends[] = {".so", ".dylib", ".dll"};
+  for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); ++i) {
+    if (pestle_str_ends_with(name, pestle_str(ends[i]))) return true;
+  }
+  // A version behind: "libx.so.1".
+  char text[256];
+  snprintf(text, sizeof(text), "%.*s", PESTLE_STR_ARG(name));
+  return strstr(text, ".so.") != NULL;
+}
+
+// A plugin that is not called as plugins are is looked at by nobody.
+static void print_strangers(cli_t* cli, const char* folder) {
+  const char** names;
+  size_t count;
+  pestle_status_t status =
+      pestle_folder_list(folder, &cli->arena, &names, &count);
+  for (size_t i = 0; !status && i < count; ++i) {
+    pestle_str_t name = pestle_str(names[i]);
+    bool is_plugin = pestle_str_starts_with(name, PESTLE_STR("libpestle-")) &&
+                     pestle_str_ends_with(name, PESTLE_STR(".so"));
+    if (is_plugin || !is_library(name)) continue;
+    printf("         not looked at: %s; a plugin is called libpestle-NAME.so\n",
+           shown(cli, names[i]));
+  }
+  pestle_status_release(status);
+}
+
 static void print_search_path(cli_t* cli) {
   size_t count = pestle_context_search_path_count(cli->context);
   printf("searched:\n");
   for (size_t i = 0; i < count; ++i) {
-    printf("         %s\n",
-           shown(cli, pestle_context_search_path(cli->context, i)));
+    const char* folder = pestle_context_search_path(cli->context, i);
+    printf("         %s\n", shown(cli, folder));
+    print_strangers(cli, folder);
   }
 }
 

@@ -37,6 +37,48 @@ bool cli_is_terminal(FILE* file) {
   return isatty(fileno(file)) == 1;
 }
 
+// --- A model from a pipe ---
+//
+// Models are mapped, and some verbs open theirs more than once: what comes through
+// the pipe goes to a file without a name, which /dev/fd opens again.
+
+static pestle_status_t copy_stdin(FILE* file) {
+  char block[1 << 16];
+  size_t size;
+  while ((size = fread(block, 1, sizeof(block), stdin)) > 0) {
+    if (fwrite(block, 1, size, file) != size) break;
+  }
+  if (!ferror(stdin) && !ferror(file) && !fflush(file)) return NULL;
+  return PESTLE_ERROR(IO, "copying the model from stdin to a file: %s",
+                      strerror(errno));
+}
+
+pestle_status_t cli_take_stdin(cli_t* cli) {
+  bool takes_model = strcmp(cli->verb, "plugins") && strcmp(cli->verb, "cache");
+  for (size_t i = 0; takes_model && i < cli->args.size; ++i) {
+    if (strcmp(cli->args.data[i], "-") != 0) continue;
+    if (i > 0) return CLI_USAGE_ERROR("'-' stands for the model alone");
+    if (isatty(STDIN_FILENO) == 1) {
+      return CLI_USAGE_ERROR(
+          "'-' reads a model from a pipe, and stdin is a terminal");
+    }
+    FILE* file = tmpfile();  // goes with the process
+    if (!file) {
+      return PESTLE_ERROR(IO, "making a file for the model from stdin: %s",
+                          strerror(errno));
+    }
+    PESTLE_TRY(copy_stdin(file));
+    char path[32];
+    snprintf(path, sizeof(path), "/dev/fd/%d", fileno(file));
+    cli->stdin_path = cli_copy(cli, pestle_str(path));
+    if (!cli->stdin_path) return PESTLE_OOM();
+    cli->args.data[i] = cli->stdin_path;
+  }
+  return NULL;
+}
+
+// --- Resources ---
+
 // What getrusage() counts outlives exec(): under a large parent it is the
 // parent's peak. Linux tells the program's own.
 static int64_t own_peak_kb(void) {

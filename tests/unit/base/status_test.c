@@ -97,8 +97,23 @@ static void test_try(void** state) {
   assert_error(fails_after(3), CANCELLED, "at 3");
 }
 
+static void escapes_control_bytes(void** state) {
+  (void)state;
+  pestle_status_t status =
+      pestle_status_make(PESTLE_STATUS_MALFORMED, "f", 1, "%s",
+                         "a\x1b[31m\x07\x7f\xc2\x9b\xc3\xa9\n\tz\r");
+  assert_string_equal(pestle_status_message(status),
+                      "a\\x1b[31m\\x07\\x7f\\xc2\\x9b\xc3\xa9\n\tz\\x0d");
+  status = pestle_status_annotate(status, "in '%s'", "\x01");
+  char text[200];
+  pestle_status_format(status, text, sizeof(text));
+  assert_non_null(strstr(text, "in '\\x01'"));
+  pestle_status_release(status);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(escapes_control_bytes),
       cmocka_unit_test(test_ok_is_null),
       cmocka_unit_test(test_carries_its_origin),
       cmocka_unit_test(test_notes_keep_their_order),
