@@ -3,6 +3,9 @@
 // it was printed, whatever its integers are.
 #include "codegen/template/template.h"
 
+#include <stdio.h>
+
+#include "codegen/nest/nest_verify.h"
 #include "unit/codegen/nest_test.h"
 
 static void test_rows(void** state) {
@@ -117,11 +120,72 @@ static void test_refusals(void** state) {
   lowering_close(&l);
 }
 
+// --- A nest whose constant a template packs ---
+
+static void apply_text(pestle_nest_t* nest, const char* text) {
+  pestle_schedule_rows_t rows;
+  pestle_vec_init(&rows, pestle_allocator_system());
+  assert_ok(pestle_schedule_rows_parse(nest->arena, text, strlen(text), "rows",
+                                       &rows));
+  for (size_t i = 0; i < rows.size; ++i)
+    assert_ok(pestle_schedule_apply(nest, &rows.data[i]));
+  pestle_vec_deinit(&rows);
+}
+
+// What |text| says of the nest, where |was| becomes |is|.
+static pestle_status_t read_changed(pestle_nest_t* nest, const char* text,
+                                    const char* was, const char* is) {
+  char changed[8192];
+  pestle_nest_t copy;
+  const char* at = strstr(text, was);
+  assert_non_null(at);
+  int size = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text),
+                      text, is, at + strlen(was));
+  assert_in_range(size, 1, sizeof changed - 1);
+  pestle_nest_init(pestle_allocator_system(), nest->arena, "", &copy);
+  pestle_status_t status =
+      pestle_nest_parse(changed, (size_t)size, "nest", &copy);
+  if (!status) status = pestle_nest_verify(&copy, PESTLE_NEST_LOWERED, NULL);
+  if (!status) status = pestle_nest_verify(&copy, PESTLE_NEST_SCHEDULED, NULL);
+  if (!status) {
+    pestle_strbuf_t again = nest_text(&copy);
+    assert_string_equal(pestle_strbuf_cstr(&again), changed);
+    pestle_strbuf_deinit(&again);
+  }
+  pestle_nest_deinit(&copy);
+  return status;
+}
+
+static void test_packed(void** state) {
+  lowering_t l;
+  pestle_nest_t nest;
+  (void)state;
+  lowering_open(find_case("conv_panel"), &l);
+  lowering_nest(&l, 0, 2, &nest);
+  apply_text(&nest, "inline xpad\nwinograd c 1 28 6 4 16 0 1 4");
+  pestle_strbuf_t text = nest_text(&nest);
+  const char* t = pestle_strbuf_cstr(&text);
+  assert_ok(read_changed(&nest, t, "] by winograd", "] by winograd"));
+  assert_error(read_changed(&nest, t, "] by winograd", "] by amx"), MALFORMED,
+               "a template that packs");
+  assert_error(read_changed(&nest, t, " by winograd", ""), INTERNAL,
+               "it must be a convolution");
+  assert_error(read_changed(&nest, t, "winograd c 1", "winograd q 1"),
+               MALFORMED, "there is no stage 'q'");
+  // The weights have another layout than these sizes want.
+  assert_error(read_changed(&nest, t, "28 6 4 16 0 1 4", "28 6 4 16 0 1 2"),
+               INTERNAL, "it must be a convolution");
+  pestle_strbuf_deinit(&text);
+  pestle_nest_deinit(&nest);
+  lowering_close(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_primitives),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_packed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
