@@ -430,7 +430,8 @@ static pestle_status_t check_template(verify_t* v) {
   if (use->stage > v->anchor) return PESTLE_ERROR(INTERNAL, "no such stage");
   v->s = &v->nest->stages.data[use->stage];
   pestle_status_t status = use->row->match(v->nest, use);
-  if (!status) return NULL;
+  if (pestle_status_code(status) != PESTLE_STATUS_INVALID_ARGUMENT)
+    return status;
   pestle_status_t error = broken(v, "%s", pestle_status_message(status));
   pestle_status_release(status);
   return error;
