@@ -57,7 +57,6 @@ void pestle_completion_release(pestle_completion_t* c) {
   }
   pestle_status_release(c->failure);
   pestle_status_release(c->lost);
-  pestle_poison_release(c->poison);
   pestle_cond_deinit(&c->changed);
   pestle_dealloc(allocator, c, sizeof(*c));
   pestle_timeline_release(timeline);
@@ -96,13 +95,12 @@ void pestle_completion_finish(pestle_completion_t* c, pestle_status_t failure) {
 }
 
 void pestle_completion_settle(pestle_completion_t* c, pestle_status_t failure,
-                              pestle_poison_t* poison, pestle_status_t lost) {
-  pestle_poison_retain(poison);
+                              pestle_status_t lost) {
   lock(c);
   pestle_status_release(c->failure);
   c->failure = failure;
-  c->poison = poison;
   c->lost = lost;
+  c->epoch = atomic_load(&c->timeline->epoch);
   unlock(c);
 }
 
@@ -191,6 +189,12 @@ static bool is_of_parent(const pestle_completion_t* c) {
   return c->fork_count != atomic_load(&c->timeline->context->fork_count);
 }
 
+static pestle_status_t of_parent(void) {
+  return PESTLE_ERROR(UNAVAILABLE,
+                      "what is waited for was queued before fork(), and comes "
+                      "in the parent alone");
+}
+
 static bool has_ticked(const pestle_completion_t* c) {
   const pestle_device_t* device = c->timeline->device;
   return pestle_device_api(device)->event_is_signalled(
@@ -221,6 +225,7 @@ pestle_status_t pestle_completion_known_failure(pestle_completion_t* c) {
 }
 
 pestle_status_t pestle_completion_failure(pestle_completion_t* c) {
+  if (c->timeline->device && is_of_parent(c)) return of_parent();
   if (!pestle_completion_is_done(c)) return NULL;
   if (!is_of_parent(c)) {
     // The backend's call is due.
@@ -230,12 +235,6 @@ pestle_status_t pestle_completion_failure(pestle_completion_t* c) {
     unlock(c);
   }
   return pestle_completion_known_failure(c);
-}
-
-static pestle_status_t of_parent(void) {
-  return PESTLE_ERROR(UNAVAILABLE,
-                      "what is waited for was queued before fork(), and comes "
-                      "in the parent alone");
 }
 
 // Whether it is done is looked at first: of a parent's mutex nothing is known.

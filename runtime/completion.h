@@ -14,7 +14,6 @@
 
 #include "runtime/device.h"
 #include "runtime/notifier.h"
-#include "runtime/poison.h"
 
 // --- Timelines ---
 
@@ -24,6 +23,9 @@ struct pestle_timeline_t {
   pestle_device_t* device;        // of a stream of the backend's, else NULL
   pestle_device_event_t* native;  // made with the first tick
   uint64_t ticks;                 // given out; of whoever acts for the stream
+  // Grows with each failure that its caller was told, which nothing in the memory
+  // reminds of from then on.
+  atomic_uint epoch;
   // -- what is to be told, under the notifier's mutex --
   pestle_completion_t *head, **end;
   pestle_timeline_t* next_ready;
@@ -78,10 +80,10 @@ struct pestle_completion_t {
   // Of what led to it: known when it leaves OPEN, but for what only the backend
   // can say later.
   pestle_status_t failure;
-  pestle_poison_t* poison;  // memory that holds no result
-  pestle_status_t lost;     // why no memory can be trusted, or NULL
-  uint64_t tick;            // of the timeline's event, where it was queued
-  bool armed;               // the backend will call when it is done
+  unsigned epoch;        // of its timeline when that was known
+  pestle_status_t lost;  // why no memory can be trusted, or NULL
+  uint64_t tick;         // of the timeline's event, where it was queued
+  bool armed;            // the backend will call when it is done
   // -- under the notifier's mutex --
   pestle_completion_callback_t *first, **last;
   bool telling;  // is in its timeline's list, or was taken from there
@@ -126,10 +128,9 @@ PESTLE_NODISCARD pestle_status_t pestle_completion_on_done(
 // --- Of whoever is to bring it about ---
 
 // Says what became of what led to it, before it is finished or queued. Takes over
-// |failure| and |lost| and retains |poison|; each may be NULL.
+// |failure| and |lost|; each may be NULL.
 void pestle_completion_settle(pestle_completion_t* completion,
-                              pestle_status_t failure, pestle_poison_t* poison,
-                              pestle_status_t lost);
+                              pestle_status_t failure, pestle_status_t lost);
 // It is done, whatever else will say so. Takes over |failure| (may be NULL), which
 // counts where none was known.
 void pestle_completion_finish(pestle_completion_t* completion,

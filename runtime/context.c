@@ -100,6 +100,7 @@ static void destroy(pestle_context_t* context) {
   pestle_allocator_t allocator = context->core.allocator;
   // Its threads may still be in callbacks, which may use all that follows.
   pestle_notifier_deinit(&context->notifier);
+  pestle_poison_deinit(&context->poison);
   // Each tolerates that it was never initialised.
   pestle_plan_cache_deinit(&context->plan_cache);
   pestle_constants_deinit(&context->constants);
@@ -165,6 +166,7 @@ pestle_status_t pestle_context_create(const pestle_context_options_t* user,
       (pestle_pool_hook_t){options.parallel_for, options.parallel_user},
       &context->pool);
   pestle_notifier_init(context->core.allocator, &context->notifier);
+  pestle_poison_init(context->core.allocator, &context->poison);
   pestle_registry_init(context, &context->registry);
   pestle_constants_init(context, &context->constants);
   pestle_device_constants_init(context, &context->device_constants);
@@ -189,6 +191,7 @@ void pestle_context_after_fork(pestle_context_t* context) {
     context->core.trace = NULL;
     pestle_pool_after_fork(&context->pool);
     pestle_notifier_after_fork(&context->notifier);
+    pestle_poison_after_fork(&context->poison);
     pestle_registry_after_fork(&context->registry);
     pestle_constants_after_fork(&context->constants);
     pestle_device_constants_after_fork(&context->device_constants);

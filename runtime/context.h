@@ -11,6 +11,7 @@
 #include "runtime/notifier.h"
 #include "runtime/plan_cache.h"
 #include "runtime/platform.h"
+#include "runtime/poison.h"
 #include "runtime/pool.h"
 #include "runtime/registry.h"
 
@@ -36,6 +37,7 @@ struct pestle_context_s {
   pestle_host_t host;
   pestle_pool_t pool;
   pestle_notifier_t notifier;
+  pestle_poison_t poison;
   pestle_registry_t registry;
   pestle_constants_t constants;
   pestle_device_constants_t device_constants;

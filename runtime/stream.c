@@ -179,11 +179,14 @@ static void destroy(pestle_stream_t* stream) {
     pestle_thread_join(&stream->thread);
   }
   pestle_queue_deinit(&stream->native);
-  if (stream->timeline) pestle_timeline_close(stream->timeline);
+  if (stream->timeline) {
+    pestle_timeline_close(stream->timeline);
+    if (stream->failure) atomic_fetch_add(&stream->timeline->epoch, 1);
+  }
   pestle_timeline_release(stream->timeline);
   pestle_status_release(stream->failure);
   pestle_status_release(stream->lost);
-  pestle_poison_release(stream->poison);
+  pestle_poison_forget(&context->poison, stream->number);
   pestle_cond_deinit(&stream->idle);
   pestle_cond_deinit(&stream->more);
   pestle_mutex_deinit(&stream->mutex);
@@ -283,11 +286,11 @@ pestle_status_t pestle_stream_synchronize(pestle_stream_t* stream) {
   stream->busy = true;
   pestle_mutex_unlock(&stream->mutex);
   pestle_status_t status = join_native(stream, stream->failure);
+  if (stream->failure) atomic_fetch_add(&stream->timeline->epoch, 1);
   stream->failure = NULL;
   pestle_status_release(stream->lost);
   stream->lost = NULL;
-  pestle_poison_release(stream->poison);
-  stream->poison = NULL;
+  pestle_poison_forget(&stream->device->context->poison, stream->number);
   pestle_mutex_lock(&stream->mutex);
   stream->busy = false;
   if (stream->head) pestle_cond_signal(&stream->more);
@@ -430,8 +433,7 @@ pestle_status_t pestle_stream_signal(pestle_stream_t* stream,
   }
   pestle_status_t status = push_event(stream, OP_SIGNAL, completion);
   if (status) {
-    pestle_completion_settle(completion, NULL, NULL,
-                             pestle_status_retain(status));
+    pestle_completion_settle(completion, NULL, pestle_status_retain(status));
     pestle_completion_finish(completion, pestle_status_retain(status));
   }
   return status;

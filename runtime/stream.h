@@ -9,8 +9,7 @@
 // CPU has its thread from the beginning, another one when it is first needed.
 //
 // What fails is the stream's failure, which the next synchronisation returns. The
-// memory that a failed run was to write is poisoned: runs that read it fail for
-// the same reason, and all others go on.
+// memory that a failed run was to write is poisoned (poison.h).
 #ifndef PESTLE_RUNTIME_STREAM_H_
 #define PESTLE_RUNTIME_STREAM_H_
 
@@ -45,8 +44,7 @@ struct pestle_stream_s {
   pestle_thread_t thread;
   // -- of whoever acts for it --
   pestle_status_t failure;  // the first since the last synchronisation
-  pestle_poison_t* poison;
-  pestle_status_t lost;  // why no memory can be trusted, or NULL
+  pestle_status_t lost;     // why no memory can be trusted, or NULL
 };
 
 // The backend's stream, or NULL: one of a CPU.

@@ -38,29 +38,32 @@ static uint64_t layout_of(const pestle_executable_t* e,
   return pestle_hash64(view->strides, size) | 1;
 }
 
-static pestle_poison_range_t range_of(const pestle_executable_t* e,
+static pestle_poison_range_t range_of(const pestle_stream_t* stream,
+                                      const pestle_executable_t* e,
                                       const pestle_frame_t* frame, size_t io,
                                       const pestle_tensor_t* view) {
   return (pestle_poison_range_t){.place = place_of(e, frame, io),
                                  .begin = frame->ranges[io].begin,
                                  .end = frame->ranges[io].end,
-                                 .layout = layout_of(e, frame, io, view)};
+                                 .layout = layout_of(e, frame, io, view),
+                                 .stream = stream->number};
 }
 
 // The failure of what the run reads, or NULL.
 static pestle_status_t find_poison(const pestle_stream_t* stream,
                                    const pestle_executable_t* e,
                                    const pestle_frame_t* frame) {
+  pestle_poison_t* poison = &e->context->poison;
   if (stream->lost) return pestle_status_retain(stream->lost);
-  for (size_t i = 0; stream->poison && i < e->input_count; ++i) {
+  if (pestle_poison_is_empty(poison)) return NULL;
+  for (size_t i = 0; i < e->input_count; ++i) {
     if (!e->io[i].size) continue;
     pestle_status_t found =
-        pestle_poison_find(stream->poison, place_of(e, frame, i),
+        pestle_poison_find(poison, place_of(e, frame, i),
                            frame->ranges[i].begin, frame->ranges[i].end);
     if (!found) continue;
     return pestle_status_annotate(
-        pestle_status_retain(found),
-        "so input '%s' of plan '%s' holds no result", e->io[i].info.name,
+        found, "so input '%s' of plan '%s' holds no result", e->io[i].info.name,
         pestle_plan_text(e->plan, pestle_plan_header(e->plan)->name));
   }
   return NULL;
@@ -75,21 +78,21 @@ static void poison(pestle_stream_t* stream, const pestle_executable_t* e,
     if (!e->io[i].size || (is_input && !frame->donated[i])) continue;
     const pestle_tensor_t* view =
         is_input ? &inputs[i] : &outputs[i - e->input_count];
-    pestle_poison_range_t range = range_of(e, frame, i, view);
-    pestle_status_t status = pestle_poison_add(
-        e->context->core.allocator, &stream->poison, &range, 1, failure);
+    pestle_poison_range_t range = range_of(stream, e, frame, i, view);
+    pestle_status_t status =
+        pestle_poison_add(&e->context->poison, &range, failure);
     if (status) lose(stream, failure);
     pestle_status_release(status);
   }
 }
 
-static void heal(pestle_stream_t* stream, const pestle_executable_t* e,
+static void heal(const pestle_stream_t* stream, const pestle_executable_t* e,
                  const pestle_frame_t* frame, const pestle_tensor_t* outputs) {
-  for (size_t i = 0; stream->poison && i < e->output_count; ++i) {
-    size_t io = e->input_count + i;
-    pestle_poison_range_t range = range_of(e, frame, io, &outputs[i]);
-    // Out of memory: it stays poisoned.
-    pestle_status_release(pestle_poison_heal(&stream->poison, &range));
+  if (pestle_poison_is_empty(&e->context->poison)) return;
+  for (size_t i = 0; i < e->output_count; ++i) {
+    pestle_poison_range_t range =
+        range_of(stream, e, frame, e->input_count + i, &outputs[i]);
+    pestle_poison_heal(&e->context->poison, &range);
   }
 }
 
@@ -133,9 +136,13 @@ void pestle_stream_act_wait(pestle_stream_t* stream,
     pestle_stream_act_fail(stream, status);
   }
   if (completion->lost) lose(stream, completion->lost);
-  status = pestle_poison_join(&stream->poison, completion->poison);
-  if (status) lose(stream, status);
-  pestle_status_release(status);
+  // The caller of that stream was told of the failure, and what it poisoned is
+  // forgotten; this stream's was not.
+  if (completion->epoch != atomic_load(&completion->timeline->epoch)) {
+    status = pestle_completion_known_failure(completion);
+    if (status) lose(stream, status);
+    pestle_status_release(status);
+  }
 }
 
 // --- Signals ---
@@ -163,7 +170,7 @@ static pestle_status_t bring_about(pestle_stream_t* stream,
 pestle_status_t pestle_stream_act_signal(pestle_stream_t* stream,
                                          pestle_completion_t* completion) {
   pestle_completion_settle(completion, pestle_status_retain(stream->failure),
-                           stream->poison, pestle_status_retain(stream->lost));
+                           pestle_status_retain(stream->lost));
   return bring_about(stream, completion);
 }
 
@@ -182,8 +189,7 @@ static pestle_status_t wait_for_all(pestle_stream_t* stream,
 static void tell(pestle_stream_t* stream, const pestle_run_order_t* order,
                  pestle_status_t failure) {
   if (!order || !order->done) return;
-  pestle_completion_settle(order->done, pestle_status_retain(failure), NULL,
-                           NULL);
+  pestle_completion_settle(order->done, pestle_status_retain(failure), NULL);
   pestle_stream_act_fail(stream, bring_about(stream, order->done));
 }
 

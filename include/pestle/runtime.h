@@ -289,11 +289,13 @@ pestle_context_memory_set(pestle_context_t* context, pestle_memory_t what,
 // that the host must look into, so that no run keeps its caller waiting.
 //
 // When a run fails the memory that it was to write (its outputs and donated
-// inputs) is poisoned on the stream: runs that read any of it fail for the same
-// reason, with the same sentence, and poison what they were to write; all others go
-// on. It stays so until a run has written all of it or the stream is
-// synchronised. What a stream knows of poisoned memory goes with its events to the
-// streams that wait for them. Writes by the host do not heal: synchronise first.
+// inputs) is poisoned: runs that read any of it, on this stream or another, fail
+// for the same reason, with the same sentence, and poison what they were to write;
+// all others go on. It stays so until a run has written all of it, or the stream
+// that failed is synchronised or released. Writes by the host do not heal:
+// synchronise first. A stream that waits for an event which was recorded before
+// such a synchronisation and carries its failure fails as a whole until it is
+// synchronised itself, since what was poisoned is forgotten.
 // UNSUPPORTED: the device offers no streams; RESOURCE_EXHAUSTED: no thread.
 PESTLE_API PESTLE_NODISCARD pestle_status_t
 pestle_stream_create(pestle_device_t* device, pestle_stream_t** out_stream);

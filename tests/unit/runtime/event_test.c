@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What events say and whom they call, on a stream of a CPU, on one of a device
 // whose backend calls the host, and on one whose backend does not.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "unit/runtime/event_fixture.h"
 
 // --- One of each kind of stream ---
@@ -541,6 +544,58 @@ static void test_lost(void** state) {
   }
 }
 
+// --- fork() ---
+
+// In a child nothing of the parent's comes, and nothing is called.
+static int look_in_child(fixture_t* f, const told_t* told) {
+  told_t mine = {.count = 0}, own = {.count = 0};
+  assert_false(pestle_event_is_signalled(f->event));
+  assert_code(pestle_event_wait(f->event, NULL), UNAVAILABLE);
+  assert_code(pestle_event_on_signalled(f->event, note_told, &mine),
+              UNAVAILABLE);
+  pestle_event_release(f->event);
+  // What the child records comes.
+  pestle_event_t* event;
+  pestle_device_t* device = gpu_device(f->context, "test");
+  assert_ok(pestle_event_create(device, &event));
+  assert_ok(pestle_event_record(event, NULL));
+  assert_ok(pestle_event_on_signalled(event, note_told, &own));
+  wait_until(&own.count, 1);
+  pestle_event_release(event);
+  return atomic_load(&mine.count) + atomic_load(&told->count);
+}
+
+static void test_fork(void** state) {
+  (void)state;
+  if (TEST_TSAN) skip();  // its runtime does not let threads fork
+  for (int k = 0; k < 2; ++k) {
+    fixture_t f;
+    told_t told = {.count = 0}, gate = {.count = 0};
+    float x[GPU_COUNT] = {0}, y[GPU_COUNT];
+    pestle_stream_t* other;
+    pestle_event_t* open;
+    begin(&f, &kinds[k]);
+    assert_ok(pestle_stream_create(gpu_device(f.context, "test"), &other));
+    assert_ok(pestle_event_create(f.device, &open));
+    pestle_executable_t* e = hold_up(&f, other, &gate, x, y);
+    assert_ok(pestle_event_record(open, other));
+    assert_ok(pestle_event_wait(open, f.stream));
+    record(&f, &told);
+    pid_t child = fork();
+    if (!child) _exit(look_in_child(&f, &told));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    atomic_store(&gate.count, 1);
+    assert_told(&told, OK);
+    pestle_executable_release(e);
+    pestle_stream_release(other);
+    pestle_event_release(open);
+    end(&f);
+  }
+}
+
 // --- Poison ---
 
 // What reads a failed run's output fails likewise; nothing else does; a run that
@@ -577,34 +632,85 @@ static void test_poison(void** state) {
   }
 }
 
-// A stream that waits for an event knows what is poisoned, and is not failed by it.
+// Two streams: |f->stream|, and one that waits for its event.
+typedef struct pair_t {
+  fixture_t f;
+  pestle_stream_t *first, *second;
+} pair_t;
+
+static void begin_pair(pair_t* p, const kind_t* kind) {
+  begin(&p->f, kind);
+  p->first = p->f.stream;
+  assert_ok(pestle_stream_create(p->f.device, &p->second));
+}
+
+static void end_pair(pair_t* p) {
+  p->f.stream = p->first;
+  pestle_stream_release(p->second);
+  end(&p->f);
+}
+
+// What |run| queues next goes to the second stream, behind the first.
+static void go_to_second(pair_t* p) {
+  p->f.stream = p->first;
+  record(&p->f, NULL);
+  p->f.stream = p->second;
+  assert_ok(pestle_event_wait(p->f.event, p->second));
+}
+
+// A stream that waits for an event reads no poison, and is not failed by it.
 static void test_poison_crosses_streams(void** state) {
   (void)state;
   for (int k = 0; k < KINDS; ++k) {
-    fixture_t f;
-    pestle_stream_t *mine, *other;
+    pair_t p;
     pestle_event_t* then;
-    begin(&f, &kinds[k]);
-    assert_ok(pestle_stream_create(f.device, &other));
-    assert_ok(pestle_event_create(f.device, &then));
-    run_failing(&f, 0, 1);
-    record(&f, NULL);
-    mine = f.stream;
-    f.stream = other;
-    assert_ok(pestle_event_wait(f.event, other));
-    run(&f, 0, 3);
-    assert_ok(pestle_event_record(then, other));
+    begin_pair(&p, &kinds[k]);
+    fixture_t* f = &p.f;
+    assert_ok(pestle_event_create(f->device, &then));
+    run_failing(f, 0, 1);
+    go_to_second(&p);
+    run(f, 0, 3);
+    assert_ok(pestle_event_record(then, p.second));
     assert_ok(pestle_event_wait(then, NULL));
     assert_ok(pestle_event_status(then));
-    run(&f, 1, 2);
-    assert_error(pestle_stream_synchronize(other), CANCELLED, "was cancelled");
-    assert_true(first_of(&f, 2) == 2);
-    assert_true(first_of(&f, 3) == after(&f, 0));
-    f.stream = mine;
-    assert_code(pestle_stream_synchronize(mine), CANCELLED);
-    pestle_stream_release(other);
+    run(f, 1, 2);
+    assert_error(pestle_stream_synchronize(p.second), CANCELLED,
+                 "was cancelled");
+    assert_true(first_of(f, 2) == 2);
+    assert_true(first_of(f, 3) == after(f, 0));
+    // What the first stream writes anew is good for both, and nobody was told.
+    f->stream = p.first;
+    run(f, 0, 1);
+    go_to_second(&p);
+    run(f, 1, 2);
+    assert_ok(pestle_stream_synchronize(p.second));
+    assert_true(first_of(f, 2) == after(f, after(f, 0)));
+    assert_code(pestle_stream_synchronize(p.first), CANCELLED);
     pestle_event_release(then);
-    end(&f);
+    end_pair(&p);
+  }
+}
+
+// Who waits for a failure that somebody else was told of has no poison to find.
+static void test_told_before_the_wait(void** state) {
+  (void)state;
+  for (int k = 0; k < KINDS; ++k) {
+    pair_t p;
+    begin_pair(&p, &kinds[k]);
+    fixture_t* f = &p.f;
+    run_failing(f, 0, 1);
+    record(f, NULL);
+    assert_code(pestle_stream_synchronize(p.first), CANCELLED);
+    f->stream = p.second;
+    assert_ok(pestle_event_wait(f->event, p.second));
+    run(f, 1, 2);
+    assert_error(pestle_stream_synchronize(p.second), CANCELLED,
+                 "was cancelled");
+    assert_true(first_of(f, 2) == 2);
+    run(f, 0, 2);
+    assert_ok(pestle_stream_synchronize(p.second));
+    assert_true(first_of(f, 2) == after(f, 0));
+    end_pair(&p);
   }
 }
 
@@ -647,8 +753,10 @@ int main(void) {
       cmocka_unit_test(test_stream_ends),
       cmocka_unit_test(test_late_failure),
       cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_fork),
       cmocka_unit_test(test_poison),
       cmocka_unit_test(test_poison_crosses_streams),
+      cmocka_unit_test(test_told_before_the_wait),
       cmocka_unit_test(test_device_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
