@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/stream.h"
 #include "unit/runtime/event_fixture.h"
 
 // --- One of each kind of stream ---
@@ -714,6 +715,70 @@ static void test_told_before_the_wait(void** state) {
   }
 }
 
+// --- Runs with a completion of their own ---
+
+// Runs from one buffer to the other with |order|.
+static void run_ordered(fixture_t* f, int from, int to, bool fails,
+                        const pestle_run_order_t* order) {
+  pestle_frame_t* frame;
+  pestle_executable_t* e = f->e;
+  bool native = pestle_stream_native(f->stream) != NULL;
+  assert_ok(pestle_frame_take(e, native ? f->stream->number : 0, &frame));
+  memset(frame->donated, 0, e->input_count);
+  memset(frame->allocated, 0, e->output_count);
+  assert_ok(pestle_run_bind(e, &f->views[from], &f->views[to], frame));
+  pestle_run_t run = {.options = fixture_run_options()};
+  if (fails) run.control = f->control;
+  assert_ok(pestle_stream_run(f->stream, e, frame, &f->views[from],
+                              &f->views[to], &run, order));
+  pestle_frame_give(e, frame);
+}
+
+static pestle_completion_t* new_completion(const fixture_t* f) {
+  pestle_completion_t* completion;
+  assert_ok(pestle_completion_create(f->stream->timeline, &completion));
+  return completion;
+}
+
+// It has the failure of its run alone, and whoever waits for it has that.
+static void test_own_completions(void** state) {
+  (void)state;
+  for (int k = 0; k < KINDS; ++k) {
+    pair_t p;
+    begin_pair(&p, &kinds[k]);
+    fixture_t* f = &p.f;
+    pestle_completion_t* done[4];
+    told_t told = {.count = 0};
+    for (int i = 0; i < 2; ++i)
+      done[i] = new_completion(f);
+    assert_ok(pestle_completion_on_done(done[1], note_told, &told));
+    run_ordered(f, 0, 1, true, &(pestle_run_order_t){.done = done[0]});
+    run_ordered(f, 0, 3, false, &(pestle_run_order_t){.done = done[1]});
+    f->stream = p.second;
+    for (int i = 2; i < 4; ++i)
+      done[i] = new_completion(f);
+    run_ordered(f, 1, 2, false, &(pestle_run_order_t){&done[0], 1, done[2]});
+    run_ordered(f, 3, 2, false, &(pestle_run_order_t){&done[1], 1, done[3]});
+    static const pestle_status_code_t codes[] = {
+        PESTLE_STATUS_CANCELLED, PESTLE_STATUS_OK, PESTLE_STATUS_CANCELLED,
+        PESTLE_STATUS_OK};
+    for (int i = 0; i < 4; ++i) {
+      assert_ok(pestle_completion_wait(done[i]));
+      pestle_status_t failure = pestle_completion_failure(done[i]);
+      assert_int_equal(pestle_status_code(failure), codes[i]);
+      pestle_status_release(failure);
+      pestle_completion_release(done[i]);
+    }
+    assert_told(&told, OK);
+    assert_true(first_of(f, 2) == after(f, after(f, 0)));
+    // Their outputs have a completion to ask: the memory is not poisoned.
+    run(f, 1, 3);
+    assert_code(pestle_stream_synchronize(p.second), CANCELLED);
+    assert_true(first_of(f, 3) == after(f, 1));
+    end_pair(&p);
+  }
+}
+
 // Refused launches and allocations on a device, one after the other.
 static void test_device_refuses(void** state) {
   (void)state;
@@ -757,6 +822,7 @@ int main(void) {
       cmocka_unit_test(test_poison),
       cmocka_unit_test(test_poison_crosses_streams),
       cmocka_unit_test(test_told_before_the_wait),
+      cmocka_unit_test(test_own_completions),
       cmocka_unit_test(test_device_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,63 @@ static void test_host_views(void** state) {
   gpu_context_end(context);
 }
 
+// y = chain(x) + 1, the last by a kernel of a CPU, then a branch on what is there.
+static pestle_executable_t* host_chain(pestle_context_t* context) {
+  static plan_writer_t w;
+  gpu_write_chain(&w, "mock");
+  plan_device(&w, "test", "");
+  uint32_t add1 = gpu_cpu_kernel(&w, "cpu_add1", TEST_ADD1, 2, GPU_COUNT);
+  w.header.steps.count--;
+  uint32_t first = plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  plan_bind_written(&w, PESTLE_PLAN_OUTPUT, 0, 0, GPU_BYTES);
+  plan_launch(&w, add1, first);
+  uint32_t word = plan_bind(&w, PESTLE_PLAN_OUTPUT, 0, 0, 4);
+  uint32_t next = (uint32_t)w.header.steps.count + 1;
+  plan_step(&w, PESTLE_PLAN_JUMP_IF_ZERO, 0, word, 1, next);
+  plan_step(&w, PESTLE_PLAN_END, 0, 0, 0, 0);
+  return fixture_executable(context, &w);
+}
+
+// What the host must look into is done by the stream's thread, between what was
+// queued before and after it; no call waits.
+static void test_nobody_waits(void** state) {
+  (void)state;
+  pestle_context_t* context = gpu_context(NULL);
+  pestle_executable_t *plain = gpu_chain(context), *host = host_chain(context);
+  pestle_device_t* device = gpu_device(context, "mock");
+  pestle_stream_t* stream;
+  pestle_event_t* event;
+  assert_ok(pestle_stream_create(device, &stream));
+  assert_ok(pestle_event_create(device, &event));
+  pestle_buffer_t *x = gpu_input(device, 0), *y = gpu_output(device);
+  pestle_tensor_t in = gpu_view(x, 0), out = gpu_view(y, 0);
+  float expected = 0;
+  atomic_store(&mock_state()->launch_delay_us, 3000);
+  for (int i = 0; i < 3; ++i) {
+    assert_ok(GPU_RUN(plain, stream, in, out, NULL));
+    assert_ok(GPU_RUN(host, stream, out, in, NULL));
+    expected = gpu_expected(2, gpu_expected(2, i ? expected : 2)) + 1;
+  }
+  assert_ok(pestle_event_record(event, stream));
+  assert_false(pestle_event_is_signalled(event));
+  assert_true(atomic_load(&mock_state()->kernels_run) < 6);
+  assert_ok(pestle_event_wait(event, NULL));
+  assert_int_equal(atomic_load(&mock_state()->kernels_run), 18);
+  float back[GPU_COUNT];
+  assert_ok(pestle_buffer_read(x, 0, back, sizeof(back)));
+  assert_true(back[2] == expected);
+  // With nothing left to the thread the caller queues again.
+  assert_ok(GPU_RUN(plain, stream, in, out, NULL));
+  assert_ok(pestle_stream_synchronize(stream));
+  pestle_event_release(event);
+  pestle_stream_release(stream);
+  pestle_buffer_release(x);
+  pestle_buffer_release(y);
+  pestle_executable_release(plain);
+  pestle_executable_release(host);
+  gpu_context_end(context);
+}
+
 // One frame serves a stream, however far ahead the host is; two streams do not
 // share one.
 static void test_frames(void** state) {
@@ -556,19 +613,13 @@ static void test_steady_state(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_asynchronous),
-      TEST(test_host_views),
-      TEST(test_frames),
-      TEST(test_late_failure),
-      TEST(test_wrong_streams),
-      TEST(test_events),
-      TEST(test_failed_record),
-      TEST(test_native_events),
-      TEST(test_fences),
-      TEST(test_recordings),
-      TEST(test_recordings_of_host_views),
-      TEST(test_no_recordings),
-      TEST(test_steady_state),
+      TEST(test_asynchronous),  TEST(test_host_views),
+      TEST(test_nobody_waits),  TEST(test_frames),
+      TEST(test_late_failure),  TEST(test_wrong_streams),
+      TEST(test_events),        TEST(test_failed_record),
+      TEST(test_native_events), TEST(test_fences),
+      TEST(test_recordings),    TEST(test_recordings_of_host_views),
+      TEST(test_no_recordings), TEST(test_steady_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
