@@ -446,9 +446,9 @@ typedef struct pestle_run_options_t {
   const char* const* donated;
   size_t donated_count;
   const struct pestle_control_t* control;  // or NULL
-  // Called after each step when not NULL (profiles): ns of CLOCK_MONOTONIC. A
-  // device other than a CPU is waited for after each step then. What the step
-  // is, pestle_executable_step() says.
+  // Called after each step when not NULL (profiles), by the thread that runs it:
+  // ns of CLOCK_MONOTONIC. A device other than a CPU is waited for after each step
+  // then. What the step is, pestle_executable_step() says.
   void (*on_step)(void* user, uint32_t step, int64_t begin_ns, int64_t end_ns);
   void* on_step_user;
   int32_t output_place;  // pestle_output_place_t

@@ -17,6 +17,7 @@ typedef struct promise_t {
 
 typedef struct mark_t {
   struct mark_t* next;
+  CUstream stream;  // that signals it
   CUevent event;
   uint64_t value;
   unsigned holders;
@@ -26,9 +27,9 @@ struct pestle_device_event_s {
   cuda_device_t* device;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  uint64_t number;    // that is known to be reached
-  mark_t* marks;      // those above it, in the order of their queueing
-  cuda_word_t* word;  // NULL until a stream must wait for it
+  uint64_t number;       // that is known to be reached
+  mark_t *marks, **end;  // those above it, in the order of their queueing
+  cuda_word_t* word;     // NULL until a stream must wait for it
   promise_t* promises;
   bool gone;                           // destroyed: the last promise frees it
   pestle_device_event_t* next_orphan;  // among those, of the streams' lock
@@ -48,7 +49,8 @@ static void raise_to(pestle_device_event_t* event, uint64_t value) {
   if (value <= event->number) return;
   event->number = value;
   if (event->word && *event->word->value < value) *event->word->value = value;
-  for (mark_t** at = &event->marks; *at;) {
+  mark_t** at = &event->marks;
+  while (*at) {
     mark_t* mark = *at;
     if (mark->value > value) {
       at = &mark->next;
@@ -57,16 +59,22 @@ static void raise_to(pestle_device_event_t* event, uint64_t value) {
     *at = mark->next;
     drop_mark(event, mark);
   }
+  event->end = at;
   pthread_cond_broadcast(&event->changed);
 }
 
-// Looks which marks have come.
+// Looks which marks have come. Behind one that has not, none of its stream has:
+// much may be queued on the one stream that mostly signals an event.
 static void look(pestle_device_event_t* event) {
   const cuda_driver_t* driver = &event->device->owner->driver;
   uint64_t reached = 0;
+  CUstream behind = NULL;
   for (const mark_t* m = event->marks; m; m = m->next) {
+    if (m->value <= reached || (behind && m->stream == behind)) continue;
     // Of a lost device nothing comes any more: waits for it say why.
-    if (m->value > reached && !driver->cuEventQuery(m->event)) {
+    if (driver->cuEventQuery(m->event)) {
+      behind = m->stream;
+    } else {
       reached = m->value;
     }
   }
@@ -165,6 +173,7 @@ static pestle_status_t event_create(void* self, int32_t device,
   }
   memset(event, 0, sizeof *event);
   event->device = d;
+  event->end = &event->marks;
   pthread_mutex_init(&event->lock, NULL);
   pthread_cond_init(&event->changed, NULL);
   *out_event = event;
@@ -284,7 +293,7 @@ static pestle_status_t make_mark(const cuda_device_t* d, CUstream stream,
     return PESTLE_PLUGIN_ERROR(cuda->host, OUT_OF_MEMORY,
                                "cuda: no host memory to signal an event");
   }
-  *mark = (mark_t){.value = value, .holders = 1};
+  *mark = (mark_t){.stream = stream, .value = value, .holders = 1};
   CUresult result =
       cuda->driver.cuEventCreate(&mark->event, CU_EVENT_DISABLE_TIMING);
   if (!result) {
@@ -305,10 +314,8 @@ static pestle_status_t signal_by(pestle_device_event_t* event,
                                  uint64_t value) {
   mark_t* mark;
   PESTLE_TRY(make_mark(stream->device, stream->handle, value, &mark));
-  mark_t** end = &event->marks;
-  while (*end)
-    end = &(*end)->next;
-  *end = mark;
+  *event->end = mark;
+  event->end = &mark->next;
   cuda_queued(stream);
   pthread_cond_broadcast(&event->changed);
   return event->word ? promise_word(event, stream, value) : NULL;
