@@ -269,7 +269,9 @@ pestle_status_t pestle_completion_wait(pestle_completion_t* c) {
   pestle_status_t status = pestle_device_said(
       device, pestle_device_api(device)->event_wait(
                   device->backend->self, c->timeline->native, c->tick));
-  if (!c->armed || pestle_status_code(status) == PESTLE_STATUS_UNAVAILABLE) {
+  // A wait that fails otherwise says nothing of what it was for.
+  bool is_lost = pestle_status_code(status) == PESTLE_STATUS_UNAVAILABLE;
+  if (is_lost || (!status && !c->armed)) {
     pestle_completion_finish(c, pestle_status_retain(status));
   }
   return status;
