@@ -13,6 +13,7 @@ static const char trap_ptx[] =
     ".address_size 64\n"
     ".visible .entry pestle_trap() {\n"
     "  trap;\n"
+    "  ret;\n"
     "}\n";
 
 // Launches it on the stream, as the application's own work.
