@@ -5,10 +5,6 @@
 #include "base/status_copy.h"
 #include "runtime/stream.h"
 
-// Bytes of the host's that a run may copy without keeping its caller: backends
-// have pinned memory for some megabytes of copies that are under way.
-#define HOST_BYTES ((uint64_t)1 << 20)
-
 // --- Failures ---
 
 void pestle_stream_act_fail(pestle_stream_t* stream, pestle_status_t status) {
@@ -223,17 +219,17 @@ void pestle_stream_act_run(pestle_stream_t* stream, pestle_executable_t* e,
   pestle_stream_act_fail(stream, pestle_status_retain(failure));
 }
 
-static bool may_copy(const pestle_executable_t* e,
-                     const pestle_frame_t* frame) {
-  uint64_t host = 0;
+// Views that are used in place, or copied within the device. Copies from and to
+// the host go through pinned memory of which backends have a little: who queues
+// many waits for it.
+static bool stays_home(const pestle_executable_t* e,
+                       const pestle_frame_t* frame) {
   for (size_t i = 0; i < e->io_count; ++i) {
     if (!e->io[i].size) continue;
-    if (!frame->dense[i]) return false;
-    if (frame->remote[i]) continue;
-    if (e->slow_copies) return false;
-    host += e->io[i].size;
+    if (!frame->dense[i] || !frame->remote[i]) return false;
+    if (e->slow_copies && !pestle_frame_in_place(e, frame, i)) return false;
   }
-  return host <= HOST_BYTES;
+  return true;
 }
 
 bool pestle_stream_may_run(const pestle_stream_t* stream,
@@ -241,7 +237,7 @@ bool pestle_stream_may_run(const pestle_stream_t* stream,
                            const pestle_frame_t* frame, const pestle_run_t* run,
                            const pestle_run_order_t* order) {
   if (!stream->native.stream || e->needs_host || pestle_run_is_timed(e, run) ||
-      !may_copy(e, frame)) {
+      !stays_home(e, frame)) {
     return false;
   }
   for (size_t i = 0; order && i < order->wait_count; ++i) {

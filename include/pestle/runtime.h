@@ -550,9 +550,9 @@ pestle_executable_step(const pestle_executable_t* executable, size_t index,
 // between its elements is UNSUPPORTED. |stream|, if given, is of that device.
 //
 // Without a stream the call returns when all is done. On a stream it only queues:
-// where the host must see what comes next (at jumps, at kernels that run on the
-// CPU instead, for outputs that are bounded, for host views with gaps or of more
-// than a megabyte) a thread of the stream does all of it, in the stream's order.
+// where the host has a part in it (views on the host or with gaps, outputs that
+// are bounded, jumps, kernels that run on the CPU instead) a thread of the stream
+// does all of it, in the stream's order.
 // What fails after the arguments were accepted is then the stream's failure
 // (pestle_stream_create()), and the call does not return it.
 //

@@ -89,6 +89,45 @@ static void nobody_waits(void** state) {
   assert_true(queued - begin < (done - begin) / 2);
 }
 
+// Nothing that is queued waits for a device that does nothing, however much it is:
+// more copies of the host's than there is pinned memory for, loops, calls. Of the
+// driver of threads alone, which can be held.
+static void nobody_waits_for_a_held_device(void** state) {
+  enum { RUNS = 60 };
+  static float x[RUNS][COUNT], y[RUNS][COUNT];
+  int64_t dims[] = {COUNT};
+  void (*hold)(int);
+  told_t told = {.count = 0};
+  (void)state;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  *(void**)&hold = driver ? dlsym(driver, "fake_cuda_hold") : NULL;
+  if (!hold) skip();
+  hold(1);
+  for (int i = 0; i < RUNS; ++i) {
+    for (int k = 0; k < COUNT; ++k)
+      x[i][k] = (float)i;
+    pestle_tensor_t in = {.data = x[i],
+                          .device = {PESTLE_DEVICE_CPU, 0},
+                          .ndim = 1,
+                          .dtype = pestle_dtype_to_dlpack(PESTLE_F32),
+                          .shape = dims};
+    pestle_tensor_t out = in;
+    out.data = y[i];
+    pestle_executable_t* e = i % 8 == 3 ? c.call : i % 8 == 6 ? c.loop : c.add;
+    assert_ok(pestle_executable_run(e, c.stream, &in, 1, &out, 1, NULL));
+    assert_ok(run(&c, c.add, 0, 1));
+  }
+  assert_ok(pestle_event_record(c.event, c.stream));
+  assert_ok(pestle_event_on_signalled(c.event, note_told, &told));
+  pestle_thread_sleep_ns(20000000);
+  assert_int_equal(atomic_load(&told.count), 0);
+  hold(0);
+  assert_ok(pestle_stream_synchronize(c.stream));
+  wait_until(&told.count, 1);
+  for (int i = 0; i < RUNS; ++i)
+    assert_true(y[i][7] == (float)(i + (i % 8 == 6 ? 40 : 1)));
+}
+
 // A failure with |code|: what reads its output fails alike, the rest goes on.
 static void check_poison(pestle_status_code_t code, told_t* failed) {
   told_t told = {.count = 0};
@@ -168,9 +207,13 @@ static void refused_launch(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(told_once),      cmocka_unit_test(latency),
-      cmocka_unit_test(nobody_waits),   cmocka_unit_test(refused_by_the_host),
-      cmocka_unit_test(refused_memory), cmocka_unit_test(refused_launch)};
+      cmocka_unit_test(told_once),
+      cmocka_unit_test(latency),
+      cmocka_unit_test(nobody_waits),
+      cmocka_unit_test(nobody_waits_for_a_held_device),
+      cmocka_unit_test(refused_by_the_host),
+      cmocka_unit_test(refused_memory),
+      cmocka_unit_test(refused_launch)};
   cuda_begin(&c);
   int failures = cmocka_run_group_tests(tests, NULL, NULL);
   cuda_end(&c);

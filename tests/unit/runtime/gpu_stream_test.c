@@ -588,7 +588,6 @@ static void test_steady_state(void** state) {
     assert_ok(GPU_RUN(e, NULL, host_in, host_out, NULL));
     assert_ok(GPU_RUN(e, NULL, turned, host_out, NULL));
     assert_ok(GPU_RUN(e, stream, in, out, NULL));
-    assert_ok(GPU_RUN(e, stream, host_in, out, NULL));
     assert_ok(pestle_stream_synchronize(stream));
     pestle_tensor_t allocated = {0};
     assert_ok(GPU_RUN(e, NULL, host_in, allocated, NULL));
