@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph IR as passes see it. A module owns an arena; nodes, values, blocks
 // and types live in it until the module dies, so pointers stay valid and an
-// erased node is only unlinked. ir/ knows ops, types and meaning; it knows
-// nothing of devices, kernels or files.
+// erased node is only unlinked.
+//
+// ir/ is the graph IR: types, ops and their meaning, builder, verifier, text, bytes.
+// ir/ knows nothing of devices, kernels or files.
 //
 // Invariants, checked by pestle_module_verify():
 //  1. A value is defined once, before its uses, in the using block or in a

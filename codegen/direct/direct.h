@@ -7,6 +7,8 @@
 // been made a copy of operand i before the kernel runs (or is the operand, which
 // dies), and the kernel changes it in place: it takes no argument for the
 // operand.
+//
+// codegen/direct/ knows nothing of schedules or of what a target lacks.
 #ifndef PESTLE_CODEGEN_DIRECT_DIRECT_H_
 #define PESTLE_CODEGEN_DIRECT_DIRECT_H_
 

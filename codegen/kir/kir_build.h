@@ -3,6 +3,9 @@
 // integer constants and madi chains, so that emission may be naive; everything
 // else is appended as asked. Failure to allocate is sticky: ids stay usable and
 // pestle_kir_finish() reports it.
+//
+// codegen/kir/ is the flat Kernel IR: builder, verifier, ranges, printer, parser.
+// codegen/kir/ knows nothing of nests, schedules or the graph that a kernel is of.
 #ifndef PESTLE_CODEGEN_KIR_KIR_BUILD_H_
 #define PESTLE_CODEGEN_KIR_KIR_BUILD_H_
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a fusion to nests: what it computes as stages, before any schedule.
+//
+// codegen/lower/ says what an op computes: its stages, a file a class of ops.
+// codegen/lower/ knows nothing of targets, schedules or the flat form.
 #ifndef PESTLE_CODEGEN_LOWER_LOWER_H_
 #define PESTLE_CODEGEN_LOWER_LOWER_H_
 

@@ -3,6 +3,9 @@
 // otherwise (INVALID_ARGUMENT). Rows that were applied are kept as data in
 // nest->rows: printed in dumps, part of the kernel's note, and enough to make
 // the same kernel again from a fresh lowering.
+//
+// codegen/schedule/ is how a nest may be changed, a file a primitive or two.
+// codegen/schedule/ knows nothing of when a change pays, nor of the flat form.
 #ifndef PESTLE_CODEGEN_SCHEDULE_SCHEDULE_H_
 #define PESTLE_CODEGEN_SCHEDULE_SCHEDULE_H_
 

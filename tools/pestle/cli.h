@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pestle command: what its verbs share. stdout carries data alone; errors
 // and progress go to stderr.
+//
+// tools/ has the command, the conformance kit, and scripts that check the sources.
+// tools/ knows nothing of the library but include/pestle and base/ (the kit's generators
+// also ir/).
 #ifndef PESTLE_TOOLS_CLI_H_
 #define PESTLE_TOOLS_CLI_H_
 
