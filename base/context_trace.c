@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace file of a context: opened with it, written when it goes. That it
-// cannot be written is a warning; nothing else fails for it.
+// The trace file of a context: opened with it, written when it goes. A file
+// that cannot be written is a warning; nothing else fails for it.
 #include "base/context.h"
 #include "base/file.h"
 #include "base/mem.h"
