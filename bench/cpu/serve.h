@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers in C and C++ share: the protocol of compare.py, a JSON line
-// a command and an answer, and how runs are timed.
+// The protocol of compare.py for its workers in C and C++ (a JSON line a
+// command and an answer), and how they time runs.
 //
 //   {"cmd": "prep", "case": "NAME"} ->
 //     {"ok":1,"first_ms":..,"compile_ms":..,"chk":[sum,absmean]}
