@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which front end a file is for, told from its first bytes: Pestle's binary
-// form by its magic, ONNX by being protobuf, text by being text.
+// Chooses the front end for a file by its first bytes: Pestle's binary form by
+// its magic, ONNX by being protobuf, text by being text.
 #include "pestle/import.h"
 
 #include "base/file.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of values whose extents only a run tells: slices, joins, reshapes. Where
-// the real elements stay where they are it is the plain op on bounds; else one
-// gather, whose places are computed from the sizes. Places that are not real may
-// be anything: a gather clamps them.
+// Views of values whose extents only a run tells: slices, joins, reshapes. A
+// view that leaves the real elements where they are is the plain op on bounds;
+// any other is one gather, whose places are computed from the sizes. Places
+// that are not real may be anything: a gather clamps them.
 //
 //   concat of [a a . .] and [b b .]   of 2 and 2:  a a . . b b .
 //                                     places       0 1 4 5 . . .

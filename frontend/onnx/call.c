@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op's importer asks of its call: attributes, inputs known while
-// importing, errors that name the node.
+// The call that an op's importer gets: its attributes, its inputs that are
+// known while importing, and errors that name the node.
 #include <math.h>
 #include <stdio.h>
 

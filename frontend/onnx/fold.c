@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emission with folding. What exporters write to compute shapes (Shape, Gather,
-// Concat, ...) is made of constants once the inputs' shapes are known, so
-// evaluating each op as it is emitted makes all of it disappear.
+// Emission with constant folding. Exporters write shape computations (Shape,
+// Gather, Concat, ...), whose operands are constants once the inputs' shapes
+// are known: evaluating each op as it is emitted makes all of them disappear.
 //
 //   %0 = constant dense<[1, 3]>          %2 = constant dense<[1, 1]>
 //   %1 = slice %0 [0:1]            ->    (%0, %1 go when nothing else reads
 //   them) %2 = concatenate %1, %1
 //
 // Weights that pass through a few moves (LSTM gates reordered by an exporter)
-// are folded too, as long as that does not make them larger. What is left is
-// the constant folding pass's business.
+// are folded too, as long as that does not make them larger. The constant
+// folding pass does the rest.
 #include "base/mem.h"
 #include "frontend/onnx/emit.h"
 #include "ir/ref/ref.h"

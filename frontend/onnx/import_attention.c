@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention. Where nobody asks for the scores it is one pestle.attention. Query
+// Attention: one pestle.attention unless a node reads the scores too. Query
 // heads that share a head of keys become more rows of that head, which costs
 // nothing: [b, groups * h, s, d] lies as [b, h, groups * s, d].
 #include <math.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose results are as long as their inputs' elements say. What is known
-// while importing decides it then; else the result has as many elements as there
-// could be at most, the chosen ones in front, and a real extent (bounded.h).
+// Ops whose results are as long as their inputs' elements say (NonZero,
+// Compress, ...). Inputs that are known while importing decide the length then;
+// for others the result has as many elements as there could be at most, the
+// chosen ones in front, and a real extent (bounded.h).
 //
 //   flags   [0 1 1 0 1]          running sum - 1   [. 0 1 . 2]
 //   places  [1 2 4 0 0], of which 3 are real: each flagged position is scattered

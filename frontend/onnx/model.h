@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX model as structs in an arena. Names, strings and tensor data are
 // views into the file's bytes, which must outlive the model; only the structure
-// is built here. What a tensor's bytes mean is tensor.h's business.
+// is built here. tensor.h reads the bytes of tensors.
 #ifndef PESTLE_FRONTEND_ONNX_MODEL_H_
 #define PESTLE_FRONTEND_ONNX_MODEL_H_
 

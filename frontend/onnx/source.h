@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an import reads: the model's bytes, its structure and the caller's
+// The source of an import: the model's bytes, its structure and the caller's
 // bindings, counted by references. Every module made from it keeps it alive,
 // since constants point into the file and a symbolic module imports it again
 // for each set of shapes. Immutable once made, so that threads may share it.

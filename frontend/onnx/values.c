@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments whose elements decide shapes (docs/adr/010). An op that must know
-// an operand (pestle_onnx_need) marks the arguments that the operand is computed
-// from, in the graph as far as it is built; the import ends there, those
-// arguments become constants, and it begins again. What other nodes will ask
-// for is looked up by op and name, so that this happens once and an error can
-// list all of them; where names say too little, it happens again.
+// an operand (pestle_onnx_need) marks the arguments that the operand is
+// computed from, in the graph as far as it is built; the import ends there,
+// those arguments become constants, and it begins again. Operands that later
+// nodes must know are looked up by op and name, so that the import begins again
+// once and an error can list all of them; where names say too little, it
+// happens more often.
 #include "base/mem.h"
 #include "base/vec.h"
 #include "frontend/onnx/emit.h"
