@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the printer takes, as data for legalisation. Rows that no language has
-// exactly - the transcendental ones, unless the dialect says - are left to it.
+// The capabilities of the printer, as data for legalisation. Legalisation also
+// gets the rows that no language has exactly: the transcendental ones, unless
+// the dialect says otherwise.
 #include "plugins/common/c_printer_internal.h"
 
 #define BIT(d) (UINT32_C(1) << PESTLE_##d)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the C-family printer share.
+// Internals of the C-family printer, which prints CUDA C, GLSL, MSL and OpenCL
+// C.
 //
 //   c_printer.c         the walk: regions, loops, the kernel's frame
 //   c_printer_value.c   values: constants, lanes, names, what is printed in place

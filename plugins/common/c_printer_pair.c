@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // 64-bit integers where the device has none: pairs of 32-bit words, .x the low
-// one, as the dialect's vectors of two. What is an operator elsewhere is a
-// function here; and, or, xor, not and select work on both words as they are.
-// Indices that may leave 32 bits are such pairs too, until they select an
-// element: no buffer of such a device has more than 32 bits count.
+// one, as the dialect's vectors of two. Arithmetic operators become function
+// calls; and, or, xor, not and select work on both words as they are. Indices
+// that may leave 32 bits are such pairs too, until they select an element: no
+// buffer of such a device has more than 32 bits count.
 #include "plugins/common/c_printer_internal.h"
 
 typedef pestle_c_printer_class_t class_t;

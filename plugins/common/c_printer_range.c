@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether every INDEX of a kernel lies within 32 bits: intervals, in one walk.
-// What is not known has all 64.
+// Range analysis: whether every INDEX of a kernel lies within 32 bits, by
+// intervals in one walk. An unknown value has all 64 bits.
 #include "plugins/common/c_printer_internal.h"
 
 typedef struct range_t {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar rows and casts as expressions. What scalar.def says of edges - division
-// by 0, shifts out of range, NaN in a maximum, casts that do not fit - is in
-// helpers (c_printer_helper.c) unless constants rule it out.
+// Scalar rows and casts as expressions. The edge cases of scalar.def (division
+// by 0, shifts out of range, NaN in a maximum, casts that do not fit) are in
+// helpers (c_printer_helper.c), which are left out where constants rule a case
+// out.
 #include "plugins/common/c_printer_internal.h"
 
 typedef pestle_c_printer_class_t class_t;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix units of a subgroup and what feeds them, as CUDA C since sm_80 (PTX
-// ISA: mma.sync.m16n8k16, ldmatrix, cp.async), and products of 8 x 8 by a function
-// of the dialect. Where a CPU runs CUDA C, its functions are the CPU's own:
-// PESTLE_SHIM.
+// ISA: mma.sync.m16n8k16, ldmatrix, cp.async), and products of 8 x 8 by a
+// function of the dialect. With PESTLE_SHIM defined a CPU runs the CUDA C, by
+// functions of its own (tests/shim).
 #include "plugins/common/c_printer_internal.h"
 
 static const char address[] =

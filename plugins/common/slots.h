@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the slots of several backends begin or end with.
+// Steps that functions of several backends' tables begin or end with.
 #ifndef PESTLE_PLUGINS_COMMON_SLOTS_H_
 #define PESTLE_PLUGINS_COMMON_SLOTS_H_
 

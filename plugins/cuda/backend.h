@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend "cuda" share.
+// The backend "cuda": its state, devices and streams, shared by its files.
 #ifndef PESTLE_PLUGINS_CUDA_BACKEND_H_
 #define PESTLE_PLUGINS_CUDA_BACKEND_H_
 

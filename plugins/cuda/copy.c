@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies. The driver's queued copies from and to pageable memory may wait for
 // the stream, so these go through pinned slots: to the device a slot is filled
-// at once, from the device a function that the stream calls empties it. What is
-// pinned already is copied directly. A stream has 4 MiB of slots; who queues more
-// than that waits for the first of them.
+// at once, from the device a function that the stream calls empties it. Memory
+// that is pinned already is copied directly. A stream has 4 MiB of slots; who
+// queues more than that waits for the first of them.
 #include <string.h>
 
 #include "plugins/cuda/backend.h"

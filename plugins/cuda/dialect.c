@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA C without any header: NVRTC knows all of it. What a group shares lies in
-// one array whose size the launch gives, since one with a size of its own is
-// limited to 48 KiB. PESTLE_SHIM is defined where a CPU runs the text.
+// CUDA C without any header: NVRTC knows all of it. Shared memory is one array
+// whose size the launch gives, since one with a size of its own is limited to
+// 48 KiB. PESTLE_SHIM is defined where a CPU runs the text.
 #include "plugins/cuda/dialect.h"
 
 // One instruction since sm_80; its zeros and NaNs are those of the op.

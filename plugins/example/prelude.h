@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands at the head of every printed file: the vocabulary of scalar.def's
-// expressions. This text is never compiled with the plugin; see print_c.c.
+// The head of every printed file: the vocabulary of scalar.def's expressions.
+// This text is never compiled with the plugin; see print_c.c.
 #define EXAMPLE_PRELUDE                                                       \
   "#include <math.h>\n"                                                       \
   "#include <stdint.h>\n"                                                     \

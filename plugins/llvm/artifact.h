@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compile() makes and load() takes: this header, the entry's name, an
-// ELF64 relocatable object.
+// The artifact of a kernel, which compile() makes and load() takes: this
+// header, the entry's name, an ELF64 relocatable object.
 #ifndef PESTLE_PLUGINS_LLVM_ARTIFACT_H_
 #define PESTLE_PLUGINS_LLVM_ARTIFACT_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the target can do, as data for legalisation and schedules.
+// The target's capabilities, as data for legalisation and schedules.
 #include <string.h>
 
 #include "plugins/llvm/emit.h"

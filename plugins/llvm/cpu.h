@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CPU offers: this machine's by cpuid, others' by name.
+// CPU features: those of this machine by cpuid, those of others by name.
 #ifndef PESTLE_PLUGINS_LLVM_CPU_H_
 #define PESTLE_PLUGINS_LLVM_CPU_H_
 

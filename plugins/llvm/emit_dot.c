@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is an instruction of x86 and none of LLVM's: short dot products, which
-// are vpdpbusd and vdpbf16ps, and vscalefps.
+// Instructions of x86 that LLVM IR has no operation for: short dot products
+// (vpdpbusd, vdpbf16ps) and vscalefps.
 //
 // vpdpbusd multiplies bytes without a sign by bytes with one; its four products
-// are added in 32 bits that wrap (vpdpbusds saturates, and is not used). With
-// two operands of one kind, flipping the top bit of one's bytes moves it by 128:
-// what that adds, 128 times the sum of the other's bytes, is taken off again.
+// are added in 32 bits that wrap (vpdpbusds saturates, and is not used). For
+// two operands of one kind, the top bit of one's bytes is flipped, which adds
+// 128 to each: 128 times the sum of the other's bytes is subtracted again.
 #include "plugins/llvm/emit.h"
 
 enum { MOST_LANES = 16 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves lanes, what makes them, and index arithmetic.
+// Instructions that make and move lanes, and index arithmetic.
 #include "plugins/llvm/emit.h"
 
 // --- Index pairs ---

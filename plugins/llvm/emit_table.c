@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where constants of vectors come from.
+// Vector constants: in registers, or read from a table.
 //
 // A constant of LLVM belongs to no loop: code generation loads it before the
-// outermost one, and holds it in a register all along. What follows the products
-// of a kernel may have twenty (an erf is a polynomial or two), and then it is the
-// accumulators, in a loop that has nothing to do with them, that lose their
-// registers: a product by Winograd's algorithm in front of a GELU took three
-// times as long. So a loop of many constants beside accumulators reads them from
-// a table, through an address that is nowhere but in front of it.
+// outermost one, and holds it in a register all along. The epilogue of a
+// product may have twenty constants (an erf is a polynomial or two), and then
+// the accumulators, in a loop that has nothing to do with them, are spilled: a
+// product by Winograd's algorithm in front of a GELU took three times as long.
+// So a loop of many constants beside accumulators reads them from a table,
+// through an address that is nowhere but in front of it.
 #include "plugins/common/float_bits.h"
 #include "plugins/llvm/emit.h"
 

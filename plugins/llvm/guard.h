@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where LLVM runs: on a thread of its own, so that what LLVM calls a fatal
+// A thread of its own for each call of LLVM, so that what LLVM calls a fatal
 // error ("Cannot select: ...") costs one compilation and not the process.
 //
 // LLVM calls its handler of fatal errors on the thread that failed and ends the
-// process when the handler returns. What others do: clang's crash recovery
+// process when the handler returns. Other users of LLVM: clang's crash recovery
 // jumps out of the handler with longjmp, LLVM.jl throws out of it, both across
 // C++ frames whose destructors do not run; IREE and llvmpipe let the process
 // end. Here the handler never returns and unwinds nothing: it hands the reason
-// to whoever waits and puts its thread to sleep for good. That is defined, and
-// what the frames point to stays alive.
+// to whoever waits and puts its thread to sleep for good. This is defined
+// behaviour, and everything that the frames point to stays alive.
 //
 // The price: such a thread, with the LLVM context, module and target machine
 // that it was at, is lost until the process ends. Everything that compiles has

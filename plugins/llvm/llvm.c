@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend "llvm": Kernel IR to x86-64 through LLVM's C API. What this file
-// reaches without compiling - probing, describing, the plan's key, loading and
-// running cached code - never opens libLLVM.
+// The backend "llvm": Kernel IR to x86-64 through LLVM's C API. Nothing but
+// compiling opens libLLVM: not probing, describing, the plan's key, loading or
+// running cached code.
 #include <stdio.h>
 #include <string.h>
 

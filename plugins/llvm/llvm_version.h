@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the LLVM versions that the plugin builds against: all
-// of it is here.
+// All differences between the LLVM versions that the plugin builds against.
 #ifndef PESTLE_PLUGINS_LLVM_LLVM_VERSION_H_
 #define PESTLE_PLUGINS_LLVM_LLVM_VERSION_H_
 

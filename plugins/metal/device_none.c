@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where there is no Metal: kernels are compiled, and there is no device.
+// The device half on systems without Metal: kernels are compiled, and there is
+// no device.
 #include <stdio.h>
 
 #include "plugins/metal/metal.h"

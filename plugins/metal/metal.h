@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend "metal" share.
+// The backend "metal": its state and functions, shared by its files.
 #ifndef PESTLE_PLUGINS_METAL_METAL_H_
 #define PESTLE_PLUGINS_METAL_METAL_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend "opencl" share.
+// The backend "opencl": its state and functions, shared by its files.
 #ifndef PESTLE_PLUGINS_OPENCL_OPENCL_H_
 #define PESTLE_PLUGINS_OPENCL_OPENCL_H_
 

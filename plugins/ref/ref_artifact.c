@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artifact: the kernel's arrays behind a header, read in place. Whoever
-// hands one to load() may have damaged it, so nothing in it is believed. And a
-// short listing of a kernel for people.
+// hands one to load() may have damaged it, so nothing in it is believed. A
+// short listing of a kernel for people is made here too.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel must keep for a run of it to stay within its frame, whoever
-// wrote the artifact: operands are earlier values of the right type and lanes,
-// regions close. Whether an index stays in its buffer is looked at when it is
-// used.
+// Checks that a run of a kernel stays within its frame, whoever wrote the
+// artifact: operands are earlier values of the right type and lanes, regions
+// close. Indices are checked against their buffers when they are used.
 #include "plugins/ref/ref_internal.h"
 
 typedef struct check_t {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend share. A kernel is decoded once, at load, into
-// steps whose operands are byte offsets into a frame, so that a run neither
-// looks at rows nor allocates. The data flow:
+// The backend "ref", as its files share it. A kernel is decoded once, at load,
+// into steps whose operands are byte offsets into a frame, so that a run
+// neither looks at rows nor allocates. The data flow:
 //
 //   compile  kernel -> artifact: its arrays behind a header (ref_artifact.c)
 //   load     artifact -> kernel view, checked -> program (ref_decode*.c)

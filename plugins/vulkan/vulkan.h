@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend "vulkan" share.
+// The backend "vulkan": its state and functions, shared by its files.
 //
 //   vulkan.c   entry points and the compiler half
 //   device.c   finding devices, and what they can do
