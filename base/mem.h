@@ -3,8 +3,9 @@
 // and freed through these. Sizes are stated again when a block is freed, so
 // that an allocator need not keep a header.
 //
-// base/ is what C lacks: status, memory, strings, containers, hashes, checked sizes,
-// threads, files, and the core of a context. base/ knows nothing of tensors.
+// base/ is what C lacks: status, memory, strings, containers, hashes, checked
+// sizes, threads, files, and the core of a context. base/ knows nothing of
+// tensors.
 #ifndef PESTLE_BASE_MEM_H_
 #define PESTLE_BASE_MEM_H_
 

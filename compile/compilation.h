@@ -2,10 +2,10 @@
 // One call of pestle_compile(): what it was given, and what goes with it from
 // file to file of this folder.
 //
-// compile/ is the driver: key, cache, passes, memory plan, kernels, steps, plan, and
-// what asks about them (explain, tuning, lock files). It alone sees passes/ and
-// codegen/. compile/ knows nothing of how an op is lowered, scheduled or emitted, nor
-// of how a plan is run.
+// compile/ is the driver: key, cache, passes, memory plan, kernels, steps,
+// plan, and what asks about them (explain, tuning, lock files). It alone sees
+// passes/ and codegen/. compile/ knows nothing of how an op is lowered,
+// scheduled or emitted, nor of how a plan is run.
 #ifndef PESTLE_COMPILE_COMPILATION_H_
 #define PESTLE_COMPILE_COMPILATION_H_
 

@@ -3,8 +3,8 @@
 // and types live in it until the module dies, so pointers stay valid and an
 // erased node is only unlinked.
 //
-// ir/ is the graph IR: types, ops and their meaning, builder, verifier, text, bytes.
-// ir/ knows nothing of devices, kernels or files.
+// ir/ is the graph IR: types, ops and their meaning, builder, verifier, text,
+// bytes. ir/ knows nothing of devices, kernels or files.
 //
 // Invariants, checked by pestle_module_verify():
 //  1. A value is defined once, before its uses, in the using block or in a

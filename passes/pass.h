@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph to graph. One file a pass, one row in passes.def, one entry function.
-// passes/ knows nothing of kernels, or of devices but by a target's description. Outside
-// of it only compile/ includes its headers.
+// passes/ knows nothing of kernels, or of devices but by a target's
+// description. Outside of it only compile/ includes its headers.
 #ifndef PESTLE_PASSES_PASS_H_
 #define PESTLE_PASSES_PASS_H_
 

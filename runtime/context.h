@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a context, for the files of this folder. What others ask of one is
-// its core (base/context.h).
+// The inside of a context, for the files of this folder. What others ask of one
+// is its core (base/context.h).
 //
-// runtime/ has devices, buffers, streams, plugins, the plan cache and the executor.
-// runtime/ knows nothing of ops, graphs and the compiler: the cache calls that as a
-// function that it is handed, and a run-only build goes without.
+// runtime/ has devices, buffers, streams, plugins, the plan cache and the
+// executor. runtime/ knows nothing of ops, graphs and the compiler: the cache
+// calls that as a function that it is handed, and a run-only build goes
+// without.
 #ifndef PESTLE_RUNTIME_CONTEXT_H_
 #define PESTLE_RUNTIME_CONTEXT_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops of class DIRECT: written as flat Kernel IR by one function each, without
-// a nest or a schedule. codegen/direct/direct_<family>.c holds them, direct.c what they
-// are written with.
+// a nest or a schedule. codegen/direct/direct_<family>.c holds them, direct.c
+// what they are written with.
 //
 // Such an op is a kernel of its own. Where its row says UPDATES, result i has
-// been made a copy of operand i before the kernel runs (or is the operand, which
-// dies), and the kernel changes it in place: it takes no argument for the
+// been made a copy of operand i before the kernel runs (or is the operand,
+// which dies), and the kernel changes it in place: it takes no argument for the
 // operand.
 //
 // codegen/direct/ knows nothing of schedules or of what a target lacks.

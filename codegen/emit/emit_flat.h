@@ -2,7 +2,8 @@
 // From a scheduled nest to the flat form, once.
 //
 // codegen/emit/ writes loops, vectors, masks and copies as a schedule says.
-// codegen/emit/ knows nothing of which schedule is good, nor of what a target lacks.
+// codegen/emit/ knows nothing of which schedule is good, nor of what a target
+// lacks.
 #ifndef PESTLE_CODEGEN_EMIT_EMIT_FLAT_H_
 #define PESTLE_CODEGEN_EMIT_EMIT_FLAT_H_
 

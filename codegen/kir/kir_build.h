@@ -4,8 +4,9 @@
 // else is appended as asked. Failure to allocate is sticky: ids stay usable and
 // pestle_kir_finish() reports it.
 //
-// codegen/kir/ is the flat Kernel IR: builder, verifier, ranges, printer, parser.
-// codegen/kir/ knows nothing of nests, schedules or the graph that a kernel is of.
+// codegen/kir/ is the flat Kernel IR: builder, verifier, ranges, printer,
+// parser. codegen/kir/ knows nothing of nests, schedules or the graph that a
+// kernel is of.
 #ifndef PESTLE_CODEGEN_KIR_KIR_BUILD_H_
 #define PESTLE_CODEGEN_KIR_KIR_BUILD_H_
 

@@ -9,8 +9,9 @@
 //
 // Private to codegen/legalise/*.c.
 //
-// codegen/legalise/ is also the vector math that targets lack. codegen/legalise/ knows
-// nothing of nests, schedules or graphs, nor of a target but by its description.
+// codegen/legalise/ is also the vector math that targets lack.
+// codegen/legalise/ knows nothing of nests, schedules or graphs, nor of a
+// target but by its description.
 #ifndef PESTLE_CODEGEN_LEGALISE_LEGALISE_H_
 #define PESTLE_CODEGEN_LEGALISE_LEGALISE_H_
 

@@ -3,9 +3,9 @@
 // one statement over its own axes, placed in one loop tree by schedule rows.
 // Codegen alone sees it; plugins see the flat form that is emitted from it.
 //
-// codegen/nest/ is this form, its text, its verifier, affine indices, and the text of
-// schedule primitives. codegen/nest/ knows nothing of targets, of who makes a nest and
-// of what is made of it.
+// codegen/nest/ is this form, its text, its verifier, affine indices, and the
+// text of schedule primitives. codegen/nest/ knows nothing of targets, of who
+// makes a nest and of what is made of it.
 //
 // Invariants:
 //  1. A stage's root axes are its map axes, one a dim of the tensor that it

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the sketch*.c files and those of templates (codegen/template/); nobody else
-// includes it.
+// Shared by the sketch*.c files and those of templates (codegen/template/);
+// nobody else includes it.
 //
-// codegen/sketch/ decides which schedule a nest gets, by the target's description, the
-// cost model and what was measured. codegen/sketch/ knows nothing of how a primitive
-// changes a nest, nor of the flat form.
+// codegen/sketch/ decides which schedule a nest gets, by the target's
+// description, the cost model and what was measured. codegen/sketch/ knows
+// nothing of how a primitive changes a nest, nor of the flat form.
 #ifndef PESTLE_CODEGEN_SKETCH_SKETCH_H_
 #define PESTLE_CODEGEN_SKETCH_SKETCH_H_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of all templates, as template.def and codegen/nest/template.h name
-// them. The files of template/ include this; folders below ask the table.
+// The functions of all templates, as template.def and codegen/nest/template.h
+// name them. The files of template/ include this; folders below ask the table.
 //
-// codegen/template/ has whole kernels that no sequence of primitives expresses, a folder
-// each: match, sketch, emit. codegen/template/ knows nothing of plugins, nor one template
-// of another.
+// codegen/template/ has whole kernels that no sequence of primitives expresses,
+// a folder each: match, sketch, emit. codegen/template/ knows nothing of
+// plugins, nor one template of another.
 #ifndef PESTLE_CODEGEN_TEMPLATE_TEMPLATE_H_
 #define PESTLE_CODEGEN_TEMPLATE_TEMPLATE_H_
 

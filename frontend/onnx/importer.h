@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// frontend/ turns a model's bytes into a graph, and symbolic dimensions into numbers;
-// one folder a format. frontend/ knows nothing of passes, kernels or devices.
+// frontend/ turns a model's bytes into a graph, and symbolic dimensions into
+// numbers; one folder a format. frontend/ knows nothing of passes, kernels or
+// devices.
 //
 // What the parts of the ONNX importer share: the state of one import, the
 // scopes in which names are looked up, and the call that an op's importer

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything an application needs. Plugins include pestle/plugin.h instead.
 //
-// include/pestle/ is all that applications, bindings and plugins see. include/pestle/
-// knows nothing of what is behind it: each header stands alone in C11 and C++17.
+// include/pestle/ is all that applications, bindings and plugins see.
+// include/pestle/ knows nothing of what is behind it: each header stands alone
+// in C11 and C++17.
 //
 // What holds for every function of these headers, unless it says otherwise:
 //

@@ -2,9 +2,9 @@
 // The pestle command: what its verbs share. stdout carries data alone; errors
 // and progress go to stderr.
 //
-// tools/ has the command, the conformance kit, and scripts that check the sources.
-// tools/ knows nothing of the library but include/pestle and base/ (the kit's generators
-// also ir/).
+// tools/ has the command, the conformance kit, and scripts that check the
+// sources. tools/ knows nothing of the library but include/pestle and base/
+// (the kit's generators also ir/).
 #ifndef PESTLE_TOOLS_CLI_H_
 #define PESTLE_TOOLS_CLI_H_
 
