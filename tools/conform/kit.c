@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cells do: compile for the backend, and note what came of it.
+// The steps of every cell: compile for the backend, and note the outcome.
 #include "tools/conform/kit.h"
 
 #include <stdarg.h>

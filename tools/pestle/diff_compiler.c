@@ -3,9 +3,9 @@
 // if not, after which pass or at which kernel they part.
 //
 // The second way is run with no pass, with the first pass, with the first two
-// ...: the first of them that disagrees with the first way names the pass. With
-// no pass at all, or in what that pass made, all values of the top level become
-// results: the first that differs names the kernel.
+// ...: the first of them that disagrees with the first way names the pass.
+// Then, in the module without passes or after the pass named, all values of the
+// top level become results: the first that differs names the kernel.
 #include <string.h>
 
 #include "ir_text.h"

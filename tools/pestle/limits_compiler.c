@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine does at most, measured by kernels that Pestle itself
-// compiles: multiply-adds in a chain and in a product of matrices, the better
-// one, products of bf16 and of bytes, and z = x + y over tensors that lie in L2, in
-// L3 and in memory. Measured once; the figures lie in the cache folder,
-// in a file whose name is made of all that they depend on.
+// The limits of this machine, measured by kernels that Pestle itself compiles:
+// multiply-adds in a chain and in a product of matrices, the better one,
+// products of bf16 and of bytes, and z = x + y over tensors that lie in L2, in
+// L3 and in memory. Measured once; the figures lie in the cache folder, in a
+// file whose name is made of all that they depend on.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of outputs: files, text, a comparison.
+// Outputs of a run: written to files, printed as text, or compared.
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 // Every step edits the module's text and is kept if the parser takes what comes
 // out and the check holds: fewer results; an op's results become arguments of
 // the entry; an op gives way to an operand of its type, or to a constant; long
-// constants become one number; extents shrink. What nobody reads any more goes
-// with it. Steps are tried for many ops at once first, then for fewer.
+// constants become one number; extents shrink. Ops that nobody reads any more
+// go too. Steps are tried for many ops at once first, then for fewer.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command asks of the operating system and base/ does not offer.
+// Functions of the operating system that the command needs and base/ does not
+// offer.
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
