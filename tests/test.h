@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every cmocka test of Pestle starts with: the includes that cmocka needs,
+// The start of every cmocka test of Pestle: the includes that cmocka needs,
 // assertions on statuses, and an allocator that counts and fails on purpose.
 #ifndef PESTLE_TESTS_TEST_H_
 #define PESTLE_TESTS_TEST_H_

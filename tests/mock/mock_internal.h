@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the mock share.
+// The mock device: its state and functions, shared by its files.
 #ifndef PESTLE_TESTS_MOCK_MOCK_INTERNAL_H_
 #define PESTLE_TESTS_MOCK_MOCK_INTERNAL_H_
 

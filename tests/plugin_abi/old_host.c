@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host as it was at an earlier minor version of the plugin interface (minor0/ to
-// minor3/ have the headers, which never change): it loads a plugin of today, reads
-// no slot that it does not know, and runs a kernel. What is behind its records must
-// stay as it was.
+// A host as it was at an earlier minor version of the plugin interface (minor0/
+// to minor3/ have the headers, which never change): it loads a plugin of today,
+// reads no slot that it does not know, and runs a kernel. Memory behind its
+// records must stay as it was.
 //
 // usage: old_host PLUGIN.so
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller can say about loading: which files, from where, when; and what
-// the registry then answers about backends, devices and their memory.
+// The registry: which plugin files are loaded, from where and when, as a caller
+// asks; and its answers about backends, devices and their memory.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins of other minor versions in this host: four compiled with the headers of
-// minor versions 0 to 3, whose tables end where they ended then, and one that is
-// newer, with tables that are longer than this host knows. And two variants of one
-// backend side by side.
+// Plugins of other minor versions in this host: four compiled with the headers
+// of minor versions 0 to 3, whose tables end where they ended then, and one
+// that is newer, with tables that are longer than this host knows. Two variants
+// of one backend are loaded side by side too.
 #include <math.h>
 
 #include "pestle/pestle.h"

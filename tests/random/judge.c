@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a right result may be from the reference's: see random.h.
+// The radius of a right result around the reference's: see random.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

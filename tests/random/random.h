@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random valid graphs over every row of the op tables, and what a target may
-// make of them.
+// Random valid graphs over every row of the op tables, and the bounds that the
+// results of a target must keep.
 //
 // A graph grows op by op. Each op is evaluated at once by ir/ref on the graph's
 // inputs, and beside its value stands a radius: how far any element of a right
@@ -25,8 +25,8 @@
 //     to the jump than their radius, the op is not taken into the graph.
 //
 // So there is no step on which a comparison may fall either way, and no
-// tolerance that is chosen. Results that grow past their type's range or are not
-// finite are returned, but no op takes them.
+// tolerance that is chosen. Results that grow past their type's range or are
+// not finite are returned, but no op takes them.
 #ifndef PESTLE_TESTS_RANDOM_RANDOM_H_
 #define PESTLE_TESTS_RANDOM_RANDOM_H_
 

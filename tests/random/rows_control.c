@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random control flow. What the ops of a body make is known as it grows; a loop
-// is then run again on what its first turn returned.
+// Random control flow. The values of a body's ops are evaluated as it grows; a
+// loop is then run again on the values that its first turn returned.
 #include <stdio.h>
 
 #include "random/random.h"

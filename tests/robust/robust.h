@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share: a module with a convolution, a
+// Fixture of the tests of this folder: a module with a convolution, a
 // contraction, a softmax and a loop, its inputs, contexts, compiles and runs.
 #ifndef PESTLE_TESTS_ROBUST_ROBUST_H_
 #define PESTLE_TESTS_ROBUST_ROBUST_H_

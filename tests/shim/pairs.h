@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does with two floats of 16 bits in a word, on a CPU: each by
-// itself, computed in f64, which holds products of such floats and all that
+// Arithmetic of two 16-bit floats in a word, as a device has it, on a CPU: each
+// by itself, computed in f64, which holds products of such floats and all that
 // their sums are rounded by, and rounded once.
 #ifndef PESTLE_TESTS_SHIM_PAIRS_H_
 #define PESTLE_TESTS_SHIM_PAIRS_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA C that plugins/cuda printed needs to be C++ for a CPU. The text of a
-// kernel follows, then pestle_shim_call() of it; see nvrtc.c.
+// Definitions by which CUDA C that plugins/cuda printed compiles as C++ for a
+// CPU. The text of a kernel follows, then pestle_shim_call() of it; see
+// nvrtc.c.
 #define PESTLE_SHIM 1
 #define __global__
 #define __device__

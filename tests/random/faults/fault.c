@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fault is planted: the one that the environment names.
+// Chooses the planted fault: the one that the environment names.
 #include "base/fault.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plugins/metal/device.m takes from Apple's frameworks, done by this CPU: a
-// queue is a thread, a kernel's text is compiled as C++ (tests/shim). So that
-// device.m runs where there is no Mac. Nothing is ever freed; retain counts are
+// A stand-in for Apple's frameworks, so that plugins/metal/device.m runs where
+// there is no Mac: a queue is a thread, a kernel's text is compiled as C++
+// (tests/shim) and runs on this CPU. Nothing is ever freed; retain counts are
 // not what is tested.
 #import <Metal/Metal.h>
 #include <dlfcn.h>

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SPIRV-Cross includes and does not use.
+// An empty header: SPIRV-Cross includes Apple's simd/simd.h and uses nothing of
+// it.

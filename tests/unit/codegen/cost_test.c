@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model chooses, and that it follows the target description.
+// The cost model's choices, and that they follow the target's description.
 #include "codegen/sketch/sketch.h"
 #include "test.h"
 

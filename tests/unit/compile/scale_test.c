@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compiling costs grows with the model, not faster: memory and requests
+// The cost of compiling grows linearly with the model, in memory and requests
 // for memory, which unlike times are the same on every run.
 #include <stdlib.h>
 

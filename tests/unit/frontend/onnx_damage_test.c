@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Truncated and bit-flipped models: each import ends soon, in bounded memory,
-// with a status. What still imports must verify. The seed is fixed. With
-// PESTLE_MODELS set to a folder, its *.onnx files are damaged too.
+// with a status. A module that still imports must verify. The seed is fixed.
+// With PESTLE_MODELS set to a folder, its *.onnx files are damaged too.
 #include <dirent.h>
 
 #include "base/file.h"

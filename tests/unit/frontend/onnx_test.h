@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the ONNX front end share: a writer of ONNX protobufs, and
+// Fixture of the tests of the ONNX front end: a writer of ONNX protobufs, and
 // an import on a counting allocator.
 //
 //   pb_t graph = {0};

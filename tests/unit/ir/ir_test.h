@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of ir/ share: a module on a counting allocator, types and
+// Fixture of the tests of ir/: a module on a counting allocator, types and
 // constants in one line, and a run of something under every failing allocation.
 #ifndef PESTLE_TESTS_UNIT_IR_IR_TEST_H_
 #define PESTLE_TESTS_UNIT_IR_IR_TEST_H_

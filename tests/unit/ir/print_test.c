@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is printed: names, flags, exact floats, and the round trip of each form.
+// The printer: names, flags, exact floats, and the round trip of each form.
 #include <math.h>
 
 #include "ir_test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the text, binary and canonical forms share: a module from
+// Fixture of the tests of the text, binary and canonical forms: a module from
 // text in one line, its text again, and the inputs of tests/golden/ir.
 #ifndef PESTLE_TESTS_UNIT_IR_TEXT_TEST_H_
 #define PESTLE_TESTS_UNIT_IR_TEXT_TEST_H_

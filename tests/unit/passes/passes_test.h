@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of passes share: modules from text, passes by name, random
+// Fixture of the tests of passes: modules from text, passes by name, random
 // inputs, evaluation by ir/ref before and after, comparison.
 #ifndef PESTLE_TESTS_UNIT_PASSES_PASSES_TEST_H_
 #define PESTLE_TESTS_UNIT_PASSES_PASSES_TEST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of plugins with devices of their own share: the plugin's file
+// Fixture of the tests of plugins with devices of their own: the plugin's file
 // opened as the registry would, and running one kernel on its device and
 // through `ref` on equal buffers.
 #ifndef PESTLE_TESTS_UNIT_PLUGINS_GPU_KERNEL_H_

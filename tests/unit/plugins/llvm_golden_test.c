@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LLVM IR of some kernels, whole, against tests/golden/target/llvm;
-// BLESS=1 rewrites them. And what an assembly dump says.
+// The LLVM IR of some kernels, whole, against tests/golden/target/llvm; BLESS=1
+// rewrites them. An assembly dump is checked for its parts.
 #include "llvm_kernel.h"
 
 #define NONE PESTLE_KIR_NONE

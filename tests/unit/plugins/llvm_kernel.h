@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of plugins/llvm share: a host, the plugin's file opened as the
+// Fixture of the tests of plugins/llvm: a host, the plugin's file opened as the
 // registry would, and running one kernel through it and through `ref` on equal
 // buffers.
 #ifndef PESTLE_TESTS_UNIT_PLUGINS_LLVM_KERNEL_H_

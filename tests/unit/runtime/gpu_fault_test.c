@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device's backend may lack or refuse, call by call: each has its
+// Backends that lack or refuse a function, call by call: each failure has its
 // sentence, nothing is lost, and the same objects work afterwards.
 #include <sys/wait.h>
 #include <unistd.h>

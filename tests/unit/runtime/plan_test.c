@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pestle_plan_create() lets through: damage, lies, other versions.
+// pestle_plan_create() on plans that are damaged, lie, or are of another
+// version.
 #include <unistd.h>
 
 #include "base/file.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plugins/metal/device.m takes from Apple's Foundation and libdispatch,
-// declared as their documentation does: for a compiler to check its syntax and
-// its types where there is no Mac. The variables are those of fake_metal.m.
+// Declarations of the parts of Apple's Foundation and libdispatch that
+// plugins/metal/device.m uses, as their documentation has them: for a compiler
+// to check its syntax and its types where there is no Mac. The variables are
+// those of fake_metal.m.
 #ifndef PESTLE_TESTS_SHIM_FOUNDATION_H_
 #define PESTLE_TESTS_SHIM_FOUNDATION_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plugins/metal/device.m takes from Apple's Metal, declared as its
-// documentation does. See Foundation.h beside it.
+// Declarations of the parts of Apple's Metal that plugins/metal/device.m uses,
+// as its documentation has them. See Foundation.h beside it.
 #ifndef PESTLE_TESTS_SHIM_METAL_H_
 #define PESTLE_TESTS_SHIM_METAL_H_
 
