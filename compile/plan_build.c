@@ -142,7 +142,7 @@ static void copy_words(uint8_t* to, const uint8_t* from, int64_t step,
 
 // How many elements of the innermost dim |a| exist; the target is zero beyond.
 static int64_t count_run(const packer_t* p, const pestle_pack_axis_t* a) {
-  int which = a->taps != 0;
+  int which = a->reduction != 0;
   int64_t most = a->limit ? a->limit : p->limit[which], count = a->extent;
   if (p->limit[!which] && p->coordinate[!which] >= p->limit[!which]) return 0;
   if (!most) return count;
@@ -197,7 +197,7 @@ static void pack_dims(packer_t* p, uint32_t dim, int64_t from) {
     pack_run(p, a, from);
     return;
   }
-  int which = a->taps != 0;
+  int which = a->reduction != 0;
   int64_t start = p->coordinate[which];
   if (a->limit) p->limit[which] = a->limit;
   for (int64_t i = 0; i < a->extent; ++i) {

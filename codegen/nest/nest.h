@@ -123,7 +123,7 @@ typedef enum pestle_place_e {
 // which it counts |scale|; elements whose coordinate reaches |limit| are zero.
 typedef struct pestle_pack_axis_t {
   int64_t coef, extent, scale, limit;
-  int64_t taps;  // 1: the split coordinate is that of the taps, not the columns
+  int64_t reduction;  // 1: the split coordinate is that of k, not the columns
 } pestle_pack_axis_t;
 
 // Bytes that the address of a tensor is a multiple of where nothing else is said.

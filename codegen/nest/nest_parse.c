@@ -60,7 +60,7 @@ static pestle_status_t parse_pack_axis(pestle_nest_parser_t* p,
   PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->limit));
   PESTLE_TRY(pestle_lex_expect_word(s, "by"));
   PESTLE_TRY(pestle_lex_int(s, 1, PESTLE_NEST_LARGEST, &a->scale));
-  a->taps = pestle_lex_accept_word(s, "taps");
+  a->reduction = pestle_lex_accept_word(s, "k");
   return NULL;
 }
 

@@ -375,7 +375,7 @@ static void print_pack(const pestle_nest_tensor_t* t, pestle_strbuf_t* out) {
     if (!a->limit) continue;
     pestle_strbuf_appendf(out, " of %lld by %lld", (long long)a->limit,
                           (long long)a->scale);
-    if (a->taps) pestle_strbuf_append_c(out, " taps");
+    if (a->reduction) pestle_strbuf_append_c(out, " k");
   }
   pestle_strbuf_append_char(out, ']');
   if (t->packer) pestle_strbuf_appendf(out, " by %s", t->packer->name);

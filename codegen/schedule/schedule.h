@@ -114,19 +114,19 @@ PESTLE_NODISCARD pestle_status_t pestle_schedule_join(pestle_nest_t* nest,
                                                       uint32_t inner);
 bool pestle_nest_may_join(pestle_nest_t* nest, uint32_t stage, uint32_t outer,
                           uint32_t inner);
-// dot S.k n: each step of fold axis |axis| takes |taps| neighbouring taps of a
+// dot S.k n: each step of fold axis |axis| takes |width| neighbouring elements of a
 // sum of products, as words of 32 bits: 2 of bf16, added as f32, or 4 of bytes,
 // added as i32. Past the axis' end they are 0. Float sums need reassociation.
 // Rows of S follow this one, but for inline.
 PESTLE_NODISCARD pestle_status_t pestle_schedule_dot(pestle_nest_t* nest,
                                                      uint32_t stage,
                                                      uint32_t axis,
-                                                     int64_t taps,
+                                                     int64_t width,
                                                      bool reassociate);
-// How many taps of |axis| that row takes of |stage| at a time; 0: it is not
+// How many elements of |axis| that takes of |stage| at a time; 0: it is not
 // legal, but for the reassociation.
-int64_t pestle_nest_dot_taps(const pestle_nest_t* nest, uint32_t stage,
-                             uint32_t axis);
+int64_t pestle_nest_dot_width(const pestle_nest_t* nest, uint32_t stage,
+                              uint32_t axis);
 // flip S: S folds such words of bytes that have a sign on both sides, or have
 // none. The bytes of the operand that does not move along the last map axis are
 // moved by 128, to the other kind, and 128 times the sums of the other operand's,

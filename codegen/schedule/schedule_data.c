@@ -162,7 +162,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
   const pestle_affine_t* index[PESTLE_NEST_MAX_AXES + 3] = {0};
   // Of words, the fold axis that they go along.
   bool walks = read->words && read->affine->count;
-  uint32_t taps = walks ? read->affine->terms[0].atom->axis : UINT32_MAX;
+  uint32_t reduction = walks ? read->affine->terms[0].atom->axis : UINT32_MAX;
   t->pack = PESTLE_ARENA_ARRAY(nest->arena, pestle_pack_axis_t,
                                PESTLE_NEST_MAX_AXES + 3);
   if (!t->pack) return PESTLE_ERROR(OUT_OF_MEMORY, "packing '%s'", t->name);
@@ -178,10 +178,10 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
       int64_t c = pestle_affine_coef(flat, s->roots[i], &nested);
       if (s->roots[i] == axis || a->fold != folds || !c) continue;
       pestle_pack_axis_t dim = {.coef = c, .extent = a->extent};
-      if (read->words && s->roots[i] == taps) {
+      if (read->words && s->roots[i] == reduction) {
         dim.scale = read->words;
         dim.limit = read->hi;
-        dim.taps = 1;
+        dim.reduction = 1;
       }
       add_pack(t, dim, index, pestle_affine_axis(nest, s->roots[i]));
     }
@@ -211,7 +211,7 @@ pestle_status_t pestle_schedule_pack(pestle_nest_t* nest, uint32_t stage,
                                                     .extent = read->words,
                                                     .scale = 1,
                                                     .limit = read->hi,
-                                                    .taps = 1};
+                                                    .reduction = 1};
     t->pack_words = read->words;
     t->type.dtype = PESTLE_I32;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that make short dot products of a fold's taps: join, dot and flip.
+// Primitives that make short dot products of a reduction: join, dot and flip.
 //
 //   join S.k l    two fold axes are one, where all that is read moves by as much
 //                 for a step of k as for the whole of l: windows of few features
@@ -135,16 +135,17 @@ static bool find_side(const pestle_nest_t* nest, const pestle_expr_t* e,
   return t->kind == PESTLE_TENSOR_INPUT || out->step == 1;
 }
 
-// How many taps a product of |a| and |b| takes, summed as |sum|; 0: it is none.
-static int64_t taps_of(pestle_dtype_t a, pestle_dtype_t b, pestle_dtype_t sum) {
+// How many elements a short dot product of |a| and |b| takes, summed as |sum|; 0: it is none.
+static int64_t width_of(pestle_dtype_t a, pestle_dtype_t b,
+                        pestle_dtype_t sum) {
   if (a == PESTLE_BF16 && b == PESTLE_BF16 && sum == PESTLE_F32) return 2;
   bool bytes =
       (a == PESTLE_I8 || a == PESTLE_U8) && (b == PESTLE_I8 || b == PESTLE_U8);
   return bytes && sum == PESTLE_I32 ? 4 : 0;
 }
 
-int64_t pestle_nest_dot_taps(const pestle_nest_t* nest, uint32_t stage,
-                             uint32_t axis) {
+int64_t pestle_nest_dot_width(const pestle_nest_t* nest, uint32_t stage,
+                              uint32_t axis) {
   const pestle_nest_stage_t* s = &nest->stages.data[stage];
   const pestle_nest_axis_t* a = &nest->axes.data[axis];
   side_t x, y;
@@ -160,11 +161,11 @@ int64_t pestle_nest_dot_taps(const pestle_nest_t* nest, uint32_t stage,
       !find_side(nest, e->args[1], axis, &y)) {
     return 0;
   }
-  int64_t taps =
-      taps_of((pestle_dtype_t)x.read->dtype, (pestle_dtype_t)y.read->dtype,
-              (pestle_dtype_t)e->dtype);
+  int64_t width =
+      width_of((pestle_dtype_t)x.read->dtype, (pestle_dtype_t)y.read->dtype,
+               (pestle_dtype_t)e->dtype);
   // Casts on the way may only be to the sum's type, which holds all elements.
-  for (int i = 0; taps && i < 2; ++i) {
+  for (int i = 0; width && i < 2; ++i) {
     const pestle_expr_t* c = e->args[i];
     if (c->kind != PESTLE_EXPR_CAST || c->args[0]->kind != PESTLE_EXPR_READ) {
       return 0;
@@ -173,7 +174,7 @@ int64_t pestle_nest_dot_taps(const pestle_nest_t* nest, uint32_t stage,
   // A word of a stage's box may not reach past the stage's tensor.
   bool stages = nest->tensors.data[x.read->i].kind == PESTLE_TENSOR_STAGE ||
                 nest->tensors.data[y.read->i].kind == PESTLE_TENSOR_STAGE;
-  return taps && stages && a->extent % taps ? 0 : taps;
+  return width && stages && a->extent % width ? 0 : width;
 }
 
 typedef struct count_t {
@@ -207,7 +208,7 @@ static pestle_status_t take_bits(pestle_nest_t* nest, uint32_t tensor) {
 
 // The word from the element on that |side| reads, once |axis| counts words.
 static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
-                                      uint32_t axis, int64_t taps,
+                                      uint32_t axis, int64_t width,
                                       int64_t limit) {
   const pestle_affine_t** map = pestle_arena_alloc_zero(
       nest->arena, nest->axes.size * sizeof(*map), _Alignof(pestle_affine_t*));
@@ -215,7 +216,7 @@ static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
     pestle_nest_fail_memory(nest);
     return side->read;
   }
-  map[axis] = pestle_affine_scale(nest, pestle_affine_axis(nest, axis), taps);
+  map[axis] = pestle_affine_scale(nest, pestle_affine_axis(nest, axis), width);
   pestle_substitution_t how;
   pestle_substitution_init(nest, map, &how);
   const pestle_expr_t* moved = pestle_expr_substitute(nest, &how, side->read);
@@ -225,7 +226,7 @@ static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
   *word = *moved;
   word->id = id;
   word->dtype = PESTLE_I32;
-  word->words = (uint8_t)taps;
+  word->words = (uint8_t)width;
   word->affine = map[axis];
   word->lo = side->step;
   word->hi = limit;
@@ -233,19 +234,19 @@ static const pestle_expr_t* make_word(pestle_nest_t* nest, const side_t* side,
 }
 
 pestle_status_t pestle_schedule_dot(pestle_nest_t* nest, uint32_t stage,
-                                    uint32_t axis, int64_t taps,
+                                    uint32_t axis, int64_t width,
                                     bool reassociate) {
   pestle_nest_stage_t* s = pestle_nest_stage(nest, stage);
   pestle_nest_axis_t* a = &nest->axes.data[axis];
   bool floats = s->acc_dtype == PESTLE_F32;
-  if (taps < 2 || pestle_nest_dot_taps(nest, stage, axis) != taps ||
+  if (width < 2 || pestle_nest_dot_width(nest, stage, axis) != width ||
       (floats && !reassociate)) {
     return PESTLE_ERROR(
         INVALID_ARGUMENT,
         "dot %s.%s %lld: it needs a sum of products of two bf16, or of four "
         "bytes as i32, whose operands are read along that whole fold axis, "
         "before other rows; and reassociation for float sums",
-        s->name, a->name, (long long)taps);
+        s->name, a->name, (long long)width);
   }
   const pestle_expr_t* product = s->values[0];
   side_t side[2];
@@ -255,11 +256,11 @@ pestle_status_t pestle_schedule_dot(pestle_nest_t* nest, uint32_t stage,
   for (int i = 0; i < 2; ++i) {
     (void)find_side(nest, product->args[i], axis, &side[i]);
     if (side[i].read->dtype == PESTLE_I8) kinds |= 1u << i;
-    word[i] = make_word(nest, &side[i], axis, taps, limit);
+    word[i] = make_word(nest, &side[i], axis, width, limit);
   }
   a = &nest->axes.data[axis];
-  a->extent = a->full_extent = (limit + taps - 1) / taps;
-  a->peel_last = limit % taps != 0;
+  a->extent = a->full_extent = (limit + width - 1) / width;
+  a->peel_last = limit % width != 0;
   s = pestle_nest_stage(nest, stage);
   s->values[0] = pestle_expr_dot(nest, floats ? PESTLE_F32 : PESTLE_I32, kinds,
                                  word[0], word[1]);
@@ -267,7 +268,7 @@ pestle_status_t pestle_schedule_dot(pestle_nest_t* nest, uint32_t stage,
   for (int i = 0; i < 2; ++i)
     PESTLE_TRY(take_bits(nest, (uint32_t)word[i]->i));
   const char* names[1] = {pestle_schedule_axis_name(nest, axis)};
-  int64_t ints[2] = {taps, reassociate};
+  int64_t ints[2] = {width, reassociate};
   return pestle_schedule_record(nest, PESTLE_PRIM_DOT, s->name, names, 1, ints,
                                 2);
 }

@@ -97,7 +97,7 @@ typedef struct pestle_box_dim_t {
 typedef struct pestle_contract_t {
   int64_t lanes, width;   // of the innermost map axis
   int64_t height, batch;  // the row axis; all other map axes
-  int64_t taps;           // folded
+  int64_t reduction;      // elements that a result is a sum of: k of a GEMM
   int64_t others;         // groups of columns beside these, of the batch
   // Of tiles of several groups: vectors from which on groups begin within them as they
   // did, of which a tile has a multiple, or all; else 0. And loads of what a row has
@@ -105,14 +105,14 @@ typedef struct pestle_contract_t {
   int64_t period;
   double shares, shuffles;
   int64_t bytes;  // of both operands and the result
-  int64_t block;  // of taps, where they may be cut; else 0
+  int64_t block;  // of the reduction, where it may be cut; else 0
   // The operand that moves along the innermost axis:
-  bool copyable;  // a panel of it may be copied into scratch
-  bool words;     // it must be: its elements are gathered into words
-  bool strided;   // it lies along another axis
-  bool aliasing;  // its rows fall into few cache sets
-  int64_t pitch;  // bytes from one of its rows to the next; 0: several
-  bool dots;      // taps are words of several
+  bool copyable;    // a panel of it may be copied into scratch
+  bool words;       // it must be: its elements are gathered into words
+  bool strided;     // it lies along another axis
+  bool aliasing;    // its rows fall into few cache sets
+  int64_t pitch;    // bytes from one of its rows to the next; 0: several
+  bool short_dots;  // a step is a short dot product of several elements
   // The rows of the other one are a large power of two apart.
   bool row_aliasing;
   // What is padded in scratch; rank 0: nothing.
@@ -148,7 +148,8 @@ typedef struct pestle_operand_t {
   bool words;     // its elements are gathered into words
   int64_t size;   // bytes of an element
   bool aliasing;  // rows a large power of two apart fall into few cache sets
-  int64_t pitch;  // bytes that the axis of taps moves by; 0: several axes do
+  int64_t
+      pitch;  // bytes that the reduction's axis moves by; 0: several axes do
 } pestle_operand_t;
 
 // Columns of a panel of the vector operand: a tile's, or a group's, if it has no whole
@@ -386,7 +387,7 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_fold_lanes(pestle_sketch_t* k,
 PESTLE_NODISCARD pestle_status_t
 pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id, int64_t parts);
 // Long float sums keep partial sums of blocks apart, in several levels, so that
-// their error does not grow with their length: |chain| taps at most follow each
+// their error does not grow with their length: |chain| elements at most follow each
 // other in one accumulator. Puts |*out_levels| stages before |stage|, which
 // moves up as the anchor does; each reads the one before it.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k,
@@ -416,7 +417,7 @@ PESTLE_NODISCARD pestle_status_t pestle_sketch_offer(pestle_sketch_t* k,
 // and add up f32.
 bool pestle_sketch_has_unit(const pestle_sketch_t* k,
                             pestle_intrinsic_kind_t kind, pestle_dtype_t dtype,
-                            unsigned m, unsigned n, unsigned taps);
+                            unsigned m, unsigned n, unsigned reduction);
 // Makes short dot products of the sum of products |fold|, where the target has
 // them and its operands lie so.
 PESTLE_NODISCARD pestle_status_t pestle_sketch_dot(pestle_sketch_t* k,

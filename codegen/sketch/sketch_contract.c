@@ -9,10 +9,10 @@
 #include "codegen/sketch/sketch.h"
 
 enum {
-  // A plain fold of so few taps has so many vectors in its tile.
+  // A plain fold of so few elements has so many vectors in its tile.
   SHORT_FOLD = 32,
   MOST_SLIDE = 8,  // taps of a row of a sliding window that are unrolled
-  FEW_TAPS = 4,
+  FEW_STEPS = 4,
   // Row tiles of a panel: with fewer each would ask for more than a line a step,
   // with more the first one's wait hardly counts.
   FEWEST_TILES = 3,
@@ -29,9 +29,9 @@ enum {
   // Rows this many bytes apart share their cache sets: L1d has 64 sets of 64 byte
   // lines, so rows 2 KiB apart fall into two of them, with 8 lines each.
   ALIASING_BYTES = 2048,
-  // Columns of the panel whose blocks of taps are a quarter of L2: as many as a
-  // tile has, in vectors. Measured with 1 MiB of L2 and 64 columns, 1024 taps in
-  // one block: 95 % of the FMA peak; 4096 taps of operands that crowd L3: 66 %.
+  // Columns of the panel whose blocks of k are a quarter of L2: as many as a
+  // tile has, in vectors. Measured with 1 MiB of L2 and 64 columns, k = 1024 in
+  // one block: 95 % of the FMA peak; k = 4096 of operands that crowd L3: 66 %.
   BLOCK_VECTORS = 4,
   // Taps that are added in one accumulator before a partial sum is put aside:
   // of plain sums, and of products that sketch_blocks does not take (one row).
@@ -89,14 +89,14 @@ static void operand_visit(void* user, const pestle_expr_t* e) {
   o->words = e->words != 0;
   o->size = pestle_dtype_size(t->type.dtype);
   o->constant = t->constant;
-  int taps = 0;
+  int axes = 0;
   for (uint32_t i = 0; i < e->index[0]->count; ++i) {
     const pestle_term_t* term = &e->index[0]->terms[i];
     if (term->atom->kind == PESTLE_ATOM_AXIS &&
         o->k->nest->axes.data[term->atom->axis].fold) {
       int64_t pitch = term->coef * o->size;
       o->aliasing = o->aliasing || pitch % ALIASING_BYTES == 0;
-      o->pitch = taps++ ? 0 : pitch;
+      o->pitch = axes++ ? 0 : pitch;
     }
   }
   if (nested || e->guard) o->tensor = -1;
@@ -315,10 +315,10 @@ pestle_status_t pestle_sketch_tile_fold(pestle_sketch_t* k,
   for (uint32_t i = c->map_count; i < c->root_count; ++i) {
     if (!is_among(slide, slides, c->roots[i])) order[n++] = c->roots[i];
   }
-  // So few taps behind each other, as of few features, are no loop.
+  // So few steps, as of few features, are no loop.
   uint32_t last = c->roots[c->root_count - 1];
   if (t->row >= 0 && c->root_count > c->map_count && !slides &&
-      pestle_sketch_extent(k, last) <= FEW_TAPS &&
+      pestle_sketch_extent(k, last) <= FEW_STEPS &&
       pestle_sketch_is_product(c)) {
     PESTLE_TRY(
         pestle_schedule_mark(k->nest, t->fold, last, PESTLE_MARK_UNROLL));
@@ -479,9 +479,9 @@ static pestle_status_t place_kept(pestle_sketch_t* k, uint32_t under,
   return NULL;
 }
 
-// --- Long contractions, in blocks of taps ---
+// --- Long contractions, in blocks of k ---
 
-// The fold axis to cut and the length of its blocks, so that |most| taps at
+// The fold axis to cut and the length of its blocks, so that |most| elements at
 // most are in one; the result: how many are, or 0, as the fold is not cut.
 static int64_t find_blocks(const pestle_sketch_t* k, uint32_t fold,
                            int64_t most, uint32_t* out_axis,
@@ -598,7 +598,7 @@ static pestle_status_t sketch_blocks(pestle_sketch_t* k,
 // --- The choice ---
 
 // What the reads of the product tell the cost model. |*out_axis| and
-// |*out_block|: how its taps would be cut.
+// |*out_block|: how its reduction would be cut.
 static pestle_contract_t describe(pestle_sketch_t* k,
                                   const pestle_register_tile_t* t,
                                   uint32_t* out_axis, int64_t* out_block) {
@@ -608,17 +608,18 @@ static pestle_contract_t describe(pestle_sketch_t* k,
                          .width = pestle_sketch_extent(k, last),
                          .height = 1,
                          .batch = 1,
-                         .taps = pestle_sketch_fold_extent(k, s)};
+                         .reduction = pestle_sketch_fold_extent(k, s)};
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     int64_t extent = pestle_sketch_extent(k, s->roots[i]);
     *((int32_t)i == t->row ? &c.height : &c.batch) *= extent;
   }
   pestle_sketch_describe_groups(t, &c);
-  c.dots = s->values[0]->kind == PESTLE_EXPR_DOT;
-  c.bytes = (c.taps * c.width + c.taps * c.height + c.height * c.width) *
-            PESTLE_SKETCH_ELEMENT;
+  c.short_dots = s->values[0]->kind == PESTLE_EXPR_DOT;
+  c.bytes =
+      (c.reduction * c.width + c.reduction * c.height + c.height * c.width) *
+      PESTLE_SKETCH_ELEMENT;
   pestle_sketch_describe_box(k, t, &c);
-  c.unpadded = c.unpadded && !c.dots;
+  c.unpadded = c.unpadded && !c.short_dots;
   pestle_operand_t o = vector_operand(k, t->fold, last);
   if (o.tensor >= 0 && !o.constant) {
     c.copyable = !k->nest->no_scratch;
@@ -635,14 +636,14 @@ static pestle_contract_t describe(pestle_sketch_t* k,
         c.row_aliasing ||
         (row.stride && row.stride * row.size % ALIASING_BYTES == 0);
   }
-  // Sums to flip are of all taps; blocks of taps have whole vectors.
+  // Sums to flip are of the whole reduction; its blocks have whole vectors.
   if (pestle_sketch_wants_flip(s) || t->per_group) return c;
   int64_t most = k->l2 / 4 / (BLOCK_VECTORS * t->lanes * PESTLE_SKETCH_ELEMENT);
   c.block = find_blocks(k, t->fold, most, out_axis, out_block);
   return c;
 }
 
-// Rows of a plain fold: of few vectors and taps, a pool's, each costs less than
+// Rows of a plain fold: of few vectors and elements, a pool's, each costs less than
 // its loops. Measured for 2x2 of 6 features, 14 results a row: 4.5 ns each with 1
 // row, 2.5 with 4, 2.0 with 7, 1.9 with 14.
 static int64_t fold_rows(const pestle_sketch_t* k,
@@ -669,9 +670,10 @@ static int64_t fold_parts(const pestle_sketch_t* k,
   return is_short || vectors > FEW_VECTORS ? 1 : FOLD_TILE / vectors;
 }
 
-// Whether the tile reads its operands where they lie, and all taps at once.
+// Whether the tile reads its operands where they lie, and the whole reduction at once.
 static bool is_direct(const pestle_contract_t* c, const pestle_tiling_t* x) {
-  return !x->copied && !x->halo_rows && !x->block && !c->box_rank && !c->dots;
+  return !x->copied && !x->halo_rows && !x->block && !c->box_rank &&
+         !c->short_dots;
 }
 
 // Whether column tiles are within row tiles: all panels stay in L1, and results
@@ -684,7 +686,8 @@ static bool results_in_order(const pestle_sketch_t* k,
                              const pestle_contract_t* c,
                              const pestle_tiling_t* x) {
   if (x->halo_rows && (c->per_channel || c->im2row)) return true;
-  int64_t panels = c->taps * c->width * (1 + c->others) * PESTLE_SKETCH_ELEMENT;
+  int64_t panels =
+      c->reduction * c->width * (1 + c->others) * PESTLE_SKETCH_ELEMENT;
   int64_t results = c->batch * c->height * c->width * PESTLE_SKETCH_ELEMENT;
   return is_direct(c, x) && panels <= k->l1 / 2 && results > k->l2;
 }
@@ -740,9 +743,9 @@ static pestle_status_t fetch_panels(pestle_sketch_t* k,
   int64_t size = (int64_t)pestle_dtype_size(w->type.dtype);
   int64_t tiles = k->nest->axes.data[tile_leaf].extent;
   if (t->halo_rows) tiles *= halo_rows_of(k, t);
-  int64_t taps = pestle_sketch_fold_extent(k, f);
-  int64_t panel = taps * pestle_sketch_panel(t);
-  int64_t steps = tiles * taps;
+  int64_t reduction = pestle_sketch_fold_extent(k, f);
+  int64_t panel = reduction * pestle_sketch_panel(t);
+  int64_t steps = tiles * reduction;
   if (tiles < FEWEST_TILES || tiles > MOST_TILES ||
       w->packed_elements % panel || w->packed_elements * size <= k->l1) {
     return NULL;
@@ -765,14 +768,16 @@ static int32_t find_rows(const pestle_sketch_t* k, const pestle_nest_stage_t* f,
   }
   const pestle_nest_tensor_t* x = &k->nest->tensors.data[side->i];
   const pestle_affine_t* at = side->index[0];
-  int64_t taps = 1;
+  int64_t reduction = 1;
   bool nested = false, other = false;
   for (uint32_t i = f->root_count; i-- > f->map_count;) {
     if (pestle_sketch_extent(k, f->roots[i]) == 1) continue;
-    other |= pestle_affine_coef(at, f->roots[i], &nested) != taps || nested;
-    taps *= pestle_sketch_extent(k, f->roots[i]);
+    other |=
+        pestle_affine_coef(at, f->roots[i], &nested) != reduction || nested;
+    reduction *= pestle_sketch_extent(k, f->roots[i]);
   }
-  other |= pestle_affine_coef(at, f->roots[t->row], &nested) != taps || nested;
+  other |=
+      pestle_affine_coef(at, f->roots[t->row], &nested) != reduction || nested;
   bool argument = x->kind == PESTLE_TENSOR_INPUT && !x->pack;
   return argument && !other ? (int32_t)side->i : -1;
 }
@@ -786,11 +791,11 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
                                        const pestle_register_tile_t* t,
                                        const pestle_contract_t* c) {
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, t->fold);
-  int64_t taps = pestle_sketch_fold_extent(k, f);
+  int64_t reduction = pestle_sketch_fold_extent(k, f);
   int64_t panels = pestle_ceil_div(c->width, t->vectors * t->lanes);
   if (t->row < 0 || t->halo_rows ||
       (panels > MOST_PANELS && !t->row_major_tiles) ||
-      c->batch * c->height * taps * PESTLE_SKETCH_ELEMENT <= k->l2) {
+      c->batch * c->height * reduction * PESTLE_SKETCH_ELEMENT <= k->l2) {
     return NULL;
   }
   for (int i = 0; i < 2; ++i) {
@@ -805,7 +810,7 @@ static pestle_status_t fetch_next_rows(pestle_sketch_t* k,
                        "next one's rows",
                        k->nest->tensors.data[tensor].name);
     return pestle_schedule_panel(k->nest, t->fold, (uint32_t)tensor,
-                                 t->rows * taps, share);
+                                 t->rows * reduction, share);
   }
   return NULL;
 }
@@ -857,7 +862,7 @@ static pestle_status_t take_choice(pestle_sketch_t* k, making_t* m) {
   return NULL;
 }
 
-// How a product is run. |*out_done|: by a template or by blocks of taps, whose
+// How a product is run. |*out_done|: by a template or by blocks of k, whose
 // schedules are made here.
 static pestle_status_t choose_product(pestle_sketch_t* k, making_t* m,
                                       bool* out_done) {

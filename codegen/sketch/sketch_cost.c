@@ -10,7 +10,7 @@
 //   tile of 168x256x384   1x4 48/47  2x4 93/93  3x4 95/96  4x4 and up 99/97
 //   rows 4 KiB apart      6x4 95/97  8x3 96/97  12x2 88/86
 //   panel of 1 MiB        operands of 12 MiB 96/96, of 32 MiB and more 44 (4x4),
-//                         66 (6x4) / 31, 47; blocks of 1024 taps 91/94
+//                         66 (6x4) / 31, 47; blocks of k = 1024 91/94
 #include "base/bits.h"
 #include "codegen/sketch/sketch.h"
 
@@ -51,7 +51,7 @@ static const double WORSE = 1.005;
 
 enum {
   // Rows a large power of two apart share one set of L1d, of 8 lines: with more
-  // rows they evict each other, a quarter of a cycle for each row and tap.
+  // rows they evict each other, a quarter of a cycle for each row and step.
   L1_WAYS = 8,
   // Of an L1 that is looked up by the offset in a page, as all of x86 are.
   L1_SETS = 64,
@@ -124,49 +124,50 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-// Whether a panel of |taps| rows of |lines| lines fits a cache of |sets| sets,
+// Whether a panel of |reduction| rows of |lines| lines fits a cache of |sets| sets,
 // read where it lies: rows |pitch| bytes apart may fall into few of them.
-static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch, int64_t taps,
-                      int64_t lines) {
+static bool sets_hold(int64_t sets, int64_t ways, int64_t pitch,
+                      int64_t reduction, int64_t lines) {
   if (!pitch || pitch % PESTLE_SKETCH_LINE || !sets) return true;
   int64_t apart = greatest_divisor(pitch / PESTLE_SKETCH_LINE, sets);
   int64_t used = pestle_sketch_min(sets, sets / apart * lines);
-  return taps * lines <= used * ways;
+  return reduction * lines <= used * ways;
 }
 
-// Bytes a cycle at which a tile reads its panel of |taps| taps; 0: from L1, beside
+// Bytes a cycle at which a tile reads its panel of |reduction| rows; 0: from L1, beside
 // everything else.
 static double panel_rate(const pestle_core_rates_t* rates,
                          const pestle_sketch_t* k, const pestle_contract_t* c,
-                         const pestle_tiling_t* x, int64_t taps) {
+                         const pestle_tiling_t* x, int64_t reduction) {
   int64_t lines =
       x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT / PESTLE_SKETCH_LINE;
-  int64_t panel = taps * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
+  int64_t panel = reduction * x->vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
   int64_t pitch = x->copied || lines < 1 ? 0 : c->pitch;
   int64_t l1_ways = k->l1 / (L1_SETS * PESTLE_SKETCH_LINE);
-  if (panel <= k->l1 / 2 && sets_hold(L1_SETS, l1_ways, pitch, taps, lines)) {
+  if (panel <= k->l1 / 2 &&
+      sets_hold(L1_SETS, l1_ways, pitch, reduction, lines)) {
     return 0;
   }
   int64_t l2_sets = k->l2 / (L2_WAYS * PESTLE_SKETCH_LINE);
-  bool near =
-      panel <= k->l2 / 2 && sets_hold(l2_sets, L2_WAYS, pitch, taps, lines);
+  bool near = panel <= k->l2 / 2 &&
+              sets_hold(l2_sets, L2_WAYS, pitch, reduction, lines);
   double rate = near ? rates->l2 : far_rate(rates, k, c);
   // Rows of the operand itself that are a large power of two apart use half of
   // the sets at best.
   return c->aliasing && !x->copied ? rate / 2 : rate;
 }
 
-// Cycles of one tap of a tile of |rows| x |vectors|.
-static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
-                         const pestle_tiling_t* x, int64_t rows,
-                         int64_t vectors) {
+// Cycles of one step of the reduction of a tile of |rows| x |vectors|.
+static double step_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
+                          const pestle_tiling_t* x, int64_t rows,
+                          int64_t vectors) {
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
   double fma = (double)(rows * vectors) / rates.fmas;
-  double latency = rates.latency + (c->dots ? DOT_LATENCY : 0);
+  double latency = rates.latency + (c->short_dots ? DOT_LATENCY : 0);
   if (fma < latency) fma = latency;
   // FMAs take broadcasts out of memory themselves, where words are broadcast by
   // an instruction each: of 512^3 bf16 a tile of 8x1 measured 70 % of the peak.
-  double broadcasts = (double)rows / (c->dots ? 1 : rates.broadcasts);
+  double broadcasts = (double)rows / (c->short_dots ? 1 : rates.broadcasts);
   double loads = (double)vectors / rates.loads + broadcasts;
   // Of a window that slides along the row only what is new is read.
   if (c->own) {
@@ -189,16 +190,16 @@ static double tap_cycles(const pestle_sketch_t* k, const pestle_contract_t* c,
   double shuffles = (double)(rows * vectors) * c->shuffles;
   if (compute < shuffles) compute = shuffles;
   if (c->im2row) compute += loads * WINDOW_LOAD_SHARE;
-  if (c->dots) compute += loads * DOT_LOAD_SHARE;
+  if (c->short_dots) compute += loads * DOT_LOAD_SHARE;
   if (c->row_aliasing && rows > L1_WAYS) {
     compute += (double)(rows * EVICTION_QUARTERS) / 4;
   }
-  if (c->height * c->taps * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
+  if (c->height * c->reduction * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
     compute += (double)(rows * PESTLE_SKETCH_ELEMENT) * ROW_SHARE /
                far_rate(&rates, k, c);
   }
-  int64_t taps = x->block ? x->block : c->taps;
-  double rate = panel_rate(&rates, k, c, x, taps);
+  int64_t reduction = x->block ? x->block : c->reduction;
+  double rate = panel_rate(&rates, k, c, x, reduction);
   if (rate == 0) return compute;
   double traffic = (double)(vectors * c->lanes * PESTLE_SKETCH_ELEMENT) / rate;
   return compute > traffic ? compute + traffic * HIDDEN_SHARE
@@ -236,7 +237,7 @@ static double unpadded_cycles(const pestle_sketch_t* k,
                               const pestle_tiling_t* x, int64_t rows,
                               int64_t vectors) {
   if (c->per_channel) return 0;
-  if (!c->own) return (double)(c->taps * UNPADDED_TAP);
+  if (!c->own) return (double)(c->reduction * UNPADDED_TAP);
   int64_t columns = vectors * c->lanes;
   int64_t line = PESTLE_SKETCH_LINE / PESTLE_SKETCH_ELEMENT;
   int64_t window = pestle_sketch_box_elements(c, rows, columns, 1) / line;
@@ -270,16 +271,16 @@ static int64_t boxes(const pestle_contract_t* c, int64_t halo_rows) {
 static double column_cycles(const pestle_sketch_t* k,
                             const pestle_contract_t* c,
                             const pestle_tiling_t* x, int64_t vectors) {
-  int64_t blocks = x->block ? (c->taps + x->block - 1) / x->block : 1;
+  int64_t blocks = x->block ? (c->reduction + x->block - 1) / x->block : 1;
   double cycles = 0;
   int64_t full = c->height / x->rows, tail = c->height % x->rows;
   if (full) {
     cycles += (double)full *
-              ((double)c->taps * tap_cycles(k, c, x, x->rows, vectors) +
+              ((double)c->reduction * step_cycles(k, c, x, x->rows, vectors) +
                tile_cycles(k, c, x, blocks, x->rows, vectors));
   }
   if (tail) {
-    cycles += (double)c->taps * tap_cycles(k, c, x, tail, vectors) +
+    cycles += (double)c->reduction * step_cycles(k, c, x, tail, vectors) +
               tile_cycles(k, c, x, blocks, tail, vectors);
   }
   if (!x->halo_rows || x->unpadded) return cycles;
@@ -317,11 +318,11 @@ double pestle_sketch_cycles(const pestle_sketch_t* k,
   if (tail) cycles += column_cycles(k, c, x, tail);
   int64_t block_rows = x->block ? pestle_sketch_block_rows(k, c, x) : c->height;
   int64_t times = (c->height + block_rows - 1) / block_rows;
-  double elements = (double)(times * c->taps * c->width);
+  double elements = (double)(times * c->reduction * c->width);
   if (x->copied) {
     cycles += elements * (c->strided ? TRANSPOSE_EIGHTHS : COPY_EIGHTHS) / 8;
   }
-  int64_t panels = c->taps * c->width * (1 + c->others);
+  int64_t panels = c->reduction * c->width * (1 + c->others);
   if (panels * PESTLE_SKETCH_ELEMENT > k->l2 / 2) {
     pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
     cycles += elements * (double)PESTLE_SKETCH_ELEMENT * first_share(c, x) *
@@ -394,8 +395,8 @@ static void try_copies(const pestle_sketch_t* k, const pestle_contract_t* c,
   for (int copied = c->words ? 1 : 0; copied <= (c->copyable ? 1 : 0);
        ++copied) {
     x.copied = copied;
-    int64_t taps = x.block ? x.block : c->taps;
-    int64_t bytes = taps * x.vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
+    int64_t reduction = x.block ? x.block : c->reduction;
+    int64_t bytes = reduction * x.vectors * c->lanes * PESTLE_SKETCH_ELEMENT;
     if (copied && bytes > most_copied) continue;
     x.cycles = cost(k, c, &x);
     pestle_sketch_tried(k, &x);
@@ -469,7 +470,7 @@ static void try_boxes(const pestle_sketch_t* k, const pestle_contract_t* c,
   }
 }
 
-// The cheapest tile for blocks of |block| taps; 0: all taps in one.
+// The cheapest tile for blocks of |block| elements of the reduction; 0: all in one.
 static pestle_tiling_t best_tile(const pestle_sketch_t* k,
                                  const pestle_contract_t* c, int64_t block,
                                  cost_fn_t cost) {
@@ -532,7 +533,7 @@ static void append_choice(const pestle_sketch_t* k, const pestle_contract_t* c,
     pestle_strbuf_append_c(text, ", windows where they lie");
   }
   if (x->block) {
-    pestle_strbuf_appendf(text, ", blocks of %lld taps", (long long)x->block);
+    pestle_strbuf_appendf(text, ", k in blocks of %lld", (long long)x->block);
   }
   pestle_strbuf_appendf(text, ": %.3g cycles", x->cycles);
   // Fewer or larger pieces leave cores without work: tiles are chosen by that.
@@ -570,7 +571,7 @@ pestle_status_t pestle_sketch_explain(pestle_sketch_t* k,
   pestle_strbuf_append_c(&text, "tile of ");
   append_choice(k, c, x, &text);
   pestle_core_rates_t rates = pestle_sketch_rates(k->caps);
-  double fma = (double)c->batch * (double)c->height * (double)c->taps *
+  double fma = (double)c->batch * (double)c->height * (double)c->reduction *
                (double)((c->width + c->lanes - 1) / c->lanes);
   pestle_strbuf_appendf(&text, ", %.0f %% of them multiply-adds",
                         100 * fma / rates.fmas / x->cycles);

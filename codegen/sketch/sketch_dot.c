@@ -15,10 +15,10 @@ static bool has_op(const pestle_sketch_t* k, unsigned op, pestle_dtype_t type) {
   return (k->caps->op_dtypes[op] & pestle_dtype_bit((pestle_dtype_t)type)) != 0;
 }
 
-static bool target_has(const pestle_sketch_t* k, int64_t taps) {
+static bool target_has(const pestle_sketch_t* k, int64_t width) {
   if (!has_op(k, PESTLE_KIR_LOAD_WORDS, PESTLE_I32)) return false;
-  return taps == 2 ? has_op(k, PESTLE_KIR_DOT2, PESTLE_F32)
-                   : has_op(k, PESTLE_KIR_DOT4, PESTLE_I32);
+  return width == 2 ? has_op(k, PESTLE_KIR_DOT2, PESTLE_F32)
+                    : has_op(k, PESTLE_KIR_DOT4, PESTLE_I32);
 }
 
 // How the factors of a product are read along the last map axis and a fold
@@ -56,7 +56,7 @@ static factor_t factor_of(pestle_sketch_t* k, const pestle_expr_t* e,
   return f;
 }
 
-// Whether the taps along |axis| can be words: of the factor that a tile
+// Whether the elements along |axis| can be words: of the factor that a tile
 // broadcasts as they lie, of the other one in a panel, packed or copied.
 static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
@@ -72,10 +72,10 @@ static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
   if (k->caps->scratch_bytes) {
     most = pestle_sketch_min(most, k->caps->scratch_bytes / 2);
   }
-  int64_t taps = pestle_nest_dot_taps(k->nest, fold, axis);
+  int64_t width = pestle_nest_dot_width(k->nest, fold, axis);
   int64_t extent = pestle_sketch_extent(k, axis);
   int64_t words =
-      pestle_sketch_fold_extent(k, s) / extent * ((extent + taps - 1) / taps);
+      pestle_sketch_fold_extent(k, s) / extent * ((extent + width - 1) / width);
   return !k->nest->no_scratch &&
          words * k->lanes * PESTLE_SKETCH_ELEMENT <= most;
 }
@@ -83,11 +83,11 @@ static bool fits(pestle_sketch_t* k, uint32_t fold, uint32_t axis) {
 // Rows of a product with an argument's panel for which copying it into words is
 // worth it. Measured, 2048 x 2048: bytes, 2 rows 151 us for 181; bf16, 2 rows
 // 380 for 226, 8 rows 603 for 690.
-static int64_t least_rows(int64_t taps) {
-  return taps == 2 ? LEAST_ROWS_2 : LEAST_ROWS_4;
+static int64_t least_rows(int64_t width) {
+  return width == 2 ? LEAST_ROWS_2 : LEAST_ROWS_4;
 }
 
-static bool has_rows(pestle_sketch_t* k, uint32_t fold, int64_t taps) {
+static bool has_rows(pestle_sketch_t* k, uint32_t fold, int64_t width) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
   uint32_t last = s->roots[s->map_count - 1];
   for (int side = 0; side < 2; ++side) {
@@ -98,33 +98,33 @@ static bool has_rows(pestle_sketch_t* k, uint32_t fold, int64_t taps) {
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     rows *= pestle_sketch_extent(k, s->roots[i]);
   }
-  return rows >= least_rows(taps);
+  return rows >= least_rows(width);
 }
 
 // Taps of windows that lie behind each other, as those of few features do, are
 // one axis.
-static pestle_status_t join_taps(pestle_sketch_t* k, uint32_t fold) {
+static pestle_status_t join_axes(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
   uint32_t inner = s->roots[s->root_count - 1];
   if (s->root_count < s->map_count + 2) return NULL;
   uint32_t outer = s->roots[s->root_count - 2];
-  int64_t taps = pestle_nest_dot_taps(k->nest, fold, inner);
-  if (!taps || !target_has(k, taps) || (taps == 2 && !k->reassociate) ||
-      pestle_sketch_extent(k, inner) % taps == 0 || !fits(k, fold, inner) ||
+  int64_t width = pestle_nest_dot_width(k->nest, fold, inner);
+  if (!width || !target_has(k, width) || (width == 2 && !k->reassociate) ||
+      pestle_sketch_extent(k, inner) % width == 0 || !fits(k, fold, inner) ||
       !pestle_nest_may_join(k->nest, fold, outer, inner)) {
     return pestle_nest_status(k->nest);
   }
   return pestle_schedule_join(k->nest, fold, outer, inner);
 }
 
-// The fold axis along which words are taken, |*out_taps| taps each, or -1.
+// The fold axis along which words are taken, |*out_width| elements each, or -1.
 static int32_t choose_axis(pestle_sketch_t* k, uint32_t fold,
-                           int64_t* out_taps) {
+                           int64_t* out_width) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
   int32_t best = -1;
   for (uint32_t i = s->map_count; i < s->root_count; ++i) {
     uint32_t axis = s->roots[i];
-    int64_t n = pestle_nest_dot_taps(k->nest, fold, axis);
+    int64_t n = pestle_nest_dot_width(k->nest, fold, axis);
     if (!n || !target_has(k, n) || pestle_sketch_extent(k, axis) < n ||
         (n == 2 && !k->reassociate) || !fits(k, fold, axis) ||
         !has_rows(k, fold, n)) {
@@ -135,32 +135,32 @@ static int32_t choose_axis(pestle_sketch_t* k, uint32_t fold,
       continue;
     }
     best = (int32_t)axis;
-    *out_taps = n;
+    *out_width = n;
   }
   return best;
 }
 
 bool pestle_sketch_prefers_dot(pestle_sketch_t* k, uint32_t fold) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, fold);
-  int64_t taps, rows = 1;
+  int64_t width, rows = 1;
   for (uint32_t i = 0; i + 1 < s->map_count; ++i) {
     rows *= pestle_sketch_extent(k, s->roots[i]);
   }
   return pestle_sketch_is_product(s) && s->map_count &&
-         choose_axis(k, fold, &taps) >= 0 && rows >= 2 * least_rows(taps);
+         choose_axis(k, fold, &width) >= 0 && rows >= 2 * least_rows(width);
 }
 
 pestle_status_t pestle_sketch_dot(pestle_sketch_t* k, uint32_t fold) {
-  PESTLE_TRY(join_taps(k, fold));
-  int64_t taps = 0;
-  int32_t best = choose_axis(k, fold, &taps);
+  PESTLE_TRY(join_axes(k, fold));
+  int64_t width = 0;
+  int32_t best = choose_axis(k, fold, &width);
   if (best < 0) return NULL;
   pestle_sketch_note(k,
                      "%" PRId64
                      " products and their sums a lane are one instruction, "
                      "along '%s'",
-                     taps, k->nest->axes.data[best].name);
-  return pestle_schedule_dot(k->nest, fold, (uint32_t)best, taps, taps == 2);
+                     width, k->nest->axes.data[best].name);
+  return pestle_schedule_dot(k->nest, fold, (uint32_t)best, width, width == 2);
 }
 
 bool pestle_sketch_wants_flip(const pestle_nest_stage_t* s) {

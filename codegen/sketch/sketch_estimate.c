@@ -123,11 +123,12 @@ double pestle_sketch_group_cycles(const pestle_sketch_t* k, double cycles,
 // --- Plain folds ---
 
 // Of |rows| x |vectors| accumulators, each in |parts|.
-static double tile_cycles(const pestle_sketch_t* k, double body, int64_t taps,
-                          int64_t accumulators, int64_t parts) {
-  double tap = body * (double)accumulators + LOOP_CYCLES / (double)parts;
+static double tile_cycles(const pestle_sketch_t* k, double body,
+                          int64_t reduction, int64_t accumulators,
+                          int64_t parts) {
+  double step = body * (double)accumulators + LOOP_CYCLES / (double)parts;
   double wait = pestle_sketch_rates(k->caps).latency / (double)parts;
-  return (double)taps * (tap > wait ? tap : wait) +
+  return (double)reduction * (step > wait ? step : wait) +
          (double)(TILE_CYCLES + 2 * accumulators);
 }
 
@@ -138,14 +139,16 @@ double pestle_sketch_fold_cycles(pestle_sketch_t* k,
   int64_t width = pestle_sketch_extent(k, s->roots[s->map_count - 1]);
   int64_t height = t->row >= 0 ? pestle_sketch_extent(k, s->roots[t->row]) : 1;
   int64_t across = pestle_ceil_div(width, t->lanes);
-  int64_t taps = pestle_sketch_fold_extent(k, s), rows = t->rows ? t->rows : 1;
+  int64_t reduction = pestle_sketch_fold_extent(k, s),
+          rows = t->rows ? t->rows : 1;
   double body = body_cycles(k, s), cycles = 0;
   double columns = (double)pestle_ceil_div(height, rows) * elements_of(k, s) /
                    (double)(width * height);
   int64_t tail = across % t->vectors;
   cycles += columns * (double)(across / t->vectors) *
-            tile_cycles(k, body, taps, rows * t->vectors, parts);
-  if (tail) cycles += columns * tile_cycles(k, body, taps, rows * tail, parts);
+            tile_cycles(k, body, reduction, rows * t->vectors, parts);
+  if (tail)
+    cycles += columns * tile_cycles(k, body, reduction, rows * tail, parts);
   return cycles;
 }
 

@@ -16,7 +16,7 @@ enum {
   // long cost nothing that was measured.
   ROW_CHAIN = 4096,
   // Partial sums that are added in a row.
-  LEVEL_TAPS = 64,
+  LEVEL_LENGTH = 64,
   // Rows that are folded side by side where they come from memory: a stream of
   // their own each, which prefetchers follow all at once, and so more lines under
   // way. Measured, sums of 64 MiB by rows of 16 KiB: 1 row 6.0 ms, 2 5.2, 4 4.1,
@@ -25,7 +25,7 @@ enum {
   SIDE_ROWS = 4,
   MOST_SIDE_ROWS = 8,  // that --tune measures
   SIDE_PARTS = 2,
-  LEAST_SIDE_TAPS = 1024,
+  LEAST_SIDE_LENGTH = 1024,
   LEAST_SIDE_GROUPS = 16,
   LEAST_SIDE_L2S = 4,
   // Of the anchor's own pass over its row, which loads and stores bound, not
@@ -192,7 +192,7 @@ pestle_status_t pestle_sketch_multi_accumulator(pestle_sketch_t* k, uint32_t id,
 
 // --- Long sums ---
 
-// The fold axis that is cut into blocks of |most| taps at most: the outermost
+// The fold axis that is cut into blocks of |most| elements at most: the outermost
 // one, where what is inside of it is no more than that, so that a block lies in
 // one run; else the longest. Measured: a sum over [4096, 4096], cut along its
 // rows, read memory at 24 GB/s, by runs of 1 KiB.
@@ -221,7 +221,7 @@ pestle_status_t pestle_sketch_cascade(pestle_sketch_t* k, uint32_t stage,
       pestle_sketch_fold_extent(k, s) <= 2 * chain) {
     return NULL;
   }
-  for (int64_t most = chain;; most = LEVEL_TAPS) {
+  for (int64_t most = chain;; most = LEVEL_LENGTH) {
     s = pestle_sketch_stage(k, stage + *out_levels);
     uint32_t cut = cut_axis(k, s, most);
     int64_t extent = pestle_sketch_extent(k, cut);
@@ -292,7 +292,7 @@ static bool wants_side_rows(pestle_sketch_t* k, uint32_t id, int64_t count) {
   int64_t groups = count / SIDE_ROWS;
   return groups >= LEAST_SIDE_GROUPS && groups >= 2 * k->cores &&
          !pestle_sketch_transcendental(k, s) &&
-         pestle_sketch_extent(k, (uint32_t)axis) >= LEAST_SIDE_TAPS &&
+         pestle_sketch_extent(k, (uint32_t)axis) >= LEAST_SIDE_LENGTH &&
          count * pestle_sketch_fold_extent(k, s) * PESTLE_SKETCH_ELEMENT >
              LEAST_SIDE_L2S * k->l2;
 }
@@ -333,7 +333,7 @@ static pestle_status_t split_rows(pestle_sketch_t* k, uint32_t rows,
   return pestle_schedule_mark(k->nest, k->anchor, inner, PESTLE_MARK_UNROLL);
 }
 
-// In fold |id| the last map axis, the rows, inside of the loops over taps.
+// In fold |id| the last map axis, the rows, inside of the loops over what is folded.
 static pestle_status_t rows_inside(pestle_sketch_t* k, uint32_t id) {
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
   uint32_t rows = s->roots[s->map_count - 1];

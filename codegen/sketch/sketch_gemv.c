@@ -15,9 +15,9 @@ enum {
   // More vectors are a GEMM: its tiles read the matrix once in 6.
   MOST_VECTORS = 8,
   // Shorter rows cost more to add up than to read, for each vector. Measured: 64
-  // taps gain 1.8 for one vector and lose 0.8 for eight; 128 gain 1.4 for four.
-  LEAST_TAPS = 64,
-  TAPS_PER_VECTOR = 16,
+  // elements gain 1.8 for one vector and lose 0.8 for eight; 128 gain 1.4 for four.
+  LEAST_REDUCTION = 64,
+  REDUCTION_PER_VECTOR = 16,
   // Accumulators of a row: chains of 4 cycles, 1 multiply-add a cycle.
   CHAINS = 4,
   // Rows of the matrix side by side, so that a vector's elements are loaded once
@@ -26,10 +26,10 @@ enum {
   MOST_ROWS = 4,
   // Accumulators' share of the registers, in quarters.
   ACCUMULATORS_OF_4 = 3,
-  // Such blocks of rows that a group folds: 256 KiB of 4096 taps.
+  // Such blocks of rows that a group folds: 256 KiB of rows of 4096.
   GROUP_BLOCKS = 4,
   GROUP_ROWS = 16,
-  // Taps of a sum in one accumulator or in lanes, before it is put aside.
+  // Elements of a sum in one accumulator or in lanes, before it is put aside.
   SUM_CHAIN = 8192,
   // What L3 holds is read by tiles as fast or faster: by one vector less than so
   // many times the L2, by more half of L3. Measured with 1 MiB and 32 MiB, tiles
@@ -65,7 +65,7 @@ typedef struct gemv_t {
   int32_t row;              // along which only the vectors move; -1: one vector
   int64_t rows;             // vectors
   int32_t at;               // along which only the matrix moves
-  uint32_t taps;            // the one fold axis
+  uint32_t reduction;       // the one fold axis
   int64_t elements;         // of the matrix, or of all of them
   pestle_operand_t matrix;  // along |at|
 } gemv_t;
@@ -116,12 +116,13 @@ static bool find_gemv(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
   if (!k->reassociate || k->nest->no_scratch || !pestle_sketch_is_product(f) ||
       !pestle_sketch_aligned(k, fold) || !f->map_count ||
       f->map_count == PESTLE_MAX_RANK || f->root_count != f->map_count + 1 ||
-      pestle_sketch_fold_extent(k, f) < LEAST_TAPS) {
+      pestle_sketch_fold_extent(k, f) < LEAST_REDUCTION) {
     return false;
   }
-  *out = (gemv_t){.rows = 1, .taps = f->roots[f->map_count], .elements = 1};
+  *out =
+      (gemv_t){.rows = 1, .reduction = f->roots[f->map_count], .elements = 1};
   return find_axes(k, f, out) && out->rows <= MOST_VECTORS &&
-         pestle_sketch_fold_extent(k, f) >= out->rows * TAPS_PER_VECTOR;
+         pestle_sketch_fold_extent(k, f) >= out->rows * REDUCTION_PER_VECTOR;
 }
 
 // A fold along one strided axis of what lies side by side along the last.
@@ -135,18 +136,19 @@ static bool find_columns(pestle_sketch_t* k, uint32_t fold, gemv_t* out) {
   }
   uint32_t last = f->roots[f->map_count - 1];
   pestle_stride_t along = pestle_sketch_strides(k, f, last);
-  int64_t taps = pestle_sketch_fold_extent(k, f);
+  int64_t reduction = pestle_sketch_fold_extent(k, f);
   *out = (gemv_t){.rows = 1,
                   .row = -1,
                   .at = (int32_t)f->map_count - 1,
-                  .taps = f->roots[f->map_count],
-                  .elements = taps};
+                  .reduction = f->roots[f->map_count],
+                  .elements = reduction};
   for (uint32_t i = 0; i < f->map_count; ++i) {
     out->elements *= pestle_sketch_extent(k, f->roots[i]);
   }
   return along.unit && !along.strided &&
          pestle_sketch_extent(k, last) >= FOLD_COLUMNS &&
-         taps >= 2 * SIDE_ROWS && taps <= (int64_t)MOST_BLOCKS * SIDE_ROWS &&
+         reduction >= 2 * SIDE_ROWS &&
+         reduction <= (int64_t)MOST_BLOCKS * SIDE_ROWS &&
          out->elements * PESTLE_SKETCH_ELEMENT > FOLD_L2S * k->l2;
 }
 
@@ -157,14 +159,15 @@ static pestle_status_t explain(pestle_sketch_t* k, const gemv_t* t,
   const pestle_nest_stage_t* f = pestle_sketch_stage(k, fold);
   pestle_strbuf_t text;
   pestle_strbuf_init(k->nest->allocator, &text);
-  pestle_strbuf_appendf(
-      &text,
-      "no tiles: the matrix, %lld %s of %lld taps, is used %lld %s only, so it "
-      "is read as it lies, %lld %s at a time",
-      (long long)pestle_sketch_extent(k, f->roots[t->at]), outputs,
-      (long long)pestle_sketch_extent(k, t->taps), (long long)t->rows,
-      t->rows == 1 ? "time" : "times", (long long)side,
-      side == 1 ? "row" : "rows");
+  pestle_strbuf_appendf(&text,
+                        "no tiles: the matrix, %lld %s of %lld elements, is "
+                        "used %lld %s only, so it "
+                        "is read as it lies, %lld %s at a time",
+                        (long long)pestle_sketch_extent(k, f->roots[t->at]),
+                        outputs,
+                        (long long)pestle_sketch_extent(k, t->reduction),
+                        (long long)t->rows, t->rows == 1 ? "time" : "times",
+                        (long long)side, side == 1 ? "row" : "rows");
   return pestle_sketch_keep_summary(k, &text);
 }
 
@@ -181,10 +184,10 @@ static double rows_cycles(const pestle_sketch_t* k, const gemv_t* t,
   double fmas = (double)(rows * t->rows) / rates.fmas;
   double loads = (double)(rows + t->rows) / rates.loads;
   double wait = rates.latency / (double)parts;
-  double tap = fmas > loads ? fmas : loads;
-  if (tap < wait) tap = wait;
+  double step = fmas > loads ? fmas : loads;
+  if (step < wait) step = wait;
   return pestle_sketch_beside_memory(
-      k, (double)t->elements / (double)(rows * k->lanes) * tap);
+      k, (double)t->elements / (double)(rows * k->lanes) * step);
 }
 
 // Of some rows at a time, by panels of |width| columns: the sums of a block of rows
@@ -221,7 +224,7 @@ bool pestle_sketch_gemv_rows_fits(pestle_sketch_t* k, uint32_t fold) {
     return false;
   }
   pestle_stride_t along =
-      pestle_sketch_strides(k, pestle_sketch_stage(k, fold), t.taps);
+      pestle_sketch_strides(k, pestle_sketch_stage(k, fold), t.reduction);
   return along.unit && !along.strided;
 }
 
@@ -255,18 +258,18 @@ static int64_t parts_of_sum(int64_t chains) {
   return chains < CHAINS ? CHAINS / chains : 1;
 }
 
-// Lanes along the taps, sums in |most| parts.
+// Lanes along the reduction, sums in |most| parts.
 static pestle_status_t rows_lanes(pestle_sketch_t* k, uint32_t id,
                                   const gemv_t* t, int64_t most) {
   pestle_nest_t* nest = k->nest;
   const pestle_nest_stage_t* s = pestle_sketch_stage(k, id);
-  uint32_t taps = s->roots[s->map_count], outer, inner, part[2];
-  int64_t span = pestle_nest_axis_span(&nest->axes.data[taps]);
+  uint32_t reduction = s->roots[s->map_count], outer, inner, part[2];
+  int64_t span = pestle_nest_axis_span(&nest->axes.data[reduction]);
   int64_t lanes = pestle_sketch_lanes(k, span);
   int64_t parts = pestle_sketch_min(most, span / lanes);
   if (parts < 1) parts = 1;
-  PESTLE_TRY(
-      pestle_schedule_split(nest, id, taps, lanes * parts, &outer, &inner));
+  PESTLE_TRY(pestle_schedule_split(nest, id, reduction, lanes * parts, &outer,
+                                   &inner));
   PESTLE_TRY(pestle_schedule_split(nest, id, inner, lanes, &part[0], &part[1]));
   for (int i = 0; i < 2; ++i) {
     PESTLE_TRY(pestle_schedule_rfactor(nest, id, part[i], k->reassociate));
@@ -482,7 +485,7 @@ pestle_status_t pestle_sketch_gemv_columns(pestle_sketch_t* k, uint32_t fold) {
     return PESTLE_ERROR(INTERNAL, "scheduling '%s'", k->nest->name);
   }
   PESTLE_TRY(explain(k, &t, fold, "columns", SIDE_ROWS));
-  PESTLE_TRY(pestle_schedule_partial(k->nest, fold, t.taps, SIDE_ROWS,
+  PESTLE_TRY(pestle_schedule_partial(k->nest, fold, t.reduction, SIDE_ROWS,
                                      k->reassociate, &partial));
   ++k->anchor;
   uint32_t sum = partial + 1;
@@ -516,7 +519,7 @@ double pestle_sketch_gemv_estimate(pestle_sketch_t* k, uint32_t fold,
   if (t.matrix.unit && t.at + 1 == (int32_t)f->map_count) {
     return columns_cycles(k, &t, pestle_sketch_min(columns, PANEL_COLUMNS));
   }
-  pestle_stride_t along = pestle_sketch_strides(k, f, t.taps);
+  pestle_stride_t along = pestle_sketch_strides(k, f, t.reduction);
   *out_form = "gemv_rows";
   return along.unit && !along.strided ? rows_cycles(k, &t, 1, CHAINS) : 0;
 }

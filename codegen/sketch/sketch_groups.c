@@ -72,7 +72,7 @@ static void note_groups(pestle_sketch_t* k, const pestle_register_tile_t* t,
 
 void pestle_sketch_choose_groups(pestle_sketch_t* k, const pestle_contract_t* c,
                                  pestle_register_tile_t* t) {
-  // Sums in blocks of taps are others than those in one, and what is chosen below
+  // Sums in blocks of k are others than those in one, and what is chosen below
   // depends on the cores.
   if (c->block) {
     t->per_group = t->group % t->lanes != 0;

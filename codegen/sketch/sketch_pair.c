@@ -167,7 +167,7 @@ static pestle_status_t sketch_last(pair_t* p, int64_t width, loops_t* out) {
                          .width = pestle_sketch_extent(k, f->roots[3]),
                          .height = width,
                          .batch = pestle_ceil_div(results, width),
-                         .taps = pestle_sketch_fold_extent(k, f)};
+                         .reduction = pestle_sketch_fold_extent(k, f)};
   pestle_tiling_t x = pestle_sketch_choose_tiling(k, &c);
   t.row = 2;
   t.rows = x.rows;

@@ -18,8 +18,8 @@ enum {
   // Measured on a product, groups of 12: 16 lanes 1807 us, 4 lanes 318.
   LEAST_OF_UNEVEN = 4,
   // A contraction of attention has its tile chosen as if it had so
-  // many taps, and enough of its kind for all cores.
-  CHAIN_TAPS = 64,
+  // a long reduction, and enough of its kind for all cores.
+  ATTENTION_REDUCTION = 64,
   CHAIN_BATCH = 1 << 10,
 };
 
@@ -40,7 +40,7 @@ pestle_register_tile_t pestle_sketch_size_tile(pestle_sketch_t* k,
                          .width = width,
                          .height = height,
                          .batch = CHAIN_BATCH,
-                         .taps = CHAIN_TAPS};
+                         .reduction = ATTENTION_REDUCTION};
   pestle_tiling_t x = pestle_sketch_choose_tiling(k, &c);
   t.rows = x.rows;
   t.vectors = x.vectors;

@@ -238,7 +238,7 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   add_dim(t, (pestle_pack_axis_t){.coef = tap * m->step,
                                   .extent = pestle_ceil_div(taps, m->step),
                                   .scale = m->step,
-                                  .taps = 1});
+                                  .reduction = 1});
   add_dim(t, (pestle_pack_axis_t){.coef = column * PESTLE_AMX_SIDE,
                                   .extent = m->tile_columns / PESTLE_AMX_SIDE,
                                   .scale = PESTLE_AMX_SIDE,
@@ -246,7 +246,7 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
   add_dim(t, (pestle_pack_axis_t){.coef = tap * m->word,
                                   .extent = PESTLE_AMX_SIDE,
                                   .scale = m->word,
-                                  .taps = 1});
+                                  .reduction = 1});
   add_dim(t, (pestle_pack_axis_t){.coef = column,
                                   .extent = PESTLE_AMX_SIDE,
                                   .scale = 1,
@@ -255,7 +255,7 @@ static pestle_status_t pack_b(pestle_nest_t* nest, const pestle_amx_t* m) {
                                   .extent = m->word,
                                   .scale = 1,
                                   .limit = taps,
-                                  .taps = 1});
+                                  .reduction = 1});
   return NULL;
 }
 

@@ -21,7 +21,7 @@ static pestle_contract_t gemm(int64_t m, int64_t k, int64_t n) {
                              .width = n,
                              .height = m,
                              .batch = 1,
-                             .taps = k,
+                             .reduction = k,
                              .bytes = 4 * (m * k + k * n + m * n),
                              .block = k > 1024 ? 1024 : 0,
                              .copyable = true};
@@ -83,7 +83,7 @@ static void rows_of_windows_share_boxes(void** state) {
                          .width = 144,
                          .height = 56,
                          .batch = 56,
-                         .taps = 9,
+                         .reduction = 9,
                          .bytes = 8 * 56 * 56 * 144,
                          .box = {{.base = 1},
                                  {.base = 3, .halo_row = 1},
@@ -126,7 +126,7 @@ static void windows_are_read_where_they_lie(void** state) {
                          .width = 64,
                          .height = 56,
                          .batch = 56,
-                         .taps = 9,
+                         .reduction = 9,
                          .bytes = 8 * 56 * 56 * 64,
                          .box = {{.base = 1},
                                  {.base = 3, .halo_row = 1},
@@ -141,16 +141,16 @@ static void windows_are_read_where_they_lie(void** state) {
   assert_int_equal(pestle_sketch_column_strip(&k, &c, &x), 4);
   c.width = 256;
   c.height = c.batch = c.most_halo_rows = 14;
-  c.taps = 25;
+  c.reduction = 25;
   c.box[1].base = c.box[2].base = 5;
   assert_false(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
   // Dense windows ask at each tap.
   c.own = false;
   c.box[3] = (pestle_box_dim_t){.base = 64};
-  c.taps *= 64;
+  c.reduction *= 64;
   assert_false(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
   c.box[1].base = c.box[2].base = c.box[3].base = 3;
-  c.taps = 27;
+  c.reduction = 27;
   c.width = 16;
   assert_true(pestle_sketch_cheapest_tiling(&k, &c).unpadded);
 }
@@ -193,7 +193,7 @@ static void rows_of_windows_share_panels(void** state) {
                          .width = 512,
                          .height = 7,
                          .batch = 7,
-                         .taps = 9 * 512,
+                         .reduction = 9 * 512,
                          .bytes = 4 * 9 * 512 * 512,
                          .box = {{.base = 1},
                                  {.base = 3, .halo_row = 1},

@@ -274,7 +274,7 @@ static void test_rows_of_cores(void** state) {
   assert_false(has_row("gemm_panels", CORES, "split y.ai"));
 }
 
-#define ROWS "no tiles: the matrix, 75 rows of 131 taps, is used "
+#define ROWS "no tiles: the matrix, 75 rows of 131 elements, is used "
 
 static void test_gemv(void** state) {
   (void)state;
@@ -289,10 +289,10 @@ static void test_gemv(void** state) {
   // Columns are read by whole rows where no cache holds them.
   chooses("matvec_columns", 0, 0, true, "tile of 1 rows");
   chooses("matvec_columns", 0, SMALL_CACHE, true,
-          "no tiles: the matrix, 4500 columns of 70 taps, is used 1 time");
+          "no tiles: the matrix, 4500 columns of 70 elements, is used 1 time");
   chooses("matvec_columns", 2, SMALL_CACHE, true, "tile of");
   chooses("matvec_columns_few", 0, SMALL_CACHE, true,
-          "no tiles: the matrix, 90 columns of 67 taps, is used 3 times");
+          "no tiles: the matrix, 90 columns of 67 elements, is used 3 times");
   // Several vectors: half of L3 decides, 12060 bytes here.
   chooses("matvec_columns_few", 0, 48 << 10, true, "tile of 3 rows");
 }
